@@ -55,7 +55,8 @@ func TestComponentsOfOneInstall(t *testing.T) {
 		if got := resource("three"); got != "live" {
 			t.Errorf("three is %s before any deploy, want live", got)
 		}
-		w := in.deploy(false)
+		var w ctlapi.Workflow
+		s.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "confirm": "acme"}, &w)
 		c := in.proposed(w.ID, "component/three")
 		if c.Kind != "teardown" || count("gone three after v1") != 0 {
 			t.Errorf("a %s is proposed, and three has gone %d times", c.Kind, count("gone three after v1"))

@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -1673,7 +1751,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1703,7 +1781,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1742,7 +1820,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2433,6 +2548,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2580,6 +2711,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2709,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2724,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2800,6 +2957,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2893,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -2993,6 +3174,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3025,6 +3209,9 @@ type SyncInstall struct {
 	// Components Those that would change; empty when nothing would.
 	Components []SyncInstallComponent `json:"components"`
 
+	// Inputs Inputs that this install does not set and whose default changes.
+	Inputs []SyncInstallInput `json:"inputs,omitempty"`
+
 	// Install A thing by id and name.
 	Install Ref `json:"install"`
 
@@ -3037,7 +3224,7 @@ type SyncInstallComponent struct {
 	// Component Example: api
 	Component string `json:"component"`
 
-	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch, or when the default of an input that it reads changes; `orphaned` when the folder no longer has it: a deploy leaves it alone.
 	Effect SyncInstallComponentEffect `json:"effect"`
 	Kind   SyncInstallComponentKind   `json:"kind"`
 
@@ -3045,11 +3232,28 @@ type SyncInstallComponent struct {
 	Reason string `json:"reason"`
 }
 
-// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch, or when the default of an input that it reads changes; `orphaned` when the folder no longer has it: a deploy leaves it alone.
 type SyncInstallComponentEffect string
 
 // SyncInstallComponentKind defines model for SyncInstallComponent.Kind.
 type SyncInstallComponentKind string
+
+// SyncInstallInput defines model for SyncInstallInput.
+type SyncInstallInput struct {
+	// After As `before`.
+	//
+	// Example: Hello
+	After *string `json:"after,omitempty"`
+
+	// Before Absent without a default, and for a sensitive input.
+	//
+	// Example: Ahoy
+	Before *string `json:"before,omitempty"`
+
+	// Name Example: greeting
+	Name      string `json:"name"`
+	Sensitive bool   `json:"sensitive"`
+}
 
 // SyncItem defines model for SyncItem.
 type SyncItem struct {
@@ -3083,10 +3287,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3278,9 +3485,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3289,8 +3504,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3520,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3323,11 +3570,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3335,6 +3585,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3364,6 +3617,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3375,6 +3631,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3460,6 +3719,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3509,6 +3780,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3646,10 +3929,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3668,6 +3957,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3737,6 +4029,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3899,13 +4206,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3918,7 +4225,7 @@ type ServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
 	// ListAppVariables List the variables of an app
@@ -3926,13 +4233,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -3989,7 +4296,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4029,6 +4336,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4071,6 +4381,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4381,6 +4694,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4388,7 +4712,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -4431,6 +4755,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4438,7 +4786,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4760,6 +5108,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4767,7 +5139,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4828,6 +5200,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4835,7 +5231,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5599,6 +5995,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5606,7 +6013,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -5656,7 +6063,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5891,6 +6298,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6068,6 +6496,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6513,6 +6966,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7052,6 +7556,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7066,6 +7571,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7319,7 +7825,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -7359,15 +7866,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7391,23 +7908,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7704,6 +8232,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7750,15 +8279,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7784,6 +8323,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7791,15 +8331,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8552,6 +9102,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -8852,15 +9403,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8893,15 +9454,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9112,6 +9683,45 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9667,6 +10277,45 @@ func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevok
 	return err
 }
 
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetStepRequestObject struct {
 	Step StepID `json:"step"`
 }
@@ -10168,7 +10817,7 @@ type StrictServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
 	// ListAppVariables List the variables of an app
@@ -10279,6 +10928,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10321,6 +10973,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10607,10 +11262,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -10659,10 +11315,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10919,11 +11576,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -10973,11 +11631,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -11584,10 +12243,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12045,6 +12705,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12462,6 +13148,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12795,393 +13507,429 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchu5kib8KgjuRLTtKUmUfKfixKz6Nu1z2u0e23P871geEawCyWoVgeoCKJrHq4h5mnmweZI/kJlA",
-	"oUgUWZQoufv/Yyf2uMW6oIBEIi9ffvmll6pZqaSQRvcGX3pTwTNRwT9/eM8n9n8zodMqL02uZG/Qez8V",
-	"7EpUOleSqTFbTLlhv569/+4nlk65nAidsLGq2PDV+OA1N+l0eNhLejqdihm3DzPLUvQGPW2qXE5619fX",
-	"Sa/kFZ8JQ289GxtRxV87lOKzGdq3mqlgJZ8INhJjVYlTxkdaSMOUhJ/GeaUNXGBfntv7f5+LatlLepLP",
-	"7Ps5vCUc2Ix//lnIiZn2Bk+PT5K1gSY4sr/jp68P8ENupmy44LkZJoxLvRAV45pppaT9XxNMW67ZNJ9M",
-	"RcXMlNsR53rjOC/oxsZ4x6qacdMb9HJpnj3pJfYD8tl81hu87PefH798efL0yfMn/Zcvj5PeLJf4U99/",
-	"Vy6NmIgKP6wsX33/pvoFXrn6XWeS8bJkoyXLM6YqZgfmR1tyMw0GW5a9pFeJ3+d5JbLewFRz0TLFxycv",
-	"YFj+v6MTXpZ/51XOR4WIj80KhX23FQnOrujaASuEseKUsCyf5EYzLjM2l1auU1VZCbV/kAp/Rmlp+ST3",
-	"zL1+17fzvMhefR//HjvL9mtG9qKWUcFvex3Sd7B3t40Jd3jLoPDH/Y5KyXE+iY3qjKXwG8plYgVztARB",
-	"haWdz0a4/XLJhlNRFOp/Px62jRsetN9xz7VRM1Ft2FUspWs67Sx38V5H+X0+Hr9X8RVXxqonJUVCs4ga",
-	"10xhqpUslsxuLJzoNuVl1Mbxis98Vhb2wqeovnYbfbV8O4/o4b/zIs+4ESAIpIfhkFqoeZGxKS9LIRMS",
-	"ZSaVmeZy0vYFWbW8qOZNxZuJMZ8XpjcY80ILP7SRUoXgEsb2KhOzUhkh0+XfxDK2+pUohR2TPTTs1Gqr",
-	"xS7FEkY9UtmSTYTRwWHmTpQJz+Vp8xZ4CJe4ZHBvrlklxnMtMvzxSf/l4bl034hHfP2RwWgP7HBvI1Ov",
-	"pDa8KDYeJzle00nw6dq9yv3PfCSK9ZG9sUJtpkoLtyy5ZoW9FvbA8FIs/3LFi7kYnjItrkTFCzab26Up",
-	"CjZVqKy9TH/s2ff9JeWSV8vep7h4wdMb850bMdMrH3Xy9Jk1kuyRZp/xnx//8y+f/vkvh4/+qbf2dbCN",
-	"XuEzjp/5n3lV8SV+ez7Lzfq3/6QWbMal3dRiphlH42rKNeOGzVRwPK5+ATwvuj2e9gOb5Gm/H5ghx1Ez",
-	"5LWwymSTzpzBFZ0EBy/dq9y8GZ+V5Ua5Acs01/YcSlpGuWrfgcnUPqbYKGiPdRoJ7Z+Oo6l32y4jejuX",
-	"0q7bZtuhgqtaVgt/3OtqvTOi3DYmbUTZMiL7017H815dCrltQMZelLChUZcX//Nf/z1M7AEFJ60WaSXa",
-	"rFS4ba+j/cDb1ESh5ATOHzqRZnzJRoJNRZGxEU8v2VyavLBXVMIeRFrNBJyxzCim+RKUKWf/qlg2r7gh",
-	"N5LUDBs+6+th7c5VbNjXQ3oVKCMlUxGcZSsCbN2vXtzGeNzXTSvjRUOpPnjwrP9/Px4fPP30Lx/7By8/",
-	"PdT/98Gzfr/f+OOX4+TJ9cOZfhhRvXbSVHU5LtRi2yov6LqW1XQ/73FBr+2jdKmkFnC6/FqpUSFm9p+p",
-	"kkZIWGxelkWewpoclXjFP/+m0dmt3/xPlRj3Br3/dVQHDo7wV33kngtvXJ8A+zlCG7bgGgRbi+pKZGjO",
-	"gOGi+VKzxXR5CPNJT4WoQGrI6y4rVYrK5PghjXd8WT8Op4IXZnqRTkV6GVzgjTW7AOUcQx/+7N30hTiQ",
-	"V/Yme3fzgE16BdcGLMZOj7EG7LVb91BYSeBjB7xVTOuf3rNHJkYR3Fes3bk6VlPlkwlFXXb49vd42/oT",
-	"r0N5/Yhf1ZSClfUIhuDXwX3gJ/90NfpNpDDZ4dzvLAluktd+qMf8JWbLb/0kf0H7kH/lE7E+Yj/nO0x+",
-	"bB2l+Gy23f2LvWb1c/C97cMm/6o5au53YidxRT/rIs+ic59WghuRXXDTCGlZ/+3A5DDZrfeMltFHiqpS",
-	"VfyXz7m5SFUWioG3P5PeOJe5nu44GPyuYCYqedE//i07+fz895f/qF4sHl89vXw2eyL7ZjLl0SfU1tym",
-	"BXwrxvZqNTdOXfEsy+1S8OLXYIHwnGguaNL7fDBRB/RHq9EP3/LFa6G1lUsQilJVu66DHVk2L3a9y/Dd",
-	"32S4ifgDw1mutciGAzg/0IT0R4v9T2t0cMOM9f7ts8FBk9YB+WgNh7mAGBpeaBXPPE2FyOCvY54X8I+U",
-	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
-	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
-	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
-	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
-	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
-	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
-	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
-	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
-	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
-	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
-	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
-	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
-	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
-	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
-	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
-	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
-	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
-	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
-	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
-	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
-	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/f8tBSt7I3CKJuia4tuGZcX4rMnhzNILdW8yp11l1L+NNJTUu0",
-	"uhJzLbKLcaVmcTgNKuIF4N3cR9amolHqkqkrhJyta0MY37a1gF31Di+9be5y+3vgyk1m89tc26Pa+iIA",
-	"ALY3uBPcfuVWzZggQKrLaAAAFo2vIGQxtARdWrC2rUlw/DyvLPfWuAsMYR/2NerF+7Gs4V03Tg+uL/e3",
-	"q5DNnTBfyUphVwQudMqGZNoPwfZDVDn84ZD9MCvNElLQ6P+BcVgUDbd3a1yjPt+erh1vOxhp4fzbqWqd",
-	"/Xd+W6/lH6O450luBlgdQOqsEloVVyJjRkX1Rm3JNB9UqJQXCETAS7z/WqXT/Eq0PKwSqbPyIgMbqyIT",
-	"lTMyaxMs+rBVpw1G1Evsk+ySzexm+hTVw+OW148qLtNpwgyfWDnAObRnzKLKjRGyJS9VqtZ5FpVgVp+f",
-	"smC+6u8ipEY9a1bFyQzqT+iE6eBBtguHU8U3x4DEJrBWl2uf/aOi2hPnNcAHSgVYx4WqLu1RBb6XPmSv",
-	"DADupWKZ4FmRS3GKUpkbTaBajED54aw7GqvALDuXMD721iGsN+Qh6/vwRTg/XjVsflA8GZb0WjJi3015",
-	"Lt+CsbK+Xe38xM98yLYzMOJxMhdWpqbc2nIJG3Etnj1pWiLicf8vsc+296y/491PZwcnT5+53WsHkrCp",
-	"+Nx85svxi2dZ/8XxixdP0ufZs6cv+clYcN5Pnz7lWf/4KX88Gj8ZH49ORv3Ri5OTNDt+mj1Lj5+O+uN+",
-	"n/dfxJcBDbfdrAvxe2Phjk9294/sM2g6Epz55mC2rJ5eX76p4NlFfH5fGQ2rBZN6ygQcMs6iQcC4VDKu",
-	"LuGx9MUrpxnW+zmQFNeG7OBT1m95egdbaTdLIxTobdBYfGDwRUkwZy3zLWPGEMVbsou1xOg6QOQmDt6N",
-	"kpaQMd75Hms57uBC0x0x0y7Lx2OCNa8YVAJgC1i2nqdTNs5FgYkBPPuhZC6xp04hoNCxUBrLLzjF0zpH",
-	"/b+HQQiZRuO6uFy7gWM+rBcxEvbodM3uyDXLVDqfWcMt13gGlUKVhaAvETfwBtdkbKPqTLlUMk95wfC+",
-	"w90cdPFZpPOd/f3PZV4JTfesRTypirVSpdJ2XNa0WFAolzMnhA3tsPF1Y0HueQdlspeAw1YARQTEVM6N",
-	"vghcyoie2wno9Jsadd+mFMxYFX9nq27Rp3Ii/mavvE56ZcG31lT8WnD5bj6b8WpJEZRS6R1nfHcIQgjF",
-	"ilnDBU8jWWQwZgjrSVYvxS0qYapcaAi6F1xqLPltsbW7hTHe0nU03k4hCZx+H5OAezaLkTaibANAdwk7",
-	"WBN6D7Dl8N56UB7A5mIVKxtj9QvDM6k+UUj6t4YvAtldR63zNBWlIdQ6/qKpRBKFj/FKMLxKZJR0cYWc",
-	"32gCup+y4VhVE2EfZL0yuBzNG8blks1URXVyztvJRFkoa9wZwatMLbCq3b4eknn2ftR8EwFBHch1Xeil",
-	"TK1dWAl+eTEpuNY12A+TplGnCGdgHxEcEsR6X99DJCcU/rUFPGDDshIlt586HLCRyOUEtqoU2an9DdXO",
-	"cECuG2bVnDidnssDNnR22zBhQzzp7MMS+KHI4WYlwfBYQMWkzFimpMCbpbpAzUEyZN9tT3kwpk/ZMBMS",
-	"H6HVTFBZXZ4xqfB2GirIjfa1iIh20FO10Kh3EqaVlSw4Ja31jHfreSkqbT3k4YBxQFJUDdA6ERM43YRx",
-	"WPsm0IT4EHvoZhVfyNVBWDPMu7dggaVcSmXYRIGnjJl/Gom10oYufKNZkV8JNrOzynQuU+HnBp5jX2Nd",
-	"GqwQAbvORcjPJXPVI0gnZD97JCZcnjp+CLgpQzoMmZEfThNJnAwwJjIhV0pSwGazX5EpSBnbR1Clo7dC",
-	"GekYfM5cpqIyPLcTxCVZUFBqO+VXwoO1T3EFUALGuV0pNTfNbe9ltVcfiXWmFkCQTgDxz1b+eknPS1kP",
-	"T18pENor8edaDqzOdeuJepTocmAqwjiK/6oNKsNt9EgIb06RzG02AKJLbpwz2mzlUhLYbWeIzeqdbdt7",
-	"NVP3YUXeBArf3bq7V0Pmz2SlbLUzqKx5nbILwDmUHFNzk6qZ0GBY/DbPJrHQ4U5FyJVIKXO7btVC+MW9",
-	"MnFYu5pkq9uhL9LLN/iMKFwuL4Q07RsIfk8Fm/FLAf79XAKQr/umgSOku9a4ElWWbw+u/ATlz3+ni1vg",
-	"au5ZbhB+ultFwM3UenxoB8WnWgrkq7nsJOEAnVOX8VG6qXhzJaoqz3ZF4E5FMbsAtJOOMj7NCUFoLZHK",
-	"QCL8/5y9/rkLpqp7LZ0ZX1zxKjqAALTI2XtRVdzOOZupbF4ghdZP3/1szZC/vnvzyz5Hdd1lsjfW/23c",
-	"hmvLtkbrUE++zuWkEKx+DJDOWJlOKFSfS0jIA9CzTvWUJRhDh+y9mJUFN8Lxjc1AXzm8LSvySxGy28Ct",
-	"ZOvUaOeFGK0JDLjhecr1gD0GsZ3xz+EkhLnJyDS+V5NJsXkS13fNqlKyhl49NQ1yHqYXuUmnApJBD+yy",
-	"PgQTUY3H7AFsh4eHDLh9Gg+wdkgl2NDA8Kz8Da21zEaIYAZaDTtZ/kprgcIv6GDq5vSvTuRMmCpP3Ybs",
-	"PmmuMibGGtCWiPYLilcdsp/FGM6QBr64I7NF9w3dHR01msusEBe74tjSIo/ETO6U/mDXIY6FFb2srZBw",
-	"KlwWGvy4caVmTBRaYC7XweKtd6SXMhXZtqXbNKgfcSg/5hEs9A4Vz6vW7vhmMdOWGaE9q8EZ08Lc5oOB",
-	"yeR7Mc5lHuX22OGj3esiQcZAH2eitNpUprnQZJHdYvjEzmnE7BYjx2rfxpI9jsXPbxKYbeONgFx8LidD",
-	"n1bXmJ9HC9mF6k+tPw9vzYYo6nWITo2d3M94Jk7ZEJ1cfx2m+/GP9txvBDaaDrobTc9/ZOA0f9qlrKLG",
-	"hwk4Zh1UWV1hPBnRFvgBOY68Uyq0HQVGq5fUINumpmyqwBhSbBcCiUDg1iED9lMv2n1u/L3F8cMfbwDV",
-	"a4BYt1Q7WJug3n6NGz72shFwRHbmbupSovFpX7jHdZYF40zcCzRxt8JBQrjgZVAQvzIpwTo1V6VdHPYS",
-	"Y0ar5Z6Cy47Ldz3EdQNzYO24m+t7L+jl6Wy7BIS1uV3Lb91U7WWN3bTf7yrfDA/69WtlPcAiZsqrakUA",
-	"sqhkYQCpK5TjDK/eV9h2607JRLrjTnHVRxEyjSJmZ2Al1fDU53sueFEMEyAe5TIDeir46FM2vBSlGSZ1",
-	"/oRC/gCxp1C9b3YQZIASn6EwiiH0BswWnl0oWSzhZUC2t5IUgJGtFGwlvUvMAYahf/+oyHEStQtwFVcX",
-	"JCGxobmiudyqAFZkIzjwaOCYklhGzzp38w0h2YWOAFnfNKrmwoSXz2H5yAb8mVhSc8gDJkzwdFqXZtSQ",
-	"HWQot26UEPKQnRUFPRyDIASqgkwWINiQAbUbY0jN4rGCyL6543zDjX0j+o7kDqr+GnHLuMS2iGPBK5EF",
-	"DMwbJaqV+hwocMd5gZ0rsMMG+dkZvkNThXMM78eLC+XrOrdUF4dVoKHBemHqqFanEKCLgq0VFuwUQMT7",
-	"AwtoQ8mDy27W0AffMyHXjGdQ5bQG7vQAOKiaYGd19YIJuoUEkIrEuUb+6YYKAqZ8NSwGps5Bqqpy93KM",
-	"OqywNSaAQdW7Jc0AZwyzR5sufmcvwjxdZ9MhH49XOCgo0maP4O2UM8RAgTQxnkJUA2EFdj5x+4tOKdd7",
-	"BBPUgHIhBCUCPOFO7Pgz6J33zqZqed6zDgacp/A3IMyBPwIX87qHc3jFK31owAj8lHQgznB1a/DNW4NQ",
-	"Lgzy2Fqnqtt9o+C+p9fXyY1rP/0Ef+mObX3jl3vVmHYf3jlMg997M8YfDEPAKxPsN+I+pk0yaeDxAEK8",
-	"0QyNh62WSLkieoSD2AcYjJDWnOei0OJWBI6pR357yydD0EUlZgTgcNL/KR5zgP1ws+/SdWFlrhk+y9WW",
-	"Yr8RLYzJ5UTf6iPdNl2ztsgwog909QJjV1YD1jGcA6piNB/dw832pQSs3xBhicWA7WwkYQaFzu4UIsN4",
-	"cLvlmgnDM27sJq+DNL7fAepgOhwuJpWal+6/PAYvzruRWCN+lmuKozUBeqUq8pRo+UZKXdbYA30BFVr2",
-	"Bi7TaS/p2U0AnO8XlSogBnM5H4lKCiP0BbDDfzYNFlh6Ev07LeaZ2MgC0pzBH5pL6M9uPLqbdTa7soYk",
-	"dRMqEqk2LUDQ/DUtALetUjrjDqhdmbUvnSjTAiiJMp6ufAG+k67Gh8WH7azmoMx6yk+ePhvsoR4pMGae",
-	"Hzc6I9A7PvYPXvKD8acvz55cRzvP/CArVcyENDfztzZDpYlaNQDo5ZpNlBSnTEK9HlqCVoimXDNhx9Kk",
-	"ztxVK8Uy6/4T3+HGXBOfJrLrZhE8Iasd4xLh1EXxG61Mn17FrFdzTNVCMqkW2FANEwoOiR5QIAh54f6r",
-	"U3wg5An16s1/QAMbF9sEYY4wcqaBS2WIVJvgkDrPQsQA6Wrsa4ZHiK+oJzUepDPXPbAsq4TWK4yGxpR6",
-	"cHREfzlM1exIT62neIQYhMMlnxWb64k7pmujH/4e2oQV/jNdyhaqTSHBnhtyc9zxxWaimgANKlY6BxHk",
-	"+v0LMTo0Kj7yS9FSonkpls03n7Ihph2G+FJiYmu+Fefpwn7Fx/6nQ+pKovfPZAMziMNP/GomnVliQqth",
-	"PTTqepfeFGLkPJLVef3ruze/JGz4wDNYPRxCc5wHSE8H77XCXSwfDtfBqN3fj85PoxKYTJHNWxvui03X",
-	"v1Y8hhM8Y9bW8PxJi6kqgEXJNxe0FmaO+ty55QnsXlU5vz0aHWltNEEPafudntn2sx3tVmfKXrNWBm3/",
-	"GJsYRAJGckBTkV7uUh0h0suY+eogtd0f5cC1NLIo6vL+MZE1GJJmJvy09on9e/1uZ4gTBNQ3oQHaP+n+",
-	"HTNgV/EZkZ4zxCEX50wcrJQds1+UgRILoDMI6BQxNHS4Dw7gddsUfIpNHXHqzT6phKBCgJ3a5Gzlr/QZ",
-	"ZJeudorJAwjsxb2kV+SghH/TUWbBlnY8m5h+nUtF2WZ/ezjkmBjVcbiIkxClJPrgCUSRMRAh1/ba0B3U",
-	"YPA4wUl6VjA2ek9/yIXYRha6HpbFqpeOYh9fZ1pCCvaEpJ4bWzCFEdXb9cGIIl8J43rIfrgS1bLBFgk3",
-	"JoiqQkQnDEpb09MBgYMgqd99AwhR9rpiLl/5wHLwMFL5H520kuBRkDLY6PVEk1u2zvi7ak04Il8aZfwV",
-	"vMwv0Mhaa2JXv6DRrchN9KcA4nSyFta8dfJh/5jL3YAIgWaJnLGt4K4+gdW0mmGFqBZdKHBrpFU7VgEF",
-	"6EbU2HOp0Xu8X04oksHdsinX0U/3mbwbMyf+MXJy+xfrME3XYR6m3qLdwdpbD3/kUt8Bx8FdgZwgfCov",
-	"eMGrGAAX2nVo34mlwf8E3ZWDrj2HvT3iXndK7HWspKO9sgsnwFzqeYm95TYgzMGvG0O6wcFToTwWmC2n",
-	"uWb0DpYpgd3deGqYkgSnUDIVp+Q2gslhvUaXac81Wtw7ICY+8Eq2wC5XSv7Wgx9U7dYEg+Q4aIcrPtwJ",
-	"K0d0i24v1imDVb0TwurWNEoNvaVt2hTcDnwIuwB1SVI2Ysiih9xQKnNBCIhsCGZUDZqgzYORLokEhhjL",
-	"KsTYMF4QtZOzbXGQntwdC5B9ojh8U9TC3TUrSh+9La0kyoi/iCdwXaqjhSHpX/3k3Vq8dldjDgIZT3ct",
-	"uCQmA1dt76aOGcVGghj6UjEAAoQrWPYhGxHhUm4ogrzgOmFDzCPWP0tVbxirFQ2/FMh+gFKZMBJjCA85",
-	"Y44txVqpO725xgF8avnUi03kmB9yM/WjRExerPJKSDWfTE83EWTup1Ip7g75PKATVBKuDRtyJXi5/tX2",
-	"mBqqIhtiGBmICVxHTXDnEl+JPpRiMbQrO1F2I0qRY86Y9O16v4j1eF0k2UYu4aZAhBSL6NSqoi3DscEj",
-	"bknFbYsNwGzuA5Xs7M/7ASXT2+6So3a9zdOOMKlbm9MbW23i1q5VVOLQtVCU2sB1ctNo1H5zBAccQxft",
-	"oLezLGviz7aB2m41mm7Yu8M11Nv/BwBv9fmwnu40vEJjtGm6+Vt0s+PM7hMfGPKxxvho9hpVvxHKp2lF",
-	"wLpvnDR1G6PDLo3z9oH1W7NFN6iYFu6kYZFfiSFY7C756r9XZKdsqhZsIQpgugVjP9dsiBbrsHnW21Mg",
-	"WFE8K4qcEOErfw/+gMV1qpooY4RsCfvDJ9woHvLHCAbcvp0YzYG+2VHhsEa70Hk2gNVbwkRrJ55736eN",
-	"n6IpV3PTSE9WLS+quYxH1ltKcDEq7FyYGobgyRF2qBZuOlW7BA+xyp5sd0ACICnVSCRILAY6ZfhqfPCa",
-	"m3Q63O6ioipwM5J0ijP+FbtfrKaCy1ykSMqqqksyr8N27pP8CsnGV7lNjJjFnKmf1IKpsalL06dcAkZw",
-	"bhrH2nEs3uIrSCPFjphhHzDxOQeAiZlrdhwlBt0H2edvarRjIMwj+dbnBNCtCdGhwWcAZHIuVwF3ZbGM",
-	"PRqpwO+v0/8aRbsvjI4ytNdkY5u52n2b/haYWaEmDK/RLiJFYmZ3TZE1mIyC8l1tNmK2dijtjUWC6nWt",
-	"wzhO+hvfFK5TbAP+TUSI1XgxUVVuprNw3kV28vTp8Utr3+A/Pu2pLfiqlF+K5c3IyNqgGvaBsegcqkBD",
-	"AKVcMp1PJDfzilqZ1XWBuS6tEjw4HvfTk1FsCOV8VOTpBUGg6ltff6cW3/7b//n+byd/X5wtfzj719HL",
-	"H777MPvhH+NnP/7bqPr2P14unhd6+m/T39XCVKOfv/9x8aT6f84+/8f8h7/E31OVanvw929i+StdCeJj",
-	"rPTssCrRft84jfUYkkBQGjOwNRpoh7cHV9kK7/24ycF8rluwTjyGIEBEKomxaoeFTzxxhLuI/hN+gYMN",
-	"Y5t0yn2jWZ4JaXKzTNhQC14MPWt3Hf/8RlP/QU0hQl5A+C1hQ2eRDxmwJIrqAF7btJidA5J4CW8A0QV0",
-	"C4nY9rU4/uzNyg5J9JOn21PoP1aCwpowf5jTS8AWcWzlBBoY54URlV7JmFeYLU+5JG7YlXz5syeR1X3N",
-	"ZT4W2sR5JHYFZK4SMXiafU+u261Bpot4XeT6ogasdES9byhZfL3aDpinICN1OVaadirH4hlHOBGHmOnH",
-	"LwSK6/FslsuwKGquQaIKNbmYVwXBYwdHR8cnzw/7h/3D48GL5/0Te65VEz+Mza0N62HkMjciRXiauhRI",
-	"TWf/uflubxn3+ofHh/3eerVUPS0dPAE3Cx1VF6IgO9B40NRpUV3laRwX5Kc1jj8KLRikT+NZUlccQ00y",
-	"TFwUbUYr0mEG6sn/sgNDjbWxXDLPhbS+FZWZdnA4aIE8f4gdq1+JYEChL+ImK74zHPPQ7Vk4slzzUbEr",
-	"ZcGM50ULZm8/4rXW7T/dlfLgBgIaa9sNJ8/BSJmdUp+00H6Jt9gZuKD7MDVINO7H2sCX7TEm/yYAUMMO",
-	"c+GGzd3kNuI/tryhxmg3X8Pe0hT4mKU9NPzlnYbht0nDuHiymaZ4y3h96ffus3IHO2LHuLoDo9cFofYA",
-	"dm4ikGxc5QI5DTbYc/EQL+25Vtz661zrXE6+LagNSFMeZ/jrDTrhbvSC3WNjA/olWmX4s1qI6iDlWrBC",
-	"GGs6JizLJzkBMTOup0KfsrnMf5+LoI3ztrzHs8eryxNUyn3kB//oH7z89ID+cfDpkfvTw3+J1sz9IhZv",
-	"qhhdJixpt5O4w5lt3+HO7G3XvrcXUX3b6jrgkevkDR8XXZMomOBXrqH0h2s2hIqVITOKTYShZMZnw0o+",
-	"ET7NoWTdzsv+cJvClhofFa2EluN8gjXEmIdBtQCVb3DjevRx9WitRLErm9A68+GTbtx7dGds5rG6vbU+",
-	"qQV2gwdrwhAokzCqx0tYJgphRDRU6EE16xncWIlczaeQccM3JvjravBb13Hvkp5zXRD3QyrjC8tozqOL",
-	"Fdv6+wiqbXWmOhxRztHaxWDbYqC9qfbC1ue02d2bZm+qyQ3tMqe/12OQvkYzr7RhcOHKoQNkajvaBLcj",
-	"gHM6PTYHQUeNaKZlNk+njGMLkkwJbGRqTUKIRGVIiAGnqyt+kJCKqQFvvoeNp58NwhUE4rMfjcqoN+iH",
-	"DGVu/umJcCGpL7gS8nV9jwGMFRTQG2L4VffK2G/BGGL5QKDH6MAZ3njbeuYQWTaonYM9lowmTnUNEw+o",
-	"vIkwCdC8Wk09LycVMbu2Nvjbogz9ZK4Z0uG64de3wZZpCWLfSTnUFQQGdcKy4jFV6lL7YuVqLnX8LXOf",
-	"ot9ybIaMduuwUDdYv944xHoe2vZF0Kwmgpt0IcxK1JA43CjY7FcVGbT7xahui9z3t8k97iqkOKLjvf4y",
-	"fxRvOH9vzpGEtcHXn64/NfecW5bj+9prUpkLmOK6LLxFUdklAChxrrERFLFfJx6Myn0/LVo06zvOS2uq",
-	"vmCv82+BHscuqef4yTUjBwWxosZasgBg1+o0bAR1KUSpg4LnHEGudkGY7wV+yKDPMdI/EkFgqq5EBbaz",
-	"UQqj+tvK3nfY7E6Cuh6/oYl5c4Mr0DH3auZt0EumHQMN66oUcIWLYoyN0m7jkNyV6oqqqkqNCjFrA6cA",
-	"5MHuDAH/Wam5QRYV2CVQq/Lg7Y/fsZdPnj53LepSyEcflfjkf/5NKzl8eMh+rdSk4jNNveOtCzdMVSaG",
-	"p04bVoJnbJgJw/NiCMp+iP0zh4fsTFqvC9T+SBRKTrTddVziGWiE5NjOFhkbXUsQJYnyw1eHiM+5Jmj4",
-	"au1gJloWeAFlq5Wym1gbPrKKO62UDnN3hVqI6kJLfilWKTPkuMAq9UjGy1D8auNbcbKtgR/mv5qvcSii",
-	"cwhMnPcYL+x0LvGDdWsTsmhhUuEatkAlsiYiylxe8SLPWIVmL9DLogr0NmtnwBKJXbRBQKNtamy/KZYp",
-	"XzeVOEgs1h74Vk5hTzOlrPImWUELyRpDWoRcj/iI9umiz44CCH6E/nqwTHSZixsValJzwWIcsDm6SvwO",
-	"/lg/fXz5fNYGfJm3gFJ+ev/+V4IbNR77pP8yZhSZ3LRxxARPsmNfqCpbAT98t0GSXe34qiQt7FE3hLUa",
-	"jAouL4d46l3m0MSGkZIALCcogxV/p75xq7NJJeD4iX7WEtzYG1Sfy/WuhoVJ+hPXWZK6VLqFBd0HjCMB",
-	"XWuTR+iwo5IBlO/csRNZ02NUqUshN2gVIqwgkMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53q46J0K/c",
-	"TGv3tfDT1JyNKJMQL/NWJiE7xEgEN5f+BfZlGz/i+EnsK2bUu7wR16BZBRTQObi/ukzFeW/AsjxjSzVn",
-	"M8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3YFii1huoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT",
-	"0h2bg5pbqVo7xJFcGUjXKFL8ozx2/sYcp74xVecy2pslgneDj9w+jLyh9Q+2f7GGHQ+7j92m5w+txC2b",
-	"/sx4Jqjq3BORYJ/pSiAPK0jmTK2ETkMSAQTxdByvw/zcLu6+0vOGRKr+nIBFbEskNJzGdaF2EKJtxQPu",
-	"um3tbXbrUnPT1jJ32iUmaAvjp2fDxL4OxCPi8lDHBOfY+ayPHRT5HI0UMS4rtZr22HTXc73mpKzmUkP3",
-	"dcAOx/ZZxCnZWWXsBmUI0W7b8qxefNtD4jTB+4jjO61+P7F8etvN4vnYHSxSM4ddw2rGSSqEbvapREXR",
-	"0LH3xJJSn3oriQjQYc3xbSovy2U+s9rgOKooI3Nd95laEfYqH7ewsgETVoJXtMD3x460t63gA3ZzPpmC",
-	"A0ld6akIBFBESL6wlTLyxmQmeNvFjkR560aAviVMy3FEdNXdRX4lLlaJjmNHCVyIE9t22sAlnThZ7IU3",
-	"4TcpVHrpaWsiHQ9x3V20YCSg0Q42tmeyUc27yXBtOR6DuGVcgSCnVZxHYcKvoB33aVAbj6jnIE3ANTB9",
-	"8kJkDTbP9TRObwAEbYdv+eI1+QQb2h7SVhs6ulBJhUCNJuGOrAQuPWVDVZVTLn1nw/qQy/BKVig5ERUr",
-	"eWXW+/I6hBIolrpAE1aIsg+uhKdWBO6Ve7MyXLx0N1M+kN0bdUhsQrTJjlljYUGF6FRbiF11gtYY/acN",
-	"2raNUvRWxEx7VzWtvIY7Kc3tE05fvWnC9mPE6JU+iXdsxeDrom6+VX5uH67y5jTSVRBy64Jpuu9zqKMW",
-	"3rb60ZlTsZDWARuWBTdW5IYDNuOXQDIz0afn8oANARUxHGBihGbPQwUTNgPkLvFUqUshNaN+CBne7xCZ",
-	"zUeM5qZxK4asMeD/jaYn4QMQxzkcQNqE/uaLfeivCGiEDl86xpu8wpFDXxvg+HbEjSa9t1g0tC/kfDm3",
-	"N/ntvwILsH+m8P8C2BFSobXQkD6HiO2lWA58F7ycyoWt/Zcbokx0WQHXRMDAMvtor28StZgifXzdkWIl",
-	"17oZzl+qdNqSerY+oRbaEUlAdk2VQna2R61ddkObA6nUKJOi3STcwK5YUw87NyoIANodQnarysTdTdGA",
-	"uCHLtbnQQsidhHAHtj8Zj1YHrYDs2o6EkGwqeAXhN488JzCrFeRZLudGxNrmIGginrCFNUUYQU69hhaq",
-	"ugToQZ01HFARPYk97RkCnNCWQRKAUESw3lkU45X9QCx6C1EUuB0iWbMrdblrpXehWhFldrf8pka6tjYN",
-	"UIbEQUBt5m4pZNjkm/vtv9ogpG6KKakPN089sTB8WbyWfJGb2IZ/H1D5fKMZXpbYyUyndPheCcYlnQaV",
-	"mCnT4K1D7FHJ57rZgNN+qiovpFpAvcFVi3Y21TwW+Bpm4koUqpwJaYYDnF/oUQFyOdd1OIBPhGy0MAru",
-	"7CW9XKuCm+29yXe22JxtTHsstIXxm/ycO/FxSnd7vBVOrL3Ye3j23Y+1986x9tz+nL15Z5pWI68zu2hH",
-	"l3nH46icKimyi6maiZ2+qvLWS7d17qhfcsNgRFbPzsQWvYKrkaGXl+2wmwK9t+C52U5lmpttu2+9O3/t",
-	"eQaStrU1Dyz5d5T87pISb20xdMqGI1GZ6QEF2l2yhx0cAH7AG3CrvYgqMz0+FMu/HqezRf4m/5//+u/D",
-	"9PHfzc/5k/l+90TQgctc3mO3pg0CEVvhemnDtkuwGrs0Xao3c2CNFSoFxoC6WZwV8IX9/ydpaf/9j3kV",
-	"r4cDcrD3lYhJCpx6cbtnxjPR4ANuLr/DlKtx0NqwJYh3Ew1qaMB7VGHBcvrveL4DpXtKNgIMbesh+M6I",
-	"clNN0HohT4ptAeethd4BB9O6gqoRu5s72NirHJI6ZGC6G1olbXbFNPxGpY4RkcRtZY3jSpDjac1w6LYV",
-	"sgXdIuP+VzW6RaZ9QxdLrTBSpI0oB4zb4+QC4jUJ/Qd+XEJtPxNmrD+jFjKhcoSE/c9//XeTOgdJdzt5",
-	"WHht2waVQsTybUji46B2BuHUVjXMtXW8rgTz9FCUll0haqK3ZqNdOJnC6rDViVz6oVjbPoyCh+Sh690k",
-	"Wc1EHTkhHDIy8lOdWesSlqwZ4W/OxbXZzhOlJ4TfySJZI1Pv4C+Ed6yyBKDE+KVaZ8pqU4nvVjnHanvN",
-	"7gD814KG3eQfs3uvbDKRbeYfe7eUadByIqz3CPioP34JIRsUAsWKAN/rWveiTaidoPbCnsRgVAFDSxCA",
-	"Ad6Urc0WHPlLOhMr3Qjg/q1wJQe2Obne0shl1YdW2kElgagQP9o1AIZwoAv5wQWd1WmwAp45M0qdsVOo",
-	"avcsZpzBstdorh+V2Nj4Iwb3LogfJ1rrbPxiMaSeCkGAtcivBFsKc8qGJIuUHHTc8HCBa8ApfRyK4GjV",
-	"SufoUzac8SUllYeujyshzvEeI4oCGy5DCRUWF6wnJ4PWl3Vicgp9PgeM0znGCsGvsAcldgyI0MrWW6we",
-	"2bbE5E1hU/XREgD91zbvDZBTtKr+Da3SFAehtZSKR3qeQyiRSyZ4VeR+nWn90RwK3WEH8KuENV5jUxKC",
-	"2aLtxQCPnVVLa3+FWgJuPIyDpXfZECgpF+6I3jQJjke1bo6eUXtpAyLMoWqzRtkEZknE+dtgZoQyoayA",
-	"r3i/eN5vMiv2DNCjjLZvQ+AP3pXZa5O7myKxZFaIAKLCi+LNGM7MLvC5T0kUJ2ufuY7tt0oDoNyjQo3Y",
-	"FzSbBuwcIw2HeNvR1fF5L2ElTy/1gH3EgYFp/On6kP3A0yn8hnx/9kEJ48zw6nDyD7C+1Wylbe83GvDu",
-	"OmFaOTZcgrSoMWT2AHs/LwvFM+ybbl9g9ZgV9CIPUTchdcmTm1erEYd9lG7oNb8UfuLukrq+rOax1Mt3",
-	"kdYctfrPG8cChLuhu4j1xQK4CnPdL3JDhdXQAZpBsQ9wyw4cPA4DVTPBpSZ+jEZaZPfvChq1rssmr9Ip",
-	"dNAgFDeEXRjekrCaU3qWUMMYwh3OuLVMfeONzrbRO49m2AcCcUV9NDdvu2JwRN0hbSGKHlIWbitLIKsV",
-	"Sw8aMEi4Px1Pulmtj+tQkc+xOg5w0k51n0Vffe0OuPoY642KbPMb1+391TMIX+/t+zZ1v6bSr5NgaHjm",
-	"dh/aaGVoCzGKDI2mwo8tbLPUOiyoGZ+pK5CMT9bDgq5bzv3J1iugXMHTY1ef1FJghBna4ydBAVBr1U+v",
-	"9rZ7m+p/rj+tM0Zaw2w7cLuBXNyhXqXuPhXhMgsNoEMG4Rw0O3TNt0H2xpDGSY2MENR7GuJR1nV2Z43x",
-	"fT4ev/Gb99Yg5V1Lc9otMzhxQIND1PiBZ7yf8UvxkHE7DwEue90U28z1H/Q32Lo67+vyUx3aGMT/nzBu",
-	"2Expw076fSpEpDoDcljoHlel4M5TWt/QP96hyV0Yibj50rnvujDK8KLTdPgMv58TFD1ewXkGNo+CpmDU",
-	"Kzue9W9rt9CodHJnomDkjSUbIPlbZ6u1jnl3BLPXfNuMGQgsxyyW01UnyAdM2rxgki27E1wLL7CohitS",
-	"szUYWmvqL7dsqBjtKeH2dthdAl9Tz1swiDYr4p2Pk+7gXTTcxHbupkDAVMWGJFyrdc1wjG8t9Ni1/AcN",
-	"u83GIvnevhZFsEluWCVKpXOjqmUtKKREfGvBGxqxG9zEDcbee8dHeBsq5vsFQwS+s9o18QvYNOtK0HtX",
-	"NNdnnkLZCids2GFn5CHUH9pNHZcKAJRSnsQehsinAGikgDRDzU2RX9Xsi2AVADez4zyhm5tSvvs0rKeC",
-	"0mgQpqzEOP8c6ZVpNJGnpVNe8RTJPY1ilUjVROZ6fZCjylw8Gb9/uR/w2gYCPBpzErBVb0nKwh7YBzAJ",
-	"N9P94JLgXTeL37itl8uLjC91W4hv0JBNvAlYs9D7pqewghsw9rgkhp5A0muIyIx/xvK1x8+e9jdXs1mf",
-	"wZUHr9B/QJCTgMRwzQp7cKN+zvrdohh3YhRu2RA7MQDGWP1aV47YXdcETvu/dwTqrO8y91+x8GNn9tl1",
-	"2g/4a+IGGPswl1eMrtuiWQGx4Dn085FsMVWzhABcVuGhwRiovgKY6OBjiX2PVnWlrFHwzAGD6wk56Z88",
-	"Ozg+OTjpvz/uD/r2//6js1KPx4EVS7lkgqxa+yErRod0DS2r3sZkw/okIXY4gYBiQQjxkGDHRSBrcM25",
-	"tXHOewxSr+CvpK79buTNplqSkl2doWM3Q093mKEVEfHRZwpB03rERQXN0VaY2g0oWLrRqdyYGqU70Ul3",
-	"MMGazQaosE3cIh+my5WoXB39qndAm9hj6G26JfQG4tiU4iCnrX1RL9RuSCmIzmRdAudyVKj00uECfZ/X",
-	"rSOwyiJcISfmELLSjvERUuKoSUDhH9fvXosU7XaQf5gu21xN3cY3+Sa6Z9uHuG03uRdtYgJw41yv8Q6U",
-	"4S629bqZl8eTedtUY6NTa0z5bdRO3YbsxSsK/1ezmW/fLsAVi2FVu8vk2utRSKPWfs1tkWumzTy9bGeU",
-	"WxfybZIBL96YU/5AIJ3doIbNps3rITfE1VwQh9KO/t5NfER3zygOxLpjlOJivDMPUIeK+5vVX21UVrTY",
-	"Dupfk+usxrWQu6uElByMoiGJz2PHmtXwWPoSh0rfIPB2Z0A4NxEeDAfoxIhak4xLbBqHm7QSugRe7CEc",
-	"YsPbYEUB4XvzaG57+1hPF2LPEqhhE1dCmlNW5Roaywr0Cmobe6auMKLUobjx1pUMNXrKkzMRCMaBAFd2",
-	"RyhbTeUTguYDFbDVj29shBBM6HuOJzU8tgZWN5tTR9Ew7sn7CBJ43Xw/cQL3uhuS6LdAkOrZO/V06J0c",
-	"7ZVDZiXuQGcxLwoyMrVPtYRQ3pt33t+Ad0TJOPW4Ny18f2j2wMeXfTSX/vDwkP0AeEhVhbEH0q33zTVU",
-	"t/vv0B3y2dOnj7f3hwxXGllcXYUHZEHg1/VC5hseXY3TZoX4srAeicwgIeX6JxMi8lYyERxhzTd6leDg",
-	"96dBsAlb0rgq3SZdUwhq2b4nYl0lN23kd639mbdBpTsBpK8hxDOvcrN8Z1eJiqRc4GiN1BLCfQAJdRG5",
-	"4agyF//zX/8NuRhYabS2eRUGRKbGlL3raxDasYo9+krITFXs0SO9lKl+9IjYciix5uLnGGTklEVJEH+I",
-	"hAz8XD56RMv76NEhO/P521zXWEHgBuVhufCjR3SYPXpkVxwe49TPo0cJkfVg6YNVl/a/Hj0ihWVf9Cvy",
-	"bCMhBFPSKbNT+ywqqKPOSmGVsr0YOZI0E595aoAYiKhqSXFmh+fSjucX37E1z/Tho0ds+IWX5fUwYcMv",
-	"NPpr4vb+4t5xjVV7wEsCUsxRb5/L90inYZ0mEcIXKgE9cXlBAIcIJbi9LeADP5dACL5YJwMfsCf9JzT6",
-	"n61JZVe0EtBWKhuw4b8U+Sw35/N+/+QZtqZCtAQ+GZiLv4A+TaBP1fXw1CVRz+XQ/mWIXUw4hiZ8pT/i",
-	"i+1byX6xs2W/BqwldM1TXlV21of2P9kX9KwShlsfPemEOQf1ejiwG/5c2o/sFsKk7E0QyTxkbwXPgBXr",
-	"XDrhSoI2WIjghXTx8F/ssP7yuK+D2XF21F/kkFgF6sk6l64eVrMhXQftjKf5ZOqC9UM5xHE67AOYwnZ9",
-	"abreilJwN2FIU//rm3fvqfLTPuFVJmalMkKmy4O/ieXwkIVs9khfjwzO53JINNDDU7tnVhnqYaRITI0v",
-	"x/i4kxHXBiIViSc8RrEwQVWiA+CF0XHIqxd5KiSqeIKlnZU8nYqDk8N+L+nVHXL14OhosVgccvj5UFWT",
-	"I7pXH/386rsffnn3A9xTU3z3YIEb3W2PIT5SCsnLvDfoPT7sHz6mhh2gS4/w0Dyo5hL+exKL97+dS4If",
-	"uBYm+pJaONpPrPzPQW8LcqyaQXLfuP5VBozO2pzB6+0LYFQVnwkjKt2K360vOXozrvEqUZwJjKthG7i+",
-	"twH6NLeX/z4XENzy1S2uuT6YBh1sJjuCLcP92WqUXocLz6DpCuLhdKnsetsRnPT7GJOWhvAIYeOF3yiS",
-	"VY94I1Osm3XwIeDgWz3wQHWpMUxi4mwJ4vuHy4Eove1FfuSO9B/Pch8stUvv1wenG/j3OeD9ej9al+ST",
-	"vSWUz6Mv1Vxet0rpGWxC7YSwpnCnQuBTNsRGyBd5NqQu4+C+qsm6bP6rqEWzdx8rEVsF5IiX+5jwd1O1",
-	"QKZaIgPzMr4y52u7cH1IeYY2FrUAhB0EHYD8Bqpo0pwliVjV9t20OZX5CeSg4NWsXUU1qm8dyMuuUKUK",
-	"yAwAgCxPKT+g1UwAmT+cCwoOQ8YNtByBNwHfUylkTeZg7Yr0UqpFIbKJyE4Rfg29Yx0D2DeQjnCKPqLs",
-	"8Bv2qejOaoBcjQ8Lx9mu4+prGprOCxr54Ktxtj+bqrNzvl3NoXjdkaLjbt3rvSaEcQoOfjz6Av97fRSs",
-	"CwR3Om5GEtuW/Qi/7XNHJr1SxUiF3vGlrvkF/Q6z20uAcZcbZ4+6CiYtjCnsfnIpikqkqsrAGVrbWOyD",
-	"q+uDxvVTXpZCuny8hyw7dwCnhL2RNflrKPbWRllqBvWALNexXXtWX35Gc7jb3g2s0r+JJYk6BL++VZiF",
-	"3SLlQXLV5z3t9zvyKuuOVUIbVblOGOBoyHwyNdaPk7zUUwVO+w4bJvhuYHm6bkYGfLTiLjdt24kIq5qs",
-	"KLnb79Tgk/12atuyZak7mSH2QmeBUjPpyKlgn7arXP2hVGxZdlCwZal9DHN/mhXnzi3SWVmiCRNVTq+d",
-	"r4hF41DmdYZFAeja1lVtQ48Xgw57a+v2HVx5Bvjkr6cQslyXBV9ekJb/iTqrrFY7dV5FF5bvtNuP9yk/",
-	"rXu9LPchK68p0oSA8qa0uA19BDErlBrXeHLFDcbCPxSWJ/2Xjg+xZtaFhJhjzB6raqKMEdDdEx1ONhIu",
-	"qiXEulR9Dy9GqVqZ7SctAO+yxPihvXEvahDH0DZZyWadpyRVfTrXi8wpiiRBsACjnnGPK/bl/T+RnKGX",
-	"1TZ1uymKs7J89f2bCps0f4KQTYxd8jtKTWFbLOG7T3BHQISZEjCINFg861P/78An7mb/pspobVL1jBeF",
-	"QC0ddGT0OeHDnZQTDvLeLZE7lxlcQFZLjm81u0VVHeGu2mCJuH0HJjHLZ7M5NLJMKGMkMkecFm9jt26q",
-	"fEdv/DNbK/gN2w0Wmt07cgnrWhvXafNOdEbUDnrv7CCkDBBZK+GBj6T4K6miyLEDn8uw/lxjcSM9DWr3",
-	"rPe3WKlCw5g9+Cqi0AL4ZLAY7VzCYZqJz/b5WCmkve+WTkV6KbIGufdYmHQqMmafQRF/99s5ti7l0CLQ",
-	"Lt4p5PKpvSn0thjx9NKRCSfnEo4t7C1YWN/Kfj1CeoFr5snJCRviol1QX9QhfDHyq5uKS01xZrAez2W9",
-	"ygkch5XAJK4mH9gxlY2Q2MYcstV6vyzPwJjApN25hIJtO5k5ZWVOMbVjvyxTSaMwNNeYjHBsybA44Dfj",
-	"QpxL9Jt54LHAz6Q2Hpz0+w8hBfIBzGMqv/uL1blD4MuhGxc14wp65OjjO9QELdfAvuBcOjqUVEDkLchU",
-	"O20lax4hfJD9i6sOHWKq9VzWOwAotbF+yZWQrtbKSrHw07JSIHsuz0h8g7ZNGqspV6rkZnxpl8pvBvs6",
-	"wa1A2lmD7eAq7tChwNo8FBL3ecYul0uScfhq40tTKXJhvw7+6jLKFNCgKlUc9DCg9hhCNnSBR730hZ9Y",
-	"FRzEQLm+1JgvfPDtD2/f/3Tx+tUvF9/9/Ori7z+8fffqzS8PA4ILsnNB6Iv8whHTDmNxkndLmd7EG/q+",
-	"WkLsO7lXv2mFM6anp/zk6bPBy/GLZ1n/xfGLF0/S59mzpy/5yVhw3k+fPuVZ//gpfzwaPxkfj05G/dGL",
-	"k5M0O36aPUuPn476436f91/0VthWev3DY8jphWwpFHhzFB9RarfVgT3rP+4/5uLkZPTy5YsXz45HqXg8",
-	"OnkxfvxYiPR4JJ4/fcFPjh+nL56lLx+n/efPspF4OX769EV6fJw+f3qCbAXdjseQieeeba2A6yNyMv9C",
-	"Sl+KRc1VXxc8j9VcogO0T9d085DOGqwBe3AfljJtAku2mYAh8cAtTYV5q6VQa1Xtu+8GVos71jORFkQf",
-	"P3OtU4LMBK/EubRHmcHzPvWOi78EjwbUhMTKBpRsuNZSIdER1iazV3Dqnsvg2B0w74QnxIkFIgOatT76",
-	"3YGPGRxKCQvf6dke29TnPjgyIZaN5+XKuQbq+M16h51cu08lo6pSV7xgiP3ykQDHkad5jlZMwkbLc0mS",
-	"xIZlpWalGZ6ygo9EAYWtkwnNf3AEensi10xdiarKswyxUPVF5zJTntxjGXqIhKOr6ZL4DGw9wbQwOCBD",
-	"/arhxR+Jq49u/PTgfxk+OaIs1ZE/Go60MK/gioc18wJ6ouf22iV7MLwUpRk+xBCJwwZhis5Y4wzhE3RY",
-	"s1+Un2I4p6D4Hx4NouWMQg+WE4AscuiqASNoDrS3QIsBCNoXXBqWm/2ZOofsHZXkncsa8wK2CHfPgrZu",
-	"r8YHr61fP6znx/eSrw/iB0/6L8/lsKxEqiRCKS8QPzd86Nuw4aAyFWCurXUNIVe1aDu0XzkFcouTe901",
-	"XvlmscLNxzXjk0qIjBnlM1ZTwVHhUfjSTc1OMIzbWAW1Lv34pee264UKEJiz0oT8Rxe0FWFgwlR56pDL",
-	"a+jehRhh57VidoH9/YB8CcajB+wxHAS+xxJWah2kqip7IY7WzhkWtfbOpmqJHAJWK0B2CH9IuSTe7CZV",
-	"q0cbTQo1Ep93MQmcjHwls6B+fds5/MFJVQaHhd3BmJyvw7KkgtFyIIrGvUWWzQqjD52L1E1HuwPSqp3g",
-	"QHdJ/bVDnRyVTYGdwMUDbKFKL9Fv5WGs1f4E2M3Wzt/RKM9b9/4/c5gn7Eu8GeBEX3uHgR73inuP9FDG",
-	"K6SK8gLyIPC8iT9ZIuGXPfwfBvCphSQgc8LE51SUCDEPjA/EIKOMuQdQROasKBwKOsLJHthX6VTlqWAt",
-	"EQn3AS4k0ZKQcx2kv2ZSzrWG/riN5O9TzXT2uLMuXulafc+q2HfobsGquQgL9yReRSV4tty7X7ZlIEG4",
-	"Z3/pw3AXpVbi3bbY5qRd8Srno0J0wwzIsKUBL8tvNPMPALi/tcnByWrAu7kJYl1BNA1bQtrLwXwG4yNA",
-	"rRW5Nq1wtbL8ux/6nxyg4D5k+3kQTPa+0Qp2wv3j7+wwaJO+oy/unxuz3IAorGOIYlYW3AjNtMmLAsTJ",
-	"VbsMoRXdaOmtfAeDF0WhByiTKH65YSkH5z8kxg6hlVamA5B8S17crWLvfoSlTb24efR+/kRJymC4rpqw",
-	"z/aZj69fuklutmbn3VPQ4fbaALX1XBZCa78i1JD81MdRJpD5gY+23+kpf2KJ/D/YUu0RQ91pIW6xgZMu",
-	"l7vv3hK/87vXmv5QDrPuE8EehRiHZsNDOVfykJflodcbh+fzfv9xajUh/EsMgXgrFBEnOWH8AnuIWsFa",
-	"5FoMGEEUsY99Qv/LjGq4at+guXkpltRmAmVxrinMU7OAusqlX+qwj1csQLCf61MfEXPUMFJ8xmYBQaiO",
-	"4pRoNOC2ra1S3CBtYb/1iMq66N/QivRT63HYMJTeoCfmB6mQpuLFTvAJN6ivZDnuolUdIBfiVvvYt/Zs",
-	"6bJt7ck5KtRIH81yrR0lVNSzqi02pX3ivJGwRtp54+R+KSLe9o+5zF7jq7617/3KaEIYPdD97Ckh1j3G",
-	"ZD//exrAPYtmYwFaZNOvrKLsb1Kj07O6Uy7MPNSg7wGPrC/JzvKYC4cVcAnoDQL8BUd8vbWG4N1PZwcn",
-	"T5+5LxgtqQl1pIqA0pIdywieHwNmzYjKPuk/SaQ+9g9e8oPxpy/Pnlz/Uy9eWRA7yd7ZXaQp0gb4kIpx",
-	"bKSxmoj6Rns8CxbCBy0T+Gq/BCo3ffaEvc6/JfiKnYIgWlHv7LrI0U6MS0S942OBdKOl4FFn6te5sdLV",
-	"+TxQqRHmAIvVmnLsyVNGuUQ+rtUJvNetA1/VsmWgR8rdRwK2DgFIr6wK3sem/HfYeSBvKFTxLUghoC3e",
-	"PsXF6vqAxDV0scKsKvdfNTf5uo/+rYtA7FpSBsDGeN0sjatGw6Cu8xTzbSVlFM3asWy2fQDurcDZ0/ZS",
-	"R+jTUVrsk4mS6U9WyAZD3x6+cJHaOwlmt8S72sLP3zpBchnlJmYLtfY3ayhxa203WtlE4tMDxoFSKvN1",
-	"+xUod20NL+yoWReLLV3EOaFGDysIufaA8g231z7NMkANUTFHM634EeBCO9hY9mN2sv9P7kd6XcgWxWsf",
-	"0gqva+AjXNe8FmV99AX+t726HHEBC54TtUfNBDIVhYtlYetXbrxHgDkR8hyjoZJvqTnQbgL2ge+gl/5O",
-	"gLS7V0+tBzH24dtbCMZ1VLpd1AWG/Op7Cpk25eAIaYl2x1XVD23TimeEwWTcGiZQg0ZdLSla4QgjV+tT",
-	"13UUjPFmEhRVUXe5+TfKRsJGIpcT5smgrD5387CXKgt4cKvoWAGACmN99AX+9/oIy5C75WzIx0fPwbfn",
-	"gfvrrn1wEKVcWg/uSlT5OLefOR4D1PzBEBhgD+CH5fAhuiJB6TNBhjGIN5sbTjhzIJup1HxCvCZnv746",
-	"DeJb/vZcs0WVGyMcbzmxJbQlf76zd72lOdhCCoFsK3gt5o25Y/chbrI2EgIgD9Li9zgDQT/CFunJ+vux",
-	"vvhdLbo7LTAJZy4i9PSTNW8heFBDv6aCZ76lDNS770Hy39qHwtO5nh7AY0VGqxXugzQVWm8nABmqalIT",
-	"D6KAqoXE8brOry642uiH0BJVgBv3zRYSdEvbcJrDUf0XYk3LhhR1dGlRLCsAZJFjzK4JxQ/bNg31Cd4z",
-	"ldEmAsrYxnK/78EZc6++A28Mp+vP6Y7h2DuUkeH03ZFDVjemjlAn0Y9wosmJ6MacRHz6Hv2DXaMRw5yp",
-	"dD7DXkBK+6CY4wRDTkAsdCodQSbcRntGI7la7MT5V0F7p3fnS9ZmhxDGeH9Gqm8Tvo1haYsw47C9nbq6",
-	"qkd+enc3VoNHtxYL1tFPF342AdgExcObrk6XMqkWAyYVouZRMupCwCUGViE7IoQ8ZGeOvxE9/Gq10H6I",
-	"r3EdRoeJPVCQ1l7U78RhntbtkU1Te0vlRTF4tFTmwh8Bh+dyyAuthsSXSRnMpv6l3KDTsS4TAH9sVCMQ",
-	"kIJcxVRdeV6QNBWlsSYpMWlRPMLtGNg+OKeGeDDtgOPYCDvOrxuhgO/DPrx2oX2v+buosJLK2IMmZBTC",
-	"xTxDnHNHXfA9CcJXorzooooSksH9sNsQmzWUQ8jlBvUU1TFWIFuPj/dOYn0pjVHKpfKN+GwOGTFo2q2S",
-	"Y2q0ElBvkx2yJ/0nxKRRc2dQwj4aMfm14HdKyWef/44mrmWB7PD2dlIsGi3dXRnH/s8NrDY/+oL/6GgN",
-	"UE9Zt7AtOHI89KmKCKqtkNIxrGoh7KSEOlsi6lJSYKd1F1lDCQgiauSwY/sAl9DrEL61BoVLR/zZQ2v0",
-	"IW3KYn/lh2S3uHm7XXQNR90qfkdZPh5vlcHFSl9SNWZDo4bYvnbKqVMl0vt6rJHr/5frc4kSBvJW10UF",
-	"sRA6u6lCA4sWrZ3gi9QPz+X3ggoH1TiAPAXSDn9HBedRH9CpOHZe5+PxTWk07L3v1d0Km31HOwrCl+6f",
-	"YjqmbkCAtAEGikr2EK5TsxJqSRfqDmgyVkWT6q42Mqm40sRc19SGuSRPiLp7ojQQM19QN0tEqZF4gX/z",
-	"n5pRhb6igzPsvnf/2Oo0mMpYTKvVuUHuBs3mMv99LgLSyTbWN/e5X9Xmruv+TA6290QV2XrV344r+LWs",
-	"YTejbUcc/b4XQzjLggYLMWFpqISjumHB1sMKsBp+qDGLpH7rnW/G+5hLZzBsmMydVTM9a6WeIeQ52Gq0",
-	"hqWYtJeDBue8KOCkXzId4+CzyuTGRdEbYTXNYeV1uXvSEidfhdfU03zbmK4fyh0EdWnydojqWlXW+5OF",
-	"f+krtx95bqr3f+LltZSulxRv5UAN6gA8erIKNnNSh4ArQXQ16OYhMQPAwnwW8RvNhKxUMfNMRp6DAbLX",
-	"yFEFXSOMOmSvyHauhCP1QoAG1UgBM+ubsYNTpJc6YUMAblIXmcv5SFRSGKGHjChHKnEatp+AsFrjOkTS",
-	"uVAa+DmZSKwSYB/9i77RjhKvndQC2Xze2cvJ/dtQkfrKd6L7wyCIkIyoJhvAdNsK+cA23oHQzEiCpnYu",
-	"eWdnB8J06S51CjRbX8kM8Tm4+MlJO+aUDV3kd6WRhJ8Fx225J9baupthnDrAKYIj32xpM4stxlKCk5J4",
-	"w3NtdALUtNr30SMqFlXqEDPAXhliX/HlMC09pAD+kJtoVD8oGgpYXYL2hwgDWVg3H2hggh9iO+5HVU2E",
-	"qXdcNwrd4NU1Y+8eVg9Hs239kvaQKhKisOEP7/nEiRlUkNacnRAe+fXs/Xc/bcSYtU5J/573jh0dfhYM",
-	"wH5Z24PpsiO4hp66F27ezauxo5bGO/fC00t0VFwzzhZTVfjIqOcIWtlHDyB9tYEUyMcpgAeIcmcIqJ0J",
-	"LiHmfsjOggb+RE9UJ+Owj3pdu6sXOfJtqvGYgvaYDZQUz40X5KnKkTUNqNTus6nzZ8j9Bdc6gFM9pJE1",
-	"ZDXjIzU3NVkWDSOmBZAnuPXcjZAV4QarPQTfUX7E7Twr+cfhKFqnJWr2qu3GTdRKGrTrQf11OJn/+Lrm",
-	"O5d/BgI1AxKsxjc7y49ce6xN6Te6psYeYoLEy7Q75CBuXtPe+e7NrRHKM9+b645bYLV6UkVRZ5PugpAh",
-	"mLro+tww+7Z+NGxe3qMv+I/rI9eK75bvS1qDnWvtcmMdg1x7sLtvGWR4ZeDQc+eBGrPL3Lp5dbvfIZxT",
-	"1lXErnFE4XjKuFwSRIOYl3Pdiv8I0HuRc+PtXJ65j/56vlrtdF2JaqS0nUM78TvoZt9S7iuVetQ9xeP6",
-	"ucYu7gHcOpebmtm1bDkfqtjHPmvH+TOdy0khDuZaUH4QtS5V9foWTo4KtBm+gLicO8vYkPASeuggqqmd",
-	"FxnUpNaPGyvPnDBRUgw8R6SnUoCwKKU88S5oOjAnYg9PJupo9QCbTykuzeYyFZVpIWvBuMcPboq/cscs",
-	"nDQv9N0k2A/+KwUi/PsRNtO2kVCmkqAh7T6jDn6T0Ht2MVmmghdmutFiuRJVlqem7tVolbtmIzHNIbI4",
-	"YHOJj1kyKBNg2roGvGAjnlkpxT0DNO2VWiTMX4wMco1bJkplQPWasLm8lEAfghfkBSX5Y37zT/gZd2j7",
-	"0BtaFhg/aW+ZGuMf2cEYvTN7JwgrbkrkOLaach62sK/NVqBDOQ3wGEirugLAiEdDYAB36qDAG1r9E/vr",
-	"XleVsCj3saot/AyOaRJIdJpNZXBwA6JKySUb4lINa4Lp+qe51MIM2URhbw5sEJFXjGYqWWtmFIs3nMaC",
-	"DE2eHxxiC4ePl5CbUSLf5sSC77drNlPGqN4n4v2Jh+F3cNftB30tb337ZiBm+SXt3sXeaXrfCdN9k7Qo",
-	"Lp8G23iuQeYjIVCUzEbqMxxxq3hJMgQxnFUQO0neSsjr3nyn3J74kk2OuJ+CPdPj0lO/5rHkB3H0xf2z",
-	"HfHxzp861FscVRnykmk2fIDsZg+Hp0zJYhmGYAKGMwW9a4GaM3ZOuQW5j0VvZ3TF3/fZgpweeR+LncSY",
-	"s+n1DcwF9Ibn6eUwYUPatkOklGhwZcdanYertMcKxoiIUlK1C4cs1pqtHMSkmtC7ExA0yQ0rp5Bom6pZ",
-	"vCkjJLrvUgbxBW0+jv1xb9Ln7KUAJFAjISZYoHC/age+78hhDu4yHOEstEAoVhASgXxggCETYcBiJbub",
-	"FnNtPGa6Tg4PiLlxvQF/rh1z7KVYApfaSBS5uBL0zoXyMGqM3KnqMuhc5iYJU9J0YR3swCiKvclMC6H1",
-	"7WIm0PBtjNXM3hNuD3eEaJCvGfH404Q4YMK+U1l7DRSic+4gtIGC7ZDr6xK9i02I0LhN9qCpxBqVciV4",
-	"Bi1iyIhwvY7iNkSbVjZiW3bzTFKQb+UgsGM6ZXwEe8FNBJ4ZrUwNppnjdCwMxxEWhk93e1gY8b4SrXJj",
-	"oLPyHn1r5POBZfyK5uliumwVs6DrZd33z51qdfpDVUyb+WwE7CpXogIKS0C+WK+oFNI7y1TDVak5HgWz",
-	"MGcITstcjgqVXuqWcu4P0+U9YE4+TJftdivXSroqFd8hM9dsIYpiH/LxYboMjQeqW/SkxXpK3us9i4lb",
-	"wbu0JN5Tk8lMqQokS6wI4Iw72ohgigbn8lweQEMzBHENBwjuYPNyzV22U1oP8xRuxOiOvysg93oAgh7p",
-	"YWJUXVxtjQxGfU8ZEtwrVqmigEgTviJIOA6gX5XPLfkhBKNHSEv49URdl4lSyAyGhnQPdWMxawldWJ9w",
-	"6JAuHm3iSKrBvLHHgGO8xk+CfRKHvKAN8qHm/Ph6GZcIP13Su8ylHSYuIGgE7N4x6D3pjg11n/cHz2oG",
-	"uGltRLmfOK/hlQky5PFEpzWqN9doz0dFnrIpL65qKgMwxYNCCYfrdsoFEu+u+K3MMWDBslwDzg3iGIAe",
-	"xdaFCqP1Iy6zNmKpv4llN0KpemR2c8yrUunWEgX6uXORwt/E8le65W7tFfuiDayH9hsT0Ep7p4ah1b4U",
-	"S91W5TQTnaIJVN3ocnNgNVfC6recF1gTAOS1LmVs1X+mfKCBfEFEadgzo17Vb0VlptbubUnAvb7T4Nfr",
-	"ducDioT2YyYo9orxWfsSzEabK0/xCsS1lKLS1oyvAvQAVjNIv0qbChitYLymN/6ZK07xG7YX39Ds3tEO",
-	"o6e7gElesUnFpdmpAvUsy3S4erCa9sSHRw0guV34qlTABRNTdIWhZXtDLhu1h4njj3bokVaTAefxqxoM",
-	"ZBtoUV3lEEX1cVWwEQ5GChjnlb2avkFV3a0G/MKvFOSg6W1RMig++6tpnbnF3KRojr7gPzaWiHyfa2xR",
-	"FWp/K+WVuFIu2mfUpZD6kH0grZ/ljrBUSaIXXFdAWHzixa5bhUatAQlEvh9aRDDeN03brtsCP2vFSVPV",
-	"pFvVqr0wAKH7AxbTRHFd/qaa3GlO8E012WS92CHvNRMIc+DLY/0U7KJQ6zC3zFT1jWZGSO4Uq5Xb0HQF",
-	"n5Bns1zWYW/4z2/Ic0MpT4jmgUB8eV03S9ReVhMfsl+gWALyC1ZNW1/PjFU1G7Yr4DfV5OuWBtqP7Q16",
-	"POO16s1lbkQ67a5k31STr6RhfxELO4Xt8umXFRYSk+wa13ifYDlVTdoUr2v+evSF/tWNecn30nTUS47W",
-	"vksXX8geu1aoX7kb6F5Tx+6btvC/tLVLhpwv2E4joCXEAAtQFAPNtmRDKJP930+Greneelr3mO1dF5It",
-	"/EgunzUreZVrH9rPK0eXQ+5Xm/ScSz/9gzDLXXdoV64TBzX6g5gUIHWokqyN3ejG7aP/4PRGbgqbLJD7",
-	"o98KOY9u0jH6zyf0kC9ut44oIs3e4nVelSPpNLZ4wN9aYFP0/NuxMf+Zep7DB3doeY4Tc0ecxJWf9jpI",
-	"KYRxxyH+evQF/9HxMES8RgCaM0zzPKOy0NxoUYzjxyDc2bvzSW89BEk+93cGug9andxdpRzH7UnQVtfl",
-	"CH293fNIwXPbbPRXRjMtNKI5BB1T9oSBUmbt8h4+xDXjSzbXAuPS4BOYpev/+dYOE/C/7pzK1OYmnXCH",
-	"8IKx77YZ9ytZCfnke/KJ7aM2CZmVFEhrHH2x/3PdsTuGCID7PjGIyvw3NQrgPlBuHcXBAuZBlHcLRBNl",
-	"Ow5NlHvcxTAlgMBqz+nsKpp2+H47h4t0VAlTLXffyf6Bbfv414JLB/oPSy4d7grJDoCTgCkJ1ZrMVbBb",
-	"L/pSlEQNFFCJE1TLGld2d7dzhsAc4tPj29xUSxKZP25rnO5pxYlClpX9bHRTLRl3a6NxliI5RQzyte9y",
-	"60dr4FDyPrY3j8NgNRZsoIOiFrImhAbAP5C7tBTsWJPiPY7iz5yxgE/YbpnhDN5RvsK4adw5mIbBEwAR",
-	"SWFtLaYqQEjW4TPESmKSjyLbDM/5DTGzU8oAXgpR2vdMuZ62B8tgDr9quEx8LvNK6ItcXmR8qXuDl/2k",
-	"RwHk1ZSFY+3Lu8fR4AO/UiQN3r253tTFQj2+Aa7eIzDT0AJH42govUdf4H83pi/8WIm4yupQqzubVibi",
-	"byA/3WZFnktnRjJUQWSoiEpg5y2aCsh7QJFp3e3LbZqUS4BI2xk7l9CHUmtVnbKhfcKFfcJFboY+tYKl",
-	"cEb5/LlrmWEvT5D0KU+ndvDnEkVvQOwG+EKXKqyUnLApl5luN4JbdtRq4Y9WNDzXD0k3Pj9hWV6J1BRL",
-	"KKdQrSDS8IvjHb+o1z2FC0ZKFYLLKETjyaZ1h1TR/s3iVvncVSfBvHtbrQHa20yH7gGadhat64tHKiGN",
-	"YmfnB//wvTelqkdzBzSibtx/zu5QbvTbT3w/iXcUjVkE6x8x8PzPR1/cP7s5db6wdgXutrmdQ83BD+SB",
-	"UTfvxjjGP17nhvukQiHPcn/+pBv8up4KZOWI+McOrJ7Y2cNsvKIVItNoH7XSZCo8JIO+eGyRF4W7kBXc",
-	"WHP0faMXGVAhwU3VvKjjEQT9ihyZNI6zr8zmSg2Q+KQSzjE+S2ciYSZPL4VhT54fH3c3OeuP+v8BW5Br",
-	"ggTo8rqj1zZgbVTub9ofuJPIEyeWo1adqQoFlOtLLLOzf8XImQIjl3FnCgDrgeZjwUqVS3PIzlaIFjc0",
-	"GI55XvCZ+4WWf/VQyn31Gr6BWIkrR0vVVnjumwDDpcRjM/SddIf1gRzk+JDySQbVQFamDs/lL3PEMFJD",
-	"PjbhpYaEcJH7bDAwjEqRGqLOHv7MtTn4wb7+4NX3QzbLtQ6cJZBUKKZ1fzCLPBWHDM5dDPVd+YfTxDeN",
-	"CshOC+yogNcOhcyGNUYHQwh2MlCtE3wQMgWicdG5FLwqclGxB+CVVULbzfXwFCfEt6KSCt8R1L/iFNRf",
-	"H2ULMZXgMyd6P+DqdUG340J/7W7JEUIO34EYiCGDlbJuXyVSkV+J7JRpYx1MWE8uQ/lrJUttSE3jE0pu",
-	"jKjsPf/5sX/w8tOX4+T4xfU/9Vq4Uzcaa0Z8NriLDjSsTeP47OXZgD0/l3DBAEzWc5lxwwfsy3lPi9/P",
-	"e4PnyXmPm/Pe4Nyqp2cHx8cHJ/33x/1B3/7ff5z3knNArcIV8AT7l5HKlue9wRf3p8E51bswXuZwBfg/",
-	"8ANp8PPe9TWIVD0Tq9+7pshQwpDgxo7bo4EAH96Qw/2QWBdFw6xErpIHdr+J6gAKSFGSH96XwblLJWRu",
-	"NtY/bihqjJU0BqfgH6Sm0SlY+Mi9VTXWi+1SqWyiWIxf8XYrbN8s0nmVmyXcjOGVwcdPdpujhOFT51Vh",
-	"9Ykx5eDo6Pjk+WH/sH94PHjxvN8Hk4JGtdbke6qoFgXWdwDw0qQuCnDB9qAr1aVYglNKKosCPOua8oMj",
-	"op7mZSmyATXQKDJ4iodgQe9CnXg4T/joaKOYD65+tJpLPQiah6BxhxRGScCYg/T8FHVxrNStYZuf1AI6",
-	"yqLtOwiDD+C9J3W7au8oJY4hN3gDLH9s9IqlvKpygIgzNTcDhwZp3CyEsev//wYAAP//",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+MhmvsQ17pIV8TXV9k+tCgTAE6rHstPxtxvkcCzlvrXv3SxDs",
+	"D2DpbI0QrHB088WWIuJu7QP2dLtks6WfWI2pMWMQ5CjyG2DxPGdjWiDChbjzFS4AJJxmSvroP+GpK0oz",
+	"OnrbczaubQN6ki/PwnuMKAqdMI4lXVSJR3kDAnw5kXGB0HJp6mprONhprJtwFijHQMx5DWWZc8c4Sqdf",
+	"IfiNQE6IYrNdB7S0qZVMYOzsgLLcFmhbH65BMd2G+roF1paEwb9hhxDiPtv0KabxOhJtHXtrYrQqpn6I",
+	"l1TUxdpd3cqppR13AlA3K+ftduXNN0IH7OSurfX36VDnsgVbG9TB1MYR4R1kT0HCz60+bA0umeBVkfud",
+	"RzsS3ZMwPOVqBiphncmYtIXI8ug6QDlZVq2tPxQeQXDjcbzWax8VhZvwytl/2ybBtaKgjSsyluXTqaiE",
+	"NKBUOJBO1JDXwOaNBGO22LDhdlNWd7QkjPiCt9isB0bLE7LLd5f0Vl1r9rrk7rawaJkV4upgZUJYemOf",
+	"uVmaaPUxVKJNCjVhH9AmH7FLjPwd420nN6eXg4SVPL3WI/YLDgxc1Xcfj9kzns7hN6RMtw9KGGeGV8ez",
+	"f4A3rAJSJ3jrFxrK9XTCtHINRQhfqqaAcIHSwWVZKA5HnoAX2CPCCnqRhxDYkHzw4e2L7UF2q0U8WcJL",
+	"6wVjxTAcceOyWkoxxmZUInByz5koqJ5Yr2XKoBIYml+gy/zw7IxBZ196n8jGx+zC73TwH+ypST9DCT0e",
+	"jdvB7Xv3YIwyo77g18JLyH22XoTpi9WlbraWrU2IvGFaQMIaeqzZ8yrs3EOxjbzy8RXfGJnKLINmXb4e",
+	"jSzGY+aav+aG+HPaKzlykQwMsGNzNORWaMAo9p+WTnIpEMIqnUMDWRowhIuJRD1hdfuihZsBKpZYcOse",
+	"+r6zvQ3/1x79eIiyiZaabSq5bgXqekKFBO0ouUjOvqv6lFxHrDBt1G7A/el01s91fFCHuD0my7WbIi1O",
+	"ExuS7DhDoD7uB5Mi2/7GTae7fVbj672T3XUsbhx9H5NgaGib9B/apDW0lZhEhkZT4ccWdhnvHBZQA1k9",
+	"aiXjXTJYYdN5F4PINgvdXV37A1eG3lFHjkCJ04dBnXdncfegDnkNtpV5f3y3yY1vfYPd1WaNcos9ypLr",
+	"5usR1ubQUDxmEIZG80zXtGpkl41pnNTH2zWyDHsnbqj83hrj+3w6fek3750rq/atwO62YOHAAg0Ogesv",
+	"fXO1Bb8WXzEOUIa6mGzTZN3eVi5opbdzdYJCCh3aYkQUmDBu2EJpw86GwyQIsXufme5xpZXuOKb1DYNU",
+	"e0TWw3DgneM7+soow4te0+ERgX5OUPR4BecZ2IYKeuIbLOKJowS7Ovs1isy9VcAoIJBsqSPcOVuddDX7",
+	"l115zbfLFoKEWMzgOW87iz5q2RWIIdmyO8F1sEd7tiU1OzMStabuCYJ6izfsrJml7sq0t8NGhviaet6C",
+	"QXRZEa99smIPL6zhTnez1AYCpqq6g067bV/ehzl/35plNOy2G4sUo/AFtILNIIBXKp0bVa1rQSElAmfd",
+	"HWz7Le70FmPvjWNev0vTmU8L4gpiDGpfwAoAP60rEaVzePaep+CqcMKS9+d2ADIFu6njUgEFKJSstIch",
+	"0mYB6i/gRlNLU+Q3Nc88WAXQhcZR29HNTSnffxo2Q4NpNFhVVmKav491wtJEE53OecVTbGNgFKtEqmYy",
+	"15uDnFTm6uH0zdPDgN23UH3TmJOgL88OMAnsgUMgTXEzfRqgKbzrdnEut/VyeZXxte4KhY4asok3ATkq",
+	"et/0FFZwA8Yel0TEGEh6DW1b8PdYc//g8aPh9hJ86zM4ZpYWyxsEg6nwCK5p9UlpFP1bv1sU0169Uzo2",
+	"xF5c57EgeefKUR+LDYHT/u89AYabu6yTHGafPhub7G7w18QNMPZhLrkfXbdVs2IS6L8TpiRbzdUiIeCp",
+	"VXgJpU+96iuAcBg+lkiWaVVbXAyCZw6fX0/I2fDs8dHp2dHZ8M3pcDS0//8/eiv1eLxcsZRLJsiqtR/S",
+	"Juph2O0cqv625Ls2JwmLARIIvBZUURbyKLpIbQ0KvLQ2zuWA4pccihZ1lKcMGqBWa1Ky7Rk6dTP0aI8Z",
+	"2uz8h1F6CtXTesRFBc3RTnjtLZj2+rHm3ZoBrz+fXX9Ez4bNBmjWbRRyb+frVlSujn7VO6BL7DH0Nt8R",
+	"egNxbEpxACzRnokEaj2lFMRatymBSzkpVHrt8MzugWznCKyyCFfIiTmErLQj9gZcCrVFsAr/tH73RqRo",
+	"v4P87Xzd5WrqLlrxl9E92z3EXbvJvWgbfZEb5yYxTaAM97GtN828PJ703KUaOyqIuprZtLRTvyF78YqW",
+	"2ajFAiMP3NgRdWDs+8vkxutRSKPWfk3IlWumzTK97iYO3hTyXZIBL94Ka+juirINIo0zcUVgoc2QG4Lb",
+	"rogq85atVQ7YjuXA6Oq5KLJujCfVb2C5hsvJ2W0NZZxSrdrVwtFKL12X3qOVg0XDICoBMMmXOefmmGGP",
+	"QAjQ2df6fjCOBZ8APLU7GHs15IgNg/ItGoU/+M/qM2LklPu0EuIfvZzw1XRvpsoNNqUWDZmwnzdEfEcA",
+	"uCMslT13CDy91KKj+8TtyuL36eBT00e2w4fIhFtC4hRTm+H6fBMbLvg0Xe2bwd9ZSifUXgJ8KNuBELlu",
+	"cNlO1RKN1IWzqYG8PVUBitqsFEmY4wsG/nbWpMXdI6jd7Mp0+7C2NS2wwDBeW3SLiO+9waBb7X7sXaLU",
+	"8eoAiY3xHVBfl9B3ZwzW0/guxRVQEnP7+e7cjTW5ntV2QLYgboQ056zKNTSeEuiO1s4dQDN6snDcufSv",
+	"Bpx6itNWb6WWvgllq3nqhVVmXQ2Zth23HdXtF4HOpnr2EVtKKwVj98s4yAx6y0Eqw9yuT9wddgXGQf9J",
+	"h6dIfK6qasAsnAHkij7uvUuaP5ZjBykwS4qSIWL+ON5l8QClUfufSrc5A26phW6pUeLHQ132U89pxLo8",
+	"6cAj+v5rUfufnhk04LEiWvkjxih1HbD+3AWCc6ga4F0d1bZt4HZhqN9FHnExCEsJ8a/+mhje1D35EOHl",
+	"zlP1fiLM7nW3bDTZAfKtZ+/c90vrFaJtuSctFUtenLWCXEWdS9L7Siz2xufsqwWA/RxM7U6Cu62SBYXm",
+	"3JcB6Lo7IdpkPnHp04T0B7aUhdCa8SDYh31/rKsALcyfQTWMqsKgN0yAH1DLbvuUNL1diE46rpuozrBg",
+	"DhYlrF50C3QoHGZd29PV/S9Etj569OBxFMbdJdRokLvybTCp4ddNdrBbHjoNy7jVBKTg6FhaxzAhQlTy",
+	"K+8IGwWH6yqYu17YaKyX+nfsiLWJkN40XgAf4b/wHItfuWb5NDKxzu8BhAbh3bDvlN34APtZE5QVCrMI",
+	"xxyc2juGcx6kl7DdtuMharJKh1Sxu3VZSwODDGxTwBslir8txRIQGLsqFHvVJULxR7qscrN+bZeN6Bxc",
+	"qmijWwkk+KB8yeXgxpPKXP3Pf/03oC9g6TG+xqswBTI3phx8/Ag7cKpij74RMlMV+/prvZap/vprIvUl",
+	"KI3LmGNakRNuInGtNazY80v59de0vF9/fcwuPGIr13UVBTR94WGM5OuvSZS+/tquODzG6aOvv06omA8r",
+	"jqlJLvv6azpo7It+xgZqSBnJlKxrtPildMxWciMqZC92DXzFe54aiPRQDyI68KzZbseDxc/AVJzp46+/",
+	"ZuMPvCw/jhM2/kCj/0hN2z64d3xEfhEoJAMp5nh0XMo3SLjJMBhQAxYrkQlpcl4QpDHS683eFjR6u5Sw",
+	"41abXd5G7OHwIY3+R+vL2hWtBLTMz0Zs/C9FvsjN5XI4PHuMbfeTMASRa/tl9jhKoAf/x/G5g01dyrH9",
+	"C7pB9nFUDI8uERa12beSvWhny34NuKkYjE95VdlZh3bL7APGUhOGWx9j5wlzIemP45Hd8JfSfmS/pCXh",
+	"NYLc5TF7JXgG5fiX0glXErT4x9omUIDjf7HD+tODoQ5mxzmwf5Jj4h2sJ+tSOuYezcZ03Rgiifls7tLz",
+	"Y0k8Tw7tCLaEXV+aru+IyJoZNQMMp5s4COtPah0LkHxOg7VPfvaGz8bndTWJffKl1BR3Bw7w59OjF9yk",
+	"83GjNANYx9RCQDcvqOCwoj/l2gDLqh3VK1EK7pYRuyL+/PL1GwrF2rc/z8SiVEbIdH30N7EeH7OweeKc",
+	"wmL2FZdyTF3Hxud2J7cbIsL8YR80ejk3AnYboBpJMoHbMZdsbH/90QqxXRHCVJJrhO9MeVFQDWYhpvYA",
+	"+laslUtLYN3Vw7OnZAu+svJ2dAFbAV+C1pGCbcomWIpjh4XwAbehXDPUVCTtMF5ANuPCgCF4AOzDIk+F",
+	"xPOQUPsXJU/n4ujseDhIBsuqIO2tRycnq9XqmMPPx6qandC9+uTH5989++n1M7inbnQ3gN0QBFZGg1OI",
+	"d5ZCWod0NHhwPDx+QG1r4eA5QXPpqFpK+O9ZDA7xainJFHaNfPW1oGpJmSHLWd0QBfUvhf+aGAIk6s2V",
+	"fJ5BXzNtLuD19gUwqoovhIHYbIepU19y8nJaw3mjMFwYV8MqxC3UqO3J7eW/LQXk/nwFPlXCoWHVw5i3",
+	"I9gxXJDcQY8LQSKpXECXyq63HcHZcIgpe2kIrhm2H/2VEn31iLd2/3GzDo4yWAlt6wD0vJrCJCbO8KKu",
+	"l3A5lM12vciP3LW+RMPH55Lt0vv1wemGLpQcyiEGf7Z+9zt7SyifJx+qpfzYKaUXsAm1E8K6kSHxOwE/",
+	"XyX44irPxggAxSCrmm3K5l9ELZqDT7ESsVUgos5DTPhrqzGh+xCVunsZb835xi6MOJUZGqQwNNpB0Afb",
+	"b6CKJs2Z3VjK072btiO93oEcFLxadKuoBqmSw8DbFapUAW4NuCV5SvAJfwjCcaXAcmDcQONdeBPQZ5dC",
+	"1hx91ghLr6VaFSKbieycyul0QKj+BaA1nKKPKDv8hkMquou6fqCGz4fj7NZx9TUNTecFjQJNm9XpfyxV",
+	"Z+d8t5pD8bonRcfdutd7TQjjFBz8ePIB/vfjSbAuEMHsuRlJbDv2I/x2yB2ZDEoVI11+bc0o367B7zC7",
+	"vQRYwrlxxrsrhNfCmMLuJ5eHqUSqqgw8x42Nxd66ABa0dJzzshTSwRV9RZfznXBK2EtZN/QJxd7aKGsN",
+	"8Q77W2zXXtSXX9Ac7rd3A2P5b2JNog4m67cKQWo7pDzAnnlYmP1+x8hsDfhKaKMq1w8WvDKZz+bGOr2S",
+	"l3quIMKxx4YJvhtYsD82wyi+hfx9btquExFWNWkpubvv1OCT/Xbq2rJlqXuZIfZCZ4GqatZhAtun7StX",
+	"vysVW5Y9FGxZah+NP5xmxblzi3RRlmjCRJXTC+fCIrEVL8tjdoE1kxgHqDkDxh5Oz4xSm+v2HVx5AeVb",
+	"n08hZLkuC76+Ii3vyHDaxeC9V9Hlnnrt9tNDyk/nXi/LQ8jKCwrLYb1dU1rchj6BAB9KTSFixM3PjatB",
+	"1UndgtieZje8yvmkEJrNlPM78JxzSTePBJpWQhyzVw2yjOFT16mi5uIHBIiHJahqpozxka8Oig2XxRrT",
+	"n8YuUFcTe8QOue/he28jzN9R7imiXh52UoxgdNi+8iB6G0fftbrJdiWtJJGAOF+R7D+KE0J0Axc67iLC",
+	"G+9TsW7dGNAjLCMo27M3vLOknC47gWvoiQdwJ7umfD8huijL59+/rH6yWgssSx5l8/+OEs3YBV/41qnc",
+	"EehiMhCxfWDabS4ZpsZupbanEE69o77ehJMseFEIPMjwcyCo79Oxx3vpb5f5+8TG2u9WSlFkWC2rHsW7",
+	"4xQ4ITXfbeQ5DQHeBssXi6WxB0BCmUuROarxTTKquBX4Hb3xj2wI4jfstgX9IXov3nZd5a2da3wfWipq",
+	"Yr5xJiaSeomsk5LMB6n8lVTL7vpYXcqQ+Qjz6+5pwBphHetVi/8AszTgBopCC8CxIw3CpQTjIhPv7fOx",
+	"Rl17txjamIis0YZuKrD9qX0G5Xjcb5fyhhc5tJ/AxTsHKAysna7TJ67tVXIp4YCd5naHFNZthd4pUEwG",
+	"/JxgzOCiXeX48DF8MXYCNBWXmkL4YJhfynqVEzi4K4FgAl2Dr4GoeoJkoOaYtZkmshx6sFAS7VICVRAx",
+	"akF28JxKB4BwNmlQkuTED+76el1KTPJumg8BbMHdbE8sn3fGxv/gtOMS40raD9y8ghJNGLeml3x5Nhx+",
+	"Ba9aULUEnhzsQjIUCvdEl8qvmWAwPwl/cIOjDAkFWEgtODCA655F3b3tV78Fz4mIK/5kz5ox5CBpoKua",
+	"0xGDNQm1zcHDnAYLFRyX0hEupkI7SHxzQnNZc8eSfS3Z2PGqjHGUl7LewdC8Div/HflKm2Wm8fFNaplL",
+	"eUHbL+jSrpGHpMUvseBrK2p+M9vXCW43lJ1G2M6OqwJ9TWS1QCF3n2esuLlkMzf17MMyYVDLfh381SEz",
+	"KNZF/C446HFAHjgGVMEKjSMpAjblZnic62uNefcvv3326s0PVy+e/3T13Y/Pr/7+7NXr5y9/+ipO8mff",
+	"5FrRjGPexeu1TG9jcX1frSEtknxSl7rFSjnQc3726PHo6fTJ42z45PTJk4fpN9njR0/52VRwPkwfPeLZ",
+	"8PQRfzCZPpyeTs4mw8mTs7M0O32UPU5PH02G0+GQD58MWnyOg+HxKaR7Q5pCisk6crwoM3l7YI+HD4YP",
+	"uDg7mzx9+uTJ49NJKh5Mzp5MHzwQIj2diG8ePeFnpw/SJ4/Tpw/S4TePs4l4On306El6epp+8+gMeb76",
+	"He8h1+cntjEDlryIZfETHVpSrOqukDVVEFTmgHlxyKjF9iFdNPi2DuBwrWXaBGjtMmFDyq47mjrLTkun",
+	"1qrOMStEYHU5syQTaUFnx8I1KQ6SVrwSl9IexQbtldS7ev4SPBpQExKlNvBp41pLhVSqyOrDnoPVcCkD",
+	"s2HEfFAlIdZdbNZhNWttujiDBZN7/iwEvD3LpT2Vcw3YFmocAqEdla0pBdE610Adv9zsZe2aiSTOKKzU",
+	"DS8YAkJ9qMjxomueoxWWsMn6UjrK8nFZqUVpxues4BNRACXMbEbzHxyB3h7KNVM3oqryLENMYX3RpcyU",
+	"BwevQ586LAkEcCdfgK0qmBYGB4QJd3rxL76rIdz47sv/ZfjshBKYJ/5oONHCIFz1q5qzDH33S3vtmn05",
+	"vhalGX91zCDu5vonQvbWWOMSkTV0WLOfVN3GUhNhbQaPBtFyRq0HnYqMSncApThiBHEjHFAOACW7Blwa",
+	"lh/Q1Dlmr4nM4lLW2DGwRbh7VhPBVc+PqwMJDuIvHw6fXspxWYlUScRXXyEOdfwVLqints5UAPMG8Ndk",
+	"zaRadR3az50CucPJvRkSaH2zaLF/c834rBIiY0b5ZCYGBurItpuavRA6d7EKal36y4eB265XKkAyL0oT",
+	"Mode0VaEgQlT5amr3NgoYViJif2fuSgWVze8WNqboMVannI9Yg/gIPDdzJHj4ChVVTkIwfWebJ4Y6oF9",
+	"y2oFSBziDymX1Cmr2WnEA9FmhZqI9/uYBE5GPpNZUL++6xx+66Qqg8PC7uCQBrlBqOwpMyfiYEkH0+LC",
+	"pHOR+lZrd0BatRMc6A7vsXGou6zDlsBU4KICRlel1+h387ZbChho116D2Jb998WjVK/c+//IYSr6iB7Y",
+	"N/raewxU+TTSp45UUTI0JFn1AvJl4HlT+x+JVLn28P8qQNatJBUEJEy8T0WJpRqB8YFYfpQx9wCKKF0U",
+	"hasmiLQUC+yrdK7yVJCFxYP0OvzqPgDiILGzDHO1tOifNV+LXwu84Nvpsd/VHMEPeuti+sLPpIrd/HbB",
+	"GF2EhXv626ISPFsf3C/bMZAg3HOIjYzCFewjiL2mVurd1tjlqPnkcS9IiQy78mFe1z8ASmegJ5Z1tBql",
+	"EtwE8a4gooY9juzlYEKDARKAGovc0VFEcSt/90P/g+NX3IfsPhOCyT40mMVOeI0kuK8DoUv6Tj64f24F",
+	"QQDgtI4jikVZcCM00yYvChAnFyzGjumTtbf0XZWEKAo9ogbpIH45lLxIZRrtd0LkLfR5m3VAaz1+wa3i",
+	"HbO79y9mXcrJrYCPEsyUpPwNturQuEMPiZuoX7pN4naiKNxT0F33egR1PeFS3FpSI6tzH4WZQd4LaYeW",
+	"pqbajAEugkX+PSzV50dh9FvAO6iMpM/lbr52RA29vrAOB5SNbXpiWO1GhWzHcqnkMS/LY6+pji+Xw+GD",
+	"1Ope+JcYA1FuKFpO4sKoCYR2IMS0yrUYMcLMasELkSX0v8yohoNIXYGvhSMFQxleagou1az9ru7wpzrY",
+	"5FXZBJm0zn0czlE5SvEem6AFAUKKjqKpgtu9toVxY3UFGzfjOO0t8xlQL0GvOyopgI8YjAZieZQKaSpe",
+	"7AVzcZ/zmSzdffS4w5ZDnO1zagp7fvZRFNY6mBRqok8WudaONDbqQdZWqdIe4NAAFngyANxpaxGJKvw5",
+	"l9kLfNW39r2fGVALowdC0AMl/vrH0uznf08D+MQi3ViADpn2K6soy53UBRoZUpbZ/4CZBwKOA0Dy9bUH",
+	"HhA2xmE6XKJ9iwB/wBF/3FlG8/qHi6OzR4/dF0zWhlqIbRbSUPq1ZyXNN6eAZjSisk/6TxKpX4ZHT/nR",
+	"9N2Hxw8//tMgXlwTOztf212kKaIIOJ6KcWxJ2E64faE97giJM4KmarzdUY3K0x8/ZC/ybwlmZKcgiMrU",
+	"O7uu87UT4xJur/lUYEOCUvCow/jz0ljpGvTdnCo1whxhvWZTjj1D2SSXyNjbnsBPunXgqzq2DHSbvP+I",
+	"x84hAC2uVcGH2JT/DjsP5A2FKr4FKdS1I6JB8b+6RCZxrTGtMKvK/VfdvWgzDvGti7LsW1UJwNV46TiN",
+	"q0b9oK7zTai6qiopardn5Xj3ANxbgWat66WOg62ntNgnE9PdH6yWE4a+O0TjItL3ErTviOl1hdm/dYLk",
+	"MudNbBpq7S826g6sfd9odhmJw48YB+7PzDNqVKDctTW8TD7lqanrJdcusp608H6EZOwOnN9yex3SLAN0",
+	"FNUzNdOnvwAsag8by37MXn7D2aeRXheaRvE6hLTC6xo4ENfavUNZn3yA/+0mWED8w4rnRAVUMwfNReHi",
+	"dZCXsdrFm1M4DvRVo0Gdb6l96H4C9pbvoZf+TsC7+1dPnQcxdjQ/WNDH9Vy9W5wHhvz8ewoLN+XgBGnM",
+	"9seP1Q/t0ooXhDVl3BomUIaJYuLinp59u1WivamjYIy3k6CoirrPzb9VNhI2EbmcMU8eZ/W5m4eDpKrg",
+	"wZ2iYwUAiuz1yQf4348nWInfLy9FPj56Dr6BJ9xf9z+Hg4jYrW5ElU9z+5nTKZQEfDmGHhFH8MN6/BW6",
+	"IkH1P0GjMWy4WBpO9QDAt1Sp5YyofS5+fn4eRNT87blmqyo3RrjORkQY0pXg+s7e9YrmYAcvChIO4bVE",
+	"1OXYwIjLsIuHA8jGtPgtTsIxjNB6+3Zew02K7/4W3b0WAoUzFxF6+smatxA8qCFuc8Ez33QSKB8OIPmv",
+	"7EPh6VzPj+CxIqPVCvdBmgqtd3PgjFU1qxlkUUDVSuJ4AUYUhHMbHdM6ogpw46EJc4J+yltOcziq/0Qs",
+	"i9mYopUu9YvlE4Cgcj116pZDx12bBl57cDavTqLhjo3lfj+AM+ZefQ/eGE7XH9Mdw7H3KPfD6bsnhyz1",
+	"AhdhD6Mf4USTM9GPPIxYFT3KSUynIjWI1c5Uulxgt1ClfVDM0eIhh2jiONqlV2tuz2ikPYydOH8RtHcG",
+	"975kXXYIYakPZ6Sm7oN2kYzt4hmA53g7tb2qJ3569zdWg0d3FnXW0U8XfjYBoAbFw5uuTpcyqVYjJhVW",
+	"B6Bk1AWbawysIlWykMfswvG9oodftQkixviaKyIFHSf2QMHGV6J+Jw6zRQ0aaG+pvCgGj5bKXPkj4PhS",
+	"jnmh1Zj4dSln2tS/lI0MO234PzaqLggsQq5iqm48NU6aitJYk5TI5FxxJO0Y2D6Ot5PqIXIzj+M/7Dg/",
+	"b4QCvg+qtGChB8mA1useKsmkMvagCUm1cDEvEM/dUxd8T4LwmVhf+qiihGTwMARP1LUAyj7keot6iuoY",
+	"K5Cdx8cbJ7G+ZMgo5cADRrw3x4xIZO1WyTE1WgmoK8qO2cPhQ2KAqTlfCCIQjZj8XPB7ZaW0z39NE9ex",
+	"QHZ4BzspqGDPHbxUrnL4cwNZAU4+4D96WgMYkvUL24GXx0OfqqWgqgxZTcPqHUJaS6gnJq46JcUxCyNr",
+	"KAFBRI0cduzz5BJ6PcK31qBw6Yg/emiNPqRLWRyuzJLsFjdvd4uu4ag7xe8ky6fTnTLoKR4cd/mUjY0a",
+	"W182AQ4I6GWPrNce3eQ6hOf6UqKEgbzV9V9BLITObqpEcSQCrC7GP76U3wsqkFTTAGQVSDv8HRWcR33U",
+	"7RJb53U+nd6W7sTe+0bdr7DZd3SjIDxFwTmmY+pOMjVfwkHCdWpRQs3sSt0DnUlbNKm+bCvjjSvBzHXN",
+	"7plL8oSo/78mJgogpwzqg4krOBIv8G/+QzPf0Ff0cIbd9x4eP54GUxmLaXU6N8hRodlS5r8tRcC72kV8",
+	"6D73s9rcdX2jycH2nqki26xu3HMFP5c17Ga064ij3w9iCGdZ0JAlJiwNlXBSNzjZeVgBVsMPNWaR1G+9",
+	"9834KebSGQxbJnNv1UzPatVshHwOO43WsOSU9nKN3KI2GQu+ZlqIuFq+dfH3VlhNc1h5XdafdMTJ2/Ca",
+	"eprvGtP1Q7mHoC5N3h5RXavKBn+w8C995e4jz0314U+8vJbSzdLpnTTAQeWBR09WwWZO6hBwJYiWB908",
+	"JKBw/K6YRfxCMyErVSw8Y5PnmoDsNXKJQeMUo47Zc7KdoZcakK8hQIPqwICc+OXUwSnSa52wMQA3qevU",
+	"9XIiKimM0GNHy1WJ87ADC4TVGtchks6F0sDPyURilQD7xb/oC+2oC7vJO5C16LW9nNy/LZW3z33L4N8N",
+	"gghJl2pSBUy3tUgWdvErhGZGEjQvdck7OzsQpkv3qW+g2fpMZojPwcVPTtox53Un5VYvFT8Ljrv0QMTN",
+	"ddvpOEWCUwQnvjnbthrGVwJjKWFXQ6TOz7XRCXA065q6GSlnVKlDzAB7bohlxhfgdPScA/hDbqJR/aBM",
+	"KWCvCdrcIgxkZd18oLsJfnBFT5ucbD1ZoZvNQWMb+M+qmglz2w28Pzt0MAee8voQYoTfsUuQku7YLhbk",
+	"UOc1knco161JXiFO8/PFm+9+2Ap2qyfzvg/mHZv490AfvX019jwu8M6DUEkT/xfXjLPVXBU+RBu01dug",
+	"YWLbWJiaXfdcZz9A9i4ElxD8P2YXQfth4oOqs4JSiEwHhdJ6lSNBq5pOKXuAaUlJgeV4LaKqHDvWiKoM",
+	"35ugHTCQrcG1DmlVD2liLWrN+EQtTc1ORsOI6Q8kpL61AXCI6sNNtqawtXVfyqZOLqV9z/XPQ9H9+9cI",
+	"37l0NfDKGZAzNb3d0X/iGspty9bRNTVUEfMp3kl2RxGE2Ws2QGgYx7F53baOhvr+m8Z1Ol5FUSef7oOj",
+	"Ipi66PrcMlm3qcC3L+/JB/zHxxPXvPKO70s6Y6MbrcVjPbZcQ737b7JleGXgaHJaW03ZdW69wro1+hhO",
+	"E+tZYp9FYrY8Z1yuCdFBhNq57oSLBGC/iHZ/tZQX7qM/n2tX+2g3opoobefQTvweutk3YfxMlSGu9XiX",
+	"fq6hjgfAwi7ltvaPHVvORzYOsc+6ywKYzuWsEEdLLSidiFqXioB90zPHkNqMdkAYz51lbEzwCu39ndTO",
+	"iwxKWOvHTZWndpgpKUaeOtNzPUAUlTKkeBf0klgSY4nnWHVsgwDlp4yYZkuZisp08NdgmOSZm+LP3GMO",
+	"J80LfT8J9oP/THEL/35E2XRtJJSpJGjhfMgghd8k9J59TJa54IWZb7VYbkSV5ampu5ta5a7ZRMxzCESO",
+	"2FLiY9YMqgqYtgY8L9iEZ1ZKcc8Ae32lVgnzFyOxXuOWmVIZMOAmbCmvJfCb4AV5QZiAmHf7A37GPdo+",
+	"9IaOBcZPOlhix/hH9jBG783eCaKQ2/I+jk6nXJqQTMebrcC6ch7AN5BttoXXiMcsYAD36qDAGzr9E/vr",
+	"Zw9YGD+UTyINHTQQL4IuHq0eQzi4ETGy5JKNcYnHNV93/dNSamHGbKawVQv228grRjOVbHTTikUTzmMh",
+	"hCaBEQ6xg5zIS9YtIwNJbzLquxyKMFV2eRfKGDV4RwxG8cTAHhEB++2fKyCwe78Rp/+aFMSqRZD8ecmM",
+	"eu/DDp3qE3pbj1zI4SQE75LZRL2H07eN/CQbFeNhBfGs5J0Uyu7N98rGii/ZFiPwU3BgQmN66uc8Mf0g",
+	"Tj64f3ZjV177A1EtjU/KEqebZuMvkRnuq/E5U7JYt1Injh1OQSNqIFKNHaFuQT7Fondz8OLvB8S9uEd+",
+	"isVOYlzn9PoGeuQcyhrT63HCxrRtx0iO0WA3j8RwqnCVDliLGRFRSg/3YfzFqrnWWU+qCR1PAfGc3LBy",
+	"DinDuVrEG5ZCyv4+ZRBf0OV+2R8PJn3OJAvgDjWmY4alFp9W7cD3nTj0xH1GSpwRGAhFC+sRyAfGPjIR",
+	"xlJaeeq0WGrj0d91mntErJcUPgnaheXa8fxeizWwwk1EkYsbQe9cKQ8Ix6Ciqq7R42Zv6sQpwoXdhXUc",
+	"BgM89iYzL4TWdwvnQIvBKdZleye9OxIT4lo+ZzDmDxN9gQn7TmXd1VyIM7qHqAsKtsPgb0r0PjYhgvy2",
+	"2YOmEhvE15XgGTT1ISPCdaeK2xBdWtmIXQwTvp1j6yCwYzpnfAJ7wU0ENWjs4pwwTQCl45M4jfBJvLvf",
+	"w8KIN5XolBv7bQcN5iAzESzjZzRP7SiWuheY2p1nVoj+8uwNo3vH0Cd6G8DkNb7j/pPK9KLtqWVQ83YR",
+	"ctdF8xDL+kMDRcJy/WmXcTVfd65h0C63brjpBlon2FTFtFkuJkD3cyMq4FSFb7HObSmkD6tQUWGllnii",
+	"L8KsNPieSzkpVHqtO/gF3s7XnwB79Ha+7nY/uFbSlU351rq5ZitRFIeQh7fzdVMeIK7pebv1nIIXn1hM",
+	"3Arep0H4hrq7ZkpVIFmiJYAL7nhMgikaXcpLeQSdBBFVOB4hyIcty42oh53SepjncCPGAf1dAdvclyDo",
+	"keZBRtXV/tZWZNSdmGFXCcUqVRQQkzxvDAF87yAtB4/DUQRZ7xH0kvMJTj/K4AMR/RROENEtZqIUMoPR",
+	"I0VJ3fTP2rxXdgRjB4rCqQyo3MGQtQe+44XHr4atJLJjBp3IeNCcmJpfwDnU4H4wiBSvmcNrK5x7vpPk",
+	"Uo4XfE18EOPaLRQlMt1rRc2Am9guI3ilg0LQzJooX+JHNSaKug77NWaqgkaD7veWwwWFgJilrb8Q2lcH",
+	"MLWvoEoVfAXoY4wI1dFOaCp76Qtb8yjm9VK2QK84+rGoKlXpMQJ76wwt6AGUg2P2k8hh9scBMGx8KSWZ",
+	"UvVQ2n066W12oc4bIoJIPancFaBIu/2NtzVT0edL/EZYNZPBdS7tMFEC4NjA3kqjwcP+iHb3eb9zcEVQ",
+	"7WE30UEMFEDqBECdON7COtDbmSWWkyJP2ZwXNzUBC7jdQXmXq0ZxJxDgf1zJbpljcJJluQZQLMQsAfOO",
+	"jWUVJg0nXGZddHh/E+t+NHj1yKx6XFal0p2FVfRz79Kqv4n1z3TL/fom9kVbuFrtNyZwdB2c0IpW+1qs",
+	"dVdt5kL0ihxSTbaDCICHXAl7wuW8wEomoNx2etHaCJnyQUWK++DZZA2LelW/FZWZWx+3Awfw4l4D3S+6",
+	"Aw1Q2ngYW1Kx54wvupdgMdleL49XILyuFJW2LnsVgJiwBkv6VdpWdm0F4wW98Y9cJ4/fsLtkkGb3nnYY",
+	"Pd0FR/OKzSouzV518xdZpsPVg9W0Bhw8agQYm8LX0kMRAfHbV2TK5tYAa1RMJ4713oHYOk0GnMfPajCQ",
+	"baBFdZNDxsTnUMBGOJoo6JOh7NX0DarqbzXgF36mgCZNb4eSQfE5XCX+wi3mNkVz8gH/sbWw7ftcY/PA",
+	"UPtbKa/EjXKRfaOuhdTkkOSGZbmjWVaSSFE3FRCWzHmx61fOVWtAqjg5DJkruG/bpm3fbYGf1fLkVTXr",
+	"V2tvLwyK6/0BiynhuC5/Wc3uNTb3sppts17skA+a9Yc58EX9fgr2Uah1SktmqvpCMyMkd4rVym1oukLg",
+	"gGeLXNYpLvjPL8h3RylPiJyGsMR5Xe1PhIRWE1sPUFCPBtDZ1pUzU1Utxt0K+GU1+7wFzfZjB6MBz3it",
+	"enOZGwGwqP5i8pk07E9iZaewWz79ssJCIqBG4xofErOrqlmX4nWtuU8+0L/68cX5TseOMM414+jTYx2Q",
+	"Iq5R9Wfu1XxQmIj7ph2sVV3N7AHfAbbTBMhUMcQGxOoQKZNsDMX9//pw3AntqKf1gMiOTSHZwermcteL",
+	"kle59mm8vHIkX+R+dUlPEEAcNWJtVLqj0bqcLPOCGqlCVBLQfFR22sXJduvm/r9zUjY3hU3u2sORBoZM",
+	"bbfp5//HE3rAhnRbR5S2YK/wOq/KkSofG9Pgbx0QSXr+3Tjk/0BuMX7wbreYJv6emNQrP+11kFII445D",
+	"/PXkA/6j52GI2KwAIGuY5nlGNeS50aKYxo9BuHNw75PeeQiSfB7uDHQf1J7cfaUcx+2pG9vrcoK+3v7J",
+	"xuC5XTb6c6OZFhqRW4KOKXvCAO+BdpkvH+Ja8DVbQtJGsxx8ArN2fZJf2WFCOYE7pzK1vZkx3CG8YBy6",
+	"2c+nlayEfPID+cT2UduEzEpKT9jJnvxxGzgEH+1ccYn9Yq+lWqGuGjVBIA5CGLAZ1+ilxLUeofb/MnMZ",
+	"fVd9knjQvQMYArl24tEm0MeE66A4RchMdGY4PGbmtpR3/xfTvOHcfCaytx989RWJJa9EJ7IPsncnH+z/",
+	"fOzZukoEZXIeJIE2y69qEiBYRUYNPOIwPlHeL7ZalN3QalEe8LCCKQFQcXfqct9tYofvT61wkU4qYar1",
+	"/geWf2DXcfVzwaUrlQsJDhyUGAmAgKeHKQncCHWSP9fsWpTE2xf0+SAdpQGX8GoLoRfMIT49fpqZak0i",
+	"8/vtW9c/ez5TSIF2mPPMVGvG3dponKVI6hxj2d27PFvkUgPBoQ8l+TMtzMlgmSP64Wol624NUPsGzGsd",
+	"5bH23HiDo/gjJ+bgE3Zrd5zBe0rLGTeNe8eMMUYIgEoprEvBVAWg/zpKjPB/zGVTAoehObslNHxOie5r",
+	"IUr7njnX8+6YMMzhZ40Ki/dlXgl9lcurjK/1YPR0mAwoT9LOzDlK3bx/uBg+8DMFjOHd29kdXMjfw3jg",
+	"6gPWGhha4Gi4GKX35AP879YsnR8rsUpaHWp1Z9OZQqAhwDC6nKVL6bwlhiqIDBVRCWyLSVMB6T2gdKhb",
+	"cbpNk3IJVT92xi4lNInWWlXnbGyfcGWfcJWbsc8gYgG5UR4m4vpZ2csTJELM07kd/KVE0RsRlxC+0GXE",
+	"KyVnbA5Q8E5fr2NHtWtZtaLh1R5D+PkJy/JKpKZYQ4Wg6qyLCL843o4T+OB8VGyiVCG4jCKRHm5bd8iI",
+	"Ht7765TPfXUSzLu31RoA5u29SjxY3c6iWho6UglQFzs73/qHH7xjZD2ae+D4duP+Y7ZudKPffeL7Sbyn",
+	"oOMqWP+Iged/Pvng/tnPqfMefwvVub3XUo2LBmbfqJt3a7ju76+t0qckHiPP8nD+pBv8pp4KZOWEQN1H",
+	"Vk/s7WE2XtGJBGv0dmx1gAwPyaBpLVvlReEuZAU31hx902gUCsSDcFO1LOp4BCEcI0cmjePiM1OtU3dC",
+	"PquEc4wv0oVImMnTa2HYw29OT/ubnPVH/T/Azec6FEKlTd1ucxd+PCr3t23e30vkiYHS8Z4vVIUCyvU1",
+	"Vo7bv2LkTIGRy7gzBYArSPOpYKXKpTlm7QKVLd3/Y54XfOZhKyg+eyhlIqCYCj6tQMpmNyUHyVfDg28n",
+	"VuLGkUB2can4Dv1wKbHGjX2b+3F9IAepbCRYlEFlpJWp40v50xKhutQtl814qQH3UOQe9ACs21Kkhvpa",
+	"jH/k2hw9s68/ev79mC1yrQNnCSQV+CHcH8wqT8Uxg3MXQ303/uE08U2jAkAYAit08dqxkNm4hqJhCMFO",
+	"Bqp1QslCzkQ0LrqUgldFLir2JXhlldB2c311jhPi+0RKhe8IKB1wCuqvj3JsmUrwhRO9Z7h6fYo4cKFd",
+	"o5B5PpuLilass6zcrXHcdxomg6mqFtxgffnjh4OkLj0fRkrPo3y8eebid5DYCVbKun2VSEV+I7Jzpo11",
+	"MGE9uQzlz48eeanq4TekpvEJJTdGVPae//xlePT03YfT5PTJx38aRDl7dxhrRrw3uIuONKxN4/gc5NmI",
+	"fXMp4YIRmKyXMuOGj9iHy4EWv10ORt8klwNuLgejS6ueHh+dnh6dDd+cDkdD+///43KQXAI4G66AJ9i/",
+	"TFS2vhyMPrg/jS6prIvxMocrwP+BH0iDXw4+fgSRqmei/b0bigwlDCs37bg96A3KIBpyeJjGDkXRMCuR",
+	"futLu99EdQScCCjJX30qg3OfqvDcbK0F31LgHSvvDk7B30l9t1Ow8JEHq/CuF9shBthMsRib8d1W2L5Z",
+	"pMsqN2u4GcMro1/e2W2OEoZPXVaF1SfGlKOTk9Ozb46Hx8Pj09GTb4ZDMCloVG1peDtXVHIF6zsCFHVS",
+	"1764YHvQMvJarMEpJZVFAZ5NTfnWNWeY52UpshF1tyoyeIpHGkJjYZ141Fr46GgXt7eulr5aSj0Kkr1o",
+	"3CErXxKQwGHvHIq60KO7wzY/IDiAbN9RGHwA7z3x1c+1o5Q4PvrgDbD8sdErlvKqyqESgqmlGTnQU+Nm",
+	"IYxd//8/AAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -10,8 +10,9 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(instal
 
 -- name: JobsOfWorkflow :many
 -- What Next needs of the jobs, without their bulk; oldest first.
-SELECT id, change_id, step_id, action_run_id, operation, state, attempt, queued_at, leased_at, finished_at,
+SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
        coalesce(result->>'outcome', '')::text AS outcome,
+       coalesce(result->>'reason', '')::text AS reason,
        coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
        coalesce(error, result->>'error', '')::text AS error,
        coalesce(result->>'remedy', '')::text AS remedy,
@@ -42,6 +43,18 @@ WHERE id = sqlc.arg(id) AND state IN ('queued', 'leased');
 
 -- name: ResourcesOfInstall :many
 SELECT * FROM resources WHERE install_id = sqlc.arg(install_id) ORDER BY kind DESC, name;
+
+-- name: AppliesWithoutRelease :many
+-- The applies that were ordered of resources that stand on no release, of an
+-- install, the oldest first: those that ended after the resource was found or made
+-- absent, or have not ended.
+SELECT r.id AS resource_id, c.state, coalesce(c.release_id, '')::text AS release_id
+FROM resources r
+JOIN changes c ON c.org_id = r.org_id AND c.install_id = r.install_id AND c.resource_id = r.id
+LEFT JOIN changes l ON l.org_id = r.org_id AND l.id = r.live_change_id
+WHERE r.install_id = sqlc.arg(install_id) AND r.kind <> 'stack' AND r.live_release_id IS NULL AND c.apply_job_id IS NOT NULL
+  AND c.id IS DISTINCT FROM r.live_change_id AND (l.id IS NULL OR c.finished_at IS NULL OR c.finished_at > l.finished_at)
+ORDER BY r.id, c.executed_at;
 
 -- name: GrantResource :one
 -- The exclusive grant to mutate a resource: raises its fence and takes its lock.
@@ -107,6 +120,11 @@ SELECT spec, signed_order FROM runner_jobs WHERE id = sqlc.arg(id);
 -- name: InstallRunner :one
 -- The runner of an install: the one that is not revoked, else the last.
 SELECT * FROM runners WHERE install_id = sqlc.arg(install_id)::text ORDER BY state = 'revoked', id DESC LIMIT 1;
+
+-- name: RunnersOfInstalls :many
+-- The runner of each install, as InstallRunner has it.
+SELECT DISTINCT ON (install_id) * FROM runners WHERE install_id = ANY (sqlc.arg(install_ids)::text[])
+ORDER BY install_id, state = 'revoked', id DESC;
 
 -- name: ShowRunners :many
 -- Runners with the install's name, newest first; one by id, or all with NULL.

@@ -9,8 +9,18 @@ RETURNING *;
 -- name: GetInputs :one
 SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version = sqlc.arg(version);
 
+-- name: InputsInForce :many
+-- The inputs that are in force in these installs; none for one that sets none.
+SELECT n.* FROM installs i JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+WHERE i.id = ANY (sqlc.arg(install_ids)::text[]);
+
 -- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id);
+
+-- name: NextPreviewInputs :one
+-- The version for inputs that only a preview uses: these count down from -1. Call
+-- with the install's row locked.
+SELECT (least(coalesce(min(version), 0), 0) - 1)::int FROM install_inputs WHERE install_id = sqlc.arg(install_id);
 
 -- name: InputsTaken :many
 -- The newest inputs that workflows have taken to deploy these installs: to every
