@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | postgres | terraform | kube | shells)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -58,6 +58,19 @@ need_git() {
   command -v git >/dev/null && return
   can_apt || fail "git is needed: install git"
   apt_install git ca-certificates
+}
+
+# What npm installs here runs on Node 20.19, and on 22.
+has_node() {
+  command -v node >/dev/null && command -v npm >/dev/null &&
+    node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || major === 20 && minor >= 19 ? 0 : 1)'
+}
+
+need_node() {
+  has_node && return
+  can_apt || fail "Node 20.19 or newer with npm is needed: see https://nodejs.org/en/download"
+  apt_install nodejs npm
+  has_node || fail "Node 20.19 or newer is needed, Debian has $(node --version) here: see https://nodejs.org/en/download"
 }
 
 need_postgres() {
@@ -133,7 +146,7 @@ need_shells() {
 
 for what in "$@"; do
   case $what in
-  go | cc | git | postgres | terraform | kube | shells) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube shells" ;;
+  go | cc | git | node | postgres | terraform | kube | shells) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells" ;;
   esac
 done

@@ -2543,6 +2543,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -3172,6 +3188,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3470,8 +3489,10 @@ type Workflow struct {
 	Held *string `json:"held,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3549,7 +3570,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -3561,6 +3582,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3604,6 +3628,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3695,6 +3722,12 @@ type DeleteAppParams struct {
 	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3744,6 +3777,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3889,8 +3934,8 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3909,6 +3954,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -4292,7 +4340,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateApp Change how an app is shown
 	//
@@ -4301,7 +4349,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConfigs List the configs of an app
 	//
@@ -4453,7 +4501,7 @@ type ClientInterface interface {
 	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAppVariable Show a variable of an app
 	//
@@ -4469,7 +4517,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetAppVariable Set a variable of an app
 	//
@@ -4478,7 +4526,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// FindMissingBlobsWithBody Ask which archives must be uploaded
 	//
@@ -4840,11 +4888,13 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -4863,11 +4913,13 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -5286,8 +5338,8 @@ func (c *Client) GetApp(ctx context.Context, app AppIDOrName, reqEditors ...Requ
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequestWithBody(c.Server, app, contentType, body)
+func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequestWithBody(c.Server, app, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5305,8 +5357,8 @@ func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, content
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequest(c.Server, app, body)
+func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequest(c.Server, app, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5557,8 +5609,8 @@ func (c *Client) ListAppVariables(ctx context.Context, app AppIDOrName, params *
 // Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppVariableRequest(c.Server, app, variable)
+func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppVariableRequest(c.Server, app, variable, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5593,8 +5645,8 @@ func (c *Client) GetAppVariable(ctx context.Context, app AppIDOrName, variable A
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, contentType, body)
+func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5612,8 +5664,8 @@ func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, va
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequest(c.Server, app, variable, body)
+func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequest(c.Server, app, variable, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6424,11 +6476,13 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -6457,11 +6511,13 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -7477,18 +7533,18 @@ func NewGetAppRequest(server string, app AppIDOrName) (*http.Request, error) {
 }
 
 // NewUpdateAppRequest calls the generic UpdateApp builder with application/json body
-func NewUpdateAppRequest(server string, app AppIDOrName, body UpdateAppJSONRequestBody) (*http.Request, error) {
+func NewUpdateAppRequest(server string, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAppRequestWithBody(server, app, "application/json", bodyReader)
+	return NewUpdateAppRequestWithBody(server, app, params, "application/json", bodyReader)
 }
 
 // NewUpdateAppRequestWithBody constructs an http.Request for the UpdateApp method, with any body, and a specified content type
-func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7519,6 +7575,21 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -7983,7 +8054,7 @@ func NewListAppVariablesRequest(server string, app AppIDOrName, params *ListAppV
 }
 
 // NewDeleteAppVariableRequest constructs an http.Request for the DeleteAppVariable method
-func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8018,6 +8089,21 @@ func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVar
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -8065,18 +8151,18 @@ func NewGetAppVariableRequest(server string, app AppIDOrName, variable AppVariab
 }
 
 // NewSetAppVariableRequest calls the generic SetAppVariable builder with application/json body
-func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody) (*http.Request, error) {
+func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSetAppVariableRequestWithBody(server, app, variable, "application/json", bodyReader)
+	return NewSetAppVariableRequestWithBody(server, app, variable, params, "application/json", bodyReader)
 }
 
 // NewSetAppVariableRequestWithBody constructs an http.Request for the SetAppVariable method, with any body, and a specified content type
-func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader) (*http.Request, error) {
+func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8114,6 +8200,21 @@ func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable A
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9707,6 +9808,21 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11523,7 +11639,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// UpdateAppWithResponse Change how an app is shown
 	//
@@ -11532,7 +11648,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// ListConfigsWithResponse List the configs of an app
 	//
@@ -11692,7 +11808,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
+	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
 
 	// GetAppVariableWithResponse Show a variable of an app
 	//
@@ -11710,7 +11826,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// SetAppVariableWithResponse Set a variable of an app
 	//
@@ -11719,7 +11835,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 	//
@@ -12127,11 +12243,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -12150,11 +12268,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -12757,6 +12877,11 @@ func (r DeleteAppResponse) ContentType() string {
 	return ""
 }
 
+// GetAppResponse200Headers the declared response headers of an HTTP 200 response for GetApp
+type GetAppResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12764,6 +12889,8 @@ type GetAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12805,6 +12932,11 @@ func (r GetAppResponse) ContentType() string {
 	return ""
 }
 
+// UpdateAppResponse200Headers the declared response headers of an HTTP 200 response for UpdateApp
+type UpdateAppResponse200Headers struct {
+	ETag *string
+}
+
 type UpdateAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12812,6 +12944,8 @@ type UpdateAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13203,6 +13337,11 @@ func (r DeleteAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// GetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for GetAppVariable
+type GetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13210,6 +13349,8 @@ type GetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13251,6 +13392,11 @@ func (r GetAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// SetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for SetAppVariable
+type SetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type SetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13258,6 +13404,8 @@ type SetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14513,6 +14661,11 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+// GetInputsResponse200Headers the declared response headers of an HTTP 200 response for GetInputs
+type GetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type GetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14520,6 +14673,8 @@ type GetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14561,6 +14716,11 @@ func (r GetInputsResponse) ContentType() string {
 	return ""
 }
 
+// SetInputsResponse200Headers the declared response headers of an HTTP 200 response for SetInputs
+type SetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type SetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14568,6 +14728,8 @@ type SetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -16281,8 +16443,8 @@ func (c *ClientWithResponses) GetAppWithResponse(ctx context.Context, app AppIDO
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateAppWithBody(ctx, app, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateAppWithBody(ctx, app, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16296,8 +16458,8 @@ func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateApp(ctx, app, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateApp(ctx, app, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16516,8 +16678,8 @@ func (c *ClientWithResponses) ListAppVariablesWithResponse(ctx context.Context, 
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
-	rsp, err := c.DeleteAppVariable(ctx, app, variable, reqEditors...)
+func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
+	rsp, err := c.DeleteAppVariable(ctx, app, variable, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16546,8 +16708,8 @@ func (c *ClientWithResponses) GetAppVariableWithResponse(ctx context.Context, ap
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, contentType, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16561,8 +16723,8 @@ func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Con
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariable(ctx, app, variable, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariable(ctx, app, variable, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17239,11 +17401,13 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -17268,11 +17432,13 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -17976,6 +18142,19 @@ func ParseGetAppResponse(rsp *http.Response) (*GetAppResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -18007,6 +18186,19 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -18287,6 +18479,19 @@ func ParseGetAppVariableResponse(rsp *http.Response) (*GetAppVariableResponse, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -18318,6 +18523,19 @@ func ParseSetAppVariableResponse(rsp *http.Response) (*SetAppVariableResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -19207,6 +19425,19 @@ func ParseGetInputsResponse(rsp *http.Response) (*GetInputsResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -19238,6 +19469,19 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -20,19 +20,37 @@ const (
 	OutcomeCancelled Outcome = "cancelled" // stopped at a safe point on request
 	OutcomeUncertain Outcome = "uncertain" // an effect may have happened
 	// OutcomeNotStarted: provably nothing happened; the job may be leased again.
+	// An engine that applies a plan says it when it was stopped before its first
+	// effect.
 	OutcomeNotStarted Outcome = "not_started"
 	// OutcomeStale: the live state moved since the plan, or the order was used up
-	// before an engine began; nothing was done, and a new plan is needed.
+	// before anything was done; nothing was done, and a new plan is needed.
 	OutcomeStale Outcome = "stale"
 )
+
+// Reason says more about an outcome where somebody acts on it. The zero value:
+// there is nothing to add.
+type Reason string
+
+// ReasonHostEnded: nobody wanted the job to end. The host of its engine did: the
+// agent was shut down or killed, the pod deleted, the machine drained. With
+// [OutcomeStale] and [OutcomeNotStarted] nothing was done; with
+// [OutcomeUncertain] something may have been.
+const ReasonHostEnded Reason = "host_ended"
+
+// StoppedOnRequest begins the error of an engine that stopped because somebody
+// asked it to.
+const StoppedOnRequest = "stopped on request: "
 
 // Result is what came of one attempt. The engine writes it to out/result.json;
 // the agent completes, seals and redacts it, and reports it once.
 type Result struct {
-	JobID    string  `json:"job_id"`
-	Attempt  int     `json:"attempt"`
-	Outcome  Outcome `json:"outcome"`
-	ExitCode int     `json:"exit_code"`
+	JobID   string  `json:"job_id"`
+	Attempt int     `json:"attempt"`
+	Outcome Outcome `json:"outcome"`
+	// Reason says why it ended so, where that decides what happens next.
+	Reason   Reason `json:"reason,omitempty"`
+	ExitCode int    `json:"exit_code"`
 	// Error is one line for people, redacted; Remedy says what to do.
 	Error  string `json:"error,omitempty"`
 	Remedy string `json:"remedy,omitempty"`

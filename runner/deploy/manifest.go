@@ -2,7 +2,10 @@ package deploy
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -24,6 +27,9 @@ type view struct {
 	PastProxy string
 	// CodeDigest changes when the code does.
 	CodeDigest string
+	// RegistryToken is what the relays on the nodes show to the registry. It is
+	// made from the code, so that the same options give the same manifest.
+	RegistryToken string
 }
 
 // Manifest writes the manifest, or says everything that is wrong with the
@@ -40,11 +46,18 @@ func Manifest(o Options) ([]byte, error) {
 	var out bytes.Buffer
 	err := manifest.Execute(&out, view{
 		Options: o, ClusterName: "berth-engine-" + o.Namespace, PastProxy: strings.Join(past, ","), CodeDigest: o.Code.Digest()[:16],
+		RegistryToken: registryToken(o.CodeText),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+func registryToken(code string) string {
+	mac := hmac.New(sha256.New, []byte(code))
+	mac.Write([]byte("berth-registry"))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // quote writes text as YAML that is nothing but that text: a JSON string.

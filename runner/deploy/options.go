@@ -53,7 +53,8 @@ type Options struct {
 	// HostPath is a directory of the node instead, for a trial.
 	HostPath string
 
-	// RegistryNodePort is where kubelets pull the install's images; default 30500.
+	// RegistryNodePort is the port on every node's loopback where kubelets pull the
+	// install's images; default 30500. Above 1023: its user is not root.
 	RegistryNodePort int
 
 	// Proxy is the way out; NoProxy bypasses it, as traffic inside the cluster
@@ -108,7 +109,7 @@ func (o Options) validate() error {
 	wrong(!sizePattern.MatchString(o.Size), "--size is %q, not like 10Gi", o.Size)
 	wrong(o.HostPath != "" && (!path.IsAbs(o.HostPath) || path.Clean(o.HostPath) != o.HostPath || o.HostPath == "/"), "--volume %q is not the full path of a directory of the node", o.HostPath)
 	wrong(o.HostPath != "" && o.StorageClass != "", "--volume and --storage-class exclude each other")
-	wrong(o.RegistryNodePort < 1 || o.RegistryNodePort > 65535, "--registry-node-port is %d, not a port", o.RegistryNodePort)
+	wrong(o.RegistryNodePort < 1024 || o.RegistryNodePort > 65535, "--registry-node-port is %d, not a port from 1024 to 65535", o.RegistryNodePort)
 	errs = append(errs, checkProxy(o.Proxy), checkCA(o.CA))
 	wrong(o.NoProxy != "" && !plain.MatchString(o.NoProxy), "--no-proxy must not have spaces: separate by commas")
 	return errors.Join(errs...)

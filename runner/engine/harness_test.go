@@ -189,11 +189,12 @@ func (j *jobDir) finish(t *testing.T, cmd *exec.Cmd) jobspec.Result {
 }
 
 var exitCodes = map[jobspec.Outcome]int{
-	jobspec.OutcomeSucceeded: jobspec.ExitFinished,
-	jobspec.OutcomeFailed:    jobspec.ExitFailed,
-	jobspec.OutcomeCancelled: jobspec.ExitFailed,
-	jobspec.OutcomeRefused:   jobspec.ExitRefused,
-	jobspec.OutcomeStale:     jobspec.ExitRefused,
+	jobspec.OutcomeSucceeded:  jobspec.ExitFinished,
+	jobspec.OutcomeFailed:     jobspec.ExitFailed,
+	jobspec.OutcomeCancelled:  jobspec.ExitFailed,
+	jobspec.OutcomeRefused:    jobspec.ExitRefused,
+	jobspec.OutcomeStale:      jobspec.ExitRefused,
+	jobspec.OutcomeNotStarted: jobspec.ExitRefused,
 }
 
 func (j *jobDir) run(t *testing.T) jobspec.Result {

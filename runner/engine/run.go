@@ -135,7 +135,7 @@ func explain(ctx context.Context, j *job.Job, err error) error {
 	default:
 		return &job.Failure{
 			Outcome: jobspec.OutcomeCancelled, ExitCode: said.ExitCode, Differs: said.Differs,
-			Message: "stopped on request: " + said.Message,
+			Message: jobspec.StoppedOnRequest + said.Message,
 			Remedy:  said.Remedy,
 		}
 	}
@@ -181,13 +181,13 @@ func oneLine(s string) string {
 	return s
 }
 
-// exitCode is what the process says: refused and stale both mean that nothing
-// was done.
+// exitCode is what the process says: refused, stale and not started all mean that
+// nothing was done.
 func exitCode(o jobspec.Outcome) int {
 	switch o {
 	case jobspec.OutcomeSucceeded:
 		return jobspec.ExitFinished
-	case jobspec.OutcomeRefused, jobspec.OutcomeStale:
+	case jobspec.OutcomeRefused, jobspec.OutcomeStale, jobspec.OutcomeNotStarted:
 		return jobspec.ExitRefused
 	default:
 		return jobspec.ExitFailed

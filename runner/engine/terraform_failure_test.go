@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -109,6 +110,28 @@ func TestStopInTheMiddleOfAnApplySavesTheState(t *testing.T) {
 		t.Error("the next plan has nothing to do")
 	}
 	i.applyOf(t, next).must(t)
+}
+
+// An engine that is stopped before its first effect says that it did nothing.
+func TestStopBeforeAnApplyBegins(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, greeting)
+	plan := i.plan(t, map[string]any{"text": "ahoy"})
+	plan.must(t)
+	apply := i.applyOf(t, plan)
+	slow := filepath.Join(t.TempDir(), "terraform")
+	text := fmt.Sprintf("#!/bin/bash\ntouch %q\nif [ \"$1\" = init ]; then exec sleep 60; fi\nexec %q \"$@\"\n", slow+".begun", apply.env["BERTH_TERRAFORM"])
+	if err := os.WriteFile(slow, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	apply.env["BERTH_TERRAFORM"] = slow
+	cmd := apply.start(t)
+	waitFor(t, "terraform to be started", func() bool { _, err := os.Stat(slow + ".begun"); return err == nil })
+	stop(t, cmd)
+	r := apply.finish(t, cmd)
+	if want := "stopped on request: the apply of component greeting was not begun"; r.Outcome != jobspec.OutcomeNotStarted || r.Error != want || i.effects(t) != 0 {
+		t.Errorf("result %+v, want %q", r, want)
+	}
 }
 
 func TestKilledEngineLeavesNoResultAndNoTerraform(t *testing.T) {

@@ -85,6 +85,7 @@ func rights(cfg Config) []right {
 	all := []right{{verbs: create, resource: "namespaces"}}
 	for _, what := range [][2]string{
 		{"", "serviceaccounts"}, {"", "secrets"}, {"", "configmaps"}, {"", "services"}, {"apps", "deployments"},
+		{"apps", "daemonsets"}, {"networking.k8s.io", "networkpolicies"},
 		{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "roles"}, {"rbac.authorization.k8s.io", "rolebindings"},
 	} {
 		all = append(all, right{verbs: create, group: what[0], resource: what[1], namespace: ns})

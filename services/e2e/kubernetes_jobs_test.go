@@ -21,16 +21,23 @@ func TestKubernetesJobs(t *testing.T) {
 	t.Parallel()
 	k, runner := newStack(t, slowFolder, "")
 
+	remove := func(k *shop, options ...string) {
+		if _, err := k.command("kubectl", append([]string{"--namespace", runner, "delete", "pod"}, options...)...); err != nil {
+			k.t.Fatal(err)
+		}
+	}
 	for i, tt := range []struct {
 		name string
 		kill func(k *shop)
+		// drained: the engine's own pod goes, so its change is planned again.
+		drained bool
 	}{
 		{name: "the agent's process is killed", kill: func(k *shop) { k.signal(k.agentIn(runner), syscall.SIGKILL) }},
 		{name: "the agent's pod is killed", kill: func(k *shop) {
-			if _, err := k.command("kubectl", "--namespace", runner, "delete", "pod", "--selector", "app=berth-runner", "--force", "--grace-period", "0"); err != nil {
-				k.t.Fatal(err)
-			}
+			remove(k, "--selector", "app=berth-runner", "--force", "--grace-period", "0")
 		}},
+		// As a drain of the node does.
+		{name: "all pods of the runner are deleted", drained: true, kill: func(k *shop) { remove(k, "--all", "--wait=false") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := k.on(t)
@@ -43,15 +50,23 @@ func TestKubernetesJobs(t *testing.T) {
 				k.seesNothing(runner, before)
 			}
 			tt.kill(k)
-			if after := k.enginePod(runner); after != before {
+			if tt.drained {
+				k.eventually(goOnTimeout, "the engine's pod is gone", func() error {
+					_, err := k.command("kubectl", "--namespace", runner, "wait", "--for=delete", "pod/"+before, "--timeout", "60s")
+					return err
+				})
+			} else if after := k.enginePod(runner); after != before {
 				t.Errorf("the engine's pod was %s and is %s", before, after)
 			}
 			got := k.finished(w.ID, goOnTimeout+slowRollout+time.Minute) // a pod that takes over has to start
 			if got.State != "succeeded" {
 				t.Fatalf("workflow: %s", k.explain(got))
 			}
+			if tt.drained {
+				k.plannedAgain(w.ID)
+			}
 			for _, c := range k.changes("uncertain") {
-				if c.WorkflowID == w.ID {
+				if c.WorkflowID == w.ID && !tt.drained {
 					t.Error("the change counts as uncertain, though its engine went on")
 				}
 			}

@@ -62,6 +62,8 @@ func TestKubernetesStack(t *testing.T) {
 		}
 	})
 
+	t.Run("a stranger in the network cannot read the images", func(t *testing.T) { k.on(t).attackRegistry(runner, port) })
+
 	t.Run("everything went to one host", func(t *testing.T) {
 		if hosts := proxy.seen(); !slices.Equal(hosts, []string{vendorHost + ":443"}) {
 			t.Errorf("the proxy was asked for %v", hosts)
@@ -153,6 +155,39 @@ func TestKubernetesStack(t *testing.T) {
 			t.Errorf("left in the namespace:\n%s", left)
 		}
 	})
+}
+
+// attackRegistry asks for an image of the install wherever a registry may be
+// found. The test is on the node, so its loopback is the one way that is open.
+func (k *shop) attackRegistry(runner string, port int) {
+	k.t.Helper()
+	_, image, _ := strings.Cut(k.field("deployment/web", "{.spec.template.spec.containers[0].image}"), "/")
+	repository, digest, _ := strings.Cut(image, "@")
+	get := func(address string) (status int, err error) {
+		resp, err := http.Get("http://" + address + "/v2/" + repository + "/manifests/" + digest)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	if status, err := get(fmt.Sprintf("127.0.0.1:%d", port)); err != nil || status != http.StatusOK {
+		k.t.Errorf("the node's own kubelet gets %d, %v, so this test proves nothing", status, err)
+	}
+	if status, err := get(fmt.Sprintf("%s:%d", k.nodeAddress(), port)); !errors.Is(err, syscall.ECONNREFUSED) {
+		k.t.Errorf("at the node's address in the network: %d, %v, want the connection refused", status, err)
+	}
+	for what, path := range map[string][]string{
+		"the Service": {"service", "berth-registry", "--output", "jsonpath={.spec.clusterIP}"},
+		"the pod":     {"pod", "--selector", "app=berth-runner", "--output", "jsonpath={.items[0].status.podIP}"},
+	} {
+		ip, err := k.command("kubectl", append([]string{"--namespace", runner, "get"}, path...)...)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if status, err := get(strings.TrimSpace(ip) + ":5000"); err != nil || status != http.StatusUnauthorized {
+			k.t.Errorf("%s without the token answers %d, %v, want %d", what, status, err, http.StatusUnauthorized)
+		}
+	}
 }
 
 // stack is a shop whose runner is in the cluster.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +117,30 @@ func TestNotStartedWaitsAgain(t *testing.T) {
 	must(t, a.report(next[0], jobspec.OutcomeUncertain), nil, http.StatusOK)
 	if got := w.jobState(j.JobID); got != "failed/2" {
 		t.Errorf("job is %s, want failed/2: an uncertain apply never runs again", got)
+	}
+}
+
+// A job that its runner cannot bring to its end fails, and its error does not
+// sound as if it were tried again.
+func TestNotStartedTooOften(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	j := a.lease(job{})
+	for attempt := 1; ; attempt++ {
+		must(t, a.report(j, jobspec.OutcomeNotStarted), nil, http.StatusOK)
+		if attempt == 3 {
+			break
+		}
+		next := a.claim(fmt.Sprintf("claim-next-%d", attempt), 1, 10)
+		if len(next) != 1 {
+			t.Fatalf("claimed %+v", next)
+		}
+		j = next[0]
+	}
+	got := one[string](w, `select state || ': ' || (result ->> 'error') from runner_jobs where id = $1`, j.JobID)
+	if !strings.HasPrefix(got, "failed: was given out 3 times and never came to its end") {
+		t.Errorf("job is %s", got)
 	}
 }
 

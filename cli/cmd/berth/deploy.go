@@ -21,28 +21,30 @@ import (
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
 	var to, confirm string
-	var plan bool
+	var sandbox bool
 	var many selector
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
-making it. It leaves alone what is already up to date.
+making it. It leaves alone what is already up to date, and the sandbox unless you name it:
+--sandbox deploys the sandbox, alone or before the components you name.
 
 With --app or --label instead of an install, it deploys to all live installs that match,
 one after the other with --watch; the exit code is then the worst of all.
 
 A deploy that removes a component, because it was switched off, shows what goes and
 asks for the install's name; --confirm gives it in a script.`,
-		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan\n  berth deploy --label ring=canary --watch",
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --sandbox\n  berth deploy acme --plan\n  berth deploy --label ring=canary --watch",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	how.planFlag(cmd, "changed")
 	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
 	confirmFlag(cmd, &confirm, "install")
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
@@ -51,14 +53,19 @@ asks for the install's name; --confirm gives it in a script.`,
 		case len(args) > 0 && selects:
 			return usagef("name an install, or select several with --app and --label")
 		}
-		how.watch = how.watch || plan
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), PlanOnly: plan, Confirm: confirm}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			if len(args) == 0 {
+				if sandbox {
+					request.Components = []string{"sandbox"}
+				}
 				return c.deployMany(ctx, client, many, launch{request: request, how: how})
 			}
 			var install string
 			install, request.Components = deployTarget(args)
+			if sandbox {
+				request.Components = append(request.Components, "sandbox")
+			}
 			return c.start(ctx, client, launch{install, request, how})
 		})(cmd, args)
 	}
@@ -74,6 +81,7 @@ type selector struct {
 // deployMany starts the same workflow in all live installs that are selected.
 // That one goes wrong keeps no other from being deployed.
 func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector, l launch) error {
+	l.how.watch = l.how.watch || l.how.plan
 	installs, err := client.Installs(ctx, 0, ctlapi.ListInstallsParams{
 		App: optional(which.app), Label: optionalList(which.labels), State: new(ctlapi.InstallStateLive),
 	})
@@ -142,11 +150,12 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Short: "Deploy an older release again",
 		Long: `A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.
 Without --to it is the last one before the current release that was deployed well.`,
-		Example: "  berth rollback acme --watch\n  berth rollback acme --to 3",
+		Example: "  berth rollback acme --watch\n  berth rollback acme --to 3 --plan",
 		Args:    exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
 	confirmFlag(cmd, &confirm, "install")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		wanted := to

@@ -262,6 +262,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: exactly("INSTALL")}
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	confirmFlag(cmd, &confirm, "install")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release), Confirm: confirm}, how})
@@ -271,7 +272,6 @@ func (c *cli) installsProvision() *cobra.Command {
 
 func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
-	var plan bool
 	var confirm string
 	cmd := &cobra.Command{
 		Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL"),
@@ -280,13 +280,12 @@ changes by itself. Then Berth plans each removal and asks as always. In a script
 --confirm gives the name and --auto-approve approves the changes; neither does both.`,
 		Example: "  berth installs deprovision acme --plan\n  berth installs deprovision acme --confirm acme --auto-approve",
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
+	how.planFlag(cmd, "removed")
 	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		how.watch = how.watch || plan
-		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan, Confirm: confirm}, how}
-		if !plan {
+		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm}, how}
+		if !how.plan {
 			goes, err := madeOf(ctx, client, l.install)
 			if err != nil {
 				return err

@@ -17,19 +17,31 @@ import (
 
 func (c *cli) installsInputs() *cobra.Command {
 	var set, unset []string
+	var how watching
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
 		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set and
 --unset make a new version of the inputs. This deploys nothing: the next berth deploy
-uses the new values.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+uses the new values. With --plan they set nothing, and show what a deploy of the newest
+release would change with them.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto\n  berth installs inputs acme --set greeting=Ahoy --plan",
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
+	how.planFlag(cmd, "changed")
+	how.timeoutFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
 		if err != nil {
 			return err
+		}
+		if how.plan {
+			if values == nil && len(unset) == 0 {
+				return usagef("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
+			}
+			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
+				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
+			}, how})
 		}
 		var inputs *ctlapi.Inputs
 		if values == nil && len(unset) == 0 {

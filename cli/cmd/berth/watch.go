@@ -21,6 +21,7 @@ import (
 // watching are the flags of commands that start a workflow.
 type watching struct {
 	watch, autoApprove bool
+	plan               bool // only plan, and show it
 	timeout            time.Duration
 }
 
@@ -29,6 +30,11 @@ func (w *watching) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.watch, "wait", false, "the same as --watch")
 	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as shown, without asking (implies --watch)")
 	w.timeoutFlag(cmd)
+}
+
+// planFlag lets a command only plan; what says what is shown.
+func (w *watching) planFlag(cmd *cobra.Command, what string) {
+	cmd.Flags().BoolVar(&w.plan, "plan", false, "only show what would be "+what+"; exit code 2 if anything would")
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
@@ -59,6 +65,7 @@ type launch struct {
 
 // start starts a workflow, and follows it when asked.
 func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
+	l.how.watch = l.how.watch || l.how.plan
 	w, err := c.begin(ctx, client, l)
 	if err != nil {
 		return err
@@ -72,6 +79,7 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 	if err := resolveLaunch(ctx, client, &l); err != nil {
 		return nil, err
 	}
+	l.request.PlanOnly = l.how.plan
 	w, err := create(ctx, client, l)
 	if goes, refused := refusedDeed(err); refused {
 		if err := c.confirmStart(ctx, client, &l, goes); err != nil {
@@ -150,17 +158,29 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 		return remedy.WhileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
-		// Nobody was asked about them, so they were not shown on the way.
-		planned, err := follow.Planned(ctx, client, w)
-		if err != nil {
-			return err
-		}
-		for _, change := range planned {
-			f.Screen.Print(changes.Lines(change, changes.Options{Color: f.Screen.Color})...)
-		}
+		return c.showPreview(ctx, client, f.Screen, w)
 	}
 	if c.forPrograms() {
 		if err := printOne(c, *w, table.Workflow(c.now())); err != nil {
+			return err
+		}
+	}
+	return c.verdict(w)
+}
+
+// showPreview shows what a workflow that only planned would change: nobody was
+// asked about it, so it was not shown on the way.
+func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follow.Screen, w *ctlapi.Workflow) error {
+	preview, err := follow.Planned(ctx, client, w)
+	if err != nil {
+		return err
+	}
+	for _, change := range preview.Changes {
+		screen.Print(changes.Lines(change, changes.Options{Color: screen.Color})...)
+	}
+	screen.Print(changes.Destroyed(preview.Changes)...)
+	if c.forPrograms() {
+		if err := printOne(c, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
 			return err
 		}
 	}

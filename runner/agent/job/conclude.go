@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -30,7 +31,25 @@ type Ending struct {
 	// ExitCode is -1 when it is not known.
 	ExitCode int
 	Stop     Stop
-	Timeout  time.Duration
+	// Inherited: an earlier agent started the engine.
+	Inherited bool
+	Timeout   time.Duration
+}
+
+// hostEnded says whether an engine that was asked to stop, or was killed, was so
+// because its host ends: its agent, its pod or its machine. A person's cancel,
+// the customer's switch and the job's own timeout are no such reasons.
+func (e Ending) hostEnded() bool {
+	switch e.Stop {
+	case StopShutdown:
+		return true
+	case "":
+		// Who stops an engine without the agent: the kernel when the agent dies, or
+		// Kubernetes when it deletes the pod. One that was killed while its agent
+		// watched may have been killed for what it did itself.
+		return e.Result != nil || e.Inherited && e.ExitCode < 0 && e.BadResult == ""
+	}
+	return false
 }
 
 // engineOutcomes are those that an engine may claim of itself.
@@ -49,14 +68,21 @@ func Conclude(e Ending) jobspec.Result {
 		case e.Mutates:
 			r.Outcome = jobspec.OutcomeUncertain
 			r.Remedy = "the change may have happened in part; a new plan shows what is there"
+			if e.hostEnded() {
+				r.Reason = jobspec.ReasonHostEnded
+			}
 		case e.ExitCode < 0 && e.Stop == "" && e.BadResult == "":
 			// It was ended, with its agent or by somebody: not by what it had to do.
 			// It changed nothing, so it may begin again; runner-api counts attempts.
 			r.Outcome = jobspec.OutcomeNotStarted
+			if e.hostEnded() {
+				r.Reason = jobspec.ReasonHostEnded
+			}
 		}
 		return r
 	}
 	r := *e.Result
+	r.Reason = "" // not the engine's to say
 	switch {
 	case !slices.Contains(engineOutcomes, r.Outcome):
 		r.Error = fmt.Sprintf("the engine claims the outcome %q, which the job contract does not know", r.Outcome)
@@ -68,17 +94,45 @@ func Conclude(e Ending) jobspec.Result {
 		// Nobody wanted this job to end, only its engine: the agent, the machine
 		// or the switch did. It changed nothing, so it may begin again.
 		r.Outcome, r.Error = jobspec.OutcomeNotStarted, "was stopped before it was done, and changed nothing"
-	case r.Outcome == jobspec.OutcomeCancelled && e.Stop == StopTimeout:
+		if e.hostEnded() {
+			r.Reason = jobspec.ReasonHostEnded
+		}
+	case e.Mutates && e.hostEnded() && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted):
+		r = ofEndedHost(r)
+	case r.Outcome == jobspec.OutcomeNotStarted && e.Mutates && e.Stop != StopTimeout:
+		r.Outcome = jobspec.OutcomeCancelled // its order is used up
+	case e.Stop == StopTimeout && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted && e.Mutates):
 		r.Outcome, r.Error = jobspec.OutcomeFailed, fmt.Sprintf("timed out after %s and stopped at a safe point", e.Timeout)
 	}
 	return r
 }
+
+// ofEndedHost is the result of an apply whose engine stopped at a safe point
+// because its host ended: its change is planned again.
+func ofEndedHost(r jobspec.Result) jobspec.Result {
+	said := strings.TrimPrefix(r.Error, jobspec.StoppedOnRequest)
+	r.Reason = jobspec.ReasonHostEnded
+	if r.Outcome == jobspec.OutcomeNotStarted {
+		// Its order is used up: a new plan brings a new one.
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
+		r.Error = hostEnded + " before the engine changed anything: " + said
+		return r
+	}
+	r.Outcome, r.Remedy = jobspec.OutcomeUncertain, "the change may have happened in part; a new plan shows what is there"
+	r.Error = hostEnded + " and stopped the engine: " + said
+	return r
+}
+
+// hostEnded begins the errors of attempts that nobody wanted to end.
+const hostEnded = "the runner's process, pod or machine ended"
 
 // silent says why there is no result.
 func (e Ending) silent() string {
 	switch {
 	case e.BadResult != "":
 		return e.BadResult
+	case e.hostEnded():
+		return hostEnded + " before the engine left a result"
 	case e.Stop == StopTimeout:
 		return fmt.Sprintf("timed out after %s, and did not stop when asked to", e.Timeout)
 	case e.Stop != "":

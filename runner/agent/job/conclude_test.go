@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,19 +14,38 @@ import (
 func TestConclude(t *testing.T) {
 	t.Parallel()
 	said := func(o jobspec.Outcome) *jobspec.Result { return &jobspec.Result{Outcome: o} }
+	stopped := func(at string) *jobspec.Result {
+		return &jobspec.Result{Outcome: jobspec.OutcomeCancelled, Error: jobspec.StoppedOnRequest + at}
+	}
+	unbegun := func(at string) *jobspec.Result {
+		return &jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: jobspec.StoppedOnRequest + at}
+	}
 	for _, tc := range []struct {
 		name   string
 		ending job.Ending
-		want   jobspec.Outcome
+		want   string // the outcome, and the reason if there is one
 		error  string
 	}{
 		{"a result is believed", job.Ending{Result: said("succeeded")}, "succeeded", ""},
 		{"also of an apply that was told to stop too late", job.Ending{Mutates: true, Result: said("succeeded"), Stop: job.StopCancel}, "succeeded", ""},
 		{"stopped at a safe point", job.Ending{Result: said("cancelled"), Stop: job.StopCancel}, "cancelled", ""},
 		{"stopped by the clock", job.Ending{Result: said("cancelled"), Stop: job.StopTimeout, Timeout: time.Minute}, "failed", "timed out after 1m0s and stopped at a safe point"},
-		{"a plan whose agent ended may begin again", job.Ending{Result: said("cancelled"), Stop: job.StopShutdown}, "not_started", "was stopped before it was done, and changed nothing"},
-		{"a plan whose engine was stopped with the last agent", job.Ending{Result: said("cancelled"), ExitCode: -1}, "not_started", "was stopped before it was done, and changed nothing"},
-		{"an apply never begins again", job.Ending{Mutates: true, Result: said("cancelled"), Stop: job.StopShutdown}, "cancelled", ""},
+		{"a plan whose agent ended may begin again", job.Ending{Result: said("cancelled"), Stop: job.StopShutdown}, "not_started host_ended", "was stopped before it was done, and changed nothing"},
+		{"a plan whose engine was stopped with the last agent", job.Ending{Result: said("cancelled"), ExitCode: -1}, "not_started host_ended", "was stopped before it was done, and changed nothing"},
+		{"an apply whose agent was told to end is planned again", job.Ending{Mutates: true, Result: stopped("component web"), Stop: job.StopShutdown},
+			"uncertain host_ended", "the runner's process, pod or machine ended and stopped the engine: component web"},
+		{"and one that was stopped by the kernel with its agent, or by Kubernetes", job.Ending{Mutates: true, Result: stopped("component web"), ExitCode: -1},
+			"uncertain host_ended", "the runner's process, pod or machine ended and stopped the engine: component web"},
+		{"before its first effect nothing was done", job.Ending{Mutates: true, Result: unbegun("component web"), Stop: job.StopShutdown},
+			"stale host_ended", "the runner's process, pod or machine ended before the engine changed anything: component web"},
+		{"a person's cancel of an apply stays a cancel", job.Ending{Mutates: true, Result: stopped("component web"), Stop: job.StopCancel},
+			"cancelled", "stopped on request: component web"},
+		{"also before its first effect", job.Ending{Mutates: true, Result: unbegun("component web"), Stop: job.StopCancel}, "cancelled", "stopped on request: component web"},
+		{"so does the customer's switch", job.Ending{Mutates: true, Result: stopped("component web"), Stop: job.StopSwitch}, "cancelled", "stopped on request: component web"},
+		{"and before its first effect", job.Ending{Mutates: true, Result: unbegun("component web"), Stop: job.StopSwitch}, "cancelled", "stopped on request: component web"},
+		{"an apply that the clock stopped before its first effect", job.Ending{Mutates: true, Result: unbegun(""), Stop: job.StopTimeout, Timeout: time.Minute},
+			"failed", "timed out after 1m0s and stopped at a safe point"},
+		{"an engine cannot say that its host ended", job.Ending{Mutates: true, Result: &jobspec.Result{Outcome: "failed", Reason: jobspec.ReasonHostEnded}}, "failed", ""},
 		{"stale is the engine's to say", job.Ending{Mutates: true, Result: said("stale")}, "stale", ""},
 		{"uncertain is not", job.Ending{Result: said("uncertain")}, "failed", `the engine claims the outcome "uncertain", which the job contract does not know`},
 		{"an unknown outcome of an apply", job.Ending{Mutates: true, Result: said("fine")}, "uncertain", `the engine claims the outcome "fine", which the job contract does not know`},
@@ -33,7 +53,11 @@ func TestConclude(t *testing.T) {
 		{"a plan without a word", job.Ending{ExitCode: 2}, "failed", "the engine ended with exit code 2 without a result"},
 		{"an apply without a word", job.Ending{Mutates: true, ExitCode: 2}, "uncertain", "the engine ended with exit code 2 without a result"},
 		{"an apply that says fine by its exit code alone", job.Ending{Mutates: true}, "uncertain", "the engine ended with exit code 0 without a result"},
-		{"an adopted engine has no exit code", job.Ending{Mutates: true, ExitCode: -1}, "uncertain", "the engine ended without a result"},
+		{"an apply that was killed while its agent watched", job.Ending{Mutates: true, ExitCode: -1}, "uncertain", "the engine ended without a result"},
+		{"one that was killed with its agent", job.Ending{Mutates: true, ExitCode: -1, Inherited: true}, "uncertain host_ended", "the runner's process, pod or machine ended before the engine left a result"},
+		{"a plan that was killed with its agent", job.Ending{ExitCode: -1, Inherited: true}, "not_started host_ended", "the runner's process, pod or machine ended before the engine left a result"},
+		{"an apply that did not stop in time for its agent's end", job.Ending{Mutates: true, ExitCode: -1, Stop: job.StopShutdown}, "uncertain host_ended",
+			"the runner's process, pod or machine ended before the engine left a result"},
 		{"an apply that was ended", job.Ending{Mutates: true, ExitCode: -1, Stop: job.StopSwitch}, "uncertain", "was ended (switch) before it left a result"},
 		{"a plan that hung", job.Ending{ExitCode: -1, Stop: job.StopTimeout, Timeout: time.Minute}, "failed", "timed out after 1m0s, and did not stop when asked to"},
 		{"a result that is no JSON", job.Ending{Mutates: true, BadResult: "out/result.json of the engine is not what the job contract says"}, "uncertain", "out/result.json of the engine is not what the job contract says"},
@@ -41,7 +65,7 @@ func TestConclude(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			got := job.Conclude(tc.ending)
-			if diff := cmp.Diff([]string{string(tc.want), tc.error}, []string{string(got.Outcome), got.Error}); diff != "" {
+			if diff := cmp.Diff([]string{tc.want, tc.error}, []string{strings.TrimSpace(string(got.Outcome) + " " + string(got.Reason)), got.Error}); diff != "" {
 				t.Errorf("Conclude(%+v) (-want +got):\n%s", tc.ending, diff)
 			}
 		})

@@ -32,7 +32,7 @@ const (
 
 // finishEngine finishes an attempt whose engine is over.
 func (j *job) finishEngine(life context.Context, exitCode int) error {
-	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
+	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Inherited: j.inherited, Timeout: j.spec.Timeout()}
 	var result jobspec.Result
 	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:

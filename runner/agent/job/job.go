@@ -50,6 +50,9 @@ type job struct {
 	launch     *process.Launch // the launcher that waits for its engine, nil without one
 	kubeconfig string          // in/kubeconfig, "" when the engine gets none
 
+	// inherited: an earlier agent began the attempt.
+	inherited bool
+
 	tick *Tick // of the attempt, which other goroutines read without its lock
 
 	mu       sync.Mutex

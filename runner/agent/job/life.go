@@ -36,6 +36,7 @@ var errDetached = errors.New("the agent ends before the engine")
 func (j *job) run(life context.Context, entry recovery.Decision) {
 	defer close(j.done)
 	defer j.unlock()
+	j.inherited = entry != ""
 	shipped := make(chan struct{})
 	go func() {
 		defer close(shipped)
@@ -117,13 +118,9 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 
 // neverStarted is the result of an attempt whose engine provably did not begin.
 func (j *job) neverStarted() jobspec.Result {
-	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "the agent stopped before the engine began"}
-	if j.attempt.Phase == recovery.Ordered {
-		// The order may be used up: giving the job out again would be refused. A new
-		// plan brings a new order.
-		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
-	}
-	return r
+	// The order may be used up: giving the job out again would be refused. A new
+	// plan brings a new order.
+	return hostEndedBeforeEngine(j.attempt.Phase == recovery.Ordered)
 }
 
 // begin works on an attempt for the first time.
@@ -275,6 +272,8 @@ func (j *job) failure(err error) jobspec.Result {
 	}
 	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
 	switch why := j.why(); {
+	case why == StopShutdown:
+		return hostEndedBeforeEngine(used)
 	case why == StopCancel, why != "" && used:
 		return jobspec.Result{Outcome: jobspec.OutcomeCancelled, Error: "stopped before the engine began"}
 	case why != "":
@@ -283,6 +282,17 @@ func (j *job) failure(err error) jobspec.Result {
 		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
 	}
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
+}
+
+// hostEndedBeforeEngine is the result of an attempt whose engine did not begin,
+// because the agent or the engine's pod ended. used: its order cannot be given
+// again.
+func hostEndedBeforeEngine(used bool) jobspec.Result {
+	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Reason: jobspec.ReasonHostEnded, Error: hostEnded + " before the engine began"}
+	if used {
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
+	}
+	return r
 }
 
 // startSpan continues the trace of the caller who asked for the job.

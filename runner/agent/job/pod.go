@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
@@ -92,12 +91,8 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 	switch {
 	case j.why() != "" || reason != "":
 		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)
-	case j.mutates():
-		return j.finish(life, jobspec.Result{
-			Outcome: jobspec.OutcomeFailed, Error: "the engine's pod was removed before the engine began", Remedy: "nothing was done; try the change again",
-		}, nil)
 	}
-	return j.finish(life, jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "the engine's pod was removed before the engine began"}, nil)
+	return j.finish(life, hostEndedBeforeEngine(j.mutates()), nil)
 }
 
 // relayed makes of access one for an engine in another pod.

@@ -253,7 +253,7 @@ func (j *job) acceptedAfterAll() jobspec.Result {
 	if j.deps.Scripts.By() == j.spec.JobID {
 		return jobspec.Result{Outcome: jobspec.OutcomeSucceeded}
 	}
-	return jobspec.Result{Outcome: jobspec.OutcomeStale, Error: "the agent stopped before the scripts were accepted", Remedy: plannedAgain}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: plannedAgain}
 }
 
 // leave writes a file of the job's out directory, and waits for room: what it

@@ -61,7 +61,7 @@ in a file (--code @FILE) or on standard input (--code -).`,
 	f.StringVar(&o.StorageClass, "storage-class", "", "storage class of the data volume (default the cluster's default)")
 	f.StringVar(&o.Size, "size", "", "size of the data volume (default 10Gi)")
 	f.StringVar(&o.HostPath, "volume", "", "a directory on the node to use instead of a volume, to try things out")
-	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port on every node from which kubelets pull the install's images (default 30500)")
+	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port on every node's loopback from which kubelets pull the install's images (default 30500)")
 	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy for outgoing connections, http://host:port")
 	f.StringVar(&o.NoProxy, "no-proxy", "", "hosts to reach without the proxy, in addition to the cluster")
 	return cmd

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -43,6 +45,29 @@ func TestRegistryServesUntilItIsStopped(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("it does not end")
+	}
+}
+
+// Nobody serves the images to a network by mistake.
+func TestRegistryIsOnLoopbackOrHasAToken(t *testing.T) {
+	t.Parallel()
+	short := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(short, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"--listen", "0.0.0.0:5000"},
+		{"--listen", "[::]:5000"},
+		{"--listen", "192.0.2.1:5000"},
+		{"--listen", "0.0.0.0:5000", "--token-file", short},
+		{"relay", "--to", "192.0.2.1:5000", "--token-file", short},
+		{"relay", "--to", "192.0.2.1:5000"},
+		{"relay", "--listen", "0.0.0.0:5000", "--to", "192.0.2.1:5000", "--token-file", short},
+		{"relay", "--token-file", short},
+	} {
+		if _, err := call(t, append([]string{"registry", "--data", t.TempDir()}, args...)...); exitCode(err) != exitUsage {
+			t.Errorf("%v: %v, want a mistake of usage", args, err)
+		}
 	}
 }
 

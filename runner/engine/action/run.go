@@ -22,6 +22,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if p.Format != pinnedFormat {
 		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
 	}
+	if err := job.Unbegun(ctx, j); err != nil {
+		return jobspec.Result{}, err
+	}
 	return run(ctx, j, p)
 }
 

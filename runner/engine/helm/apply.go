@@ -42,6 +42,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return result, job.Refusef("plan again", "the plan of %s is for an %s", j.Subject(), p.Mode)
 	}
 	cluster, err := kube.Connect(ctx, j)
+	if unbegun := job.Unbegun(ctx, j); unbegun != nil {
+		return result, unbegun
+	}
 	if err != nil {
 		return result, err
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,6 +29,16 @@ func Failf(remedy, format string, args ...any) *Failure {
 // Refusef is for an order that cannot be accepted: nothing was done.
 func Refusef(remedy, format string, args ...any) *Failure {
 	return &Failure{Outcome: jobspec.OutcomeRefused, Remedy: remedy, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unbegun is the failure of an apply that was asked to stop before its first
+// effect: nothing was done. It is nil while nobody asked. Call it right before
+// that effect, or with the error of what came before it.
+func Unbegun(ctx context.Context, j *Job) error {
+	if !errors.Is(context.Cause(ctx), ErrStopped) {
+		return nil
+	}
+	return &Failure{Outcome: jobspec.OutcomeNotStarted, Message: fmt.Sprintf("%sthe apply of %s was not begun", jobspec.StoppedOnRequest, j.Subject())}
 }
 
 // Differing adds the field because of which the order is refused.

@@ -19,6 +19,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	c, err := kube.Connect(ctx, j)
+	if unbegun := job.Unbegun(ctx, j); unbegun != nil {
+		return jobspec.Result{}, unbegun
+	}
 	if err != nil {
 		return jobspec.Result{}, err
 	}

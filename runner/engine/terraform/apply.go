@@ -24,26 +24,15 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if p.Format != pinnedFormat {
 		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
 	}
-	w, err := open(ctx, j, p.EnvVars)
+	w, result, err := ready(ctx, j, p)
+	if unbegun := job.Unbegun(ctx, j); unbegun != nil {
+		return result, unbegun
+	}
+	if err == nil {
+		err = ctx.Err() // its time is over
+	}
 	if err != nil {
-		return jobspec.Result{}, err
-	}
-	result := jobspec.Result{Tool: w.tool()}
-	if w.version != p.TerraformVersion {
-		return result, job.Refusef("plan again", "the plan of %s was made with terraform %s, the runner has %s now",
-			j.Subject(), p.TerraformVersion, w.version).Differing("tool", p.TerraformVersion, w.version)
-	}
-	if err := w.restore(j); err != nil {
 		return result, err
-	}
-	if err := w.init(ctx, j); err != nil {
-		return result, err
-	}
-	if err := w.checkProviders(j); err != nil {
-		return result, err
-	}
-	if ctx.Err() != nil {
-		return result, &job.Failure{Message: fmt.Sprintf("the apply of %s was not begun", j.Subject())}
 	}
 	applyErr := w.apply(ctx, j, p)
 	if failure, ok := errors.AsType[*job.Failure](applyErr); ok && failure.Outcome == jobspec.OutcomeStale {
@@ -51,6 +40,26 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	}
 	// Also a failed or interrupted apply leaves a state behind.
 	return w.readState(ctx, j, result, applyErr)
+}
+
+// ready makes the workspace of the plan again. It changes nothing.
+func ready(ctx context.Context, j *job.Job, p pinned) (*workspace, jobspec.Result, error) {
+	w, err := open(ctx, j, p.EnvVars)
+	if err != nil {
+		return nil, jobspec.Result{}, err
+	}
+	result := jobspec.Result{Tool: w.tool()}
+	if w.version != p.TerraformVersion {
+		return nil, result, job.Refusef("plan again", "the plan of %s was made with terraform %s, the runner has %s now",
+			j.Subject(), p.TerraformVersion, w.version).Differing("tool", p.TerraformVersion, w.version)
+	}
+	if err := w.restore(j); err != nil {
+		return nil, result, err
+	}
+	if err := w.init(ctx, j); err != nil {
+		return nil, result, err
+	}
+	return w, result, w.checkProviders(j)
 }
 
 // checkProviders refuses to go on when init had to choose other providers than

@@ -28,10 +28,21 @@ const (
 	StepRunning   StepState = "running"
 	StepWaiting   StepState = "waiting" // for its WaitReason
 	StepSucceeded StepState = "succeeded"
-	StepSkipped   StepState = "skipped" // there was nothing to do in it
+	StepSkipped   StepState = "skipped" // a preview could not plan it: see MayChange
 	StepFailed    StepState = "failed"
 	StepCancelled StepState = "cancelled"
 )
+
+// MayChange is an entry of steps.may_change: something that the step's templates
+// read and that changes before it, so that its own plan is not the whole truth.
+type MayChange struct {
+	// Reads is the output, as people write it: "greeting.text".
+	Reads string `json:"reads"`
+	// Of is what makes it: a component, "sandbox" or "action NAME".
+	Of string `json:"of"`
+	// Absent: it is not there yet, so nothing was planned.
+	Absent bool `json:"absent,omitempty"`
+}
 
 // ChangeState is the state of a change.
 type ChangeState string

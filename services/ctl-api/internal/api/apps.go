@@ -49,21 +49,33 @@ func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObjec
 
 // GetApp answers one app.
 func (s *Server) GetApp(ctx context.Context, req apigen.GetAppRequestObject) (apigen.GetAppResponseObject, error) {
-	var out apigen.GetApp200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		app, err := oneApp(ctx, tx, req.App)
-		out = apigen.GetApp200JSONResponse(app)
+	var app apigen.App
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		app, err = oneApp(ctx, tx, req.App)
 		return err
 	})
-	return out, err
+	tag := appTag(app)
+	return apigen.GetApp200JSONResponse{Body: app, Headers: apigen.GetApp200ResponseHeaders{ETag: &tag}}, err
 }
+
+// appTag names the version of what PATCH changes.
+func appTag(a apigen.App) string { return tagOf(a.ID, a.DisplayName, a.Description, a.Labels) }
 
 // UpdateApp changes how an app is shown.
 func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObject) (apigen.UpdateAppResponseObject, error) {
-	var out apigen.UpdateApp200JSONResponse
+	var app apigen.App
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
 		if err != nil {
+			return "", err
+		}
+		if _, err := tx.LockApp(ctx, row.ID); err != nil {
+			return "", err
+		}
+		if app, err = oneApp(ctx, tx, row.ID); err != nil {
+			return "", err
+		}
+		if err := checkTag(req.Params.IfMatch, appTag(app), "app "+row.Name); err != nil {
 			return "", err
 		}
 		change := ctldb.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}
@@ -73,11 +85,11 @@ func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObjec
 		if _, err := tx.UpdateApp(ctx, change); err != nil {
 			return "", err
 		}
-		app, err := oneApp(ctx, tx, row.ID)
-		out = apigen.UpdateApp200JSONResponse(app)
+		app, err = oneApp(ctx, tx, row.ID)
 		return "change app " + row.Name, err
 	})
-	return out, err
+	tag := appTag(app)
+	return apigen.UpdateApp200JSONResponse{Body: app, Headers: apigen.UpdateApp200ResponseHeaders{ETag: &tag}}, err
 }
 
 // DeleteApp deletes an app that no install uses, once its name confirms it.

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -19,37 +20,55 @@ import (
 
 // CreateWorkflow starts a workflow.
 func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
-	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
-		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-		Confirm: req.Body.Confirm,
-	}, optional.Value(req.Body.Release))
+	r := asked{
+		Request: workflow.Request{
+			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
+			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+			Confirm: req.Body.Confirm,
+		},
+		release: optional.Value(req.Body.Release),
+	}
+	if p := req.Body.PreviewInputs; p != nil {
+		r.inputs = &installs.Change{Set: installs.Values(optional.Value(p.Values)), Unset: p.Unset, Actor: auth.PrincipalOf(ctx).AccountName}
+	}
+	w, err := s.startWorkflow(ctx, req.Install, r)
 	return apigen.CreateWorkflow202JSONResponse(w), err
 }
 
-// startWorkflow starts a workflow on an install and answers it. release is an
-// id or a number, empty for the one that the kind takes by itself.
-func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflow.Request, release string) (apigen.Workflow, error) {
+// asked is a workflow as a caller asks for it.
+type asked struct {
+	workflow.Request
+	release string           // id or number; empty for the one that the kind takes by itself
+	inputs  *installs.Change // planned with, but not set
+}
+
+// startWorkflow starts a workflow on an install and answers it.
+func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) (apigen.Workflow, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		install, err := installs.Find(ctx, tx, installRef)
 		if err != nil {
 			return "", err
 		}
-		if release != "" {
-			number, _ := strconv.ParseInt(release, 10, 32) // 0 when it is an id
+		if r.inputs != nil {
+			if r.InputsVersion, err = s.previewInputs(ctx, tx, install, r); err != nil {
+				return "", err
+			}
+		}
+		if r.release != "" {
+			number, _ := strconv.ParseInt(r.release, 10, 32) // 0 when it is an id
 			find := ctldb.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
 			if number == 0 {
-				find.ID = release
+				find.ID = r.release
 			}
 			row, err := tx.FindReleaseOfApp(ctx, find)
 			if err != nil {
-				return "", missing(err, "the app has no release %q", release)
+				return "", missing(err, "the app has no release %q", r.release)
 			}
 			r.ReleaseID = row.ID
 		}
 		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
-		id, err := workflow.Start(ctx, tx, r)
+		id, err := workflow.Start(ctx, tx, r.Request)
 		if err != nil {
 			return "", err
 		}
@@ -61,6 +80,15 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflo
 		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
 	})
 	return out, err
+}
+
+// previewInputs stores the inputs that a preview of a provision or a deploy is to
+// plan with.
+func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (int32, error) {
+	if !r.PlanOnly || r.Kind != flow.KindProvision && r.Kind != flow.KindDeploy {
+		return 0, fault.Newf(fault.ErrInvalid, "preview_inputs is for a provision or deploy with plan_only")
+	}
+	return s.Installs.PreviewInputs(ctx, tx, install.ID, *r.inputs)
 }
 
 // ListWorkflows answers workflows, newest first.
@@ -204,7 +232,10 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		byStep[c.StepID] = c
 	}
 	out.Steps, err = convertAll(steps, func(row ctldb.Step) (apigen.Step, error) {
-		step := stepView(row)
+		step, err := stepView(row)
+		if err != nil {
+			return step, err
+		}
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
@@ -263,12 +294,18 @@ func otherView(o workflow.Other) apigen.OtherWorkflow {
 	}
 }
 
-func stepView(row ctldb.Step) apigen.Step {
-	return apigen.Step{
+func stepView(row ctldb.Step) (apigen.Step, error) {
+	step := apigen.Step{
 		ID: row.ID, WorkflowID: row.WorkflowID, Name: row.Name, Kind: row.Kind, Action: row.Action, Needs: row.Needs, Reason: row.Reason,
 		State: apigen.StepState(row.State), Wait: waiting(row.WaitReason, row.WaitOn, row.WaitDeadline, row.WaitRetryAt),
 		Attempt: int(row.Attempt), Error: row.Error, Remedy: row.Remedy, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
 	}
+	var mayChange []model.MayChange
+	err := decode("what may change in step "+row.ID, row.MayChange, &mayChange)
+	step.MayChange = convert(mayChange, func(m model.MayChange) apigen.MayChange {
+		return apigen.MayChange{Reads: m.Reads, Of: m.Of, Absent: m.Absent}
+	})
+	return step, err
 }
 
 func waiting(reason *model.WaitReason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {

@@ -2549,6 +2549,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -3178,6 +3194,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3476,8 +3495,10 @@ type Workflow struct {
 	Held *string `json:"held,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3555,7 +3576,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -3567,6 +3588,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3610,6 +3634,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3701,6 +3728,12 @@ type DeleteAppParams struct {
 	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3750,6 +3783,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3895,8 +3940,8 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3915,6 +3960,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -4167,7 +4215,7 @@ type ServerInterface interface {
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -4188,13 +4236,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4710,6 +4758,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4717,7 +4789,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -5039,6 +5111,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5046,7 +5142,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -5107,6 +5203,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5114,7 +5234,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5946,7 +6066,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -6179,6 +6299,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
 		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
 	}
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7728,15 +7869,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7760,23 +7911,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8073,6 +8235,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -8119,15 +8282,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8153,6 +8326,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -8160,15 +8334,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9222,15 +9406,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9263,15 +9457,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -11114,10 +11318,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -11374,11 +11579,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -11428,11 +11634,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -13303,420 +13510,430 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P0Ncxs5kicOfxUEbyPa3VeSKPmlbSom9tQvM+2Z7naf7R0/ty2vCFaBZLWKQE0BFM3xOWI/zX6w/SRP",
-	"IDOBQhVRZFGi5O77x23cuMV6QQGJRL788pcfB6lalEoKafRg9HEwFzwTFfzz+7d8Zv83Ezqt8tLkSg5G",
-	"g7dzwW5EpXMlmZqy1Zwb9svF229/YOmcy5nQCZuqio1fTo9+4iadj48HyUCnc7Hg9mFmXYrBaKBNlcvZ",
-	"4NOnT8mg5BVfCENvvZgaUcVfO5bigxnbt5q5YCWfCTYRU1WJc8YnWkjDlISfpnmlDVxgX57b+/+xFNV6",
-	"kAwkX9j3c3hLOLAF//CjkDMzH4yenp4lGwNNcGR/x0/fHOC73MzZeMVzM04Yl3olKsY100pJ+78mmLZc",
-	"s3k+m4uKmTm3I8711nFe0Y2N8U5VteBmMBrk0jx7MkjsB+SL5WIwejEcfn364sXZ0ydfPxm+eHGaDBa5",
-	"xJ+G/rtyacRMVPhhZfnyu1fVz/DK9nddSMbLkk3WLM+YqpgdmB9tyc08GGxZDpJBJf6xzCuRDUamWoqO",
-	"KT49ew7D8v8dnfCy/Duvcj4pRHxsVijsu61IcHZD145YIYwVp4Rl+Sw3mnGZsaW0cp2qykqo/YNU+DNK",
-	"S8cnuWce9Lu+WeZF9vK7+PfYWbZfM7EXdYwKfjvokL6FvbtrTLjDOwaFPx52VEpO81lsVBcshd9QLhMr",
-	"mJM1CCos7XIxwe2XSzaei6JQ/+vxuGvc8KDDj7tabBdY0Jy5ZpVYqBuRHTP7ox2D0PT36VKLjK1yM1dL",
-	"w3LTpSRSet22IUcGudRGLUS1ZeuzlK7ptf3dxQedyu/y6fStis+kMlaHKikSWmo8Fswc5EHJYs3s7kdp",
-	"6Jo8o7aOV3zgi7KwFz5FHbvf6Kv162XksPg7L/KMGwHSSocFyMNKLYuMzXlZCpnQfmNSmXkuZ11fkFXr",
-	"q2rZPB0yMeXLwgxGU15o4Yc2UaoQXMLYXmZiUSojZLr+m1jHVr8SpbBjsiebnVptJfdarGHUE5Wt2UwY",
-	"HZy47tib8VyeN2+Bh3CJSwb3tkScPRm+OL6U7hvRDqk/MhjtkR3uXWTqpdSGF8XWMy/Ha3oJPl17ULn/",
-	"kU9EsTmyV1aozVxp4ZYl16yw18IeGF+L9Z9ueLEU43OmxY2oeMEWS7s0RcHmCk8UL9O/Duz7/pRyyav1",
-	"4H1cvODpjfnOjVjo1kedPX1mLTl77tpn/Mev//Gn9//zT8df/ctg4+tgG73EZ5w+8z/zquJr/PZ8kZvN",
-	"b/9BrdiCS7upxUIzjhbgnGvGDVso3akfC3hedHs8HQaG09PhMLCVTqO20k/CKpNtOnMBV/QSHLz0oHLz",
-	"anpRllvlBsznXNvDMukYZdsIBbtun7Pl1ZT2WK+R0P7pOZp6t+0zotdLKe26bTdwKriqY7Xwx4Ou1hsj",
-	"yl1j0kaUHSOyPx10PG/VtZC7BmTsRQkbG3V99d//+V/jxB5QcNJqkVaiy5SG2w462ne8S00USs7g/KET",
-	"acHXbCLYXBQZm/D0mi2lyQt7RSXsQaTVQsAZy4ximq9BmXL2F8WyZcUN+bqkZtj42VCPa5+zYuOhHtOr",
-	"QBkpmYrgLGsJsPURB3Eb4/FQN62M5w2l+ujRs+H//fX06On7f/11ePTi/Zf6/z56NhwOG3/8eJo8+fTl",
-	"Qn8ZUb120lR1PS3Uatcqr+i6jtV0Px9wQT/ZR+lSSS3gdPmlUpNCgBWdKmmEhMXmZVnkKazJSYlX/M/f",
-	"NHrk9Zv/pRLTwWjwP07q6MYJ/qpP3HPhjZsT4EzwFdcg2FpUNyJDcwYMF83Xmq3m62OYT3oqhC5SQ6GB",
-	"slKlqEyOH9J4x8fN43AueGHmV+lcpNfBBd5YswtQLjE+48/ebV+IA3lpb7J3Nw/YZFBwbcBi7PUYa8B+",
-	"cuseCisJfOyAt4pp89MH9sjEUIf7io0722M1VT6bUWhoj29/i7dtPvFTKK+/4lc1paC1HsEQ/Dq4D3zv",
-	"n64mv4kUJjuc+70lwU3yxg/1mD/GbPmdn+Qv6B7yL3wmNkfs53yPyY+toxQfzK67f7bXtD8H39s9bPKv",
-	"mqPmfif2Elf0s67yLDr3aSW4EdkVN424m/XfjkwOk915z2QdfaSoKlXFf/mQm6tUZaEYePszGUxzmev5",
-	"noPB7wpmopJXw9PfsrMPX//jxT+r56vHN0+vny2eyKGZzXn0CbU1t20BX4upvVotjVNXPMtyuxS8+CVY",
-	"IDwnmguaDD4czdQR/dFq9OPXfPWT0NrKJQhFqap918GOLFsW+95l+P5vMtxE/IHxItdaZOMRnB9oQvqj",
-	"xf6nNTq4YcZ6//bZ4KBJ64D8ag2HpYBAH15oFc8yTYXI4K9Tnhfwj5TLVBT4b3xfsGHCIVaCL7rEnNRc",
-	"JLJth0ZTwnIzsk7YkhcJSytrF1XWE1O5tYQwMF/kU8HSdVqIhrM5sJfHZs6ZEvGBtdVBNkgCF4A2ej16",
-	"txC1FDY2Y2M3b1Uqh1OHdIA+pEZ8jTZM9w6ksFBLa5ZlpW7EVdRvu8AfYYUpLuX8t2opjwcbMaZgQx/p",
-	"67w8UiWO4wikxUqa1QMN6yY+2IYh+ezp08fPkk7DwU3Gp87peVvLefPz/fx3nAJKXjl10tSnX508ZV/h",
-	"/xt0juzjzp3QWmb4NbrKBcfYcmv1JmppOnav+MBTU6xHjLMFT+c5hExZJVJVZfZfv6lJc6/iT+zx17EP",
-	"4um1VKtCZLM9dWTjxo6jMeVLLTo+A+OiIjveduTuM6BMGJ4Xuw6q5kheZjqhmDJmlrJ8JrTRwaD6Hmkb",
-	"B3OxuNeD+TqXrTemc57Lq4mY21+SmN3JdTTbOV+zHNIUWhhTdCxJJRYiW3csplEsUwyklnIbm/fDcdn/",
-	"XLjGr8Cd4ETJDyN8nl/63QeC3W0XteAunB/aX6/2nsRz+k/cffa0xZyGqmZfaAZrddyMD7iQ5dY4SThP",
-	"NJbOLz3IsQcK6oGOvEKr70SaZ+gb7bEqDaM/3BGz7XtwR6wxGYjpVKTmCtXCrs/9Dq9qf3A9uPbzopOA",
-	"Id/2cQZ5zV3TDYqM9MPtVOh2lzbLdVnw9dVm/OAHURSql79SlnuqRchZ7JTTH/GqaHBj3jW4ShSC4wnV",
-	"c15jmso56eHktH12+ojdGqosD7Jry/Kh9mxZ3s5AbclasBOfDF/EjMK28O3cu7cVnK2zY6+JRmk6Juff",
-	"yox8yT/w3HyKf5sD9DR220efYhEzF6/iaCH++pGslsA8DxJT+eDT+2SghdS5yW+En5slTCFqssHZ8OzZ",
-	"0fDx0fDs7elwdPp0NBz++6C+xr5mwIs8tVsQkqeD0UAsj1IhTcWtieDwV6PHn9rTvqk5/DfEjCln9kbs",
-	"IfurBgMAD30pVkIbwrkkjBdasRUkLIxDkeQaUQ7WOJH2R+kNCJmJCq2yvpvfrcxrzLxHVEEwzbEgdTjn",
-	"fU+PcA2aljAux8YNtD4b3inlYqbMD5IpKdBAzyUr8qaFHjywC9D3rVpKQjcQshESI0XhgWbaRTx4WZ6j",
-	"K6ykYKldGsjON8zaMIscidfWk1uPqTE/jQmuhen99n12oJPBb9sHOyFa4rjxCd6XoViZ5jKbqA/2uAwU",
-	"BcWHYtGwSEKjzHd65eRibFPf9chvc8Y1NpnHKcQc0XdzYRBEKhhsC7vzuUvCsnceN5agVojEaLo31Fvx",
-	"wYQ5z2dP2N/yb1reRzwW05oxfEHHXFXqhhev/KkV/0C3/VY8NwAu5qwUlVaSPRqXlVqUZvwlUxUrudZs",
-	"srYTstCiuMFckxMQvNLKRBDmigkGRbouiuJ2KyiVET2O4L7xsehBWpl8ytOucA+hR9mCZyJpOpH2dNKm",
-	"WtuZaRkQe/krGI/XuVFVS3WrapsDdQKG9Ul0qyUDnf9TXE3WBke0AXHeoUmDESWDLe7SN4WaRHJze35/",
-	"c6z++3Gp9x06vbzx1K6h4xD0vvZhfVcvpV9/aIDWGg6HOxKq7jXRwQNseTNwid5rj/gVD8R+64Hlrvvk",
-	"ciNXlNXfN40XhoR7DPA2DnR3LvAgyb5Jke3pPP+Gu2Pb5/5VTQZoCt8IaSc4Zj4tFvboMUoVaIbZEWtA",
-	"1vj4loeWupW9RRB1R3RtxTXj+lpk9uRoBrm1Wlaps+46wp9Oajqi1ZVYapFdTSvVgfZGRbwCvJv7yNpU",
-	"NEpdM3WDkLNNbQjj27UWsKve4KV3zV3ufg9cuc1sfp1re1RbXwQAwPYGd4Lbr9ypGRMESPUZDQDAovEV",
-	"hCyGlqBLC9a2NQmOn+fWcu+Mu8AQDmFfo158GMsa3nXr9ODmcn/ThmzuhflKWtVnEbjQORuTaT8G2w9R",
-	"5fCHY/b9ojRrSEGj/wfGYVE03N6dcY36fHu6cbztYaSF82+nqnP23/htvZF/jOKeZ7kZUbUIqrNKaFXc",
-	"iIwZFdUbtSXTfFChUl4gEAEv8f5rlc7zG9HxsEqkzsqLDGyqikxUzsisTbDow9pOG4xokNgn2SVb2M30",
-	"PqqHpx2vn1RcpvOEGT6zcoBzaM+YVZUbI2RHXqpUnfMsKsGsPj9nwXzV30VIjXrWrIqTGdSf0AnTw4Ps",
-	"Fg6nim+PAYlNYK0uNz77z4pqT5zXAB8oFWAdV6q6tkcV+F76mL00ALiXimWCZ0UuxTlKZW40gWoxAuWH",
-	"s+lotIFZdi5hfOy1Q1hvyUPW9+GLcH68atj+oHgyLBl0ZMS+nfNcvgZjZXO72vmJn/mQbWdgxONkrqxM",
-	"zbm15RI24Vo8e9K0RMTj4Z9in23v2XzHmx8ujs6ePnO71w4kYXPxofnMF9Pnz7Lh89Pnz5+kX2fPnr7g",
-	"Z1PB+TB9+pRnw9On/PFk+mR6OjmbDCfPz87S7PRp9iw9fToZTodDPnweXwY03PazLsQ/Ggt3era/f2Sf",
-	"QdOR4Mw3B7Nj9fTm8s0Fz67i8/vSaFgtmNRzJuCQcRYNAsalknF1CY+lL26dZliU6EBSXBuyg8/ZsOPp",
-	"PWyl/SyNUKB3QWPxgcEXJcGcdcy3jBlDFG/JrjYSo5sAkds4eLdKWkLGeO97rOW4hwtNd8RMuyyfTgnW",
-	"3DKoBMAWsEI0T+dsmosCEwN49kPJXGJPnUJAoWOhNJZfcIqn9Y76fweDEDKNxnVxufYDx7zbLGIk7NH5",
-	"ht2Ra5apdLmwhluu8QwqhSoLQV8ibuENbsjYVtWZcqlknvKC4X3H+zno4oNIl3v7+x/KvBKa7tmIeFIV",
-	"a6VKpe24rGnhSoA5c0LY0A5bXzcV5J73UCYHCTjsBFBEQEzl0uirwKWM6Lm9gE6/qUn/bUrBjLb4O1t1",
-	"hz6VM/E3e+WnZFAWfGdNxS8Fl2+WiwWv1hRBKZXec8b3hyCEUKyYNVzwNJJFBmOGsJ5k9VLcohKmyoWG",
-	"oHvBpcaS3w5bu18Y4zVdR+PtFZLA6fcxCbhnuxhpI8ouAHSfsIM1oQ8AWw7vrQflAWwuVtHaGO0vDM+k",
-	"+kQh6d8ZvghkdxO1ztNUlIZQ6/iLphJJFD7GK8HwKpFR0sUVcn6hCeh+zsZTVc2EfZD1yuByNG8Yl2u2",
-	"UBXVyTlvJxNloaxxZwSvMrXCqnb7ekjm2ftR880EBHUg13Wl1zK1dmEl+PXVrOBa12A/TJpGnSKcgUNE",
-	"cEgQ6339AJGcUPg3FvCIjctKlNx+6njEJiKXM9iqUmTn9jdUO+MRuW6YVXPidH4pj9jY2W3jhI3xpLMP",
-	"S+CHIoeblQTDYwUVkzJjmZICb5bqCjUHyZB9tz3lwZg+Z+NMSHyEVgtBZXV5xqTC22moIDfa1yIi2kHP",
-	"1Uqj3kmYVlay4JS01jPerZelqLT1kMcjxgFJUTVA60RM4HQTIxWYsdzgE+yJm1V8JdsjsDaY923B/Eq5",
-	"lMqwmQI3GdP+NAxroo1HnumjyG8EA7IPpnOZCj8x8Bz7GuvPYHkIGHUuPH4pmSsdQcIj+80TMePy3JFD",
-	"wE0ZcmHIjJxwmkUiZIAxkf3YqkcBg81+RaYgX2wfQWWO3gRlpGDwOUuZisrw3E4Ql2Q+QZ3tnN8Ij9Q+",
-	"x+nH5Z/mdpnU0jT3vBfUQX0e1mlaQEA66cM/W+EbJAMvYgM8eqVAXK/En2shsArXrScqUSL0gakIgyj+",
-	"q7boC7fLI/G7JYUxdxkACC25dcJou4lLGWC3lyEwq/c2bB/URj2ECXkbHHx/0+5BrZg/komy08igmuZN",
-	"UjFA5lBmTC1NqhZCg1Xx2zKbxeKGe1UgVyKltO2mSQuxF/fKxAHtahqwfie+SK9f4TOiWLm8ENJ0byD4",
-	"PRVswa8FOPdLCSi+/psGjpD+WuNGVFm+O7LyA9Q+/50u7sCquWe5Qfjp7hQBN1ObwaE9FJ/qqI6vlrKX",
-	"hANuTl3HR+mm4tWNqKo82xd+OxfF4gqgTjpK97Qk+KA1QyoDWfD/c/HTj30AVf0L6cz06oZX0QEEiEXO",
-	"3oqq4nbO2UJlywL5s3749kdrhvz1zaufDzmqT30me2vx39ZtuLFsG5wO9eTrXM4KwerHAOOMlemE4vS5",
-	"hGw8oDzrPE9ZgjF0zN6KRVlwIxzZ2AL0lQPbsiK/FiG1DdxKtk4NdV6JyYbAgA+ep1yP2GMQ2wX/EE5C",
-	"mJiMTONbNZsV2ydxc9e0lZI19OqpaTDzML3KTToXkAl6ZJf1SzAR1XTKHsF2+PKYAbFP4wHWDqkEGxsY",
-	"npW/sbWW2QThy8CpYSfLX2ktUPgFvUvdnP72RC6EqfLUbcj+k+bKYmKUAV1ZaL+geNUx+1FM4QxpgIt7",
-	"0lr039D9oVGTpcwKcbUviC0t8kjA5F65D/Yd4lRY0cu6qgjnwqWgAUwzrdSCiUILTOQ6TLz1jvRapiLb",
-	"tXTbBvVnHMqf8wgQeo9y57a1O71dwLRjRmjPanDGtDB3+WCgMflOTHOZR4k99vho97pIhDHQx5korTaV",
-	"aS40WWR3GD7xhxqxuMPIsdS3sWSPY8Hz20Rlu0gjIBGfy9nY59Q1JufRQnZx+nPrz8NbszGKeh2fU1Mn",
-	"9wueiXM2RifXX4e5fvyjPfcbgY2mg+5GM/AfGTjN7/epqajBYQKOWYdTVjcYTEaoBX5AjiPvlQfthoDR",
-	"6iU1wrapKZsqMAYT24c9IhC4TbyA/dSrbp8bf+9w/PDHW+D0GgjWHaUO1iaot1/jhl8H2QQIInsTN/Wp",
-	"z3h/KNDjJsWCcSbuFZq4O7EgIVbwOqiGb01KsE7NVekWh4MEmNFqeaDIsiPy3Qxx3cIc2DjulvrBq3l5",
-	"utgtAWFhbt/aWzdVB1ljN+0Pu8q3A4N+/kJZj66ImfKqaglAFpUsDCD1xXFc4NWHCtvu3CmZSPfcKa70",
-	"KMKkUcTsDCyjGp/7ZM8VL4pxAqyjXGbATQUffc7G16I046ROnlDIH/D1FKr37RiC9E/iMxRGMcTdgNnC",
-	"syslizW8DJj2WkkBGFmrWisZXGMCMAz9+0dFjpOoXYCr2F6QhMSG5ormcqcCaMlGcODRwDElsY6ede7m",
-	"W+KxCx1Bsb5qlMyF2S6fw/KRDfgzUaTmkARMmODpvK7LqPE6SE9u3Sgh5DG7KAp6OAZBCFEFmSyAryH9",
-	"aT+6kJrCowXHvr3jfMuNfSvujuQeSv4accu4xHaIY8ErkQX0y1slqpP3HPhvp3mBvTWwBwj52Rm+Q1N5",
-	"cwzsx4sr5Ys6d5QWhyWgocF6ZeqoVq8QoIuCbVQV7BVAxPsDC2hLvYPLbta4B98wIdeMZ1DitIHs9Og3",
-	"KJlgF3XpggnaQwR4isS5Rv7phqoB5rwdFgNT5yhVVbl/LUYdVtgZE8Cg6v0yZoAzhtmjbRe/sRdhnq63",
-	"6ZBPpy0CCoq02SN4N98M0U8gR4znD9XAVoG9Wdz+olPKdUfBBDVAXAg+iehOuBN7Eo0Gl4OLuVpfDqyD",
-	"Aecp/A3YcuCPQMS86eEc3/BKHxswAt8nPVgzXNEafPPOIJQLgzy21qnqd98kuO/pp0/JrQs//QR/7A9s",
-	"feWXu21Muw/vHabB770d3Q+GIeCVCTYbcR/TJZk08HgAId4Kh8bD2vVRroIe4SD2AQYjpDXhuSi0uBN7",
-	"Y+ph397yyRB0QZ1t/CfHg0VuP9zuu3RdVZlrhs9yhaXYbEQLY3I503f6SLdNN6wtMozoA12xwNTV1IB1",
-	"DOeAqnynn97hZvtSQtVvibDEYsB2NpIwg0JndwqRYTy43XIthOEZN3aT10Ea3+wAdTAdDlezSi1L918e",
-	"gBcn3UisEb/INcXRmui8UhV5Spx8E6Wua+yBvoLyLHsDl+l8kAzsJgDC96tKFRCDuV5ORCWFEfoKqOE/",
-	"mAYFLD2J/p0Wy0xspQBpzuD3zSX0Zzce3c0im30pQ5K6TRaJVJcWIFz+hhaA29p8zrgDaldm40tnynQA",
-	"SqJ0p60vwHfS1fiw+LCd1RzUWM/52dNnowMUIwXGzNenjbYI9I5fh0cv+NH0/cdnTz5F2858LytVLIQ0",
-	"t/O3tuOkiVc1AOjlms2UFOdMQrEeWoJWiOZcM2HH0uTN3FcrxTLr/hPf4MbcEJ8msut2ETwhqz3jEuHU",
-	"RfEbnTSfXsVslnLM1UoyqVbY8g0TCg6GHvAfCHnl/qtXfCAkCfXqzX9AAxsX2wRhjjBypoFLZYhRm+CQ",
-	"Os9CxADpamxqhkeIL6cnNR6kMzc9sCyrhNYtOkNjSj06OaG/HKdqcaLn1lM8QQzC8Zoviu3FxD3TtdEP",
-	"fws9wgr/mS5lC6WmkGDPDbk57vhiC1HNgAMVy5yDCHL9/pWYHBsVH/m16KjPvBbr5pvP2RjTDmN8KdGw",
-	"Nd+K83Rlv+LX4ftjakmiD09jAzOIw0/8aia9KWJCq2EzNOq6q94WYuQ8kva8/vXNq58TNn7k6au+HENn",
-	"nEfITQfvtcJdrL8cb4JR+78fnZ9GGTCZItu3NtwXm66/VDyGE7xg1tbw5EmruSqAQsl3FrQWZo763Lnl",
-	"CexeVTm/PRod6ewyQQ/p+p2e2fWzHe1OZ8pes1EDbf8YmxhEAkZyQHORXu9TGiHS65j56iC1/R/lwLU0",
-	"sijq8uExkTUYkmYm/LTuif17/W5niBME1HegAc4/6f4dM2Db+IxIwxkikIsTJo5aNcfsZ2WgvgK4DAIu",
-	"RQwNHR+CAHjTNgWfYls7nHqzzyohqBBgrx45O8krfQbZpaudYvIAAnvxIBkUOSjh33SUVrCjF882ml/n",
-	"UlG22d8eDjkmRnUcLuIkRPmI3nn2UKQLRMi1vTZ0BzUYPE5wkoEVjK3e0+9yIXYxhW6GZbHqpafYx9eZ",
-	"lpCCPSGj59b+S2FE9W5NMKLIV8K4HrPvb0S1blBFwo0JoqoQ0QmD0tb0dEDgIEjqd98IQpSDvpjLlz6w",
-	"HDyMVP6vTlpJ8ChIGWz0eqLJLduk+21bE47Fl0YZfwUv8ys0sjY62NUvaLQqchP9PoA4nW2ENe+cfDg8",
-	"5nI/IEKgWSJnbCe4a0hgNa0WWB6qRR/+2xpp1Y1VQAG6FS/2Umr0Hh+WEIpkcL9syqfop/tM3q1pE38f",
-	"ObnDi3WYpusxD3Nv0e5h7W2GP3Kp74Hg4L5AThA+lVe84FUMgAu9OrRvw9Igf4LWykHLnuPBAXGveyX2",
-	"elbS0V7ZhxBgKfWyxMZyWxDm4NdNId3g4KlQHgu0lvNcM3oHy5TA1m48NUxJglMomYpzchvB5LBeo8u0",
-	"5xot7j0QE+94JTtgl62Sv83gB1W7NcEgOQ7a4YqP98LKEddi3f3fpQzaeieE1W1olBp6S9u0Kbg9yBD2",
-	"AeqSpGzFkEUPubFU5ooQENkYzKgaNEGbByNdEtkLMZZViKlhvCBeJ2fb4iA9szsWIPtEcfimqIW7b1aU",
-	"PnpXWkmUEX8RT+C6VEcLQ9Lf/uT9+rv2V2MOAhlPd624JBoDV23vpo4ZxSaC6PlSMQL2gxtY9jGbENtS",
-	"biiCvOI6YWPMI9Y/S1VvGKsVDb8WSH2AUpkwEmMIDzljjq3FRqk7vbnGAbzv+NSrbcyY73Iz96NETF6s",
-	"8kpItZzNz7exYx6mUinuDvk8oBNUEq4tG7IVvNz8antMjVWRjTGMDMQErp0muHOJr0QfS7Ea25WdKbsR",
-	"pcgxZ0z6drNZxGa8LpJsI5dwWyBCilV0alXRleHY4hF3pOJ2xQZgNg+BSnb258OAkult90lQu9njaU+Y",
-	"1J3N6a19NnFr1yoqcehaKEpt4Dq5aXRpvz2CA46hq27Q20WWNfFnu0BtdxpNP+zd8Qbq7f8BwFt9Pmym",
-	"Ow2v0Bhtmm7+Ft1sN7P/xAeGfKwrPpq9RtVvhPJpWhGw7hsnTd3D6LhP17xDYP02bNEtKqaDOGlc5Ddi",
-	"DBa7S7767xXZOZurFVuJAmhuwdjPNRujxTpunvX2FAhWFM+KIidEeOvvwR+wuE5VM2WMkB1hf/8Jywi1",
-	"aU8ylECzF3x3ivcdid03VY5OHC7u1W38v1JAccEW8hpr2RAv0cR+9siXOlqNKBHaBW6UDiTtnI1xT4/B",
-	"OKXKcz1OansVLLfJumHSeTvNn4huEd3HBa3/ncPyPtlt3RKKald4Aq7y8+pKLzqNXU2s+gvBpdW+q9Cm",
-	"harR1dya47z+woaWSILLrxploaDJQaxrEilrWVmxRbM4fh9HbBtyAfk6EGYt6nVNTzXzdQF+jyhz1RT8",
-	"1r5ov6/fFqov3m9fuenacyu0rRvPoeNXspb4HRppqQ9os5F+eFDL7VYx2t9HgPLu/Q1pDvTtzFeHf9yH",
-	"X7hR7LEjdN0hp1uXU78WmvLHt40+Z9X6qlrKeLavgxYAM1UurFJDozxhyx4MBs1Azz4JDWT+oHgCoJPo",
-	"QBIJMh2CnTN+OT36iZt0Pt4dNkPzxM1I0iv38Vdsx9OGp5S5SJElWlXX5PJ7Pj+rbPMb7H7Q5lsyYhEL",
-	"8PygVkxNTU2XMeegytXSNEzt01gM2Fe1RwqwEfUzYuJDDqA3s9TsNMpUfAj24d/UZM/gvEcXb84JIO4T",
-	"omiEzwAY91K2QcBlsY49GnsT7NuK5/btezZ6RniyhmjLiJoAcXvzCG0qwRdXedYBfS3UjOE12kXJSczs",
-	"rimyBrtaQCmgzVYc6R50A7HodL2udWjZSX/jm8J1im3Av4kI2SMvZqrKzXwRzrvIzp4+PX1hfS78x/vk",
-	"MJQ6bSm/FuvbESR2wcfsA2MZA1SBhkCTuWQ6n0lulhX1VqxrlXNdWiV4dDodpmeT2BDK5aTI0yuCZda3",
-	"/vStWn3zv//Pd387+/vqYv39xV8mL77/9t3i+39On/35f0+qb/79xerrQs//9/wfamWqyY/f/Xn1pPr/",
-	"XXz49+X3f4q/pyrVbofkb2L9C10J4mOs9OyxKjGZo2msx5AEgtKYgZ0ZCju8A5iCVngfxgAM5nPTq3bi",
-	"MQYBIqJb9DJcfU5Se3h0Ef0n/AIHG+Zb6JT7QrM8E9LkZp2wsRa8GPs2AnVO5gtNDVE1pS14ASmBhI1d",
-	"lGDMgLlVVEfw2qaHUjuA7hMaxTEC2hdF4g21OP7ozcoewJ6zp7thPX+uBKVaYP4QZ5CALeLaJxCQaZoX",
-	"RlS6heKpEMGTcklk1S0Mz7MnkdX9ict8KrSJc9vsCxJvk8P4vh+e7btfx14Xhb/K9VUNoutZibOljPqn",
-	"dn9ynoKM1CWiadqrRJRnHCGOHPI4v34koO6AZ4tchoWaSw0SVajZ1bIqCLI/Ojk5Pfv6eHg8PD4dPf96",
-	"eGbPtWrmh7G912o9jFzmRqQImVXXAuky7T+33+0t48Hw+PR4ONis4KynpYcn4Gahp+pCZHYPaiGaOi2q",
-	"mzyNYxX9tMYxkaEFg5SOPEtqFgTgSYCJiyJgaUV6zEA9+R/3YM2yNpYDGLgw+zeiMvMeDgctkOc0smP1",
-	"KxEMKPRF3GTFd4ZjQ7s7M1CWaz4p9qVRWfC86MARH0a82sbWzr2+s81dDwHd1G108hxNlNkLjkEL7Zd4",
-	"h52BC3oIU4NE42GsDXzZAfOEr4KiDthhLtywvb3lVkzajjfUdSPN17DXNAU+j2IPDX95r2H4bdIwLp5s",
-	"p07fMV5PR7H/rNzDjtgz1+cKZOoidXsAOzcRiH9ucoE8K1vsuXjaifZcZy3NT7nWuZx9U1BfoqY8LvDX",
-	"W7Tm3uoFu8fGBvRztPL5R7US1VHKtWCFMNZ0TFiWz3ICh2dcz4U+Z0uZ/2Mpgr7yu3Kxzx63lyeo3v2V",
-	"H/1zePTi/SP6x9H7r9yfvvzXaB3vz2L1qopR+MKS9juJe5zZ9h3uzN517Vt7EdXcttcBj1wnb/i46JpE",
-	"AU6/cA3liFyzMVTRjZlRbCYMpb0+GFbymfCpVyXr/oL2h7sU29U5uyg7g5zmM+Q1wNwwqgWoxoUbN6OP",
-	"7aO1EsW+DGebbKxP+vGB0p2xmUfGjc6ayQ4oIB6sCUPwXuKayCQsE4UwIhoq9EC/TVRJrGy35njJuOFb",
-	"QUc1Q8WduSX2gQy4tqyHIbryxa4059HFim39QwTVdjpTPY4o52jtY7DtMNBeVQdhEHXa7P5Ns1fV7JZ2",
-	"mdPfmzFIXzeeV9owuLB16ADB4542wd1IKZ1Oj89BPsNv2YN+DX1RTpX9nrLFV+nV1ciqyjy3n5JQnuzu",
-	"ys0InUOmjaooRoQts1xnJ6xT9bCtnMAPrcVYmrmqOjDkwYpgx+0vNMMbmqtyIWVzVc6CrOTex1FXg3Q7",
-	"pFluXPNv0+KFBw6eNgjp2ZPbj2NB7UYbO/9CX3tzvVSV2fjuO3z4QmX5NBcdiH76zDnPPDzQI4BzyaSi",
-	"iTkw1QgQTb4LEBN318i7qtg6chc9ujm5cbpykoUrZNyIVEM/PGqPJsUq7PwGjeDmSOAhiF0K25FR2Hmi",
-	"zJzWAEDZkrpjWvMNWrAFrem0awxXP4uan+GWDZ4FuVzosmdNv/bAgLyVV9Ssce3ucayruYTlV7IZ14av",
-	"Cbukwalrn9PRgD8o1o+AkhpfHsvRH6ojRq86ILfaVAgUzdTE21i1a0dqSYlp+aCXWzSfvlimc8ax+V2m",
-	"BPbPt44/5BsypGKD9XdltxIS7nWphW+d6BsfBEFpKh+xRxuanIPRMOTGdacMPREuJCMVrgRUxtBXn8RK",
-	"WekNscop98rYb8EYYqgPEPce3Woab9vEh9AOxEZi1vkwmrr5aJh4qAeZCZNAgwFrjy/LWUU9BTr7Su8Q",
-	"QD+ZG+GScN3w67sK5mgJYt9JSJkW9pcasFrxmCt1rT1NTrWUOv6WpQdi7XCOQi7lzYIkN1i/3jjEeh66",
-	"9kXQJjGiL1yiqhJ1MQZuFNgjc1Vk1kCh3F2H3A93yT3uKiTXJCeu/jLvcG3xsm7PzomsNJ/ef3rf3HNu",
-	"WU4faq9JZa5gimtCog5FZZcAithyjS1Iqe9K4suguG/jSosmizVblvZUes5+yr8BYka7pJ5dMteMwlBY",
-	"pWTEB4Olk1qdhy1Ir4UodUC1k2N5lV0QluWVSI2q1sfM2jtEPE7U1Km6ERUcsUYpPON2ES7tsdmdBPV1",
-	"ssJAwu0PuUDHPKgzv0Uvme7qO1hXpaBLjSim6GzcJex0X6orqqoqNSnEoguCCMA2uzMAyswqtTTI3we7",
-	"BKqkH73+87fsxZOnX7vOyCmgjk5KfPL//E0rOf7ymP1SqVnFF5ohryVTko1TlYnxudOGleAZG2fC8Lwg",
-	"ADu2bR8fswvJcqq2nIhCyZm2u84B4Y2QXBqsRtWruhmd9fDgHl+XLD7kOurv2aF0LPAKCFMqZTexNnxi",
-	"FXdaKR0iNAq1EtWVlvxatMna5LRAfqQIrsFQlmLrW3GyrdMQohyar3FY0UsIP18OGC/sdK7xg3Vn+9to",
-	"SXzhWgUCB44mCvRc3vAiz1iFwQ1obIAq0EcmesNSSeyiraka3fpj+02xTPmK/cQVY2HVq28iGnbTVcoq",
-	"b5IVtJCsMaRFyDKOj+ieLvrsKEzsz9DZGZaJLnOhikLN6i4EmO1pjq4S/4Co2zB9fP31ogveuOyAHv7w",
-	"9u0vBCptPPbJ8EXMKDK56WInDJ5kxw4hluZIv90iyY61qC1JK3vUjWGtRpOCy+sxnnrW/bDTQkoCqohA",
-	"GbSiWvWNO0OKRD6En+hnLcGNvUX1OURPO/lH0p+4nubQTjz1aR/QfcB1FzQKaDJYHvdUMlBftnS8mNb0",
-	"mFTqWsgtWoWo0ghKtxlIUMVyETGkv4W/e9nMpUiazthp4zXRPm9xgstfuJnXQcrCT1NzNqIclrzMOzks",
-	"7RAjebpc+hfYl239iNMnsa+IxrBoVgHreQlBTl2m4nIwYlmesbVaQsmR/4nb3/41CsF0J/pm2uivb179",
-	"zOh34Pakpm+oNaxUNSfqBAuvTioxQ3TK9l3gvism8B2JLLRUg+QVxS62p652NgnokS1wBch9cwXxj/Ll",
-	"d7dm1/ctUXsX8N0O7uNAgrwoXk3Bq+qT5n6fRMvgNPoIx+ztSnlDpNHwhgKjEE3D5olzfiPq33FAx7Fc",
-	"0P6JyS0NLrHJoTUiedhj9y6dLWnV79jacsEzQcFWT7e3linYzthtAHbBQrWScSFVFsJCe47XoUj7Z3KT",
-	"gfKplO3pLbjKmguQB+nsvL5Hg3V80CRqh/l8C+ZA7AZqHd1S/i/KBh7vxT/d6ltJm7NerJAJ2I8w/Oyd",
-	"GcVQeDbVhoPi7irCc9ftal25XwfK27aNvNcOkEHLRz89Wyb2p2BTRJxK6obmXGePnrCDIq+uAbXC5aZs",
-	"ga/x4mkqSqMDvvlqKa3/t6acXkS7RNy+fZHbe0ICQ9T4LrySF+vu1DJN8CHy4e7cfJicOL3tdnlxPLwi",
-	"fBh4qNVs8kRy1OxBXyunh2ZArO2KVkIfdFtzfNuoI3KZL6w2OI0CfSJzXfeQbQl7lU87GJeB5TbBKzrK",
-	"4KauIUdX4STs5nw2Bxed0nBUTAloXCRW20kHf2uiQrztak8S7E3TR98R7uz43/rq7iK/EVftJiaxowQu",
-	"xIntOm3gkl58i/bC23BXFCq97jALoJs5rruLx0wENNGELHHGZIOpZ5tr0HE8BpHhuAJBvto4R9rMWr9q",
-	"ac4D3iusHgoSMVwDiz8vRNZg6t9MlA1GQL58/JqvfiKva0tLc9pqY9cKQFJB7Qp11dKkaiEc3wRces7G",
-	"qirnXHqaifqQy/BKVig5ExUreWWC+EMz1Y2KpWaOgBWi/I4rha0VgXtlvBJ2lUN3jys1ncaX3wXT5lwz",
-	"d3WTn42p6fROPD23MXVcWHw/jy3YQLdqwd6styJjaoPmEbWy069hIYqT9sbo329R+V09C+7E/HpwfddJ",
-	"nL6X5t494fTV2ybsMJaUbjViv2dTCl8XjebYLeiUQZuYs5GVhMhqH4DyQx+GPY+CXasfnTkVi1wesXFZ",
-	"cGNFbjxiC34NLJYzfX4pj9gYII7jUUjlU+P+E7aAMhwiwlXXQmpGDdcyvN+VVzQfMVmaxq2Ef4K8zhea",
-	"noQPwKKM8QiyY/Q3X7lLf8XqBGghrGONWVoknPS1ASh/zyKQZPDaEzsdpAyuXNqb/PZvoT/snynLswL6",
-	"tVRoLTSgJCAwfy3WoxrwRdwf1gjNDXGyu+SP61JmYJl9UN93ofXwNt/yrpVS316bV6p03oEwsI6pFtpx",
-	"UMEBqUohexvF1ji8peGDXM2UMNNuEm5h3Gyoh707ofXkZiNbs61MamopDM9FrWmuzZUWQu4lhHvQict4",
-	"UiLoNWrXdiKEZHPBK4h8+jIyqkyxgrzI5dKIWF9OxMbE8/KwpogWyamZ6UpV14AwqZPDI4LASo+stHuG",
-	"cEW0ZZDRJxQRJC8RxbS1H4imeyWKArdDJDl6o673pW0pVCdw0O6W39RE1yavAU7CONary+Ym0rGxUwJ+",
-	"+7c7ENZd9x1fGU995xL4si3mcD96uzd4rb/rqq4d6cCU1GyjlTKkAIksokl12R7Qvh6wqZaxYN04Ezei",
-	"UOVCSDMe4XJAzzwY3VLXIQw+E7LRUjW4c5AMcq0K3hVV2HRS+xt4zpSmLRmazvhNfomctDkdvTtGHHAS",
-	"diRsIQzZtLNyab3Iyvj9Q9HJbsmLmV8HUmm1ojq4etkifH/w3RBlUnLiRV/YLS8HcSfQtHogZyJcjXg8",
-	"h+b9C+fPJ/ZQSOfkRNwIxiVZtZVYKAME83wJPKVSeaT+ORtbU/VKyWI9TqguICjGsX8/Z2NtVHkl1Wqc",
-	"4MkEut/+0RrFyl5gregx1vEEFp/dbC3iGkDpwkhAi9O7QWvgO6D++qbDwH3j6Hjvbt/evuXsrUo9Gm1D",
-	"esbL9jQDy7mSIruaq4XY66v2oYPd41zPDYMRWftmIXac57gaGUZXsj2OpcDeWPF8N10wz82uY6zVy6MR",
-	"8WkUYezouQtL/i1hi/ogjjp7B5+z8URUZn5Ex5vLb7OjI4Bnecep3WS4MvPTY7H+62m6WOWv8v/+z/86",
-	"Th//3fyYP1kedk8ErbXN9QO2Yd4iELEVrpc27KcMq7FPN+V6MwdeUKFSoN2qu8BbAV/Z/3+Wlvbf/1xW",
-	"okutGfG2EjFJAVUZP4AXPBONRj/N5XclO2oahHk7Ivi30aCGBnxAFRYsp/+Or/fo1ZbSwQJD22lNvjGi",
-	"3FZYv1kNn2K//2UnW1JAZLqpoOqCiO2tae1VrlAlpDG9H25SbfaFjP1GfCERkcRtZZ3SSlDAx9qn0EY7",
-	"pNy8A8jor2pyB3CRO6sjY9cKI7TaiHLEuD1OriBOmtB/4MclxAOfMCN4lamVTKjaK2H//Z//1eSfxG46",
-	"vSIbxC7fsUGlELFkOzJhOniZwWoVqxqW2iCuzHOsktfTYjult2aTfYhNQ4qF9kSu/VCsBRimwMKuIEFA",
-	"hzKsrG4xFTkhHPC8swS0bzqgbvV2e0Lb7XaeKH2nt70sko0uaT18oPCONtUWSoxfqk262S6V+KZN3Fvb",
-	"a3YH4L9WNOwmia/de2WTznc7ie+btUyDXpJhOV3QaOrXjyFei1IPWHAFlQS+jxOSFoaQKSeoA2wbMFnm",
-	"BZU9A4QzCHwC+eDOLoqOQTFdiFabQbh/J0LT4QvPPu3o0Nr2+ZR2SHRg+8aPPmd2JdeuTQI1NbAX9Fan",
-	"wQp4+vko/9xeIeL9IQyd7QqCaYlKbGz8EYN7H7ifE63NNntiNaZmiYGbW+Q3gq2FOWdjkkVCBrimb3AB",
-	"YKGsS+3jv4TArSjR5Chnz9l4wdeEKKEn+YIevMeIotAJ41gERLVbm8iEgG6iRiXMuQY6Dt/PpBD8RiAd",
-	"QLHZCwP6xdRbrB7ZLlTCbTGT9dES1FFtbN5bwCZpVf0bOqUpjkDt4FsKEgxuiBDC55IJXhW5X2dafzSH",
-	"QnfYYZorYY3X2JSESNZo33Aod8mqtbW/Qi0BNx7Ha1H22RAoKVfuiN42Ca4ZAUmXyFiWT6eiEtKACHMo",
-	"iq8hdoFZEnH+tpgZoUwoK+At7xfP+21mxYHRuYQk8f0F/cHbmr0uubstDFNmhbg6WBkDlgbYZ26WTlml",
-	"AZUyk0JN2Ec0m0bsEiMNx3jbyc3p5SBhJU+v9Yj9igMD0/j9p2P2PU/n8BuSZtsHJYwzw6vj2T/B+lYB",
-	"rxK89QsN5UQ6YVq5lhKEZ1NTyKhDadOyLBQHBSvgBVaPWUEv8hBydyCyHZDdahEPzvKy/MJxPoAeHpfV",
-	"UooxtiMSusZ8nDNRUL2jXsuUQaUitD/A+rYnZ2cMervS+0Q2PmYXfqeDiYdUOvAzlPii/t4Opt27C1+U",
-	"nPQnfi28hNxn8719iy1gumN1dpvNSOtzMW+cl5BQg65c1kkNe71gf1mRV97/8610qWwsaO/k62vInjlm",
-	"rl1obogPpL3yI4c5xgAgttPCWvFGmnf/aewkywGhrdI5tBylAUM4i+EtCasb3izcDBCYe8Gtxe87lfa2",
-	"Od94dNYhYN0ttdxUit0K13URCjnVUdKRT31XNR15A1gx18CWw/3pdNbPG3hch+A8ZsQ1KCKtTxMbkoY4",
-	"w6E2DwaTItv+xk0/qn224+u939R1jG4clZ+SYGhoy/Qf2qQ1tJWYRIZGU+HHFval7hwWUJ1YvWsl4731",
-	"XKFNuXMrs83CXVen+9iV1XbUxWIi9/RJULfaWaw6qKMYg21lq5/eb9LZW4N3dzVMAw6+R5ll3a47QrQc",
-	"GpbHDMJkaM7pmiaK7LgxjZM6P7vWh2G3vY0jorfG+C6fTl/5zXvnyo99K0q7LV444ECDQzT+kW/HteDX",
-	"4kvGIdVaF7tsmrjbG5EFzdd2rk4A9Nah7UbEZwnjhi2UNuxsOKT6+VWjsSXd40q/3PFN6xvGHVp9KXvG",
-	"F+6wdO67rowyvOg1HR6x5OcERY9XcJ6BLamgi7rBIoM4iqmrF1yjaNZbBYy83GRLndPO2eqk39i/LMRr",
-	"vl22EATsYwbPedu59IGorugCyZbdCa7nOdq/LanZGWSuNXVPkMY7vGFnTR/146W9Hba+w9fU8xYMosuK",
-	"eOPjz3t4bQ33u5tYNhAwVbExCVebjgOO8Z3Vc/vWVKJht91YpJiGL/BDxtNKlErnRlXrWlBIicBZdzfK",
-	"zy73e4ux99aRpd+lT8zDgkyCmITaN6EOwDTrSkTLzb//wFNwVThhXfvXnkOxt93UcakAgDzln+xhiDRA",
-	"gEoKuJ7U0hT5TU0ND1YBcgMTVRfd3JTy/adhM8WWRoNbZSWm+YfNT3ppNDE7p3Ne8RQ7DxjFKpGqmcz1",
-	"5iAnlbl6Mn374jBg3C3s3DTmJGilsyPZDXvgEEg43EwPA4SDd90uLua2Xi6vMr7WXaHTUUM28SYge0Tv",
-	"m57CCm7A2OOSiOUCSa+hNwv+AWuCHz97OtxeImx9Bsc00WKtguAxFUbANa3WJo2iZOt3i2Laq91Jx4bY",
-	"i548RjneuXLUemJD4LT/e08A1OYu6ySv2Kc1xiZbFfw1cQOMfZjL10bXbdWs6AI644QpyVZztUgIGGcV",
-	"HhqMgeorgEAVPpZIY2lVW7XigmcOP1xPyNnw7NnR6dnR2fDt6XA0tP/3772Vejy+rljKJRNk1doPaROJ",
-	"MOyPDVVJW5I4m5OEYOUEArUFVbyEvHAusluDli6tjXM5oHgnh6IqHeVdgpaZ1ZqUbHuGTt0MPd1jhloi",
-	"4qP6FNqn9YiLCpqjnfC/WzCH9WMBuzWjV39+rv4gjQ2bDdB22yix3s3XrahcHf2qd0CX2GPobb4j9Abi",
-	"2JTiACugPVMC1KJJKYiFa1MCl3JSqPTa4S3dA9nOEVhlEa6QE3MIWWlHVAxQA6J5twr/tH73RqRov4P8",
-	"3Xzd5WrqLprkV9E92z3EXbvJvWgbvYob5yZxRqAM97GtN828PJ4k3aUaOyocuvrPtLRTvyF78YqWAajF",
-	"AiMP3NgRdWCA+8vkxutRSKPWfk0YlGumzTK97iZC3RTyXZIBL96aq+/u8rANwokzcUVQls2QG+KVroj6",
-	"75atIg7YXuLA6M+5KLJu2B7hyxFOXndi0VhmJtWqXc0YrUTRdWkwWjlY1AiiEsBmfBlmbo4ZtvWDAB20",
-	"jnH9LRyrN6FSancw9mrIKRsG5SU0Cn/wn9VnxMgp92klxD97OeGr6d7Mez3YXm5XdrtPR5Gazq4d/kNm",
-	"zhISn5iaDOf36yjnnfVJOtKH6K8spRNKv4I+FO2q8bhucGtO1RKNzIWziYFMGvsL0a1mpUhCHH8p8Emz",
-	"Jk3nHkHpZpeY24elrWmABUzx2oVbRGzvDZnaaj9i7xJlZDVf2l2LrdBxy1ZCl9AHZAzWz/gu4G2A3N9+",
-	"vjubEdfkXVZbQTG3uBHSnLMq19AIR6A7WTtnAMXoWeV/59KiGs7oKRRbvV5a+iKUreapFVaxdDWI2XZc",
-	"dlTPXgQ6l+plR2wprRSM3S/jILPnT36pDHO7PnF32BUYBy0fHR4i8bmmqgGTcAaMyKIs8Pd4rMYOQmCu",
-	"EyVDEPNxvLHhAUov9j9VbnMG3FIL3VKjxI8HmE6Y2HpOI9bhSQf+0PeDitrv9MygIYgV0cofMUap64BV",
-	"5C4QmkPVGO7q8LRtA7cLz/wu8oiJQViqhH/118Twpe7JhwgPd56q9xMhdq+7ZW/HDlBvPXvnvn9TrxBr",
-	"y71oqVjywqwV5HriuSS7L45hb33OvVoAuM/BzO4kuNuKC1Bozj3IXNfd0tgjn3T0KT76w5fH7HsoPlBV",
-	"GJAmS/KzsHp2ATLp9G2CMsOSJJjjAJfJ3HwfCkaJp/u25mIhMPXp08fPoijsLhlF+9pVe4KFDL9ukgnd",
-	"8gxpGLqtHgMFl76dZ0L8ieTm3Ulkg3Or+cYNa+I8SJBgj2fH9NHkbQ3JGHfv5pYOgmnbpoI26qb+sRRL",
-	"wBDsKpvqVSz1CdISyyo36zd2lahg2iU7NvoHQIoKykNcFmk8qczVf//nfwF+AFYaI0S8CoP4c2PKwadP",
-	"ILRTFXv0jZCZqthXX+m1TPVXXxFtJoFBXM4XE2OcMv+JI7u3ksIv5Vdf0fJ+9dUxu/CYo1zXdQPQhoGH",
-	"Xv5XX9FO/uoru+LwGLeFv/oqIdZOLIOktpXsq69I1doX/YItjZCUjSnp1PC5fZbjjpEbcQ17sWupKT7w",
-	"1ECsgrqCkMq3hqsdD1ZkAhdopo+/+oqNP/Ky/DRO2Pgjjf4TtVH66N7xCSv4gbMGpJjjiXMp3yKlXdBu",
-	"FwdXiUxIk/OCQHmR7kv2tqD10qWE3kurzb5LI/Zk+IRG/6P15uyKVgL6tGcjNv7XIl/k5nI5HJ49w17v",
-	"SeiE59p+mdXgCTR+/zQ+d8CfSzm2f0FHwD7OXuydAqw1sm8li8nOlv0acNQwnJzyqrKzDg1Q2UeMBiYM",
-	"tz5GfxPmgqqfxiO74S+l/ch+aTdCHATZt2P2WvAM6HEvpROuJOgrj9U8AHEa/6sd1p8eD3UwO86F+5Mc",
-	"E7NXPVmX0nFjaDam68YQC8tnc5dgHktiUnF4PbCb7frSdL0WpeBuwrAj2C+v3rylsJ19wstMLEplhEzX",
-	"R38T6/ExCxuHzSkEM1HZ+lKOqePO+NzumXYzMBgp9gDCl2NO18mI67iXiqQdmwkYClxsJ8zogptX5KmQ",
-	"qOIJSn1R8nQujs6Oh4NksKwKUkh6dHKyWq2OOfx8rKrZCd2rT358+e33P7/5Hu6puykNYIEDb3k0OIUg",
-	"Vimk9TJGg8fHw+PH1BsRdOkJHppH1VLCf89iOerXS0mQOdctUl9DW2xs6VH5n4N4KsV0moldZHfMlXyZ",
-	"QfMcbS7g9fYFMKqKL4SBgFtHLU99ycmraY2xjGIjYVwN2wBFuFGgkdvL/7EUkJDxla5UzoSmQQ+Tzo5g",
-	"x3B/tBpl0OPCC+hviRhuXSq73nYEZ8Mh5lGlIQxd2OPuN8q+1CPe2jLCzTp4P3DwtQ88UF1qCpOYOFuC",
-	"WqvB5dCTqutFfuSuvxqe5T7BZ5ferw9ON7Q644BRH/zZOlPv7S2hfJ58rJbyU6eUXsAm1E4I625ZRAoC",
-	"pE6V4IurPBsjKg8jZ2q2KZt/EbVoDh5iJWKrQOxuh5jwN3O1wpYVRBTnZbw15xu7MOJaZGhjwdBoB0Gz",
-	"Vb+BKpo0Z0lifUX3btoOv3kPclDwatGtohpMHA6YbFeoUgVkswH0nKeU07ZeD/RNg3NBwWHIuIHujvAm",
-	"4FwthayJnaxdkV5LtSpENhPZOdU46YCF9wtIoTtFH1F2+A2HVHQXNai7xjSH4+zWcfU1DU3nBY2iB+0Q",
-	"/x9N1dk5363mULzuSdFxt+71XhPCOAUHP558hP/9dBKsC4Slem5GEtuO/Qi/HXJHJoNSxZg63/C1rjm+",
-	"/Q6z20uAcZcbZ4+6amYtjCnsfnLB9UqkqsrAGdrYWOydC2NA37A5L0shHYbMl9k4dwCnhL2SdReIUOyt",
-	"jbLWDLgBWK5ju/aivvyC5nC/vRtYpX8TaxJ1CNt9oxA5tEPKA0CQx+rY73c0ntYdq4Q2qnJNB8HRkPls",
-	"bqwfJ3mp5wqc9j02TPDdQJ36qRkZ8NGK+9y0XScirGrSUnJ336nBJ/vt1LVly1L3MkPshc4CVdWswwS2",
-	"T9tXrn5XKrYseyjYstQ+xHo4zYpz5xbpoizRhIkqp5+cr4gEMrwsj9kFFrKha1sXfo89xhmamW+s27dw",
-	"5QXU1Hw+hZDluiz4+oq0/A/UxLJdodt7FV1CodduPz2k/HTu9bI8hKz8RJEmLIJqSovb0CcQs0KpcT3+",
-	"N1FzGBPRSd3n0p5mN7zK+aQQms2U8zvwnHOZFA/vmFZCHLPXDcaD4QtHb14TOENa3+eaVTVTxvhgTgdP",
-	"AlvKQmgIXsCfxi72VLMzxA657+B7byPM31IGIqJennTyRGDA077yIHobR9+1usl2Ja0kMTk4X5HsPwp9",
-	"QXQDFzruIsIb71Ox3vPGQLewa+r2E4aLsnz53avqZ6t9wELkUSrnbykLiC2The+bxx17IqZ2EHgFJtrm",
-	"1P8bNCFys39b7bmZsV/wohB4rATd+n2K7HgvbYqDfHDT6d5lBheQ1ZLjAYs7dOsJKc9u08ntO7DhWb5Y",
-	"LI1VqwmluETmWF/jLc43batv6Y1/ZPMKv2G3heWPpnvxYeuCVu0czvvQGVHD7a0z3JDvSGSdbE0+9OOv",
-	"pLJd11LkUoYkLxoZBOhpUCBv3dVVq9QbkwzgXIlCC4DsYsX3pYQjOxMf7POxHFd7ZxMY5UXW6Ag0FdiJ",
-	"zj6DUhTut0t5w4scmMBx8c4BNgFrpyEdxiY8vXYdSJJLCccW9p0vrDMINPZQNwNEeWAi4KJd5fjwMXwx",
-	"NmUyFZeaAuNg7l7KepUTOA4rgVlnXeNUgWZ1gqx85pi1i+qzHOjwKct4KYEVhciDII10TijpomCZShrs",
-	"C7nG7IlrsXIpMRu4eSgH+W13sz0/fIKSWkJbVxiXGFfSfuDmFZS+wWgwveTR2XD4JbxqQcBwPAHYhWQo",
-	"FO6JLudbk15gIgv+4AZHeQcKW5BacFlj18iEGq3ar34H/gjV6P/JnhljICukga5qujsMgSTUwQCPVhos",
-	"gNUvpeOiS4V26OHmhOayJnEkq1WysaOQGOMoL2W9g6GPEBY5O56JNqFG4+ObLBqX8oK2X9AwVyPlQquU",
-	"fsHXVtT8ZravE9xuKDuNsJ1dWT56cFjAj0LuPs9YcXNZSW7q2YdlwlCR/Tr4q0vhUwSJqCxw0OOAV20M",
-	"6ecVmirSs0MgjCkIOnN9rTFB++ib71+//eHqp5c/X33748urv3//+s3LVz9/Gec/s29yXQHGMZv9zVqm",
-	"t7HYv6vWkGxIHtRRbRH2DfScnz19Nnoxff4sGz4/ff78Sfp19uzpC342FZwP06dPeTY8fcofT6ZPpqeT",
-	"s8lw8vzsLM1On2bP0tOnk+F0OOTD54MW1d1geHwKSdSQwY0inY4HLMqr2x7Ys+Hj4WMuzs4mL148f/7s",
-	"dJKKx5Oz59PHj4VITyfi66fP+dnp4/T5s/TF43T49bNsIl5Mnz59np6epl8/PUNKo37He0iD+MC2YkAI",
-	"FrEsfqZDS4pV3aCrZkWBIgYwLw4ZC9g+pIsGtdAB3J+1TJtInl0mbMhOdEdTZ9lp6dRa1blJhQisLmeW",
-	"ZCIt6OxYuH6RQSqIV+JS2qPYoL2SesfLX4JHA2pCosQFPlxca6mQZRIJTNhLsBouZWA2jJgPVSRESAoi",
-	"A5q1Nl2cwYIpM38WAjSZ5dKeyrkGaAYqbjgkIXmAgf3WuQbq+NVmW9Fcu08lo7BSN7xgCLbzARhHUKx5",
-	"jlZYwibrS0mSxMZlpRalGZ+zgk9EAewXsxnNf3AEenso10zdiKrKswzBZ/VFlzJTHni5Dj1cAi7WlIx8",
-	"AbaqYFoYHBCmsenFv/oGU3Dj+0f/w/DZCaUFT/zRcKKFeQlXfFnTM6EnfWmvXbNH42tRmvGXxwyiWa6V",
-	"FeREjTUuEa9ChzX7WdUdxTRxeWbwaBAtZ9R6dKLIqMoB4GwjRlgo6OmHFgN0x1lxaVh+QFPnmL2huv1L",
-	"WYOMwBbh7lnQUPvl9OgnbtL5uJ4fB5kPDuJHT4YvLuW4rESqJGJXrxCwOP7SN8DGQWUqgNACs+lkDd3F",
-	"Ow7tl06B3OHk3nTtW98sWsTIXDM+q4TImFE+RTgXHBUexYvd1OyFe7mLVVDr0l8/Dtx2vVIB5HVRmpAk",
-	"8Yq2IgxMmCpPHch9A+29EhNsN10srrCzOjA0wnj0iD2Gg8A3lsVy7qNUVeUgBC7bOUPmi8HFXK2RaMhq",
-	"BUjH4Q8pl9S0pMmT7+Fds0JNxId9TAInI5/JLKhf33UOv3NSlcFhYXdwyPja4I717IATcbBQvmnR/tG5",
-	"SC1EtTsgrdoJDnSHotg41F0sf0tgKnBRAcyp0mv0u3nbLQWwrOO5J2JZ/33xKNVr9/4/cpiKPqIHooy+",
-	"9h4DVT4589CRKkoxhnySXkAeBZ43Na+QyApqD/8vA7zaShJyPGHiQypKxPQHxgeCvlHG3AMoonRRFA52",
-	"HmmIE9hX6VzlqSALiwdJa/jVfQDEQWJnGWZAadE/axYUvxYokLczAb+v6VAf99bF9IWfSRW7+e0CB7oI",
-	"C/dMn0UleLY+uF+2YyBBuOcgKQYQrmAfQew1tVLvtsYuR82nZHsBNWTYUwqzpf4BUGNh7XJwtBqYem6C",
-	"eFcQUcNe+PZyMKHBAAmggkXuKvejaJC/+6H/wVEh7kN2nwnBZB8aImInvM7P39eB0CV9Jx/dP7dCCwDG",
-	"WccRxaIsuBGaaZMXBYiTCxZj89rJ2lv6rvZAFIUeUa9aEL/csJRDACDsTBLiWa1MB5UJHagAt4qDhxGW",
-	"LhXj5tH7+jMlKQuDvQU07rNDYgrql26Tm50IA/cUdLq9NkCNTZgNtyJS5waoQp17PYPsFXy0/U7PDRgD",
-	"I/zOluqAwPVeC3GHDZz0udx9944Ynt+91vyHGqRNvwj2KMQ5NBsfy6WSx7wsj73eOL5cDoePU6sJ4V9i",
-	"DAydoYg4yQljGBBogYDPKtdixAgXqgUvRJbQ/zKjGu7aF2hyXgvHRoSyuNQU6qnpwl252M916McrFuhw",
-	"lOtzHxVzHHJSfMBuTUG4jmKVaDjgtq0tU9wgXaG/zajKpujf0pL0U+vB7zCUwWgglkepkKbixV4QEDeo",
-	"z2Q97qNVHQoaYleH2Lf2bOmzbe3JOSnURJ8scq0dd2TUu6otNqV98r+RdMf2NsbJ/VpEPO4/5zL7CV/1",
-	"jX3vZ4ZwwuiBF/BASbH+cSb7+d/RAB5YNBsL0CGbfmUVZYCTuiQgQ+Yj+x8w81D4fwAQuL72SXnCjTi8",
-	"g0tCbxHgjzjiTzsLN978cHF09vSZ+4LJ2lAnoc3SDUpN9qzd+PoUcHdGVPZJ/0Ei9evw6AU/mr7/+OzJ",
-	"p38ZxMs5YifZG7uLNEXbAONSMY6dzNrJqC+0x+Qg+0DQW4m3GytRje+zJ+yn/BuC4NgpCCIW9c6uK0vt",
-	"xLhk1Bs+FchLXgoedaZ+WRorXb3PA5UaYY6wQrApx57oaJJLJO5sT+CDbh34qo4tA03q7j8asHMIwI5p",
-	"VfAhNuW/wc4DeUOhim9BCgPt8PYpNlYXZSSuo54VZlW5/6qbmGz66N+4CMS+dXwAzowXK9O4akQM6jrf",
-	"i6arjo8iWnvWKncPwL0V2Jq6XuqonHpKi30yEWb9waoHYei7wxcuWnsvAe2OeFdXCPobJ0guq9zEbaHW",
-	"/mID6W6t7UbPu0iMesQ4UAhmniyhAuWureGFLc3rCr21izonLSwcofy6g8q33F6HNMsAOUQVNM3U4q8A",
-	"GdrDxrIfs5f9f/Yw0uvCtiheh5BWeF0DI+HaFnco65OP8L/dJf2IDVjxnPhUavqVuShcLAt773PjPQLM",
-	"i5DnGA2VfENdBPcTsHd8D730dwKl3b966jyIsRHywUIwrvXi3aIuMOSX31HItCkHJ8gFtT+2qn5ol1a8",
-	"IBwm49YwgcI/aitO0QpP4tsqCt7UUTDG20lQVEXd5+bfKhsJm4hczphn4LL63M3DQdI48OBO0bECAGXd",
-	"+uQj/O+nE6z97pezIR8fPQffxw/ur9smw0GUcmk9uBtR5dPcfuZ0CnD5R2Ogij+CH9bjL9EVCerNCTaM",
-	"QbzF0nDCygPDT6WWMyKTufjl5XkQ3/K355qtqtwY4RqcEEVFV/LnW3vXa5qDHUwcSHGD12LumDtKJSKE",
-	"62J+AMYmLf4Rp30YRtiBfVef4SZTcH+L7l6LZMKZiwg9/WTNWwge1PCvueCZ7z0HJAMHkPzX9qHwdK7n",
-	"R/BYkdFqhfsgTYXWu1lXxqqa1WSUKKBqJXG8rvW+C642Gid1RBXgxkNTtARtVbec5nBU/4mo6rIxRR1d",
-	"WhRLCwBd5Fpr1J1Hjrs2Dbz24PxRnXylHRvL/X4AZ8y9+h68MZyuP6Y7hmPvUQqH03dPDlnqBS7CV0U/",
-	"wokmZ6IfXRX1ZvAIIDGditQgjjlT6XKBTQOV9kExR8SGRIyJo3qWXq25PaOR0S524vxF0N4Z3PuSddkh",
-	"hDM+nJGaug/aRWu1q7IdnuPt1Paqnvjp3d9YDR7dWfBYRz9d+NkEYBMUD2+6Ol3KpFqNmFSInEfJqIsZ",
-	"1xhYheyIEPKYXTjSTPTwqzYlwRhf41qRjxN7oGD/G1G/E4d57qfeIY6d9pbKi2LwaKnMlT8Cji/lmBda",
-	"jYmklDKYTf1LucGQsN//sVGRQEAKchVTdePJWNJUlMaapERf5goHacfA9sE5NUQ+agccx0bYcX7eCAV8",
-	"Hzbstws9SAa0XvdQZSWVsQdNSOOEi3mBWOeeuuA7EoTPxDPSRxUlJIOHoRQi8nMoiZDrLeopqmOsQHYe",
-	"H2+dxPpyGqOUS+Ub8cEcM6IttVslx9RoJaDmJjtmT4ZPiHOkZhmhhH00YvJLwe+VB9E+/w1NXMcC2eEd",
-	"7KSgYjZ38FIpx+HPDayYP/mI/+hpDVDzebewHVhyPPSpkggqrpBHM6xsIRSyhFpbYkdTUhyzMLKGEhBE",
-	"1Mhhx3YxLqHXI3xrDQqXjvijh9boQ7qUxeFKEMlucfN2t+gajrpT/E6yfDrdKYOrVgNzNWVjo8bY537O",
-	"qaU1cip7rJFrFJzrS4kSBvJW10YFsRA6u6lKwxXYs7pQ/fhSfieoeFBNA8hTIO3wd1RwHvVRd01rndf5",
-	"dHpbKhB771t1v8Jm39GNgvDl++eYjqmbUtRcAgcJ16lFCfWkK3UPVB9t0aTaq61sMK48Mdc1n2QuyROi",
-	"NuCaWBqADjGonSV22ki8wL/5D80KQ1/Rwxl233t4bHUaTGUsptXp3CB/g2ZLmf9jKQKmzy6qPfe5n9Xm",
-	"rmv/TA6290wV2Wbl354r+LmsYTejXUcc/X4QQzjLgq4WMWFpqISTukvEzsMKsBp+qDGLpH7rvW/Gh5hL",
-	"ZzBsmcy9VTM9q1XPEHId7DRaw3JM2ss1civlRQEn/ZppIeJq+daF0VthNc1h5XXJe9IRJ2/Da+ppvmtM",
-	"1w/lHoK6NHl7RHWtKhv8wcK/9JW7jzw31Yc/8fJaSjfLincSzwZ1AB49WQWbOalDwJUgyhp085CcwTGK",
-	"YhbxC82ErFSx8GxGnocBstfIswWtOow6Zi/Jdq6EIyZDgAbVSAEd7qupg1Ok1zphYwBuUuue6+VEVFIY",
-	"oceOsqoS52HPDwirNa5DJJ0LpYGfk4nEKgH2q3/RF9rR+nUTWyCjzxt7Obl/W6pSX/rOo78bBBESEtWE",
-	"A5huaxEQ7OIeCM2MJOiB6JJ3dnYgTJfuU6dAs/WZzBCfg4ufnLRjzuuGrK3uHX4WHD/ngaiC6+61cfoA",
-	"pwhOfIerbfV9rwXGUsKm0EjWnmujE2AF1jVZMNKxqFKHmAH20hADiy+H6WjcBfCH3ESj+kHRUMDsEnTL",
-	"RBjIyrr5QAUT/OBKkDb5ynryEDebEsY28J9VNRPmtht4fz7iYA48yfIhxAi/Y5cgJd2xXWRnYePv3/KZ",
-	"k3coZa0JUCFO88vF229/2Ap2qyfzvg/mHZvYjg4/CwZgv6zrwXTZCVxDTz0I0fH21djzuMA7D0J6TNxY",
-	"XDPOVnNV+BCtJyxqbehHkEfbwlDkAyZASkRJPET2LgSXEPw/Zhd1PNlxJdVZQeh9HhQR61WO5KVqOqXs",
-	"AaYlJQWW45WBqnLMUSOq+ftggjakQEQG1zqkVT2kibWoNeMTtTQ1cxcNI6Y/kHS5U39EmJNwg9WuCmYE",
-	"cs0m3M6zkr8fwqRNjqRmk/R+REmdDEb7Wgyfh+D6969rvnWJcGBzMyDBano7o+LENUfblgeka2oQJGZq",
-	"vEy7Qw4C+DUHHzQ/49iIbVt3Pn3/DdA6XbqiqNNa98EMEUxddH1umQbcPBq2L+/JR/zHpxPXiPGO70s6",
-	"o64bzZJj/aJcc7j7bxhleGXg0HPngZqy69z6m3Wz5zGcU9ZnxZ6BxCd5zrhcE1aEaKxz3QlECWCEkXPj",
-	"9VJeuI/+fE5j7f3diGqitJ1DO/F76GbfUPAz1ZzUvfDj+rkGUR4AZbuU21oZdmw5HzM5xD7rLjhgOpez",
-	"QhwttaBEJWpdKi/2DbwcL2kzjgIBQneWsTEBN7T3pFI7LzIojq0fN1WewmGmpBh5wkrP6QDxWcq94l3Q",
-	"wWFJDCOe2dRx/EGRAOXaNFvKVFSmgzUGAzDfuyn+zP3ScNK80PeTYD/4zxQR8e9H/E7XRkKZSoJ2xIcM",
-	"f/hNQu/Zx2SZC16Y+VaL5UZUWZ6aulOnVe6aTcQ8hxDniC0lPmbNoF6Baesa8IJNeGalFPcMcMZXapUw",
-	"fzHS2TVumSmVAe9swpbyWgKPCV6QF4Q2iPnNP+Bn3KPtQ2/oWGD8pIOljIx/ZA9j9N7snSC+uS2j5Ghz",
-	"yqUJSXO82Qq8LOcBMAQ5XltIkHg0BAZwrw4KvKHTP7G/HnRVCRTzEKvaQRTxU9ADo9WhBwc3Is6WXLIx",
-	"LtW4Zruuf1pKLcyYzRQ2OsFuFXnFaKaSjc5QsXjDeSzI0CQcwiF2kAl5CbkdP/NdTiz4frtmC2WMGrwn",
-	"AqJ4PmAPd91+0Ofy1ndvBqK5X9PuXR2cM/iNMP03SYfi8vm4recapGASQmfJbKI+wBHXBm6SIYjhrIJo",
-	"UvJOdmD35nslGsWXbHPE/RQcmKuXnvo5jyU/iJOP7p/d0JM3/tShzvKoypAgTbPxI6RZ+3J8zpQs1q3M",
-	"h6NaU9C5GDhCY+eUW5CHWPRueln8/ZAN6OmRD7HYSYzGm17fAH+cQ1Viej1O2Ji27Ri5LRrE3bFG9+Eq",
-	"HbCUMiKilN3tQ2aLRW+tg5hUE3p3AoImuWHlHDJ+c7WId7iEjPt9yiC+oMvHsT8eTPqcvRSgFWpIxgwr",
-	"JR5W7cD3nTjww32GI5yFFghFC6oRyAcGGDIRBixaaea0WGrjwdt1lnpEFJIUowg6YeXaUdheizWQuk1E",
-	"kYsbQe9cKY/nxsidqq7RrWVv67wnon3dhXWwA6Mo9iYzL4TWd4uZQPe8KZZVe0+4O9wRwlI+Z8TjDxPi",
-	"gAn7VmXdxVgIE7qH0AYKtoPQb0r0PjYhYvS22YOmEhuczpXgGfSrISPCNV6K2xBdWtmIXdlN36mwdRDY",
-	"MZ0zPoG94CaCeg92UUaYZo7T0UGcRugg3t/vYWHE20p0yo39toP61kgsBMv4Gc1TO4ql7oWFdueZFaK/",
-	"fP+W0b1jaGW8DR/yBt9x/5lbetH2/C2oebsIuWsQeYhl/aEBAmG5fthlXM3XnWsYdIKte0m6gdZZLFUx",
-	"bZaLCbD13IgKKFHhW6xzWwrpYx5UE1ipJZ7oizD1C77nUk4KlV7rDnqAd/P1A0CH3s3X3e4H10q6qiff",
-	"NTbXbCWK4hDy8G6+bsoDBA89CbaeUxDigcXEreB9GoRvqXFpplQFkiVaArjgjoYkmKLRpbyUR9AkD0GB",
-	"4xFidNiy3Ih62Cmth3kON2KQzt8VkMU9AkGP9MUxqi7Wt7Yio8a7DBsmKFapooCAIb4iyBuPoAeaTxH6",
-	"IQSjR2RS+PVEhZiJUsgMhob0IXWzOmvQXlnXfuwASx405EjPwUq1p7ljUMdPgn0CyKVLedHCQBnBq6DZ",
-	"PMusLfAIX9AYNHWu9ZPJVAXN6tzvLc8GCuYw51gDq6AFcgDn+hKqOcEoh164iOQc7YRwsle+ADSPYkMv",
-	"ZQsciqMfi6pSlR4jALbON8KGwzU5Zj+LHPzUcQBzGl9KSTZLPZR2r0d6m9Vs543lQkSbVO4K0Fjdhv27",
-	"mtHn86UxI+yTyeA6l3aYKAGgn7E/z2jwpD/y233e7xwqEFRFaCPKwyRPDK9MADuJowesp7qdgWE5KfKU",
-	"zXlxUxOVgH8blEG5qg2n6gHN4kpbyxyjgCzLNYBHITgI2HBsTqowBTbhMuuijfubWPeji6tHZlXVsiqV",
-	"7ixAop97lyD9Tax/oVvu1wmwL9rCaWq/MYEz4uDET7Ta12Ktu2oYF6JXiI5ql13CG1zRStjTJucFVvwA",
-	"NbXTi/YwzpSP3lGABaFP9gSvV/UbURloKd+R1f7pXiPKP3V79FACeBijTbGXjC+6l2Ax2V5XjlcgWKwU",
-	"lba+cRVAcrBWSfpV2laebAXjJ3rjH7meHL9hd2kdze497TB6uotC5hWbVVyaverLL7JMh6sHq2ntL3jU",
-	"CBAjha85B7A98cBXmK+xN+SyUVmcOHZ4B8nqNBlwHj+rwUC2gRbVTQ6pCZ+sABvhaKKgn4SyV9M3qKq/",
-	"1YBf+JkihzS9HUoGxedwFesLt5jbFM3JR/zH1gKw73KNDehC7W+lvBI3yoXQjboWUh+zd6T1s9zREStJ",
-	"5KGbCghLy7zY9St7qjUgVWYchvQUXKlt07bvtsDParnMqpr1q0m3FwaVHf6AxdxrXJe/qmb3GgR7Vc22",
-	"WS92yAdNr8Mc+OJ3PwX7KNQ6dyQzVX2hmRGSO8Vq5TY0XcFD59kil3UuCf7zC/KjUcoTInEhZGxeV8UT",
-	"cZ/VxNYDFNTLAHS2deXMVFWLcbcCflXNPm/hr/3YwWjAM16r3lzmRqTz/kr2VTX7TBr2Z7GyU9gtn35Z",
-	"YSERuaJxjQ+JQFXVrEvxuvbOJx/pX/141Xy3XEes5ppW9OnTDZAM1+z4M/f7PSgew33TDnanroboAKQA",
-	"22kCpKMY7gICciDRl2wMRfD/68m4E0NRT+sBIRSbQrKD/cwliRclr3Lt82V55ciwyP3qkp5L6ad/1Ii1",
-	"GdctX7k+O9TGEyKEAH+j8swu7rJbN4j/nZOXuSlscrwejlwvZDS7TU/4P57QAwij2zqi/AB7jdd5VY6U",
-	"8tjABX/rwCLS8+/Gtf4Hcovxg3e7xTTx98Q4Xvlpr4OUQhh3HOKvJx/xHz0PQwRBBUhUwzTPM6q1zo0W",
-	"xTR+DMKdg3uf9M5DkOTzcGeg+6D25O4r5ThuT3HYXpcT9PX2z+oFz+2y0V8azbTQCJESdEzZEwb4AbTL",
-	"QvkQ14Kv2RKSNprl4BOYtevu+9oOE0D17pzK1PYWvHCH8IJx6KY4DytZCfnkB/KJ7aO2CZmVlJ74jj15",
-	"1jYS/j7aueIS+6peS7VCXTVqoi0cVi9g/a1hQolr0UEt5GXmUueuBiPx6HaH5AMS6sTDOqDfB9dBiYaQ",
-	"mejMcHhwym2p4f4fpkPDuflMpGg/+BokEkteiU4IHWTvTj7a//nUs8WTCIq+PBoBbZbf1CSAigJVR7SG",
-	"AvByorxfELMouzHMojzgYQVTAujd7tTlvtvEDt+fWuEinVTCVOv9Dyz/wK7j6peCS1cwFpbrO8wuEuUA",
-	"nw1TEir96yR/rtm1KInfLuiHQTpKAy7h9RbiK5hDfHr8NDPVmkTm99vfrX/2fKaQKuww55mp1oy7tdE4",
-	"S5HUOcayu3d5tsilBiJAH0ryZ1qYk8FiP/TD1UrWXQ2gWAwYyjqKPe258RZH8UdOzMEn7NbuOIP3lJYz",
-	"bhr3jhljjBCQi1JYl4KpCtD1dZQYcfaYy6YEDkNzdkto+JwS3ddClPY9c67n3TFhmMPPGhUWH8q8Evoq",
-	"l1cZX+vB6MUwGVCepJ2Zc9Szef9wMXzgZwoYw7u3cxW4kL+H8cDVBwT1G1rgaLgYpffkI/zv1iydHyux",
-	"L1odanVn05lC0B/AMLqcpUvpvCWGKogMFVEJbB9JUwHpPSAoqFtWuk2TcgnlNXbGLiU0U9ZaVedsbJ9w",
-	"ZZ9wlZuxzyBiGbVRHibi+j7ZyxMkDMzTuR38pUTRGxEzDr7QZcQrJWdsDpjrTl+vY0e1i0a1ouHVHkP4",
-	"+QnL8kqkplhDKZ7qLEAIvzjethLYzXxUbKJUIbiMIpGebFt3yIge3vvrlM99dRLMu7fVGkjh7T09PCrc",
-	"zqJaGjpSCVAXOzvf+YcfvLNiPZp74MJ24/5jtjh0o9994vtJvKeg4ypY/4iB538++ej+2c+p8x5/C9W5",
-	"vSdRjYsGBtyom3druO7vr/3QQ9JokWd5OH/SDX5TTwWyckKg7iOrJ/b2MBuv6ESCNXogtjolhodk0NyV",
-	"rfKicBeyghtrjr5tNNQEGj24qVoWdTyCEI6RI5PGcfGZKcmpix+fVcI5xhfpQiTM5Om1MOzJ16en/U3O",
-	"+qP+P8A05zr5QUlL3ZZyF348Kve3bXLfS+SJT9Hxgy9UhQLK9TWWaNu/YuRMgZHLuDMFgDFH86lgpcql",
-	"OWbtApUtXfJjnhd85mErKD57KOWhGubfQqzEjaM07CIt8Z3s4VLiQBv7dvDj+kAOUtlIFyiDEkQrU8eX",
-	"8uclQnWpqyyb8VID7qHIPegB2KmlSA31fxj/yLU5+t6+/ujld2O2yLUOnCWQVCBicH8wqzwVxwzOXQz1",
-	"3fiH08Q3jQoAYQgshcVrx0Jm4xqKhiEEOxmo1gklCzkT0bjoUgpeFbmo2CPwyiqh7eb68hwnxPdTlArf",
-	"EXAn4BTUXx9lmjKV4Asnet/j6vUp4sCF/twt/yOVu76NPiR2gpWybl8lUpHfiOycaWMdTFhPLkP56yTa",
-	"bkhN4xNKboyo7D3/8evw6MX7j6fJ6fNP/zLo4N3eaqwZ8cHgLjrSsDaN43OQZyP29aWEC0Zgsl7KjBs+",
-	"Yh8vB1r843Iw+jq5HHBzORhdWvX07Oj09Ohs+PZ0OBra//v3y0FyCeBsuAKeYP8yUdn6cjD66P40uqSy",
-	"LsbLHK4A/wd+IA1+Ofj0CUSqnon2924oMpQwJEez4/agNyiDaMjhYRogFEXDrESeq0d2v4nqCMgHUJK/",
-	"fCiDc5/y69xsLbreUkkdq6MOTsHfSSG1U7DwkQcrpa4X2yEG2EyxGDfv3VbYvlmkyyo3a7gZwyujX9/b",
-	"bY4Shk9dVoXVJ8aUo5OT07Ovj4fHw+PT0fOvh0MwKWhUbWl4N1dUcgXrOwIUdVLXvrhge9Ba8VqswSkl",
-	"lUUBnk1N+c41MZjnZSmyEXWBKjJ4ikcaQgNenXjUWvjoaLezd65ovVpKPQqSvWjcIf1dErCtYY8Zirq4",
-	"jgadYZsfEBxAtu8oDD6A9564n5LaUUocu3rwBlj+2OgVS3lV5VAJwdTSjBzoqXGzEMau//8/AAD//w==",
+	"5L2Nchs3li/+KijercrHtiRK/ohN1dSukngmnonjrO0d/+9GXhHsBsmOmkCnAYrm+Lpqn2YfbJ/kXzjn",
+	"AI1uosmmRNnJvXVv7Thid+PrADgfv/M7HwapWpRKCmn0YPRhMBc8ExX889kbPrP/mwmdVnlpciUHo8Gb",
+	"uWA3otK5kkxN2WrODUu5ZBPB0jmXM5ElbKoqNn4+PXrBTTofHw+SgU7nYsHt18y6FIPRQJsql7PBx48f",
+	"k0HJK74Qhpq9mBpRxdsdS/HejG2zZi5YyWeCTcRUVeKc8YkW0jAl4adpXmkDD9jGc/v+b0tRrQfJQPKF",
+	"bZ9DK2HHFvz9j0LOzHwwenR6lmx0NMGe/R3HvtnBt7mZs/GK52acMC71SlSMa6aVkvZ/TTBvuWbzfDYX",
+	"FTNzbnuc6639vKIXG/2dqmrBzWA0yKV5/HCQ2AHki+ViMHo6HH5z+vTp2aOH3zwcPn16mgwWucSfhn5c",
+	"uTRiJiocWFk+//5l9RM02R7XhWS8LNlkzfKMqYrZjvneltzMg86W5SAZVOK3ZV6JbDAy1VJ0TPHp2RPo",
+	"lv/v6ISX5d95lfNJIeJ9s0Jh27YiwdkNPTtihTBWnBKW5bPcaMZlxpbSCnaqKqET+INU+DNKS8eQ3DcP",
+	"Oq5vl3mRPf8+Ph47y3Y0E/tQR6/gt4N26TvYu7v6hDu8o1P442F7peQ0n8V6dcFS+A3lMrGCOVmDoMLS",
+	"LhcT3H65ZOO5KAr1rw/GXf2GDx2+39Viu8DC0ZlrVomFuhHZMbM/2j4ITX+fLrXI2Co3c7U0LDddh0RK",
+	"zW3rcqSTS23UQlRbtj5L6Zle2989fNCp/D6fTt+o+EwqY89QJUVCS43XgpmDPChZrJnd/SgNXZNn1Nb+",
+	"ivd8URb2wUd4xu7X+2r9ahm5LP7OizzjRoC00mUB8rBSyyJjc16WQia035hUZp7LWdcIsmp9VS2bt0Mm",
+	"pnxZmMFoygstfNcmShWCS+jb80wsSmWETNd/E+vY6leiFLZP9mazU6ut5F6LNfR6orI1mwmjgxvXXXsz",
+	"nsvz5ivwES5xyeDdloizh8Onx5fSjREVkXqQQW+PbHfvIlPPp6CZdCgZVu8Z25vZwAhoDXLNJtz2Vclj",
+	"9nYuJMthl7ohKSnsJpFqlbReaw+SjctKpEpmuW31asrzQmTjbUMnTWrP/f1casOLYuvNnuMzvbY3PXvQ",
+	"3f0jn4his2cv7dY1c6WFE75cs8I+Czt9fC3Wf7rhxVKMz5kWN6LiBVssrQAWBZsrvDf9zv1lYNv7U8ol",
+	"r9aDd/FNBF9vzHBuxEK3BnX26LHVV612Yb/xn7/855/e/fOfjr/+p8HG6OCweI7fOH3sf+ZVxdc49nyR",
+	"m82x/6BWbMGlPbrEQjOOeu6ca8YNWyjdeQsU8L3oIfBoGKiHj4bDQCM8jWqEL4Q9MrfdDAt4opfg4KMH",
+	"lZuX04uy3Co3YCTY/VmWSUcv26o2aK/77LCXU9pjvXpC+6dnb+rdtk+PXi2ltOu2XY2r4KmO1cIfD7pa",
+	"r40od/VJG1F29Mj+dND+vFHXQu7qkLEPJWxs1PXV//zXf48Tew2DPqFFWokugwFeO2hv3/KuY6JQcgaX",
+	"Dd27C762dvhcFBmb8PSaLaXJC/tEBTeRVgsBmgQzimm+hsOUs78oli0rbsikp2OGjR8P9bi2rCs2Huox",
+	"NQWHkZKpCK6tlgBbS3gQ16QeDHVTl3rSOFS//PLx8P/8cnr06N2//DI8evruK/1/vnw8HA4bf/xwmjz8",
+	"+NVCfxU5eu2kqep6WqjVrlVe0XMdq+l+PuCCfrSf0qWSWsDt8nOlJoUAWyFV0ggJi83LsshTWJOTEp/4",
+	"5181+h3qlv+pEtPBaPC/Tmonzgn+qk/cd6HFzQlwhsaKaxBsLaobkaHSBuqZ5mvNVvP1McwnfRUcNKkh",
+	"B0hZqVJUJseBNNr4sHkdzgUvzPwqnYv0OnjAq6R2AcoluqH83btthNiR5/Yl+3bzgk0GBdcG9OJen7Fq",
+	"+ke37qGwksDHLnh7MG0OfWCvTHTouFFsvNnuq6ny2YwcYHuM/Q2+tvnFj6G8/oKjakpBaz2CLvh1cAN8",
+	"57+uJr+KFCY7nPu9JcFN8sYPdZ8/xCyWnUPyD3R3+Wc+E5s99nO+x+TH1lGK92bX2z/ZZ9rDwXa7u01W",
+	"ZLPX3O/EXuKKJslVnkXnPq0ENyK74qbhXbRW6pHJYbI735mso58UVaWq+C/vc3OVqiwUA69/JoNpLnM9",
+	"37MzOK5gJip5NTz9NTt7/81vT/9RPVk9uHl0/XjxUA7NbM6jX6i1uW0L+EpM7dNqadxxxTM05njxc7BA",
+	"eE80FzQZvD+aqSP6oz3Rj1/x1QuhtZVLEIpSVfuug+1Ztiz2fcvw/Vsy3ETsgfEi11pk4xHcH6hC+qvF",
+	"/qdVOsCgtv8nR7VXSGuA/GIVh6UAdyY+aA+eZZoKkcFf0UAeJIOUy1QU+G9sL9gwYRcrwRddYk7HXMR/",
+	"b7tGU8JyM7JG2JIXCUsrqxdV1hJTudWEMPxQ5FPB0nVaiIaxObCPx2bOqRLxjrWPg2yQBCYAbfS6924h",
+	"ailsbMbGbt56qBzuOKQL9FOeiK9Qh+negeT8ap2aZVmpG3EVtdsu8MfQhePst2opjwcbnrRgQx/p67w8",
+	"UiX24wikxUqaPQca2k28sw1F8vGjRw8eJ52Kg5uMj53T86aW8+bw/fx33AJKXrnjpHmefn3yiH2N/2/Q",
+	"2bMPO3dCa5nh1+gqFxw96K3Vm6il6di94j1PTbEeMc4WPJ3n4BhmlUhVldl//aomzb2KP7EH38QGxNNr",
+	"qVaFyGZ7npGNFzuuxpQvtegYBnp/RXa87crdp0OZMDwvdl1UzZ48z3RCnnOMn2X5TGijg071vdI2LuZi",
+	"ca8X83UuWy2mc57Lq4mY21+SmN7JdTSmO1+Tm1cLY4qOJanEQmTrjsU0imWKgdRSBGfzfbgu+98L1zgK",
+	"3AlOlHw3wu/5pd99IdjddlEL7sLZof3P1d6TeE7/ibvP3rYYuVHV7AvNYK2Om/4B57Lc6icJ54n60jnS",
+	"g1x7cEB9oiuv0Op7keYZ2kZ7rEpD6Q93xGz7Htzha0wGYjoVqbnCY2HXcL/Hp9oDrjvX/l50EtDl277O",
+	"IHq7a7rhIKPz4XZH6HaTNst1WfD11ab/4AdRFKqXvVKWex6LELPYKac/4lNR58a8q3OVKATHG6rnvMZO",
+	"Kmekh5PTttlpELtPqLI8yK4ty0+1Z8vydgpqS9aCnfhw+DSmFLaFb+feva3gbJ0d+0zUS9MxOf9eZmRL",
+	"/oHn5mN8bA621NhtH3yIRcycv4qjhvjLB9JaAvU8CEzlg4/vkoEWUucmvxF+bpYwhXiSDc6GZ4+Phg+O",
+	"hmdvToej00ej4fA/BvUztpkBL/LUbkEIng5GA7E8SoU0FbcqgkOZjR58bE/75snhxxBTppzaG9GH7K8a",
+	"FAC89KVYCW0IzZMwXmjFVhCwMA4rk2vEcljlRNofpVcgZCYq1Mr6bn63Mq8wyB45CoJpjjmpwznve3uE",
+	"a9DUhHE5Nl6g9dmwTikWM2W+k0xJgQp6LlmRNzX04INdsMXv1FIShgNvYw2BkaLwcDrtPB68LM/RFFZS",
+	"sNQuDUTnG2ptGEWO+Gvrya371JifxgTXwvRu+z470M3gt+0nuyFa4rgxBG/LkK9Mc5lN1Ht7XQYHBfmH",
+	"Yt6wSECjzHda5WRibDu+657f5o5rbDKPU4gZom/nwiBUVjDYFoC6cUFY9taj4xI8FSI+mu4N9Ua8N2HM",
+	"8/FD9rf825b1EffFtGYMG+iYq0rd8OKlv7XiA3Tbb8VzAxBqzkpRaSXZl+OyUovSjL9iqmIl15pN1nZC",
+	"FloUNxhrcgKCT1qZCNxcMcEgT9dFUdxuBaUyoscV3Nc/Fr1IK5NPedrl7iGMLFvwTCRNI9LeTtpUazsz",
+	"LQViL3sF/fE6N6pqHd2q2mZAnYBifRLdaslA5/8QV5O1wR5tALl3nKRBj5LBFnPp20JNIrG5Pcff7Ksf",
+	"Py71vl2nxhtf7eo6dkHvqx/Wb/U69OuBBmit4XC4I6Dqmol2HsDZm45LtF57+K94IPZbLyz33EcXG7mi",
+	"qP6+YbzQJdyjg7cxoLtjgQcJ9k2KbE/j+VfcHduG+1c1GaAqfCOkneCY+rRY2KvHKFWgGmZ7rAFZ4/1b",
+	"HkDrVvYWTtQd3rUV14zra5HZm6Pp5NZqWaU+OyeusTup6fBWV2KpRXY1rVQHph0P4hXg3dwga1XRKHXN",
+	"1A1CzjZPQ+jfrrWAXfUaH71r7HJ3O/DkNrX5Va7tVW1tEYA52xfcDW5HufNkTBAg1ac3AACL+lcQshhq",
+	"gi4sWOvWJDh+nlvLvdPvAl04hH6N5+Kn0ayhrVuHBzeX+9s2ZHMvzFfSSrKLwIXO2ZhU+zHofoidhz8c",
+	"s2eL0qwhBI32HyiHRdEwe3f6Ner77dHG9baHkhbOv52qztl/7bf1Rvwxinue5WZEOTF4nFVCq+JGZMyo",
+	"6LlRazLNDxUq5QUCEfARb79W6Ty/ER0fq0TqtLxIx6aqyETllMxaBYt+rG20QY8Gif2SXbKF3Uzvoufw",
+	"tKP5ScVlOk+Y4TMrBziH9o5ZVbkxQnbEpUrVOc+iEsye5+csmK96XHX+A82aPeJkBlk2dMP0sCC7hcMd",
+	"xbfHgMQmsD4uN4b9Z0UZNs5qgAFKBVjHlaqu7VUFtpc+Zs8NAO6lYpngWZFLcY5SmRtNoFr0QPnubBoa",
+	"bWCWnUvoH3vlENZb4pD1e9gQzo8/GrZ/KB4MSwYdEbHv5jyXr0BZ2dyudn7idz5E2xko8TiZKytTc251",
+	"uQSSZR4/bGoi4sHwT7Fh23c223j9w8XR2aPHbvfajiRsLt43v/l0+uRxNnxy+uTJw/Sb7PGjp/xsKjgf",
+	"po8e8Wx4+og/mEwfTk8nZ5Ph5MnZWZqdPsoep6ePJsPpcMiHT+LLgIrbftqF+K2xcKdn+9tH9hs0HQnO",
+	"fLMzO1ZPby7fXPDsKj6/z42G1YJJPWcCLhmn0SBgXCoZPy7hszTi1m2GqZcOJMW1IT34nA07vt5DV9pP",
+	"0wgFehc0Fj8YjCgJ5qxjvmVMGSJ/S3a1ERjdBIjcxsC7VdASIsZ7v2M1xz1MaHojptpl+XRKsOaWQiUA",
+	"toB5sHk6Z9NcFBgYwLsfcuYSe+sUAtI5C6Ux/YKTP6231/976ISQadSvi8u1Hzjm7WaqJmGPzjf0jlyz",
+	"TKXLhVXcco13UClUWQgaibiFNbghY1uPzpRLJfOUFwzfO97PQBfvRbrc295/X+aV0PTOhseTcnUrVSpt",
+	"+2VVC5fozJkTwsbpsLW5qSDzvMdhchCHw04ARQTEVC6NvgpMysg5txfQ6Vc16b9NyZnRFn+nq+44T+VM",
+	"/M0++TEZlAXfmVPxc8Hl6+Viwas1eVBKpfec8f0hCCEUK6YNFzyNRJFBmSGsJ2m95LeohKlyocHpXnCp",
+	"MbG5Q9fu58Z4Rc9Rf3u5JHD6vU8C3tkuRtqIsgsA3cftYFXoA8CWw3frTnkAm/NVtDZGe4ThnVTfKCT9",
+	"O90XgexuotZ5morSEGodf9GUIonCx3glGD4lMgq6uETOLzQB3c/ZeKqqmbAfslYZPI7qDeNyzRaqojw5",
+	"Z+1koiyUVe6M4FWmVpi7b5uHYJ59H0++mQCnDsS6rvRaplYvrAS/vpoVXOsa7IdB06hRhDNwCA8OCWK9",
+	"rz+BJycU/o0FPIJc+pLboY5HbCJyOYOtKkV2bn/DY2c8ItMNo2pOnM4v5REbO71tnLAx3nT2Ywn8UOTw",
+	"spKgeKwgY1JmLFNS4MtSXeHJQTJk27a3PCjT52ycCYmf0GohKK0uz5hU+Dp1FeRG+1xERDvouVppPHcS",
+	"ppWVLLglrfaMb+tlKSptLeTxiHFAUlQN0DrRL7izidERmLHc4BfsjZtVfCXbPbA6mLdtQf1KuZTKsJkC",
+	"MxnD/tQNq6KNR57PpMhvBANKE6ZzmQo/MfAd24y1ZzA9BJQ65x6/lMyljiCtkx3zRMy4PHcUGPBShowf",
+	"MiMjnGaRaCegT6Q/tvJRQGGzo8gUxIvtJyjN0augjA4Y/M5SpqIyPLcTxCWpT5BnO+c3wiO1z3H6cfmn",
+	"uV0mtTTNPe8FdVDfh3WYFhCQTvrwz1b4BsnAi9gAr14pENcr8edaCOyB69YTD1GiLYKpCJ0oflRbzgu3",
+	"yyP+uyW5MXcpAAgtuXXAaLuKSxFgt5fBMav3Vmw/qY56CBXyNjj4/qrdJ9Vi/kgqyk4lg3KaN6nTAJlD",
+	"kTG1NKlaCA1axa/LbBbzG+6VgVyJlMK2myot+F5ck4kD2tVkZ/1ufJFev8RvRLFyeSGk6d5A8Hsq2IJf",
+	"CzDulxJQfP03DVwh/U+NG1Fl+W7Pyg+Q+/x3ergDq+a+5Trhp7tTBNxMbTqH9jj4VEd2fLWUvSQccHPq",
+	"Ot5LNxUvb0RV5dm+8Nu5KBZXAHXSUVKrJcEHrRpSGYiC/++LFz/2AVT1T6Qz06sbXkU7ECAWOXsjqorb",
+	"OWcLlS0LZAn74bsfrRry19cvfzpkrz72meytyX9bt+HGsm1wOtSTr3M5KwSrPwOMM1amE/LT5xKi8YDy",
+	"rOM8ZQnK0DF7IxZlwY1wlGoLOK8c2JYV+bUIqW3gVdJ1aqjzSkw2BAZs8DzlesQegNgu+PtwEsLAZGQa",
+	"36jZrNg+iZu7pn0oWUWvnpoGMw/Tq9ykcwGRoC/tsn4FKqKaTtmXsB2+OmZA7NP4gNVDKsHGBrpn5W/s",
+	"GFHtpAOnhp0s/6TVQOEXtC51c/rbE7kQpspTtyH7T5pLi4lRBnRFof2C4lPH7EcxhTukAS7uSWvRf0P3",
+	"h0ZNljIrxNW+ILa0yCMOk3vlPti3i1NhRS/ryiKcCxeCBjDNtFILJgotMJDrMPHWOtJrmYps19Jt69Sf",
+	"sSt/ziNA6D3Sndva7vR2DtOOGaE9q8EY08LcZcBAY/K9mOYyjxJ77DFo11zEwxicx5ko7Wkq01xo0sju",
+	"0H1iSTVicYeeY6pvY8kexJznt/HKdpFGQCA+l7Oxj6lrDM6jhuz89OfWnodWszGKeu2fU1Mn9wueiXM2",
+	"JjpF9xzG+vGP9t5vODaaBrrrzcAPMjCa3+2TU1GDwwRcsw6nrG7QmYxQCxxAjj3vFQfthoDR6iU1wrZ5",
+	"UjaPwBhMbB/2iEDgNvECdqhX3TY3/t5h+OGPt8DpNRCsO1IdrE5Qb7/GC78MsgkQRPYmbuqTn/HuUKDH",
+	"TYoF41TcK1Rxd2JBQqzgdZAN35qUYJ2aq9ItDgdxMKPW8ok8y46ueNPFdQt1YOO6W+pPns3L08VuCQgT",
+	"c/vm3rqpOsgau2n/tKt8OzDo50+U9eiKmCqvqpYAZFHJQgdSXxzHBT59KLftzp2SiXTPneJSjyJMGkVM",
+	"z8A0qvG5D/Zc8aIYJ8A6ymUG3FQw6HM2vhalGSd18IRc/oCvJ1e9LzoRhH8SH6EwiiHuBtQWnl0pWayh",
+	"MWDaawUFoGetbK1kcI0BwND17z8VuU6iegGuYntBEhIbmiuay50HQEs2gguPOo4hiXX0rnMv3xKPXegI",
+	"ivVlI2UujHb5GJb3bMCfiSI1hyBgwgRP53VeRo3XQRJ2a0YJIY/ZRVHQx9EJQogqiGQBfA3pT/vRhdQU",
+	"Hi049u0N51tu7FtxdyT3kPLX8FvGJbZDHAteiSygX94qUZ2858B/O80LrCCClU7Izs6wDU3pzTGwHy+u",
+	"lE/q3JFaHKaAhgrrlam9Wr1cgM4LtpFVsJcDEd8PNKAt+Q4uulnjHnxZiFwznkGK0way06PfIGWCXdSp",
+	"CyYoghHgKRJnGvmvG8oGmPO2WwxUnaNUVeX+uRi1W2GnTwCdqvfLmAHGGEaPtj382j6EcbreqkM+nbYI",
+	"KMjTZq/g3XwzRD+BHDGeP1QDWwVWoHH7i24pVwMGA9QAcSH4JKI74U2svDQaXA4u5mp9ObAGBtyn8Ddg",
+	"y4E/AhHzpoVzfMMrfWxACXyX9GDNcElrMOadTijnBnlgtVPV771J8N6jjx+TWyd++gn+0B/Y+tIvd1uZ",
+	"dgPv7abB8d6O7gfdENBkgiVV3GC6JJM6HncgxAv+UH9YOz/KZdAjHMR+wKCHtCY8F4UWd2JvTD3s22s+",
+	"GYIuqH6PH3LcWeT2w+3Gpeusylwz/JZLLMX6I1oYk8uZvtMg3Tbd0LZcoTccoEsWmLqcGtCO4R5Qla9n",
+	"1NvdbBslVP0WD0vMB2xnIwkjKHR3p+AZxovbLddCGJ5xYzd57aTxxQ7wDKbL4WpWqWXp/ssD8OKkG4lV",
+	"4he5Jj9aE51XqiJPiZNvotR1jT3QV5CeZV/gEmq72E0AhO9XlSrAB3O9nIhKCiP0FVDDvzcNClj6Ev07",
+	"LZaZ2EoB0pzBZ80l9Hc3Xt3NJJt9KUOSuhgYiVTXKUC4/I1TAF5r8znjDqhNmY2RzpTpAJRE6U5bI8A2",
+	"6Wn8WLzbTmsOcqzn/OzR49EBkpECZeab00ZZBGrjl+HRU340fffh8cOP0bIzz2SlioWQ5nb21nacNPGq",
+	"BgC9XLOZkuKcSUjWQ03QCtGcayZsX5q8mfueSrHIuh/ia9yYG+LTRHbdzoMnZLWnXyKcuih+o5Pm0x8x",
+	"m6kcc7WSTKoVFrbDgIKDoQf8B0Jeuf/q5R8ISUL98eYH0MDGxTZBGCOM3GlgUhli1CY4pM6zEDFAZzWW",
+	"bsMrxKfT0zEehDM3LbAsq4TWLTpDY0o9OjmhvxynanGi59ZSPEEMwvGaL4rtycQ9w7XRgb+BSmiFH6YL",
+	"2UKqKQTYc0Nmjru+2EJUM+BAxTTnwINct78Sk2Oj4j2/Fh35mddi3Wz5nI0x7DDGRomGrdkqztOVHcUv",
+	"w3fHVJJEH57GBmYQu5/41Ux6U8SEWsOma9TVkL0txMhZJO15/evrlz8lbPylp6/6agyVcb5Ebjpo1wp3",
+	"sf5qvAlG7d8+Gj+NNGBSRbZvbXgvNl1/qXgMJ3jBrK7hyZNWc1UAhZKvn2g1zBzPc2eWJ7B7VeXs9qh3",
+	"pLPKBH2k63f6ZtfPtrc7jSn7zEYOtP1jbGIQCRiJAc1Fer1PaoRIr2Pqq4PU9v+UA9dSz6Koy0+PiazB",
+	"kDQz4dC6J/bvddtOEScIqK9AA5x/0v07psC28RmRgjNEIBcnTBy1co7ZT8pAfgVwGQRciugaOj4EAfCm",
+	"bgo2xbZyOPVmn1VCUCLAXjVydpJX+giyC1e7g8kDCOzDg2RQ5HAI/6qjtIIdtXi20fw6k4qizf71sMsx",
+	"Mar9cBEjIcpH9NazhyJdIEKu7bOhOahB4XGCkwysYGy1nn6XC7GLKXTTLYtZLz3FPr7OtITk7AkZPbfW",
+	"Xwo9qncrghFFvhLG9Zg9uxHVukEVCS8miKpCRCd0SlvV0wGBAyep330jcFEO+mIun3vHcvAxOvJ/cdJK",
+	"gkdOymCj1xNNZtkm3W9bm3AsvtTLeBO8zK9QydqoYFc30ChV5Cb6XQBxOttwa945+HB4zOV+QITgZInc",
+	"sZ3griGB1bRaYHqoFn34b2ukVTdWAQXoVrzYS6nRevy0hFAkg/tFUz5Gh+4jebemTfx9xOQOL9ZhmK7H",
+	"PMy9RruHtrfp/silvgeCg/sCOYH7VF7xglcxAC7U6tC+DEuD/AlKKwcle44HB8S97hXY65lJR3tlH0KA",
+	"pdTLEgvLbUGYg103hXCDg6dCeizQWs5zzagNlimBpd14apiSBKdQMhXnZDaCymGtRhdpzzVq3HsgJt7y",
+	"SnbALlspf5vOD8p2a4JBcuy0wxUf74WVI65FtxfrkEH73AlhdRsnSg29pW3aFNweZAj7AHVJUrZiyKKX",
+	"3Fgqc0UIiGyMde79UtLmQU+XRPZC9GUVYmoYL4jXyem22EnP7I4JyD5QHLYU1XD3jYrSoHeFlUQZsRfx",
+	"Bq5TdbQwJP3tIe9X37X/MeYgkPFw14pLojFw2fZu6phRbCKIni8VI2A/uIFlH7MJsS3lhjzIK64TNsY4",
+	"Yv2zVPWGsaei4dcCqQ9QKhNGYgzuIafMsbXYSHWnlmscwLuOoV5tY8Z8m5u57yVi8mKZV0Kq5Wx+vo0d",
+	"8zCZSnFzyMcBnaCScG3ZkC3n5eao7TU1VkU2RjcyEBO4cppgziU+E30sxWpsV3am7EaUIseYMZ23m8Ui",
+	"Nv11kWAbmYTbHBFSrKJTq4quCMcWi7gjFLfLNwCzeQhUstM/Pw0omVq7T4LazRpPe8Kk7qxOb62ziVu7",
+	"PqISh66FpNQGrpObRpX22yM44Bq66ga9XWRZE3+2C9R2p970w94db6De/i8AvNX3w2a40/AKldGm6uZf",
+	"0c1yM/tPfKDIx6rio9prVN0ipE/TioB237hp6hpGx32q5h0C67ehi245YjqIk8ZFfiPGoLG74Ksfr8jO",
+	"2Vyt2EoUQHMLyn6u2Rg11nHzrre3QLCieFcUOSHCW38P/oDJdaqaKWOE7HD7+yEsI9SmPclQgpO94LtD",
+	"vG9J7L6tcjTicHGvbmP/lQKSC7aQ11jNhniJJnbYI5/qaE9EidAuMKN0IGnnbIx7egzKKWWe63FS66ug",
+	"uU3WDZXO62n+RnSL6AYXlP53Bsu7ZLd2SyiqXe4JeMrPq0u96FR2NbHqLwSX9vRdhTotZI2u5lYd5/UI",
+	"G6dEEjx+1UgLhZMcxLomkbKalRVbVIvj73HEtiEXkM8DYVajXtf0VDOfF+D3iDJXTcFv7Yt2e/22UP3w",
+	"fvvKTdeeW6Gt3XgOHb+StcTvOJGW+oA6G50Pn1Rzu5WP9vfhoLx7fUOaA3079dXhH/fhF24ke+xwXXfI",
+	"6dbl1K+Epvjxbb3PWbW+qpYyHu3roAXASJVzq9TQKE/YsgeDQdPRs09AA5k/yJ8A6CS6kESCTIeg54yf",
+	"T49ecJPOx7vdZqieuBlJesU+/orleNrwlDIXKbJEq+qaTH7P52cP2/wGqx+0+ZaMWMQcPD+oFVNTU9Nl",
+	"zDkc5WppGqr2acwH7LPaIwnYiPoZMfE+B9CbWWp2GmUqPgT78K9qsqdz3qOLN+cEEPcJUTTCMADGvZRt",
+	"EHBZrGOfxtoE+5biuX35no2aEZ6sIVoyoiZA3F48QptK8MVVnnVAXws1Y/iMdl5yEjO7a4qswa4WUApo",
+	"sxVHugfdQMw7Xa9r7Vp20t8YU7hOsQ34NxEhe+TFTFW5mS/CeRfZ2aNHp0+tzYX/eJcchlKnLeXXYn07",
+	"gsQu+Jj9YCxigEegIdBkLpnOZ5KbZUW1Fetc5VyX9hA8Op0O07NJrAvlclLk6RXBMutXX3ynVt/+2//+",
+	"/m9nf19drJ9d/GXy9Nl3bxfP/jF9/Od/m1Tf/sfT1TeFnv/b/De1MtXkx+//vHpY/X8X7/9j+exP8Xaq",
+	"Uu02SP4m1j/TkyA+xkrPHqsSkzmaxroPSSAojRnYGaGw3TuAKmiF99MogMF8blrVTjzGIEBEdItWhsvP",
+	"SWoLjx6i/4Rf4GLDeAvdcl9olmdCmtysEzbWghdjX0agjsl8oakgqqawBS8gJJCwsfMSjBkwt4rqCJpt",
+	"Wii1AeiG0EiOEVC+KOJvqMXxR69W9gD2nD3aDev5cyUo1ALzhziDBHQRVz6BgEzTvDCi0i0UT4UInpRL",
+	"IqtuYXgeP4ys7gsu86nQJs5tsy9IvE0O4+t+eLbvfhV7nRf+KtdXNYiuZybOljTqF3zdiaAGD1esaIwz",
+	"ltEvuhYmXnBXTTsMe0cFOmK8juYkQfkzq2wSbepPFy+ejZsn8HZoJO+6vNXSlEtD0WnwLSAltmNOW/A1",
+	"myBdO+X7x5s9dllYuyouwY2rpvZoxKmMLkC7QDxPYZPWObpp2itHl2ccMaYcAmm/fCCk9IBni1yGmbJL",
+	"DVu6ULOrZVVQzsTo5OT07Jvj4fHw+HT05Jvhme17NfPd2F7stu5GLnMjUsQsq2uBfKX2n9vf9qbJYHh8",
+	"ejwcbKbQ1tPSwxRzs9Dz7kBofA9uJ5o6LaqbPI2DRf20xkGpoQqJnJo8S2oaCiCqgImLQpBpRXrMQD35",
+	"H/agLbP7xCE8XJzjW1GZeQ+LjxbIk0rZvvqVCDoUGoNusuI7w9HR3Z2aKcs1nxT78tgseF50ALkPI15t",
+	"bXfnXt9ZZ7CHgG5eLnT1H02U2QsPQwvtl3iHoocLeghdj0Tj06h72NgBA7Uvg6wa2GHO37O9vuhWUOCO",
+	"FurEnWYz7BVNgQ9k2UvDP96rG36bNLS7h9u563f01/OB7D8r97Aj9gy2ugylmiXAXsDOTgfmpZtcINHN",
+	"FoU6HvejPdeZzPQi1zqXs28LKgzVlMcF/nqL2uhb3RDus7EO/RRNPf9RrUR1lHItWCGM1d0TluWznND5",
+	"Gddzoc/ZUua/LUVQ2H9XMPzxg/byBOnTv/CjfwyPnr77kv5x9O5r96ev/iWaSP2TWL2sYhzKsKT9buIe",
+	"d7Ztw93Zu559Yx+ipOf2OuCV6+QNPxddkyjC7GeuIR+UazaGNMYxM4rNhKG443vDSj4TPvatZF3g0f5w",
+	"l2zHOmgapceQ03yGxBIYnMdjAdKh4cVN92/7aq1EsS/F3CYd7sN+hKz0ZmzmkfKk0+TqwGLixZowRE8m",
+	"ropPwjJRCCOivlqPtNyE9cTypmuSnYwbvhX1VVOE3JncYx/MhquLeximMZ9tTHMeXazY1j+EV3OnMdXj",
+	"inKG1j4K2w4F7WV1EApXd5rdv2r2sprdUi9z5/emE9gn7ueVNgwebF06wLC5p05wN1ZQd6bH5yCf4Vj2",
+	"4L9DW5QTtYLnzPFpknU6uKoyT66oJOSHu7dyM0LjkGmjKnLSYc0yV1oLE4U9bi4n9ElrMZZmrqoOEH+w",
+	"Iljy/AvN8IXmqlxI2VyVsyAsvPd11FWh3nZplhtXfd20iPmBBKmNAnv88Pb9WFC918bOv9DXXl0vVWU2",
+	"xn2HgS9Ulk9z0ZFSQcOc88zjMz0EO5dMKpqYA3O9ANPn2wCycvcTeVcaYUfwqEc5LddPl8+zcJmkG6EC",
+	"KEhI9emkWIWl96AS3xwZVATRe2E9OPL7T5SZ0xoAKl5SeVKrvkENvKA2oHaV+epvUfU53LLBtyCYDmUO",
+	"rerX7hiw5/KKqmWu3TuO9jaXsPxKNgMLMJqwTB3cuvY7UWOswZYQcR43Rh4DSRyqJEmvRCy32pSJFQ2V",
+	"xeuItZN3akmJnfJBMb0ooGGxTOeMY/XBTAl9zNBNjwGfDLnwYP1d3rPMyCOu62MMXveVJwKnNOXv2KsN",
+	"Vc7BaBiSE7tbhr4ID5KSCk8CLGbo039iucTUQix1zTUZ+y3oQwx2A+Leo1xQo7VNgA7tQAxJTDB8gOWU",
+	"NEw8JOTMhEmgwoPVx5flrKKiDp2FvXcIoJ/MDXdJuG44+q6MRVqC2DgJqtQCX1MFXCsec6WutecpqpZS",
+	"x1tZeiTcDuMoJLPezAhznfXrjV2s56FrXwR1KiPnhYsUVqLOhsGNAntkrorMKigUPO2Q++Euucddheym",
+	"ZMTVI/MG1xYr6/b0qEgL9PHdx3fNPeeW5fRT7TWpzBVMcc0I1XFQ2SWALMJcYw1YKnyT+Dw07uvo0qLJ",
+	"Ys2Wpb2VnrAX+bfAjGmX1NN75pqRGwrTxIx4bzB3VavzsAbstRClDriOcsxvswvCsrwSqVHV+phZfYeY",
+	"34kbPFU3ooIr1iiFd9wuxqs9NruToL5GVuhIuP0lF5wxn9SY33Iume70R1hXpaBMkCimaGzcxe10X0dX",
+	"9Kiq1KQQiy4MKCAL7c4ALDmr1NIggSLsEkhT//LVn79jTx8++saVpk4B9nVS4pf/+Vet5PirY/ZzpWYV",
+	"X2iGxKJMSTZOVSbG5+40rATP2DgThucFZRBg3fzxMbuQLKd014kolJxpu+tcJoIRkkuD6cB6VVcDtBYe",
+	"vOMTw8X7XEftPduVjgVeAWNNpewm1oZP7MGdVkqHEJlCrUR1pSW/Fm22PDktkKAqAiwxFKXY2ipOtjUa",
+	"QphJsxkH1r0E9/PlgPHCTucaB6w76w9HOQkKV6sRSIg0cdDn8oYXecYqdG5AZQk8Ar1nojcumMQuWhsM",
+	"hNwue9d+UyxTnjIhcdlwmHbsq7iG5YyVsoc3yQpqSFYZ0iKkecdPdE8XDTuK0/szlNaGZaLHnKuiULO6",
+	"DARGe5q9q8Rv4HUbpg+uv1l04UuXHfCRH968+ZlQvY3PPhw+jSlFJjdd9JDBl2zfwcXS7Ol3WyTZ0Ua1",
+	"JWllr7oxrNVoUnB5PcZbz5ofdlrokIA0LjgMWl6t+sWdLkVif8Ih+llLcGNvOfocpKod/CPpT1xReajn",
+	"nvqwD5x9QDYYVGpoUoge9zxkIMFv6YhJreoxqdS1kFtOFeKqIyzjpiNBFctFRJH+Dv7uZTOXImkaY6eN",
+	"ZqKF9uIMoz9zM6+dlIWfpuZsRElEeZl3kojaLkbidLn0DdjGtg7i9GFsFFEfFs0qgG0vwcmpy1RcDkYs",
+	"yzO2VkvI+fI/cfvbv0QxsO5G3wwb/fX1y58Y/Q7kqlR1D08NK1XNiTrBzLeTSswQnbJ9F7hxxQS+I5CF",
+	"mmoQvCLfxfbQ1c4qDT2iBS4DvG+sID4on/946/IGviZt7wzK28F9HEqTF8XLKVhVfcLc75JoHqJGG+GY",
+	"vVkpr4g0Kg6RYxS8aVi9cs5vRP07dug4FgvaPzC5pcIoVpm0SiQPixzfpbQorfoda4sueCbI2er5Dtcy",
+	"Bd0Zyz3ALlioVjAu5CpDXG7P/joYb/9IbjJQPpSyPbwFT1l1AeIgnaXv96hwjx+aRPUwH2/BGIjdQK2r",
+	"W8p/pWjg8V4E4K3CobQ568UKqZh9D8Nh74wohsKzeWw4LPSuLEj33K7aofuVAL1t3c57LcEZ1Nz007Nl",
+	"Yl8EmyJiVFI5Omc6e/SE7RRZdQ2oFS43RQt8kh1PU1EaHRD+V0upHVA6j54uEbNvX+j8npDAELa/C6/k",
+	"xbo7tEwTfIh4uLs3P01MnFq7XVwcL68IIQleajWdP7FMUV17H6B1h9OnpqCs9YpWQB/Otmb/tnF35DJf",
+	"2NPgNAr0icx1XcS3JexVPu2gvAaa4QSf6MhDnLqKKF2Zq7Cb89kcTHQKw1E2K6BxkdluJx//rZki8bWr",
+	"PVnIN1UffUe4syPg63t2F/mNuGpXkYldJfAgTmzXbQOP9CK8tA/ehjykUOl1h1oA5eRx3Z0/ZiKgiilE",
+	"iTMmG1RJ20yDjusx8AzHDxAkDI6T1M2s9quW5jwgHsP0rSAQwzWUUeCFyBqlEjYDZYMRsF8fv+KrF2R1",
+	"bakpT1tt7GoxSMpoXuFZtTSpWgiXwwSPnrOxqso5l57no77kMnySFUrORMVKXpnA/9AMdVOej6fugBWi",
+	"+I7LRa4PAtdkPBV5lUN5lSs1ncaX3znT5lwz93STII+p6fROREm3UXWcW3w/iy3YQLeqgd9MeCNlaoNn",
+	"E09ld76GiShO2hu9f7flyO8qGnEn6t2Dn3edzPV7ndy7J5xGvW3CDqNJ6VYl/HtWpbC5qDfHbkF3GLSZ",
+	"URtRSfCs9gEof+rLsOdVsGv1ozOnYp7LIzYuC26syI1HlAWqqpk+v5RHbAwQx/Eo5FKqcf8JW0AaDjER",
+	"q2shNaOKdxm+79Irmp+YLE3jVcI/QVznC01fwg9gUsZ4BNEx+ptPnaa/YnYC1HDWsco4LRZUGm0Ayt8z",
+	"CSQZvPLMWgdJgyuX9iW//VvoD/tnivKsgP8uFVoLDSgJcMxfi/WoBnwR+YpVQnNDpPgu+OPKxBlK9iWn",
+	"vi8D7OFtvuZgK6S+PTevVOm8A2FgDVMttCMBgwtSlUL2VoqtcnhLxQfJsilgpt0k3EK52Tge9i5F15Mc",
+	"j3TN9mFSc3uhey6qTXNtrrQQci8h3IPPXcaDEkGxV7u2EyEkmwtegefTp5FRZooV5EUul0boeJp62RWX",
+	"hzVFtEhO1WRXqroGhEkdHB4RBFZ6ZKXdM4Qroi2DlEqhiCB7jCimrf1APOkrURS4HSLB0Rt1vS9vTqE6",
+	"gYN2t/yqJrpWeQ2QQsaxXl06N7G+jd0h4Ld/uwSkPxqFI4zjqS8dAyPbog734xd8jc/6t67q3JEOTElN",
+	"91opQwcgsXU0uUbbHdrXAjbVMuasG2fiRhSqXAhpxiNcDihaCL1b6tqFwWdCNmraBm8OkkGuVcG7vAqb",
+	"Rmp/Bc+p0rQlQ9UZx+SXyEmbO6N3+4gDUsiOgC24IZt6Vi6tFVkZv3/IO9kteTH160BHWn1QHfx42SJ8",
+	"f/DdEKWycuJFI+yWl4OYE6hafSJjIlyNuD+H5v0LZ88n9lJI52RE3AA3CWpelVgoAwz/fAlEsVJ5pP45",
+	"G1tV9UrJYj1OKC8gSMaxfz9nY21UeSXVapzgzQRnv/2jVYqVfcBq0WPM4wk0PrvZWsxBgNKFngyQgQXa",
+	"hlMD24D865sOBfe140O+u357+5q/t0r1aNRt6ekv21MNLOdKiuxqrhZir1Htw8e7x72eGwY9svrNQuy4",
+	"z3E1MvSuZHtcS4G+seL5br5mnptd11irmErD49NIwthR9BiW/DvCFvVBHHUWbz5n44mozPyIrjcX32ZH",
+	"RwDP8oZTu8pzZeanx2L919N0scpf5v/zX/99nD74u/kxf7g87J4Iapub609YB3uLQMRWuF7asKA1rMY+",
+	"5azrzRxYQYVKgfesLsNvBXxl/+8sLe2//7GsRNexZsSbSsQkBY7KLm6sTDQqLTWX36XsqGng5u3w4N/m",
+	"BDXU4QMeYcFy+nF8s0exvJQuFujaTm3ytRHltsT6zWx4+OmqWnayJQVMspsHVJ0Qsb02sH3KJaqEPLL3",
+	"Qw6rzb6QsV+JLyQikritrFFaCXL4WP0U6piHnKd3ABn9VU3uAC5yd3Wk71qhh1YbUY4Yt9fJFfhJE/oP",
+	"HFxCRPwJM4JXmVrJhLK9EvY///XfTQJQLGcUjWWvgwSZdlkpxllZiZtcrM7rdEzbr8CzCEl4+JDPsPWw",
+	"C8xJsW98oZm9VSBFZsU1HhoAnnU1odCvJtXqHKqfihK9FNhS7Z6mSDhU2b/Oy1JkexRnq7kDb790m84g",
+	"qojQcaZJIWL4BGRvdYg8gwk+9jRdaoNQPM8LTPPZYuilVrPJPmS8IStFW/bW9fLmuhE1DCvZBD4wCkqz",
+	"uixa5FJ1WP3OrNm+EZS6POHtSZi3q8ai9NUJ91LiNir79TAbwzfa7GQoMX6pNimSu26R122y6VrFtYcG",
+	"/mtF3W4ST9NeCsO+24mnX69lGtQ/DTMQg+Jov3wIIW4UrcEcNUi+8LXHkOcxRJk5QR1gqYvJMi8oUxxQ",
+	"r4GvGPgad1b+dKST6UK0SmPC+ztBrQ6SefZxR1XhtpmstAPvA0M9Dvqc2ZVcu9IeVIjDPtD7BgpWwJdM",
+	"iFL27eVV3x/10VliI5iWqMTG+h+xUfZBSDrR2iwNKVZjKvAZeAaK/AbYYM/ZmGSRwBTuUoIHAD6mmZLe",
+	"ZU6g5Ypic44m+ZyN6wuVvuRzoPAdI4pCJ4xj3hSlu22COQKGjhrIMeeOgpbO/kLwG4EMCsVm/RaocVRv",
+	"seCq3wHkuC3MtL5agtSzjc17C6QprapvoVOa4qDdDoqqICbjughRDy6Z4FWR+3Wm9UcNMvQgOBh4Jay+",
+	"H5uSEPwbrXUPGUJZtbYqa3hKwIvH8fSdfTYESsqVu6K3TYIroEHSJTKW5dOpqIQ0IMIceARqVGKglkTs",
+	"5S1qRigTygp4y2FALMdb1IoDA5oJfONrYvqLtzV7XXJ3W+SqzApxdbDMD8ymsN/czDazhwYkF00KNWEf",
+	"UG0asUt0zhzjayc3p5eDhJU8vdYj9gt2DKyJdx+P2TOezuE3JHq3H0oYZ4ZXx7N/gMGiAioqaPULDRlY",
+	"OmFauTIoBAFUUwAhQDbYsiwUhwNWQAP2HLOCXuQhSvFA/EQgu9Ui7s/mpTVUMAkUzuFxWS2lGGMJLRHY",
+	"IedMFJQiqtcyZZDcCSU70Kp5eHbGoB4xtSey8TG78DsdVDxkH4KfISsaz+/t+OO9K0dG+Vxf8GvhJeQ+",
+	"C0bum58C0x1LTdwsoFvfi3njvoQYJFSSs3Z9WJ+IzNW88iazL/9MmXZBSTKfkkT6zDFzJW5zQxQq7ZUf",
+	"OeMUfaZYAg7T6xuR8f2nsZNfCIS2SudQJpc6DB5AoopPWF2kaeFmgPDvC241fl9dt7fO+doD2g6BhG8d",
+	"y81DsfvAdZWvQhp6lHSkoN+VgEjWACYZNuD48H46nfWzBh7UXksPs3FFtejUp4kNeVac4lCrB4NJkW1v",
+	"cdOOat/t2Ly3m7qu0Y2r8mMSdA11mf5dm7S6thKTSNdoKnzfwlrqnd0Cdhh77lrJeGctVyit78zKbDPX",
+	"2aU2P3CZyB2pxBj7Pn0YpPp25vcOai/GYFum78d3mxUArMK7O4GogaDfIzO1LjEf4aYOFctjBp5FVOd0",
+	"zaxFetyY+knVyl25zrBC5MYV0fvE+D6fTl/6zXvnZJl9k3C7NV644OAEB1/kl76E3IJfi68Yh+h0nR+0",
+	"qeJuL54XFAzcuToBNl6HuhtxxSWMG7ZQ2rCz4TAJvKbeEKR3XLacu75pfUO/wx7O0tDDc/ulc+O6Msrw",
+	"otd0eJCXnxMUPV7BfQa6pILK/wbzMuLAr676hY08Y68VMLJyky2pYTtnq5OxZP9MGn/y7dKFIMYRU3jO",
+	"28ald0R1eRdItuxOcHX6Uf9tSc1OJ3N9UvfEtbzFF3amQVINadrbYblGbKaet6ATXVrEa+9/3sNqa5jf",
+	"3Vy8gYCpqq4T1C5OmPepD7BvGioqdtuVRfJp+JxIJImtRKl0blS1rgWFDhG46+7Gktplfm9R9t44fvm7",
+	"lNb5tLicwCeh9sUgAJbPmhLRDP1n73kKpgoneHD/dH3Ij7ebOi4VkFNA8Sd7GSJzEgC5AnostTRFflOz",
+	"6YNWgHTKxG5GLzelfP9p2AyxpVHnVlmJaf4+Vu9LExl2OucVT7FYg1GsEqmayVxvdnJSmauH0zdPD4Nf",
+	"3kJoTn1OgupDO/ABsAcOAR7EzfRpsIPQ1u38Ym7r5fIq42vd5TodNWQTXwJ+TLS+6Sus4AaUPS6Jiy+Q",
+	"9BqttODvMY36weNHw+1Z1dZmcOQcLaIvcB5TLgk806oG08jjtna3KKa9KsR0bIi9GN1jLO2dK0fVOjYE",
+	"Tvu/98SMbe6yTr6PfaqJbBJ8wV8T18HYwFy8Nrpuq2YSHDBAJ0xJtpqrRUJYQnvgocIYHH0FcM7CYIln",
+	"l1a1lV4veOYg1/WEnA3PHh+dnh2dDd+cDkdD+///o/ehHvevK5ZyyQRptXYgbe4VhjXdIZFrSxBnc5IQ",
+	"352Ao7agJKGQSs95dmuc16XVcS4H5O/kkIemo1RVUOa1WtMh256hUzdDj/aYoc36hujVJ9c+rUdcVFAd",
+	"7URM3oJsrR9x2q1J0PpTmvUHaWzobABQ3MYi9na+bnnlau9XvQO6xB5db/MdrjcQx6YUB1gB7cklIH1P",
+	"SkHEZZsSuJSTQqXXDqLqPsh29sAeFuEKOTEHl5V23M4ANSBmfHvgn9Ztb3iK9rvI387XXaam7mKWfhnd",
+	"s91d3LWbXEPbGGlcPze5RoLDcB/delPNy+NB0l1HY0dSSFfJntbp1K/LXryimRNqsUDPAze2Rx2w6f4y",
+	"udE8CmlU2685lnLNtFmm193csZtCvksyoOGtsfruwhjbUK84E1cEZdl0uSFe6YrYEm9ZXeOAFTkODJid",
+	"iyLrhu0RJB8R+HXxGo2ZeVKt2gmg0eQdXWdTo5aDeaAgKgFsxmeu5uaYYSVEcNBBtR1XEsQRoRMqpTYH",
+	"Y01DTNkwyMihXviL/6y+I0bucJ9WQvyjlxG+mu5NVrhBkNNilhJ2eEPEg8i6rAEhfey9Q3jYpRYdBQhu",
+	"l+m8TxGXmkGw7T5EMtQSAqcY2gzX55sozaC1abqKVIO9s5ROqL0EeFe2S4DkukFnOlVLVFIXTqcG/m4s",
+	"6USvmpUiCXOUsUDhzZrMqHs4tZuFeW7v1raqBeaMxdNFbuHxvTdka6vii31LlDoO+JZY/t9hr3UJpVfG",
+	"oD2N74KXhyyH2893526s+dLsaQf58+JGSHPOqlxD7SGB5mht3AGUoyexwp2zuWo4pGetbJXXaZ03oWw1",
+	"b70wcairJs+267YjYfkiOLMpRXnEltJKwdj9Mg4ig15zkMowt+sT94ZdgXFQZdPhKRIfq6oaMAunADkc",
+	"/70XyvLXcuwiBbJAUTIEQR/Ha0keINtl/1vpNnfALU+hW54o8euhzuSo5zSiXZ504Bd9Ca6o/k/fDGqw",
+	"WBGt/BVjlLoOiFzuAsE5VFrnrqJa2zZwO9fP7yKPuBiE2WH4V/9MDJ/qvnwI93LnrXo/HmbX3C3LaXaA",
+	"guvZO/cls3q5aFvmSeuIJSvOakEuScoF6X1yDXvjY/bVAsCBDqZ2J8HdlpyAQnPuQeq6LlCHOpkPXPow",
+	"If2BLWUhtGY8cPZh6RdrKkCh9meQ4KCq0OkNE+A71NLbPiXzahcClK7rJgo0zIGCRQkT0twCHQq3ierA",
+	"tgJwIRL20aMHj6Ow7y6hRoXcZeSCSg2/bhI+3fLSaWjGrToQBZe+5GpCHJdkV95JxsngugrmrheW+jk8",
+	"/+9YFGkTUb2pvAA+wo/wHPMZuWb5NDKxzu4BhAbh3bD0kN34APtZE5TVMC0M4Z6DW3tHd86D8BIWFXfU",
+	"Mk2i4JD9c/dZ1jqBQQa2HcAbWWe/LcUSEBi7ks56pZp9hKDOssrN+rVdNsrQd6GijYIVEOCD5BoXgxtP",
+	"KnP1P//134C+gKVH/xqvwhDI3Jhy8PEj7MCpin36RshMVezrr/Vapvrrr4mnlaA0LmKOYUVOuInEVVew",
+	"Ys8v5ddf0/J+/fUxu/CIrVzXWRdQ94OHPpKvvyZR+vpru+LwGXceff11QjSxmERKdVLZ11/TRWMb+hlr",
+	"aCELIFPSXULn9luOrEhueIXsw66Gq3jPUwOeHipDQxeeVdttfzCfFchnM3389dds/IGX5cdxwsYfqPcf",
+	"qW7XB9fGR6SMAJIkkGKOV8elfIMcikF9Z+xcJTIhTc4LgjRGyn3Z14JaX5cSdtxqs9DXiD0cPqTe/2ht",
+	"WbuilWAln4lsxMb/UuSL3Fwuh8Ozx8DLS/hIckHk2o7MXkcJs+rNx/G5g01dyrH9C5pB9nOU34wmEWZq",
+	"2VZJX7SzZUcDZio641NeVXbWoeIu+4C+1ITh1kffecKcS/rjeGQ3/KW0g+wXtCS8RhC7PGavBM8gw/pS",
+	"OuFKHPpHuVwoOADH/2K79acHQx3MjjNg/yTHRCVXT9aldGQsmo3puTF4EvPZ3IXnx5KoexzaEXQJu740",
+	"Xd8RNzEzagYYTjdx4Naf1GcsQPI5ddZ++dkbPhuf19kn9suXUpPfHWidn0+PXnCTzseNVA4gklILAQWd",
+	"IOPDiv6UawPEmbZXr0QpuFtGLIz388vXb8gVa1t/nolFqYyQ6frob2I9PmZh/bw5ucVsE5dyTIWnxud2",
+	"J7dr4sH8YSksapwbAbsNUI0kmUDXl0s2tr/+aIXYrghhKsk0wjZTXhSUWFiIqb2AvhVr5cISmKf18Owp",
+	"6YKvrLwdXcBWwEZQO4Ia2oJNMHXHdgvhA25DuXqYqUjabryAP8S5AUPwAOiHRZ4KifchofYvSp7OxdHZ",
+	"8XCQDJZVQae3Hp2crFarYw4/H6tqdkLv6pMfn3/37KfXz+CdutbZAHZD4FgZDU7B31kKaQ3S0eDB8fD4",
+	"AVUuhYvnBNWlo2op4b9nMTjEq6UkVdjVctXXULQeC+5U/ufAdU/uvyaGALlXcyWfZ1DaSpsLaN42AL2q",
+	"+EIY8M12qDr1IycvpzWcNwrDhX41tELcQo1coNw+/ttSQOzPJ1VT5hwqVj2UeduDHd0FyR30eBAkktIF",
+	"dKnsetsenA2HGLKXhuCaYQXKXynQV/d4a0EXN+tgKIOW0NYO4JxXU5jExCleVPgQHoeKcV0N+Z676oeo",
+	"+PhYsl16vz443VCIkEM6xODP1u5+Z18J5fPkQ7WUHzul9AI2oXZCWNeyI8oeoFyrBF9c5dkYAaDoZFWz",
+	"Tdn8i6hFc/ApViK2CsS9eIgJf21PTCgoQzSOXsZbc76xCyNGZYYKKXSNdhCUQvYbqKJJc2o3pvJ076bt",
+	"SK93IAcFrxbdR1SDJ8dh4O0KVaoAswbMkjwl+IS/BOG6UqA5MG6g9iq0BIzIpZA17ZpVwtJrqVaFyGYi",
+	"O6d0Oh1wZH8BaA130EcOOxzDIQ+6izp/oIbPh/3sPuPqZxonnRc0cjS1o0F/tKPOzvnuYw7F654OOu7W",
+	"vd5rQhh3wMGPJx/gfz+eBOsCHsyem5HEtmM/wm+H3JHJoFQxHt3XVo3yDPx+h9ntJUATzo1T3l3ivBbG",
+	"FHY/uThMJVJVZWA5bmws9tY5sKCq35yXpZAOrugzupzthFPCXsq6Rkso9lZHWWvwd9jfYrv2on78guZw",
+	"v70bKMt/E2sSdVBZv1UIUtsh5QH2zMPC7Pgdya5V4CuhjapcSVCwymQ+mxtr9Epe6rkCD8ceGyYYNxAb",
+	"f2y6UXwV8fvctF03Iqxq0jrk7r5TgyH77dS1ZctS91JD7INOA1XVrEMFtl/bV65+V0dsWfY4YMtSe2/8",
+	"4U5WnDu3SBdliSpM9HB64UxY5CriZXnMLjBnEv0ANcfA2MPpmVFqc92+gycvIH3r8x0IWa7Lgq+v6JT/",
+	"gUrMtpPBe6+iiz312u2nh5Sfzr1eloeQlRfklsN8u6a0uA19Ag4+lJpCxLh4nxuXg6qTugqtvc1ueJXz",
+	"SSE0mylnd+A954JuHgk0rYQ4Zq8a5BrDp674QE2vDggQD0tQ1UwZ4z1fHZQcLoo1pj+NnaOuJgKJXXLf",
+	"w3hvI8zfUewpcrw87KQkQe+wbfIg5zb2vmt1k+2HtJJEGuJsRdL/yE8I3g1c6LiJCC3e58G6dWNA2aeM",
+	"oGzP3vDOlHJ67ASeoS8ewJzsmvL9hOiiLJ9//7L6yZ5aoFnyKEH7dxRoxkLowlfD5I4TFYOBiO0D1W5z",
+	"yTA0dqtjewru1Due15twkgUvCoEXGQ4HnPo+HHu81/ntIn+fWFn73UopigyrZdWjeHfcAid0zHcree6E",
+	"AGuD5YvF0tgLIKHIpcgce/QmeVVcC/yOWvwjK4I4ht26oL9E78XarrO8tTON7+OUiqqYb5yKiSRgIuuk",
+	"MPNOKv8k5bK70kSXMmQ+wvi6+xqwRljDetXiP8AoDZiBotACcOxIg3ApQbnIxHv7fcxR194shsoUImtU",
+	"FpsKrGhpv0ExHvfbpbzhRQ4VBXDxzgEKA2un6/CJq2SUXEq4YKe53SGFNVuhHAYkkwF7JCgzuGhXOX58",
+	"DCPG4m6m4lKTCx8U80tZr3ICF3clEEyga/A1cA9PkKrSHLM200SWQ1kNCqJdSqAKIkYtiA6eU+pAUbBM",
+	"JQ1Kkpwon12ppkuJQd5N9SGALbiX7Y3l485UWt4a7bjEuJJ2gJtPUKAJ/dbUyJdnw+FX0NSCsiXw5mAX",
+	"kqFQuC+6UH7NBIPxSfiD6xxFSMjBQseCAwO4gkhUsNmO+i1YTkRc8Sd714whBkkdXdUckOisSagSCl7m",
+	"1FnI4LiUjqAxFdpB4psTmsua2ZT0a8nGjldljL28lPUOhnpkmPnvyFfaLDONwTepZS7lBW2/oPC2Rh6S",
+	"Fr/Egq+tqPnNbJsT3G4oO42wnR1XBdqayGqBQu6GZ6y4uWAzN/XswzKhU8uODv7qkBnk6yJ+F+z0OCAb",
+	"HAOqYIXKkfSUKYjNC9zjXF9rjLt/+e2zV29+uHrx/Ker7358fvX3Z69eP3/501dxUkDbkqsuMo5ZF6/X",
+	"Mr2NxvV9tYawSPJJTeoWi+VAz/nZo8ejp9Mnj7Phk9MnTx6m32SPHz3lZ1PB+TB99Ihnw9NH/MFk+nB6",
+	"OjmbDCdPzs7S7PRR9jg9fTQZTodDPnwyaPE/DobHpxDuDWkNySfryPGiZNPtjj0ePhg+4OLsbPL06ZMn",
+	"j08nqXgwOXsyffBAiPR0Ir559ISfnT5InzxOnz5Ih988zibi6fTRoyfp6Wn6zaMz5Pnqd72H3KCfWMcM",
+	"WPIimsVPdGlJsaoL/dVUQZCZA+rFIb0W27t00eDbOoDBtZZpE6C1S4UNKbvuqOosOzWd+lR1hlkhAq3L",
+	"qSWZSAu6Oxau7mwQtOKVuJT2Kjaor6Te1POP4NWAJyHxRANJNK61VEi9iqw+7DloDZcyUBtGzDtVEmLp",
+	"xfoL9mStVRensGBwz9+FgLdnubS3cq4B20K1IMC1o7I1hSBa9xocxy83yxO7+hCJUwordcMLhoBQ7ypy",
+	"rN2a56iFJWyyvpQkSWxcVmpRmvE5K/hEFEAJM5vR/AdXoNeHcs3UjaiqPMsQU1g/dCkz5cHB69CmDlMC",
+	"AdzJF6CrCqaFwQ5hwJ0a/sUXqoMX3335vwyfnVAA88RfDSdaGISrflVzlqHtfmmfXbMvx9eiNOOvjhn4",
+	"3VxJPIjeGqtcIrKGLmv2k6orE2oiuM3g0yBaTqn1oFORUeoOoBRHjCBuhAPKAaBk14BLw/IDqjrH7DWR",
+	"WVzKGjsGugh332oiuOr5cXkgwUX85cPh00s5LiuRKon46ivEoY6/8oX0sVOZCmDeAP6arJlUq65L+7k7",
+	"QO5wc2+6BFpjFi22cK4Zn1VCZMwoH8xEx0Dt2XZTsxdC5y5aQX2W/vJh4LbrlQqQzIvShMyhV7QVoWPC",
+	"VHnqMjc2UhhWYoJl64vF1Q0vlvYlqJqVp1yP2AO4CHyBauQ4OEpVVQ5CcL2dM6SDGVzM1RrZt+ypAIFD",
+	"/CHlkoofNYtHeCDarFAT8X4flcDJyGdSC+rmu+7ht06qMrgs7A4OaZAbhMqeMnMiDhZ0MC0uTLoXqRSx",
+	"dhekPXaCC93hPTYudRd12OKYCkxUwOiq9Brtbt42SwED7Yo/ENuyH1/cS/XKtf9HdlPRIHpg32i09+io",
+	"8mGkT+2pomBoSLLqBeTLwPKmii4SqXLt5f9VgKxbSUoISJh4n4oSUzUC5QOx/Chj7gPkUbooCpdNEKkS",
+	"FehX6VzlqSANiwfhdfjVDQD8ILG7DGO1tOifNV6LowVe8O302O9qjuAHvc9iGuFnOord/HbBGJ2HhXv6",
+	"26ISPFsf3C7b0ZHA3XOIjYzCFewj8L2mVurd1thlqPngcS9IiQwLrWFc138AUmesXg6GViNVgpvA3xV4",
+	"1LAenX0cVGhQQAJQY5E7OooobuXvvut/cPyKG8juOyGY7EODWeyE10iC+7oQuqTv5IP751YQBABOaz+i",
+	"WJQFN0IzbfKiAHFyzmIsgj1Ze03fZUmIotAjqnkN4pdDyotUplGuJ0TeWpkOcig68AtuFe8Y3b1/Mes6",
+	"nNwKeC/BTEmK32CpDo079JC4ibrRbRK3E0XhvoLmuj9H8KwnXIpbS6lzA8y7zjCfQdwLaYeWpqbajAEu",
+	"gkX+PSzV50dh9FvAOxwZSZ/H3Xzt8Br688IaHJA2tmmJYbYbJbIdy6WSx7wsj/1JdXy5HA4fpPbshX+J",
+	"MRDlhqLlJC70moBrB1xMq1yLESPMrBa8EFlC/8uMahiIVOj1WjhSMJThpSbnUs3a7/IOf6qdTf4omyCT",
+	"1rn3wzkqRyneY9G0wEFI3lFUVXC717owbqwuZ+OmH6e9ZT4D6sUvik8pgEEMRgOxPEqFNBUv9oK5uOF8",
+	"Jk13n3PcYcvBz/Y5Twp7f/Y5KKx2MCnURJ8scq0daWzUgqy1UqU9wKEBLPBkALjT1iLiVfhzLrMX2NS3",
+	"tt3PDKiF3gMh6IECf/19aXb431MHPrFINxagQ6b9yiqKcid1gkaGlGX2P2DmgYDjAJB8fe2BB4SNcZgO",
+	"F2jfIsAfsMcfd6bRvP7h4ujs0WM3gsnaUAmxzUQaCr/2zKT55hTQjEZU9kv/SSL1y/DoKT+avvvw+OHH",
+	"fxrEk2tid+dru4s0eRQBx1MxjiUM2wG3L7THHSFxRlBUjbcrqlF6+uOH7EX+LcGM7BQEXpl6Z9d5vnZi",
+	"XMDtNZ8KLEhQCh41GH9eGitdg76bU6VGmCPM12zKsWcom+QSGXvbE/hJtw6MqmPLQHXK+/d47OwC0OLa",
+	"I/gQm/LfYeeBvKFQxbcgubp2eDTI/1enyCSulKYVZlW5/6qrF236Ib51XpZ9syoBuBpPHad+1agfPOt8",
+	"EaqurEry2u2ZOd7dAdcq0Kx1Neo42HpKi/0yMd39wXI5oeu7XTTOI30vTvsOn16Xm/1bJ0guct7EpuGp",
+	"/cVG3oHV7xvFLiN++BHjwP2ZeUaNCg53bRUvk095aup8ybXzrCctvB8hGbsd57fcXodUywAdRflMzfDp",
+	"LwCL2kPHsoPZy244+zTS61zTKF6HkFZoroEDcfXKOw7rkw/wv90EC4h/WPGcqIBq5qC5KJy/DuIy9nTx",
+	"6hT2A23VqFPnWyofup+AveV7nEt/J+Dd/R9PnRcxVkA/mNPH1Vy9m58Huvz8e3ILN+XgBGnM9seP1R/t",
+	"OhUvCGvKuFVMIA0TxcT5PT37ditFe/OMgj7eToKiR9R9bv6tspGwicjljHnyOHueu3k4SKgKPtwpOlYA",
+	"IMlen3yA//14gpn4/eJSZOOj5eALeML7db10uIiI3epGVPk0t8OcTiEl4Msx1Ig4gh/W46/QFAmy/wka",
+	"jW7DxdJwygcAvqVKLWdE7XPx8/PzwKPmX881W1W5McJVNiLCkK4A13f2rVc0Bzt4UZBwCJ8loi7HBkZc",
+	"hl08HEA2psVvcRKOYYTW25fzGm5SfPfX6O41ESicuYjQ009WvQXnQQ1xmwue+aKTQPlwAMl/ZT8KX+d6",
+	"fgSfFRmtVrgP0lRovZsDZ6yqWc0giwKqVhL7CzCiwJ3bqJjW4VWAFw9NmBPUU95ym8NV/SdiWczG5K10",
+	"oV9MnwAElaupU5ccOu7aNNDswdm8OomGOzaW+/0Axphr+h6sMZyuP6Y5hn3vke6H03dPBlnqBS7CHkY/",
+	"wo0mZ6IfeRixKnqUk5hORWoQq52pdLnAaqFKe6eYo8VDDtHEcbRLf6y5PaOR9jB24/xF0N4Z3PuSdekh",
+	"hKU+nJKaugHtIhnbxTMA3/F6antVT/z07q+sBp/uTOqsvZ/O/WwCQA2Kh1dd3VnKpFqNmFSYHYCSUSds",
+	"rtGxilTJQh6zC8f3ihZ+1SaIGGMzV0QKOk7shYKFr0TdJnazRQ0anN5SeVEMPi2VufJXwPGlHPNCqzHx",
+	"61LMtHn+UjQyrLTh/9jIuiCwCJmKqbrx1DhpKkpjVVIik3PJkbRjYPs43k7Kh8jNPI7/sP38vB4KGB9k",
+	"acFCD5IBrdc9ZJJJZexFE5Jq4WJeIJ6751nwPQnCZ2J96XMUJSSDhyF4oqoFkPYh11uOp+gZYwWy8/p4",
+	"4yTWpwwZpRx4wIj35pgRiazdKjmGRisBeUXZMXs4fEgMMDXnC0EEoh6Tnwt+r6yU9vuvaeI6Fsh272A3",
+	"BSXsuYuX0lUOf28gK8DJB/xHT20AXbJ+YTvw8njpU7YUZJUhq2mYvUNIawn5xMRVp6Q4ZqFnDSUg8KiR",
+	"wY51nlxAr4f71ioULhzxR3et0UC6DovDpVmS3uLm7W7eNex1p/idZPl0ulMGPcWD4y6fsrFRY2vLJsAB",
+	"AbXskfXao5tchfBcX0qUMJC3Ov8r8IXQ3U2ZKI5EgNXJ+MeX8ntBCZJqGoCsAmmHv+MB51EfdbnE1n2d",
+	"T6e3pTux775R9ytsto1uFISnKDjHcExdSabmSziIu04tSsiZXal7oDNpiybll21lvHEpmLmu2T1zSZYQ",
+	"1f/XxEQB5JRBfjBxBUf8Bb7lPzTzDY2ihzHsxnt4/HgaTGXMp9Vp3CBHhWZLmf+2FAHvahfxoRvuZ9W5",
+	"6/xGk4PuPVNFtpnduOcKfi5t2M1o1xVHvx9EEc6yoCBLTFgaR8JJXeBk52UFWA3f1ZhGUrd675vxU8yl",
+	"Uxi2TObeRzN9q5WzEfI57FRaw5RT2ss1covKZCz4mmkh4sfyrZO/t8Jqmt3K67T+pMNP3obX1NN8V5+u",
+	"78o9OHVp8vbw6tqjbPAHc//SKHdfeW6qD3/j5bWUbqZO76QBDjIPPHqyCjZzUruAK0G0PGjmIQGF43fF",
+	"KOIXmglZqWLhGZs81wREr5FLDAqnGHXMnpPuDLXUgHwNARqUBwbkxC+nDk6RXuuEjQG4SVWnrpcTUUlh",
+	"hB47Wq5KnIcVWMCt1ngOkXTOlQZ2TiYSewiwX3xDX2hHXdhN3oGsRa/t42T+bcm8fe5LBv9uEERIulST",
+	"KmC4rUWysItfIVQzkqB4qQve2dkBN126T34DzdZnUkN8DC5+c9KOOa8rKbdqqfhZcNylByJurstOxykS",
+	"3EFw4ouzbcthfCXQlxJWNUTq/FwbnQBHs66pm5FyRpU6xAyw54ZYZnwCTkfNOYA/5Cbq1Q/SlAL2mqDM",
+	"LcJAVtbMB7qb4AeX9LTJydaTFbpZHDS2gf+sqpkwt93A+7NDB3PgKa8PIUY4jl2ClHT7djEhhyqvkbxD",
+	"um5N8gp+mp8v3nz3w1awWz2Z930x79jEvwf66O2rsed1gW8ehEqa+L+4Zpyt5qrwLtqgrN4GDRPbxsLU",
+	"rLrnKvsBsnchuATn/zG7CMoPEx9UHRWUQmQ6SJTWqxwJWtV0StEDDEtKcizHcxFV5dixRpRl+N4E5YCB",
+	"bA2edUiruksTq1FrxidqaWp2MupG7PxAQupbKwCHyD7cZGsKS1v3pWzq5FLa917/PBTdv/8T4TsXrgZe",
+	"OQNypqa3u/pPXEG5bdE6eqaGKmI8xRvJ7ioCN3vNBggF4zgWr9tW0VDff9G4TsOrKOrg031wVARTF12f",
+	"WwbrNg/w7ct78gH/8fHEFa+8Y3tJp290o7R4rMaWK6h3/0W2DK8MXE3u1FZTdp1bq7AujT6G28Rallhn",
+	"kZgtzxmXa0J0EKF2rjvhIgHYL3K6v1rKCzfoz2fa1TbajagmSts5tBO/x9nsizB+pswQV3q863yuoY4H",
+	"wMIu5bbyjx1bzns2DrHPutMCmM7lrBBHSy0onIinLiUB+6JnjiG16e0AN567y9iY4BXa2zupnRcZpLDW",
+	"n5sqT+0wU1KMPHWm53oALypFSPEtqCWxJMYSz7Hq2AYByk8RMc2WMhWV6eCvQTfJMzfFn7nGHE6aF/p+",
+	"Euw7/5n8Fr59RNl0bSSUqSQo4XxIJ4XfJNTOPirLXPDCzLdqLDeiyvLU1NVN7eGu2UTMc3BEjthS4mfW",
+	"DLIKmLYKPC/YhGdWSnHPAHt9pVYJ8w8jsV7jlZlSGTDgJmwpryXwm+ADeUGYgJh1+wMO4x51H2qhY4Fx",
+	"SAcL7Bj/yR7K6L3pO4EXclvcx9HplEsTkul4tRVYV84D+AayzbbwGnGfBXTgXg0UaKHTPrG/fnaHhfFd",
+	"+STS0EED8SKo4tGqMYSdGxEjSy7ZGJd4XPN11z8tpRZmzGYKS7VgvY28YjRTyUY1rZg34TzmQmgSGGEX",
+	"O8iJvGTd0jOQ9CajvsulCFNll3ehjFGDd8RgFA8M7OERsGP/XA6B3fuNOP3XdECsWgTJn5fMqPc+7DhT",
+	"fUBv65ULMZyE4F0ym6j3cPu2kZ+ko6I/rCCelbyTQtm1fK9srNjINh+Bn4IDExrTVz/njek7cfLB/bMb",
+	"u/LaX4hqaXxQljjdNBt/icxwX43PmZLFuhU6cexwCgpRA5Fq7Ap1C/IpFr2bgxd/PyDuxX3yUyx2EuM6",
+	"p+Yb6JFzSGtMr8cJG9O2HSM5RoPdPOLDqcJVOmAuZkREKTzch/EXs+Zadz0dTWh4CvDn5IaVcwgZztUi",
+	"XrAUQvb3KYPYQJf5ZX88mPQ5lSyAO9SYjhmmWnzaYwfGd+LQE/fpKXFKYCAULaxHIB/o+8hE6EtpxanT",
+	"YqmNR3/XYe4RsV6S+yQoF5Zrx/N7LdbACjcRRS5uBLW5Uh4Qjk5FVV2jxc3e1IFThAu7B2s/DDp47Etm",
+	"Xgit7+bOgRKDU8zL9kZ6tycmxLV8TmfMH8b7AhP2ncq6s7kQZ3QPXhcUbIfB35TofXRCBPlt0wdNJTaI",
+	"ryvBMyjqQ0qEq04V1yG6TmUjdjFM+HKOrYvA9umc8QnsBTcRVKCxi3PCNAGUjk/iNMIn8e5+Lwsj3lSi",
+	"U27s2A7qzEFmIljGz6ie2l4sdS8wtbvPrBD95dkbRu+OoU70NoDJa2zj/oPK1ND20DIc83YRcldF8xDL",
+	"+kMDRcJy/WmXcTVfd65hUC63LrjpOloH2FTFtFkuJkD3cyMq4FSFsVjjthTSu1UoqbBSS7zRF2FUGmzP",
+	"pZwUKr3WHfwCb+frT4A9ejtfd5sfXCvp0qZ8ad1cs5UoikPIw9v5uikP4Nf0vN16Ts6LTywmbgXvUyF8",
+	"Q9VdM6UqkCzREsAFdzwmwRSNLuWlPIJKgogqHI8Q5MOW5YbXw05p3c1zeBH9gP6tgG3uSxD0SPEgo+ps",
+	"f6srMqpOzLCqhGKVKgrwSZ43ugC2dxCWg89hL4Ko9whqyfkAp+9lMEBEP4UTRHSLmSiFzKD3SFFSF/2z",
+	"Ou+V7cHYgaJwKgMqd1Bk7YXveOFx1LCVRHbMoBIZD4oTU/ELuIca3A8GkeI1c3ithXPPd5JcyvGCr4kP",
+	"YlybhaJEpnutqBhwE9tlBK90kAiaWRXlSxxUY6Ko6rBfY6YqKDTofm8ZXJAIiFHaeoRQvjqAqX0FWapg",
+	"K0AdY0SojnZCU9lLn9iaRzGvl7IFesXej0VVqUqPEdhbR2jhHEA5OGY/iRxmfxwAw8aXUpIqVXelXaeT",
+	"WrMLdd4QEUTqSeWegIO02954WzMVfb7Ab4RVMxlc59J2EyUArg2srTQaPOyPaHfD+52DK4JsD7uJDqKg",
+	"AFInAOrE8RbWgN7OLLGcFHnK5ry4qQlYwOwO0rtcNoq7gQD/41J2yxydkyzLNYBiwWcJmHcsLKswaDjh",
+	"Muuiw/ubWPejwat7Zo/HZVUq3ZlYRT/3Tq36m1j/TK/cr21iG9rC1WrHmMDVdXBCK1rta7HWXbmZC9HL",
+	"c0g52Q4iABZyJewNl/MCM5mActudi1ZHyJR3KpLfB+8mq1jUq/qtqMzc2rgdOIAX9+roftHtaIDUxsPo",
+	"koo9Z3zRvQSLyfZ8eXwC4XWlqLQ12asAxIQ5WNKv0ra0aysYL6jFP3KePI5hd8ogze497TD6unOO5hWb",
+	"VVyavfLmL7JMh6sHq2kVOPjUCDA2hc+lhyQC4revSJXNrQLWyJhOHOu9A7F1qgw4j59VYSDdQIvqJoeI",
+	"iY+hgI5wNFFQJ0PZp2kMquqvNeAIP5NDk6a345BB8TlcJv7CLea2g+bkA/5ja2Lb97nG4oHh6W+lvBI3",
+	"ynn2jboWUpNBkhuW5Y5mWUkiRd08gDBlzotdv3Su+gSkjJPDkLmC+bZt2vbdFjisliWvqlm/XHv7YJBc",
+	"7y9YDAnHz/KX1exefXMvq9k27cV2+aBRf5gDn9Tvp2CfA7UOaclMVV9oZoTk7mC1chuqruA44Nkil3WI",
+	"C/7zC7LdUcoTIqchLHFeZ/sTIaE9ia0FKKhGA5zZ1pQzU1Utxt0H8Mtq9nkTmu1gB6MBz3h99OYyNwJg",
+	"Uf3F5DOdsD+JlZ3Cbvn0ywoLiYAajWt8SMyuqmZdB68rzX3ygf7Vjy/OVzp2hHGuGEefGuuAFHGFqj9z",
+	"reaDwkTcmHawVnUVswd8B+hOEyBTRRcbEKuDp0yyMST3/+vDcSe0o57WAyI7NoVkB6ubi10vSl7l2ofx",
+	"8sqRfJH51SU9gQNx1PC1UeqORu1ysswLKqQKXklA81HaaRcn262L+//OSdncFDa5aw9HGhgytd2mnv8f",
+	"T+gBG9KtHVHYgr3C5/xRjlT5WJgGf+uASNL378Yh/wcyi3HAu81imvh7YlKv/LTXTkohjLsO8deTD/iP",
+	"npchYrMCgKxhmucZ5ZDnRotiGr8G4c3BvU965yVI8nm4O9ANqD25+0o59ttTN7bX5QRtvf2DjcF3u3T0",
+	"50YzLTQitwRdU/aGAd4D7SJf3sW14Gu2hKCNZjnYBGbt6iS/st2EdAJ3T2VqezFjeEN4wTh0sZ9PK1kJ",
+	"2eQHsontp7YJmZWUnrCTPfnjNnAI3tu54hLrxV5LtcKzatQEgTgIYcBmXKOXEld6hMr/y8xF9F32SeJB",
+	"9w5gCOTaiUebQB0TroPkFCEz0Rnh8JiZ21Le/V9M84Zz85nI3n7w2VcklrwSncg+iN6dfLD/87Fn6SoR",
+	"pMl5kATqLL+qSYBgFRkV8IjD+ER5v9hqUXZDq0V5wMsKpgRAxd2hy323ie2+v7XCRTqphKnW+19Y/oNd",
+	"19XPBZcuVS4kOHBQYiQAAp4epiRwI9RB/lyza1ESb19Q54POKA24hFdbCL1gDvHr8dvMVGsSmd9v3br+",
+	"0fOZQgq0w9xnploz7tZG4yxFQufoy+7e5dkilxoIDr0ryd9pYUwG0xzRDlcrWVdrgNw3YF7rSI+198Yb",
+	"7MUfOTAHQ9h9uuMM3lNYzrhp3NtnjD5CAFRKYU0KpioA/ddeYoT/YyybAjgM1dktruFzCnRfC1HaduZc",
+	"z7t9wjCHn9UrLN6XeSX0VS6vMr7Wg9HTYTKgOEk7MucodfP+7mIY4GdyGEPb29kdnMvfw3jg6QPmGhha",
+	"4Ki7GKX35AP879Yone8rsUraM9SenU1jCoGGAMPoMpYupbOWGB5BpKiISmBZTJoKCO8BpUNditNtmpRL",
+	"yPqxM3YpoUi01qo6Z2P7hSv7havcjH0EERPIjfIwEVfPyj6eIBFins5t5y8lit6IuISwQRcRr5ScsTlA",
+	"wTttvY4d1c5l1Yq6V1sM4fATluWVSE2xhgxB1ZkXEY44Xo4T+OC8V2yiVCG4jCKRHm5bd4iIHt7665TP",
+	"fc8kmHevqzUAzNtrlXiwup1FtTR0pRKgLnZ3vvUfP3jFyLo398Dx7fr9xyzd6Hq/+8b3k3hPTsdVsP4R",
+	"Bc//fPLB/bOfUect/haqc3utpRoXDcy+UTPv1nDd319ZpU9JPEaW5eHsSdf5zXMqkJUTAnUf2XNibwuz",
+	"0UQnEqxR27FVATK8JIOitWyVF4V7kBXcWHX0TaNQKBAPwkvVsqj9EYRwjFyZ1I+Lz0y1TtUJ+awSzjC+",
+	"SBciYSZPr4VhD785Pe2vctaD+n+Am89VKIRMm7rc5i78eFTub1u8v5fIEwOl4z1fqAoFlOtrzBy3f0XP",
+	"mQIll3GnCgBXkOZTwUqVS3PM2gkqW6r/xywvGOZhMyg+uytlIiCZCoZWIGWzm5KDxKvhw7cTK3HjSCC7",
+	"uFR8hX54lFjjxr7M/bi+kINQNhIsyiAz0srU8aX8aYlQXaqWy2a81IB7KHIPegDWbSlSQ3Utxj9ybY6e",
+	"2eaPnn8/Zotc68BYAkkFfgj3B7PKU3HM4N5FV9+N/zhNfFOpABCGwAxdfHYsZDauoWjoQrCTgcc6oWQh",
+	"ZiIaD11KwasiFxX7EqyySmi7ub46xwnxdSKlwjYCSgecgnr0UY4tUwm+cKL3DFevTxIHLrQrFDLPZ3NR",
+	"0Yp1ppW7NY7bTsNkMFXVghvML3/8cJDUqefDSOp5lI83z5z/DgI7wUpZs68SqchvRHbOtLEGJqwnl6H8",
+	"+d4jL1Xd/YbUNIZQcmNEZd/5z1+GR0/ffThNTp98/KdBlLN3h7JmxHuDu+hIw9o0rs9Bno3YN5cSHhiB",
+	"ynopM274iH24HGjx2+Vg9E1yOeDmcjC6tMfT46PT06Oz4ZvT4Who//9/XA6SSwBnwxPwBfuXicrWl4PR",
+	"B/en0SWldTFe5vAE2D/wA53gl4OPH0Gk6ploj3fjIEMJw8xN228PeoM0iIYcHqawQ1E01Eqk3/rS7jdR",
+	"HQEnAkryV59K4dwnKzw3W3PBtyR4x9K7g1vwd5Lf7Q5YGOTBMrzrxXaIATZTLMZmfLcVti2LdFnlZg0v",
+	"o3tl9Ms7u81RwvCry6qw54kx5ejk5PTsm+Ph8fD4dPTkm+EQVArqVVsa3s4VpVzB+o4ARZ3UuS/O2R6U",
+	"jLwWazBK6cgiB8/mSfnWFWeY52UpshFVtyoy+IpHGkJhYZ141Fr46WgVt7cul75aSj0Kgr2o3CErXxKQ",
+	"wGHtHPK60Ke73TY/IDiAdN9R6HwA6z3x2c+1oZQ4PvqgBVj+WO8VS3lV5ZAJwdTSjBzoqfGyEMau//8f",
+	"AAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

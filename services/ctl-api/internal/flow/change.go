@@ -14,6 +14,9 @@ const (
 	maxInspections = 3
 	// maxStale: how often in a row a plan that went stale is made again.
 	maxStale = 3
+	// maxHostEnded: how often a change is planned again because the runner's host
+	// ended in the middle of it. A host that ends every time needs a person.
+	maxHostEnded = 3
 )
 
 // nextOfChange leads a step that mutates from plan over decision to apply.
@@ -92,6 +95,15 @@ func nextOfApproved(s State, step Step) Decision {
 // that was not tried too often.
 func planAgain(step Step) Decision {
 	c := step.Change
+	if c.hostEnded() {
+		if step.HostEnded >= maxHostEnded {
+			return Decision{
+				Do: DoFailStep, Error: fmt.Sprintf("the runner's host ended %d times in the middle of this; most recently: %s", step.HostEnded, orElse(c.Error, "it left no word")),
+				Remedy: "find out what ends the runner's process, pod or machine (its log, its memory, drains), then retry the step, which makes a new plan",
+			}
+		}
+		return Decision{Do: DoPlan}
+	}
 	switch c.State {
 	case model.ChangeUncertain:
 		if step.Uncertain >= maxInspections {
@@ -110,6 +122,17 @@ func planAgain(step Step) Decision {
 		}
 	}
 	return Decision{Do: DoPlan}
+}
+
+// hostEnded says whether the runner's host ended in the middle of the change,
+// which nobody wanted.
+func (c *Change) hostEnded() bool {
+	last := c.Apply
+	if last == nil {
+		last = c.Plan
+	}
+	open := c.State == model.ChangeStale || c.State == model.ChangeUncertain
+	return open && last != nil && jobspec.Reason(last.Reason) == jobspec.ReasonHostEnded
 }
 
 // nextOfGivenUp ends a step whose change nobody goes on with.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -53,6 +54,8 @@ func TestNextOfOneChange(t *testing.T) {
 	t.Parallel()
 	plan := func(j *flow.Job) func(*flow.Change) { return func(c *flow.Change) { c.Plan = j } }
 	apply := func(j *flow.Job) func(*flow.Change) { return func(c *flow.Change) { c.Apply = j } }
+	ended := job("failed", "uncertain")
+	ended.Reason = string(jobspec.ReasonHostEnded)
 	approved := func(digest string) func(*flow.Change) {
 		return func(c *flow.Change) { c.ApprovedDigest = digest }
 	}
@@ -132,6 +135,27 @@ func TestNextOfOneChange(t *testing.T) {
 		{name: "stale again and again fails the step, with the last reason", change: change(model.ChangeStale, func(c *flow.Change) { c.Error = "field x moved" }),
 			state: func(s *flow.State) { s.Steps[0].Stale = 3 },
 			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "the plan went stale 3 times in a row; most recently: field x moved", Remedy: "find out what else is changing it, then retry the step"}},
+		{name: "a host that ended in an apply has it planned again", change: change(model.ChangeUncertain, apply(ended)),
+			state: func(s *flow.State) { s.Steps[0].Uncertain, s.Steps[0].HostEnded = 3, 2 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "also before it did anything", change: change(model.ChangeStale, apply(ended)),
+			state: func(s *flow.State) { s.Steps[0].Stale, s.Steps[0].HostEnded = 3, 2 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "the runner's end in an apply is uncertain, as it reports", change: change(model.ChangeExecuting, apply(ended)),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeUncertain}},
+		{name: "a host that ends each time fails the step", change: change(model.ChangeUncertain, apply(ended), func(c *flow.Change) { c.Error = "the pod was deleted" }),
+			state: func(s *flow.State) { s.Steps[0].HostEnded = 3 },
+			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "the runner's host ended 3 times in the middle of this; most recently: the pod was deleted",
+				Remedy: "find out what ends the runner's process, pod or machine (its log, its memory, drains), then retry the step, which makes a new plan"}},
+		{name: "earlier ends of the host do not count for a plan that went stale", change: change(model.ChangeStale, apply(job("failed", "stale"))),
+			state: func(s *flow.State) { s.Steps[0].HostEnded = 3 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "a person's cancel is not planned again", change: change(model.ChangeExecuting, apply(ended)),
+			state: func(s *flow.State) { s.CancelRequested = true },
+			want:  flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeUncertain}},
+		{name: "nor when the host ended after it", change: change(model.ChangeUncertain, apply(ended)),
+			state: func(s *flow.State) { s.CancelRequested = true },
+			want:  flow.Decision{Do: flow.DoCancelStep, StepID: "s", ChangeID: "chg"}},
 		{name: "failed without retries fails the step", change: change(model.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "read its log, fix the cause, then retry the step, which makes a new plan"}},
 		{name: "failed with a retry left plans again", change: change(model.ChangeFailed), state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },

@@ -53,11 +53,13 @@ type Step struct {
 	MaxRetries int
 	Change     *Change // nil before the first
 	Run        *Job    // of a check: the job that runs it
-	// Uncertain and Stale count the step's changes that ended so since a person
-	// last asked for a retry.
+	// Uncertain, Stale and Failed count the step's changes that ended so since a
+	// person last asked for a retry. HostEnded counts those that are uncertain or
+	// stale because the runner's host ended, which are not in the others.
 	Uncertain int
 	Stale     int
 	Failed    int
+	HostEnded int
 }
 
 // Change is a row of changes, with its jobs.
@@ -83,6 +85,7 @@ type Job struct {
 	ID              string
 	State           model.JobState
 	Outcome         string // jobspec.Outcome, once ended
+	Reason          string // jobspec.Reason, once ended
 	NoChange        bool
 	Error           string
 	Remedy          string

@@ -68,6 +68,29 @@ func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID stri
 	return view, true, tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
 }
 
+// PreviewInputs stores what a change would make of the inputs, for a preview, and
+// returns its version: below 0, so never in force, or the one in force when
+// nothing changes. The errors are those of SetInputs.
+func (s *Service) PreviewInputs(ctx context.Context, tx *database.Tx, installID string, change Change) (version int32, err error) {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return 0, err
+	}
+	view, err := s.ReadInputs(ctx, tx, install)
+	if err != nil {
+		return 0, err
+	}
+	next, err := Apply(view.Defined, view.Values, change)
+	if err != nil || equal(next, view.Values) {
+		return install.InputsVersion, err
+	}
+	if version, err = tx.NextPreviewInputs(ctx, install.ID); err != nil {
+		return 0, err
+	}
+	_, err = s.storeInputs(ctx, tx, newInputs{installID: install.ID, version: version, inputs: next, overrides: view.Overrides, actor: change.Actor})
+	return version, err
+}
+
 // newInputs are a version of an install's inputs, before it is stored.
 type newInputs struct {
 	installID string

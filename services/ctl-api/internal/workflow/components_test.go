@@ -215,6 +215,22 @@ func TestStateHasTheVarNamesOfComponents(t *testing.T) {
 	}
 }
 
+// An input that the install does not set and that has no default is there for
+// templates, and empty; so is a sensitive one.
+func TestStateHasInputsWithoutValue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) {
+		app.Inputs = append(app.Inputs, appconfig.Input{Name: "motto"}, appconfig.Input{Name: "token", Sensitive: true})
+	})
+	r.provision()
+	for _, name := range []string{"motto", "token"} {
+		got := r.value(`select tree #> array['inputs', 'inputs', $2] from state_versions where install_id = $1 order by version desc limit 1`, r.install, name)
+		if got != `""` {
+			t.Errorf("input %s is %s in templates, want an empty text", name, got)
+		}
+	}
+}
+
 // What the triggers of an action say becomes steps: at which point, of which
 // component, and which action first.
 func TestTriggersBecomeSteps(t *testing.T) {

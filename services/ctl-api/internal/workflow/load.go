@@ -84,7 +84,7 @@ func (r *rows) state() flow.State {
 func (r *rows) stepJobs() (byID, checks map[string]*flow.Job) {
 	byID, checks = map[string]*flow.Job{}, map[string]*flow.Job{}
 	for _, j := range r.jobs {
-		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
+		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, Reason: j.Reason, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
 		byID[j.ID] = job
 		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
 			checks[*j.StepID] = job
@@ -99,7 +99,7 @@ func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 	step := flow.Step{
 		ID: s.ID, Name: s.Name, Kind: flow.StepKind(s.Kind), ResourceID: optional.Value(s.ResourceID), Needs: s.Needs,
 		State: s.State, WaitReason: optional.Value(s.WaitReason), WaitOn: optional.Value(s.WaitOn), WaitDeadline: optional.Value(s.WaitDeadline),
-		MaxRetries: int(s.MaxRetries), Failed: int(row.Failed), Stale: int(row.Stale), Uncertain: int(row.Uncertain),
+		MaxRetries: int(s.MaxRetries), Failed: int(row.Failed), Stale: int(row.Stale), Uncertain: int(row.Uncertain), HostEnded: int(row.HostEnded),
 	}
 	if row.ChangeMadeAt != nil && !beforeRetry(s, *row.ChangeMadeAt) {
 		step.Change = &flow.Change{

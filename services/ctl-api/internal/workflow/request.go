@@ -29,7 +29,10 @@ type Request struct {
 	Action     string   // action_run
 	Inputs     map[string]string
 	PlanOnly   bool
-	ApproveAll bool
+	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
+	// Only with PlanOnly.
+	InputsVersion int32
+	ApproveAll    bool
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -64,6 +67,12 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	if err := mayStart(install, req.Kind); err != nil {
 		return "", err
+	}
+	if req.InputsVersion != 0 {
+		if !req.PlanOnly {
+			return "", fault.Newf(fault.ErrInvalid, "only a preview takes inputs that are not set yet: set them first")
+		}
+		install.InputsVersion = req.InputsVersion
 	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {

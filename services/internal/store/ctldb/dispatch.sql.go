@@ -335,6 +335,7 @@ func (q *Queries) JobsOfStep(ctx context.Context, stepID *string) ([]JobsOfStepR
 const jobsOfWorkflow = `-- name: JobsOfWorkflow :many
 SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
        coalesce(result->>'outcome', '')::text AS outcome,
+       coalesce(result->>'reason', '')::text AS reason,
        coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
        coalesce(error, result->>'error', '')::text AS error,
        coalesce(result->>'remedy', '')::text AS remedy,
@@ -355,6 +356,7 @@ type JobsOfWorkflowRow struct {
 	LeasedAt        *time.Time
 	FinishedAt      *time.Time
 	Outcome         string
+	Reason          string
 	NoChange        bool
 	Error           string
 	Remedy          string
@@ -384,6 +386,7 @@ func (q *Queries) JobsOfWorkflow(ctx context.Context, workflowID *string) ([]Job
 			&i.LeasedAt,
 			&i.FinishedAt,
 			&i.Outcome,
+			&i.Reason,
 			&i.NoChange,
 			&i.Error,
 			&i.Remedy,

@@ -426,6 +426,7 @@ type Step struct {
 	StartedAt    *time.Time
 	FinishedAt   *time.Time
 	RetriedAt    *time.Time
+	MayChange    json.RawMessage
 }
 
 type Token struct {

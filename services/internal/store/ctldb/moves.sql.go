@@ -110,17 +110,20 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 }
 
 const stepsToMove = `-- name: StepsToMove :many
-SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at,
+SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy,
-       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain
+       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
+       coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id
 LEFT JOIN (
-    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed, count(*) FILTER (WHERE x.state = 'stale') AS stale,
-           count(*) FILTER (WHERE x.state = 'uncertain') AS uncertain
+    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
+           count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
+           count(*) FILTER (WHERE x.state = 'uncertain' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS uncertain,
+           count(*) FILTER (WHERE x.state <> 'failed' AND x.result->>'reason' = 'host_ended') AS host_ended
     FROM changes x JOIN steps y ON y.id = x.step_id
     WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
       AND x.created_at > coalesce(y.retried_at, '-infinity')
@@ -143,10 +146,12 @@ type StepsToMoveRow struct {
 	Failed         int32
 	Stale          int32
 	Uncertain      int32
+	HostEnded      int32
 }
 
 // The steps of a workflow, each with what Next needs of the change that it is at,
-// without its bulk, and with how its changes ended since its last retry by a person.
+// without its bulk, and with how its changes ended since its last retry by a
+// person: those whose runner's host ended are counted as that alone.
 func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsToMoveRow, error) {
 	rows, err := q.db.Query(ctx, stepsToMove, workflowID)
 	if err != nil {
@@ -182,6 +187,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.Step.StartedAt,
 			&i.Step.FinishedAt,
 			&i.Step.RetriedAt,
+			&i.Step.MayChange,
 			&i.ChangeState,
 			&i.ChangeMadeAt,
 			&i.ChangeDeadline,
@@ -194,6 +200,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.Failed,
 			&i.Stale,
 			&i.Uncertain,
+			&i.HostEnded,
 		); err != nil {
 			return nil, err
 		}

@@ -65,7 +65,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 				return fault.With(fault.Newf(fault.ErrConflict, "hand in the plan before reporting that it succeeded"), fault.Code("plan_missing"))
 			}
 			return a.accept(ctx, tx, at, ending{
-				state: state, JobResult: model.JobResult{Result: req.Body.Result, Reported: model.Reported{Attempt: report.Attempt, Digest: digest}},
+				state: state, JobResult: model.JobResult{Result: exhausted(state, req.Body.Result), Reported: model.Reported{Attempt: report.Attempt, Digest: digest}},
 			})
 		case result.Superseded:
 			late := model.LateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
@@ -80,6 +80,18 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 		return nil, errSuperseded("attempt %d of the job is over; the report is kept as evidence", report.Attempt)
 	}
 	return apigen.PutResult200JSONResponse{State: apigen.JobState(state)}, nil
+}
+
+// exhausted is a report that leaves its job failed because it did not get to its
+// end on any attempt: its last error alone would sound as if it were tried again.
+func exhausted(state model.JobState, r jobspec.Result) jobspec.Result {
+	if state == model.JobFailed && r.Outcome == jobspec.OutcomeNotStarted {
+		r.Error = fmt.Sprintf("was given out %d times and never came to its end; most recently: %s", r.Attempt, r.Error)
+		if r.Remedy == "" && r.Reason == jobspec.ReasonHostEnded {
+			r.Remedy = "find out what ends the runner's process, pod or machine (its log, its memory, drains), then retry the step"
+		}
+	}
+	return r
 }
 
 func needsPlan(at attempt, outcome jobspec.Outcome) bool {

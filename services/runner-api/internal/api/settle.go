@@ -95,11 +95,11 @@ func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state mode
 	case session.Cancelled:
 		result.Outcome, state = jobspec.OutcomeCancelled, model.JobCancelled
 	case session.Exhausted:
-		result.Outcome, state = jobspec.OutcomeFailed, model.JobFailed
+		result.Outcome, result.Reason, state = jobspec.OutcomeFailed, jobspec.ReasonHostEnded, model.JobFailed
 		result.Error = fmt.Sprintf("the runner died %d times while working on this", row.Attempt)
 		result.Remedy = "check the runner's own log, and whether its machine has enough memory and disk"
 	default:
-		result.Outcome, state = jobspec.OutcomeUncertain, model.JobFailed
+		result.Outcome, result.Reason, state = jobspec.OutcomeUncertain, jobspec.ReasonHostEnded, model.JobFailed
 		result.Error = "the runner died while working on this; it may have changed something"
 		result.Remedy = "make a new plan to see what is there"
 	}

@@ -12,6 +12,7 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(instal
 -- What Next needs of the jobs, without their bulk; oldest first.
 SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
        coalesce(result->>'outcome', '')::text AS outcome,
+       coalesce(result->>'reason', '')::text AS reason,
        coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
        coalesce(error, result->>'error', '')::text AS error,
        coalesce(result->>'remedy', '')::text AS remedy,

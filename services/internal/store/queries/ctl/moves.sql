@@ -20,18 +20,22 @@ WHERE i.id = sqlc.arg(install_id);
 
 -- name: StepsToMove :many
 -- The steps of a workflow, each with what Next needs of the change that it is at,
--- without its bulk, and with how its changes ended since its last retry by a person.
+-- without its bulk, and with how its changes ended since its last retry by a
+-- person: those whose runner's host ended are counted as that alone.
 SELECT sqlc.embed(s),
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy,
-       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain
+       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
+       coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id
 LEFT JOIN (
-    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed, count(*) FILTER (WHERE x.state = 'stale') AS stale,
-           count(*) FILTER (WHERE x.state = 'uncertain') AS uncertain
+    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
+           count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
+           count(*) FILTER (WHERE x.state = 'uncertain' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS uncertain,
+           count(*) FILTER (WHERE x.state <> 'failed' AND x.result->>'reason' = 'host_ended') AS host_ended
     FROM changes x JOIN steps y ON y.id = x.step_id
     WHERE x.workflow_id = sqlc.arg(workflow_id) AND x.state IN ('failed', 'stale', 'uncertain')
       AND x.created_at > coalesce(y.retried_at, '-infinity')
