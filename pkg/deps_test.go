@@ -47,7 +47,7 @@ func TestImports(t *testing.T) {
 		},
 		{
 			name:     "the clients are free of any server",
-			packages: "./ctlapi",
+			packages: "./berth",
 			never: []string{
 				"github.com/jackc/pgx/",
 				"github.com/gin-gonic/",

@@ -130,7 +130,9 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 	below := map[string][]string{
 		"alarms":      {},
 		"database":    {},
+		"destruction": {},
 		"flow":        {},
+		"foresight":   {},
 		"orders":      {},
 		"events":      {"database"},
 		"keys":        {"database"},
@@ -142,7 +144,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"statetree":   {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":    {"database", "health", "keys", "orders"},
 		"tend":        {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
-		"workflow":    {"database", "events", "flow", "health", "keys", "orders", "releaseview", "statetree"},
+		"workflow":    {"database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "statetree"},
 	}
 	seen := map[string]bool{}
 	for _, p := range list(t, "./ctl-api/internal/...") {

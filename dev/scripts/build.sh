@@ -30,6 +30,7 @@ for name in "${names[@]}"; do
 done
 
 dev/scripts/need.sh go
+dev/scripts/assets.sh
 
 # Without optional locks: a build must not disturb a commit in another terminal.
 version=${BERTH_VERSION:-$(GIT_OPTIONAL_LOCKS=0 git describe --tags --always --dirty 2>/dev/null || true)}

@@ -124,7 +124,7 @@ Look further (with .bin${KUBECONFIG:+ and .bin/kube} on your PATH):
   berth installs show $install          what is live
 $("how_to_look_$app")
   berth deploy $install --watch         one field changes, and waits for you
-  berth installs deprovision $install --auto-approve
+  berth installs deprovision $install --confirm $install --auto-approve
 
 make down stops it all; make down ARGS=--purge also deletes its data.
 END

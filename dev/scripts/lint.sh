@@ -20,6 +20,8 @@ case ${1:-} in
 fmt) each . "$lint" fmt --config "$config" pkg services runner cli dev examples/shop/src/web ;;
 check-format) each . "$lint" fmt --config "$config" --diff pkg services runner cli dev examples/shop/src/web ;;
 "")
+  dev/scripts/openapi-lint.sh >.bin/openapi-lint.log 2>&1 & # it waits for others most of the time
+  openapi=$!
   for dir in pkg services runner cli; do each "$dir" "$lint" run --allow-parallel-runners --config "$config" ./...; done
   export GOWORK=off
   each dev "$lint" run --allow-parallel-runners --config "$config" ./...
@@ -27,6 +29,11 @@ check-format) each . "$lint" fmt --config "$config" --diff pkg services runner c
   each dev/tools "$lint" run --allow-parallel-runners --config "$config" ./bundle
   unset GOWORK
   each . dev/scripts/deadcode.sh
+  echo "published API documents"
+  if ! wait "$openapi"; then
+    cat .bin/openapi-lint.log
+    status=1
+  fi
   ;;
 *)
   echo "usage: lint.sh [fmt | check-format]" >&2

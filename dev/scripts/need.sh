@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | postgres | terraform | kube)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -60,6 +60,19 @@ need_git() {
   apt_install git ca-certificates
 }
 
+# What npm installs here runs on Node 20.19, and on 22.
+has_node() {
+  command -v node >/dev/null && command -v npm >/dev/null &&
+    node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || major === 20 && minor >= 19 ? 0 : 1)'
+}
+
+need_node() {
+  has_node && return
+  can_apt || fail "Node 20.19 or newer with npm is needed: see https://nodejs.org/en/download"
+  apt_install nodejs npm
+  has_node || fail "Node 20.19 or newer is needed, Debian has $(node --version) here: see https://nodejs.org/en/download"
+}
+
 need_postgres() {
   [ -z "${DATABASE_URL:-}" ] || return 0
   # It looks where `berth up` and the tests look, and says what is missing.
@@ -114,9 +127,26 @@ need_kube() {
   has_kube || fail "containerd and its like were installed, but are not where they are looked for: see has_kube in dev/scripts/need.sh"
 }
 
+# The shells in which the tests press Tab. Nothing else needs them, so a machine
+# that cannot have them does without: those tests skip.
+need_shells() {
+  local -a missing=()
+  local shell
+  for shell in zsh fish; do
+    command -v "$shell" >/dev/null || missing+=("$shell")
+  done
+  [ -r /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  can_apt || {
+    echo "without ${missing[*]}, their completion is not tested" >&2
+    return 0
+  }
+  apt_install "${missing[@]}"
+}
+
 for what in "$@"; do
   case $what in
-  go | cc | git | postgres | terraform | kube) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube" ;;
+  go | cc | git | node | postgres | terraform | kube | shells) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells" ;;
   esac
 done

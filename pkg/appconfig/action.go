@@ -1,6 +1,7 @@
 package appconfig
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -21,8 +22,8 @@ const (
 )
 
 // Action is one file under actions/: a script that runs in an install, by hand,
-// on a cron, or at a point of its life cycle. The label type = "health-check"
-// makes it a health check.
+// on a cron, or at a point of its life cycle. The label type = "health-check" or
+// is_health_check makes it a health check.
 type Action struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 
@@ -36,7 +37,7 @@ type Action struct {
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty"`
 	// The role that it runs under; the maintenance role by default.
 	Role string `toml:"role" json:"role,omitempty" template:"true"`
-	// The break-glass role that it runs under; only by hand.
+	// The break-glass role that it runs under: by hand, or when a role is switched on or off.
 	BreakGlassRole string `toml:"break_glass_role" json:"break_glass_role,omitempty" template:"true"`
 	// Gives its steps a kubeconfig.
 	EnableKubeConfig bool `toml:"enable_kube_config" json:"enable_kube_config" default:"true"`
@@ -89,12 +90,28 @@ type Step struct {
 
 // HealthCheck returns the thresholds of an action that gives a health verdict,
 // or false for any other action. An action is a health check when it has the
-// label type = "health-check" or a [berth.health_check] table.
+// label type = "health-check" or is_health_check, or a [berth.health_check] table.
 func (a *Action) HealthCheck() (HealthCheck, bool) {
 	if a.Berth != nil && a.Berth.HealthCheck != nil {
 		return *a.Berth.HealthCheck, true
 	}
-	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, a.Labels["type"] == "health-check"
+	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), a.isHealthLabel)
+}
+
+// isHealthLabel tells whether a label of the action makes it a health check.
+func (a *Action) isHealthLabel(label string) bool {
+	value := a.Labels[label]
+	return label == "type" && value == "health-check" || label == "is_health_check" && (value == "" || value == "true")
+}
+
+// OtherLabels tells whether the action has labels that say something else.
+func (a *Action) OtherLabels() bool {
+	for label := range a.Labels {
+		if !a.isHealthLabel(label) {
+			return true
+		}
+	}
+	return false
 }
 
 // Digest identifies what the action does and when.
@@ -141,6 +158,7 @@ func (a *Action) healthTable() *HealthCheck {
 func (s *Step) check(c *checker, a *Action, at place.Place) {
 	hasRepo := s.PublicRepo != nil || s.ConnectedRepo != nil
 	switch {
+	case s.Command == "" && s.InlineContents == nil && c.Misspelt(at, "command", "inline_contents"):
 	case s.Command == "" && s.InlineContents == nil:
 		c.Add(place.Error, place.CodeMissing, at, "step %q needs command or inline_contents", s.Name)
 	case s.Command != "" && s.InlineContents != nil:

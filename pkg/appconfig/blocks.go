@@ -102,7 +102,7 @@ func (l *loader) permissions(at place.Place, values map[string]any) {
 	if strings.Contains(at.File, "/") {
 		r := Role{At: at}
 		l.Table(at, values, &r)
-		if r.Type == "" && r.SourceFile == "" {
+		if r.Type == "" && r.SourceFile == "" && !l.Misspelt(at, "type") {
 			l.Add(place.Error, place.CodeMissing, at, "type is missing")
 		}
 		r.check(&l.rules)
@@ -208,7 +208,7 @@ func stemOfAddress(address string) string {
 func (l *loader) component(at place.Place, values map[string]any) {
 	c := Component{At: at}
 	values, _ = l.Included(at, values)
-	typeName, _ := values["type"].(string)
+	typeName := typeOf(values)
 	known, ok := ComponentType(typeName).row()
 	switch {
 	case ok:
@@ -232,6 +232,21 @@ func (l *loader) component(at place.Place, values map[string]any) {
 	}
 	c.check(&l.rules)
 	l.keepComponent(c)
+}
+
+// typeOf is what a component says of its type, under a misspelt key too: binding
+// its table reports that.
+func typeOf(values map[string]any) string {
+	if name, ok := values["type"].(string); ok {
+		return name
+	}
+	for key, value := range values {
+		name, isText := value.(string)
+		if _, ok := ComponentType(name).row(); isText && ok && place.Nearest(key, []string{"type"}) != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // TypeBlock is the struct with the keys of one component type of the language.
@@ -326,7 +341,13 @@ func (l *loader) operationRoles(at place.Place, values map[string]any) {
 	l.app.OperationRoles = read(l, at, values, &OperationRoles{At: at})
 }
 
+// kubernetesContexts reads kubernetes_contexts.toml, or files below
+// kubernetes_contexts/ that hold one context or an array of them.
 func (l *loader) kubernetesContexts(at place.Place, values map[string]any) {
+	if _, many := values["kubernetes_context"]; !many && strings.Contains(at.File, "/") {
+		l.app.KubernetesContexts = append(l.app.KubernetesContexts, *read(l, at, values, &KubernetesContext{At: at}))
+		return
+	}
 	var file KubernetesContextsFile
 	l.Table(at, values, &file)
 	for i := range file.Contexts {
@@ -339,8 +360,12 @@ func (l *loader) kubernetesContexts(at place.Place, values map[string]any) {
 func (l *loader) eventTriggers(at place.Place, values map[string]any) {
 	var file EventTriggersFile
 	l.Table(at, values, &file)
+	list := at.Below("triggers")
+	if _, ok := values["triggers"]; !ok {
+		list = at.Below("trigger") // its other name
+	}
 	for i := range file.Triggers {
-		file.Triggers[i].At = at.Below("triggers").Item(i)
+		file.Triggers[i].At = list.Item(i)
 		file.Triggers[i].check(&l.rules)
 	}
 	l.app.EventTriggers = append(l.app.EventTriggers, file.Triggers...)

@@ -59,6 +59,7 @@ func (b *Branch) check(c *checker) {
 			}
 		}
 		switch {
+		case given == 0 && c.Misspelt(at, "label_selector", "install_ids", "install_names"):
 		case given == 0:
 			c.Add(place.Error, place.CodeMissing, at, "install group %q needs one of label_selector, install_ids and install_names", g.Name)
 		case given > 1:

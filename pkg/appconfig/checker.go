@@ -152,7 +152,7 @@ func (c *checker) source(block place.Place, merged string, from sources) {
 
 func (c *checker) oneSource(block place.Place, merged string, given []string, possible string) {
 	switch {
-	case len(given) == 0 && merged == "":
+	case len(given) == 0 && merged == "" && !c.Misspelt(block, "public_repo", "connected_repo", "helm_repo", "berth") && !c.Misspelt(block.Below("berth"), "local_source"):
 		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, block, "no source is given").WithRemedy("add one of %s", possible))
 	case len(given) > 1:
 		c.Add(place.Error, place.CodeExclusive, block.Below(given[1]), "only one source is possible, but %s are given", strings.Join(given, " and "))

@@ -52,7 +52,7 @@ func (i *ContainerImage) check(ch *checker, c *Component) {
 		ch.image(c.At.Below("aws_ecr"), i.ECR.ImageURL, i.ECR.Tag, i.ECR.UpdatePolicy)
 	case i.Public != nil:
 		ch.image(c.At.Below("public"), i.Public.ImageURL, i.Public.Tag, i.Public.UpdatePolicy)
-	case c.SourceFile == "":
+	case c.SourceFile == "" && !ch.Misspelt(c.At, "public", "aws_ecr"):
 		ch.Add(place.Error, place.CodeMissing, c.At, "no image is given")
 	}
 }
@@ -66,6 +66,7 @@ func (c *checker) image(at place.Place, url, tag, policy string) {
 		}
 	}
 	switch {
+	case tag == "" && policy == "" && c.Misspelt(at, "tag", "update_policy"):
 	case tag == "" && policy == "":
 		c.Add(place.Error, place.CodeMissing, at, "tag is missing")
 	case strings.Contains(url, "://") || strings.Contains(url, "@"):

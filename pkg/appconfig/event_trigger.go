@@ -72,9 +72,9 @@ func (t *EventTrigger) check(c *checker) {
 		return
 	}
 	switch at := t.At.Below("target"); {
-	case t.Target.Type == EventTargetBranchRun && t.Target.AppBranch == "":
+	case t.Target.Type == EventTargetBranchRun && t.Target.AppBranch == "" && !c.Misspelt(at, "app_branch"):
 		c.Add(place.Error, place.CodeMissing, at, "target of trigger %q needs app_branch", t.Name)
-	case t.Target.Type == EventTargetRunbook && t.Target.Runbook == "":
+	case t.Target.Type == EventTargetRunbook && t.Target.Runbook == "" && !c.Misspelt(at, "runbook"):
 		c.Add(place.Error, place.CodeMissing, at, "target of trigger %q needs runbook", t.Name)
 	}
 }

@@ -24,12 +24,16 @@ type kind struct {
 // kindInstalls is the kind of what is no part of the app: its installs.
 const kindInstalls = "installs"
 
+// kindStack is the kind of what a folder may leave out for a runner in Azure. It
+// comes after the runner.
+const kindStack = "stack"
+
 // kinds knows every file of the language.
 var kinds = []kind{
 	{name: "metadata", file: "metadata.toml", required: true, load: (*loader).metadata},
 	{name: "sandbox", file: "sandbox.toml", required: true, load: (*loader).sandbox},
 	{name: "runner", file: "runner.toml", required: true, load: (*loader).runner},
-	{name: "stack", file: "stack.toml", required: true, load: (*loader).stack},
+	{name: kindStack, file: "stack.toml", required: true, load: (*loader).stack},
 	{name: "inputs", file: "inputs.toml", folder: "inputs", load: (*loader).inputs},
 	{name: "input_groups", folder: "input_groups", load: (*loader).inputGroup},
 	{name: "secrets", file: "secrets.toml", folder: "secrets", load: (*loader).secrets},
@@ -43,7 +47,7 @@ var kinds = []kind{
 	{name: "installs_repo", file: "installs.toml", load: (*loader).installsRepo},
 	{name: "branches", file: "branch.toml", folder: "branches", load: (*loader).branch},
 	{name: "operation_roles", file: "operation_roles.toml", load: (*loader).operationRoles},
-	{name: "kubernetes_contexts", file: "kubernetes_contexts.toml", load: (*loader).kubernetesContexts},
+	{name: "kubernetes_contexts", file: "kubernetes_contexts.toml", folder: "kubernetes_contexts", load: (*loader).kubernetesContexts},
 	{name: "triggers", file: "triggers.toml", load: (*loader).eventTriggers},
 	{name: "customer_managed", file: "customer_managed.toml", load: (*loader).customerManaged},
 	{name: "installer", file: "installer.toml", load: (*loader).installer},

@@ -12,8 +12,9 @@ type KubernetesContextsFile struct {
 	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
-// KubernetesContext is a cluster that a component makes. The context "sandbox"
-// is always there.
+// KubernetesContext is a cluster that a component makes: a
+// [[kubernetes_context]] of kubernetes_contexts.toml or one file below
+// kubernetes_contexts/. The context "sandbox" is always there.
 type KubernetesContext struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 

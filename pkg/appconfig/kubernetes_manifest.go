@@ -42,6 +42,8 @@ func (m *KubernetesManifest) check(ch *checker, c *Component) {
 	case m.Kustomize != nil:
 		ch.source(c.At, c.SourceFile, c.sources())
 	case m.Manifest == nil && c.SourceFile == "":
-		ch.Add(place.Error, place.CodeMissing, c.At, "manifest is missing")
+		if !ch.Misspelt(c.At, "manifest", "kustomize") {
+			ch.Add(place.Error, place.CodeMissing, c.At, "manifest is missing")
+		}
 	}
 }

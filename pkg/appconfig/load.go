@@ -43,7 +43,7 @@ func Load(fsys fs.FS, opts LoadOptions) (*App, []place.Diagnostic) {
 	if !opts.SkipSources {
 		l.localSources()
 		l.terraformVars(opts.Mapped)
-		l.scripts()
+		l.scripts(opts.Mapped)
 	}
 	l.finish()
 	return l.app, place.Sort(l.Diags)
@@ -105,14 +105,14 @@ func newLoader(fsys fs.FS, fetched map[string]fetch.Result) *loader {
 // loadAll reads every file of the folder.
 func (l *loader) loadAll() {
 	whole := l.wholeFiles()
+	for _, doc := range whole {
+		l.wholeFile(doc)
+	}
 	for _, k := range kinds {
 		if k.name == kindInstalls && l.appOnly {
 			continue
 		}
 		l.loadKind(k, whole)
-	}
-	for _, doc := range whole {
-		l.wholeFile(doc)
 	}
 	l.rootFiles()
 }
@@ -146,7 +146,7 @@ func (l *loader) loadKind(k kind, whole []*syntax.Document) {
 			return // wholeFile reads it
 		}
 	}
-	if k.required && len(docs) == 0 && !l.app.unreadable[k.name] {
+	if k.required && len(docs) == 0 && !l.app.unreadable[k.name] && !l.stackOfAzure(k) && !l.misspeltIn(whole, k.name) {
 		l.Add(place.Error, place.CodeMissing, place.Place{File: k.file}, "is missing or empty, and every app needs it")
 	}
 	included := l.includedIn(k, docs)
@@ -157,6 +157,23 @@ func (l *loader) loadKind(k kind, whole []*syntax.Document) {
 		l.Base = k.baseOf(doc.File)
 		k.load(l, place.Place{File: doc.File}, doc.Values)
 	}
+}
+
+// misspeltIn tells whether a whole config in a single file has a key that is
+// misspelt.
+func (l *loader) misspeltIn(whole []*syntax.Document, key string) bool {
+	return len(whole) > 0 && l.Misspelt(place.Place{File: whole[0].File}, key)
+}
+
+// stackOfAzure takes the one stack that there is for a runner in Azure when the
+// folder has none; false for any other kind of file and any other runner.
+func (l *loader) stackOfAzure(k kind) bool {
+	runner := l.app.Runner
+	if k.name != kindStack || runner == nil || runner.Platform() != "azure" {
+		return false
+	}
+	l.app.Stack = &Stack{At: runner.At, Type: StackAzureBicep}
+	return true
 }
 
 func (l *loader) bothDefine(at place.Place, other string) {

@@ -22,7 +22,7 @@ type OperationRoles struct {
 
 // OperationRule names the role of one operation of one thing.
 type OperationRule struct {
-	// "nuon::sandbox", "nuon::component:<name>" or "nuon::action:<name>".
+	// "nuon::sandbox", "nuon::component:<name>" or "nuon::action:<name>"; the name "*" is all of them.
 	Principal string `toml:"principal" json:"principal" rule:"required"`
 	// What is done with it.
 	Operation string `toml:"operation" json:"operation" rule:"required" enum:"provision,reprovision,deprovision,deploy,teardown,trigger"`
@@ -36,6 +36,10 @@ const (
 	PrincipalComponent = "component:"
 	PrincipalAction    = "action:"
 )
+
+// AnyPrincipal is the name of every component or action in a principal. A rule
+// with a name wins over it.
+const AnyPrincipal = "*"
 
 // operationsOf lists what can be done with a principal.
 var operationsOf = map[string][]string{
@@ -72,7 +76,7 @@ func (o *OperationRoles) check(c *checker) {
 		switch {
 		case kind == "" && r.Principal != "":
 			c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at.Below("principal"), "principal %q is not a principal", r.Principal).
-				WithRemedy("write nuon::sandbox, nuon::component:<name> or nuon::action:<name>"))
+				WithRemedy("write nuon::sandbox, nuon::component:<name> or nuon::action:<name>, with \"*\" for all of them"))
 		case kind != "":
 			c.OneOf(at.Below("operation"), r.Operation, operationsOf[kind]...)
 		}

@@ -26,6 +26,8 @@ type PermissionsFile struct {
 	Maintenance *Role `toml:"maintenance_role" json:"maintenance_role,omitempty"`
 	// The role that takes everything down.
 	Deprovision *Role `toml:"deprovision_role" json:"deprovision_role,omitempty"`
+	// Policies that roles name.
+	NamedPolicies []RolePolicy `toml:"named_policies" json:"named_policies,omitempty"`
 	// Another file whose keys are merged in.
 	SourceFile string `toml:"source" json:"source,omitempty"`
 }
@@ -57,8 +59,18 @@ type Role struct {
 	CloudPlatform string `toml:"cloud_platform" json:"cloud_platform,omitempty" enum:"aws,gcp,azure"`
 	// What it may do.
 	Policies []RolePolicy `toml:"policies" json:"policies,omitempty"`
+	// Policies that are defined apart and attached by their names.
+	NamedPolicies []NamedPolicy `toml:"named_policies" json:"named_policies,omitempty"`
+	// Whether the stack makes the role unless the customer says otherwise; by default it does, but for a break-glass role.
+	EnabledInStack *bool `toml:"enabled_in_stack" json:"enabled_in_stack,omitempty"`
 	// Another file whose keys are merged in.
 	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// NamedPolicy names a policy that is defined apart from the role.
+type NamedPolicy struct {
+	// The policy's name.
+	Name string `toml:"name" json:"name" rule:"required" template:"true"`
 }
 
 // RolePolicy is one thing that a role may do, in the words of one cloud.
@@ -100,6 +112,10 @@ func (p *RolePolicy) Platforms() (clouds, keys []string) {
 }
 
 func (r *Role) check(c *checker) {
+	if len(r.Policies)+len(r.NamedPolicies) == 0 && r.SourceFile == "" && !c.Misspelt(r.At, "policies", "named_policies") {
+		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeMissing, r.At, "role %q has no policies, so it allows nothing", r.Name).
+			WithRemedy("add [[policies]]"))
+	}
 	for i := range r.Policies {
 		r.Policies[i].check(c, r, r.At.Below("policies").Item(i))
 	}
@@ -109,11 +125,11 @@ func (p *RolePolicy) check(c *checker, r *Role, at place.Place) {
 	clouds, keys := p.Platforms()
 	switch {
 	case len(keys) == 0:
-		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, at, "the policy of role %q allows nothing", r.Name).
+		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeMissing, at, "the policy of role %q allows nothing", r.Name).
 			WithRemedy("give managed_policy_name, or name and contents, or the keys of another cloud"))
 	case len(clouds) > 1 || p.ManagedPolicyName != "" && p.Contents != nil:
 		c.Add(place.Error, place.CodeExclusive, at.Below(keys[1]), "one policy of role %q has %s; write one policy for each", r.Name, strings.Join(keys, " and "))
-	case p.Contents != nil && p.Name == "":
+	case p.Contents != nil && p.Name == "" && !c.Misspelt(at, "name"):
 		c.Add(place.Error, place.CodeMissing, at, "the policy of role %q has contents, so it needs a name", r.Name)
 	}
 }

@@ -122,11 +122,11 @@ func (s *RunbookStep) check(c *checker, at place.Place) {
 	}
 	switch s.Type {
 	case RunbookDeploy:
-		if s.ComponentName == "" {
+		if s.ComponentName == "" && !c.Misspelt(at, "component_name") {
 			c.Add(place.Error, place.CodeMissing, at, "step %q deploys a component, so it needs component_name", s.Name)
 		}
 	case RunbookAction:
-		if given == 0 {
+		if given == 0 && !c.Misspelt(at, "action_name", "command", "inline_contents") {
 			c.Add(place.Error, place.CodeMissing, at, "step %q needs action_name, command or inline_contents", s.Name)
 		}
 	}

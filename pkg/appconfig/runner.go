@@ -15,7 +15,7 @@ type Runner struct {
 	// Where Helm keeps its releases.
 	HelmDriver string `toml:"helm_driver" json:"helm_driver,omitempty" enum:"configmap,secret"`
 	// Environment of the runner, such as HELM_MAX_HISTORY.
-	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty"`
+	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
 	// A script that the runner's machine runs first.
 	InitScriptURL string `toml:"init_script_url" json:"init_script_url,omitempty"`
 	// The size of the runner's machine, in the cloud's own words.

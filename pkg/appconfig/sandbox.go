@@ -78,7 +78,7 @@ func (s *Sandbox) check(c *checker) {
 	if s.Type == "" {
 		s.Type = SandboxTypeTerraform
 	}
-	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" {
+	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" && !c.Misspelt(s.At, "terraform_version", "type") {
 		c.Add(place.Error, place.CodeMissing, s.At, "terraform_version is missing")
 	}
 	c.source(s.At, s.SourceFile, s.sources())

@@ -62,7 +62,8 @@ func (s *Secret) check(c *checker) {
 			"secret %q is required, so it can have neither auto_generate nor default", s.Name)
 	}
 	if s.KubernetesSync && len(s.KubernetesSyncTargets) == 0 {
-		if s.KubernetesSecretNamespace == "" || s.KubernetesSecretName == "" {
+		if (s.KubernetesSecretNamespace == "" || s.KubernetesSecretName == "") &&
+			!c.Misspelt(s.At, "kubernetes_secret_namespace", "kubernetes_secret_name", "kubernetes_sync_targets") {
 			c.Add(place.Error, place.CodeMissing, s.At.Below("kubernetes_sync"),
 				"secret %q has kubernetes_sync, so it needs kubernetes_secret_namespace and kubernetes_secret_name", s.Name)
 		}

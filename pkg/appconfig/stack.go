@@ -55,7 +55,7 @@ func (s *Stack) InCloud() bool {
 func (s *Stack) check(c *checker) {
 	if s.InCloud() && s.SourceFile == "" {
 		for _, key := range []struct{ name, text string }{{"name", s.Name}, {"description", s.Description}} {
-			if key.text == "" {
+			if key.text == "" && !c.Misspelt(s.At, key.name) {
 				c.Add(place.Error, place.CodeMissing, s.At, "%s is missing", key.name)
 			}
 		}

@@ -23,8 +23,15 @@ const (
 var lifecyclePoints = []string{
 	"provision", "reprovision", "deprovision", "reprovision-sandbox", "deprovision-sandbox",
 	"deploy-all-components", "teardown-all-components", "deploy-component", "teardown-component",
-	"update-inputs", "secrets-sync",
+	"update-inputs", "secrets-sync", "enable-component", "disable-component",
 }
+
+// laterPoints have a trigger after them, and none before.
+var laterPoints = []string{"provision-sandbox"}
+
+// besidesBreakGlass are the triggers of an action under a break-glass role: a
+// person, or the customer's switch of a role.
+var besidesBreakGlass = []TriggerType{TriggerManual, TriggerRoleEnabled, TriggerRoleDisabled}
 
 // Trigger is one way in which an action starts.
 type Trigger struct {
@@ -68,11 +75,13 @@ func (t *Trigger) check(c *checker, a *Action, at place.Place) {
 		c.Diags = append(c.Diags, d)
 		return
 	}
-	if a.BreakGlassRole != "" && t.Type != TriggerManual {
-		c.Add(place.Error, place.CodeExclusive, at.Below("type"), "action %q runs under a break-glass role, so only the manual trigger is allowed", a.Name)
+	if a.BreakGlassRole != "" && t.Type != "" && !slices.Contains(besidesBreakGlass, t.Type) {
+		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeExclusive, at.Below("type"), "action %q runs under a break-glass role, which is off until the customer switches it on, so the trigger %q may find no role", a.Name, t.Type).
+			WithRemedy("use manual, role-enabled or role-disabled"))
 	}
 	isCron, isComponent := t.Type == TriggerCron, strings.HasSuffix(string(t.Type), "-component")
 	switch {
+	case isCron && t.CronSchedule == "" && c.Misspelt(at, "cron_schedule", "schedule"):
 	case isCron && t.CronSchedule == "":
 		c.Add(place.Error, place.CodeMissing, at, "a cron trigger needs cron_schedule")
 	case !isCron && t.CronSchedule != "":
@@ -87,6 +96,9 @@ func triggerTypes() []string {
 	all := []string{string(TriggerManual), string(TriggerCron), string(TriggerRoleEnabled), string(TriggerRoleDisabled)}
 	for _, point := range lifecyclePoints {
 		all = append(all, "pre-"+point, "post-"+point)
+	}
+	for _, point := range laterPoints {
+		all = append(all, "post-"+point)
 	}
 	return all
 }

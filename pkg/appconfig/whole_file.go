@@ -108,6 +108,7 @@ func (l *loader) wholeFile(doc *syntax.Document) {
 	for key, value := range rest {
 		substituted[key] = l.substitute(at.Below(key), value, vars)
 	}
+	l.metadata(at, substituted)
 	for _, k := range kinds {
 		keys := []string{wholeKeyOf(k)}
 		if k.name == "branches" {
@@ -115,12 +116,10 @@ func (l *loader) wholeFile(doc *syntax.Document) {
 		}
 		for _, key := range keys {
 			if value, ok := substituted[key]; ok && key != "" {
-				delete(substituted, key)
 				l.part(k, at.Below(key), value)
 			}
 		}
 	}
-	l.metadata(at, substituted)
 }
 
 // part reads one kind of a whole file.

@@ -569,6 +569,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -734,6 +791,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -959,6 +1037,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -980,24 +1076,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -1667,7 +1745,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1697,7 +1775,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1736,7 +1814,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2308,6 +2386,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2427,6 +2542,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2574,6 +2705,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2703,7 +2852,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2718,6 +2867,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2794,6 +2951,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2887,8 +3047,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2901,11 +3065,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2914,6 +3092,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -2986,6 +3167,9 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
+
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3077,10 +3261,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3272,9 +3459,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3283,8 +3478,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3296,6 +3494,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3317,11 +3544,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3329,6 +3559,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3358,6 +3591,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3369,6 +3605,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3454,6 +3693,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3503,6 +3754,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3640,10 +3903,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3662,6 +3931,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3731,6 +4003,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -4011,10 +4298,10 @@ type ClientInterface interface {
 
 	// DeleteApp Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetApp Show an app
 	//
@@ -4030,7 +4317,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateApp Change how an app is shown
 	//
@@ -4039,7 +4326,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConfigs List the configs of an app
 	//
@@ -4056,8 +4343,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4083,8 +4373,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4155,7 +4448,7 @@ type ClientInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleases(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReleaseWithBody Make a release of chosen builds
+	// CreateReleaseWithBody Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4164,7 +4457,7 @@ type ClientInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBody(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4185,7 +4478,7 @@ type ClientInterface interface {
 	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAppVariable Show a variable of an app
 	//
@@ -4201,7 +4494,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetAppVariable Set a variable of an app
 	//
@@ -4210,7 +4503,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// FindMissingBlobsWithBody Ask which archives must be uploaded
 	//
@@ -4401,10 +4694,10 @@ type ClientInterface interface {
 
 	// ForgetInstall Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstall Show an install
 	//
@@ -4552,6 +4845,13 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallStatus How an install is
+	//
+	// Answers one install as `GET /status` does.
+	//
+	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+	GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// WhyInstall Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -4565,11 +4865,19 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4582,11 +4890,19 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4699,6 +5015,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 	RevokeRunner(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStatus How the installs are
+	//
+	// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+	//
+	// Corresponds with GET /status (the `ListStatus` operationId).
+	ListStatus(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStep Show a step of a workflow
 	//
@@ -4953,11 +5276,11 @@ func (c *Client) CreateApp(ctx context.Context, params *CreateAppParams, body Cr
 
 // DeleteApp Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppRequest(c.Server, app)
+func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppRequest(c.Server, app, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4992,8 +5315,8 @@ func (c *Client) GetApp(ctx context.Context, app AppIDOrName, reqEditors ...Requ
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequestWithBody(c.Server, app, contentType, body)
+func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequestWithBody(c.Server, app, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5011,8 +5334,8 @@ func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, content
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequest(c.Server, app, body)
+func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequest(c.Server, app, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5048,8 +5371,11 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5085,8 +5411,11 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5197,7 +5526,7 @@ func (c *Client) ListReleases(ctx context.Context, app AppIDOrName, params *List
 	return c.Client.Do(req)
 }
 
-// CreateReleaseWithBody Make a release of chosen builds
+// CreateReleaseWithBody Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5216,7 +5545,7 @@ func (c *Client) CreateReleaseWithBody(ctx context.Context, app AppIDOrName, par
 	return c.Client.Do(req)
 }
 
-// CreateRelease Make a release of chosen builds
+// CreateRelease Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5257,8 +5586,8 @@ func (c *Client) ListAppVariables(ctx context.Context, app AppIDOrName, params *
 // Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppVariableRequest(c.Server, app, variable)
+func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppVariableRequest(c.Server, app, variable, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5293,8 +5622,8 @@ func (c *Client) GetAppVariable(ctx context.Context, app AppIDOrName, variable A
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, contentType, body)
+func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5312,8 +5641,8 @@ func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, va
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequest(c.Server, app, variable, body)
+func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequest(c.Server, app, variable, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5743,11 +6072,11 @@ func (c *Client) CreateInstall(ctx context.Context, params *CreateInstallParams,
 
 // ForgetInstall Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewForgetInstallRequest(c.Server, install)
+func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForgetInstallRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6084,6 +6413,23 @@ func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *
 	return c.Client.Do(req)
 }
 
+// GetInstallStatus How an install is
+//
+// Answers one install as `GET /status` does.
+//
+// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+func (c *Client) GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallStatusRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // WhyInstall Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -6107,11 +6453,19 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6134,11 +6488,19 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6392,6 +6754,23 @@ func (c *Client) GetRunner(ctx context.Context, runner RunnerID, reqEditors ...R
 // Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 func (c *Client) RevokeRunner(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeRunnerRequest(c.Server, runner, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStatus How the installs are
+//
+// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+//
+// Corresponds with GET /status (the `ListStatus` operationId).
+func (c *Client) ListStatus(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatusRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7036,7 +7415,7 @@ func NewCreateAppRequestWithBody(server string, params *CreateAppParams, content
 }
 
 // NewDeleteAppRequest constructs an http.Request for the DeleteApp method
-func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) {
+func NewDeleteAppRequest(server string, app AppIDOrName, params *DeleteAppParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7059,6 +7438,33 @@ func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -7104,18 +7510,18 @@ func NewGetAppRequest(server string, app AppIDOrName) (*http.Request, error) {
 }
 
 // NewUpdateAppRequest calls the generic UpdateApp builder with application/json body
-func NewUpdateAppRequest(server string, app AppIDOrName, body UpdateAppJSONRequestBody) (*http.Request, error) {
+func NewUpdateAppRequest(server string, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAppRequestWithBody(server, app, "application/json", bodyReader)
+	return NewUpdateAppRequestWithBody(server, app, params, "application/json", bodyReader)
 }
 
 // NewUpdateAppRequestWithBody constructs an http.Request for the UpdateApp method, with any body, and a specified content type
-func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7146,6 +7552,21 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -7610,7 +8031,7 @@ func NewListAppVariablesRequest(server string, app AppIDOrName, params *ListAppV
 }
 
 // NewDeleteAppVariableRequest constructs an http.Request for the DeleteAppVariable method
-func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7645,6 +8066,21 @@ func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVar
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -7692,18 +8128,18 @@ func NewGetAppVariableRequest(server string, app AppIDOrName, variable AppVariab
 }
 
 // NewSetAppVariableRequest calls the generic SetAppVariable builder with application/json body
-func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody) (*http.Request, error) {
+func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSetAppVariableRequestWithBody(server, app, variable, "application/json", bodyReader)
+	return NewSetAppVariableRequestWithBody(server, app, variable, params, "application/json", bodyReader)
 }
 
 // NewSetAppVariableRequestWithBody constructs an http.Request for the SetAppVariable method, with any body, and a specified content type
-func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader) (*http.Request, error) {
+func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7741,6 +8177,21 @@ func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable A
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -8875,7 +9326,7 @@ func NewCreateInstallRequestWithBody(server string, params *CreateInstallParams,
 }
 
 // NewForgetInstallRequest constructs an http.Request for the ForgetInstall method
-func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
+func NewForgetInstallRequest(server string, install InstallIDOrName, params *ForgetInstallParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8898,6 +9349,33 @@ func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Requ
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -9308,6 +9786,21 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -9533,6 +10026,40 @@ func NewGetStateRequest(server string, install InstallIDOrName, params *GetState
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInstallStatusRequest constructs an http.Request for the GetInstallStatus method
+func NewGetInstallStatusRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -10204,6 +10731,96 @@ func NewRevokeRunnerRequest(server string, runner RunnerID, params *RevokeRunner
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListStatusRequest constructs an http.Request for the ListStatus method
+func NewListStatusRequest(server string, params *ListStatusParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -10976,12 +11593,12 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteAppWithResponse Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
+	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
 
 	// GetAppWithResponse Show an app
 	//
@@ -10999,7 +11616,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// UpdateAppWithResponse Change how an app is shown
 	//
@@ -11008,7 +11625,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// ListConfigsWithResponse List the configs of an app
 	//
@@ -11027,8 +11644,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11054,8 +11674,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11128,7 +11751,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleasesWithResponse(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*ListReleasesResponse, error)
 
-	// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+	// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11137,7 +11760,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReleaseResponse, error)
 
-	// CreateReleaseWithResponse Make a release of chosen builds
+	// CreateReleaseWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11162,7 +11785,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
+	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
 
 	// GetAppVariableWithResponse Show a variable of an app
 	//
@@ -11180,7 +11803,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// SetAppVariableWithResponse Set a variable of an app
 	//
@@ -11189,7 +11812,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 	//
@@ -11404,12 +12027,12 @@ type ClientWithResponsesInterface interface {
 
 	// ForgetInstallWithResponse Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
+	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
 
 	// GetInstallWithResponse Show an install
 	//
@@ -11573,6 +12196,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetStateWithResponse(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*GetStateResponse, error)
 
+	// GetInstallStatusWithResponse How an install is
+	//
+	// Answers one install as `GET /status` does.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+	GetInstallStatusWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallStatusResponse, error)
+
 	// WhyInstallWithResponse Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -11588,11 +12220,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11605,11 +12245,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11742,6 +12390,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 	RevokeRunnerWithResponse(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*RevokeRunnerResponse, error)
+
+	// ListStatusWithResponse How the installs are
+	//
+	// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /status (the `ListStatus` operationId).
+	ListStatusWithResponse(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*ListStatusResponse, error)
 
 	// GetStepWithResponse Show a step of a workflow
 	//
@@ -12197,6 +12854,11 @@ func (r DeleteAppResponse) ContentType() string {
 	return ""
 }
 
+// GetAppResponse200Headers the declared response headers of an HTTP 200 response for GetApp
+type GetAppResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12204,6 +12866,8 @@ type GetAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12245,6 +12909,11 @@ func (r GetAppResponse) ContentType() string {
 	return ""
 }
 
+// UpdateAppResponse200Headers the declared response headers of an HTTP 200 response for UpdateApp
+type UpdateAppResponse200Headers struct {
+	ETag *string
+}
+
 type UpdateAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12252,6 +12921,8 @@ type UpdateAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12643,6 +13314,11 @@ func (r DeleteAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// GetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for GetAppVariable
+type GetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12650,6 +13326,8 @@ type GetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12691,6 +13369,11 @@ func (r GetAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// SetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for SetAppVariable
+type SetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type SetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12698,6 +13381,8 @@ type SetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13953,6 +14638,11 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+// GetInputsResponse200Headers the declared response headers of an HTTP 200 response for GetInputs
+type GetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type GetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13960,6 +14650,8 @@ type GetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14001,6 +14693,11 @@ func (r GetInputsResponse) ContentType() string {
 	return ""
 }
 
+// SetInputsResponse200Headers the declared response headers of an HTTP 200 response for SetInputs
+type SetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type SetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14008,6 +14705,8 @@ type SetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14283,6 +14982,54 @@ func (r GetStateResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInstallStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallStatus
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallStatusResponse) GetJSON200() *InstallStatus {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallStatusResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallStatusResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14954,6 +15701,54 @@ func (r RevokeRunnerResponse) ContentType() string {
 	return ""
 }
 
+type ListStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallStatusPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStatusResponse) GetJSON200() *InstallStatusPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListStatusResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetStepResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15590,13 +16385,13 @@ func (c *ClientWithResponses) CreateAppWithResponse(ctx context.Context, params 
 
 // DeleteAppWithResponse Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
-	rsp, err := c.DeleteApp(ctx, app, reqEditors...)
+func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
+	rsp, err := c.DeleteApp(ctx, app, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15625,8 +16420,8 @@ func (c *ClientWithResponses) GetAppWithResponse(ctx context.Context, app AppIDO
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateAppWithBody(ctx, app, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateAppWithBody(ctx, app, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15640,8 +16435,8 @@ func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateApp(ctx, app, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateApp(ctx, app, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15671,8 +16466,11 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -15704,8 +16502,11 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -15802,7 +16603,7 @@ func (c *ClientWithResponses) ListReleasesWithResponse(ctx context.Context, app 
 	return ParseListReleasesResponse(rsp)
 }
 
-// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -15817,7 +16618,7 @@ func (c *ClientWithResponses) CreateReleaseWithBodyWithResponse(ctx context.Cont
 	return ParseCreateReleaseResponse(rsp)
 }
 
-// CreateReleaseWithResponse Make a release of chosen builds
+// CreateReleaseWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -15854,8 +16655,8 @@ func (c *ClientWithResponses) ListAppVariablesWithResponse(ctx context.Context, 
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
-	rsp, err := c.DeleteAppVariable(ctx, app, variable, reqEditors...)
+func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
+	rsp, err := c.DeleteAppVariable(ctx, app, variable, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15884,8 +16685,8 @@ func (c *ClientWithResponses) GetAppVariableWithResponse(ctx context.Context, ap
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, contentType, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15899,8 +16700,8 @@ func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Con
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariable(ctx, app, variable, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariable(ctx, app, variable, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16258,13 +17059,13 @@ func (c *ClientWithResponses) CreateInstallWithResponse(ctx context.Context, par
 
 // ForgetInstallWithResponse Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
-	rsp, err := c.ForgetInstall(ctx, install, reqEditors...)
+func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
+	rsp, err := c.ForgetInstall(ctx, install, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16541,6 +17342,21 @@ func (c *ClientWithResponses) GetStateWithResponse(ctx context.Context, install 
 	return ParseGetStateResponse(rsp)
 }
 
+// GetInstallStatusWithResponse How an install is
+//
+// Answers one install as `GET /status` does.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+func (c *ClientWithResponses) GetInstallStatusWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallStatusResponse, error) {
+	rsp, err := c.GetInstallStatus(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallStatusResponse(rsp)
+}
+
 // WhyInstallWithResponse Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -16562,11 +17378,19 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16585,11 +17409,19 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16811,6 +17643,21 @@ func (c *ClientWithResponses) RevokeRunnerWithResponse(ctx context.Context, runn
 		return nil, err
 	}
 	return ParseRevokeRunnerResponse(rsp)
+}
+
+// ListStatusWithResponse How the installs are
+//
+// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /status (the `ListStatus` operationId).
+func (c *ClientWithResponses) ListStatusWithResponse(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*ListStatusResponse, error) {
+	rsp, err := c.ListStatus(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStatusResponse(rsp)
 }
 
 // GetStepWithResponse Show a step of a workflow
@@ -17272,6 +18119,19 @@ func ParseGetAppResponse(rsp *http.Response) (*GetAppResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -17303,6 +18163,19 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -17583,6 +18456,19 @@ func ParseGetAppVariableResponse(rsp *http.Response) (*GetAppVariableResponse, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -17614,6 +18500,19 @@ func ParseSetAppVariableResponse(rsp *http.Response) (*SetAppVariableResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -18503,6 +19402,19 @@ func ParseGetInputsResponse(rsp *http.Response) (*GetInputsResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -18534,6 +19446,19 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -18687,6 +19612,39 @@ func ParseGetStateResponse(rsp *http.Response) (*GetStateResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest StateTree
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInstallStatusResponse parses an HTTP response from a GetInstallStatusWithResponse call
+func ParseGetInstallStatusResponse(rsp *http.Response) (*GetInstallStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallStatus
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -19145,6 +20103,39 @@ func ParseRevokeRunnerResponse(rsp *http.Response) (*RevokeRunnerResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Runner
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListStatusResponse parses an HTTP response from a ListStatusWithResponse call
+func ParseListStatusResponse(rsp *http.Response) (*ListStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallStatusPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -259,7 +259,7 @@ func TestABodyThatIsStillReadWhenTheHandlerEnds(t *testing.T) {
 			t.Error("the body ended without an error")
 		}
 	case <-time.After(patience):
-		t.Error("reading goes on after the handler has ended")
+		t.Error("the body is still read after the handler has ended")
 	}
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection stays open: %v", err)

@@ -470,6 +470,8 @@ type ClientInterface interface {
 
 	// ListRecords Read a page of records, oldest first
 	//
+	// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+	//
 	// Corresponds with GET /streams/{stream}/records (the `ListRecords` operationId).
 	ListRecords(ctx context.Context, stream StreamID, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -566,6 +568,8 @@ func (c *Client) FinishStream(ctx context.Context, stream StreamID, body FinishS
 }
 
 // ListRecords Read a page of records, oldest first
+//
+// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
 //
 // Corresponds with GET /streams/{stream}/records (the `ListRecords` operationId).
 func (c *Client) ListRecords(ctx context.Context, stream StreamID, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1021,6 +1025,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListRecordsWithResponse Read a page of records, oldest first
 	//
+	// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /streams/{stream}/records (the `ListRecords` operationId).
@@ -1358,6 +1364,8 @@ func (c *ClientWithResponses) FinishStreamWithResponse(ctx context.Context, stre
 }
 
 // ListRecordsWithResponse Read a page of records, oldest first
+//
+// Answers the records that are stored now. A page that is shorter than `limit` is the last one so far; more may come until the stream is finished.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -289,8 +289,14 @@ type ClaimRequest struct {
 	Slots int `json:"slots"`
 
 	// Switch The customer's switch as the runner obeys it: `run`; `pause`, no new work; `read_only`, nothing that mutates; `stop_now`; `sever`. It is reported, not asked for: the runner holds to it by itself.
-	Switch      Switch `json:"switch"`
-	WaitSeconds int    `json:"wait_seconds"`
+	Switch Switch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting the switch, shown to the vendor with it. Absent without one.
+	SwitchReason *SwitchReason `json:"switch_reason,omitempty"`
+
+	// SwitchSince When the customer set the switch. Absent when that is not known; then it counts from the first claim that reported it.
+	SwitchSince *SwitchSince `json:"switch_since,omitempty"`
+	WaitSeconds int          `json:"wait_seconds"`
 }
 
 // Dispute Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
@@ -755,6 +761,12 @@ type SessionRequest struct {
 	// Switch The customer's switch as the runner obeys it: `run`; `pause`, no new work; `read_only`, nothing that mutates; `stop_now`; `sever`. It is reported, not asked for: the runner holds to it by itself.
 	Switch Switch `json:"switch"`
 
+	// SwitchReason What the customer wrote when setting the switch, shown to the vendor with it. Absent without one.
+	SwitchReason *SwitchReason `json:"switch_reason,omitempty"`
+
+	// SwitchSince When the customer set the switch. Absent when that is not known; then it counts from the first claim that reported it.
+	SwitchSince *SwitchSince `json:"switch_since,omitempty"`
+
 	// Trust `isolated`: engines are kept from the agent's keys and from each other, by users, user namespaces or pods.
 	Trust   Trust  `json:"trust"`
 	Version string `json:"version"`
@@ -855,6 +867,12 @@ type StateWrite struct {
 
 // Switch The customer's switch as the runner obeys it: `run`; `pause`, no new work; `read_only`, nothing that mutates; `stop_now`; `sever`. It is reported, not asked for: the runner holds to it by itself.
 type Switch string
+
+// SwitchReason What the customer wrote when setting the switch, shown to the vendor with it. Absent without one.
+type SwitchReason = string
+
+// SwitchSince When the customer set the switch. Absent when that is not known; then it counts from the first claim that reported it.
+type SwitchSince = time.Time
 
 // Trace W3C trace context to go on from; empty without a trace.
 type Trace struct {

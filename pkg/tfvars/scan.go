@@ -59,7 +59,7 @@ func (s *statement) add(t token) {
 	s.n++
 }
 
-// assigns tells whether the line is empty, or goes on behind its second token:
+// assigns tells whether the line is empty, or continues after its second token:
 // name = value.
 func (s *statement) assigns() bool { return s.n == 0 || s.n > len(s.first) }
 

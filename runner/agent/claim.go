@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/runnerapi"
@@ -32,7 +33,7 @@ type claimer struct {
 // offer is how many jobs the agent can take, and what it depends on.
 type offer struct {
 	slots int // 0: the claim only tells how the agent is
-	mode  power.Mode
+	state power.State
 	// switched and moved are closed when the switch, or the room on the disk, is
 	// another.
 	switched, moved <-chan struct{}
@@ -55,7 +56,7 @@ func (c *claimer) once(ctx context.Context) error {
 	state, switched := c.agent.power.Now()
 	free, changed := c.agent.jobs.Free()
 	room, moved := c.agent.disk.Now()
-	o := offer{slots: free, mode: state.Mode, switched: switched, moved: moved}
+	o := offer{slots: free, state: state, switched: switched, moved: moved}
 	switch {
 	case !state.Mode.Claims() || room.Low():
 		o.slots = 0
@@ -90,7 +91,8 @@ func (c *claimer) once(ctx context.Context) error {
 
 // request makes a claim. One that asks for work is on disk before.
 func (c *claimer) request(o offer) (runnerapi.ClaimRequest, error) {
-	claim := runnerapi.ClaimRequest{Slots: o.slots, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(o.mode)}
+	claim := runnerapi.ClaimRequest{Slots: o.slots, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(o.state.Mode)}
+	claim.SwitchReason, claim.SwitchSince = switchNote(o.state)
 	if problem := c.agent.problem(); problem != "" {
 		claim.Problem = &problem
 	}
@@ -109,12 +111,27 @@ func (c *claimer) request(o offer) (runnerapi.ClaimRequest, error) {
 	return claim, nil
 }
 
+// maxReason bounds what is sent of the switch's reason, in bytes.
+const maxReason = 1000
+
+// switchNote is what the customer wrote about the switch, and since when it stands
+// so; nil for what is not known.
+func switchNote(s power.State) (reason *string, since *time.Time) {
+	if text := strings.ToValidUTF8(s.Reason[:min(len(s.Reason), maxReason)], ""); text != "" {
+		reason = &text
+	}
+	if !s.At.IsZero() {
+		since = &s.At
+	}
+	return reason, since
+}
+
 // unanswered decides what to do after a claim that failed.
 func (c *claimer) unanswered(ctx context.Context, o offer, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if c.agent.power.Mode() != o.mode || closed(o.moved) {
+	if c.agent.power.Mode() != o.state.Mode || closed(o.moved) {
 		return nil // the same claim again, with the switch and the disk as they are now
 	}
 	if err := c.agent.again(ctx, err, c.try); err != nil {

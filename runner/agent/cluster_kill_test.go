@@ -60,7 +60,7 @@ func TestAgentKilledInEachPhase(t *testing.T) {
 				{"the engine ends while there is no agent", (*upgrade).killedBeforeTheEngineEnds},
 				{"the result is not reported yet", (*upgrade).killedBeforeTheReport},
 			} {
-				// They go on from each other.
+				// Each starts from what the one before left.
 				if !t.Run(phase.name, func(t *testing.T) { phase.kill(c.begin(t)) }) {
 					return
 				}
@@ -116,7 +116,7 @@ func (u *upgrade) kill() {
 }
 
 // stoppedWithAnIntent stops the agent between the intent and the start of the
-// engine, some milliseconds, and says whether it did. Otherwise the agent goes on.
+// engine, some milliseconds, and says whether it did. Otherwise the agent keeps running.
 func (u *upgrade) stoppedWithAnIntent(job string) bool {
 	u.t.Helper()
 	path := filepath.Join(u.dir.Jobs(), job+".1", "attempt.json")

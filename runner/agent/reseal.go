@@ -134,8 +134,8 @@ type Resealer struct {
 	Open seal.Opener
 }
 
-// All seals everything again and says of how many resources. It goes on after a
-// resource that does not open, and says which ones did not.
+// All seals everything again and returns for how many resources it did. A
+// resource that does not open is left as it is, and named in the error.
 func (r Resealer) All(ctx context.Context) (done int, _ error) {
 	list, err := r.Store.ListSealed(ctx)
 	if err != nil {

@@ -63,9 +63,11 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	}
 	var over error
 	err = control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
+		state, _ := a.power.Now()
+		reason, since := switchNote(state)
 		session, err = a.askSession(ctx, runnerapi.SessionRequest{
 			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
-			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
+			Switch: runnerapi.Switch(state.Mode), SwitchReason: reason, SwitchSince: since, Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
 			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
 		if why := a.over(err); why != nil { // no answer that changes by asking again

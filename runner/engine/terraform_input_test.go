@@ -88,13 +88,6 @@ variable "ports" { type = list(number) }
 		remedy  string
 	}{
 		{
-			name: "a variable that the module does not declare", module: module,
-			order:   jobspec.TerraformModule{Vars: map[string]any{"Name": "x"}},
-			outcome: jobspec.OutcomeFailed,
-			want:    `vars.Name: the module of component greeting declares no variable "Name"`,
-			remedy:  `did you mean "name"?`,
-		},
-		{
 			name: "a text that is no list", module: module,
 			order:   jobspec.TerraformModule{Vars: map[string]any{"name": "x", "ports": "hunter2-is-secret"}},
 			outcome: jobspec.OutcomeFailed,
@@ -128,12 +121,6 @@ variable "ports" { type = list(number) }
 			order:   jobspec.TerraformModule{Vars: map[string]any{"name": "x"}, InstallVars: "ports = [1]\nname = \"hunter2\n"},
 			outcome: jobspec.OutcomeFailed,
 			want:    "component greeting: tf_vars of the install: line 2 is not in Terraform's notation",
-		},
-		{
-			name: "variables of the install that the module does not declare", module: module,
-			order:   jobspec.TerraformModule{InstallVars: "names = [\"hunter2\"]"},
-			outcome: jobspec.OutcomeFailed,
-			want:    `tf_vars of the install: the module of component greeting declares no variable "names"`, remedy: "it declares name, ports",
 		},
 		{
 			name: "a template of the install that names what is not there", module: module,
@@ -189,6 +176,32 @@ variable "ports" { type = list(number) }
 				t.Error("the value is told")
 			}
 		})
+	}
+}
+
+// TestUndeclaredVariablesAreDropped holds that a value for a variable that the
+// module does not declare is a warning in the log that names no value, and no
+// failed plan.
+func TestUndeclaredVariablesAreDropped(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, `
+variable "name" { type = string }
+resource "terraform_data" "a" { input = var.name }
+`)
+	j := i.job(t, jobspec.OperationPlan, jobspec.TerraformModule{
+		Vars: map[string]any{"name": "x", "Name": "hunter2", "gone": "{{ .nuon.components.db.outputs.host }}"}, InstallVars: "names = [\"hunter2\"]",
+	})
+	j.must(t)
+	log := j.log(t)
+	for _, want := range []string{
+		`Warning: vars.Name: the module of component greeting declares no variable "Name", so its value is dropped; did you mean "name"?`,
+		`Warning: vars.gone: the module of component greeting declares no variable "gone", so its value is dropped; it declares name`,
+		`Warning: tf_vars of the install: the module of component greeting declares no variable "names", so its value is dropped; it declares name`,
+	} {
+		wantContains(t, "log", log, want)
+	}
+	if strings.Contains(log+j.read(t, "out/result.json"), "hunter2") {
+		t.Error("the value is told")
 	}
 }
 

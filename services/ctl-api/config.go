@@ -47,6 +47,7 @@ type Config struct {
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
 	// What callers can make the service hold.
 	httpserver.Limits
+	httpserver.Rates
 }
 
 // Validate reports every problem at once.
@@ -78,5 +79,6 @@ func (c Config) Validate() error {
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
 		c.Limits.Validate(),
+		c.Rates.Validate(),
 	)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/reference"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -84,8 +85,9 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		return fmt.Errorf("read contract: %w", err)
 	}
 	door := httpserver.New(httpserver.Config{
-		Name: "berth-ctl-api", Log: log, Spec: spec, Listener: listener, Middleware: server.Middleware(spec), Ready: st.Ping, Reference: true,
-		BodyLimits: api.BodyLimits(), Limits: config.Limits,
+		Name: "berth-ctl-api", Log: log, Spec: spec, Listener: listener, Middleware: server.Middleware(spec), Ready: st.Ping,
+		Reference:  reference.Of("ctl-api"),
+		BodyLimits: api.BodyLimits(), Limits: config.Limits, Rates: config.Rates,
 	})
 	server.Register(door.Router())
 	door.Engine().GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/reference") })

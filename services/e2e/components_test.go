@@ -55,7 +55,8 @@ func TestComponentsOfOneInstall(t *testing.T) {
 		if got := resource("three"); got != "live" {
 			t.Errorf("three is %s before any deploy, want live", got)
 		}
-		w := in.deploy(false)
+		var w ctlapi.Workflow
+		s.post("/installs/acme/workflows", map[string]any{"kind": "deploy", "confirm": "acme"}, &w)
 		c := in.proposed(w.ID, "component/three")
 		if c.Kind != "teardown" || count("gone three after v1") != 0 {
 			t.Errorf("a %s is proposed, and three has gone %d times", c.Kind, count("gone three after v1"))
@@ -146,10 +147,10 @@ func TestComponentsOfOneInstall(t *testing.T) {
 	})
 
 	t.Run("values that do not fit say whose they are", func(t *testing.T) {
-		edit(t, file, "value = ", "valeu = ")
+		edit(t, file, "value = ", "value ! ")
 		s.must("installs", "sync", in.app, "--auto-approve")
 		got := in.finished(in.deploy(false, "two").ID, time.Minute)
-		if e := step(got, "component/two").Error; got.State != "failed" || e == nil || !strings.Contains(*e, `tf_vars of the install: the module of component two declares no variable "valeu"`) {
+		if e := step(got, "component/two").Error; got.State != "failed" || e == nil || !strings.Contains(*e, `tf_vars of the install: line 1 is not in Terraform's notation`) {
 			t.Errorf("deploy: %s", in.explain(got))
 		}
 	})

@@ -166,7 +166,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("only %v is found of the live install", k.traces())
 		}
 		var w ctlapi.Workflow
-		k.post("/installs/"+k.name+"/workflows", map[string]any{"kind": "deprovision", "approve_all": true}, &w)
+		k.post("/installs/"+k.name+"/workflows", map[string]any{"kind": "deprovision", "approve_all": true, "confirm": k.name}, &w)
 		if got := k.finished(w.ID, teardownTimeout); got.State != "succeeded" {
 			t.Fatalf("deprovision: %s", k.explain(got))
 		}

@@ -146,7 +146,7 @@ func TestKubernetesStack(t *testing.T) {
 	t.Run("deprovision leaves what the customer applied", func(t *testing.T) {
 		in := in.in(t)
 		var w ctlapi.Workflow
-		in.post("/installs/"+in.name+"/workflows", map[string]any{"kind": "deprovision", "approve_all": true}, &w)
+		in.post("/installs/"+in.name+"/workflows", map[string]any{"kind": "deprovision", "approve_all": true, "confirm": in.name}, &w)
 		if got := in.finished(w.ID, teardownTimeout); got.State != "succeeded" {
 			t.Fatalf("deprovision: %s", in.explain(got))
 		}

@@ -115,7 +115,7 @@ func TestMainJob(t *testing.T) {
 
 	t.Run("deprovision removes everything that was made", func(t *testing.T) {
 		var w ctlapi.Workflow
-		in.post("/installs/acme/workflows", map[string]any{"kind": "deprovision", "approve_all": true}, &w)
+		in.post("/installs/acme/workflows", map[string]any{"kind": "deprovision", "approve_all": true, "confirm": in.name}, &w)
 		if got := in.finished(w.ID, 2*time.Minute); got.State != "succeeded" {
 			t.Fatalf("deprovision: %s", in.explain(got))
 		}

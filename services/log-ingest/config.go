@@ -21,6 +21,7 @@ type Config struct {
 	KeepDays int `env:"BERTH_LOG_KEEP_DAYS" default:"30"`
 	// What callers can make the service hold.
 	httpserver.Limits
+	httpserver.Rates
 }
 
 // Validate reports every problem at once.
@@ -31,5 +32,6 @@ func (c Config) Validate() error {
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 2, 1000),
 		setting.Within("BERTH_LOG_KEEP_DAYS", c.KeepDays, 1, 3650),
 		c.Limits.Validate(),
+		c.Rates.Validate(),
 	)
 }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	door, err := api.New(api.Door{Listener: listener, Limits: config.Limits, Log: log}, st, str)
+	door, err := api.New(api.Door{Listener: listener, Limits: config.Limits, Rates: config.Rates, Log: log}, st, str)
 	if err != nil {
 		return err
 	}

@@ -183,6 +183,32 @@ func TestWhatIsNotHandedOut(t *testing.T) {
 	}
 }
 
+// Why and since when the customer's switch stands where it does is kept with it; a
+// runner that does not say since when is believed from its first report.
+func TestClaimsTellWhyTheSwitchIsSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	since := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	freeze, later := "change freeze", "until Monday"
+	for i, tt := range []struct {
+		request runnerapi.ClaimRequest
+		want    string
+	}{
+		{runnerapi.ClaimRequest{Switch: runnerapi.SwitchPause, SwitchReason: &freeze, SwitchSince: &since}, "pause/change freeze/1 h"},
+		{runnerapi.ClaimRequest{Switch: runnerapi.SwitchPause, SwitchReason: &later, SwitchSince: &since}, "pause/until Monday/1 h"},
+		{runnerapi.ClaimRequest{Switch: runnerapi.SwitchRun}, "run//0 h"},
+	} {
+		tt.request.ClaimID = fmt.Sprintf("claim-switch-%d", i)
+		resp, err := a.ClaimJobsWithResponse(t.Context(), tt.request)
+		must(t, resp, err, http.StatusOK)
+		got := one[string](w, `select concat(switch, '/', switch_reason, '/', extract(hour from now() - switch_since), ' h') from runners where id = $1`, a.id)
+		if got != tt.want {
+			t.Errorf("claim %d: the runner shows %q, want %q", i, got, tt.want)
+		}
+	}
+}
+
 // What a runner says of why it takes no work is shown until it says no more, and
 // keeps what else is known of its machine.
 func TestClaimsTellOfProblems(t *testing.T) {

@@ -38,6 +38,7 @@ type Config struct {
 	CachedSessions int `env:"BERTH_CACHED_SESSIONS" default:"50000"`
 	// What callers can make the service hold.
 	httpserver.Limits
+	httpserver.Rates
 
 	// Listener serves instead of Listen when it is set.
 	Listener net.Listener `env:"-"`
@@ -77,7 +78,7 @@ func (c Config) Validate() error {
 	if c.CachedSessions < 1 {
 		fail("BERTH_CACHED_SESSIONS is %d, want at least 1", c.CachedSessions)
 	}
-	return errors.Join(append(errs, c.Limits.Validate())...)
+	return errors.Join(append(errs, c.Limits.Validate(), c.Rates.Validate())...)
 }
 
 // registry is what runners learn about it.

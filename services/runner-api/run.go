@@ -79,7 +79,7 @@ func serve(ctx context.Context, cfg Config, st *database.Store, log *slog.Logger
 	}
 	server := httpserver.New(httpserver.Config{
 		Name: "berth-runner-api", Log: log, Spec: spec, Listen: cfg.Listen, Listener: cfg.Listener,
-		Middleware: []gin.HandlerFunc{doors.Admit(here.Saw)}, BodyLimits: gate.BodyLimits(), Limits: cfg.Limits, KnownCallers: gate.KnownCallers(), Ready: st.Ping,
+		Middleware: []gin.HandlerFunc{doors.Admit(here.Saw)}, BodyLimits: gate.BodyLimits(), Limits: cfg.Limits, Rates: cfg.Rates, KnownCallers: gate.KnownCallers(), Ready: st.Ping,
 	})
 	handlers := apigen.NewStrictHandlerWithOptions(api.New(api.Deps{
 		Store: st, Log: log, Gate: doors, Presence: here, Jobs: jobs, Settings: settings, Metrics: metrics,

@@ -53,15 +53,35 @@ func (c *cli) appsCommand() *cobra.Command {
 		}
 		return printOne(c, *app, table.App(c.now()))
 	})
-	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP")}
+	var confirm string
+	remove := &cobra.Command{
+		Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP"), Example: "  berth apps delete hello\n  berth apps delete hello --confirm hello",
+	}
+	confirmFlag(remove, &confirm, "app")
 	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if _, err := client.DeleteAppWithResponse(ctx, args[0]); err != nil {
-			return err
-		}
-		_, err := output.Printf(c.out, "deleted app %s\n", args[0])
-		return err
+		return c.deleteApp(ctx, client, args[0], confirm)
 	})
 	return noun("apps", "app", "What you ship to customers", list, show, create, remove,
 		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
 		c.appsVariablesCommand())
+}
+
+func (c *cli) deleteApp(ctx context.Context, client *api.Client, ref, confirm string) error {
+	found, err := client.GetAppWithResponse(ctx, ref)
+	if err != nil {
+		return err
+	}
+	app, err := api.Body(found.JSON200)
+	if err != nil {
+		return err
+	}
+	d := deed{what: "deleting app " + app.Name, name: app.Name, goes: []string{"its configs, releases and variables"}}
+	if err := c.confirm(ctx, confirm, d); err != nil {
+		return err
+	}
+	if _, err := client.DeleteAppWithResponse(ctx, app.ID, &ctlapi.DeleteAppParams{Confirm: &d.name}); err != nil {
+		return err
+	}
+	_, err = output.Printf(c.out, "deleted app %s\n", app.Name)
+	return err
 }

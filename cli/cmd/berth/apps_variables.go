@@ -95,7 +95,7 @@ This deploys nothing: the next berth deploy of an install uses the new value.`,
 				return err
 			}
 		}
-		resp, err := client.SetAppVariableWithResponse(ctx, args[0], name, ctlapi.AppVariableRequest{Value: given, Sensitive: new(!plain)})
+		resp, err := client.SetAppVariableWithResponse(ctx, args[0], name, nil, ctlapi.AppVariableRequest{Value: given, Sensitive: new(!plain)})
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ This deploys nothing: the next berth deploy of an install uses the new value.`,
 func (c *cli) variablesDelete() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete APP NAME", Short: "Delete a variable of an app", Args: exactly("APP", "NAME")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		resp, err := client.DeleteAppVariableWithResponse(ctx, args[0], args[1])
+		resp, err := client.DeleteAppVariableWithResponse(ctx, args[0], args[1], nil)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/pager"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -39,10 +40,14 @@ func (c *cli) changesCommand() *cobra.Command {
 		return printList(c, items, table.Change(c.now()))
 	})
 	var text bool
-	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
+	show := &cobra.Command{Use: "show CHANGE | INSTALL[/COMPONENT]", Short: "Show what a change would do, or did", Args: exactly("CHANGE or INSTALL")}
 	show.Flags().BoolVar(&text, "text", true, "also show the tool's own output")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		change, err := client.Change(ctx, args[0])
+		id, err := names.Book{Client: client}.Change(ctx, args[0], false)
+		if err != nil {
+			return err
+		}
+		change, err := client.Change(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -81,12 +86,13 @@ type deciding struct {
 	answer           follow.Answer
 	autoApprove, all bool
 	note             string
+	watching         watching
 }
 
 func (c *cli) approveCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
-		Use:   "approve CHANGE | --all WORKFLOW",
+		Use:   "approve CHANGE | INSTALL[/COMPONENT] | --all WORKFLOW | --all INSTALL",
 		Short: "Show a change and approve it",
 		Long: `Shows what the change would do, asks, and approves exactly that: your decision names
 the digest of the effect you saw, and Berth refuses any other. You see everything: each
@@ -98,32 +104,50 @@ through PAGER (less); turn that off with --no-pager or NO_PAGER=1. Berth shows t
 If the workflow's release brings scripts that the install has not accepted yet, Berth
 shows them too, and your answer covers both.
 
-With --all, you approve everything the workflow proposes, now and later.`,
-		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
-		Args:    exactly("CHANGE, or --all WORKFLOW"),
+If you name an install or a component, Berth takes the change of it that waits for a
+decision, and lists them if there are several. With --all, you approve everything that the
+workflow, or the install's open workflow, proposes now and later.`,
+		Example: "  berth approve acme/web --watch\n  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all acme",
+		Args:    exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
+			book := names.Book{Client: client}
 			if how.all {
-				return c.approveAll(ctx, client, args[0], how)
+				workflow, err := book.Asking(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return c.approveAll(ctx, client, workflow, how)
+			}
+			change, err := book.Change(ctx, args[0], true)
+			if err != nil {
+				return err
 			}
 			how.answer = follow.Approve
-			return c.decide(ctx, client, args[0], how)
+			return c.decide(ctx, client, change, how)
 		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
 	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, including later ones")
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
+	cmd.Flags().BoolVarP(&how.watching.watch, "watch", "w", false, "then follow the workflow until it finishes or needs another decision")
+	how.watching.timeoutFlag(cmd)
 	return cmd
 }
 
 func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
-		Use:   "deny CHANGE",
-		Short: "Deny a change and leave everything as it is",
-		Args:  exactly("CHANGE"),
+		Use:     "deny CHANGE | INSTALL[/COMPONENT]",
+		Short:   "Deny a change and leave everything as it is",
+		Example: "  berth deny acme/web --note \"not before Monday\"",
+		Args:    exactly("CHANGE or INSTALL"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
+			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
+			if err != nil {
+				return err
+			}
 			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
-			return c.decide(ctx, client, args[0], how)
+			return c.decide(ctx, client, change, how)
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
@@ -159,6 +183,9 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	if change, err = client.Change(ctx, id); err != nil {
 		return err
 	}
+	if c.forPrograms() && how.watching.watch {
+		return c.watch(ctx, client, change.WorkflowID, how.watching)
+	}
 	if c.forPrograms() {
 		return c.printChange(change, false)
 	}
@@ -170,6 +197,9 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 		if _, err := output.Printf(c.out, "%s %s, effect %s\n", word, s.ID, value(s.EffectDigest)); err != nil {
 			return err
 		}
+	}
+	if how.watching.watch {
+		return c.watch(ctx, client, change.WorkflowID, how.watching)
 	}
 	return nil
 }
@@ -214,12 +244,16 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() {
+	if c.forPrograms() && !how.watching.watch {
 		approved, err := api.Body(resp.JSON202)
 		if err != nil {
 			return err
 		}
 		return printOne(c, *approved, table.Workflow(c.now()))
+	}
+	if how.watching.watch {
+		output.Printf(c.err, "approved all changes of %s\n", follow.Title(*w))
+		return c.watch(ctx, client, w.ID, how.watching)
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err

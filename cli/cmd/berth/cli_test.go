@@ -43,7 +43,7 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		want string
 	}{
 		{"unknown command", []string{"instals"}, 64, "did you mean installs?"},
-		{"unknown verb", []string{"apps", "lisst"}, 64, "did you mean lint or list?"},
+		{"unknown verb", []string{"apps", "lisst"}, 64, "did you mean list?"},
 		{"unknown flag", []string{"status", "--colour"}, 64, "unknown flag: --colour; see berth status --help"},
 		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or WORKFLOW"},
 		{"one argument too many", []string{"why", "a", "b"}, 64, `does not take "b"`},
@@ -53,7 +53,6 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		{"folder that is none", []string{"sync", filepath.Join(home, "nowhere")}, 64, "there is no folder"},
 		{"folder with a mistake", []string{"sync", broken}, 1, "metadata.toml:2"},
 		{"--yes is no flag", []string{"deploy", "acme", "--yes"}, 64, "unknown flag: --yes"},
-		{"rollback without a release", []string{"rollback", "acme"}, 64, "berth rollback needs --to"},
 		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "--plan and --wait cannot be used together"},
 		{"empty argument", []string{"installs", "show", ""}, 64, "an argument of berth installs show is empty"},
 		{"number that is none", []string{"changes", "list", "--limit", "x"}, 64, `--limit "x" is not a whole number`},

@@ -2,10 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -44,4 +51,83 @@ func (c *cli) configsCommand() *cobra.Command {
 			return api.Body(resp.JSON200)
 		})
 	return noun("configs", "config", "The numbered versions of an app folder", list, show, diff)
+}
+
+// comparing is a question for the differences between two of something.
+type comparing func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error)
+
+// diffCommand compares two configs or two releases.
+func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Command {
+	var app string
+	upper := strings.ToUpper(what)
+	cmd := &cobra.Command{
+		Use:   "diff " + upper + " " + upper,
+		Short: short,
+		Long: "Name each by its id, by app and number as in hello@3, or by its number alone: it then\n" +
+			"belongs to the app of the other one, of --app, or of the folder you are in. The exit\n" +
+			"code is 2 if they differ.",
+		Example: example,
+		Args:    exactly(upper, upper),
+	}
+	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers belong to (default: the folder's name)")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		from, to, err := bothOf(app, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		diff, err := ask(ctx, client, from, to)
+		if err != nil {
+			return err
+		}
+		return c.showDiff(what, diff)
+	})
+	return cmd
+}
+
+// bothOf names the app of plain numbers.
+func bothOf(app, from, to string) (string, string, error) {
+	if !isNumber(from) {
+		if name, _, ok := strings.Cut(from, "@"); ok && isNumber(to) {
+			to = name + "@" + to
+		}
+		return from, to, nil
+	}
+	if name, _, ok := strings.Cut(to, "@"); ok && app == "" {
+		app = name
+	}
+	if app == "" {
+		here, err := os.Getwd()
+		if err != nil {
+			return "", "", err
+		}
+		if _, err := os.Stat(filepath.Join(here, "metadata.toml")); err != nil {
+			return "", "", usagef("which app does number %s belong to? Write APP@%s, use --app, or change to the app's folder", from, from)
+		}
+		app = filepath.Base(here)
+	}
+	from = app + "@" + from
+	if isNumber(to) {
+		to = app + "@" + to
+	}
+	return from, to, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 31)
+	return err == nil
+}
+
+func (c *cli) showDiff(what string, diff *ctlapi.Diff) error {
+	if c.forPrograms() {
+		view := output.View[ctlapi.Diff]{Name: func(d ctlapi.Diff) string { return d.To.ID }}
+		if err := printOne(c, *diff, view); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprint(c.out, diffview.Text(what, diff, c.colorOn(c.out))); err != nil {
+		return err
+	}
+	if len(diff.Changes) > 0 {
+		return outcome(exitChanges)
+	}
+	return nil
 }

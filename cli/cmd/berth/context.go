@@ -159,14 +159,3 @@ func contextView() output.View[namedContext] {
 		},
 	}
 }
-
-// call makes the RunE of a command that talks to the control plane.
-func (c *cli) call(fn func(ctx context.Context, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		return fn(cmd.Context(), client, args)
-	}
-}

@@ -2,44 +2,135 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/history"
+	"github.com/berth-dev/berth/cli/internal/names"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to string
-	var plan bool
+	var to, confirm string
+	var sandbox bool
+	var many selector
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
-making it. It leaves alone what is already up to date.`,
-		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
+making it. It leaves alone what is already up to date, and the sandbox unless you name it:
+--sandbox deploys the sandbox, alone or before the components you name.
+
+With --app or --label instead of an install, it deploys to all live installs that match,
+one after the other with --watch; the exit code is then the worst of all.
+
+A deploy that removes a component, because it was switched off, shows what goes and
+asks for the install's name; --confirm gives it in a script.`,
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --sandbox\n  berth deploy acme --plan\n  berth deploy --label ring=canary --watch",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	how.planFlag(cmd, "changed")
+	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
+	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
+	confirmFlag(cmd, &confirm, "install")
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("%s needs INSTALL; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		switch selects := many.app != "" || len(many.labels) > 0; {
+		case len(args) == 0 && !selects:
+			return usagef("%s needs INSTALL, --app or --label; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		case len(args) > 0 && selects:
+			return usagef("name an install, or select several with --app and --label")
 		}
-		install, components := deployTarget(args)
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-			how.watch = how.watch || plan
-			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
-				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
-			}, how})
+			if len(args) == 0 {
+				if sandbox {
+					request.Components = []string{"sandbox"}
+				}
+				return c.deployMany(ctx, client, many, launch{request: request, how: how})
+			}
+			var install string
+			install, request.Components = deployTarget(args)
+			if sandbox {
+				request.Components = append(request.Components, "sandbox")
+			}
+			return c.start(ctx, client, launch{install, request, how})
 		})(cmd, args)
 	}
 	return cmd
+}
+
+// selector chooses installs; an empty one chooses all.
+type selector struct {
+	app    string
+	labels []string
+}
+
+// deployMany starts the same workflow in all live installs that are selected.
+// That one goes wrong keeps no other from being deployed.
+func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector, l launch) error {
+	l.how.watch = l.how.watch || l.how.plan
+	installs, err := client.Installs(ctx, 0, ctlapi.ListInstallsParams{
+		App: optional(which.app), Label: optionalList(which.labels), State: new(ctlapi.InstallStateLive),
+	})
+	if err != nil {
+		return err
+	}
+	if len(installs) == 0 {
+		return errors.New("no live install matches; berth installs list shows them all")
+	}
+	if c.forPrograms() && (l.how.watch || l.how.autoApprove) {
+		return usagef("following several deploys prints text only: leave out --watch, or -o and --json")
+	}
+	var worst error
+	var began []ctlapi.Workflow
+	for _, install := range installs {
+		l.install = install.Name
+		w, err := c.begin(ctx, client, l)
+		if err == nil {
+			began = append(began, *w)
+		}
+		if err == nil && !c.forPrograms() {
+			err = c.started(ctx, client, w, l.how)
+		}
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+		report(c.err, err)
+		worst = worse(worst, err)
+	}
+	if c.forPrograms() {
+		if err := printList(c, began, table.Workflow(c.now())); err != nil {
+			return err
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return outcome(exitCode(worst)) // each was reported
+}
+
+// bySeverity are exit codes, the worst first.
+var bySeverity = []int{exitFailed, exitUsage, exitRefused, exitWaits, exitChanges, exitOK}
+
+// worse is the error of two that weighs more.
+func worse(a, b error) error {
+	if slices.Index(bySeverity, exitCode(a)) <= slices.Index(bySeverity, exitCode(b)) {
+		return a
+	}
+	return b
 }
 
 // deployTarget reads acme, acme/api, and acme api db.
@@ -53,19 +144,34 @@ func deployTarget(args []string) (install string, components []string) {
 
 func (c *cli) rollbackCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, confirm string
 	cmd := &cobra.Command{
-		Use:     "rollback INSTALL --to RELEASE",
-		Short:   "Deploy an older release again",
-		Long:    "A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.",
-		Example: "  berth rollback acme --to 3 --watch",
+		Use:   "rollback INSTALL",
+		Short: "Deploy an older release again",
+		Long: `A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.
+Without --to it is the last one before the current release that was deployed well.`,
+		Example: "  berth rollback acme --watch\n  berth rollback acme --to 3 --plan",
 		Args:    exactly("INSTALL"),
 	}
-	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth releases list shows them")
-	_ = cmd.MarkFlagRequired("to")
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
+	confirmFlag(cmd, &confirm, "install")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how})
+		wanted := to
+		if wanted == "" {
+			done, err := client.Workflows(ctx, 0, ctlapi.ListWorkflowsParams{Install: &args[0]})
+			if err != nil {
+				return err
+			}
+			from, back, found := history.Back(done)
+			if !found {
+				return fmt.Errorf("install %s has no older release to go back to; berth history %s shows what was deployed", args[0], args[0])
+			}
+			output.Printf(c.err, "rolling %s back from release %d to %d\n", args[0], from.Number, back.Number)
+			wanted = back.ID
+		}
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &wanted, Confirm: confirm}, how})
 	})
 	return cmd
 }
@@ -73,16 +179,21 @@ func (c *cli) rollbackCommand() *cobra.Command {
 func (c *cli) retryCommand() *cobra.Command {
 	var how watching
 	cmd := &cobra.Command{
-		Use:   "retry STEP | WORKFLOW | INSTALL",
+		Use:   "retry STEP | WORKFLOW | INSTALL[/COMPONENT]",
 		Short: "Try a failed step again",
 		Long: `Plans the failed step again and continues from there; an approval still counts if the
 effect is the same. If you name a workflow, or an install and so its newest workflow,
-Berth retries all its failed steps.`,
-		Args: exactly("STEP, WORKFLOW or INSTALL"),
+Berth retries all its failed steps, or those of the component you name.`,
+		Example: "  berth retry acme/api --watch",
+		Args:    exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		steps, err := follow.ToRetry(ctx, client, args[0])
+		what, err := names.Book{Client: client}.Retry(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		steps, err := follow.ToRetry(ctx, client, what)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/cli/internal/goldentest"
+	"github.com/berth-dev/berth/cli/internal/words"
 )
 
 const reference = "../../../docs/reference/cli.md"
@@ -54,6 +55,7 @@ shows a change, it also writes the bracket ⟨ itself as ` + "`⟨U+27E8⟩`" + 
 
 `)
 	write(&page, root)
+	page.WriteString("## Words of other tools\n\nThese are in no help, and do what you would expect, or say what to type instead:\n`berth " + strings.Join(words.Known(), "`, `berth ") + "`.\n")
 	goldentest.File(t, reference, page.String())
 }
 
@@ -72,7 +74,9 @@ func write(page *strings.Builder, cmd *cobra.Command) {
 		writeFlags(page, cmd)
 	}
 	for _, sub := range cmd.Commands() {
-		write(page, sub)
+		if !sub.Hidden {
+			write(page, sub)
+		}
 	}
 }
 

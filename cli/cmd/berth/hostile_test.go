@@ -226,6 +226,11 @@ func commandLines(dir string) [][]string {
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
+		{"approve", "acme"}, {"approve", "acme/api", "--auto-approve"}, {"deny", "acme"}, {"retry", "acme/api"}, {"workflows", "show", "acme"},
+		{"changes", "show", "acme"}, {"logs"}, {"deploy", "--label", "a=b"}, {"rollback", "acme"},
+		{"history", "acme"}, {"outputs", "acme"}, {"outputs", "acme", "api"}, {"diff", "acme"}, {"diff", "rel_1", "rel_2"},
+		{"members", "list"}, {"members", "create", "bot", "--role", "viewer"}, {"members", "remove", "bot"}, {"installs", "set", "acme", "label=a=b"},
+		{"ps"}, {"ls"}, {"whoami"}, {"plan", "acme"}, {"watch", "acme"}, {"cancel", "acme"}, {"get", "installs"}, {"describe", "acme"},
 		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir},
 		{"context", "show"}, {"doctor"},
 		{"api", "/me"}, {"api", "/changes/chg_1"}, {"api", "/workflows/wfl_1/events"}, {"api", "/no/such/route"},
@@ -236,12 +241,13 @@ func commandLines(dir string) [][]string {
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps render", "apps schema", "apps validate", // files of the caller
 	"context add", "context list", "context remove", "context use", "version", "up", "down", "front",
+	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "init", "lint", "validate", // words of other tools
 }
 
 // notForPrograms print the same, whatever -o says: lines of a log, events, a file
 // in TOML, or one word on what was done.
 var notForPrograms = []string{"logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
-	"tokens revoke", "sync"}
+	"tokens revoke", "members remove", "sync"}
 
 // Every command is shown a server that says nothing but hostile text, in each
 // output format: nothing of it reaches the terminal as it is, and no line of it

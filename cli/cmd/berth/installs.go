@@ -16,7 +16,7 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
 
@@ -258,39 +258,68 @@ func (c *cli) installsHealth() *cobra.Command {
 
 func (c *cli) installsProvision() *cobra.Command {
 	var how watching
-	var release string
+	var release, confirm string
 	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: exactly("INSTALL")}
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
+	confirmFlag(cmd, &confirm, "install")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how})
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release), Confirm: confirm}, how})
 	})
 	return cmd
 }
 
 func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
-	var plan bool
-	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
+	var confirm string
+	cmd := &cobra.Command{
+		Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL"),
+		Long: `Shows what there is and asks for the install's name, also if the install approves all
+changes by itself. Then Berth plans each removal and asks as always. In a script,
+--confirm gives the name and --auto-approve approves the changes; neither does both.`,
+		Example: "  berth installs deprovision acme --plan\n  berth installs deprovision acme --confirm acme --auto-approve",
+	}
+	how.planFlag(cmd, "removed")
+	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		how.watch = how.watch || plan
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how})
+		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm}, how}
+		if !how.plan {
+			goes, err := madeOf(ctx, client, l.install)
+			if err != nil {
+				return err
+			}
+			if err := c.confirmStart(ctx, client, &l, goes); err != nil {
+				return err
+			}
+		}
+		return c.start(ctx, client, l)
 	})
 	return cmd
 }
 
 func (c *cli) installsForget() *cobra.Command {
+	var confirm string
 	cmd := &cobra.Command{
 		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: exactly("INSTALL"),
-		Long: "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
+		Long:    "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
+		Example: "  berth installs forget acme\n  berth installs forget acme --confirm acme",
 	}
+	confirmFlag(cmd, &confirm, "install")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if _, err := client.ForgetInstallWithResponse(ctx, args[0]); err != nil {
+		install, err := client.Install(ctx, args[0])
+		if err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "deleted the record of install %s\n", args[0])
+		d := deed{what: "forgetting install " + install.Name, name: install.Name, goes: []string{"its inputs, state and history", "its runner"}}
+		if err := c.confirm(ctx, confirm, d); err != nil {
+			return err
+		}
+		if _, err := client.ForgetInstallWithResponse(ctx, install.ID, &ctlapi.ForgetInstallParams{Confirm: &d.name}); err != nil {
+			return err
+		}
+		_, err = output.Printf(c.out, "deleted the record of install %s\n", install.Name)
 		return err
 	})
 	return cmd

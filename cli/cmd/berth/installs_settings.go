@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -16,19 +17,31 @@ import (
 
 func (c *cli) installsInputs() *cobra.Command {
 	var set, unset []string
+	var how watching
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
 		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set and
 --unset make a new version of the inputs. This deploys nothing: the next berth deploy
-uses the new values.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+uses the new values. With --plan they set nothing, and show what a deploy of the newest
+release would change with them.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto\n  berth installs inputs acme --set greeting=Ahoy --plan",
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
+	how.planFlag(cmd, "changed")
+	how.timeoutFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
 		if err != nil {
 			return err
+		}
+		if how.plan {
+			if values == nil && len(unset) == 0 {
+				return usagef("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
+			}
+			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
+				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
+			}, how})
 		}
 		var inputs *ctlapi.Inputs
 		if values == nil && len(unset) == 0 {
@@ -122,6 +135,38 @@ syncing it changes nothing. It leaves out sensitive inputs and names them in a c
 		}
 		_, err = c.out.Write(text)
 		return err
+	})
+	return cmd
+}
+
+func (c *cli) installsSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "set INSTALL SETTING=VALUE...", Short: "Set labels and the approval option of an install", Args: cobra.MinimumNArgs(2),
+		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
+approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
+		Example: "  berth installs set acme label=tier=gold label=ring- approval=approve-all",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		now, err := client.GetInstallWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		install, err := api.Body(now.JSON200)
+		if err != nil {
+			return err
+		}
+		update, err := settings.Update(install.Labels, args[1:])
+		if err != nil {
+			return err
+		}
+		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))}, update)
+		if err != nil {
+			return err
+		}
+		if install, err = api.Body(resp.JSON200); err != nil {
+			return err
+		}
+		return printOne(c, *install, table.Install(c.now()))
 	})
 	return cmd
 }

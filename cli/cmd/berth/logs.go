@@ -2,30 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/logview"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) logsCommand() *cobra.Command {
 	var l logview.View
 	var raws bool
 	cmd := &cobra.Command{
-		Use:   "logs INSTALL[/COMPONENT or ACTION] | ID",
+		Use:   "logs [INSTALL[/COMPONENT or ACTION] | ID]",
 		Short: "Show or follow logs",
 		Long: `Shows the log of a component's newest change, an action's newest run or an install's
 newest workflow, or of a build, change, step, workflow, run or stream that you name by
-its id. Each log ends with its number of lines and their hash, or with what is missing.
+its id; without an argument that of your newest workflow. Each log ends with its number of lines and their hash, or with what is missing.
 With -o json each line is a JSON object.
 
 Berth removes the colours of the tool's output, and writes out characters that could
 control the terminal or hide text, such as ⟨U+001B⟩.`,
-		Example: "  berth logs acme/api -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
-		Args:    exactly("INSTALL or ID"),
+		Example: "  berth logs acme/api -f\n  berth logs -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
+		Args:    exactly("[INSTALL or ID]"),
 	}
 	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more lines until everything has finished")
 	cmd.Flags().BoolVarP(&l.Times, "timestamps", "t", false, "show when each line was written")
@@ -42,7 +45,29 @@ control the terminal or hide text, such as ⟨U+001B⟩.`,
 		if w, ok := raw(c.out).(io.Writer); ok && raws {
 			l.Raw = w
 		}
-		return l.Show(ctx, args[0])
+		what, err := whoseLog(ctx, client, args)
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			output.Printf(c.err, "the newest workflow: %s\n", what)
+		}
+		return l.Show(ctx, what)
 	})
 	return cmd
+}
+
+// whoseLog is what was named or, when nothing was, the newest workflow.
+func whoseLog(ctx context.Context, client *api.Client, args []string) (string, error) {
+	if len(args) > 0 {
+		return names.Book{Client: client}.Log(ctx, args[0])
+	}
+	newest, err := client.Workflows(ctx, 1, ctlapi.ListWorkflowsParams{})
+	switch {
+	case err != nil:
+		return "", err
+	case len(newest) == 0:
+		return "", errors.New("there has been no workflow yet; name a build: berth builds list shows them")
+	}
+	return newest[0].ID, nil
 }

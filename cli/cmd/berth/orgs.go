@@ -80,3 +80,56 @@ runner's chain. The file must not exist yet.`,
 	})
 	return cmd
 }
+
+func (c *cli) membersCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List members and their roles", Args: exactly()}
+	limit := limitFlag(list)
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := client.Members(ctx, *limit)
+		if err != nil {
+			return err
+		}
+		return printList(c, items, table.Member(c.now()))
+	})
+	remove := &cobra.Command{Use: "remove MEMBER", Short: "Disable a member's account and revoke its tokens", Args: exactly("MEMBER")}
+	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if _, err := client.RemoveMemberWithResponse(ctx, args[0]); err != nil {
+			return err
+		}
+		_, err := output.Printf(c.out, "removed member %s\n", args[0])
+		return err
+	})
+	return noun("members", "member", "People and machines with an account in the org", list, c.membersCreate(), remove)
+}
+
+func (c *cli) membersCreate() *cobra.Command {
+	request := ctlapi.MemberRequest{Kind: ctlapi.MemberRequestKindUser}
+	var email, customer, app, install string
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Add a member with one role", Args: exactly("NAME"),
+		Long:    "The role counts in the whole org, or only within one customer, app or install. berth tokens\ncreate makes the member's first token.",
+		Example: "  berth members create release-bot --kind service --role operator\n  berth tokens create ci --member release-bot > ci.token",
+	}
+	cmd.Flags().Var(usage.OneOf((*string)(&request.Role), ctlapi.MemberRequestRoleAdmin, ctlapi.MemberRequestRoleOperator, ctlapi.MemberRequestRoleViewer,
+		ctlapi.MemberRequestRoleCustomer), "role", "admin, operator, viewer or customer")
+	cmd.Flags().Var(usage.OneOf((*string)(&request.Kind), ctlapi.MemberRequestKindUser, ctlapi.MemberRequestKindService), "kind", "user or service")
+	cmd.Flags().StringVar(&email, "email", "", "email address")
+	cmd.Flags().StringVar(&customer, "customer", "", "only within this customer")
+	cmd.Flags().StringVar(&app, "app", "", "only within this app")
+	cmd.Flags().StringVar(&install, "install", "", "only within this install")
+	_ = cmd.MarkFlagRequired("role")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		request.Name = args[0]
+		request.Email, request.Customer, request.App, request.Install = optional(email), optional(customer), optional(app), optional(install)
+		resp, err := client.CreateMemberWithResponse(ctx, &ctlapi.CreateMemberParams{}, request)
+		if err != nil {
+			return err
+		}
+		member, err := api.Body(resp.JSON201)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *member, table.Member(c.now()))
+	})
+	return cmd
+}

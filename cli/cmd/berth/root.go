@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,10 +10,12 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
+	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -86,6 +87,8 @@ Start here: berth up, then berth sync in an app folder.`,
 			return cmd.Help()
 		},
 	}
+	root.Version = version.Get().String()
+	root.SetVersionTemplate("berth {{.Version}}, " + version.Get().Go + "\n")
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
@@ -104,6 +107,9 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
+			return nil // an empty argument is one that nothing was typed of yet
+		}
 		if err := usage.Check(cmd, args); err != nil {
 			return err
 		}
@@ -111,6 +117,8 @@ Start here: berth up, then berth sync in an app folder.`,
 		return err
 	}
 	c.add(root)
+	c.addWords(root)
+	complete.Attach(root, c.clientWith)
 	c.watchStart(root)
 	return root
 }
@@ -138,12 +146,15 @@ func (c *cli) add(root *cobra.Command) {
 		}
 	}
 	group(groupDaily, c.syncCommand(), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
-		c.denyCommand(), c.retryCommand(), c.rollbackCommand())
+		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.orgsCommand())
+		c.tokensCommand(), c.membersCommand(), c.orgsCommand())
 	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
 }
+
+// habits are what other tools call our verbs.
+var habits = map[string][]string{"list": {"ls"}, "show": {"get", "describe"}}
 
 // noun is a command that only holds verbs. The singular is accepted too.
 func noun(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command {
@@ -156,19 +167,11 @@ func noun(plural, singular, short string, verbs ...*cobra.Command) *cobra.Comman
 			return cmd.Help()
 		},
 	}
+	for _, verb := range verbs {
+		verb.Aliases = append(verb.Aliases, habits[verb.Name()]...)
+	}
 	cmd.AddCommand(verbs...)
 	return cmd
-}
-
-func unknownCommand(cmd *cobra.Command, name string) error {
-	cmd.SuggestionsMinimumDistance = 2 // letters
-	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	} else {
-		text += "; see " + cmd.CommandPath() + " --help"
-	}
-	return usage.Error{Err: errors.New(text)}
 }
 
 // exactly is cobra.ExactArgs with the names of what is missing, and our exit

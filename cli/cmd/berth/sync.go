@@ -17,6 +17,7 @@ import (
 type syncing struct {
 	sync.Options
 	wait, plan bool
+	confirm    string
 	watching   watching
 }
 
@@ -27,7 +28,8 @@ func (c *cli) syncCommand() *cobra.Command {
 		Short: "Build and release an app folder",
 		Long: `Checks the app folder, uploads what the control plane does not have yet, and makes a
 config from it. Berth builds the components that changed; when all builds are done, there
-is a new release. Syncing the same folder again changes nothing.
+is a new release. The newest release is that of the folder you synced last: syncing the
+same folder again changes nothing, and syncing an older one makes a new release of it.
 
 Berth fetches whatever the folder uses from URLs and git repositories on this machine,
 and records its digest in the config: new content makes a new config.
@@ -51,7 +53,8 @@ on this machine instead, and the config gets the directory's content.`,
 	cmd.Flags().BoolVar(&s.wait, "watch", false, "the same as --wait")
 	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
 	cmd.Flags().BoolVar(&s.NoCreate, "no-create", false, "fail if the app does not exist, instead of creating it")
-	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder")
+	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder; asks for the app's name")
+	confirmFlag(cmd, &s.confirm, "app")
 	cmd.Flags().BoolVar(&s.Strict, "strict", false, "treat warnings as errors")
 	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository; may be repeated")
 	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file with such entries, one per line, with paths relative to the file")
@@ -75,7 +78,16 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	if err := sync.Upload(ctx, client, read.Archives, c.err); err != nil {
 		return err
 	}
+	read.Request.Confirm = s.confirm
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)
+	if goes, refused := refusedDeed(err); refused {
+		d := deed{what: "the removal of components from app " + read.App, name: read.App, goes: goes}
+		if err := c.confirm(ctx, s.confirm, d); err != nil {
+			return err
+		}
+		read.Request.Confirm = d.name
+		resp, err = client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{}, read.Request)
+	}
 	if err != nil {
 		return err
 	}

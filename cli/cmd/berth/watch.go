@@ -21,6 +21,7 @@ import (
 // watching are the flags of commands that start a workflow.
 type watching struct {
 	watch, autoApprove bool
+	plan               bool // only plan, and show it
 	timeout            time.Duration
 }
 
@@ -29,6 +30,11 @@ func (w *watching) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.watch, "wait", false, "the same as --watch")
 	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as shown, without asking (implies --watch)")
 	w.timeoutFlag(cmd)
+}
+
+// planFlag lets a command only plan; what says what is shown.
+func (w *watching) planFlag(cmd *cobra.Command, what string) {
+	cmd.Flags().BoolVar(&w.plan, "plan", false, "only show what would be "+what+"; exit code 2 if anything would")
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
@@ -57,17 +63,74 @@ type launch struct {
 	how     watching
 }
 
-// start starts a workflow, through the one door that there is.
+// start starts a workflow, and follows it when asked.
 func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
-	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON202)
+	l.how.watch = l.how.watch || l.how.plan
+	w, err := c.begin(ctx, client, l)
 	if err != nil {
 		return err
 	}
 	return c.started(ctx, client, w, l.how)
+}
+
+// begin starts a workflow. Somebody confirms what it removes, and is told which
+// release it takes.
+func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
+	if err := resolveLaunch(ctx, client, &l); err != nil {
+		return nil, err
+	}
+	l.request.PlanOnly = l.how.plan
+	w, err := create(ctx, client, l)
+	if goes, refused := refusedDeed(err); refused {
+		if err := c.confirmStart(ctx, client, &l, goes); err != nil {
+			return nil, err
+		}
+		w, err = create(ctx, client, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
+		c.tellRelease(ctx, client, w, l.request.Release != nil)
+	}
+	return w, nil
+}
+
+// confirmStart has a person confirm a workflow that removes something.
+func (c *cli) confirmStart(ctx context.Context, client *api.Client, l *launch, goes []string) error {
+	install, err := client.Install(ctx, l.install)
+	if err != nil {
+		return err
+	}
+	d := deed{what: fmt.Sprintf("the %s of install %s", l.request.Kind, install.Name), name: install.Name, goes: goes}
+	if err := c.confirm(ctx, l.request.Confirm, d); err != nil {
+		return err
+	}
+	l.request.Confirm = install.Name
+	return nil
+}
+
+// create starts a workflow, through the one door that there is.
+func create(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
+	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON202)
+}
+
+// tellRelease says, on stderr, which release a workflow takes, and why. Somebody
+// who may not look at releases is told its number; the work goes on.
+func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Workflow, chosen bool) {
+	if w.Release == nil || c.forPrograms() {
+		return
+	}
+	resp, err := client.GetReleaseWithResponse(ctx, w.Release.ID)
+	if err != nil || resp.JSON200 == nil {
+		output.Printf(c.err, "release %d\n", w.Release.Number)
+		return
+	}
+	output.Println(c.err, follow.Takes(*resp.JSON200, chosen, c.now()))
 }
 
 // started reports a workflow that was just started, and follows it when asked.
@@ -95,17 +158,29 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 		return remedy.WhileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
-		// Nobody was asked about them, so they were not shown on the way.
-		planned, err := follow.Planned(ctx, client, w)
-		if err != nil {
-			return err
-		}
-		for _, change := range planned {
-			f.Screen.Print(changes.Lines(change, changes.Options{Color: f.Screen.Color})...)
-		}
+		return c.showPreview(ctx, client, f.Screen, w)
 	}
 	if c.forPrograms() {
 		if err := printOne(c, *w, table.Workflow(c.now())); err != nil {
+			return err
+		}
+	}
+	return c.verdict(w)
+}
+
+// showPreview shows what a workflow that only planned would change: nobody was
+// asked about it, so it was not shown on the way.
+func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follow.Screen, w *ctlapi.Workflow) error {
+	preview, err := follow.Planned(ctx, client, w)
+	if err != nil {
+		return err
+	}
+	for _, change := range preview.Changes {
+		screen.Print(changes.Lines(change, changes.Options{Color: screen.Color})...)
+	}
+	screen.Print(changes.Destroyed(preview.Changes)...)
+	if c.forPrograms() {
+		if err := printOne(c, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
 			return err
 		}
 	}
@@ -159,8 +234,13 @@ func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
 
 // ask asks the person at the terminal.
 func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
+	return c.asking().Ask(ctx, question)
+}
+
+// asking is the person at the terminal.
+func (c *cli) asking() *ask.Person {
 	if c.person == nil {
 		c.person = &ask.Person{In: c.in, Out: c.err}
 	}
-	return c.person.Ask(ctx, question)
+	return c.person
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -18,9 +19,14 @@ func (c *cli) whyCommand() *cobra.Command {
 		Args: exactly("INSTALL or WORKFLOW"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		book := names.Book{Client: client}
 		var why *ctlapi.Why
 		if strings.HasPrefix(args[0], "wfl_") {
-			resp, err := client.WhyWorkflowWithResponse(ctx, args[0])
+			workflow, err := book.Workflow(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			resp, err := client.WhyWorkflowWithResponse(ctx, workflow)
 			if err != nil {
 				return err
 			}
@@ -28,7 +34,11 @@ func (c *cli) whyCommand() *cobra.Command {
 				return err
 			}
 		} else {
-			resp, err := client.WhyInstallWithResponse(ctx, args[0])
+			install, err := book.Install(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			resp, err := client.WhyInstallWithResponse(ctx, install.ID)
 			if err != nil {
 				return err
 			}

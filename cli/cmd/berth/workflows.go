@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -29,24 +30,50 @@ func (c *cli) workflowsCommand() *cobra.Command {
 		}
 		return printList(c, items, table.Workflow(c.now()))
 	})
-	show := &cobra.Command{Use: "show WORKFLOW", Short: "Show a workflow with its steps", Args: exactly("WORKFLOW")}
+	show := &cobra.Command{Use: "show WORKFLOW | INSTALL", Short: "Show a workflow with its steps", Args: exactly("WORKFLOW or INSTALL")}
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		w, err := client.Workflow(ctx, args[0])
+		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		w, err := client.Workflow(ctx, id)
 		if err != nil {
 			return err
 		}
 		return c.printWorkflow(w)
 	})
+	return noun("workflows", "workflow", "Deploys and other work on installs, step by step", list, show, c.workflowsWatch(), c.workflowsCancel())
+}
+
+func (c *cli) workflowsWatch() *cobra.Command {
 	var how watching
-	watch := &cobra.Command{Use: "watch WORKFLOW", Short: "Follow a workflow until it finishes or needs a decision", Args: exactly("WORKFLOW")}
-	watch.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as shown, without asking")
-	how.timeoutFlag(watch)
-	watch.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.watch(ctx, client, args[0], how)
+	cmd := &cobra.Command{
+		Use: "watch WORKFLOW | INSTALL", Short: "Follow a workflow until it finishes or needs a decision", Args: exactly("WORKFLOW or INSTALL"),
+		Long: "Of an install it follows the workflow that is open or, when none is, shows the newest.",
+	}
+	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as shown, without asking")
+	how.timeoutFlag(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return c.watch(ctx, client, id, how)
 	})
-	cancel := &cobra.Command{Use: "cancel WORKFLOW", Short: "Cancel a workflow: start nothing more and stop at the next safe point", Args: exactly("WORKFLOW")}
-	cancel.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		resp, err := client.CancelWorkflowWithResponse(ctx, args[0], &ctlapi.CancelWorkflowParams{})
+	return cmd
+}
+
+func (c *cli) workflowsCancel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cancel WORKFLOW | INSTALL", Short: "Cancel a workflow: start nothing more and stop at the next safe point",
+		Args: exactly("WORKFLOW or INSTALL"), Long: "Of an install it cancels the workflow that is open, and lists them if there are several.",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		resp, err := client.CancelWorkflowWithResponse(ctx, id, &ctlapi.CancelWorkflowParams{})
 		if err != nil {
 			return err
 		}
@@ -59,7 +86,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 		}
 		return c.printWorkflow(w)
 	})
-	return noun("workflows", "workflow", "Deploys and other work on installs, step by step", list, show, watch, cancel)
+	return cmd
 }
 
 // printWorkflow prints one, for people as a tree.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/berth"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -13,22 +14,35 @@ type Problem struct{ ctlapi.Problem }
 
 // Error says what went wrong, in the server's words.
 func (p *Problem) Error() string {
-	text := value(p.Detail)
+	text := Value(p.Detail)
 	if text == "" {
 		text = strings.ToLower(p.Title)
 	}
 	// Faults of the server can be looked up in its log.
-	if id := value(p.RequestID); id != "" && p.Status >= http.StatusInternalServerError {
+	if id := Value(p.RequestID); id != "" && p.Status >= http.StatusInternalServerError {
 		text += " (request " + id + ")"
 	}
 	return text
+}
+
+// newProblem is what pkg/berth says, at a path.
+func newProblem(from *berth.Problem, path string) *Problem {
+	p := &Problem{ctlapi.Problem{
+		Status: from.Status, Code: from.Code, Title: from.Title,
+		Detail: Optional(from.Detail), Remedy: Optional(from.Remedy), RequestID: Optional(from.RequestID),
+	}}
+	if from.Errors != nil {
+		p.Errors = &from.Errors
+	}
+	p.name(path)
+	return p
 }
 
 // name says what was not found, when the service does not: the first two parts
 // of the path are what and which.
 func (p *Problem) name(path string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if p.Status == http.StatusNotFound && len(parts) > 1 && value(p.Detail) == "not found" {
+	if p.Status == http.StatusNotFound && len(parts) > 1 && Value(p.Detail) == "not found" {
 		detail := fmt.Sprintf("there is no %s %q", strings.TrimSuffix(parts[0], "s"), parts[1])
 		p.Detail = &detail
 	}
@@ -40,10 +54,10 @@ func (p *Problem) Remedy() string {
 	if p.Status == http.StatusUnauthorized {
 		return "check BERTH_TOKEN or the context (berth context show); berth up writes the context local"
 	}
-	if r := value(p.Problem.Remedy); r != "" {
+	if r := Value(p.Problem.Remedy); r != "" {
 		return r
 	}
-	if p.Status == http.StatusNotFound && strings.HasPrefix(value(p.Detail), "there is no route ") {
+	if p.Status == http.StatusNotFound && strings.HasPrefix(Value(p.Detail), "there is no route ") {
 		return (&NoBerth{}).Remedy()
 	}
 	if p.Status == http.StatusForbidden {
@@ -60,17 +74,17 @@ func (p *Problem) Refused() bool {
 
 // Lines are the single faults, each with its place.
 func (p *Problem) Lines() []string {
-	if p.Errors == nil || len(*p.Errors) == 1 && strings.Contains(value(p.Detail), (*p.Errors)[0].Message) {
+	if p.Errors == nil || len(*p.Errors) == 1 && strings.Contains(Value(p.Detail), (*p.Errors)[0].Message) {
 		return nil // said already
 	}
 	lines := make([]string, 0, len(*p.Errors))
 	for _, item := range *p.Errors {
-		place := value(item.Pointer)
-		if file := value(item.File); file != "" {
+		place := Value(item.Pointer)
+		if file := Value(item.File); file != "" {
 			place = file
-			if line := value(item.Line); line > 0 {
+			if line := Value(item.Line); line > 0 {
 				place += fmt.Sprintf(":%d", line)
-				if column := value(item.Column); column > 0 {
+				if column := Value(item.Column); column > 0 {
 					place += fmt.Sprintf(":%d", column)
 				}
 			}
@@ -82,12 +96,4 @@ func (p *Problem) Lines() []string {
 		}
 	}
 	return lines
-}
-
-func value[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
 }

@@ -22,6 +22,10 @@ const (
 	silence = 65 * time.Second
 
 	maxEventBytes = 1 << 20
+
+	// firstPause and maxPause are between two openings of a stream.
+	firstPause = 100 * time.Millisecond
+	maxPause   = 2 * time.Second
 )
 
 // Event is one step forward of a workflow.

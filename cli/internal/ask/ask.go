@@ -41,6 +41,18 @@ func (p *Person) Ask(ctx context.Context, question string) (follow.Answer, error
 	}
 }
 
+// Line asks once for something that is typed as it is, and returns it without the
+// spaces around it; empty without anybody there.
+func (p *Person) Line(ctx context.Context, question string) (string, error) {
+	output.Printf(p.Out, "%s", question)
+	line, err := p.readLine(ctx)
+	if errors.Is(err, io.EOF) { // the input has ended, maybe within the line: nobody finished it
+		fmt.Fprintln(p.Out)
+		return "", nil
+	}
+	return strings.TrimSpace(line), err
+}
+
 func answerOf(line string) (follow.Answer, bool) {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":

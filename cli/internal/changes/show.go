@@ -38,15 +38,9 @@ func Counts(kind ctlapi.ChangeKind, c *ctlapi.PlanCounts) string {
 
 // Title names a change: "component api of acme: 1 to create".
 func Title(c ctlapi.Change) string {
-	what := string(c.Kind)
-	if c.Resource != nil {
-		what = string(c.Resource.Kind)
-		if c.Resource.Name != what {
-			what += " " + c.Resource.Name
-		}
-		if c.Kind == ctlapi.ChangeKindTeardown {
-			what = "removal of " + what
-		}
+	what := subject(c)
+	if c.Resource != nil && c.Kind == ctlapi.ChangeKindTeardown {
+		what = "removal of " + what
 	}
 	switch c.Kind {
 	case ctlapi.ChangeKindAccept:
@@ -62,6 +56,18 @@ func Title(c ctlapi.Change) string {
 		planned = summary(*c.Plan).Title()
 	}
 	return visible.Line(fmt.Sprintf("%s of %s: %s", what, c.Install.Name, planned))
+}
+
+// subject is what a change is about: "component api".
+func subject(c ctlapi.Change) string {
+	if c.Resource == nil {
+		return string(c.Kind)
+	}
+	what := string(c.Resource.Kind)
+	if c.Resource.Name != what {
+		what += " " + c.Resource.Name
+	}
+	return what
 }
 
 // summary is the plan as the runner sent it.
@@ -129,6 +135,31 @@ func Lines(c ctlapi.Change, o Options) []string {
 		lines = append(lines, fmt.Sprintf("  %s differs: expected %s, got %s", visible.Line(d.Field), visible.Line(d.Want), visible.Line(d.Got)))
 	}
 	return append(lines, ending(c)...)
+}
+
+// Destroyed lists what several changes would destroy together, replaced objects
+// among it; nothing when they destroy nothing.
+func Destroyed(all []ctlapi.Change) []string {
+	var lines []string
+	for _, c := range all {
+		if c.Plan == nil {
+			continue
+		}
+		for _, o := range c.Plan.Objects {
+			if o.Action != "delete" && o.Action != "replace" {
+				continue
+			}
+			line := "  - " + visible.Line(subject(c)+": "+o.Address)
+			if o.Action == "replace" {
+				line += "  (made again)"
+			}
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]string{fmt.Sprintf("would destroy %d:", len(lines))}, lines...)
 }
 
 func objectLine(o ctlapi.ObjectChange, color bool) string {

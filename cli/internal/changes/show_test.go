@@ -45,6 +45,24 @@ func TestScriptIsShownWhole(t *testing.T) {
 	}
 }
 
+func TestDestroyed(t *testing.T) {
+	t.Parallel()
+	of := func(name string, objects ...ctlapi.ObjectChange) ctlapi.Change {
+		return ctlapi.Change{Resource: &ctlapi.ResourceRef{Kind: ctlapi.ResourceRefKindComponent, Name: name}, Plan: &ctlapi.PlanSummary{Objects: objects}}
+	}
+	got := changes.Destroyed([]ctlapi.Change{
+		of("api", ctlapi.ObjectChange{Address: "a.new", Action: "create"}, ctlapi.ObjectChange{Address: "a\nb", Action: "delete"}),
+		{}, of("db", ctlapi.ObjectChange{Address: "a.disk", Action: "replace"}),
+	})
+	want := []string{"would destroy 2:", "  - component api: a⟨U+000A⟩b", "  - component db: a.disk  (made again)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := changes.Destroyed([]ctlapi.Change{of("api", ctlapi.ObjectChange{Action: "update"})}); len(got) > 0 {
+		t.Errorf("what destroys nothing says %q", got)
+	}
+}
+
 func TestLongValuesAreShownWhole(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("y", 90) + `\nsecond\nthird\n"`

@@ -65,15 +65,22 @@ func Proposed(ctx context.Context, client *api.Client, w *ctlapi.Workflow) ([]ct
 	return whole(ctx, client, Undecided(*w))
 }
 
-// Planned returns, whole, what a workflow that only planned would change.
-func Planned(ctx context.Context, client *api.Client, w *ctlapi.Workflow) ([]ctlapi.Change, error) {
+// Preview is a workflow that only planned, with what it would change.
+type Preview struct {
+	ctlapi.Workflow
+	Changes []ctlapi.Change `json:"changes"`
+}
+
+// Planned reads, whole, what a workflow that only planned would change.
+func Planned(ctx context.Context, client *api.Client, w *ctlapi.Workflow) (Preview, error) {
 	var found []ctlapi.ChangeSummary
 	for _, s := range w.Steps {
 		if s.Change != nil && changesSomething(s.Change.Counts) {
 			found = append(found, *s.Change)
 		}
 	}
-	return whole(ctx, client, found)
+	all, err := whole(ctx, client, found)
+	return Preview{Workflow: *w, Changes: append([]ctlapi.Change{}, all...)}, err
 }
 
 func whole(ctx context.Context, client *api.Client, summaries []ctlapi.ChangeSummary) ([]ctlapi.Change, error) {

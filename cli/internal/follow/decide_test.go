@@ -95,7 +95,7 @@ func TestWhatWasPlanned(t *testing.T) {
 		{Change: &ctlapi.ChangeSummary{ID: "chg_3"}}, {},
 	}}
 	got, err := follow.Planned(t.Context(), serves(t, w), &w)
-	if diff := cmp.Diff([]string{"chg_2"}, idsOf(got)); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"chg_2"}, idsOf(got.Changes)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

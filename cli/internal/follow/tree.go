@@ -80,17 +80,46 @@ func detail(s ctlapi.Step, now time.Time) string {
 			return took + "  " + strings.Join(strings.Fields(*s.Error), " ")
 		}
 	case ctlapi.StepStateSkipped, ctlapi.StepStateCancelled:
+		if len(s.MayChange) > 0 {
+			return "  cannot be planned yet: reads " + unforeseen(s.MayChange)
+		}
 		return "  " + string(s.State)
 	case ctlapi.StepStateRunning:
 		if s.Change != nil {
 			return took + "  " + strings.ReplaceAll(string(s.Change.State), "_", " ")
 		}
 	case ctlapi.StepStateSucceeded:
-		if s.Change != nil && s.Change.Counts != nil {
+		switch {
+		case s.Change == nil || s.Change.Counts == nil:
+		case len(s.MayChange) == 0:
 			return took + "  " + changes.Counts(s.Change.Kind, s.Change.Counts)
+		case !changesSomething(s.Change.Counts):
+			return took + "  may change: reads " + unforeseen(s.MayChange)
+		default:
+			return took + "  " + changes.Counts(s.Change.Kind, s.Change.Counts) + "; more may change: reads " + unforeseen(s.MayChange)
 		}
 	}
 	return took
+}
+
+// unforeseen lists what a step of a preview reads and the preview changes; where
+// the step was not planned, what is missing.
+func unforeseen(list []ctlapi.MayChange) string {
+	absent := slices.ContainsFunc(list, func(m ctlapi.MayChange) bool { return m.Absent })
+	var names []string
+	for _, m := range list {
+		if m.Absent == absent {
+			names = append(names, visible.Line(m.Reads))
+		}
+	}
+	text := strings.Join(names, ", ")
+	switch {
+	case absent && len(names) > 1:
+		text += ", which are not there yet"
+	case absent:
+		text += ", which is not there yet"
+	}
+	return text
 }
 
 // span is how long something took, or takes by now.

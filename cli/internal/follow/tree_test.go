@@ -53,6 +53,27 @@ func TestTree(t *testing.T) {
 	golden(t, "testdata/tree_in_color.txt", follow.Tree(workflow(), now, true))
 }
 
+func TestTreeOfPreview(t *testing.T) {
+	t.Parallel()
+	step := func(name string, counts ctlapi.PlanCounts, may ...ctlapi.MayChange) ctlapi.Step {
+		return ctlapi.Step{
+			Name: name, State: ctlapi.StepStateSucceeded, StartedAt: ago(3 * time.Second), FinishedAt: ago(time.Second),
+			Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStatePlanned, Counts: &counts}, MayChange: may,
+		}
+	}
+	w := workflow()
+	w.PlanOnly, w.State = true, ctlapi.WorkflowStateSucceeded
+	w.Steps = []ctlapi.Step{
+		step("component/greeting", ctlapi.PlanCounts{Update: 1}),
+		step("component/card", ctlapi.PlanCounts{NoChange: true}, ctlapi.MayChange{Reads: "greeting.text"}, ctlapi.MayChange{Reads: "key"}),
+		step("component/frame", ctlapi.PlanCounts{Create: 2}, ctlapi.MayChange{Reads: "card.width"}),
+		{Name: "component/new", State: ctlapi.StepStateSkipped, MayChange: []ctlapi.MayChange{
+			{Reads: "greeting.text"}, {Reads: "greeting.size", Absent: true}, {Reads: "sandbox.dir", Absent: true},
+		}},
+	}
+	golden(t, "testdata/tree_of_preview.txt", follow.Tree(w, now, false))
+}
+
 func TestOnlyDecisionsHelp(t *testing.T) {
 	t.Parallel()
 	step := func(s ctlapi.StepState, c ctlapi.ChangeState) ctlapi.Step {

@@ -35,10 +35,9 @@ func Judge(w ctlapi.Workflow) (Verdict, []string) {
 			lines = append(lines, failure(s)...)
 		}
 		switch {
-		case s.Change == nil:
-		case s.Change.State == ctlapi.ChangeStateRefused:
+		case s.Change != nil && s.Change.State == ctlapi.ChangeStateRefused:
 			verdict = Refused
-		case w.PlanOnly && verdict == Done && changesSomething(s.Change.Counts):
+		case w.PlanOnly && verdict == Done && mayChange(s):
 			verdict = Changes
 		}
 	}
@@ -49,6 +48,12 @@ func Judge(w ctlapi.Workflow) (Verdict, []string) {
 		lines = append(lines, "nothing to do")
 	}
 	return verdict, lines
+}
+
+// mayChange tells whether a preview found that a step would change something, or
+// could not rule it out.
+func mayChange(s ctlapi.Step) bool {
+	return len(s.MayChange) > 0 || s.Change != nil && changesSomething(s.Change.Counts)
 }
 
 func changesSomething(counts *ctlapi.PlanCounts) bool { return counts != nil && !counts.NoChange }

@@ -20,6 +20,7 @@ func TestJudge(t *testing.T) {
 	refused := failed
 	refused.Change, refused.Remedy = &ctlapi.ChangeSummary{State: ctlapi.ChangeStateRefused}, nil
 	whyRefused := []string{why[0], why[2]}
+	blind := ctlapi.Step{State: ctlapi.StepStateSkipped, MayChange: []ctlapi.MayChange{{Reads: "greeting.text", Of: "greeting", Absent: true}}}
 	for _, tc := range []struct {
 		name  string
 		w     ctlapi.Workflow
@@ -35,6 +36,7 @@ func TestJudge(t *testing.T) {
 		{"plan with changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true), planned(false)}}, follow.Changes, nil},
 		{"the same, not only planned", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, Steps: []ctlapi.Step{planned(false)}}, follow.Done, nil},
 		{"plan without", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true)}}, follow.Done, []string{"nothing to do"}},
+		{"plan of what reads something that changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{blind}}, follow.Changes, nil},
 		{"plan that failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, PlanOnly: true, Steps: []ctlapi.Step{planned(false), failed}}, follow.Failed, why},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/berth"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -42,7 +43,7 @@ func TestFollowingAgain(t *testing.T) {
 		want bool
 	}{
 		{"interrupted", errors.New("interrupted"), true},
-		{"control plane away", &api.Unreachable{URL: "http://x", Err: errors.New("refused")}, true},
+		{"control plane away", &api.Unreachable{Unreachable: &berth.Unreachable{URL: "http://x", Err: errors.New("refused")}}, true},
 		{"database away", fmt.Errorf("look: %w", problem(http.StatusServiceUnavailable)), true},
 		{"no such workflow", problem(http.StatusNotFound), false},
 		{"not allowed", problem(http.StatusForbidden), false},

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -95,4 +96,30 @@ func labelText(labels map[string]string) string {
 		texts = append(texts, key+"="+labels[key])
 	}
 	return strings.Join(texts, ",")
+}
+
+// Member shows the people and machines of an org.
+func Member(now time.Time) output.View[ctlapi.Member] {
+	return output.View[ctlapi.Member]{
+		Name: func(m ctlapi.Member) string { return m.Name },
+		Columns: []output.Column[ctlapi.Member]{
+			{Head: "NAME", Cell: func(m ctlapi.Member) string { return m.Name }},
+			{Head: "KIND", Cell: func(m ctlapi.Member) string { return string(m.Kind) }},
+			{Head: "ROLES", Cell: func(m ctlapi.Member) string {
+				var roles []string
+				for _, grant := range m.Grants {
+					role := string(grant.Role)
+					if within := cmp.Or(api.Value(grant.InstallID), api.Value(grant.AppID), api.Value(grant.CustomerID)); within != "" {
+						role += " in " + within
+					}
+					roles = append(roles, role)
+				}
+				return strings.Join(roles, ", ")
+			}},
+			{Head: "AGE", Cell: func(m ctlapi.Member) string { return age(now, m.CreatedAt) }},
+			{Head: "DISABLED", Cell: func(m ctlapi.Member) string { return ageOf(now, m.DisabledAt) }},
+			{Head: "ID", Wide: true, Cell: func(m ctlapi.Member) string { return m.ID }},
+			{Head: "EMAIL", Wide: true, Cell: func(m ctlapi.Member) string { return api.Value(m.Email) }},
+		},
+	}
 }

@@ -48,20 +48,32 @@ func (b *Binder) TableAmong(at place.Place, values map[string]any, also []reflec
 	for _, target := range targets {
 		known = append(known, Keys(reflect.TypeOf(target).Elem()))
 	}
-	partial := false
-	if slices.ContainsFunc(targets, func(target any) bool { return MergesFiles(reflect.TypeOf(target).Elem()) }) {
-		values, partial = b.Included(at, values)
+	t := table{at: at}
+	t.merges = slices.ContainsFunc(targets, func(target any) bool { return MergesFiles(reflect.TypeOf(target).Elem()) })
+	if t.merges {
+		values, t.partial = b.Included(at, values)
 	}
-	t := table{at: at, values: values, partial: partial}
+	t.values = values
+	b.unknownKeys(at, values, known)
+	var missing []field
 	for _, target := range targets {
 		v := reflect.ValueOf(target).Elem()
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); Key(f) != "" {
-				b.field(t, f, v.Field(i))
+			f := field{v.Type().Field(i), v.Field(i)}
+			if Key(f.StructField) != "" && !b.field(t, f) {
+				missing = append(missing, f)
 			}
 		}
 	}
-	b.unknownKeys(at, values, known)
+	for _, f := range missing {
+		b.missing(t, f)
+	}
+}
+
+// field is a field of a block and where its value goes.
+type field struct {
+	reflect.StructField
+	into reflect.Value
 }
 
 // Key is the key of a field, "" when no key fills it.
@@ -132,13 +144,15 @@ func Keys(block reflect.Type) map[string]bool {
 type table struct {
 	at      place.Place
 	values  map[string]any
+	merges  bool // `source` names a file to merge in
 	partial bool // more of it is in a file that is not here
 }
 
-func (b *Binder) field(t table, f reflect.StructField, into reflect.Value) {
-	at, key := t.at, Key(f)
+// field binds what is written of a field; false when it is required and missing.
+func (b *Binder) field(t table, f field) bool {
+	at, key := t.at, Key(f.StructField)
 	raw, ok := t.values[key]
-	for _, alias := range Aliases(f) {
+	for _, alias := range Aliases(f.StructField) {
 		other, aliased := t.values[alias]
 		switch {
 		case aliased && ok:
@@ -157,11 +171,28 @@ func (b *Binder) field(t table, f reflect.StructField, into reflect.Value) {
 		if s, isString := raw.(string); isString && (key == "path" || key == "source") && f.Type == reflect.TypeFor[place.Text]() && !fetch.IsAddress(s) && !namesFile(s) {
 			raw = "./" + s // these names of the key always name a file
 		}
-		b.value(at.Below(key), raw, into)
-		b.checkText(at.Below(key), f, into)
+		b.value(at.Below(key), raw, f.into)
+		b.checkText(at.Below(key), f.StructField, f.into)
 	}
-	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !t.partial {
-		b.Add(place.Error, place.CodeMissing, at, "%s is missing", f.Tag.Get("toml"))
+	return f.Tag.Get("rule") != "required" || ok && raw != "" || t.partial
+}
+
+// missing reports a required key that is not there. When it is misspelt, its
+// value is taken all the same, so that nothing else is missing because of it.
+func (b *Binder) missing(t table, f field) {
+	key := Key(f.StructField)
+	written, misspelt := b.MisspeltAs(t.at, append([]string{key}, Aliases(f.StructField)...)...)
+	if !misspelt {
+		if t.merges && b.Misspelt(t.at, "source") {
+			return
+		}
+		b.Add(place.Error, place.CodeMissing, t.at, "%s is missing", key)
+		return
+	}
+	if raw, ok := t.values[written]; ok && raw != "" {
+		b.aliasAll(t.at.Below(key), t.at.Below(written), raw)
+		t.values = map[string]any{key: raw}
+		b.field(t, f)
 	}
 }
 
@@ -217,16 +248,11 @@ func (b *Binder) unknownKeys(at place.Place, values map[string]any, known keySet
 	slices.Sort(unknown)
 	names := known.names()
 	for _, key := range unknown[:min(len(unknown), maxUnknownKeys)] {
-		b.unknown(at.Below(key), key, names)
+		b.Unknown(at, key, names)
 	}
 	if more := len(unknown) - maxUnknownKeys; more > 0 {
 		b.Add(place.Warning, place.CodeUnknownKey, at, "%d more keys are unknown", more)
 	}
-}
-
-func (b *Binder) unknown(at place.Place, key string, known []string) {
-	d := b.At(place.Warning, place.CodeUnknownKey, at, "unknown key %q", key)
-	b.Diags = append(b.Diags, b.Suggest(d, key, known))
 }
 
 // value converts one TOML value to the type of a field.
@@ -365,7 +391,7 @@ func (b *Binder) list(at place.Place, raw any, into reflect.Value) {
 	if t, isTable := raw.(map[string]any); isTable && into.Type().Elem().Kind() != reflect.String {
 		elem := reflect.New(into.Type().Elem()).Elem()
 		b.aliasAll(at.Item(0), at, t)
-		b.value(at, t, elem)
+		b.value(at.Item(0), t, elem)
 		into.Set(reflect.Append(into, elem))
 		return
 	}

@@ -60,6 +60,7 @@ const (
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
 	"pre-reprovision", "post-reprovision", "pre-reprovision-sandbox", "post-reprovision-sandbox", "pre-deprovision-sandbox", "post-deprovision-sandbox",
+	"post-provision-sandbox", "pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
 	"pre-update-inputs", "post-update-inputs", "pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 
@@ -190,7 +191,7 @@ var notYets = []NotYet{
 	// actions
 	{Keys: []string{"action.role"}, What: `key "role" of an action is`, WaitsFor: waitsRoles, find: actions("role", func(a *appconfig.Action) bool { return a.Role != "" })},
 	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
-	{Keys: []string{"action.labels"}, When: `all but type = "health-check"`, What: `a label of an action other than type = "health-check" is`, WaitsFor: waitsLabels, find: actions("labels", otherLabels)},
+	{Keys: []string{"action.labels"}, When: `all but type = "health-check" and is_health_check`, What: `a label of an action that makes it no health check is`, WaitsFor: waitsLabels, find: actions("labels", (*appconfig.Action).OtherLabels)},
 	{Keys: []string{"action.inputs[].required"}, What: `key "required" of an action's input is`, WaitsFor: "forms for the inputs of actions", find: actionInputs("required", func(in *appconfig.ActionInput) bool { return in.Required })},
 	{Keys: []string{"action.triggers[].type"}, When: "cron, of an action that is no health check", What: "a cron trigger of an action that is no health check is", WaitsFor: waitsSchedules,
 		find: triggers("type", func(a *appconfig.Action, t *appconfig.Trigger) bool {
@@ -226,15 +227,6 @@ var notYets = []NotYet{
 }
 
 func otherCluster(context string) bool { return context != "" && context != appconfig.SandboxContext }
-
-func otherLabels(a *appconfig.Action) bool {
-	for name, value := range a.Labels {
-		if name != "type" || value != "health-check" {
-			return true
-		}
-	}
-	return false
-}
 
 func withPrefix(prefix string, names []string) (keys []string) {
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,30 +22,30 @@ func (v *validator) roleNames() {
 	}
 	if a.OperationRoles != nil {
 		for i, r := range a.OperationRoles.Rules {
-			v.role(a.OperationRoles.At.Below("rules").Item(i).Below("role"), r.Role)
+			v.role(place.Error, a.OperationRoles.At.Below("rules").Item(i).Below("role"), r.Role)
 		}
 	}
 	for i := range a.Actions {
-		v.role(a.Actions[i].At.Below("role"), a.Actions[i].Role)
+		v.role(place.Warning, a.Actions[i].At.Below("role"), a.Actions[i].Role)
 		v.breakGlassRole(a.Actions[i].At.Below("break_glass_role"), a.Actions[i].BreakGlassRole)
 	}
 	for i := range a.Runbooks {
 		r := &a.Runbooks[i]
-		v.role(r.At.Below("role"), r.Role)
+		v.role(place.Warning, r.At.Below("role"), r.Role)
 		for j := range r.Steps {
-			v.role(r.At.Below("steps").Item(j).Below("role"), r.Steps[j].Role)
+			v.role(place.Warning, r.At.Below("steps").Item(j).Below("role"), r.Steps[j].Role)
 		}
 	}
 }
 
 func (v *validator) operationRoleNames(block place.Place, roles []appconfig.OperationRole) {
 	for i, r := range roles {
-		v.role(block.Below("operation_roles").Item(i).Below("role"), r.Role)
+		v.role(place.Warning, block.Below("operation_roles").Item(i).Below("role"), r.Role)
 	}
 }
 
-func (v *validator) role(at place.Place, name string) {
-	v.anyRole(at, name, roleNames("role", v.app.Permissions, v.app.BreakGlass))
+func (v *validator) role(severity place.Severity, at place.Place, name string) {
+	v.anyRole(severity, at, name, roleNames("role", v.app.Permissions, v.app.BreakGlass))
 }
 
 func (v *validator) breakGlassRole(at place.Place, name string) {
@@ -54,13 +55,13 @@ func (v *validator) breakGlassRole(at place.Place, name string) {
 			permitted = append(permitted, r)
 		}
 	}
-	v.anyRole(at, name, roleNames("break-glass role", v.app.BreakGlass, permitted))
+	v.anyRole(place.Warning, at, name, roleNames("break-glass role", v.app.BreakGlass, permitted))
 }
 
-// anyRole compares names as they are written, since most are templates. Where
-// one is, a name that is not found may still turn out to be right: that is a
-// warning. A full name of the cloud's (an ARN) is not looked for.
-func (v *validator) anyRole(at place.Place, name string, d definedNames) {
+// anyRole compares names as they are written, since most are templates. One that
+// a component, an action or a runbook names and nothing declares is a warning:
+// the customer may have it. A full name of the cloud's (an ARN) is not looked for.
+func (v *validator) anyRole(severity place.Severity, at place.Place, name string, d definedNames) {
 	written := comparableRole(name)
 	if strings.Contains(written, ":") {
 		return
@@ -68,12 +69,30 @@ func (v *validator) anyRole(at place.Place, name string, d definedNames) {
 	if name == "" || v.mayDefine(d, written) {
 		return
 	}
-	severity := place.Error
-	if strings.Contains(written, "{{") {
-		severity = place.Warning
-	}
 	missing := v.At(severity, place.CodeReference, at, "%s %q does not exist", d.what, name)
-	v.Diags = append(v.Diags, v.Suggest(missing, written, d.names))
+	if near := v.nearestRole(written, d.names); near != "" {
+		missing = missing.WithRemedy("did you mean %q?", near)
+	}
+	v.Diags = append(v.Diags, missing)
+}
+
+// nearestRole finds the role that a name most likely means, as it is written or
+// by the part of it that is no template: "setup" of "{{ .nuon.install.id }}-setup".
+func (v *validator) nearestRole(name string, defined []string) string {
+	if near := v.Near(name, defined); near != "" {
+		return near
+	}
+	plain := map[string]string{}
+	for _, d := range defined {
+		plain[plainRole(d)] = d
+	}
+	delete(plain, "")
+	return plain[v.Near(plainRole(name), slices.Sorted(maps.Keys(plain)))]
+}
+
+// plainRole is what of a role's name is the same in every install.
+func plainRole(name string) string {
+	return strings.Trim(aroundAction.ReplaceAllString(name, ""), "-_. ")
 }
 
 func roleNames(what string, first, second []appconfig.Role) definedNames {
@@ -139,10 +158,11 @@ func (v *validator) operationRoles() {
 	actions := v.actionNames()
 	for i, r := range v.app.OperationRoles.Rules {
 		at := v.app.OperationRoles.At.Below("rules").Item(i).Below("principal")
-		switch kind, name := r.Who(); kind {
-		case appconfig.PrincipalComponent:
+		switch kind, name := r.Who(); {
+		case name == appconfig.AnyPrincipal:
+		case kind == appconfig.PrincipalComponent:
 			v.exists(at, name, v.components())
-		case appconfig.PrincipalAction:
+		case kind == appconfig.PrincipalAction:
 			v.exists(at, name, actions)
 		}
 	}

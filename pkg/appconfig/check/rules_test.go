@@ -52,7 +52,7 @@ func TestRulesOfRealApps(t *testing.T) {
 			diags: []string{`components/a.toml:4:1 warning unknown key "drift_shedule": did you mean "drift_schedule"?`}},
 		{name: "a misspelt required key is an error, since the right one is missing",
 			files: map[string]string{"runner.toml": "runner_typ = \"local\"\n"},
-			diags: []string{"runner.toml error runner_type is missing", "runner.toml:1:1 warning unknown key"}},
+			diags: []string{`runner.toml:1:1 error unknown key "runner_typ", and runner_type is missing: did you mean "runner_type"?`}},
 		{name: "a relative path is relative to the folder of the kind",
 			files: map[string]string{"components/deep/a.toml": appconfigtest.Module("a", "[[var_file]]\ncontents = \"./a.tfvars\""), "components/a.tfvars": "kind", "components/deep/a.tfvars": "file"},
 			check: func(t *testing.T, app *appconfig.App) {
@@ -210,7 +210,7 @@ func names(app *appconfig.App) []string {
 }
 
 func role(name string, more string) string {
-	return "type = \"custom\"\nname = \"" + name + "\"\ndescription = \"d\"\n" + more + "\n"
+	return "type = \"custom\"\nname = \"" + name + "\"\ndescription = \"d\"\n" + more + "\n[[policies]]\nmanaged_policy_name = \"ReadOnlyAccess\"\n"
 }
 
 func input(name, typeName, value string) string {

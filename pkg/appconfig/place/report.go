@@ -10,6 +10,7 @@ type Report struct {
 	Origin  *Origin
 	Diags   []Diagnostic
 	guesses int // suggestions that were looked for
+	unknown unknownKeys
 }
 
 // maxGuesses is how many suggestions are looked for in one folder: who has made
@@ -18,13 +19,19 @@ const maxGuesses = 200
 
 // Suggest adds the name that a misspelt one most likely means.
 func (r *Report) Suggest(d Diagnostic, name string, defined []string) Diagnostic {
-	if r.guesses++; r.guesses > maxGuesses {
-		return d
-	}
-	if near := Nearest(name, defined); near != "" {
+	if near := r.Near(name, defined); near != "" {
 		return d.WithRemedy("did you mean %q?", near)
 	}
 	return d
+}
+
+// Near is the name that a misspelt one most likely means, "" when none is close
+// or too many were looked for.
+func (r *Report) Near(name string, defined []string) string {
+	if r.guesses++; r.guesses > maxGuesses {
+		return ""
+	}
+	return Nearest(name, defined)
 }
 
 // At makes a diagnostic that points at a place, without adding it.

@@ -141,7 +141,7 @@ func TestKitchenSinkUsesEveryKey(t *testing.T) {
 
 // TestRenamedKey misspells every key of every example, one at a time and each in
 // one of several ways: each gives one diagnostic about an unknown key, at the right place
-// and with the right suggestion.
+// and with the right suggestion, and none that says the key is missing.
 func TestRenamedKey(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -187,6 +187,9 @@ func oneUnknownKey(t *testing.T, files fstest.MapFS, file, wrong, right string) 
 	for _, d := range diags {
 		if d.Code == place.CodeUnknownKey {
 			unknown = append(unknown, d)
+		}
+		if d.Code == place.CodeMissing && d.Severity == place.Error {
+			t.Errorf("%s: %q for %q also gives %s", file, wrong, right, d)
 		}
 	}
 	if len(unknown) != 1 || unknown[0].File != file || unknown[0].Line == 0 || !strings.Contains(unknown[0].Message, `"`+wrong+`"`) ||

@@ -32,7 +32,7 @@ var actedOn = map[string][]string{
 		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
 		"component.source", "action.source", "install.source",
 	},
-	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are told
+	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are reported
 		"runner.runner_type", "runner.runner_type=local", "sandbox.type", "sandbox.type=terraform", "component.kubernetes_context", "action.kubernetes_context",
 	},
 

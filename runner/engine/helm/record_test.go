@@ -108,7 +108,7 @@ func TestRecordIsNoLargerThanThatOfHelm(t *testing.T) {
 	}
 }
 
-// What has no room is told at the plan, with what to do.
+// What does not fit fails the plan, with what to do.
 func TestPlanRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

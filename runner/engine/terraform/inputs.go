@@ -61,7 +61,8 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 	for _, name := range slices.Sorted(maps.Keys(spec.Vars)) {
 		declared, ok := m.Variables[name]
 		if !ok {
-			return in, job.Failf(undeclaredRemedy(name, m), "vars.%s: the module of %s declares no variable %q", name, j.Subject(), name)
+			warnUndeclared(j, "vars."+name, name, m)
+			continue
 		}
 		value, err := renderVar(j, declared, spec.Vars[name])
 		if err != nil {
@@ -94,7 +95,8 @@ func renderInstallVars(j *job.Job, m *module.Module) (map[string]any, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := m.Variables[name]; !ok {
-			return nil, job.Failf(undeclaredRemedy(name, m), "%s: the module of %s declares no variable %q", place, j.Subject(), name)
+			warnUndeclared(j, place, name, m)
+			delete(values, name)
 		}
 	}
 	return values, nil
@@ -124,6 +126,12 @@ func renderVar(j *job.Job, declared module.Variable, given any) (any, error) {
 		return nil, job.Failf(fmt.Sprintf("the module declares it in %s", declared.At), "%s: %v", what, err)
 	}
 	return value, nil
+}
+
+// warnUndeclared says in the log that a value is dropped: the module has no
+// variable for it, and Terraform itself would only warn.
+func warnUndeclared(j *job.Job, place, name string, m *module.Module) {
+	j.Logf("Warning: %s: the module of %s declares no variable %q, so its value is dropped; %s", place, j.Subject(), name, undeclaredRemedy(name, m))
 }
 
 func undeclaredRemedy(name string, m *module.Module) string {

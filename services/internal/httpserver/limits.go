@@ -105,8 +105,8 @@ func (b bodies) largest(c *gin.Context) int64 {
 }
 
 // Proven lets the body of a request be read, up to the limit of its operation:
-// the caller has proved by its headers to be holder. It refuses a body that is
-// declared too large, or for which there is no memory now.
+// the caller has proved by its headers to be holder. It refuses one who asks too
+// often, a body that is declared too large, or for which there is no memory now.
 func Proven(c *gin.Context, holder string) error {
 	s := serverOf(c)
 	if s == nil {
@@ -114,6 +114,9 @@ func Proven(c *gin.Context, holder string) error {
 	}
 	c.Set(provenKey, true)
 	leaveLine(c)
+	if err := s.pacer.count(c, holder); err != nil {
+		return err
+	}
 	return intake.BodyOf(c.Request.Context()).Open(intake.Terms{
 		MaxBytes: s.bodies.largest(c), Memory: s.bodies.proven, Holder: holder,
 		Pace: intake.Pace{Grace: s.bodies.grace, BytesPerSecond: bodyRate, Deadline: bodyDeadline},

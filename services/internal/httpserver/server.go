@@ -32,6 +32,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/reference"
 )
 
 const (
@@ -68,14 +69,17 @@ type Config struct {
 	BodyLimits map[string]int64
 	// Limits of what callers can make the server hold.
 	Limits Limits
+	// Rates are how often callers may ask.
+	Rates Rates
 	// KnownCallers are the codes of refusals (401) that tell nothing about
 	// guessing, such as that of a session that has ended: they are not counted
 	// against the address that they go to.
 	KnownCallers []string
 	// Ready says why the service cannot work now; nil when it can.
 	Ready func(ctx context.Context) error
-	// Reference serves the contract at /reference and /openapi.json.
-	Reference bool
+	// Reference serves the contract at /reference and /openapi.json, with how to
+	// call it from these clients; the zero Clients serve neither.
+	Reference reference.Clients
 	// Drain is how long requests may go on after the end was asked for;
 	// DefaultDrain when zero.
 	Drain time.Duration
@@ -89,6 +93,7 @@ type Server struct {
 	operations operations
 	bodies     bodies
 	failures   *intake.Failures
+	pacer      *pacer
 	draining   chan struct{}
 	isDraining atomic.Bool
 }
@@ -105,7 +110,7 @@ func New(cfg Config) *Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
 		cfg: cfg, engine: gin.New(), operations: operationsOf(cfg.Spec, cfg.BasePath), bodies: newBodies(cfg),
-		failures: intake.NewFailures(nil), draining: make(chan struct{}),
+		failures: intake.NewFailures(nil), pacer: newPacer(cfg.Rates), draining: make(chan struct{}),
 	}
 	e := s.engine
 	// gin's context is never used as one: it is the next request's as soon as the
@@ -129,8 +134,8 @@ func New(cfg Config) *Server {
 	})
 	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
 	e.GET("/readyz", s.readyz)
-	if cfg.Reference {
-		s.serveReference()
+	if cfg.Reference != (reference.Clients{}) {
+		reference.Serve(e, cfg.Spec, cfg.BasePath, cfg.Reference)
 	}
 	s.router = e.Group(cfg.BasePath, append([]gin.HandlerFunc{s.operations.find, s.checkText, s.admit}, append(cfg.Middleware, s.validate)...)...)
 	return s

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +34,7 @@ func (s *Server) checkText(c *gin.Context) {
 		}
 	}
 	query := c.Request.URL.Query()
-	for _, name := range sortedKeys(query) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		for _, value := range append([]string{name}, query[name]...) {
 			if reason := notText(value); reason != "" {
 				refuseText(c, fault.FieldError{Detail: fmt.Sprintf("query parameter %q: %s", strings.ToValidUTF8(name, "?"), reason)})

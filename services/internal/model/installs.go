@@ -34,7 +34,7 @@ const (
 	StackPending  StackState = "pending"  // the customer has not applied it
 	StackActive   StackState = "active"   // it has phoned home
 	StackExpired  StackState = "expired"  // it did not in time
-	StackOutdated StackState = "outdated" // a newer version took its place
+	StackOutdated StackState = "outdated" // a newer version replaced it
 )
 
 // RunnerState is the state of a runner.
@@ -92,6 +92,6 @@ type StateKind string
 // The kinds of stored states.
 const (
 	StateCurrent    StateKind = "current"
-	StateSuperseded StateKind = "superseded" // a newer one took its place
+	StateSuperseded StateKind = "superseded" // a newer one replaced it
 	StateOrphaned   StateKind = "orphaned"   // written by an attempt that was over: evidence
 )

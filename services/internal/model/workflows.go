@@ -28,10 +28,21 @@ const (
 	StepRunning   StepState = "running"
 	StepWaiting   StepState = "waiting" // for its WaitReason
 	StepSucceeded StepState = "succeeded"
-	StepSkipped   StepState = "skipped" // there was nothing to do in it
+	StepSkipped   StepState = "skipped" // a preview could not plan it: see MayChange
 	StepFailed    StepState = "failed"
 	StepCancelled StepState = "cancelled"
 )
+
+// MayChange is an entry of steps.may_change: something that the step's templates
+// read and that changes before it, so that its own plan is not the whole truth.
+type MayChange struct {
+	// Reads is the output, as people write it: "greeting.text".
+	Reads string `json:"reads"`
+	// Of is what makes it: a component, "sandbox" or "action NAME".
+	Of string `json:"of"`
+	// Absent: it is not there yet, so nothing was planned.
+	Absent bool `json:"absent,omitempty"`
+}
 
 // ChangeState is the state of a change.
 type ChangeState string
@@ -46,7 +57,7 @@ const (
 	ChangeNoChange   ChangeState = "no_change"  // nothing to do
 	ChangePlanned    ChangeState = "planned"    // its workflow only shows plans
 	ChangeDenied     ChangeState = "denied"     // decided against
-	ChangeSuperseded ChangeState = "superseded" // a newer change took its place
+	ChangeSuperseded ChangeState = "superseded" // a newer change replaced it
 	ChangeWithdrawn  ChangeState = "withdrawn"  // its workflow was cancelled, or cannot go on with it
 	ChangeStale      ChangeState = "stale"      // the live state moved after the plan
 	ChangeRefused    ChangeState = "refused"    // the runner would not do it

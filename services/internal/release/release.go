@@ -55,15 +55,20 @@ func ItemOf(row ConfigItem) Item {
 	}
 }
 
-// Make stores a release, whose builds have all succeeded, unless there is one of
-// just these artifacts. made tells a new release from one that was there. The
-// caller has locked the app's row, so that numbers follow each other.
+// Make stores a release, whose builds have all succeeded, unless the config's
+// newest release has just these artifacts. made tells a new release from that
+// one. An older release with the same artifacts does not count: what is released
+// last is the newest, whatever it is like. The caller has locked the app's row,
+// so that numbers follow each other.
 func Make(ctx context.Context, tx *store.Tx, draft Draft) (_ shareddb.Release, made bool, _ error) {
 	config, items := draft.Config, draft.Items
 	digest, q := Digest(config.Digest, items), shareddb.New(tx.DB())
-	release, err := q.FindReleaseByDigest(ctx, shareddb.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
-	if err == nil || !errors.Is(err, fault.ErrNotFound) {
+	release, err := q.NewestReleaseOfConfig(ctx, config.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return release, false, err
+	}
+	if err == nil && release.Digest == digest {
+		return release, false, nil
 	}
 	release, err = q.AddRelease(ctx, shareddb.AddReleaseParams{
 		ID: id.New(id.Release), AppID: config.AppID, ConfigID: config.ID, MadeBy: string(draft.By), Digest: digest,
@@ -86,8 +91,8 @@ func Make(ctx context.Context, tx *store.Tx, draft Draft) (_ shareddb.Release, m
 	return release, true, nil
 }
 
-// Digest identifies a release: a config and its artifacts. The order of the
-// items does not matter.
+// Digest says what is in a release: a config and its artifacts. Releases with the
+// same digest bring the same. The order of the items does not matter.
 func Digest(configDigest string, items []Item) string {
 	artifacts := map[string]string{} // written in the order of its keys
 	for _, item := range items {

@@ -43,8 +43,8 @@ func lockfile(ctx context.Context, tx *database.Tx, configID string) (items []re
 	return items, len(items) > 0, nil
 }
 
-// makeRelease does nothing while a build is missing, or when there is a release of
-// just these artifacts.
+// makeRelease does nothing while a build is missing, or when the config's newest
+// release has just these artifacts.
 func (w *Worker) makeRelease(ctx context.Context, tx *database.Tx, b Build, config builderdb.BuilderConfigsOfRow) error {
 	items, complete, err := lockfile(ctx, tx, config.ID)
 	if err != nil {

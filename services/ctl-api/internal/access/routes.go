@@ -77,6 +77,8 @@ var Routes = map[string]Route{
 	"CreateInstall":      {auth.InstallsWrite, WhereOrg},
 	"SyncInstalls":       {auth.InstallsWrite, WhereOrg}, // it makes installs and customers, as CreateInstall does
 	"GetInstall":         {auth.InstallsRead, WhereInstall},
+	"ListStatus":         {auth.InstallsRead, WhereList},
+	"GetInstallStatus":   {auth.InstallsRead, WhereInstall},
 	"UpdateInstall":      {auth.InstallsWrite, WhereInstall},
 	"ForgetInstall":      {auth.InstallsWrite, WhereInstall},
 	"GetInputs":          {auth.InstallsRead, WhereInstall},

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -47,21 +49,33 @@ func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObjec
 
 // GetApp answers one app.
 func (s *Server) GetApp(ctx context.Context, req apigen.GetAppRequestObject) (apigen.GetAppResponseObject, error) {
-	var out apigen.GetApp200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		app, err := oneApp(ctx, tx, req.App)
-		out = apigen.GetApp200JSONResponse(app)
+	var app apigen.App
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		app, err = oneApp(ctx, tx, req.App)
 		return err
 	})
-	return out, err
+	tag := appTag(app)
+	return apigen.GetApp200JSONResponse{Body: app, Headers: apigen.GetApp200ResponseHeaders{ETag: &tag}}, err
 }
+
+// appTag names the version of what PATCH changes.
+func appTag(a apigen.App) string { return tagOf(a.ID, a.DisplayName, a.Description, a.Labels) }
 
 // UpdateApp changes how an app is shown.
 func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObject) (apigen.UpdateAppResponseObject, error) {
-	var out apigen.UpdateApp200JSONResponse
+	var app apigen.App
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
 		if err != nil {
+			return "", err
+		}
+		if _, err := tx.LockApp(ctx, row.ID); err != nil {
+			return "", err
+		}
+		if app, err = oneApp(ctx, tx, row.ID); err != nil {
+			return "", err
+		}
+		if err := checkTag(req.Params.IfMatch, appTag(app), "app "+row.Name); err != nil {
 			return "", err
 		}
 		change := ctldb.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}
@@ -71,14 +85,14 @@ func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObjec
 		if _, err := tx.UpdateApp(ctx, change); err != nil {
 			return "", err
 		}
-		app, err := oneApp(ctx, tx, row.ID)
-		out = apigen.UpdateApp200JSONResponse(app)
+		app, err = oneApp(ctx, tx, row.ID)
 		return "change app " + row.Name, err
 	})
-	return out, err
+	tag := appTag(app)
+	return apigen.UpdateApp200JSONResponse{Body: app, Headers: apigen.UpdateApp200ResponseHeaders{ETag: &tag}}, err
 }
 
-// DeleteApp deletes an app that no install uses.
+// DeleteApp deletes an app that no install uses, once its name confirms it.
 func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObject) (apigen.DeleteAppResponseObject, error) {
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
@@ -96,6 +110,9 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 			return "", fault.With(fault.Newf(fault.ErrConflict, "app %s has %d installs", row.Name, n), fault.Code("app_in_use"),
 				fault.Remedy("deprovision and forget them first"))
 		}
+		if err := confirmedDelete(ctx, tx, row, optional.Value(req.Params.Confirm)); err != nil {
+			return "", err
+		}
 		if err := tx.DeleteAppVariables(ctx, row.ID); err != nil { // secrets do not outlive it
 			return "", err
 		}
@@ -105,6 +122,31 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 		return nil, err
 	}
 	return apigen.DeleteApp204Response{}, nil
+}
+
+// confirmedDelete refuses to delete an app without its name.
+func confirmedDelete(ctx context.Context, tx *database.Tx, app ctldb.App, confirm string) error {
+	heads, err := tx.AppHeads(ctx, []string{app.ID})
+	if err != nil {
+		return err
+	}
+	deed := destruction.Deed{What: "deleting app " + app.Name, Name: app.Name}
+	for _, head := range heads {
+		if head.ConfigNumber > 0 {
+			deed.Goes = append(deed.Goes, fmt.Sprintf("configs up to %d", head.ConfigNumber))
+		}
+		if head.ReleaseNumber > 0 {
+			deed.Goes = append(deed.Goes, fmt.Sprintf("releases up to %d", head.ReleaseNumber))
+		}
+	}
+	variables, err := tx.ListAppVariables(ctx, app.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range variables {
+		deed.Goes = append(deed.Goes, "variable "+v.Name)
+	}
+	return deed.Confirmed(confirm)
 }
 
 func findApp(ctx context.Context, tx *database.Tx, ref string) (ctldb.App, error) {

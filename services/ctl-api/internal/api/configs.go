@@ -27,7 +27,7 @@ import (
 func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
 	sync := apps.SyncRequest{
 		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, Mapped: map[string]bool{},
-		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
+		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, Confirm: req.Body.Confirm, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	for _, src := range req.Body.Sources {
 		sync.Sources[src.Component] = src.Digest

@@ -33,6 +33,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/reference"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -92,7 +93,7 @@ func newDoor(t testing.TB) *door {
 		t.Fatal(err)
 	}
 	front := httpserver.New(httpserver.Config{
-		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: true, Drain: patience,
+		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: reference.Of("ctl-api"), Drain: patience,
 	})
 	server.Register(front.Router())
 	d.url = "http://" + port.Addr().String()

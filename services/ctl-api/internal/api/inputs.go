@@ -10,37 +10,42 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // GetInputs answers the inputs of an install without sensitive values.
 func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObject) (apigen.GetInputsResponseObject, error) {
-	var out apigen.GetInputs200JSONResponse
+	var out apigen.Inputs
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
 		}
 		view, err := s.Installs.ReadInputs(ctx, tx, found)
-		out = apigen.GetInputs200JSONResponse(inputsView(view))
+		out = inputsView(view)
 		return err
 	})
-	return out, err
+	tag := tagOf(out.Version)
+	return apigen.GetInputs200JSONResponse{Body: out, Headers: apigen.GetInputs200ResponseHeaders{ETag: &tag}}, err
 }
 
 // SetInputs makes a new version of the inputs, or says what it would be.
 func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObject) (apigen.SetInputsResponseObject, error) {
 	change := installs.Change{Set: installs.Values(optional.Value(req.Body.Values)), Unset: req.Body.Unset, Actor: auth.PrincipalOf(ctx).AccountName}
-	var out apigen.SetInputs200JSONResponse
+	var out apigen.Inputs
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
+			return "", err
+		}
+		if err := s.checkInputsTag(ctx, tx, found, req.Params.IfMatch); err != nil {
 			return "", err
 		}
 		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change)
 		if err != nil {
 			return "", err
 		}
-		out = apigen.SetInputs200JSONResponse(inputsView(view))
+		out = inputsView(view)
 		switch {
 		case optional.Value(req.Params.DryRun):
 			return "", errRollback
@@ -49,7 +54,24 @@ func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObjec
 		}
 		return fmt.Sprintf("set inputs of install %s: version %d", found.Name, view.Row.Version), tx.WakeInstall(ctx, found.ID)
 	})
-	return out, err
+	tag := tagOf(out.Version)
+	return apigen.SetInputs200JSONResponse{Body: out, Headers: apigen.SetInputs200ResponseHeaders{ETag: &tag}}, err
+}
+
+// checkInputsTag refuses to set the inputs of an install when they are no longer
+// those that the caller read.
+func (s *Server) checkInputsTag(ctx context.Context, tx *database.Tx, install ctldb.Install, ifMatch *string) error {
+	if ifMatch == nil {
+		return nil
+	}
+	if _, err := tx.LockInstallRow(ctx, install.ID); err != nil {
+		return err
+	}
+	now, err := s.Installs.ReadInputs(ctx, tx, install)
+	if err != nil {
+		return err
+	}
+	return checkTag(ifMatch, tagOf(int(now.Row.Version)), "the inputs of install "+install.Name)
 }
 
 func inputsView(v installs.InputsView) apigen.Inputs {

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -125,9 +123,8 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		if view, err = oneInstall(ctx, tx, found.ID); err != nil {
 			return "", err
 		}
-		if want := optional.Value(req.Params.IfMatch); want != "" && want != installTag(view) {
-			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s has changed since you read it", found.Name), fault.Code("precondition_failed"),
-				fault.Remedy("read it again and repeat the change"))
+		if err := checkTag(req.Params.IfMatch, installTag(view), "install "+found.Name); err != nil {
+			return "", err
 		}
 		change := ctldb.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}
 		if req.Body.ApprovalOption != nil {
@@ -158,7 +155,7 @@ func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequ
 		if err != nil {
 			return "", err
 		}
-		return "forget install " + found.Name, s.Installs.Forget(ctx, tx, found.ID)
+		return "forget install " + found.Name, s.Installs.Forget(ctx, tx, found.ID, optional.Value(req.Params.Confirm))
 	})
 	if err != nil {
 		return nil, err
@@ -202,9 +199,7 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
-	raw, _ := json.Marshal([]any{i.ID, i.ApprovalOption, i.Labels, i.ComponentToggles}) // strings and booleans only
-	sum := sha256.Sum256(raw)
-	return `"` + hex.EncodeToString(sum[:8]) + `"`
+	return tagOf(i.ID, i.ApprovalOption, i.Labels, i.ComponentToggles)
 }
 
 // labelFilter turns "key=value" texts into what the labels column must contain.

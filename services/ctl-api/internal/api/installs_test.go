@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,85 @@ func acme() ctlapi.InstallRequest {
 	return ctlapi.InstallRequest{
 		Name: "acme", App: "hello", Customer: "acme", CreateCustomer: true,
 		Inputs: &ctlapi.InputValues{"greeting": "Hello", "api_key": canary},
+	}
+}
+
+// Each thing that a person looks for first: the newest release, what was set and
+// not deployed, how the last workflow ended, the customer's switch.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.released("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := d.db.Admin().Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	look := func() ctlapi.InstallStatus {
+		t.Helper()
+		list, err := c.ListStatusWithResponse(t.Context(), nil)
+		must(t, list, err, http.StatusOK)
+		one, err := c.GetInstallStatusWithResponse(t.Context(), "acme")
+		must(t, one, err, http.StatusOK)
+		if diff := cmp.Diff(*one.JSON200, list.JSON200.Items[0]); diff != "" || len(list.JSON200.Items) != 1 {
+			t.Errorf("one and the list differ: %s", diff)
+		}
+		return *one.JSON200
+	}
+	if s := look(); s.Standing != ctlapi.InstallStatusStandingNotProvisioned || s.NewestRelease == nil || s.NewestRelease.Number != 1 || len(s.Pending) != 0 || s.Last != nil || s.Runner != nil {
+		t.Errorf("a new install: %+v", s)
+	}
+
+	started, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision})
+	must(t, started, err, http.StatusAccepted)
+	if s := look(); s.Standing != ctlapi.InstallStatusStandingProvisioning || s.Workflow == nil || s.Workflow.ID != started.JSON202.ID {
+		t.Errorf("while its provision is queued: %+v", s)
+	}
+	exec(`update workflows set state = 'failed', finished_at = now(), error = 'step component/api failed'`)
+	exec(`update installs set state = 'provisioning'`)
+	exec(`update steps set state = 'failed', error = 'no such bucket' where name = 'component/api'`)
+	exec(`update runners set state = 'active', last_seen_at = now(), switch = 'pause', switch_reason = 'change freeze', switch_since = now()`)
+	s := look()
+	if s.Standing != ctlapi.InstallStatusStandingProvisionFailed || s.Last == nil || *s.Last.Step != "component/api" || *s.Last.Error != "no such bucket" || s.Last.Superseded || s.Workflow != nil {
+		t.Errorf("after its provision failed: %+v", s)
+	}
+	if r := s.Runner; r == nil || !r.Online || r.Switch != ctlapi.RunnerSwitchPause || *r.SwitchReason != "change freeze" || r.SwitchSince == nil {
+		t.Errorf("its runner: %+v", r)
+	}
+	why, err := c.WhyInstallWithResponse(t.Context(), "acme")
+	must(t, why, err, http.StatusOK)
+	if body := string(why.Body); !strings.Contains(body, "no such bucket") || !strings.Contains(body, "switch is at pause since") || !strings.Contains(body, "change freeze") {
+		t.Errorf("why: %s", body)
+	}
+
+	exec(`update workflows set state = 'succeeded', error = null`)
+	exec(`update steps set state = 'succeeded', error = null`)
+	exec(`update installs set state = 'live', release_id = (select id from releases), toggles_version = 1`)
+	set, err := c.SetInputsWithResponse(t.Context(), "acme", nil, ctlapi.InputsUpdate{Values: &ctlapi.InputValues{"greeting": "Ahoy"}})
+	must(t, set, err, http.StatusOK)
+	c.released("hello", with(hello(), "src/web/main.tf", "# newer\n"))
+	if s := look(); s.Standing != ctlapi.InstallStatusStandingLive || s.NewestRelease.Number != 2 || !slices.Equal(s.Pending, []ctlapi.InstallStatusPending{"release", "inputs", "toggles"}) {
+		t.Errorf("live, with everything pending: %+v", s)
+	}
+
+	// Who starts a second workflow is told about the first.
+	first, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy})
+	must(t, first, err, http.StatusAccepted)
+	if len(first.JSON202.Others) != 0 {
+		t.Errorf("the first deploy meets %+v", first.JSON202.Others)
+	}
+	second, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Components: []string{"web"}})
+	must(t, second, err, http.StatusAccepted)
+	want := []ctlapi.OtherWorkflow{{
+		ID: first.JSON202.ID, Kind: ctlapi.WorkflowKindDeploy, State: ctlapi.WorkflowStateQueued, CreatedBy: "admin", CreatedAt: first.JSON202.CreatedAt,
+		Meeting: ctlapi.OtherWorkflowMeetingSupersedes, Resources: []string{"web"},
+	}}
+	if diff := cmp.Diff(want, second.JSON202.Others); diff != "" {
+		t.Errorf("the second deploy meets (-want +got):\n%s", diff)
 	}
 }
 
@@ -189,13 +269,18 @@ func TestForgetInstall(t *testing.T) {
 		}
 	}
 	set("live")
-	early, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	confirmed := &ctlapi.ForgetInstallParams{Confirm: new("acme")}
+	early, err := c.ForgetInstallWithResponse(t.Context(), "acme", confirmed)
 	problemOf(t, early, err, http.StatusConflict, "not_deprovisioned")
-	used, err := c.DeleteAppWithResponse(t.Context(), "hello")
+	used, err := c.DeleteAppWithResponse(t.Context(), "hello", &ctlapi.DeleteAppParams{Confirm: new("hello")})
 	problemOf(t, used, err, http.StatusConflict, "app_in_use")
 
 	set("deprovisioned")
-	gone, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	for _, confirm := range []*string{nil, new(""), new("hello"), new("ACME")} {
+		silent, err := c.ForgetInstallWithResponse(t.Context(), "acme", &ctlapi.ForgetInstallParams{Confirm: confirm})
+		problemOf(t, silent, err, http.StatusUnprocessableEntity, "not_confirmed")
+	}
+	gone, err := c.ForgetInstallWithResponse(t.Context(), made.JSON201.ID, confirmed) // by id, the name confirms it
 	must(t, gone, err, http.StatusNoContent)
 	byName, err := c.GetInstallWithResponse(t.Context(), "acme")
 	problemOf(t, byName, err, http.StatusNotFound, "not_found")

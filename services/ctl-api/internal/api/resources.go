@@ -10,7 +10,9 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -19,8 +21,8 @@ import (
 func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequestObject) (apigen.ListResourcesResponseObject, error) {
 	var out apigen.ListResources200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		rows, err := resourcesOf(ctx, tx, req.Install, "")
-		out.Items = convert(rows, resourceView)
+		rows, off, err := resourcesOf(ctx, tx, req.Install, "")
+		out.Items = convert(rows, off.view)
 		return err
 	})
 	return out, err
@@ -30,25 +32,49 @@ func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequ
 func (s *Server) GetResource(ctx context.Context, req apigen.GetResourceRequestObject) (apigen.GetResourceResponseObject, error) {
 	var out apigen.GetResource200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		rows, err := resourcesOf(ctx, tx, req.Install, req.Resource)
+		rows, off, err := resourcesOf(ctx, tx, req.Install, req.Resource)
 		if err != nil {
 			return err
 		}
 		if len(rows) == 0 {
 			return fault.Newf(fault.ErrNotFound, "install %s has no resource %q", req.Install, req.Resource)
 		}
-		out = apigen.GetResource200JSONResponse(resourceView(rows[0]))
+		out = apigen.GetResource200JSONResponse(off.view(rows[0]))
 		return nil
 	})
 	return out, err
 }
 
-func resourcesOf(ctx context.Context, tx *database.Tx, install, ref string) ([]ctldb.ShowResourcesRow, error) {
+// switchedOff are the components that an install has switched off, by name.
+type switchedOff map[string]bool
+
+func resourcesOf(ctx context.Context, tx *database.Tx, install, ref string) ([]ctldb.ShowResourcesRow, switchedOff, error) {
 	found, err := installs.Find(ctx, tx, install)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return tx.ShowResources(ctx, ctldb.ShowResourcesParams{InstallID: found.ID, Ref: ref})
+	off := switchedOff{}
+	if found.ReleaseID != nil {
+		app, err := releaseview.App(ctx, tx.Queries, *found.ReleaseID)
+		if err != nil {
+			return nil, nil, err
+		}
+		toggles := map[string]bool{}
+		if err := decode("toggles", found.Toggles, &toggles); err != nil {
+			return nil, nil, err
+		}
+		for i := range app.Components {
+			off[app.Components[i].Name] = !app.Components[i].EnabledIn(toggles)
+		}
+	}
+	rows, err := tx.ShowResources(ctx, ctldb.ShowResourcesParams{InstallID: found.ID, Ref: ref})
+	return rows, off, err
+}
+
+func (off switchedOff) view(r ctldb.ShowResourcesRow) apigen.Resource {
+	view := resourceView(r)
+	view.SwitchedOff = r.Resource.Kind == model.KindComponent && off[r.Resource.Name]
+	return view
 }
 
 // GetState answers a version of the state tree, the newest when none is named.

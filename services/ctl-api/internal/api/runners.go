@@ -85,8 +85,8 @@ func (s *Server) runnerView(r ctldb.Runner, installName string) apigen.Runner {
 		ID: r.ID, Kind: apigen.RunnerKind(r.Kind), Name: r.Name, State: apigen.RunnerState(r.State), Version: r.Version,
 		Trust: apigen.RunnerTrust(r.Trust), Switch: apigen.RunnerSwitch(r.Switch), Slots: int(r.Slots), Epoch: r.Epoch,
 		Facts: &r.Facts, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
-		DisputedSince: r.DisputedSince,
-		Online:        r.State == model.RunnerActive && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+		DisputedSince: r.DisputedSince, SwitchReason: r.SwitchReason, SwitchSince: r.SwitchSince,
+		Online: r.State == model.RunnerActive && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
 	}
 	if problem := workflow.RunnerProblem(r); problem != "" {
 		out.Problem = &problem

@@ -63,9 +63,20 @@ func TestSyncFromFolderToRelease(t *testing.T) {
 	if got, want := actions(three), "api build*, sandbox reuse, web reuse"; got != want || three.Release != nil {
 		t.Errorf("changed source: %s (%+v), want %s and no release yet", got, three.Release, want)
 	}
-	// The folder as it was first finds its config and its release again.
-	if back := c.sync("hello", folder); back.Created || back.Config.Number != 1 || back.Release == nil || back.Release.Number != 1 {
-		t.Errorf("the first folder again: %+v, want config 1 and release 1", back)
+	// The folder as it was first is the newest when it is synced again: another
+	// release of the same items, for which nothing is built.
+	builds := d.count(`select count(*) from builds`)
+	for i, want := range []bool{true, false} {
+		back := c.sync("hello", folder)
+		if back.Created != want || back.Config.Number != 4 || back.Release == nil || back.Release.Number != 3 {
+			t.Errorf("the first folder again, sync %d: %+v, want config 4 and release 3, made: %t", i+1, back, want)
+		}
+	}
+	if n := d.count(`select count(*) from builds`); n != builds {
+		t.Errorf("%d builds were made for a folder that was built before", n-builds)
+	}
+	if diff := cmp.Diff(contents(c.release("hello@1")), contents(c.release("hello@3"))); diff != "" {
+		t.Errorf("release 3 of the folder of release 1 (-1 +3):\n%s", diff)
 	}
 
 	config, err := c.GetConfigWithResponse(t.Context(), "hello@3", nil)
@@ -92,9 +103,22 @@ func TestSyncFromFolderToRelease(t *testing.T) {
 	}
 	app, err := c.GetAppWithResponse(t.Context(), "hello")
 	must(t, app, err, http.StatusOK)
-	if a := app.JSON200; a.Config.Number != 3 || a.Release.Number != 2 || a.DisplayName != "Hello" || a.Description != "Greets." {
+	if a := app.JSON200; a.Config.Number != 4 || a.Release.Number != 3 || a.DisplayName != "Hello" || a.Description != "Greets." {
 		t.Errorf("app: %+v", a)
 	}
+}
+
+// release is one with its items.
+func (c *caller) release(ref string) ctlapi.Release {
+	c.d.t.Helper()
+	got, err := c.GetReleaseWithResponse(c.d.t.Context(), ref)
+	must(c.d.t, got, err, http.StatusOK)
+	return *got.JSON200
+}
+
+// contents is what a release brings, without what tells it from another one.
+func contents(r ctlapi.Release) any {
+	return []any{r.Digest, r.Items, r.Manifest.Items}
 }
 
 func TestSyncRetriesWhatFailed(t *testing.T) {
@@ -211,6 +235,17 @@ func TestSyncNeverDeletesBySilence(t *testing.T) {
 
 	req.Prune = true
 	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	refused := problemOf(t, got, err, http.StatusUnprocessableEntity, "not_confirmed")
+	if len(*refused.Errors) != 1 || (*refused.Errors)[0].Message != "component web" {
+		t.Errorf("what goes: %+v", *refused.Errors)
+	}
+	plan, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: new(true)}, req)
+	must(t, plan, err, http.StatusOK)
+	if n := d.count(`select count(*) from configs`); n != 1 {
+		t.Fatalf("%d configs after a removal that nobody confirmed, want 1", n)
+	}
+	req.Confirm = "hello"
+	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
 	must(t, got, err, http.StatusCreated)
 	if diff := cmp.Diff([]string{"web"}, got.JSON201.Removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
@@ -266,12 +301,17 @@ func TestSyncsAtOnce(t *testing.T) {
 	group.Wait()
 	configs, err := c.ListConfigsWithResponse(t.Context(), "hello", nil)
 	must(t, configs, err, http.StatusOK)
-	var numbers []int
-	for _, config := range configs.JSON200.Items {
-		numbers = append(numbers, config.Number)
+	// In which order they came is open. Each differs from the one before, or it
+	// would have made nothing.
+	different, last := map[string]bool{}, ""
+	for i, config := range configs.JSON200.Items {
+		if want := len(configs.JSON200.Items) - i; config.Number != want || config.Digest == last {
+			t.Errorf("config %d of %s after one of %s, want number %d and another digest", config.Number, config.Digest, last, want)
+		}
+		different[config.Digest], last = true, config.Digest
 	}
-	if diff := cmp.Diff([]int{3, 2, 1}, numbers); diff != "" {
-		t.Errorf("three different folders make three configs (-want +got):\n%s", diff)
+	if len(different) != 3 {
+		t.Errorf("%d different configs of three different folders", len(different))
 	}
 	if n := d.count(`select count(*) from builds`); n != 5 {
 		t.Errorf("%d builds, want 3 and one for each new source", n)
@@ -304,6 +344,20 @@ func TestRebuildAndPromote(t *testing.T) {
 	if same.JSON200.ID != made.JSON201.ID {
 		t.Errorf("the same choice made another release")
 	}
+	// Back to the first build: what is made last is the newest, and syncing the
+	// newest folder leaves it so.
+	var before []string
+	for _, it := range c.release("hello@1").Items {
+		before = append(before, it.BuildID)
+	}
+	back, err := c.CreateReleaseWithResponse(t.Context(), "hello", nil, ctlapi.ReleaseRequest{Builds: before})
+	must(t, back, err, http.StatusCreated)
+	if got := c.sync("hello", hello()); back.JSON201.Number != 3 || got.Created || got.Release == nil || got.Release.Number != 3 {
+		t.Errorf("release of the first builds: %s, and a sync: %+v; want release 3", back.Body, got)
+	}
+	if diff := cmp.Diff(contents(c.release("hello@1")), contents(c.release("hello@3"))); diff != "" {
+		t.Errorf("release 3 of the builds of release 1 (-1 +3):\n%s", diff)
+	}
 
 	cancelled, err := c.CancelBuildWithResponse(t.Context(), fresh, nil)
 	must(t, cancelled, err, http.StatusAccepted)
@@ -314,8 +368,8 @@ func TestRebuildAndPromote(t *testing.T) {
 	problemOf(t, none, err, http.StatusUnprocessableEntity, "invalid")
 }
 
-// A config that took longer to build than the next one is released after it,
-// and is not what gets deployed when nobody names a release.
+// What is newest goes by the syncs: a release that is made later of a config
+// that was synced earlier is not what gets deployed when nobody names a release.
 func TestNewestReleaseIsThatOfTheNewestConfig(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -324,10 +378,13 @@ func TestNewestReleaseIsThatOfTheNewestConfig(t *testing.T) {
 	c.sync("hello", older)
 	c.sync("hello", newer)
 	d.finishBuilds("succeeded")
-	for i, folder := range []fstest.MapFS{newer, older} {
-		if got := c.sync("hello", folder); got.Release == nil || got.Release.Number != i+1 {
-			t.Fatalf("sync %d: %+v, want release %d", i+1, got, i+1)
-		}
+	if got := c.sync("hello", newer); got.Created || got.Release == nil || got.Release.Number != 1 {
+		t.Fatalf("the newer folder: %+v, want release 1 of a config that was there", got)
+	}
+	made, err := c.CreateReleaseWithResponse(t.Context(), "hello", nil, ctlapi.ReleaseRequest{Config: new(1)})
+	must(t, made, err, http.StatusCreated)
+	if made.JSON201.Number != 2 || made.JSON201.Config.Number != 1 {
+		t.Fatalf("release of config 1: %s", made.Body)
 	}
 
 	app, err := c.GetAppWithResponse(t.Context(), "hello")

@@ -65,7 +65,7 @@ func (d *door) tenant(name string) tenant {
 	insert(`insert into alarms (id, org_id, runner_id, kind, subject) values ($1, $2, $3, 'chain_behind', 'subject of ' || $4)`, o.Alarm, o.Org, o.Runner, name)
 	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
 		o.Run, o.Org, o.Install)
-	set, err := o.SetAppVariableWithResponse(ctx, o.App, "variable_of_"+name, ctlapi.AppVariableRequest{Value: "variable-secret-of-" + name})
+	set, err := o.SetAppVariableWithResponse(ctx, o.App, "variable_of_"+name, nil, ctlapi.AppVariableRequest{Value: "variable-secret-of-" + name})
 	must(t, set, err, http.StatusOK)
 	o.Variable = set.JSON200.Name
 	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
@@ -104,10 +104,12 @@ var visits = map[string]visit{
 	"ListAppVariables": {}, "GetAppVariable": {}, "SetAppVariable": {body: `{"value":"stolen"}`}, "DeleteAppVariable": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
-	"ListInstalls":  {query: "app={{.App}}"},
-	"CreateInstall": {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
-	"SyncInstalls":  {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
-	"GetInstall":    {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
+	"ListInstalls":     {query: "app={{.App}}"},
+	"CreateInstall":    {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
+	"SyncInstalls":     {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
+	"ListStatus":       {query: "app={{.App}}"},
+	"GetInstallStatus": {},
+	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
 

@@ -38,7 +38,7 @@ func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariabl
 
 // GetAppVariable answers one variable, with its value unless that is a secret.
 func (s *Server) GetAppVariable(ctx context.Context, req apigen.GetAppVariableRequestObject) (apigen.GetAppVariableResponseObject, error) {
-	var out apigen.GetAppVariable200JSONResponse
+	var out apigen.AppVariable
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
@@ -49,20 +49,24 @@ func (s *Server) GetAppVariable(ctx context.Context, req apigen.GetAppVariableRe
 			return err
 		}
 		reads, err := variables.ReadsOf(ctx, tx, app.ID)
-		out = apigen.GetAppVariable200JSONResponse(variableView(row, reads))
+		out = variableView(row, reads)
 		out.Value = row.Value
 		return err
 	})
-	return out, err
+	tag := variableTag(out)
+	return apigen.GetAppVariable200JSONResponse{Body: out, Headers: apigen.GetAppVariable200ResponseHeaders{ETag: &tag}}, err
 }
 
 // SetAppVariable sets one variable of an app.
 func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRequestObject) (apigen.SetAppVariableResponseObject, error) {
 	set := variables.Variable{Name: req.Variable, Value: req.Body.Value, Sensitive: req.Body.Sensitive == nil || *req.Body.Sensitive}
-	var out apigen.SetAppVariable200JSONResponse
+	var out apigen.AppVariable
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
+			return "", err
+		}
+		if err := checkVariableTag(ctx, tx, app, req.Variable, req.Params.IfMatch); err != nil {
 			return "", err
 		}
 		row, changed, err := variables.Set(ctx, tx, s.Keys, variables.SetRequest{AppID: app.ID, Variable: set, Actor: auth.PrincipalOf(ctx).AccountName})
@@ -73,7 +77,7 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 		if err != nil {
 			return "", err
 		}
-		out = apigen.SetAppVariable200JSONResponse(variableView(row, reads))
+		out = variableView(row, reads)
 		out.Value = row.Value
 		if !changed {
 			return "", nil
@@ -84,7 +88,8 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 		}
 		return fmt.Sprintf("set %s variable %s of app %s: version %d", kind, row.Name, app.Name, row.Version), nil
 	})
-	return out, err
+	tag := variableTag(out)
+	return apigen.SetAppVariable200JSONResponse{Body: out, Headers: apigen.SetAppVariable200ResponseHeaders{ETag: &tag}}, err
 }
 
 // DeleteAppVariable deletes one variable of an app.
@@ -93,6 +98,9 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
+			return "", err
+		}
+		if err := checkVariableTag(ctx, tx, app, req.Variable, req.Params.IfMatch); err != nil {
 			return "", err
 		}
 		row, err := variables.Delete(ctx, tx, app, req.Variable)
@@ -104,6 +112,26 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 		return fmt.Sprintf("delete variable %s of app %s: version %d", row.Name, app.Name, row.Version), err
 	})
 	return out, err
+}
+
+// variableTag names the version of a variable; one that was deleted and set
+// again does not get an earlier one again.
+func variableTag(v apigen.AppVariable) string { return tagOf(v.Name, v.Version, v.UpdatedAt) }
+
+// checkVariableTag refuses to change a variable that is no longer the one that
+// the caller read, or that is gone.
+func checkVariableTag(ctx context.Context, tx *database.Tx, app ctldb.App, name string, ifMatch *string) error {
+	if ifMatch == nil {
+		return nil
+	}
+	if _, err := tx.LockApp(ctx, app.ID); err != nil {
+		return err
+	}
+	row, err := variables.Get(ctx, tx, app, name)
+	if err != nil {
+		return err
+	}
+	return checkTag(ifMatch, variableTag(variableView(row, variables.Reads{})), "variable "+name)
 }
 
 // variableView leaves out the value: only who asks for one variable sees it.

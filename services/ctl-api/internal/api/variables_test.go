@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func readsVariables() map[string]string {
 
 func (c caller) setVariable(name string, req ctlapi.AppVariableRequest) *ctlapi.AppVariable {
 	c.d.t.Helper()
-	got, err := c.SetAppVariableWithResponse(c.d.t.Context(), "hello", name, req)
+	got, err := c.SetAppVariableWithResponse(c.d.t.Context(), "hello", name, nil, req)
 	must(c.d.t, got, err, http.StatusOK)
 	return got.JSON200
 }
@@ -117,12 +118,12 @@ func TestAppVariables(t *testing.T) {
 	if n := d.count(`select count(*) from app_variables where name = 'region' and value is null and sealed is not null`); n != 1 {
 		t.Error("a variable that became sensitive is still stored in clear")
 	}
-	gone, err := c.DeleteAppVariableWithResponse(t.Context(), "hello", "region")
+	gone, err := c.DeleteAppVariableWithResponse(t.Context(), "hello", "region", nil)
 	must(t, gone, err, http.StatusOK)
 	if got, want := shownVariable(*gone.JSON200), "region v5 by admin sensitive component/api action/look"; got != want {
 		t.Errorf("delete answered %q, want %q", got, want)
 	}
-	again, err := c.DeleteAppVariableWithResponse(t.Context(), "hello", "region")
+	again, err := c.DeleteAppVariableWithResponse(t.Context(), "hello", "region", nil)
 	problemOf(t, again, err, http.StatusNotFound, "not_found")
 	missing, err := c.GetAppVariableWithResponse(t.Context(), "hello", "region")
 	problemOf(t, missing, err, http.StatusNotFound, "not_found")
@@ -227,7 +228,7 @@ func TestAppVariablesRefuse(t *testing.T) {
 	for i := range 7 {
 		c.setVariable(fmt.Sprintf("v%d", i), ctlapi.AppVariableRequest{Value: full})
 	}
-	over, err := c.SetAppVariableWithResponse(t.Context(), "hello", "v8", ctlapi.AppVariableRequest{Value: full})
+	over, err := c.SetAppVariableWithResponse(t.Context(), "hello", "v8", nil, ctlapi.AppVariableRequest{Value: full})
 	p := problemOf(t, over, err, http.StatusConflict, "too_many_variables")
 	if p.Remedy == nil {
 		t.Errorf("no remedy: %s", over.Body)
@@ -245,7 +246,7 @@ func TestAppVariablesAtOnce(t *testing.T) {
 	var group errgroup.Group
 	for range 8 {
 		group.Go(func() error {
-			got, err := c.SetAppVariableWithResponse(t.Context(), "hello", "token", ctlapi.AppVariableRequest{Value: canary})
+			got, err := c.SetAppVariableWithResponse(t.Context(), "hello", "token", nil, ctlapi.AppVariableRequest{Value: canary})
 			if err == nil && (got.JSON200 == nil || got.JSON200.Version != 1) {
 				err = fmt.Errorf("answered %d: %s", got.StatusCode(), got.Body)
 			}
@@ -284,7 +285,15 @@ func TestDeletedAppKeepsNoVariables(t *testing.T) {
 	c := d.org("initech")
 	c.sync("hello", hello())
 	c.setVariable("token", ctlapi.AppVariableRequest{Value: canary})
-	got, err := c.DeleteAppWithResponse(t.Context(), "hello")
+	silent, err := c.DeleteAppWithResponse(t.Context(), "hello", nil)
+	refused := problemOf(t, silent, err, http.StatusUnprocessableEntity, "not_confirmed")
+	if goes := []string{(*refused.Errors)[0].Message, (*refused.Errors)[1].Message}; !slices.Equal(goes, []string{"configs up to 1", "variable token"}) {
+		t.Errorf("what goes: %q", goes)
+	}
+	if n := d.count(`select count(*) from app_variables`); n != 1 {
+		t.Fatalf("%d variables are left of an app whose deletion nobody confirmed, want 1", n)
+	}
+	got, err := c.DeleteAppWithResponse(t.Context(), "hello", &ctlapi.DeleteAppParams{Confirm: new("hello")})
 	must(t, got, err, http.StatusNoContent)
 	if n := d.count(`select count(*) from app_variables`); n != 0 {
 		t.Errorf("%d variables are left of a deleted app", n)
@@ -301,7 +310,7 @@ func TestAppVariablesOfLimitedMembers(t *testing.T) {
 	c.sync("other", hello())
 	c.setVariable("token", ctlapi.AppVariableRequest{Value: canary})
 	operator := c.member(ctlapi.MemberRequest{Name: "oda", Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleOperator, App: new("other")})
-	mine, err := operator.SetAppVariableWithResponse(t.Context(), "other", "token", ctlapi.AppVariableRequest{Value: "x"})
+	mine, err := operator.SetAppVariableWithResponse(t.Context(), "other", "token", nil, ctlapi.AppVariableRequest{Value: "x"})
 	must(t, mine, err, http.StatusOK)
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 		status, _, body := operator.raw(method, "/apps/hello/variables/token", `{"value":"x"}`)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,8 +10,10 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/ctl-api/internal/status"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -35,6 +38,7 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 		if err != nil {
 			return err
 		}
+		var all []workflow.Reason
 		ids, err := tx.OpenWorkflowsOfInstall(ctx, install.ID)
 		if err != nil {
 			return err
@@ -44,17 +48,20 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 			if err != nil {
 				return err
 			}
+			failed := false
 			for _, w := range last {
-				ids = append(ids, w.Workflow.ID)
+				ids, failed = append(ids, w.Workflow.ID), w.Workflow.State == model.WorkflowFailed
+			}
+			if all, err = s.whySettled(ctx, tx, install, failed); err != nil {
+				return err
 			}
 		}
-		var all []workflow.Reason
 		for _, id := range ids {
 			reasons, _, err := s.whyWorkflow(ctx, tx, id)
 			if err != nil {
 				return err
 			}
-			all = append(all, reasons...)
+			all = append(reasons, all...)
 		}
 		unaccepted, err := whyNotAccepted(ctx, tx, install)
 		if err != nil {
@@ -70,6 +77,31 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 		return nil
 	})
 	return apigen.WhyInstall200JSONResponse(out), err
+}
+
+// whySettled explains how an install stands in which nothing is at work.
+func (s *Server) whySettled(ctx context.Context, tx *database.Tx, install ctldb.Install, lastFailed bool) ([]workflow.Reason, error) {
+	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: install.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	a, err := s.readAround(ctx, tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	newest := a.newest[install.AppID]
+	settled := status.Settled{
+		Install: install, Status: status.Of(a.facts(install)), Release: int(optional.Value(rows[0].ReleaseNumber)), Newest: int(newest.Number), LastFailed: lastFailed,
+	}
+	if runner, ok := a.runners[install.ID]; ok {
+		settled.Runner = &runner
+	}
+	if settled.Status.Standing == status.ProvisionFailed && newest.ID != "" {
+		if settled.Missing, err = releaseview.Missing(ctx, tx.Queries, install, newest.ID); err != nil {
+			return nil, err
+		}
+	}
+	return status.Why(settled), nil
 }
 
 // whyNotAccepted looks whether an install has ever accepted the scripts of a
@@ -98,14 +130,29 @@ func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([
 	if in.Jobs, err = tx.JobsOfWorkflow(ctx, &id); err != nil {
 		return nil, "", err
 	}
-	runner, err := tx.InstallRunner(ctx, w.InstallID)
-	switch {
-	case err == nil:
-		in.Runner = &runner
-	case !errors.Is(err, fault.ErrNotFound):
+	if in.Runner, err = runnerOf(ctx, tx, w.InstallID); err != nil {
 		return nil, "", err
 	}
+	if w.State == model.WorkflowFailed {
+		changes, err := tx.CurrentChanges(ctx, id)
+		if err != nil {
+			return nil, "", err
+		}
+		in.Superseded = map[string]bool{}
+		for _, c := range changes {
+			in.Superseded[c.StepID] = c.State == model.ChangeSuperseded
+		}
+	}
 	return workflow.Why(in), "workflow " + w.ID, nil
+}
+
+// runnerOf reads the runner of an install; nil for none.
+func runnerOf(ctx context.Context, tx *database.Tx, installID string) (*ctldb.Runner, error) {
+	runner, err := tx.InstallRunner(ctx, installID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil
+	}
+	return &runner, err
 }
 
 func whyView(name string, reasons []workflow.Reason) apigen.Why {
@@ -125,7 +172,7 @@ func whyView(name string, reasons []workflow.Reason) apigen.Why {
 	case decisions > 0:
 		out.Summary = fmt.Sprintf("%s waits for %d decisions and %d other things", name, decisions, len(reasons)-decisions)
 	case len(reasons) > 0:
-		out.Summary = fmt.Sprintf("%s waits for %d things", name, len(reasons))
+		out.Summary = fmt.Sprintf("%s: %s, %s; and %d more", name, reasons[0].What, reasons[0].Reason, len(reasons)-1)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -18,43 +20,75 @@ import (
 
 // CreateWorkflow starts a workflow.
 func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
-	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
-		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-	}, optional.Value(req.Body.Release))
+	r := asked{
+		Request: workflow.Request{
+			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
+			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+			Confirm: req.Body.Confirm,
+		},
+		release: optional.Value(req.Body.Release),
+	}
+	if p := req.Body.PreviewInputs; p != nil {
+		r.inputs = &installs.Change{Set: installs.Values(optional.Value(p.Values)), Unset: p.Unset, Actor: auth.PrincipalOf(ctx).AccountName}
+	}
+	w, err := s.startWorkflow(ctx, req.Install, r)
 	return apigen.CreateWorkflow202JSONResponse(w), err
 }
 
-// startWorkflow starts a workflow on an install and answers it. release is an
-// id or a number, empty for the one that the kind takes by itself.
-func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflow.Request, release string) (apigen.Workflow, error) {
+// asked is a workflow as a caller asks for it.
+type asked struct {
+	workflow.Request
+	release string           // id or number; empty for the one that the kind takes by itself
+	inputs  *installs.Change // planned with, but not set
+}
+
+// startWorkflow starts a workflow on an install and answers it.
+func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) (apigen.Workflow, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		install, err := installs.Find(ctx, tx, installRef)
 		if err != nil {
 			return "", err
 		}
-		if release != "" {
-			number, _ := strconv.ParseInt(release, 10, 32) // 0 when it is an id
+		if r.inputs != nil {
+			if r.InputsVersion, err = s.previewInputs(ctx, tx, install, r); err != nil {
+				return "", err
+			}
+		}
+		if r.release != "" {
+			number, _ := strconv.ParseInt(r.release, 10, 32) // 0 when it is an id
 			find := ctldb.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
 			if number == 0 {
-				find.ID = release
+				find.ID = r.release
 			}
 			row, err := tx.FindReleaseOfApp(ctx, find)
 			if err != nil {
-				return "", missing(err, "the app has no release %q", release)
+				return "", missing(err, "the app has no release %q", r.release)
 			}
 			r.ReleaseID = row.ID
 		}
 		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
-		id, err := workflow.Start(ctx, tx, r)
+		id, err := workflow.Start(ctx, tx, r.Request)
 		if err != nil {
 			return "", err
 		}
-		out, err = workflowView(ctx, tx, id)
+		if out, err = s.workflowView(ctx, tx, id); err != nil {
+			return "", err
+		}
+		others, err := workflow.Others(ctx, tx, id)
+		out.Others = convert(others, otherView)
 		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
 	})
 	return out, err
+}
+
+// previewInputs stores the inputs that a preview of a provision or a deploy is to
+// plan with.
+func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (int32, error) {
+	if !r.PlanOnly || r.Kind != flow.KindProvision && r.Kind != flow.KindDeploy {
+		return 0, fault.Newf(fault.ErrInvalid, "preview_inputs is for a provision or deploy with plan_only")
+	}
+	return s.Installs.PreviewInputs(ctx, tx, install.ID, *r.inputs)
 }
 
 // ListWorkflows answers workflows, newest first.
@@ -85,7 +119,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 	var view apigen.Workflow
 	look := func(ctx context.Context) (bool, error) {
 		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-			view, err = workflowView(ctx, tx, req.Workflow)
+			view, err = s.workflowView(ctx, tx, req.Workflow)
 			return err
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || model.WorkflowState(view.State).Finished(), err
@@ -102,7 +136,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 			return "", err
 		}
 		var err error
-		out, err = workflowView(ctx, tx, req.Workflow)
+		out, err = s.workflowView(ctx, tx, req.Workflow)
 		return "cancel workflow " + req.Workflow, err
 	})
 	return apigen.CancelWorkflow202JSONResponse(out), err
@@ -116,7 +150,7 @@ func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObj
 			return "", err
 		}
 		var err error
-		out, err = workflowView(ctx, tx, req.Workflow)
+		out, err = s.workflowView(ctx, tx, req.Workflow)
 		return "approve all changes of workflow " + req.Workflow, err
 	})
 	return apigen.ApproveAll202JSONResponse(out), err
@@ -130,7 +164,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 		if err != nil {
 			return missing(err, "there is no step %q", req.Step)
 		}
-		w, err := workflowView(ctx, tx, row.WorkflowID)
+		w, err := s.workflowView(ctx, tx, row.WorkflowID)
 		if err != nil {
 			return err
 		}
@@ -154,14 +188,14 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 		if err != nil {
 			return "", err
 		}
-		out, err = workflowView(ctx, tx, id)
+		out, err = s.workflowView(ctx, tx, id)
 		return "retry step " + req.Step, err
 	})
 	return apigen.RetryStep202JSONResponse(out), err
 }
 
 // workflowView shows a workflow with its steps and the change of each.
-func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
+func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
 	if err != nil || len(rows) == 0 {
 		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
@@ -186,6 +220,9 @@ func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workf
 	if err != nil {
 		return out, err
 	}
+	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
+		return out, err
+	}
 	byID := map[string]ctldb.Resource{}
 	for _, r := range resources {
 		byID[r.ID] = r
@@ -195,7 +232,10 @@ func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workf
 		byStep[c.StepID] = c
 	}
 	out.Steps, err = convertAll(steps, func(row ctldb.Step) (apigen.Step, error) {
-		step := stepView(row)
+		step, err := stepView(row)
+		if err != nil {
+			return step, err
+		}
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
@@ -216,6 +256,19 @@ func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workf
 	return out, err
 }
 
+// heldBy says why the runner takes none of a workflow's jobs; nil while it does.
+func (s *Server) heldBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, jobs []ctldb.JobsOfWorkflowRow) (*string, error) {
+	queued := func(j ctldb.JobsOfWorkflowRow) bool { return j.State == model.JobQueued }
+	if w.State.Finished() || !slices.ContainsFunc(jobs, queued) {
+		return nil, nil
+	}
+	runner, err := runnerOf(ctx, tx, w.InstallID)
+	if err != nil {
+		return nil, err
+	}
+	return optional.Of(workflow.Held(workflow.WhyInput{Workflow: w, Jobs: jobs, Runner: runner, Now: s.now()})), nil
+}
+
 func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	w := r.Workflow
 	out := apigen.Workflow{
@@ -233,12 +286,26 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	return out, err
 }
 
-func stepView(row ctldb.Step) apigen.Step {
-	return apigen.Step{
+func otherView(o workflow.Other) apigen.OtherWorkflow {
+	w := o.Workflow
+	return apigen.OtherWorkflow{
+		ID: w.ID, Kind: apigen.WorkflowKind(w.Kind), State: apigen.WorkflowState(w.State), CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt,
+		Meeting: apigen.OtherWorkflowMeeting(o.Meeting), Resources: o.Resources,
+	}
+}
+
+func stepView(row ctldb.Step) (apigen.Step, error) {
+	step := apigen.Step{
 		ID: row.ID, WorkflowID: row.WorkflowID, Name: row.Name, Kind: row.Kind, Action: row.Action, Needs: row.Needs, Reason: row.Reason,
 		State: apigen.StepState(row.State), Wait: waiting(row.WaitReason, row.WaitOn, row.WaitDeadline, row.WaitRetryAt),
 		Attempt: int(row.Attempt), Error: row.Error, Remedy: row.Remedy, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
 	}
+	var mayChange []model.MayChange
+	err := decode("what may change in step "+row.ID, row.MayChange, &mayChange)
+	step.MayChange = convert(mayChange, func(m model.MayChange) apigen.MayChange {
+		return apigen.MayChange{Reads: m.Reads, Of: m.Of, Absent: m.Absent}
+	})
+	return step, err
 }
 
 func waiting(reason *model.WaitReason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {

@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -1673,7 +1751,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1703,7 +1781,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1742,7 +1820,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2433,6 +2548,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2580,6 +2711,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2709,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2724,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2800,6 +2957,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2893,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -2992,6 +3173,9 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
+
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3083,10 +3267,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3278,9 +3465,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3289,8 +3484,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3500,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3323,11 +3550,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3335,6 +3565,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3364,6 +3597,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3375,6 +3611,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3460,6 +3699,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3509,6 +3760,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3646,10 +3909,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3668,6 +3937,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3737,6 +4009,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3899,13 +4186,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3918,7 +4205,7 @@ type ServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
 	// ListAppVariables List the variables of an app
@@ -3926,13 +4213,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -3989,7 +4276,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4029,6 +4316,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4071,6 +4361,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4381,6 +4674,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4388,7 +4692,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -4431,6 +4735,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4438,7 +4766,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4760,6 +5088,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4767,7 +5119,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4828,6 +5180,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4835,7 +5211,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5599,6 +5975,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5606,7 +5993,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -5656,7 +6043,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5891,6 +6278,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6068,6 +6476,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6513,6 +6946,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7052,6 +7536,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7066,6 +7551,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7319,7 +7805,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -7359,15 +7846,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7391,23 +7888,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7704,6 +8212,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7750,15 +8259,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7784,6 +8303,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7791,15 +8311,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8552,6 +9082,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -8852,15 +9383,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8893,15 +9434,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9112,6 +9663,45 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9667,6 +10257,45 @@ func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevok
 	return err
 }
 
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetStepRequestObject struct {
 	Step StepID `json:"step"`
 }
@@ -10168,7 +10797,7 @@ type StrictServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
 	// ListAppVariables List the variables of an app
@@ -10279,6 +10908,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10321,6 +10953,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10607,10 +11242,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -10659,10 +11295,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10919,11 +11556,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -10973,11 +11611,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -11584,10 +12223,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12045,6 +12685,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12462,6 +13128,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12795,393 +13487,427 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchu5kib8KgjuRLTtKUmUfKfixKz6Nu1z2u0e23P871geEawCyWoVgeoCKJrHq4h5mnmweZI/kJlA",
-	"oUgUWZQoufv/Yyf2uMW6oIBEIi9ffvmll6pZqaSQRvcGX3pTwTNRwT9/eM8n9n8zodMqL02uZG/Qez8V",
-	"7EpUOleSqTFbTLlhv569/+4nlk65nAidsLGq2PDV+OA1N+l0eNhLejqdihm3DzPLUvQGPW2qXE5619fX",
-	"Sa/kFZ8JQ289GxtRxV87lOKzGdq3mqlgJZ8INhJjVYlTxkdaSMOUhJ/GeaUNXGBfntv7f5+LatlLepLP",
-	"7Ps5vCUc2Ix//lnIiZn2Bk+PT5K1gSY4sr/jp68P8ENupmy44LkZJoxLvRAV45pppaT9XxNMW67ZNJ9M",
-	"RcXMlNsR53rjOC/oxsZ4x6qacdMb9HJpnj3pJfYD8tl81hu87PefH798efL0yfMn/Zcvj5PeLJf4U99/",
-	"Vy6NmIgKP6wsX33/pvoFXrn6XWeS8bJkoyXLM6YqZgfmR1tyMw0GW5a9pFeJ3+d5JbLewFRz0TLFxycv",
-	"YFj+v6MTXpZ/51XOR4WIj80KhX23FQnOrujaASuEseKUsCyf5EYzLjM2l1auU1VZCbV/kAp/Rmlp+ST3",
-	"zL1+17fzvMhefR//HjvL9mtG9qKWUcFvex3Sd7B3t40Jd3jLoPDH/Y5KyXE+iY3qjKXwG8plYgVztARB",
-	"haWdz0a4/XLJhlNRFOp/Px62jRsetN9xz7VRM1Ft2FUspWs67Sx38V5H+X0+Hr9X8RVXxqonJUVCs4ga",
-	"10xhqpUslsxuLJzoNuVl1Mbxis98Vhb2wqeovnYbfbV8O4/o4b/zIs+4ESAIpIfhkFqoeZGxKS9LIRMS",
-	"ZSaVmeZy0vYFWbW8qOZNxZuJMZ8XpjcY80ILP7SRUoXgEsb2KhOzUhkh0+XfxDK2+pUohR2TPTTs1Gqr",
-	"xS7FEkY9UtmSTYTRwWHmTpQJz+Vp8xZ4CJe4ZHBvrlklxnMtMvzxSf/l4bl034hHfP2RwWgP7HBvI1Ov",
-	"pDa8KDYeJzle00nw6dq9yv3PfCSK9ZG9sUJtpkoLtyy5ZoW9FvbA8FIs/3LFi7kYnjItrkTFCzab26Up",
-	"CjZVqKy9TH/s2ff9JeWSV8vep7h4wdMb850bMdMrH3Xy9Jk1kuyRZp/xnx//8y+f/vkvh4/+qbf2dbCN",
-	"XuEzjp/5n3lV8SV+ez7Lzfq3/6QWbMal3dRiphlH42rKNeOGzVRwPK5+ATwvuj2e9gOb5Gm/H5ghx1Ez",
-	"5LWwymSTzpzBFZ0EBy/dq9y8GZ+V5Ua5Acs01/YcSlpGuWrfgcnUPqbYKGiPdRoJ7Z+Oo6l32y4jejuX",
-	"0q7bZtuhgqtaVgt/3OtqvTOi3DYmbUTZMiL7017H815dCrltQMZelLChUZcX//Nf/z1M7AEFJ60WaSXa",
-	"rFS4ba+j/cDb1ESh5ATOHzqRZnzJRoJNRZGxEU8v2VyavLBXVMIeRFrNBJyxzCim+RKUKWf/qlg2r7gh",
-	"N5LUDBs+6+th7c5VbNjXQ3oVKCMlUxGcZSsCbN2vXtzGeNzXTSvjRUOpPnjwrP9/Px4fPP30Lx/7By8/",
-	"PdT/98Gzfr/f+OOX4+TJ9cOZfhhRvXbSVHU5LtRi2yov6LqW1XQ/73FBr+2jdKmkFnC6/FqpUSFm9p+p",
-	"kkZIWGxelkWewpoclXjFP/+m0dmt3/xPlRj3Br3/dVQHDo7wV33kngtvXJ8A+zlCG7bgGgRbi+pKZGjO",
-	"gOGi+VKzxXR5CPNJT4WoQGrI6y4rVYrK5PghjXd8WT8Op4IXZnqRTkV6GVzgjTW7AOUcQx/+7N30hTiQ",
-	"V/Yme3fzgE16BdcGLMZOj7EG7LVb91BYSeBjB7xVTOuf3rNHJkYR3Fes3bk6VlPlkwlFXXb49vd42/oT",
-	"r0N5/Yhf1ZSClfUIhuDXwX3gJ/90NfpNpDDZ4dzvLAluktd+qMf8JWbLb/0kf0H7kH/lE7E+Yj/nO0x+",
-	"bB2l+Gy23f2LvWb1c/C97cMm/6o5au53YidxRT/rIs+ic59WghuRXXDTCGlZ/+3A5DDZrfeMltFHiqpS",
-	"VfyXz7m5SFUWioG3P5PeOJe5nu44GPyuYCYqedE//i07+fz895f/qF4sHl89vXw2eyL7ZjLl0SfU1tym",
-	"BXwrxvZqNTdOXfEsy+1S8OLXYIHwnGguaNL7fDBRB/RHq9EP3/LFa6G1lUsQilJVu66DHVk2L3a9y/Dd",
-	"32S4ifgDw1mutciGAzg/0IT0R4v9T2t0cMOM9f7ts8FBk9YB+WgNh7mAGBpeaBXPPE2FyOCvY54X8I+U",
-	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
-	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
-	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
-	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
-	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
-	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
-	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
-	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
-	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
-	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
-	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
-	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
-	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
-	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
-	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
-	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
-	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
-	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
-	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
-	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
-	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/f8tBSt7I3CKJuia4tuGZcX4rMnhzNILdW8yp11l1L+NNJTUu0",
-	"uhJzLbKLcaVmcTgNKuIF4N3cR9amolHqkqkrhJyta0MY37a1gF31Di+9be5y+3vgyk1m89tc26Pa+iIA",
-	"ALY3uBPcfuVWzZggQKrLaAAAFo2vIGQxtARdWrC2rUlw/DyvLPfWuAsMYR/2NerF+7Gs4V03Tg+uL/e3",
-	"q5DNnTBfyUphVwQudMqGZNoPwfZDVDn84ZD9MCvNElLQ6P+BcVgUDbd3a1yjPt+erh1vOxhp4fzbqWqd",
-	"/Xd+W6/lH6O450luBlgdQOqsEloVVyJjRkX1Rm3JNB9UqJQXCETAS7z/WqXT/Eq0PKwSqbPyIgMbqyIT",
-	"lTMyaxMs+rBVpw1G1Evsk+ySzexm+hTVw+OW148qLtNpwgyfWDnAObRnzKLKjRGyJS9VqtZ5FpVgVp+f",
-	"smC+6u8ipEY9a1bFyQzqT+iE6eBBtguHU8U3x4DEJrBWl2uf/aOi2hPnNcAHSgVYx4WqLu1RBb6XPmSv",
-	"DADupWKZ4FmRS3GKUpkbTaBajED54aw7GqvALDuXMD721iGsN+Qh6/vwRTg/XjVsflA8GZb0WjJi3015",
-	"Lt+CsbK+Xe38xM98yLYzMOJxMhdWpqbc2nIJG3Etnj1pWiLicf8vsc+296y/491PZwcnT5+53WsHkrCp",
-	"+Nx85svxi2dZ/8XxixdP0ufZs6cv+clYcN5Pnz7lWf/4KX88Gj8ZH49ORv3Ri5OTNDt+mj1Lj5+O+uN+",
-	"n/dfxJcBDbfdrAvxe2Phjk9294/sM2g6Epz55mC2rJ5eX76p4NlFfH5fGQ2rBZN6ygQcMs6iQcC4VDKu",
-	"LuGx9MUrpxnW+zmQFNeG7OBT1m95egdbaTdLIxTobdBYfGDwRUkwZy3zLWPGEMVbsou1xOg6QOQmDt6N",
-	"kpaQMd75Hms57uBC0x0x0y7Lx2OCNa8YVAJgC1i2nqdTNs5FgYkBPPuhZC6xp04hoNCxUBrLLzjF0zpH",
-	"/b+HQQiZRuO6uFy7gWM+rBcxEvbodM3uyDXLVDqfWcMt13gGlUKVhaAvETfwBtdkbKPqTLlUMk95wfC+",
-	"w90cdPFZpPOd/f3PZV4JTfesRTypirVSpdJ2XNa0WFAolzMnhA3tsPF1Y0HueQdlspeAw1YARQTEVM6N",
-	"vghcyoie2wno9Jsadd+mFMxYFX9nq27Rp3Ii/mavvE56ZcG31lT8WnD5bj6b8WpJEZRS6R1nfHcIQgjF",
-	"ilnDBU8jWWQwZgjrSVYvxS0qYapcaAi6F1xqLPltsbW7hTHe0nU03k4hCZx+H5OAezaLkTaibANAdwk7",
-	"WBN6D7Dl8N56UB7A5mIVKxtj9QvDM6k+UUj6t4YvAtldR63zNBWlIdQ6/qKpRBKFj/FKMLxKZJR0cYWc",
-	"32gCup+y4VhVE2EfZL0yuBzNG8blks1URXVyztvJRFkoa9wZwatMLbCq3b4eknn2ftR8EwFBHch1Xeil",
-	"TK1dWAl+eTEpuNY12A+TplGnCGdgHxEcEsR6X99DJCcU/rUFPGDDshIlt586HLCRyOUEtqoU2an9DdXO",
-	"cECuG2bVnDidnssDNnR22zBhQzzp7MMS+KHI4WYlwfBYQMWkzFimpMCbpbpAzUEyZN9tT3kwpk/ZMBMS",
-	"H6HVTFBZXZ4xqfB2GirIjfa1iIh20FO10Kh3EqaVlSw4Ja31jHfreSkqbT3k4YBxQFJUDdA6ERM43YRx",
-	"WPsm0IT4EHvoZhVfyNVBWDPMu7dggaVcSmXYRIGnjJl/Gom10oYufKNZkV8JNrOzynQuU+HnBp5jX2Nd",
-	"GqwQAbvORcjPJXPVI0gnZD97JCZcnjp+CLgpQzoMmZEfThNJnAwwJjIhV0pSwGazX5EpSBnbR1Clo7dC",
-	"GekYfM5cpqIyPLcTxCVZUFBqO+VXwoO1T3EFUALGuV0pNTfNbe9ltVcfiXWmFkCQTgDxz1b+eknPS1kP",
-	"T18pENor8edaDqzOdeuJepTocmAqwjiK/6oNKsNt9EgIb06RzG02AKJLbpwz2mzlUhLYbWeIzeqdbdt7",
-	"NVP3YUXeBArf3bq7V0Pmz2SlbLUzqKx5nbILwDmUHFNzk6qZ0GBY/DbPJrHQ4U5FyJVIKXO7btVC+MW9",
-	"MnFYu5pkq9uhL9LLN/iMKFwuL4Q07RsIfk8Fm/FLAf79XAKQr/umgSOku9a4ElWWbw+u/ATlz3+ni1vg",
-	"au5ZbhB+ultFwM3UenxoB8WnWgrkq7nsJOEAnVOX8VG6qXhzJaoqz3ZF4E5FMbsAtJOOMj7NCUFoLZHK",
-	"QCL8/5y9/rkLpqp7LZ0ZX1zxKjqAALTI2XtRVdzOOZupbF4ghdZP3/1szZC/vnvzyz5Hdd1lsjfW/23c",
-	"hmvLtkbrUE++zuWkEKx+DJDOWJlOKFSfS0jIA9CzTvWUJRhDh+y9mJUFN8Lxjc1AXzm8LSvySxGy28Ct",
-	"ZOvUaOeFGK0JDLjhecr1gD0GsZ3xz+EkhLnJyDS+V5NJsXkS13fNqlKyhl49NQ1yHqYXuUmnApJBD+yy",
-	"PgQTUY3H7AFsh4eHDLh9Gg+wdkgl2NDA8Kz8Da21zEaIYAZaDTtZ/kprgcIv6GDq5vSvTuRMmCpP3Ybs",
-	"PmmuMibGGtCWiPYLilcdsp/FGM6QBr64I7NF9w3dHR01msusEBe74tjSIo/ETO6U/mDXIY6FFb2srZBw",
-	"KlwWGvy4caVmTBRaYC7XweKtd6SXMhXZtqXbNKgfcSg/5hEs9A4Vz6vW7vhmMdOWGaE9q8EZ08Lc5oOB",
-	"yeR7Mc5lHuX22OGj3esiQcZAH2eitNpUprnQZJHdYvjEzmnE7BYjx2rfxpI9jsXPbxKYbeONgFx8LidD",
-	"n1bXmJ9HC9mF6k+tPw9vzYYo6nWITo2d3M94Jk7ZEJ1cfx2m+/GP9txvBDaaDrobTc9/ZOA0f9qlrKLG",
-	"hwk4Zh1UWV1hPBnRFvgBOY68Uyq0HQVGq5fUINumpmyqwBhSbBcCiUDg1iED9lMv2n1u/L3F8cMfbwDV",
-	"a4BYt1Q7WJug3n6NGz72shFwRHbmbupSovFpX7jHdZYF40zcCzRxt8JBQrjgZVAQvzIpwTo1V6VdHPYS",
-	"Y0ar5Z6Cy47Ldz3EdQNzYO24m+t7L+jl6Wy7BIS1uV3Lb91U7WWN3bTf7yrfDA/69WtlPcAiZsqrakUA",
-	"sqhkYQCpK5TjDK/eV9h2607JRLrjTnHVRxEyjSJmZ2Al1fDU53sueFEMEyAe5TIDeir46FM2vBSlGSZ1",
-	"/oRC/gCxp1C9b3YQZIASn6EwiiH0BswWnl0oWSzhZUC2t5IUgJGtFGwlvUvMAYahf/+oyHEStQtwFVcX",
-	"JCGxobmiudyqAFZkIzjwaOCYklhGzzp38w0h2YWOAFnfNKrmwoSXz2H5yAb8mVhSc8gDJkzwdFqXZtSQ",
-	"HWQot26UEPKQnRUFPRyDIASqgkwWINiQAbUbY0jN4rGCyL6543zDjX0j+o7kDqr+GnHLuMS2iGPBK5EF",
-	"DMwbJaqV+hwocMd5gZ0rsMMG+dkZvkNThXMM78eLC+XrOrdUF4dVoKHBemHqqFanEKCLgq0VFuwUQMT7",
-	"AwtoQ8mDy27W0AffMyHXjGdQ5bQG7vQAOKiaYGd19YIJuoUEkIrEuUb+6YYKAqZ8NSwGps5Bqqpy93KM",
-	"OqywNSaAQdW7Jc0AZwyzR5sufmcvwjxdZ9MhH49XOCgo0maP4O2UM8RAgTQxnkJUA2EFdj5x+4tOKdd7",
-	"BBPUgHIhBCUCPOFO7Pgz6J33zqZqed6zDgacp/A3IMyBPwIX87qHc3jFK31owAj8lHQgznB1a/DNW4NQ",
-	"Lgzy2Fqnqtt9o+C+p9fXyY1rP/0Ef+mObX3jl3vVmHYf3jlMg997M8YfDEPAKxPsN+I+pk0yaeDxAEK8",
-	"0QyNh62WSLkieoSD2AcYjJDWnOei0OJWBI6pR357yydD0EUlZgTgcNL/KR5zgP1ws+/SdWFlrhk+y9WW",
-	"Yr8RLYzJ5UTf6iPdNl2ztsgwog909QJjV1YD1jGcA6piNB/dw832pQSs3xBhicWA7WwkYQaFzu4UIsN4",
-	"cLvlmgnDM27sJq+DNL7fAepgOhwuJpWal+6/PAYvzruRWCN+lmuKozUBeqUq8pRo+UZKXdbYA30BFVr2",
-	"Bi7TaS/p2U0AnO8XlSogBnM5H4lKCiP0BbDDfzYNFlh6Ev07LeaZ2MgC0pzBH5pL6M9uPLqbdTa7soYk",
-	"dRMqEqk2LUDQ/DUtALetUjrjDqhdmbUvnSjTAiiJMp6ufAG+k67Gh8WH7azmoMx6yk+ePhvsoR4pMGae",
-	"Hzc6I9A7PvYPXvKD8acvz55cRzvP/CArVcyENDfztzZDpYlaNQDo5ZpNlBSnTEK9HlqCVoimXDNhx9Kk",
-	"ztxVK8Uy6/4T3+HGXBOfJrLrZhE8Iasd4xLh1EXxG61Mn17FrFdzTNVCMqkW2FANEwoOiR5QIAh54f6r",
-	"U3wg5An16s1/QAMbF9sEYY4wcqaBS2WIVJvgkDrPQsQA6Wrsa4ZHiK+oJzUepDPXPbAsq4TWK4yGxpR6",
-	"cHREfzlM1exIT62neIQYhMMlnxWb64k7pmujH/4e2oQV/jNdyhaqTSHBnhtyc9zxxWaimgANKlY6BxHk",
-	"+v0LMTo0Kj7yS9FSonkpls03n7Ihph2G+FJiYmu+Fefpwn7Fx/6nQ+pKovfPZAMziMNP/GomnVliQqth",
-	"PTTqepfeFGLkPJLVef3ruze/JGz4wDNYPRxCc5wHSE8H77XCXSwfDtfBqN3fj85PoxKYTJHNWxvui03X",
-	"v1Y8hhM8Y9bW8PxJi6kqgEXJNxe0FmaO+ty55QnsXlU5vz0aHWltNEEPafudntn2sx3tVmfKXrNWBm3/",
-	"GJsYRAJGckBTkV7uUh0h0suY+eogtd0f5cC1NLIo6vL+MZE1GJJmJvy09on9e/1uZ4gTBNQ3oQHaP+n+",
-	"HTNgV/EZkZ4zxCEX50wcrJQds1+UgRILoDMI6BQxNHS4Dw7gddsUfIpNHXHqzT6phKBCgJ3a5Gzlr/QZ",
-	"ZJeudorJAwjsxb2kV+SghH/TUWbBlnY8m5h+nUtF2WZ/ezjkmBjVcbiIkxClJPrgCUSRMRAh1/ba0B3U",
-	"YPA4wUl6VjA2ek9/yIXYRha6HpbFqpeOYh9fZ1pCCvaEpJ4bWzCFEdXb9cGIIl8J43rIfrgS1bLBFgk3",
-	"JoiqQkQnDEpb09MBgYMgqd99AwhR9rpiLl/5wHLwMFL5H520kuBRkDLY6PVEk1u2zvi7ak04Il8aZfwV",
-	"vMwv0Mhaa2JXv6DRrchN9KcA4nSyFta8dfJh/5jL3YAIgWaJnLGt4K4+gdW0mmGFqBZdKHBrpFU7VgEF",
-	"6EbU2HOp0Xu8X04oksHdsinX0U/3mbwbMyf+MXJy+xfrME3XYR6m3qLdwdpbD3/kUt8Bx8FdgZwgfCov",
-	"eMGrGAAX2nVo34mlwf8E3ZWDrj2HvT3iXndK7HWspKO9sgsnwFzqeYm95TYgzMGvG0O6wcFToTwWmC2n",
-	"uWb0DpYpgd3deGqYkgSnUDIVp+Q2gslhvUaXac81Wtw7ICY+8Eq2wC5XSv7Wgx9U7dYEg+Q4aIcrPtwJ",
-	"K0d0i24v1imDVb0TwurWNEoNvaVt2hTcDnwIuwB1SVI2Ysiih9xQKnNBCIhsCGZUDZqgzYORLokEhhjL",
-	"KsTYMF4QtZOzbXGQntwdC5B9ojh8U9TC3TUrSh+9La0kyoi/iCdwXaqjhSHpX/3k3Vq8dldjDgIZT3ct",
-	"uCQmA1dt76aOGcVGghj6UjEAAoQrWPYhGxHhUm4ogrzgOmFDzCPWP0tVbxirFQ2/FMh+gFKZMBJjCA85",
-	"Y44txVqpO725xgF8avnUi03kmB9yM/WjRExerPJKSDWfTE83EWTup1Ip7g75PKATVBKuDRtyJXi5/tX2",
-	"mBqqIhtiGBmICVxHTXDnEl+JPpRiMbQrO1F2I0qRY86Y9O16v4j1eF0k2UYu4aZAhBSL6NSqoi3DscEj",
-	"bknFbYsNwGzuA5Xs7M/7ASXT2+6So3a9zdOOMKlbm9MbW23i1q5VVOLQtVCU2sB1ctNo1H5zBAccQxft",
-	"oLezLGviz7aB2m41mm7Yu8M11Nv/BwBv9fmwnu40vEJjtGm6+Vt0s+PM7hMfGPKxxvho9hpVvxHKp2lF",
-	"wLpvnDR1G6PDLo3z9oH1W7NFN6iYFu6kYZFfiSFY7C756r9XZKdsqhZsIQpgugVjP9dsiBbrsHnW21Mg",
-	"WFE8K4qcEOErfw/+gMV1qpooY4RsCfvDJ9woHvLHCAbcvp0YzYG+2VHhsEa70Hk2gNVbwkRrJ55736eN",
-	"n6IpV3PTSE9WLS+quYxH1ltKcDEq7FyYGobgyRF2qBZuOlW7BA+xyp5sd0ACICnVSCRILAY6ZfhqfPCa",
-	"m3Q63O6ioipwM5J0ijP+FbtfrKaCy1ykSMqqqksyr8N27pP8CsnGV7lNjJjFnKmf1IKpsalL06dcAkZw",
-	"bhrH2nEs3uIrSCPFjphhHzDxOQeAiZlrdhwlBt0H2edvarRjIMwj+dbnBNCtCdGhwWcAZHIuVwF3ZbGM",
-	"PRqpwO+v0/8aRbsvjI4ytNdkY5u52n2b/haYWaEmDK/RLiJFYmZ3TZE1mIyC8l1tNmK2dijtjUWC6nWt",
-	"wzhO+hvfFK5TbAP+TUSI1XgxUVVuprNw3kV28vTp8Utr3+A/Pu2pLfiqlF+K5c3IyNqgGvaBsegcqkBD",
-	"AKVcMp1PJDfzilqZ1XWBuS6tEjw4HvfTk1FsCOV8VOTpBUGg6ltff6cW3/7b//n+byd/X5wtfzj719HL",
-	"H777MPvhH+NnP/7bqPr2P14unhd6+m/T39XCVKOfv/9x8aT6f84+/8f8h7/E31OVanvw929i+StdCeJj",
-	"rPTssCrRft84jfUYkkBQGjOwNRpoh7cHV9kK7/24ycF8rluwTjyGIEBEKomxaoeFTzxxhLuI/hN+gYMN",
-	"Y5t0yn2jWZ4JaXKzTNhQC14MPWt3Hf/8RlP/QU0hQl5A+C1hQ2eRDxmwJIrqAF7btJidA5J4CW8A0QV0",
-	"C4nY9rU4/uzNyg5J9JOn21PoP1aCwpowf5jTS8AWcWzlBBoY54URlV7JmFeYLU+5JG7YlXz5syeR1X3N",
-	"ZT4W2sR5JHYFZK4SMXiafU+u261Bpot4XeT6ogasdES9byhZfL3aDpinICN1OVaadirH4hlHOBGHmOnH",
-	"LwSK6/FslsuwKGquQaIKNbmYVwXBYwdHR8cnzw/7h/3D48GL5/0Te65VEz+Mza0N62HkMjciRXiauhRI",
-	"TWf/uflubxn3+ofHh/3eerVUPS0dPAE3Cx1VF6IgO9B40NRpUV3laRwX5Kc1jj8KLRikT+NZUlccQ00y",
-	"TFwUbUYr0mEG6sn/sgNDjbWxXDLPhbS+FZWZdnA4aIE8f4gdq1+JYEChL+ImK74zHPPQ7Vk4slzzUbEr",
-	"ZcGM50ULZm8/4rXW7T/dlfLgBgIaa9sNJ8/BSJmdUp+00H6Jt9gZuKD7MDVINO7H2sCX7TEm/yYAUMMO",
-	"c+GGzd3kNuI/tryhxmg3X8Pe0hT4mKU9NPzlnYbht0nDuHiymaZ4y3h96ffus3IHO2LHuLoDo9cFofYA",
-	"dm4ikGxc5QI5DTbYc/EQL+25Vtz661zrXE6+LagNSFMeZ/jrDTrhbvSC3WNjA/olWmX4s1qI6iDlWrBC",
-	"GGs6JizLJzkBMTOup0KfsrnMf5+LoI3ztrzHs8eryxNUyn3kB//oH7z89ID+cfDpkfvTw3+J1sz9IhZv",
-	"qhhdJixpt5O4w5lt3+HO7G3XvrcXUX3b6jrgkevkDR8XXZMomOBXrqH0h2s2hIqVITOKTYShZMZnw0o+",
-	"ET7NoWTdzsv+cJvClhofFa2EluN8gjXEmIdBtQCVb3DjevRx9WitRLErm9A68+GTbtx7dGds5rG6vbU+",
-	"qQV2gwdrwhAokzCqx0tYJgphRDRU6EE16xncWIlczaeQccM3JvjravBb13Hvkp5zXRD3QyrjC8tozqOL",
-	"Fdv6+wiqbXWmOhxRztHaxWDbYqC9qfbC1ue02d2bZm+qyQ3tMqe/12OQvkYzr7RhcOHKoQNkajvaBLcj",
-	"gHM6PTYHQUeNaKZlNk+njGMLkkwJbGRqTUKIRGVIiAGnqyt+kJCKqQFvvoeNp58NwhUE4rMfjcqoN+iH",
-	"DGVu/umJcCGpL7gS8nV9jwGMFRTQG2L4VffK2G/BGGL5QKDH6MAZ3njbeuYQWTaonYM9lowmTnUNEw+o",
-	"vIkwCdC8Wk09LycVMbu2Nvjbogz9ZK4Z0uG64de3wZZpCWLfSTnUFQQGdcKy4jFV6lL7YuVqLnX8LXOf",
-	"ot9ybIaMduuwUDdYv944xHoe2vZF0Kwmgpt0IcxK1JA43CjY7FcVGbT7xahui9z3t8k97iqkOKLjvf4y",
-	"fxRvOH9vzpGEtcHXn64/NfecW5bj+9prUpkLmOK6LLxFUdklAChxrrERFLFfJx6Myn0/LVo06zvOS2uq",
-	"vmCv82+BHscuqef4yTUjBwWxosZasgBg1+o0bAR1KUSpg4LnHEGudkGY7wV+yKDPMdI/EkFgqq5EBbaz",
-	"UQqj+tvK3nfY7E6Cuh6/oYl5c4Mr0DH3auZt0EumHQMN66oUcIWLYoyN0m7jkNyV6oqqqkqNCjFrA6cA",
-	"5MHuDAH/Wam5QRYV2CVQq/Lg7Y/fsZdPnj53LepSyEcflfjkf/5NKzl8eMh+rdSk4jNNveOtCzdMVSaG",
-	"p04bVoJnbJgJw/NiCMp+iP0zh4fsTFqvC9T+SBRKTrTddVziGWiE5NjOFhkbXUsQJYnyw1eHiM+5Jmj4",
-	"au1gJloWeAFlq5Wym1gbPrKKO62UDnN3hVqI6kJLfilWKTPkuMAq9UjGy1D8auNbcbKtgR/mv5qvcSii",
-	"cwhMnPcYL+x0LvGDdWsTsmhhUuEatkAlsiYiylxe8SLPWIVmL9DLogr0NmtnwBKJXbRBQKNtamy/KZYp",
-	"XzeVOEgs1h74Vk5hTzOlrPImWUELyRpDWoRcj/iI9umiz44CCH6E/nqwTHSZixsValJzwWIcsDm6SvwO",
-	"/lg/fXz5fNYGfJm3gFJ+ev/+V4IbNR77pP8yZhSZ3LRxxARPsmNfqCpbAT98t0GSXe34qiQt7FE3hLUa",
-	"jAouL4d46l3m0MSGkZIALCcogxV/p75xq7NJJeD4iX7WEtzYG1Sfy/WuhoVJ+hPXWZK6VLqFBd0HjCMB",
-	"XWuTR+iwo5IBlO/csRNZ02NUqUshN2gVIqwgkMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53q46J0K/c",
-	"TGv3tfDT1JyNKJMQL/NWJiE7xEgEN5f+BfZlGz/i+EnsK2bUu7wR16BZBRTQObi/ukzFeW/AsjxjSzVn",
-	"M8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3YFii1huoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT",
-	"0h2bg5pbqVo7xJFcGUjXKFL8ozx2/sYcp74xVecy2pslgneDj9w+jLyh9Q+2f7GGHQ+7j92m5w+txC2b",
-	"/sx4Jqjq3BORYJ/pSiAPK0jmTK2ETkMSAQTxdByvw/zcLu6+0vOGRKr+nIBFbEskNJzGdaF2EKJtxQPu",
-	"um3tbXbrUnPT1jJ32iUmaAvjp2fDxL4OxCPi8lDHBOfY+ayPHRT5HI0UMS4rtZr22HTXc73mpKzmUkP3",
-	"dcAOx/ZZxCnZWWXsBmUI0W7b8qxefNtD4jTB+4jjO61+P7F8etvN4vnYHSxSM4ddw2rGSSqEbvapREXR",
-	"0LH3xJJSn3oriQjQYc3xbSovy2U+s9rgOKooI3Nd95laEfYqH7ewsgETVoJXtMD3x460t63gA3ZzPpmC",
-	"A0ld6akIBFBESL6wlTLyxmQmeNvFjkR560aAviVMy3FEdNXdRX4lLlaJjmNHCVyIE9t22sAlnThZ7IU3",
-	"4TcpVHrpaWsiHQ9x3V20YCSg0Q42tmeyUc27yXBtOR6DuGVcgSCnVZxHYcKvoB33aVAbj6jnIE3ANTB9",
-	"8kJkDTbP9TRObwAEbYdv+eI1+QQb2h7SVhs6ulBJhUCNJuGOrAQuPWVDVZVTLn1nw/qQy/BKVig5ERUr",
-	"eWXW+/I6hBIolrpAE1aIsg+uhKdWBO6Ve7MyXLx0N1M+kN0bdUhsQrTJjlljYUGF6FRbiF11gtYY/acN",
-	"2raNUvRWxEx7VzWtvIY7Kc3tE05fvWnC9mPE6JU+iXdsxeDrom6+VX5uH67y5jTSVRBy64Jpuu9zqKMW",
-	"3rb60ZlTsZDWARuWBTdW5IYDNuOXQDIz0afn8oANARUxHGBihGbPQwUTNgPkLvFUqUshNaN+CBne7xCZ",
-	"zUeM5qZxK4asMeD/jaYn4QMQxzkcQNqE/uaLfeivCGiEDl86xpu8wpFDXxvg+HbEjSa9t1g0tC/kfDm3",
-	"N/ntvwILsH+m8P8C2BFSobXQkD6HiO2lWA58F7ycyoWt/Zcbokx0WQHXRMDAMvtor28StZgifXzdkWIl",
-	"17oZzl+qdNqSerY+oRbaEUlAdk2VQna2R61ddkObA6nUKJOi3STcwK5YUw87NyoIANodQnarysTdTdGA",
-	"uCHLtbnQQsidhHAHtj8Zj1YHrYDs2o6EkGwqeAXhN488JzCrFeRZLudGxNrmIGginrCFNUUYQU69hhaq",
-	"ugToQZ01HFARPYk97RkCnNCWQRKAUESw3lkU45X9QCx6C1EUuB0iWbMrdblrpXehWhFldrf8pka6tjYN",
-	"UIbEQUBt5m4pZNjkm/vtv9ogpG6KKakPN089sTB8WbyWfJGb2IZ/H1D5fKMZXpbYyUyndPheCcYlnQaV",
-	"mCnT4K1D7FHJ57rZgNN+qiovpFpAvcFVi3Y21TwW+Bpm4koUqpwJaYYDnF/oUQFyOdd1OIBPhGy0MAru",
-	"7CW9XKuCm+29yXe22JxtTHsstIXxm/ycO/FxSnd7vBVOrL3Ye3j23Y+1986x9tz+nL15Z5pWI68zu2hH",
-	"l3nH46icKimyi6maiZ2+qvLWS7d17qhfcsNgRFbPzsQWvYKrkaGXl+2wmwK9t+C52U5lmpttu2+9O3/t",
-	"eQaStrU1Dyz5d5T87pISb20xdMqGI1GZ6QEF2l2yhx0cAH7AG3CrvYgqMz0+FMu/HqezRf4m/5//+u/D",
-	"9PHfzc/5k/l+90TQgctc3mO3pg0CEVvhemnDtkuwGrs0Xao3c2CNFSoFxoC6WZwV8IX9/ydpaf/9j3kV",
-	"r4cDcrD3lYhJCpx6cbtnxjPR4ANuLr/DlKtx0NqwJYh3Ew1qaMB7VGHBcvrveL4DpXtKNgIMbesh+M6I",
-	"clNN0HohT4ptAeethd4BB9O6gqoRu5s72NirHJI6ZGC6G1olbXbFNPxGpY4RkcRtZY3jSpDjac1w6LYV",
-	"sgXdIuP+VzW6RaZ9QxdLrTBSpI0oB4zb4+QC4jUJ/Qd+XEJtPxNmrD+jFjKhcoSE/c9//XeTOgdJdzt5",
-	"WHht2waVQsTybUji46B2BuHUVjXMtXW8rgTz9FCUll0haqK3ZqNdOJnC6rDViVz6oVjbPoyCh+Sh690k",
-	"Wc1EHTkhHDIy8lOdWesSlqwZ4W/OxbXZzhOlJ4TfySJZI1Pv4C+Ed6yyBKDE+KVaZ8pqU4nvVjnHanvN",
-	"7gD814KG3eQfs3uvbDKRbeYfe7eUadByIqz3CPioP34JIRsUAsWKAN/rWveiTaidoPbCnsRgVAFDSxCA",
-	"Ad6Urc0WHPlLOhMr3Qjg/q1wJQe2Obne0shl1YdW2kElgagQP9o1AIZwoAv5wQWd1WmwAp45M0qdsVOo",
-	"avcsZpzBstdorh+V2Nj4Iwb3LogfJ1rrbPxiMaSeCkGAtcivBFsKc8qGJIuUHHTc8HCBa8ApfRyK4GjV",
-	"SufoUzac8SUllYeujyshzvEeI4oCGy5DCRUWF6wnJ4PWl3Vicgp9PgeM0znGCsGvsAcldgyI0MrWW6we",
-	"2bbE5E1hU/XREgD91zbvDZBTtKr+Da3SFAehtZSKR3qeQyiRSyZ4VeR+nWn90RwK3WEH8KuENV5jUxKC",
-	"2aLtxQCPnVVLa3+FWgJuPIyDpXfZECgpF+6I3jQJjke1bo6eUXtpAyLMoWqzRtkEZknE+dtgZoQyoayA",
-	"r3i/eN5vMiv2DNCjjLZvQ+AP3pXZa5O7myKxZFaIAKLCi+LNGM7MLvC5T0kUJ2ufuY7tt0oDoNyjQo3Y",
-	"FzSbBuwcIw2HeNvR1fF5L2ElTy/1gH3EgYFp/On6kP3A0yn8hnx/9kEJ48zw6nDyD7C+1Wylbe83GvDu",
-	"OmFaOTZcgrSoMWT2AHs/LwvFM+ybbl9g9ZgV9CIPUTchdcmTm1erEYd9lG7oNb8UfuLukrq+rOax1Mt3",
-	"kdYctfrPG8cChLuhu4j1xQK4CnPdL3JDhdXQAZpBsQ9wyw4cPA4DVTPBpSZ+jEZaZPfvChq1rssmr9Ip",
-	"dNAgFDeEXRjekrCaU3qWUMMYwh3OuLVMfeONzrbRO49m2AcCcUV9NDdvu2JwRN0hbSGKHlIWbitLIKsV",
-	"Sw8aMEi4Px1Pulmtj+tQkc+xOg5w0k51n0Vffe0OuPoY642KbPMb1+391TMIX+/t+zZ1v6bSr5NgaHjm",
-	"dh/aaGVoCzGKDI2mwo8tbLPUOiyoGZ+pK5CMT9bDgq5bzv3J1iugXMHTY1ef1FJghBna4ydBAVBr1U+v",
-	"9rZ7m+p/rj+tM0Zaw2w7cLuBXNyhXqXuPhXhMgsNoEMG4Rw0O3TNt0H2xpDGSY2MENR7GuJR1nV2Z43x",
-	"fT4ev/Gb99Yg5V1Lc9otMzhxQIND1PiBZ7yf8UvxkHE7DwEue90U28z1H/Q32Lo67+vyUx3aGMT/nzBu",
-	"2Expw076fSpEpDoDcljoHlel4M5TWt/QP96hyV0Yibj50rnvujDK8KLTdPgMv58TFD1ewXkGNo+CpmDU",
-	"Kzue9W9rt9CodHJnomDkjSUbIPlbZ6u1jnl3BLPXfNuMGQgsxyyW01UnyAdM2rxgki27E1wLL7CohitS",
-	"szUYWmvqL7dsqBjtKeH2dthdAl9Tz1swiDYr4p2Pk+7gXTTcxHbupkDAVMWGJFyrdc1wjG8t9Ni1/AcN",
-	"u83GIvnevhZFsEluWCVKpXOjqmUtKKREfGvBGxqxG9zEDcbee8dHeBsq5vsFQwS+s9o18QvYNOtK0HtX",
-	"NNdnnkLZCids2GFn5CHUH9pNHZcKAJRSnsQehsinAGikgDRDzU2RX9Xsi2AVADez4zyhm5tSvvs0rKeC",
-	"0mgQpqzEOP8c6ZVpNJGnpVNe8RTJPY1ilUjVROZ6fZCjylw8Gb9/uR/w2gYCPBpzErBVb0nKwh7YBzAJ",
-	"N9P94JLgXTeL37itl8uLjC91W4hv0JBNvAlYs9D7pqewghsw9rgkhp5A0muIyIx/xvK1x8+e9jdXs1mf",
-	"wZUHr9B/QJCTgMRwzQp7cKN+zvrdohh3YhRu2RA7MQDGWP1aV47YXdcETvu/dwTqrO8y91+x8GNn9tl1",
-	"2g/4a+IGGPswl1eMrtuiWQGx4Dn085FsMVWzhABcVuGhwRiovgKY6OBjiX2PVnWlrFHwzAGD6wk56Z88",
-	"Ozg+OTjpvz/uD/r2//6js1KPx4EVS7lkgqxa+yErRod0DS2r3sZkw/okIXY4gYBiQQjxkGDHRSBrcM25",
-	"tXHOewxSr+CvpK79buTNplqSkl2doWM3Q093mKEVEfHRZwpB03rERQXN0VaY2g0oWLrRqdyYGqU70Ul3",
-	"MMGazQaosE3cIh+my5WoXB39qndAm9hj6G26JfQG4tiU4iCnrX1RL9RuSCmIzmRdAudyVKj00uECfZ/X",
-	"rSOwyiJcISfmELLSjvERUuKoSUDhH9fvXosU7XaQf5gu21xN3cY3+Sa6Z9uHuG03uRdtYgJw41yv8Q6U",
-	"4S629bqZl8eTedtUY6NTa0z5bdRO3YbsxSsK/1ezmW/fLsAVi2FVu8vk2utRSKPWfs1tkWumzTy9bGeU",
-	"WxfybZIBL96YU/5AIJ3doIbNps3rITfE1VwQh9KO/t5NfER3zygOxLpjlOJivDMPUIeK+5vVX21UVrTY",
-	"Dupfk+usxrWQu6uElByMoiGJz2PHmtXwWPoSh0rfIPB2Z0A4NxEeDAfoxIhak4xLbBqHm7QSugRe7CEc",
-	"YsPbYEUB4XvzaG57+1hPF2LPEqhhE1dCmlNW5Roaywr0Cmobe6auMKLUobjx1pUMNXrKkzMRCMaBAFd2",
-	"RyhbTeUTguYDFbDVj29shBBM6HuOJzU8tgZWN5tTR9Ew7sn7CBJ43Xw/cQL3uhuS6LdAkOrZO/V06J0c",
-	"7ZVDZiXuQGcxLwoyMrVPtYRQ3pt33t+Ad0TJOPW4Ny18f2j2wMeXfTSX/vDwkP0AeEhVhbEH0q33zTVU",
-	"t/vv0B3y2dOnj7f3hwxXGllcXYUHZEHg1/VC5hseXY3TZoX4srAeicwgIeX6JxMi8lYyERxhzTd6leDg",
-	"96dBsAlb0rgq3SZdUwhq2b4nYl0lN23kd639mbdBpTsBpK8hxDOvcrN8Z1eJiqRc4GiN1BLCfQAJdRG5",
-	"4agyF//zX/8NuRhYabS2eRUGRKbGlL3raxDasYo9+krITFXs0SO9lKl+9IjYciix5uLnGGTklEVJEH+I",
-	"hAz8XD56RMv76NEhO/P521zXWEHgBuVhufCjR3SYPXpkVxwe49TPo0cJkfVg6YNVl/a/Hj0ihWVf9Cvy",
-	"bCMhBFPSKbNT+ywqqKPOSmGVsr0YOZI0E595aoAYiKhqSXFmh+fSjucX37E1z/Tho0ds+IWX5fUwYcMv",
-	"NPpr4vb+4t5xjVV7wEsCUsxRb5/L90inYZ0mEcIXKgE9cXlBAIcIJbi9LeADP5dACL5YJwMfsCf9JzT6",
-	"n61JZVe0EtBWKhuw4b8U+Sw35/N+/+QZtqZCtAQ+GZiLv4A+TaBP1fXw1CVRz+XQ/mWIXUw4hiZ8pT/i",
-	"i+1byX6xs2W/BqwldM1TXlV21of2P9kX9KwShlsfPemEOQf1ejiwG/5c2o/sFsKk7E0QyTxkbwXPgBXr",
-	"XDrhSoI2WIjghXTx8F/ssP7yuK+D2XF21F/kkFgF6sk6l64eVrMhXQftjKf5ZOqC9UM5xHE67AOYwnZ9",
-	"abreilJwN2FIU//rm3fvqfLTPuFVJmalMkKmy4O/ieXwkIVs9khfjwzO53JINNDDU7tnVhnqYaRITI0v",
-	"x/i4kxHXBiIViSc8RrEwQVWiA+CF0XHIqxd5KiSqeIKlnZU8nYqDk8N+L+nVHXL14OhosVgccvj5UFWT",
-	"I7pXH/386rsffnn3A9xTU3z3YIEb3W2PIT5SCsnLvDfoPT7sHz6mhh2gS4/w0Dyo5hL+exKL97+dS4If",
-	"uBYm+pJaONpPrPzPQW8LcqyaQXLfuP5VBozO2pzB6+0LYFQVnwkjKt2K360vOXozrvEqUZwJjKthG7i+",
-	"twH6NLeX/z4XENzy1S2uuT6YBh1sJjuCLcP92WqUXocLz6DpCuLhdKnsetsRnPT7GJOWhvAIYeOF3yiS",
-	"VY94I1Osm3XwIeDgWz3wQHWpMUxi4mwJ4vuHy4Eove1FfuSO9B/Pch8stUvv1wenG/j3OeD9ej9al+ST",
-	"vSWUz6Mv1Vxet0rpGWxC7YSwpnCnQuBTNsRGyBd5NqQu4+C+qsm6bP6rqEWzdx8rEVsF5IiX+5jwd1O1",
-	"QKZaIgPzMr4y52u7cH1IeYY2FrUAhB0EHYD8Bqpo0pwliVjV9t20OZX5CeSg4NWsXUU1qm8dyMuuUKUK",
-	"yAwAgCxPKT+g1UwAmT+cCwoOQ8YNtByBNwHfUylkTeZg7Yr0UqpFIbKJyE4Rfg29Yx0D2DeQjnCKPqLs",
-	"8Bv2qejOaoBcjQ8Lx9mu4+prGprOCxr54Ktxtj+bqrNzvl3NoXjdkaLjbt3rvSaEcQoOfjz6Av97fRSs",
-	"CwR3Om5GEtuW/Qi/7XNHJr1SxUiF3vGlrvkF/Q6z20uAcZcbZ4+6CiYtjCnsfnIpikqkqsrAGVrbWOyD",
-	"q+uDxvVTXpZCuny8hyw7dwCnhL2RNflrKPbWRllqBvWALNexXXtWX35Gc7jb3g2s0r+JJYk6BL++VZiF",
-	"3SLlQXLV5z3t9zvyKuuOVUIbVblOGOBoyHwyNdaPk7zUUwVO+w4bJvhuYHm6bkYGfLTiLjdt24kIq5qs",
-	"KLnb79Tgk/12atuyZak7mSH2QmeBUjPpyKlgn7arXP2hVGxZdlCwZal9DHN/mhXnzi3SWVmiCRNVTq+d",
-	"r4hF41DmdYZFAeja1lVtQ48Xgw57a+v2HVx5Bvjkr6cQslyXBV9ekJb/iTqrrFY7dV5FF5bvtNuP9yk/",
-	"rXu9LPchK68p0oSA8qa0uA19BDErlBrXeHLFDcbCPxSWJ/2Xjg+xZtaFhJhjzB6raqKMEdDdEx1ONhIu",
-	"qiXEulR9Dy9GqVqZ7SctAO+yxPihvXEvahDH0DZZyWadpyRVfTrXi8wpiiRBsACjnnGPK/bl/T+RnKGX",
-	"1TZ1uymKs7J89f2bCps0f4KQTYxd8jtKTWFbLOG7T3BHQISZEjCINFg861P/78An7mb/pspobVL1jBeF",
-	"QC0ddGT0OeHDnZQTDvLeLZE7lxlcQFZLjm81u0VVHeGu2mCJuH0HJjHLZ7M5NLJMKGMkMkecFm9jt26q",
-	"fEdv/DNbK/gN2w0Wmt07cgnrWhvXafNOdEbUDnrv7CCkDBBZK+GBj6T4K6miyLEDn8uw/lxjcSM9DWr3",
-	"rPe3WKlCw5g9+Cqi0AL4ZLAY7VzCYZqJz/b5WCmkve+WTkV6KbIGufdYmHQqMmafQRF/99s5ti7l0CLQ",
-	"Lt4p5PKpvSn0thjx9NKRCSfnEo4t7C1YWN/Kfj1CeoFr5snJCRviol1QX9QhfDHyq5uKS01xZrAez2W9",
-	"ygkch5XAJK4mH9gxlY2Q2MYcstV6vyzPwJjApN25hIJtO5k5ZWVOMbVjvyxTSaMwNNeYjHBsybA44Dfj",
-	"QpxL9Jt54LHAz6Q2Hpz0+w8hBfIBzGMqv/uL1blD4MuhGxc14wp65OjjO9QELdfAvuBcOjqUVEDkLchU",
-	"O20lax4hfJD9i6sOHWKq9VzWOwAotbF+yZWQrtbKSrHw07JSIHsuz0h8g7ZNGqspV6rkZnxpl8pvBvs6",
-	"wa1A2lmD7eAq7tChwNo8FBL3ecYul0uScfhq40tTKXJhvw7+6jLKFNCgKlUc9DCg9hhCNnSBR730hZ9Y",
-	"FRzEQLm+1JgvfPDtD2/f/3Tx+tUvF9/9/Ori7z+8fffqzS8PA4ILsnNB6Iv8whHTDmNxkndLmd7EG/q+",
-	"WkLsO7lXv2mFM6anp/zk6bPBy/GLZ1n/xfGLF0/S59mzpy/5yVhw3k+fPuVZ//gpfzwaPxkfj05G/dGL",
-	"k5M0O36aPUuPn476436f91/0VthWev3DY8jphWwpFHhzFB9RarfVgT3rP+4/5uLkZPTy5YsXz45HqXg8",
-	"OnkxfvxYiPR4JJ4/fcFPjh+nL56lLx+n/efPspF4OX769EV6fJw+f3qCbAXdjseQieeeba2A6yNyMv9C",
-	"Sl+KRc1VXxc8j9VcogO0T9d085DOGqwBe3AfljJtAku2mYAh8cAtTYV5q6VQa1Xtu+8GVos71jORFkQf",
-	"P3OtU4LMBK/EubRHmcHzPvWOi78EjwbUhMTKBpRsuNZSIdER1iazV3Dqnsvg2B0w74QnxIkFIgOatT76",
-	"3YGPGRxKCQvf6dke29TnPjgyIZaN5+XKuQbq+M16h51cu08lo6pSV7xgiP3ykQDHkad5jlZMwkbLc0mS",
-	"xIZlpWalGZ6ygo9EAYWtkwnNf3AEensi10xdiarKswyxUPVF5zJTntxjGXqIhKOr6ZL4DGw9wbQwOCBD",
-	"/arhxR+Jq49u/PTgfxk+OaIs1ZE/Go60MK/gioc18wJ6ouf22iV7MLwUpRk+xBCJwwZhis5Y4wzhE3RY",
-	"s1+Un2I4p6D4Hx4NouWMQg+WE4AscuiqASNoDrS3QIsBCNoXXBqWm/2ZOofsHZXkncsa8wK2CHfPgrZu",
-	"r8YHr61fP6znx/eSrw/iB0/6L8/lsKxEqiRCKS8QPzd86Nuw4aAyFWCurXUNIVe1aDu0XzkFcouTe901",
-	"XvlmscLNxzXjk0qIjBnlM1ZTwVHhUfjSTc1OMIzbWAW1Lv34pee264UKEJiz0oT8Rxe0FWFgwlR56pDL",
-	"a+jehRhh57VidoH9/YB8CcajB+wxHAS+xxJWah2kqip7IY7WzhkWtfbOpmqJHAJWK0B2CH9IuSTe7CZV",
-	"q0cbTQo1Ep93MQmcjHwls6B+fds5/MFJVQaHhd3BmJyvw7KkgtFyIIrGvUWWzQqjD52L1E1HuwPSqp3g",
-	"QHdJ/bVDnRyVTYGdwMUDbKFKL9Fv5WGs1f4E2M3Wzt/RKM9b9/4/c5gn7Eu8GeBEX3uHgR73inuP9FDG",
-	"K6SK8gLyIPC8iT9ZIuGXPfwfBvCphSQgc8LE51SUCDEPjA/EIKOMuQdQROasKBwKOsLJHthX6VTlqWAt",
-	"EQn3AS4k0ZKQcx2kv2ZSzrWG/riN5O9TzXT2uLMuXulafc+q2HfobsGquQgL9yReRSV4tty7X7ZlIEG4",
-	"Z3/pw3AXpVbi3bbY5qRd8Srno0J0wwzIsKUBL8tvNPMPALi/tcnByWrAu7kJYl1BNA1bQtrLwXwG4yNA",
-	"rRW5Nq1wtbL8ux/6nxyg4D5k+3kQTPa+0Qp2wv3j7+wwaJO+oy/unxuz3IAorGOIYlYW3AjNtMmLAsTJ",
-	"VbsMoRXdaOmtfAeDF0WhByiTKH65YSkH5z8kxg6hlVamA5B8S17crWLvfoSlTb24efR+/kRJymC4rpqw",
-	"z/aZj69fuklutmbn3VPQ4fbaALX1XBZCa78i1JD81MdRJpD5gY+23+kpf2KJ/D/YUu0RQ91pIW6xgZMu",
-	"l7vv3hK/87vXmv5QDrPuE8EehRiHZsNDOVfykJflodcbh+fzfv9xajUh/EsMgXgrFBEnOWH8AnuIWsFa",
-	"5FoMGEEUsY99Qv/LjGq4at+guXkpltRmAmVxrinMU7OAusqlX+qwj1csQLCf61MfEXPUMFJ8xmYBQaiO",
-	"4pRoNOC2ra1S3CBtYb/1iMq66N/QivRT63HYMJTeoCfmB6mQpuLFTvAJN6ivZDnuolUdIBfiVvvYt/Zs",
-	"6bJt7ck5KtRIH81yrR0lVNSzqi02pX3ivJGwRtp54+R+KSLe9o+5zF7jq7617/3KaEIYPdD97Ckh1j3G",
-	"ZD//exrAPYtmYwFaZNOvrKLsb1Kj07O6Uy7MPNSg7wGPrC/JzvKYC4cVcAnoDQL8BUd8vbWG4N1PZwcn",
-	"T5+5LxgtqQl1pIqA0pIdywieHwNmzYjKPuk/SaQ+9g9e8oPxpy/Pnlz/Uy9eWRA7yd7ZXaQp0gb4kIpx",
-	"bKSxmoj6Rns8CxbCBy0T+Gq/BCo3ffaEvc6/JfiKnYIgWlHv7LrI0U6MS0S942OBdKOl4FFn6te5sdLV",
-	"+TxQqRHmAIvVmnLsyVNGuUQ+rtUJvNetA1/VsmWgR8rdRwK2DgFIr6wK3sem/HfYeSBvKFTxLUghoC3e",
-	"PsXF6vqAxDV0scKsKvdfNTf5uo/+rYtA7FpSBsDGeN0sjatGw6Cu8xTzbSVlFM3asWy2fQDurcDZ0/ZS",
-	"R+jTUVrsk4mS6U9WyAZD3x6+cJHaOwlmt8S72sLP3zpBchnlJmYLtfY3ayhxa203WtlE4tMDxoFSKvN1",
-	"+xUod20NL+yoWReLLV3EOaFGDysIufaA8g231z7NMkANUTFHM634EeBCO9hY9mN2sv9P7kd6XcgWxWsf",
-	"0gqva+AjXNe8FmV99AX+t726HHEBC54TtUfNBDIVhYtlYetXbrxHgDkR8hyjoZJvqTnQbgL2ge+gl/5O",
-	"gLS7V0+tBzH24dtbCMZ1VLpd1AWG/Op7Cpk25eAIaYl2x1XVD23TimeEwWTcGiZQg0ZdLSla4QgjV+tT",
-	"13UUjPFmEhRVUXe5+TfKRsJGIpcT5smgrD5387CXKgt4cKvoWAGACmN99AX+9/oIy5C75WzIx0fPwbfn",
-	"gfvrrn1wEKVcWg/uSlT5OLefOR4D1PzBEBhgD+CH5fAhuiJB6TNBhjGIN5sbTjhzIJup1HxCvCZnv746",
-	"DeJb/vZcs0WVGyMcbzmxJbQlf76zd72lOdhCCoFsK3gt5o25Y/chbrI2EgIgD9Li9zgDQT/CFunJ+vux",
-	"vvhdLbo7LTAJZy4i9PSTNW8heFBDv6aCZ76lDNS770Hy39qHwtO5nh7AY0VGqxXugzQVWm8nABmqalIT",
-	"D6KAqoXE8brOry642uiH0BJVgBv3zRYSdEvbcJrDUf0XYk3LhhR1dGlRLCsAZJFjzK4JxQ/bNg31Cd4z",
-	"ldEmAsrYxnK/78EZc6++A28Mp+vP6Y7h2DuUkeH03ZFDVjemjlAn0Y9wosmJ6MacRHz6Hv2DXaMRw5yp",
-	"dD7DXkBK+6CY4wRDTkAsdCodQSbcRntGI7la7MT5V0F7p3fnS9ZmhxDGeH9Gqm8Tvo1haYsw47C9nbq6",
-	"qkd+enc3VoNHtxYL1tFPF342AdgExcObrk6XMqkWAyYVouZRMupCwCUGViE7IoQ8ZGeOvxE9/Gq10H6I",
-	"r3EdRoeJPVCQ1l7U78RhntbtkU1Te0vlRTF4tFTmwh8Bh+dyyAuthsSXSRnMpv6l3KDTsS4TAH9sVCMQ",
-	"kIJcxVRdeV6QNBWlsSYpMWlRPMLtGNg+OKeGeDDtgOPYCDvOrxuhgO/DPrx2oX2v+buosJLK2IMmZBTC",
-	"xTxDnHNHXfA9CcJXorzooooSksH9sNsQmzWUQ8jlBvUU1TFWIFuPj/dOYn0pjVHKpfKN+GwOGTFo2q2S",
-	"Y2q0ElBvkx2yJ/0nxKRRc2dQwj4aMfm14HdKyWef/44mrmWB7PD2dlIsGi3dXRnH/s8NrDY/+oL/6GgN",
-	"UE9Zt7AtOHI89KmKCKqtkNIxrGoh7KSEOlsi6lJSYKd1F1lDCQgiauSwY/sAl9DrEL61BoVLR/zZQ2v0",
-	"IW3KYn/lh2S3uHm7XXQNR90qfkdZPh5vlcHFSl9SNWZDo4bYvnbKqVMl0vt6rJHr/5frc4kSBvJW10UF",
-	"sRA6u6lCA4sWrZ3gi9QPz+X3ggoH1TiAPAXSDn9HBedRH9CpOHZe5+PxTWk07L3v1d0Km31HOwrCl+6f",
-	"YjqmbkCAtAEGikr2EK5TsxJqSRfqDmgyVkWT6q42Mqm40sRc19SGuSRPiLp7ojQQM19QN0tEqZF4gX/z",
-	"n5pRhb6igzPsvnf/2Oo0mMpYTKvVuUHuBs3mMv99LgLSyTbWN/e5X9Xmruv+TA6290QV2XrV344r+LWs",
-	"YTejbUcc/b4XQzjLggYLMWFpqISjumHB1sMKsBp+qDGLpH7rnW/G+5hLZzBsmMydVTM9a6WeIeQ52Gq0",
-	"hqWYtJeDBue8KOCkXzId4+CzyuTGRdEbYTXNYeV1uXvSEidfhdfU03zbmK4fyh0EdWnydojqWlXW+5OF",
-	"f+krtx95bqr3f+LltZSulxRv5UAN6gA8erIKNnNSh4ArQXQ16OYhMQPAwnwW8RvNhKxUMfNMRp6DAbLX",
-	"yFEFXSOMOmSvyHauhCP1QoAG1UgBM+ubsYNTpJc6YUMAblIXmcv5SFRSGKGHjChHKnEatp+AsFrjOkTS",
-	"uVAa+DmZSKwSYB/9i77RjhKvndQC2Xze2cvJ/dtQkfrKd6L7wyCIkIyoJhvAdNsK+cA23oHQzEiCpnYu",
-	"eWdnB8J06S51CjRbX8kM8Tm4+MlJO+aUDV3kd6WRhJ8Fx225J9baupthnDrAKYIj32xpM4stxlKCk5J4",
-	"w3NtdALUtNr30SMqFlXqEDPAXhliX/HlMC09pAD+kJtoVD8oGgpYXYL2hwgDWVg3H2hggh9iO+5HVU2E",
-	"qXdcNwrd4NU1Y+8eVg9Hs239kvaQKhKisOEP7/nEiRlUkNacnRAe+fXs/Xc/bcSYtU5J/573jh0dfhYM",
-	"wH5Z24PpsiO4hp66F27ezauxo5bGO/fC00t0VFwzzhZTVfjIqOcIWtlHDyB9tYEUyMcpgAeIcmcIqJ0J",
-	"LiHmfsjOggb+RE9UJ+Owj3pdu6sXOfJtqvGYgvaYDZQUz40X5KnKkTUNqNTus6nzZ8j9Bdc6gFM9pJE1",
-	"ZDXjIzU3NVkWDSOmBZAnuPXcjZAV4QarPQTfUX7E7Twr+cfhKFqnJWr2qu3GTdRKGrTrQf11OJn/+Lrm",
-	"O5d/BgI1AxKsxjc7y49ce6xN6Te6psYeYoLEy7Q75CBuXtPe+e7NrRHKM9+b645bYLV6UkVRZ5PugpAh",
-	"mLro+tww+7Z+NGxe3qMv+I/rI9eK75bvS1qDnWvtcmMdg1x7sLtvGWR4ZeDQc+eBGrPL3Lp5dbvfIZxT",
-	"1lXErnFE4XjKuFwSRIOYl3Pdiv8I0HuRc+PtXJ65j/56vlrtdF2JaqS0nUM78TvoZt9S7iuVetQ9xeP6",
-	"ucYu7gHcOpebmtm1bDkfqtjHPmvH+TOdy0khDuZaUH4QtS5V9foWTo4KtBm+gLicO8vYkPASeuggqqmd",
-	"FxnUpNaPGyvPnDBRUgw8R6SnUoCwKKU88S5oOjAnYg9PJupo9QCbTykuzeYyFZVpIWvBuMcPboq/cscs",
-	"nDQv9N0k2A/+KwUi/PsRNtO2kVCmkqAh7T6jDn6T0Ht2MVmmghdmutFiuRJVlqem7tVolbtmIzHNIbI4",
-	"YHOJj1kyKBNg2roGvGAjnlkpxT0DNO2VWiTMX4wMco1bJkplQPWasLm8lEAfghfkBSX5Y37zT/gZd2j7",
-	"0BtaFhg/aW+ZGuMf2cEYvTN7JwgrbkrkOLaach62sK/NVqBDOQ3wGEirugLAiEdDYAB36qDAG1r9E/vr",
-	"XleVsCj3saot/AyOaRJIdJpNZXBwA6JKySUb4lINa4Lp+qe51MIM2URhbw5sEJFXjGYqWWtmFIs3nMaC",
-	"DE2eHxxiC4ePl5CbUSLf5sSC77drNlPGqN4n4v2Jh+F3cNftB30tb337ZiBm+SXt3sXeaXrfCdN9k7Qo",
-	"Lp8G23iuQeYjIVCUzEbqMxxxq3hJMgQxnFUQO0neSsjr3nyn3J74kk2OuJ+CPdPj0lO/5rHkB3H0xf2z",
-	"HfHxzp861FscVRnykmk2fIDsZg+Hp0zJYhmGYAKGMwW9a4GaM3ZOuQW5j0VvZ3TF3/fZgpweeR+LncSY",
-	"s+n1DcwF9Ibn6eUwYUPatkOklGhwZcdanYertMcKxoiIUlK1C4cs1pqtHMSkmtC7ExA0yQ0rp5Bom6pZ",
-	"vCkjJLrvUgbxBW0+jv1xb9Ln7KUAJFAjISZYoHC/age+78hhDu4yHOEstEAoVhASgXxggCETYcBiJbub",
-	"FnNtPGa6Tg4PiLlxvQF/rh1z7KVYApfaSBS5uBL0zoXyMGqM3KnqMuhc5iYJU9J0YR3swCiKvclMC6H1",
-	"7WIm0PBtjNXM3hNuD3eEaJCvGfH404Q4YMK+U1l7DRSic+4gtIGC7ZDr6xK9i02I0LhN9qCpxBqVciV4",
-	"Bi1iyIhwvY7iNkSbVjZiW3bzTFKQb+UgsGM6ZXwEe8FNBJ4ZrUwNppnjdCwMxxEWhk93e1gY8b4SrXJj",
-	"oLPyHn1r5POBZfyK5uliumwVs6DrZd33z51qdfpDVUyb+WwE7CpXogIKS0C+WK+oFNI7y1TDVak5HgWz",
-	"MGcITstcjgqVXuqWcu4P0+U9YE4+TJftdivXSroqFd8hM9dsIYpiH/LxYboMjQeqW/SkxXpK3us9i4lb",
-	"wbu0JN5Tk8lMqQokS6wI4Iw72ohgigbn8lweQEMzBHENBwjuYPNyzV22U1oP8xRuxOiOvysg93oAgh7p",
-	"YWJUXVxtjQxGfU8ZEtwrVqmigEgTviJIOA6gX5XPLfkhBKNHSEv49URdl4lSyAyGhnQPdWMxawldWJ9w",
-	"6JAuHm3iSKrBvLHHgGO8xk+CfRKHvKAN8qHm/Ph6GZcIP13Su8ylHSYuIGgE7N4x6D3pjg11n/cHz2oG",
-	"uGltRLmfOK/hlQky5PFEpzWqN9doz0dFnrIpL65qKgMwxYNCCYfrdsoFEu+u+K3MMWDBslwDzg3iGIAe",
-	"xdaFCqP1Iy6zNmKpv4llN0KpemR2c8yrUunWEgX6uXORwt/E8le65W7tFfuiDayH9hsT0Ep7p4ah1b4U",
-	"S91W5TQTnaIJVN3ocnNgNVfC6recF1gTAOS1LmVs1X+mfKCBfEFEadgzo17Vb0VlptbubUnAvb7T4Nfr",
-	"ducDioT2YyYo9orxWfsSzEabK0/xCsS1lKLS1oyvAvQAVjNIv0qbChitYLymN/6ZK07xG7YX39Ds3tEO",
-	"o6e7gElesUnFpdmpAvUsy3S4erCa9sSHRw0guV34qlTABRNTdIWhZXtDLhu1h4njj3bokVaTAefxqxoM",
-	"ZBtoUV3lEEX1cVWwEQ5GChjnlb2avkFV3a0G/MKvFOSg6W1RMig++6tpnbnF3KRojr7gPzaWiHyfa2xR",
-	"FWp/K+WVuFIu2mfUpZD6kH0grZ/ljrBUSaIXXFdAWHzixa5bhUatAQlEvh9aRDDeN03brtsCP2vFSVPV",
-	"pFvVqr0wAKH7AxbTRHFd/qaa3GlO8E012WS92CHvNRMIc+DLY/0U7KJQ6zC3zFT1jWZGSO4Uq5Xb0HQF",
-	"n5Bns1zWYW/4z2/Ic0MpT4jmgUB8eV03S9ReVhMfsl+gWALyC1ZNW1/PjFU1G7Yr4DfV5OuWBtqP7Q16",
-	"POO16s1lbkQ67a5k31STr6RhfxELO4Xt8umXFRYSk+wa13ifYDlVTdoUr2v+evSF/tWNecn30nTUS47W",
-	"vksXX8geu1aoX7kb6F5Tx+6btvC/tLVLhpwv2E4joCXEAAtQFAPNtmRDKJP930+Greneelr3mO1dF5It",
-	"/EgunzUreZVrH9rPK0eXQ+5Xm/ScSz/9gzDLXXdoV64TBzX6g5gUIHWokqyN3ejG7aP/4PRGbgqbLJD7",
-	"o98KOY9u0jH6zyf0kC9ut44oIs3e4nVelSPpNLZ4wN9aYFP0/NuxMf+Zep7DB3doeY4Tc0ecxJWf9jpI",
-	"KYRxxyH+evQF/9HxMES8RgCaM0zzPKOy0NxoUYzjxyDc2bvzSW89BEk+93cGug9andxdpRzH7UnQVtfl",
-	"CH293fNIwXPbbPRXRjMtNKI5BB1T9oSBUmbt8h4+xDXjSzbXAuPS4BOYpev/+dYOE/C/7pzK1OYmnXCH",
-	"8IKx77YZ9ytZCfnke/KJ7aM2CZmVFEhrHH2x/3PdsTuGCID7PjGIyvw3NQrgPlBuHcXBAuZBlHcLRBNl",
-	"Ow5NlHvcxTAlgMBqz+nsKpp2+H47h4t0VAlTLXffyf6Bbfv414JLB/oPSy4d7grJDoCTgCkJ1ZrMVbBb",
-	"L/pSlEQNFFCJE1TLGld2d7dzhsAc4tPj29xUSxKZP25rnO5pxYlClpX9bHRTLRl3a6NxliI5RQzyte9y",
-	"60dr4FDyPrY3j8NgNRZsoIOiFrImhAbAP5C7tBTsWJPiPY7iz5yxgE/YbpnhDN5RvsK4adw5mIbBEwAR",
-	"SWFtLaYqQEjW4TPESmKSjyLbDM/5DTGzU8oAXgpR2vdMuZ62B8tgDr9quEx8LvNK6ItcXmR8qXuDl/2k",
-	"RwHk1ZSFY+3Lu8fR4AO/UiQN3r253tTFQj2+Aa7eIzDT0AJH42govUdf4H83pi/8WIm4yupQqzubVibi",
-	"byA/3WZFnktnRjJUQWSoiEpg5y2aCsh7QJFp3e3LbZqUS4BI2xk7l9CHUmtVnbKhfcKFfcJFboY+tYKl",
-	"cEb5/LlrmWEvT5D0KU+ndvDnEkVvQOwG+EKXKqyUnLApl5luN4JbdtRq4Y9WNDzXD0k3Pj9hWV6J1BRL",
-	"KKdQrSDS8IvjHb+o1z2FC0ZKFYLLKETjyaZ1h1TR/s3iVvncVSfBvHtbrQHa20yH7gGadhat64tHKiGN",
-	"YmfnB//wvTelqkdzBzSibtx/zu5QbvTbT3w/iXcUjVkE6x8x8PzPR1/cP7s5db6wdgXutrmdQ83BD+SB",
-	"UTfvxjjGP17nhvukQiHPcn/+pBv8up4KZOWI+McOrJ7Y2cNsvKIVItNoH7XSZCo8JIO+eGyRF4W7kBXc",
-	"WHP0faMXGVAhwU3VvKjjEQT9ihyZNI6zr8zmSg2Q+KQSzjE+S2ciYSZPL4VhT54fH3c3OeuP+v8BW5Br",
-	"ggTo8rqj1zZgbVTub9ofuJPIEyeWo1adqQoFlOtLLLOzf8XImQIjl3FnCgDrgeZjwUqVS3PIzlaIFjc0",
-	"GI55XvCZ+4WWf/VQyn31Gr6BWIkrR0vVVnjumwDDpcRjM/SddIf1gRzk+JDySQbVQFamDs/lL3PEMFJD",
-	"PjbhpYaEcJH7bDAwjEqRGqLOHv7MtTn4wb7+4NX3QzbLtQ6cJZBUKKZ1fzCLPBWHDM5dDPVd+YfTxDeN",
-	"CshOC+yogNcOhcyGNUYHQwh2MlCtE3wQMgWicdG5FLwqclGxB+CVVULbzfXwFCfEt6KSCt8R1L/iFNRf",
-	"H2ULMZXgMyd6P+DqdUG340J/7W7JEUIO34EYiCGDlbJuXyVSkV+J7JRpYx1MWE8uQ/lrJUttSE3jE0pu",
-	"jKjsPf/5sX/w8tOX4+T4xfU/9Vq4Uzcaa0Z8NriLDjSsTeP47OXZgD0/l3DBAEzWc5lxwwfsy3lPi9/P",
-	"e4PnyXmPm/Pe4Nyqp2cHx8cHJ/33x/1B3/7ff5z3knNArcIV8AT7l5HKlue9wRf3p8E51bswXuZwBfg/",
-	"8ANp8PPe9TWIVD0Tq9+7pshQwpDgxo7bo4EAH96Qw/2QWBdFw6xErpIHdr+J6gAKSFGSH96XwblLJWRu",
-	"NtY/bihqjJU0BqfgH6Sm0SlY+Mi9VTXWi+1SqWyiWIxf8XYrbN8s0nmVmyXcjOGVwcdPdpujhOFT51Vh",
-	"9Ykx5eDo6Pjk+WH/sH94PHjxvN8Hk4JGtdbke6qoFgXWdwDw0qQuCnDB9qAr1aVYglNKKosCPOua8oMj",
-	"op7mZSmyATXQKDJ4iodgQe9CnXg4T/joaKOYD65+tJpLPQiah6BxhxRGScCYg/T8FHVxrNStYZuf1AI6",
-	"yqLtOwiDD+C9J3W7au8oJY4hN3gDLH9s9IqlvKpygIgzNTcDhwZp3CyEsev//wYAAP//",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+sr2i6vujPjr7CQTTEpXY2PgjPso+CEknWpt98MRqTN0Mg8hA",
+	"kd8A9eU5G5MsEpjCHUpwAcDHNFPSh8wJhFxRbs5xwp6zcX2g0pN8TRPeY0RR6IRxrIOi8rVNMAcUIyDi",
+	"ugZyzLnj2yTdXwh+I5ARodhsVgENXeotFhz1O4Act4WZ1kdLUEq2sXlvgTSlVfVv6JSmOGi3g48nyMm4",
+	"IULWg0smeFXkfp1p/dGCDCMIDtZdCWvvx6YkBP9GG3tDxU9Wra3JGmoJuPE4Xo6zz4ZASblyR/S2SXDd",
+	"Aki6RMayfDoVlZAGRJgDL0CNSgzMkoi/vMXMCGVCWQFvBQyI0nWLWXFgQDOBb3wDQH/wtmavS+5ui1yV",
+	"WSGuDlbJgdUR9pmb1WNWaUCx0KRQE/YBzaYRu8TgzDHednJzejlIWMnTaz1iv+DAwJt49/GYPePpHH5D",
+	"Vmv7oIRxZnh1PPsHOCwq4N2Bt36hoaJKJ0wr1/OBIIBqCiAEqO5aloXioGAFvMDqMSvoRR6iFEN+uIe3",
+	"r4cG2a0W8Xg2L62jgkWdoIfHZbWUYoz9gkTgh5wzUVDJp17LlEGxJvQnQK/m4dkZg+ar9D6RjY/Zhd/p",
+	"YOJZ1U4/Q5Uz6u/t+OO92+RFyStf8GvhJeQ+u+PB9MVKBze7f9bnXN44/yCnCG2wrJ8eNlch9zOvvAvs",
+	"e9dSJVzQT8mXDJF9csxcf87cEMVJeyVHztnEGCj2r8Ly90ame/9p6eT/ASGs0jn0+KQBQ0SPeK4TVneY",
+	"WbgZIDz7glsL3rcG7W1DvvYAtUMg21tqtqnkuhWoa9sTcmij5CJ/9q4CQbLusQiwAa+H+9PprJ91/6CO",
+	"QnrYjOsIRFqcJjbkQXGGQH3cDyZFtv2Nm35R+6zG13s/qOtY3Dj6PibB0NA26T+0SWtoKzGJDI2mwo8t",
+	"bATdOSxgb7F61ErGO+uJQl9w5yZmm7XIrvT4gasU7ij1xVz26cOgFLez/nZQRyUG2ypxP77bpC+3Buzu",
+	"gqAGIn6PytG6P3aEWDc0FI8ZRArRPNM18xXZZWMaJ7Vadr0Gw/Z2Gyq/t8b4Pp9OX/rNe+fil32LZLst",
+	"WDiwQINDbPFL3/9qwa/FV4xDtrmu99k0Wbd3/gq6ne1cnQDrrkNbjLjcEsYNWyht2NlwmARRUO/Y0T2u",
+	"+s0dx7S+YRxhj+BnGLG5/dK577oyyvCi13R40JafExQ9XsF5BrahgrblBuss4kCuruZrjTpgbxUw8lqT",
+	"LaVeO2erk1Fk/8oYr/l22UKQs4gZPOdtZ9EHlrqiBSRbdie4JuNoz7akZmfQuNbUPXEqb/GGnWWN1ACX",
+	"9nbYaw5fU89bMIguK+K1jyfv4YU13OluItFAwFRVNzlpd1bL+5Cb71tWiobddmORYhS+xlGwWW5YJUql",
+	"c6OqdS0opETgrLuDbb/Fnd5i7L1x5Nh36QvyaXE2QYxB7YspAGyedSWiFffP3vMUXBVOcN/+5fdQ7243",
+	"dVwqoEaA8kn2MERmIwBmBfRVammK/KamAgerABqFOPYxurkp5ftPw2bKLI0Gq8pKTPP3sWZFmph80zmv",
+	"eIpM80axSqRqJnO9OchJZa4eTt88PQweeQsbM405CVqn7Mj3wx44BBgQN9OnwQLCu24X53JbL5dXGV/r",
+	"rlDoqCGbeBPwV6L3TU9hBTdg7HFJXHmBpNfoowV/j2XRDx4/Gm6vkrY+gyPPaBFxQTCYakPgmlYri0Zd",
+	"tvW7RTHt1d6iY0PsRUcdo5juXDlqNbAhcNr/vScGbHOXdfJ37NMKYZOAC/6auAHGPszlX6PrtmoWtQFD",
+	"c8KUZKu5WiSEDbQKDw3GQPUVwAkLH0s8uLSqrXJ5wTMHoa4n5Gx49vjo9OzobPjmdDga2v//H72Vejxe",
+	"rljKJRNk1doPaXOpMGxIDYVZW5Iym5OEeO0EAq8FFf2EVHcuUlvjti6tjXM5oPglh7oyHaWSgh6V1ZqU",
+	"bHuGTt0MPdpjhjabs2GUnkL1tB5xUUFztBMBeQsytH7EZrcmKetPOdYfdLFhswHgcBvL19v5uhWVq6Nf",
+	"9Q7oEnsMvc13hN5AHJtSHOT+tSeLgHI8KQURi21K4FJOCpVeO8ipeyDbOQKrLMIVcmIOISvtuJcBOkDM",
+	"9Vbhn9bv3ogU7XeQv52vu1xN3cX8/DK6Z7uHuGs3uRdtY5hx49zkDgmU4T629aaZl8eTnrtUY0eRR1e/",
+	"kZZ26jdkL17RSgi1WGDkgRs7og4YdH+Z3Hg9CmnU2q85k3LNtFmm193crptCvksy4MVbc+/djSu2oVhx",
+	"Jq4ImrIZckP80RWxGd6y+8UBO2YcGAA7F0XWDcMjiD0i6l1Ozm5rqLSTatUu6IwW4+i6OhqtHKzrBFEJ",
+	"YDC+EjU3xwzbuEGAzr7Wt+xwROWEMqndwdirIUdsGFTY0Cj8wX9WnxEjp9ynlRD/6OWEr6Z7kwluEN60",
+	"mKKE/bwh4jtk3XaAkDv23CF861KLjgYBt6tc3qfJSs3w1w4fIllpCYlTTG2G6/NNbLjg03R12AV/Zymd",
+	"UHsJ8KFsV9DIdYNudKqWaKQunE0N/NqpCoCuZqVIwhylK1BssyZz6R5B7WbjnNuHta1pgTVg8fKPW0R8",
+	"7w2p2urIYu8SpY4DuCX2LndYal1Ca5QxWE/ju+DfoWrh9vPduRtr/jOr7aAeXtwIac5ZlWvoDSTQHa2d",
+	"O4Bm9CRKuHN1Vg1v9CyUrfY3LX0Tylbz1AsLgbp65mw7bjsKkC8CnU0lxyO2lFYKxu6XcZAZ9JaDVIa5",
+	"XZ+4O+wKjIMWgQ5PkfhcVdWAWTgDyOHy772RlT+WYwcpkP+JkiGo+TjeCO8A1Sv7n0q3OQNuqYVuqVHi",
+	"x0NdmVHPacS6POnAI/oWWVH7n54Z9EixIlr5I8YodR0Qs9wFgnOoMs1dTa+2beB27Z7fRR5xMQirvfCv",
+	"/poY3tQ9+RDh5c5T9X4izO51t+wF2AHyrWfv3Le06hWibbknLRVLXpy1glzRk0vS+2IZ9sbn7KsFgP0c",
+	"TO1Ogrut2ACF5tyDznXdQA5tMp+49GlC+gNbykJozXgQ7MPWLNZVgC7Tz6BgQVVh0BsmwA+oZbd9SibV",
+	"LkQnHddNVGdY0wSLEhaYuQU6FA4TzYFtDdpCZOujRw8eR2HcXUKNBrmrsAWTGn7dJHC65aHTsIxbfRoK",
+	"jo6ldQwT4qwkv/KOsFFwuK6CueuFjX4O1/87Ni3aREhvGi+Aj/BfeI71iVyzfBqZWOf3AEKD8G7YGshu",
+	"fID9rAnKapgWhnDMwam9YzjnQXoJOyI7qpgm8W/I5rlbl7U0MMjANgW8UUX221IsAYGxq4isV+nYR0jq",
+	"LKvcrF/bZaOKe5cq2mgoAQk+KJZxObjxpDJX//Nf/w3oC1h6jK/xKkyBzI0pBx8/wg6cqtijb4TMVMW+",
+	"/lqvZaq//pp4VwlK4zLmmFbkhJtIXPcDK/b8Un79NS3v118fswuP2Mp1XUUBfTl4GCP5+msSpa+/tisO",
+	"j3H66OuvE6J9xaJQ6mPKvv6aDhr7op+xxxWy+jEl3SF0bp/lyIfkRlTIXux6rIr3PDUQ6aE2MXTgWbPd",
+	"jgfrU4FMNtPHX3/Nxh94WX4cJ2z8gUb/kfpqfXDv+IgUEEB6BFLM8ei4lG+QE5FhMKAGLFYiE9LkvCBI",
+	"Y6Qdl70t6MV1KWHHrTYbcY3Yw+FDGv2P1pe1K1oJ6Gqejdj4X4p8kZvL5XB49hg7oydhCCLX9svscZRA",
+	"m/SP43MHm7qUY/sXdIPs46heGV0irLyybyV70c6W/RpwUzEYn/KqsrMOHXHZB4ylJgy3PsbOE+ZC0h/H",
+	"I7vhL6X9yH5JS8JrBLnLY/ZK8Awqpi+lE64k6MKOtU2gAMf/Yof1pwdDHcyOc2D/JMdEDVdP1qV05Cqa",
+	"jem6MUQS89ncpefHkqh4HNoRbAm7vjRd3xHXMDNqBhhON3EQ1p/UOhYg+ZwGa5/87A2fjc/rahL75Eup",
+	"Ke4ONM3Pp0cvuEnn40ZpBhBDqYWAhktQwWFFf8q1ASJMO6pXohTcLSM2rvv55es3FIq1b3+eiUWpjJDp",
+	"+uhvYj0+ZmF/uzmFxewrLuWYGkONz+1Obvesg/nDVlX0cm4E7DZANZJkAv1eLtnY/vqjFWK7IoSpJNcI",
+	"35nyoqBCwUJM7QH0rVgrl5bAuquHZ0/JFnxl5e3oArYCvgStIwXblE2wFMcOC+EDbkO5fpWpSNphvIAP",
+	"xIUBQ/AA2IdFngqJ5yGh9i9Kns7F0dnxcJAMllVB2luPTk5Wq9Uxh5+PVTU7oXv1yY/Pv3v20+tncE/d",
+	"i2wAuyEIrIwGpxDvLIW0Dulo8OB4ePyAOovCwXOC5tJRtZTw37MYHOLVUpIp7Hqt6muRoQUsMySiqntW",
+	"oP6l8F8TQ4BcqrmSzzNoPaXNBbzevgBGVfGFMBCb7TB16ktOXk5rOG8UhgvjaliFuIUatT25vfy3pYDc",
+	"ny+Spko4NKx6GPN2BDuGC5I76HEhSCSVC+hS2fW2IzgbDjFlLw3BNcMOkb9Soq8e8dYGLW7WwVEGK6Ft",
+	"HYCeV1OYxMQZXtSYEC6Hjm5dL/Ijd90J0fDxuWS79H59cLqhUSCHcojBn63f/c7eEsrnyYdqKT92SukF",
+	"bELthLDuNUcUPEChVgm+uMqzMQJAMciqZpuy+RdRi+bgU6xEbBWIS/EQE/7aakxoEEO0jF7GW3O+sQsj",
+	"TmWGBikMjXYQtCr2G6iiSXNmN5bydO+m7UivdyAHBa8W3SqqwXvjMPB2hSpVgFsDbkmeEnzCH4JwXCmw",
+	"HBg30BsV3gQMx6WQNY2aNcLSa6lWhchmIjuncjodcF5/AWgNp+gjyg6/4ZCK7qKuH6jh8+E4u3VcfU1D",
+	"03lBo0BTOxv0R1N1ds53qzkUr3tSdNyte73XhDBOwcGPJx/gfz+eBOsCEcyem5HEtmM/wm+H3JHJoFQx",
+	"XtzX1ozyjPp+h9ntJcASzo0z3l0hvBbGFHY/uTxMJVJVZeA5bmws9tYFsKDr3pyXpZAOrugrupzvhFPC",
+	"Xsq650oo9tZGWWuId9jfYrv2or78guZwv70bGMt/E2sSdTBZv1UIUtsh5QH2zMPC7Pc70lxrwFdCG1W5",
+	"lp3glcl8NjfW6ZW81HMFEY49Nkzw3UBU/LEZRvFdvu9z03adiLCqSUvJ3X2nBp/st1PXli1L3csMsRc6",
+	"C1RVsw4T2D5tX7n6XanYsuyhYMtS+2j84TQrzp1bpIuyRBMmqpxeOBcWuYd4WR6zC6yZxDhAzRkw9nB6",
+	"ZpTaXLfv4MoLKN/6fAohy3VZ8PUVafkfqAVsuxi89yq63FOv3X56SPnp3OtleQhZeUFhOay3a0qL29An",
+	"EOBDqYEW/1GAJgaQdFJ3ibWn2Q2vcj4phGYz5fwOPOdc0s0jgaaVEMfsVYMsY/jUNROo6dIBAeJhCaqa",
+	"KWN85KuDYsNlscb0p7EL1NXEHrFD7nv43tsI83eUe4qol4edFCMYHbavPIjextF3rW6yXUkrSSQgzlck",
+	"+4/ihBDdwIWOu4jwxvtUrFs3BrRxygjK9uwN7ywpp8tO4Bp64gHcya4p30+ILsry+fcvq5+s1gLLkkcJ",
+	"17+jRDM2Khe+uyV3HKeYDERsH5h2m0uGqbFbqe0phFPvqK834SQLXhQCDzL8HAjq+3Ts8V7622X+PrGx",
+	"9ruVUhQZVsuqR/HuOAVOSM13G3lOQ4C3wfLFYmnsAZBQ5lJkjg16k4wqbgV+R2/8IxuC+A27bUF/iN6L",
+	"t11XeWvnGt+HloqamG+ciYmkXiLrpCTzQSp/JdWyu1ZDlzJkPsL8unsasEZYx3rV4j/ALA24gaLQAnDs",
+	"SINwKcG4yMR7+3ysUdfeLYZOEyJrdAqbCuxQaZ9BOR7326W84UUOHQJw8c4BCgNrp+v0ietMlFxKOGCn",
+	"ud0hhXVbob0FFJMBGyQYM7hoVzk+fAxfjM3aTMWlphA+GOaXsl7lBA7uSiCYQNfga+ASniD1pDlmbaaJ",
+	"LIc2GZREu5RAFUSMWpAdPKfSgaJgmUoalCQ5UTi71kuXEpO8m+ZDAFtwN9sTy+edqVW8ddpxiXEl7Qdu",
+	"XkGJJoxb00u+PBsOv4JXLahaAk8OdiEZCoV7okvl10wwmJ+EP7jBUYaEAiykFhwYwDU4ogbM9qvfgudE",
+	"xBV/smfNGHKQNNBVzemIwZqEOpvgYU6DhQqOS+kIF1OhHSS+OaG5rJlKyb6WbOx4VcY4yktZ72DoL4aV",
+	"/458pc0y0/j4JrXMpbyg7Rc00tbIQ9Lil1jwtRU1v5nt6wS3G8pOI2xnx1WBviayWqCQu88zVtxcspmb",
+	"evZhmTCoZb8O/uqQGRTrIn4XHPQ4IA8cA6pghcaR9JQpiM0LwuNcX2vMu3/57bNXb364evH8p6vvfnx+",
+	"9fdnr14/f/nTV3GSP/sm1y1kHPMuXq9lehuL6/tqDWmR5JO61C1WyoGe87NHj0dPp08eZ8Mnp0+ePEy/",
+	"yR4/esrPpoLzYfroEc+Gp4/4g8n04fR0cjYZTp6cnaXZ6aPscXr6aDKcDod8+GTQ4nMcDI9PId0b0hRS",
+	"TNaR40XJo9sDezx8MHzAxdnZ5OnTJ08en05S8WBy9mT64IEQ6elEfPPoCT87fZA+eZw+fZAOv3mcTcTT",
+	"6aNHT9LT0/SbR2fI89XveA+5Pj+xjRmw5EUsi5/o0JJiVTfuq6mCoDIHzItDRi22D+miwbd1AIdrLdMm",
+	"QGuXCRtSdt3R1Fl2Wjq1VnWOWSECq8uZJZlICzo7Fq6PbJC04pW4lPYoNmivpN7V85fg0YCakHifgfQZ",
+	"11oqpFJFVh/2HKyGSxmYDSPmgyoJse5iPwWrWWvTxRksmNzzZyHg7Vku7amca8C2UG8HCO2obE0piNa5",
+	"Bur45Wa7YdfvIXFGYaVueMEQEOpDRY6FW/McrbCETdaXkiSJjctKLUozPmcFn4gCKGFmM5r/4Aj09lCu",
+	"mboRVZVnGWIK64suZaY8OHgd+tRhSSCAO/kCbFXBtDA4IEy404t/8Y3n4MZ3X/4vw2cnlMA88UfDiRYG",
+	"4apf1Zxl6Ltf2mvX7MvxtSjN+KtjBnE31+IOsrfGGpeIrKHDmv2k6k6DmghrM3g0iJYzaj3oVGRUugMo",
+	"xREjiBvhgHIAKNk14NKw/ICmzjF7TWQWl7LGjoEtwt2zmgiuen5cHUhwEH/5cPj0Uo7LSqRKIr76CnGo",
+	"4698Y3wcVKYCmDeAvyZrJtWq69B+7hTIHU7uzZBA65tFi/2ba8ZnlRAZM8onMzEwUEe23dTshdC5i1VQ",
+	"69JfPgzcdr1SAZJ5UZqQOfSKtiIMTJgqT13lxkYJw0pMsA19sbi64cXS3gRdsPKU6xF7AAeBbziNHAdH",
+	"qarKQQiut3OGdDCDi7laI/uW1QqQOMQfUi6pmVGzGYQHos0KNRHv9zEJnIx8JrOgfn3XOfzWSVUGh4Xd",
+	"wSENcoNQ2VNmTsTBkg6mxYVJ5yK1FtbugLRqJzjQHd5j41B3WYctganARQWMrkqv0e/mbbcUMNCumQOx",
+	"Lfvvi0epXrn3/5HDVPQRPbBv9LX3GKjyaaRPHamiZGhIsuoF5MvA86YOLRKpcu3h/1WArFtJKghImHif",
+	"ihJLNQLjA7H8KGPuARRRuigKV00Q6foU2FfpXOWpIAuLB+l1+NV9AMRBYmcZ5mpp0T9rvha/FnjBt9Nj",
+	"v6s5gh/01sX0hZ9JFbv57YIxuggL9/S3RSV4tj64X7ZjIEG45xAbGYUr2EcQe02t1LutsctR88njXpAS",
+	"GTZOw7yufwCUzli7HBytRqkEN0G8K4ioYX85ezmY0GCABKDGInd0FFHcyt/90P/g+BX3IbvPhGCyDw1m",
+	"sRNeIwnu60Dokr6TD+6fW0EQADit44hiURbcCM20yYsCxMkFi7Gp9WTtLX1XJSGKQo+ohzWIXw4lL1KZ",
+	"RvudEHlrZTqooejAL7hVvGN29/7FrEs5uRXwUYKZkpS/wVYdGnfoIXET9Uu3SdxOFIV7CrrrXo+gridc",
+	"iltLqXMDzLvOMZ9B3gtph5amptqMAS6CRf49LNXnR2H0W8A7qIykz+VuvnZEDb2+sA4HlI1temJY7UaF",
+	"bMdyqeQxL8tjr6mOL5fD4YPU6l74lxgDUW4oWk7iwqgJhHYgxLTKtRgxwsxqwQuRJfS/zKiGg0iNW6+F",
+	"IwVDGV5qCi7VrP2u7vCnOtjkVdkEmbTOfRzOUTlK8R6boAUBQoqOoqmC2722hXFjdQUbN+M47S3zGVAv",
+	"flF8SQF8xGA0EMujVEhT8WIvmIv7nM9k6e6jxx22HOJsn1NT2POzj6Kw1sGkUBN9ssi1dqSxUQ+ytkqV",
+	"9gCHBrDAkwHgTluLSFThz7nMXuCrvrXv/cyAWhg9EIIeKPHXP5ZmP/97GsAnFunGAnTItF9ZRVnupC7Q",
+	"yJCyzP4HzDwQcBwAkq+vPfCAsDEO0+ES7VsE+AOO+OPOMprXP1wcnT167L5gsjbUQmyzkIbSrz0rab45",
+	"BTSjEZV90n+SSP0yPHrKj6bvPjx++PGfBvHimtjZ+druIk0RRcDxVIxjS8J2wu0L7XFHSJwRNFXj7Y5q",
+	"VJ7++CF7kX9LMCM7BUFUpt7ZdZ2vnRiXcHvNpwIbEpSCRx3Gn5fGSteg7+ZUqRHmCOs1m3LsGcomuUTG",
+	"3vYEftKtA1/VsWWg2+T9Rzx2DgFoca0KPsSm/HfYeSBvKFTxLUihrh0RDYr/1SUyiWuNaYVZVe6/6u5F",
+	"m3GIb12UZd+qSgCuxkvHaVw16gd1nW9C1VVVSVG7PSvHuwfg3go0a10vdRxsPaXFPpmY7v5gtZww9N0h",
+	"GheRvpegfUdMryvM/q0TJJc5b2LTUGt/sVF3YO37RrPLSBx+xDhwf2aeUaMC5a6t4WXyKU9NXS+5dpH1",
+	"pIX3IyRjd+D8ltvrkGYZoKOonqmZPv0FYFF72Fj2Y/byG84+jfS60DSK1yGkFV7XwIG4/uMdyvrkA/xv",
+	"N8EC4h9WPCcqoJo5aC4KF6+DvIzVLt6cwnGgrxoN6nxL7UP3E7C3fA+99HcC3t2/euo8iLGj+cGCPq7n",
+	"6t3iPDDk599TWLgpBydIY7Y/fqx+aJdWvCCsKePWMIEyTBQTF/f07NutEu1NHQVjvJ0ERVXUfW7+rbKR",
+	"sInI5Yx58jirz908HCRVBQ/uFB0rAFBkr08+wP9+PMFK/H55KfLx0XPwDTzh/rr/ORxExG51I6p8mtvP",
+	"nE6hJODLMfSIOIIf1uOv0BUJqv8JGo1hw8XScKoHAL6lSi1nRO1z8fPz8yCi5m/PNVtVuTHCdTYiwpCu",
+	"BNd39q5XNAc7eFGQcAivJaIuxwZGXIZdPBxANqbFb3ESjmGE1tu38xpuUnz3t+jutRAonLmI0NNP1ryF",
+	"4EENcZsLnvmmk0D5cADJf2UfCk/nen4EjxUZrVa4D9JUaL2bA2esqlnNIIsCqlYSxwswoiCc2+iY1hFV",
+	"gBsPTZgT9FPecprDUf0nYlnMxhStdKlfLJ8ABJXrqVO3HDru2jTw2oOzeXUSDXdsLPf7AZwx9+p78MZw",
+	"uv6Y7hiOvUe5H07fPTlkqRe4CHsY/QgnmpyJfuRhxKroUU5iOhWpQax2ptLlAruFKu2DYo4WDzlEE8fR",
+	"Lr1ac3tGI+1h7MT5i6C9M7j3JeuyQwhLfTgjNXUftItkbBfPADzH26ntVT3x07u/sRo8urOos45+uvCz",
+	"CQA1KB7edHW6lEm1GjGpsDoAJaMu2FxjYBWpkoU8ZheO7xU9/KpNEDHG11wRKeg4sQcKNr4S9TtxmC1q",
+	"0EB7S+VFMXi0VObKHwHHl3LMC63GxK9LOdOm/qVsZNhpw/+xUXVBYBFyFVN146lx0lSUxpqkRCbniiNp",
+	"x8D2cbydVA+Rm3kc/2HH+XkjFPB9UKUFCz1IBrRe91BJJpWxB01IqoWLeYF47p664HsShM/E+tJHFSUk",
+	"g4cheKKuBVD2Iddb1FNUx1iB7Dw+3jiJ9SVDRikHHjDivTlmRCJrt0qOqdFKQF1RdsweDh8SA0zN+UIQ",
+	"gWjE5OeC3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58byApw8gH/0dMawJCsX9gOvDwe+lQtBVVlyGoa",
+	"Vu8Q0lpCPTFx1SkpjlkYWUMJCCJq5LBjnyeX0OsRvrUGhUtH/NFDa/QhXcricGWWZLe4ebtbdA1H3Sl+",
+	"J1k+ne6UQU/x4LjLp2xs1Nj6sglwQEAve2S99ugm1yE815cSJQzkra7/CmIhdHZTJYojEWB1Mf7xpfxe",
+	"UIGkmgYgq0Da4e+o4Dzqo26X2Dqv8+n0tnQn9t436n6Fzb6jGwXhKQrOMR1Td5Kp+RIOEq5TixJqZlfq",
+	"HuhM2qJJ9WVbGW9cCWaua3bPXJInRP3/NTFRADllUB9MXMGReIF/8x+a+Ya+oocz7L738PjxNJjKWEyr",
+	"07lBjgrNljL/bSkC3tUu4kP3uZ/V5q7rG00OtvdMFdlmdeOeK/i5rGE3o11HHP1+EEM4y4KGLDFhaaiE",
+	"k7rByc7DCrAafqgxi6R+671vxk8xl85g2DKZe6tmelarZiPkc9hptIYlp7SXa+QWtclY8DXTQsTV8q2L",
+	"v7fCaprDyuuy/qQjTt6G19TTfNeYrh/KPQR1afL2iOpaVTb4g4V/6St3H3luqg9/4uW1lG6WTu+kAQ4q",
+	"Dzx6sgo2c1KHgCtBtDzo5iEBheN3xSziF5oJWali4RmbPNcEZK+RSwwapxh1zJ6T7Qy91IB8DQEaVAcG",
+	"5MQvpw5OkV7rhI0BuEldp66XE1FJYYQeO1quSpyHHVggrNa4DpF0LpQGfk4mEqsE2C/+RV9oR13YTd6B",
+	"rEWv7eXk/m2pvH3uWwb/bhBESLpUkypguq1FsrCLXyE0M5KgealL3tnZgTBduk99A83WZzJDfA4ufnLS",
+	"jjmvOym3eqn4WXDcpQcibq7bTscpEpwiOPHN2bbVML4SGEsJuxoidX6ujU6Ao1nX1M1IOaNKHWIG2HND",
+	"LDO+AKej5xzAH3ITjeoHZUoBe03Q5hZhICvr5gPdTfCDK3ra5GTryQrdbA4a28B/VtVMmNtu4P3ZoYM5",
+	"8JTXhxAj/I5dgpR0x3axIIc6r5G8Q7luTfIKcZqfL95898NWsFs9mfd9MO/YxL8H+ujtq7HncYF3HoRK",
+	"mvi/uGacreaq8CHaoK3eBg0T28bC1Oy65zr7AbJ3IbiE4P8xuwjaDxMfVJ0VlEJkOiiU1qscCVrVdErZ",
+	"A0xLSgosx2sRVeXYsUZUZfjeBO2AgWwNrnVIq3pIE2tRa8YnamlqdjIaRkx/ICH1rQ2AQ1QfbrI1ha2t",
+	"+1I2dXIp7Xuufx6K7t+/RvjOpauBV86AnKnp7Y7+E9dQblu2jq6poYqYT/FOsjuKIMxeswFCwziOzeu2",
+	"dTTU9980rtPxKoo6+XQfHBXB1EXX55bJuk0Fvn15Tz7gPz6euOaVd3xf0hkb3WgtHuux5Rrq3X+TLcMr",
+	"A0eT09pqyq5z6xXWrdHHcJpYzxL7LBKz5Tnjck2IDiLUznUnXCQA+0W0+6ulvHAf/flcu9pHuxHVRGk7",
+	"h3bi99DNvgnjZ6oMca3Hu/RzDXU8ABZ2Kbe1f+zYcj6ycYh91l0WwHQuZ4U4WmpB6UTUulQE7JueOYbU",
+	"ZrQDwnjuLGNjgldo7++kdl5kUMJaP26qPLXDTEkx8tSZnusBoqiUIcW7oJfEkhhLPMeqYxsEKD9lxDRb",
+	"ylRUpoO/BsMkz9wUf+YeczhpXuj7SbAf/GeKW/j3I8qmayOhTCVBC+dDBin8JqH37GOyzAUvzHyrxXIj",
+	"qixPTd3d1Cp3zSZinkMgcsSWEh+zZlBVwLQ14HnBJjyzUop7BtjrK7VKmL8YifUat8yUyoABN2FLeS2B",
+	"3wQvyAvCBMS82x/wM+7R9qE3dCwwftLBEjvGP7KHMXpv9k4QhdyW93F0OuXShGQ63mwF1pXzAL6BbLMt",
+	"vEY8ZgEDuFcHBd7Q6Z/YXz97wML4oXwSaeiggXgRdPFo9RjCwY2IkSWXbIxLPK75uuufllILM2Yzha1a",
+	"sN9GXjGaqWSjm1YsmnAeCyE0CYxwiB3kRF6ybhkZSHqTUd/lUISpssu7UMaowTtiMIonBvaICNhv/1wB",
+	"gd37jTj916QgVi2C5M9LZtR7H3boVJ/Q23rkQg4nIXiXzCbqPZy+beQn2agYDyuIZyXvpFB2b75XNlZ8",
+	"ybYYgZ+CAxMa01M/54npB3Hywf2zG7vy2h+Iaml8UpY43TQbf4nMcF+Nz5mSxbqVOnHscAoaUQORauwI",
+	"dQvyKRa9m4MXfz8g7sU98lMsdhLjOqfXN9Aj51DWmF6PEzambTtGcowGu3kkhlOFq3TAWsyIiFJ6uA/j",
+	"L1bNtc56Uk3oeAqI5+SGlXNIGc7VIt6wFFL29ymD+IIu98v+eDDpcyZZAHeoMR0zLLX4tGoHvu/EoSfu",
+	"M1LijMBAKFpYj0A+MPaRiTCW0spTp8VSG4/+rtPcI2K9pPBJ0C4s147n91qsgRVuIopc3Ah650p5QDgG",
+	"FVV1jR43e1MnThEu7C6s4zAY4LE3mXkhtL5bOAdaDE6xLts76d2RmBDX8jmDMX+Y6AtM2Hcq667mQpzR",
+	"PURdULAdBn9TovexCRHkt80eNJXYIL6uBM+gqQ8ZEa47VdyG6NLKRuximPDtHFsHgR3TOeMT2AtuIqhB",
+	"YxfnhGkCKB2fxGmET+Ld/R4WRrypRKfc2G87aDAHmYlgGT+jeWpHsdS9wNTuPLNC9JdnbxjdO4Y+0dsA",
+	"Jq/xHfefVKYXbU8tg5q3i5C7LpqHWNYfGigSlutPu4yr+bpzDYN2uXXDTTfQOsGmKqbNcjEBup8bUQGn",
+	"KnyLdW5LIX1YhYoKK7XEE30RZqXB91zKSaHSa93BL/B2vv4E2KO383W3+8G1kq5syrfWzTVbiaI4hDy8",
+	"na+b8gBxTc/brecUvPjEYuJW8D4NwjfU3TVTqgLJEi0BXHDHYxJM0ehSXsoj6CSIqMLxCEE+bFluRD3s",
+	"lNbDPIcbMQ7o7wrY5r4EQY80DzKqrva3tiKj7sQMu0ooVqmigJjkeWMI4HsHaTl4HI4iyHqPoJecT3D6",
+	"UQYfiOincIKIbjETpZAZjB4pSuqmf9bmvbIjGDtQFE5lQOUOhqw98B0vPH41bCWRHTPoRMaD5sTU/ALO",
+	"oQb3g0GkeM0cXlvh3POdJJdyvOBr4oMY126hKJHpXitqBtzEdhnBKx0UgmbWRPkSP6oxUdR12K8xUxU0",
+	"GnS/txwuKATELG39hdC+OoCpfQVVquArQB9jRKiOdkJT2Utf2JpHMa+XsgV6xdGPRVWpSo8R2FtnaEEP",
+	"oBwcs59EDrM/DoBh40spyZSqh9Lu00lvswt13hARROpJ5a4ARdrtb7ytmYo+X+I3wqqZDK5zaYeJEgDH",
+	"BvZWGg0e9ke0u8/7nYMrgmoPu4kOYqAAUicA6sTxFtaB3s4ssZwUecrmvLipCVjA7Q7Ku1w1ijuBAP/j",
+	"SnbLHIOTLMs1gGIhZgmYd2wsqzBpOOEy66LD+5tY96PBq0dm1eOyKpXuLKyin3uXVv1NrH+mW+7XN7Ev",
+	"2sLVar8xgaPr4IRWtNrXYq27ajMXolfkkGqyHUQAPORK2BMu5wVWMgHlttOL1kbIlA8qUtwHzyZrWNSr",
+	"+q2ozNz6uB04gBf3Guh+0R1ogNLGw9iSij1nfNG9BIvJ9np5vALhdaWotHXZqwDEhDVY0q/StrJrKxgv",
+	"6I1/5Dp5/IbdJYM0u/e0w+jpLjiaV2xWcWn2qpu/yDIdrh6spjXg4FEjwNgUvpYeigiI374iUza3Blij",
+	"YjpxrPcOxNZpMuA8flaDgWwDLaqbHDImPocCNsLRREGfDGWvpm9QVX+rAb/wMwU0aXo7lAyKz+Eq8Rdu",
+	"MbcpmpMP+I+thW3f5xqbB4ba30p5JW6Ui+wbdS2kJockNyzLHc2ykkSKuqmAsGTOi12/cq5aA1LFyWHI",
+	"XMF92zZt+24L/KyWJ6+qWb9ae3thUFzvD1hMCcd1+ctqdq+xuZfVbJv1Yod80Kw/zIEv6vdTsI9CrVNa",
+	"MlPVF5oZIblTrFZuQ9MVAgc8W+SyTnHBf35BvjtKeULkNIQlzutqfyIktJrYeoCCejSAzraunJmqajHu",
+	"VsAvq9nnLWi2HzsYDXjGa9Wby9wIgEX1F5PPpGF/Eis7hd3y6ZcVFhIBNRrX+JCYXVXNuhSva8198oH+",
+	"1Y8vznc6doRxrhlHnx7rgBRxjao/c6/mg8JE3DftYK3qamYP+A6wnSZApoohNiBWh0iZZGMo7v/Xh+NO",
+	"aEc9rQdEdmwKyQ5WN5e7XpS8yrVP4+WVI/ki96tLeoIA4qgRa6PSHY3W5WSZF9RIFaKSgOajstMuTrZb",
+	"N/f/nZOyuSlsctcejjQwZGq7TT//P57QAzak2zqitAV7hdd5VY5U+diYBn/rgEjS8+/GIf8Hcovxg3e7",
+	"xTTx98SkXvlpr4OUQhh3HOKvJx/wHz0PQ8RmBQBZwzTPM6ohz40WxTR+DMKdg3uf9M5DkOTzcGeg+6D2",
+	"5O4r5ThuT93YXpcT9PX2TzYGz+2y0Z8bzbTQiNwSdEzZEwZ4D7TLfPkQ14Kv2RKSNprl4BOYteuT/MoO",
+	"E8oJ3DmVqe3NjOEO4QXj0M1+Pq1kJeSTH8gnto/aJmRWUnrCTvbkj9vAIfho54pL7Bd7LdUKddWoCQJx",
+	"EMKAzbhGLyWu9Qi1/5eZy+i76pPEg+4dwBDItROPNoE+JlwHxSlCZqIzw+ExM7elvPu/mOYN5+Yzkb39",
+	"4KuvSCx5JTqRfZC9O/lg/+djz9ZVIiiT8yAJtFl+VZMAwSoyauARh/GJ8n6x1aLshlaL8oCHFUwJgIq7",
+	"U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rnwsuXalcSHDgoMRIAAQ8PUxJ4Eaok/y5ZteiJN6+oM8H6SgN",
+	"uIRXWwi9YA7x6fHTzFRrEpnfb9+6/tnzmUIKtMOcZ6ZaM+7WRuMsRVLnGMvu3uXZIpcaCA59KMmfaWFO",
+	"Bssc0Q9XK1l3a4DaN2Be6yiPtefGGxzFHzkxB5+wW7vjDN5TWs64adw7ZowxQgBUSmFdCqYqAP3XUWKE",
+	"/2MumxI4DM3ZLaHhc0p0XwtR2vfMuZ53x4RhDj9rVFi8L/NK6KtcXmV8rQejp8NkQHmSdmbOUerm/cPF",
+	"8IGfKWAM797O7uBC/h7GA1cfsNbA0AJHw8UovScf4H+3Zun8WIlV0upQqzubzhQCDQGG0eUsXUrnLTFU",
+	"QWSoiEpgW0yaCkjvAaVD3YrTbZqUS6j6sTN2KaFJtNaqOmdj+4Qr+4Sr3Ix9BhELyI3yMBHXz8peniAR",
+	"Yp7O7eAvJYreiLiE8IUuI14pOWNzgIJ3+nodO6pdy6oVDa/2GMLPT1iWVyI1xRoqBFVnXUT4xfF2nMAH",
+	"56NiE6UKwWUUifRw27pDRvTw3l+nfO6rk2Deva3WADBv71Xiwep2FtXS0JFKgLrY2fnWP/zgHSPr0dwD",
+	"x7cb9x+zdaMb/e4T30/iPQUdV8H6Rww8//PJB/fPfk6d9/hbqM7tvZZqXDQw+0bdvFvDdX9/bZU+JfEY",
+	"eZaH8yfd4Df1VCArJwTqPrJ6Ym8Ps/GKTiRYo7djqwNkeEgGTWvZKi8KdyEruLHm6JtGo1AgHoSbqmVR",
+	"xyMI4Rg5MmkcF5+Zap26E/JZJZxjfJEuRMJMnl4Lwx5+c3ra3+SsP+r/AW4+16EQKm3qdpu78ONRub9t",
+	"8/5eIk8MlI73fKEqFFCur7Fy3P4VI2cKjFzGnSkAXEGaTwUrVS7NMWsXqGzp/h/zvOAzD1tB8dlDKRMB",
+	"xVTwaQVSNrspOUi+Gh58O7ESN44EsotLxXfoh0uJNW7s29yP6wM5SGUjwaIMKiOtTB1fyp+WCNWlbrls",
+	"xksNuIci96AHYN2WIjXU12L8I9fm6Jl9/dHz78dskWsdOEsgqcAP4f5gVnkqjhmcuxjqu/EPp4lvGhUA",
+	"whBYoYvXjoXMxjUUDUMIdjJQrRNKFnImonHRpRS8KnJRsS/BK6uEtpvrq3OcEN8nUip8R0DpgFNQf32U",
+	"Y8tUgi+c6D3D1etTxIEL7RqFzPPZXFS0Yp1l5W6N477TMBlMVbXgBuvLHz8cJHXp+TBSeh7l480zF7+D",
+	"xE6wUtbtq0Qq8huRnTNtrIMJ68llKH9+9MhLVQ+/ITWNTyi5MaKy9/znL8Ojp+8+nCanTz7+0yDK2bvD",
+	"WDPivcFddKRhbRrH5yDPRuybSwkXjMBkvZQZN3zEPlwOtPjtcjD6JrkccHM5GF1a9fT46PT06Gz45nQ4",
+	"Gtr//x+Xg+QSwNlwBTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH",
+	"7UFvUAbRkMPDNHYoioZZifRbX9r9Jqoj4ERASf7qUxmc+1SF52ZrLfiWAu9YeXdwCv5O6rudgoWPPFiF",
+	"d73YDjHAZorF2IzvtsL2zSJdVrlZw80YXhn98s5uc5QwfOqyKqw+MaYcnZycnn1zPDweHp+OnnwzHIJJ",
+	"QaNqS8PbuaKSK1jfEaCok7r2xQXbg5aR12INTimpLArwbGrKt645wzwvS5GNqLtVkcFTPNIQGgvrxKPW",
+	"wkdHu7i9dbX01VLqUZDsReMOWfmSgAQOe+dQ1IUe3R22+QHBAWT7jsLgA3jvia9+rh2lxPHRB2+A5Y+N",
+	"XrGUV1UOlRBMLc3IgZ4aNwth7Pr//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

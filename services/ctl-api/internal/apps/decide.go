@@ -69,8 +69,8 @@ func (d Decision) released() bool {
 }
 
 // decide says, from rows alone, what must be built for a config, what can be
-// reused, and what is gone. For a config that exists already (again), only
-// builds that came to nothing are tried again. It does no I/O.
+// reused, and what is gone. When it is the newest config (again), only builds that
+// came to nothing are tried again. It does no I/O.
 func decide(items []item, before []history, again bool) Decision {
 	known := map[string]history{}
 	for _, h := range before {

@@ -76,8 +76,8 @@ type Promotion struct {
 	Builds []string // instead of those that the config has
 }
 
-// Promote makes a release of chosen builds. made tells a new release from one
-// of just these artifacts that was there.
+// Promote makes a release of chosen builds. made is false when the config's
+// newest release has just these artifacts: that one is the answer.
 func Promote(ctx context.Context, tx *database.Tx, req Promotion) (_ ctldb.Release, made bool, _ error) {
 	_, config, err := lockNewest(ctx, tx, req.App, req.Config)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -33,6 +34,7 @@ type SyncRequest struct {
 	OldestCLI    string // empty for any
 	CreateApp    bool
 	Prune        bool
+	Confirm      string // the app's name, when Prune removes something
 	DryRun       bool
 	Actor        string
 }
@@ -55,8 +57,9 @@ type SyncResult struct {
 }
 
 // Sync makes the config of an app folder, its revisions and its queued builds,
-// and the release when nothing must be built: all or nothing. The same folder
-// again finds the same config. Two syncs of one app go one after the other.
+// and the release when nothing must be built: all or nothing. The folder that was
+// synced last finds its config; an older one makes another config and another
+// release, which are the newest then. Two syncs of one app go one after the other.
 func Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (SyncResult, error) {
 	if err := checkCLI(req.CLIVersion, req.OldestCLI); err != nil {
 		return SyncResult{}, err
@@ -167,12 +170,12 @@ func (s *syncing) findApp(ctx context.Context) error {
 
 func (s *syncing) run(ctx context.Context) error {
 	digest := s.digest()
-	existing, err := s.tx.ConfigHead(ctx, ctldb.ConfigHeadParams{AppID: s.out.App.ID, Digest: digest})
-	again := err == nil
+	newest, err := s.tx.ConfigHead(ctx, ctldb.ConfigHeadParams{AppID: s.out.App.ID})
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return err
 	}
-	components, before, err := s.history(ctx)
+	again := err == nil && newest.Digest == digest
+	components, before, err := s.history(ctx, newest.ID)
 	if err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (s *syncing) run(ctx context.Context) error {
 		return wouldRemove(s.out.Decision.Removed)
 	}
 	if again {
-		s.out.Config = &existing
+		s.out.Config = &newest
 	}
 	if s.req.DryRun {
 		if err := s.planChanges(ctx); err != nil {
@@ -193,7 +196,10 @@ func (s *syncing) run(ctx context.Context) error {
 		}
 		return s.findRelease(ctx)
 	}
-	if s.req.Prune && !again {
+	if s.req.Prune && !again && len(s.out.Decision.Removed) > 0 {
+		if err := s.confirmed(); err != nil {
+			return err
+		}
 		if err := s.prune(ctx, components); err != nil {
 			return err
 		}
@@ -201,8 +207,9 @@ func (s *syncing) run(ctx context.Context) error {
 	return s.write(ctx, digest)
 }
 
-// history reads what was there before, for decide.
-func (s *syncing) history(ctx context.Context) ([]ctldb.Component, []history, error) {
+// history reads what was there before, for decide. newest is the app's newest
+// config, empty for none.
+func (s *syncing) history(ctx context.Context, newest string) ([]ctldb.Component, []history, error) {
 	components, err := s.tx.ListComponents(ctx, s.out.App.ID)
 	if err != nil {
 		return nil, nil, err
@@ -216,23 +223,16 @@ func (s *syncing) history(ctx context.Context) ([]ctldb.Component, []history, er
 		return nil, nil, err
 	}
 	before := map[string]previous{}
-	newest, err := s.tx.ConfigHead(ctx, ctldb.ConfigHeadParams{AppID: s.out.App.ID})
-	switch {
-	case errors.Is(err, fault.ErrNotFound):
-	case err != nil:
+	rows, err := s.tx.ItemsBefore(ctx, newest)
+	if err != nil {
 		return nil, nil, err
-	default:
-		rows, err := s.tx.ItemsBefore(ctx, newest.ID)
+	}
+	for _, row := range rows {
+		source, err := sourceFrom(row.BuildSource)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, row := range rows {
-			source, err := sourceFrom(row.BuildSource)
-			if err != nil {
-				return nil, nil, err
-			}
-			before[row.ComponentID] = previous{RevisionID: row.RevisionID, BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: source}
-		}
+		before[row.ComponentID] = previous{RevisionID: row.RevisionID, BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: source}
 	}
 	built := map[string][]build{}
 	for _, b := range builds {
@@ -254,6 +254,15 @@ func (s *syncing) history(ctx context.Context) ([]ctldb.Component, []history, er
 	return components, all, nil
 }
 
+// confirmed refuses to remove components without the app's name.
+func (s *syncing) confirmed() error {
+	deed := destruction.Deed{What: "removing components from app " + s.out.App.Name, Name: s.out.App.Name}
+	for _, name := range s.out.Decision.Removed {
+		deed.Goes = append(deed.Goes, "component "+name)
+	}
+	return deed.Confirmed(s.req.Confirm)
+}
+
 func (s *syncing) prune(ctx context.Context, components []ctldb.Component) error {
 	gone := map[string]bool{}
 	for _, name := range s.out.Decision.Removed {
@@ -268,7 +277,7 @@ func (s *syncing) prune(ctx context.Context, components []ctldb.Component) error
 	return s.tx.TombstoneComponents(ctx, ids)
 }
 
-// write stores the decision. A config that exists already keeps its items; its
+// write stores the decision. The newest config, synced again, keeps its items; its
 // new builds stand in for those that came to nothing, by their build digest.
 func (s *syncing) write(ctx context.Context, digest string) error {
 	if s.out.Created {
@@ -284,8 +293,8 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 	if err := s.writeItems(ctx, s.out.Decision.Items); err != nil {
 		return err
 	}
-	if !s.out.Decision.released() {
-		return s.findRelease(ctx)
+	if err := s.findRelease(ctx); err != nil || s.out.Release != nil || !s.out.Decision.released() {
+		return err // the release that it has may be one that somebody promoted
 	}
 	made, err := s.release(ctx)
 	s.out.Release = &made

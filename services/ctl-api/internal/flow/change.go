@@ -145,7 +145,7 @@ func nextOfGivenUp(s State, c *Change) Decision {
 	case s.PlanOnly: // planned, by a control plane older than that state
 		return Decision{Do: DoSucceedStep}
 	}
-	return Decision{Do: DoFailStep, Error: "a newer change to the same resource replaced this one", Remedy: "follow the newer one, or retry the step"}
+	return Decision{Do: DoFailStep, Error: orElse(c.Error, "superseded by a newer change to the same resource")}
 }
 
 // settleChange takes over into the change what came of its jobs.

@@ -123,7 +123,7 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 }
 
 // noRunner fails a step that waited for the runner in vain.
-var noRunner = Decision{Do: DoFailStep, Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}
+var noRunner = Decision{Do: DoFailStep, Error: "no runner came back in time", Remedy: "see `berth runners` and the runner's own log, then retry the step"}
 
 // awaitMachine is a step whose job cannot be ordered: an order names the key of
 // the machine that it is for, and nobody has enrolled.

@@ -88,7 +88,7 @@ func TestNextOfOneChange(t *testing.T) {
 		{name: "and ends in vain", state: func(s *flow.State) {
 			s.NoMachine = true
 			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = model.StepWaiting, "runner", now
-		}, want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
+		}, want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "no runner came back in time", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
 		{name: "the machine came", state: func(s *flow.State) {
 			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = model.StepWaiting, "runner", now
 		}, want: flow.Decision{Do: flow.DoPlan, StepID: "s"}},
@@ -236,7 +236,7 @@ func TestNextOfManySteps(t *testing.T) {
 			s := running(flow.Step{ID: "r", Name: "runner", Kind: flow.StepAwaitRunner, State: model.StepWaiting})
 			s.RunnerActive, s.RunnerDeadline = false, now
 			return s
-		}(), want: flow.Decision{Do: flow.DoFailStep, StepID: "r", Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
+		}(), want: flow.Decision{Do: flow.DoFailStep, StepID: "r", Error: "no runner came back in time", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
 		{name: "a finished workflow stays", state: flow.State{WorkflowState: model.WorkflowFailed}, want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowFailed}},
 	}
 	for _, tt := range tests {

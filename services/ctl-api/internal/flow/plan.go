@@ -44,8 +44,8 @@ type PlanInput struct {
 	Install string
 	// Components are those of the pinned release, in any order.
 	Components []PlanComponent
-	// Selected names the components to deploy; empty means all. Only for
-	// KindDeploy.
+	// Selected names the components to deploy, and "sandbox" for the sandbox, unless
+	// a component has that name; empty means all components. Only for KindDeploy.
 	Selected []string
 	// Made lists the resources of the install that are not absent: "sandbox" and
 	// component names, also of components that the release no longer has.
@@ -109,7 +109,7 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 		p.accept()
 		p.hooks("pre-provision")
 		if in.HasSandbox {
-			p.add(PlannedStep{Name: "sandbox", Kind: StepDeploy, Resource: "sandbox", Sandbox: true, Reason: "components stand on the sandbox"})
+			p.sandbox("components stand on the sandbox")
 		}
 		if err := p.deploy(nil); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 	case KindDeploy:
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
 		p.accept()
-		if err := p.deploy(in.Selected); err != nil {
+		if err := p.deploySelected(); err != nil {
 			return nil, err
 		}
 		p.checks()
@@ -166,6 +166,30 @@ func (p *planner) accept() {
 	p.steps = append(p.steps, PlannedStep{
 		Name: acceptStep, Kind: StepAccept, Needs: slices.Clone(p.last), Reason: "a runner runs only scripts of a release that was accepted",
 	})
+}
+
+// sandboxName is what the sandbox is called, where components have names.
+const sandboxName = "sandbox"
+
+// sandbox appends the step that deploys the sandbox.
+func (p *planner) sandbox(reason string) {
+	p.add(PlannedStep{Name: sandboxName, Kind: StepDeploy, Resource: sandboxName, Sandbox: true, Reason: reason})
+}
+
+// deploySelected appends what a deploy names: the sandbox first, which no deploy
+// moves that does not name it, then components.
+func (p *planner) deploySelected() error {
+	isSandbox := func(name string) bool {
+		return name == sandboxName && p.in.HasSandbox && !slices.ContainsFunc(p.in.Components, func(c PlanComponent) bool { return c.Name == name })
+	}
+	components := slices.DeleteFunc(slices.Clone(p.in.Selected), isSandbox)
+	if len(components) < len(p.in.Selected) {
+		p.sandbox("asked for")
+		if len(components) == 0 {
+			return nil
+		}
+	}
+	return p.deploy(components)
 }
 
 // hooks appends the actions of a trigger that is of no component, one after the

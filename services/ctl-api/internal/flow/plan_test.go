@@ -60,6 +60,21 @@ func TestPlan(t *testing.T) {
 			want: []string{"runner", "release <- runner", "component/web <- runner"},
 		},
 		{
+			name: "deploy of the sandbox alone leaves every component alone",
+			in:   flow.PlanInput{Kind: flow.KindDeploy, HasSandbox: true, Components: components, Selected: []string{"sandbox"}, Checks: []string{"up"}},
+			want: []string{"runner", "release <- runner", "sandbox <- runner", "check/up <- sandbox release"},
+		},
+		{
+			name: "deploy of the sandbox and a component takes the sandbox first",
+			in:   flow.PlanInput{Kind: flow.KindDeploy, HasSandbox: true, Components: components, Selected: []string{"web", "sandbox"}},
+			want: []string{"runner", "release <- runner", "sandbox <- runner", "component/web <- sandbox"},
+		},
+		{
+			name: "a component that is called sandbox is that component",
+			in:   flow.PlanInput{Kind: flow.KindDeploy, HasSandbox: true, Components: []flow.PlanComponent{{Name: "sandbox"}}, Selected: []string{"sandbox"}},
+			want: []string{"runner", "release <- runner", "component/sandbox <- runner"},
+		},
+		{
 			name: "hooks stand around what they belong to, by index",
 			in: flow.PlanInput{Kind: flow.KindDeploy, Components: components[1:], Hooks: []flow.PlanHook{
 				{Action: "b", Trigger: "pre-deploy-component", Component: "api", Index: 2},

@@ -4,6 +4,21 @@ import (
 	"slices"
 )
 
+// Removes lists what the steps of a workflow remove, in their order: "component
+// web", "sandbox".
+func Removes(steps []PlannedStep) []string {
+	var goes []string
+	for _, s := range steps {
+		switch {
+		case s.Kind == StepTeardown && s.Sandbox:
+			goes = append(goes, "the sandbox")
+		case s.Kind == StepTeardown:
+			goes = append(goes, "component "+s.Resource)
+		}
+	}
+	return goes
+}
+
 // removal is the components that a workflow removes.
 type removal struct {
 	ordered []PlanMade          // what stands on something comes before it

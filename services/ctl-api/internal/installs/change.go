@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -67,6 +68,29 @@ func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID stri
 	return view, true, tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
 }
 
+// PreviewInputs stores what a change would make of the inputs, for a preview, and
+// returns its version: below 0, so never in force, or the one in force when
+// nothing changes. The errors are those of SetInputs.
+func (s *Service) PreviewInputs(ctx context.Context, tx *database.Tx, installID string, change Change) (version int32, err error) {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return 0, err
+	}
+	view, err := s.ReadInputs(ctx, tx, install)
+	if err != nil {
+		return 0, err
+	}
+	next, err := Apply(view.Defined, view.Values, change)
+	if err != nil || equal(next, view.Values) {
+		return install.InputsVersion, err
+	}
+	if version, err = tx.NextPreviewInputs(ctx, install.ID); err != nil {
+		return 0, err
+	}
+	_, err = s.storeInputs(ctx, tx, newInputs{installID: install.ID, version: version, inputs: next, overrides: view.Overrides, actor: change.Actor})
+	return version, err
+}
+
 // newInputs are a version of an install's inputs, before it is stored.
 type newInputs struct {
 	installID string
@@ -96,8 +120,8 @@ func (s *Service) configOf(ctx context.Context, tx *database.Tx, install ctldb.I
 }
 
 // Forget takes an install out of sight and its runner out of service. Nothing
-// may be left of it on the customer's side.
-func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string) error {
+// may be left of it on the customer's side, and confirm is its name.
+func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID, confirm string) error {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return err
@@ -116,6 +140,10 @@ func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string)
 	if open > 0 {
 		return fault.With(fault.Newf(fault.ErrConflict, "install %s has an unfinished workflow", install.Name), fault.Code("workflow_open"),
 			fault.Remedy("wait for it or cancel it"))
+	}
+	deed := destruction.Deed{What: "forgetting install " + install.Name, Name: install.Name, Goes: []string{"its inputs, state and history", "its runner"}}
+	if err := deed.Confirmed(confirm); err != nil {
+		return err
 	}
 	if err := tx.ForgetInstall(ctx, install.ID); err != nil {
 		return err

@@ -28,9 +28,11 @@ import (
 // Wanted is the tree that is asked for.
 type Wanted struct {
 	Install       ctldb.Install
-	InputsVersion int32 // 0 for an install without inputs
+	InputsVersion int32 // 0 for an install without inputs, below 0 for those of a preview
 	ReleaseID     string
 	Cause         string // kept with a new version: what it was made for
+	// Preview: what is new is stored, but does not come into force.
+	Preview bool
 }
 
 // Ensure makes the tree that templates of an install read, from its rows, and
@@ -38,8 +40,8 @@ type Wanted struct {
 // leaves are sealed to the install's own key; without one (no runner yet) an
 // install with sensitive inputs has no tree: ErrConflict.
 func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ctldb.StateVersion, error) {
-	last, err := tx.GetStateTree(ctx, ctldb.GetStateTreeParams{InstallID: w.Install.ID})
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+	last, next, err := newest(ctx, tx, w)
+	if err != nil {
 		return ctldb.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
 	b := builder{tx: tx, ring: ring, Wanted: w}
@@ -54,7 +56,7 @@ func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ct
 	if b.to, err = recipient.Of(ctx, tx, b.runner); err != nil {
 		return ctldb.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
 	}
-	same := last.Version > 0 && last.InputsVersion == w.InputsVersion && optional.Value(last.ReleaseID) == w.ReleaseID
+	same := w.isOf(last)
 	if err := b.keep(last, same); err != nil {
 		return ctldb.StateVersion{}, err
 	}
@@ -72,7 +74,33 @@ func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ct
 			return last, nil
 		}
 	}
-	return b.store(ctx, last.Version+1, raw)
+	return b.store(ctx, next, raw)
+}
+
+// newest is the tree that a new one is compared with, and the version of the new
+// one. A preview's are apart, and their versions count down from -1.
+func newest(ctx context.Context, tx *database.Tx, w Wanted) (last ctldb.StateVersion, next int32, err error) {
+	last, err = tx.GetStateTree(ctx, ctldb.GetStateTreeParams{InstallID: w.Install.ID})
+	if err != nil && !errors.Is(err, fault.ErrNotFound) || !w.Preview {
+		return last, last.Version + 1, ignoreNone(err)
+	}
+	preview, err := tx.NewestPreviewTree(ctx, w.Install.ID)
+	if w.isOf(preview) {
+		last = preview
+	}
+	return last, preview.Version - 1, ignoreNone(err)
+}
+
+// isOf says whether a stored tree was made of the wanted inputs and release.
+func (w Wanted) isOf(v ctldb.StateVersion) bool {
+	return v.Version != 0 && v.InputsVersion == w.InputsVersion && optional.Value(v.ReleaseID) == w.ReleaseID
+}
+
+func ignoreNone(err error) error {
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // builder makes one tree.
@@ -129,6 +157,9 @@ func (b *builder) store(ctx context.Context, version int32, tree json.RawMessage
 	if err != nil {
 		return ctldb.StateVersion{}, fmt.Errorf("store state: %w", err)
 	}
+	if b.Preview {
+		return next, nil
+	}
 	return next, b.tx.SetInstallStateVersion(ctx, ctldb.SetInstallStateVersionParams{ID: next.InstallID, Version: version})
 }
 
@@ -184,13 +215,18 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	return interpolate.NewTree(parts), nil
 }
 
-// readInputs joins what the install sets with the release's defaults. Sensitive
+// readInputs joins what the install sets with the release's defaults; an input
+// that has neither is the empty string, as templates of the format expect. Sensitive
 // ones are opened with the org's key and sealed to the install's at once.
 func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (map[string]any, error) {
-	if b.inputs != nil {
-		return b.inputs, nil
-	}
 	plain, secret := map[string]any{}, map[string]any{}
+	for _, in := range declared {
+		plain[in.Name] = "" // without value and default it is there, and empty
+	}
+	if b.inputs != nil {
+		maps.Copy(plain, b.inputs)
+		return plain, nil
+	}
 	for _, in := range declared {
 		switch {
 		case in.Default == nil:
@@ -200,7 +236,7 @@ func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (m
 			plain[in.Name] = *in.Default
 		}
 	}
-	if b.InputsVersion > 0 {
+	if b.InputsVersion != 0 {
 		row, err := b.tx.GetInputs(ctx, ctldb.GetInputsParams{InstallID: b.Install.ID, Version: b.InputsVersion})
 		if err != nil {
 			return nil, fmt.Errorf("read inputs: %w", err)

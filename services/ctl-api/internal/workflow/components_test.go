@@ -1,6 +1,9 @@
 package workflow_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +12,10 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
@@ -18,7 +23,7 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	r := newRig(t, func(app *appconfig.App) { app.Component("card").Toggleable = true })
 	r.provision()
 	r.exec(`update installs set toggles = '{"card": false}', toggles_version = 1`)
-	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true, Confirm: "acme"})
 	if got := r.value(`select kind || ' ' || reason from steps where workflow_id = $1 and name = 'component/card'`, w); got != "teardown it is switched off in this install" {
 		t.Fatalf("the step of the card is %q", got)
 	}
@@ -66,6 +71,59 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	}
 }
 
+// No workflow removes anything without the install's name: no approval and no
+// setting stands in for it.
+func TestRemovalIsConfirmed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").Toggleable = true })
+	r.provision()
+	r.exec(`update installs set toggles = '{"card": false}', toggles_version = 1, approval_option = 'approve_all'`)
+	before := r.value(`select count(*)::text from workflows`)
+	all := []string{"component card", "component greeting", "component key", "the sandbox"}
+	for _, tt := range []struct {
+		name string
+		req  workflow.Request
+		goes []string // nil when it may begin
+	}{
+		{"a deploy that removes what is off", workflow.Request{Kind: flow.KindDeploy, ApproveAll: true}, all[:1]},
+		{"with another name", workflow.Request{Kind: flow.KindDeploy, Confirm: "card"}, all[:1]},
+		{"a provision that does", workflow.Request{Kind: flow.KindProvision, ApproveAll: true}, all[:1]},
+		{"a deprovision", workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true}, all},
+		{"a plan of it", workflow.Request{Kind: flow.KindDeprovision, PlanOnly: true}, nil},
+		{"a plan of a deploy", workflow.Request{Kind: flow.KindDeploy, PlanOnly: true}, nil},
+		{"a deploy of another component", workflow.Request{Kind: flow.KindDeploy, Components: []string{"key"}}, nil},
+	} {
+		tt.req.InstallID, tt.req.Actor = r.install, "ada"
+		err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+			if _, err := workflow.Start(ctx, tx, tt.req); err != nil {
+				return err
+			}
+			return errUndo
+		})
+		if tt.goes == nil {
+			if !errors.Is(err, errUndo) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			continue
+		}
+		refused := fault.From(err)
+		var goes []string
+		for _, f := range refused.Errors {
+			goes = append(goes, f.Detail)
+		}
+		slices.Sort(goes)
+		if diff := cmp.Diff(tt.goes, goes); diff != "" || refused.Code != "not_confirmed" {
+			t.Errorf("%s: %v (%s); what goes (-want +got):\n%s", tt.name, err, refused.Code, diff)
+		}
+	}
+	if after := r.value(`select count(*)::text from workflows`); after != before {
+		t.Errorf("there are %s workflows, were %s", after, before)
+	}
+}
+
+// errUndo ends a transaction that a test looks into.
+var errUndo = errors.New("undo")
+
 // A workflow has what was overridden when it began, and takes it to each job of
 // the component, its removal too.
 func TestOverridesArePinnedWithTheInputs(t *testing.T) {
@@ -99,7 +157,7 @@ func TestOverridesArePinnedWithTheInputs(t *testing.T) {
 	if got := vars(first, "component/greeting"); got != `text = "{{ .nuon.name }}"` {
 		t.Errorf("the second plan has install_vars %q, want those that the workflow began with", got)
 	}
-	gone := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
+	gone := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true, Confirm: "acme"})
 	r.planned(gone, "component/card", "")
 	if got := vars(gone, "component/greeting"); got != `text = "3"` {
 		t.Errorf("the removal has install_vars %q", got)
@@ -154,6 +212,22 @@ func TestStateHasTheVarNamesOfComponents(t *testing.T) {
 	r.provision()
 	if got := r.value(`select tree #>> '{components,card,var_name}' from state_versions where install_id = $1 order by version desc limit 1`, r.install); got != "postcard" {
 		t.Errorf("the card is %q in templates, want postcard", got)
+	}
+}
+
+// An input that the install does not set and that has no default is there for
+// templates, and empty; so is a sensitive one.
+func TestStateHasInputsWithoutValue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) {
+		app.Inputs = append(app.Inputs, appconfig.Input{Name: "motto"}, appconfig.Input{Name: "token", Sensitive: true})
+	})
+	r.provision()
+	for _, name := range []string{"motto", "token"} {
+		got := r.value(`select tree #> array['inputs', 'inputs', $2] from state_versions where install_id = $1 order by version desc limit 1`, r.install, name)
+		if got != `""` {
+			t.Errorf("input %s is %s in templates, want an empty text", name, got)
+		}
 	}
 }
 

@@ -66,6 +66,9 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 	if c.WorkflowID != workflowID {
 		return fault.Newf(fault.ErrInvalid, "change %s belongs to another workflow: decide on it separately", c.ID)
 	}
+	if c.State == model.ChangeSuperseded && c.Error != nil {
+		return fault.With(fault.Newf(fault.ErrConflict, "%s", supersededText(c)), fault.Code("not_proposed"))
+	}
 	if c.State != model.ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and is not waiting for a decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
@@ -170,6 +173,9 @@ func Retry(ctx context.Context, tx *database.Tx, stepID, actor string) (workflow
 	}
 	if err := tx.RetryStep(ctx, step.ID); err != nil {
 		return "", fmt.Errorf("retry step: %w", err)
+	}
+	if err := tx.RequestWorkflowAgain(ctx, w.ID); err != nil {
+		return "", fmt.Errorf("request workflow again: %w", err)
 	}
 	if w.State == model.WorkflowFailed {
 		if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: w.ID, State: model.WorkflowRunning}); err != nil {

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -308,6 +310,45 @@ func (r *rig) provision() string {
 	return w
 }
 
+// What a provision left unfinished, a deploy finishes; the install's state follows.
+func TestAGoodDeployAfterAFailedProvision(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	r.planned(w, "sandbox", "sb")
+	r.applied(w, "sandbox", jobspec.OutcomeSucceeded, r.output("data_dir", "/data/hello"))
+	r.planned(w, "component/key", "key")
+	r.applied(w, "component/key", jobspec.OutcomeSucceeded, r.output("text", "Ahoy"))
+	r.planned(w, "component/greeting", "greeting")
+	r.applied(w, "component/greeting", jobspec.OutcomeFailed, nil)
+	install := `select state || ' ' || (select state from workflows where id = $1) from installs`
+	if got := r.value(install, w); got != "provisioning failed" {
+		t.Fatalf("after the provision, install and workflow are %q", got)
+	}
+
+	alone := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	r.planned(alone, "component/greeting", "greeting")
+	r.applied(alone, "component/greeting", jobspec.OutcomeSucceeded, r.output("text", "Ahoy"))
+	r.applied(alone, "check/files_intact", jobspec.OutcomeSucceeded, nil)
+	if got := r.value(install, alone); got != "provisioning succeeded" {
+		t.Errorf("with a component missing, install and workflow are %q", got)
+	}
+
+	all := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(all, "component/greeting", "")
+	r.planned(all, "component/key", "")
+	r.planned(all, "component/card", "card")
+	r.applied(all, "component/card", jobspec.OutcomeSucceeded, nil)
+	r.applied(all, "check/files_intact", jobspec.OutcomeSucceeded, nil)
+	if got := r.value(install, all); got != "live succeeded" {
+		t.Errorf("after the deploy, install and workflow are %q, want live succeeded", got)
+	}
+	if got := r.value(`select string_agg(name || ' ' || verdict, ', ') from checks`); got != "files_intact healthy" {
+		t.Errorf("checks: %q", got)
+	}
+}
+
 func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -442,13 +483,69 @@ func TestDecisions(t *testing.T) {
 
 	// A newer proposal takes the place of an older one.
 	older, olderChange := propose()
-	_, newer := propose()
+	newerWorkflow, newer := propose()
 	r.advance(older)
 	if got := r.steps(older)["component/greeting"]; got != "failed superseded" {
 		t.Errorf("the older step is %q, want superseded", got)
 	}
-	if got := r.value(`select error from changes where id = $1`, olderChange); got != "superseded by "+newer {
+	if got := r.value(`select error from changes where id = $1`, olderChange); got != "superseded by "+newer+" of the newer deploy "+newerWorkflow+", which ada requested" {
 		t.Errorf("the older change says %q", got)
+	}
+	err := decide(workflow.Answer{ChangeID: olderChange, Approve: true, EffectDigest: digest(olderChange)})
+	if !errors.Is(err, fault.ErrConflict) || !strings.Contains(err.Error(), "superseded by "+newer) || !strings.Contains(err.Error(), "which ada requested") {
+		t.Errorf("approving what was superseded: %v, want the newer change and who asked for it", err)
+	}
+}
+
+// Which of two changes goes on is decided by when people asked for them, not by
+// when their plans came.
+func TestThePlanOfAnOlderRequestGivesWay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	deploy := workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}}
+	state := func(w string) string { return r.steps(w)["component/greeting"] }
+
+	older, newer := r.start(deploy), r.start(deploy)
+	r.planned(newer, "component/greeting", "text 3")
+	r.planned(older, "component/greeting", "text 2")
+	if state(older) != "failed superseded" || state(newer) != "waiting proposed" {
+		t.Errorf("older %s, newer %s; want the older one superseded", state(older), state(newer))
+	}
+	var others []workflow.Other
+	third := r.start(deploy)
+	r.tx(func(ctx context.Context, tx *database.Tx) (err error) {
+		others, err = workflow.Others(ctx, tx, third)
+		return err
+	})
+	if len(others) != 1 || others[0].Workflow.ID != newer || others[0].Meeting != flow.MeetSupersedes || !slices.Equal(others[0].Resources, []string{"greeting"}) {
+		t.Errorf("the third meets %+v, want that it supersedes the greeting of %s", others, newer)
+	}
+
+	// Who retries a step asks for it again.
+	step := r.value(`select id from steps where workflow_id = $1 and name = 'component/greeting'`, older)
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
+		_, err := workflow.Retry(ctx, tx, step, "bob")
+		return err
+	})
+	r.advance(older)
+	r.planned(older, "component/greeting", "text 2")
+	r.planned(third, "component/greeting", "text 4")
+	r.advance(newer)
+	if state(older) != "waiting proposed" || state(newer) != "failed superseded" || state(third) != "failed superseded" {
+		t.Errorf("after the retry: older %s, newer %s, third %s; want the retried one proposed", state(older), state(newer), state(third))
+	}
+
+	// An empty plan that came late does not say that the older release is live.
+	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, older)
+	late := r.start(deploy)
+	last := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	r.planned(last, "component/greeting", "text 5")
+	r.advance(older)
+	r.applied(last, "component/greeting", jobspec.OutcomeSucceeded, nil)
+	r.planned(late, "component/greeting", "")
+	if got := r.value(`select state from changes where id = $1`, c); state(late) != "failed superseded" || got != "superseded" {
+		t.Errorf("late %s, the retried change %s; want both superseded", state(late), got)
 	}
 }
 
@@ -568,7 +665,7 @@ func TestDeprovisionRemovesWhatWasMade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true, Confirm: "acme"})
 	for _, step := range []string{"component/card", "component/greeting", "component/key", "sandbox"} {
 		_, spec := r.openJob(w, step)
 		if !spec.Destroy {

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
@@ -66,8 +67,8 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 	if err != nil {
 		return err
 	}
-	if d.WorkflowState == model.WorkflowSucceeded && !s.workflow.PlanOnly {
-		if err := moveInstall(ctx, tx, s); err != nil {
+	if !s.workflow.PlanOnly {
+		if err := moveInstall(ctx, tx, s, d.WorkflowState); err != nil {
 			return err
 		}
 	}
@@ -78,27 +79,48 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 	return tx.WakeInstall(ctx, s.install.ID)
 }
 
-// moveInstall writes what the install is after a workflow that succeeded, and
-// makes the verdicts on its health before the workflow is seen as finished:
-// a client that waited for it asks for them next.
-func moveInstall(ctx context.Context, tx *database.Tx, s subject) error {
-	move := ctldb.MoveInstallParams{ID: s.install.ID, State: s.install.State}
-	switch flow.Kind(s.workflow.Kind) {
-	case flow.KindProvision:
-		move.State, move.ReleaseID = model.InstallLive, s.workflow.ReleaseID
-	case flow.KindDeploy:
-		move.ReleaseID = s.workflow.ReleaseID
-	case flow.KindDeprovision:
-		move.State = model.InstallDeprovisioned
+// moveInstall writes what the install is after a workflow, and makes the verdicts
+// on its health before the workflow is seen as finished: a client that waited for
+// it asks for them next.
+func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.WorkflowState) error {
+	install, kind := s.install, flow.Kind(s.workflow.Kind)
+	done := ended == model.WorkflowSucceeded
+	var brought *string
+	if done && (kind == flow.KindProvision || kind == flow.KindDeploy) {
+		brought = s.workflow.ReleaseID
+		install.ReleaseID = brought
 	}
-	if err := tx.MoveInstall(ctx, move); err != nil {
+	after, err := whatIsLeft(ctx, tx, install)
+	if err != nil {
 		return err
 	}
-	install := s.install
-	install.State = move.State
-	if move.ReleaseID != nil {
-		install.ReleaseID = move.ReleaseID
+	after.Kind, after.State, after.Was = kind, ended, install.State
+	install.State = flow.InstallAfter(after)
+	if !done && install.State == after.Was {
+		return nil
 	}
+	if err := tx.MoveInstall(ctx, ctldb.MoveInstallParams{ID: install.ID, State: install.State, ReleaseID: brought}); err != nil {
+		return err
+	}
+	return judge(ctx, tx, install, s.now)
+}
+
+// whatIsLeft looks whether an install between two states is whole, and whether
+// another workflow makes or removes it still.
+func whatIsLeft(ctx context.Context, tx *database.Tx, install ctldb.Install) (flow.Ended, error) {
+	if install.ReleaseID == nil || install.State != model.InstallProvisioning && install.State != model.InstallDeprovisioning {
+		return flow.Ended{}, nil
+	}
+	missing, err := releaseview.Missing(ctx, tx.Queries, install, *install.ReleaseID)
+	if err != nil {
+		return flow.Ended{}, err
+	}
+	busy, err := tx.InstallIsMadeOrRemoved(ctx, install.ID)
+	return flow.Ended{Whole: len(missing) == 0, Busy: busy}, err
+}
+
+// judge makes the verdicts on the health of an install.
+func judge(ctx context.Context, tx *database.Tx, install ctldb.Install, now time.Time) error {
 	if install.ReleaseID == nil {
 		return nil
 	}
@@ -110,6 +132,6 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	_, err = health.Judge(ctx, tx, health.Judged{Install: install, App: app, Probes: probes, Now: s.now})
+	_, err = health.Judge(ctx, tx, health.Judged{Install: install, App: app, Probes: probes, Now: now})
 	return err
 }

@@ -53,7 +53,7 @@ func (r *rows) state() flow.State {
 		Now:             r.now,
 		WorkflowState:   r.workflow.State,
 		PlanOnly:        r.workflow.PlanOnly,
-		ApproveAll:      r.workflow.ApproveAll || r.around.Install.ApprovalOption == "approve_all",
+		ApproveAll:      r.workflow.ApproveAll || approvesAll(r.around.Install),
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
 		StackActive:     model.StackState(r.around.StackState) == model.StackActive,
 		StackDeadline:   began.Add(flow.StackTime),

@@ -31,6 +31,11 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 	if err := goOn(ctx, tx, s.step); err != nil { // it waited for the runner, which is there
 		return err
 	}
+	if s.workflow.PlanOnly {
+		if blind, err := foresee(ctx, tx, s); err != nil || blind {
+			return err
+		}
+	}
 	state, err := e.stateFor(ctx, tx, s, "plan of "+s.step.Name)
 	if err != nil {
 		return err
@@ -78,6 +83,7 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 func (e *Engine) stateFor(ctx context.Context, tx *database.Tx, s subject, cause string) (ctldb.StateVersion, error) {
 	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
 		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
+		Preview: s.workflow.PlanOnly,
 	})
 }
 

@@ -46,9 +46,13 @@ func readPlan(ctx context.Context, q *ctldb.Queries, c ctldb.Change) (model.JobR
 	return res, nil
 }
 
-// propose takes the plan over into the change and asks for a decision. An older
-// proposal for the same resource gives way.
+// propose takes the plan over into the change and asks for a decision. What an
+// older request proposes for the same resource gives way; when a newer request is
+// further, this one does.
 func propose(ctx context.Context, tx *database.Tx, s subject) error {
+	if lost, err := contest(ctx, tx, s, false); lost || err != nil {
+		return err
+	}
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
 		return err
@@ -66,42 +70,9 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return fmt.Errorf("propose change: %w", err)
 	}
-	if err := supersedeOlder(ctx, tx, *s.change); err != nil {
-		return err
-	}
 	return tell(ctx, tx, s.event(events.Change, events.Body{
 		"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
 	}))
-}
-
-// supersedeOlder has older proposals give way to a newer one: those to accept a
-// release on this install, or those for the same resource.
-func supersedeOlder(ctx context.Context, tx *database.Tx, c ctldb.Change) error {
-	var wake []string
-	if c.Kind == model.ChangeAccept {
-		older, err := tx.SupersedeAcceptances(ctx, ctldb.SupersedeAcceptancesParams{ID: c.ID, InstallID: c.InstallID, Error: "superseded by " + c.ID})
-		if err != nil {
-			return err
-		}
-		for _, o := range older {
-			wake = append(wake, o.WorkflowID)
-		}
-	}
-	if c.ResourceID != nil {
-		older, err := tx.SupersedeProposals(ctx, ctldb.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})
-		if err != nil {
-			return err
-		}
-		for _, o := range older {
-			wake = append(wake, o.WorkflowID)
-		}
-	}
-	for _, workflowID := range wake {
-		if err := tx.WakeWorkflow(ctx, workflowID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // voided names the fields because of which what was approved of the replaced
@@ -139,6 +110,9 @@ func voided(ctx context.Context, q *ctldb.Queries, c ctldb.Change, plan *model.P
 // noChange ends a change whose plan is empty. The resource stands on the
 // release all the same.
 func noChange(ctx context.Context, tx *database.Tx, s subject) error {
+	if lost, err := contest(ctx, tx, s, true); lost || err != nil {
+		return err
+	}
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -28,8 +29,13 @@ type Request struct {
 	Action     string   // action_run
 	Inputs     map[string]string
 	PlanOnly   bool
-	ApproveAll bool
-	Actor      string
+	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
+	// Only with PlanOnly.
+	InputsVersion int32
+	ApproveAll    bool
+	// Confirm is the install's name, when the workflow removes something.
+	Confirm string
+	Actor   string
 }
 
 // requestParams is what a workflow's row keeps of its request.
@@ -52,7 +58,8 @@ func paramsOf(w ctldb.Workflow) (requestParams, error) {
 // caller's transaction. The install's row is locked by it.
 //
 // Errors: ErrConflict when the install cannot have such a workflow now,
-// ErrInvalid when the request names what is not there.
+// ErrInvalid when the request names what is not there, or removes something and
+// does not confirm it.
 func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	install, err := tx.LockInstallRow(ctx, req.InstallID)
 	if err != nil {
@@ -60,6 +67,12 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	if err := mayStart(install, req.Kind); err != nil {
 		return "", err
+	}
+	if req.InputsVersion != 0 {
+		if !req.PlanOnly {
+			return "", fault.Newf(fault.ErrInvalid, "only a preview takes inputs that are not set yet: set them first")
+		}
+		install.InputsVersion = req.InputsVersion
 	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
@@ -71,6 +84,9 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	steps, err := flow.Plan(in)
 	if err != nil {
+		return "", err
+	}
+	if err := confirmed(req, install.Name, steps); err != nil {
 		return "", err
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
@@ -98,6 +114,16 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		return "", err
 	}
 	return row.ID, tx.WakeWorkflow(ctx, row.ID)
+}
+
+// confirmed refuses a workflow that removes something without the install's name.
+// Its steps stay what they are now, so one confirmation is for all of it.
+func confirmed(req Request, install string, steps []flow.PlannedStep) error {
+	deed := destruction.Deed{What: fmt.Sprintf("the %s of install %s", req.Kind, install), Name: install, Goes: flow.Removes(steps)}
+	if req.PlanOnly || req.Kind != flow.KindDeprovision && len(deed.Goes) == 0 {
+		return nil
+	}
+	return deed.Confirmed(req.Confirm)
 }
 
 // mayStart says which kinds an install may have in its state.

@@ -64,7 +64,7 @@ func endStep(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) e
 	}
 	switch d.Do {
 	case flow.DoSucceedStep:
-		if flow.StepKind(s.step.Kind) == flow.StepAwaitStack {
+		if flow.StepKind(s.step.Kind) == flow.StepAwaitStack && !s.workflow.PlanOnly {
 			if err := tx.MakeStackLive(ctx, s.install.ID); err != nil {
 				return err
 			}

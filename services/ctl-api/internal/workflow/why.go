@@ -28,7 +28,10 @@ type WhyInput struct {
 	Steps    []ctldb.Step
 	Jobs     []ctldb.JobsOfWorkflowRow
 	Runner   *ctldb.Runner
-	Now      time.Time
+	// Superseded are the steps that failed because a newer request took the place
+	// of their change, by id.
+	Superseded map[string]bool
+	Now        time.Time
 }
 
 // offlineAfter is how long a runner may be silent before it is called offline.
@@ -45,10 +48,7 @@ func Why(in WhyInput) []Reason {
 		case model.StepWaiting:
 			out = append(out, waitingReason(step))
 		case model.StepFailed:
-			out = append(out, Reason{
-				What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator",
-				Unblock: "berth retry " + step.ID,
-			})
+			out = append(out, in.failedReason(step))
 		case model.StepRunning:
 			out = append(out, in.runningReason(step))
 		}
@@ -71,6 +71,36 @@ func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason 
 		Reason:  "its runner has not accepted the scripts of its release yet, so its checks do not run",
 		Unblock: "berth deploy " + install.Name,
 	}}
+}
+
+// failedReason says why a step failed. One that gave way to a newer request needs
+// nobody: its work is done there.
+func (in WhyInput) failedReason(step ctldb.Step) Reason {
+	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + step.ID}
+	if in.Superseded[step.ID] {
+		r.On, r.Unblock = "nobody", ""
+	}
+	return r
+}
+
+// Held says why the runner takes none of a workflow's queued jobs, for people; ""
+// when none is queued, or it is about to take it.
+func Held(in WhyInput) string {
+	for _, j := range in.Jobs {
+		if j.State != model.JobQueued || in.Workflow.State.Finished() {
+			continue
+		}
+		problem := in.problem()
+		switch {
+		case in.Runner != nil && switchHolds(*in.Runner, j.Mutates):
+			return SwitchText(*in.Runner)
+		case in.offline():
+			return "the runner is offline"
+		case problem != "":
+			return problem
+		}
+	}
+	return ""
 }
 
 func waitingReason(step ctldb.Step) Reason {
@@ -114,6 +144,9 @@ func (in WhyInput) runningReason(step ctldb.Step) Reason {
 		case in.Runner != nil && in.Runner.DisputedSince != nil:
 			r.Reason = fmt.Sprintf("its %s is queued and nothing is given to the runner: %s", j.Operation, problem)
 			r.On, r.Unblock = "the customer", "berth-runner replace --recovery FILE, on another machine"
+		case in.Runner != nil && switchHolds(*in.Runner, j.Mutates):
+			r.Reason = fmt.Sprintf("its %s is queued, and %s", j.Operation, SwitchText(*in.Runner))
+			r.On, r.Unblock = "the customer", "ask the customer to set the runner's switch to run"
 		case problem != "" && !in.offline():
 			r.Reason = fmt.Sprintf("its %s is queued and the runner takes no work: %s", j.Operation, problem)
 			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"

@@ -47,11 +47,26 @@ func TestWhy(t *testing.T) {
 	online := &ctldb.Runner{LastSeenAt: ptr(now.Add(-10 * time.Second))}
 	troubled := &ctldb.Runner{LastSeenAt: online.LastSeenAt, Facts: []byte(`{"hostname":"a","problem":"disk full: /data"}`)}
 	disputed := &ctldb.Runner{LastSeenAt: online.LastSeenAt, Facts: troubled.Facts, DisputedSince: ptr(now.Add(-time.Hour)), DisputedReason: ptr("none before it was named")}
+	paused := &ctldb.Runner{LastSeenAt: online.LastSeenAt, Switch: "pause", SwitchReason: ptr("change freeze"), SwitchSince: ptr(now.Add(-time.Hour))}
+	readOnly := &ctldb.Runner{LastSeenAt: online.LastSeenAt, Switch: "read_only"}
+	mutating := job(model.JobQueued)
+	mutating[0].Operation, mutating[0].Mutates = "apply", true
+	askCustomer := "ask the customer to set the runner's switch to run"
 	tests := []struct {
 		name string
 		in   workflow.WhyInput
 		want workflow.Reason
 	}{
+		{name: "the customer's switch, since when and why", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: paused},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued, and the customer's switch is at pause since 2026-11-21T11:00:00Z: change freeze",
+				On: "the customer", Unblock: askCustomer}},
+		{name: "a switch that lets plans pass", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: readOnly},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
+		{name: "and no apply", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: mutating, Runner: readOnly},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its apply is queued, and the customer's switch is at read_only", On: "the customer", Unblock: askCustomer}},
+		{name: "what gave way to a newer request needs nobody", in: workflow.WhyInput{
+			Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepFailed, Error: ptr("superseded by chg_2")}}, Superseded: map[string]bool{"stp_1": true}},
+			want: workflow.Reason{What: "component/api", ID: "stp_1", Reason: "superseded by chg_2", On: "nobody"}},
 		{name: "a disputed runner gets nothing", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: disputed},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and nothing is given to the runner: the runner is disputed since " +
 				now.Add(-time.Hour).UTC().Format(time.RFC3339) + ": two processes hold its key (none before it was named); it gets no work until another machine takes its place: " +
@@ -107,5 +122,29 @@ func TestWhyNotAccepted(t *testing.T) {
 	held := ctldb.Step{Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitRelease), WaitOn: new("chg_1")}
 	if got := workflow.Why(workflow.WhyInput{Steps: []ctldb.Step{held}}); len(got) != 1 || got[0].Unblock != "berth approve chg_1" {
 		t.Errorf("a step that waits for the release: %+v", got)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	online := ptr(now.Add(-time.Second))
+	paused := &ctldb.Runner{LastSeenAt: online, Switch: "pause"}
+	jobs := func(state model.JobState) []ctldb.JobsOfWorkflowRow { return []ctldb.JobsOfWorkflowRow{{State: state}} }
+	for _, tc := range []struct {
+		name string
+		in   workflow.WhyInput
+		want string
+	}{
+		{"paused", workflow.WhyInput{Jobs: jobs(model.JobQueued), Runner: paused}, "the customer's switch is at pause"},
+		{"paused, and nothing is queued", workflow.WhyInput{Jobs: jobs(model.JobLeased), Runner: paused}, ""},
+		{"silent", workflow.WhyInput{Jobs: jobs(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}}, "the runner is offline"},
+		{"in trouble", workflow.WhyInput{Jobs: jobs(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: online, Facts: []byte(`{"problem":"disk full"}`)}}, "disk full"},
+		{"well", workflow.WhyInput{Jobs: jobs(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: online}}, ""},
+		{"the workflow is over", workflow.WhyInput{Workflow: ctldb.Workflow{State: model.WorkflowCancelled}, Jobs: jobs(model.JobQueued), Runner: paused}, ""},
+	} {
+		tc.in.Now = now
+		if got := workflow.Held(tc.in); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
 	}
 }

@@ -506,6 +506,66 @@ func (q *Queries) ProposeChange(ctx context.Context, arg ProposeChangeParams) er
 	return err
 }
 
+const rivalsOfChange = `-- name: RivalsOfChange :many
+SELECT c.id, c.state, w.id AS workflow_id, w.kind AS workflow_kind, w.created_by, w.requested_at
+FROM changes c JOIN workflows w ON w.id = c.workflow_id
+WHERE c.install_id = $1 AND c.workflow_id <> $2 AND NOT w.plan_only
+  AND (c.resource_id = $3 OR ($3::text IS NULL AND c.kind = 'accept'))
+  AND (c.state = 'proposed' OR (w.requested_at > $4 AND c.state IN ('approved', 'executing', 'applied', 'no_change')))
+ORDER BY w.requested_at, c.id
+`
+
+type RivalsOfChangeParams struct {
+	InstallID   string
+	WorkflowID  string
+	ResourceID  *string
+	RequestedAt time.Time
+}
+
+type RivalsOfChangeRow struct {
+	ID           string
+	State        model.ChangeState
+	WorkflowID   string
+	WorkflowKind string
+	CreatedBy    string
+	RequestedAt  time.Time
+}
+
+// Changes of other workflows to what a change is about: a resource or, without one,
+// what the install accepts. Those that wait for a decision, and those that a newer
+// request has brought further.
+func (q *Queries) RivalsOfChange(ctx context.Context, arg RivalsOfChangeParams) ([]RivalsOfChangeRow, error) {
+	rows, err := q.db.Query(ctx, rivalsOfChange,
+		arg.InstallID,
+		arg.WorkflowID,
+		arg.ResourceID,
+		arg.RequestedAt,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RivalsOfChangeRow{}
+	for rows.Next() {
+		var i RivalsOfChangeRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.State,
+			&i.WorkflowID,
+			&i.WorkflowKind,
+			&i.CreatedBy,
+			&i.RequestedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const settleChange = `-- name: SettleChange :exec
 UPDATE changes SET state = $1, result = $2, error = $3, remedy = $4,
     differs = coalesce($5, differs), finished_at = now(),
@@ -534,82 +594,22 @@ func (q *Queries) SettleChange(ctx context.Context, arg SettleChangeParams) erro
 	return err
 }
 
-const supersedeAcceptances = `-- name: SupersedeAcceptances :many
+const supersedeChange = `-- name: SupersedeChange :execrows
 UPDATE changes SET state = 'superseded', error = $1::text, finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE install_id = $2 AND kind = 'accept' AND state = 'proposed' AND id <> $3
-RETURNING id, workflow_id
+WHERE id = $2 AND state IN ('preparing', 'proposed')
 `
 
-type SupersedeAcceptancesParams struct {
-	Error     string
-	InstallID string
-	ID        string
+type SupersedeChangeParams struct {
+	Error string
+	ID    string
 }
 
-type SupersedeAcceptancesRow struct {
-	ID         string
-	WorkflowID string
-}
-
-// Older proposals to accept a release on an install give way to a newer one;
-// answers the workflows to wake.
-func (q *Queries) SupersedeAcceptances(ctx context.Context, arg SupersedeAcceptancesParams) ([]SupersedeAcceptancesRow, error) {
-	rows, err := q.db.Query(ctx, supersedeAcceptances, arg.Error, arg.InstallID, arg.ID)
+// A change whose plan is there gives way to a newer request.
+func (q *Queries) SupersedeChange(ctx context.Context, arg SupersedeChangeParams) (int64, error) {
+	result, err := q.db.Exec(ctx, supersedeChange, arg.Error, arg.ID)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer rows.Close()
-	items := []SupersedeAcceptancesRow{}
-	for rows.Next() {
-		var i SupersedeAcceptancesRow
-		if err := rows.Scan(&i.ID, &i.WorkflowID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const supersedeProposals = `-- name: SupersedeProposals :many
-UPDATE changes SET state = 'superseded', error = $1::text, finished_at = now(),
-    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE resource_id = $2 AND state = 'proposed' AND id <> $3
-RETURNING id, workflow_id
-`
-
-type SupersedeProposalsParams struct {
-	Error      string
-	ResourceID *string
-	ID         string
-}
-
-type SupersedeProposalsRow struct {
-	ID         string
-	WorkflowID string
-}
-
-// Older proposals for a resource give way to a newer one; answers the workflows
-// to wake.
-func (q *Queries) SupersedeProposals(ctx context.Context, arg SupersedeProposalsParams) ([]SupersedeProposalsRow, error) {
-	rows, err := q.db.Query(ctx, supersedeProposals, arg.Error, arg.ResourceID, arg.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SupersedeProposalsRow{}
-	for rows.Next() {
-		var i SupersedeProposalsRow
-		if err := rows.Scan(&i.ID, &i.WorkflowID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return result.RowsAffected(), nil
 }

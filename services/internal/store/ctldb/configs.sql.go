@@ -15,14 +15,12 @@ const configHead = `-- name: ConfigHead :one
 SELECT id, app_id, number, digest FROM configs
 WHERE app_id = $1
   AND ($2::int = 0 OR number = $2)
-  AND ($3::text = '' OR digest = $3)
 ORDER BY number DESC LIMIT 1
 `
 
 type ConfigHeadParams struct {
 	AppID  string
 	Number int32
-	Digest string
 }
 
 type ConfigHeadRow struct {
@@ -32,10 +30,10 @@ type ConfigHeadRow struct {
 	Digest string
 }
 
-// A config without its body, which may be large: that with the number or the
-// digest, or the newest of the app when both are left out.
+// A config without its body, which may be large: that with the number, or the
+// newest of the app, which is the one synced last, when that is 0.
 func (q *Queries) ConfigHead(ctx context.Context, arg ConfigHeadParams) (ConfigHeadRow, error) {
-	row := q.db.QueryRow(ctx, configHead, arg.AppID, arg.Number, arg.Digest)
+	row := q.db.QueryRow(ctx, configHead, arg.AppID, arg.Number)
 	var i ConfigHeadRow
 	err := row.Scan(
 		&i.ID,

@@ -154,7 +154,7 @@ func (q *Queries) InsertRunnerJob(ctx context.Context, arg InsertRunnerJobParams
 }
 
 const installRunner = `-- name: InstallRunner :one
-SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
+SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
 `
 
 // The runner of an install: the one that is not revoked, else the last.
@@ -182,6 +182,8 @@ func (q *Queries) InstallRunner(ctx context.Context, installID string) (Runner, 
 		&i.SessionOpening,
 		&i.DisputedSince,
 		&i.DisputedReason,
+		&i.SwitchReason,
+		&i.SwitchSince,
 	)
 	return i, err
 }
@@ -331,7 +333,7 @@ func (q *Queries) JobsOfStep(ctx context.Context, stepID *string) ([]JobsOfStepR
 }
 
 const jobsOfWorkflow = `-- name: JobsOfWorkflow :many
-SELECT id, change_id, step_id, action_run_id, operation, state, attempt, queued_at, leased_at, finished_at,
+SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
        coalesce(result->>'outcome', '')::text AS outcome,
        coalesce(result->>'reason', '')::text AS reason,
        coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
@@ -347,6 +349,7 @@ type JobsOfWorkflowRow struct {
 	StepID          *string
 	ActionRunID     *string
 	Operation       string
+	Mutates         bool
 	State           model.JobState
 	Attempt         int32
 	QueuedAt        time.Time
@@ -376,6 +379,7 @@ func (q *Queries) JobsOfWorkflow(ctx context.Context, workflowID *string) ([]Job
 			&i.StepID,
 			&i.ActionRunID,
 			&i.Operation,
+			&i.Mutates,
 			&i.State,
 			&i.Attempt,
 			&i.QueuedAt,
@@ -597,6 +601,55 @@ func (q *Queries) RevokeRunnerByID(ctx context.Context, id string) error {
 	return err
 }
 
+const runnersOfInstalls = `-- name: RunnersOfInstalls :many
+SELECT DISTINCT ON (install_id) id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since FROM runners WHERE install_id = ANY ($1::text[])
+ORDER BY install_id, state = 'revoked', id DESC
+`
+
+// The runner of each install, as InstallRunner has it.
+func (q *Queries) RunnersOfInstalls(ctx context.Context, installIds []string) ([]Runner, error) {
+	rows, err := q.db.Query(ctx, runnersOfInstalls, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Runner{}
+	for rows.Next() {
+		var i Runner
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.InstallID,
+			&i.Kind,
+			&i.Name,
+			&i.State,
+			&i.PublicKey,
+			&i.SealRecipient,
+			&i.Version,
+			&i.Trust,
+			&i.Facts,
+			&i.Epoch,
+			&i.Slots,
+			&i.Switch,
+			&i.LastSeenAt,
+			&i.CreatedAt,
+			&i.RevokedAt,
+			&i.SessionOpening,
+			&i.DisputedSince,
+			&i.DisputedReason,
+			&i.SwitchReason,
+			&i.SwitchSince,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const setProbedHealth = `-- name: SetProbedHealth :exec
 UPDATE resources SET health = $1, health_since = now(), version = version + 1, updated_at = now()
 WHERE id = $2 AND state = 'live' AND health <> $1::text
@@ -648,7 +701,7 @@ func (q *Queries) SettleResource(ctx context.Context, arg SettleResourceParams) 
 }
 
 const showRunners = `-- name: ShowRunners :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, r.session_opening, r.disputed_since, r.disputed_reason, coalesce(i.name, '')::text AS install_name
+SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, r.session_opening, r.disputed_since, r.disputed_reason, r.switch_reason, r.switch_since, coalesce(i.name, '')::text AS install_name
 FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
 WHERE ($1::text IS NULL OR r.id = $1)
   AND ($2::text IS NULL OR r.install_id = $2)
@@ -704,6 +757,8 @@ func (q *Queries) ShowRunners(ctx context.Context, arg ShowRunnersParams) ([]Sho
 			&i.Runner.SessionOpening,
 			&i.Runner.DisputedSince,
 			&i.Runner.DisputedReason,
+			&i.Runner.SwitchReason,
+			&i.Runner.SwitchSince,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

@@ -130,6 +130,19 @@ func (q *Queries) InputsTaken(ctx context.Context, installIds []string) ([]Input
 	return items, nil
 }
 
+const nextPreviewInputs = `-- name: NextPreviewInputs :one
+SELECT (least(coalesce(min(version), 0), 0) - 1)::int FROM install_inputs WHERE install_id = $1
+`
+
+// The version for inputs that only a preview uses: these count down from -1. Call
+// with the install's row locked.
+func (q *Queries) NextPreviewInputs(ctx context.Context, installID string) (int32, error) {
+	row := q.db.QueryRow(ctx, nextPreviewInputs, installID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const setInputsVersion = `-- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = $1 WHERE id = $2
 `

@@ -363,6 +363,8 @@ type Runner struct {
 	SessionOpening *string
 	DisputedSince  *time.Time
 	DisputedReason *string
+	SwitchReason   *string
+	SwitchSince    *time.Time
 }
 
 type StackVersion struct {
@@ -420,6 +422,7 @@ type Step struct {
 	StartedAt    *time.Time
 	FinishedAt   *time.Time
 	RetriedAt    *time.Time
+	MayChange    json.RawMessage
 }
 
 type Token struct {
@@ -460,4 +463,5 @@ type Workflow struct {
 	FinishedAt        *time.Time
 	CancelRequestedAt *time.Time
 	TogglesVersion    int32
+	RequestedAt       time.Time
 }

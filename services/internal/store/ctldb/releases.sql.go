@@ -8,6 +8,7 @@ package ctldb
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -143,7 +144,7 @@ func (q *Queries) ShowReleaseItems(ctx context.Context, releaseID string) ([]Sho
 
 const showReleases = `-- name: ShowReleases :many
 
-SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at, a.name AS app_name, c.number AS config_number
+SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at, a.name AS app_name, c.number AS config_number, c.created_by AS synced_by, c.created_at AS synced_at
 FROM releases r
 JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
 JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
@@ -168,6 +169,8 @@ type ShowReleasesRow struct {
 	Release      Release
 	AppName      string
 	ConfigNumber int32
+	SyncedBy     string
+	SyncedAt     time.Time
 }
 
 // Releases: a config and the exact build of each component.
@@ -200,6 +203,8 @@ func (q *Queries) ShowReleases(ctx context.Context, arg ShowReleasesParams) ([]S
 			&i.Release.CreatedAt,
 			&i.AppName,
 			&i.ConfigNumber,
+			&i.SyncedBy,
+			&i.SyncedAt,
 		); err != nil {
 			return nil, err
 		}

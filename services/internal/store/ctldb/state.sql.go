@@ -12,7 +12,7 @@ import (
 const getStateTree = `-- name: GetStateTree :one
 
 SELECT org_id, install_id, version, tree, inputs_version, release_id, cause, created_at, variables_version, seal_recipient FROM state_versions
-WHERE install_id = $1 AND ($2::int = 0 OR version = $2)
+WHERE install_id = $1 AND ($2::int = 0 AND version > 0 OR version = $2)
 ORDER BY version DESC LIMIT 1
 `
 
@@ -22,9 +22,32 @@ type GetStateTreeParams struct {
 }
 
 // The state tree of installs, append-only.
-// One version, or the newest with 0.
+// One version, or with 0 the newest that is not of a preview.
 func (q *Queries) GetStateTree(ctx context.Context, arg GetStateTreeParams) (StateVersion, error) {
 	row := q.db.QueryRow(ctx, getStateTree, arg.InstallID, arg.Version)
+	var i StateVersion
+	err := row.Scan(
+		&i.OrgID,
+		&i.InstallID,
+		&i.Version,
+		&i.Tree,
+		&i.InputsVersion,
+		&i.ReleaseID,
+		&i.Cause,
+		&i.CreatedAt,
+		&i.VariablesVersion,
+		&i.SealRecipient,
+	)
+	return i, err
+}
+
+const newestPreviewTree = `-- name: NewestPreviewTree :one
+SELECT org_id, install_id, version, tree, inputs_version, release_id, cause, created_at, variables_version, seal_recipient FROM state_versions WHERE install_id = $1 AND version < 0 ORDER BY version LIMIT 1
+`
+
+// The newest tree that was made for a preview: their versions count down from -1.
+func (q *Queries) NewestPreviewTree(ctx context.Context, installID string) (StateVersion, error) {
+	row := q.db.QueryRow(ctx, newestPreviewTree, installID)
 	var i StateVersion
 	err := row.Scan(
 		&i.OrgID,

@@ -23,7 +23,7 @@ func (q *Queries) CountStepAttempt(ctx context.Context, id string) error {
 }
 
 const getStep = `-- name: GetStep :one
-SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at FROM steps WHERE id = $1
+SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE id = $1
 `
 
 func (q *Queries) GetStep(ctx context.Context, id string) (Step, error) {
@@ -55,6 +55,7 @@ func (q *Queries) GetStep(ctx context.Context, id string) (Step, error) {
 		&i.StartedAt,
 		&i.FinishedAt,
 		&i.RetriedAt,
+		&i.MayChange,
 	)
 	return i, err
 }
@@ -128,6 +129,21 @@ func (q *Queries) SetStepChange(ctx context.Context, arg SetStepChangeParams) er
 	return err
 }
 
+const setStepMayChange = `-- name: SetStepMayChange :exec
+UPDATE steps SET may_change = $1 WHERE id = $2
+`
+
+type SetStepMayChangeParams struct {
+	MayChange json.RawMessage
+	ID        string
+}
+
+// What a preview could not know of the step.
+func (q *Queries) SetStepMayChange(ctx context.Context, arg SetStepMayChangeParams) error {
+	_, err := q.db.Exec(ctx, setStepMayChange, arg.MayChange, arg.ID)
+	return err
+}
+
 const setStepState = `-- name: SetStepState :exec
 UPDATE steps SET
     state = $1,
@@ -163,7 +179,7 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 }
 
 const stepsOfWorkflow = `-- name: StepsOfWorkflow :many
-SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at FROM steps WHERE workflow_id = $1 ORDER BY idx
+SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE workflow_id = $1 ORDER BY idx
 `
 
 func (q *Queries) StepsOfWorkflow(ctx context.Context, workflowID string) ([]Step, error) {
@@ -201,6 +217,7 @@ func (q *Queries) StepsOfWorkflow(ctx context.Context, workflowID string) ([]Ste
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.RetriedAt,
+			&i.MayChange,
 		); err != nil {
 			return nil, err
 		}

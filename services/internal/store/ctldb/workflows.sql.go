@@ -23,7 +23,7 @@ func (q *Queries) ApproveAllOfWorkflow(ctx context.Context, id string) error {
 }
 
 const getWorkflow = `-- name: GetWorkflow :one
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version FROM workflows WHERE id = $1
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at FROM workflows WHERE id = $1
 `
 
 func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
@@ -53,6 +53,7 @@ func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) 
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
+		&i.RequestedAt,
 	)
 	return i, err
 }
@@ -63,7 +64,7 @@ VALUES ($1, berth.current_org(), $2,
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = $2),
         $3, $4, $5, $6, $7, $8,
         $9, $10, $11)
-RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version
+RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at
 `
 
 type InsertWorkflowParams struct {
@@ -120,6 +121,7 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
+		&i.RequestedAt,
 	)
 	return i, err
 }
@@ -146,8 +148,94 @@ func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEve
 	return err
 }
 
+const installIsMadeOrRemoved = `-- name: InstallIsMadeOrRemoved :one
+SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = $1 AND state IN ('running', 'waiting')
+               AND kind IN ('provision', 'deprovision') AND NOT plan_only)
+`
+
+// Whether a workflow that has begun provisions or removes an install.
+func (q *Queries) InstallIsMadeOrRemoved(ctx context.Context, installID string) (bool, error) {
+	row := q.db.QueryRow(ctx, installIsMadeOrRemoved, installID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const lastWorkflowsOfInstalls = `-- name: LastWorkflowsOfInstalls :many
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, r.number AS release_number,
+       coalesce(f.name, '')::text AS failed_step, coalesce(f.error, '')::text AS step_error, coalesce(f.superseded, false)::boolean AS superseded
+FROM workflows w LEFT JOIN releases r ON r.id = w.release_id
+LEFT JOIN LATERAL (
+    SELECT s.name, s.error, coalesce(c.state = 'superseded', false) AS superseded
+    FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
+) f ON true
+WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
+  AND w.kind IN ('provision', 'deploy', 'deprovision') AND NOT w.plan_only
+ORDER BY w.install_id, w.finished_at DESC, w.number DESC
+`
+
+type LastWorkflowsOfInstallsRow struct {
+	Workflow      Workflow
+	ReleaseNumber *int32
+	FailedStep    string
+	StepError     string
+	Superseded    bool
+}
+
+// Of each install the workflow that was the last to end and was to change the
+// install, with its first failed step.
+func (q *Queries) LastWorkflowsOfInstalls(ctx context.Context, installIds []string) ([]LastWorkflowsOfInstallsRow, error) {
+	rows, err := q.db.Query(ctx, lastWorkflowsOfInstalls, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LastWorkflowsOfInstallsRow{}
+	for rows.Next() {
+		var i LastWorkflowsOfInstallsRow
+		if err := rows.Scan(
+			&i.Workflow.ID,
+			&i.Workflow.OrgID,
+			&i.Workflow.InstallID,
+			&i.Workflow.Number,
+			&i.Workflow.Kind,
+			&i.Workflow.State,
+			&i.Workflow.ReleaseID,
+			&i.Workflow.InputsVersion,
+			&i.Workflow.PlanOnly,
+			&i.Workflow.ApproveAll,
+			&i.Workflow.Params,
+			&i.Workflow.WaitReason,
+			&i.Workflow.WaitOn,
+			&i.Workflow.WaitDeadline,
+			&i.Workflow.Error,
+			&i.Workflow.EventSeq,
+			&i.Workflow.Trace,
+			&i.Workflow.CreatedBy,
+			&i.Workflow.CreatedAt,
+			&i.Workflow.StartedAt,
+			&i.Workflow.FinishedAt,
+			&i.Workflow.CancelRequestedAt,
+			&i.Workflow.TogglesVersion,
+			&i.Workflow.RequestedAt,
+			&i.ReleaseNumber,
+			&i.FailedStep,
+			&i.StepError,
+			&i.Superseded,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listWorkflows = `-- name: ListWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, i.name AS install_name, r.number AS release_number
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE ($1::text IS NULL OR w.id = $1)
   AND ($2::text IS NULL OR w.install_id = $2)
@@ -210,6 +298,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 			&i.Workflow.FinishedAt,
 			&i.Workflow.CancelRequestedAt,
 			&i.Workflow.TogglesVersion,
+			&i.Workflow.RequestedAt,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -225,7 +314,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 
 const lockWorkflow = `-- name: LockWorkflow :one
 
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version FROM workflows WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at FROM workflows WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
@@ -258,6 +347,7 @@ func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error)
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
+		&i.RequestedAt,
 	)
 	return i, err
 }
@@ -310,6 +400,78 @@ func (q *Queries) OpenWorkflowsOfInstall(ctx context.Context, installID string) 
 	return items, nil
 }
 
+const openWorkflowsOfInstalls = `-- name: OpenWorkflowsOfInstalls :many
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, i.name AS install_name, r.number AS release_number
+FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
+WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('queued', 'running', 'waiting')
+ORDER BY w.install_id, w.plan_only, w.number DESC
+`
+
+type OpenWorkflowsOfInstallsRow struct {
+	Workflow      Workflow
+	InstallName   string
+	ReleaseNumber *int32
+}
+
+// Of each install the newest workflow that is not finished; one that only shows
+// plans comes last.
+func (q *Queries) OpenWorkflowsOfInstalls(ctx context.Context, installIds []string) ([]OpenWorkflowsOfInstallsRow, error) {
+	rows, err := q.db.Query(ctx, openWorkflowsOfInstalls, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OpenWorkflowsOfInstallsRow{}
+	for rows.Next() {
+		var i OpenWorkflowsOfInstallsRow
+		if err := rows.Scan(
+			&i.Workflow.ID,
+			&i.Workflow.OrgID,
+			&i.Workflow.InstallID,
+			&i.Workflow.Number,
+			&i.Workflow.Kind,
+			&i.Workflow.State,
+			&i.Workflow.ReleaseID,
+			&i.Workflow.InputsVersion,
+			&i.Workflow.PlanOnly,
+			&i.Workflow.ApproveAll,
+			&i.Workflow.Params,
+			&i.Workflow.WaitReason,
+			&i.Workflow.WaitOn,
+			&i.Workflow.WaitDeadline,
+			&i.Workflow.Error,
+			&i.Workflow.EventSeq,
+			&i.Workflow.Trace,
+			&i.Workflow.CreatedBy,
+			&i.Workflow.CreatedAt,
+			&i.Workflow.StartedAt,
+			&i.Workflow.FinishedAt,
+			&i.Workflow.CancelRequestedAt,
+			&i.Workflow.TogglesVersion,
+			&i.Workflow.RequestedAt,
+			&i.InstallName,
+			&i.ReleaseNumber,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const requestWorkflowAgain = `-- name: RequestWorkflowAgain :exec
+UPDATE workflows SET requested_at = clock_timestamp() WHERE id = $1
+`
+
+// A person asked for it again; what others asked for since gives way to it.
+func (q *Queries) RequestWorkflowAgain(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, requestWorkflowAgain, id)
+	return err
+}
+
 const requestWorkflowCancel = `-- name: RequestWorkflowCancel :exec
 UPDATE workflows SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE id = $1
 `
@@ -349,6 +511,82 @@ func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStatePara
 		arg.ID,
 	)
 	return err
+}
+
+const stepsOfOtherWorkflows = `-- name: StepsOfOtherWorkflows :many
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.resource_id = s.resource_id) AS both
+FROM workflows w
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN resources r ON r.id = s.resource_id
+LEFT JOIN changes c ON c.id = s.change_id
+WHERE w.install_id = $2 AND w.id <> $1 AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
+ORDER BY w.number, s.idx
+`
+
+type StepsOfOtherWorkflowsParams struct {
+	WorkflowID string
+	InstallID  string
+}
+
+type StepsOfOtherWorkflowsRow struct {
+	Workflow    Workflow
+	Resource    string
+	StepState   string
+	ChangeState string
+	Both        bool
+}
+
+// The other workflows of an install that are not finished and change something,
+// with each of their steps on a resource; both tells that this workflow has a step
+// on the resource, too.
+func (q *Queries) StepsOfOtherWorkflows(ctx context.Context, arg StepsOfOtherWorkflowsParams) ([]StepsOfOtherWorkflowsRow, error) {
+	rows, err := q.db.Query(ctx, stepsOfOtherWorkflows, arg.WorkflowID, arg.InstallID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []StepsOfOtherWorkflowsRow{}
+	for rows.Next() {
+		var i StepsOfOtherWorkflowsRow
+		if err := rows.Scan(
+			&i.Workflow.ID,
+			&i.Workflow.OrgID,
+			&i.Workflow.InstallID,
+			&i.Workflow.Number,
+			&i.Workflow.Kind,
+			&i.Workflow.State,
+			&i.Workflow.ReleaseID,
+			&i.Workflow.InputsVersion,
+			&i.Workflow.PlanOnly,
+			&i.Workflow.ApproveAll,
+			&i.Workflow.Params,
+			&i.Workflow.WaitReason,
+			&i.Workflow.WaitOn,
+			&i.Workflow.WaitDeadline,
+			&i.Workflow.Error,
+			&i.Workflow.EventSeq,
+			&i.Workflow.Trace,
+			&i.Workflow.CreatedBy,
+			&i.Workflow.CreatedAt,
+			&i.Workflow.StartedAt,
+			&i.Workflow.FinishedAt,
+			&i.Workflow.CancelRequestedAt,
+			&i.Workflow.TogglesVersion,
+			&i.Workflow.RequestedAt,
+			&i.Resource,
+			&i.StepState,
+			&i.ChangeState,
+			&i.Both,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const workflowEventsAfter = `-- name: WorkflowEventsAfter :many

@@ -205,22 +205,32 @@ func (q *Queries) RunnerOrgOfSecret(ctx context.Context, arg RunnerOrgOfSecretPa
 
 const runnerReports = `-- name: RunnerReports :exec
 UPDATE runners
-SET switch = $1,
-    facts = CASE WHEN $2::text = '' THEN facts - 'problem'
-                 ELSE facts || jsonb_build_object('problem', $2::text) END
-WHERE id = $3
+SET switch = $1, switch_reason = $2,
+    switch_since = coalesce($3, CASE WHEN switch = $1 THEN switch_since ELSE now() END),
+    facts = CASE WHEN $4::text = '' THEN facts - 'problem'
+                 ELSE facts || jsonb_build_object('problem', $4::text) END
+WHERE id = $5
 `
 
 type RunnerReportsParams struct {
-	Switch  string
-	Problem string
-	ID      string
+	Switch       string
+	SwitchReason *string
+	SwitchSince  *time.Time
+	Problem      string
+	ID           string
 }
 
 // The switch and the problem that a claim reports, when they are others than
-// before; an empty problem is none.
+// before; an empty problem is none. A switch without a time is as old as its
+// first report.
 func (q *Queries) RunnerReports(ctx context.Context, arg RunnerReportsParams) error {
-	_, err := q.db.Exec(ctx, runnerReports, arg.Switch, arg.Problem, arg.ID)
+	_, err := q.db.Exec(ctx, runnerReports,
+		arg.Switch,
+		arg.SwitchReason,
+		arg.SwitchSince,
+		arg.Problem,
+		arg.ID,
+	)
 	return err
 }
 
@@ -247,20 +257,24 @@ func (q *Queries) RunnerRetireKeys(ctx context.Context, arg RunnerRetireKeysPara
 const runnerStarted = `-- name: RunnerStarted :one
 UPDATE runners
 SET epoch = epoch + 1, version = $1, slots = $2, trust = $3,
-    switch = $4, facts = $5, last_seen_at = now(),
-    session_opening = coalesce($6, session_opening)
-WHERE id = $7
+    switch = $4, switch_reason = $5,
+    switch_since = coalesce($6, CASE WHEN switch = $4 THEN switch_since ELSE now() END),
+    facts = $7, last_seen_at = now(),
+    session_opening = coalesce($8, session_opening)
+WHERE id = $9
 RETURNING epoch
 `
 
 type RunnerStartedParams struct {
-	Version string
-	Slots   int32
-	Trust   string
-	Switch  string
-	Facts   json.RawMessage
-	Opening *string
-	ID      string
+	Version      string
+	Slots        int32
+	Trust        string
+	Switch       string
+	SwitchReason *string
+	SwitchSince  *time.Time
+	Facts        json.RawMessage
+	Opening      *string
+	ID           string
 }
 
 // A new life of the runner's process; returns its epoch. An agent that names no
@@ -271,6 +285,8 @@ func (q *Queries) RunnerStarted(ctx context.Context, arg RunnerStartedParams) (i
 		arg.Slots,
 		arg.Trust,
 		arg.Switch,
+		arg.SwitchReason,
+		arg.SwitchSince,
 		arg.Facts,
 		arg.Opening,
 		arg.ID,

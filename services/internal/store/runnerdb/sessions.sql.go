@@ -80,28 +80,30 @@ func (q *Queries) RunnerOpenSession(ctx context.Context, arg RunnerOpenSessionPa
 const runnerSessionByToken = `-- name: RunnerSessionByToken :one
 
 SELECT s.id, s.runner_id, s.epoch, s.closed_at, s.close_reason, (s.used_at IS NOT NULL)::boolean AS used,
-       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.facts->>'problem', '')::text AS problem,
+       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.switch_reason, '')::text AS switch_reason, r.switch_since, coalesce(r.facts->>'problem', '')::text AS problem,
        (r.disputed_since IS NOT NULL)::boolean AS disputed
 FROM runner_sessions s JOIN runners r ON r.org_id = s.org_id AND r.id = s.runner_id
 WHERE s.token_hash = $1
 `
 
 type RunnerSessionByTokenRow struct {
-	ID          string
-	RunnerID    string
-	Epoch       int64
-	ClosedAt    *time.Time
-	CloseReason *string
-	Used        bool
-	RunnerEpoch int64
-	RunnerState model.RunnerState
-	Kind        model.RunnerKind
-	InstallID   *string
-	PublicKey   *string
-	Slots       int32
-	Switch      string
-	Problem     string
-	Disputed    bool
+	ID           string
+	RunnerID     string
+	Epoch        int64
+	ClosedAt     *time.Time
+	CloseReason  *string
+	Used         bool
+	RunnerEpoch  int64
+	RunnerState  model.RunnerState
+	Kind         model.RunnerKind
+	InstallID    *string
+	PublicKey    *string
+	Slots        int32
+	Switch       string
+	SwitchReason string
+	SwitchSince  *time.Time
+	Problem      string
+	Disputed     bool
 }
 
 // Sessions of runners: one is current, the one with the runner's epoch.
@@ -123,6 +125,8 @@ func (q *Queries) RunnerSessionByToken(ctx context.Context, tokenHash []byte) (R
 		&i.PublicKey,
 		&i.Slots,
 		&i.Switch,
+		&i.SwitchReason,
+		&i.SwitchSince,
 		&i.Problem,
 		&i.Disputed,
 	)

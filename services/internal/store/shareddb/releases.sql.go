@@ -77,31 +77,6 @@ func (q *Queries) AddReleaseItems(ctx context.Context, arg AddReleaseItemsParams
 	return err
 }
 
-const findReleaseByDigest = `-- name: FindReleaseByDigest :one
-SELECT id, org_id, app_id, number, config_id, made_by, digest, created_at FROM releases WHERE app_id = $1 AND digest = $2
-`
-
-type FindReleaseByDigestParams struct {
-	AppID  string
-	Digest string
-}
-
-func (q *Queries) FindReleaseByDigest(ctx context.Context, arg FindReleaseByDigestParams) (Release, error) {
-	row := q.db.QueryRow(ctx, findReleaseByDigest, arg.AppID, arg.Digest)
-	var i Release
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.AppID,
-		&i.Number,
-		&i.ConfigID,
-		&i.MadeBy,
-		&i.Digest,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
 const listConfigItems = `-- name: ListConfigItems :many
 
 SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest,
@@ -177,4 +152,24 @@ func (q *Queries) ListConfigItems(ctx context.Context, configIds []string) ([]Li
 		return nil, err
 	}
 	return items, nil
+}
+
+const newestReleaseOfConfig = `-- name: NewestReleaseOfConfig :one
+SELECT id, org_id, app_id, number, config_id, made_by, digest, created_at FROM releases WHERE config_id = $1 ORDER BY number DESC LIMIT 1
+`
+
+func (q *Queries) NewestReleaseOfConfig(ctx context.Context, configID string) (Release, error) {
+	row := q.db.QueryRow(ctx, newestReleaseOfConfig, configID)
+	var i Release
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.AppID,
+		&i.Number,
+		&i.ConfigID,
+		&i.MadeBy,
+		&i.Digest,
+		&i.CreatedAt,
+	)
+	return i, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/reference"
 	"github.com/berth-dev/berth/services/log-ingest/internal/access"
 	"github.com/berth-dev/berth/services/log-ingest/internal/apigen"
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
@@ -24,6 +25,7 @@ const (
 type Door struct {
 	Listener net.Listener
 	Limits   httpserver.Limits
+	Rates    httpserver.Rates
 	Log      *slog.Logger
 }
 
@@ -39,6 +41,7 @@ func New(d Door, st *database.Store, str *streams.Streams) (*httpserver.Server, 
 		Spec:     spec,
 		Listener: d.Listener,
 		Limits:   d.Limits,
+		Rates:    d.Rates,
 		Middleware: []gin.HandlerFunc{
 			access.Routes.Authorize(spec, access.NewAuthenticator(st)),
 			access.Reach(st),
@@ -46,7 +49,7 @@ func New(d Door, st *database.Store, str *streams.Streams) (*httpserver.Server, 
 		},
 		BodyLimits: map[string]int64{"AppendRecords": maxBody},
 		Ready:      st.Ping,
-		Reference:  true,
+		Reference:  reference.Of("log-ingest"),
 	})
 	strict := apigen.NewStrictHandlerWithOptions(server{streams: str, tails: tailLimits{beat: tailBeat, age: tailAge}}, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,

@@ -101,6 +101,12 @@ func takes(body *apigen.ClaimRequest) wanted {
 // before. A look under the old switch says nothing about the new one.
 func (a *API) noteReported(ctx context.Context, s *session.Session, body *apigen.ClaimRequest) error {
 	now := session.Reported{Switch: string(body.Switch)}
+	if body.SwitchReason != nil {
+		now.Reason = *body.SwitchReason
+	}
+	if body.SwitchSince != nil {
+		now.Since = *body.SwitchSince
+	}
 	if body.Problem != nil {
 		now.Problem = *body.Problem
 	}
@@ -108,7 +114,9 @@ func (a *API) noteReported(ctx context.Context, s *session.Session, body *apigen
 		return nil
 	}
 	err := a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		return tx.RunnerReports(ctx, runnerdb.RunnerReportsParams{ID: s.RunnerID, Switch: now.Switch, Problem: now.Problem})
+		return tx.RunnerReports(ctx, runnerdb.RunnerReportsParams{
+			ID: s.RunnerID, Switch: now.Switch, SwitchReason: body.SwitchReason, SwitchSince: body.SwitchSince, Problem: now.Problem,
+		})
 	})
 	if err != nil {
 		s.ForgetReported()

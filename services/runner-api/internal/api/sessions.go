@@ -105,7 +105,7 @@ func (a *API) openSession(ctx context.Context, tx *database.Tx, asked opening) (
 	}
 	epoch, err := tx.RunnerStarted(ctx, runnerdb.RunnerStartedParams{
 		ID: runner.ID, Version: body.Version, Slots: int32(body.Slots), Trust: string(body.Trust), Switch: string(body.Switch), Facts: facts,
-		Opening: body.Opening,
+		SwitchReason: body.SwitchReason, SwitchSince: body.SwitchSince, Opening: body.Opening,
 	})
 	if err != nil {
 		return answer, err

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -123,7 +124,7 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 		ID: row.ID, OrgID: org, RunnerID: row.RunnerID, Kind: row.Kind, Epoch: row.Epoch,
 		InstallID: deref(row.InstallID), TokenHash: hash, Disputed: row.Disputed,
 	}
-	s.Note(session.Reported{Switch: row.Switch, Problem: row.Problem})
+	s.Note(session.Reported{Switch: row.Switch, Reason: row.SwitchReason, Since: optional.Value(row.SwitchSince), Problem: row.Problem})
 	switch {
 	case row.RunnerState != model.RunnerActive:
 		return nil, session.ErrRevoked()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -39,14 +40,21 @@ type Session struct {
 // Reported is what a runner says of itself with each claim.
 type Reported struct {
 	Switch  string
-	Problem string // "" for none
+	Reason  string    // of the switch; "" for none
+	Since   time.Time // of the switch; zero when the runner does not know
+	Problem string    // "" for none
+}
+
+// same tells whether nothing moved between two reports.
+func (r Reported) same(other Reported) bool {
+	return r.Switch == other.Switch && r.Reason == other.Reason && r.Since.Equal(other.Since) && r.Problem == other.Problem
 }
 
 // Note remembers what the runner reports, and says whether it is something else
 // than before.
 func (s *Session) Note(now Reported) (changed bool) {
 	before := s.reported.Swap(&now)
-	return before == nil || *before != now
+	return before == nil || !before.same(now)
 }
 
 // ForgetReported makes the next Note report a change.

@@ -54,21 +54,22 @@ UPDATE changes SET state = sqlc.arg(state), result = sqlc.narg(result), error = 
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id);
 
--- name: SupersedeProposals :many
--- Older proposals for a resource give way to a newer one; answers the workflows
--- to wake.
-UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished_at = now(),
-    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE resource_id = sqlc.arg(resource_id) AND state = 'proposed' AND id <> sqlc.arg(id)
-RETURNING id, workflow_id;
+-- name: RivalsOfChange :many
+-- Changes of other workflows to what a change is about: a resource or, without one,
+-- what the install accepts. Those that wait for a decision, and those that a newer
+-- request has brought further.
+SELECT c.id, c.state, w.id AS workflow_id, w.kind AS workflow_kind, w.created_by, w.requested_at
+FROM changes c JOIN workflows w ON w.id = c.workflow_id
+WHERE c.install_id = sqlc.arg(install_id) AND c.workflow_id <> sqlc.arg(workflow_id) AND NOT w.plan_only
+  AND (c.resource_id = sqlc.narg(resource_id) OR (sqlc.narg(resource_id)::text IS NULL AND c.kind = 'accept'))
+  AND (c.state = 'proposed' OR (w.requested_at > sqlc.arg(requested_at) AND c.state IN ('approved', 'executing', 'applied', 'no_change')))
+ORDER BY w.requested_at, c.id;
 
--- name: SupersedeAcceptances :many
--- Older proposals to accept a release on an install give way to a newer one;
--- answers the workflows to wake.
+-- name: SupersedeChange :execrows
+-- A change whose plan is there gives way to a newer request.
 UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state = 'proposed' AND id <> sqlc.arg(id)
-RETURNING id, workflow_id;
+WHERE id = sqlc.arg(id) AND state IN ('preparing', 'proposed');
 
 -- name: HasAccepted :one
 -- Whether an install has ever accepted a release: its runner runs no script

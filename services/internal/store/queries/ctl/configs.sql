@@ -14,12 +14,11 @@ SELECT berth.current_org(), sqlc.arg(config_id)::text, unnest(sqlc.arg(component
        unnest(sqlc.arg(revision_ids)::text[]), unnest(sqlc.arg(build_ids)::text[]);
 
 -- name: ConfigHead :one
--- A config without its body, which may be large: that with the number or the
--- digest, or the newest of the app when both are left out.
+-- A config without its body, which may be large: that with the number, or the
+-- newest of the app, which is the one synced last, when that is 0.
 SELECT id, app_id, number, digest FROM configs
 WHERE app_id = sqlc.arg(app_id)
   AND (sqlc.arg(number)::int = 0 OR number = sqlc.arg(number))
-  AND (sqlc.arg(digest)::text = '' OR digest = sqlc.arg(digest))
 ORDER BY number DESC LIMIT 1;
 
 -- name: NewestConfig :one

@@ -10,7 +10,7 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(instal
 
 -- name: JobsOfWorkflow :many
 -- What Next needs of the jobs, without their bulk; oldest first.
-SELECT id, change_id, step_id, action_run_id, operation, state, attempt, queued_at, leased_at, finished_at,
+SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
        coalesce(result->>'outcome', '')::text AS outcome,
        coalesce(result->>'reason', '')::text AS reason,
        coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
@@ -108,6 +108,11 @@ SELECT spec, signed_order FROM runner_jobs WHERE id = sqlc.arg(id);
 -- name: InstallRunner :one
 -- The runner of an install: the one that is not revoked, else the last.
 SELECT * FROM runners WHERE install_id = sqlc.arg(install_id)::text ORDER BY state = 'revoked', id DESC LIMIT 1;
+
+-- name: RunnersOfInstalls :many
+-- The runner of each install, as InstallRunner has it.
+SELECT DISTINCT ON (install_id) * FROM runners WHERE install_id = ANY (sqlc.arg(install_ids)::text[])
+ORDER BY install_id, state = 'revoked', id DESC;
 
 -- name: ShowRunners :many
 -- Runners with the install's name, newest first; one by id, or all with NULL.

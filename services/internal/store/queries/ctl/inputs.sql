@@ -12,6 +12,11 @@ SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version
 -- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id);
 
+-- name: NextPreviewInputs :one
+-- The version for inputs that only a preview uses: these count down from -1. Call
+-- with the install's row locked.
+SELECT (least(coalesce(min(version), 0), 0) - 1)::int FROM install_inputs WHERE install_id = sqlc.arg(install_id);
+
 -- name: InputsTaken :many
 -- The newest inputs that workflows have taken to deploy these installs: to every
 -- component (component is empty), and to single ones; a workflow that failed has

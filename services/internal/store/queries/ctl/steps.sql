@@ -34,3 +34,7 @@ UPDATE steps SET attempt = attempt + 1 WHERE id = sqlc.arg(id);
 -- A failed step begins again. What failed, went stale or stayed uncertain
 -- before now does not count any more.
 UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = NULL, retried_at = clock_timestamp() WHERE id = sqlc.arg(id);
+
+-- name: SetStepMayChange :exec
+-- What a preview could not know of the step.
+UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);

@@ -27,6 +27,10 @@ UPDATE workflows SET
     finished_at = CASE WHEN sqlc.arg(state)::text IN ('succeeded', 'failed', 'cancelled') THEN now() END
 WHERE id = sqlc.arg(id);
 
+-- name: RequestWorkflowAgain :exec
+-- A person asked for it again; what others asked for since gives way to it.
+UPDATE workflows SET requested_at = clock_timestamp() WHERE id = sqlc.arg(id);
+
 -- name: RequestWorkflowCancel :exec
 UPDATE workflows SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE id = sqlc.arg(id);
 
@@ -45,6 +49,47 @@ ORDER BY w.id DESC LIMIT sqlc.arg(most);
 
 -- name: OpenWorkflowsOfInstall :many
 SELECT id FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('queued', 'running', 'waiting') ORDER BY number;
+
+-- name: OpenWorkflowsOfInstalls :many
+-- Of each install the newest workflow that is not finished; one that only shows
+-- plans comes last.
+SELECT DISTINCT ON (w.install_id) sqlc.embed(w), i.name AS install_name, r.number AS release_number
+FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
+WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('queued', 'running', 'waiting')
+ORDER BY w.install_id, w.plan_only, w.number DESC;
+
+-- name: LastWorkflowsOfInstalls :many
+-- Of each install the workflow that was the last to end and was to change the
+-- install, with its first failed step.
+SELECT DISTINCT ON (w.install_id) sqlc.embed(w), r.number AS release_number,
+       coalesce(f.name, '')::text AS failed_step, coalesce(f.error, '')::text AS step_error, coalesce(f.superseded, false)::boolean AS superseded
+FROM workflows w LEFT JOIN releases r ON r.id = w.release_id
+LEFT JOIN LATERAL (
+    SELECT s.name, s.error, coalesce(c.state = 'superseded', false) AS superseded
+    FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
+) f ON true
+WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
+  AND w.kind IN ('provision', 'deploy', 'deprovision') AND NOT w.plan_only
+ORDER BY w.install_id, w.finished_at DESC, w.number DESC;
+
+-- name: InstallIsMadeOrRemoved :one
+-- Whether a workflow that has begun provisions or removes an install.
+SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('running', 'waiting')
+               AND kind IN ('provision', 'deprovision') AND NOT plan_only);
+
+-- name: StepsOfOtherWorkflows :many
+-- The other workflows of an install that are not finished and change something,
+-- with each of their steps on a resource; both tells that this workflow has a step
+-- on the resource, too.
+SELECT sqlc.embed(w), coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = sqlc.arg(workflow_id) AND m.resource_id = s.resource_id) AS both
+FROM workflows w
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN resources r ON r.id = s.resource_id
+LEFT JOIN changes c ON c.id = s.change_id
+WHERE w.install_id = sqlc.arg(install_id) AND w.id <> sqlc.arg(workflow_id) AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
+ORDER BY w.number, s.idx;
 
 -- name: NextEventSeq :one
 -- Hands out the next number of a workflow's events; the row is locked by it.

@@ -40,7 +40,9 @@ UPDATE runners SET epoch = epoch + 1 WHERE id = sqlc.arg(id);
 -- opening leaves the one that is known.
 UPDATE runners
 SET epoch = epoch + 1, version = sqlc.arg(version), slots = sqlc.arg(slots), trust = sqlc.arg(trust),
-    switch = sqlc.arg(switch), facts = sqlc.arg(facts), last_seen_at = now(),
+    switch = sqlc.arg(switch), switch_reason = sqlc.narg(switch_reason),
+    switch_since = coalesce(sqlc.narg(switch_since), CASE WHEN switch = sqlc.arg(switch) THEN switch_since ELSE now() END),
+    facts = sqlc.arg(facts), last_seen_at = now(),
     session_opening = coalesce(sqlc.narg(opening), session_opening)
 WHERE id = sqlc.arg(id)
 RETURNING epoch;
@@ -53,9 +55,11 @@ RETURNING disputed_since::timestamptz AS since, disputed_reason::text AS reason;
 
 -- name: RunnerReports :exec
 -- The switch and the problem that a claim reports, when they are others than
--- before; an empty problem is none.
+-- before; an empty problem is none. A switch without a time is as old as its
+-- first report.
 UPDATE runners
-SET switch = sqlc.arg(switch),
+SET switch = sqlc.arg(switch), switch_reason = sqlc.narg(switch_reason),
+    switch_since = coalesce(sqlc.narg(switch_since), CASE WHEN switch = sqlc.arg(switch) THEN switch_since ELSE now() END),
     facts = CASE WHEN sqlc.arg(problem)::text = '' THEN facts - 'problem'
                  ELSE facts || jsonb_build_object('problem', sqlc.arg(problem)::text) END
 WHERE id = sqlc.arg(id);

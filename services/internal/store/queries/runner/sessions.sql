@@ -3,7 +3,7 @@
 -- name: RunnerSessionByToken :one
 -- Who the bearer of a session token is, and whether the session still counts.
 SELECT s.id, s.runner_id, s.epoch, s.closed_at, s.close_reason, (s.used_at IS NOT NULL)::boolean AS used,
-       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.facts->>'problem', '')::text AS problem,
+       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.switch_reason, '')::text AS switch_reason, r.switch_since, coalesce(r.facts->>'problem', '')::text AS problem,
        (r.disputed_since IS NOT NULL)::boolean AS disputed
 FROM runner_sessions s JOIN runners r ON r.org_id = s.org_id AND r.id = s.runner_id
 WHERE s.token_hash = sqlc.arg(token_hash);

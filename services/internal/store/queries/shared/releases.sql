@@ -32,5 +32,5 @@ INSERT INTO release_items (org_id, release_id, component_id, revision_id, build_
 SELECT berth.current_org(), sqlc.arg(release_id)::text, unnest(sqlc.arg(component_ids)::text[]), unnest(sqlc.arg(revision_ids)::text[]),
        unnest(sqlc.arg(build_ids)::text[]), unnest(sqlc.arg(artifact_repositories)::text[]), unnest(sqlc.arg(artifact_digests)::text[]);
 
--- name: FindReleaseByDigest :one
-SELECT * FROM releases WHERE app_id = sqlc.arg(app_id) AND digest = sqlc.arg(digest);
+-- name: NewestReleaseOfConfig :one
+SELECT * FROM releases WHERE config_id = sqlc.arg(config_id) ORDER BY number DESC LIMIT 1;

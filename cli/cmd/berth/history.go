@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/names"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) historyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "history INSTALL", Short: "Show what happened to an install, newest first", Args: exactly("INSTALL"),
+		Long:    "Lists the install's workflows: what was done, by whom, and what became of it.",
+		Example: "  berth history acme --limit 5",
+	}
+	limit := cmd.Flags().Int("limit", 20, "show at most this many; 0 shows all")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		items, err := client.Workflows(ctx, *limit, ctlapi.ListWorkflowsParams{Install: &args[0]})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, table.History(c.now()))
+	})
+	return cmd
+}
+
+func (c *cli) outputsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "outputs INSTALL [COMPONENT]", Short: "Show the outputs of an install's sandbox and components",
+		Long:    "Shows sensitive values as (sealed).",
+		Example: "  berth outputs acme\n  berth outputs acme web -o json",
+		Args:    exactly("INSTALL", "[COMPONENT]"),
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.ListResourcesWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		page, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if len(args) > 1 {
+			if page.Items, err = names.OneOf(page.Items, args[0], args[1]); err != nil {
+				return err
+			}
+		}
+		outputs, err := table.Outputs(page.Items)
+		if err != nil {
+			return err
+		}
+		return printList(c, outputs, table.Output())
+	})
+	return cmd
+}
+
+func (c *cli) diffOfInstall() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use: "diff INSTALL | RELEASE RELEASE", Short: "Show what a deploy would bring to an install, by its release",
+		Long: `Compares the release that an install was last brought to with the newest one, or with the
+one you choose with --to; or two releases, as berth releases diff does. It compares what
+the releases say, without asking the runner: berth deploy --plan shows the effect. The
+exit code is 2 if they differ.`,
+		Example: "  berth diff acme\n  berth diff acme --to 4\n  berth diff hello@3 5",
+		Args:    exactly("INSTALL or RELEASE", "[RELEASE]"),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if len(args) > 1 {
+			from, to, err := bothOf("", args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return c.diffReleases(ctx, client, from, to)
+		}
+		book := names.Book{Client: client}
+		install, err := book.Install(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if install.Release == nil {
+			return fmt.Errorf("install %s has no release yet: berth deploy %s --plan shows what it gets", install.Name, install.Name)
+		}
+		wanted, err := releaseOrNewest(ctx, book, install.App.Name, to)
+		if err != nil {
+			return err
+		}
+		if wanted.ID == install.Release.ID && !c.forPrograms() {
+			_, err := output.Printf(c.out, "install %s is at release %d already\n", install.Name, wanted.Number)
+			return err
+		}
+		return c.diffReleases(ctx, client, install.Release.ID, wanted.ID)
+	})
+	return cmd
+}
+
+func releaseOrNewest(ctx context.Context, book names.Book, app, typed string) (*ctlapi.Release, error) {
+	if typed != "" {
+		return book.ReleaseOf(ctx, app, typed)
+	}
+	newest, err := book.Client.Releases(ctx, 1, app)
+	if err == nil && len(newest) == 0 {
+		err = fmt.Errorf("app %s has no release yet", app)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &newest[0], nil
+}
+
+func (c *cli) diffReleases(ctx context.Context, client *api.Client, from, to string) error {
+	resp, err := client.DiffReleasesWithResponse(ctx, from, &ctlapi.DiffReleasesParams{To: to})
+	if err != nil {
+		return err
+	}
+	diff, err := api.Body(resp.JSON200)
+	if err != nil {
+		return err
+	}
+	return c.showDiff("release", diff)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/words"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// addWords gives the root the words that fingers type out of habit. They are in
+// no help: each runs the command that it means, or says which one to type.
+func (c *cli) addWords(root *cobra.Command) {
+	nouns := map[string]string{}
+	for _, cmd := range root.Commands() {
+		if cmd.GroupID == groupNouns {
+			for _, name := range append(cmd.Aliases, cmd.Name()) {
+				nouns[name] = cmd.Name()
+			}
+		}
+	}
+	for _, word := range words.Known() {
+		root.AddCommand(&cobra.Command{
+			Use: word, Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
+			RunE: func(cmd *cobra.Command, rest []string) error {
+				m := words.Of(word, rest, nouns)
+				if m.Command == nil {
+					return usagef("berth %s: %s", word, m.Answer)
+				}
+				meant := c.root()
+				meant.SetArgs(m.Command)
+				return meant.ExecuteContext(cmd.Context())
+			},
+		})
+	}
+}
+
+// unknownCommand is the error for a word that means nothing here.
+func unknownCommand(cmd *cobra.Command, typed string) error {
+	var known, aliases []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			known, aliases = append(known, sub.Name()), append(aliases, sub.Aliases...)
+		}
+	}
+	hint := "see " + cmd.CommandPath() + " --help"
+	if near := place.Nearest(strings.ToLower(typed), append(known, aliases...)); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return usage.Errorf("unknown command %q for %q; %s", usage.Shortened(typed), cmd.CommandPath(), hint)
+}

@@ -1,0 +1,49 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/cli/internal/settings"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	all, prompt := ctlapi.ApprovalOptionApproveAll, ctlapi.ApprovalOptionPrompt
+	for _, tc := range []struct {
+		typed string
+		want  ctlapi.InstallUpdate
+		wrong string
+	}{
+		{"label=tier=gold", ctlapi.InstallUpdate{Labels: &ctlapi.Labels{"ring": "0", "tier": "gold"}}, ""},
+		{"label=ring=", ctlapi.InstallUpdate{Labels: &ctlapi.Labels{"ring": ""}}, ""},
+		{"label=ring-", ctlapi.InstallUpdate{Labels: &ctlapi.Labels{}}, ""},
+		{"label=a=b=c label=ring-", ctlapi.InstallUpdate{Labels: &ctlapi.Labels{"a": "b=c"}}, ""},
+		{"approval=approve-all", ctlapi.InstallUpdate{ApprovalOption: &all}, ""},
+		{"approval=approve_all", ctlapi.InstallUpdate{ApprovalOption: &all}, ""},
+		{"approval=prompt", ctlapi.InstallUpdate{ApprovalOption: &prompt}, ""},
+		{"approval=yes", ctlapi.InstallUpdate{}, `not "yes"`},
+		{"lable=tier=gold", ctlapi.InstallUpdate{}, "did you mean label?"},
+		{"label=tier", ctlapi.InstallUpdate{}, "neither"},
+		{"label==x", ctlapi.InstallUpdate{}, "neither"},
+		{"label", ctlapi.InstallUpdate{}, "NAME=VALUE"},
+	} {
+		t.Run(tc.typed, func(t *testing.T) {
+			t.Parallel()
+			had := ctlapi.Labels{"ring": "0"}
+			got, err := settings.Update(had, strings.Fields(tc.typed))
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
+					t.Errorf("got error %v, want %q in it", err, tc.wrong)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil || had["ring"] != "0" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

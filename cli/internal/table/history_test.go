@@ -1,0 +1,27 @@
+package table_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	got, err := table.Outputs([]ctlapi.Resource{
+		{Name: "stack"}, {Name: "db", Outputs: json.RawMessage(`{"url":"postgres://db","ports":[5432]}`)}, {Name: "web", Outputs: json.RawMessage(`{}`)},
+	})
+	want := []table.OutputValue{
+		{Resource: "db", Name: "ports", Value: json.RawMessage(`[5432]`)}, {Resource: "db", Name: "url", Value: json.RawMessage(`"postgres://db"`)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if got := table.Output().Columns[2].Cell(got[1]); got != "postgres://db" {
+		t.Errorf("a text is shown as %s", got)
+	}
+}

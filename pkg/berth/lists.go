@@ -1,0 +1,244 @@
+package berth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// PageSize is how many items a page has unless Limit says otherwise: the most
+// that is given.
+const PageSize = 500
+
+// ErrNotUnderstood means that an answer is not what the contract of this version
+// says: compare the versions of both sides.
+var ErrNotUnderstood = errors.New("this version of the client does not understand the control plane's answer: compare the versions of both sides")
+
+// The lists below read one page after the other while they are ranged over. Of
+// their parameters, Limit is the size of a page and After is where to begin. An
+// error comes once, with a zero item, and ends the list.
+
+// ActionRuns lists runs of actions, newest first.
+func (c *Client) ActionRuns(ctx context.Context, which ctlapi.ListActionRunsParams) iter.Seq2[ctlapi.ActionRun, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.ActionRun], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListActionRunsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.ActionRun])(resp.JSON200), nil
+	})
+}
+
+// Alarms lists alarms.
+func (c *Client) Alarms(ctx context.Context, which ctlapi.ListAlarmsParams) iter.Seq2[ctlapi.Alarm, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Alarm], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAlarmsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Alarm])(resp.JSON200), nil
+	})
+}
+
+// Apps lists apps.
+func (c *Client) Apps(ctx context.Context, which ctlapi.ListAppsParams) iter.Seq2[ctlapi.App, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.App], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAppsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.App])(resp.JSON200), nil
+	})
+}
+
+// AppVariables lists the variables of an app, without values.
+func (c *Client) AppVariables(ctx context.Context, app string, which ctlapi.ListAppVariablesParams) iter.Seq2[ctlapi.AppVariable, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.AppVariable], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAppVariablesWithResponse(ctx, app, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.AppVariable])(resp.JSON200), nil
+	})
+}
+
+// Builds lists builds, newest first.
+func (c *Client) Builds(ctx context.Context, which ctlapi.ListBuildsParams) iter.Seq2[ctlapi.Build, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Build], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListBuildsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Build])(resp.JSON200), nil
+	})
+}
+
+// Changes lists changes, newest first.
+func (c *Client) Changes(ctx context.Context, which ctlapi.ListChangesParams) iter.Seq2[ctlapi.ChangeSummary, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.ChangeSummary], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListChangesWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.ChangeSummary])(resp.JSON200), nil
+	})
+}
+
+// Configs lists the configs of an app.
+func (c *Client) Configs(ctx context.Context, app string, which ctlapi.ListConfigsParams) iter.Seq2[ctlapi.Config, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Config], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListConfigsWithResponse(ctx, app, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Config])(resp.JSON200), nil
+	})
+}
+
+// Customers lists customers.
+func (c *Client) Customers(ctx context.Context, which ctlapi.ListCustomersParams) iter.Seq2[ctlapi.Customer, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Customer], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListCustomersWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Customer])(resp.JSON200), nil
+	})
+}
+
+// Installs lists installs.
+func (c *Client) Installs(ctx context.Context, which ctlapi.ListInstallsParams) iter.Seq2[ctlapi.Install, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Install], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListInstallsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Install])(resp.JSON200), nil
+	})
+}
+
+// Members lists the members of the org.
+func (c *Client) Members(ctx context.Context, which ctlapi.ListMembersParams) iter.Seq2[ctlapi.Member, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Member], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListMembersWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Member])(resp.JSON200), nil
+	})
+}
+
+// Releases lists the releases of an app.
+func (c *Client) Releases(ctx context.Context, app string, which ctlapi.ListReleasesParams) iter.Seq2[ctlapi.Release, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Release], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListReleasesWithResponse(ctx, app, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Release])(resp.JSON200), nil
+	})
+}
+
+// Runners lists runners.
+func (c *Client) Runners(ctx context.Context, which ctlapi.ListRunnersParams) iter.Seq2[ctlapi.Runner, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Runner], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListRunnersWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Runner])(resp.JSON200), nil
+	})
+}
+
+// Tokens lists tokens, without their secrets.
+func (c *Client) Tokens(ctx context.Context, which ctlapi.ListTokensParams) iter.Seq2[ctlapi.Token, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Token], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListTokensWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Token])(resp.JSON200), nil
+	})
+}
+
+// Workflows lists workflows without their steps, newest first.
+func (c *Client) Workflows(ctx context.Context, which ctlapi.ListWorkflowsParams) iter.Seq2[ctlapi.Workflow, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Workflow], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListWorkflowsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Workflow])(resp.JSON200), nil
+	})
+}
+
+// page is what every page of the contract is.
+type page[T any] struct {
+	Items []T
+	Next  ctlapi.Next
+}
+
+// pages ranges over all items, page after page.
+func pages[T any](limit *int, begin *string, read func(limit int, after *string) (*page[T], error)) iter.Seq2[T, error] {
+	size := PageSize
+	if limit != nil {
+		size = *limit
+	}
+	return func(yield func(T, error) bool) {
+		var none T
+		for after := begin; ; {
+			got, err := read(size, after)
+			if err == nil && got == nil {
+				err = ErrNotUnderstood
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, item := range got.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if got.Next == "" {
+				return
+			}
+			if got.Next == value(after) {
+				yield(none, fmt.Errorf("the list does not go on after %q", got.Next))
+				return
+			}
+			after = &got.Next
+		}
+	}
+}

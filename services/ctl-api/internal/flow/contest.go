@@ -1,0 +1,46 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
+)
+
+// Rival is a change of another workflow to what a change is about.
+type Rival struct {
+	ChangeID    string
+	State       model.ChangeState
+	RequestedAt time.Time // when a person asked for its workflow
+}
+
+// Contest is a change whose plan has come, and its rivals.
+type Contest struct {
+	RequestedAt time.Time
+	// NoChange: the plan is empty, so nobody will be asked about it.
+	NoChange bool
+	Rivals   []Rival
+}
+
+// Settle says which change gives way: the one whose workflow was asked for
+// earlier, whenever its plan came. by is the index of the rival that takes the
+// place of the change, -1 for none; yield are those of the rivals that it takes the
+// place of. What was decided already stands.
+func (c Contest) Settle() (by int, yield []int) {
+	by = -1
+	for i, r := range c.Rivals {
+		open := r.State == model.ChangeProposed
+		switch {
+		case !r.RequestedAt.After(c.RequestedAt):
+			if open && !c.NoChange {
+				yield = append(yield, i)
+			}
+		case open && c.NoChange: // nothing is in its way
+		case by < 0 || r.RequestedAt.After(c.Rivals[by].RequestedAt):
+			by = i
+		}
+	}
+	if by >= 0 {
+		return by, nil
+	}
+	return by, yield
+}

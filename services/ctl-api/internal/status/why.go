@@ -1,0 +1,67 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+)
+
+// Settled is an install in which nothing is at work, and what is known about it.
+type Settled struct {
+	Install ctldb.Install
+	Status  Status
+	// Release and Newest are numbers, 0 for none.
+	Release, Newest int
+	// Missing are the parts of the newest release that are not live, by name.
+	Missing []string
+	// LastFailed: its last workflow failed, which says more than its standing.
+	LastFailed bool
+	Runner     *ctldb.Runner
+}
+
+// Why explains what keeps an install from being where it should be while no
+// workflow is at work in it.
+func Why(s Settled) []workflow.Reason {
+	name := s.Install.Name
+	about := func(reason, unblock string) workflow.Reason {
+		return workflow.Reason{What: "install " + name, ID: s.Install.ID, Reason: reason, On: "operator", Unblock: unblock}
+	}
+	var out []workflow.Reason
+	switch s.Status.Standing {
+	case NotProvisioned:
+		out = append(out, about("it was never provisioned", "berth installs provision "+name))
+	case Deprovisioned:
+		out = append(out, about("it is deprovisioned: nothing of it is left", "berth installs provision "+name))
+	case ProvisionFailed:
+		if !s.LastFailed {
+			out = append(out, about("its provision did not succeed; not live: "+strings.Join(s.Missing, ", "), "berth installs provision "+name))
+		}
+	case DeprovisionFailed:
+		if !s.LastFailed {
+			out = append(out, about("its removal did not succeed", "berth installs deprovision "+name))
+		}
+	case Provisioning, Live, Deprovisioning, Forgotten:
+	}
+	for _, p := range s.Status.Pending {
+		deploy := "berth deploy " + name
+		switch p {
+		case Release:
+			out = append(out, about(fmt.Sprintf("it is on release %d, and %d is the newest", s.Release, s.Newest), deploy))
+		case Inputs:
+			out = append(out, about("inputs were set and are not deployed", deploy))
+		case Toggles:
+			out = append(out, about("components were switched on or off, and that is not deployed", deploy))
+		}
+	}
+	if s.Runner != nil && s.Runner.State == model.RunnerActive {
+		if text := workflow.SwitchText(*s.Runner); text != "" {
+			out = append(out, workflow.Reason{
+				What: "runner of " + name, ID: s.Runner.ID, Reason: text, On: "the customer", Unblock: "ask the customer to set the runner's switch to run",
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+// Package reference publishes the contract of an API: as a document for
+// programs, and as a page for people, which Redoc renders.
+//
+// The page loads nothing from anybody else: the script is part of the
+// executable, and the Content-Security-Policy allows no other.
+package reference
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+)
+
+//go:embed page.html.tmpl
+var pageHTML string
+
+var pageTemplate = template.Must(template.New("reference").Parse(pageHTML))
+
+//go:embed start.js
+var startJS []byte
+
+// assets has redoc.standalone.js, unless the build left it out
+// (dev/scripts/assets.sh).
+//
+//go:embed assets
+var assets embed.FS
+
+// policy allows the two scripts, the contract, and the styles that carry the
+// nonce; Redoc makes two without it, which are named by their contents. It
+// searches in a worker that it makes itself, and shows a logo of its own site,
+// which is not allowed.
+const policy = "default-src 'none'; script-src 'nonce-%[1]s'; " +
+	"style-src 'nonce-%[1]s' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
+	"connect-src 'self'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Serve serves the contract at /openapi.json and the page at /reference. It
+// panics when the contract is unusable, which is a mistake at build time.
+func Serve(router gin.IRouter, spec *openapi3.T, basePath string, clients Clients) {
+	document, err := Document(spec, basePath, clients)
+	if err != nil {
+		panic(fmt.Sprintf("reference: %v", err))
+	}
+	redoc, err := assets.ReadFile("assets/redoc.standalone.js")
+	title := spec.Info.Title
+	router.GET("/openapi.json", serve("application/json", document))
+	router.GET("/reference/redoc.js", serve("text/javascript; charset=utf-8", redoc))
+	router.GET("/reference/start.js", serve("text/javascript; charset=utf-8", startJS))
+	router.GET("/reference", func(c *gin.Context) {
+		nonce := rand.Text()
+		var page bytes.Buffer
+		if err := pageTemplate.Execute(&page, struct {
+			Title, Nonce string
+			Missing      bool
+		}{title, nonce, err != nil}); err != nil {
+			panic(fmt.Sprintf("reference: render page: %v", err))
+		}
+		c.Header("Content-Security-Policy", fmt.Sprintf(policy, nonce))
+		c.Header("Cache-Control", "no-store")
+		c.Header("Referrer-Policy", "no-referrer")
+		c.Header("X-Content-Type-Options", "nosniff")
+		c.Data(http.StatusOK, "text/html; charset=utf-8", page.Bytes())
+	})
+}
+
+// serve answers with a file that stays the same as long as the service runs.
+func serve(contentType string, file []byte) gin.HandlerFunc {
+	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(file))
+	return func(c *gin.Context) {
+		if len(file) == 0 {
+			c.Status(http.StatusNotFound)
+			return
+		}
+		c.Header("ETag", tag)
+		c.Header("Cache-Control", "no-cache")
+		c.Header("X-Content-Type-Options", "nosniff")
+		if c.GetHeader("If-None-Match") == tag {
+			c.Status(http.StatusNotModified)
+			return
+		}
+		c.Data(http.StatusOK, contentType, file)
+	}
+}
