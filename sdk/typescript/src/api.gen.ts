@@ -3062,6 +3062,8 @@ export interface components {
         SyncInstall: {
             /** @description Those that would change; empty when nothing would. */
             components: components["schemas"]["SyncInstallComponent"][];
+            /** @description Inputs that this install does not set and whose default changes. */
+            inputs?: components["schemas"]["SyncInstallInput"][];
             install: components["schemas"]["Ref"];
             release?: components["schemas"]["NumberRef"];
         };
@@ -3069,7 +3071,7 @@ export interface components {
             /** @example api */
             component: string;
             /**
-             * @description `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+             * @description `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch, or when the default of an input that it reads changes; `orphaned` when the folder no longer has it: a deploy leaves it alone.
              * @enum {string}
              */
             effect: "new" | "changes" | "may_change" | "orphaned";
@@ -3077,6 +3079,21 @@ export interface components {
             kind: "sandbox" | "component";
             /** @example it is built again */
             reason: string;
+        };
+        SyncInstallInput: {
+            /**
+             * @description As `before`.
+             * @example Hello
+             */
+            after?: string;
+            /**
+             * @description Absent without a default, and for a sensitive input.
+             * @example Ahoy
+             */
+            before?: string;
+            /** @example greeting */
+            name: string;
+            sensitive: boolean;
         };
         SyncItem: {
             /**
