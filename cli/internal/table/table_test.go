@@ -60,7 +60,7 @@ func TestTables(t *testing.T) {
 			ctlapi.Build{ID: "bld_1", App: hello, Component: ctlapi.Ref{Name: "api"}, State: ctlapi.BuildStateFailed, Reason: "source changed", CreatedAt: ago(time.Minute),
 				StartedAt: new(ago(50 * time.Second)), FinishedAt: new(ago(8 * time.Second)), Error: new("exit\nstatus 1")},
 			ctlapi.Build{ID: "bld_2", App: hello, State: ctlapi.BuildStateQueued, CreatedAt: ago(time.Second), Wait: &ctlapi.BuildWait{Reason: "a build runner"}}),
-		"release":       lists(table.Release(now), ctlapi.Release{ID: "rel_3", App: hello, Number: 3, Config: *three, Digest: digest, CreatedAt: ago(time.Hour)}),
+		"release":       lists(table.Release(now), ctlapi.Release{SyncedBy: "ci", Origin: &ctlapi.Origin{Message: "Ask for the port, since some customers have another server on it\n\nMore.", Commit: "9f86d081884c7d65", Author: "Ann", Modified: true}, ID: "rel_3", App: hello, Number: 3, Config: *three, Digest: digest, CreatedAt: ago(time.Hour)}),
 		"release_item":  lists(table.ReleaseItem(), ctlapi.ReleaseItem{Component: "api", Type: "helm_chart", BuildID: "bld_1", Artifact: ctlapi.Artifact{Digest: digest}}),
 		"manifest_item": lists(table.ManifestItem(), ctlapi.ManifestItem{Kind: "script", Name: "restart", Digest: digest}),
 		"install":       lists(table.Install(now), install, alarmed, alone),
