@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Regenerates everything that is generated. Usage: generate.sh [openapi|sqlc]...
+# Regenerates everything that is generated. Usage: generate.sh [openapi|typescript|sqlc]...
 # (default: all). BERTH_GENERATE_ROOT generates into another copy of the tree,
 # which is how `make verify` compares.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly tools=$PWD/.bin/tools config=$PWD/dev/openapi
+readonly tools=$PWD/.bin/tools config=$PWD/dev/openapi npm=$PWD/dev/scripts/npm.sh
 readonly root=${BERTH_GENERATE_ROOT:-$PWD}
 
 mkdir -p .bin
@@ -38,6 +38,18 @@ openapi() {
   api log-ingest logapi
 }
 
+# After openapi, whose bundle it reads.
+typescript() {
+  local modules types=sdk/typescript/src/api.gen.ts
+  modules=$("$npm" sdk/typescript)
+  mkdir -p "${types%/*}"
+  # From there, because it takes rules for documents from where it runs. What has
+  # a default may be left out of a request.
+  (cd sdk/typescript && "$modules/openapi-typescript" ../../services/ctl-api/internal/apigen/openapi.json \
+    --default-non-nullable=false -o src/api.gen.ts) >/dev/null
+  echo "generated $types"
+}
+
 sqlc() {
   local store=services/internal/store
   if ! compgen -G "$store/migrations/*.sql" >/dev/null || ! compgen -G "$store/queries/*/*.sql" >/dev/null; then
@@ -50,12 +62,12 @@ sqlc() {
   echo "generated" "$store"/*db
 }
 
-[ $# -gt 0 ] || set -- openapi sqlc
+[ $# -gt 0 ] || set -- openapi typescript sqlc
 for target in "$@"; do
   case $target in
-  openapi | sqlc) "$target" ;;
+  openapi | typescript | sqlc) "$target" ;;
   *)
-    echo "generate.sh: no target \"$target\"; there are: openapi sqlc" >&2
+    echo "generate.sh: no target \"$target\"; there are: openapi typescript sqlc" >&2
     exit 2
     ;;
   esac

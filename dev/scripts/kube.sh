@@ -61,8 +61,7 @@ up() {
   local lacks
   lacks=$(can) || fail "this machine cannot run a cluster: $lacks"
   [ ${#dir} -le 70 ] || fail "the path $dir is too long for sockets: set BERTH_KUBE_DIR to one of up to 70 characters"
-  build
-  dev/scripts/need.sh kube
+  provide
 
   trap "$(after_failure)" EXIT
   remember_machine
@@ -74,6 +73,12 @@ up() {
   say "is up after $((SECONDS - began)) s (registry $registry, node $node_ip); use it with"
   say "export KUBECONFIG=$dir/kubeconfig PATH=$bin:\$PATH"
   echo "$dir/kubeconfig"
+}
+
+# provide gets what a cluster is made of.
+provide() {
+  build
+  dev/scripts/need.sh kube
 }
 
 # after_failure prints what up does when it fails: it deletes what it began, and
@@ -110,6 +115,9 @@ image() {
   shift
   "$bin/mkimage" "$registry/$name" "$@"
 }
+
+# Sourced, as by its test, it only brings its functions.
+(return 0 2>/dev/null) && return
 
 case ${1:-} in
 can | build | up | down | status | image) "$@" ;;

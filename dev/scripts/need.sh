@@ -18,12 +18,16 @@ can_apt() {
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
 
-apt_install() {
-  echo "installing $*" >&2
-  local log=.bin/apt.log
+apt_lock() {
   mkdir -p .bin
   exec 9>.bin/apt.lock
   flock 9 # apt itself fails when it runs already
+}
+
+apt_install() {
+  echo "installing $*" >&2
+  local log=.bin/apt.log
+  apt_lock
   if ! { DEBIAN_FRONTEND=noninteractive apt-get -q update &&
     DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; } >"$log" 2>&1; then
     tail -n 5 "$log" >&2
@@ -68,9 +72,17 @@ has_node() {
 
 need_node() {
   has_node && return
-  can_apt || fail "Node 20.19 or newer with npm is needed: see https://nodejs.org/en/download"
+  local -r wanted="Node 20.19 or newer with npm is needed: see https://nodejs.org/en/download"
+  can_apt || fail "$wanted"
+  # What the distribution has may be older.
+  local offered
+  apt_lock
+  apt-get -q update >.bin/apt.log 2>&1 || fail "$wanted (apt-get update failed: .bin/apt.log)"
+  exec 9>&-
+  offered=$(apt-cache policy nodejs | awk '$1 == "Candidate:" { print $2 }')
+  [[ ${offered#*:} =~ ^[0-9]+ ]] && [ "${BASH_REMATCH[0]}" -ge 20 ] || fail "$wanted; this distribution has ${offered:-none}"
   apt_install nodejs npm
-  has_node || fail "Node 20.19 or newer is needed, Debian has $(node --version) here: see https://nodejs.org/en/download"
+  has_node || fail "$wanted; this distribution's is $(node --version)"
 }
 
 need_postgres() {

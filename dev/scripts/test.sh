@@ -30,7 +30,7 @@ if [ ${#packages[@]} = 0 ]; then
   read -ra packages <<<"$workspace"
 fi
 
-dev/scripts/need.sh go git postgres shells
+dev/scripts/need.sh go git node postgres shells
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1

@@ -15,6 +15,7 @@ readonly generated=(
   services/{ctl-api,runner-api,log-ingest}/internal/apigen
   services/internal/store/{ctldb,runnerdb,builderdb,logdb,shareddb}
   pkg/{ctlapi,runnerapi,logapi}
+  sdk/typescript/src/api.gen.ts
 )
 
 echo "generated files"
@@ -39,6 +40,11 @@ list() { (cd "$1" && { find "${generated[@]}" -type f ! -name doc.go 2>/dev/null
 while read -r file; do
   if ! cmp -s "$copy/$file" "$file"; then complain "$file is not what \`make generate\` writes"; fi
 done < <({ list "$copy"; list .; } | LC_ALL=C sort -u)
+
+# Where packages come from is the machine's to say.
+if grep -l '"resolved"' sdk/typescript/package-lock.json dev/openapi/lint/package-lock.json; then
+  complain "a package-lock.json names a registry: delete its \"resolved\" lines"
+fi
 
 echo "go.mod files"
 for dir in pkg services runner cli dev dev/kube/k8s dev/kube/helm examples/shop/src/web; do

@@ -65,19 +65,16 @@ func ExampleClient_Installs() {
 // What the control plane refuses is a Problem; programs branch on its code.
 func ExampleProblem() {
 	client, done := example(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 409, `{"title":"Conflict","status":409,"code":"conflict","detail":"app \"hello\" already exists","remedy":"choose another name"}`)
+		reply(w, 409, `{"title":"Conflict","status":409,"code":"already_exists","detail":"an app with this name already exists"}`)
 	})
 	defer done()
 
 	_, err := client.CreateAppWithResponse(context.Background(), &ctlapi.CreateAppParams{}, ctlapi.AppRequest{Name: "hello"})
 	var problem *berth.Problem
-	if errors.As(err, &problem) && problem.Code == "conflict" {
+	if errors.As(err, &problem) && problem.Code == "already_exists" {
 		fmt.Println(problem.Detail)
-		fmt.Println(problem.Remedy)
 	}
-	// Output:
-	// app "hello" already exists
-	// choose another name
+	// Output: an app with this name already exists
 }
 
 // example makes a client of a service that answers as its handler says.

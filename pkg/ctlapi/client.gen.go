@@ -3223,6 +3223,9 @@ type SyncInstall struct {
 	// Components Those that would change; empty when nothing would.
 	Components []SyncInstallComponent `json:"components"`
 
+	// Inputs Inputs that this install does not set and whose default changes.
+	Inputs []SyncInstallInput `json:"inputs,omitempty"`
+
 	// Install A thing by id and name.
 	Install Ref `json:"install"`
 
@@ -3235,7 +3238,7 @@ type SyncInstallComponent struct {
 	// Component Example: api
 	Component string `json:"component"`
 
-	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch, or when the default of an input that it reads changes; `orphaned` when the folder no longer has it: a deploy leaves it alone.
 	Effect SyncInstallComponentEffect `json:"effect"`
 	Kind   SyncInstallComponentKind   `json:"kind"`
 
@@ -3243,11 +3246,28 @@ type SyncInstallComponent struct {
 	Reason string `json:"reason"`
 }
 
-// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch, or when the default of an input that it reads changes; `orphaned` when the folder no longer has it: a deploy leaves it alone.
 type SyncInstallComponentEffect string
 
 // SyncInstallComponentKind defines model for SyncInstallComponent.Kind.
 type SyncInstallComponentKind string
+
+// SyncInstallInput defines model for SyncInstallInput.
+type SyncInstallInput struct {
+	// After As `before`.
+	//
+	// Example: Hello
+	After *string `json:"after,omitempty"`
+
+	// Before Absent without a default, and for a sensitive input.
+	//
+	// Example: Ahoy
+	Before *string `json:"before,omitempty"`
+
+	// Name Example: greeting
+	Name      string `json:"name"`
+	Sensitive bool   `json:"sensitive"`
+}
 
 // SyncItem defines model for SyncItem.
 type SyncItem struct {

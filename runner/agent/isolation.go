@@ -217,10 +217,7 @@ func (a *agent) neededByEngines() []string {
 func (a *agent) pathsOfEngines() []string {
 	needed := filepath.SplitList(a.cfg.SearchPath)
 	needed = append(needed, filepath.SplitList(a.cfg.EngineSees)...)
-	for _, name := range job.EngineFiles {
-		needed = append(needed, filepath.SplitList(os.Getenv(name))...)
-	}
-	return needed
+	return append(needed, job.EngineFiles()...)
 }
 
 // tryFolder is a folder like that of a job, with a scratch next to it.

@@ -34,8 +34,8 @@ type install struct {
 	environ []string
 }
 
-// sync uploads an app folder and waits for the release that comes of it.
-func (s *system) sync(name, dir string) ctlapi.Release {
+// submit uploads an app folder; its builds have begun.
+func (s *system) submit(name, dir string) ctlapi.SyncResult {
 	s.t.Helper()
 	fsys := os.DirFS(dir)
 	app, diags := check.Folder(fsys, appconfig.LoadOptions{})
@@ -67,6 +67,13 @@ func (s *system) sync(name, dir string) ctlapi.Release {
 	}
 	var result ctlapi.SyncResult
 	s.post("/apps/"+name+"/configs", req, &result)
+	return result
+}
+
+// sync uploads an app folder and waits for the release that comes of it.
+func (s *system) sync(name, dir string) ctlapi.Release {
+	s.t.Helper()
+	result := s.submit(name, dir)
 	var config ctlapi.Config
 	s.eventually(time.Minute, "the release is made", func() error {
 		if err := s.call(http.MethodGet, "/configs/"+result.Config.ID, nil, &config); err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // TestAttackDestruction: on an install that approves everything by itself, with
 // every flag and field that approves, nothing is removed until its name was
-// given; and then it is.
+// given; and then it is, with what failed half way.
 func TestAttackDestruction(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -87,10 +88,13 @@ func TestAttackDestruction(t *testing.T) {
 		t.Fatalf("what nobody confirmed (-before +after):\n%s", diff)
 	}
 
-	s.must("deploy", "acme", "--auto-approve", "--confirm", "acme")
+	in.failsHalfWay("half")
 	s.must("sync", in.app, "--app", "probe", "--prune", "--wait", "--confirm", "probe")
+	if _, errOut, code := s.run("deploy", "acme", "--auto-approve", "--confirm", "acme"); code != 1 || !strings.Contains(errOut, "half failed") {
+		t.Fatalf("a deploy that fails half way: exit code %d\n%s", code, errOut)
+	}
 	s.must("installs", "deprovision", "acme", "--auto-approve", "--confirm", "acme")
-	for _, want := range []string{"gone one v1", "gone two v1", "gone three after v1"} {
+	for _, want := range []string{"gone one v1", "gone two v1", "gone three after v1", "gone half"} {
 		if !slices.Contains(in.effects(), want) {
 			t.Errorf("no effect %q: %v", want, in.effects())
 		}
@@ -103,4 +107,42 @@ func TestAttackDestruction(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// failsHalfWay adds a component that makes one thing and then fails.
+func (in *install) failsHalfWay(name string) {
+	in.t.Helper()
+	module := `variable "dir" { type = string }
+
+resource "terraform_data" "made" {
+  input = { dir = var.dir }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "echo 'gone ` + name + `' >>'${self.input.dir}/effects'"
+  }
+}
+
+resource "terraform_data" "fails" {
+  depends_on = [terraform_data.made]
+  provisioner "local-exec" { command = "exit 1" }
+}
+`
+	component, err := os.ReadFile(filepath.Join(in.app, "components", "one.toml"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(component), "[vars]")
+	head = strings.Replace(strings.Replace(head, `"one"`, strconv.Quote(name), 1), "src/work", "src/"+name, 1)
+	for file, text := range map[string]string{
+		filepath.Join("src", name, "main.tf"):     module,
+		filepath.Join("components", name+".toml"): head + "[vars]\ndir = \"{{ .nuon.sandbox.outputs.dir }}\"\n",
+	} {
+		file = filepath.Join(in.app, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			in.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			in.t.Fatal(err)
+		}
+	}
 }

@@ -95,12 +95,12 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 	if background != nil && err != nil {
 		background.Failed(err.Error(), remedy.For(err))
 	}
-	return c.orRunning(err)
+	return c.orRunning(ctx, layout, err)
 }
 
 func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
 	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
-		return c.orRunning(fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
+		return c.orRunning(ctx, layout, fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
 	}
 	args := []string{"up", "--name", start.org}
 	if start.kubeconfig != nil {
@@ -114,13 +114,36 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	return nil
 }
 
-// orRunning makes a second `up` a success: what was asked for is there.
-func (c *cli) orRunning(err error) error {
-	if errors.Is(err, up.ErrRunning) {
-		output.Println(c.err, err)
-		return nil
+// orRunning makes a second `up` a success: what was asked for is there. A context
+// that was lost is written again; one that is there stays as it is.
+func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error {
+	if !errors.Is(err, up.ErrRunning) {
+		return err
 	}
-	return err
+	output.Println(c.err, err)
+	if status, err := up.AskStatus(ctx, layout); err == nil && status.Running {
+		c.writeMissingContext(layout, status.URL)
+	}
+	return nil
+}
+
+func (c *cli) writeMissingContext(layout up.Layout, url string) {
+	path, err := contexts.Path(c.getenv)
+	if err != nil {
+		return
+	}
+	if file, err := contexts.Load(path); err != nil || file.Contexts[local.Context] != (contexts.Context{}) {
+		return
+	}
+	note, err := c.writeLocalContext(layout, url)
+	switch {
+	case err != nil:
+		output.Printf(c.err, "! cannot write the context %q: %v\n", local.Context, err)
+	case note != "":
+		output.Println(c.err, "  "+note)
+	default:
+		output.Printf(c.err, "  the context %q was missing and is written again\n", local.Context)
+	}
 }
 
 // upReady writes the context and says where everything is.

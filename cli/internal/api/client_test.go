@@ -239,3 +239,24 @@ func TestFollowEndsWithItsContextAndWithItsReader(t *testing.T) {
 		t.Errorf("reader ended: got %v", err)
 	}
 }
+
+// A redirect must not take the token along, to another port either.
+func TestRedirectsGetNoToken(t *testing.T) {
+	t.Parallel()
+	var stolen []string
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stolen = append(stolen, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(thief.Close)
+	client := service(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+	})
+	_, err := client.GetMeWithResponse(t.Context())
+	var other *api.NoBerth
+	if !errors.As(err, &other) || !strings.Contains(other.Remedy(), "BERTH_URL") {
+		t.Errorf("got %v", err)
+	}
+	if len(stolen) > 0 {
+		t.Errorf("the other port got %q", stolen)
+	}
+}

@@ -142,7 +142,7 @@ func Lines(c ctlapi.Change, o Options) []string {
 func Destroyed(all []ctlapi.Change) []string {
 	var lines []string
 	for _, c := range all {
-		if c.Plan == nil {
+		if c.Plan == nil || c.Resource == nil { // scripts are accepted or not, they are not there
 			continue
 		}
 		for _, o := range c.Plan.Objects {

@@ -52,7 +52,7 @@ func TestDestroyed(t *testing.T) {
 	}
 	got := changes.Destroyed([]ctlapi.Change{
 		of("api", ctlapi.ObjectChange{Address: "a.new", Action: "create"}, ctlapi.ObjectChange{Address: "a\nb", Action: "delete"}),
-		{}, of("db", ctlapi.ObjectChange{Address: "a.disk", Action: "replace"}),
+		{Plan: &ctlapi.PlanSummary{Objects: []ctlapi.ObjectChange{{Address: "script alive", Action: "delete"}}}}, {}, of("db", ctlapi.ObjectChange{Address: "a.disk", Action: "replace"}),
 	})
 	want := []string{"would destroy 2:", "  - component api: a⟨U+000A⟩b", "  - component db: a.disk  (made again)"}
 	if diff := cmp.Diff(want, got); diff != "" {

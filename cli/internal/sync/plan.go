@@ -2,6 +2,7 @@ package sync
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -100,10 +101,13 @@ func installLines(r *ctlapi.SyncResult, color bool) []string {
 		if i.Release != nil {
 			line += fmt.Sprintf(" (release %d)", i.Release.Number)
 		}
-		if len(i.Components) == 0 {
+		if len(i.Components) == 0 && len(i.Inputs) == 0 {
 			line += ": nothing changes"
 		}
 		lines = append(lines, line)
+		for _, in := range i.Inputs {
+			lines = append(lines, "  "+output.Paint(color, output.Notice, "~ input "+in.Name)+": "+defaultLine(in))
+		}
 		for _, component := range i.Components {
 			mark, style := "~", output.Notice
 			switch component.Effect {
@@ -121,6 +125,21 @@ func installLines(r *ctlapi.SyncResult, color bool) []string {
 		lines = append(lines, fmt.Sprintf("… and %d more", more))
 	}
 	return lines
+}
+
+// defaultLine shows the old and the new default of an input that an install does
+// not set.
+func defaultLine(in ctlapi.SyncInstallInput) string {
+	if in.Sensitive {
+		return "its default changes (sensitive)"
+	}
+	shown := func(value *string) string {
+		if value == nil {
+			return "none"
+		}
+		return strconv.Quote(*value)
+	}
+	return "default " + shown(in.Before) + " → " + shown(in.After)
 }
 
 // orphanLines says what becomes of components that the folder no longer has.

@@ -36,7 +36,9 @@ func TestSyncPlanText(t *testing.T) {
 			},
 			Removed: []string{"db"},
 			Installs: []ctlapi.SyncInstall{
-				{Install: ctlapi.Ref{Name: "acme"}, Release: &two, Components: []ctlapi.SyncInstallComponent{
+				{Install: ctlapi.Ref{Name: "acme"}, Release: &two, Inputs: []ctlapi.SyncInstallInput{
+					{Name: "greeting", Before: new("Ahoy"), After: new("Hello\nyou")}, {Name: "motto", After: new("")}, {Name: "key", Sensitive: true},
+				}, Components: []ctlapi.SyncInstallComponent{
 					{Component: "api", Kind: "component", Effect: "changes", Reason: "another build and other settings"},
 					{Component: "lib", Kind: "component", Effect: "may_change", Reason: "the git ref may have moved"},
 					{Component: "web", Kind: "component", Effect: "new", Reason: "it is not there yet"},

@@ -64,15 +64,14 @@ func TestTables(t *testing.T) {
 		"release_item":  lists(table.ReleaseItem(), ctlapi.ReleaseItem{Component: "api", Type: "helm_chart", BuildID: "bld_1", Artifact: ctlapi.Artifact{Digest: digest}}),
 		"manifest_item": lists(table.ManifestItem(), ctlapi.ManifestItem{Kind: "script", Name: "restart", Digest: digest}),
 		"install":       lists(table.Install(now), install, alarmed, alone),
-		"status": lists(table.Status(), table.InstallStatus{Install: alarmed}, table.InstallStatus{Install: install, Workflow: &ctlapi.Workflow{
-			Kind: ctlapi.WorkflowKindDeploy, State: ctlapi.WorkflowStateWaiting, Wait: &ctlapi.Waiting{Reason: "needs a decision"},
-		}}),
 		"input": lists(table.Input(),
 			ctlapi.InputValue{Name: "key", Sensitive: true, From: ctlapi.InputValueFromSet, Value: new("never shown"), Required: true},
 			ctlapi.InputValue{Name: "other_key", Sensitive: true, From: ctlapi.InputValueFromNone},
 			ctlapi.InputValue{Name: "port", From: ctlapi.InputValueFromDefault, Value: new("80"), Type: "number"}),
 		"resource": lists(table.Resource(now),
 			ctlapi.Resource{Name: "sandbox", Kind: "sandbox", State: "live", UpdatedAt: ago(time.Hour)},
+			ctlapi.Resource{Name: "extra", Kind: "component", Type: "helm_chart", State: "absent", SwitchedOff: true, UpdatedAt: ago(time.Hour)},
+			ctlapi.Resource{Name: "old", Kind: "component", Type: "helm_chart", State: "live", SwitchedOff: true, LiveRelease: three, UpdatedAt: ago(time.Hour)},
 			ctlapi.Resource{Name: "api", Kind: "component", Type: "helm_chart", State: "live", LiveRelease: three, LiveChangeID: new("chg_1"), LiveArtifactDigest: new(digest), UpdatedAt: ago(time.Minute)}),
 		"check": lists(table.Check(now), ctlapi.Check{Name: "answers", Verdict: "unhealthy", Since: ago(time.Hour), Recent: []ctlapi.CheckOutcome{{Ok: true}, {Ok: false}}}),
 		"stack": lists(table.Stack(now), ctlapi.Stack{ID: "stk_1", Kind: ctlapi.StackKindKubernetes, Version: 2, State: "active", CreatedAt: ago(time.Hour), Runner: &ctlapi.Runner{ID: "rnr_1", Online: true, State: ctlapi.RunnerStateActive}},
@@ -99,6 +98,7 @@ func TestTables(t *testing.T) {
 		"customer": lists(table.Customer(now), ctlapi.Customer{ID: "cus_1", Name: "acme", Labels: ctlapi.Labels{"tier": "gold", "region": "eu"}, CreatedAt: ago(time.Hour)}),
 		"runner": lists(table.Runner(now),
 			ctlapi.Runner{ID: "rnr_1", Name: "acme", Kind: "install", State: ctlapi.RunnerStateActive, Online: true, Install: &acme, Slots: 5, Epoch: 7, LastSeenAt: new(ago(time.Second))},
+			ctlapi.Runner{ID: "rnr_3", Name: "globex", Switch: "pause", SwitchReason: new("change freeze"), SwitchSince: new(ago(2 * time.Hour))},
 			ctlapi.Runner{ID: "rnr_2", Name: "builds", Problem: new("no engine")}),
 	} {
 		t.Run(name, func(t *testing.T) {

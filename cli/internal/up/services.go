@@ -164,7 +164,8 @@ func passedOn(name string) bool {
 		"BERTH_KUBECONFIG", "BERTH_REGISTRY_ADDRESS":
 		return false // about this command, secret, or of one runner only
 	case "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "GOMEMLIMIT", "GOGC", "GORACE", "GOTRACEBACK", "GOCOVERDIR":
+		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "GOMEMLIMIT", "GOGC", "GORACE", "GOTRACEBACK", "GOCOVERDIR",
+		"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE":
 		return true
 	}
 	for _, prefix := range []string{"BERTH_", "OTEL_", "SSL_CERT_", "LC_"} {

@@ -41,7 +41,7 @@ func TestEnvironmentOfParts(t *testing.T) {
 	s := surroundings{
 		layout: Layout{Dir: "/data", Shared: "/shared"}, runners: "/lib",
 		environ: []string{
-			"PATH=/bin", "OTEL_TRACES_EXPORTER=none", "BERTH_LEASE_TTL=5s", "HTTPS_PROXY=http://proxy", // for the parts
+			"PATH=/bin", "OTEL_TRACES_EXPORTER=none", "BERTH_LEASE_TTL=5s", "HTTPS_PROXY=http://proxy", "TF_CLI_CONFIG_FILE=/etc/terraformrc", // for the parts
 			"DATABASE_URL=postgres://u:secret@h/", "PGPASSWORD=secret", "BERTH_TOKEN=brt_secret", "AWS_SECRET_ACCESS_KEY=secret", // secrets
 			"SHLVL=2", "BERTH_UP_DETACHED=1", // differ from start to start
 			"BERTH_DATA=/elsewhere", "BERTH_TERRAFORM=/none", // said by us, or not at all
@@ -49,7 +49,7 @@ func TestEnvironmentOfParts(t *testing.T) {
 	}
 	want := []string{
 		"BERTH_DATA=/shared", "BERTH_ENGINE=/lib/berth-engine", "BERTH_LEASE_TTL=5s", "BERTH_LISTEN=x", "BERTH_UP=/data",
-		"HTTPS_PROXY=http://proxy", "OTEL_TRACES_EXPORTER=none", "PATH=/bin",
+		"HTTPS_PROXY=http://proxy", "OTEL_TRACES_EXPORTER=none", "PATH=/bin", "TF_CLI_CONFIG_FILE=/etc/terraformrc",
 	}
 	if diff := cmp.Diff(want, s.env(map[string]string{"BERTH_LISTEN": "x"})); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

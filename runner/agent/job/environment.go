@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 )
@@ -15,9 +16,6 @@ var wayOut = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR",
 }
-
-// EngineFiles are variables that name files or directories which engines read.
-var EngineFiles = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // traces are the variables that say where spans go. Those with headers or keys
 // are not among them: vendor code runs in engines.
@@ -64,6 +62,9 @@ func (j *job) environment(ctx context.Context) []string {
 		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}
+	}
+	if j.spec.Kind == jobspec.KindTerraformModule && !e.InPods { // the files are of the agent's machine
+		env = append(env, terraformSettings()...)
 	}
 	if j.attempt.Proxy != nil {
 		env = append(env, j.attempt.Proxy.Env()...)

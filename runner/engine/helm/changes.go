@@ -45,7 +45,8 @@ type differ struct {
 // wanted are the steps for the objects that the release is to have, in order.
 func (d *differ) wanted(ctx context.Context, targets []*unstructured.Unstructured) ([]step, error) {
 	steps := make([]step, len(targets))
-	refused := make([]string, len(targets))
+	foreign := make([]string, len(targets))
+	refused := make([]*job.Failure, len(targets))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxDryRuns)
 	for i, target := range targets {
@@ -53,7 +54,11 @@ func (d *differ) wanted(ctx context.Context, targets []*unstructured.Unstructure
 			var err error
 			steps[i], err = d.step(gctx, target)
 			if f, ok := errors.AsType[*foreignError](err); ok {
-				refused[i] = f.Error()
+				foreign[i] = f.Error()
+				return nil
+			}
+			if f, ok := errors.AsType[*kube.Refusal](err); ok {
+				refused[i] = f.Failure
 				return nil
 			}
 			return err
@@ -62,10 +67,13 @@ func (d *differ) wanted(ctx context.Context, targets []*unstructured.Unstructure
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	refused = slices.DeleteFunc(refused, func(s string) bool { return s == "" })
-	if len(refused) > 0 {
+	if err := kube.All(refused); err != nil {
+		return nil, err
+	}
+	foreign = slices.DeleteFunc(foreign, func(s string) bool { return s == "" })
+	if len(foreign) > 0 {
 		return nil, job.Failf("remove them, or set take_ownership to take over those of no release",
-			"release %s would take what is not its own: %s", d.owner.name, strings.Join(refused, "; "))
+			"release %s would take what is not its own: %s", d.owner.name, strings.Join(foreign, "; "))
 	}
 	return steps, nil
 }
@@ -182,7 +190,7 @@ func explainWrite(err error, doing string, ref kube.Ref) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return kube.Explain(err, doing+" "+ref.String())
+	return kube.MarkRefusal(kube.Explain(err, doing+" "+ref.String()), err)
 }
 
 // unwanted are the steps for objects of the revisions before that are not

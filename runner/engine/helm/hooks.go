@@ -1,12 +1,19 @@
 package helm
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
@@ -45,9 +52,7 @@ func (m mode) events() []release.HookEvent {
 func hookChanges(list []hook, m mode) []jobspec.ObjectChange {
 	var out []jobspec.ObjectChange
 	for _, event := range m.events() {
-		running := slices.DeleteFunc(slices.Clone(list), func(h hook) bool { return !slices.Contains(h.Events, event) })
-		slices.SortStableFunc(running, func(a, b hook) int { return a.Weight - b.Weight })
-		for _, h := range running {
+		for _, h := range runningAt(list, event) {
 			out = append(out, jobspec.ObjectChange{
 				Address: fmt.Sprintf("%s %s", h.Kind, h.Name), Action: "run", Reason: fmt.Sprintf("%s hook", event),
 				Fields: hookFields(h),
@@ -55,6 +60,86 @@ func hookChanges(list []hook, m mode) []jobspec.ObjectChange {
 		}
 	}
 	return out
+}
+
+// runningAt are the hooks of an event, in the order in which they run.
+func runningAt(list []hook, event release.HookEvent) []hook {
+	running := slices.DeleteFunc(slices.Clone(list), func(h hook) bool { return !slices.Contains(h.Events, event) })
+	slices.SortStableFunc(running, func(a, b hook) int { return a.Weight - b.Weight })
+	return running
+}
+
+// tryHooks asks the server, at the plan, whether it would take the objects of the
+// hooks that run: else they would stop an apply in its middle. What is made on
+// the way only, a kind or a namespace, cannot be tried.
+func (p *planning) tryHooks(ctx context.Context, d *differ) error {
+	var refused []*job.Failure
+	var untried []string
+	tried := map[string]bool{}
+	for _, event := range p.mode.events() {
+		for _, h := range runningAt(p.hooks, event) {
+			if tried[h.Manifest] {
+				continue // it runs before and after
+			}
+			tried[h.Manifest] = true
+			objects, err := kube.ParseObjects(h.Manifest)
+			if err != nil {
+				return p.wrong(fmt.Errorf("hook %s %s: %w", h.Kind, h.Name, err))
+			}
+			for _, obj := range objects {
+				err := d.tryHook(ctx, obj, p.in.Namespace)
+				f, isRefused := errors.AsType[*kube.Refusal](err)
+				switch {
+				case errors.Is(err, errUntried):
+					untried = append(untried, h.Kind+" "+h.Name)
+				case isRefused:
+					said := *f.Failure
+					said.Message = fmt.Sprintf("%s hook: %s", event, said.Message)
+					refused = append(refused, &said)
+				case err != nil:
+					return err
+				}
+			}
+		}
+	}
+	if len(untried) > 0 {
+		p.notes = append(p.notes, "could not be tried before the apply: "+strings.Join(untried, ", "))
+	}
+	return kube.All(refused)
+}
+
+// errUntried: whether the server would take an object cannot be found out yet.
+var errUntried = errors.New("cannot be tried")
+
+// tryHook asks as Helm does when it makes the object: what the server ignores is
+// no fault.
+func (d *differ) tryHook(ctx context.Context, obj *unstructured.Unstructured, namespace string) error {
+	namespaced, err := d.cluster.Namespaced(obj.GroupVersionKind())
+	if kube.IsUnknownKind(err) {
+		return errUntried // of a CRD that the chart brings
+	}
+	doing := "create " + kube.RefOf(obj).String()
+	if err != nil {
+		return kube.Explain(err, doing)
+	}
+	if namespaced && obj.GetNamespace() == "" {
+		obj.SetNamespace(namespace)
+	}
+	if d.absent[obj.GetNamespace()] {
+		return errUntried
+	}
+	resource, err := d.cluster.Resource(obj.GroupVersionKind(), obj.GetNamespace())
+	if err != nil {
+		return kube.Explain(err, doing)
+	}
+	_, err = resource.Create(ctx, obj, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: kube.FieldManager})
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		return nil // Helm removes what an earlier run has left
+	case strings.Contains(err.Error(), "does not support dry run"), apierrors.IsNotFound(err):
+		return errUntried // a webhook's choice, or a namespace that another hook makes
+	}
+	return kube.MarkRefusal(kube.Explain(err, doing), err)
 }
 
 // hookFields are the fields of the objects that a hook makes, without the values

@@ -122,6 +122,9 @@ func (p *planning) release(ctx context.Context) error {
 	if p.noChange = kube.Summarise(p.changes).NoChange && p.sameRelease(); p.noChange {
 		return nil // also when the change before this one ended without a word
 	}
+	if err := p.tryHooks(ctx, d); err != nil {
+		return err
+	}
 	p.settle(previous(p.job, p.in, p.mode))
 	return nil
 }

@@ -59,7 +59,7 @@ func (p *planning) summary() jobspec.PlanSummary {
 
 // releaseChange shows the release itself: what `helm list` will say.
 func (p *planning) releaseChange() jobspec.ObjectChange {
-	o := jobspec.ObjectChange{Address: "Release " + p.in.Namespace + "/" + p.in.ReleaseName, Action: string(p.mode)}
+	o := jobspec.ObjectChange{Address: "Release " + p.in.Namespace + "/" + p.in.ReleaseName, Action: string(p.mode), Reason: p.standing.describe()}
 	field := func(path, before, after string) {
 		if before != after {
 			o.Fields = append(o.Fields, jobspec.FieldChange{Path: path, Before: before, After: after})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"time"
 
@@ -151,26 +150,4 @@ func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 		return nil, nil
 	}
 	return obj, err
-}
-
-// Explain turns an error of the API server into a failure that says what to do.
-// What was tried is named as an infinitive: "read Deployment/web". A failure
-// stays as it is.
-func Explain(err error, doing string) error {
-	if _, ok := errors.AsType[*job.Failure](err); ok || err == nil {
-		return err
-	}
-	remedy := ""
-	_, unreachable := errors.AsType[*net.OpError](err)
-	switch {
-	case apierrors.IsForbidden(err):
-		remedy = "give the runner's account in the cluster that right"
-	case apierrors.IsUnauthorized(err):
-		remedy = "the runner's kubeconfig is not, or no longer, accepted: give it a new one"
-	case unreachable, errors.Is(err, context.DeadlineExceeded), apierrors.IsServiceUnavailable(err):
-		remedy = "check that the cluster is up and that the runner reaches it"
-	case IsUnknownKind(err):
-		remedy = "check apiVersion and kind, and that what installs its CRD is deployed before"
-	}
-	return job.Failf(remedy, "%s: %v", doing, err)
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,12 +39,17 @@ func (m component) changes(ctx context.Context, record kube.Record, previous []k
 		return nil, err
 	}
 	wanted := make([]kube.Change, len(m.objects))
+	refusals := make([]*job.Failure, len(m.objects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dryRuns)
 	for i, target := range m.objects {
 		group.Go(func() (err error) {
 			later := slices.Contains(missing, target.GetNamespace())
 			wanted[i], err = m.change(ctx, target, owners{record.Objects, others}, later)
+			if f, ok := errors.AsType[*kube.Refusal](err); ok {
+				refusals[i] = f.Failure
+				return nil
+			}
 			return err
 		})
 	}
@@ -56,6 +62,9 @@ func (m component) changes(ctx context.Context, record kube.Record, previous []k
 		})
 	}
 	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := kube.All(refusals); err != nil {
 		return nil, err
 	}
 	return slices.Concat(changes, wanted, gone), nil
@@ -127,7 +136,7 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	case live == nil && kube.IsUnknownKind(err):
 		return kube.Created(target), nil // place has seen its CRD among the targets
 	case err != nil:
-		return kube.Change{}, refused(err, ref)
+		return kube.Change{}, kube.MarkRefusal(refused(err, ref), err)
 	case live == nil:
 		return kube.Created(target), nil
 	}

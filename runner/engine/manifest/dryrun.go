@@ -94,21 +94,12 @@ func refused(err error, ref kube.Ref) error {
 	doing := "apply " + ref.Address()
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	switch {
-	case apierrors.IsInvalid(err) && ref.Kind == "Secret" && isStatus:
-		// The API server repeats the values that it does not like.
-		var fields []string
-		if d := status.Status().Details; d != nil {
-			for _, cause := range d.Causes {
-				fields = append(fields, cause.Field)
-			}
-		}
-		return job.Failf("correct the manifest", "%s: the cluster finds it invalid: %s", doing, strings.Join(fields, ", "))
 	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "immutable"):
-		return job.Failf("give the object another name, so that a new one is made and this one pruned", "%s: %v", doing, err)
+		return job.Failf("give the object another name, so that a new one is made and this one pruned", "%s: %s", doing, kube.Said(err))
 	case apierrors.IsNotFound(err) && isStatus && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
 		return job.Failf("make it, or put a Namespace into the manifest", "%s: namespace %s does not exist", doing, ref.Namespace)
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isStatus && strings.Contains(err.Error(), "field not declared in schema"):
-		return job.Failf("correct the manifest", "%s: %v", doing, err)
+		return job.Failf("correct the manifest", "%s: %s", doing, kube.Said(err))
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		return job.Failf("try again", "%s: somebody else writes to it all the time", doing)
 	}

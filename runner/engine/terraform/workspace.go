@@ -123,7 +123,7 @@ func initRemedy(err error) string {
 // passedToTerraform are variables of the engine's environment in addition to
 // those of every tool: the agent's state backend, and the operator's mirrors
 // and caches.
-var passedToTerraform = []string{"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR"}
+var passedToTerraform = []string{"TF_CLI_CONFIG_FILE", pluginCache, "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"}
 
 // toolEnv is the whole environment of Terraform and its providers.
 func toolEnv(j *job.Job, envVars map[string]string) (map[string]string, error) {
@@ -143,6 +143,13 @@ func toolEnv(j *job.Job, envVars map[string]string) (map[string]string, error) {
 	}
 	if env["TF_HTTP_ADDRESS"] == "" {
 		return nil, errors.New("the runner gave no address for the state (TF_HTTP_ADDRESS)")
+	}
+	if shared := env[pluginCache]; shared != "" {
+		own := j.Work("plugins")
+		if err := overlayCache(own, shared); err != nil {
+			return nil, fmt.Errorf("plugin cache %s: %w", shared, err)
+		}
+		env[pluginCache] = own
 	}
 	maps.Copy(env, envVars)
 	env["CHECKPOINT_DISABLE"] = "1"

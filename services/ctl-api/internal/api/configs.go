@@ -27,7 +27,7 @@ import (
 func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
 	sync := apps.SyncRequest{
 		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, Mapped: map[string]bool{},
-		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, Confirm: req.Body.Confirm, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
+		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, Confirm: req.Body.Confirm, DryRun: optional.Value(req.Params.DryRun), InputsSet: s.Installs, Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	if o := req.Body.Origin; o != nil {
 		sync.Origin = apps.Origin{Message: o.Message, Commit: o.Commit, Author: o.Author, Modified: o.Modified}
@@ -268,6 +268,9 @@ func planView(out *apigen.SyncResult, r apps.SyncResult) {
 	out.Installs = convert(r.Installs, func(i apps.InstallPlan) apigen.SyncInstall {
 		return apigen.SyncInstall{
 			Install: ref(i.ID, i.Name), Release: numberRef(optional.Of(i.ReleaseID), &i.ReleaseNumber),
+			Inputs: convert(i.Inputs, func(c apps.DefaultChange) apigen.SyncInstallInput {
+				return apigen.SyncInstallInput{Name: c.Name, Before: c.Before, After: c.After, Sensitive: c.Sensitive}
+			}),
 			Components: convert(i.Effects, func(e apps.Effect) apigen.SyncInstallComponent {
 				return apigen.SyncInstallComponent{
 					Component: e.Name, Kind: apigen.SyncInstallComponentKind(e.Kind), Effect: apigen.SyncInstallComponentEffect(e.Effect), Reason: e.Reason,

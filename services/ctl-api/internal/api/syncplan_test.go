@@ -122,6 +122,32 @@ func TestSyncPlan(t *testing.T) {
 	}
 }
 
+// A default that changes is named for the installs that live by it, with what
+// reads it.
+func TestSyncPlanNamesDefaults(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	folder := with(hello(), "inputs.toml", strings.Replace(string(hello()["inputs.toml"].Data), "sensitive = true", "sensitive = true\ndefault = \"old canary\"", 1))
+	one := c.released("hello", folder)
+	for name, inputs := range map[string]ctlapi.InputValues{"acme": {"greeting": "Hello"}, "globex": {"api_key": canary}} {
+		req := acme()
+		req.Name, req.Customer, req.Inputs = name, name, &inputs
+		made, err := c.CreateInstallWithResponse(t.Context(), nil, req)
+		must(t, made, err, http.StatusCreated)
+		d.bringLive(made.JSON201.ID, one.Release.ID)
+	}
+	inputs := strings.NewReplacer(`"Ahoy"`, `"Hi"`, "old canary", "new canary").Replace(string(folder["inputs.toml"].Data))
+	got := c.plan("hello", with(folder, "inputs.toml", inputs))
+	if diff := cmp.Diff([]string{"acme@1", "globex@1 api:may_change"}, impacts(got)); diff != "" || !got.Created {
+		t.Errorf("installs (-want +got):\n%s", diff)
+	}
+	want := [][]ctlapi.SyncInstallInput{{{Name: "api_key", Sensitive: true}}, {{Name: "greeting", Before: new("Ahoy"), After: new("Hi")}}}
+	if diff := cmp.Diff(want, [][]ctlapi.SyncInstallInput{got.Installs[0].Inputs, got.Installs[1].Inputs}); diff != "" {
+		t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+}
+
 // An older release is deployed again through the same door as any other.
 func TestDeployAnOlderReleaseAgain(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -38,6 +39,7 @@ type InstallPlan struct {
 	ID, Name      string
 	ReleaseID     string // where it stands; empty for nowhere
 	ReleaseNumber int32
+	Inputs        []DefaultChange
 	Effects       []Effect
 }
 
@@ -113,6 +115,11 @@ func (s *syncing) planInstalls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	set, err := s.req.InputsSet.InputsSet(ctx, s.tx, ids)
+	if err != nil {
+		return err
+	}
+	before := defaultsBefore{}
 	there := map[string][]live{}
 	for _, r := range revisions {
 		there[r.InstallID] = append(there[r.InstallID], live{
@@ -124,12 +131,24 @@ func (s *syncing) planInstalls(ctx context.Context) error {
 		if err := json.Unmarshal(row.Toggles, &toggles); err != nil {
 			return fmt.Errorf("read toggles of %s: %w", row.ID, err)
 		}
+		was, err := before.of(ctx, s.tx, row.ReleaseID)
+		if err != nil {
+			return err
+		}
+		off := switchedOff(s.folder, toggles)
+		moved := defaultChanges(was, s.folder.Inputs, set[row.ID])
 		s.out.Installs = append(s.out.Installs, InstallPlan{
-			ID: row.ID, Name: row.Name, ReleaseID: row.ReleaseID, ReleaseNumber: row.ReleaseNumber,
-			Effects: impact(s.out.Decision, there[row.ID], switchedOff(s.folder, toggles)),
+			ID: row.ID, Name: row.Name, ReleaseID: row.ReleaseID, ReleaseNumber: row.ReleaseNumber, Inputs: moved,
+			Effects: readers(impact(s.out.Decision, there[row.ID], off), s.out.Decision.without(off), s.folder, moved),
 		})
 	}
 	return nil
+}
+
+// without is the decision without the components that are off.
+func (d Decision) without(off func(component string) bool) Decision {
+	d.Items = slices.DeleteFunc(slices.Clone(d.Items), func(it ItemDecision) bool { return it.Kind == model.KindComponent && off(it.Name) })
+	return d
 }
 
 // switchedOff tells which components an install with these toggles does not

@@ -36,6 +36,7 @@ type SyncRequest struct {
 	Prune        bool
 	Confirm      string // the app's name, when Prune removes something
 	DryRun       bool
+	InputsSet    InputsSet // asked only in a dry run
 	Actor        string
 	Origin       Origin
 }

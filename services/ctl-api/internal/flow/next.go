@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -52,11 +53,11 @@ func (s State) settle(failed *Step) Decision {
 	switch {
 	case waiting != nil && failed != nil && !others && waiting.Change != nil && waiting.Change.State == model.ChangeProposed:
 		// Nothing is left that the release would be accepted for.
-		return Decision{Do: DoPutOff, StepID: waiting.ID, ChangeID: waiting.changeID(), Error: "step " + failed.Name + " failed"}
+		return Decision{Do: DoPutOff, StepID: waiting.ID, ChangeID: waiting.changeID(), Error: s.failure()}
 	case waiting != nil:
 		return Decision{Do: DoNothing, WorkflowState: model.WorkflowWaiting, StepID: waiting.ID}
 	case failed != nil:
-		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step " + failed.Name + " failed"}
+		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: s.failure()}
 	default:
 		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}
 	}
@@ -188,6 +189,20 @@ func (s State) failedStep() *Step {
 		}
 	}
 	return nil
+}
+
+// failure names every step that failed.
+func (s State) failure() string {
+	var names []string
+	for _, step := range s.Steps {
+		if step.State == model.StepFailed {
+			names = append(names, step.Name)
+		}
+	}
+	if len(names) == 1 {
+		return "step " + names[0] + " failed"
+	}
+	return "steps " + strings.Join(names, ", ") + " failed"
 }
 
 // openJob is the job of the step that a runner may still work on.

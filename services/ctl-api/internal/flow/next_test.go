@@ -221,6 +221,8 @@ func TestNextOfManySteps(t *testing.T) {
 			want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
 		{name: "a failure ends the workflow; the rest was not attempted", state: running(step("a", model.StepFailed), step("c", model.StepPending, "a")),
 			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step a failed"}},
+		{name: "a workflow names every step that failed", state: running(step("a", model.StepFailed), step("b", model.StepFailed), step("c", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "steps a, b failed"}},
 		{name: "all done is success", state: running(step("a", model.StepSucceeded), step("b", model.StepSkipped)),
 			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}},
 		{name: "a workflow that only waits says so", state: running(flow.Step{ID: "w", Name: "runner", Kind: flow.StepAwaitRunner, State: model.StepSucceeded}, func() flow.Step {

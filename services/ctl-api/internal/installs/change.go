@@ -3,6 +3,8 @@ package installs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -42,6 +44,23 @@ func (s *Service) ReadInputs(ctx context.Context, tx *database.Tx, install ctldb
 	}
 	view.Values, err = decode(s.Keys, keys.InputsAtRest(tx.OrgID(), install.ID, view.Row.Version), view.Row.Values, view.Row.Sealed)
 	return view, err
+}
+
+// InputsSet names the inputs that installs set, sensitive ones too, by install.
+func (s *Service) InputsSet(ctx context.Context, tx *database.Tx, installIDs []string) (map[string][]string, error) {
+	rows, err := tx.InputsInForce(ctx, installIDs)
+	if err != nil {
+		return nil, fmt.Errorf("read inputs: %w", err)
+	}
+	set := map[string][]string{}
+	for _, row := range rows {
+		values, err := decode(s.Keys, keys.InputsAtRest(tx.OrgID(), row.InstallID, row.Version), row.Values, row.Sealed)
+		if err != nil {
+			return nil, fmt.Errorf("install %s: %w", row.InstallID, err)
+		}
+		set[row.InstallID] = slices.AppendSeq(slices.Collect(maps.Keys(values.Plain)), maps.Keys(values.Sensitive))
+	}
+	return set, nil
 }
 
 // SetInputs makes a new version of the inputs. A change that changes nothing

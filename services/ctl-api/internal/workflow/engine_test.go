@@ -682,6 +682,70 @@ func TestDeprovisionRemovesWhatWasMade(t *testing.T) {
 	}
 }
 
+// What failed half way may have left something, although it was never live: a
+// deprovision removes it with the release that it failed with, once.
+func TestDeprovisionRemovesWhatFailedOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		ends  []jobspec.Outcome // of the applies of the greeting
+		state string            // of the greeting then
+		there bool
+	}{
+		{"it failed", []jobspec.Outcome{jobspec.OutcomeFailed}, "failed", true},
+		{"nobody knows", []jobspec.Outcome{jobspec.OutcomeUncertain}, "unknown", true},
+		{"it failed, and then the plan was too old", []jobspec.Outcome{jobspec.OutcomeFailed, jobspec.OutcomeStale}, "failed", true},
+		{"it failed, and then the runner would not", []jobspec.Outcome{jobspec.OutcomeFailed, jobspec.OutcomeRefused}, "failed", true},
+		{"the runner would not", []jobspec.Outcome{jobspec.OutcomeRefused}, "absent", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.arrive()
+			for i, outcome := range tt.ends {
+				w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+				r.planned(w, "sandbox", []string{"sb", ""}[i])
+				if i == 0 {
+					r.applied(w, "sandbox", jobspec.OutcomeSucceeded, r.output("data_dir", "/data/hello"))
+				}
+				r.planned(w, "component/greeting", "greeting")
+				r.applied(w, "component/greeting", outcome, nil)
+				r.exec(`update workflows set state = 'cancelled', finished_at = now() where id = $1`, w)
+			}
+			if got := r.value(`select state || coalesce(live_release_id, '') from resources where name = 'greeting'`); got != tt.state {
+				t.Errorf("the greeting is %q, want %s", got, tt.state)
+			}
+			for i, there := range []bool{tt.there, false} {
+				w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true, Confirm: "acme"})
+				_, planned := r.steps(w)["component/greeting"]
+				if planned != there {
+					t.Fatalf("deprovision %d: steps %v, the greeting among them: want %t", i+1, r.steps(w), there)
+				}
+				if _, key := r.steps(w)["component/key"]; key {
+					t.Error("the key was never ordered, and is removed")
+				}
+				if there {
+					if _, spec := r.openJob(w, "component/greeting"); !spec.Destroy || spec.Artifact == nil {
+						t.Errorf("the plan of the greeting destroys: %t, with %v", spec.Destroy, spec.Artifact)
+					}
+					r.planned(w, "component/greeting", "gone")
+					r.applied(w, "component/greeting", jobspec.OutcomeSucceeded, nil)
+				}
+				if i == 0 {
+					r.planned(w, "sandbox", "gone sandbox")
+					r.applied(w, "sandbox", jobspec.OutcomeSucceeded, nil)
+				}
+			}
+			if got := r.value(`select string_agg(distinct state, ',') from resources where kind <> 'stack'`); got != "absent" {
+				t.Errorf("resources are %s, want absent", got)
+			}
+			if got := r.value(`select state from installs where id = $1`, r.install); got != "deprovisioned" {
+				t.Errorf("install is %s, want deprovisioned", got)
+			}
+		})
+	}
+}
+
 func TestCancelStopsWhereItIsSafe(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,28 +42,50 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	if err != nil {
 		return in, nil, fmt.Errorf("read resources: %w", err)
 	}
+	left, err := leftBehind(ctx, tx.Queries, b.install.ID)
+	if err != nil {
+		return in, nil, err
+	}
 	resources := map[string]ctldb.Resource{}
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
 		resources[resourceKey(row.Kind == model.KindSandbox, row.Name)] = row
-		if row.Kind == model.KindStack || row.State == model.ResourceAbsent {
-			continue
+		standsOn := cmp.Or(optional.Value(row.LiveReleaseID), left[row.ID])
+		if row.Kind == model.KindStack || standsOn == "" {
+			continue // what never came to be has nothing to tear down
 		}
 		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == model.KindSandbox}
-		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
-			if graphs[live] == nil {
-				if graphs[live], err = releaseview.Needs(ctx, tx.Queries, live); err != nil {
+		if !made.Sandbox {
+			if graphs[standsOn] == nil {
+				if graphs[standsOn], err = releaseview.Needs(ctx, tx.Queries, standsOn); err != nil {
 					return in, nil, err
 				}
 			}
-			made.Needs = graphs[live][row.Name]
+			made.Needs = graphs[standsOn][row.Name]
 		}
-		// What never came to be has nothing to tear down.
-		if row.LiveReleaseID != nil {
-			in.Made = append(in.Made, made)
-		}
+		in.Made = append(in.Made, made)
 	}
 	return in, resources, nil
+}
+
+// leftBehind reads what is there of an install's resources although none of
+// their deploys has succeeded: with which release each is removed, by its id.
+func leftBehind(ctx context.Context, q *ctldb.Queries, installID string) (map[string]string, error) {
+	rows, err := q.AppliesWithoutRelease(ctx, installID)
+	if err != nil {
+		return nil, fmt.Errorf("read applies: %w", err)
+	}
+	applies := map[string][]flow.Apply{}
+	for _, row := range rows {
+		applies[row.ResourceID] = append(applies[row.ResourceID], flow.Apply{State: row.State, ReleaseID: row.ReleaseID})
+	}
+	left := map[string]string{}
+	for id, all := range applies {
+		if release := flow.Left(all); release != "" {
+			left[id] = release
+		}
+	}
+	return left, nil
 }
 
 // gatherRelease reads what flow.Plan needs of the release.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,14 +134,19 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 }
 
 // resourceSpec is a job that plans what the step's resource is to become: what
-// the workflow's release has of it, or nothing, and then it is about what is live.
+// the workflow's release has of it, or nothing, and then it is about what is live
+// or was left behind.
 func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
 	insert.Kind = model.ChangeDeploy
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	spec := newSpec(s, "", jobspec.OperationPlan, 0)
 	if flow.StepKind(s.step.Kind) == flow.StepTeardown {
 		insert.Kind, spec.Destroy = model.ChangeTeardown, true
-		releaseID = optional.Value(s.resource.LiveReleaseID)
+		left, err := leftBehind(ctx, q, s.install.ID)
+		if err != nil {
+			return jobspec.Spec{}, err
+		}
+		releaseID = cmp.Or(optional.Value(s.resource.LiveReleaseID), left[s.resource.ID])
 	}
 	item, err := releaseview.ItemOf(ctx, q, releaseID, releaseview.Resource{Row: s.resource, InputsVersion: s.workflow.InputsVersion})
 	if err != nil {

@@ -67,7 +67,11 @@ func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) 
 	if s.change.ResourceID == nil {
 		return nil
 	}
-	after := resourceAfter(a.state, s.resource.LiveReleaseID != nil)
+	before, err := stood(ctx, tx.Queries, s.resource)
+	if err != nil {
+		return err
+	}
+	after := resourceAfter(a.state, before)
 	if err := tx.SettleResource(ctx, ctldb.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
 		return fmt.Errorf("free resource: %w", err)
 	}
@@ -100,20 +104,31 @@ func wakeOthers(ctx context.Context, tx *database.Tx, w ctldb.Workflow) error {
 	return nil
 }
 
-// resourceAfter is what a resource is once its change has ended so. An outcome
-// that is not known leaves it unknown until a plan has looked.
-func resourceAfter(change model.ChangeState, wasLive bool) model.ResourceState {
-	switch {
-	case change == model.ChangeApplied:
-		return model.ResourceLive
-	case change == model.ChangeUncertain:
-		return model.ResourceUnknown
-	case change == model.ChangeFailed:
-		return model.ResourceFailed
-	case wasLive:
-		return model.ResourceLive
+// stood is what a resource is when a change of it has done nothing.
+func stood(ctx context.Context, q *ctldb.Queries, resource ctldb.Resource) (model.ResourceState, error) {
+	if resource.LiveReleaseID != nil {
+		return model.ResourceLive, nil
 	}
-	return model.ResourceAbsent
+	left, err := leftBehind(ctx, q, resource.InstallID)
+	if err != nil || left[resource.ID] == "" {
+		return model.ResourceAbsent, err
+	}
+	return model.ResourceFailed, nil
+}
+
+// resourceAfter is what a resource is once its change has ended so; before is
+// what it is when that did nothing. An outcome that is not known leaves it unknown
+// until a plan has looked.
+func resourceAfter(change model.ChangeState, before model.ResourceState) model.ResourceState {
+	switch change {
+	case model.ChangeApplied:
+		return model.ResourceLive
+	case model.ChangeUncertain:
+		return model.ResourceUnknown
+	case model.ChangeFailed:
+		return model.ResourceFailed
+	}
+	return before
 }
 
 // standing is what a resource stands on after a change.

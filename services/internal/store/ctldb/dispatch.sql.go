@@ -13,6 +13,45 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const appliesWithoutRelease = `-- name: AppliesWithoutRelease :many
+SELECT r.id AS resource_id, c.state, coalesce(c.release_id, '')::text AS release_id
+FROM resources r
+JOIN changes c ON c.org_id = r.org_id AND c.install_id = r.install_id AND c.resource_id = r.id
+LEFT JOIN changes l ON l.org_id = r.org_id AND l.id = r.live_change_id
+WHERE r.install_id = $1 AND r.kind <> 'stack' AND r.live_release_id IS NULL AND c.apply_job_id IS NOT NULL
+  AND c.id IS DISTINCT FROM r.live_change_id AND (l.id IS NULL OR c.finished_at IS NULL OR c.finished_at > l.finished_at)
+ORDER BY r.id, c.executed_at
+`
+
+type AppliesWithoutReleaseRow struct {
+	ResourceID string
+	State      model.ChangeState
+	ReleaseID  string
+}
+
+// The applies that were ordered of resources that stand on no release, of an
+// install, the oldest first: those that ended after the resource was found or made
+// absent, or have not ended.
+func (q *Queries) AppliesWithoutRelease(ctx context.Context, installID string) ([]AppliesWithoutReleaseRow, error) {
+	rows, err := q.db.Query(ctx, appliesWithoutRelease, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppliesWithoutReleaseRow{}
+	for rows.Next() {
+		var i AppliesWithoutReleaseRow
+		if err := rows.Scan(&i.ResourceID, &i.State, &i.ReleaseID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const cancelJob = `-- name: CancelJob :exec
 UPDATE runner_jobs SET cancel_requested_at = coalesce(cancel_requested_at, now()),
     state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,

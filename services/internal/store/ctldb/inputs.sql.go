@@ -76,6 +76,41 @@ func (q *Queries) GetInputs(ctx context.Context, arg GetInputsParams) (InstallIn
 	return i, err
 }
 
+const inputsInForce = `-- name: InputsInForce :many
+SELECT n.org_id, n.install_id, n.version, n.values, n.sealed, n.created_by, n.created_at, n.overrides FROM installs i JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+WHERE i.id = ANY ($1::text[])
+`
+
+// The inputs that are in force in these installs; none for one that sets none.
+func (q *Queries) InputsInForce(ctx context.Context, installIds []string) ([]InstallInput, error) {
+	rows, err := q.db.Query(ctx, inputsInForce, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InstallInput{}
+	for rows.Next() {
+		var i InstallInput
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.InstallID,
+			&i.Version,
+			&i.Values,
+			&i.Sealed,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Overrides,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inputsTaken = `-- name: InputsTaken :many
 SELECT t.install_id::text AS install_id, t.component::text AS component, t.version::int AS version, t.toggles_version::int AS toggles_version,
        n.values, n.sealed, n.overrides

@@ -44,6 +44,18 @@ WHERE id = sqlc.arg(id) AND state IN ('queued', 'leased');
 -- name: ResourcesOfInstall :many
 SELECT * FROM resources WHERE install_id = sqlc.arg(install_id) ORDER BY kind DESC, name;
 
+-- name: AppliesWithoutRelease :many
+-- The applies that were ordered of resources that stand on no release, of an
+-- install, the oldest first: those that ended after the resource was found or made
+-- absent, or have not ended.
+SELECT r.id AS resource_id, c.state, coalesce(c.release_id, '')::text AS release_id
+FROM resources r
+JOIN changes c ON c.org_id = r.org_id AND c.install_id = r.install_id AND c.resource_id = r.id
+LEFT JOIN changes l ON l.org_id = r.org_id AND l.id = r.live_change_id
+WHERE r.install_id = sqlc.arg(install_id) AND r.kind <> 'stack' AND r.live_release_id IS NULL AND c.apply_job_id IS NOT NULL
+  AND c.id IS DISTINCT FROM r.live_change_id AND (l.id IS NULL OR c.finished_at IS NULL OR c.finished_at > l.finished_at)
+ORDER BY r.id, c.executed_at;
+
 -- name: GrantResource :one
 -- The exclusive grant to mutate a resource: raises its fence and takes its lock.
 UPDATE resources SET fence = fence + 1, locked_by = sqlc.arg(change_id)::text, locked_at = now(), state = 'changing',

@@ -9,6 +9,11 @@ RETURNING *;
 -- name: GetInputs :one
 SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version = sqlc.arg(version);
 
+-- name: InputsInForce :many
+-- The inputs that are in force in these installs; none for one that sets none.
+SELECT n.* FROM installs i JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+WHERE i.id = ANY (sqlc.arg(install_ids)::text[]);
+
 -- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id);
 
