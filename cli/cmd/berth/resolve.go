@@ -55,25 +55,32 @@ func resolveArgs(cmd *cobra.Command, book names.Book, typed []string) ([]string,
 	return args, wrong
 }
 
-// resolveLaunch writes out the install and the release of a workflow to start.
+// resolveLaunch writes out the install and the release of a workflow to start. The
+// control plane knows releases by their number, too.
 func resolveLaunch(ctx context.Context, client *api.Client, l *launch) error {
 	book := names.Book{Client: client}
 	var err error
-	if l.install, err = book.Resolve(ctx, names.Install, l.install); err != nil {
+	if l.install, err = book.Resolve(ctx, names.Install, l.install); err != nil || l.request.Release == nil {
 		return err
 	}
-	typed := value(l.request.Release)
-	if typed == "" {
-		return nil
-	}
-	install, err := book.Install(ctx, l.install)
-	if err != nil {
+	release, err := book.Resolve(ctx, names.Release, *l.request.Release)
+	l.request.Release = &release
+	return err
+}
+
+// noSuchRelease says which releases there are, when a workflow did not start
+// because its release is not there. All other errors stay as they are.
+func noSuchRelease(ctx context.Context, client *api.Client, l launch, err error) error {
+	if !names.IsMissing(err) || value(l.request.Release) == "" {
 		return err
 	}
-	release, err := book.ReleaseOf(ctx, install.App.Name, typed)
-	if err != nil {
+	book := names.Book{Client: client}
+	install, failed := book.Install(ctx, l.install)
+	if failed != nil {
 		return err
 	}
-	l.request.Release = &release.ID
-	return nil
+	if _, failed = book.ReleaseOf(ctx, install.App.Name, *l.request.Release); failed != nil {
+		return failed
+	}
+	return err
 }

@@ -88,7 +88,7 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 		w, err = create(ctx, client, l)
 	}
 	if err != nil {
-		return nil, err
+		return nil, noSuchRelease(ctx, client, l, err)
 	}
 	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
 		c.tellRelease(ctx, client, w, l.request.Release != nil)

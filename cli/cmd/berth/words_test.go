@@ -27,6 +27,7 @@ func vendor(t *testing.T) *httptest.Server {
 		"/installs/acme/resources": ctlapi.ResourcePage{Items: []ctlapi.Resource{
 			{Kind: "stack", Name: "stack"}, {Kind: "component", Name: "web", Type: "helm_chart", State: "live", Outputs: json.RawMessage(`{"url":"http://x"}`)},
 		}},
+		"/status":              ctlapi.InstallStatusPage{Items: []ctlapi.InstallStatus{{Install: acme}, {Install: globex}}},
 		"/apps":                ctlapi.AppPage{Items: []ctlapi.App{{ID: hello.ID, Name: hello.Name}}},
 		"/apps/hello/releases": ctlapi.ReleasePage{Items: []ctlapi.Release{{ID: "rel_01bbb", Number: 2}, {ID: "rel_01aaa", Number: 1}}},
 		"/changes":             ctlapi.ChangePage{Items: []ctlapi.ChangeSummary{change}},

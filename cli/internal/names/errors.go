@@ -76,7 +76,7 @@ var notThere = regexp.MustCompile(`^there is no ([a-z]+) "(.*)"$`)
 // was probably meant. All other errors stay as they are.
 func (b Book) Explain(ctx context.Context, err error) error {
 	var problem *api.Problem
-	if !isMissing(err) || !errors.As(err, &problem) {
+	if !IsMissing(err) || !errors.As(err, &problem) {
 		return err
 	}
 	found := notThere.FindStringSubmatch(problem.Error())
@@ -101,7 +101,7 @@ func (b Book) Explain(ctx context.Context, err error) error {
 func (b Book) explainRelease(ctx context.Context, err error, app, number string) error {
 	newest, failed := b.Client.Releases(ctx, 1, app)
 	switch {
-	case isMissing(failed):
+	case IsMissing(failed):
 		return b.Explain(ctx, failed) // it is the app that is not there
 	case failed != nil:
 		return err

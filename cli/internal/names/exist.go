@@ -52,13 +52,14 @@ func (b Book) there(ctx context.Context, kind Kind, id string) (bool, error) {
 	case Workflow:
 		_, err = b.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
 	}
-	if isMissing(err) {
+	if IsMissing(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func isMissing(err error) bool {
+// IsMissing tells whether the control plane answered that there is no such thing.
+func IsMissing(err error) bool {
 	var problem *api.Problem
 	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
 }
