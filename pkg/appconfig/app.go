@@ -49,6 +49,9 @@ type App struct {
 	// unreadable names the kinds of which at least one file could not be
 	// understood, so that check.Validate does not call its objects unknown too.
 	unreadable map[string]bool
+	// outputs are what modules at hand declare, by kind and name of their block;
+	// nil for an App that was not read from a folder with its sources.
+	outputs map[[2]string][]string
 }
 
 // Digest identifies what the config means ("sha256:…"). Comments, key order,
@@ -100,6 +103,14 @@ func (a *App) Secret(name string) *Secret {
 // understood, so that what it defines is not known.
 func (a *App) Unreadable(kinds ...string) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool { return a.unreadable[kind] })
+}
+
+// DeclaredOutputs lists the outputs that the module of a block declares: of the
+// sandbox, whose name is "", or of a component; false when the module is not at
+// hand, or it is not known what it declares.
+func (a *App) DeclaredOutputs(block, name string) ([]string, bool) {
+	outputs, known := a.outputs[[2]string{block, name}]
+	return outputs, known
 }
 
 // ComponentNamed finds a component as templates name it: by name or var_name.

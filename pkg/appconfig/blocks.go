@@ -1,6 +1,7 @@
 package appconfig
 
 import (
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -20,6 +21,27 @@ func read[B interface{ check(*checker) }](l *loader, at place.Place, values map[
 	l.Table(at, values, block)
 	block.check(&l.rules)
 	return block
+}
+
+// list reads a file that holds many definitions.
+func (l *loader) list(at place.Place, values map[string]any, file any) {
+	l.Table(at, values, file)
+	l.lostLists(at, values, reflect.TypeOf(file).Elem())
+}
+
+// lostLists makes an error of a table whose key is misspelt in a file of
+// definitions, instead of one of each use of what it defines.
+func (l *loader) lostLists(at place.Place, values map[string]any, file reflect.Type) {
+	known := bind.Keys(file)
+	names := slices.Sorted(maps.Keys(known))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, isText := bind.Scalar(values[key]); isText || known[key] {
+			continue
+		}
+		if near := l.Near(key, names); near != "" && l.Misspelt(at, near) {
+			l.Lost = append(l.Lost, at.Below(key))
+		}
+	}
 }
 
 func (l *loader) metadata(at place.Place, values map[string]any) {
@@ -62,7 +84,7 @@ func (l *loader) inputs(at place.Place, values map[string]any) {
 		return
 	}
 	var file InputsFile
-	l.Table(at, values, &file)
+	l.list(at, values, &file)
 	for i := range file.Groups {
 		file.Groups[i].At = at.Below("group").Item(i)
 	}
@@ -88,7 +110,7 @@ func (l *loader) secrets(at place.Place, values map[string]any) {
 		return
 	}
 	var file SecretsFile
-	l.Table(at, values, &file)
+	l.list(at, values, &file)
 	for i := range file.Secrets {
 		file.Secrets[i].At = at.Below("secret").Item(i)
 		file.Secrets[i].check(&l.rules)
@@ -110,7 +132,7 @@ func (l *loader) permissions(at place.Place, values map[string]any) {
 		return
 	}
 	var file PermissionsFile
-	l.Table(at, values, &file)
+	l.list(at, values, &file)
 	for _, t := range []struct {
 		key  string
 		role *Role
@@ -142,7 +164,7 @@ func (l *loader) breakGlass(at place.Place, values map[string]any) {
 		l.Table(at, values, &file.Roles[0])
 		file.Roles[0].At = at
 	} else {
-		l.Table(at, values, &file)
+		l.list(at, values, &file)
 		for i := range file.Roles {
 			file.Roles[i].At = at.Below("role").Item(i)
 		}
@@ -169,7 +191,7 @@ func (l *loader) policies(at place.Place, values map[string]any) {
 			p.Name = stem(at.File)
 		}
 	} else {
-		l.Table(at, values, &file)
+		l.list(at, values, &file)
 		for i := range file.Policies {
 			p := &file.Policies[i]
 			p.At = at.Below("policy").Item(i)
@@ -349,7 +371,7 @@ func (l *loader) kubernetesContexts(at place.Place, values map[string]any) {
 		return
 	}
 	var file KubernetesContextsFile
-	l.Table(at, values, &file)
+	l.list(at, values, &file)
 	for i := range file.Contexts {
 		file.Contexts[i].At = at.Below("kubernetes_context").Item(i)
 		file.Contexts[i].check(&l.rules)
@@ -359,7 +381,7 @@ func (l *loader) kubernetesContexts(at place.Place, values map[string]any) {
 
 func (l *loader) eventTriggers(at place.Place, values map[string]any) {
 	var file EventTriggersFile
-	l.Table(at, values, &file)
+	l.list(at, values, &file)
 	list := at.Below("triggers")
 	if _, ok := values["triggers"]; !ok {
 		list = at.Below("trigger") // its other name

@@ -2,10 +2,14 @@ package appconfig
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // InputsFile is inputs.toml: all groups and all inputs.
@@ -61,6 +65,12 @@ type Input struct {
 	Type InputType `toml:"type" json:"type" enum:"string,number,list,json,bool" default:"string"`
 	// The value for installs that set none, kept as a string. The empty string is a default too.
 	Default *string `toml:"default" json:"default,omitempty"`
+	// The least value of a number; Berth's own key.
+	Min *string `toml:"min" json:"min,omitempty"`
+	// The greatest value of a number; Berth's own key.
+	Max *string `toml:"max" json:"max,omitempty"`
+	// A regular expression (RE2) that the whole value matches, unless it is empty; Berth's own key.
+	Pattern string `toml:"pattern" json:"pattern,omitempty"`
 	// Asks for a value when there is no default.
 	Required bool `toml:"required" json:"required,omitempty" default:"false"`
 	// Seals the value and never shows it.
@@ -78,35 +88,135 @@ func (in *Input) check(c *checker) {
 		in.Type = InputString
 	}
 	c.name(in.At, "input", in.Name)
+	for _, bound := range []struct {
+		key   string
+		value *string
+	}{{"min", in.Min}, {"max", in.Max}} {
+		if bound.value == nil {
+			continue
+		}
+		if _, ok := number(*bound.value); !ok || in.Type != InputNumber {
+			c.Add(place.Error, place.CodeValue, in.At.Below(bound.key), "%s of input %q must be a number, and the input one of type number", bound.key, in.Name)
+			return
+		}
+	}
+	if _, err := in.pattern(); err != nil {
+		c.Add(place.Error, place.CodeValue, in.At.Below("pattern"), "pattern of input %q is no regular expression: %v", in.Name, err)
+		return
+	}
 	if in.Default != nil {
-		if problem := in.Type.Check(*in.Default); problem != "" {
+		if problem := in.Check(*in.Default); problem != "" {
 			c.Add(place.Error, place.CodeValue, in.At.Below("default"), "default of input %q %s", in.Name, problem)
 		}
 	}
 }
 
+// maxPattern is the longest pattern, in bytes: compiling one takes memory.
+const maxPattern = 1000
+
+// pattern compiles what a whole value must match, nil for anything.
+func (in *Input) pattern() (*regexp.Regexp, error) {
+	if in.Pattern == "" {
+		return nil, nil
+	}
+	if len(in.Pattern) > maxPattern {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
+	}
+	if _, err := regexp.Compile(in.Pattern); err != nil {
+		return nil, err // of the pattern as it is written
+	}
+	return regexp.Compile(`^(?:` + in.Pattern + `)$`)
+}
+
+// Check tells what is wrong with a value of the input ("" when nothing is): of its
+// type, its bounds and its pattern. The value may be a secret, so it is not
+// repeated.
+func (in *Input) Check(value string) string {
+	if problem := in.Type.Check(value); problem != "" || strings.TrimSpace(value) == "" || strings.Contains(value, "{{") {
+		return problem
+	}
+	n, isNumber := number(value)
+	if low, ok := bound(in.Min); ok && isNumber && n < low {
+		return "must be at least " + *in.Min
+	}
+	if high, ok := bound(in.Max); ok && isNumber && n > high {
+		return "must be at most " + *in.Max
+	}
+	if pattern, err := in.pattern(); err == nil && pattern != nil && !pattern.MatchString(value) {
+		return "must match " + in.Pattern
+	}
+	return ""
+}
+
+func bound(text *string) (float64, bool) {
+	if text == nil {
+		return 0, false
+	}
+	return number(*text)
+}
+
+// number reads a number as Terraform and JSON have it: no infinity.
+func number(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return n, err == nil && !math.IsInf(n, 0) && !math.IsNaN(n)
+}
+
 // Check tells what is wrong with a value of this type ("" when nothing is).
 // Lists and JSON may also be YAML or HCL, which only the engine can tell, so
-// they are checked only where they claim to be JSON. The value may be a secret,
-// so it is not repeated.
+// they are checked as far as all of these agree. The value may be a secret, so
+// it is not repeated.
 func (t InputType) Check(value string) string {
-	if strings.Contains(value, "{{") {
+	text := strings.TrimSpace(value)
+	if text == "" || strings.Contains(value, "{{") {
 		return ""
 	}
 	switch t {
 	case InputNumber:
-		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "" {
+		if _, ok := number(text); !ok {
 			return "must be a number"
 		}
 	case InputBool:
-		if value != "" && value != "true" && value != "false" {
+		if value != "true" && value != "false" {
 			return `must be "true" or "false"`
 		}
 	case InputList:
-		var list []any
-		if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) && json.Unmarshal([]byte(trimmed), &list) != nil {
+		switch {
+		case strings.HasPrefix(text, "{"):
 			return "must be a list, not an object"
+		case strings.HasPrefix(text, "["):
+			return unfinished(text, "list")
+		case !yamlList(text):
+			return `must be a list, such as ["a", "b"]`
+		}
+	case InputJSON:
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return unfinished(text, "value")
 		}
 	}
 	return ""
+}
+
+// unfinished tells of a text that begins with a bracket and ends before the other
+// half of it, in JSON, HCL and YAML alike.
+func unfinished(text, what string) string {
+	if json.Valid([]byte(text)) || strings.HasSuffix(text, "]") || strings.HasSuffix(text, "}") {
+		return ""
+	}
+	if problem := tfvars.Broken(text); problem != nil {
+		return "must be a whole " + what + ": it " + problem.Message
+	}
+	return ""
+}
+
+// yamlList tells whether the first line that says anything begins an element of
+// a list.
+func yamlList(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line == "---" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		return line == "-" || strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "[")
+	}
+	return false
 }

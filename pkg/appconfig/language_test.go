@@ -169,7 +169,7 @@ func TestGetFieldsOfEachKind(t *testing.T) {
 		"actions/deep/a.toml":         "name = \"a\"\n[[steps]]\nname = \"s\"\ninline_contents = \"../shared.sh\"\n",
 		"shared.sh":                   "shared",
 		"sandbox.toml":                appconfigtest.Minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./base.tfvars\"\n",
-		"base.tfvars":                 "base",
+		"base.tfvars":                 "# base",
 		"components/values/v.yaml":    "v: 1",
 		"components/chart/chart.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\n[berth]\nlocal_source = \"src/base\"\n[[values_file]]\nsource = \"values/v.yaml\"\n[[values_file]]\npath = \"./values/v.yaml\"\n",
 	})
@@ -179,7 +179,7 @@ func TestGetFieldsOfEachKind(t *testing.T) {
 		app.Runbooks[0].Readme.Contents, app.Runbooks[0].Steps[0].InlineContents.Contents, app.Component("c").KubernetesManifest.Manifest.Contents,
 		app.Action("a").Steps[0].InlineContents.Contents, app.Sandbox.VarFiles[0].Contents.Contents, h[0].Contents.Contents, h[1].Contents.File,
 	}
-	want := []string{`"permissions"`, `"permissions"`, "package nuon # beside", "root", "runbooks", "kind: A", "shared", "base", "v: 1", "components/values/v.yaml"}
+	want := []string{`"permissions"`, `"permissions"`, "package nuon # beside", "root", "runbooks", "kind: A", "shared", "# base", "v: 1", "components/values/v.yaml"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}

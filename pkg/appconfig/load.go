@@ -146,8 +146,8 @@ func (l *loader) loadKind(k kind, whole []*syntax.Document) {
 			return // wholeFile reads it
 		}
 	}
-	if k.required && len(docs) == 0 && !l.app.unreadable[k.name] && !l.stackOfAzure(k) && !l.misspeltIn(whole, k.name) {
-		l.Add(place.Error, place.CodeMissing, place.Place{File: k.file}, "is missing or empty, and every app needs it")
+	if k.required && len(docs) == 0 {
+		l.missingFile(k, whole)
 	}
 	included := l.includedIn(k, docs)
 	for _, doc := range docs {
@@ -159,10 +159,13 @@ func (l *loader) loadKind(k kind, whole []*syntax.Document) {
 	}
 }
 
-// misspeltIn tells whether a whole config in a single file has a key that is
-// misspelt.
-func (l *loader) misspeltIn(whole []*syntax.Document, key string) bool {
-	return len(whole) > 0 && l.Misspelt(place.Place{File: whole[0].File}, key)
+// missingFile reports a kind that every app needs and that has no definition,
+// unless that is reported already or there is only one it can have.
+func (l *loader) missingFile(k kind, whole []*syntax.Document) {
+	misspelt := len(whole) > 0 && l.Misspelt(place.Place{File: whole[0].File}, k.name)
+	if !misspelt && !l.app.unreadable[k.name] && !l.stackOfAzure(k) {
+		l.Add(place.Error, place.CodeMissing, place.Place{File: k.file}, "is missing or empty, and every app needs it")
+	}
 }
 
 // stackOfAzure takes the one stack that there is for a runner in Azure when the

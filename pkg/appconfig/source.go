@@ -34,6 +34,10 @@ const (
 	BlockAction    = "action"
 	BlockRunbook   = "runbook"
 	BlockMetadata  = "metadata" // the README and the labels of installs
+	BlockRunner    = "runner"
+	BlockPolicy    = "policy"
+	// BlockOperationRoles is the matrix of operation_roles.toml.
+	BlockOperationRoles = "operation_roles"
 )
 
 // Source is where one buildable's files come from.

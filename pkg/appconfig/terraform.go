@@ -27,6 +27,7 @@ const (
 // them. Variables without a value are errors, since no plan can be made, unless
 // one may come from where nothing here can look.
 func (l *loader) terraformVars(mapped func(Source) (fs.FS, string, bool)) {
+	l.app.outputs = map[[2]string][]string{}
 	m := modules{folder: folder.New(l.folder.FS), mapped: mapped, read: map[Source]*moduleVariables{}}
 	if s := l.app.Sandbox; s != nil && s.Type == SandboxTypeTerraform {
 		if src, ok := s.Source(); ok {
@@ -44,6 +45,7 @@ func (l *loader) terraformVars(mapped func(Source) (fs.FS, string, bool)) {
 			l.moduleVars(&m, moduleUse{at: c.At, source: src, vars: t.Vars, env: t.EnvVars, files: t.VarFiles, doubt: l.givenByInstalls(c.Name)})
 		}
 	}
+	l.Diags = append(l.Diags, m.broken...)
 }
 
 // givenByCloud tells the variables that a sandbox in a cloud gets from its
@@ -90,6 +92,7 @@ func (l *loader) moduleVars(m *modules, u moduleUse) {
 	if declared == nil {
 		return
 	}
+	l.app.outputs[[2]string{u.source.Block, u.source.Name}] = declared.outputs
 	for _, name := range slices.Sorted(maps.Keys(u.vars)) {
 		if !declared.has(name) {
 			l.undeclared(l.At(place.Warning, place.CodeUndeclared, u.at.Below("vars").Below(name), "%s", declared.lacks(name)), name, declared)
@@ -162,6 +165,7 @@ type modules struct {
 	folder *folder.Reader
 	mapped func(Source) (fs.FS, string, bool) // where sources of git stand here
 	read   map[Source]*moduleVariables
+	broken []place.Diagnostic // files of the app folder that nothing can read
 }
 
 // moduleVariables are the variables of one module.
@@ -170,6 +174,7 @@ type moduleVariables struct {
 	names    []string        // sorted
 	required []string        // those without a default, sorted
 	given    map[string]bool // by files of the module itself
+	outputs  []string        // what it gives to others, sorted
 }
 
 func (d *moduleVariables) has(name string) bool {
@@ -202,7 +207,10 @@ func (m *modules) variables(src Source) *moduleVariables {
 	} else if src.Kind != SourceLocal {
 		return nil
 	}
-	module, ok := readModule(in, dir)
+	module, broken, ok := readModule(in, dir)
+	if src.Kind == SourceLocal {
+		m.broken = append(m.broken, broken...)
+	}
 	if !ok {
 		return nil
 	}
@@ -216,6 +224,7 @@ func (m *modules) variables(src Source) *moduleVariables {
 			found.required = append(found.required, v.Name)
 		}
 	}
+	found.outputs = slices.Sorted(slices.Values(module.Outputs))
 	slices.Sort(found.names)
 	slices.Sort(found.required)
 	m.read[src] = found
@@ -223,24 +232,41 @@ func (m *modules) variables(src Source) *moduleVariables {
 }
 
 // readModule reads the files of a Terraform module, false when it is not known
-// what they declare.
-func readModule(f *folder.Reader, dir string) (module tfvars.Module, known bool) {
+// what they declare. Files that nothing can read are told.
+func readModule(f *folder.Reader, dir string) (module tfvars.Module, broken []place.Diagnostic, known bool) {
 	if !f.IsDir(dir) {
-		return module, false
+		return module, nil, false
 	}
 	entries, err := fs.ReadDir(f.FS, dir)
 	if err != nil {
-		return module, false
+		return module, nil, false
 	}
 	for _, entry := range entries {
 		if entry.IsDir() || !tfvars.Reads(entry.Name()) {
 			continue
 		}
-		data, err := f.Read(path.Join(dir, entry.Name()))
+		name := path.Join(dir, entry.Name())
+		data, err := f.Read(name)
 		if err != nil {
-			return module, false
+			return module, broken, false
 		}
 		module.Add(entry.Name(), data)
+		if problem := brokenFile(name, string(data)); problem != nil {
+			broken = append(broken, place.Diagnostic{
+				Severity: place.Error, Code: place.CodeContents, File: name, Line: problem.Line, Column: 1,
+				Message: "Terraform cannot read this: line " + strconv.Itoa(problem.Line) + " " + problem.Message,
+			})
+		}
 	}
-	return module, module.Files > 0 && !module.Unsure
+	return module, broken, module.Files > 0 && !module.Unsure
+}
+
+func brokenFile(name, text string) *tfvars.Problem {
+	switch {
+	case strings.HasSuffix(name, ".json"):
+		return tfvars.BrokenJSON(text)
+	case strings.HasSuffix(name, ".tf"):
+		return tfvars.Broken(text)
+	}
+	return tfvars.BrokenValues(text)
 }

@@ -3,6 +3,7 @@ package appconfig
 import (
 	"io/fs"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,6 +110,7 @@ func (l *loader) wholeFile(doc *syntax.Document) {
 		substituted[key] = l.substitute(at.Below(key), value, vars)
 	}
 	l.metadata(at, substituted)
+	l.lostLists(at, substituted, reflect.TypeFor[WholeFile]())
 	for _, k := range kinds {
 		keys := []string{wholeKeyOf(k)}
 		if k.name == "branches" {

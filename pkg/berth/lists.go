@@ -138,6 +138,19 @@ func (c *Client) Installs(ctx context.Context, which ctlapi.ListInstallsParams) 
 	})
 }
 
+// Statuses lists how installs stand.
+func (c *Client) Statuses(ctx context.Context, which ctlapi.ListStatusParams) iter.Seq2[ctlapi.InstallStatus, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.InstallStatus], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListStatusWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.InstallStatus])(resp.JSON200), nil
+	})
+}
+
 // Members lists the members of the org.
 func (c *Client) Members(ctx context.Context, which ctlapi.ListMembersParams) iter.Seq2[ctlapi.Member, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Member], error) {

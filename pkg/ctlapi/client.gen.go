@@ -2705,6 +2705,23 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
+type Origin struct {
+	// Author The name of the commit's author.
+	//
+	// Example: Ann
+	Author string `json:"author,omitempty"`
+
+	// Commit The git commit that the folder was at.
+	Commit string `json:"commit,omitempty"`
+
+	// Message Example: Ask for the port
+	Message string `json:"message,omitempty"`
+
+	// Modified The folder had changes that are in no commit.
+	Modified bool `json:"modified,omitempty"`
+}
+
 // OtherWorkflow defines model for OtherWorkflow.
 type OtherWorkflow struct {
 	CreatedAt time.Time    `json:"created_at"`
@@ -2867,6 +2884,9 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
+	Origin *Origin `json:"origin,omitempty"`
 
 	// SyncedAt When.
 	SyncedAt time.Time `json:"synced_at"`
@@ -3286,6 +3306,9 @@ type SyncRequest struct {
 
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
+
+	// Origin Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it.
+	Origin *Origin `json:"origin,omitempty"`
 
 	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`

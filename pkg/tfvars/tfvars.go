@@ -1,5 +1,5 @@
-// Package tfvars reads which variables a Terraform module declares, and which
-// ones a file of values gives. It reads only as much of the language as that
+// Package tfvars reads which variables and outputs a Terraform module declares,
+// which variables a file of values gives, and where either has no end. It reads only as much of the language as that
 // needs, with neither Terraform nor a parser of it, in time and memory that
 // grow with the size of what it reads, even when the input is hostile.
 // Terraform itself says what is wrong with a module.
@@ -46,6 +46,8 @@ type Module struct {
 	// Given has the variables that get a value by files of the module itself:
 	// terraform.tfvars, *.auto.tfvars, and both with .json.
 	Given map[string]bool
+	// Outputs are the names of what it gives to others, in the order of their files.
+	Outputs []string
 	// Files counts the files of configuration.
 	Files int
 	// Unsure is set when a file could not be read to its end, so that there may
@@ -74,12 +76,14 @@ func (m *Module) Add(name string, data []byte) {
 		}
 	case isConfiguration(name):
 		m.Files++
-		read := Declared
+		read, outputs := Declared, Outputs
 		if strings.HasSuffix(name, ".json") {
-			read = DeclaredJSON
+			read, outputs = DeclaredJSON, outputsJSON
 		}
 		found, whole := read(string(data))
-		m.Unsure = m.Unsure || !whole
+		given, all := outputs(string(data))
+		m.Outputs = append(m.Outputs, given...)
+		m.Unsure = m.Unsure || !whole || !all
 		for _, v := range found {
 			m.declare(v)
 		}

@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"github.com/berth-dev/berth/pkg/berth"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/services/internal/reference"
 )
 
 // clientTimeout is for one run of a client's tests, builds of an app included.
@@ -30,6 +34,45 @@ func TestTypeScriptClient(t *testing.T) {
 	config := s.submit("probe", folder(t, "testdata/probe")).Config.ID
 	run(t, []string{fmt.Sprintf("BERTH_URL=http://127.0.0.1:%d", s.port), "BERTH_TOKEN=" + s.token(), "BERTH_TEST_CONFIG=" + config},
 		"node", "--test", "../../sdk/typescript/dist/test/integration/")
+}
+
+// TestTypeScriptSamples holds what the API reference says about TypeScript to the
+// client's types.
+func TestTypeScriptSamples(t *testing.T) {
+	t.Parallel()
+	build := exec.CommandContext(t.Context(), "../../dev/scripts/sdk.sh", "build")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	spec, err := openapi3.NewLoader().LoadFromFile("../ctl-api/internal/apigen/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := strings.Builder{}
+	source.WriteString("import type { Berth } from \"@berth/client\";\ndeclare const berth: Berth;\ndeclare const file: string;\n")
+	for id, sample := range reference.Samples(spec, reference.Of("ctl-api"), "TypeScript") {
+		fmt.Fprintf(&source, "export async function %s() {\n%s\nreturn data;\n}\n", id, sample)
+	}
+	dir := t.TempDir()
+	client, err := filepath.Abs("../../sdk/typescript")
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "node_modules", "@berth"), 0o755)
+	}
+	if err == nil {
+		err = os.Symlink(client, filepath.Join(dir, "node_modules", "@berth", "client"))
+	}
+	for name, content := range map[string]string{"package.json": `{"type": "module"}`, "samples.ts": source.String()} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := exec.CommandContext(t.Context(), filepath.Join(client, "node_modules", ".bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck",
+		"--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "samples.ts")
+	check.Dir = dir
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // allPassed is the end of what `node --test` prints when something ran and all

@@ -279,6 +279,39 @@ func TestRenderOfActionsAndRoles(t *testing.T) {
 	}
 }
 
+// TestRenderGoesOn holds that one mistake stops nothing but what it is in: a
+// misspelt path below the older alias hides none of the others, a file that is no
+// TOML leaves the rest, and each mistake is told once.
+func TestRenderGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("permissions/p.toml", "type = \"provision\"\nname = \"p-{{ .nuon.install.id }}\"\ndescription = \"{{ .nuon.install.bogus.x }}\"\n")
+	write("operation_roles.toml", "type = \"matrix\"\n[[rules]]\nprincipal = \"nuon::sandbox\"\noperation = \"provision\"\nrole = \"p-{{ .nuon.install.id }}\"\n")
+	write("policies/k.toml", "type = \"helm_chart\"\nengine = \"opa\"\ncontents = \"package nuon # {{ .nuon.install.name }}\"\n")
+	write("runner.toml", "runner_type = \"local\"\n[env_vars]\nNAME = \"runner-{{ .nuon.install.name }}\"\n")
+	write("actions/broken.toml", "name = broken\n")
+	code, stdout, stderr := berth(t, nil, "apps", "render", dir)
+	for _, want := range []string{
+		"    p-<id>\n", "    package nuon # <name>\n", "    runner-<name>\n",
+		"operation_roles (operation_roles)\n", "k (policy of helm_chart)\n", "card (",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if n := strings.Count(stderr, ".nuon.install.bogus"); n != 1 || strings.Count(stderr, "is not valid TOML") != 1 || !strings.HasSuffix(stderr, "has 2 errors\n") || code != exitFailed {
+		t.Errorf("exit code %d, the path is told %d times in\n%s", code, n, stderr)
+	}
+}
+
 // TestRenderOfAnInstall holds that the state of an install is asked for, and
 // that sealed values are no mistake of the folder.
 func TestRenderOfAnInstall(t *testing.T) {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 )
 
 // lintedCopy is an example with a check that leaves a mark when it runs.
@@ -88,5 +91,46 @@ func TestRulesOfValidateAndSync(t *testing.T) {
 	}
 	if _, stdout, stderr := berth(t, env, "sync", dir); strings.Contains(stdout+stderr, "odd.toml") {
 		t.Errorf("sync says\n%s%s", stdout, stderr)
+	}
+}
+
+// TestDeployableIsOneList holds that lint and validate say the same of what this
+// version cannot deploy, each line once, and that it is what an install's page
+// lists.
+func TestDeployableIsOneList(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(examples, "kitchen-sink")
+	lines := func(args ...string) (found []string) {
+		_, stdout, _ := berth(t, nil, args...)
+		for line := range strings.Lines(stdout) {
+			if strings.Contains(line, "[unsupported]") || strings.Contains(line, "[unchecked]") {
+				found = append(found, strings.TrimSpace(line))
+			}
+		}
+		return found
+	}
+	validated := lines("apps", "validate", dir, "--deployable")
+	// Its checks say things of their own, which are not of this list.
+	if linted := lines("apps", "lint", dir, "--deployable"); !slices.Equal(validated, linted) {
+		t.Errorf("lint says\n%s\nvalidate says\n%s", strings.Join(linted, "\n"), strings.Join(validated, "\n"))
+	}
+	app, _ := check.Format(os.DirFS(dir), appconfig.LoadOptions{})
+	listed := check.Unsupported(app)
+	if len(listed) < 40 {
+		t.Errorf("only %d things are listed: the test looks at the wrong folder", len(listed))
+	}
+	for _, d := range listed {
+		n := 0
+		for _, line := range validated {
+			if strings.Contains(line, d.Message) && strings.Contains(line, filepath.Join(dir, d.File)+":") && strings.Contains(line, fmt.Sprintf(":%d:%d:", d.Line, d.Column)) == (d.Line > 0) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q is said %d times", d, n)
+		}
+	}
+	if without := lines("apps", "validate", dir); len(without) > 5 {
+		t.Errorf("without --deployable it says\n%s", strings.Join(without, "\n"))
 	}
 }

@@ -6,18 +6,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/preview"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/interpolate"
 )
@@ -35,9 +38,10 @@ func (c *cli) appsRenderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render [DIR]",
 		Short: "Render the templates of an app folder",
-		Long: `Shows what an install would get: the sandbox and the components, the stack, the roles
-and their policies, the steps of actions, runbooks, and the README. --component and
---action show one of them, --only one kind.
+		Long: `Shows what an install would get: the sandbox and the components, the stack, the
+runner's variables, the roles with their permissions, operation roles, policies, the
+steps of actions, runbooks, and the README. --component and --action show one of them,
+--only one kind.
 
 With --install, berth uses the recorded state of that install; with --state, a file: the
 answer of berth api /installs/INSTALL/state, or just the tree in it. It shows sealed
@@ -50,6 +54,9 @@ rendered; berth warns about it. It also only warns about mistakes in a README, b
 people can still read it.
 
 --input sets an input of an action; an input you leave out becomes its path, too.
+
+A mistake in the folder does not stop the rest: berth reports it, renders everything
+else, and exits with 1.
 
 Content from elsewhere is empty unless you fetch it with --fetch, as sync does.`,
 		Example: "  berth apps render ./app --component web\n  berth apps render ./app --install acme\n" +
@@ -85,7 +92,7 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	if err != nil {
 		return err
 	}
-	app, err := folder.Usable(c.err)
+	app, wrong, err := folder.Read(c.err)
 	if err != nil {
 		return err
 	}
@@ -100,7 +107,9 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
 	for _, d := range folder.Located(found) {
-		output.Println(c.err, d)
+		if !tells(wrong, d) {
+			output.Println(c.err, d)
+		}
 	}
 	for _, block := range shown {
 		for i := range block.Values {
@@ -113,7 +122,18 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	if failed > 0 {
 		return fmt.Errorf("%s cannot be rendered with this state", output.Plural(failed, "value"))
 	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%s has %s", folder.Written, findings.Errors(wrong))
+	}
 	return nil
+}
+
+// tells tells whether something is already said of the place that a diagnostic
+// points to.
+func tells(said []place.Diagnostic, d place.Diagnostic) bool {
+	return slices.ContainsFunc(said, func(s place.Diagnostic) bool {
+		return s.Code == d.Code && s.File == d.File && s.Line == d.Line
+	})
 }
 
 // stateFor finds the state to render with; recorded is false for one that is

@@ -63,7 +63,7 @@ func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own che
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
 	if !noApp && deployable {
-		found = place.Sort(append(found, check.Unsupported(app)...))
+		found = place.Sort(append(found, check.Deployable(app)...))
 	} else if !noApp {
 		notYet = findings.Count(check.Unsupported(app), place.Error)
 	}

@@ -169,6 +169,9 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	if err := c.showChanges(c.err, changes.Options{Text: true}, inOrder...); err != nil {
 		return err
 	}
+	if why := value(change.Error); change.State == ctlapi.ChangeStateSuperseded && why != "" {
+		return fmt.Errorf("%s does not need a decision any more: it was %s", change.ID, why)
+	}
 	if change.State != ctlapi.ChangeStateProposed {
 		return fmt.Errorf("%s does not need a decision: it is %s%s", change.ID, change.State, forReason(change))
 	}

@@ -55,11 +55,12 @@ func newGuarded(t *testing.T) *guarded {
 			answer(http.StatusUnprocessableEntity, ctlapi.Problem{Status: http.StatusUnprocessableEntity, Title: "x", Code: notConfirmed, Errors: &items})(w, r)
 		}
 	}
-	mux.HandleFunc("GET /installs/acme", answer(http.StatusOK, ctlapi.Install{ID: "ins_1", Name: "acme"}))
+	mux.HandleFunc("GET /installs/acme", answer(http.StatusOK, ctlapi.Install{ID: "ins_1", Name: "acme", App: ctlapi.Ref{Name: "hello"}}))
 	mux.HandleFunc("GET /installs/acme/resources", answer(http.StatusOK, ctlapi.ResourcePage{Items: []ctlapi.Resource{
 		{Kind: ctlapi.ResourceKindStack, Name: "stack"}, {Kind: ctlapi.ResourceKindComponent, Name: "web", State: ctlapi.ResourceStateLive},
 		{Kind: ctlapi.ResourceKindComponent, Name: "gone", State: ctlapi.ResourceStateAbsent},
 	}}))
+	mux.HandleFunc("GET /releases/hello@1", answer(http.StatusOK, ctlapi.Release{ID: "rel_1", Number: 1}))
 	mux.HandleFunc("GET /apps/hello", answer(http.StatusOK, ctlapi.App{ID: "app_1", Name: "hello"}))
 	mux.HandleFunc("POST /installs/acme/workflows", remove("", "acme", http.StatusAccepted, ctlapi.Workflow{ID: "wfl_1", State: ctlapi.WorkflowStateSucceeded}))
 	mux.HandleFunc("GET /workflows/wfl_1", answer(http.StatusOK, ctlapi.Workflow{ID: "wfl_1", State: ctlapi.WorkflowStateSucceeded}))

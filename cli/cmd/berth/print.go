@@ -21,7 +21,21 @@ func (c *cli) format() (output.Options, error) {
 		return o, usage.Error{Err: err}
 	}
 	o.Color = c.colorOn(c.out)
+	o.Columns = columnsOf(c.out)
 	return o, nil
+}
+
+// columnsOf is how wide the terminal behind a stream is; 0 for no terminal.
+func columnsOf(stream any) int {
+	f, ok := terminal(stream)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // colorOn: only a terminal, and only when nobody asked for none.

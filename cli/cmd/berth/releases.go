@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,10 @@ func (c *cli) releasesCommand() *cobra.Command {
 		}
 		if err := printOne(c, *release, table.Release(c.now())); err != nil || c.forPrograms() {
 			return err
+		}
+		if o := release.Origin; o != nil {
+			output.Printf(c.out, "\n%s\nby %s, commit %s, author %s\n\n", cmp.Or(o.Message, "(no message)"), release.SyncedBy,
+				cmp.Or(table.Commit(o), "unknown"), cmp.Or(o.Author, "unknown"))
 		}
 		if err := printList(c, release.Items, table.ReleaseItem()); err != nil || release.Manifest == nil {
 			return err

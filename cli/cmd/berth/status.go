@@ -6,42 +6,65 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status [INSTALL]", Short: "Show your installs: health, release, and what they are doing or waiting for",
-		Args: exactly("[INSTALL]"),
+		Use: "status [INSTALL]", Short: "Show your installs: health, releases, what is pending, and how the last workflow ended",
+		Long: `Shows how each install stands: its health, or what it is instead of live; its release
+and the newest one; what was set and is not deployed; and what is at work, or how the
+last workflow ended. Below the table stands what failed and why, and the customer's
+switch with its reason. With an install, its components follow.`,
+		Example: "  berth status\n  berth status acme",
+		Args:    exactly("[INSTALL]"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		var installs []ctlapi.Install
+		var answered []ctlapi.InstallStatus
 		if len(args) > 0 {
-			install, err := client.Install(ctx, args[0])
+			resp, err := client.GetInstallStatusWithResponse(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			installs = append(installs, *install)
+			one, err := api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+			answered = append(answered, *one)
 		} else {
 			var err error
-			if installs, err = client.Installs(ctx, 0, ctlapi.ListInstallsParams{}); err != nil {
+			if answered, err = client.Statuses(ctx, 0); err != nil {
 				return err
 			}
 		}
-		statuses := make([]table.InstallStatus, len(installs))
-		for i, install := range installs {
-			statuses[i].Install = install
-			if install.WorkflowID == nil {
-				continue
-			}
-			resp, err := client.GetWorkflowWithResponse(ctx, *install.WorkflowID, &ctlapi.GetWorkflowParams{})
-			if err != nil {
-				return err
-			}
-			statuses[i].Workflow = resp.JSON200
+		statuses := make([]table.InstallStatus, 0, len(answered))
+		for _, s := range answered {
+			statuses = append(statuses, table.StatusOf(s))
 		}
-		return printList(c, statuses, table.Status())
+		if err := printList(c, statuses, table.Status(c.now())); err != nil || c.forPrograms() {
+			return err
+		}
+		if notes := table.StatusNotes(statuses, c.now(), columnsOf(c.out)); len(notes) > 0 {
+			output.Println(c.out)
+			for _, line := range notes {
+				output.Println(c.out, line)
+			}
+		}
+		if len(args) == 0 {
+			return nil
+		}
+		resp, err := client.ListResourcesWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		resources, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		output.Println(c.out)
+		return printList(c, resources.Items, table.Resource(c.now()))
 	})
 	return cmd
 }

@@ -18,6 +18,7 @@ type syncing struct {
 	sync.Options
 	wait, plan bool
 	confirm    string
+	message    string
 	watching   watching
 }
 
@@ -34,10 +35,13 @@ same folder again changes nothing, and syncing an older one makes a new release 
 Berth fetches whatever the folder uses from URLs and git repositories on this machine,
 and records its digest in the config: new content makes a new config.
 
+The release keeps a message (-m) and, when the folder is in a git repository, the commit
+and its author; without -m the message is the subject of the commit.
+
 --plan shows what would change: the config, the builds, the installs, and what the folder
 no longer has. --source-map takes a git repository that the config names from a directory
 on this machine instead, and the config gets the directory's content.`,
-		Example: "  berth sync --wait\n  berth sync ./app --plan\n  berth sync --source-map acme/sandboxes=../sandboxes\n" +
+		Example: "  berth sync --wait -m \"Ask for the port\"\n  berth sync ./app --plan\n  berth sync --source-map acme/sandboxes=../sandboxes\n" +
 			"  berth sync --source-map https://git.example.com/acme/app//infra=./infra",
 		Args: exactly("[FOLDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,6 +53,7 @@ on this machine instead, and the config gets the directory's content.`,
 		},
 	}
 	cmd.Flags().StringVar(&s.App, "app", "", "name of the app (default: the folder's name)")
+	cmd.Flags().StringVarP(&s.message, "message", "m", "", "what is new, for people (default: the subject of the git commit)")
 	cmd.Flags().BoolVarP(&s.wait, "wait", "w", false, "follow the builds until there is a release")
 	cmd.Flags().BoolVar(&s.wait, "watch", false, "the same as --wait")
 	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
@@ -79,6 +84,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 		return err
 	}
 	read.Request.Confirm = s.confirm
+	read.Request.Origin = sync.Origin(ctx, folder, s.message)
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)
 	if goes, refused := refusedDeed(err); refused {
 		d := deed{what: "the removal of components from app " + read.App, name: read.App, goes: goes}

@@ -135,6 +135,9 @@ func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Wor
 
 // started reports a workflow that was just started, and follows it when asked.
 func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflow, how watching) error {
+	for _, other := range w.Others {
+		output.Println(c.err, follow.Meets(other, c.now()))
+	}
 	if !how.watch && !how.autoApprove {
 		if c.forPrograms() {
 			return printOne(c, *w, table.Workflow(c.now()))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,18 +55,27 @@ func (c *cli) whyCommand() *cobra.Command {
 }
 
 func (c *cli) printWhy(why *ctlapi.Why) {
-	output.Println(c.out, why.Summary)
+	print := func(text, indent string) {
+		for _, line := range output.Wrap(text, columnsOf(c.out), indent) {
+			output.Println(c.out, line)
+		}
+	}
+	print(why.Summary, "  ") // says all of it when there is one thing only
 	for _, item := range why.Items {
-		line := fmt.Sprintf("  %s: %s", item.What, item.Reason)
-		if on := value(item.On); on != "" {
+		line := "- " + item.What + ": " + item.Reason
+		switch on := value(item.On); {
+		case on == "", on == "operator", on == "nobody": // the command below is for the reader
+		default:
 			line += "; waits for " + on
 		}
 		if item.Deadline != nil {
 			line += ", until " + item.Deadline.Local().Format("2006-01-02 15:04")
 		}
-		output.Println(c.out, line)
+		if len(why.Items) > 1 || item.Deadline != nil {
+			print(line, "  ")
+		}
 		if unblock := value(item.Unblock); unblock != "" {
-			output.Println(c.out, "    "+unblock)
+			output.Println(c.out, "  try: "+unblock)
 		}
 	}
 }

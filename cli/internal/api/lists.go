@@ -46,6 +46,11 @@ func (c *Client) Installs(ctx context.Context, limit int, which ctlapi.ListInsta
 	return collect(limit, c.Client.Installs(ctx, which))
 }
 
+// Statuses lists how installs stand.
+func (c *Client) Statuses(ctx context.Context, limit int) ([]ctlapi.InstallStatus, error) {
+	return collect(limit, c.Client.Statuses(ctx, ctlapi.ListStatusParams{Limit: size(limit)}))
+}
+
 // Workflows lists workflows, newest first.
 func (c *Client) Workflows(ctx context.Context, limit int, which ctlapi.ListWorkflowsParams) ([]ctlapi.Workflow, error) {
 	which.Limit = size(limit)

@@ -64,17 +64,19 @@ func (f Folder) Located(diagnostics []place.Diagnostic) []place.Diagnostic {
 	return out
 }
 
-// Usable loads and checks the folder. What is wrong with it is shown, and is
-// the end of the command: an error.
-func (f Folder) Usable(say io.Writer) (*appconfig.App, error) {
+// Read loads and checks the folder. The errors in it are shown and returned, with
+// paths as seen from here; the app is as complete as they allow. It fails when
+// there is no app at all.
+func (f Folder) Read(say io.Writer) (app *appconfig.App, wrong []place.Diagnostic, err error) {
 	app, diagnostics := check.Format(f.Root, appconfig.LoadOptions{Fetched: f.Fetched})
-	if !place.HasErrors(diagnostics) {
-		return app, nil
-	}
 	for _, d := range f.Located(diagnostics) {
 		if d.Severity == place.Error {
 			output.Println(say, d)
+			wrong = append(wrong, d)
 		}
 	}
-	return nil, fmt.Errorf("%s has %s", f.Written, findings.Errors(diagnostics))
+	if len(app.Origin.Files) == 0 && len(wrong) > 0 {
+		return nil, nil, fmt.Errorf("%s has %s", f.Written, findings.Errors(wrong))
+	}
+	return app, wrong, nil
 }

@@ -24,6 +24,9 @@ const (
 	// reading took, and at most until times are drawn again: a workflow of many
 	// steps moves more often than it can be read.
 	restPerLook = 4
+	// rereads is how often a workflow is read again in which nothing moves: what
+	// holds its jobs up may, like the customer's switch.
+	rereads = 5 * time.Second
 	// waitRelease is what a step waits for that continues once the release of
 	// its workflow is accepted.
 	waitRelease = "release"
@@ -65,8 +68,10 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	handled := map[string]bool{}
 	rest := time.NewTimer(0)
 	defer rest.Stop()
+	var read time.Time
 	looked := func() (*ctlapi.Workflow, error) {
 		began := time.Now()
+		read = began
 		w, err := f.look(ctx, id, handled)
 		rest.Reset(min(restPerLook*time.Since(began), redraw)) // a person may have been asked
 		return w, err
@@ -101,6 +106,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 			}
 			return w, err
 		case <-tick.C:
+			moved = moved || time.Since(read) > rereads
 		}
 	}
 	return w, err

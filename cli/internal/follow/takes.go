@@ -23,5 +23,8 @@ func Takes(r ctlapi.Release, chosen bool, now time.Time) string {
 	default:
 		line += fmt.Sprintf("synced %s ago by %s", Duration(now.Sub(r.SyncedAt)), r.SyncedBy)
 	}
+	if r.Origin != nil && r.Origin.Message != "" {
+		line += ": " + r.Origin.Message
+	}
 	return visible.Row(line)
 }

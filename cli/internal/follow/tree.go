@@ -37,12 +37,18 @@ func title(w ctlapi.Workflow) string {
 // Tree are the lines of a workflow and its steps, as of now.
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(string(w.State)), string(w.State)) + span(w.StartedAt, w.FinishedAt, now)}
+	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
+	}
 	width := 0
 	for _, s := range w.Steps {
 		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))
 	}
 	for _, s := range w.Steps {
 		mark, style := Mark(s.State)
+		if Superseded(s) {
+			mark, style = "-", output.Dim
+		}
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
 	}
@@ -80,6 +86,9 @@ func detail(s ctlapi.Step, now time.Time) string {
 			return took + "  " + strings.Join(strings.Fields(*s.Error), " ")
 		}
 	case ctlapi.StepStateSkipped, ctlapi.StepStateCancelled:
+		if Applied(s) {
+			return "  " + string(s.State) + ", after its change was applied: " + changes.Counts(s.Change.Kind, s.Change.Counts)
+		}
 		if len(s.MayChange) > 0 {
 			return "  cannot be planned yet: reads " + unforeseen(s.MayChange)
 		}

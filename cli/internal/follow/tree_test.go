@@ -53,6 +53,20 @@ func TestTree(t *testing.T) {
 	golden(t, "testdata/tree_in_color.txt", follow.Tree(workflow(), now, true))
 }
 
+// What was cancelled, what gave way and what waits for the runner say so.
+func TestTreeOfWhatDidNotGoOn(t *testing.T) {
+	t.Parallel()
+	w := workflow()
+	w.Held = ptr("the customer's switch is at pause since 2026-11-20T09:00:00Z: change freeze")
+	lines := follow.Tree(w, now, false)
+	w = workflow()
+	w.State, w.FinishedAt = ctlapi.WorkflowStateCancelled, ago(time.Second)
+	w.Steps[1].State, w.Steps[1].Change = ctlapi.StepStateCancelled, &ctlapi.ChangeSummary{Kind: ctlapi.ChangeKindDeploy, State: ctlapi.ChangeStateApplied, Counts: &ctlapi.PlanCounts{Update: 2}}
+	w.Steps[2].State = ctlapi.StepStateCancelled
+	w.Steps[3].Error, w.Steps[3].Change = ptr("superseded by chg_9 of the newer deploy wfl_9, which bob requested"), &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded}
+	golden(t, "testdata/tree_not_done.txt", append(append(lines, ""), follow.Tree(w, now, false)...))
+}
+
 func TestTreeOfPreview(t *testing.T) {
 	t.Parallel()
 	step := func(name string, counts ctlapi.PlanCounts, may ...ctlapi.MayChange) ctlapi.Step {

@@ -41,6 +41,9 @@ func Judge(w ctlapi.Workflow) (Verdict, []string) {
 			verdict = Changes
 		}
 	}
+	if w.State == ctlapi.WorkflowStateCancelled && !w.PlanOnly {
+		lines = append(lines, whatCancelled(w)...)
+	}
 	switch {
 	case w.State != ctlapi.WorkflowStateSucceeded && verdict != Refused:
 		verdict = Failed
@@ -58,8 +61,46 @@ func mayChange(s ctlapi.Step) bool {
 
 func changesSomething(counts *ctlapi.PlanCounts) bool { return counts != nil && !counts.NoChange }
 
-// failure says why a step failed, and what to do about it.
+// whatCancelled says what a workflow had applied when it was cancelled, and what
+// it had not.
+func whatCancelled(w ctlapi.Workflow) []string {
+	var applied, left []string
+	for _, s := range w.Steps {
+		switch {
+		case s.Resource == nil && (s.Change == nil || s.Change.Kind != ctlapi.ChangeKindScript):
+		case Applied(s):
+			applied = append(applied, s.Name)
+		case s.State == ctlapi.StepStateCancelled:
+			left = append(left, s.Name)
+		}
+	}
+	lines := []string{"cancelled; nothing was applied"}
+	if len(applied) > 0 {
+		lines = []string{"cancelled; applied before that, and still there: " + strings.Join(applied, ", ")}
+	}
+	if len(left) > 0 {
+		lines = append(lines, "not done: "+strings.Join(left, ", "))
+	}
+	return lines
+}
+
+// Applied tells whether the change of a step was applied, whatever became of the
+// step.
+func Applied(s ctlapi.Step) bool {
+	return s.Change != nil && s.Change.State == ctlapi.ChangeStateApplied
+}
+
+// Superseded tells whether a step failed because a newer request took its place.
+func Superseded(s ctlapi.Step) bool {
+	return s.State == ctlapi.StepStateFailed && s.Change != nil && s.Change.State == ctlapi.ChangeStateSuperseded
+}
+
+// failure says why a step failed, and what to do about it. What gave way to a newer
+// request needs nothing: its work is done there.
 func failure(s ctlapi.Step) []string {
+	if Superseded(s) {
+		return []string{s.Name + " was not done: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
+	}
 	lines := []string{s.Name + " failed: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
 	if remedy := api.Value(s.Remedy); remedy != "" {
 		lines = append(lines, "try: "+remedy)

@@ -20,6 +20,16 @@ func TestJudge(t *testing.T) {
 	refused := failed
 	refused.Change, refused.Remedy = &ctlapi.ChangeSummary{State: ctlapi.ChangeStateRefused}, nil
 	whyRefused := []string{why[0], why[2]}
+	resource := &ctlapi.ResourceRef{Name: "api"}
+	superseded := failed
+	superseded.Error, superseded.Change = ptr("superseded by chg_2 of the newer deploy wfl_2, which bob requested"), &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded}
+	applied := &ctlapi.ChangeSummary{State: ctlapi.ChangeStateApplied}
+	stopped := []ctlapi.Step{
+		{Name: "runner", State: ctlapi.StepStateSucceeded},
+		{Name: "sandbox", State: ctlapi.StepStateSucceeded, Resource: resource, Change: applied},
+		{Name: "component/api", State: ctlapi.StepStateCancelled, Resource: resource, Change: applied},
+		{Name: "component/web", State: ctlapi.StepStateCancelled, Resource: resource},
+	}
 	blind := ctlapi.Step{State: ctlapi.StepStateSkipped, MayChange: []ctlapi.MayChange{{Reads: "greeting.text", Of: "greeting", Absent: true}}}
 	for _, tc := range []struct {
 		name  string
@@ -30,7 +40,12 @@ func TestJudge(t *testing.T) {
 		{"succeeded", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded}, follow.Done, nil},
 		{"failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{failed}}, follow.Failed, why},
 		{"refused by the runner", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{refused}}, follow.Refused, whyRefused},
-		{"cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled}, follow.Failed, nil},
+		{"cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled}, follow.Failed, []string{"cancelled; nothing was applied"}},
+		{"cancelled half-way", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, Steps: stopped}, follow.Failed, []string{
+			"cancelled; applied before that, and still there: sandbox, component/api", "not done: component/web",
+		}},
+		{"superseded, so there is nothing to advise", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{superseded}}, follow.Failed,
+			[]string{"sandbox was not done: superseded by chg_2 of the newer deploy wfl_2, which bob requested"}},
 		{"a plan that was cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, PlanOnly: true, Steps: []ctlapi.Step{planned(false)}}, follow.Failed, nil},
 		{"waits for a decision", ctlapi.Workflow{State: ctlapi.WorkflowStateWaiting, Steps: []ctlapi.Step{proposed}}, follow.Waits, []string{"berth approve chg_7"}},
 		{"plan with changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true), planned(false)}}, follow.Changes, nil},

@@ -38,6 +38,9 @@ type Options struct {
 	// Fields are the paths (install.name) to print as JSON; all when empty.
 	Fields []string
 	Color  bool
+	// Columns is how wide the terminal is; 0 when there is none, and then nothing
+	// is cut or wrapped.
+	Columns int
 }
 
 // Parse reads -o and --json.
@@ -73,6 +76,8 @@ type Column[T any] struct {
 	Head string
 	Cell func(T) string
 	Wide bool // only with -o wide, and when one thing is shown
+	// Shrinks: cut, with …, where the table would be wider than the terminal.
+	Shrinks bool
 }
 
 // List prints things.
@@ -102,8 +107,10 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 		}
 	}
 	rows := make([][]string, 1, 1+len(items))
-	for _, c := range columns {
+	shrinks := make([]bool, len(columns))
+	for i, c := range columns {
 		rows[0] = append(rows[0], c.Head)
+		shrinks[i] = c.Shrinks && o.Format != Wide
 	}
 	for _, item := range items {
 		row := make([]string, len(columns))
@@ -112,7 +119,7 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 		}
 		rows = append(rows, row)
 	}
-	return align(w, rows, o.Color, true)
+	return align(w, rows, aligned{gap: fit(rows, shrinks, o.Columns), color: o.Color, head: true})
 }
 
 // One prints one thing, to people as a list of its columns.
@@ -128,7 +135,7 @@ func One[T any](w io.Writer, o Options, item T, v View[T]) error {
 	for i, c := range v.Columns {
 		rows[i] = []string{strings.ToLower(c.Head), cell(c.Cell(item))}
 	}
-	return align(w, rows, o.Color, false)
+	return align(w, rows, aligned{gap: gap, color: o.Color})
 }
 
 // Program prints a thing that only programs, or people who read JSON, get.

@@ -9,8 +9,12 @@ import (
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// gap is what stands between two columns.
-const gap = "   "
+// gap is what stands between two columns; narrowGap where a terminal is too
+// narrow for it.
+const (
+	gap       = "   "
+	narrowGap = "  "
+)
 
 // cell makes sure that a value is one line and never empty, so that columns
 // can be counted.
@@ -28,8 +32,67 @@ func OneLine(text string) string {
 	return visible.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }), " "))
 }
 
-// align prints rows in columns. Colours are added after the widths are known.
-func align(w io.Writer, rows [][]string, color, head bool) error {
+// narrowest is what is left of a column that shrinks, in characters.
+const narrowest = 8
+
+// fit cuts the cells of columns that shrink, the widest first, until a row is at
+// most width wide, or they are as narrow as they get. Before that it takes a
+// narrower gap, which it returns. 0 fits everything.
+func fit(rows [][]string, shrinks []bool, width int) string {
+	widths := widthsOf(rows)
+	total, between := 0, len(widths)-1
+	for _, w := range widths {
+		total += w
+	}
+	if width <= 0 || total+between*len(gap) <= width {
+		return gap
+	}
+	for total += between * len(narrowGap); total > width; total-- {
+		widest := -1
+		for i, w := range widths {
+			if shrinks[i] && w > narrowest && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	for _, row := range rows {
+		for i, text := range row {
+			if runes := []rune(text); len(runes) > widths[i] {
+				row[i] = string(runes[:widths[i]-1]) + "…"
+			}
+		}
+	}
+	return narrowGap
+}
+
+// Wrap breaks a text between words into lines of at most width characters; what
+// follows the first is indented. 0 leaves it on one line.
+func Wrap(text string, width int, indent string) []string {
+	text = OneLine(text)
+	if width <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	line, used := "", 0 // used: a line that has no word yet is its indent only
+	for word := range strings.SplitSeq(text, " ") {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case used == 0 && len(lines) == 0:
+			line, used = word, length
+		case used+1+length > width:
+			lines, line, used = append(lines, line), indent+word, len(indent)+length
+		default:
+			line, used = line+" "+word, used+1+length
+		}
+	}
+	return append(lines, line)
+}
+
+func widthsOf(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {
 		for i, text := range row {
@@ -39,6 +102,19 @@ func align(w io.Writer, rows [][]string, color, head bool) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(text))
 		}
 	}
+	return widths
+}
+
+// aligned is how rows are printed in columns.
+type aligned struct {
+	gap         string
+	color, head bool // head: the first row is one
+}
+
+// align prints rows in columns. Colours are added after the widths are known.
+func align(w io.Writer, rows [][]string, o aligned) error {
+	color, head := o.color, o.head
+	widths := widthsOf(rows)
 	for n, row := range rows {
 		var line strings.Builder
 		for i, text := range row {
@@ -52,7 +128,7 @@ func align(w io.Writer, rows [][]string, color, head bool) error {
 			line.WriteString(shown)
 			if i < len(row)-1 {
 				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
-				line.WriteString(gap)
+				line.WriteString(o.gap)
 			}
 		}
 		if _, err := fmt.Fprintln(w, line.String()); err != nil {
@@ -74,13 +150,17 @@ const (
 	Notice Style = "33" // yellow
 )
 
-// StyleOf colours the words that states are made of.
+// StyleOf colours the words that states are made of; what follows a comma only
+// adds to them.
 func StyleOf(word string) Style {
+	word, _, _ = strings.Cut(word, ",")
 	switch word {
 	case "healthy", "live", "succeeded", "released", "applied", "online", "active", "✓":
 		return Good
-	case "unhealthy", "failed", "refused", "uncertain", "denied", "revoked", "✗":
+	case "unhealthy", "failed", "refused", "uncertain", "denied", "revoked", "provision failed", "deprovision failed", "✗":
 		return Bad
+	case "not provisioned", "deprovisioned", "off":
+		return Dim
 	case "waiting", "proposed", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
 		return Notice
 	}

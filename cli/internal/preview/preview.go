@@ -23,8 +23,8 @@ import (
 
 // Kinds are the kinds of blocks, in the order in which they are shown.
 var Kinds = []string{
-	appconfig.BlockSandbox, appconfig.BlockComponent, appconfig.BlockStack, appconfig.BlockRole, appconfig.BlockAction,
-	appconfig.BlockRunbook, appconfig.BlockMetadata,
+	appconfig.BlockSandbox, appconfig.BlockComponent, appconfig.BlockStack, appconfig.BlockRunner, appconfig.BlockRole,
+	appconfig.BlockOperationRoles, appconfig.BlockPolicy, appconfig.BlockAction, appconfig.BlockRunbook, appconfig.BlockMetadata,
 }
 
 // Rendered is what one block would get.

@@ -127,10 +127,38 @@ func Release(now time.Time) output.View[ctlapi.Release] {
 			{Head: "CONFIG", Cell: func(r ctlapi.Release) string { return api.Number(&r.Config) }},
 			{Head: "MADE BY", Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
 			{Head: "AGE", Cell: func(r ctlapi.Release) string { return age(now, r.CreatedAt) }},
+			{Head: "COMMIT", Cell: func(r ctlapi.Release) string { return Commit(r.Origin) }},
+			{Head: "MESSAGE", Cell: func(r ctlapi.Release) string { return firstWords(api.Value(r.Origin).Message) }},
+			{Head: "AUTHOR", Wide: true, Cell: func(r ctlapi.Release) string { return api.Value(r.Origin).Author }},
+			{Head: "SYNCED BY", Wide: true, Cell: func(r ctlapi.Release) string { return r.SyncedBy }},
 			{Head: "ID", Wide: true, Cell: func(r ctlapi.Release) string { return r.ID }},
 			{Head: "DIGEST", Wide: true, Cell: func(r ctlapi.Release) string { return output.ShortDigest(r.Digest) }},
 		},
 	}
+}
+
+// Commit is the short name of the commit that a release comes from, with a + when
+// the folder had changes that are in none; "" when it is not known.
+func Commit(o *ctlapi.Origin) string {
+	const enough = 8 // letters, as git shows
+	commit := api.Value(o).Commit
+	if len(commit) > enough {
+		commit = commit[:enough]
+	}
+	if api.Value(o).Modified {
+		commit += "+"
+	}
+	return commit
+}
+
+// firstWords is as much of a message as a row has room for.
+func firstWords(message string) string {
+	const room = 40 // characters
+	message, _, _ = strings.Cut(message, "\n")
+	if runes := []rune(message); len(runes) > room {
+		return string(runes[:room-1]) + "…"
+	}
+	return message
 }
 
 // ReleaseItem shows a release's components and the build of each.

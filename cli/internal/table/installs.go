@@ -31,41 +31,6 @@ func Install(now time.Time) output.View[ctlapi.Install] {
 	}
 }
 
-// InstallStatus is an install with the workflow that is at work in it.
-type InstallStatus struct {
-	ctlapi.Install
-	Workflow *ctlapi.Workflow `json:"workflow,omitempty"`
-}
-
-// Status shows installs and what is at work in them.
-func Status() output.View[InstallStatus] {
-	return output.View[InstallStatus]{
-		Name: func(s InstallStatus) string { return s.Name },
-		None: "no installs yet: create one with berth installs create",
-		Columns: []output.Column[InstallStatus]{
-			{Head: "INSTALL", Cell: func(s InstallStatus) string { return s.Name }},
-			{Head: "APP", Cell: func(s InstallStatus) string { return s.App.Name }},
-			{Head: "CUSTOMER", Wide: true, Cell: func(s InstallStatus) string { return s.Customer.Name }},
-			{Head: "STATE", Cell: func(s InstallStatus) string { return string(s.State) }},
-			{Head: "HEALTH", Cell: func(s InstallStatus) string { return healthOf(s.Install) }},
-			{Head: "RELEASE", Cell: func(s InstallStatus) string { return api.Number(s.Release) }},
-			{Head: "WORKFLOW", Cell: func(s InstallStatus) string {
-				if s.Workflow == nil {
-					return ""
-				}
-				return string(s.Workflow.Kind) + " " + string(s.Workflow.State)
-			}},
-			{Head: "WAITS FOR", Cell: func(s InstallStatus) string {
-				if s.Workflow == nil || s.Workflow.Wait == nil {
-					return ""
-				}
-				return s.Workflow.Wait.Reason
-			}},
-			{Head: "WORKFLOW ID", Wide: true, Cell: func(s InstallStatus) string { return api.Value(s.WorkflowID) }},
-		},
-	}
-}
-
 // Input shows the inputs of an install; sensitive values stay hidden.
 func Input() output.View[ctlapi.InputValue] {
 	return output.View[ctlapi.InputValue]{
@@ -93,7 +58,7 @@ func Resource(now time.Time) output.View[ctlapi.Resource] {
 		Columns: []output.Column[ctlapi.Resource]{
 			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
 			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return cmp.Or(r.Type, string(r.Kind)) }},
-			{Head: "STATE", Cell: func(r ctlapi.Resource) string { return string(r.State) }},
+			{Head: "STATE", Cell: resourceState},
 			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
 			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return api.Number(r.LiveRelease) }},
 			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return age(now, r.UpdatedAt) }},
@@ -102,6 +67,17 @@ func Resource(now time.Time) output.View[ctlapi.Resource] {
 			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(api.Value(r.LiveArtifactDigest)) }},
 		},
 	}
+}
+
+// resourceState tells what is switched off from what is missing.
+func resourceState(r ctlapi.Resource) string {
+	switch {
+	case r.SwitchedOff && r.State == ctlapi.ResourceStateAbsent:
+		return "off"
+	case r.SwitchedOff:
+		return string(r.State) + ", switched off"
+	}
+	return string(r.State)
 }
 
 // Check shows the health checks of an install, each with its last outcomes.
@@ -147,12 +123,15 @@ func Stack(now time.Time) output.View[ctlapi.Stack] {
 }
 
 // healthOf is the verdict on an install, with the alarms that nobody looked at.
-func healthOf(i ctlapi.Install) string {
+func healthOf(i ctlapi.Install) string { return string(i.Health) + alarmsOf(i) }
+
+// alarmsOf adds to a word that alarms are open.
+func alarmsOf(i ctlapi.Install) string {
 	switch i.OpenAlarms {
 	case 0:
-		return string(i.Health)
+		return ""
 	case 1:
-		return string(i.Health) + ", 1 alarm"
+		return ", 1 alarm"
 	}
-	return fmt.Sprintf("%s, %d alarms", i.Health, i.OpenAlarms)
+	return fmt.Sprintf(", %d alarms", i.OpenAlarms)
 }

@@ -83,6 +83,8 @@ func Runner(now time.Time) output.View[ctlapi.Runner] {
 			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return ageOf(now, r.LastSeenAt) }},
 			{Head: "VERSION", Cell: func(r ctlapi.Runner) string { return r.Version }},
 			{Head: "PROBLEM", Cell: func(r ctlapi.Runner) string { return api.Value(r.Problem) }},
+			{Head: "SWITCH SINCE", Wide: true, Cell: func(r ctlapi.Runner) string { return ageOf(now, r.SwitchSince) }},
+			{Head: "SWITCH REASON", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.SwitchReason) }},
 			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Install).Name }},
 			{Head: "SLOTS", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.Itoa(r.Slots) }},
 			{Head: "EPOCH", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.FormatInt(r.Epoch, 10) }},

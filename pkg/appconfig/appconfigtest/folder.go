@@ -23,7 +23,16 @@ var Minimal = map[string]string{
 	"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[vars]\nsize = \"small\"\n",
 	"runner.toml":      `runner_type = "local"`,
 	"stack.toml":       "type = \"local\"\n",
-	"src/base/main.tf": VariablesOf("size", "x", "y", "z"),
+	"src/base/main.tf": VariablesOf("size", "x", "y", "z") + OutputsOf("host", "id", "region", "token", "url", "x", "y", "z"),
+}
+
+// OutputsOf declares outputs of a module.
+func OutputsOf(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString("output \"" + name + "\" {\n  value = \"\"\n}\n")
+	}
+	return b.String()
 }
 
 // VariablesOf declares variables that need no value.

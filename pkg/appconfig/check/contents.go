@@ -15,12 +15,16 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/appconfig/template"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // contents checks that texts are what they claim to be: YAML, JSON, Kyverno or
 // Rego. A text that is a template is not looked at, since only rendering makes
 // it one or the other.
 func (v *validator) contents() {
+	if v.app.Sandbox != nil {
+		v.varFiles(v.app.Sandbox.At, v.app.Sandbox.VarFiles)
+	}
 	for i := range v.app.Components {
 		v.componentContents(&v.app.Components[i])
 	}
@@ -33,31 +37,43 @@ func (v *validator) contents() {
 			}
 		}
 	}
-	unchecked := ""
 	for i := range v.app.Policies {
-		if p := &v.app.Policies[i]; v.policyContents(p) && unchecked == "" {
-			unchecked = p.At.File
-		}
+		v.policyContents(&v.app.Policies[i])
 	}
 	for i := range v.app.Installs {
 		in := &v.app.Installs[i]
 		for name, override := range in.Components {
 			at := in.At.Below("components").Below(name)
 			v.document(at.Below("helm_values"), &place.Text{Contents: override.HelmValues}, yamlMapping)
-			if strings.HasPrefix(strings.TrimSpace(override.TFVars), "{") {
-				v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, jsonDocument)
-			}
+			v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, terraformValues)
 		}
-	}
-	if unchecked != "" {
-		v.Add(place.Note, place.CodeUnchecked, place.Place{File: unchecked}, "the rules of policies are not run here; only that they are YAML of Kyverno or a Rego package is checked")
 	}
 	if v.skipped > 0 {
 		v.Add(place.Note, place.CodeUnchecked, v.firstSkipped, "%d texts of YAML or JSON are not checked: one is checked up to %d MiB, all up to %d MiB together", v.skipped, maxText>>20, maxParsed>>20)
 	}
 }
 
+// terraformValues looks at a file of variables: whether it can be read to its end.
+func terraformValues(contents string) *badDocument {
+	if strings.HasPrefix(strings.TrimSpace(contents), "{") {
+		return jsonDocument(contents)
+	}
+	if p := tfvars.BrokenValues(contents); p != nil {
+		return &badDocument{line: p.Line, message: "is not in Terraform's notation: line " + strconv.Itoa(p.Line) + " " + p.Message}
+	}
+	return nil
+}
+
+func (v *validator) varFiles(at place.Place, files []appconfig.VarFile) {
+	for i := range files {
+		v.document(at.Below("var_file").Item(i).Below("contents"), &files[i].Contents, terraformValues)
+	}
+}
+
 func (v *validator) componentContents(c *appconfig.Component) {
+	if c.TerraformModule != nil {
+		v.varFiles(c.At, c.TerraformModule.VarFiles)
+	}
 	if c.HelmChart != nil {
 		for i := range c.HelmChart.ValuesFiles {
 			v.document(c.At.Below("values_file").Item(i).Below("contents"), &c.HelmChart.ValuesFiles[i].Contents, yamlMapping)
@@ -68,19 +84,14 @@ func (v *validator) componentContents(c *appconfig.Component) {
 	}
 }
 
-// policyContents tells whether the policy is one that nothing here can run.
-func (v *validator) policyContents(p *appconfig.Policy) bool {
+func (v *validator) policyContents(p *appconfig.Policy) {
 	at := p.At.Below("contents")
-	if p.Contents.Contents == "" {
-		return false // or not fetched yet
-	}
 	switch p.Engine {
 	case "opa":
 		v.document(at, &p.Contents, regoPackage)
 	case "kyverno":
 		v.document(at, &p.Contents, kyvernoPolicy)
 	}
-	return true
 }
 
 // Limits on what is parsed: a byte of the worst YAML costs over a hundred in

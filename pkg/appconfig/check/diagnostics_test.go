@@ -159,7 +159,7 @@ func TestSymlinksStayInside(t *testing.T) {
 		appconfigtest.WriteFile(t, filepath.Join(app, name), contents)
 	}
 	appconfigtest.WriteFile(t, filepath.Join(dir, "secret.tfvars"), "outside")
-	appconfigtest.WriteFile(t, filepath.Join(app, "outside.tfvars"), "inside")
+	appconfigtest.WriteFile(t, filepath.Join(app, "outside.tfvars"), "# inside")
 	appconfigtest.WriteFile(t, filepath.Join(app, "components/a.toml"), appconfigtest.Module("a",
 		"[[var_file]]\ncontents = \"./in.tfvars\"\n[[var_file]]\ncontents = \"./out.tfvars\"\n[[var_file]]\ncontents = \"./up/secret.tfvars\""))
 	appconfigtest.Symlink(t, "../outside.tfvars", filepath.Join(app, "components/in.tfvars"))

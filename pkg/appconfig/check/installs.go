@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -19,7 +18,7 @@ func (v *validator) installs() {
 				at := in.At.Below("inputs").Item(i).Below(name)
 				v.exists(at, name, inputs)
 				if def := v.app.Input(name); def != nil {
-					if problem := def.Type.Check(value); problem != "" {
+					if problem := def.Check(value); problem != "" {
 						v.Add(place.Error, place.CodeValue, at, "input %q %s", name, problem)
 					}
 				}
@@ -72,8 +71,8 @@ func OverrideProblems(o appconfig.InstallComponent, c *appconfig.Component) map[
 	if o.HelmValues != "" && c.HelmChart != nil && !interpolate.IsTemplate(o.HelmValues) && len(o.HelmValues) <= maxText {
 		tell("helm_values", yamlMapping(o.HelmValues))
 	}
-	if c.TerraformModule != nil && !interpolate.IsTemplate(o.TFVars) && strings.HasPrefix(strings.TrimSpace(o.TFVars), "{") {
-		tell("tf_vars", jsonDocument(o.TFVars))
+	if c.TerraformModule != nil && !interpolate.IsTemplate(o.TFVars) {
+		tell("tf_vars", terraformValues(o.TFVars))
 	}
 	return problems
 }

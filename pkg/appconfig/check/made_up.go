@@ -22,7 +22,7 @@ func MadeUpState(app *appconfig.App) interpolate.State {
 		for _, t := range template.In(block.at, block.value) {
 			refs, _ := t.References() // Validate reports what does not parse
 			for _, ref := range refs {
-				if ref.Root == interpolate.RootTree {
+				if ref.Root == interpolate.RootTree && (len(ref.Path) == 0 || ref.Path[0] != legacyAlias) {
 					paths = append(paths, ref.Path)
 				}
 			}
@@ -42,6 +42,10 @@ func MadeUpState(app *appconfig.App) interpolate.State {
 	}
 	return interpolate.NewState(tree)
 }
+
+// legacyAlias is what a tree gets by itself as long as it does not have it. What
+// is left of a path below it does not exist.
+const legacyAlias = "install"
 
 // madeUpParts declares what an install of the app has, without values.
 func madeUpParts(a *appconfig.App) interpolate.Parts {

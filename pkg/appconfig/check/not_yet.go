@@ -150,8 +150,8 @@ var notYets = []NotYet{
 	{Keys: []string{"runner.instance_type"}, What: `key "instance_type" is`, WaitsFor: waitsClouds, find: runner("instance_type", func(r *appconfig.Runner) bool { return r.InstanceType != "" })},
 	{Keys: []string{"stack.type=aws-cloudformation", "stack.type=azure-bicep", "stack.type=gcp-terraform"},
 		What: `stack type %q is`, WaitsFor: waitsClouds, find: func(a *appconfig.App) []use {
-			if a.Stack == nil || !a.Stack.InCloud() {
-				return nil
+			if a.Stack == nil || !a.Stack.InCloud() || a.Runner != nil && a.Stack.At == a.Runner.At {
+				return nil // or the one of Azure, which no file names: the runner's row says so
 			}
 			return []use{{a.Stack.At.Below("type"), string(a.Stack.Type)}}
 		}},
@@ -200,7 +200,7 @@ var notYets = []NotYet{
 		})},
 	{Keys: []string{"action.triggers[].component_name"}, When: "left out, in a trigger of a single component", What: "a trigger of a single component that names none is", WaitsFor: "triggers of any component",
 		find: triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool {
-			return strings.HasSuffix(string(t.Type), "-component") && t.ComponentName == ""
+			return strings.HasSuffix(string(t.Type), "-component") && t.ComponentName == "" && !slices.Contains(pointsNotYet, string(t.Type))
 		})},
 	{Keys: withPrefix("action.triggers[].type=", pointsNotYet), What: "trigger type %q is", WaitsFor: waitsPoints, find: func(a *appconfig.App) (uses []use) {
 		for _, point := range pointsNotYet {

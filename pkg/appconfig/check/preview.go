@@ -40,11 +40,21 @@ func Blocks(app *appconfig.App) []Block {
 	if s := app.Stack; s != nil {
 		all = append(all, Block{Kind: appconfig.BlockStack, Type: string(s.Type), at: s.At, value: s})
 	}
+	if r := app.Runner; r != nil {
+		all = append(all, Block{Kind: appconfig.BlockRunner, Type: "runner in " + r.RunnerType, at: r.At, value: r})
+	}
 	for _, roles := range [][]appconfig.Role{app.Permissions, app.BreakGlass} {
 		for i := range roles {
 			r := &roles[i]
 			all = append(all, Block{Kind: appconfig.BlockRole, Name: r.Name, Type: string(r.Type), at: r.At, value: r})
 		}
+	}
+	if o := app.OperationRoles; o != nil {
+		all = append(all, Block{Kind: appconfig.BlockOperationRoles, at: o.At, value: o})
+	}
+	for i := range app.Policies {
+		p := &app.Policies[i]
+		all = append(all, Block{Kind: appconfig.BlockPolicy, Name: p.Name, Type: "policy of " + string(p.Type), at: p.At, value: p})
 	}
 	for i := range app.Actions {
 		a := &app.Actions[i]

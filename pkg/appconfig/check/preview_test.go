@@ -19,7 +19,7 @@ func TestPreviewsOfARecordedState(t *testing.T) {
 	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
 		"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n" +
 			"[[input]]\nname = \"size\"\ndisplay_name = \"Size\"\ndescription = \"d\"\ngroup = \"g\"\n",
-		"components/db.toml": appconfigtest.Module("db", `var_name = "postgres"`),
+		"components/db.toml": "var_name = \"postgres\"\n" + repo("db", "main"),
 		"components/web.toml": appconfigtest.Module("web", "[vars]", `host = "{{ .nuon.components.postgres.outputs.host }}"`, `plain = "x {{ not.ours }}"`,
 			`size = "{{ .berth.install.inputs.size }}"`, "[[var_file]]", `contents = "./web.tfvars"`),
 		"components/web.tfvars": "a = 1\nport = {{ .nuon.components.db.outputs.prot }}\n",
@@ -47,7 +47,7 @@ func TestPreviewsOfARecordedState(t *testing.T) {
 func TestPreviewsOfAMadeUpState(t *testing.T) {
 	t.Parallel()
 	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
-		"components/db.toml": appconfigtest.Module("db", `var_name = "postgres"`),
+		"components/db.toml": "var_name = \"postgres\"\n" + repo("db", "main"),
 		"components/web.toml": appconfigtest.Module("web", `dependencies = ["db"]`, "[vars]",
 			`a_host = "{{ .nuon.components.postgres.outputs.host }}"`,
 			`b_all = "{{ range $k, $v := .nuon.components.db.outputs.zones }}{{ $k }}={{ $v }}{{ end }}"`,
@@ -141,7 +141,7 @@ func TestPreviewsOfOtherBlocks(t *testing.T) {
 func TestPreviewsOfSealedValues(t *testing.T) {
 	t.Parallel()
 	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
-		"components/db.toml": appconfigtest.Module("db"),
+		"components/db.toml": repo("db", "main"), // whose outputs are not known here
 		"components/web.toml": appconfigtest.Module("web", `dependencies = ["db"]`, "[vars]",
 			`a_plain = "x-{{ .nuon.components.db.outputs.token }}"`,
 			`b_parsed = "{{ (.nuon.components.db.outputs.token | fromJson).key }}"`,

@@ -54,9 +54,9 @@ func TestRulesOfRealApps(t *testing.T) {
 			files: map[string]string{"runner.toml": "runner_typ = \"local\"\n"},
 			diags: []string{`runner.toml:1:1 error unknown key "runner_typ", and runner_type is missing: did you mean "runner_type"?`}},
 		{name: "a relative path is relative to the folder of the kind",
-			files: map[string]string{"components/deep/a.toml": appconfigtest.Module("a", "[[var_file]]\ncontents = \"./a.tfvars\""), "components/a.tfvars": "kind", "components/deep/a.tfvars": "file"},
+			files: map[string]string{"components/deep/a.toml": appconfigtest.Module("a", "[[var_file]]\ncontents = \"./a.tfvars\""), "components/a.tfvars": "# kind", "components/deep/a.tfvars": "# file"},
 			check: func(t *testing.T, app *appconfig.App) {
-				equal(t, "var file", "kind", app.Component("a").TerraformModule.VarFiles[0].Contents.Contents)
+				equal(t, "var file", "# kind", app.Component("a").TerraformModule.VarFiles[0].Contents.Contents)
 			}},
 		{name: "a relative path in policies/ is relative to its file",
 			files: map[string]string{"policies/deep/p.toml": "type = \"sandbox\"\nengine = \"opa\"\ncontents = \"./p.rego\"\n", "policies/deep/p.rego": "package nuon", "policies/p.rego": "package wrong"},
@@ -64,7 +64,7 @@ func TestRulesOfRealApps(t *testing.T) {
 				equal(t, "policy", "package nuon", app.Policies[0].Contents.Contents)
 			}},
 		{name: "a relative path of readme, sandbox and policies.toml is relative to the app",
-			files: map[string]string{"metadata.toml": "version = \"v1\"\nreadme = \"./docs/R.md\"\n", "docs/R.md": "r", "sandbox.toml": appconfigtest.Minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./b.tfvars\"\n", "b.tfvars": "b",
+			files: map[string]string{"metadata.toml": "version = \"v1\"\nreadme = \"./docs/R.md\"\n", "docs/R.md": "r", "sandbox.toml": appconfigtest.Minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./b.tfvars\"\n", "b.tfvars": "# b",
 				"policies.toml": "[[policy]]\ntype = \"sandbox\"\nengine = \"opa\"\ncontents = \"./policies/p.rego\"\n", "policies/p.rego": "package nuon"},
 			check: func(t *testing.T, app *appconfig.App) {
 				equal(t, "files", []string{"docs/R.md", "b.tfvars", "policies/p.rego"}, []string{app.Metadata.Readme.File, app.Sandbox.VarFiles[0].Contents.File, app.Policies[0].Contents.File})

@@ -39,6 +39,9 @@ func templateBlocks(a *appconfig.App) []templateBlock {
 	if a.Stack != nil {
 		add(a.Stack.At, a.Stack, scope{beforeStack: true})
 	}
+	if a.Runner != nil {
+		add(a.Runner.At, a.Runner, scope{})
+	}
 	for i := range a.Secrets {
 		add(a.Secrets[i].At, &a.Secrets[i], scope{})
 	}
@@ -161,6 +164,14 @@ func (v *validator) reference(t template.Value, ref interpolate.Reference, s sco
 	case s.beforeStack && !slices.Contains(beforeStack, ref.Kind):
 		return wrong(place.Error, place.CodeReference, "%s is not known yet when the stack is made; only inputs, the install's id and name, app and org are", ref)
 	}
+	if d, ok := v.namedReference(ref, s, missing, wrong); ok {
+		return d, true
+	}
+	return v.fixedPart(ref, s, wrong)
+}
+
+// namedReference checks what templates name: inputs, components, secrets, actions.
+func (v *validator) namedReference(ref interpolate.Reference, s scope, missing missingFunc, wrong wrongFunc) (place.Diagnostic, bool) {
 	switch ref.Kind {
 	case interpolate.KindTree:
 		return v.untraced(ref, s, wrong)
@@ -178,6 +189,55 @@ func (v *validator) reference(t template.Value, ref interpolate.Reference, s sco
 		}
 	}
 	return place.Diagnostic{}, false
+}
+
+// fixedPart checks the names that are the same in every app, at every level, and
+// the outputs that a module at hand declares.
+func (v *validator) fixedPart(ref interpolate.Reference, s scope, wrong wrongFunc) (place.Diagnostic, bool) {
+	if m, bad := ref.Misfit(); bad {
+		above := "." + strings.Join(append([]string{ref.Root}, m.Above...), ".")
+		d, _ := wrong(s.severity(), place.CodeReference, "%s.%s does not exist", above, m.Name)
+		switch near := v.Near(m.Name, m.Among); {
+		case near != "":
+			d = d.WithRemedy("did you mean %q?", near)
+		case above == ".nuon.install" && v.Near(m.Name, topLevel) != "":
+			d = d.WithRemedy("did you mean %q?", ".nuon."+v.Near(m.Name, topLevel))
+		case len(m.Among) == 0:
+			d = d.WithRemedy("%s is a single value", above)
+		default:
+			d = d.WithRemedy("there is %s", strings.Join(m.Among, ", "))
+		}
+		return d, true
+	}
+	block, name, output := outputRead(ref)
+	if block == appconfig.BlockComponent {
+		if c := v.app.ComponentNamed(name); c != nil {
+			name = c.Name // not its var_name
+		}
+	}
+	declared, known := v.app.DeclaredOutputs(block, name)
+	if !known || slices.Contains(declared, output) {
+		return place.Diagnostic{}, false
+	}
+	what := "the sandbox"
+	if block == appconfig.BlockComponent {
+		what = fmt.Sprintf("component %q", name)
+	}
+	ref.Path = ref.Path[:slices.Index(ref.Path, "outputs")+2] // once, whatever is read below it
+	d, _ := wrong(s.severity(), place.CodeReference, "%s: the module of %s has no output %q", ref, what, output)
+	return v.Suggest(d, output, declared), true
+}
+
+// outputRead says whose output a reference reads; block is "" when it reads none.
+func outputRead(ref interpolate.Reference) (block, name, output string) {
+	p := ref.Path
+	switch {
+	case len(p) >= 3 && p[0] == "sandbox" && p[1] == "outputs" && p[2] != interpolate.Any:
+		return appconfig.BlockSandbox, "", p[2]
+	case len(p) >= 4 && p[0] == "components" && p[1] != interpolate.Any && p[2] == "outputs" && p[3] != interpolate.Any:
+		return appconfig.BlockComponent, p[1], p[3]
+	}
+	return "", "", ""
 }
 
 // beforeStack lists what is there before the customer applies the stack. All of
@@ -224,7 +284,10 @@ func (v *validator) actionReference(ref interpolate.Reference, s scope, missing 
 	if s.action == nil {
 		return wrong(s.severity(), place.CodeReference, "%s can only be read inside actions", ref)
 	}
-	if len(ref.Path) < 2 || ref.Path[0] != "inputs" {
+	if len(ref.Path) > 0 && ref.Path[0] != "inputs" && ref.Path[0] != interpolate.Any {
+		return missing(ref.Path[0], definedNames{what: "part of .action", names: []string{"inputs"}})
+	}
+	if len(ref.Path) < 2 {
 		return place.Diagnostic{}, false
 	}
 	inputs := namesOf("input of the action", s.action.Inputs, func(in *appconfig.ActionInput) string { return in.Name })

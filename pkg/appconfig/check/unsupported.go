@@ -23,6 +23,7 @@ func Unsupported(app *appconfig.App) []place.Diagnostic {
 		row.tell(&r, slices.DeleteFunc(row.find(app), func(u use) bool { return strings.HasPrefix(u.at.File, "installs/") }))
 	}
 	sealedInstalls(&r, app)
+	severalTerraforms(&r, app)
 	return place.Sort(r.Diags)
 }
 
@@ -91,4 +92,45 @@ func sealedInstalls(r *place.Report, app *appconfig.App) {
 			}
 		}
 	}
+}
+
+// severalTerraforms warns of exact versions that one runner, which has one
+// Terraform, cannot all have. Ranges may agree.
+func severalTerraforms(r *place.Report, app *appconfig.App) {
+	first, told := "", map[string]bool{}
+	var firstAt place.Place
+	pin := func(at place.Place, version string) {
+		at = at.Below("terraform_version")
+		switch {
+		case version == "" || strings.ContainsAny(version[:1], "<>=~^") || told[version]:
+		case first == "":
+			first, firstAt = version, at
+			told[version] = true
+		default:
+			told[version] = true
+			r.Diags = append(r.Diags, r.At(place.Warning, place.CodeUnsupported, at, "a runner has one version of Terraform, and terraform_version is %s here and %s at %s; it waits for runners with several", version, first, r.Origin.Where(firstAt)).
+				WithRemedy(`write ranges that agree, such as ">= %s"`, first))
+		}
+	}
+	if s := app.Sandbox; s != nil && s.Type == appconfig.SandboxTypeTerraform {
+		pin(s.At, s.TerraformVersion)
+	}
+	for i := range app.Components {
+		if c := &app.Components[i]; c.TerraformModule != nil {
+			pin(c.At, c.TerraformModule.TerraformVersion)
+		}
+	}
+}
+
+// Deployable is Unsupported for those who ask whether a folder can be deployed: it
+// also says what no check of it has looked at.
+func Deployable(app *appconfig.App) []place.Diagnostic {
+	found := Unsupported(app)
+	for i := range app.Policies {
+		if p := &app.Policies[i]; p.Contents.Contents != "" {
+			return place.Sort(append(found, app.Origin.Diagnose(place.Note, place.CodeUnchecked, place.Place{File: p.At.File},
+				"the rules of policies are not run here; only that they are YAML of Kyverno or a Rego package is checked")))
+		}
+	}
+	return found
 }

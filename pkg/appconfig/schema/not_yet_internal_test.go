@@ -74,7 +74,7 @@ var actedOn = map[string][]string{
 
 	// What an install does with it.
 	"api.TestInputs":     {"input.default", "input.sensitive"},
-	"installs.TestApply": {"input.required"},
+	"installs.TestApply": {"input.required", "input.min", "input.max", "input.pattern"},
 	"appconfig.TestInputTypes": {
 		"input.type", "input.type=string", "input.type=number", "input.type=list", "input.type=json", "input.type=bool",
 	},

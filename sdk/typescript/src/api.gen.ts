@@ -2589,6 +2589,20 @@ export interface components {
             admin: string;
             name: components["schemas"]["Name"];
         };
+        /** @description Where a synced folder comes from, in the words of the one who synced it: Berth stores and shows it, and checks none of it. */
+        Origin: {
+            /**
+             * @description The name of the commit's author.
+             * @example Ann
+             */
+            author?: string;
+            /** @description The git commit that the folder was at. */
+            commit?: string;
+            /** @example Ask for the port */
+            message?: string;
+            /** @description The folder had changes that are in no commit. */
+            modified?: boolean;
+        };
         OtherWorkflow: {
             /** Format: date-time */
             created_at: string;
@@ -2763,6 +2777,7 @@ export interface components {
             manifest?: components["schemas"]["ReleaseManifest"];
             /** @example 4 */
             number: number;
+            origin?: components["schemas"]["Origin"];
             /**
              * Format: date-time
              * @description When.
@@ -3123,6 +3138,7 @@ export interface components {
             confirm?: string;
             /** @description Make the app when there is none of this name. */
             create_app?: boolean;
+            origin?: components["schemas"]["Origin"];
             /** @description Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete. */
             prune?: boolean;
             /** @description The archive of each local source, all of them, and those of mapped ones. */

@@ -45,21 +45,32 @@ export function fromEnvironment(env: Record<string, string | undefined>): Option
 /**
  * The body of an answer.
  *
- *     const me = await ok(berth.api.GET("/me"));
+ *     const me = await ok(berth.GET("/me"));
  */
 export async function ok<T>(answer: Promise<{ data?: T }>): Promise<T> {
   const { data } = await answer;
   return data as T; // an answer other than 2xx was thrown
 }
 
-/** Calls the control plane. */
+/**
+ * Calls the control plane. GET, POST and the others take every operation of the
+ * contract, typed by its path; what is not 2xx is thrown.
+ */
 export class Berth {
-  /** Every operation of the contract, typed by its method and path. What is not 2xx is thrown. */
-  readonly api: Client<paths>;
+  readonly GET: Client<paths>["GET"];
+  readonly PUT: Client<paths>["PUT"];
+  readonly POST: Client<paths>["POST"];
+  readonly PATCH: Client<paths>["PATCH"];
+  readonly DELETE: Client<paths>["DELETE"];
 
   /** Makes a client; it calls nobody. Throws when the URL or the token cannot be right. */
   constructor(options: Options) {
-    this.api = createClient<paths>({ baseUrl: options.url.replace(/\/+$/, ""), fetch: sender(options) });
+    const { GET, PUT, POST, PATCH, DELETE } = createClient<paths>({ baseUrl: options.url.replace(/\/+$/, ""), fetch: sender(options) });
+    this.GET = GET;
+    this.PUT = PUT;
+    this.POST = POST;
+    this.PATCH = PATCH;
+    this.DELETE = DELETE;
   }
 
   /**
@@ -80,7 +91,7 @@ export class Berth {
 
   /** Reads one page. The types of path and query are checked by list. */
   async #page(path: string, params: unknown, signal?: AbortSignal): Promise<{ items: unknown[]; next?: string }> {
-    const get = this.api.GET as unknown as (path: string, init: unknown) => Promise<{ data?: { items: unknown[]; next?: string } }>;
+    const get = this.GET as unknown as (path: string, init: unknown) => Promise<{ data?: { items: unknown[]; next?: string } }>;
     return understood(await ok(get(path, { params, signal })));
   }
 
@@ -89,19 +100,19 @@ export class Berth {
    * that needs a decision waits for days: pass a signal, or stop with `until`.
    */
   async awaitWorkflow(id: string, init: WaitInit<Schemas["Workflow"]> = {}): Promise<Schemas["Workflow"]> {
-    const get = (query: Waiting) => this.api.GET("/workflows/{workflow}", { params: { path: { workflow: id }, query }, ...signalOf(init) });
+    const get = (query: Waiting) => this.GET("/workflows/{workflow}", { params: { path: { workflow: id }, query }, ...signalOf(init) });
     return wait(get, (w) => ["succeeded", "failed", "cancelled"].includes(w.state), init);
   }
 
   /** Waits until the builds of a config have ended: it is then `released`, with its release, or `failed`. */
   async awaitConfig(id: string, init: WaitInit<Schemas["Config"]> = {}): Promise<Schemas["Config"]> {
-    const get = (query: Waiting) => this.api.GET("/configs/{config}", { params: { path: { config: id }, query }, ...signalOf(init) });
+    const get = (query: Waiting) => this.GET("/configs/{config}", { params: { path: { config: id }, query }, ...signalOf(init) });
     return wait(get, (config) => config.state !== "building", init);
   }
 
   /** Waits until a build has succeeded, failed or been cancelled. */
   async awaitBuild(id: string, init: WaitInit<Schemas["Build"]> = {}): Promise<Schemas["Build"]> {
-    const get = (query: Waiting) => this.api.GET("/builds/{build}", { params: { path: { build: id }, query }, ...signalOf(init) });
+    const get = (query: Waiting) => this.GET("/builds/{build}", { params: { path: { build: id }, query }, ...signalOf(init) });
     return wait(get, (build) => build.state !== "queued" && build.state !== "running", init);
   }
 }

@@ -9,7 +9,7 @@ for await (const install of berth.list("/installs", { query: { app: "hello" } })
 
 // Every operation, by its method and path; ok() takes the body out of the answer.
 const started = await ok(
-  berth.api.POST("/installs/{install}/workflows", {
+  berth.POST("/installs/{install}/workflows", {
     params: { path: { install: "acme" } },
     body: { kind: "deploy" },
   }),
@@ -21,7 +21,7 @@ console.log(workflow.state);
 
 // What the control plane refuses is thrown, with a code to branch on.
 try {
-  await berth.api.POST("/apps", { body: { name: "hello" } });
+  await berth.POST("/apps", { body: { name: "hello" } });
 } catch (error) {
   if (!(error instanceof Problem && error.code === "already_exists")) throw error;
 }

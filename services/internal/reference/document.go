@@ -86,11 +86,10 @@ func Document(spec *openapi3.T, basePath string, clients Clients) ([]byte, error
 			if op.RequestBody != nil {
 				addExamples(op.RequestBody.Value.Content)
 			}
-			call := call{method: method, path: basePath + path, parameters: parametersOf(item, op), op: op}
 			if op.Extensions == nil {
 				op.Extensions = map[string]any{}
 			}
-			op.Extensions["x-codeSamples"] = clients.samples(call)
+			op.Extensions["x-codeSamples"] = clients.samples(callOf(method, basePath+path, item, op))
 		}
 	}
 	addProblems(doc)

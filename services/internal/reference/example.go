@@ -67,11 +67,12 @@ func exampleOfSchema(ref *openapi3.SchemaRef, name string, depth int) any {
 func exampleOfObject(schema *openapi3.Schema, name string, depth int) any {
 	object := map[string]any{}
 	for _, part := range schema.AllOf {
-		if fields, ok := exampleOfSchema(part, name, depth+1).(map[string]any); ok {
-			for field, value := range fields {
-				object[field] = value
-			}
+		example := exampleOfSchema(part, name, depth+1)
+		fields, ok := example.(map[string]any)
+		if !ok && example != nil {
+			return example // a reference to something else, with a description of its own
 		}
+		maps.Copy(object, fields)
 	}
 	for field, property := range schema.Properties {
 		required := slices.Contains(schema.Required, field)

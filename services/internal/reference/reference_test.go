@@ -137,26 +137,6 @@ func TestEachOperationNamesItsRefusals(t *testing.T) {
 	}
 }
 
-// sampleOf is how a document says to call an operation.
-func sampleOf(t *testing.T, op *openapi3.Operation, label string) string {
-	t.Helper()
-	raw, err := json.Marshal(op.Extensions["x-codeSamples"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var samples []struct{ Label, Source string }
-	if err := json.Unmarshal(raw, &samples); err != nil {
-		t.Fatal(err)
-	}
-	for _, sample := range samples {
-		if sample.Label == label {
-			return sample.Source
-		}
-	}
-	t.Fatalf("%s has no sample %q", op.OperationID, label)
-	return ""
-}
-
 // Each curl command is run by a shell; what it sends fits the contract, and the
 // token is not among its arguments.
 func TestCurlSamples(t *testing.T) {
@@ -203,13 +183,12 @@ func TestCurlSamples(t *testing.T) {
 		}
 		var script strings.Builder
 		script.WriteString("uuidgen() { echo 0b6d5e2c-6f0c-4c57-9d0f-5d1f1a4c1a77; }\n") // Debian has it in a package of its own
-		eachOperation(doc, func(_, _ string, op *openapi3.Operation) {
-			sample := sampleOf(t, op, "curl")
+		for id, sample := range reference.Samples(doc, clients, "curl") {
 			if strings.Contains(sample, "brt_") || strings.Contains(sample, "-H \"Authorization") {
-				t.Errorf("the token of %s is among the arguments:\n%s", op.OperationID, sample)
+				t.Errorf("the token of %s is among the arguments:\n%s", id, sample)
 			}
 			script.WriteString(sample + " -s -o /dev/null\n")
-		})
+		}
 		command := exec.CommandContext(t.Context(), "bash", "-c", script.String())
 		command.Dir = dir
 		command.Env = append(os.Environ(), "BERTH_URL="+server.URL, "BERTH_TOKEN=brt_secret")
@@ -229,21 +208,13 @@ func TestGoSamples(t *testing.T) {
 	t.Parallel()
 	for service, pkg := range map[string]string{"ctl-api": "ctlapi", "log-ingest": "logapi"} {
 		spec := contracts(t)[service]
-		raw, err := reference.Document(spec, "", reference.Clients{Go: "github.com/berth-dev/berth/pkg/" + pkg})
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := openapi3.NewLoader().LoadFromData(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var source strings.Builder
 		fmt.Fprintf(&source, "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\t\"strings\"\n\n\t%q\n)\n\n"+
 			"var (\n\t_ = os.Open\n\t_ = strings.NewReader\n)\n\nfunc main() {}\n", "github.com/berth-dev/berth/pkg/"+pkg)
-		eachOperation(doc, func(_, _ string, op *openapi3.Operation) {
+		for id, sample := range reference.Samples(spec, reference.Of(service), "Go") {
 			fmt.Fprintf(&source, "\nfunc %s(ctx context.Context, client *%s.ClientWithResponses) error {\n%s\nreturn nil\n}\n",
-				op.OperationID, pkg, sampleOf(t, op, "Go"))
-		})
+				id, pkg, sample)
+		}
 		compile(t, source.String())
 	}
 }

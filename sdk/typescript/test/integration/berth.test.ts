@@ -27,25 +27,25 @@ async function refusal(call: Promise<unknown>): Promise<Problem> {
 }
 
 before(async () => {
-  for (const name of apps) await berth.api.POST("/apps", { body: { name } });
+  for (const name of apps) await berth.POST("/apps", { body: { name } });
 });
 
 test("the caller is known", async () => {
-  const me: Schemas["Me"] = await ok(berth.api.GET("/me"));
+  const me: Schemas["Me"] = await ok(berth.GET("/me"));
   assert.ok(me.org.id.startsWith("org_"), JSON.stringify(me));
   const stranger = new Berth({ ...options, token: "brt_nobody" });
-  const problem = await refusal(stranger.api.GET("/me"));
+  const problem = await refusal(stranger.GET("/me"));
   assert.deepEqual([problem.status, problem.code], [401, "unauthenticated"]);
 });
 
 test("a POST that is repeated with its key does nothing twice", async () => {
   const header = { "Idempotency-Key": randomUUID() };
   const body = { name: "ts-once" };
-  const first = await ok(berth.api.POST("/apps", { body, params: { header } }));
-  const again = await ok(berth.api.POST("/apps", { body, params: { header } }));
+  const first = await ok(berth.POST("/apps", { body, params: { header } }));
+  const again = await ok(berth.POST("/apps", { body, params: { header } }));
   assert.equal(again.id, first.id);
-  assert.deepEqual([(await refusal(berth.api.POST("/apps", { body: { name: "ts-other" }, params: { header } }))).status], [409]);
-  const twice = await refusal(berth.api.POST("/apps", { body })); // a key of its own
+  assert.deepEqual([(await refusal(berth.POST("/apps", { body: { name: "ts-other" }, params: { header } }))).status], [409]);
+  const twice = await refusal(berth.POST("/apps", { body })); // a key of its own
   assert.deepEqual([twice.status, twice.code], [409, "already_exists"]);
   assert.equal((await names(berth.list("/apps"))).filter((name) => name === "ts-once").length, 1);
 });
@@ -61,19 +61,19 @@ test("an answer that gets lost is asked for again with the same key", async () =
       throw new TypeError("fetch failed");
     },
   });
-  const app = await ok(unlucky.api.POST("/apps", { body: { name: "ts-lost" } }));
+  const app = await ok(unlucky.POST("/apps", { body: { name: "ts-lost" } }));
   assert.equal(lost, 2);
-  assert.equal((await ok(berth.api.GET("/apps/{app}", { params: { path: { app: "ts-lost" } } }))).id, app.id);
+  assert.equal((await ok(berth.GET("/apps/{app}", { params: { path: { app: "ts-lost" } } }))).id, app.id);
 });
 
 test("what is not there is a problem", async () => {
-  const problem = await refusal(berth.api.GET("/installs/{install}", { params: { path: { install: "nowhere" } } }));
+  const problem = await refusal(berth.GET("/installs/{install}", { params: { path: { install: "nowhere" } } }));
   assert.deepEqual([problem.status, problem.code], [404, "not_found"]);
   assert.ok(problem.requestId && problem.detail, JSON.stringify(problem));
 });
 
 test("what is wrong has its place", async () => {
-  const problem = await refusal(berth.api.POST("/apps", { body: { name: "Not A Name" } }));
+  const problem = await refusal(berth.POST("/apps", { body: { name: "Not A Name" } }));
   assert.equal(problem.status, 422);
   assert.equal(problem.errors[0]?.pointer, "/name", JSON.stringify(problem));
 });
@@ -99,7 +99,7 @@ test("a sync and a workflow are waited for", { timeout: 180_000 }, async () => {
   assert.deepEqual([...new Set(versions)].sort((a, b) => a - b), versions, "each version is seen once, in order");
 
   const install = await ok(
-    berth.api.POST("/installs", {
+    berth.POST("/installs", {
       body: { name: "ts", app: "probe", customer: "ts", create_customer: true, stack: "local", inputs: { canary: "x" }, provision: true },
     }),
   );
@@ -109,7 +109,7 @@ test("a sync and a workflow are waited for", { timeout: 180_000 }, async () => {
   assert.equal(proposed.finished_at, undefined, proposed.state);
 
   // One that is over is answered at once.
-  await berth.api.POST("/workflows/{workflow}/cancel", { params: { path: { workflow: id } } });
+  await berth.POST("/workflows/{workflow}/cancel", { params: { path: { workflow: id } } });
   const ended = await berth.awaitWorkflow(id);
   assert.equal(ended.state, "cancelled");
   const runs = berth.list("/workflows", { query: { install: "ts" } });

@@ -18,7 +18,7 @@ test("a problem is an error with all that the service says", async (t) => {
       errors: [{ pointer: "/name", message: "is taken" }],
     }),
   );
-  const error = await failure(client(url).api.GET("/me"));
+  const error = await failure(client(url).GET("/me"));
   assert.ok(error instanceof Problem);
   assert.equal(error.message, 'install "acme" already exists (choose another name)');
   const { status, code, detail, remedy, requestId, errors } = error;

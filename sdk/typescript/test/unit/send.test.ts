@@ -30,15 +30,15 @@ test("a POST is repeated with its key and its body", async (t) => {
     }
   });
   const berth = client(url, { org: "initech" });
-  const app = await ok(berth.api.POST("/apps", { body: { name: "hello" } }));
+  const app = await ok(berth.POST("/apps", { body: { name: "hello" } }));
   assert.equal(app.id, "app_1");
   assert.equal(keys.length, 6);
   assert.match(String(keys[0]), /^[0-9a-f-]{36}$/);
   assert.deepEqual(new Set(keys).size, 1);
   assert.deepEqual(new Set(bodies), new Set(['{"name":"hello"}']));
 
-  await berth.api.POST("/apps", { body: { name: "hello" } });
-  await berth.api.POST("/apps", { body: { name: "hello" }, params: { header: { "Idempotency-Key": "mine" } } });
+  await berth.POST("/apps", { body: { name: "hello" } });
+  await berth.POST("/apps", { body: { name: "hello" }, params: { header: { "Idempotency-Key": "mine" } } });
   assert.notEqual(keys[6], keys[0]);
   assert.equal(keys[7], "mine");
 });
@@ -59,9 +59,9 @@ test("what is refused is not repeated", async (t) => {
     assert.equal(asked, 1);
     return error;
   };
-  assert.equal((await refused(berth.api.GET("/me"))).status, 429);
-  assert.equal((await refused(berth.api.GET("/orgs"))).message, "internal server error (request req_1)");
-  const conditional = berth.api.PATCH("/installs/{install}", { params: { path: { install: "acme" }, header: { "If-Match": '"1"' } }, body: {} });
+  assert.equal((await refused(berth.GET("/me"))).status, 429);
+  assert.equal((await refused(berth.GET("/orgs"))).message, "internal server error (request req_1)");
+  const conditional = berth.PATCH("/installs/{install}", { params: { path: { install: "acme" }, header: { "If-Match": '"1"' } }, body: {} });
   assert.equal((await refused(conditional)).message, "PATCH /installs/acme answered 502 Bad Gateway");
 });
 
@@ -71,19 +71,19 @@ test("the caller ends a pause", async (t) => {
   const stop = new AbortController();
   setTimeout(() => stop.abort(enough), 50);
   const began = Date.now();
-  assert.equal(await failure(client(url).api.GET("/me", { signal: stop.signal })), enough);
+  assert.equal(await failure(client(url).GET("/me", { signal: stop.signal })), enough);
   assert.ok(Date.now() - began < 2_000);
 });
 
 test("a long wait is told once, with its reason", async (t) => {
   const url = await service(t, (_, res) => reply(res, 503, { title: "Service Unavailable", status: 503, detail: "the database is not available" }));
   const told: string[] = [];
-  await failure(client(url, { patienceMs: 4_000, onWaiting: (why) => told.push(why) }).api.GET("/me"));
+  await failure(client(url, { patienceMs: 4_000, onWaiting: (why) => told.push(why) }).GET("/me"));
   assert.deepEqual(told, ["the database is not available"]);
 });
 
 test("nobody there", async () => {
-  const error = await failure(client("http://127.0.0.1:1/", { patienceMs: 300 }).api.GET("/me"));
+  const error = await failure(client("http://127.0.0.1:1/", { patienceMs: 300 }).GET("/me"));
   assert.ok(error instanceof Unreachable);
   assert.match(error.message, /^cannot reach Berth at http:\/\/127.0.0.1:1: .+/);
 });
@@ -94,7 +94,7 @@ test("streams are not read ahead", async (t) => {
     res.write("data: {}\n\n");
   });
   const stop = new AbortController();
-  const { data } = await client(url).api.GET("/workflows/{workflow}/events", {
+  const { data } = await client(url).GET("/workflows/{workflow}/events", {
     params: { path: { workflow: "wfl_1" } },
     parseAs: "stream",
     signal: stop.signal,
@@ -111,7 +111,7 @@ test("others that answer", async (t) => {
     if (req.url === "/me") return reply(res, 200, "<html>", { "Content-Type": "text/html; charset=utf-8" });
     return reply(res, 404, "404 page not found", { "Content-Type": "text/plain" });
   });
-  for (const call of [client(url).api.GET("/me"), client(url).api.GET("/orgs")]) {
+  for (const call of [client(url).GET("/me"), client(url).GET("/orgs")]) {
     const error = await failure(call);
     assert.ok(error instanceof NotBerth);
     assert.equal(error.message, `${url} answers, but it is not a Berth control plane`);
@@ -127,7 +127,7 @@ test("attack: a redirect gets neither token nor body", async (t) => {
   for (const status of [301, 302, 303, 307, 308]) {
     const url = await service(t, (req, res) => reply(res, status, "", { Location: `${thief}/${req.headers.authorization}` }));
     const berth = client(url);
-    for (const call of [berth.api.GET("/me"), berth.api.POST("/apps", { body: { name: "hello" } })]) {
+    for (const call of [berth.GET("/me"), berth.POST("/apps", { body: { name: "hello" } })]) {
       const error = await failure(call);
       assert.ok(error instanceof NotBerth, inspect(error));
       assert.equal(error.to, thief);
@@ -139,7 +139,7 @@ test("attack: a redirect gets neither token nor body", async (t) => {
 
 test("attack: another address for one call", async (t) => {
   const thief = await service(t, () => assert.fail("the other host was asked"));
-  const error = await failure(client("http://127.0.0.1:1").api.GET("/me", { baseUrl: thief }));
+  const error = await failure(client("http://127.0.0.1:1").GET("/me", { baseUrl: thief }));
   assert.match(error.message, /sends nothing to/);
 });
 
@@ -159,16 +159,16 @@ test("attack: no error and no printing shows the token", async (t) => {
   });
   const berth = client(url, { patienceMs: 0 });
   const errors = [
-    await failure(berth.api.GET("/me")),
-    await failure(berth.api.GET("/orgs")),
-    await failure(berth.api.GET("/keys")),
-    await failure(berth.api.GET("/tokens")),
-    await failure(client("http://127.0.0.1:1", { patienceMs: 0 }).api.GET("/me")),
+    await failure(berth.GET("/me")),
+    await failure(berth.GET("/orgs")),
+    await failure(berth.GET("/keys")),
+    await failure(berth.GET("/tokens")),
+    await failure(client("http://127.0.0.1:1", { patienceMs: 0 }).GET("/me")),
     await failure((async () => client(url, { token: `${token}\r\nX: y` }))()),
     await failure((async () => client(`http://me:${token}@127.0.0.1`))()),
     await failure((async () => client(`http://[${token}`))()),
   ];
-  for (const printed of [...errors, berth, berth.api]) {
+  for (const printed of [...errors, berth]) {
     const text = inspect(printed, { depth: 9, showHidden: true }) + JSON.stringify(printed) + String(printed) + ((printed as Error).stack ?? "");
     assert.ok(!text.includes(token), text);
   }
@@ -191,7 +191,7 @@ test("attack: answers without an end", async (t) => {
   });
   const berth = client(url, { maxAnswerBytes: 4 << 20 });
   const before = process.memoryUsage().rss;
-  for (const call of [() => berth.api.GET("/me"), () => berth.api.GET("/orgs"), () => berth.api.GET("/keys")]) {
+  for (const call of [() => berth.GET("/me"), () => berth.GET("/orgs"), () => berth.GET("/keys")]) {
     assert.ok((await failure(call())) instanceof TooLarge);
   }
   const took = (process.memoryUsage().rss - before) >> 20;

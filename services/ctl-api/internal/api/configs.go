@@ -29,6 +29,9 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, Mapped: map[string]bool{},
 		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, Confirm: req.Body.Confirm, DryRun: optional.Value(req.Params.DryRun), InputsSet: s.Installs, Actor: auth.PrincipalOf(ctx).AccountName,
 	}
+	if o := req.Body.Origin; o != nil {
+		sync.Origin = apps.Origin{Message: o.Message, Commit: o.Commit, Author: o.Author, Modified: o.Modified}
+	}
 	for _, src := range req.Body.Sources {
 		sync.Sources[src.Component] = src.Digest
 		if src.Mapped {

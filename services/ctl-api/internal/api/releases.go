@@ -131,5 +131,14 @@ func releaseView(r ctldb.ShowReleasesRow) apigen.Release {
 		ID: r.Release.ID, App: ref(r.Release.AppID, r.AppName), Number: int(r.Release.Number),
 		Config: apigen.NumberRef{ID: r.Release.ConfigID, Number: int(r.ConfigNumber)}, MadeBy: apigen.ReleaseMadeBy(r.Release.MadeBy),
 		Digest: r.Release.Digest, SyncedBy: r.SyncedBy, SyncedAt: r.SyncedAt, CreatedAt: r.Release.CreatedAt,
+		Origin: originView(r),
 	}
+}
+
+// originView is nil where nothing is known.
+func originView(r ctldb.ShowReleasesRow) *apigen.Origin {
+	if r.Message == "" && r.GitCommit == "" {
+		return nil
+	}
+	return &apigen.Origin{Message: r.Message, Commit: r.GitCommit, Author: r.GitAuthor, Modified: r.GitModified}
 }

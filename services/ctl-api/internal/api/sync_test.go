@@ -455,3 +455,34 @@ func TestBlobs(t *testing.T) {
 		t.Errorf("still missing: %v", missing.JSON200.Missing)
 	}
 }
+
+// A release says where its folder comes from. The same folder again, with other
+// words, is the same release.
+func TestReleaseSaysWhereItComesFrom(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	folder := hello()
+	c.sync("hello", folder)
+	d.finishBuilds("succeeded")
+	if first := c.sync("hello", folder); first.Release == nil || c.release("hello@1").Origin != nil {
+		t.Fatalf("a sync that says nothing has an origin: %+v", first)
+	}
+	said := ctlapi.Origin{Message: "Ask for the port", Commit: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", Author: "Ann", Modified: true}
+	changed := with(folder, "components/api.toml", strings.Replace(string(folder["components/api.toml"].Data), "text =", "other =", 1))
+	for _, origin := range []ctlapi.Origin{said, {Message: "Something else"}} {
+		request := c.upload(changed)
+		request.Origin = &origin
+		resp, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{}, request)
+		if err != nil || resp.StatusCode()/100 != 2 {
+			t.Fatalf("%v: %s", err, resp.Body)
+		}
+		if diff := cmp.Diff(&said, c.release("hello@2").Origin); diff != "" {
+			t.Errorf("origin of the release (-want +got):\n%s", diff)
+		}
+	}
+	request := c.upload(folder)
+	request.Origin = &ctlapi.Origin{Message: strings.Repeat("x", 2001)}
+	resp, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{}, request)
+	must(t, resp, err, http.StatusUnprocessableEntity)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -168,11 +169,14 @@ func whyView(name string, reasons []workflow.Reason) apigen.Why {
 	}
 	switch {
 	case len(reasons) == 1:
-		out.Summary = fmt.Sprintf("%s: %s, %s", name, reasons[0].What, reasons[0].Reason)
+		out.Summary = fmt.Sprintf("%s: %s: %s", name, reasons[0].What, reasons[0].Reason)
+		if strings.HasSuffix(reasons[0].What, " "+name) { // about the install itself
+			out.Summary = name + ": " + reasons[0].Reason
+		}
 	case decisions > 0:
 		out.Summary = fmt.Sprintf("%s waits for %d decisions and %d other things", name, decisions, len(reasons)-decisions)
 	case len(reasons) > 0:
-		out.Summary = fmt.Sprintf("%s: %s, %s; and %d more", name, reasons[0].What, reasons[0].Reason, len(reasons)-1)
+		out.Summary = fmt.Sprintf("%s: %d things to look at", name, len(reasons))
 	}
 	return out
 }

@@ -38,6 +38,16 @@ type SyncRequest struct {
 	DryRun       bool
 	InputsSet    InputsSet // asked only in a dry run
 	Actor        string
+	Origin       Origin
+}
+
+// Origin is where a synced folder comes from, as the caller says; nothing checks
+// it. Empty where it is not known.
+type Origin struct {
+	Message  string
+	Commit   string
+	Author   string // of the commit
+	Modified bool   // the folder had changes that are in no commit
 }
 
 // SyncResult is what a sync made, found, or (dry run) would make.
@@ -285,6 +295,7 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 		config, err := s.tx.InsertConfig(ctx, ctldb.InsertConfigParams{
 			ID: id.New(id.Config), AppID: s.out.App.ID, Digest: digest, BundleDigest: s.req.BundleDigest,
 			Body: s.body(), CliVersion: s.req.CLIVersion, CreatedBy: s.req.Actor,
+			Message: s.req.Origin.Message, GitCommit: s.req.Origin.Commit, GitAuthor: s.req.Origin.Author, GitModified: s.req.Origin.Modified,
 		})
 		if err != nil {
 			return fmt.Errorf("store config: %w", err)

@@ -2,9 +2,11 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
@@ -284,6 +286,14 @@ func (p *planner) deploy(selected []string) error {
 	return nil
 }
 
+// noComponent names the component that was probably meant.
+func noComponent(name string, known []string) error {
+	if near := place.Nearest(name, known); near != "" {
+		return fault.Newf(fault.ErrInvalid, "the release has no component %q; did you mean %s?", name, near)
+	}
+	return fault.Newf(fault.ErrInvalid, "the release has no component %q", name)
+}
+
 // choose says which components are deployed: the selected ones, or all that are
 // on.
 func (p *planner) choose(selected []string) (map[string]bool, error) {
@@ -295,7 +305,7 @@ func (p *planner) choose(selected []string) (map[string]bool, error) {
 	for _, name := range selected {
 		switch isOff, there := off[name]; {
 		case !there:
-			return nil, fault.Newf(fault.ErrInvalid, "the release has no component %q", name)
+			return nil, noComponent(name, slices.Sorted(maps.Keys(off)))
 		case isOff:
 			return nil, fault.With(fault.Newf(fault.ErrInvalid, "component %q is switched off in install %s", name, p.in.Install),
 				fault.Code("component_off"), fault.Remedy("switch it on first: `berth installs toggle %s %s on`", p.in.Install, name))

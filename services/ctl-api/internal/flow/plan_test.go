@@ -206,6 +206,10 @@ func TestPlanRefuses(t *testing.T) {
 			kind: fault.ErrInvalid, want: `no component "nope"`,
 		},
 		{
+			name: "a typo in a component", in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"wbe"}},
+			kind: fault.ErrInvalid, want: `no component "wbe"; did you mean web?`,
+		},
+		{
 			name: "a component that is off", in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"alone", "api"}},
 			kind: fault.ErrInvalid, want: `"api" is switched off in install acme`, help: "berth installs toggle acme api on",
 		},

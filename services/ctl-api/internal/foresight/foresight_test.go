@@ -69,7 +69,7 @@ func TestReads(t *testing.T) {
 
 func TestOf(t *testing.T) {
 	t.Parallel()
-	text, any := foresight.Read{Source: component("greeting"), Output: "text"}, foresight.Read{Source: component("greeting")}
+	text, whatever := foresight.Read{Source: component("greeting"), Output: "text"}, foresight.Read{Source: component("greeting")}
 	may := func(reads string, absent bool) []model.MayChange {
 		return []model.MayChange{{Reads: reads, Of: "greeting", Absent: absent}}
 	}
@@ -87,11 +87,11 @@ func TestOf(t *testing.T) {
 			greeting: foresight.Known{Changes: true, Exact: true, Outputs: []string{"size"}, Live: true, There: []string{"size", "text"}}},
 		{name: "a plan that names no outputs may change each", read: text, want: may("greeting.text", false),
 			greeting: foresight.Known{Changes: true, Live: true, There: []string{"text"}}},
-		{name: "a template that may read any output", read: any, want: may("greeting", false),
+		{name: "a template that may read any output", read: whatever, want: may("greeting", false),
 			greeting: foresight.Known{Changes: true, Exact: true, Outputs: []string{"size"}, Live: true, There: []string{"size"}}},
 		{name: "an output that only the new release makes", read: text, want: may("greeting.text", true),
 			greeting: foresight.Known{Changes: true, Exact: true, Outputs: []string{"text"}, Live: true, There: []string{"size"}}},
-		{name: "what is made for the first time", read: any, want: may("greeting", true), greeting: foresight.Known{Changes: true, Exact: true}},
+		{name: "what is made for the first time", read: whatever, want: may("greeting", true), greeting: foresight.Known{Changes: true, Exact: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

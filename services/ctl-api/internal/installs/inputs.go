@@ -62,7 +62,7 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 			fail(name, "exclusive", "input %q is both set and unset", name)
 			continue
 		}
-		if problem := in.Type.Check(value); problem != "" {
+		if problem := in.Check(value); problem != "" {
 			// The value itself may be a secret.
 			fail(name, "value", "input %q %s", name, problemOf(in, problem))
 			continue

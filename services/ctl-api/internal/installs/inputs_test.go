@@ -1,6 +1,7 @@
 package installs
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 
 func TestApply(t *testing.T) {
 	t.Parallel()
-	hello := "Hello"
+	hello, low, high := "Hello", "1024", "49151"
 	defined := []appconfig.Input{
 		{Name: "greeting", Type: appconfig.InputString, Default: &hello, Required: true},
 		{Name: "port", Type: appconfig.InputNumber},
@@ -25,6 +26,7 @@ func TestApply(t *testing.T) {
 		change Change
 		want   Inputs
 		faults []fault.FieldError
+		bounds bool // the port and the greeting have them
 	}{
 		{
 			name:   "defaults are not stored, sensitive values are kept apart",
@@ -49,6 +51,21 @@ func TestApply(t *testing.T) {
 			want: Inputs{Plain: Values{"region": "eu"}, Sensitive: Values{}},
 		},
 		{
+			name:   "values keep to bounds and patterns",
+			bounds: true,
+			change: Change{Set: Values{"region": "eu-1", "port": "80", "greeting": "Hello!"}},
+			faults: []fault.FieldError{
+				{Pointer: "/inputs/greeting", Code: "value", Detail: `input "greeting" must match [A-Za-z]+`},
+				{Pointer: "/inputs/port", Code: "value", Detail: `input "port" must be at least 1024`},
+			},
+		},
+		{
+			name:   "values above the greatest are refused",
+			bounds: true,
+			change: Change{Set: Values{"region": "eu", "port": "65536"}},
+			faults: []fault.FieldError{{Pointer: "/inputs/port", Code: "value", Detail: `input "port" must be at most 49151`}},
+		},
+		{
 			name:   "everything wrong is told at once, and no secret is",
 			change: Change{Set: Values{"grating": "Ahoy", "pin": "hunter2"}, Unset: []string{"nothing"}},
 			faults: []fault.FieldError{
@@ -62,6 +79,10 @@ func TestApply(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			defined := slices.Clone(defined)
+			if tt.bounds {
+				defined[0].Pattern, defined[1].Min, defined[1].Max = "[A-Za-z]+", &low, &high
+			}
 			got, err := Apply(defined, tt.now, tt.change)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("inputs (-want +got):\n%s", diff)

@@ -45,7 +45,7 @@ func (q *Queries) ConfigHead(ctx context.Context, arg ConfigHeadParams) (ConfigH
 }
 
 const findConfig = `-- name: FindConfig :one
-SELECT c.id, c.org_id, c.app_id, c.number, c.digest, c.bundle_digest, c.body, c.cli_version, c.created_by, c.created_at, a.name AS app_name
+SELECT c.id, c.org_id, c.app_id, c.number, c.digest, c.bundle_digest, c.body, c.cli_version, c.created_by, c.created_at, c.message, c.git_commit, c.git_author, c.git_modified, a.name AS app_name
 FROM configs c JOIN apps a ON a.org_id = c.org_id AND a.id = c.app_id
 WHERE c.id = $1 OR (a.name = $2 AND c.number = $3 AND a.deleted_at IS NULL)
 `
@@ -76,6 +76,10 @@ func (q *Queries) FindConfig(ctx context.Context, arg FindConfigParams) (FindCon
 		&i.Config.CliVersion,
 		&i.Config.CreatedBy,
 		&i.Config.CreatedAt,
+		&i.Config.Message,
+		&i.Config.GitCommit,
+		&i.Config.GitAuthor,
+		&i.Config.GitModified,
 		&i.AppName,
 	)
 	return i, err
@@ -83,9 +87,11 @@ func (q *Queries) FindConfig(ctx context.Context, arg FindConfigParams) (FindCon
 
 const insertConfig = `-- name: InsertConfig :one
 
-INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by)
+INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by,
+                     message, git_commit, git_author, git_modified)
 SELECT $1::text, berth.current_org(), $2::text, coalesce(max(number), 0) + 1, $3::text,
-       $4::text, $5::json, $6::text, $7::text
+       $4::text, $5::json, $6::text, $7::text,
+       $8::text, $9::text, $10::text, $11::boolean
 FROM configs WHERE app_id = $2
 RETURNING id, app_id, number, digest
 `
@@ -98,6 +104,10 @@ type InsertConfigParams struct {
 	Body         []byte
 	CliVersion   string
 	CreatedBy    string
+	Message      string
+	GitCommit    string
+	GitAuthor    string
+	GitModified  bool
 }
 
 type InsertConfigRow struct {
@@ -118,6 +128,10 @@ func (q *Queries) InsertConfig(ctx context.Context, arg InsertConfigParams) (Ins
 		arg.Body,
 		arg.CliVersion,
 		arg.CreatedBy,
+		arg.Message,
+		arg.GitCommit,
+		arg.GitAuthor,
+		arg.GitModified,
 	)
 	var i InsertConfigRow
 	err := row.Scan(
@@ -250,7 +264,7 @@ func (q *Queries) ListConfigs(ctx context.Context, arg ListConfigsParams) ([]Lis
 }
 
 const newestConfig = `-- name: NewestConfig :one
-SELECT id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by, created_at FROM configs WHERE app_id = $1 ORDER BY number DESC LIMIT 1
+SELECT id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by, created_at, message, git_commit, git_author, git_modified FROM configs WHERE app_id = $1 ORDER BY number DESC LIMIT 1
 `
 
 func (q *Queries) NewestConfig(ctx context.Context, appID string) (Config, error) {
@@ -267,6 +281,10 @@ func (q *Queries) NewestConfig(ctx context.Context, appID string) (Config, error
 		&i.CliVersion,
 		&i.CreatedBy,
 		&i.CreatedAt,
+		&i.Message,
+		&i.GitCommit,
+		&i.GitAuthor,
+		&i.GitModified,
 	)
 	return i, err
 }

@@ -167,6 +167,10 @@ type Config struct {
 	CliVersion   string
 	CreatedBy    string
 	CreatedAt    time.Time
+	Message      string
+	GitCommit    string
+	GitAuthor    string
+	GitModified  bool
 }
 
 type Customer struct {

@@ -144,7 +144,8 @@ func (q *Queries) ShowReleaseItems(ctx context.Context, releaseID string) ([]Sho
 
 const showReleases = `-- name: ShowReleases :many
 
-SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at, a.name AS app_name, c.number AS config_number, c.created_by AS synced_by, c.created_at AS synced_at
+SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at, a.name AS app_name, c.number AS config_number, c.created_by AS synced_by, c.created_at AS synced_at,
+       c.message, c.git_commit, c.git_author, c.git_modified
 FROM releases r
 JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
 JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
@@ -171,6 +172,10 @@ type ShowReleasesRow struct {
 	ConfigNumber int32
 	SyncedBy     string
 	SyncedAt     time.Time
+	Message      string
+	GitCommit    string
+	GitAuthor    string
+	GitModified  bool
 }
 
 // Releases: a config and the exact build of each component.
@@ -205,6 +210,10 @@ func (q *Queries) ShowReleases(ctx context.Context, arg ShowReleasesParams) ([]S
 			&i.ConfigNumber,
 			&i.SyncedBy,
 			&i.SyncedAt,
+			&i.Message,
+			&i.GitCommit,
+			&i.GitAuthor,
+			&i.GitModified,
 		); err != nil {
 			return nil, err
 		}

@@ -2,9 +2,11 @@
 
 -- name: InsertConfig :one
 -- Under the lock of the app's row, which makes the number unique.
-INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by)
+INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by,
+                     message, git_commit, git_author, git_modified)
 SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce(max(number), 0) + 1, sqlc.arg(digest)::text,
-       sqlc.arg(bundle_digest)::text, sqlc.arg(body)::json, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text
+       sqlc.arg(bundle_digest)::text, sqlc.arg(body)::json, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text,
+       sqlc.arg(message)::text, sqlc.arg(git_commit)::text, sqlc.arg(git_author)::text, sqlc.arg(git_modified)::boolean
 FROM configs WHERE app_id = sqlc.arg(app_id)
 RETURNING id, app_id, number, digest;
 

@@ -1,0 +1,7 @@
+output "url" {
+  value = "x"
+}
+
+output "settings" {
+  value = { a = 1 }
+}

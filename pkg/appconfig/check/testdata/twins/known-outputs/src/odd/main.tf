@@ -1,0 +1,5 @@
+output "url" {
+  value = "x"
+}
+
+variable "left" {

@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNames goes through a day at the command line without typing an id: what
+// people type is found by name, or by the beginning of an id.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	in := s.probe("acme")
+	says := func(want string, code int, args ...string) {
+		t.Helper()
+		out, errOut, got := s.run(args...)
+		if got != code || !strings.Contains(out+errOut, want) {
+			t.Errorf("berth %s: exit code %d, want %d and %q\n%s%s", strings.Join(args, " "), got, code, want, out, errOut)
+		}
+	}
+	says("acme", 0, "__complete", "deploy", "")
+	says("acme/one", 0, "__complete", "deploy", "acme/")
+	says(`there is no install "acmee"; did you mean acme?`, 1, "deploy", "acmee")
+	says(`did you mean one?`, 1, "deploy", "acme/noe")
+	says("nothing of acme waits for a decision", 1, "approve", "acme")
+	says("app probe has no release 9; its newest is 1", 1, "deploy", "acme", "--to", "9")
+
+	// A release that says what it is for.
+	file := filepath.Join(in.app, "components", "one.toml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(data, []byte(`"v1"`), []byte(`"v2"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("sync", in.app, "--app", "probe", "--wait", "-m", "Say v2")
+	says("Say v2", 0, "releases", "list", "probe")
+	says("release 1 → 2", 2, "diff", "acme")
+
+	// Denied, cancelled and approved by name.
+	var deploy struct{ ID string }
+	begin := func() {
+		t.Helper()
+		if err := json.Unmarshal([]byte(s.must("deploy", "acme/one", "-o", "json")), &deploy); err != nil {
+			t.Fatal(err)
+		}
+		in.proposed(deploy.ID, "component/one")
+	}
+	begin()
+	says("acme/one", 0, "__complete", "approve", "")
+	says("denied chg_", 0, "deny", "acme/one", "--note", "not now")
+	in.finished(deploy.ID, goOnTimeout)
+	begin()
+	says(deploy.ID, 0, "workflows", "show", "acme", "-o", "name")
+	says(deploy.ID, 0, "cancel", "acme", "-o", "name")
+	in.finished(deploy.ID, goOnTimeout)
+	begin()
+	change := in.proposed(deploy.ID, "component/one").ID
+	says(change, 0, "changes", "show", change[:len(change)-2], "-o", "name")
+	says("approved "+change, 0, "approve", "acme/one", "--auto-approve", "--watch")
+	in.finished(deploy.ID, goOnTimeout)
+
+	// What happened, what came of it, and back.
+	says("deploy", 0, "history", "acme", "--limit", "1")
+	says("acme", 0, "ps", "acme")
+	says("one", 0, "outputs", "acme", "one")
+	says("ring: canary", 0, "installs", "set", "acme", "label=ring=canary", "-o", "yaml")
+	says("no live install matches", 1, "deploy", "--label", "ring=stable")
+	says("deploy acme", 0, "deploy", "--label", "ring=canary")
+	says("rolling acme back from release 2 to 1", 0, "rollback", "acme")
+	says("admin", 0, "members", "list")
+}
