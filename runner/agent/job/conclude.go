@@ -63,23 +63,7 @@ var engineOutcomes = []jobspec.Outcome{
 // uncertain, whatever its exit code.
 func Conclude(e Ending) jobspec.Result {
 	if e.Result == nil {
-		r := jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: e.ExitCode, Error: e.silent()}
-		switch {
-		case e.Mutates:
-			r.Outcome = jobspec.OutcomeUncertain
-			r.Remedy = "the change may have happened in part; a new plan shows what is there"
-			if e.hostEnded() {
-				r.Reason = jobspec.ReasonHostEnded
-			}
-		case e.ExitCode < 0 && e.Stop == "" && e.BadResult == "":
-			// It was ended, with its agent or by somebody: not by what it had to do.
-			// It changed nothing, so it may begin again; runner-api counts attempts.
-			r.Outcome = jobspec.OutcomeNotStarted
-			if e.hostEnded() {
-				r.Reason = jobspec.ReasonHostEnded
-			}
-		}
-		return r
+		return e.withoutWord()
 	}
 	r := *e.Result
 	r.Reason = "" // not the engine's to say
@@ -103,6 +87,27 @@ func Conclude(e Ending) jobspec.Result {
 		r.Outcome = jobspec.OutcomeCancelled // its order is used up
 	case e.Stop == StopTimeout && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted && e.Mutates):
 		r.Outcome, r.Error = jobspec.OutcomeFailed, fmt.Sprintf("timed out after %s and stopped at a safe point", e.Timeout)
+	}
+	return r
+}
+
+// withoutWord is the result of an engine that left none.
+func (e Ending) withoutWord() jobspec.Result {
+	r := jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: e.ExitCode, Error: e.silent()}
+	switch {
+	case e.Mutates:
+		r.Outcome = jobspec.OutcomeUncertain
+		r.Remedy = "the change may have happened in part; a new plan shows what is there"
+		if e.hostEnded() {
+			r.Reason = jobspec.ReasonHostEnded
+		}
+	case e.ExitCode < 0 && e.Stop == "" && e.BadResult == "":
+		// It was ended, with its agent or by somebody: not by what it had to do.
+		// It changed nothing, so it may begin again; runner-api counts attempts.
+		r.Outcome = jobspec.OutcomeNotStarted
+		if e.hostEnded() {
+			r.Reason = jobspec.ReasonHostEnded
+		}
 	}
 	return r
 }
