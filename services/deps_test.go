@@ -140,6 +140,8 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"recipient":   {"database"},
 		"variables":   {"database", "keys"},
 		"access":      {"database", "keys"},
+		"why":         {"flow"},
+		"status":      {"why"},
 		"releaseview": {"orders"},
 		"statetree":   {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":    {"database", "health", "keys", "orders"},

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/alarms"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -82,12 +82,12 @@ func alarmView(r ctldb.ShowAlarmsRow) apigen.Alarm {
 }
 
 // whyAlarms are the open alarms of an install, as what somebody has to look at.
-func whyAlarms(ctx context.Context, tx *database.Tx, install string) ([]workflow.Reason, error) {
+func whyAlarms(ctx context.Context, tx *database.Tx, install string) ([]why.Reason, error) {
 	rows, err := tx.ShowAlarms(ctx, ctldb.ShowAlarmsParams{InstallID: &install, Most: mostAlarms})
-	var reasons []workflow.Reason
+	var reasons []why.Reason
 	for _, r := range rows {
 		text := alarms.Of(r.Kind)
-		reasons = append(reasons, workflow.Reason{
+		reasons = append(reasons, why.Reason{
 			What: "alarm " + r.Kind, ID: r.ID, Reason: fmt.Sprintf("%s (%s). %s", text.Cause, r.Subject, text.Remedy), On: "somebody who looks into it",
 			Unblock: "berth alarms acknowledge " + r.ID + " --reason TEXT",
 		})

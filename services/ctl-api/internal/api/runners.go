@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -88,7 +88,7 @@ func (s *Server) runnerView(r ctldb.Runner, installName string) apigen.Runner {
 		DisputedSince: r.DisputedSince, SwitchReason: r.SwitchReason, SwitchSince: r.SwitchSince,
 		Online: r.State == model.RunnerActive && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
 	}
-	if problem := workflow.RunnerProblem(r); problem != "" {
+	if problem := why.RunnerProblem(r); problem != "" {
 		out.Problem = &problem
 	}
 	if r.InstallID != nil {

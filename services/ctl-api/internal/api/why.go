@@ -12,7 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/status"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -39,7 +39,7 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 		if err != nil {
 			return err
 		}
-		var all []workflow.Reason
+		var all []why.Reason
 		ids, err := tx.OpenWorkflowsOfInstall(ctx, install.ID)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 }
 
 // whySettled explains how an install stands in which nothing is at work.
-func (s *Server) whySettled(ctx context.Context, tx *database.Tx, install ctldb.Install, lastFailed bool) ([]workflow.Reason, error) {
+func (s *Server) whySettled(ctx context.Context, tx *database.Tx, install ctldb.Install, lastFailed bool) ([]why.Reason, error) {
 	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: install.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Server) whySettled(ctx context.Context, tx *database.Tx, install ctldb.
 
 // whyNotAccepted looks whether an install has ever accepted the scripts of a
 // release.
-func whyNotAccepted(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]workflow.Reason, error) {
+func whyNotAccepted(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]why.Reason, error) {
 	if install.ReleaseID == nil {
 		return nil, nil
 	}
@@ -116,15 +116,15 @@ func whyNotAccepted(ctx context.Context, tx *database.Tx, install ctldb.Install)
 		return nil, err
 	}
 	release, err := releaseview.Brings(ctx, tx.Queries, *install.ReleaseID)
-	return workflow.WhyNotAccepted(install, len(release.Scripts), accepted), err
+	return why.NotAccepted(install, len(release.Scripts), accepted), err
 }
 
-func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([]workflow.Reason, string, error) {
+func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([]why.Reason, string, error) {
 	w, err := tx.GetWorkflow(ctx, id)
 	if err != nil {
 		return nil, "", missing(err, "there is no workflow %q", id)
 	}
-	in := workflow.WhyInput{Workflow: w, Now: s.now()}
+	in := why.Input{Workflow: w, Now: s.now()}
 	if in.Steps, err = tx.StepsOfWorkflow(ctx, id); err != nil {
 		return nil, "", err
 	}
@@ -144,7 +144,7 @@ func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([
 			in.Superseded[c.StepID] = c.State == model.ChangeSuperseded
 		}
 	}
-	return workflow.Why(in), "workflow " + w.ID, nil
+	return why.Workflow(in), "workflow " + w.ID, nil
 }
 
 // runnerOf reads the runner of an install; nil for none.
@@ -156,7 +156,7 @@ func runnerOf(ctx context.Context, tx *database.Tx, installID string) (*ctldb.Ru
 	return &runner, err
 }
 
-func whyView(name string, reasons []workflow.Reason) apigen.Why {
+func whyView(name string, reasons []why.Reason) apigen.Why {
 	out := apigen.Why{Summary: name + " waits for nothing", Items: []apigen.WhyItem{}}
 	decisions := 0
 	for _, r := range reasons {

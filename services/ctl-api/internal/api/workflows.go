@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -266,7 +267,7 @@ func (s *Server) heldBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, 
 	if err != nil {
 		return nil, err
 	}
-	return optional.Of(workflow.Held(workflow.WhyInput{Workflow: w, Jobs: jobs, Runner: runner, Now: s.now()})), nil
+	return optional.Of(why.Held(why.Input{Workflow: w, Jobs: jobs, Runner: runner, Now: s.now()})), nil
 }
 
 func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -24,12 +24,12 @@ type Settled struct {
 
 // Why explains what keeps an install from being where it should be while no
 // workflow is at work in it.
-func Why(s Settled) []workflow.Reason {
+func Why(s Settled) []why.Reason {
 	name := s.Install.Name
-	about := func(reason, unblock string) workflow.Reason {
-		return workflow.Reason{What: "install " + name, ID: s.Install.ID, Reason: reason, On: "operator", Unblock: unblock}
+	about := func(reason, unblock string) why.Reason {
+		return why.Reason{What: "install " + name, ID: s.Install.ID, Reason: reason, On: "operator", Unblock: unblock}
 	}
-	var out []workflow.Reason
+	var out []why.Reason
 	switch s.Status.Standing {
 	case NotProvisioned:
 		out = append(out, about("it was never provisioned", "berth installs provision "+name))
@@ -57,8 +57,8 @@ func Why(s Settled) []workflow.Reason {
 		}
 	}
 	if s.Runner != nil && s.Runner.State == model.RunnerActive {
-		if text := workflow.SwitchText(*s.Runner); text != "" {
-			out = append(out, workflow.Reason{
+		if text := why.SwitchText(*s.Runner); text != "" {
+			out = append(out, why.Reason{
 				What: "runner of " + name, ID: s.Runner.ID, Reason: text, On: "the customer", Unblock: "ask the customer to set the runner's switch to run",
 			})
 		}

@@ -1,4 +1,7 @@
-package workflow
+// Package why explains, for people, what a workflow or an install waits for or
+// stumbled over, on whom it waits, and the command that ends it. It only looks at
+// rows that others have read.
+package why
 
 import (
 	"cmp"
@@ -22,8 +25,8 @@ type Reason struct {
 	Unblock  string // the command that ends it
 }
 
-// WhyInput is what Why looks at.
-type WhyInput struct {
+// Input is what Workflow looks at.
+type Input struct {
 	Workflow ctldb.Workflow
 	Steps    []ctldb.Step
 	Jobs     []ctldb.JobsOfWorkflowRow
@@ -38,10 +41,10 @@ type WhyInput struct {
 // It is written every 15 s while the runner polls.
 const offlineAfter = 2 * time.Minute
 
-// Why explains everything that is blocking a workflow. It is empty for
+// Workflow explains everything that is blocking a workflow. It is empty for
 // one that succeeded; every other state that is not final has a reason, which a
 // test holds.
-func Why(in WhyInput) []Reason {
+func Workflow(in Input) []Reason {
 	var out []Reason
 	for _, step := range in.Steps {
 		switch step.State {
@@ -59,10 +62,10 @@ func Why(in WhyInput) []Reason {
 	return out
 }
 
-// WhyNotAccepted explains why the checks of a live install do not run: it is
+// NotAccepted explains why the checks of a live install do not run: it is
 // older than the acceptance of releases, so its runner has accepted no script
 // yet. scripts is how many its release brings.
-func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
+func NotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 	if install.State != model.InstallLive || scripts == 0 || accepted {
 		return nil
 	}
@@ -75,7 +78,7 @@ func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason 
 
 // failedReason says why a step failed. One that gave way to a newer request needs
 // nobody: its work is done there.
-func (in WhyInput) failedReason(step ctldb.Step) Reason {
+func (in Input) failedReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + step.ID}
 	if in.Superseded[step.ID] {
 		r.On, r.Unblock = "nobody", ""
@@ -85,7 +88,7 @@ func (in WhyInput) failedReason(step ctldb.Step) Reason {
 
 // Held says why the runner takes none of a workflow's queued jobs, for people; ""
 // when none is queued, or it is about to take it.
-func Held(in WhyInput) string {
+func Held(in Input) string {
 	for _, j := range in.Jobs {
 		if j.State != model.JobQueued || in.Workflow.State.Finished() {
 			continue
@@ -127,7 +130,7 @@ func waitingReason(step ctldb.Step) Reason {
 }
 
 // runningReason tells what a running step is at: mostly a job at the runner.
-func (in WhyInput) runningReason(step ctldb.Step) Reason {
+func (in Input) runningReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
 	for _, j := range in.Jobs {
 		if optional.Value(j.StepID) != step.ID || j.State != model.JobQueued && j.State != model.JobLeased {
@@ -161,13 +164,13 @@ func (in WhyInput) runningReason(step ctldb.Step) Reason {
 }
 
 // problem is what keeps the runner from working, "" for nothing.
-func (in WhyInput) problem() string {
+func (in Input) problem() string {
 	if in.Runner == nil {
 		return ""
 	}
 	return RunnerProblem(*in.Runner)
 }
 
-func (in WhyInput) offline() bool {
+func (in Input) offline() bool {
 	return in.Runner == nil || in.Runner.LastSeenAt == nil || in.Now.Sub(*in.Runner.LastSeenAt) > offlineAfter
 }

@@ -1,4 +1,4 @@
-package workflow
+package why
 
 import (
 	"encoding/json"
