@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// ErrEnded: nothing of the process runs any more; at most its parent has not
+// ErrEnded says that nothing of the process runs any more; at most its parent has not
 // noticed yet.
 var ErrEnded = errors.New("process has ended")
 

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -48,10 +49,34 @@ func TestTypeScriptSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	raw, err := reference.Document(spec, "", reference.Of("ctl-api"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string                           `json:"operationId"`
+			Samples     []struct{ Label, Source string } `json:"x-codeSamples"`
+		}
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
 	source := strings.Builder{}
 	source.WriteString("import type { Berth } from \"@berth/client\";\ndeclare const berth: Berth;\ndeclare const file: string;\n")
-	for id, sample := range reference.Samples(spec, reference.Of("ctl-api"), "TypeScript") {
-		fmt.Fprintf(&source, "export async function %s() {\n%s\nreturn data;\n}\n", id, sample)
+	operations := 0
+	for _, path := range document.Paths {
+		for _, op := range path {
+			for _, sample := range op.Samples {
+				if sample.Label == "TypeScript" {
+					operations++
+					fmt.Fprintf(&source, "export async function %s() {\n%s\nreturn data;\n}\n", op.OperationID, sample.Source)
+				}
+			}
+		}
+	}
+	if operations < 50 {
+		t.Fatalf("the reference has %d samples", operations)
 	}
 	dir := t.TempDir()
 	client, err := filepath.Abs("../../sdk/typescript")

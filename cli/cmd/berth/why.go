@@ -55,16 +55,16 @@ func (c *cli) whyCommand() *cobra.Command {
 }
 
 func (c *cli) printWhy(why *ctlapi.Why) {
-	print := func(text, indent string) {
+	show := func(text, indent string) {
 		for _, line := range output.Wrap(text, columnsOf(c.out), indent) {
 			output.Println(c.out, line)
 		}
 	}
-	print(why.Summary, "  ") // says all of it when there is one thing only
+	show(why.Summary, "  ") // says all of it when there is one thing only
 	for _, item := range why.Items {
 		line := "- " + item.What + ": " + item.Reason
-		switch on := value(item.On); {
-		case on == "", on == "operator", on == "nobody": // the command below is for the reader
+		switch on := value(item.On); on {
+		case "", "operator", "nobody": // the command below is for the reader
 		default:
 			line += "; waits for " + on
 		}
@@ -72,7 +72,7 @@ func (c *cli) printWhy(why *ctlapi.Why) {
 			line += ", until " + item.Deadline.Local().Format("2006-01-02 15:04")
 		}
 		if len(why.Items) > 1 || item.Deadline != nil {
-			print(line, "  ")
+			show(line, "  ")
 		}
 		if unblock := value(item.Unblock); unblock != "" {
 			output.Println(c.out, "  try: "+unblock)

@@ -40,21 +40,6 @@ func (c Clients) samples(call call) []sample {
 	return all
 }
 
-// Samples are the calls that the reference shows under one label, by operation.
-func Samples(spec *openapi3.T, clients Clients, label string) map[string]string {
-	all := map[string]string{}
-	for path, item := range spec.Paths.Map() {
-		for method, op := range item.Operations() {
-			for _, sample := range clients.samples(callOf(method, path, item, op)) {
-				if sample.Label == label {
-					all[op.OperationID] = sample.Source
-				}
-			}
-		}
-	}
-	return all
-}
-
 func callOf(method, path string, item *openapi3.PathItem, op *openapi3.Operation) call {
 	return call{method: method, path: path, parameters: parametersOf(item, op), op: op}
 }

@@ -66,8 +66,14 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 		if err != nil {
 			return "", err
 		}
-		if err := checkVariableTag(ctx, tx, app, req.Variable, req.Params.IfMatch); err != nil {
-			return "", err
+		if req.Params.IfMatch != nil {
+			now, err := lockedVariableTag(ctx, tx, app, req.Variable)
+			if err == nil {
+				err = checkTag(req.Params.IfMatch, now, "variable "+req.Variable)
+			}
+			if err != nil {
+				return "", err
+			}
 		}
 		row, changed, err := variables.Set(ctx, tx, s.Keys, variables.SetRequest{AppID: app.ID, Variable: set, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
@@ -100,8 +106,14 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 		if err != nil {
 			return "", err
 		}
-		if err := checkVariableTag(ctx, tx, app, req.Variable, req.Params.IfMatch); err != nil {
-			return "", err
+		if req.Params.IfMatch != nil {
+			now, err := lockedVariableTag(ctx, tx, app, req.Variable)
+			if err == nil {
+				err = checkTag(req.Params.IfMatch, now, "variable "+req.Variable)
+			}
+			if err != nil {
+				return "", err
+			}
 		}
 		row, err := variables.Delete(ctx, tx, app, req.Variable)
 		if err != nil {
@@ -118,20 +130,14 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 // again does not get an earlier one again.
 func variableTag(v apigen.AppVariable) string { return tagOf(v.Name, v.Version, v.UpdatedAt) }
 
-// checkVariableTag refuses to change a variable that is no longer the one that
-// the caller read, or that is gone.
-func checkVariableTag(ctx context.Context, tx *database.Tx, app ctldb.App, name string, ifMatch *string) error {
-	if ifMatch == nil {
-		return nil
-	}
+// lockedVariableTag is the version of a variable, which stays that until the
+// transaction ends.
+func lockedVariableTag(ctx context.Context, tx *database.Tx, app ctldb.App, name string) (string, error) {
 	if _, err := tx.LockApp(ctx, app.ID); err != nil {
-		return err
+		return "", err
 	}
 	row, err := variables.Get(ctx, tx, app, name)
-	if err != nil {
-		return err
-	}
-	return checkTag(ifMatch, variableTag(variableView(row, variables.Reads{})), "variable "+name)
+	return variableTag(variableView(row, variables.Reads{})), err
 }
 
 // variableView leaves out the value: only who asks for one variable sees it.
