@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
-	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/interpolate"
 )
@@ -107,7 +104,7 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
 	for _, d := range folder.Located(found) {
-		if !tells(wrong, d) {
+		if !findings.Said(wrong, d) {
 			output.Println(c.err, d)
 		}
 	}
@@ -128,14 +125,6 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	return nil
 }
 
-// tells tells whether something is already said of the place that a diagnostic
-// points to.
-func tells(said []place.Diagnostic, d place.Diagnostic) bool {
-	return slices.ContainsFunc(said, func(s place.Diagnostic) bool {
-		return s.Code == d.Code && s.File == d.File && s.Line == d.Line
-	})
-}
-
 // stateFor finds the state to render with; recorded is false for one that is
 // made up.
 func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (state interpolate.State, recorded bool, err error) {
@@ -143,7 +132,7 @@ func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (st
 	case r.install != "":
 		state, err = c.installState(ctx, r.install)
 	case r.state != "":
-		state, err = c.readState(r.state)
+		state, err = preview.ReadTree(r.state, c.in)
 	default:
 		return check.MadeUpState(app), false, nil
 	}
@@ -165,20 +154,6 @@ func (c *cli) installState(ctx context.Context, install string) (interpolate.Sta
 		return nil, err
 	}
 	return preview.Tree(bytes.NewReader(state.Tree), "the state of "+install)
-}
-
-// readState reads the tree of an install, alone or as the API gives it.
-func (c *cli) readState(name string) (interpolate.State, error) {
-	in := c.in
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, usage.Error{Err: err}
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	return preview.Tree(in, name)
 }
 
 func (c *cli) showRendered(blocks []preview.Rendered) error {

@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -71,7 +69,7 @@ func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Com
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers belong to (default: the folder's name)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		from, to, err := bothOf(app, args[0], args[1])
+		from, to, err := names.Both(app, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -82,39 +80,6 @@ func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Com
 		return c.showDiff(what, diff)
 	})
 	return cmd
-}
-
-// bothOf names the app of plain numbers.
-func bothOf(app, from, to string) (string, string, error) {
-	if !isNumber(from) {
-		if name, _, ok := strings.Cut(from, "@"); ok && isNumber(to) {
-			to = name + "@" + to
-		}
-		return from, to, nil
-	}
-	if name, _, ok := strings.Cut(to, "@"); ok && app == "" {
-		app = name
-	}
-	if app == "" {
-		here, err := os.Getwd()
-		if err != nil {
-			return "", "", err
-		}
-		if _, err := os.Stat(filepath.Join(here, "metadata.toml")); err != nil {
-			return "", "", usagef("which app does number %s belong to? Write APP@%s, use --app, or change to the app's folder", from, from)
-		}
-		app = filepath.Base(here)
-	}
-	from = app + "@" + from
-	if isNumber(to) {
-		to = app + "@" + to
-	}
-	return from, to, nil
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 31)
-	return err == nil
 }
 
 func (c *cli) showDiff(what string, diff *ctlapi.Diff) error {

@@ -7,15 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
-	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
-
-// notConfirmed is the code of a request that the control plane refuses because
-// it removes something and does not say its name.
-const notConfirmed = "not_confirmed"
 
 // confirmFlag adds --confirm to a command that may remove something for good.
 func confirmFlag(cmd *cobra.Command, to *string, noun string) {
@@ -56,38 +50,4 @@ func (c *cli) confirm(ctx context.Context, given string, d deed) error {
 		return errors.New("not confirmed: that is not the name; nothing was done")
 	}
 	return nil
-}
-
-// refusedDeed is what goes, when a request was refused because it does not say
-// the name of what it removes something of.
-func refusedDeed(err error) (goes []string, refused bool) {
-	var problem *api.Problem
-	if !errors.As(err, &problem) || problem.Code != notConfirmed {
-		return nil, false
-	}
-	if problem.Errors != nil {
-		for _, item := range *problem.Errors {
-			goes = append(goes, item.Message)
-		}
-	}
-	return goes, true
-}
-
-// madeOf lists what there is of an install, as a deprovision finds it.
-func madeOf(ctx context.Context, client *api.Client, install string) ([]string, error) {
-	resp, err := client.ListResourcesWithResponse(ctx, install)
-	if err != nil {
-		return nil, err
-	}
-	page, err := api.Body(resp.JSON200)
-	if err != nil {
-		return nil, err
-	}
-	var goes []string
-	for _, r := range page.Items {
-		if r.Kind != ctlapi.ResourceKindStack && r.State != ctlapi.ResourceStateAbsent {
-			goes = append(goes, fmt.Sprintf("%s %s (%s)", r.Kind, r.Name, r.State))
-		}
-	}
-	return goes, nil
 }

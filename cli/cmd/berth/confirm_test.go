@@ -52,7 +52,7 @@ func newGuarded(t *testing.T) *guarded {
 				return
 			}
 			items := []ctlapi.ProblemItem{{Message: "component metrics"}, {Message: "component web"}}
-			answer(http.StatusUnprocessableEntity, ctlapi.Problem{Status: http.StatusUnprocessableEntity, Title: "x", Code: notConfirmed, Errors: &items})(w, r)
+			answer(http.StatusUnprocessableEntity, ctlapi.Problem{Status: http.StatusUnprocessableEntity, Title: "x", Code: "not_confirmed", Errors: &items})(w, r)
 		}
 	}
 	mux.HandleFunc("GET /installs/acme", answer(http.StatusOK, ctlapi.Install{ID: "ins_1", Name: "acme", App: ctlapi.Ref{Name: "hello"}}))

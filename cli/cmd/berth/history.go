@@ -74,7 +74,7 @@ exit code is 2 if they differ.`,
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if len(args) > 1 {
-			from, to, err := bothOf("", args[0], args[1])
+			from, to, err := names.Both("", args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ exit code is 2 if they differ.`,
 		if install.Release == nil {
 			return fmt.Errorf("install %s has no release yet: berth deploy %s --plan shows what it gets", install.Name, install.Name)
 		}
-		wanted, err := releaseOrNewest(ctx, book, install.App.Name, to)
+		wanted, err := book.ReleaseOrNewest(ctx, install.App.Name, to)
 		if err != nil {
 			return err
 		}
@@ -99,20 +99,6 @@ exit code is 2 if they differ.`,
 		return c.diffReleases(ctx, client, install.Release.ID, wanted.ID)
 	})
 	return cmd
-}
-
-func releaseOrNewest(ctx context.Context, book names.Book, app, typed string) (*ctlapi.Release, error) {
-	if typed != "" {
-		return book.ReleaseOf(ctx, app, typed)
-	}
-	newest, err := book.Client.Releases(ctx, 1, app)
-	if err == nil && len(newest) == 0 {
-		err = fmt.Errorf("app %s has no release yet", app)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &newest[0], nil
 }
 
 func (c *cli) diffReleases(ctx context.Context, client *api.Client, from, to string) error {

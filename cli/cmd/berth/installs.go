@@ -286,7 +286,7 @@ changes by itself. Then Berth plans each removal and asks as always. In a script
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm}, how}
 		if !how.plan {
-			goes, err := madeOf(ctx, client, l.install)
+			goes, err := client.Made(ctx, l.install)
 			if err != nil {
 				return err
 			}

@@ -67,20 +67,3 @@ func resolveLaunch(ctx context.Context, client *api.Client, l *launch) error {
 	l.request.Release = &release
 	return err
 }
-
-// noSuchRelease says which releases there are, when a workflow did not start
-// because its release is not there. All other errors stay as they are.
-func noSuchRelease(ctx context.Context, client *api.Client, l launch, err error) error {
-	if !names.IsMissing(err) || value(l.request.Release) == "" {
-		return err
-	}
-	book := names.Book{Client: client}
-	install, failed := book.Install(ctx, l.install)
-	if failed != nil {
-		return err
-	}
-	if _, failed = book.ReleaseOf(ctx, install.App.Name, *l.request.Release); failed != nil {
-		return failed
-	}
-	return err
-}

@@ -86,7 +86,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	read.Request.Confirm = s.confirm
 	read.Request.Origin = sync.Origin(ctx, folder, s.message)
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)
-	if goes, refused := refusedDeed(err); refused {
+	if goes, refused := api.Unconfirmed(err); refused {
 		d := deed{what: "the removal of components from app " + read.App, name: read.App, goes: goes}
 		if err := c.confirm(ctx, s.confirm, d); err != nil {
 			return err

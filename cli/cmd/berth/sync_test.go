@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -42,12 +43,12 @@ func TestBothOfADiff(t *testing.T) {
 		{"hello", "3", "5", "hello@3", "hello@5"},
 		{"hello", "3", "cfg_2", "hello@3", "cfg_2"},
 	} {
-		from, to, err := bothOf(tc.app, tc.from, tc.to)
+		from, to, err := names.Both(tc.app, tc.from, tc.to)
 		if err != nil || from != tc.wantFrom || to != tc.wantTo {
 			t.Errorf("diff %s %s --app %q asks for %s and %s (%v), want %s and %s", tc.from, tc.to, tc.app, from, to, err, tc.wantFrom, tc.wantTo)
 		}
 	}
-	if _, _, err := bothOf("", "3", "5"); exitCode(err) != exitUsage {
+	if _, _, err := names.Both("", "3", "5"); exitCode(err) != exitUsage {
 		t.Errorf("numbers of no app: %v, want a mistake of the command line", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -81,14 +82,14 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 	}
 	l.request.PlanOnly = l.how.plan
 	w, err := create(ctx, client, l)
-	if goes, refused := refusedDeed(err); refused {
+	if goes, refused := api.Unconfirmed(err); refused {
 		if err := c.confirmStart(ctx, client, &l, goes); err != nil {
 			return nil, err
 		}
 		w, err = create(ctx, client, l)
 	}
 	if err != nil {
-		return nil, noSuchRelease(ctx, client, l, err)
+		return nil, names.Book{Client: client}.MissingRelease(ctx, l.install, value(l.request.Release), err)
 	}
 	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
 		c.tellRelease(ctx, client, w, l.request.Release != nil)

@@ -4,6 +4,7 @@ package findings
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -91,4 +92,11 @@ func Errors(diagnostics []place.Diagnostic) string {
 		return "1 error"
 	}
 	return fmt.Sprintf("%d errors", n)
+}
+
+// Said tells whether one of some diagnostics says the same of the same place.
+func Said(others []place.Diagnostic, d place.Diagnostic) bool {
+	return slices.ContainsFunc(others, func(o place.Diagnostic) bool {
+		return o.Code == d.Code && o.File == d.File && o.Line == d.Line
+	})
 }

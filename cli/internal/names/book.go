@@ -2,6 +2,7 @@ package names
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,38 @@ func (b Book) Install(ctx context.Context, typed string) (*ctlapi.Install, error
 		return nil, err
 	}
 	return b.Client.Install(ctx, typed)
+}
+
+// ReleaseOrNewest returns the release of an app that was typed, and the newest one
+// when none was.
+func (b Book) ReleaseOrNewest(ctx context.Context, app, typed string) (*ctlapi.Release, error) {
+	if typed != "" {
+		return b.ReleaseOf(ctx, app, typed)
+	}
+	newest, err := b.Client.Releases(ctx, 1, app)
+	if err == nil && len(newest) == 0 {
+		err = fmt.Errorf("app %s has no release yet", app)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &newest[0], nil
+}
+
+// MissingRelease says which releases there are, when a workflow did not start
+// because its release is not there. All other errors stay as they are.
+func (b Book) MissingRelease(ctx context.Context, install, release string, err error) error {
+	if !IsMissing(err) || release == "" {
+		return err
+	}
+	found, failed := b.Install(ctx, install)
+	if failed != nil {
+		return err
+	}
+	if _, failed = b.ReleaseOf(ctx, found.App.Name, release); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // versions are the newest releases or configs of an app.

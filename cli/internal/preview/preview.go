@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +120,19 @@ func Render(app *appconfig.App, blocks []check.Block, state interpolate.State, o
 
 // maxState is the largest state that is read, in bytes.
 const maxState = 64 << 20
+
+// ReadTree reads the state in a file, or in stdin for "-".
+func ReadTree(name string, stdin io.Reader) (interpolate.State, error) {
+	if name == "-" {
+		return Tree(stdin, name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	defer func() { _ = file.Close() }()
+	return Tree(file, name)
+}
 
 // Tree reads the state of an install: a tree, alone or as the API gives it.
 func Tree(in io.Reader, name string) (interpolate.State, error) {
