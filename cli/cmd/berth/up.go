@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,9 @@ func (c *cli) upCommand() *cobra.Command {
 and keeps them running until Ctrl-C or berth down. Everything listens on loopback
 only, and all data is in one folder: BERTH_DATA, or else /var/lib/berth for root and
 ~/.local/share/berth for everyone else.
+
+When it runs already, that is all, unless its executables have been replaced since, by a
+build or an upgrade: then it is stopped and started again.
 
 If DATABASE_URL is set (to an administrator's connection), Berth uses that Postgres.
 Otherwise it starts its own from the binaries in BERTH_PG_BIN, on PATH or in the
@@ -88,6 +92,9 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		say = func(line string) { show(line); background.Say(line) }
 		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
 	}
+	if err := c.stopOutdated(ctx, layout); err != nil {
+		return err
+	}
 	err = up.Run(ctx, up.Config{
 		Layout: layout, Port: port, Org: start.org, Kubeconfig: start.kubeconfig, DatabaseURL: c.getenv("DATABASE_URL"),
 		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
@@ -99,6 +106,9 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 }
 
 func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
+	if err := c.stopOutdated(ctx, layout); err != nil {
+		return err
+	}
 	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
 		return c.orRunning(ctx, layout, fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
 	}
@@ -112,6 +122,22 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	}
 	c.upReady(layout, url)
 	return nil
+}
+
+// stopOutdated stops a Berth that runs older executables than those that are
+// there now, so that a second `up` starts what was built in between. The data
+// stays.
+func (c *cli) stopOutdated(ctx context.Context, layout up.Layout) error {
+	status, err := up.AskStatus(ctx, layout)
+	if err != nil || !status.Running {
+		return nil //nolint:nilerr // the start says what is wrong
+	}
+	old := status.Outdated()
+	if len(old) == 0 {
+		return nil
+	}
+	output.Printf(c.err, "berth runs older executables than those on disk (%s) and is started again\n", strings.Join(old, ", "))
+	return up.Down(layout, func(up.Ended) {})
 }
 
 // orRunning makes a second `up` a success: what was asked for is there. A context

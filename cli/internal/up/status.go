@@ -26,6 +26,20 @@ func (s Status) Healthy() bool {
 	return s.Running && !slices.ContainsFunc(s.Parts, func(p PartHealth) bool { return !p.Ready })
 }
 
+// Outdated are the parts, and the supervisor, that run an executable which has
+// been replaced since: by a build or an upgrade.
+func (s Status) Outdated() (names []string) {
+	if s.PID != 0 && isOutdated(s.PID) {
+		names = append(names, "supervisor")
+	}
+	for _, p := range s.Parts {
+		if p.PID != 0 && isOutdated(p.PID) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // PartHealth is a part with its answer to "are you ready?".
 type PartHealth struct {
 	PartStatus

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package up
+
+// isOutdated cannot tell here.
+func isOutdated(int) bool { return false }
