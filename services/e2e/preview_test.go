@@ -153,7 +153,11 @@ func TestPreviews(t *testing.T) {
 	t.Run("inputs that nobody has set", func(t *testing.T) {
 		before := in.standing()
 		const other = "canary-of-a-preview-5b1e"
-		got, text := in.preview("installs", "inputs", "acme", "--set", "canary="+other)
+		secrets := filepath.Join(t.TempDir(), "inputs")
+		if err := os.WriteFile(secrets, []byte("canary="+other+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, text := in.preview("installs", "inputs", "acme", "--input-file", secrets)
 		var outputs []string
 		for _, c := range got.Changes {
 			for _, o := range c.Plan.Outputs {

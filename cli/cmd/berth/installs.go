@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -101,7 +102,8 @@ func (c *cli) printRunnerProblems(ctx context.Context, client *api.Client, insta
 func (c *cli) installsCreate() *cobra.Command {
 	var how watching
 	var app, customer, stack, release string
-	var inputs, labels []string
+	var given inputs.Flags
+	var labels []string
 	var noProvision, approveAll bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
@@ -109,6 +111,9 @@ func (c *cli) installsCreate() *cobra.Command {
 		Long: `Creates an install of an app for a customer, with its runner, and provisions it: the
 sandbox and all components. You see each change before Berth makes it. If there is no
 such customer, Berth creates it; its default name is the name of the install.
+
+The value of a sensitive input cannot be an argument, which other programs can read: use
+--input NAME to be asked for it, or --input-file.
 
 With --stack kubernetes the install waits for the customer's cluster; berth installs
 stack NAME --new prints what the customer runs there.`,
@@ -119,17 +124,13 @@ stack NAME --new prints what the customer runs there.`,
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
 	cmd.Flags().StringVar(&stack, "stack", "local", "where the runner runs: local, or kubernetes for the customer's cluster")
 	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
-	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input, name=value")
+	given.Add(cmd.Flags(), "input", "i")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
 	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only create it; berth installs provision does the rest")
 	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "approve all changes of this install automatically, from now on")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an install", args[0]); err != nil {
-			return err
-		}
-		values, err := usage.Pairs[ctlapi.InputValues]("--input", inputs)
-		if err != nil {
 			return err
 		}
 		marks, err := usage.Pairs[ctlapi.Labels]("--label", labels)
@@ -140,6 +141,10 @@ stack NAME --new prints what the customer runs there.`,
 			if app, err = onlyApp(ctx, client); err != nil {
 				return err
 			}
+		}
+		values, err := c.inputValues(ctx, &given, func() (map[string]bool, error) { return client.SecretsOfApp(ctx, app) })
+		if err != nil {
+			return err
 		}
 		if customer == "" {
 			customer = args[0]

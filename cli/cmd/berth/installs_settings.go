@@ -7,31 +7,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 func (c *cli) installsInputs() *cobra.Command {
-	var set, unset []string
+	var given inputs.Flags
+	var unset []string
 	var how watching
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
-		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set and
---unset make a new version of the inputs. This deploys nothing: the next berth deploy
-uses the new values. With --plan they set nothing, and show what a deploy of the newest
-release would change with them.`,
+		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set,
+--input-file and --unset make a new version of the inputs. This deploys nothing: the next
+berth deploy uses the new values. With --plan they set nothing, and show what a deploy of
+the newest release would change with them.
+
+The value of a sensitive input cannot be an argument, which other programs can read: use
+--set NAME to be asked for it, or --input-file.`,
 		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto\n  berth installs inputs acme --set greeting=Ahoy --plan",
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
+	given.Add(cmd.Flags(), "set", "")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
 	how.planFlag(cmd, "changed")
 	how.timeoutFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
+		values, err := c.inputValues(ctx, &given, func() (map[string]bool, error) { return client.SecretsOfInstall(ctx, args[0]) })
 		if err != nil {
 			return err
 		}
@@ -43,13 +49,13 @@ release would change with them.`,
 				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
 			}, how})
 		}
-		var inputs *ctlapi.Inputs
+		var now *ctlapi.Inputs
 		if values == nil && len(unset) == 0 {
 			resp, err := client.GetInputsWithResponse(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			inputs, err = api.Body(resp.JSON200)
+			now, err = api.Body(resp.JSON200)
 			if err != nil {
 				return err
 			}
@@ -58,15 +64,46 @@ release would change with them.`,
 			if err != nil {
 				return err
 			}
-			inputs, err = api.Body(resp.JSON200)
+			now, err = api.Body(resp.JSON200)
 			if err != nil {
 				return err
 			}
-			output.Printf(c.err, "inputs are now at version %d; berth deploy %s uses it\n", inputs.Version, args[0])
+			output.Printf(c.err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
 		}
-		return printList(c, inputs.Items, table.Input())
+		return printList(c, now.Items, table.Input())
 	})
 	return cmd
+}
+
+// inputValues are the inputs that the flags give, with those that somebody types
+// now; nil for none. secrets are the names of sensitive inputs.
+func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func() (map[string]bool, error)) (*ctlapi.InputValues, error) {
+	if !given.Given() {
+		return nil, nil //nolint:nilnil // nothing was given
+	}
+	values, err := given.Read(c.in)
+	if err != nil {
+		return nil, err
+	}
+	if len(values.Typed) > 0 {
+		known, err := secrets()
+		if err != nil {
+			return nil, err
+		}
+		if err := values.Refuse(func(name string) bool { return known[name] }, given.Flag()); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range values.Asked {
+		if !c.canAsk() {
+			return nil, usagef("%s %s asks for the value, and this is not a terminal: use --input-file", given.Flag(), usage.Shortened(name))
+		}
+		if values.All[name], err = c.asking().Secret(ctx, visible.Row(name)+": "); err != nil {
+			return nil, err
+		}
+	}
+	all := ctlapi.InputValues(values.All)
+	return &all, nil
 }
 
 func (c *cli) installsToggle() *cobra.Command {

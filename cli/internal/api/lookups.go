@@ -51,3 +51,46 @@ func (c *Client) Workflow(ctx context.Context, id string) (*ctlapi.Workflow, err
 	}
 	return Body(resp.JSON200)
 }
+
+// SecretsOfInstall are the names of the sensitive inputs of an install.
+func (c *Client) SecretsOfInstall(ctx context.Context, install string) (map[string]bool, error) {
+	resp, err := c.GetInputsWithResponse(ctx, install)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := Body(resp.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	secrets := map[string]bool{}
+	for _, input := range inputs.Items {
+		secrets[input.Name] = input.Sensitive
+	}
+	return secrets, nil
+}
+
+// SecretsOfApp are the names of the sensitive inputs of the newest config of an
+// app; none when it has no config.
+func (c *Client) SecretsOfApp(ctx context.Context, app string) (map[string]bool, error) {
+	resp, err := c.GetAppWithResponse(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	found, err := Body(resp.JSON200)
+	if err != nil || found.Config == nil {
+		return nil, err
+	}
+	config, err := c.GetConfigWithResponse(ctx, found.Config.ID, &ctlapi.GetConfigParams{})
+	if err != nil {
+		return nil, err
+	}
+	body, err := Body(config.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	secrets := map[string]bool{}
+	for _, input := range body.Inputs {
+		secrets[input.Name] = input.Sensitive
+	}
+	return secrets, nil
+}

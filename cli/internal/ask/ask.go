@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -51,6 +54,30 @@ func (p *Person) Line(ctx context.Context, question string) (string, error) {
 		return "", nil
 	}
 	return strings.TrimSpace(line), err
+}
+
+// Secret asks once for something that is not shown while it is typed. It takes the
+// line as it is, without its end.
+func (p *Person) Secret(ctx context.Context, question string) (string, error) {
+	output.Printf(p.Out, "%s", question)
+	if file, ok := p.In.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		before, err := term.GetState(int(file.Fd()))
+		if err != nil {
+			return "", err
+		}
+		// Ctrl-C ends the program in the middle of this: then nobody else shows
+		// again what is typed.
+		restore := context.AfterFunc(ctx, func() { _ = term.Restore(int(file.Fd()), before) })
+		defer restore()
+		typed, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(p.Out)
+		return string(typed), err
+	}
+	line, err := p.readLine(ctx)
+	if errors.Is(err, io.EOF) && line != "" {
+		err = nil
+	}
+	return strings.TrimRight(line, "\r\n"), err
 }
 
 func answerOf(line string) (follow.Answer, bool) {

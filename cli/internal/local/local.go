@@ -23,13 +23,18 @@ func Layout() (up.Layout, error) {
 }
 
 // WriteContext points the context local at a running Berth. It becomes the
-// current one when there is none; note says so when it does not.
+// current one when there is none. note says when it does not, and when it pointed
+// at a Berth in another data folder.
 func WriteContext(file *contexts.File, c contexts.Context) (note string, err error) {
+	before := file.Contexts[Context]
 	file.Contexts[Context] = c
 	switch file.Current {
 	case "":
 		file.Current = Context
 	case Context:
+		if before.TokenFile != "" && before.TokenFile != c.TokenFile {
+			note = fmt.Sprintf("the context %q pointed to %s with the token in %s; it points to this Berth now", Context, before.URL, before.TokenFile)
+		}
 	default:
 		note = fmt.Sprintf("the current context is still %q; use --context %s or berth context use %s", file.Current, Context, Context)
 	}

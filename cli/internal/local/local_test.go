@@ -35,10 +35,13 @@ func TestStatusLines(t *testing.T) {
 
 func TestWriteContext(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ name, current, want, note string }{
-		{"the first context", "", local.Context, ""},
-		{"it is the current one already", local.Context, local.Context, ""},
-		{"another one stays", "prod", "prod", `the current context is still "prod"; use --context local or berth context use local`},
+	const tokens = "/data/token"
+	for _, tc := range []struct{ name, current, tokens, want, note string }{
+		{"the first context", "", "", local.Context, ""},
+		{"it is the current one already", local.Context, tokens, local.Context, ""},
+		{"that of another data folder", local.Context, "/other/token", local.Context,
+			`the context "local" pointed to http://127.0.0.1:8800 with the token in /other/token; it points to this Berth now`},
+		{"another one stays", "prod", tokens, "prod", `the current context is still "prod"; use --context local or berth context use local`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +51,10 @@ func TestWriteContext(t *testing.T) {
 				t.Fatal(err)
 			}
 			file.Current = tc.current
-			want := contexts.Context{URL: "http://127.0.0.1:8700", TokenFile: "/data/token"}
+			if tc.tokens != "" {
+				file.Contexts[local.Context] = contexts.Context{URL: "http://127.0.0.1:8800", TokenFile: tc.tokens}
+			}
+			want := contexts.Context{URL: "http://127.0.0.1:8700", TokenFile: tokens}
 			note, err := local.WriteContext(file, want)
 			if err != nil || note != tc.note {
 				t.Errorf("note %q, error %v; want %q", note, err, tc.note)
