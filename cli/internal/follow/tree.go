@@ -2,7 +2,6 @@ package follow
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -73,12 +72,17 @@ func Mark(s ctlapi.StepState) (string, output.Style) {
 }
 
 func detail(s ctlapi.Step, now time.Time) string {
-	took := span(s.StartedAt, s.FinishedAt, now)
+	waited := asked(s, now)
+	took := worked(s, waited, now)
 	switch s.State {
 	case ctlapi.StepStatePending:
 		return ""
 	case ctlapi.StepStateWaiting:
-		if s.Wait != nil {
+		switch {
+		case s.Wait == nil:
+		case waited > 0:
+			return took + "  waits: " + s.Wait.Reason + ", for " + Duration(waited)
+		default:
 			return took + "  waits: " + s.Wait.Reason
 		}
 	case ctlapi.StepStateFailed:
@@ -129,34 +133,6 @@ func unforeseen(list []ctlapi.MayChange) string {
 		text += ", which is not there yet"
 	}
 	return text
-}
-
-// span is how long something took, or takes by now.
-func span(from, to *time.Time, now time.Time) string {
-	if from == nil {
-		return ""
-	}
-	if to != nil {
-		now = *to
-	}
-	return "  " + Duration(now.Sub(*from))
-}
-
-// Duration is a duration as people say it.
-func Duration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
 // Line says what an event is about, "" for those that only matter to programs.
