@@ -35,7 +35,8 @@ func title(w ctlapi.Workflow) string {
 
 // Tree are the lines of a workflow and its steps, as of now.
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
-	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(string(w.State)), string(w.State)) + span(w.StartedAt, w.FinishedAt, now)}
+	state := stateOf(w)
+	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
 	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
 	}
@@ -44,14 +45,38 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))
 	}
 	for _, s := range w.Steps {
-		mark, style := Mark(s.State)
-		if Superseded(s) {
-			mark, style = "-", output.Dim
-		}
+		mark, style := markOf(s)
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
 	}
 	return lines
+}
+
+// stateOf is how a workflow stands. One that ended because somebody said no did
+// not fail.
+func stateOf(w ctlapi.Workflow) string {
+	denied := false
+	for _, s := range w.Steps {
+		denied = denied || Denied(s)
+		if s.State == ctlapi.StepStateFailed && !Denied(s) && !Superseded(s) {
+			return string(w.State)
+		}
+	}
+	if denied && w.State == ctlapi.WorkflowStateFailed {
+		return string(ctlapi.ChangeStateDenied)
+	}
+	return string(w.State)
+}
+
+// markOf is the sign before a step, as what became of its change has it.
+func markOf(s ctlapi.Step) (string, output.Style) {
+	switch {
+	case Superseded(s):
+		return "-", output.Dim
+	case Denied(s):
+		return "-", output.Notice
+	}
+	return Mark(s.State)
 }
 
 // Mark is the sign before a step.

@@ -157,11 +157,11 @@ func StyleOf(word string) Style {
 	switch word {
 	case "healthy", "live", "succeeded", "released", "applied", "online", "active", "✓":
 		return Good
-	case "unhealthy", "failed", "refused", "uncertain", "denied", "revoked", "provision failed", "deprovision failed", "✗":
+	case "unhealthy", "failed", "refused", "uncertain", "revoked", "provision failed", "deprovision failed", "✗":
 		return Bad
 	case "not provisioned", "deprovisioned", "off":
 		return Dim
-	case "waiting", "proposed", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
+	case "waiting", "proposed", "denied", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
 		return Notice
 	}
 	return Plain
