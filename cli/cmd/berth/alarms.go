@@ -29,7 +29,6 @@ func (c *cli) alarmsCommand() *cobra.Command {
 		Use: "acknowledge ALARM", Short: "Acknowledge an alarm and say why it is settled", Args: exactly("ALARM"),
 		Long: `Settles an alarm. The org's chain records your name and your reason. If the same thing
 happens again, Berth raises a new alarm.`,
-		Example: "  berth alarms acknowledge alm_01jd2x7q9zr8w3v5k6m4n0tgha --reason \"the machine was restored from last night's snapshot\"",
 	}
 	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
 	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

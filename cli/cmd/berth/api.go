@@ -18,12 +18,10 @@ func (c *cli) apiCommand() *cobra.Command {
 	var method, data string
 	var asIs bool
 	cmd := &cobra.Command{
-		Use:   "api PATH",
-		Short: "Call the API and print the answer",
+		Use: "api PATH", Short: "Call the API and print the answer",
 		Long: `Sends one request with the context's credentials and prints the answer. The control
 plane serves the API reference at /reference.`,
-		Example: "  berth api /me\n  berth api /installs/acme/workflows --data '{\"kind\":\"deploy\"}'\n  berth api /apps/hello -X DELETE",
-		Args:    exactly("PATH"),
+		Args: exactly("PATH"),
 	}
 	cmd.Flags().StringVarP(&method, "method", "X", "", "method (default: GET, or POST with --data)")
 	cmd.Flags().BoolVar(&asIs, "raw", false, "print the answer byte for byte; it can control your terminal")

@@ -55,7 +55,7 @@ func (c *cli) appsCommand() *cobra.Command {
 	})
 	var confirm string
 	remove := &cobra.Command{
-		Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP"), Example: "  berth apps delete hello\n  berth apps delete hello --confirm hello",
+		Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP"),
 	}
 	confirmFlag(remove, &confirm, "app")
 	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -30,8 +30,7 @@ runner on this machine. With --from-chart or --from-terraform the component is y
 Helm chart or Terraform module; berth copies it into src unless it is already in the app
 folder. Module variables without a default become inputs. Berth never replaces a file:
 if one already exists, it writes nothing.`,
-		Example: "  berth apps init ./app\n  berth apps init ./app --from-chart ./charts/web\n  berth apps init ./app --from-terraform ./modules/bucket",
-		Args:    exactly("[DIR]"),
+		Args: exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -84,8 +83,7 @@ changed: it aligns equal signs, puts one empty line before each table, and inden
 that span several lines. Keys, comments and strings keep their text and their order, so
 a file means the same as before. If a file is not valid TOML, berth reports it, leaves
 it alone and exits with code 1.`,
-		Example: "  berth apps fmt\n  berth apps fmt ./app --check",
-		Args:    exactly("[DIR]"),
+		Args: exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
@@ -143,8 +141,7 @@ none, and replaces files from an earlier version.
 
 An editor checks a file and completes its keys if the file begins with a line such as
 #:schema ../schemas/helm.json (a path or a URL).`,
-		Example: "  berth apps schema\n  berth apps schema helm\n  berth apps schema -o schemas",
-		Args:    exactly("[KIND]"),
+		Args: exactly("[KIND]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if slices.Contains(output.Formats, output.Format(dir)) {
 				return usagef("-o of berth apps schema names a folder; write ./%s for a folder with that name", dir)

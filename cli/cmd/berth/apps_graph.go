@@ -23,8 +23,7 @@ func (c *cli) appsGraphCommand() *cobra.Command {
 in dependencies, a template that reads an output (also in values files, manifests and
 variable files), or a kubernetes_context. Each reason has its file and line. If
 components depend on each other in a cycle, berth shows the cycle and exits with code 1.`,
-		Example: "  berth apps graph\n  berth apps graph ./app -o mermaid\n  berth apps graph ./app -o dot | dot -Tsvg > app.svg",
-		Args:    exactly("[DIR]"),
+		Args: exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {

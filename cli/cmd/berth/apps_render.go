@@ -56,8 +56,6 @@ A mistake in the folder does not stop the rest: berth reports it, renders everyt
 else, and exits with 1.
 
 Content from elsewhere is empty unless you fetch it with --fetch, as sync does.`,
-		Example: "  berth apps render ./app --component web\n  berth apps render ./app --install acme\n" +
-			"  berth apps render ./app --action restart --input version=2\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
 		Args: exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)

@@ -32,8 +32,7 @@ Rules in lint.toml change the severity of warnings and notes, or hide them. Only
 apps lint runs the checks named there.
 
 The exit code is 1 if there are errors, and 0 if there are only warnings.`,
-		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
-		Args:    exactly("[DIR]"),
+		Args: exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
@@ -110,8 +109,7 @@ JSON object per line, with file, line, col, severity and message.
 A check runs with your permissions, so lint only folders whose programs you would run
 yourself. It gets PATH and no other environment variable, 30 seconds, and no shell. No
 other command runs it.`,
-		Example: "  berth apps lint\n  berth apps lint ./app --strict",
-		Args:    exactly("[DIR]"),
+		Args: exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {

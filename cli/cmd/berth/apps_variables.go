@@ -72,9 +72,6 @@ the value sealed and never shows it again.
 With --plain it is not a secret: Berth shows it, and you may write NAME=VALUE.
 
 This deploys nothing: the next berth deploy of an install uses the new value.`,
-		Example: "  berth apps variables set hello license_key < license.key\n" +
-			"  berth apps variables set hello signing_key --from-file key.pem\n" +
-			"  berth apps variables set hello region=eu-central --plain",
 		Args: exactly("APP", "NAME"),
 	}
 	cmd.Flags().BoolVar(&plain, "plain", false, "it is not a secret: show it to everyone who can read the app")

@@ -22,7 +22,7 @@ import (
 
 func (c *cli) changesCommand() *cobra.Command {
 	var install, workflow, state string
-	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly(), Example: "  berth changes list --state proposed"}
+	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly()}
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
@@ -92,8 +92,7 @@ type deciding struct {
 func (c *cli) approveCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
-		Use:   "approve CHANGE | INSTALL[/COMPONENT] | --all WORKFLOW | --all INSTALL",
-		Short: "Show a change and approve it",
+		Use: "approve CHANGE | INSTALL[/COMPONENT] | --all WORKFLOW | --all INSTALL", Short: "Show a change and approve it",
 		Long: `Shows what the change would do, asks, and approves exactly that: your decision names
 the digest of the effect you saw, and Berth refuses any other. You see everything: each
 script, each field, and the tool's own output. Characters that could control the terminal
@@ -107,8 +106,7 @@ shows them too, and your answer covers both.
 If you name an install or a component, Berth takes the change of it that waits for a
 decision, and lists them if there are several. With --all, you approve everything that the
 workflow, or the install's open workflow, proposes now and later.`,
-		Example: "  berth approve acme/web --watch\n  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all acme",
-		Args:    exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
+		Args: exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			book := names.Book{Client: client}
 			if how.all {
@@ -137,10 +135,8 @@ workflow, or the install's open workflow, proposes now and later.`,
 func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
-		Use:     "deny CHANGE | INSTALL[/COMPONENT]",
-		Short:   "Deny a change and leave everything as it is",
-		Example: "  berth deny acme/web --note \"not before Monday\"",
-		Args:    exactly("CHANGE or INSTALL"),
+		Use: "deny CHANGE | INSTALL[/COMPONENT]", Short: "Deny a change and leave everything as it is",
+		Args: exactly("CHANGE or INSTALL"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
 			if err != nil {

@@ -40,7 +40,7 @@ func (c *cli) configsCommand() *cobra.Command {
 		}
 		return printList(c, config.Items, table.ConfigItem())
 	})
-	diff := c.diffCommand("config", "Show what differs between two configs of an app", "  berth configs diff hello@3 5\n  berth configs diff 3 5 -o json",
+	diff := c.diffCommand("config", "Show what differs between two configs of an app",
 		func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error) {
 			resp, err := client.DiffConfigsWithResponse(ctx, from, &ctlapi.DiffConfigsParams{To: to})
 			if err != nil {
@@ -55,7 +55,7 @@ func (c *cli) configsCommand() *cobra.Command {
 type comparing func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error)
 
 // diffCommand compares two configs or two releases.
-func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Command {
+func (c *cli) diffCommand(what, short string, ask comparing) *cobra.Command {
 	var app string
 	upper := strings.ToUpper(what)
 	cmd := &cobra.Command{
@@ -64,8 +64,7 @@ func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Com
 		Long: "Name each by its id, by app and number as in hello@3, or by its number alone: it then\n" +
 			"belongs to the app of the other one, of --app, or of the folder you are in. The exit\n" +
 			"code is 2 if they differ.",
-		Example: example,
-		Args:    exactly(upper, upper),
+		Args: exactly(upper, upper),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers belong to (default: the folder's name)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

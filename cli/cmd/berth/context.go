@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
@@ -22,11 +23,11 @@ func (c *cli) contextCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows []namedContext
+		var rows []table.NamedContext
 		for _, name := range file.Names() {
-			rows = append(rows, namedContext{Name: name, Context: file.Contexts[name], Current: name == file.Current})
+			rows = append(rows, table.NamedContext{Name: name, Context: file.Contexts[name], Current: name == file.Current})
 		}
-		return printList(c, rows, contextView())
+		return printList(c, rows, table.Context())
 	}
 	use := &cobra.Command{Use: "use NAME", Short: "Make a context the current one", Args: exactly("NAME")}
 	use.RunE = func(_ *cobra.Command, args []string) error {
@@ -59,8 +60,7 @@ func (c *cli) contextAdd() *cobra.Command {
 	var url, tokenFile, org string
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a context and make it the current one", Args: exactly("NAME"),
-		Long:    "Berth reads the token from --token-file or from stdin, never from an argument, and keeps\nit in a separate file that only you can read.",
-		Example: "  berth context add prod --url https://berth.example.com < token",
+		Long: "Berth reads the token from --token-file or from stdin, never from an argument, and keeps\nit in a separate file that only you can read.",
 	}
 	cmd.Flags().StringVar(&url, "url", "", "address of the control plane")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "use the token in this file, and leave it there")
@@ -133,29 +133,4 @@ func (c *cli) contextShow(ctx context.Context) error {
 	_, err = output.Printf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
 		strings.Join(roles, ", "), cmp.Or(target.Name, "none: from BERTH_URL"))
 	return err
-}
-
-type namedContext struct {
-	Name string `json:"name"`
-	contexts.Context
-	Current bool `json:"current"`
-}
-
-func contextView() output.View[namedContext] {
-	return output.View[namedContext]{
-		Name: func(x namedContext) string { return x.Name },
-		None: "no contexts yet: berth up creates one, berth context add creates others",
-		Columns: []output.Column[namedContext]{
-			{Head: "NAME", Shrinks: true, Cell: func(x namedContext) string { return x.Name }},
-			{Head: "URL", Shrinks: true, Cell: func(x namedContext) string { return x.URL }},
-			{Head: "ORG", Shrinks: true, Cell: func(x namedContext) string { return x.Org }},
-			{Head: "CURRENT", Cell: func(x namedContext) string {
-				if x.Current {
-					return "✓"
-				}
-				return ""
-			}},
-			{Head: "TOKEN FILE", Wide: true, Cell: func(x namedContext) string { return x.TokenFile }},
-		},
-	}
 }

@@ -36,8 +36,7 @@ one after the other with --watch; the exit code is then the worst of all.
 
 A deploy that removes a component, because it was switched off, shows what goes and
 asks for the install's name; --confirm gives it in a script.`,
-		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --sandbox\n  berth deploy acme --plan\n  berth deploy --label ring=canary --watch",
-		Args:    cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	how.planFlag(cmd, "changed")
@@ -150,8 +149,7 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Short: "Deploy an older release again",
 		Long: `A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.
 Without --to it is the last one before the current release that was deployed well.`,
-		Example: "  berth rollback acme --watch\n  berth rollback acme --to 3 --plan",
-		Args:    exactly("INSTALL"),
+		Args: exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
 	confirmFlag(cmd, &confirm, "install")
@@ -184,8 +182,7 @@ func (c *cli) retryCommand() *cobra.Command {
 		Long: `Plans the failed step again and continues from there; an approval still counts if the
 effect is the same. If you name a workflow, or an install and so its newest workflow,
 Berth retries all its failed steps, or those of the component you name.`,
-		Example: "  berth retry acme/api --watch",
-		Args:    exactly("STEP, WORKFLOW or INSTALL"),
+		Args: exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

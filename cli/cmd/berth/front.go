@@ -25,8 +25,6 @@ TLS, until Ctrl-C: /v2/ goes to the org's registry, /streams/ to log-ingest, eve
 to runner-api. It does not expose the API for people. Start berth up with BERTH_PUBLIC_URL
 set to this address, and installs can use the kubernetes stack. Your own proxy or ingress
 with the same three rules works too.`,
-		Example: "  BERTH_PUBLIC_URL=https://berth.example.com:8443 berth up -d\n" +
-			"  berth front --listen 0.0.0.0:8443 --tls-cert berth.pem --tls-key berth.key",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cert == "" || key == "" {

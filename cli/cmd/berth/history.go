@@ -16,8 +16,7 @@ import (
 func (c *cli) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history INSTALL", Short: "Show what happened to an install, newest first", Args: exactly("INSTALL"),
-		Long:    "Lists the install's workflows: what was done, by whom, and what became of it.",
-		Example: "  berth history acme --limit 5",
+		Long: "Lists the install's workflows: what was done, by whom, and what became of it.",
 	}
 	limit := cmd.Flags().Int("limit", 20, "show at most this many; 0 shows all")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -33,9 +32,8 @@ func (c *cli) historyCommand() *cobra.Command {
 func (c *cli) outputsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "outputs INSTALL [COMPONENT]", Short: "Show the outputs of an install's sandbox and components",
-		Long:    "Shows sensitive values as (sealed).",
-		Example: "  berth outputs acme\n  berth outputs acme web -o json",
-		Args:    exactly("INSTALL", "[COMPONENT]"),
+		Long: "Shows sensitive values as (sealed).",
+		Args: exactly("INSTALL", "[COMPONENT]"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.ListResourcesWithResponse(ctx, args[0])
@@ -68,8 +66,7 @@ func (c *cli) diffOfInstall() *cobra.Command {
 one you choose with --to; or two releases, as berth releases diff does. It compares what
 the releases say, without asking the runner: berth deploy --plan shows the effect. The
 exit code is 2 if they differ.`,
-		Example: "  berth diff acme\n  berth diff acme --to 4\n  berth diff hello@3 5",
-		Args:    exactly("INSTALL or RELEASE", "[RELEASE]"),
+		Args: exactly("INSTALL or RELEASE", "[RELEASE]"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -117,8 +117,7 @@ The value of a sensitive input cannot be an argument, which other programs can r
 
 With --stack kubernetes the install waits for the customer's cluster; berth installs
 stack NAME --new prints what the customer runs there.`,
-		Example: "  berth installs create acme --app hello --watch\n  berth installs create acme --app hello --input greeting=Ahoy --auto-approve",
-		Args:    exactly("NAME"),
+		Args: exactly("NAME"),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
@@ -283,7 +282,6 @@ func (c *cli) installsDeprovision() *cobra.Command {
 		Long: `Shows what there is and asks for the install's name, also if the install approves all
 changes by itself. Then Berth plans each removal and asks as always. In a script,
 --confirm gives the name and --auto-approve approves the changes; neither does both.`,
-		Example: "  berth installs deprovision acme --plan\n  berth installs deprovision acme --confirm acme --auto-approve",
 	}
 	how.planFlag(cmd, "removed")
 	confirmFlag(cmd, &confirm, "install")
@@ -308,8 +306,7 @@ func (c *cli) installsForget() *cobra.Command {
 	var confirm string
 	cmd := &cobra.Command{
 		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: exactly("INSTALL"),
-		Long:    "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
-		Example: "  berth installs forget acme\n  berth installs forget acme --confirm acme",
+		Long: "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
 	}
 	confirmFlag(cmd, &confirm, "install")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -30,7 +30,6 @@ the newest release would change with them.
 
 The value of a sensitive input cannot be an argument, which other programs can read: use
 --set NAME to be asked for it, or --input-file.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto\n  berth installs inputs acme --set greeting=Ahoy --plan",
 	}
 	given.Add(cmd.Flags(), "set", "")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
@@ -112,7 +111,6 @@ func (c *cli) installsToggle() *cobra.Command {
 		Long: `Switches a component that the app declares toggleable. A component cannot be off while
 another one that needs it is on. This deploys and removes nothing: the next berth deploy
 of the whole install creates or removes the component, as a change like any other.`,
-		Example: "  berth installs toggle acme metrics off\n  berth deploy acme --watch",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		on := args[2] == "on"
@@ -151,7 +149,6 @@ func (c *cli) installsConfig() *cobra.Command {
 		Use: "config INSTALL", Short: "Print an install as a file for berth installs sync", Args: exactly("INSTALL"),
 		Long: `Prints a file for installs/ in an app folder that declares the install as it is now;
 syncing it changes nothing. It leaves out sensitive inputs and names them in a comment.`,
-		Example: "  berth installs config acme > ./app/installs/acme.toml",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.Install(ctx, args[0])
@@ -181,7 +178,6 @@ func (c *cli) installsSet() *cobra.Command {
 		Use: "set INSTALL SETTING=VALUE...", Short: "Set labels and the approval option of an install", Args: cobra.MinimumNArgs(2),
 		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
 approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
-		Example: "  berth installs set acme label=tier=gold label=ring- approval=approve-all",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		now, err := client.GetInstallWithResponse(ctx, args[0])

@@ -22,8 +22,7 @@ creates a code and prints the commands that the customer runs with it: a check, 
 manifest for their cluster. Berth shows the code once, and it replaces the previous code.
 If the install already has a runner, --replaces confirms that this runner is gone;
 Berth then treats whatever it was doing as uncertain.`,
-		Example: "  berth installs stack acme --new > for-the-customer.sh\n  berth installs stack acme",
-		Args:    exactly("INSTALL"),
+		Args: exactly("INSTALL"),
 	}
 	cmd.Flags().BoolVar(&fresh, "new", false, "create a code and print the commands for the customer")
 	cmd.Flags().BoolVar(&replaces, "replaces", false, "with --new: confirm that the previous runner is gone")

@@ -39,8 +39,7 @@ those that differ, and leaves alone those that no file names.
 Berth checks inputs and components against the last synced version of the app. It
 provisions and deploys nothing, but prints the commands that do. It reports keys that
 this version ignores, with file, line and column.`,
-		Example: "  berth installs sync ./app --plan\n  berth installs sync ./app --auto-approve",
-		Args:    exactly("[FOLDER]"),
+		Args: exactly("[FOLDER]"),
 	}
 	cmd.Flags().StringVar(&s.app, "app", "", "name of the app (default: the folder's name)")
 	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")

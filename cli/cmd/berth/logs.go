@@ -18,8 +18,7 @@ func (c *cli) logsCommand() *cobra.Command {
 	var l logview.View
 	var raws bool
 	cmd := &cobra.Command{
-		Use:   "logs [INSTALL[/COMPONENT or ACTION] | ID]",
-		Short: "Show or follow logs",
+		Use: "logs [INSTALL[/COMPONENT or ACTION] | ID]", Short: "Show or follow logs",
 		Long: `Shows the log of a component's newest change, an action's newest run or an install's
 newest workflow, or of a build, change, step, workflow, run or stream that you name by
 its id; without an argument that of your newest workflow. Each log ends with its number of lines and their hash, or with what is missing.
@@ -27,8 +26,7 @@ With -o json each line is a JSON object.
 
 Berth removes the colours of the tool's output, and writes out characters that could
 control the terminal or hide text, such as ⟨U+001B⟩.`,
-		Example: "  berth logs acme/api -f\n  berth logs -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
-		Args:    exactly("[INSTALL or ID]"),
+		Args: exactly("[INSTALL or ID]"),
 	}
 	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more lines until everything has finished")
 	cmd.Flags().BoolVarP(&l.Times, "timestamps", "t", false, "show when each line was written")

@@ -63,7 +63,6 @@ func (c *cli) orgsChain() *cobra.Command {
 		Long: `Writes the records of the org's chain to a new file, exactly as stored, one per line.
 They include the heads of the installs' chains, which berth-verify --head compares with a
 runner's chain. The file must not exist yet.`,
-		Example: "  berth orgs chain vendor.jsonl",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -107,8 +106,7 @@ func (c *cli) membersCreate() *cobra.Command {
 	var email, customer, app, install string
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Add a member with one role", Args: exactly("NAME"),
-		Long:    "The role counts in the whole org, or only within one customer, app or install. berth tokens\ncreate makes the member's first token.",
-		Example: "  berth members create release-bot --kind service --role operator\n  berth tokens create ci --member release-bot > ci.token",
+		Long: "The role counts in the whole org, or only within one customer, app or install. berth tokens\ncreate makes the member's first token.",
 	}
 	cmd.Flags().Var(usage.OneOf((*string)(&request.Role), ctlapi.MemberRequestRoleAdmin, ctlapi.MemberRequestRoleOperator, ctlapi.MemberRequestRoleViewer,
 		ctlapi.MemberRequestRoleCustomer), "role", "admin, operator, viewer or customer")

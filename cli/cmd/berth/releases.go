@@ -64,7 +64,7 @@ func (c *cli) releasesCommand() *cobra.Command {
 		}
 		return printOne(c, *release, table.Release(c.now()))
 	})
-	diff := c.diffCommand("release", "Show what differs between two releases of an app", "  berth releases diff hello@3 5\n  berth releases diff 3 5 -o json",
+	diff := c.diffCommand("release", "Show what differs between two releases of an app",
 		func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error) {
 			resp, err := client.DiffReleasesWithResponse(ctx, from, &ctlapi.DiffReleasesParams{To: to})
 			if err != nil {

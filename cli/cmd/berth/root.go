@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/example"
 	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -118,6 +119,7 @@ Start here: berth up, then berth sync in an app folder.`,
 		return err
 	}
 	c.add(root)
+	example.Attach(root)
 	c.addWords(root)
 	complete.Attach(root, c.clientWith)
 	c.watchStart(root)

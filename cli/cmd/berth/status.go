@@ -18,8 +18,7 @@ func (c *cli) statusCommand() *cobra.Command {
 and the newest one; what was set and is not deployed; and what is at work, or how the
 last workflow ended. Below the table stands what failed and why, and the customer's
 switch with its reason. With an install, its components follow.`,
-		Example: "  berth status\n  berth status acme",
-		Args:    exactly("[INSTALL]"),
+		Args: exactly("[INSTALL]"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		var answered []ctlapi.InstallStatus

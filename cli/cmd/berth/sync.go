@@ -41,8 +41,6 @@ and its author; without -m the message is the subject of the commit.
 --plan shows what would change: the config, the builds, the installs, and what the folder
 no longer has. --source-map takes a git repository that the config names from a directory
 on this machine instead, and the config gets the directory's content.`,
-		Example: "  berth sync --wait -m \"Ask for the port\"\n  berth sync ./app --plan\n  berth sync --source-map acme/sandboxes=../sandboxes\n" +
-			"  berth sync --source-map https://git.example.com/acme/app//infra=./infra",
 		Args: exactly("[FOLDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "."

@@ -35,8 +35,7 @@ func Command(args cobra.PositionalArgs, now func() time.Time) *cobra.Command {
 berth.1, berth-deploy.1, berth-apps-list.1 and so on. man finds pages in the folders of
 MANPATH and, without it, in /usr/local/share/man and, on most systems, in
 ~/.local/share/man.`,
-		Example: "  berth man ~/.local/share/man/man1\n  man berth-deploy",
-		Args:    args,
+		Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := Write(cmd.Root(), args[0], now()); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)

@@ -115,6 +115,7 @@ func TestTablesFitATerminal(t *testing.T) {
 		{"customers", narrow(table.Customer(now))},
 		{"runners", narrow(table.Runner(now))},
 		{"members", narrow(table.Member(now))},
+		{"contexts", narrow(table.Context())},
 	} {
 		var got strings.Builder
 		if err := one.print(&got); err != nil {
