@@ -1790,6 +1790,7 @@ type ChangeSummary struct {
 	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
 	Counts    *PlanCounts `json:"counts,omitempty"`
 	CreatedAt time.Time   `json:"created_at"`
+	DecidedAt *time.Time  `json:"decided_at,omitempty"`
 
 	// EffectDigest What a decision names.
 	EffectDigest *string `json:"effect_digest,omitempty"`
@@ -1806,6 +1807,9 @@ type ChangeSummary struct {
 
 	// Kind `accept`: the scripts of a release are accepted by the install's runner; `forget`: it accepts none any more.
 	Kind ChangeKind `json:"kind"`
+
+	// ProposedAt Since when it waits, or waited, for a decision.
+	ProposedAt *time.Time `json:"proposed_at,omitempty"`
 
 	// Resource The part of an install that something is about.
 	Resource *ResourceRef `json:"resource,omitempty"`

@@ -176,7 +176,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 		return fmt.Errorf("%s does not need a decision: it is %s%s", change.ID, change.State, forReason(change))
 	}
 	if !how.autoApprove {
-		if how.answer, err = c.askOnce(ctx, ask.Question(*change, "")); err != nil {
+		if how.answer, err = c.askOnce(ctx, ask.AboutChange(*change, "")); err != nil {
 			return err
 		}
 	}
@@ -209,7 +209,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 
 // askOnce asks what to do about what was just shown. To decide later ends the
 // command.
-func (c *cli) askOnce(ctx context.Context, question string) (follow.Answer, error) {
+func (c *cli) askOnce(ctx context.Context, question ask.Question) (follow.Answer, error) {
 	if !c.canAsk() {
 		return follow.Later, usagef("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
 	}
@@ -234,7 +234,7 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 		return err
 	}
 	if !how.autoApprove {
-		answer, err := c.askOnce(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
+		answer, err := c.askOnce(ctx, ask.AboutAll(follow.Title(*w)))
 		if err != nil {
 			return err
 		}

@@ -146,9 +146,9 @@ func contextView() output.View[namedContext] {
 		Name: func(x namedContext) string { return x.Name },
 		None: "no contexts yet: berth up creates one, berth context add creates others",
 		Columns: []output.Column[namedContext]{
-			{Head: "NAME", Cell: func(x namedContext) string { return x.Name }},
-			{Head: "URL", Cell: func(x namedContext) string { return x.URL }},
-			{Head: "ORG", Cell: func(x namedContext) string { return x.Org }},
+			{Head: "NAME", Shrinks: true, Cell: func(x namedContext) string { return x.Name }},
+			{Head: "URL", Shrinks: true, Cell: func(x namedContext) string { return x.URL }},
+			{Head: "ORG", Shrinks: true, Cell: func(x namedContext) string { return x.Org }},
 			{Head: "CURRENT", Cell: func(x namedContext) string {
 				if x.Current {
 					return "✓"

@@ -32,7 +32,7 @@ their own ` + "`-o`" + `.
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | failed |
+| 1 | failed, or somebody denied a change |
 | 2 | a plan found changes |
 | 3 | waiting for a decision |
 | 4 | not allowed, or refused by the runner |

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/installsync"
@@ -112,7 +113,7 @@ func (c *cli) agree(ctx context.Context, summary string) error {
 	if !c.canAsk() {
 		return usagef("this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed")
 	}
-	answer, err := c.ask(ctx, summary+". Do this? [y]es, [n]o: ")
+	answer, err := c.ask(ctx, ask.AboutFiles(summary))
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 		return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }
 	case c.canAsk():
 		return func(ctx context.Context, change ctlapi.Change) (follow.Answer, error) {
-			return c.ask(ctx, ask.Question(change, change.ID))
+			return c.ask(ctx, ask.AboutChange(change, change.ID))
 		}
 	}
 	return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Later, nil }
@@ -237,7 +237,7 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
 
 // ask asks the person at the terminal.
-func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
+func (c *cli) ask(ctx context.Context, question ask.Question) (follow.Answer, error) {
 	return c.asking().Ask(ctx, question)
 }
 

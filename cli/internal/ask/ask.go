@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
-	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 // Person reads questions on Out and types answers into In.
@@ -25,11 +24,11 @@ type Person struct {
 	lines *bufio.Reader // of In, once something was asked
 }
 
-// Ask repeats a question until the answer can be understood. Without anybody
-// there it is follow.Later.
-func (p *Person) Ask(ctx context.Context, question string) (follow.Answer, error) {
+// Ask repeats a question until the answer can be understood, and explains the
+// answers to who types ?. Without anybody there it is follow.Later.
+func (p *Person) Ask(ctx context.Context, q Question) (follow.Answer, error) {
 	for {
-		output.Printf(p.Out, "%s", question)
+		output.Printf(p.Out, "%s", q.Text)
 		line, err := p.readLine(ctx)
 		if errors.Is(err, io.EOF) { // the input has ended
 			fmt.Fprintln(p.Out)
@@ -40,6 +39,11 @@ func (p *Person) Ask(ctx context.Context, question string) (follow.Answer, error
 		}
 		if answer, ok := answerOf(line); ok {
 			return answer, nil
+		}
+		if strings.TrimSpace(line) == "?" {
+			for _, choice := range q.Choices {
+				output.Println(p.Out, " ", choice)
+			}
 		}
 	}
 }
@@ -113,16 +117,4 @@ func (p *Person) readLine(ctx context.Context) (string, error) {
 	case r := <-done:
 		return r.line, r.err
 	}
-}
-
-// Question asks about a change; about names it, when it is one of several. It
-// says so when not all of the change was shown.
-func Question(change ctlapi.Change, about string) string {
-	if about != "" {
-		about = " " + about
-	}
-	if change.Plan != nil && change.Plan.NotShownBytes > 0 {
-		return fmt.Sprintf("%d bytes of it are not shown. Approve%s anyway? [y]es, [n]o (deny), [l]ater: ", change.Plan.NotShownBytes, about)
-	}
-	return "Approve" + about + "? [y]es, [n]o (deny), [l]ater: "
 }

@@ -31,7 +31,7 @@ func TestAsk(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
 			person := ask.Person{In: strings.NewReader(tc.typed), Out: &out}
-			got, err := person.Ask(t.Context(), "Sure? ")
+			got, err := person.Ask(t.Context(), ask.Question{Text: "Sure? "})
 			if err != nil || got != tc.want {
 				t.Errorf("got %v, %v; want %v", got, err, tc.want)
 			}
@@ -42,11 +42,41 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Who does not know what an answer does types ?, reads, and is asked again.
+func TestQuestionMarkExplainsTheAnswers(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]ask.Question{
+		"change": ask.AboutChange(ctlapi.Change{}, ""), "all": ask.AboutAll("deploy acme (wfl_1)"), "files": ask.AboutFiles("1 to update"),
+	} {
+		var out strings.Builder
+		person := ask.Person{In: strings.NewReader(" ? \ny\n"), Out: &out}
+		if got, err := person.Ask(t.Context(), q); err != nil || got != follow.Approve {
+			t.Errorf("%s: got %v, %v; want approve", name, got, err)
+		}
+		before, after, asked := strings.Cut(strings.TrimPrefix(out.String(), q.Text), q.Text)
+		if !asked || after != "" {
+			t.Errorf("%s: asked otherwise than twice: %q", name, out.String())
+		}
+		// Each answer that the question offers is explained, and fits 80 columns.
+		for _, offer := range []string{"y, yes", "n, no", "l, later", "?"} {
+			first := offer[:1]
+			if got, want := strings.Contains(before, "  "+offer), strings.Contains(q.Text, "["+first+"]"); got != want {
+				t.Errorf("%s: %q explained: %t, offered: %t", name, offer, got, want)
+			}
+		}
+		for line := range strings.SplitSeq(before, "\n") {
+			if len(line) > 80 {
+				t.Errorf("%s: a line of %d letters: %s", name, len(line), line)
+			}
+		}
+	}
+}
+
 func TestAskAgainReadsOn(t *testing.T) {
 	t.Parallel()
 	person := ask.Person{In: strings.NewReader("y\nn\n"), Out: io.Discard}
 	for _, want := range []follow.Answer{follow.Approve, follow.Deny, follow.Later} {
-		if got, err := person.Ask(t.Context(), "?"); err != nil || got != want {
+		if got, err := person.Ask(t.Context(), ask.Question{Text: "?"}); err != nil || got != want {
 			t.Errorf("got %v, %v; want %v", got, err, want)
 		}
 	}
@@ -60,7 +90,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	person := ask.Person{In: silent, Out: io.Discard}
-	if got, err := person.Ask(ctx, "?"); !errors.Is(err, gone) || got != follow.Later {
+	if got, err := person.Ask(ctx, ask.Question{Text: "?"}); !errors.Is(err, gone) || got != follow.Later {
 		t.Errorf("got %v, %v; want later and the cause", got, err)
 	}
 }
@@ -72,12 +102,12 @@ func TestQuestion(t *testing.T) {
 		change      ctlapi.Change
 		about, want string
 	}{
-		{ctlapi.Change{}, "", "Approve? [y]es, [n]o (deny), [l]ater: "},
-		{ctlapi.Change{Plan: &ctlapi.PlanSummary{}}, "chg_7", "Approve chg_7? [y]es, [n]o (deny), [l]ater: "},
-		{cut, "", "12 bytes of it are not shown. Approve anyway? [y]es, [n]o (deny), [l]ater: "},
-		{cut, "chg_7", "12 bytes of it are not shown. Approve chg_7 anyway? [y]es, [n]o (deny), [l]ater: "},
+		{ctlapi.Change{}, "", "Approve? [y]es, [n]o (deny), [l]ater, [?]: "},
+		{ctlapi.Change{Plan: &ctlapi.PlanSummary{}}, "chg_7", "Approve chg_7? [y]es, [n]o (deny), [l]ater, [?]: "},
+		{cut, "", "12 bytes of it are not shown. Approve anyway? [y]es, [n]o (deny), [l]ater, [?]: "},
+		{cut, "chg_7", "12 bytes of it are not shown. Approve chg_7 anyway? [y]es, [n]o (deny), [l]ater, [?]: "},
 	} {
-		if got := ask.Question(tc.change, tc.about); got != tc.want {
+		if got := ask.AboutChange(tc.change, tc.about).Text; got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
 		}
 	}

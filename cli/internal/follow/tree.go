@@ -2,7 +2,6 @@ package follow
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,8 @@ func title(w ctlapi.Workflow) string {
 
 // Tree are the lines of a workflow and its steps, as of now.
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
-	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(string(w.State)), string(w.State)) + span(w.StartedAt, w.FinishedAt, now)}
+	state := stateOf(w)
+	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
 	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
 	}
@@ -45,14 +45,38 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))
 	}
 	for _, s := range w.Steps {
-		mark, style := Mark(s.State)
-		if Superseded(s) {
-			mark, style = "-", output.Dim
-		}
+		mark, style := markOf(s)
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
 	}
 	return lines
+}
+
+// stateOf is how a workflow stands. One that ended because somebody said no did
+// not fail.
+func stateOf(w ctlapi.Workflow) string {
+	denied := false
+	for _, s := range w.Steps {
+		denied = denied || Denied(s)
+		if s.State == ctlapi.StepStateFailed && !Denied(s) && !Superseded(s) {
+			return string(w.State)
+		}
+	}
+	if denied && w.State == ctlapi.WorkflowStateFailed {
+		return string(ctlapi.ChangeStateDenied)
+	}
+	return string(w.State)
+}
+
+// markOf is the sign before a step, as what became of its change has it.
+func markOf(s ctlapi.Step) (string, output.Style) {
+	switch {
+	case Superseded(s):
+		return "-", output.Dim
+	case Denied(s):
+		return "-", output.Notice
+	}
+	return Mark(s.State)
 }
 
 // Mark is the sign before a step.
@@ -73,12 +97,17 @@ func Mark(s ctlapi.StepState) (string, output.Style) {
 }
 
 func detail(s ctlapi.Step, now time.Time) string {
-	took := span(s.StartedAt, s.FinishedAt, now)
+	waited := asked(s, now)
+	took := worked(s, waited, now)
 	switch s.State {
 	case ctlapi.StepStatePending:
 		return ""
 	case ctlapi.StepStateWaiting:
-		if s.Wait != nil {
+		switch {
+		case s.Wait == nil:
+		case waited > 0:
+			return took + "  waits: " + s.Wait.Reason + ", for " + Duration(waited)
+		default:
 			return took + "  waits: " + s.Wait.Reason
 		}
 	case ctlapi.StepStateFailed:
@@ -129,34 +158,6 @@ func unforeseen(list []ctlapi.MayChange) string {
 		text += ", which is not there yet"
 	}
 	return text
-}
-
-// span is how long something took, or takes by now.
-func span(from, to *time.Time, now time.Time) string {
-	if from == nil {
-		return ""
-	}
-	if to != nil {
-		now = *to
-	}
-	return "  " + Duration(now.Sub(*from))
-}
-
-// Duration is a duration as people say it.
-func Duration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
 // Line says what an event is about, "" for those that only matter to programs.

@@ -67,6 +67,24 @@ func TestTreeOfWhatDidNotGoOn(t *testing.T) {
 	golden(t, "testdata/tree_not_done.txt", append(append(lines, ""), follow.Tree(w, now, false)...))
 }
 
+// Who denies a change gets what they wanted: nothing is red, unless something else
+// did fail.
+func TestTreeOfDenial(t *testing.T) {
+	t.Parallel()
+	step := func(name string, change ctlapi.ChangeState, why string) ctlapi.Step {
+		return ctlapi.Step{
+			Name: name, State: ctlapi.StepStateFailed, StartedAt: ago(time.Minute), FinishedAt: ago(time.Second), Error: &why,
+			Change: &ctlapi.ChangeSummary{State: change, ProposedAt: ago(58 * time.Second), DecidedAt: ago(time.Second)},
+		}
+	}
+	w := workflow()
+	w.State, w.FinishedAt = ctlapi.WorkflowStateFailed, ago(time.Second)
+	w.Steps = []ctlapi.Step{w.Steps[0], step("component/api", ctlapi.ChangeStateDenied, "denied by ada: not before Monday"), {Name: "component/web", State: ctlapi.StepStateSkipped}}
+	lines := append(follow.Tree(w, now, true), "")
+	w.Steps = append(w.Steps, step("component/db", ctlapi.ChangeStateFailed, "exit status 1"))
+	golden(t, "testdata/tree_of_denial.txt", append(lines, follow.Tree(w, now, true)...))
+}
+
 func TestTreeOfPreview(t *testing.T) {
 	t.Parallel()
 	step := func(name string, counts ctlapi.PlanCounts, may ...ctlapi.MayChange) ctlapi.Step {

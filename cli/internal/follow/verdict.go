@@ -16,7 +16,7 @@ const (
 	Changes                // a plan found changes
 	Waits                  // not finished: it waits for decisions
 	Refused                // the runner refused a change
-	Failed                 // it failed or was cancelled
+	Failed                 // it failed, was cancelled, or somebody denied a change
 )
 
 // Judge decides how a workflow stands, and what to tell a person about it: what
@@ -95,11 +95,21 @@ func Superseded(s ctlapi.Step) bool {
 	return s.State == ctlapi.StepStateFailed && s.Change != nil && s.Change.State == ctlapi.ChangeStateSuperseded
 }
 
+// Denied tells whether a step failed because its change was denied: by a person, or
+// by time, when nobody decided.
+func Denied(s ctlapi.Step) bool {
+	return s.State == ctlapi.StepStateFailed && s.Change != nil && s.Change.State == ctlapi.ChangeStateDenied
+}
+
 // failure says why a step failed, and what to do about it. What gave way to a newer
 // request needs nothing: its work is done there.
 func failure(s ctlapi.Step) []string {
-	if Superseded(s) {
-		return []string{s.Name + " was not done: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
+	if Superseded(s) || Denied(s) {
+		lines := []string{s.Name + " was not done: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
+		if Denied(s) {
+			lines = append(lines, "to plan and ask again: berth retry "+s.ID)
+		}
+		return lines
 	}
 	lines := []string{s.Name + " failed: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
 	if remedy := api.Value(s.Remedy); remedy != "" {

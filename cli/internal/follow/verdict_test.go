@@ -23,6 +23,9 @@ func TestJudge(t *testing.T) {
 	resource := &ctlapi.ResourceRef{Name: "api"}
 	superseded := failed
 	superseded.Error, superseded.Change = ptr("superseded by chg_2 of the newer deploy wfl_2, which bob requested"), &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded}
+	denied := superseded
+	denied.Error, denied.Change = ptr("denied by ada: not before Monday"), &ctlapi.ChangeSummary{State: ctlapi.ChangeStateDenied}
+	whyDenied := []string{"sandbox was not done: denied by ada: not before Monday", "to plan and ask again: berth retry stp_1"}
 	applied := &ctlapi.ChangeSummary{State: ctlapi.ChangeStateApplied}
 	stopped := []ctlapi.Step{
 		{Name: "runner", State: ctlapi.StepStateSucceeded},
@@ -46,6 +49,8 @@ func TestJudge(t *testing.T) {
 		}},
 		{"superseded, so there is nothing to advise", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{superseded}}, follow.Failed,
 			[]string{"sandbox was not done: superseded by chg_2 of the newer deploy wfl_2, which bob requested"}},
+		{"denied, so there is no log to read", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{denied}}, follow.Failed, whyDenied},
+		{"denied, and something else failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{denied, failed}}, follow.Failed, append(whyDenied[:2:2], why...)},
 		{"a plan that was cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, PlanOnly: true, Steps: []ctlapi.Step{planned(false)}}, follow.Failed, nil},
 		{"waits for a decision", ctlapi.Workflow{State: ctlapi.WorkflowStateWaiting, Steps: []ctlapi.Step{proposed}}, follow.Waits, []string{"berth approve chg_7"}},
 		{"plan with changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true), planned(false)}}, follow.Changes, nil},

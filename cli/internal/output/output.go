@@ -76,8 +76,13 @@ type Column[T any] struct {
 	Head string
 	Cell func(T) string
 	Wide bool // only with -o wide, and when one thing is shown
-	// Shrinks: cut, with …, where the table would be wider than the terminal.
+	// Shrinks: cut, with …, where the table would be wider than the terminal, down
+	// to Least characters (0: narrowest). Its head stays whole.
 	Shrinks bool
+	Least   int
+	// Yields: left out where the table would be wider than the terminal even so. Of
+	// several, the last goes first.
+	Yields bool
 }
 
 // List prints things.
@@ -107,10 +112,12 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 		}
 	}
 	rows := make([][]string, 1, 1+len(items))
-	shrinks := make([]bool, len(columns))
+	room := make([]room, len(columns))
 	for i, c := range columns {
 		rows[0] = append(rows[0], c.Head)
-		shrinks[i] = c.Shrinks && o.Format != Wide
+		if o.Format != Wide {
+			room[i] = roomOf(c)
+		}
 	}
 	for _, item := range items {
 		row := make([]string, len(columns))
@@ -119,7 +126,8 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 		}
 		rows = append(rows, row)
 	}
-	return align(w, rows, aligned{gap: fit(rows, shrinks, o.Columns), color: o.Color, head: true})
+	between := fit(&rows, room, o.Columns)
+	return align(w, rows, aligned{gap: between, color: o.Color, head: true})
 }
 
 // One prints one thing, to people as a list of its columns.

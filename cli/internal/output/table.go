@@ -9,13 +9,6 @@ import (
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// gap is what stands between two columns; narrowGap where a terminal is too
-// narrow for it.
-const (
-	gap       = "   "
-	narrowGap = "  "
-)
-
 // cell makes sure that a value is one line and never empty, so that columns
 // can be counted.
 func cell(text string) string {
@@ -30,43 +23,6 @@ func cell(text string) string {
 // Values may be anybody's.
 func OneLine(text string) string {
 	return visible.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }), " "))
-}
-
-// narrowest is what is left of a column that shrinks, in characters.
-const narrowest = 8
-
-// fit cuts the cells of columns that shrink, the widest first, until a row is at
-// most width wide, or they are as narrow as they get. Before that it takes a
-// narrower gap, which it returns. 0 fits everything.
-func fit(rows [][]string, shrinks []bool, width int) string {
-	widths := widthsOf(rows)
-	total, between := 0, len(widths)-1
-	for _, w := range widths {
-		total += w
-	}
-	if width <= 0 || total+between*len(gap) <= width {
-		return gap
-	}
-	for total += between * len(narrowGap); total > width; total-- {
-		widest := -1
-		for i, w := range widths {
-			if shrinks[i] && w > narrowest && (widest < 0 || w > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
-	for _, row := range rows {
-		for i, text := range row {
-			if runes := []rune(text); len(runes) > widths[i] {
-				row[i] = string(runes[:widths[i]-1]) + "…"
-			}
-		}
-	}
-	return narrowGap
 }
 
 // Wrap breaks a text between words into lines of at most width characters; what
@@ -157,11 +113,11 @@ func StyleOf(word string) Style {
 	switch word {
 	case "healthy", "live", "succeeded", "released", "applied", "online", "active", "✓":
 		return Good
-	case "unhealthy", "failed", "refused", "uncertain", "denied", "revoked", "provision failed", "deprovision failed", "✗":
+	case "unhealthy", "failed", "refused", "uncertain", "revoked", "provision failed", "deprovision failed", "✗":
 		return Bad
 	case "not provisioned", "deprovisioned", "off":
 		return Dim
-	case "waiting", "proposed", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
+	case "waiting", "proposed", "denied", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
 		return Notice
 	}
 	return Plain

@@ -17,8 +17,8 @@ func App(now time.Time) output.View[ctlapi.App] {
 		Name: func(a ctlapi.App) string { return a.Name },
 		None: "no apps yet: run berth sync in an app folder to create one",
 		Columns: []output.Column[ctlapi.App]{
-			{Head: "NAME", Cell: func(a ctlapi.App) string { return a.Name }},
-			{Head: "DISPLAY NAME", Cell: func(a ctlapi.App) string { return a.DisplayName }},
+			{Head: "NAME", Shrinks: true, Cell: func(a ctlapi.App) string { return a.Name }},
+			{Head: "DISPLAY NAME", Shrinks: true, Cell: func(a ctlapi.App) string { return a.DisplayName }},
 			{Head: "CONFIG", Cell: func(a ctlapi.App) string { return api.Number(a.Config) }},
 			{Head: "RELEASE", Cell: func(a ctlapi.App) string { return api.Number(a.Release) }},
 			{Head: "AGE", Cell: func(a ctlapi.App) string { return age(now, a.CreatedAt) }},
@@ -34,21 +34,21 @@ func Variable(now time.Time, withValue bool) output.View[ctlapi.AppVariable] {
 		Name: func(v ctlapi.AppVariable) string { return v.Name },
 		None: "the app has no variables: create one with berth apps variables set",
 		Columns: []output.Column[ctlapi.AppVariable]{
-			{Head: "NAME", Cell: func(v ctlapi.AppVariable) string { return v.Name }},
+			{Head: "NAME", Shrinks: true, Cell: func(v ctlapi.AppVariable) string { return v.Name }},
 			{Head: "SENSITIVE", Cell: func(v ctlapi.AppVariable) string {
 				if v.Sensitive {
 					return "yes"
 				}
 				return "no"
 			}},
-			{Head: "READ BY", Cell: Readers},
+			{Head: "READ BY", Shrinks: true, Cell: Readers},
 			{Head: "AGE", Cell: func(v ctlapi.AppVariable) string { return age(now, v.UpdatedAt) }},
-			{Head: "BY", Cell: func(v ctlapi.AppVariable) string { return v.UpdatedBy }},
+			{Head: "BY", Shrinks: true, Cell: func(v ctlapi.AppVariable) string { return v.UpdatedBy }},
 			{Head: "VERSION", Wide: true, Cell: func(v ctlapi.AppVariable) string { return fmt.Sprint(v.Version) }},
 		},
 	}
 	if withValue {
-		view.Columns = append(view.Columns[:1:1], append([]output.Column[ctlapi.AppVariable]{{Head: "VALUE", Cell: func(v ctlapi.AppVariable) string {
+		view.Columns = append(view.Columns[:1:1], append([]output.Column[ctlapi.AppVariable]{{Head: "VALUE", Shrinks: true, Cell: func(v ctlapi.AppVariable) string {
 			if v.Sensitive {
 				return "(sensitive)"
 			}
@@ -64,12 +64,12 @@ func Config(now time.Time) output.View[ctlapi.Config] {
 		Name: func(x ctlapi.Config) string { return x.ID },
 		None: "no configs yet: create one with berth sync",
 		Columns: []output.Column[ctlapi.Config]{
-			{Head: "APP", Cell: func(x ctlapi.Config) string { return x.App.Name }},
+			{Head: "APP", Shrinks: true, Cell: func(x ctlapi.Config) string { return x.App.Name }},
 			{Head: "NUMBER", Cell: func(x ctlapi.Config) string { return api.Number(&ctlapi.NumberRef{Number: x.Number}) }},
 			{Head: "STATE", Cell: func(x ctlapi.Config) string { return string(x.State) }},
 			{Head: "RELEASE", Cell: func(x ctlapi.Config) string { return api.Number(x.Release) }},
 			{Head: "AGE", Cell: func(x ctlapi.Config) string { return age(now, x.CreatedAt) }},
-			{Head: "BY", Cell: func(x ctlapi.Config) string { return x.CreatedBy }},
+			{Head: "BY", Shrinks: true, Cell: func(x ctlapi.Config) string { return x.CreatedBy }},
 			{Head: "ID", Wide: true, Cell: func(x ctlapi.Config) string { return x.ID }},
 			{Head: "DIGEST", Wide: true, Cell: func(x ctlapi.Config) string { return output.ShortDigest(x.Digest) }},
 		},
@@ -81,11 +81,11 @@ func ConfigItem() output.View[ctlapi.ConfigItem] {
 	return output.View[ctlapi.ConfigItem]{
 		Name: func(i ctlapi.ConfigItem) string { return i.Component },
 		Columns: []output.Column[ctlapi.ConfigItem]{
-			{Head: "COMPONENT", Cell: func(i ctlapi.ConfigItem) string { return i.Component }},
-			{Head: "TYPE", Cell: func(i ctlapi.ConfigItem) string { return i.Type }},
-			{Head: "NEEDS", Cell: func(i ctlapi.ConfigItem) string { return strings.Join(i.Dependencies, ", ") }},
-			{Head: "BUILD", Cell: func(i ctlapi.ConfigItem) string { return string(i.BuildState) }},
-			{Head: "BUILD ID", Cell: func(i ctlapi.ConfigItem) string { return i.BuildID }},
+			{Head: "COMPONENT", Shrinks: true, Cell: func(i ctlapi.ConfigItem) string { return i.Component }},
+			{Head: "TYPE", Shrinks: true, Cell: func(i ctlapi.ConfigItem) string { return i.Type }},
+			{Head: "NEEDS", Shrinks: true, Cell: func(i ctlapi.ConfigItem) string { return strings.Join(i.Dependencies, ", ") }},
+			{Head: "BUILD", Shrinks: true, Cell: func(i ctlapi.ConfigItem) string { return string(i.BuildState) }},
+			{Head: "BUILD ID", Shrinks: true, Least: shortID, Cell: func(i ctlapi.ConfigItem) string { return i.BuildID }},
 			{Head: "SOURCE", Wide: true, Cell: func(i ctlapi.ConfigItem) string { return sourceText(api.Value(i.Source)) }},
 		},
 	}
@@ -97,11 +97,11 @@ func Build(now time.Time) output.View[ctlapi.Build] {
 		Name: func(b ctlapi.Build) string { return b.ID },
 		None: "no builds",
 		Columns: []output.Column[ctlapi.Build]{
-			{Head: "ID", Cell: func(b ctlapi.Build) string { return b.ID }},
-			{Head: "APP", Cell: func(b ctlapi.Build) string { return b.App.Name }},
-			{Head: "COMPONENT", Cell: func(b ctlapi.Build) string { return b.Component.Name }},
+			{Head: "ID", Shrinks: true, Least: shortID, Cell: func(b ctlapi.Build) string { return b.ID }},
+			{Head: "APP", Shrinks: true, Cell: func(b ctlapi.Build) string { return b.App.Name }},
+			{Head: "COMPONENT", Shrinks: true, Cell: func(b ctlapi.Build) string { return b.Component.Name }},
 			{Head: "STATE", Cell: func(b ctlapi.Build) string { return string(b.State) }},
-			{Head: "REASON", Cell: func(b ctlapi.Build) string { return b.Reason }},
+			{Head: "REASON", Shrinks: true, Cell: func(b ctlapi.Build) string { return b.Reason }},
 			{Head: "TOOK", Cell: func(b ctlapi.Build) string {
 				if b.FinishedAt == nil {
 					return ""
@@ -122,13 +122,13 @@ func Release(now time.Time) output.View[ctlapi.Release] {
 		Name: func(r ctlapi.Release) string { return r.ID },
 		None: "no releases yet: create one with berth sync --wait",
 		Columns: []output.Column[ctlapi.Release]{
-			{Head: "APP", Cell: func(r ctlapi.Release) string { return r.App.Name }},
+			{Head: "APP", Shrinks: true, Cell: func(r ctlapi.Release) string { return r.App.Name }},
 			{Head: "NUMBER", Cell: func(r ctlapi.Release) string { return api.Number(&ctlapi.NumberRef{Number: r.Number}) }},
 			{Head: "CONFIG", Cell: func(r ctlapi.Release) string { return api.Number(&r.Config) }},
-			{Head: "MADE BY", Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
+			{Head: "MADE BY", Shrinks: true, Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
 			{Head: "AGE", Cell: func(r ctlapi.Release) string { return age(now, r.CreatedAt) }},
 			{Head: "COMMIT", Cell: func(r ctlapi.Release) string { return Commit(r.Origin) }},
-			{Head: "MESSAGE", Cell: func(r ctlapi.Release) string { return firstWords(api.Value(r.Origin).Message) }},
+			{Head: "MESSAGE", Shrinks: true, Cell: func(r ctlapi.Release) string { return firstWords(api.Value(r.Origin).Message) }},
 			{Head: "AUTHOR", Wide: true, Cell: func(r ctlapi.Release) string { return api.Value(r.Origin).Author }},
 			{Head: "SYNCED BY", Wide: true, Cell: func(r ctlapi.Release) string { return r.SyncedBy }},
 			{Head: "ID", Wide: true, Cell: func(r ctlapi.Release) string { return r.ID }},
@@ -166,10 +166,10 @@ func ReleaseItem() output.View[ctlapi.ReleaseItem] {
 	return output.View[ctlapi.ReleaseItem]{
 		Name: func(i ctlapi.ReleaseItem) string { return i.Component },
 		Columns: []output.Column[ctlapi.ReleaseItem]{
-			{Head: "COMPONENT", Cell: func(i ctlapi.ReleaseItem) string { return i.Component }},
-			{Head: "TYPE", Cell: func(i ctlapi.ReleaseItem) string { return i.Type }},
-			{Head: "ARTIFACT", Cell: func(i ctlapi.ReleaseItem) string { return output.ShortDigest(i.Artifact.Digest) }},
-			{Head: "BUILD", Cell: func(i ctlapi.ReleaseItem) string { return i.BuildID }},
+			{Head: "COMPONENT", Shrinks: true, Cell: func(i ctlapi.ReleaseItem) string { return i.Component }},
+			{Head: "TYPE", Shrinks: true, Cell: func(i ctlapi.ReleaseItem) string { return i.Type }},
+			{Head: "ARTIFACT", Shrinks: true, Cell: func(i ctlapi.ReleaseItem) string { return output.ShortDigest(i.Artifact.Digest) }},
+			{Head: "BUILD", Shrinks: true, Least: shortID, Cell: func(i ctlapi.ReleaseItem) string { return i.BuildID }},
 		},
 	}
 }
@@ -180,9 +180,9 @@ func ManifestItem() output.View[ctlapi.ManifestItem] {
 		Name: func(i ctlapi.ManifestItem) string { return i.Digest },
 		None: "the release has nothing for installs",
 		Columns: []output.Column[ctlapi.ManifestItem]{
-			{Head: "BRINGS", Cell: func(i ctlapi.ManifestItem) string { return string(i.Kind) }},
-			{Head: "NAME", Cell: func(i ctlapi.ManifestItem) string { return i.Name }},
-			{Head: "DIGEST", Cell: func(i ctlapi.ManifestItem) string { return i.Digest }},
+			{Head: "BRINGS", Shrinks: true, Cell: func(i ctlapi.ManifestItem) string { return string(i.Kind) }},
+			{Head: "NAME", Shrinks: true, Cell: func(i ctlapi.ManifestItem) string { return i.Name }},
+			{Head: "DIGEST", Shrinks: true, Cell: func(i ctlapi.ManifestItem) string { return i.Digest }},
 		},
 	}
 }

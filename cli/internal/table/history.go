@@ -21,10 +21,10 @@ func History(now time.Time) output.View[ctlapi.Workflow] {
 		None: "nothing happened to it yet",
 		Columns: []output.Column[ctlapi.Workflow]{
 			{Head: "#", Cell: func(w ctlapi.Workflow) string { return fmt.Sprint(w.Number) }},
-			{Head: "WHAT", Cell: what},
+			{Head: "WHAT", Shrinks: true, Cell: what},
 			{Head: "RELEASE", Cell: func(w ctlapi.Workflow) string { return api.Number(w.Release) }},
 			{Head: "STATE", Cell: func(w ctlapi.Workflow) string { return string(w.State) }},
-			{Head: "BY", Cell: func(w ctlapi.Workflow) string { return w.CreatedBy }},
+			{Head: "BY", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return w.CreatedBy }},
 			{Head: "AGE", Cell: func(w ctlapi.Workflow) string { return age(now, w.CreatedAt) }},
 			{Head: "TOOK", Cell: func(w ctlapi.Workflow) string {
 				if w.StartedAt == nil || w.FinishedAt == nil {
@@ -79,9 +79,9 @@ func Output() output.View[OutputValue] {
 		Name: func(o OutputValue) string { return o.Resource + "." + o.Name },
 		None: "no outputs yet",
 		Columns: []output.Column[OutputValue]{
-			{Head: "RESOURCE", Cell: func(o OutputValue) string { return o.Resource }},
-			{Head: "OUTPUT", Cell: func(o OutputValue) string { return o.Name }},
-			{Head: "VALUE", Cell: func(o OutputValue) string {
+			{Head: "RESOURCE", Shrinks: true, Cell: func(o OutputValue) string { return o.Resource }},
+			{Head: "OUTPUT", Shrinks: true, Cell: func(o OutputValue) string { return o.Name }},
+			{Head: "VALUE", Shrinks: true, Cell: func(o OutputValue) string {
 				var text string
 				if json.Unmarshal(o.Value, &text) == nil {
 					return text

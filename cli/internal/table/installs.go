@@ -16,11 +16,11 @@ func Install(now time.Time) output.View[ctlapi.Install] {
 		Name: func(i ctlapi.Install) string { return i.Name },
 		None: "no installs yet: create one with berth installs create",
 		Columns: []output.Column[ctlapi.Install]{
-			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
-			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
-			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
-			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
-			{Head: "HEALTH", Cell: healthOf},
+			{Head: "NAME", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Name }},
+			{Head: "APP", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.App.Name }},
+			{Head: "CUSTOMER", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
+			{Head: "STATE", Shrinks: true, Cell: func(i ctlapi.Install) string { return string(i.State) }},
+			{Head: "HEALTH", Shrinks: true, Cell: healthOf},
 			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return api.Number(i.Release) }},
 			{Head: "AGE", Cell: func(i ctlapi.Install) string { return age(now, i.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
@@ -37,15 +37,15 @@ func Input() output.View[ctlapi.InputValue] {
 		Name: func(i ctlapi.InputValue) string { return i.Name },
 		None: "the app has no inputs",
 		Columns: []output.Column[ctlapi.InputValue]{
-			{Head: "NAME", Cell: func(i ctlapi.InputValue) string { return i.Name }},
-			{Head: "VALUE", Cell: func(i ctlapi.InputValue) string {
+			{Head: "NAME", Shrinks: true, Cell: func(i ctlapi.InputValue) string { return i.Name }},
+			{Head: "VALUE", Shrinks: true, Cell: func(i ctlapi.InputValue) string {
 				if i.Sensitive && i.From != ctlapi.InputValueFromNone {
 					return "(sensitive)"
 				}
 				return api.Value(i.Value)
 			}},
-			{Head: "FROM", Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
-			{Head: "TYPE", Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
+			{Head: "FROM", Shrinks: true, Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
+			{Head: "TYPE", Shrinks: true, Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
 			{Head: "REQUIRED", Wide: true, Cell: func(i ctlapi.InputValue) string { return fmt.Sprint(i.Required) }},
 		},
 	}
@@ -56,10 +56,10 @@ func Resource(now time.Time) output.View[ctlapi.Resource] {
 	return output.View[ctlapi.Resource]{
 		Name: func(r ctlapi.Resource) string { return r.Name },
 		Columns: []output.Column[ctlapi.Resource]{
-			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
-			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return cmp.Or(r.Type, string(r.Kind)) }},
-			{Head: "STATE", Cell: resourceState},
-			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
+			{Head: "RESOURCE", Shrinks: true, Cell: func(r ctlapi.Resource) string { return r.Name }},
+			{Head: "TYPE", Shrinks: true, Cell: func(r ctlapi.Resource) string { return cmp.Or(r.Type, string(r.Kind)) }},
+			{Head: "STATE", Shrinks: true, Cell: resourceState},
+			{Head: "HEALTH", Shrinks: true, Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
 			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return api.Number(r.LiveRelease) }},
 			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return age(now, r.UpdatedAt) }},
 			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
@@ -86,8 +86,8 @@ func Check(now time.Time) output.View[ctlapi.Check] {
 		Name: func(x ctlapi.Check) string { return x.Name },
 		None: "the app has no health checks",
 		Columns: []output.Column[ctlapi.Check]{
-			{Head: "CHECK", Cell: func(x ctlapi.Check) string { return x.Name }},
-			{Head: "VERDICT", Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
+			{Head: "CHECK", Shrinks: true, Cell: func(x ctlapi.Check) string { return x.Name }},
+			{Head: "VERDICT", Shrinks: true, Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
 			{Head: "SINCE", Cell: func(x ctlapi.Check) string { return age(now, x.Since) }},
 			{Head: "LAST", Cell: func(x ctlapi.Check) string {
 				marks := ""
@@ -110,10 +110,10 @@ func Stack(now time.Time) output.View[ctlapi.Stack] {
 	return output.View[ctlapi.Stack]{
 		Name: func(s ctlapi.Stack) string { return s.ID },
 		Columns: []output.Column[ctlapi.Stack]{
-			{Head: "STACK", Cell: func(s ctlapi.Stack) string { return string(s.Kind) }},
+			{Head: "STACK", Shrinks: true, Cell: func(s ctlapi.Stack) string { return string(s.Kind) }},
 			{Head: "VERSION", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(s.Version) }},
-			{Head: "STATE", Cell: func(s ctlapi.Stack) string { return string(s.State) }},
-			{Head: "RUNNER", Cell: func(s ctlapi.Stack) string { return string(runner(s).State) }},
+			{Head: "STATE", Shrinks: true, Cell: func(s ctlapi.Stack) string { return string(s.State) }},
+			{Head: "RUNNER", Shrinks: true, Cell: func(s ctlapi.Stack) string { return string(runner(s).State) }},
 			{Head: "ONLINE", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(runner(s).Online) }},
 			{Head: "AGE", Cell: func(s ctlapi.Stack) string { return age(now, s.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(s ctlapi.Stack) string { return s.ID }},

@@ -18,7 +18,7 @@ func Org(now time.Time) output.View[ctlapi.Org] {
 	return output.View[ctlapi.Org]{
 		Name: func(o ctlapi.Org) string { return o.Name },
 		Columns: []output.Column[ctlapi.Org]{
-			{Head: "NAME", Cell: func(o ctlapi.Org) string { return o.Name }},
+			{Head: "NAME", Shrinks: true, Cell: func(o ctlapi.Org) string { return o.Name }},
 			{Head: "AGE", Cell: func(o ctlapi.Org) string { return age(now, o.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(o ctlapi.Org) string { return o.ID }},
 		},
@@ -31,9 +31,9 @@ func Token(now time.Time) output.View[ctlapi.Token] {
 		Name: func(t ctlapi.Token) string { return t.ID },
 		Columns: []output.Column[ctlapi.Token]{
 			{Head: "ID", Cell: func(t ctlapi.Token) string { return t.ID }},
-			{Head: "NAME", Cell: func(t ctlapi.Token) string { return t.Name }},
-			{Head: "MEMBER", Cell: func(t ctlapi.Token) string { return t.Account.Name }},
-			{Head: "PREFIX", Cell: func(t ctlapi.Token) string { return t.Prefix + "…" }},
+			{Head: "NAME", Shrinks: true, Cell: func(t ctlapi.Token) string { return t.Name }},
+			{Head: "MEMBER", Shrinks: true, Cell: func(t ctlapi.Token) string { return t.Account.Name }},
+			{Head: "PREFIX", Shrinks: true, Yields: true, Cell: func(t ctlapi.Token) string { return t.Prefix + "…" }},
 			{Head: "STATE", Cell: func(t ctlapi.Token) string {
 				switch {
 				case t.RevokedAt != nil:
@@ -55,8 +55,8 @@ func Customer(now time.Time) output.View[ctlapi.Customer] {
 		Name: func(x ctlapi.Customer) string { return x.Name },
 		None: "no customers yet",
 		Columns: []output.Column[ctlapi.Customer]{
-			{Head: "NAME", Cell: func(x ctlapi.Customer) string { return x.Name }},
-			{Head: "LABELS", Cell: func(x ctlapi.Customer) string { return labelText(x.Labels) }},
+			{Head: "NAME", Shrinks: true, Cell: func(x ctlapi.Customer) string { return x.Name }},
+			{Head: "LABELS", Shrinks: true, Cell: func(x ctlapi.Customer) string { return labelText(x.Labels) }},
 			{Head: "AGE", Cell: func(x ctlapi.Customer) string { return age(now, x.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(x ctlapi.Customer) string { return x.ID }},
 		},
@@ -70,19 +70,19 @@ func Runner(now time.Time) output.View[ctlapi.Runner] {
 		None: "no runners yet",
 		Columns: []output.Column[ctlapi.Runner]{
 			{Head: "ID", Cell: func(r ctlapi.Runner) string { return r.ID }},
-			{Head: "NAME", Cell: func(r ctlapi.Runner) string { return r.Name }},
-			{Head: "KIND", Cell: func(r ctlapi.Runner) string { return string(r.Kind) }},
+			{Head: "NAME", Shrinks: true, Cell: func(r ctlapi.Runner) string { return r.Name }},
+			{Head: "KIND", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return string(r.Kind) }},
 			{Head: "STATE", Cell: func(r ctlapi.Runner) string {
 				if r.State == ctlapi.RunnerStateActive && r.Online {
 					return "online"
 				}
 				return string(r.State)
 			}},
-			{Head: "SWITCH", Cell: func(r ctlapi.Runner) string { return string(r.Switch) }},
-			{Head: "TRUST", Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
+			{Head: "SWITCH", Shrinks: true, Cell: func(r ctlapi.Runner) string { return string(r.Switch) }},
+			{Head: "TRUST", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
 			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return ageOf(now, r.LastSeenAt) }},
-			{Head: "VERSION", Cell: func(r ctlapi.Runner) string { return r.Version }},
-			{Head: "PROBLEM", Cell: func(r ctlapi.Runner) string { return api.Value(r.Problem) }},
+			{Head: "VERSION", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return r.Version }},
+			{Head: "PROBLEM", Shrinks: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Problem) }},
 			{Head: "SWITCH SINCE", Wide: true, Cell: func(r ctlapi.Runner) string { return ageOf(now, r.SwitchSince) }},
 			{Head: "SWITCH REASON", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.SwitchReason) }},
 			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Install).Name }},
@@ -105,9 +105,9 @@ func Member(now time.Time) output.View[ctlapi.Member] {
 	return output.View[ctlapi.Member]{
 		Name: func(m ctlapi.Member) string { return m.Name },
 		Columns: []output.Column[ctlapi.Member]{
-			{Head: "NAME", Cell: func(m ctlapi.Member) string { return m.Name }},
-			{Head: "KIND", Cell: func(m ctlapi.Member) string { return string(m.Kind) }},
-			{Head: "ROLES", Cell: func(m ctlapi.Member) string {
+			{Head: "NAME", Shrinks: true, Cell: func(m ctlapi.Member) string { return m.Name }},
+			{Head: "KIND", Shrinks: true, Cell: func(m ctlapi.Member) string { return string(m.Kind) }},
+			{Head: "ROLES", Shrinks: true, Cell: func(m ctlapi.Member) string {
 				var roles []string
 				for _, grant := range m.Grants {
 					role := string(grant.Role)

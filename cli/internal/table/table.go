@@ -10,6 +10,10 @@ import (
 	"github.com/berth-dev/berth/cli/internal/follow"
 )
 
+// shortID is what is left of an id where a table is too wide for the terminal:
+// enough to name it, as commands take the beginning of an id.
+const shortID = 18
+
 // age is how long ago something was.
 func age(now, then time.Time) string { return follow.Duration(now.Sub(then)) }
 

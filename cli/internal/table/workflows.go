@@ -16,9 +16,9 @@ func Workflow(now time.Time) output.View[ctlapi.Workflow] {
 		Name: func(w ctlapi.Workflow) string { return w.ID },
 		None: "no workflows",
 		Columns: []output.Column[ctlapi.Workflow]{
-			{Head: "ID", Cell: func(w ctlapi.Workflow) string { return w.ID }},
-			{Head: "INSTALL", Cell: func(w ctlapi.Workflow) string { return w.Install.Name }},
-			{Head: "KIND", Cell: func(w ctlapi.Workflow) string {
+			{Head: "ID", Shrinks: true, Least: shortID, Cell: func(w ctlapi.Workflow) string { return w.ID }},
+			{Head: "INSTALL", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return w.Install.Name }},
+			{Head: "KIND", Shrinks: true, Cell: func(w ctlapi.Workflow) string {
 				if w.PlanOnly {
 					return "plan of " + string(w.Kind)
 				}
@@ -26,7 +26,7 @@ func Workflow(now time.Time) output.View[ctlapi.Workflow] {
 			}},
 			{Head: "STATE", Cell: func(w ctlapi.Workflow) string { return string(w.State) }},
 			{Head: "RELEASE", Cell: func(w ctlapi.Workflow) string { return api.Number(w.Release) }},
-			{Head: "WAITS FOR", Cell: func(w ctlapi.Workflow) string { return api.Value(w.Wait).Reason }},
+			{Head: "WAITS FOR", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return api.Value(w.Wait).Reason }},
 			{Head: "AGE", Cell: func(w ctlapi.Workflow) string { return age(now, w.CreatedAt) }},
 			{Head: "BY", Wide: true, Cell: func(w ctlapi.Workflow) string { return w.CreatedBy }},
 			{Head: "ERROR", Wide: true, Cell: func(w ctlapi.Workflow) string { return api.Value(w.Error) }},
@@ -40,12 +40,12 @@ func Change(now time.Time) output.View[ctlapi.ChangeSummary] {
 		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
 		None: "no changes",
 		Columns: []output.Column[ctlapi.ChangeSummary]{
-			{Head: "ID", Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
-			{Head: "INSTALL", Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
-			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return api.Value(x.Resource).Name }},
-			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
+			{Head: "ID", Shrinks: true, Least: shortID, Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
+			{Head: "INSTALL", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
+			{Head: "RESOURCE", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return api.Value(x.Resource).Name }},
+			{Head: "KIND", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
 			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
-			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
+			{Head: "PLAN", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
 			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return age(now, x.CreatedAt) }},
 			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(api.Value(x.EffectDigest)) }},
 			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return api.Value(x.Error) }},
@@ -59,21 +59,21 @@ func Action(now time.Time) output.View[ctlapi.Action] {
 		Name: func(a ctlapi.Action) string { return a.Name },
 		None: "the app has no actions",
 		Columns: []output.Column[ctlapi.Action]{
-			{Head: "NAME", Cell: func(a ctlapi.Action) string { return a.Name }},
-			{Head: "KIND", Cell: func(a ctlapi.Action) string {
+			{Head: "NAME", Shrinks: true, Cell: func(a ctlapi.Action) string { return a.Name }},
+			{Head: "KIND", Shrinks: true, Cell: func(a ctlapi.Action) string {
 				if a.HealthCheck {
 					return "health check"
 				}
 				return "script"
 			}},
-			{Head: "TRIGGERS", Cell: func(a ctlapi.Action) string {
+			{Head: "TRIGGERS", Shrinks: true, Cell: func(a ctlapi.Action) string {
 				var triggers []string
 				for _, t := range a.Triggers {
 					triggers = append(triggers, strings.TrimSpace(t.Type+" "+api.Value(t.CronSchedule)+api.Value(t.Component)))
 				}
 				return strings.Join(triggers, ", ")
 			}},
-			{Head: "LAST RUN", Cell: func(a ctlapi.Action) string { return string(api.Value(a.LastRun).State) }},
+			{Head: "LAST RUN", Shrinks: true, Cell: func(a ctlapi.Action) string { return string(api.Value(a.LastRun).State) }},
 			{Head: "AGE", Cell: func(a ctlapi.Action) string {
 				if a.LastRun == nil {
 					return ""
@@ -91,10 +91,10 @@ func ActionRun(now time.Time) output.View[ctlapi.ActionRun] {
 		Name: func(r ctlapi.ActionRun) string { return r.ID },
 		None: "no runs",
 		Columns: []output.Column[ctlapi.ActionRun]{
-			{Head: "ID", Cell: func(r ctlapi.ActionRun) string { return r.ID }},
-			{Head: "INSTALL", Cell: func(r ctlapi.ActionRun) string { return r.Install.Name }},
-			{Head: "ACTION", Cell: func(r ctlapi.ActionRun) string { return r.Action }},
-			{Head: "TRIGGER", Cell: func(r ctlapi.ActionRun) string { return r.Trigger }},
+			{Head: "ID", Shrinks: true, Least: shortID, Cell: func(r ctlapi.ActionRun) string { return r.ID }},
+			{Head: "INSTALL", Shrinks: true, Cell: func(r ctlapi.ActionRun) string { return r.Install.Name }},
+			{Head: "ACTION", Shrinks: true, Cell: func(r ctlapi.ActionRun) string { return r.Action }},
+			{Head: "TRIGGER", Shrinks: true, Cell: func(r ctlapi.ActionRun) string { return r.Trigger }},
 			{Head: "STATE", Cell: func(r ctlapi.ActionRun) string { return string(r.State) }},
 			{Head: "AGE", Cell: func(r ctlapi.ActionRun) string { return age(now, r.CreatedAt) }},
 			{Head: "STREAM", Wide: true, Cell: func(r ctlapi.ActionRun) string { return api.Value(r.StreamID) }},
@@ -110,11 +110,11 @@ func Alarm(now time.Time, all bool) output.View[ctlapi.Alarm] {
 		None: "no open alarms",
 		Columns: []output.Column[ctlapi.Alarm]{
 			{Head: "ID", Cell: func(a ctlapi.Alarm) string { return a.ID }},
-			{Head: "ALARM", Cell: func(a ctlapi.Alarm) string { return a.Kind }},
-			{Head: "INSTALL", Cell: func(a ctlapi.Alarm) string { return api.Value(a.Install).Name }},
-			{Head: "AGE", Cell: func(a ctlapi.Alarm) string { return age(now, a.CreatedAt) }},
-			{Head: "CAUSE", Cell: func(a ctlapi.Alarm) string { return a.Cause }},
-			{Head: "ACKNOWLEDGED", Wide: !all, Cell: func(a ctlapi.Alarm) string {
+			{Head: "ALARM", Shrinks: true, Cell: func(a ctlapi.Alarm) string { return a.Kind }},
+			{Head: "INSTALL", Shrinks: true, Cell: func(a ctlapi.Alarm) string { return api.Value(a.Install).Name }},
+			{Head: "AGE", Yields: true, Cell: func(a ctlapi.Alarm) string { return age(now, a.CreatedAt) }},
+			{Head: "CAUSE", Shrinks: true, Cell: func(a ctlapi.Alarm) string { return a.Cause }},
+			{Head: "ACKNOWLEDGED", Shrinks: true, Wide: !all, Cell: func(a ctlapi.Alarm) string {
 				if a.AcknowledgedAt == nil {
 					return ""
 				}

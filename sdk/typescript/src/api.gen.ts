@@ -1888,6 +1888,8 @@ export interface components {
             counts?: components["schemas"]["PlanCounts"];
             /** Format: date-time */
             created_at: string;
+            /** Format: date-time */
+            decided_at?: string;
             /** @description What a decision names. */
             effect_digest?: string;
             error?: string;
@@ -1900,6 +1902,11 @@ export interface components {
             id: string;
             install: components["schemas"]["Ref"];
             kind: components["schemas"]["ChangeKind"];
+            /**
+             * Format: date-time
+             * @description Since when it waits, or waited, for a decision.
+             */
+            proposed_at?: string;
             resource?: components["schemas"]["ResourceRef"];
             state: components["schemas"]["ChangeState"];
             step_id: string;

@@ -140,7 +140,7 @@ func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.Resource
 	out := apigen.ChangeSummary{
 		ID: c.ID, Install: install, WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resource, Kind: apigen.ChangeKind(c.Kind),
 		State: apigen.ChangeState(c.State), EffectDigest: c.EffectDigest, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
-		ExpiresAt: c.WaitDeadline, Error: c.Error, CreatedAt: c.CreatedAt,
+		ExpiresAt: c.WaitDeadline, Error: c.Error, CreatedAt: c.CreatedAt, ProposedAt: c.ProposedAt, DecidedAt: c.DecidedAt,
 	}
 	if len(c.Plan) > 0 {
 		var plan jobspec.PlanSummary
