@@ -2,13 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/cli/internal/goldentest"
+	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/words"
 )
 
@@ -53,10 +57,44 @@ Text from elsewhere (names, plans, errors, logs) cannot control your terminal: b
 the direction of text, invisible characters and bytes that are not UTF-8, as ` + "`⟨U+202E⟩` or `⟨xFF⟩`" + `. When it
 shows a change, it also writes the bracket ⟨ itself as ` + "`⟨U+27E8⟩`" + `, so the text is unambiguous. JSON and YAML escape the same characters.
 
+For manual pages, run ` + "`berth man ~/.local/share/man/man1`" + ` (for all users, as root: ` + "`berth man /usr/local/share/man/man1`" + `); then
+` + "`man berth-deploy`" + ` shows the page of ` + "`berth deploy`" + `. Run it again after an upgrade.
+
 `)
 	write(&page, root)
 	page.WriteString("## Words of other tools\n\nThese are in no help, and do what you would expect, or say what to type instead:\n`berth " + strings.Join(words.Known(), "`, `berth ") + "`.\n")
 	goldentest.File(t, reference, page.String())
+}
+
+// Every command that the help shows has a manual page, with its flags and examples.
+func TestManualPages(t *testing.T) {
+	t.Parallel()
+	c := &cli{getenv: func(string) string { return "" }, now: time.Now}
+	root := c.root()
+	dir := t.TempDir()
+	if err := manual.Write(root, dir, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		path := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+		page, err := os.ReadFile(filepath.Join(dir, path+".1"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !strings.Contains(string(page), `\fB--`+f.Name+`\fP`) {
+				t.Errorf("the page of %s has no --%s", path, f.Name)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			if !sub.Hidden && sub.Name() != "help" {
+				visit(sub)
+			}
+		}
+	}
+	visit(root)
 }
 
 func write(page *strings.Builder, cmd *cobra.Command) {

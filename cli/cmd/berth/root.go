@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -150,7 +151,8 @@ func (c *cli) add(root *cobra.Command) {
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
 		c.tokensCommand(), c.membersCommand(), c.orgsCommand())
-	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
+	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(),
+		manual.Command(exactly("DIR"), c.now))
 }
 
 // habits are what other tools call our verbs.
