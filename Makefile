@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo up down kube kube-down test test-user lint fmt generate verify check build bench faults tools
+.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,6 +12,9 @@ demo up down: export BERTH_DATA ?= $(CURDIR)/.berth
 
 demo: ## run examples/hello, from app folder to healthy install (KUBE=1: examples/shop on Kubernetes)
 	@dev/scripts/demo.sh
+
+tour: ## record docs/tour/*.cast from a real run
+	@dev/scripts/tour.sh
 
 up: build ## start Berth on this machine
 	@dev/scripts/need.sh postgres

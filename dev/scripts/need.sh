@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells | tour)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -156,9 +156,16 @@ need_shells() {
   apt_install "${missing[@]}"
 }
 
+# What records a terminal, and types into it.
+need_tour() {
+  command -v asciinema >/dev/null && command -v expect >/dev/null && return
+  can_apt || fail "to record the tour, install asciinema and expect"
+  apt_install asciinema expect
+}
+
 for what in "$@"; do
   case $what in
-  go | cc | git | node | postgres | terraform | kube | shells) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells" ;;
+  go | cc | git | node | postgres | terraform | kube | shells | tour) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells tour" ;;
   esac
 done

@@ -3934,6 +3934,12 @@ type ListInstallsParams struct {
 	// State Only installs in this state.
 	State *InstallState `form:"state,omitempty" json:"state,omitempty"`
 
+	// Health Only installs whose worst check says this.
+	Health *HealthVerdict `form:"health,omitempty" json:"health,omitempty"`
+
+	// Behind Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest.
+	Behind *bool `form:"behind,omitempty" json:"behind,omitempty"`
+
 	// Label Only those with this label, as `key=value`; several must all hold.
 	Label *Label `form:"label,omitempty" json:"label,omitempty"`
 
@@ -9258,6 +9264,30 @@ func NewListInstallsRequest(server string, params *ListInstallsParams) (*http.Re
 		if params.State != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Health != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "health", *params.Health, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Behind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "behind", *params.Behind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -53,21 +53,24 @@ func TestTypeScriptSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var document struct {
-		Paths map[string]map[string]struct {
-			OperationID string                           `json:"operationId"`
-			Samples     []struct{ Label, Source string } `json:"x-codeSamples"`
-		}
-	}
-	if err := json.Unmarshal(raw, &document); err != nil {
+	document, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
 		t.Fatal(err)
 	}
 	source := strings.Builder{}
 	source.WriteString("import type { Berth } from \"@berth/client\";\ndeclare const berth: Berth;\ndeclare const file: string;\n")
 	operations := 0
-	for _, path := range document.Paths {
-		for _, op := range path {
-			for _, sample := range op.Samples {
+	for _, path := range document.Paths.Map() {
+		for _, op := range path.Operations() {
+			var samples []struct{ Label, Source string }
+			extension, err := json.Marshal(op.Extensions["x-codeSamples"])
+			if err == nil {
+				err = json.Unmarshal(extension, &samples)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sample := range samples {
 				if sample.Label == "TypeScript" {
 					operations++
 					fmt.Fprintf(&source, "export async function %s() {\n%s\nreturn data;\n}\n", op.OperationID, sample.Source)

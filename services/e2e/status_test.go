@@ -133,7 +133,7 @@ func TestStatus(t *testing.T) {
 
 	t.Run("a deprovisioned install looks like one", func(t *testing.T) {
 		var w ctlapi.Workflow
-		in.post("/installs/acme/workflows", map[string]any{"kind": "deprovision", "approve_all": true}, &w)
+		in.post("/installs/acme/workflows", map[string]any{"kind": "deprovision", "approve_all": true, "confirm": "acme"}, &w)
 		if got := in.finished(w.ID, 2*time.Minute); got.State != "succeeded" {
 			t.Fatalf("deprovision: %s", in.explain(got))
 		}

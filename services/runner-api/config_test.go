@@ -45,7 +45,7 @@ func TestConfigNamesEveryProblemAtOnce(t *testing.T) {
 	}
 	bad := Config{
 		Listen: "here", RegistryURL: "ftp://x", LogURL: "", Lease: 1, MinRunnerVersion: "new", DatabaseConnections: 1,
-		Limits: httpserver.Limits{MaxConnections: 1, BodyMemoryMiB: 1, BodyGrace: 1},
+		Limits: httpserver.Limits{MaxConnections: 1, BodyMemoryMiB: 1, BodyGrace: 1}, Rates: httpserver.Rates{RequestsPerMinute: 1},
 	}
 	err = bad.Validate()
 	if err == nil {

@@ -31,16 +31,13 @@ func TestExamplesAreUnderstood(t *testing.T) {
 		}
 		path := cmd.CommandPath()
 		itself := false
-		for _, line := range all[path] {
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
 			for _, words := range example.Typed(line) {
 				typed, err := understood(tree(), words)
 				if err != nil {
 					t.Errorf("%s: %s: %v", path, line, err)
 				}
 				itself = itself || typed == path
-			}
-			if !strings.Contains(cmd.Example, line) {
-				t.Errorf("the help of %s does not show %s", path, line)
 			}
 		}
 		if !itself {

@@ -22,7 +22,8 @@ func (c *cli) installsCommand() *cobra.Command {
 }
 
 func (c *cli) installsList() *cobra.Command {
-	var app, customer, state string
+	var app, customer, state, health string
+	var behind bool
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
 	limit := limitFlag(cmd)
@@ -31,10 +32,17 @@ func (c *cli) installsList() *cobra.Command {
 	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
+	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
+	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := client.Installs(ctx, *limit, ctlapi.ListInstallsParams{
+		which := ctlapi.ListInstallsParams{
 			App: optional(app), Customer: optional(customer), State: optional(ctlapi.InstallState(state)), Label: optionalList(labels),
-		})
+			Health: optional(ctlapi.HealthVerdict(health)),
+		}
+		if cmd.Flags().Changed("behind") {
+			which.Behind = &behind
+		}
+		items, err := client.Installs(ctx, *limit, which)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
-	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -74,35 +73,18 @@ The value of a sensitive input cannot be an argument, which other programs can r
 	return cmd
 }
 
-// inputValues are the inputs that the flags give, with those that somebody types
-// now; nil for none. secrets are the names of sensitive inputs.
+// inputValues are the inputs that the flags give; nil for none. secrets are the
+// names of sensitive inputs.
 func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func() (map[string]bool, error)) (*ctlapi.InputValues, error) {
-	if !given.Given() {
-		return nil, nil //nolint:nilnil // nothing was given
+	var ask func(name string) (string, error)
+	if c.canAsk() {
+		ask = func(name string) (string, error) { return c.asking().Secret(ctx, visible.Row(name)+": ") }
 	}
-	values, err := given.Read(c.in)
-	if err != nil {
+	all, err := given.Values(c.in, ask, secrets)
+	if all == nil || err != nil {
 		return nil, err
 	}
-	if len(values.Typed) > 0 {
-		known, err := secrets()
-		if err != nil {
-			return nil, err
-		}
-		if err := values.Refuse(func(name string) bool { return known[name] }, given.Flag()); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range values.Asked {
-		if !c.canAsk() {
-			return nil, usagef("%s %s asks for the value, and this is not a terminal: use --input-file", given.Flag(), usage.Shortened(name))
-		}
-		if values.All[name], err = c.asking().Secret(ctx, visible.Row(name)+": "); err != nil {
-			return nil, err
-		}
-	}
-	all := ctlapi.InputValues(values.All)
-	return &all, nil
+	return new(ctlapi.InputValues(all)), nil
 }
 
 func (c *cli) installsToggle() *cobra.Command {

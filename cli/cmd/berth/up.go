@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/local"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -92,7 +90,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		say = func(line string) { show(line); background.Say(line) }
 		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
 	}
-	if err := c.stopOutdated(ctx, layout); err != nil {
+	if err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
 		return err
 	}
 	err = up.Run(ctx, up.Config{
@@ -106,7 +104,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 }
 
 func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
-	if err := c.stopOutdated(ctx, layout); err != nil {
+	if err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
 		return err
 	}
 	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
@@ -124,22 +122,6 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	return nil
 }
 
-// stopOutdated stops a Berth that runs older executables than those that are
-// there now, so that a second `up` starts what was built in between. The data
-// stays.
-func (c *cli) stopOutdated(ctx context.Context, layout up.Layout) error {
-	status, err := up.AskStatus(ctx, layout)
-	if err != nil || !status.Running {
-		return nil //nolint:nilerr // the start says what is wrong
-	}
-	old := status.Outdated()
-	if len(old) == 0 {
-		return nil
-	}
-	output.Printf(c.err, "berth runs older executables than those on disk (%s) and is started again\n", strings.Join(old, ", "))
-	return up.Down(layout, func(up.Ended) {})
-}
-
 // orRunning makes a second `up` a success: what was asked for is there. A context
 // that was lost is written again; one that is there stays as it is.
 func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error {
@@ -148,52 +130,23 @@ func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error 
 	}
 	output.Println(c.err, err)
 	if status, err := up.AskStatus(ctx, layout); err == nil && status.Running {
-		c.writeMissingContext(layout, status.URL)
+		if note := local.WriteMissingContext(c.getenv, layout, status.URL); note != "" {
+			output.Println(c.err, note)
+		}
 	}
 	return nil
 }
 
-func (c *cli) writeMissingContext(layout up.Layout, url string) {
-	path, err := contexts.Path(c.getenv)
-	if err != nil {
-		return
-	}
-	if file, err := contexts.Load(path); err != nil || file.Contexts[local.Context] != (contexts.Context{}) {
-		return
-	}
-	note, err := c.writeLocalContext(layout, url)
-	switch {
-	case err != nil:
-		output.Printf(c.err, "! cannot write the context %q: %v\n", local.Context, err)
-	case note != "":
-		output.Println(c.err, "  "+note)
-	default:
-		output.Printf(c.err, "  the context %q was missing and is written again\n", local.Context)
-	}
-}
-
 // upReady writes the context and says where everything is.
 func (c *cli) upReady(layout up.Layout, url string) {
-	note, err := c.writeLocalContext(layout, url)
+	note, err := local.WriteContextOf(c.getenv, layout, url)
 	if err != nil {
-		output.Printf(c.err, "! cannot write the context %q: %v\n", local.Context, err)
+		note = fmt.Sprintf("! cannot write the context %q: %v", local.Context, err)
 	}
 	if note != "" {
-		output.Println(c.err, "  "+note)
+		output.Println(c.err, " ", note)
 	}
 	output.Printf(c.out, "%s\n", url)
-}
-
-func (c *cli) writeLocalContext(layout up.Layout, url string) (note string, err error) {
-	path, err := contexts.Path(c.getenv)
-	if err != nil {
-		return "", err
-	}
-	file, err := contexts.Load(path)
-	if err != nil {
-		return "", err
-	}
-	return local.WriteContext(file, contexts.Context{URL: url, TokenFile: layout.Token()})
 }
 
 func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {

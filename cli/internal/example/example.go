@@ -13,10 +13,11 @@ import (
 //go:embed examples.txt
 var text string
 
-// Attach gives the commands below root their examples.
+// Attach gives the commands below root their examples, but for those that bring
+// their own.
 func Attach(root *cobra.Command) {
 	for path, lines := range Of() {
-		if cmd, _, err := root.Find(strings.Fields(path)[1:]); err == nil && cmd.CommandPath() == path {
+		if cmd, _, err := root.Find(strings.Fields(path)[1:]); err == nil && cmd.CommandPath() == path && cmd.Example == "" {
 			cmd.Example = "  " + strings.Join(lines, "\n  ")
 		}
 	}

@@ -35,58 +35,70 @@ func (f *Flags) Add(flags *pflag.FlagSet, name, short string) {
 	flags.StringVar(&f.file, "input-file", "", "a file of inputs: a JSON object, or lines of name=value; - for stdin")
 }
 
-// Given tells whether any flag was used.
-func (f *Flags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
-
-// Values are inputs by name, and where they come from.
-type Values struct {
-	All map[string]string
-	// Typed are names of values among the arguments.
-	Typed []string
-	// Asked are names without a value, to be asked for.
-	Asked []string
-}
-
-// Read reads the file and the arguments, which win.
-func (f *Flags) Read(stdin io.Reader) (Values, error) {
-	v := Values{All: map[string]string{}}
+// Values are the inputs that the flags give, by name; nil when no flag was used.
+// The file comes first, arguments win. ask asks somebody for a value and does not
+// show it; nil when nobody is there. secrets are the names of inputs whose values
+// cannot be arguments; it is called only when there are arguments.
+func (f *Flags) Values(stdin io.Reader, ask func(name string) (string, error), secrets func() (map[string]bool, error)) (map[string]string, error) {
+	if len(f.pairs) == 0 && f.file == "" {
+		return nil, nil //nolint:nilnil // nothing was given
+	}
+	values := map[string]string{}
 	if f.file != "" {
 		raw, err := readFile(f.file, stdin)
 		if err != nil {
-			return v, err
+			return nil, err
 		}
-		if v.All, err = parse(raw, f.file); err != nil {
-			return v, err
+		if values, err = parse(raw, f.file); err != nil {
+			return nil, err
 		}
 	}
+	var typed, asked []string
 	for _, entry := range f.pairs {
 		name, value, ok := strings.Cut(entry, "=")
 		switch {
 		case name == "":
-			return v, usage.Errorf("%s %q is not NAME=VALUE", f.name, usage.Shortened(entry))
-		case !ok:
-			v.Asked = append(v.Asked, name)
+			return nil, usage.Errorf("%s %q is not NAME=VALUE", f.name, usage.Shortened(entry))
+		case ok:
+			values[name] = value
+			typed = append(typed, name)
 		default:
-			v.All[name] = value
-			v.Typed = append(v.Typed, name)
+			asked = append(asked, name)
 		}
 	}
-	return v, nil
+	if err := f.refuse(typed, secrets); err != nil {
+		return nil, err
+	}
+	for _, name := range asked {
+		if ask == nil {
+			return nil, usage.Errorf("%s %s asks for the value, and this is not a terminal: use --input-file", f.name, usage.Shortened(name))
+		}
+		var err error
+		if values[name], err = ask(name); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
-// Refuse refuses values of secrets among the arguments.
-func (v Values) Refuse(isSecret func(name string) bool, flag string) error {
-	for _, name := range v.Typed {
-		if isSecret(name) {
+// refuse refuses values of secrets among the arguments.
+func (f *Flags) refuse(typed []string, secrets func() (map[string]bool, error)) error {
+	if len(typed) == 0 {
+		return nil
+	}
+	secret, err := secrets()
+	if err != nil {
+		return err
+	}
+	for _, name := range typed {
+		if secret[name] {
+			name = usage.Shortened(name)
 			return usage.Errorf("the value of %s is a secret, and arguments can be read by every program on this machine: use %s %s without a value to be asked for it, or --input-file",
-				usage.Shortened(name), flag, usage.Shortened(name))
+				name, f.name, name)
 		}
 	}
 	return nil
 }
-
-// Flag is the name of the flag for one value.
-func (f *Flags) Flag() string { return f.name }
 
 func readFile(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin

@@ -12,27 +12,27 @@ import (
 	"github.com/berth-dev/berth/cli/internal/inputs"
 )
 
-func TestRead(t *testing.T) {
+func TestValues(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		args []string
 		file string // - for stdin
-		want inputs.Values
+		want map[string]string
 		err  string
 	}{
-		"pairs": {args: []string{"--set", "a=1", "--set", "b=x=y", "--set", "a=2"},
-			want: inputs.Values{All: map[string]string{"a": "2", "b": "x=y"}, Typed: []string{"a", "b", "a"}}},
-		"a name alone": {args: []string{"--set", "token"}, want: inputs.Values{All: map[string]string{}, Asked: []string{"token"}}},
-		"no name":      {args: []string{"--set", "=x"}, err: "is not NAME=VALUE"},
-		"lines": {file: "# of acme\n\na = 1\nb=x=y\r\nempty=\n",
-			want: inputs.Values{All: map[string]string{"a": "1", "b": "x=y", "empty": ""}}},
+		"nothing":             {},
+		"pairs":               {args: []string{"--set", "a=1", "--set", "b=x=y", "--set", "a=2"}, want: map[string]string{"a": "2", "b": "x=y"}},
+		"a name alone":        {args: []string{"--set", "token"}, want: map[string]string{"token": "typed for token"}},
+		"no name":             {args: []string{"--set", "=x"}, err: "is not NAME=VALUE"},
+		"a secret":            {args: []string{"--set", "a=1", "--set", "token=hunter2"}, err: "--set token without a value"},
+		"a secret in a file":  {file: "token=hunter2\n", want: map[string]string{"token": "hunter2"}},
+		"lines":               {file: "# of acme\n\na = 1\nb=x=y\r\nempty=\n", want: map[string]string{"a": "1", "b": "x=y", "empty": ""}},
 		"a line that is none": {file: "a=1\nhunter2\n", err: ":2: not name=value"},
 		"JSON": {file: `{"a": "1", "n": 1.50, "b": true, "list": [1, "x"], "o": {"k": null}}`,
-			want: inputs.Values{All: map[string]string{"a": "1", "n": "1.50", "b": "true", "list": `[1,"x"]`, "o": `{"k":null}`}}},
-		"null":      {file: `{"a": null}`, err: "a is null"},
-		"half JSON": {file: `{"a": "hunter2`, err: "is not a JSON object"},
-		"arguments win": {args: []string{"--set", "a=2"}, file: "a=1\nb=1\n",
-			want: inputs.Values{All: map[string]string{"a": "2", "b": "1"}, Typed: []string{"a"}}},
+			want: map[string]string{"a": "1", "n": "1.50", "b": "true", "list": `[1,"x"]`, "o": `{"k":null}`}},
+		"null":          {file: `{"a": null}`, err: "a is null"},
+		"half JSON":     {file: `{"a": "hunter2`, err: "is not a JSON object"},
+		"arguments win": {args: []string{"--set", "a=2"}, file: "a=1\nb=1\n", want: map[string]string{"a": "2", "b": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,9 @@ func TestRead(t *testing.T) {
 				if err := set.Parse(args); err != nil {
 					t.Fatal(err)
 				}
-				got, err := f.Read(strings.NewReader(tt.file))
+				got, err := f.Values(strings.NewReader(tt.file),
+					func(name string) (string, error) { return "typed for " + name, nil },
+					func() (map[string]bool, error) { return map[string]bool{"token": true}, nil })
 				if tt.err != "" {
 					if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "hunter2") {
 						t.Errorf("got %v, want %q", err, tt.err)
@@ -69,23 +71,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestAttackSecretsAmongTheArguments(t *testing.T) {
+func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	var f inputs.Flags
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.Add(set, "input", "i")
-	if err := set.Parse([]string{"-i", "token=hunter2", "-i", "region=eu"}); err != nil {
+	if err := set.Parse([]string{"-i", "token"}); err != nil {
 		t.Fatal(err)
 	}
-	values, err := f.Read(strings.NewReader(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = values.Refuse(func(name string) bool { return name == "token" }, f.Flag())
-	if err == nil || !strings.Contains(err.Error(), "--input token without a value") || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("got %v", err)
-	}
-	if err := values.Refuse(func(string) bool { return false }, f.Flag()); err != nil {
-		t.Errorf("nothing is a secret: %v", err)
+	if got, err := f.Values(strings.NewReader(""), nil, nil); err == nil || !strings.Contains(err.Error(), "use --input-file") {
+		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -41,6 +41,41 @@ func WriteContext(file *contexts.File, c contexts.Context) (note string, err err
 	return note, file.Save()
 }
 
+// WriteContextOf is WriteContext of the Berth in a data folder, in the user's file
+// of contexts.
+func WriteContextOf(getenv func(string) string, layout up.Layout, url string) (note string, err error) {
+	path, err := contexts.Path(getenv)
+	if err != nil {
+		return "", err
+	}
+	file, err := contexts.Load(path)
+	if err != nil {
+		return "", err
+	}
+	return WriteContext(file, contexts.Context{URL: url, TokenFile: layout.Token()})
+}
+
+// WriteMissingContext writes the context of a running Berth again when it was
+// lost; one that is there stays as it is. note is for people, "" when nothing was
+// done.
+func WriteMissingContext(getenv func(string) string, layout up.Layout, url string) (note string) {
+	path, err := contexts.Path(getenv)
+	if err != nil {
+		return ""
+	}
+	if file, err := contexts.Load(path); err != nil || file.Contexts[Context] != (contexts.Context{}) {
+		return ""
+	}
+	note, err = WriteContextOf(getenv, layout, url)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("! cannot write the context %q: %v", Context, err)
+	case note != "":
+		return "  " + note
+	}
+	return fmt.Sprintf("  the context %q was missing and is written again", Context)
+}
+
 // StatusLines show a status to people. The first word of a running Berth's is its
 // URL.
 func StatusLines(s up.Status) []string {

@@ -1,9 +1,12 @@
 package up
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -50,6 +53,21 @@ func Down(l Layout, say func(Ended)) error {
 		return err
 	}
 	return ledger.change(func(st *State) { st.Supervisor, st.Parts = nil, nil })
+}
+
+// StopOutdated stops a Berth that runs older executables than those on disk, so
+// that a second `berth up` starts what was built in between. The data stays.
+func StopOutdated(ctx context.Context, l Layout, say func(string)) error {
+	status, err := AskStatus(ctx, l)
+	if err != nil || !status.Running {
+		return nil //nolint:nilerr // the start says what is wrong
+	}
+	old := status.Outdated()
+	if len(old) == 0 {
+		return nil
+	}
+	say(fmt.Sprintf("berth runs older executables than those on disk (%s) and is started again", strings.Join(old, ", ")))
+	return Down(l, func(Ended) {})
 }
 
 // Purge deletes the data folder. Only folders with our marker are deleted, and

@@ -4649,6 +4649,10 @@ export interface operations {
                 customer?: string;
                 /** @description Only installs in this state. */
                 state?: components["schemas"]["InstallState"];
+                /** @description Only installs whose worst check says this. */
+                health?: components["schemas"]["HealthVerdict"];
+                /** @description Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest. */
+                behind?: boolean;
                 /**
                  * @description Only those with this label, as `key=value`; several must all hold.
                  * @example [

@@ -219,5 +219,5 @@ func (c call) typeScript() string {
 	if len(options) > 0 {
 		arguments += ", {\n  " + strings.Join(options, ",\n  ") + ",\n}"
 	}
-	return fmt.Sprintf("const { data } = await berth.api.%s(%s);", c.method, arguments)
+	return fmt.Sprintf("const { data } = await berth.%s(%s);", c.method, arguments)
 }

@@ -30,7 +30,7 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 	var out apigen.ListInstalls200JSONResponse
 	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		filter := ctldb.ShowInstallsParams{
-			State: string(optional.Value(req.Params.State)), Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
+			State: string(optional.Value(req.Params.State)), Health: string(optional.Value(req.Params.Health)), Behind: req.Params.Behind, Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
 			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
 		}
 		if filter.AppID, err = appID(ctx, tx, req.Params.App); err != nil {

@@ -256,6 +256,44 @@ func TestUpdateInstall(t *testing.T) {
 	}
 }
 
+func TestInstallsByHealthAndRelease(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	older := c.released("hello", hello()).Release.ID
+	for _, name := range []string{"old", "new", "none"} {
+		made, err := c.CreateInstallWithResponse(t.Context(), nil, ctlapi.InstallRequest{Name: name, App: "hello", Customer: "acme", CreateCustomer: true, Inputs: acme().Inputs})
+		must(t, made, err, http.StatusCreated)
+	}
+	changed := hello()
+	changed["components/web.toml"].Data = append(changed["components/web.toml"].Data, "\n[labels]\ntier = \"gold\"\n"...)
+	newer := c.released("hello", changed).Release.ID
+	for name, release := range map[string]string{"old": older, "new": newer} {
+		if _, err := d.db.Admin().Exec(t.Context(), `update installs set release_id = $2 where name = $1`, name, release); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		which ctlapi.ListInstallsParams
+		want  []string
+	}{
+		{ctlapi.ListInstallsParams{Behind: new(true)}, []string{"old"}},
+		{ctlapi.ListInstallsParams{Behind: new(false)}, []string{"new"}},
+		{ctlapi.ListInstallsParams{Health: new(ctlapi.HealthVerdictUnknown)}, []string{"new", "none", "old"}},
+		{ctlapi.ListInstallsParams{Health: new(ctlapi.HealthVerdictUnhealthy)}, nil},
+	} {
+		got, err := c.ListInstallsWithResponse(t.Context(), &tc.which)
+		must(t, got, err, http.StatusOK)
+		var names []string
+		for _, i := range got.JSON200.Items {
+			names = append(names, i.Name)
+		}
+		if diff := cmp.Diff(tc.want, names); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tc.which, diff)
+		}
+	}
+}
+
 func TestForgetInstall(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)

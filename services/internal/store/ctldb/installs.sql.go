@@ -323,24 +323,29 @@ const showInstalls = `-- name: ShowInstalls :many
 SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
-       -- The worst verdict of its checks; healthy only when one says so.
-       coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
-                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health,
+       h.verdict AS health,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
 LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
+CROSS JOIN LATERAL (SELECT coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
+                                     FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS verdict) h
 WHERE ($1::text = '' OR i.id = $1)
   AND ($1::text <> '' OR i.forgotten_at IS NULL)
   AND ($2::text = '' OR i.app_id = $2)
   AND ($3::text = '' OR i.customer_id = $3)
   AND ($4::text = '' OR i.state = $4)
   AND i.labels @> $5::jsonb
-  AND ($6::bool OR i.customer_id = ANY ($7::text[]) OR i.app_id = ANY ($8::text[]) OR i.id = ANY ($9::text[]))
-  AND i.name > $10
-ORDER BY i.name, i.id LIMIT $11
+  AND ($6::text = '' OR h.verdict = $6)
+  -- As FindReleaseOfApp finds the newest one.
+  AND ($7::bool IS NULL OR i.release_id IS NOT NULL AND $7::bool = (i.release_id <> (
+       SELECT n.id FROM releases n JOIN configs f ON f.org_id = n.org_id AND f.id = n.config_id
+       WHERE n.org_id = i.org_id AND n.app_id = i.app_id ORDER BY f.number DESC, n.number DESC LIMIT 1)))
+  AND ($8::bool OR i.customer_id = ANY ($9::text[]) OR i.app_id = ANY ($10::text[]) OR i.id = ANY ($11::text[]))
+  AND i.name > $12
+ORDER BY i.name, i.id LIMIT $13
 `
 
 type ShowInstallsParams struct {
@@ -349,6 +354,8 @@ type ShowInstallsParams struct {
 	CustomerID  string
 	State       string
 	Labels      json.RawMessage
+	Health      string
+	Behind      *bool
 	Everywhere  bool
 	CustomerIds []string
 	AppIds      []string
@@ -370,6 +377,7 @@ type ShowInstallsRow struct {
 // Installs with the names around them, by name; a filter that is empty lets all
 // pass. The three lists are the scopes of the caller's grants; all NULL for a
 // caller who sees the whole org.
+// The worst verdict of its checks; healthy only when one says so.
 func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]ShowInstallsRow, error) {
 	rows, err := q.db.Query(ctx, showInstalls,
 		arg.ID,
@@ -377,6 +385,8 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 		arg.CustomerID,
 		arg.State,
 		arg.Labels,
+		arg.Health,
+		arg.Behind,
 		arg.Everywhere,
 		arg.CustomerIds,
 		arg.AppIds,

@@ -23,21 +23,27 @@ SELECT * FROM installs WHERE id = sqlc.arg(id) FOR NO KEY UPDATE;
 SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
-       -- The worst verdict of its checks; healthy only when one says so.
-       coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
-                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health,
+       h.verdict AS health,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
 LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
+-- The worst verdict of its checks; healthy only when one says so.
+CROSS JOIN LATERAL (SELECT coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
+                                     FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS verdict) h
 WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
   AND (sqlc.arg(id)::text <> '' OR i.forgotten_at IS NULL)
   AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
   AND (sqlc.arg(customer_id)::text = '' OR i.customer_id = sqlc.arg(customer_id))
   AND (sqlc.arg(state)::text = '' OR i.state = sqlc.arg(state))
   AND i.labels @> sqlc.arg(labels)::jsonb
+  AND (sqlc.arg(health)::text = '' OR h.verdict = sqlc.arg(health))
+  -- As FindReleaseOfApp finds the newest one.
+  AND (sqlc.narg(behind)::bool IS NULL OR i.release_id IS NOT NULL AND sqlc.narg(behind)::bool = (i.release_id <> (
+       SELECT n.id FROM releases n JOIN configs f ON f.org_id = n.org_id AND f.id = n.config_id
+       WHERE n.org_id = i.org_id AND n.app_id = i.app_id ORDER BY f.number DESC, n.number DESC LIMIT 1)))
   AND (sqlc.arg(everywhere)::bool OR i.customer_id = ANY (sqlc.arg(customer_ids)::text[]) OR i.app_id = ANY (sqlc.arg(app_ids)::text[]) OR i.id = ANY (sqlc.arg(install_ids)::text[]))
   AND i.name > sqlc.arg(after)
 ORDER BY i.name, i.id LIMIT sqlc.arg(most);
