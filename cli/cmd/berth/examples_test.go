@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/example"
+	"github.com/berth-dev/berth/cli/internal/exampletest"
 )
 
 // Every command has an example of itself, and whoever types an example is
@@ -32,7 +33,7 @@ func TestExamplesAreUnderstood(t *testing.T) {
 		path := cmd.CommandPath()
 		itself := false
 		for line := range strings.SplitSeq(cmd.Example, "\n") {
-			for _, words := range example.Typed(line) {
+			for _, words := range exampletest.Typed(line) {
 				typed, err := understood(tree(), words)
 				if err != nil {
 					t.Errorf("%s: %s: %v", path, line, err)

@@ -1,11 +1,11 @@
-package example_test
+package exampletest_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/cli/internal/example"
+	"github.com/berth-dev/berth/cli/internal/exampletest"
 )
 
 func TestTyped(t *testing.T) {
@@ -22,7 +22,7 @@ func TestTyped(t *testing.T) {
 		"man berth-deploy":                          nil,
 		"echo berth status":                         nil,
 	} {
-		if diff := cmp.Diff(want, example.Typed(line)); diff != "" {
+		if diff := cmp.Diff(want, exampletest.Typed(line)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}
