@@ -41,7 +41,7 @@ type Options struct {
 	// is right where a person may have mistyped the address.
 	Impatient bool
 	// Waiting is called when a request has been repeated for 2 s, once per
-	// request, with the reason. Default: nobody is told.
+	// request, with the reason. Default: nothing is called.
 	Waiting func(why string)
 	// MaxAnswer is how large an answer may be, in bytes; streams of events have
 	// no end and no limit. Default: DefaultMaxAnswer.

@@ -248,7 +248,7 @@ func pages[T any](limit *int, begin *string, read func(limit int, after *string)
 				return
 			}
 			if got.Next == value(after) {
-				yield(none, fmt.Errorf("the list does not go on after %q", got.Next))
+				yield(none, fmt.Errorf("the list does not continue after %q", got.Next))
 				return
 			}
 			after = &got.Next

@@ -118,7 +118,7 @@ func TestLists(t *testing.T) {
 		t.Errorf("in the middle: got %v", err)
 	}
 	if _, err := names(ctlapi.ListInstallsParams{After: new("stuck")}, 0); err == nil {
-		t.Error("no error of a list that does not go on")
+		t.Error("no error of a list that does not continue")
 	}
 	if _, err := names(ctlapi.ListInstallsParams{After: new("odd")}, 0); !errors.Is(err, berth.ErrNotUnderstood) {
 		t.Errorf("an odd answer: got %v", err)

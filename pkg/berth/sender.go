@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/version"
 )
 
@@ -85,12 +85,12 @@ func (s *Sender) Do(req *http.Request) (*http.Response, error) {
 	}
 	s.dress(req)
 	began, told := time.Now(), false
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for next := firstPause; ; next = min(2*next, maxPause) {
 		resp, err := s.once(req)
 		try := attempt{
 			rewindable:  req.Body == nil || req.Body == http.NoBody || req.GetBody != nil,
 			conditional: req.Header.Get("If-Match") != "",
-			pause:       jittered(pause),
+			pause:       pause.Jittered(next),
 			left:        s.opts.Patience - time.Since(began),
 		}
 		if resp != nil {
@@ -110,7 +110,7 @@ func (s *Sender) Do(req *http.Request) (*http.Response, error) {
 		if resp != nil {
 			_ = resp.Body.Close()
 		}
-		if err := rest(req.Context(), wait); err != nil {
+		if err := pause.For(req.Context(), wait); err != nil {
 			return nil, err
 		}
 		if req.GetBody != nil {
@@ -233,28 +233,6 @@ func (s *Sender) why(resp *http.Response, err error) string {
 		return p.Detail
 	}
 	return "it answers " + resp.Status
-}
-
-// jittered is a pause of at least half of what is given, so that clients that
-// were sent away together do not come back together.
-func jittered(pause time.Duration) time.Duration {
-	n, err := rand.Int(rand.Reader, big.NewInt(int64(pause/2)))
-	if err != nil {
-		return pause
-	}
-	return pause/2 + time.Duration(n.Int64())
-}
-
-// rest pauses, or returns the cause that ended the context.
-func rest(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // bounded is a body that ends in an error where it gets too large.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/pause"
 )
 
 // longPoll is how long one question is held by the service: shorter than the
@@ -84,7 +85,7 @@ func await[T any](ctx context.Context, read func(wait *string, after int64) (*T,
 			return got, nil
 		}
 		if wait != nil && version <= after && time.Since(asked) < unheld {
-			if err := rest(ctx, unheld); err != nil {
+			if err := pause.For(ctx, unheld); err != nil {
 				return nil, err
 			}
 		}

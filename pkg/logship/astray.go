@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/pause"
 )
 
 // What a settling spool has next to its directory for a moment.
@@ -191,7 +192,7 @@ func (s Shipper) settled(ctx context.Context, err error) (*cursor, error) {
 	for {
 		err := s.Spool.settle(head)
 		if errors.Is(err, ErrFull) {
-			if err := sleep(ctx, fullRetry); err != nil {
+			if err := pause.For(ctx, fullRetry); err != nil {
 				return nil, err
 			}
 			continue

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/pause"
 )
 
 const (
@@ -104,7 +105,7 @@ func (s Shipper) Run(ctx context.Context) error {
 			if len(batch.Frames) > MaxBatch/2 {
 				continue // a backlog: no reason to collect more
 			}
-			if err := sleep(ctx, s.Interval); err != nil {
+			if err := pause.For(ctx, s.Interval); err != nil {
 				return err
 			}
 		case pos.Final && pos.Head == after.head:
@@ -198,26 +199,13 @@ func (s Shipper) retry(ctx context.Context, do func(context.Context) error) erro
 		case try == 0:
 			s.Log.WarnContext(ctx, "log shipping fails, lines wait in the spool", "err", err)
 		}
-		if err := sleep(ctx, backoff(try)); err != nil {
+		if err := pause.For(ctx, backoff(try)); err != nil {
 			return err
 		}
 	}
 }
 
-// backoff doubles up to maxBackoff; the random half keeps many agents from
-// coming back in one moment.
+// backoff doubles up to maxBackoff.
 func backoff(try int) time.Duration {
-	d := min(minBackoff<<min(try, 10), maxBackoff)
-	return d/2 + rand.N(d/2) //nolint:gosec // spreads load, is no secret
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return pause.Jittered(min(minBackoff<<min(try, 10), maxBackoff))
 }

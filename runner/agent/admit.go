@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -134,7 +135,7 @@ func (a *agent) stackOutputs(ctx context.Context) (map[string]any, error) {
 		if try == 0 {
 			a.cfg.Log.WarnContext(ctx, "the cluster does not answer, trying again", "err", err)
 		}
-		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+		if err := pause.For(ctx, control.Backoff(try)); err != nil {
 			return nil, err
 		}
 	}

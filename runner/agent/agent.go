@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -120,7 +121,7 @@ const lockPatience = time.Second
 func lockPatiently(ctx context.Context, dir datadir.Dir) (*os.File, error) {
 	for deadline := time.Now().Add(lockPatience); ; {
 		lock, err := dir.Lock()
-		if !errors.Is(err, datadir.ErrBusy) || time.Now().After(deadline) || control.Sleep(ctx, lockPatience/20) != nil {
+		if !errors.Is(err, datadir.ErrBusy) || time.Now().After(deadline) || pause.For(ctx, lockPatience/20) != nil {
 			return lock, err
 		}
 	}

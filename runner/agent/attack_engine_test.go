@@ -201,6 +201,7 @@ func attackNeighbour(t *testing.T, f form) {
 	}
 
 	data, folder := r.dir.Path(), r.folderOf(victim)
+	own := "/tmp/attack-of-neighbour-" + strconv.Itoa(os.Getpid()) // no one else's file has that name
 	lines := []string{"whoami", "print begin"}
 	for _, path := range []string{
 		data + "/identity", data + "/seal-identity", data + "/salt", data + "/trust.json", data + "/chain.jsonl", data + "/runner.json",
@@ -222,7 +223,7 @@ func attackNeighbour(t *testing.T, f form) {
 		"sh unshare -Urm sh -c 'umount -l "+data+"; cat "+data+"/identity' >/dev/null 2>&1 && echo leak: looked behind the mount",
 		"sh umount "+data+" 2>/dev/null && echo leak: took the mount away",
 		"sh touch in/x job.json 2>/dev/null && echo leak: writes what it was given",
-		"sh echo mine >/tmp/x && echo mine >work/tmp/x && echo mine >out/x && echo mine >$BERTH_INSTALL_DIR/x && cat job.json >/dev/null && echo works",
+		"sh echo mine >"+own+" && echo mine >work/tmp/x && echo mine >out/x && echo mine >$BERTH_INSTALL_DIR/x && cat job.json >/dev/null && echo works",
 	)
 	attacker := r.plane.give(script(lines...))
 	if result := r.plane.result(t, attacker); result.Outcome != jobspec.OutcomeSucceeded {
@@ -246,7 +247,7 @@ func attackNeighbour(t *testing.T, f form) {
 	if want := map[form]int{byUsers: 2, byNamespaces: 1}[f]; len(users) != want {
 		t.Errorf("two jobs at once have the users %v, want %d", users, want)
 	}
-	if _, err := os.Stat("/tmp/x"); err == nil {
+	if _, err := os.Stat(own); err == nil {
 		t.Error("what a job wrote to its /tmp is in the machine's")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
-	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/heads"
 )
@@ -67,7 +67,7 @@ func (a *agent) refuseDecision(ctx context.Context, p ChainProblem, why error) {
 	err := errors.Join(datadir.WriteJSON(a.dir.ChainProblem(), p), datadir.Remove(a.dir.ChainDecision()))
 	if err != nil {
 		a.cfg.Log.ErrorContext(ctx, "the decision about the chain cannot be answered", "err", err)
-		_ = control.Sleep(ctx, decisionPause)
+		_ = pause.For(ctx, decisionPause)
 	}
 }
 

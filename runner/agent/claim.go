@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -157,7 +158,7 @@ func (c *claimer) beginAll(ctx context.Context, jobs []runnerapi.Assignment) boo
 }
 
 func (c *claimer) backOff(ctx context.Context) error {
-	if err := control.Sleep(ctx, control.Backoff(c.try)); err != nil {
+	if err := pause.For(ctx, control.Backoff(c.try)); err != nil {
 		return err
 	}
 	c.try++
@@ -166,7 +167,7 @@ func (c *claimer) backOff(ctx context.Context) error {
 
 // hold waits after a claim that the control plane did not hold.
 func hold(ctx context.Context, o offer) error {
-	if err := control.Sleep(ctx, answersSoon); err != nil || o.slots > 0 {
+	if err := pause.For(ctx, answersSoon); err != nil || o.slots > 0 {
 		return err
 	}
 	return wait(ctx, o, time.After(control.WaitSeconds*time.Second))

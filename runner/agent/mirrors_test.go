@@ -63,7 +63,7 @@ func TestMirrorsReachTheEngine(t *testing.T) {
 			}
 		}
 		if got := strings.Join(reads, " "); got != "true true true false" {
-			t.Errorf("configuration, mirror, cache and what is beside them can be read: %s", got)
+			t.Errorf("configuration, mirror, cache and what lies next to them can be read: %s", got)
 		}
 	})
 }

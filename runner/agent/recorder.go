@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -116,7 +117,7 @@ func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logg
 				// The records stay as they are; the time they name will come, unless
 				// somebody sets the clock right only after it was years ahead.
 				log.ErrorContext(ctx, "chain is not copied: records are dated in the future, set the clock of this machine", "err", err)
-				return control.Sleep(ctx, aheadPause) // then the same ones again
+				return pause.For(ctx, aheadPause) // then the same ones again
 			}
 			copied = head
 			if control.Is(err, "chain_gap") {

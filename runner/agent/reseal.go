@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -85,7 +86,7 @@ func (a *agent) followReseal(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := control.Sleep(ctx, resealEvery); err != nil {
+		if err := pause.For(ctx, resealEvery); err != nil {
 			return err
 		}
 	}
@@ -112,7 +113,7 @@ func (a *agent) keepWish(ctx context.Context, wish ResealRequest) error {
 		if try == 0 {
 			a.cfg.Log.ErrorContext(ctx, "the answer to the wish to seal again cannot be written", "err", err)
 		}
-		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+		if err := pause.For(ctx, control.Backoff(try)); err != nil {
 			return err
 		}
 	}

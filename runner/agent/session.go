@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/job"
@@ -48,7 +49,7 @@ func (a *agent) sessions(work, life context.Context) error {
 		if failures > 1 {
 			a.cfg.Log.WarnContext(life, "session ended soon, the next one waits", "err", err, "lasted", lasted, "wait", wait, "in_a_row", failures)
 		}
-		if err := control.Sleep(life, wait); err != nil {
+		if err := pause.For(life, wait); err != nil {
 			return err
 		}
 	}
@@ -163,7 +164,7 @@ func (a *agent) again(ctx context.Context, err error, try int) error {
 	case try == 0:
 		a.cfg.Log.WarnContext(ctx, "control plane does not answer, trying again", "err", err)
 	}
-	return control.Sleep(ctx, control.Backoff(try))
+	return pause.For(ctx, control.Backoff(try))
 }
 
 // renew keeps all leases in one call, every so often.
@@ -172,7 +173,7 @@ func (a *agent) renew(ctx context.Context, every time.Duration) error {
 		every = 20 * time.Second
 	}
 	for try := 0; ; {
-		if err := control.Sleep(ctx, every); err != nil {
+		if err := pause.For(ctx, every); err != nil {
 			return err
 		}
 		for {

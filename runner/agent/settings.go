@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/schedule"
@@ -87,7 +88,7 @@ func (a *agent) followSettings(ctx context.Context) error {
 			if try == 0 {
 				a.cfg.Log.ErrorContext(ctx, "settings cannot be stored, the old ones stay in force", "version", version, "err", a.disk.Failed(err))
 			}
-			if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+			if err := pause.For(ctx, control.Backoff(try)); err != nil {
 				return err
 			}
 			try++

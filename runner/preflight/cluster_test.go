@@ -138,7 +138,7 @@ func TestRightsInACluster(t *testing.T) {
 }
 
 // The manifest replaces the level of a namespace, which is said before; who may
-// not look at it is told how to.
+// not look at it learns how to.
 func TestPodSecurityInACluster(t *testing.T) {
 	t.Parallel()
 	s := newSomebody(t)

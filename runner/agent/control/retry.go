@@ -3,8 +3,9 @@ package control
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/pause"
 )
 
 const (
@@ -17,20 +18,7 @@ const (
 // Backoff is how long to wait after the given number of tries: doubling up to
 // 8 s, with a random half, so that many agents do not come back in one moment.
 func Backoff(try int) time.Duration {
-	d := min(minBackoff<<min(try, 10), maxBackoff)
-	return d/2 + rand.N(d/2) //nolint:gosec // G404: spreads requests, protects nothing
-}
-
-// Sleep waits for d or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return pause.Jittered(min(minBackoff<<min(try, 10), maxBackoff))
 }
 
 // Retry calls do again while the control plane is away, and returns its first
@@ -52,7 +40,7 @@ func Retry(ctx context.Context, log *slog.Logger, what string, do func(context.C
 		case try == 0:
 			log.WarnContext(ctx, "control plane does not answer, trying again", "call", what, "err", err)
 		}
-		if err := Sleep(ctx, Backoff(try)); err != nil {
+		if err := pause.For(ctx, Backoff(try)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -154,7 +155,7 @@ func (j *job) insist(ctx context.Context, what string, push func() error) error 
 			return fmt.Errorf("push %s: %w", what, err)
 		}
 		j.remark("the registry does not take " + what + ", trying again: " + err.Error())
-		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+		if err := pause.For(ctx, control.Backoff(try)); err != nil {
 			return err
 		}
 	}

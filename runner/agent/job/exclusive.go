@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
@@ -29,7 +29,7 @@ func (j *job) lockResource(ctx context.Context) error {
 		if !errors.Is(err, busy) {
 			return err
 		}
-		if control.Sleep(ctx, time.Second) != nil { // rare; flock has no deadline
+		if pause.For(ctx, time.Second) != nil { // rare; flock has no deadline
 			return refuse(jobspec.OutcomeNotStarted, "", "%v", busy)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -65,7 +66,7 @@ func (s *Set) later(dir folder, a Attempt, why error) {
 	log := s.deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt)
 	log.Error("attempt cannot be taken over yet", "err", why)
 	s.owe(&a, func() {
-		for try := 0; control.Sleep(s.life, control.Backoff(try)) == nil; try++ {
+		for try := 0; pause.For(s.life, control.Backoff(try)) == nil; try++ {
 			j, err := newJob(s.deps, dir, a)
 			if err == nil {
 				log.Info("attempt is taken over")

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -145,7 +146,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 			return err
 		}
 		j.remark("the registry does not answer, trying again: " + err.Error())
-		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+		if err := pause.For(ctx, control.Backoff(try)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -35,7 +36,7 @@ func (j *job) stored(life context.Context, what string, do func() error) error {
 			said = time.Now()
 			j.log.ErrorContext(life, "the attempt waits for a write to work", "write", what, "err", err)
 		}
-		if control.Sleep(life, control.Backoff(try)) != nil {
+		if pause.For(life, control.Backoff(try)) != nil {
 			return errDetached
 		}
 	}

@@ -12,7 +12,7 @@ import (
 const codeUnauthorized = "UNAUTHORIZED"
 
 // Guard lets nobody pull who does not show the token. Only whether there is a
-// registry at all is told to everybody: the probe of its container asks for that.
+// registry at all is no secret: the probe of its container asks for that.
 func Guard(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -59,7 +59,7 @@ func (s *settings) registryCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:5000", "HOST:PORT to listen on; without --token-file a loopback address")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token that whoever pulls has to show")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token that a puller has to show")
 	cmd.AddCommand(s.prepareCommand(), relayCommand())
 	return cmd
 }
