@@ -4,42 +4,14 @@ package tfvars
 // declares. whole is false when the file is broken or has too many: then there may
 // be more.
 func Outputs(source string) (names []string, whole bool) {
-	s := newScanner(source)
-	whole = true
-	depth := 0
-	var head statement
-	for {
-		t := s.next()
-		switch {
-		case t.kind == tokenEnd:
-			return names, whole && depth == 0 && !s.broken
-		case t.kind == tokenLine:
-			if depth == 0 {
-				head = statement{}
-			}
-			continue
-		case t.opens():
-			if depth == 0 && t.text == "{" && head.n == 2 && head.first[0].isWord("output") {
-				name := head.first[1].unquoted()
-				if !isIdentifier(name) || len(names) == MaxVariables {
-					return names, false
-				}
-				names = append(names, name)
-			}
-			depth++
-		case t.closes():
-			if depth--; depth < 0 {
-				depth, whole = 0, false
-			}
-			if depth == 0 {
-				head = statement{}
-			}
-			continue
+	whole = blocks(source, "output", func(name string, s *scanner) (ok, more bool) {
+		if !isIdentifier(name) || len(names) == MaxVariables {
+			return false, false
 		}
-		if depth == 0 {
-			head.add(t)
-		}
-	}
+		names = append(names, name)
+		return s.attributes(&Variable{}), true
+	})
+	return names, whole
 }
 
 // outputsJSON is Outputs for the JSON form of the language.

@@ -123,6 +123,26 @@ func isAutomatic(name string) bool {
 // whole is false when the file is broken or has too many: then there may be
 // more.
 func Declared(source string) (found []Variable, whole bool) {
+	whole = blocks(source, "variable", func(name string, s *scanner) (ok, more bool) {
+		v := Variable{Name: name}
+		closed := s.attributes(&v)
+		switch {
+		case !isIdentifier(v.Name):
+			return false, true
+		case len(found) == MaxVariables:
+			return false, false
+		}
+		found = append(found, v)
+		return closed, true
+	})
+	return found, whole
+}
+
+// blocks finds the blocks KIND "NAME" {} of a file and hands each to found, with
+// the scanner behind the opening brace; found reads up to its closing one. Each
+// tells whether its block is whole, and whether to look for more. whole is false
+// when a block is not, or the file is broken.
+func blocks(source, kind string, found func(name string, s *scanner) (ok, more bool)) (whole bool) {
 	s := newScanner(source)
 	whole = true
 	depth := 0
@@ -131,24 +151,19 @@ func Declared(source string) (found []Variable, whole bool) {
 		t := s.next()
 		switch {
 		case t.kind == tokenEnd:
-			return found, whole && depth == 0 && !s.broken
+			return whole && depth == 0 && !s.broken
 		case t.kind == tokenLine:
 			if depth == 0 {
 				head = statement{}
 			}
 			continue
 		case t.opens():
-			if depth == 0 && t.text == "{" && head.n == 2 && head.first[0].isWord("variable") {
-				v := Variable{Name: head.first[1].unquoted()}
-				closed := s.attributes(&v)
-				switch whole = whole && closed; {
-				case !isIdentifier(v.Name):
-					whole = false
-				case len(found) == MaxVariables:
-					return found, false
-				default:
-					found = append(found, v)
+			if depth == 0 && t.text == "{" && head.n == 2 && head.first[0].isWord(kind) {
+				ok, more := found(head.first[1].unquoted(), s)
+				if !more {
+					return false
 				}
+				whole = whole && ok
 				head = statement{}
 				continue
 			}
