@@ -69,13 +69,14 @@ func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObjec
 		if err != nil {
 			return "", err
 		}
-		if _, err := tx.LockApp(ctx, row.ID); err != nil {
-			return "", err
-		}
-		if app, err = oneApp(ctx, tx, row.ID); err != nil {
-			return "", err
-		}
-		if err := checkTag(req.Params.IfMatch, appTag(app), "app "+row.Name); err != nil {
+		err = checkTag(req.Params.IfMatch, "app "+row.Name, func() (string, error) {
+			if _, err := tx.LockApp(ctx, row.ID); err != nil {
+				return "", err
+			}
+			now, err := oneApp(ctx, tx, row.ID)
+			return appTag(now), err
+		})
+		if err != nil {
 			return "", err
 		}
 		change := ctldb.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // GetInputs answers the inputs of an install without sensitive values.
@@ -38,7 +37,14 @@ func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObjec
 		if err != nil {
 			return "", err
 		}
-		if err := s.checkInputsTag(ctx, tx, found, req.Params.IfMatch); err != nil {
+		err = checkTag(req.Params.IfMatch, "the inputs of install "+found.Name, func() (string, error) {
+			if _, err := tx.LockInstallRow(ctx, found.ID); err != nil {
+				return "", err
+			}
+			now, err := s.Installs.ReadInputs(ctx, tx, found)
+			return tagOf(int(now.Row.Version)), err
+		})
+		if err != nil {
 			return "", err
 		}
 		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change)
@@ -56,22 +62,6 @@ func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObjec
 	})
 	tag := tagOf(out.Version)
 	return apigen.SetInputs200JSONResponse{Body: out, Headers: apigen.SetInputs200ResponseHeaders{ETag: &tag}}, err
-}
-
-// checkInputsTag refuses to set the inputs of an install when they are no longer
-// those that the caller read.
-func (s *Server) checkInputsTag(ctx context.Context, tx *database.Tx, install ctldb.Install, ifMatch *string) error {
-	if ifMatch == nil {
-		return nil
-	}
-	if _, err := tx.LockInstallRow(ctx, install.ID); err != nil {
-		return err
-	}
-	now, err := s.Installs.ReadInputs(ctx, tx, install)
-	if err != nil {
-		return err
-	}
-	return checkTag(ifMatch, tagOf(int(now.Row.Version)), "the inputs of install "+install.Name)
 }
 
 func inputsView(v installs.InputsView) apigen.Inputs {

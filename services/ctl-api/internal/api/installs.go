@@ -22,20 +22,14 @@ import (
 // ListInstalls answers the installs that the caller may see, by name.
 func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsRequestObject) (apigen.ListInstallsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
-	labels, err := labelFilter(optional.Value(req.Params.Label))
-	if err != nil {
-		return nil, err
-	}
-	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
 	var out apigen.ListInstalls200JSONResponse
-	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		filter := ctldb.ShowInstallsParams{
-			State: string(optional.Value(req.Params.State)), Health: string(optional.Value(req.Params.Health)), Behind: req.Params.Behind, Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
-			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
-		}
-		if filter.AppID, err = appID(ctx, tx, req.Params.App); err != nil {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		filter, err := installsOf(ctx, tx, req.Params.App, req.Params.Label)
+		if err != nil {
 			return err
 		}
+		filter.State, filter.Health, filter.Behind = string(optional.Value(req.Params.State)), string(optional.Value(req.Params.Health)), req.Params.Behind
+		filter.After, filter.Most = optional.Value(req.Params.After), int32(limit+1)
 		if name := optional.Value(req.Params.Customer); name != "" {
 			customer, err := tx.FindCustomer(ctx, name)
 			if err != nil {
@@ -52,6 +46,21 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 		return err
 	})
 	return out, err
+}
+
+// installsOf chooses the installs of an app, or of all, that the caller may see
+// and that have all of these labels.
+func installsOf(ctx context.Context, tx *database.Tx, app *string, label *[]string) (ctldb.ShowInstallsParams, error) {
+	labels, err := labelFilter(optional.Value(label))
+	if err != nil {
+		return ctldb.ShowInstallsParams{}, err
+	}
+	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
+	filter := ctldb.ShowInstallsParams{
+		Labels: labels, Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
+	}
+	filter.AppID, err = appID(ctx, tx, app)
+	return filter, err
 }
 
 // CreateInstall makes an install, and starts its provisioning when asked to.
@@ -123,7 +132,7 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		if view, err = oneInstall(ctx, tx, found.ID); err != nil {
 			return "", err
 		}
-		if err := checkTag(req.Params.IfMatch, installTag(view), "install "+found.Name); err != nil {
+		if err := checkTag(req.Params.IfMatch, "install "+found.Name, func() (string, error) { return installTag(view), nil }); err != nil {
 			return "", err
 		}
 		change := ctldb.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}
@@ -168,14 +177,23 @@ func oneInstall(ctx context.Context, tx *database.Tx, ref string) (apigen.Instal
 	if err != nil {
 		return apigen.Install{}, err
 	}
-	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: found.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	row, err := showInstall(ctx, tx, found.ID)
 	if err != nil {
 		return apigen.Install{}, err
 	}
-	if len(rows) == 0 {
-		return apigen.Install{}, fault.ErrNotFound
+	return installView(row)
+}
+
+// showInstall is an install with the names around it.
+func showInstall(ctx context.Context, tx *database.Tx, id string) (ctldb.ShowInstallsRow, error) {
+	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: id, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	if err == nil && len(rows) == 0 {
+		err = fault.ErrNotFound
 	}
-	return installView(rows[0])
+	if err != nil {
+		return ctldb.ShowInstallsRow{}, err
+	}
+	return rows[0], nil
 }
 
 func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {

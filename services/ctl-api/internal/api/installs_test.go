@@ -89,7 +89,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("live, with everything pending: %+v", s)
 	}
 
-	// Who starts a second workflow is told about the first.
+	// The answer to a second workflow names the first.
 	first, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy})
 	must(t, first, err, http.StatusAccepted)
 	if len(first.JSON202.Others) != 0 {

@@ -2,14 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/status"
-	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -19,20 +17,13 @@ import (
 // ListStatus answers how the installs that the caller may see stand, by name.
 func (s *Server) ListStatus(ctx context.Context, req apigen.ListStatusRequestObject) (apigen.ListStatusResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
-	labels, err := labelFilter(optional.Value(req.Params.Label))
-	if err != nil {
-		return nil, err
-	}
-	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
 	var out apigen.ListStatus200JSONResponse
-	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		filter := ctldb.ShowInstallsParams{
-			Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
-			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
-		}
-		if filter.AppID, err = appID(ctx, tx, req.Params.App); err != nil {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		filter, err := installsOf(ctx, tx, req.Params.App, req.Params.Label)
+		if err != nil {
 			return err
 		}
+		filter.After, filter.Most = optional.Value(req.Params.After), int32(limit+1)
 		rows, err := tx.ShowInstalls(ctx, filter)
 		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
 		if err != nil {
@@ -59,16 +50,13 @@ func (s *Server) GetInstallStatus(ctx context.Context, req apigen.GetInstallStat
 }
 
 func (s *Server) oneStatus(ctx context.Context, tx *database.Tx, installID string) (apigen.InstallStatus, error) {
-	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: installID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	row, err := showInstall(ctx, tx, installID)
 	if err != nil {
 		return apigen.InstallStatus{}, err
 	}
-	all, err := s.statusOf(ctx, tx, rows)
+	all, err := s.statusOf(ctx, tx, []ctldb.ShowInstallsRow{row})
 	if err != nil {
 		return apigen.InstallStatus{}, err
-	}
-	if len(all) == 0 {
-		return apigen.InstallStatus{}, fault.ErrNotFound
 	}
 	return all[0], nil
 }

@@ -16,11 +16,16 @@ func tagOf(values ...any) string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// checkTag refuses a change that is based on an older version than now. The
-// caller holds a lock on what it changes.
-func checkTag(ifMatch *string, now, what string) error {
-	if want := optional.Value(ifMatch); want == "" || want == "*" || want == now {
+// checkTag refuses a change that is based on an older version than the one that
+// now reads, under a lock of what is changed. Without If-Match it is not called.
+func checkTag(ifMatch *string, what string, now func() (string, error)) error {
+	want := optional.Value(ifMatch)
+	if want == "" {
 		return nil
+	}
+	tag, err := now()
+	if err != nil || want == "*" || want == tag {
+		return err
 	}
 	return fault.With(fault.Newf(fault.ErrConflict, "%s has changed since you read it", what), fault.Code("precondition_failed"),
 		fault.Remedy("read it again and repeat the change"))

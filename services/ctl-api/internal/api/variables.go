@@ -66,14 +66,9 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 		if err != nil {
 			return "", err
 		}
-		if req.Params.IfMatch != nil {
-			now, err := lockedVariableTag(ctx, tx, app, req.Variable)
-			if err == nil {
-				err = checkTag(req.Params.IfMatch, now, "variable "+req.Variable)
-			}
-			if err != nil {
-				return "", err
-			}
+		err = checkTag(req.Params.IfMatch, "variable "+req.Variable, func() (string, error) { return lockedVariableTag(ctx, tx, app, req.Variable) })
+		if err != nil {
+			return "", err
 		}
 		row, changed, err := variables.Set(ctx, tx, s.Keys, variables.SetRequest{AppID: app.ID, Variable: set, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
@@ -106,14 +101,9 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 		if err != nil {
 			return "", err
 		}
-		if req.Params.IfMatch != nil {
-			now, err := lockedVariableTag(ctx, tx, app, req.Variable)
-			if err == nil {
-				err = checkTag(req.Params.IfMatch, now, "variable "+req.Variable)
-			}
-			if err != nil {
-				return "", err
-			}
+		err = checkTag(req.Params.IfMatch, "variable "+req.Variable, func() (string, error) { return lockedVariableTag(ctx, tx, app, req.Variable) })
+		if err != nil {
+			return "", err
 		}
 		row, err := variables.Delete(ctx, tx, app, req.Variable)
 		if err != nil {
