@@ -152,19 +152,17 @@ func header(schema *openapi3.Schema, description string, example any) *openapi3.
 
 // Clients are the ways to call an API that its reference shows.
 type Clients struct {
-	// Go is the import path of the generated client; empty for none.
-	Go string
-	// TypeScript is the name of the npm package; empty for none.
-	TypeScript string
+	Go         string // the package of the generated client; empty for none
+	TypeScript bool
 }
 
 // Of are the clients of a service's API.
 func Of(service string) Clients {
 	switch service {
 	case "ctl-api":
-		return Clients{Go: "github.com/berth-dev/berth/pkg/ctlapi", TypeScript: "@berth/client"}
+		return Clients{Go: "ctlapi", TypeScript: true}
 	case "log-ingest":
-		return Clients{Go: "github.com/berth-dev/berth/pkg/logapi"}
+		return Clients{Go: "logapi"}
 	}
 	return Clients{}
 }

@@ -82,7 +82,7 @@ func exampleOfObject(schema *openapi3.Schema, name string, depth int) any {
 		if value := exampleOfSchema(property, field, depth+1); value != nil {
 			object[field] = value
 		} else if required {
-			return nil // it contains itself: whoever holds it does without
+			return nil // it contains itself: what holds it does without
 		}
 	}
 	return object

@@ -10,9 +10,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
@@ -40,25 +43,22 @@ const policy = "default-src 'none'; script-src 'nonce-%[1]s'; " +
 	"style-src 'nonce-%[1]s' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"connect-src 'self'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Serve serves the contract at /openapi.json and the page at /reference. It
-// panics when the contract is unusable, which is a mistake at build time.
+// Serve serves the contract at /openapi.json and the page at /reference. What that
+// takes is made when somebody asks for it.
 func Serve(router gin.IRouter, spec *openapi3.T, basePath string, clients Clients) {
-	document, err := Document(spec, basePath, clients)
-	if err != nil {
-		panic(fmt.Sprintf("reference: %v", err))
-	}
-	redoc, err := assets.ReadFile("assets/redoc.standalone.js")
 	title := spec.Info.Title
-	router.GET("/openapi.json", serve("application/json", document))
-	router.GET("/reference/redoc.js", serve("text/javascript; charset=utf-8", redoc))
-	router.GET("/reference/start.js", serve("text/javascript; charset=utf-8", startJS))
+	const redoc = "assets/redoc.standalone.js"
+	_, missing := fs.Stat(assets, redoc)
+	router.GET("/openapi.json", serve("application/json", func() ([]byte, error) { return Document(spec, basePath, clients) }))
+	router.GET("/reference/redoc.js", serve("text/javascript; charset=utf-8", func() ([]byte, error) { return assets.ReadFile(redoc) }))
+	router.GET("/reference/start.js", serve("text/javascript; charset=utf-8", func() ([]byte, error) { return startJS, nil }))
 	router.GET("/reference", func(c *gin.Context) {
 		nonce := rand.Text()
 		var page bytes.Buffer
 		if err := pageTemplate.Execute(&page, struct {
 			Title, Nonce string
 			Missing      bool
-		}{title, nonce, err != nil}); err != nil {
+		}{title, nonce, missing != nil}); err != nil {
 			panic(fmt.Sprintf("reference: render page: %v", err))
 		}
 		c.Header("Content-Security-Policy", fmt.Sprintf(policy, nonce))
@@ -70,20 +70,31 @@ func Serve(router gin.IRouter, spec *openapi3.T, basePath string, clients Client
 }
 
 // serve answers with a file that stays the same as long as the service runs.
-func serve(contentType string, file []byte) gin.HandlerFunc {
-	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(file))
+func serve(contentType string, read func() ([]byte, error)) gin.HandlerFunc {
+	type made struct {
+		body []byte
+		tag  string
+	}
+	file := sync.OnceValues(func() (made, error) {
+		body, err := read()
+		return made{body, fmt.Sprintf(`"%x"`, sha256.Sum256(body))}, err
+	})
 	return func(c *gin.Context) {
-		if len(file) == 0 {
+		f, err := file()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			c.Status(http.StatusNotFound)
 			return
+		case err != nil:
+			panic(fmt.Sprintf("reference: %v", err)) // a mistake at build time
 		}
-		c.Header("ETag", tag)
+		c.Header("ETag", f.tag)
 		c.Header("Cache-Control", "no-cache")
 		c.Header("X-Content-Type-Options", "nosniff")
-		if c.GetHeader("If-None-Match") == tag {
+		if c.GetHeader("If-None-Match") == f.tag {
 			c.Status(http.StatusNotModified)
 			return
 		}
-		c.Data(http.StatusOK, contentType, file)
+		c.Data(http.StatusOK, contentType, f.body)
 	}
 }

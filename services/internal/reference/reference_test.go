@@ -22,7 +22,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/reference"
 )
 
-var clients = reference.Clients{Go: "github.com/berth-dev/berth/pkg/ctlapi", TypeScript: "@berth/client"}
+var clients = reference.Of("ctl-api")
 
 // contracts are those of this repository, by service.
 func contracts(t *testing.T) map[string]*openapi3.T {

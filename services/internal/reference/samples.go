@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,9 +31,9 @@ type sample struct {
 func (c Clients) samples(call call) []sample {
 	all := []sample{{"Shell", "curl", call.curl()}}
 	if c.Go != "" {
-		all = append(all, sample{"Go", "Go", call.goSample(path.Base(c.Go))})
+		all = append(all, sample{"Go", "Go", call.goSample(c.Go)})
 	}
-	if c.TypeScript != "" {
+	if c.TypeScript {
 		all = append(all, sample{"TypeScript", "TypeScript", call.typeScript()})
 	}
 	return all
