@@ -281,7 +281,7 @@ func TestRenderOfActionsAndRoles(t *testing.T) {
 
 // TestRenderGoesOn holds that one mistake stops nothing but what it is in: a
 // misspelt path below the older alias hides none of the others, a file that is no
-// TOML leaves the rest, and each mistake is told once.
+// TOML leaves the rest, and each mistake is reported once.
 func TestRenderGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := appCopy(t, "hello")
@@ -308,7 +308,7 @@ func TestRenderGoesOn(t *testing.T) {
 		}
 	}
 	if n := strings.Count(stderr, ".nuon.install.bogus"); n != 1 || strings.Count(stderr, "is not valid TOML") != 1 || !strings.HasSuffix(stderr, "has 2 errors\n") || code != exitFailed {
-		t.Errorf("exit code %d, the path is told %d times in\n%s", code, n, stderr)
+		t.Errorf("exit code %d, the path is reported %d times in\n%s", code, n, stderr)
 	}
 }
 

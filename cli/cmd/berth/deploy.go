@@ -54,18 +54,17 @@ asks for the install's name; --confirm gives it in a script.`,
 		}
 		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-			if len(args) == 0 {
-				if sandbox {
-					request.Components = []string{"sandbox"}
-				}
-				return c.deployMany(ctx, client, many, launch{request: request, how: how})
+			l := launch{request: request, how: how}
+			if len(args) > 0 {
+				l.install, l.request.Components = deployTarget(args)
 			}
-			var install string
-			install, request.Components = deployTarget(args)
 			if sandbox {
-				request.Components = append(request.Components, "sandbox")
+				l.request.Components = append(l.request.Components, "sandbox")
 			}
-			return c.start(ctx, client, launch{install, request, how})
+			if len(args) == 0 {
+				return c.deployMany(ctx, client, many, l)
+			}
+			return c.start(ctx, client, l)
 		})(cmd, args)
 	}
 	return cmd

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/exampletest"
 )
 
-// Every command has an example of itself, and whoever types an example is
+// Every command has an example of itself, and anyone who types an example is
 // understood: commands, flags, how many arguments.
 func TestExamplesAreUnderstood(t *testing.T) {
 	t.Parallel()

@@ -99,25 +99,15 @@ of the whole install creates or removes the component, as a change like any othe
 		if !on && args[2] != "off" {
 			return usagef("write on or off, not %q", args[2])
 		}
-		now, err := client.GetInstallWithResponse(ctx, args[0])
+		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {
+			toggles := maps.Clone(now.ComponentToggles)
+			if toggles == nil {
+				toggles = ctlapi.ComponentToggles{}
+			}
+			toggles[args[1]] = on
+			return ctlapi.InstallUpdate{ComponentToggles: &toggles}, nil
+		})
 		if err != nil {
-			return err
-		}
-		install, err := api.Body(now.JSON200)
-		if err != nil {
-			return err
-		}
-		toggles := maps.Clone(install.ComponentToggles)
-		if toggles == nil {
-			toggles = ctlapi.ComponentToggles{}
-		}
-		toggles[args[1]] = on
-		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))},
-			ctlapi.InstallUpdate{ComponentToggles: &toggles})
-		if err != nil {
-			return err
-		}
-		if install, err = api.Body(resp.JSON200); err != nil {
 			return err
 		}
 		output.Printf(c.err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
@@ -162,23 +152,10 @@ func (c *cli) installsSet() *cobra.Command {
 approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		now, err := client.GetInstallWithResponse(ctx, args[0])
+		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {
+			return settings.Update(now.Labels, args[1:])
+		})
 		if err != nil {
-			return err
-		}
-		install, err := api.Body(now.JSON200)
-		if err != nil {
-			return err
-		}
-		update, err := settings.Update(install.Labels, args[1:])
-		if err != nil {
-			return err
-		}
-		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))}, update)
-		if err != nil {
-			return err
-		}
-		if install, err = api.Body(resp.JSON200); err != nil {
 			return err
 		}
 		return printOne(c, *install, table.Install(c.now()))

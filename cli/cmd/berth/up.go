@@ -90,7 +90,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		say = func(line string) { show(line); background.Say(line) }
 		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
 	}
-	if err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
+	if _, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
 		return err
 	}
 	err = up.Run(ctx, up.Config{
@@ -104,10 +104,11 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 }
 
 func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
-	if err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
+	s, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) })
+	if err != nil {
 		return err
 	}
-	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
+	if s.Running {
 		return c.orRunning(ctx, layout, fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
 	}
 	args := []string{"up", "--name", start.org}

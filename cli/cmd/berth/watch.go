@@ -74,7 +74,7 @@ func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
 	return c.started(ctx, client, w, l.how)
 }
 
-// begin starts a workflow. Somebody confirms what it removes, and is told which
+// begin starts a workflow. It asks to confirm what that removes, and says which
 // release it takes.
 func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
 	if err := resolveLaunch(ctx, client, &l); err != nil {
@@ -121,7 +121,7 @@ func create(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow
 }
 
 // tellRelease says, on stderr, which release a workflow takes, and why. Somebody
-// who may not look at releases is told its number; the work goes on.
+// who may not look at releases sees its number; the work continues.
 func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Workflow, chosen bool) {
 	if w.Release == nil || c.forPrograms() {
 		return

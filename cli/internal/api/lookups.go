@@ -43,6 +43,28 @@ func (c *Client) Install(ctx context.Context, name string) (*ctlapi.Install, err
 	return Body(resp.JSON200)
 }
 
+// ChangeInstall reads the settings of an install and changes them, unless somebody
+// else was faster.
+func (c *Client) ChangeInstall(ctx context.Context, name string, change func(now ctlapi.Install) (ctlapi.InstallUpdate, error)) (*ctlapi.Install, error) {
+	read, err := c.GetInstallWithResponse(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := Body(read.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	update, err := change(*now)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.UpdateInstallWithResponse(ctx, name, &ctlapi.UpdateInstallParams{IfMatch: Optional(read.HTTPResponse.Header.Get("ETag"))}, update)
+	if err != nil {
+		return nil, err
+	}
+	return Body(resp.JSON200)
+}
+
 // Workflow returns a workflow with its steps.
 func (c *Client) Workflow(ctx context.Context, id string) (*ctlapi.Workflow, error) {
 	resp, err := c.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})

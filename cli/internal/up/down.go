@@ -56,18 +56,19 @@ func Down(l Layout, say func(Ended)) error {
 }
 
 // StopOutdated stops a Berth that runs older executables than those on disk, so
-// that a second `berth up` starts what was built in between. The data stays.
-func StopOutdated(ctx context.Context, l Layout, say func(string)) error {
+// that a second `berth up` starts what was built in between. The data stays. It
+// returns how the one stands that runs on.
+func StopOutdated(ctx context.Context, l Layout, say func(string)) (Status, error) {
 	status, err := AskStatus(ctx, l)
 	if err != nil || !status.Running {
-		return nil //nolint:nilerr // the start says what is wrong
+		return Status{}, nil //nolint:nilerr // the start says what is wrong
 	}
 	old := status.Outdated()
 	if len(old) == 0 {
-		return nil
+		return status, nil
 	}
 	say(fmt.Sprintf("berth runs older executables than those on disk (%s) and is started again", strings.Join(old, ", ")))
-	return Down(l, func(Ended) {})
+	return Status{}, Down(l, func(Ended) {})
 }
 
 // Purge deletes the data folder. Only folders with our marker are deleted, and
