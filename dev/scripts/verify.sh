@@ -46,6 +46,12 @@ if grep -l '"resolved"' sdk/typescript/package-lock.json dev/openapi/lint/packag
   complain "a package-lock.json names a registry: delete its \"resolved\" lines"
 fi
 
+# Executables and data do not belong here; generated code is the largest text.
+echo "file sizes"
+while read -r size file; do
+  [ "$size" -le 1000000 ] || complain "$file is larger than 1 MB"
+done < <(git ls-files -z | xargs -0 stat -c '%s %n' 2>/dev/null)
+
 echo "go.mod files"
 for dir in pkg services runner cli dev dev/kube/k8s dev/kube/helm examples/shop/src/web; do
   if ! difference=$(cd "$dir" && GOWORK=off go mod tidy -diff 2>&1); then
