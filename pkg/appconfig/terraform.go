@@ -232,7 +232,7 @@ func (m *modules) variables(src Source) *moduleVariables {
 }
 
 // readModule reads the files of a Terraform module, false when it is not known
-// what they declare. Files that nothing can read are told.
+// what they declare. Files that nothing can read are reported.
 func readModule(f *folder.Reader, dir string) (module tfvars.Module, broken []place.Diagnostic, known bool) {
 	if !f.IsDir(dir) {
 		return module, nil, false

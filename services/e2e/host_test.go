@@ -10,7 +10,7 @@ import (
 )
 
 // TestHostEnds tells the runner's process to end in the middle of an apply, as a
-// restart of its machine does. Nobody wanted the deploy to end: it goes on by
+// restart of its machine does. Nobody wanted the deploy to end: it continues by
 // itself with a new plan. The limit of that is in TestNextOfOneChange.
 func TestHostEnds(t *testing.T) {
 	t.Parallel()

@@ -35,12 +35,12 @@ var twins = []struct{ folder, rule string }{
 	{"two-versions-of-terraform", "modules of one app may pin two exact versions"},
 	{"misspelt-required-key", "a required key that is misspelt, or stands below a table, is one error at that key"},
 	{"misspelt-list", "a list of definitions that is misspelt is one error, and not one of each use"},
-	{"rules-not-run", "that policies are not run is told where a deploy is asked for, and not here"},
+	{"rules-not-run", "that policies are not run is reported where a deploy is asked for, and not here"},
 	{"scripts-of-repositories", "a script of a step's repository is looked for where the repository is at hand"},
 	{"fixed-parts", "the fixed parts of the template tree are checked at every level; outputs, inputs and other free maps are open"},
 	{"known-outputs", "the outputs of local modules are known"},
 	{"values-of-inputs", "defaults and values of installs fit the type, the bounds and the pattern of their input"},
-	{"texts-of-terraform", "HCL that does not parse is told"},
+	{"texts-of-terraform", "HCL that does not parse is reported"},
 }
 
 func TestTwinsOfPublicApps(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 )
 
-// TestTwoExactVersionsOfTerraform holds that what no runner can have is told among
+// TestTwoExactVersionsOfTerraform holds that what no runner can have is listed among
 // what cannot be deployed, once for each further version.
 func TestTwoExactVersionsOfTerraform(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ export class Berth {
       const page = await this.#page(path, { path: init?.path, query: { limit: pageSize, ...query, after } }, init?.signal);
       yield* page.items as Item<P>[];
       if (!page.next) return;
-      if (page.next === after) throw new Error(`the list does not go on after "${after}"`);
+      if (page.next === after) throw new Error(`the list does not continue after "${after}"`);
       after = page.next;
     }
   }

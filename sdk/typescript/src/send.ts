@@ -12,7 +12,7 @@ export interface Options {
   patienceMs?: number | undefined;
   /** How large an answer may be; streams of events have no limit. Default: 64 MiB. */
   maxAnswerBytes?: number | undefined;
-  /** Told once per request that has been repeated for 2 s, with the reason. */
+  /** Called once per request that has been repeated for 2 s, with the reason. */
   onWaiting?: ((why: string) => void) | undefined;
   /** Sends the requests. Default: the platform's fetch. */
   fetch?: ((request: Request) => Promise<Response>) | undefined;

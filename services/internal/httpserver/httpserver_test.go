@@ -236,7 +236,7 @@ func TestStreamedBodiesAreNotReadBefore(t *testing.T) {
 	}
 }
 
-// A caller who asks too often is told how it stands and when to come back; its
+// The answer to a caller who asks too often says how it stands and when to come back; its
 // body is not read.
 func TestAttackTooManyRequests(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,7 @@ test("lists read page after page", async (t) => {
 
   const gone = await failure(names(berth.list("/apps", { query: { after: "gone" } })));
   assert.equal((gone as Problem).code, "not_found");
-  assert.match((await failure(names(berth.list("/apps", { query: { after: "stuck" } })))).message, /does not go on/);
+  assert.match((await failure(names(berth.list("/apps", { query: { after: "stuck" } })))).message, /does not continue/);
   assert.match((await failure(names(berth.list("/apps", { query: { after: "odd" } })))).message, /does not understand/);
 
   // Types: not every path is a list, names in the path are needed, filters are known.

@@ -75,7 +75,7 @@ test("the caller ends a pause", async (t) => {
   assert.ok(Date.now() - began < 2_000);
 });
 
-test("a long wait is told once, with its reason", async (t) => {
+test("a long wait is reported once, with its reason", async (t) => {
   const url = await service(t, (_, res) => reply(res, 503, { title: "Service Unavailable", status: 503, detail: "the database is not available" }));
   const told: string[] = [];
   await failure(client(url, { patienceMs: 4_000, onWaiting: (why) => told.push(why) }).GET("/me"));

@@ -1,6 +1,6 @@
 // Package destruction makes sure that nobody removes something by mistake: a
-// request that removes what may not come back has to name what it is about once
-// more. Whoever does the deed says what it removes. No approval of changes and no
+// request that removes what may not come back has to repeat the name of what it
+// removes. No approval of changes and no
 // setting of an install stands in for the confirmation.
 package destruction
 

@@ -22,9 +22,9 @@ type Contest struct {
 }
 
 // Settle says which change gives way: the one whose workflow was asked for
-// earlier, whenever its plan came. by is the index of the rival that takes the
-// place of the change, -1 for none; yield are those of the rivals that it takes the
-// place of. What was decided already stands.
+// earlier, whenever its plan came. by is the index of the rival that replaces the
+// change, -1 for none; yield are the rivals that the change replaces. What was
+// decided already stands.
 func (c Contest) Settle() (by int, yield []int) {
 	by = -1
 	for i, r := range c.Rivals {

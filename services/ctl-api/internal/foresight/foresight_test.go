@@ -50,7 +50,7 @@ func TestReads(t *testing.T) {
 			want: []string{"sandbox.data_dir", "card.size"}},
 		{name: "outputs by either name, images, actions, and a status", of: component("card"),
 			want: []string{"greeting.text", "image.image", "sandbox.data_dir", "action seed.rows", "greeting"}},
-		{name: "whoever goes through all components reads each other one", of: component("all"), want: []string{"greeting", "card", "image"}},
+		{name: "a template that goes through all components reads each other one", of: component("all"), want: []string{"greeting", "card", "image"}},
 		{name: "a script reads as well", of: foresight.Source{Kind: foresight.SourceAction, Name: "seed"}, want: []string{"greeting.text"}},
 		{name: "what the app no longer has reads nothing", of: component("gone")},
 	} {

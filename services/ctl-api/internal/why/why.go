@@ -31,8 +31,8 @@ type Input struct {
 	Steps    []ctldb.Step
 	Jobs     []ctldb.JobsOfWorkflowRow
 	Runner   *ctldb.Runner
-	// Superseded are the steps that failed because a newer request took the place
-	// of their change, by id.
+	// Superseded are the steps that failed because a newer request
+	// replaced their change, by id.
 	Superseded map[string]bool
 	Now        time.Time
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// contest settles which of the changes to one thing goes on, now that the plan of
+// contest settles which of the changes to one thing continues, now that the plan of
 // the subject's change is there: older requests give way. lost tells that the
 // change itself has; it is superseded then.
 //
@@ -69,7 +69,7 @@ func contest(ctx context.Context, tx *database.Tx, s subject, noChange bool) (lo
 	return false, nil
 }
 
-// supersededBy says what took the place of a change, and who asked for it.
+// supersededBy says what replaced a change, and who asked for it.
 func supersededBy(changeID string, w ctldb.Workflow) string {
 	return fmt.Sprintf("superseded by %s of the newer %s %s, which %s requested", changeID, strings.ReplaceAll(w.Kind, "_", " "), w.ID, w.CreatedBy)
 }

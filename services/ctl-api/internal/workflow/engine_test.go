@@ -497,7 +497,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Which of two changes goes on is decided by when people asked for them, not by
+// Which of two changes continues is decided by when people asked for them, not by
 // when their plans came.
 func TestThePlanOfAnOlderRequestGivesWay(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// What is not there yet cannot be planned; the preview says so and goes on.
+// What is not there yet cannot be planned; the preview says so and continues.
 func TestPreviewOfFirstProvision(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(app *appconfig.App) {
