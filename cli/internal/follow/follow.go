@@ -44,6 +44,8 @@ type Follower struct {
 	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
+
+	teller Teller
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -115,7 +117,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 // tell prints what moved, where there is no tree to see it in.
 func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	for e := first; ; {
-		if line := Line(e); line != "" && !f.Screen.Terminal {
+		if line := f.teller.Line(e); line != "" && !f.Screen.Terminal {
 			f.Screen.Print(line)
 		}
 		select {
