@@ -44,7 +44,8 @@ func lastWords(out string) (what, remedy string) {
 		}
 		_, what, _ = strings.Cut(line, ": ")
 		rest := lines[i+1:]
-		for len(rest) > 0 && strings.HasPrefix(rest[0], "\t") { // addresses that the client of Postgres tried
+		// A list follows a colon, and a tab the addresses that the client of Postgres tried.
+		for list := strings.HasSuffix(what, ":"); len(rest) > 0 && (list && !logLine.MatchString(rest[0]) || strings.HasPrefix(rest[0], "\t")); {
 			what, rest = what+" "+strings.TrimSpace(rest[0]), rest[1:]
 		}
 		if len(rest) > 0 && !logLine.MatchString(rest[0]) {

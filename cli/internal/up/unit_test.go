@@ -112,6 +112,7 @@ func TestLastWords(t *testing.T) {
 		{"of Postgres, which shuts down after it", "2026-11-23 [1] @ FATAL:  could not open file \"a\"\n2026-11-23 [1] @ HINT:  look at it\n2026-11-23 [1] @ LOG:  database system is shut down\n",
 			"2026-11-23 [1] @ FATAL:  could not open file \"a\" HINT:  look at it", ""},
 		{"an error that was logged", "level=ERROR msg=\"listener died\" err=x\nlevel=INFO msg=stopped\n", "level=ERROR msg=\"listener died\" err=x", ""},
+		{"settings, of which several are wrong", "berth-ctl-api: settings:\nA is 0, want 4\nB is missing\n", "settings: A is 0, want 4 B is missing", ""},
 		{"no error at all", "one\ntwo\n\n", "two", ""},
 		{"nothing", "", "", ""},
 	} {
