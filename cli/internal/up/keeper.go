@@ -64,6 +64,10 @@ type PartStatus struct {
 	// LastLine is the error that its log ended with then or, without one, its last line.
 	LastLine string `json:"last_line,omitempty"`
 	Log      string `json:"log"`
+	// Path is the executable, and Copies what it uses that the supervisor copied to
+	// where other users can run it: to where, from where.
+	Path   string            `json:"path,omitempty"`
+	Copies map[string]string `json:"copies,omitempty"`
 }
 
 // keep starts the part, or takes over the process that an earlier supervisor
@@ -71,7 +75,7 @@ type PartStatus struct {
 func keep(part Part, l *ledger, say func(string)) *keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &keeper{part: part, ledger: l, say: say, cancel: cancel, done: make(chan struct{})}
-	k.status = PartStatus{Name: part.Name, Log: part.Log}
+	k.status = PartStatus{Name: part.Name, Log: part.Log, Path: part.Path, Copies: part.Copies}
 	go func() {
 		defer close(k.done)
 		k.run(ctx)

@@ -190,6 +190,7 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 	return Part{
 		Name:   "runner " + r.Name,
 		Path:   filepath.Join(s.around.runners, exeRunner),
+		Copies: s.around.copies(),
 		Args:   []string{"--data", dir},
 		Env:    s.around.env(env),
 		Dir:    s.Layout.Shared,
