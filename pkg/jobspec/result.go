@@ -38,6 +38,11 @@ type Reason string
 // [OutcomeUncertain] something may have been.
 const ReasonHostEnded Reason = "host_ended"
 
+// ReasonMachineReplaced: the job was made for a machine that another one has
+// replaced since. Its order names that machine, or a value that it reads is sealed
+// for it. With [OutcomeStale]: it is made again for the machine of now.
+const ReasonMachineReplaced Reason = "machine_replaced"
+
 // StoppedOnRequest begins the error of an engine that stopped because somebody
 // asked it to.
 const StoppedOnRequest = "stopped on request: "

@@ -17,6 +17,9 @@ const (
 	// maxHostEnded: how often a change is planned again because the runner's host
 	// ended in the middle of it. A host that ends every time needs a person.
 	maxHostEnded = 3
+	// maxReplaced: how often the run of a check is made again because the runner's
+	// machine was replaced before it began.
+	maxReplaced = 3
 )
 
 // nextOfChange leads a step that mutates from plan over decision to apply.
@@ -111,9 +114,13 @@ func planAgain(step Step) Decision {
 		}
 	case model.ChangeStale:
 		if step.Stale >= maxStale {
+			remedy := "find out what else is changing it, then retry the step"
+			if c.reason() == jobspec.ReasonMachineReplaced {
+				remedy = orElse(c.Remedy, remedy)
+			}
 			return Decision{
 				Do: DoFailStep, Error: fmt.Sprintf("the plan went stale %d times in a row; most recently: %s", step.Stale, orElse(c.Error, "the live state changed after the plan")),
-				Remedy: "find out what else is changing it, then retry the step",
+				Remedy: remedy,
 			}
 		}
 	case model.ChangeFailed:
@@ -127,12 +134,20 @@ func planAgain(step Step) Decision {
 // hostEnded says whether the runner's host ended in the middle of the change,
 // which nobody wanted.
 func (c *Change) hostEnded() bool {
+	open := c.State == model.ChangeStale || c.State == model.ChangeUncertain
+	return open && c.reason() == jobspec.ReasonHostEnded
+}
+
+// reason is that of the change's last job.
+func (c *Change) reason() jobspec.Reason {
 	last := c.Apply
 	if last == nil {
 		last = c.Plan
 	}
-	open := c.State == model.ChangeStale || c.State == model.ChangeUncertain
-	return open && last != nil && jobspec.Reason(last.Reason) == jobspec.ReasonHostEnded
+	if last == nil {
+		return ""
+	}
+	return jobspec.Reason(last.Reason)
 }
 
 // nextOfGivenUp ends a step whose change nobody goes on with.
