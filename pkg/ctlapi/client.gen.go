@@ -3748,7 +3748,7 @@ type DeleteAppParams struct {
 
 // UpdateAppParams defines parameters for UpdateApp.
 type UpdateAppParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3805,13 +3805,13 @@ type ListAppVariablesParams struct {
 
 // DeleteAppVariableParams defines parameters for DeleteAppVariable.
 type DeleteAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetAppVariableParams defines parameters for SetAppVariable.
 type SetAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3964,7 +3964,7 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3985,7 +3985,7 @@ type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4463,7 +4463,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type.
@@ -4486,7 +4486,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4761,7 +4761,7 @@ type ClientInterface interface {
 
 	// UpdateInstallWithBody Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4770,7 +4770,7 @@ type ClientInterface interface {
 
 	// UpdateInstall Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5511,7 +5511,7 @@ func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppPa
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type.
@@ -5544,7 +5544,7 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type.
@@ -6159,7 +6159,7 @@ func (c *Client) GetInstall(ctx context.Context, install InstallIDOrName, reqEdi
 
 // UpdateInstallWithBody Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6178,7 +6178,7 @@ func (c *Client) UpdateInstallWithBody(ctx context.Context, install InstallIDOrN
 
 // UpdateInstall Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11788,7 +11788,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -11811,7 +11811,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -12122,7 +12122,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithBodyWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12131,7 +12131,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16622,7 +16622,7 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -16651,7 +16651,7 @@ func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Conte
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17166,7 +17166,7 @@ func (c *ClientWithResponses) GetInstallWithResponse(ctx context.Context, instal
 
 // UpdateInstallWithBodyWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17181,7 +17181,7 @@ func (c *ClientWithResponses) UpdateInstallWithBodyWithResponse(ctx context.Cont
 
 // UpdateInstallWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -219,7 +219,7 @@ export interface paths {
          *     nothing is provisioned or deployed: `next` says which ones want it.
          *
          *     With `dry_run=true` it answers what would happen, and changes nothing. Send the
-         *     `version` of that answer as `If-Match`, and the request is refused (409
+         *     `version` of that answer as `If-Match`, and the request is refused (412
          *     `precondition_failed`) when it would do something else by now.
          */
         put: operations["syncInstalls"];
@@ -684,7 +684,7 @@ export interface paths {
         head?: never;
         /**
          * Change the settings of an install
-         * @description Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+         * @description Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
          */
         patch: operations["updateInstall"];
         trace?: never;
@@ -3500,7 +3500,7 @@ export interface components {
         DryRun: boolean;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
-        /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+        /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
         IfMatch: string;
         /** @description An install by id or name. */
         InstallIDOrName: string;
@@ -3773,7 +3773,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4090,7 +4090,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4130,7 +4130,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4778,7 +4778,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4973,7 +4973,7 @@ export interface operations {
                 dry_run?: components["parameters"]["DryRun"];
             };
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {

@@ -99,7 +99,7 @@ func TestToggles(t *testing.T) {
 		t.Errorf("toggles (-want +got):\n%s", diff)
 	}
 	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ComponentToggles: &ctlapi.ComponentToggles{}})
-	problemOf(t, late, err, http.StatusConflict, "precondition_failed")
+	problemOf(t, late, err, http.StatusPreconditionFailed, "precondition_failed")
 	must(t, c.toggle(off), nil, http.StatusOK)
 	if n := d.count(`select toggles_version from installs`); n != 1 {
 		t.Errorf("toggles version %d after one change and the same again, want 1", n)
