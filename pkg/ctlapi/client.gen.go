@@ -3531,6 +3531,9 @@ type Workflow struct {
 	Others   []OtherWorkflow `json:"others,omitempty"`
 	PlanOnly bool            `json:"plan_only"`
 
+	// PreviewToggles The toggles that only this preview uses, all of them; absent when it uses those of the install.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
@@ -3609,6 +3612,9 @@ type WorkflowRequest struct {
 
 	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
+
+	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`

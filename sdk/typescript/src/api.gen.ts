@@ -3381,6 +3381,8 @@ export interface components {
             /** @description The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request. */
             others?: components["schemas"]["OtherWorkflow"][];
             plan_only: boolean;
+            /** @description The toggles that only this preview uses, all of them; absent when it uses those of the install. */
+            preview_toggles?: components["schemas"]["ComponentToggles"];
             release?: components["schemas"]["NumberRef"];
             /** Format: date-time */
             started_at?: string;
@@ -3458,6 +3460,8 @@ export interface components {
             plan_only?: boolean;
             /** @description provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
             preview_inputs?: components["schemas"]["InputsUpdate"];
+            /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
+            preview_toggles?: components["schemas"]["ComponentToggles"];
             /** @description provision, deploy; by id or number. Absent for the newest of the app. */
             release?: string;
         };

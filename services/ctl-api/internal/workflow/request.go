@@ -32,7 +32,10 @@ type Request struct {
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly.
 	InputsVersion int32
-	ApproveAll    bool
+	// Toggles are those to plan with; nil takes those of the install. Only with
+	// PlanOnly.
+	Toggles    map[string]bool
+	ApproveAll bool
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -43,6 +46,7 @@ type requestParams struct {
 	Components []string          `json:"components,omitempty"`
 	Action     string            `json:"action,omitempty"`
 	Inputs     map[string]string `json:"inputs,omitempty"`
+	Toggles    map[string]bool   `json:"toggles,omitempty"` // of a preview
 }
 
 // paramsOf reads what a workflow's row keeps of its request.
@@ -74,6 +78,12 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		install.InputsVersion = req.InputsVersion
 	}
+	if req.Toggles != nil {
+		if !req.PlanOnly {
+			return "", fault.Newf(fault.ErrInvalid, "only a preview takes toggles that are not set yet: set them first")
+		}
+		install.Toggles = mustJSON(req.Toggles)
+	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err
@@ -91,7 +101,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs, req.Toggles}),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
