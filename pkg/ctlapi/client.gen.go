@@ -1358,6 +1358,9 @@ type ActionRunRequest struct {
 	// ApproveAll Approve the change of this run.
 	ApproveAll bool               `json:"approve_all,omitempty"`
 	Inputs     *map[string]string `json:"inputs,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // ActionTrigger defines model for ActionTrigger.
@@ -3618,6 +3621,9 @@ type WorkflowRequest struct {
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // WorkflowState defines model for WorkflowState.

@@ -1561,6 +1561,8 @@ export interface components {
             inputs?: {
                 [key: string]: string;
             };
+            /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
+            role?: string;
         };
         ActionTrigger: {
             component?: string;
@@ -3464,6 +3466,8 @@ export interface components {
             preview_toggles?: components["schemas"]["ComponentToggles"];
             /** @description provision, deploy; by id or number. Absent for the newest of the app. */
             release?: string;
+            /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
+            role?: string;
         };
         /** @enum {string} */
         WorkflowState: "queued" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";

@@ -25,7 +25,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-			Confirm: req.Body.Confirm,
+			Confirm: req.Body.Confirm, Role: req.Body.Role,
 		},
 		release: optional.Value(req.Body.Release),
 	}

@@ -34,7 +34,9 @@ type Request struct {
 	InputsVersion int32
 	// Toggles are those to plan with; nil takes those of the install. Only with
 	// PlanOnly.
-	Toggles    map[string]bool
+	Toggles map[string]bool
+	// Role to run under instead of those that the app says; refused for now.
+	Role       string
 	ApproveAll bool
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
@@ -62,8 +64,8 @@ func paramsOf(w ctldb.Workflow) (requestParams, error) {
 // caller's transaction. The install's row is locked by it.
 //
 // Errors: ErrConflict when the install cannot have such a workflow now,
-// ErrInvalid when the request names what is not there, or removes something and
-// does not confirm it.
+// ErrInvalid when the request names what is not there or not supported yet, or
+// removes something and does not confirm it.
 func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	install, err := tx.LockInstallRow(ctx, req.InstallID)
 	if err != nil {
@@ -87,6 +89,9 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err
+	}
+	if req.Role != "" {
+		return "", refuseRole(ctx, tx, releaseID, req.Role)
 	}
 	in, resources, err := gather(ctx, tx, basis{install: install, releaseID: releaseID, Request: req})
 	if err != nil {
