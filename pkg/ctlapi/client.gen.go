@@ -1358,6 +1358,9 @@ type ActionRunRequest struct {
 	// ApproveAll Approve the change of this run.
 	ApproveAll bool               `json:"approve_all,omitempty"`
 	Inputs     *map[string]string `json:"inputs,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // ActionTrigger defines model for ActionTrigger.
@@ -3531,6 +3534,9 @@ type Workflow struct {
 	Others   []OtherWorkflow `json:"others,omitempty"`
 	PlanOnly bool            `json:"plan_only"`
 
+	// PreviewToggles The toggles that only this preview uses, all of them; absent when it uses those of the install.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
@@ -3610,8 +3616,14 @@ type WorkflowRequest struct {
 	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
+	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // WorkflowState defines model for WorkflowState.
@@ -3748,7 +3760,7 @@ type DeleteAppParams struct {
 
 // UpdateAppParams defines parameters for UpdateApp.
 type UpdateAppParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3805,13 +3817,13 @@ type ListAppVariablesParams struct {
 
 // DeleteAppVariableParams defines parameters for DeleteAppVariable.
 type DeleteAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetAppVariableParams defines parameters for SetAppVariable.
 type SetAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3964,7 +3976,7 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3985,7 +3997,7 @@ type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4463,7 +4475,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type.
@@ -4486,7 +4498,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4761,7 +4773,7 @@ type ClientInterface interface {
 
 	// UpdateInstallWithBody Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4770,7 +4782,7 @@ type ClientInterface interface {
 
 	// UpdateInstall Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5511,7 +5523,7 @@ func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppPa
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type.
@@ -5544,7 +5556,7 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type.
@@ -6159,7 +6171,7 @@ func (c *Client) GetInstall(ctx context.Context, install InstallIDOrName, reqEdi
 
 // UpdateInstallWithBody Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6178,7 +6190,7 @@ func (c *Client) UpdateInstallWithBody(ctx context.Context, install InstallIDOrN
 
 // UpdateInstall Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11788,7 +11800,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -11811,7 +11823,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -12122,7 +12134,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithBodyWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12131,7 +12143,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16622,7 +16634,7 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -16651,7 +16663,7 @@ func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Conte
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17166,7 +17178,7 @@ func (c *ClientWithResponses) GetInstallWithResponse(ctx context.Context, instal
 
 // UpdateInstallWithBodyWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17181,7 +17193,7 @@ func (c *ClientWithResponses) UpdateInstallWithBodyWithResponse(ctx context.Cont
 
 // UpdateInstallWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
