@@ -44,6 +44,8 @@ type Follower struct {
 	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
+	// held is what was last said to hold up the jobs.
+	held string
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -126,6 +128,13 @@ func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	}
 }
 
+func (f *Follower) tellHeld(w ctlapi.Workflow) {
+	if line := HeldLine(w, f.held, f.Now()); line != "" && !f.Screen.Terminal {
+		f.Screen.Print(line)
+	}
+	f.held = heldBy(w)
+}
+
 func (f *Follower) draw(w *ctlapi.Workflow) {
 	f.Screen.Draw(Tree(*w, f.Now(), f.Screen.Color))
 }
@@ -138,6 +147,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 		if err != nil {
 			return nil, err
 		}
+		f.tellHeld(*w)
 		acted := false
 		for _, question := range Questions(*w) {
 			var ids []string

@@ -37,8 +37,8 @@ func title(w ctlapi.Workflow) string {
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	state := stateOf(w)
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
-	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
-		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
+	if held := heldBy(w); held != "" {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
 	}
 	width := 0
 	for _, s := range w.Steps {

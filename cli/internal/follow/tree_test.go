@@ -85,6 +85,35 @@ func TestTreeOfDenial(t *testing.T) {
 	golden(t, "testdata/tree_of_denial.txt", append(lines, follow.Tree(w, now, true)...))
 }
 
+// Without a tree, what holds up the jobs is said once, and again when it changes.
+func TestHeldLine(t *testing.T) {
+	t.Parallel()
+	pause := "the customer's switch is at pause since 2026-11-20T09:00:00Z: change freeze"
+	w := workflow()
+	w.Held = &pause
+	at := now.Local().Format(time.TimeOnly)
+	for _, tc := range []struct {
+		name  string
+		state ctlapi.WorkflowState
+		said  string
+		want  string
+	}{
+		{"held", ctlapi.WorkflowStateRunning, "", at + "  its jobs wait for the runner: " + pause},
+		{"said before", ctlapi.WorkflowStateRunning, pause, ""},
+		{"for another reason", ctlapi.WorkflowStateRunning, "the runner is offline", at + "  its jobs wait for the runner: " + pause},
+		{"finished", ctlapi.WorkflowStateCancelled, "", ""},
+	} {
+		w.State = tc.state
+		if got := follow.HeldLine(w, tc.said, now); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	w.Held, w.State = nil, ctlapi.WorkflowStateRunning
+	if got := follow.HeldLine(w, pause, now); got != "" {
+		t.Errorf("held by nothing: %q", got)
+	}
+}
+
 func TestTreeOfPreview(t *testing.T) {
 	t.Parallel()
 	step := func(name string, counts ctlapi.PlanCounts, may ...ctlapi.MayChange) ctlapi.Step {
