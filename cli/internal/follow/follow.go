@@ -45,7 +45,8 @@ type Follower struct {
 	Automatic bool
 	Now       func() time.Time
 	// held is what was last said to hold up the jobs.
-	held string
+	held   string
+	teller Teller
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -117,7 +118,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 // tell prints what moved, where there is no tree to see it in.
 func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	for e := first; ; {
-		if line := Line(e); line != "" && !f.Screen.Terminal {
+		if line := f.teller.Line(e); line != "" && !f.Screen.Terminal {
 			f.Screen.Print(line)
 		}
 		select {

@@ -185,7 +185,7 @@ func TestLine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := follow.Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
+			got := new(follow.Teller).Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
 			if tc.want != "" {
 				tc.want = now.Local().Format(time.TimeOnly) + "  " + tc.want
 			}
@@ -193,6 +193,26 @@ func TestLine(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A log of a deploy says why a change failed, and not again why its step did.
+func TestWhatFailedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var teller follow.Teller
+	var lines []string
+	for _, e := range []struct{ kind, body string }{
+		{"change", `{"change_id":"chg_1","step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/web","state":"failed","error":"no runner"}`},
+		{"workflow", `{"state":"failed","error":"step component/api failed"}`},
+	} {
+		_, line, _ := strings.Cut(teller.Line(api.Event{At: now, Kind: e.kind, Body: json.RawMessage(e.body)}), "  ")
+		lines = append(lines, line)
+	}
+	want := []string{"component/api: change chg_1: failed, no room", "component/api: failed", "component/web: failed, no runner", "workflow failed, step component/api failed"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

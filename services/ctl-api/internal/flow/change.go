@@ -125,7 +125,7 @@ func planAgain(step Step) Decision {
 		}
 	case model.ChangeFailed:
 		if step.Failed > step.MaxRetries {
-			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, fix the cause, then retry the step, which makes a new plan")}
+			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "fix the cause, then retry the step, which makes a new plan")}
 		}
 	}
 	return Decision{Do: DoPlan}

@@ -172,7 +172,7 @@ func nextOfCheck(_ State, step Step) (Decision, bool) {
 	case step.Run.State == model.JobSucceeded:
 		return Decision{Do: DoSucceedStep}, true
 	}
-	return Decision{Do: DoFailStep, Error: orElse(step.Run.Error, "the check failed"), Remedy: orElse(step.Run.Remedy, "read its log, then retry the step")}, true
+	return Decision{Do: DoFailStep, Error: orElse(step.Run.Error, "the check failed"), Remedy: orElse(step.Run.Remedy, "fix the cause, then retry the step")}, true
 }
 
 // met says whether every named step has come out well.
