@@ -68,7 +68,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	}()
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	handled := map[string]bool{}
+	handled, told := map[string]bool{}, printed{}
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	var read time.Time
@@ -83,6 +83,9 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	moved := false // since it was read
 	for err == nil {
 		f.draw(w)
+		if !f.Screen.Terminal {
+			f.Screen.Print(told.due(*w, f.Now())...)
+		}
 		if OnlyDecisionsHelp(*w) {
 			break
 		}

@@ -46,6 +46,9 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 		mark, style := markOf(s)
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
+		if progress := Progress(s, now); progress != "" {
+			lines = append(lines, "      "+output.Paint(color, output.Dim, progress))
+		}
 	}
 	return lines
 }
