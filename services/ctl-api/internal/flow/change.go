@@ -95,7 +95,7 @@ func nextOfApproved(s State, step Step) Decision {
 }
 
 // planAgain makes a new plan after an apply that did not come out, as long as
-// that was not tried too often.
+// that was not tried too often and can come out differently.
 func planAgain(step Step) Decision {
 	c := step.Change
 	if c.hostEnded() {
@@ -124,7 +124,9 @@ func planAgain(step Step) Decision {
 			}
 		}
 	case model.ChangeFailed:
-		if step.Failed > step.MaxRetries {
+		// A person's retry sets the count to 0: something was changed.
+		hopeless := step.Failed > 0 && c.reason() == jobspec.ReasonNeedsChange
+		if step.Failed > step.MaxRetries || hopeless {
 			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "fix the cause, then retry the step, which makes a new plan")}
 		}
 	}
@@ -138,16 +140,15 @@ func (c *Change) hostEnded() bool {
 	return open && c.reason() == jobspec.ReasonHostEnded
 }
 
-// reason is that of the change's last job.
+// reason is why the change's last job ended so, "" for nothing to add.
 func (c *Change) reason() jobspec.Reason {
-	last := c.Apply
-	if last == nil {
-		last = c.Plan
+	switch {
+	case c.Apply != nil:
+		return jobspec.Reason(c.Apply.Reason)
+	case c.Plan != nil:
+		return jobspec.Reason(c.Plan.Reason)
 	}
-	if last == nil {
-		return ""
-	}
-	return jobspec.Reason(last.Reason)
+	return ""
 }
 
 // nextOfGivenUp ends a step whose change nobody goes on with.

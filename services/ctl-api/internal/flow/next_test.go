@@ -58,6 +58,11 @@ func TestNextOfOneChange(t *testing.T) {
 	ended.Reason = string(jobspec.ReasonHostEnded)
 	elsewhere := job("failed", "stale")
 	elsewhere.Reason = string(jobspec.ReasonMachineReplaced)
+	withReason := func(reason jobspec.Reason) *flow.Job {
+		j := job("failed", "failed")
+		j.Reason = string(reason)
+		return j
+	}
 	approved := func(digest string) func(*flow.Change) {
 		return func(c *flow.Change) { c.ApprovedDigest = digest }
 	}
@@ -172,6 +177,18 @@ func TestNextOfOneChange(t *testing.T) {
 		{name: "failed once more than it may be retried fails the step", change: change(model.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
 			state: func(s *flow.State) { s.Steps[0].MaxRetries, s.Steps[0].Failed = 1, 2 },
 			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "fix the cause, then retry the step, which makes a new plan"}},
+		{name: "what fails until something is changed is not retried", change: change(model.ChangeFailed, plan(withReason("needs_change")), func(c *flow.Change) { c.Error, c.Remedy = "no variable x", "declare it" }),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 5 },
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "no variable x", Remedy: "declare it"}},
+		{name: "also when its apply says so", change: change(model.ChangeFailed, plan(job("succeeded", "succeeded")), apply(withReason("needs_change")), func(c *flow.Change) { c.Error = "AccessDenied" }),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 5 },
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "AccessDenied", Remedy: "fix the cause, then retry the step, which makes a new plan"}},
+		{name: "but a person's retry plans it again", change: change(model.ChangeFailed, plan(withReason("needs_change"))),
+			state: func(s *flow.State) { s.Steps[0].Failed = 0 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "a reason of a newer runner is none", change: change(model.ChangeFailed, plan(withReason("moon_phase"))),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
 		{name: "a shown plan ends the step", change: change(model.ChangePlanned), state: func(s *flow.State) { s.PlanOnly = true },
 			want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s", ChangeID: "chg"}},
 		{name: "a plan shown before there was that state does too", change: change(model.ChangeSuperseded), state: func(s *flow.State) { s.PlanOnly = true },

@@ -49,7 +49,8 @@ type Step struct {
 	// WaitDeadline is when the wait ends in vain.
 	WaitDeadline time.Time
 	// MaxRetries is how often a failed change is planned again without being
-	// asked. A check is never run again by itself.
+	// asked, unless its job said jobspec.ReasonNeedsChange. A check is never run
+	// again by itself.
 	MaxRetries int
 	Change     *Change // nil before the first
 	Run        *Job    // of a check: the job that runs it
