@@ -18,9 +18,15 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
+// roleFlag takes the role to run under, which the control plane refuses for now,
+// with the roles that there are.
+func roleFlag(cmd *cobra.Command, role *string) {
+	cmd.Flags().StringVar(role, "role", "", "run under this role of the app (not supported yet)")
+}
+
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, role string
 	var confirm []string
 	var sandbox bool
 	var many selector
@@ -46,6 +52,7 @@ that --app or --label selects and that loses a component.`,
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
 	cmd.Flags().StringArrayVar(&confirm, "confirm", nil, confirmUsage("install")+"; with --app or --label once per install")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
+	roleFlag(cmd, &role)
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
@@ -56,7 +63,7 @@ that --app or --label selects and that loses a component.`,
 		case len(args) > 0 && len(confirm) > 1:
 			return usagef("one install is deployed to, so give --confirm once")
 		}
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: strings.Join(confirm, "")}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: strings.Join(confirm, ""), Role: role}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			l := launch{request: request, how: how}
 			if len(args) > 0 {

@@ -81,7 +81,10 @@ func (c *cli) workflowsCancel() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if follow.Finished(w.State) && w.State != ctlapi.WorkflowStateCancelled {
+		switch {
+		case !follow.Finished(w.State):
+			output.Printf(c.err, "cancelling: nothing more is started, and what runs stops at its next safe point; follow it with berth workflows watch %s\n", w.ID)
+		case w.State != ctlapi.WorkflowStateCancelled:
 			output.Printf(c.err, "nothing to cancel: the workflow has %s\n", w.State)
 		}
 		return c.printWorkflow(w)

@@ -44,7 +44,8 @@ type Follower struct {
 	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
-
+	// held is what was last said to hold up the jobs.
+	held   string
 	teller Teller
 }
 
@@ -67,7 +68,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	}()
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	handled := map[string]bool{}
+	handled, told := map[string]bool{}, printed{}
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	var read time.Time
@@ -82,6 +83,9 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	moved := false // since it was read
 	for err == nil {
 		f.draw(w)
+		if !f.Screen.Terminal {
+			f.Screen.Print(told.due(*w, f.Now())...)
+		}
 		if OnlyDecisionsHelp(*w) {
 			break
 		}
@@ -128,6 +132,13 @@ func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	}
 }
 
+func (f *Follower) tellHeld(w ctlapi.Workflow) {
+	if line := HeldLine(w, f.held, f.Now()); line != "" && !f.Screen.Terminal {
+		f.Screen.Print(line)
+	}
+	f.held = heldBy(w)
+}
+
 func (f *Follower) draw(w *ctlapi.Workflow) {
 	f.Screen.Draw(Tree(*w, f.Now(), f.Screen.Color))
 }
@@ -140,6 +151,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 		if err != nil {
 			return nil, err
 		}
+		f.tellHeld(*w)
 		acted := false
 		for _, question := range Questions(*w) {
 			var ids []string

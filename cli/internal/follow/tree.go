@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -36,8 +35,8 @@ func title(w ctlapi.Workflow) string {
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	state := stateOf(w)
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
-	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
-		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
+	if held := heldBy(w); held != "" {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
 	}
 	width := 0
 	for _, s := range w.Steps {
@@ -47,6 +46,9 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 		mark, style := markOf(s)
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
+		if progress := Progress(s, now); progress != "" {
+			lines = append(lines, "      "+output.Paint(color, output.Dim, progress))
+		}
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -59,15 +60,17 @@ func mayChange(s ctlapi.Step) bool {
 
 func changesSomething(counts *ctlapi.PlanCounts) bool { return counts != nil && !counts.NoChange }
 
-// whatCancelled says what a workflow had applied when it was cancelled, and what
-// it had not.
+// whatCancelled says what a workflow had applied when it was cancelled, what it was
+// applying, and what it had not begun.
 func whatCancelled(w ctlapi.Workflow) []string {
-	var applied, left []string
+	var applied, partly, left []string
 	for _, s := range w.Steps {
 		switch {
 		case s.Resource == nil && (s.Change == nil || s.Change.Kind != ctlapi.ChangeKindScript):
 		case Applied(s):
 			applied = append(applied, s.Name)
+		case beganToApply(s):
+			partly = append(partly, s.Name)
 		case s.State == ctlapi.StepStateCancelled:
 			left = append(left, s.Name)
 		}
@@ -76,10 +79,21 @@ func whatCancelled(w ctlapi.Workflow) []string {
 	if len(applied) > 0 {
 		lines = []string{"cancelled; applied before that, and still there: " + strings.Join(applied, ", ")}
 	}
+	if len(partly) > 0 {
+		if len(applied) == 0 {
+			lines = []string{"cancelled"}
+		}
+		lines = append(lines, "stopped while being applied, so part of it may be there: "+strings.Join(partly, ", "))
+	}
 	if len(left) > 0 {
 		lines = append(lines, "not done: "+strings.Join(left, ", "))
 	}
 	return lines
+}
+
+// beganToApply tells whether a runner started to apply the change of a step.
+func beganToApply(s ctlapi.Step) bool {
+	return slices.ContainsFunc(s.Jobs, func(j ctlapi.Job) bool { return j.Operation == "apply" && j.StartedAt != nil })
 }
 
 // Applied tells whether the change of a step was applied, whatever became of the

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
@@ -158,13 +159,16 @@ func await(s State, step Step, there bool) (Decision, bool) {
 }
 
 // nextOfCheck runs a check once. A check that failed is not run again by
-// itself: the person who fixed the cause retries the step.
+// itself: the person who fixed the cause retries the step. One that was made for a
+// machine of before did not run.
 func nextOfCheck(_ State, step Step) (Decision, bool) {
 	switch {
 	case step.Run == nil:
 		return Decision{Do: DoRunCheck}, true
 	case !step.Run.ended():
 		return Decision{}, false
+	case jobspec.Reason(step.Run.Reason) == jobspec.ReasonMachineReplaced && step.Replaced < maxReplaced:
+		return Decision{Do: DoRunCheck}, true
 	case step.Run.State == model.JobSucceeded:
 		return Decision{Do: DoSucceedStep}, true
 	}

@@ -72,7 +72,7 @@ func TestWhy(t *testing.T) {
 				now.Add(-time.Hour).UTC().Format(time.RFC3339) + ": two processes hold its key (none before it was named); it gets no work until another machine takes its place: " +
 				"berth-runner replace --recovery FILE", On: "the customer", Unblock: "berth-runner replace --recovery FILE, on another machine"}},
 		{name: "a decision names the component in the command",
-			in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", ResourceID: ptr("res_1"), State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
+			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", ResourceID: ptr("res_1"), State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
 			want: why.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve acme/api"}},
 		{name: "a failed step offers its retry",
 			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", ResourceID: ptr("res_1"), State: model.StepFailed, Error: ptr("boom")}}},
