@@ -62,7 +62,7 @@ func wrong(j *job.Job, err error, more string) *job.Failure {
 // origin begins what is said of a source: where it comes from, unless that is
 // said by its paths.
 func origin(s *jobspec.Source) string {
-	if s.Kind == "archive" && s.Directory != "" {
+	if s.Kind == "archive" && s.Repo == "" && s.Directory != "" {
 		return ""
 	}
 	return describe(s) + ": "

@@ -75,7 +75,7 @@ func source(ctx context.Context, j *job.Job) (string, error) {
 
 // describe names a source for people, without credentials.
 func describe(s *jobspec.Source) string {
-	if s.Kind == "archive" {
+	if s.Kind == "archive" && s.Repo == "" {
 		if s.Directory != "" {
 			return path.Clean(s.Directory)
 		}

@@ -118,6 +118,8 @@ func TestNext(t *testing.T) {
 	placedSpec := localSpec
 	placedSpec.File = "components/card.toml"
 	placedSpec.Source = &jobspec.Source{Kind: "archive", Archive: localSpec.Source.Archive, Push: localSpec.Source.Push, Directory: "src/card"}
+	diskSpec := localSpec
+	diskSpec.Source = &jobspec.Source{Kind: "archive", Archive: localSpec.Source.Archive, Push: localSpec.Source.Push, Repo: "owner/name", Ref: "main", Commit: someCommit, Directory: "module"}
 	gitSpec := localSpec
 	gitSpec.Source = &jobspec.Source{Kind: "git", Repo: "https://h/r.git", Ref: "main", Commit: someCommit, Directory: "module", Push: "org_1/hello/card"}
 	imageSpec := localSpec
@@ -155,7 +157,7 @@ func TestNext(t *testing.T) {
 			Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &placedSpec}},
 		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
 		{"a commit on disk travels as an archive", git(resolved, onDisk), Decision{Act: Stage}},
-		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
+		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &diskSpec}},
 		{"a later worker asks again what to clone", git(resolved), Decision{Act: Resolve}},
 		{"the job of a commit", git(resolved, cloneable, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &gitSpec}},
 

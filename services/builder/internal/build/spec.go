@@ -47,6 +47,9 @@ func specOf(b Build, url string) jobspec.Spec {
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
 		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory
+		if b.Source.Kind == source.KindGit { // on disk; what it was is for errors
+			src.Repo, src.Ref, src.Commit, src.Directory = b.Source.Repo, b.Source.Ref, b.Commit, b.Source.Directory
+		}
 	case b.Source.Kind == source.KindImage:
 		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Commit
 	default:

@@ -178,6 +178,7 @@ func TestMovedBranchIsBuiltAgain(t *testing.T) {
 	want := &jobspec.Source{
 		Kind: "archive", Push: w.org + "/hello/card",
 		Archive: &jobspec.Artifact{Repository: w.org + "/sources", Digest: spec.Source.Archive.Digest},
+		Repo:    "file://" + dir, Ref: "master", Commit: first, Directory: ".",
 	}
 	if diff := cmp.Diff(want, spec.Source); diff != "" {
 		t.Errorf("source of the job (-want +got):\n%s", diff)
