@@ -39,6 +39,11 @@ type Reason string
 // [OutcomeUncertain] something may have been.
 const ReasonHostEnded Reason = "host_ended"
 
+// ReasonMachineReplaced: the job was made for a machine that another one has
+// replaced since. Its order names that machine, or a value that it reads is sealed
+// for it. With [OutcomeStale]: it is made again for the machine of now.
+const ReasonMachineReplaced Reason = "machine_replaced"
+
 // ReasonNeedsChange, with [OutcomeFailed]: the same job fails in the same way
 // until somebody changes what its error names (the app, an input, a right), so
 // the control plane does not repeat it by itself. Engines say it only of what

@@ -91,6 +91,7 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 		return err
 	}
 	events := newEvents(j.Stdout)
+	events.show = j.Show
 	applyCtx, cancel := onceStarted(ctx, events.started)
 	defer cancel()
 	w.tf.SetStderr(j.Stderr)

@@ -8,16 +8,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // events reads what `terraform apply -json` says, one JSON object per line, and
 // writes it to the log as lines for people. Values of outputs are not written.
 type events struct {
 	log     io.Writer
-	started chan struct{} // closed at the first line
+	show    func(jobspec.Progress) // nil: nobody looks
+	started chan struct{}          // closed at the first line
 	once    sync.Once
 
 	partial     []byte
+	underway    underway
 	diagnostics []diagnostic
 	summary     bool // the apply told what it did, so it came to its end
 	wroteAccess bool // it made or changed rules of access, or began to
@@ -50,6 +55,12 @@ type event struct {
 		IDValue     string `json:"id_value"`
 		Elapsed     int    `json:"elapsed_seconds"`
 	} `json:"hook"`
+	Change struct {
+		Resource struct {
+			Addr string `json:"addr"`
+		} `json:"resource"`
+		Action string `json:"action"`
+	} `json:"change"`
 	Changes struct {
 		Operation string `json:"operation"`
 	} `json:"changes"`
@@ -106,11 +117,15 @@ func (e *events) line(line []byte) {
 	if text := ev.text(); text != "" {
 		fmt.Fprintln(e.log, text)
 	}
+	e.underway.take(ev, time.Now())
+	if e.show != nil {
+		e.show(e.underway.progress())
+	}
 }
 
 // text is what people read of an event, "" for nothing.
 func (ev event) text() string {
-	addr, verb := ev.Hook.Resource.Addr, verbs[ev.Hook.Action]
+	addr := ev.Hook.Resource.Addr
 	switch ev.Type {
 	case "version", "planned_change", "resource_drift", "outputs":
 		return ""
@@ -118,11 +133,11 @@ func (ev event) text() string {
 		if ev.Type == "provision_start" {
 			return fmt.Sprintf("%s: running %s…", addr, ev.Hook.Provisioner)
 		}
-		return fmt.Sprintf("%s: %s…", addr, verb.doing)
+		return fmt.Sprintf("%s: %s…", addr, ev.doing())
 	case "apply_progress":
-		return fmt.Sprintf("%s: still %s, %d s", addr, verb.doing, ev.Hook.Elapsed)
+		return fmt.Sprintf("%s: still %s, %d s", addr, ev.doing(), ev.Hook.Elapsed)
 	case "apply_complete":
-		text := fmt.Sprintf("%s: %s in %d s", addr, verb.done, ev.Hook.Elapsed)
+		text := fmt.Sprintf("%s: %s in %d s", addr, verbs[ev.Hook.Action].done, ev.Hook.Elapsed)
 		if ev.Hook.IDValue != "" {
 			text += " [" + ev.Hook.IDValue + "]"
 		}
@@ -140,6 +155,8 @@ func (ev event) text() string {
 	}
 	return ev.Message
 }
+
+func (ev event) doing() string { return verbs[ev.Hook.Action].doing }
 
 // verbs name Terraform's actions; unknown ones are named as it does.
 var verbs = map[string]struct{ doing, done string }{

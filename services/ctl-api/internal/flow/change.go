@@ -17,6 +17,9 @@ const (
 	// maxHostEnded: how often a change is planned again because the runner's host
 	// ended in the middle of it. A host that ends every time needs a person.
 	maxHostEnded = 3
+	// maxReplaced: how often the run of a check is made again because the runner's
+	// machine was replaced before it began.
+	maxReplaced = 3
 )
 
 // nextOfChange leads a step that mutates from plan over decision to apply.
@@ -111,16 +114,20 @@ func planAgain(step Step) Decision {
 		}
 	case model.ChangeStale:
 		if step.Stale >= maxStale {
+			remedy := "find out what else is changing it, then retry the step"
+			if c.reason() == jobspec.ReasonMachineReplaced {
+				remedy = orElse(c.Remedy, remedy)
+			}
 			return Decision{
 				Do: DoFailStep, Error: fmt.Sprintf("the plan went stale %d times in a row; most recently: %s", step.Stale, orElse(c.Error, "the live state changed after the plan")),
-				Remedy: "find out what else is changing it, then retry the step",
+				Remedy: remedy,
 			}
 		}
 	case model.ChangeFailed:
 		// A person's retry sets the count to 0: something was changed.
 		hopeless := step.Failed > 0 && c.reason() == jobspec.ReasonNeedsChange
 		if step.Failed > step.MaxRetries || hopeless {
-			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, fix the cause, then retry the step, which makes a new plan")}
+			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "fix the cause, then retry the step, which makes a new plan")}
 		}
 	}
 	return Decision{Do: DoPlan}

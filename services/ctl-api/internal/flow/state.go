@@ -61,6 +61,9 @@ type Step struct {
 	Stale     int
 	Failed    int
 	HostEnded int
+	// Replaced counts the runs of a check that were made for a machine which another
+	// one replaced before they began, since a person last asked for a retry.
+	Replaced int
 }
 
 // Change is a row of changes, with its jobs.

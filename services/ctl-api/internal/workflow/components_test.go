@@ -71,6 +71,41 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	}
 }
 
+// A preview with toggles that nobody has set plans their removals, needs no
+// confirmation, and leaves the install as it is.
+func TestPreviewOfASwitch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").Toggleable = true })
+	r.provision()
+	standing := `select i.toggles::text || i.toggles_version || r.state from installs i join resources r on r.install_id = i.id where r.name = 'card'`
+	before := r.value(standing)
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, PlanOnly: true, Toggles: map[string]bool{"card": false}})
+	if _, spec := r.openJob(w, "component/card"); !spec.Destroy {
+		t.Error("the plan of the card does not destroy")
+	}
+	r.planned(w, "component/card", "gone")
+	for _, c := range []string{"component/greeting", "component/key"} {
+		r.planned(w, c, "")
+	}
+	want := map[string]string{
+		"runner": "succeeded", "release": "succeeded no_change", "component/card": "succeeded planned",
+		"component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
+	}
+	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if after := r.value(standing); after != before {
+		t.Errorf("install and card are %s, were %s", after, before)
+	}
+	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+		_, err := workflow.Start(ctx, tx, workflow.Request{InstallID: r.install, Actor: "ada", Kind: flow.KindDeploy, Toggles: map[string]bool{"card": false}})
+		return err
+	})
+	if fault.From(err).Code != "invalid" {
+		t.Errorf("a deploy with toggles that are not set: %v", err)
+	}
+}
+
 // No workflow removes anything without the install's name: no approval and no
 // setting stands in for it.
 func TestRemovalIsConfirmed(t *testing.T) {
