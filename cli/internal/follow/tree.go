@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func title(w ctlapi.Workflow) string {
 
 // Tree are the lines of a workflow and its steps, as of now.
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
-	state := stateOf(w)
+	state := State(w)
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
 	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
@@ -55,20 +56,20 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	return lines
 }
 
-// stateOf is how a workflow stands. One that ended because somebody said no did
-// not fail.
-func stateOf(w ctlapi.Workflow) string {
-	denied := false
-	for _, s := range w.Steps {
-		denied = denied || Denied(s)
-		if s.State == ctlapi.StepStateFailed && !Denied(s) && !Superseded(s) {
-			return string(w.State)
-		}
+// State is how a workflow stands, in words. One that ended because somebody said no,
+// or nobody said anything, did not fail.
+func State(w ctlapi.Workflow) string { return cmp.Or(Ended(w.Ended, w.EndedBy), string(w.State)) }
+
+// Ended is how a workflow that did not fail came to its end without success: "denied
+// by ada"; "" for all others.
+func Ended(how *ctlapi.Ended, by *string) string {
+	switch api.Value(how) {
+	case ctlapi.EndedDenied:
+		return "denied by " + visible.Line(api.Value(by))
+	case ctlapi.EndedExpired:
+		return "expired: nobody decided"
 	}
-	if denied && w.State == ctlapi.WorkflowStateFailed {
-		return string(ctlapi.ChangeStateDenied)
-	}
-	return string(w.State)
+	return ""
 }
 
 // markOf is the sign before a step, as what became of its change has it.
@@ -169,6 +170,8 @@ func Line(e api.Event) string {
 		Step, State, Error, Actor string
 		ChangeID                  string `json:"change_id"`
 		Wait                      *struct{ Reason string }
+		Ended                     *ctlapi.Ended
+		EndedBy                   *string `json:"ended_by"`
 		ApproveAll                bool   `json:"approve_all"`
 		CancelRequested           bool   `json:"cancel_requested"`
 		RetriedBy                 string `json:"retried_by"`
@@ -186,8 +189,12 @@ func Line(e api.Event) string {
 		text = body.Step + " retried by " + body.RetriedBy
 	case body.State == "" || e.Kind == "job":
 		return ""
+	case e.Kind == "workflow" && body.Ended != nil:
+		text = "workflow " + Ended(body.Ended, body.EndedBy)
 	case e.Kind == "workflow":
 		text = "workflow " + body.State
+	case e.Kind == "step" && body.Ended != nil:
+		text = body.Step + ": not done"
 	case e.Kind == "step":
 		text = body.Step + ": " + body.State
 	case e.Kind == "change":
