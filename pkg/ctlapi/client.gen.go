@@ -1376,6 +1376,9 @@ type ActionRunRequest struct {
 	// ApproveAll Approve the change of this run.
 	ApproveAll bool               `json:"approve_all,omitempty"`
 	Inputs     *map[string]string `json:"inputs,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // ActionTrigger defines model for ActionTrigger.
@@ -3598,6 +3601,9 @@ type Workflow struct {
 	Others   []OtherWorkflow `json:"others,omitempty"`
 	PlanOnly bool            `json:"plan_only"`
 
+	// PreviewToggles The toggles that only this preview uses, all of them; absent when it uses those of the install.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
@@ -3683,8 +3689,14 @@ type WorkflowRequest struct {
 	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
+	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // WorkflowState defines model for WorkflowState.
@@ -3821,7 +3833,7 @@ type DeleteAppParams struct {
 
 // UpdateAppParams defines parameters for UpdateApp.
 type UpdateAppParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3878,13 +3890,13 @@ type ListAppVariablesParams struct {
 
 // DeleteAppVariableParams defines parameters for DeleteAppVariable.
 type DeleteAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetAppVariableParams defines parameters for SetAppVariable.
 type SetAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4037,7 +4049,7 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4058,7 +4070,7 @@ type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4536,7 +4548,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type.
@@ -4559,7 +4571,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4834,7 +4846,7 @@ type ClientInterface interface {
 
 	// UpdateInstallWithBody Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4843,7 +4855,7 @@ type ClientInterface interface {
 
 	// UpdateInstall Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5584,7 +5596,7 @@ func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppPa
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type.
@@ -5617,7 +5629,7 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type.
@@ -6232,7 +6244,7 @@ func (c *Client) GetInstall(ctx context.Context, install InstallIDOrName, reqEdi
 
 // UpdateInstallWithBody Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6251,7 +6263,7 @@ func (c *Client) UpdateInstallWithBody(ctx context.Context, install InstallIDOrN
 
 // UpdateInstall Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11861,7 +11873,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -11884,7 +11896,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -12195,7 +12207,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithBodyWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12204,7 +12216,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16695,7 +16707,7 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -16724,7 +16736,7 @@ func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Conte
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17239,7 +17251,7 @@ func (c *ClientWithResponses) GetInstallWithResponse(ctx context.Context, instal
 
 // UpdateInstallWithBodyWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17254,7 +17266,7 @@ func (c *ClientWithResponses) UpdateInstallWithBodyWithResponse(ctx context.Cont
 
 // UpdateInstallWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

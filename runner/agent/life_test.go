@@ -54,6 +54,21 @@ func TestEnrolsAndWorks(t *testing.T) {
 	r.gone(job)
 }
 
+// The engine's last words are its error: the agent does not write it again.
+func TestTheLogSaysOnceWhyAJobFailed(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.start()
+	job := r.plane.give(script("fail no room"))
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "no room") {
+		t.Fatalf("result = %+v", result)
+	}
+	lines := r.plane.log(t, r.plane.streamOf(job))
+	if log := strings.Join(lines, "\n"); strings.Count(log, "no room") != 1 || !slices.Contains(lines, "failed") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
 // hasOwnUser tells whether an engine says that it has a user of the range, in a
 // process namespace of its own.
 func hasOwnUser(line string) bool {

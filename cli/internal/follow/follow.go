@@ -44,6 +44,9 @@ type Follower struct {
 	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
+	// held is what was last said to hold up the jobs.
+	held   string
+	teller Teller
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -118,7 +121,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 // tell prints what moved, where there is no tree to see it in.
 func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	for e := first; ; {
-		if line := Line(e); line != "" && !f.Screen.Terminal {
+		if line := f.teller.Line(e); line != "" && !f.Screen.Terminal {
 			f.Screen.Print(line)
 		}
 		select {
@@ -127,6 +130,13 @@ func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 			return
 		}
 	}
+}
+
+func (f *Follower) tellHeld(w ctlapi.Workflow) {
+	if line := HeldLine(w, f.held, f.Now()); line != "" && !f.Screen.Terminal {
+		f.Screen.Print(line)
+	}
+	f.held = heldBy(w)
 }
 
 func (f *Follower) draw(w *ctlapi.Workflow) {
@@ -141,6 +151,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 		if err != nil {
 			return nil, err
 		}
+		f.tellHeld(*w)
 		acted := false
 		for _, question := range Questions(*w) {
 			var ids []string

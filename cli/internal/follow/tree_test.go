@@ -89,6 +89,35 @@ func TestTreeOfDenial(t *testing.T) {
 	golden(t, "testdata/tree_of_denial.txt", append(lines, follow.Tree(w, now, true)...))
 }
 
+// Without a tree, what holds up the jobs is said once, and again when it changes.
+func TestHeldLine(t *testing.T) {
+	t.Parallel()
+	pause := "the customer's switch is at pause since 2026-11-20T09:00:00Z: change freeze"
+	w := workflow()
+	w.Held = &pause
+	at := now.Local().Format(time.TimeOnly)
+	for _, tc := range []struct {
+		name  string
+		state ctlapi.WorkflowState
+		said  string
+		want  string
+	}{
+		{"held", ctlapi.WorkflowStateRunning, "", at + "  its jobs wait for the runner: " + pause},
+		{"said before", ctlapi.WorkflowStateRunning, pause, ""},
+		{"for another reason", ctlapi.WorkflowStateRunning, "the runner is offline", at + "  its jobs wait for the runner: " + pause},
+		{"finished", ctlapi.WorkflowStateCancelled, "", ""},
+	} {
+		w.State = tc.state
+		if got := follow.HeldLine(w, tc.said, now); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	w.Held, w.State = nil, ctlapi.WorkflowStateRunning
+	if got := follow.HeldLine(w, pause, now); got != "" {
+		t.Errorf("held by nothing: %q", got)
+	}
+}
+
 func TestTreeOfPreview(t *testing.T) {
 	t.Parallel()
 	step := func(name string, counts ctlapi.PlanCounts, may ...ctlapi.MayChange) ctlapi.Step {
@@ -163,7 +192,7 @@ func TestLine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := follow.Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
+			got := new(follow.Teller).Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
 			if tc.want != "" {
 				tc.want = now.Local().Format(time.TimeOnly) + "  " + tc.want
 			}
@@ -171,6 +200,26 @@ func TestLine(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A log of a deploy says why a change failed, and not again why its step did.
+func TestWhatFailedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var teller follow.Teller
+	var lines []string
+	for _, e := range []struct{ kind, body string }{
+		{"change", `{"change_id":"chg_1","step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/web","state":"failed","error":"no runner"}`},
+		{"workflow", `{"state":"failed","error":"step component/api failed"}`},
+	} {
+		_, line, _ := strings.Cut(teller.Line(api.Event{At: now, Kind: e.kind, Body: json.RawMessage(e.body)}), "  ")
+		lines = append(lines, line)
+	}
+	want := []string{"component/api: change chg_1: failed, no room", "component/api: failed", "component/web: failed, no runner", "workflow failed, step component/api failed"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

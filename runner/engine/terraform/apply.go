@@ -137,6 +137,9 @@ func (w *workspace) applyFailure(ctx context.Context, j *job.Job, events *events
 			"the state of %s is locked by %s", j.Subject(), lockHolder(ctx, j.Env))
 	}
 	failure := job.Failf("", "terraform apply of %s: %s", j.Subject(), events.firstError(err))
+	if needsChange(events.diagnosticErrors(), events.wroteAccess) {
+		failure.Reason = jobspec.ReasonNeedsChange
+	}
 	if len(events.diagnosticErrors()) == 0 && ctx.Err() == nil {
 		failure.Message += "; it ended without a word, so what it did last may be missing in its state"
 		failure.Remedy = "plan again, and look for what the plan would make a second time"

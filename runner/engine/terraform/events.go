@@ -25,6 +25,7 @@ type events struct {
 	underway    underway
 	diagnostics []diagnostic
 	summary     bool // the apply told what it did, so it came to its end
+	wroteAccess bool // it made or changed rules of access, or began to
 }
 
 type diagnostic struct {
@@ -46,6 +47,7 @@ type event struct {
 	Hook    struct {
 		Resource struct {
 			Addr string `json:"addr"`
+			Type string `json:"resource_type"`
 		} `json:"resource"`
 		Action      string `json:"action"`
 		Provisioner string `json:"provisioner"`
@@ -105,6 +107,9 @@ func (e *events) line(line []byte) {
 	}
 	if d := ev.Diagnostic; d != nil {
 		e.diagnostics = append(e.diagnostics, *d)
+	}
+	if ev.Type == "apply_start" && accessRule.MatchString(ev.Hook.Resource.Type) {
+		e.wroteAccess = true
 	}
 	if ev.Type == "change_summary" && ev.Changes.Operation != "plan" {
 		e.summary = true
@@ -215,16 +220,15 @@ func (e *events) firstError(err error) string {
 }
 
 // firstError takes the first error out of what Terraform wrote to stderr, in
-// one line: its heading and the paragraphs below, without the frame.
+// one line: its heading and the paragraphs below, without the frame. That there
+// are errors is none.
 func firstError(err error) string {
-	const heading = "Error: "
-	text := strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(err.Error())
-	_, found, ok := strings.Cut(text, heading)
-	if !ok {
-		return strings.Join(strings.Fields(text), " ")
+	errs := diagnosticsOf(err)
+	if len(errs) > 1 && strings.HasPrefix(errs[0].Summary, wrongStart) {
+		errs = errs[1:]
 	}
-	if next := strings.Index(found, "\n"+heading); next >= 0 {
-		found = found[:next]
+	if len(errs) == 0 {
+		return strings.Join(strings.Fields(err.Error()), " ")
 	}
-	return strings.Join(strings.Fields(found), " ")
+	return strings.Join(strings.Fields(errs[0].Summary+" "+errs[0].Detail), " ")
 }
