@@ -86,7 +86,7 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 		if a.Note != "" {
 			reason += ": " + a.Note
 		}
-		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason})
+		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor})
 	}
 	if err != nil {
 		return fmt.Errorf("%s change: %w", answer, err)
