@@ -92,12 +92,13 @@ func (c *cli) workflowsCancel() *cobra.Command {
 	return cmd
 }
 
-// printWorkflow prints one, for people as a tree.
+// printWorkflow prints one, for people as a tree, and below it why steps failed.
 func (c *cli) printWorkflow(w *ctlapi.Workflow) error {
 	if c.forPrograms() {
 		return printOne(c, *w, table.Workflow(c.now()))
 	}
 	screen := follow.Screen{W: c.out}
 	screen.Print(follow.Tree(*w, c.now(), c.colorOn(c.out))...)
+	screen.Print(follow.Failures(*w)...)
 	return nil
 }

@@ -45,7 +45,8 @@ type Follower struct {
 	Automatic bool
 	Now       func() time.Time
 	// held is what was last said to hold up the jobs.
-	held string
+	held   string
+	teller Teller
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -67,7 +68,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	}()
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	handled := map[string]bool{}
+	handled, told := map[string]bool{}, printed{}
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	var read time.Time
@@ -82,6 +83,9 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	moved := false // since it was read
 	for err == nil {
 		f.draw(w)
+		if !f.Screen.Terminal {
+			f.Screen.Print(told.due(*w, f.Now())...)
+		}
 		if OnlyDecisionsHelp(*w) {
 			break
 		}
@@ -117,7 +121,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 // tell prints what moved, where there is no tree to see it in.
 func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	for e := first; ; {
-		if line := Line(e); line != "" && !f.Screen.Terminal {
+		if line := f.teller.Line(e); line != "" && !f.Screen.Terminal {
 			f.Screen.Print(line)
 		}
 		select {

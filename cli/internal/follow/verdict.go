@@ -3,7 +3,6 @@ package follow
 import (
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -20,20 +19,19 @@ const (
 )
 
 // Judge decides how a workflow stands, and what to tell a person about it: what
-// failed, and what to do next.
+// failed, and what to do next. A line that begins with spaces belongs to the one
+// above it.
 func Judge(w ctlapi.Workflow) (Verdict, []string) {
 	var lines []string
 	if !Finished(w.State) {
 		for _, question := range Questions(w) {
-			lines = append(lines, "berth approve "+question[0].ID)
+			lines = append(lines, "berth approve "+toApprove(w, question))
 		}
 		return Waits, lines
 	}
+	lines = Failures(w)
 	verdict := Done
 	for _, s := range w.Steps {
-		if s.State == ctlapi.StepStateFailed {
-			lines = append(lines, failure(s)...)
-		}
 		switch {
 		case s.Change != nil && s.Change.State == ctlapi.ChangeStateRefused:
 			verdict = Refused
@@ -114,21 +112,4 @@ func Superseded(s ctlapi.Step) bool {
 // by time, when nobody decided.
 func Denied(s ctlapi.Step) bool {
 	return s.State == ctlapi.StepStateFailed && s.Change != nil && s.Change.State == ctlapi.ChangeStateDenied
-}
-
-// failure says why a step failed, and what to do about it. What gave way to a newer
-// request needs nothing: its work is done there.
-func failure(s ctlapi.Step) []string {
-	if Superseded(s) || Denied(s) {
-		lines := []string{s.Name + " was not done: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
-		if Denied(s) {
-			lines = append(lines, "to plan and ask again: berth retry "+s.ID)
-		}
-		return lines
-	}
-	lines := []string{s.Name + " failed: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
-	if remedy := api.Value(s.Remedy); remedy != "" {
-		lines = append(lines, "try: "+remedy)
-	}
-	return append(lines, "log: berth logs "+s.ID+"   again: berth retry "+s.ID)
 }
