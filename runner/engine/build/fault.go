@@ -93,14 +93,20 @@ func orCopy(s *jobspec.Source) string {
 // tell is how often people are told that somebody does not answer.
 const tell = 15 * time.Second
 
+// wait is for somebody's answer, for a limited time.
+type wait struct {
+	what  string
+	limit time.Duration
+}
+
 // patiently does what may hang, for a limited time, and says in the log that it
 // waits. What does not end by itself is left behind: it ends with the process.
-func patiently(ctx context.Context, j *job.Job, what string, limit time.Duration, do func() error) error {
+func patiently(ctx context.Context, j *job.Job, w wait, do func() error) error {
 	began, done := time.Now(), make(chan error, 1)
 	go func() { done <- do() }()
-	over := time.NewTimer(limit)
+	over := time.NewTimer(w.limit)
 	defer over.Stop()
-	tick := time.NewTicker(min(tell, limit/2))
+	tick := time.NewTicker(min(tell, w.limit/2))
 	defer tick.Stop()
 	for {
 		select {
@@ -109,9 +115,9 @@ func patiently(ctx context.Context, j *job.Job, what string, limit time.Duration
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
-			j.Logf("still waiting for %s after %s, at most %s", what, time.Since(began).Round(time.Second), limit)
+			j.Logf("still waiting for %s after %s, at most %s", w.what, time.Since(began).Round(time.Second), w.limit)
 		case <-over.C:
-			return fmt.Errorf("%s did not answer within %s", what, limit)
+			return fmt.Errorf("%s did not answer within %s", w.what, w.limit)
 		}
 	}
 }

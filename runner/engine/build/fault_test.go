@@ -57,7 +57,7 @@ func TestPatiently(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	began := time.Now()
-	err = patiently(t.Context(), j, "the registry", time.Second, func() error {
+	err = patiently(t.Context(), j, wait{"the registry", time.Second}, func() error {
 		_, err := conn.Read(make([]byte, 1))
 		return err
 	})
@@ -70,11 +70,11 @@ func TestPatiently(t *testing.T) {
 	}
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(job.ErrStopped)
-	if err := patiently(stopped, j, "the registry", time.Minute, func() error { select {} }); !errors.Is(err, job.ErrStopped) {
+	if err := patiently(stopped, j, wait{"the registry", time.Minute}, func() error { select {} }); !errors.Is(err, job.ErrStopped) {
 		t.Errorf("a stop gives %v", err)
 	}
 	broken := errors.New("broken")
-	if err := patiently(t.Context(), j, "the registry", time.Minute, func() error { return broken }); !errors.Is(err, broken) {
+	if err := patiently(t.Context(), j, wait{"the registry", time.Minute}, func() error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("an error gives %v", err)
 	}
 }

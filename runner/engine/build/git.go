@@ -46,7 +46,7 @@ func checkout(ctx context.Context, j *job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = patiently(ctx, j, describe(s), fetchTimeout, func() error { return fetch(ctx, remote, s.Commit) })
+	err = patiently(ctx, j, wait{describe(s), fetchTimeout}, func() error { return fetch(ctx, remote, s.Commit) })
 	if err != nil {
 		return "", gitFailure(ctx, j, err)
 	}

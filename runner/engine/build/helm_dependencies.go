@@ -179,7 +179,7 @@ func (p *packer) download(ctx context.Context, dep *chart.Dependency, version, t
 	}
 	p.j.Logf("downloading dependency %s %s from %s", dep.Name, version, withoutCredentials(dep.Repository))
 	var archive string
-	err = patiently(ctx, p.j, withoutCredentials(dep.Repository), downloadTimeout, func() (err error) {
+	err = patiently(ctx, p.j, wait{withoutCredentials(dep.Repository), downloadTimeout}, func() (err error) {
 		archive, err = finder.LocateChart(name, settings)
 		return err
 	})
