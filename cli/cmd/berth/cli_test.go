@@ -127,7 +127,7 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			c := &cli{streams: streams{err: &stderr}, now: time.Now}
+			c := &cli{streams: streams{err: &stderr}, getenv: func(string) string { return "" }, now: time.Now}
 			tc.w.Install.Name = "acme"
 			if got := exitCode(c.verdict(&tc.w)); got != tc.code {
 				t.Errorf("exit code %d, want %d", got, tc.code)

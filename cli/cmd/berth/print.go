@@ -25,6 +25,9 @@ func (c *cli) format() (output.Options, error) {
 	return o, nil
 }
 
+// usualColumns is how wide a terminal is that does not say it.
+const usualColumns = 80
+
 // columnsOf is how wide the terminal behind a stream is; 0 for no terminal.
 func columnsOf(stream any) int {
 	f, ok := terminal(stream)
@@ -32,8 +35,8 @@ func columnsOf(stream any) int {
 		return 0
 	}
 	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
+	if err != nil || columns <= 0 {
+		return usualColumns
 	}
 	return columns
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
@@ -198,9 +197,7 @@ func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follo
 // the exit code.
 func (c *cli) verdict(w *ctlapi.Workflow) error {
 	verdict, lines := follow.Judge(*w)
-	for _, line := range lines {
-		output.Println(c.err, line)
-	}
+	c.screen().Fold(lines...)
 	switch verdict {
 	case follow.Done:
 		return nil
@@ -217,10 +214,8 @@ func (c *cli) verdict(w *ctlapi.Workflow) error {
 // screen is stderr: what is followed is progress, not output.
 func (c *cli) screen() *follow.Screen {
 	s := &follow.Screen{W: c.err, Color: c.colorOn(c.err)}
-	if f, ok := terminal(c.err); ok && c.getenv("TERM") != "dumb" {
-		s.Terminal = true
-		s.Columns, _, _ = term.GetSize(int(f.Fd())) // 0 means no cutting
-	}
+	s.Columns = columnsOf(c.err)
+	s.Terminal = s.Columns > 0 && c.getenv("TERM") != "dumb"
 	return s
 }
 

@@ -97,8 +97,8 @@ func (c *cli) printWorkflow(w *ctlapi.Workflow) error {
 	if c.forPrograms() {
 		return printOne(c, *w, table.Workflow(c.now()))
 	}
-	screen := follow.Screen{W: c.out}
-	screen.Print(follow.Tree(*w, c.now(), c.colorOn(c.out))...)
-	screen.Print(follow.Failures(*w)...)
+	screen := follow.Screen{W: c.out, Columns: columnsOf(c.out)}
+	screen.Fold(follow.Tree(*w, c.now(), c.colorOn(c.out))...)
+	screen.Fold(follow.Failures(*w)...)
 	return nil
 }

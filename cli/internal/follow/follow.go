@@ -108,7 +108,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 			w, err = f.look(ctx, id, handled)
 			if err == nil {
 				f.Screen.Clear()
-				f.Screen.Print(Tree(*w, f.Now(), f.Screen.Color)...)
+				f.Screen.Fold(Tree(*w, f.Now(), f.Screen.Color)...)
 			}
 			return w, err
 		case <-tick.C:
@@ -200,7 +200,7 @@ func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err
 	}
 	if f.Automatic {
 		for _, change := range shown {
-			f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, api.Value(change.EffectDigest)))
+			f.Screen.Fold(fmt.Sprintf("  approved %s, effect %s", change.ID, api.Value(change.EffectDigest)))
 		}
 	}
 	return true, nil
