@@ -81,6 +81,7 @@ func (s *Store) Layer(ctx context.Context, tree Tree) (Layer, error) {
 type Config struct {
 	Arch   string
 	Entry  []string
+	Env    []string // besides PATH
 	User   string
 	Labels map[string]string // also the annotations of its manifest
 }
@@ -93,7 +94,7 @@ func (s *Store) Image(ctx context.Context, c Config, layers []Layer) (ocispec.De
 	platform := ocispec.Platform{OS: "linux", Architecture: c.Arch}
 	config := ocispec.Image{
 		Created: &s.created, Platform: platform,
-		Config: ocispec.ImageConfig{User: c.User, Entrypoint: c.Entry, Env: []string{SearchPath}, WorkingDir: "/", Labels: c.Labels},
+		Config: ocispec.ImageConfig{User: c.User, Entrypoint: c.Entry, Env: append([]string{SearchPath}, c.Env...), WorkingDir: "/", Labels: c.Labels},
 		RootFS: ocispec.RootFS{Type: "layers"},
 	}
 	manifest := ocispec.Manifest{

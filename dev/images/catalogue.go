@@ -19,6 +19,8 @@ type recipe struct {
 	// Packages says that it has a root file system of Debian packages, with a
 	// shell: what scripts of apps expect.
 	Packages bool
+	// Env is the environment, besides PATH.
+	Env []string
 }
 
 // recipes are all images. Terraform is in none of them: its license does not
@@ -47,6 +49,6 @@ var recipes = []recipe{
 	{
 		Name: "runner", Title: "Berth runner", Description: "Runs Berth's jobs on the customer's side",
 		Executables: []string{"berth-runner", "berth-engine", "kubectl"},
-		Packages:    true,
+		Packages:    true, Env: []string{"BERTH_TERRAFORM=fetch"},
 	},
 }

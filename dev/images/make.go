@@ -91,7 +91,7 @@ func (o options) forArch(ctx context.Context, store *image.Store, r recipe, arch
 		}
 		layers = append(layers, layer)
 	}
-	config := image.Config{Arch: arch, User: nonRoot, Entry: []string{"/" + binDir + "/" + r.Executables[0]}, Labels: o.labels(r)}
+	config := image.Config{Arch: arch, User: nonRoot, Env: r.Env, Entry: []string{"/" + binDir + "/" + r.Executables[0]}, Labels: o.labels(r)}
 	desc, err := store.Image(ctx, config, layers)
 	if err != nil {
 		return desc, err
