@@ -2,6 +2,10 @@ module github.com/berth-dev/berth/dev
 
 go 1.26.0
 
+require github.com/berth-dev/berth/pkg v0.0.0
+
+replace github.com/berth-dev/berth/pkg => ../pkg
+
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-cmp v0.7.0
@@ -12,4 +16,8 @@ require (
 	oras.land/oras-go/v2 v2.6.4
 )
 
-require golang.org/x/sync v0.24.0 // indirect
+require (
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
+	github.com/cyberphone/json-canonicalization v0.0.0-20241213102144-19d51d7fe467 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+)

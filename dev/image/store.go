@@ -60,7 +60,7 @@ func (s *Store) Layer(ctx context.Context, tree Tree) (Layer, error) {
 	packed, plain := digest.Canonical.Digester(), digest.Canonical.Digester()
 	// Without a name and a time in its header.
 	zipped := gzip.NewWriter(io.MultiWriter(file, packed.Hash()))
-	if err := tree.write(io.MultiWriter(zipped, plain.Hash()), s.created); err != nil {
+	if err := tree.Write(io.MultiWriter(zipped, plain.Hash()), s.created); err != nil {
 		return Layer{}, err
 	}
 	if err := zipped.Close(); err != nil {

@@ -88,9 +88,9 @@ func (t Tree) Unpack(r io.Reader, keep func(path string) bool) error {
 // Paths returns what is in the tree, sorted.
 func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// write packs the tree into a tar stream that depends on nothing but the tree
+// Write packs the tree into a tar stream that depends on nothing but the tree
 // and the time. Directories that nobody added come before what is in them.
-func (t Tree) write(to io.Writer, when time.Time) error {
+func (t Tree) Write(to io.Writer, when time.Time) error {
 	all := maps.Clone(t)
 	for at := range t {
 		for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {

@@ -38,7 +38,7 @@ func TestTree(t *testing.T) {
 
 	when := time.Unix(1_700_000_000, 0)
 	var out bytes.Buffer
-	if err := tree.write(&out, when); err != nil {
+	if err := tree.Write(&out, when); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -43,6 +43,13 @@ func checkAll(ctx context.Context, dir string, chosen []recipe) error {
 	return errors.Join(errs...)
 }
 
+// A checker looks into the images of one recipe.
+type checker struct {
+	store  content.Fetcher
+	recipe recipe
+	canRun bool
+}
+
 func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
 	store, index, err := image.Open(ctx, layout)
 	if err != nil {
@@ -52,8 +59,9 @@ func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
 	if err != nil {
 		return err
 	}
+	c := checker{store: store, recipe: r, canRun: canRun}
 	for _, one := range images {
-		if err := checkImage(ctx, store, one, r, canRun); err != nil {
+		if err := c.image(ctx, one); err != nil {
 			return fmt.Errorf("%s: %w", one.Platform.Architecture, err)
 		}
 	}
@@ -63,9 +71,9 @@ func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
 	return nil
 }
 
-// checkImage looks into the image for one architecture, and runs it where that is
+// image looks into the image for one architecture, and runs it where that is
 // this machine's.
-func checkImage(ctx context.Context, store content.Fetcher, one ocispec.Descriptor, r recipe, canRun bool) (err error) {
+func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) {
 	dir, err := os.MkdirTemp("", "berth-image-")
 	if err != nil {
 		return err
@@ -78,23 +86,23 @@ func checkImage(ctx context.Context, store content.Fetcher, one ocispec.Descript
 	defer func() { _ = root.Close() }()
 
 	var headers []tar.Header
-	if err := image.Contents(ctx, store, one, func(h *tar.Header, data io.Reader) error {
+	if err := image.Contents(ctx, c.store, one, func(h *tar.Header, data io.Reader) error {
 		headers = append(headers, *h)
 		return unpack(root, h, data)
 	}); err != nil {
 		return err
 	}
-	if err := errors.Join(problems(r, headers)...); err != nil {
+	if err := errors.Join(problems(c.recipe, headers)...); err != nil {
 		return err
 	}
 	ran := ""
-	if canRun && one.Platform.Architecture == runtime.GOARCH {
-		if err := runAll(ctx, dir, r); err != nil {
+	if c.canRun && one.Platform.Architecture == runtime.GOARCH {
+		if err := runAll(ctx, dir, c.recipe); err != nil {
 			return err
 		}
 		ran = fmt.Sprintf(", runs as user %d", anyUID)
 	}
-	fmt.Printf("%s %s: %d files and directories%s%s\n", r.Name, one.Platform.Architecture, len(headers), shellsIn(headers), ran)
+	fmt.Printf("%s %s: %d files and directories%s%s\n", c.recipe.Name, one.Platform.Architecture, len(headers), shellsIn(headers), ran)
 	return nil
 }
 
