@@ -32,6 +32,6 @@ func Roots() []byte {
 func Ground() Tree {
 	t := Tree{}
 	t.File(rootsPath, Roots())
-	t.Dir("tmp", 0o1777)
+	t.Dir("tmp", sharedMode)
 	return t
 }

@@ -17,6 +17,9 @@ import (
 // with setuid or setgid would be a way to more rights than the pod was given.
 const modeBits = 0o755
 
+// sharedMode is that of /tmp.
+const sharedMode = 0o1777
+
 // A Tree is what one layer holds, by path without a leading slash. Everything
 // belongs to root and can be read by everybody: an image runs as any user.
 type Tree map[string]node
@@ -48,7 +51,8 @@ func (t Tree) Link(at, to string) { t[path.Clean(at)] = node{link: to, mode: 0o7
 func (t Tree) Executable(at, from string) { t[path.Clean(at)] = node{from: from, mode: modeBits} }
 
 // Unpack adds what a tar stream holds and keep wants, by its path without a
-// leading slash. It takes the setuid, setgid and write bits of others away.
+// leading slash. It takes the setuid, setgid and write bits of others away, but
+// for folders like /tmp.
 func (t Tree) Unpack(r io.Reader, keep func(path string) bool) error {
 	for in := tar.NewReader(r); ; {
 		header, err := in.Next()
@@ -64,7 +68,7 @@ func (t Tree) Unpack(r io.Reader, keep func(path string) bool) error {
 		}
 		switch header.Typeflag {
 		case tar.TypeDir:
-			t.Dir(at, 0)
+			t.Dir(at, header.Mode&modeBits|shared(header.Mode))
 		case tar.TypeSymlink:
 			t.Link(at, header.Linkname)
 		case tar.TypeLink:
@@ -85,8 +89,14 @@ func (t Tree) Unpack(r io.Reader, keep func(path string) bool) error {
 	}
 }
 
-// Paths returns what is in the tree, sorted.
-func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
+// shared is the mode of a folder in which everybody may write files, and delete
+// only their own; 0 for another one.
+func shared(mode int64) int64 {
+	if mode&sharedMode != sharedMode {
+		return 0
+	}
+	return sharedMode
+}
 
 // Write packs the tree into a tar stream that depends on nothing but the tree
 // and the time. Directories that nobody added come before what is in them.

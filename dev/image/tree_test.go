@@ -18,6 +18,8 @@ func TestTree(t *testing.T) {
 	w := tar.NewWriter(&packed)
 	for _, h := range []tar.Header{
 		{Typeflag: tar.TypeDir, Name: "./", Mode: 0o700},
+		{Typeflag: tar.TypeDir, Name: "./tmp", Mode: 0o1777},
+		{Typeflag: tar.TypeDir, Name: "./var", Mode: 0o2777},
 		{Typeflag: tar.TypeReg, Name: "./bin/su", Mode: 0o4777, Uid: 1000, Uname: "somebody", ModTime: time.Now()},
 		{Typeflag: tar.TypeLink, Name: "./bin/again", Linkname: "./bin/su"},
 		{Typeflag: tar.TypeSymlink, Name: "./bin/sh", Linkname: "su"},
@@ -63,6 +65,8 @@ func TestTree(t *testing.T) {
 		"drwxr-xr-x etc/ ",
 		"drwxr-xr-x etc/deep/ ",
 		"-rw-r--r-- etc/deep/file ",
+		"dtrwxrwxrwx tmp/ ",
+		"drwxr-xr-x var/ ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)

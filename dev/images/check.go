@@ -120,8 +120,10 @@ func problems(r recipe, headers []tar.Header) (found []error) {
 			found = append(found, fmt.Errorf("%s has setuid or setgid", h.Name))
 		case h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "":
 			found = append(found, fmt.Errorf("%s belongs to %d:%d", h.Name, h.Uid, h.Gid))
-		case h.Typeflag != tar.TypeSymlink && mode.Perm()&0o022 != 0 && h.Name != "tmp":
+		case h.Typeflag != tar.TypeSymlink && mode.Perm()&0o022 != 0 && (h.Typeflag != tar.TypeDir || mode&os.ModeSticky == 0):
 			found = append(found, fmt.Errorf("%s can be written by everybody", h.Name))
+		case h.Name == "tmp" && mode&os.ModeSticky == 0:
+			found = append(found, errors.New("tmp cannot be written by everybody"))
 		case h.Typeflag == tar.TypeDir:
 		case want[h.Name]:
 			delete(want, h.Name)
@@ -185,6 +187,7 @@ func runAll(ctx context.Context, root string, r recipe) error {
 		commands = append(commands, []string{"/bin/bash", "-euc", `
 			for program in curl jq grep sed awk tar gzip ls sh; do type "$program"; done
 			curl --version
+			echo text >/tmp/file
 			test "$(echo '{"a":[1,2]}' | jq -c .a | sed 's/1/3/' | awk '{print $1}')" = '[3,2]'
 			tar -C / -czf - etc/passwd | gzip -dc | grep -q nonroot`})
 	}

@@ -258,6 +258,10 @@ func TestProblems(t *testing.T) {
 			want: []string{"etc/x can be written by everybody"},
 		},
 		{
+			name: "a closed tmp", recipe: packages, headers: with(tar.Header{Typeflag: tar.TypeDir, Name: "tmp", Mode: 0o755}),
+			want: []string{"tmp cannot be written by everybody"},
+		},
+		{
 			name: "terraform", recipe: packages, headers: with(tar.Header{Typeflag: tar.TypeReg, Name: "usr/local/bin/terraform", Mode: 0o755}),
 			want: []string{"usr/local/bin/terraform: its license forbids shipping it"},
 		},

@@ -14,6 +14,10 @@ cd "$(dirname "$0")/../.."
 readonly root=$PWD/.bin/images arches=${ARCH:-amd64,arm64}
 readonly epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 
+mkdir -p "$root"
+exec 8>"$root/lock"
+flock 8 # one at a time: they share the folder of executables
+
 # The image maker says what it needs, so that this is said in one place.
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/images ./images)
 needs=$(.bin/tools/images --needs "$@")
