@@ -170,7 +170,7 @@ func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(file, data)
-	return errors.Join(err, file.Close())
+	return errors.Join(err, file.Chmod(mode), file.Close()) // whatever the umask
 }
 
 // runAll runs every executable of an image in it, as a user that it does not
