@@ -93,6 +93,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
 	defer lock.Close()
+	a.provideTerraform(ctx)
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.isolate(); err != nil {
 		return err

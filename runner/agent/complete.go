@@ -89,10 +89,13 @@ func (c *Config) findFiles() error {
 	if c.Engine == "" {
 		c.Engine = find("berth-engine", filepath.Dir(c.Executable), c.Libexec)
 	}
-	if c.Terraform == "" {
-		c.Terraform = find("terraform", filepath.Dir(c.Executable))
+	if beside := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && beside != "") {
+		c.Terraform = beside
 	}
-	errs := []error{executable("engine", &c.Engine), executable("terraform", &c.Terraform)}
+	errs := []error{executable("engine", &c.Engine)}
+	if c.Terraform != TerraformFetch { // Run gets it
+		errs = append(errs, executable("terraform", &c.Terraform))
+	}
 	if c.Engine == "" {
 		errs = append(errs, errors.New("no engine: berth-engine is neither next to the runner nor in BERTH_LIBEXEC; use --engine"))
 	}

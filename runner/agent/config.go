@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/runner/agent/cluster"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
 // Where engines run.
@@ -20,6 +21,10 @@ const (
 	LimitsOff      = "off"      // there are to be none
 )
 
+// TerraformFetch has the agent fetch Terraform when it starts, unless there is
+// one next to it: the runner's image may not carry one.
+const TerraformFetch = "fetch"
+
 // Config is how an agent is set up. Each setting is a flag of `berth-runner`,
 // an environment variable, or a key of DIR/config.json, in this order; only
 // main reads the environment.
@@ -33,9 +38,12 @@ type Config struct {
 	// engine; default berth-engine next to the runner, else in BERTH_LIBEXEC.
 	Engine string
 	// Terraform is the executable that engines use: --terraform,
-	// BERTH_TERRAFORM, terraform; default terraform next to the runner, else
-	// none.
+	// BERTH_TERRAFORM, terraform, or TerraformFetch; default terraform next to
+	// the runner, else none.
 	Terraform string
+	// TerraformSource is where TerraformFetch gets it; the zero value is the
+	// vendor's site.
+	TerraformSource toolchain.Source
 	// EngineUIDs is the range of users, FIRST:SIZE, out of which each job gets
 	// one of its own when the agent is root: --engine-uids, BERTH_ENGINE_UIDS,
 	// engine_uids; default users.DefaultRange, users.Off for none.

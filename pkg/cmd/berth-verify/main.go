@@ -1,7 +1,7 @@
 // Command berth-verify checks a chain of Berth offline: whether each record
 // follows the one before, is signed, and agrees with the heads that others
-// kept, and which effects have no recorded outcome. It needs the file and
-// nothing else; it opens no network connection and writes no file.
+// kept, and which effects have no recorded outcome. It also checks a release of
+// Berth against its signed list. It needs the files and nothing else; it opens no network connection and writes no file.
 package main
 
 import (
@@ -29,6 +29,7 @@ const (
 
 const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
                          [-o text|json]
+berth-verify release FILE --key FILE
 
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
@@ -43,6 +44,9 @@ Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 A FILE with keys is PEM, base64, or a runner's trust.json, whose dispatch keys count.
 
   -o text|json       what to print (text)
+
+"release" checks the signed list of a release, release.json, and the files next to it. The
+key must come from somewhere else than the list.
 
 Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
 `
@@ -80,14 +84,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	case err == nil && format != "text" && format != "json":
 		err = fmt.Errorf("-o is text or json, not %q", format)
-	case err == nil && (len(positional) != 2 || positional[0] != "chain"):
-		err = errors.New(`want "chain" and one file`)
+	case err == nil && (len(positional) != 2 || (positional[0] != "chain" && positional[0] != "release")):
+		err = errors.New(`want "chain" or "release", and one file`)
+	case err == nil && positional[0] == "release" && (len(keys) == 0 || len(heads)+len(headKeys)+len(anchorKeys) > 0):
+		err = errors.New("release takes --key, and no other flag")
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n\n%s", err, usage)
 		return exitUsage
 	}
 
+	if positional[0] == "release" {
+		if err := verifyRelease(positional[1], keys, stdout); err != nil {
+			_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)
+			return exitBad
+		}
+		return exitOK
+	}
 	report, err := verify(positional[1], stdin, given{keys: keys, heads: heads, headKeys: headKeys, anchorKeys: anchorKeys})
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)

@@ -41,6 +41,7 @@
 //	  evidence/<job>.<attempt>/ what a refused or lost attempt left
 //	  artifacts/          the install's own registry, an OCI layout
 //	  install/            durable scratch of the install, the engine's own
+//	  tools/              programs that the agent fetched
 //	  locks/<resource>    held while an engine works on the resource
 //	  lock                held by the one active agent
 package datadir
@@ -101,6 +102,9 @@ func (d Dir) Make(engineGID int) error {
 
 // Path is the directory itself.
 func (d Dir) Path() string { return d.path }
+
+// Tools is where programs are that the agent fetched.
+func (d Dir) Tools() string { return d.join("tools") }
 
 // Trust is what the customer's side wrote down to be believed.
 func (d Dir) Trust() string { return d.join("trust.json") }

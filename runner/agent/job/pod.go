@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -65,8 +67,12 @@ func (j *job) podOrder() enginepod.Order {
 	if j.spec.InstallID != "" {
 		dirs = append(dirs, j.deps.Dir.Install())
 	}
+	closed := []string{j.dir.in("")}
+	if terraform := j.deps.Engine.Terraform; strings.HasPrefix(terraform, j.deps.Dir.Tools()+"/") { // in no image
+		closed = append(closed, filepath.Dir(terraform))
+	}
 	return enginepod.Order{
-		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: []string{j.dir.in("")},
+		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: closed,
 		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,
 	}
 }

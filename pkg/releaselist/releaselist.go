@@ -1,0 +1,98 @@
+// Package releaselist reads the signed list of what a release of Berth consists
+// of: its archives by SHA256 and its images by digest. dev/release writes it.
+//
+// The list is a DSSE envelope, as those of orders are. Who verifies it brings
+// the key: one that came with the list proves nothing.
+package releaselist
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+)
+
+const (
+	// FileName is the list's name, next to the files that it lists.
+	FileName = "release.json"
+
+	// PayloadType is what the envelope says it holds.
+	PayloadType = "application/vnd.berth.release.v1+json"
+)
+
+// ErrChanged is wrapped when a file is not what the list says.
+var ErrChanged = errors.New("not the file that was signed")
+
+// List is what a release consists of.
+type List struct {
+	Version string  `json:"version"`
+	Commit  string  `json:"commit"`
+	Created string  `json:"created"` // RFC 3339, the time of the commit
+	Files   []File  `json:"files"`
+	Images  []Image `json:"images"`
+}
+
+// File is one that is published next to the list.
+type File struct {
+	Name   string `json:"name"` // without a folder
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"` // bytes
+}
+
+// Image is a container image, wherever it is.
+type Image struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // of its index
+}
+
+// Verify opens a list that one of keys signed. Errors wrap capsule.ErrSignature
+// when none did.
+func Verify(raw []byte, keys map[string]ed25519.PublicKey) (List, error) {
+	var envelope capsule.Envelope
+	if err := json.Unmarshal(raw, &envelope); err != nil {
+		return List{}, fmt.Errorf("not a signed list: %w", err)
+	}
+	var list List
+	_, err := capsule.Verify(keys, PayloadType, envelope, &list)
+	return list, err
+}
+
+// Check compares the files of a folder with the list and returns the names of
+// those that are there. A file that is not there is no error: nobody needs the
+// archives of all platforms. One that differs is.
+func (l List) Check(dir string) (good []string, err error) {
+	for _, file := range l.Files {
+		if file.Name != filepath.Base(file.Name) {
+			return good, fmt.Errorf("the list names %q, which is not a plain file name", file.Name)
+		}
+		sum, size, err := sumOf(filepath.Join(dir, file.Name))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return good, err
+		case sum != file.SHA256 || size != file.Size:
+			return good, fmt.Errorf("%s: %w", file.Name, ErrChanged)
+		default:
+			good = append(good, file.Name)
+		}
+	}
+	return good, nil
+}
+
+func sumOf(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
