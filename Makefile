@@ -2,10 +2,10 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build bench faults tools
+.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build images images-check bench faults tools
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What runs in a clone keeps its data there.
 demo up down: export BERTH_DATA ?= $(CURDIR)/.berth
@@ -55,6 +55,12 @@ check: ## what must be green before a commit: verify, lint, test
 
 build: ## build all executables into .bin/
 	@dev/scripts/build.sh
+
+images: ## make container images without Docker (NAMES="ctl-api runner", ARCH=amd64, PUSH=HOST:PORT/PREFIX)
+	@dev/scripts/images.sh $(NAMES)
+
+images-check: ## make them twice in two clones, compare the digests, look into them and run them
+	@dev/scripts/images-check.sh $(NAMES)
 
 bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that)
 	@dev/scripts/bench.sh $(ARGS) $(PKG)

@@ -2,4 +2,14 @@ module github.com/berth-dev/berth/dev
 
 go 1.26.0
 
-require github.com/google/go-cmp v0.7.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/google/go-cmp v0.7.0
+	github.com/google/go-containerregistry v0.22.1
+	github.com/opencontainers/go-digest v1.0.0
+	github.com/opencontainers/image-spec v1.1.1
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+	oras.land/oras-go/v2 v2.6.4
+)
+
+require golang.org/x/sync v0.24.0 // indirect

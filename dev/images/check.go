@@ -1,0 +1,199 @@
+package main
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+
+	"github.com/berth-dev/berth/dev/image"
+)
+
+// anyUID is a user that no image knows: clusters give pods such.
+const anyUID = 12345
+
+// shells are the programs that give somebody in the container a command line.
+var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "fish", "ksh", "csh", "tcsh"}
+
+// checkAll looks into the layouts DIR/NAME, and as root runs what is in them as
+// a user that they do not know.
+func checkAll(ctx context.Context, dir string, chosen []recipe) error {
+	canRun := os.Geteuid() == 0
+	if !canRun {
+		fmt.Fprintln(os.Stderr, "images: NOT RUN as another user: that needs root")
+	}
+	var errs []error
+	for _, r := range chosen {
+		if err := checkOne(ctx, filepath.Join(dir, r.Name), r, canRun); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
+	store, index, err := image.Open(ctx, layout)
+	if err != nil {
+		return err
+	}
+	images, err := image.Images(ctx, store, index)
+	if err != nil {
+		return err
+	}
+	for _, one := range images {
+		if err := checkImage(ctx, store, one, r, canRun); err != nil {
+			return fmt.Errorf("%s: %w", one.Platform.Architecture, err)
+		}
+	}
+	if !slices.ContainsFunc(images, func(d ocispec.Descriptor) bool { return d.Platform.Architecture == runtime.GOARCH }) {
+		fmt.Fprintf(os.Stderr, "images: %s NOT RUN: it has no image for this machine\n", r.Name)
+	}
+	return nil
+}
+
+// checkImage looks into the image for one architecture, and runs it where that is
+// this machine's.
+func checkImage(ctx context.Context, store content.Fetcher, one ocispec.Descriptor, r recipe, canRun bool) (err error) {
+	dir, err := os.MkdirTemp("", "berth-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+
+	var headers []tar.Header
+	if err := image.Contents(ctx, store, one, func(h *tar.Header, data io.Reader) error {
+		headers = append(headers, *h)
+		return unpack(root, h, data)
+	}); err != nil {
+		return err
+	}
+	if err := errors.Join(problems(r, headers)...); err != nil {
+		return err
+	}
+	ran := ""
+	if canRun && one.Platform.Architecture == runtime.GOARCH {
+		if err := runAll(ctx, dir, r); err != nil {
+			return err
+		}
+		ran = fmt.Sprintf(", runs as user %d", anyUID)
+	}
+	fmt.Printf("%s %s: %d files and directories%s%s\n", r.Name, one.Platform.Architecture, len(headers), shellsIn(headers), ran)
+	return nil
+}
+
+// problems says what an image holds that it should not, and the other way
+// round. An image without packages has exactly what its recipe names.
+func problems(r recipe, headers []tar.Header) (found []error) {
+	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true}
+	for _, name := range r.Executables {
+		want[binDir+"/"+name] = true
+	}
+	for _, h := range headers {
+		mode := h.FileInfo().Mode()
+		switch {
+		case mode&(os.ModeSetuid|os.ModeSetgid) != 0:
+			found = append(found, fmt.Errorf("%s has setuid or setgid", h.Name))
+		case h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "":
+			found = append(found, fmt.Errorf("%s belongs to %d:%d", h.Name, h.Uid, h.Gid))
+		case h.Typeflag != tar.TypeSymlink && mode.Perm()&0o022 != 0 && h.Name != "tmp":
+			found = append(found, fmt.Errorf("%s can be written by everybody", h.Name))
+		case h.Typeflag == tar.TypeDir:
+		case want[h.Name]:
+			delete(want, h.Name)
+		case !r.Packages:
+			found = append(found, fmt.Errorf("%s is not expected", h.Name))
+		case path.Base(h.Name) == "terraform":
+			found = append(found, fmt.Errorf("%s: its license forbids shipping it", h.Name))
+		}
+	}
+	for name := range want {
+		found = append(found, fmt.Errorf("%s is missing", name))
+	}
+	return found
+}
+
+// shellsIn says which shells there are, for the report.
+func shellsIn(headers []tar.Header) string {
+	var found []string
+	for _, h := range headers {
+		dir, name := path.Split(h.Name)
+		if (strings.HasSuffix(dir, "bin/")) && slices.Contains(shells, name) {
+			found = append(found, h.Name)
+		}
+	}
+	if found == nil {
+		return ", no shell"
+	}
+	return ", shells for scripts: " + strings.Join(found, " ")
+}
+
+// unpack writes one file of an image into a folder that is thrown away, and
+// nowhere else, whatever names and links say.
+func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
+	mode := h.FileInfo().Mode()
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return errors.Join(root.MkdirAll(h.Name, 0o755), root.Chmod(h.Name, mode))
+	case tar.TypeSymlink:
+		_ = root.Remove(h.Name) // of a lower layer
+		return root.Symlink(h.Linkname, h.Name)
+	}
+	file, err := root.OpenFile(h.Name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, data)
+	return errors.Join(err, file.Close())
+}
+
+// runAll runs every executable of an image in it, as a user that it does not
+// know, with no home and nothing that it may write to.
+func runAll(ctx context.Context, root string, r recipe) error {
+	if err := os.Chmod(root, 0o755); err != nil { // a temporary folder is its owner's alone
+		return err
+	}
+	commands := [][]string{}
+	for _, name := range r.Executables {
+		commands = append(commands, append([]string{"/" + binDir + "/" + name}, versionOf(name)...))
+	}
+	if r.Packages {
+		commands = append(commands, []string{"/bin/bash", "-euc", `
+			for program in curl jq grep sed awk tar gzip ls sh; do type "$program" >/dev/null; done
+			curl --version >/dev/null
+			test "$(echo '{"a":[1,2]}' | jq -c .a | sed 's/1/3/' | awk '{print $1}')" = '[3,2]'
+			tar -czf - /etc/passwd 2>/dev/null | gzip -dc | grep -q nonroot`})
+	}
+	for _, command := range commands {
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Env, cmd.Dir = []string{image.SearchPath}, "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: anyUID, Gid: anyUID}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s as user %d: %w: %s", command[0], anyUID, err, out)
+		}
+	}
+	return nil
+}
+
+func versionOf(name string) []string {
+	if name == "kubectl" {
+		return []string{"version", "--client"}
+	}
+	return []string{"version"}
+}
