@@ -53,7 +53,8 @@ secrets() {
   done
   echo "berth-master-key-v1:$(head -c 32 /dev/urandom | base64)" | keep master.key
   # The certificate is its own authority, and is for this address.
-  if [ ! -s "$dir/tls.crt" ] || ! openssl x509 -in "$dir/tls.crt" -noout -checkend 86400 -checkip "$address" | grep -q 'does match'; then
+  if ! openssl x509 -in "$dir/tls.crt" -noout -checkend 86400 >/dev/null 2>&1 ||
+    ! openssl x509 -in "$dir/tls.crt" -noout -checkip "$address" | grep -q 'does match'; then
     (umask 077 && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -subj /CN=berth \
       -addext "subjectAltName=DNS:localhost,DNS:front.$namespace.svc.cluster.local,IP:127.0.0.1,IP:$address" \
       -keyout "$dir/tls.key" -out "$dir/tls.crt" 2>/dev/null)
