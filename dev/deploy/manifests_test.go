@@ -1,13 +1,17 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/dev/kube/kubetest"
 )
 
 const overlays = "../../deploy/k8s/overlays"
@@ -47,6 +51,24 @@ func TestOverlaysKeepTheRules(t *testing.T) {
 		for _, fault := range faults(objects) {
 			t.Errorf("%s: %s", overlay, fault)
 		}
+	}
+}
+
+// The API server takes every object: no unknown field, no value that it refuses,
+// no pod that the level restricted would not let in.
+func TestOverlaysFitTheAPI(t *testing.T) {
+	t.Parallel()
+	c := kubetest.New(t)
+	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
+	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
+	for _, overlay := range []string{"local", "production"} {
+		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
+		if !found {
+			t.Fatalf("%s has one object", overlay)
+		}
+		// The node port may be taken by what `make deploy` runs.
+		objects := strings.NewReplacer("namespace: berth\n", "namespace: "+namespace+"\n", "    nodePort: 30443\n", "").Replace(rest)
+		c.Kubectl(t, objects, "apply", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-")
 	}
 }
 
