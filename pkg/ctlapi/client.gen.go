@@ -1358,6 +1358,9 @@ type ActionRunRequest struct {
 	// ApproveAll Approve the change of this run.
 	ApproveAll bool               `json:"approve_all,omitempty"`
 	Inputs     *map[string]string `json:"inputs,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // ActionTrigger defines model for ActionTrigger.
@@ -3203,6 +3206,9 @@ type Step struct {
 	// Example: ["deploy db"]
 	Needs []string `json:"needs"`
 
+	// Progress What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here.
+	Progress *StepProgress `json:"progress,omitempty"`
+
 	// Reason Why the step is part of the workflow.
 	//
 	// Example: artifact changed
@@ -3217,6 +3223,35 @@ type Step struct {
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait       *Waiting `json:"wait,omitempty"`
 	WorkflowID string   `json:"workflow_id"`
+}
+
+// StepProgress What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here.
+type StepProgress struct {
+	// Doing What is done with it, or how it stands.
+	//
+	// Example: creating
+	Doing string `json:"doing"`
+
+	// Done How many are finished.
+	//
+	// Example: 4
+	Done int `json:"done"`
+
+	// ReportedAt When the runner told so; what it does may have changed since.
+	ReportedAt time.Time `json:"reported_at"`
+
+	// StartedAt When the runner began with that.
+	StartedAt time.Time `json:"started_at"`
+
+	// Total Of how many; 0 when that is not known.
+	//
+	// Example: 12
+	Total int `json:"total"`
+
+	// What The Terraform resource, or the object of a cluster; of several, the one that takes longest.
+	//
+	// Example: aws_db_instance.main
+	What string `json:"what"`
 }
 
 // StepState defines model for StepState.
@@ -3531,6 +3566,9 @@ type Workflow struct {
 	Others   []OtherWorkflow `json:"others,omitempty"`
 	PlanOnly bool            `json:"plan_only"`
 
+	// PreviewToggles The toggles that only this preview uses, all of them; absent when it uses those of the install.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
@@ -3610,8 +3648,14 @@ type WorkflowRequest struct {
 	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
+	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
+
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
+
+	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
+	Role string `json:"role,omitempty"`
 }
 
 // WorkflowState defines model for WorkflowState.
@@ -3748,7 +3792,7 @@ type DeleteAppParams struct {
 
 // UpdateAppParams defines parameters for UpdateApp.
 type UpdateAppParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3805,13 +3849,13 @@ type ListAppVariablesParams struct {
 
 // DeleteAppVariableParams defines parameters for DeleteAppVariable.
 type DeleteAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetAppVariableParams defines parameters for SetAppVariable.
 type SetAppVariableParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3964,7 +4008,7 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -3985,7 +4029,7 @@ type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
@@ -4463,7 +4507,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type.
@@ -4486,7 +4530,7 @@ type ClientInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4761,7 +4805,7 @@ type ClientInterface interface {
 
 	// UpdateInstallWithBody Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4770,7 +4814,7 @@ type ClientInterface interface {
 
 	// UpdateInstall Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5511,7 +5555,7 @@ func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppPa
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type.
@@ -5544,7 +5588,7 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type.
@@ -6159,7 +6203,7 @@ func (c *Client) GetInstall(ctx context.Context, install InstallIDOrName, reqEdi
 
 // UpdateInstallWithBody Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6178,7 +6222,7 @@ func (c *Client) UpdateInstallWithBody(ctx context.Context, install InstallIDOrN
 
 // UpdateInstall Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11788,7 +11832,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -11811,7 +11855,7 @@ type ClientWithResponsesInterface interface {
 	// nothing is provisioned or deployed: `next` says which ones want it.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
-	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `version` of that answer as `If-Match`, and the request is refused (412
 	// `precondition_failed`) when it would do something else by now.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -12122,7 +12166,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithBodyWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12131,7 +12175,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16622,7 +16666,7 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -16651,7 +16695,7 @@ func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Conte
 // nothing is provisioned or deployed: `next` says which ones want it.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing. Send the
-// `version` of that answer as `If-Match`, and the request is refused (409
+// `version` of that answer as `If-Match`, and the request is refused (412
 // `precondition_failed`) when it would do something else by now.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -17166,7 +17210,7 @@ func (c *ClientWithResponses) GetInstallWithResponse(ctx context.Context, instal
 
 // UpdateInstallWithBodyWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17181,7 +17225,7 @@ func (c *ClientWithResponses) UpdateInstallWithBodyWithResponse(ctx context.Cont
 
 // UpdateInstallWithResponse Change the settings of an install
 //
-// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

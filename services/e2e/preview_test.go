@@ -182,6 +182,34 @@ func TestPreviews(t *testing.T) {
 		}
 	})
 
+	t.Run("a component switched off and on", func(t *testing.T) {
+		before := in.standing()
+		edit(t, filepath.Join(in.app, "components", "three.toml"), "terraform_version", "toggleable        = true\nterraform_version")
+		in.sync("probe", in.app)
+		got, text := in.preview("installs", "toggle", "acme", "three", "off")
+		if diff := cmp.Diff([]string{"teardown three: delete terraform_data.work"}, got.changed()); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(text, "would destroy 1:\n  - component three: terraform_data.work") {
+			t.Errorf("the preview is\n%s", text)
+		}
+		if _, errOut, code := s.run("installs", "toggle", "acme", "three", "on", "--plan"); code != 0 || !strings.Contains(errOut, "nothing to do") {
+			t.Errorf("on, as it is: exit %d: %s", code, errOut)
+		}
+		still(t, before)
+
+		s.must("installs", "toggle", "acme", "three", "off")
+		s.must("deploy", "acme", "--auto-approve", "--confirm", "acme")
+		before = in.standing()
+		got, _ = in.preview("installs", "toggle", "acme", "three", "on")
+		if diff := cmp.Diff([]string{"deploy three: create terraform_data.work"}, got.changed()); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+		still(t, before)
+		s.must("installs", "toggle", "acme", "three", "on")
+		s.must("deploy", "acme", "--auto-approve")
+	})
+
 	t.Run("a deprovision, with what it destroys", func(t *testing.T) {
 		before := in.standing()
 		got, text := in.preview("installs", "deprovision", "acme")

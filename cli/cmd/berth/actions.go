@@ -30,18 +30,20 @@ func (c *cli) actionsCommand() *cobra.Command {
 func (c *cli) actionsRun() *cobra.Command {
 	var how watching
 	var inputs []string
+	var role string
 	cmd := &cobra.Command{
 		Use: "run INSTALL ACTION", Short: "Run an action", Args: exactly("INSTALL", "ACTION"),
 		Long: "A health check runs at once. Any other action is a change: you see it and decide on it\nbefore it runs.",
 	}
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input of the action, name=value")
+	roleFlag(cmd, &role)
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := usage.Pairs[map[string]string]("--input", inputs)
 		if err != nil {
 			return err
 		}
-		resp, err := client.RunActionWithResponse(ctx, args[0], args[1], &ctlapi.RunActionParams{}, ctlapi.ActionRunRequest{Inputs: values})
+		resp, err := client.RunActionWithResponse(ctx, args[0], args[1], &ctlapi.RunActionParams{}, ctlapi.ActionRunRequest{Inputs: values, Role: role})
 		if err != nil {
 			return err
 		}

@@ -18,9 +18,15 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
+// roleFlag takes the role to run under, which the control plane refuses for now,
+// with the roles that there are.
+func roleFlag(cmd *cobra.Command, role *string) {
+	cmd.Flags().StringVar(role, "role", "", "run under this role of the app (not supported yet)")
+}
+
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to, confirm string
+	var to, confirm, role string
 	var sandbox bool
 	var many selector
 	cmd := &cobra.Command{
@@ -44,6 +50,7 @@ asks for the install's name; --confirm gives it in a script.`,
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
 	confirmFlag(cmd, &confirm, "install")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
+	roleFlag(cmd, &role)
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
@@ -52,7 +59,7 @@ asks for the install's name; --confirm gives it in a script.`,
 		case len(args) > 0 && selects:
 			return usagef("name an install, or select several with --app and --label")
 		}
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm, Role: role}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			l := launch{request: request, how: how}
 			if len(args) > 0 {

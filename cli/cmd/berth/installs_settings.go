@@ -88,16 +88,25 @@ func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func
 }
 
 func (c *cli) installsToggle() *cobra.Command {
+	var how watching
 	cmd := &cobra.Command{
 		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
 		Long: `Switches a component that the app declares toggleable. A component cannot be off while
 another one that needs it is on. This deploys and removes nothing: the next berth deploy
-of the whole install creates or removes the component, as a change like any other.`,
+of the whole install creates or removes the component, as a change like any other. With
+--plan it switches nothing, and shows what a deploy of the newest release would change then.`,
 	}
+	how.planFlag(cmd, "created or removed")
+	how.timeoutFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		on := args[2] == "on"
 		if !on && args[2] != "off" {
 			return usagef("write on or off, not %q", args[2])
+		}
+		if how.plan {
+			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
+				Kind: ctlapi.WorkflowKindDeploy, PreviewToggles: &ctlapi.ComponentToggles{args[1]: on},
+			}, how})
 		}
 		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {
 			toggles := maps.Clone(now.ComponentToggles)

@@ -70,7 +70,7 @@ func (v *validator) anyRole(severity place.Severity, at place.Place, name string
 		return
 	}
 	missing := v.At(severity, place.CodeReference, at, "%s %q does not exist", d.what, name)
-	if near := v.nearestRole(written, d.names); near != "" {
+	if near := nearestRole(v.Near, written, d.names); near != "" {
 		missing = missing.WithRemedy("did you mean %q?", near)
 	}
 	v.Diags = append(v.Diags, missing)
@@ -78,8 +78,8 @@ func (v *validator) anyRole(severity place.Severity, at place.Place, name string
 
 // nearestRole finds the role that a name most likely means, as it is written or
 // by the part of it that is no template: "setup" of "{{ .nuon.install.id }}-setup".
-func (v *validator) nearestRole(name string, defined []string) string {
-	if near := v.Near(name, defined); near != "" {
+func nearestRole(nearest func(string, []string) string, name string, defined []string) string {
+	if near := nearest(name, defined); near != "" {
 		return near
 	}
 	plain := map[string]string{}
@@ -87,7 +87,19 @@ func (v *validator) nearestRole(name string, defined []string) string {
 		plain[plainRole(d)] = d
 	}
 	delete(plain, "")
-	return plain[v.Near(plainRole(name), slices.Sorted(maps.Keys(plain)))]
+	return plain[nearest(plainRole(name), slices.Sorted(maps.Keys(plain)))]
+}
+
+// FindRole looks for a role that an app declares, by its name as the app writes
+// it. near is the one that is meant most likely when there is none, "" when no
+// name is near; all are the names that there are.
+func FindRole(app *appconfig.App, name string) (found bool, near string, all []string) {
+	all = roleNames("role", app.Permissions, app.BreakGlass).names
+	written := comparableRole(name)
+	if slices.Contains(all, written) {
+		return true, "", all
+	}
+	return false, nearestRole(place.Nearest, written, all), all
 }
 
 // plainRole is what of a role's name is the same in every install.

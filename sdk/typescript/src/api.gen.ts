@@ -219,7 +219,7 @@ export interface paths {
          *     nothing is provisioned or deployed: `next` says which ones want it.
          *
          *     With `dry_run=true` it answers what would happen, and changes nothing. Send the
-         *     `version` of that answer as `If-Match`, and the request is refused (409
+         *     `version` of that answer as `If-Match`, and the request is refused (412
          *     `precondition_failed`) when it would do something else by now.
          */
         put: operations["syncInstalls"];
@@ -684,7 +684,7 @@ export interface paths {
         head?: never;
         /**
          * Change the settings of an install
-         * @description Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
+         * @description Changes the fields that are given, each as a whole. With `If-Match` it is refused (412 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
          */
         patch: operations["updateInstall"];
         trace?: never;
@@ -1561,6 +1561,8 @@ export interface components {
             inputs?: {
                 [key: string]: string;
             };
+            /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
+            role?: string;
         };
         ActionTrigger: {
             component?: string;
@@ -3046,6 +3048,7 @@ export interface components {
              *     ]
              */
             needs: string[];
+            progress?: components["schemas"]["StepProgress"];
             /**
              * @description Why the step is part of the workflow.
              * @example artifact changed
@@ -3058,6 +3061,39 @@ export interface components {
             state: components["schemas"]["StepState"];
             wait?: components["schemas"]["Waiting"];
             workflow_id: string;
+        };
+        /** @description What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here. */
+        StepProgress: {
+            /**
+             * @description What is done with it, or how it stands.
+             * @example creating
+             */
+            doing: string;
+            /**
+             * @description How many are finished.
+             * @example 4
+             */
+            done: number;
+            /**
+             * Format: date-time
+             * @description When the runner told so; what it does may have changed since.
+             */
+            reported_at: string;
+            /**
+             * Format: date-time
+             * @description When the runner began with that.
+             */
+            started_at: string;
+            /**
+             * @description Of how many; 0 when that is not known.
+             * @example 12
+             */
+            total: number;
+            /**
+             * @description The Terraform resource, or the object of a cluster; of several, the one that takes longest.
+             * @example aws_db_instance.main
+             */
+            what: string;
         };
         /** @enum {string} */
         StepState: "pending" | "running" | "waiting" | "succeeded" | "skipped" | "failed" | "cancelled";
@@ -3381,6 +3417,8 @@ export interface components {
             /** @description The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request. */
             others?: components["schemas"]["OtherWorkflow"][];
             plan_only: boolean;
+            /** @description The toggles that only this preview uses, all of them; absent when it uses those of the install. */
+            preview_toggles?: components["schemas"]["ComponentToggles"];
             release?: components["schemas"]["NumberRef"];
             /** Format: date-time */
             started_at?: string;
@@ -3458,8 +3496,12 @@ export interface components {
             plan_only?: boolean;
             /** @description provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
             preview_inputs?: components["schemas"]["InputsUpdate"];
+            /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
+            preview_toggles?: components["schemas"]["ComponentToggles"];
             /** @description provision, deploy; by id or number. Absent for the newest of the app. */
             release?: string;
+            /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
+            role?: string;
         };
         /** @enum {string} */
         WorkflowState: "queued" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";
@@ -3500,7 +3542,7 @@ export interface components {
         DryRun: boolean;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
-        /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+        /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
         IfMatch: string;
         /** @description An install by id or name. */
         InstallIDOrName: string;
@@ -3773,7 +3815,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4090,7 +4132,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4130,7 +4172,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4778,7 +4820,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
@@ -4973,7 +5015,7 @@ export interface operations {
                 dry_run?: components["parameters"]["DryRun"];
             };
             header?: {
-                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {

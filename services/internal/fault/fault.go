@@ -17,6 +17,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict: the request contradicts what is there now.
 	ErrConflict = errors.New("conflict")
+	// ErrPreconditionFailed: what the request was based on has changed since its
+	// sender read it.
+	ErrPreconditionFailed = errors.New("precondition failed")
 	// ErrInvalid: the request can never be served as it is.
 	ErrInvalid = errors.New("invalid request")
 	// ErrForbidden: we know who asks, and they may not.

@@ -24,6 +24,11 @@ func TestFrom(t *testing.T) {
 			want: fault.Problem{Type: "about:blank", Title: "Internal Server Error", Status: 500, Code: "internal", Detail: "internal error"},
 		},
 		{
+			name: "an outdated If-Match is a refusal of its own",
+			err:  fault.Newf(fault.ErrPreconditionFailed, "install acme has changed since you read it"),
+			want: fault.Problem{Type: "about:blank", Title: "Precondition Failed", Status: 412, Code: "precondition_failed", Detail: "install acme has changed since you read it"},
+		},
+		{
 			name: "text made for users is shown through any wrapping",
 			err:  fmt.Errorf("create: %w", fault.Newf(fault.ErrConflict, "install %q already exists", "acme")),
 			want: fault.Problem{Type: "about:blank", Title: "Conflict", Status: 409, Code: "conflict", Detail: `install "acme" already exists`},

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -19,6 +20,7 @@ var problems = []struct {
 	{403, "Forbidden", "forbidden", "this takes the role admin", "The caller is known, and may not do this.", isGuarded},
 	{404, "NotFound", "not_found", "there is no such install", "It does not exist, or belongs to somebody else.", inPath},
 	{409, "Conflict", "conflict", `install "acme" already exists`, "It contradicts what is there now, or an `Idempotency-Key` was used for another request.", changesSomething},
+	{412, "PreconditionFailed", "precondition_failed", "install acme has changed since you read it", "It was changed since the version that `If-Match` names.", isConditional},
 	{413, "TooLarge", "too_large", "the body is larger than 1048576 bytes", "The body is over the limit of the operation.", hasBody},
 	{422, "Invalid", "invalid", "2 things are wrong with the request", "It can never be served as it is; `errors` names all faults.", takesSomething},
 	{429, "RateLimited", "rate_limited", "too many requests", "Too many requests: `Retry-After` says when to come back, in seconds.", isGuarded},
@@ -29,6 +31,12 @@ func isGuarded(_ *openapi3.PathItem, op *openapi3.Operation) bool {
 }
 
 func hasBody(_ *openapi3.PathItem, op *openapi3.Operation) bool { return op.RequestBody != nil }
+
+func isConditional(item *openapi3.PathItem, op *openapi3.Operation) bool {
+	return slices.ContainsFunc(parametersOf(item, op), func(p *openapi3.Parameter) bool {
+		return p.In == openapi3.ParameterInHeader && p.Name == "If-Match"
+	})
+}
 
 func inPath(item *openapi3.PathItem, op *openapi3.Operation) bool {
 	for _, p := range parametersOf(item, op) {

@@ -128,6 +128,11 @@ func TestEachOperationNamesItsRefusals(t *testing.T) {
 			if method != http.MethodGet {
 				want = append(want, "409")
 			}
+			for _, p := range op.Parameters {
+				if p.Value.Name == "If-Match" {
+					want = append(want, "412")
+				}
+			}
 			for _, status := range want {
 				if op.Responses.Value(status) == nil {
 					t.Errorf("%s: %s %s does not name %s", name, method, path, status)

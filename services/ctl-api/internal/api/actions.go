@@ -47,7 +47,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 // RunAction starts a workflow that runs an action once.
 func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObject) (apigen.RunActionResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, asked{Request: workflow.Request{
-		Kind: flow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
+		Kind: flow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll, Role: req.Body.Role,
 	}})
 	return apigen.RunAction202JSONResponse(w), err
 }

@@ -50,8 +50,12 @@ func (c caller) deployed(components ...string) []string {
 	c.d.t.Helper()
 	got, err := c.CreateWorkflowWithResponse(c.d.t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Components: components})
 	must(c.d.t, got, err, http.StatusAccepted)
-	var steps []string
-	for _, s := range got.JSON202.Steps {
+	return componentSteps(got.JSON202.Steps)
+}
+
+// componentSteps lists the steps of a workflow that touch components.
+func componentSteps(all []ctlapi.Step) (steps []string) {
+	for _, s := range all {
 		if strings.HasPrefix(s.Name, "component/") {
 			steps = append(steps, s.Kind+" "+s.Name)
 		}
@@ -99,7 +103,7 @@ func TestToggles(t *testing.T) {
 		t.Errorf("toggles (-want +got):\n%s", diff)
 	}
 	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ComponentToggles: &ctlapi.ComponentToggles{}})
-	problemOf(t, late, err, http.StatusConflict, "precondition_failed")
+	problemOf(t, late, err, http.StatusPreconditionFailed, "precondition_failed")
 	must(t, c.toggle(off), nil, http.StatusOK)
 	if n := d.count(`select toggles_version from installs`); n != 1 {
 		t.Errorf("toggles version %d after one change and the same again, want 1", n)
@@ -123,6 +127,57 @@ func TestToggles(t *testing.T) {
 	must(t, c.toggle(ctlapi.ComponentToggles{"extra": true}), nil, http.StatusOK)
 	if diff := cmp.Diff([]string{"deploy component/extra", "deploy component/api", "deploy component/web"}, c.deployed()); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+// A preview plans with toggles that nobody has set: what it would remove and
+// create, and nothing is switched.
+func TestPreviewOfToggles(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.released("hello", switchable())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	must(t, c.toggle(ctlapi.ComponentToggles{"web": false}), nil, http.StatusOK)
+	preview := func(toggles ctlapi.ComponentToggles, change ...func(*ctlapi.WorkflowRequest)) *ctlapi.CreateWorkflowResponse {
+		t.Helper()
+		req := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, PlanOnly: true, PreviewToggles: &toggles}
+		for _, fn := range change {
+			fn(&req)
+		}
+		resp, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+
+	got := preview(ctlapi.ComponentToggles{"extra": true})
+	must(t, got, nil, http.StatusAccepted)
+	if diff := cmp.Diff([]string{"deploy component/api", "deploy component/extra"}, componentSteps(got.JSON202.Steps)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&ctlapi.ComponentToggles{"web": false, "extra": true}, got.JSON202.PreviewToggles); diff != "" {
+		t.Errorf("toggles of the preview (-want +got):\n%s", diff)
+	}
+
+	refused := problemOf(t, preview(ctlapi.ComponentToggles{"api": false, "web": true}), nil, http.StatusUnprocessableEntity, "toggles_invalid")
+	if !strings.Contains(*refused.Detail, `component "api" cannot be off while "web", which needs it, is on`) {
+		t.Errorf("refusal: %s", *refused.Detail)
+	}
+	for name, change := range map[string]func(*ctlapi.WorkflowRequest){
+		"not a preview":    func(r *ctlapi.WorkflowRequest) { r.PlanOnly = false },
+		"a deprovision":    func(r *ctlapi.WorkflowRequest) { r.Kind = ctlapi.WorkflowKindDeprovision },
+		"run of an action": func(r *ctlapi.WorkflowRequest) { r.Kind, r.Action = ctlapi.WorkflowKindActionRun, new("x") },
+	} {
+		p := problemOf(t, preview(ctlapi.ComponentToggles{"extra": true}, change), nil, http.StatusUnprocessableEntity, "invalid")
+		if !strings.Contains(*p.Detail, "preview_toggles is for a provision or deploy with plan_only") {
+			t.Errorf("%s: %s", name, *p.Detail)
+		}
+	}
+	if n := d.count(`select toggles_version from installs`); n != 1 {
+		t.Errorf("toggles version %d after previews, want 1", n)
 	}
 }
 

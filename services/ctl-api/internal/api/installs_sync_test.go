@@ -114,7 +114,7 @@ func TestSyncInstalls(t *testing.T) {
 	c.declare(&ctlapi.SyncInstallsParams{IfMatch: &dry.Version}, two, one)
 	other := ctlapi.DeclaredInstall{Name: "globex", Labels: &ctlapi.Labels{"ring": "stable"}}
 	stale, err := c.SyncInstallsWithResponse(t.Context(), "hello", &ctlapi.SyncInstallsParams{IfMatch: &dry.Version}, ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{other}})
-	problemOf(t, stale, err, http.StatusConflict, "precondition_failed")
+	problemOf(t, stale, err, http.StatusPreconditionFailed, "precondition_failed")
 
 	// A workflow takes the inputs, so that only newer ones want a deploy.
 	started, err := c.CreateWorkflowWithResponse(t.Context(), "acme", nil, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision})

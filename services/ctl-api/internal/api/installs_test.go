@@ -245,7 +245,7 @@ func TestUpdateInstall(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ApprovalOption: new(ctlapi.ApprovalOptionApproveAll)})
-	problemOf(t, late, err, http.StatusConflict, "precondition_failed")
+	problemOf(t, late, err, http.StatusPreconditionFailed, "precondition_failed")
 
 	for label, want := range map[string]int{"ring=canary": 1, "ring=stable": 0} {
 		list, err := c.ListInstallsWithResponse(t.Context(), &ctlapi.ListInstallsParams{Label: &ctlapi.Label{label}})

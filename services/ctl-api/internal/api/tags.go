@@ -27,6 +27,6 @@ func checkTag(ifMatch *string, what string, now func() (string, error)) error {
 	if err != nil || want == "*" || want == tag {
 		return err
 	}
-	return fault.With(fault.Newf(fault.ErrConflict, "%s has changed since you read it", what), fault.Code("precondition_failed"),
+	return fault.With(fault.Newf(fault.ErrPreconditionFailed, "%s has changed since you read it", what),
 		fault.Remedy("read it again and repeat the change"))
 }

@@ -66,8 +66,8 @@ func TestIfMatch(t *testing.T) {
 			if now, err := noun.read(); err != nil || now != after {
 				t.Errorf("read again: ETag %q, %v; the change answered %q", now, err, after)
 			}
-			if status, _, err := noun.change(&tag, "third"); err != nil || status != http.StatusConflict {
-				t.Errorf("with the old tag: %d, %v, want 409", status, err)
+			if status, _, err := noun.change(&tag, "third"); err != nil || status != http.StatusPreconditionFailed {
+				t.Errorf("with the old tag: %d, %v, want 412", status, err)
 			}
 			if now, err := noun.read(); err != nil || now != after {
 				t.Errorf("a refused change changed something: ETag %q, %v", now, err)
@@ -75,7 +75,7 @@ func TestIfMatch(t *testing.T) {
 		})
 	}
 	gone, err := c.DeleteAppVariableWithResponse(t.Context(), "hello", "region", &ctlapi.DeleteAppVariableParams{IfMatch: new(`"old"`)})
-	if err != nil || gone.StatusCode() != http.StatusConflict {
+	if err != nil || gone.StatusCode() != http.StatusPreconditionFailed {
 		t.Errorf("delete with an old tag: %v %v", gone, err)
 	}
 }

@@ -25,9 +25,12 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-			Confirm: req.Body.Confirm,
+			Confirm: req.Body.Confirm, Role: req.Body.Role,
 		},
 		release: optional.Value(req.Body.Release),
+	}
+	if p := req.Body.PreviewToggles; p != nil {
+		r.toggles = installs.Toggles(*p)
 	}
 	if p := req.Body.PreviewInputs; p != nil {
 		r.inputs = &installs.Change{Set: installs.Values(optional.Value(p.Values)), Unset: p.Unset, Actor: auth.PrincipalOf(ctx).AccountName}
@@ -41,6 +44,7 @@ type asked struct {
 	workflow.Request
 	release string           // id or number; empty for the one that the kind takes by itself
 	inputs  *installs.Change // planned with, but not set
+	toggles installs.Toggles // planned with, but not set
 }
 
 // startWorkflow starts a workflow on an install and answers it.
@@ -53,6 +57,11 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 		}
 		if r.inputs != nil {
 			if r.InputsVersion, err = s.previewInputs(ctx, tx, install, r); err != nil {
+				return "", err
+			}
+		}
+		if r.toggles != nil {
+			if r.Toggles, err = s.previewToggles(ctx, tx, install, r); err != nil {
 				return "", err
 			}
 		}
@@ -86,10 +95,24 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 // previewInputs stores the inputs that a preview of a provision or a deploy is to
 // plan with.
 func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (int32, error) {
-	if !r.PlanOnly || r.Kind != flow.KindProvision && r.Kind != flow.KindDeploy {
+	if !r.previewsDeploy() {
 		return 0, fault.Newf(fault.ErrInvalid, "preview_inputs is for a provision or deploy with plan_only")
 	}
 	return s.Installs.PreviewInputs(ctx, tx, install.ID, *r.inputs)
+}
+
+// previewToggles are the toggles that a preview of a provision or a deploy is to
+// plan with.
+func (s *Server) previewToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (installs.Toggles, error) {
+	if !r.previewsDeploy() {
+		return nil, fault.Newf(fault.ErrInvalid, "preview_toggles is for a provision or deploy with plan_only")
+	}
+	return s.Installs.PreviewToggles(ctx, tx, install, r.toggles)
+}
+
+// previewsDeploy tells whether it shows what a provision or a deploy would do.
+func (r asked) previewsDeploy() bool {
+	return r.PlanOnly && (r.Kind == flow.KindProvision || r.Kind == flow.KindDeploy)
 }
 
 // ListWorkflows answers workflows, newest first.
@@ -224,6 +247,10 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
 		return out, err
 	}
+	progress, err := progressOf(ctx, tx, id, jobs)
+	if err != nil {
+		return out, err
+	}
 	byID := map[string]ctldb.Resource{}
 	for _, r := range resources {
 		byID[r.ID] = r
@@ -236,6 +263,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		step, err := stepView(row)
 		if err != nil {
 			return step, err
+		}
+		if row.State == model.StepRunning {
+			step.Progress = progress[row.ID]
 		}
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
@@ -255,6 +285,29 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		return step, nil
 	})
 	return out, err
+}
+
+// progressOf is what runners do right now, by step, as they told last.
+func progressOf(ctx context.Context, tx *database.Tx, workflowID string, jobs []ctldb.JobsOfWorkflowRow) (map[string]*apigen.StepProgress, error) {
+	if !slices.ContainsFunc(jobs, func(j ctldb.JobsOfWorkflowRow) bool { return j.State == model.JobLeased }) {
+		return nil, nil
+	}
+	rows, err := tx.ProgressOfWorkflow(ctx, &workflowID)
+	if err != nil {
+		return nil, err
+	}
+	byStep := map[string]*apigen.StepProgress{}
+	for _, r := range rows {
+		var p model.Progress
+		if err := decode("progress of step "+*r.StepID, r.Progress, &p); err != nil {
+			return nil, err
+		}
+		byStep[*r.StepID] = &apigen.StepProgress{
+			What: p.What, Doing: p.Doing, Done: p.Done, Total: p.Total,
+			StartedAt: r.ProgressAt.Add(-time.Duration(p.Seconds) * time.Second), ReportedAt: *r.ProgressAt,
+		}
+	}
+	return byStep, nil
 }
 
 // heldBy says why the runner takes none of a workflow's jobs; nil while it does.
@@ -280,10 +333,11 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
 	}
 	var params struct {
-		Action string `json:"action"`
+		Action  string                   `json:"action"`
+		Toggles *apigen.ComponentToggles `json:"toggles"`
 	}
 	err := decode("params of workflow "+w.ID, w.Params, &params)
-	out.Action = optional.Of(params.Action)
+	out.Action, out.PreviewToggles = optional.Of(params.Action), params.Toggles
 	return out, err
 }
 

@@ -75,23 +75,42 @@ func applyOverrides(app *appconfig.App, want Overrides) (Overrides, []fault.Fiel
 // SetToggles makes these the toggles of an install whose row is locked. The same
 // ones again are no change.
 func (s *Service) SetToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, want Toggles) error {
-	config, err := s.configOf(ctx, tx, install)
-	if err != nil {
-		return err
-	}
 	now, err := decodeToggles(install.Toggles)
 	if err != nil {
 		return err
 	}
-	next, faults := applyToggles(&config.app, now, want)
-	if len(faults) > 0 {
-		return fault.With(fault.Newf(fault.ErrInvalid, "cannot switch the components of install %s this way: %s", install.Name, faults[0].Detail),
-			fault.Code("toggles_invalid"), fault.Fields(faults...))
-	}
-	if maps.Equal(now, next) {
-		return nil
+	next, err := s.switched(ctx, tx, install, now, want)
+	if err != nil || maps.Equal(now, next) {
+		return err
 	}
 	return storeToggles(ctx, tx, install.ID, next)
+}
+
+// PreviewToggles says what the toggles of an install would be if these were
+// switched and the others stayed. The errors are those of SetToggles.
+func (s *Service) PreviewToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, change Toggles) (Toggles, error) {
+	now, err := decodeToggles(install.Toggles)
+	if err != nil {
+		return nil, err
+	}
+	want := maps.Clone(now)
+	maps.Copy(want, change)
+	return s.switched(ctx, tx, install, now, want)
+}
+
+// switched checks toggles against the app's newest release: ErrInvalid with code
+// toggles_invalid.
+func (s *Service) switched(ctx context.Context, tx *database.Tx, install ctldb.Install, now, want Toggles) (Toggles, error) {
+	config, err := s.configOf(ctx, tx, install)
+	if err != nil {
+		return nil, err
+	}
+	next, faults := applyToggles(&config.app, now, want)
+	if len(faults) > 0 {
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "cannot switch the components of install %s this way: %s", install.Name, faults[0].Detail),
+			fault.Code("toggles_invalid"), fault.Fields(faults...))
+	}
+	return next, nil
 }
 
 func storeToggles(ctx context.Context, tx *database.Tx, installID string, toggles Toggles) error {

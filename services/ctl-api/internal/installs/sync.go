@@ -68,7 +68,7 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	out.Version = planVersion(config.id, out.Decisions)
 	// A repeat of a request whose answer was lost finds nothing left to do.
 	if req.Version != "" && req.Version != out.Version && out.Changed() {
-		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or the app's inputs, have changed since this plan was made", app.Name), fault.Code("precondition_failed"),
+		return out, fault.With(fault.Newf(fault.ErrPreconditionFailed, "the installs of app %s, or the app's inputs, have changed since this plan was made", app.Name),
 			fault.Remedy("review the new plan"))
 	}
 	if req.DryRun {

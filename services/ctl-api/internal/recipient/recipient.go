@@ -24,6 +24,7 @@ const (
 // Of says whom to seal the secrets of a runner's install to: nobody (nil) while no
 // machine is enrolled, or while the one that is was not verified. It keeps what it
 // verified, and leaves for the org's chain what it believed and what it did not.
+// The caller holds the install's row.
 func Of(ctx context.Context, tx *database.Tx, runner ctldb.Runner) (*Verified, error) {
 	if runner.InstallID == nil || runner.PublicKey == nil || runner.SealRecipient == nil {
 		return nil, nil //nolint:nilnil // nobody, as documented

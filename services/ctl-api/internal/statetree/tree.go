@@ -39,6 +39,9 @@ type Wanted struct {
 // stores it as a new version unless it is what the newest one holds. Sensitive
 // leaves are sealed to the install's own key; without one (no runner yet) an
 // install with sensitive inputs has no tree: ErrConflict.
+//
+// The caller holds the install's row (LockInstallRow): two who make a version at
+// once would give it the same number, or wait for each other.
 func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ctldb.StateVersion, error) {
 	last, next, err := newest(ctx, tx, w)
 	if err != nil {

@@ -71,6 +71,41 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	}
 }
 
+// A preview with toggles that nobody has set plans their removals, needs no
+// confirmation, and leaves the install as it is.
+func TestPreviewOfASwitch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").Toggleable = true })
+	r.provision()
+	standing := `select i.toggles::text || i.toggles_version || r.state from installs i join resources r on r.install_id = i.id where r.name = 'card'`
+	before := r.value(standing)
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, PlanOnly: true, Toggles: map[string]bool{"card": false}})
+	if _, spec := r.openJob(w, "component/card"); !spec.Destroy {
+		t.Error("the plan of the card does not destroy")
+	}
+	r.planned(w, "component/card", "gone")
+	for _, c := range []string{"component/greeting", "component/key"} {
+		r.planned(w, c, "")
+	}
+	want := map[string]string{
+		"runner": "succeeded", "release": "succeeded no_change", "component/card": "succeeded planned",
+		"component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
+	}
+	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if after := r.value(standing); after != before {
+		t.Errorf("install and card are %s, were %s", after, before)
+	}
+	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+		_, err := workflow.Start(ctx, tx, workflow.Request{InstallID: r.install, Actor: "ada", Kind: flow.KindDeploy, Toggles: map[string]bool{"card": false}})
+		return err
+	})
+	if fault.From(err).Code != "invalid" {
+		t.Errorf("a deploy with toggles that are not set: %v", err)
+	}
+}
+
 // No workflow removes anything without the install's name: no approval and no
 // setting stands in for it.
 func TestRemovalIsConfirmed(t *testing.T) {
@@ -201,6 +236,46 @@ func TestFailedDeployIsTriedAgain(t *testing.T) {
 	}
 	if got := r.value(`select count(*)::text from changes where workflow_id = $1 and state = 'failed'`, w); got != "2" {
 		t.Errorf("%s changes failed, want 2", got)
+	}
+}
+
+// A failure that comes again until somebody changes something is not tried
+// again by itself, whatever max_auto_retries says; a person's retry is.
+func TestFailureThatNeedsAChangeIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").MaxAutoRetries = 3 })
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(w, "component/greeting", "")
+	r.planned(w, "component/key", "")
+	plans := func() string {
+		return r.value(`select count(*)::text from changes c join steps s on s.id = c.step_id where s.workflow_id = $1 and s.name = 'component/card'`, w)
+	}
+	failed := func(reason jobspec.Reason, text string) {
+		jobID, _ := r.openJob(w, "component/card")
+		r.report(w, jobID, "failed", jobspec.Result{JobID: jobID, Outcome: jobspec.OutcomeFailed, Reason: reason, Error: text, Remedy: "declare it"})
+	}
+	failed("", "the registry does not answer")
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "2" {
+		t.Fatalf("after a failure that may pass the card is %q with %s plans, want a second plan", got, plans())
+	}
+	failed(jobspec.ReasonNeedsChange, "no value for variable x")
+	step := r.value(`select id from steps where workflow_id = $1 and name = 'component/card'`, w)
+	told := r.value(`select error || '; ' || remedy from steps where id = $1`, step)
+	if got := r.steps(w)["component/card"]; got != "failed failed" || plans() != "2" || told != "no value for variable x; declare it" {
+		t.Errorf("the card is %q with %s plans: %s", got, plans(), told)
+	}
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
+		_, err := workflow.Retry(ctx, tx, step, "ada")
+		return err
+	})
+	r.advance(w)
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "3" {
+		t.Errorf("after ada's retry the card is %q with %s plans", got, plans())
+	}
+	failed("moon_phase", "what a newer runner says")
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "4" {
+		t.Errorf("after a reason that nobody knows the card is %q with %s plans, want it planned again", got, plans())
 	}
 }
 

@@ -16,6 +16,11 @@
 // about. Requests (request.go) and answers of people (decide.go) come from the
 // API; why.go explains what a workflow waits for.
 //
+// Rows are locked in one order, so that nobody waits in a circle: the workflow's
+// (LockWorkflow), the install's (LockInstallRow), then what belongs to the install:
+// recipients, state versions, resources, changes, settings. A request and tend
+// begin with the install's and lock no workflow after it: they wake it.
+//
 // Who wakes it: the request itself, runner-api when a job ends
 // (berth.wake_workflow), a decision, a retry or cancel, the end of a lock, and a
 // River job scheduled for each deadline.

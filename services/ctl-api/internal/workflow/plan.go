@@ -80,10 +80,14 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 }
 
 // stateFor is the newest version of the install's state tree, or a new one when
-// what it is made of has moved.
+// what it is made of has moved. The install's row is locked by it.
 func (e *Engine) stateFor(ctx context.Context, tx *database.Tx, s subject, cause string) (ctldb.StateVersion, error) {
+	install, err := tx.LockInstallRow(ctx, s.install.ID)
+	if err != nil {
+		return ctldb.StateVersion{}, fmt.Errorf("lock install: %w", err)
+	}
 	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
-		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
+		Install: install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
 		Preview: s.workflow.PlanOnly,
 	})
 }
@@ -128,6 +132,7 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 	if err != nil {
 		return jobspec.Spec{}, err
 	}
+	action.Inputs = orders.AllInputs(app.Action(action.Name), params.Inputs)
 	spec := newSpec(s, jobspec.KindAction, op, timeout)
 	spec.Action = action
 	return spec, nil

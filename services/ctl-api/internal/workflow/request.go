@@ -32,7 +32,12 @@ type Request struct {
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly.
 	InputsVersion int32
-	ApproveAll    bool
+	// Toggles are those to plan with; nil takes those of the install. Only with
+	// PlanOnly.
+	Toggles map[string]bool
+	// Role to run under instead of those that the app says; refused for now.
+	Role       string
+	ApproveAll bool
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -43,6 +48,7 @@ type requestParams struct {
 	Components []string          `json:"components,omitempty"`
 	Action     string            `json:"action,omitempty"`
 	Inputs     map[string]string `json:"inputs,omitempty"`
+	Toggles    map[string]bool   `json:"toggles,omitempty"` // of a preview
 }
 
 // paramsOf reads what a workflow's row keeps of its request.
@@ -58,8 +64,8 @@ func paramsOf(w ctldb.Workflow) (requestParams, error) {
 // caller's transaction. The install's row is locked by it.
 //
 // Errors: ErrConflict when the install cannot have such a workflow now,
-// ErrInvalid when the request names what is not there, or removes something and
-// does not confirm it.
+// ErrInvalid when the request names what is not there or not supported yet, or
+// removes something and does not confirm it.
 func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	install, err := tx.LockInstallRow(ctx, req.InstallID)
 	if err != nil {
@@ -74,9 +80,18 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		install.InputsVersion = req.InputsVersion
 	}
+	if req.Toggles != nil {
+		if !req.PlanOnly {
+			return "", fault.Newf(fault.ErrInvalid, "only a preview takes toggles that are not set yet: set them first")
+		}
+		install.Toggles = mustJSON(req.Toggles)
+	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err
+	}
+	if req.Role != "" {
+		return "", refuseRole(ctx, tx, releaseID, req.Role)
 	}
 	in, resources, err := gather(ctx, tx, basis{install: install, releaseID: releaseID, Request: req})
 	if err != nil {
@@ -91,7 +106,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs, req.Toggles}),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
