@@ -135,37 +135,48 @@ func faults(objects []object) []string {
 		case "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
 			say("nothing here needs a right in the cluster")
 		case "Deployment", "Job", "StatefulSet", "DaemonSet", "CronJob":
-			pod := o.Spec.Template
-			podFaults(pod.Spec, say)
-			for _, c := range pod.Spec.InitContainers {
-				containerFaults(c, say)
-			}
-			for _, c := range pod.Spec.Containers {
-				containerFaults(c, say)
-				if o.Kind == "Deployment" && (c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil) {
-					say("%s lacks a probe: startup, liveness and readiness are wanted", c.Name)
-				}
-				if c.LivenessProbe != nil && fmt.Sprint(c.LivenessProbe["httpGet"], c.LivenessProbe["exec"]) == fmt.Sprint(c.ReadinessProbe["httpGet"], c.ReadinessProbe["exec"]) {
-					say("%s: alive and ready are the same question", c.Name)
-				}
-			}
-			for _, direction := range []string{"Ingress", "Egress"} {
-				if !slices.ContainsFunc(objects, func(p object) bool {
-					return p.Kind == "NetworkPolicy" && slices.Contains(p.Spec.PolicyTypes, direction) && matches(p.Spec.PodSelector.MatchLabels, pod.Metadata.Labels)
-				}) {
-					say("no network policy is about its %s", strings.ToLower(direction))
-				}
-			}
-			budget := slices.ContainsFunc(objects, func(b object) bool {
-				return b.Kind == "PodDisruptionBudget" && matches(b.Spec.Selector.MatchLabels, pod.Metadata.Labels)
-			})
-			many := o.Spec.Replicas != nil && *o.Spec.Replicas > 1
-			if o.Kind == "Deployment" && many != budget {
-				say("a disruption budget is for two replicas or more, and needed there")
-			}
+			workloadFaults(o, objects, say)
 		}
 	}
 	return all
+}
+
+// workloadFaults are those of what makes pods.
+func workloadFaults(o object, objects []object, say func(string, ...any)) {
+	pod := o.Spec.Template
+	podFaults(pod.Spec, say)
+	for _, c := range pod.Spec.InitContainers {
+		containerFaults(c, say)
+	}
+	for _, c := range pod.Spec.Containers {
+		containerFaults(c, say)
+		if o.Kind == "Deployment" && (c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil) {
+			say("%s lacks a probe: startup, liveness and readiness are wanted", c.Name)
+		}
+		if c.LivenessProbe != nil && fmt.Sprint(c.LivenessProbe["httpGet"], c.LivenessProbe["exec"]) == fmt.Sprint(c.ReadinessProbe["httpGet"], c.ReadinessProbe["exec"]) {
+			say("%s: alive and ready are the same question", c.Name)
+		}
+	}
+	companyFaults(o, objects, say)
+}
+
+// companyFaults are those of what goes with a workload: policies and a budget.
+func companyFaults(o object, objects []object, say func(string, ...any)) {
+	labels := o.Spec.Template.Metadata.Labels
+	for _, direction := range []string{"Ingress", "Egress"} {
+		if !slices.ContainsFunc(objects, func(p object) bool {
+			return p.Kind == "NetworkPolicy" && slices.Contains(p.Spec.PolicyTypes, direction) && matches(p.Spec.PodSelector.MatchLabels, labels)
+		}) {
+			say("no network policy is about its %s", strings.ToLower(direction))
+		}
+	}
+	budget := slices.ContainsFunc(objects, func(b object) bool {
+		return b.Kind == "PodDisruptionBudget" && matches(b.Spec.Selector.MatchLabels, labels)
+	})
+	many := o.Spec.Replicas != nil && *o.Spec.Replicas > 1
+	if o.Kind == "Deployment" && many != budget {
+		say("a disruption budget is for two replicas or more, and needed there")
+	}
 }
 
 func matches(selector, labels map[string]string) bool {
