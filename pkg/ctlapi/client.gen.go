@@ -401,6 +401,24 @@ func (e DiffObjectKind) Valid() bool {
 	}
 }
 
+// Defines values for Ended.
+const (
+	EndedDenied  Ended = "denied"
+	EndedExpired Ended = "expired"
+)
+
+// Valid indicates whether the value is a known member of the Ended enum.
+func (e Ended) Valid() bool {
+	switch e {
+	case EndedDenied:
+		return true
+	case EndedExpired:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -2110,6 +2128,9 @@ type Difference struct {
 // Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type Digest = string
 
+// Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
+type Ended string
+
 // EnrolmentRequest defines model for EnrolmentRequest.
 type EnrolmentRequest struct {
 	// Replaces The machine before it is gone; needed when one has enrolled.
@@ -3181,8 +3202,14 @@ type Step struct {
 	ActionRunID *string        `json:"action_run_id,omitempty"`
 	Attempt     int            `json:"attempt"`
 	Change      *ChangeSummary `json:"change,omitempty"`
-	Error       *string        `json:"error,omitempty"`
-	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
+
+	// Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
+	Ended *Ended `json:"ended,omitempty"`
+
+	// EndedBy Who denied it; absent when nobody decided in time.
+	EndedBy    *string    `json:"ended_by,omitempty"`
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
 	// ID Example: stp_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
@@ -3538,8 +3565,16 @@ type Workflow struct {
 	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
 	CreatedAt         time.Time  `json:"created_at"`
 	CreatedBy         string     `json:"created_by"`
-	Error             *string    `json:"error,omitempty"`
-	FinishedAt        *time.Time `json:"finished_at,omitempty"`
+
+	// Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
+	Ended *Ended `json:"ended,omitempty"`
+
+	// EndedBy Who denied it; absent when nobody decided in time.
+	//
+	// Example: ada
+	EndedBy    *string    `json:"ended_by,omitempty"`
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
 	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
 	//
@@ -3588,6 +3623,12 @@ type Workflow struct {
 type WorkflowBrief struct {
 	CreatedAt time.Time `json:"created_at"`
 	CreatedBy string    `json:"created_by"`
+
+	// Ended How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
+	Ended *Ended `json:"ended,omitempty"`
+
+	// EndedBy Who denied it; absent when nobody decided in time.
+	EndedBy *string `json:"ended_by,omitempty"`
 
 	// Error Why that step failed.
 	Error      *string    `json:"error,omitempty"`

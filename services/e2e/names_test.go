@@ -55,6 +55,13 @@ func TestNames(t *testing.T) {
 	says("acme/one", 0, "__complete", "approve", "")
 	says("denied chg_", 0, "deny", "acme/one", "--note", "not now")
 	in.finished(deploy.ID, goOnTimeout)
+	says("denied by admin", 0, "history", "acme", "--limit", "1")
+	says("denied by admin", 0, "workflows", "list", "--limit", "1")
+	says("deploy denied by admin", 0, "status", "acme")
+	says(`"ended_by": "admin"`, 0, "workflows", "get", deploy.ID, "-o", "json")
+	if out := s.must("status", "acme") + s.must("history", "acme") + s.must("why", "acme") + s.must("workflows", "get", deploy.ID); strings.Contains(out, "failed") {
+		t.Errorf("a denial shows as a failure:\n%s", out)
+	}
 	begin()
 	says(deploy.ID, 0, "workflows", "show", "acme", "-o", "name")
 	says(deploy.ID, 0, "cancel", "acme", "-o", "name")

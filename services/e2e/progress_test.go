@@ -53,8 +53,11 @@ func TestProgress(t *testing.T) {
 	}
 
 	release()
-	if got := in.finished(w.ID, time.Minute); got.State != "succeeded" || step(got, "component/one").Progress != nil {
+	if got := in.finished(w.ID, time.Minute); got.State != "succeeded" {
 		t.Errorf("afterwards: %s", in.explain(got))
+	}
+	if left := step(in.workflow(w.ID), "component/one").Progress; left != nil {
+		t.Errorf("a finished step still shows %+v", left)
 	}
 }
 

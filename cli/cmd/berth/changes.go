@@ -147,6 +147,7 @@ func (c *cli) denyCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
+	alsoCalled(cmd, "note", "reason")
 	return cmd
 }
 

@@ -47,6 +47,7 @@ that --app or --label selects and that loses a component.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
+	alsoCalled(cmd, "to", "release")
 	how.planFlag(cmd, "changed")
 	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
@@ -76,10 +77,28 @@ that --app or --label selects and that loses a component.`,
 				many.confirmed = confirm
 				return c.deployMany(ctx, client, many, l)
 			}
+			if len(l.request.Components) == 0 {
+				if err := provisioned(ctx, client, l.install); err != nil {
+					return err
+				}
+			}
 			return c.start(ctx, client, l)
 		})(cmd, args)
 	}
 	return cmd
+}
+
+// provisioned refuses an install of which nothing is there yet: without its sandbox,
+// a deploy of its components ends in templates that find no outputs.
+func provisioned(ctx context.Context, client *api.Client, name string) error {
+	install, err := client.Install(ctx, name)
+	if err != nil {
+		return err
+	}
+	if install.State == ctlapi.InstallStateNew {
+		return fmt.Errorf("install %s was never provisioned: berth installs provision %s makes its sandbox and all components", install.Name, install.Name)
+	}
+	return nil
 }
 
 // selector chooses installs; an empty one chooses all.
@@ -181,6 +200,7 @@ Without --to it is the last one before the current release that was deployed wel
 		Args: exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
+	alsoCalled(cmd, "to", "release")
 	confirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
 	how.flags(cmd)

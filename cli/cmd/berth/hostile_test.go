@@ -231,6 +231,8 @@ func commandLines(dir string) [][]string {
 		{"history", "acme"}, {"outputs", "acme"}, {"outputs", "acme", "api"}, {"diff", "acme"}, {"diff", "rel_1", "rel_2"},
 		{"members", "list"}, {"members", "create", "bot", "--role", "viewer"}, {"members", "remove", "bot"}, {"installs", "set", "acme", "label=a=b"},
 		{"ps"}, {"ls"}, {"whoami"}, {"plan", "acme"}, {"watch", "acme"}, {"cancel", "acme"}, {"get", "installs"}, {"describe", "acme"},
+		{"list"}, {"show", "acme"}, {"inputs", "acme"}, {"health", "acme"}, {"provision", "acme"}, {"run", "acme", "restart"}, {"toggle", "acme", "api", "off"}, {"set", "acme", "approval=prompt"}, {"reject", "chg_1"},
+		{"variables", "list", "hello"},
 		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir},
 		{"context", "show"}, {"doctor"},
 		{"api", "/me"}, {"api", "/changes/chg_1"}, {"api", "/workflows/wfl_1/events"}, {"api", "/no/such/route"},
@@ -241,7 +243,8 @@ func commandLines(dir string) [][]string {
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps render", "apps schema", "apps validate", // files of the caller
 	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front",
-	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "init", "lint", "validate", // words of other tools
+	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
+	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }
 
 // notForPrograms print the same, whatever -o says: lines of a log, events, a file

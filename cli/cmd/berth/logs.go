@@ -26,7 +26,7 @@ With -o json each line is a JSON object.
 
 Berth removes the colours of the tool's output, and writes out characters that could
 control the terminal or hide text, such as ⟨U+001B⟩.`,
-		Args: exactly("[INSTALL or ID]"),
+		Args: exactly("[INSTALL or ID]", "[COMPONENT or ACTION]"),
 	}
 	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more lines until everything has finished")
 	cmd.Flags().BoolVarP(&l.Times, "timestamps", "t", false, "show when each line was written")
@@ -35,6 +35,13 @@ control the terminal or hide text, such as ⟨U+001B⟩.`,
 		if raws && isTerminal(c.out) {
 			output.Println(c.err, "warning: --raw lets the log control this terminal: it can hide and forge lines")
 		}
+		if len(args) == 2 { // as berth outputs and berth deploy take it
+			args = []string{args[0] + "/" + args[1]}
+		}
+		what, err := whoseLog(ctx, client, args)
+		if err != nil {
+			return err
+		}
 		logs, err := client.Logs(ctx)
 		if err != nil {
 			return err
@@ -42,10 +49,6 @@ control the terminal or hide text, such as ⟨U+001B⟩.`,
 		l.Client, l.Logs, l.Out, l.Err, l.JSON = client, logs, c.out, c.err, c.outputFlag == string(output.JSON)
 		if w, ok := raw(c.out).(io.Writer); ok && raws {
 			l.Raw = w
-		}
-		what, err := whoseLog(ctx, client, args)
-		if err != nil {
-			return err
 		}
 		if len(args) == 0 {
 			output.Printf(c.err, "the newest workflow: %s\n", what)

@@ -83,12 +83,12 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		return err
 	}
 	say := func(line string) { output.Println(c.err, line) }
-	ready := func(url string) { c.upReady(layout, url) }
+	ready := func(url string) { c.upReady(layout, url, say) }
 	background := up.FromDetach()
 	if background != nil {
 		show := say
 		say = func(line string) { show(line); background.Say(line) }
-		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
+		ready = func(url string) { c.upReady(layout, url, say); background.Ready(url) }
 	}
 	if _, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	if err != nil {
 		return err
 	}
-	c.upReady(layout, url)
+	output.Printf(c.out, "%s\n", url) // that process wrote the context, and said so
 	return nil
 }
 
@@ -139,13 +139,13 @@ func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error 
 }
 
 // upReady writes the context and says where everything is.
-func (c *cli) upReady(layout up.Layout, url string) {
+func (c *cli) upReady(layout up.Layout, url string, say func(string)) {
 	note, err := local.WriteContextOf(c.getenv, layout, url)
 	if err != nil {
 		note = fmt.Sprintf("! cannot write the context %q: %v", local.Context, err)
 	}
 	if note != "" {
-		output.Println(c.err, " ", note)
+		say("  " + note)
 	}
 	output.Printf(c.out, "%s\n", url)
 }

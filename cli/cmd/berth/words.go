@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/cli/internal/words"
@@ -35,6 +36,17 @@ func (c *cli) addWords(root *cobra.Command) {
 			},
 		})
 	}
+}
+
+// alsoCalled lets a flag be typed by the name that other commands have for the same
+// thing. Help shows only its own.
+func alsoCalled(cmd *cobra.Command, flag, other string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == other {
+			name = flag
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // unknownCommand is the error for a word that means nothing here.

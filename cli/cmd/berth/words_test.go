@@ -23,6 +23,7 @@ func vendor(t *testing.T) *httptest.Server {
 	workflow := ctlapi.Workflow{ID: "wfl_01aaa", Install: change.Install, Number: 1, Kind: "deploy", State: "waiting", Release: &ctlapi.NumberRef{ID: "rel_01bbb", Number: 2}}
 	answers := map[string]any{
 		"/installs":      ctlapi.InstallPage{Items: []ctlapi.Install{acme, globex}},
+		"/installs/new":  ctlapi.Install{ID: "ins_01ccc", Name: "new", App: hello, Customer: ctlapi.Ref{Name: "new"}, State: ctlapi.InstallStateNew},
 		"/installs/acme": acme, "/installs/globex": globex, "/installs/ins_01bbb": globex,
 		"/installs/acme/resources": ctlapi.ResourcePage{Items: []ctlapi.Resource{
 			{Kind: "stack", Name: "stack"}, {Kind: "component", Name: "web", Type: "helm_chart", State: "live", Outputs: json.RawMessage(`{"url":"http://x"}`)},
@@ -82,6 +83,17 @@ func TestWordsOfOtherTools(t *testing.T) {
 		{"login", 64, "berth context add"},
 		{"destroy acme", 64, "berth installs deprovision INSTALL"},
 		{"delete acme", 64, "berth installs deprovision INSTALL"},
+		{"rm", 64, "berth installs deprovision INSTALL"},
+		{"uninstall acme", 64, "berth installs deprovision INSTALL"},
+		{"show acme -o name", 0, "acme\n"},
+		{"render /nowhere", 64, "/nowhere"},
+		{"apply acme", 64, "berth deploy INSTALL --watch"},
+		{"logs nosuch web", 1, `there is no install "nosuch"`},
+		// The names that other commands have for the same flag.
+		{"deploy new", 1, "was never provisioned: berth installs provision new"},
+		{"deploy new --release 9 --plan", 1, "was never provisioned"},
+		{"deny new/web --reason no", 1, "nothing of new/web waits for a decision"},
+		{"deploy acme --releas 9", 64, "unknown flag: --releas"},
 		{"ps --nope", 64, "unknown flag: --nope"},
 		{"ps --help", 0, "berth status [INSTALL]"},
 		// Only what is close is a guess.
@@ -89,7 +101,6 @@ func TestWordsOfOtherTools(t *testing.T) {
 		{"stauts", 64, "did you mean status?"},
 		{"xyz", 64, `unknown command "xyz" for "berth"; see berth --help`},
 		{"top", 64, `unknown command "top" for "berth"; see berth --help`},
-		{"rm", 64, `unknown command "rm" for "berth"; see berth --help`},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 // Teller says in a line each what the events of a workflow are about.
@@ -20,9 +21,11 @@ func (t *Teller) Line(e api.Event) string {
 		Step, State, Error, Actor string
 		ChangeID                  string `json:"change_id"`
 		Wait                      *struct{ Reason string }
-		ApproveAll                bool   `json:"approve_all"`
-		CancelRequested           bool   `json:"cancel_requested"`
-		RetriedBy                 string `json:"retried_by"`
+		Ended                     *ctlapi.Ended
+		EndedBy                   *string `json:"ended_by"`
+		ApproveAll                bool    `json:"approve_all"`
+		CancelRequested           bool    `json:"cancel_requested"`
+		RetriedBy                 string  `json:"retried_by"`
 	}
 	if json.Unmarshal(e.Body, &body) != nil {
 		return ""
@@ -37,8 +40,12 @@ func (t *Teller) Line(e api.Event) string {
 		text = body.Step + " retried by " + body.RetriedBy
 	case body.State == "" || e.Kind == "job":
 		return ""
+	case e.Kind == "workflow" && body.Ended != nil:
+		text = "workflow " + Ended(body.Ended, body.EndedBy)
 	case e.Kind == "workflow":
 		text = "workflow " + body.State
+	case e.Kind == "step" && body.Ended != nil:
+		text = body.Step + ": not done"
 	case e.Kind == "step":
 		text = body.Step + ": " + body.State
 	case e.Kind == "change":

@@ -1,11 +1,13 @@
 package follow
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -33,7 +35,7 @@ func title(w ctlapi.Workflow) string {
 
 // Tree are the lines of a workflow and its steps, as of now.
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
-	state := stateOf(w)
+	state := State(w)
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
 	if held := heldBy(w); held != "" {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
@@ -53,20 +55,20 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	return lines
 }
 
-// stateOf is how a workflow stands. One that ended because somebody said no did
-// not fail.
-func stateOf(w ctlapi.Workflow) string {
-	denied := false
-	for _, s := range w.Steps {
-		denied = denied || Denied(s)
-		if s.State == ctlapi.StepStateFailed && !Denied(s) && !Superseded(s) {
-			return string(w.State)
-		}
+// State is how a workflow stands, in words. One that ended because somebody said no,
+// or nobody said anything, did not fail.
+func State(w ctlapi.Workflow) string { return cmp.Or(Ended(w.Ended, w.EndedBy), string(w.State)) }
+
+// Ended is how a workflow that did not fail came to its end without success: "denied
+// by ada"; "" for all others.
+func Ended(how *ctlapi.Ended, by *string) string {
+	switch api.Value(how) {
+	case ctlapi.EndedDenied:
+		return "denied by " + visible.Line(api.Value(by))
+	case ctlapi.EndedExpired:
+		return "expired: nobody decided"
 	}
-	if denied && w.State == ctlapi.WorkflowStateFailed {
-		return string(ctlapi.ChangeStateDenied)
-	}
-	return string(w.State)
+	return ""
 }
 
 // markOf is the sign before a step, as what became of its change has it.

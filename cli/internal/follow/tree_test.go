@@ -80,9 +80,12 @@ func TestTreeOfDenial(t *testing.T) {
 	}
 	w := workflow()
 	w.State, w.FinishedAt = ctlapi.WorkflowStateFailed, ago(time.Second)
+	w.Ended, w.EndedBy = ptr(ctlapi.EndedDenied), ptr("ada")
 	w.Steps = []ctlapi.Step{w.Steps[0], step("component/api", ctlapi.ChangeStateDenied, "denied by ada: not before Monday"), {Name: "component/web", State: ctlapi.StepStateSkipped}}
 	lines := append(follow.Tree(w, now, true), "")
-	w.Steps = append(w.Steps, step("component/db", ctlapi.ChangeStateFailed, "exit status 1"))
+	w.Ended, w.EndedBy = ptr(ctlapi.EndedExpired), nil
+	lines = append(append(lines, follow.Tree(w, now, true)[0]), "")
+	w.Steps, w.Ended = append(w.Steps, step("component/db", ctlapi.ChangeStateFailed, "exit status 1")), nil
 	golden(t, "testdata/tree_of_denial.txt", append(lines, follow.Tree(w, now, true)...))
 }
 
@@ -176,6 +179,9 @@ func TestLine(t *testing.T) {
 		{"step", "step", `{"step":"component/api","state":"running"}`, "component/api: running"},
 		{"step that waits", "step", `{"step":"component/api","state":"waiting","wait":{"reason":"needs a decision"}}`, "component/api: waiting, needs a decision"},
 		{"step that failed", "step", `{"step":"component/api","state":"failed","error":"exit\nstatus 1"}`, "component/api: failed, exit status 1"},
+		{"step that was denied", "step", `{"step":"component/api","state":"failed","ended":"denied","error":"denied by ada"}`, "component/api: not done, denied by ada"},
+		{"workflow that was denied", "workflow", `{"state":"failed","ended":"denied","ended_by":"ada","error":"component/api was not done: denied by ada"}`, "workflow denied by ada, component/api was not done: denied by ada"},
+		{"workflow that expired", "workflow", `{"state":"failed","ended":"expired"}`, "workflow expired: nobody decided"},
 		{"change", "change", `{"change_id":"chg_1","step":"sandbox","state":"no_change"}`, "sandbox: change chg_1: no change"},
 		{"workflow", "workflow", `{"state":"running"}`, "workflow running"},
 		{"approve all", "workflow", `{"approve_all":true,"actor":"ada"}`, "all changes approved by ada"},

@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -91,9 +90,11 @@ func whatCancelled(w ctlapi.Workflow) []string {
 	return lines
 }
 
-// beganToApply tells whether a runner started to apply the change of a step.
+// beganToApply tells whether the change of a step was tried and did not come out.
+// What fails before there is a decision failed at its plan.
 func beganToApply(s ctlapi.Step) bool {
-	return slices.ContainsFunc(s.Jobs, func(j ctlapi.Job) bool { return j.Operation == "apply" && j.StartedAt != nil })
+	return s.Change != nil && s.Change.DecidedAt != nil &&
+		(s.Change.State == ctlapi.ChangeStateFailed || s.Change.State == ctlapi.ChangeStateUncertain)
 }
 
 // Applied tells whether the change of a step was applied, whatever became of the

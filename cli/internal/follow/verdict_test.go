@@ -46,8 +46,11 @@ func TestJudge(t *testing.T) {
 		{Name: "component/api", State: ctlapi.StepStateCancelled, Resource: resource, Change: applied},
 		{Name: "component/web", State: ctlapi.StepStateCancelled, Resource: resource},
 	}
-	interrupted := []ctlapi.Step{{Name: "component/api", State: ctlapi.StepStateCancelled, Resource: resource, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateFailed},
-		Jobs: []ctlapi.Job{{Operation: "plan", StartedAt: ptr(time.Now())}, {Operation: "apply", StartedAt: ptr(time.Now())}}}}
+	decided := time.Now()
+	interrupted := []ctlapi.Step{
+		{Name: "component/api", State: ctlapi.StepStateCancelled, Resource: resource, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateFailed, DecidedAt: &decided}},
+		{Name: "component/web", State: ctlapi.StepStateCancelled, Resource: resource, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateFailed}}, // its plan was
+	}
 	blind := ctlapi.Step{State: ctlapi.StepStateSkipped, MayChange: []ctlapi.MayChange{{Reads: "greeting.text", Of: "greeting", Absent: true}}}
 	for _, tc := range []struct {
 		name  string
@@ -63,10 +66,10 @@ func TestJudge(t *testing.T) {
 			"cancelled; applied before that, and still there: sandbox, component/api", "not done: component/web",
 		}},
 		{"cancelled in the middle of an apply", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, Steps: interrupted}, follow.Failed, []string{
-			"cancelled", "stopped while being applied, so part of it may be there: component/api",
+			"cancelled", "stopped while being applied, so part of it may be there: component/api", "not done: component/web",
 		}},
 		{"cancelled there, after others were applied", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, Steps: append(stopped[:2:2], interrupted...)}, follow.Failed, []string{
-			"cancelled; applied before that, and still there: sandbox", "stopped while being applied, so part of it may be there: component/api",
+			"cancelled; applied before that, and still there: sandbox", "stopped while being applied, so part of it may be there: component/api", "not done: component/web",
 		}},
 		{"superseded, so there is nothing to advise", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{superseded}}, follow.Failed,
 			[]string{"sandbox of acme was not done: superseded by chg_2 of the newer deploy wfl_2, which bob requested"}},

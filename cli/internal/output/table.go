@@ -110,6 +110,9 @@ const (
 // adds to them.
 func StyleOf(word string) Style {
 	word, _, _ = strings.Cut(word, ",")
+	if strings.HasPrefix(word, "denied by ") {
+		return Notice
+	}
 	switch word {
 	case "healthy", "live", "succeeded", "released", "applied", "online", "active", "✓":
 		return Good
@@ -117,7 +120,7 @@ func StyleOf(word string) Style {
 		return Bad
 	case "not provisioned", "deprovisioned", "off":
 		return Dim
-	case "waiting", "proposed", "denied", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
+	case "waiting", "proposed", "denied", "expired: nobody decided", "provision denied", "provision expired", "deprovision denied", "deprovision expired", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
 		return Notice
 	}
 	return Plain

@@ -24,7 +24,7 @@ func History(now time.Time) output.View[ctlapi.Workflow] {
 			{Head: "#", Cell: func(w ctlapi.Workflow) string { return fmt.Sprint(w.Number) }},
 			{Head: "WHAT", Shrinks: true, Cell: what},
 			{Head: "RELEASE", Cell: func(w ctlapi.Workflow) string { return api.Number(w.Release) }},
-			{Head: "STATE", Cell: func(w ctlapi.Workflow) string { return string(w.State) }},
+			{Head: "STATE", Shrinks: true, Cell: follow.State},
 			{Head: "BY", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return w.CreatedBy }},
 			{Head: "AGE", Cell: func(w ctlapi.Workflow) string { return age(now, w.CreatedAt) }},
 			{Head: "TOOK", Cell: func(w ctlapi.Workflow) string {

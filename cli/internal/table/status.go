@@ -1,11 +1,13 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -76,6 +78,9 @@ func Status(now time.Time) output.View[InstallStatus] {
 // alarms, and with why its runner does no work.
 func stateOf(s InstallStatus) string {
 	text := words(string(s.Standing))
+	if s.Last != nil && s.Last.Ended != nil { // a provision or removal that somebody denied did not fail
+		text = strings.Replace(text, " failed", " "+string(*s.Last.Ended), 1)
+	}
 	if s.Standing == ctlapi.InstallStatusStandingLive && s.Health != ctlapi.HealthVerdictUnknown {
 		text = string(s.Health)
 	}
@@ -136,7 +141,7 @@ func result(w ctlapi.WorkflowBrief) string {
 	case w.State == ctlapi.WorkflowStateSucceeded:
 		return "done"
 	}
-	return string(w.State)
+	return cmp.Or(follow.Ended(w.Ended, w.EndedBy), string(w.State))
 }
 
 // words is an enum's value as people read it.
@@ -170,6 +175,9 @@ func StatusNotes(list []InstallStatus, now time.Time, columns int) []string {
 		}
 		if failed := s.Last; failed != nil && failed.State == ctlapi.WorkflowStateFailed && !failed.Superseded && s.Workflow == nil {
 			text := words(string(failed.Kind)) + " failed"
+			if failed.Ended != nil {
+				text = words(string(failed.Kind)) + " ended" // why it did stands behind
+			}
 			if failed.FinishedAt != nil {
 				text += " " + age(now, *failed.FinishedAt) + " ago"
 			}

@@ -32,6 +32,10 @@ func statuses() []table.InstallStatus {
 	failed.Step, failed.Error = new("component/db"), new("terraform apply: exit status 1: Error: creating S3 Bucket (shop-globex): BucketAlreadyExists: the requested bucket name is not available\nwith aws_s3_bucket.data")
 	superseded := workflow("deploy", "failed", 5*time.Minute)
 	superseded.Superseded, superseded.Step, superseded.Error = true, new("component/api"), new("superseded by chg_2")
+	denied := workflow("provision", "failed", 4*time.Minute)
+	denied.Step, denied.Error, denied.Ended, denied.EndedBy = new("component/db"), new("denied by alice: not before Monday"), new(ctlapi.EndedDenied), new("alice")
+	expired := workflow("deploy", "failed", 5*time.Minute)
+	expired.Step, expired.Error, expired.Ended = new("component/api"), new("nobody decided in time"), new(ctlapi.EndedExpired)
 	waits := workflow("deploy", "waiting", 0)
 	waits.Wait = &ctlapi.Waiting{Reason: "decision"}
 	paused := runner("pause")
@@ -44,6 +48,8 @@ func statuses() []table.InstallStatus {
 		{Install: install("acme", "healthy", number(5)), Standing: "live", NewestRelease: number(5), Last: workflow("deploy", "succeeded", 2*time.Hour), Runner: runner("run")},
 		{Install: install("behind", "healthy", number(3)), Standing: "live", NewestRelease: number(5), Pending: []ctlapi.InstallStatusPending{"release", "inputs", "toggles"}, Workflow: waits, Runner: runner("run")},
 		{Install: install("globex", "unknown", nil), Standing: "provision_failed", NewestRelease: number(5), Last: failed, Runner: runner("run")},
+		{Install: install("denied", "unknown", nil), Standing: "provision_failed", NewestRelease: number(5), Last: denied, Runner: runner("run")},
+		{Install: install("expired", "healthy", number(4)), Standing: "live", NewestRelease: number(5), Last: expired, Runner: runner("run")},
 		{Install: install("gone", "unknown", number(2)), Standing: "deprovisioned", NewestRelease: number(5), Last: workflow("deprovision", "succeeded", 96*time.Hour), Runner: away},
 		{Install: install("initech", "healthy", number(5)), Standing: "live", NewestRelease: number(5), Workflow: workflow("deploy", "running", 0), Runner: paused},
 		{Install: install("new", "unknown", nil), Standing: "not_provisioned"},

@@ -41,6 +41,12 @@ func TestTables(t *testing.T) {
 	alarmed, alone := install, install
 	alarmed.Name, alarmed.OpenAlarms, alarmed.Release, alarmed.WorkflowID = "globex", 2, nil, nil
 	alone.Name, alone.OpenAlarms = "initech", 1
+	denied := ctlapi.Workflow{
+		ID: "wfl_3", Number: 3, Install: acme, Kind: ctlapi.WorkflowKindDeploy, State: ctlapi.WorkflowStateFailed, Ended: new(ctlapi.EndedDenied), EndedBy: new("alice"),
+		Error: new("component/api was not done: denied by alice"), CreatedAt: ago(time.Hour), CreatedBy: "ada",
+	}
+	expired := denied
+	expired.ID, expired.Ended, expired.EndedBy, expired.Error = "wfl_4", new(ctlapi.EndedExpired), nil, new("component/api was not done: nobody decided in time")
 	for name, print := range map[string]func(*strings.Builder) error{
 		"app": lists(table.App(now), ctlapi.App{ID: "app_1", Name: "hello", DisplayName: "Hello", Description: "Says hello.", Release: three, CreatedAt: ago(time.Hour)}),
 		"variable": lists(table.Variable(now, false),
@@ -78,7 +84,9 @@ func TestTables(t *testing.T) {
 			ctlapi.Stack{ID: "stk_2", Kind: ctlapi.StackKindLocal, CreatedAt: ago(time.Hour)}),
 		"workflow": lists(table.Workflow(now),
 			ctlapi.Workflow{ID: "wfl_1", Install: acme, Kind: ctlapi.WorkflowKindDeploy, PlanOnly: true, State: ctlapi.WorkflowStateWaiting, Release: three, Wait: &ctlapi.Waiting{Reason: "needs a decision"}, CreatedAt: ago(time.Minute), CreatedBy: "ada"},
-			ctlapi.Workflow{ID: "wfl_2", Install: acme, Kind: ctlapi.WorkflowKindProvision, State: ctlapi.WorkflowStateFailed, Error: new("component/api failed"), CreatedAt: ago(time.Hour)}),
+			ctlapi.Workflow{ID: "wfl_2", Install: acme, Kind: ctlapi.WorkflowKindProvision, State: ctlapi.WorkflowStateFailed, Error: new("component/api failed"), CreatedAt: ago(time.Hour)},
+			denied, expired),
+		"history": lists(table.History(now), denied, expired),
 		"change": lists(table.Change(now),
 			ctlapi.ChangeSummary{ID: "chg_1", Install: acme, Resource: &ctlapi.ResourceRef{Name: "api"}, Kind: ctlapi.ChangeKindDeploy, State: ctlapi.ChangeStateProposed,
 				Counts: &ctlapi.PlanCounts{Create: 1}, EffectDigest: new(digest), CreatedAt: ago(time.Minute)},

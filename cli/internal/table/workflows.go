@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -24,7 +25,7 @@ func Workflow(now time.Time) output.View[ctlapi.Workflow] {
 				}
 				return string(w.Kind)
 			}},
-			{Head: "STATE", Cell: func(w ctlapi.Workflow) string { return string(w.State) }},
+			{Head: "STATE", Shrinks: true, Cell: follow.State},
 			{Head: "RELEASE", Cell: func(w ctlapi.Workflow) string { return api.Number(w.Release) }},
 			{Head: "WAITS FOR", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return api.Value(w.Wait).Reason }},
 			{Head: "AGE", Cell: func(w ctlapi.Workflow) string { return age(now, w.CreatedAt) }},

@@ -2139,6 +2139,11 @@ export interface components {
         };
         /** @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 */
         Digest: string;
+        /**
+         * @description How a `failed` workflow or step came to its end when nothing went wrong in it: `denied`, somebody denied a change; `expired`, nobody decided in time. Absent when something did fail. A retry plans and asks again.
+         * @enum {string}
+         */
+        Ended: "denied" | "expired";
         EnrolmentRequest: {
             /** @description The machine before it is gone; needed when one has enrolled. */
             replaces?: boolean;
@@ -3025,6 +3030,9 @@ export interface components {
             action_run_id?: string;
             attempt: number;
             change?: components["schemas"]["ChangeSummary"];
+            ended?: components["schemas"]["Ended"];
+            /** @description Who denied it; absent when nobody decided in time. */
+            ended_by?: string;
             error?: string;
             /** Format: date-time */
             finished_at?: string;
@@ -3395,6 +3403,12 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             created_by: string;
+            ended?: components["schemas"]["Ended"];
+            /**
+             * @description Who denied it; absent when nobody decided in time.
+             * @example ada
+             */
+            ended_by?: string;
             error?: string;
             /** Format: date-time */
             finished_at?: string;
@@ -3437,6 +3451,9 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             created_by: string;
+            ended?: components["schemas"]["Ended"];
+            /** @description Who denied it; absent when nobody decided in time. */
+            ended_by?: string;
             /** @description Why that step failed. */
             error?: string;
             /** Format: date-time */

@@ -19,6 +19,16 @@ func (s WorkflowState) Finished() bool {
 	return s == WorkflowSucceeded || s == WorkflowFailed || s == WorkflowCancelled
 }
 
+// Ended says how a failed workflow or step came to its end when nothing went wrong
+// in it.
+type Ended string
+
+// The ends that are no failure.
+const (
+	EndedDenied  Ended = "denied"  // somebody denied a change
+	EndedExpired Ended = "expired" // nobody decided on a change in time
+)
+
 // StepState is the state of a step of a workflow.
 type StepState string
 

@@ -173,7 +173,7 @@ func (a around) facts(in ctldb.Install) status.Facts {
 func workflowBrief(w ctldb.Workflow, release *int32) apigen.WorkflowBrief {
 	return apigen.WorkflowBrief{
 		ID: w.ID, Kind: apigen.WorkflowKind(w.Kind), State: apigen.WorkflowState(w.State), Release: releaseRef(w.ReleaseID, release),
-		Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil), CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, FinishedAt: w.FinishedAt,
+		Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil), Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, FinishedAt: w.FinishedAt,
 	}
 }
 

@@ -271,6 +271,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
 		if c, ok := byStep[row.ID]; ok {
+			if row.State == model.StepFailed {
+				step.Ended, step.EndedBy = endedOf(c)
+			}
 			summary, err := changeSummary(c, out.Install, step.Resource)
 			if err != nil {
 				return step, err
@@ -285,6 +288,17 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		return step, nil
 	})
 	return out, err
+}
+
+// endedOf is how a failed step ended whose change was denied.
+func endedOf(c ctldb.Change) (*apigen.Ended, *string) {
+	switch {
+	case c.State != model.ChangeDenied:
+		return nil, nil
+	case c.DeniedBy == nil:
+		return optional.Of(apigen.Ended(model.EndedExpired)), nil
+	}
+	return optional.Of(apigen.Ended(model.EndedDenied)), c.DeniedBy
 }
 
 // progressOf is what runners do right now, by step, as they told last.
@@ -329,7 +343,7 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
 		State: apigen.WorkflowState(w.State), Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil),
 		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll,
-		Error: w.Error, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
+		Error: w.Error, Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
 		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
 	}
 	var params struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/alongside"
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -443,6 +444,6 @@ func sourceFrom(raw json.RawMessage) (Source, error) {
 }
 
 func wouldRemove(names []string) error {
-	return fault.With(fault.Newf(fault.ErrConflict, "the app has the components %q, and the folder no longer does", names),
+	return fault.With(fault.Newf(fault.ErrConflict, "the folder no longer has what the app has: %s", strings.Join(names, ", ")),
 		fault.Code("would_remove"), fault.Remedy("put them back, or remove them from the app with `berth sync --prune`"))
 }

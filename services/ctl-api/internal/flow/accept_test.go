@@ -71,7 +71,7 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 		{name: "nothing new, the rest goes on", accept: accepting(model.StepSucceeded, model.ChangeNoChange), step: check,
 			want: flow.Decision{Do: flow.DoRunCheck, StepID: "s"}},
 		{name: "with nothing left to accept it for, the question is taken back", accept: open, step: failed,
-			want: flow.Decision{Do: flow.DoPutOff, StepID: "a", ChangeID: "chg_accept", Error: "step component/api failed"}},
+			want: flow.Decision{Do: flow.DoPutOff, StepID: "a", ChangeID: "chg_accept", Error: "component/api was not done: the change was denied"}},
 		{name: "denied, a proposal is put off", accept: accepting(model.StepFailed, model.ChangeDenied), step: deploy(change(model.ChangeProposed)),
 			want: flow.Decision{Do: flow.DoPutOff, StepID: "s", ChangeID: "chg", Error: "the release was not accepted"}},
 		{name: "denied, what was approved is put off", accept: accepting(model.StepFailed, model.ChangeDenied), step: waits(deploy(change(model.ChangeApproved)), "chg_accept"),
@@ -81,7 +81,7 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 			want: flow.Decision{Do: flow.DoCancelJob, StepID: "s", JobID: "job"}},
 		{name: "denied, and all put off, the workflow has failed", accept: accepting(model.StepFailed, model.ChangeDenied),
 			step: flow.Step{ID: "s", Kind: flow.StepDeploy, State: model.StepPending},
-			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step release failed"}},
+			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "release was not done: the change was denied", Ended: model.EndedExpired}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

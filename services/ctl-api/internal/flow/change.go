@@ -157,7 +157,8 @@ func nextOfGivenUp(s State, c *Change) Decision {
 	case c.State == model.ChangeRefused:
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step, which makes a new plan")}
 	case c.State == model.ChangeDenied:
-		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied")}
+		how, by := c.ended()
+		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied"), Ended: how, EndedBy: by}
 	case s.PlanOnly: // planned, by a control plane older than that state
 		return Decision{Do: DoSucceedStep}
 	}

@@ -52,4 +52,8 @@ type Decision struct {
 	Wait          Wait
 	Error         string
 	Remedy        string
+	// Ended is how a workflow or step that is to fail ends when nothing went wrong
+	// in it, and EndedBy who wanted that.
+	Ended   model.Ended
+	EndedBy string
 }

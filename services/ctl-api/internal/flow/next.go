@@ -58,7 +58,8 @@ func (s State) settle(failed *Step) Decision {
 	case waiting != nil:
 		return Decision{Do: DoNothing, WorkflowState: model.WorkflowWaiting, StepID: waiting.ID}
 	case failed != nil:
-		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: s.failure()}
+		how, by := s.ended()
+		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: s.failure(), Ended: how, EndedBy: by}
 	default:
 		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}
 	}
@@ -195,8 +196,16 @@ func (s State) failedStep() *Step {
 	return nil
 }
 
-// failure names every step that failed.
+// failure names every step that failed; when a denial is all there is, the first
+// step that was denied, and why.
 func (s State) failure() string {
+	if how, _ := s.ended(); how != "" {
+		for _, step := range s.Steps {
+			if stepHow, _ := step.Change.ended(); step.State == model.StepFailed && stepHow == how {
+				return step.Name + " was not done: " + orElse(step.Change.Error, "the change was denied")
+			}
+		}
+	}
 	var names []string
 	for _, step := range s.Steps {
 		if step.State == model.StepFailed {

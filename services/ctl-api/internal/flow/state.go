@@ -82,6 +82,8 @@ type Change struct {
 	Error    string
 	// Remedy is what the runner or its engine advise.
 	Remedy string
+	// DeniedBy is who denied it, empty when nobody decided in time.
+	DeniedBy string
 }
 
 // Job is a row of runner_jobs.

@@ -86,7 +86,7 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 		if a.Note != "" {
 			reason += ": " + a.Note
 		}
-		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason})
+		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor})
 	}
 	if err != nil {
 		return fmt.Errorf("%s change: %w", answer, err)
@@ -116,7 +116,7 @@ func ApproveAll(ctx context.Context, tx *database.Tx, a Standing) error {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
 	if w.State.Finished() {
-		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
+		return fault.Newf(fault.ErrConflict, "workflow %s needs no decision any more: it ended as %s", w.ID, w.State)
 	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
 		return err

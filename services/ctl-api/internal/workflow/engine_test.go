@@ -463,6 +463,9 @@ func TestDecisions(t *testing.T) {
 	if got := r.steps(w)["component/greeting"]; got != "failed denied" {
 		t.Errorf("step is %q after the denial", got)
 	}
+	if got := r.value(`select concat_ws(' ', state, ended, 'by', ended_by, '-', error) from workflows where id = $1`, w); got != "failed denied by ada - component/greeting was not done: denied by ada: not today" {
+		t.Errorf("the workflow is %q after the denial", got)
+	}
 	if got := r.value(`select state || ' ' || fence::text from resources where name = 'greeting'`); got != "live "+fence {
 		t.Errorf("resource is %q after the denial, want live and the fence as before", got)
 	}

@@ -63,7 +63,9 @@ func installDuring(k flow.Kind) model.InstallState {
 
 // finishWorkflow ends the workflow and moves the install.
 func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
-	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
+	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{
+		ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error), Ended: optional.Of(d.Ended), EndedBy: optional.Of(d.EndedBy),
+	})
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 			return err
 		}
 	}
-	if err := tell(ctx, tx, s.event(events.Workflow, events.Body{"state": d.WorkflowState, "error": d.Error})); err != nil {
+	if err := tell(ctx, tx, s.event(events.Workflow, events.Body{"state": d.WorkflowState, "error": d.Error, "ended": string(d.Ended), "ended_by": d.EndedBy})); err != nil {
 		return err
 	}
 	// What the runner does by itself depends on what is deployed.

@@ -106,7 +106,7 @@ func TestDeniedReleaseEndsTheWorkflow(t *testing.T) {
 	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if got := r.value(`select state || ' ' || error from workflows where id = $1`, w); got != "failed step release failed" {
+	if got := r.value(`select state || ' ' || error from workflows where id = $1`, w); got != "failed release was not done: denied by ada" {
 		t.Errorf("workflow is %q", got)
 	}
 

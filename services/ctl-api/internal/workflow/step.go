@@ -19,6 +19,7 @@ type stepIs struct {
 	wait   flow.Wait // of a waiting one
 	err    string    // of a failed one
 	remedy string
+	ended  model.Ended // of a failed one in which nothing went wrong
 }
 
 // setStep writes a step's state with its wait and tells it.
@@ -34,7 +35,7 @@ func setStep(ctx context.Context, tx *database.Tx, step ctldb.Step, to stepIs) e
 		return fmt.Errorf("set step %s to %s: %w", step.Name, to.state, err)
 	}
 	return tell(ctx, tx, events.Event{WorkflowID: step.WorkflowID, Kind: events.Step, Body: events.Body{
-		"step_id": step.ID, "step": step.Name, "state": to.state, "error": to.err, "remedy": to.remedy,
+		"step_id": step.ID, "step": step.Name, "state": to.state, "error": to.err, "remedy": to.remedy, "ended": string(to.ended),
 		"wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline),
 	}})
 }
@@ -71,7 +72,7 @@ func endStep(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) e
 		}
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepSucceeded})
 	case flow.DoFailStep:
-		return setStep(ctx, tx, s.step, stepIs{state: model.StepFailed, err: d.Error, remedy: d.Remedy})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepFailed, err: d.Error, remedy: d.Remedy, ended: d.Ended})
 	}
 	if err := withdraw(ctx, tx, s.step, "the workflow was cancelled"); err != nil {
 		return err

@@ -133,6 +133,7 @@ type Change struct {
 	ExecutedAt           *time.Time
 	FinishedAt           *time.Time
 	OriginID             *string
+	DeniedBy             *string
 }
 
 type Check struct {
@@ -468,4 +469,6 @@ type Workflow struct {
 	CancelRequestedAt *time.Time
 	TogglesVersion    int32
 	RequestedAt       time.Time
+	Ended             *model.Ended
+	EndedBy           *string
 }

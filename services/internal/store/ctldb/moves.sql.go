@@ -114,7 +114,7 @@ SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.res
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
-       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy,
+       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by,
        coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
        coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
@@ -143,6 +143,7 @@ type StepsToMoveRow struct {
 	ApplyJobID     string
 	ChangeError    string
 	ChangeRemedy   string
+	DeniedBy       string
 	Failed         int32
 	Stale          int32
 	Uncertain      int32
@@ -197,6 +198,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.ApplyJobID,
 			&i.ChangeError,
 			&i.ChangeRemedy,
+			&i.DeniedBy,
 			&i.Failed,
 			&i.Stale,
 			&i.Uncertain,

@@ -23,7 +23,7 @@ func (q *Queries) ApproveAllOfWorkflow(ctx context.Context, id string) error {
 }
 
 const getWorkflow = `-- name: GetWorkflow :one
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at FROM workflows WHERE id = $1
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by FROM workflows WHERE id = $1
 `
 
 func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
@@ -54,6 +54,8 @@ func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) 
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
 		&i.RequestedAt,
+		&i.Ended,
+		&i.EndedBy,
 	)
 	return i, err
 }
@@ -64,7 +66,7 @@ VALUES ($1, berth.current_org(), $2,
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = $2),
         $3, $4, $5, $6, $7, $8,
         $9, $10, $11)
-RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at
+RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by
 `
 
 type InsertWorkflowParams struct {
@@ -122,6 +124,8 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
 		&i.RequestedAt,
+		&i.Ended,
+		&i.EndedBy,
 	)
 	return i, err
 }
@@ -162,7 +166,7 @@ func (q *Queries) InstallIsMadeOrRemoved(ctx context.Context, installID string) 
 }
 
 const lastWorkflowsOfInstalls = `-- name: LastWorkflowsOfInstalls :many
-SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, r.number AS release_number,
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, r.number AS release_number,
        coalesce(f.name, '')::text AS failed_step, coalesce(f.error, '')::text AS step_error, coalesce(f.superseded, false)::boolean AS superseded
 FROM workflows w LEFT JOIN releases r ON r.id = w.release_id
 LEFT JOIN LATERAL (
@@ -219,6 +223,8 @@ func (q *Queries) LastWorkflowsOfInstalls(ctx context.Context, installIds []stri
 			&i.Workflow.CancelRequestedAt,
 			&i.Workflow.TogglesVersion,
 			&i.Workflow.RequestedAt,
+			&i.Workflow.Ended,
+			&i.Workflow.EndedBy,
 			&i.ReleaseNumber,
 			&i.FailedStep,
 			&i.StepError,
@@ -235,7 +241,7 @@ func (q *Queries) LastWorkflowsOfInstalls(ctx context.Context, installIds []stri
 }
 
 const listWorkflows = `-- name: ListWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, i.name AS install_name, r.number AS release_number
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE ($1::text IS NULL OR w.id = $1)
   AND ($2::text IS NULL OR w.install_id = $2)
@@ -299,6 +305,8 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 			&i.Workflow.CancelRequestedAt,
 			&i.Workflow.TogglesVersion,
 			&i.Workflow.RequestedAt,
+			&i.Workflow.Ended,
+			&i.Workflow.EndedBy,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -314,7 +322,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 
 const lockWorkflow = `-- name: LockWorkflow :one
 
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at FROM workflows WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version, requested_at, ended, ended_by FROM workflows WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
@@ -348,6 +356,8 @@ func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error)
 		&i.CancelRequestedAt,
 		&i.TogglesVersion,
 		&i.RequestedAt,
+		&i.Ended,
+		&i.EndedBy,
 	)
 	return i, err
 }
@@ -401,7 +411,7 @@ func (q *Queries) OpenWorkflowsOfInstall(ctx context.Context, installID string) 
 }
 
 const openWorkflowsOfInstalls = `-- name: OpenWorkflowsOfInstalls :many
-SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, i.name AS install_name, r.number AS release_number
+SELECT DISTINCT ON (w.install_id) w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('queued', 'running', 'waiting')
 ORDER BY w.install_id, w.plan_only, w.number DESC
@@ -449,6 +459,8 @@ func (q *Queries) OpenWorkflowsOfInstalls(ctx context.Context, installIds []stri
 			&i.Workflow.CancelRequestedAt,
 			&i.Workflow.TogglesVersion,
 			&i.Workflow.RequestedAt,
+			&i.Workflow.Ended,
+			&i.Workflow.EndedBy,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -485,10 +497,10 @@ const setWorkflowState = `-- name: SetWorkflowState :exec
 UPDATE workflows SET
     state = $1,
     wait_reason = $2, wait_on = $3, wait_deadline = $4,
-    error = $5,
+    error = $5, ended = $6, ended_by = $7,
     started_at = coalesce(started_at, now()),
     finished_at = CASE WHEN $1::text IN ('succeeded', 'failed', 'cancelled') THEN now() END
-WHERE id = $6
+WHERE id = $8
 `
 
 type SetWorkflowStateParams struct {
@@ -497,10 +509,13 @@ type SetWorkflowStateParams struct {
 	WaitOn       *string
 	WaitDeadline *time.Time
 	Error        *string
+	Ended        *model.Ended
+	EndedBy      *string
 	ID           string
 }
 
-// The row's state and what it waits for (all three wait columns or none).
+// The row's state and what it waits for (all three wait columns or none); of a
+// failed one how it ended, when it did not fail.
 func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStateParams) error {
 	_, err := q.db.Exec(ctx, setWorkflowState,
 		arg.State,
@@ -508,13 +523,15 @@ func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStatePara
 		arg.WaitOn,
 		arg.WaitDeadline,
 		arg.Error,
+		arg.Ended,
+		arg.EndedBy,
 		arg.ID,
 	)
 	return err
 }
 
 const stepsOfOtherWorkflows = `-- name: StepsOfOtherWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
        EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.resource_id = s.resource_id) AS both
 FROM workflows w
 LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
@@ -574,6 +591,8 @@ func (q *Queries) StepsOfOtherWorkflows(ctx context.Context, arg StepsOfOtherWor
 			&i.Workflow.CancelRequestedAt,
 			&i.Workflow.TogglesVersion,
 			&i.Workflow.RequestedAt,
+			&i.Workflow.Ended,
+			&i.Workflow.EndedBy,
 			&i.Resource,
 			&i.StepState,
 			&i.ChangeState,

@@ -40,7 +40,8 @@ UPDATE changes SET state = 'approved', approved_effect_digest = effect_digest, d
 WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: DenyChange :exec
-UPDATE changes SET state = 'denied', error = sqlc.arg(error), decided_at = now(), finished_at = now(),
+-- By somebody, or by time.
+UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id) AND state = 'proposed';
 

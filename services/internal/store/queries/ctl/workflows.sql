@@ -18,11 +18,12 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id),
 RETURNING *;
 
 -- name: SetWorkflowState :exec
--- The row's state and what it waits for (all three wait columns or none).
+-- The row's state and what it waits for (all three wait columns or none); of a
+-- failed one how it ended, when it did not fail.
 UPDATE workflows SET
     state = sqlc.arg(state),
     wait_reason = sqlc.narg(wait_reason), wait_on = sqlc.narg(wait_on), wait_deadline = sqlc.narg(wait_deadline),
-    error = sqlc.narg(error),
+    error = sqlc.narg(error), ended = sqlc.narg(ended), ended_by = sqlc.narg(ended_by),
     started_at = coalesce(started_at, now()),
     finished_at = CASE WHEN sqlc.arg(state)::text IN ('succeeded', 'failed', 'cancelled') THEN now() END
 WHERE id = sqlc.arg(id);
