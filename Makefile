@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build images images-check release release-check bench faults tools
+.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,12 @@ kube: ## build and start a real Kubernetes on this machine (Linux, root)
 
 kube-down: ## stop it and put the machine back
 	@dev/scripts/kube.sh down
+
+deploy: ## run the control plane in that cluster, or in that of KUBECONFIG (deploy/k8s/overlays/local)
+	@dev/scripts/deploy.sh up
+
+undeploy: ## delete it from there, with its data
+	@dev/scripts/deploy.sh down
 
 test: ## run all tests, with what they need (RACE=1: with the race detector)
 	@dev/scripts/test.sh $(ARGS)

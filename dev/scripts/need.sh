@@ -114,7 +114,7 @@ need_terraform() {
 # has the network plugins in /usr/lib/cni, others in /opt/cni/bin.
 has_kube() {
   local program
-  for program in containerd ctr runc iptables ip sysctl openssl curl; do
+  for program in containerd ctr runc iptables nft ip sysctl openssl curl; do
     command -v "$program" >/dev/null || return
   done
   [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ]
@@ -122,7 +122,7 @@ has_kube() {
 
 need_kube() {
   has_kube && return
-  local -r packages=(containerd runc containernetworking-plugins iptables iproute2 procps openssl curl)
+  local -r packages=(containerd runc containernetworking-plugins iptables nftables iproute2 procps openssl curl)
   can_apt || fail "install ${packages[*]}"
   # Only the executables are wanted, not services that the packages start.
   local policy=/usr/sbin/policy-rc.d

@@ -35,7 +35,8 @@ type MasterKey struct {
 // LoadOrCreateMasterKey reads the key at path, or makes one with mode 0600
 // when there is no file. Services that start at the same moment end up with
 // the same key. A file that group or others may access, or that is not a
-// regular file, is refused.
+// regular file, is refused; but root's file, as a secret that Kubernetes mounts,
+// may let a group read it that we are in.
 func LoadOrCreateMasterKey(path string) (*MasterKey, error) {
 	key, err := loadMasterKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -81,6 +82,15 @@ func (k *MasterKey) Signer(label, orgID string) (ed25519.PrivateKey, error) {
 // Format keeps the secret out of logs and errors.
 func (k MasterKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "master key") }
 
+// wide tells whether others than self could read the key, or change it.
+func wide(info fs.FileInfo, self int) bool {
+	mode := info.Mode().Perm()
+	if self != 0 && rootOwns(info) {
+		mode &^= 0o040 // the only way in which we can read it
+	}
+	return mode&0o077 != 0
+}
+
 func loadMasterKey(path string) (*MasterKey, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,7 +104,7 @@ func loadMasterKey(path string) (*MasterKey, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("master key %s is not a regular file", path)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if wide(info, os.Geteuid()) {
 		return nil, fmt.Errorf("%s has mode %04o: %w", path, info.Mode().Perm(), ErrWidePermissions)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, 1024))

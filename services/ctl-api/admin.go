@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -19,84 +19,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// adminURLEnv may hold the administrator's address, so that its password is in
-// no argument list.
-const adminURLEnv = "BERTH_ADMIN_URL"
-
-// connectionLimitEnv is --connection-limit where no flags are written.
-const connectionLimitEnv = "BERTH_DB_CONNECTION_LIMIT"
-
-func migrateCommand() *cobra.Command {
-	var adminURL, dsnDir, database string
-	var connectionLimit int
-	cmd := &cobra.Command{
-		Use: "migrate", Short: "Make database, roles and schema, or bring them up to date", Args: cobra.NoArgs,
-		Long: "Makes the database and one login role per service, writes the address of each into a file (0600) of the DSN directory, " +
-			"and applies the migrations. Safe to run again, and by several at once.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if adminURL == "" {
-				adminURL = os.Getenv(adminURLEnv)
-			}
-			if adminURL == "" || dsnDir == "" {
-				return errors.New("migrate needs --admin-url (or " + adminURLEnv + ") and --dsn-dir")
-			}
-			limit, err := readConnectionLimit(connectionLimit)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(dsnDir, 0o700); err != nil {
-				return fmt.Errorf("make DSN directory: %w", err)
-			}
-			ctx := cmd.Context()
-			dsns, err := store.EnsureRoles(ctx, adminURL, store.RoleOptions{Database: database, Dir: dsnDir, ConnectionLimit: limit})
-			if err != nil {
-				return err
-			}
-			done, err := store.Migrate(ctx, dsns[store.RoleMigrate], slog.Default())
-			if err != nil {
-				return err
-			}
-			latest, err := store.LatestVersion()
-			if err != nil {
-				return err
-			}
-			switch {
-			case done.To > latest:
-				fmt.Fprintf(cmd.OutOrStdout(), "schema is at version %d, by a newer release; it serves this one, which has %d, and was left as it is\n", done.To, latest)
-			case done.From == done.To:
-				fmt.Fprintf(cmd.OutOrStdout(), "schema is up to date at version %d\n", done.To)
-			default:
-				fmt.Fprintf(cmd.OutOrStdout(), "schema brought from version %d to %d\n", done.From, done.To)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&adminURL, "admin-url", "", "address of a role that may create roles and databases; better in "+adminURLEnv)
-	cmd.Flags().StringVar(&dsnDir, "dsn-dir", "", "directory for one DSN file per service")
-	cmd.Flags().StringVar(&database, "database", "", "name of the database (default berth)")
-	cmd.Flags().IntVar(&connectionLimit, "connection-limit", 0, "most connections of each service's role, on the whole server; 0 leaves the limits alone (or "+connectionLimitEnv+")")
-	return cmd
-}
-
-// minConnectionLimit lets the smallest pool of each service start, twice: an old
-// process ends while its successor begins.
-const minConnectionLimit = 20
-
-// readConnectionLimit is the flag, or the environment where there is none.
-func readConnectionLimit(flag int) (int, error) {
-	text := os.Getenv(connectionLimitEnv)
-	if flag == 0 && text != "" {
-		var err error
-		if flag, err = strconv.Atoi(text); err != nil {
-			return 0, fmt.Errorf("%s is %q, want a number", connectionLimitEnv, text)
-		}
-	}
-	if flag != 0 && flag < minConnectionLimit {
-		return 0, fmt.Errorf("the connection limit is %d, want at least %d, or 0 to leave the limits alone", flag, minConnectionLimit)
-	}
-	return flag, nil
-}
-
 func bootstrapCommand() *cobra.Command {
 	var org, tokenFile string
 	cmd := &cobra.Command{
@@ -106,6 +28,9 @@ func bootstrapCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if org == "" || tokenFile == "" {
 				return errors.New("bootstrap needs --org and --token-file")
+			}
+			if tokenFile == "-" {
+				return bootstrapTo(cmd.Context(), cmd.OutOrStdout(), org)
 			}
 			config, err := loadConfig()
 			if err != nil {
@@ -127,8 +52,32 @@ func bootstrapCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&org, "org", "", "name of the org")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "where the token goes")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "where the token goes; - prints a new one, and nothing else")
 	return cmd
+}
+
+// bootstrapTo prints a new token of the org's admin: for a container, whose files
+// nobody can get at.
+func bootstrapTo(ctx context.Context, out io.Writer, org string) error {
+	config, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bootstrap")
+	if err != nil {
+		return fmt.Errorf("make a folder for the token: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "token")
+	if _, err := bootstrap(ctx, config, org, file); err != nil {
+		return err
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the token: %w", err)
+	}
+	_, err = out.Write(token)
+	return err
 }
 
 func bootstrap(ctx context.Context, config Config, org, tokenFile string) (access.Bootstrapped, error) {

@@ -2,10 +2,11 @@
 // workflows. It keeps nothing outside of Postgres; any number of replicas may
 // run.
 //
-//	berth-ctl-api serve       serve the API; settings are environment variables, see Config
-//	berth-ctl-api migrate     make database, roles and schema, or bring them up to date
-//	berth-ctl-api bootstrap   make the first org and a token of its admin
-//	berth-ctl-api version     say which version this is
+//	berth-ctl-api serve          serve the API; settings are environment variables, see Config
+//	berth-ctl-api migrate        make database, roles and schema, or bring them up to date
+//	berth-ctl-api await-schema   wait until that is done
+//	berth-ctl-api bootstrap      make the first org and a token of its admin
+//	berth-ctl-api version        say which version this is
 package main
 
 import (
@@ -40,7 +41,7 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use: name, Short: "The control plane of Berth", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 	}
-	root.AddCommand(serveCommand(), migrateCommand(), bootstrapCommand(), &cobra.Command{
+	root.AddCommand(serveCommand(), migrateCommand(), awaitCommand(), bootstrapCommand(), &cobra.Command{
 		Use: "version", Short: "Say which version this is", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version.Get().Version) },
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 func (c *cli) frontCommand() *cobra.Command {
-	var listen, cert, key string
+	var f frontFlags
 	cmd := &cobra.Command{
 		Use:   "front",
 		Short: "Serve one TLS address to runners on other machines",
@@ -24,44 +25,80 @@ func (c *cli) frontCommand() *cobra.Command {
 TLS, until Ctrl-C: /v2/ goes to the org's registry, /streams/ to log-ingest, everything else
 to runner-api. It does not expose the API for people. Start berth up with BERTH_PUBLIC_URL
 set to this address, and installs can use the kubernetes stack. Your own proxy or ingress
-with the same three rules works too.`,
+with the same three rules works too.
+
+Where the services run elsewhere, as in Kubernetes, the other flags say where. With --api, /api/
+leads to ctl-api, and https://HOST/api is the address for berth context add. Replaced
+certificate files are read again. /healthz and /readyz are about the front itself.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cert == "" || key == "" {
+			if f.cert == "" || f.key == "" {
 				return usagef("berth front needs --tls-cert and --tls-key, because secrets pass through it")
 			}
-			return c.front(cmd.Context(), listen, cert, key)
+			return c.front(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8443", "address to serve on, host:port")
-	cmd.Flags().StringVar(&cert, "tls-cert", "", "PEM file with the certificate and its chain")
-	cmd.Flags().StringVar(&key, "tls-key", "", "PEM file with its key")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8443", "address to serve on, host:port")
+	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "PEM file with the certificate and its chain")
+	cmd.Flags().StringVar(&f.key, "tls-key", "", "PEM file with its key")
+	cmd.Flags().StringVar(&f.runnerAPI, "runner-api", "", "URL of runner-api (default: that of berth up)")
+	cmd.Flags().StringVar(&f.logIngest, "log-ingest", "", "URL of log-ingest (default: that of berth up)")
+	cmd.Flags().StringVar(&f.registry, "registry", "", "URL of the org's registry (default: that of berth up)")
+	cmd.Flags().StringVar(&f.api, "api", "", "URL of ctl-api, to serve the API for people below /api/ (default: not served)")
 	return cmd
 }
 
-func (c *cli) front(ctx context.Context, listen, cert, key string) error {
+// frontFlags are those of berth front.
+type frontFlags struct {
+	listen, cert, key                   string
+	runnerAPI, logIngest, registry, api string
+}
+
+func (c *cli) front(ctx context.Context, f frontFlags) error {
 	first, err := up.ParsePort(c.getenv("BERTH_PORT"))
 	if err != nil {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	upstreams, err := f.upstreams(up.PortsFrom(first))
 	if err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return err
 	}
-	ports := up.PortsFrom(first)
-	var upstreams front.Upstreams
-	for port, to := range map[int]**url.URL{ports.Runner: &upstreams.RunnerAPI, ports.Log: &upstreams.LogIngest, ports.Registry: &upstreams.Registry} {
-		if *to, err = url.Parse(up.URL(port)); err != nil {
-			return err
-		}
+	log := slog.New(slog.NewTextHandler(c.err, nil))
+	certificate, err := front.LoadCertificate(f.cert, f.key, log)
+	if err != nil {
+		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	output.Printf(c.err, "serving on https://%s\n", listener.Addr())
 	return front.Run(ctx, front.Config{
-		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-		Upstreams: upstreams, Log: slog.New(slog.NewTextHandler(c.err, nil)),
+		Listener: listener, TLS: &tls.Config{GetCertificate: certificate.Get, MinVersion: tls.VersionTLS12},
+		Upstreams: upstreams, Log: log,
 	})
+}
+
+// upstreams are what the flags name, and else what berth up serves at ports.
+func (f frontFlags) upstreams(ports up.Ports) (front.Upstreams, error) {
+	var upstreams front.Upstreams
+	for _, part := range []struct {
+		flag, address string
+		to            **url.URL
+	}{
+		{"runner-api", cmp.Or(f.runnerAPI, up.URL(ports.Runner)), &upstreams.RunnerAPI},
+		{"log-ingest", cmp.Or(f.logIngest, up.URL(ports.Log)), &upstreams.LogIngest},
+		{"registry", cmp.Or(f.registry, up.URL(ports.Registry)), &upstreams.Registry},
+		{"api", f.api, &upstreams.CtlAPI},
+	} {
+		if part.address == "" {
+			continue
+		}
+		address, err := url.Parse(part.address)
+		if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") || address.User != nil {
+			return upstreams, usagef("--%s must be an address like http://%s:8700", part.flag, part.flag)
+		}
+		*part.to = address
+	}
+	return upstreams, nil
 }

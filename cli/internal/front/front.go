@@ -1,7 +1,10 @@
 // Package front gives the control plane of `berth up` one address for runners
 // elsewhere: TLS, and paths that lead to runner-api, log-ingest and the org's
 // registry. Their paths differ, so nothing is rewritten: a runner's signature
-// covers the path. The API for people is not behind it.
+// covers the path. The API for people is behind it only where that was asked for,
+// below /api/, which is taken off: nothing of it is signed.
+//
+// /healthz and /readyz are the front's own: it runs, and it is not about to end.
 //
 // Where an ingress or nginx is there already, it does the same; the guide to the
 // kubernetes stack has its rules.
@@ -34,8 +37,8 @@ const (
 	maxConnections = 10_000
 )
 
-// Upstreams are where the parts are.
-type Upstreams struct{ RunnerAPI, LogIngest, Registry *url.URL }
+// Upstreams are where the parts are; without CtlAPI there is no /api/.
+type Upstreams struct{ RunnerAPI, LogIngest, Registry, CtlAPI *url.URL }
 
 // terms are how a body may come in: on to its part as it comes, for a blob has
 // any size. Who sends it is asked there, before it is read, and the part ends
@@ -71,15 +74,40 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 			},
 		}
 	}
-	runner, logs, registry := to(up.RunnerAPI), to(up.LogIngest), to(up.Registry)
+	runner, logs, registry, api := to(up.RunnerAPI), to(up.LogIngest), to(up.Registry), http.NotFoundHandler()
+	if up.CtlAPI != nil {
+		api = http.StripPrefix("/api", to(up.CtlAPI))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v2" || strings.HasPrefix(r.URL.Path, "/v2/"):
 			registry.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/streams/"):
 			logs.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/api/"):
+			api.ServeHTTP(w, r)
 		default:
 			runner.ServeHTTP(w, r)
+		}
+	})
+}
+
+// withHealth answers for the front itself.
+func withHealth(next http.Handler, ending <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/healthz":
+			fmt.Fprintln(w, `{"status":"ok"}`)
+		case "/readyz":
+			select {
+			case <-ending:
+				w.WriteHeader(http.StatusServiceUnavailable)
+				fmt.Fprintln(w, `{"status":"shutting down"}`)
+			default:
+				fmt.Fprintln(w, `{"status":"ready"}`)
+			}
+		default:
+			next.ServeHTTP(w, r)
 		}
 	})
 }
@@ -88,7 +116,7 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 func Run(ctx context.Context, cfg Config) error {
 	limited := intake.Limit(cfg.Listener, maxConnections)
 	server := &http.Server{
-		Handler: intake.WithTerms(terms, Handler(cfg.Upstreams, cfg.Log)), TLSConfig: cfg.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: intake.WithTerms(terms, withHealth(Handler(cfg.Upstreams, cfg.Log), ctx.Done())), TLSConfig: cfg.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	limited.Watch(server)

@@ -94,6 +94,48 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// The API for people is behind it only where that was asked for, and its paths
+// are its own.
+func TestRoutesOfTheAPI(t *testing.T) {
+	t.Parallel()
+	part := echo(t, "runner")
+	ask := func(base string, client *http.Client, path string) string {
+		t.Helper()
+		resp, err := client.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusOK {
+			return resp.Status
+		}
+		return strings.TrimSuffix(string(got), " "+strings.TrimPrefix(base, "https://"))
+	}
+	without, client := start(t, front.Upstreams{RunnerAPI: part, LogIngest: part, Registry: part})
+	if got := ask(without, client, "/api/me"); got != "404 Not Found" {
+		t.Errorf("without ctl-api: %s, want 404", got)
+	}
+	with, client := start(t, front.Upstreams{RunnerAPI: part, LogIngest: part, Registry: part, CtlAPI: echo(t, "api")})
+	for path, want := range map[string]string{
+		"/api/me":                    "api GET /me",
+		"/api/installs/a%2Fb?wait=5": "api GET /installs/a%2Fb?wait=5",
+		"/api/":                      "api GET /",
+		"/api":                       "runner GET /api",
+		"/apis":                      "runner GET /apis",
+		"/me":                        "runner GET /me",
+		"/healthz":                   "{\"status\":\"ok\"}\n",
+		"/readyz":                    "{\"status\":\"ready\"}\n",
+	} {
+		if got := ask(with, client, path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 // What is held open comes through byte by byte.
 func TestStreams(t *testing.T) {
 	t.Parallel()

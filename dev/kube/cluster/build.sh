@@ -59,9 +59,9 @@ build_into() {
   go build -buildvcs=false -ldflags="-s -w" -o "$out/" ./cmd/devregistry ./cmd/mkimage ./cmd/pause
   go build -buildvcs=false -ldflags="-s -w $(kubernetes_version "$kubernetes")" -o "$out/" ./cmd/kube
   # Without vet, which would first look at all of Kubernetes.
-  go test -vet=off ./cmd/devregistry ./cmd/mkimage ./dns ./volumes >&2
+  go test -vet=off ./cmd/devregistry ./cmd/mkimage ./dns ./policies ./volumes >&2
   popd >/dev/null
-  for program in etcd kube-apiserver kube-controller-manager kube-dns kube-proxy kube-scheduler kube-volumes kubectl kubelet; do
+  for program in etcd kube-apiserver kube-controller-manager kube-dns kube-policies kube-proxy kube-scheduler kube-volumes kubectl kubelet; do
     ln -s kube "$out/$program"
   done
 

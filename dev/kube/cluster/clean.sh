@@ -7,7 +7,7 @@ stop_all() {
   local name
   stop kubelet # first: it would start pods again
   end_pods
-  for name in kube-scheduler kube-controller-manager kube-proxy kube-dns kube-volumes containerd; do stop "$name"; done
+  for name in kube-scheduler kube-controller-manager kube-proxy kube-dns kube-policies kube-volumes containerd; do stop "$name"; done
   end_shims
   for name in devregistry kube-apiserver etcd; do stop "$name"; done
 }
@@ -71,6 +71,7 @@ remove_network() {
   for table in iptables ip6tables; do
     if command -v "$table-save" >/dev/null; then remove_chains "$table"; fi
   done
+  nft delete table ip berth-policies 2>/dev/null || true
   ip route del "$services" 2>/dev/null || true
   ip link del "$bridge" 2>/dev/null || true
   ip addr del "$node_ip/32" dev lo 2>/dev/null || true

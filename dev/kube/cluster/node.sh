@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Part of dev/scripts/kube.sh: the registry, containerd, kubelet, the services'
-# network and names, and volumes.
+# network and names, network policies, and volumes.
 
 prepare_node() {
   mkdir -p "$dir"/{cni,registry,volumes}
@@ -32,10 +32,12 @@ run_node() {
     --healthz-bind-address 127.0.0.1:$((port + 7)) --metrics-bind-address 127.0.0.1:$((port + 8)) \
     --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0 --conntrack-tcp-timeout-close-wait 0
   start kube-dns "$bin/kube-dns" --kubeconfig "$dir/kubeconfig" --listen "$node_ip:53"
+  start kube-policies "$bin/kube-policies" --kubeconfig "$dir/kubeconfig"
   start kube-volumes "$bin/kube-volumes" --kubeconfig "$dir/kubeconfig" --dir "$dir/volumes"
   kubectl apply -f "$config/storage.yaml" >/dev/null
   await kube-controller-manager 60 api /api/v1/namespaces/default/serviceaccounts/default
   await kube-controller-manager 60 api /api/v1/namespaces/default/configmaps/kube-root-ca.crt
   await kubelet 60 node_ready
+  await kube-policies 30 nft list table ip berth-policies
   await kube-proxy 30 curl -sf --noproxy '*' "http://127.0.0.1:$((port + 7))/healthz"
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -61,6 +62,10 @@ type RoleOptions struct {
 	// means a new password. When empty, nothing is written and every call
 	// sets new passwords.
 	Dir string
+	// Given says that somebody else chose the passwords and put all files into
+	// Dir, such as secrets that Kubernetes mounts: roles get the passwords of
+	// their files, and nothing is written.
+	Given bool
 	// Password chooses a new password; random when nil.
 	Password func(Role) (string, error)
 	// ConnectionLimit is how many connections each service's role may have at
@@ -171,16 +176,14 @@ func ensureLogin(ctx context.Context, admin *pgx.Conn, role Role, opts RoleOptio
 			return dsn, nil
 		}
 	}
+	if opts.Given {
+		return ensureGiven(ctx, admin, role, file)
+	}
 	password, err := opts.Password(role)
 	if err != nil {
 		return "", fmt.Errorf("choose password of %s: %w", role, err)
 	}
-	// The server gets a verifier, so the password is in none of its logs.
-	verifier, err := scramVerifier(password)
-	if err != nil {
-		return "", fmt.Errorf("hash password of %s: %w", role, err)
-	}
-	if err := execf(ctx, admin, "alter role %s with password '%s'", role, verifier); err != nil {
+	if err := setPassword(ctx, admin, role, password); err != nil {
 		return "", err
 	}
 	dsn := roleDSN(admin.Config(), role, password, opts.Database)
@@ -188,6 +191,52 @@ func ensureLogin(ctx context.Context, admin *pgx.Conn, role Role, opts RoleOptio
 		return dsn, nil
 	}
 	return dsn, durable.WriteFile(file, []byte(dsn+"\n"), 0o600)
+}
+
+// ensureGiven sets the password that the role's file has, if it does not work yet.
+func ensureGiven(ctx context.Context, admin *pgx.Conn, role Role, file string) (string, error) {
+	unusable := func(err error) error {
+		return fault.With(fmt.Errorf("the address of the database for %s in %s: %w", role, file, err),
+			fault.Remedy("write it like postgres://%s:PASSWORD@HOST:5432/DATABASE", role))
+	}
+	dsn, err := readGiven(role, file)
+	if err != nil {
+		return "", unusable(err)
+	}
+	if err := setPassword(ctx, admin, role, dsn.Password); err != nil {
+		return "", err
+	}
+	if _, ok := workingDSN(ctx, file); !ok {
+		return "", unusable(errors.New("it does not work, though the role has its password now"))
+	}
+	return dsn.ConnString(), nil
+}
+
+func readGiven(role Role, file string) (*pgx.ConnConfig, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	dsn, err := pgx.ParseConfig(strings.TrimSpace(string(text)))
+	switch {
+	case err != nil:
+		return nil, redactDSN(err)
+	case dsn.User != string(role):
+		return nil, fmt.Errorf("it is for the role %s", dsn.User)
+	case dsn.Password == "":
+		return nil, errors.New("it has no password")
+	}
+	return dsn, nil
+}
+
+// setPassword gives the server a verifier, so the password is in none of its
+// logs.
+func setPassword(ctx context.Context, admin *pgx.Conn, role Role, password string) error {
+	verifier, err := scramVerifier(password)
+	if err != nil {
+		return fmt.Errorf("hash password of %s: %w", role, err)
+	}
+	return execf(ctx, admin, "alter role %s with password '%s'", role, verifier)
 }
 
 func workingDSN(ctx context.Context, file string) (string, bool) {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -111,6 +112,62 @@ func TestEnsureRolesKeepsFilesThatWork(t *testing.T) {
 		if info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: mode %v, want 0600", role.DSNFile(), info.Mode().Perm())
 		}
+	}
+}
+
+// Where secrets come from elsewhere, the roles get their passwords, and nothing
+// is written.
+func TestEnsureRolesWithGivenFiles(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	dir := t.TempDir()
+	for _, role := range store.LoginRoles {
+		if err := os.WriteFile(filepath.Join(dir, role.DSNFile()), []byte(pg.DSN(role)+"\n"), 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts := store.RoleOptions{
+		Database: pg.Admin().Config().ConnConfig.Database, Dir: dir, Given: true,
+		Password: func(role store.Role) (string, error) {
+			t.Errorf("a password for %s was chosen", role)
+			return "", errors.New("not to be asked")
+		},
+	}
+	for range 2 {
+		dsns, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range store.LoginRoles {
+			if dsns[role] != pg.DSN(role) {
+				t.Errorf("%s: the address is another one than its file has", role)
+			}
+		}
+	}
+
+	ctl := filepath.Join(dir, store.RoleCtl.DSNFile())
+	for text, want := range map[string]string{
+		"postgres://berth_log:x@h/d":              "it is for the role berth_log",
+		"postgres://berth_ctl@h/d":                "it has no password",
+		"postgres://berth_ctl:secretword@h:port/": "not a valid DSN",
+		"": "it is for the role",
+	} {
+		if err := errors.Join(os.Remove(ctl), os.WriteFile(ctl, []byte(text), 0o400)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secretword") {
+			t.Errorf("%q: %v, want %q and no password", text, err, want)
+		}
+	}
+	if err := os.Remove(ctl); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a file: %v, want that it is missing", err)
+	}
+	if _, err := os.Stat(ctl); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was written: %v", err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Command kube is a whole Kubernetes in one executable: the control plane with
-// its etcd, the node's kubelet and kube-proxy, kubectl, a small cluster DNS,
-// and a provisioner of volumes. One link step and one file instead of nine, and
+// its etcd, the node's kubelet and kube-proxy, kubectl, a small cluster DNS, a
+// provisioner of volumes, and a keeper of network policies. One link step and one file instead of nine, and
 // the processes share their text pages.
 //
 // The program is chosen by the name that it is called by (dev/scripts/kube.sh
@@ -31,6 +31,7 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
 	"github.com/berth-dev/berth/dev/kube/k8s/dns"
+	"github.com/berth-dev/berth/dev/kube/k8s/policies"
 	"github.com/berth-dev/berth/dev/kube/k8s/volumes"
 )
 
@@ -41,6 +42,7 @@ var programs = map[string]func() int{
 	"kube-apiserver":          component(apiserver.NewAPIServerCommand),
 	"kube-controller-manager": component(controllers.NewControllerManagerCommand),
 	"kube-dns":                func() int { return dns.Main(os.Args) },
+	"kube-policies":           func() int { return policies.Main(os.Args) },
 	"kube-proxy":              component(proxy.NewProxyCommand),
 	"kube-scheduler":          component(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 	"kube-volumes":            func() int { return volumes.Main(os.Args) },

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Runs Berth's control plane in a Kubernetes cluster for development: that of
+# `make kube`, or that of KUBECONFIG. Usage: deploy.sh up | down
+#
+#	up      builds and pushes images, makes keys and passwords unless they are
+#	        there, applies deploy/k8s/overlays/local, waits until all is ready, and
+#	        says how to log in
+#	down    deletes all of it, with its data
+#
+# BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
+# .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
+# and where the nodes pull from (default: that of make kube).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+readonly namespace=berth services=(ctl-api runner-api log-ingest builder front)
+dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
+readonly dir
+
+say() { echo "deploy: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# reach finds the cluster and what talks to it.
+reach() {
+  if [ -z "${KUBECONFIG:-}" ]; then
+    KUBECONFIG=$(dev/scripts/kube.sh status 2>/dev/null) || fail "no cluster runs here: make kube starts one, or set KUBECONFIG"
+    export KUBECONFIG
+    kubectl=$PWD/.bin/kube/kubectl
+  else
+    kubectl=${KUBECTL:-$(command -v kubectl || echo "$PWD/.bin/kube/kubectl")}
+  fi
+  registry=${BERTH_DEV_REGISTRY:-127.0.0.1:16452}
+  [ -x .bin/kube/mkimage ] || dev/scripts/kube.sh build
+}
+
+random() { head -c 24 /dev/urandom | base64 | tr '+/' '-_'; }
+
+# keep FILE makes a file that only we read, from standard input, unless it is there.
+keep() {
+  if [ ! -s "$dir/$1" ]; then (umask 077 && cat >"$dir/$1.new" && mv "$dir/$1.new" "$dir/$1"); else cat >/dev/null; fi
+}
+
+# secrets are made once; the database learns the passwords by `migrate`.
+secrets() {
+  (umask 077 && mkdir -p "$dir")
+  random | keep postgres.password
+  echo "postgres://postgres:$(cat "$dir/postgres.password")@postgres:5432/postgres" | keep admin.url
+  local role
+  for role in migrate ctl runner builder log; do
+    echo "postgres://berth_$role:$(random)@postgres:5432/berth" | keep "$role.dsn"
+  done
+  echo "berth-master-key-v1:$(head -c 32 /dev/urandom | base64)" | keep master.key
+  # The certificate is its own authority, and is for this address.
+  if ! openssl x509 -in "$dir/tls.crt" -noout -checkend 86400 >/dev/null 2>&1 ||
+    ! openssl x509 -in "$dir/tls.crt" -noout -checkip "$address" | grep -q 'does match'; then
+    (umask 077 && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -subj /CN=berth \
+      -addext "subjectAltName=DNS:localhost,DNS:front.$namespace.svc.cluster.local,IP:127.0.0.1,IP:$address" \
+      -keyout "$dir/tls.key" -out "$dir/tls.crt" 2>/dev/null)
+  fi
+}
+
+# images builds and pushes, and prints an entry of kustomize for each.
+images() {
+  local name digest list postgres
+  list=$(ARCH=$(go env GOARCH) PUSH="$registry/berth" dev/scripts/images.sh ctl-api runner-api log-ingest builder berth)
+  while read -r name digest; do
+    echo "  - {name: berth/$name, newName: $registry/berth/$name, digest: \"${digest##*@}\"}"
+  done <<<"$list"
+  postgres=$(dev/scripts/postgres-image.sh "$registry/berth/postgres:dev")
+  echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
+}
+
+# overlay writes what is of this machine, and of nobody else.
+overlay() {
+  local pushed role
+  pushed=$(images)
+  cat >"$dir/kustomization.yaml" <<END
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: $namespace
+resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/local)"]
+images:
+$pushed
+configMapGenerator:
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
+generatorOptions: {disableNameSuffixHash: true}
+secretGenerator:
+  - {name: berth-postgres, files: [password=postgres.password]}
+  - {name: berth-admin-url, files: [url=admin.url]}
+  - {name: berth-master-key, files: [master.key]}
+  - {name: berth-front-tls, type: kubernetes.io/tls, files: [tls.crt, tls.key]}
+$(for role in migrate ctl runner builder log; do echo "  - {name: berth-dsn-$role, files: [dsn=$role.dsn]}"; done)
+END
+}
+
+# first_token keeps a token of the first admin that works.
+first_token() {
+  local text
+  if [ -s "$dir/token" ] && logged_in; then return; fi
+  text=$("$kubectl" -n $namespace exec deploy/ctl-api -c ctl-api -- /usr/local/bin/berth-ctl-api bootstrap --org dev --token-file -)
+  rm -f "$dir/token"
+  echo "$text" | keep token
+  logged_in || fail "the new token does not open $url/api"
+}
+
+logged_in() {
+  printf 'Authorization: Bearer %s\n' "$(cat "$dir/token")" |
+    curl -sf -o /dev/null --max-time 10 --noproxy '*' --cacert "$dir/tls.crt" -H @- "$url/api/me"
+}
+
+up() {
+  local began=$SECONDS name
+  reach
+  address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+  url=https://$address:30443
+  secrets
+  overlay
+  say "images are pushed after $((SECONDS - began)) s"
+  # A Job cannot be changed; its work can be done again.
+  "$kubectl" -n $namespace delete job migrate --ignore-not-found >/dev/null 2>&1
+  "$kubectl" apply -k "$dir" >/dev/null
+  "$kubectl" -n $namespace wait job/migrate --for=condition=Complete --timeout=300s >/dev/null || fail "the schema was not migrated: kubectl -n $namespace logs job/migrate"
+  for name in "${services[@]}"; do "$kubectl" -n $namespace rollout status "deploy/$name" --timeout=300s >/dev/null; done
+  first_token
+  say "is ready after $((SECONDS - began)) s at $url; log in with"
+  echo "export SSL_CERT_FILE=$dir/tls.crt"
+  echo "berth context add dev --url $url/api --token-file $dir/token"
+}
+
+down() {
+  reach
+  "$kubectl" delete namespace $namespace --ignore-not-found >&2
+  rm -rf "$dir"
+}
+
+case ${1:-} in
+up | down) "$1" ;;
+*)
+  echo "usage: deploy.sh up|down" >&2
+  exit 2
+  ;;
+esac
