@@ -117,7 +117,7 @@ type Component struct {
 	Labels map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
 	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	// How many times it is planned and applied again after a failure.
+	// How many times it is planned and applied again after a failure that may pass.
 	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
 	// How long one deploy may take.
 	DeployTimeout place.Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`

@@ -79,7 +79,7 @@ func (s *Sandbox) check(c *checker) {
 		s.Type = SandboxTypeTerraform
 	}
 	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" && !c.Misspelt(s.At, "terraform_version", "type") {
-		c.Add(place.Error, place.CodeMissing, s.At, "terraform_version is missing")
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, s.At, "terraform_version is missing").WithRemedy("for example terraform_version = %q", ">= 1.5.0, < 2.0.0"))
 	}
 	c.source(s.At, s.SourceFile, s.sources())
 	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)

@@ -8,7 +8,7 @@ import (
 // in addition to those of every component.
 type TerraformModule struct {
 	// An exact version such as "1.11.4"; Berth also takes a range such as ">= 1.5.0, < 2.0.0".
-	TerraformVersion string `toml:"terraform_version" json:"terraform_version" digest:"build" rule:"required"`
+	TerraformVersion string `toml:"terraform_version" json:"terraform_version" digest:"build" rule:"required" example:">= 1.5.0, < 2.0.0"`
 	// Variables. They win over var files.
 	Vars map[string]string `toml:"vars" json:"vars,omitempty" digest:"deploy" template:"true"`
 	// Environment of Terraform.

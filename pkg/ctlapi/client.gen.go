@@ -3206,6 +3206,9 @@ type Step struct {
 	// Example: ["deploy db"]
 	Needs []string `json:"needs"`
 
+	// Progress What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here.
+	Progress *StepProgress `json:"progress,omitempty"`
+
 	// Reason Why the step is part of the workflow.
 	//
 	// Example: artifact changed
@@ -3220,6 +3223,35 @@ type Step struct {
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait       *Waiting `json:"wait,omitempty"`
 	WorkflowID string   `json:"workflow_id"`
+}
+
+// StepProgress What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here.
+type StepProgress struct {
+	// Doing What is done with it, or how it stands.
+	//
+	// Example: creating
+	Doing string `json:"doing"`
+
+	// Done How many are finished.
+	//
+	// Example: 4
+	Done int `json:"done"`
+
+	// ReportedAt When the runner told so; what it does may have changed since.
+	ReportedAt time.Time `json:"reported_at"`
+
+	// StartedAt When the runner began with that.
+	StartedAt time.Time `json:"started_at"`
+
+	// Total Of how many; 0 when that is not known.
+	//
+	// Example: 12
+	Total int `json:"total"`
+
+	// What The Terraform resource, or the object of a cluster; of several, the one that takes longest.
+	//
+	// Example: aws_db_instance.main
+	What string `json:"what"`
 }
 
 // StepState defines model for StepState.

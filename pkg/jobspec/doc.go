@@ -29,6 +29,7 @@
 //	out/image/        an OCI image layout with one image that a build copied; the
 //	                  agent pushes it as it is
 //	out/outputs.json  an Outputs
+//	out/progress.json a Progress: what the engine does right now
 //
 // stdout and stderr of the engine are files that the agent tails. They lie outside
 // of the directory, where the engine cannot put a link in their place.

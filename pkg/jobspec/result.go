@@ -29,7 +29,8 @@ const (
 )
 
 // Reason says more about an outcome where somebody acts on it. The zero value:
-// there is nothing to add.
+// there is nothing to add. A reader takes one that it does not know for the zero
+// value: a newer runner may have said it.
 type Reason string
 
 // ReasonHostEnded: nobody wanted the job to end. The host of its engine did: the
@@ -37,6 +38,17 @@ type Reason string
 // [OutcomeStale] and [OutcomeNotStarted] nothing was done; with
 // [OutcomeUncertain] something may have been.
 const ReasonHostEnded Reason = "host_ended"
+
+// ReasonMachineReplaced: the job was made for a machine that another one has
+// replaced since. Its order names that machine, or a value that it reads is sealed
+// for it. With [OutcomeStale]: it is made again for the machine of now.
+const ReasonMachineReplaced Reason = "machine_replaced"
+
+// ReasonNeedsChange, with [OutcomeFailed]: the same job fails in the same way
+// until somebody changes what its error names (the app, an input, a right), so
+// the control plane does not repeat it by itself. Engines say it only of what
+// they are sure of: see package runner/engine/job.
+const ReasonNeedsChange Reason = "needs_change"
 
 // StoppedOnRequest begins the error of an engine that stopped because somebody
 // asked it to.

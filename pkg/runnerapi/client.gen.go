@@ -350,6 +350,23 @@ type Identity struct {
 	RunnerID  string     `json:"runner_id"`
 }
 
+// JobProgress For people who watch, with known secrets redacted; nothing is decided by it.
+type JobProgress struct {
+	Attempt int    `json:"attempt"`
+	Doing   string `json:"doing"`
+	Done    int    `json:"done"`
+	JobID   string `json:"job_id"`
+
+	// Seconds For how long by now.
+	Seconds int `json:"seconds"`
+
+	// Total 0 when it is not known.
+	Total int `json:"total"`
+
+	// What The Terraform resource, or the object of a cluster.
+	What string `json:"what"`
+}
+
 // JobResult What came of it, redacted and sealed (`pkg/jobspec.Result`).
 type JobResult = jobspec.Result
 
@@ -573,6 +590,9 @@ type RegistryTokenRequest struct {
 // RenewRequest defines model for RenewRequest.
 type RenewRequest struct {
 	Leases []Attempt `json:"leases"`
+
+	// Progress What engines do right now, of the leases that have something to tell. It takes the place of what was told before; a lease that is not in it has nothing to tell any more.
+	Progress []JobProgress `json:"progress,omitempty"`
 }
 
 // Renewal defines model for Renewal.

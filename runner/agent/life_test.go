@@ -54,6 +54,21 @@ func TestEnrolsAndWorks(t *testing.T) {
 	r.gone(job)
 }
 
+// The engine's last words are its error: the agent does not write it again.
+func TestTheLogSaysOnceWhyAJobFailed(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.start()
+	job := r.plane.give(script("fail no room"))
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "no room") {
+		t.Fatalf("result = %+v", result)
+	}
+	lines := r.plane.log(t, r.plane.streamOf(job))
+	if log := strings.Join(lines, "\n"); strings.Count(log, "no room") != 1 || !slices.Contains(lines, "failed") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
 // hasOwnUser tells whether an engine says that it has a user of the range, in a
 // process namespace of its own.
 func hasOwnUser(line string) bool {
@@ -296,6 +311,54 @@ func TestLostLeaseReportsNothing(t *testing.T) {
 	defer r.plane.mu.Unlock()
 	if len(r.plane.results[job]) > 0 {
 		t.Errorf("reported: %+v", r.plane.results[job])
+	}
+}
+
+// What an engine does right now is told with the renewal of its lease, redacted like
+// its log, as long as it says so.
+func TestProgressIsToldWithTheLease(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	const secret = "correct-horse-battery"
+	r.start()
+	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
+	spec := script(
+		`sh echo '{"what":"a.b[\"'`+secret+`'\"]","doing":"creating","since":"'$(date -u +%FT%TZ)'","done":1,"total":3}' > out/progress.json`,
+		"wait "+r.file("seen"), "sh rm out/progress.json", "wait "+r.file("end"))
+	spec.State = r.sealed(map[string]any{"secret": secret})
+	job := r.plane.give(spec)
+	r.plane.until(t, "its progress", func() bool { return len(r.plane.told[job]) > 0 })
+	r.plane.mu.Lock()
+	got := r.plane.told[job][0]
+	r.plane.mu.Unlock()
+	want := runnerapi.JobProgress{JobID: job, Attempt: 1, What: `a.b["(redacted)"]`, Doing: "creating", Seconds: got.Seconds, Done: 1, Total: 3}
+	if diff := cmp.Diff(want, got); diff != "" || got.Seconds > 60 {
+		t.Errorf("%d s (-want +got):\n%s", got.Seconds, diff)
+	}
+	r.touch("seen")
+	last := 0
+	r.plane.until(t, "a renewal that has nothing to tell", func() bool {
+		nothing := r.plane.renewals > 1 && len(r.plane.told[job]) == last
+		last = len(r.plane.told[job])
+		return nothing
+	})
+	r.touch("end")
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("result = %+v", result)
+	}
+}
+
+// A control plane that does not know of progress yet still renews the lease.
+func TestProgressThatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.plane.older = true
+	r.start()
+	job := r.plane.give(script(`sh echo '{"what":"a.b"}' > out/progress.json`, "wait "+r.file("end")))
+	r.plane.until(t, "renewals", func() bool { return r.plane.renewals > 1 })
+	r.touch("end")
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("result = %+v", result)
 	}
 }
 

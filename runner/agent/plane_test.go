@@ -40,6 +40,9 @@ type plane struct {
 	signer   dispatch // of orders
 	claims   map[string][]runnerapi.Assignment
 	answers  map[string]runnerapi.LeaseAnswer // by job; ok when absent
+	told     map[string][]runnerapi.JobProgress // by job, in the order of the renewals
+	renewals int
+	older    bool                               // an older control plane: it refuses progress
 	sessions []runnerapi.SessionRequest
 	enrolled []runnerapi.Enrolment
 	homes    []runnerapi.PhoneHome
@@ -77,7 +80,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	t.Helper()
 	p := &plane{
 		kind: kind, runnerID: id.New(id.Runner), orgID: id.New(id.Org), changed: make(chan struct{}),
-		claims: map[string][]runnerapi.Assignment{}, answers: map[string]runnerapi.LeaseAnswer{},
+		claims: map[string][]runnerapi.Assignment{}, answers: map[string]runnerapi.LeaseAnswer{}, told: map[string][]runnerapi.JobProgress{},
 		plans: map[string]runnerapi.Plan{}, results: map[string][]runnerapi.ResultReport{},
 		runs: map[string][]jobspec.Run{}, streams: map[string]*stream{},
 	}
@@ -352,7 +355,15 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 func (p *plane) renew(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.RenewRequest](r)
 	out := runnerapi.Renewal{Leases: []runnerapi.RenewedLease{}}
+	if p.older && len(in.Progress) > 0 {
+		refuse(w, http.StatusUnprocessableEntity, "invalid", "property progress is unsupported")
+		return
+	}
+	p.change(func() { p.renewals++ })
 	p.mu.Lock()
+	for _, told := range in.Progress {
+		p.told[told.JobID] = append(p.told[told.JobID], told)
+	}
 	for _, a := range in.Leases {
 		said := p.answers[a.JobID]
 		if said == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -181,7 +182,7 @@ func (a *agent) renew(ctx context.Context, every time.Duration) error {
 			if len(held) == 0 {
 				break
 			}
-			answers, err := a.api.Renew(ctx, held)
+			answers, err := a.renewOnce(ctx, runnerapi.RenewRequest{Leases: held, Progress: a.jobs.Progress()})
 			if err == nil {
 				a.heed(answers)
 				try = 0
@@ -193,6 +194,17 @@ func (a *agent) renew(ctx context.Context, every time.Duration) error {
 			try++
 		}
 	}
+}
+
+// renewOnce renews. What the engines do is told along with it where that is taken:
+// the leases count, and a control plane may be older than this agent.
+func (a *agent) renewOnce(ctx context.Context, in runnerapi.RenewRequest) ([]runnerapi.RenewedLease, error) {
+	answers, err := a.api.Renew(ctx, in)
+	if status := control.Status(err); len(in.Progress) > 0 && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
+		in.Progress = nil
+		return a.api.Renew(ctx, in)
+	}
+	return answers, err
 }
 
 // heed does what the answers of a renewal say.

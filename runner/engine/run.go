@@ -160,6 +160,9 @@ func finish(r *jobspec.Result, j *job.Job, err error) {
 			if f.Outcome != "" {
 				r.Outcome = f.Outcome
 			}
+			if r.Outcome == jobspec.OutcomeFailed {
+				r.Reason = f.Reason
+			}
 			r.ExitCode = f.ExitCode
 		}
 		if r.ExitCode == 0 {

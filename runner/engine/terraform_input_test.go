@@ -172,6 +172,9 @@ variable "ports" { type = list(number) }
 			if r.Outcome != tc.outcome {
 				t.Errorf("outcome %s, want %s", r.Outcome, tc.outcome)
 			}
+			if comesAgain := r.Reason == jobspec.ReasonNeedsChange; comesAgain != (tc.outcome == jobspec.OutcomeFailed) {
+				t.Errorf("reason %q of an order that is %s", r.Reason, r.Outcome)
+			}
 			if strings.Contains(j.log(t)+j.read(t, "out/result.json"), "hunter2") {
 				t.Error("the value is told")
 			}

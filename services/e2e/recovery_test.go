@@ -108,6 +108,46 @@ func TestAttackLostDisk(t *testing.T) {
 	}
 }
 
+// TestPlanForTheMachineBefore has a job wait for a runner whose machine is gone:
+// its order names that machine, and the deploy reads an output that is sealed for
+// it. When another machine takes over, the job is made again for that one.
+func TestPlanForTheMachineBefore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	in := s.probe("acme")
+	db := s.database()
+	if w := in.finished(in.deploy(true).ID, 2*time.Minute); w.State != "succeeded" {
+		t.Fatalf("deploy: %s", in.explain(w))
+	}
+	in.eventually(30*time.Second, "the recovery key is known", func() error {
+		return in.expect(db, `select count(*)::text from berth.install_recipients where install_id = $1 and recovery_key_id is not null`, in.id, "1")
+	})
+	heir := in.newMachine("-heir") // while the surroundings can still be read
+	agent := in.pid("runner " + in.name)
+	if err := os.Remove(filepath.Join(in.runnerDir(), "trust.json")); err != nil { // supervised: it may not start again
+		t.Fatal(err)
+	}
+	in.signal(agent, syscall.SIGKILL)
+
+	in.change("after")
+	w := in.deploy(true, "three") // reads one's sensitive output
+	in.eventually(30*time.Second, "a job waits", func() error {
+		return in.expect(db, `select count(*)::text from berth.runner_jobs where install_id = $1 and state = 'queued'`, in.id, "1")
+	})
+	if out, err := in.onMachine(heir, "replace", "--recovery", in.recoveryFile()).CombinedOutput(); err != nil {
+		t.Fatalf("replace: %v\n%s", err, out)
+	}
+	in.startMachine(heir)
+	got := in.finished(w.ID, 2*time.Minute)
+	if got.State != "succeeded" {
+		t.Fatalf("the plan of before failed the deploy: %s", in.explain(got))
+	}
+	// The one that waited, and perhaps some that were made before the output was sealed again.
+	if err := in.expect(db, `select (count(*) > 0)::text from berth.runner_jobs where install_id = $1 and result->>'reason' = 'machine_replaced'`, in.id, "true"); err != nil {
+		t.Error(err)
+	}
+}
+
 // emptyTrust takes the recovery key out of a machine's trust file.
 func (in *install) emptyTrust(dir string) string {
 	in.t.Helper()

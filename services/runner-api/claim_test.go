@@ -271,3 +271,48 @@ func TestRenew(t *testing.T) {
 		t.Errorf("after a newer grant (-want +got):\n%s", diff)
 	}
 }
+
+// What an engine does is kept on its lease until the next renewal or the end of the
+// attempt, whichever comes first.
+func TestRenewTellsProgress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	busy, idle := a.lease(job{}), a.lease(job{})
+	renew := func(progress ...runnerapi.JobProgress) {
+		t.Helper()
+		named := []runnerapi.Attempt{{JobID: idle.JobID, Attempt: 1}, {JobID: busy.JobID, Attempt: 1}}
+		resp, err := a.RenewLeasesWithResponse(t.Context(), runnerapi.RenewRequest{Leases: named, Progress: progress})
+		must(t, resp, err, http.StatusOK)
+	}
+	kept := func(of runnerapi.Assignment) string {
+		return one[string](w, `select coalesce(progress::text, '') || ' ' || (coalesce(progress_at, now()) between now() - interval '1 minute' and now())::text
+			from leases where job_id = $1`, of.JobID)
+	}
+	of := func(a runnerapi.Assignment, attempt int) runnerapi.JobProgress {
+		return runnerapi.JobProgress{JobID: a.JobID, Attempt: attempt, What: `aws_db_instance.x["a"]`, Doing: "creating", Seconds: 190, Done: 4, Total: 12}
+	}
+	renew(of(busy, 1), of(idle, 2))
+	const want = `{"done": 4, "what": "aws_db_instance.x[\"a\"]", "doing": "creating", "total": 12, "seconds": 190} true`
+	if got := kept(busy); got != want {
+		t.Errorf("kept %s, want %s", got, want)
+	}
+	if got := kept(idle); got != " true" {
+		t.Errorf("of another attempt it kept %s", got)
+	}
+	renew()
+	if got := kept(busy); got != " true" {
+		t.Errorf("what is not told any more is still there: %s", got)
+	}
+	renew(of(busy, 1))
+	must(t, a.report(busy, jobspec.OutcomeFailed), nil, http.StatusOK)
+	if got := kept(busy); got != " true" {
+		t.Errorf("after the end of the attempt it is still there: %s", got)
+	}
+	long := of(idle, 1)
+	long.What = strings.Repeat("x", 201)
+	resp, err := a.RenewLeasesWithResponse(t.Context(), runnerapi.RenewRequest{Leases: []runnerapi.Attempt{}, Progress: []runnerapi.JobProgress{long}})
+	if err != nil || resp.StatusCode() != http.StatusUnprocessableEntity && resp.StatusCode() != http.StatusBadRequest {
+		t.Errorf("a text that is too long: %v, %v", resp.StatusCode(), err)
+	}
+}

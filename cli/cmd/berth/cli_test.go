@@ -115,18 +115,20 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 		say  string
 	}{
 		{"succeeded", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded}, 0, ""},
-		{"failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{failed}}, 1, "sandbox failed: exit status 1\ntry: fix it\n"},
-		{"refused by the runner", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{refused}}, 4, "sandbox failed"},
+		{"failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{failed}}, 1,
+			"sandbox of acme failed:\n  exit status 1\n  try: fix it, then berth retry acme\n"},
+		{"refused by the runner", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{refused}}, 4, "sandbox of acme failed"},
 		{"cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled}, 1, ""},
-		{"waits for a decision", ctlapi.Workflow{State: ctlapi.WorkflowStateWaiting, Steps: []ctlapi.Step{proposed}}, 3, "berth approve chg_7\n"},
+		{"waits for a decision", ctlapi.Workflow{State: ctlapi.WorkflowStateWaiting, Steps: []ctlapi.Step{proposed}}, 3, "berth approve acme\n"},
 		{"plan with changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true), planned(false)}}, 2, ""},
 		{"plan without", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true)}}, 0, "nothing to do\n"},
-		{"plan that failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, PlanOnly: true, Steps: []ctlapi.Step{planned(false), failed}}, 1, "sandbox failed"},
+		{"plan that failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, PlanOnly: true, Steps: []ctlapi.Step{planned(false), failed}}, 1, "sandbox of acme failed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
 			c := &cli{streams: streams{err: &stderr}, now: time.Now}
+			tc.w.Install.Name = "acme"
 			if got := exitCode(c.verdict(&tc.w)); got != tc.code {
 				t.Errorf("exit code %d, want %d", got, tc.code)
 			}

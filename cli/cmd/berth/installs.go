@@ -86,7 +86,7 @@ func (c *cli) printUnsupported(install ctlapi.Install) {
 	if len(list) == 0 {
 		return
 	}
-	output.Println(c.out, "\nthe app declares, but this version ignores:")
+	output.Printf(c.out, "\nthe app declares, but this version ignores:\n")
 	for _, w := range list {
 		d := place.Diagnostic{File: value(w.File), Line: value(w.Line), Column: value(w.Column), Message: w.Message, Remedy: value(w.Remedy)}
 		output.Println(c.out, " ", d.Unrated())
@@ -175,6 +175,9 @@ stack NAME --new prints what the customer runs there.`,
 			output.Printf(c.err, "next, the customer's cluster: berth installs stack %s --new prints what to run there\n", install.Name)
 		}
 		workflow := value(install.WorkflowID)
+		if workflow == "" && install.Stack == ctlapi.StackKindLocal && !c.forPrograms() {
+			output.Printf(c.err, "next: berth installs provision %s\n", install.Name)
+		}
 		if workflow == "" || !how.watch && !how.autoApprove {
 			return printOne(c, *install, table.Install(c.now()))
 		}

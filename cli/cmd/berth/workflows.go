@@ -81,7 +81,10 @@ func (c *cli) workflowsCancel() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if follow.Finished(w.State) && w.State != ctlapi.WorkflowStateCancelled {
+		switch {
+		case !follow.Finished(w.State):
+			output.Printf(c.err, "cancelling: nothing more is started, and what runs stops at its next safe point; follow it with berth workflows watch %s\n", w.ID)
+		case w.State != ctlapi.WorkflowStateCancelled:
 			output.Printf(c.err, "nothing to cancel: the workflow has %s\n", w.State)
 		}
 		return c.printWorkflow(w)
@@ -89,12 +92,13 @@ func (c *cli) workflowsCancel() *cobra.Command {
 	return cmd
 }
 
-// printWorkflow prints one, for people as a tree.
+// printWorkflow prints one, for people as a tree, and below it why steps failed.
 func (c *cli) printWorkflow(w *ctlapi.Workflow) error {
 	if c.forPrograms() {
 		return printOne(c, *w, table.Workflow(c.now()))
 	}
 	screen := follow.Screen{W: c.out}
 	screen.Print(follow.Tree(*w, c.now(), c.colorOn(c.out))...)
+	screen.Print(follow.Failures(*w)...)
 	return nil
 }

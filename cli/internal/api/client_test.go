@@ -51,6 +51,13 @@ func TestProblemsAreErrors(t *testing.T) {
 			want: "2 errors", lines: []string{"components/api.toml:14:3 unknown key", "/inputs/x too long", "bare"},
 		},
 		{
+			name: "inputs", kind: "application/problem+json", status: 422,
+			body: `{"type":"about:blank","title":"Unprocessable","status":422,"code":"inputs_invalid","detail":"the inputs do not match the app",
+				"errors":[{"pointer":"/inputs/copis","code":"unknown_input","message":"the app has no input \"copis\"; did you mean copies?"},{"pointer":"/inputs/token","code":"missing","message":"input \"token\" is required"}]}`,
+			want: "the inputs do not match the app", remedy: "give it with --input NAME=VALUE",
+			lines: []string{`the app has no input "copis"; did you mean copies?`, `input "token" is required`},
+		},
+		{
 			name: "unknown token", kind: "application/problem+json", status: 401,
 			body: `{"type":"about:blank","title":"Unauthorized","status":401,"code":"unauthenticated","remedy":"send a header"}`,
 			want: "unauthorized", remedy: "check BERTH_TOKEN", refused: true,

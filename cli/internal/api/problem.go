@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/berth"
@@ -60,10 +61,19 @@ func (p *Problem) Remedy() string {
 	if p.Status == http.StatusNotFound && strings.HasPrefix(Value(p.Detail), "there is no route ") {
 		return (&NoBerth{}).Remedy()
 	}
+	if p.lacksInput() {
+		return "give it with --input NAME=VALUE; with --input NAME berth asks for the value, as of a secret, and --input-file reads a file"
+	}
 	if p.Status == http.StatusForbidden {
 		return "ask an admin of the org for the role you need; berth api /me shows the roles you have"
 	}
 	return ""
+}
+
+// lacksInput tells whether an install needs the value of an input.
+func (p *Problem) lacksInput() bool {
+	return p.Code == "inputs_invalid" && p.Errors != nil &&
+		slices.ContainsFunc(*p.Errors, func(item ctlapi.ProblemItem) bool { return Value(item.Code) == "missing" })
 }
 
 // Refused tells whether the caller may not do this, as opposed to it being
@@ -80,6 +90,9 @@ func (p *Problem) Lines() []string {
 	lines := make([]string, 0, len(*p.Errors))
 	for _, item := range *p.Errors {
 		place := Value(item.Pointer)
+		if name, ok := strings.CutPrefix(place, "/inputs/"); ok && strings.Contains(item.Message, fmt.Sprintf("%q", name)) {
+			place = "" // the message names it
+		}
 		if file := Value(item.File); file != "" {
 			place = file
 			if line := Value(item.Line); line > 0 {

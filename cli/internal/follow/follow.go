@@ -44,6 +44,9 @@ type Follower struct {
 	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
+	// held is what was last said to hold up the jobs.
+	held   string
+	teller Teller
 }
 
 // Run follows a workflow until it is finished, or until it continues only with
@@ -65,7 +68,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	}()
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	handled := map[string]bool{}
+	handled, told := map[string]bool{}, printed{}
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	var read time.Time
@@ -80,6 +83,9 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	moved := false // since it was read
 	for err == nil {
 		f.draw(w)
+		if !f.Screen.Terminal {
+			f.Screen.Print(told.due(*w, f.Now())...)
+		}
 		if OnlyDecisionsHelp(*w) {
 			break
 		}
@@ -115,7 +121,7 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 // tell prints what moved, where there is no tree to see it in.
 func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 	for e := first; ; {
-		if line := Line(e); line != "" && !f.Screen.Terminal {
+		if line := f.teller.Line(e); line != "" && !f.Screen.Terminal {
 			f.Screen.Print(line)
 		}
 		select {
@@ -124,6 +130,13 @@ func (f *Follower) tell(first api.Event, more <-chan api.Event) {
 			return
 		}
 	}
+}
+
+func (f *Follower) tellHeld(w ctlapi.Workflow) {
+	if line := HeldLine(w, f.held, f.Now()); line != "" && !f.Screen.Terminal {
+		f.Screen.Print(line)
+	}
+	f.held = heldBy(w)
 }
 
 func (f *Follower) draw(w *ctlapi.Workflow) {
@@ -138,6 +151,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 		if err != nil {
 			return nil, err
 		}
+		f.tellHeld(*w)
 		acted := false
 		for _, question := range Questions(*w) {
 			var ids []string

@@ -1,13 +1,11 @@
 package follow
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -37,8 +35,8 @@ func title(w ctlapi.Workflow) string {
 func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	state := stateOf(w)
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(state), state) + span(w.StartedAt, w.FinishedAt, now)}
-	if held := api.Value(w.Held); held != "" && !Finished(w.State) {
-		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner: "+visible.Row(held))
+	if held := heldBy(w); held != "" {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
 	}
 	width := 0
 	for _, s := range w.Steps {
@@ -48,6 +46,9 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 		mark, style := markOf(s)
 		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
+		if progress := Progress(s, now); progress != "" {
+			lines = append(lines, "      "+output.Paint(color, output.Dim, progress))
+		}
 	}
 	return lines
 }
@@ -112,7 +113,7 @@ func detail(s ctlapi.Step, now time.Time) string {
 		}
 	case ctlapi.StepStateFailed:
 		if s.Error != nil {
-			return took + "  " + strings.Join(strings.Fields(*s.Error), " ")
+			return took + "  " + reason(s.Name, *s.Error)
 		}
 	case ctlapi.StepStateSkipped, ctlapi.StepStateCancelled:
 		if Applied(s) {
@@ -158,50 +159,6 @@ func unforeseen(list []ctlapi.MayChange) string {
 		text += ", which is not there yet"
 	}
 	return text
-}
-
-// Line says what an event is about, "" for those that only matter to programs.
-func Line(e api.Event) string {
-	var body struct {
-		Step, State, Error, Actor string
-		ChangeID                  string `json:"change_id"`
-		Wait                      *struct{ Reason string }
-		ApproveAll                bool   `json:"approve_all"`
-		CancelRequested           bool   `json:"cancel_requested"`
-		RetriedBy                 string `json:"retried_by"`
-	}
-	if json.Unmarshal(e.Body, &body) != nil {
-		return ""
-	}
-	var text string
-	switch {
-	case body.ApproveAll:
-		text = "all changes approved by " + body.Actor
-	case body.CancelRequested:
-		text = "cancelled by " + body.Actor
-	case body.RetriedBy != "":
-		text = body.Step + " retried by " + body.RetriedBy
-	case body.State == "" || e.Kind == "job":
-		return ""
-	case e.Kind == "workflow":
-		text = "workflow " + body.State
-	case e.Kind == "step":
-		text = body.Step + ": " + body.State
-	case e.Kind == "change":
-		text = "change " + body.ChangeID + ": " + strings.ReplaceAll(body.State, "_", " ")
-		if body.Step != "" {
-			text = body.Step + ": " + text
-		}
-	default:
-		return ""
-	}
-	if body.Wait != nil && body.Wait.Reason != "" {
-		text += ", " + body.Wait.Reason
-	}
-	if body.Error != "" {
-		text += ", " + strings.Join(strings.Fields(body.Error), " ")
-	}
-	return e.At.Local().Format(time.TimeOnly) + "  " + text
 }
 
 // Undecided are the changes of a workflow that wait for a decision.

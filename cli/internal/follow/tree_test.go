@@ -39,7 +39,8 @@ func workflow() ctlapi.Workflow {
 			{Name: "sandbox", State: ctlapi.StepStateSucceeded, StartedAt: ago(41 * time.Second), FinishedAt: ago(39 * time.Second),
 				Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateNoChange, Counts: &ctlapi.PlanCounts{NoChange: true}}},
 			{Name: "component/api", State: ctlapi.StepStateWaiting, StartedAt: ago(30 * time.Second), Change: proposed, Wait: &ctlapi.Waiting{Reason: "decision"}},
-			{Name: "component/db", State: ctlapi.StepStateRunning, StartedAt: ago(5 * time.Second), Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateExecuting}},
+			{Name: "component/db", State: ctlapi.StepStateRunning, StartedAt: ago(5 * time.Second), Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateExecuting},
+				Progress: &ctlapi.StepProgress{What: "aws_db_instance.main", Doing: "creating", StartedAt: *ago(4 * time.Second), ReportedAt: *ago(time.Second), Done: 4, Total: 12}},
 			{Name: "component/gone", State: ctlapi.StepStateFailed, StartedAt: ago(5 * time.Minute), FinishedAt: ago(time.Minute), Error: ptr("terraform apply:\nexit status 1")},
 			{Name: "component/off", State: ctlapi.StepStateSkipped},
 			{Name: "check/answers", State: ctlapi.StepStatePending},
@@ -83,6 +84,35 @@ func TestTreeOfDenial(t *testing.T) {
 	lines := append(follow.Tree(w, now, true), "")
 	w.Steps = append(w.Steps, step("component/db", ctlapi.ChangeStateFailed, "exit status 1"))
 	golden(t, "testdata/tree_of_denial.txt", append(lines, follow.Tree(w, now, true)...))
+}
+
+// Without a tree, what holds up the jobs is said once, and again when it changes.
+func TestHeldLine(t *testing.T) {
+	t.Parallel()
+	pause := "the customer's switch is at pause since 2026-11-20T09:00:00Z: change freeze"
+	w := workflow()
+	w.Held = &pause
+	at := now.Local().Format(time.TimeOnly)
+	for _, tc := range []struct {
+		name  string
+		state ctlapi.WorkflowState
+		said  string
+		want  string
+	}{
+		{"held", ctlapi.WorkflowStateRunning, "", at + "  its jobs wait for the runner: " + pause},
+		{"said before", ctlapi.WorkflowStateRunning, pause, ""},
+		{"for another reason", ctlapi.WorkflowStateRunning, "the runner is offline", at + "  its jobs wait for the runner: " + pause},
+		{"finished", ctlapi.WorkflowStateCancelled, "", ""},
+	} {
+		w.State = tc.state
+		if got := follow.HeldLine(w, tc.said, now); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	w.Held, w.State = nil, ctlapi.WorkflowStateRunning
+	if got := follow.HeldLine(w, pause, now); got != "" {
+		t.Errorf("held by nothing: %q", got)
+	}
 }
 
 func TestTreeOfPreview(t *testing.T) {
@@ -156,7 +186,7 @@ func TestLine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := follow.Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
+			got := new(follow.Teller).Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
 			if tc.want != "" {
 				tc.want = now.Local().Format(time.TimeOnly) + "  " + tc.want
 			}
@@ -164,6 +194,26 @@ func TestLine(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A log of a deploy says why a change failed, and not again why its step did.
+func TestWhatFailedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var teller follow.Teller
+	var lines []string
+	for _, e := range []struct{ kind, body string }{
+		{"change", `{"change_id":"chg_1","step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/api","state":"failed","error":"terraform apply of component api: no room"}`},
+		{"step", `{"step":"component/web","state":"failed","error":"no runner"}`},
+		{"workflow", `{"state":"failed","error":"step component/api failed"}`},
+	} {
+		_, line, _ := strings.Cut(teller.Line(api.Event{At: now, Kind: e.kind, Body: json.RawMessage(e.body)}), "  ")
+		lines = append(lines, line)
+	}
+	want := []string{"component/api: change chg_1: failed, no room", "component/api: failed", "component/web: failed, no runner", "workflow failed, step component/api failed"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,9 +1,9 @@
 package follow
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -20,20 +20,19 @@ const (
 )
 
 // Judge decides how a workflow stands, and what to tell a person about it: what
-// failed, and what to do next.
+// failed, and what to do next. A line that begins with spaces belongs to the one
+// above it.
 func Judge(w ctlapi.Workflow) (Verdict, []string) {
 	var lines []string
 	if !Finished(w.State) {
 		for _, question := range Questions(w) {
-			lines = append(lines, "berth approve "+question[0].ID)
+			lines = append(lines, "berth approve "+toApprove(w, question))
 		}
 		return Waits, lines
 	}
+	lines = Failures(w)
 	verdict := Done
 	for _, s := range w.Steps {
-		if s.State == ctlapi.StepStateFailed {
-			lines = append(lines, failure(s)...)
-		}
 		switch {
 		case s.Change != nil && s.Change.State == ctlapi.ChangeStateRefused:
 			verdict = Refused
@@ -61,15 +60,17 @@ func mayChange(s ctlapi.Step) bool {
 
 func changesSomething(counts *ctlapi.PlanCounts) bool { return counts != nil && !counts.NoChange }
 
-// whatCancelled says what a workflow had applied when it was cancelled, and what
-// it had not.
+// whatCancelled says what a workflow had applied when it was cancelled, what it was
+// applying, and what it had not begun.
 func whatCancelled(w ctlapi.Workflow) []string {
-	var applied, left []string
+	var applied, partly, left []string
 	for _, s := range w.Steps {
 		switch {
 		case s.Resource == nil && (s.Change == nil || s.Change.Kind != ctlapi.ChangeKindScript):
 		case Applied(s):
 			applied = append(applied, s.Name)
+		case beganToApply(s):
+			partly = append(partly, s.Name)
 		case s.State == ctlapi.StepStateCancelled:
 			left = append(left, s.Name)
 		}
@@ -78,10 +79,21 @@ func whatCancelled(w ctlapi.Workflow) []string {
 	if len(applied) > 0 {
 		lines = []string{"cancelled; applied before that, and still there: " + strings.Join(applied, ", ")}
 	}
+	if len(partly) > 0 {
+		if len(applied) == 0 {
+			lines = []string{"cancelled"}
+		}
+		lines = append(lines, "stopped while being applied, so part of it may be there: "+strings.Join(partly, ", "))
+	}
 	if len(left) > 0 {
 		lines = append(lines, "not done: "+strings.Join(left, ", "))
 	}
 	return lines
+}
+
+// beganToApply tells whether a runner started to apply the change of a step.
+func beganToApply(s ctlapi.Step) bool {
+	return slices.ContainsFunc(s.Jobs, func(j ctlapi.Job) bool { return j.Operation == "apply" && j.StartedAt != nil })
 }
 
 // Applied tells whether the change of a step was applied, whatever became of the
@@ -99,21 +111,4 @@ func Superseded(s ctlapi.Step) bool {
 // by time, when nobody decided.
 func Denied(s ctlapi.Step) bool {
 	return s.State == ctlapi.StepStateFailed && s.Change != nil && s.Change.State == ctlapi.ChangeStateDenied
-}
-
-// failure says why a step failed, and what to do about it. What gave way to a newer
-// request needs nothing: its work is done there.
-func failure(s ctlapi.Step) []string {
-	if Superseded(s) || Denied(s) {
-		lines := []string{s.Name + " was not done: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
-		if Denied(s) {
-			lines = append(lines, "to plan and ask again: berth retry "+s.ID)
-		}
-		return lines
-	}
-	lines := []string{s.Name + " failed: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
-	if remedy := api.Value(s.Remedy); remedy != "" {
-		lines = append(lines, "try: "+remedy)
-	}
-	return append(lines, "log: berth logs "+s.ID+"   again: berth retry "+s.ID)
 }

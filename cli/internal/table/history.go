@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -54,6 +55,8 @@ type OutputValue struct {
 	Resource string          `json:"resource"`
 	Name     string          `json:"name"`
 	Value    json.RawMessage `json:"value"`
+	// Sensitive: the value is sealed, and only the install can open it.
+	Sensitive bool `json:"sensitive,omitempty"`
 }
 
 // Outputs are the outputs of resources, each with those of a resource by name.
@@ -67,10 +70,25 @@ func Outputs(resources []ctlapi.Resource) ([]OutputValue, error) {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			all = append(all, OutputValue{Resource: r.Name, Name: name, Value: values[name]})
+			all = append(all, outputOf(r.Name, name, values[name]))
 		}
 	}
 	return all, nil
+}
+
+// outputOf is one output as an engine reports it, {"value":…,"sensitive":true}, or
+// the plain value that a stack gives.
+func outputOf(resource, name string, raw json.RawMessage) OutputValue {
+	var reported struct {
+		Value     json.RawMessage `json:"value"`
+		Sensitive bool            `json:"sensitive"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if d.Decode(&reported) != nil || reported.Value == nil {
+		return OutputValue{Resource: resource, Name: name, Value: raw}
+	}
+	return OutputValue{Resource: resource, Name: name, Value: reported.Value, Sensitive: reported.Sensitive}
 }
 
 // Output shows outputs: texts as they are, all else as JSON.

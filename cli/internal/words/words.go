@@ -19,28 +19,56 @@ type Meaning struct {
 
 // same are words for commands that have another name.
 var same = map[string][]string{
-	"cancel":   {"workflows", "cancel"},
-	"fmt":      {"apps", "fmt"},
-	"init":     {"apps", "init"},
-	"lint":     {"apps", "lint"},
-	"ls":       {"status"},
-	"plan":     {"deploy", "--plan"},
-	"ps":       {"status"},
-	"validate": {"apps", "validate"},
-	"watch":    {"workflows", "watch"},
-	"whoami":   {"context", "show"},
+	"cancel":    {"workflows", "cancel"},
+	"fmt":       {"apps", "fmt"},
+	"graph":     {"apps", "graph"},
+	"health":    {"installs", "health"},
+	"init":      {"apps", "init"},
+	"inputs":    {"installs", "inputs"},
+	"lint":      {"apps", "lint"},
+	"list":      {"status"},
+	"ls":        {"status"},
+	"plan":      {"deploy", "--plan"},
+	"provision": {"installs", "provision"},
+	"ps":        {"status"},
+	"reject":    {"deny"},
+	"render":    {"apps", "render"},
+	"run":       {"actions", "run"},
+	"schema":    {"apps", "schema"},
+	"set":       {"installs", "set"},
+	"show":      {"installs", "show"},
+	"toggle":    {"installs", "toggle"},
+	"validate":  {"apps", "validate"},
+	"variables": {"apps", "variables"},
+	"watch":     {"workflows", "watch"},
+	"whoami":    {"context", "show"},
 }
+
+// removal is the answer to every word for removing an install.
+const removal = "berth installs deprovision INSTALL removes everything that an install runs; berth installs forget INSTALL then deletes its record"
 
 // answers are for words that no command stands for.
 var answers = map[string]string{
-	"create": "create what? berth installs create NAME, berth apps create NAME, berth customers create NAME",
+	"apply":      "berth deploy INSTALL --watch plans each change, asks you, and applies what you approved",
+	"components": "berth installs resources INSTALL shows the components of an install, berth apps graph the ones of an app folder",
+	"create":     "create what? berth installs create NAME, berth apps create NAME, berth customers create NAME",
 	"delete": "delete what? berth installs deprovision INSTALL removes everything that an install runs, berth installs forget INSTALL then its record, " +
 		"berth apps delete APP an app",
-	"destroy": "berth installs deprovision INSTALL removes everything that an install runs; berth installs forget INSTALL then deletes its record",
-	"events":  "not yet; berth history INSTALL lists what happened to an install, berth watch INSTALL follows what happens",
-	"exec":    "not yet: Berth opens no shell in an install; berth actions run INSTALL ACTION runs a script of your app there",
-	"login":   "not yet; berth context add NAME --url URL reads a token from stdin and keeps it, berth up writes a context itself",
-	"open":    "not yet: there is no dashboard; berth status INSTALL and berth why INSTALL show how it is",
+	"deprovision": removal,
+	"destroy":     removal,
+	"events":      "not yet; berth history INSTALL lists what happened to an install, berth watch INSTALL follows what happens",
+	"exec":        "not yet: Berth opens no shell in an install; berth actions run INSTALL ACTION runs a script of your app there",
+	"login":       "not yet; berth context add NAME --url URL reads a token from stdin and keeps it, berth up writes a context itself",
+	"open":        "not yet: there is no dashboard; berth status INSTALL and berth why INSTALL show how it is",
+	"pause":       "the customer does that: berth-runner --data DIR pause --reason TEXT, where the runner is",
+	"remove":      removal,
+	"resume":      "the customer does that: berth-runner --data DIR resume, where the runner is",
+	"rm":          removal,
+	"secrets":     "berth installs inputs INSTALL --set NAME asks for the value of a sensitive input; berth apps variables set APP NAME reads a secret of the app",
+	"teardown":    removal,
+	"uninstall":   removal,
+	"update":      "berth sync makes a release of an app folder; berth deploy INSTALL brings an install to it",
+	"upgrade":     "berth sync makes a release of an app folder; berth deploy INSTALL brings an install to it",
 }
 
 // Known are all words, sorted.

@@ -19,6 +19,14 @@ func TestOf(t *testing.T) {
 		"validate ./app":        "apps validate ./app",
 		"init":                  "apps init",
 		"cancel acme":           "workflows cancel acme",
+		"render ./app":          "apps render ./app",
+		"graph":                 "apps graph",
+		"list":                  "status",
+		"show acme":             "installs show acme",
+		"inputs acme --set a=1": "installs inputs acme --set a=1",
+		"toggle acme web off":   "installs toggle acme web off",
+		"run acme restart":      "actions run acme restart",
+		"reject acme/web":       "deny acme/web",
 		"watch acme":            "workflows watch acme",
 		"get installs":          "installs list",
 		"get -o json installs":  "installs list -o json",
@@ -37,7 +45,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	// What destroys is named, and never done by a word of somebody else.
-	for _, word := range []string{"destroy", "delete", "exec", "open", "events", "login", "get", "describe"} {
+	for _, word := range []string{"destroy", "uninstall", "rm", "teardown", "deprovision", "apply", "upgrade", "components", "secrets", "delete", "exec", "open", "events", "login", "get", "describe"} {
 		if m := words.Of(word, nil, nouns); m.Command != nil || !strings.Contains(m.Answer, "berth ") {
 			t.Errorf("berth %s: %+v", word, m)
 		}

@@ -186,7 +186,11 @@ func (b *Binder) missing(t table, f field) {
 		if t.merges && b.Misspelt(t.at, "source") {
 			return
 		}
-		b.Add(place.Error, place.CodeMissing, t.at, "%s is missing", key)
+		d := b.At(place.Error, place.CodeMissing, t.at, "%s is missing", key)
+		if example := f.Tag.Get("example"); example != "" {
+			d = d.WithRemedy("for example %s = %q", key, example)
+		}
+		b.Diags = append(b.Diags, d)
 		return
 	}
 	if raw, ok := t.values[written]; ok && raw != "" {

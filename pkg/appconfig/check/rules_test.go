@@ -55,6 +55,15 @@ func TestRulesOfRealApps(t *testing.T) {
 		{name: "a misspelt required key is an error, since the right one is missing",
 			files: map[string]string{"runner.toml": "runner_typ = \"local\"\n"},
 			diags: []string{`runner.toml:1:1 error unknown key "runner_typ", and runner_type is missing: did you mean "runner_type"?`}},
+		{name: "a missing Terraform version comes with an example",
+			files: map[string]string{
+				"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\n[public_repo]\nrepo = \"acme/a\"\ndirectory = \".\"\nbranch = \"main\"\n",
+				"sandbox.toml":      "[public_repo]\nrepo = \"acme/a\"\ndirectory = \".\"\nbranch = \"main\"\n",
+			},
+			diags: []string{
+				`components/a.toml error terraform_version is missing: for example terraform_version = ">= 1.5.0, < 2.0.0"`,
+				`sandbox.toml error terraform_version is missing: for example terraform_version = ">= 1.5.0, < 2.0.0"`,
+			}},
 		{name: "a relative path is relative to the folder of the kind",
 			files: map[string]string{"components/deep/a.toml": appconfigtest.Module("a", "[[var_file]]\ncontents = \"./a.tfvars\""), "components/a.tfvars": "# kind", "components/deep/a.tfvars": "# file"},
 			check: func(t *testing.T, app *appconfig.App) {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,10 +50,30 @@ func Parse(file string, data []byte) (*Document, *place.Diagnostic) {
 		if decodeErr, ok := errors.AsType[*toml.DecodeError](err); ok {
 			d.Line, d.Column = decodeErr.Position()
 			d.Message = "is not valid TOML: " + trimTOMLPrefix(decodeErr.Error())
+			if key, word := bareText(data, d.Line); key != "" {
+				d = d.WithRemedy("a text stands in quotes: %s = %q", key, word)
+			}
 		}
 		return nil, &d
 	}
 	return doc, nil
+}
+
+// assignment is a key with a value that begins like a word, and a comment.
+var assignment = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z_./$][^"'#\[\]{}]*?)\s*(?:#.*)?$`)
+
+// bareText returns the key and the value of a line that gives a text without
+// quotes, "" when it does not: the parser takes it for true, nan or a date.
+func bareText(data []byte, line int) (key, text string) {
+	lines := bytes.Split(data, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return "", ""
+	}
+	found := assignment.FindSubmatch(lines[line-1])
+	if found == nil {
+		return "", ""
+	}
+	return string(found[1]), string(found[2])
 }
 
 func trimTOMLPrefix(msg string) string {

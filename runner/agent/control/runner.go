@@ -73,12 +73,12 @@ func (c *Client) Claim(ctx context.Context, in runnerapi.ClaimRequest) ([]runner
 	return resp.JSON200.Jobs, nil
 }
 
-// Renew keeps leases.
-func (c *Client) Renew(ctx context.Context, leases []runnerapi.Attempt) ([]runnerapi.RenewedLease, error) {
+// Renew keeps leases, and tells what the engines of some of them do right now.
+func (c *Client) Renew(ctx context.Context, in runnerapi.RenewRequest) ([]runnerapi.RenewedLease, error) {
 	const what = "renew leases"
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	resp, err := c.api.RenewLeasesWithResponse(ctx, runnerapi.RenewRequest{Leases: leases})
+	resp, err := c.api.RenewLeasesWithResponse(ctx, in)
 	switch {
 	case err != nil:
 		return nil, unreachable(what, err)

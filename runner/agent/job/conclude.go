@@ -66,7 +66,9 @@ func Conclude(e Ending) jobspec.Result {
 		return e.withoutWord()
 	}
 	r := *e.Result
-	r.Reason = "" // not the engine's to say
+	if r.Outcome != jobspec.OutcomeFailed || r.Reason != jobspec.ReasonNeedsChange {
+		r.Reason = "" // not the engine's to say
+	}
 	switch {
 	case !slices.Contains(engineOutcomes, r.Outcome):
 		r.Error = fmt.Sprintf("the engine claims the outcome %q, which the job contract does not know", r.Outcome)

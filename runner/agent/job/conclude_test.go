@@ -46,6 +46,8 @@ func TestConclude(t *testing.T) {
 		{"an apply that the clock stopped before its first effect", job.Ending{Mutates: true, Result: unbegun(""), Stop: job.StopTimeout, Timeout: time.Minute},
 			"failed", "timed out after 1m0s and stopped at a safe point"},
 		{"an engine cannot say that its host ended", job.Ending{Mutates: true, Result: &jobspec.Result{Outcome: "failed", Reason: jobspec.ReasonHostEnded}}, "failed", ""},
+		{"but that something has to be changed first", job.Ending{Result: &jobspec.Result{Outcome: "failed", Reason: jobspec.ReasonNeedsChange}}, "failed needs_change", ""},
+		{"of a failure only", job.Ending{Mutates: true, Result: &jobspec.Result{Outcome: "cancelled", Reason: jobspec.ReasonNeedsChange}, Stop: job.StopCancel}, "cancelled", ""},
 		{"stale is the engine's to say", job.Ending{Mutates: true, Result: said("stale")}, "stale", ""},
 		{"uncertain is not", job.Ending{Result: said("uncertain")}, "failed", `the engine claims the outcome "uncertain", which the job contract does not know`},
 		{"an unknown outcome of an apply", job.Ending{Mutates: true, Result: said("fine")}, "uncertain", `the engine claims the outcome "fine", which the job contract does not know`},

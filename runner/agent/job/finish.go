@@ -75,7 +75,9 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	if result.FinishedAt.IsZero() {
 		result.FinishedAt = j.deps.Now().UTC()
 	}
-	result, err := j.presentable(j.withFullDisk(result))
+	result = j.withFullDisk(result)
+	logged := engine != nil && engine.Error == result.Error // by the engine, as its last words
+	result, err := j.presentable(result)
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 		"error", result.Error, "took", result.FinishedAt.Sub(result.StartedAt))
 	observe(life, j.spec, result)
 	text := string(result.Outcome)
-	if result.Error != "" {
+	if result.Error != "" && !logged {
 		text += ": " + result.Error
 	}
 	j.remark(text)

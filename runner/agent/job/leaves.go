@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -47,7 +48,10 @@ func (j *job) openState() (jobspec.Spec, error) {
 	}
 	purposes := interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree)
 	opened, err := openLeaves(j.deps.Keys.Open, tree, named, purposes)
-	if err != nil {
+	switch {
+	case errors.Is(err, seal.ErrNotForUs) && spec.ChangeID != "":
+		return spec, sealedForAnother(err)
+	case err != nil:
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}
 	j.hideOpened(tree, opened, purposes)
@@ -55,6 +59,16 @@ func (j *job) openState() (jobspec.Spec, error) {
 		return spec, fmt.Errorf("state of the job: %w", err)
 	}
 	return spec, nil
+}
+
+// sealedForAnother is the result of a job that reads a value which was sealed for
+// the machine that this one replaced: the job is older than the takeover, which
+// seals everything again. A new plan reads the value of then.
+func sealedForAnother(err error) *refusal {
+	r := refuse(jobspec.OutcomeStale, "if this machine took over without the recovery key, nothing sealed before opens here: "+
+		"deploy what makes the value, then retry the step", "sealed values of the job: %v", err)
+	r.result.Reason = jobspec.ReasonMachineReplaced
+	return r
 }
 
 // hideOpened registers what was sealed in tree and is opened. Of the manifest of

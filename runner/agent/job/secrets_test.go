@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,8 +73,15 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := open(stranger, "{{ .nuon | toJson }}"); err == nil {
-		t.Error("another identity opened it")
+	if _, _, err := open(stranger, "{{ .nuon | toJson }}"); !errors.Is(err, seal.ErrNotForUs) {
+		t.Errorf("another identity opened it: %v", err)
+	}
+	// A job of a change is planned again: its values may be older than a takeover.
+	of := &job{deps: &Deps{Keys: datadir.Keys{Seal: stranger}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}, spec: j.spec}
+	of.spec.ChangeID = "chg_1"
+	var refused *refusal
+	if _, err := of.openState(); !errors.As(err, &refused) || refused.result.Outcome != jobspec.OutcomeStale || refused.result.Reason != jobspec.ReasonMachineReplaced {
+		t.Errorf("a change that reads what is sealed for another: %v", err)
 	}
 	// What the templates do not name stays sealed, so also nobody but a stranger
 	// would notice.

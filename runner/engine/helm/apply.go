@@ -304,7 +304,7 @@ func (a *applying) explain(r *release.Release, err error) error {
 	}
 	f := job.Failf("look at what is not ready, or at the log of the hook; then plan again", "%s of release %s: %v", a.Mode, a.ReleaseName, err)
 	if said, ok := errors.AsType[*job.Failure](err); ok {
-		f.Differs = said.Differs
+		f.Differs, f.Reason = said.Differs, said.Reason
 		if said.Remedy != "" {
 			f.Remedy = said.Remedy
 		}

@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -176,9 +177,16 @@ func (p *planning) render() ([]*unstructured.Unstructured, kinds, error) {
 	return crds, own, nil
 }
 
-// wrong is a fault in the chart or in its values.
+// wrong is a fault in the chart or in its values. One that a template found when
+// it looked at the cluster may pass.
 func (p *planning) wrong(err error) error {
-	return job.Failf("correct the chart or the values", "chart of %s: %v", p.job.Subject(), err)
+	f := job.Wrongf("correct the chart or the values", "chart of %s: %v", p.job.Subject(), err)
+	if said, ok := errors.AsType[*job.Failure](err); ok {
+		f.Reason = said.Reason
+	} else if strings.Contains(err.Error(), "error calling lookup:") {
+		f.Reason = ""
+	}
+	return f
 }
 
 // differ prepares the comparison with what is live.

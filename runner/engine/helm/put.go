@@ -22,7 +22,7 @@ func (w *writer) put(s step) error {
 		}
 		var err error
 		if s.going {
-			if err := w.cluster.Wait(w.ctx, []kube.Ref{ref}, w.job.Logf, kube.WaitOptions{Gone: true}); err != nil {
+			if err := w.cluster.Wait(w.ctx, []kube.Ref{ref}, w.job, kube.WaitOptions{Gone: true}); err != nil {
 				return err
 			}
 		}

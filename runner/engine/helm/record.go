@@ -83,7 +83,7 @@ func (p *planning) fits() error {
 	if size+recordReserve <= maxRecord {
 		return nil
 	}
-	return job.Failf("switch parts of the chart off by its values, or take its CRDs or dashboards out of it into a component of type kubernetes_manifest",
+	return job.Wrongf("switch parts of the chart off by its values, or take its CRDs or dashboards out of it into a component of type kubernetes_manifest",
 		"release %s is too large to be stored: its record has %s, and Kubernetes takes %s in one object; the largest templates of the chart are %s",
 		p.in.ReleaseName, kib(size+recordReserve), kib(maxRecord), strings.Join(largest(p.rendered.Sources, 3), ", "))
 }

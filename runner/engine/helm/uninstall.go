@@ -100,7 +100,7 @@ func (a *applying) uninstall(ctx context.Context) error {
 	} else if found.GetDeletionTimestamp() != nil {
 		// Nothing can be claimed in it any more, and all in it goes.
 		a.job.Logf("namespace %s is being removed, and all of release %s with it", a.Namespace, a.ReleaseName)
-		return a.cluster.Wait(ctx, []kube.Ref{namespace}, a.job.Logf, kube.WaitOptions{Gone: true})
+		return a.cluster.Wait(ctx, []kube.Ref{namespace}, a.job, kube.WaitOptions{Gone: true})
 	}
 	if err := a.claim(ctx); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (a *applying) remove(ctx context.Context) error {
 	if err := a.writer.removeGone(); err != nil {
 		return err
 	}
-	return a.cluster.Wait(ctx, a.writer.removed(), a.job.Logf, kube.WaitOptions{Gone: true})
+	return a.cluster.Wait(ctx, a.writer.removed(), a.job, kube.WaitOptions{Gone: true})
 }
 
 // leave gives up the component and the namespace.

@@ -49,7 +49,7 @@ func renderInputs(j *job.Job, withValues bool) (inputs, error) {
 		in.Namespace = j.Spec.InstallID
 	}
 	if !namespaceName.MatchString(in.Namespace) {
-		return in, job.Failf(`write a name of lower-case letters, digits and "-"; without one it is the install's id`,
+		return in, job.Wrongf(`write a name of lower-case letters, digits and "-"; without one it is the install's id`,
 			"%s: %q cannot be the name of a namespace", j.Subject(), in.Namespace)
 	}
 	if withValues {
@@ -78,7 +78,7 @@ func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 			return nil, err
 		}
 		if err := set(values, path, value); err != nil {
-			return nil, job.Failf(`write a path as helm --set takes it, such as image.tag or "hosts[0].name"`, "%s: %s: %v", j.Subject(), place, err)
+			return nil, job.Wrongf(`write a path as helm --set takes it, such as image.tag or "hosts[0].name"`, "%s: %s: %v", j.Subject(), place, err)
 		}
 	}
 	if spec.InstallValues == "" {
@@ -97,7 +97,7 @@ func renderFile(j *job.Job, place, name, contents string) (map[string]any, error
 	}
 	file := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
-		return nil, job.Failf("correct it, also where it has templates in it", "%s: %s is no YAML map: %s", j.Subject(), place, yamlError(err))
+		return nil, job.Wrongf("correct it, also where it has templates in it", "%s: %s is no YAML map: %s", j.Subject(), place, yamlError(err))
 	}
 	return file, nil
 }

@@ -8,6 +8,7 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -41,7 +42,8 @@ func runs(ref kube.Ref) bool {
 }
 
 func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
-	said, saidAt := "", time.Time{}
+	said, saidAt, began := "", time.Time{}, time.Now()
+	defer w.job.Show(jobspec.Progress{})
 	for every := firstLook; ; every = min(every*3/2, lastLook) {
 		obj, err := w.cluster.Get(ctx, ref)
 		switch {
@@ -62,6 +64,7 @@ func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
 			if why := w.whyNot(ctx, ref); why != said || time.Since(saidAt) >= sayAgain {
 				w.job.Logf("waiting for hook %s: %s", ref, why)
 				said, saidAt = why, time.Now()
+				w.job.Show(jobspec.Progress{What: "hook " + ref.Shown(), Doing: why, Since: began})
 			}
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -160,11 +161,13 @@ func (w *writer) createOther(info *resource.Info) error {
 // go. Helm's idea of the original is not needed, since the plan has its own.
 func (w *writer) Update(_, target helmkube.ResourceList, _ bool) (*helmkube.Result, error) {
 	result := &helmkube.Result{}
-	for _, info := range target {
+	defer w.job.Show(jobspec.Progress{})
+	for i, info := range target {
 		s, ok := w.steps[infoKey(info)]
 		if !ok {
 			return result, w.fail(job.Refusef("plan again", "%s is not in the plan", infoRef(info)))
 		}
+		w.job.Show(kube.Applying(infoRef(info), i, len(target)))
 		if err := w.put(s); err != nil {
 			return result, w.fail(err)
 		}
@@ -242,7 +245,7 @@ func (w *writer) removed() []kube.Ref {
 func (w *writer) wait(refs []kube.Ref, timeout time.Duration, opts kube.WaitOptions) error {
 	ctx, cancel := context.WithTimeoutCause(w.ctx, timeout, job.ErrTimeout)
 	defer cancel()
-	return w.fail(w.cluster.Wait(ctx, refs, w.job.Logf, opts))
+	return w.fail(w.cluster.Wait(ctx, refs, w.job, opts))
 }
 
 func infoRef(info *resource.Info) kube.Ref {

@@ -13,6 +13,7 @@ import (
 // engine was asked to stop.
 type Failure struct {
 	Outcome  jobspec.Outcome // "" lets the runner of the engine decide
+	Reason   jobspec.Reason  // of OutcomeFailed
 	Message  string
 	Remedy   string
 	Differs  []jobspec.Difference
@@ -24,6 +25,16 @@ func (f *Failure) Error() string { return f.Message }
 // Failf is a failure with a remedy.
 func Failf(remedy, format string, args ...any) *Failure {
 	return &Failure{Outcome: jobspec.OutcomeFailed, Remedy: remedy, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrongf is a failure that comes again until somebody changes what it names: a
+// mistake in the app or in an input, a right that is missing. It is not for what
+// may pass by itself: an answer that did not come, a lock, a limit, a thing that
+// somebody else still makes.
+func Wrongf(remedy, format string, args ...any) *Failure {
+	f := Failf(remedy, format, args...)
+	f.Reason = jobspec.ReasonNeedsChange
+	return f
 }
 
 // Refusef is for an order that cannot be accepted: nothing was done.

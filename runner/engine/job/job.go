@@ -32,6 +32,7 @@ type Job struct {
 	StartedAt time.Time
 
 	state interpolate.State // decoded when the first template is rendered
+	shown jobspec.Progress  // what Show said last
 }
 
 // Open reads job.json of a directory and checks it. The job is returned also

@@ -52,7 +52,7 @@ func (j *Job) RenderFile(what, file, src string) (string, error) {
 	}
 	out, err := interpolate.Render(src, state, interpolate.Options{Now: j.StartedAt, File: file})
 	if err != nil {
-		f := Failf("", "%v", err)
+		f := Wrongf("", "%v", err)
 		if e, ok := errors.AsType[*interpolate.Error](err); ok && e.NearestPath != "" {
 			f.Remedy = fmt.Sprintf("did you mean %s?", e.NearestPath)
 		} else if ok && e.Missing != "" {

@@ -50,6 +50,9 @@ func (r Ref) Address() string {
 	return address + " " + r.Name
 }
 
+// Shown names the object where it is watched: "Deployment shop/web".
+func (r Ref) Shown() string { r.Group = ""; return r.Address() }
+
 // installOrder are kinds in the order in which others may need them. What is
 // not named comes after all, before what calls into the API server itself.
 var installOrder = []string{

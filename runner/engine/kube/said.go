@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -32,7 +33,11 @@ func Explain(err error, doing string) error {
 	case IsUnknownKind(err):
 		remedy = "check apiVersion and kind, and that what installs its CRD is deployed before"
 	}
-	return job.Failf(remedy, "%s: %s", doing, Said(err))
+	f := job.Failf(remedy, "%s: %s", doing, Said(err))
+	if NeedsChange(err) {
+		f.Reason = jobspec.ReasonNeedsChange
+	}
+	return f
 }
 
 // Refusal is a failure about the one object that was sent: others may be refused
@@ -91,13 +96,18 @@ func readable(message string) string {
 func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // All is one failure that names every one of several, with the remedy of the
-// first; nil for none. Those that are too many for a line are counted.
+// first; nil for none. Those that are too many for a line are counted. One that
+// comes again makes all of it come again.
 func All(failures []*job.Failure) error {
 	const shown = 8
 	var first *job.Failure
 	var said []string
+	var reason jobspec.Reason
 	more := 0
 	for _, f := range failures {
+		if f != nil && f.Reason != "" {
+			reason = f.Reason
+		}
 		switch {
 		case f == nil:
 		case first == nil:
@@ -113,7 +123,7 @@ func All(failures []*job.Failure) error {
 		return nil
 	}
 	all := *first
-	all.Message = strings.Join(said, "; ")
+	all.Message, all.Reason = strings.Join(said, "; "), reason
 	if more > 0 {
 		all.Message += fmt.Sprintf("; and %d more", more)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -25,11 +26,19 @@ const (
 	repeatEvery = 10 * time.Second
 )
 
+// Teller takes what a wait has to tell: a *job.Job.
+type Teller interface {
+	Logf(format string, args ...any)
+	Show(jobspec.Progress)
+}
+
 // Wait waits until all objects are ready. It logs a line per object that waits
-// and why, when that changes and at least every 10 s. When ctx ends first, the
-// error is a failure that names what waits and why.
-func (c *Cluster) Wait(ctx context.Context, refs []Ref, log func(format string, args ...any), opts WaitOptions) error {
-	w := waiting{log: log, gone: opts.Gone, said: map[Ref]string{}, at: map[Ref]time.Time{}}
+// and why, when that changes and at least every 10 s, and shows the first of them
+// as what is waited for now. When ctx ends first, the error is a failure that
+// names what waits and why.
+func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOptions) error {
+	w := waiting{log: to.Logf, gone: opts.Gone, began: time.Now(), total: len(refs), said: map[Ref]string{}, at: map[Ref]time.Time{}}
+	defer to.Show(jobspec.Progress{})
 	left := refs
 	every := opts.Every
 	if every == 0 {
@@ -51,6 +60,7 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, log func(format string, 
 			if left = w.seen(statuses, time.Now()); len(left) == 0 {
 				return nil
 			}
+			to.Show(w.progress())
 			if opts.FailFast && w.failed() {
 				return w.failure()
 			}
@@ -85,11 +95,23 @@ func (c *Cluster) waitStatus(ctx context.Context, ref Ref, gone bool) (Status, e
 
 // waiting is what a wait has seen last and what it has said.
 type waiting struct {
-	log  func(format string, args ...any)
-	gone bool
-	last []Status
-	said map[Ref]string
-	at   map[Ref]time.Time
+	log   func(format string, args ...any)
+	gone  bool
+	began time.Time
+	total int // objects that are waited for, ready or not
+	last  []Status
+	said  map[Ref]string
+	at    map[Ref]time.Time
+}
+
+// progress is the first object that is not ready, since the wait began.
+func (w *waiting) progress() jobspec.Progress {
+	if len(w.last) == 0 {
+		return jobspec.Progress{}
+	}
+	return jobspec.Progress{
+		What: w.last[0].Object.Shown(), Doing: w.last[0].Reason, Since: w.began, Done: w.total - len(w.last), Total: w.total,
+	}
 }
 
 // seen takes the statuses, logs what is new and returns the objects that are
@@ -136,4 +158,9 @@ func (w *waiting) failure() error {
 		why = "the wait ended before the first look"
 	}
 	return job.Failf("correct what they say, then try again", "%s%s", what, why)
+}
+
+// Applying is the progress of who writes an object, after done of total.
+func Applying(ref Ref, done, total int) jobspec.Progress {
+	return jobspec.Progress{What: ref.Shown(), Doing: "applying", Since: time.Now(), Done: done, Total: total}
 }

@@ -19,11 +19,11 @@ import (
 func TestWaitingSays(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	w := waiting{said: map[Ref]string{}, at: map[Ref]time.Time{}, log: func(format string, args ...any) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := waiting{began: start, total: 2, said: map[Ref]string{}, at: map[Ref]time.Time{}, log: func(format string, args ...any) {
 		lines = append(lines, fmt.Sprintf(format, args...))
 	}}
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	web, db := Ref{Kind: "Deployment", Name: "web"}, Ref{Kind: "StatefulSet", Name: "db"}
+	web, db := Ref{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Ref{Kind: "StatefulSet", Name: "db"}
 	waits := func(ref Ref, why string) Status { return Status{Object: ref, Reason: why} }
 	ready := func(ref Ref) Status { return Status{Object: ref, Ready: true} }
 	for _, look := range []struct {
@@ -41,11 +41,18 @@ func TestWaitingSays(t *testing.T) {
 			t.Errorf("what is left after %s (-want +got):\n%s", look.after, diff)
 		}
 	}
+	progress := jobspec.Progress{What: "Deployment shop/web", Doing: "1 of 2", Since: start, Done: 1, Total: 2}
+	if diff := cmp.Diff(progress, w.progress()); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
 	if err := w.failure().Error(); err != "not ready: Deployment/web: 1 of 2" {
 		t.Errorf("the failure says %q", err)
 	}
 	if left := w.seen([]Status{ready(web)}, start.Add(13*time.Second)); len(left) > 0 {
 		t.Errorf("still waiting for %v", left)
+	}
+	if p := w.progress(); p != (jobspec.Progress{}) {
+		t.Errorf("progress of nothing: %+v", p)
 	}
 	want := []string{
 		"waiting for Deployment/web: 0 of 2",

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -95,11 +96,15 @@ func refused(err error, ref kube.Ref) error {
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "immutable"):
-		return job.Failf("give the object another name, so that a new one is made and this one pruned", "%s: %s", doing, kube.Said(err))
+		return job.Wrongf("give the object another name, so that a new one is made and this one pruned", "%s: %s", doing, kube.Said(err))
 	case apierrors.IsNotFound(err) && isStatus && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
 		return job.Failf("make it, or put a Namespace into the manifest", "%s: namespace %s does not exist", doing, ref.Namespace)
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isStatus && strings.Contains(err.Error(), "field not declared in schema"):
-		return job.Failf("correct the manifest", "%s: %s", doing, kube.Said(err))
+		f := job.Failf("correct the manifest", "%s: %s", doing, kube.Said(err))
+		if kube.NeedsChange(err) {
+			f.Reason = jobspec.ReasonNeedsChange
+		}
+		return f
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		return job.Failf("try again", "%s: somebody else writes to it all the time", doing)
 	}

@@ -25,7 +25,7 @@ func renderNamespace(j *job.Job) (string, error) {
 	}
 	namespace = strings.TrimSpace(namespace)
 	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
-		return "", job.Failf("correct namespace in the app folder", "%q is no name for a namespace: %s", namespace, wrong[0])
+		return "", job.Wrongf("correct namespace in the app folder", "%q is no name for a namespace: %s", namespace, wrong[0])
 	}
 	return namespace, nil
 }
@@ -46,7 +46,7 @@ func render(j *job.Job, c *kube.Cluster, namespace string) ([]*unstructured.Unst
 	}
 	objects, err := kube.ParseObjects(text)
 	if err != nil {
-		return nil, "", job.Failf("correct the manifest", "the manifest of %s, rendered: %v", j.Subject(), err)
+		return nil, "", job.Wrongf("correct the manifest", "the manifest of %s, rendered: %v", j.Subject(), err)
 	}
 	if err := place(c, objects, namespace); err != nil {
 		return nil, "", err
@@ -111,7 +111,7 @@ func unique(objects []*unstructured.Unstructured) error {
 	for i, obj := range objects {
 		for _, other := range objects[:i] {
 			if kube.RefOf(obj).Same(kube.RefOf(other)) {
-				return job.Failf("remove one of the two", "the manifest has %s twice", kube.RefOf(obj).Address())
+				return job.Wrongf("remove one of the two", "the manifest has %s twice", kube.RefOf(obj).Address())
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
@@ -17,15 +18,17 @@ import (
 func (a *applying) writeAll(ctx context.Context) error {
 	planned, now := byObject(a.planned), byObject(a.now)
 	var definitions []kube.Ref
-	for _, target := range a.objects {
+	defer a.job.Show(jobspec.Progress{})
+	for i, target := range a.objects {
 		ref := kube.RefOf(target)
 		if len(definitions) > 0 && kube.Rank(ref.Kind) > kube.Rank(definitions[0].Kind) {
-			if err := a.cluster.Wait(ctx, definitions, a.job.Logf, kube.WaitOptions{FailFast: true}); err != nil {
+			if err := a.cluster.Wait(ctx, definitions, a.job, kube.WaitOptions{FailFast: true}); err != nil {
 				return err
 			}
 			a.cluster.Forget()
 			definitions = nil
 		}
+		a.job.Show(kube.Applying(ref, i, len(a.objects)))
 		wrote, err := a.write(ctx, target, planned[ref], now[ref])
 		if err != nil {
 			return err
@@ -106,7 +109,7 @@ func (a *applying) makeWay(ctx context.Context, ref kube.Ref) error {
 	if err != nil || live == nil || live.GetDeletionTimestamp() == nil {
 		return err
 	}
-	return a.cluster.Wait(ctx, []kube.Ref{ref}, a.job.Logf, kube.WaitOptions{Gone: true})
+	return a.cluster.Wait(ctx, []kube.Ref{ref}, a.job, kube.WaitOptions{Gone: true})
 }
 
 const (
@@ -160,7 +163,7 @@ func (a *applying) removeAll(ctx context.Context) error {
 			going = append(going, c.Object)
 		}
 	}
-	return a.cluster.Wait(ctx, going, a.job.Logf, kube.WaitOptions{Gone: true})
+	return a.cluster.Wait(ctx, going, a.job, kube.WaitOptions{Gone: true})
 }
 
 func (a *applying) remove(ctx context.Context, c kube.Change) (bool, error) {

@@ -91,6 +91,7 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 		return err
 	}
 	events := newEvents(j.Stdout)
+	events.show = j.Show
 	applyCtx, cancel := onceStarted(ctx, events.started)
 	defer cancel()
 	w.tf.SetStderr(j.Stderr)
@@ -136,6 +137,9 @@ func (w *workspace) applyFailure(ctx context.Context, j *job.Job, events *events
 			"the state of %s is locked by %s", j.Subject(), lockHolder(ctx, j.Env))
 	}
 	failure := job.Failf("", "terraform apply of %s: %s", j.Subject(), events.firstError(err))
+	if needsChange(events.diagnosticErrors(), events.wroteAccess) {
+		failure.Reason = jobspec.ReasonNeedsChange
+	}
 	if len(events.diagnosticErrors()) == 0 && ctx.Err() == nil {
 		failure.Message += "; it ended without a word, so what it did last may be missing in its state"
 		failure.Remedy = "plan again, and look for what the plan would make a second time"

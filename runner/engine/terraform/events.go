@@ -8,18 +8,24 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // events reads what `terraform apply -json` says, one JSON object per line, and
 // writes it to the log as lines for people. Values of outputs are not written.
 type events struct {
 	log     io.Writer
-	started chan struct{} // closed at the first line
+	show    func(jobspec.Progress) // nil: nobody looks
+	started chan struct{}          // closed at the first line
 	once    sync.Once
 
 	partial     []byte
+	underway    underway
 	diagnostics []diagnostic
 	summary     bool // the apply told what it did, so it came to its end
+	wroteAccess bool // it made or changed rules of access, or began to
 }
 
 type diagnostic struct {
@@ -41,6 +47,7 @@ type event struct {
 	Hook    struct {
 		Resource struct {
 			Addr string `json:"addr"`
+			Type string `json:"resource_type"`
 		} `json:"resource"`
 		Action      string `json:"action"`
 		Provisioner string `json:"provisioner"`
@@ -48,6 +55,12 @@ type event struct {
 		IDValue     string `json:"id_value"`
 		Elapsed     int    `json:"elapsed_seconds"`
 	} `json:"hook"`
+	Change struct {
+		Resource struct {
+			Addr string `json:"addr"`
+		} `json:"resource"`
+		Action string `json:"action"`
+	} `json:"change"`
 	Changes struct {
 		Operation string `json:"operation"`
 	} `json:"changes"`
@@ -95,17 +108,24 @@ func (e *events) line(line []byte) {
 	if d := ev.Diagnostic; d != nil {
 		e.diagnostics = append(e.diagnostics, *d)
 	}
+	if ev.Type == "apply_start" && accessRule.MatchString(ev.Hook.Resource.Type) {
+		e.wroteAccess = true
+	}
 	if ev.Type == "change_summary" && ev.Changes.Operation != "plan" {
 		e.summary = true
 	}
 	if text := ev.text(); text != "" {
 		fmt.Fprintln(e.log, text)
 	}
+	e.underway.take(ev, time.Now())
+	if e.show != nil {
+		e.show(e.underway.progress())
+	}
 }
 
 // text is what people read of an event, "" for nothing.
 func (ev event) text() string {
-	addr, verb := ev.Hook.Resource.Addr, verbs[ev.Hook.Action]
+	addr := ev.Hook.Resource.Addr
 	switch ev.Type {
 	case "version", "planned_change", "resource_drift", "outputs":
 		return ""
@@ -113,11 +133,11 @@ func (ev event) text() string {
 		if ev.Type == "provision_start" {
 			return fmt.Sprintf("%s: running %s…", addr, ev.Hook.Provisioner)
 		}
-		return fmt.Sprintf("%s: %s…", addr, verb.doing)
+		return fmt.Sprintf("%s: %s…", addr, ev.doing())
 	case "apply_progress":
-		return fmt.Sprintf("%s: still %s, %d s", addr, verb.doing, ev.Hook.Elapsed)
+		return fmt.Sprintf("%s: still %s, %d s", addr, ev.doing(), ev.Hook.Elapsed)
 	case "apply_complete":
-		text := fmt.Sprintf("%s: %s in %d s", addr, verb.done, ev.Hook.Elapsed)
+		text := fmt.Sprintf("%s: %s in %d s", addr, verbs[ev.Hook.Action].done, ev.Hook.Elapsed)
 		if ev.Hook.IDValue != "" {
 			text += " [" + ev.Hook.IDValue + "]"
 		}
@@ -135,6 +155,8 @@ func (ev event) text() string {
 	}
 	return ev.Message
 }
+
+func (ev event) doing() string { return verbs[ev.Hook.Action].doing }
 
 // verbs name Terraform's actions; unknown ones are named as it does.
 var verbs = map[string]struct{ doing, done string }{
@@ -198,16 +220,15 @@ func (e *events) firstError(err error) string {
 }
 
 // firstError takes the first error out of what Terraform wrote to stderr, in
-// one line: its heading and the paragraphs below, without the frame.
+// one line: its heading and the paragraphs below, without the frame. That there
+// are errors is none.
 func firstError(err error) string {
-	const heading = "Error: "
-	text := strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(err.Error())
-	_, found, ok := strings.Cut(text, heading)
-	if !ok {
-		return strings.Join(strings.Fields(text), " ")
+	errs := diagnosticsOf(err)
+	if len(errs) > 1 && strings.HasPrefix(errs[0].Summary, wrongStart) {
+		errs = errs[1:]
 	}
-	if next := strings.Index(found, "\n"+heading); next >= 0 {
-		found = found[:next]
+	if len(errs) == 0 {
+		return strings.Join(strings.Fields(err.Error()), " ")
 	}
-	return strings.Join(strings.Fields(found), " ")
+	return strings.Join(strings.Fields(errs[0].Summary+" "+errs[0].Detail), " ")
 }

@@ -53,7 +53,7 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 		if declared, ok := m.Variables[variable]; ok {
 			value, err := declared.Parse(v)
 			if err != nil {
-				return in, job.Failf("", "env_vars.%s: %v", name, err)
+				return in, job.Wrongf("", "env_vars.%s: %v", name, err)
 			}
 			in.Vars[variable] = value
 		}
@@ -91,7 +91,7 @@ func renderInstallVars(j *job.Job, m *module.Module) (map[string]any, error) {
 	}
 	values, err := module.ParseVars(text)
 	if err != nil {
-		return nil, job.Failf("correct it, also where it has templates in it", "%s: %s: %v", j.Subject(), place, err)
+		return nil, job.Wrongf("correct it, also where it has templates in it", "%s: %s: %v", j.Subject(), place, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := m.Variables[name]; !ok {
@@ -123,7 +123,7 @@ func renderVar(j *job.Job, declared module.Variable, given any) (any, error) {
 	}
 	value, err := declared.Parse(rendered)
 	if err != nil {
-		return nil, job.Failf(fmt.Sprintf("the module declares it in %s", declared.At), "%s: %v", what, err)
+		return nil, job.Wrongf(fmt.Sprintf("the module declares it in %s", declared.At), "%s: %v", what, err)
 	}
 	return value, nil
 }

@@ -92,7 +92,11 @@ func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) (sh
 		return err
 	})
 	if err != nil {
-		return "", job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
+		f := job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
+		if w.wrong(ctx, err, true) {
+			f.Reason = jobspec.ReasonNeedsChange
+		}
+		return "", f
 	}
 	return stdout.String(), os.Chmod(planPath(j), 0o600)
 }

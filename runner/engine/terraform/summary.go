@@ -153,11 +153,53 @@ func (s side) show() string {
 	case marked(s.sensitive):
 		return sensitive
 	}
-	data, err := job.Marshal(s.value)
+	data, err := job.Marshal(s.known())
 	if err != nil {
 		return fmt.Sprintf("(%v)", err)
 	}
 	return string(data)
+}
+
+// known is the value with what is not known yet said in its place. Terraform
+// leaves out such attributes and has null for such elements, which would read as
+// if there were nothing.
+func (s side) known() any {
+	if s.notYet() {
+		return unknown
+	}
+	switch marks := s.unknown.(type) {
+	case map[string]any:
+		value, isObject := s.value.(map[string]any)
+		if s.value != nil && !isObject {
+			return s.value
+		}
+		all := maps.Clone(value)
+		if all == nil {
+			all = map[string]any{}
+		}
+		for key, mark := range marks {
+			if marked(mark) {
+				all[key] = s.at(key, -1).known()
+			}
+		}
+		return all
+	case []any:
+		value, isList := s.value.([]any)
+		if s.value != nil && !isList {
+			return s.value
+		}
+		all := slices.Clone(value)
+		for i, mark := range marks {
+			if i >= len(all) {
+				all = append(all, nil)
+			}
+			if marked(mark) {
+				all[i] = s.at("", i).known()
+			}
+		}
+		return all
+	}
+	return s.value
 }
 
 // marked tells whether a mark holds anywhere inside.

@@ -71,6 +71,22 @@ func TestFieldsOfAChange(t *testing.T) {
 			want: []jobspec.FieldChange{{Path: "id", Before: "(sensitive)", After: "(known after apply)"}},
 		},
 		{
+			name: "a new list, part of which is not known yet",
+			change: tfjson.Change{
+				After:        object{"ips": []any{"10.0.0.1", nil, nil}, "disks": []any{object{"size": 4.0}}},
+				AfterUnknown: object{"ips": []any{false, true, true}, "disks": []any{object{"id": true}}},
+			},
+			want: []jobspec.FieldChange{
+				{Path: "disks", After: `[{"id":"(known after apply)","size":4}]`},
+				{Path: "ips", After: `["10.0.0.1","(known after apply)","(known after apply)"]`},
+			},
+		},
+		{
+			name:   "a list in the place of a text, not known yet",
+			change: tfjson.Change{Before: object{"a": "x"}, After: object{"a": []any{nil}}, AfterUnknown: object{"a": []any{true}}},
+			want:   []jobspec.FieldChange{{Path: "a", Before: `"x"`, After: `["(known after apply)"]`}},
+		},
+		{
 			name:   "a new object, without its empty fields",
 			change: tfjson.Change{After: object{"a": false, "b": nil}, AfterUnknown: object{"id": true}},
 			want:   []jobspec.FieldChange{{Path: "a", After: "false"}, {Path: "id", After: "(known after apply)"}},

@@ -45,10 +45,10 @@ func open(ctx context.Context, j *job.Job, envVars map[string]string) (*workspac
 	}
 	var err error
 	if w.module, err = module.Read(w.dir); err != nil {
-		return nil, job.Failf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
+		return nil, job.Wrongf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
 	}
 	if b := w.module.Backend; b != "" && b != "http" {
-		return nil, job.Failf("remove that block: Berth keeps the state for the install",
+		return nil, job.Wrongf("remove that block: Berth keeps the state for the install",
 			"the module of %s declares where its state is kept (%q, %s)", j.Subject(), b, w.module.BackendAt)
 	}
 	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{"http": map[string]any{}}}}
@@ -104,7 +104,11 @@ func (w *workspace) loudly(j *job.Job, do func() error) error {
 func (w *workspace) init(ctx context.Context, j *job.Job) error {
 	err := w.loudly(j, func() error { return w.tf.Init(ctx) })
 	if err != nil {
-		return job.Failf(initRemedy(err), "terraform init of %s: %s", j.Subject(), firstError(err))
+		f := job.Failf(initRemedy(err), "terraform init of %s: %s", j.Subject(), firstError(err))
+		if w.wrong(ctx, err, false) {
+			f.Reason = jobspec.ReasonNeedsChange
+		}
+		return f
 	}
 	return nil
 }
@@ -163,7 +167,7 @@ func checkEnvVars(envVars map[string]string) error {
 		reserved := strings.HasPrefix(name, "TF_HTTP_") || name == "TF_DATA_DIR" || name == "TF_CLI_CONFIG_FILE" ||
 			len(tfexec.ProhibitedEnv(map[string]string{name: ""})) > 0
 		if reserved {
-			return job.Failf("remove it from env_vars", "env_vars.%s: this variable is set by Berth", name)
+			return job.Wrongf("remove it from env_vars", "env_vars.%s: this variable is set by Berth", name)
 		}
 	}
 	return nil

@@ -3048,6 +3048,7 @@ export interface components {
              *     ]
              */
             needs: string[];
+            progress?: components["schemas"]["StepProgress"];
             /**
              * @description Why the step is part of the workflow.
              * @example artifact changed
@@ -3060,6 +3061,39 @@ export interface components {
             state: components["schemas"]["StepState"];
             wait?: components["schemas"]["Waiting"];
             workflow_id: string;
+        };
+        /** @description What the runner works on right now in a running step, as it told when it last renewed its lease, by default every 20 s. Absent while there is nothing to tell, in the first seconds, and for scripts. What is redacted in the log is redacted here. */
+        StepProgress: {
+            /**
+             * @description What is done with it, or how it stands.
+             * @example creating
+             */
+            doing: string;
+            /**
+             * @description How many are finished.
+             * @example 4
+             */
+            done: number;
+            /**
+             * Format: date-time
+             * @description When the runner told so; what it does may have changed since.
+             */
+            reported_at: string;
+            /**
+             * Format: date-time
+             * @description When the runner began with that.
+             */
+            started_at: string;
+            /**
+             * @description Of how many; 0 when that is not known.
+             * @example 12
+             */
+            total: number;
+            /**
+             * @description The Terraform resource, or the object of a cluster; of several, the one that takes longest.
+             * @example aws_db_instance.main
+             */
+            what: string;
         };
         /** @enum {string} */
         StepState: "pending" | "running" | "waiting" | "succeeded" | "skipped" | "failed" | "cancelled";

@@ -54,3 +54,13 @@ const (
 	StreamFinished StreamState = "finished" // its writer has said that it is whole
 	StreamClosed   StreamState = "closed"   // its attempt is void; nothing of it is taken any more
 )
+
+// Progress is leases.progress: what the engine of a job does right now, as the runner
+// told it when it last renewed the lease.
+type Progress struct {
+	What    string `json:"what"`
+	Doing   string `json:"doing"`
+	Seconds int    `json:"seconds"` // for how long, then
+	Done    int    `json:"done"`
+	Total   int    `json:"total"` // 0: not known
+}

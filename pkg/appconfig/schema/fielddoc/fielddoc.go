@@ -59,7 +59,7 @@ var Of = map[string]string{
 	"Component.Health":                       "How its health is checked.",
 	"Component.KubernetesContext":            "The cluster that it is deployed to, of kubernetes_contexts.toml; \"sandbox\" is the sandbox's own. It comes after the component that makes that cluster.",
 	"Component.Labels":                       "Labels.",
-	"Component.MaxAutoRetries":               "How many times it is planned and applied again after a failure.",
+	"Component.MaxAutoRetries":               "How many times it is planned and applied again after a failure that may pass.",
 	"Component.Name":                         "Unique in the app.",
 	"Component.OperationRoles":               "Identities for \"deploy\" and \"teardown\".",
 	"Component.Overrides":                    "An older place for `health`, below the component's own name.",

@@ -124,7 +124,11 @@ func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([
 	if err != nil {
 		return nil, "", missing(err, "there is no workflow %q", id)
 	}
-	in := why.Input{Workflow: w, Now: s.now()}
+	install, err := installs.Find(ctx, tx, w.InstallID)
+	if err != nil {
+		return nil, "", err
+	}
+	in := why.Input{Workflow: w, Install: install.Name, Now: s.now()}
 	if in.Steps, err = tx.StepsOfWorkflow(ctx, id); err != nil {
 		return nil, "", err
 	}

@@ -247,6 +247,10 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
 		return out, err
 	}
+	progress, err := progressOf(ctx, tx, id, jobs)
+	if err != nil {
+		return out, err
+	}
 	byID := map[string]ctldb.Resource{}
 	for _, r := range resources {
 		byID[r.ID] = r
@@ -259,6 +263,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		step, err := stepView(row)
 		if err != nil {
 			return step, err
+		}
+		if row.State == model.StepRunning {
+			step.Progress = progress[row.ID]
 		}
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
@@ -278,6 +285,29 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		return step, nil
 	})
 	return out, err
+}
+
+// progressOf is what runners do right now, by step, as they told last.
+func progressOf(ctx context.Context, tx *database.Tx, workflowID string, jobs []ctldb.JobsOfWorkflowRow) (map[string]*apigen.StepProgress, error) {
+	if !slices.ContainsFunc(jobs, func(j ctldb.JobsOfWorkflowRow) bool { return j.State == model.JobLeased }) {
+		return nil, nil
+	}
+	rows, err := tx.ProgressOfWorkflow(ctx, &workflowID)
+	if err != nil {
+		return nil, err
+	}
+	byStep := map[string]*apigen.StepProgress{}
+	for _, r := range rows {
+		var p model.Progress
+		if err := decode("progress of step "+*r.StepID, r.Progress, &p); err != nil {
+			return nil, err
+		}
+		byStep[*r.StepID] = &apigen.StepProgress{
+			What: p.What, Doing: p.Doing, Done: p.Done, Total: p.Total,
+			StartedAt: r.ProgressAt.Add(-time.Duration(p.Seconds) * time.Second), ReportedAt: *r.ProgressAt,
+		}
+	}
+	return byStep, nil
 }
 
 // heldBy says why the runner takes none of a workflow's jobs; nil while it does.

@@ -17,6 +17,9 @@ const (
 	// maxHostEnded: how often a change is planned again because the runner's host
 	// ended in the middle of it. A host that ends every time needs a person.
 	maxHostEnded = 3
+	// maxReplaced: how often the run of a check is made again because the runner's
+	// machine was replaced before it began.
+	maxReplaced = 3
 )
 
 // nextOfChange leads a step that mutates from plan over decision to apply.
@@ -92,7 +95,7 @@ func nextOfApproved(s State, step Step) Decision {
 }
 
 // planAgain makes a new plan after an apply that did not come out, as long as
-// that was not tried too often.
+// that was not tried too often and can come out differently.
 func planAgain(step Step) Decision {
 	c := step.Change
 	if c.hostEnded() {
@@ -111,14 +114,20 @@ func planAgain(step Step) Decision {
 		}
 	case model.ChangeStale:
 		if step.Stale >= maxStale {
+			remedy := "find out what else is changing it, then retry the step"
+			if c.reason() == jobspec.ReasonMachineReplaced {
+				remedy = orElse(c.Remedy, remedy)
+			}
 			return Decision{
 				Do: DoFailStep, Error: fmt.Sprintf("the plan went stale %d times in a row; most recently: %s", step.Stale, orElse(c.Error, "the live state changed after the plan")),
-				Remedy: "find out what else is changing it, then retry the step",
+				Remedy: remedy,
 			}
 		}
 	case model.ChangeFailed:
-		if step.Failed > step.MaxRetries {
-			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, fix the cause, then retry the step, which makes a new plan")}
+		// A person's retry sets the count to 0: something was changed.
+		hopeless := step.Failed > 0 && c.reason() == jobspec.ReasonNeedsChange
+		if step.Failed > step.MaxRetries || hopeless {
+			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "fix the cause, then retry the step, which makes a new plan")}
 		}
 	}
 	return Decision{Do: DoPlan}
@@ -127,12 +136,19 @@ func planAgain(step Step) Decision {
 // hostEnded says whether the runner's host ended in the middle of the change,
 // which nobody wanted.
 func (c *Change) hostEnded() bool {
-	last := c.Apply
-	if last == nil {
-		last = c.Plan
-	}
 	open := c.State == model.ChangeStale || c.State == model.ChangeUncertain
-	return open && last != nil && jobspec.Reason(last.Reason) == jobspec.ReasonHostEnded
+	return open && c.reason() == jobspec.ReasonHostEnded
+}
+
+// reason is why the change's last job ended so, "" for nothing to add.
+func (c *Change) reason() jobspec.Reason {
+	switch {
+	case c.Apply != nil:
+		return jobspec.Reason(c.Apply.Reason)
+	case c.Plan != nil:
+		return jobspec.Reason(c.Plan.Reason)
+	}
+	return ""
 }
 
 // nextOfGivenUp ends a step whose change nobody goes on with.

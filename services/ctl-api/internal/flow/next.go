@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
@@ -158,17 +159,20 @@ func await(s State, step Step, there bool) (Decision, bool) {
 }
 
 // nextOfCheck runs a check once. A check that failed is not run again by
-// itself: the person who fixed the cause retries the step.
+// itself: the person who fixed the cause retries the step. One that was made for a
+// machine of before did not run.
 func nextOfCheck(_ State, step Step) (Decision, bool) {
 	switch {
 	case step.Run == nil:
 		return Decision{Do: DoRunCheck}, true
 	case !step.Run.ended():
 		return Decision{}, false
+	case jobspec.Reason(step.Run.Reason) == jobspec.ReasonMachineReplaced && step.Replaced < maxReplaced:
+		return Decision{Do: DoRunCheck}, true
 	case step.Run.State == model.JobSucceeded:
 		return Decision{Do: DoSucceedStep}, true
 	}
-	return Decision{Do: DoFailStep, Error: orElse(step.Run.Error, "the check failed"), Remedy: orElse(step.Run.Remedy, "read its log, then retry the step")}, true
+	return Decision{Do: DoFailStep, Error: orElse(step.Run.Error, "the check failed"), Remedy: orElse(step.Run.Remedy, "fix the cause, then retry the step")}, true
 }
 
 // met says whether every named step has come out well.

@@ -56,6 +56,13 @@ func TestNextOfOneChange(t *testing.T) {
 	apply := func(j *flow.Job) func(*flow.Change) { return func(c *flow.Change) { c.Apply = j } }
 	ended := job("failed", "uncertain")
 	ended.Reason = string(jobspec.ReasonHostEnded)
+	elsewhere := job("failed", "stale")
+	elsewhere.Reason = string(jobspec.ReasonMachineReplaced)
+	withReason := func(reason jobspec.Reason) *flow.Job {
+		j := job("failed", "failed")
+		j.Reason = string(reason)
+		return j
+	}
 	approved := func(digest string) func(*flow.Change) {
 		return func(c *flow.Change) { c.ApprovedDigest = digest }
 	}
@@ -130,11 +137,18 @@ func TestNextOfOneChange(t *testing.T) {
 			want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s", ChangeID: "chg"}},
 		{name: "uncertain is looked at by a plan, never blindly run again", change: change(model.ChangeUncertain),
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
-		{name: "stale plans anew", change: change(model.ChangeStale),
+		{name: "stale is planned again", change: change(model.ChangeStale),
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
 		{name: "stale again and again fails the step, with the last reason", change: change(model.ChangeStale, func(c *flow.Change) { c.Error = "field x moved" }),
 			state: func(s *flow.State) { s.Steps[0].Stale = 3 },
 			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "the plan went stale 3 times in a row; most recently: field x moved", Remedy: "find out what else is changing it, then retry the step"}},
+		{name: "a plan that met a value of the machine before is stale, not failed", change: change(model.ChangePreparing, plan(elsewhere)),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeStale, Error: "the plan failed"}},
+		{name: "and is made again", change: change(model.ChangeStale, plan(elsewhere)),
+			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "a value that never opens here fails the step, with the runner's remedy", change: change(model.ChangeStale, plan(elsewhere), func(c *flow.Change) { c.Error, c.Remedy = "sealed for another", "deploy it" }),
+			state: func(s *flow.State) { s.Steps[0].Stale = 3 },
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "the plan went stale 3 times in a row; most recently: sealed for another", Remedy: "deploy it"}},
 		{name: "a host that ended in an apply has it planned again", change: change(model.ChangeUncertain, apply(ended)),
 			state: func(s *flow.State) { s.Steps[0].Uncertain, s.Steps[0].HostEnded = 3, 2 },
 			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
@@ -157,12 +171,24 @@ func TestNextOfOneChange(t *testing.T) {
 			state: func(s *flow.State) { s.CancelRequested = true },
 			want:  flow.Decision{Do: flow.DoCancelStep, StepID: "s", ChangeID: "chg"}},
 		{name: "failed without retries fails the step", change: change(model.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
-			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "read its log, fix the cause, then retry the step, which makes a new plan"}},
+			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "fix the cause, then retry the step, which makes a new plan"}},
 		{name: "failed with a retry left plans again", change: change(model.ChangeFailed), state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
 		{name: "failed once more than it may be retried fails the step", change: change(model.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
 			state: func(s *flow.State) { s.Steps[0].MaxRetries, s.Steps[0].Failed = 1, 2 },
-			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "read its log, fix the cause, then retry the step, which makes a new plan"}},
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "fix the cause, then retry the step, which makes a new plan"}},
+		{name: "what fails until something is changed is not retried", change: change(model.ChangeFailed, plan(withReason("needs_change")), func(c *flow.Change) { c.Error, c.Remedy = "no variable x", "declare it" }),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 5 },
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "no variable x", Remedy: "declare it"}},
+		{name: "also when its apply says so", change: change(model.ChangeFailed, plan(job("succeeded", "succeeded")), apply(withReason("needs_change")), func(c *flow.Change) { c.Error = "AccessDenied" }),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 5 },
+			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "AccessDenied", Remedy: "fix the cause, then retry the step, which makes a new plan"}},
+		{name: "but a person's retry plans it again", change: change(model.ChangeFailed, plan(withReason("needs_change"))),
+			state: func(s *flow.State) { s.Steps[0].Failed = 0 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
+		{name: "a reason of a newer runner is none", change: change(model.ChangeFailed, plan(withReason("moon_phase"))),
+			state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },
+			want:  flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
 		{name: "a shown plan ends the step", change: change(model.ChangePlanned), state: func(s *flow.State) { s.PlanOnly = true },
 			want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s", ChangeID: "chg"}},
 		{name: "a plan shown before there was that state does too", change: change(model.ChangeSuperseded), state: func(s *flow.State) { s.PlanOnly = true },
@@ -249,8 +275,8 @@ func TestNextOfManySteps(t *testing.T) {
 	}
 }
 
-// A check is run once for each time that somebody asks for it: nothing counts its
-// runs, so one that ran again by itself would never stop.
+// A check is run once for each time that somebody asks for it. Only one that did
+// not begin, because its machine was replaced, is run again by itself.
 func TestNextOfCheck(t *testing.T) {
 	t.Parallel()
 	check := func(run *flow.Job) flow.Step {
@@ -258,21 +284,29 @@ func TestNextOfCheck(t *testing.T) {
 	}
 	failed := job("failed", "failed")
 	failed.Error, failed.Remedy = "exit code 1", "look at the page"
+	before := job("failed", "stale")
+	before.Reason, before.Error, before.Remedy = string(jobspec.ReasonMachineReplaced), "the machine was replaced", "retry the step"
 	tests := []struct {
-		name string
-		run  *flow.Job
-		want flow.Decision
+		name     string
+		run      *flow.Job
+		replaced int
+		want     flow.Decision
 	}{
 		{name: "it is run", want: flow.Decision{Do: flow.DoRunCheck, StepID: "s"}},
 		{name: "its run is waited for", run: job("leased", ""), want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
 		{name: "a good one ends the step", run: job("succeeded", "succeeded"), want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s"}},
 		{name: "a bad one fails the step at once, also with retries", run: failed,
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "exit code 1", Remedy: "look at the page"}},
+		{name: "one for a machine of before is run on that of now", run: before, replaced: 2, want: flow.Decision{Do: flow.DoRunCheck, StepID: "s"}},
+		{name: "but not for ever", run: before, replaced: 3,
+			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "the machine was replaced", Remedy: "retry the step"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, flow.Next(running(check(tt.run)))); diff != "" {
+			step := check(tt.run)
+			step.Replaced = tt.replaced
+			if diff := cmp.Diff(tt.want, flow.Next(running(step))); diff != "" {
 				t.Errorf("decision differs (-want +got):\n%s", diff)
 			}
 		})

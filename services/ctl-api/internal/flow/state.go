@@ -49,7 +49,8 @@ type Step struct {
 	// WaitDeadline is when the wait ends in vain.
 	WaitDeadline time.Time
 	// MaxRetries is how often a failed change is planned again without being
-	// asked. A check is never run again by itself.
+	// asked, unless its job said jobspec.ReasonNeedsChange. A check is never run
+	// again by itself.
 	MaxRetries int
 	Change     *Change // nil before the first
 	Run        *Job    // of a check: the job that runs it
@@ -60,6 +61,9 @@ type Step struct {
 	Stale     int
 	Failed    int
 	HostEnded int
+	// Replaced counts the runs of a check that were made for a machine which another
+	// one replaced before they began, since a person last asked for a retry.
+	Replaced int
 }
 
 // Change is a row of changes, with its jobs.

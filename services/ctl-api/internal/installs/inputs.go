@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
@@ -41,6 +42,9 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 	for _, in := range defined {
 		byName[in.Name] = in
 	}
+	unknown := func(name string) {
+		fail(name, "unknown_input", "the app has no input %q%s", name, meant(name, slices.Sorted(maps.Keys(byName))))
+	}
 	merged := maps.Clone(now.Plain)
 	if merged == nil {
 		merged = Values{}
@@ -48,7 +52,7 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 	maps.Copy(merged, now.Sensitive)
 	for _, name := range change.Unset {
 		if _, ok := byName[name]; !ok {
-			fail(name, "unknown_input", "the app has no input %q", name)
+			unknown(name)
 		}
 		delete(merged, name)
 	}
@@ -56,7 +60,7 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 		in, ok := byName[name]
 		switch {
 		case !ok:
-			fail(name, "unknown_input", "the app has no input %q", name)
+			unknown(name)
 			continue
 		case slices.Contains(change.Unset, name):
 			fail(name, "exclusive", "input %q is both set and unset", name)
@@ -86,6 +90,14 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 		return Inputs{}, fault.With(fault.Newf(fault.ErrInvalid, "the inputs do not match the app"), fault.Code("inputs_invalid"), fault.Fields(faults...))
 	}
 	return next, nil
+}
+
+// meant names the input that a misspelt name most likely stands for.
+func meant(name string, names []string) string {
+	if near := place.Nearest(name, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 func problemOf(in appconfig.Input, problem string) string {

@@ -69,7 +69,7 @@ func TestApply(t *testing.T) {
 			name:   "everything wrong is told at once, and no secret is",
 			change: Change{Set: Values{"grating": "Ahoy", "pin": "hunter2"}, Unset: []string{"nothing"}},
 			faults: []fault.FieldError{
-				{Pointer: "/inputs/grating", Code: "unknown_input", Detail: `the app has no input "grating"`},
+				{Pointer: "/inputs/grating", Code: "unknown_input", Detail: `the app has no input "grating"; did you mean greeting?`},
 				{Pointer: "/inputs/nothing", Code: "unknown_input", Detail: `the app has no input "nothing"`},
 				{Pointer: "/inputs/pin", Code: "value", Detail: `input "pin" is not a valid number`},
 				{Pointer: "/inputs/region", Code: "missing", Detail: `input "region" is required`},

@@ -268,7 +268,7 @@ func TestPlan(t *testing.T) {
 				{Pointer: "/installs/0/customer", Code: "customer_differs", Detail: `install "acme" belongs to customer acme-corp and cannot move to globex`},
 				{Pointer: "/installs/1/name", Code: "name_taken", Detail: `install "taken" belongs to app other-app`},
 				{Pointer: "/installs/2/inputs/debug", Code: "value", Detail: `input "debug" must be "true" or "false"`},
-				{Pointer: "/installs/2/inputs/grating", Code: "unknown_input", Detail: `the app has no input "grating"`},
+				{Pointer: "/installs/2/inputs/grating", Code: "unknown_input", Detail: `the app has no input "grating"; did you mean greeting?`},
 				{Pointer: "/installs/2/inputs/pin", Code: "value", Detail: `input "pin" is not a valid number`},
 				{Pointer: "/installs/2/inputs/port", Code: "value", Detail: `input "port" must be a number`},
 				{Pointer: "/installs/2/inputs/region", Code: "missing", Detail: `input "region" is required`},

@@ -2,11 +2,15 @@ package orders
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 // Action finds an action of the app and turns it into what the engine works
@@ -30,6 +34,51 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 		spec.Steps = append(spec.Steps, step)
 	}
 	return spec, a.Timeout.Std(), nil
+}
+
+// AllInputs gives every input of an action a value: "" to those that are not given.
+func AllInputs(a *appconfig.Action, given map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, in := range a.Inputs {
+		all[in.Name] = given[in.Name]
+	}
+	return all
+}
+
+// CheckInputs compares what a person gives an action with the inputs it has.
+//
+// Errors: ErrInvalid, naming every input that the action does not have and every
+// required one that is missing.
+func CheckInputs(a *appconfig.Action, given map[string]string) error {
+	var faults, names []string
+	for _, in := range a.Inputs {
+		names = append(names, in.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			faults = append(faults, fmt.Sprintf("has no input %q", name)+meant(name, names))
+		}
+	}
+	for _, in := range a.Inputs {
+		if _, ok := given[in.Name]; in.Required && !ok {
+			faults = append(faults, fmt.Sprintf("needs input %q: --input %s=…", in.Name, in.Name))
+		}
+	}
+	if len(faults) > 0 {
+		return fault.Newf(fault.ErrInvalid, "action %s %s", a.Name, strings.Join(faults, ", and "))
+	}
+	return nil
+}
+
+// meant says which name a wrong one stands for, or else which ones there are.
+func meant(name string, names []string) string {
+	if near := place.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	if len(names) > 0 {
+		return "; it has: " + strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // Scripts lists the scripts that an app brings: every action, once for each of

@@ -1,6 +1,7 @@
 package orders_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 func TestScriptsOfAnApp(t *testing.T) {
@@ -37,5 +39,37 @@ func TestScriptsOfAnApp(t *testing.T) {
 	want := []string{"files_intact|* * * * *|||check", "clean|0 3 * * *|maintenance|AGE+PATH|", "clean|0 4 * * *|maintenance|AGE+PATH|"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scripts (-want +got):\n%s", diff)
+	}
+}
+
+func TestInputsOfAnAction(t *testing.T) {
+	t.Parallel()
+	action := &appconfig.Action{Name: "greet", Inputs: []appconfig.ActionInput{{Name: "who", Required: true}, {Name: "how"}}}
+	for _, tt := range []struct {
+		name    string
+		action  *appconfig.Action
+		given   map[string]string
+		problem string
+	}{
+		{"all given", action, map[string]string{"who": "Ann", "how": "loud"}, ""},
+		{"an optional one left out", action, map[string]string{"who": "Ann"}, ""},
+		{"a required one may be given as empty", action, map[string]string{"who": ""}, ""},
+		{"a required one is missing", action, nil, `action greet needs input "who": --input who=…`},
+		{"a misspelt one", action, map[string]string{"hwo": "Ann"}, `action greet has no input "hwo"; did you mean who?, and needs input "who": --input who=…`},
+		{"one that is like no other", action, map[string]string{"who": "Ann", "version": "2"}, `action greet has no input "version"; it has: who, how`},
+		{"an action without inputs", &appconfig.Action{Name: "check"}, map[string]string{"x": "1"}, `action check has no input "x"`},
+		{"and nothing given", &appconfig.Action{Name: "check"}, nil, ""},
+	} {
+		err := orders.CheckInputs(tt.action, tt.given)
+		if tt.problem == "" && err == nil {
+			continue
+		}
+		if err == nil || err.Error() != tt.problem || !errors.Is(err, fault.ErrInvalid) {
+			t.Errorf("%s: error %v, want %s", tt.name, err, tt.problem)
+		}
+	}
+	want := map[string]string{"who": "Ann", "how": ""}
+	if diff := cmp.Diff(want, orders.AllInputs(action, map[string]string{"who": "Ann"})); diff != "" {
+		t.Errorf("without a value, an input is empty (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -28,6 +29,7 @@ type Reason struct {
 // Input is what Workflow looks at.
 type Input struct {
 	Workflow ctldb.Workflow
+	Install  string // its name
 	Steps    []ctldb.Step
 	Jobs     []ctldb.JobsOfWorkflowRow
 	Runner   *ctldb.Runner
@@ -49,7 +51,7 @@ func Workflow(in Input) []Reason {
 	for _, step := range in.Steps {
 		switch step.State {
 		case model.StepWaiting:
-			out = append(out, waitingReason(step))
+			out = append(out, in.waitingReason(step))
 		case model.StepFailed:
 			out = append(out, in.failedReason(step))
 		case model.StepRunning:
@@ -79,7 +81,7 @@ func NotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 // failedReason says why a step failed. One that gave way to a newer request needs
 // nobody: its work is done there.
 func (in Input) failedReason(step ctldb.Step) Reason {
-	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + step.ID}
+	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + in.nameOf(step)}
 	if in.Superseded[step.ID] {
 		r.On, r.Unblock = "nobody", ""
 	}
@@ -106,21 +108,51 @@ func Held(in Input) string {
 	return ""
 }
 
-func waitingReason(step ctldb.Step) Reason {
+// nameOf is what commands call a step: INSTALL/COMPONENT or INSTALL/ACTION, and the
+// install for a step that is about neither.
+func (in Input) nameOf(step ctldb.Step) string {
+	part := optional.Value(step.Action)
+	if step.ResourceID != nil {
+		part = strings.TrimPrefix(step.Name, "component/")
+	}
+	if part == "" {
+		return in.Install
+	}
+	return in.Install + "/" + part
+}
+
+// toApprove is what commands call the change that a step waits for: what it is
+// about or, when it has no name of its own and others wait with it, its id.
+func (in Input) toApprove(step ctldb.Step) string {
+	decision := func(s ctldb.Step) bool {
+		return s.State == model.StepWaiting && optional.Value(s.WaitReason) == model.WaitDecision
+	}
+	if decision(step) && step.ResourceID != nil {
+		return in.nameOf(step)
+	}
+	for _, other := range in.Steps {
+		if decision(other) && optional.Value(other.WaitOn) != optional.Value(step.WaitOn) {
+			return optional.Value(step.WaitOn)
+		}
+	}
+	return in.Install
+}
+
+func (in Input) waitingReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
 	switch optional.Value(step.WaitReason) {
 	case model.WaitDecision:
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
-		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
+		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+in.toApprove(step)
 		if flow.StepKind(step.Kind) == flow.StepAccept {
 			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
 		}
 	case model.WaitRelease:
-		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+optional.Value(step.WaitOn)
+		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)
 	case model.WaitLock:
-		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
+		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth changes show "+optional.Value(step.WaitOn)
 	case model.WaitStack:
-		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack INSTALL --new` prints how"
+		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack "+in.Install+" --new` prints how"
 	case model.WaitRunner:
 		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
 	default:

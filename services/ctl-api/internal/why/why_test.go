@@ -71,12 +71,18 @@ func TestWhy(t *testing.T) {
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and nothing is given to the runner: the runner is disputed since " +
 				now.Add(-time.Hour).UTC().Format(time.RFC3339) + ": two processes hold its key (none before it was named); it gets no work until another machine takes its place: " +
 				"berth-runner replace --recovery FILE", On: "the customer", Unblock: "berth-runner replace --recovery FILE, on another machine"}},
-		{name: "a decision names the change and the command",
-			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
-			want: why.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve chg_1"}},
+		{name: "a decision names the component in the command",
+			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", ResourceID: ptr("res_1"), State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
+			want: why.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve acme/api"}},
 		{name: "a failed step offers its retry",
-			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepFailed, Error: ptr("boom")}}},
-			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry stp_1"}},
+			in:   why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", ResourceID: ptr("res_1"), State: model.StepFailed, Error: ptr("boom")}}},
+			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry acme/api"}},
+		{name: "so does a failed check", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "check/up", Action: ptr("up"), State: model.StepFailed, Error: ptr("boom")}}},
+			want: why.Reason{What: "check/up", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry acme/up"}},
+		{name: "a step about no component is retried by the install", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "runner", State: model.StepFailed, Error: ptr("boom")}}},
+			want: why.Reason{What: "runner", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry acme"}},
+		{name: "what another change holds shows that change", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitLock), WaitOn: ptr("chg_9")}}},
+			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "change chg_9 holds the resource", Unblock: "berth changes show chg_9", On: "chg_9"}},
 		{name: "a leased job is being worked on", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobLeased), Runner: online},
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2", On: "the runner"}},
 		{name: "a queued job at a living runner", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: online},
@@ -92,7 +98,7 @@ func TestWhy(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.in.Workflow, tt.in.Now = ctldb.Workflow{ID: "wfl_1", State: model.WorkflowRunning}, now
+			tt.in.Install, tt.in.Workflow, tt.in.Now = "acme", ctldb.Workflow{ID: "wfl_1", State: model.WorkflowRunning}, now
 			if diff := cmp.Diff([]why.Reason{tt.want}, why.Workflow(tt.in)); diff != "" {
 				t.Errorf("reasons differ (-want +got):\n%s", diff)
 			}
@@ -120,8 +126,12 @@ func TestWhyNotAccepted(t *testing.T) {
 		}
 	}
 	held := ctldb.Step{Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitRelease), WaitOn: new("chg_1")}
-	if got := why.Workflow(why.Input{Steps: []ctldb.Step{held}}); len(got) != 1 || got[0].Unblock != "berth approve chg_1" {
+	if got := why.Workflow(why.Input{Install: "acme", Steps: []ctldb.Step{held}}); len(got) != 1 || got[0].Unblock != "berth approve acme" {
 		t.Errorf("a step that waits for the release: %+v", got)
+	}
+	other := ctldb.Step{Name: "action/seed", State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: new("chg_2")}
+	if got := why.Workflow(why.Input{Install: "acme", Steps: []ctldb.Step{held, other}}); len(got) != 2 || got[0].Unblock != "berth approve chg_1" || got[1].Unblock != "berth approve acme" {
+		t.Errorf("two that share a name: %+v", got)
 	}
 }
 

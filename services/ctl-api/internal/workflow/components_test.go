@@ -239,6 +239,46 @@ func TestFailedDeployIsTriedAgain(t *testing.T) {
 	}
 }
 
+// A failure that comes again until somebody changes something is not tried
+// again by itself, whatever max_auto_retries says; a person's retry is.
+func TestFailureThatNeedsAChangeIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").MaxAutoRetries = 3 })
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(w, "component/greeting", "")
+	r.planned(w, "component/key", "")
+	plans := func() string {
+		return r.value(`select count(*)::text from changes c join steps s on s.id = c.step_id where s.workflow_id = $1 and s.name = 'component/card'`, w)
+	}
+	failed := func(reason jobspec.Reason, text string) {
+		jobID, _ := r.openJob(w, "component/card")
+		r.report(w, jobID, "failed", jobspec.Result{JobID: jobID, Outcome: jobspec.OutcomeFailed, Reason: reason, Error: text, Remedy: "declare it"})
+	}
+	failed("", "the registry does not answer")
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "2" {
+		t.Fatalf("after a failure that may pass the card is %q with %s plans, want a second plan", got, plans())
+	}
+	failed(jobspec.ReasonNeedsChange, "no value for variable x")
+	step := r.value(`select id from steps where workflow_id = $1 and name = 'component/card'`, w)
+	told := r.value(`select error || '; ' || remedy from steps where id = $1`, step)
+	if got := r.steps(w)["component/card"]; got != "failed failed" || plans() != "2" || told != "no value for variable x; declare it" {
+		t.Errorf("the card is %q with %s plans: %s", got, plans(), told)
+	}
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
+		_, err := workflow.Retry(ctx, tx, step, "ada")
+		return err
+	})
+	r.advance(w)
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "3" {
+		t.Errorf("after ada's retry the card is %q with %s plans", got, plans())
+	}
+	failed("moon_phase", "what a newer runner says")
+	if got := r.steps(w)["component/card"]; got != "running preparing" || plans() != "4" {
+		t.Errorf("after a reason that nobody knows the card is %q with %s plans, want it planned again", got, plans())
+	}
+}
+
 // Templates may name a component by its var_name, which the tree of an install
 // holds.
 func TestStateHasTheVarNamesOfComponents(t *testing.T) {

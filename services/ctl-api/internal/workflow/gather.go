@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -105,10 +106,14 @@ func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanI
 	if b.PlanOnly && b.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
 	}
-	if b.Kind == flow.KindActionRun && app.Action(b.Action) == nil {
+	if b.Kind != flow.KindActionRun {
+		return nil
+	}
+	action := app.Action(b.Action)
+	if action == nil {
 		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", b.Action, strings.Join(actionNames(app), ", "))
 	}
-	return nil
+	return orders.CheckInputs(action, b.Inputs)
 }
 
 // release is an app as an install has it, and what is planned from it.

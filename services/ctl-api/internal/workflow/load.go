@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -67,10 +68,10 @@ func (r *rows) state() flow.State {
 	for i, id := range r.around.Held {
 		s.Locks.By[id] = r.around.Holders[i]
 	}
-	jobs, checks := r.stepJobs()
+	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
 		step := stepOf(row)
-		step.Run = checks[row.Step.ID]
+		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
 		}
@@ -79,18 +80,21 @@ func (r *rows) state() flow.State {
 	return s
 }
 
-// stepJobs are the workflow's jobs by id, and by step the newest run of a check
-// since its last retry.
-func (r *rows) stepJobs() (byID, checks map[string]*flow.Job) {
-	byID, checks = map[string]*flow.Job{}, map[string]*flow.Job{}
+// stepJobs are the workflow's jobs by id; and by step, since its last retry, the
+// newest run of a check and how many were made for a machine of before.
+func (r *rows) stepJobs() (byID, checks map[string]*flow.Job, replaced map[string]int) {
+	byID, checks, replaced = map[string]*flow.Job{}, map[string]*flow.Job{}, map[string]int{}
 	for _, j := range r.jobs {
 		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, Reason: j.Reason, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
 		byID[j.ID] = job
 		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
 			checks[*j.StepID] = job
+			if jobspec.Reason(j.Reason) == jobspec.ReasonMachineReplaced {
+				replaced[*j.StepID]++
+			}
 		}
 	}
-	return byID, checks
+	return byID, checks, replaced
 }
 
 // stepOf is a step with the change that it is at, without the jobs.

@@ -132,6 +132,7 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 	if err != nil {
 		return jobspec.Spec{}, err
 	}
+	action.Inputs = orders.AllInputs(app.Action(action.Name), params.Inputs)
 	spec := newSpec(s, jobspec.KindAction, op, timeout)
 	spec.Action = action
 	return spec, nil

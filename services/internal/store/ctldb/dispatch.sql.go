@@ -521,6 +521,40 @@ func (q *Queries) MoveInstall(ctx context.Context, arg MoveInstallParams) error 
 	return err
 }
 
+const progressOfWorkflow = `-- name: ProgressOfWorkflow :many
+SELECT j.step_id, l.progress, l.progress_at
+FROM runner_jobs j JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
+WHERE j.workflow_id = $1 AND j.state = 'leased' AND j.step_id IS NOT NULL AND l.progress IS NOT NULL
+ORDER BY j.queued_at, j.id
+`
+
+type ProgressOfWorkflowRow struct {
+	StepID     *string
+	Progress   json.RawMessage
+	ProgressAt *time.Time
+}
+
+// What the engines of its leased jobs do, of those that tell.
+func (q *Queries) ProgressOfWorkflow(ctx context.Context, workflowID *string) ([]ProgressOfWorkflowRow, error) {
+	rows, err := q.db.Query(ctx, progressOfWorkflow, workflowID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProgressOfWorkflowRow{}
+	for rows.Next() {
+		var i ProgressOfWorkflowRow
+		if err := rows.Scan(&i.StepID, &i.Progress, &i.ProgressAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const releaseItemsOf = `-- name: ReleaseItemsOf :many
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
        c.kind, c.name, r.type, r.spec

@@ -324,6 +324,45 @@ func (q *Queries) RunnerOpenAttempts(ctx context.Context, runnerID string) ([]Ru
 	return items, nil
 }
 
+const runnerQueuedJobs = `-- name: RunnerQueuedJobs :many
+SELECT id, attempt, workflow_id, install_id FROM runner_jobs
+WHERE runner_id = $1 AND state = 'queued' AND build_id IS NULL
+ORDER BY id FOR UPDATE
+`
+
+type RunnerQueuedJobsRow struct {
+	ID         string
+	Attempt    int32
+	WorkflowID *string
+	InstallID  *string
+}
+
+// What waits for this runner, locked. Builds belong to no machine.
+func (q *Queries) RunnerQueuedJobs(ctx context.Context, runnerID string) ([]RunnerQueuedJobsRow, error) {
+	rows, err := q.db.Query(ctx, runnerQueuedJobs, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RunnerQueuedJobsRow{}
+	for rows.Next() {
+		var i RunnerQueuedJobsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Attempt,
+			&i.WorkflowID,
+			&i.InstallID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const runnerRequeueJob = `-- name: RunnerRequeueJob :exec
 UPDATE runner_jobs
 SET state = 'queued', result = jsonb_strip_nulls(jsonb_build_object('late', result -> 'late')) || $1::jsonb

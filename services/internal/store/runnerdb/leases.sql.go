@@ -13,7 +13,7 @@ import (
 )
 
 const runnerEndLease = `-- name: RunnerEndLease :exec
-UPDATE leases SET state = 'ended', ended_at = now(), end_reason = $1::text
+UPDATE leases SET state = 'ended', ended_at = now(), end_reason = $1::text, progress = NULL, progress_at = NULL
 WHERE id = $2 AND state IN ('active', 'lost')
 `
 
@@ -54,8 +54,10 @@ func (q *Queries) RunnerExpiryTurn(ctx context.Context) (bool, error) {
 
 const runnerExtendLeases = `-- name: RunnerExtendLeases :one
 WITH extended AS (
-    UPDATE leases SET state = 'active', expires_at = now() + make_interval(secs => $1::float8)
-    WHERE id = ANY ($2::text[]) AND state IN ('active', 'lost')
+    UPDATE leases SET state = 'active', expires_at = now() + make_interval(secs => $1::float8),
+        progress = nullif(k.progress, '')::jsonb, progress_at = CASE WHEN k.progress <> '' THEN now() END
+    FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS progress) k
+    WHERE leases.id = k.id AND leases.state IN ('active', 'lost')
 )
 SELECT (now() + make_interval(secs => $1::float8))::timestamptz AS expires_at
 `
@@ -63,11 +65,13 @@ SELECT (now() + make_interval(secs => $1::float8))::timestamptz AS expires_at
 type RunnerExtendLeasesParams struct {
 	LeaseSeconds float64
 	Ids          []string
+	Progress     []string
 }
 
-// Renews them all on the clock of the database; a lost one is active again.
+// Renews them all on the clock of the database; a lost one is active again. What
+// the engine of each does is the JSON at the same place of the list, ” for nothing.
 func (q *Queries) RunnerExtendLeases(ctx context.Context, arg RunnerExtendLeasesParams) (time.Time, error) {
-	row := q.db.QueryRow(ctx, runnerExtendLeases, arg.LeaseSeconds, arg.Ids)
+	row := q.db.QueryRow(ctx, runnerExtendLeases, arg.LeaseSeconds, arg.Ids, arg.Progress)
 	var expires_at time.Time
 	err := row.Scan(&expires_at)
 	return expires_at, err

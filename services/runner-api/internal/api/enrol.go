@@ -175,6 +175,9 @@ func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) 
 	if _, err := a.settle(ctx, tx, succession{runnerID: runnerID, why: reason}); err != nil {
 		return err
 	}
+	if err := endQueued(ctx, tx, runnerID); err != nil {
+		return err
+	}
 	tx.NotifyAfterCommit(model.ChannelRevoked, runnerID)
 	return nil
 }

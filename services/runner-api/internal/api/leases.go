@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/berth-dev/berth/services/internal/model"
@@ -25,7 +26,7 @@ func (a *API) RenewLeases(ctx context.Context, req apigen.RenewLeasesRequestObje
 	}
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		var err error
-		answer.Leases, err = a.renew(ctx, tx, s, req.Body.Leases)
+		answer.Leases, err = a.renew(ctx, tx, s, req.Body)
 		return err
 	})
 	if err != nil {
@@ -34,7 +35,12 @@ func (a *API) RenewLeases(ctx context.Context, req apigen.RenewLeasesRequestObje
 	return answer, nil
 }
 
-func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, named []apigen.Attempt) ([]apigen.RenewedLease, error) {
+func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, req *apigen.RenewRequest) ([]apigen.RenewedLease, error) {
+	named := req.Leases
+	told, err := progressOf(req.Progress)
+	if err != nil {
+		return nil, err
+	}
 	jobs := make([]string, len(named))
 	for i, n := range named {
 		jobs[i] = n.JobID
@@ -48,7 +54,7 @@ func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, na
 		known[apigen.Attempt{JobID: row.JobID, Attempt: int(row.Attempt)}] = row
 	}
 	answers := make([]apigen.RenewedLease, len(named))
-	var kept []string
+	var kept, progress []string
 	for i, n := range named {
 		row, ok := known[n]
 		answer := lease.Renew(lease.Lease{
@@ -60,13 +66,13 @@ func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, na
 		})
 		answers[i] = apigen.RenewedLease{JobID: n.JobID, Attempt: n.Attempt, Answer: apigen.LeaseAnswer(answer)}
 		if answer != lease.Lost {
-			kept = append(kept, row.ID)
+			kept, progress = append(kept, row.ID), append(progress, told[n])
 		}
 	}
 	if len(kept) == 0 {
 		return answers, nil
 	}
-	expires, err := tx.RunnerExtendLeases(ctx, runnerdb.RunnerExtendLeasesParams{Ids: kept, LeaseSeconds: a.Lease.Seconds()})
+	expires, err := tx.RunnerExtendLeases(ctx, runnerdb.RunnerExtendLeasesParams{Ids: kept, Progress: progress, LeaseSeconds: a.Lease.Seconds()})
 	if err != nil {
 		return nil, err
 	}
@@ -76,4 +82,17 @@ func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, na
 		}
 	}
 	return answers, nil
+}
+
+// progressOf is what is stored of the progress of each attempt, as JSON.
+func progressOf(list []apigen.JobProgress) (map[apigen.Attempt]string, error) {
+	told := make(map[apigen.Attempt]string, len(list))
+	for _, p := range list {
+		raw, err := json.Marshal(model.Progress{What: p.What, Doing: p.Doing, Seconds: p.Seconds, Done: p.Done, Total: p.Total})
+		if err != nil {
+			return nil, err
+		}
+		told[apigen.Attempt{JobID: p.JobID, Attempt: p.Attempt}] = string(raw)
+	}
+	return told, nil
 }

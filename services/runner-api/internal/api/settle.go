@@ -88,6 +88,33 @@ func (s succession) endAttempt(ctx context.Context, tx *database.Tx, row runnerd
 	return owner{row.WorkflowID, row.BuildID, row.InstallID}.wake(ctx, tx)
 }
 
+// endQueued ends what waits for a machine that was replaced: the orders name it,
+// and values are sealed for it. ctl-api makes each again for the machine of now.
+func endQueued(ctx context.Context, tx *database.Tx, runnerID string) error {
+	rows, err := tx.RunnerQueuedJobs(ctx, runnerID)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		result := jobspec.Result{
+			JobID: row.ID, Attempt: int(row.Attempt), Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonMachineReplaced,
+			Error: "the runner's machine was replaced before this began", Remedy: "retry the step", FinishedAt: time.Now().UTC(),
+		}
+		body, err := json.Marshal(model.JobResult{Result: result})
+		if err != nil {
+			return err
+		}
+		err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: row.ID, State: model.JobFailed, Result: body, Error: &result.Error})
+		if err != nil {
+			return err
+		}
+		if err := (owner{workflowID: row.WorkflowID, installID: row.InstallID}).wake(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // obituary is the result of an attempt that cannot report one itself.
 func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state model.JobState, _ jobspec.Result) {
 	result := jobspec.Result{JobID: row.ID, Attempt: int(row.Attempt), FinishedAt: time.Now().UTC()}

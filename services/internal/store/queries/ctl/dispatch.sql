@@ -19,6 +19,13 @@ SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt
        (cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
 FROM runner_jobs WHERE workflow_id = sqlc.arg(workflow_id) ORDER BY queued_at, id;
 
+-- name: ProgressOfWorkflow :many
+-- What the engines of its leased jobs do, of those that tell.
+SELECT j.step_id, l.progress, l.progress_at
+FROM runner_jobs j JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
+WHERE j.workflow_id = sqlc.arg(workflow_id) AND j.state = 'leased' AND j.step_id IS NOT NULL AND l.progress IS NOT NULL
+ORDER BY j.queued_at, j.id;
+
 -- name: JobsOfChange :many
 SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
        coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id

@@ -91,6 +91,12 @@ UPDATE runner_jobs
 SET state = sqlc.arg(state), result = coalesce(result, '{}') || sqlc.arg(result)::jsonb, error = sqlc.narg(error), finished_at = now()
 WHERE id = sqlc.arg(id);
 
+-- name: RunnerQueuedJobs :many
+-- What waits for this runner, locked. Builds belong to no machine.
+SELECT id, attempt, workflow_id, install_id FROM runner_jobs
+WHERE runner_id = sqlc.arg(runner_id) AND state = 'queued' AND build_id IS NULL
+ORDER BY id FOR UPDATE;
+
 -- name: RunnerRequeueJob :exec
 -- The attempt is provably over without effect: the job waits for the next one.
 -- Its place in the queue is the old one. Of what was reported, only evidence of

@@ -12,10 +12,13 @@ LEFT JOIN resources r ON r.org_id = j.org_id AND r.id = j.resource_id
 WHERE l.runner_id = sqlc.arg(runner_id) AND l.job_id = ANY (sqlc.arg(job_ids)::text[]) AND l.state IN ('active', 'lost');
 
 -- name: RunnerExtendLeases :one
--- Renews them all on the clock of the database; a lost one is active again.
+-- Renews them all on the clock of the database; a lost one is active again. What
+-- the engine of each does is the JSON at the same place of the list, '' for nothing.
 WITH extended AS (
-    UPDATE leases SET state = 'active', expires_at = now() + make_interval(secs => sqlc.arg(lease_seconds)::float8)
-    WHERE id = ANY (sqlc.arg(ids)::text[]) AND state IN ('active', 'lost')
+    UPDATE leases SET state = 'active', expires_at = now() + make_interval(secs => sqlc.arg(lease_seconds)::float8),
+        progress = nullif(k.progress, '')::jsonb, progress_at = CASE WHEN k.progress <> '' THEN now() END
+    FROM (SELECT unnest(sqlc.arg(ids)::text[]) AS id, unnest(sqlc.arg(progress)::text[]) AS progress) k
+    WHERE leases.id = k.id AND leases.state IN ('active', 'lost')
 )
 SELECT (now() + make_interval(secs => sqlc.arg(lease_seconds)::float8))::timestamptz AS expires_at;
 
@@ -30,7 +33,7 @@ SELECT (now() + make_interval(secs => sqlc.arg(lease_seconds)::float8))::timesta
 
 -- name: RunnerEndLease :exec
 -- The attempt is over: reported, or shown dead.
-UPDATE leases SET state = 'ended', ended_at = now(), end_reason = sqlc.arg(reason)::text
+UPDATE leases SET state = 'ended', ended_at = now(), end_reason = sqlc.arg(reason)::text, progress = NULL, progress_at = NULL
 WHERE id = sqlc.arg(id) AND state IN ('active', 'lost');
 
 -- name: RunnerLoseLeases :execrows
