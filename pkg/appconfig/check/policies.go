@@ -25,6 +25,8 @@ func (v *validator) policyContents(p *appconfig.Policy) {
 	})
 }
 
+const allowThem = "take it as it is with --allow-invalid-policies"
+
 // weighPolicies makes warnings of what is wrong with the contents of policies, when
 // they are allowed, and else says how to allow them.
 func weighPolicies(diags []place.Diagnostic, allow bool) []place.Diagnostic {
@@ -34,8 +36,10 @@ func weighPolicies(diags []place.Diagnostic, allow bool) []place.Diagnostic {
 		case d.Code != place.CodePolicy:
 		case allow:
 			d.Severity = place.Warning
+		case d.Remedy == "":
+			d.Remedy = allowThem
 		default:
-			d.Remedy = strings.TrimPrefix(d.Remedy+"; --allow-invalid-policies takes it as it is", "; ")
+			d.Remedy = strings.TrimSuffix(d.Remedy, "?") + ", or " + allowThem
 		}
 	}
 	return diags
@@ -99,7 +103,7 @@ func unknownRuleKey(contents string, policy map[any]any) *badDocument {
 	}
 	spec, _ := policy["spec"].(map[any]any)
 	rules, _ := spec["rules"].([]any)
-	for _, one := range rules {
+	for i, one := range rules {
 		rule, _ := one.(map[any]any)
 		var unknown []string
 		for key := range rule {
@@ -110,8 +114,11 @@ func unknownRuleKey(contents string, policy map[any]any) *badDocument {
 		if len(unknown) == 0 {
 			continue
 		}
-		key := slices.Min(unknown)
-		bad := &badDocument{line: lineOfKey(contents, key), message: fmt.Sprintf("has the key %q in rule %q, for which Kyverno refuses the policy", key, fmt.Sprint(rule["name"]))}
+		key, which := slices.Min(unknown), strconv.Itoa(i+1)
+		if name, ok := rule["name"].(string); ok {
+			which = strconv.Quote(name)
+		}
+		bad := &badDocument{line: lineOfKey(contents, key), message: fmt.Sprintf("has the key %q in rule %s, for which Kyverno refuses the policy", key, which)}
 		if near := place.Nearest(key, ruleKeys); near != "" {
 			bad.remedy = fmt.Sprintf("did you mean %q?", near)
 		}
