@@ -106,12 +106,14 @@ type ActionStep struct {
 // the agent unpacks to in/source, a git commit, which the engine fetches itself,
 // or an image, which the engine copies.
 type Source struct {
-	Kind      string    `json:"kind"` // "archive", "git" or "image"
-	Archive   *Artifact `json:"archive,omitempty"`
-	Repo      string    `json:"repo,omitempty"`
-	Ref       string    `json:"ref,omitempty"`    // as written by the vendor
-	Commit    string    `json:"commit,omitempty"` // 40 hex digits, resolved by builder
-	Directory string    `json:"directory,omitempty"`
+	Kind    string    `json:"kind"` // "archive", "git" or "image"
+	Archive *Artifact `json:"archive,omitempty"`
+	// Repo, Ref, Commit and Directory of an archive, which is the directory alone,
+	// say where it comes from, for errors; without a Repo from the app folder.
+	Repo      string `json:"repo,omitempty"`
+	Ref       string `json:"ref,omitempty"`    // as written by the vendor
+	Commit    string `json:"commit,omitempty"` // 40 hex digits, resolved by builder
+	Directory string `json:"directory,omitempty"`
 	// Image and ImageDigest are of an image: "host/name" and what builder found
 	// behind Ref, its tag.
 	Image       string `json:"image,omitempty"`

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,16 +91,17 @@ func TestBuildsThatCannotBe(t *testing.T) {
 		files map[string]string
 		links map[string]string
 		want  string
+		fix   string // what the remedy says
 	}{
-		{name: "no module", files: map[string]string{"README.md": "x"}, want: "there are no .tf files in it"},
-		{name: "no HCL", files: map[string]string{"main.tf": "a = 1\nresource {"}, want: "main.tf:2: "},
-		{name: "no HCL in a called module", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}", "m/x.tf": "}"}, want: "in m/: x.tf:1: "},
-		{name: "a module outside", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"../m\"\n}"}, want: `main.tf:1: module "m" is called by "../m", which is outside`},
-		{name: "a module that is not there", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}"}, want: `which does not exist`},
-		{name: "a backend of its own", files: map[string]string{"main.tf": "terraform {\n  backend \"s3\" {}\n}"}, want: `main.tf:2: it declares where its state is kept ("s3")`},
-		{name: "a link to outside", files: map[string]string{"main.tf": ""}, links: map[string]string{"passwd": "/etc/passwd"}, want: "passwd is a symlink to an absolute path"},
-		{name: "a link that climbs out", files: map[string]string{"main.tf": ""}, links: map[string]string{"job": "../../job.json"}, want: "job is a symlink: it leads out of the source"},
-		{name: "a link to nothing", files: map[string]string{"main.tf": ""}, links: map[string]string{"gone": "missing"}, want: "gone is a symlink to nothing"},
+		{name: "no module", files: map[string]string{"README.md": "x"}, want: "src/greeting: there are no .tf files in it", fix: "correct src/greeting; `terraform validate` there says more"},
+		{name: "no HCL", files: map[string]string{"main.tf": "a = 1\nresource {"}, want: "src/greeting/main.tf:2: ", fix: "correct line 2 of src/greeting/main.tf; "},
+		{name: "no HCL in a called module", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}", "m/x.tf": "}"}, want: "src/greeting/m/x.tf:1: ", fix: "correct line 1 of src/greeting/m/x.tf; "},
+		{name: "a module outside", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"../m\"\n}"}, want: `src/greeting/main.tf:1: module "m" is called by "../m", which is outside`, fix: "correct line 1 of src/greeting/main.tf; "},
+		{name: "a module that is not there", files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}"}, want: `which does not exist`, fix: "correct line 1 of src/greeting/main.tf; "},
+		{name: "a backend of its own", files: map[string]string{"main.tf": "terraform {\n  backend \"s3\" {}\n}"}, want: `main.tf:2: it declares where its state is kept ("s3")`, fix: "correct line 2 of src/greeting/main.tf; "},
+		{name: "a link to outside", files: map[string]string{"main.tf": ""}, links: map[string]string{"passwd": "/etc/passwd"}, want: "src/greeting: passwd is a symlink to an absolute path", fix: "correct src/greeting"},
+		{name: "a link that climbs out", files: map[string]string{"main.tf": ""}, links: map[string]string{"job": "../../job.json"}, want: "src/greeting: job is a symlink: it leads out of the source", fix: "correct src/greeting"},
+		{name: "a link to nothing", files: map[string]string{"main.tf": ""}, links: map[string]string{"gone": "missing"}, want: "src/greeting: gone is a symlink to nothing", fix: "correct src/greeting"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,9 +113,11 @@ func TestBuildsThatCannotBe(t *testing.T) {
 			}
 			r := j.run(t)
 			wantContains(t, "error", r.Error, tc.want)
-			if r.Outcome != jobspec.OutcomeFailed {
-				t.Errorf("outcome %s", r.Outcome)
+			wantContains(t, "remedy", r.Remedy, tc.fix)
+			if r.Outcome != jobspec.OutcomeFailed || !strings.HasPrefix(r.Remedy, "correct ") {
+				t.Errorf("outcome %s, remedy %q", r.Outcome, r.Remedy)
 			}
+			t.Logf("%s; %s", r.Error, r.Remedy)
 		})
 	}
 }
@@ -195,25 +200,36 @@ func TestGitSourcesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	repo := newRepository(t)
 	commit := repo.commit(t, map[string]string{"main.tf": "# x"})
+	broken := repo.commit(t, map[string]string{"infra/main.tf": "locals {\n  a = 1\n  b = \n}\n"})
+	repo.git(t, "branch", "broken")
+	repo.git(t, "reset", "-q", "--hard", commit)
+	private := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(private.Close)
 	missing := strings.Repeat("0123456789", 4)
 	for _, tc := range []struct {
 		name   string
 		source jobspec.Source
 		want   []string
+		fix    string
 	}{
-		{"a commit that is gone", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: missing}, []string{repo.url() + " at main: commit " + missing + " is not there any more"}},
-		{"a repository that is not there", jobspec.Source{Repo: repo.url() + "-nope", Ref: "main", Commit: commit}, []string{"-nope at main: there is no such repository"}},
-		{"a directory that is not there", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: commit, Directory: "infra"}, []string{`at main: there is no directory "infra"`}},
-		{"a directory outside", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: commit, Directory: "../../in"}, []string{`there is no directory "in"`}},
-		{"a short commit", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: "main"}, []string{`"main" is not a full commit`}},
-		{"an address without a scheme", jobspec.Source{Repo: "git@host:x/y.git", Ref: "main", Commit: commit}, []string{"is not a URL"}},
-		{"a password in the address", jobspec.Source{Repo: "https://user:hunter2@127.0.0.1:1/x.git", Ref: "main", Commit: commit}, []string{"https://127.0.0.1:1/x.git at main: "}},
+		{"a commit that is gone", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: missing}, []string{repo.url() + " at main: commit " + missing + " is not there any more"}, "sync again"},
+		{"a repository that is not there", jobspec.Source{Repo: repo.url() + "-nope", Ref: "main", Commit: commit}, []string{"-nope at main: there is no such repository"}, "correct repo in components/greeting.toml, or sync with a copy of the repository: berth sync --source-map " + repo.url() + "-nope=FOLDER"},
+		{"a directory that is not there", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: commit, Directory: "infra"}, []string{`at main: there is no directory "infra"`}, "correct directory in components/greeting.toml"},
+		{"a file with a mistake", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: broken, Directory: "infra"}, []string{repo.url() + " at main: infra/main.tf:3: "}, "correct line 3 of infra/main.tf"},
+		{"a host where nobody listens", jobspec.Source{Repo: "http://127.0.0.1:1/a.git", Ref: "main", Commit: commit}, []string{"http://127.0.0.1:1/a.git at main: the repository cannot be read: 127.0.0.1:1 refuses the connection"}, "--source-map http://127.0.0.1:1/a.git=FOLDER"},
+		{"a host that asks for a password", jobspec.Source{Repo: private.URL + "/a.git", Ref: "main", Commit: commit}, []string{"may not be read without credentials"}, "--source-map " + private.URL + "/a.git=FOLDER"},
+		{"a directory outside", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: commit, Directory: "../../in"}, []string{`there is no directory "in"`}, "correct directory in components/greeting.toml"},
+		{"a short commit", jobspec.Source{Repo: repo.url(), Ref: "main", Commit: "main"}, []string{`"main" is not a full commit`}, ""},
+		{"an address without a scheme", jobspec.Source{Repo: "git@host:x/y.git", Ref: "main", Commit: commit}, []string{"is not a URL"}, "correct repo in components/greeting.toml"},
+		{"a password in the address", jobspec.Source{Repo: "https://user:hunter2@127.0.0.1:1/x.git", Ref: "main", Commit: commit}, []string{"https://127.0.0.1:1/x.git at main: "}, "--source-map https://127.0.0.1:1/x.git=FOLDER"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			tc.source.Kind = "git"
 			j := buildJob(t, tc.source)
+			j.spec.File = "components/greeting.toml"
 			r := j.run(t)
+			wantContains(t, "remedy", r.Remedy, tc.fix)
 			for _, want := range tc.want {
 				wantContains(t, "error", r.Error, want)
 			}

@@ -79,21 +79,28 @@ func TestChartsThatCannotBe(t *testing.T) {
 		name  string
 		files map[string]string
 		want  string
+		fix   string // what the remedy says
 	}{
-		{"no chart", map[string]string{"README.md": "x"}, "there is no Chart.yaml in it"},
-		{"no version", map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\n"}, "version is required"},
-		{"a library", map[string]string{"Chart.yaml": chartYAML + "type: library\n"}, "is a library"},
-		{"values that are no YAML", map[string]string{"Chart.yaml": chartYAML, "values.yaml": "a: [\n"}, "values.yaml"},
-		{"a template that cannot be parsed", map[string]string{"Chart.yaml": chartYAML, "templates/x.yaml": "{{ if }}"}, "parse error at (web/templates/x.yaml:1)"},
-		{"a dependency outside", map[string]string{"Chart.yaml": needsPart}, `there is no directory "../part"`},
-		{"another version", map[string]string{"Chart.yaml": vendored, "charts/part/Chart.yaml": strings.Replace(partYAML, "0.1.0", "0.2.0", 1)}, "version 0.1.x is wanted, 0.2.0 is there"},
-		{"another lock", map[string]string{"Chart.yaml": vendored, "charts/part/Chart.yaml": partYAML, "Chart.lock": "dependencies: []\ndigest: sha256:0\ngenerated: \"2026-01-01T00:00:00Z\"\n"}, "Chart.lock is not of the dependencies"},
-		{"no repository", map[string]string{"Chart.yaml": strings.Replace(needsPart, "file://../part", "@internal", 1)}, `repository "@internal" is not known`},
-		{"a repository that is not reached", map[string]string{"Chart.yaml": vendored}, "dependency part cannot be downloaded"},
+		{"no chart", map[string]string{"README.md": "x"}, "src/web: there is no Chart.yaml in it", "correct src/web, or what components/web.toml says of its source; `helm lint` there says more"},
+		{"no version", map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\n"}, "src/web/Chart.yaml: version is required", "correct src/web/Chart.yaml; "},
+		{"a library", map[string]string{"Chart.yaml": chartYAML + "type: library\n"}, "src/web: chart web is a library", "correct src/web, or what components/web.toml says"},
+		{"values that are no YAML", map[string]string{"Chart.yaml": chartYAML, "values.yaml": "a: [\n"}, "src/web/values.yaml:1: ", "correct line 1 of src/web/values.yaml; "},
+		{"a template that cannot be parsed", map[string]string{"Chart.yaml": chartYAML, "templates/x.yaml": "{{ if }}"}, "src/web/templates/x.yaml:1: missing value for if", "correct line 1 of src/web/templates/x.yaml; "},
+		{"a dependency outside", map[string]string{"Chart.yaml": needsPart}, `src/web/Chart.yaml: dependency part of chart web: there is no directory "../part"`, "correct src/web/Chart.yaml; `helm dependency build` there says more"},
+		{"another version", map[string]string{"Chart.yaml": vendored, "charts/part/Chart.yaml": strings.Replace(partYAML, "0.1.0", "0.2.0", 1)}, "version 0.1.x is wanted, 0.2.0 is there", "correct src/web/Chart.yaml; "},
+		{"another lock", map[string]string{"Chart.yaml": vendored, "charts/part/Chart.yaml": partYAML, "Chart.lock": "dependencies: []\ndigest: sha256:0\ngenerated: \"2026-01-01T00:00:00Z\"\n"}, "Chart.lock is not of the dependencies", "correct src/web/Chart.yaml; "},
+		{"no repository", map[string]string{"Chart.yaml": strings.Replace(needsPart, "file://../part", "@internal", 1)}, `repository "@internal" is not known`, "correct src/web/Chart.yaml; "},
+		{"a Chart.yaml that is no YAML", map[string]string{"Chart.yaml": chartYAML + "a: b: c\n"}, "src/web/Chart.yaml:", "of src/web/Chart.yaml; "},
+		{"a registry that is not reached", map[string]string{"Chart.yaml": strings.Replace(needsPart, "file://../part", "oci://127.0.0.1:1/charts", 1)}, "127.0.0.1:1 refuses the connection", "check its repository in src/web/Chart.yaml"},
+		{"a repository that is not reached", map[string]string{"Chart.yaml": vendored}, "src/web: dependency part cannot be downloaded from https://127.0.0.1:1/charts: 127.0.0.1:1 refuses the connection", "check its repository in src/web/Chart.yaml"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := chartArchive(t, tc.files).run(t)
+			j := chartArchive(t, tc.files)
+			j.spec.Source.Directory, j.spec.File = "src/web", "components/web.toml"
+			r := j.run(t)
+			wantContains(t, "remedy", r.Remedy, tc.fix)
+			t.Logf("%s; %s", r.Error, r.Remedy)
 			if r.Outcome != jobspec.OutcomeFailed {
 				t.Errorf("outcome %s", r.Outcome)
 			}

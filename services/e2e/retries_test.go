@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,11 +35,12 @@ func TestAutomaticRetries(t *testing.T) {
 		w := in.finished(in.deploy(true, component).ID, 2*time.Minute)
 		var changes ctlapi.ChangePage
 		in.get("/changes?workflow="+w.ID, &changes)
+		tries := slices.DeleteFunc(changes.Items, func(c ctlapi.ChangeSummary) bool { return c.Resource == nil || c.Resource.Name != component })
 		failed := step(w, "component/"+component)
 		told := in.explain(w)
-		if w.State != "failed" || len(changes.Items) != want.tries || !strings.Contains(told, want.error) || failed.Remedy == nil || !strings.Contains(*failed.Remedy, want.remedy) {
-			t.Errorf("%s: %s after %d tries, want failed after %d: %s", component, w.State, len(changes.Items), want.tries, told)
+		if w.State != "failed" || len(tries) != want.tries || !strings.Contains(told, want.error) || failed.Remedy == nil || !strings.Contains(*failed.Remedy, want.remedy) {
+			t.Errorf("%s: %s after %d tries, want failed after %d: %s", component, w.State, len(tries), want.tries, told)
 		}
-		t.Logf("%s: %d tries: %s", component, len(changes.Items), told)
+		t.Logf("%s: %d tries: %s", component, len(tries), told)
 	}
 }

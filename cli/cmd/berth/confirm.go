@@ -13,8 +13,21 @@ import (
 
 // confirmFlag adds --confirm to a command that may remove something for good.
 func confirmFlag(cmd *cobra.Command, to *string, noun string) {
-	cmd.Flags().StringVar(to, "confirm", "", "the "+noun+"'s name: remove what goes without asking (--auto-approve does not)")
+	cmd.Flags().StringVar(to, "confirm", "", confirmUsage(noun))
 }
+
+func confirmUsage(noun string) string {
+	return "the " + noun + "'s name: remove what goes without asking (--auto-approve does not)"
+}
+
+// notConfirmed is the error of a command that had nobody to ask.
+type notConfirmed struct {
+	error
+	name string // what has to be given
+}
+
+// Unwrap returns the sentence for people.
+func (n notConfirmed) Unwrap() error { return n.error }
 
 // deed removes something for good.
 type deed struct {
@@ -40,7 +53,7 @@ func (c *cli) confirm(ctx context.Context, given string, d deed) error {
 		}
 	}
 	if !c.canAsk() {
-		return usagef("%s has to be confirmed, and this is not a terminal: use --confirm %s; nothing was done", d.what, d.name)
+		return notConfirmed{usagef("%s has to be confirmed, and this is not a terminal: use --confirm %s; nothing was done", d.what, d.name), d.name}
 	}
 	typed, err := c.asking().Line(ctx, fmt.Sprintf("This cannot be undone. Type %s to confirm %s: ", visible.Row(d.name), d.what))
 	if err != nil {

@@ -26,7 +26,8 @@ func roleFlag(cmd *cobra.Command, role *string) {
 
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to, confirm, role string
+	var to, role string
+	var confirm []string
 	var sandbox bool
 	var many selector
 	cmd := &cobra.Command{
@@ -41,14 +42,15 @@ With --app or --label instead of an install, it deploys to all live installs tha
 one after the other with --watch; the exit code is then the worst of all.
 
 A deploy that removes a component, because it was switched off, shows what goes and
-asks for the install's name; --confirm gives it in a script.`,
+asks for the install's name; --confirm gives it in a script, repeated for each install
+that --app or --label selects and that loses a component.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	how.planFlag(cmd, "changed")
 	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
-	confirmFlag(cmd, &confirm, "install")
+	cmd.Flags().StringArrayVar(&confirm, "confirm", nil, confirmUsage("install")+"; with --app or --label once per install")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	roleFlag(cmd, &role)
 	how.flags(cmd)
@@ -58,8 +60,10 @@ asks for the install's name; --confirm gives it in a script.`,
 			return usagef("%s needs INSTALL, --app or --label; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		case len(args) > 0 && selects:
 			return usagef("name an install, or select several with --app and --label")
+		case len(args) > 0 && len(confirm) > 1:
+			return usagef("one install is deployed to, so give --confirm once")
 		}
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: confirm, Role: role}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: strings.Join(confirm, ""), Role: role}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			l := launch{request: request, how: how}
 			if len(args) > 0 {
@@ -69,6 +73,7 @@ asks for the install's name; --confirm gives it in a script.`,
 				l.request.Components = append(l.request.Components, "sandbox")
 			}
 			if len(args) == 0 {
+				many.confirmed = confirm
 				return c.deployMany(ctx, client, many, l)
 			}
 			return c.start(ctx, client, l)
@@ -81,6 +86,8 @@ asks for the install's name; --confirm gives it in a script.`,
 type selector struct {
 	app    string
 	labels []string
+	// confirmed are the names of those of which something may be removed.
+	confirmed []string
 }
 
 // deployMany starts the same workflow in all live installs that are selected.
@@ -99,10 +106,19 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 	if c.forPrograms() && (l.how.watch || l.how.autoApprove) {
 		return usagef("following several deploys prints text only: leave out --watch, or -o and --json")
 	}
+	for _, name := range which.confirmed {
+		if !slices.ContainsFunc(installs, func(i ctlapi.Install) bool { return i.Name == name }) {
+			return usagef("--confirm %s names none of the live installs that match; nothing was done", name)
+		}
+	}
 	var worst error
+	var unconfirmed []string
 	var began []ctlapi.Workflow
 	for _, install := range installs {
-		l.install = install.Name
+		l.install, l.request.Confirm = install.Name, ""
+		if slices.Contains(which.confirmed, install.Name) {
+			l.request.Confirm = install.Name
+		}
 		w, err := c.begin(ctx, client, l)
 		if err == nil {
 			began = append(began, *w)
@@ -113,8 +129,15 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
+		if missing, ok := errors.AsType[notConfirmed](err); ok {
+			unconfirmed = append(unconfirmed, missing.name)
+		}
 		report(c.err, err)
 		worst = worse(worst, err)
+	}
+	if len(unconfirmed) > 0 {
+		output.Printf(c.err, "not confirmed, so nothing was deployed to %s; to deploy there, add --confirm %s\n",
+			strings.Join(unconfirmed, ", "), strings.Join(unconfirmed, " --confirm "))
 	}
 	if c.forPrograms() {
 		if err := printList(c, began, table.Workflow(c.now())); err != nil {

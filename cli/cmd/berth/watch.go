@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,6 +25,7 @@ type watching struct {
 	watch, autoApprove bool
 	plan               bool // only plan, and show it
 	timeout            time.Duration
+	again              string // what to watch after an interruption; "": the workflow's id
 }
 
 func (w *watching) flags(cmd *cobra.Command) {
@@ -143,9 +145,10 @@ func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflo
 		if c.forPrograms() {
 			return printOne(c, *w, table.Workflow(c.now()))
 		}
-		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), follow.ToWatch(*w))
 		return nil
 	}
+	how.again = follow.ToWatch(*w)
 	return c.watch(ctx, client, w.ID, how)
 }
 
@@ -159,7 +162,7 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
-		return remedy.WhileFollowing(err, "berth workflows watch "+id)
+		return remedy.WhileFollowing(err, "berth workflows watch "+cmp.Or(how.again, id))
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
 		return c.showPreview(ctx, client, f.Screen, w)

@@ -117,3 +117,12 @@ func toApprove(w ctlapi.Workflow, question []ctlapi.ChangeSummary) string {
 		return first.ID
 	}
 }
+
+// ToWatch is what a person calls a workflow that was just started, to follow it:
+// its install or, when others of the install are open, its id.
+func ToWatch(w ctlapi.Workflow) string {
+	if len(w.Others) > 0 || w.Install.Name == "" {
+		return w.ID
+	}
+	return w.Install.Name
+}

@@ -97,3 +97,15 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+func TestToWatch(t *testing.T) {
+	t.Parallel()
+	w := ctlapi.Workflow{ID: "wfl_1", Install: ctlapi.Ref{Name: "acme"}}
+	if got := follow.ToWatch(w); got != "acme" {
+		t.Errorf("the only one: %q", got)
+	}
+	w.Others = []ctlapi.OtherWorkflow{{ID: "wfl_2"}}
+	if got := follow.ToWatch(w); got != "wfl_1" {
+		t.Errorf("one of two: %q", got)
+	}
+}

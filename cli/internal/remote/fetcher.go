@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
@@ -63,12 +64,29 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetc
 	})
 	results := map[string]fetch.Result{}
 	for i, address := range addresses {
-		result := <-done[i]
+		result := f.await(address, done[i])
 		if results[address] = result; result.Problem == "" { // else the caller reports it with its place
 			f.say(fmt.Sprintf("fetched %s, %s", address, sizeOf(len(result.Contents))))
 		}
 	}
 	return results
+}
+
+// patience is after how long people are told what is waited for.
+const patience = 3 * time.Second
+
+// await waits for a result, and says so when that takes long: each address has
+// its own limit.
+func (f *Fetcher) await(address string, done <-chan fetch.Result) fetch.Result {
+	patient := time.NewTimer(patience)
+	defer patient.Stop()
+	select {
+	case result := <-done:
+		return result
+	case <-patient.C:
+		f.say(fmt.Sprintf("still waiting for %s, which has up to %s", withoutUsers(address), gitTimeout))
+	}
+	return <-done
 }
 
 func (f *Fetcher) one(ctx context.Context, address string) ([]byte, error) {

@@ -113,7 +113,7 @@ func (c *clone) fetch(ctx context.Context, a fetch.Address) error {
 		cmd := command(ctx, a.URL, args...)
 		said, err := cmd.CombinedOutput()
 		if err != nil {
-			return gitFailure(ctx, err, string(said), gitTimeout)
+			return c.failure(ctx, err, string(said), gitTimeout)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (c *clone) read(ctx context.Context, file string) ([]byte, error) {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, gitFailure(ctx, err, "", fileTimeout)
+		return nil, c.failure(ctx, err, "", fileTimeout)
 	}
 	contents, readErr := readObject(out)
 	if known, ok := errors.AsType[*failure](readErr); ok {
@@ -171,7 +171,7 @@ func (c *clone) read(ctx context.Context, file string) ([]byte, error) {
 		return nil, known
 	}
 	if err := errors.Join(readErr, cmd.Wait()); err != nil {
-		return nil, gitFailure(ctx, err, said.String(), fileTimeout)
+		return nil, c.failure(ctx, err, said.String(), fileTimeout)
 	}
 	return contents, nil
 }
@@ -252,15 +252,16 @@ func environment(of []string, repo string) []string {
 	return append(env, "GIT_ALLOW_PROTOCOL="+protocols, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C")
 }
 
-// gitFailure says in our words what git means, or what it said last.
-func gitFailure(ctx context.Context, err error, said string, limit time.Duration) error {
+// failure says in our words what git means, or what it said last.
+func (c *clone) failure(ctx context.Context, err error, said string, limit time.Duration) error {
+	fromCopy := "or take it from a copy of the repository: berth sync --source-map " + fetch.WithoutCredentials(c.repo) + "=FOLDER"
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return failf("install git", "needs git, which is not on PATH")
 	case errors.Is(context.Cause(ctx), errHuge):
 		return failf("put the file into the folder", "is in a repository whose commit is larger than %d MiB", maxClone>>20)
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return failf("try again, or put the file into the folder", "did not arrive within %s", limit)
+		return failf("try again, "+fromCopy, "did not arrive within %s", limit)
 	case ctx.Err() != nil:
 		return errors.New("is not fetched: it was cut short")
 	}
@@ -271,15 +272,17 @@ func gitFailure(ctx context.Context, err error, said string, limit time.Duration
 	case has("couldn't find remote ref", "not our ref", "unadvertised object"):
 		return failf("check ref: a branch, a tag or a whole commit id", "names a ref that the repository does not have")
 	case has("could not read Username", "could not read Password", "Authentication failed", "Permission denied", "terminal prompts disabled"):
-		return failf("give git its credentials: a helper for https, an agent for ssh", "needs credentials, and git has none that work")
+		return failf("give git its credentials (a helper for https, an agent for ssh), "+fromCopy, "needs credentials, and git has none that work")
 	case has("Host key verification failed"):
 		return failf("connect to the host once with ssh and check its key", "is on a host whose key ssh does not know")
 	case has("does not appear to be a git repository", "not found", "does not exist", "Repository not found"):
-		return failf("check the repository's address", "is not a repository")
+		return failf("check the repository's address, "+fromCopy, "is not a repository")
+	case has("Could not resolve host", "Connection refused", "Failed to connect", "Couldn't connect", "Network is unreachable", "No route to host"):
+		return failf("check the address and this machine's network, "+fromCopy, "cannot be reached: git says %s", lastLine(said, err))
 	case has("redirect"):
 		return failf("name the repository's own address", "redirects to another address")
 	}
-	return failf("git ls-remote with this repository may say more", "cannot be fetched: git says %s", lastLine(said, err))
+	return failf("see what git ls-remote says of this repository, "+fromCopy, "cannot be fetched: git says %s", lastLine(said, err))
 }
 
 // lastLine is what git said of the reason.

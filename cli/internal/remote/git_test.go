@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +153,37 @@ func TestGitOverHTTP(t *testing.T) {
 
 // Neither a hook of the user nor a setting of the repository runs, and what the
 // environment says of another repository does not count.
+// A repository that cannot be had names its cause at once, and the way round it.
+func TestGitUnreachable(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusNotFound
+		if strings.HasPrefix(r.URL.Path, "/private") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			status = http.StatusUnauthorized
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(server.Close)
+	for repo, want := range map[string]string{
+		"https://127.0.0.1:1/a/b.git":  "cannot be reached: git says",
+		"https://git.invalid/a/b.git":  "cannot be reached: git says",
+		server.URL + "/gone.git":       "is not a repository",
+		server.URL + "/private/it.git": "needs credentials",
+	} {
+		address := "git::" + repo + "//values.yaml"
+		began := time.Now()
+		results, _ := fetched(t, address)
+		refused(t, repo, results[address], want)
+		if remedy := results[address].Remedy; !strings.HasSuffix(remedy, "berth sync --source-map "+repo+"=FOLDER") {
+			t.Errorf("%s: the remedy is %q", repo, remedy)
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("%s: told after %s", repo, took)
+		}
+	}
+}
+
 func TestGitRunsNothing(t *testing.T) {
 	dir, _ := repository(t)
 	home := t.TempDir()

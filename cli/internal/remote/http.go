@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/reach"
 	"github.com/berth-dev/berth/pkg/version"
 )
 
@@ -123,6 +124,9 @@ func notReached(ctx context.Context, err error) error {
 		return failf("try again, or put the file into the folder", "did not arrive within %s", httpTimeout)
 	case errors.Is(err, errLinkLocal):
 		return failf("", "%v", errLinkLocal)
+	}
+	if why, _ := reach.Why(err); why != "" {
+		err = errors.New(why)
 	}
 	return failf("check the address, and that this machine can reach it (berth uses HTTPS_PROXY)", "cannot be fetched: %v", err)
 }

@@ -111,8 +111,8 @@ func TestAnswers(t *testing.T) {
 	refused(t, "a broken server", results[url+"/broken"], "502 Bad Gateway")
 	refused(t, "a page for people", results[url+"/page"], "is a web page")
 	refused(t, "half of a file", results[url+"/cut"], "cannot be fetched: unexpected EOF")
-	refused(t, "nobody there", results["http://127.0.0.1:1/x"], "connection refused")
-	refused(t, "no such host", results["http://host.invalid/x"], "cannot be fetched")
+	refused(t, "nobody there", results["http://127.0.0.1:1/x"], "cannot be fetched: 127.0.0.1:1 refuses the connection")
+	refused(t, "no such host", results["http://host.invalid/x"], "host.invalid")
 	if r := results[url+"/page.html"]; string(r.Contents) != "<html>" {
 		t.Errorf("a page that is asked for: %+v", r)
 	}
@@ -169,7 +169,7 @@ func TestHostileServer(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	results, _ := fetched(t, url+"/endless", url+"/bomb", url+"/slow", url+"/silent", url+"/headers")
+	results, told := fetched(t, url+"/endless", url+"/bomb", url+"/slow", url+"/silent", url+"/headers")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -178,6 +178,9 @@ func TestHostileServer(t *testing.T) {
 	refused(t, "a slow answer", results[url+"/slow"], "did not arrive within 5s")
 	refused(t, "no answer", results[url+"/silent"], "did not arrive within 5s")
 	refused(t, "endless headers", results[url+"/headers"], "cannot be fetched")
+	if !strings.Contains(strings.Join(told, "\n"), "still waiting for "+url+"/s") {
+		t.Errorf("nothing was said while it waited: %q", told)
+	}
 	<-stopped
 }
 

@@ -30,7 +30,7 @@ func (f Follower) Await(ctx context.Context, result *ctlapi.SyncResult) error {
 	if result.Release != nil {
 		return nil // nothing had to be built
 	}
-	told := map[string]ctlapi.BuildState{}
+	told := map[string]string{}
 	var after int64
 	for {
 		params := &ctlapi.GetConfigParams{AfterVersion: &after}
@@ -59,16 +59,22 @@ func (f Follower) Await(ctx context.Context, result *ctlapi.SyncResult) error {
 	}
 }
 
-// tell shows the builds: all of them on a terminal, what moved elsewhere.
-func (f Follower) tell(config *ctlapi.Config, told map[string]ctlapi.BuildState) {
+// tell shows the builds: all of them on a terminal, what moved elsewhere. A build
+// that does not get on says why.
+func (f Follower) tell(config *ctlapi.Config, told map[string]string) {
 	block := []string{fmt.Sprintf("config %d of %s", config.Number, config.App.Name)}
 	for _, item := range config.Items {
 		state, id := item.BuildState, item.BuildID
-		block = append(block, fmt.Sprintf("  %s %s", output.Paint(f.Screen.Color, output.StyleOf(string(state)), string(state)), item.Component))
-		if told[item.Component] != state && state != ctlapi.BuildStateQueued && !f.Screen.Terminal {
-			f.Screen.Print(fmt.Sprintf("%s  build of %s: %s (%s)", f.Now().Format(time.TimeOnly), item.Component, state, id))
+		why := ""
+		if state == ctlapi.BuildStateQueued && item.BuildError != nil {
+			why = ": " + firstLine(*item.BuildError)
 		}
-		told[item.Component] = state
+		block = append(block, fmt.Sprintf("  %s %s%s", output.Paint(f.Screen.Color, output.StyleOf(string(state)), string(state)), item.Component, why))
+		now := string(state) + why
+		if told[item.Component] != now && now != string(ctlapi.BuildStateQueued) && !f.Screen.Terminal {
+			f.Screen.Print(fmt.Sprintf("%s  build of %s: %s (%s)", f.Now().Format(time.TimeOnly), item.Component, now, id))
+		}
+		told[item.Component] = now
 	}
 	f.Screen.Draw(block)
 }

@@ -32,6 +32,7 @@ func Detach(ctx context.Context, l Layout, args []string, say func(string)) (url
 	if err != nil {
 		return "", err
 	}
+	began := sizeOf(l.LogFile("up"))
 	log, err := os.OpenFile(l.LogFile("up"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return "", onDisk(l.Dir, err)
@@ -55,10 +56,16 @@ func Detach(ctx context.Context, l Layout, args []string, say func(string)) (url
 	}
 	stop := context.AfterFunc(ctx, func() { _ = reports.Close() })
 	defer stop()
-	return follow(reports, cmd, say, l.LogFile("up"))
+	return follow(reports, cmd, say, written{l.LogFile("up"), began})
 }
 
-func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log string) (string, error) {
+// written is what a process writes to a log, from an offset on.
+type written struct {
+	log  string
+	from int64
+}
+
+func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log written) (string, error) {
 	var problem Problem
 	scanner := bufio.NewScanner(reports)
 	for scanner.Scan() {
@@ -73,11 +80,13 @@ func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log string) (str
 		say(line)
 	}
 	if errors.Is(scanner.Err(), os.ErrClosed) {
-		return "", &Problem{What: "not waited for", Advice: "berth up --status (it goes on starting in the background, see " + log + ")"}
+		return "", &Problem{What: "not waited for", Advice: "berth up --status (it goes on starting in the background, see " + log.log + ")"}
 	}
 	_ = cmd.Wait() // its own output says how it ended
 	if problem.What == "" {
-		problem = Problem{What: "the process in the background ended before it was ready", Advice: "read " + log}
+		what, remedy := lastWordsOf(log.log, log.from)
+		problem.What = "the process in the background ended before it was ready: " + firstOf(what, "it wrote nothing") + "; its log: " + log.log
+		problem.Advice = firstOf(remedy, "fix that, then berth up again")
 	}
 	return "", &problem
 }

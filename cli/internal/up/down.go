@@ -3,7 +3,6 @@ package up
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -56,8 +55,9 @@ func Down(l Layout, say func(Ended)) error {
 }
 
 // StopOutdated stops a Berth that runs older executables than those on disk, so
-// that a second `berth up` starts what was built in between. The data stays. It
-// returns how the one stands that runs on.
+// that a second `berth up` starts what was built in between. The data stays, and
+// jobs that were running are planned again. It returns how the one stands that runs
+// on.
 func StopOutdated(ctx context.Context, l Layout, say func(string)) (Status, error) {
 	status, err := AskStatus(ctx, l)
 	if err != nil || !status.Running {
@@ -67,8 +67,11 @@ func StopOutdated(ctx context.Context, l Layout, say func(string)) (Status, erro
 	if len(old) == 0 {
 		return status, nil
 	}
-	say(fmt.Sprintf("berth runs older executables than those on disk (%s) and is started again", strings.Join(old, ", ")))
-	return Status{}, Down(l, func(Ended) {})
+	say("newer executables than those that run are on disk, for " + strings.Join(old, ", ") + "; all of Berth is stopped and started again")
+	var stopped []string
+	err = Down(l, func(e Ended) { stopped = append(stopped, e.Name) })
+	say("stopped " + strings.Join(stopped, ", ") + "; what was being done in installs continues with a new plan")
+	return Status{}, err
 }
 
 // Purge deletes the data folder. Only folders with our marker are deleted, and

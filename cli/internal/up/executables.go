@@ -94,7 +94,8 @@ func build(ctx context.Context, root string, say func(string)) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "dev", "scripts", "build.sh"), allExecutables...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", problem(err, "run make build to see all of it", "building the executables: %v: %s", err, lastLine(string(out)))
+		what, _ := lastWords(string(out))
+		return "", problem(err, "run make build to see all of it", "building the executables: %v: %s", err, what)
 	}
 	return filepath.Join(root, ".bin"), nil
 }

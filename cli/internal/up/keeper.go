@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -48,6 +47,7 @@ type keeper struct {
 
 	mu     sync.Mutex
 	status PartStatus
+	began  int64 // size of the log when the process was started
 }
 
 // PartStatus is what is known of a part without asking it.
@@ -61,9 +61,13 @@ type PartStatus struct {
 	// Looping says that it dies soon after each start.
 	Looping bool   `json:"looping,omitempty"`
 	Last    string `json:"last,omitempty"` // how it ended last
-	// LastLine is what its log ended with then: mostly the error.
+	// LastLine is the error that its log ended with then or, without one, its last line.
 	LastLine string `json:"last_line,omitempty"`
 	Log      string `json:"log"`
+	// Path is the executable, and Copies what it uses that the supervisor copied to
+	// where other users can run it: to where, from where.
+	Path   string            `json:"path,omitempty"`
+	Copies map[string]string `json:"copies,omitempty"`
 }
 
 // keep starts the part, or takes over the process that an earlier supervisor
@@ -71,7 +75,7 @@ type PartStatus struct {
 func keep(part Part, l *ledger, say func(string)) *keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &keeper{part: part, ledger: l, say: say, cancel: cancel, done: make(chan struct{})}
-	k.status = PartStatus{Name: part.Name, Log: part.Log}
+	k.status = PartStatus{Name: part.Name, Log: part.Log, Path: part.Path, Copies: part.Copies}
 	go func() {
 		defer close(k.done)
 		k.run(ctx)
@@ -107,14 +111,14 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 		if slices.Contains(k.part.Final, code) {
-			line := strings.Join(lastLines(k.part.Log, 1), "")
+			line, _ := k.lastWords()
 			k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.LastLine, s.GivenUp = 0, false, why, line, true })
 			k.say(fmt.Sprintf("! %s ended for good (%s): %s", k.part.Name, why, firstOf(line, "see "+k.part.Log)))
 			return
 		}
 		var delay time.Duration
 		delay, deaths = nextDelay(deaths, time.Since(began))
-		line := strings.Join(lastLines(k.part.Log, 1), "")
+		line, _ := k.lastWords()
 		k.set(func(s *PartStatus) {
 			s.PID, s.Adopted, s.Last, s.LastLine, s.Looping = 0, false, why, line, deaths >= crashLoop
 			s.Restarts++
@@ -178,10 +182,14 @@ func (k *keeper) adoptOrStart() (Process, <-chan end, error) {
 		}()
 		return left.Process, ended, nil
 	}
+	began := sizeOf(k.part.Log)
 	cmd, err := k.part.start()
 	if err != nil {
 		return Process{}, nil, err
 	}
+	k.mu.Lock()
+	k.began = began
+	k.mu.Unlock()
 	process, err := identify(cmd.Process.Pid)
 	if err == nil {
 		err = k.ledger.change(func(s *State) {
@@ -221,23 +229,40 @@ func (k *keeper) waitReady(ctx context.Context, within time.Duration) error {
 			return nil
 		}
 		if s := k.Status(); s.Looping || s.GivenUp {
-			return problem(nil, "read "+k.part.Log, "%s does not start (%s)%s", k.part.Name, s.Last, quoteLog(k.part.Log))
+			return k.doesNotStart(nil, "does not start (%s)", s.Last)
 		}
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 				return cause
 			}
-			return problem(err, "read "+k.part.Log, "%s is not ready after %s (%v)%s", k.part.Name, within, err, quoteLog(k.part.Log))
+			return k.doesNotStart(err, "is not ready after %s (%v)", within, err)
 		case <-tick.C:
 		}
 	}
 }
 
-// quoteLog is the last line of a log, where an error may gain by it.
-func quoteLog(path string) string {
-	if lines := lastLines(path, 1); len(lines) > 0 {
-		return ": " + lines[0]
+// doesNotStart is the error about a part that cannot be used: with what its log
+// says about that, and where the log is.
+func (k *keeper) doesNotStart(cause error, how string, args ...any) error {
+	text := k.part.Name + " " + fmt.Sprintf(how, args...)
+	what, remedy := k.lastWords()
+	if what == "" {
+		text += "; its log is empty: " + k.part.Log
+	} else {
+		text += ": " + what + "; its log: " + k.part.Log
 	}
-	return ""
+	return problem(cause, firstOf(remedy, "fix that, then berth up again"), "%s", text)
+}
+
+// lastWords are why the process that runs, or ran last, ended.
+func (k *keeper) lastWords() (what, remedy string) {
+	k.mu.Lock()
+	began := k.began
+	k.mu.Unlock()
+	what, remedy = lastWordsOf(k.part.Log, began)
+	if k.part.Quote != nil {
+		what, remedy = k.part.Quote(what), k.part.Quote(remedy)
+	}
+	return what, remedy
 }

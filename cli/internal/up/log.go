@@ -1,14 +1,12 @@
 package up
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 const (
@@ -79,27 +77,11 @@ func rotateAll(dir string) error {
 	return err
 }
 
-// lastLines returns the end of a log, for a person who asks why.
-func lastLines(path string, n int) []string {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
+// sizeOf is how long a log is now, in bytes; 0 when there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() >= maxLogBytes { // it is turned over at the start
+		return 0
 	}
-	defer func() { _ = f.Close() }()
-	const window = 8 << 10
-	if info, err := f.Stat(); err == nil && info.Size() > window {
-		_, _ = f.Seek(-window, io.SeekEnd)
-	}
-	data, _ := io.ReadAll(io.LimitReader(f, window))
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return nil
-	}
-	lines := strings.Split(string(data), "\n")
-	return lines[max(0, len(lines)-n):]
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+	return info.Size()
 }

@@ -2,6 +2,7 @@ package up_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -50,6 +51,14 @@ func command(args []string) {
 		os.Exit(1)
 	}
 	for i, arg := range args {
+		if arg == "--dsn-dir" {
+			if err := os.MkdirAll(args[i+1], 0o700); err != nil {
+				os.Exit(1)
+			}
+			if err := os.WriteFile(filepath.Join(args[i+1], "builder.dsn"), []byte("postgres://berth_builder:correct-horse-battery@/berth\n"), 0o600); err != nil {
+				os.Exit(1)
+			}
+		}
 		if arg == "--token-file" {
 			if err := os.WriteFile(args[i+1], []byte("brt_test\n"), 0o600); err != nil {
 				os.Exit(1)
@@ -79,6 +88,11 @@ func serve(name string) {
 		}
 		_ = os.WriteFile(filepath.Join(os.Getenv("BERTH_UP"), "phoned-home.json"), body, 0o600)
 	})
+	if text := os.Getenv("BERTH_TEST_FAIL_SERVICE"); text != "" && name == "berth-builder" {
+		dsn, _ := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("BERTH_DSN_FILE")), "builder.dsn"))
+		_, _ = fmt.Fprintf(os.Stderr, "%s: %s %s\ntime=x level=INFO msg=stopped\n", name, text, strings.TrimSpace(string(dsn)))
+		os.Exit(1)
+	}
 	server := &http.Server{Addr: os.Getenv("BERTH_LISTEN"), Handler: mux}
 	go func() {
 		<-terminated()

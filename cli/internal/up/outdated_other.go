@@ -3,4 +3,4 @@
 package up
 
 // isOutdated cannot tell here.
-func isOutdated(int) bool { return false }
+func isOutdated(int, string) bool { return false }

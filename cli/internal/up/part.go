@@ -20,6 +20,11 @@ type Part struct {
 	Env  []string // all of it, sorted: nothing else is passed on
 	Dir  string   // working directory
 	Log  string   // file that stdout and stderr are appended to
+	// Copies are executables that it uses and the supervisor copied: to where, from
+	// where.
+	Copies map[string]string
+	// Quote takes secrets out of what errors quote of the log; nil leaves it as it is.
+	Quote func(string) string
 	// User is whom it runs as; nil for the supervisor's user.
 	User *syscall.Credential
 	// Polite is the signal that asks it to stop, Grace how long it then has.

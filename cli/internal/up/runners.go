@@ -190,6 +190,7 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 	return Part{
 		Name:   "runner " + r.Name,
 		Path:   filepath.Join(s.around.runners, exeRunner),
+		Copies: s.around.copies(),
 		Args:   []string{"--data", dir},
 		Env:    s.around.env(env),
 		Dir:    s.Layout.Shared,
@@ -206,9 +207,9 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 // caller holds s.mu.
 func (s *supervisor) launch(ctx context.Context, id string, r RunnerRecord) {
 	ctx, cancel := context.WithCancel(ctx)
-	made := &runner{keeper: keep(s.runnerPart(id, r), s.ledger, s.Say), cancel: cancel}
+	made := &runner{keeper: keep(s.quoted(s.runnerPart(id, r)), s.ledger, s.Say), cancel: cancel}
 	if s.hasRegistry(r) {
-		made.registry = keep(s.registryPart(id, r), s.ledger, s.Say)
+		made.registry = keep(s.quoted(s.registryPart(id, r)), s.ledger, s.Say)
 	}
 	s.runners[id] = made
 	s.Say(fmt.Sprintf("✓ runner        %s (%s)", r.Name, id))

@@ -60,6 +60,18 @@ type surroundings struct {
 	environ   []string
 }
 
+// copies are the executables for other users that are not where they came from.
+func (s surroundings) copies() map[string]string {
+	if s.runners == s.libexec {
+		return nil
+	}
+	copies := map[string]string{}
+	for _, name := range []string{exeRunner, exeEngine} {
+		copies[filepath.Join(s.runners, name)] = filepath.Join(s.libexec, name)
+	}
+	return copies
+}
+
 // services are the four, in the order in which they start.
 func (s surroundings) services() []Part {
 	rows := []struct {
@@ -86,6 +98,9 @@ func (s surroundings) services() []Part {
 			Grace:  serviceGrace,
 			Ready:  readyAt(row.port),
 			Order:  1 + i,
+		}
+		if row.exe == exeBuilder { // it starts runners
+			parts[i].Copies = s.copies()
 		}
 	}
 	return parts

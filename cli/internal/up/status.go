@@ -29,15 +29,26 @@ func (s Status) Healthy() bool {
 // Outdated are the parts, and the supervisor, that run an executable which has
 // been replaced since: by a build or an upgrade.
 func (s Status) Outdated() (names []string) {
-	if s.PID != 0 && isOutdated(s.PID) {
+	if s.PID != 0 && isOutdated(s.PID, "") {
 		names = append(names, "supervisor")
 	}
 	for _, p := range s.Parts {
-		if p.PID != 0 && isOutdated(p.PID) {
+		if p.PID != 0 && (isOutdated(p.PID, p.Path) || p.hasOldCopy()) {
 			names = append(names, p.Name)
 		}
 	}
 	return names
+}
+
+// hasOldCopy tells whether an executable that the part uses is a copy of a file
+// that is another one now.
+func (p PartHealth) hasOldCopy() bool {
+	for to, from := range p.Copies {
+		if same, err := sameContents(from, to); err == nil && !same {
+			return true
+		}
+	}
+	return false
 }
 
 // PartHealth is a part with its answer to "are you ready?".

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -274,12 +273,21 @@ func (s *supervisor) settle(ctx context.Context, services []Part) error {
 
 // keep starts a part. The keeper is stopped with everything else.
 func (s *supervisor) keep(part Part) *keeper {
-	k := keep(part, s.ledger, s.Say)
+	k := keep(s.quoted(part), s.ledger, s.Say)
 	s.mu.Lock()
 	s.keepers = append(s.keepers, k)
 	s.mu.Unlock()
 	return k
 }
+
+// quoted is a part of whose log errors quote no secret.
+func (s *supervisor) quoted(part Part) Part {
+	part.Quote = s.quote
+	return part
+}
+
+// quote is text of a log without the secrets of the data folder.
+func (s *supervisor) quote(text string) string { return secretsOf(s.Layout).String(text) }
 
 func (s *supervisor) startPostgres(ctx context.Context) error {
 	if s.postgres == nil {
@@ -329,8 +337,8 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 		}
 		if err != nil {
 			_ = os.WriteFile(s.Layout.LogFile(args[0]), out, 0o600) // to look further; the error says the essence
-			what, remedy := explained(string(out))
-			return problem(err, firstOf(remedy, "see "+s.Layout.LogFile(args[0])), "%s: %s", args[0], firstOf(what, err.Error()))
+			what, remedy := lastWords(s.quote(string(out)))
+			return problem(err, firstOf(remedy, "fix that, then berth up again"), "%s: %s; its log: %s", args[0], firstOf(what, err.Error()), s.Layout.LogFile(args[0]))
 		}
 	}
 	s.Say(fmt.Sprintf("✓ database      %s, schema is up to date", took(began)))
@@ -370,24 +378,6 @@ func (s *supervisor) administrator() (address, password string, err error) {
 		u.User = url.User(u.User.Username())
 	}
 	return u.String(), password, nil
-}
-
-// explained finds the error, and the remedy on the line after it, in what a
-// command of ctl-api wrote.
-func explained(out string) (what, remedy string) {
-	if _, after, ok := strings.Cut("\n"+out, "\n"+exeCtlAPI+": "); ok {
-		lines := strings.Split(strings.TrimSpace(after), "\n")
-		// The client of Postgres indents the addresses that it tried.
-		for len(lines) > 1 && strings.HasPrefix(lines[1], "\t") {
-			lines[0] += " " + strings.TrimSpace(lines[1])
-			lines = slices.Delete(lines, 1, 2)
-		}
-		if len(lines) > 1 {
-			remedy = lines[1]
-		}
-		return lines[0], remedy
-	}
-	return lastLine(out), ""
 }
 
 func firstOf(texts ...string) string {

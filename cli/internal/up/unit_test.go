@@ -101,18 +101,24 @@ func TestAdministratorsPasswordIsNoArgument(t *testing.T) {
 	}
 }
 
-func TestExplained(t *testing.T) {
+func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, out, what, remedy string }{
 		{"with remedy", "time=… level=INFO\nberth-ctl-api: connect as administrator: refused\ncheck the address\n", "connect as administrator: refused", "check the address"},
 		{"what the client of Postgres tried", "berth-ctl-api: connect: refused (\n\ta:1: no\n\tb:1: no)\ncheck the address\n", "connect: refused ( a:1: no b:1: no)", "check the address"},
 		{"without", "berth-ctl-api: no such org\n", "no such org", ""},
-		{"a panic", "panic: x\n\ngoroutine 1\nexit 2\n", "exit 2", ""},
+		{"a panic", "panic: x\n\ngoroutine 1\nexit 2\n", "panic: x", ""},
+		{"of a service that logged more", "berth-builder: the registry's folder cannot be written\ntime=… level=INFO msg=\"stopped\"\n", "the registry's folder cannot be written", ""},
+		{"of Postgres, which shuts down after it", "2026-11-23 [1] @ FATAL:  could not open file \"a\"\n2026-11-23 [1] @ HINT:  look at it\n2026-11-23 [1] @ LOG:  database system is shut down\n",
+			"2026-11-23 [1] @ FATAL:  could not open file \"a\" HINT:  look at it", ""},
+		{"an error that was logged", "level=ERROR msg=\"listener died\" err=x\nlevel=INFO msg=stopped\n", "level=ERROR msg=\"listener died\" err=x", ""},
+		{"settings, of which several are wrong", "berth-ctl-api: settings:\nA is 0, want 4\nB is missing\n", "settings: A is 0, want 4 B is missing", ""},
+		{"no error at all", "one\ntwo\n\n", "two", ""},
 		{"nothing", "", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if what, remedy := explained(tc.out); what != tc.what || remedy != tc.remedy {
+			if what, remedy := lastWords(tc.out); what != tc.what || remedy != tc.remedy {
 				t.Errorf("got %q, %q", what, remedy)
 			}
 		})

@@ -210,7 +210,11 @@ func TestStartFailsWithOneLineAndStopsWhatItStarted(t *testing.T) {
 		},
 		{
 			name: "migration fails", env: map[string]string{"BERTH_TEST_FAIL_MIGRATE": "schema is from the future"},
-			want: "migrate: schema is from the future", remedy: "migrate.log",
+			want: "migrate: schema is from the future; its log: ", remedy: "fix that",
+		},
+		{
+			name: "a service that ends says why, without its secrets", env: map[string]string{"BERTH_TEST_FAIL_SERVICE": "no room for"},
+			want: "builder does not start (exit status 1): no room for postgres://berth_builder:(redacted)@/berth; its log: /", remedy: "fix that",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

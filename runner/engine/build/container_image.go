@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/reach"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -49,7 +50,7 @@ func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	began := time.Now()
 	size, err := copyImage(ctx, j, func(opt oci.TransferOptions) error { return from.Pull(ctx, want, layout, opt) })
 	if err != nil {
-		return jobspec.Result{}, explainCopy(name, want, err)
+		return jobspec.Result{}, explainCopy(j, want, err)
 	}
 	j.Logf("copied %s: %d bytes in %s", name, size, time.Since(began).Round(time.Millisecond))
 	return jobspec.Result{}, nil
@@ -68,7 +69,8 @@ func copyImage(ctx context.Context, j *job.Job, pull func(oci.TransferOptions) e
 	pause := copyPause
 	for try := 1; ; try++ {
 		err = pull(opt)
-		if err == nil || ctx.Err() != nil || try == copyTries || errors.Is(err, oci.ErrNotFound) || oci.Denied(err) {
+		_, lasting := reach.Why(err)
+		if err == nil || ctx.Err() != nil || try == copyTries || lasting || errors.Is(err, oci.ErrNotFound) || oci.Denied(err) {
 			return size, err
 		}
 		j.Logf("the registry does not answer, trying again: %v", err)
@@ -81,12 +83,16 @@ func copyImage(ctx context.Context, j *job.Job, pull func(oci.TransferOptions) e
 	}
 }
 
-func explainCopy(name string, want digest.Digest, err error) error {
+func explainCopy(j *job.Job, want digest.Digest, err error) error {
+	name := j.Spec.Source.Image + ":" + j.Spec.Source.Ref
 	switch {
 	case errors.Is(err, oci.ErrNotFound):
 		return job.Failf("sync again, for what its tag names now", "image %s is not there any more as %s: %v", name, want, err)
 	case oci.Denied(err):
-		return job.Failf("use an image that is public", "image %s is not given out without credentials: %v", name, err)
+		return job.Failf(correct(j, "image_url")+": use an image that is public", "image %s is not given out without credentials: %v", name, err)
+	}
+	if why, _ := reach.Why(err); why != "" {
+		return job.Failf(correct(j, "image_url")+", or let the Build Runner reach its registry", "the registry of image %s cannot be reached: %s", name, why)
 	}
 	return fmt.Errorf("copy image %s: %w", name, err)
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"time"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/config"
@@ -15,6 +16,10 @@ import (
 
 	"github.com/berth-dev/berth/runner/engine/job"
 )
+
+// fetchTimeout is for one commit, or for all branches of a server that gives out
+// none by its id.
+const fetchTimeout = 10 * time.Minute
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
@@ -26,7 +31,7 @@ func checkout(ctx context.Context, j *job.Job) (string, error) {
 		return "", job.Refusef("", "%s: %q is not a full commit", describe(s), s.Commit)
 	}
 	if err := checkRepo(s.Repo); err != nil {
-		return "", job.Failf("use an https:// address", "%s: %v", describe(s), err)
+		return "", job.Wrongf(correct(j, "repo")+": use an https:// address", "%s: %v", describe(s), err)
 	}
 	j.Logf("fetching %s, commit %s", describe(s), s.Commit)
 	dir := j.Work("git")
@@ -41,7 +46,8 @@ func checkout(ctx context.Context, j *job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := fetch(ctx, remote, s.Commit); err != nil {
+	err = patiently(ctx, j, describe(s), fetchTimeout, func() error { return fetch(ctx, remote, s.Commit) })
+	if err != nil {
 		return "", gitFailure(ctx, j, err)
 	}
 	tree, err := repo.Worktree()
@@ -98,15 +104,15 @@ func gitFailure(ctx context.Context, j *job.Job, err error) error {
 	}
 	switch {
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return job.Failf("check repo; a private repository must be connected first", "%s: there is no such repository", describe(s))
+		return job.Failf(correct(j, "repo")+orCopy(s), "%s: there is no such repository, or it is not public", describe(s))
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return job.Failf("connect the repository, or make it public", "%s: the repository may not be read without credentials", describe(s))
+		return job.Failf(correct(j, "repo")+orCopy(s), "%s: the repository may not be read without credentials", describe(s))
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return job.Failf("push something to it", "%s: the repository is empty", describe(s))
 	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, plumbing.ErrReferenceNotFound):
-		return job.Failf("resolve the branch again: its history was rewritten", "%s: commit %s is not there any more", describe(s), s.Commit)
+		return job.Failf("sync again, which resolves the branch again: its history was rewritten", "%s: commit %s is not there any more", describe(s), s.Commit)
 	}
-	return job.Failf("", "%s: %v", describe(s), err)
+	return job.Failf(correct(j, "repo")+orCopy(s), "%s: the repository cannot be read: %s", describe(s), reason(err))
 }
 
 // withoutCredentials is an address without what stands before its @.

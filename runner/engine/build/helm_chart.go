@@ -26,7 +26,7 @@ func HelmChart(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	wrong := func(err error) error {
-		return job.Failf("correct it; `helm lint` in that directory says more", "%s: %v", describe(j.Spec.Source), err)
+		return wrong(j, err, "`helm lint` there says more")
 	}
 	if err := checkChartfile(tree.to); err != nil {
 		return jobspec.Result{}, wrong(err)

@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/cli"
 	"helm.sh/helm/v3/pkg/registry"
 
@@ -38,7 +41,10 @@ func packDependencies(ctx context.Context, j *job.Job, tree *copier) error {
 	if f, ok := errors.AsType[*job.Failure](err); ok {
 		return f
 	}
-	return job.Failf("correct it; `helm dependency build` in that directory says more", "%s: %v", describe(j.Spec.Source), err)
+	if !strings.HasPrefix(err.Error(), "cannot load ") { // a file, which it names
+		err = fmt.Errorf("%s: %w", chartutil.ChartfileName, err)
+	}
+	return wrong(j, err, "`helm dependency build` there says more")
 }
 
 type packer struct {
@@ -110,7 +116,7 @@ func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependenc
 	}
 	local, isLocal := strings.CutPrefix(dep.Repository, "file://")
 	if !isLocal {
-		return p.download(dep, version, to)
+		return p.download(ctx, dep, version, to)
 	}
 	source := local
 	if !filepath.IsAbs(source) {
@@ -146,8 +152,12 @@ func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependenc
 	return packed, p.pack(ctx, chartCopy{from: source, to: part.to, depth: at.depth + 1})
 }
 
+// downloadTimeout is for one dependency: the index of its repository, which may
+// be large, and the chart.
+const downloadTimeout = 2 * time.Minute
+
 // download fetches a packed chart into a directory, without credentials.
-func (p *packer) download(dep *chart.Dependency, version, to string) (*chart.Chart, error) {
+func (p *packer) download(ctx context.Context, dep *chart.Dependency, version, to string) (*chart.Chart, error) {
 	if !strings.HasPrefix(dep.Repository, "https://") && !strings.HasPrefix(dep.Repository, "http://") && !registry.IsOCI(dep.Repository) {
 		return nil, fmt.Errorf("repository %q is not known; write its https:// or oci:// address, or put the chart into charts/", dep.Repository)
 	}
@@ -168,10 +178,18 @@ func (p *packer) download(dep *chart.Dependency, version, to string) (*chart.Cha
 		finder.RepoURL = dep.Repository
 	}
 	p.j.Logf("downloading dependency %s %s from %s", dep.Name, version, withoutCredentials(dep.Repository))
-	archive, err := finder.LocateChart(name, settings)
+	var archive string
+	err = patiently(ctx, p.j, withoutCredentials(dep.Repository), downloadTimeout, func() (err error) {
+		archive, err = finder.LocateChart(name, settings)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, job.Failf(fmt.Sprintf("check its repository in %s, and that the Build Runner reaches it, or put the chart into charts/ (helm dependency build)",
+			path.Join(p.j.Spec.Source.Directory, chartutil.ChartfileName)),
+			"%s: dependency %s cannot be downloaded from %s: %s", describe(p.j.Spec.Source), dep.Name, withoutCredentials(dep.Repository), reason(err))
+	}
 	if err != nil {
-		return nil, job.Failf("check that the build runner reaches the repository, or put the chart into charts/ (helm dependency build)",
-			"%s: dependency %s cannot be downloaded: %v", describe(p.j.Spec.Source), dep.Name, err)
+		return nil, context.Cause(ctx)
 	}
 	packed, err := loader.LoadFile(archive)
 	if err != nil {

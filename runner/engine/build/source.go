@@ -14,9 +14,10 @@ import (
 // Folder is a build that takes the directory of a source as it is.
 type Folder struct {
 	What string // for the log
-	// Check says what is wrong with the copy in dir, and Remedy what to do about it.
-	Check  func(dir string) error
-	Remedy string
+	// Check says what is wrong with the copy in dir; Tool is the command that says
+	// more about it.
+	Check func(dir string) error
+	Tool  string
 }
 
 // Build leaves the directory as the artifact.
@@ -26,7 +27,7 @@ func (f Folder) Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	if err := f.Check(tree.to); err != nil {
-		return jobspec.Result{}, job.Failf(f.Remedy, "%s: %v", describe(j.Spec.Source), err)
+		return jobspec.Result{}, wrong(j, err, fmt.Sprintf("`%s` there says more", f.Tool))
 	}
 	tree.log(j)
 	j.Logf("%s of %d files, %d bytes", f.What, tree.files, tree.bytes)
@@ -46,16 +47,16 @@ func directory(ctx context.Context, j *job.Job) (*copier, error) {
 	}
 	from := filepath.Join(root, filepath.FromSlash(dir))
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return nil, job.Failf("check directory, repo and branch", "%s: there is no directory %q", describe(s), dir)
+		return nil, job.Wrongf(correct(j, "directory"), "%s: there is no directory %q", describe(s), dir)
 	}
 	// What is resolved may be elsewhere than what is named: a link of the
 	// repository must not lead out of it.
 	if err := inside(root, from); err != nil {
-		return nil, job.Failf("", "%s: directory %q: %v", describe(s), dir, err)
+		return nil, job.Wrongf(correct(j, "directory"), "%s: directory %q: %v", describe(s), dir, err)
 	}
 	tree := &copier{root: root, from: from, to: j.Out("artifact")}
 	if err := tree.copy(ctx); err != nil {
-		return nil, job.Failf("", "%s: %v", describe(s), err)
+		return nil, job.Failf("correct "+folder(s), "%s: %v", describe(s), err)
 	}
 	return tree, nil
 }
@@ -74,7 +75,10 @@ func source(ctx context.Context, j *job.Job) (string, error) {
 
 // describe names a source for people, without credentials.
 func describe(s *jobspec.Source) string {
-	if s.Kind == "archive" {
+	if s.Kind == "archive" && s.Repo == "" {
+		if s.Directory != "" {
+			return path.Clean(s.Directory)
+		}
 		return "the uploaded directory"
 	}
 	ref := s.Ref

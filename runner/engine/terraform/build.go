@@ -19,7 +19,7 @@ import (
 // Build makes a module directory, ready for init.
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return build.Folder{
-		What: "terraform module", Remedy: "correct it; `terraform validate` in that directory says more",
+		What: "terraform module", Tool: "terraform validate",
 		Check: func(dir string) error { return checkModule(dir, ".", map[string]bool{}) },
 	}.Build(ctx, j)
 }

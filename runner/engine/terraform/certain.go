@@ -44,12 +44,12 @@ const wrongStart = "Terraform encountered problems during initiali" // …zation
 // cloudAnswers find the code in an answer 4xx of a cloud, as its providers pass
 // it on.
 var cloudAnswers = []*regexp.Regexp{
-	regexp.MustCompile(`https response error StatusCode: 4\d\d, .*?api error (\w[\w.]*)`), // AWS
-	regexp.MustCompile(`\b([A-Z][a-z]+[A-Z][\w.]*): .*status code: 4\d\d, request id`),                    // AWS, older
-	regexp.MustCompile(`googleapi: Error 4\d\d: .*?, (forbidden|invalid|badRequest|invalidParameter|required)\b`),                           // Google Cloud
-	regexp.MustCompile(`unexpected status 4\d\d(?: \([^)]*\))? with error: (\w+)`),        // Azure
-	regexp.MustCompile(`RESPONSE 4\d\d: .*?ERROR CODE: (\w+)`),                            // Azure SDK
-	regexp.MustCompile(`StatusCode=4\d\d .*?Code="(\w+)"`),                                // Azure, older
+	regexp.MustCompile(`https response error StatusCode: 4\d\d, .*?api error (\w[\w.]*)`),                         // AWS
+	regexp.MustCompile(`\b([A-Z][a-z]+[A-Z][\w.]*): .*status code: 4\d\d, request id`),                            // AWS, older
+	regexp.MustCompile(`googleapi: Error 4\d\d: .*?, (forbidden|invalid|badRequest|invalidParameter|required)\b`), // Google Cloud
+	regexp.MustCompile(`unexpected status 4\d\d(?: \([^)]*\))? with error: (\w+)`),                                // Azure
+	regexp.MustCompile(`RESPONSE 4\d\d: .*?ERROR CODE: (\w+)`),                                                    // Azure SDK
+	regexp.MustCompile(`StatusCode=4\d\d .*?Code="(\w+)"`),                                                        // Azure, older
 }
 
 // cloudRefusals are codes for a request that is wrong in itself, and for a right

@@ -184,7 +184,7 @@ func TestImageThatIsNotThereFailsTheBuild(t *testing.T) {
 	up := newUpstream(t)
 	_, builds := w.addConfig(component{name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: up.host + "/team/web", Ref: "9"}})
 	w.advance(builds["web"])
-	want := ended{State: "failed", Error: "there is no image " + up.host + "/team/web:9: check image_url and tag"}
+	want := ended{State: "failed", Error: "there is no image " + up.host + "/team/web:9; correct tag in components/it.toml"}
 	if diff := cmp.Diff(want, w.ended(builds["web"])); diff != "" {
 		t.Errorf("build (-want +got):\n%s", diff)
 	}

@@ -74,6 +74,7 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 		Provenance: provenance, Status: row.Build.State, JobID: optional.Value(row.Build.JobID),
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
+	b.File, b.Directory = placeOf(row.Spec)
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}

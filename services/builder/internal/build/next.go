@@ -73,9 +73,9 @@ func Next(s State) Decision {
 	case b.CancelRequested:
 		return Decision{Act: Cancel}
 	case b.SourceFault != "":
-		return Decision{Act: Fail, Error: b.SourceFault}
+		return Decision{Act: Fail, Error: Trouble{Text: b.SourceFault, Remedy: correct(b, "")}.String()}
 	case s.Facts.Trouble != nil:
-		return giveUpOrNote(*s.Facts.Trouble, s.LastTry)
+		return giveUpOrNote(*s.Facts.Trouble, s)
 	case b.Resolved == "":
 		return resolve(s)
 	}
@@ -187,9 +187,13 @@ func jobError(job Job) string {
 	return text
 }
 
-func giveUpOrNote(t Trouble, last bool) Decision {
+// slowTries is how often somebody is asked who takes long to say nothing.
+const slowTries = 2
+
+func giveUpOrNote(t Trouble, s State) Decision {
+	last := s.LastTry || t.Slow && s.Try >= slowTries
 	if t.Passing && !last {
 		return Decision{Act: Note, Error: t.Text + "; trying again"}
 	}
-	return Decision{Act: Fail, Error: t.Text}
+	return Decision{Act: Fail, Error: t.String()}
 }

@@ -104,6 +104,10 @@ func trouble(passing bool) func(*State) {
 	return func(s *State) { s.Facts.Trouble = &Trouble{Text: "no", Passing: passing} }
 }
 
+func slow(s *State) {
+	s.Facts.Trouble = &Trouble{Text: "no answer", Remedy: "correct repo in components/card.toml", Passing: true, Slow: true}
+}
+
 func TestNext(t *testing.T) {
 	t.Parallel()
 	made := jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 9}
@@ -111,6 +115,11 @@ func TestNext(t *testing.T) {
 		Version: 1, OrgID: "org_1", BuildID: "bld_1", Kind: "terraform_module", Operation: "build", TimeoutSeconds: 1800,
 		Source: &jobspec.Source{Kind: "archive", Archive: &jobspec.Artifact{Repository: "org_1/sources", Digest: otherDigest}, Push: "org_1/hello/card"},
 	}
+	placedSpec := localSpec
+	placedSpec.File = "components/card.toml"
+	placedSpec.Source = &jobspec.Source{Kind: "archive", Archive: localSpec.Source.Archive, Push: localSpec.Source.Push, Directory: "src/card"}
+	diskSpec := localSpec
+	diskSpec.Source = &jobspec.Source{Kind: "archive", Archive: localSpec.Source.Archive, Push: localSpec.Source.Push, Repo: "owner/name", Ref: "main", Commit: someCommit, Directory: "module"}
 	gitSpec := localSpec
 	gitSpec.Source = &jobspec.Source{Kind: "git", Repo: "https://h/r.git", Ref: "main", Commit: someCommit, Directory: "module", Push: "org_1/hello/card"}
 	imageSpec := localSpec
@@ -127,6 +136,9 @@ func TestNext(t *testing.T) {
 		{"trouble that may pass is shown and tried again", git(trouble(true)), Decision{Act: Note, Error: "no; trying again"}},
 		{"but not for ever", git(trouble(true), func(s *State) { s.LastTry = true }), Decision{Act: Fail, Error: "no"}},
 		{"trouble that stays fails at once", git(trouble(false)), Decision{Act: Fail, Error: "no"}},
+		{"what takes long is tried twice", git(slow, func(s *State) { s.Try = 1 }), Decision{Act: Note, Error: "no answer; trying again"}},
+		{"and not more often", git(slow, func(s *State) { s.Try = 2 }), Decision{Act: Fail, Error: "no answer; correct repo in components/card.toml"}},
+		{"a source that is none names its file", git(func(s *State) { s.Build.SourceFault, s.Build.File = "what is this", "components/card.toml" }), Decision{Act: Fail, Error: "what is this; correct components/card.toml"}},
 		{"a source that is none fails", local(func(s *State) { s.Build.SourceFault = "what is this" }), Decision{Act: Fail, Error: "what is this"}},
 
 		{"an artifact of the same is looked for", local(resolved, reusable), Decision{Act: Look, Artifact: jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 7}}},
@@ -141,9 +153,11 @@ func TestNext(t *testing.T) {
 		{"a bad archive fails", local(resolved, trouble(false)), Decision{Act: Fail, Error: "no"}},
 		{"a job needs a runner", local(resolved, staged), Decision{Act: StartRunner}},
 		{"no order is made before the Build Runner has a key", local(resolved, staged, withRunner, notEnrolled), Decision{Act: Note, Error: "waiting for the Build Runner to start"}},
+		{"the job names where the source stands in the app folder", local(resolved, staged, withRunner, func(s *State) { s.Build.File, s.Build.Directory = "components/card.toml", "src/card" }),
+			Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &placedSpec}},
 		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
 		{"a commit on disk travels as an archive", git(resolved, onDisk), Decision{Act: Stage}},
-		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
+		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &diskSpec}},
 		{"a later worker asks again what to clone", git(resolved), Decision{Act: Resolve}},
 		{"the job of a commit", git(resolved, cloneable, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &gitSpec}},
 

@@ -25,20 +25,38 @@ func timeoutOf(revision json.RawMessage) time.Duration {
 	return keys.BuildTimeout.Std()
 }
 
+// placeOf reads from a revision which file of the app folder defines the
+// component, and which directory of the folder is its source, "" for none.
+func placeOf(revision json.RawMessage) (file, directory string) {
+	var keys struct {
+		At    place.Place `json:"at"`
+		Berth struct {
+			LocalSource string `json:"local_source"`
+		} `json:"berth"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return "", ""
+	}
+	return keys.At.File, keys.Berth.LocalSource
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
 	src := jobspec.Source{Push: repositoryOf(b)}
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
-		src.Kind, src.Archive = "archive", archive
+		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory
+		if b.Source.Kind == source.KindGit { // on disk; what it was is for errors
+			src.Repo, src.Ref, src.Commit, src.Directory = b.Source.Repo, b.Source.Ref, b.Commit, b.Source.Directory
+		}
 	case b.Source.Kind == source.KindImage:
 		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Commit
 	default:
 		src.Kind, src.Repo, src.Ref, src.Commit, src.Directory = "git", url, b.Source.Ref, b.Commit, b.Source.Directory
 	}
 	return jobspec.Spec{
-		Version: jobspec.Version, OrgID: b.OrgID, BuildID: b.ID,
+		Version: jobspec.Version, OrgID: b.OrgID, BuildID: b.ID, File: b.File,
 		Kind: jobspec.Kind(b.Type), Operation: jobspec.OperationBuild,
 		Source: &src, TimeoutSeconds: int(b.Timeout.Seconds()),
 	}

@@ -23,7 +23,9 @@ type State struct {
 	MachineKey *string
 	// Facts were learned outside the database.
 	Facts Facts
-	// LastTry: trouble that might pass is not waited for any longer.
+	// Try counts from 1 how often this was tried. On the LastTry trouble that might
+	// pass is not waited for any longer.
+	Try     int
 	LastTry bool
 }
 
@@ -38,6 +40,10 @@ type Build struct {
 	Type        string // jobspec.Kind
 	BuildDigest string
 	Source      source.Source
+	// File of the app folder defines the component; Directory is where in it the
+	// source of an upload stands, "" when it does not stand there.
+	File      string
+	Directory string
 	// SourceFault says why Source is not one.
 	SourceFault     string
 	Commit          string // of a git source; of an image its digest
@@ -86,8 +92,17 @@ type Facts struct {
 // Trouble is why something outside did not work, for people.
 type Trouble struct {
 	Text string
-	// Passing: the same may work later.
-	Passing bool
+	// Remedy says what to do in the app folder, "" for nothing.
+	Remedy string
+	// Passing: the same may work later. Slow: each try takes long.
+	Passing, Slow bool
+}
+
+func (t Trouble) String() string {
+	if t.Remedy == "" {
+		return t.Text
+	}
+	return t.Text + "; " + t.Remedy
 }
 
 // usable is the first artifact of which the registry is not known to have lost

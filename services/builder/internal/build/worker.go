@@ -68,7 +68,7 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 	if err != nil || org == "" {
 		return err
 	}
-	t := task{org: org, buildID: buildID, lastTry: try >= MaxTries}
+	t := task{org: org, buildID: buildID, try: try}
 	var facts Facts
 	for range maxSteps {
 		s, d, err := w.step(ctx, t, facts)
@@ -92,7 +92,7 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 // task is a build that is advanced.
 type task struct {
 	org, buildID string
-	lastTry      bool
+	try          int
 }
 
 // step takes one decision and, when it writes, does it in the same transaction.
@@ -101,7 +101,7 @@ func (w *Worker) step(ctx context.Context, t task, facts Facts) (s State, d Deci
 		if s, err = load(ctx, tx, t.buildID); err != nil {
 			return err
 		}
-		s.Facts, s.LastTry = facts, t.lastTry
+		s.Facts, s.Try, s.LastTry = facts, t.try, t.try >= MaxTries
 		d = Next(s)
 		return w.write(ctx, tx, s, d)
 	})
@@ -123,7 +123,7 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		}
 		commit, err := w.Resolver.Resolve(ctx, src)
 		facts.Commit = commit
-		return facts.orTrouble(err)
+		return facts.orTrouble(err, b)
 	case Look:
 		there, err := w.Registry.Has(ctx, b.OrgID, d.Artifact.Repository, d.Artifact.Digest)
 		if err != nil {
@@ -140,7 +140,7 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		if err == nil {
 			facts.Archive = &archive
 		}
-		return facts.orTrouble(err)
+		return facts.orTrouble(err, b)
 	case StartRunner:
 		runner, err := w.Runners.Ensure(ctx, b.OrgID)
 		if err != nil {
@@ -163,14 +163,14 @@ func (w *Worker) stage(ctx context.Context, s State) (jobspec.Artifact, error) {
 }
 
 // orTrouble tells what a vendor should see from what an operator should.
-func (f Facts) orTrouble(err error) (Facts, error) {
+func (f Facts) orTrouble(err error, b Build) (Facts, error) {
 	var unresolved *source.Error
 	var bad *depot.BadSource
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.As(err, &unresolved):
-		f.Trouble = &Trouble{Text: unresolved.Error(), Passing: unresolved.Transient}
+		f.Trouble = &Trouble{Text: unresolved.Error(), Remedy: remedyOf(unresolved, b), Passing: unresolved.Transient, Slow: unresolved.Slow}
 	case errors.As(err, &bad):
 		f.Trouble = &Trouble{Text: bad.Error()}
 	case errors.Is(err, fault.ErrNotFound):

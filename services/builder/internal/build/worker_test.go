@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +35,7 @@ func TestLocalSourceBecomesARelease(t *testing.T) {
 	}
 	jobID, spec := w.jobOf(card)
 	want := jobspec.Spec{
-		Version: 1, JobID: jobID, OrgID: w.org, BuildID: card, Kind: "terraform_module", Operation: "build", TimeoutSeconds: 300,
+		Version: 1, JobID: jobID, OrgID: w.org, BuildID: card, Kind: "terraform_module", Operation: "build", TimeoutSeconds: 300, File: "components/it.toml",
 		Source: &jobspec.Source{
 			Kind: "archive", Push: w.org + "/hello/card",
 			Archive: &jobspec.Artifact{Repository: w.org + "/sources", Digest: spec.Source.Archive.Digest},
@@ -176,6 +178,7 @@ func TestMovedBranchIsBuiltAgain(t *testing.T) {
 	want := &jobspec.Source{
 		Kind: "archive", Push: w.org + "/hello/card",
 		Archive: &jobspec.Artifact{Repository: w.org + "/sources", Digest: spec.Source.Archive.Digest},
+		Repo:    "file://" + dir, Ref: "master", Commit: first, Directory: ".",
 	}
 	if diff := cmp.Diff(want, spec.Source); diff != "" {
 		t.Errorf("source of the job (-want +got):\n%s", diff)
@@ -228,11 +231,11 @@ func TestFailures(t *testing.T) {
 	}{
 		"a repository that is not there": {
 			source: source.Source{Kind: source.KindGit, Repo: "file:///nonexistent/repo"}, try: 1,
-			want: ended{State: "failed", Error: "there is no repository file:///nonexistent/repo"},
+			want: ended{State: "failed", Error: "repository file:///nonexistent/repo does not exist, or is not public; correct repo in components/it.toml, or sync with a copy of the repository: berth sync --source-map file:///nonexistent/repo=FOLDER"},
 		},
 		"a scheme that is refused": {
 			source: source.Source{Kind: source.KindGit, Repo: "ext::sh -c true"}, try: 1,
-			want: ended{State: "failed", Error: `repositories are not read by "ext": use https`},
+			want: ended{State: "failed", Error: `repositories are not read by "ext": use https; correct repo in components/it.toml`},
 		},
 		"an upload that is gone": {
 			source: source.Source{Kind: source.KindLocal, Digest: repeated("9")}, try: 1,
@@ -242,9 +245,9 @@ func TestFailures(t *testing.T) {
 			source: source.Source{Kind: source.KindLocal, Digest: someDigest}, try: 1,
 			want: ended{State: "failed"},
 		},
-		"a server that cannot be reached, at last": {
-			source: source.Source{Kind: source.KindGit, Repo: "https://127.0.0.1:1/x.git"}, try: MaxTries,
-			want: ended{State: "failed", Error: "repository https://127.0.0.1:1/x.git cannot be reached now"},
+		"a server where nobody listens, at once": {
+			source: source.Source{Kind: source.KindGit, Repo: "https://127.0.0.1:1/x.git"}, try: 1,
+			want: ended{State: "failed", Error: "repository https://127.0.0.1:1/x.git cannot be reached: 127.0.0.1:1 refuses the connection; correct repo in components/it.toml, or sync with a copy of the repository: berth sync --source-map https://127.0.0.1:1/x.git=FOLDER"},
 		},
 	} {
 		_, builds := w.addConfig(component{name: "card", buildDigest: godigest.FromString(name).String(), source: tc.source})
@@ -263,13 +266,24 @@ func TestFailures(t *testing.T) {
 		t.Errorf("releases: %s", got)
 	}
 
-	_, builds := w.addConfig(component{name: "card", buildDigest: "x", source: source.Source{Kind: source.KindGit, Repo: "https://127.0.0.1:1/x.git"}})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(server.Close)
+	w.worker.Resolver = source.NewResolver(source.Config{Transport: server.Client().Transport})
+	repo := server.URL + "/x.git"
+	_, builds := w.addConfig(component{name: "card", buildDigest: "x", source: source.Source{Kind: source.KindGit, Repo: repo}})
 	if err := w.worker.Advance(t.Context(), builds["card"], 1); !errors.Is(err, ErrTryAgain) {
-		t.Errorf("a server that cannot be reached now: %v, want to be tried again", err)
+		t.Errorf("a server that cannot answer now: %v, want to be tried again", err)
 	}
-	want := ended{State: "queued", Error: "repository https://127.0.0.1:1/x.git cannot be reached now; trying again"}
-	if diff := cmp.Diff(want, w.ended(builds["card"])); diff != "" {
+	says := "repository " + repo + " cannot be read now: its server answers 502 Bad Gateway"
+	if diff := cmp.Diff(ended{State: "queued", Error: says + "; trying again"}, w.ended(builds["card"])); diff != "" {
 		t.Errorf("meanwhile (-want +got):\n%s", diff)
+	}
+	if err := w.worker.Advance(t.Context(), builds["card"], MaxTries); err != nil {
+		t.Error(err)
+	}
+	says += "; correct repo in components/it.toml, or sync with a copy of the repository: berth sync --source-map " + repo + "=FOLDER"
+	if diff := cmp.Diff(ended{State: "failed", Error: says}, w.ended(builds["card"])); diff != "" {
+		t.Errorf("at last (-want +got):\n%s", diff)
 	}
 }
 

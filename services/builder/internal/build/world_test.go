@@ -131,7 +131,7 @@ func (w *world) addRevision(c component) (componentID, revision string) {
 		id.New(id.Component), w.org, w.app, c.name)
 	componentID = w.text(`select id from components where org_id = $1 and app_id = $2 and name = $3`, w.org, w.app, c.name)
 	w.exec(`insert into component_revisions (id, org_id, component_id, type, build_digest, deploy_digest, spec)
-		values ($1, $2, $3, 'terraform_module', $4, 'd', '{"build_timeout": "5m0s"}') on conflict do nothing`,
+		values ($1, $2, $3, 'terraform_module', $4, 'd', '{"build_timeout": "5m0s", "at": {"file": "components/it.toml"}}') on conflict do nothing`,
 		id.New(id.Revision), w.org, componentID, c.buildDigest)
 	return componentID, w.text(`select id from component_revisions where component_id = $1 and build_digest = $2`, componentID, c.buildDigest)
 }

@@ -75,7 +75,7 @@ func treeOf(repo *git.Repository, hash, directory string) (*object.Tree, error) 
 		return tree, nil
 	}
 	if tree, err = tree.Tree(directory); err != nil {
-		return nil, &Error{text: fmt.Sprintf("commit %s has no directory %q", hash, directory), cause: err}
+		return nil, &Error{text: fmt.Sprintf("commit %s has no directory %q", hash, directory), cause: err, Key: KeyDirectory}
 	}
 	return tree, nil
 }

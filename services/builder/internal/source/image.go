@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/reach"
 )
 
 var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
@@ -26,7 +28,7 @@ func (s Source) checkImage() error {
 func (r *Resolver) image(ctx context.Context, s Source) (Commit, error) {
 	remote, err := oci.ImageRemote(s.Repo)
 	if err != nil {
-		return Commit{}, refuse("%s", err)
+		return Commit{}, about(KeyImage, "%s", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
@@ -37,17 +39,34 @@ func (r *Resolver) image(ctx context.Context, s Source) (Commit, error) {
 		return Commit{}, ctx.Err()
 	case err == nil:
 		return Commit{Hash: found.String()}, nil
-	}
-	name := s.Repo + ":" + s.Ref
-	switch {
 	case limited.Err() != nil:
-		return Commit{}, &Error{text: fmt.Sprintf("the registry of image %s did not answer within %s", name, r.config.Timeout), cause: err, Transient: true}
-	case errors.Is(err, oci.ErrNotFound):
-		return Commit{}, &Error{text: fmt.Sprintf("there is no image %s: check image_url and tag", name), cause: err}
-	case oci.Denied(err):
-		return Commit{}, &Error{text: fmt.Sprintf("image %s does not exist or is not public: Berth reads images without credentials", name), cause: err}
-	case errors.Is(err, oci.ErrInsecure):
-		return Commit{}, &Error{text: fmt.Sprintf("the registry of image %s leads to an address that is not https", name), cause: err}
+		err = limited.Err()
 	}
-	return Commit{}, &Error{text: fmt.Sprintf("the registry of image %s cannot be reached now", name), cause: err, Transient: true}
+	return Commit{}, explainImage(err, s.Repo+":"+s.Ref, r.config.Timeout)
+}
+
+func explainImage(err error, name string, timeout time.Duration) error {
+	e := &Error{cause: err, Key: KeyImage}
+	say := func(format string, args ...any) error {
+		e.text = fmt.Sprintf(format, args...)
+		return e
+	}
+	why, lasting := reach.Why(err)
+	switch {
+	case errors.Is(err, oci.ErrNotFound):
+		e.Key = KeyTag
+		return say("there is no image %s", name)
+	case oci.Denied(err):
+		return say("image %s does not exist or is not public: Berth reads images without credentials", name)
+	case errors.Is(err, oci.ErrInsecure):
+		return say("the registry of image %s leads to an address that is not https", name)
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Transient, e.Slow = true, true
+		return say("the registry of image %s did not answer within %s", name, timeout)
+	case why != "":
+		e.Transient, e.Slow = !lasting, reach.Slow(err)
+		return say("the registry of image %s cannot be reached: %s", name, why)
+	}
+	e.Transient = true
+	return say("the registry of image %s cannot be reached now", name)
 }

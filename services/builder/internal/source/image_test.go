@@ -63,7 +63,7 @@ func TestResolveImage(t *testing.T) {
 	}{
 		{name: "a registry that asks for nothing", handler: manifest},
 		{name: "a registry that gives tokens to anybody", handler: withTokens(manifest)},
-		{name: "a tag that is not there", handler: withTokens(manifest), tag: "1.3", want: "there is no image HOST/team/web:1.3: check image_url and tag"},
+		{name: "a tag that is not there", handler: withTokens(manifest), tag: "1.3", want: "there is no image HOST/team/web:1.3"},
 		{name: "one that wants a password", handler: refuseWith(http.StatusUnauthorized, `Basic realm="x"`), want: "does not exist or is not public"},
 		{name: "one that forbids it", handler: refuseWith(http.StatusForbidden, ""), want: "does not exist or is not public"},
 		{name: "a token service elsewhere, in clear", handler: refuseWith(http.StatusUnauthorized, `Bearer realm="http://203.0.113.1/token"`), want: "leads to an address that is not https"},

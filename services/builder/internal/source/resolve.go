@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,9 +12,16 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/berth-dev/berth/pkg/reach"
 )
 
 const (
+	// connectTimeout is for a connection and for its TLS; answerTimeout is from
+	// there to the first word of the answer.
+	connectTimeout = 10 * time.Second
+	answerTimeout  = 20 * time.Second
+
 	// defaultTimeout is long enough for a large repository on a slow line, and
 	// short enough that a build says soon why it does not get on.
 	defaultTimeout = time.Minute
@@ -33,7 +41,8 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBytes that are read from a git server; 64 MiB when zero.
 	MaxBytes int64
-	// Transport does the requests; http.DefaultTransport when nil.
+	// Transport does the requests; when nil one that gives up on a silent host
+	// after half a minute.
 	Transport http.RoundTripper
 }
 
@@ -49,9 +58,16 @@ func NewResolver(config Config) *Resolver {
 		config.MaxBytes = defaultMaxBytes
 	}
 	if config.Transport == nil {
-		config.Transport = http.DefaultTransport
+		config.Transport = newTransport()
 	}
 	return &Resolver{config: config}
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answerTimeout, MaxIdleConns: 100, IdleConnTimeout: time.Minute,
+	}
 }
 
 // Commit is where a source stands now.
@@ -64,14 +80,41 @@ type Commit struct {
 type Error struct {
 	// Transient: the same may work later.
 	Transient bool
-	text      string
-	cause     error
+	// Slow, with Transient: somebody did not answer in time, so that each try costs
+	// that time.
+	Slow bool
+	// Key of the app folder that says what is wrong here, "" for none, such as
+	// KeyRepo.
+	Key Key
+	// CopyWillDo: what a sync takes from a copy of the repository needs it no more.
+	CopyWillDo bool
+	text       string
+	cause      error
 }
+
+// Key is a key of a component's source.
+type Key string
+
+// The keys.
+const (
+	KeyRepo      Key = "repo"
+	KeyBranch    Key = "branch"
+	KeyDirectory Key = "directory"
+	KeyImage     Key = "image_url"
+	KeyTag       Key = "tag"
+)
 
 func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(format string, args ...any) *Error { return &Error{text: fmt.Sprintf(format, args...)} }
+
+// about is an error that the value of a key makes.
+func about(key Key, format string, args ...any) *Error {
+	e := refuse(format, args...)
+	e.Key = key
+	return e
+}
 
 // Resolve finds the commit of a git source, or the digest of an image. Every error is an *Error, or that
 // of ctx.
@@ -81,7 +124,7 @@ func (r *Resolver) Resolve(ctx context.Context, s Source) (Commit, error) {
 	}
 	address, err := r.Address(s.Repo)
 	if err != nil {
-		return Commit{}, refuse("%s", err)
+		return Commit{}, about(KeyRepo, "%s", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
@@ -146,14 +189,14 @@ func find(ctx context.Context, r remote, ref string) (string, error) {
 		case ok:
 			return ref, nil
 		}
-		return "", refuse("the repository has no commit %s, or does not serve it", ref)
+		return "", about(KeyBranch, "the repository has no commit %s, or does not serve it", ref)
 	}
 	for _, name := range names {
 		if hash, ok := r.ref(name); ok {
 			return hash, nil
 		}
 	}
-	return "", refuse("the repository has no branch, tag or commit %q%s", ref, hint(r.names()))
+	return "", about(KeyBranch, "the repository has no branch, tag or commit %q%s", ref, hint(r.names()))
 }
 
 // hint names some branches, since a wrong one is what mostly went wrong.
@@ -178,22 +221,40 @@ func hint(names []string) string {
 // explain says in a vendor's words what went wrong. What a server said is not
 // repeated: it may be anything.
 func explain(err error, s Source, timeout time.Duration) error {
-	var known *Error
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
-	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{text: fmt.Sprintf("repository %s did not answer within %s", s.Repo, timeout), cause: err, Transient: true}
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return &Error{text: fmt.Sprintf("repository %s is empty", s.Repo), cause: err}
-	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return &Error{text: fmt.Sprintf("there is no repository %s", s.Repo), cause: err}
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return &Error{text: fmt.Sprintf("repository %s does not exist or is not public", s.Repo), cause: err}
-	case errors.Is(err, errTooLarge):
-		return &Error{text: fmt.Sprintf("repository %s answers with more than is read for one question", s.Repo), cause: err}
-	case errors.Is(err, errRedirect):
-		return &Error{text: fmt.Sprintf("repository %s leads to an address that is not https", s.Repo), cause: err}
 	}
-	return &Error{text: fmt.Sprintf("repository %s cannot be reached now", s.Repo), cause: err, Transient: true}
+	e := &Error{cause: err, Key: KeyRepo, CopyWillDo: true}
+	say := func(format string, args ...any) error {
+		e.text = "repository " + s.Repo + " " + fmt.Sprintf(format, args...)
+		return e
+	}
+	why, lasting := reach.Why(err)
+	broken, answered := errors.AsType[answerError](err)
+	switch {
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return say("is empty: push something to it")
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return say("does not exist, or is not public")
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
+		return say("asks for credentials: it does not exist or is not public")
+	case errors.Is(err, errTooLarge):
+		return say("answers with more than is read for one question")
+	case errors.Is(err, errRedirect):
+		return say("leads to an address that is not https")
+	case reach.Slow(err):
+		e.Transient, e.Slow = true, true
+		if errors.Is(err, context.DeadlineExceeded) {
+			return say("did not answer within %s", timeout)
+		}
+		return say("cannot be reached: %s", why)
+	case answered:
+		e.Transient = true
+		return say("cannot be read now: its server answers %d %s", int(broken), http.StatusText(int(broken)))
+	case why != "":
+		e.Transient = !lasting
+		return say("cannot be reached: %s", why)
+	}
+	e.Transient = true
+	return say("cannot be reached now")
 }

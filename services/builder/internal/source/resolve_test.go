@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -158,9 +159,9 @@ func TestHostileServers(t *testing.T) {
 		want      string
 		transient bool
 	}{
-		{"needs a password", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, " does not exist or is not public", false},
-		{"not there", http.NotFound, "there is no repository ", false},
-		{"broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, " cannot be reached now", true},
+		{"needs a password", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, " asks for credentials: it does not exist or is not public", false},
+		{"not there", http.NotFound, " does not exist, or is not public", false},
+		{"broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, " cannot be read now: its server answers 502 Bad Gateway", true},
 		{"redirects to plain http", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/metadata?"+r.URL.RawQuery, http.StatusFound)
 		}, " leads to an address that is not https", false},
@@ -194,10 +195,55 @@ func TestHostileServers(t *testing.T) {
 		defer server.Close()
 		resolver := source.NewResolver(source.Config{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}})
 		_, err := resolver.Resolve(t.Context(), source.Source{Kind: source.KindGit, Repo: server.URL + "/r.git"})
-		if err == nil {
-			t.Error("it was trusted")
+		if err == nil || !strings.HasSuffix(err.Error(), " cannot be reached: its certificate is not trusted here") {
+			t.Errorf("Resolve: %v", err)
 		}
 	})
+}
+
+// TestUnreachable holds that what is known at once is told at once, and that a
+// host that says nothing ends after a bounded time.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	hung, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hung.Close() })
+	for _, tc := range []struct {
+		name            string
+		source          source.Source
+		want            string
+		transient, slow bool
+		within          time.Duration
+	}{
+		{name: "nobody listens", source: source.Source{Kind: source.KindGit, Repo: "https://" + closed.Addr().String() + "/r.git", Ref: "main"},
+			want: "repository https://" + closed.Addr().String() + "/r.git cannot be reached: " + closed.Addr().String() + " refuses the connection", within: time.Second},
+		{name: "a name that is none", source: source.Source{Kind: source.KindGit, Repo: "https://git.invalid/r.git", Ref: "main"},
+			want: "repository https://git.invalid/r.git cannot be reached: ", within: 10 * time.Second},
+		{name: "a host that says nothing", source: source.Source{Kind: source.KindGit, Repo: "https://" + hung.Addr().String() + "/r.git", Ref: "main"},
+			want: "did not answer within 2s", transient: true, slow: true, within: 4 * time.Second},
+		{name: "a registry where nobody listens", source: source.Source{Kind: source.KindImage, Repo: closed.Addr().String() + "/api", Ref: "1"},
+			want: "the registry of image " + closed.Addr().String() + "/api:1 cannot be reached: " + closed.Addr().String() + " refuses the connection", within: time.Second},
+		{name: "a registry that says nothing", source: source.Source{Kind: source.KindImage, Repo: hung.Addr().String() + "/api", Ref: "1"},
+			want: "the registry of image " + hung.Addr().String() + "/api:1 did not answer within 2s", transient: true, slow: true, within: 4 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			_, err := source.NewResolver(source.Config{Timeout: 2 * time.Second}).Resolve(t.Context(), tc.source)
+			took := time.Since(began)
+			refused, ok := errors.AsType[*source.Error](err)
+			if !ok || !strings.Contains(refused.Error(), tc.want) || refused.Transient != tc.transient || refused.Slow != tc.slow || refused.Key == "" || took > tc.within {
+				t.Errorf("Resolve after %s: %v (%+v), want %+v", took, err, refused, tc)
+			}
+		})
+	}
 }
 
 // packetLine is a line of git's protocol.

@@ -23,6 +23,11 @@ var (
 	errRedirect = errors.New("git server: redirect away from https")
 )
 
+// answerError is the status of a server that cannot answer now.
+type answerError int
+
+func (e answerError) Error() string { return fmt.Sprintf("git server: answer %d", int(e)) }
+
 // guard bounds what a git server may do to us in one resolution. go-git does
 // not hand on why a request was cut off, so it is remembered here.
 type guard struct {
@@ -54,7 +59,13 @@ func (g *guard) fail(err error) error {
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := g.next.RoundTrip(req)
 	if err != nil {
+		if req.Context().Err() == nil {
+			_ = g.fail(err)
+		}
 		return nil, err
+	}
+	if res.StatusCode >= http.StatusInternalServerError {
+		_ = g.fail(answerError(res.StatusCode))
 	}
 	if to, err := res.Location(); err == nil && to.Scheme != "https" {
 		res.Body.Close()
