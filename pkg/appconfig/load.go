@@ -29,6 +29,8 @@ type LoadOptions struct {
 	// Mapped finds where a source of git stands on this machine, false when it
 	// does not; nil for no such place. Terraform modules there are looked into.
 	Mapped func(Source) (root fs.FS, dir string, ok bool)
+	// AllowInvalidPolicies takes policies that their engine refuses as warnings.
+	AllowInvalidPolicies bool
 }
 
 // Load reads an app folder. It returns all problems of single files and blocks

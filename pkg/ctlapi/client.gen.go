@@ -3363,6 +3363,9 @@ type SyncItemAction string
 
 // SyncRequest defines model for SyncRequest.
 type SyncRequest struct {
+	// AllowInvalidPolicies Policies that their engine refuses (no Kyverno, unknown keys of rules, no Rego) are warnings. Without it the sync is refused with 422 `config_invalid`, which names file and key.
+	AllowInvalidPolicies bool `json:"allow_invalid_policies,omitempty"`
+
 	// BundleDigest The bundle of the app folder: a JSON blob {format: "berth.bundle/v1", packs: [digest, …]}. Each pack is a blob, a tar.gz of some of the folder's files, so that a change of one file uploads one pack.
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`

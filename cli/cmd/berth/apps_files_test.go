@@ -485,3 +485,28 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	}
 	return files
 }
+
+// A policy that Kyverno refuses is an error with its file, line and key, and a
+// warning for who takes it as it is.
+func TestValidateAllowsInvalidPolicies(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	for name, text := range map[string]string{
+		"p.toml": "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n",
+		"p.yaml": "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec:\n  rules:\n  - name: r\n    messages: x\n",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, "policies"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "policies", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, stdout, _ := berth(t, nil, "apps", "validate", dir)
+	if code != exitFailed || !strings.Contains(stdout, `p.yaml:6:1: error contents has the key "messages" in rule "r"`) || !strings.Contains(stdout, "--allow-invalid-policies") {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	if stdout := succeeds(t, "apps", "validate", dir, "--allow-invalid-policies"); !strings.Contains(stdout, "p.yaml:6:1: warning contents has the key") {
+		t.Errorf("with the switch:\n%s", stdout)
+	}
+}

@@ -17,7 +17,7 @@ import (
 )
 
 func (c *cli) appsValidateCommand() *cobra.Command {
-	var strict, deployable, fetch bool
+	var strict, deployable, fetch, allowPolicies bool
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Check an app folder for mistakes",
@@ -38,6 +38,7 @@ The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 			if err != nil {
 				return err
 			}
+			folder.AllowPolicies = allowPolicies
 			if fetch {
 				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.err); err != nil {
 					return err
@@ -48,8 +49,13 @@ The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	cmd.Flags().BoolVar(&deployable, "deployable", false, "also report what this version cannot deploy yet, as sync does")
+	allowPoliciesFlag(cmd, &allowPolicies)
 	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch content from elsewhere and check it too")
 	return cmd
+}
+
+func allowPoliciesFlag(cmd *cobra.Command, allow *bool) {
+	cmd.Flags().BoolVar(allow, "allow-invalid-policies", false, "treat policies that their engine refuses as warnings")
 }
 
 // checking runs the checks of a folder's lint.toml.
@@ -58,7 +64,7 @@ type checking func(app *appconfig.App, checks []check.LintCheck) ([]place.Diagno
 // validate tells what is wrong with a folder; own adds what its checks
 // say, and is nil where those are not run.
 func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own checking) error {
-	app, found := check.Format(folder.Root, appconfig.LoadOptions{Fetched: folder.Fetched})
+	app, found := check.Format(folder.Root, appconfig.LoadOptions{Fetched: folder.Fetched, AllowInvalidPolicies: folder.AllowPolicies})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
 	if !noApp && deployable {

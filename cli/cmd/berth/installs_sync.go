@@ -129,7 +129,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return installsync.Declared{}, usagef("%s is not a folder: name the folder with the app's files", folder)
 	}
-	app, diagnostics := check.Format(os.DirFS(abs), appconfig.LoadOptions{})
+	app, diagnostics := check.Format(os.DirFS(abs), appconfig.LoadOptions{AllowInvalidPolicies: true}) // a sync of the app decides on those
 	var declared installsync.Declared
 	if !place.HasErrors(diagnostics) {
 		declared = installsync.Declare(app)

@@ -59,6 +59,7 @@ on this machine instead, and the config gets the directory's content.`,
 	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder; asks for the app's name")
 	confirmFlag(cmd, &s.confirm, "app")
 	cmd.Flags().BoolVar(&s.Strict, "strict", false, "treat warnings as errors")
+	allowPoliciesFlag(cmd, &s.AllowPolicies)
 	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository; may be repeated")
 	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file with such entries, one per line, with paths relative to the file")
 	s.watching.timeoutFlag(cmd)

@@ -23,6 +23,8 @@ type Folder struct {
 	Written string // as it was typed
 	Root    fs.FS
 	Fetched map[string]fetch.Result // nil when nothing is fetched
+	// AllowPolicies takes policies that their engine refuses as warnings.
+	AllowPolicies bool
 }
 
 // Open takes the folder that the arguments of a command name, which is here when
@@ -68,7 +70,7 @@ func (f Folder) Located(diagnostics []place.Diagnostic) []place.Diagnostic {
 // paths as seen from here; the app is as complete as they allow. It fails when
 // there is no app at all.
 func (f Folder) Read(say io.Writer) (app *appconfig.App, wrong []place.Diagnostic, err error) {
-	app, diagnostics := check.Format(f.Root, appconfig.LoadOptions{Fetched: f.Fetched})
+	app, diagnostics := check.Format(f.Root, appconfig.LoadOptions{Fetched: f.Fetched, AllowInvalidPolicies: f.AllowPolicies})
 	for _, d := range f.Located(diagnostics) {
 		if d.Severity == place.Error {
 			output.Println(say, d)

@@ -27,6 +27,7 @@ type Options struct {
 	NoCreate      bool   // fails when there is no such app
 	Prune         bool   // takes components that the folder no longer has out of the app
 	Strict        bool   // takes warnings as errors
+	AllowPolicies bool   // takes policies that their engine refuses as warnings
 	SourceMap     []string
 	SourceMapFile string
 	Say           io.Writer // gets warnings, errors and progress
@@ -68,7 +69,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 	if err != nil {
 		return Folder{}, err
 	}
-	config, diagnostics := check.Folder(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory})
+	config, diagnostics := check.Folder(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory, AllowInvalidPolicies: o.AllowPolicies})
 	out := Folder{App: o.App, Shown: diagnostics} // what lint.toml leaves out is not told after all
 	lint, about := check.ReadLint(root)
 	diagnostics = place.Sort(append(lint.Apply(diagnostics), about...))
@@ -85,7 +86,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 	if err != nil {
 		return Folder{}, err
 	}
-	out.Request = ctlapi.SyncRequest{BundleDigest: packed.Index.Digest, CliVersion: version.Get().Version, CreateApp: !o.NoCreate, Prune: o.Prune}
+	out.Request = ctlapi.SyncRequest{BundleDigest: packed.Index.Digest, CliVersion: version.Get().Version, CreateApp: !o.NoCreate, Prune: o.Prune, AllowInvalidPolicies: o.AllowPolicies}
 	out.Archives, out.Request.Sources, err = packSources(root, appconfig.Sources(config), mapped, o.Say)
 	if err != nil {
 		return Folder{}, err

@@ -1,11 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -84,16 +84,6 @@ func (v *validator) componentContents(c *appconfig.Component) {
 	}
 }
 
-func (v *validator) policyContents(p *appconfig.Policy) {
-	at := p.At.Below("contents")
-	switch p.Engine {
-	case "opa":
-		v.document(at, &p.Contents, regoPackage)
-	case "kyverno":
-		v.document(at, &p.Contents, kyvernoPolicy)
-	}
-}
-
 // Limits on what is parsed: a byte of the worst YAML costs over a hundred in
 // memory. What is larger is right or wrong when it is deployed.
 const (
@@ -126,9 +116,10 @@ func (v *validator) document(at place.Place, text *place.Text, check func(conten
 		return
 	}
 	t := template.Value{At: at, Text: text.Contents, File: from}
+	code := cmp.Or(bad.code, place.CodeContents)
 	line := min(bad.line, strings.Count(strings.TrimRight(text.Contents, "\n"), "\n")+1) // parsers also point behind the end
 	v.Diags = append(v.Diags, t.AtColumn(v.Origin, place.Diagnostic{
-		Severity: place.Error, Code: place.CodeContents, Line: line, Column: 1, Message: at.Last() + " " + bad.message, Remedy: bad.remedy,
+		Severity: place.Error, Code: code, Line: line, Column: 1, Message: at.Last() + " " + bad.message, Remedy: bad.remedy,
 	}))
 }
 
@@ -137,6 +128,7 @@ type badDocument struct {
 	line    int
 	message string
 	remedy  string
+	code    place.Code // contents when empty
 }
 
 func jsonDocument(contents string) *badDocument {
@@ -211,62 +203,4 @@ func yamlObjects(contents string) *badDocument {
 		}
 	}
 	return nil
-}
-
-var regoPackageLine = regexp.MustCompile(`(?m)^\s*package\s+([\w.]+)`)
-
-// regoPackage looks at no more than the package: what the rules mean only an
-// engine can tell.
-func regoPackage(contents string) *badDocument {
-	name := regoPackageLine.FindStringSubmatch(contents)
-	switch {
-	case name == nil:
-		return &badDocument{line: 1, message: "is no Rego: it has no package", remedy: `begin it with "package nuon", or write engine = "kyverno"`}
-	case name[1] != "nuon" && name[1] != "berth":
-		return &badDocument{line: 1, message: `has the package "` + name[1] + `", whose rules nobody asks for`, remedy: `call it "nuon"`}
-	}
-	return nil
-}
-
-// kyvernoPolicy looks at what makes an object a policy. Unknown keys of rules
-// are for the engine to refuse.
-func kyvernoPolicy(contents string) *badDocument {
-	all, bad := documents(contents)
-	remedy := ""
-	if regoPackageLine.MatchString(contents) {
-		remedy = `write engine = "opa" if it is Rego`
-	}
-	if bad != nil {
-		bad.remedy = remedy
-		return bad
-	}
-	for _, one := range all {
-		object, _ := one.(map[any]any)
-		version, _ := object["apiVersion"].(string)
-		group, _, _ := strings.Cut(version, "/")
-		if !slices.Contains([]string{"kyverno.io", "policies.kyverno.io"}, group) || object["kind"] == nil {
-			return &badDocument{line: 1, message: "is YAML, but no policy of Kyverno: apiVersion is " + strconv.Quote(version), remedy: remedy}
-		}
-	}
-	if len(all) == 0 {
-		return &badDocument{line: 1, message: "has no policy", remedy: remedy}
-	}
-	return nil
-}
-
-// policies checks names, and that the components exist.
-func (v *validator) policies() {
-	first, names := map[string]place.Place{}, v.components()
-	for _, p := range v.app.Policies {
-		if at, twice := first[p.Name]; twice {
-			v.Add(place.Warning, place.CodeDuplicate, p.At, "policy %q has the name of the one at %s", p.Name, v.Origin.Where(at))
-		} else {
-			first[p.Name] = p.At
-		}
-		for i, name := range p.Components {
-			if name != appconfig.AllComponents {
-				v.exists(p.At.Below("components").Item(i), name, names)
-			}
-		}
-	}
 }

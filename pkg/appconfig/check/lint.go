@@ -230,7 +230,7 @@ func knownCodes() []string {
 	return []string{
 		string(place.CodeSyntax), string(place.CodeUnknownKey), string(place.CodeUnknownFile), string(place.CodeUnsupported), string(place.CodeMissing), string(place.CodeType),
 		string(place.CodeValue), string(place.CodeExclusive), string(place.CodeDuplicate), string(place.CodeReference), string(place.CodeCycle), string(place.CodeTemplate),
-		string(place.CodeUntraced), string(place.CodeFile), string(place.CodeLimit), string(place.CodeOutsideOfApp), string(place.CodeContents), string(place.CodeUndeclared),
+		string(place.CodeUntraced), string(place.CodeFile), string(place.CodeLimit), string(place.CodeOutsideOfApp), string(place.CodeContents), string(place.CodePolicy), string(place.CodeUndeclared),
 		string(place.CodeUnset), string(place.CodeFetch), string(place.CodeUnchecked),
 	}
 }

@@ -26,7 +26,9 @@ func TestRulesOfRealApps(t *testing.T) {
 		// diags is everything that is said by the rules of the format, notes
 		// apart; a line may be left short.
 		diags []string
-		check func(t *testing.T, app *appconfig.App)
+		// allowPolicies is the switch of the sync.
+		allowPolicies bool
+		check         func(t *testing.T, app *appconfig.App)
 	}{
 		{name: "folders are walked at any depth and only TOML counts",
 			files: map[string]string{"components/x/y/a.toml": appconfigtest.Module("a"), "components/x/values.yaml": "]", "components/x/main.go": "package", "permissions/p.json": "{", "policies/x.rego": "?", "inputs/README": "x"},
@@ -179,6 +181,14 @@ func TestRulesOfRealApps(t *testing.T) {
 		{name: "Rego has the package nuon",
 			files: map[string]string{"policies/p.toml": "type = \"sandbox\"\nengine = \"opa\"\ncontents = \"package main\"\n"},
 			diags: []string{`policies/p.toml:3:1 error contents has the package "main"`}},
+		{name: "a key of a rule that Kyverno does not know",
+			files: map[string]string{"policies/p.toml": "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n", "policies/p.yaml": kyvernoRule("validte: {}")},
+			diags: []string{`policies/p.yaml:7:1 error contents has the key "validte" in rule "r", for which Kyverno refuses the policy`}},
+		{name: "one that is allowed is a warning", allowPolicies: true,
+			files: map[string]string{"policies/p.toml": "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n", "policies/p.yaml": kyvernoRule("messages: x")},
+			diags: []string{`policies/p.yaml:7:1 warning contents has the key "messages" in rule "r"`}},
+		{name: "the keys of rules that Kyverno knows",
+			files: map[string]string{"policies/p.toml": "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n", "policies/p.yaml": kyvernoRule("validate: {pattern: {messages: x}}", "exclude: {}", "skipBackgroundRequests: false")}},
 		{name: "a file that is no policy of Kyverno is told with its name",
 			files: map[string]string{"policies/p.toml": "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n", "policies/p.yaml": "kind: ClusterPolicy\n"},
 			diags: []string{"policies/p.yaml:1:1 error contents is YAML, but no policy of Kyverno"}},
@@ -186,7 +196,7 @@ func TestRulesOfRealApps(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			app, diags := check.Format(appconfigtest.Folder(tt.files), appconfig.LoadOptions{})
+			app, diags := check.Format(appconfigtest.Folder(tt.files), appconfig.LoadOptions{AllowInvalidPolicies: tt.allowPolicies})
 			diags = slices.DeleteFunc(diags, func(d place.Diagnostic) bool { return d.Severity == place.Note })
 			if len(diags) != len(tt.diags) {
 				t.Fatalf("got:\n%swant:\n%s", appconfigtest.Render(diags), strings.Join(tt.diags, "\n"))
@@ -216,6 +226,11 @@ func names(app *appconfig.App) []string {
 		all = append(all, c.Name)
 	}
 	return all
+}
+
+// kyvernoRule is a policy with one rule; the first of the keys stands in line 7.
+func kyvernoRule(keys ...string) string {
+	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec:\n  rules:\n  - name: r\n    match: {any: []}\n    " + strings.Join(keys, "\n    ") + "\n"
 }
 
 func role(name string, more string) string {

@@ -19,9 +19,8 @@ import (
 // part of a sync: see [UnsupportedOfInstalls].
 func Unsupported(app *appconfig.App) []place.Diagnostic {
 	r := place.Report{Origin: &app.Origin}
-	for _, row := range notYets {
-		row.tell(&r, slices.DeleteFunc(row.find(app), func(u use) bool { return strings.HasPrefix(u.at.File, "installs/") }))
-	}
+	inSync := func(u use) bool { return !strings.HasPrefix(u.at.File, "installs/") }
+	tellAll(&r, app, notYets, inSync)
 	sealedInstalls(&r, app)
 	severalTerraforms(&r, app)
 	return place.Sort(r.Diags)
@@ -31,12 +30,36 @@ func Unsupported(app *appconfig.App) []place.Diagnostic {
 // wherever they stand, by the same table.
 func UnsupportedOfInstalls(app *appconfig.App) []place.Diagnostic {
 	r := place.Report{Origin: &app.Origin}
-	for _, row := range notYets {
-		if strings.HasPrefix(row.Keys[0], "install") && !strings.HasPrefix(row.Keys[0], "installer") {
-			row.tell(&r, row.find(app))
+	ofInstalls := slices.DeleteFunc(NotYets(), func(row NotYet) bool {
+		return !strings.HasPrefix(row.Keys[0], "install") || strings.HasPrefix(row.Keys[0], "installer")
+	})
+	tellAll(&r, app, ofInstalls, func(use) bool { return true })
+	return place.Sort(r.Diags)
+}
+
+// tellAll adds what rows say of an app's uses that count. Rows with the same words,
+// such as those of a key that sandbox, components and actions have, are told as one.
+func tellAll(r *place.Report, app *appconfig.App, rows []NotYet, counts func(use) bool) {
+	type words struct {
+		what, waitsFor string
+		severity       place.Severity
+	}
+	first := map[words]int{}
+	uses := make([][]use, len(rows))
+	for i, row := range rows {
+		said := words{row.What, row.WaitsFor, row.Severity}
+		if _, there := first[said]; !there {
+			first[said] = i
+		}
+		for _, u := range row.find(app) {
+			if counts(u) {
+				uses[first[said]] = append(uses[first[said]], u)
+			}
 		}
 	}
-	return place.Sort(r.Diags)
+	for i, row := range rows {
+		row.tell(r, uses[i])
+	}
 }
 
 // tell adds what a row says of the places that it was found at.

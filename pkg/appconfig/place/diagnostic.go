@@ -39,6 +39,7 @@ const (
 	CodeLimit        Code = "limit"          // too many or too large files
 	CodeOutsideOfApp Code = "outside_of_app" // a path that leaves the app folder
 	CodeContents     Code = "contents"       // a text that is not what it claims to be
+	CodePolicy       Code = "policy"         // a policy that its engine refuses
 	CodeUndeclared   Code = "undeclared"     // a variable that a Terraform module does not have
 	CodeUnset        Code = "unset"          // a variable that a Terraform module requires and nothing gives
 	CodeUnchecked    Code = "unchecked"      // something that nothing here can check

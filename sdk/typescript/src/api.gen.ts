@@ -3182,6 +3182,8 @@ export interface components {
             type: string;
         };
         SyncRequest: {
+            /** @description Policies that their engine refuses (no Kyverno, unknown keys of rules, no Rego) are warnings. Without it the sync is refused with 422 `config_invalid`, which names file and key. */
+            allow_invalid_policies?: boolean;
             /** @description The bundle of the app folder: a JSON blob {format: "berth.bundle/v1", packs: [digest, …]}. Each pack is a blob, a tar.gz of some of the folder's files, so that a change of one file uploads one pack. */
             bundle_digest: components["schemas"]["Digest"];
             cli_version?: string;

@@ -52,3 +52,20 @@ func TestPacerForgetsThoseWhoAreQuiet(t *testing.T) {
 		t.Errorf("%d callers are remembered, want the last one", len(p.holders))
 	}
 }
+
+// The reference page and docs/reference/doors.md say so: a caller has its rate once
+// for each process of a service.
+func TestEachProcessCountsForItself(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	one, other := newPacer(Rates{RequestsPerMinute: 60}), newPacer(Rates{RequestsPerMinute: 60})
+	for range 60 {
+		one.take("acc_1", now)
+	}
+	if over := one.take("acc_1", now); over.Retry == 0 {
+		t.Errorf("the 61st request of a minute is served: %+v", over)
+	}
+	if first := other.take("acc_1", now); first.Retry != 0 || first.Left != 59 {
+		t.Errorf("another process has counted: %+v", first)
+	}
+}

@@ -146,7 +146,7 @@ func addProblems(doc *openapi3.T) {
 			response.Headers = openapi3.Headers{
 				"Retry-After":      header(openapi3.NewIntegerSchema(), "In how many seconds to try again.", 1),
 				"RateLimit-Policy": header(openapi3.NewStringSchema(), "How many requests (q) one caller may send in how many seconds (w). Every answer has it.", `"requests";q=6000;w=60`),
-				"RateLimit":        header(openapi3.NewStringSchema(), "How many are left (r), and in how many seconds all are back (t). Every answer has it.", `"requests";r=0;t=60`),
+				"RateLimit":        header(openapi3.NewStringSchema(), "How many are left (r) in the process that answers, which counts for itself, and in how many seconds all are back (t). Every answer has it.", `"requests";r=0;t=60`),
 			}
 		}
 		doc.Components.Responses[problem.name] = &openapi3.ResponseRef{Value: response}

@@ -35,22 +35,33 @@ var startJS []byte
 //go:embed assets
 var assets embed.FS
 
+const redoc = "assets/redoc.standalone.js"
+
 // policy allows the two scripts, the contract, and the styles that carry the
 // nonce; Redoc makes two without it, which are named by their contents. It
-// searches in a worker that it makes itself, and shows a logo of its own site,
-// which is not allowed.
+// searches in a worker that it makes itself.
 const policy = "default-src 'none'; script-src 'nonce-%[1]s'; " +
 	"style-src 'nonce-%[1]s' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"connect-src 'self'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Redoc shows a logo of its makers beside their name, from their site, and has no
+// setting for it. An image that holds nothing takes its place, and Redoc leaves
+// out what cannot be shown.
+var redocLogo, noLogo = []byte("https://cdn.redoc.ly/redoc/logo-mini.svg"), []byte("data:,")
+
+// redocScript is the script of the page, which asks no other site for anything.
+func redocScript() ([]byte, error) {
+	script, err := assets.ReadFile(redoc)
+	return bytes.ReplaceAll(script, redocLogo, noLogo), err
+}
 
 // Serve serves the contract at /openapi.json and the page at /reference. What that
 // takes is made when somebody asks for it.
 func Serve(router gin.IRouter, spec *openapi3.T, basePath string, clients Clients) {
 	title := spec.Info.Title
-	const redoc = "assets/redoc.standalone.js"
 	_, missing := fs.Stat(assets, redoc)
 	router.GET("/openapi.json", serve("application/json", func() ([]byte, error) { return Document(spec, basePath, clients) }))
-	router.GET("/reference/redoc.js", serve("text/javascript; charset=utf-8", func() ([]byte, error) { return assets.ReadFile(redoc) }))
+	router.GET("/reference/redoc.js", serve("text/javascript; charset=utf-8", redocScript))
 	router.GET("/reference/start.js", serve("text/javascript; charset=utf-8", func() ([]byte, error) { return startJS, nil }))
 	router.GET("/reference", func(c *gin.Context) {
 		nonce := rand.Text()

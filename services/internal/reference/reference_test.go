@@ -273,6 +273,9 @@ func compile(t *testing.T, source string) {
 	}
 }
 
+// elsewhere is the address of an image, as a script gives it to the browser.
+var elsewhere = regexp.MustCompile(`src:"https?://[^"]*"`)
+
 var address = regexp.MustCompile(`(src|href)="([^"]*)"`)
 
 // The page runs its own two scripts and nothing else, and loads nothing from
@@ -310,6 +313,9 @@ func TestAttackPage(t *testing.T) {
 		file := get("/"+link[2], "")
 		if file.Code != http.StatusOK || file.Body.Len() == 0 {
 			t.Errorf("%s answers %d: redoc is in the build with dev/scripts/assets.sh", link[2], file.Code)
+		}
+		if other := elsewhere.FindString(file.Body.String()); other != "" {
+			t.Errorf("%s takes an image from another site, which the browser refuses and says so: %s", link[2], other)
 		}
 		if again := get("/"+link[2], file.Header().Get("ETag")); again.Code != http.StatusNotModified {
 			t.Errorf("%s again answers %d", link[2], again.Code)

@@ -26,7 +26,7 @@ import (
 // SyncApp makes the config of an uploaded app folder, or says what it would be.
 func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
 	sync := apps.SyncRequest{
-		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, Mapped: map[string]bool{},
+		App: req.App, BundleDigest: req.Body.BundleDigest, AllowPolicies: req.Body.AllowInvalidPolicies, Sources: map[string]string{}, Mapped: map[string]bool{},
 		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, Confirm: req.Body.Confirm, DryRun: optional.Value(req.Params.DryRun), InputsSet: s.Installs, Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	if o := req.Body.Origin; o != nil {

@@ -223,6 +223,27 @@ func TestSyncTellsWhereTheFaultIs(t *testing.T) {
 	}
 }
 
+// A policy that Kyverno refuses refuses the sync, with its file and key, unless
+// the caller takes it as it is.
+func TestSyncOfAnInvalidPolicy(t *testing.T) {
+	t.Parallel()
+	c := newDoor(t).org("initech")
+	folder := with(with(hello(), "policies/p.toml", "type = \"helm_chart\"\ncontents = \"./p.yaml\"\n"),
+		"policies/p.yaml", "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec:\n  rules:\n  - name: r\n    messages: x\n")
+	req := c.upload(folder)
+	got, err := c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	p := problemOf(t, got, err, http.StatusUnprocessableEntity, "config_invalid")
+	if e := (*p.Errors)[0]; *e.File != "policies/p.yaml" || *e.Line != 6 || *e.Code != "policy" || !strings.Contains(e.Message, `the key "messages" in rule "r"`) {
+		t.Errorf("fault: %s", got.Body)
+	}
+	req.AllowInvalidPolicies = true
+	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	must(t, got, err, http.StatusCreated)
+	if !strings.Contains(string(got.Body), `the key \"messages\" in rule`) {
+		t.Errorf("nothing warns of the policy: %s", got.Body)
+	}
+}
+
 func TestSyncNeverDeletesBySilence(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)

@@ -18,8 +18,8 @@ const maxFaults = 200
 
 // readFolder opens an uploaded bundle and checks it with the code that the
 // command line checks with. The second result are the warnings.
-func readFolder(ctx context.Context, tx *database.Tx, bundleDigest string) (*appconfig.App, []place.Diagnostic, error) {
-	packs, err := readPacks(ctx, tx, bundleDigest)
+func readFolder(ctx context.Context, tx *database.Tx, req SyncRequest) (*appconfig.App, []place.Diagnostic, error) {
+	packs, err := readPacks(ctx, tx, req.BundleDigest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,7 +27,7 @@ func readFolder(ctx context.Context, tx *database.Tx, bundleDigest string) (*app
 	if err != nil {
 		return nil, nil, invalidBundle(err)
 	}
-	app, diagnostics := check.Folder(folder, appconfig.LoadOptions{SkipSources: true})
+	app, diagnostics := check.Folder(folder, appconfig.LoadOptions{SkipSources: true, AllowInvalidPolicies: req.AllowPolicies})
 	if place.HasErrors(diagnostics) {
 		return nil, nil, invalidFolder(diagnostics)
 	}

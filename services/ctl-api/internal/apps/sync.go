@@ -35,11 +35,13 @@ type SyncRequest struct {
 	OldestCLI    string // empty for any
 	CreateApp    bool
 	Prune        bool
-	Confirm      string // the app's name, when Prune removes something
-	DryRun       bool
-	InputsSet    InputsSet // asked only in a dry run
-	Actor        string
-	Origin       Origin
+	// AllowPolicies takes policies that their engine refuses as warnings.
+	AllowPolicies bool
+	Confirm       string // the app's name, when Prune removes something
+	DryRun        bool
+	InputsSet     InputsSet // asked only in a dry run
+	Actor         string
+	Origin        Origin
 }
 
 // Origin is where a synced folder comes from, as the caller says; nothing checks
@@ -76,7 +78,7 @@ func Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (SyncResult, er
 	if err := checkCLI(req.CLIVersion, req.OldestCLI); err != nil {
 		return SyncResult{}, err
 	}
-	folder, warnings, err := readFolder(ctx, tx, req.BundleDigest)
+	folder, warnings, err := readFolder(ctx, tx, req)
 	if err != nil {
 		return SyncResult{}, err
 	}

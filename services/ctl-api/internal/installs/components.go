@@ -75,11 +75,7 @@ func applyOverrides(app *appconfig.App, want Overrides) (Overrides, []fault.Fiel
 // SetToggles makes these the toggles of an install whose row is locked. The same
 // ones again are no change.
 func (s *Service) SetToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, want Toggles) error {
-	now, err := decodeToggles(install.Toggles)
-	if err != nil {
-		return err
-	}
-	next, err := s.switched(ctx, tx, install, now, want)
+	now, next, err := s.switched(ctx, tx, install, want)
 	if err != nil || maps.Equal(now, next) {
 		return err
 	}
@@ -89,28 +85,31 @@ func (s *Service) SetToggles(ctx context.Context, tx *database.Tx, install ctldb
 // PreviewToggles says what the toggles of an install would be if these were
 // switched and the others stayed. The errors are those of SetToggles.
 func (s *Service) PreviewToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, change Toggles) (Toggles, error) {
-	now, err := decodeToggles(install.Toggles)
+	want, err := decodeToggles(install.Toggles)
 	if err != nil {
 		return nil, err
 	}
-	want := maps.Clone(now)
 	maps.Copy(want, change)
-	return s.switched(ctx, tx, install, now, want)
+	_, next, err := s.switched(ctx, tx, install, want)
+	return next, err
 }
 
 // switched checks toggles against the app's newest release: ErrInvalid with code
 // toggles_invalid.
-func (s *Service) switched(ctx context.Context, tx *database.Tx, install ctldb.Install, now, want Toggles) (Toggles, error) {
+func (s *Service) switched(ctx context.Context, tx *database.Tx, install ctldb.Install, want Toggles) (now, next Toggles, err error) {
 	config, err := s.configOf(ctx, tx, install)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if now, err = decodeToggles(install.Toggles); err != nil {
+		return nil, nil, err
 	}
 	next, faults := applyToggles(&config.app, now, want)
 	if len(faults) > 0 {
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "cannot switch the components of install %s this way: %s", install.Name, faults[0].Detail),
+		return nil, nil, fault.With(fault.Newf(fault.ErrInvalid, "cannot switch the components of install %s this way: %s", install.Name, faults[0].Detail),
 			fault.Code("toggles_invalid"), fault.Fields(faults...))
 	}
-	return next, nil
+	return now, next, nil
 }
 
 func storeToggles(ctx context.Context, tx *database.Tx, installID string, toggles Toggles) error {
