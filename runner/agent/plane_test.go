@@ -39,10 +39,10 @@ type plane struct {
 	queue    []given
 	signer   dispatch // of orders
 	claims   map[string][]runnerapi.Assignment
-	answers  map[string]runnerapi.LeaseAnswer // by job; ok when absent
+	answers  map[string]runnerapi.LeaseAnswer   // by job; ok when absent
 	told     map[string][]runnerapi.JobProgress // by job, in the order of the renewals
 	renewals int
-	older    bool                               // an older control plane: it refuses progress
+	older    bool // an older control plane: it refuses progress
 	sessions []runnerapi.SessionRequest
 	enrolled []runnerapi.Enrolment
 	homes    []runnerapi.PhoneHome

@@ -109,6 +109,16 @@ type selector struct {
 	confirmed []string
 }
 
+// confirmedAreAmong refuses a confirmed name that is none of the installs'.
+func (s selector) confirmedAreAmong(installs []ctlapi.Install) error {
+	for _, name := range s.confirmed {
+		if !slices.ContainsFunc(installs, func(i ctlapi.Install) bool { return i.Name == name }) {
+			return usagef("--confirm %s names none of the live installs that match; nothing was done", name)
+		}
+	}
+	return nil
+}
+
 // deployMany starts the same workflow in all live installs that are selected.
 // That one goes wrong keeps no other from being deployed.
 func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector, l launch) error {
@@ -125,10 +135,8 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 	if c.forPrograms() && (l.how.watch || l.how.autoApprove) {
 		return usagef("following several deploys prints text only: leave out --watch, or -o and --json")
 	}
-	for _, name := range which.confirmed {
-		if !slices.ContainsFunc(installs, func(i ctlapi.Install) bool { return i.Name == name }) {
-			return usagef("--confirm %s names none of the live installs that match; nothing was done", name)
-		}
+	if err := which.confirmedAreAmong(installs); err != nil {
+		return err
 	}
 	var worst error
 	var unconfirmed []string

@@ -66,9 +66,7 @@ func Conclude(e Ending) jobspec.Result {
 		return e.withoutWord()
 	}
 	r := *e.Result
-	if r.Outcome != jobspec.OutcomeFailed || r.Reason != jobspec.ReasonNeedsChange {
-		r.Reason = "" // not the engine's to say
-	}
+	r.Reason = reasonOfEngine(r)
 	switch {
 	case !slices.Contains(engineOutcomes, r.Outcome):
 		r.Error = fmt.Sprintf("the engine claims the outcome %q, which the job contract does not know", r.Outcome)
@@ -91,6 +89,14 @@ func Conclude(e Ending) jobspec.Result {
 		r.Outcome, r.Error = jobspec.OutcomeFailed, fmt.Sprintf("timed out after %s and stopped at a safe point", e.Timeout)
 	}
 	return r
+}
+
+// reasonOfEngine is the one reason that an engine may give for itself.
+func reasonOfEngine(r jobspec.Result) jobspec.Reason {
+	if r.Outcome == jobspec.OutcomeFailed && r.Reason == jobspec.ReasonNeedsChange {
+		return r.Reason
+	}
+	return ""
 }
 
 // withoutWord is the result of an engine that left none.

@@ -271,14 +271,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
 		if c, ok := byStep[row.ID]; ok {
-			if row.State == model.StepFailed {
-				step.Ended, step.EndedBy = endedOf(c)
-			}
-			summary, err := changeSummary(c, out.Install, step.Resource)
-			if err != nil {
+			if err := addChange(&step, c, out.Install); err != nil {
 				return step, err
 			}
-			step.Change = &summary
 		}
 		for _, j := range jobs {
 			if optional.Value(j.StepID) == row.ID && j.ActionRunID != nil {
@@ -299,6 +294,16 @@ func endedOf(c ctldb.Change) (*apigen.Ended, *string) {
 		return optional.Of(apigen.Ended(model.EndedExpired)), nil
 	}
 	return optional.Of(apigen.Ended(model.EndedDenied)), c.DeniedBy
+}
+
+// addChange shows the change that a step is at.
+func addChange(step *apigen.Step, c ctldb.Change, install apigen.Ref) error {
+	if model.StepState(step.State) == model.StepFailed {
+		step.Ended, step.EndedBy = endedOf(c)
+	}
+	summary, err := changeSummary(c, install, step.Resource)
+	step.Change = &summary
+	return err
 }
 
 // progressOf is what runners do right now, by step, as they told last.
