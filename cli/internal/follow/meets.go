@@ -19,7 +19,7 @@ func Meets(other ctlapi.OtherWorkflow, now time.Time) string {
 	case ctlapi.OtherWorkflowMeetingWaits:
 		text += "this one waits until it has applied " + both + ", and plans that again"
 	case ctlapi.OtherWorkflowMeetingSupersedes:
-		text += "this one takes its place for " + both + ", where it changes something"
+		text += "this one takes its place for " + both
 	case ctlapi.OtherWorkflowMeetingApart:
 		text += "they change nothing in common"
 	}

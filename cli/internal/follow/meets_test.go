@@ -14,7 +14,7 @@ func TestMeets(t *testing.T) {
 	const said = "note: ada started an action run 3 min ago (wfl_1), which is running; "
 	for meeting, want := range map[ctlapi.OtherWorkflowMeeting]string{
 		ctlapi.OtherWorkflowMeetingWaits:      "this one waits until it has applied api, web, and plans that again",
-		ctlapi.OtherWorkflowMeetingSupersedes: "this one takes its place for api, web, where it changes something",
+		ctlapi.OtherWorkflowMeetingSupersedes: "this one takes its place for api, web",
 		ctlapi.OtherWorkflowMeetingApart:      "they change nothing in common",
 	} {
 		other.Meeting = meeting

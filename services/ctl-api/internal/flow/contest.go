@@ -24,14 +24,15 @@ type Contest struct {
 // Settle says which change gives way: the one whose workflow was asked for
 // earlier, whenever its plan came. by is the index of the rival that replaces the
 // change, -1 for none; yield are the rivals that the change replaces. What was
-// decided already stands.
+// decided already stands. An empty plan replaces too: who asked for it wants what is
+// there, and what an older request proposed would take that away.
 func (c Contest) Settle() (by int, yield []int) {
 	by = -1
 	for i, r := range c.Rivals {
 		open := r.State == model.ChangeProposed
 		switch {
 		case !r.RequestedAt.After(c.RequestedAt):
-			if open && !c.NoChange {
+			if open {
 				yield = append(yield, i)
 			}
 		case open && c.NoChange: // nothing is in its way

@@ -29,7 +29,8 @@ func TestTheNewerRequestWins(t *testing.T) {
 		{name: "the newest one is named", rivals: []flow.Rival{rival("applied", time.Minute), rival("proposed", time.Hour), rival("proposed", time.Second)}, by: 1},
 		{name: "between two, it takes the place of none", rivals: []flow.Rival{rival("proposed", -time.Minute), rival("approved", time.Minute)}, by: 1},
 		{name: "what was approved of an older one stands", rivals: []flow.Rival{rival("approved", -time.Minute)}, by: -1},
-		{name: "an empty plan asks nobody, so a proposal is not in its way", noChange: true, rivals: []flow.Rival{rival("proposed", time.Minute), rival("proposed", -time.Minute)}, by: -1},
+		{name: "an empty plan asks nobody, so a newer proposal is not in its way", noChange: true, rivals: []flow.Rival{rival("proposed", time.Minute)}, by: -1},
+		{name: "an older proposal would undo what the newer request found as it wants it", noChange: true, rivals: []flow.Rival{rival("proposed", -time.Minute)}, by: -1, yield: []int{0}},
 		{name: "but it does not land on what a newer request has brought", noChange: true, rivals: []flow.Rival{rival("applied", time.Minute)}, by: 0},
 		{name: "of the same moment, the plan that came later wins", rivals: []flow.Rival{rival("proposed", 0)}, by: -1, yield: []int{0}},
 	} {

@@ -35,8 +35,8 @@ func contest(ctx context.Context, tx *database.Tx, s subject, noChange bool) (lo
 	}
 	of := flow.Contest{RequestedAt: s.workflow.RequestedAt, NoChange: noChange}
 	for _, r := range rows {
-		if c.Kind == model.ChangeAccept && r.State == model.ChangeNoChange {
-			continue // it accepted what was accepted: an action that ran meanwhile, for one
+		if c.Kind == model.ChangeAccept && (r.State == model.ChangeNoChange || noChange && r.State == model.ChangeProposed) {
+			continue // who accepts what was accepted, as an action that runs meanwhile, wants nothing else
 		}
 		of.Rivals = append(of.Rivals, flow.Rival{ChangeID: r.ID, State: r.State, RequestedAt: r.RequestedAt})
 	}

@@ -552,6 +552,22 @@ func TestThePlanOfAnOlderRequestGivesWay(t *testing.T) {
 	}
 }
 
+// A rollback that finds all as it wants it has still been asked for: what an
+// earlier deploy proposed would go forward again.
+func TestAnEmptyPlanReplacesAnOlderProposal(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	deploy := workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}}
+	older, newer := r.start(deploy), r.start(deploy)
+	r.planned(older, "component/greeting", "text 2")
+	r.planned(newer, "component/greeting", "")
+	r.advance(older)
+	if o, n := r.steps(older)["component/greeting"], r.steps(newer)["component/greeting"]; o != "failed superseded" || n != "succeeded no_change" {
+		t.Errorf("older %s, newer %s; want the older one superseded by the empty plan", o, n)
+	}
+}
+
 func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
