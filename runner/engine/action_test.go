@@ -120,6 +120,25 @@ func TestOutputsOfSteps(t *testing.T) {
 	}
 }
 
+// The error quotes what the script said last, and nothing else's words.
+func TestLastWordsOfAScript(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 301)
+	for script, want := range map[string]string{
+		"exit 3": "",
+		"echo it begins; echo no route >&2; exit 3": ": no route",
+		"echo no route >&2; echo it ends; exit 3":   ": no route",
+		"printf 'first\\nlast  \\n\\n'; exit 3":     ": last",
+		"echo " + long + "; exit 3":                 "", // a part of it could not be redacted
+	} {
+		j := actionJob(t, jobspec.OperationRun,
+			jobspec.ActionStep{Name: "before", InlineContents: "echo of the step before"}, jobspec.ActionStep{Name: "it", InlineContents: script})
+		if r := j.run(t); r.Error != `action check: step "it" ended with exit code 3`+want {
+			t.Errorf("%s: %q, want %q at its end", script, r.Error, want)
+		}
+	}
+}
+
 func TestFailedStepEndsTheAction(t *testing.T) {
 	t.Parallel()
 	j := actionJob(t, jobspec.OperationRun,
@@ -128,7 +147,7 @@ func TestFailedStepEndsTheAction(t *testing.T) {
 		jobspec.ActionStep{Name: "third", InlineContents: "touch $BERTH_INSTALL_DIR/third"},
 	)
 	r := j.run(t)
-	if r.Outcome != jobspec.OutcomeFailed || r.ExitCode != 7 || r.Error != `action check: step "second" ended with exit code 7` || len(r.Steps) != 2 {
+	if r.Outcome != jobspec.OutcomeFailed || r.ExitCode != 7 || r.Error != `action check: step "second" ended with exit code 7: told why` || len(r.Steps) != 2 {
 		t.Errorf("result %+v", r)
 	}
 	wantContains(t, "log", j.log(t), "told why\n")

@@ -51,9 +51,10 @@ func (j *job) prepareLaunch(inherit []*os.File) error {
 	return nil
 }
 
-// output opens a file that the engine writes to.
+// output opens a file that the engine writes to, and reads back what its scripts
+// said last.
 func output(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 }
 
 // cancelLaunch ends a launcher that did not become the engine.

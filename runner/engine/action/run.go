@@ -96,6 +96,7 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 	env["PATH"] = s.bin + string(filepath.ListSeparator) + env["PATH"]
 
 	j.Logf("step %q", sc.Name)
+	before := said(j)
 	began := time.Now()
 	code, runErr := s.run(ctx, scriptPath, env)
 	took := time.Since(began)
@@ -108,7 +109,7 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 	case runErr != nil:
 		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q: %v", j.Subject(), sc.Name, runErr)}
 	case code != 0:
-		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q ended with exit code %d", j.Subject(), sc.Name, code)}
+		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q ended with exit code %d%s", j.Subject(), sc.Name, code, before.lastWords(j))}
 	case outErr != nil:
 		return step, job.Failf("write a JSON object, or lines of name=value",
 			"%s: the outputs of step %q: %v", j.Subject(), sc.Name, outErr)
