@@ -132,7 +132,8 @@ up() {
 down() {
   reach
   "$kubectl" delete namespace $namespace --ignore-not-found >&2
-  rm -rf "$dir"
+  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,kustomization.yaml} "$dir"/*.dsn
+  rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }
 
 case ${1:-} in

@@ -65,7 +65,7 @@ func (c *cli) installsShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := printOne(c, *install, table.Install(c.now())); err != nil || c.forPrograms() {
+		if err := c.printInstall(*install); err != nil || c.forPrograms() {
 			return err
 		}
 		if err := c.printRunnerProblems(ctx, client, install.ID); err != nil {

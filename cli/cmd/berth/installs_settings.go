@@ -120,7 +120,7 @@ of the whole install creates or removes the component, as a change like any othe
 			return err
 		}
 		output.Printf(c.err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
-		return printOne(c, *install, table.Install(c.now()))
+		return c.printInstall(*install)
 	})
 	return cmd
 }
@@ -167,7 +167,18 @@ approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
 		if err != nil {
 			return err
 		}
-		return printOne(c, *install, table.Install(c.now()))
+		return c.printInstall(*install)
 	})
 	return cmd
+}
+
+// printInstall prints an install with what was set for it.
+func (c *cli) printInstall(install ctlapi.Install) error {
+	if err := printOne(c, install, table.Install(c.now())); err != nil || c.forPrograms() {
+		return err
+	}
+	if text := table.Settings(install); text != "" {
+		output.Printf(c.out, "\n%s\n", text)
+	}
+	return nil
 }

@@ -3,11 +3,15 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Install shows installs.
@@ -134,4 +138,33 @@ func alarmsOf(i ctlapi.Install) string {
 		return ", 1 alarm"
 	}
 	return fmt.Sprintf(", %d alarms", i.OpenAlarms)
+}
+
+// Settings says in a line what was set for an install: its labels, the components
+// that are switched, and that nobody is asked about its changes. It is "" for one
+// that has nothing of its own.
+func Settings(i ctlapi.Install) string {
+	var parts []string
+	if len(i.Labels) > 0 {
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(i.Labels)) {
+			labels = append(labels, visible.Line(name+"="+i.Labels[name]))
+		}
+		parts = append(parts, "labels: "+strings.Join(labels, ", "))
+	}
+	if len(i.ComponentToggles) > 0 {
+		var switched []string
+		for _, name := range slices.Sorted(maps.Keys(i.ComponentToggles)) {
+			state := "off"
+			if i.ComponentToggles[name] {
+				state = "on"
+			}
+			switched = append(switched, visible.Line(name)+" "+state)
+		}
+		parts = append(parts, "switched: "+strings.Join(switched, ", "))
+	}
+	if i.ApprovalOption == ctlapi.ApprovalOptionApproveAll {
+		parts = append(parts, "every change is approved by itself")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -119,3 +119,18 @@ func TestTables(t *testing.T) {
 		})
 	}
 }
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for want, install := range map[string]ctlapi.Install{
+		"": {ApprovalOption: ctlapi.ApprovalOptionPrompt},
+		"labels: env=prod, tier=gold; switched: cache on, metrics off; every change is approved by itself": {
+			Labels: ctlapi.Labels{"tier": "gold", "env": "prod"}, ComponentToggles: ctlapi.ComponentToggles{"metrics": false, "cache": true},
+			ApprovalOption: ctlapi.ApprovalOptionApproveAll,
+		},
+	} {
+		if got := table.Settings(install); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
