@@ -5,6 +5,7 @@ package manual
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,8 @@ MANPATH and, without it, in /usr/local/share/man and, on most systems, in
 			if err := Write(cmd.Root(), args[0], now()); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)
 			}
-			return nil
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "manual pages are in %s; to read one: man -l %s\n", args[0], filepath.Join(args[0], "berth-deploy.1"))
+			return err
 		},
 	}
 }

@@ -77,8 +77,16 @@ func TestProblems(t *testing.T) {
 	s := newServer(t, httpserver.Config{BodyLimits: map[string]int64{"putBoat": 100}, Ready: func(context.Context) error { return errors.New("dial tcp 10.0.0.7") }})
 	tests := []struct {
 		name, method, path, body string
+		contentType              string // "": application/json
 		want                     fault.Problem
 	}{
+		{
+			name: "as curl sends a body", method: "PUT", path: "/boats/boa_1", body: `{"name": "Ann"}`, contentType: "application/x-www-form-urlencoded",
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: "the body has no Content-Type that this takes",
+				Remedy: "send it with the header Content-Type: application/json",
+			},
+		},
 		{
 			name: "no such route", method: "GET", path: "/ships",
 			want: fault.Problem{Status: 404, Code: "no_route", Detail: "there is no route /ships"},
@@ -164,7 +172,11 @@ func TestProblems(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			answer := do(t, s, tt.method, tt.path, "application/json", tt.body)
+			contentType := tt.contentType
+			if contentType == "" {
+				contentType = "application/json"
+			}
+			answer := do(t, s, tt.method, tt.path, contentType, tt.body)
 			var got fault.Problem
 			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%q is not a problem: %v", answer.Body, err)

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,6 +92,15 @@ func OperationID(c *gin.Context) string {
 		return op.id
 	}
 	return ""
+}
+
+// otherTypes are the types that a body may have, when this is none of them, else "".
+func (o *operation) otherTypes(contentType string) string {
+	body := o.route.Operation.RequestBody
+	if body == nil || body.Value == nil || body.Value.Content.Get(contentType) != nil {
+		return ""
+	}
+	return strings.Join(slices.Sorted(maps.Keys(body.Value.Content)), " or ")
 }
 
 // streams reports whether a body of this type is handed to the handler as a

@@ -29,6 +29,10 @@ func (s *Server) validate(c *gin.Context) {
 			return
 		}
 	}
+	if types := op.otherTypes(c.ContentType()); len(body) > 0 && types != "" {
+		WriteProblem(c, fault.With(fault.Newf(fault.ErrInvalid, "the body has no Content-Type that this takes"), fault.Remedy("send it with the header Content-Type: %s", types)))
+		return
+	}
 	params := make(map[string]string, len(c.Params))
 	for _, p := range c.Params {
 		params[p.Key] = p.Value
