@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/example"
+	"github.com/berth-dev/berth/cli/internal/front"
 	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -153,7 +154,7 @@ func (c *cli) add(root *cobra.Command) {
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
 		c.tokensCommand(), c.membersCommand(), c.orgsCommand())
-	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(),
+	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(exactly(), c.getenv, c.err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(),
 		manual.Command(exactly("DIR"), c.now))
 }
 

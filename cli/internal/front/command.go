@@ -1,23 +1,26 @@
-package main
+package front
 
 import (
 	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-dev/berth/cli/internal/front"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/up"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
-func (c *cli) frontCommand() *cobra.Command {
-	var f frontFlags
+// Command is berth  It reads BERTH_PORT with getenv, and says on said where it
+// serves.
+func Command(args cobra.PositionalArgs, getenv func(string) string, said io.Writer) *cobra.Command {
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "front",
 		Short: "Serve one TLS address to runners on other machines",
@@ -30,12 +33,12 @@ with the same three rules works too.
 Where the services run elsewhere, as in Kubernetes, the other flags say where. With --api, /api/
 leads to ctl-api, and https://HOST/api is the address for berth context add. Replaced
 certificate files are read again. /healthz and /readyz are about the front itself.`,
-		Args: exactly(),
+		Args: args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.cert == "" || f.key == "" {
-				return usagef("berth front needs --tls-cert and --tls-key, because secrets pass through it")
+				return usage.Errorf("berth front needs --tls-cert and --tls-key, because secrets pass through it")
 			}
-			return c.front(cmd.Context(), f)
+			return f.serve(cmd.Context(), getenv, said)
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8443", "address to serve on, host:port")
@@ -48,14 +51,14 @@ certificate files are read again. /healthz and /readyz are about the front itsel
 	return cmd
 }
 
-// frontFlags are those of berth front.
-type frontFlags struct {
+// flags are those of berth front.
+type flags struct {
 	listen, cert, key                   string
 	runnerAPI, logIngest, registry, api string
 }
 
-func (c *cli) front(ctx context.Context, f frontFlags) error {
-	first, err := up.ParsePort(c.getenv("BERTH_PORT"))
+func (f flags) serve(ctx context.Context, getenv func(string) string, said io.Writer) error {
+	first, err := up.ParsePort(getenv("BERTH_PORT"))
 	if err != nil {
 		return err
 	}
@@ -63,8 +66,8 @@ func (c *cli) front(ctx context.Context, f frontFlags) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(c.err, nil))
-	certificate, err := front.LoadCertificate(f.cert, f.key, log)
+	log := slog.New(slog.NewTextHandler(said, nil))
+	certificate, err := LoadCertificate(f.cert, f.key, log)
 	if err != nil {
 		return err
 	}
@@ -72,16 +75,16 @@ func (c *cli) front(ctx context.Context, f frontFlags) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	output.Printf(c.err, "serving on https://%s\n", listener.Addr())
-	return front.Run(ctx, front.Config{
+	output.Printf(said, "serving on https://%s\n", listener.Addr())
+	return Run(ctx, Config{
 		Listener: listener, TLS: &tls.Config{GetCertificate: certificate.Get, MinVersion: tls.VersionTLS12},
 		Upstreams: upstreams, Log: log,
 	})
 }
 
 // upstreams are what the flags name, and else what berth up serves at ports.
-func (f frontFlags) upstreams(ports up.Ports) (front.Upstreams, error) {
-	var upstreams front.Upstreams
+func (f flags) upstreams(ports up.Ports) (Upstreams, error) {
+	var upstreams Upstreams
 	for _, part := range []struct {
 		flag, address string
 		to            **url.URL
@@ -96,7 +99,7 @@ func (f frontFlags) upstreams(ports up.Ports) (front.Upstreams, error) {
 		}
 		address, err := url.Parse(part.address)
 		if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") || address.User != nil {
-			return upstreams, usagef("--%s must be an address like http://%s:8700", part.flag, part.flag)
+			return upstreams, usage.Errorf("--%s must be an address like http://%s:8700", part.flag, part.flag)
 		}
 		*part.to = address
 	}
