@@ -38,11 +38,7 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 			}
 			update.ApprovalOption = &option
 		default:
-			hint := ""
-			if near := place.Nearest(name, known); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			return update, usage.Errorf("an install has no setting %q%s", usage.Shortened(name), hint)
+			return update, usage.Errorf("an install has no setting %q%s", usage.Shortened(name), place.Meant(name, known))
 		}
 	}
 	return update, nil

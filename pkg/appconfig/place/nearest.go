@@ -4,6 +4,15 @@ import (
 	"strings"
 )
 
+// Meant is "; did you mean X?" for the end of a sentence about a misspelt word, and ""
+// when no candidate is close.
+func Meant(word string, candidates []string) string {
+	if near := Nearest(word, candidates); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 // Nearest returns the candidate that a misspelt or shortened word most likely
 // means, or "" when none is close.
 func Nearest(word string, candidates []string) string {

@@ -288,10 +288,7 @@ func (p *planner) deploy(selected []string) error {
 
 // noComponent names the component that was probably meant.
 func noComponent(name string, known []string) error {
-	if near := place.Nearest(name, known); near != "" {
-		return fault.Newf(fault.ErrInvalid, "the release has no component %q; did you mean %s?", name, near)
-	}
-	return fault.Newf(fault.ErrInvalid, "the release has no component %q", name)
+	return fault.Newf(fault.ErrInvalid, "the release has no component %q%s", name, place.Meant(name, known))
 }
 
 // choose says which components are deployed: the selected ones, or all that are

@@ -43,7 +43,7 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 		byName[in.Name] = in
 	}
 	unknown := func(name string) {
-		fail(name, "unknown_input", "the app has no input %q%s", name, meant(name, slices.Sorted(maps.Keys(byName))))
+		fail(name, "unknown_input", "the app has no input %q%s", name, place.Meant(name, slices.Sorted(maps.Keys(byName))))
 	}
 	merged := maps.Clone(now.Plain)
 	if merged == nil {
@@ -90,14 +90,6 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 		return Inputs{}, fault.With(fault.Newf(fault.ErrInvalid, "the inputs do not match the app"), fault.Code("inputs_invalid"), fault.Fields(faults...))
 	}
 	return next, nil
-}
-
-// meant names the input that a misspelt name most likely stands for.
-func meant(name string, names []string) string {
-	if near := place.Nearest(name, names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 func problemOf(in appconfig.Input, problem string) string {

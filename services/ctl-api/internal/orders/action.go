@@ -72,13 +72,11 @@ func CheckInputs(a *appconfig.Action, given map[string]string) error {
 
 // meant says which name a wrong one stands for, or else which ones there are.
 func meant(name string, names []string) string {
-	if near := place.Nearest(name, names); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+	text := place.Meant(name, names)
+	if text == "" && len(names) > 0 {
+		text = "; it has: " + strings.Join(names, ", ")
 	}
-	if len(names) > 0 {
-		return "; it has: " + strings.Join(names, ", ")
-	}
-	return ""
+	return text
 }
 
 // Scripts lists the scripts that an app brings: every action, once for each of
