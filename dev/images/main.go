@@ -1,5 +1,5 @@
 // Command images makes the container images of Berth's executables, one OCI
-// layout per image, and pushes them if it is told where:
+// layout per image, and pushes them with --push:
 //
 //	images --executables .bin/images/build --packages .bin/images/packages \
 //	  --version 1.4.0 --revision COMMIT --epoch SECONDS --out .bin/images

@@ -89,8 +89,8 @@ func (c *Config) findFiles() error {
 	if c.Engine == "" {
 		c.Engine = find("berth-engine", filepath.Dir(c.Executable), c.Libexec)
 	}
-	if beside := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && beside != "") {
-		c.Terraform = beside
+	if own := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && own != "") {
+		c.Terraform = own
 	}
 	errs := []error{executable("engine", &c.Engine)}
 	if c.Terraform != TerraformFetch { // Run gets it

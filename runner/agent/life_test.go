@@ -314,7 +314,7 @@ func TestLostLeaseReportsNothing(t *testing.T) {
 	}
 }
 
-// What an engine does right now is told with the renewal of its lease, redacted like
+// The agent reports what an engine does right now when it renews the lease, redacted like
 // its log, as long as it says so.
 func TestProgressIsToldWithTheLease(t *testing.T) {
 	t.Parallel()

@@ -196,8 +196,8 @@ func (a *agent) renew(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// renewOnce renews. What the engines do is told along with it where that is taken:
-// the leases count, and a control plane may be older than this agent.
+// renewOnce renews, and reports what the engines do. A control plane older than this
+// agent refuses the report: the leases count, so they are renewed without it.
 func (a *agent) renewOnce(ctx context.Context, in runnerapi.RenewRequest) ([]runnerapi.RenewedLease, error) {
 	answers, err := a.api.Renew(ctx, in)
 	if status := control.Status(err); len(in.Progress) > 0 && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// mostReason is how long the reason of a failure may be where it stands beside its
-// step, in characters. The whole error follows once, below the steps.
+// mostReason is how long the reason of a failure may be where it stands next to
+// its step, in characters. The whole error follows once, below the steps.
 const mostReason = 60
 
 // reason is the error of a step in a few words: what led to it, which the step's

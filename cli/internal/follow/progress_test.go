@@ -29,7 +29,7 @@ func TestProgress(t *testing.T) {
 		{"a clock that is ahead", "running", creating(-time.Minute, 0), "aws_db_instance.main: creating, 0 s (4 of 12)"},
 		{"the runner is not heard of", "running", creating(10*time.Minute, 5*time.Minute), "aws_db_instance.main: creating, 5m00s (4 of 12), as of 5 min ago"},
 		{"nobody knows of how many", "running", unknown, "aws_db_instance.main: with⟨U+001B⟩[31m red⟨U+000A⟩lines, 5 s"},
-		{"nothing is told", "running", nil, ""},
+		{"nothing is reported", "running", nil, ""},
 		{"it ended meanwhile", "succeeded", creating(45*time.Second, 5*time.Second), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetc
 	return results
 }
 
-// patience is after how long in silence people are told what is waited for.
+// patience is how long nothing is printed before we say what we wait for.
 const patience = 3 * time.Second
 
 // await waits for a result, and says so when nothing was said for long: each address

@@ -80,7 +80,7 @@ func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log written) (st
 		say(line)
 	}
 	if errors.Is(scanner.Err(), os.ErrClosed) {
-		return "", &Problem{What: "not waited for", Advice: "berth up --status (it goes on starting in the background, see " + log.log + ")"}
+		return "", &Problem{What: "not waited for", Advice: "berth up --status (it keeps starting in the background, see " + log.log + ")"}
 	}
 	_ = cmd.Wait() // its own output says how it ended
 	if problem.What == "" {

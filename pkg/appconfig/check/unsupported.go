@@ -38,7 +38,7 @@ func UnsupportedOfInstalls(app *appconfig.App) []place.Diagnostic {
 }
 
 // tellAll adds what rows say of an app's uses that count. Rows with the same words,
-// such as those of a key that sandbox, components and actions have, are told as one.
+// such as those of a key that sandbox, components and actions have, are reported as one.
 func tellAll(r *place.Report, app *appconfig.App, rows []NotYet, counts func(use) bool) {
 	type words struct {
 		what, waitsFor string

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 )
 
-// Bounds of what is told of an engine's progress: the engine runs vendor code, and
+// Bounds of what we report of an engine's progress: the engine runs vendor code, and
 // the control plane refuses more.
 const (
 	maxProgressText    = 200 // characters
