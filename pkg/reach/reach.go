@@ -37,7 +37,7 @@ func Why(err error) (why string, lasting bool) {
 		return name + "refuses the connection", true
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETDOWN):
 		return "there is no way to " + name + "from here", true
-	case isTimeout(err):
+	case Slow(err):
 		return name + "did not answer in time", false
 	case isUntrusted(err):
 		return "its certificate is not trusted here", true
@@ -48,9 +48,7 @@ func Why(err error) (why string, lasting bool) {
 }
 
 // Slow tells whether somebody took too long to answer.
-func Slow(err error) bool { return isTimeout(err) }
-
-func isTimeout(err error) bool {
+func Slow(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
