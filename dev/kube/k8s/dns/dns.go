@@ -10,14 +10,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/net/dns/dnsmessage"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-dev/berth/dev/kube/k8s/watch"
 )
 
 const (
@@ -38,37 +34,22 @@ func Main(args []string) int {
 	domain := flags.String("domain", "cluster.local", "the cluster's `domain`")
 	_ = flags.Parse(args[1:]) // ExitOnError
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *kubeconfig, *listen, *domain); err != nil {
-		slog.Error("dns stopped", "err", err)
-		return 1
-	}
-	return 0
+	return watch.Main("dns", func(ctx context.Context) error { return run(ctx, *kubeconfig, *listen, *domain) })
 }
 
 func run(ctx context.Context, kubeconfig, listen, domain string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	_, factory, err := watch.Connect(kubeconfig)
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
 	zone := Zone{
 		Domain:    domain,
 		Services:  factory.Core().V1().Services().Lister(),
 		Endpoints: factory.Discovery().V1().EndpointSlices().Lister(),
 	}
-	factory.Start(ctx.Done())
-	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
-		if !ok {
-			return fmt.Errorf("list %s: %w", kind, ctx.Err())
-		}
+	if err := watch.Start(ctx, factory); err != nil {
+		return err
 	}
-
 	conn, err := net.ListenPacket("udp4", listen)
 	if err != nil {
 		return err

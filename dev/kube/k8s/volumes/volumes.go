@@ -9,19 +9,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-dev/berth/dev/kube/k8s/watch"
 )
 
 const (
@@ -31,9 +27,6 @@ const (
 	// provisionedBy tells Kubernetes' own controller to leave the deletion of
 	// a volume to us.
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
-
-	// retry is how long after a failure we check everything again.
-	retry = 2 * time.Second
 )
 
 // Main provisions until it is asked to stop. args are a program's, name first.
@@ -43,67 +36,33 @@ func Main(args []string) int {
 	dir := flags.String("dir", "", "where the volumes are `directory`")
 	_ = flags.Parse(args[1:]) // ExitOnError
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *kubeconfig, *dir); err != nil {
-		slog.Error("volumes stopped", "err", err)
-		return 1
-	}
-	return 0
+	return watch.Main("volumes", func(ctx context.Context) error { return run(ctx, *kubeconfig, *dir) })
 }
 
 func run(ctx context.Context, kubeconfig, dir string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	client, factory, err := watch.Connect(kubeconfig)
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
 	p := provisioner{client: client, dir: dir}
 	claims, classes, volumes := factory.Core().V1().PersistentVolumeClaims(),
 		factory.Storage().V1().StorageClasses(), factory.Core().V1().PersistentVolumes()
-
-	// One place in the channel is enough: whatever changed, we check
-	// everything.
-	changed := make(chan struct{}, 1)
-	changed <- struct{}{}
-	note := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
+	changes, err := watch.Of(claims.Informer(), classes.Informer(), volumes.Informer())
+	if err != nil {
+		return err
 	}
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { note() },
-		UpdateFunc: func(any, any) { note() },
+	if err := watch.Start(ctx, factory); err != nil {
+		return err
 	}
-	for _, informer := range []cache.SharedInformer{claims.Informer(), classes.Informer(), volumes.Informer()} {
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return err
-		}
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
 	slog.Info("volumes are provisioned", "dir", dir)
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		}
+	changes.Each(ctx, "volumes not as they should be", func(ctx context.Context) error {
 		seen := state{}
 		seen.claims, _ = claims.Lister().List(labels.Everything()) // from memory: cannot fail
 		seen.classes, _ = classes.Lister().List(labels.Everything())
 		seen.volumes, _ = volumes.Lister().List(labels.Everything())
-		if err := p.act(ctx, seen.missing(), seen.released()); err != nil {
-			slog.Warn("volumes not as they should be", "err", err)
-			time.AfterFunc(retry, note)
-		}
-	}
+		return p.act(ctx, seen.missing(), seen.released())
+	})
+	return nil
 }
 
 // A provisioner makes and removes volumes.
