@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
@@ -23,10 +25,10 @@ type Metrics struct {
 	settledByFate metric.Int64Counter
 }
 
-// NewMetrics makes the instruments.
+// NewMetrics makes the instruments, once telemetry is set up.
 func NewMetrics() *Metrics {
 	instruments := telemetry.InstrumentsOf("services/runner-api")
-	return &Metrics{
+	m := &Metrics{
 		claimWait:     instruments.Duration("runner.claim.wait", "from a job being queued to its lease", []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 15, 60, 300}),
 		granted:       instruments.Counter("runner.leases.granted", "{lease}", "leases granted to runners"),
 		ended:         instruments.Counter("runner.leases.ended", "{lease}", "leases that ended: reported, or shown dead"),
@@ -40,6 +42,11 @@ func NewMetrics() *Metrics {
 		disputes:      instruments.Counter("runner.disputes", "{dispute}", "runners whose key two processes hold"),
 		settledByFate: instruments.Counter("runner.attempts.settled", "{attempt}", "attempts settled when their runner restarted, by fate"),
 	}
+	// An alert on the first of these needs to have seen 0 before.
+	for _, counter := range []metric.Int64Counter{m.granted, m.ended, m.lost, m.sessions, m.superseded, m.orphaned, m.enrolAlarms, m.chainForks, m.disputes} {
+		counter.Add(context.Background(), 0)
+	}
+	return m
 }
 
 // Lost returns the counter of leases that expired, for package expiry.
