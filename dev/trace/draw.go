@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// database is the library whose spans are statements: counted, not drawn.
+// database is the library whose spans are statements, and waits for a connection:
+// counted, not drawn.
 const database = "github.com/exaring/otelpgx"
 
 // services are the parts in the order in which a deploy meets them, each with its
@@ -22,11 +23,11 @@ var services = []struct{ name, colour string }{
 
 // A picture is one trace, as lanes from top to bottom.
 type picture struct {
-	Trace      string  `json:"trace"`
-	Spans      int     `json:"spans"` // all of the trace
-	Statements int     `json:"statements"`
-	Seconds    float64 `json:"seconds"`
-	Lanes      []lane  `json:"lanes"`
+	Trace    string  `json:"trace"`
+	Spans    int     `json:"spans"`    // all of the trace
+	Database int     `json:"database"` // of these, those of the database
+	Seconds  float64 `json:"seconds"`
+	Lanes    []lane  `json:"lanes"`
 }
 
 // A lane is one row: spans of one service with one name that do not overlap.
@@ -81,7 +82,7 @@ func lanesOf(spans []span) picture {
 	for _, s := range spans {
 		ended = max(ended, s.End)
 		if s.Scope == database {
-			p.Statements++
+			p.Database++
 			continue
 		}
 		p.put(s.Service, s.Name, [2]int{millis(s.Start - began), millis(s.End - began)})
@@ -137,7 +138,7 @@ func draw(p picture) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="Helvetica, Arial, sans-serif" font-size="11">`+"\n", left+plot+right, height)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
 	fmt.Fprintf(&b, `<text x="10" y="20" font-size="14" fill="#222222">One trace: %.1f s, %d spans</text>`+"\n", p.Seconds, p.Spans)
-	fmt.Fprintf(&b, `<text x="10" y="36" fill="#666666">%d of them are database statements and are not drawn</text>`+"\n", p.Statements)
+	fmt.Fprintf(&b, `<text x="10" y="36" fill="#666666">%d of them are of the database and are not drawn</text>`+"\n", p.Database)
 	scale := plot / max(p.Seconds*1000, 1)
 	for s := 0.0; s <= p.Seconds; s += tick(p.Seconds) {
 		x := left + s*1000*scale

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -30,7 +32,7 @@ func TestPick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := picture{Trace: "a", Spans: 7, Statements: 1, Seconds: .7, Lanes: []lane{
+	want := picture{Trace: "a", Spans: 7, Database: 1, Seconds: .7, Lanes: []lane{
 		{"berth", "berth", [][2]int{{0, 700}}},
 		{"berth-ctl-api", "POST /x", [][2]int{{10, 15}}},
 		{"berth-runner", "job plan", [][2]int{{100, 300}, {300, 350}}},
@@ -54,5 +56,25 @@ func TestDrawIsWellFormed(t *testing.T) {
 		} else if err != nil {
 			t.Fatalf("%v:\n%s", err, svg)
 		}
+	}
+}
+
+// The picture in the docs is what its data say.
+func TestPictureInTheDocs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/pictures/deploy-trace.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p picture
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile("../../docs/pictures/deploy-trace.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(draw(p), string(svg)); diff != "" {
+		t.Errorf("docs/pictures/deploy-trace.svg is drawn differently (-want +got):\n%s", diff)
 	}
 }
