@@ -30,16 +30,41 @@ func kubectl(t *testing.T) string {
 
 func render(t *testing.T, overlay string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), kubectl(t), "kustomize", filepath.Join(overlays, overlay)).CombinedOutput()
+	if !filepath.IsAbs(overlay) {
+		overlay = filepath.Join(overlays, overlay)
+	}
+	out, err := exec.CommandContext(t.Context(), kubectl(t), "kustomize", overlay).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", overlay, err, out)
 	}
 	return string(out)
 }
 
+// withCollector is an overlay like that of somebody who adds the collector.
+func withCollector(t *testing.T, overlay string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("../../deploy/k8s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := filepath.Rel(dir, here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: berth\nresources: [%s/overlays/%s]\ncomponents: [%s/components/otel-collector]\n", base, overlay, base)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestOverlaysKeepTheRules(t *testing.T) {
 	t.Parallel()
-	for _, overlay := range []string{"local", "production"} {
+	for _, overlay := range []string{"local", "production", withCollector(t, "local"), withCollector(t, "production")} {
 		objects, err := parse(render(t, overlay))
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +86,7 @@ func TestOverlaysFitTheAPI(t *testing.T) {
 	c := kubetest.New(t)
 	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
 	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
-	for _, overlay := range []string{"local", "production"} {
+	for _, overlay := range []string{"local", "production", withCollector(t, "local")} {
 		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
 		if !found {
 			t.Fatalf("%s has one object", overlay)

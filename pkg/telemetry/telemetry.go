@@ -10,8 +10,9 @@
 // With prometheus a process that cannot have its port warns, and goes on without
 // metrics; the command line never takes one.
 //
-// Names of instruments end in their unit: runner_job_duration_seconds,
-// log_append_bytes.
+// Instruments are made by [InstrumentsOf], named as OpenTelemetry names its own:
+// "runner.job.duration" with the unit "s", which Prometheus sees as
+// runner_job_duration_seconds.
 package telemetry
 
 import (
@@ -82,7 +83,7 @@ func Setup(ctx context.Context, service string) (shutdown func(context.Context) 
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("metric exporter: %w", err), stopAll(ctx))
 		}
-		meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(res))
+		meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(res), metric.WithView(bounded()))
 		otel.SetMeterProvider(meters)
 		stops = append(stops, meters.Shutdown)
 	}

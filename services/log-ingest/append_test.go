@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/berth-dev/berth/pkg/logapi"
 	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/metrictest"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
@@ -21,6 +23,7 @@ import (
 
 func TestAppendRules(t *testing.T) {
 	t.Parallel()
+	metrictest.Start()
 	pg := pgtest.New(t)
 	r, org := start(t, pg, "127.0.0.1:0"), newTenant(t, pg, "alpha")
 	a := org.attempt(t)
@@ -60,6 +63,15 @@ func TestAppendRules(t *testing.T) {
 		case !errors.Is(err, step.wantErr) || next != step.wantNext:
 			t.Errorf("%s: got next %d and error %v, want %d and %v", step.name, next, err, step.wantNext, step.wantErr)
 		}
+	}
+
+	for reason, least := range map[string]float64{logship.CodeGap: 2, logship.CodeConflict: 3} {
+		if n := metrictest.Value(t, "log.append.refused", attribute.String("reason", reason)); n < least {
+			t.Errorf("%g batches are counted as refused by %s, want at least %g", n, reason, least)
+		}
+	}
+	if n := metrictest.Value(t, "log.append.lines"); n < 9 {
+		t.Errorf("%g lines are counted, want at least 9", n)
 	}
 
 	end := func(n int) logship.End { return logship.End{TotalLines: int64(n), Hash: head(t, n).Hash} }

@@ -43,10 +43,7 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 func serve(ctx context.Context, cfg Config, st *database.Store, log *slog.Logger) error {
-	metrics, err := api.NewMetrics()
-	if err != nil {
-		return fmt.Errorf("make instruments: %w", err)
-	}
+	metrics := api.NewMetrics()
 	sessions := session.NewCache(cfg.CachedSessions)
 	jobs, settings := waiting.NewRoom(), waiting.NewRoom()
 	here := presence.New(st, log, func(n presence.News) {

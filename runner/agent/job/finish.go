@@ -8,15 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -280,18 +279,18 @@ func (j *job) remove(ctx context.Context) {
 	}
 }
 
+var (
+	instruments = telemetry.InstrumentsOf("runner/agent")
+	jobDuration = instruments.Duration("runner.job.duration", "how long attempts took, from the engine's start to its end", telemetry.Work)
+	engineStart = instruments.Duration("runner.engine.start", "how long engines took to come to life", telemetry.Requests)
+)
+
 // observe counts how long attempts take.
 func observe(ctx context.Context, spec jobspec.Spec, r jobspec.Result) {
-	meter := otel.Meter("github.com/berth-dev/berth/runner/agent")
 	attrs := metric.WithAttributes(attribute.String("operation", string(spec.Operation)), attribute.String("outcome", string(r.Outcome)))
-	record := func(name, what string, d time.Duration) {
-		if h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what)); err == nil {
-			h.Record(ctx, d.Seconds(), attrs)
-		}
-	}
-	record("runner_job_duration_seconds", "How long attempts took, from the engine's start to its end.", r.FinishedAt.Sub(r.StartedAt))
+	jobDuration.Record(ctx, r.FinishedAt.Sub(r.StartedAt).Seconds(), attrs)
 	if !r.FirstInstructionAt.IsZero() {
-		record("runner_engine_start_seconds", "How long engines took to come to life.", r.FirstInstructionAt.Sub(r.StartedAt))
+		engineStart.Record(ctx, r.FirstInstructionAt.Sub(r.StartedAt).Seconds(), attrs)
 	}
 }
 

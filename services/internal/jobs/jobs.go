@@ -78,6 +78,7 @@ type Config struct {
 type Client struct {
 	river   *river.Client[pgx.Tx]
 	orphans *orphans
+	queue   *queue
 	stop    time.Duration
 	log     *slog.Logger
 }
@@ -124,6 +125,7 @@ func New(st *store.Store, cfg Config) (*Client, error) {
 	}
 	return &Client{
 		river:   client,
+		queue:   newQueue(st.Pool(), cfg.Schema),
 		orphans: newOrphans(st, cfg.Schema, clientID, cfg.Log),
 		stop:    cfg.StopTimeout,
 		log:     cfg.Log,
@@ -140,6 +142,7 @@ func (c *Client) Run(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	defer instruments.Observe(c.queue.look, open, oldest)()
 	group.Go(func() error {
 		// The claim to be alive is kept until the last job has ended.
 		return c.orphans.run(working)

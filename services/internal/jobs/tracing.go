@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -58,7 +59,9 @@ func (t tracing) Work(ctx context.Context, job *rivertype.JobRow, doInner func(c
 			attribute.Int("job.attempt", job.Attempt),
 		))
 	defer span.End()
+	began := time.Now()
 	err := doInner(ctx)
+	worked(ctx, job.Kind, time.Since(began), err)
 	if err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, "job failed")

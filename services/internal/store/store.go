@@ -50,6 +50,7 @@ type Store struct {
 	pool     *pgxpool.Pool
 	log      *slog.Logger
 	notifier *notifier
+	unwatch  func() // ends its metrics
 }
 
 // Open makes the pool and checks that the database answers. Close it.
@@ -83,12 +84,13 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Store{pool: pool, log: log, notifier: newNotifier(pool, log)}, nil
+	return &Store{pool: pool, log: log, notifier: newNotifier(pool, log), unwatch: observePool(pool, opts.Name)}, nil
 }
 
 // Close sends the notifications that are still queued, then waits for all
 // connections to come back and closes them.
 func (s *Store) Close() {
+	s.unwatch()
 	s.notifier.close()
 	s.pool.Close()
 }

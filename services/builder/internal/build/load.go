@@ -72,7 +72,7 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
 		Commit: optional.Value(row.Build.SourceCommit), Resolved: optional.Value(row.Build.ResolvedDigest),
 		Provenance: provenance, Status: row.Build.State, JobID: optional.Value(row.Build.JobID),
-		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
+		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace, Asked: row.Build.CreatedAt,
 	}
 	b.File, b.Directory = placeOf(row.Spec)
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {

@@ -55,6 +55,8 @@ type Build struct {
 	Timeout         time.Duration
 	// Trace is that of the request that asked for it, see package telemetry.
 	Trace json.RawMessage
+	// Asked is when it was asked for.
+	Asked time.Time
 }
 
 // Made is an artifact that an earlier build made.

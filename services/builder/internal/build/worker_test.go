@@ -16,15 +16,18 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/google/go-cmp/cmp"
 	godigest "github.com/opencontainers/go-digest"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/metrictest"
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestLocalSourceBecomesARelease(t *testing.T) {
 	t.Parallel()
+	metrictest.Start()
 	w := newWorld(t)
 	_, builds := w.addConfig(component{name: "card", buildDigest: repeated("1"), source: w.localSource("one")})
 	card := builds["card"]
@@ -49,6 +52,9 @@ func TestLocalSourceBecomesARelease(t *testing.T) {
 	w.advance(card)
 	if diff := cmp.Diff(ended{State: "succeeded", Repository: made.Repository, Digest: made.Digest}, w.ended(card)); diff != "" {
 		t.Errorf("build (-want +got):\n%s", diff)
+	}
+	if n := metrictest.Value(t, "build.duration", attribute.String("type", "terraform_module"), attribute.String("outcome", "succeeded")); n < 1 {
+		t.Error("the build is not counted")
 	}
 	if got := w.releases(); got != "1 config 1 sync" {
 		t.Errorf("releases: %s", got)

@@ -42,11 +42,11 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: provenanceOf(b, *s.Job)})
 	case Fail:
 		b.Status = model.BuildFailed
-		w.log(ctx, tx, b, d.Error)
+		w.ended(ctx, tx, b, d.Error)
 		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
 		b.Status = model.BuildCancelled
-		w.log(ctx, tx, b, d.Error)
+		w.ended(ctx, tx, b, d.Error)
 		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
@@ -95,18 +95,19 @@ func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made Mad
 		return fmt.Errorf("succeed: %w", err)
 	}
 	b.Status = model.BuildSucceeded
-	w.log(ctx, tx, b, "")
+	w.ended(ctx, tx, b, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
-// log says that the build ended as its status says, once that is so.
-func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, text string) {
+// ended logs and counts that the build ended as its status says, once that is so.
+func (w *Worker) ended(ctx context.Context, tx *database.Tx, b Build, text string) {
 	tx.AfterCommit(func() {
 		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", b.Status)
 		if text != "" {
 			log = log.With("err", text)
 		}
 		log.InfoContext(ctx, "build ended")
+		countEnded(ctx, b)
 	})
 }
 

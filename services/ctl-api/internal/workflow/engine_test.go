@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
@@ -32,6 +33,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/metrictest"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -351,6 +353,7 @@ func TestAGoodDeployAfterAFailedProvision(t *testing.T) {
 
 func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	t.Parallel()
+	metrictest.Start()
 	r := newRig(t)
 	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	if got := r.value(`select wait_reason || ' ' || wait_on from workflows where id = $1`, w); got != "stack customer" {
@@ -420,6 +423,9 @@ func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	}
 	if got := r.value(`select string_agg(distinct state, ',') from action_runs`); got != "succeeded" {
 		t.Errorf("action runs are %q, want succeeded", got)
+	}
+	if n := metrictest.Value(t, "workflow.duration", attribute.String("kind", "provision"), attribute.String("outcome", "succeeded")); n < 1 {
+		t.Error("the workflow is not counted")
 	}
 	// Nothing that was stored anywhere has the canary in clear.
 	if got := r.value(`select count(*)::text from runner_jobs where spec::text like '%canary%'`); got != "0" {

@@ -77,6 +77,7 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 	if err := tell(ctx, tx, s.event(events.Workflow, events.Body{"state": d.WorkflowState, "error": d.Error, "ended": string(d.Ended), "ended_by": d.EndedBy})); err != nil {
 		return err
 	}
+	tx.AfterCommit(func() { countEnded(ctx, s.workflow, d.WorkflowState) })
 	// What the runner does by itself depends on what is deployed.
 	return tx.WakeInstall(ctx, s.install.ID)
 }

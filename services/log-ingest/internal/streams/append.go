@@ -41,13 +41,17 @@ type Writer struct {
 // where the stream stands then. It may be repeated. It returns a HeadError when
 // the batch does not fit, and fault.ErrForbidden with the code stream_closed
 // when the attempt was voided.
-func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Head, error) {
+func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (after logship.Head, err error) {
 	start := time.Now()
+	defer func() {
+		if err != nil {
+			s.meter.refuse(ctx, err)
+		}
+	}()
 	batch, err := s.open(in)
 	if err != nil {
 		return logship.Head{}, err
 	}
-	var after logship.Head
 	var added int64
 	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row lockedStream) error {
 		head := headOf(row)

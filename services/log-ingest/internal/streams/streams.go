@@ -46,11 +46,7 @@ func New(s *database.Store, listener *store.Listener) (*Streams, error) {
 	if err != nil {
 		return nil, err
 	}
-	meter, err := newMeter()
-	if err != nil {
-		return nil, err
-	}
-	return &Streams{store: s, listener: listener, packer: packer, unpacker: unpacker, meter: meter}, nil
+	return &Streams{store: s, listener: listener, packer: packer, unpacker: unpacker, meter: newMeter()}, nil
 }
 
 // A Numbered is a record with its place in the stream.

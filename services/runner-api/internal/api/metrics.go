@@ -1,8 +1,11 @@
 package api
 
 import (
-	"go.opentelemetry.io/otel"
+	"context"
+
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/berth-dev/berth/pkg/telemetry"
 )
 
 // Metrics are what runner-api counts. Leases that are open are granted minus
@@ -22,35 +25,28 @@ type Metrics struct {
 	settledByFate metric.Int64Counter
 }
 
-// NewMetrics makes the instruments with the global meter.
-func NewMetrics() (*Metrics, error) {
-	meter := otel.Meter("github.com/berth-dev/berth/services/runner-api")
-	var m Metrics
-	var err error
-	counter := func(to *metric.Int64Counter, name, description string) {
-		if err == nil {
-			*to, err = meter.Int64Counter(name, metric.WithDescription(description))
-		}
+// NewMetrics makes the instruments, once telemetry is set up.
+func NewMetrics() *Metrics {
+	instruments := telemetry.InstrumentsOf("services/runner-api")
+	m := &Metrics{
+		claimWait:     instruments.Duration("runner.claim.wait", "from a job being queued to its lease", []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 15, 60, 300}),
+		granted:       instruments.Counter("runner.leases.granted", "{lease}", "leases granted to runners"),
+		ended:         instruments.Counter("runner.leases.ended", "{lease}", "leases that ended: reported, or shown dead"),
+		lost:          instruments.Counter("runner.leases.lost", "{lease}", "leases that expired"),
+		waiting:       instruments.UpDownCounter("runner.claims.waiting", "{claim}", "claims that are being held"),
+		sessions:      instruments.Counter("runner.sessions.opened", "{session}", "sessions opened"),
+		superseded:    instruments.Counter("runner.results.superseded", "{result}", "reports that came too late"),
+		orphaned:      instruments.Counter("runner.states.orphaned", "{state}", "Terraform states that were refused and kept"),
+		enrolAlarms:   instruments.Counter("runner.enrolment.alarms", "{alarm}", "enrolment secrets used with a second key"),
+		chainForks:    instruments.Counter("runner.chain.forks", "{record}", "chain records that contradict the stored ones"),
+		disputes:      instruments.Counter("runner.disputes", "{dispute}", "runners whose key two processes hold"),
+		settledByFate: instruments.Counter("runner.attempts.settled", "{attempt}", "attempts settled when their runner restarted, by fate"),
 	}
-	counter(&m.granted, "runner_leases_granted_total", "leases granted to runners")
-	counter(&m.ended, "runner_leases_ended_total", "leases that ended: reported, or shown dead")
-	counter(&m.lost, "runner_leases_lost_total", "leases that expired")
-	counter(&m.sessions, "runner_sessions_opened_total", "sessions opened")
-	counter(&m.superseded, "runner_results_superseded_total", "reports that came too late")
-	counter(&m.orphaned, "runner_states_orphaned_total", "Terraform states that were refused and kept")
-	counter(&m.enrolAlarms, "runner_enrolment_alarms_total", "enrolment secrets used with a second key")
-	counter(&m.chainForks, "runner_chain_forks_total", "chain records that contradict the stored ones")
-	counter(&m.disputes, "runner_disputes_total", "runners whose key two processes hold")
-	counter(&m.settledByFate, "runner_attempts_settled_total", "attempts settled when their runner restarted, by fate")
-	if err == nil {
-		m.claimWait, err = meter.Float64Histogram("runner_claim_wait_seconds", metric.WithUnit("s"),
-			metric.WithDescription("from a job being queued to its lease"),
-			metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 15, 60, 300))
+	// An alert on the first of these needs to have seen 0 before.
+	for _, counter := range []metric.Int64Counter{m.granted, m.ended, m.lost, m.sessions, m.superseded, m.orphaned, m.enrolAlarms, m.chainForks, m.disputes} {
+		counter.Add(context.Background(), 0)
 	}
-	if err == nil {
-		m.waiting, err = meter.Int64UpDownCounter("runner_claims_waiting", metric.WithDescription("claims that are being held"))
-	}
-	return &m, err
+	return m
 }
 
 // Lost returns the counter of leases that expired, for package expiry.

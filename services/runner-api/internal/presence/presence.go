@@ -54,6 +54,7 @@ type Register struct {
 
 	mu      sync.Mutex
 	runners map[string]*presence
+	seen    counts // by the last sweep
 }
 
 type presence struct {
@@ -106,6 +107,7 @@ func (r *Register) Now() {
 
 // Run sweeps until ctx is done, and returns nil then.
 func (r *Register) Run(ctx context.Context) error {
+	defer instruments.Observe(r.look, online, backlogged)()
 	wait := Interval
 	for {
 		select {
@@ -126,13 +128,19 @@ func (r *Register) Run(ctx context.Context) error {
 // ask about stay seen.
 func (r *Register) Sweep(ctx context.Context) error {
 	var failed error
+	var seen counts
 	for runners := range slices.Chunk(r.present(), batch) {
-		if err := r.ask(ctx, runners); err != nil {
+		if err := r.ask(ctx, runners, &seen); err != nil {
 			failed = err
 			for _, runner := range runners {
 				r.Saw(runner)
 			}
 		}
+	}
+	if failed == nil {
+		r.mu.Lock()
+		r.seen = seen
+		r.mu.Unlock()
 	}
 	return failed
 }
@@ -152,7 +160,8 @@ func (r *Register) present() (there []string) {
 	return there
 }
 
-func (r *Register) ask(ctx context.Context, runners []string) error {
+// ask asks about some of them, and counts them.
+func (r *Register) ask(ctx context.Context, runners []string, seen *counts) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	var rows []runnerdb.RunnersPresentRow
@@ -164,6 +173,12 @@ func (r *Register) ask(ctx context.Context, runners []string) error {
 		return err
 	}
 	for _, row := range rows {
+		if row.Active {
+			seen.online++
+			if row.Queued {
+				seen.backlogged++
+			}
+		}
 		r.news(News{RunnerID: row.ID, Epoch: row.Epoch, Active: row.Active, Queued: row.Queued, SettingsVersion: row.SettingsVersion})
 	}
 	return nil
