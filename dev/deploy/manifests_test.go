@@ -39,7 +39,7 @@ func render(t *testing.T, overlay string) string {
 
 func TestOverlaysKeepTheRules(t *testing.T) {
 	t.Parallel()
-	for _, overlay := range []string{"local", "production"} {
+	for _, overlay := range []string{"local", "tilt", "production"} {
 		objects, err := parse(render(t, overlay))
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestOverlaysFitTheAPI(t *testing.T) {
 	c := kubetest.New(t)
 	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
 	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
-	for _, overlay := range []string{"local", "production"} {
+	for _, overlay := range []string{"local", "tilt", "production"} {
 		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
 		if !found {
 			t.Fatalf("%s has one object", overlay)
