@@ -35,6 +35,18 @@ type plan struct {
 	takeover bool     // `berth up` itself changes
 	relist   bool     // a file is of a package that is not known
 	hints    []string
+	files    []string // the saved files that count
+}
+
+// lacks is what another plan for the same files has and this one has not.
+func (p plan) lacks(other plan) plan {
+	missed := plan{takeover: other.takeover && !p.takeover, files: other.files}
+	for _, name := range other.build {
+		if !slices.Contains(p.build, name) {
+			missed.build = append(missed.build, name)
+		}
+	}
+	return missed
 }
 
 // decide says what saved files change. It does no I/O.
@@ -52,6 +64,9 @@ func decide(s sources, saved []string) plan {
 		}
 		executables, known := s.of(file)
 		todo.relist = todo.relist || !known
+		if len(executables) > 0 {
+			todo.files = append(todo.files, file)
+		}
 		for _, name := range executables {
 			affected[name] = true
 		}
@@ -126,14 +141,17 @@ func skipped(segment string) bool {
 
 // outcome is the line that ends a round.
 func outcome(saved, parts []string, built, all time.Duration) string {
-	what := saved[0]
+	what := "what was saved before"
+	if len(saved) > 0 {
+		what = saved[0]
+	}
 	if len(saved) > 1 {
 		what += fmt.Sprintf(" and %d more", len(saved)-1)
 	}
 	if len(parts) == 0 {
 		return fmt.Sprintf("✓ %s: built in %s; no part that runs is made of it", what, seconds(built))
 	}
-	return fmt.Sprintf("✓ %s: %s run it after %s (build %s)", what, strings.Join(parts, ", "), seconds(all), seconds(built))
+	return fmt.Sprintf("✓ %s runs after %s (build %s): %s", what, seconds(all), seconds(built), strings.Join(parts, ", "))
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

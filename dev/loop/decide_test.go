@@ -38,6 +38,31 @@ func tested() sources {
 	})
 }
 
+// planned compares plans, but for the files that count: TestFilesThatCount does.
+var planned = cmp.Options{cmp.AllowUnexported(plan{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".files" }, cmp.Ignore())}
+
+func TestFilesThatCount(t *testing.T) {
+	t.Parallel()
+	got := decide(tested(), []string{"README.md", "cli/internal/up/part.go", "cli/internal/up/sedA1b2", "pkg/id/id.go", "pkg/id/id_test.go"})
+	if diff := cmp.Diff([]string{"cli/internal/up/part.go", "pkg/id/id.go"}, got.files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A package that a service imports now, and did not when it was saved.
+func TestWhatWasMissed(t *testing.T) {
+	t.Parallel()
+	before := plan{build: []string{"berth-builder"}, files: []string{"pkg/id/id.go"}}
+	now := plan{build: []string{"berth-builder", "berth-ctl-api"}, takeover: true, files: []string{"pkg/id/id.go"}}
+	want := plan{build: []string{"berth-ctl-api"}, takeover: true, files: []string{"pkg/id/id.go"}}
+	if diff := cmp.Diff(want, before.lacks(now), cmp.AllowUnexported(plan{})); diff != "" {
+		t.Errorf("missed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(plan{files: now.files}, now.lacks(before), cmp.AllowUnexported(plan{})); diff != "" {
+		t.Errorf("nothing is missed (-want +got):\n%s", diff)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	all := []string{"berth", "berth-builder", "berth-ctl-api", "berth-engine", "berth-runner"}
@@ -77,7 +102,7 @@ func TestDecide(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, decide(tested(), tt.saved), cmp.AllowUnexported(plan{})); diff != "" {
+			if diff := cmp.Diff(tt.want, decide(tested(), tt.saved), planned); diff != "" {
 				t.Errorf("decide(%q) (-want +got):\n%s", tt.saved, diff)
 			}
 		})
@@ -131,7 +156,7 @@ func TestList(t *testing.T) {
 		{"pkg/durable/durable.go", plan{build: listed.all, takeover: true}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, decide(listed, []string{tt.saved}), cmp.AllowUnexported(plan{})); diff != "" {
+		if diff := cmp.Diff(tt.want, decide(listed, []string{tt.saved}), planned); diff != "" {
 			t.Errorf("decide(%s) (-want +got):\n%s", tt.saved, diff)
 		}
 	}
@@ -144,7 +169,7 @@ func TestOutcome(t *testing.T) {
 		outcome([]string{"cli/a.go", "cli/b.go"}, nil, time.Second, 1100*time.Millisecond),
 	}
 	want := []string{
-		"✓ services/ctl-api/main.go: ctl-api run it after 2.3 s (build 1.5 s)",
+		"✓ services/ctl-api/main.go runs after 2.3 s (build 1.5 s): ctl-api",
 		"✓ cli/a.go and 1 more: built in 1.0 s; no part that runs is made of it",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -80,8 +80,11 @@ type loop struct {
 	berth   berth
 	show    *screen
 	sources sources
-	// listed delivers sources that are newer.
+	// listed delivers newer sources, and is nil while nobody lists them; unlist ends that.
 	listed chan sources
+	unlist context.CancelFunc
+	// since are the files that were saved since sources were listed.
+	since []string
 	// unbuilt are executables that a save changed and that have not been built since.
 	unbuilt []string
 	// takeover: `berth up` itself was changed and still is the older one.
@@ -116,17 +119,21 @@ func (l *loop) follow(ctx context.Context, saves <-chan batch) {
 		case <-ctx.Done():
 			return
 		case saved := <-saves:
-			l.apply(ctx, saved)
+			l.since = union(l.since, saved.files)
+			l.apply(ctx, saved, decide(l.sources, saved.files))
+		case newer := <-l.listed:
+			before, now := decide(l.sources, l.since), decide(newer, l.since)
+			saved := batch{first: time.Now(), files: l.since}
+			l.sources, l.listed, l.since = newer, nil, nil
+			if missed := before.lacks(now); len(missed.build) > 0 || missed.takeover {
+				l.apply(ctx, saved, missed)
+			}
 		}
 	}
 }
 
-// apply carries out what decide says about a batch.
-func (l *loop) apply(ctx context.Context, saved batch) {
-	if l.listed != nil {
-		l.sources, l.listed = <-l.listed, nil
-	}
-	todo := decide(l.sources, saved.files)
+// apply carries out what was decided about a batch.
+func (l *loop) apply(ctx context.Context, saved batch, todo plan) {
 	if todo.relist {
 		if newer, err := list(ctx, l.berth.root); err == nil { // else the build says what is wrong
 			l.sources = newer
@@ -162,7 +169,7 @@ func (l *loop) apply(ctx context.Context, saved batch) {
 	case err != nil:
 		l.complain(err)
 	default:
-		l.show.line(own, outcome(saved.files, parts, built, time.Since(saved.first)))
+		l.show.line(own, outcome(todo.files, parts, built, time.Since(saved.first)))
 	}
 	l.listAgain(ctx)
 }
@@ -182,19 +189,21 @@ func (l *loop) restart(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	l.takeover = false
-	return []string{"supervisor", "what it runs of older executables"}, nil
+	return []string{"the supervisor", "the parts that changed"}, nil
 }
 
 // listAgain looks for imports that came and went, while nobody waits for it.
 func (l *loop) listAgain(ctx context.Context) {
-	before, listed := l.sources, make(chan sources, 1)
+	if l.unlist != nil {
+		l.unlist() // what it would say is not the newest
+	}
+	ctx, l.unlist = context.WithCancel(ctx)
+	listed := make(chan sources, 1)
 	l.listed = listed
 	go func() {
-		newer, err := list(ctx, l.berth.root)
-		if err != nil {
-			newer = before
+		if newer, err := list(ctx, l.berth.root); err == nil { // else the next one says it
+			listed <- newer
 		}
-		listed <- newer
 	}()
 }
 
