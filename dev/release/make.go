@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/ed25519"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -135,7 +132,7 @@ func (o options) sign(public ed25519.PublicKey) error {
 	}
 	var sums strings.Builder
 	for _, file := range files {
-		sum, size, err := sumOf(filepath.Join(o.out, file.Name()))
+		sum, size, err := releaselist.SumOf(filepath.Join(o.out, file.Name()))
 		if err != nil {
 			return err
 		}
@@ -166,15 +163,4 @@ func (o options) sign(public ed25519.PublicKey) error {
 
 func (o options) write(name string, data []byte, mode os.FileMode) error {
 	return os.WriteFile(filepath.Join(o.out, name), data, mode)
-}
-
-func sumOf(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { _ = f.Close() }()
-	h := sha256.New()
-	size, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), size, err
 }

@@ -103,11 +103,18 @@ else
 fi
 
 step actions run "$install" "$check" --watch --timeout 2m
+
+is_healthy() { [ "$("$berth" installs show "$install" --json health | tr -d ' "{}\n')" = health:healthy ]; }
+# A probe that looked before the deploy was done looks again within a minute.
+for ((second = 0; second < 75; second++)); do
+  if is_healthy; then break; fi
+  [ $second != 0 ] || echo "waiting for the next look at the install's health, within a minute"
+  sleep 1
+done
 step installs health "$install"
 step status
 
-verdict=$("$berth" installs show "$install" --json health | tr -d ' "{}\n')
-if [ "$verdict" != health:healthy ]; then
+if ! is_healthy; then
   echo "$install is not healthy; berth why $install says more" >&2
   "$berth" why "$install" >&2
   exit 1

@@ -72,7 +72,7 @@ func (l List) Check(dir string) (good []string, err error) {
 		if file.Name != filepath.Base(file.Name) {
 			return good, fmt.Errorf("the list names %q, which is not a plain file name", file.Name)
 		}
-		sum, size, err := sumOf(filepath.Join(dir, file.Name))
+		sum, size, err := SumOf(filepath.Join(dir, file.Name))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
@@ -86,7 +86,8 @@ func (l List) Check(dir string) (good []string, err error) {
 	return good, nil
 }
 
-func sumOf(path string) (sum string, size int64, err error) {
+// SumOf is the SHA256 of a file, in hex, and its size in bytes.
+func SumOf(path string) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", 0, err

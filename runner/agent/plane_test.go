@@ -313,7 +313,8 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 
 func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.ClaimRequest](r)
-	p.change(func() { p.asked = append(p.asked, in) })
+	session := 0
+	p.change(func() { p.asked, session = append(p.asked, in), len(p.sessions) })
 	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
 	for {
@@ -321,6 +322,11 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.mu.Lock()
+		if len(p.sessions) != session { // of an agent that is gone: it takes nothing from the next one
+			p.mu.Unlock()
+			refuse(w, http.StatusUnauthorized, "session_overtaken", "another session was opened")
+			return
+		}
 		jobs, again := p.claims[in.ClaimID]
 		if n := min(in.Slots, len(p.queue)); !again && n > 0 {
 			jobs = nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/runner/agent/toolchain"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 // fetchTimeout is for 30 MB over a slow line. Nothing else waits at the start.
@@ -21,6 +21,6 @@ func (a *agent) provideTerraform(ctx context.Context) {
 	defer cancel()
 	var err error
 	if a.cfg.Terraform, err = a.cfg.TerraformSource.Terraform(ctx, a.dir.Tools()); err != nil {
-		a.cfg.Log.ErrorContext(ctx, "terraform could not be fetched; jobs that need it are refused", "version", toolchain.Version, "err", err)
+		a.cfg.Log.ErrorContext(ctx, "terraform could not be fetched; jobs that need it are refused", "version", tfprogram.Version, "err", err)
 	}
 }

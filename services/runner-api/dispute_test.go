@@ -273,8 +273,13 @@ func TestADisputedRunnerGetsNothing(t *testing.T) {
 	if other.opens("x", "").Disputed != nil {
 		t.Error("the new machine is disputed")
 	}
-	if jobs := other.claim("claim-other", 4, 10); len(jobs) != 3 {
-		t.Errorf("leased %d jobs, want the 3 that wait", len(jobs))
+	if jobs := other.claim("claim-other", 4, 0); len(jobs) != 0 {
+		t.Errorf("leased %+v, whose orders name the machine before", jobs)
+	}
+	for _, id := range []string{plan.JobID, queued, change} {
+		if reason := one[string](w, `select result ->> 'reason' from runner_jobs where id = $1`, id); reason != "machine_replaced" {
+			t.Errorf("job %s ended for %q, want machine_replaced", id, reason)
+		}
 	}
 	for _, old := range []*agent{a, thief} {
 		refused(t, old.ask("y", "v"), nil, http.StatusUnauthorized, "signature_refused")

@@ -62,9 +62,10 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetc
 			})
 		}
 	})
+	said := time.Now()
 	results := map[string]fetch.Result{}
 	for i, address := range addresses {
-		result := f.await(address, done[i])
+		result := f.await(address, done[i], &said)
 		if results[address] = result; result.Problem == "" { // else the caller reports it with its place
 			f.say(fmt.Sprintf("fetched %s, %s", address, sizeOf(len(result.Contents))))
 		}
@@ -72,19 +73,20 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetc
 	return results
 }
 
-// patience is after how long people are told what is waited for.
+// patience is after how long in silence people are told what is waited for.
 const patience = 3 * time.Second
 
-// await waits for a result, and says so when that takes long: each address has
-// its own limit.
-func (f *Fetcher) await(address string, done <-chan fetch.Result) fetch.Result {
-	patient := time.NewTimer(patience)
+// await waits for a result, and says so when nothing was said for long: each address
+// has its own limit.
+func (f *Fetcher) await(address string, done <-chan fetch.Result, said *time.Time) fetch.Result {
+	patient := time.NewTimer(patience - time.Since(*said))
 	defer patient.Stop()
 	select {
 	case result := <-done:
 		return result
 	case <-patient.C:
 		f.say(fmt.Sprintf("still waiting for %s, which has up to %s", withoutUsers(address), gitTimeout))
+		*said = time.Now()
 	}
 	return <-done
 }

@@ -13,11 +13,13 @@ import (
 	"runtime"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 const (
 	// TerraformVersion is what is fetched when no Terraform is found.
-	TerraformVersion = "1.11.4"
+	TerraformVersion = tfprogram.Version
 
 	// MinTerraformVersion is the oldest that is accepted: modules use
 	// terraform_data (1.4), and 1.5 is the last line under an open source

@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"context"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 
-	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 // vendorKey is the key that HashiCorp signs its releases with, fingerprint
@@ -27,8 +26,7 @@ import (
 var vendorKey string
 
 const (
-	maxListBytes    = 1 << 20   // the list of checksums and its signature are a few KB
-	maxArchiveBytes = 300 << 20 // the archive is about 30 MB, the program about 90 MB
+	maxListBytes = 1 << 20 // the list of checksums and its signature are a few KB
 )
 
 // A release is one version at a source.
@@ -76,7 +74,7 @@ func (r release) fetch(ctx context.Context, key, target string) error {
 	if got != want {
 		return fmt.Errorf("%s: %w: sha256 is %s, signed is %s", name, ErrUntrusted, got, want)
 	}
-	return unpack(archive.Name(), target)
+	return tfprogram.Unpack(archive.Name(), target)
 }
 
 func (r release) readAll(ctx context.Context, name string) ([]byte, error) {
@@ -121,27 +119,8 @@ func (r release) download(ctx context.Context, name string, to io.Writer) (strin
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, maxArchiveBytes)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, tfprogram.MaxBytes)); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// unpack takes the program out of a checked archive.
-func unpack(archive, target string) error {
-	z, err := zip.OpenReader(archive)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = z.Close() }()
-	program, err := z.Open("terraform")
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	defer func() { _ = program.Close() }()
-
-	return durable.Replace(target, 0o755, func(w io.Writer) error {
-		_, err := io.Copy(w, io.LimitReader(program, maxArchiveBytes))
-		return err
-	})
 }

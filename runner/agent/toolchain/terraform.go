@@ -4,7 +4,6 @@
 package toolchain
 
 import (
-	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,23 +16,16 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 const (
-	// Version is what is fetched, the same as `berth up` fetches.
-	Version = "1.11.4"
-
 	vendorSite = "https://releases.hashicorp.com/terraform"
-
-	// limitBytes is the most that an archive and the program in it may be: they
-	// are about 30 and 90 MB.
-	limitBytes = 300 << 20
 
 	answerTimeout = 15 * time.Second // to the first byte
 )
 
-// pins are the SHA256 of the vendor's archives of Version, by platform.
+// pins are the SHA256 of the vendor's archives of [tfprogram.Version], by platform.
 var pins = map[string]string{
 	"linux/amd64": "1ce994251c00281d6845f0f268637ba50c0005657eb3cf096b92f753b42ef4dc",
 	"linux/arm64": "a43d1d0da9b9bab214a8305a39db0e40869572594ccf50c416a7756499143633",
@@ -55,7 +47,7 @@ type Source struct {
 // there. It may be called again; a process killed on the way leaves nothing
 // that is taken for whole.
 func (s Source) Terraform(ctx context.Context, dir string) (string, error) {
-	target := filepath.Join(dir, "terraform", Version, "terraform")
+	target := filepath.Join(dir, "terraform", tfprogram.Version, "terraform")
 	if info, err := os.Stat(target); err == nil && info.Mode().IsRegular() {
 		return target, nil
 	}
@@ -63,13 +55,13 @@ func (s Source) Terraform(ctx context.Context, dir string) (string, error) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	want, ok := s.Pins[platform]
 	if !ok {
-		return "", fmt.Errorf("no terraform %s is known for %s", Version, platform)
+		return "", fmt.Errorf("no terraform %s is known for %s", tfprogram.Version, platform)
 	}
 	// Engines of other users run it.
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return "", err
 	}
-	url := fmt.Sprintf("%s/%s/terraform_%s_%s_%s.zip", s.Site, Version, Version, runtime.GOOS, runtime.GOARCH)
+	url := fmt.Sprintf("%s/%s/terraform_%s_%s_%s.zip", s.Site, tfprogram.Version, tfprogram.Version, runtime.GOOS, runtime.GOARCH)
 	archive := filepath.Join(filepath.Dir(target), ".archive")
 	defer func() { _ = os.Remove(archive) }()
 	got, err := s.download(ctx, url, archive)
@@ -79,7 +71,7 @@ func (s Source) Terraform(ctx context.Context, dir string) (string, error) {
 	if got != want {
 		return "", fmt.Errorf("%s: %w: its SHA256 is %s, want %s", url, ErrUntrusted, got, want)
 	}
-	return target, unpack(archive, target)
+	return target, tfprogram.Unpack(archive, target)
 }
 
 func (s Source) withDefaults() Source {
@@ -116,27 +108,9 @@ func (s Source) download(ctx context.Context, url, to string) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, sum), io.LimitReader(resp.Body, limitBytes))
+	_, err = io.Copy(io.MultiWriter(file, sum), io.LimitReader(resp.Body, tfprogram.MaxBytes))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return "", fmt.Errorf("%s: %w", url, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// unpack takes the program out of a checked archive.
-func unpack(archive, target string) error {
-	z, err := zip.OpenReader(archive)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = z.Close() }()
-	program, err := z.Open("terraform")
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	defer func() { _ = program.Close() }()
-	return durable.Replace(target, 0o755, func(w io.Writer) error {
-		_, err := io.Copy(w, io.LimitReader(program, limitBytes))
-		return err
-	})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/power"
-	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -35,7 +35,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.cfg.Data, "data", "", "data directory (BERTH_RUNNER_DATA)")
 	f.IntVar(&s.cfg.Slots, "slots", 0, "how many jobs may run at once (BERTH_SLOTS; default 4)")
 	f.StringVar(&s.cfg.Engine, "engine", "", "the executable that works on jobs (BERTH_ENGINE; default berth-engine next to this one, else in BERTH_LIBEXEC)")
-	f.StringVar(&s.cfg.Terraform, "terraform", "", "the Terraform executable; fetch: the vendor's Terraform "+toolchain.Version+", checked and kept in the data directory (BERTH_TERRAFORM; default terraform next to this one)")
+	f.StringVar(&s.cfg.Terraform, "terraform", "", "the Terraform executable; fetch: the vendor's Terraform "+tfprogram.Version+", checked and kept in the data directory (BERTH_TERRAFORM; default terraform next to this one)")
 	f.StringVar(&s.cfg.EngineUIDs, "engine-uids", "", "range of users, FIRST:SIZE, from which each job gets its own when this runs as root; off for none (BERTH_ENGINE_UIDS; default "+users.DefaultRange+")")
 	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of all engines where each cannot have its own: in pods, and where --engine-uids does not work (BERTH_ENGINE_UID)")
 	f.DurationVar(&s.cfg.Grace, "grace", 0, "how long an engine may take to stop when asked, before it is killed (BERTH_GRACE; default 30s)")
