@@ -2,16 +2,19 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check bench faults tools
+.PHONY: help demo dev tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What runs in a clone keeps its data there.
-demo up down: export BERTH_DATA ?= $(CURDIR)/.berth
+demo dev up down: export BERTH_DATA ?= $(CURDIR)/.berth
 
 demo: ## run examples/hello, from app folder to healthy install (KUBE=1: examples/shop on Kubernetes)
 	@dev/scripts/demo.sh
+
+dev: ## run Berth here, and rebuild and restart what a saved file belongs to (Ctrl-C stops it)
+	@dev/scripts/dev.sh
 
 tour: ## record docs/tour/*.cast from a real run
 	@dev/scripts/tour.sh

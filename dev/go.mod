@@ -8,6 +8,7 @@ replace github.com/berth-dev/berth/pkg => ../pkg
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/opencontainers/go-digest v1.0.0

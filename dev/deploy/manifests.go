@@ -1,5 +1,5 @@
 // Package deploy checks deploy/k8s: its rules are in this file, and its tests
-// render both overlays and try every network policy with real pods.
+// render all overlays and try every network policy with real pods.
 package deploy
 
 import (

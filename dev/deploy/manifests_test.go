@@ -64,7 +64,7 @@ func withCollector(t *testing.T, overlay string) string {
 
 func TestOverlaysKeepTheRules(t *testing.T) {
 	t.Parallel()
-	for _, overlay := range []string{"local", "production", withCollector(t, "local"), withCollector(t, "production")} {
+	for _, overlay := range []string{"local", "tilt", "production", withCollector(t, "local"), withCollector(t, "production")} {
 		objects, err := parse(render(t, overlay))
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOverlaysFitTheAPI(t *testing.T) {
 	c := kubetest.New(t)
 	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
 	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
-	for _, overlay := range []string{"local", "production", withCollector(t, "local")} {
+	for _, overlay := range []string{"local", "tilt", "production", withCollector(t, "local")} {
 		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
 		if !found {
 			t.Fatalf("%s has one object", overlay)

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Runs Berth's control plane in a Kubernetes cluster for development: that of
-# `make kube`, or that of KUBECONFIG. Usage: deploy.sh up | down
+# `make kube`, or that of KUBECONFIG. Usage: deploy.sh COMMAND
 #
 #	up      builds and pushes images, makes keys and passwords unless they are
 #	        there, applies deploy/k8s/overlays/local, waits until all is ready, and
 #	        says how to log in
 #	down    deletes all of it, with its data
+#	prepare makes the keys and passwords, and the overlay for Tilt, without images
+#	token   makes the first admin's token unless there is one, and says how to log in
+#	psql    says how to open the database while Tilt forwards its port
+#	reset   deletes the workloads with their data; Tilt makes them again
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
 # .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
@@ -72,17 +76,16 @@ images() {
   echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
 }
 
-# overlay writes what is of this machine, and of nobody else.
+# overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
 overlay() {
-  local pushed role
-  pushed=$(images)
+  local role
   cat >"$dir/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: $namespace
-resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/local)"]
-images:
-$pushed
+resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
+images: ${2:+
+$2}
 configMapGenerator:
   - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
 generatorOptions: {disableNameSuffixHash: true}
@@ -110,13 +113,48 @@ logged_in() {
     curl -sf -o /dev/null --max-time 10 --noproxy '*' --cacert "$dir/tls.crt" -H @- "$url/api/me"
 }
 
-up() {
-  local began=$SECONDS name
-  reach
+# locate finds the address that people and runners use.
+locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
   url=https://$address:30443
+}
+
+say_how() {
+  echo "export SSL_CERT_FILE=$dir/tls.crt"
+  echo "berth context add dev --url $url/api --token-file $dir/token"
+}
+
+prepare() {
+  reach
+  locate
   secrets
-  overlay
+  overlay tilt
+}
+
+token() {
+  reach
+  locate
+  first_token
+  say_how
+}
+
+psql() {
+  echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
+}
+
+reset() {
+  reach
+  "$kubectl" -n $namespace delete deployments,jobs,persistentvolumeclaims --all >&2
+  rm -f "$dir/token"
+}
+
+up() {
+  local began=$SECONDS name pushed
+  reach
+  locate
+  secrets
+  pushed=$(images)
+  overlay local "$pushed"
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
   "$kubectl" -n $namespace delete job migrate --ignore-not-found >/dev/null 2>&1
@@ -125,8 +163,7 @@ up() {
   for name in "${services[@]}"; do "$kubectl" -n $namespace rollout status "deploy/$name" --timeout=300s >/dev/null; done
   first_token
   say "is ready after $((SECONDS - began)) s at $url; log in with"
-  echo "export SSL_CERT_FILE=$dir/tls.crt"
-  echo "berth context add dev --url $url/api --token-file $dir/token"
+  say_how
 }
 
 down() {
@@ -137,9 +174,9 @@ down() {
 }
 
 case ${1:-} in
-up | down) "$1" ;;
+up | down | prepare | token | psql | reset) "$1" ;;
 *)
-  echo "usage: deploy.sh up|down" >&2
+  echo "usage: deploy.sh up|down|prepare|token|psql|reset" >&2
   exit 2
   ;;
 esac

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 )
 
 func (c *cli) upCommand() *cobra.Command {
-	var detach, status bool
+	var detach, status, restart bool
 	var org, kubeconfig string
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -29,7 +30,8 @@ only, and all data is in one folder: BERTH_DATA, or else /var/lib/berth for root
 ~/.local/share/berth for everyone else.
 
 When it runs already, that is all, unless its executables have been replaced since, by a
-build or an upgrade: then it is stopped and started again.
+build or an upgrade: then it is stopped and started again. --restart leaves everything
+else running: only the parts whose executables have been replaced are restarted.
 
 If DATABASE_URL is set (to an administrator's connection), Berth uses that Postgres.
 Otherwise it starts its own from the binaries in BERTH_PG_BIN, on PATH or in the
@@ -57,6 +59,8 @@ empty name forgets the cluster.`,
 			switch {
 			case status:
 				return c.upStatus(cmd.Context(), layout)
+			case restart:
+				return c.upRestart(cmd.Context(), layout)
 			case detach && up.FromDetach() == nil:
 				return c.upDetached(cmd.Context(), layout, start)
 			}
@@ -65,9 +69,10 @@ empty name forgets the cluster.`,
 	}
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when Berth is ready")
 	cmd.Flags().BoolVar(&status, "status", false, "only show what is running")
+	cmd.Flags().BoolVar(&restart, "restart", false, "restart only the parts whose executables have been replaced")
 	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start creates")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster for local installs")
-	cmd.MarkFlagsMutuallyExclusive("detach", "status")
+	cmd.MarkFlagsMutuallyExclusive("detach", "status", "restart")
 	return cmd
 }
 
@@ -148,6 +153,23 @@ func (c *cli) upReady(layout up.Layout, url string, say func(string)) {
 		say("  " + note)
 	}
 	output.Printf(c.out, "%s\n", url)
+}
+
+func (c *cli) upRestart(ctx context.Context, layout up.Layout) error {
+	done, err := up.Restart(ctx, layout)
+	if err != nil {
+		return err
+	}
+	if c.forPrograms() {
+		return printOne(c, done, output.View[up.Restarted]{Name: func(r up.Restarted) string { return strings.Join(r.Parts, "\n") }})
+	}
+	if len(done.Parts) == 0 {
+		output.Println(c.out, "nothing to restart: no executable has been replaced")
+	}
+	for _, part := range done.Parts {
+		output.Println(c.out, "restarted", part)
+	}
+	return nil
 }
 
 func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {

@@ -44,6 +44,7 @@ type keeper struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	again  chan chan struct{} // asks for a new process; what is sent is closed once the old one is gone
 
 	mu     sync.Mutex
 	status PartStatus
@@ -74,7 +75,7 @@ type PartStatus struct {
 // left, and returns at once.
 func keep(part Part, l *ledger, say func(string)) *keeper {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &keeper{part: part, ledger: l, say: say, cancel: cancel, done: make(chan struct{})}
+	k := &keeper{part: part, ledger: l, say: say, cancel: cancel, done: make(chan struct{}), again: make(chan chan struct{})}
 	k.status = PartStatus{Name: part.Name, Log: part.Log, Path: part.Path, Copies: part.Copies}
 	go func() {
 		defer close(k.done)
@@ -87,6 +88,21 @@ func keep(part Part, l *ledger, say func(string)) *keeper {
 func (k *keeper) stop() {
 	k.cancel()
 	<-k.done
+}
+
+// restart ends the process, starts the part again at once, and returns when the
+// old process is gone. It tells whether there will be a new one: not when the part
+// was stopped or ended permanently, or when ctx ends first.
+func (k *keeper) restart(ctx context.Context) bool {
+	gone := make(chan struct{})
+	select {
+	case k.again <- gone:
+		<-gone
+		return true
+	case <-k.done:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // Status returns a copy.
@@ -110,6 +126,10 @@ func (k *keeper) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if code == restartedCode {
+			deaths = 0
+			continue
+		}
 		if slices.Contains(k.part.Final, code) {
 			line, _ := k.lastWords()
 			k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.LastLine, s.GivenUp = 0, false, why, line, true })
@@ -132,12 +152,16 @@ func (k *keeper) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(delay):
+		case gone := <-k.again:
+			deaths = 0
+			k.set(func(s *PartStatus) { s.Looping = false })
+			close(gone)
 		}
 	}
 }
 
-// once runs the part one time and says how it ended. When the context ends, it
-// ends the process first.
+// once runs the part one time and says how it ended. When the context ends, or a
+// restart is asked for, it ends the process first.
 func (k *keeper) once(ctx context.Context) (why string, code int) {
 	process, ended, err := k.adoptOrStart()
 	if err != nil {
@@ -146,19 +170,32 @@ func (k *keeper) once(ctx context.Context) (why string, code int) {
 	settled := time.AfterFunc(steady, func() { k.set(func(s *PartStatus) { s.Looping = false }) })
 	defer settled.Stop()
 	var how end
+	var gone chan struct{}
 	select {
 	case how = <-ended:
 	case <-ctx.Done():
-		if process.end(k.part.Polite, k.part.Grace) {
-			k.say(fmt.Sprintf("! %s (pid %d) did not stop within %s and was killed", k.part.Name, process.PID, k.part.Grace))
-		}
-		how = <-ended
+		how = k.end(process, ended)
+	case gone = <-k.again:
+		how = k.end(process, ended)
 	}
 	// Written down after the fact: between the two, the start time tells.
 	if err := k.ledger.change(func(s *State) { delete(s.Parts, k.part.Name) }); err != nil {
 		k.say("! " + err.Error())
 	}
+	if gone != nil {
+		k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.Looping = 0, false, how.why, false })
+		close(gone)
+		return how.why, restartedCode
+	}
 	return how.why, how.code
+}
+
+// end stops the process and returns how it ended.
+func (k *keeper) end(process Process, ended <-chan end) end {
+	if process.end(k.part.Polite, k.part.Grace) {
+		k.say(fmt.Sprintf("! %s (pid %d) did not stop within %s and was killed", k.part.Name, process.PID, k.part.Grace))
+	}
+	return <-ended
 }
 
 // An end is how a process ended.
@@ -167,8 +204,12 @@ type end struct {
 	code int // exit code, or unknownCode
 }
 
-// unknownCode stands for signals, and for processes that were not our children.
-const unknownCode = -1
+const (
+	// unknownCode stands for signals, and for processes that were not our children.
+	unknownCode = -1
+	// restartedCode is that of a process which restart ended.
+	restartedCode = -2
+)
 
 // adoptOrStart returns the process and a channel that says how it ended.
 func (k *keeper) adoptOrStart() (Process, <-chan end, error) {

@@ -23,6 +23,9 @@ type Part struct {
 	// Copies are executables that it uses and the supervisor copied: to where, from
 	// where.
 	Copies map[string]string
+	// Starts are executables that it runs for as long as it runs itself: when one of
+	// them is replaced, the part must start again.
+	Starts []string
 	// Quote takes secrets out of what errors quote of the log; nil leaves it as it is.
 	Quote func(string) string
 	// User is whom it runs as; nil for the supervisor's user.
@@ -42,15 +45,18 @@ type Part struct {
 // digest identifies what is run. A process of the same digest may be taken
 // over; one of another digest is of an older build or configuration.
 func (p Part) digest() string {
-	exe := p.Path
-	if info, err := os.Stat(p.Path); err == nil {
-		exe = fmt.Sprintf("%s %d %d", p.Path, info.Size(), info.ModTime().UnixNano())
+	var files []string
+	for _, file := range append([]string{p.Path}, p.Starts...) {
+		if info, err := os.Stat(file); err == nil {
+			file = fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
+		}
+		files = append(files, file)
 	}
 	var user uint32
 	if p.User != nil {
 		user = p.User.Uid
 	}
-	data, _ := json.Marshal([]any{exe, p.Args, p.Env, p.Dir, user}) // strings and numbers: cannot fail
+	data, _ := json.Marshal([]any{files, p.Args, p.Env, p.Dir, user}) // strings and numbers: cannot fail
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

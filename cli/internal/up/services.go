@@ -23,6 +23,9 @@ const (
 	serviceGrace = 20 * time.Second // held calls and running jobs of River end
 	probeTimeout = 2 * time.Second
 
+	// ctlAPIPart is started after the schema was brought up to date.
+	ctlAPIPart = "ctl-api"
+
 	// envOwner marks every process of a data folder.
 	envOwner = "BERTH_UP"
 )
@@ -80,7 +83,7 @@ func (s surroundings) services() []Part {
 		dsn       string // file in Layout.DSNs, see the service's role
 		port      int
 	}{
-		{name: "ctl-api", exe: exeCtlAPI, args: []string{"serve"}, dsn: "ctl.dsn", port: s.ports.Ctl},
+		{name: ctlAPIPart, exe: exeCtlAPI, args: []string{"serve"}, dsn: "ctl.dsn", port: s.ports.Ctl},
 		{name: "runner-api", exe: exeRunnerAPI, dsn: "runner.dsn", port: s.ports.Runner},
 		{name: "log-ingest", exe: exeLogIngest, dsn: "log.dsn", port: s.ports.Log},
 		{name: "builder", exe: exeBuilder, dsn: "builder.dsn", port: s.ports.Registry},
@@ -101,6 +104,7 @@ func (s surroundings) services() []Part {
 		}
 		if row.exe == exeBuilder { // it starts runners
 			parts[i].Copies = s.copies()
+			parts[i].Starts = []string{filepath.Join(s.runners, exeRunner)}
 		}
 	}
 	return parts

@@ -20,6 +20,7 @@ import (
 //	GET    /runners/{id}  how it is
 //	DELETE /runners/{id}  stop it permanently; 204
 //	GET    /status        everything (Status)
+//	POST   /restart       restart parts whose executables were replaced (Restarted)
 //
 // All of them may be repeated.
 
@@ -71,7 +72,22 @@ func (s *supervisor) routes(ctx context.Context) http.Handler {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.status(r.Context()))
 	})
+	mux.HandleFunc("POST /restart", s.postRestart)
 	return mux
+}
+
+// ask sends a request to the supervisor of a data folder. It is an error when
+// nobody is there.
+func ask(ctx context.Context, l Layout, method, path string) (*http.Response, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket())
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return client.Do(req)
 }
 
 // putRunner starts a runner that outlives the request: ctx is the supervisor's.

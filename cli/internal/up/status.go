@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -63,21 +62,7 @@ const statusTimeout = 5 * time.Second
 
 // status asks every part, side by side.
 func (s *supervisor) status(ctx context.Context) Status {
-	s.mu.Lock()
-	keepers := slices.Clone(s.keepers)
-	ids := make([]string, 0, len(s.runners))
-	for id := range s.runners {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		keepers = append(keepers, s.runners[id].keeper)
-		if registry := s.runners[id].registry; registry != nil {
-			keepers = append(keepers, registry)
-		}
-	}
-	s.mu.Unlock()
-
+	keepers := s.allKeepers()
 	out := Status{Running: true, URL: URL(s.Port), Dir: s.Layout.Dir, Kubeconfig: s.cluster, Parts: make([]PartHealth, len(keepers))}
 	if self := s.ledger.read().Supervisor; self != nil {
 		out.PID = self.PID
@@ -106,20 +91,32 @@ func (s *supervisor) status(ctx context.Context) Status {
 	return out
 }
 
+// allKeepers are those of all parts: in the order in which they were started, then
+// those of runners, sorted by id.
+func (s *supervisor) allKeepers() []*keeper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keepers := slices.Clone(s.keepers)
+	ids := make([]string, 0, len(s.runners))
+	for id := range s.runners {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		keepers = append(keepers, s.runners[id].keeper)
+		if registry := s.runners[id].registry; registry != nil {
+			keepers = append(keepers, registry)
+		}
+	}
+	return keepers
+}
+
 // AskStatus asks the supervisor of a data folder. Without one it tells from
 // state.json what was left running.
 func AskStatus(ctx context.Context, l Layout) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket())
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor/status", nil)
-	if err != nil {
-		return Status{}, err
-	}
-	resp, err := client.Do(req)
+	resp, err := ask(ctx, l, http.MethodGet, "/status")
 	if ctx.Err() != nil {
 		return Status{}, problem(err, "wait and ask again, or berth down, which ends it", "the supervisor of %s does not answer", l.Dir)
 	}

@@ -65,8 +65,11 @@ type supervisor struct {
 	mu      sync.Mutex
 	keepers []*keeper // in the order in which they were started
 	runners map[string]*runner
+	started bool // all parts were ready once
 	stopped bool
 	tasks   sync.WaitGroup // phone-homes of runners
+
+	restarting sync.Mutex // one restart of changed parts at a time
 }
 
 // Run starts everything, calls Ready, and keeps it running until the context
@@ -171,6 +174,9 @@ func (s *supervisor) start(ctx context.Context) error {
 		return err
 	}
 	s.restoreRunners(ctx)
+	s.mu.Lock()
+	s.started = true
+	s.mu.Unlock()
 	s.Say(fmt.Sprintf("✓ up in %s", time.Since(began).Round(100*time.Millisecond)))
 	return nil
 }
