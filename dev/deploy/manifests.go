@@ -91,10 +91,19 @@ type container struct {
 	SecurityContext security       `json:"securityContext"`
 }
 
-// parse reads the documents of a rendered overlay.
+// documents are those of a rendered overlay or chart that hold more than comments.
+func documents(rendered string) []string {
+	all := regexp.MustCompile(`(?m)^---\n`).Split(rendered, -1)
+	comments := regexp.MustCompile(`(?m)^\s*(#.*)?$`)
+	return slices.DeleteFunc(all, func(document string) bool {
+		return strings.TrimSpace(comments.ReplaceAllString(document, "")) == ""
+	})
+}
+
+// parse reads the documents of a rendered overlay or chart.
 func parse(rendered string) ([]object, error) {
 	var objects []object
-	for i, document := range regexp.MustCompile(`(?m)^---\n`).Split(rendered, -1) {
+	for i, document := range documents(rendered) {
 		var o object
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i+1, err)
