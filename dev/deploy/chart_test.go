@@ -30,9 +30,9 @@ var valueSets = map[string][]string{
 	},
 	"a gateway that passes TLS on, Postgres of CloudNativePG": {
 		"--set", "gateway.name=public,gateway.namespace=gateways,gateway.sectionName=tls",
-		"--set", "database.ca.secret=berth-postgres-ca",
+		"--set", "database.ca.secret=berth-database-ca",
 		"--set-json", `database.cidrs=[]`,
-		"--set-json", `database.peers=[{"podSelector":{"matchLabels":{"cnpg.io/cluster":"berth-postgres"}}}]`,
+		"--set-json", `database.peers=[{"podSelector":{"matchLabels":{"cnpg.io/cluster":"berth-database"}}}]`,
 	},
 	"a gateway that ends TLS, a managed Postgres": {
 		"--set", "gateway.name=public,gateway.terminate=true,gateway.caConfigMap=berth-front-ca,database.ca.configMap=rds-ca,database.ca.key=rds.pem",
@@ -112,9 +112,23 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 		values        []string
 	}{
 		{name: "overlays/production", overlay: "production"},
-		{name: "overlays/production with the collector", overlay: withCollector(t, "production"), values: []string{
+		{name: "overlays/production with the collector", overlay: with(t, "production", "otel-collector"), values: []string{
 			"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 			"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
+		}},
+		{name: "an Ingress, a managed Postgres", overlay: with(t, "production", "ingress", "cert-manager", "managed-postgres"), values: []string{
+			"--set", "ingress.enabled=true,ingress.className=nginx,tls.issuer.name=letsencrypt,database.ca.secret=berth-database-ca,database.cidrs={10.40.0.0/24}",
+			"--set-json", `ingress.annotations={"nginx.ingress.kubernetes.io/backend-protocol":"HTTPS","nginx.ingress.kubernetes.io/proxy-body-size":"0",
+				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
+			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
+		}},
+		{name: "a gateway that passes TLS on, External Secrets", overlay: with(t, "production", "gateway", "external-secrets"), values: []string{
+			"--set", "gateway.name=public,gateway.namespace=gateways,externalSecrets.store.name=vault",
+			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
+		}},
+		{name: "a gateway that ends and opens TLS", overlay: with(t, "production", "gateway-http"), values: []string{
+			"--set", "gateway.name=public,gateway.namespace=gateways,gateway.terminate=true",
+			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
 		}},
 	}
 	for _, tt := range tests {
