@@ -2,9 +2,6 @@ package deploy
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,11 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 )
-
-const chart = "../../deploy/chart"
-
-// asProduction are the values that make the chart overlays/production.
-var asProduction = []string{"--values", filepath.Join(chart, "examples", "production.yaml")}
 
 // valueSets are ways to use the chart. Each says what differs from asProduction.
 var valueSets = map[string][]string{
@@ -53,36 +45,6 @@ var valueSets = map[string][]string{
 	},
 }
 
-// helm is the command that renders charts: that of make kube, or one on PATH.
-func helm(t *testing.T) string {
-	t.Helper()
-	for _, at := range []string{os.Getenv("HELM"), filepath.Join("..", "..", ".bin", "kube", "helm"), "helm"} {
-		if path, err := exec.LookPath(at); at != "" && err == nil {
-			return path
-		}
-	}
-	t.Skip("kubernetes: there is no helm to render with; make kube builds one")
-	return ""
-}
-
-// renderChart renders it as release "berth" in the namespace "berth", with the
-// values of asProduction and what the flags change.
-func renderChart(t *testing.T, flags ...string) string {
-	t.Helper()
-	out, err := helmTemplate(t, slices.Concat(asProduction, flags)...)
-	if err != nil {
-		t.Fatalf("helm template %s: %v\n%s", flags, err, out)
-	}
-	return out
-}
-
-func helmTemplate(t *testing.T, flags ...string) (string, error) {
-	t.Helper()
-	args := append([]string{"template", "berth", chart, "--namespace", "berth"}, flags...)
-	out, err := exec.CommandContext(t.Context(), helm(t), args...).CombinedOutput()
-	return string(out), err
-}
-
 func TestChartKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	for name, flags := range valueSets {
@@ -112,21 +74,21 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 		values        []string
 	}{
 		{name: "overlays/production", overlay: "production"},
-		{name: "overlays/production with the collector", overlay: with(t, "production", "otel-collector"), values: []string{
+		{name: "overlays/production with the collector", overlay: with("production", "otel-collector"), values: []string{
 			"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 			"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
 		}},
-		{name: "an Ingress, a managed Postgres", overlay: with(t, "production", "ingress", "cert-manager", "managed-postgres"), values: []string{
+		{name: "an Ingress, a managed Postgres", overlay: with("production", "ingress", "cert-manager", "managed-postgres"), values: []string{
 			"--set", "ingress.enabled=true,ingress.className=nginx,tls.issuer.name=letsencrypt,database.ca.secret=berth-database-ca,database.cidrs={10.40.0.0/24}",
 			"--set-json", `ingress.annotations={"nginx.ingress.kubernetes.io/backend-protocol":"HTTPS","nginx.ingress.kubernetes.io/proxy-body-size":"0",
 				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
 		}},
-		{name: "a gateway that passes TLS on, External Secrets", overlay: with(t, "production", "gateway", "external-secrets"), values: []string{
+		{name: "a gateway that passes TLS on, External Secrets", overlay: with("production", "gateway", "external-secrets"), values: []string{
 			"--set", "gateway.name=public,gateway.namespace=gateways,externalSecrets.store.name=vault",
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
 		}},
-		{name: "a gateway that ends and opens TLS", overlay: with(t, "production", "gateway-http"), values: []string{
+		{name: "a gateway that ends and opens TLS", overlay: with("production", "gateway-http"), values: []string{
 			"--set", "gateway.name=public,gateway.namespace=gateways,gateway.terminate=true",
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
 		}},
