@@ -29,8 +29,9 @@ var valueSets = map[string][]string{
 	"a gateway that ends TLS, a managed Postgres": {
 		"--set", "gateway.name=public,gateway.terminate=true,gateway.caConfigMap=berth-front-ca,database.ca.configMap=rds-ca,database.ca.key=rds.pem",
 	},
-	"External Secrets, traces, a node port": {
-		"--set", "externalSecrets.store.name=vault,front.service.type=NodePort,front.service.nodePort=30443,port=30443",
+	"External Secrets": {"--set", "externalSecrets.store.name=vault"},
+	"traces, a node port": {
+		"--set", "front.service.type=NodePort,front.service.nodePort=30443,port=30443",
 		"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 		"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
 	},

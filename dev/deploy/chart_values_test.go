@@ -130,7 +130,7 @@ func TestChartIsDocumented(t *testing.T) {
 // schema refuses exactly these names.
 func TestChartReservesItsVariables(t *testing.T) {
 	t.Parallel()
-	objects, err := parse(renderChart(t, valueSets["External Secrets, traces, a node port"]...))
+	objects, err := parse(renderChart(t, valueSets["traces, a node port"]...))
 	if err != nil {
 		t.Fatal(err)
 	}

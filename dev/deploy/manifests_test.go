@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,13 +66,22 @@ func TestOverlaysFitTheAPI(t *testing.T) {
 	c := kubetest.New(t)
 	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
 	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
-	for _, overlay := range []string{"local", "tilt", "production", with("local", "otel-collector")} {
-		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
-		if !found {
-			t.Fatalf("%s has one object", overlay)
-		}
+	all := map[string]string{
+		"the chart":                renderChart(t),
+		"the chart, another way":   renderChart(t, valueSets["a choice of nodes, names and rights to connect"]...),
+		"the chart with collector": renderChart(t, valueSets["traces, a node port"]...),
+	}
+	for _, overlay := range []string{"local", "tilt", "production", with("local", "otel-collector"), with("production", "ingress", "managed-postgres")} {
+		all[overlay] = render(t, overlay)
+	}
+	for way, text := range all {
+		objects := strings.Join(slices.DeleteFunc(documents(text), func(document string) bool {
+			return strings.Contains(document, "\nkind: Namespace\n")
+		}), "---\n")
 		// The node port may be taken by what `make deploy` runs.
-		objects := strings.NewReplacer("namespace: berth\n", "namespace: "+namespace+"\n", "    nodePort: 30443\n", "").Replace(rest)
+		objects = regexp.MustCompile(`(?m)^( *)namespace: berth$`).ReplaceAllString(objects, "${1}namespace: "+namespace)
+		objects = regexp.MustCompile(`(?m)^ *nodePort: 30443\n`).ReplaceAllString(objects, "")
+		t.Log(way)
 		c.Kubectl(t, objects, "apply", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-")
 	}
 }
