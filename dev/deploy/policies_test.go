@@ -3,7 +3,6 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +121,7 @@ func labelsOfPods(t *testing.T) map[string]map[string]string {
 func policiesFor(t *testing.T, namespace string) string {
 	t.Helper()
 	var items []any
-	for _, document := range regexp.MustCompile(`(?m)^---\n`).Split(render(t, "local"), -1) {
+	for _, document := range documents(render(t, "local")) {
 		var o map[string]any
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			t.Fatal(err)
