@@ -37,6 +37,7 @@ var valueSets = map[string][]string{
 	},
 	"a choice of nodes, names and rights to connect": {
 		"--set", "image.digests.ctl-api=sha256:0123456789012345678901234567890123456789012345678901234567890123,image.pullSecrets={pull}",
+		"--set", "image.runner=registry.example.com/berth/runner@sha256:0123456789012345678901234567890123456789012345678901234567890123",
 		"--set", "labels.team=platform,podLabels.team=platform,podAnnotations.note=here,nodeSelector.disk=ssd,priorityClassName=high",
 		"--set-json", `tolerations=[{"key":"berth","operator":"Exists"}]`,
 		"--set-json", `builder.affinity={"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}}}`,
