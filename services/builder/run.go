@@ -85,11 +85,11 @@ func (s service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runners, err := s.newFleet(keys)
+	buildRunners, err := s.newRunners(keys)
 	if err != nil {
 		return err
 	}
-	worker, err := s.newWorker(listener.Addr(), runners, keys)
+	worker, err := s.newWorker(listener.Addr(), buildRunners, keys)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s service) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener, reg) })
 	group.Go(func() error { return s.purge(ctx, reg) })
-	group.Go(func() error { return runners.Run(ctx) })
+	group.Go(func() error { return buildRunners.Run(ctx) })
 	group.Go(func() error { return river.Run(ctx) })
 	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
 	return group.Wait()
@@ -167,7 +167,16 @@ func (s service) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
+// runners are kept alive by Run.
+type runners interface {
+	build.Runners
+	Run(ctx context.Context) error
+}
+
+func (s service) newRunners(keys *orders.Keys) (runners, error) {
+	if s.cfg.BuildRunners == runnersPods {
+		return s.cfg.Pods.fleet(s.store, keys, os.Environ())
+	}
 	executable, err := s.cfg.runner()
 	if err != nil {
 		return nil, err
@@ -182,7 +191,7 @@ func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
 	return fleet.New(s.store, config)
 }
 
-func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *orders.Keys) (*build.Worker, error) {
+func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *orders.Keys) (*build.Worker, error) {
 	var mapped source.Map
 	if s.cfg.SourceMap != "" {
 		var err error
@@ -194,7 +203,7 @@ func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *or
 		Store:    s.store,
 		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
-		Runners:  runners,
+		Runners:  buildRunners,
 		Keys:     keys,
 		Log:      s.log,
 	}, nil
