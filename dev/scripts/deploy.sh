@@ -13,10 +13,13 @@
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
 # .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
-# and where the nodes pull from (default: that of make kube).
+# and where the nodes pull from (default: that of make kube). For a second one in
+# the same cluster, give it a BERTH_DEPLOY_DIR, a BERTH_DEPLOY_NAMESPACE (default:
+# berth) and a BERTH_DEPLOY_PORT of the nodes for its front (default: 30443).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-readonly namespace=berth services=(ctl-api runner-api log-ingest builder front)
+readonly namespace=${BERTH_DEPLOY_NAMESPACE:-berth} port=${BERTH_DEPLOY_PORT:-30443}
+readonly services=(ctl-api runner-api log-ingest builder front)
 dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
 readonly dir
 
@@ -86,6 +89,10 @@ namespace: $namespace
 resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
 images: ${2:+
 $2}
+patches:
+  - target: {kind: Service, name: front}
+    patch: |
+      - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
   - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
 generatorOptions: {disableNameSuffixHash: true}
@@ -116,7 +123,7 @@ logged_in() {
 # locate finds the address that people and runners use.
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-  url=https://$address:30443
+  url=https://$address:$port
 }
 
 say_how() {
