@@ -45,6 +45,7 @@ type manifest struct {
 	}
 	DeployTarget struct {
 		UpdateCmdSpec *struct{ Args []string }
+		AllowParallel bool
 		Links         []struct{ URL struct{ Host, Path string } }
 		YAML          string `json:"yaml"`
 		PortForwards  *struct {
@@ -212,6 +213,10 @@ func TestTiltfile(t *testing.T) {
 			if !strings.Contains(m.DeployTarget.YAML, "kind: Deployment") {
 				t.Errorf("%s deploys no Deployment", name)
 			}
+			// What its API does not know yet, Tilt drops.
+			if strings.Contains(m.DeployTarget.YAML, "preStop") {
+				t.Errorf("%s has a hook before its end, which Tilt makes an empty one", name)
+			}
 		}
 	})
 
@@ -238,6 +243,14 @@ func TestTiltfile(t *testing.T) {
 		}
 		if m := got["migrate"]; m.TriggerMode != atFirst || !slices.Contains(m.ResourceDependencies, "postgres") {
 			t.Errorf("migrate has mode %d and waits for %v", m.TriggerMode, m.ResourceDependencies)
+		}
+	})
+
+	t.Run("no command holds up another", func(t *testing.T) {
+		for name, m := range got {
+			if m.DeployTarget.UpdateCmdSpec != nil && !m.DeployTarget.AllowParallel {
+				t.Errorf("a save waits while %s runs", name)
+			}
 		}
 	})
 
