@@ -23,7 +23,7 @@ import (
 
 const (
 	// look is how often it looks for a newer executable.
-	look = 100 * time.Millisecond
+	look = 50 * time.Millisecond
 	// grace is how long a process that is asked to stop may take.
 	grace = 20 * time.Second
 )

@@ -8,7 +8,7 @@
 #	down    deletes all of it, with its data
 #	prepare makes the keys and passwords, and the overlay for Tilt, without images
 #	token   makes the first admin's token unless there is one, and says how to log in
-#	psql    says how to open the database while Tilt forwards its port
+#	psql    says how to open the database while Tilt forwards its port, and tries it
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
@@ -146,7 +146,9 @@ token() {
 }
 
 psql() {
-  echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
+  local -r words=(psql -h 127.0.0.1 -p 15432 -U postgres berth)
+  echo "PGPASSWORD=\$(cat $dir/postgres.password) ${words[*]}"
+  if [ -n "$(type -P psql)" ]; then PGPASSWORD=$(cat "$dir/postgres.password") command "${words[@]}" -c '\conninfo'; fi
 }
 
 reset() {

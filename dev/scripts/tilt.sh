@@ -9,8 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly module=github.com/tilt-dev/tilt version=v0.33.0 sum=h1:fpjMzuHLMFaUeqNaUeLu2rTVCDg8vP6Od9hy3DYmmjk=
-# cgo: Tilt reads Starlark for editors with a parser in C. Its page is not in the
-# module: tilt shows one of the Tilt project's website for it.
+# The module calls itself by an older version unless it is told. Its page is not in it.
 readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X main.version=${version#v}")
 readonly out=$PWD/.bin/tools/tilt
 
