@@ -28,6 +28,9 @@ const (
 	grace = 20 * time.Second
 )
 
+// ours are the executables of Berth, among all of an image.
+const ours = "berth*"
+
 func main() {
 	var err error
 	switch name := filepath.Base(os.Args[0]); {
@@ -41,7 +44,7 @@ func main() {
 	default:
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		if err = fill("/live", "/usr/local/bin/berth-*"); err == nil {
+		if err = fill("/live", "/usr/local/bin/"+ours); err == nil {
 			err = run(ctx, "/live", os.Args[1:])
 		}
 	}
