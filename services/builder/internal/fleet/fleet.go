@@ -57,6 +57,10 @@ const (
 	// A runner that lived this long did not die of how it was started.
 	healthyAfter = time.Minute
 
+	// lookInterval is how soon a Build Runner is started that another replica of
+	// builder made.
+	lookInterval = 3 * time.Second
+
 	// stopTimeout is how long a runner may take to put its engines down. They
 	// are adopted at its next start if it is cut short.
 	stopTimeout = 20 * time.Second
@@ -136,6 +140,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.recall(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("find build runners: %w", err)
 	}
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	var group errgroup.Group
 	kept := map[string]bool{}
 	for ctx.Err() == nil {
@@ -151,19 +157,27 @@ func (f *Fleet) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-f.more:
+		case <-look.C:
+			if err := f.recall(ctx); err != nil && ctx.Err() == nil {
+				f.config.Log.WarnContext(ctx, "new build runners not found", "err", err)
+			}
 		}
 	}
 	return group.Wait()
 }
 
-// recall reads who was kept before this process.
+// recall reads who was kept before this process, or was made by another replica.
 func (f *Fleet) recall(ctx context.Context) error {
 	return f.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
 		runners, err := tx.BuilderOpenWork(ctx, "build_runner")
 		if err != nil {
 			return err
 		}
+		known := f.all()
 		for _, runnerID := range runners {
+			if known[runnerID] != "" {
+				continue
+			}
 			orgID, err := tx.BuilderOrgOf(ctx, runnerID)
 			if err != nil {
 				return err
