@@ -73,6 +73,7 @@ func ways(t *testing.T) map[string]string {
 		"local": render(t, "local"), "tilt": render(t, "tilt"), "production": render(t, "production"),
 		"local with the collector":          render(t, with(t, "local", "otel-collector")),
 		"production with the collector":     render(t, with(t, "production", "otel-collector")),
+		"a registry in a bucket":            render(t, with(t, "production", "registry-s3")),
 		"an Ingress, a managed Postgres":    render(t, with(t, "production", "ingress", "cert-manager", "managed-postgres")),
 		"a gateway that passes TLS on":      render(t, with(t, "production", "gateway", "cloudnative-pg", "external-secrets")),
 		"a gateway that ends and opens TLS": render(t, with(t, "production", "gateway-http", "cert-manager", "external-secrets")),
