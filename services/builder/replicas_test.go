@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,10 +36,10 @@ type replica struct {
 }
 
 // replicas starts builders that share a bucket, a database and their keys, and
-// nothing else.
-func (b *builder) replicas(count int) []*replica {
+// nothing else; more are variables of theirs.
+func (b *builder) replicas(count int, bucket s3test.Bucket, more ...string) []*replica {
 	b.t.Helper()
-	bucket, dir := s3test.New(b.t), b.t.TempDir()
+	dir := b.t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
@@ -54,6 +56,7 @@ func (b *builder) replicas(count int) []*replica {
 		"BERTH_REGISTRY_S3_ACCESS_KEY_FILE="+file("access", bucket.AccessKey), "BERTH_REGISTRY_S3_SECRET_KEY_FILE="+file("secret", bucket.SecretKey),
 		"BERTH_REGISTRY_SECRET_FILE="+file("uploads", "secret of the tests"),
 		"BERTH_ORDERS_KEY_FILE="+file("orders", "berth-master-key-v1:"+base64.StdEncoding.EncodeToString(random[:])))
+	env = append(env, more...)
 	var all []*replica
 	for range count {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +112,7 @@ func (r *replica) kill() {
 func TestTwoReplicas(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
-	pair := b.replicas(2)
+	pair := b.replicas(2, s3test.New(t))
 
 	type built struct{ org, build string }
 	var all []built
@@ -168,5 +171,41 @@ func (b *builder) pull(org, buildID, host string) {
 	from := oci.Remote{Registry: host, Repository: result.Artifact.Repository, PlainHTTP: true, Token: func(context.Context) (string, error) { return token, nil }}
 	if err := from.Pull(b.t.Context(), godigest.Digest(result.Artifact.Digest), layout, oci.TransferOptions{}); err != nil {
 		b.t.Errorf("pull: %v", err)
+	}
+}
+
+// Credentials of the pod come from the agent that its variables name, with the
+// token in the file there. The machine's metadata service is not asked.
+func TestCredentialsOfThePod(t *testing.T) {
+	t.Parallel()
+	b, bucket := newBuilder(t), s3test.New(t)
+	const token = "token-of-the-service-account"
+	var asked, asMachine atomic.Int32
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != token {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		asked.Add(1)
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"AccessKeyId": bucket.AccessKey, "SecretAccessKey": bucket.SecretKey, "Expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		})
+	}))
+	t.Cleanup(agent.Close)
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asMachine.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(metadata.Close)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	machine := "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + metadata.URL
+	b.replicas(1, bucket, machine, "BERTH_REGISTRY_S3_IDENTITY=pod", "BERTH_REGISTRY_S3_ACCESS_KEY_FILE=", "BERTH_REGISTRY_S3_SECRET_KEY_FILE=",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI="+agent.URL, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE="+file)
+	b.replicas(1, bucket, machine) // with credentials in files
+	if asked.Load() != 1 || asMachine.Load() != 0 {
+		t.Errorf("the agent was asked %d times and the machine %d times, want 1 and 0", asked.Load(), asMachine.Load())
 	}
 }
