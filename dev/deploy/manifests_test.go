@@ -19,6 +19,7 @@ var ways = map[string]string{
 	"local": "local", "tilt": "tilt", "production": "production",
 	"local with the collector":          with("local", "otel-collector"),
 	"production with the collector":     with("production", "otel-collector"),
+	"a registry in a bucket":            with("production", "registry-s3"),
 	"an Ingress, a managed Postgres":    with("production", "ingress", "cert-manager", "managed-postgres"),
 	"a gateway that passes TLS on":      with("production", "gateway", "cloudnative-pg", "external-secrets"),
 	"a gateway that ends and opens TLS": with("production", "gateway-http", "cert-manager"),
