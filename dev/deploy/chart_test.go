@@ -35,6 +35,12 @@ var valueSets = map[string][]string{
 		"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 		"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
 	},
+	"a registry in a bucket": {
+		"--set", "builder.replicas=2,builder.s3.bucket=example-berth-registry,builder.s3.endpoint=https://s3.example.com,builder.s3.pathStyle=true,builder.s3.cidrs={10.50.0.0/24}",
+	},
+	"a bucket by the identity of the pod": {
+		"--set", `builder.s3.bucket=b-1,builder.s3.identity=pod,builder.serviceAccountAnnotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/berth`,
+	},
 	"a choice of nodes, names and rights to connect": {
 		"--set", "image.digests.ctl-api=sha256:0123456789012345678901234567890123456789012345678901234567890123,image.pullSecrets={pull}",
 		"--set", "image.runner=registry.example.com/berth/runner@sha256:0123456789012345678901234567890123456789012345678901234567890123",
@@ -86,6 +92,7 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
 		}},
+		{name: "a registry in a bucket", overlay: with("production", "registry-s3"), values: valueSets["a registry in a bucket"]},
 		{name: "a gateway that passes TLS on, External Secrets", overlay: with("production", "gateway", "external-secrets"), values: []string{
 			"--set", "gateway.name=public,gateway.namespace=gateways,externalSecrets.store.name=vault",
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
