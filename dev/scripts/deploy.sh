@@ -8,6 +8,8 @@
 #	down    deletes all of it, with its data
 #	prepare makes the keys and passwords, and the overlay for Tilt, without images
 #	token   makes the first admin's token unless there is one, and says how to log in
+#	registry serves the registry of make kube over TLS to builder, until Ctrl-C:
+#	        examples/shop takes its image from there
 #	psql    says how to open the database while Tilt forwards its port
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
@@ -76,6 +78,13 @@ images() {
   echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
 }
 
+# runner_image prints the image that installs in this cluster have.
+runner_image() {
+  [ "$registry" = 127.0.0.1:16452 ] || return 0 # customers say one with --image
+  [ -n "${BERTH_LIBEXEC:-}" ] || dev/scripts/build.sh berth-runner berth-engine >&2
+  dev/scripts/runner-image.sh
+}
+
 # overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
 overlay() {
   local role
@@ -87,7 +96,8 @@ resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
 images: ${2:+
 $2}
 configMapGenerator:
-  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}]}
+  - {name: berth-trust, files: [ca.crt=tls.crt]}
 generatorOptions: {disableNameSuffixHash: true}
 secretGenerator:
   - {name: berth-postgres, files: [password=postgres.password]}
@@ -117,6 +127,7 @@ logged_in() {
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
   url=https://$address:30443
+  (umask 077 && mkdir -p "$dir" && echo "$url" >"$dir/url") # for tests
 }
 
 say_how() {
@@ -138,6 +149,14 @@ token() {
   say_how
 }
 
+# registry is where builder, which trusts the certificate, may read images.
+registry() {
+  reach
+  locate
+  dev/scripts/build.sh berth
+  exec .bin/berth front --listen "$address:16453" --tls-cert "$dir/tls.crt" --tls-key "$dir/tls.key" --registry "http://$registry"
+}
+
 psql() {
   echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
 }
@@ -149,11 +168,12 @@ reset() {
 }
 
 up() {
-  local began=$SECONDS name pushed
+  local began=$SECONDS name pushed runner
   reach
   locate
   secrets
   pushed=$(images)
+  runner=$(runner_image) || say "installs here need --image: the runner's image was not made"
   overlay local "$pushed"
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
@@ -169,14 +189,14 @@ up() {
 down() {
   reach
   "$kubectl" delete namespace $namespace --ignore-not-found >&2
-  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,kustomization.yaml} "$dir"/*.dsn
+  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,url,kustomization.yaml} "$dir"/*.dsn
   rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }
 
 case ${1:-} in
-up | down | prepare | token | psql | reset) "$1" ;;
+up | down | prepare | token | registry | psql | reset) "$1" ;;
 *)
-  echo "usage: deploy.sh up|down|prepare|token|psql|reset" >&2
+  echo "usage: deploy.sh up|down|prepare|token|registry|psql|reset" >&2
   exit 2
   ;;
 esac

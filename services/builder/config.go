@@ -48,6 +48,8 @@ type Config struct {
 	DatabaseConnections int `env:"BERTH_DATABASE_CONNECTIONS" default:"16"`
 	// What clients can make the registry hold.
 	httpserver.Limits
+	// Where it holds it.
+	Storage
 
 	// Listener serves the registry in place of RegistryListen when it is set.
 	Listener net.Listener `env:"-"`
@@ -88,7 +90,7 @@ func (c Config) Validate() error {
 	if c.DatabaseConnections < c.Workers+spareConnections {
 		fail("BERTH_DATABASE_CONNECTIONS is %d, want at least %d (BERTH_BUILD_WORKERS + %d)", c.DatabaseConnections, c.Workers+spareConnections, spareConnections)
 	}
-	return errors.Join(append(errs, c.Limits.Validate())...)
+	return errors.Join(append(errs, c.Limits.Validate(), c.Storage.Validate())...)
 }
 
 func (c Config) registryDir() string {

@@ -81,7 +81,7 @@ func (s service) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // for when nobody came to serve on it; else it is closed already
-	keys, err := orders.Open(s.cfg.own("orders.key"))
+	keys, err := s.openKeys()
 	if err != nil {
 		return err
 	}
@@ -118,15 +118,42 @@ func (s service) makeFolders() error {
 }
 
 func (s service) openRegistry() (*registry.Registry, error) {
-	secret, err := registrySecret(s.cfg.own("registry.secret"))
+	secret, err := s.uploadSecret()
 	if err != nil {
 		return nil, err
 	}
-	return registry.New(registry.Config{
-		Dir: s.cfg.registryDir(), Secret: secret, Logger: s.log,
+	config := registry.Config{
+		Secret: secret, Logger: s.log, Locks: &depot.Locks{Store: s.store},
 		Auth:           registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
 		ManifestMemory: intake.NewMemory(s.cfg.Memory(), s.cfg.Memory()/4), Grace: s.cfg.Grace(),
-	})
+	}
+	if config.S3, err = s.cfg.bucket(os.Getenv); err != nil {
+		return nil, err
+	}
+	if config.S3 == nil {
+		config.Dir = s.cfg.registryDir()
+	}
+	return registry.New(config)
+}
+
+// uploadSecret is the one of the file that all replicas have, or this machine's.
+func (s service) uploadSecret() (string, error) {
+	if s.cfg.UploadSecretFile == "" {
+		return registrySecret(s.cfg.own("registry.secret"))
+	}
+	secret, err := secretIn(s.cfg.UploadSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("secret of the registry: %w", err)
+	}
+	return secret, nil
+}
+
+// openKeys does the same for the keys that sign builds.
+func (s service) openKeys() (*orders.Keys, error) {
+	if s.cfg.OrdersKeyFile == "" {
+		return orders.Open(s.cfg.own("orders.key"))
+	}
+	return orders.OpenGiven(s.cfg.OrdersKeyFile)
 }
 
 func (s service) listen(ctx context.Context) (net.Listener, error) {
