@@ -73,6 +73,8 @@ func ways(t *testing.T) map[string]string {
 		"local": render(t, "local"), "tilt": render(t, "tilt"), "production": render(t, "production"),
 		"local with the collector":          render(t, with(t, "local", "otel-collector")),
 		"production with the collector":     render(t, with(t, "production", "otel-collector")),
+		"local with Build Runners as pods":  render(t, with(t, "local", "build-runners")),
+		"Build Runners as pods":             render(t, with(t, "production", "build-runners")),
 		"an Ingress, a managed Postgres":    render(t, with(t, "production", "ingress", "cert-manager", "managed-postgres")),
 		"a gateway that passes TLS on":      render(t, with(t, "production", "gateway", "cloudnative-pg", "external-secrets")),
 		"a gateway that ends and opens TLS": render(t, with(t, "production", "gateway-http", "cert-manager", "external-secrets")),
