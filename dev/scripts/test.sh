@@ -144,7 +144,7 @@ run() {
     nice -n 10 dev/scripts/deploy.sh up >"$deploy_log" 2>&1 &
     deploying=$!
   fi
-  readonly there='^(TestKubernetes)$'
+  readonly there='^(TestDeploymentPods|TestDeploymentSecrets|TestKubernetes)$'
   # What starts whole systems has the machine for itself: it has deadlines that
   # are promises to users.
   local -r e2e=github.com/berth-dev/berth/services/e2e
