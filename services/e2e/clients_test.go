@@ -33,7 +33,7 @@ func TestTypeScriptClient(t *testing.T) {
 
 	s := start(t)
 	config := s.submit("probe", folder(t, "testdata/probe")).Config.ID
-	run(t, append(s.trust(), "BERTH_URL="+s.api, "BERTH_TOKEN="+s.token(), "BERTH_TEST_CONFIG="+config),
+	run(t, []string{"BERTH_URL=" + s.api, "BERTH_TOKEN=" + s.token(), "BERTH_TEST_CONFIG=" + config},
 		"node", "--test", "../../sdk/typescript/dist/test/integration/")
 }
 

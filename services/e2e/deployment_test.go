@@ -157,14 +157,6 @@ func (s *system) inBerth(args ...string) string {
 	return out
 }
 
-// trust is the environment in which other programs trust the front.
-func (s *system) trust() []string {
-	if s.deployment == nil {
-		return nil
-	}
-	return []string{"NODE_EXTRA_CA_CERTS=" + s.ca}
-}
-
 // crash ends a service as an accident does: its process, or one of its pods.
 func (s *system) crash(service string) {
 	s.t.Helper()

@@ -84,7 +84,7 @@ func (s *system) shop(app string) *shop {
 	}, &made)
 	if s.deployment != nil {
 		in.namespace = k.namespace
-		s.enrolOnCluster(in)
+		s.enrolOnCluster(in, "--engines", "process") // TestKubernetesJobs has the other ones
 		return k
 	}
 	in.id = made.ID
