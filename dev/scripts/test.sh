@@ -11,6 +11,8 @@
 # so a KUBECONFIG of the shell is not taken: name another cluster by
 # BERTH_TEST_KUBECONFIG.
 #
+# They also get a real S3 server (s3.sh); chosen packages if one was built.
+#
 # RACE=1 turns the race detector on, in the executables too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -31,6 +33,7 @@ if [ ${#packages[@]} = 0 ]; then
 fi
 
 dev/scripts/need.sh go git node postgres shells
+[ -z "$all" ] || dev/scripts/s3.sh start
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
@@ -59,12 +62,11 @@ stop_cluster() {
 }
 
 # can_deploy says whether tests may bring Berth up in the cluster; else why not.
-deploy_dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
 can_deploy() {
   if [ -z "${BERTH_DEV_REGISTRY:-}" ]; then
     echo "BERTH_DEV_REGISTRY names no registry to push images to"
-  elif [ ! -d "$deploy_dir" ] && "$KUBECTL" get namespace berth >/dev/null 2>&1; then
-    echo "the cluster has a namespace berth, and its keys are not in $deploy_dir"
+  elif "$KUBECTL" get namespace "$BERTH_DEPLOY_NAMESPACE" >/dev/null 2>&1; then
+    echo "other tests run in this cluster, or ended badly: it has a namespace $BERTH_DEPLOY_NAMESPACE"
   else
     return 0
   fi
@@ -83,20 +85,22 @@ test_deployed() {
   list=$(awk '!/^(#|$)/{print $1}' services/e2e/deployed.txt | paste -sd'|')
   dev/scripts/deploy.sh registry >>"$deploy_log" 2>&1 &
   registry=$!
-  BERTH_E2E_DEPLOYMENT=$deploy_dir go_test -run "^($list)\$" "$e2e" || status=1
+  BERTH_E2E_DEPLOYMENT=$BERTH_DEPLOY_DIR go_test -run "^($list)\$" "$e2e" || status=1
   kill "$registry"
   return "$status"
 }
 
 # clean_up ends what this script began.
 clean_up() {
-  [ -z "$deployed" ] || dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
+  [ -z "$deploys" ] || dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
   [ -z "$ours" ] || stop_cluster
 }
 
 readonly deploy_log=$PWD/.bin/deploy.log
+# Besides what somebody may have there by make deploy.
+export BERTH_DEPLOY_DIR=$PWD/.bin/deploy-test BERTH_DEPLOY_NAMESPACE=berth-test BERTH_DEPLOY_PORT=30453
 # What is this script's to end: the cluster, the deployment in it.
-ours='' deployed=''
+ours='' deploys=''
 trap clean_up EXIT
 unset KUBECONFIG
 if [ -n "${BERTH_TEST_KUBECONFIG:-}" ]; then
@@ -115,16 +119,15 @@ else
   echo "NO KUBERNETES, its tests skip: $lacks" >&2
 fi
 
-deploys=
 if [ -n "$all" ] && [ -n "${KUBECONFIG:-}" ]; then
   if lacks=$(can_deploy); then
     deploys=1
-    [ -d "$deploy_dir" ] || deployed=1
   else
     echo "NO DEPLOYMENT, its tests skip: $lacks" >&2
   fi
 fi
 
+[ -z "$all" ] || dev/scripts/s3.sh build
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 

@@ -13,6 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 )
 
@@ -45,11 +46,13 @@ type Config struct {
 
 	// Cluster is where the manifest is to be applied; nil: not looked at.
 	Cluster *cluster.Client
-	// Rights, Namespaces, Namespace, Engines, StorageClass and HostPath are
-	// those of the manifest.
-	Rights, Namespace, Engines, StorageClass, HostPath string
+	// Rights, Namespaces, Namespace, Engines, PodSecurity, StorageClass, HostPath,
+	// Relay and Permissions are those of the manifest.
+	Rights, Namespace, Engines, PodSecurity, StorageClass, HostPath string
 
-	Namespaces []string
+	Namespaces  []string
+	Relay       bool
+	Permissions *permissions.List
 
 	Now func() time.Time // nil means time.Now
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
@@ -18,7 +19,7 @@ import (
 
 // deployment is a control plane in a cluster (make deploy) that tests are given
 // in place of processes. BERTH_E2E_DEPLOYMENT names its folder of keys, KUBECONFIG
-// the cluster. Only the tests of deployed.txt run on it.
+// the cluster, BERTH_DEPLOY_NAMESPACE (default: berth) where it is there. Only the tests of deployed.txt run on it.
 type deployment struct {
 	dir  string // what make deploy keeps
 	url  string // of its front
@@ -150,7 +151,7 @@ func (d *deployment) org(t *testing.T, extraEnv []string) *system {
 func (s *system) inBerth(args ...string) string {
 	s.t.Helper()
 	k := &shop{install: &install{system: s}}
-	out, err := k.command("kubectl", append([]string{"--namespace", "berth"}, args...)...)
+	out, err := k.command("kubectl", append([]string{"--namespace", cmp.Or(os.Getenv("BERTH_DEPLOY_NAMESPACE"), "berth")}, args...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

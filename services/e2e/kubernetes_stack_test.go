@@ -218,7 +218,7 @@ func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack
 		if t.Failed() {
 			k.explainPods(runner)
 		}
-		for _, namespace := range []string{runner, k.namespace} {
+		for _, namespace := range []string{runner, runner + "-relay", k.namespace} {
 			_, _ = k.command("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
 		}
 	})
