@@ -194,12 +194,34 @@ func (k *shop) attackRegistry(runner string, port int) {
 type stack struct {
 	*shop
 	proxy *proxy
-	port  int // where kubelets pull
+	port  int    // where kubelets pull
+	both  string // flags of both commands of the customer
+}
+
+// apply makes a code and does what it comes with: what is printed is run as it
+// is, with what it says to add.
+func (k *stack) apply(both, manifest string) string {
+	k.t.Helper()
+	script := k.must("installs", "stack", k.name, "--new")
+	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+k.both+both, 1)
+	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", k.port)+k.both+both+manifest, 1)
+	said, err := k.customer(script)
+	if err != nil {
+		k.t.Fatalf("the printed commands: %v\n%s", err, said)
+	}
+	return said
 }
 
 // newStack goes the customer's way with an app, and brings it up. flags are
 // further ones of the manifest.
 func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack, runner string) {
+	t.Helper()
+	return newStackWith(t, app, func(*stack) (string, string) { return "", flags })
+}
+
+// newStackWith is newStack with flags that the stack decides: those of both
+// commands of the customer, and those of the manifest alone.
+func newStackWith(t *testing.T, app func(*testing.T) string, flags func(*stack) (both, manifest string)) (k *stack, runner string) {
 	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Skip("no cluster: set KUBECONFIG")
@@ -227,15 +249,9 @@ func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack
 	})
 	s.must("installs", "create", in.name, "--app", "shop", "--stack", "kubernetes", "--approve-all")
 
-	// What is printed is run as it is, with what it says to add.
-	script := s.must("installs", "stack", in.name, "--new")
-	both := fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
-	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+both, 1)
-	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", k.port)+both+flags, 1)
-	said, err := k.customer(script)
-	if err != nil {
-		t.Fatalf("the printed commands: %v\n%s", err, said)
-	}
+	k.both = fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
+	both, manifest := flags(k)
+	said := k.apply(both, manifest)
 	for _, line := range []string{"ok    proxy", "ok    runner-api", "ok    log-ingest", "ok    registry", "ok    clock", "ok    rights", "ok    storage"} {
 		if !strings.Contains(said, line) {
 			t.Errorf("preflight does not say %q:\n%s", line, said)
