@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,13 +70,14 @@ func TestKubernetesAccess(t *testing.T) {
 	t.Run("a new manifest in the middle of an apply loses nothing", func(t *testing.T) {
 		k := &stack{shop: k.on(t), port: k.port, both: k.both}
 		const memory = "75Mi"
+		next := otherImage(t)
 		k.limit(memory)
 		w := k.deploy(true, "web")
 		k.rollingOut(w.ID, memory)
 		engine := k.enginePod(runner)
 		agent := k.agentPod(runner)
-		// Another access level, other limits: another pod of the agent.
-		k.apply("", " --agent-memory 768Mi")
+		// Another image, access level and limit: another pod of the agent.
+		k.upgrade(runner, "--image "+next+" --agent-memory 768Mi")
 		k.eventually(rolloutTimeout, "another agent is ready", func() error {
 			if now := k.agentPod(runner); now == agent || now == "" {
 				return fmt.Errorf("the agent's pod is %q", now)
@@ -123,6 +125,44 @@ func TestKubernetesAccess(t *testing.T) {
 			}
 		}
 	})
+}
+
+// upgrade does what the guide says for a stack that is there: the code comes from
+// the cluster, and has been used.
+func (k *stack) upgrade(runner, flags string) {
+	k.t.Helper()
+	said, err := k.customer(fmt.Sprintf(`(umask 077; kubectl --namespace %[1]s get secret berth-runner-code --output go-template='{{.data.code|base64decode}}' > code)
+berth-runner preflight --upgrade --code @code%[2]s
+berth-runner manifest --upgrade --code @code --image-pull-policy Always --registry-node-port %[3]d%[2]s %[4]s | kubectl apply -f -`, runner, k.both, k.port, flags))
+	if err != nil {
+		k.t.Fatalf("upgrade: %v\n%s", err, said)
+	}
+}
+
+// otherImage is the runner's image with another digest: its executable has one
+// byte more at its end, which nothing reads.
+func otherImage(t *testing.T) string {
+	t.Helper()
+	bin, next := executables(t), t.TempDir()
+	for _, name := range []string{"berth-runner", "berth-engine"} {
+		raw, err := os.ReadFile(filepath.Join(bin, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "berth-runner" {
+			raw = append(raw, '\n')
+		}
+		if err := os.WriteFile(filepath.Join(next, name), raw, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join("..", "..", "dev", "scripts", "runner-image.sh"), "berth/runner:next")
+	cmd.Env = append(os.Environ(), "BERTH_LIBEXEC="+next)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("runner-image.sh: %v", err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // permissions is the list of the app, in a file, as the vendor hands it over.
