@@ -8,15 +8,20 @@
 #	down    deletes all of it, with its data
 #	prepare makes the keys and passwords, and the overlay for Tilt, without images
 #	token   makes the first admin's token unless there is one, and says how to log in
-#	psql    says how to open the database while Tilt forwards its port
+#	registry serves the registry of make kube over TLS to builder, until Ctrl-C:
+#	        examples/shop takes its image from there
+#	psql    says how to open the database while Tilt forwards its port, and tries it
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
 # .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
-# and where the nodes pull from (default: that of make kube).
+# and where the nodes pull from (default: that of make kube). For a second one in
+# the same cluster, give it a BERTH_DEPLOY_DIR, a BERTH_DEPLOY_NAMESPACE (default:
+# berth) and a BERTH_DEPLOY_PORT of the nodes for its front (default: 30443).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-readonly namespace=berth services=(ctl-api runner-api log-ingest builder front)
+readonly namespace=${BERTH_DEPLOY_NAMESPACE:-berth} port=${BERTH_DEPLOY_PORT:-30443}
+readonly services=(ctl-api runner-api log-ingest builder front)
 dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
 readonly dir
 
@@ -76,6 +81,13 @@ images() {
   echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
 }
 
+# runner_image prints the image that installs in this cluster have.
+runner_image() {
+  [ "$registry" = 127.0.0.1:16452 ] || return 0 # customers say one with --image
+  [ -n "${BERTH_LIBEXEC:-}" ] || dev/scripts/build.sh berth-runner berth-engine >&2
+  dev/scripts/runner-image.sh
+}
+
 # overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
 overlay() {
   local role
@@ -86,8 +98,13 @@ namespace: $namespace
 resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
 images: ${2:+
 $2}
+patches:
+  - target: {kind: Service, name: front}
+    patch: |
+      - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
-  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}]}
+  - {name: berth-trust, files: [ca.crt=tls.crt]}
 generatorOptions: {disableNameSuffixHash: true}
 secretGenerator:
   - {name: berth-postgres, files: [password=postgres.password]}
@@ -116,7 +133,8 @@ logged_in() {
 # locate finds the address that people and runners use.
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-  url=https://$address:30443
+  url=https://$address:$port
+  (umask 077 && mkdir -p "$dir" && echo "$url" >"$dir/url") # for tests
 }
 
 say_how() {
@@ -138,8 +156,18 @@ token() {
   say_how
 }
 
+# registry is where builder, which trusts the certificate, may read images.
+registry() {
+  reach
+  locate
+  dev/scripts/build.sh berth
+  exec .bin/berth front --listen "$address:16453" --tls-cert "$dir/tls.crt" --tls-key "$dir/tls.key" --registry "http://$registry"
+}
+
 psql() {
-  echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
+  local -r words=(psql -h 127.0.0.1 -p 15432 -U postgres berth)
+  echo "PGPASSWORD=\$(cat $dir/postgres.password) ${words[*]}"
+  if [ -n "$(type -P psql)" ]; then PGPASSWORD=$(cat "$dir/postgres.password") command "${words[@]}" -c '\conninfo'; fi
 }
 
 reset() {
@@ -149,11 +177,12 @@ reset() {
 }
 
 up() {
-  local began=$SECONDS name pushed
+  local began=$SECONDS name pushed runner
   reach
   locate
   secrets
   pushed=$(images)
+  runner=$(runner_image) || say "installs here need --image: the runner's image was not made"
   overlay local "$pushed"
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
@@ -169,14 +198,14 @@ up() {
 down() {
   reach
   "$kubectl" delete namespace $namespace --ignore-not-found >&2
-  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,kustomization.yaml} "$dir"/*.dsn
+  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,url,kustomization.yaml} "$dir"/*.dsn
   rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }
 
 case ${1:-} in
-up | down | prepare | token | psql | reset) "$1" ;;
+up | down | prepare | token | registry | psql | reset) "$1" ;;
 *)
-  echo "usage: deploy.sh up|down|prepare|token|psql|reset" >&2
+  echo "usage: deploy.sh up|down|prepare|token|registry|psql|reset" >&2
   exit 2
   ;;
 esac

@@ -11,6 +11,8 @@
 # so a KUBECONFIG of the shell is not taken: name another cluster by
 # BERTH_TEST_KUBECONFIG.
 #
+# They also get a real S3 server (s3.sh); chosen packages if one was built.
+#
 # RACE=1 turns the race detector on, in the executables too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -31,6 +33,7 @@ if [ ${#packages[@]} = 0 ]; then
 fi
 
 dev/scripts/need.sh go git node postgres shells
+[ -z "$all" ] || dev/scripts/s3.sh start
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
@@ -75,6 +78,7 @@ else
   echo "NO KUBERNETES, its tests skip: $lacks" >&2
 fi
 
+[ -z "$all" ] || dev/scripts/s3.sh build
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 
