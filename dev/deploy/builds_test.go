@@ -30,7 +30,7 @@ func TestBuildsKeepTheRules(t *testing.T) {
 // Each rule finds what breaks it.
 func TestBuildsRulesFindFaults(t *testing.T) {
 	t.Parallel()
-	good, runners := renderBuilds(t), render(t, with(t, "local", "build-runners"))
+	good, runners := renderBuilds(t), render(t, with("local", "build-runners"))
 	of := func(rendered string) func(string) ([]string, error) {
 		if rendered == good {
 			return buildsFaults

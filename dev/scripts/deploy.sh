@@ -10,15 +10,18 @@
 #	token   makes the first admin's token unless there is one, and says how to log in
 #	registry serves the registry of make kube over TLS to builder, until Ctrl-C:
 #	        examples/shop takes its image from there
-#	psql    says how to open the database while Tilt forwards its port
+#	psql    says how to open the database while Tilt forwards its port, and tries it
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
 # .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
-# and where the nodes pull from (default: that of make kube).
+# and where the nodes pull from (default: that of make kube). For a second one in
+# the same cluster, give it a BERTH_DEPLOY_DIR, a BERTH_DEPLOY_NAMESPACE (default:
+# berth) and a BERTH_DEPLOY_PORT of the nodes for its front (default: 30443).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-readonly namespace=berth services=(ctl-api runner-api log-ingest builder front)
+readonly namespace=${BERTH_DEPLOY_NAMESPACE:-berth} port=${BERTH_DEPLOY_PORT:-30443}
+readonly services=(ctl-api runner-api log-ingest builder front)
 dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
 readonly dir
 
@@ -99,6 +102,10 @@ resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
 $build_runners
 images: ${2:+
 $2}
+patches:
+  - target: {kind: Service, name: front}
+    patch: |
+      - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
   - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}${builder:+, "build-runner-url=https://front.$namespace.svc.cluster.local", "build-runner-image=$builder"}]}
   - {name: berth-trust, files: [ca.crt=tls.crt]}
@@ -130,7 +137,7 @@ logged_in() {
 # locate finds the address that people and runners use.
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-  url=https://$address:30443
+  url=https://$address:$port
   (umask 077 && mkdir -p "$dir" && echo "$url" >"$dir/url") # for tests
 }
 
@@ -162,7 +169,9 @@ registry() {
 }
 
 psql() {
-  echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
+  local -r words=(psql -h 127.0.0.1 -p 15432 -U postgres berth)
+  echo "PGPASSWORD=\$(cat $dir/postgres.password) ${words[*]}"
+  if [ -n "$(type -P psql)" ]; then PGPASSWORD=$(cat "$dir/postgres.password") command "${words[@]}" -c '\conninfo'; fi
 }
 
 reset() {

@@ -172,7 +172,7 @@ func (f *Fleet) watch(orgID string) {
 
 // Run looks after the pods until ctx ends, and leaves them as they are then.
 func (f *Fleet) Run(ctx context.Context) error {
-	orgOf, err := f.roster.Recall(ctx, "build")
+	orgOf, err := f.roster.Recall(ctx, "build", nil)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
