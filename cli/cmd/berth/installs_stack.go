@@ -70,11 +70,11 @@ func (c *cli) printCode(ctx context.Context, client *api.Client, install string,
 	_, err = output.Printf(c.out, `# For the customer: the runner of %[1]s, valid until %[2]s. The code is a secret
 # and works once. Behind a proxy, add --proxy URL to both commands; with a private
 # certificate authority, add --ca FILE. See also berth-runner manifest --help.
-%[3]s(umask 077; cat > %[1]s.code) <<'CODE'
-%[4]s
+`+say+`(umask 077; cat > %[1]s.code) <<'CODE'
+%[3]s
 CODE
 berth-runner preflight --code @%[1]s.code
-berth-runner manifest --code @%[1]s.code%[5]s | kubectl apply -f -
-`, code.Install, made.ExpiresAt.Local().Format("2006-01-02 15:04"), say, made.Code, image)
+berth-runner manifest --code @%[1]s.code%[4]s | kubectl apply -f -
+`, code.Install, made.ExpiresAt.Local().Format("2006-01-02 15:04"), made.Code, image)
 	return err
 }
