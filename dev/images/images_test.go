@@ -93,6 +93,16 @@ func TestMake(t *testing.T) {
 		t.Errorf("check of an image with another SBOM: %v", err)
 	}
 
+	// An image that is called like its executable names both.
+	twin := example
+	twin.Name = "version"
+	if _, err := other.make(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOne(t.Context(), filepath.Join(other.out, twin.Name), twin, false); err != nil {
+		t.Errorf("check of an image that is called like its executable: %v", err)
+	}
+
 	repo, err := remote.NewRepository(host + "/team/team-example")
 	if err != nil {
 		t.Fatal(err)
