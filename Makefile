@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,9 @@ demo: ## run examples/hello, from app folder to healthy install (KUBE=1: example
 
 dev: ## run Berth here, and rebuild and restart what a saved file belongs to (Ctrl-C stops it)
 	@dev/scripts/dev.sh
+
+dev-measure: ## measure how long a save takes until it runs (LOOPS="dev tilt", SAVES=10)
+	@dev/scripts/dev-measure.sh $(LOOPS)
 
 tour: ## record docs/tour/*.cast from a real run
 	@dev/scripts/tour.sh

@@ -3,8 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,84 +14,33 @@ import (
 	"github.com/berth-dev/berth/dev/kube/kubetest"
 )
 
-const overlays = "../../deploy/k8s/overlays"
-
-// kubectl is the command that renders: that of make kube, or one on PATH.
-func kubectl(t *testing.T) string {
-	t.Helper()
-	for _, at := range []string{os.Getenv("KUBECTL"), filepath.Join("..", "..", ".bin", "kube", "kubectl"), "kubectl"} {
-		if path, err := exec.LookPath(at); at != "" && err == nil {
-			return path
-		}
-	}
-	t.Skip("kubernetes: there is no kubectl to render with; make kube builds one")
-	return ""
-}
-
-func render(t *testing.T, overlay string) string {
-	t.Helper()
-	if !filepath.IsAbs(overlay) {
-		overlay = filepath.Join(overlays, overlay)
-	}
-	out, err := exec.CommandContext(t.Context(), kubectl(t), "kustomize", overlay).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", overlay, err, out)
-	}
-	return string(out)
-}
-
-// with is an overlay like that of somebody who adds components.
-func with(t *testing.T, overlay string, components ...string) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := filepath.Abs("../../deploy/k8s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := filepath.Rel(dir, here)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: berth\nresources: [%s/overlays/%s]\ncomponents:\n", base, overlay)
-	for _, component := range components {
-		text += fmt.Sprintf("  - %s/components/%s\n", base, component)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// ways are ways to use deploy/k8s, each rendered. Every component is in one.
-func ways(t *testing.T) map[string]string {
-	t.Helper()
-	return map[string]string{
-		"local": render(t, "local"), "tilt": render(t, "tilt"), "production": render(t, "production"),
-		"local with the collector":          render(t, with(t, "local", "otel-collector")),
-		"production with the collector":     render(t, with(t, "production", "otel-collector")),
-		"a registry in a bucket":            render(t, with(t, "production", "registry-s3")),
-		"an Ingress, a managed Postgres":    render(t, with(t, "production", "ingress", "cert-manager", "managed-postgres")),
-		"a gateway that passes TLS on":      render(t, with(t, "production", "gateway", "cloudnative-pg", "external-secrets")),
-		"a gateway that ends and opens TLS": render(t, with(t, "production", "gateway-http", "cert-manager", "external-secrets")),
-	}
+// ways are ways to use deploy/k8s. Every component is in one.
+var ways = map[string]string{
+	"local": "local", "tilt": "tilt", "production": "production",
+	"local with the collector":          with("local", "otel-collector"),
+	"production with the collector":     with("production", "otel-collector"),
+	"a registry in a bucket":            with("production", "registry-s3"),
+	"local with Build Runners as pods":  with("local", "build-runners"),
+	"Build Runners as pods":             with("production", "build-runners"),
+	"pods, and a bucket":                with("production", "build-runners", "registry-s3"),
+	"an Ingress, a managed Postgres":    with("production", "ingress", "cert-manager", "managed-postgres"),
+	"a gateway that passes TLS on":      with("production", "gateway", "cloudnative-pg", "external-secrets"),
+	"a gateway that ends and opens TLS": with("production", "gateway-http", "cert-manager"),
 }
 
 // A component that no way has would be checked by nothing.
 func TestEveryComponentIsUsed(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("manifests_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	components, err := os.ReadDir("../../deploy/k8s/components")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range components {
-		if c.Name() != "database-ca" && !strings.Contains(string(source), `"`+c.Name()+`"`) { // which two others bring
+		used := c.Name() == "database-ca" // which two others bring
+		for _, way := range ways {
+			used = used || slices.Contains(strings.Split(way, " "), c.Name())
+		}
+		if !used {
 			t.Errorf("components/%s is in no way to use deploy/k8s: add it", c.Name())
 		}
 	}
@@ -100,8 +48,8 @@ func TestEveryComponentIsUsed(t *testing.T) {
 
 func TestOverlaysKeepTheRules(t *testing.T) {
 	t.Parallel()
-	for way, rendered := range ways(t) {
-		objects, err := parse(rendered)
+	for way, overlay := range ways {
+		objects, err := parse(render(t, overlay))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +70,22 @@ func TestOverlaysFitTheAPI(t *testing.T) {
 	c := kubetest.New(t)
 	namespace := fmt.Sprintf("overlays-%x", time.Now().UnixNano()&0xffffff)
 	c.Namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"})
-	for _, overlay := range []string{"local", "tilt", "production", with(t, "local", "otel-collector")} {
-		_, rest, found := strings.Cut(render(t, overlay), "\n---\n") // after the Namespace
-		if !found {
-			t.Fatalf("%s has one object", overlay)
-		}
+	all := map[string]string{
+		"the chart":                renderChart(t),
+		"the chart, another way":   renderChart(t, valueSets["a choice of nodes, names and rights to connect"]...),
+		"the chart with collector": renderChart(t, valueSets["traces, a node port"]...),
+	}
+	for _, overlay := range []string{"local", "tilt", "production", with("local", "otel-collector"), with("production", "ingress", "managed-postgres")} {
+		all[overlay] = render(t, overlay)
+	}
+	for way, text := range all {
+		objects := strings.Join(slices.DeleteFunc(documents(text), func(document string) bool {
+			return strings.Contains(document, "\nkind: Namespace\n")
+		}), "---\n")
 		// The node port may be taken by what `make deploy` runs.
-		objects := strings.NewReplacer("namespace: berth\n", "namespace: "+namespace+"\n", "    nodePort: 30443\n", "").Replace(rest)
+		objects = regexp.MustCompile(`(?m)^( *)namespace: berth$`).ReplaceAllString(objects, "${1}namespace: "+namespace)
+		objects = regexp.MustCompile(`(?m)^ *nodePort: 30443\n`).ReplaceAllString(objects, "")
+		t.Log(way)
 		c.Kubectl(t, objects, "apply", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-")
 	}
 }
@@ -204,7 +161,7 @@ var breakages = []struct{ name, old, new, want string }{
 // Each rule finds what breaks it.
 func TestRulesFindFaults(t *testing.T) {
 	t.Parallel()
-	good := render(t, with(t, "local", "ingress"))
+	good := render(t, with("local", "ingress"))
 	for _, tt := range breakages {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -98,7 +98,7 @@ func TestMetricsAreForMonitoringAlone(t *testing.T) {
 // With the collector each service sends its traces there, and may.
 func TestTracesGoToTheCollector(t *testing.T) {
 	t.Parallel()
-	rendered := render(t, with(t, "production", "otel-collector"))
+	rendered := render(t, with("production", "otel-collector"))
 	objects, err := parse(rendered)
 	if err != nil {
 		t.Fatal(err)

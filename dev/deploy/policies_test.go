@@ -254,7 +254,7 @@ func (s tries) until(t *testing.T, when string, wanted func(from, to string) boo
 // pods of each workload.
 func labelsOfPods(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	objects, err := parse(render(t, with(t, "local", "otel-collector")))
+	objects, err := parse(render(t, with("local", "otel-collector")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func policies(t *testing.T) []policy {
 	t.Helper()
 	var all []policy
 	seen := map[string]string{}
-	for _, overlay := range []string{with(t, "local", "otel-collector"), "tilt", "production"} {
+	for _, overlay := range []string{with("local", "otel-collector"), "tilt", "production"} {
 		for _, document := range documents(render(t, overlay)) {
 			p := policy{}
 			if err := errors.Join(yaml.Unmarshal([]byte(document), &p.whole), yaml.Unmarshal([]byte(document), &p.object)); err != nil {

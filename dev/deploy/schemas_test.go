@@ -23,11 +23,11 @@ type refusals []string
 // nothing outside.
 func validate(t *testing.T, version string, files map[string]string) map[string]refusals {
 	t.Helper()
-	program, err := filepath.Abs(filepath.Join("..", "..", ".bin", "kube", "kubectl-validate"))
+	validator, err := filepath.Abs(filepath.Join("..", "..", ".bin", "kube", "kubectl-validate"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(program); err != nil {
+	if _, err := os.Stat(validator); err != nil {
 		t.Skip("kubernetes: there is no kubectl-validate; make kube builds one")
 	}
 	dir := t.TempDir()
@@ -38,8 +38,8 @@ func validate(t *testing.T, version string, files map[string]string) map[string]
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), program, "--version", version, "--output", "json",
-		"--local-crds", filepath.Join(filepath.Dir(program), "crds"), dir)
+	cmd := exec.CommandContext(t.Context(), validator, "--version", version, "--output", "json",
+		"--local-crds", filepath.Join(filepath.Dir(validator), "crds"), dir)
 	// It would ask a cluster, then GitHub, for schemas that it does not have.
 	cmd.Env = []string{"HOME=" + dir, "KUBECONFIG=" + os.DevNull, "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1"}
 	out, err := cmd.Output()
@@ -70,8 +70,8 @@ func validate(t *testing.T, version string, files map[string]string) map[string]
 func TestManifestsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
-	for way, rendered := range ways(t) {
-		files["kustomize, "+way] = rendered
+	for way, overlay := range ways {
+		files["kustomize, "+way] = render(t, overlay)
 	}
 	for set, flags := range valueSets {
 		files["chart, "+set] = renderChart(t, flags...)
@@ -97,8 +97,8 @@ func TestManifestsFitTheirSchemas(t *testing.T) {
 // The check finds what it is for, in our kinds and in those of others.
 func TestSchemasFindFaults(t *testing.T) {
 	t.Parallel()
-	gateway := render(t, with(t, "production", "gateway", "cloudnative-pg", "external-secrets"))
-	http := render(t, with(t, "production", "gateway-http", "cert-manager", "ingress"))
+	gateway := render(t, with("production", "gateway", "cloudnative-pg", "external-secrets"))
+	http := render(t, with("production", "gateway-http", "cert-manager", "ingress"))
 	tests := []struct{ name, in, old, new, want string }{
 		{"an unknown field of a pod", gateway, "enableServiceLinks: false", "enableServiceLink: false", "unknown field"},
 		{"a number that is text", gateway, "revisionHistoryLimit: 3", `revisionHistoryLimit: "3"`, "revisionHistoryLimit"},

@@ -125,3 +125,29 @@ func TestUnpackStaysInItsFolder(t *testing.T) {
 		t.Errorf("what is left: %v, %v", entries, err)
 	}
 }
+
+// The folder of an image has each executable of Berth, live itself, and nothing
+// else.
+func TestOurs(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("../scripts/executables.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ = bytes.Cut(list, []byte("executables='\n"))
+	list, _, _ = bytes.Cut(list, []byte("\n'"))
+	names := 0
+	for line := range strings.Lines(string(list)) {
+		names++
+		name, _, _ := strings.Cut(line, " ")
+		if ok, err := filepath.Match(ours, name); err != nil || !ok {
+			t.Errorf("%s is not one of %s (%v)", name, ours, err)
+		}
+	}
+	if names < 8 {
+		t.Errorf("%d executables", names)
+	}
+	if ok, _ := filepath.Match(ours, "live"); ok {
+		t.Error("live is one of them")
+	}
+}

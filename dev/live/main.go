@@ -23,10 +23,13 @@ import (
 
 const (
 	// look is how often it looks for a newer executable.
-	look = 100 * time.Millisecond
+	look = 50 * time.Millisecond
 	// grace is how long a process that is asked to stop may take.
 	grace = 20 * time.Second
 )
+
+// ours are the executables of Berth, among all of an image.
+const ours = "berth*"
 
 func main() {
 	var err error
@@ -41,7 +44,7 @@ func main() {
 	default:
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		if err = fill("/live", "/usr/local/bin/berth-*"); err == nil {
+		if err = fill("/live", "/usr/local/bin/"+ours); err == nil {
 			err = run(ctx, "/live", os.Args[1:])
 		}
 	}

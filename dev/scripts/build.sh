@@ -28,7 +28,7 @@ fi
 mkdir -p "$out/build"
 exec 7>"$out/build.lock"
 flock 7
-CGO_ENABLED=$cgo go build "${flags[@]}" -ldflags "-s -w $version_flags" -o "$out/build/" "${packages[@]}"
+CGO_ENABLED=$cgo go build -buildvcs=false "${flags[@]}" -ldflags "-s -w $version_flags" -o "$out/build/" "${packages[@]}"
 for i in "${!names[@]}"; do
   from=$out/build/$(basename "${packages[$i]}") to=$out/${names[$i]}
   if [ ! "$from" -ef "$to" ]; then

@@ -10,15 +10,18 @@
 #	token   makes the first admin's token unless there is one, and says how to log in
 #	registry serves the registry of make kube over TLS to builder, until Ctrl-C:
 #	        examples/shop takes its image from there
-#	psql    says how to open the database while Tilt forwards its port
+#	psql    says how to open the database while Tilt forwards its port, and tries it
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
 # BERTH_DEPLOY_DIR keeps keys, passwords and the first token (default:
 # .berth-deploy in this clone). BERTH_DEV_REGISTRY is where images are pushed to,
-# and where the nodes pull from (default: that of make kube).
+# and where the nodes pull from (default: that of make kube). For a second one in
+# the same cluster, give it a BERTH_DEPLOY_DIR, a BERTH_DEPLOY_NAMESPACE (default:
+# berth) and a BERTH_DEPLOY_PORT of the nodes for its front (default: 30443).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-readonly namespace=berth services=(ctl-api runner-api log-ingest builder front)
+readonly namespace=${BERTH_DEPLOY_NAMESPACE:-berth} port=${BERTH_DEPLOY_PORT:-30443}
+readonly services=(ctl-api runner-api log-ingest builder front)
 dir=$(realpath -m "${BERTH_DEPLOY_DIR:-.berth-deploy}")
 readonly dir
 
@@ -85,18 +88,26 @@ runner_image() {
   dev/scripts/runner-image.sh
 }
 
-# overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
+# overlay NAME [IMAGES] writes what is of this machine, and of nobody else. With
+# images Build Runners are pods, which have that of builder.
 overlay() {
-  local role
+  local role builder build_runners=
+  builder=$(sed -n 's|.*newName: \([^,]*/builder\), digest: "\(.*\)".*|\1@\2|p' <<<"${2:-}")
+  [ -z "$builder" ] || build_runners="components: [\"$(realpath --relative-to="$dir" deploy/k8s/components/build-runners)\"]"
   cat >"$dir/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: $namespace
 resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
+$build_runners
 images: ${2:+
 $2}
+patches:
+  - target: {kind: Service, name: front}
+    patch: |
+      - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
-  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}]}
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}${builder:+, "build-runner-url=https://front.$namespace.svc.cluster.local", "build-runner-image=$builder"}]}
   - {name: berth-trust, files: [ca.crt=tls.crt]}
 generatorOptions: {disableNameSuffixHash: true}
 secretGenerator:
@@ -126,7 +137,7 @@ logged_in() {
 # locate finds the address that people and runners use.
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-  url=https://$address:30443
+  url=https://$address:$port
   (umask 077 && mkdir -p "$dir" && echo "$url" >"$dir/url") # for tests
 }
 
@@ -158,7 +169,9 @@ registry() {
 }
 
 psql() {
-  echo "PGPASSWORD=\$(cat $dir/postgres.password) psql -h 127.0.0.1 -p 15432 -U postgres berth"
+  local -r words=(psql -h 127.0.0.1 -p 15432 -U postgres berth)
+  echo "PGPASSWORD=\$(cat $dir/postgres.password) ${words[*]}"
+  if [ -n "$(type -P psql)" ]; then PGPASSWORD=$(cat "$dir/postgres.password") command "${words[@]}" -c '\conninfo'; fi
 }
 
 reset() {
@@ -178,6 +191,7 @@ up() {
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
   "$kubectl" -n $namespace delete job migrate --ignore-not-found >/dev/null 2>&1
+  "$kubectl" apply -k deploy/k8s/overlays/local-builds >/dev/null
   "$kubectl" apply -k "$dir" >/dev/null
   "$kubectl" -n $namespace wait job/migrate --for=condition=Complete --timeout=300s >/dev/null || fail "the schema was not migrated: kubectl -n $namespace logs job/migrate"
   for name in "${services[@]}"; do "$kubectl" -n $namespace rollout status "deploy/$name" --timeout=300s >/dev/null; done
@@ -188,7 +202,7 @@ up() {
 
 down() {
   reach
-  "$kubectl" delete namespace $namespace --ignore-not-found >&2
+  "$kubectl" delete namespace $namespace berth-builds --ignore-not-found >&2
   rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,url,kustomization.yaml} "$dir"/*.dsn
   rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }

@@ -16,7 +16,7 @@ mkdir -p "$out" "$built"
 packages=()
 for executable in "$@"; do packages+=("$(package_of "$executable")"); done
 CGO_ENABLED=0 GOOS=linux GOARCH=${ARCH:-$(go env GOARCH)} \
-  go build -ldflags "-s -w $version_flags" -o "$built/" "${packages[@]}"
+  go build -buildvcs=false -ldflags "-s -w $version_flags" -o "$built/" "${packages[@]}"
 for executable in "$@"; do
   from=$built/$(basename "$(package_of "$executable")")
   if ! cmp -s "$from" "$out/$executable"; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the image of a service for development from .bin/tilt/NAME: it has dev/live
-# and can be changed while it runs. Usage: live-image.sh NAME ENTRY
+# and can be changed while it runs. Usage: live-image.sh NAME ENTRY push|docker
 #
-# Tilt says where to: EXPECTED_REF, in EXPECTED_REGISTRY. Without a registry the
-# cluster runs on the images of the local Docker, which then makes it.
+# Tilt says what it is called: EXPECTED_REF. push: it goes to the registry that is
+# named there; docker: the local Docker makes it, as for a cluster without a registry.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-readonly name=$1 entry=/usr/local/bin/$2 root=$PWD/.bin/tilt/image/$1
+readonly name=$1 entry=/usr/local/bin/$2 how=$3 root=$PWD/.bin/tilt/image/$1
 : "${EXPECTED_REF:?is set by Tilt}"
 
 rm -rf "$root"
@@ -20,7 +20,7 @@ for bundle in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.cr
     break
   fi
 done
-if [ -n "${EXPECTED_REGISTRY:-}" ]; then
+if [ "$how" = push ]; then
   .bin/kube/mkimage --arch "${ARCH:-$(go env GOARCH)}" --entry "$entry" "$EXPECTED_REF" "$root/usr:/usr" "$root/bin:/bin" "$root/etc:/etc"
 else
   command -v docker >/dev/null || {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes an image of this machine's Postgres for development, and pushes it.
-# Prints the image's name with its digest. Usage: postgres-image.sh NAME:TAG
+# Prints the image's name with its digest. Usage: postgres-image.sh NAME:TAG [docker]
+# docker: the local Docker makes it, and it is not pushed.
 #
 # The container makes a database folder at PGDATA the first time, with the
 # password of PASSWORD_FILE for the administrator postgres, and serves it on 5432.
@@ -49,4 +50,12 @@ ln -sf "$bin/pg_isready" "$root/bin/pg_isready"
 chmod 755 "$root/bin/serve"
 tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$root" -cf "$root.tar" .
 rm -rf "$root"
-.bin/kube/mkimage --base "$root.tar" --entry /bin/serve "$name"
+if [ "${2:-}" = docker ]; then
+  command -v docker >/dev/null || {
+    echo "no registry was found for this cluster, and there is no Docker: set BERTH_DEV_REGISTRY to a registry that the nodes pull from" >&2
+    exit 1
+  }
+  docker import --change 'ENTRYPOINT ["/bin/serve"]' --change 'USER 65532:65532' "$root.tar" "$name"
+else
+  .bin/kube/mkimage --base "$root.tar" --entry /bin/serve "$name"
+fi

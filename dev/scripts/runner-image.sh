@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the image of the runner and pushes it to the development registry:
+# Makes the image of the runner and pushes it to a registry for development:
 # berth-runner, berth-engine, terraform and kubectl on a root file system of
 # Debian packages with what scripts expect. Prints the image's name with its
 # digest. Usage: runner-image.sh [NAME:TAG] (default berth/runner:dev)
 #
-# BERTH_LIBEXEC is the folder of the executables (default: .bin).
+# BERTH_LIBEXEC is the folder of the executables (default: .bin),
+# BERTH_DEV_REGISTRY where it goes (default: that of make kube).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly name=${1:-berth/runner:dev} libexec=${BERTH_LIBEXEC:-$PWD/.bin}
@@ -56,6 +57,6 @@ flock 8
 [ -s "$root/rootfs.tar" ] || rootfs
 
 # kubectl is a link into the one executable of all; the copy is an own file.
-.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "127.0.0.1:16452/$name" \
+.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "${BERTH_DEV_REGISTRY:-127.0.0.1:16452}/$name" \
   "$libexec/berth-runner:/usr/local/bin/berth-runner" "$libexec/berth-engine:/usr/local/bin/berth-engine" \
   "$terraform:/usr/local/bin/terraform" "$(realpath .bin/kube/kubectl):/usr/local/bin/kubectl"

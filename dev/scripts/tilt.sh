@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# The real Tilt, built from its module. Usage: tilt.sh COMMAND
+# The real Tilt, built from its module into .bin/tools/tilt. Usage: tilt.sh COMMAND
 #
-#	build     builds .bin/tools/tilt, unless it is there (minutes)
-#	start     does that in the background; build then waits for it
-#	check     evaluates the Tiltfile with it, on the cluster of KUBECONFIG
+#	build  builds it, unless it is there (minutes)
+#	check  evaluates the Tiltfile with it, on the cluster of KUBECONFIG
+#
+# BERTH_TILT_CACHE keeps builds, for all clones of a machine (default: berth/tilt in
+# the user's cache).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly module=github.com/tilt-dev/tilt version=v0.33.0 sum=h1:fpjMzuHLMFaUeqNaUeLu2rTVCDg8vP6Od9hy3DYmmjk=
+# The module calls itself by an older version unless it is told. Its page is not in it.
+readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X main.version=${version#v}")
 readonly out=$PWD/.bin/tools/tilt
 
 fail() {
@@ -15,27 +19,37 @@ fail() {
 }
 
 build() {
-  local key got dir
+  local key cache=${BERTH_TILT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth/tilt}
   dev/scripts/need.sh go cc
-  mkdir -p .bin/tools
-  exec 9>.bin/tilt.lock
+  key=$({ go version && echo "$module $version $sum ${flags[*]}"; } | sha256sum | cut -c1-16)
+  [ "$(cat "$out.key" 2>/dev/null)" != "$key" ] || return 0
+  mkdir -p .bin/tools "$cache"
+  # Clones that share a cache build one after the other, and the second not at all.
+  exec 9>"$cache/lock"
   flock 9
-  key=$({ go version && cat "$0" && echo "$sum"; } | sha256sum | cut -d' ' -f1)
-  if [ -x "$out" ] && [ "$(cat "$out.key" 2>/dev/null)" = "$key" ]; then return; fi
-  got=$(cd / && GOWORK=off GOFLAGS=-mod=mod go mod download -json "$module@$version") || fail "$module@$version cannot be downloaded: $got"
-  [ "$(sed -n 's/.*"Sum": "\(.*\)".*/\1/p' <<<"$got")" = "$sum" ] || fail "$module@$version is not what it was: its sum differs from $sum"
-  dir=$(mktemp -d)
-  trap 'rm -rf "$dir"' EXIT
-  cp -r --no-preserve=mode,ownership "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$got")/." "$dir"
-  rm -rf "$dir/vendor" # modules.txt alone: the rest is not in a module
-  (cd "$dir" && GOWORK=off GOFLAGS= go build -mod=mod -buildvcs=false -trimpath -ldflags='-s -w' -o "$out.new" ./cmd/tilt)
+  if [ ! -x "$cache/$key" ]; then
+    find "$cache" -type f ! -name lock -delete # older ones
+    build_into "$cache/$key"
+  fi
+  ln -f "$cache/$key" "$out.new" 2>/dev/null || cp "$cache/$key" "$out.new"
   mv "$out.new" "$out"
   echo "$key" >"$out.key"
 }
 
-start() {
-  mkdir -p .bin
-  nohup "$0" build >.bin/tilt.log 2>&1 </dev/null &
+# build_into checks the module against its sum and builds it. Its vendor folder,
+# of which the module has a list only, is left out.
+build_into() {
+  local got dir began=$SECONDS
+  got=$(cd / && GOWORK=off GOFLAGS=-mod=mod go mod download -json "$module@$version") || fail "$module@$version cannot be downloaded: $got"
+  [ "$(sed -n 's/.*"Sum": "\(.*\)".*/\1/p' <<<"$got")" = "$sum" ] || fail "$module@$version is not what it was: its sum differs from $sum"
+  dir=$(mktemp -d)
+  # shellcheck disable=SC2064 # now: it is local
+  trap "rm -rf '$dir'" EXIT
+  cp -r --no-preserve=mode,ownership "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$got")/." "$dir"
+  rm -rf "$dir/vendor"
+  (cd "$dir" && GOWORK=off GOFLAGS='' go build "${flags[@]}" -o "$1.new" ./cmd/tilt)
+  mv "$1.new" "$1"
+  echo "built Tilt $version in $((SECONDS - began)) s" >&2
 }
 
 # check prints nothing when all is well: the result has secrets in it.
@@ -49,9 +63,9 @@ check() {
 }
 
 case ${1:-} in
-build | start | check) "$1" ;;
+build | check) "$1" ;;
 *)
-  echo "usage: tilt.sh build|start|check" >&2
+  echo "usage: tilt.sh build|check" >&2
   exit 2
   ;;
 esac

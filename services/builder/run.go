@@ -86,11 +86,11 @@ func (s service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runners, err := s.newFleet(keys)
+	buildRunners, err := s.newRunners(keys)
 	if err != nil {
 		return err
 	}
-	worker, err := s.newWorker(listener.Addr(), runners, keys)
+	worker, err := s.newWorker(listener.Addr(), buildRunners, keys)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s service) run(ctx context.Context) error {
 	group.Go(func() error {
 		return turn.New(s.store.Store, "uploads", s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
 	})
-	group.Go(func() error { return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, runners.Run) })
+	group.Go(func() error { return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run) })
 	group.Go(func() error { return river.Run(ctx) })
 	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
 	return group.Wait()
@@ -170,7 +170,16 @@ func (s service) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
+// runners are kept alive by Run.
+type runners interface {
+	build.Runners
+	Run(ctx context.Context) error
+}
+
+func (s service) newRunners(keys *orders.Keys) (runners, error) {
+	if s.cfg.BuildRunners == runnersPods {
+		return s.cfg.Pods.fleet(s.store, keys, os.Environ())
+	}
 	executable, err := s.cfg.runner()
 	if err != nil {
 		return nil, err
@@ -185,7 +194,7 @@ func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
 	return fleet.New(s.store, config)
 }
 
-func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *orders.Keys) (*build.Worker, error) {
+func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *orders.Keys) (*build.Worker, error) {
 	var mapped source.Map
 	if s.cfg.SourceMap != "" {
 		var err error
@@ -197,7 +206,7 @@ func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *or
 		Store:    s.store,
 		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
-		Runners:  runners,
+		Runners:  buildRunners,
 		Keys:     keys,
 		Log:      s.log,
 	}, nil

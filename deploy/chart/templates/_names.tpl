@@ -35,6 +35,14 @@ labels:
 https://{{ required "host is missing: the name that people and runners use" .Values.host }}{{ if ne (int .Values.port) 443 }}:{{ .Values.port }}{{ end }}
 {{- end }}
 
+{{/* settings are those of ctl-api that others may want to read. */}}
+{{- define "berth.settings" -}}
+public-url: {{ include "berth.url" . }}
+{{- with .Values.image.runner }}
+runner-image: {{ . }}
+{{- end }}
+{{- end }}
+
 {{/* claim is the volume of builder. */}}
 {{- define "berth.claim" -}}
 {{ .Values.builder.storage.existingClaim | default "builder" }}
