@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -202,14 +201,7 @@ type stack struct {
 // is, with what it says to add.
 func (k *stack) apply(both, manifest string) string {
 	k.t.Helper()
-	script := k.must("installs", "stack", k.name, "--new")
-	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+k.both+both, 1)
-	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", k.port)+k.both+both+manifest, 1)
-	said, err := k.customer(script)
-	if err != nil {
-		k.t.Fatalf("the printed commands: %v\n%s", err, said)
-	}
-	return said
+	return k.handOver(k.both+both, fmt.Sprintf(" --image-pull-policy Always --registry-node-port %d", k.port)+manifest)
 }
 
 // newStack goes the customer's way with an app, and brings it up. flags are
@@ -234,10 +226,8 @@ func newStackWith(t *testing.T, app func(*testing.T) string, flags func(*stack) 
 
 	folder := app(t)
 	s.sync("shop", folder)
-	suffix := make([]byte, 4)
-	_, _ = rand.Read(suffix) // never fails
-	in := &install{system: s, name: "k" + hex.EncodeToString(suffix), app: folder}
-	k = &stack{shop: &shop{install: in, namespace: "shop-" + in.name}, proxy: proxy, port: 30600 + int(suffix[0])}
+	in := &install{system: s, name: "k" + suffix(), app: folder}
+	k = &stack{shop: &shop{install: in, namespace: "shop-" + in.name}, proxy: proxy, port: nodePort()}
 	runner = "berth-" + in.name
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -265,6 +255,28 @@ func newStackWith(t *testing.T, app func(*testing.T) string, flags func(*stack) 
 		t.Fatalf("provision: %s: %s", w.State, in.explain(w))
 	}
 	return k, runner
+}
+
+// handOver runs what is printed for the customer as it is, with flags for both
+// commands, and with those of the manifest alone. It returns what is said.
+func (k *shop) handOver(both, manifest string) string {
+	k.t.Helper()
+	script := k.must("installs", "stack", k.name, "--new")
+	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+both, 1)
+	script = strings.Replace(script, "\nberth-runner manifest", "\nberth-runner manifest"+manifest+both, 1)
+	said, err := k.customer(script)
+	if err != nil {
+		k.t.Fatalf("the printed commands: %v\n%s", err, said)
+	}
+	return said
+}
+
+// nodePort is one for the registry of an install, which others are unlikely to
+// have.
+func nodePort() int {
+	random := make([]byte, 1)
+	_, _ = rand.Read(random) // never fails
+	return 30600 + int(random[0])
 }
 
 // runnerImage makes the image of the runner that is tested.

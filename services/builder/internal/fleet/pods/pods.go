@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -53,7 +54,8 @@ type Config struct {
 	// Via is the name of a Service behind which the host of RunnerAPIURL is, for
 	// pods; empty: they look that host up.
 	Via string
-	// CAFile has authorities to trust besides the system's, in PEM; empty for none.
+	// CAFile has authorities to trust besides the system's, in PEM; there are none
+	// when it is empty, or is not there.
 	CAFile string
 	// MaxAge is when a pod makes room for another, between two builds; MaxIdle is
 	// how long it stays without a build.
@@ -123,7 +125,8 @@ func New(config Config) (*Fleet, error) {
 		return nil, fmt.Errorf("cluster of build runners: %w", err)
 	}
 	if config.CAFile != "" {
-		if f.authorities, err = os.ReadFile(config.CAFile); err != nil {
+		f.authorities, err = os.ReadFile(config.CAFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("authorities for build runners: %w", err)
 		}
 	}
@@ -160,7 +163,7 @@ func (f *Fleet) watch(orgID string) {
 
 // Run looks after the pods until ctx ends, and leaves them as they are then.
 func (f *Fleet) Run(ctx context.Context) error {
-	orgOf, err := f.roster.Recall(ctx, "build")
+	orgOf, err := f.roster.Recall(ctx, "build", nil)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
