@@ -2,10 +2,10 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check bench faults tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check collector-check bench faults tools
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What runs in a clone keeps its data there.
 demo dev up down: export BERTH_DATA ?= $(CURDIR)/.berth
@@ -79,6 +79,9 @@ release: ## make archives, images and one signed list of them (KEY=FILE, PLATFOR
 
 release-check: ## install a release with its script and run examples/hello from it in 20 s
 	@dev/scripts/release-check.sh
+
+collector-check: ## run a real OpenTelemetry collector with the configuration of deploy/k8s (compiles it: minutes)
+	@cd dev/collector && GOWORK=off go test -count=1 ./...
 
 bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that)
 	@dev/scripts/bench.sh $(ARGS) $(PKG)

@@ -20,6 +20,7 @@ func TestImports(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		packages string
+		except   []string // of packages, those for which it does not hold
 		never    []string // prefixes of import paths
 	}{
 		{
@@ -29,10 +30,15 @@ func TestImports(t *testing.T) {
 				berth + "runner/",
 				berth + "cli/",
 				"helm.sh/",
-				"k8s.io/",
 				"github.com/kyverno/",
 				"github.com/hashicorp/terraform-exec/",
 			},
+		},
+		{
+			name:     "only builder's fleet reaches a cluster, in a package of its own; builder links it",
+			packages: "./...",
+			except:   []string{berth + "services/builder", berth + "services/builder/internal/fleet/pods"},
+			never:    []string{"k8s.io/", "sigs.k8s.io/"},
 		},
 		{
 			name:     "ctl-api imports no other service, nor its statements",
@@ -110,6 +116,9 @@ func TestImports(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, p := range list(t, tc.packages) {
+				if slices.Contains(tc.except, p.ImportPath) {
+					continue
+				}
 				for _, dep := range p.Deps {
 					for _, never := range tc.never {
 						if dep == strings.TrimSuffix(never, "/") || strings.HasPrefix(dep, never) {
@@ -119,6 +128,18 @@ func TestImports(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of builder too only that package imports what reaches a cluster.
+func TestClusterIsTheFleets(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t, "./...") {
+		for _, path := range p.Imports {
+			if strings.HasPrefix(path, "k8s.io/") && p.ImportPath != berth+"services/builder/internal/fleet/pods" {
+				t.Errorf("%s imports %s", p.ImportPath, path)
+			}
+		}
 	}
 }
 

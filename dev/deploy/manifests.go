@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,22 +17,56 @@ type object struct {
 	Kind     string   `json:"kind"`
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		Replicas *int     `json:"replicas"`
-		Template template `json:"template"`
-		Selector struct {
-			MatchLabels map[string]string `json:"matchLabels"`
-		} `json:"selector"`
-		PodSelector struct {
-			MatchLabels map[string]string `json:"matchLabels"`
-		} `json:"podSelector"`
-		PolicyTypes []string `json:"policyTypes"`
+		Replicas              *int     `json:"replicas"`
+		ActiveDeadlineSeconds int      `json:"activeDeadlineSeconds"`
+		Strategy              strategy `json:"strategy"`
+		Template              template `json:"template"`
+		Selector              selector `json:"selector"`
+		PodSelector           selector `json:"podSelector"`
+		PolicyTypes           []string `json:"policyTypes"`
+		MinAvailable          any      `json:"minAvailable"`
+		Type                  string   `json:"type"`
+		Ports                 []struct {
+			TargetPort any `json:"targetPort"`
+		} `json:"ports"`
+		Rules any   `json:"rules"` // of an Ingress or a route
+		TLS   []any `json:"tls"`
 	} `json:"spec"`
-	Rules []any `json:"rules"`
+	Rules []any             `json:"rules"`
+	Data  map[string]string `json:"data"`
 }
 
 type metadata struct {
-	Name   string            `json:"name"`
-	Labels map[string]string `json:"labels"`
+	Name      string            `json:"name"`
+	Namespace string            `json:"namespace"`
+	Labels    map[string]string `json:"labels"`
+}
+
+// A selector has its labels under matchLabels, or in it, as that of a Service.
+type selector struct {
+	MatchLabels map[string]string
+}
+
+func (s *selector) UnmarshalJSON(text []byte) error {
+	var of map[string]any
+	if err := json.Unmarshal(text, &of); err != nil {
+		return err
+	}
+	if inner, ok := of["matchLabels"].(map[string]any); ok {
+		of = inner
+	}
+	s.MatchLabels = map[string]string{}
+	for key, value := range of {
+		s.MatchLabels[key] = fmt.Sprint(value)
+	}
+	return nil
+}
+
+type strategy struct {
+	Type          string `json:"type"`
+	RollingUpdate struct {
+		MaxUnavailable any `json:"maxUnavailable"`
+	} `json:"rollingUpdate"`
 }
 
 type template struct {
@@ -41,6 +76,11 @@ type template struct {
 
 type podSpec struct {
 	ServiceAccountName           string      `json:"serviceAccountName"`
+	ServiceAccount               string      `json:"serviceAccount"`
+	RestartPolicy                string      `json:"restartPolicy"`
+	Grace                        int         `json:"terminationGracePeriodSeconds"`
+	TopologySpreadConstraints    []any       `json:"topologySpreadConstraints"`
+	ShareProcessNamespace        bool        `json:"shareProcessNamespace"`
 	AutomountServiceAccountToken *bool       `json:"automountServiceAccountToken"`
 	HostNetwork                  bool        `json:"hostNetwork"`
 	HostPID                      bool        `json:"hostPID"`
@@ -48,20 +88,30 @@ type podSpec struct {
 	SecurityContext              security    `json:"securityContext"`
 	InitContainers               []container `json:"initContainers"`
 	Containers                   []container `json:"containers"`
-	Volumes                      []struct {
-		Name     string `json:"name"`
-		HostPath any    `json:"hostPath"`
-		Secret   struct {
-			SecretName string `json:"secretName"`
-		} `json:"secret"`
-	} `json:"volumes"`
+	Volumes                      []volume    `json:"volumes"`
+}
+
+// A volume is its name and, by its kind, what it is of.
+type volume map[string]any
+
+func (v volume) name() string { return fmt.Sprint(v["name"]) }
+
+func (v volume) secret() string {
+	of, _ := v["secret"].(map[string]any)
+	return fmt.Sprint(of["secretName"])
 }
 
 type security struct {
-	RunAsNonRoot             *bool `json:"runAsNonRoot"`
-	RunAsUser                int   `json:"runAsUser"`
-	AllowPrivilegeEscalation *bool `json:"allowPrivilegeEscalation"`
-	ReadOnlyRootFilesystem   bool  `json:"readOnlyRootFilesystem"`
+	RunAsNonRoot             *bool  `json:"runAsNonRoot"`
+	RunAsUser                int    `json:"runAsUser"`
+	RunAsGroup               int    `json:"runAsGroup"`
+	Privileged               bool   `json:"privileged"`
+	ProcMount                string `json:"procMount"`
+	Sysctls                  []any  `json:"sysctls"`
+	SELinuxOptions           any    `json:"seLinuxOptions"`
+	AppArmorProfile          any    `json:"appArmorProfile"`
+	AllowPrivilegeEscalation *bool  `json:"allowPrivilegeEscalation"`
+	ReadOnlyRootFilesystem   bool   `json:"readOnlyRootFilesystem"`
 	SeccompProfile           struct {
 		Type string `json:"type"`
 	} `json:"seccompProfile"`
@@ -81,20 +131,48 @@ type container struct {
 			SecretKeyRef any `json:"secretKeyRef"`
 		} `json:"valueFrom"`
 	} `json:"env"`
-	EnvFrom   []any `json:"envFrom"`
-	Resources struct {
+	EnvFrom      []any   `json:"envFrom"`
+	VolumeMounts []mount `json:"volumeMounts"`
+	Ports        []port  `json:"ports"`
+	Resources    struct {
 		Requests, Limits map[string]any
 	} `json:"resources"`
 	LivenessProbe   map[string]any `json:"livenessProbe"`
 	ReadinessProbe  map[string]any `json:"readinessProbe"`
 	StartupProbe    map[string]any `json:"startupProbe"`
 	SecurityContext security       `json:"securityContext"`
+	Lifecycle       struct {
+		PreStop struct {
+			Sleep struct {
+				Seconds int `json:"seconds"`
+			} `json:"sleep"`
+		} `json:"preStop"`
+	} `json:"lifecycle"`
 }
 
-// parse reads the documents of a rendered overlay.
+type mount struct {
+	Name string `json:"name"`
+}
+
+type port struct {
+	Name          string `json:"name"`
+	ContainerPort int    `json:"containerPort"`
+	HostPort      int    `json:"hostPort"`
+}
+
+// documents are those of a rendered overlay or chart that hold more than comments.
+func documents(rendered string) []string {
+	all := regexp.MustCompile(`(?m)^---\n`).Split(rendered, -1)
+	comments := regexp.MustCompile(`(?m)^\s*(#.*)?$`)
+	return slices.DeleteFunc(all, func(document string) bool {
+		return strings.TrimSpace(comments.ReplaceAllString(document, "")) == ""
+	})
+}
+
+// parse reads the documents of a rendered overlay or chart.
 func parse(rendered string) ([]object, error) {
 	var objects []object
-	for i, document := range regexp.MustCompile(`(?m)^---\n`).Split(rendered, -1) {
+	for i, document := range documents(rendered) {
 		var o object
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i+1, err)
@@ -107,6 +185,10 @@ func parse(rendered string) ([]object, error) {
 // secretIn matches what no environment or argument may hold: an address with a
 // password, a token, a key.
 var secretIn = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@|brt_|bat_|PRIVATE KEY|berth-master-key`)
+
+// secretName matches the names of variables that hold a secret, and not the place
+// of one.
+var secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|credentials?|key)$`)
 
 // pinned is an image by digest, or by a tag that is none of those that move.
 func pinned(image string) bool {
@@ -125,6 +207,8 @@ func faults(objects []object) []string {
 		say := func(format string, args ...any) {
 			all = append(all, fmt.Sprintf("%s %s: ", o.Kind, o.Metadata.Name)+fmt.Sprintf(format, args...))
 		}
+		objectFaults(o, say)
+		referenceFaults(o, objects, say)
 		switch o.Kind {
 		case "Namespace":
 			if o.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
@@ -145,6 +229,9 @@ func faults(objects []object) []string {
 func workloadFaults(o object, objects []object, say func(string, ...any)) {
 	pod := o.Spec.Template
 	podFaults(pod.Spec, say)
+	tokenFaults(pod.Spec, say)
+	restrictedFaults(pod.Spec, say)
+	rolloutFaults(o, say)
 	for _, c := range pod.Spec.InitContainers {
 		containerFaults(c, say)
 	}
@@ -201,12 +288,12 @@ func podFaults(pod podSpec, say func(string, ...any)) {
 	if s := pod.SecurityContext; s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == 0 || s.SeccompProfile.Type != "RuntimeDefault" {
 		say("wants runAsNonRoot, a user by number and the seccomp profile RuntimeDefault")
 	}
-	for _, volume := range pod.Volumes {
-		if volume.HostPath != nil {
-			say("volume %s is a folder of the node", volume.Name)
+	for _, v := range pod.Volumes {
+		if v["hostPath"] != nil {
+			say("volume %s is a folder of the node", v.name())
 		}
 		// From the master key all dispatch keys are derived.
-		if volume.Secret.SecretName == "berth-master-key" && pod.ServiceAccountName != "ctl-api" {
+		if v.secret() == "berth-master-key" && pod.ServiceAccountName != "ctl-api" {
 			say("has the master key, which is ctl-api's alone")
 		}
 	}
@@ -231,6 +318,9 @@ func containerFaults(c container, say func(string, ...any)) {
 	for _, e := range c.Env {
 		if e.ValueFrom.SecretKeyRef != nil || secretIn.MatchString(e.Value) {
 			say("%s: the variable %s holds a secret: mount a file", c.Name, e.Name)
+		}
+		if secretName.MatchString(e.Name) {
+			say("%s: the variable %s is called like a secret", c.Name, e.Name)
 		}
 	}
 	if len(c.EnvFrom) > 0 {

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,7 +51,7 @@ type exposure struct {
 func TestMetricsAreForMonitoringAlone(t *testing.T) {
 	t.Parallel()
 	listens, declared, opened := map[string]string{}, map[string]int{}, map[string]string{}
-	for _, document := range regexp.MustCompile(`(?m)^---\n`).Split(render(t, "production"), -1) {
+	for _, document := range documents(render(t, "production")) {
 		var o exposure
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			t.Fatal(err)
@@ -99,7 +98,7 @@ func TestMetricsAreForMonitoringAlone(t *testing.T) {
 // With the collector each service sends its traces there, and may.
 func TestTracesGoToTheCollector(t *testing.T) {
 	t.Parallel()
-	rendered := render(t, withCollector(t, "production"))
+	rendered := render(t, with("production", "otel-collector"))
 	objects, err := parse(rendered)
 	if err != nil {
 		t.Fatal(err)

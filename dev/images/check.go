@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ const anyUID = 12345
 // shells are the programs that give somebody in the container a command line.
 var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "fish", "ksh", "csh", "tcsh"}
 
+// packagesDir has a file for each Debian package of an image.
+const packagesDir = "var/lib/dpkg/status.d/"
+
 // checkAll looks into the layouts DIR/NAME, and as root runs what is in them as
 // a user that they do not know.
 func checkAll(ctx context.Context, dir string, chosen []recipe) error {
@@ -45,7 +49,7 @@ func checkAll(ctx context.Context, dir string, chosen []recipe) error {
 
 // A checker looks into the images of one recipe.
 type checker struct {
-	store  content.Fetcher
+	store  content.ReadOnlyGraphStorage
 	recipe recipe
 	canRun bool
 }
@@ -61,7 +65,7 @@ func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
 	}
 	c := checker{store: store, recipe: r, canRun: canRun}
 	for _, one := range images {
-		if err := c.image(ctx, one); err != nil {
+		if err := errors.Join(c.about(ctx, one), c.image(ctx, one)); err != nil {
 			return fmt.Errorf("%s: %w", one.Platform.Architecture, err)
 		}
 	}
@@ -109,9 +113,21 @@ func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) 
 // problems says what an image holds that it should not, and the other way
 // round. An image without packages has exactly what its recipe names.
 func problems(r recipe, headers []tar.Header) (found []error) {
-	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true}
+	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true, docDir + "/LICENSE": true, docDir + "/" + image.LicensesFile: true}
 	for _, name := range r.Executables {
 		want[binDir+"/"+name] = true
+	}
+	links := map[string]string{}
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeSymlink {
+			links[h.Name] = path.Join(path.Dir(h.Name), h.Linkname)
+		}
+	}
+	for _, h := range headers {
+		if dir, pkg := path.Split(h.Name); dir == packagesDir {
+			doc := path.Join("usr/share/doc", pkg)
+			want[path.Join(cmp.Or(links[doc], doc), "copyright")] = true
+		}
 	}
 	for _, h := range headers {
 		mode := h.FileInfo().Mode()

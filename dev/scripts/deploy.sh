@@ -8,6 +8,8 @@
 #	down    deletes all of it, with its data
 #	prepare makes the keys and passwords, and the overlay for Tilt, without images
 #	token   makes the first admin's token unless there is one, and says how to log in
+#	registry serves the registry of make kube over TLS to builder, until Ctrl-C:
+#	        examples/shop takes its image from there
 #	psql    says how to open the database while Tilt forwards its port, and tries it
 #	reset   deletes the workloads with their data; Tilt makes them again
 #
@@ -79,14 +81,25 @@ images() {
   echo "  - {name: berth/postgres, newName: $registry/berth/postgres, digest: \"${postgres##*@}\"}"
 }
 
-# overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
+# runner_image prints the image that installs in this cluster have.
+runner_image() {
+  [ "$registry" = 127.0.0.1:16452 ] || return 0 # customers say one with --image
+  [ -n "${BERTH_LIBEXEC:-}" ] || dev/scripts/build.sh berth-runner berth-engine >&2
+  dev/scripts/runner-image.sh
+}
+
+# overlay NAME [IMAGES] writes what is of this machine, and of nobody else. With
+# images Build Runners are pods, which have that of builder.
 overlay() {
-  local role
+  local role builder build_runners=
+  builder=$(sed -n 's|.*newName: \([^,]*/builder\), digest: "\(.*\)".*|\1@\2|p' <<<"${2:-}")
+  [ -z "$builder" ] || build_runners="components: [\"$(realpath --relative-to="$dir" deploy/k8s/components/build-runners)\"]"
   cat >"$dir/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: $namespace
 resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
+$build_runners
 images: ${2:+
 $2}
 patches:
@@ -94,7 +107,8 @@ patches:
     patch: |
       - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
-  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"]}
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}${builder:+, "build-runner-url=https://front.$namespace.svc.cluster.local", "build-runner-image=$builder"}]}
+  - {name: berth-trust, files: [ca.crt=tls.crt]}
 generatorOptions: {disableNameSuffixHash: true}
 secretGenerator:
   - {name: berth-postgres, files: [password=postgres.password]}
@@ -124,6 +138,7 @@ logged_in() {
 locate() {
   address=$("$kubectl" get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
   url=https://$address:$port
+  (umask 077 && mkdir -p "$dir" && echo "$url" >"$dir/url") # for tests
 }
 
 say_how() {
@@ -145,6 +160,14 @@ token() {
   say_how
 }
 
+# registry is where builder, which trusts the certificate, may read images.
+registry() {
+  reach
+  locate
+  dev/scripts/build.sh berth
+  exec .bin/berth front --listen "$address:16453" --tls-cert "$dir/tls.crt" --tls-key "$dir/tls.key" --registry "http://$registry"
+}
+
 psql() {
   local -r words=(psql -h 127.0.0.1 -p 15432 -U postgres berth)
   echo "PGPASSWORD=\$(cat $dir/postgres.password) ${words[*]}"
@@ -158,15 +181,17 @@ reset() {
 }
 
 up() {
-  local began=$SECONDS name pushed
+  local began=$SECONDS name pushed runner
   reach
   locate
   secrets
   pushed=$(images)
+  runner=$(runner_image) || say "installs here need --image: the runner's image was not made"
   overlay local "$pushed"
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
   "$kubectl" -n $namespace delete job migrate --ignore-not-found >/dev/null 2>&1
+  "$kubectl" apply -k deploy/k8s/overlays/local-builds >/dev/null
   "$kubectl" apply -k "$dir" >/dev/null
   "$kubectl" -n $namespace wait job/migrate --for=condition=Complete --timeout=300s >/dev/null || fail "the schema was not migrated: kubectl -n $namespace logs job/migrate"
   for name in "${services[@]}"; do "$kubectl" -n $namespace rollout status "deploy/$name" --timeout=300s >/dev/null; done
@@ -177,15 +202,15 @@ up() {
 
 down() {
   reach
-  "$kubectl" delete namespace $namespace --ignore-not-found >&2
-  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,kustomization.yaml} "$dir"/*.dsn
+  "$kubectl" delete namespace $namespace berth-builds --ignore-not-found >&2
+  rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,url,kustomization.yaml} "$dir"/*.dsn
   rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }
 
 case ${1:-} in
-up | down | prepare | token | psql | reset) "$1" ;;
+up | down | prepare | token | registry | psql | reset) "$1" ;;
 *)
-  echo "usage: deploy.sh up|down|prepare|token|psql|reset" >&2
+  echo "usage: deploy.sh up|down|prepare|token|registry|psql|reset" >&2
   exit 2
   ;;
 esac

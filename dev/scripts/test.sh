@@ -11,6 +11,8 @@
 # so a KUBECONFIG of the shell is not taken: name another cluster by
 # BERTH_TEST_KUBECONFIG.
 #
+# They also get a real S3 server (s3.sh); chosen packages if one was built.
+#
 # RACE=1 turns the race detector on, in the executables too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -31,6 +33,7 @@ if [ ${#packages[@]} = 0 ]; then
 fi
 
 dev/scripts/need.sh go git node postgres shells
+[ -z "$all" ] || dev/scripts/s3.sh start
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
@@ -58,6 +61,47 @@ stop_cluster() {
   dev/scripts/kube.sh down >"$log" 2>&1 || cat "$log" >&2
 }
 
+# can_deploy says whether tests may bring Berth up in the cluster; else why not.
+can_deploy() {
+  if [ -z "${BERTH_DEV_REGISTRY:-}" ]; then
+    echo "BERTH_DEV_REGISTRY names no registry to push images to"
+  elif "$KUBECTL" get namespace "$BERTH_DEPLOY_NAMESPACE" >/dev/null 2>&1; then
+    echo "other tests run in this cluster, or ended badly: it has a namespace $BERTH_DEPLOY_NAMESPACE"
+  else
+    return 0
+  fi
+  return 1
+}
+
+# test_deployed runs the tests of services/e2e/deployed.txt on what `make deploy`,
+# whose process is $1, makes.
+test_deployed() {
+  local list status=0 registry
+  if ! wait "$1"; then
+    echo "make deploy failed:"
+    tail -n 40 "$deploy_log"
+    return 1
+  fi
+  list=$(awk '!/^(#|$)/{print $1}' services/e2e/deployed.txt | paste -sd'|')
+  dev/scripts/deploy.sh registry >>"$deploy_log" 2>&1 &
+  registry=$!
+  BERTH_E2E_DEPLOYMENT=$BERTH_DEPLOY_DIR go_test -run "^($list)\$" "$e2e" || status=1
+  kill "$registry"
+  return "$status"
+}
+
+# clean_up ends what this script began.
+clean_up() {
+  [ -z "$deploys" ] || dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
+  [ -z "$ours" ] || stop_cluster
+}
+
+readonly deploy_log=$PWD/.bin/deploy.log
+# Besides what somebody may have there by make deploy.
+export BERTH_DEPLOY_DIR=$PWD/.bin/deploy-test BERTH_DEPLOY_NAMESPACE=berth-test BERTH_DEPLOY_PORT=30453
+# What is this script's to end: the cluster, the deployment in it.
+ours='' deploys=''
+trap clean_up EXIT
 unset KUBECONFIG
 if [ -n "${BERTH_TEST_KUBECONFIG:-}" ]; then
   export KUBECONFIG=$BERTH_TEST_KUBECONFIG
@@ -68,13 +112,22 @@ elif cluster=$(dev/scripts/kube.sh status 2>/dev/null); then
 elif [ -z "$all" ]; then
   echo "no cluster runs here: tests that need one skip (make kube starts one)" >&2
 elif lacks=$(dev/scripts/kube.sh can); then
-  trap stop_cluster EXIT
+  ours=1
   cluster=$(dev/scripts/kube.sh up)
   with_cluster "$cluster"
 else
   echo "NO KUBERNETES, its tests skip: $lacks" >&2
 fi
 
+if [ -n "$all" ] && [ -n "${KUBECONFIG:-}" ]; then
+  if lacks=$(can_deploy); then
+    deploys=1
+  else
+    echo "NO DEPLOYMENT, its tests skip: $lacks" >&2
+  fi
+fi
+
+[ -z "$all" ] || dev/scripts/s3.sh build
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 
@@ -88,7 +141,13 @@ run() {
     go_test "${packages[@]}"
     return
   fi
-  local status=0
+  local status=0 deploying=
+  # Behind the other tests. What is tested there alone is left out elsewhere.
+  if [ -n "$deploys" ]; then
+    nice -n 10 dev/scripts/deploy.sh up >"$deploy_log" 2>&1 &
+    deploying=$!
+  fi
+  readonly there='^(TestDeploymentPods|TestDeploymentSecrets|TestKubernetes)$'
   # What starts whole systems has the machine for itself: it has deadlines that
   # are promises to users.
   local -r e2e=github.com/berth-dev/berth/services/e2e
@@ -99,7 +158,8 @@ run() {
   if [ -n "${RACE:-}" ]; then # which leaves these out
     go test -json -count=1 -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
-  go_test "$e2e" || status=1
+  go_test ${deploys:+-skip "$there"} "$e2e" || status=1
+  [ -z "$deploying" ] || test_deployed "$deploying" || status=1
   (cd dev && GOWORK=off go test -json ./...) || status=1
   (cd examples/shop/src/web && GOWORK=off go test -json ./...) || status=1
   return "$status"

@@ -34,7 +34,7 @@ type Options struct {
 	Token string `json:"-"`
 	Org   string // to work in, an id or a name; "" for the token's own
 
-	// Patience is how long a request is repeated. Default: DefaultPatience;
+	// Patience is how long a request is repeated, from its first failure on. Default: DefaultPatience;
 	// negative: it is never repeated.
 	Patience time.Duration
 	// Impatient has the first request fail at once when nobody answers, which

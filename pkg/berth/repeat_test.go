@@ -198,3 +198,23 @@ func TestStreamsAreNotReadAhead(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
+
+// Who waits for news is held longer than the patience, and its service may end
+// meanwhile.
+func TestHeldAnswerBreaksOff(t *testing.T) {
+	t.Parallel()
+	const patience = 500 * time.Millisecond
+	var asked atomic.Int32
+	server := service(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			time.Sleep(patience + 300*time.Millisecond)
+			panic(http.ErrAbortHandler)
+		}
+		reply(w, http.StatusOK, `{"id":"wfl_1"}`)
+	})
+	c := client(t, server, func(o *berth.Options) { o.Patience = patience })
+	resp, err := c.GetWorkflowWithResponse(t.Context(), "wfl_1", nil)
+	if err != nil || resp.JSON200 == nil || asked.Load() != 2 {
+		t.Errorf("got %+v, %v after %d requests", resp, err, asked.Load())
+	}
+}

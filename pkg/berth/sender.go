@@ -84,9 +84,13 @@ func (s *Sender) Do(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("this client is for %s and sends nothing to %s", s.origin, origin(req.URL))
 	}
 	s.dress(req)
-	began, told := time.Now(), false
+	var began time.Time // when the first try had failed: an answer may be waited for long
+	told := false
 	for next := firstPause; ; next = min(2*next, maxPause) {
 		resp, err := s.once(req)
+		if began.IsZero() {
+			began = time.Now()
+		}
 		try := attempt{
 			rewindable:  req.Body == nil || req.Body == http.NoBody || req.GetBody != nil,
 			conditional: req.Header.Get("If-Match") != "",

@@ -45,6 +45,8 @@ func (i *isolation) text() string {
 		parts = append(parts, "each engine has a user and a mount namespace of its own")
 	case i.engines.Hidden:
 		parts = append(parts, fmt.Sprintf("each engine has a mount namespace of its own; all run as user %d", i.engines.UID))
+	case i.engines.UID == os.Geteuid():
+		parts = append(parts, fmt.Sprintf("each engine has a pod of its own, as user %d, the runner's", i.engines.UID))
 	default:
 		parts = append(parts, fmt.Sprintf("each engine has a pod of its own, as user %d", i.engines.UID))
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/deploy"
 )
 
@@ -38,7 +39,7 @@ func options(t *testing.T) deploy.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return deploy.Options{CodeText: text, Code: code, Image: "registry.example.com/berth/runner:1.0"}
+	return deploy.Options{CodeText: text, Code: code, Image: "registry.example.com/berth/runner:1.0@sha256:" + strings.Repeat("0f", 32)}
 }
 
 func TestGolden(t *testing.T) {
@@ -49,6 +50,11 @@ func TestGolden(t *testing.T) {
 			o.Namespace, o.Namespaces = "runner-of-acme", []string{"shop", "shop-jobs"}
 			o.PullPolicy, o.StorageClass, o.Size, o.RegistryNodePort = "Always", "fast", "50Gi", 31000
 			o.Proxy, o.NoProxy = "http://user:pa$$@proxy.example.com:3128", "10.0.0.0/8"
+		},
+		"app": func(o *deploy.Options) {
+			o.Rights, o.Permissions, o.NoRelay = deploy.RightsApp, appPermissions(), true
+			o.AgentCPU, o.AgentMemory, o.EngineCPU, o.EngineMemory = "500m", "512Mi", 1500, 1<<30
+			o.AppPodSecurity = deploy.LevelRestricted
 		},
 		"trial":   func(o *deploy.Options) { o.Rights, o.HostPath = deploy.RightsCluster, "/var/lib/berth-acme" },
 		"process": func(o *deploy.Options) { o.Engines = deploy.EnginesProcess },
@@ -76,6 +82,90 @@ func TestGolden(t *testing.T) {
 				t.Errorf("manifest (-want +got), -update rewrites it:\n%s", diff)
 			}
 		})
+	}
+}
+
+// appPermissions are those of an app with a chart and a kind of its own.
+func appPermissions() *permissions.List {
+	return &permissions.List{Namespaces: []string{"shop"}, Rules: []permissions.Rule{
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"create"}, Reasons: []string{"install"}, From: []string{"boats"}},
+		{Namespace: "shop", Group: "apps", Resource: "deployments", Verbs: []string{"create", "delete", "get", "patch"}, Reasons: []string{"install"}, From: []string{"web"}},
+	}}
+}
+
+// Under --rights app engines may do what is on the list and nothing else, and
+// nothing on it can widen itself.
+func TestRightsOfAnApp(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*deploy.Options){
+		"no list":                 func(o *deploy.Options) { o.Permissions = nil },
+		"a list for other rights": func(o *deploy.Options) { o.Rights = deploy.RightsCluster },
+		"escalate":                func(o *deploy.Options) { o.Permissions.Rules[1].Verbs = []string{"escalate"} },
+		"everything": func(o *deploy.Options) {
+			o.Permissions.Rules[1] = permissions.Rule{Group: "*", Resource: "*", Verbs: []string{"*"}}
+		},
+		"the runner's namespace": func(o *deploy.Options) { o.Permissions.Rules[1].Namespace = "berth-acme" },
+		"that of the relays":     func(o *deploy.Options) { o.Permissions.Rules[1].Namespace = "berth-acme-relay" },
+	} {
+		o := options(t)
+		o.Rights, o.Permissions = deploy.RightsApp, appPermissions()
+		change(&o)
+		if text, err := deploy.Manifest(o); err == nil {
+			t.Errorf("%s was taken:\n%s", name, text)
+		}
+	}
+	o := options(t)
+	o.Rights, o.Permissions, o.Allow = deploy.RightsApp, appPermissions(), []string{"bind"}
+	o.Permissions.Rules[1].Verbs = []string{"bind"}
+	if _, err := deploy.Manifest(o); err != nil {
+		t.Errorf("bind that the customer agreed to: %v", err)
+	}
+}
+
+// Every namespace says its level, every image its digest, every container its
+// limits; only the namespace of the relays is privileged, unless more was asked
+// for.
+func TestHardened(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*deploy.Options)
+		levels map[string]any
+	}{
+		"default":  {func(*deploy.Options) {}, map[string]any{"berth-acme": "restricted", "berth-acme-relay": "privileged", "ins-1": "baseline"}},
+		"no relay": {func(o *deploy.Options) { o.NoRelay = true }, map[string]any{"berth-acme": "restricted", "ins-1": "baseline"}},
+		"process":  {func(o *deploy.Options) { o.Engines = deploy.EnginesProcess }, map[string]any{"berth-acme": "baseline", "berth-acme-relay": "privileged", "ins-1": "baseline"}},
+		"trial":    {func(o *deploy.Options) { o.HostPath = "/data" }, map[string]any{"berth-acme": "privileged", "berth-acme-relay": "privileged", "ins-1": "baseline"}},
+	} {
+		o := options(t)
+		tc.change(&o)
+		text, err := deploy.Manifest(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		levels := map[string]any{}
+		for _, x := range objects(t, text) {
+			if x.at("kind") == "Namespace" {
+				levels[x.at("metadata", "name").(string)] = x.at("metadata", "labels", "pod-security.kubernetes.io/enforce")
+			}
+			pod, _ := x.at("spec", "template", "spec").(map[string]any)
+			for _, key := range []string{"initContainers", "containers"} {
+				all, _ := pod[key].([]any)
+				for _, c := range all {
+					container := object(c.(map[string]any))
+					if err := enrolcode.CheckImage(container.at("image").(string)); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					for _, path := range [][]string{{"limits", "cpu"}, {"limits", "memory"}, {"requests", "cpu"}, {"requests", "memory"}} {
+						if container.at("resources", path[0], path[1]) == nil {
+							t.Errorf("%s: %v has no %v", name, container.at("name"), path)
+						}
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(tc.levels, levels); diff != "" {
+			t.Errorf("%s: levels (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -181,16 +271,20 @@ func TestRightsForJobs(t *testing.T) {
 	}
 }
 
-// The agent of the default has no more rights on its node than it needs to give
-// folders away; only engines in its own container take more.
+// The agent of the default has no power of root. As root it has no more than it
+// needs to give folders away; only engines in its own container take more.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
-	for engines, want := range map[string][]any{
-		"":                    {"CHOWN", "DAC_OVERRIDE", "FOWNER"},
-		deploy.EnginesProcess: {"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"},
+	for _, tc := range []struct {
+		engines, level string
+		want           any
+	}{
+		{},
+		{level: deploy.LevelBaseline, want: []any{"CHOWN", "DAC_OVERRIDE", "FOWNER"}},
+		{engines: deploy.EnginesProcess, want: []any{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"}},
 	} {
 		o := options(t)
-		o.Engines = engines
+		o.Engines, o.PodSecurity = tc.engines, tc.level
 		text, err := deploy.Manifest(o)
 		if err != nil {
 			t.Fatal(err)
@@ -204,8 +298,8 @@ func TestCapabilities(t *testing.T) {
 				container := object(c.(map[string]any))
 				added := container.at("securityContext", "capabilities", "add")
 				if container.at("name") == "agent" {
-					if diff := cmp.Diff(any(want), added); diff != "" {
-						t.Errorf("--engines %q (-want +got):\n%s", engines, diff)
+					if diff := cmp.Diff(tc.want, added); diff != "" {
+						t.Errorf("--engines %q --pod-security %q (-want +got):\n%s", tc.engines, tc.level, diff)
 					}
 				} else if added != nil {
 					t.Errorf("%v has %v", container.at("name"), added)
@@ -263,11 +357,18 @@ func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*deploy.Options){
 		"no image":                    func(o *deploy.Options) { o.Image = "" },
-		"an image with a line break":  func(o *deploy.Options) { o.Image = "a\nb" },
+		"an image with a line break":  func(o *deploy.Options) { o.Image = "a\nb@sha256:" + strings.Repeat("0f", 32) },
+		"an image by tag":             func(o *deploy.Options) { o.Image = "registry.example.com/berth/runner:1.0" },
 		"a namespace that is none":    func(o *deploy.Options) { o.Namespace = "Berth Acme" },
 		"engines beside the agent":    func(o *deploy.Options) { o.Namespace, o.Namespaces = "shop", []string{"shop"} },
 		"unknown rights":              func(o *deploy.Options) { o.Rights = "all" },
 		"engines that are nowhere":    func(o *deploy.Options) { o.Engines = "threads" },
+		"a level that is none":        func(o *deploy.Options) { o.PodSecurity = "strict" },
+		"restricted with processes":   func(o *deploy.Options) { o.PodSecurity, o.Engines = deploy.LevelRestricted, deploy.EnginesProcess },
+		"baseline with a node's disk": func(o *deploy.Options) { o.PodSecurity, o.HostPath = deploy.LevelBaseline, "/data" },
+		"memory without a unit":       func(o *deploy.Options) { o.AgentMemory = "512" },
+		"a CPU that is none":          func(o *deploy.Options) { o.AgentCPU = "fast" },
+		"engines without memory":      func(o *deploy.Options) { o.EngineMemory = 1024 },
 		"a size without a unit":       func(o *deploy.Options) { o.Size = "10" },
 		"the root of the node":        func(o *deploy.Options) { o.HostPath = "/" },
 		"a path that climbs":          func(o *deploy.Options) { o.HostPath = "/var/../etc" },

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/deploy"
 )
@@ -21,6 +22,7 @@ func checkCluster(ctx context.Context, cfg Config) []Finding {
 	}
 	findings = append(findings, checkRights(ctx, cfg)...)
 	findings = append(findings, checkPodSecurity(ctx, cfg))
+	findings = append(findings, checkOldRelays(ctx, cfg)...)
 	if cfg.HostPath != "" {
 		return append(findings, Finding{Check: "storage", Status: Warn, Detail: "a directory of one node", Fix: "leave --volume out where the runner is to last"})
 	}
@@ -85,7 +87,7 @@ func rights(cfg Config) []right {
 	all := []right{{verbs: create, resource: "namespaces"}}
 	for _, what := range [][2]string{
 		{"", "serviceaccounts"}, {"", "secrets"}, {"", "configmaps"}, {"", "services"}, {"apps", "deployments"},
-		{"apps", "daemonsets"}, {"networking.k8s.io", "networkpolicies"},
+		{"networking.k8s.io", "networkpolicies"},
 		{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "roles"}, {"rbac.authorization.k8s.io", "rolebindings"},
 	} {
 		all = append(all, right{verbs: create, group: what[0], resource: what[1], namespace: ns})
@@ -94,14 +96,46 @@ func rights(cfg Config) []right {
 		all = append(all, right{verbs: create, resource: "persistentvolumeclaims", namespace: ns})
 	}
 	all = append(all, agentRights(ns, cfg.Engines)...)
-	everything := []string{"*"}
-	if cfg.Rights == deploy.RightsCluster {
-		return append(all, right{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterroles"},
-			right{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterrolebindings"},
-			right{verbs: everything, group: "*", resource: "*"})
+	if cfg.Relay {
+		relays := cfg.Namespace + "-relay"
+		all = append(all, right{verbs: create, resource: "secrets", namespace: relays}, right{verbs: create, group: "apps", resource: "daemonsets", namespace: relays})
+	}
+	everything, clusterRoles := []string{"*"}, []right{
+		{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterroles"},
+		{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterrolebindings"},
+	}
+	switch cfg.Rights {
+	case deploy.RightsCluster:
+		return append(append(all, clusterRoles...), right{verbs: everything, group: "*", resource: "*"})
+	case deploy.RightsApp:
+		return append(all, appRights(cfg.Permissions, clusterRoles)...)
 	}
 	for _, engines := range cfg.Namespaces {
 		all = append(all, right{verbs: everything, group: "*", resource: "*", namespace: engines})
+	}
+	return all
+}
+
+// appRights are what it takes to grant an app's list: all that is in it.
+func appRights(list *permissions.List, clusterRoles []right) []right {
+	var all []right
+	made := map[string]bool{}
+	for _, r := range list.Rules {
+		if !made[r.Namespace] {
+			made[r.Namespace] = true
+			if r.Namespace == "" {
+				all = append(all, clusterRoles...)
+			} else {
+				for _, resource := range []string{"roles", "rolebindings"} {
+					all = append(all, right{verbs: []string{"create"}, group: "rbac.authorization.k8s.io", resource: resource, namespace: r.Namespace})
+				}
+			}
+		}
+		for _, name := range append(r.Names[:len(r.Names):len(r.Names)], "")[:max(len(r.Names), 1)] {
+			if len(r.URLs) == 0 {
+				all = append(all, right{verbs: r.Verbs, group: r.Group, resource: r.Resource, name: name, namespace: r.Namespace})
+			}
+		}
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 )
 
@@ -45,11 +46,14 @@ type Config struct {
 
 	// Cluster is where the manifest is to be applied; nil: not looked at.
 	Cluster *cluster.Client
-	// Rights, Namespaces, Namespace, Engines, StorageClass and HostPath are
-	// those of the manifest.
-	Rights, Namespace, Engines, StorageClass, HostPath string
+	// Rights, Namespaces, Namespace, Engines, PodSecurity, StorageClass, HostPath,
+	// Relay and Permissions are those of the manifest.
+	Rights, Namespace, Engines, PodSecurity, StorageClass, HostPath string
 
-	Namespaces []string
+	Namespaces  []string
+	Relay       bool
+	Upgrade     bool // the runner has enrolled, and its code needs to work no more
+	Permissions *permissions.List
 
 	Now func() time.Time // nil means time.Now
 }
@@ -80,8 +84,8 @@ func Failed(findings []Finding) int {
 
 func checkCode(cfg Config) []Finding {
 	code := Finding{Check: "code", Status: OK, Detail: fmt.Sprintf("install %s, good until %s", cfg.Code.Install, cfg.Code.ExpiresAt.Format(time.RFC3339))}
-	if cfg.Code.Expired(cfg.Now()) {
-		code.Status, code.Fix = Fail, "ask the vendor for a new code"
+	if cfg.Code.Expired(cfg.Now()) && !cfg.Upgrade {
+		code.Status, code.Fix = Fail, "ask the vendor for a new code, or say --upgrade for a runner that is there already"
 	}
 	return []Finding{code, checkVersion(cfg.Version, cfg.Code.MinRunnerVersion)}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/deploy"
 )
 
@@ -78,12 +79,20 @@ func TestRightsAreThoseOfTheManifest(t *testing.T) {
 		{name: "two namespaces", change: func(o *deploy.Options) { o.Namespaces = []string{"shop", "shop-jobs"} }},
 		{name: "a directory of the node", change: func(o *deploy.Options) { o.HostPath = "/var/lib/berth" }},
 		{name: "the whole cluster", change: func(o *deploy.Options) { o.Rights = deploy.RightsCluster }},
+		{name: "no relays", change: func(o *deploy.Options) { o.NoRelay = true }},
+		{name: "an app's list", change: func(o *deploy.Options) {
+			o.Rights, o.Permissions = deploy.RightsApp, &permissions.List{Namespaces: []string{"shop"}, Rules: []permissions.Rule{
+				{Resource: "nodes", Verbs: []string{"get"}, Reasons: []string{"look"}},
+				{Namespace: "shop", Resource: "namespaces", Names: []string{"shop"}, Verbs: []string{"get"}, Reasons: []string{"look"}},
+				{Namespace: "shop", Group: "apps", Resource: "deployments", Verbs: []string{"get", "patch"}, Reasons: []string{"install"}},
+			}}
+		}},
 		{name: "engines as processes", change: func(o *deploy.Options) { o.Engines = deploy.EnginesProcess }},
 		{name: "engines as processes in the whole cluster", change: func(o *deploy.Options) { o.Engines, o.Rights = deploy.EnginesProcess, deploy.RightsCluster }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			o := deploy.Options{CodeText: "bec_x", Image: "registry.example.com/berth/runner:1.0", Code: enrolcode.Code{
+			o := deploy.Options{CodeText: "bec_x", Image: "registry.example.com/berth/runner:1.0@sha256:" + strings.Repeat("0f", 32), Code: enrolcode.Code{
 				URL: "https://berth.example.com", OneHost: true, Install: "acme", InstallID: "ins_1", ExpiresAt: time.Now().Add(time.Hour),
 			}}
 			tc.change(&o)
@@ -92,7 +101,10 @@ func TestRightsAreThoseOfTheManifest(t *testing.T) {
 				t.Fatal(err)
 			}
 			o = o.WithDefaults()
-			asked := rights(Config{Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, HostPath: o.HostPath})
+			asked := rights(Config{
+				Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, HostPath: o.HostPath,
+				Relay: o.Relay(), Permissions: o.Permissions,
+			})
 			used := map[string]bool{}
 			for _, raw := range bytes.Split(text, []byte("\n---\n")) {
 				var d document
@@ -125,21 +137,34 @@ func TestRightsAreThoseOfTheManifest(t *testing.T) {
 func TestPodSecurity(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name, level string
-		want        Status
-		fix         string
+		name, sets, level string
+		want              Status
+		fix               string
 	}{
-		{name: "no level", want: OK},
-		{name: "everything is taken", level: "privileged", want: OK},
-		{name: "baseline has no relays", level: "baseline", want: Warn, fix: "agree"},
-		{name: "restricted has neither them nor root", level: "restricted", want: Warn, fix: "agree"},
+		{name: "no level", sets: "restricted", want: OK},
+		{name: "a lower level", sets: "restricted", level: "privileged", want: OK},
+		{name: "the same level", sets: "restricted", level: "restricted", want: OK},
+		{name: "root in its container", sets: "baseline", level: "restricted", want: Warn, fix: "agree"},
+		{name: "a directory of the node", sets: "privileged", level: "baseline", want: Warn, fix: "--volume"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := admits("berth-acme", tc.level)
+			got := admits(Config{Namespace: "berth-acme", PodSecurity: tc.sets}, tc.level)
 			if got.Status != tc.want || !strings.Contains(got.Fix, tc.fix) || (got.Fix == "") != (got.Status == OK) {
 				t.Errorf("found %+v, want %s with a fix like %q", got, tc.want, tc.fix)
 			}
 		})
+	}
+}
+
+// A code that has expired stops a runner that is not there yet, and no other.
+func TestExpiredCode(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for upgrade, want := range map[bool]Status{false: Fail, true: OK} {
+		cfg := Config{Code: enrolcode.Code{ExpiresAt: now.Add(-time.Hour)}, Upgrade: upgrade, Now: func() time.Time { return now }}
+		if got := checkCode(cfg)[0]; got.Status != want {
+			t.Errorf("upgrade %t: %+v, want %s", upgrade, got, want)
+		}
 	}
 }

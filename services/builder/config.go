@@ -36,6 +36,11 @@ type Config struct {
 	// EngineUID is the first user id of build engines, one per org from there
 	// on. Only used when builder runs as root.
 	EngineUID int `env:"BERTH_BUILD_ENGINE_UID" default:"61500"`
+	// BuildRunners is how Build Runners run: process (of builder's own pod or
+	// machine) or pods.
+	BuildRunners string `env:"BERTH_BUILD_RUNNERS" default:"process"`
+	// Pods are the settings of Build Runners as pods.
+	Pods
 	// Workers is how many builds are advanced at once; engines are not counted,
 	// they are the Build Runners'.
 	Workers int `env:"BERTH_BUILD_WORKERS" default:"8"`
@@ -43,10 +48,18 @@ type Config struct {
 	DatabaseConnections int `env:"BERTH_DATABASE_CONNECTIONS" default:"16"`
 	// What clients can make the registry hold.
 	httpserver.Limits
+	// Where it holds it.
+	Storage
 
 	// Listener serves the registry in place of RegistryListen when it is set.
 	Listener net.Listener `env:"-"`
 }
+
+// How Build Runners run.
+const (
+	runnersProcess = "process"
+	runnersPods    = "pods"
+)
 
 // spareConnections are those of River, the registry and the fleet.
 const spareConnections = 4
@@ -64,13 +77,20 @@ func (c Config) Validate() error {
 	if c.EngineUID < 1 {
 		fail("BERTH_BUILD_ENGINE_UID is %d, want at least 1", c.EngineUID)
 	}
+	switch c.BuildRunners {
+	case runnersProcess:
+	case runnersPods:
+		errs = append(errs, c.Pods.Validate())
+	default:
+		fail("BERTH_BUILD_RUNNERS is %q, want %s or %s", c.BuildRunners, runnersProcess, runnersPods)
+	}
 	if c.Workers < 1 {
 		fail("BERTH_BUILD_WORKERS is %d, want at least 1", c.Workers)
 	}
 	if c.DatabaseConnections < c.Workers+spareConnections {
 		fail("BERTH_DATABASE_CONNECTIONS is %d, want at least %d (BERTH_BUILD_WORKERS + %d)", c.DatabaseConnections, c.Workers+spareConnections, spareConnections)
 	}
-	return errors.Join(append(errs, c.Limits.Validate())...)
+	return errors.Join(append(errs, c.Limits.Validate(), c.Storage.Validate())...)
 }
 
 func (c Config) registryDir() string {
@@ -111,7 +131,7 @@ var passedOn = []string{
 	"GORACE", // of tests
 }
 
-// runnerEnv is the environment of Build Runners.
+// runnerEnv is the environment of Build Runners that are processes.
 func runnerEnv(environ []string) []string {
 	var env []string
 	for _, pair := range environ {

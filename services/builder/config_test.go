@@ -17,7 +17,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 
 func TestValidateSaysEverythingAtOnce(t *testing.T) {
 	t.Parallel()
-	cfg := Config{RegistryListen: "8703", RunnerAPIURL: "runner-api:8701", Workers: 8, DatabaseConnections: 4}
+	cfg := Config{BuildRunners: "process", Storage: Storage{Kind: storageFile}, RegistryListen: "8703", RunnerAPIURL: "runner-api:8701", Workers: 8, DatabaseConnections: 4}
 	want := []string{
 		"BERTH_DSN_FILE is not set: name the file that `berth-ctl-api migrate` wrote for this service",
 		"BERTH_RUNNER_API_URL is not an http or https address",

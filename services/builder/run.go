@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/builder/internal/turn"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -81,15 +82,15 @@ func (s service) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // for when nobody came to serve on it; else it is closed already
-	keys, err := orders.Open(s.cfg.own("orders.key"))
+	keys, err := s.openKeys()
 	if err != nil {
 		return err
 	}
-	runners, err := s.newFleet(keys)
+	buildRunners, err := s.newRunners(keys)
 	if err != nil {
 		return err
 	}
-	worker, err := s.newWorker(listener.Addr(), runners, keys)
+	worker, err := s.newWorker(listener.Addr(), buildRunners, keys)
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,10 @@ func (s service) run(ctx context.Context) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener, reg) })
-	group.Go(func() error { return s.purge(ctx, reg) })
-	group.Go(func() error { return runners.Run(ctx) })
+	group.Go(func() error {
+		return turn.New(s.store.Store, "uploads", s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
+	})
+	group.Go(func() error { return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run) })
 	group.Go(func() error { return river.Run(ctx) })
 	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
 	return group.Wait()
@@ -118,15 +121,42 @@ func (s service) makeFolders() error {
 }
 
 func (s service) openRegistry() (*registry.Registry, error) {
-	secret, err := registrySecret(s.cfg.own("registry.secret"))
+	secret, err := s.uploadSecret()
 	if err != nil {
 		return nil, err
 	}
-	return registry.New(registry.Config{
-		Dir: s.cfg.registryDir(), Secret: secret, Logger: s.log,
+	config := registry.Config{
+		Secret: secret, Logger: s.log, Locks: &depot.Locks{Store: s.store},
 		Auth:           registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
 		ManifestMemory: intake.NewMemory(s.cfg.Memory(), s.cfg.Memory()/4), Grace: s.cfg.Grace(),
-	})
+	}
+	if config.S3, err = s.cfg.bucket(os.Getenv); err != nil {
+		return nil, err
+	}
+	if config.S3 == nil {
+		config.Dir = s.cfg.registryDir()
+	}
+	return registry.New(config)
+}
+
+// uploadSecret is the one of the file that all replicas have, or this machine's.
+func (s service) uploadSecret() (string, error) {
+	if s.cfg.UploadSecretFile == "" {
+		return registrySecret(s.cfg.own("registry.secret"))
+	}
+	secret, err := secretIn(s.cfg.UploadSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("secret of the registry: %w", err)
+	}
+	return secret, nil
+}
+
+// openKeys does the same for the keys that sign builds.
+func (s service) openKeys() (*orders.Keys, error) {
+	if s.cfg.OrdersKeyFile == "" {
+		return orders.Open(s.cfg.own("orders.key"))
+	}
+	return orders.OpenGiven(s.cfg.OrdersKeyFile)
 }
 
 func (s service) listen(ctx context.Context) (net.Listener, error) {
@@ -140,7 +170,16 @@ func (s service) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
+// runners are kept alive by Run.
+type runners interface {
+	build.Runners
+	Run(ctx context.Context) error
+}
+
+func (s service) newRunners(keys *orders.Keys) (runners, error) {
+	if s.cfg.BuildRunners == runnersPods {
+		return s.cfg.Pods.fleet(s.store, keys, os.Environ())
+	}
 	executable, err := s.cfg.runner()
 	if err != nil {
 		return nil, err
@@ -155,7 +194,7 @@ func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
 	return fleet.New(s.store, config)
 }
 
-func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *orders.Keys) (*build.Worker, error) {
+func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *orders.Keys) (*build.Worker, error) {
 	var mapped source.Map
 	if s.cfg.SourceMap != "" {
 		var err error
@@ -167,7 +206,7 @@ func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *or
 		Store:    s.store,
 		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
-		Runners:  runners,
+		Runners:  buildRunners,
 		Keys:     keys,
 		Log:      s.log,
 	}, nil

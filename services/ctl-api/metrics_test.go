@@ -67,6 +67,7 @@ func TestScrape(t *testing.T) {
 	wanted := []string{
 		`^http_server_request_duration_seconds_count\{.*http_response_status_code="401".*http_route="/me".*\} [1-9]`,
 		`^db_client_connection_count\{.*state="idle".*\} `, `^wakeup_open\{.*queue="river_ctl".*state="available".*\} `, `^wakeup_oldest_seconds\{`,
+		`^install_count\{.*state="live".*\} 0`,
 	}
 	var families []string
 	var series string

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/census"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
@@ -96,6 +97,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		return fmt.Errorf("wake what is open: %w", err)
 	}
 
+	defer census.Observe(st)()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return wakeups.Run(groupCtx) })
 	group.Go(func() error { return client.Run(groupCtx) })

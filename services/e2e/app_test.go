@@ -30,6 +30,8 @@ type install struct {
 	id     string
 	runner string
 	files  string // the install's own directory
+	// namespace is where it is in a cluster.
+	namespace string
 	// environ is that of the runner's first machine.
 	environ []string
 }
@@ -93,13 +95,13 @@ func (s *system) upload(digest string, data []byte) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, fmt.Sprintf("http://127.0.0.1:%d/blobs/%s", s.port, digest), bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.api+"/blobs/"+digest, bytes.NewReader(data))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+s.token())
 	req.Header.Set("Content-Type", "application/octet-stream")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.http.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -113,7 +115,11 @@ func (s *system) upload(digest string, data []byte) {
 // probe makes an install of the probe app and brings it up.
 func (s *system) probe(name string) *install {
 	s.t.Helper()
-	in := &install{system: s, name: name, app: folder(s.t, "testdata/probe")}
+	in := &install{system: s, name: name, app: s.probeFolder()}
+	if s.deployment != nil {
+		s.deployProbe(in)
+		return in
+	}
 	s.sync("probe", in.app)
 	inputs := ctlapi.InputValues{"canary": canary}
 	var made ctlapi.Install
@@ -217,7 +223,11 @@ func (in *install) explain(w ctlapi.Workflow) string {
 
 // effects reads what the modules did, in order.
 func (in *install) effects() []string {
-	raw, err := os.ReadFile(filepath.Join(in.files, "effects"))
+	read := os.ReadFile
+	if in.deployment != nil {
+		read = in.readInCluster
+	}
+	raw, err := read(filepath.Join(in.files, "effects"))
 	if err != nil {
 		return nil
 	}
@@ -285,9 +295,7 @@ func (in *install) log(stream string) (lines []string, complete bool) {
 
 func (in *install) logGet(path string, out any) {
 	in.t.Helper()
-	api := *in.system
-	api.port = in.port + 2
-	if err := api.call(http.MethodGet, path, nil, out); err != nil {
+	if err := in.ask(http.MethodGet, in.logs+path, nil, out); err != nil {
 		in.t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func TestTypeScriptClient(t *testing.T) {
 
 	s := start(t)
 	config := s.submit("probe", folder(t, "testdata/probe")).Config.ID
-	run(t, []string{fmt.Sprintf("BERTH_URL=http://127.0.0.1:%d", s.port), "BERTH_TOKEN=" + s.token(), "BERTH_TEST_CONFIG=" + config},
+	run(t, []string{"BERTH_URL=" + s.api, "BERTH_TOKEN=" + s.token(), "BERTH_TEST_CONFIG=" + config},
 		"node", "--test", "../../sdk/typescript/dist/test/integration/")
 }
 
@@ -125,14 +125,14 @@ func run(t *testing.T, env []string, command string, args ...string) {
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	client, err := berth.New(berth.Options{URL: fmt.Sprintf("http://127.0.0.1:%d", s.port), Token: s.token()})
+	client, err := berth.New(berth.Options{URL: s.api, Token: s.token(), Transport: s.http.Transport})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
 
-	config, err := client.AwaitConfig(ctx, s.submit("probe", folder(t, "testdata/probe")).Config.ID)
+	config, err := client.AwaitConfig(ctx, s.submit("probe", s.probeFolder()).Config.ID)
 	if err != nil || config.State != ctlapi.ConfigStateReleased || config.Release == nil {
 		t.Fatalf("config: got %+v, %v", config, err)
 	}
@@ -167,19 +167,23 @@ func TestGoClient(t *testing.T) {
 		t.Errorf("what is not there: got %#v", err)
 	}
 
+	in := &install{system: s, name: "go", namespace: "probe-" + suffix()}
 	made, err := client.CreateInstallWithResponse(ctx, nil, ctlapi.InstallRequest{
-		Name: "go", App: "probe", Customer: "go", CreateCustomer: true, Stack: new(ctlapi.StackKindLocal),
+		Name: in.name, App: "probe", Customer: "go", CreateCustomer: true, Stack: new(s.stackKind()),
 		Inputs: &ctlapi.InputValues{"canary": "x"}, Provision: true, ApproveAll: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.deployment != nil {
+		s.handOverOnCluster(in, "--engines", "process")
+	}
 	// The control plane dies while the client waits, and comes back.
 	killed := false
 	w, err := client.AwaitWorkflow(ctx, *made.JSON201.WorkflowID, func(*ctlapi.Workflow) bool {
-		if p, ok := s.part("ctl-api"); ok && !killed {
+		if !killed {
 			killed = true
-			s.signal(p.PID, 9)
+			s.crash("ctl-api")
 		}
 		return false
 	})

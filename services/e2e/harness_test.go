@@ -48,21 +48,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// system is one `berth up`.
+// system is one `berth up`, or an org of a deployment.
 type system struct {
 	t     *testing.T
-	dir   string // data folder
+	dir   string // data folder; of a deployment only the admin's token is in it
 	bin   string // folder of the executables
-	port  int    // the first of four
+	port  int    // the first of four; of `berth up` alone
+	api   string // address of the public API
+	logs  string // address of log-ingest
+	http  *http.Client
 	env   []string
 	up    *exec.Cmd
 	upLog *bytes.Buffer
 	ended chan struct{}
+	*deployment
 }
 
-// start brings a system up and ends it after the test.
+// start brings a system up and ends it after the test. On a deployment it makes
+// an org, which stays.
 func start(t *testing.T, extraEnv ...string) *system {
 	t.Helper()
+	if d := given(t); d != nil {
+		return d.org(t, extraEnv)
+	}
 	return startFrom(t, executables(t), extraEnv...)
 }
 
@@ -102,7 +110,8 @@ func home(t *testing.T) string {
 // at is a system in a folder, not up yet.
 func at(t *testing.T, dir, bin string, extraEnv ...string) *system {
 	t.Helper()
-	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), ended: make(chan struct{})}
+	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), http: http.DefaultClient, ended: make(chan struct{})}
+	s.api, s.logs = fmt.Sprintf("http://127.0.0.1:%d", s.port), fmt.Sprintf("http://127.0.0.1:%d", s.port+2)
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.dir, "BERTH_PORT="+strconv.Itoa(s.port), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "KUBECONFIG=", "NO_COLOR=1")
@@ -319,6 +328,10 @@ func (s *system) token() string {
 
 // call asks the public API and decodes the answer into out (may be nil).
 func (s *system) call(method, path string, body, out any) error {
+	return s.ask(method, s.api+path, body, out)
+}
+
+func (s *system) ask(method, address string, body, out any) error {
 	var reader io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -329,7 +342,7 @@ func (s *system) call(method, path string, body, out any) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path), reader)
+	req, err := http.NewRequestWithContext(ctx, method, address, reader)
 	if err != nil {
 		return err
 	}
@@ -337,7 +350,7 @@ func (s *system) call(method, path string, body, out any) error {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.http.Do(req)
 	if err != nil {
 		return err
 	}
@@ -347,7 +360,7 @@ func (s *system) call(method, path string, body, out any) error {
 		return err
 	}
 	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, raw)
+		return fmt.Errorf("%s %s: %s: %s", method, address, resp.Status, raw)
 	}
 	if out == nil {
 		return nil

@@ -114,16 +114,28 @@ cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.li
 	if want := "61000\n4294967296\n"; err != nil || out != want {
 		k.t.Errorf("in the engine's pod: %v, %q, want %q", err, out, want)
 	}
-	// In the agent's own, the same user cannot read what is there.
-	out, err = k.command("kubectl", "--namespace", runner, "exec", "deployment/berth-runner", "--container", "agent", "--",
-		"bash", "-c", `stat -c '%a %u' /data/identity /data/jobs/*/attempt.json; stat -c %u /data/jobs/*/pod`)
-	if err != nil {
-		k.t.Errorf("the agent's files: %v", err)
+	// It has the agent's user, so what keeps it from what the agent reads, other
+	// than its output, is that this is mounted read-only.
+	out, err = k.command("kubectl", "--namespace", runner, "exec", pod, "--", "bash", "-c", `cd /data/jobs/*/pod || exit 9
+for try in "touch new" "mv stdout.log gone" "rm begun" "ln -sf /data/identity stdout.log" "touch ../engine/new" "touch ../engine/in/new" "touch ../new"; do
+  $try 2>/dev/null && echo "$try works"
+done
+touch ../engine/out/new ../engine/work/new && rm ../engine/out/new ../engine/work/new && echo done`)
+	if want := "done\n"; err != nil || out != want {
+		k.t.Errorf("what the engine's pod can write to: %v, %q, want %q", err, out, want)
 	}
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		if line != "600 0" && line != "0" {
-			k.t.Errorf("a file of the agent's has mode and owner %s", line)
+	out, err = k.command("kubectl", "--namespace", runner, "get", "pods", "--output",
+		`jsonpath={range .items[*]}{.metadata.name}{" "}{.spec.containers[*].image}{" "}{.spec.containers[*].resources.limits.cpu}{"\n"}{end}`)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) < 3 || strings.Count(line, "@sha256:")*2 != len(fields)-1 {
+			k.t.Errorf("a pod without digest or CPU limit: %s", line)
 		}
+	}
+	if level, err := k.command("kubectl", "get", "namespace", runner, "--output", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); err != nil || level != "restricted" {
+		k.t.Errorf("the runner's namespace has the level %q, %v", level, err)
 	}
 }
 

@@ -66,11 +66,11 @@ func shopFolder(t *testing.T) string {
 // shop makes an install of an app folder and brings it up.
 func (s *system) shop(app string) *shop {
 	s.t.Helper()
+	if s.deployment != nil {
+		s.imageFromDeployment(app)
+	}
 	s.sync("shop", app)
-	// Other tests use the same cluster.
-	suffix := make([]byte, 4)
-	_, _ = rand.Read(suffix) // never fails
-	in := &install{system: s, name: "t" + hex.EncodeToString(suffix), app: app}
+	in := &install{system: s, name: "t" + suffix(), app: app}
 	k := &shop{install: in, namespace: "shop-" + in.name}
 	s.t.Cleanup(func() {
 		if _, err := k.command("kubectl", "delete", "namespace", k.namespace, "--ignore-not-found", "--wait=false"); err != nil {
@@ -79,9 +79,14 @@ func (s *system) shop(app string) *shop {
 	})
 	var made ctlapi.Install
 	s.post("/installs", map[string]any{
-		"name": in.name, "app": "shop", "customer": in.name, "create_customer": true, "stack": "local",
+		"name": in.name, "app": "shop", "customer": in.name, "create_customer": true, "stack": s.stackKind(),
 		"provision": true, "approve_all": true,
 	}, &made)
+	if s.deployment != nil {
+		in.namespace = k.namespace
+		s.enrolOnCluster(in, "--engines", "process") // TestKubernetesJobs has the other ones
+		return k
+	}
 	in.id = made.ID
 	if w := in.finished(*made.WorkflowID, rolloutTimeout); w.State != "succeeded" {
 		s.t.Fatalf("provision of %s: %s: %s", in.name, w.State, in.explain(w))
@@ -90,6 +95,13 @@ func (s *system) shop(app string) *shop {
 	s.get("/installs/"+in.name+"/stack", &stack)
 	in.runner = stack.Runner.ID
 	return k
+}
+
+// suffix tells names of this test from those of others in the same cluster.
+func suffix() string {
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // never fails
+	return hex.EncodeToString(random)
 }
 
 // on is the same shop, reporting to a sub-test.

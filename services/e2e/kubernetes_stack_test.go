@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -194,12 +193,27 @@ func (k *shop) attackRegistry(runner string, port int) {
 type stack struct {
 	*shop
 	proxy *proxy
-	port  int // where kubelets pull
+	port  int    // where kubelets pull
+	both  string // flags of both commands of the customer
+}
+
+// apply makes a code and does what it comes with: what is printed is run as it
+// is, with what it says to add.
+func (k *stack) apply(both, manifest string) string {
+	k.t.Helper()
+	return k.handOver(k.both+both, fmt.Sprintf(" --image-pull-policy Always --registry-node-port %d", k.port)+manifest)
 }
 
 // newStack goes the customer's way with an app, and brings it up. flags are
 // further ones of the manifest.
 func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack, runner string) {
+	t.Helper()
+	return newStackWith(t, app, func(*stack) (string, string) { return "", flags })
+}
+
+// newStackWith is newStack with flags that the stack decides: those of both
+// commands of the customer, and those of the manifest alone.
+func newStackWith(t *testing.T, app func(*testing.T) string, flags func(*stack) (both, manifest string)) (k *stack, runner string) {
 	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Skip("no cluster: set KUBECONFIG")
@@ -212,30 +226,22 @@ func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack
 
 	folder := app(t)
 	s.sync("shop", folder)
-	suffix := make([]byte, 4)
-	_, _ = rand.Read(suffix) // never fails
-	in := &install{system: s, name: "k" + hex.EncodeToString(suffix), app: folder}
-	k = &stack{shop: &shop{install: in, namespace: "shop-" + in.name}, proxy: proxy, port: 30600 + int(suffix[0])}
+	in := &install{system: s, name: "k" + suffix(), app: folder}
+	k = &stack{shop: &shop{install: in, namespace: "shop-" + in.name}, proxy: proxy, port: nodePort()}
 	runner = "berth-" + in.name
 	t.Cleanup(func() {
 		if t.Failed() {
 			k.explainPods(runner)
 		}
-		for _, namespace := range []string{runner, k.namespace} {
+		for _, namespace := range []string{runner, runner + "-relay", k.namespace} {
 			_, _ = k.command("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
 		}
 	})
 	s.must("installs", "create", in.name, "--app", "shop", "--stack", "kubernetes", "--approve-all")
 
-	// What is printed is run as it is, with what it says to add.
-	script := s.must("installs", "stack", in.name, "--new")
-	both := fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
-	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+both, 1)
-	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", k.port)+both+flags, 1)
-	said, err := k.customer(script)
-	if err != nil {
-		t.Fatalf("the printed commands: %v\n%s", err, said)
-	}
+	k.both = fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
+	both, manifest := flags(k)
+	said := k.apply(both, manifest)
 	for _, line := range []string{"ok    proxy", "ok    runner-api", "ok    log-ingest", "ok    registry", "ok    clock", "ok    rights", "ok    storage"} {
 		if !strings.Contains(said, line) {
 			t.Errorf("preflight does not say %q:\n%s", line, said)
@@ -249,6 +255,28 @@ func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack
 		t.Fatalf("provision: %s: %s", w.State, in.explain(w))
 	}
 	return k, runner
+}
+
+// handOver runs what is printed for the customer as it is, with flags for both
+// commands, and with those of the manifest alone. It returns what is said.
+func (k *shop) handOver(both, manifest string) string {
+	k.t.Helper()
+	script := k.must("installs", "stack", k.name, "--new")
+	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+both, 1)
+	script = strings.Replace(script, "\nberth-runner manifest", "\nberth-runner manifest"+manifest+both, 1)
+	said, err := k.customer(script)
+	if err != nil {
+		k.t.Fatalf("the printed commands: %v\n%s", err, said)
+	}
+	return said
+}
+
+// nodePort is one for the registry of an install, which others are unlikely to
+// have.
+func nodePort() int {
+	random := make([]byte, 1)
+	_, _ = rand.Read(random) // never fails
+	return 30600 + int(random[0])
 }
 
 // runnerImage makes the image of the runner that is tested.

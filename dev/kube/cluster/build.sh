@@ -70,8 +70,22 @@ build_into() {
   helm=$(go list -m -f '{{.Version}}' helm.sh/helm/v3)
   client=$(go list -m -f '{{.Version}}' k8s.io/client-go)
   go build -buildvcs=false -ldflags="-s -w $(helm_version "$helm" "$client")" -o "$out/" helm.sh/helm/v3/cmd/helm
+  go build -buildvcs=false -ldflags="-s -w" -o "$out/" sigs.k8s.io/kubectl-validate
+  crds "$out/crds"
   popd >/dev/null
   echo "built Kubernetes $kubernetes and Helm $helm in $((SECONDS - began)) s" >&2
+}
+
+# crds copies the definitions of custom resources that crds.txt names.
+crds() {
+  local out=$1 module version sum file found
+  mkdir "$out"
+  while read -r module version sum file; do
+    found=$(go mod download -json "$module@$version")
+    grep -qF "\"Sum\": \"$sum\"" <<<"$found" || fail "$module $version is not what dev/kube/helm/crds.txt says"
+    cp "$(sed -n 's/^\t"Dir": "\(.*\)",$/\1/p' <<<"$found")/$file" "$out/"
+  done < <(grep -v '^#' crds.txt)
+  chmod 0644 "$out"/*
 }
 
 # kubernetes_version stamps a version: an API server without one says that it

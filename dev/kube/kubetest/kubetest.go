@@ -24,8 +24,7 @@ type Pod struct {
 	Namespace, Name string
 	Labels          map[string]string
 	// Listen are what it answers on, each as NETWORK:PORT, or NETWORK:PORT:NAME
-	// for a port that has a name. None: tcp:1024, which nobody tries. Only
-	// ports from 1024 on, for it is no root.
+	// for a port that has a name. None: tcp:1024, which nobody tries.
 	Listen []string
 }
 
@@ -153,7 +152,11 @@ func (p Pod) object(image string) any {
 		"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace, "labels": p.Labels},
 		"spec": map[string]any{
 			"terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false, "enableServiceLinks": false,
-			"securityContext": map[string]any{"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+			"securityContext": map[string]any{
+				"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
+				// So that it may listen on any port; every level of Pod Security lets it.
+				"sysctls": []any{map[string]any{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}},
+			},
 			"containers": []any{map[string]any{
 				"name": "probe", "image": image, "args": args, "ports": ports,
 				"securityContext": map[string]any{
@@ -168,11 +171,24 @@ func (p Pod) object(image string) any {
 // answered.
 func (c *Cluster) Try(t *testing.T, from Pod, addresses ...string) map[string]bool {
 	t.Helper()
+	open, err := c.Tried(t.Context(), from, addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open
+}
+
+// Tried is Try for several pods at a time.
+func (c *Cluster) Tried(ctx context.Context, from Pod, addresses ...string) (map[string]bool, error) {
 	args := append([]string{"-n", from.Namespace, "exec", from.Name, "--", "/probe", "try"}, addresses...)
+	said, err := c.run(ctx, "", args...)
+	if err != nil {
+		return nil, err
+	}
 	open := map[string]bool{}
-	for line := range strings.Lines(c.Kubectl(t, "", args...)) {
+	for line := range strings.Lines(said) {
 		verdict, address, _ := strings.Cut(strings.TrimSpace(line), " ")
 		open[address] = verdict == "open"
 	}
-	return open
+	return open, nil
 }

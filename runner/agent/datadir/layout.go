@@ -5,6 +5,7 @@
 //
 //	DIR/
 //	  trust.json          written by the customer: what the runner believes
+//	  authorities/ca.crt  what trust.json may name, where it was given: see Take
 //	  config.json         optional settings of the runner, the customer's too
 //	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
 //	  identity            Ed25519 key of the runner, PKCS#8 in PEM
@@ -52,6 +53,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,9 +95,45 @@ func (d Dir) Make(engineGID int) error {
 				return fmt.Errorf("data directory: %w", err)
 			}
 		}
-		if err := os.Chmod(d.join(name), passage); err != nil {
+		if err := closeTo(d.join(name), passage); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
+	}
+	return nil
+}
+
+// closeTo gives a directory its mode. One of another owner keeps its own, where
+// this user can work in it: the root of a volume in a cluster, which its driver
+// gave to the pod's group.
+func closeTo(path string, mode os.FileMode) error {
+	err := os.Chmod(path, mode)
+	if errors.Is(err, fs.ErrPermission) && unix.Access(path, unix.R_OK|unix.W_OK|unix.X_OK) == nil {
+		return nil
+	}
+	return err
+}
+
+// Usable says whether this user can work on what is in the directory: it may
+// have been written by an agent of another user, root above all.
+func (d Dir) Usable() error {
+	for _, name := range []string{"", "identity", "runner.json", "jobs"} {
+		info, err := os.Stat(d.join(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = unix.Access(d.join(name), unix.R_OK|unix.W_OK)
+		}
+		if err == nil {
+			continue
+		}
+		owner := "another user"
+		if info != nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				owner = fmt.Sprintf("user %d", stat.Uid)
+			}
+		}
+		return fmt.Errorf("%s belongs to %s, and this runner is user %d: %w", d.join(name), owner, os.Geteuid(), err)
 	}
 	return nil
 }

@@ -35,6 +35,9 @@ func (f Folder) Stdout() string { return filepath.Join(string(f), "stdout.log") 
 // Stderr is where its standard error goes.
 func (f Folder) Stderr() string { return filepath.Join(string(f), "stderr.log") }
 
+// written are the files that an engine's pod writes to. They are there before it.
+func (f Folder) written() []string { return []string{f.marker(), f.Stdout(), f.Stderr()} }
+
 // Socket is where the agent answers what comes to Start.Relay.
 func (f Folder) Socket() string { return filepath.Join(string(f), "state.sock") }
 
@@ -50,7 +53,7 @@ func (f Folder) Make(s Start, uid, gid int) error {
 		return err
 	}
 	defer func() { _ = folder.Close() }()
-	for _, path := range []string{f.marker(), f.Stdout(), f.Stderr()} {
+	for _, path := range f.written() {
 		name := filepath.Base(path)
 		file, err := folder.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {

@@ -25,7 +25,11 @@ func (p *Pods) job(own ownPod, o Order) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, volumes, err := own.mounts(append([]string{string(o.Folder)}, o.Dirs...), o.Closed)
+	open, closed := append([]string{string(o.Folder)}, o.Dirs...), o.Closed
+	if p.SharesUser() {
+		open, closed = append(o.Folder.written(), o.Dirs...), append([]string{string(o.Folder)}, o.Closed...)
+	}
+	mounts, volumes, err := own.mounts(open, closed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,17 +1,20 @@
 package enginepod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 )
 
@@ -39,13 +42,18 @@ type Order struct {
 	Name   string
 	Folder Folder
 	// Dirs are what else of the data volume the engine sees, and may write to as
-	// far as its user can. Closed are directories in these that it may only read.
+	// far as its user can. Closed are directories that it may only read, but for
+	// the Dirs in them.
 	Dirs, Closed []string
 	// Limit is how long the engine may take, with all its grace.
 	Limit time.Duration
 	// Note gets what the pod waits for, in words for people.
 	Note func(text string)
 }
+
+// SharesUser says that engines have the agent's own user, as in a namespace that
+// takes no root. What they must not write to is then mounted read-only.
+func (p *Pods) SharesUser() bool { return p.UID == os.Geteuid() }
 
 // JobName is what the Job of an attempt is called.
 func JobName(attempt string) string {
@@ -146,19 +154,22 @@ type ownPod struct {
 // agentContainer is what the manifest calls the agent.
 const agentContainer = "agent"
 
-// image is what the agent runs from, by digest where the node says so: a tag
-// may lead elsewhere by now.
+// image is what the agent runs from, always by digest: a tag may lead elsewhere
+// by now. The manifest names one; of a pod of an older manifest the node tells it.
 func (o ownPod) image() (name, pull string, err error) {
 	for _, c := range o.Spec.Containers {
 		if c.Name != agentContainer {
 			continue
+		}
+		if enrolcode.CheckImage(c.Image) == nil {
+			return c.Image, c.ImagePullPolicy, nil
 		}
 		for _, s := range o.Status.ContainerStatuses {
 			if s.Name == agentContainer && strings.Contains(s.ImageID, "@sha256:") && !strings.Contains(s.ImageID, "://") && c.ImagePullPolicy != "Never" {
 				return s.ImageID, "IfNotPresent", nil
 			}
 		}
-		return c.Image, c.ImagePullPolicy, nil
+		return "", "", fmt.Errorf("the runner's pod runs %s, and the node does not say which digest that is: apply the manifest again with --image by digest", c.Image)
 	}
 	return "", "", fmt.Errorf("the runner's pod has no container called %s: it is not of `berth-runner manifest`", agentContainer)
 }
@@ -202,6 +213,10 @@ func (o ownPod) mounts(dirs, closed []string) (mounts, volumes []map[string]any,
 		}
 		use(volume, mount)
 	}
+	// What is in another mount comes after it, or it would be hidden.
+	slices.SortStableFunc(mounts, func(a, b map[string]any) int {
+		return cmp.Compare(fmt.Sprint(a["mountPath"]), fmt.Sprint(b["mountPath"]))
+	})
 	for _, m := range o.agentMounts() {
 		if name, _ := m["name"].(string); byName[name]["configMap"] != nil {
 			use(name, map[string]any{"mountPath": m["mountPath"], "readOnly": true})

@@ -63,11 +63,14 @@ func (j *job) adoptPod(life context.Context) error {
 }
 
 func (j *job) podOrder() enginepod.Order {
-	dirs := []string{j.dir.engine()}
+	dirs, closed := []string{j.dir.engine()}, []string{j.dir.in("")}
+	if j.deps.Pods.SharesUser() { // modes keep nothing from it, so mounts do
+		dirs = []string{j.out(), filepath.Join(j.dir.engine(), "work")}
+		closed = []string{j.dir.engine()}
+	}
 	if j.spec.InstallID != "" {
 		dirs = append(dirs, j.deps.Dir.Install())
 	}
-	closed := []string{j.dir.in("")}
 	if terraform := j.deps.Engine.Terraform; strings.HasPrefix(terraform, j.deps.Dir.Tools()+"/") { // in no image
 		closed = append(closed, filepath.Dir(terraform))
 	}

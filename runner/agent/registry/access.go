@@ -1,12 +1,16 @@
 package registry
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync/atomic"
 )
 
 const codeUnauthorized = "UNAUTHORIZED"
@@ -39,7 +43,7 @@ func Relay(to, token string, log *slog.Logger) http.Handler {
 			refuse(w, http.StatusBadGateway, codeUnknown, "the install's registry cannot be reached")
 		},
 		// The way to the registry is inside the cluster, never through a proxy.
-		Transport: &http.Transport{MaxIdleConnsPerHost: 16},
+		Transport: &http.Transport{MaxIdleConnsPerHost: 16, DialContext: (&lastAddress{}).dial},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -49,4 +53,25 @@ func Relay(to, token string, log *slog.Logger) http.Handler {
 		}
 		proxy.ServeHTTP(w, r)
 	})
+}
+
+// lastAddress remembers where a name led: the address of a Service stays, and
+// pods must start also while no name can be looked up. Safe for concurrent use.
+type lastAddress struct {
+	dialer net.Dialer
+	last   atomic.Pointer[string]
+}
+
+func (l *lastAddress) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := l.dialer.DialContext(ctx, network, address)
+	if err == nil {
+		l.last.Store(new(conn.RemoteAddr().String()))
+		return conn, nil
+	}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+		if last := l.last.Load(); last != nil {
+			return l.dialer.DialContext(ctx, network, *last)
+		}
+	}
+	return nil, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,11 +69,7 @@ code is 0 when nothing failed.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&format, "output", "o", "", "json for programs")
-	f.StringVar(&o.Namespace, "namespace", "", "as for manifest")
-	f.StringVar(&o.Rights, "rights", "", "as for manifest")
-	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "as for manifest")
-	f.StringVar(&o.StorageClass, "storage-class", "", "as for manifest")
-	f.StringVar(&o.HostPath, "volume", "", "as for manifest")
+	choices(f, &o)
 	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy for outgoing connections, http://host:port (default: from the environment)")
 	return cmd
 }
@@ -82,14 +79,17 @@ func (s *settings) preflightConfig(ctx context.Context, stdin io.Reader, o deplo
 	if o.CodeText, o.Code, err = parseCode(or(s.cfg.Code, os.Getenv("BERTH_CODE")), stdin); err != nil {
 		return preflight.Config{}, err
 	}
-	o.Engines = or(s.cfg.Engines, os.Getenv("BERTH_ENGINES"))
-	o = o.WithDefaults()
+	o = s.withEngines(o).WithDefaults()
 	if o.Engines != deploy.EnginesProcess && o.Engines != deploy.EnginesJobs {
 		return preflight.Config{}, usageError{fmt.Errorf("--engines is %q, not %s or %s", o.Engines, deploy.EnginesProcess, deploy.EnginesJobs)}
+	}
+	if (o.Rights == deploy.RightsApp) != (o.Permissions != nil) {
+		return preflight.Config{}, usageError{errors.New("--rights app and --permissions FILE belong together")}
 	}
 	cfg := preflight.Config{
 		Code: o.Code, Version: version.Get().Version, Proxy: o.Proxy, CAFile: or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")),
 		Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, StorageClass: o.StorageClass, HostPath: o.HostPath,
+		PodSecurity: o.PodSecurity, Relay: o.Relay(), Permissions: o.Permissions, Upgrade: o.Upgrade,
 	}
 	path := or(s.cfg.Kubeconfig, or(os.Getenv("BERTH_KUBECONFIG"), kubectlsConfig()))
 	if path == "" {

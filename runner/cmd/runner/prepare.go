@@ -18,6 +18,9 @@ func (s *settings) prepareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := dir.Usable(); err != nil {
+				return fmt.Errorf("%w: apply the manifest with --pod-security baseline, under which the runner can read them, or give all files of the volume to its user", err)
+			}
 			if _, err := oci.Open(dir.Artifacts()); err != nil {
 				return fmt.Errorf("own registry: %w", err)
 			}

@@ -79,9 +79,6 @@ func relayCommand() *cobra.Command {
 			case !loopback:
 				return usageError{fmt.Errorf("--listen: anyone who can reach %s could read the images: use a loopback address", listen)}
 			}
-			if host := os.Getenv(registryHost); to == "" && host != "" {
-				to = net.JoinHostPort(host, os.Getenv(registryPort))
-			}
 			if _, _, err := net.SplitHostPort(to); err != nil {
 				return usageError{fmt.Errorf("--to: %q is not HOST:PORT", to)}
 			}
@@ -93,17 +90,10 @@ func relayCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:30500", "loopback HOST:PORT to listen on")
-	cmd.Flags().StringVar(&to, "to", "", "HOST:PORT of the registry (default the Service berth-registry of the pod's namespace)")
+	cmd.Flags().StringVar(&to, "to", "", "HOST:PORT of the registry")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token of the registry")
 	return cmd
 }
-
-// Where a pod finds the Service berth-registry of its namespace, also while no
-// name can be looked up.
-const (
-	registryHost = "BERTH_REGISTRY_SERVICE_HOST"
-	registryPort = "BERTH_REGISTRY_SERVICE_PORT"
-)
 
 // onLoopback says whether only this machine can reach HOST:PORT.
 func onLoopback(address string) (bool, error) {

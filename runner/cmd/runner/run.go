@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/tfprogram"
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
@@ -28,11 +29,13 @@ const telemetryTimeout = 5 * time.Second
 type settings struct {
 	cfg       agent.Config
 	reason    string
+	from      string
 	inCluster bool
 }
 
 func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.cfg.Data, "data", "", "data directory (BERTH_RUNNER_DATA)")
+	f.StringVar(&s.from, "from", "", "directory, such as a mounted Secret, from which trust.json, config.json, ca.crt and enrolment are taken at each start (BERTH_RUNNER_FROM)")
 	f.IntVar(&s.cfg.Slots, "slots", 0, "how many jobs may run at once (BERTH_SLOTS; default 4)")
 	f.StringVar(&s.cfg.Engine, "engine", "", "the executable that works on jobs (BERTH_ENGINE; default berth-engine next to this one, else in BERTH_LIBEXEC)")
 	f.StringVar(&s.cfg.Terraform, "terraform", "", "the Terraform executable; fetch: the vendor's Terraform "+tfprogram.Version+", checked and kept in the data directory (BERTH_TERRAFORM; default terraform next to this one)")
@@ -136,9 +139,28 @@ func (s *settings) runCommand() *cobra.Command {
 	return cmd
 }
 
+// take copies what is given elsewhere into the data directory.
+func (s *settings) take(data string) error {
+	from := s.from
+	if from == "" {
+		from = os.Getenv("BERTH_RUNNER_FROM")
+	}
+	if from == "" {
+		return nil
+	}
+	dir, err := datadir.At(data)
+	if err != nil {
+		return err
+	}
+	return dir.Take(from)
+}
+
 func (s *settings) runAgent(cmd *cobra.Command, _ []string) error {
 	cfg, err := s.config()
 	if err != nil {
+		return err
+	}
+	if err := s.take(cfg.Data); err != nil {
 		return err
 	}
 	// Small rather than fast: the agent waits most of its life.

@@ -58,11 +58,12 @@ export function sender(options: Options): (request: Request) => Promise<Response
       throw new Error(`this client is for ${origin} and sends nothing to ${new URL(request.url).origin}`);
     }
     dress(request, options);
-    const began = Date.now();
+    let began: number | undefined; // when the first try had failed: an answer may be waited for long
     let told = false;
     for (let pause = firstPause; ; pause = Math.min(2 * pause, maxPause)) {
       const outcome = await once(request);
       request.signal.throwIfAborted();
+      began ??= Date.now();
       const wait = again({
         conditional: request.headers.has("If-Match"),
         status: outcome.response?.status ?? 0,

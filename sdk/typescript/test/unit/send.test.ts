@@ -82,6 +82,17 @@ test("a long wait is reported once, with its reason", async (t) => {
   assert.deepEqual(told, ["the database is not available"]);
 });
 
+test("an answer that is waited for longer than the patience may break off", async (t) => {
+  let asked = 0;
+  const url = await service(t, (_, res) => {
+    asked++;
+    if (asked === 1) setTimeout(() => res.destroy(), 800);
+    else reply(res, 200, {});
+  });
+  assert.equal((await client(url, { patienceMs: 500 }).GET("/me")).response.status, 200);
+  assert.equal(asked, 2);
+});
+
 test("nobody there", async () => {
   const error = await failure(client("http://127.0.0.1:1/", { patienceMs: 300 }).GET("/me"));
   assert.ok(error instanceof Unreachable);

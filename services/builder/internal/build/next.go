@@ -26,6 +26,7 @@ const (
 	RecordArchive Act = "record_archive" // Archive
 	QueueJob      Act = "queue_job"      // Spec, for RunnerID
 	StopJob       Act = "stop_job"       // ask for the end of the job
+	Again         Act = "again"          // forget the job: its machine is gone
 	Reuse         Act = "reuse"          // succeed with Made
 	Succeed       Act = "succeed"        // with Artifact
 	Fail          Act = "fail"           // Error
@@ -43,7 +44,7 @@ const (
 // others wait.
 func (a Act) moves() bool {
 	switch a {
-	case QueueJob, Reuse, Succeed, Fail, Cancel:
+	case QueueJob, Again, Reuse, Succeed, Fail, Cancel:
 		return true
 	}
 	return false
@@ -116,7 +117,7 @@ func handOver(s State) Decision {
 	if s.Facts.RunnerID == "" {
 		return Decision{Act: StartRunner}
 	}
-	if s.MachineKey == nil {
+	if s.MachineKey == nil || !s.Facts.RunnerReady {
 		return Decision{Act: Note, Error: "waiting for the Build Runner to start"}
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
@@ -149,7 +150,24 @@ func follow(s State) Decision {
 	if b.CancelRequested {
 		return Decision{Act: Cancel, Error: jobError(*job)}
 	}
+	switch {
+	case otherMachine(*job) && b.Provenance.Remade < maxRemade:
+		return Decision{Act: Again}
+	case otherMachine(*job):
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner was lost %d times during this build", maxRemade+1)}
+	}
 	return Decision{Act: Fail, Error: jobError(*job)}
+}
+
+// maxRemade is how often a build is begun again because its machine was lost. One
+// that ends each machine it comes to (it fills the disk, say) fails.
+const maxRemade = 3
+
+// otherMachine: the runner refused the order because it names the machine before,
+// and for no other reason.
+func otherMachine(job Job) bool {
+	differs := job.Result.Differs
+	return job.State == model.JobRefused && len(differs) == 1 && differs[0].Field == "machine_key_id"
 }
 
 func accept(s State, job Job) Decision {

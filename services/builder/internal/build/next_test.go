@@ -68,7 +68,7 @@ func onDisk(s *State) { s.Facts.Commit = source.Commit{URL: "file:///srv/r", Has
 
 func withRunner(s *State) {
 	key := "its key"
-	s.Facts.RunnerID, s.MachineKey = "rnr_1", &key
+	s.Facts.RunnerID, s.Facts.RunnerReady, s.MachineKey = "rnr_1", true, &key
 }
 
 func notEnrolled(s *State) { s.MachineKey = nil }
@@ -90,6 +90,16 @@ func job(state model.JobState, change ...func(*Job)) func(*State) {
 		s.Job = &Job{ID: "job_1", State: state, RunnerID: "rnr_1"}
 		for _, c := range change {
 			c(s.Job)
+		}
+	}
+}
+
+// differs is the result of an order that was refused because of these fields.
+func differs(fields ...string) func(*Job) {
+	return func(j *Job) {
+		j.Error = "no such order"
+		for _, field := range fields {
+			j.Result.Differs = append(j.Result.Differs, jobspec.Difference{Field: field})
 		}
 	}
 }
@@ -153,6 +163,7 @@ func TestNext(t *testing.T) {
 		{"a bad archive fails", local(resolved, trouble(false)), Decision{Act: Fail, Error: "no"}},
 		{"a job needs a runner", local(resolved, staged), Decision{Act: StartRunner}},
 		{"no order is made before the Build Runner has a key", local(resolved, staged, withRunner, notEnrolled), Decision{Act: Note, Error: "waiting for the Build Runner to start"}},
+		{"nor for a machine that is being replaced", local(resolved, staged, withRunner, func(s *State) { s.Facts.RunnerReady = false }), Decision{Act: Note, Error: "waiting for the Build Runner to start"}},
 		{"the job names where the source stands in the app folder", local(resolved, staged, withRunner, func(s *State) { s.Build.File, s.Build.Directory = "components/card.toml", "src/card" }),
 			Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &placedSpec}},
 		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
@@ -178,6 +189,11 @@ func TestNext(t *testing.T) {
 		{"nor another image", image(job("succeeded", pushed("org_1/hello/card", otherDigest)), there(true)), Decision{Act: Fail, Error: "the Build Runner named the image " + otherDigest + " instead of " + someDigest}},
 		{"a failed job says why", local(job("failed", func(j *Job) { j.Error = "bad HCL"; j.Result.Remedy = "mend it" })), Decision{Act: Fail, Error: "bad HCL; mend it"}},
 		{"a refused job too", local(job("refused")), Decision{Act: Fail, Error: "the Build Runner refused the job without saying why"}},
+		{"a job of a machine that was replaced is made again", local(job("refused", differs("machine_key_id"))), Decision{Act: Again}},
+		{"but not for ever", local(job("refused", differs("machine_key_id")), func(s *State) { s.Build.Provenance.Remade = maxRemade }),
+			Decision{Act: Fail, Error: "the Build Runner was lost 4 times during this build"}},
+		{"nor when more than the machine differs", local(job("refused", differs("machine_key_id", "spec_digest"))), Decision{Act: Fail, Error: "no such order"}},
+		{"nor when nobody wants it any more", local(job("refused", differs("machine_key_id")), cancelRequested), Decision{Act: Cancel, Error: "no such order"}},
 		{"a job that is gone fails", local(job("failed"), func(s *State) { s.Job = nil }), Decision{Act: Fail, Error: "job job_1 of this build is gone"}},
 
 		{"a build without a job is cancelled at once", git(cancelRequested), Decision{Act: Cancel}},

@@ -18,6 +18,8 @@ type Provenance struct {
 	RunnerID string `json:"runner_id,omitempty"`
 	JobID    string `json:"job_id,omitempty"`
 	Attempt  int    `json:"attempt,omitempty"`
+	// Remade is how often the build was begun again because its machine was lost.
+	Remade int `json:"remade,omitempty"`
 	// Tool is what the engine used.
 	Tool       *jobspec.Tool `json:"tool,omitempty"`
 	StartedAt  time.Time     `json:"started_at,omitzero"`
@@ -45,7 +47,7 @@ func provenanceOf(b Build, job Job) Provenance {
 			Kind: string(b.Source.Kind), Digest: b.Source.Digest, Archive: b.Provenance.Source.Archive,
 			Repo: b.Source.Repo, Ref: b.Source.Ref, Commit: b.Commit, Directory: b.Source.Directory,
 		},
-		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Tool: job.Result.Tool,
+		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool,
 		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,
 	}
 }

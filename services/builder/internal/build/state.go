@@ -89,6 +89,9 @@ type Facts struct {
 	Archive *jobspec.Artifact
 	// RunnerID is the org's Build Runner, which is kept alive.
 	RunnerID string
+	// RunnerReady: the machine that has MachineKey is there. One that is about to be
+	// replaced has a key too, and would not see the job.
+	RunnerReady bool
 }
 
 // Trouble is why something outside did not work, for people.

@@ -36,10 +36,12 @@ type Registry interface {
 	PushDirectory(ctx context.Context, orgID string, fill func(dir string) error) (jobspec.Artifact, error)
 }
 
-// Runners keeps one Build Runner per org alive: *fleet.Fleet.
+// Runners keeps one Build Runner per org alive: *fleet.Fleet, *pods.Fleet.
 type Runners interface {
-	// Ensure returns the id of the org's Build Runner, made at the first time.
-	Ensure(ctx context.Context, orgID string) (string, error)
+	// Ensure returns the id of the org's Build Runner, made at the first time, and
+	// whether the machine that enrolled last is there. When it is not, the build is
+	// woken as the next one enrols.
+	Ensure(ctx context.Context, orgID string) (runnerID string, ready bool, err error)
 }
 
 // Worker advances builds. It is safe for concurrent use.
@@ -142,11 +144,10 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		}
 		return facts.orTrouble(err, b)
 	case StartRunner:
-		runner, err := w.Runners.Ensure(ctx, b.OrgID)
-		if err != nil {
+		var err error
+		if facts.RunnerID, facts.RunnerReady, err = w.Runners.Ensure(ctx, b.OrgID); err != nil {
 			return facts, err
 		}
-		facts.RunnerID = runner
 	}
 	return facts, nil
 }

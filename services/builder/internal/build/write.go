@@ -36,6 +36,11 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		}
 		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
+	case Again:
+		p := b.Provenance
+		p.Remade++
+		w.Log.InfoContext(ctx, "build begins again: the machine of its job is gone", "org_id", b.OrgID, "build_id", b.ID, "job_id", b.JobID)
+		return tx.BuilderForgetJob(ctx, builderdb.BuilderForgetJobParams{ID: b.ID, Provenance: mustJSON(p)})
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made)
 	case Succeed:

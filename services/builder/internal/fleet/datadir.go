@@ -26,18 +26,6 @@ func (d dataDir) enrolled() string  { return filepath.Join(string(d), "runner.js
 func (d dataDir) lock() string      { return filepath.Join(string(d), "lock") }
 func (d dataDir) log() string       { return filepath.Join(string(d), "agent.log") }
 
-// trust says what a runner believes.
-type trust struct {
-	DispatchKeys []trustedKey `json:"dispatch_keys"` // none: a Build Runner works for nobody else
-	BuilderKeys  []trustedKey `json:"builder_keys"`
-	RunnerAPIURL string       `json:"runner_api_url"`
-}
-
-type trustedKey struct {
-	KeyID     string `json:"key_id"`
-	PublicKey string `json:"public_key"`
-}
-
 // settings are the runner's, as far as its owner chooses them.
 type settings struct {
 	// EngineUID is the user of its engines; absent: that of the runner.

@@ -23,10 +23,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
-	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 // Config of a Fleet. Dir, Executable, RunnerAPIURL and Keys are required.
@@ -57,6 +56,10 @@ const (
 	// A runner that lived this long did not die of how it was started.
 	healthyAfter = time.Minute
 
+	// lookInterval is how soon a Build Runner is started that another replica of
+	// builder made.
+	lookInterval = 3 * time.Second
+
 	// stopTimeout is how long a runner may take to put its engines down. They
 	// are adopted at its next start if it is cut short.
 	stopTimeout = 20 * time.Second
@@ -64,7 +67,7 @@ const (
 
 // Fleet of Build Runners. Ensure may be called before and during Run.
 type Fleet struct {
-	store  *database.Store
+	roster *roster.Roster
 	config Config
 
 	mu     sync.Mutex
@@ -90,34 +93,19 @@ func New(s *database.Store, config Config) (*Fleet, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o711)); err != nil {
 		return nil, fmt.Errorf("build runners: %w", err)
 	}
-	return &Fleet{store: s, config: config, wanted: map[string]string{}, more: make(chan struct{}, 1)}, nil
+	own := &roster.Roster{Store: s, Keys: config.Keys, RunnerAPIURL: config.RunnerAPIURL}
+	return &Fleet{roster: own, config: config, wanted: map[string]string{}, more: make(chan struct{}, 1)}, nil
 }
 
 // Ensure returns the id of the org's Build Runner and sees that it is kept
-// alive. The first call for an org makes it.
-func (f *Fleet) Ensure(ctx context.Context, orgID string) (string, error) {
-	runnerID, err := f.findOrAdd(ctx, orgID)
-	if errors.Is(err, fault.ErrConflict) {
-		runnerID, err = f.findOrAdd(ctx, orgID) // somebody was faster: it is there now
-	}
-	if err != nil {
-		return "", fmt.Errorf("build runner of %s: %w", orgID, err)
+// alive. The first call for an org makes it. It is always ready: its directory
+// stays, so the machine that enrolled last is the one that comes back.
+func (f *Fleet) Ensure(ctx context.Context, orgID string) (runnerID string, ready bool, err error) {
+	if runnerID, err = f.roster.Runner(ctx, orgID); err != nil {
+		return "", false, err
 	}
 	f.keep(orgID, runnerID)
-	return runnerID, nil
-}
-
-func (f *Fleet) findOrAdd(ctx context.Context, orgID string) (runnerID string, err error) {
-	err = f.store.Tx(ctx, orgID, func(ctx context.Context, tx *database.Tx) error {
-		row, err := tx.BuilderRunnerOfOrg(ctx)
-		if err == nil || !errors.Is(err, fault.ErrNotFound) {
-			runnerID = row.ID
-			return err
-		}
-		runnerID = id.New(id.Runner)
-		return tx.BuilderAddRunner(ctx, runnerID)
-	})
-	return runnerID, err
+	return runnerID, true, nil
 }
 
 func (f *Fleet) keep(orgID, runnerID string) {
@@ -134,8 +122,10 @@ func (f *Fleet) keep(orgID, runnerID string) {
 // ends it stops them and waits for them.
 func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.recall(ctx); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("find build runners: %w", err)
+		return err
 	}
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	var group errgroup.Group
 	kept := map[string]bool{}
 	for ctx.Err() == nil {
@@ -151,27 +141,22 @@ func (f *Fleet) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-f.more:
+		case <-look.C:
+			if err := f.recall(ctx); err != nil && ctx.Err() == nil {
+				f.config.Log.WarnContext(ctx, "new build runners not found", "err", err)
+			}
 		}
 	}
 	return group.Wait()
 }
 
-// recall reads who was kept before this process.
+// recall reads who was kept before this process, or was made by another replica.
 func (f *Fleet) recall(ctx context.Context) error {
-	return f.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-		runners, err := tx.BuilderOpenWork(ctx, "build_runner")
-		if err != nil {
-			return err
-		}
-		for _, runnerID := range runners {
-			orgID, err := tx.BuilderOrgOf(ctx, runnerID)
-			if err != nil {
-				return err
-			}
-			f.keep(orgID, runnerID)
-		}
-		return nil
-	})
+	orgOf, err := f.roster.Recall(ctx, "build_runner", f.all())
+	for runnerID, orgID := range orgOf {
+		f.keep(orgID, runnerID)
+	}
+	return err
 }
 
 func (f *Fleet) all() map[string]string {

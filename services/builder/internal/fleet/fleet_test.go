@@ -23,6 +23,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -129,9 +130,9 @@ func (p *port) addOrg(name string) string {
 
 func (p *port) ensure(org string) string {
 	p.t.Helper()
-	runner, err := p.fleet.Ensure(p.t.Context(), org)
-	if err != nil {
-		p.t.Fatal(err)
+	runner, ready, err := p.fleet.Ensure(p.t.Context(), org)
+	if err != nil || !ready {
+		p.t.Fatalf("ready %t, %v", ready, err)
 	}
 	return runner
 }
@@ -202,7 +203,7 @@ func TestOneRunnerPerOrg(t *testing.T) {
 	ids := make([]string, 8)
 	for n := range ids {
 		group.Go(func() {
-			runner, err := p.fleet.Ensure(t.Context(), acme)
+			runner, _, err := p.fleet.Ensure(t.Context(), acme)
 			if err != nil {
 				t.Error(err)
 			}
@@ -219,7 +220,7 @@ func TestOneRunnerPerOrg(t *testing.T) {
 	p.run()
 	p.eventually("both live", func() bool { return len(p.lives(ids[0])) == 1 && len(p.lives(theirs)) == 1 })
 
-	var trusted trust
+	var trusted roster.Trust
 	if err := readJSON(p.dir(ids[0]).trust(), &trusted); err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +228,9 @@ func TestOneRunnerPerOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := trust{
-		RunnerAPIURL: "http://127.0.0.1:8701", DispatchKeys: []trustedKey{}, // a dispatch key orders nothing here
-		BuilderKeys: []trustedKey{{KeyID: capsule.KeyID(key), PublicKey: capsule.EncodePublicKey(key)}},
+	want := roster.Trust{
+		RunnerAPIURL: "http://127.0.0.1:8701", DispatchKeys: []roster.TrustedKey{}, // a dispatch key orders nothing here
+		BuilderKeys: []roster.TrustedKey{{KeyID: capsule.KeyID(key), PublicKey: capsule.EncodePublicKey(key)}},
 	}
 	if theirKey, err := p.fleet.config.Keys.Public(other); err != nil || theirKey.Equal(key) {
 		t.Errorf("two orgs have one key, %v", err)
@@ -263,7 +264,7 @@ func TestSecretIsUsableAndPrivate(t *testing.T) {
 	}
 	var usable int
 	err = p.db.Admin().QueryRow(t.Context(), `select count(*) from enrolments where runner_id = $1 and secret_hash = $2 and state = 'open' and not replaces and expires_at > now()`,
-		runner, hashSecret(secret)).Scan(&usable)
+		runner, roster.HashSecret(secret)).Scan(&usable)
 	if err != nil || usable != 1 {
 		t.Errorf("%d enrolments for the secret, %v", usable, err)
 	}
@@ -429,7 +430,7 @@ func TestNewSecretReachesALivingRunner(t *testing.T) {
 	p := newPort(t)
 	runner := p.ensure(p.addOrg("acme"))
 	p.orphan(runner)
-	var before trust
+	var before roster.Trust
 	if err := readJSON(p.dir(runner).trust(), &before); err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +440,7 @@ func TestNewSecretReachesALivingRunner(t *testing.T) {
 	p.fleet = p.newFleet(p.fleet.config.Dir)
 	p.run()
 	p.eventually("started again", func() bool { return len(p.lives(runner)) == 2 })
-	var after trust
+	var after roster.Trust
 	if err := readJSON(p.dir(runner).trust(), &after); err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +469,7 @@ func TestRevokedRunnerIsLeft(t *testing.T) {
 // What the runner reads must stay what it expects.
 func TestFilesAreTheRunners(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal([]any{trust{RunnerAPIURL: "u", DispatchKeys: []trustedKey{}, BuilderKeys: []trustedKey{{KeyID: "k", PublicKey: "p"}}}, settings{EngineUID: 1}})
+	text, err := json.Marshal([]any{roster.Trust{RunnerAPIURL: "u", DispatchKeys: []roster.TrustedKey{}, BuilderKeys: []roster.TrustedKey{{KeyID: "k", PublicKey: "p"}}}, settings{EngineUID: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 )
 
 // keeper keeps one Build Runner alive.
@@ -36,7 +38,7 @@ func (k *keeper) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, errRevoked):
+		case errors.Is(err, roster.ErrRevoked):
 			k.log.InfoContext(ctx, "build runner is not wanted any more")
 			return
 		}

@@ -2,49 +2,24 @@ package fleet
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
-	"time"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/durable"
-	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/builder/internal/database"
-	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/model"
-	"github.com/berth-dev/berth/services/internal/store/builderdb"
+	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 )
-
-// errRevoked: the org has another Build Runner, or none, by now.
-var errRevoked = errors.New("the build runner was revoked")
-
-// enrolmentLifetime: the runner that uses the secret is started next.
-const enrolmentLifetime = time.Hour
 
 // provide makes the data directory what a runner needs to start: trust,
 // settings and, until it is enrolled, a secret that works. It repairs what is
 // missing and leaves alone what is there. moved says that the runner is to trust
 // something else than before, which it learns at its next start.
 func (k *keeper) provide(ctx context.Context) (moved bool, err error) {
-	var enrolled bool // at the control plane, with a key
-	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
-		row, err := tx.BuilderRunnerOfOrg(ctx)
-		if errors.Is(err, fault.ErrNotFound) || (err == nil && row.ID != k.runnerID) {
-			return errRevoked
-		}
-		if err != nil {
-			return err
-		}
-		enrolled = row.PublicKey != nil
-		return nil
-	})
+	enrolled, err := k.fleet.roster.Enrolled(ctx, k.orgID, k.runnerID)
 	if err != nil {
-		return false, fmt.Errorf("read build runner: %w", err)
+		return false, err
 	}
 	if err := k.dir.make(); err != nil {
 		return false, err
@@ -60,15 +35,11 @@ func (k *keeper) provide(ctx context.Context) (moved bool, err error) {
 
 // writeTrust writes down whom the runner believes, unless that stands there.
 func (k *keeper) writeTrust() (moved bool, err error) {
-	key, err := k.fleet.config.Keys.Public(k.orgID)
+	want, err := k.fleet.roster.Trust(k.orgID)
 	if err != nil {
 		return false, err
 	}
-	want := trust{
-		RunnerAPIURL: k.fleet.config.RunnerAPIURL, DispatchKeys: []trustedKey{},
-		BuilderKeys: []trustedKey{{KeyID: capsule.KeyID(key), PublicKey: capsule.EncodePublicKey(key)}},
-	}
-	var have trust
+	var have roster.Trust
 	if err := readJSON(k.dir.trust(), &have); err == nil && reflect.DeepEqual(have, want) {
 		return false, nil
 	}
@@ -120,22 +91,13 @@ func (k *keeper) provideSecret(ctx context.Context, enrolled bool) error {
 	if err != nil || works {
 		return err
 	}
-	text, hash := newSecret()
+	text, hash := roster.NewSecret()
 	if err := durable.WriteFile(k.dir.enrolment(), []byte(text+"\n"), 0o600); err != nil {
 		return fmt.Errorf("enrolment secret: %w", err)
 	}
-	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
-		if err := tx.BuilderExpireEnrolments(ctx, k.runnerID); err != nil {
-			return err
-		}
-		// A runner that has a key and lost its directory is replaced: the
-		// machine is ours, so the consent is too.
-		return tx.BuilderAddEnrolment(ctx, builderdb.BuilderAddEnrolmentParams{
-			ID: id.New(id.Enrolment), RunnerID: k.runnerID, SecretHash: hash, Replaces: enrolled, Seconds: enrolmentLifetime.Seconds(),
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("enrolment: %w", err)
+	// A runner that has a key and lost its directory is replaced.
+	if err := k.fleet.roster.Admit(ctx, k.orgID, k.runnerID, roster.Admission{Hash: hash, Replaces: enrolled}); err != nil {
+		return err
 	}
 	k.log.InfoContext(ctx, "build runner may enrol", "replaces", enrolled)
 	return nil
@@ -143,45 +105,10 @@ func (k *keeper) provideSecret(ctx context.Context, enrolled bool) error {
 
 // works tells whether the secret in the directory can still enrol this runner:
 // unused, or used with the key that is in the directory (its reply was lost).
-func (k *keeper) works(ctx context.Context, secret string) (works bool, _ error) {
+func (k *keeper) works(ctx context.Context, secret string) (bool, error) {
 	if secret == "" {
 		return false, nil
 	}
-	err := k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
-		row, err := tx.BuilderEnrolment(ctx, builderdb.BuilderEnrolmentParams{RunnerID: k.runnerID, SecretHash: hashSecret(secret)})
-		if errors.Is(err, fault.ErrNotFound) {
-			return nil
-		}
-		works = (row.State == model.EnrolmentOpen && !row.Expired) || (row.State == model.EnrolmentUsed && k.dir.has(k.dir.identity()))
-		return err
-	})
-	return works, err
-}
-
-// Enrolment secrets are "ben_" and 43 characters of 62, over 256 bits.
-const (
-	secretPrefix   = "ben_"
-	secretLength   = 43
-	secretAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-)
-
-func newSecret() (text string, hash []byte) {
-	out := []byte(secretPrefix)
-	var random [2 * secretLength]byte
-	for len(out) < len(secretPrefix)+secretLength {
-		_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the program instead
-		for _, b := range random {
-			// 248 is the largest multiple of 62 in a byte: no character is likelier.
-			if b < 248 && len(out) < len(secretPrefix)+secretLength {
-				out = append(out, secretAlphabet[b%62])
-			}
-		}
-	}
-	return string(out), hashSecret(string(out))
-}
-
-// hashSecret is what the database keeps of a secret.
-func hashSecret(text string) []byte {
-	sum := sha256.Sum256([]byte(text))
-	return sum[:]
+	state, err := k.fleet.roster.Look(ctx, k.orgID, k.runnerID, roster.HashSecret(secret))
+	return state == roster.SecretOpen || (state == roster.SecretUsed && k.dir.has(k.dir.identity())), err
 }

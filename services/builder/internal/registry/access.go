@@ -25,6 +25,10 @@ const (
 	codeTooMany      = "TOOMANYREQUESTS"
 )
 
+// unknownName is what is said of a repository that is not there, or that the
+// client must not know of.
+const unknownName = "repository name not known to registry"
+
 // authenticate reads the credential before anything else, so that without one
 // every path gives the same answer.
 func (r *Registry) authenticate(req *http.Request) (Grant, error) {

@@ -49,9 +49,10 @@ func (f fixture) do(t testing.TB, method, path, token string, change func(*http.
 
 // TestAttackMatrix asks for everything of org_b with tokens that must not have
 // it, and for the same of an org that does not exist: the answers are equal.
-func TestAttackMatrix(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestAttackMatrix(t *testing.T) { inEveryStorage(t, testAttackMatrix) }
+
+func testAttackMatrix(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	owner := f.issue(registry.Grant{OrgID: "org_b", Actions: all})
 	artifact, blob := pushBlob(t, f.remote("org_b/shop", owner), 1000)
 
@@ -120,9 +121,10 @@ func TestAttackMatrix(t *testing.T) {
 	}
 }
 
-func TestActionsOfAToken(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestActionsOfAToken(t *testing.T) { inEveryStorage(t, testActionsOfAToken) }
+
+func testActionsOfAToken(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	owner := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	artifact, _ := pushBlob(t, f.remote("org_a/shop", owner), 1000)
 	puller := f.issue(registry.Grant{OrgID: "org_a", Actions: []registry.Action{registry.ActionPull}, RepositoryPrefix: "org_a/shop", ExpiresAt: now.Add(time.Minute)})
@@ -157,9 +159,10 @@ func TestActionsOfAToken(t *testing.T) {
 
 // TestMountFromAnotherOrg tries all ways to name a source repository. Each must
 // begin an ordinary upload, as if the blob were not there.
-func TestMountFromAnotherOrg(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestMountFromAnotherOrg(t *testing.T) { inEveryStorage(t, testMountFromAnotherOrg) }
+
+func testMountFromAnotherOrg(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	_, secret := pushBlob(t, f.remote("org_b/shop", f.issue(registry.Grant{OrgID: "org_b", Actions: all})), 1000)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	_, mine := pushBlob(t, f.remote("org_a/shop", token), 1000)
@@ -217,8 +220,11 @@ func TestMountFromAnotherOrg(t *testing.T) {
 }
 
 func TestUploadOfOneRepositoryIsNoneOfAnother(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+	inEveryStorage(t, testUploadOfOneRepositoryIsNoneOfAnother)
+}
+
+func testUploadOfOneRepositoryIsNoneOfAnother(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	theirs := f.issue(registry.Grant{OrgID: "org_b", Actions: all})
 	_, header := f.do(t, "POST", "/v2/org_b/shop/blobs/uploads/", theirs, nil)
 	location := header.Get("Location")
@@ -231,9 +237,10 @@ func TestUploadOfOneRepositoryIsNoneOfAnother(t *testing.T) {
 	}
 }
 
-func TestUploadLimit(t *testing.T) {
-	t.Parallel()
-	f := start(t, func(c *registry.Config) { c.MaxBlobBytes = 1000 })
+func TestUploadLimit(t *testing.T) { inEveryStorage(t, testUploadLimit) }
+
+func testUploadLimit(t *testing.T, in place) {
+	f := startIn(t, in, func(c *registry.Config) { c.MaxBlobBytes = 1000 })
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	send := func(method, location string, n int, chunked bool) (answer, string) {
 		got, header := f.do(t, method, location, token, func(r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,11 +23,13 @@ import (
 
 // TestKilledInTheMiddleOfAPush kills the process of a registry with SIGKILL
 // while it receives a blob, and goes on with another one on the same files.
-func TestKilledInTheMiddleOfAPush(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func TestKilledInTheMiddleOfAPush(t *testing.T) { inEveryStorage(t, testKilledInTheMiddleOfAPush) }
+
+func testKilledInTheMiddleOfAPush(t *testing.T, in place) {
+	where, err := json.Marshal(in)
+	must(t, err)
 	victim := exec.CommandContext(t.Context(), os.Args[0])
-	victim.Env = append(os.Environ(), registryProcess+"="+dir)
+	victim.Env = append(os.Environ(), registryProcess+"="+string(where))
 	out, err := victim.StdoutPipe()
 	must(t, err)
 	must(t, victim.Start())
@@ -44,10 +47,10 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	complete, _ := pushBlob(t, to, 1<<20)
 
 	// An artifact of which half of the blob arrives.
-	l, data := openLayout(t), randomBytes(4<<20)
+	l, data := openLayout(t), randomBytes(16<<20)
 	broken, err := l.PutBlob(t.Context(), planType, "plan", data)
 	must(t, err)
-	to.Client = &http.Client{Transport: &killer{after: 2 << 20, kill: func() {
+	to.Client = &http.Client{Transport: &killer{after: 12 << 20, kill: func() {
 		must(t, victim.Process.Kill())
 		_ = victim.Wait() // reports the signal
 	}}}
@@ -55,7 +58,11 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 		t.Fatal("the push outlived the registry")
 	}
 
-	f := start(t, func(c *registry.Config) { c.Dir = dir })
+	if in.S3 != nil && len(in.bucket.Parts(t)) == 0 {
+		t.Error("the bucket had no part of it yet: too little was sent")
+	}
+
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	shop := f.remote("org_a/shop", token)
 	if got, _ := f.do(t, "GET", "/v2/org_a/shop/blobs/"+digest.FromBytes(data).String(), token, nil); got.Status != 404 {
@@ -70,13 +77,18 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	must(t, shop.Pull(t.Context(), broken, openLayout(t), oci.TransferOptions{}))
 
 	// What the killed upload left can be purged, and only that.
-	reg, err := registry.New(registry.Config{Dir: dir, Secret: "x", Auth: anyone{}})
+	reg, err := registry.New(in.config(anyone{}))
 	must(t, err)
 	if n, err := reg.PurgeUploads(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("purge of old uploads: got %d, %v; want none", n, err)
 	}
 	if n, err := reg.PurgeUploads(t.Context(), time.Now().Add(time.Hour)); n == 0 || err != nil {
 		t.Errorf("purge: got %d, %v; want the upload that was killed", n, err)
+	}
+	if in.S3 != nil {
+		if parts := in.bucket.Parts(t); len(parts) > 0 {
+			t.Errorf("after the purge the bucket still has parts: %q", parts)
+		}
 	}
 	must(t, shop.Pull(t.Context(), broken, openLayout(t), oci.TransferOptions{}))
 	must(t, reg.Close())
@@ -110,16 +122,20 @@ func (anyone) Authenticate(context.Context, string) (registry.Grant, error) {
 	return registry.Grant{OrgID: "org_a", Actions: all}, nil
 }
 
-// registryProcess has the folder that this process is to be the registry of.
+// registryProcess says where the contents are that this process is to serve.
 const registryProcess = "BERTH_TEST_REGISTRY"
 
 // TestMain lets the executable of the tests also be the process that is killed.
 func TestMain(m *testing.M) {
-	dir := os.Getenv(registryProcess)
-	if dir == "" {
+	where := os.Getenv(registryProcess)
+	if where == "" {
 		os.Exit(m.Run())
 	}
-	reg, err := registry.New(registry.Config{Dir: dir, Secret: "secret of the tests", Auth: anyone{}})
+	var in place
+	if err := json.Unmarshal([]byte(where), &in); err != nil {
+		panic(err)
+	}
+	reg, err := registry.New(in.config(anyone{}))
 	if err != nil {
 		panic(err)
 	}
@@ -130,8 +146,11 @@ func TestMain(m *testing.M) {
 
 // TestConnectionLostInTheMiddleOfAPush is the same with only the client gone.
 func TestConnectionLostInTheMiddleOfAPush(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+	inEveryStorage(t, testConnectionLostInTheMiddleOfAPush)
+}
+
+func testConnectionLostInTheMiddleOfAPush(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	data := randomBytes(1 << 20)
 	_, header := f.do(t, "POST", "/v2/org_a/shop/blobs/uploads/", token, nil)

@@ -17,11 +17,12 @@ import (
 
 // Nothing is read of who shows no good token, or two of them, and nobody holds a
 // connection with a byte now and then; a blob of any size goes through.
-func TestAttackBodiesOfTheRegistry(t *testing.T) {
-	t.Parallel()
-	reg, err := registry.New(registry.Config{
-		Dir: t.TempDir(), Secret: "x", Auth: anyone{}, Grace: time.Second, ManifestMemory: intake.NewMemory(8<<20, 2<<20),
-	})
+func TestAttackBodiesOfTheRegistry(t *testing.T) { inEveryStorage(t, testAttackBodiesOfTheRegistry) }
+
+func testAttackBodiesOfTheRegistry(t *testing.T, in place) {
+	config := in.config(anyone{})
+	config.Grace, config.ManifestMemory = time.Second, intake.NewMemory(8<<20, 2<<20)
+	reg, err := registry.New(config)
 	must(t, err)
 	server := httptest.NewServer(intake.Handler(reg))
 	t.Cleanup(server.Close)

@@ -8,16 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/pkg/intake"
 )
@@ -33,9 +30,8 @@ var referrerTag = regexp.MustCompile(`^(sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}
 // referrerIndex is the referrers API of OCI 1.1 on top of distribution, which
 // has none: what is pushed with a subject is added to the subject's index.
 type referrerIndex struct {
-	app      http.Handler
-	mu       sync.Mutex
-	lockFile string // replicas may share the directory
+	app   http.Handler
+	locks Locker
 }
 
 // putManifest passes a manifest on and, if it has a subject, indexes it. The
@@ -86,16 +82,12 @@ func subjectOf(mediaType string, raw []byte) (subject digest.Digest, desc ocispe
 
 // add puts desc into the subject's index, which it rewrites under a lock.
 func (x *referrerIndex) add(ctx context.Context, repository string, subject digest.Digest, desc ocispec.Descriptor) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	lock, err := os.OpenFile(x.lockFile, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() // frees it
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return fmt.Errorf("lock referrers: %w", err)
-	}
+	return x.locks.Locked(ctx, "referrers of "+repository+"@"+subject.String(), func(ctx context.Context) error {
+		return x.addLocked(ctx, repository, subject, desc)
+	})
+}
+
+func (x *referrerIndex) addLocked(ctx context.Context, repository string, subject digest.Digest, desc ocispec.Descriptor) error {
 	entries, err := x.read(ctx, repository, subject)
 	if err != nil {
 		return err
@@ -156,15 +148,21 @@ func (x *referrerIndex) list(w http.ResponseWriter, req *http.Request, target ro
 	w.Write(raw)
 }
 
-// listTags hides the tags that are indexes of referrers.
-func listTags(w http.ResponseWriter, req *http.Request, app http.Handler) {
+// listTags hides the tags that are indexes of referrers. Distribution finds no
+// tags in a bucket that has no such repository; on a disk it says that it is
+// unknown, and so does this.
+func (r *Registry) listTags(w http.ResponseWriter, req *http.Request, target route) {
 	answer := newRecorder()
-	app.ServeHTTP(answer, req)
+	r.app.ServeHTTP(answer, req)
 	var list struct {
 		Name string   `json:"name"`
 		Tags []string `json:"tags"`
 	}
 	if answer.status == http.StatusOK && json.Unmarshal(answer.body.Bytes(), &list) == nil {
+		if len(list.Tags) == 0 && !r.files.hasTags(req.Context(), target.repository) {
+			writeError(w, http.StatusNotFound, codeNameUnknown, unknownName)
+			return
+		}
 		list.Tags = slices.DeleteFunc(list.Tags, referrerTag.MatchString)
 		if raw, err := json.Marshal(list); err == nil {
 			answer.body = *bytes.NewBuffer(raw)

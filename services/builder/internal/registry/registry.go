@@ -1,7 +1,7 @@
 // Package registry is the OCI registry of the builder: one for all orgs, with
 // a wall between them.
 //
-//	request ─▶ route ─▶ authenticate ─▶ authorise ─▶ limit ─▶ referrers ─▶ distribution ─▶ files
+//	request ─▶ route ─▶ authenticate ─▶ authorise ─▶ limit ─▶ referrers ─▶ distribution ─▶ files or a bucket
 //
 // A repository is "<org_id>/<anything>". A client that asks for another org's
 // gets "does not exist", whether it does or not. An [Authenticator] finds who a
@@ -21,21 +21,14 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/distribution/distribution/v3/registry/storage/driver"
-	"github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 
 	"github.com/berth-dev/berth/pkg/intake"
 )
-
-// repositoriesPath is where distribution keeps them below Config.Dir.
-const repositoriesPath = "/docker/registry/v2/repositories"
 
 // DefaultGrace is for a client that is slow to begin.
 const DefaultGrace = 10 * time.Second
@@ -52,14 +45,20 @@ const (
 // DefaultMaxBlobBytes is large enough for images with model weights.
 const DefaultMaxBlobBytes = 16 << 30
 
-// Config of a registry. Dir, Auth and Secret are required.
+// Config of a registry. Auth and Secret are required, and either Dir, or S3 and
+// Locks.
 type Config struct {
 	// Dir holds the contents; made when missing.
 	Dir string
+	// S3 holds them instead.
+	S3 *S3
+	// Locks are those of all replicas that share the bucket. Replicas that share
+	// Dir have theirs there.
+	Locks Locker
 	// Auth decides who asks.
 	Auth Authenticator
 	// Secret signs the state of uploads that clients hold. Replicas that share
-	// Dir share it, and it should outlive a restart, or running uploads start over.
+	// the contents share it, and it should outlive a restart, or running uploads start over.
 	Secret string
 	// MaxBlobBytes limits one blob; 0 means DefaultMaxBlobBytes. Manifests are
 	// limited to 4 MiB by distribution.
@@ -75,13 +74,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Registry is an http.Handler for /v2/. It keeps all state in Config.Dir:
-// killed and started again it serves what was completely pushed.
+// Registry is an http.Handler for /v2/. It keeps all state in its storage: killed and started again it serves what was completely pushed.
 type Registry struct {
 	auth   Authenticator
 	app    *handlers.App
-	files  *filesystem.Driver
-	dir    string
+	files  contents
 	limit  int64
 	memory *intake.Memory
 	grace  time.Duration
@@ -91,25 +88,24 @@ type Registry struct {
 	refers   referrerIndex
 }
 
-// New opens the registry in config.Dir.
+// New opens the registry that is in config.Dir or config.S3.
 func New(config Config) (r *Registry, err error) {
-	if config.Dir == "" || config.Auth == nil || config.Secret == "" {
-		return nil, errors.New("registry: directory, authenticator and secret are required")
+	if (config.Dir == "") == (config.S3 == nil) || config.Auth == nil || config.Secret == "" {
+		return nil, errors.New("registry: a directory or a bucket, authenticator and secret are required")
+	}
+	if config.S3 != nil && config.Locks == nil {
+		return nil, errors.New("registry: a bucket wants locks, which it has none of")
 	}
 	if config.MaxBlobBytes < 0 {
 		return nil, errors.New("registry: the blob limit is negative")
 	}
-	dir, err := filepath.Abs(config.Dir)
+	files, err := openContents(context.Background(), config)
 	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+		return nil, err
 	}
 	r = &Registry{
-		auth: config.Auth, dir: dir, limit: config.MaxBlobBytes, log: config.Logger,
+		auth: config.Auth, files: files, limit: config.MaxBlobBytes, log: config.Logger,
 		memory: config.ManifestMemory, grace: cmp.Or(config.Grace, DefaultGrace), failures: intake.NewFailures(nil),
-		files: filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 100}),
 	}
 	if r.limit == 0 {
 		r.limit = DefaultMaxBlobBytes
@@ -118,15 +114,18 @@ func New(config Config) (r *Registry, err error) {
 		r.log = slog.Default()
 	}
 	redirectLogs(r.log)
-	if r.app, err = newApp(dir, config.Secret); err != nil {
+	if r.app, err = newApp(files, config.Secret); err != nil {
 		return nil, err
 	}
-	r.refers = referrerIndex{app: r.app, lockFile: filepath.Join(dir, ".referrers.lock")}
+	r.refers = referrerIndex{app: r.app, locks: config.Locks}
+	if config.S3 == nil {
+		r.refers.locks = newDirLock(config.Dir)
+	}
 	return r, nil
 }
 
 // newApp configures distribution, which panics where others return an error.
-func newApp(dir, secret string) (app *handlers.App, err error) {
+func newApp(files driver.StorageDriver, secret string) (app *handlers.App, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("registry: %v", p)
@@ -135,8 +134,11 @@ func newApp(dir, secret string) (app *handlers.App, err error) {
 	config := &configuration.Configuration{
 		Version: "0.1",
 		Storage: configuration.Storage{
-			"filesystem": {"rootdirectory": dir},
-			"delete":     {"enabled": true},
+			openStorage: {openStorage: files},
+			"delete":    {"enabled": true},
+			// A client of ours need not reach the bucket, and what it may read is
+			// decided at each request.
+			"redirect": {"disable": true},
 			// Its own purging is a goroutine with a random delay that nobody
 			// owns; see PurgeUploads.
 			"maintenance": {"uploadpurging": map[any]any{"enabled": false}},
@@ -165,19 +167,6 @@ func (r *Registry) terms(target route, grant Grant) intake.Terms {
 	return intake.Terms{MaxBytes: maxOtherBytes, Pace: intake.Pace{Grace: r.grace}}
 }
 
-// PurgeUploads removes uploads that were begun before the given time and never
-// finished, and returns how many. Call it now and then.
-func (r *Registry) PurgeUploads(ctx context.Context, before time.Time) (int, error) {
-	if _, err := r.files.Stat(ctx, repositoriesPath); errors.As(err, new(driver.PathNotFoundError)) {
-		return 0, nil // nothing was pushed yet, which distribution takes for an error
-	}
-	removed, errs := storage.PurgeUploads(ctx, r.files, before, true)
-	if err := errors.Join(errs...); err != nil {
-		return len(removed), fmt.Errorf("purge uploads: %w", err)
-	}
-	return len(removed), nil
-}
-
 // Close ends what distribution started; requests must have ended before.
 func (r *Registry) Close() error { return r.app.Shutdown() }
 
@@ -196,7 +185,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if target.repository != "" { // all but the version check
 		switch grant.decide(target.repository, target.action) {
 		case hidden:
-			writeError(w, http.StatusNotFound, codeNameUnknown, "repository name not known to registry")
+			writeError(w, http.StatusNotFound, codeNameUnknown, unknownName)
 			return
 		case denied:
 			writeError(w, http.StatusForbidden, codeDenied, "the token does not allow "+string(target.action))
@@ -217,7 +206,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case target.name == routeReferrers:
 		r.refers.list(w, req, target)
 	case target.name == routeTags:
-		listTags(w, req, r.app)
+		r.listTags(w, req, target)
 	case target.name == routeManifest && req.Method == http.MethodPut:
 		r.refers.putManifest(w, req, target)
 	case target.upload != "" && (req.Method == http.MethodPatch || req.Method == http.MethodPut):

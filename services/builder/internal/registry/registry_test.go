@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,12 +64,13 @@ type fixture struct {
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func start(t testing.TB, change func(*registry.Config)) fixture {
+	return startIn(t, onDisk(t), change)
+}
+
+func startIn(t testing.TB, in place, change func(*registry.Config)) fixture {
 	t.Helper()
 	store := &tokens{byHash: map[string]registry.Grant{}}
-	config := registry.Config{
-		Dir: t.TempDir(), Secret: "secret of the tests", Logger: slog.New(slog.DiscardHandler),
-		Auth: registry.NewTokens(store, func() time.Time { return now }),
-	}
+	config := in.config(registry.NewTokens(store, func() time.Time { return now }))
 	if change != nil {
 		change(&config)
 	}
@@ -124,9 +124,10 @@ func pushBlob(t testing.TB, to oci.Remote, n int) (artifact, blob digest.Digest)
 	return artifact, digest.FromBytes(data)
 }
 
-func TestPushPull(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestPushPull(t *testing.T) { inEveryStorage(t, testPushPull) }
+
+func testPushPull(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	shop := f.remote("org_a/shop/api", token)
 	dgst, _ := pushBlob(t, shop, 3<<20)
@@ -148,21 +149,23 @@ func TestPushPull(t *testing.T) {
 	must(t, to.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }
 
-func TestContentsOutliveTheProcess(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	in := func(c *registry.Config) { c.Dir = dir }
-	f := start(t, in)
+func TestContentsOutliveTheProcess(t *testing.T) { inEveryStorage(t, testContentsOutliveTheProcess) }
+
+func testContentsOutliveTheProcess(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	grant := registry.Grant{OrgID: "org_a", Actions: all}
 	dgst, _ := pushBlob(t, f.remote("org_a/shop", f.issue(grant)), 1000)
 
-	f = start(t, in)
+	f = startIn(t, in, nil)
 	must(t, f.remote("org_a/shop", f.issue(grant)).Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }
 
 func TestBasicCredentialsOfOtherTools(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+	inEveryStorage(t, testBasicCredentialsOfOtherTools)
+}
+
+func testBasicCredentialsOfOtherTools(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	repo, err := remote.NewRepository(f.host + "/org_a/shop")
 	must(t, err)
@@ -177,9 +180,10 @@ func TestBasicCredentialsOfOtherTools(t *testing.T) {
 	}
 }
 
-func TestReferrers(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestReferrers(t *testing.T) { inEveryStorage(t, testReferrers) }
+
+func testReferrers(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	target := f.remote("org_a/shop", token)
 	dgst, _ := pushBlob(t, target, 1000)
@@ -235,8 +239,11 @@ func TestReferrers(t *testing.T) {
 }
 
 func TestConcurrentPushesOfTheSameBlob(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+	inEveryStorage(t, testConcurrentPushesOfTheSameBlob)
+}
+
+func testConcurrentPushesOfTheSameBlob(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	token := f.issue(registry.Grant{OrgID: "org_a", Actions: all})
 	l, data := openLayout(t), randomBytes(2<<20)
 	dgst, err := l.PutBlob(t.Context(), planType, "plan", data)
@@ -297,9 +304,10 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestPullResumes(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+func TestPullResumes(t *testing.T) { inEveryStorage(t, testPullResumes) }
+
+func testPullResumes(t *testing.T, in place) {
+	f := startIn(t, in, nil)
 	shop := f.remote("org_a/shop", f.issue(registry.Grant{OrgID: "org_a", Actions: all}))
 	dgst, _ := pushBlob(t, shop, 3<<20)
 

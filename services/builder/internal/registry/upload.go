@@ -47,11 +47,10 @@ func (r *Registry) uploaded(req *http.Request) int64 {
 	return last + 1
 }
 
-// dropUpload removes the files of an upload. Distribution's own way wants the
+// dropUpload removes the bytes of an upload. Distribution's own way wants the
 // state that the refused request would have given.
 func (r *Registry) dropUpload(req *http.Request, target route) {
-	dir := path.Join("/docker/registry/v2/repositories", target.repository, "_uploads", target.upload)
-	if err := r.files.Delete(req.Context(), dir); err != nil {
+	if err := r.files.discard(req.Context(), path.Join(uploadsPath(target.repository), target.upload)); err != nil {
 		r.log.WarnContext(req.Context(), "refused upload not removed", "repository", target.repository, "err", err)
 	}
 }

@@ -31,6 +31,9 @@ func (s *Service) Code(ctx context.Context, tx *database.Tx, req EnrolRequest) (
 	if s.PublicURL == "" {
 		return NewCode{}, noPublicURL()
 	}
+	if err := s.checkImage(); err != nil {
+		return NewCode{}, err
+	}
 	enrolment, err := s.Enrol(ctx, tx, req)
 	if err != nil {
 		return NewCode{}, err
@@ -70,6 +73,19 @@ func (s *Service) Check(kind string) error {
 	case kind != KindLocal && kind != KindKubernetes:
 		return fault.With(fault.Newf(fault.ErrInvalid, "stack %q is not supported yet", kind), fault.Code("stack_unsupported"),
 			fault.Remedy("use %q, which runs the install on this machine, or %q", KindLocal, KindKubernetes))
+	}
+	return nil
+}
+
+// checkImage refuses to hand out an image that a tag decides. Without an image
+// each customer names one, and `berth-runner manifest` asks the same of that.
+func (s *Service) checkImage() error {
+	if s.RunnerImage == "" {
+		return nil
+	}
+	if err := enrolcode.CheckImage(s.RunnerImage); err != nil {
+		return fault.With(fault.Newf(fault.ErrConflict, "BERTH_RUNNER_IMAGE: %v", err), fault.Code("runner_image_without_digest"),
+			fault.Remedy("set BERTH_RUNNER_IMAGE of ctl-api to the image by digest and restart it"))
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ type Input struct {
 	Now        time.Time
 }
 
-// offlineAfter is how long a runner may be silent before it is called offline.
+// OfflineAfter is how long a runner may be silent before it is called offline.
 // It is written every 15 s while the runner polls.
-const offlineAfter = 2 * time.Minute
+const OfflineAfter = 2 * time.Minute
 
 // Workflow explains everything that is blocking a workflow. It is empty for
 // one that succeeded; every other state that is not final has a reason, which a
@@ -204,5 +204,5 @@ func (in Input) problem() string {
 }
 
 func (in Input) offline() bool {
-	return in.Runner == nil || in.Runner.LastSeenAt == nil || in.Now.Sub(*in.Runner.LastSeenAt) > offlineAfter
+	return in.Runner == nil || in.Runner.LastSeenAt == nil || in.Now.Sub(*in.Runner.LastSeenAt) > OfflineAfter
 }

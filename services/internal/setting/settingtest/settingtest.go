@@ -12,7 +12,7 @@ import (
 )
 
 // row of a table of settings: | `BERTH_LISTEN` | `127.0.0.1:8700` | …
-var row = regexp.MustCompile("(?m)^\\| `(BERTH_[A-Z_]+)` \\|([^|]*)\\|")
+var row = regexp.MustCompile("(?m)^\\| `(BERTH_[A-Z0-9_]+)` \\|([^|]*)\\|")
 
 // Documented fails the test unless the page lists the settings of C, and no
 // others, with their defaults.

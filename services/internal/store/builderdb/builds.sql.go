@@ -126,6 +126,22 @@ func (q *Queries) BuilderEnd(ctx context.Context, arg BuilderEndParams) error {
 	return err
 }
 
+const builderForgetJob = `-- name: BuilderForgetJob :exec
+UPDATE builds SET state = 'queued', job_id = NULL, provenance = $1, error = NULL WHERE id = $2
+`
+
+type BuilderForgetJobParams struct {
+	Provenance json.RawMessage
+	ID         string
+}
+
+// The machine that the job was ordered of is gone: the build waits for the one of
+// now.
+func (q *Queries) BuilderForgetJob(ctx context.Context, arg BuilderForgetJobParams) error {
+	_, err := q.db.Exec(ctx, builderForgetJob, arg.Provenance, arg.ID)
+	return err
+}
+
 const builderJob = `-- name: BuilderJob :one
 SELECT id, runner_id, state, attempt, result, error, (cancel_requested_at IS NOT NULL)::boolean AS cancel_requested, finished_at
 FROM runner_jobs WHERE id = $1

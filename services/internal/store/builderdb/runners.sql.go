@@ -7,6 +7,7 @@ package builderdb
 
 import (
 	"context"
+	"time"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -122,5 +123,26 @@ func (q *Queries) BuilderRunnerOfOrg(ctx context.Context) (BuilderRunnerOfOrgRow
 	row := q.db.QueryRow(ctx, builderRunnerOfOrg)
 	var i BuilderRunnerOfOrgRow
 	err := row.Scan(&i.ID, &i.State, &i.PublicKey)
+	return i, err
+}
+
+const builderWork = `-- name: BuilderWork :one
+SELECT EXISTS (SELECT FROM builds WHERE state IN ('queued', 'running'))::boolean AS open,
+       EXISTS (SELECT FROM runner_jobs WHERE state = 'leased')::boolean AS busy,
+       coalesce((SELECT max(finished_at) FROM builds), 'epoch')::timestamptz AS last_end
+`
+
+type BuilderWorkRow struct {
+	Open    bool
+	Busy    bool
+	LastEnd time.Time
+}
+
+// What there is to do for the org's Build Runner: whether a build is open, whether
+// one is being worked on, and when the last one ended (1970 for never).
+func (q *Queries) BuilderWork(ctx context.Context) (BuilderWorkRow, error) {
+	row := q.db.QueryRow(ctx, builderWork)
+	var i BuilderWorkRow
+	err := row.Scan(&i.Open, &i.Busy, &i.LastEnd)
 	return i, err
 }

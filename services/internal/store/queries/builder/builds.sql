@@ -43,6 +43,11 @@ UPDATE builds SET error = sqlc.arg(error)::text WHERE id = sqlc.arg(id);
 UPDATE builds SET state = 'running', started_at = coalesce(started_at, now()), job_id = sqlc.arg(job_id)::text, error = NULL
 WHERE id = sqlc.arg(id);
 
+-- name: BuilderForgetJob :exec
+-- The machine that the job was ordered of is gone: the build waits for the one of
+-- now.
+UPDATE builds SET state = 'queued', job_id = NULL, provenance = sqlc.arg(provenance), error = NULL WHERE id = sqlc.arg(id);
+
 -- name: BuilderSucceed :exec
 UPDATE builds
 SET state = 'succeeded', started_at = coalesce(started_at, now()), finished_at = now(), error = NULL,

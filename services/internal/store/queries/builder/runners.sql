@@ -13,6 +13,13 @@ SELECT berth.open_work(sqlc.arg(kind)::text)::text[];
 -- The org's Build Runner.
 SELECT id, state, public_key FROM runners WHERE kind = 'build' AND state <> 'revoked';
 
+-- name: BuilderWork :one
+-- What there is to do for the org's Build Runner: whether a build is open, whether
+-- one is being worked on, and when the last one ended (1970 for never).
+SELECT EXISTS (SELECT FROM builds WHERE state IN ('queued', 'running'))::boolean AS open,
+       EXISTS (SELECT FROM runner_jobs WHERE state = 'leased')::boolean AS busy,
+       coalesce((SELECT max(finished_at) FROM builds), 'epoch')::timestamptz AS last_end;
+
 -- name: BuilderAddRunner :exec
 INSERT INTO runners (id, org_id, kind, name) VALUES (sqlc.arg(id), berth.current_org(), 'build', 'build-runner');
 
