@@ -92,8 +92,12 @@ test_deployed() {
 
 # clean_up ends what this script began.
 clean_up() {
-  [ -z "$deploys" ] || dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
-  [ -z "$ours" ] || stop_cluster
+  if [ -n "$ours" ]; then
+    stop_cluster
+    rm -rf "$BERTH_DEPLOY_DIR"
+  elif [ -n "$deploys" ]; then
+    dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
+  fi
 }
 
 readonly deploy_log=$PWD/.bin/deploy.log
