@@ -84,13 +84,23 @@ func TestMake(t *testing.T) {
 	}
 
 	// It says of itself what it should, and is found out when it does not.
-	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, false); err != nil {
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, nil); err != nil {
 		t.Errorf("check: %v", err)
 	}
 	more := example
 	more.Executables = []string{"version", "other"}
-	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), more, false); err == nil || !strings.Contains(err.Error(), "its SBOM does not name other") {
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), more, nil); err == nil || !strings.Contains(err.Error(), "its SBOM does not name other") {
 		t.Errorf("check of an image with another SBOM: %v", err)
+	}
+
+	// An image that is called like its executable names both.
+	twin := example
+	twin.Name = "version"
+	if _, err := other.make(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOne(t.Context(), filepath.Join(other.out, twin.Name), twin, nil); err != nil {
+		t.Errorf("check of an image that is called like its executable: %v", err)
 	}
 
 	repo, err := remote.NewRepository(host + "/team/team-example")
@@ -115,7 +125,7 @@ func TestMake(t *testing.T) {
 	if diff := cmp.Diff([]string{"amd64", "arm64"}, arches); diff != "" {
 		t.Errorf("architectures (-want +got):\n%s", diff)
 	}
-	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, false); err != nil {
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -231,13 +241,13 @@ func TestCheckRuns(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := runAll(t.Context(), root, example); err != nil {
+	if err := runAll(t.Context(), root, example, ""); err != nil {
 		t.Errorf("an executable for everybody: %v", err)
 	}
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := runAll(context.WithoutCancel(t.Context()), root, example); err == nil {
+	if err := runAll(context.WithoutCancel(t.Context()), root, example, ""); err == nil {
 		t.Error("an executable for root alone ran as another user")
 	}
 }

@@ -92,7 +92,7 @@ demo() {
 }
 
 down() {
-  "$kubectl" delete namespace "$runner" "$work" --ignore-not-found >&2
+  "$kubectl" delete namespace "$runner" "$runner-relay" "$work" --ignore-not-found >&2
 }
 
 case ${1:-} in
