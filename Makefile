@@ -2,10 +2,10 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check release release-check collector-check bench faults tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults tools
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What runs in a clone keeps its data there.
 demo dev up down: export BERTH_DATA ?= $(CURDIR)/.berth
@@ -73,6 +73,9 @@ images: ## make container images without Docker (NAMES="ctl-api runner", ARCH=am
 
 images-check: ## make them twice in two clones, compare the digests, look into them and run them
 	@dev/scripts/images-check.sh $(NAMES)
+
+images-arm64: ## make those for arm64 and run each program in them once, under qemu
+	@dev/scripts/images-arm64.sh $(NAMES)
 
 release: ## make archives, images and one signed list of them (KEY=FILE, PLATFORMS=linux/amd64, IMAGES=no)
 	@dev/scripts/release.sh

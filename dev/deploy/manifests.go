@@ -131,9 +131,10 @@ type container struct {
 			SecretKeyRef any `json:"secretKeyRef"`
 		} `json:"valueFrom"`
 	} `json:"env"`
-	EnvFrom   []any  `json:"envFrom"`
-	Ports     []port `json:"ports"`
-	Resources struct {
+	EnvFrom      []any   `json:"envFrom"`
+	VolumeMounts []mount `json:"volumeMounts"`
+	Ports        []port  `json:"ports"`
+	Resources    struct {
 		Requests, Limits map[string]any
 	} `json:"resources"`
 	LivenessProbe   map[string]any `json:"livenessProbe"`
@@ -147,6 +148,10 @@ type container struct {
 			} `json:"sleep"`
 		} `json:"preStop"`
 	} `json:"lifecycle"`
+}
+
+type mount struct {
+	Name string `json:"name"`
 }
 
 type port struct {
@@ -224,6 +229,7 @@ func faults(objects []object) []string {
 func workloadFaults(o object, objects []object, say func(string, ...any)) {
 	pod := o.Spec.Template
 	podFaults(pod.Spec, say)
+	tokenFaults(pod.Spec, say)
 	restrictedFaults(pod.Spec, say)
 	rolloutFaults(o, say)
 	for _, c := range pod.Spec.InitContainers {

@@ -30,8 +30,9 @@ func wanted(at string) bool {
 			return false
 		}
 	}
-	if strings.HasPrefix(at, "usr/share/doc/") {
-		return strings.HasSuffix(at, "/copyright")
+	// Packages of one source share a folder, by links.
+	if inDoc, ok := strings.CutPrefix(at, "usr/share/doc/"); ok {
+		return strings.HasSuffix(inDoc, "/copyright") || !strings.Contains(inDoc, "/")
 	}
 	return true
 }

@@ -27,7 +27,8 @@ type Inventory struct {
 // SBOM lists, in CycloneDX JSON, the executables of an image with the modules
 // that each links, as the Go linker wrote them into it, and its packages.
 func (i Inventory) SBOM() ([]byte, error) {
-	root := cdx.Component{BOMRef: i.Name, Type: cdx.ComponentTypeContainer, Name: i.Name, Version: i.Version}
+	// An image may be called like its executable, and references are unique.
+	root := cdx.Component{BOMRef: "image:" + i.Name, Type: cdx.ComponentTypeContainer, Name: i.Name, Version: i.Version}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Timestamp: i.Created.UTC().Format(time.RFC3339), Component: &root}
 	parts := collection{}

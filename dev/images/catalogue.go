@@ -1,7 +1,10 @@
 package main
 
 // Everything in an image but its ground and packages.
-const binDir = "usr/local/bin"
+const (
+	binDir = "usr/local/bin"
+	docDir = "usr/share/doc/berth"
+)
 
 // nonRoot is the user of every image; any other works as well.
 const nonRoot = "65532:65532"

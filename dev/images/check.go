@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,16 +28,25 @@ const anyUID = 12345
 // shells are the programs that give somebody in the container a command line.
 var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox", "fish", "ksh", "csh", "tcsh"}
 
+// packagesDir has a file for each Debian package of an image.
+const packagesDir = "var/lib/dpkg/status.d/"
+
 // checkAll looks into the layouts DIR/NAME, and as root runs what is in them as
-// a user that they do not know.
-func checkAll(ctx context.Context, dir string, chosen []recipe) error {
-	canRun := os.Geteuid() == 0
-	if !canRun {
+// a user that they do not know. With an emulator of arm64 it runs those images,
+// too.
+func checkAll(ctx context.Context, dir string, chosen []recipe, emulator string) error {
+	runs := map[string]string{}
+	if os.Geteuid() == 0 {
+		runs[runtime.GOARCH] = ""
+		if emulator != "" {
+			runs["arm64"] = emulator
+		}
+	} else {
 		fmt.Fprintln(os.Stderr, "images: NOT RUN as another user: that needs root")
 	}
 	var errs []error
 	for _, r := range chosen {
-		if err := checkOne(ctx, filepath.Join(dir, r.Name), r, canRun); err != nil {
+		if err := checkOne(ctx, filepath.Join(dir, r.Name), r, runs); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.Name, err))
 		}
 	}
@@ -45,12 +55,14 @@ func checkAll(ctx context.Context, dir string, chosen []recipe) error {
 
 // A checker looks into the images of one recipe.
 type checker struct {
-	store  content.Fetcher
+	store  content.ReadOnlyGraphStorage
 	recipe recipe
-	canRun bool
+	// runs has the architectures that can run here, each with the emulator that
+	// does it, or "".
+	runs map[string]string
 }
 
-func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
+func checkOne(ctx context.Context, layout string, r recipe, runs map[string]string) error {
 	store, index, err := image.Open(ctx, layout)
 	if err != nil {
 		return err
@@ -59,13 +71,13 @@ func checkOne(ctx context.Context, layout string, r recipe, canRun bool) error {
 	if err != nil {
 		return err
 	}
-	c := checker{store: store, recipe: r, canRun: canRun}
+	c := checker{store: store, recipe: r, runs: runs}
 	for _, one := range images {
-		if err := c.image(ctx, one); err != nil {
+		if err := errors.Join(c.about(ctx, one), c.image(ctx, one)); err != nil {
 			return fmt.Errorf("%s: %w", one.Platform.Architecture, err)
 		}
 	}
-	if !slices.ContainsFunc(images, func(d ocispec.Descriptor) bool { return d.Platform.Architecture == runtime.GOARCH }) {
+	if !slices.ContainsFunc(images, func(d ocispec.Descriptor) bool { _, can := runs[d.Platform.Architecture]; return can }) {
 		fmt.Fprintf(os.Stderr, "images: %s NOT RUN: it has no image for this machine\n", r.Name)
 	}
 	return nil
@@ -96,11 +108,14 @@ func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) 
 		return err
 	}
 	ran := ""
-	if c.canRun && one.Platform.Architecture == runtime.GOARCH {
-		if err := runAll(ctx, dir, c.recipe); err != nil {
+	if emulator, can := c.runs[one.Platform.Architecture]; can {
+		if err := runAll(ctx, dir, c.recipe, emulator); err != nil {
 			return err
 		}
 		ran = fmt.Sprintf(", runs as user %d", anyUID)
+		if emulator != "" {
+			ran += " under " + filepath.Base(emulator)
+		}
 	}
 	fmt.Printf("%s %s: %d files and directories%s%s\n", c.recipe.Name, one.Platform.Architecture, len(headers), shellsIn(headers), ran)
 	return nil
@@ -109,9 +124,21 @@ func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) 
 // problems says what an image holds that it should not, and the other way
 // round. An image without packages has exactly what its recipe names.
 func problems(r recipe, headers []tar.Header) (found []error) {
-	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true}
+	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true, docDir + "/LICENSE": true, docDir + "/" + image.LicensesFile: true}
 	for _, name := range r.Executables {
 		want[binDir+"/"+name] = true
+	}
+	links := map[string]string{}
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeSymlink {
+			links[h.Name] = path.Join(path.Dir(h.Name), h.Linkname)
+		}
+	}
+	for _, h := range headers {
+		if dir, pkg := path.Split(h.Name); dir == packagesDir {
+			doc := path.Join("usr/share/doc", pkg)
+			want[path.Join(cmp.Or(links[doc], doc), "copyright")] = true
+		}
 	}
 	for _, h := range headers {
 		mode := h.FileInfo().Mode()
@@ -174,8 +201,10 @@ func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
 }
 
 // runAll runs every executable of an image in it, as a user that it does not
-// know, with no home and nothing that it may write to.
-func runAll(ctx context.Context, root string, r recipe) error {
+// know, with no home and nothing that it may write to. An emulator is put into
+// it for that; what a program starts itself is not emulated, so scripts are not
+// tried.
+func runAll(ctx context.Context, root string, r recipe, emulator string) error {
 	if err := os.Chmod(root, 0o755); err != nil { // a temporary folder is its owner's alone
 		return err
 	}
@@ -183,7 +212,12 @@ func runAll(ctx context.Context, root string, r recipe) error {
 	for _, name := range r.Executables {
 		commands = append(commands, append([]string{"/" + binDir + "/" + name}, versionOf(name)...))
 	}
-	if r.Packages {
+	switch {
+	case r.Packages && emulator != "":
+		for _, program := range []string{"/bin/bash", "/usr/bin/curl", "/usr/bin/jq"} {
+			commands = append(commands, []string{program, "--version"})
+		}
+	case r.Packages:
 		commands = append(commands, []string{"/bin/bash", "-euc", `
 			for program in curl jq grep sed awk tar gzip ls sh; do type "$program"; done
 			curl --version
@@ -191,12 +225,24 @@ func runAll(ctx context.Context, root string, r recipe) error {
 			test "$(echo '{"a":[1,2]}' | jq -c .a | sed 's/1/3/' | awk '{print $1}')" = '[3,2]'
 			tar -C / -czf - etc/passwd | gzip -dc | grep -q nonroot`})
 	}
+	if emulator != "" {
+		program, err := os.ReadFile(emulator)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.WriteFile(filepath.Join(root, "emulator"), program, 0o700), os.Chmod(filepath.Join(root, "emulator"), 0o755)); err != nil {
+			return err
+		}
+		for i := range commands {
+			commands[i] = append([]string{"/emulator"}, commands[i]...)
+		}
+	}
 	for _, command := range commands {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Env, cmd.Dir = []string{image.SearchPath}, "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: anyUID, Gid: anyUID}}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s as user %d: %w: %s", command[0], anyUID, err, out)
+			return fmt.Errorf("%s as user %d: %w: %s", strings.Join(command[:min(2, len(command))], " "), anyUID, err, out)
 		}
 	}
 	return nil

@@ -45,6 +45,15 @@ func executables(t *testing.T) string {
 	return dir
 }
 
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func TestMake(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
@@ -53,6 +62,7 @@ func TestMake(t *testing.T) {
 	o := options{
 		executables: executables(t), version: "1.4.0+dirty", revision: "abcdef", created: time.Unix(1_700_000_000, 0).UTC(),
 		arches: []string{"amd64", "arm64"}, out: t.TempDir(), push: host + "/team",
+		license: "../../LICENSE", licenses: image.Licenses{Modules: goEnv(t, "GOMODCACHE"), GoRoot: goEnv(t, "GOROOT")},
 	}
 	digest, err := o.make(t.Context(), example)
 	if err != nil {
@@ -71,6 +81,26 @@ func TestMake(t *testing.T) {
 	other.created = o.created.Add(time.Second)
 	if later, err := other.make(t.Context(), example); err != nil || later == digest {
 		t.Errorf("of another commit: got %s, %v; want another digest", later, err)
+	}
+
+	// It says of itself what it should, and is found out when it does not.
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, nil); err != nil {
+		t.Errorf("check: %v", err)
+	}
+	more := example
+	more.Executables = []string{"version", "other"}
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), more, nil); err == nil || !strings.Contains(err.Error(), "its SBOM does not name other") {
+		t.Errorf("check of an image with another SBOM: %v", err)
+	}
+
+	// An image that is called like its executable names both.
+	twin := example
+	twin.Name = "version"
+	if _, err := other.make(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOne(t.Context(), filepath.Join(other.out, twin.Name), twin, nil); err != nil {
+		t.Errorf("check of an image that is called like its executable: %v", err)
 	}
 
 	repo, err := remote.NewRepository(host + "/team/team-example")
@@ -95,7 +125,7 @@ func TestMake(t *testing.T) {
 	if diff := cmp.Diff([]string{"amd64", "arm64"}, arches); diff != "" {
 		t.Errorf("architectures (-want +got):\n%s", diff)
 	}
-	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, false); err != nil {
+	if err := checkOne(t.Context(), filepath.Join(o.out, example.Name), example, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -211,13 +241,13 @@ func TestCheckRuns(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := runAll(t.Context(), root, example); err != nil {
+	if err := runAll(t.Context(), root, example, ""); err != nil {
 		t.Errorf("an executable for everybody: %v", err)
 	}
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := runAll(context.WithoutCancel(t.Context()), root, example); err == nil {
+	if err := runAll(context.WithoutCancel(t.Context()), root, example, ""); err == nil {
 		t.Error("an executable for root alone ran as another user")
 	}
 }
@@ -227,6 +257,8 @@ func TestProblems(t *testing.T) {
 	good := []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644},
 		{Typeflag: tar.TypeDir, Name: "tmp", Mode: 0o1777},
+		{Typeflag: tar.TypeReg, Name: "usr/share/doc/berth/LICENSE", Mode: 0o644},
+		{Typeflag: tar.TypeReg, Name: "usr/share/doc/berth/" + image.LicensesFile, Mode: 0o644},
 		{Typeflag: tar.TypeReg, Name: "usr/local/bin/version", Mode: 0o755},
 	}
 	with := func(h tar.Header) []tar.Header { return append(slices.Clone(good), h) }
@@ -239,7 +271,21 @@ func TestProblems(t *testing.T) {
 		want    []string
 	}{
 		{name: "as it should be", recipe: example, headers: good},
-		{name: "an executable is missing", recipe: example, headers: good[:2], want: []string{"usr/local/bin/version is missing"}},
+		{name: "an executable is missing", recipe: example, headers: good[:4], want: []string{"usr/local/bin/version is missing"}},
+		{
+			name: "the licenses are missing", recipe: example, headers: append(slices.Clone(good[:3]), good[4]),
+			want: []string{"usr/share/doc/berth/" + image.LicensesFile + " is missing"},
+		},
+		{
+			name: "a package without its license", recipe: packages, headers: with(tar.Header{Typeflag: tar.TypeReg, Name: "var/lib/dpkg/status.d/a", Mode: 0o644}),
+			want: []string{"usr/share/doc/a/copyright is missing"},
+		},
+		{
+			name: "a package with that of another, which is missing", recipe: packages,
+			headers: append(with(tar.Header{Typeflag: tar.TypeReg, Name: "var/lib/dpkg/status.d/a", Mode: 0o644}),
+				tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/share/doc/a", Linkname: "b", Mode: 0o777}),
+			want: []string{"usr/share/doc/b/copyright is missing"},
+		},
 		{
 			name: "a shell", recipe: example, headers: with(tar.Header{Typeflag: tar.TypeReg, Name: "bin/sh", Mode: 0o755}),
 			want: []string{"bin/sh is not expected"},

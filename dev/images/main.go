@@ -36,7 +36,11 @@ func main() {
 	flag.Int64Var(&epoch, "epoch", 0, "its time, `seconds` since 1970")
 	flag.StringVar(&o.out, "out", "", "`folder` to write layouts to")
 	flag.StringVar(&arch, "arch", "amd64,arm64", "`architectures`")
+	flag.StringVar(&o.license, "license", "LICENSE", "`file` with the license of Berth")
+	flag.StringVar(&o.licenses.Modules, "modules", "", "`folder` of Go's modules, GOMODCACHE, with their licenses")
+	flag.StringVar(&o.licenses.GoRoot, "goroot", "", "`folder` of Go, GOROOT, with its license")
 	check := flag.Bool("check", false, "only look into the layouts of --out, and run what is in them")
+	emulator := flag.String("emulator", "", "static `program` that runs arm64, for --check on another machine")
 	needs := flag.Bool("needs", false, "only print which executables and packages the images need")
 	flag.StringVar(&o.push, "push", "", "`HOST/PREFIX` of repositories to push to")
 	flag.Usage = func() {
@@ -55,7 +59,7 @@ func main() {
 		return
 	}
 	if *check {
-		if err := checkAll(ctx, o.out, chosen); err != nil {
+		if err := checkAll(ctx, o.out, chosen, *emulator); err != nil {
 			fail(err)
 		}
 		return

@@ -18,6 +18,8 @@ const source = "https://github.com/berth-dev/berth"
 // options are what all images share.
 type options struct {
 	executables, packages string // folders, by architecture
+	license               string // file with Berth's
+	licenses              image.Licenses
 	version, revision     string
 	created               time.Time
 	arches                []string
@@ -83,6 +85,11 @@ func (o options) forArch(ctx context.Context, store *image.Store, r recipe, arch
 		trees = append(trees, tree)
 		inventory.Executables = append(inventory.Executables, from)
 	}
+	terms, err := o.terms(inventory.Executables)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	trees = append(trees, terms)
 	var layers []image.Layer
 	for _, tree := range trees {
 		layer, err := store.Layer(ctx, tree)
@@ -101,6 +108,23 @@ func (o options) forArch(ctx context.Context, store *image.Store, r recipe, arch
 		return desc, err
 	}
 	return desc, store.Attach(ctx, desc, image.SBOMType, sbom)
+}
+
+// terms are the licenses of Berth and of what its executables link. Packages
+// bring theirs.
+func (o options) terms(executables []string) (image.Tree, error) {
+	own, err := os.ReadFile(o.license)
+	if err != nil {
+		return nil, err
+	}
+	others, err := o.licenses.Of(executables)
+	if err != nil {
+		return nil, err
+	}
+	tree := image.Tree{}
+	tree.File(docDir+"/LICENSE", own)
+	tree.File(docDir+"/"+image.LicensesFile, others)
+	return tree, nil
 }
 
 // finish makes what the scripts of the packages would have made.

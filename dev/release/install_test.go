@@ -39,6 +39,7 @@ func aRelease(t *testing.T) options {
 	o := options{
 		executables: filepath.Join(dir, "build"), tree: filepath.Join(dir, "tree"), images: filepath.Join(dir, "images"),
 		version: version, commit: "abcdef", created: time.Unix(1_700_000_000, 0).UTC(), key: key, out: filepath.Join(dir, "out"),
+		terms: func([]string) ([]byte, error) { return []byte("terms of others"), nil },
 	}
 	put(t, filepath.Join(o.executables, platform(), "berth"), "#!/bin/sh\necho berth ran\n", 0o755)
 	put(t, filepath.Join(o.tree, "LICENSE"), "a license", 0o644)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/berth-dev/berth/dev/image"
 	"github.com/berth-dev/berth/pkg/capsule"
 )
 
@@ -23,8 +24,11 @@ func main() {
 	var o options
 	var keyFile string
 	var epoch int64
+	var licenses image.Licenses
 	flag.StringVar(&o.executables, "executables", "", "`folder` of executables, with one folder per platform")
 	flag.StringVar(&o.tree, "tree", ".", "`folder` of the source tree")
+	flag.StringVar(&licenses.Modules, "modules", "", "`folder` of Go's modules, GOMODCACHE, with their licenses")
+	flag.StringVar(&licenses.GoRoot, "goroot", "", "`folder` of Go, GOROOT, with its license")
 	flag.StringVar(&o.images, "images", "", "`file` with lines NAME DIGEST")
 	flag.StringVar(&keyFile, "key", "", "`file` with the private key")
 	flag.StringVar(&o.version, "version", "", "`version` of the executables")
@@ -36,7 +40,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	o.created = time.Unix(epoch, 0).UTC()
+	o.created, o.terms = time.Unix(epoch, 0).UTC(), licenses.Of
 	if err := run(o, keyFile); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)

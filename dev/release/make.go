@@ -35,6 +35,7 @@ var fromTree = []string{"LICENSE", "CHANGELOG.md", "examples/hello"}
 // options are what a release is made of.
 type options struct {
 	executables, tree, images string
+	terms                     func(executables []string) ([]byte, error) // of what they link
 	version, commit           string
 	created                   time.Time
 	key                       ed25519.PrivateKey
@@ -81,9 +82,16 @@ func (o options) archive(platform string) error {
 	if err != nil {
 		return err
 	}
+	var files []string
 	for _, e := range executables {
-		tree.Executable(path.Join(name, "bin", e.Name()), filepath.Join(o.executables, platform, e.Name()))
+		files = append(files, filepath.Join(o.executables, platform, e.Name()))
+		tree.Executable(path.Join(name, "bin", e.Name()), files[len(files)-1])
 	}
+	terms, err := o.terms(files)
+	if err != nil {
+		return err
+	}
+	tree.File(path.Join(name, image.LicensesFile), terms)
 	for _, from := range fromTree {
 		if err := o.addTree(tree, name, from); err != nil {
 			return err

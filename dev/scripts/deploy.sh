@@ -88,14 +88,18 @@ runner_image() {
   dev/scripts/runner-image.sh
 }
 
-# overlay NAME [IMAGES] writes what is of this machine, and of nobody else.
+# overlay NAME [IMAGES] writes what is of this machine, and of nobody else. With
+# images Build Runners are pods, which have that of builder.
 overlay() {
-  local role
+  local role builder build_runners=
+  builder=$(sed -n 's|.*newName: \([^,]*/builder\), digest: "\(.*\)".*|\1@\2|p' <<<"${2:-}")
+  [ -z "$builder" ] || build_runners="components: [\"$(realpath --relative-to="$dir" deploy/k8s/components/build-runners)\"]"
   cat >"$dir/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: $namespace
 resources: ["$(realpath --relative-to="$dir" deploy/k8s/overlays/$1)"]
+$build_runners
 images: ${2:+
 $2}
 patches:
@@ -103,7 +107,7 @@ patches:
     patch: |
       - {op: replace, path: /spec/ports/0/nodePort, value: $port}
 configMapGenerator:
-  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}]}
+  - {name: berth-settings, behavior: replace, literals: ["public-url=$url"${runner:+, "runner-image=$runner"}${builder:+, "build-runner-url=https://front.$namespace.svc.cluster.local", "build-runner-image=$builder"}]}
   - {name: berth-trust, files: [ca.crt=tls.crt]}
 generatorOptions: {disableNameSuffixHash: true}
 secretGenerator:
@@ -187,6 +191,7 @@ up() {
   say "images are pushed after $((SECONDS - began)) s"
   # A Job cannot be changed; its work can be done again.
   "$kubectl" -n $namespace delete job migrate --ignore-not-found >/dev/null 2>&1
+  "$kubectl" apply -k deploy/k8s/overlays/local-builds >/dev/null
   "$kubectl" apply -k "$dir" >/dev/null
   "$kubectl" -n $namespace wait job/migrate --for=condition=Complete --timeout=300s >/dev/null || fail "the schema was not migrated: kubectl -n $namespace logs job/migrate"
   for name in "${services[@]}"; do "$kubectl" -n $namespace rollout status "deploy/$name" --timeout=300s >/dev/null; done
@@ -197,7 +202,7 @@ up() {
 
 down() {
   reach
-  "$kubectl" delete namespace $namespace --ignore-not-found >&2
+  "$kubectl" delete namespace $namespace berth-builds --ignore-not-found >&2
   rm -f "$dir"/{postgres.password,admin.url,master.key,tls.crt,tls.key,token,url,kustomization.yaml} "$dir"/*.dsn
   rmdir "$dir" 2>/dev/null || true # somebody else's files may be there
 }

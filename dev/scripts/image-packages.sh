@@ -11,9 +11,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly lock=dev/images/packages.lock root=$PWD/.bin/images/packages
 
-# What scripts expect, and what of its dependencies no script needs.
+# What scripts expect, and what of its dependencies no script needs. gcc-12-base is
+# there for the license of libgcc.
 readonly wanted=(bash coreutils curl jq grep sed mawk tar gzip)
-readonly unwanted=(dpkg gcc-12-base)
+readonly unwanted=(dpkg)
 
 fail() {
   echo "image-packages.sh: $1" >&2

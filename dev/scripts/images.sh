@@ -28,4 +28,5 @@ for arch in ${arches//,/ }; do
   ! grep -q ^packages <<<"$needs" || dev/scripts/image-packages.sh get "$arch"
 done
 .bin/tools/images --executables "$root/build" --packages "$root/packages" --out "${OUT:-$root}" --push "${PUSH:-}" \
-  --version "$version" --revision "$commit" --epoch "$epoch" --arch "$arches" "$@"
+  --version "$version" --revision "$commit" --epoch "$epoch" --arch "$arches" \
+  --modules "$(go env GOMODCACHE)" --goroot "$(go env GOROOT)" "$@"

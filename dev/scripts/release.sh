@@ -38,5 +38,6 @@ if [ "${IMAGES:-}" != no ]; then
   dev/scripts/images.sh >"$root/images"
   images=(--images "$root/images")
 fi
-.bin/tools/release --executables "$root/build" --key "$key" --version "$version" --commit "$commit" --epoch "$epoch" --out "$out" "${images[@]}"
+.bin/tools/release --executables "$root/build" --key "$key" --version "$version" --commit "$commit" --epoch "$epoch" --out "$out" \
+  --modules "$(go env GOMODCACHE)" --goroot "$(go env GOROOT)" "${images[@]}"
 echo "$out"

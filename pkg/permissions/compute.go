@@ -34,13 +34,7 @@ type Component struct {
 	// Storage is the kind of object in which Helm keeps the release, "configmaps" or
 	// "secrets"; "" for a component without Helm.
 	Storage string
-	Objects []Object
-}
-
-// Object is one rendered object.
-type Object struct {
-	Body map[string]any
-	From string // file, or file:line
+	Objects []RenderedObject
 }
 
 // Verbs of an engine: what it plans with, writes with and takes away with.
@@ -86,7 +80,7 @@ type computing struct {
 }
 
 // define takes the kind that an object of the app defines.
-func (c *computing) define(o Object) {
+func (c *computing) define(o RenderedObject) {
 	if text(o.Body, "kind") != "CustomResourceDefinition" {
 		return
 	}
@@ -119,7 +113,7 @@ func (c *computing) component(component Component) {
 
 // object adds the rules for one object; at is the namespace of its component, ""
 // when that is not known.
-func (c *computing) object(component Component, o Object, at string) {
+func (c *computing) object(component Component, o RenderedObject, at string) {
 	group, _, found := strings.Cut(text(o.Body, "apiVersion"), "/")
 	if !found {
 		group = ""
@@ -170,7 +164,7 @@ func (c *computing) namespace(rule Rule, name string) {
 
 // grants adds what a role or a binding of the app gives away: Kubernetes lets
 // nobody grant what he does not hold.
-func (c *computing) grants(o Object, at Rule, kindName string) {
+func (c *computing) grants(o RenderedObject, at Rule, kindName string) {
 	const reason = "the app grants it, and nobody may grant what they do not hold"
 	switch kindName {
 	case "Role", "ClusterRole":

@@ -13,19 +13,19 @@ import (
 type m = map[string]any
 
 // object is an object of the component in a file of its own name.
-func object(apiVersion, kind, name string, rest m) permissions.Object {
+func object(apiVersion, kind, name string, rest m) permissions.RenderedObject {
 	body := m{"apiVersion": apiVersion, "kind": kind, "metadata": m{"name": name}}
 	for key, value := range rest {
 		body[key] = value
 	}
-	return permissions.Object{Body: body, From: name + ".yaml:1"}
+	return permissions.RenderedObject{Body: body, From: name + ".yaml:1"}
 }
 
-func role(kind, name string, groups, resources, verbs []any) permissions.Object {
+func role(kind, name string, groups, resources, verbs []any) permissions.RenderedObject {
 	return object("rbac.authorization.k8s.io/v1", kind, name, m{"rules": []any{m{"apiGroups": groups, "resources": resources, "verbs": verbs}}})
 }
 
-func binding(kind, refKind, refName string) permissions.Object {
+func binding(kind, refKind, refName string) permissions.RenderedObject {
 	return object("rbac.authorization.k8s.io/v1", kind, "binds", m{"roleRef": m{"kind": refKind, "name": refName}})
 }
 
@@ -49,7 +49,7 @@ func TestCompute(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name    string
-		objects []permissions.Object
+		objects []permissions.RenderedObject
 		change  func(*permissions.App)
 		// more are the rules after those of every component.
 		more              []string
@@ -57,43 +57,43 @@ func TestCompute(t *testing.T) {
 		namespaces        []string
 	}{
 		{name: "a component without objects"},
-		{name: "a kind of Kubernetes", objects: []permissions.Object{object("apps/v1", "Deployment", "web", nil)}, more: []string{"shop deployments.apps" + verbs}},
-		{name: "two objects of a kind are one rule", objects: []permissions.Object{object("v1", "Service", "a", nil), object("v1", "Service", "b", nil)}, more: []string{"shop services" + verbs}},
-		{name: "an object of another namespace", objects: []permissions.Object{object("v1", "Service", "a", m{"metadata": m{"name": "a", "namespace": "other"}})}, more: []string{"other services" + verbs}},
+		{name: "a kind of Kubernetes", objects: []permissions.RenderedObject{object("apps/v1", "Deployment", "web", nil)}, more: []string{"shop deployments.apps" + verbs}},
+		{name: "two objects of a kind are one rule", objects: []permissions.RenderedObject{object("v1", "Service", "a", nil), object("v1", "Service", "b", nil)}, more: []string{"shop services" + verbs}},
+		{name: "an object of another namespace", objects: []permissions.RenderedObject{object("v1", "Service", "a", m{"metadata": m{"name": "a", "namespace": "other"}})}, more: []string{"other services" + verbs}},
 		{name: "an object outside of namespaces is limited to its name but for being made",
-			objects: []permissions.Object{object("scheduling.k8s.io/v1", "PriorityClass", "high", nil)},
+			objects: []permissions.RenderedObject{object("scheduling.k8s.io/v1", "PriorityClass", "high", nil)},
 			more:    []string{" priorityclasses.scheduling.k8s.io high: delete, get, patch", " priorityclasses.scheduling.k8s.io: create"}},
-		{name: "a kind that the app defines", objects: []permissions.Object{object("example.com/v1", "Boat", "b", nil), crd}, more: append([]string{"shop boats.example.com" + verbs}, crdRules...)},
-		{name: "a kind that nobody knows is named", objects: []permissions.Object{object("example.com/v1", "Boat", "b", nil)}, unknown: "--kind"},
-		{name: "a kind that somebody explains", objects: []permissions.Object{object("example.com/v1", "Boat", "b", nil)},
+		{name: "a kind that the app defines", objects: []permissions.RenderedObject{object("example.com/v1", "Boat", "b", nil), crd}, more: append([]string{"shop boats.example.com" + verbs}, crdRules...)},
+		{name: "a kind that nobody knows is named", objects: []permissions.RenderedObject{object("example.com/v1", "Boat", "b", nil)}, unknown: "--kind"},
+		{name: "a kind that somebody explains", objects: []permissions.RenderedObject{object("example.com/v1", "Boat", "b", nil)},
 			change: func(a *permissions.App) {
 				a.Kinds = []permissions.Kind{{Group: "example.com", Kind: "Boat", Resource: "boats", Namespaced: true}}
 			},
 			more: []string{"shop boats.example.com" + verbs}},
-		{name: "a namespace of the app", objects: []permissions.Object{object("v1", "Namespace", "jobs", nil)}, more: []string{"jobs namespaces jobs: get, patch"}, namespaces: []string{"jobs", "shop"}},
+		{name: "a namespace of the app", objects: []permissions.RenderedObject{object("v1", "Namespace", "jobs", nil)}, more: []string{"jobs namespaces jobs: get, patch"}, namespaces: []string{"jobs", "shop"}},
 		{name: "a namespace that only an install knows", change: func(a *permissions.App) { a.Components[0].Namespace = "<sandbox.outputs.namespace>" }, unknown: "only known in an install", namespaces: []string{}},
 		{name: "releases of Helm", change: func(a *permissions.App) { a.Components[0].Storage = "secrets" }, more: []string{"shop secrets: create, delete, get, list, update"}},
-		{name: "what a role grants must be held", objects: []permissions.Object{role("Role", "reader", []any{""}, []any{"endpoints"}, []any{"watch"}), binding("RoleBinding", "Role", "reader")},
+		{name: "what a role grants must be held", objects: []permissions.RenderedObject{role("Role", "reader", []any{""}, []any{"endpoints"}, []any{"watch"}), binding("RoleBinding", "Role", "reader")},
 			more: []string{"shop endpoints: watch", "shop rolebindings.rbac.authorization.k8s.io" + verbs, "shop roles.rbac.authorization.k8s.io" + verbs}},
-		{name: "a role that escalates is withheld", objects: []permissions.Object{role("Role", "admin", []any{"rbac.authorization.k8s.io"}, []any{"roles"}, []any{"escalate"})},
+		{name: "a role that escalates is withheld", objects: []permissions.RenderedObject{role("Role", "admin", []any{"rbac.authorization.k8s.io"}, []any{"roles"}, []any{"escalate"})},
 			more: []string{"shop roles.rbac.authorization.k8s.io" + verbs}, withheld: "--allow escalate"},
-		{name: "a role of everything is withheld", objects: []permissions.Object{role("ClusterRole", "all", []any{"*"}, []any{"*"}, []any{"*"})},
+		{name: "a role of everything is withheld", objects: []permissions.RenderedObject{role("ClusterRole", "all", []any{"*"}, []any{"*"}, []any{"*"})},
 			more: []string{" clusterroles.rbac.authorization.k8s.io all: delete, get, patch", " clusterroles.rbac.authorization.k8s.io: create"}, withheld: "--allow bind"},
-		{name: "all verbs of a harmless kind are held", objects: []permissions.Object{role("Role", "all", []any{"apps"}, []any{"deployments"}, []any{"*"})},
+		{name: "all verbs of a harmless kind are held", objects: []permissions.RenderedObject{role("Role", "all", []any{"apps"}, []any{"deployments"}, []any{"*"})},
 			more: []string{"shop deployments.apps: *", "shop roles.rbac.authorization.k8s.io" + verbs}},
-		{name: "all kinds of a group that cannot escalate are held", objects: []permissions.Object{role("Role", "all", []any{"batch"}, []any{"*"}, []any{"*"})},
+		{name: "all kinds of a group that cannot escalate are held", objects: []permissions.RenderedObject{role("Role", "all", []any{"batch"}, []any{"*"}, []any{"*"})},
 			more: []string{"shop *.batch: *", "shop roles.rbac.authorization.k8s.io" + verbs}},
-		{name: "impersonating is withheld", objects: []permissions.Object{role("ClusterRole", "imp", []any{""}, []any{"serviceaccounts"}, []any{"impersonate"})},
+		{name: "impersonating is withheld", objects: []permissions.RenderedObject{role("ClusterRole", "imp", []any{""}, []any{"serviceaccounts"}, []any{"impersonate"})},
 			more: []string{" clusterroles.rbac.authorization.k8s.io imp: delete, get, patch", " clusterroles.rbac.authorization.k8s.io: create"}, withheld: "--allow impersonate"},
-		{name: "what is agreed to is held", objects: []permissions.Object{role("Role", "admin", []any{"rbac.authorization.k8s.io"}, []any{"clusterroles"}, []any{"escalate"})},
+		{name: "what is agreed to is held", objects: []permissions.RenderedObject{role("Role", "admin", []any{"rbac.authorization.k8s.io"}, []any{"clusterroles"}, []any{"escalate"})},
 			change: func(a *permissions.App) { a.Allowed = []string{"escalate"} },
 			more:   []string{"shop clusterroles.rbac.authorization.k8s.io: escalate", "shop roles.rbac.authorization.k8s.io" + verbs}},
-		{name: "binding a role of the cluster is withheld", objects: []permissions.Object{binding("RoleBinding", "ClusterRole", "view")},
+		{name: "binding a role of the cluster is withheld", objects: []permissions.RenderedObject{binding("RoleBinding", "ClusterRole", "view")},
 			more: []string{"shop rolebindings.rbac.authorization.k8s.io" + verbs}, withheld: "binds ClusterRole view"},
-		{name: "binding a role of the cluster that is agreed to", objects: []permissions.Object{binding("RoleBinding", "ClusterRole", "view")},
+		{name: "binding a role of the cluster that is agreed to", objects: []permissions.RenderedObject{binding("RoleBinding", "ClusterRole", "view")},
 			change: func(a *permissions.App) { a.Allowed = []string{"bind"} },
 			more:   []string{"shop clusterroles.rbac.authorization.k8s.io view: bind", "shop rolebindings.rbac.authorization.k8s.io" + verbs}},
-		{name: "an aggregated role is named", objects: []permissions.Object{object("rbac.authorization.k8s.io/v1", "ClusterRole", "sum", m{"aggregationRule": m{}})},
+		{name: "an aggregated role is named", objects: []permissions.RenderedObject{object("rbac.authorization.k8s.io/v1", "ClusterRole", "sum", m{"aggregationRule": m{}})},
 			more: []string{" clusterroles.rbac.authorization.k8s.io sum: delete, get, patch", " clusterroles.rbac.authorization.k8s.io: create"}, unknown: "aggregated"},
 		{name: "what is granted by hand", change: func(a *permissions.App) {
 			a.Grants = []permissions.Rule{{Resource: "services/proxy", Verbs: []string{"get"}, Reasons: []string{"asked for"}}}

@@ -42,6 +42,9 @@ type Options struct {
 	CodeText string
 	Code     enrolcode.Code
 
+	// Upgrade says that the runner has enrolled: its code needs to work no more.
+	Upgrade bool
+
 	// Namespace of the runner; default berth-<install>.
 	Namespace string
 	// Rights of engines: RightsNamespaces (default), RightsApp or RightsCluster.

@@ -52,6 +52,7 @@ type Config struct {
 
 	Namespaces  []string
 	Relay       bool
+	Upgrade     bool // the runner has enrolled, and its code needs to work no more
 	Permissions *permissions.List
 
 	Now func() time.Time // nil means time.Now
@@ -83,8 +84,8 @@ func Failed(findings []Finding) int {
 
 func checkCode(cfg Config) []Finding {
 	code := Finding{Check: "code", Status: OK, Detail: fmt.Sprintf("install %s, good until %s", cfg.Code.Install, cfg.Code.ExpiresAt.Format(time.RFC3339))}
-	if cfg.Code.Expired(cfg.Now()) {
-		code.Status, code.Fix = Fail, "ask the vendor for a new code"
+	if cfg.Code.Expired(cfg.Now()) && !cfg.Upgrade {
+		code.Status, code.Fix = Fail, "ask the vendor for a new code, or say --upgrade for a runner that is there already"
 	}
 	return []Finding{code, checkVersion(cfg.Version, cfg.Code.MinRunnerVersion)}
 }

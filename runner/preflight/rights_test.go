@@ -156,3 +156,15 @@ func TestPodSecurity(t *testing.T) {
 		})
 	}
 }
+
+// A code that has expired stops a runner that is not there yet, and no other.
+func TestExpiredCode(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for upgrade, want := range map[bool]Status{false: Fail, true: OK} {
+		cfg := Config{Code: enrolcode.Code{ExpiresAt: now.Add(-time.Hour)}, Upgrade: upgrade, Now: func() time.Time { return now }}
+		if got := checkCode(cfg)[0]; got.Status != want {
+			t.Errorf("upgrade %t: %+v, want %s", upgrade, got, want)
+		}
+	}
+}

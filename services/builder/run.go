@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/builder/internal/turn"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -100,8 +101,10 @@ func (s service) run(ctx context.Context) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener, reg) })
-	group.Go(func() error { return s.purge(ctx, reg) })
-	group.Go(func() error { return buildRunners.Run(ctx) })
+	group.Go(func() error {
+		return turn.New(s.store.Store, "uploads", s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
+	})
+	group.Go(func() error { return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run) })
 	group.Go(func() error { return river.Run(ctx) })
 	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
 	return group.Wait()

@@ -193,12 +193,27 @@ func (k *shop) attackRegistry(runner string, port int) {
 type stack struct {
 	*shop
 	proxy *proxy
-	port  int // where kubelets pull
+	port  int    // where kubelets pull
+	both  string // flags of both commands of the customer
+}
+
+// apply makes a code and does what it comes with: what is printed is run as it
+// is, with what it says to add.
+func (k *stack) apply(both, manifest string) string {
+	k.t.Helper()
+	return k.handOver(k.both+both, fmt.Sprintf(" --image-pull-policy Always --registry-node-port %d", k.port)+manifest)
 }
 
 // newStack goes the customer's way with an app, and brings it up. flags are
 // further ones of the manifest.
 func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack, runner string) {
+	t.Helper()
+	return newStackWith(t, app, func(*stack) (string, string) { return "", flags })
+}
+
+// newStackWith is newStack with flags that the stack decides: those of both
+// commands of the customer, and those of the manifest alone.
+func newStackWith(t *testing.T, app func(*testing.T) string, flags func(*stack) (both, manifest string)) (k *stack, runner string) {
 	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Skip("no cluster: set KUBECONFIG")
@@ -224,8 +239,9 @@ func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack
 	})
 	s.must("installs", "create", in.name, "--app", "shop", "--stack", "kubernetes", "--approve-all")
 
-	both := fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
-	said := k.handOver(both, fmt.Sprintf(" --image-pull-policy Always --registry-node-port %d", k.port)+flags)
+	k.both = fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
+	both, manifest := flags(k)
+	said := k.apply(both, manifest)
 	for _, line := range []string{"ok    proxy", "ok    runner-api", "ok    log-ingest", "ok    registry", "ok    clock", "ok    rights", "ok    storage"} {
 		if !strings.Contains(said, line) {
 			t.Errorf("preflight does not say %q:\n%s", line, said)

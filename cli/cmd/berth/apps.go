@@ -63,7 +63,7 @@ func (c *cli) appsCommand() *cobra.Command {
 	})
 	return noun("apps", "app", "What you ship to customers", list, show, create, remove,
 		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
-		c.appsVariablesCommand())
+		c.appsVariablesCommand(), c.appsPermissionsCommand())
 }
 
 func (c *cli) deleteApp(ctx context.Context, client *api.Client, ref, confirm string) error {

@@ -36,24 +36,24 @@ func TestTake(t *testing.T) {
 			put(filepath.Join(given, "trust.json"), "whom")
 			put(filepath.Join(given, "enrolment"), "secret")
 			put(filepath.Join(given, "ca.crt"), "authority")
-		}, map[string]string{"trust.json": "whom", "secrets/enrolment": "secret", "ca.crt": "authority"}},
+		}, map[string]string{"trust.json": "whom", "secrets/enrolment": "secret", "authorities/ca.crt": "authority"}},
 		{"what is new is taken", func() {
 			if err := os.Remove(filepath.Join(given, "trust.json")); err != nil {
 				t.Fatal(err)
 			}
 			put(filepath.Join(given, "trust.json"), "others")
-		}, map[string]string{"trust.json": "others", "secrets/enrolment": "secret", "ca.crt": "authority"}},
+		}, map[string]string{"trust.json": "others", "secrets/enrolment": "secret", "authorities/ca.crt": "authority"}},
 		{"an enrolled runner takes no secret", func() {
 			put(d.Runner(), "{}")
 			if err := datadir.Remove(d.Enrolment()); err != nil {
 				t.Fatal(err)
 			}
-		}, map[string]string{"trust.json": "others", "ca.crt": "authority", "runner.json": "{}"}},
+		}, map[string]string{"trust.json": "others", "authorities/ca.crt": "authority", "runner.json": "{}"}},
 		{"what is taken away there stays", func() {
 			if err := os.RemoveAll(given); err != nil {
 				t.Fatal(err)
 			}
-		}, map[string]string{"trust.json": "others", "ca.crt": "authority", "runner.json": "{}"}},
+		}, map[string]string{"trust.json": "others", "authorities/ca.crt": "authority", "runner.json": "{}"}},
 	} {
 		step.before()
 		if err := d.Take(given); err != nil {

@@ -5,6 +5,7 @@
 //
 //	DIR/
 //	  trust.json          written by the customer: what the runner believes
+//	  authorities/ca.crt  what trust.json may name, where it was given: see Take
 //	  config.json         optional settings of the runner, the customer's too
 //	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
 //	  identity            Ed25519 key of the runner, PKCS#8 in PEM

@@ -2,6 +2,10 @@
 //
 //	berth-engine run DIR
 //
+// berth starts it too, to render components without a cluster:
+//
+//	berth-engine objects < SOURCES.json
+//
 // See package jobspec for what DIR holds and what the exit code says.
 package main
 
@@ -22,6 +26,7 @@ import (
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/runner/engine"
 	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/offline"
 )
 
 func main() {
@@ -50,6 +55,13 @@ func collect() {
 func run(ctx context.Context, args []string, started time.Time) int {
 	if len(args) == 1 && args[0] == "version" {
 		fmt.Println(version.Get().Version)
+		return jobspec.ExitFinished
+	}
+	if len(args) == 1 && args[0] == "objects" { // for berth apps permissions
+		if err := offline.Run(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return jobspec.ExitRefused
+		}
 		return jobspec.ExitFinished
 	}
 	if len(args) != 2 || args[0] != "run" {

@@ -37,8 +37,8 @@ in a file (--code @FILE) or on standard input (--code -).`,
 			if o.CodeText, o.Code, err = parseCode(or(s.cfg.Code, os.Getenv("BERTH_CODE")), cmd.InOrStdin()); err != nil {
 				return err
 			}
-			if o.Code.Expired(time.Now()) {
-				return fmt.Errorf("the code expired at %s: ask for a new one", o.Code.ExpiresAt.Format("2006-01-02 15:04 MST"))
+			if o.Code.Expired(time.Now()) && !o.Upgrade {
+				return fmt.Errorf("the code expired at %s: ask for a new one, or say --upgrade for a runner that is there already", o.Code.ExpiresAt.Format("2006-01-02 15:04 MST"))
 			}
 			if path := or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")); path != "" {
 				text, err := os.ReadFile(path)
@@ -72,6 +72,7 @@ in a file (--code @FILE) or on standard input (--code -).`,
 
 // choices are the flags of manifest that preflight has too.
 func choices(f *pflag.FlagSet, o *deploy.Options) {
+	f.BoolVar(&o.Upgrade, "upgrade", false, "the runner is there already: the code it has may have expired")
 	f.StringVar(&o.Namespace, "namespace", "", "namespace of the runner (default berth-INSTALL)")
 	f.StringVar(&o.Rights, "rights", "", "what engines may change: namespaces, app (what --permissions lists) or cluster (default namespaces)")
 	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "the namespaces that engines may change (default one named after the install's id, or those of --permissions)")

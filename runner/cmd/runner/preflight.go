@@ -89,7 +89,7 @@ func (s *settings) preflightConfig(ctx context.Context, stdin io.Reader, o deplo
 	cfg := preflight.Config{
 		Code: o.Code, Version: version.Get().Version, Proxy: o.Proxy, CAFile: or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")),
 		Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, StorageClass: o.StorageClass, HostPath: o.HostPath,
-		PodSecurity: o.PodSecurity, Relay: o.Relay(), Permissions: o.Permissions,
+		PodSecurity: o.PodSecurity, Relay: o.Relay(), Permissions: o.Permissions, Upgrade: o.Upgrade,
 	}
 	path := or(s.cfg.Kubeconfig, or(os.Getenv("BERTH_KUBECONFIG"), kubectlsConfig()))
 	if path == "" {

@@ -24,8 +24,20 @@ func namespaceObject(name, install string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	obj.SetName(name)
-	obj.SetLabels(map[string]string{LabelCreatedFor: install})
+	obj.SetLabels(labelsOf(install))
 	return obj
+}
+
+// labelsOf are those of a namespace that we make for an install. Pods that do not
+// fit the level restricted are taken, with a warning and a line in the audit log:
+// what else to enforce there is the customer's to say.
+func labelsOf(install string) map[string]string {
+	const restricted = "restricted"
+	return map[string]string{
+		LabelCreatedFor:                    install,
+		"pod-security.kubernetes.io/warn":  restricted,
+		"pod-security.kubernetes.io/audit": restricted,
+	}
 }
 
 // NamespaceChange is what an apply does to the namespace of a component before
@@ -73,7 +85,7 @@ func (c *Cluster) EnsureNamespace(ctx context.Context, name, install string, cre
 		return missingNamespace(name)
 	}
 	_, err = client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{LabelCreatedFor: install},
+		Name: name, Labels: labelsOf(install),
 	}}, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return Explain(err, "make namespace "+name)

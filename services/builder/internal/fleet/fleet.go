@@ -56,6 +56,10 @@ const (
 	// A runner that lived this long did not die of how it was started.
 	healthyAfter = time.Minute
 
+	// lookInterval is how soon a Build Runner is started that another replica of
+	// builder made.
+	lookInterval = 3 * time.Second
+
 	// stopTimeout is how long a runner may take to put its engines down. They
 	// are adopted at its next start if it is cut short.
 	stopTimeout = 20 * time.Second
@@ -120,6 +124,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.recall(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	var group errgroup.Group
 	kept := map[string]bool{}
 	for ctx.Err() == nil {
@@ -135,14 +141,18 @@ func (f *Fleet) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-f.more:
+		case <-look.C:
+			if err := f.recall(ctx); err != nil && ctx.Err() == nil {
+				f.config.Log.WarnContext(ctx, "new build runners not found", "err", err)
+			}
 		}
 	}
 	return group.Wait()
 }
 
-// recall reads who was kept before this process.
+// recall reads who was kept before this process, or was made by another replica.
 func (f *Fleet) recall(ctx context.Context) error {
-	orgOf, err := f.roster.Recall(ctx, "build_runner")
+	orgOf, err := f.roster.Recall(ctx, "build_runner", f.all())
 	for runnerID, orgID := range orgOf {
 		f.keep(orgID, runnerID)
 	}

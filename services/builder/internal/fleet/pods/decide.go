@@ -30,6 +30,8 @@ const (
 	// whose pauses grow; so a pod that never works is replaced every ten minutes.
 	brokenRestarts = 5
 	brokenAge      = 10 * time.Minute
+	// deadAfter: who made a younger pod may be about to store its secret.
+	deadAfter = time.Minute
 	// forceAfter is how long past its time a pod may be ending. Then its node is
 	// gone, and what still runs there is refused once another machine enrolled.
 	forceAfter = time.Minute
@@ -111,7 +113,7 @@ func (s State) useless() string {
 		return "the org has another runner"
 	case p.Trust != s.Trust: // it would refuse every order
 		return "it is to trust something else"
-	case s.Secret == roster.SecretDead:
+	case s.Secret == roster.SecretDead && s.Now.Sub(p.Made) >= deadAfter:
 		return "its enrolment secret does not work any more"
 	case p.Restarts >= brokenRestarts && s.Now.Sub(p.Made) >= brokenAge && !s.Busy:
 		return "it does not start"

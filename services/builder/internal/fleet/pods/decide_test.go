@@ -73,6 +73,7 @@ func TestDecide(t *testing.T) {
 		{"a pod that is over is replaced", idle(over, working), Replace},
 		{"or cleaned up", idle(over), End},
 		{"a secret that expired before the pod started is renewed", idle(deadSecret, waiting), Replace},
+		{"but one of a pod that was just made may be on its way", idle(deadSecret, waiting, made(59*time.Second)), Leave},
 		{"a pod that does not start is replaced", idle(waiting, restarts(5)), Replace},
 		{"after a while", idle(waiting, restarts(5), made(9*time.Minute)), Leave},
 		{"but not because it did not start once", idle(waiting, restarts(4)), Leave},

@@ -94,9 +94,9 @@ func (o *office) state(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// make makes the pod, and first what it needs. The Secret is there before the
-// database knows its digest: after a crash in between nobody can enrol with it, and
-// there is a new one.
+// make makes the pod, and then what it enrols with. The pod is first: there can be
+// one of its name, so of two builders one goes on. Killed on the way it leaves a pod
+// that cannot enrol, which is replaced after deadAfter.
 func (o *office) make(ctx context.Context, runnerID string) error {
 	f := o.fleet
 	enrolled, err := f.roster.Enrolled(ctx, o.orgID, runnerID)
@@ -115,6 +115,13 @@ func (o *office) make(ctx context.Context, runnerID string) error {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make service account: %w", err)
 	}
+	made, err := f.cluster.Pods(f.config.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // another builder was faster, or the one before is not gone yet
+	}
+	if err != nil {
+		return fmt.Errorf("make pod: %w", err)
+	}
 	if err := o.deleteSecret(ctx); err != nil { // of a pod before
 		return err
 	}
@@ -123,10 +130,6 @@ func (o *office) make(ctx context.Context, runnerID string) error {
 	}
 	if err := f.roster.Admit(ctx, o.orgID, runnerID, roster.Admission{Hash: hash, Replaces: enrolled}); err != nil {
 		return err
-	}
-	made, err := f.cluster.Pods(f.config.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("make pod: %w", err)
 	}
 	f.mu.Lock()
 	f.pods[o.orgID] = made

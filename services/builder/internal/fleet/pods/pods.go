@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -32,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
@@ -53,7 +55,8 @@ type Config struct {
 	// Via is the name of a Service behind which the host of RunnerAPIURL is, for
 	// pods; empty: they look that host up.
 	Via string
-	// CAFile has authorities to trust besides the system's, in PEM; empty for none.
+	// CAFile has authorities to trust besides the system's, in PEM; there are none
+	// when it is empty, or is not there.
 	CAFile string
 	// MaxAge is when a pod makes room for another, between two builds; MaxIdle is
 	// how long it stays without a build.
@@ -110,24 +113,33 @@ func New(config Config) (*Fleet, error) {
 			return nil, fmt.Errorf("build runners: %q is no amount", amount)
 		}
 	}
-	rest, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
+	cluster, err := clusterOf(config.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("cluster of build runners: %w", err)
 	}
-	rest.Timeout, rest.QPS, rest.Burst = callTimeout, callsPerSecond, callsAtOnce
+	cluster.Timeout, cluster.QPS, cluster.Burst = callTimeout, callsPerSecond, callsAtOnce
 	f := &Fleet{
 		roster: config.Roster, config: config, more: make(chan struct{}, 1),
 		watched: map[string]int{}, pods: map[string]*corev1.Pod{}, tidied: map[types.UID]bool{},
 	}
-	if f.cluster, err = client.NewForConfig(rest); err != nil {
+	if f.cluster, err = client.NewForConfig(cluster); err != nil {
 		return nil, fmt.Errorf("cluster of build runners: %w", err)
 	}
 	if config.CAFile != "" {
-		if f.authorities, err = os.ReadFile(config.CAFile); err != nil {
+		f.authorities, err = os.ReadFile(config.CAFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("authorities for build runners: %w", err)
 		}
 	}
 	return f, nil
+}
+
+// clusterOf is the cluster of a kubeconfig file, or the one around this process.
+func clusterOf(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
 // Ensure returns the id of the org's Build Runner, made at the first time, and
@@ -160,7 +172,7 @@ func (f *Fleet) watch(orgID string) {
 
 // Run looks after the pods until ctx ends, and leaves them as they are then.
 func (f *Fleet) Run(ctx context.Context) error {
-	orgOf, err := f.roster.Recall(ctx, "build")
+	orgOf, err := f.roster.Recall(ctx, "build", nil)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}

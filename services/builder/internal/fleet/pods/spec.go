@@ -37,6 +37,9 @@ const (
 	fileTrust     = "trust.json"
 	fileEnrolment = "enrolment"
 	fileCA        = "ca.crt"
+
+	// authorities is where the agent keeps fileCA, for itself and its engines.
+	authorities = dataDir + "/authorities"
 )
 
 const (
@@ -83,7 +86,7 @@ func (f *Fleet) trust(orgID string) (files map[string][]byte, digest string, _ e
 	trust.OneHost = true
 	files = map[string][]byte{}
 	if len(f.authorities) > 0 {
-		files[fileCA], trust.PrivateCAFile = f.authorities, dataDir+"/"+fileCA
+		files[fileCA], trust.PrivateCAFile = f.authorities, authorities+"/"+fileCA
 	}
 	files[fileTrust] = mustJSON(trust)
 	return files, digestOf(string(files[fileTrust]), string(f.authorities)), nil
@@ -129,6 +132,7 @@ func (f *Fleet) container() corev1.Container {
 		{Name: "TMPDIR", Value: "/tmp"},
 		// The limits of this container hold engines too; it cannot set others.
 		{Name: "BERTH_ENGINE_LIMITS", Value: "off"},
+		{Name: "SSL_CERT_DIR", Value: "/etc/ssl/certs:" + authorities},
 	}
 	for _, pair := range c.Env {
 		key, value, _ := strings.Cut(pair, "=")

@@ -79,8 +79,8 @@ func (r *Roster) Enrolled(ctx context.Context, orgID, runnerID string) (enrolled
 }
 
 // Recall returns what open work of a kind there is, build or build_runner, as
-// the orgs that it is of.
-func (r *Roster) Recall(ctx context.Context, kind string) (orgOf map[string]string, _ error) {
+// the orgs that it is of, but for what the caller knows.
+func (r *Roster) Recall(ctx context.Context, kind string, known map[string]string) (orgOf map[string]string, _ error) {
 	orgOf = map[string]string{}
 	err := r.Store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
 		open, err := tx.BuilderOpenWork(ctx, kind)
@@ -88,6 +88,9 @@ func (r *Roster) Recall(ctx context.Context, kind string) (orgOf map[string]stri
 			return err
 		}
 		for _, objectID := range open {
+			if known[objectID] != "" {
+				continue
+			}
 			if orgOf[objectID], err = tx.BuilderOrgOf(ctx, objectID); err != nil {
 				return err
 			}

@@ -1,0 +1,264 @@
+package e2e_test
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// builders is a system whose Build Runners are pods; its builder has the rights of
+// deploy/k8s/builds and no others.
+type builders struct {
+	*shop
+	namespace string
+	front     *exec.Cmd
+	rows      *pgxpool.Pool
+}
+
+// TestKubernetesBuilders: builds go through a pod that comes and goes.
+func TestKubernetesBuilders(t *testing.T) {
+	t.Parallel()
+	const idle = 20 * time.Second
+	b := newBuilders(t, "BERTH_BUILD_RUNNER_MAX_IDLE="+idle.String())
+	app := folder(t, "testdata/probe")
+	b.sync("probe", app)
+	first := b.pod()
+
+	t.Run("the pod has no right, no token and no secret", func(t *testing.T) {
+		b := b.on(t)
+		if account := b.kubectl("get", "pod", "--output", "jsonpath={.items[*].spec.serviceAccountName}"); !strings.HasPrefix(account, "build-runner-org-") {
+			t.Errorf("its account is %q", account)
+		}
+		if out, err := b.exec("ls", "/var/run/secrets"); err == nil {
+			t.Errorf("it has %s", out)
+		}
+		b.eventually(time.Minute, "the Secret is deleted", func() error {
+			if left := b.kubectl("get", "secrets", "--output", "name"); strings.TrimSpace(left) != "" {
+				return errors.New("there is " + left)
+			}
+			return nil
+		})
+		b.eventually(2*time.Minute, "the secret is gone from the pod", func() error { // kubelets look every minute
+			out, err := b.exec("ls", "/run/berth/given")
+			if err == nil && strings.TrimSpace(out) != "" {
+				err = errors.New("there is " + out)
+			}
+			return err
+		})
+		if out, err := b.exec("bash", "-c", "tr '\\0' '\\n' </proc/1/environ; tr '\\0' ' ' </proc/1/cmdline"); err != nil || strings.Contains(out, "ben_") {
+			t.Errorf("%v: environment and arguments are %s", err, out)
+		}
+	})
+
+	t.Run("a builder that was killed goes on with the same pod", func(t *testing.T) {
+		b := b.on(t)
+		b.change(app)
+		b.signal(b.pid("builder"), syscall.SIGKILL)
+		b.sync("probe", app)
+		if now := b.pod(); now != first {
+			t.Errorf("the pod is %s, was %s", now, first)
+		}
+	})
+
+	t.Run("a build whose pod is lost is made again by itself", func(t *testing.T) {
+		b := b.on(t)
+		b.change(app)
+		result := b.submit("probe", app)
+		lost := b.leased(result.Config.ID)
+		if _, err := b.command("kubectl", "--namespace", b.namespace, "delete", "pods", "--all", "--force", "--grace-period", "0"); err != nil {
+			t.Fatal(err)
+		}
+		b.hold(syscall.SIGCONT)
+		b.eventually(2*time.Minute, "the build succeeds", func() error {
+			var build ctlapi.Build
+			b.get("/builds/"+lost, &build)
+			if build.State != ctlapi.BuildStateSucceeded {
+				return fmt.Errorf("it is %s: %v", build.State, build.Error)
+			}
+			var made struct{ Remade int }
+			if err := json.Unmarshal(*build.Provenance, &made); err != nil || made.Remade != 1 {
+				t.Errorf("it was begun again %d times, %v", made.Remade, err)
+			}
+			return nil
+		})
+	})
+
+	t.Run("an idle pod ends, and comes back with the next build", func(t *testing.T) {
+		b := b.on(t)
+		b.eventually(idle+2*time.Minute, "nothing is left", func() error {
+			left := b.kubectl("get", "pods,secrets,serviceaccounts", "--selector", "app.kubernetes.io/name=build-runner", "--output", "name")
+			if strings.TrimSpace(left) != "" {
+				return errors.New("there is " + left)
+			}
+			return nil
+		})
+		b.change(app)
+		b.sync("probe", app)
+		b.pod()
+		var refused int
+		if err := b.rows.QueryRow(t.Context(), `select count(*) from berth.runner_jobs where state = 'refused' and queued_at > now() - interval '30 seconds'`).Scan(&refused); err != nil || refused != 0 {
+			t.Errorf("%d jobs were ordered of the machine before, %v", refused, err)
+		}
+	})
+}
+
+// newBuilders starts a system with a front that pods reach.
+func newBuilders(t *testing.T, settings ...string) *builders {
+	t.Helper()
+	if os.Getenv("KUBECONFIG") == "" {
+		t.Skip("no cluster: set KUBECONFIG")
+	}
+	image := runnerImage(t)
+	suffix := make([]byte, 4)
+	_, _ = rand.Read(suffix) // never fails
+	b := &builders{namespace: "pods-" + hex.EncodeToString(suffix)}
+	cluster := &system{t: t, env: append(os.Environ(), "KUBECONFIG="+os.Getenv("KUBECONFIG"))}
+	b.shop = &shop{install: &install{system: cluster}, namespace: b.namespace}
+	kubeconfig := b.rights()
+
+	node := b.nodeAddress()
+	probe, err := net.Listen("tcp", net.JoinHostPort(node, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := probe.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	_ = probe.Close()
+	cert, key, authority := certificates(t)
+	b.system = start(t, append(settings, "KUBECONFIG="+os.Getenv("KUBECONFIG"),
+		"BERTH_BUILD_RUNNERS=pods", "BERTH_BUILD_RUNNER_KUBECONFIG="+kubeconfig, "BERTH_BUILD_RUNNER_NAMESPACE="+b.namespace,
+		"BERTH_BUILD_RUNNER_IMAGE="+image, "BERTH_BUILD_RUNNER_URL=https://"+net.JoinHostPort(vendorHost, port),
+		"BERTH_BUILD_RUNNER_VIA="+node, "BERTH_BUILD_RUNNER_CA_FILE="+authority)...)
+	b.front = exec.Command(filepath.Join(b.bin, "berth"), "front", "--listen", address, "--tls-cert", cert, "--tls-key", key)
+	b.front.Env = b.env
+	if err := b.front.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.hold(syscall.SIGCONT)
+		_ = b.front.Process.Signal(syscall.SIGTERM)
+		if err := b.front.Wait(); err != nil {
+			t.Errorf("berth front ended with %v", err)
+		}
+	})
+	b.rows = b.database()
+	return b
+}
+
+// rights makes the namespace and a service account with builder's Role, as the
+// manifests have them, and returns a kubeconfig of it.
+func (b *builders) rights() string {
+	t := b.t
+	t.Helper()
+	manifests, err := os.ReadFile(filepath.Join("..", "..", "deploy", "k8s", "builds", "builds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The front of this test is no pod, so network policies are for another test.
+	text, _, _ := strings.Cut(string(manifests), "---\n# Nothing but what the others say")
+	text = strings.NewReplacer("berth-builds", b.namespace, "namespace: berth}", "namespace: "+b.namespace+"}").Replace(text)
+	text += "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: builder, namespace: " + b.namespace + "}\n"
+	t.Cleanup(func() {
+		if _, err := b.command("kubectl", "delete", "namespace", b.namespace, "--wait=false"); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "rights.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.command("kubectl", "apply", "--filename", file); err != nil {
+		t.Fatal(err)
+	}
+	token, err := b.command("kubectl", "--namespace", b.namespace, "create", "token", "builder", "--duration", "1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flattened, err := b.command("kubectl", "config", "view", "--raw", "--minify", "--flatten", "--output", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := json.Unmarshal([]byte(flattened), &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config["users"].([]any) {
+		user.(map[string]any)["user"] = map[string]any{"token": strings.TrimSpace(token)}
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (b *builders) on(t *testing.T) *builders {
+	own := *b
+	own.shop = b.shop.on(t)
+	return &own
+}
+
+// pod is the one Build Runner that there is: its name and its uid.
+func (b *builders) pod() string {
+	b.t.Helper()
+	pods := strings.Fields(b.kubectl("get", "pods", "--output", `jsonpath={range .items[*]}{.metadata.name}/{.metadata.uid}{"\n"}{end}`))
+	if len(pods) != 1 {
+		b.t.Fatalf("there are %d pods, want 1: %v", len(pods), pods)
+	}
+	return pods[0]
+}
+
+func (b *builders) exec(args ...string) (string, error) {
+	name, _, _ := strings.Cut(b.pod(), "/")
+	return b.command("kubectl", append([]string{"--namespace", b.namespace, "exec", name, "--"}, args...)...)
+}
+
+// change gives a source of the app other contents: 32 MiB that do not get smaller.
+func (b *builders) change(app string) {
+	b.t.Helper()
+	contents := make([]byte, 32<<20)
+	_, _ = rand.Read(contents) // never fails
+	if err := os.WriteFile(filepath.Join(app, "src", "work", "ballast"), contents, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// hold stops the front, or lets it go on.
+func (b *builders) hold(signal syscall.Signal) { _ = b.front.Process.Signal(signal) }
+
+// leased waits until a build of a config is being worked on, and stops the front
+// in the middle of it.
+func (b *builders) leased(config string) (build string) {
+	b.t.Helper()
+	b.eventually(time.Minute, "a build is being worked on", func() error {
+		err := b.rows.QueryRow(b.t.Context(), `select b.id from berth.builds b join berth.runner_jobs j on j.id = b.job_id
+			join berth.config_items i on i.build_id = b.id where i.config_id = $1 and j.state = 'leased'`, config).Scan(&build)
+		if err == nil {
+			b.hold(syscall.SIGSTOP)
+		}
+		return err
+	})
+	var state string
+	if err := b.rows.QueryRow(b.t.Context(), `select j.state from berth.builds b join berth.runner_jobs j on j.id = b.job_id where b.id = $1`, build).Scan(&state); err != nil || state != "leased" {
+		b.t.Fatalf("the job is %s, %v: it ended before the front was stopped, so this proves nothing", state, err)
+	}
+	return build
+}
