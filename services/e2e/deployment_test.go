@@ -201,7 +201,7 @@ func (s *system) handOverOnCluster(in *install, flags ...string) {
 		if s.t.Failed() {
 			k.explainPods(runner)
 		}
-		for _, each := range []string{runner, in.namespace} {
+		for _, each := range []string{runner, runner + "-relay", in.namespace} {
 			_, _ = k.command("kubectl", "delete", "namespace", each, "--ignore-not-found", "--wait=false")
 		}
 	})
