@@ -121,9 +121,9 @@ func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) 
 	return nil
 }
 
-// problems says what an image holds that it should not, and the other way
-// round. An image without packages has exactly what its recipe names.
-func problems(r recipe, headers []tar.Header) (found []error) {
+// expected are the files that an image must have: what its recipe names, and the
+// license of each package.
+func expected(r recipe, headers []tar.Header) map[string]bool {
 	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true, docDir + "/LICENSE": true, docDir + "/" + image.LicensesFile: true}
 	for _, name := range r.Executables {
 		want[binDir+"/"+name] = true
@@ -140,6 +140,13 @@ func problems(r recipe, headers []tar.Header) (found []error) {
 			want[path.Join(cmp.Or(links[doc], doc), "copyright")] = true
 		}
 	}
+	return want
+}
+
+// problems says what an image holds that it should not, and the other way
+// round. An image without packages has exactly what its recipe names.
+func problems(r recipe, headers []tar.Header) (found []error) {
+	want := expected(r, headers)
 	for _, h := range headers {
 		mode := h.FileInfo().Mode()
 		switch {
