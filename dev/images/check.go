@@ -121,10 +121,32 @@ func (c checker) image(ctx context.Context, one ocispec.Descriptor) (err error) 
 	return nil
 }
 
+// expected are the files that an image must have: what its recipe names, and the
+// license of each package.
+func expected(r recipe, headers []tar.Header) map[string]bool {
+	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true, docDir + "/LICENSE": true, docDir + "/" + image.LicensesFile: true}
+	for _, name := range r.Executables {
+		want[binDir+"/"+name] = true
+	}
+	links := map[string]string{}
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeSymlink {
+			links[h.Name] = path.Join(path.Dir(h.Name), h.Linkname)
+		}
+	}
+	for _, h := range headers {
+		if dir, pkg := path.Split(h.Name); dir == packagesDir {
+			doc := path.Join("usr/share/doc", pkg)
+			want[path.Join(cmp.Or(links[doc], doc), "copyright")] = true
+		}
+	}
+	return want
+}
+
 // problems says what an image holds that it should not, and the other way
 // round. An image without packages has exactly what its recipe names.
 func problems(r recipe, headers []tar.Header) (found []error) {
-	want := wanted(r, headers)
+	want := expected(r, headers)
 	for _, h := range headers {
 		mode := h.FileInfo().Mode()
 		switch {
@@ -149,28 +171,6 @@ func problems(r recipe, headers []tar.Header) (found []error) {
 		found = append(found, fmt.Errorf("%s is missing", name))
 	}
 	return found
-}
-
-// wanted are the files that an image must have: those of its recipe, and the
-// copyright of each Debian package that is in it.
-func wanted(r recipe, headers []tar.Header) map[string]bool {
-	want := map[string]bool{"etc/ssl/certs/ca-certificates.crt": true, docDir + "/LICENSE": true, docDir + "/" + image.LicensesFile: true}
-	for _, name := range r.Executables {
-		want[binDir+"/"+name] = true
-	}
-	links := map[string]string{}
-	for _, h := range headers {
-		if h.Typeflag == tar.TypeSymlink {
-			links[h.Name] = path.Join(path.Dir(h.Name), h.Linkname)
-		}
-	}
-	for _, h := range headers {
-		if dir, pkg := path.Split(h.Name); dir == packagesDir {
-			doc := path.Join("usr/share/doc", pkg)
-			want[path.Join(cmp.Or(links[doc], doc), "copyright")] = true
-		}
-	}
-	return want
 }
 
 // shellsIn says which shells there are, for the report.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,7 @@ func (b *builder) replicas(count int, bucket s3test.Bucket, more ...string) []*r
 		r := &replica{host: listener.Addr().String(), said: &bytes.Buffer{}}
 		listener.Close()
 		r.cmd = exec.CommandContext(context.WithoutCancel(b.t.Context()), os.Args[0])
-		r.cmd.Env = append(env[:len(env):len(env)], "BERTH_DATA="+b.t.TempDir(), "BERTH_REGISTRY_LISTEN="+r.host)
+		r.cmd.Env = slices.Concat(env, []string{"BERTH_DATA=" + b.t.TempDir(), "BERTH_REGISTRY_LISTEN=" + r.host})
 		r.cmd.Stderr = r.said
 		if err := r.cmd.Start(); err != nil {
 			b.t.Fatal(err)

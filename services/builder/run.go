@@ -104,10 +104,19 @@ func (s service) run(ctx context.Context) error {
 	group.Go(func() error {
 		return turn.New(s.store.Store, "uploads", s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
 	})
-	group.Go(func() error { return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run) })
+	group.Go(func() error { return s.keep(ctx, buildRunners) })
 	group.Go(func() error { return river.Run(ctx) })
 	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
 	return group.Wait()
+}
+
+// keep looks after the Build Runners. Pods have one name each, and every replica
+// looks after all of them; processes are on one machine at a time.
+func (s service) keep(ctx context.Context, buildRunners runners) error {
+	if s.cfg.BuildRunners == runnersPods {
+		return buildRunners.Run(ctx)
+	}
+	return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run)
 }
 
 // makeFolders makes builder's own folder. Engines of Build Runners pass through
