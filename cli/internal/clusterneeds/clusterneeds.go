@@ -99,8 +99,8 @@ func findEngine() (string, error) {
 	const name = "berth-engine"
 	dirs := []string{os.Getenv("BERTH_LIBEXEC")}
 	if self, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(self); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if resolved, err := filepath.EvalSymlinks(self); err == nil {
+			dirs = append(dirs, filepath.Dir(resolved))
 		}
 	}
 	for _, dir := range dirs {
