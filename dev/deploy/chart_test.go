@@ -35,6 +35,16 @@ var valueSets = map[string][]string{
 		"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 		"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
 	},
+	"a registry in a bucket": {
+		"--set", "builder.replicas=2,builder.s3.bucket=example-berth-registry,builder.s3.endpoint=https://s3.example.com,builder.s3.pathStyle=true,builder.s3.cidrs={10.50.0.0/24}",
+	},
+	"a bucket by the identity of the pod": {
+		"--set", `builder.s3.bucket=b-1,builder.s3.identity=pod,builder.serviceAccountAnnotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::1:role/berth`,
+	},
+	"Build Runners as pods": {
+		"--set", "builder.buildRunners.image=registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+		"--set-json", `builder.buildRunners.apiServer=[{"ports":[{"port":6443},{"port":16443}]}]`,
+	},
 	"a choice of nodes, names and rights to connect": {
 		"--set", "image.digests.ctl-api=sha256:0123456789012345678901234567890123456789012345678901234567890123,image.pullSecrets={pull}",
 		"--set", "image.runner=registry.example.com/berth/runner@sha256:0123456789012345678901234567890123456789012345678901234567890123",
@@ -74,6 +84,7 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 	tests := []struct {
 		name, overlay string
 		values        []string
+		settings      map[string]string // that somebody with such an overlay adds to berth-settings
 	}{
 		{name: "overlays/production", overlay: "production"},
 		{name: "overlays/production with the collector", overlay: with("production", "otel-collector"), values: []string{
@@ -86,6 +97,14 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
 		}},
+		{name: "a registry in a bucket", overlay: with("production", "registry-s3"), values: valueSets["a registry in a bucket"]},
+		{
+			name: "Build Runners as pods", overlay: with("production", "build-runners"), values: valueSets["Build Runners as pods"],
+			settings: map[string]string{
+				"build-runner-url":   "https://berth.example.com",
+				"build-runner-image": "registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+			},
+		},
 		{name: "a gateway that passes TLS on, External Secrets", overlay: with("production", "gateway", "external-secrets"), values: []string{
 			"--set", "gateway.name=public,gateway.namespace=gateways,externalSecrets.store.name=vault",
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"gateways"}}}]`,
@@ -99,6 +118,9 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			want := alike(t, render(t, tt.overlay))
+			for key, value := range tt.settings {
+				want["ConfigMap berth-settings"].(map[string]any)["data"].(map[string]any)[key] = value
+			}
 			got := alike(t, renderChart(t, tt.values...))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-kustomize +chart:\n%s", diff)

@@ -69,7 +69,7 @@ func validate(t *testing.T, version string, files map[string]string) map[string]
 // no unknown field. Examples with custom resources are checked by nothing else.
 func TestManifestsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{}
+	files := map[string]string{"kustomize, builds": render(t, "local-builds")}
 	for way, overlay := range ways {
 		files["kustomize, "+way] = render(t, overlay)
 	}

@@ -24,6 +24,8 @@ const (
 	pause = 3 * time.Second
 	// ask is how often it is looked whether a step is done.
 	ask = 10 * time.Millisecond
+	// askTimeout is for one answer of the service.
+	askTimeout = time.Second
 )
 
 // loop is a loop that runs.
@@ -113,10 +115,15 @@ func (l *loop) says(what string) func() bool {
 }
 
 // answers is a step that is done when a URL answers 200.
-func (l *loop) answers(url string) func() bool {
-	client := http.Client{Timeout: time.Second}
+func answers(ctx context.Context, url string) func() bool {
 	return func() bool {
-		resp, err := client.Get(url)
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return false
+		}
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return false
 		}

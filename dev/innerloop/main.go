@@ -54,7 +54,7 @@ func (m measurement) run(ctx context.Context, command []string) (took []time.Dur
 	}
 	defer l.end()
 	defer func() { _ = os.Remove(m.file) }()
-	if err := l.until(ctx, startTimeout, l.answers(m.ready)); err != nil {
+	if err := l.until(ctx, startTimeout, answers(ctx, m.ready)); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	// Number 0 adds the file, and is not counted; the others change it.
@@ -70,7 +70,7 @@ func (m measurement) run(ctx context.Context, command []string) (took []time.Dur
 		if err := l.until(ctx, saveTimeout, l.says(mark)); err != nil {
 			return nil, fmt.Errorf("save %d: %w", n, err)
 		}
-		if err := l.until(ctx, saveTimeout, l.answers(m.ready)); err != nil {
+		if err := l.until(ctx, saveTimeout, answers(ctx, m.ready)); err != nil {
 			return nil, fmt.Errorf("save %d: %w", n, err)
 		}
 		if n > 0 {

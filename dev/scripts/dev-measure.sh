@@ -6,6 +6,8 @@
 # dev is `make dev`, and tilt is Tilt in the cluster of KUBECONFIG, in a namespace
 # of its own, berth-measure. BERTH_MEASURE_PORT is the first of the ports that
 # `make dev` has meanwhile (default: 18700), SAVES how often it saves (default: 10).
+# BERTH_MEASURE_DIR is where the clone is made (default: /tmp/berth-measure): always
+# the same place, for Go caches what it compiles by place.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly port=${BERTH_MEASURE_PORT:-18700} saves=${SAVES:-10} namespace=berth-measure
@@ -13,9 +15,8 @@ readonly port=${BERTH_MEASURE_PORT:-18700} saves=${SAVES:-10} namespace=berth-me
 # name of a service and its offset from the first port
 readonly services=$'log-ingest 2\nctl-api 0'
 
-top=$PWD
-dir=$(mktemp -d "${TMPDIR:-/tmp}/berth-measure-XXXX")
-readonly top dir clone=$dir/clone
+readonly top=$PWD dir=${BERTH_MEASURE_DIR:-/tmp/berth-measure}
+readonly clone=$dir/clone
 log=$top/.bin/dev-measure.log
 
 clean() {
@@ -25,6 +26,10 @@ clean() {
     kubectl delete namespace "$namespace" --ignore-not-found >>"$log" 2>&1 || true
   fi
   rm -rf "$dir"
+}
+mkdir "$dir" || {
+  echo "dev-measure.sh: somebody measures there; if nobody does, delete $dir" >&2
+  exit 1
 }
 trap clean EXIT
 

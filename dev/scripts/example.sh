@@ -42,8 +42,10 @@ log_in() {
   eval "$commands"
 }
 
-# field NAME of the install's stack.
-field() { "$berth" installs stack "$install" --json "$1" | sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p"; }
+# stack_state is active once a runner has come; without a code, there is no stack.
+stack_state() {
+  { "$berth" installs stack "$install" --json state 2>/dev/null || true; } | tr -d ' "{}\n'
+}
 
 # run_runner does what a customer does with the printed commands.
 run_runner() {
@@ -72,7 +74,7 @@ up() {
     down # what an earlier control plane left
     step installs create "$install" --app hello --customer "$install" --stack kubernetes --approve-all
   fi
-  if [ "$(field state)" != active ]; then
+  if [ "$(stack_state)" != state:active ]; then
     run_runner
   elif ! "$kubectl" --namespace "$runner" get deployment berth-runner >/dev/null 2>&1; then
     run_runner --replaces
@@ -90,7 +92,7 @@ demo() {
 }
 
 down() {
-  "$kubectl" delete namespace "$runner" "$work" --ignore-not-found >&2
+  "$kubectl" delete namespace "$runner" "$runner-relay" "$work" --ignore-not-found >&2
 }
 
 case ${1:-} in

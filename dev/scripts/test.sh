@@ -65,8 +65,8 @@ stop_cluster() {
 can_deploy() {
   if [ -z "${BERTH_DEV_REGISTRY:-}" ]; then
     echo "BERTH_DEV_REGISTRY names no registry to push images to"
-  elif "$KUBECTL" get namespace "$BERTH_DEPLOY_NAMESPACE" >/dev/null 2>&1; then
-    echo "other tests run in this cluster, or ended badly: it has a namespace $BERTH_DEPLOY_NAMESPACE"
+  elif "$KUBECTL" get namespace berth >/dev/null 2>&1; then
+    echo "there is one in this cluster already, which is not touched (make undeploy deletes it)"
   else
     return 0
   fi
@@ -92,13 +92,17 @@ test_deployed() {
 
 # clean_up ends what this script began.
 clean_up() {
-  [ -z "$deploys" ] || dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
-  [ -z "$ours" ] || stop_cluster
+  if [ -n "$ours" ]; then
+    stop_cluster
+    rm -rf "$BERTH_DEPLOY_DIR"
+  elif [ -n "$deploys" ]; then
+    dev/scripts/deploy.sh down >>"$deploy_log" 2>&1 || cat "$deploy_log" >&2
+  fi
 }
 
 readonly deploy_log=$PWD/.bin/deploy.log
-# Besides what somebody may have there by make deploy.
-export BERTH_DEPLOY_DIR=$PWD/.bin/deploy-test BERTH_DEPLOY_NAMESPACE=berth-test BERTH_DEPLOY_PORT=30453
+export BERTH_DEPLOY_DIR=$PWD/.bin/deploy-test
+unset BERTH_DEPLOY_NAMESPACE BERTH_DEPLOY_PORT
 # What is this script's to end: the cluster, the deployment in it.
 ours='' deploys=''
 trap clean_up EXIT

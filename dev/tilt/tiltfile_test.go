@@ -166,7 +166,7 @@ func evaluate(t *testing.T, env ...string) (r result, said string, err error) {
 	path, clean := tilt(t)
 	cmd := exec.CommandContext(t.Context(), path, "alpha", "tiltfile-result")
 	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "../..", append(clean, env...), &stdout, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "../..", slices.Concat(clean, env), &stdout, &stderr
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		return r, stderr.String(), err
@@ -363,7 +363,8 @@ func TestTiltFindsTheSameRegistry(t *testing.T) {
 	t.Parallel()
 	path, env := tilt(t)
 	cmd := exec.CommandContext(t.Context(), path, "doctor")
-	cmd.Env = append(env, "KUBECONFIG="+kubeconfig(t, "k3d-dev", apiServer(t, "host: localhost:5000\nhostFromContainerRuntime: k3d-registry:5000\n")))
+	server := apiServer(t, "host: localhost:5000\nhostFromContainerRuntime: k3d-registry:5000\n")
+	cmd.Env = slices.Concat(env, []string{"KUBECONFIG=" + kubeconfig(t, "k3d-dev", server)})
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

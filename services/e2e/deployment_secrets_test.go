@@ -77,7 +77,7 @@ func TestDeploymentSecrets(t *testing.T) {
 			t.Errorf("no process of %s was found on this machine", service)
 		}
 	}
-	t.Logf("processes by service: %v", running)
+	t.Logf("environments and arguments by service: %v", running)
 }
 
 // decoded is what kubectl says in the namespace of the deployment.

@@ -19,7 +19,8 @@ import (
 
 // deployment is a control plane in a cluster (make deploy) that tests are given
 // in place of processes. BERTH_E2E_DEPLOYMENT names its folder of keys, KUBECONFIG
-// the cluster, BERTH_DEPLOY_NAMESPACE (default: berth) where it is there. Only the tests of deployed.txt run on it.
+// the cluster, BERTH_DEPLOY_NAMESPACE (default: berth) where it is there. Only
+// the tests of deployed.txt run on it.
 type deployment struct {
 	dir  string // what make deploy keeps
 	url  string // of its front
@@ -200,7 +201,7 @@ func (s *system) handOverOnCluster(in *install, flags ...string) {
 		if s.t.Failed() {
 			k.explainPods(runner)
 		}
-		for _, each := range []string{runner, in.namespace} {
+		for _, each := range []string{runner, runner + "-relay", in.namespace} {
 			_, _ = k.command("kubectl", "delete", "namespace", each, "--ignore-not-found", "--wait=false")
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -209,39 +208,9 @@ too: the database, the artifacts, and everything local installs keep in it.`,
 			if err != nil {
 				return err
 			}
-			return c.down(layout, purge)
+			return local.Down(c.out, layout, purge)
 		},
 	}
 	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the data folder")
 	return cmd
-}
-
-func (c *cli) down(layout up.Layout, purge bool) error {
-	if _, err := os.Stat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
-		_, err := output.Printf(c.out, "nothing to stop: the data folder %s does not exist\n", layout.Dir)
-		return err
-	}
-	ended := 0
-	err := up.Down(layout, func(e up.Ended) {
-		ended++
-		how := "stopped"
-		if e.Killed {
-			how = "killed"
-		}
-		output.Printf(c.out, "%s %s (pid %d)\n", how, e.Name, e.PID)
-	})
-	if err != nil {
-		return err
-	}
-	if ended == 0 {
-		output.Println(c.out, "nothing was running")
-	}
-	if !purge {
-		return nil
-	}
-	deleted, err := up.Purge(layout)
-	for _, dir := range deleted {
-		output.Println(c.out, "deleted", dir)
-	}
-	return err
 }

@@ -41,6 +41,10 @@ public-url: {{ include "berth.url" . }}
 {{- with .Values.image.runner }}
 runner-image: {{ . }}
 {{- end }}
+{{- with .Values.builder.buildRunners.image }}
+build-runner-image: {{ . }}
+build-runner-url: {{ include "berth.url" $ }}
+{{- end }}
 {{- end }}
 
 {{/* claim is the volume of builder. */}}

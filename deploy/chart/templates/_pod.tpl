@@ -1,11 +1,14 @@
 {{/* What pods have alike. Each takes (dict "root" $ "name" NAME "values" VALUES). */}}
 
-{{/* podMetadata are the labels of a pod; "database" and "traces" say what it talks to. */}}
+{{/* podMetadata are the labels of a pod; "database", "storage" and "traces" say what it talks to. */}}
 {{- define "berth.podMetadata" -}}
 labels:
   app.kubernetes.io/name: {{ .name }}
   {{- if .database }}
   berth.dev/database: client
+  {{- end }}
+  {{- if .storage }}
+  berth.dev/registry-storage: client
   {{- end }}
   {{- if and .traces .root.Values.otelCollector.enabled }}
   berth.dev/traces: sender

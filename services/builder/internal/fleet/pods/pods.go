@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
@@ -112,16 +113,16 @@ func New(config Config) (*Fleet, error) {
 			return nil, fmt.Errorf("build runners: %q is no amount", amount)
 		}
 	}
-	rest, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
+	cluster, err := clusterOf(config.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("cluster of build runners: %w", err)
 	}
-	rest.Timeout, rest.QPS, rest.Burst = callTimeout, callsPerSecond, callsAtOnce
+	cluster.Timeout, cluster.QPS, cluster.Burst = callTimeout, callsPerSecond, callsAtOnce
 	f := &Fleet{
 		roster: config.Roster, config: config, more: make(chan struct{}, 1),
 		watched: map[string]int{}, pods: map[string]*corev1.Pod{}, tidied: map[types.UID]bool{},
 	}
-	if f.cluster, err = client.NewForConfig(rest); err != nil {
+	if f.cluster, err = client.NewForConfig(cluster); err != nil {
 		return nil, fmt.Errorf("cluster of build runners: %w", err)
 	}
 	if config.CAFile != "" {
@@ -131,6 +132,14 @@ func New(config Config) (*Fleet, error) {
 		}
 	}
 	return f, nil
+}
+
+// clusterOf is the cluster of a kubeconfig file, or the one around this process.
+func clusterOf(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
 // Ensure returns the id of the org's Build Runner, made at the first time, and

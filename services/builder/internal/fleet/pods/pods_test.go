@@ -164,7 +164,7 @@ func (y *yard) kubeconfig(account string) string {
 }
 
 // fleet runs until the returned function is called.
-func (y *yard) fleet() (f *Fleet, stop func()) {
+func (y *yard) fleet() (_ *Fleet, stop func()) {
 	y.t.Helper()
 	f, err := New(y.config)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
-// ErrRevoked: the org has another Build Runner, or none, by now.
+// ErrRevoked says that the org has another Build Runner, or none, by now.
 var ErrRevoked = errors.New("the build runner was revoked")
 
 // enrolmentLifetime: the runner that uses the secret is started next.
