@@ -13,11 +13,16 @@ work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 dev/scripts/assets.sh
 
-# images_in makes the images in a clone of the last commit.
+# A commit that is made meanwhile is another one.
+head=$(git rev-parse HEAD)
+readonly head
+
+# images_in makes the images in a clone of that commit.
 images_in() {
   local at=$1
   shift
   git clone -q --shared "$PWD" "$at"
+  git -C "$at" checkout -q --detach "$head"
   # These are fetched by npm, by their checksums.
   cp services/internal/reference/assets/*.js "$at/services/internal/reference/assets/"
   mkdir -p .bin/images/packages "$at/.bin/images"
