@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
@@ -71,6 +72,13 @@ func (s S3) open(ctx context.Context) (driver.StorageDriver, error) {
 	}
 	if (s.Encryption == EncryptionKMS) != (s.KMSKey != "") {
 		return nil, errors.New("registry: encryption with KMS wants a key, and nothing else does")
+	}
+	for _, name := range []string{"AWS_CA_BUNDLE", "AWS_SDK_GO_CLIENT_TLS_CERT", "AWS_SDK_GO_CLIENT_TLS_KEY"} {
+		// The SDK would put what they name into http.DefaultClient, which is that of
+		// the whole process and in use already.
+		if err := os.Unsetenv(name); err != nil {
+			return nil, fmt.Errorf("registry: %w", err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

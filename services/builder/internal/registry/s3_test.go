@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,15 @@ func TestBucketIsOurs(t *testing.T) {
 		if !strings.HasPrefix(key, "berth/registry/docker/") || strings.Contains(key, "/_uploads/") {
 			t.Errorf("object %s", key)
 		}
+	}
+}
+
+// Authorities for the SDK alone would become those of all clients of the process.
+func TestTheClientOfTheProcessStaysAsItIs(t *testing.T) {
+	t.Setenv("AWS_CA_BUNDLE", filepath.Join(t.TempDir(), "missing.pem"))
+	startIn(t, inBucket(t), nil)
+	if http.DefaultClient.Transport != nil {
+		t.Errorf("http.DefaultClient got the transport %T", http.DefaultClient.Transport)
 	}
 }
 
