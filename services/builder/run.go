@@ -102,7 +102,7 @@ func (s service) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener, reg) })
 	group.Go(func() error {
-		return turn.New(s.store.Store, "uploads", s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
+		return turn.New(s.store.Store, "uploads", s.shared(), s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
 	})
 	group.Go(func() error { return s.keep(ctx, buildRunners) })
 	group.Go(func() error { return river.Run(ctx) })
@@ -110,13 +110,16 @@ func (s service) run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// shared tells whether there may be replicas: a folder is one builder's.
+func (s service) shared() bool { return s.cfg.Storage.Kind == storageS3 }
+
 // keep looks after the Build Runners. Pods have one name each, and every replica
 // looks after all of them; processes are on one machine at a time.
 func (s service) keep(ctx context.Context, buildRunners runners) error {
 	if s.cfg.BuildRunners == runnersPods {
 		return buildRunners.Run(ctx)
 	}
-	return turn.New(s.store.Store, "build_runners", s.log).Run(ctx, buildRunners.Run)
+	return turn.New(s.store.Store, "build_runners", s.shared(), s.log).Run(ctx, buildRunners.Run)
 }
 
 // makeFolders makes builder's own folder. Engines of Build Runners pass through

@@ -41,20 +41,23 @@ const (
 // Turn is one replica's part in taking turns under a name.
 type Turn struct {
 	name    string
+	shared  bool
 	connect func(ctx context.Context) (*pgx.Conn, error)
 	conn    *pgx.Conn // nil when there is none
 	log     *slog.Logger
 }
 
-// New is the turn of this name among all who use the same database.
-func New(st *store.Store, name string, log *slog.Logger) *Turn {
+// New is the turn of this name among all who use the same database. shared: there
+// may be others, and one of them may have lost its session this moment; then the
+// first turn, too, begins after the handover.
+func New(st *store.Store, name string, shared bool, log *slog.Logger) *Turn {
 	cfg := st.Pool().Config().ConnConfig.Copy()
 	cfg.Tracer = nil
 	// A machine that vanishes is noticed after 25 s, not after two hours.
 	cfg.RuntimeParams["tcp_keepalives_idle"] = "10"
 	cfg.RuntimeParams["tcp_keepalives_interval"] = "5"
 	cfg.RuntimeParams["tcp_keepalives_count"] = "3"
-	return &Turn{name: name, log: log, connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg.Copy()) }}
+	return &Turn{name: name, shared: shared, log: log, connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg.Copy()) }}
 }
 
 // Run waits for the turn and does the work, again and again until ctx ends. The
@@ -62,14 +65,16 @@ func New(st *store.Store, name string, log *slog.Logger) *Turn {
 // returns what it returned.
 func (t *Turn) Run(ctx context.Context, work func(context.Context) error) error {
 	defer func() { t.drop(context.WithoutCancel(ctx)) }()
-	waited := false
+	careful, told := t.shared, false // that nobody has the lock does not mean that nobody works
 	for ctx.Err() == nil {
 		mine, err := t.ask(ctx)
 		switch {
-		case err != nil && ctx.Err() == nil:
+		case ctx.Err() != nil:
+		case err != nil:
+			careful = t.shared
 			t.log.WarnContext(ctx, "turn not known", "turn", t.name, "err", err)
-		case mine && waited:
-			waited = false
+		case mine && careful:
+			careful = false
 			pause(ctx, handover)
 			continue // to see that it is still ours
 		case mine:
@@ -78,10 +83,12 @@ func (t *Turn) Run(ctx context.Context, work func(context.Context) error) error 
 				return err
 			}
 			t.log.WarnContext(ctx, "turn is another replica's", "turn", t.name)
-			waited = true
-		case !waited:
-			waited = true
-			t.log.InfoContext(ctx, "waiting for another replica's turn to end", "turn", t.name)
+			careful, told = true, true
+		default:
+			if !told {
+				t.log.InfoContext(ctx, "waiting for another replica's turn to end", "turn", t.name)
+			}
+			careful, told = true, true
 		}
 		pause(ctx, waitInterval)
 	}
