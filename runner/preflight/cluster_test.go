@@ -86,7 +86,7 @@ func (s *somebody) found(t *testing.T, engines string, checks ...string) []strin
 	t.Helper()
 	server, ca := tlsServer(t, plane)
 	c := config(server.URL)
-	c.CAFile, c.Cluster, c.Engines = ca, s.client, engines
+	c.CAFile, c.Cluster, c.Engines, c.PodSecurity = ca, s.client, engines, deploy.LevelBaseline
 	c.Rights, c.Namespace, c.Namespaces = deploy.RightsNamespaces, s.runner, []string{s.engines}
 	all := []string{}
 	for _, f := range preflight.Run(t.Context(), c) {
@@ -146,13 +146,13 @@ func TestPodSecurityInACluster(t *testing.T) {
 	if _, err := s.Client.CoreV1().Namespaces().Patch(t.Context(), s.runner, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.found(t, deploy.EnginesJobs, "pod security"); len(got) > 0 {
+	if got := s.found(t, deploy.EnginesProcess, "pod security"); len(got) > 0 {
 		t.Errorf("he may not read the namespace, and is told %v", got)
 	}
 	s.may(t, s.runner, "look", rule([]string{""}, []string{"namespaces"}, "get"))
-	want := []string{"NS is for the level restricted, and the manifest sets privileged: relays of the registry have their nodes' network → " +
-		"agree to that, or use another --namespace"}
-	if diff := cmp.Diff(want, s.found(t, deploy.EnginesJobs, "pod security")); diff != "" {
+	want := []string{"NS is for the level restricted, and the manifest sets baseline → " +
+		"agree to that, use another --namespace, or leave out --volume, --engines process and --pod-security"}
+	if diff := cmp.Diff(want, s.found(t, deploy.EnginesProcess, "pod security")); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 }
