@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,7 +35,20 @@ type report struct {
 	passed  int
 	failed  []string
 	skipped []string
+	slow    []slowTest
 }
+
+// A slowTest took long, parts of its own included and waits for its turn not.
+type slowTest struct {
+	name    string
+	seconds float64
+}
+
+// slowest is how many of them the report names, and how long each takes at least.
+const (
+	slowest    = 12
+	slowSecond = 30
+)
 
 func newReport(out io.Writer) *report {
 	return &report{out: out, output: map[string]*strings.Builder{}, broken: map[string]bool{}}
@@ -95,6 +109,9 @@ func (r *report) drop(name string) string {
 func (r *report) endTest(e event) {
 	name := nameOf(e)
 	text := r.drop(name)
+	if e.Elapsed >= slowSecond && !strings.Contains(e.Test, "/") {
+		r.slow = append(r.slow, slowTest{name, e.Elapsed})
+	}
 	switch e.Action {
 	case "pass":
 		r.passed++
@@ -163,6 +180,13 @@ func (r *report) summary(allowed []skip) bool {
 		} else {
 			unlisted = append(unlisted, test)
 		}
+	}
+	slices.SortStableFunc(r.slow, func(a, b slowTest) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, test := range r.slow[:min(slowest, len(r.slow))] {
+		if i == 0 {
+			r.printf("\nslowest tests:\n")
+		}
+		r.printf("  %6.1fs  %s\n", test.seconds, test.name)
 	}
 	for _, engine := range engines {
 		r.list("skipped for lack of "+engine, lacking[engine])

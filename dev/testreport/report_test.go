@@ -43,6 +43,13 @@ func TestReport(t *testing.T) {
 			wantOK: true,
 		},
 		{
+			name: "slow tests are named, the slowest first; their parts are not",
+			in: events(strings.Replace(passA, "}", `,"Elapsed":31}`, 1), strings.NewReplacer("TestA", "TestC", "}", `,"Elapsed":90}`).Replace(passA),
+				strings.NewReplacer("TestA", "TestC/part", "}", `,"Elapsed":60}`).Replace(passA), passP),
+			want:   "\npkg\n" + okLine + "\nslowest tests:\n    90.0s  pkg/p.TestC\n    31.0s  pkg/p.TestA\n\n3 passed, 0 failed, 0 skipped\n",
+			wantOK: true,
+		},
+		{
 			name: "a failure shows its output",
 			in:   events(passA, runB, outB, failB, failP),
 			want: "\npkg\ngot 1, want 2\n" + badLine + "\nfailed:\n  pkg/p.TestB\n\n1 passed, 1 failed, 0 skipped\n",

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func (s *system) sync(name, dir string) ctlapi.Release {
 	s.t.Helper()
 	result := s.submit(name, dir)
 	var config ctlapi.Config
-	s.eventually(time.Minute, "the release is made", func() error {
+	s.eventually(cmp.Or(s.slow, time.Minute), "the release is made", func() error {
 		if err := s.call(http.MethodGet, "/configs/"+result.Config.ID, nil, &config); err != nil {
 			return err
 		}

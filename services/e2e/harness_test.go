@@ -61,6 +61,7 @@ type system struct {
 	up    *exec.Cmd
 	upLog *bytes.Buffer
 	ended chan struct{}
+	slow  time.Duration // how long a release may take; a minute when zero
 	*deployment
 }
 

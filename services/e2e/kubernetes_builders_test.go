@@ -143,6 +143,7 @@ func newBuilders(t *testing.T, settings ...string) *builders {
 		"BERTH_BUILD_RUNNERS=pods", "BERTH_BUILD_RUNNER_KUBECONFIG="+kubeconfig, "BERTH_BUILD_RUNNER_NAMESPACE="+b.namespace,
 		"BERTH_BUILD_RUNNER_IMAGE="+image, "BERTH_BUILD_RUNNER_URL=https://"+net.JoinHostPort(vendorHost, port),
 		"BERTH_BUILD_RUNNER_VIA="+node, "BERTH_BUILD_RUNNER_CA_FILE="+authority)...)
+	b.slow = 4 * time.Minute // a pod has to start, on a node that has other work
 	b.front = exec.Command(filepath.Join(b.bin, "berth"), "front", "--listen", address, "--tls-cert", cert, "--tls-key", key)
 	b.front.Env = b.env
 	if err := b.front.Start(); err != nil {
