@@ -54,7 +54,7 @@ const (
 )
 
 // nameOf is the name of everything that is made for an org. There can be one of
-// each kind, so an org has one pod, whoever makes it.
+// each kind, so an org has one pod, made by any builder.
 func nameOf(orgID string) string {
 	return name + "-" + strings.ReplaceAll(orgID, "_", "-")
 }
