@@ -102,7 +102,7 @@ func (s service) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener, reg) })
 	group.Go(func() error {
-		return turn.New(s.store.Store, "uploads", s.shared(), s.log).Run(ctx, func(ctx context.Context) error { return s.purge(ctx, reg) })
+		return s.inTurn(ctx, "uploads", func(ctx context.Context) error { return s.purge(ctx, reg) })
 	})
 	group.Go(func() error { return s.keep(ctx, buildRunners) })
 	group.Go(func() error { return river.Run(ctx) })
@@ -110,8 +110,13 @@ func (s service) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// shared tells whether there may be replicas: a folder is one builder's.
-func (s service) shared() bool { return s.cfg.Storage.Kind == storageS3 }
+// inTurn does what one replica at a time may do.
+func (s service) inTurn(ctx context.Context, name string, work func(context.Context) error) error {
+	if !s.cfg.replicas() {
+		return work(ctx)
+	}
+	return turn.New(s.store.Store, name, s.log).Run(ctx, work)
+}
 
 // keep looks after the Build Runners. Pods have one name each, and every replica
 // looks after all of them; processes are on one machine at a time.
@@ -119,7 +124,7 @@ func (s service) keep(ctx context.Context, buildRunners runners) error {
 	if s.cfg.BuildRunners == runnersPods {
 		return buildRunners.Run(ctx)
 	}
-	return turn.New(s.store.Store, "build_runners", s.shared(), s.log).Run(ctx, buildRunners.Run)
+	return s.inTurn(ctx, "build_runners", buildRunners.Run)
 }
 
 // makeFolders makes builder's own folder. Engines of Build Runners pass through
@@ -198,7 +203,7 @@ func (s service) newRunners(keys *orders.Keys) (runners, error) {
 	}
 	config := fleet.Config{
 		Dir: s.cfg.own("runners"), Executable: executable, RunnerAPIURL: s.cfg.RunnerAPIURL,
-		Keys: keys, Env: runnerEnv(os.Environ()), Log: s.log,
+		Keys: keys, Env: runnerEnv(os.Environ()), Replicas: s.cfg.replicas(), Log: s.log,
 	}
 	if os.Geteuid() == 0 {
 		config.EngineUID = s.cfg.EngineUID

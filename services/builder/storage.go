@@ -100,6 +100,9 @@ func (s Storage) Validate() error {
 	return errors.Join(errs...)
 }
 
+// replicas tells whether there may be several builders: a folder is one's own.
+func (s Storage) replicas() bool { return s.Kind == storageS3 }
+
 // bucket is the storage as the registry wants it; nil when it is not a bucket.
 func (s Storage) bucket(getenv func(string) string) (*registry.S3, error) {
 	if s.Kind != storageS3 {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -43,6 +44,8 @@ type Config struct {
 	// EngineUID is the first user id of engines, one per runner from there on;
 	// 0 when engines cannot have users of their own.
 	EngineUID int
+	// Replicas: other builders make Build Runners too, and this one is to find them.
+	Replicas bool
 	// MinBackoff is the pause before the first restart of a runner that died;
 	// a second when zero.
 	MinBackoff time.Duration
@@ -124,8 +127,12 @@ func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.recall(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
+	var look <-chan time.Time // never, unless others make Build Runners
+	if f.config.Replicas {
+		ticker := time.NewTicker(lookInterval)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	var group errgroup.Group
 	kept := map[string]bool{}
 	for ctx.Err() == nil {
@@ -141,7 +148,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-f.more:
-		case <-look.C:
+		case <-look:
 			if err := f.recall(ctx); err != nil && ctx.Err() == nil {
 				f.config.Log.WarnContext(ctx, "new build runners not found", "err", err)
 			}
@@ -162,9 +169,5 @@ func (f *Fleet) recall(ctx context.Context) error {
 func (f *Fleet) all() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make(map[string]string, len(f.wanted))
-	for runnerID, orgID := range f.wanted {
-		all[runnerID] = orgID
-	}
-	return all
+	return maps.Clone(f.wanted)
 }

@@ -41,23 +41,20 @@ const (
 // Turn is one replica's part in taking turns under a name.
 type Turn struct {
 	name    string
-	shared  bool
 	connect func(ctx context.Context) (*pgx.Conn, error)
 	conn    *pgx.Conn // nil when there is none
 	log     *slog.Logger
 }
 
-// New is the turn of this name among all who use the same database. shared: there
-// may be others, and one of them may have lost its session this moment; then the
-// first turn, too, begins after the handover.
-func New(st *store.Store, name string, shared bool, log *slog.Logger) *Turn {
+// New is the turn of this name among all who use the same database.
+func New(st *store.Store, name string, log *slog.Logger) *Turn {
 	cfg := st.Pool().Config().ConnConfig.Copy()
 	cfg.Tracer = nil
 	// A machine that vanishes is noticed after 25 s, not after two hours.
 	cfg.RuntimeParams["tcp_keepalives_idle"] = "10"
 	cfg.RuntimeParams["tcp_keepalives_interval"] = "5"
 	cfg.RuntimeParams["tcp_keepalives_count"] = "3"
-	return &Turn{name: name, shared: shared, log: log, connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg.Copy()) }}
+	return &Turn{name: name, log: log, connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg.Copy()) }}
 }
 
 // Run waits for the turn and does the work, again and again until ctx ends. The
@@ -65,13 +62,15 @@ func New(st *store.Store, name string, shared bool, log *slog.Logger) *Turn {
 // returns what it returned.
 func (t *Turn) Run(ctx context.Context, work func(context.Context) error) error {
 	defer func() { t.drop(context.WithoutCancel(ctx)) }()
-	careful, told := t.shared, false // that nobody has the lock does not mean that nobody works
+	// That nobody has the lock does not mean that nobody works: a session may have
+	// been lost this moment. So each turn begins after the handover.
+	careful, told := true, false
 	for ctx.Err() == nil {
 		mine, err := t.ask(ctx)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			careful = t.shared
+			careful = true
 			t.log.WarnContext(ctx, "turn not known", "turn", t.name, "err", err)
 		case mine && careful:
 			careful = false

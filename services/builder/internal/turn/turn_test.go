@@ -26,7 +26,7 @@ func start(t *testing.T, st *store.Store, working *atomic.Int32) *replica {
 	ctx, stop := context.WithCancel(t.Context())
 	r := &replica{stop: stop, ended: make(chan error, 1)}
 	go func() {
-		r.ended <- turn.New(st, "test", true, slog.New(slog.DiscardHandler)).Run(ctx, func(ctx context.Context) error {
+		r.ended <- turn.New(st, "test", slog.New(slog.DiscardHandler)).Run(ctx, func(ctx context.Context) error {
 			if n := working.Add(1); n > 1 {
 				t.Errorf("%d replicas work at once", n)
 			}
@@ -87,7 +87,7 @@ func TestOneReplicaWorks(t *testing.T) {
 func TestWorkThatEnds(t *testing.T) {
 	t.Parallel()
 	want := errors.New("it cannot go on")
-	err := turn.New(pgtest.New(t).AsRole(store.RoleBuilder), "test", false, slog.New(slog.DiscardHandler)).Run(t.Context(), func(context.Context) error { return want })
+	err := turn.New(pgtest.New(t).AsRole(store.RoleBuilder), "test", slog.New(slog.DiscardHandler)).Run(t.Context(), func(context.Context) error { return want })
 	if !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}

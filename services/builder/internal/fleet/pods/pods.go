@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -241,11 +242,7 @@ func (f *Fleet) look(ctx context.Context) (there int, _ error) {
 func (f *Fleet) asked() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	asked := make(map[string]int, len(f.watched))
-	for orgID, times := range f.watched {
-		asked[orgID] = times
-	}
-	return asked
+	return maps.Clone(f.watched)
 }
 
 // unwatch forgets an org, unless it was asked for again meanwhile.
