@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
+	"github.com/berth-dev/berth/services/internal/logtest"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -66,30 +66,12 @@ type port struct {
 	t     *testing.T
 	db    *pgtest.DB
 	fleet *Fleet
-	logs  *logs
-}
-
-// logs keeps what was logged, for tests that wait for a line.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	logs  *logtest.Log
 }
 
 func newPort(t *testing.T) *port {
 	t.Helper()
-	p := &port{t: t, db: pgtest.New(t), logs: &logs{}}
+	p := &port{t: t, db: pgtest.New(t), logs: &logtest.Log{}}
 	p.fleet = p.newFleet(t.TempDir())
 	return p
 }

@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -31,6 +30,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/fleet/roster"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
+	"github.com/berth-dev/berth/services/internal/logtest"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -45,24 +45,7 @@ type yard struct {
 	rest      *rest.Config
 	namespace string
 	config    Config
-	logs      *logs
-}
-
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	logs      *logtest.Log
 }
 
 func newYard(t *testing.T) *yard {
@@ -81,7 +64,7 @@ func newYard(t *testing.T) *yard {
 	}
 	suffix := make([]byte, 4)
 	_, _ = rand.Read(suffix) // never fails
-	y := &yard{t: t, db: pgtest.New(t), admin: admin, rest: config, namespace: "pods-" + hex.EncodeToString(suffix), logs: &logs{}}
+	y := &yard{t: t, db: pgtest.New(t), admin: admin, rest: config, namespace: "pods-" + hex.EncodeToString(suffix), logs: &logtest.Log{}}
 	keys, err := orders.Open(filepath.Join(t.TempDir(), "orders.key"))
 	if err != nil {
 		t.Fatal(err)
