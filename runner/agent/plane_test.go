@@ -284,7 +284,7 @@ func (p *plane) enrol(w http.ResponseWriter, r *http.Request) {
 func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.SessionRequest](r)
 	out := runnerapi.Session{
-		SessionID: id.New(id.Session), Token: "brs_token", LeaseSeconds: 60, RenewSeconds: 1,
+		SessionID: id.New(id.Session), LeaseSeconds: 60, RenewSeconds: 1,
 		Jobs: []runnerapi.ResumedJob{}, Registry: runnerapi.Registry{Host: "127.0.0.1:1", PlainHTTP: true}, LogURL: p.URL,
 	}
 	for _, a := range in.Running {
@@ -296,6 +296,7 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 		}
 		p.sessions = append(p.sessions, in)
 		out.Epoch, out.Disputed = int64(len(p.sessions)), p.disputed
+		out.Token = p.sessionToken()
 	})
 	switch code := p.next(); code {
 	case "":
@@ -311,10 +312,12 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
+// sessionToken is the token of the newest session. It needs p.mu.
+func (p *plane) sessionToken() string { return fmt.Sprintf("brs_token_%d", len(p.sessions)) }
+
 func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.ClaimRequest](r)
-	session := 0
-	p.change(func() { p.asked, session = append(p.asked, in), len(p.sessions) })
+	p.change(func() { p.asked = append(p.asked, in) })
 	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
 	for {
@@ -322,7 +325,7 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.mu.Lock()
-		if len(p.sessions) != session { // of an agent that is gone: it takes nothing from the next one
+		if r.Header.Get("Authorization") != "Bearer "+p.sessionToken() { // of an agent that is gone: it takes nothing from the next one
 			p.mu.Unlock()
 			refuse(w, http.StatusUnauthorized, "session_overtaken", "another session was opened")
 			return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -46,38 +47,45 @@ func TestDeploymentSecrets(t *testing.T) {
 		t.Fatalf("only %d secrets are there to look for", len(hidden))
 	}
 
-	var pods struct {
-		Items []struct {
+	running := map[string]int{}
+	// Other tests delete pods meanwhile, so a service may have none for a moment.
+	s.eventually(replaceTimeout, "each service was dumped", func() error {
+		s.dumpPods(hidden, running)
+		for _, service := range []string{"ctl-api", "runner-api", "log-ingest", "builder", "front"} {
+			if running[service] == 0 {
+				return fmt.Errorf("no process of %s was found on this machine", service)
+			}
+		}
+		return nil
+	})
+	t.Logf("environments and arguments by service: %v", running)
+}
+
+// dumpPods looks for secrets in the specifications, environments and arguments of the
+// running pods of this machine, and counts what it has read by service.
+func (s *system) dumpPods(hidden map[string][]string, running map[string]int) {
+	s.t.Helper()
+	var pods struct{ Items []json.RawMessage }
+	s.decoded(&pods, "get", "pods", "--field-selector", "status.phase=Running", "--output", "json")
+	for _, specification := range pods.Items {
+		var pod struct {
 			Metadata struct {
 				Name, UID string
 				Labels    map[string]string
 			}
 		}
-	}
-	s.decoded(&pods, "get", "pods", "--field-selector", "status.phase=Running", "--output", "json")
-	running := map[string]int{}
-	for _, pod := range pods.Items {
-		name := pod.Metadata.Name
-		for _, found := range leaks([]byte(s.inBerth("get", "pod", name, "--output", "yaml")), hidden) {
-			t.Errorf("%s: %s is in its specification", name, found)
+		if err := json.Unmarshal(specification, &pod); err != nil {
+			s.t.Fatal(err)
 		}
-		dumps := processesOf(pod.Metadata.UID)
-		if len(dumps) == 0 {
-			continue // it has just ended, or runs on another machine
-		}
+		dumps := processesOf(pod.Metadata.UID) // none if it has just ended, or runs on another machine
 		running[pod.Metadata.Labels["app.kubernetes.io/name"]] += len(dumps)
+		dumps["its specification"] = specification
 		for what, dump := range dumps {
 			for _, found := range leaks(dump, hidden) {
-				t.Errorf("%s: %s is in %s", name, found, what)
+				s.t.Errorf("%s: %s is in %s", pod.Metadata.Name, found, what)
 			}
 		}
 	}
-	for _, service := range []string{"ctl-api", "runner-api", "log-ingest", "builder", "front"} {
-		if running[service] == 0 {
-			t.Errorf("no process of %s was found on this machine", service)
-		}
-	}
-	t.Logf("environments and arguments by service: %v", running)
 }
 
 // decoded is what kubectl says in the namespace of the deployment.

@@ -65,7 +65,7 @@ func TestKubernetesBuilders(t *testing.T) {
 
 	t.Run("a builder that was killed goes on with the same pod", func(t *testing.T) {
 		b := b.on(t)
-		b.change(app)
+		b.change(app, 1<<10)
 		b.signal(b.pid("builder"), syscall.SIGKILL)
 		b.sync("probe", app)
 		if now := b.pod(); now != first {
@@ -75,7 +75,7 @@ func TestKubernetesBuilders(t *testing.T) {
 
 	t.Run("a build whose pod is lost is made again by itself", func(t *testing.T) {
 		b := b.on(t)
-		b.change(app)
+		b.change(app, 8<<20) // enough to be caught in the middle
 		result := b.submit("probe", app)
 		lost := b.leased(result.Config.ID)
 		if _, err := b.command("kubectl", "--namespace", b.namespace, "delete", "pods", "--all", "--force", "--grace-period", "0"); err != nil {
@@ -103,7 +103,7 @@ func TestKubernetesBuilders(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.kubectl("delete", "pods", "--selector", "app.kubernetes.io/name=build-runner")
-		b.change(app)
+		b.change(app, 1<<10)
 		b.sync("probe", app)
 		b.pod()
 		var refused int
@@ -229,10 +229,11 @@ func (b *builders) exec(args ...string) (string, error) {
 	return b.command("kubectl", append([]string{"--namespace", b.namespace, "exec", name, "--"}, args...)...)
 }
 
-// change gives a source of the app other contents: 32 MiB that do not get smaller.
-func (b *builders) change(app string) {
+// change gives a source of the app other contents, of so many bytes that do not get
+// smaller.
+func (b *builders) change(app string, size int) {
 	b.t.Helper()
-	contents := make([]byte, 32<<20)
+	contents := make([]byte, size)
 	_, _ = rand.Read(contents) // never fails
 	if err := os.WriteFile(filepath.Join(app, "src", "work", "ballast"), contents, 0o600); err != nil {
 		b.t.Fatal(err)
@@ -246,14 +247,17 @@ func (b *builders) hold(signal syscall.Signal) { _ = b.front.Process.Signal(sign
 // in the middle of it.
 func (b *builders) leased(config string) (build string) {
 	b.t.Helper()
-	b.eventually(time.Minute, "a build is being worked on", func() error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		err := b.rows.QueryRow(b.t.Context(), `select b.id from berth.builds b join berth.runner_jobs j on j.id = b.job_id
 			join berth.config_items i on i.build_id = b.id where i.config_id = $1 and j.state = 'leased'`, config).Scan(&build)
 		if err == nil {
 			b.hold(syscall.SIGSTOP)
+			break
 		}
-		return err
-	})
+		if time.Now().After(deadline) {
+			b.t.Fatalf("no build is being worked on: %v", err)
+		}
+	}
 	var state string
 	if err := b.rows.QueryRow(b.t.Context(), `select j.state from berth.builds b join berth.runner_jobs j on j.id = b.job_id where b.id = $1`, build).Scan(&state); err != nil || state != "leased" {
 		b.t.Fatalf("the job is %s, %v: it ended before the front was stopped, so this proves nothing", state, err)
