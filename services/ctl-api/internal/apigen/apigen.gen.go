@@ -2894,6 +2894,43 @@ type Ref struct {
 	Name string `json:"name"`
 }
 
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
+}
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -4128,6 +4165,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4298,6 +4341,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -4487,6 +4533,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
@@ -6927,6 +6976,46 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// CreateRegistryToken operation middleware
+func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRegistryTokenParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRegistryToken(c, params)
+}
+
 // GetRelease operation middleware
 func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 
@@ -7703,6 +7792,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
@@ -10217,6 +10307,46 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type CreateRegistryTokenRequestObject struct {
+	Params CreateRegistryTokenParams
+	Body   *CreateRegistryTokenJSONRequestBody
+}
+
+type CreateRegistryTokenResponseObject interface {
+	VisitCreateRegistryTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateRegistryToken201JSONResponse RegistryToken
+
+func (response CreateRegistryToken201JSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReleaseRequestObject struct {
 	Release string `json:"release"`
 }
@@ -11095,6 +11225,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
@@ -13153,6 +13286,50 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// CreateRegistryToken operation middleware
+func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
+	var request CreateRegistryTokenRequestObject
+
+	request.Params = params
+
+	var body CreateRegistryTokenJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRegistryToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRegistryTokenResponseObject); ok {
+		if err := validResponse.VisitCreateRegistryTokenResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetRelease operation middleware
 func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	var request GetReleaseRequestObject
@@ -13644,448 +13821,454 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lchy3kieMvwqiv4mw5C2STepiqRknZmlbZ6xzbMsraY/+35gaFroK3V1mNVAuoNnqo1XEPM082DzJ",
-	"P5CZQKGqUX0hm5K9X+zGHJldFxSQSOTll7/8OMjUvFJSSKMHo4+DmeC5qOGfL97yqf3fXOisLipTKDkY",
-	"Dd7OBLsRtS6UZGrCljNuWMYlGwuWzbicijxhE1Wz9OXk6Cdusll6PEgGOpuJObdPM6tKDEYDbepCTgef",
-	"Pn1KBhWv+VwYeu3FxIg6/t5Uig8mta81M8EqPhVsLCaqFueMj7WQhikJP02KWhu4wL68sPf/vhD1apAM",
-	"JJ/b93N4SziwOf/wo5BTMxuMnpyeJWsDTXBk/8BvXx/gu8LMWLrkhUkTxqVeippxzbRS0v6vCeat0GxW",
-	"TGeiZmbG7YgLvXGcV3Rja7wTVc+5GYwGhTRPHw8S+wHFfDEfjJ4Ph9+cPn9+9uTxN4+Hz5+fJoN5IfGn",
-	"of+uQhoxFTV+WFW9/P5V/TO8svtdF5LxqmLjFStypmpmB+ZHW3EzCwZbVYNkUIvfF0Ut8sHI1AvRM8Wn",
-	"Z89gWP6/oxNeVf/gdcHHpYiPzQqFfbcVCc5u6NoRK4Wx4pSwvJgWRjMuc7aQVrAzVQudwB+kwp9RWno+",
-	"yT3zoN/17aIo85ffx7/HzrL9mrG9qGdU8NtBh/Qd7N1tY8Id3jMo/PGwo1JyUkxjo7pgGfyGcplYwRyv",
-	"QFBhaRfzMW6/QrJ0JspS/c9Had+44UGHH3c93yywoDoLzWoxVzciP2b2RzsGoenvk4UWOVsWZqYWhhWm",
-	"T0lk9LpNQ44McqGNmot6w9ZnGV2z0/Z3Fx90Kr8vJpO3Kj6TylgdqqRIaKnxWDAzkAclyxWzux+loW/y",
-	"jNo4XvGBz6vSXvgEdex+o69XrxeRw+IfvCxybgRIKx0WIA9LtShzNuNVJWRC+41JZWaFnPZ9QV6vrupF",
-	"+3TIxYQvSjMYTXiphR/aWKlScAlje5mLeaWMkNnq72IVW/1aVMKOyZ5sdmq1ldxrsYJRj1W+YlNhdHDi",
-	"umNvygt53r4FHsIlLhnc2xFx9nj4/PhSum9EQ6T5yGC0R3a4d5GplxOwTHqMDGv3pPZkNvAFtAaFZmNu",
-	"x6rkMXs3E5IVsEvdJykp7CaRapl0bmt/5OkZS6taZErmhX3r1YQXpcjTTZ9OltSe+/ul1IaX5caTvcBr",
-	"dtredO1Bd/ePfCzK9ZG9slvXzJQWTvgKzUp7Lez09Fqs/nLDy4VIz5kWN6LmJZsvrACWJZspPDf9zv11",
-	"YN/3l4xLXq8G7+ObCJ7emuHCiLnufNTZk6fWXrXWhX3Gf/z6H395/z/+cvz1vwzWvg6UxUt8xulT/zOv",
-	"a77Cby/mhVn/9h/Uks25tKpLzDXjaOfOuGbcsLnSvadACc+LKoEnw8A8fDIcBhbhadQi/ElYlbnpZJjD",
-	"FTsJDl56ULl5Nbmoqo1yA06C3Z9VlfSMsmtqg/W6zw57NaE9ttNIaP/sOJpmt+0zotcLKe26bTbjariq",
-	"Z7Xwx4Ou1hsjqm1j0kZUPSOyPx10PG/VtZDbBmTsRQlLjbq++u///K80sccw2BNaZLXocxjgtoOO9h3v",
-	"UxOlklM4bOjcnfOV9cNnoszZmGfXbCFNUdorajiJtJoLsCSYUUzzFShTzv5NsXxRc0MuPakZlj4d6rTx",
-	"rGuWDnVKrwJlpGQmgmOrI8DWEx7ELalHQ922pZ61lOqDB0+H/+fX06Mn7//11+HR8/cP9f958HQ4HLb+",
-	"+PE0efzp4Vw/jKheO2mqvp6UarltlZd0Xc9qup8PuKCf7KN0paQWcLr8UqtxKcBXyJQ0QsJi86oqiwzW",
-	"5KTCK/7HbxrjDs2b/6UWk8Fo8P+cNEGcE/xVn7jnwhvXJ8A5GkuuQbC1qG9EjkYbmGearzRbzlbHMJ/0",
-	"VAjQZIYCIFWtKlGbAj+k9Y6P68fhTPDSzK6ymciugwu8SWoXoFpgGMqfvZu+EAfy0t5k724fsMmg5NqA",
-	"XbzTY6yZ/smteyisJPCxA94qpvVPH9gjEwM67ivW7uyO1dTFdEoBsD2+/S3etv7ET6G8/opf1ZaCznoE",
-	"Q/Dr4D7wvX+6Gv8mMpjscO73lgQ3yWs/NGP+GPNYtn6Sv6B/yL/wqVgfsZ/zPSY/to5SfDDb7v7ZXtP9",
-	"HHxv/7DJi2yPmvuduJO4oktyVeTRuc9qwY3Ir7hpRRetl3pkCpjs3nvGq+gjRV2rOv7Lh8JcZSoPxcDb",
-	"n8lgUshCz/YcDH5XMBO1vBqe/pafffjm9+f/rJ8tH908uX46fyyHZjrj0Sc01tymBXwtJvZqtTBOXfEc",
-	"nTle/hIsEJ4T7QVNBh+OpuqI/mg1+vFrvvxJaG3lEoSiUvW+62BHli/Kfe8yfP83GW4i/kA6L7QWeTqC",
-	"8wNNSH+02P+0Rgc41Pb/FGj2CmkdkF+t4bAQEM7EC63iWWSZEDn8FR3kQTLIuMxEif/G9wUbJhxiLfi8",
-	"T8xJzUXi93ZoNCWsMCPrhC14mbCstnZRbT0xVVhLCNMPZTERLFtlpWg5mwN7eWzmnCkRH1hXHeSDJHAB",
-	"aKM3o3cL0UhhazO2dvNGpXI4dUgH6OfUiK/RhunfgRT86mjNqqrVjbiK+m0X+GMYwnH+W72Qx4O1SFqw",
-	"oY/0dVEdqQrHcQTSYiXN6oGWdRMfbMuQfPrkyaOnSa/h0ExGrcrIfny9kJjwoKGrUoD/KXiO32MdUx/i",
-	"4lUF5t4xe02xqon1TtVyREGrszOWLuS1VEt5ZZ+VQgTQ3ioFr60ZCUHt5UxgDLYWpeBasFxkpf2dScX0",
-	"IpvBQBImShfYoSfrRYVaL02YLmQm4ELNZvxG2HvFZCIyw1bCoL+x2RHedUk+9crW20ZJtGXHC2/PEark",
-	"ldPF7cPo65Mn7Gv8f4PeZf24VY109gj8Gt0iJcf0Q0f0x2phelSf+MAzU65GjLM5z2YFRNVZLTJV5/Zf",
-	"v6lxW9HhT+zRN7EP4pmVllLk0z0PmNaNPXZFxhda9HwGhs5FfrzJXtlnQLkwvCi3nfLtkbzMdUJpB0w+",
-	"5sVUaKODQe1qD6xZNeX8Xq2a60J23pjNeCGvxmJmf0liRjvX0YT4bEUxci2MKXuWpBZzka96FtMolisG",
-	"Ukvpr/X7wdbY/VC9xq/AneBEyQ8jfJ5f+u2nqd1tF43gzp0Tv/uhtPMkntN/4u6zpgqqXFVPv9IM1uq4",
-	"rSFdvHdjkCmcJxpL75cexGYABfWZ7IVSq+9FVuToWO6xKi2PKdwR0817cEugNhnggXaFamHb536PV3U/",
-	"uBlc93nRScB4efc4g9T3tukGRUb64XYqdHM8IC90VfLV1Xrw5QdRlmonZ6+q9lSLkPDZKqc/4lXRyNCs",
-	"b3Bk/uwxrzFN5SIc4eR0Ax70Eds1VFUdZNdW1efas1V1O+u+I2vBTnw8fB6zqLvCt3Xv3lZwNs6OvSYa",
-	"4uqZnP9d5eSI/4nn5lP82xzmq7XbPvr8lJi6YB9HC/HXj2S1BOZ5kNUrBp/eJwMtpC5McSP83CxgClGT",
-	"Dc6GZ0+Pho+OhmdvT4ej0yej4fDfB8019jUDXhaZ3YKQeR6MBmJxlAlpam5NBAfRGz361J32dc3hvyFm",
-	"TDmzN2IP2V81GACSvK+ldb5QjSeMl1pZJ6xG/xV8skIjEAacN/TQnAFh/UO0ynbd/G5lXiNCIaIKgmmO",
-	"RfjDOd/19AjXoG0J43Ks3UDrs+baUyJrwvwgmZICDfRCsrJoW+jBA/swn9+phSQADJ7GGrJKZemxiNqF",
-	"i3hVnaMzrqRgGbjL1gNumbVhCj4S7G4mtxlTa35aE9wI0/vN++xAJ4Pftp/thOiI49oneF+GAo2ay3ys",
-	"PtjjMlAUFFyLhRIj2aCq2OqVk4uxSX03I7/NGdfaZB7kEXNE382EQZyxYLAtALLkMtjsnYcWJqgVIgGu",
-	"/g31VnwwYcL46WP29+LbjvcRD2R1Zgxf0DNXtbrh5St/asU/0G2/JS8MRK84q0StlWQP0qpW88qkD5mq",
-	"WcW1ZuOVnZC5FuUNJuqcgOCVViaCGGFMMChMeFGWt1tBqYzY4Qi+UySrNsWEZ33hHgIYsznPRdJ2Iu3p",
-	"pE29sjPTMSD28lcwmaELo+qO6lb1JgfqBAzrk+hWSwa6+Ke4Gq8MjmgNBb9FkwYjSgYb3KVvSzWOJDb3",
-	"/P72WP3341LvO3R6eeupfUPHIeh97cPmrp2UfvOhAdRtOBxuyUa710QHD8j29cAleq87xK94IPYbDyx3",
-	"3SeXWLoiSMS+OdAwJLzDAG/jQPcnUg+SKR2X+Z7O82+4OzZ97t/UeICm8I2QdoJj5tN8bo8eo1SJZpgd",
-	"sQZYko9vefSxW9lbBFG3RNeWXDOurzHv0Q5ya7WoM1/aFLfYndT0RKtrsdAiv5rUqqcgABXxEnIy7iMb",
-	"U9Eodc3UDeL11rUhjG/bWsCueoOX3jXxu/09cOUms/l1oe1R7bJF8Gh3gtuv3KoZE0SX7TIaQM9F4yuI",
-	"9wwtQZdTbWxrEhw/z53l3hp3gSEcwr5Gvfh5LGt4161zq+vL/W0X77oXYC7pVChGsFbnLCXTPgXbDwsP",
-	"4A/H7MW8MivI36P/B8ZhWbbc3q1xjeZ8e7J2vO1hpIXzb6eqd/bf+G29ln+MgsanhRlRQRGqs1poVd6I",
-	"nBkV1RuNJdN+UKkyXiKKAy/x/mudzYob0fOwWmTOyosMbKLKXNTOyGxMsOjDuk4bjGiQ2CfZJZvbzfQ+",
-	"qocnPa8f11xms4QZPrVygHNoz5hlXRgjZE9eqlK98yxqwaw+P2fBfDXfFWTWcdasipM5lCjRCbODB9kv",
-	"HE4V3x5AE5vARl2uffZfFZUnOa8BPlAqAIouVX1tjyrwvfQxe2mgWkEqlguel4UU5yiVhdGESMYIlB/O",
-	"uqPRRbXZuYTxsdcOnr4hD9nchy/C+fGqYfOD4smwZNCTEftuxgv5GoyV9e1q5yd+5kO2nYERj5O5tDI1",
-	"49aWS6DS6OnjtiUiHg3/Evtse8/6O978cHF09uSp2712IAmbiQ/tZz6fPHuaD5+dPnv2OPsmf/rkOT+b",
-	"CM6H2ZMnPB+ePuGPxpPHk9Px2Xg4fnZ2luWnT/Kn2emT8XAyHPLhs/gyoOG2n3Uhfm8t3OnZ/v6RfQZN",
-	"R4Iz3x7MltXT68s3Ezy/is/vS6NhtWBSz5mAQ8ZZNIi2l0rG1SU8lr64c5ph3apDmHFtyA4+Z8Oep+9g",
-	"K+1naYQCvQ1XjA8MvigJ5qxnvmXMGKJ4S361lhhdB4jcxsG7VdISMsZ732Mtxz1caLojZtrlxWRCmPCO",
-	"QSUAtoBFxEU2Y5NClJgYwLMfQFyJPXVKAbWwpdJYu8IpnrZz1P97GISQWTSui8u1Hzjm3XqdK2GPztfs",
-	"jkKzXGWLuTXcCo1nUCVUVQr6EnELb3BNxjaqzoxLJYuMl4RCO97PQRcfRLbY29//UBW10HTPWsSTCp1r",
-	"VSltx2VNC1clzpkTwpZ22Pi6iSD3fAdlcpCAw1YARQTEVC2Mvgpcyoie2wvo9Jsa775NKZjRFX9nq27R",
-	"p3Iq/m6v/JQMqpJvLUj5peTyzWI+5/WKIiiV0nvO+P4QhBCKFbOGS55FsshgzBBQlqxeilvUwtSF0BB0",
-	"L7nUWBXeY2vvFsZ4TdfReHcKSeD0+5gE3LNZjLQRVR96fJewgzWhD4D5Du9tBuUBbC5W0dkY3S8Mz6Tm",
-	"RCHp3xq+CGR3HfLPs0xUhiD/+Ium+lKC//JaMLxK5JR0cVWwX2mqEjhn6UTVU2EfZL0yuBzNG8blis1V",
-	"TUWGztvJRVUqa9wZwetcLZH4wL4eknn2ftR8UwFBHch1XemVzKxdWAt+fTUtudYN2A+TplGnCGfgEBEc",
-	"EsRmX3+GSE4o/GsLeAREBBW3n5qO2FgUcgpbVYr83P6GaicdkeuGWTUnTueX8oilzm5LE5biSWcflsAP",
-	"ZQE3KwmGxxLKTWXOciUF3izVFWoOkiH7bnvKgzF9ztJcSHyEVnNBNYlFzqTC22moIDfaF3Ii2kHP1FKj",
-	"3kmYVlay4JS01jPerReVqLX1kNMR44CkqFuIf+KucLqJkQrMWWHwCfbEzWu+lN0RWBvM+7ZgfmVcSmXY",
-	"VIGbjGl/GoY10dKRJ4MpixvBgA+GgPBuYuA59jXWn8HaGjDqXHj8UjJXd4OcWPabx2LK5bnjD4GbcqRL",
-	"kTk54TSLxNkBYyL7sVPMAwab/YpcQb7YPoJqRL0JykjB4HMWMhO14YWdIC4diH/OV4jrd0jtc5x+XP5J",
-	"YZdJLUx7z3tBHTTnYZOmBQSkkz78sxW+QTLwIjbAo1cKxPVK/LkRAqtw3XqiEiXOJ5iKMIjiv2qDvnC7",
-	"PBK/W1AYc5sBgNCSz+m8bDGLKWvs9j8Ec/XexvBntWsPYXbeBju/hznYtu06jggoAAfZAiUMWsD+y9Hs",
-	"3WZaPqu59WeypbZaQ1S5vk6QBxAiSuGphcnUXGgwf35b5NNYgHOvOvNaZJRfXre9IUjkXpk4RGBDabeb",
-	"aSKy61f4jCioryiFNP27Fn7PBJvzawFRCKoV210k4azbXVXdiDovtoeAfoAK93/QxT2gOvcsNwg/3b0i",
-	"4GZqPYq1h7ZVPRwI9ULuJOEA8FPX8VG6qXh1I+q6yPfFCc9EOb8CTJaOUpctCOdo7aXaQLr+/7346cdd",
-	"kF+7l0uaydUNr6MDCKCVnL0Vdc3tnLO5yhclcsH98N2PVlP+7c2rnw85qk+7TPbGEs+N23Bt2daYO5rJ",
-	"14WcloI1jwFeISvTCSUUCgmwAYCjRko934p5VXIjHHHeHPSVQwWzsrgWIYER3EpGWYPJXorxmsBAsKDI",
-	"uB6xRyC2c/4hnIQwgxqZxrdqOi03T+L6rukqJWuRNlPT4l9ielmYbCYgZfXALutDsGXVZMIewHZ4eMyA",
-	"vqn1AGv81IKlBoZn5S91vLd20oE5xRfV2iutqQy/oBus29Pfnci5MHWRuQ25+6S5+p0YMURfutwvKF51",
-	"zH4UEzhDWijoHclLdt/Qu2O4xguZl+JqX7RdVhaRyM69MlzsO8SJsKKX95U7zoTLlQPqZ1KrORRLY8a5",
-	"sQQ10yuZiXzb0m0a1F9xKH8tIojtPYrauyb25HaR3Z4ZoT2rwWvUwtzlg4Gs5nsxKWQRpW/Z46Pd6yKh",
-	"0EAf56Ky2lRmhdBkkd1h+MSFa8T8DiPHmuTWkj2KRflvEz7uowYBxEAhp6lP/mtEEaCF7BIK5yylt+Yp",
-	"inoTSFQTJ/dznotzlhJpprsOQQn4R/SQQnRBK5LgRjPwHxl49+/3Kf5oUGwCjlkHqFY3GPUOiRAKHPlO",
-	"Cdt+rBqtXtJAgduasq0CY3i2fThCAoFbBzbYT73qd/Tx9x7HD3+8BaCwBbXdUpNhbYJm+7Vu+HWQj4EG",
-	"dGd6rl0KSd4fCp25zgVhnIl7hSbuVtBKCGq8Dsr2O5MSrFN7VfrF4SCRcLRaPlMI3JFSr8fibmEOrB13",
-	"C/3Zy455Nt8uAWEF8a5Fwm6qDrLGbto/7yrfDrX65St6PQwkZsqruiMAeVSyMIC0K+DkAq++bUHCVphO",
-	"d6fkIttzp7gaqQjlR4zyKMV6r/TcZ6WueFmmCXDLcpkDAxl89DlLr0Vl0qTJ8lBuAgoBKKfgW4sEearE",
-	"p1KMYhhjB7OF51dKlit4GfApdrIXMLJOWVkyuMZMZZij8I+KHCdRuwBXsbsgCYkNzRXN5VYF0JGN4MCj",
-	"gWPuZBU969zNtwSOlzoCt33Vqu0L03I+2eYjG/BnIsItIFuZMMGzWVNA0gCLkGrfulFCyGN2UZb0cAyC",
-	"UPYEgu2As0OS2914TRqukQ5u/PaO8y039q1IRpJ7qE1sxS3jEtsjjiWvRR6QbG+UqF52e2A5nhQl9onB",
-	"fjbkZ3uGMqzDjqESeXmlfPXplhrosFY1NFivTBPV2ikE6KJga+UPewUQ8f7AAtpQmOHSsA1Awzf/KDTj",
-	"OdRirUFQPUwPajvYRVNjYYJWJwHwI3GukX+6obKFGe+GxcDUOcpUXe1fNNKEFbbGBDCoer/UHuCMYfZo",
-	"08Vv7EWYHNzZdCgmkw5TBkXa7BG8nRiHeDKQzMazxGqg1cA+Q25/0SnlOv1gJh2wOITzRBgq3In9tUaD",
-	"y8HFTK0uB9bBgPMU/ga0PvBHoNte93COb3itjw0Yge+THeg9XHUdfPPWIJQLgzyy1qna7b5xcN+TT5+S",
-	"W1eo+gn+uDsC95Vf7q4x7T585zANfu/teIkwDAGvTLBxjvuYPsmkgccDCPG2TjQe1i3kcqX+iFuxDzAY",
-	"IW1o7UWpxZ04OjOPT/eWT47oEOrS5D85Hixy++F236Wb8s9CM3yWq4DFLjNaGFPIqb7TR7ptumZtuXZ+",
-	"+IGuqmHiin/AOoZzQNW+a9XO4Wb7UoL/b4iwxGLAdjaSMINCZ3cGkWE8uN1yzYXhOTd2kzdBGt/SAnUw",
-	"HQ5X01otKvdfHikYZwdJrBE/LzTF0dowwkqVRUbkgWOlrhvsgb6COjJ7A5fQwcduAqD1ByJVe/f1Yixq",
-	"KYzQV9AA4INpEf3Sk+jfWbnIxUaukvYMvmgvoT+78ehuVwPty22SNC3fSKT6tAAVEKxpAbity9qNO6Bx",
-	"Zda+dKpMD6Akysva+QJ8J12ND4sP21nNQTH4jJ89eTo6QNVUYMx8c9pqfkHv+HV49JwfTd5/fPr4U7S5",
-	"0AuZx/JIP6gl40F83KMia+iwgsRDRoGyEZIsOo8PtOppWSs5ZYUEDmyHwUwaDCb+xTcDPGcporpy8I7p",
-	"EnCAILFcBGYhvKzR1nmBMftjdgFo8ZUDisuccX3tEOMd8C9B9+il0a3wQtaqnAtpbueLbga7EzlugLIs",
-	"NJsqKc6ZhIpL/Ey7wWbcTnKtyjb56b4aO4Y68J/4BpXW2tZqQ+1uF90Ust4zZhNOXRTb0svV6tXvOgxu",
-	"ppZWRpfY2hGTLa6WICCxEPLK/ddOsZOQ6dWrfv8BLbBiTEGE+dPIeQ/upiFOecK06iIP0RR0jmHzQjxe",
-	"PScCHXFBqnfdO83zWmjd4aQ0ptKjkxP6y3Gm5id6Zr3oE8RnHK/4vNxcEb5jKjv64W+hF2DpP9Ols6Fe",
-	"GMAHhSEX0B3tbC7qKWgLrFUPouvN+5difGxUfOTXoqfI9lqs2m8+ZymmZFJ8KXHptd+K83Rlv+LX4ftj",
-	"asqjD89FBDOIw0/8aiY78/yEFtV62Nh1Ub4t/Mp5a915/dubVz8nLH3gOcgeptAb6gESDMJ7rXCXq4fp",
-	"Ojp49/ejY9iq5SYzbfPWhvti0/VvNY9hKC+Ik57ICZYzVQIPlu8gaq3vAvW5C1kksHtV7WIa0chRb58V",
-	"ekjf7/TMvp8d3/9GR9Nes1bIbv8YmxhESUbyYzORXe9T3yKy65hp7+DGuz/KAY9pZFFE6ufHizZAUZqZ",
-	"8NP6J/YfzbudEUPwWN+DCYgbpft3zKLpYlciLZeIBTDOejnqFI6zn5WBIhkgpAgIMTFsdnwIFud1ux38",
-	"rU0NoZrNPq2FoGqOvbpEbWUg9dl1l8p3ismDK+zFg2RQFqCEf9NRbsieblSbuJqdu0mZeH97OOSYGDUx",
-	"yogDFSWVeucpYJHzEeHo9trQVdZg8DjBSQZWMDZ6ln/IhdhG97oessbSpR3FPr7OtIQUCAtpWTd2IAuj",
-	"zXdrAxNFBRP+95i9uBH1qsX3CTcmiDhDtCsMSlvT04GkgwCy330jCN8OdsWjvvRB9+BhpPJ/ddJKgkcB",
-	"3GCjNxNNbtk6Z3PXmnBUzDTK+Ct4VVyhkbXWw7F5QatZl5vo9wH862wt5HvnxMzh8aj7gTQCzRI5Y3uB",
-	"b0MC8llPHvKlWuxCYtyg0PpxHChAtyI3X0iN3uPnZfUiGdwv0/Qp+uk+y3lr7ss/Rr7y8GIdpjB3mIeZ",
-	"t2j3sPbWwx+F1PfAUnFfADAILcsrXvI6Bk6Ghiva99JpMXhBc/Gg79Lx4ICY4L2SnjtWGdJe2YfVIWgy",
-	"tgF9D37dBKKjDroLNc7Y7qzQjN7BciWwuSHPDFOSoCZKZuKc3EYwOazX6FAIhUaLew80yTteyx5Iaqcc",
-	"cj34QZWAbaBMgYN2mOvjvXCERJjp9mKTTunqnRByuKZRGlgybdO24O7AaLEPiJkkZSO+LnrIpVKZK0KH",
-	"5CmYUQ2ghDYPRrokUlBiLKsUE8N4SeRczrbFQXp6fqwi90n08E1RC3ffjDF99LaUm6gi/iKewE0ZkxaG",
-	"pL/7yft1ON5djTl4aDwVuOSSuCgcZYKbOmYUGwviWMzECCgsbmDZUzYmyqzCUAR5yXXCUsyxNj9L1WwY",
-	"qxUNvxbIX4FSmTASYwgPOWOuaUwYEMnjmxuMxPueT73aRG/6rjAzP0rEK8aq0oRUi+nsfBPF6WGquOLu",
-	"kM+ROkEl4dqwITvBy/WvtsdUqso8xTAysEu4hrLgziWeGiCVYpnalZ0quxGlKDCfTvp2vePHerwukogk",
-	"l3BTIEKKZXRqVdmX4djgEfekKbfFBmA2D4HYdvbn5wFs09vuk2V4vVHXnhCyO5vTGzvN4tZuVFTikMdQ",
-	"sNvCvPLmGL8bugWOoat+QOBFnrexedsAf3cazW64xOM1ROD/BWDA5nxYT3caXqMx2jbd/C263TNo/4kP",
-	"DPl1s9GZvUY1b4TScloRsO5bJ03TiOp4l9aHh8BBrtmiG1RMD/tVWhY3IgWL3SVf/feK/JzN1JItRQlc",
-	"xWDsF5qlaLGm7bPengLBiuJZURaElu/8PfgDFh6qeqqMEbIn7O8/YRHhp92RnSbQ7CXfnuJ9R2L3bV2g",
-	"E4eLe3Ub/68SUHixgU3IWjZELjW2nz3yZaBWI0qEvYEbpQNJO2cp7mnsRE1V+TpNGnsVLLfxqmXSeTvN",
-	"n4huEd3HeV2RDJzD8j7Zbt0SwmxbeAKu8vPqylJ6jV1NrRHmgkuN/bjTUJ5StpxZc5w3X9jSEklw+VWr",
-	"ZBY0OYh1wwRmLSsrtmgWx+/jiPtDciZfI8OsRb1qOMamvmbC7xFlrtqC39kX3ffttoWai/fbV2669twK",
-	"XevG8wv5lWwkfotGWugD2mykHz6r5XarGO0fI0B59yaVNAf6duarw4buQxLdKoTZErrukdONy6lfC035",
-	"49tGn/N6dVUvZDzb10OZgJkqF1ZpoFGezGYPdod2oGefhAayolA8ASnW8EASCdJVgp2Tvpwc/cRNNku3",
-	"h83QPHEzkuyU+/gb9lTqwlOqQmRI9a3qa3L5PSmjVbbFDbaw6HJRGTGPBXh+UEumJqahEplxUOVqYVqm",
-	"9mksBuwr/iPF6Yj6GTHxoQDQm1lodhqlmz4EhfRvarxncN4jr9fnBKoREuLZhM8AiPtCdgHSVbmKPRob",
-	"TOzbT+n2PZjWGn94Ioto34+GxXJzBxBtasHnV0XeA30t1ZThNdpFyUnM7K4p8xbzXEC3oM1GHOkeVAyx",
-	"6HSzrk1o2Ul/65vCdYptwL+LCGMnL6eqLsxsHs67yM+ePDl9bn0u/Mf75DB0Q10pvxar2zFW9sHH7ANj",
-	"GQNUgYZAk4VkuphKbhY1Nchs6rgLXVkleHQ6GWZn49gQqsW4LLIrgmU2t/70nVp++7/+3+//fvaP5cXq",
-	"xcW/jZ+/+O7d/MU/J0//+r/G9bf//nz5Taln/2v2u1qaevzj939dPq7/fxcf/n3x4i/x99SV2u6Q/F2s",
-	"fqErQXyMlZ49ViUmczSNzRiSQFBaM7A1Q2GHdwBT0Arv5zEAg/lc96qdeKQgQMRWjF6Gq11KGg+PLqL/",
-	"hF/gYMN8C51yX2lW5EKawqwSlmrBy9T3gmhyMl9p6mqrKW3BS0gJJCx1UYKUAf2uqI/gtW0PpXEA3Se0",
-	"CocE9KCKxBsacfzRm5U7AHvOnmyH9fy1FpRqgflDnAHSvroeGARkmhSlEbXuoHhqRPBkXBLjeAfD8/Rx",
-	"ZHV/4rKYCG3ivD/7gsS7xDm+eYunbN+t7bKLwl8V+qoB0e1YpbShxPwnvupFUEOEK9b5xznLGBddCRPv",
-	"mqwmPY69o0kdMd5kc5Kgh501NolS9ueLn16kbQ28GRrJ+w5vtTDVwlB2GmILyGvuWOXmfMXGyLlPXAjx",
-	"1x67CrVtbbPgxFUTqxpxKqML0O3yzzPYpE39cpbtVL/Mc44YUw6JtF8/ElJ6wPN5IcMq4oWGLV2q6dWi",
-	"LqlmYnRycnr2zfHweHh8Onr2zfDMjr2e+mFs7ljcDKOQhREZYpbVtUAuV/vPzXd712QwPD49Hg7Wy4ub",
-	"adnBFXOzsOPZgdD4HXivaOq0qG+KLA4W9dMaB6WGJiTyjfI8aSg6NJanXfc05aMV2WEGmsn/uAelm90n",
-	"DuHh8hzfitrMdvD4aIE84ZYdq1+JYEChM+gmK74zHFXf3Wmr8kLzcbkvx8+cF2UPkPsw4tW1drfu9a3N",
-	"IncQ0PXDhY7+o7Eye+FhaKH9Em8x9HBBD2HrkWh8HnMPX3bARO2roKoGdpiL92xuErsRFLjlDU3hTvs1",
-	"7DVNgU9k2UPDX77TMPw2aVl3jzc3E9gyXs+Vsv+s3MOO2DPZ6iqUGgYFewA7Px1YqW4KgSRAGwzqeN6P",
-	"9lxvMdNPhdaFnH5bUnevtjzO8ddbNLjfGIZwj40N6OdoWf6Painqo4xrwUphrO2esLyYFoTOz7meCX3O",
-	"FrL4fSFcbZqqp9uS4U8fdZcnKC3/lR/9c3j0/P0D+sfR+6/dnx7+a7TI/GexfFXH+KVhSXc7iXc4s+07",
-	"3Jm97dq39iIqeu6uAx65Tt7wcdE1iSLMfuEa6kG5ZimUMabMKDYVhvKOHwyr+FT43LeSTZdO+8Ndqh2b",
-	"pGmUOkROiimSbmByHtUClEPDjevh3+7RWotyX/q9dargx7uR1dKdsZlHOphel6sHi4kHa8IQPZm4VkwJ",
-	"y0UpjIjGaj3Sch3WE6ubbgiIcm74RtRXQ59yZ+KTfTAbrrnxYVjYfLUxzXl0sWJb/xBRza3O1A5HlHO0",
-	"9jHYthhor+qD0Ns6bXb/ptmrenpLu8zp7/UgsC/cL2ptGFzYOXSAfXRPm+BujKlOp8fnoJjit+zBDYi+",
-	"KCdqBc8n5Mskm3JwVeeeeFJJqA93dxVmhM4h00bVFKTDxnOuPxoWCnvcXEHok85iLMxM1T0g/mBFsG/9",
-	"V5rhDe1VuZCyvSpnQVp47+MIXxUf0rQwroW+6TQtAIKoLgrs6ePbj2NOTXtbO/9CX3tzvVK1WfvuO3z4",
-	"XOXFpBA9JRX0mTOee3ymh2AXkklFE3NgrhdgQX0XQFburpG3lRH2JI926G/mxunqeeauknQtVQANzajJ",
-	"oBTLsH8itFOcIYOKIOozbOpHcf+xMjNaA0DFS6IOsuYbNDIMGjxq116xeRa1XcMtGzwLkunQq9Kaft2B",
-	"AbMwr6nl6crd49iTCgnLrzqMRfA1Ya9BOHXtc6LOWIstIRI8bn15DCRxqHYtOxViudWmSqxoqizeY61b",
-	"vNNISkzLBx0Ro4CG+SKbMY4tJHMl9DHDMD0mfHLkCYT1d3XPMqeIuG7UGNzuu3IEQWmq37FHG5qcg9Ew",
-	"JG52pww9ES4kIxWuBFjM0Jf/xGqJ6Q2x0jX3ythvwRhisBsQ9x1aKbXetg7QoR2IKYkxpg+w1ZSGiYeC",
-	"nKkwCXS/sPb4oprW1PCitzv7FgH0k7kWLgnXDb++r2KRliD2nQRV6oCvqY2xFY+ZUtfa8xTVC6njb1l4",
-	"JNwW5ygk+l6vCHOD9euNQ2zmoW9fBM1GI/rCZQpr0VTD4EaBPTJTZW4NFEqe9sj9cJvc465C5ldy4pov",
-	"8w7XBi/r9tSxSAv06f2n9+0955bl9HPtNanMFUxxwwjVo6jsEkAVYaGxkS81BUp8HRr3zZBp0WS5YovK",
-	"nkrP2E/Ft8AaapfUk+kVmlEYCsvEjPhgsHZVq/Owke+1EJUOuI4KrG+zC8LyohaZUfXqmFl7h1jxiTc9",
-	"UzeihiPWKIVn3DbGqz02u5OgXZ2sMJBw+0Mu0DGf1ZnfoJdMf/kjrKtS0EJJlBN0Nu4Sdrov1RVVVbUa",
-	"l2LehwEFZKHdGYAlZ7VaGCRQhF0CZeoPXv/1O/b88ZNvXH/xDGBfJxU++X/8ppVMHx6zX2o1rflcMyRd",
-	"ZUqyNFO5SM+dNqwFz1maC8OLkioIajEX+So9ZheSFVTuOhalklNtd52rRDBCcmmwHFgvm06J1sODe3xh",
-	"uPhQ6Ki/Z4fSs8ANAWfCtOFjq7izWukQIlOqpaivtOTXosuWJyclElRFgCWGshQb34qTbZ2GEGbSfo0D",
-	"615C+PlywHhpp3OFH6x7G0JHOQlK18cSSIg08fMX8oaXRc5qDG5A1w1UgT4ysTMumMQu2jcNhNwue99+",
-	"UyxXnjIhcdVwWHbsO9yG/aWVssqbZAUtJGsMaRFS4OMj+qeLPjuK0/sr9EeHZaLLXKiiVNOmRQZme9qj",
-	"q8XvEHUbZo+uv5n34UsXPfCRH96+/YVQva3HPh4+jxlFpjB99JDBk+zYIcTSHul3GyTZ0UZ1JWlpj7oU",
-	"1mo0Lrm8TvHUs+6HnRZSElDGBcqgE9VqbtwaUiT2J/xEP2sJbuwNqs9BqrrJP5J+gkHYwxjUqVtY0H1A",
-	"Nhh0sWhTiB7vqGSgwG/hiEmt6TGu1bWQG7QKcdURlnE9kKDKxTxiSH8Hf/eyWUiRtJ2x09Zrok0I4wyj",
-	"v3Aza4KUpZ+m9mxESUR5VfSSiNohRvJ0hfQvsC/b+BGnj2NfEY1h0awC2PYSgpy6ysTlYASkyCu1gJov",
-	"/xO3v/1rFAPrTvT1tNHf3rz6mdHvQK5KHQlRa1ipak/UCVa+ndRiiuiUzbvAfVdM4HsSWWipBskril1s",
-	"Tl1t7WCxQ7bAVYDvmiuIf5Svf7x16wffr3fnCsrbwX0cSpOX5asJeFW7pLnfJ9E6RI0+wjF7u1TeEGl1",
-	"Y6LAKETTsLPnjN+I5ncc0HEsF7R/YnJD91XswGmNSB42gL5L21Va9Tv2XZ3zXFCw1fMdrmQGtjO2woBd",
-	"MFedZFzIVYa43B3H62C8u2dyk4HyqZTN6S24ypoLkAchyVxLsOzT/R8fNI7aYT7fgjkQu4E6R7eU/5Oy",
-	"gcd7EYB3mqrS5mwWK6Ri9iMMP3trRjEUnnW14bDQ26og3XXb+qru1x71tj1N77U9adCP1E/Phon9KdgU",
-	"EaeSWvU519mjJ+ygyKtrQa1wuSlb4IvseJaJyuiA8L9eQJeCFeX0Itol4vbtC53fExIYwva34ZW8WPen",
-	"lmmCD5EPd+fm58mJ09tulxfHwytCSIKHWkPnTyxT1PPfJ2idcvrcFJSNXdFJ6INua49vE3dHIYu51Qan",
-	"UaBPZK6bBscdYa+LSQ/lNdAMJ3hFTx3ixHWL6atchd1cTGfgolMajqpZAY2LzHZb+fhvzRSJt13tyUK+",
-	"bvroO8KdHQHfrrq7LG7EVbfDTuwogQtxYvtOG7hkJ8JLe+FtyENKlV33mAXQah/X3cVjxgI6vEKWOGey",
-	"RZW0yTXoOR6DyHBcgSBhcJykbmqtX7Uw5wHxGJZvBYkYrqGNAi9F3mqVsJ4oG4yA/fr4NV/+RF7Xhn77",
-	"tNVS14tBUkXzEnXVwmRqLlwNE1x6zlJVVzMuPc9Hc8jleCUrlZyKmlW8NkH8oZ3qpjofT90BK0T5HVeL",
-	"3CgC98p4KfKygPYqV2oyiS+/C6bNuGbu6jZBHlOTyZ2Ikm5j6riw+H4eW7CB9u0iEibZ2/TkazybqJWd",
-	"fg0LUZy0t0b/foPK72sacSfq3YPru17m+r009/YJp6/eNGGHsaTovP1cphS+LhrNsVvQKYMuM2orKwmR",
-	"1V0Ayp/7MNzxKNi2+tGZU7HI5RFLq5IbK3LpiKpAVT3V55fyiKUAcUxHIZdSg/tP2BzKcIiJWF0LqRl1",
-	"A8zxflde0X7EeGFatxL+CfI6X2l6Ej4AizLSEWTH6G++dJr+itUJ0N5NxzrjdFhQ6WsDUP6eRSDJ4LVn",
-	"1jpIGVy1sDf57d9Bf9g/U5ZnCfx3mdBaaEBJQGD+WqxGDeCLyFewnx6R4rvkj2sTZ6jYl4L6QS88grf5",
-	"foydlPrm2rxKZbMehIF1TLXQjgQMDkhVCbmzUWyNw1saPkiWTQkz7SbhFsbNmnrYuxXdjuR4ZGt2lUnD",
-	"7YXhuag1zbW50kLIvYRwDz53GU9KBI1w7dqOhZBsJngNkU9fRkaVKVaQ54VcGKHjZepVX14e1hTRIgV1",
-	"2l2q+hoQJk1yeEQQWOmRlXbPEK6ItgxSKoUiguwxopx09gPxpC9FWeJ2iCRHb9T1vrw5peoFDtrd8psa",
-	"68bkNUAKGcd69dncxPqWOiXgt3+3BaRXjcIRxvHMt46BL9tgDu/GL/gGr/V3XTW1Iz2YkobutVaGFCCx",
-	"dbS5RrsD2tcDNvUiFqxLc3EjSlXNhTTpCJcDmhbC6Ba6CWHwqZCtfr/BnYNkUGhV8r6owrqTuruB50xp",
-	"2pKh6Yzf5JfISZvT0dtjxAEpZE/CFsKQbTurkNaLrI3fPxSd7Je8mPl1IJXWKKqDq5cNwvcn3w1RKisn",
-	"XvSF/fJyEHcCTavP5EyEqxGP59C8f+X8+cQeCtmMnIgb4CZBy6sWc2WA4Z8vgChWKo/UP2epNVWvlCxX",
-	"aRK0FKZiHPv3c5Zqo6orqZZpgicT6H77R2sUK3uBtaJTrOMJLD672TrMQYDShZEMkIEF3g1aA98B9dc3",
-	"PQbuG8eHfHf79vY9f29V6tHq27JjvGxPM7CaKSnyq5mai72+ah8+3j3O9cIwGJG1b+Ziy3nuOlTD3OR7",
-	"HEuBvbHkxXa+Zl6YbcdYp5lKK+LTKsLY0vQYlvw7whbtgjjqbd58ztKxqM3siI43l99mR0cAz/KOU7fL",
-	"c21mp8di9bfTbL4sXhX//Z//dZw9+of5sXi8OOyeCPq+m+vP2Ad7g0DEVrhZ2rChNazGPu2sm80ceEGl",
-	"yoD37HoxFrUUBmuXlvb/TrPK/vufi1r0qTUj3tYiJimgKvu4sXLR6rTUXn5XsqMmQZi3J4J/Gw1qaMAH",
-	"VGHBcvrv+GaPZnkZHSwwtK3W5Bsjqk2F9evV8PDTVb3oZUsKmGTXFVRTELG5N7C9yhWq2F0pc7H1fHkB",
-	"F7mre+EhuZAFlOP6zCZRnANwEoNVkLC1i37ci0+OfvtBqGq12RfA9huxl0Q2CG5y6yLXgsJP1lqGruoh",
-	"A+sdIE9/U+M7QJ2c5RAZu1YYL9ZGVCPG7eF2BVHbhP4DPy6htgAJM4LXuVrKhGrPEvbf//lfbTpSbK4U",
-	"zayvgnKdbpMrxllVi5tCLM+b4lA7riDOCSWBeJGv9/UgEKyQsXd8pZk946BgZ8k1qjCA8roOVRjlk2p5",
-	"Dr1YRYUxE3xTEyx30ss1s1NciXyPVnENk+Htl249NEX9GXo0rBQihpZALlmHDzRYbmR1+0IbBAZ6lmKa",
-	"zw5fML01H+9DDQyu5tQxe2y2W0X1i7u2xa3RldlVIxaFbuU+w348QSSPUuusae4WMQ1cxUFv7e+ueaCm",
-	"yeLtqaS3TZTvsbiXKbrWn3AH5ze8o8uxhpLml2qd6LnvLPwlkIkef99xqasavEMClliTFRD39me7O60U",
-	"JIxTAVyZ+0Q5hFlrIcVSYJIAkA4IKMPm2lTTdDZkui/+7zxMo5gRZZk0oPNaG6ZFpmSug87VWKd6zBxC",
-	"txY5zwydc0TVHf7ZvieKSlMbGpBoYL93ZQkQxZ3ZaSEQVKdqAyyTHs4c+5wNAVhei1ZPys041VpgH89e",
-	"5Gm4rLBUWp37+DMUaM35CjURbVQGoZs9EKutLbd5BGMxtScDUlwiPcaOxqgyPMYWN4FVsBN3zobtoiQP",
-	"6WgXJpzFptFOSDwS89ZT+juNBGvf1M9jEXFWLrQR9Tk22LsRNS8TT5SCqEvw4QA60iGFt17EVT6+gnim",
-	"nfo5L7bXHMCQExLa1iq0pYIEzk1hn3J40+XTb7x42vUD1Hv0uoBbnw7oENmymVv/zUpmQYvnsMg66P/4",
-	"68cQxUsJaSzDhfoy314RqWxDIK07xQbYzWe8KEoiwwBgf5AOA0rarc2NHa9uNhed7r9w/1bcvkOdn33a",
-	"0ji9K39Ku/okaMKBH33OrJpfOdOeeg3ZC3Y2a4MV8F1hoqykMk47EHZGDVkam5JP13sKkVZO+dOq3Wac",
-	"L7G2/dYG3X450P0xer0NkYIVjm6+2FJEIkr74NndLllv5CuWKbVjDuK4ZXED3N3nLKUFIuibM9rhAjzn",
-	"rFXgEpxUYlITksKR2p+ztHE46Em+YhXvsee6BgsCtCcWJ1NqlE4MJzIu11MtTENAAd4CjXUdsRfQMDVo",
-	"vRl3PONkUpeC3wikySnXm3RBI7tGyQQe1Ba03m1rCRrLO6gvXlNftygnIGHwb9gihLjP1sMmk3hpnWYp",
-	"+i2dItIf4lVmDX/F2pPIFqRGttwJQGPo8QBBCvLQof2axZ3ffgb9qDWzR19alxDd2JYWpjZe9NJD8Rhg",
-	"Gtzqw9bgkglel4XfebQjMeYRRuBdGVUtFjoekgyLZ6LrAPZ+Xq+s5RYeQXDjcbz8dR8VhZvwyjmHmybB",
-	"NaCijStylheTiaiFNKBUOPDwNKj+wJGOxJs3OLjhdlNWd3QkjLoEbHBoD1wQROBV31Pau3yd2euTu1sy",
-	"IpbgeSLxwFWlyiIrYhwuv9AvvqqoqJmQ00IKhl2WNHsgFfv76kbUUiUsKPQFvV8vSqEhX/laTNVD8HyW",
-	"2OXfenOkCAqKR61khl4c9G9CH+Lx2RlLcdHdeFOXKcVmIVAVbRXItVi1UDT7I6DHC5mX4upgBaVYpGmf",
-	"uV7Ebo8pqFkel2rMPqKPNGKXmPM5xttObk4vBwmreHatR+xXHBiEBd9/OmYveDaD37B/jH1QwjgzvD6e",
-	"/hPcFBUwXMJbv8L50gnTynVXo8oCNQFPBqZzUZWKgyUg4AV2Xu3+L4uw+OFAtIewuvU87pzxqvrKsW/B",
-	"yZ9W9UKKFDtziiCgeM5EScwT/ZIklbmi94k8PWYXXgFCzAVJDeFnIFtBedpc1rR3Q+ooTfxP/Fp4CbnP",
-	"PtT7lr3CdMcYD9b78jeWWNGy0ADaBA1q7W4P2x5S3LmofewbbFExMY6RMOh06iudyfBuKRBkZuuu/MhF",
-	"mTEVi51lkbXnjqqil7YQhLbOZtB9nwYMiUXmYgtN78e5mwEqq5tz62X7pv07+09vPE7+EAV2ndOqrRT7",
-	"zyHXUDPsboOSjp1ttvEakAeO3AWtKj+4P5tMd/PAHzXJUI/edb066TCkiQ3p25w91VhNg3GZb37jeuyi",
-	"a/Lg632sos+6WLMgPiXB0NDE231o487QlmIcGRpNhR/bQu4wLCCds3rXSsb7ZODOcgrl5OsUKo4x5ZEj",
-	"OOlhKEFI3enjgEGklzZk0KQVBpsIRD69X28sZF2s7XXJrcK8PQgvyJmMt7wI7W0KZaOVqxvCTjJvUxpn",
-	"mrS6gIeNp9eOiJ01xvfFZPLKb9471+Duy+3R7wjAAQcaHJKKD3xn2jm/Fg8ZB9BbU3a8bvlv7skb9CHe",
-	"ujpByZ0ObTeioE0YN2yutGFnw2ESpD996IHucUX47vim9Q1jfXtkPcOo6p3DZPqqL+K+Ph0+deHnBEWP",
-	"13CegS1pzzAIC84oIL8eg+9ri9yiL/FWAaO4SrKh4nzrbPUSoe1foOs13zZbCMAKMYPnvOtz++BvXzyL",
-	"ZMvuBLJ1yP7tSM3WbHGjqXeEy77DG7ayKyCtiNvbYRdofE0zb8Eg+qyINz4hvIcz24pK9FP8BwKm6qb9",
-	"YLfncbFL26F92S3QsNtsLFKox1MtIPd8LSqlC6PqVSMopETgrLsb+XpfVGKDsffWta25S8e+zwv3DUI1",
-	"al9oI5QIWFcimvx88YFn4KpwqjraPd0JtDt2U8elAkoVCUhiD0MkZAR8eMC6qRamLG5EGwqGXRqINJVu",
-	"bkv5/tOwHmHNojG/qhaT4kOsjaim5H424zXPsAeUUawWmZrKQq8Pclybq8eTt88PUxa1oU8KjTkJmhpu",
-	"gR3CHjhETQJups9TkgDvul240G29Ql7lfKX7IsqjlmziTUC7jd43PYWV3ICxxyVR/AaS3oCg5/wDsrM8",
-	"evpkuJmsxfoMjvOrwx8KMXUqUYVrOk3mWvQw1u8W5WSnxnM9G2KvRjGxXEPvylETsDWB0/7vO0LR13dZ",
-	"L43YPk3K1nlD4a+JG2DswxyAKrpuy3ZtPTSWSJiSbDlT84RKFKzCSygL7VVfCVT28LFE30+r2gEDCZ67",
-	"Sq5mQs6GZ0+PTs+OzoZvT4ejof3//76zUo+nHRTLuGSCrFr7IV1KN2sc1uoG6sM3pA3XJwnLxhII1JZU",
-	"exwy9LrIbgMfv7Q2zuWA4p0cEMM6yoAJ3ePrFSnZ7gyduhl6sscMrbdNxmQHZTxoPeKiguZobyHGLThc",
-	"d+NjvTW36u5MqbujJtdsNqh72ERO+m626kTlmuhXswP6xB5Db7MtoTcQx7YUB/gc7TmrgBVASkF8qOsS",
-	"uJDjUmXXrvLFPZBtHQGiuwZrYg4hK+1aRgC8hxruWIV/2rx7LVK030H+brbqczV1X8OKV9E92z/EbbvJ",
-	"vWgT0Z0b5zqFWaAM97Gt1828Ip473qYae2pN+zoBdrTTbkP24hUtyFTzOUYeuLEj6qnG2l0m117fD0EM",
-	"qBsLzbRZZNf9lPTrQr4jkHADOqS/39amYhqciSvCXK2H3BAjeEUkzLds2nXARl9ftA6n21PwvutyZqLM",
-	"+1H+Di8MFnfTsU8jHYFUyy7rRbRiWTcUMmiDrQg6y02IPvN0HYU5Ztj+GcKHALd2fdBc9xdCaTXOauzV",
-	"kPE2DMqQaRTeLDlrTrCRO3omtRD/3ClEsJzszdC8xgrYodMU9vOGCOIJUJUEmLOnIpXdLLTo6bp0O3qX",
-	"fTrXNbTJ3eAmMsBXkNbFxGu4Pt9EuZWtx9WTHEVvbCGdUHsJ8IF2hzTlusXhPlELNKHnzuKHpiXYx5Ju",
-	"NUtFEuZ48qFvCWvTwe8Rcm93I7x90N0aPlgo38MbARJwZdR0WnqMzg7YEx97fkt3xlEo9NxNgtdKTLeV",
-	"WmHgijb/qxeGW4bT762Op9Olz94lKh0vi5NM1bmoXYWarqBdXgqmaXqXqkKoTL29uPQqk4bjFmpvuIZy",
-	"G2nOWV1o6Bcp0NdvPGfAyexIhnXnCvwGFO2ZxjstETvqMtwabZMiLPbu66O4yZbpIZm5CI4copUZsYW0",
-	"UpC6X9Ig7dqqNnFKK3F32BVIg87oDqyS+ERg3cKwOOvSVTvee3PTP2jtccwqAbppUTGsMTmOdyM/QIXy",
-	"/kf8bQ7UW+rEW+q3+FnbVN82cxpxJE56ELy+iWvU1aNnBl387Iap/XltlLoOqADvgrY6FDHItrasm9RJ",
-	"ly3C72kPrhmE/AL4V39NDKHtnnyITEKviXI/yQT3ulvCj3tg8c3snfumqztF4zueaEfhk8NuzRtX2O7w",
-	"GL6wmb318Ix6DjhQh0i8k+Buqv1CoTn3hTO6aXGMBq7PUfuMMP2BLWQptGY8iOti80Drd9lJYy+gfkzV",
-	"YX4DJsAPqGMEf07u/j6wLxkPbcBvWH8OixKSCLgFOhREt6mG62shHIKenzx59DRa+NAn1Gg3O04X8E/g",
-	"13XK0FseOi03o4PlL7n0TfsTYkknJ/1OMu58l2DudnJdsMLwf2NbzXW3Zd2UAiiM/8Jz5KDgmhWTyMQ6",
-	"JxLAOK7uGZpX2o0PCK8VoZahlJEg7vfpiO37RToArcS/S0n2wK7CQyjRm0ySpuu7JvcZPrL7uUQgTyhE",
-	"X32jJhPHge+hhS5ib5S9grA8NFmBibPlS8+DtCsYPJ4ZoN2XIyTb30Xx11Hq6dcLSfY5to7Exr/aCJ7j",
-	"C1q4K15VQNN6zF5TvcAESoOWo6BwwCWV7LNSj1CTgtd21FZdNdrKgf5ykZX2d2g4vchmMJAEyxTCJ+tF",
-	"hcXcqYuo2Qupq5hUrjHxSphD1iN0znrQNpuO+rXy8d8XYgGwrm3V4zvVjENhXraoC7N6Y7cUsYm5/PNa",
-	"cz1ADUBpqUvsp+PaXP33f/4XQLpgW2LQntdhXnVmTDX49Al0/UTFHn0jZK5q9vXXeiUz/fXX1FOC8HkO",
-	"hoNYBU5grMR1grOSwS/l11+TEHz99TG78BJR6KbCDXoU8jC0+fXXtLm//tpuF3iMO/m+/jqhQmukmLEG",
-	"lf2vr78mk8a+6Bfs94uOmFUOvn6WX0pHrCrXgrn2Yuwkopn4wDMDAVpqmUmmld3ydjzIdgNKItfHX3/N",
-	"0o+8qj6lCUs/0ug/UY/hj+4dn5DeDop8QQVwNFIu5Vvke2cYw2tQ0LXIhTQFL0lDRVoT29uCvsSXEnT7",
-	"cr0p8Yg9Hj6m0f9YaAMrWgtW8anIRyz917KYF+ZyMRyePYUSWAJdU+Sw0PbLrOGTMGtIf0rPHRbzUqb2",
-	"L+j+28eR4sRQABYc27eSZ2Jny34NhGcww5fxurazntr/ZB8xQZMw1JuYkEuYy3N9SkdWM11K+5G7ISEI",
-	"BBYAIqyS4znwL11KJ1yJgxQqV3cK6in9Vzusvzwa6mB2XODmLzIl2utmsi6lI47ULKXrUkgAFNOZw/yk",
-	"kmhGHYQaFLFdX5qu76iPCjNqCsBwN3GQKxw3pznU+XAarH3yi7d8mp43JW32yZdSUzIPWtC8nBz9xE02",
-	"S8P6sAePT88eEvWtmguIZqCW5ppNuDZA9W/H9lpUSPtix4StvH959eYt5VHsGF7mYl4pI2S2Ovq7WKXH",
-	"LOz4PaOYtn3FpUypVW56zqr1Lt4wi9i8l17OjYA9B4Bpkk8gGC8kS+2vP1pRTj1hinPF8Z0ZL0uqki/F",
-	"xJ4l34qVchlPrIx9fPacfI/XVuqOLmBD4EvwfFOwWdmYZ9euApFI0NXkUgbtmLF3rKtdtnJI5ymRp7Cx",
-	"mEG3YikYz/NaaJ2E45wKo+0DARcWfguoCcGzmRtp8+GFi3BP2swsTkvQRCKWyikC7E+kZCaSbtYg4Gh0",
-	"WYcQSQWncVlkQqIRRCVMFxXPZuLo7Hg4SAaLuqRTR49OTpbL5TGHn49VPT2he/XJjy+/e/HzmxdwT9NP",
-	"egC7OAiEjgankF6phORVMRgNHh0Pjx8BH6+ZwYF5gg7FUb2Q8N/TGDbs9ULSRFGHeK6vyeyxn1j7n4NM",
-	"IYXr24Aq7G9RKPkyh/bB2lzA6+0LYFQ1nwsDqaAe87m55OTVpKltiNYkwLhafpPjGQoKIwt7+e8LAUAI",
-	"z+pC1dVorO/g7toRbBkuiNxghwthD1HtlK6UXW87grPhEPFL0hB2Pezy/xuhHpoRb2ya6WYdQklg3XSt",
-	"GjifoCRbwkm2bMgT0WcFKoa+F/mRuw7zaLB5YI1der8+ON3Q7J1Dbdjgr6VaDt7bW0L5PPlYL+SnXim9",
-	"gE2onRA2/cKJFhVorWvB51dFnlIxOCRF1HRdNv9NNKI5+BwrEVsF4rc/xIS/sToe6NqIPsXLeGfO13Zh",
-	"JOySoyENQ6MdZBVKs4FqmjTnLmBdY/9u2gx7fQ9yUPJ63q+iWuyfzt2yK1SrEnxS8GSLjLBk/tiGA1aB",
-	"xcO4OWYXksGboOtMJWRDbW2Nx8w6daXIpyI/p9piHfQh+gqga07RR5QdfsMhFd1FU0zV1BKF4+zXcc01",
-	"LU3nBY1CseuMJ38uVWfnfLuaQ/G6J0XH3bo3e00I4xQc/HjyEf7300mwLhDj33Ezktj27Ef47ZA7MhlU",
-	"Ktar5I01/HyXM7/D7PYSYMEXxjkdjlxFC2NKu5+MJ2vMVJ03ZI3hxmKePhA6p894VQnpsNs+BuV8PpwS",
-	"9ko2fTBDsbc2ykoTaWWhY7v2orn8guZwv70bmPd/FysSdTBMv1WI2N0i5QEQ12Nk7fe7RibW5aiFNqq2",
-	"Fpk1dcGblMV0ZqyzLnmlZwoiM3tsmOC7oXnMp3b4hyK597tp+05EWNWko+TuvlODT/bbqW/LVpXeyQyx",
-	"F3rnop72mMD2afvK1R9KxVbVDgq2qrTPVx1Os+LcuUW6qCo0YaLK6SfndCNZIq+qY3aBBeQYv2gIV1Jf",
-	"W8SMUuvr9h1ceQG1rF9OIeSFrkq+uiIt7wjWuswYO6+iy87utNtPDyk/vXu9qg4hKz9ROBGLj9vS4jb0",
-	"CQQmUWpKEet38tK4gnyduBAtGps3vC74uBSaTVVDCAxRT0pLe+DhpBaiyRxgWH/43DV4a1pYAWLLw4hU",
-	"PVXG+IhdDz+Ry/Om9KfUBRgbVqTYIfc9fO9thPk7ys5G1MvjXn4mjGrbVx5Eb+Po+1Y32aykIZhUVY2v",
-	"SPYfxTchuoELHXcR4Y33qVg3bgxorZsTcvbFW97Lr0GXncA19MQDuJN9U76fEF1U1cvvX9U/W60FliWP",
-	"NsH6jqAYyPstMJJMTFLQ6eE8TGZa0259yTB5fCu1PYEw8B319Trgas7LUuBBhp8DyQgPWDjeS3+73Phn",
-	"Ntb+sFKKIsMaWfVFA1tOgRNS8/1GntMQ4G2wYj5fGHsAJJSuFrnr0LPO5Be3Ar+jN/6ZDUH8hu22oD9E",
-	"78XbbigvtHON70NLRU3Mt87EREZEkffyOfoglb+SiD1c+9dLGdLAIQLFPQ0odKxjveyQwWBeCTMepRZQ",
-	"NoOcMJcSjItcfLDPR8IO7d1i6P4n8lb35okA0Ac2R8CslPvtEpk1ubE+p128cwCLwdrpJuHjusUmlxIO",
-	"2Elhd0hp3VZoOQiVtcD5HKPthC/GBtqm5lJTCB8Mc8wcuVy6PbhrgQgS3dR6QEeVMRJMm2PWpd3JC2hd",
-	"SMm/Swm8aUQvCFnNc6pUAhLzpAXVKKiRjWuHeykxOb1uPgRYFXczsJq6fLl1P0QOTjsuMa4kZbI6V1Ci",
-	"CePW9JIHZ8PhQ3jVnIqz8ORgF5KhULgnOghCQ4uFeVX4gxscZUgowEJqwYEYXNNZ/CD46nfgORGLz1/s",
-	"WZNC7pQGumwAQxisSajbJB7mNFgoGLuUjsQ3E9pV4LQntJANHznZ15KljmQqxVFeyjYKimhQHBNVl3Kr",
-	"9fFtnq1LeUHbz6HNHeUO75LtzPnKiprfzAQfGqHxD9vZEfegr4kUPyjk7vOMFTeXJOemmX1YJgxq2a+D",
-	"vzpECcW6iOwKB50GzKspoCGWndYThF4NwuNcX2vECzz49sXrtz9c/fTy56vvfnx59Y8Xr9+8fPXzwx6u",
-	"3bK4ch0c05h38WYls9tYXN/XK0iLJJ/Vpe5Q+g70jJ89eTp6Pnn2NB8+O3327HH2Tf70yXN+NhGcD7Mn",
-	"T3g+PH3CH40njyen47PxcPzs7CzLT5/kT7PTJ+PhZDjkw2eDDhnuYHh8CunekOOVYrKOKTTa7aI7sKfD",
-	"R8NHXJydjZ8/f/bs6ek4E4/GZ88mjx4JkZ2OxTdPnvGz00fZs6fZ80fZ8Jun+Vg8nzx58iw7Pc2+eXKG",
-	"pIe7He8hf/RntjEDytCIZfEzHVpSLJtm6g1vGhQCgnlxyKjF5iFdtMgHD+BwrWTWBpZtM2FD/sI7mjqL",
-	"Xkun0arOMStFYHU5s4SQjQCLGJHiCpJWvBaX0h7FBu2VzLt6/hI8GlATUpsG6NGAay0V8lAjxRl7CVbD",
-	"pQzMhhHzQZWEmNyxq5zVrI3p4gwWTO75sxAqUlgh7alcaEDjUIc7CO2ofEUpiM65Bur4Vas1uQm73iXO",
-	"KKzVDS8ZIi99qMj12tC8QCssYePVpXRtMNKqVvPKpOes5GNRAj8WVm2GBC6BPVRopm5EXRd5jljI5qJL",
-	"mSsPSF2FPnVYgQx4YD4HW1UwLQwOCBPu9OJffTNwuPH9g//H8OkJJTBP/NFwooVBQPfDhsARffdLe+2K",
-	"PUivRWXSh8cM4m6u7Thkb401LhFZQ4c1+1k13d+1wx3Do0G0nFHrkcYip1I7QFeOGEHzCLlUAKTKrgGX",
-	"hhUHNHWO2Rti9rmUDeYNbBEPPGojz5r5cZVSHSjapUyrGnqgQQXCFeJn04e+GBcHlaugEALgauMVk2rZ",
-	"d2i/dArkDif3ekig882i01GCa8antQAAuU9mYmCgiWy7qdkLoXMXq6DRpb9+HLjteqUC+Pq8MiGNclgP",
-	"MBemLjJX27RW5LMUY/s/M1HOr254ubA3QWfiIuN6xB7BQeDEnwhfjjJVV4Ow/MQ3MKGuJ0BFaLUCJA7x",
-	"h4xLajDb7l7lgWjTUo3Fh31MAicjX8gsaF7fdw6/c1LV9OoLOeFb7PKeP3gsDpZ0MB1iYDoXqd2edgek",
-	"VTvBge7wHmuHuss6bAhMBS4qtjrMrtHv5l23FLDbrmUTUc/774tHqV679/+Zw1T0ETtg3+hr7zFQ5dNI",
-	"nztSRcnQkHHaC8iDwPOmim2JvOH28H8YIOuWkgoZEiY+ZKLC+pzA+MAaBJQx9wCKKF2UpauCiPS+Deyr",
-	"bKaKTJCFxYP0OvzqPgDiILGzDHO1tOhfNF+LXwtNEjb3CnjfEKY/2lkX0xd+IVXs5rcPxugiLNxzgZe1",
-	"4Pnq4H7ZloEE4Z5DbGQUrmAfQew1s1LvtsY2R80nj3eClMiwfTTmdf0DoOQH+ixaR6tV4tGA3NsRNeyb",
-	"Zy8HExoMkADUWBaO/SaKW/mHH/qfHL/iPmT7mRBM9qHBLHbCGyTBfR0IfdJ38tH9cyMIAgCnTRxRzKuS",
-	"G6GZNkVZgji5YHFq/+NqvPKWvquSEGWpRyiTKH4FlOpIZVot3ULkLfQOnfZAaz1+wa3iHbO79y9mfcrJ",
-	"rYCPEkyVpPwN9i3SuEMPiZtoXrpJ4raiKNxT0F33egR1PeFS3FpSc8RzH4WZQt4LS3EWpuEdjgEugkX+",
-	"IyzVl0dh7LaAd1AZyS6Xu/naEjX0+sI6HFDotu6JYZUeFeAdy4WSx7yqjr2mOr5cDIePMqt74V8iBdbw",
-	"ULScxIVREwjtQIhpWWgxYoSZ1YKXIk/of5lRLQfxKzRyr4XjIEQZXmgKLjUtTFy95M9NsMmrsjHyp537",
-	"OJyrkpfiAzbWDAKEFB1FUwW3e2ML48bqCzaux3G6W+YLoF6C/qlUUgAfMRgNxOIoE9LUvNwL5uI+5wtZ",
-	"uvvocYcthzjbl9QU9vzcRVFY62BcqrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDXQuY/4au+te/9",
-	"woBaGD2wIx8o8bd7LM1+/vc0gM8s0q0F6JFpv7KKstxJU6CRI8Wg/Q+YeaCoOQAkX1974AFhYxymwyXa",
-	"NwjwRxzxp61lNG9+uDg6e/LUfcF4Zaif4nohDaVfd6yk+eYU0IxG1PZJ/0Ei9evw6Dk/mrz/+PTxp38Z",
-	"xItrYmfnG7uLNEUUAcdTM479XLsJt6+0xx0hW0rQYZJ320tSWf3Tx+yn4luCGdkpCKIyzc5u6nztxLiE",
-	"2xs+EdidpRI86jD+sjBWuga7bk6VGWGOsF6zLceew29cSKQv707gZ9068FU9WwZa9d5/xGPrEIAj3Krg",
-	"Q2zK/w07D+QNhSq+BSnUtSWiQfG/pkQmcX2FrTADSRH8V9PKbT0O8a2LsuxbVQnA1XjpOI2rQf2grvMd",
-	"+fqqKilqt2fleP8A3FuBiLDvpY6lcEdpsU8mLsg/WS0nDH17iMZFpO8laN8T0+sLs3/rBMllztvYNNTa",
-	"X63VHVj7vkWwHInDjxgHrt7cc4DUoNy1NbxMMeGZaeolVy6ynnTwfoRk7A+c33J7HdIsA3QU1TO106e/",
-	"AixqDxvLfsxefsPZ55FeF5pG8TqEtMLrWjgQK1QblPXJR/jffoIFxD8seUEURg3j0UyULl4HeRmrXbw5",
-	"heNAXzUa1PmWeinvJ2Dv+B566R8EvLt/9dR7ENsfD8jk4BpQ3y3OA0N++T2FhdtycIL0a/vjx5qH9mnF",
-	"C8KaMm4NEyjDRDFxcU9P9t8p0V7XUTDG20lQVEXd5+bfKBsJG4tCTpknvbP63M3DQVJV8OBe0bECAEX2",
-	"+uQj/O+nE6zE3y0vRT4+eg6+mzHcnzDgqEC/YeVYuW5EXUwK+5mTCZQEPEihYc4R/LBKH6IrElT/EzQa",
-	"w4bzheFUDwB8S7VaTIna5+KXl+dBRM3fXmi2rAtjhGvzRoQhfQmu7+xdr2kOtvCiIOEQXksEY47FjAgs",
-	"+3g4gCRNi9/jJBzDCA2/7204XKfk392iu9dCoHDmIkJPP1nzFoIHDcRt5jk3BVE+HEDyX9uHwtO5nh3B",
-	"Y0VOqxXugywTWm/nwElVPW04llFA1VLieAFGFIRzW+0je6IKcOOhCXOC5vIbTnM4qv9C7JB5StFKl/rF",
-	"8glAULkGY03/teO+TQOvPTibVy8Vd8/Gcr8fwBlzr74Hbwyn68/pjuHYdyj3w+m7J4cs8wIXYQ+jH+FE",
-	"k1OxG3kYsUF6lBPy6SJWO1fZYo6dLJT2QTFHi4fcp4nrYiC9WnN7RiNRY+zE+TdBe2dw70vWZ4cQlvpw",
-	"RmrmPmgbydg2ngF4jrdTu6t64qd3f2M1eHRvUWcT/XTh55A1kuiWnenqdCkyQlOvE5KMpmBz5diaDdNC",
-	"yGN24Xhq0cOvuwQRKb7mishM08QeKNgFUDTvxGF2KE0D7S2VF8Xg0VKZK38EHF/KlJdapcQLTDnTtv6l",
-	"bGTYGcf/sVV1QWARchUzdeOpcbJMVMaapEQm54ojacfA9nFMo1QPUZhZHP9hx/llIxTwfVClBQs9SAa0",
-	"XvdQSSaVsQdNSKqFi3mBeO4ddcH3JAhfiPVlF1WUuCZBB8kmUV8PKPuQqw3qKapjrED2Hh9vncT6kiGj",
-	"lAMPGPHBHDMikbVbpcDUaC2grig/Zo+Hj4kBpuF8IYhANGLyS8nvlZXSPv8NTVzPAtnhHeykoII9d/BS",
-	"ucrhzw1kBTj5iP/Y0RrAkKxf2B68PB76VC0FVWXIahpW7xDSWkI9MXHVKSmOWRhZQwkIImrksGNfNpfQ",
-	"2yF8aw0Kl474s4fW6EP6lMXhyizJbnHzdrfoGo66V/xO8mIy2SqDnuLBca5PWGpUan3ZBDggrLIgqnCP",
-	"bkLqdOusXEqUMJC3pv4riIXQ2U2VKI5EgDXF+MeX8ntBBZJqEoCsAmmHv6OC86iPpjtr57wuJpPb0p3Y",
-	"e9+q+xU2+45+FISnKDjHdEzTa6nhSzhIuE7NK6iZXap7oDPpiibVl21kvHElmIVu2D0LSZ4Qz4i/HZko",
-	"gJwyqA8mruBIvMC/+U/NfENfsYMz7L738PjxLJjKWEyr17lBjgrNFrL4fSEC3tU+4kP3uV/U5m7qG00B",
-	"tvdUlfl6deOeK/ilrGE3o31HHP1+EEM4z4NGMjFhaamEk6Yxy9bDCrAafqgxi6R5671vxs8xl85g2DCZ",
-	"e6tmelanZiPkc9hqtIYlp7SXG+QWNcyY8xXTQsTV8q2LvzfCatrDKpqy/qQnTt6F1zTTfNeYrh/KPQR1",
-	"afKCqO6mAeD5uVQ1BDNFdo1IdWg71zOcmeClme08nh/g8n+IOi8ys31ADZH8GLJqJuyj5BwPMjCbRmzS",
-	"ZfyLuimnBr8GUN+p61vZpqoP3tAilur5cOwB0/rw2/DT25Nj8CeLtpNQbbcw3Doe3sAoGqWwXqm+lXU5",
-	"KPTwYNU60J1JE3GvBbEgoVeNfB+OTheTtl9pJmStyrknyPLUHgAWQOo26FNj1DF7Sa4KNHcErjvEw2jf",
-	"0++YvZo49Ep2rROWAk6WmpNdL8ailsIInToWtFqchw1vIIrZug6Biy5yCW5lLhKrc9mv/kVfaccU2c+V",
-	"giRRb+zl5G1vKHR+6Tuq/2EAW8hx1XBYYHazw2mxjc4itOqSoJuyy5Xa2YGoaLZPOQnN1hey+nzKM26o",
-	"0I45bxrNd1rX+FlwVLEH4sluuvLHGSmcIjjxPfw2lYy+Fhi6CtuRYqeCQhudACW2bpiykeFHVTqEaLCX",
-	"hkh9fL1TT2tCQJsUJppECarCArKgoO82om6WXBO7UPCDqzFbp8DbkYS73a04toH/quqpMLfdwPuTcQdz",
-	"4BnGDyFG+B3bBCnpD6Vj/RM16CN5h+rohlMXwmK/XLz97oeN2MJmMu/7YN6yif8IbN2bV2PP4wLvPAhz",
-	"N9Gtcc24tYZLHxEPui+usV6xTaRX7baMrgEkAKnngkvItRyzi6AfOtFvNUlYKUSug7p01wQZuh5jsgaz",
-	"wJLi+PHST1U7MrIRWbgfTNCfHLjt4FoHbGuGNLYOjGZ8rBamIYNzvZgj+gP5v29tAByi2HOdHCvstb8r",
-	"Q1YvddW+5/qXYUT/42uE7xw6AGj8DMiZmtzu6D9x/fs2JUfpmgYZ6r1I0zqOIavRkC9Cfz6OvQI3NZDU",
-	"99+jr9fxKssm13cflCDB1EXX55a50XUFvnl5Tz7iPz6duF6hd3xf0huKbvXs7Gtp5voX3n9PM8NrA0eT",
-	"09pqwq4L6xXiIK7qhUzhNIHoDbS1JCLRc8bligA0xF9e6F50ToCtjGj31wt54T76y7l2jY92I+qx0nYO",
-	"7cTvoZt9z8svVIjjOtT36ecGWXoA6PFCbuq22bPlfGTjEPusvwqD6UJOS3G00IKyt6h1qeba95hzhLTt",
-	"aAdETd1ZxlJCs2jv72R2XmRQMdw8bqI8k8ZUSTHyTKWeWgOC1pSQxrugdceCCGI8pa0jd4TKCUpAaraQ",
-	"mahND10QhkleuCn+wi39cNK80O8mwX7wXyhu4d+PoKa+jYQylQQdsw8ZpPCbhN6zj8lCAfRNFssNhsub",
-	"ZrJWuWvXhbwwI7aQ+JgVgyKOplE5z62U4p6BZgG1WibMX4w8hq1bpkpBZ3OdsIW8lkAngxcUJUEwYt7t",
-	"Dy4PcG+2D72hZ4Hxkw6WRzP+kTsYo/dm7wRRyE1pNsdeVC1MyF3kzVYguTkP0DJI7tuBx8RjFjCAe3VQ",
-	"4A29/on99YsHLIwfymeRhh7WjZ+Cpimdlk44uBHltArJUlzitKFHb35aSC1MyqYKO+NgvquoGc1Usta8",
-	"LBZNOI+FENp8UTjEHi4oL1m3jAwkO3N/3+VQhKmyyztXxqjBeyKMiicG9ogI2G//UgGB7fuNWiisSEEs",
-	"O3zUX5Y7aud92KNTfUJv45ELOZyE0HQyH6sPcPp2gbZko2I8rCRam6KXsdq9+V7Jb/Elm2IEfgoOzB9N",
-	"T/2SJ6YfxMlH989+qNAbfyCqhfFJWaLQ0yx9gER8D9NzhxgQETI+BX2/gbc2doS6Bfkci95PeYy/HxBm",
-	"5B75ORY7iVHL0+tbYJ1zqCLNrtOEpbRtU+QiaZHJR2I4dbhKByx9jYgopYd3IVhGPEvnrCfVhI6ngHhO",
-	"YVg1g5ThTM3j/WEhZX+fMogv6HO/7I8Hkz5nkgVwhwbTMcXKls+rduD7Thx64j4jJc4IDISig/UI5ANj",
-	"H7kIYymdPHVWLrTxYPsmzT0iklEKnwTd2QrtaJWvxQpI+MaiLMSNoHculcffY1BR1dfocbO3TeIU0dnu",
-	"wiYOgwEee5OZlULru4VzoKPjBMvgvZPeH4kJcS1fMhjzp4m+wIR9p/L+4jnEGd1D1AUF25U8rEv0PjYh",
-	"Yio32YOmFms847XgOfRQIiPCNQOL2xB9WtmIbYQevntm5yCwYzpnfAx7wU0EwRb7KD5MG6/q6DtOI/Qd",
-	"7+/3sDDibS165cZ+20GDOUgEBcv4Bc1TO4qF3gm77s4zK0T/9uIto3tTaMu9CWDyBt9x/0lletHm1DKo",
-	"ebsIhWtaeohl/aGFImGF/rzLuJytetcw6E7c9Dd1A20SbKpm2izmY2BXuhE1UNjCt1jnthLSh1WohrNW",
-	"CzzR52FWGnzPhRyXKrvWPXQO72arz4A9ejdb9bsfXCvpqtR8J+NCs6Uoy0PIw7vZqi0PENf0NOl6RsGL",
-	"zywmbgXv0yB8S810c6VqkCzREcA5d7QxwRSNLuWlPILGjYgqTEcI8mGLai3qYae0GeY53IhxQH9XQO73",
-	"AAQ90qvJqIZcwdqKjJpBM2zioVityhJikuetIYDvHaTl4HE4iiDrPYLWfT7B6UcZfCCin8IJInbLXFRC",
-	"5jB6ZIRpeixam/fKjiB1oCicyoA5HwxZe+A7Gn78athKIj9m0PiNB72gqdcInEMtqg2DSPGGqL2xwrmn",
-	"l0kuZTrnK6LfSBu3UFRYrqEV9V5uY7uM4LUO6m5za6I8wI9qTRQ1efZrzFQNfR3d7x2HC+ouMUvbfCF0",
-	"Cw9gag+hKBh8BWgbjQjV0VZoKnvl64iLKOb1UnZArzj6VNS1qnWKwN4mQwt6AOXgmP0sCpj9NACGpZdS",
-	"kinVDKXbFpXeZhfqvCUiiNSTyl0BirTf33jXEEN9ucRvhMQ0GVwX0g4TJQCODWxlNRo83h3R7j7vDw6u",
-	"CKo97CY6iIECSJ0AqBPHW1gHejORx2JcFhmb8fKm4bsBtzuopnPVKO4EAvyPq5CuCgxOsrzQAIqFmCVg",
-	"3rGPr8Kk4ZjLvI998O9itRvrYDMyqx4XdaV0bx0b/bxz5djfxeoXuuV+fRP7og3UuPYbEzi6Ds4fRqt9",
-	"LVa6rxR2LnaKHFIJvIMIgIdcC3vCFbzESiZgOHd60doIufJBRYr74NlkDYtmVb8VtZlZH7cHB/DTvQa6",
-	"f+oPNEAl6WFsScVeMj7vX4L5eDM9AV6B8LpK1Nq67HUAYsIaLOlXaVOVuxWMn+iNf2ZaAvyG7SWDNLv3",
-	"tMPo6S44WtRsWnNp9qIpuMhzHa4erKY14OBRI8DYlJ66AIoIqJ1ATaZsYQ2wVoF64poMOBBbr8mA8/hF",
-	"DQayDbSobwrImPgcCtgIR2MFbUmUvZq+QdW7Ww34hV8ooEnT26NkUHwOR3wwd4u5SdGcfMR/bCxs+77Q",
-	"2Ksx1P5Wymtxo1xk36hrITU5JIVheeFYrZUkDtp1BYQlc17sdivnajQgVZwchjsX3LdN07bvtsDP6njy",
-	"qp7uRm1gLwy4DPwBiynhuC5/VU/vNTb3qp5usl7skA+a9Yc58BwKfgr2UahNSkvmqv5KMyMkd4rVym1o",
-	"ukLggOfzQjYpLvjPr8h3RylPiMuAsMRFQ65A/I9WE1sPUFBLDNDZ1pUzE1XP034F/KqeftmCZvuxg9GA",
-	"57xRvYUsjABY1O5i8oU07M9iaaewXz79ssJCIqBG4xofErOr6mmf4nWd0E8+0r92o+fzjaUdP5/rfbJL",
-	"S3tAiri+4F+4NfZBYSLum7aQhK0DPHAyAd8BttMYuGsxxAY89hApkyyF4v7/+TjthXY003pAZMe6kGwh",
-	"0XO563nF60L7NF5RO041cr/6pCcIII5asTYq3dFoXY4XRUl9ayEqCWg+Kjvto8Ajsfi/jgPPTWGbKvhw",
-	"HI0hMZ6Th32Y8f58Qg/YkH7riNIW7DVe51U5dibAPkD4Ww9Ekp5/N8r+P5FbjB+83S2mib8n4vraT3sT",
-	"pBTCuOMQfz35iP/Y8TBEbFYAkDVM8yKnGvLCaFFO4scg3Dm490nvPQRJPg93BroP6k7uvlKO4/ZMmd11",
-	"OUFfb/9kY/DcPhv9pdFMC43ILUHHlD1hgPdAu8yXD3HN+YotIGmjWQE+gVm5ttSv7TChnMCdU7na3Dsa",
-	"7hBeMA7dW+nzSlZCPvmBfGL7qE1CZiVlR9jJnnR9azgEH+1ccontea+lWqKuGrVBIA5CGJBHN+ilxHV6",
-	"sTKHYQzK6Lvqk8SD7h3AELjME482gbYxXAfFKULmojfD4TEzt2UY/L+Y5g3n5guRvf3gq69ILHktepF9",
-	"kL07+Wj/59OOncJEUCbnQRJos/ymxgGCVeTULyUO4xPV/WKrRdUPrRbVAQ8rmBIAFfenLvfdJnb4/tQK",
-	"F+mkFqZe7X9g+Qf2HVe/lFy6UrmQ4MBBiZEACHh6mJLAjdAk+QvNrkVFvH1BWxXSURpwCa83EHrBHOLT",
-	"46eZqVckMn/cNoG7Z8+nCinQDnOemXrFuFsbjbMUSZ1jLLt/l+fzQmogOPShJH+mhTkZLHNEP1wtZdMc",
-	"A2rfgHmtpzzWnhtvcRR/5sQcfMJ27Y4zeE9pOeOmce+YMcYIAVAphXUpmKoB9N9EiRH+j7lsSuAwNGc3",
-	"hIbPKdF9LURl3zPjetYfE4Y5/KJRYfGhKmqhrwp5lfOVHoyeD5MB5Um6mTnHYFzsHi6GD/xCAWN492Z2",
-	"Bxfy9zAeuPqAtQaGFjgaLkbpPfkI/7sxS+fHSqySVoda3dl2phBoCDCMPmfpUjpviaEKCniMoQspTQWk",
-	"94DSoel86jZNxiVU/dgZu5TQk1trVZ+z1D7hyj7hqjCpzyASX7LyMBHXPsxeniARYpHN7OAvJYreiLiE",
-	"8IUuI14rOWUzgIL3+no9O6pby6oVDa/xGMLPT1he1CIz5QoqBFVvXUT4xfHup8AHl6xTPO/McElzoO/F",
-	"++uVz311Esy7t9VaAObNrWE8WN3OoloYOlIJUBc7O9/5hx+8QWczmnugVHfj/nN2ynSj337i+0m8p6Dj",
-	"Mlj/iIHnfz756P65m1PnPf4OqnNza6sGFw3MvlE379Zw3T9eF6vPSTxGnuXh/Ek3+HU9FcjKCYG6j6ye",
-	"2NvDbL2iFwnWaqXZabgZHpJBj2C2LMrSXchKbqw5+rbVlxWIB+GmelE28QhCOEaOTBrHxRemWqdmkHxa",
-	"C+cYX2RzkTBTZNfCsMffnJ7ubnI2H/X/AW4+1xASKm2a7qbb8ONRuceu/fck8sRA6XjP56pGAeX6GivH",
-	"7V8xcqbAyGXcmQLAFaT5RLBKFdIcs26BSqHZpJCFngkHS3OlMFHPCz7zsBUUXzyUMhZQTAWfViJls5uS",
-	"g+Sr4cG3Eytx40gg+7hUnOfC4FJijUvhf660+D1tDuQglY0EizKojLQydXwpf14gVJeaE7MprzTgHsrC",
-	"gx6AdVuKzFBfi/RHrs3RC/v6o5ffp2xeaB04SyCpwA/h/mCWRSaOGZy7GOq78Q+niW8bFQDCEFihi9em",
-	"QuZpA0XDEIKdDFTrhJKFnIloXXQpBa/LQtTsAXhltdB2cz08xwnxbTmlwncElA44Bc3XRzm2TC343Ine",
-	"C1y9XYo4cKFdo5BZMZ2Jmlast6zcrXHcdxomg4mq59xgffnTx4OkKT0fRkrPo3y8Re7id5DYCVbKun21",
-	"yERxI/Jzpo11MGE9uQzlz48eeama4bekpvUJFTdG1Pae//h1ePT8/cfT5PTZp38ZRDl7txhrRnwwuIuO",
-	"NKxN6/gcFPmIfXMp4YIRmKyXMueGj9jHy4EWv18ORt8klwNuLgejS6uenh6dnh6dDd+eDkdD+////XKQ",
-	"XAI4G66AJ9i/jFW+uhyMPro/jS6prIvxqoArwP+BH0iDXw4+fQKRWutt5L93TZGhhGHlph23B71BGURL",
-	"Dg/T2KEsW2Yl0m89sPtN1EfAiYCS/PBzGZz7VIUXZmMt+IYC71h5d3AK/kHqu52ChY88WIV3s9gOMcCm",
-	"isXYjO+2wvbNIlvUhVnBzRheGf363m5zlDB86qIurT4xphqdnJyefXM8PB4en46efTMcgklBo+pKw7uZ",
-	"opIrWN8RoKiTpvbFBduDDp3XYgVOKaksCvCsa8p3rjnDrKgqkY+ou1WZw1M80hD6OOvEo9bCR///hfXS",
-	"vHDYXvqi0rxiK6TJXkjjDnIqnw7SIXCQu3Ogoy5Qo3EP23hAFgdA275WyIMP4N67Dnz3M6KjpAM7jx7J",
-	"BnD0Y3N9vkJyYlFRJngnhEJ+aYkVbNETiubU1BJQ/AMCAAD//w==",
+	"5P0NcyM3kicOfxUEbyP8ciWJUr/YLcXEnmz3jHvGdvu6+8bPrdWrAqtAsqwiUFMAxeb0dcR+mv1g+0me",
+	"QGYChSqiyKJEddv7j7vYaYv1ggISiXz55S/fjzK1qJQU0ujR+fvRXPBc1PDP52/4zP5vLnRWF5UplByd",
+	"j97MBbsVtS6UZGrKVnNuWMYlmwiWzbmciTxhU1Wz9MX06Edusnl6PEpGOpuLBbdPM+tKjM5H2tSFnI0+",
+	"fPiQjCpe84Uw9NrLqRF1/L2pFO9Mal9r5oJVfCbYRExVLS4Yn2ghDVMSfpoWtTZwgX15Ye//x1LU61Ey",
+	"knxh38/hLeHAFvzdD0LOzHx0/uT0LNkYaIIj+zt+++YAfynMnKUrXpg0YVzqlagZ10wrJe3/mmDeCs3m",
+	"xWwuambm3I640FvHeU03tsY7VfWCm9H5qJDm6eNRYj+gWCwXo/Nn4/FXp8+enT15/NXj8bNnp8loUUj8",
+	"aey/q5BGzESNH1ZVL757Wf8Er+x+16VkvKrYZM2KnKma2YH50VbczIPBVtUoGdXiH8uiFvno3NRL0TPF",
+	"p2dfw7D8f0cnvKr+zuuCT0oRH5sVCvtuKxKc3dK156wUxopTwvJiVhjNuMzZUlrBzlQtdAJ/kAp/Rmnp",
+	"+ST3zIN+1zfLosxffBf/HjvL9msm9qKeUcFvBx3St7B3d40Jd3jPoPDHw45KyWkxi43qkmXwG8plYgVz",
+	"sgZBhaVdLia4/QrJ0rkoS/W/HqV944YHHX7c9WK7wILqLDSrxULdivyY2R/tGISmv0+XWuRsVZi5WhpW",
+	"mD4lkdHrtg05MsilNmoh6i1bn2V0zaDt7y4+6FR+V0ynb1R8JpWxOlRJkdBS47Fg5iAPSpZrZnc/SkPf",
+	"5Bm1dbziHV9Upb3wCerY/UZfr18tI4fF33lZ5NwIkFY6LEAeVmpZ5mzOq0rIhPYbk8rMCznr+4K8Xl/X",
+	"y/bpkIspX5ZmdD7lpRZ+aBOlSsEljO1FLhaVMkJm67+JdWz1a1EJOyZ7stmp1VZyb8QaRj1R+ZrNhNHB",
+	"ieuOvRkv5EX7FngIl7hkcG9HxNnj8bPjK+m+EQ2R5iOD0R7Z4d5Hpl5MwTLpMTKs3ZPak9nAF9AaFJpN",
+	"uB2rksfsl7mQrIBd6j5JSWE3iVSrpHNb+yNPz1ha1SJTMi/sW6+nvChFnm77dLKk9tzfL6Q2vCy3nuwF",
+	"XjNoe9O1B93dP/CJKDdH9tJuXTNXWjjhKzQr7bWw09Mbsf7TLS+XIr1gWtyKmpdssbQCWJZsrvDc9Dv3",
+	"15F9358yLnm9Hr2NbyJ4emuGCyMWuvNRZ0+eWnvVWhf2Gf/+67//6e3//NPxl/8y2vg6UBYv8BmnT/3P",
+	"vK75Gr+9WBRm89u/Vyu24NKqLrHQjKOdO+eaccMWSveeAiU8L6oEnowD8/DJeBxYhKdRi/BHYVXmtpNh",
+	"AVcMEhy89KBy83J6WVVb5QacBLs/qyrpGWXX1AbrdZ8d9nJKe2zQSGj/DBxNs9v2GdGrpZR23babcTVc",
+	"1bNa+ONBV+u1EdWuMWkjqp4R2Z8OOp436kbIXQMy9qKEpUbdXP/Xf/xnmthjGOwJLbJa9DkMcNtBR/sL",
+	"71MTpZIzOGzo3F3wtfXD56LM2YRnN2wpTVHaK2o4ibRaCLAkmFFM8zUoU87+oli+rLkhl57UDEufjnXa",
+	"eNY1S8c6pVeBMlIyE8Gx1RFg6wmP4pbUo7Fu21Jft5Tq558/Hf+/X0+Pnrz911/HR8/efqH/3+dPx+Nx",
+	"64/vT5PHH75Y6C8iqtdOmqpvpqVa7VrlFV3Xs5ru5wMu6Af7KF0pqQWcLj/XalIK8BUyJY2QsNi8qsoi",
+	"gzU5qfCK//mbxrhD8+Z/qcV0dD76HydNEOcEf9Un7rnwxs0JcI7GimsQbC3qW5Gj0QbmmeZrzVbz9THM",
+	"Jz0VAjSZoQBIVatK1KbAD2m94/3mcTgXvDTz62wuspvgAm+S2gWolhiG8mfvti/EgbywN9m72wdsMiq5",
+	"NmAXD3qMNdM/uHUPhZUEPnbAW8W0+ekje2RiQMd9xcad3bGaupjNKAC2x7e/wds2n/ghlNdf8avaUtBZ",
+	"j2AIfh3cB771T1eT30QGkx3O/d6S4CZ544dmzO9jHsvOT/IX9A/5Zz4TmyP2c77H5MfWUYp3ZtfdP9lr",
+	"up+D7+0fNnmR7VFzvxMHiSu6JNdFHp37rBbciPyam1Z00XqpR6aAye69Z7KOPlLUtarjv7wrzHWm8lAM",
+	"vP2ZjKaFLPR8z8HgdwUzUcvr8elv+dm7r/7x7J/116tHt09uni4ey7GZzXn0CY01t20BX4mpvVotjVNX",
+	"PEdnjpc/BwuE50R7QZPRu6OZOqI/Wo1+/IqvfhRaW7kEoahUve862JHly3Lfuwzf/02Gm4g/kC4KrUWe",
+	"nsP5gSakP1rsf1qjAxxq+38KNHuFtA7Ir9ZwWAoIZ+KFVvEss0yIHP6KDvIoGWVcZqLEf+P7gg0TDrEW",
+	"fNEn5qTmIvF7OzSaElaYc+uELXmZsKy2dlFtPTFVWEsI0w9lMRUsW2elaDmbI3t5bOacKREfWFcd5KMk",
+	"cAFoozejdwvRSGFrM7Z281alcjh1SAfox9SIr9CG6d+BFPzqaM2qqtWtuI76bZf4YxjCcf5bvZTHo41I",
+	"WrChj/RNUR2pCsdxBNJiJc3qgZZ1Ex9sy5B8+uTJo6dJr+HQTEatysh+fLWUmPCgoatSgP8peI7fYx1T",
+	"H+LiVQXm3jF7RbGqqfVO1eqcglZnZyxdyhupVvLaPiuFCKC9VQpeWzMSgtqrucAYbC1KwbVguchK+zuT",
+	"iullNoeBJEyULrBDT9bLCrVemjBdyEzAhZrN+a2w94rpVGSGrYVBf2O7Izx0ST70ytabRkm0ZccLb88R",
+	"quS108Xtw+jLkyfsS/x/o95lfb9TjXT2CPwa3SIlx/RDR/Qnaml6VJ94xzNTrs8ZZwuezQuIqrNaZKrO",
+	"7b9+U5O2osOf2KOvYh/EMystpchnex4wrRt77IqML7Xo+QwMnYv8eJu9ss+AcmF4Ue465dsjeZHrhNIO",
+	"mHzMi5nQRgeDGmoPbFg15eJBrZqbQnbemM15Ia8nYm5/SWJGO9fRhPh8TTFyLYwpe5akFguRr3sW0yiW",
+	"KwZSS+mvzfvB1hh+qN7gV+BOcKLkhxE+zy/97tPU7rbLRnAXzokffigNnsQL+k/cfdZUQZWr6tlnmsFa",
+	"Hbc1pIv3bg0yhfNEY+n90oPYDKCgPpK9UGr1nciKHB3LPVal5TGFO2K2fQ/uCNQmIzzQrlEt7Prc7/Cq",
+	"7gc3g+s+LzoJGC/vHmeQ+t413aDISD/cTYVujwfkha5Kvr7eDL58L8pSDXL2qmpPtQgJn51y+gNeFY0M",
+	"zfsGR+bPHvMa01QuwhFOTjfgQR+xW0NV1UF2bVV9rD1bVXez7juyFuzEx+NnMYu6K3w79+5dBWfr7Nhr",
+	"oiGunsn5P1VOjvgfeG4+xL/NYb5au+29z0+JmQv2cbQQf31PVktgngdZvWL04W0y0kLqwhS3ws/NEqYQ",
+	"NdnobHz29Gj86Gh89uZ0fH765Hw8/rdRc419zYiXRWa3IGSeR+cjsTzKhDQ1tyaCg+idP/rQnfZNzeG/",
+	"IWZMObM3Yg/ZXzUYAJK8r5V1vlCNJ4yXWlknrEb/FXyyQiMQBpw39NCcAWH9Q7TKhm5+tzKvEKEQUQXB",
+	"NMci/OGcDz09wjVoW8K4HBs30PpsuPaUyJoyP0impEADvZCsLNoWevDAPsznt2opCQCDp7GGrFJZeiyi",
+	"duEiXlUX6IwrKVgG7rL1gFtmbZiCjwS7m8ltxtSan9YEN8L0dvs+O9DJ4LftRzshOuK48Qnel6FAo+Yy",
+	"n6h39rgMFAUF12KhxEg2qCp2euXkYmxT383I73LGtTaZB3nEHNFf5sIgzlgw2BYAWXIZbPaLhxYmqBUi",
+	"Aa7+DfVGvDNhwvjpY/a34puO9xEPZHVmDF/QM1e1uuXlS39qxT/Qbb8VLwxErzirRK2VZJ+nVa0WlUm/",
+	"YKpmFdeaTdZ2QhZalLeYqHMCgldamQhihDHBoDDhZVnebQWlMmLAEXyvSFZtiinP+sI9BDBmC56LpO1E",
+	"2tNJm3ptZ6ZjQOzlr2AyQxdG1R3VreptDtQJGNYn0a2WjHTxT3E9WRsc0QYKfocmDUaUjLa4S9+UahJJ",
+	"bO75/e2x+u/Hpd536PTy1lP7ho5D0Pvah81dg5R+86EB1G08Hu/IRrvXRAcPyPbNwCV6rwPiVzwQ+60H",
+	"lrvug0ssXRMkYt8caBgSHjDAuzjQ/YnUg2RKJ2W+p/P8G+6ObZ/7VzUZoSl8K6Sd4Jj5tFjYo8coVaIZ",
+	"ZkesAZbk41sefexW9g5B1B3RtRXXjOsbzHu0g9xaLevMlzbFLXYnNT3R6lostcivp7XqKQhARbyCnIz7",
+	"yMZUNErdMHWLeL1NbQjj27UWsKte46X3Tfzufg9cuc1sflVoe1S7bBE82p3g9it3asYE0WVDRgPouWh8",
+	"BfGeoSXocqqNbU2C4+e5s9w74y4whEPY16gXP45lDe+6c251c7m/6eJd9wLMJZ0KxQjW6oKlZNqnYPth",
+	"4QH84Zg9X1RmDfl79P/AOCzLltu7M67RnG9PNo63PYy0cP7tVPXO/mu/rTfyj1HQ+Kww51RQhOqsFlqV",
+	"tyJnRkX1RmPJtB9UqoyXiOLAS7z/Wmfz4lb0PKwWmbPyIgObqjIXtTMyGxMs+rCu0wYjGiX2SXbJFnYz",
+	"vY3q4WnP6yc1l9k8YYbPrBzgHNozZlUXxgjZk5eqVO88i1owq88vWDBfzXcFmXWcNaviZA4lSnTCDPAg",
+	"+4XDqeK7A2hiE9ioy43P/rOi8iTnNcAHSgVA0ZWqb+xRBb6XPmYvDFQrSMVywfOykOICpbIwmhDJGIHy",
+	"w9l0NLqoNjuXMD72ysHTt+Qhm/vwRTg/XjVsf1A8GZaMejJi3855IV+BsbK5Xe38xM98yLYzMOJxMldW",
+	"pubc2nIJVBo9fdy2RMSj8Z9in23v2XzH6+8vj86ePHW71w4kYXPxrv3MZ9Ovn+bjr0+//vpx9lX+9Mkz",
+	"fjYVnI+zJ094Pj59wh9Npo+np5OzyXjy9dlZlp8+yZ9mp08m4+l4zMdfx5cBDbf9rAvxj9bCnZ7t7x/Z",
+	"Z9B0JDjz7cHsWD29uXxzwfPr+Py+MBpWCyb1ggk4ZJxFg2h7qWRcXcJj6Ys7pxnWrTqEGdeG7OALNu55",
+	"+gBbaT9LIxToXbhifGDwRUkwZz3zLWPGEMVb8uuNxOgmQOQuDt6dkpaQMd77Hms57uFC0x0x0y4vplPC",
+	"hHcMKgGwBSwiLrI5mxaixMQAnv0A4krsqVMKqIUtlcbaFU7xtMFR/+9gEEJm0bguLtd+4JhfNutcCXt0",
+	"sWF3FJrlKlsurOFWaDyDKqGqUtCXiDt4gxsytlV1ZlwqWWS8JBTa8X4OungnsuXe/v67qqiFpns2Ip5U",
+	"6FyrSmk7LmtauCpxzpwQtrTD1tdNBbnnA5TJQQIOOwEUERBTtTT6OnApI3puL6DTb2oyfJtSMKMr/s5W",
+	"3aFP5Uz8zV75IRlVJd9ZkPJzyeXr5WLB6zVFUCql95zx/SEIIRQrZg2XPItkkcGYIaAsWb0Ut6iFqQuh",
+	"IehecqmxKrzH1h4WxnhF19F4B4UkcPp9TALu2S5G2oiqDz0+JOxgTegDYL7De5tBeQCbi1V0Nkb3C8Mz",
+	"qTlRSPp3hi8C2d2E/PMsE5UhyD/+oqm+lOC/vBYMrxI5JV1cFexnmqoELlg6VfVM2AdZrwwuR/OGcblm",
+	"C1VTkaHzdnJRlcoad0bwOlcrJD6wr4dknr0fNd9MQFAHcl3Xei0zaxfWgt9cz0qudQP2w6Rp1CnCGThE",
+	"BIcEsdnXHyGSEwr/xgIeARFBxe2npudsIgo5g60qRX5hf0O1k56T64ZZNSdOF1fyiKXObksTluJJZx+W",
+	"wA9lATcrCYbHCspNZc5yJQXeLNU1ag6SIftue8qDMX3B0lxIfIRWC0E1iUXOpMLbaaggN9oXciLaQc/V",
+	"SqPeSZhWVrLglLTWM96tl5WotfWQ03PGAUlRtxD/xF3hdBMjFZizwuAT7Imb13wluyOwNpj3bcH8yriU",
+	"yrCZAjcZ0/40DGuipeeeDKYsbgUDPhgCwruJgefY11h/BmtrwKhz4fEryVzdDXJi2W+eiBmXF44/BG7K",
+	"kS5F5uSE0ywSZweMiezHTjEPGGz2K3IF+WL7CKoR9SYoIwWDz1nKTNSGF3aCuHQg/gVfI67fIbUvcPpx",
+	"+aeFXSa1NO097wV11JyHTZoWEJBO+vDPVvhGyciL2AiPXikQ1yvx50YIrMJ164lKlDifYCrCIIr/qi36",
+	"wu3ySPxuSWHMXQYAQks+pvOywyymrLHb/xDM1Xsbwx/Vrj2E2XkX7Pwe5mDbtus4IqAAHGQLlDBoAfsv",
+	"R7N3l2n5qObWH8mW2mkNUeX6JkEeQIgohaeWJlMLocH8+W2Zz2IBzr3qzGuRUX550/aGIJF7ZeIQgQ2l",
+	"3TDTRGQ3L/EZUVBfUQpp+nct/J4JtuA3AqIQVCs2XCThrBuuqm5FnRe7Q0DfQ4X73+niHlCde5YbhJ/u",
+	"XhFwM7UZxdpD26oeDoR6KQdJOAD81E18lG4qXt6Kui7yfXHCc1EurgGTpaPUZUvCOVp7qTaQrv+/lz/+",
+	"MAT5Nbxc0kyvb3kdHUAAreTsjahrbuecLVS+LJEL7vtvf7Ca8q+vX/50yFF9GDLZW0s8t27DjWXbYO5o",
+	"Jl8XclYK1jwGeIWsTCeUUCgkwAYAjhop9XwjFlXJjXDEeQvQVw4VzMriRoQERnArGWUNJnslJhsCA8GC",
+	"IuP6nD0CsV3wd+EkhBnUyDS+UbNZuX0SN3dNVylZi7SZmhb/EtOrwmRzASmrz+2yfgG2rJpO2eewHb44",
+	"ZkDf1HqANX5qwVIDw7PylzreWzvpwJzii2rtldZUhl/QDdbt6e9O5EKYusjchhw+aa5+J0YM0Zcu9wuK",
+	"Vx2zH8QUzpAWCnogecnwDT0cwzVZyrwU1/ui7bKyiER2HpThYt8hToUVvbyv3HEuXK4cUD/TWi2gWBoz",
+	"zo0lqJley0zku5Zu26D+jEP5cxFBbO9R1N41sad3i+z2zAjtWQ1eoxbmPh8MZDXfiWkhiyh9yx4f7V4X",
+	"CYUG+jgXldWmMiuEJovsHsMnLlwjFvcYOdYkt5bsUSzKf5fwcR81CCAGCjlLffJfI4oALWSXULhgKb01",
+	"T1HUm0Cimjq5X/BcXLCUSDPddQhKwD+ihxSiC1qRBDeakf/IwLt/u0/xR4NiE3DMOkC1usWod0iEUODI",
+	"ByVs+7FqtHpJAwVua8q2Cozh2fbhCAkEbhPYYD/1ut/Rx997HD/88Q6AwhbUdkdNhrUJmu3XuuHXUT4B",
+	"GtDB9FxDCkneHgqduckFYZyJe40m7k7QSghqvAnK9juTEqxTe1X6xeEgkXC0Wj5SCNyRUm/G4u5gDmwc",
+	"d0v90cuOebbYLQFhBfHQImE3VQdZYzftH3eV74Za/fQVvR4GEjPlVd0RgDwqWRhAGgo4ucSr71qQsBOm",
+	"090pucj23CmuRipC+RGjPEqx3iu98Fmpa16WaQLcslzmwEAGH33B0htRmTRpsjyUm4BCAMop+NYiQZ4q",
+	"8akUoxjG2MFs4fm1kuUaXgZ8ip3sBYysU1aWjG4wUxnmKPyjIsdJ1C7AVewuSEJiQ3NFc7lTAXRkIzjw",
+	"aOCYO1lHzzp38x2B46WOwG1ftmr7wrScT7b5yAb8mYhwC8hWJkzwbN4UkDTAIqTat26UEPKYXZYlPRyD",
+	"IJQ9gWA74OyQ5HYYr0nDNdLBjd/dcb7jxr4TyUjyALWJrbhlXGJ7xLHktcgDku2tEtXLbg8sx9OixD4x",
+	"2M+G/GzPUIZ12DFUIi+vla8+3VEDHdaqhgbrtWmiWoNCgC4KtlH+sFcAEe8PLKAthRkuDdsANHzzj0Iz",
+	"nkMt1gYE1cP0oLaDXTY1FiZodRIAPxLnGvmnGypbmPNuWAxMnaNM1dX+RSNNWGFnTACDqg9L7QHOGGaP",
+	"tl382l6EycHBpkMxnXaYMijSZo/g3cQ4xJOBZDaeJVYDrQb2GXL7i04p1+kHM+mAxSGcJ8JQ4U7sr3U+",
+	"uhpdztX6amQdDDhP4W9A6wN/BLrtTQ/n+JbX+tiAEfg2GUDv4arr4Jt3BqFcGOSRtU7VsPsmwX1PPnxI",
+	"7lyh6if4/XAE7ku/3F1j2n344DANfu/deIkwDAGvTLBxjvuYPsmkgccDCPG2TjQe1i3kcqX+iFuxDzAY",
+	"IW1o7UWpxb04OjOPT/eWT47oEOrS5D85Hixy++Fu36Wb8s9CM3yWq4DFLjNaGFPImb7XR7ptumFtuXZ+",
+	"+IGuqmHqin/AOoZzQNW+a9XgcLN9KcH/t0RYYjFgOxtJmEGhszuDyDAe3G65FsLwnBu7yZsgjW9pgTqY",
+	"DofrWa2WlfsvjxSMs4Mk1ohfFJriaG0YYaXKIiPywIlSNw32QF9DHZm9gUvo4GM3AdD6A5GqvftmORG1",
+	"FEboa2gA8M60iH7pSfTvrFzmYitXSXsGn7eX0J/deHS3q4H25TZJmpZvJFJ9WoAKCDa0ANzWZe3GHdC4",
+	"MhtfOlOmB1AS5WXtfAG+k67Gh8WH7azmoBh8zs+ePD0/QNVUYMx8ddpqfkHv+HV89IwfTd++f/r4Q7S5",
+	"0HOZx/JI36sV40F83KMia+iwgsRDRoGyEZIsOo8PtOppVSs5Y4UEDmyHwUwaDCb+xTcDvGAporpy8I7p",
+	"EnCAILFcBGYhvKzR1nmBMftjdglo8bUDisuccX3jEOMd8C9B9+il0a3wXNaqXAhp7uaLbge7EzlugLIs",
+	"NJspKS6YhIpL/Ey7webcTnKtyjb56b4aO4Y68J/4GpXWxtZqQ+3uFt0Ust4zZhNOXRTb0svV6tXvJgxu",
+	"rlZWRlfY2hGTLa6WICCxEPLa/deg2EnI9OpVv/+AFlgxpiDC/GnkvAd30xCnPGFadZGHaAo6x7B5IR6v",
+	"nhOBjrgg1bvpneZ5LbTucFIaU+nzkxP6y3GmFid6br3oE8RnHK/5otxeET4wlR398DfQC7D0n+nS2VAv",
+	"DOCDwpAL6I52thD1DLQF1qoH0fXm/SsxOTYqPvIb0VNkeyPW7TdfsBRTMim+lLj02m/Febq2X/Hr+O0x",
+	"NeXRh+cighnE4Sd+NZPBPD+hRbUZNnZdlO8Kv3LeWnde//r65U8JSz/3HGRfpNAb6nMkGIT3WuEu11+k",
+	"m+jg4e9Hx7BVy01m2vatDffFpusvNY9hKC+Jk57ICVZzVQIPlu8gaq3vAvW5C1kksHtV7WIa0chRb58V",
+	"ekjf7/TMvp8d3/9WR9Nes1HIbv8YmxhESUbyY3OR3exT3yKym5hp7+DGwx/lgMc0sigi9ePjRRugKM1M",
+	"+Gn9E/v35t3OiCF4rO/BBMSN0v07ZtF0sSuRlkvEAhhnvTzvFI6zn5SBIhkgpAgIMTFsdnwIFudNux38",
+	"rW0NoZrNPquFoGqOvbpE7WQg9dl1l8p3ismDK+zFo2RUFqCEf9NRbsieblTbuJqdu0mZeH97OOSYGDUx",
+	"yogDFSWV+sVTwCLnI8LR7bWhq6zB4HGCk4ysYGz1LH+XC7GL7nUzZI2lSwPFPr7OtIQUCAtpWbd2IAuj",
+	"zfdrAxNFBRP+95g9vxX1usX3CTcmiDhDtCsMSlvT04GkgwCy333nEL4dDcWjvvBB9+BhpPJ/ddJKgkcB",
+	"3GCjNxNNbtkmZ3PXmnBUzDTK+Ct4VVyjkbXRw7F5QatZl5votwH862wj5HvvxMzh8aj7gTQCzRI5Y3uB",
+	"b2MC8llPHvKlWgwhMW5QaP04DhSgO5GbL6VG7/HjsnqRDO6XafoQ/XSf5bwz9+XvI195eLEOU5gD5mHu",
+	"Ldo9rL3N8Ech9QOwVDwUAAxCy/Kal7yOgZOh4Yr2vXRaDF7QXDzou3Q8OiAmeK+k58AqQ9or+7A6BE3G",
+	"tqDvwa+bQnTUQXehxhnbnRWa0TtYrgQ2N+SZYUoS1ETJTFyQ2wgmh/UaHQqh0Ghx74Em+YXXsgeS2imH",
+	"3Ax+UCVgGyhT4KAd5vp4LxwhEWa6vdikU7p6J4QcbmiUBpZM27QtuAMYLfYBMZOkbMXXRQ+5VCpzTeiQ",
+	"PAUzqgGU0ObBSJdECkqMZZViahgviZzL2bY4SE/Pj1XkPokevilq4e6bMaaP3pVyE1XEX8QTuClj0sKQ",
+	"9Hc/eb8Ox8PVmIOHxlOBKy6Ji8JRJripY0axiSCOxUycA4XFLSx7yiZEmVUYiiCvuE5YijnW5mepmg1j",
+	"taLhNwL5K1AqE0ZiDOEhZ8w1jQkDInl8c4OReNvzqdfb6E1/KczcjxLxirGqNCHVcja/2EZxepgqrrg7",
+	"5HOkTlBJuLZsyE7wcvOr7TGVqjJPMYwM7BKuoSy4c4mnBkilWKV2ZWfKbkQpCsynk77d7PixGa+LJCLJ",
+	"JdwWiJBiFZ1aVfZlOLZ4xD1pyl2xAZjNQyC2nf35cQDb9LaHZBnebNS1J4Ts3ub01k6zuLUbFZU45DEU",
+	"7LYwr7w5xu+HboFj6LofEHiZ521s3i7A371GMwyXeLyBCPxvAAZszofNdKfhNRqjbdPN36LbPYP2n/jA",
+	"kN80G53Za1TzRigtpxUB67510jSNqI6HtD48BA5ywxbdomJ62K/SsrgVKVjsLvnqv1fkF2yuVmwlSuAq",
+	"BmO/0CxFizVtn/X2FAhWFM+KsiC0fOfvwR+w8FDVM2WMkD1hf/8Jywg/7UB2mkCzl3x3ivcXErtv6gKd",
+	"OFzc67v4f5WAwostbELWsiFyqYn97HNfBmo1okTYG7hROpC0C5binsZO1FSVr9OksVfBcpusWyadt9P8",
+	"iegW0X2c1xXJyDksb5Pd1i0hzHaFJ+AqP6+uLKXX2NXUGmEhuNTYjzsN5Sllq7k1x3nzhS0tkQSXX7dK",
+	"ZkGTg1g3TGDWsrJii2Zx/D6OuD8kZ/I1Msxa1OuGY2zmayb8HlHmui34nX3Rfd+wLdRcvN++ctO151bo",
+	"WjeeX8ivZCPxOzTSUh/QZiP98FEttzvFaH8fAcr7N6mkOdB3M18dNnQfkuhWIcyO0HWPnG5dTv1KaMof",
+	"3zX6nNfr63op49m+HsoEzFS5sEoDjfJkNnuwO7QDPfskNJAVheIJSLGGB5JIkK4S7Jz0xfToR26yebo7",
+	"bIbmiZuRZFDu46/YU6kLT6kKkSHVt6pvyOX3pIxW2Ra32MKiy0VlxCIW4PlerZiamoZKZM5BlaulaZna",
+	"p7EYsK/4jxSnI+rnnIl3BYDezFKz0yjd9CEopH9Tkz2D8x55vTknUI2QEM8mfAZA3JeyC5CuynXs0dhg",
+	"Yt9+SnfvwbTR+MMTWUT7fjQslts7gGhTC764LvIe6GupZgyv0S5KTmJmd02Zt5jnAroFbbbiSPegYohF",
+	"p5t1bULLTvpb3xSuU2wD/k1EGDt5OVN1YeaLcN5Ffvbkyekz63PhP94mh6Eb6kr5jVjfjbGyDz5mHxjL",
+	"GKAKNASaLCTTxUxys6ypQWZTx13oyirBo9PpODubxIZQLSdlkV0TLLO59cdv1eqb//1/v/vb2d9Xl+vn",
+	"l3+ZPHv+7S+L5/+cPv3z/57U3/zbs9VXpZ7/7/k/1MrUkx+++/Pqcf3/u3z3b8vnf4q/p67Ubofkb2L9",
+	"M10J4mOs9OyxKjGZo2lsxpAEgtKagZ0ZCju8A5iCVng/jgEYzOemV+3EIwUBIrZi9DJc7VLSeHh0Ef0n",
+	"/AIHG+Zb6JT7TLMiF9IUZp2wVAtepr4XRJOT+UxTV1tNaQteQkogYamLEqQM6HdFfQSvbXsojQPoPqFV",
+	"OCSgB1Uk3tCI4w/erBwA7Dl7shvW8+daUKoF5g9xBkj76npgEJBpWpRG1LqD4qkRwZNxSYzjHQzP08eR",
+	"1f2Ry2IqtInz/uwLEu8S5/jmLZ6yfVjbZReFvy70dQOiG1iltKXE/Ee+7kVQQ4Qr1vnHOcsYF10LE++a",
+	"rKY9jr2jST1nvMnmJEEPO2tsEqXsT5c/Pk/bGng7NJL3Hd5qaaqloew0xBaQ19yxyi34mk2Qc5+4EOKv",
+	"PXYVarvaZsGJq6ZWNeJURheg2+WfZ7BJm/rlLBtUv8xzjhhTDom0X98TUnrE80UhwyripYYtXarZ9bIu",
+	"qWbi/OTk9Oyr4/Hx+Pj0/Ouvxmd27PXMD2N7x+JmGIUsjMgQs6xuBHK52n9uv9u7JqPx8enxeLRZXtxM",
+	"ywBXzM3CwLMDofEDeK9o6rSob4ssDhb10xoHpYYmJPKN8jxpKDo0lqfd9DTloxUZMAPN5L/fg9LN7hOH",
+	"8HB5jm9EbeYDPD5aIE+4ZcfqVyIYUOgMusmK7wxH1Xd/2qq80HxS7svxs+BF2QPkPox4da3dnXt9Z7PI",
+	"AQK6ebjQ0X80UWYvPAwttF/iHYYeLughbD0SjY9j7uHLDpiofRlU1cAOc/Ge7U1it4ICd7yhKdxpv4a9",
+	"oinwiSx7aPjLBw3Db5OWdfd4ezOBHeP1XCn7z8oD7Ig9k62uQqlhULAHsPPTgZXqthBIArTFoI7n/WjP",
+	"9RYz/VhoXcjZNyV192rL4wJ/vUOD+61hCPfY2IB+ipbl/6BWoj7KuBasFMba7gnLi1lB6Pyc67nQF2wp",
+	"i38shatNU/VsVzL86aPu8gSl5b/yo3+Oj569/Zz+cfT2S/enL/41WmT+k1i9rGP80rCkw07iAWe2fYc7",
+	"s3dd+8ZeREXP3XXAI9fJGz4uuiZRhNnPXEM9KNcshTLGlBnFZsJQ3vGdYRWfCZ/7VrLp0ml/uE+1Y5M0",
+	"jVKHyGkxQ9INTM6jWoByaLhxM/zbPVprUe5Lv7dJFfx4GFkt3RmbeaSD6XW5erCYeLAmDNGTiWvFlLBc",
+	"lMKIaKzWIy03YT2xuumGgCjnhm9FfTX0KfcmPtkHs+GaGx+Ghc1XG9OcRxcrtvUPEdXc6UwNOKKco7WP",
+	"wbbDQHtZH4Te1mmzhzfNXtazO9plTn9vBoF94X5Ra8Pgws6hA+yje9oE92NMdTo9PgfFDL9lD25A9EU5",
+	"USt4PiFfJtmUg6s698STSkJ9uLurMOfoHDJtVE1BOmw85/qjYaGwx80VhD7pLMbSzFXdA+IPVgT71n+m",
+	"Gd7QXpVLKdurchakhfc+jvBV8SHNCuNa6JtO0wIgiOqiwJ4+vvs4FtS0t7XzL/WNN9crVZuN777Hhy9U",
+	"XkwL0VNSQZ8557nHZ3oIdiGZVDQxB+Z6ARbUXwLIyv018q4ywp7k0YD+Zm6crp5n4SpJN1IF0NCMmgxK",
+	"sQr7J0I7xTkyqAiiPsOmfhT3nygzpzUAVLwk6iBrvkEjw6DBo3btFZtnUds13LLBsyCZDr0qrenXHRgw",
+	"C/OaWp6u3T2OPamQsPyqw1gEXxP2GoRT1z4n6oy12BIiwePWl8dAEodq1zKoEMutNlViRVNl8R5r3eKd",
+	"RlJiWj7oiBgFNCyW2ZxxbCGZK6GPGYbpMeGTI08grL+re5Y5RcR1o8bgdt+VIwhKU/2OPdrQ5Bydj0Pi",
+	"ZnfK0BPhQjJS4UqAxYx9+U+slpjeECtdc6+M/RaMIQa7AXEf0Eqp9bZNgA7tQExJTDB9gK2mNEw8FOTM",
+	"hEmg+4W1x5fVrKaGF73d2XcIoJ/MjXBJuG749X0Vi7QEse8kqFIHfE1tjK14zJW60Z6nqF5KHX/L0iPh",
+	"djhHIdH3ZkWYG6xfbxxiMw99+yJoNhrRFy5TWIumGgY3CuyRuSpza6BQ8rRH7se75B53FTK/khPXfJl3",
+	"uLZ4WXenjkVaoA9vP7xt7zm3LKcfa69JZa5hihtGqB5FZZcAqggLjY18qSlQ4uvQuG+GTIsmyzVbVvZU",
+	"+pr9WHwDrKF2ST2ZXqEZhaGwTMyIdwZrV7W6CBv53ghR6YDrqMD6NrsgLC9qkRlVr4+ZtXeIFZ940zN1",
+	"K2o4Yo1SeMbtYrzaY7M7CRrqZIWBhLsfcoGO+ajO/Ba9ZPrLH2FdlYIWSqKcorNxn7DTQ6muqKqq1aQU",
+	"iz4MKCAL7c4ALDmr1dIggSLsEihT//zVn79lzx4/+cr1F88A9nVS4ZP/529ayfSLY/ZzrWY1X2iGpKtM",
+	"SZZmKhfphdOGteA5S3NheFFSBUEtFiJfp8fsUrKCyl0nolRypu2uc5UIRkguDZYD61XTKdF6eHCPLwwX",
+	"7wod9ffsUHoWuCHgTJg2fGIVd1YrHUJkSrUS9bWW/EZ02fLktESCqgiwxFCWYutbcbKt0xDCTNqvcWDd",
+	"Kwg/X40YL+10rvGDdW9D6CgnQen6WAIJkSZ+/kLe8rLIWY3BDei6gSrQRyYG44JJ7KJ900DI7bL37TfF",
+	"cuUpExJXDYdlx77DbdhfWimrvElW0EKyxpAWIQU+PqJ/uuizozi9P0N/dFgmusyFKko1a1pkYLanPbpa",
+	"/AOibuPs0c1Xiz586bIHPvL9mzc/E6q39djH42cxo8gUpo8eMniSHTuEWNoj/XaLJDvaqK4krexRl8Ja",
+	"nU9KLm9SPPWs+2GnhZQElHGBMuhEtZobd4YUif0JP9HPWoIbe4vqc5CqbvKPpJ9gEPYwBnXqFhZ0H5AN",
+	"Bl0s2hSixwOVDBT4LR0xqTU9JrW6EXKLViGuOsIybgYSVLlcRAzpb+HvXjYLKZK2M3baek20CWGcYfRn",
+	"buZNkLL009SejSiJKK+KXhJRO8RInq6Q/gX2ZVs/4vRx7CuiMSyaVQDbXkGQU1eZuBqdAynyWi2h5sv/",
+	"xO1v/xrFwLoTfTNt9NfXL39i9DuQq1JHQtQaVqraE3WClW8ntZghOmX7LnDfFRP4nkQWWqpB8opiF9tT",
+	"Vzs7WAzIFrgK8KG5gvhHzQpt6vUbl6a8P+HyXOlohYbGGsZK1caJek1v75Ie12Z+HJD9RmWk5IW8nhtT",
+	"9ZX84qOZrgS/0aCgHZ+JIkQCsV7HkY61qJQujKqL3rAVmq43QrJqWZb6nIX3gKG1whc55pR7JIv6iKTt",
+	"t1Zca3viHLOhtNL1rJ9WOgF4RZx5vzWzBiCfXK4v/Feic7bCptEKaUZYoWPJlu1SC0LUWuVgWG1q62aV",
+	"dtJbt6T90OgfBwPWHmW3iQHqspn4LAyiIHaTuxVyaTrkqE/HScQnL9HydctQcgoALvi7YrFcjM6/OhvD",
+	"8/C/TqNZ8MgE+nLpO3eK8e29Bxdc3w0d6EDdvCxfTiEIMwQV8zaJli1rDCkcszcr5f2WVvM2yqNA8B0b",
+	"Ac/5rWh+xwEdx1LH++MYtjRrxoa91ufkYb/4+3RpplW/Z5vmBc8F5WY8PepaZrCJsXMO7LWF6uTuQ2pD",
+	"hPEPHK9D/Q8HfiQj5TOv27PhcJVVy5A2JcncyMfKVm/k7WVw+KBJ1G3z6VlMmdoN1FGpUv4vAg8c79Uv",
+	"oNODmTZns1ghc7sfYfjZOwEIofBsqg1XOrGraNpdt6sN837dlO/aAvlBuxkH7Yv99GyZ2B+DTRGJQVFn",
+	"T2eueLCVHRQFgVrITFxuSi76mlyeZaIyOugPUi+hqcmaIAAR7RKJEu1babMngjis8tkFb/Ri3Y9EoQk+",
+	"BHzGnZsfB0JDb7ubgYOHV4S/CA+1pvsHkdIxA9aex3M45fSxGWsbu6KD/wHd1h7fNqqfvS2iph96R9jr",
+	"YtrDkA+s5Ale0VO2PHXNpfoK3WE3F7M5RPQoa0/F7wDeRyLMne077kwsi7dd79m0YNP00fesjnB8nUN1",
+	"d1nciutuQ67YUQIX4sT2nTZwySB+XHvhXbiGSpXd9JgF1tijdXfh24mAhtAAKsmtG3g8LJLQczwGiaS4",
+	"AkF+8Tin5cxav2ppLgKeQqz2DPK2XEPXFV6KvNVZZTOvPjoHsvzjV3z1IwVpQjxHB4ZDWy11rVskESCg",
+	"Z6qWJlML4Uoe4dILlqq6mnPpaYGaQy7HK8GnEjWreBPB4FXVRsZQWaBn+oEVonSwoy5oFIF7ZZy5YFVA",
+	"N6ZrNZ3Gl9/F3udcM3d1m0+Tqen0XrxqdzF1XBZtP48t2ED7Nh0KMTntbgYbtLyolZ1+DevWnLS3Rv92",
+	"i8rv6zFzL6bug+u73kYXe2nu3RNOX71twg5jSdF5+7FMKXxdNPiLsTdUBl0i5RaIARIxQ+oZPvZhOPAo",
+	"2LX60ZlTsUTHEUurkhsrcuk5FY2reqYvruQRSwERnZ6H1GtNmVDCFlC1R8Tl6kZIzah5aI73u2qs9iMm",
+	"S9O6leCSkAb+TNOT8AFYw5WeQzKd/uaZFuivWMwE3SB1rJFWhzSZvjao4dmzZiwZvfJEfAepmq2W9ia/",
+	"/TtgMftnSgqvgC4zE1oLDaAqyOPdiPV5gw8lriZsv0k9NFyu2HWVNMQNQDnAoHUmoWF9+9YOAmd7KW+l",
+	"snkPIMk6plpoxxkIB6SqhBxsFEMg926GD3LrU349lmQYatxsqIe9O1cO5NIkW7OrTBoqQAzPRa1prs21",
+	"FkLuJYR7tH+Q8Rxm0Dfbru1ECMnmgtcQ+fRVp1TIZgWZIufxXE/VB+OBNUVwWUGNuVeqvgFAWoMlOSfE",
+	"vPRAbLtnCIZIWwYZ2EIRQbIpUU47+4HaKqxEWeJ2iGApbtXNvjRbperFGdvd8pua6MbkNcAhG4eG9tnc",
+	"RBKZOiXgt3+3Y6xXjcLxS/LMd5qCL9tiDg+jI32N1/q7rptSs548XsMOXStDCpDIfdrUxN0B7esBm3oZ",
+	"C9alubgVpaoWQpr0HJcDepzC6Ja6CWHwmZCt9uDBnaNkVGhV8r6owqaTOtzAc6Y0bcnQdMZv8kvkpM3p",
+	"6N0x4oBDtgffAWHItp1VSOtF1sbvH4pO9ktezPw6kEprFNXB1csW4fuD74Yo850TL/rCfnk5iDuBptVH",
+	"cibC1YjHc2jeP3P+fGIPhWxOTsQtUBmh5VWLhTLQEIQvgVdaKl/Yc8FSa6peK1mu0yToQE61e/bvFyzV",
+	"RlXXUq3SBE8m0P32j9YoVvYCa0WnWPYXWHx2s3WIxgDUDyMZIWETvBu0Br4Dkva3PQbua0effn/79u4t",
+	"wu9UGdZq8zQwXranGVjNlRT59VwtxF5ftQ999x7nemEYjMjaNwux4zx3De1hbvI9jqXA3ljxYje9Oy/M",
+	"rmOs03upFfFp1WztAJHAkn9LUMQhAMVeUM4FSwHrdETHm8tvs6MjQHN6xymCjzo9Fuu/nmaLVfGy+K//",
+	"+M/j7NHfzQ/F4+Vh90TzUm1uPmLb/C0CEVvhZmnD/vewGvt0v282c+AFlSoDmsSb5UTUUhgsdVzZ/zvL",
+	"Kvvvfy5r0afWjHhTi5ikgKrso9LLRasxWwc7RpViahqEeXsi+HfRoIYGfEAVFiyn/46v9uitmdHBAkPb",
+	"aU2+NqLaxsOxSZ4BP13Xy15ytYB4elNBNfVT21uJ26tcXZvdlTIXO8+X53CRu7oXHpILWUD1vs9sUkcE",
+	"wFljsAoStnbRj3vLGaLffhBma232xbv+RmRHkQ2Cm9y6yLWg8JO1lgvTIWy+B+Tpr2pyD6iTsxwiY9cE",
+	"f9VGVOeM28PtGqK2Cf0HflxCXUQSZgSvc7WSCZWqJuy//uM/2+zF2IstmllfB9V93Z54jLOqFreFWF00",
+	"teR2XEGcEyqI8SJPD+BBIFhQZ+/4TDN7xkF934prVGGA/HcN7TDKJ9XqAlo3iwpjJvimJljupJdrZqe4",
+	"EvkenSUb4tO7L91maIraufRoWClEDC2B1NMOH2iwOtHq9qU2CAz0pOY0nx16cXprPtmHSRxczZkjAtpu",
+	"t4rqZ3dti4qnK7PrRiwK3cp9hu27gkgepdZZ0wsyYhq4AqVeqoCheaCmJ+vdmed3TZRvybqXKbrRznSA",
+	"8xve0aVkREnzS7XJC993Fv4cyESPv+9aL6gavEMClliTFQp07M92d1opSBinetky94lyCLPWQoqVwCQB",
+	"IB0QUIY4ZSqBPBsz3Rf/dx6mUcyIskyaGpVaG6ZFpmSug0b3WNZ+zBxCtxY5zwydc8TsH/7ZvieKSlNb",
+	"+hVpaJbhqpggiju300IgqA60HSyTHoot+5wtAVhei1YL2+041Vpg299e5Gm4rLBUWl34+DPUcy74GjUR",
+	"bVQGoZs9EKutLbd9BBMxsycDMuIim85AY1QZHiOXnMIqLKD4YNyuYfSQjnYd01lsGu2ExCMxb3wHEKeR",
+	"YO0bug3kHMjKpTaivsB+nLei5mXieZUQdQk+HEBHOj0krBdxnU+uIZ5pp37Bi90lSjDkhIS2tQptqSCB",
+	"c1PYpxxed9tvNF487foR6j16XdCKgw7oENmyvRXH67XMgo7wISdD0C721/chipcS0li1D+WovhsrMl+H",
+	"QFp3io2wzmeyLErizgFgf5AOAwbrnb3QHQ13thCdZuFw/07cvkOdn33Y5GvY0iD3DdbPYIvMZemImS6Y",
+	"VfNrZ9pTazJ7wWCzNlgB30QqSmIs4ywlYSPlkNS1qRB3reoQaeWUP63aXcb5Aqkw7mzQ7ZcD3R+j19s/",
+	"LVjh6OaLLUUkorQPnt3tks2+32KVUvf2II5bFrdA9X/BUloggr45ox0uwHPOWgUuwUklJjUhKVwPjAuW",
+	"Ng4HPckXuOM99lzXYEGA9kQuA0qN0onhRMbleqqlafhqwFugsW4i9gLWtgatN+euLQGZ1KXgtwJZtcrN",
+	"nn7Q97JRMoEHtQOtd9dagsbyDugINtTXHcoJSBj8G3YIIe6zzbDJNF6Jq1mKfkun5vz7eFFqQ3ez8SSy",
+	"BanvNXcC0Bh6PECQgjx0WALncee3v+FGvL5yeBtrX4S4rYs1TG286KWHETbANLjVh63BJRO8Lgu/82hH",
+	"YswjjMC7MqpaLHU8JBkWz0TXAez9vF5byy08guDG43i1/D4qCjfhtXMOt02C61dHG1fkLC+mU1ELaUCp",
+	"cKDtalD9gSMdK+ftd3DD7aas7uhIGDUV2eLQHrggiMCrvgW9d/k6s9cnd3csbS3B80SekutKlUUWrX3+",
+	"mX7xVUVFzYScFVIwbMqm2edSsb+tb0UtVcICXgDQ+/WyFBryla/ETH0Bns+K19bWtN4cKYKC4lFrmaEX",
+	"B+3e0Id4fHbGUlx0N97UZUqxtxCQKFgFciPWLRTN/gjoyVLmpbg+WEEpFmnaZ25yXthjCigOJqWasPfo",
+	"I52zK6qJx9tObk+vRgmreHajz9mvODAIC779cMye82wOv2G7KfughHFmeH08+ye4KSogxIW3fobzpROm",
+	"lWvGSJUFagqeDEznsioVz7HO277Azqvd/2URFj8ciCUVVrdexJ0zXlWfObI+OPnTql5KkWIjXxEEFC+Y",
+	"KImopl+SpDLX9D6Rp8fs0itAiLkgByr8DNxMKE/by5r27l8frSv/kd8ILyEP2bZ+37JXmO4YQYq7p+GQ",
+	"bSyxomWhAbQJ+lnb3R52SaW4c1H72DfYomJqHIFp0BjZVzqT4d1SIEjk2F35cxdlxlQsNqJGkq97qope",
+	"llMQ2jqbWxPGDRgSi8zFFhoygIWbASqrW3DrZdtdt5//9Nrj5A9RYNc5rdpKsf8ccv13w2ZYKOnYCGsX",
+	"DQp54Eh10qryg/uz6WyYB/6oSYZ69K5r7UuHIU1syPbo7KnGahpNynz7GzdjF12TB1/vYxV91sWGBfEh",
+	"CYaGJt7woU06Q1uJSWRoNBV+bEs5YFjAUWn1rpWMt8nIneUUysk3GZccwdIjx4fUQ2iEkLrTxwHhUC/L",
+	"0KhJK4y28Q19eLvZh8y6WLvrkluFeXsQXpAzGWcNCe1tCmWjlasbfl8yb1MaZ5oENasXrT71G0fEYI3x",
+	"XTGdvvSb9941uPtye/Q7AnDAgQaHpOLnvpH1gt+ILxgH0FtTdrxp+W9v4R20Ld+5OkHJnQ5tN2KsThg3",
+	"bKG0YWfjcRKkP33owdMeYRG+O75pfcNY3x5ZzzCqeu8wmb7ui7hvTodPXfg5QdHjNZxnYEvaMwzCgnMK",
+	"yG/G4Pu6qLfoS7xVwCiukmypON85W728ifsX6HrNt8sWArBCzOC56PrcPvjbF88i2bI7gWwdsn87UrMz",
+	"W9xo6oFw2V/whp3sCkgr4vZ22DQeX9PMWzCIPivitU8I7+HMtqIS/R1BAgFTddOttNsivRhCzrQvuwUa",
+	"dtuNRQr1eKoFbFXhWa/WjaCQEoGz7n69GvqiEluMvR76uP0afH5cuG8QqlH7QhuhRMC6EtHk5/N3PANX",
+	"hVPV0fB0J9Du2E0dlwrk8jIeJIj8rYAPD0h61dKUxa1oQ8GwqQtxLNPNbSnffxo2I6xZNOZX1WJavIt1",
+	"HdaU3M/mvOYZtowzitUiUzNZ6M1BTmpz/Xj65tlhyqK2tFWiMSdBD9QdsEPYA4eoScDN9HFKEu7BhOe2",
+	"XiGvc77WfRHl85Zs4k3A0o/eNz2FldyAscdlwFpnws7SLfa6R0+f7KCvsz6D4/zq0A1DTJ1KVOGabSx9",
+	"1u8W5XQQPV/Phtirr1Qs19C7cq89K2R7bfrYIgfzQ5pt/JDDexpu0gzDXz2BY+zDHIAqum6rdm099KFJ",
+	"mJJsNVeLhEoUrMJLKAvtVV8JnS/gY6nbB61qBwwkeO4quZoJORufPT06PTs6G785HZ+P7f//t8FKPZ52",
+	"UCzjkgmyau2HdCndrHFYq1uoD9+SNtycJCwbSyBQWxZd7tEmstvAx6+sjXM1ongnB8SwjhLm2jebek1K",
+	"tjtDp26GnuwxQ5td1jHZQRkPWo+4qKA52luIcQfK52H0zXemYh5OrDwcNblhs0HdwzYu41/m605Urol+",
+	"NTugT+wx9DbfEXoDcWxLcYDP0Z6zClgBpBREn7wpgUs5KVV24ypf3APZzhEgumu0IeYQstKuwwzAe6g/",
+	"l1X4p827NyJF+x3kv8zXfa6m7utv8zK6Z/uHuGs3uRdtI7pz49ykMAuU4T629aaZV8Rzx7tUY0+taV/j",
+	"0I52GjZkL17Rgky1WGDkgRs7op5qrOEyufH6fghiQN1YaKbNMrvp72CxKeQDgYRb0CH97fm2FdPgTFwT",
+	"5moz5IYYwWvibL9jj78D9gX8pHU4O1ixD16XMxdl3o/yd3hhsLibBp8a6QikWnVZL6IVy7qhkEEbbE3Q",
+	"WW5C9Jmn6yjMMcNu8RA+BLi1a5vomkURSqtxVmOvhoy3YVCGTKPwZslZc4Kdu6NnWgvxz0EhgtV0b4bm",
+	"DVbADp0msMOPEcQToCoJMGdPRSq7WWrR06TtbvQu+zS6bGiTu8FNbBhRQVoXE6/h+nwV5Va2HldPchS9",
+	"saV0Qu0lwAfaHdKU61bLh6laogm9cBY/9DjCtrd0q1kpkjDXVgPaHLF294g9Qu7t5qV3D7pbwwcL5Xt4",
+	"I0ACro2azUqP0RmAPfGx5zd0ZxyFQs/dJnitxHRbqRUGrmjzv3phuGM4/cHqeDpNPe1dotLxsjjJVJ2L",
+	"2lWo6Qq6a6Zgmqb3qSqEytS7i0uvMmk4bqH2hmsot5HmgtWFhvayAn39xnMGnMxAMqx7V+A3oGjPNN7p",
+	"oNpRl+HWaJsUYbF3X9vVbbZMD8nMZXDkEK3MOVtKKwWp+yUN0q6tahOntBJ3h12BtOGf8mCVxCcC6xaG",
+	"xVmXrtrxwXsh/05rj2NWCdBNi4phjUn0/oNUKO9/xN/lQL2jTryjfouftU31bTOnEUfipAfB63s+R109",
+	"embQ9NNumNqf10apm4AK8D5oq0MRg+zq4rxNnXTZIvye9uCaUcgvgH/118QQ2u7Jh8gk9JooD5NMcK+7",
+	"I/y4BxbfzN6F79E8KBrf8UQ7Cp8cdmveuMJ2h8fwhc3sjYdn1AvAgTpE4r0Ed1vtFwrNhS+c0U1HdDRw",
+	"fY7aZ4TpD2wpS6E140FcF3uNWr/LThp7DvVjqu52IWoG1DGCPyZ3fx/Yl4yHNuA3rD+HRQlJBNwCHQqi",
+	"21TD9XUcD0HPT548ehotfOgTarSbHacL+Cfw6yZl6B0PnZab0cHylxy9dOtlJ8SSTk76vWTc+S7B3A1y",
+	"XbDC8P9gF95Nt2XTlAIojP/CC+Sg4JoV08jEOicSwDiu7hl63dqNDwivNaGWoZSRIO4P6Yjt+0U6AK3E",
+	"v0tJ9rldhS+gRG86pYJk8L7JfYaP7H4uEcgTCtFX36jp1HHge2ihi9gbZa8gLA9NVmDi7PjSiyDtCgaP",
+	"ZwZo9+UIyfaHKP46Sj39ainJPsdOs9gnXBvBc3xBC3fFqwpoWo/ZK6oXmEJp0Oo8KBxwSSX7rNQj1KTg",
+	"tR21VVeNtnKgv1xkpf0d+tMvszkMJMEyhfDJellhMXfqImr2QuoqJpXrY74W5pD1CJ2zHrTNtqN+o3z8",
+	"H0uxBFjXrurxQTXj2PhwWRdm/dpuKWITc/nnjV6cgBqA0lKX2E8ntbn+r//4T4B0wbbEoD2vw7wqdBj8",
+	"8AF0/VTFHn0rZK5q9uWXei0z/eWX1FOC8HkOhoNYBU5grMR1grOSwa/kl1+SEHz55TG79BJR6KbCDVqa",
+	"8jC0+eWXtLm//NJuF3iMO/m+/DKhQmukmLEGlf2vL78kk8a+6GdsD46OmFUOvn6WX0lHrCo3grn2Yuwk",
+	"opl4xzMDAVrqsEumld3ydjzIdgNKItfHX37J0ve8qj6kCUvf0+g/UEvy9+4dH5DeDop8QQVwNFKu5Bvk",
+	"e2cYw2tQ0LXIhTQFL0lDRTqZ29uCNuZXEnT7arOH+Tl7PH5Mo/+h0AZWtBas4jORn7P0X8tiUZir5Xh8",
+	"9hRKYAl0TZHDQtsvs4ZPwqwh/SG9cFjMK5nav6D7bx9HihNDAVhwbN9KnomdLfs1EJ7BDF/Ga2ggmtr/",
+	"ZO8xQZMw1JuYkEuYy3N9SM+tZrqS9iOHISEIBBYAIqyS4znwL11JJ1yJgxQqV3cK6in9VzusPz0a62B2",
+	"XODmTzIl2utmsq6kI47ULKXrUkgAFLO5w/ykkmhGHYQaFLFdX5qub6mPCjNqBsBwN3GQK5w0pznU+XAa",
+	"rH3y8zd8ll40JW32yVdSUzIPWtC8mB79yE02T8P6sM8fn559QdS3aiEgmoFamms25doA1b8d2ytRIe2L",
+	"HRN2/v/55es3vkEqS1/kYlEpI2S2PvqbWKfHdBlEPshKx6bYVzKlztrpBas2m/7DLGKvb3o5NwL2HACm",
+	"ST6BYLyQLLW//mBFOfWEKc4Vx3dmvCypSr4UU3uWfCPWymU8sTL28dkz8j1eWak7uoQN4Xq9Ivk/NNSZ",
+	"8OzGVSASCbqaXsmgezu2mna1y1YO6Twl8hQ2EXNobi4F43leC62TcJwzYbR9IODCwm8BNSF4NncjbT68",
+	"cBHuaZuZxWkJmkjEUjlFgP2JlMxE0s0aBByNLusQIqngNC6LTEg0gqiE6bLi2VwcnR2PR8loWZd06ujz",
+	"k5PVanXM4edjVc9O6F598sOLb5//9Po53NO0nx/BLg4CoeejU0ivVELyqhidjx4dj48fAR+vmcOBeYIO",
+	"xVG9lPDfsxg27NVS0kRhfo9xfUNmj/3E2v8cZAopXN8GVGF/i0LJFzl0G9fmEl5vXwCjqvlCGEgF9ZjP",
+	"zSUnL6dNbUO0JgHG1fKbHM9QUBhZ2Mv/sRQAhPCsLlRdjcb6AHfXjmDHcEHkRgMuhD1EtVO6Una97QjO",
+	"xmPEL0lD2HU4gzOYz5PfCPXQjHhr00w36xBKAuuma9XA+QQl2RJOslVDnog+K/UYjr/Ij/yEVBYabB5Y",
+	"Y5ferw9OtxUAw6E2bPTnUq1Gb+0toXyevK+X8kOvlF7CJtROCB0xl2ZEiwq01rXgi+siT6kYHJIiarYp",
+	"m38RjWiOPsZKxFaB+O0PMeGvrY4HujaiT/Ey3pnzjV0YCbvkaEjD0GgHWYXSbKCaJs25C1jX2L+btsNe",
+	"34IclLxe9KuoFvunc7fsCtWqBJ8UPNkiIyyZP7bhgFVg8TBujtmlZPAm6DpTCdlQW1vjMbNOXSnymcgv",
+	"qLZYB32IPgPomlP0EWWH33BIRXfZFFM1tUThOPt1XHNNS9N5QaNQ7CbjyR9L1dk5363mULweSNFxt+7N",
+	"XhPCOAUHP568h//9cBKsC8T4B25GEtue/Qi/HXJHJqNKxXqVvLaGn+9y5neY3V4CLPjCOKfDkatoYUxp",
+	"95PxZI2ZqvOGrDHcWMzTB0Ln9DmvKiEddtvHoJzPh1PCXsqmD2Yo9tZGWWsirSx0bNdeNpdf0hzut3cD",
+	"8/5vYk2iDobpNwoRuzukPADieoys/X7XyMS6HLXQRtXWIrOmLniTspjNjXXWJa/0XEFkZo8NE3w3NI/5",
+	"0A7/UCT3YTdt34kIq5p0lNz9d2rwyX479W3ZqtKDzBB7oXcu6lmPCWyftq9c/a5UbFUNULBVpX2+6nCa",
+	"FefOLdJlVaEJE1VOPzqnG8kSeVUds0ssIMf4RUO4kvraImaU2ly3b+HKS6hl/XQKIS90VfL1NWl5R7DW",
+	"ZcYYvIouOztot58eUn5693pVHUJWfqRwIhYft6XFbegTCEyi1JQi1u/khXEF+TpxIVo0Nm95XfBJKTSb",
+	"qYYQGKKelJb2wMNpLUSTOcCw/viZa/DWtLACxJaHEal6pozxEbsefiKX503pT6kLMDasSLFD7jv43rsI",
+	"87eUnY2ol8e9/EwY1bavPIjextH3rW6yXUlDMKmqGl+R7D+Kb0J0Axc67iLCGx9SsW7dGNBaNyfk7PM3",
+	"vJdfgy47gWvoiQdwJ/umfD8huqyqF9+9rH+yWgssSx5tgvUtQTGQ91tgJJmYpKDTw0WYzLSm3eaSYfL4",
+	"Tmp7CmHge+rrTcDVgpelwIMMPweSER6wcLyX/na58Y9srP1upRRFhjWy6osGdpwCJ6Tm+408pyHA22DF",
+	"YrE09gBIKF0tctehZ5PJL24Ffktv/CMbgvgNu21Bf4g+iLfdUF5o5xo/hJaKmphvnImJjIgi7+Vz9EEq",
+	"fyURe7j2r1cypIFDBIp7GlDoWMd61SGDwbwSZjxKLaBsBjlhriQYF7l4Z5+PhB3au8XQ/U/kre7NUwGg",
+	"D2yOgFkp99sVMmtyY31Ou3gXABaDtdNNwsd1i02uJByw08LukNK6rdByECprgfM5RtsJX4wNtE3NpaYQ",
+	"PhjmmDlyuXR7cNcCESS6qfWAjioTJJg2x6xLu5MX0LqQkn9XEnjTiF4QspoXVKkEJOZJC6pRUCMb1w73",
+	"SmJyetN8CLAq7mZgNXX5cut+iBycdlxiXEnKZHWuoEQTxq3pJZ+fjcdfwKsWVJyFJwe7lAyFwj3RQRAa",
+	"WizMq8If3OAoQ0IBFlILDsTgms7iB8FX/wKeE7H4/MmeNSnkTmmgqwYwhMGahLpN4mFOg4WCsSvpSHwz",
+	"oV0FTntCC9nwkZN9LVnqSKZSHOWVbKOgiAbFMVF1KbdaH9/m2bqSl7T9HNrcUe7wLtnOgq+tqPnNTPCh",
+	"czT+YTs74h70NZHiB4XcfZ6x4uaS5Nw0sw/LhEEt+3XwV4cooVgXkV3hoNOAeTUFNMSq03qC0KtBeJzr",
+	"G414gc+/ef7qzffXP7746frbH15c//35q9cvXv70RQ/Xbllcuw6Oacy7eL2W2V0sru/qNaRFko/qUnco",
+	"fUd6zs+ePD1/Nv36aT7++vTrrx9nX+VPnzzjZ1PB+Th78oTn49Mn/NFk+nh6OjmbjCdfn51l+emT/Gl2",
+	"+mQyno7HfPz1qEOGOxofn0K6N+R4pZisYwqNdrvoDuzp+NH4ERdnZ5Nnz77++unpJBOPJmdfTx89EiI7",
+	"nYivnnzNz04fZV8/zZ49ysZfPc0n4tn0yZOvs9PT7KsnZ0h6OOx4D/mjP7KNGVCGRiyLn+jQkmLVNFNv",
+	"eNOgEBDMi0NGLbYP6bJFPngAh2stszawbJcJG/IX3tPUWfZaOo1WdY5ZKQKry5klhGwEWMQ5Ka4gacVr",
+	"cSXtUWzQXsm8q+cvwaMBNSG1aYAeDbjWUiEPNVKcsRdgNVzJwGw4Zz6okhCTO3aVs5q1MV2cwYLJPX8W",
+	"QkUKK6Q9lQsNaBzqcAehHZWvKQXROddAHb9stSY3Yde7xBmFtbrlJUPkpQ8VuV4bmhdohSVssr6Srg1G",
+	"WtVqUZn0gpV8Ikrgx8KqzZDAJbCHCs3UrajrIs8RC9lcdCVz5QGp69CnDiuQAQ/MF2CrCqaFwQFhwp1e",
+	"/KtvBg43vv38fxg+O6EE5ok/Gk60MAjo/qIhcETf/cpeu2afpzeiMukXxwzibq7tOGRvjTUuEVlDhzX7",
+	"STXd37XDHcOjQbScUeuRxiKnUjtAV54zguYRcqkASJVdAy4NKw5o6hyz18TscyUbzBvYIh541EaeNfPj",
+	"KqU6ULQrmVY19ECDCoRrxM+mX/hiXBxUroJCCICrTdZMqlXfof3CKZB7nNybIYHON4tORwmuGZ/VAgDk",
+	"PpmJgYEmsu2mZi+Ezn2sgkaX/vp+5LbrtQrg64vKhDTKYT3AQpi6yFxt00aRz0pM7P/MRbm4vuXl0t4E",
+	"nYmLjOtz9ggOAif+RPhylKm6GoXlJ76BCXU9ASpCqxUgcYg/ZFxSg9l29yoPRJuVaiLe7WMSOBn5RGZB",
+	"8/q+c/gXJ1VNr76QE77FLu/5gyfiYEkH0yEGpnOR2u1pd0BatRMc6A7vsXGou6zDlsBU4KJiq8PsBv1u",
+	"3nVLAbvtWjYR9bz/vniU6pV7/x85TEUfMQD7Rl/7gIEqn0b62JEqSoaGjNNeQD4PPG+q2JbIG24P/y8C",
+	"ZN1KUiFDwsS7TFRYnxMYH1iDgDLmHkARpcuydFUQkd63gX2VzVWRCbKweJBeh1/dB0AcJHaWYa6WFv2T",
+	"5mvxa6FJwvZeAW8bwvRHg3UxfeEnUsVufvtgjC7Cwj0XeFkLnq8P7pftGEgQ7jnERkbhCvYRxF4zK/Vu",
+	"a+xy1HzyeBCkRIbtozGv6x8AJT/QZ9E6Wq0Sjwbk3o6oYd88ezmY0GCABKDGsnDsN1Hcyt/90P/g+BX3",
+	"IbvPhGCyDw1msRPeIAke6kDok76T9+6fW0EQADht4ohiUZXcCM20KcoSxMkFi1P7H9eTtbf0XZWEKEt9",
+	"jjKJ4ldAqY5UptXSLUTeQu/QWQ+01uMX3CreM7v78GLWp5zcCvgowUxJyt9g3yKNO/SQuInmpdskbieK",
+	"wj0F3XWvR1DXEy7FrSU1R7zwUZgZ5L2wFGdpGt7hGOAiWOTfw1J9ehTGsAW8h8pIhlzu5mtH1NDrC+tw",
+	"QKHbpieGVXpUgHcsl0oe86o69prq+Go5Hj/KrO6Ff4kUWMND0XISF0ZNILQDIaZVocU5I8ysFrwUeUL/",
+	"y4xqOYifoZF7IxwHIcrwUlNwqWlh4uolf2qCTV6VTZA/7cLH4VyVvBTvsLFmECCk6CiaKrjdG1sYN1Zf",
+	"sHEzjtPdMp8A9RL0T6WSAviI0flILI8yIU3Ny71gLu5zPpGlu48ed9hyiLN9Sk1hz88hisJaB5NSTfTJ",
+	"otDaMWhHPcjGKg1Y/lrAAs8fgTttLSJRhT8XMv8RX/WNfe8nBtTC6IEd+UCJv+GxNPv539EAPrJItxag",
+	"R6b9yirKcidNgUaOFIP2P2DmgaLmAJB8feOBB4SNcZgOl2jfIsDvccQfdpbRvP7+8ujsyVP3BZO1oX6K",
+	"m4U0lH4dWEnz1SmgGY2o7ZP+nUTq1/HRM340ffv+6eMP/zKKF9fEzs7XdhdpiigCjqdmHPu5dhNun2mP",
+	"O0K2lKDDJO+2l6Sy+qeP2Y/FNwQzslMQRGWand3U+dqJcQm313wqsDtLJXjUYfx5aax0jYZuTpUZYY6w",
+	"XrMtx57Db1JIpC/vTuBH3TrwVT1bBlr1PnzEY+cQgCPcquBDbMr/AzsP5A2FKr4FKdS1I6JB8b+mRCZx",
+	"fYWtMANJEfxX08ptMw7xjYuy7FtVCcDVeOk4jatB/aCu8x35+qoqKWq3Z+V4/wDcW4GIsO+ljqVwoLTY",
+	"JxMX5B+slhOGvjtE4yLSDxK074np9YXZv3GC5DLnbWwaau3PNuoOrH3fIliOxOHPGQeu3txzgNSg3LU1",
+	"vEwx5Zlp6iXXLrKedPB+hGTsD5zfcXsd0iwDdBTVM7XTp78CLGoPG8t+zF5+w9nHkV4XmkbxOoS0wuta",
+	"OBArVFuU9cl7+N9+ggXEP6x4QRRGDePRXJQuXgd5GatdvDmF40BfNRrU+YZ6Ke8nYL/wPfTS3wl49/Dq",
+	"qfcgtj8ekMnBNaC+X5wHhvziOwoLt+XgBOnX9sePNQ/t04qXhDVl3BomUIaJYuLinp7sv1OivamjYIx3",
+	"k6CoinrIzb9VNhI2EYWcMU96Z/W5m4eDpKrgwb2iYwUAiuz1yXv43w8nWIk/LC9FPj56Dr6bMdyfMOCo",
+	"QL9h7Vi5bkVdTAv7mdMplAR8nkLDnCP4YZ1+ga5IUP1P0GgMGy6WhlM9APAt1Wo5I2qfy59fXAQRNX97",
+	"odmqLowRrs0bEYb0Jbi+tXe9ojnYwYuChEN4LRGMORYzIrDs4+EAkjQt/hEn4RhHaPh9b8PxJiX/cIvu",
+	"QQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1rOFYRgFVK4nj",
+	"BRhREM5ttY/siSrAjYcmzAmay285zeGo/hOxQ+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz24GxevVTcPRvL",
+	"/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnmBS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7V9lygZ0slPZB",
+	"MUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rwJeuzQwhLfTgjNXMftItkbBfPADzH26ndVT3x07u/sRo8",
+	"ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZTsLl2bM2GaSHkMbt0PLXo4dddgogUX3NNZKZpYg8U7AIo",
+	"mnfiMDuUpoH2lsqLYvBoqcy1PwKOr2TKS61S4gWmnGlb/1I2MuyM4//YqrogsAi5ipm69dQ4WSYqY01S",
+	"IpNzxZG0Y2D7OKZRqocozDyO/7Dj/LQRCvg+qNKChR4lI1qvB6gkk8rYgyYk1cLFvEQ890Bd8B0Jwidi",
+	"fRmiihLXJOgg2STq6wFlH3K9RT1FdYwVyN7j442TWF8yZJRy4AEj3pljRiSydqsUmBqtBdQV5cfs8fgx",
+	"McA0nC8EEYhGTH4u+YOyUtrnv6aJ61kgO7yDnRRUsOcOXipXOfy5gawAJ+/xHwOtAQzJ+oXtwcvjoU/V",
+	"UlBVhqymYfUOIa0l1BMTV52S4piFkTWUgCCiRg479mVzCb0B4VtrULh0xB89tEYf0qcsDldmSXaLm7f7",
+	"Rddw1L3id5IX0+lOGfQUD45zfcpSo1LryybAAWGVBVGFe3QTUqdbZ+VKooSBvDX1X0EshM5uqkRxJAKs",
+	"KcY/vpLfCSqQVNMAZBVIO/wdFZxHfTTdWTvndTGd3pXuxN77Rj2ssNl39KMgPEXBBaZjml5LDV/CQcJ1",
+	"alFBzexKPQCdSVc0qb5sK+ONK8EsdMPuWUjyhHhG/O3IRAHklEF9MHEFR+IF/s1/aOYb+ooBzrD73sPj",
+	"x7NgKmMxrV7nBjkqNFvK4h9LEfCu9hEfus/9pDZ3U99oCrC9Z6rMN6sb91zBT2UNuxntO+Lo94MYwnke",
+	"NJKJCUtLJZw0jVl2HlaA1fBDjVkkzVsffDN+jLl0BsOWydxbNdOzOjUbIZ/DTqM1LDmlvdwgt6hhxoKv",
+	"mRYirpbvXPy9FVbTHlbRlPUnPXHyLrymmeb7xnT9UB4gqEuTF0R1tw0Az8+VqiGYKbIbRKpD27me4cwF",
+	"L8188Hi+h8v/Luq8yMzuATVE8hPIqpmwj5JzPMjAbBqxSZfxL+qmnBr8GkB9p65vZZuqPnhDi1iq58Ox",
+	"B0zrw+/CT29PjtEfLNpOQrXbwnDreHgDo2iUwmal+k7W5aDQw4NV60B3Jk3EvRbEgoReNfJ9ODpdTNp+",
+	"ppmQtSoXniDLU3sAWACp26BPjVHH7AW5KtDcEbjuEA+jfU+/Y/Zy6tAr2Y1OWAo4WWpOdrOciFoKI3Tq",
+	"WNBqcRE2vIEoZus6BC66yCW4lblIrM5lv/oXfaYdU2Q/VwqSRL22l5O3vaXQ+YXvqP67AWwhx1XDYYHZ",
+	"zQ6nxS46i9CqS4Juyi5XamcHoqLZPuUkNFufyOrzKc+4oUI75qJpNN9pXeNnwVHFHognu+nKH2ekcIrg",
+	"xPfw21Yy+kpg6CpsR4qdCgptdAKU2LphykaGH1XpEKLBXhgi9fH1Tj2tCQFtUphoEiWoCgvIgoK+24i6",
+	"WXFN7ELBD67GbJMCbyAJd7tbcWwD/1nVM2HuuoH3J+MO5sAzjB9CjPA7dglS0h9Kx/onatBH8g7V0Q2n",
+	"LoTFfr588+33W7GFzWQ+9MG8YxP/Hti6t6/GnscF3nkQ5m6iW+OacWsNlz4iHnRf3GC9YttIr9ptGV0D",
+	"SABSLwSXkGs5ZpdBP3Si32qSsFKIXAd16a4JMnQ9xmQNZoElxfHjpZ+qdmRk52ThvjNBf3LgtoNrHbCt",
+	"GdLEOjCa8YlamoYMzvVijugP5P++swFwiGLPTXKssNf+UIasXuqqfc/1T8OI/vvXCN86dADQ+BmQMzW9",
+	"29F/4vr3bUuO0jUNMtR7kaZ1HENWoyFfhP58HHsFbmsgqR++R1+v41WWTa7vIShBgqmLrs8dc6ObCnz7",
+	"8p68x398OHG9Qu/5vqQ3FN3q2dnX0sz1L3z4nmaG1waOJqe11ZTdFNYrxEFc10uZwmkC0Rtoa0lEoheM",
+	"yzUBaIi/vNC96JwAWxnR7q+W8tJ99Kdz7Rof7VbUE6XtHNqJ30M3+56Xn6gQx3Wo79PPDbL0ANDjpdzW",
+	"bbNny/nIxiH2WX8VBtOFnJXiaKkFZW9R61LNte8x5whp29EOiJq6s4ylhGbR3t/J7LzIoGK4edxUeSaN",
+	"mZLi3DOVemoNCFpTQhrvgtYdSyKI8ZS2jtwRKicoAanZUmaiNj10QRgmee6m+BO39MNJ80I/TIL94D9R",
+	"3MK/H0FNfRsJZSoJOmYfMkjhNwm9Zx+ThQLo2yyWWwyXN81krXLXrgt5Yc7ZUuJj1gyKOJpG5Ty3Uop7",
+	"BpoF1GqVMH8x8hi2bpkpBZ3NdcKW8kYCnQxeUJQEwYh5t9+7PMCD2T70hp4Fxk86WB7N+EcOMEYfzN4J",
+	"opDb0myOvahampC7yJutQHJzEaBlkNy3A4+JxyxgAA/qoMAbev0T++snD1gYP5SPIg09rBs/Bk1TOi2d",
+	"cHDnlNMqJEtxidOGHr35aSm1MCmbKeyMg/muomY0U8lG87JYNOEiFkJo80XhEHu4oLxk3TEykAzm/r7P",
+	"oQhTZZd3oYxRo7dEGBVPDOwREbDf/qkCArv3G7VQWJOCWHX4qD8td9TgfdijU31Cb+uRCzmchNB0Mp+o",
+	"d3D6doG2ZKNiPKwkWpuil7HavflByW/xJdtiBH4KDswfTU/9lCemH8TJe/fPfqjQa38gqqXxSVmi0NMs",
+	"/RyJ+L5ILxxiQETI+BT0/Qbe2tgR6hbkYyx6P+Ux/n5AmJF75MdY7CRGLU+vb4F1LqCKNLtJE5bStk2R",
+	"i6RFJh+J4dThKh2w9DUiopQeHkKwjHiWzllPqgkdTwHxnMKwag4pw7laxPvDQsr+IWUQX9DnftkfDyZ9",
+	"ziQL4A4NpmOGlS0fV+3A95049MRDRkqcERgIRQfrEcgHxj5yEcZSOnnqrFxq48H2TZr7nEhGKXwSdGcr",
+	"tKNVvhFrIOGbiLIQt4LeuVIef49BRVXfoMfN3jSJU0RnuwubOAwGeOxNZl4Kre8XzoGOjlMsg/dOen8k",
+	"JsS1fMpgzB8m+gIT9q3K+4vnEGf0AFEXFGxX8rAp0fvYhIip3GYPmlps8IzXgufQQ4mMCNcMLG5D9Gll",
+	"I3YRevjumZ2DwI7pgvEJ7AU3EQRb7KP4MG28qqPvOI3Qd7x92MPCiDe16JUb+20HDeYgERQs4yc0T+0o",
+	"lnoQdt2dZ1aI/vL8DaN7U2jLvQ1g8hrf8fBJZXrR9tQyqHm7CIVrWnqIZf2+hSJhhf64y7iar3vXMOhO",
+	"3PQ3dQNtEmyqZtosFxNgV7oVNVDYwrdY57YS0odVqIazVks80RdhVhp8z6WclCq70T10Dr/M1x8Be/TL",
+	"fN3vfnCtpKtS852MC81WoiwPIQ+/zNdteYC4pqdJ13MKXnxkMXEr+JAG4RtqppsrVYNkiY4ALrijjQmm",
+	"6PxKXskjaNyIqML0HEE+bFltRD3slDbDvIAbMQ7o7wrI/T4HQY/0ajKqIVewtiKjZtAMm3goVquyhJjk",
+	"RWsI4HsHaTl4HI4iyHqfQ+s+n+D0oww+ENFP4QQRu2UuKiFzGD0ywjQ9Fq3Ne21HkDpQFE5lwJwPhqw9",
+	"8B0NP341bCWRHzNo/MaDXtDUawTOoRbVhkGkeEPU3ljh3NPLJFcyXfA10W+kjVsoKizX0Ip6L7exXUbw",
+	"Wgd1t7k1UT7Hj2pNFDV59mvMVA19Hd3vHYcL6i4xS9t8IXQLD2BqX0BRMPgK0DYaEarnO6Gp7KWvIy6i",
+	"mNcr2QG94uhTUdeq1ikCe5sMLegBlINj9pMoYPbTABiWXklJplQzlG5bVHqbXaiLloggUk8qdwUo0n5/",
+	"45eGGOrTJX4jJKbJ6KaQdpgoAXBsYCur89Hj4Yh293m/c3BFUO1hN9FBDBRA6gRAnTjewjrQ24k8lpOy",
+	"yNicl7cN3w243UE1natGcScQ4H9chXRVYHCS5YUGUCzELAHzjn18FSYNJ1zmfeyDfxPrYayDzciselzW",
+	"ldK9dWz08+DKsb+J9c90y8P6JvZFW6hx7TcmcHQdnD+MVvtGrHVfKexCDIocUgm8gwiAh1wLe8IVvMRK",
+	"JmA4d3rR2gi58kFFivvg2WQNi2ZVvxG1mVsftwcH8OODBrp/7A80QCXpYWxJxV4wvuhfgsVkOz0BXoHw",
+	"ukrU2rrsdQBiwhos6VdpW5W7FYwf6Y1/ZFoC/IbdJYM0uw+0w+jpLjha1GxWc2n2oim4zHMdrh6spjXg",
+	"4FHngLEpPXUBFBFQO4GaTNnCGmCtAvXENRlwILZekwHn8ZMaDGQbaFHfFpAx8TkUsBGOJgrakih7NX2D",
+	"qodbDfiFnyigSdPbo2RQfA5HfLBwi7lN0Zy8x39sLWz7rtDYqzHU/lbKa3GrXGTfqBshNTkkhWF54Vit",
+	"lSQO2k0FhCVzXuyGlXM1GpAqTg7DnQvu27Zp23db4Gd1PHlVz4ZRG9gLAy4Df8BiSjiuy1/WsweNzb2s",
+	"Z9usFzvkg2b9YQ48h4Kfgn0UapPSkrmqP9PMCMmdYrVyG5quEDjg+aKQTYoL/vMz8t1RyhPiMiAscdGQ",
+	"KxD/o9XE1gMU1BIDdLZ15cxU1Yu0XwG/rGeftqDZfuzofMRz3qjeQhZGACxquJh8Ig37k1jZKeyXT7+s",
+	"sJAIqNG4xofE7Kp61qd4azErtKnXR6gw+/vOOcnVc1Wbo7K4hRL/G0F0odWyLDX6Wg09t3u4swLX7OW3",
+	"L1hWFkIaKOwVMtcY7momgQJ5qMhRrd4C5aaqmXhXFbXQ2O10q7xfkPV+I0Rlhz3ner6tTTkO9I0dwe+g",
+	"hl/PVYWU80tjxfLpeI9+5MGnfCK5b09nX9qLdJePR8ByHjBpiuI09dSNOKb+jQAWHYCp4F/DeCp9h3VH",
+	"VOmaAG1yVfZAplyD/E/cI/6geCn3TTvY8jaRTjiZAHQCJ2ICJM4Ya4aGDhAyliwFlov/9TjtxTg103pA",
+	"iNOmkOxgk3QgjkXF60L7fHZRO3JBikP0SU8QST9vBZ2phk2jmzVZFiU1cIbwPMBaqf66jwuSxOK/HRmk",
+	"m8I2Z/bhyEpDhkgnD/tQRP7xhB5AUv1uAuXv2Cu8zts0aANgQyz8rQcrTM+/X++KP1B8CD94d3yIJv6B",
+	"OjjUftqbaL0Qxh2H+OvJe/zHwMMQQYoBUtwwzYucyBQKo0U5jR+DcOfowSe99xAk+TzcGeg+qDu5+0o5",
+	"jttTxnbX5QSt4/2z7sFz+5xVNLI1QhgFHVP2hAECEO1SwD7Wu+BrtoTspWYFOMdm7fqzv7LDhLoad07l",
+	"ansTdbhDeME4dJOxjytZifNiDhMcso/aJmRWUgbir/bkrdwA5Piw/4pL7FN9I9UKddV5Gw3lsLQBi3oD",
+	"40tcyyMrcxjPI2iLK8NKfPWJQ9oCqX/iYVfQP4nroEpLyFz0pvo8eOyuVJv/jfkOcW4+Eevh974MkcSS",
+	"16IX4gpp7JP39n8+DGyZJ4J6UY8WQpvlNzUJoNwip8ZBcTyrqB62yEBU/TUGojrgYQVTAuj6/hz+vtvE",
+	"Dt+fWuEindTCuuF7H1j+gX3H1c8ll65mNGT6cJh6ZMICwiqmJJCENGiXQrMbUZkmGEX9hUhHaQDovNrC",
+	"bAdziE+Pn2amXpPI/H77ZQ6HkcwUcgEe5jwz9ZpxtzYaZymCIWlilPFdni8KqYHp04cT/ZkWJiex3hf9",
+	"cLWSTZcYKAIFCsKeOnF7brzBUfyRM9TwCbu1O87gA+WnjZvGvZMnTWBPSWFdCqZqqH5p0iVYB4OgDspk",
+	"Hjpm/OljxRQNvy7kdc7XenT+bJyMKGHYTVE7Ku9ieN7kU0aQ4d3baU4+Tvy4L1yM0nvyHv53a7raj5Xo",
+	"Va0Otbqz7Uwh4hbwSH3O0pV03hJDFRQQekM7XpoKyHMDt0nTAthtmoxLyK3YGbuS0Jxea1VfsNQ+4do+",
+	"4bowqU+lE3G48ngp10fPXp4gI2iRze3grySK3jmRauELHTSkVnLG5lAT0evr9eyoblG3VjS8xmMIPz9h",
+	"eVGLzJRrKJVVvQVC4RfH2wADMWKyyXU+mOqV5kA/iPfXK5/76iSYd2+rtZD823sk+aoNO4tqaehIJWRp",
+	"7Oz8xT/84J1qm9E8QG8BN+4/ZstYN/rdJ76fxAcKOq6C9Y8YeP7nk/fun8OcOu/xd+DN23u8NQUCQHEd",
+	"dfPujFv//bVz+5gMfORZHs6fdIPf1FOBrJxQdcOR1RN7e5itV/RCIls9ZTudZ8NDMmiWzVZFWboLWcmN",
+	"NUfftBoUAwMn3FQvyyYeQVDfyJFJ47j8xD0HqCsqn9XCOcaX2UIkzBTZjTDs8Venp8NNzuaj/j9AUuk6",
+	"o0LJWdPmd1chRVTuMy4z8VAiT1SsrgHAQtUooFzfIIWC/StGzhQYuYw7UwBIszSfClapQppj1q3UKjSb",
+	"FrLQc+Hwma4mLOp5wWcetpTok4dSJgKqCuHTSsQ5uSk5SL4aHnw3sRK3jg21j1TIeS4MLiX6xBT+51qL",
+	"f6TNgRykspFpVAYlwlamjq/kT0vErFOXbjbjlQbcA0DGXDgvU1KKzFCDl/QHrs3Rc/v6oxffpWxRaB04",
+	"SyCpQJTi/mBWRSaOGZy7GOq79Q+niW8bFQDCEFiqjtemQuZpg8nEEIKdDFTrBBeHnIloXXQlBa/LQtTs",
+	"c/DKaqHt5vriAifE96eVCt8RcJvgFDRfHyWbM7XgCyd6z3H1hlQz4UK7jjnzYjYXNa1YL7+CW+O47zRO",
+	"RlNVL7hBooWnjxHPhhwM4wgHQ5SYushd/A4SO8FKWbevFpkobkV+wbSxDiasJ5eh/PnRI0FbM/yW1LQ+",
+	"oeLGiNre8++/jo+evX1/mpx+/eFfRlHy6h3GmhHvDO6iIw1r0zo+///MXcFqwzAM/RXj0wZu6/SwDH3B",
+	"PmBQ2LRD1pjVLDSZ6xxK6b8PS3bqLllhrIxBT6mjOEhWJVV6T9oaRIlbWgAUsuK2rnwF4oByZz5QQqlQ",
+	"Vh4lYHBPd7OimC31Y6FBh88TSoU0pUArSEK48trWe5RwSJcA43yjqDpLKyj/oS+iB0d5PJJJjUi+hvcd",
+	"OTK2MB5hDvsemt5oHujMDq/DcNI0Z2El49DdhPNm3IzAQdiSb/8q4PwJPIL1F0ERLiAdTOEcZL+C/wTo",
+	"IDlYesmrQR2clJ06BsRbK6ZgvX+n4fBks+6d9Xu6mcsr8PwSjjlbGEvtXRP8ifcdLBbFspzruZ4XcF9q",
+	"TSFF3NVXa1ht2jh7SPoFGidQpyGwVGzPqGrfzZ6S0uiyYoFn7ClXiaVkY7vO1BBp3pqapAydhkRovlND",
+	"11ouepI9cpVAJVy/3UH2Zy8HdwxPqTI0RCaRilWXKPr7ss0DNwfE2Bfy4gNl72qAATglSioRM2RPIPVP",
+	"7b4V68o5y53kbe8hNT2d3WyMD/r/DAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
