@@ -118,8 +118,19 @@ type Source struct {
 	// behind Ref, its tag.
 	Image       string `json:"image,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`
+	// Kustomize says how to make a manifest of the source; nil for none.
+	Kustomize *Kustomize `json:"kustomize,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
+}
+
+// Kustomize is what kustomize is asked for; its fields are those of the format.
+type Kustomize struct {
+	Path       string   `json:"path"`
+	Patches    []string `json:"patches,omitempty"`
+	EnableHelm bool     `json:"enable_helm,omitempty"`
+	// LoadRestrictor is "rootOnly" or "none"; "" is the first.
+	LoadRestrictor string `json:"load_restrictor,omitempty"`
 }
 
 // Timeout is how long the engine may take.
