@@ -571,6 +571,7 @@ const (
 	InstallStateLive           InstallState = "live"
 	InstallStateNew            InstallState = "new"
 	InstallStateProvisioning   InstallState = "provisioning"
+	InstallStateRehearsed      InstallState = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallState enum.
@@ -587,6 +588,8 @@ func (e InstallState) Valid() bool {
 	case InstallStateNew:
 		return true
 	case InstallStateProvisioning:
+		return true
+	case InstallStateRehearsed:
 		return true
 	default:
 		return false
@@ -624,6 +627,7 @@ const (
 	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
 	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
 	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+	InstallStatusStandingRehearsed         InstallStatusStanding = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallStatusStanding enum.
@@ -644,6 +648,8 @@ func (e InstallStatusStanding) Valid() bool {
 	case InstallStatusStandingProvisionFailed:
 		return true
 	case InstallStatusStandingProvisioning:
+		return true
+	case InstallStatusStandingRehearsed:
 		return true
 	default:
 		return false
@@ -842,6 +848,72 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for RehearsalOutputSource.
+const (
+	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
+	RehearsalOutputSourceMadeUp   RehearsalOutputSource = "made_up"
+	RehearsalOutputSourceRecorded RehearsalOutputSource = "recorded"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalOutputSource enum.
+func (e RehearsalOutputSource) Valid() bool {
+	switch e {
+	case RehearsalOutputSourceGiven:
+		return true
+	case RehearsalOutputSourceMadeUp:
+		return true
+	case RehearsalOutputSourceRecorded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsalPlatform.
+const (
+	RehearsalPlatformAws   RehearsalPlatform = "aws"
+	RehearsalPlatformAzure RehearsalPlatform = "azure"
+	RehearsalPlatformGcp   RehearsalPlatform = "gcp"
+	RehearsalPlatformNone  RehearsalPlatform = "none"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalPlatform enum.
+func (e RehearsalPlatform) Valid() bool {
+	switch e {
+	case RehearsalPlatformAws:
+		return true
+	case RehearsalPlatformAzure:
+		return true
+	case RehearsalPlatformGcp:
+		return true
+	case RehearsalPlatformNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsedHow.
+const (
+	RehearsedHowMocked     RehearsedHow = "mocked"
+	RehearsedHowNotPlanned RehearsedHow = "not_planned"
+	RehearsedHowStandIn    RehearsedHow = "stand_in"
+)
+
+// Valid indicates whether the value is a known member of the RehearsedHow enum.
+func (e RehearsedHow) Valid() bool {
+	switch e {
+	case RehearsedHowMocked:
+		return true
+	case RehearsedHowNotPlanned:
+		return true
+	case RehearsedHowStandIn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReleaseMadeBy.
 const (
 	ReleaseMadeByPromotion ReleaseMadeBy = "promotion"
@@ -925,12 +997,13 @@ func (e ResourceKind) Valid() bool {
 
 // Defines values for ResourceState.
 const (
-	ResourceStateAbsent   ResourceState = "absent"
-	ResourceStateChanging ResourceState = "changing"
-	ResourceStateFailed   ResourceState = "failed"
-	ResourceStateLive     ResourceState = "live"
-	ResourceStateOrphaned ResourceState = "orphaned"
-	ResourceStateUnknown  ResourceState = "unknown"
+	ResourceStateAbsent    ResourceState = "absent"
+	ResourceStateChanging  ResourceState = "changing"
+	ResourceStateFailed    ResourceState = "failed"
+	ResourceStateLive      ResourceState = "live"
+	ResourceStateOrphaned  ResourceState = "orphaned"
+	ResourceStateRehearsed ResourceState = "rehearsed"
+	ResourceStateUnknown   ResourceState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the ResourceState enum.
@@ -945,6 +1018,8 @@ func (e ResourceState) Valid() bool {
 	case ResourceStateLive:
 		return true
 	case ResourceStateOrphaned:
+		return true
+	case ResourceStateRehearsed:
 		return true
 	case ResourceStateUnknown:
 		return true
@@ -2316,11 +2391,14 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Rehearsal That an install is a rehearsal, and of what.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
+
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 	Stack   StackKind  `json:"stack"`
 
-	// State `live` once it was provisioned; how well it does is `health`.
+	// State `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 	State        InstallState `json:"state"`
 	StateVersion int          `json:"state_version"`
 
@@ -2412,12 +2490,18 @@ type InstallRequest struct {
 	// Provision Start the workflow that provisions it.
 	Provision bool `json:"provision,omitempty"`
 
+	// Rehearsal Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+	//
+	//
+	// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+	Rehearsal *RehearsalRequest `json:"rehearsal,omitempty"`
+
 	// Release The release to provision, by id or number; absent for the newest.
 	Release *string    `json:"release,omitempty"`
 	Stack   *StackKind `json:"stack,omitempty"`
 }
 
-// InstallState `live` once it was provisioned; how well it does is `health`.
+// InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
 
 // InstallStatus defines model for InstallStatus.
@@ -2787,7 +2871,10 @@ type PlanCounts struct {
 
 	// Outputs Outputs that change.
 	Outputs int `json:"outputs"`
-	Replace int `json:"replace"`
+
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+	Replace   int        `json:"replace"`
 
 	// Run Scripts and hooks that it runs.
 	Run    int `json:"run"`
@@ -2893,6 +2980,77 @@ type Ref struct {
 	// Name Example: hello
 	Name string `json:"name"`
 }
+
+// Rehearsal That an install is a rehearsal, and of what.
+type Rehearsal struct {
+	// Outputs What it has in the place of a cloud, as of its newest state, by path; only where one install is shown.
+	Outputs []RehearsalOutput `json:"outputs,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform RehearsalPlatform `json:"platform"`
+}
+
+// RehearsalOutput defines model for RehearsalOutput.
+type RehearsalOutput struct {
+	// Path In the state tree.
+	//
+	// Example: install_stack.outputs.vpc_id
+	Path   string                `json:"path"`
+	Source RehearsalOutputSource `json:"source"`
+
+	// Value Any JSON.
+	Value json.RawMessage `json:"value"`
+}
+
+// RehearsalOutputSource defines model for RehearsalOutput.Source.
+type RehearsalOutputSource string
+
+// RehearsalOutputs Outputs by name. They are kept in clear, so they must hold no secret.
+type RehearsalOutputs struct {
+	CloudAccount map[string]interface{} `json:"cloud_account,omitempty"`
+
+	// Components By component.
+	Components map[string]map[string]interface{} `json:"components,omitempty"`
+	Sandbox    map[string]interface{}            `json:"sandbox,omitempty"`
+	Stack      map[string]interface{}            `json:"stack,omitempty"`
+}
+
+// RehearsalPlatform The cloud that the app is written for; the one that it declares when absent.
+type RehearsalPlatform string
+
+// RehearsalRequest Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+//
+// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+type RehearsalRequest struct {
+	// Given Outputs by name. They are kept in clear, so they must hold no secret.
+	Given *RehearsalOutputs `json:"given,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform *RehearsalPlatform `json:"platform,omitempty"`
+
+	// Recorded Outputs by name. They are kept in clear, so they must hold no secret.
+	Recorded *RehearsalOutputs `json:"recorded,omitempty"`
+}
+
+// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+type Rehearsed struct {
+	How RehearsedHow `json:"how"`
+
+	// MadeUp Outputs that are made up in part or whole.
+	MadeUp []string `json:"made_up,omitempty"`
+
+	// Providers The clouds that it needs.
+	Providers []string `json:"providers,omitempty"`
+
+	// Unreachable Those of them that could not be had.
+	Unreachable []string `json:"unreachable,omitempty"`
+
+	// Why A sentence for people.
+	Why string `json:"why"`
+}
+
+// RehearsedHow defines model for Rehearsed.How.
+type RehearsedHow string
 
 // Release defines model for Release.
 type Release struct {
@@ -3003,7 +3161,10 @@ type Resource struct {
 	// Outputs What it gave out; sensitive values are shown as `(sealed)`.
 	Outputs json.RawMessage `json:"outputs"`
 
-	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+
+	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 	State ResourceState `json:"state"`
 
 	// SwitchedOff The install has switched the component off.
@@ -3021,7 +3182,7 @@ type ResourceDrift string
 // ResourceKind defines model for Resource.Kind.
 type ResourceKind string
 
-// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 type ResourceState string
 
 // ResourceHealth defines model for ResourceHealth.
@@ -13644,448 +13805,462 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lchy3kieMvwqiv4mw5C2STepiqRknZmlbZ6xzbMsraY/+35gaFroK3V1mNVAuoNnqo1XEPM082DzJ",
-	"P5CZQKGqUX0hm5K9X+zGHJldFxSQSOTll7/8OMjUvFJSSKMHo4+DmeC5qOGfL97yqf3fXOisLipTKDkY",
-	"Dd7OBLsRtS6UZGrCljNuWMYlGwuWzbicijxhE1Wz9OXk6Cdusll6PEgGOpuJObdPM6tKDEYDbepCTgef",
-	"Pn1KBhWv+VwYeu3FxIg6/t5Uig8mta81M8EqPhVsLCaqFueMj7WQhikJP02KWhu4wL68sPf/vhD1apAM",
-	"JJ/b93N4SziwOf/wo5BTMxuMnpyeJWsDTXBk/8BvXx/gu8LMWLrkhUkTxqVeippxzbRS0v6vCeat0GxW",
-	"TGeiZmbG7YgLvXGcV3Rja7wTVc+5GYwGhTRPHw8S+wHFfDEfjJ4Ph9+cPn9+9uTxN4+Hz5+fJoN5IfGn",
-	"of+uQhoxFTV+WFW9/P5V/TO8svtdF5LxqmLjFStypmpmB+ZHW3EzCwZbVYNkUIvfF0Ut8sHI1AvRM8Wn",
-	"Z89gWP6/oxNeVf/gdcHHpYiPzQqFfbcVCc5u6NoRK4Wx4pSwvJgWRjMuc7aQVrAzVQudwB+kwp9RWno+",
-	"yT3zoN/17aIo85ffx7/HzrL9mrG9qGdU8NtBh/Qd7N1tY8Id3jMo/PGwo1JyUkxjo7pgGfyGcplYwRyv",
-	"QFBhaRfzMW6/QrJ0JspS/c9Had+44UGHH3c93yywoDoLzWoxVzciP2b2RzsGoenvk4UWOVsWZqYWhhWm",
-	"T0lk9LpNQ44McqGNmot6w9ZnGV2z0/Z3Fx90Kr8vJpO3Kj6TylgdqqRIaKnxWDAzkAclyxWzux+loW/y",
-	"jNo4XvGBz6vSXvgEdex+o69XrxeRw+IfvCxybgRIKx0WIA9LtShzNuNVJWRC+41JZWaFnPZ9QV6vrupF",
-	"+3TIxYQvSjMYTXiphR/aWKlScAlje5mLeaWMkNnq72IVW/1aVMKOyZ5sdmq1ldxrsYJRj1W+YlNhdHDi",
-	"umNvygt53r4FHsIlLhnc2xFx9nj4/PhSum9EQ6T5yGC0R3a4d5GplxOwTHqMDGv3pPZkNvAFtAaFZmNu",
-	"x6rkMXs3E5IVsEvdJykp7CaRapl0bmt/5OkZS6taZErmhX3r1YQXpcjTTZ9OltSe+/ul1IaX5caTvcBr",
-	"dtredO1Bd/ePfCzK9ZG9slvXzJQWTvgKzUp7Lez09Fqs/nLDy4VIz5kWN6LmJZsvrACWJZspPDf9zv11",
-	"YN/3l4xLXq8G7+ObCJ7emuHCiLnufNTZk6fWXrXWhX3Gf/z6H395/z/+cvz1vwzWvg6UxUt8xulT/zOv",
-	"a77Cby/mhVn/9h/Uks25tKpLzDXjaOfOuGbcsLnSvadACc+LKoEnw8A8fDIcBhbhadQi/ElYlbnpZJjD",
-	"FTsJDl56ULl5Nbmoqo1yA06C3Z9VlfSMsmtqg/W6zw57NaE9ttNIaP/sOJpmt+0zotcLKe26bTbjariq",
-	"Z7Xwx4Ou1hsjqm1j0kZUPSOyPx10PG/VtZDbBmTsRQlLjbq++u///K80sccw2BNaZLXocxjgtoOO9h3v",
-	"UxOlklM4bOjcnfOV9cNnoszZmGfXbCFNUdorajiJtJoLsCSYUUzzFShTzv5NsXxRc0MuPakZlj4d6rTx",
-	"rGuWDnVKrwJlpGQmgmOrI8DWEx7ELalHQ922pZ61lOqDB0+H/+fX06Mn7//11+HR8/cP9f958HQ4HLb+",
-	"+PE0efzp4Vw/jKheO2mqvp6UarltlZd0Xc9qup8PuKCf7KN0paQWcLr8UqtxKcBXyJQ0QsJi86oqiwzW",
-	"5KTCK/7HbxrjDs2b/6UWk8Fo8P+cNEGcE/xVn7jnwhvXJ8A5GkuuQbC1qG9EjkYbmGearzRbzlbHMJ/0",
-	"VAjQZIYCIFWtKlGbAj+k9Y6P68fhTPDSzK6ymciugwu8SWoXoFpgGMqfvZu+EAfy0t5k724fsMmg5NqA",
-	"XbzTY6yZ/smteyisJPCxA94qpvVPH9gjEwM67ivW7uyO1dTFdEoBsD2+/S3etv7ET6G8/opf1ZaCznoE",
-	"Q/Dr4D7wvX+6Gv8mMpjscO73lgQ3yWs/NGP+GPNYtn6Sv6B/yL/wqVgfsZ/zPSY/to5SfDDb7v7ZXtP9",
-	"HHxv/7DJi2yPmvuduJO4oktyVeTRuc9qwY3Ir7hpRRetl3pkCpjs3nvGq+gjRV2rOv7Lh8JcZSoPxcDb",
-	"n8lgUshCz/YcDH5XMBO1vBqe/pafffjm9+f/rJ8tH908uX46fyyHZjrj0Sc01tymBXwtJvZqtTBOXfEc",
-	"nTle/hIsEJ4T7QVNBh+OpuqI/mg1+vFrvvxJaG3lEoSiUvW+62BHli/Kfe8yfP83GW4i/kA6L7QWeTqC",
-	"8wNNSH+02P+0Rgc41Pb/FGj2CmkdkF+t4bAQEM7EC63iWWSZEDn8FR3kQTLIuMxEif/G9wUbJhxiLfi8",
-	"T8xJzUXi93ZoNCWsMCPrhC14mbCstnZRbT0xVVhLCNMPZTERLFtlpWg5mwN7eWzmnCkRH1hXHeSDJHAB",
-	"aKM3o3cL0UhhazO2dvNGpXI4dUgH6OfUiK/RhunfgRT86mjNqqrVjbiK+m0X+GMYwnH+W72Qx4O1SFqw",
-	"oY/0dVEdqQrHcQTSYiXN6oGWdRMfbMuQfPrkyaOnSa/h0ExGrcrIfny9kJjwoKGrUoD/KXiO32MdUx/i",
-	"4lUF5t4xe02xqon1TtVyREGrszOWLuS1VEt5ZZ+VQgTQ3ioFr60ZCUHt5UxgDLYWpeBasFxkpf2dScX0",
-	"IpvBQBImShfYoSfrRYVaL02YLmQm4ELNZvxG2HvFZCIyw1bCoL+x2RHedUk+9crW20ZJtGXHC2/PEark",
-	"ldPF7cPo65Mn7Gv8f4PeZf24VY109gj8Gt0iJcf0Q0f0x2phelSf+MAzU65GjLM5z2YFRNVZLTJV5/Zf",
-	"v6lxW9HhT+zRN7EP4pmVllLk0z0PmNaNPXZFxhda9HwGhs5FfrzJXtlnQLkwvCi3nfLtkbzMdUJpB0w+",
-	"5sVUaKODQe1qD6xZNeX8Xq2a60J23pjNeCGvxmJmf0liRjvX0YT4bEUxci2MKXuWpBZzka96FtMolisG",
-	"Ukvpr/X7wdbY/VC9xq/AneBEyQ8jfJ5f+u2nqd1tF43gzp0Tv/uhtPMkntN/4u6zpgqqXFVPv9IM1uq4",
-	"rSFdvHdjkCmcJxpL75cexGYABfWZ7IVSq+9FVuToWO6xKi2PKdwR0817cEugNhnggXaFamHb536PV3U/",
-	"uBlc93nRScB4efc4g9T3tukGRUb64XYqdHM8IC90VfLV1Xrw5QdRlmonZ6+q9lSLkPDZKqc/4lXRyNCs",
-	"b3Bk/uwxrzFN5SIc4eR0Ax70Eds1VFUdZNdW1efas1V1O+u+I2vBTnw8fB6zqLvCt3Xv3lZwNs6OvSYa",
-	"4uqZnP9d5eSI/4nn5lP82xzmq7XbPvr8lJi6YB9HC/HXj2S1BOZ5kNUrBp/eJwMtpC5McSP83CxgClGT",
-	"Dc6GZ0+Pho+OhmdvT4ej0yej4fDfB8019jUDXhaZ3YKQeR6MBmJxlAlpam5NBAfRGz361J32dc3hvyFm",
-	"TDmzN2IP2V81GACSvK+ldb5QjSeMl1pZJ6xG/xV8skIjEAacN/TQnAFh/UO0ynbd/G5lXiNCIaIKgmmO",
-	"RfjDOd/19AjXoG0J43Ks3UDrs+baUyJrwvwgmZICDfRCsrJoW+jBA/swn9+phSQADJ7GGrJKZemxiNqF",
-	"i3hVnaMzrqRgGbjL1gNumbVhCj4S7G4mtxlTa35aE9wI0/vN++xAJ4Pftp/thOiI49oneF+GAo2ay3ys",
-	"PtjjMlAUFFyLhRIj2aCq2OqVk4uxSX03I7/NGdfaZB7kEXNE382EQZyxYLAtALLkMtjsnYcWJqgVIgGu",
-	"/g31VnwwYcL46WP29+LbjvcRD2R1Zgxf0DNXtbrh5St/asU/0G2/JS8MRK84q0StlWQP0qpW88qkD5mq",
-	"WcW1ZuOVnZC5FuUNJuqcgOCVViaCGGFMMChMeFGWt1tBqYzY4Qi+UySrNsWEZ33hHgIYsznPRdJ2Iu3p",
-	"pE29sjPTMSD28lcwmaELo+qO6lb1JgfqBAzrk+hWSwa6+Ke4Gq8MjmgNBb9FkwYjSgYb3KVvSzWOJDb3",
-	"/P72WP3341LvO3R6eeupfUPHIeh97cPmrp2UfvOhAdRtOBxuyUa710QHD8j29cAleq87xK94IPYbDyx3",
-	"3SeXWLoiSMS+OdAwJLzDAG/jQPcnUg+SKR2X+Z7O82+4OzZ97t/UeICm8I2QdoJj5tN8bo8eo1SJZpgd",
-	"sQZYko9vefSxW9lbBFG3RNeWXDOurzHv0Q5ya7WoM1/aFLfYndT0RKtrsdAiv5rUqqcgABXxEnIy7iMb",
-	"U9Eodc3UDeL11rUhjG/bWsCueoOX3jXxu/09cOUms/l1oe1R7bJF8Gh3gtuv3KoZE0SX7TIaQM9F4yuI",
-	"9wwtQZdTbWxrEhw/z53l3hp3gSEcwr5Gvfh5LGt4161zq+vL/W0X77oXYC7pVChGsFbnLCXTPgXbDwsP",
-	"4A/H7MW8MivI36P/B8ZhWbbc3q1xjeZ8e7J2vO1hpIXzb6eqd/bf+G29ln+MgsanhRlRQRGqs1poVd6I",
-	"nBkV1RuNJdN+UKkyXiKKAy/x/mudzYob0fOwWmTOyosMbKLKXNTOyGxMsOjDuk4bjGiQ2CfZJZvbzfQ+",
-	"qocnPa8f11xms4QZPrVygHNoz5hlXRgjZE9eqlK98yxqwaw+P2fBfDXfFWTWcdasipM5lCjRCbODB9kv",
-	"HE4V3x5AE5vARl2uffZfFZUnOa8BPlAqAIouVX1tjyrwvfQxe2mgWkEqlguel4UU5yiVhdGESMYIlB/O",
-	"uqPRRbXZuYTxsdcOnr4hD9nchy/C+fGqYfOD4smwZNCTEftuxgv5GoyV9e1q5yd+5kO2nYERj5O5tDI1",
-	"49aWS6DS6OnjtiUiHg3/Evtse8/6O978cHF09uSp2712IAmbiQ/tZz6fPHuaD5+dPnv2OPsmf/rkOT+b",
-	"CM6H2ZMnPB+ePuGPxpPHk9Px2Xg4fnZ2luWnT/Kn2emT8XAyHPLhs/gyoOG2n3Uhfm8t3OnZ/v6RfQZN",
-	"R4Iz3x7MltXT68s3Ezy/is/vS6NhtWBSz5mAQ8ZZNIi2l0rG1SU8lr64c5ph3apDmHFtyA4+Z8Oep+9g",
-	"K+1naYQCvQ1XjA8MvigJ5qxnvmXMGKJ4S361lhhdB4jcxsG7VdISMsZ732Mtxz1caLojZtrlxWRCmPCO",
-	"QSUAtoBFxEU2Y5NClJgYwLMfQFyJPXVKAbWwpdJYu8IpnrZz1P97GISQWTSui8u1Hzjm3XqdK2GPztfs",
-	"jkKzXGWLuTXcCo1nUCVUVQr6EnELb3BNxjaqzoxLJYuMl4RCO97PQRcfRLbY29//UBW10HTPWsSTCp1r",
-	"VSltx2VNC1clzpkTwpZ22Pi6iSD3fAdlcpCAw1YARQTEVC2Mvgpcyoie2wvo9Jsa775NKZjRFX9nq27R",
-	"p3Iq/m6v/JQMqpJvLUj5peTyzWI+5/WKIiiV0nvO+P4QhBCKFbOGS55FsshgzBBQlqxeilvUwtSF0BB0",
-	"L7nUWBXeY2vvFsZ4TdfReHcKSeD0+5gE3LNZjLQRVR96fJewgzWhD4D5Du9tBuUBbC5W0dkY3S8Mz6Tm",
-	"RCHp3xq+CGR3HfLPs0xUhiD/+Ium+lKC//JaMLxK5JR0cVWwX2mqEjhn6UTVU2EfZL0yuBzNG8blis1V",
-	"TUWGztvJRVUqa9wZwetcLZH4wL4eknn2ftR8UwFBHch1XemVzKxdWAt+fTUtudYN2A+TplGnCGfgEBEc",
-	"EsRmX3+GSE4o/GsLeAREBBW3n5qO2FgUcgpbVYr83P6GaicdkeuGWTUnTueX8oilzm5LE5biSWcflsAP",
-	"ZQE3KwmGxxLKTWXOciUF3izVFWoOkiH7bnvKgzF9ztJcSHyEVnNBNYlFzqTC22moIDfaF3Ii2kHP1FKj",
-	"3kmYVlay4JS01jPerReVqLX1kNMR44CkqFuIf+KucLqJkQrMWWHwCfbEzWu+lN0RWBvM+7ZgfmVcSmXY",
-	"VIGbjGl/GoY10dKRJ4MpixvBgA+GgPBuYuA59jXWn8HaGjDqXHj8UjJXd4OcWPabx2LK5bnjD4GbcqRL",
-	"kTk54TSLxNkBYyL7sVPMAwab/YpcQb7YPoJqRL0JykjB4HMWMhO14YWdIC4diH/OV4jrd0jtc5x+XP5J",
-	"YZdJLUx7z3tBHTTnYZOmBQSkkz78sxW+QTLwIjbAo1cKxPVK/LkRAqtw3XqiEiXOJ5iKMIjiv2qDvnC7",
-	"PBK/W1AYc5sBgNCSz+m8bDGLKWvs9j8Ec/XexvBntWsPYXbeBju/hznYtu06jggoAAfZAiUMWsD+y9Hs",
-	"3WZaPqu59WeypbZaQ1S5vk6QBxAiSuGphcnUXGgwf35b5NNYgHOvOvNaZJRfXre9IUjkXpk4RGBDabeb",
-	"aSKy61f4jCioryiFNP27Fn7PBJvzawFRCKoV210k4azbXVXdiDovtoeAfoAK93/QxT2gOvcsNwg/3b0i",
-	"4GZqPYq1h7ZVPRwI9ULuJOEA8FPX8VG6qXh1I+q6yPfFCc9EOb8CTJaOUpctCOdo7aXaQLr+/7346cdd",
-	"kF+7l0uaydUNr6MDCKCVnL0Vdc3tnLO5yhclcsH98N2PVlP+7c2rnw85qk+7TPbGEs+N23Bt2daYO5rJ",
-	"14WcloI1jwFeISvTCSUUCgmwAYCjRko934p5VXIjHHHeHPSVQwWzsrgWIYER3EpGWYPJXorxmsBAsKDI",
-	"uB6xRyC2c/4hnIQwgxqZxrdqOi03T+L6rukqJWuRNlPT4l9ielmYbCYgZfXALutDsGXVZMIewHZ4eMyA",
-	"vqn1AGv81IKlBoZn5S91vLd20oE5xRfV2iutqQy/oBus29Pfnci5MHWRuQ25+6S5+p0YMURfutwvKF51",
-	"zH4UEzhDWijoHclLdt/Qu2O4xguZl+JqX7RdVhaRyM69MlzsO8SJsKKX95U7zoTLlQPqZ1KrORRLY8a5",
-	"sQQ10yuZiXzb0m0a1F9xKH8tIojtPYrauyb25HaR3Z4ZoT2rwWvUwtzlg4Gs5nsxKWQRpW/Z46Pd6yKh",
-	"0EAf56Ky2lRmhdBkkd1h+MSFa8T8DiPHmuTWkj2KRflvEz7uowYBxEAhp6lP/mtEEaCF7BIK5yylt+Yp",
-	"inoTSFQTJ/dznotzlhJpprsOQQn4R/SQQnRBK5LgRjPwHxl49+/3Kf5oUGwCjlkHqFY3GPUOiRAKHPlO",
-	"Cdt+rBqtXtJAgduasq0CY3i2fThCAoFbBzbYT73qd/Tx9x7HD3+8BaCwBbXdUpNhbYJm+7Vu+HWQj4EG",
-	"dGd6rl0KSd4fCp25zgVhnIl7hSbuVtBKCGq8Dsr2O5MSrFN7VfrF4SCRcLRaPlMI3JFSr8fibmEOrB13",
-	"C/3Zy455Nt8uAWEF8a5Fwm6qDrLGbto/7yrfDrX65St6PQwkZsqruiMAeVSyMIC0K+DkAq++bUHCVphO",
-	"d6fkIttzp7gaqQjlR4zyKMV6r/TcZ6WueFmmCXDLcpkDAxl89DlLr0Vl0qTJ8lBuAgoBKKfgW4sEearE",
-	"p1KMYhhjB7OF51dKlit4GfApdrIXMLJOWVkyuMZMZZij8I+KHCdRuwBXsbsgCYkNzRXN5VYF0JGN4MCj",
-	"gWPuZBU969zNtwSOlzoCt33Vqu0L03I+2eYjG/BnIsItIFuZMMGzWVNA0gCLkGrfulFCyGN2UZb0cAyC",
-	"UPYEgu2As0OS2914TRqukQ5u/PaO8y039q1IRpJ7qE1sxS3jEtsjjiWvRR6QbG+UqF52e2A5nhQl9onB",
-	"fjbkZ3uGMqzDjqESeXmlfPXplhrosFY1NFivTBPV2ikE6KJga+UPewUQ8f7AAtpQmOHSsA1Awzf/KDTj",
-	"OdRirUFQPUwPajvYRVNjYYJWJwHwI3GukX+6obKFGe+GxcDUOcpUXe1fNNKEFbbGBDCoer/UHuCMYfZo",
-	"08Vv7EWYHNzZdCgmkw5TBkXa7BG8nRiHeDKQzMazxGqg1cA+Q25/0SnlOv1gJh2wOITzRBgq3In9tUaD",
-	"y8HFTK0uB9bBgPMU/ga0PvBHoNte93COb3itjw0Yge+THeg9XHUdfPPWIJQLgzyy1qna7b5xcN+TT5+S",
-	"W1eo+gn+uDsC95Vf7q4x7T585zANfu/teIkwDAGvTLBxjvuYPsmkgccDCPG2TjQe1i3kcqX+iFuxDzAY",
-	"IW1o7UWpxZ04OjOPT/eWT47oEOrS5D85Hixy++F236Wb8s9CM3yWq4DFLjNaGFPIqb7TR7ptumZtuXZ+",
-	"+IGuqmHiin/AOoZzQNW+a9XO4Wb7UoL/b4iwxGLAdjaSMINCZ3cGkWE8uN1yzYXhOTd2kzdBGt/SAnUw",
-	"HQ5X01otKvdfHikYZwdJrBE/LzTF0dowwkqVRUbkgWOlrhvsgb6COjJ7A5fQwcduAqD1ByJVe/f1Yixq",
-	"KYzQV9AA4INpEf3Sk+jfWbnIxUaukvYMvmgvoT+78ehuVwPty22SNC3fSKT6tAAVEKxpAbity9qNO6Bx",
-	"Zda+dKpMD6Akysva+QJ8J12ND4sP21nNQTH4jJ89eTo6QNVUYMx8c9pqfkHv+HV49JwfTd5/fPr4U7S5",
-	"0AuZx/JIP6gl40F83KMia+iwgsRDRoGyEZIsOo8PtOppWSs5ZYUEDmyHwUwaDCb+xTcDPGcporpy8I7p",
-	"EnCAILFcBGYhvKzR1nmBMftjdgFo8ZUDisuccX3tEOMd8C9B9+il0a3wQtaqnAtpbueLbga7EzlugLIs",
-	"NJsqKc6ZhIpL/Ey7wWbcTnKtyjb56b4aO4Y68J/4BpXW2tZqQ+1uF90Ust4zZhNOXRTb0svV6tXvOgxu",
-	"ppZWRpfY2hGTLa6WICCxEPLK/ddOsZOQ6dWrfv8BLbBiTEGE+dPIeQ/upiFOecK06iIP0RR0jmHzQjxe",
-	"PScCHXFBqnfdO83zWmjd4aQ0ptKjkxP6y3Gm5id6Zr3oE8RnHK/4vNxcEb5jKjv64W+hF2DpP9Ols6Fe",
-	"GMAHhSEX0B3tbC7qKWgLrFUPouvN+5difGxUfOTXoqfI9lqs2m8+ZymmZFJ8KXHptd+K83Rlv+LX4ftj",
-	"asqjD89FBDOIw0/8aiY78/yEFtV62Nh1Ub4t/Mp5a915/dubVz8nLH3gOcgeptAb6gESDMJ7rXCXq4fp",
-	"Ojp49/ejY9iq5SYzbfPWhvti0/VvNY9hKC+Ik57ICZYzVQIPlu8gaq3vAvW5C1kksHtV7WIa0chRb58V",
-	"ekjf7/TMvp8d3/9GR9Nes1bIbv8YmxhESUbyYzORXe9T3yKy65hp7+DGuz/KAY9pZFFE6ufHizZAUZqZ",
-	"8NP6J/YfzbudEUPwWN+DCYgbpft3zKLpYlciLZeIBTDOejnqFI6zn5WBIhkgpAgIMTFsdnwIFud1ux38",
-	"rU0NoZrNPq2FoGqOvbpEbWUg9dl1l8p3ismDK+zFg2RQFqCEf9NRbsieblSbuJqdu0mZeH97OOSYGDUx",
-	"yogDFSWVeucpYJHzEeHo9trQVdZg8DjBSQZWMDZ6ln/IhdhG97oessbSpR3FPr7OtIQUCAtpWTd2IAuj",
-	"zXdrAxNFBRP+95i9uBH1qsX3CTcmiDhDtCsMSlvT04GkgwCy330jCN8OdsWjvvRB9+BhpPJ/ddJKgkcB",
-	"3GCjNxNNbtk6Z3PXmnBUzDTK+Ct4VVyhkbXWw7F5QatZl5vo9wH862wt5HvnxMzh8aj7gTQCzRI5Y3uB",
-	"b0MC8llPHvKlWuxCYtyg0PpxHChAtyI3X0iN3uPnZfUiGdwv0/Qp+uk+y3lr7ss/Rr7y8GIdpjB3mIeZ",
-	"t2j3sPbWwx+F1PfAUnFfADAILcsrXvI6Bk6Ghiva99JpMXhBc/Gg79Lx4ICY4L2SnjtWGdJe2YfVIWgy",
-	"tgF9D37dBKKjDroLNc7Y7qzQjN7BciWwuSHPDFOSoCZKZuKc3EYwOazX6FAIhUaLew80yTteyx5Iaqcc",
-	"cj34QZWAbaBMgYN2mOvjvXCERJjp9mKTTunqnRByuKZRGlgybdO24O7AaLEPiJkkZSO+LnrIpVKZK0KH",
-	"5CmYUQ2ghDYPRrokUlBiLKsUE8N4SeRczrbFQXp6fqwi90n08E1RC3ffjDF99LaUm6gi/iKewE0ZkxaG",
-	"pL/7yft1ON5djTl4aDwVuOSSuCgcZYKbOmYUGwviWMzECCgsbmDZUzYmyqzCUAR5yXXCUsyxNj9L1WwY",
-	"qxUNvxbIX4FSmTASYwgPOWOuaUwYEMnjmxuMxPueT73aRG/6rjAzP0rEK8aq0oRUi+nsfBPF6WGquOLu",
-	"kM+ROkEl4dqwITvBy/WvtsdUqso8xTAysEu4hrLgziWeGiCVYpnalZ0quxGlKDCfTvp2vePHerwukogk",
-	"l3BTIEKKZXRqVdmX4djgEfekKbfFBmA2D4HYdvbn5wFs09vuk2V4vVHXnhCyO5vTGzvN4tZuVFTikMdQ",
-	"sNvCvPLmGL8bugWOoat+QOBFnrexedsAf3cazW64xOM1ROD/BWDA5nxYT3caXqMx2jbd/C263TNo/4kP",
-	"DPl1s9GZvUY1b4TScloRsO5bJ03TiOp4l9aHh8BBrtmiG1RMD/tVWhY3IgWL3SVf/feK/JzN1JItRQlc",
-	"xWDsF5qlaLGm7bPengLBiuJZURaElu/8PfgDFh6qeqqMEbIn7O8/YRHhp92RnSbQ7CXfnuJ9R2L3bV2g",
-	"E4eLe3Ub/68SUHixgU3IWjZELjW2nz3yZaBWI0qEvYEbpQNJO2cp7mnsRE1V+TpNGnsVLLfxqmXSeTvN",
-	"n4huEd3HeV2RDJzD8j7Zbt0SwmxbeAKu8vPqylJ6jV1NrRHmgkuN/bjTUJ5StpxZc5w3X9jSEklw+VWr",
-	"ZBY0OYh1wwRmLSsrtmgWx+/jiPtDciZfI8OsRb1qOMamvmbC7xFlrtqC39kX3ffttoWai/fbV2669twK",
-	"XevG8wv5lWwkfotGWugD2mykHz6r5XarGO0fI0B59yaVNAf6duarw4buQxLdKoTZErrukdONy6lfC035",
-	"49tGn/N6dVUvZDzb10OZgJkqF1ZpoFGezGYPdod2oGefhAayolA8ASnW8EASCdJVgp2Tvpwc/cRNNku3",
-	"h83QPHEzkuyU+/gb9lTqwlOqQmRI9a3qa3L5PSmjVbbFDbaw6HJRGTGPBXh+UEumJqahEplxUOVqYVqm",
-	"9mksBuwr/iPF6Yj6GTHxoQDQm1lodhqlmz4EhfRvarxncN4jr9fnBKoREuLZhM8AiPtCdgHSVbmKPRob",
-	"TOzbT+n2PZjWGn94Ioto34+GxXJzBxBtasHnV0XeA30t1ZThNdpFyUnM7K4p8xbzXEC3oM1GHOkeVAyx",
-	"6HSzrk1o2Ul/65vCdYptwL+LCGMnL6eqLsxsHs67yM+ePDl9bn0u/Mf75DB0Q10pvxar2zFW9sHH7ANj",
-	"GQNUgYZAk4VkuphKbhY1Nchs6rgLXVkleHQ6GWZn49gQqsW4LLIrgmU2t/70nVp++7/+3+//fvaP5cXq",
-	"xcW/jZ+/+O7d/MU/J0//+r/G9bf//nz5Taln/2v2u1qaevzj939dPq7/fxcf/n3x4i/x99SV2u6Q/F2s",
-	"fqErQXyMlZ49ViUmczSNzRiSQFBaM7A1Q2GHdwBT0Arv5zEAg/lc96qdeKQgQMRWjF6Gq11KGg+PLqL/",
-	"hF/gYMN8C51yX2lW5EKawqwSlmrBy9T3gmhyMl9p6mqrKW3BS0gJJCx1UYKUAf2uqI/gtW0PpXEA3Se0",
-	"CocE9KCKxBsacfzRm5U7AHvOnmyH9fy1FpRqgflDnAHSvroeGARkmhSlEbXuoHhqRPBkXBLjeAfD8/Rx",
-	"ZHV/4rKYCG3ivD/7gsS7xDm+eYunbN+t7bKLwl8V+qoB0e1YpbShxPwnvupFUEOEK9b5xznLGBddCRPv",
-	"mqwmPY69o0kdMd5kc5Kgh501NolS9ueLn16kbQ28GRrJ+w5vtTDVwlB2GmILyGvuWOXmfMXGyLlPXAjx",
-	"1x67CrVtbbPgxFUTqxpxKqML0O3yzzPYpE39cpbtVL/Mc44YUw6JtF8/ElJ6wPN5IcMq4oWGLV2q6dWi",
-	"LqlmYnRycnr2zfHweHh8Onr2zfDMjr2e+mFs7ljcDKOQhREZYpbVtUAuV/vPzXd712QwPD49Hg7Wy4ub",
-	"adnBFXOzsOPZgdD4HXivaOq0qG+KLA4W9dMaB6WGJiTyjfI8aSg6NJanXfc05aMV2WEGmsn/uAelm90n",
-	"DuHh8hzfitrMdvD4aIE84ZYdq1+JYEChM+gmK74zHFXf3Wmr8kLzcbkvx8+cF2UPkPsw4tW1drfu9a3N",
-	"IncQ0PXDhY7+o7Eye+FhaKH9Em8x9HBBD2HrkWh8HnMPX3bARO2roKoGdpiL92xuErsRFLjlDU3hTvs1",
-	"7DVNgU9k2UPDX77TMPw2aVl3jzc3E9gyXs+Vsv+s3MOO2DPZ6iqUGgYFewA7Px1YqW4KgSRAGwzqeN6P",
-	"9lxvMdNPhdaFnH5bUnevtjzO8ddbNLjfGIZwj40N6OdoWf6Painqo4xrwUphrO2esLyYFoTOz7meCX3O",
-	"FrL4fSFcbZqqp9uS4U8fdZcnKC3/lR/9c3j0/P0D+sfR+6/dnx7+a7TI/GexfFXH+KVhSXc7iXc4s+07",
-	"3Jm97dq39iIqeu6uAx65Tt7wcdE1iSLMfuEa6kG5ZimUMabMKDYVhvKOHwyr+FT43LeSTZdO+8Ndqh2b",
-	"pGmUOkROiimSbmByHtUClEPDjevh3+7RWotyX/q9dargx7uR1dKdsZlHOphel6sHi4kHa8IQPZm4VkwJ",
-	"y0UpjIjGaj3Sch3WE6ubbgiIcm74RtRXQ59yZ+KTfTAbrrnxYVjYfLUxzXl0sWJb/xBRza3O1A5HlHO0",
-	"9jHYthhor+qD0Ns6bXb/ptmrenpLu8zp7/UgsC/cL2ptGFzYOXSAfXRPm+BujKlOp8fnoJjit+zBDYi+",
-	"KCdqBc8n5Mskm3JwVeeeeFJJqA93dxVmhM4h00bVFKTDxnOuPxoWCnvcXEHok85iLMxM1T0g/mBFsG/9",
-	"V5rhDe1VuZCyvSpnQVp47+MIXxUf0rQwroW+6TQtAIKoLgrs6ePbj2NOTXtbO/9CX3tzvVK1WfvuO3z4",
-	"XOXFpBA9JRX0mTOee3ymh2AXkklFE3NgrhdgQX0XQFburpG3lRH2JI926G/mxunqeeauknQtVQANzajJ",
-	"oBTLsH8itFOcIYOKIOozbOpHcf+xMjNaA0DFS6IOsuYbNDIMGjxq116xeRa1XcMtGzwLkunQq9Kaft2B",
-	"AbMwr6nl6crd49iTCgnLrzqMRfA1Ya9BOHXtc6LOWIstIRI8bn15DCRxqHYtOxViudWmSqxoqizeY61b",
-	"vNNISkzLBx0Ro4CG+SKbMY4tJHMl9DHDMD0mfHLkCYT1d3XPMqeIuG7UGNzuu3IEQWmq37FHG5qcg9Ew",
-	"JG52pww9ES4kIxWuBFjM0Jf/xGqJ6Q2x0jX3ythvwRhisBsQ9x1aKbXetg7QoR2IKYkxpg+w1ZSGiYeC",
-	"nKkwCXS/sPb4oprW1PCitzv7FgH0k7kWLgnXDb++r2KRliD2nQRV6oCvqY2xFY+ZUtfa8xTVC6njb1l4",
-	"JNwW5ygk+l6vCHOD9euNQ2zmoW9fBM1GI/rCZQpr0VTD4EaBPTJTZW4NFEqe9sj9cJvc465C5ldy4pov",
-	"8w7XBi/r9tSxSAv06f2n9+0955bl9HPtNanMFUxxwwjVo6jsEkAVYaGxkS81BUp8HRr3zZBp0WS5YovK",
-	"nkrP2E/Ft8AaapfUk+kVmlEYCsvEjPhgsHZVq/Owke+1EJUOuI4KrG+zC8LyohaZUfXqmFl7h1jxiTc9",
-	"UzeihiPWKIVn3DbGqz02u5OgXZ2sMJBw+0Mu0DGf1ZnfoJdMf/kjrKtS0EJJlBN0Nu4Sdrov1RVVVbUa",
-	"l2LehwEFZKHdGYAlZ7VaGCRQhF0CZeoPXv/1O/b88ZNvXH/xDGBfJxU++X/8ppVMHx6zX2o1rflcMyRd",
-	"ZUqyNFO5SM+dNqwFz1maC8OLkioIajEX+So9ZheSFVTuOhalklNtd52rRDBCcmmwHFgvm06J1sODe3xh",
-	"uPhQ6Ki/Z4fSs8ANAWfCtOFjq7izWukQIlOqpaivtOTXosuWJyclElRFgCWGshQb34qTbZ2GEGbSfo0D",
-	"615C+PlywHhpp3OFH6x7G0JHOQlK18cSSIg08fMX8oaXRc5qDG5A1w1UgT4ysTMumMQu2jcNhNwue99+",
-	"UyxXnjIhcdVwWHbsO9yG/aWVssqbZAUtJGsMaRFS4OMj+qeLPjuK0/sr9EeHZaLLXKiiVNOmRQZme9qj",
-	"q8XvEHUbZo+uv5n34UsXPfCRH96+/YVQva3HPh4+jxlFpjB99JDBk+zYIcTSHul3GyTZ0UZ1JWlpj7oU",
-	"1mo0Lrm8TvHUs+6HnRZSElDGBcqgE9VqbtwaUiT2J/xEP2sJbuwNqs9BqrrJP5J+gkHYwxjUqVtY0H1A",
-	"Nhh0sWhTiB7vqGSgwG/hiEmt6TGu1bWQG7QKcdURlnE9kKDKxTxiSH8Hf/eyWUiRtJ2x09Zrok0I4wyj",
-	"v3Aza4KUpZ+m9mxESUR5VfSSiNohRvJ0hfQvsC/b+BGnj2NfEY1h0awC2PYSgpy6ysTlYASkyCu1gJov",
-	"/xO3v/1rFAPrTvT1tNHf3rz6mdHvQK5KHQlRa1ipak/UCVa+ndRiiuiUzbvAfVdM4HsSWWipBskril1s",
-	"Tl1t7WCxQ7bAVYDvmiuIf5Svf7x16wffr3fnCsrbwX0cSpOX5asJeFW7pLnfJ9E6RI0+wjF7u1TeEGl1",
-	"Y6LAKETTsLPnjN+I5ncc0HEsF7R/YnJD91XswGmNSB42gL5L21Va9Tv2XZ3zXFCw1fMdrmQGtjO2woBd",
-	"MFedZFzIVYa43B3H62C8u2dyk4HyqZTN6S24ypoLkAchyVxLsOzT/R8fNI7aYT7fgjkQu4E6R7eU/5Oy",
-	"gcd7EYB3mqrS5mwWK6Ri9iMMP3trRjEUnnW14bDQ26og3XXb+qru1x71tj1N77U9adCP1E/Phon9KdgU",
-	"EaeSWvU519mjJ+ygyKtrQa1wuSlb4IvseJaJyuiA8L9eQJeCFeX0Itol4vbtC53fExIYwva34ZW8WPen",
-	"lmmCD5EPd+fm58mJ09tulxfHwytCSIKHWkPnTyxT1PPfJ2idcvrcFJSNXdFJ6INua49vE3dHIYu51Qan",
-	"UaBPZK6bBscdYa+LSQ/lNdAMJ3hFTx3ixHWL6atchd1cTGfgolMajqpZAY2LzHZb+fhvzRSJt13tyUK+",
-	"bvroO8KdHQHfrrq7LG7EVbfDTuwogQtxYvtOG7hkJ8JLe+FtyENKlV33mAXQah/X3cVjxgI6vEKWOGey",
-	"RZW0yTXoOR6DyHBcgSBhcJykbmqtX7Uw5wHxGJZvBYkYrqGNAi9F3mqVsJ4oG4yA/fr4NV/+RF7Xhn77",
-	"tNVS14tBUkXzEnXVwmRqLlwNE1x6zlJVVzMuPc9Hc8jleCUrlZyKmlW8NkH8oZ3qpjofT90BK0T5HVeL",
-	"3CgC98p4KfKygPYqV2oyiS+/C6bNuGbu6jZBHlOTyZ2Ikm5j6riw+H4eW7CB9u0iEibZ2/TkazybqJWd",
-	"fg0LUZy0t0b/foPK72sacSfq3YPru17m+r009/YJp6/eNGGHsaTovP1cphS+LhrNsVvQKYMuM2orKwmR",
-	"1V0Ayp/7MNzxKNi2+tGZU7HI5RFLq5IbK3LpiKpAVT3V55fyiKUAcUxHIZdSg/tP2BzKcIiJWF0LqRl1",
-	"A8zxflde0X7EeGFatxL+CfI6X2l6Ej4AizLSEWTH6G++dJr+itUJ0N5NxzrjdFhQ6WsDUP6eRSDJ4LVn",
-	"1jpIGVy1sDf57d9Bf9g/U5ZnCfx3mdBaaEBJQGD+WqxGDeCLyFewnx6R4rvkj2sTZ6jYl4L6QS88grf5",
-	"foydlPrm2rxKZbMehIF1TLXQjgQMDkhVCbmzUWyNw1saPkiWTQkz7SbhFsbNmnrYuxXdjuR4ZGt2lUnD",
-	"7YXhuag1zbW50kLIvYRwDz53GU9KBI1w7dqOhZBsJngNkU9fRkaVKVaQ54VcGKHjZepVX14e1hTRIgV1",
-	"2l2q+hoQJk1yeEQQWOmRlXbPEK6ItgxSKoUiguwxopx09gPxpC9FWeJ2iCRHb9T1vrw5peoFDtrd8psa",
-	"68bkNUAKGcd69dncxPqWOiXgt3+3BaRXjcIRxvHMt46BL9tgDu/GL/gGr/V3XTW1Iz2YkobutVaGFCCx",
-	"dbS5RrsD2tcDNvUiFqxLc3EjSlXNhTTpCJcDmhbC6Ba6CWHwqZCtfr/BnYNkUGhV8r6owrqTuruB50xp",
-	"2pKh6Yzf5JfISZvT0dtjxAEpZE/CFsKQbTurkNaLrI3fPxSd7Je8mPl1IJXWKKqDq5cNwvcn3w1RKisn",
-	"XvSF/fJyEHcCTavP5EyEqxGP59C8f+X8+cQeCtmMnIgb4CZBy6sWc2WA4Z8vgChWKo/UP2epNVWvlCxX",
-	"aRK0FKZiHPv3c5Zqo6orqZZpgicT6H77R2sUK3uBtaJTrOMJLD672TrMQYDShZEMkIEF3g1aA98B9dc3",
-	"PQbuG8eHfHf79vY9f29V6tHq27JjvGxPM7CaKSnyq5mai72+ah8+3j3O9cIwGJG1b+Ziy3nuOlTD3OR7",
-	"HEuBvbHkxXa+Zl6YbcdYp5lKK+LTKsLY0vQYlvw7whbtgjjqbd58ztKxqM3siI43l99mR0cAz/KOU7fL",
-	"c21mp8di9bfTbL4sXhX//Z//dZw9+of5sXi8OOyeCPq+m+vP2Ad7g0DEVrhZ2rChNazGPu2sm80ceEGl",
-	"yoD37HoxFrUUBmuXlvb/TrPK/vufi1r0qTUj3tYiJimgKvu4sXLR6rTUXn5XsqMmQZi3J4J/Gw1qaMAH",
-	"VGHBcvrv+GaPZnkZHSwwtK3W5Bsjqk2F9evV8PDTVb3oZUsKmGTXFVRTELG5N7C9yhWq2F0pc7H1fHkB",
-	"F7mre+EhuZAFlOP6zCZRnANwEoNVkLC1i37ci0+OfvtBqGq12RfA9huxl0Q2CG5y6yLXgsJP1lqGruoh",
-	"A+sdIE9/U+M7QJ2c5RAZu1YYL9ZGVCPG7eF2BVHbhP4DPy6htgAJM4LXuVrKhGrPEvbf//lfbTpSbK4U",
-	"zayvgnKdbpMrxllVi5tCLM+b4lA7riDOCSWBeJGv9/UgEKyQsXd8pZk946BgZ8k1qjCA8roOVRjlk2p5",
-	"Dr1YRYUxE3xTEyx30ss1s1NciXyPVnENk+Htl249NEX9GXo0rBQihpZALlmHDzRYbmR1+0IbBAZ6lmKa",
-	"zw5fML01H+9DDQyu5tQxe2y2W0X1i7u2xa3RldlVIxaFbuU+w348QSSPUuusae4WMQ1cxUFv7e+ueaCm",
-	"yeLtqaS3TZTvsbiXKbrWn3AH5ze8o8uxhpLml2qd6LnvLPwlkIkef99xqasavEMClliTFRD39me7O60U",
-	"JIxTAVyZ+0Q5hFlrIcVSYJIAkA4IKMPm2lTTdDZkui/+7zxMo5gRZZk0oPNaG6ZFpmSug87VWKd6zBxC",
-	"txY5zwydc0TVHf7ZvieKSlMbGpBoYL93ZQkQxZ3ZaSEQVKdqAyyTHs4c+5wNAVhei1ZPys041VpgH89e",
-	"5Gm4rLBUWp37+DMUaM35CjURbVQGoZs9EKutLbd5BGMxtScDUlwiPcaOxqgyPMYWN4FVsBN3zobtoiQP",
-	"6WgXJpzFptFOSDwS89ZT+juNBGvf1M9jEXFWLrQR9Tk22LsRNS8TT5SCqEvw4QA60iGFt17EVT6+gnim",
-	"nfo5L7bXHMCQExLa1iq0pYIEzk1hn3J40+XTb7x42vUD1Hv0uoBbnw7oENmymVv/zUpmQYvnsMg66P/4",
-	"68cQxUsJaSzDhfoy314RqWxDIK07xQbYzWe8KEoiwwBgf5AOA0rarc2NHa9uNhed7r9w/1bcvkOdn33a",
-	"0ji9K39Ku/okaMKBH33OrJpfOdOeeg3ZC3Y2a4MV8F1hoqykMk47EHZGDVkam5JP13sKkVZO+dOq3Wac",
-	"L7G2/dYG3X450P0xer0NkYIVjm6+2FJEIkr74NndLllv5CuWKbVjDuK4ZXED3N3nLKUFIuibM9rhAjzn",
-	"rFXgEpxUYlITksKR2p+ztHE46Em+YhXvsee6BgsCtCcWJ1NqlE4MJzIu11MtTENAAd4CjXUdsRfQMDVo",
-	"vRl3PONkUpeC3wikySnXm3RBI7tGyQQe1Ba03m1rCRrLO6gvXlNftygnIGHwb9gihLjP1sMmk3hpnWYp",
-	"+i2dItIf4lVmDX/F2pPIFqRGttwJQGPo8QBBCvLQof2axZ3ffgb9qDWzR19alxDd2JYWpjZe9NJD8Rhg",
-	"Gtzqw9bgkglel4XfebQjMeYRRuBdGVUtFjoekgyLZ6LrAPZ+Xq+s5RYeQXDjcbz8dR8VhZvwyjmHmybB",
-	"NaCijStylheTiaiFNKBUOPDwNKj+wJGOxJs3OLjhdlNWd3QkjLoEbHBoD1wQROBV31Pau3yd2euTu1sy",
-	"IpbgeSLxwFWlyiIrYhwuv9AvvqqoqJmQ00IKhl2WNHsgFfv76kbUUiUsKPQFvV8vSqEhX/laTNVD8HyW",
-	"2OXfenOkCAqKR61khl4c9G9CH+Lx2RlLcdHdeFOXKcVmIVAVbRXItVi1UDT7I6DHC5mX4upgBaVYpGmf",
-	"uV7Ebo8pqFkel2rMPqKPNGKXmPM5xttObk4vBwmreHatR+xXHBiEBd9/OmYveDaD37B/jH1QwjgzvD6e",
-	"/hPcFBUwXMJbv8L50gnTynVXo8oCNQFPBqZzUZWKgyUg4AV2Xu3+L4uw+OFAtIewuvU87pzxqvrKsW/B",
-	"yZ9W9UKKFDtziiCgeM5EScwT/ZIklbmi94k8PWYXXgFCzAVJDeFnIFtBedpc1rR3Q+ooTfxP/Fp4CbnP",
-	"PtT7lr3CdMcYD9b78jeWWNGy0ADaBA1q7W4P2x5S3LmofewbbFExMY6RMOh06iudyfBuKRBkZuuu/MhF",
-	"mTEVi51lkbXnjqqil7YQhLbOZtB9nwYMiUXmYgtN78e5mwEqq5tz62X7pv07+09vPE7+EAV2ndOqrRT7",
-	"zyHXUDPsboOSjp1ttvEakAeO3AWtKj+4P5tMd/PAHzXJUI/edb066TCkiQ3p25w91VhNg3GZb37jeuyi",
-	"a/Lg632sos+6WLMgPiXB0NDE231o487QlmIcGRpNhR/bQu4wLCCds3rXSsb7ZODOcgrl5OsUKo4x5ZEj",
-	"OOlhKEFI3enjgEGklzZk0KQVBpsIRD69X28sZF2s7XXJrcK8PQgvyJmMt7wI7W0KZaOVqxvCTjJvUxpn",
-	"mrS6gIeNp9eOiJ01xvfFZPLKb9471+Duy+3R7wjAAQcaHJKKD3xn2jm/Fg8ZB9BbU3a8bvlv7skb9CHe",
-	"ujpByZ0ObTeioE0YN2yutGFnw2ESpD996IHucUX47vim9Q1jfXtkPcOo6p3DZPqqL+K+Ph0+deHnBEWP",
-	"13CegS1pzzAIC84oIL8eg+9ri9yiL/FWAaO4SrKh4nzrbPUSoe1foOs13zZbCMAKMYPnvOtz++BvXzyL",
-	"ZMvuBLJ1yP7tSM3WbHGjqXeEy77DG7ayKyCtiNvbYRdofE0zb8Eg+qyINz4hvIcz24pK9FP8BwKm6qb9",
-	"YLfncbFL26F92S3QsNtsLFKox1MtIPd8LSqlC6PqVSMopETgrLsb+XpfVGKDsffWta25S8e+zwv3DUI1",
-	"al9oI5QIWFcimvx88YFn4KpwqjraPd0JtDt2U8elAkoVCUhiD0MkZAR8eMC6qRamLG5EGwqGXRqINJVu",
-	"bkv5/tOwHmHNojG/qhaT4kOsjaim5H424zXPsAeUUawWmZrKQq8Pclybq8eTt88PUxa1oU8KjTkJmhpu",
-	"gR3CHjhETQJups9TkgDvul240G29Ql7lfKX7IsqjlmziTUC7jd43PYWV3ICxxyVR/AaS3oCg5/wDsrM8",
-	"evpkuJmsxfoMjvOrwx8KMXUqUYVrOk3mWvQw1u8W5WSnxnM9G2KvRjGxXEPvylETsDWB0/7vO0LR13dZ",
-	"L43YPk3K1nlD4a+JG2DswxyAKrpuy3ZtPTSWSJiSbDlT84RKFKzCSygL7VVfCVT28LFE30+r2gEDCZ67",
-	"Sq5mQs6GZ0+PTs+OzoZvT4ejof3//76zUo+nHRTLuGSCrFr7IV1KN2sc1uoG6sM3pA3XJwnLxhII1JZU",
-	"exwy9LrIbgMfv7Q2zuWA4p0cEMM6yoAJ3ePrFSnZ7gyduhl6sscMrbdNxmQHZTxoPeKiguZobyHGLThc",
-	"d+NjvTW36u5MqbujJtdsNqh72ERO+m626kTlmuhXswP6xB5Db7MtoTcQx7YUB/gc7TmrgBVASkF8qOsS",
-	"uJDjUmXXrvLFPZBtHQGiuwZrYg4hK+1aRgC8hxruWIV/2rx7LVK030H+brbqczV1X8OKV9E92z/EbbvJ",
-	"vWgT0Z0b5zqFWaAM97Gt1828Ip473qYae2pN+zoBdrTTbkP24hUtyFTzOUYeuLEj6qnG2l0m117fD0EM",
-	"qBsLzbRZZNf9lPTrQr4jkHADOqS/39amYhqciSvCXK2H3BAjeEUkzLds2nXARl9ftA6n21PwvutyZqLM",
-	"+1H+Di8MFnfTsU8jHYFUyy7rRbRiWTcUMmiDrQg6y02IPvN0HYU5Ztj+GcKHALd2fdBc9xdCaTXOauzV",
-	"kPE2DMqQaRTeLDlrTrCRO3omtRD/3ClEsJzszdC8xgrYodMU9vOGCOIJUJUEmLOnIpXdLLTo6bp0O3qX",
-	"fTrXNbTJ3eAmMsBXkNbFxGu4Pt9EuZWtx9WTHEVvbCGdUHsJ8IF2hzTlusXhPlELNKHnzuKHpiXYx5Ju",
-	"NUtFEuZ48qFvCWvTwe8Rcm93I7x90N0aPlgo38MbARJwZdR0WnqMzg7YEx97fkt3xlEo9NxNgtdKTLeV",
-	"WmHgijb/qxeGW4bT762Op9Olz94lKh0vi5NM1bmoXYWarqBdXgqmaXqXqkKoTL29uPQqk4bjFmpvuIZy",
-	"G2nOWV1o6Bcp0NdvPGfAyexIhnXnCvwGFO2ZxjstETvqMtwabZMiLPbu66O4yZbpIZm5CI4copUZsYW0",
-	"UpC6X9Ig7dqqNnFKK3F32BVIg87oDqyS+ERg3cKwOOvSVTvee3PTP2jtccwqAbppUTGsMTmOdyM/QIXy",
-	"/kf8bQ7UW+rEW+q3+FnbVN82cxpxJE56ELy+iWvU1aNnBl387Iap/XltlLoOqADvgrY6FDHItrasm9RJ",
-	"ly3C72kPrhmE/AL4V39NDKHtnnyITEKviXI/yQT3ulvCj3tg8c3snfumqztF4zueaEfhk8NuzRtX2O7w",
-	"GL6wmb318Ix6DjhQh0i8k+Buqv1CoTn3hTO6aXGMBq7PUfuMMP2BLWQptGY8iOti80Drd9lJYy+gfkzV",
-	"YX4DJsAPqGMEf07u/j6wLxkPbcBvWH8OixKSCLgFOhREt6mG62shHIKenzx59DRa+NAn1Gg3O04X8E/g",
-	"13XK0FseOi03o4PlL7n0TfsTYkknJ/1OMu58l2DudnJdsMLwf2NbzXW3Zd2UAiiM/8Jz5KDgmhWTyMQ6",
-	"JxLAOK7uGZpX2o0PCK8VoZahlJEg7vfpiO37RToArcS/S0n2wK7CQyjRm0ySpuu7JvcZPrL7uUQgTyhE",
-	"X32jJhPHge+hhS5ib5S9grA8NFmBibPlS8+DtCsYPJ4ZoN2XIyTb30Xx11Hq6dcLSfY5to7Exr/aCJ7j",
-	"C1q4K15VQNN6zF5TvcAESoOWo6BwwCWV7LNSj1CTgtd21FZdNdrKgf5ykZX2d2g4vchmMJAEyxTCJ+tF",
-	"hcXcqYuo2Qupq5hUrjHxSphD1iN0znrQNpuO+rXy8d8XYgGwrm3V4zvVjENhXraoC7N6Y7cUsYm5/PNa",
-	"cz1ADUBpqUvsp+PaXP33f/4XQLpgW2LQntdhXnVmTDX49Al0/UTFHn0jZK5q9vXXeiUz/fXX1FOC8HkO",
-	"hoNYBU5grMR1grOSwS/l11+TEHz99TG78BJR6KbCDXoU8jC0+fXXtLm//tpuF3iMO/m+/jqhQmukmLEG",
-	"lf2vr78mk8a+6Bfs94uOmFUOvn6WX0pHrCrXgrn2Yuwkopn4wDMDAVpqmUmmld3ydjzIdgNKItfHX3/N",
-	"0o+8qj6lCUs/0ug/UY/hj+4dn5DeDop8QQVwNFIu5Vvke2cYw2tQ0LXIhTQFL0lDRVoT29uCvsSXEnT7",
-	"cr0p8Yg9Hj6m0f9YaAMrWgtW8anIRyz917KYF+ZyMRyePYUSWAJdU+Sw0PbLrOGTMGtIf0rPHRbzUqb2",
-	"L+j+28eR4sRQABYc27eSZ2Jny34NhGcww5fxurazntr/ZB8xQZMw1JuYkEuYy3N9SkdWM11K+5G7ISEI",
-	"BBYAIqyS4znwL11KJ1yJgxQqV3cK6in9Vzusvzwa6mB2XODmLzIl2utmsi6lI47ULKXrUkgAFNOZw/yk",
-	"kmhGHYQaFLFdX5qu76iPCjNqCsBwN3GQKxw3pznU+XAarH3yi7d8mp43JW32yZdSUzIPWtC8nBz9xE02",
-	"S8P6sAePT88eEvWtmguIZqCW5ppNuDZA9W/H9lpUSPtix4StvH959eYt5VHsGF7mYl4pI2S2Ovq7WKXH",
-	"LOz4PaOYtn3FpUypVW56zqr1Lt4wi9i8l17OjYA9B4Bpkk8gGC8kS+2vP1pRTj1hinPF8Z0ZL0uqki/F",
-	"xJ4l34qVchlPrIx9fPacfI/XVuqOLmBD4EvwfFOwWdmYZ9euApFI0NXkUgbtmLF3rKtdtnJI5ymRp7Cx",
-	"mEG3YikYz/NaaJ2E45wKo+0DARcWfguoCcGzmRtp8+GFi3BP2swsTkvQRCKWyikC7E+kZCaSbtYg4Gh0",
-	"WYcQSQWncVlkQqIRRCVMFxXPZuLo7Hg4SAaLuqRTR49OTpbL5TGHn49VPT2he/XJjy+/e/HzmxdwT9NP",
-	"egC7OAiEjgankF6phORVMRgNHh0Pjx8BH6+ZwYF5gg7FUb2Q8N/TGDbs9ULSRFGHeK6vyeyxn1j7n4NM",
-	"IYXr24Aq7G9RKPkyh/bB2lzA6+0LYFQ1nwsDqaAe87m55OTVpKltiNYkwLhafpPjGQoKIwt7+e8LAUAI",
-	"z+pC1dVorO/g7toRbBkuiNxghwthD1HtlK6UXW87grPhEPFL0hB2Pezy/xuhHpoRb2ya6WYdQklg3XSt",
-	"GjifoCRbwkm2bMgT0WcFKoa+F/mRuw7zaLB5YI1der8+ON3Q7J1Dbdjgr6VaDt7bW0L5PPlYL+SnXim9",
-	"gE2onRA2/cKJFhVorWvB51dFnlIxOCRF1HRdNv9NNKI5+BwrEVsF4rc/xIS/sToe6NqIPsXLeGfO13Zh",
-	"JOySoyENQ6MdZBVKs4FqmjTnLmBdY/9u2gx7fQ9yUPJ63q+iWuyfzt2yK1SrEnxS8GSLjLBk/tiGA1aB",
-	"xcO4OWYXksGboOtMJWRDbW2Nx8w6daXIpyI/p9piHfQh+gqga07RR5QdfsMhFd1FU0zV1BKF4+zXcc01",
-	"LU3nBY1CseuMJ38uVWfnfLuaQ/G6J0XH3bo3e00I4xQc/HjyEf7300mwLhDj33Ezktj27Ef47ZA7MhlU",
-	"Ktar5I01/HyXM7/D7PYSYMEXxjkdjlxFC2NKu5+MJ2vMVJ03ZI3hxmKePhA6p894VQnpsNs+BuV8PpwS",
-	"9ko2fTBDsbc2ykoTaWWhY7v2orn8guZwv70bmPd/FysSdTBMv1WI2N0i5QEQ12Nk7fe7RibW5aiFNqq2",
-	"Fpk1dcGblMV0ZqyzLnmlZwoiM3tsmOC7oXnMp3b4hyK597tp+05EWNWko+TuvlODT/bbqW/LVpXeyQyx",
-	"F3rnop72mMD2afvK1R9KxVbVDgq2qrTPVx1Os+LcuUW6qCo0YaLK6SfndCNZIq+qY3aBBeQYv2gIV1Jf",
-	"W8SMUuvr9h1ceQG1rF9OIeSFrkq+uiIt7wjWuswYO6+iy87utNtPDyk/vXu9qg4hKz9ROBGLj9vS4jb0",
-	"CQQmUWpKEet38tK4gnyduBAtGps3vC74uBSaTVVDCAxRT0pLe+DhpBaiyRxgWH/43DV4a1pYAWLLw4hU",
-	"PVXG+IhdDz+Ry/Om9KfUBRgbVqTYIfc9fO9thPk7ys5G1MvjXn4mjGrbVx5Eb+Po+1Y32aykIZhUVY2v",
-	"SPYfxTchuoELHXcR4Y33qVg3bgxorZsTcvbFW97Lr0GXncA19MQDuJN9U76fEF1U1cvvX9U/W60FliWP",
-	"NsH6jqAYyPstMJJMTFLQ6eE8TGZa0259yTB5fCu1PYEw8B319Trgas7LUuBBhp8DyQgPWDjeS3+73Phn",
-	"Ntb+sFKKIsMaWfVFA1tOgRNS8/1GntMQ4G2wYj5fGHsAJJSuFrnr0LPO5Be3Ar+jN/6ZDUH8hu22oD9E",
-	"78XbbigvtHON70NLRU3Mt87EREZEkffyOfoglb+SiD1c+9dLGdLAIQLFPQ0odKxjveyQwWBeCTMepRZQ",
-	"NoOcMJcSjItcfLDPR8IO7d1i6P4n8lb35okA0Ac2R8CslPvtEpk1ubE+p128cwCLwdrpJuHjusUmlxIO",
-	"2Elhd0hp3VZoOQiVtcD5HKPthC/GBtqm5lJTCB8Mc8wcuVy6PbhrgQgS3dR6QEeVMRJMm2PWpd3JC2hd",
-	"SMm/Swm8aUQvCFnNc6pUAhLzpAXVKKiRjWuHeykxOb1uPgRYFXczsJq6fLl1P0QOTjsuMa4kZbI6V1Ci",
-	"CePW9JIHZ8PhQ3jVnIqz8ORgF5KhULgnOghCQ4uFeVX4gxscZUgowEJqwYEYXNNZ/CD46nfgORGLz1/s",
-	"WZNC7pQGumwAQxisSajbJB7mNFgoGLuUjsQ3E9pV4LQntJANHznZ15KljmQqxVFeyjYKimhQHBNVl3Kr",
-	"9fFtnq1LeUHbz6HNHeUO75LtzPnKiprfzAQfGqHxD9vZEfegr4kUPyjk7vOMFTeXJOemmX1YJgxq2a+D",
-	"vzpECcW6iOwKB50GzKspoCGWndYThF4NwuNcX2vECzz49sXrtz9c/fTy56vvfnx59Y8Xr9+8fPXzwx6u",
-	"3bK4ch0c05h38WYls9tYXN/XK0iLJJ/Vpe5Q+g70jJ89eTp6Pnn2NB8+O3327HH2Tf70yXN+NhGcD7Mn",
-	"T3g+PH3CH40njyen47PxcPzs7CzLT5/kT7PTJ+PhZDjkw2eDDhnuYHh8CunekOOVYrKOKTTa7aI7sKfD",
-	"R8NHXJydjZ8/f/bs6ek4E4/GZ88mjx4JkZ2OxTdPnvGz00fZs6fZ80fZ8Jun+Vg8nzx58iw7Pc2+eXKG",
-	"pIe7He8hf/RntjEDytCIZfEzHVpSLJtm6g1vGhQCgnlxyKjF5iFdtMgHD+BwrWTWBpZtM2FD/sI7mjqL",
-	"Xkun0arOMStFYHU5s4SQjQCLGJHiCpJWvBaX0h7FBu2VzLt6/hI8GlATUpsG6NGAay0V8lAjxRl7CVbD",
-	"pQzMhhHzQZWEmNyxq5zVrI3p4gwWTO75sxAqUlgh7alcaEDjUIc7CO2ofEUpiM65Bur4Vas1uQm73iXO",
-	"KKzVDS8ZIi99qMj12tC8QCssYePVpXRtMNKqVvPKpOes5GNRAj8WVm2GBC6BPVRopm5EXRd5jljI5qJL",
-	"mSsPSF2FPnVYgQx4YD4HW1UwLQwOCBPu9OJffTNwuPH9g//H8OkJJTBP/NFwooVBQPfDhsARffdLe+2K",
-	"PUivRWXSh8cM4m6u7Thkb401LhFZQ4c1+1k13d+1wx3Do0G0nFHrkcYip1I7QFeOGEHzCLlUAKTKrgGX",
-	"hhUHNHWO2Rti9rmUDeYNbBEPPGojz5r5cZVSHSjapUyrGnqgQQXCFeJn04e+GBcHlaugEALgauMVk2rZ",
-	"d2i/dArkDif3ekig882i01GCa8antQAAuU9mYmCgiWy7qdkLoXMXq6DRpb9+HLjteqUC+Pq8MiGNclgP",
-	"MBemLjJX27RW5LMUY/s/M1HOr254ubA3QWfiIuN6xB7BQeDEnwhfjjJVV4Ow/MQ3MKGuJ0BFaLUCJA7x",
-	"h4xLajDb7l7lgWjTUo3Fh31MAicjX8gsaF7fdw6/c1LV9OoLOeFb7PKeP3gsDpZ0MB1iYDoXqd2edgek",
-	"VTvBge7wHmuHuss6bAhMBS4qtjrMrtHv5l23FLDbrmUTUc/774tHqV679/+Zw1T0ETtg3+hr7zFQ5dNI",
-	"nztSRcnQkHHaC8iDwPOmim2JvOH28H8YIOuWkgoZEiY+ZKLC+pzA+MAaBJQx9wCKKF2UpauCiPS+Deyr",
-	"bKaKTJCFxYP0OvzqPgDiILGzDHO1tOhfNF+LXwtNEjb3CnjfEKY/2lkX0xd+IVXs5rcPxugiLNxzgZe1",
-	"4Pnq4H7ZloEE4Z5DbGQUrmAfQew1s1LvtsY2R80nj3eClMiwfTTmdf0DoOQH+ixaR6tV4tGA3NsRNeyb",
-	"Zy8HExoMkADUWBaO/SaKW/mHH/qfHL/iPmT7mRBM9qHBLHbCGyTBfR0IfdJ38tH9cyMIAgCnTRxRzKuS",
-	"G6GZNkVZgji5YHFq/+NqvPKWvquSEGWpRyiTKH4FlOpIZVot3ULkLfQOnfZAaz1+wa3iHbO79y9mfcrJ",
-	"rYCPEkyVpPwN9i3SuEMPiZtoXrpJ4raiKNxT0F33egR1PeFS3FpSc8RzH4WZQt4LS3EWpuEdjgEugkX+",
-	"IyzVl0dh7LaAd1AZyS6Xu/naEjX0+sI6HFDotu6JYZUeFeAdy4WSx7yqjr2mOr5cDIePMqt74V8iBdbw",
-	"ULScxIVREwjtQIhpWWgxYoSZ1YKXIk/of5lRLQfxKzRyr4XjIEQZXmgKLjUtTFy95M9NsMmrsjHyp537",
-	"OJyrkpfiAzbWDAKEFB1FUwW3e2ML48bqCzaux3G6W+YLoF6C/qlUUgAfMRgNxOIoE9LUvNwL5uI+5wtZ",
-	"uvvocYcthzjbl9QU9vzcRVFY62BcqrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDXQuY/4au+te/9",
-	"woBaGD2wIx8o8bd7LM1+/vc0gM8s0q0F6JFpv7KKstxJU6CRI8Wg/Q+YeaCoOQAkX1974AFhYxymwyXa",
-	"NwjwRxzxp61lNG9+uDg6e/LUfcF4Zaif4nohDaVfd6yk+eYU0IxG1PZJ/0Ei9evw6Dk/mrz/+PTxp38Z",
-	"xItrYmfnG7uLNEUUAcdTM479XLsJt6+0xx0hW0rQYZJ320tSWf3Tx+yn4luCGdkpCKIyzc5u6nztxLiE",
-	"2xs+EdidpRI86jD+sjBWuga7bk6VGWGOsF6zLceew29cSKQv707gZ9068FU9WwZa9d5/xGPrEIAj3Krg",
-	"Q2zK/w07D+QNhSq+BSnUtSWiQfG/pkQmcX2FrTADSRH8V9PKbT0O8a2LsuxbVQnA1XjpOI2rQf2grvMd",
-	"+fqqKilqt2fleP8A3FuBiLDvpY6lcEdpsU8mLsg/WS0nDH17iMZFpO8laN8T0+sLs3/rBMllztvYNNTa",
-	"X63VHVj7vkWwHInDjxgHrt7cc4DUoNy1NbxMMeGZaeolVy6ynnTwfoRk7A+c33J7HdIsA3QU1TO106e/",
-	"AixqDxvLfsxefsPZ55FeF5pG8TqEtMLrWjgQK1QblPXJR/jffoIFxD8seUEURg3j0UyULl4HeRmrXbw5",
-	"heNAXzUa1PmWeinvJ2Dv+B566R8EvLt/9dR7ENsfD8jk4BpQ3y3OA0N++T2FhdtycIL0a/vjx5qH9mnF",
-	"C8KaMm4NEyjDRDFxcU9P9t8p0V7XUTDG20lQVEXd5+bfKBsJG4tCTpknvbP63M3DQVJV8OBe0bECAEX2",
-	"+uQj/O+nE6zE3y0vRT4+eg6+mzHcnzDgqEC/YeVYuW5EXUwK+5mTCZQEPEihYc4R/LBKH6IrElT/EzQa",
-	"w4bzheFUDwB8S7VaTIna5+KXl+dBRM3fXmi2rAtjhGvzRoQhfQmu7+xdr2kOtvCiIOEQXksEY47FjAgs",
-	"+3g4gCRNi9/jJBzDCA2/7204XKfk392iu9dCoHDmIkJPP1nzFoIHDcRt5jk3BVE+HEDyX9uHwtO5nh3B",
-	"Y0VOqxXugywTWm/nwElVPW04llFA1VLieAFGFIRzW+0je6IKcOOhCXOC5vIbTnM4qv9C7JB5StFKl/rF",
-	"8glAULkGY03/teO+TQOvPTibVy8Vd8/Gcr8fwBlzr74Hbwyn68/pjuHYdyj3w+m7J4cs8wIXYQ+jH+FE",
-	"k1OxG3kYsUF6lBPy6SJWO1fZYo6dLJT2QTFHi4fcp4nrYiC9WnN7RiNRY+zE+TdBe2dw70vWZ4cQlvpw",
-	"RmrmPmgbydg2ngF4jrdTu6t64qd3f2M1eHRvUWcT/XTh55A1kuiWnenqdCkyQlOvE5KMpmBz5diaDdNC",
-	"yGN24Xhq0cOvuwQRKb7mishM08QeKNgFUDTvxGF2KE0D7S2VF8Xg0VKZK38EHF/KlJdapcQLTDnTtv6l",
-	"bGTYGcf/sVV1QWARchUzdeOpcbJMVMaapEQm54ojacfA9nFMo1QPUZhZHP9hx/llIxTwfVClBQs9SAa0",
-	"XvdQSSaVsQdNSKqFi3mBeO4ddcH3JAhfiPVlF1WUuCZBB8kmUV8PKPuQqw3qKapjrED2Hh9vncT6kiGj",
-	"lAMPGPHBHDMikbVbpcDUaC2grig/Zo+Hj4kBpuF8IYhANGLyS8nvlZXSPv8NTVzPAtnhHeykoII9d/BS",
-	"ucrhzw1kBTj5iP/Y0RrAkKxf2B68PB76VC0FVWXIahpW7xDSWkI9MXHVKSmOWRhZQwkIImrksGNfNpfQ",
-	"2yF8aw0Kl474s4fW6EP6lMXhyizJbnHzdrfoGo66V/xO8mIy2SqDnuLBca5PWGpUan3ZBDggrLIgqnCP",
-	"bkLqdOusXEqUMJC3pv4riIXQ2U2VKI5EgDXF+MeX8ntBBZJqEoCsAmmHv6OC86iPpjtr57wuJpPb0p3Y",
-	"e9+q+xU2+45+FISnKDjHdEzTa6nhSzhIuE7NK6iZXap7oDPpiibVl21kvHElmIVu2D0LSZ4Qz4i/HZko",
-	"gJwyqA8mruBIvMC/+U/NfENfsYMz7L738PjxLJjKWEyr17lBjgrNFrL4fSEC3tU+4kP3uV/U5m7qG00B",
-	"tvdUlfl6deOeK/ilrGE3o31HHP1+EEM4z4NGMjFhaamEk6Yxy9bDCrAafqgxi6R5671vxs8xl85g2DCZ",
-	"e6tmelanZiPkc9hqtIYlp7SXG+QWNcyY8xXTQsTV8q2LvzfCatrDKpqy/qQnTt6F1zTTfNeYrh/KPQR1",
-	"afKCqO6mAeD5uVQ1BDNFdo1IdWg71zOcmeClme08nh/g8n+IOi8ys31ADZH8GLJqJuyj5BwPMjCbRmzS",
-	"ZfyLuimnBr8GUN+p61vZpqoP3tAilur5cOwB0/rw2/DT25Nj8CeLtpNQbbcw3Doe3sAoGqWwXqm+lXU5",
-	"KPTwYNU60J1JE3GvBbEgoVeNfB+OTheTtl9pJmStyrknyPLUHgAWQOo26FNj1DF7Sa4KNHcErjvEw2jf",
-	"0++YvZo49Ep2rROWAk6WmpNdL8ailsIInToWtFqchw1vIIrZug6Biy5yCW5lLhKrc9mv/kVfaccU2c+V",
-	"giRRb+zl5G1vKHR+6Tuq/2EAW8hx1XBYYHazw2mxjc4itOqSoJuyy5Xa2YGoaLZPOQnN1hey+nzKM26o",
-	"0I45bxrNd1rX+FlwVLEH4sluuvLHGSmcIjjxPfw2lYy+Fhi6CtuRYqeCQhudACW2bpiykeFHVTqEaLCX",
-	"hkh9fL1TT2tCQJsUJppECarCArKgoO82om6WXBO7UPCDqzFbp8DbkYS73a04toH/quqpMLfdwPuTcQdz",
-	"4BnGDyFG+B3bBCnpD6Vj/RM16CN5h+rohlMXwmK/XLz97oeN2MJmMu/7YN6yif8IbN2bV2PP4wLvPAhz",
-	"N9Gtcc24tYZLHxEPui+usV6xTaRX7baMrgEkAKnngkvItRyzi6AfOtFvNUlYKUSug7p01wQZuh5jsgaz",
-	"wJLi+PHST1U7MrIRWbgfTNCfHLjt4FoHbGuGNLYOjGZ8rBamIYNzvZgj+gP5v29tAByi2HOdHCvstb8r",
-	"Q1YvddW+5/qXYUT/42uE7xw6AGj8DMiZmtzu6D9x/fs2JUfpmgYZ6r1I0zqOIavRkC9Cfz6OvQI3NZDU",
-	"99+jr9fxKssm13cflCDB1EXX55a50XUFvnl5Tz7iPz6duF6hd3xf0huKbvXs7Gtp5voX3n9PM8NrA0eT",
-	"09pqwq4L6xXiIK7qhUzhNIHoDbS1JCLRc8bligA0xF9e6F50ToCtjGj31wt54T76y7l2jY92I+qx0nYO",
-	"7cTvoZt9z8svVIjjOtT36ecGWXoA6PFCbuq22bPlfGTjEPusvwqD6UJOS3G00IKyt6h1qeba95hzhLTt",
-	"aAdETd1ZxlJCs2jv72R2XmRQMdw8bqI8k8ZUSTHyTKWeWgOC1pSQxrugdceCCGI8pa0jd4TKCUpAaraQ",
-	"mahND10QhkleuCn+wi39cNK80O8mwX7wXyhu4d+PoKa+jYQylQQdsw8ZpPCbhN6zj8lCAfRNFssNhsub",
-	"ZrJWuWvXhbwwI7aQ+JgVgyKOplE5z62U4p6BZgG1WibMX4w8hq1bpkpBZ3OdsIW8lkAngxcUJUEwYt7t",
-	"Dy4PcG+2D72hZ4Hxkw6WRzP+kTsYo/dm7wRRyE1pNsdeVC1MyF3kzVYguTkP0DJI7tuBx8RjFjCAe3VQ",
-	"4A29/on99YsHLIwfymeRhh7WjZ+Cpimdlk44uBHltArJUlzitKFHb35aSC1MyqYKO+NgvquoGc1Usta8",
-	"LBZNOI+FENp8UTjEHi4oL1m3jAwkO3N/3+VQhKmyyztXxqjBeyKMiicG9ogI2G//UgGB7fuNWiisSEEs",
-	"O3zUX5Y7aud92KNTfUJv45ELOZyE0HQyH6sPcPp2gbZko2I8rCRam6KXsdq9+V7Jb/Elm2IEfgoOzB9N",
-	"T/2SJ6YfxMlH989+qNAbfyCqhfFJWaLQ0yx9gER8D9NzhxgQETI+BX2/gbc2doS6Bfkci95PeYy/HxBm",
-	"5B75ORY7iVHL0+tbYJ1zqCLNrtOEpbRtU+QiaZHJR2I4dbhKByx9jYgopYd3IVhGPEvnrCfVhI6ngHhO",
-	"YVg1g5ThTM3j/WEhZX+fMogv6HO/7I8Hkz5nkgVwhwbTMcXKls+rduD7Thx64j4jJc4IDISig/UI5ANj",
-	"H7kIYymdPHVWLrTxYPsmzT0iklEKnwTd2QrtaJWvxQpI+MaiLMSNoHculcffY1BR1dfocbO3TeIU0dnu",
-	"wiYOgwEee5OZlULru4VzoKPjBMvgvZPeH4kJcS1fMhjzp4m+wIR9p/L+4jnEGd1D1AUF25U8rEv0PjYh",
-	"Yio32YOmFms847XgOfRQIiPCNQOL2xB9WtmIbYQevntm5yCwYzpnfAx7wU0EwRb7KD5MG6/q6DtOI/Qd",
-	"7+/3sDDibS165cZ+20GDOUgEBcv4Bc1TO4qF3gm77s4zK0T/9uIto3tTaMu9CWDyBt9x/0lletHm1DKo",
-	"ebsIhWtaeohl/aGFImGF/rzLuJytetcw6E7c9Dd1A20SbKpm2izmY2BXuhE1UNjCt1jnthLSh1WohrNW",
-	"CzzR52FWGnzPhRyXKrvWPXQO72arz4A9ejdb9bsfXCvpqtR8J+NCs6Uoy0PIw7vZqi0PENf0NOl6RsGL",
-	"zywmbgXv0yB8S810c6VqkCzREcA5d7QxwRSNLuWlPILGjYgqTEcI8mGLai3qYae0GeY53IhxQH9XQO73",
-	"AAQ90qvJqIZcwdqKjJpBM2zioVityhJikuetIYDvHaTl4HE4iiDrPYLWfT7B6UcZfCCin8IJInbLXFRC",
-	"5jB6ZIRpeixam/fKjiB1oCicyoA5HwxZe+A7Gn78athKIj9m0PiNB72gqdcInEMtqg2DSPGGqL2xwrmn",
-	"l0kuZTrnK6LfSBu3UFRYrqEV9V5uY7uM4LUO6m5za6I8wI9qTRQ1efZrzFQNfR3d7x2HC+ouMUvbfCF0",
-	"Cw9gag+hKBh8BWgbjQjV0VZoKnvl64iLKOb1UnZArzj6VNS1qnWKwN4mQwt6AOXgmP0sCpj9NACGpZdS",
-	"kinVDKXbFpXeZhfqvCUiiNSTyl0BirTf33jXEEN9ucRvhMQ0GVwX0g4TJQCODWxlNRo83h3R7j7vDw6u",
-	"CKo97CY6iIECSJ0AqBPHW1gHejORx2JcFhmb8fKm4bsBtzuopnPVKO4EAvyPq5CuCgxOsrzQAIqFmCVg",
-	"3rGPr8Kk4ZjLvI998O9itRvrYDMyqx4XdaV0bx0b/bxz5djfxeoXuuV+fRP7og3UuPYbEzi6Ds4fRqt9",
-	"LVa6rxR2LnaKHFIJvIMIgIdcC3vCFbzESiZgOHd60doIufJBRYr74NlkDYtmVb8VtZlZH7cHB/DTvQa6",
-	"f+oPNEAl6WFsScVeMj7vX4L5eDM9AV6B8LpK1Nq67HUAYsIaLOlXaVOVuxWMn+iNf2ZaAvyG7SWDNLv3",
-	"tMPo6S44WtRsWnNp9qIpuMhzHa4erKY14OBRI8DYlJ66AIoIqJ1ATaZsYQ2wVoF64poMOBBbr8mA8/hF",
-	"DQayDbSobwrImPgcCtgIR2MFbUmUvZq+QdW7Ww34hV8ooEnT26NkUHwOR3wwd4u5SdGcfMR/bCxs+77Q",
-	"2Ksx1P5Wymtxo1xk36hrITU5JIVheeFYrZUkDtp1BYQlc17sdivnajQgVZwchjsX3LdN07bvtsDP6njy",
-	"qp7uRm1gLwy4DPwBiynhuC5/VU/vNTb3qp5usl7skA+a9Yc58BwKfgr2UahNSkvmqv5KMyMkd4rVym1o",
-	"ukLggOfzQjYpLvjPr8h3RylPiMuAsMRFQ65A/I9WE1sPUFBLDNDZ1pUzE1XP034F/KqeftmCZvuxg9GA",
-	"57xRvYUsjABY1O5i8oU07M9iaaewXz79ssJCIqBG4xofErOr6mmf4nWd0E8+0r92o+fzjaUdP5/rfbJL",
-	"S3tAiri+4F+4NfZBYSLum7aQhK0DPHAyAd8BttMYuGsxxAY89hApkyyF4v7/+TjthXY003pAZMe6kGwh",
-	"0XO563nF60L7NF5RO041cr/6pCcIII5asTYq3dFoXY4XRUl9ayEqCWg+Kjvto8Ajsfi/jgPPTWGbKvhw",
-	"HI0hMZ6Th32Y8f58Qg/YkH7riNIW7DVe51U5dibAPkD4Ww9Ekp5/N8r+P5FbjB+83S2mib8n4vraT3sT",
-	"pBTCuOMQfz35iP/Y8TBEbFYAkDVM8yKnGvLCaFFO4scg3Dm490nvPQRJPg93BroP6k7uvlKO4/ZMmd11",
-	"OUFfb/9kY/DcPhv9pdFMC43ILUHHlD1hgPdAu8yXD3HN+YotIGmjWQE+gVm5ttSv7TChnMCdU7na3Dsa",
-	"7hBeMA7dW+nzSlZCPvmBfGL7qE1CZiVlR9jJnnR9azgEH+1ccontea+lWqKuGrVBIA5CGJBHN+ilxHV6",
-	"sTKHYQzK6Lvqk8SD7h3AELjME482gbYxXAfFKULmojfD4TEzt2UY/L+Y5g3n5guRvf3gq69ILHktepF9",
-	"kL07+Wj/59OOncJEUCbnQRJos/ymxgGCVeTULyUO4xPV/WKrRdUPrRbVAQ8rmBIAFfenLvfdJnb4/tQK",
-	"F+mkFqZe7X9g+Qf2HVe/lFy6UrmQ4MBBiZEACHh6mJLAjdAk+QvNrkVFvH1BWxXSURpwCa83EHrBHOLT",
-	"46eZqVckMn/cNoG7Z8+nCinQDnOemXrFuFsbjbMUSZ1jLLt/l+fzQmogOPShJH+mhTkZLHNEP1wtZdMc",
-	"A2rfgHmtpzzWnhtvcRR/5sQcfMJ27Y4zeE9pOeOmce+YMcYIAVAphXUpmKoB9N9EiRH+j7lsSuAwNGc3",
-	"hIbPKdF9LURl3zPjetYfE4Y5/KJRYfGhKmqhrwp5lfOVHoyeD5MB5Um6mTnHYFzsHi6GD/xCAWN492Z2",
-	"Bxfy9zAeuPqAtQaGFjgaLkbpPfkI/7sxS+fHSqySVoda3dl2phBoCDCMPmfpUjpviaEKCniMoQspTQWk",
-	"94DSoel86jZNxiVU/dgZu5TQk1trVZ+z1D7hyj7hqjCpzyASX7LyMBHXPsxeniARYpHN7OAvJYreiLiE",
-	"8IUuI14rOWUzgIL3+no9O6pby6oVDa/xGMLPT1he1CIz5QoqBFVvXUT4xfHup8AHl6xTPO/McElzoO/F",
-	"++uVz311Esy7t9VaAObNrWE8WN3OoloYOlIJUBc7O9/5hx+8QWczmnugVHfj/nN2ynSj337i+0m8p6Dj",
-	"Mlj/iIHnfz756P65m1PnPf4OqnNza6sGFw3MvlE379Zw3T9eF6vPSTxGnuXh/Ek3+HU9FcjKCYG6j6ye",
-	"2NvDbL2iFwnWaqXZabgZHpJBj2C2LMrSXchKbqw5+rbVlxWIB+GmelE28QhCOEaOTBrHxRemWqdmkHxa",
-	"C+cYX2RzkTBTZNfCsMffnJ7ubnI2H/X/AW4+1xASKm2a7qbb8ONRuceu/fck8sRA6XjP56pGAeX6GivH",
-	"7V8xcqbAyGXcmQLAFaT5RLBKFdIcs26BSqHZpJCFngkHS3OlMFHPCz7zsBUUXzyUMhZQTAWfViJls5uS",
-	"g+Sr4cG3Eytx40gg+7hUnOfC4FJijUvhf660+D1tDuQglY0EizKojLQydXwpf14gVJeaE7MprzTgHsrC",
-	"gx6AdVuKzFBfi/RHrs3RC/v6o5ffp2xeaB04SyCpwA/h/mCWRSaOGZy7GOq78Q+niW8bFQDCEFihi9em",
-	"QuZpA0XDEIKdDFTrhJKFnIloXXQpBa/LQtTsAXhltdB2cz08xwnxbTmlwncElA44Bc3XRzm2TC343Ine",
-	"C1y9XYo4cKFdo5BZMZ2Jmlast6zcrXHcdxomg4mq59xgffnTx4OkKT0fRkrPo3y8Re7id5DYCVbKun21",
-	"yERxI/Jzpo11MGE9uQzlz48eeama4bekpvUJFTdG1Pae//h1ePT8/cfT5PTZp38ZRDl7txhrRnwwuIuO",
-	"NKxN6/gcFPmIfXMp4YIRmKyXMueGj9jHy4EWv18ORt8klwNuLgejS6uenh6dnh6dDd+eDkdD+////XKQ",
-	"XAI4G66AJ9i/jFW+uhyMPro/jS6prIvxqoArwP+BH0iDXw4+fQKRWutt5L93TZGhhGHlph23B71BGURL",
-	"Dg/T2KEsW2Yl0m89sPtN1EfAiYCS/PBzGZz7VIUXZmMt+IYC71h5d3AK/kHqu52ChY88WIV3s9gOMcCm",
-	"isXYjO+2wvbNIlvUhVnBzRheGf363m5zlDB86qIurT4xphqdnJyefXM8PB4en46efTMcgklBo+pKw7uZ",
-	"opIrWN8RoKiTpvbFBduDDp3XYgVOKaksCvCsa8p3rjnDrKgqkY+ou1WZw1M80hD6OOvEo9bCR///hfXS",
-	"vHDYXvqi0rxiK6TJXkjjDnIqnw7SIXCQu3Ogoy5Qo3EP23hAFgdA275WyIMP4N67Dnz3M6KjpAM7jx7J",
-	"BnD0Y3N9vkJyYlFRJngnhEJ+aYkVbNETiubU1BJQ/AMCAAD//w==",
+	"3L0Lk9s4kif+VRC6i+jHsZ5+dLsqJvaqH7PtmXa7z/aN/7ddPhEiIYldFMAhoJI1Pkfsp9kPtp/kH8hM",
+	"gCAFSlSVyp7euIsdd4kPEEgk8vHLX34YZWpRKSmk0aOLD6O54Lmo4Z8/vuEz+7+50FldVKZQcnQxejMX",
+	"7FbUulCSqSlbzblhGZdsIlg253Im8oRNVc3S59OjF9xk8/R4lIx0NhcLbp9m1pUYXYy0qQs5G338+DEZ",
+	"VbzmC2HotVdTI+r4e1Mp3pvUvtbMBav4TLCJmKpaXDI+0UIapiT8NC1qbeAC+/LC3v/3pajXo2Qk+cK+",
+	"n8NbwoEt+PufhZyZ+ejiydl5sjHQBEf2N/z2zQG+LcycpStemDRhXOqVqBnXTCsl7f+aYN4KzebFbC5q",
+	"ZubcjrjQW8c5phtb452qesHN6GJUSPP08SixH1AslovRxbPT02/Onj07f/L4m8enz56dJaNFIfGnU/9d",
+	"hTRiJmr8sKp6/sPL+hd4Zfe7riTjVcUma1bkTNXMDsyPtuJmHgy2qkbJqBZ/Xxa1yEcXpl6Knik+O/8W",
+	"huX/OzrhVfU3Xhd8Uor42KxQ2HdbkeDslq69YKUwVpwSlhezwmjGZc6W0gp2pmqhE/iDVPgzSkvPJ7ln",
+	"HvS7vlsWZf78h/j32Fm2XzOxF/WMCn476JC+h727a0y4w3sGhT8edlRKTotZbFRXLIPfUC4TK5iTNQgq",
+	"LO1yMcHtV0iWzkVZqv/5KO0bNzzo8OOuF9sFFlRnoVktFupW5MfM/mjHIDT9fbrUImerwszV0rDC9CmJ",
+	"jF63bciRQS61UQtRb9n6LKNrBm1/d/FBp/KHYjp9o+IzqYzVoUqKhJYajwUzB3lQslwzu/tRGvomz6it",
+	"4xXv+aIq7YVPUMfuN/p6/WoZOSz+xssi50aAtNJhAfKwUssyZ3NeVUImtN+YVGZeyFnfF+T1elwv26dD",
+	"LqZ8WZrRxZSXWvihTZQqBZcwtue5WFTKCJmt/yrWsdWvRSXsmOzJZqdWW8m9EWsY9UTlazYTRgcnrjv2",
+	"ZryQl+1b4CFc4pLBvR0RZ49Pnx1fS/eNaIg0HxmM9sgO9z4y9XwKlkmPkWHtntSezAa+gNag0GzC7ViV",
+	"PGZv50KyAnap+yQlhd0kUq2Szm3tjzw7Z2lVi0zJvLBvHU95UYo83fbpZEntub+fS214WW492Qu8ZtD2",
+	"pmsPurt/5hNRbo7spd26Zq60cMJXaFbaa2Gnpzdi/adbXi5Fesm0uBU1L9liaQWwLNlc4bnpd+5vI/u+",
+	"P2Vc8no9ehffRPD01gwXRix056POnzy19qq1Luwz/u9v//dP7/7Hn46//u+jja8DZfEcn3H21P/M65qv",
+	"8duLRWE2v/0ntWILLq3qEgvNONq5c64ZN2yhdO8pUMLzokrgyWlgHj45PQ0swrOoRfhCWJW57WRYwBWD",
+	"BAcvPajcvJxeVdVWuQEnwe7Pqkp6Rtk1tcF63WeHvZzSHhs0Eto/A0fT7LZ9RvRqKaVdt+1mXA1X9awW",
+	"/njQ1XptRLVrTNqIqmdE9qeDjueNuhFy14CMvShhqVE34//89/9IE3sMgz2hRVaLPocBbjvoaN/yPjVR",
+	"KjmDw4bO3QVfWz98LsqcTXh2w5bSFKW9ooaTSKuFAEuCGcU0X4My5exfFcuXNTfk0pOaYenTU502nnXN",
+	"0lOd0qtAGSmZieDY6giw9YRHcUvq0alu21LftpTql18+Pf1/v50dPXn3L7+dHj1795X+f18+PT09bf3x",
+	"w1ny+ONXC/1VRPXaSVP1zbRUq12rvKLrelbT/XzABf1oH6UrJbWA0+XXWk1KAb5CpqQREhabV1VZZLAm",
+	"JxVe8T9+1xh3aN7832sxHV2M/ttJE8Q5wV/1iXsuvHFzApyjseIaBFuL+lbkaLSBeab5WrPVfH0M80lP",
+	"hQBNZigAUtWqErUp8ENa7/iweRzOBS/NfJzNRXYTXOBNUrsA1RLDUP7s3faFOJDn9iZ7d/uATUYl1wbs",
+	"4kGPsWb6R7fuobCSwMcOeKuYNj99ZI9MDOi4r9i4sztWUxezGQXA9vj2N3jb5hM/hvL6G35VWwo66xEM",
+	"wa+D+8B3/ulq8rvIYLLDud9bEtwkb/zQjPlDzGPZ+Un+gv4h/8pnYnPEfs73mPzYOkrx3uy6+xd7Tfdz",
+	"8L39wyYvsj1q7nfiIHFFl2Rc5NG5z2rBjcjH3LSii9ZLPTIFTHbvPZN19JGirlUd/+V9YcaZykMx8PZn",
+	"MpoWstDzPQeD3xXMRC3Hp2e/5+fvv/n7s3/U364e3T65ebp4LE/NbM6jT2isuW0L+EpM7dVqaZy64jk6",
+	"c7z8NVggPCfaC5qM3h/N1BH90Wr041d89UJobeUShKJS9b7rYEeWL8t97zJ8/zcZbiL+QLootBZ5egHn",
+	"B5qQ/mix/2mNDnCo7f8p0OwV0jogv1nDYSkgnIkXWsWzzDIhcvgrOsijZJRxmYkS/43vCzZMOMRa8EWf",
+	"mJOai8Tv7dBoSlhhLqwTtuRlwrLa2kW19cRUYS0hTD+UxVSwbJ2VouVsjuzlsZlzpkR8YF11kI+SwAWg",
+	"jd6M3i1EI4WtzdjazVuVyuHUIR2gn1IjvkIbpn8HUvCrozWrqla3Yhz1267wxzCE4/y3eimPRxuRtGBD",
+	"H+mbojpSFY7jCKTFSprVAy3rJj7YliH59MmTR0+TXsOhmYxalZH9+GopMeFBQ1elAP9T8By/xzqmPsTF",
+	"qwrMvWP2imJVU+udqtUFBa3Oz1m6lDdSreTYPiuFCKC9VQpeWzMSgtqrucAYbC1KwbVguchK+zuTiull",
+	"NoeBJEyULrBDT9bLCrVemjBdyEzAhZrN+a2w94rpVGSGrYVBf2O7Izx0ST72ytabRkm0ZccLb88RquTY",
+	"6eL2YfT1yRP2Nf6/Ue+yftipRjp7BH6NbpGSY/qhI/oTtTQ9qk+855kp1xeMswXP5gVE1VktMlXn9l+/",
+	"q0lb0eFP7NE3sQ/imZWWUuSzPQ+Y1o09dkXGl1r0fAaGzkV+vM1e2WdAuTC8KHed8u2RPM91QmkHTD7m",
+	"xUxoo4NBDbUHNqyacvGgVs1NITtvzOa8kOOJmNtfkpjRznU0IT5fU4xcC2PKniWpxULk657FNIrlioHU",
+	"Uvpr836wNYYfqjf4FbgTnCj5YYTP80u/+zS1u+2qEdyFc+KHH0qDJ/GS/hN3nzVVUOWqevaFZrBWx20N",
+	"6eK9W4NM4TzRWHq/9CA2AyioT2QvlFr9ILIiR8dyj1VpeUzhjpht34M7ArXJCA+0MaqFXZ/7A17V/eBm",
+	"cN3nRScB4+Xd4wxS37umGxQZ6Ye7qdDt8YC80FXJ1+PN4MtPoizVIGevqvZUi5Dw2SmnP+NV0cjQvG9w",
+	"ZP7sMa8xTeUiHOHkdAMe9BG7NVRVHWTXVtWn2rNVdTfrviNrwU58fPosZlF3hW/n3r2r4GydHXtNNMTV",
+	"Mzn/u8rJEf8Dz83H+Lc5zFdrt33w+Skxc8E+jhbibx/IagnM8yCrV4w+vktGWkhdmOJW+LlZwhSiJhud",
+	"n54/PTp9dHR6/ubs9OLsycXp6b+Nmmvsa0a8LDK7BSHzPLoYieVRJqSpuTURHETv4tHH7rRvag7/DTFj",
+	"ypm9EXvI/qrBAJDkfa2s84VqPGG81Mo6YTX6r+CTFRqBMOC8oYfmDAjrH6JVNnTzu5V5hQiFiCoIpjkW",
+	"4Q/nfOjpEa5B2xLG5di4gdZnw7WnRNaU+UEyJQUa6IVkZdG20IMH9mE+v1dLSQAYPI01ZJXK0mMRtQsX",
+	"8aq6RGdcScEycJetB9wya8MUfCTY3UxuM6bW/LQmuBGmd9v32YFOBr9tP9kJ0RHHjU/wvgwFGjWX+US9",
+	"t8dloCgouBYLJUayQVWx0ysnF2Ob+m5GfpczrrXJPMgj5oi+nQuDOGPBYFsAZMllsNlbDy1MUCtEAlz9",
+	"G+qNeG/ChPHTx+yvxXcd7yMeyOrMGL6gZ65qdcvLl/7Uin+g234rXhiIXnFWiVoryb5Mq1otKpN+xVTN",
+	"Kq41m6zthCy0KG8xUecEBK+0MhHECGOCQWHCq7K82wpKZcSAI/hekazaFFOe9YV7CGDMFjwXSduJtKeT",
+	"NvXazkzHgNjLX8Fkhi6MqjuqW9XbHKgTMKxPolstGeniH2I8WRsc0QYKfocmDUaUjLa4S9+VahJJbO75",
+	"/e2x+u/Hpd536PTy1lP7ho5D0Pvah81dg5R+86EB1O309HRHNtq9Jjp4QLZvBi7Rex0Qv+KB2G89sNx1",
+	"H11iaUyQiH1zoGFIeMAA7+JA9ydSD5IpnZT5ns7z77g7tn3uX9RkhKbwrZB2gmPm02Jhjx6jVIlmmB2x",
+	"BliSj2959LFb2TsEUXdE11ZcM65vMO/RDnJrtawzX9oUt9id1PREq2ux1CIfT2vVUxCAingFORn3kY2p",
+	"aJS6YeoW8Xqb2hDGt2stYFe9xkvvm/jd/R64cpvZ/KrQ9qh22SJ4tDvB7Vfu1IwJosuGjAbQc9H4CuI9",
+	"Q0vQ5VQb25oEx89zZ7l3xl1gCIewr1EvfhrLGt5159zq5nJ/18W77gWYSzoVihGs1SVLybRPwfbDwgP4",
+	"wzH7cVGZNeTv0f8D47AsW27vzrhGc7492Tje9jDSwvm3U9U7+6/9tt7IP0ZB47PCXFBBEaqzWmhV3oqc",
+	"GRXVG40l035QqTJeIooDL/H+a53Ni1vR87BaZM7Kiwxsqspc1M7IbEyw6MO6ThuMaJTYJ9klW9jN9C6q",
+	"h6c9r5/UXGbzhBk+s3KAc2jPmFVdGCNkT16qUr3zLGrBrD6/ZMF8Nd8VZNZx1qyKkzmUKNEJM8CD7BcO",
+	"p4rvDqCJTWCjLjc++8+KypOc1wAfKBUARVeqvrFHFfhe+pg9N1CtIBXLBc/LQopLlMrCaEIkYwTKD2fT",
+	"0eii2uxcwvjYKwdP35KHbO7DF+H8eNWw/UHxZFgy6smIfT/nhXwFxsrmdrXzEz/zIdvOwIjHyVxZmZpz",
+	"a8slUGn09HHbEhGPTv8U+2x7z+Y7Xv90dXT+5KnbvXYgCZuL9+1nPpt++zQ//fbs228fZ9/kT5884+dT",
+	"wflp9uQJz0/PnvBHk+nj6dnkfHI6+fb8PMvPnuRPs7Mnk9Pp6Sk//Ta+DGi47WddiL+3Fu7sfH//yD6D",
+	"piPBmW8PZsfq6c3lmwuej+Pz+9xoWC2Y1Esm4JBxFg2i7aWScXUJj6Uv7pxmWLfqEGZcG7KDL9lpz9MH",
+	"2Er7WRqhQO/CFeMDgy9KgjnrmW8ZM4Yo3pKPNxKjmwCRuzh4d0paQsZ473us5biHC013xEy7vJhOCRPe",
+	"MagEwBawiLjI5mxaiBITA3j2A4grsadOKaAWtlQaa1c4xdMGR/1/gEEImUXjurhc+4Fj3m7WuRL26HLD",
+	"7ig0y1W2XFjDrdB4BlVCVaWgLxF38AY3ZGyr6sy4VLLIeEkotOP9HHTxXmTLvf3991VRC033bEQ8qdC5",
+	"VpXSdlzWtHBV4pw5IWxph62vmwpyzwcok4MEHHYCKCIgpmpp9DhwKSN6bi+g0+9qMnybUjCjK/7OVt2h",
+	"T+VM/NVe+TEZVSXfWZDya8nl6+Viwes1RVAqpfec8f0hCCEUK2YNlzyLZJHBmCGgLFm9FLeohakLoSHo",
+	"XnKpsSq8x9YeFsZ4RdfReAeFJHD6fUwC7tkuRtqIqg89PiTsYE3oA2C+w3ubQXkAm4tVdDZG9wvDM6k5",
+	"UUj6d4YvAtndhPzzLBOVIcg//qKpvpTgv7wWDK8SOSVdXBXsF5qqBC5ZOlX1TNgHWa8MLkfzhnG5ZgtV",
+	"U5Gh83ZyUZXKGndG8DpXKyQ+sK+HZJ69HzXfTEBQB3JdY72WmbULa8FvxrOSa92A/TBpGnWKcAYOEcEh",
+	"QWz29SeI5ITCv7GAR0BEUHH7qekFm4hCzmCrSpFf2t9Q7aQX5LphVs2J0+W1PGKps9vShKV40tmHJfBD",
+	"WcDNSoLhsYJyU5mzXEmBN0s1Rs1BMmTfbU95MKYvWZoLiY/QaiGoJrHImVR4Ow0V5Eb7Qk5EO+i5WmnU",
+	"OwnTykoWnJLWesa79bIStbYecnrBOCAp6hbin7grnG5ipAJzVhh8gj1x85qvZHcE1gbzvi2YXxmXUhk2",
+	"U+AmY9qfhmFNtPTCk8GUxa1gwAdDQHg3MfAc+xrrz2BtDRh1Ljx+LZmru0FOLPvNEzHj8tLxh8BNOdKl",
+	"yJyccJpF4uyAMZH92CnmAYPNfkWuIF9sH0E1ot4EZaRg8DlLmYna8MJOEJcOxL/ga8T1O6T2JU4/Lv+0",
+	"sMuklqa9572gjprzsEnTAgLSSR/+2QrfKBl5ERvh0SsF4nol/twIgVW4bj1RiRLnE0xFGETxX7VFX7hd",
+	"HonfLSmMucsAQGjJp3RedpjFlDV2+x+CuXpvY/iT2rWHMDvvgp3fwxxs23YdRwQUgINsgRIGLWD/5Wj2",
+	"7jItn9Tc+iPZUjutIapc3yTIAwgRpfDU0mRqITSYP78v81kswLlXnXktMsovb9reECRyr0wcIrChtBtm",
+	"mojs5iU+IwrqK0ohTf+uhd8zwRb8RkAUgmrFhosknHXDVdWtqPNidwjoJ6hw/xtd3AOqc89yg/DT3SsC",
+	"bqY2o1h7aFvVw4FQL+UgCQeAn7qJj9JNxctbUddFvi9OeC7KxRgwWTpKXbYknKO1l2oD6fr/c/Xi5yHI",
+	"r+HlkmY6vuV1dAABtJKzN6KuuZ1ztlD5skQuuJ++/9lqyr+8fvnLIUf1cchkby3x3LoNN5Ztg7mjmXxd",
+	"yFkpWPMY4BWyMp1QQqGQABsAOGqk1PONWFQlN8IR5y1AXzlUMCuLGxESGMGtZJQ1mOyVmGwIDAQLiozr",
+	"C/YIxHbB34eTEGZQI9P4Rs1m5fZJ3Nw1XaVkLdJmalr8S0yvCpPNBaSsvrTL+hXYsmo6ZV/CdvjqmAF9",
+	"U+sB1vipBUsNDM/KX+p4b+2kA3OKL6q1V1pTGX5BN1i3p787kQth6iJzG3L4pLn6nRgxRF+63C8oXnXM",
+	"fhZTOENaKOiB5CXDN/RwDNdkKfNSjPdF22VlEYnsPCjDxb5DnAorenlfueNcuFw5oH6mtVpAsTRmnBtL",
+	"UDO9lpnIdy3dtkH9GYfy5yKC2N6jqL1rYk/vFtntmRHasxq8Ri3MfT4YyGp+ENNCFlH6lj0+2r0uEgoN",
+	"9HEuKqtNZVYITRbZPYZPXLhGLO4xcqxJbi3Zo1iU/y7h4z5qEEAMFHKW+uS/RhQBWsguoXDJUnprnqKo",
+	"N4FENXVyv+C5uGQpkWa66xCUgH9EDylEF7QiCW40I/+RgXf/bp/ijwbFJuCYdYBqdYtR75AIocCRD0rY",
+	"9mPVaPWSBgrc1pRtFRjDs+3DERII3CawwX7quN/Rx997HD/88Q6AwhbUdkdNhrUJmu3XuuG3UT4BGtDB",
+	"9FxDCkneHQqduckFYZyJO0YTdydoJQQ13gRl+51JCdapvSr94nCQSDhaLZ8oBO5IqTdjcXcwBzaOu6X+",
+	"5GXHPFvsloCwgnhokbCbqoOssZv2T7vKd0Otfv6KXg8DiZnyqu4IQB6VLAwgDQWcXOHVdy1I2AnT6e6U",
+	"XGR77hRXIxWh/IhRHqVY75Ve+qzUmJdlmgC3LJc5MJDBR1+y9EZUJk2aLA/lJqAQgHIKvrVIkKdKfCrF",
+	"KIYxdjBbeD5WslzDy4BPsZO9gJF1ysqS0Q1mKsMchX9U5DiJ2gW4it0FSUhsaK5oLncqgI5sBAceDRxz",
+	"J+voWeduviNwvNQRuO3LVm1fmJbzyTYf2YA/ExFuAdnKhAmezZsCkgZYhFT71o0SQh6zq7Kkh2MQhLIn",
+	"EGwHnB2S3A7jNWm4Rjq48bs7znfc2HciGUkeoDaxFbeMS2yPOJa8FnlAsr1VonrZ7YHleFqU2CcG+9mQ",
+	"n+0ZyrAOO4ZK5OVY+erTHTXQYa1qaLCOTRPVGhQCdFGwjfKHvQKIeH9gAW0pzHBp2Aag4Zt/FJrxHGqx",
+	"NiCoHqYHtR3sqqmxMEGrkwD4kTjXyD/dUNnCnHfDYmDqHGWqrvYvGmnCCjtjAhhUfVhqD3DGMHu07eLX",
+	"9iJMDg42HYrptMOUQZE2ewTvJsYhngwks/EssRpoNbDPkNtfdEq5Tj+YSQcsDuE8EYYKd2J/rYvR9ehq",
+	"rtbXI+tgwHkKfwNaH/gj0G1vejjHt7zWxwaMwHfJAHoPV10H37wzCOXCII+sdaqG3TcJ7nvy8WNy5wpV",
+	"P8EfhiNwX/rl7hrT7sMHh2nwe+/GS4RhCHhlgo1z3Mf0SSYNPB5AiLd1ovGwbiGXK/VH3Ip9gMEIaUNr",
+	"L0ot7sXRmXl8urd8ckSHUJcm/8nxYJHbD3f7Lt2Ufxaa4bNcBSx2mdHCmELO9L0+0m3TDWvLtfPDD3RV",
+	"DVNX/APWMZwDqvZdqwaHm+1LCf6/JcISiwHb2UjCDAqd3RlEhvHgdsu1EIbn3NhN3gRpfEsL1MF0OIxn",
+	"tVpW7r88UjDODpJYI35RaIqjtWGElSqLjMgDJ0rdNNgDPYY6MnsDl9DBx24CoPUHIlV7981yImopjNBj",
+	"aADw3rSIfulJ9O+sXOZiK1dJewZ/bC+hP7vx6G5XA+3LbZI0Ld9IpPq0ABUQbGgBuK3L2o07oHFlNr50",
+	"pkwPoCTKy9r5AnwnXY0Piw/bWc1BMficnz95enGAqqnAmPnmrNX8gt7x2+nRM340fffh6eOP0eZCP8o8",
+	"lkf6Sa0YD+LjHhVZQ4cVJB4yCpSNkGTReXygVU+rWskZKyRwYDsMZtJgMPEvvhngJUsR1ZWDd0yXgAME",
+	"ieUiMAvhZY22zguM2R+zK0CLrx1QXOaM6xuHGO+Afwm6Ry+NboUfZa3KhZDmbr7odrA7keMGKMtCs5mS",
+	"4pJJqLjEz7QbbM7tJNeqbJOf7quxY6gD/4mvUWltbK021O5u0U0h6z1jNuHURbEtvVytXv1uwuDmamVl",
+	"dIWtHTHZ4moJAhILIcfuvwbFTkKmV6/6/Qe0wIoxBRHmTyPnPbibhjjlCdOqizxEU9A5hs0L8Xj1nAh0",
+	"xAWp3k3vNM9roXWHk9KYSl+cnNBfjjO1ONFz60WfID7jeM0X5faK8IGp7OiHv4FegKX/TJfOhnphAB8U",
+	"hlxAd7SzhahnoC2wVj2IrjfvX4nJsVHxkd+IniLbG7Fuv/mSpZiSSfGlxKXXfivO09h+xW+n746pKY8+",
+	"PBcRzCAOP/GrmQzm+Qktqs2wseuifFf4lfPWuvP6l9cvf0lY+qXnIPsqhd5QXyLBILzXCne5/irdRAcP",
+	"fz86hq1abjLTtm9tuC82Xf9a8xiG8oo46YmcYDVXJfBg+Q6i1vouUJ+7kEUCu1fVLqYRjRz19lmhh/T9",
+	"Ts/s+9nx/W91NO01G4Xs9o+xiUGUZCQ/NhfZzT71LSK7iZn2Dm48/FEOeEwjiyJSPz1etAGK0syEn9Y/",
+	"sX9r3u2MGILH+h5MQNwo3b9jFk0XuxJpuUQsgHHWy4tO4Tj7RRkokgFCioAQE8Nmx4dgcd6028Hf2tYQ",
+	"qtnss1oIqubYq0vUTgZSn113qXynmDy4wl48SkZlAUr4dx3lhuzpRrWNq9m5m5SJ97eHQ46JUROjjDhQ",
+	"UVKpt54CFjkfEY5urw1dZQ0GjxOcZGQFY6tn+U+5ELvoXjdD1li6NFDs4+tMS0iBsJCWdWsHsjDafL82",
+	"MFFUMOF/j9mPt6Jet/g+4cYEEWeIdoVBaWt6OpB0EED2u+8CwrejoXjU5z7oHjyMVP5vTlpJ8CiAG2z0",
+	"ZqLJLdvkbO5aE46KmUYZfwWvijEaWRs9HJsXtJp1uYl+F8C/zjdCvvdOzBwej7ofSCPQLJEzthf4dkpA",
+	"PuvJQ75UiyEkxg0KrR/HgQJ0J3LzpdToPX5aVi+Swf0yTR+jn+6znHfmvvznyFceXqzDFOaAeZh7i3YP",
+	"a28z/FFI/QAsFQ8FAIPQshzzktcxcDI0XNG+l06LwQuaiwd9l45HcUzwXPBa8wHVkO7CuyOJ90qVDqxN",
+	"pB22DxdE0JpsC2YfvMEpxFQd4Bcqo7FJWqEZvYPlSmBLRJ4ZpiQBVJTMxCU5m2CoWF/TYRcKjXb6HhiU",
+	"t7yWPUDWThHlZsiE6gfb8JoCB+2Q2sd7oQ+JZtPt4CYJ09VWIVBxQw81YGba3G1xH8CDsQ/0mSRlKyov",
+	"ejSmUpkxYUryFIyvBoZCWw7jYxKJKzECVoqpYbwkSi9nEeMgPak/1p771Hv4pqhdvG+emT56V6JOVBEv",
+	"E8/tpvhJC0PS3/3k/foiD1d+DlQaTyCuuCQGC0e04KaOGcUmgpgZM3EBxBe3sOwpmxDRVmEo7rziOmEp",
+	"Zmabn6VqNozVpYbfCGS9QKlMGIkxBJWcCdi0Mwzo5/HNDbLiXc+njreRor4tzNyPElGOsVo2IdVyNr/c",
+	"Rox6mNqvuBPlM6tOUEm4tmzITshz86vt4ZaqMk8x+AycFK4NLTiBiScUSKVYpXZlZ8puRCkKzMKTvt3s",
+	"E7IZ5YukL8mR3Ba+kGIVnVpV9uVFtvjRPcnNXREFmM1D4Lyd1fppYN70tofkJt5s77Un8OzeRvjW/rS4",
+	"tRsVlTi8MpT5tpCyvDnG74eJgWNo3A8jvMrzNqJvF0zwXqMZhmY83sAR/heAEDbnw2aS1PAajdG26eZv",
+	"0e1OQ/tP/P7mv9umbS9g0+Z0NrNRzXChmp2WE1yD1jHV9L46HtJt8RDQyw1Ddot+6iHcSsviVqRg7rt8",
+	"r/9ekV+yuVqxlSiBHhk8hUKzFM3dFDESNLHwA/0XmJnY2bltTNhjJhAZPIxKF6Wke9HQaF8T/AFrI1U9",
+	"U8YI2ZOZ8J+8jFDoDiTQCY6Rku/OQr8lGf+uLtBjRGEY38XZrATUhmwhPLJmFPFfTexnX/hKVat+JSLz",
+	"wGfTgWReshQVCDbLJuIAnSaNcQxm4mTdsh+9UeiPX7eg7uO8YkpGzjt6l+w2pQkEt2vzwlV+Xl3lTK9l",
+	"ral7w0JwqbFleBrKU8pWc2v78+YLWyopCS4ft6p64diAbdCQlVkzzoow2uDx+zhCE5E/ypfxMGu+rxsa",
+	"tJkv6/D7RZlxW/A7+6L7vv23U3PjfnvMTd2e26JrVnk6JL+qjfTv0GZLfUBjkXTFJzUZ7xRS/ueIp96/",
+	"pybNgb6b3eygrPtwWrfqdnZE2nvkdOty6ldCU7r7rsHyvF6P66WMJyd7GB4wsebiOQ2Sy3Pv7EFG0Y4w",
+	"7ZN/QRIXCmQgIxweTiJBdk2wkdLn06MX3GTzdHe8Dk0bNyPJoFTNX7AFVBdNUxUiQ2ZyVd9QrMFzSFrF",
+	"W9xix40udZYRi1hk6Se1YmpqGuaTOQe1rpamZeOfxULWnqAgUkuPIKULJt4XgNEzS83OouzYh2C8/l1N",
+	"9swleKD45pxA8URCtKDwGYDIX8ounrsq17FHYz+Mfds/3b1l1EafEs+7EW1T0pBubm9Yok0t+GJc5D1I",
+	"3VLNGF6jXXiexMzumjJvEeUF7BDabIW97sEcEQuLN+vaxLSd9Le+KVyn2Ab8q4gQjPJypurCzBfhvIv8",
+	"/MmTs2fW2cN/vEsOw47UlfIbsb4bwWYf2s0+MJaqQBVoCONZSKaLmeRmWVM/z6bsvNCVVYJHZ9PT7HwS",
+	"G0K1nJRFNiYUaXPri+/V6rv/9X9++Ov531ZX6x+v/nXy7Mfv3y5+/Mf06Z//16T+7t+erb4p9fx/zf+u",
+	"Vqae/PzDn1eP6//v6v2/LX/8U/w9daV2Oyd/Fetf6UoQH2OlZ49VickcTWMzhiQQlNYM7EyN2OEdwBS0",
+	"wvtpDMBgPjc9ciceKQgQkSujx+FKrZLG26OL6D/hFzjYMNFDp9wXmhW5kKYw64SlWvAy9a0rmmTQF5qa",
+	"8GrKl/ASchEJS12EIWXAFizqI3ht21tpnEH3Ca06JwEtsyKxikYcf/Zm5QAc0vmT3SikP9eCcjwwfwiL",
+	"QJZa17KDcFfTojSi1h3QUY2Ao4xLIkjvQI6ePo6s7gsui6nQJk5TtC+mvcvz43vNeIb5YV2iXfh/XOhx",
+	"g/kbWFS1pSL+BV/3Ar4hOhZrVOQcZwzIroWJN3lW0x4n37G6XjDepJGSoOWeNTaJAfeXqxc/pm0NvB3J",
+	"yfsOb7U01dJQWhziDEjD7kjwFnzNJtgigKgb4q89dgV1u7p8wYmrplY14lRGF0B0S60z2KRNuXWWDSq3",
+	"5jlHSCyHDN5vHwjYPeL5opBh0fNSw5Yu1Wy8rEsq8bg4OTk7/+b49Pj0+Ozi229Oz+3Y65kfxvYGy80w",
+	"ClkYkSHEWt0IpJ61/9x+t3dNRqfHZ8eno81q6GZaBrhibhYGnh2I5B9A00VTp0V9W2RxbKuf1jiGNjQh",
+	"kR6V50nDKKKxmu6mp4cgrciAGWgm/8MeDHR2nzhoiUuwfCdqMx/g8dECeX4wO1a/EsGAQmfQTVZ8Zzhm",
+	"wfuzbOWF5pNyX0qiBS/KHtz5YcSra+3u3Os7e1sOENDNw4WO/qOJMnsBcWih/RLvMPRwQQ9h65FofBpz",
+	"D192wAzxy6AICHaYi/ds72m7FcO44w1NnVH7NewVTYFPgtlDw18+aBh+m7Ssu8fbex/sGK+ndtl/Vh5g",
+	"R+yZ5XUFVQ3hgz2AnZ8OJFq3hUDOoi0GdTxnSHuut/bqRaF1IWffldSMrC2PC/z1Dv34t4Yh3GNjA/ol",
+	"yiLws1qJ+ijjWrBSGGu7JywvZgUVE+Rcz4W+ZEtZ/H0pXCmdqme7svBPH3WXJ6iE/40f/eP06Nm7L+kf",
+	"R+++dn/66l+iNfG/iNXLOkaHDUs67CQecGbbd7gze9e1b+xFVKPdXQc8cp284eOiaxKFtv3KNZSvcs1S",
+	"qLpMmVFsJgzlIN8bVvGZ8HlzJZumovaH+xRnNgnUKNOJnBYz5AjBxD6qBajehhs3w7/do7UW5b5sgZvM",
+	"xo+HcevSnbGZR/aaXperBwSKB2vCELaZuM5RCctFKYyIxmo9xHMTTxQr8274knJu+Fa4WcP2cm+eln3A",
+	"Iq4X82FI43xxNM15dLFiW/8QUc2dztSAI8o5WvsYbDsMtJf1Qdh4nTZ7eNPsZT27o13m9PdmENjzDBS1",
+	"Ngwu7Bw6QJa6p01wP4JXp9Pjc1DM8Fv2oDJEX5QTE4SnP/JVnU31uqpzz5OpJJSzu7sKc4HOIdNG1RSk",
+	"wz55rp0b1jV7wF5BSJTOYizNXNU91QPBimCb/S80wxvaq3IlZXtVzoO08N7HEb4qPqRZYVzHf9PpsQB8",
+	"Vl0E2dPHdx/HgnoMt3b+lb7x5nqlarPx3ff48IXKi2khemo56DPnPPfAUI/9LiSTiibmwNQ0QNr6NoCs",
+	"3F8j76p67EkeDWjH5sbpCokWrvB1I1UA/deoJ6IUq7DdI3R/nCPhiyCmNuxBSHH/iTJzWgOA40tiOrLm",
+	"G/RdDPpRatcNsnkWdYnDLRs8C5Lp0FrTmn7dgQERMq+pQ+va3ePIngoJy686BEvwNWFrRDh17XOizliL",
+	"3CESPG59eQwkcajuMoMqwNxqUwlYNFUWbwnXrRpqJCWm5YMGjlFAw2KZzRnHjpe5EvqYYZgeEz450hrC",
+	"+rsybZlTRFw3agxu901EgqA0FQ7Zow1NztHFacgz7U4ZeiJcSEYqXAmwmFNfdxQrfaY3xGrm3CtjvwVj",
+	"iMFuQNwHdH5qvW0ToEM7EFMSE0wfYGcsDRMPlUAzYRJo1mHt8WU1q6k/R28z+R0C6CdzI1wSrht+/dYC",
+	"S5EPRFgjxbRfuNjsEMCpgxWnXs1WqOZK3WhPxlQvpY6PbenxcztcqpDNfLOAzQ3WSwkOsZm9vt0UdFSN",
+	"aBmXX6xFU7yD2wt21lyVuTVrKOXas1tOd+0W3ItIb0uuX/Nl3k3b4pvdnR8XuY8+vvv4rr1T3bKcfaod",
+	"KpUZwxQ3tFc96s0uARQ9Fhq7FVPno8SXzXHf8ZkWTZZrtqzsWfYte1F8B9Sodkk9Y2ChGQWvsKrNiPcG",
+	"S221ugy7Fd8IUemA0KnAcjy7ICwvapEZVa+PmbWSiPqfyOEzdStqOJiNUngy7qL12kNFOAka6pqF4Ye7",
+	"H42BZvqkIYAtesn0V2vCuioFfaJEOUUX5T7BqodSXVFVVatJKRZ9yFHAI9qdAWh0VqulQZZI2CVQi//l",
+	"qz9/z549fvKNa6KeAVjspMIn/4/ftZLpV8fs11rNar7QDJllmZIszVQu0kunDWvBc5bmwvCipBqEWixE",
+	"vk6P2ZVkBVXnTkSp5EzbXedqGYyQXBqsXtarph2k9QvhHl/HLt4XOuol2qH0LHDDMpowbfjEKu6sVjoE",
+	"1pRqJeqxlvxGdCkB5bREFq4IHMVQbmPrW3GyrasRglPar3EQ32sIWl+PGC/tdK7xg3Vv1+so8ULpmnUC",
+	"05KmJgSFvOVlkbMaQyLQWgRVoI9nDEYTk9hFm8OBkNtl79tviuXK80IkrngPq6R9G9+wibZSVnmTrKBd",
+	"ZU0oLUKef3xE/3TRZ0fRfX+GJvCwTHSZC3CUatb0AcEcUXt0tfg7xOpOs0c33yz6UKnLHtDJT2/e/EpY",
+	"4NZjH58+ixlFpjB9HJjBk+zYITDTHun3WyTZcWN1JWllj7oU1upiUnJ5k+KpZ50WOy2kJKA+DJRBJxbW",
+	"3LgzEEkUV/iJftYS3NhbVJ8DYnVThiT9BJ6whzGoU7ewoPuAUTFo1dHmST0eqGSgpHDp2Fet6TGp1Y2Q",
+	"W7QKEfIRAnIz/KDK5SJiSH8Pf/eyWUiRtF24s9Zrop0W4zSqv3Izb0KbpZ+m9mxEmVJ5VfQypdohRrJ7",
+	"hfQvsC/b+hFnj2NfEY180awCRPcaQqO6ysT16AKYn9dqCVVj/iduf/uXKHLWneibyaa/vH75C6PfgUGW",
+	"2i6i1rBS1Z6oE6ydO6nFDDEt23eB+66YwPekv9BSDVJeFPHYnvDa2aZjQI7BFawPzTDEPyqo8u3uqxaC",
+	"lTCv7vqEmihD7Grze3u947dN9xcng6gYsMF4qZY5ECQTgJ/4aSA8AwEl6yAdkjzHTwC67fcwgKuSG+s7",
+	"DH7jr+6GDU5b98PWFaMBbwRcHZNul7EFD1Go3jS1iBtAYyidPqbVO76tMsSEbel06QKJUOiD3fRVjRUe",
+	"C56L8bLai8VRrj1BoZ/40QWwQR6/4qsXtEGjNMB+WO7xA+ZP75mbcdEdT774Zi7WEIm4ERXYLVkpeJ0w",
+	"rTAMu1hqjEi0AxKdk83K/ThAUcZHhKSFHZz0+endg1htVpm+KNweg4nzRG4QN/j3UjZmxyP2CAtTE5B7",
+	"j3qvSDSyDXyaF37cJtO/Bjoo0qzaSlkTT7bGRaHZqi6MEcCHdOkTiS5C6PulYa01QEtCziq+skbiLKtG",
+	"yYj/Y1mLbcSyG0wR+229FwBMD32O4Dy6CHq9OW8m+LLmbFESO0RmN54aCBiSnxs2E0b7sHv3cAra/Rs3",
+	"l19oehJyX/kmP1SgaVUiPFgba8jbebVDmSmVdzqffSD1efGhESdSvhf2H0enZ+ePHj95+s23z/gky8X0",
+	"dPRxsyeVf8YeBx6UHN/j6AoU/t4v3iLKvfx71F1h03RwmSniIBMi127RL1gKt40Lif1BaZXUlKllrTv4",
+	"bhKAS5YuVHYDfU6qkkvpOjPhX5HWIBe1ho6hZkzXpAk1VQIJsD7+RLj7j9nLaQPKMiuFdgw1LD2yfiON",
+	"pKgbOdSUW8xjcZc5plwbUmX8TKtVYZhEHEcDiO5Kd0pvT2TYE85eyZaVnfyK19DZCsKtD5Lg8/O7RZc1",
+	"mQxY7wcZx1LWgmdzPom7/koL30vUbCz8nOcPMqjVPNp0zGpnITPRiXNtdxCsCOET4+aSp1i5cwM87P+9",
+	"D0nL3aoIXPEXL8uXU0i7DEHPvkuiLorGJMIxe7NSPlLZ6klLeAtI0i+LMtdszm9F8zsO6DgGMdsf79jD",
+	"UGC3Arwcosw8mwemFfuZUjD2S3zeeKBXBN8bDTDuAVexmgUxHF5BrWUGTgI2BIRtvlAdjF+om7Dcb+B4",
+	"XXXgcIBoMlIeobUdNQdXWXMP4FUkmRu4LQieDiyXxwdNooFaD+NCaJXdQJ3YnpT/k0CGx3u1QULuB0+6",
+	"T5uzWaywIY0fYfjZO4GKofBsqg1XYrmLXMVd9zFB/oPe/iq+eV8nwFIMqchpmgY2z3m3JUIbg+RiC9Od",
+	"sx92GSTUCQVd/fclzfRsmdgXwaaIZJ2oYbkzVD0o2w6K0j6tCg5cbgIhee4OnmWisn6ub3tWL6FX25qg",
+	"ghHtErFP9q3I3bPSKKwG3lUG4cW6H7FKE3wImK07Nz8N1Jbedje4LR5eEYJFPNSapmbEmkuukMd9OuX0",
+	"qYn4G7uigxMG3dYe3zY6wUIWC6sNzqL1A5G5boJfHWGvi2lP4x/wiRO8oscOn7qemX2EOLCbi9kccniE",
+	"7iOSHCjyQ6bunV3J7syXj7eN9+zFtGn66HtWUTpC8aG6uyxuxbjbZzR2lMCFOLF9pw1cMoj23154F37C",
+	"Evy2qFkAfg+uuwtxTIRV9uQgMtmift2WO+g5HtWumChGs+Ih/Zm1ftXSXAZEysgKESC1uIZmcrwUeath",
+	"3GYULBb1vStoTvcwdNIGTV0fO0n0SivUcEuTqYVwhApw6SVLVV3NufQEhM3RmOOVrFRyJmrykX1a87LF",
+	"4Unchd7zLzQwHbbBucRMECUeBEEgnJljUmr0jRtjnEhpVUAvy7GaTuNS5gJsc66Zu7rNK87UdHovftm7",
+	"WFQOnrOfYxjs031bNoYQ4XYvqI32BKj8nRoPy+jdpmqN/t2Wk6WvQ9+9+pwcXK32tgnb64DYPeH01dsm",
+	"7DAGGx3rn8piw9dFs8p2Czrt0W0o0UJHAsJjSHnlpz5zB544u1Y/OnMqFok7YqmLYqcXxGGj6pm+vJZH",
+	"LIUCrfQiZIVtqpYTtgASAWrgom6E1Ixar+d4vysObz9isjStW6l6A+JuX2h6Ej4AS8rTC0Dp0d888RP9",
+	"FWuroZe2jrUh7TSPcCH45K4l7MnolecIPgiJR7W0N/nt30Gh2z8T2mwFzN+Z0FpozI0WRrMbsb5oylWI",
+	"OhKbl1MHMgdCcz25DVEVEbgoaDxOxTm++X0H2rudWaRS2bwH6Wz9Xy20ozOGA1JVQg62va0Nekf7CnsM",
+	"EXBPu0m4gw21oR727vs9kOabTNquMmmYiTEKGDXauTZjLYTcSwj3aJ4l4+Cot3OBfUFwbSdCSGaNLsS6",
+	"OBKMIIWzKOTSCB0n2ar68MGwpohaLwzirlaqvgGkexO8v6Dci/R1YXbPUH0DbRkkhA1FBKEzopx29gMh",
+	"ZFaiLHE7RECat+pmX9bPUvWWPdnd8rua6MZGNkCHH6856TPSibM6dUrAb/9uv32vGoWju+aZ79MJX7bF",
+	"HB7GlP4ar/V3jZvK9x5se9Mlo1aGFCBxDbZbNHQHtK+jbeplLCaY5uJWlKpaCGnSC1wO6BAPo1vqJlLC",
+	"Z53kfnDnKBkVWpW8L3ix6QsPN/CcKU1bMjSd8Zv8Ejlpczp6dyg6oLfvAY5CtLNtZxXSOqu18fuHgqD9",
+	"khczvw6k0hpFdXD1skX4/uC7IUrE68SLvrBfXg7iTqBp9YmciXA14mEjmvcvnD+f2EMhm5MTcQvMimh5",
+	"1WKhDDRG40toeSGVrzOGGAbPx0qWa8JF6JBKwP79kqXaqGos1cqBIUD32z9ao1jZC6wVnSKGNLD4AF3U",
+	"5j2FakEYyQj5I+HdoDXwHcAeddtj4L52YJr727fifVVYP2p/ZpE7Faq32l0ODMvtaQZWcyVFPp6rhdjr",
+	"q/bpLLLHuV4YBiOy9s1C7DjPcTVyjK7kexxLgb2x4sXuzjO8MLuOsU4PylbEp1VCHohQbBfDkn9PNQ5D",
+	"Kh9eQ0RVqhXuI+hY6PgFJqI28yM63lwanR0dQZmId5zaOWW45+xYrP9yli1WxcviP//9P46zR38zPxeP",
+	"l4fdE81LtbnZ0/mgyjwdPxPxkwdwaw4J/TVL2zyWamKCcQxb2b92vKBSZcDafLOciFoKg8wLG3jKHrVm",
+	"xJtaxCQFVGUfs28uWg1q28vvEGdqGoR5exIFd9GghgZ8QBUWLKf/jm/26Eye0cECQ9tpTb42otpGC7bJ",
+	"5QU/jetlL9dr0AdjU0E1hdlbe8jAVa5g3u5KOQCN+SNc5K7uRaHkQhZAJuQTqNSsCQq4MFgFeWG76Me9",
+	"dZLRbz9Iow1t9i2k+Z24FyMbBDe5dZFrQeEnay0XptM/4h7Iqr+oyT0QVc5yiAFjFcaLtRHVBeP2cMNq",
+	"joT+Az8uoQZnCTOC17layYSYMxL2n//+H+1mCtiTNprAXwe0ARuVJpxVtbgtxOqyobax4wrinIDexYs8",
+	"W5HHmmClvr3jC83sGQfEASuuUYUBStY19sUon1SrS0inCYJ/45uaYLmTXq6ZneLKwWkH4kzW966P3wxN",
+	"Uae5Hg0LiNa+ThgOhmiQ9sDqdigz4beC+R4rNJ+dbif01nyyT2MTcDVnjpdwu90qql/dtS1mwK7Mrhux",
+	"KHQrWRq2MQ0ieZTBZ01P7Ihp4Cqfe5mLhuaBmt70d2+Es2uifGv6vUzRjbbuA5zf8I4uQzRKml+qzTY1",
+	"fWfhr4FM9Pj7rhOUqsE7JPyKNVmh8tf+bHenlQIo+wMijjL3mXUIs9ZCipXAJAEAKhC3JqDCmLgVzk+Z",
+	"7ov/Ow/TKGZEWSZN8WutDdMiUzLXiW9XgR+ij5kDAtci55mhc44aDYV/tu+Jgt/UllaKGnp3ufJoiOLO",
+	"7bS4EodOwa+1THoYP+1ztgRgeS1arfy3w2FrUalA4DcBruGywlJpdenjz0AUseBr1ES0URmEbvYAxra2",
+	"3PYRTMSM+7IJLEQdaIwqEyt6fTmFVbATd8lO2+QIHgPSLpA+j02jnZB4JOaNb0jmNBKsfcP+5Sphl9qI",
+	"+hL7kt+KmpdJuzoLfTjAmnRaWlkvYpxPxhDPtFO/4MXu2mcYckJC21qFtlSQwLkp7FMOr7vdwBovnnb9",
+	"CPUevS7oDEYHdIhs2d4Z7PVaZs+blFRI9hQUOP72IQQLU0Ia6YCA58J3pcdGHCFe151iI+xLOlkWJVH5",
+	"Qf1AkA6Diq1C6mFdQbKF6LRLhvt3lgc4cPv5ZhFYu6QzVq5CrcKXpeOJvGRWza+daU9dU+0Fg83aYAV8",
+	"T8toTwUZLwuHrtqe667hmG+oZ1wXXYRmOeVPq3aXcT6X96v33i8Huj8UsLeda7DC0c0XW4pIRGkf2Lzb",
+	"JRsxPClWKRXiB3HcsriFzkOXLKUFIsCbM9rhAirlU9InOKmSpSYkhWvJdcnSxuGgJ3nmHLzHnuvaEQdw",
+	"Ikmi1CidGE5kXK6nWpqGCA+8BRrrJsQvIJFt4H3AYABdksikLgW/FUjyWW62G4b23I2SCTyoHWi9u5Ys",
+	"NJZ3UOa/ob7uULVAwuDfsEMIcZ9thk2mcYoPzVL0WzpkNj/F2S4aHr2NJ5EtSEW+3AlAY+jxAKgK8tAh",
+	"LZ7Hnd/+/l9Ra8a9IhaujNNJN7f0Tm28tqaHoD7ANLjVh63BJRO8Lgu/82hHYswjjMC7aq1aLHU8JBnW",
+	"6ETXAez9vF5byy08guDG4zgNzz4qCjfh2DmH2ybBtc+ljStylhfTqaiFNKBUOLCINsUDgSMdiTdvcXDD",
+	"7aas7uhIGFUsb3FoD1x3ROBVEpTA5evMXp/c3ZHPvQTPEwnQxpUqi6yIcUn+Sr/44qWiZkLOCikY9ojV",
+	"7Eup2F/Xt6KWKmEB4RDo/XpZCg35yldipr4Cz2fFa2trWm+OFEFB8ai1zNCLg+6z6EM8Pj9nKS66G2/q",
+	"MqXY6hDYmawCuRHrFopmfwT0ZCnzUowPVreKtaD2mZtkWvaYAu6kSakm7AP6SBfsGnM+x3jbye3Z9Shh",
+	"Fc9u9AX7DQcGYcF3H4/Zjzybw2/IBGQflDDODK+PZ/8AN0UF/Pzw1i9wvjSxoUB9GRUwqCnyIdjpXFal",
+	"4jkSJNgX2Hm1+78swhqLA5G2w+r2MWTwqvrCcQfDyZ9W9VKKFJLi9nD3AcVLJkpiwOuXJKnMmN4n8vSY",
+	"XXkFiPwEQMkOPwPpI8rT9uqpPT4UkhnjaJOrF/xGeAlxJo4Llkjhu8s5Mqs7y/i+1bUw3THmNXdPw0bQ",
+	"WGJFy0IDaBO/sTbi0rSatlPcuah97BtsUTE1jk89F0A74DrsQUE1Gd4tBYK80t2Vv3BRZkzFLgSXmprA",
+	"3FNV9JKug9DW2dyaMG7AkFhkLrbQdK5fuBmg6r0Ft1623XX7+U+vPU7+EHV8ndOqrRT7zyG9LE23NydK",
+	"Ovbl3MWvRh44cqi1ignh/mw6G+aBP2qSoR69S3313WFIExvSSDt7qrGaRpMy3/7GzdhF1+TB1/tYRZ91",
+	"sWFBfEyCoaGJN3xok87QVmISGRpNhR/bUg4YFpBfW71rJeNdMnJnOYVy8k0qR8fc+MgRLfYwJSKk7uxx",
+	"wGTYS184atIKo21Ehh/fbbZFtS7W7vLnVv3fHrwa5EzGG/aF9jaFstHK1U27ATJvUxpnmgSlsZdhpcPm",
+	"ETFYY/xQTKcv/ea9d6nvvhQi/Y4AHHCgwSGp+KWqyTFY8BvxFeMAemuqmzctf7/PYzAUOjWGrU5QcqdD",
+	"241I5hLGDVsobdj56WkSpD996IHucbX+7vim9Q1jfXtkPcOo6r3DZHrcF3HfnA6fuvBzgqLHazjPwJa0",
+	"ZxiEBecUkN+MwfdQpvzYYklJutxdyZbC9p2z1UvIvH8dsNd8u2whACvEDJ7Lrs/dIjCLxbNItuxOIFuH",
+	"7N+O1OzMFjeaeiBc9i3esJPEAdlL3N5u9qAbXDNvwSD6rIjXPiG8hzPbikr0NygLBEzVTfP0Tp4GjvGd",
+	"dAn7kmigYbfdWGx41BwjwgzioJXShVH1OmC6QyUCZ939Wkf1RSW2GHtvXNPN+/Qb/7Rw3yBUo/aFNkKJ",
+	"gHUlosnPH9/zDFwVTlVHw9OdwO5jN3VcKqBUkYAk9jBEYnjAhwfs/2ppyuJWtKFg2GOOmjfQzW0p338a",
+	"NiOsWTTmV9ViWryPZJOMpuR+Nuc1z7CDrVGsFpmayUJvDnJSm/Hj6ZtnhymL2tLlkcacBC3Zd8AOYQ8c",
+	"oiYBN9OnKUmAd90tXOi2XiHHOV/rvojyRUs28SZg20Tvm57CSm7A2OOSWo0Ekt6AoBf8PZLAPHr65HQ7",
+	"J4z1GRy1WKePAcTUqUQVrum0yG6x0Fi/W5TTQW2zezbEXm0uY7mG3pWjFsYbAqf93wdC0Td3WS9b2T4t",
+	"ljf7F8BfEzfA2Ic5AFV03Vbt2npoiwdksau5WiRUomAVXkJZaK/6SmipBR9LzcdoVTtgIMFzV8nVTMj5",
+	"6fnTo7Pzo/PTN2enF6f2///bYKUeTzsolnHJBFm19kO6zHHWOKzVLdSHb0kbbk4Slo0lEKgtqfY47BTi",
+	"IrsNfPza2jjXI8/Hmous0FEmfvtmU69JyXZn6MzN0JM9ZqgjIj7ZQRkPWo+4qKA52luIcYdeEsP6Qty5",
+	"x8Pwjg3DUZMbNhvUPWxrkvAWiUmDqFwT/Wp2QJ/YY+htviP0BuLYluIAn6M9NZb2vL2okzYkcCknpcpu",
+	"XOWLeyDbOQJEd402xBxCVtq1rgN4D7ULtQr/rHn3RqRov4P87Xzd52rqvsZ5L6N7tn+Iu3aTe9E2Pj03",
+	"zk2mtEAZ7mNbb5p5RTx3vEs19tSa9vUx72inYUP24hUtyFSLBUYeuLEj6qnGGi6TG6/vhyAGDJGFZtos",
+	"s5v+1libQj4QSLgFHdLfLXhbMQ3OxJgwV5shN8QIjqkZzB1bDh+wTfFnrcPpdkR/6LqcuSjzfpS/wwuD",
+	"xd30G9dIRyDVqst6Ea1Y1g2FDNpga4LOchOizzxdR2GO2ct2pxjfxbndKiZwVmOvhoy3YVCGTKPwZsl5",
+	"c4JduKNnWgvxj0EhgtV0byLoDfLBDmunsJ93iiCeAFVJgDl7KlLZzVKLnu6vd6N32afvdsPO3A1uYieq",
+	"CtK6mHgN1+ebKIWz9bh6kqPojS2lE2ovAT7Q7ptJ6FYvqalaogm9cBY/NE/ELvx0q1kpkjDXrwv6J7J2",
+	"W6o9Qu7tXur36kUksVC+hzcCJGBs1GxWeozOAOyJjz2/oTvjKBR67jbBayWm20qtMHBFm2bWC8Mdw+kP",
+	"VsfT6TFu7xKVjpfFSabqXNSuQk1X0Ow7BdM0vU9VIVSm3l1cepVJQ6ULtTdcQ7mNNJesLjR1hQFfv/Gc",
+	"ASczkAzr3hX4DSjaE5p3Grp31GW4NdomRVjs3dcFfpst00MycxUcOUQrc8GW0kpB6n5Jg7Rrq9rEKa3E",
+	"3WFXIG34pzxYJfGJwLqFYXHWZbx5yH81m6ffxolZJcBqLSqGNSbR+w9Sobz/EX+XA/WOOvGO+i1+1jbV",
+	"t82cRhyJkx4Er15WotYiF1FXj54ZdBO3G6b257VR6iagArwP2upQxCBOB91FnXTZIvye9uCaUcgvgH/1",
+	"18QQ2u7Jh8gk9JooD5NMcK+7I/y4BxbfzN4l9poksOPOaHzHE+0ofHLYrXnjCtsdHsMXNrM3Hp5RLwAH",
+	"6hCJ9xLcbbVfKDSXvnCGqmgJXyLzJkftM8KuT9ZSlkJDNy0fC8Am5tbvgiaIP0L9mKrD/AZMgB9Qxwj+",
+	"lC0C+sC+ZDy0Ab9h/TksSkgi4BboUBDdphqur/ViCHp+8uTR02jhQ59Qo93sOF3AP4FfNylD73jotNyM",
+	"Dpa/5OilWy87IVp1ctLvJePOdwnmbpDrghWG/xvb+2+6LZumFEBh/BdeIgcF16yYRibWOZEAxnF1z9BE",
+	"3278oEsolTISxP0hHbF9v0gHoJX4dynJvrSr8BWU6E2nVJAM3je5z/CR3c8lAnlCIfrqGzWdOtJ8Dy10",
+	"EXuj7BWE5aHJCkycHV96GaRdweDxzADt9h8BWGqQ4q+j1NOvlpLsc2xhr0qcN8HzSONIXlVA03rMXlG9",
+	"wBRKg1YXQeGASyrZZ6UeoSYFr+2orbpqtJUD/flWnVIhPt3enGCZQvhkvaywmDt1ETV7ITUvk4pheR9b",
+	"C3PIeoTOWQ/aZttRv1E+/velWAKsa1f1+KCacSjMy5Z1Ydav7ZYiNjGXf95o8g2oASgtdYn9dFKb8X/+",
+	"+38ApAu2JQbteR3mVefGVNiqs5BTFXv0rZC5qtnXX+u1zPTXX7smpojPczAcxCpwAmMlruGclQx+Lb/+",
+	"moTg66+P2ZWXiEI3FW7QK52Hoc2vv6bN/fXXdrvAY9zJ9/XXCRVaI8WMNajsf339NZk09kW/QrSWHDGr",
+	"HHz9LL+WjlhVbgRz7cXYsEQz8Z5nBgK01LqfTCu75e14kO0GlESuj7/+mqUfeFV9TBOWfqDRf8T9kX5w",
+	"7/iI9HZQ5AsqgKORci3fIN87wxheg4KuRS6kKXhJGmoiSuV7ZWEA0d5WaIrvifxagm6HYQcQlEKbC/b4",
+	"9DGN/udCG1jRWrCKz0R+wdJ/KYtFYa6Xp6fnT6EElkDXFDkstP0ya/gkzBrSH9NLh8W8lqn9C7r/9nGk",
+	"ODEUgAXH9q3kmdjZsl8D4RnM8GW8ru2sp/Y/2QdM0CQM9SYm5BLm8lwf0wurma6l/chhSAgCgQWACKvk",
+	"eA78S9fSCVfiIIXK1Z2Cekr/xQ7rT49OdTA7LnDzJ5kS7XUzWdfSEUdqltJ1KSQAitncYX5SSTSjDkIN",
+	"itiuL03X99RHhRk1A2C4mzjIFU6a0xzqfDgN1j75xzd8ll42JW32yddSUzIPOt08nx694Cabp2F92JeP",
+	"z86/IupbtRAQzUAtzTWbcm2A6t+O7ZWokPbFjgmau7FfX75+Q3kUO4bnuVhUygiZrY/+KtbpMV0GkQ+y",
+	"0gWzr7iW6a9IF5xeMmBz4gtNhfJ2dWEWgR3SvZwbAXsOANMkn0AwXkiW2l9/tqKcesIU54rjOzNellQl",
+	"X4qpPUu+E2vlMp5YGfv4/Bn5Hq+s1B1dwYbAl+D5pmCzsgnPblwFIpGgq+m1BCdF1LdFZm2XpTSudtnK",
+	"IZ2nRJ7CJmJeSKh2YjzPa6F1Eo5zJoy2DwRcWPgtoCYEz+ZupM2HFy7CPW0zszgtQROJWCqnCLANkpKZ",
+	"SLpZg4Cj0WUdQiQVnMZlkQmJRhCVMF1VPJuLo/Pj01EyWtYlnTr64uRktVodc/j5WNWzE7pXn/z8/Psf",
+	"f3n9I9xjPfjCQIQGdnEQCL0YnUF6pRKSV8XoYvTo+PT4EfDxmjkcmCfoUBzVS4kdqGPYsFdLSROF+T3G",
+	"9Q2ZPfYTa/9zkCmkcH0bUIX9LQoln+eji5HVrlfwevsCGFXNF8JAKqjHfG4uOXk5bWobojUJMK6W3+R4",
+	"hoLCyMJe/velACCEZ3Wh6mo01ge4u3YEO4YLIjcacCHsIaqd0pWy621HcH56ivglaQi7DmdwBvN58juh",
+	"HpoRb+3N6WYdQklg3XStGjifoCRbwkm2asgT0WcFKoa+F/mRn5DKQoPNA2vs0vv1wem2AmA41IaN/lyq",
+	"1eidvSWUz5MP9VJ+7JXSK9iE2gmhI+bSQT9wbWrBF+MiT6kYHJIiarYpm/8qGtEcfYqViK0C8dsfYsJf",
+	"Wx0PdG2uzb6T8c6cb+zCSNglp4btS+l3kFUozQaqadKcu4B1jf27aTvs9R3IQcnrRb+KarF/OnfLrlCt",
+	"SvBJwZMtMsKS+WMbDlgFFg/j5phdSQZvgq4zlZANtbU1HjPr1JUin4n8kmqLddCH6AuArjlFH1F2+A2H",
+	"VHRXTTFVU0sUjrNfxzXXtDSdFzQKxW4ynvyxVJ2d891qDsXrgRQdd+ve7DUhjFNw8OPJB/jfjyfBukCM",
+	"f+BmJLHt2Y/w2yF3ZDKqVKxXyWtr+PkuZ36H2e0lwIIvjHM6HLmKFsaUdj8ZT9aYqTpvyBrDjcU8fSA0",
+	"aJ/zqhLSYbd9DMr5fDgl7KVs2m2GYm9tlLUm0spCx3btVXP5Fc3hfns3MO//KtYk6mCYfqcQsbtDygMg",
+	"rsfI2u93jUysy1ELbVRtLTJr6oI3KYvZ3FhnXfJKzxVEZvbYMMF3Q/OYj+3wD0VyH3bT9p2IsKpJR8nd",
+	"f6cGn+y3U9+WrSo9yAyxF3rnop71mMD2afvK1T+Viq2qAQq2qrTPVx1Os+LcuUW6qio0YaLK6YVzupEs",
+	"kVfVMbvCAnKMXzSEK6mvLWJGqc11+x6uvIJa1s+nEPJCVyVfj0nLO4K1LjPG4FV02dlBu/3skPLTu9er",
+	"6hCy8oLCiVh83JYWt6FPIDCJUlOKWL+T58YV5OvEhWjR2LzldcEnpdBsphpCYIh6UlraAw+ntRBN5gDD",
+	"+qfPXIO3poUVILY8jEjVM2WMj9j18BO5PG9Kf0pdgLFhRYodcj/A995FmL+n7GxEvTzu5WfCqLZ95UH0",
+	"No6+b3WT7UoagklV1fiKZP9RfBOiG7jQcRcR3viQinXrxoDWujkhZ398w3v5NeiyE7iGnngAd7JvyvcT",
+	"oquqev7Dy/oXq7XAsuTRJljfExQDeb8FRpKJSQo6PVyGyUxr2m0uGSaP76S2pxAGvqe+3gRcLXhZCjzI",
+	"8HMgGeEBC8d76W+XG//Exto/rZSiyLBGVn3RwI5T4ITUfL+R5zQEeBusWCyWxh4ACaWrRe469Gwy+cWt",
+	"wO/pjX9kQxC/Ybct6A/RB/G2G8oL7Vzjh9BSURPzjTMxkRFR5L18jj5I5a8kYg/X/vVahjRwiEBxTwMK",
+	"HetYrzpkMJhXwoxHqQWUzSAnzLUE4yIX7+3zkbBDe7cYuv+JvNW9eSoA9IHNETAr5X67RmZNbqzPaRfv",
+	"EsBisHa6Sfi4brHJtYQDdlrYHVJatxVaDkJlLXA+x2g74YuxgbapudQUwgfDHDNHLpduD+5aIIJEN7Ue",
+	"0FFlggTT5ph1aXfyAloXUvLvWgJvGtELQlbzkiqVgMQ8aUE1Cmpk49rhXktMTm+aDwFWxd0MrKYuX27d",
+	"D5GD045LjCtJmazOFZRowrg1veTL89PTr+BVCyrOwpODXUmGQuGe6CAIDS0W5lXhD25wlCGhAAupBQdi",
+	"cE1n8YPgq9+C50QsPn+yZ00KuVMa6KoBDGGwJqFuk3iY02ChYOxaOhLfTGhXgdOe0EI2fORkX0uWOpKp",
+	"FEd5LdsoKKJBcUxUXcqt1se3ebau5RVtP4c2d5Q7vEu2s+BrK2p+MxN86AKNf9jOjrgHfU2k+EEhd59n",
+	"rLi5JDk3zezDMmFQy34d/NUhSijWRWRXOOg0YF5NAQ2x6rSeIPRqEB7n+kYjXuDL73589ean8Yvnv4y/",
+	"//n5+G8/vnr9/OUvX/Vw7ZbF2HVwTGPexeu1zO5icf1QryEtknxSl7pD6TvSc37+5OnFs+m3T/PTb8++",
+	"/fZx9k3+9Mkzfj4VnJ9mT57w/PTsCX80mT6enk3OJ6eTb8/Ps/zsSf40O3syOZ2envLTb0cdMtzR6fEZ",
+	"pHtDjleKyTqm0Gi3i+7Anp4+On3Exfn55Nmzb799ejbJxKPJ+bfTR4+EyM4m4psn3/Lzs0fZt0+zZ4+y",
+	"02+e5hPxbPrkybfZ2Vn2zZNzJD0cdryH/NGf2MYMKEMjlsUvdGhJsWqaqTe8aVAICObFIaMW24d01SIf",
+	"PIDDtZZZG1i2y4QN+Qvvaeosey2dRqs6x6wUgdXlzBJCNgIs4oIUV5C04rW4lvYoNmivZN7V85fg0YCa",
+	"kNo0QI8GXGupkIcaKc7Yc7AarmVgNlwwH1RJiMkdu8pZzdqYLs5gweSePwuhIoUV0p7KhQY0DnW4g9CO",
+	"yteUguica6COX7Zak5uw613ijMJa3fKSIfLSh4pcrw3NC7TCEjZZX0vXBiOtarWoTHrJSj4RJfBjYdVm",
+	"SOAS2EOFZupW1HWR54iFbC66lrnygNR16FOHFciAB+YLsFUF08LggDDhTi/+zTcDhxvfffnfDJ+dUALz",
+	"xB8NJ1oYBHR/1RA4ou9+ba9dsy/TG1GZ9KtjBnE313YcsrfGGpeIrKHDmv2imu7v2uGO4dEgWs6o9Uhj",
+	"kVOpHaArLxhB8wi5VACkyq4Bl4YVBzR1jtlrYva5lg3mDWwRDzxqI8+a+XGVUh0o2rVMqxp6oEEFwhjx",
+	"s+lXvhgXB5WroBAC4GqTNZNq1XdoP3cK5B4n92ZIoPPNotNRgmvGZ7UAALlPZmJgoIlsu6nZC6FzH6ug",
+	"0aW/fRi57TpWAXx9UZmQRjmsB1gIUxeZq23aKPJZiYn9n7koF+NbXi7tTdCZuMi4vmCP4CBw4k+EL0eZ",
+	"qqtRWH7iG5hQ1xOgIrRaARKH+EPGJTWYbXev8kC0Wakm4v0+JoGTkc9kFjSv7zuH3zqpanr1hZzwLXZ5",
+	"zx88EQdLOpgOMTCdi9RuT7sD0qqd4EB3eI+NQ91lHbYEpgIXFVsdZjfod/OuWwrYbdeyiajn/ffFo1Sv",
+	"3Pv/yGEq+ogB2Df62gcMVPk00qeOVFEyNGSc9gLyZeB5U8W2RN5we/h/FSDrVpIKGRIm3meiwvqcwPjA",
+	"GgSUMfcAiihdlaWrgoj0vg3sq2yuikyQhcWD9Dr86j4A4iCxswxztbTonzVfi18LTRK29wp41xCmPxqs",
+	"i+kLP5MqdvPbB2N0ERbuucDLWvB8fXC/bMdAgnDPITYyClewjyD2mlmpd1tjl6Pmk8eDICUybB+NeV3/",
+	"ACj5gT6L1tFqlXg0IPd2RA375tnLwYQGAyQANZaFY7+J4lb+5of+B8evuA/ZfSYEk31oMIud8AZJ8FAH",
+	"Qp/0nXxw/9wKggDAaRNHFIuq5EZopk1RliBOLlic2v8YT9be0ndVEqIs9QXKJIpfAaU6UplWS7cQeQu9",
+	"Q2c90FqPX3CreM/s7sOLWZ9ycivgowQzJSl/g32LNO7QQ+Immpduk7idKAr3FHTXvR5BXU+4FLeW1Bzx",
+	"0kdhZpD3wlKcpWl4h2OAi2CR/xmW6vOjMIYt4D1URjLkcjdfO6KGXl9YhwMK3TY9MazSowK8Y7lU8phX",
+	"1bHXVMfXy9PTR5nVvfAvkQJreChaTuLCqAmEdiDEtCq0uGCEmdWClyJP6H+ZUS0H8Qs0cm+E4yBEGV5q",
+	"Ci41LUxcveQvTbDJq7IJ8qdd+jicq5KX4j021gwChBQdRVMFt3tjC+PG6gs2bsZxulvmM6Begv6pVFIA",
+	"HzG6GInlUSakqXm5F8zFfc5nsnT30eMOWw5xts+pKez5OURRWOtgUqqJPlkUWjsG7agH2VilActfC1jg",
+	"+SNwp61FJKrw50LmL/BV39n3fmZALYwe2JEPlPgbHkuzn/8DDeATi3RrAXpk2q+soix30hRo5EgxaP8D",
+	"Zh4oag4Aydc3HnhA2BiH6XCJ9i0C/AFH/HFnGc3rn66Ozp88dV8wWRvqp7hZSEPp14GVNN+cAZrRiNo+",
+	"6f+SSP12evSMH03ffXj6+ON/H8WLa2Jn52u7izRFFAHHUzOO/Vy7CbcvtMcdIVtK0GGSd9tLUln908fs",
+	"RfEdwYzsFARRmWZnN3W+dmJcwu01nwrszlIJHnUYf10aK12joZtTZUaYI6zXbMux5/CbFBLpy7sT+Em3",
+	"DnxVz5aBVr0PH/HYOQTgCLcq+BCb8n/DzgN5Q6GKb0EKde2IaFD8rymRSVxfYSvMQFIE/9W0ctuMQ3zn",
+	"oiz7VlUCcDVeOk7jalA/qOt8R76+qkqK2u1ZOd4/APdWICLse6ljKRwoLfbJxAX5B6vlhKHvDtG4iPSD",
+	"BO17Ynp9YfbvnCC5zHkbm4Za+4uNugNr37cIliNx+AvGgas39xwgNSh3bQ0vU0x5Zpp6ybWLrCcdvB8h",
+	"GfsD53fcXoc0ywAdRfVM7fTpbwCL2sPGsh+zl99w/mmk14WmUbwOIa3wuhYOxArVFmV98gH+t59gAfEP",
+	"K14QhVHDeDQXpYvXQV7GahdvTuE40FeNBnW+o17K+wnYW76HXvobAe8eXj31HsT2xwMyObgG1PeL88CQ",
+	"n/9AYeG2HJwg/dr++LHmoX1a8YqwpoxbwwTKMFFMXNzTk/13SrQ3dRSM8W4SFFVRD7n5t8pGwiaikDPm",
+	"Se+sPnfzcJBUFTy4V3SsAECRvT75AP/78QQr8YflpcjHR8/BdzOG+xMGHBXoN6wdK9etqItpYT9zOoWS",
+	"gC9TaJhzBD+s06/QFQmq/wkajWHDxdJwqgcAvqVaLWdE7XP16/PLIKLmby80W9WFMcK1eSPCkL4E1/f2",
+	"rlc0Bzt4UZBwCK8lgjHHYkYEln08HECSpsXf4yQcpxEaft/b8HSTkn+4RfeghUDhzEWEnn6y5i0EDxqI",
+	"29xzbgqifDiA5L+yD4Wncz0/gseKnFYr3AdZJrTezYGTqnrWcCyjgKqVxPECjCgI57baR/ZEFeDGQxPm",
+	"BM3lt5zmcFT/idgh85SilS71i+UTgKByDcaa/mvHfZsGXntwNq9eKu6ejeV+P4Az5l79AN4YTtcf0x3D",
+	"sQ8o98PpeyCHLPMCF2EPox/hRJMzMYw8jNggPcoJ+XQRq52rbLnAThZK+6CYo8VD7tPEdTGQXq25PaOR",
+	"qDF24vyroL0zevAl67NDCEt9OCM1cx+0i2RsF88APMfbqd1VPfHTu7+xGjy6t6iziX668HPIGkl0y850",
+	"dboUGaGp1wlJRlOwuXZszYZpIeQxu3I8tejh112CiBRfMyYy0zSxBwp2ARTNO3GYHUrTQHtL5UUxeLRU",
+	"ZuyPgONrmfJSq5R4gSln2ta/lI0MO+P4P7aqLggsQq5ipm49NU6WicpYk5TI5FxxJO0Y2D6OaZTqIQoz",
+	"j+M/7Dg/b4QCvg+qtGChR8mI1usBKsmkMvagCUm1cDGvEM89UBf8QILwmVhfhqiixDUJOkg2ifp6QNmH",
+	"XG9RT1EdYwWy9/h44yTWlwwZpRx4wIj35pgRiazdKgWmRmsBdUX5MXt8+pgYYBrOF4IIRCMmv5b8QVkp",
+	"7fNf08T1LJAd3sFOCirYcwcvlasc/txAVoCTD/iPgdYAhmT9wvbg5fHQp2opqCpDVtOweoeQ1hLqiYmr",
+	"TklxzMLIGkpAEFEjhx37srmE3oDwrTUoXDrijx5aow/pUxaHK7Mku8XN2/2iazjqXvE7yYvpdKcMeooH",
+	"x7k+ZalRqfVlE+CAsMqCqMI9ugmp062zci1RwkDemvqvIBZCZzdVojgSAdYU4x9fyx8EFUiqaQCyCqQd",
+	"/o4KzqM+mu6snfO6mE7vSndi732jHlbY7Dv6URCeouAS0zFNr6WGL+Eg4Tq1qKBmdqUegM6kK5pUX7aV",
+	"8caVYBa6YfcsJHlCPCP+dmSiAHLKoD6YuIIj8QL/5j808w19xQBn2H3v4fHjWTCVsZhWr3ODHBWaLWXx",
+	"96UIeFf7iA/d535Wm7upbzQF2N4zVeab1Y17ruDnsobdjPYdcfT7QQzhPA8aycSEpaUSTprGLDsPK8Bq",
+	"+KHGLJLmrQ++GT/FXDqDYctk7q2a6Vmdmo2Qz2Gn0RqWnNJebpBb1DBjwddMCxFXy3cu/t4Kq2kPq2jK",
+	"+pOeOHkXXtNM831jun4oDxDUpckLorrbBoDn50rVEMwU2Q0i1aHtXM9w5oKXZj54PD/B5X8TdV5kZveA",
+	"GiL5CWTVTNhHyTkeZGA2jdiky/gXdVNODX4NoL5T17eyTVUfvKFFLNXz4dgDpvXhd+GntyfH6A8WbSeh",
+	"2m1huHU8vIFRNEphs1J9J+tyUOjhwap1oDuTJuJeC2JBQq8a+T4cnS4mbb/QTMhalQtPkOWpPQAsgNRt",
+	"0KfGqGP2nFwVaO4IXHeIh9G+p98xezl16JXsRicsBZwsNSe7WU5ELYUROnUsaLW4DBveQBSzdR0CF13k",
+	"EtzKXCRW57Lf/Iu+0I4psp8rBUmiXtvLydveUuj83HdU/6cBbCHHVcNhgdnNDqfFLjqL0KpLgm7KLldq",
+	"Zweiotk+5SQ0W5/J6vMpz7ihQjvmsmk032ld42fBUcUeiCe76cofZ6RwiuDE9/DbVjL6SmDoKmxHip0K",
+	"Cm10ApTYumHKRoYfVekQosGeGyL18fVOPa0JAW1SmGgSJagKC8iCgr7biLpZcU3sQsEPrsZskwJvIAl3",
+	"u1txbAP/WdUzYe66gfcn4w7mwDOMH0KM8Dt2CVLSH0rH+idq0EfyDtXRDacuhMV+vXrz/U9bsYXNZD70",
+	"wbxjE/8zsHVvX409jwu88yDM3US3xjXj1houfUQ86L64wXrFtpFetdsyugaQAKReCC4h13LMroJ+6ES/",
+	"1SRhpRC5DurSXRNk6HqMyRrMAkuK48dLP1XtyMguyMJ9b4L+5MBtB9c6YFszpIl1YDTjE7U0DRmc68Uc",
+	"0R/I/31nA+AQxZ6b5Fhhr/2hDFm91FX7nuufhxH9n18jfO/QAUDjZ0DO1PRuR/+J69+3LTlK1zTIUO9F",
+	"mtZxDFmNhnwR+vNx7BW4rYGkfvgefb2OV1k2ub6HoAQJpi66PnfMjW4q8O3Le/IB//HxxPUKvef7kt5Q",
+	"dKtnZ19LM9e/8OF7mhleGzianNZWU3ZTWK8QBzGulzKF0wSiN9DWkohELxmXawLQEH95oXvROQG2MqLd",
+	"Xy3llfvoz+faNT7aragnSts5tBO/h272PS8/UyGO61Dfp58bZOkBoMdLua3bZs+W85GNQ+yz/ioMpgs5",
+	"K8XRUgvK3qLWpZpr32POEdK2ox0QNXVnGUsJzaK9v5PZeZFBxXDzuKnyTBozJcWFZyr11BoQtKaENN4F",
+	"rTuWRBDjKW0duSNUTlACUrOlzERteuiCMEzyo5viz9zSDyfNC/0wCfaD/0xxC/9+BDX1bSSUqSTomH3I",
+	"IIXfJPSefUwWCqBvs1huMVzeNJO1yl27LuSFuWBLiY9ZMyjiaBqV89xKKe4ZaBZQq1XC/MXIY9i6ZaYU",
+	"dDbXCVvKGwl0MnhBURIEI+bd/uTyAA9m+9AbehYYP+lgeTTjHznAGH0weyeIQm5Lszn2omppQu4ib7YC",
+	"yc1lgJZBct8OPCYes4ABPKiDAm/o9U/sr589YGH8UD6JNPSwbrwImqZ0Wjrh4C4op1VIluISpw09evPT",
+	"UmphUjZT2BkH811FzWimko3mZbFowmUshNDmi8Ih9nBBecm6Y2QgGcz9fZ9DEabKLu9CGaNG74gwKp4Y",
+	"2CMiYL/9cwUEdu83aqGwJgWx6vBRf17uqMH7sEen+oTe1iMXcjgJoelkPlHv4fTtAm3JRsV4WEm0NkUv",
+	"Y7V784OS3+JLtsUI/BQcmD+anvo5T0w/iJMP7p/9UKHX/kBUS+OTskShp1n6JRLxfZVeOsSAiJDxKej7",
+	"Dby1sSPULcinWPR+ymP8/YAwI/fIT7HYSYxanl7fAutcQhVpdpMmLKVtmyIXSYtMPhLDqcNVOmDpa0RE",
+	"KT08hGAZ8Syds55UEzqeAuI5hWHVHFKGc7WI94eFlP1DyiC+oM/9sj8eTPqcSRbAHRpMxwwrWz6t2oHv",
+	"O3HoiYeMlDgjMBCKDtYjkA+MfeQijKV08tRZudTGg+2bNPcFkYxS+CTozlZoR6t8I9ZAwjcRZSFuBb1z",
+	"pTz+HoOKqr5Bj5u9aRKniM52FzZxGAzw2JvMvBRa3y+cAx0dp1gG7530/khMiGv5nMGYP0z0BSbse5X3",
+	"F88hzugBoi4o2K7kYVOi97EJEVO5zR40tdjgGa8Fz6GHEhkRrhlY3Ibo08pG7CL08N0zOweBHdMl4xPY",
+	"C24iCLbYR/Fh2nhVR99xFqHvePewh4URb2rRKzf22w4azEEiKFjGz2ie2lEs9SDsujvPrBD9649vGN2b",
+	"QlvubQCT1/iOh08q04u2p5ZBzdtFKFzT0kMs608tFAkr9KddxtV83buGQXfipr+pG2iTYFM102a5mAC7",
+	"0q2ogcIWvsU6t5WQPqxCNZy1WuKJvgiz0uB7LuWkVNmN7qFzeDtffwLs0dv5ut/94FpJV6XmOxkXmq1E",
+	"WR5CHt7O1215gLimp0nXcwpefGIxcSv4kAbhG2qmmytVg2SJjgAuuKONCabo4lpeyyNo3IiowvQCQT5s",
+	"WW1EPeyUNsO8hBsxDujvCsj9vgRBj/RqMqohV7C2IqNm0AybeChWq7KEmORlawjgewdpOXgcjiLIel9A",
+	"6z6f4PSjDD4Q0U/hBBG7ZS4qIXMYPTLCND0Wrc07tiNIHSgKpzJgzgdD1h74joYfvxq2ksiPGTR+40Ev",
+	"aOo1AudQi2rDIFK8IWpvrHDu6WWSa5ku+JroN9LGLRQVlmtoRb2X29guI3itg7rb3JooX+JHtSaKmjz7",
+	"NWaqhr6O7veOwwV1l5ilbb4QuoUHMLWvoCgYfAVoG40I1Yud0FT20tcRF1HM67XsgF5x9Kmoa1XrFIG9",
+	"TYYW9ADKwTH7RRQw+2kADEuvpSRTqhlKty0qvc0u1GVLRBCpJ5W7AhRpv7/xtiGG+nyJ3wiJaTK6KaQd",
+	"JkoAHBvYyupi9Hg4ot193j85uCKo9rCb6CAGCiB1AqBOHG9hHejtRB7LSVlkbM7L24bvBtzuoJrOVaO4",
+	"EwjwP65CuiowOMnyQgMoFmKWgHnHPr4Kk4YTLvM+9sG/ivUw1sFmZFY9LutK6d46Nvp5cOXYX8X6V7rl",
+	"YX0T+6It1Lj2GxM4ug7OH0arfSPWuq8UdiEGRQ6pBN5BBMBDroU94QpeYiUTMJw7vWhthFz5oCLFffBs",
+	"soZFs6rfidrMrY/bgwN48aCB7hf9gQaoJD2MLanYc8YX/UuwmGynJ8ArEF5XiVpbl70OQExYgyX9Km2r",
+	"creC8YLe+EemJcBv2F0ySLP7QDuMnu6Co0XNZjWXZi+agqs81+HqwWpaAw4edQEYm9JTF0ARAbUTqMmU",
+	"LawB1ipQT1yTAQdi6zUZcB4/q8FAtoEW9W0BGROfQwEb4WiioC2JslfTN6h6uNWAX/iZApo0vT1KBsXn",
+	"cMQHC7eY2xTNyQf8x9bCth8Kjb0aQ+1vpbwWt8pF9o26EVKTQ1IYlheO1VpJ4qDdVEBYMufFblg5V6MB",
+	"qeLkMNy54L5tm7Z9twV+VseTV/VsGLWBvTDgMvAHLKaE47r8ZT170Njcy3q2zXqxQz5o1h/mwHMo+CnY",
+	"R6E2KS2Zq/oLzYyQ3ClWK7eh6QqBA54vCtmkuOA/vyDfHaU8IS4DwhIXDbkC8T9aTWw9QEEtMUBnW1fO",
+	"TFW9SPsV8Mt69nkLmu3Hji5GPOeN6i1kYQTAooaLyWfSsL+IlZ3Cfvn0ywoLiYAajWt8SMyuqmd9itd1",
+	"Qj/5QP8aRs/nG0s7fj7X+2RIS3tAiri+4J+5NfZBYSLum3aQhG0CPHAyAd8BttMEuGsxxAY89hApkyyF",
+	"4v7/+TjthXY003pAZMemkOwg0XO560XF60L7NF5RO041cr/6pCcIIF60Ym1UuqPRupwsi5L61kJUEtB8",
+	"VHbaR4FHYvFfjgPPTWGbKvhwHI0hMZ6Th32Y8f54Qg/YkH7riNIW7BVe51U5dibAPkD4Ww9Ekp5/P8r+",
+	"P5BbjB+82y2miX8g4vraT3sTpBTCuOMQfz35gP8YeBgiNisAyBqmeZFTDXlhtCin8WMQ7hw9+KT3HoIk",
+	"n4c7A90HdSd3XynHcXumzO66nKCvt3+yMXhun43+3GimhUbklqBjyp4wwHugXebLh7gWfM2WkLTRrACf",
+	"wKxdW+pXdphQTuDOqVxt7x0NdwgvGIfurfRpJSshn/xAPrF91DYhs5IyEHayJ13fBg7BRztXXGJ73hup",
+	"VqirLtogEAchDMijG/RS4jq9WJnDMAZl9F31SeJB9w5gCFzmiUebQNsYroPiFCFz0Zvh8JiZuzIM/hem",
+	"ecO5+Uxkbz/56isSS16LXmQfZO9OPtj/+TiwU5gIyuQ8SAJtlt/VJECwipz6pcRhfKJ6WGy1qPqh1aI6",
+	"4GEFUwKg4v7U5b7bxA7fn1rhIp3UwtTr/Q8s/8C+4+rXkktXKhcSHDgoMRIAAU8PUxK4EZokf6HZjaiI",
+	"ty9oq0I6SgMu4dUWQi+YQ3x6/DQz9ZpE5p+3TeDw7PlMIQXaYc4zU68Zd2ujcZYiqXOMZffv8nxRSA0E",
+	"hz6U5M+0MCeDZY7oh6uVbJpjQO0bMK/1lMfac+MNjuKPnJiDT9it3XEGHygtZ9w07h0zxhghACqlsC4F",
+	"UzWA/psoMcL/MZdNCRyG5uyW0PAlJbpvhKjse+Zcz/tjwjCHnzUqLN5XRS30uJDjnK/16OLZaTKiPEk3",
+	"M+cYjIvh4WL4wM8UMIZ3b2d3cCF/D+OBqw9Ya2BogaPhYpTekw/wv1uzdH6sxCppdajVnW1nCoGGAMPo",
+	"c5aupfOWGKqggMcYupDSVEB6Dygdms6nbtNkXELVj52xawk9ubVW9SVL7RPG9gnjwqQ+g0h8ycrDRFz7",
+	"MHt5gkSIRTa3g7+WKHoXxCWEL3QZ8VrJGZsDFLzX1+vZUd1aVq1oeI3HEH5+wvKiFpkp11AhqHrrIsIv",
+	"jnc/BT64ZJPieTDDJc2BfhDvr1c+99VJMO/eVmsBmLe3hvFgdTuLamnoSCVAXezsfOsffvAGnc1oHoBS",
+	"3Y37j9kp041+94nvJ/GBgo6rYP0jBp7/+eSD++cwp857/B1U5/bWVg0uGph9o27eneG6/3xdrD4l8Rh5",
+	"lofzJ93gN/VUICsnBOo+snpibw+z9YpeJFirlWan4WZ4SAY9gtmqKEt3ISu5sebom1ZfViAehJvqZdnE",
+	"IwjhGDkyaRxXn5lqnZpB8lktnGN8lS1EwkyR3QjDHv//5F1vT9w8DP8qUfW8AKk9WvSIY+HtkDZp2qtJ",
+	"SCNsDVfDRfTakuTYEOK7T7GTNoUesO32R5qEhNRL0yR2U9vx7+d5Ubzc5Bwm9Q9w84WCkIi0GaqbPpc/",
+	"Pqn3VLX/F6m8Z6AMvOerVpOCSnNFyHF3lSJnLRq5TAZTALmCjLwA1rWqsTP2EKCiDLtQjTJLCGlpAQoz",
+	"6XnhNLeLoPjjoZRzQDAVTq0myuawJFs5r8aOf0yt4CaQQG7iUgmeC8OmnjWuxH+fDVyXwwc5OsomgsUm",
+	"QkY6nZqJ5v2aUnV9cWJ2KTuDeQ+16pMekHW7gYX1dS3Kd9LY7Ng9Pnv7umQrZUzkLKGmIj9EuGC/qAXM",
+	"GH53KdR303fuF35sVGASBhBCl9qW0FTlkIpGIQS3GLSt+yxZPDOBUSPRgNS1As120CvTYNzLtXtEC9KX",
+	"5WxaekZE6UBLMMx+kmPLapCroHrHJL2XgDhI0KFQyFJdLkF7iW2ElQcZT/tOeZpctHolLeHLD/5P0gF6",
+	"nk9Azyf5eFUV4nd4sBNJyrl9GhagbqA6YsY6BxPlKZtY//rREy/VMPyR1oym0ElrQbt7Pp3m2auzuyIt",
+	"Du//SyY5e58x1ix8tfQWZQZlM/p8JqribC4abMDRZBVNJa3k7E4kBq5FwuepSKQVCRduezrIiiLbzz8U",
+	"Oc/d30eRpAKTs7EF9uCunLfVrUj4XbjEhYd1MdkpbIH+D/7gd3CR3N+jSj2qbdTP99FGRhpGyE037j7p",
+	"DWEQIz3cTmGHuh6ZlUS/tePeN9AZciKQJu/+LoPze1Dhyj6JBX8C4D0F746+gn8JvjtssDjJrSG8B2GH",
+	"jAF22bIpNuOfk7B7MizWWtlbvJnCK/z0zL3mpGHU61rXbj+xtuN7e8X+fJbP8lnBD+d5jiaFH9VDbThZ",
+	"th5yhfLlmEWdDtiXEGyPKnRewS06pX7L8gGexzvlSSjOsFRdBxX31a3qCnvpMw2xjrNJ+6y1uOvJonkn",
+	"AUuv143h0WEvGXfEypdGJHBUO8dHXXzXm8M2byg5wNu+PA4+oPee9ujnwVFKAx999AQU/9ToW7aQWitE",
+	"QrB2bXlIehrdDGCd/L8FAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
