@@ -94,6 +94,7 @@ func (e ApprovalOption) Valid() bool {
 
 // Defines values for BuildSourceKind.
 const (
+	BuildSourceKindChart BuildSourceKind = "chart"
 	BuildSourceKindGit   BuildSourceKind = "git"
 	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
@@ -102,6 +103,8 @@ const (
 // Valid indicates whether the value is a known member of the BuildSourceKind enum.
 func (e BuildSourceKind) Valid() bool {
 	switch e {
+	case BuildSourceKindChart:
+		return true
 	case BuildSourceKindGit:
 		return true
 	case BuildSourceKindImage:
@@ -1731,20 +1734,20 @@ type BuildRequest struct {
 
 // BuildSource defines model for BuildSource.
 type BuildSource struct {
-	// Commit git: what it was resolved to.
+	// Commit git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart.
 	Commit *string `json:"commit,omitempty"`
 
 	// Digest local: the digest of the archive.
 	Digest *string `json:"digest,omitempty"`
 
-	// Directory git: folder in the repository.
+	// Directory git: folder in the repository; chart: the chart's name.
 	Directory *string         `json:"directory,omitempty"`
 	Kind      BuildSourceKind `json:"kind"`
 
-	// Ref git: branch, tag or commit as written.
+	// Ref git: branch, tag or commit as written; chart: version or range as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from; local: the repository that the archive stands in for.
+	// Repo git, chart: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 
@@ -2979,6 +2982,43 @@ type Ref struct {
 
 	// Name Example: hello
 	Name string `json:"name"`
+}
+
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
 }
 
 // Rehearsal That an install is a rehearsal, and of what.
@@ -4289,6 +4329,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4459,6 +4505,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -4648,6 +4697,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
@@ -7088,6 +7140,46 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// CreateRegistryToken operation middleware
+func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRegistryTokenParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRegistryToken(c, params)
+}
+
 // GetRelease operation middleware
 func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 
@@ -7864,6 +7956,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
@@ -10378,6 +10471,46 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type CreateRegistryTokenRequestObject struct {
+	Params CreateRegistryTokenParams
+	Body   *CreateRegistryTokenJSONRequestBody
+}
+
+type CreateRegistryTokenResponseObject interface {
+	VisitCreateRegistryTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateRegistryToken201JSONResponse RegistryToken
+
+func (response CreateRegistryToken201JSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReleaseRequestObject struct {
 	Release string `json:"release"`
 }
@@ -11256,6 +11389,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
@@ -13314,6 +13450,50 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// CreateRegistryToken operation middleware
+func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
+	var request CreateRegistryTokenRequestObject
+
+	request.Params = params
+
+	var body CreateRegistryTokenJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRegistryToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRegistryTokenResponseObject); ok {
+		if err := validResponse.VisitCreateRegistryTokenResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetRelease operation middleware
 func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	var request GetReleaseRequestObject
@@ -13805,462 +13985,469 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L0Lk9s4kif+VRC6i+jHsZ5+dLsqJvaqH7PtmXa7z/aN/7ddPhEiIYldFMAhoJI1Pkfsp9kPtp/kH8hM",
-	"gCAFSlSVyp7euIsdd4kPEEgk8vHLX34YZWpRKSmk0aOLD6O54Lmo4Z8/vuEz+7+50FldVKZQcnQxejMX",
-	"7FbUulCSqSlbzblhGZdsIlg253Im8oRNVc3S59OjF9xk8/R4lIx0NhcLbp9m1pUYXYy0qQs5G338+DEZ",
-	"VbzmC2HotVdTI+r4e1Mp3pvUvtbMBav4TLCJmKpaXDI+0UIapiT8NC1qbeAC+/LC3v/3pajXo2Qk+cK+",
-	"n8NbwoEt+PufhZyZ+ejiydl5sjHQBEf2N/z2zQG+LcycpStemDRhXOqVqBnXTCsl7f+aYN4KzebFbC5q",
-	"ZubcjrjQW8c5phtb452qesHN6GJUSPP08SixH1AslovRxbPT02/Onj07f/L4m8enz56dJaNFIfGnU/9d",
-	"hTRiJmr8sKp6/sPL+hd4Zfe7riTjVcUma1bkTNXMDsyPtuJmHgy2qkbJqBZ/Xxa1yEcXpl6Knik+O/8W",
-	"huX/OzrhVfU3Xhd8Uor42KxQ2HdbkeDslq69YKUwVpwSlhezwmjGZc6W0gp2pmqhE/iDVPgzSkvPJ7ln",
-	"HvS7vlsWZf78h/j32Fm2XzOxF/WMCn476JC+h727a0y4w3sGhT8edlRKTotZbFRXLIPfUC4TK5iTNQgq",
-	"LO1yMcHtV0iWzkVZqv/5KO0bNzzo8OOuF9sFFlRnoVktFupW5MfM/mjHIDT9fbrUImerwszV0rDC9CmJ",
-	"jF63bciRQS61UQtRb9n6LKNrBm1/d/FBp/KHYjp9o+IzqYzVoUqKhJYajwUzB3lQslwzu/tRGvomz6it",
-	"4xXv+aIq7YVPUMfuN/p6/WoZOSz+xssi50aAtNJhAfKwUssyZ3NeVUImtN+YVGZeyFnfF+T1elwv26dD",
-	"LqZ8WZrRxZSXWvihTZQqBZcwtue5WFTKCJmt/yrWsdWvRSXsmOzJZqdWW8m9EWsY9UTlazYTRgcnrjv2",
-	"ZryQl+1b4CFc4pLBvR0RZ49Pnx1fS/eNaIg0HxmM9sgO9z4y9XwKlkmPkWHtntSezAa+gNag0GzC7ViV",
-	"PGZv50KyAnap+yQlhd0kUq2Szm3tjzw7Z2lVi0zJvLBvHU95UYo83fbpZEntub+fS214WW492Qu8ZtD2",
-	"pmsPurt/5hNRbo7spd26Zq60cMJXaFbaa2Gnpzdi/adbXi5Fesm0uBU1L9liaQWwLNlc4bnpd+5vI/u+",
-	"P2Vc8no9ehffRPD01gwXRix056POnzy19qq1Luwz/u9v//dP7/7Hn46//u+jja8DZfEcn3H21P/M65qv",
-	"8duLRWE2v/0ntWILLq3qEgvNONq5c64ZN2yhdO8pUMLzokrgyWlgHj45PQ0swrOoRfhCWJW57WRYwBWD",
-	"BAcvPajcvJxeVdVWuQEnwe7Pqkp6Rtk1tcF63WeHvZzSHhs0Eto/A0fT7LZ9RvRqKaVdt+1mXA1X9awW",
-	"/njQ1XptRLVrTNqIqmdE9qeDjueNuhFy14CMvShhqVE34//89/9IE3sMgz2hRVaLPocBbjvoaN/yPjVR",
-	"KjmDw4bO3QVfWz98LsqcTXh2w5bSFKW9ooaTSKuFAEuCGcU0X4My5exfFcuXNTfk0pOaYenTU502nnXN",
-	"0lOd0qtAGSmZieDY6giw9YRHcUvq0alu21LftpTql18+Pf1/v50dPXn3L7+dHj1795X+f18+PT09bf3x",
-	"w1ny+ONXC/1VRPXaSVP1zbRUq12rvKLrelbT/XzABf1oH6UrJbWA0+XXWk1KAb5CpqQREhabV1VZZLAm",
-	"JxVe8T9+1xh3aN7832sxHV2M/ttJE8Q5wV/1iXsuvHFzApyjseIaBFuL+lbkaLSBeab5WrPVfH0M80lP",
-	"hQBNZigAUtWqErUp8ENa7/iweRzOBS/NfJzNRXYTXOBNUrsA1RLDUP7s3faFOJDn9iZ7d/uATUYl1wbs",
-	"4kGPsWb6R7fuobCSwMcOeKuYNj99ZI9MDOi4r9i4sztWUxezGQXA9vj2N3jb5hM/hvL6G35VWwo66xEM",
-	"wa+D+8B3/ulq8rvIYLLDud9bEtwkb/zQjPlDzGPZ+Un+gv4h/8pnYnPEfs73mPzYOkrx3uy6+xd7Tfdz",
-	"8L39wyYvsj1q7nfiIHFFl2Rc5NG5z2rBjcjH3LSii9ZLPTIFTHbvPZN19JGirlUd/+V9YcaZykMx8PZn",
-	"MpoWstDzPQeD3xXMRC3Hp2e/5+fvv/n7s3/U364e3T65ebp4LE/NbM6jT2isuW0L+EpM7dVqaZy64jk6",
-	"c7z8NVggPCfaC5qM3h/N1BH90Wr041d89UJobeUShKJS9b7rYEeWL8t97zJ8/zcZbiL+QLootBZ5egHn",
-	"B5qQ/mix/2mNDnCo7f8p0OwV0jogv1nDYSkgnIkXWsWzzDIhcvgrOsijZJRxmYkS/43vCzZMOMRa8EWf",
-	"mJOai8Tv7dBoSlhhLqwTtuRlwrLa2kW19cRUYS0hTD+UxVSwbJ2VouVsjuzlsZlzpkR8YF11kI+SwAWg",
-	"jd6M3i1EI4WtzdjazVuVyuHUIR2gn1IjvkIbpn8HUvCrozWrqla3Yhz1267wxzCE4/y3eimPRxuRtGBD",
-	"H+mbojpSFY7jCKTFSprVAy3rJj7YliH59MmTR0+TXsOhmYxalZH9+GopMeFBQ1elAP9T8By/xzqmPsTF",
-	"qwrMvWP2imJVU+udqtUFBa3Oz1m6lDdSreTYPiuFCKC9VQpeWzMSgtqrucAYbC1KwbVguchK+zuTiull",
-	"NoeBJEyULrBDT9bLCrVemjBdyEzAhZrN+a2w94rpVGSGrYVBf2O7Izx0ST72ytabRkm0ZccLb88RquTY",
-	"6eL2YfT1yRP2Nf6/Ue+yftipRjp7BH6NbpGSY/qhI/oTtTQ9qk+855kp1xeMswXP5gVE1VktMlXn9l+/",
-	"q0lb0eFP7NE3sQ/imZWWUuSzPQ+Y1o09dkXGl1r0fAaGzkV+vM1e2WdAuTC8KHed8u2RPM91QmkHTD7m",
-	"xUxoo4NBDbUHNqyacvGgVs1NITtvzOa8kOOJmNtfkpjRznU0IT5fU4xcC2PKniWpxULk657FNIrlioHU",
-	"Uvpr836wNYYfqjf4FbgTnCj5YYTP80u/+zS1u+2qEdyFc+KHH0qDJ/GS/hN3nzVVUOWqevaFZrBWx20N",
-	"6eK9W4NM4TzRWHq/9CA2AyioT2QvlFr9ILIiR8dyj1VpeUzhjpht34M7ArXJCA+0MaqFXZ/7A17V/eBm",
-	"cN3nRScB4+Xd4wxS37umGxQZ6Ye7qdDt8YC80FXJ1+PN4MtPoizVIGevqvZUi5Dw2SmnP+NV0cjQvG9w",
-	"ZP7sMa8xTeUiHOHkdAMe9BG7NVRVHWTXVtWn2rNVdTfrviNrwU58fPosZlF3hW/n3r2r4GydHXtNNMTV",
-	"Mzn/u8rJEf8Dz83H+Lc5zFdrt33w+Skxc8E+jhbibx/IagnM8yCrV4w+vktGWkhdmOJW+LlZwhSiJhud",
-	"n54/PTp9dHR6/ubs9OLsycXp6b+Nmmvsa0a8LDK7BSHzPLoYieVRJqSpuTURHETv4tHH7rRvag7/DTFj",
-	"ypm9EXvI/qrBAJDkfa2s84VqPGG81Mo6YTX6r+CTFRqBMOC8oYfmDAjrH6JVNnTzu5V5hQiFiCoIpjkW",
-	"4Q/nfOjpEa5B2xLG5di4gdZnw7WnRNaU+UEyJQUa6IVkZdG20IMH9mE+v1dLSQAYPI01ZJXK0mMRtQsX",
-	"8aq6RGdcScEycJetB9wya8MUfCTY3UxuM6bW/LQmuBGmd9v32YFOBr9tP9kJ0RHHjU/wvgwFGjWX+US9",
-	"t8dloCgouBYLJUayQVWx0ysnF2Ob+m5GfpczrrXJPMgj5oi+nQuDOGPBYFsAZMllsNlbDy1MUCtEAlz9",
-	"G+qNeG/ChPHTx+yvxXcd7yMeyOrMGL6gZ65qdcvLl/7Uin+g234rXhiIXnFWiVoryb5Mq1otKpN+xVTN",
-	"Kq41m6zthCy0KG8xUecEBK+0MhHECGOCQWHCq7K82wpKZcSAI/hekazaFFOe9YV7CGDMFjwXSduJtKeT",
-	"NvXazkzHgNjLX8Fkhi6MqjuqW9XbHKgTMKxPolstGeniH2I8WRsc0QYKfocmDUaUjLa4S9+VahJJbO75",
-	"/e2x+u/Hpd536PTy1lP7ho5D0Pvah81dg5R+86EB1O309HRHNtq9Jjp4QLZvBi7Rex0Qv+KB2G89sNx1",
-	"H11iaUyQiH1zoGFIeMAA7+JA9ydSD5IpnZT5ns7z77g7tn3uX9RkhKbwrZB2gmPm02Jhjx6jVIlmmB2x",
-	"BliSj2959LFb2TsEUXdE11ZcM65vMO/RDnJrtawzX9oUt9id1PREq2ux1CIfT2vVUxCAingFORn3kY2p",
-	"aJS6YeoW8Xqb2hDGt2stYFe9xkvvm/jd/R64cpvZ/KrQ9qh22SJ4tDvB7Vfu1IwJosuGjAbQc9H4CuI9",
-	"Q0vQ5VQb25oEx89zZ7l3xl1gCIewr1EvfhrLGt5159zq5nJ/18W77gWYSzoVihGs1SVLybRPwfbDwgP4",
-	"wzH7cVGZNeTv0f8D47AsW27vzrhGc7492Tje9jDSwvm3U9U7+6/9tt7IP0ZB47PCXFBBEaqzWmhV3oqc",
-	"GRXVG40l035QqTJeIooDL/H+a53Ni1vR87BaZM7Kiwxsqspc1M7IbEyw6MO6ThuMaJTYJ9klW9jN9C6q",
-	"h6c9r5/UXGbzhBk+s3KAc2jPmFVdGCNkT16qUr3zLGrBrD6/ZMF8Nd8VZNZx1qyKkzmUKNEJM8CD7BcO",
-	"p4rvDqCJTWCjLjc++8+KypOc1wAfKBUARVeqvrFHFfhe+pg9N1CtIBXLBc/LQopLlMrCaEIkYwTKD2fT",
-	"0eii2uxcwvjYKwdP35KHbO7DF+H8eNWw/UHxZFgy6smIfT/nhXwFxsrmdrXzEz/zIdvOwIjHyVxZmZpz",
-	"a8slUGn09HHbEhGPTv8U+2x7z+Y7Xv90dXT+5KnbvXYgCZuL9+1nPpt++zQ//fbs228fZ9/kT5884+dT",
-	"wflp9uQJz0/PnvBHk+nj6dnkfHI6+fb8PMvPnuRPs7Mnk9Pp6Sk//Ta+DGi47WddiL+3Fu7sfH//yD6D",
-	"piPBmW8PZsfq6c3lmwuej+Pz+9xoWC2Y1Esm4JBxFg2i7aWScXUJj6Uv7pxmWLfqEGZcG7KDL9lpz9MH",
-	"2Er7WRqhQO/CFeMDgy9KgjnrmW8ZM4Yo3pKPNxKjmwCRuzh4d0paQsZ473us5biHC013xEy7vJhOCRPe",
-	"MagEwBawiLjI5mxaiBITA3j2A4grsadOKaAWtlQaa1c4xdMGR/1/gEEImUXjurhc+4Fj3m7WuRL26HLD",
-	"7ig0y1W2XFjDrdB4BlVCVaWgLxF38AY3ZGyr6sy4VLLIeEkotOP9HHTxXmTLvf3991VRC033bEQ8qdC5",
-	"VpXSdlzWtHBV4pw5IWxph62vmwpyzwcok4MEHHYCKCIgpmpp9DhwKSN6bi+g0+9qMnybUjCjK/7OVt2h",
-	"T+VM/NVe+TEZVSXfWZDya8nl6+Viwes1RVAqpfec8f0hCCEUK2YNlzyLZJHBmCGgLFm9FLeohakLoSHo",
-	"XnKpsSq8x9YeFsZ4RdfReAeFJHD6fUwC7tkuRtqIqg89PiTsYE3oA2C+w3ubQXkAm4tVdDZG9wvDM6k5",
-	"UUj6d4YvAtndhPzzLBOVIcg//qKpvpTgv7wWDK8SOSVdXBXsF5qqBC5ZOlX1TNgHWa8MLkfzhnG5ZgtV",
-	"U5Gh83ZyUZXKGndG8DpXKyQ+sK+HZJ69HzXfTEBQB3JdY72WmbULa8FvxrOSa92A/TBpGnWKcAYOEcEh",
-	"QWz29SeI5ITCv7GAR0BEUHH7qekFm4hCzmCrSpFf2t9Q7aQX5LphVs2J0+W1PGKps9vShKV40tmHJfBD",
-	"WcDNSoLhsYJyU5mzXEmBN0s1Rs1BMmTfbU95MKYvWZoLiY/QaiGoJrHImVR4Ow0V5Eb7Qk5EO+i5WmnU",
-	"OwnTykoWnJLWesa79bIStbYecnrBOCAp6hbin7grnG5ipAJzVhh8gj1x85qvZHcE1gbzvi2YXxmXUhk2",
-	"U+AmY9qfhmFNtPTCk8GUxa1gwAdDQHg3MfAc+xrrz2BtDRh1Ljx+LZmru0FOLPvNEzHj8tLxh8BNOdKl",
-	"yJyccJpF4uyAMZH92CnmAYPNfkWuIF9sH0E1ot4EZaRg8DlLmYna8MJOEJcOxL/ga8T1O6T2JU4/Lv+0",
-	"sMuklqa9572gjprzsEnTAgLSSR/+2QrfKBl5ERvh0SsF4nol/twIgVW4bj1RiRLnE0xFGETxX7VFX7hd",
-	"HonfLSmMucsAQGjJp3RedpjFlDV2+x+CuXpvY/iT2rWHMDvvgp3fwxxs23YdRwQUgINsgRIGLWD/5Wj2",
-	"7jItn9Tc+iPZUjutIapc3yTIAwgRpfDU0mRqITSYP78v81kswLlXnXktMsovb9reECRyr0wcIrChtBtm",
-	"mojs5iU+IwrqK0ohTf+uhd8zwRb8RkAUgmrFhosknHXDVdWtqPNidwjoJ6hw/xtd3AOqc89yg/DT3SsC",
-	"bqY2o1h7aFvVw4FQL+UgCQeAn7qJj9JNxctbUddFvi9OeC7KxRgwWTpKXbYknKO1l2oD6fr/c/Xi5yHI",
-	"r+HlkmY6vuV1dAABtJKzN6KuuZ1ztlD5skQuuJ++/9lqyr+8fvnLIUf1cchkby3x3LoNN5Ztg7mjmXxd",
-	"yFkpWPMY4BWyMp1QQqGQABsAOGqk1PONWFQlN8IR5y1AXzlUMCuLGxESGMGtZJQ1mOyVmGwIDAQLiozr",
-	"C/YIxHbB34eTEGZQI9P4Rs1m5fZJ3Nw1XaVkLdJmalr8S0yvCpPNBaSsvrTL+hXYsmo6ZV/CdvjqmAF9",
-	"U+sB1vipBUsNDM/KX+p4b+2kA3OKL6q1V1pTGX5BN1i3p787kQth6iJzG3L4pLn6nRgxRF+63C8oXnXM",
-	"fhZTOENaKOiB5CXDN/RwDNdkKfNSjPdF22VlEYnsPCjDxb5DnAorenlfueNcuFw5oH6mtVpAsTRmnBtL",
-	"UDO9lpnIdy3dtkH9GYfy5yKC2N6jqL1rYk/vFtntmRHasxq8Ri3MfT4YyGp+ENNCFlH6lj0+2r0uEgoN",
-	"9HEuKqtNZVYITRbZPYZPXLhGLO4xcqxJbi3Zo1iU/y7h4z5qEEAMFHKW+uS/RhQBWsguoXDJUnprnqKo",
-	"N4FENXVyv+C5uGQpkWa66xCUgH9EDylEF7QiCW40I/+RgXf/bp/ijwbFJuCYdYBqdYtR75AIocCRD0rY",
-	"9mPVaPWSBgrc1pRtFRjDs+3DERII3CawwX7quN/Rx997HD/88Q6AwhbUdkdNhrUJmu3XuuG3UT4BGtDB",
-	"9FxDCkneHQqduckFYZyJO0YTdydoJQQ13gRl+51JCdapvSr94nCQSDhaLZ8oBO5IqTdjcXcwBzaOu6X+",
-	"5GXHPFvsloCwgnhokbCbqoOssZv2T7vKd0Otfv6KXg8DiZnyqu4IQB6VLAwgDQWcXOHVdy1I2AnT6e6U",
-	"XGR77hRXIxWh/IhRHqVY75Ve+qzUmJdlmgC3LJc5MJDBR1+y9EZUJk2aLA/lJqAQgHIKvrVIkKdKfCrF",
-	"KIYxdjBbeD5WslzDy4BPsZO9gJF1ysqS0Q1mKsMchX9U5DiJ2gW4it0FSUhsaK5oLncqgI5sBAceDRxz",
-	"J+voWeduviNwvNQRuO3LVm1fmJbzyTYf2YA/ExFuAdnKhAmezZsCkgZYhFT71o0SQh6zq7Kkh2MQhLIn",
-	"EGwHnB2S3A7jNWm4Rjq48bs7znfc2HciGUkeoDaxFbeMS2yPOJa8FnlAsr1VonrZ7YHleFqU2CcG+9mQ",
-	"n+0ZyrAOO4ZK5OVY+erTHTXQYa1qaLCOTRPVGhQCdFGwjfKHvQKIeH9gAW0pzHBp2Aag4Zt/FJrxHGqx",
-	"NiCoHqYHtR3sqqmxMEGrkwD4kTjXyD/dUNnCnHfDYmDqHGWqrvYvGmnCCjtjAhhUfVhqD3DGMHu07eLX",
-	"9iJMDg42HYrptMOUQZE2ewTvJsYhngwks/EssRpoNbDPkNtfdEq5Tj+YSQcsDuE8EYYKd2J/rYvR9ehq",
-	"rtbXI+tgwHkKfwNaH/gj0G1vejjHt7zWxwaMwHfJAHoPV10H37wzCOXCII+sdaqG3TcJ7nvy8WNy5wpV",
-	"P8EfhiNwX/rl7hrT7sMHh2nwe+/GS4RhCHhlgo1z3Mf0SSYNPB5AiLd1ovGwbiGXK/VH3Ip9gMEIaUNr",
-	"L0ot7sXRmXl8urd8ckSHUJcm/8nxYJHbD3f7Lt2Ufxaa4bNcBSx2mdHCmELO9L0+0m3TDWvLtfPDD3RV",
-	"DVNX/APWMZwDqvZdqwaHm+1LCf6/JcISiwHb2UjCDAqd3RlEhvHgdsu1EIbn3NhN3gRpfEsL1MF0OIxn",
-	"tVpW7r88UjDODpJYI35RaIqjtWGElSqLjMgDJ0rdNNgDPYY6MnsDl9DBx24CoPUHIlV7981yImopjNBj",
-	"aADw3rSIfulJ9O+sXOZiK1dJewZ/bC+hP7vx6G5XA+3LbZI0Ld9IpPq0ABUQbGgBuK3L2o07oHFlNr50",
-	"pkwPoCTKy9r5AnwnXY0Piw/bWc1BMficnz95enGAqqnAmPnmrNX8gt7x2+nRM340fffh6eOP0eZCP8o8",
-	"lkf6Sa0YD+LjHhVZQ4cVJB4yCpSNkGTReXygVU+rWskZKyRwYDsMZtJgMPEvvhngJUsR1ZWDd0yXgAME",
-	"ieUiMAvhZY22zguM2R+zK0CLrx1QXOaM6xuHGO+Afwm6Ry+NboUfZa3KhZDmbr7odrA7keMGKMtCs5mS",
-	"4pJJqLjEz7QbbM7tJNeqbJOf7quxY6gD/4mvUWltbK021O5u0U0h6z1jNuHURbEtvVytXv1uwuDmamVl",
-	"dIWtHTHZ4moJAhILIcfuvwbFTkKmV6/6/Qe0wIoxBRHmTyPnPbibhjjlCdOqizxEU9A5hs0L8Xj1nAh0",
-	"xAWp3k3vNM9roXWHk9KYSl+cnNBfjjO1ONFz60WfID7jeM0X5faK8IGp7OiHv4FegKX/TJfOhnphAB8U",
-	"hlxAd7SzhahnoC2wVj2IrjfvX4nJsVHxkd+IniLbG7Fuv/mSpZiSSfGlxKXXfivO09h+xW+n746pKY8+",
-	"PBcRzCAOP/GrmQzm+Qktqs2wseuifFf4lfPWuvP6l9cvf0lY+qXnIPsqhd5QXyLBILzXCne5/irdRAcP",
-	"fz86hq1abjLTtm9tuC82Xf9a8xiG8oo46YmcYDVXJfBg+Q6i1vouUJ+7kEUCu1fVLqYRjRz19lmhh/T9",
-	"Ts/s+9nx/W91NO01G4Xs9o+xiUGUZCQ/NhfZzT71LSK7iZn2Dm48/FEOeEwjiyJSPz1etAGK0syEn9Y/",
-	"sX9r3u2MGILH+h5MQNwo3b9jFk0XuxJpuUQsgHHWy4tO4Tj7RRkokgFCioAQE8Nmx4dgcd6028Hf2tYQ",
-	"qtnss1oIqubYq0vUTgZSn113qXynmDy4wl48SkZlAUr4dx3lhuzpRrWNq9m5m5SJ97eHQ46JUROjjDhQ",
-	"UVKpt54CFjkfEY5urw1dZQ0GjxOcZGQFY6tn+U+5ELvoXjdD1li6NFDs4+tMS0iBsJCWdWsHsjDafL82",
-	"MFFUMOF/j9mPt6Jet/g+4cYEEWeIdoVBaWt6OpB0EED2u+8CwrejoXjU5z7oHjyMVP5vTlpJ8CiAG2z0",
-	"ZqLJLdvkbO5aE46KmUYZfwWvijEaWRs9HJsXtJp1uYl+F8C/zjdCvvdOzBwej7ofSCPQLJEzthf4dkpA",
-	"PuvJQ75UiyEkxg0KrR/HgQJ0J3LzpdToPX5aVi+Swf0yTR+jn+6znHfmvvznyFceXqzDFOaAeZh7i3YP",
-	"a28z/FFI/QAsFQ8FAIPQshzzktcxcDI0XNG+l06LwQuaiwd9l45HcUzwXPBa8wHVkO7CuyOJ90qVDqxN",
-	"pB22DxdE0JpsC2YfvMEpxFQd4Bcqo7FJWqEZvYPlSmBLRJ4ZpiQBVJTMxCU5m2CoWF/TYRcKjXb6HhiU",
-	"t7yWPUDWThHlZsiE6gfb8JoCB+2Q2sd7oQ+JZtPt4CYJ09VWIVBxQw81YGba3G1xH8CDsQ/0mSRlKyov",
-	"ejSmUpkxYUryFIyvBoZCWw7jYxKJKzECVoqpYbwkSi9nEeMgPak/1p771Hv4pqhdvG+emT56V6JOVBEv",
-	"E8/tpvhJC0PS3/3k/foiD1d+DlQaTyCuuCQGC0e04KaOGcUmgpgZM3EBxBe3sOwpmxDRVmEo7rziOmEp",
-	"Zmabn6VqNozVpYbfCGS9QKlMGIkxBJWcCdi0Mwzo5/HNDbLiXc+njreRor4tzNyPElGOsVo2IdVyNr/c",
-	"Rox6mNqvuBPlM6tOUEm4tmzITshz86vt4ZaqMk8x+AycFK4NLTiBiScUSKVYpXZlZ8puRCkKzMKTvt3s",
-	"E7IZ5YukL8mR3Ba+kGIVnVpV9uVFtvjRPcnNXREFmM1D4Lyd1fppYN70tofkJt5s77Un8OzeRvjW/rS4",
-	"tRsVlTi8MpT5tpCyvDnG74eJgWNo3A8jvMrzNqJvF0zwXqMZhmY83sAR/heAEDbnw2aS1PAajdG26eZv",
-	"0e1OQ/tP/P7mv9umbS9g0+Z0NrNRzXChmp2WE1yD1jHV9L46HtJt8RDQyw1Ddot+6iHcSsviVqRg7rt8",
-	"r/9ekV+yuVqxlSiBHhk8hUKzFM3dFDESNLHwA/0XmJnY2bltTNhjJhAZPIxKF6Wke9HQaF8T/AFrI1U9",
-	"U8YI2ZOZ8J+8jFDoDiTQCY6Rku/OQr8lGf+uLtBjRGEY38XZrATUhmwhPLJmFPFfTexnX/hKVat+JSLz",
-	"wGfTgWReshQVCDbLJuIAnSaNcQxm4mTdsh+9UeiPX7eg7uO8YkpGzjt6l+w2pQkEt2vzwlV+Xl3lTK9l",
-	"ral7w0JwqbFleBrKU8pWc2v78+YLWyopCS4ft6p64diAbdCQlVkzzoow2uDx+zhCE5E/ypfxMGu+rxsa",
-	"tJkv6/D7RZlxW/A7+6L7vv23U3PjfnvMTd2e26JrVnk6JL+qjfTv0GZLfUBjkXTFJzUZ7xRS/ueIp96/",
-	"pybNgb6b3eygrPtwWrfqdnZE2nvkdOty6ldCU7r7rsHyvF6P66WMJyd7GB4wsebiOQ2Sy3Pv7EFG0Y4w",
-	"7ZN/QRIXCmQgIxweTiJBdk2wkdLn06MX3GTzdHe8Dk0bNyPJoFTNX7AFVBdNUxUiQ2ZyVd9QrMFzSFrF",
-	"W9xix40udZYRi1hk6Se1YmpqGuaTOQe1rpamZeOfxULWnqAgUkuPIKULJt4XgNEzS83OouzYh2C8/l1N",
-	"9swleKD45pxA8URCtKDwGYDIX8ounrsq17FHYz+Mfds/3b1l1EafEs+7EW1T0pBubm9Yok0t+GJc5D1I",
-	"3VLNGF6jXXiexMzumjJvEeUF7BDabIW97sEcEQuLN+vaxLSd9Le+KVyn2Ab8q4gQjPJypurCzBfhvIv8",
-	"/MmTs2fW2cN/vEsOw47UlfIbsb4bwWYf2s0+MJaqQBVoCONZSKaLmeRmWVM/z6bsvNCVVYJHZ9PT7HwS",
-	"G0K1nJRFNiYUaXPri+/V6rv/9X9++Ov531ZX6x+v/nXy7Mfv3y5+/Mf06Z//16T+7t+erb4p9fx/zf+u",
-	"Vqae/PzDn1eP6//v6v2/LX/8U/w9daV2Oyd/Fetf6UoQH2OlZ49VickcTWMzhiQQlNYM7EyN2OEdwBS0",
-	"wvtpDMBgPjc9ciceKQgQkSujx+FKrZLG26OL6D/hFzjYMNFDp9wXmhW5kKYw64SlWvAy9a0rmmTQF5qa",
-	"8GrKl/ASchEJS12EIWXAFizqI3ht21tpnEH3Ca06JwEtsyKxikYcf/Zm5QAc0vmT3SikP9eCcjwwfwiL",
-	"QJZa17KDcFfTojSi1h3QUY2Ao4xLIkjvQI6ePo6s7gsui6nQJk5TtC+mvcvz43vNeIb5YV2iXfh/XOhx",
-	"g/kbWFS1pSL+BV/3Ar4hOhZrVOQcZwzIroWJN3lW0x4n37G6XjDepJGSoOWeNTaJAfeXqxc/pm0NvB3J",
-	"yfsOb7U01dJQWhziDEjD7kjwFnzNJtgigKgb4q89dgV1u7p8wYmrplY14lRGF0B0S60z2KRNuXWWDSq3",
-	"5jlHSCyHDN5vHwjYPeL5opBh0fNSw5Yu1Wy8rEsq8bg4OTk7/+b49Pj0+Ozi229Oz+3Y65kfxvYGy80w",
-	"ClkYkSHEWt0IpJ61/9x+t3dNRqfHZ8eno81q6GZaBrhibhYGnh2I5B9A00VTp0V9W2RxbKuf1jiGNjQh",
-	"kR6V50nDKKKxmu6mp4cgrciAGWgm/8MeDHR2nzhoiUuwfCdqMx/g8dECeX4wO1a/EsGAQmfQTVZ8Zzhm",
-	"wfuzbOWF5pNyX0qiBS/KHtz5YcSra+3u3Os7e1sOENDNw4WO/qOJMnsBcWih/RLvMPRwQQ9h65FofBpz",
-	"D192wAzxy6AICHaYi/ds72m7FcO44w1NnVH7NewVTYFPgtlDw18+aBh+m7Ssu8fbex/sGK+ndtl/Vh5g",
-	"R+yZ5XUFVQ3hgz2AnZ8OJFq3hUDOoi0GdTxnSHuut/bqRaF1IWffldSMrC2PC/z1Dv34t4Yh3GNjA/ol",
-	"yiLws1qJ+ijjWrBSGGu7JywvZgUVE+Rcz4W+ZEtZ/H0pXCmdqme7svBPH3WXJ6iE/40f/eP06Nm7L+kf",
-	"R+++dn/66l+iNfG/iNXLOkaHDUs67CQecGbbd7gze9e1b+xFVKPdXQc8cp284eOiaxKFtv3KNZSvcs1S",
-	"qLpMmVFsJgzlIN8bVvGZ8HlzJZumovaH+xRnNgnUKNOJnBYz5AjBxD6qBajehhs3w7/do7UW5b5sgZvM",
-	"xo+HcevSnbGZR/aaXperBwSKB2vCELaZuM5RCctFKYyIxmo9xHMTTxQr8274knJu+Fa4WcP2cm+eln3A",
-	"Iq4X82FI43xxNM15dLFiW/8QUc2dztSAI8o5WvsYbDsMtJf1Qdh4nTZ7eNPsZT27o13m9PdmENjzDBS1",
-	"Ngwu7Bw6QJa6p01wP4JXp9Pjc1DM8Fv2oDJEX5QTE4SnP/JVnU31uqpzz5OpJJSzu7sKc4HOIdNG1RSk",
-	"wz55rp0b1jV7wF5BSJTOYizNXNU91QPBimCb/S80wxvaq3IlZXtVzoO08N7HEb4qPqRZYVzHf9PpsQB8",
-	"Vl0E2dPHdx/HgnoMt3b+lb7x5nqlarPx3ff48IXKi2khemo56DPnPPfAUI/9LiSTiibmwNQ0QNr6NoCs",
-	"3F8j76p67EkeDWjH5sbpCokWrvB1I1UA/deoJ6IUq7DdI3R/nCPhiyCmNuxBSHH/iTJzWgOA40tiOrLm",
-	"G/RdDPpRatcNsnkWdYnDLRs8C5Lp0FrTmn7dgQERMq+pQ+va3ePIngoJy686BEvwNWFrRDh17XOizliL",
-	"3CESPG59eQwkcajuMoMqwNxqUwlYNFUWbwnXrRpqJCWm5YMGjlFAw2KZzRnHjpe5EvqYYZgeEz450hrC",
-	"+rsybZlTRFw3agxu901EgqA0FQ7Zow1NztHFacgz7U4ZeiJcSEYqXAmwmFNfdxQrfaY3xGrm3CtjvwVj",
-	"iMFuQNwHdH5qvW0ToEM7EFMSE0wfYGcsDRMPlUAzYRJo1mHt8WU1q6k/R28z+R0C6CdzI1wSrht+/dYC",
-	"S5EPRFgjxbRfuNjsEMCpgxWnXs1WqOZK3WhPxlQvpY6PbenxcztcqpDNfLOAzQ3WSwkOsZm9vt0UdFSN",
-	"aBmXX6xFU7yD2wt21lyVuTVrKOXas1tOd+0W3ItIb0uuX/Nl3k3b4pvdnR8XuY8+vvv4rr1T3bKcfaod",
-	"KpUZwxQ3tFc96s0uARQ9Fhq7FVPno8SXzXHf8ZkWTZZrtqzsWfYte1F8B9Sodkk9Y2ChGQWvsKrNiPcG",
-	"S221ugy7Fd8IUemA0KnAcjy7ICwvapEZVa+PmbWSiPqfyOEzdStqOJiNUngy7qL12kNFOAka6pqF4Ye7",
-	"H42BZvqkIYAtesn0V2vCuioFfaJEOUUX5T7BqodSXVFVVatJKRZ9yFHAI9qdAWh0VqulQZZI2CVQi//l",
-	"qz9/z549fvKNa6KeAVjspMIn/4/ftZLpV8fs11rNar7QDJllmZIszVQu0kunDWvBc5bmwvCipBqEWixE",
-	"vk6P2ZVkBVXnTkSp5EzbXedqGYyQXBqsXtarph2k9QvhHl/HLt4XOuol2qH0LHDDMpowbfjEKu6sVjoE",
-	"1pRqJeqxlvxGdCkB5bREFq4IHMVQbmPrW3GyrasRglPar3EQ32sIWl+PGC/tdK7xg3Vv1+so8ULpmnUC",
-	"05KmJgSFvOVlkbMaQyLQWgRVoI9nDEYTk9hFm8OBkNtl79tviuXK80IkrngPq6R9G9+wibZSVnmTrKBd",
-	"ZU0oLUKef3xE/3TRZ0fRfX+GJvCwTHSZC3CUatb0AcEcUXt0tfg7xOpOs0c33yz6UKnLHtDJT2/e/EpY",
-	"4NZjH58+ixlFpjB9HJjBk+zYITDTHun3WyTZcWN1JWllj7oU1upiUnJ5k+KpZ50WOy2kJKA+DJRBJxbW",
-	"3LgzEEkUV/iJftYS3NhbVJ8DYnVThiT9BJ6whzGoU7ewoPuAUTFo1dHmST0eqGSgpHDp2Fet6TGp1Y2Q",
-	"W7QKEfIRAnIz/KDK5SJiSH8Pf/eyWUiRtF24s9Zrop0W4zSqv3Izb0KbpZ+m9mxEmVJ5VfQypdohRrJ7",
-	"hfQvsC/b+hFnj2NfEY180awCRPcaQqO6ysT16AKYn9dqCVVj/iduf/uXKHLWneibyaa/vH75C6PfgUGW",
-	"2i6i1rBS1Z6oE6ydO6nFDDEt23eB+66YwPekv9BSDVJeFPHYnvDa2aZjQI7BFawPzTDEPyqo8u3uqxaC",
-	"lTCv7vqEmihD7Grze3u947dN9xcng6gYsMF4qZY5ECQTgJ/4aSA8AwEl6yAdkjzHTwC67fcwgKuSG+s7",
-	"DH7jr+6GDU5b98PWFaMBbwRcHZNul7EFD1Go3jS1iBtAYyidPqbVO76tMsSEbel06QKJUOiD3fRVjRUe",
-	"C56L8bLai8VRrj1BoZ/40QWwQR6/4qsXtEGjNMB+WO7xA+ZP75mbcdEdT774Zi7WEIm4ERXYLVkpeJ0w",
-	"rTAMu1hqjEi0AxKdk83K/ThAUcZHhKSFHZz0+endg1htVpm+KNweg4nzRG4QN/j3UjZmxyP2CAtTE5B7",
-	"j3qvSDSyDXyaF37cJtO/Bjoo0qzaSlkTT7bGRaHZqi6MEcCHdOkTiS5C6PulYa01QEtCziq+skbiLKtG",
-	"yYj/Y1mLbcSyG0wR+229FwBMD32O4Dy6CHq9OW8m+LLmbFESO0RmN54aCBiSnxs2E0b7sHv3cAra/Rs3",
-	"l19oehJyX/kmP1SgaVUiPFgba8jbebVDmSmVdzqffSD1efGhESdSvhf2H0enZ+ePHj95+s23z/gky8X0",
-	"dPRxsyeVf8YeBx6UHN/j6AoU/t4v3iLKvfx71F1h03RwmSniIBMi127RL1gKt40Lif1BaZXUlKllrTv4",
-	"bhKAS5YuVHYDfU6qkkvpOjPhX5HWIBe1ho6hZkzXpAk1VQIJsD7+RLj7j9nLaQPKMiuFdgw1LD2yfiON",
-	"pKgbOdSUW8xjcZc5plwbUmX8TKtVYZhEHEcDiO5Kd0pvT2TYE85eyZaVnfyK19DZCsKtD5Lg8/O7RZc1",
-	"mQxY7wcZx1LWgmdzPom7/koL30vUbCz8nOcPMqjVPNp0zGpnITPRiXNtdxCsCOET4+aSp1i5cwM87P+9",
-	"D0nL3aoIXPEXL8uXU0i7DEHPvkuiLorGJMIxe7NSPlLZ6klLeAtI0i+LMtdszm9F8zsO6DgGMdsf79jD",
-	"UGC3Arwcosw8mwemFfuZUjD2S3zeeKBXBN8bDTDuAVexmgUxHF5BrWUGTgI2BIRtvlAdjF+om7Dcb+B4",
-	"XXXgcIBoMlIeobUdNQdXWXMP4FUkmRu4LQieDiyXxwdNooFaD+NCaJXdQJ3YnpT/k0CGx3u1QULuB0+6",
-	"T5uzWaywIY0fYfjZO4GKofBsqg1XYrmLXMVd9zFB/oPe/iq+eV8nwFIMqchpmgY2z3m3JUIbg+RiC9Od",
-	"sx92GSTUCQVd/fclzfRsmdgXwaaIZJ2oYbkzVD0o2w6K0j6tCg5cbgIhee4OnmWisn6ub3tWL6FX25qg",
-	"ghHtErFP9q3I3bPSKKwG3lUG4cW6H7FKE3wImK07Nz8N1Jbedje4LR5eEYJFPNSapmbEmkuukMd9OuX0",
-	"qYn4G7uigxMG3dYe3zY6wUIWC6sNzqL1A5G5boJfHWGvi2lP4x/wiRO8oscOn7qemX2EOLCbi9kccniE",
-	"7iOSHCjyQ6bunV3J7syXj7eN9+zFtGn66HtWUTpC8aG6uyxuxbjbZzR2lMCFOLF9pw1cMoj23154F37C",
-	"Evy2qFkAfg+uuwtxTIRV9uQgMtmift2WO+g5HtWumChGs+Ih/Zm1ftXSXAZEysgKESC1uIZmcrwUeath",
-	"3GYULBb1vStoTvcwdNIGTV0fO0n0SivUcEuTqYVwhApw6SVLVV3NufQEhM3RmOOVrFRyJmrykX1a87LF",
-	"4Unchd7zLzQwHbbBucRMECUeBEEgnJljUmr0jRtjnEhpVUAvy7GaTuNS5gJsc66Zu7rNK87UdHovftm7",
-	"WFQOnrOfYxjs031bNoYQ4XYvqI32BKj8nRoPy+jdpmqN/t2Wk6WvQ9+9+pwcXK32tgnb64DYPeH01dsm",
-	"7DAGGx3rn8piw9dFs8p2Czrt0W0o0UJHAsJjSHnlpz5zB544u1Y/OnMqFok7YqmLYqcXxGGj6pm+vJZH",
-	"LIUCrfQiZIVtqpYTtgASAWrgom6E1Ixar+d4vysObz9isjStW6l6A+JuX2h6Ej4AS8rTC0Dp0d888RP9",
-	"FWuroZe2jrUh7TSPcCH45K4l7MnolecIPgiJR7W0N/nt30Gh2z8T2mwFzN+Z0FpozI0WRrMbsb5oylWI",
-	"OhKbl1MHMgdCcz25DVEVEbgoaDxOxTm++X0H2rudWaRS2bwH6Wz9Xy20ozOGA1JVQg62va0Nekf7CnsM",
-	"EXBPu0m4gw21oR727vs9kOabTNquMmmYiTEKGDXauTZjLYTcSwj3aJ4l4+Cot3OBfUFwbSdCSGaNLsS6",
-	"OBKMIIWzKOTSCB0n2ar68MGwpohaLwzirlaqvgGkexO8v6Dci/R1YXbPUH0DbRkkhA1FBKEzopx29gMh",
-	"ZFaiLHE7RECat+pmX9bPUvWWPdnd8rua6MZGNkCHH6856TPSibM6dUrAb/9uv32vGoWju+aZ79MJX7bF",
-	"HB7GlP4ar/V3jZvK9x5se9Mlo1aGFCBxDbZbNHQHtK+jbeplLCaY5uJWlKpaCGnSC1wO6BAPo1vqJlLC",
-	"Z53kfnDnKBkVWpW8L3ix6QsPN/CcKU1bMjSd8Zv8Ejlpczp6dyg6oLfvAY5CtLNtZxXSOqu18fuHgqD9",
-	"khczvw6k0hpFdXD1skX4/uC7IUrE68SLvrBfXg7iTqBp9YmciXA14mEjmvcvnD+f2EMhm5MTcQvMimh5",
-	"1WKhDDRG40toeSGVrzOGGAbPx0qWa8JF6JBKwP79kqXaqGos1cqBIUD32z9ao1jZC6wVnSKGNLD4AF3U",
-	"5j2FakEYyQj5I+HdoDXwHcAeddtj4L52YJr727fifVVYP2p/ZpE7Faq32l0ODMvtaQZWcyVFPp6rhdjr",
-	"q/bpLLLHuV4YBiOy9s1C7DjPcTVyjK7kexxLgb2x4sXuzjO8MLuOsU4PylbEp1VCHohQbBfDkn9PNQ5D",
-	"Kh9eQ0RVqhXuI+hY6PgFJqI28yM63lwanR0dQZmId5zaOWW45+xYrP9yli1WxcviP//9P46zR38zPxeP",
-	"l4fdE81LtbnZ0/mgyjwdPxPxkwdwaw4J/TVL2zyWamKCcQxb2b92vKBSZcDafLOciFoKg8wLG3jKHrVm",
-	"xJtaxCQFVGUfs28uWg1q28vvEGdqGoR5exIFd9GghgZ8QBUWLKf/jm/26Eye0cECQ9tpTb42otpGC7bJ",
-	"5QU/jetlL9dr0AdjU0E1hdlbe8jAVa5g3u5KOQCN+SNc5K7uRaHkQhZAJuQTqNSsCQq4MFgFeWG76Me9",
-	"dZLRbz9Iow1t9i2k+Z24FyMbBDe5dZFrQeEnay0XptM/4h7Iqr+oyT0QVc5yiAFjFcaLtRHVBeP2cMNq",
-	"joT+Az8uoQZnCTOC17layYSYMxL2n//+H+1mCtiTNprAXwe0ARuVJpxVtbgtxOqyobax4wrinIDexYs8",
-	"W5HHmmClvr3jC83sGQfEASuuUYUBStY19sUon1SrS0inCYJ/45uaYLmTXq6ZneLKwWkH4kzW966P3wxN",
-	"Uae5Hg0LiNa+ThgOhmiQ9sDqdigz4beC+R4rNJ+dbif01nyyT2MTcDVnjpdwu90qql/dtS1mwK7Mrhux",
-	"KHQrWRq2MQ0ieZTBZ01P7Ihp4Cqfe5mLhuaBmt70d2+Es2uifGv6vUzRjbbuA5zf8I4uQzRKml+qzTY1",
-	"fWfhr4FM9Pj7rhOUqsE7JPyKNVmh8tf+bHenlQIo+wMijjL3mXUIs9ZCipXAJAEAKhC3JqDCmLgVzk+Z",
-	"7ov/Ow/TKGZEWSZN8WutDdMiUzLXiW9XgR+ij5kDAtci55mhc44aDYV/tu+Jgt/UllaKGnp3ufJoiOLO",
-	"7bS4EodOwa+1THoYP+1ztgRgeS1arfy3w2FrUalA4DcBruGywlJpdenjz0AUseBr1ES0URmEbvYAxra2",
-	"3PYRTMSM+7IJLEQdaIwqEyt6fTmFVbATd8lO2+QIHgPSLpA+j02jnZB4JOaNb0jmNBKsfcP+5Sphl9qI",
-	"+hL7kt+KmpdJuzoLfTjAmnRaWlkvYpxPxhDPtFO/4MXu2mcYckJC21qFtlSQwLkp7FMOr7vdwBovnnb9",
-	"CPUevS7oDEYHdIhs2d4Z7PVaZs+blFRI9hQUOP72IQQLU0Ia6YCA58J3pcdGHCFe151iI+xLOlkWJVH5",
-	"Qf1AkA6Diq1C6mFdQbKF6LRLhvt3lgc4cPv5ZhFYu6QzVq5CrcKXpeOJvGRWza+daU9dU+0Fg83aYAV8",
-	"T8toTwUZLwuHrtqe667hmG+oZ1wXXYRmOeVPq3aXcT6X96v33i8Huj8UsLeda7DC0c0XW4pIRGkf2Lzb",
-	"JRsxPClWKRXiB3HcsriFzkOXLKUFIsCbM9rhAirlU9InOKmSpSYkhWvJdcnSxuGgJ3nmHLzHnuvaEQdw",
-	"Ikmi1CidGE5kXK6nWpqGCA+8BRrrJsQvIJFt4H3AYABdksikLgW/FUjyWW62G4b23I2SCTyoHWi9u5Ys",
-	"NJZ3UOa/ob7uULVAwuDfsEMIcZ9thk2mcYoPzVL0WzpkNj/F2S4aHr2NJ5EtSEW+3AlAY+jxAKgK8tAh",
-	"LZ7Hnd/+/l9Ra8a9IhaujNNJN7f0Tm28tqaHoD7ANLjVh63BJRO8Lgu/82hHYswjjMC7aq1aLHU8JBnW",
-	"6ETXAez9vF5byy08guDG4zgNzz4qCjfh2DmH2ybBtc+ljStylhfTqaiFNKBUOLCINsUDgSMdiTdvcXDD",
-	"7aas7uhIGFUsb3FoD1x3ROBVEpTA5evMXp/c3ZHPvQTPEwnQxpUqi6yIcUn+Sr/44qWiZkLOCikY9ojV",
-	"7Eup2F/Xt6KWKmEB4RDo/XpZCg35yldipr4Cz2fFa2trWm+OFEFB8ai1zNCLg+6z6EM8Pj9nKS66G2/q",
-	"MqXY6hDYmawCuRHrFopmfwT0ZCnzUowPVreKtaD2mZtkWvaYAu6kSakm7AP6SBfsGnM+x3jbye3Z9Shh",
-	"Fc9u9AX7DQcGYcF3H4/Zjzybw2/IBGQflDDODK+PZ/8AN0UF/Pzw1i9wvjSxoUB9GRUwqCnyIdjpXFal",
-	"4jkSJNgX2Hm1+78swhqLA5G2w+r2MWTwqvrCcQfDyZ9W9VKKFJLi9nD3AcVLJkpiwOuXJKnMmN4n8vSY",
-	"XXkFiPwEQMkOPwPpI8rT9uqpPT4UkhnjaJOrF/xGeAlxJo4Llkjhu8s5Mqs7y/i+1bUw3THmNXdPw0bQ",
-	"WGJFy0IDaBO/sTbi0rSatlPcuah97BtsUTE1jk89F0A74DrsQUE1Gd4tBYK80t2Vv3BRZkzFLgSXmprA",
-	"3FNV9JKug9DW2dyaMG7AkFhkLrbQdK5fuBmg6r0Ft1623XX7+U+vPU7+EHV8ndOqrRT7zyG9LE23NydK",
-	"Ovbl3MWvRh44cqi1ignh/mw6G+aBP2qSoR69S3313WFIExvSSDt7qrGaRpMy3/7GzdhF1+TB1/tYRZ91",
-	"sWFBfEyCoaGJN3xok87QVmISGRpNhR/bUg4YFpBfW71rJeNdMnJnOYVy8k0qR8fc+MgRLfYwJSKk7uxx",
-	"wGTYS184atIKo21Ehh/fbbZFtS7W7vLnVv3fHrwa5EzGG/aF9jaFstHK1U27ATJvUxpnmgSlsZdhpcPm",
-	"ETFYY/xQTKcv/ea9d6nvvhQi/Y4AHHCgwSGp+KWqyTFY8BvxFeMAemuqmzctf7/PYzAUOjWGrU5QcqdD",
-	"241I5hLGDVsobdj56WkSpD996IHucbX+7vim9Q1jfXtkPcOo6r3DZHrcF3HfnA6fuvBzgqLHazjPwJa0",
-	"ZxiEBecUkN+MwfdQpvzYYklJutxdyZbC9p2z1UvIvH8dsNd8u2whACvEDJ7Lrs/dIjCLxbNItuxOIFuH",
-	"7N+O1OzMFjeaeiBc9i3esJPEAdlL3N5u9qAbXDNvwSD6rIjXPiG8hzPbikr0NygLBEzVTfP0Tp4GjvGd",
-	"dAn7kmigYbfdWGx41BwjwgzioJXShVH1OmC6QyUCZ939Wkf1RSW2GHtvXNPN+/Qb/7Rw3yBUo/aFNkKJ",
-	"gHUlosnPH9/zDFwVTlVHw9OdwO5jN3VcKqBUkYAk9jBEYnjAhwfs/2ppyuJWtKFg2GOOmjfQzW0p338a",
-	"NiOsWTTmV9ViWryPZJOMpuR+Nuc1z7CDrVGsFpmayUJvDnJSm/Hj6ZtnhymL2tLlkcacBC3Zd8AOYQ8c",
-	"oiYBN9OnKUmAd90tXOi2XiHHOV/rvojyRUs28SZg20Tvm57CSm7A2OOSWo0Ekt6AoBf8PZLAPHr65HQ7",
-	"J4z1GRy1WKePAcTUqUQVrum0yG6x0Fi/W5TTQW2zezbEXm0uY7mG3pWjFsYbAqf93wdC0Td3WS9b2T4t",
-	"ljf7F8BfEzfA2Ic5AFV03Vbt2npoiwdksau5WiRUomAVXkJZaK/6SmipBR9LzcdoVTtgIMFzV8nVTMj5",
-	"6fnTo7Pzo/PTN2enF6f2///bYKUeTzsolnHJBFm19kO6zHHWOKzVLdSHb0kbbk4Slo0lEKgtqfY47BTi",
-	"IrsNfPza2jjXI8/Hmous0FEmfvtmU69JyXZn6MzN0JM9ZqgjIj7ZQRkPWo+4qKA52luIcYdeEsP6Qty5",
-	"x8Pwjg3DUZMbNhvUPWxrkvAWiUmDqFwT/Wp2QJ/YY+htviP0BuLYluIAn6M9NZb2vL2okzYkcCknpcpu",
-	"XOWLeyDbOQJEd402xBxCVtq1rgN4D7ULtQr/rHn3RqRov4P87Xzd52rqvsZ5L6N7tn+Iu3aTe9E2Pj03",
-	"zk2mtEAZ7mNbb5p5RTx3vEs19tSa9vUx72inYUP24hUtyFSLBUYeuLEj6qnGGi6TG6/vhyAGDJGFZtos",
-	"s5v+1libQj4QSLgFHdLfLXhbMQ3OxJgwV5shN8QIjqkZzB1bDh+wTfFnrcPpdkR/6LqcuSjzfpS/wwuD",
-	"xd30G9dIRyDVqst6Ea1Y1g2FDNpga4LOchOizzxdR2GO2ct2pxjfxbndKiZwVmOvhoy3YVCGTKPwZsl5",
-	"c4JduKNnWgvxj0EhgtV0byLoDfLBDmunsJ93iiCeAFVJgDl7KlLZzVKLnu6vd6N32afvdsPO3A1uYieq",
-	"CtK6mHgN1+ebKIWz9bh6kqPojS2lE2ovAT7Q7ptJ6FYvqalaogm9cBY/NE/ELvx0q1kpkjDXrwv6J7J2",
-	"W6o9Qu7tXur36kUksVC+hzcCJGBs1GxWeozOAOyJjz2/oTvjKBR67jbBayWm20qtMHBFm2bWC8Mdw+kP",
-	"VsfT6TFu7xKVjpfFSabqXNSuQk1X0Ow7BdM0vU9VIVSm3l1cepVJQ6ULtTdcQ7mNNJesLjR1hQFfv/Gc",
-	"ASczkAzr3hX4DSjaE5p3Grp31GW4NdomRVjs3dcFfpst00MycxUcOUQrc8GW0kpB6n5Jg7Rrq9rEKa3E",
-	"3WFXIG34pzxYJfGJwLqFYXHWZbx5yH81m6ffxolZJcBqLSqGNSbR+w9Sobz/EX+XA/WOOvGO+i1+1jbV",
-	"t82cRhyJkx4Er15WotYiF1FXj54ZdBO3G6b257VR6iagArwP2upQxCBOB91FnXTZIvye9uCaUcgvgH/1",
-	"18QQ2u7Jh8gk9JooD5NMcK+7I/y4BxbfzN4l9poksOPOaHzHE+0ofHLYrXnjCtsdHsMXNrM3Hp5RLwAH",
-	"6hCJ9xLcbbVfKDSXvnCGqmgJXyLzJkftM8KuT9ZSlkJDNy0fC8Am5tbvgiaIP0L9mKrD/AZMgB9Qxwj+",
-	"lC0C+sC+ZDy0Ab9h/TksSkgi4BboUBDdphqur/ViCHp+8uTR02jhQ59Qo93sOF3AP4FfNylD73jotNyM",
-	"Dpa/5OilWy87IVp1ctLvJePOdwnmbpDrghWG/xvb+2+6LZumFEBh/BdeIgcF16yYRibWOZEAxnF1z9BE",
-	"3278oEsolTISxP0hHbF9v0gHoJX4dynJvrSr8BWU6E2nVJAM3je5z/CR3c8lAnlCIfrqGzWdOtJ8Dy10",
-	"EXuj7BWE5aHJCkycHV96GaRdweDxzADt9h8BWGqQ4q+j1NOvlpLsc2xhr0qcN8HzSONIXlVA03rMXlG9",
-	"wBRKg1YXQeGASyrZZ6UeoSYFr+2orbpqtJUD/flWnVIhPt3enGCZQvhkvaywmDt1ETV7ITUvk4pheR9b",
-	"C3PIeoTOWQ/aZttRv1E+/velWAKsa1f1+KCacSjMy5Z1Ydav7ZYiNjGXf95o8g2oASgtdYn9dFKb8X/+",
-	"+38ApAu2JQbteR3mVefGVNiqs5BTFXv0rZC5qtnXX+u1zPTXX7smpojPczAcxCpwAmMlruGclQx+Lb/+",
-	"moTg66+P2ZWXiEI3FW7QK52Hoc2vv6bN/fXXdrvAY9zJ9/XXCRVaI8WMNajsf339NZk09kW/QrSWHDGr",
-	"HHz9LL+WjlhVbgRz7cXYsEQz8Z5nBgK01LqfTCu75e14kO0GlESuj7/+mqUfeFV9TBOWfqDRf8T9kX5w",
-	"7/iI9HZQ5AsqgKORci3fIN87wxheg4KuRS6kKXhJGmoiSuV7ZWEA0d5WaIrvifxagm6HYQcQlEKbC/b4",
-	"9DGN/udCG1jRWrCKz0R+wdJ/KYtFYa6Xp6fnT6EElkDXFDkstP0ya/gkzBrSH9NLh8W8lqn9C7r/9nGk",
-	"ODEUgAXH9q3kmdjZsl8D4RnM8GW8ru2sp/Y/2QdM0CQM9SYm5BLm8lwf0wurma6l/chhSAgCgQWACKvk",
-	"eA78S9fSCVfiIIXK1Z2Cekr/xQ7rT49OdTA7LnDzJ5kS7XUzWdfSEUdqltJ1KSQAitncYX5SSTSjDkIN",
-	"itiuL03X99RHhRk1A2C4mzjIFU6a0xzqfDgN1j75xzd8ll42JW32yddSUzIPOt08nx694Cabp2F92JeP",
-	"z86/IupbtRAQzUAtzTWbcm2A6t+O7ZWokPbFjgmau7FfX75+Q3kUO4bnuVhUygiZrY/+KtbpMV0GkQ+y",
-	"0gWzr7iW6a9IF5xeMmBz4gtNhfJ2dWEWgR3SvZwbAXsOANMkn0AwXkiW2l9/tqKcesIU54rjOzNellQl",
-	"X4qpPUu+E2vlMp5YGfv4/Bn5Hq+s1B1dwYbAl+D5pmCzsgnPblwFIpGgq+m1BCdF1LdFZm2XpTSudtnK",
-	"IZ2nRJ7CJmJeSKh2YjzPa6F1Eo5zJoy2DwRcWPgtoCYEz+ZupM2HFy7CPW0zszgtQROJWCqnCLANkpKZ",
-	"SLpZg4Cj0WUdQiQVnMZlkQmJRhCVMF1VPJuLo/Pj01EyWtYlnTr64uRktVodc/j5WNWzE7pXn/z8/Psf",
-	"f3n9I9xjPfjCQIQGdnEQCL0YnUF6pRKSV8XoYvTo+PT4EfDxmjkcmCfoUBzVS4kdqGPYsFdLSROF+T3G",
-	"9Q2ZPfYTa/9zkCmkcH0bUIX9LQoln+eji5HVrlfwevsCGFXNF8JAKqjHfG4uOXk5bWobojUJMK6W3+R4",
-	"hoLCyMJe/velACCEZ3Wh6mo01ge4u3YEO4YLIjcacCHsIaqd0pWy621HcH56ivglaQi7DmdwBvN58juh",
-	"HpoRb+3N6WYdQklg3XStGjifoCRbwkm2asgT0WcFKoa+F/mRn5DKQoPNA2vs0vv1wem2AmA41IaN/lyq",
-	"1eidvSWUz5MP9VJ+7JXSK9iE2gmhI+bSQT9wbWrBF+MiT6kYHJIiarYpm/8qGtEcfYqViK0C8dsfYsJf",
-	"Wx0PdG2uzb6T8c6cb+zCSNglp4btS+l3kFUozQaqadKcu4B1jf27aTvs9R3IQcnrRb+KarF/OnfLrlCt",
-	"SvBJwZMtMsKS+WMbDlgFFg/j5phdSQZvgq4zlZANtbU1HjPr1JUin4n8kmqLddCH6AuArjlFH1F2+A2H",
-	"VHRXTTFVU0sUjrNfxzXXtDSdFzQKxW4ynvyxVJ2d891qDsXrgRQdd+ve7DUhjFNw8OPJB/jfjyfBukCM",
-	"f+BmJLHt2Y/w2yF3ZDKqVKxXyWtr+PkuZ36H2e0lwIIvjHM6HLmKFsaUdj8ZT9aYqTpvyBrDjcU8fSA0",
-	"aJ/zqhLSYbd9DMr5fDgl7KVs2m2GYm9tlLUm0spCx3btVXP5Fc3hfns3MO//KtYk6mCYfqcQsbtDygMg",
-	"rsfI2u93jUysy1ELbVRtLTJr6oI3KYvZ3FhnXfJKzxVEZvbYMMF3Q/OYj+3wD0VyH3bT9p2IsKpJR8nd",
-	"f6cGn+y3U9+WrSo9yAyxF3rnop71mMD2afvK1T+Viq2qAQq2qrTPVx1Os+LcuUW6qio0YaLK6YVzupEs",
-	"kVfVMbvCAnKMXzSEK6mvLWJGqc11+x6uvIJa1s+nEPJCVyVfj0nLO4K1LjPG4FV02dlBu/3skPLTu9er",
-	"6hCy8oLCiVh83JYWt6FPIDCJUlOKWL+T58YV5OvEhWjR2LzldcEnpdBsphpCYIh6UlraAw+ntRBN5gDD",
-	"+qfPXIO3poUVILY8jEjVM2WMj9j18BO5PG9Kf0pdgLFhRYodcj/A995FmL+n7GxEvTzu5WfCqLZ95UH0",
-	"No6+b3WT7UoagklV1fiKZP9RfBOiG7jQcRcR3viQinXrxoDWujkhZ398w3v5NeiyE7iGnngAd7JvyvcT",
-	"oquqev7Dy/oXq7XAsuTRJljfExQDeb8FRpKJSQo6PVyGyUxr2m0uGSaP76S2pxAGvqe+3gRcLXhZCjzI",
-	"8HMgGeEBC8d76W+XG//Exto/rZSiyLBGVn3RwI5T4ITUfL+R5zQEeBusWCyWxh4ACaWrRe469Gwy+cWt",
-	"wO/pjX9kQxC/Ybct6A/RB/G2G8oL7Vzjh9BSURPzjTMxkRFR5L18jj5I5a8kYg/X/vVahjRwiEBxTwMK",
-	"HetYrzpkMJhXwoxHqQWUzSAnzLUE4yIX7+3zkbBDe7cYuv+JvNW9eSoA9IHNETAr5X67RmZNbqzPaRfv",
-	"EsBisHa6Sfi4brHJtYQDdlrYHVJatxVaDkJlLXA+x2g74YuxgbapudQUwgfDHDNHLpduD+5aIIJEN7Ue",
-	"0FFlggTT5ph1aXfyAloXUvLvWgJvGtELQlbzkiqVgMQ8aUE1Cmpk49rhXktMTm+aDwFWxd0MrKYuX27d",
-	"D5GD045LjCtJmazOFZRowrg1veTL89PTr+BVCyrOwpODXUmGQuGe6CAIDS0W5lXhD25wlCGhAAupBQdi",
-	"cE1n8YPgq9+C50QsPn+yZ00KuVMa6KoBDGGwJqFuk3iY02ChYOxaOhLfTGhXgdOe0EI2fORkX0uWOpKp",
-	"FEd5LdsoKKJBcUxUXcqt1se3ebau5RVtP4c2d5Q7vEu2s+BrK2p+MxN86AKNf9jOjrgHfU2k+EEhd59n",
-	"rLi5JDk3zezDMmFQy34d/NUhSijWRWRXOOg0YF5NAQ2x6rSeIPRqEB7n+kYjXuDL73589ean8Yvnv4y/",
-	"//n5+G8/vnr9/OUvX/Vw7ZbF2HVwTGPexeu1zO5icf1QryEtknxSl7pD6TvSc37+5OnFs+m3T/PTb8++",
-	"/fZx9k3+9Mkzfj4VnJ9mT57w/PTsCX80mT6enk3OJ6eTb8/Ps/zsSf40O3syOZ2envLTb0cdMtzR6fEZ",
-	"pHtDjleKyTqm0Gi3i+7Anp4+On3Exfn55Nmzb799ejbJxKPJ+bfTR4+EyM4m4psn3/Lzs0fZt0+zZ4+y",
-	"02+e5hPxbPrkybfZ2Vn2zZNzJD0cdryH/NGf2MYMKEMjlsUvdGhJsWqaqTe8aVAICObFIaMW24d01SIf",
-	"PIDDtZZZG1i2y4QN+Qvvaeosey2dRqs6x6wUgdXlzBJCNgIs4oIUV5C04rW4lvYoNmivZN7V85fg0YCa",
-	"kNo0QI8GXGupkIcaKc7Yc7AarmVgNlwwH1RJiMkdu8pZzdqYLs5gweSePwuhIoUV0p7KhQY0DnW4g9CO",
-	"yteUguica6COX7Zak5uw613ijMJa3fKSIfLSh4pcrw3NC7TCEjZZX0vXBiOtarWoTHrJSj4RJfBjYdVm",
-	"SOAS2EOFZupW1HWR54iFbC66lrnygNR16FOHFciAB+YLsFUF08LggDDhTi/+zTcDhxvfffnfDJ+dUALz",
-	"xB8NJ1oYBHR/1RA4ou9+ba9dsy/TG1GZ9KtjBnE313YcsrfGGpeIrKHDmv2imu7v2uGO4dEgWs6o9Uhj",
-	"kVOpHaArLxhB8wi5VACkyq4Bl4YVBzR1jtlrYva5lg3mDWwRDzxqI8+a+XGVUh0o2rVMqxp6oEEFwhjx",
-	"s+lXvhgXB5WroBAC4GqTNZNq1XdoP3cK5B4n92ZIoPPNotNRgmvGZ7UAALlPZmJgoIlsu6nZC6FzH6ug",
-	"0aW/fRi57TpWAXx9UZmQRjmsB1gIUxeZq23aKPJZiYn9n7koF+NbXi7tTdCZuMi4vmCP4CBw4k+EL0eZ",
-	"qqtRWH7iG5hQ1xOgIrRaARKH+EPGJTWYbXev8kC0Wakm4v0+JoGTkc9kFjSv7zuH3zqpanr1hZzwLXZ5",
-	"zx88EQdLOpgOMTCdi9RuT7sD0qqd4EB3eI+NQ91lHbYEpgIXFVsdZjfod/OuWwrYbdeyiajn/ffFo1Sv",
-	"3Pv/yGEq+ogB2Df62gcMVPk00qeOVFEyNGSc9gLyZeB5U8W2RN5we/h/FSDrVpIKGRIm3meiwvqcwPjA",
-	"GgSUMfcAiihdlaWrgoj0vg3sq2yuikyQhcWD9Dr86j4A4iCxswxztbTonzVfi18LTRK29wp41xCmPxqs",
-	"i+kLP5MqdvPbB2N0ERbuucDLWvB8fXC/bMdAgnDPITYyClewjyD2mlmpd1tjl6Pmk8eDICUybB+NeV3/",
-	"ACj5gT6L1tFqlXg0IPd2RA375tnLwYQGAyQANZaFY7+J4lb+5of+B8evuA/ZfSYEk31oMIud8AZJ8FAH",
-	"Qp/0nXxw/9wKggDAaRNHFIuq5EZopk1RliBOLlic2v8YT9be0ndVEqIs9QXKJIpfAaU6UplWS7cQeQu9",
-	"Q2c90FqPX3CreM/s7sOLWZ9ycivgowQzJSl/g32LNO7QQ+Immpduk7idKAr3FHTXvR5BXU+4FLeW1Bzx",
-	"0kdhZpD3wlKcpWl4h2OAi2CR/xmW6vOjMIYt4D1URjLkcjdfO6KGXl9YhwMK3TY9MazSowK8Y7lU8phX",
-	"1bHXVMfXy9PTR5nVvfAvkQJreChaTuLCqAmEdiDEtCq0uGCEmdWClyJP6H+ZUS0H8Qs0cm+E4yBEGV5q",
-	"Ci41LUxcveQvTbDJq7IJ8qdd+jicq5KX4j021gwChBQdRVMFt3tjC+PG6gs2bsZxulvmM6Begv6pVFIA",
-	"HzG6GInlUSakqXm5F8zFfc5nsnT30eMOWw5xts+pKez5OURRWOtgUqqJPlkUWjsG7agH2VilActfC1jg",
-	"+SNwp61FJKrw50LmL/BV39n3fmZALYwe2JEPlPgbHkuzn/8DDeATi3RrAXpk2q+soix30hRo5EgxaP8D",
-	"Zh4oag4Aydc3HnhA2BiH6XCJ9i0C/AFH/HFnGc3rn66Ozp88dV8wWRvqp7hZSEPp14GVNN+cAZrRiNo+",
-	"6f+SSP12evSMH03ffXj6+ON/H8WLa2Jn52u7izRFFAHHUzOO/Vy7CbcvtMcdIVtK0GGSd9tLUln908fs",
-	"RfEdwYzsFARRmWZnN3W+dmJcwu01nwrszlIJHnUYf10aK12joZtTZUaYI6zXbMux5/CbFBLpy7sT+Em3",
-	"DnxVz5aBVr0PH/HYOQTgCLcq+BCb8n/DzgN5Q6GKb0EKde2IaFD8rymRSVxfYSvMQFIE/9W0ctuMQ3zn",
-	"oiz7VlUCcDVeOk7jalA/qOt8R76+qkqK2u1ZOd4/APdWICLse6ljKRwoLfbJxAX5B6vlhKHvDtG4iPSD",
-	"BO17Ynp9YfbvnCC5zHkbm4Za+4uNugNr37cIliNx+AvGgas39xwgNSh3bQ0vU0x5Zpp6ybWLrCcdvB8h",
-	"GfsD53fcXoc0ywAdRfVM7fTpbwCL2sPGsh+zl99w/mmk14WmUbwOIa3wuhYOxArVFmV98gH+t59gAfEP",
-	"K14QhVHDeDQXpYvXQV7GahdvTuE40FeNBnW+o17K+wnYW76HXvobAe8eXj31HsT2xwMyObgG1PeL88CQ",
-	"n/9AYeG2HJwg/dr++LHmoX1a8YqwpoxbwwTKMFFMXNzTk/13SrQ3dRSM8W4SFFVRD7n5t8pGwiaikDPm",
-	"Se+sPnfzcJBUFTy4V3SsAECRvT75AP/78QQr8YflpcjHR8/BdzOG+xMGHBXoN6wdK9etqItpYT9zOoWS",
-	"gC9TaJhzBD+s06/QFQmq/wkajWHDxdJwqgcAvqVaLWdE7XP16/PLIKLmby80W9WFMcK1eSPCkL4E1/f2",
-	"rlc0Bzt4UZBwCK8lgjHHYkYEln08HECSpsXf4yQcpxEaft/b8HSTkn+4RfeghUDhzEWEnn6y5i0EDxqI",
-	"29xzbgqifDiA5L+yD4Wncz0/gseKnFYr3AdZJrTezYGTqnrWcCyjgKqVxPECjCgI57baR/ZEFeDGQxPm",
-	"BM3lt5zmcFT/idgh85SilS71i+UTgKByDcaa/mvHfZsGXntwNq9eKu6ejeV+P4Az5l79AN4YTtcf0x3D",
-	"sQ8o98PpeyCHLPMCF2EPox/hRJMzMYw8jNggPcoJ+XQRq52rbLnAThZK+6CYo8VD7tPEdTGQXq25PaOR",
-	"qDF24vyroL0zevAl67NDCEt9OCM1cx+0i2RsF88APMfbqd1VPfHTu7+xGjy6t6iziX668HPIGkl0y850",
-	"dboUGaGp1wlJRlOwuXZszYZpIeQxu3I8tejh112CiBRfMyYy0zSxBwp2ARTNO3GYHUrTQHtL5UUxeLRU",
-	"ZuyPgONrmfJSq5R4gSln2ta/lI0MO+P4P7aqLggsQq5ipm49NU6WicpYk5TI5FxxJO0Y2D6OaZTqIQoz",
-	"j+M/7Dg/b4QCvg+qtGChR8mI1usBKsmkMvagCUm1cDGvEM89UBf8QILwmVhfhqiixDUJOkg2ifp6QNmH",
-	"XG9RT1EdYwWy9/h44yTWlwwZpRx4wIj35pgRiazdKgWmRmsBdUX5MXt8+pgYYBrOF4IIRCMmv5b8QVkp",
-	"7fNf08T1LJAd3sFOCirYcwcvlasc/txAVoCTD/iPgdYAhmT9wvbg5fHQp2opqCpDVtOweoeQ1hLqiYmr",
-	"TklxzMLIGkpAEFEjhx37srmE3oDwrTUoXDrijx5aow/pUxaHK7Mku8XN2/2iazjqXvE7yYvpdKcMeooH",
-	"x7k+ZalRqfVlE+CAsMqCqMI9ugmp062zci1RwkDemvqvIBZCZzdVojgSAdYU4x9fyx8EFUiqaQCyCqQd",
-	"/o4KzqM+mu6snfO6mE7vSndi732jHlbY7Dv6URCeouAS0zFNr6WGL+Eg4Tq1qKBmdqUegM6kK5pUX7aV",
-	"8caVYBa6YfcsJHlCPCP+dmSiAHLKoD6YuIIj8QL/5j808w19xQBn2H3v4fHjWTCVsZhWr3ODHBWaLWXx",
-	"96UIeFf7iA/d535Wm7upbzQF2N4zVeab1Y17ruDnsobdjPYdcfT7QQzhPA8aycSEpaUSTprGLDsPK8Bq",
-	"+KHGLJLmrQ++GT/FXDqDYctk7q2a6Vmdmo2Qz2Gn0RqWnNJebpBb1DBjwddMCxFXy3cu/t4Kq2kPq2jK",
-	"+pOeOHkXXtNM831jun4oDxDUpckLorrbBoDn50rVEMwU2Q0i1aHtXM9w5oKXZj54PD/B5X8TdV5kZveA",
-	"GiL5CWTVTNhHyTkeZGA2jdiky/gXdVNODX4NoL5T17eyTVUfvKFFLNXz4dgDpvXhd+GntyfH6A8WbSeh",
-	"2m1huHU8vIFRNEphs1J9J+tyUOjhwap1oDuTJuJeC2JBQq8a+T4cnS4mbb/QTMhalQtPkOWpPQAsgNRt",
-	"0KfGqGP2nFwVaO4IXHeIh9G+p98xezl16JXsRicsBZwsNSe7WU5ELYUROnUsaLW4DBveQBSzdR0CF13k",
-	"EtzKXCRW57Lf/Iu+0I4psp8rBUmiXtvLydveUuj83HdU/6cBbCHHVcNhgdnNDqfFLjqL0KpLgm7KLldq",
-	"Zweiotk+5SQ0W5/J6vMpz7ihQjvmsmk032ld42fBUcUeiCe76cofZ6RwiuDE9/DbVjL6SmDoKmxHip0K",
-	"Cm10ApTYumHKRoYfVekQosGeGyL18fVOPa0JAW1SmGgSJagKC8iCgr7biLpZcU3sQsEPrsZskwJvIAl3",
-	"u1txbAP/WdUzYe66gfcn4w7mwDOMH0KM8Dt2CVLSH0rH+idq0EfyDtXRDacuhMV+vXrz/U9bsYXNZD70",
-	"wbxjE/8zsHVvX409jwu88yDM3US3xjXj1houfUQ86L64wXrFtpFetdsyugaQAKReCC4h13LMroJ+6ES/",
-	"1SRhpRC5DurSXRNk6HqMyRrMAkuK48dLP1XtyMguyMJ9b4L+5MBtB9c6YFszpIl1YDTjE7U0DRmc68Uc",
-	"0R/I/31nA+AQxZ6b5Fhhr/2hDFm91FX7nuufhxH9n18jfO/QAUDjZ0DO1PRuR/+J69+3LTlK1zTIUO9F",
-	"mtZxDFmNhnwR+vNx7BW4rYGkfvgefb2OV1k2ub6HoAQJpi66PnfMjW4q8O3Le/IB//HxxPUKvef7kt5Q",
-	"dKtnZ19LM9e/8OF7mhleGzianNZWU3ZTWK8QBzGulzKF0wSiN9DWkohELxmXawLQEH95oXvROQG2MqLd",
-	"Xy3llfvoz+faNT7aragnSts5tBO/h272PS8/UyGO61Dfp58bZOkBoMdLua3bZs+W85GNQ+yz/ioMpgs5",
-	"K8XRUgvK3qLWpZpr32POEdK2ox0QNXVnGUsJzaK9v5PZeZFBxXDzuKnyTBozJcWFZyr11BoQtKaENN4F",
-	"rTuWRBDjKW0duSNUTlACUrOlzERteuiCMEzyo5viz9zSDyfNC/0wCfaD/0xxC/9+BDX1bSSUqSTomH3I",
-	"IIXfJPSefUwWCqBvs1huMVzeNJO1yl27LuSFuWBLiY9ZMyjiaBqV89xKKe4ZaBZQq1XC/MXIY9i6ZaYU",
-	"dDbXCVvKGwl0MnhBURIEI+bd/uTyAA9m+9AbehYYP+lgeTTjHznAGH0weyeIQm5Lszn2omppQu4ib7YC",
-	"yc1lgJZBct8OPCYes4ABPKiDAm/o9U/sr589YGH8UD6JNPSwbrwImqZ0Wjrh4C4op1VIluISpw09evPT",
-	"UmphUjZT2BkH811FzWimko3mZbFowmUshNDmi8Ih9nBBecm6Y2QgGcz9fZ9DEabKLu9CGaNG74gwKp4Y",
-	"2CMiYL/9cwUEdu83aqGwJgWx6vBRf17uqMH7sEen+oTe1iMXcjgJoelkPlHv4fTtAm3JRsV4WEm0NkUv",
-	"Y7V784OS3+JLtsUI/BQcmD+anvo5T0w/iJMP7p/9UKHX/kBUS+OTskShp1n6JRLxfZVeOsSAiJDxKej7",
-	"Dby1sSPULcinWPR+ymP8/YAwI/fIT7HYSYxanl7fAutcQhVpdpMmLKVtmyIXSYtMPhLDqcNVOmDpa0RE",
-	"KT08hGAZ8Syds55UEzqeAuI5hWHVHFKGc7WI94eFlP1DyiC+oM/9sj8eTPqcSRbAHRpMxwwrWz6t2oHv",
-	"O3HoiYeMlDgjMBCKDtYjkA+MfeQijKV08tRZudTGg+2bNPcFkYxS+CTozlZoR6t8I9ZAwjcRZSFuBb1z",
-	"pTz+HoOKqr5Bj5u9aRKniM52FzZxGAzw2JvMvBRa3y+cAx0dp1gG7530/khMiGv5nMGYP0z0BSbse5X3",
-	"F88hzugBoi4o2K7kYVOi97EJEVO5zR40tdjgGa8Fz6GHEhkRrhlY3Ibo08pG7CL08N0zOweBHdMl4xPY",
-	"C24iCLbYR/Fh2nhVR99xFqHvePewh4URb2rRKzf22w4azEEiKFjGz2ie2lEs9SDsujvPrBD9649vGN2b",
-	"QlvubQCT1/iOh08q04u2p5ZBzdtFKFzT0kMs608tFAkr9KddxtV83buGQXfipr+pG2iTYFM102a5mAC7",
-	"0q2ogcIWvsU6t5WQPqxCNZy1WuKJvgiz0uB7LuWkVNmN7qFzeDtffwLs0dv5ut/94FpJV6XmOxkXmq1E",
-	"WR5CHt7O1215gLimp0nXcwpefGIxcSv4kAbhG2qmmytVg2SJjgAuuKONCabo4lpeyyNo3IiowvQCQT5s",
-	"WW1EPeyUNsO8hBsxDujvCsj9vgRBj/RqMqohV7C2IqNm0AybeChWq7KEmORlawjgewdpOXgcjiLIel9A",
-	"6z6f4PSjDD4Q0U/hBBG7ZS4qIXMYPTLCND0Wrc07tiNIHSgKpzJgzgdD1h74joYfvxq2ksiPGTR+40Ev",
-	"aOo1AudQi2rDIFK8IWpvrHDu6WWSa5ku+JroN9LGLRQVlmtoRb2X29guI3itg7rb3JooX+JHtSaKmjz7",
-	"NWaqhr6O7veOwwV1l5ilbb4QuoUHMLWvoCgYfAVoG40I1Yud0FT20tcRF1HM67XsgF5x9Kmoa1XrFIG9",
-	"TYYW9ADKwTH7RRQw+2kADEuvpSRTqhlKty0qvc0u1GVLRBCpJ5W7AhRpv7/xtiGG+nyJ3wiJaTK6KaQd",
-	"JkoAHBvYyupi9Hg4ot193j85uCKo9rCb6CAGCiB1AqBOHG9hHejtRB7LSVlkbM7L24bvBtzuoJrOVaO4",
-	"EwjwP65CuiowOMnyQgMoFmKWgHnHPr4Kk4YTLvM+9sG/ivUw1sFmZFY9LutK6d46Nvp5cOXYX8X6V7rl",
-	"YX0T+6It1Lj2GxM4ug7OH0arfSPWuq8UdiEGRQ6pBN5BBMBDroU94QpeYiUTMJw7vWhthFz5oCLFffBs",
-	"soZFs6rfidrMrY/bgwN48aCB7hf9gQaoJD2MLanYc8YX/UuwmGynJ8ArEF5XiVpbl70OQExYgyX9Km2r",
-	"creC8YLe+EemJcBv2F0ySLP7QDuMnu6Co0XNZjWXZi+agqs81+HqwWpaAw4edQEYm9JTF0ARAbUTqMmU",
-	"LawB1ipQT1yTAQdi6zUZcB4/q8FAtoEW9W0BGROfQwEb4WiioC2JslfTN6h6uNWAX/iZApo0vT1KBsXn",
-	"cMQHC7eY2xTNyQf8x9bCth8Kjb0aQ+1vpbwWt8pF9o26EVKTQ1IYlheO1VpJ4qDdVEBYMufFblg5V6MB",
-	"qeLkMNy54L5tm7Z9twV+VseTV/VsGLWBvTDgMvAHLKaE47r8ZT170Njcy3q2zXqxQz5o1h/mwHMo+CnY",
-	"R6E2KS2Zq/oLzYyQ3ClWK7eh6QqBA54vCtmkuOA/vyDfHaU8IS4DwhIXDbkC8T9aTWw9QEEtMUBnW1fO",
-	"TFW9SPsV8Mt69nkLmu3Hji5GPOeN6i1kYQTAooaLyWfSsL+IlZ3Cfvn0ywoLiYAajWt8SMyuqmd9itd1",
-	"Qj/5QP8aRs/nG0s7fj7X+2RIS3tAiri+4J+5NfZBYSLum3aQhG0CPHAyAd8BttMEuGsxxAY89hApkyyF",
-	"4v7/+TjthXY003pAZMemkOwg0XO560XF60L7NF5RO041cr/6pCcIIF60Ym1UuqPRupwsi5L61kJUEtB8",
-	"VHbaR4FHYvFfjgPPTWGbKvhwHI0hMZ6Th32Y8f54Qg/YkH7riNIW7BVe51U5dibAPkD4Ww9Ekp5/P8r+",
-	"P5BbjB+82y2miX8g4vraT3sTpBTCuOMQfz35gP8YeBgiNisAyBqmeZFTDXlhtCin8WMQ7hw9+KT3HoIk",
-	"n4c7A90HdSd3XynHcXumzO66nKCvt3+yMXhun43+3GimhUbklqBjyp4wwHugXebLh7gWfM2WkLTRrACf",
-	"wKxdW+pXdphQTuDOqVxt7x0NdwgvGIfurfRpJSshn/xAPrF91DYhs5IyEHayJ13fBg7BRztXXGJ73hup",
-	"VqirLtogEAchDMijG/RS4jq9WJnDMAZl9F31SeJB9w5gCFzmiUebQNsYroPiFCFz0Zvh8JiZuzIM/hem",
-	"ecO5+Uxkbz/56isSS16LXmQfZO9OPtj/+TiwU5gIyuQ8SAJtlt/VJECwipz6pcRhfKJ6WGy1qPqh1aI6",
-	"4GEFUwKg4v7U5b7bxA7fn1rhIp3UwtTr/Q8s/8C+4+rXkktXKhcSHDgoMRIAAU8PUxK4EZokf6HZjaiI",
-	"ty9oq0I6SgMu4dUWQi+YQ3x6/DQz9ZpE5p+3TeDw7PlMIQXaYc4zU68Zd2ujcZYiqXOMZffv8nxRSA0E",
-	"hz6U5M+0MCeDZY7oh6uVbJpjQO0bMK/1lMfac+MNjuKPnJiDT9it3XEGHygtZ9w07h0zxhghACqlsC4F",
-	"UzWA/psoMcL/MZdNCRyG5uyW0PAlJbpvhKjse+Zcz/tjwjCHnzUqLN5XRS30uJDjnK/16OLZaTKiPEk3",
-	"M+cYjIvh4WL4wM8UMIZ3b2d3cCF/D+OBqw9Ya2BogaPhYpTekw/wv1uzdH6sxCppdajVnW1nCoGGAMPo",
-	"c5aupfOWGKqggMcYupDSVEB6Dygdms6nbtNkXELVj52xawk9ubVW9SVL7RPG9gnjwqQ+g0h8ycrDRFz7",
-	"MHt5gkSIRTa3g7+WKHoXxCWEL3QZ8VrJGZsDFLzX1+vZUd1aVq1oeI3HEH5+wvKiFpkp11AhqHrrIsIv",
-	"jnc/BT64ZJPieTDDJc2BfhDvr1c+99VJMO/eVmsBmLe3hvFgdTuLamnoSCVAXezsfOsffvAGnc1oHoBS",
-	"3Y37j9kp041+94nvJ/GBgo6rYP0jBp7/+eSD++cwp857/B1U5/bWVg0uGph9o27eneG6/3xdrD4l8Rh5",
-	"lofzJ93gN/VUICsnBOo+snpibw+z9YpeJFirlWan4WZ4SAY9gtmqKEt3ISu5sebom1ZfViAehJvqZdnE",
-	"IwjhGDkyaRxXn5lqnZpB8lktnGN8lS1EwkyR3QjDHv//5F1vT9w8DP8qUfW8AKk9WvSIY+HtkDZp2qtJ",
-	"SCNsDVfDRfTakuTYEOK7T7GTNoUesO32R5qEhNRL0yR2U9vx7+d5Ubzc5Bwm9Q9w84WCkIi0GaqbPpc/",
-	"Pqn3VLX/F6m8Z6AMvOerVpOCSnNFyHF3lSJnLRq5TAZTALmCjLwA1rWqsTP2EKCiDLtQjTJLCGlpAQoz",
-	"6XnhNLeLoPjjoZRzQDAVTq0myuawJFs5r8aOf0yt4CaQQG7iUgmeC8OmnjWuxH+fDVyXwwc5OsomgsUm",
-	"QkY6nZqJ5v2aUnV9cWJ2KTuDeQ+16pMekHW7gYX1dS3Kd9LY7Ng9Pnv7umQrZUzkLKGmIj9EuGC/qAXM",
-	"GH53KdR303fuF35sVGASBhBCl9qW0FTlkIpGIQS3GLSt+yxZPDOBUSPRgNS1As120CvTYNzLtXtEC9KX",
-	"5WxaekZE6UBLMMx+kmPLapCroHrHJL2XgDhI0KFQyFJdLkF7iW2ElQcZT/tOeZpctHolLeHLD/5P0gF6",
-	"nk9Azyf5eFUV4nd4sBNJyrl9GhagbqA6YsY6BxPlKZtY//rREy/VMPyR1oym0ElrQbt7Pp3m2auzuyIt",
-	"Du//SyY5e58x1ix8tfQWZQZlM/p8JqribC4abMDRZBVNJa3k7E4kBq5FwuepSKQVCRduezrIiiLbzz8U",
-	"Oc/d30eRpAKTs7EF9uCunLfVrUj4XbjEhYd1MdkpbIH+D/7gd3CR3N+jSj2qbdTP99FGRhpGyE037j7p",
-	"DWEQIz3cTmGHuh6ZlUS/tePeN9AZciKQJu/+LoPze1Dhyj6JBX8C4D0F746+gn8JvjtssDjJrSG8B2GH",
-	"jAF22bIpNuOfk7B7MizWWtlbvJnCK/z0zL3mpGHU61rXbj+xtuN7e8X+fJbP8lnBD+d5jiaFH9VDbThZ",
-	"th5yhfLlmEWdDtiXEGyPKnRewS06pX7L8gGexzvlSSjOsFRdBxX31a3qCnvpMw2xjrNJ+6y1uOvJonkn",
-	"AUuv143h0WEvGXfEypdGJHBUO8dHXXzXm8M2byg5wNu+PA4+oPee9ujnwVFKAx999AQU/9ToW7aQWitE",
-	"QrB2bXlIehrdDGCd/L8FAAD//w==",
+	"3L0Lkxs3kif+VRC8i/Djqp962OqOid22rRlrxrZ8km78v3VrWWAVSJa7CNQUwKY4OkXsp9kPtp/kH8hM",
+	"oFBFFFnsZkv2xl3syM16oIBEIh+//OX7UaYWlZJCGj26eD+aC56LGv75/A2f2f/Nhc7qojKFkqOL0Zu5",
+	"YLei1oWSTE3Zas4Ny7hkE8GyOZczkSdsqmqWvpge/chNNk+PR8lIZ3Ox4PZpZl2J0cVIm7qQs9GHDx+S",
+	"UcVrvhCGXns1NaKOvzeV4p1J7WvNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYusC8v7P3/WIp6PUpGki/s",
+	"+zm8JRzYgr/7QciZmY8unpydJxsDTXBkf8dv3xzgL4WZs3TFC5MmjEu9EjXjmmmlpP1fE8xbodm8mM1F",
+	"zcyc2xEXeus4x3Rja7xTVS+4GV2MCmmePh4l9gOKxXIxunh2evrV2bNn508ef/X49Nmzs2S0KCT+dOq/",
+	"q5BGzESNH1ZVL757Wf8Er+x+15VkvKrYZM2KnKma2YH50VbczIPBVtUoGdXiH8uiFvnowtRL0TPFZ+df",
+	"w7D8f0cnvKr+zuuCT0oRH5sVCvtuKxKc3dK1F6wUxopTwvJiVhjNuMzZUlrBzlQtdAJ/kAp/Rmnp+ST3",
+	"zIN+1zfLosxffBf/HjvL9msm9qKeUcFvBx3St7B3d40Jd3jPoPDHw45KyWkxi43qimXwG8plYgVzsgZB",
+	"haVdLia4/QrJ0rkoS/Wvj9K+ccODDj/uerFdYEF1FprVYqFuRX7M7I92DELT36dLLXK2KsxcLQ0rTJ+S",
+	"yOh124YcGeRSG7UQ9ZatzzK6ZtD2dxcfdCq/K6bTNyo+k8pYHaqkSGip8Vgwc5AHJcs1s7sfpaFv8oza",
+	"Ol7xji+q0l74BHXsfqOv16+WkcPi77wscm4ESCsdFiAPK7UsczbnVSVkQvuNSWXmhZz1fUFer8f1sn06",
+	"5GLKl6UZXUx5qYUf2kSpUnAJY3uRi0WljJDZ+m9iHVv9WlTCjsmebHZqtZXcG7GGUU9UvmYzYXRw4rpj",
+	"b8YLedm+BR7CJS4Z3NsRcfb49NnxtXTfiIZI85HBaI/scO8jUy+mYJn0GBnW7kntyWzgC2gNCs0m3I5V",
+	"yWP2y1xIVsAudZ+kpLCbRKpV0rmt/ZFn5yytapEpmRf2reMpL0qRp9s+nSypPff3C6kNL8utJ3uB1wza",
+	"3nTtQXf3D3wiys2RvbRb18yVFk74Cs1Key3s9PRGrP90y8ulSC+ZFrei5iVbLK0AliWbKzw3/c79dWTf",
+	"96eMS16vR2/jmwie3prhwoiF7nzU+ZOn1l611oV9xr//+u9/evu//nT85f8cbXwdKIsX+Iyzp/5nXtd8",
+	"jd9eLAqz+e3fqxVbcGlVl1hoxtHOnXPNuGELpXtPgRKeF1UCT04D8/DJ6WlgEZ5FLcIfhVWZ206GBVwx",
+	"SHDw0oPKzcvpVVVtlRtwEuz+rKqkZ5RdUxus13122Msp7bFBI6H9M3A0zW7bZ0SvllLaddtuxtVwVc9q",
+	"4Y8HXa3XRlS7xqSNqHpGZH866HjeqBshdw3I2IsSlhp1M/6v//jPNLHHMNgTWmS16HMY4LaDjvYX3qcm",
+	"SiVncNjQubvga+uHz0WZswnPbthSmqK0V9RwEmm1EGBJMKOY5mtQppz9RbF8WXNDLj2pGZY+PdVp41nX",
+	"LD3VKb0KlJGSmQiOrY4AW094FLekHp3qti31dUupfv7509P/9+vZ0ZO3//Lr6dGzt1/o//f509PT09Yf",
+	"358ljz98sdBfRFSvnTRV30xLtdq1yiu6rmc13c8HXNAP9lG6UlILOF1+rtWkFOArZEoaIWGxeVWVRQZr",
+	"clLhFf/rN41xh+bN/7MW09HF6H+cNEGcE/xVn7jnwhs3J8A5GiuuQbC1qG9FjkYbmGearzVbzdfHMJ/0",
+	"VAjQZIYCIFWtKlGbAj+k9Y73m8fhXPDSzMfZXGQ3wQXeJLULUC0xDOXP3m1fiAN5YW+yd7cP2GRUcm3A",
+	"Lh70GGumf3DrHgorCXzsgLeKafPTR/bIxICO+4qNO7tjNXUxm1EAbI9vf4O3bT7xQyivv+JXtaWgsx7B",
+	"EPw6uA9865+uJr+JDCY7nPu9JcFN8sYPzZjfxzyWnZ/kL+gf8s98JjZH7Od8j8mPraMU78yuu3+y13Q/",
+	"B9/bP2zyItuj5n4nDhJXdEnGRR6d+6wW3Ih8zE0rumi91CNTwGT33jNZRx8p6lrV8V/eFWacqTwUA29/",
+	"JqNpIQs933Mw+F3BTNRyfHr2W37+7qt/PPtn/fXq0e2Tm6eLx/LUzOY8+oTGmtu2gK/E1F6tlsapK56j",
+	"M8fLn4MFwnOivaDJ6N3RTB3RH61GP37FVz8Kra1cglBUqt53HezI8mW5712G7/8mw03EH0gXhdYiTy/g",
+	"/EAT0h8t9j+t0QEOtf0/BZq9QloH5FdrOCwFhDPxQqt4llkmRA5/RQd5lIwyLjNR4r/xfcGGCYdYC77o",
+	"E3NSc5H4vR0aTQkrzIV1wpa8TFhWW7uotp6YKqwlhOmHspgKlq2zUrSczZG9PDZzzpSID6yrDvJRErgA",
+	"tNGb0buFaKSwtRlbu3mrUjmcOqQD9GNqxFdow/TvQAp+dbRmVdXqVoyjftsV/hiGcJz/Vi/l8WgjkhZs",
+	"6CN9U1RHqsJxHIG0WEmzeqBl3cQH2zIknz558uhp0ms4NJNRqzKyH18tJSY8aOiqFOB/Cp7j91jH1Ie4",
+	"eFWBuXfMXlGsamq9U7W6oKDV+TlLl/JGqpUc22elEAG0t0rBa2tGQlB7NRcYg61FKbgWLBdZaX9nUjG9",
+	"zOYwkISJ0gV26Ml6WaHWSxOmC5kJuFCzOb8V9l4xnYrMsLUw6G9sd4SHLsmHXtl60yiJtux44e05QpUc",
+	"O13cPoy+PHnCvsT/N+pd1vc71Uhnj8Cv0S1Sckw/dER/opamR/WJdzwz5fqCcbbg2byAqDqrRabq3P7r",
+	"NzVpKzr8iT36KvZBPLPSUop8tucB07qxx67I+FKLns/A0LnIj7fZK/sMKBeGF+WuU749khe5TijtgMnH",
+	"vJgJbXQwqKH2wIZVUy4e1Kq5KWTnjdmcF3I8EXP7SxIz2rmOJsTna4qRa2FM2bMktViIfN2zmEaxXDGQ",
+	"Wkp/bd4PtsbwQ/UGvwJ3ghMlP4zweX7pd5+mdrddNYK7cE788ENp8CRe0n/i7rOmCqpcVc8+0wzW6rit",
+	"IV28d2uQKZwnGkvvlx7EZgAF9ZHshVKr70RW5OhY7rEqLY8p3BGz7XtwR6A2GeGBNka1sOtzv8Oruh/c",
+	"DK77vOgkYLy8e5xB6nvXdIMiI/1wNxW6PR6QF7oq+Xq8GXz5XpSlGuTsVdWeahESPjvl9Ae8KhoZmvcN",
+	"jsyfPeY1pqlchCOcnG7Agz5it4aqqoPs2qr6WHu2qu5m3XdkLdiJj0+fxSzqrvDt3Lt3FZyts2OviYa4",
+	"eibn/1Q5OeJ/4Ln5EP82h/lq7bb3Pj8lZi7Yx9FC/PU9WS2BeR5k9YrRh7fJSAupC1PcCj83S5hC1GSj",
+	"89Pzp0enj45Oz9+cnV6cPbk4Pf23UXONfc2Il0VmtyBknkcXI7E8yoQ0NbcmgoPoXTz60J32Tc3hvyFm",
+	"TDmzN2IP2V81GACSvK+Vdb5QjSeMl1pZJ6xG/xV8skIjEAacN/TQnAFh/UO0yoZufrcyrxChEFEFwTTH",
+	"IvzhnA89PcI1aFvCuBwbN9D6bLj2lMiaMj9IpqRAA72QrCzaFnrwwD7M57dqKQkAg6exhqxSWXosonbh",
+	"Il5Vl+iMKylYBu6y9YBbZm2Ygo8Eu5vJbcbUmp/WBDfC9Hb7PjvQyeC37Uc7ITriuPEJ3pehQKPmMp+o",
+	"d/a4DBQFBddiocRINqgqdnrl5GJsU9/NyO9yxrU2mQd5xBzRX+bCIM5YMNgWAFlyGWz2i4cWJqgVIgGu",
+	"/g31RrwzYcL46WP2t+KbjvcRD2R1Zgxf0DNXtbrl5Ut/asU/0G2/FS8MRK84q0StlWSfp1WtFpVJv2Cq",
+	"ZhXXmk3WdkIWWpS3mKhzAoJXWpkIYoQxwaAw4VVZ3m0FpTJiwBF8r0hWbYopz/rCPQQwZguei6TtRNrT",
+	"SZt6bWemY0Ds5a9gMkMXRtUd1a3qbQ7UCRjWJ9Gtlox08U8xnqwNjmgDBb9DkwYjSkZb3KVvSjWJJDb3",
+	"/P72WP3341LvO3R6eeupfUPHIeh97cPmrkFKv/nQAOp2enq6IxvtXhMdPCDbNwOX6L0OiF/xQOy3Hlju",
+	"ug8usTQmSMS+OdAwJDxggHdxoPsTqQfJlE7KfE/n+TfcHds+969qMkJT+FZIO8Ex82mxsEePUapEM8yO",
+	"WAMsyce3PPrYrewdgqg7omsrrhnXN5j3aAe5tVrWmS9tilvsTmp6otW1WGqRj6e16ikIQEW8gpyM+8jG",
+	"VDRK3TB1i3i9TW0I49u1FrCrXuOl90387n4PXLnNbH5VaHtUu2wRPNqd4PYrd2rGBNFlQ0YD6LlofAXx",
+	"nqEl6HKqjW1NguPnubPcO+MuMIRD2NeoFz+OZQ3vunNudXO5v+niXfcCzCWdCsUI1uqSpWTap2D7YeEB",
+	"/OGYPV9UZg35e/T/wDgsy5bbuzOu0ZxvTzaOtz2MtHD+7VT1zv5rv6038o9R0PisMBdUUITqrBZalbci",
+	"Z0ZdsmLBZ+ICsKt49l7a3VabC/b3569ev3j5079+9+Ivz1+/wcoFvKSpssysYoTroxqosYnaQypVxsuL",
+	"yBN5nc2LW9HzsFpkzl6MfOJUlbmonbnaGHP+g8gVr81n2ovbxlu6fiEMdZTYV1ipsLM1ArhUbaLWP2y1",
+	"6PgmNZfZPGGGz6zI4XLZ42xVF8YI6cfpS2hrVgPKoLmmJ01Wqeg7E/dEjPvYU+aSBXPfzFGQ78cVsIpX",
+	"5lA4RefeAL+2X2TdAXF3WE9srhslvvH1f1ZUNOV8GfhAqQC+ulL1jT1AwSPUx+yFgRoKqVgueF4WUlzi",
+	"XrG7AnHSGBfzw9l0f7pYOzuXMD72yoHmt2RHm/vwRTg/XmFtf1A8RZeMevJ03855IV+BCbWpROz8xC0R",
+	"wAAwcC1wMldWpubcWpgJ1D89fdy2j8Sj0z/FPtves/mO199fHZ0/eeo0gR1IwubiXfuZz6ZfP81Pvz77",
+	"+uvH2Vf50yfP+PlUcH6aPXnC89OzJ/zRZPp4ejY5n5xOvj4/z/KzJ/nT7OzJ5HR6espPv44vA5qT+9k8",
+	"4h+thTs7399rs8+g6Uhw5tuD2bF6enP55oLn4/j8vjAaVgsm9ZIJOPqcnYU1AFLJuFKEx9IXd85YrKZ1",
+	"uDeuDVnnl+y05+kDLLj97J9QoHehnfGBwRclwZz1zLeMmWgUBcrHG+naTdjKXdzOO6VSIY+99z32sNnD",
+	"sac7YgZnXkynhFTvmHkCwBRY2lxkczYtRInpCrRIAFqW2FOnFFChWyqNFTWconyDcxHfwSCEzKLRZlyu",
+	"/SA7v2xW3xIi6nLDhik0y1W2XFhzstB4BlVCVaWgLxF38FE3ZGyr6sy4VLLIeEnYuOP9wgbinciWe0ch",
+	"3lVFLTTdsxGHpfLrWlVK23FZ08LVrnPmhLClHba+biooaDBAmRwkDLIT1hGBVlVLo8eBoxvRc3vBr35T",
+	"k+HblEIsXfF35u0OfSpn4m/2yg/JqCr5zjKZn0suXy8XC16vKa5TKb3njO8PjAgBYjGjuORZJLcNxgzB",
+	"d8nqpWhKLUxdCA2pgJJLjbXqPSb3sODKK7qOxjsoUILT7yMlcM92MdJGVH2Y9iHBEGtCHwCJHt7bDMrD",
+	"6lwEpbMxul8YnknNiULSvzOoEsjuZiECzzJRGSpEwF80Vb0SKJnXguFVIqdUkKvN/UxT7cIlS6eqngn7",
+	"IOvAweVo3jAu12yhaip9dN5OLqpSWePOCF7naoV0DPb1kGK096PmmwkINUEGbqzXMrN2YS34zXhWcq0b",
+	"CCKmcqNOEc7AIeJKJIjNvv4I8aVQ+DcW8AjoESpuPzW9YBNRyBlsVSnyS/sbqp30glw3zPU5cbq8lkcs",
+	"dXZbmrAUTzr7sAR+KAu4WUkwPFZQBCtzlisp8Gapxqg5SIbsu+0pD8b0JUtzIfERWi0EVUoWOZMKb6eh",
+	"phhucdsFMRh6rlYa9U7CtLKSBaektZ7xbr2sRK2th5xeMA74jrpVh0CMGk43MVKBOSsMPsGeuHnNV7I7",
+	"AmuDed8WzK+MS6kMmylwkxGMQMOwJlp64SlqyuJWMGCpIXi+mxh4jn2N9Wew4geMOhe0v5bMVQMhU5f9",
+	"5omYcXnpWE3gphxJXGROTjjNIjGJwJjIfuyUGIHBZr8iV5DFto+gylVvgjJSMPicpcxEbXhhJ4hLV1qw",
+	"4GusNnD48Uucflz+aWGXSS1Ne897QR0152GTPAZcppM+/LMVvlEy8iI2wqNXCkQbS/y5EQKrcN16ohIl",
+	"JiqYijCI4r9qi75wuzwSVVxScHWXAYCAl4/pvOwwiymX7fY/xPz03sbwR7VrD2F23gXRv4c52LbtOo4I",
+	"KAAHJAMlDFrA/suR/91lWj6qufVHsqV2WkNUT79J2wfAJkosqqXJ1EJoMH9+W+azWIBzr+r3WmSU9d60",
+	"vSFI5F6ZOJxiQ7Q3zDQR2c1LfEYUaliUQpr+XQu/Z4It+I2AKARVsA0XSTjrhquqW1Hnxe4Q0PdQd/93",
+	"urgH6uee5Qbhp7tXBNxMbUax9tC2qoeZoV7KQRIOsEN1Ex+lm4qXt6Kui3xf9PJclIsxIMV0lFBtSehL",
+	"TIgAiOD/Xv34wxA82vAiTjMd3/I6OoAA8MnZG1HX3M45W6h8WSJD3fff/mA15V9fv/zpkKP6MGSytxae",
+	"bt2GG8u2wSfSTL4u5KwUrHkMsB1ZmU4ooVBIADMASDZSgPpGLKqSG+Ho/BagrxxWmZXFjQhpleBWMsoa",
+	"pPhKTDYEBoIFRcb1BXsEYrvg78JJCPO6kWl8o2azcvskbu6arlKyFmkzNS1WKKZXhcnmAlJWn9tl/QJs",
+	"WTWdss9hO3xxzIBUqvUAa/zUgqUGhmflL3VsvHbSgc/Fl/raK62pDL+gG6zb09+dyIUwdZG5DTl80lxV",
+	"UYyuoi+J7xcUrzpmP4gpnCEtbPZASpXhG3o4smyylHkpxvtiALOyiER2HpR3Y98hToUVvbyvCHMuXN4d",
+	"sEjTWi2ghBszzo0lqJley0zku5Zu26D+jEP5cxHBke9Rat81sad3i+z2zAjtWQ1eoxbmPh8MFDrfiWkh",
+	"iyipzB4f7V4XCYUG+jgXldWmMiuEJovsHsMnhl4jFvcYOVZKt5bsUSzKf5fwcR9hCSAGCjlLffJfI4oA",
+	"LWSXULhkKb01T1HUm0Cimjq5X/BcXLKUqDzddQhKwD+ihxSiC1qRBDeakf/IwLt/u09JSoOtE3DMOpi3",
+	"usWod0jPUODIByVs+xF0tHpJA1Bua8q2Coyh7PZhLgkEbhPYYD913O/o4+89jh/+eAeYYwsAvKNSxNoE",
+	"zfZr3fDrKJ8AOelg0rAh5S1vD4UZ3WSoMM7EHaOJuxO0EkItbwIygc6kBOvUXpV+cThIJBytlo8UAndU",
+	"2ZuxuDuYAxvH3VJ/9GJoni12S0BY1zy0dNlN1UHW2E37x13lu2FpP32dsYeBxEx5VXcEII9KFgaQhgJO",
+	"rvDqu5ZJ7ITpdHdKLrI9d4qr3IoQkcSImFKsQksvfVZqzMsyTYDxlssceNHgoy9ZeiMqkyZNlodyE1Ce",
+	"QDkF3/AkyFMlPpViFMMYO5gtPB8rWa7hZcDy2MlewMg6xW7J6AYzlWGOwj8qcpxE7QJcxe6CJCQ2NFc0",
+	"lzsVQEc2ggOPBo65k3X0rHM33xHOXuoI6vZlq+IwTMv5ZJuPbMCfiZ63gGxlwgTP5k1ZSwMswgYA1o0S",
+	"Qh6zq7Kkh2MQhLInEGwHnB1S7w5jW2kYUDpo9rs7znfc2HeiPkkeoGKyFbeMS2yPOJa8FnlA/b1Vono5",
+	"94F7eVqU2L0Gu+yQn+1507A6PIZK5OVY+ZrYHZXZYQVtaLCOTRPVGhQCdFGwjaKMvQKIeH9gAW0pF3Fp",
+	"2Aag4VuSFJrxHCrENiCoHqYHJQDsqqn8MEEDlgD4kTjXyD/dUDHFnHfDYmDqHGWqrvYvZWnCCjtjAhhU",
+	"fVjCEXDGMHu07eLX9iJMDg42HYrptMPfQZE2ewTvpush9g6k2PHctRrIPrD7kdtfdEq5/kOYSQcsDuE8",
+	"EYYKd2LXr4vR9ehqrtbXI+tgwHkKfwOyIfgjkIBvejjHt7zWxwaMwLfJANIRV/MH37wzCOXCII+sdaqG",
+	"3TcJ7nvy4UNy57pZP8HvhyNwX/rl7hrT7sMHh2nwe+/GloRhCHhlgu183Mf0SSYNPB5AiDebovGwbnmZ",
+	"IyBA3Ip9gMEIaUO2L0ot7sUcmnl8urd8ckSHUO8o/8nxYJHbD3f7Lt0UpRaa4bNcXS72vtHCmELO9L0+",
+	"0m3TDWvLNRnED3RVDVNX/APWMZwDqva9tAaHm+1LCf6/JcISiwHb2UjCDAqd3RlEhvHgdsu1EIbn3NhN",
+	"3gRpfKMN1MF0OIxntVpW7r88UjDOWZJYI35RaIqjtWGElSqLjCgNJ0rdNNgDPYZyMnsDl9BXyG4CaDYA",
+	"9K727pvlRNRSGKHH0JbgnWnRD9OT6N9ZuczFVgaV9gw+by+hP7vx6G5XA+3LuJI0jehIpPq0ABUQbGgB",
+	"uK3LJY47oHFlNr50pkwPoCTKFtv5AnwnXY0Piw/bWc1Bifqcnz95enGAqqnAmPnqrNWSg97x6+nRM340",
+	"ffv+6eMP0ZZHz2UeyyN9r1aMB/Fxj4qsoe8L0iEZBcpGSLLoPD7QqqdVreSMFRKYuR0GM2kwmPgX36Lw",
+	"kqWI6srBO6ZLwAGCxHIRmIXwskZb5wXG7I/ZFaDF1w4oLnPG9Y1DjHfAvwTdo5dGt8JzWatyIaS5my+6",
+	"HexOlL0ByrLQbKakuGQSKi7xM+0Gm3M7ybUq25Ss+2rsGOrAf+JrVFobW6sNtbtbdFPIes+YTTh1UWxL",
+	"L4OsV7+bMLi5WlkZXWHDSUy2uFqCgFpDyLH7r0Gxk5B/1qt+/wEtsGJMQYT508h5D+6mIaZ7wrTqIg/R",
+	"FHSOYUtFPF49UwMdcUGqd9M7zfNaaN1hyjSm0hcnJ/SX40wtTvTcetEniM84XvNFub26fGAqO/rhb6BD",
+	"Yek/06WzoV4YwAeFIRfQHe1sIeoZaAujOgT/zftXYnJsVHzkN6KnyPZGrNtvvmQppmRSfCkx/LXfivM0",
+	"tl/x6+nbY2oVpA/PkAQziMNP/Gomg9mHQotqM2zsejvfFX7lvLXuvP719cufEpZ+7pnRvkihY9XnSHsI",
+	"77XCXa6/SDfRwcPfj45hq5abzLTtWxvui03XX2oew1BeEVM+ER2s5qoEdi7f19Ra3wXqcxeySGD3qtrF",
+	"NKKRo97uL/SQvt/pmX0/uy4EWx1Ne81GIbv9Y2xiECUZyY/NRXazT32LyG5ipr2DGw9/lAMe08iiiNSP",
+	"jxdtgKI0M+Gn9U/s35t3OyOG4LG+MxTQSUr375hF08WuRBpBETdhnIvzolM4zn5SBopkgJAioOnEsNnx",
+	"IbilN+128Le2talqNvusFoKqOfbqXbWTF9Vn110q3ykmD66wF4+SUVmAEv5NRxkre3pkbWOQdu4mZeL9",
+	"7eGQY2LUxCgjDlSU6uoXT0yLTJQIR7fXhq6yBoPHCU4ysoKx1bP8XS7ELhLazZA1li4NFPv4OtMSUiAs",
+	"JIvd2hctjDbfrzlNFBVM+N9j9vxW1OsWCyncmCDiDNGuMChtTU8Hkg4CyH73XUD4djQUj/rCB92Dh5HK",
+	"/9VJKwkeBXCDjd5MNLllm0zSXWvCEUTTKOOv4FUxRiNro7Nk84JWCzE30W8D+Nf5Rsj33omZw+NR9wNp",
+	"BJolcsb2At9OCchnPXnIl2oxhFq5QaH14zhQgO5Eub6UGr3Hj8s1RjK4X6bpQ/TTfZbzzoycv4985eHF",
+	"OkxhDpiHubdo97D2NsMfhdQPwFLxUAAwCC3LMS95HQMnQxsY7Tv8tBi8oOV50A3qeBTHBM8FrzUfUA3p",
+	"Lrw7knivVOnA2kTaYftwQQQN07Zg9sEbnEJM1QF+oTIaW7cV2nPQ5Upgo0aeGaYkAVSUzMQlOZtgqFhf",
+	"02EXCo12+h4YlF94LXuArJ0iys2QCdUPtuE1BQ7aIbWP90IfEvmn28FNEqarrUKg4oYeasDMtLnb4j6A",
+	"B2Mf6DNJylZUXvRoTKUyY8KU5CkYXw0MhbYcxsck0mliBKwUU8N4SZReziLGQfpWA1h77lPv4ZuidvG+",
+	"eWb66F2JOlFFvEw8t5viJy0MSX/3k/fr1jxc+TlQaTyBuOKSGCwc0YKbOmYUmwhiZszEBRBf3MKyp2xC",
+	"RFuFobjziuuEpZiZbX6WqtkwVpcafiOQ9QKlMmEkxhBUciZg02QxIMXHNzfIirc9nzreRtX6S2HmfpSI",
+	"cozVsgmplrP55Ta61sPUfsWdKJ9ZdYJKwrVlQ3ZCnptfbQ+3VJV5isFn4KRwzXHBCUw8oUAqxSq1KztT",
+	"diNKUWAWnvTtZveSzShfJH1JjuS28IUUq+jUqrIvL7LFj+5Jbu6KKMBsHgLn7azWjwPzprc9JGPyZtOx",
+	"PYFn9zbCt3bNxa3dqKjE4ZWhzLeFlOXNMX4/TAwcQ+N+GOFVnrcRfbtggvcazTA04/EGjvC/AYSwOR82",
+	"k6SG12iMtk03f4tu9z/af+L3N//dNm17AZs2p7OZjWqGC9XstJzgGrSOqaYj1/GQHpCHgF5uGLJb9FMP",
+	"4VZaFrciBXPf5Xv994r8ks3Viq1ECfTI4CkUmqVo7qaIkaCJhR/ov8DMxH7TbWPCHjOByOBhVLooJd2L",
+	"hkb7muAPWBup6pkyRsiezIT/5GWEQncggU5wjJR8dxb6F5Lxb+oCPUYUhvFdnM1KQG3IFsIja0YR/9XE",
+	"fvaFr1S16lciMg98Nh1I5iVLUYFgC28iDtBp0hjHYCZO1i370RuF/vh1C+o+ziumZOS8o7fJblOaQHC7",
+	"Ni9c5efVVc70WtaaekosBJcaG5mnoTylbDW3tj9vvrClkpLg8nGrqheODdgGDVmZNeOsCKMNHr+PIzQR",
+	"+aN8GQ+z5vu6oUGb+bIOv1+UGbcFv7Mvuu/bfzs1N+63x9zU7bktumaVp0Pyq9pI/w5tttQHNBZJV3xU",
+	"k/FOIeXfRzz1/p0+aQ703exmB2Xdh9O6VbezI9LeI6dbl1O/EprS3XcNluf1elwvZTw52cPwgIk1F89p",
+	"kFyee2cPMop2hGmf/AuSuFAgAxnh8HASCbJrgo2Uvpge/chNNk93x+vQtHEzkgxK1fwVG1N10TRVITJk",
+	"Jlf1DcUaPIekVbzFLTbe6FJnGbGIRZa+VyumpqZhPplzUOtqaVo2/lksZO0JCiK19AhSumDiXQEYPbPU",
+	"7CzKjn0Ixuvf1GTPXIIHim/OCRRPJEQLCp8BiPyl7OK5q3IdezT2w9i3KdXdG1lt9CnxvBvRNiUN6eb2",
+	"hiXa1IIvxkXeg9Qt1YzhNdqF50nM7K4p8xZRXsAOoc1W2OsezBGxsHizrk1M20l/65vCdYptwL+JCMEo",
+	"L2eqLsx8Ec67yM+fPDl7Zp09/Mfb5DDsSF0pvxHruxFs9qHd7ANjqQpUgYYwnoVkuphJbpY1dRltys4L",
+	"XVkleHQ2Pc3OJ7EhVMtJWWRjQpE2t/74rVp987//73d/O//76mr9/Oovk2fPv/1l8fyf06d//t+T+pt/",
+	"e7b6qtTz/z3/h1qZevLDd39ePa7/v6t3/7Z8/qf4e+pK7XZO/ibWP9OVID7GSs8eqxKTOZrGZgxJICit",
+	"GdiZGrHDO4ApaIX34xiAwXxueuROPFIQICJXRo/DlVoljbdHF9F/wi9wsGGih065zzQrciFNYdYJS7Xg",
+	"ZepbVzTJoM80tQbWlC/hJeQiEpa6CEPKgC1Y1Efw2ra30jiD7hNadU4CumxFYhWNOP7gzcoBOKTzJ7tR",
+	"SH+uBeV4YP4QFoEsta5lB+GupkVpRK07oKMaAUcZl0SQ3oEcPX0cWd0fuSymQps4TdG+mPYuz4/vNeMZ",
+	"5of1rnbh/3Ghxw3mb2BR1ZaK+B/5uhfwDdGxWKMi5zhjQHYtTLz1tJr2OPmO1fWC8SaNlASNAK2xSQy4",
+	"P139+Dxta+DtSE7ed3irpamWhtLiEGdAGnZHgrfgazbBFgFE3RB/7bErqNvV5QtOXDW1qhGnMroAoltq",
+	"ncEmbcqts2xQuTXPOUJiOWTwfn1PwO4RzxeFDIuelxq2dKlm42VdUonHxcnJ2flXx6fHp8dnF19/dXpu",
+	"x17P/DC2t31uhlHIwogMIdbqRiD1rP3n9ru9azI6PT47Ph1tVkM30zLAFXOzMPDsQCT/AJoumjot6tsi",
+	"i2Nb/bTGMbShCYn0qDxPGkYRjdV0Nz2tBGlFBsxAM/nv92Cgs/vEtzekBMs3ojbzAR4fLZDnB7Nj9SsR",
+	"DCh0Bt1kxXeGYxa8P8tWXmg+KfelJFrwouzBnR9GvLrW7s69vrMd5gAB3Txc6Og/miizFxCHFtov8Q5D",
+	"Dxf0ELYeicbHMffwZQfMEL8MioBgh7l4z/ZOu1sxjDve0NQZtV/DXtEU+CSYPTT85YOG4bdJy7p7vL33",
+	"wY7xemqX/WflAXbEnlleV1DVED7YA9j56UCidVsI5CzaYlDHc4a053prr34stC7k7JuSmpG15XGBv+7B",
+	"FOIM2a1hCPfY2IB+irII/KBWoj7KuBasFMba7gnLi1lBxQQ513OhL9lSFv9YCldKp+rZriz800fd5Qkq",
+	"4X/lR/88PXr29nP6x9HbL92fvviXaE38T2L1so7RYcOSDjuJB5zZ9h3uzN517Rt7EdVod9cBj1wnb/i4",
+	"6JpEoW0/cw3lq1yzFKouU2YUmwlDOch3hlV8JnzeXMmmqaj94T7FmU0CNcp0IqfFDDlCMLGPagGqt+HG",
+	"zfBv92itRbkvW+Ams/HjYdy6dGds5pG9ptfl6gGB4sGaMIRtJq5zVMJyUQojorFaD/HcxBPFyrwbvqSc",
+	"G74Vbtawvdybp2UfsIjrxXwY0jhfHE1zHl2s2NY/RFRzpzM14IhyjtY+BtsOA+1lfRA2XqfNHt40e1nP",
+	"7miXOf29GQT2PANFrQ2DCzuHDpCl7mkT3I/g1en0+BwUM/yWPagM0RflxATh6Y98VWdTva7q3PNkKgnl",
+	"7O6uwlygc8i0UTUF6bBPnmvnhnXNHrBXEBKlsxhLM1d1T/VAsCLYkf8zzfCG9qpcSdlelfMgLbz3cYSv",
+	"ig9pVhgaSkMVGpBr8C6C7Onju49jQT2GWzv/St94c71Stdn47nt8+ELlxbQQPbUc9JlznntgqMd+F5JJ",
+	"RRNzYGoaIG39JYCs3F8j76p67EkeDWjH5sbpCokWrvB1I1UA/deoJ6IUq7DdI3R/nCPhiyCmNuxBSHH/",
+	"iTJzWgOA40tiOrLmG/RdDPpRatcNsnkWdYnDLRs8C5Lp0FrTmn7dgQERMq+pQ+va3ePIngoJy686BEvw",
+	"NWFrRDh17XOizliL3CESPG59eQwkcajuMoMqwNxqUwlYNFUWbwnXrRpqJCWm5YMGjlFAw2KZzRnHjpe5",
+	"EvqYYZgeEz450hrC+rsybZlTRFw3agxu901EgqA0FQ7Zow1NztHFacgz7U4ZeiJcSEYqXAmwmFNfdxQr",
+	"faY3xGrm3CtjvwVjiMFuQNwHdH5qvW0ToEM7EFMSE0wfYGcsDRMPlUAzYRJo1mHt8WU1q6k/R28z+R0C",
+	"6CdzI1wSrht+/dYCS5EPRFgjxbRfuNjsEMCpgxWnXs1WqOZK3WhPxlQvpY6PbenxcztcqpDNfLOAzQ3W",
+	"SwkOsZm9vt0UdFSNaBmXX6xFU7yD2wt21lyVuTVrKOXas1tOd+0W3ItIb0uuX/Nl3k3b4pvdnR8XuY8+",
+	"vP3wtr1T3bKcfawdKpUZwxQ3tFc96s0uARQ9Fhq7FVPno8SXzXHf8ZkWTZZrtqzsWfY1+7H4BqhR7ZJ6",
+	"xsBCMwpeYVWbEe8MltpqdRl2K74RotIBoVOB5Xh2QVhe1CIzql4fM2slEfU/kcNn6lbUcDAbpfBk3EXr",
+	"tYeKcBI01DULww93PxoDzfRRQwBb9JLpr9aEdVUK+kSJcoouyn2CVQ+luqKqqlaTUiz6kKOAR7Q7A9Do",
+	"rFZLgyyRsEugFv/zV3/+lj17/OQr10Q9A7DYSYVP/l+/aSXTL47Zz7Wa1XyhGTLLMiVZmqlcpJdOG9aC",
+	"5yzNheFFSTUItViIfJ0esyvJCqrOnYhSyZm2u87VMhghuTRYvaxXTTtI6xfCPb6OXbwrdNRLtEPpWeCG",
+	"ZTRh2vCJVdxZrXQIrCnVStRjLfmN6FICymmJLFwROIqh3MbWt+JkW1cjBKe0X+MgvtcQtL4eMV7a6Vzj",
+	"B+vertdR4oXSNesEpiVNTQgKecvLImc1hkSgtQiqQB/PGIwmJrGLNocDIbfL3rffFMuV54VIXPEeVkn7",
+	"Nr5hE22lrPImWUG7yppQWoQ8//iI/umiz46i+/4MTeBhmegyF+Ao1azpA4I5ovboavEPiNWdZo9uvlr0",
+	"oVKXPaCT79+8+ZmwwK3HPj59FjOKTGH6ODCDJ9mxQ2CmPdJvt0iy48bqStLKHnUprNXFpOTyJsVTzzot",
+	"dlpISUB9GCiDTiysuXFnIJIorvAT/awluLG3qD4HxOqmDEn6CTxhD2NQp25hQfcBo2LQqqPNk3o8UMlA",
+	"SeHSsa9a02NSqxsht2gVIuQjBORm+EGVy0XEkP4W/u5ls5AiabtwZ63XRDstxmlUf+Zm3oQ2Sz9N7dmI",
+	"MqXyquhlSrVDjGT3CulfYF+29SPOHse+Ihr5olkFiO41hEZ1lYnr0QUwP6/VEqrG/E/c/vYvUeSsO9E3",
+	"k01/ff3yJ0a/A4MstV1ErWGlqj1RJ1g7d1KLGWJatu8C910xge9Jf6GlGqS8KOKxPeG1s03HgByDK1gf",
+	"mmGIf9Ss0KZev3HJzfuzSs+VjtZ1aKyCrFRtnKjX9PYus3Nt5scBo3FURkpeyPHcmKqvyBgfzXQl+I0G",
+	"Be3oVxThGIjaO46PrEWldGFUXfQGu9B0vRGSVcuy1BcsvAcMrRW+yBG93CPF1MeWbb+14lrbE+eYDeXO",
+	"rmf93NkJgDLi7QVaM2sAKMrl+tJ/JTpnK+yMrZAVhRU6lqLZLrUgRK1VDobV5u9uVmknh3dL2g+NGXLg",
+	"Ye2xeZvIoS75is/dIHZiN4NdIZemwwD79DSJ+OQlWr5uGUpOYcMFf1cslovRxVfnp/A8/K+zaO48MoEB",
+	"KUBXNFqAd4LIu+sT6rkOoe5N9dgbTPulaRbljiy0IyDik5VqmQOfOtX7EJ0VRHNh6itu5ofk2vITgFG+",
+	"e/jLVcmNVaiD3/izu2GDAtv98HbbitGAN1S8I97uEjyhzQ3F3qYWcX9pDEwLx7R6x7dVhhDSLY1xXd4B",
+	"6gJhA2eqxoKwBc/FeFntRfoq157P1E/86ALIY49f8dWPdJ5HWcP9sNzjB8yf3jOV64LBnqv1zVysIXB5",
+	"Iypwc7JS8DphWmHWZrHUGMBsxy87hrCV+3EAuo6PCDlOO2UV56d3j3m3Saj6gvZ7DCZOK7vB8+LfSxps",
+	"xyP2yCJRz6B7j3qvxBWSk3ycF27V4j8HOijS295KWZN+sr5IodmqLowRQJ926XEHLqHg2ysiNQOcdSHF",
+	"HV/ZU3qW2eOc/3NZi2081BvEMvttvR/BPAlDFMF5dBG0hnTBj+DLmrNFSWwom914JjEgVH9h2EwY7bN0",
+	"3cPJoA3kJg+e9pmmJyFVnu8JRvXcViXCg7WxVpSdVzuUmVJ5p1Hie1KfF+8bcSLle2H/cXR6dv7o8ZOn",
+	"X339jE+yXExPRx82W9j5Z+xx4OnR/Y6uQOHv/eItotxL10nNWDZNB5fIJspCIXLtFv2CpXDbuJDYTphW",
+	"SU2ZWta6Uw5CAnDJ0oXKbqAtUlVyKV0jN/wrsqDkotbQYNiM6Zo0oR5sIAFSGTYR7v5j9nLaYDjNSqEd",
+	"Q/2NjwrpR1LUjRxqgiLksTDtHBEaDQc7fqbVqjBM4pmkAUR3pTult+c97Qlnr2TLyk5+xWtohAfZmQfB",
+	"A/j53aLLmsQnrPeDjGMpa8GzOZ/EI4VWKbjWw2Zj4ec8f5BBrebRHoVWOwuZiU5YfJdnthrhE+Pmkmdk",
+	"unO/TMAT78XpdLeiI1crysvy5RSytEPA9m+TqIuiMed4zN6slE9stFpYEzwLMD3Losw1m/Nb0fyOAzqO",
+	"IVL3h0f3EJrYrQAvh6QUz+aBacV+oIyt/RIPMxnoFcH3RvMRe6DbrGZByJdXUGuZgZOA/UNhmy9UBxIc",
+	"6iasDh44XldMPBxPnoyUB3RuB9nCVdbcAzQmSeYGzBPiMgPZNfBBk2hex6M+EYlpN1An5iLlvxIm+Xiv",
+	"rmlIFeN7dNDmbBYr7F/lRxh+9k5ccyg8m2rDVWTv4mJy131IkC6ltx2T7/XZiccWQwr4mh6jzXPebkno",
+	"xBD82PF45+yHTUkJpEY5Gv99STM9Wyb2x2BTRJLUGL/2hqqv4bCDoixxq+ALl5swi57qh2eZqKyf67sk",
+	"1kto7bgmZHFEu0Tsk30L+PcsTAzJA3ZVTXmx7ge40wQfApXvzs2Pg8ynt90tAoqHV4SPFQ+1pgcikWyT",
+	"K+Rh4k45fey+HY1d0SkrAN3WHt829tG9Q6ZN8Ksj7HUx7ekTBj5xglf02OFT12K3jz8LdnMxm0PKn8DA",
+	"xKkFNcFI7L+zieGd22vgbeM9W7dtmj76nkXXrv/AUN1dFrdi3G1LHDtK4EKc2L7TBi4Z1CXEXngXOtMS",
+	"/LaoWQB+D667C3FMhFX25CAy2WKK3pZq7Dke1a6YKEaz4iH9mbV+1dJcBrzrSCITADu5ht6TvBR5q7/k",
+	"ZhQsFvW9K8ZW9xD60gZNXdtLSWxsmPBSS5OphXD8K3DpJUtVXc259HylzdGY45WQqhE1+cgeBXHZovwl",
+	"qlPv+RcaiFHbWH4iMonylIIgECzVEa81+saNMc67tiqg9e1YTadxKXMBtjnXzF3dbkPA1HR6Lzrqu1hU",
+	"Ds23n2MY7NN9O7yGFQXt1nEb3UxQ+Ts1HrJuuE3VGv3bLSdLX0PPe7VFOrha7e0quNcBsXvC6au3Tdhh",
+	"DDY61j+WxYavi4JQEAOA2qPbf6YFpgZA2JBq7I995g48cXatfnTmVCwSd8RSF8VOL4jyStUzfXktj1gK",
+	"9ZzpRUgi3ZAcJGwBnCPU70ndCKlZIbNymYsc73dcEu1HTJamdSsVe0Hc7TNNT8IHIANFegGgXvqb54mj",
+	"vyIVA7Te17GuxZ1eMy4En9yV8SIZvfKU4gfh/KmW9ia//TtFK/bPBE5dQaOATGgtNOZGC6PZjVhfNNVt",
+	"xDRrbd3CUMNCh1l1LfwNMZsRFvGY+Z6hVMuHDSw8VfhAIqJKZfOewgjr/2qhHfs5HJCqEnKw7Q2AkrvZ",
+	"V9iSjHC+MbDTUBtqQz3I+m6snwMDwF1l0hCZYxQwarRzbcZaCLmXEO7Ra0/GsZS/zAW2EcK1nQghmTW6",
+	"EOviOHOCFA4heOKYs6qvnADWFItcCoMwzZWqb6AwpgneX1DuRfoyUrtnqByKtgzyR4cigtAZUU47+4EQ",
+	"MitRlrgdIpjuW3WzL0lwqXqrJO1u+U1NdGMjG+ieES9R6zPSieI+dUrAb3+7QELWqixx+3nVKBw7Ps98",
+	"W1/4si3m8LDGCq/xWn/XuCHK6METNk11amVIARI1abujS3dA+zrapl7GYoJpLm5FqaqFkCa9wOXQc079",
+	"pZe6iZTwWSe5H9w5SkaFViXvC15s+sLDDTxnStOWDE1n/Ca/RE7anI7eHYoOumH04Mwh2tm2swppndXa",
+	"+P1DQdB+yYuZXwdSaY2iOrh62SJ8f/DdEOXtduJFX9gvLwdxJ9C0+kjORLga8bARzftnzp9P7KGQzcmJ",
+	"uAUiVrS8arFQBvoo8iV0yJHK0xJADIPnYyXLNeEidMg8Yv9+yVJtVDWWauXAEKD77R+tUazsBdaKThFD",
+	"Glh8gC5q0yRDcTGMZIR0s/Bu0Br4DgAP3/YYuK8dmOb+9u1dkPP34LVodccdGJbb0wys5kqKfDxXC7HX",
+	"V+3TiGiPc70wDEZk7ZuF2HGe42rkGF3J9ziWAntjxYvdjap4YXYdY52Wta2IT4txYgeYHZb8WyqJGlIo",
+	"1VsccMlSqLk4ouPNpdHZ0RFUlXnHKVKncXYs1n89yxar4mXxX//xn8fZo7+bH4rHy8Puieal2tzs6XxQ",
+	"Ia+On4n4yQOoeIeE/pqlbR5LJXTBOIat7N86XlCpMiB5v1lORC2FQaKWDTxlj1oz4k0tYpICqrKPCDwX",
+	"rX7WnRoWwnupaRDm7UkU3EWDGhrwAVVYsJz+O77aGdUNekrTwQJD22lNvjai2sYiuEn9Bz+N62UvNXTQ",
+	"NmdTQTU8DltbTsFVjl/D7ko5AI35HC5yV/eiUHIhC+Ae8wlU6u0G9Z4YrIK8sF30496y6ui3H6Qvjzb7",
+	"1t39RlStkQ2Cm9y6yLWg8JO1lgvTaTdzD2TVX9XkHogqZznEgLFUhqeNqC4Yt4cbVnMk9B/4cQn1Q0yY",
+	"EbzO1UomRLSTsP/6j/9s917BFtbRBP46YBnZqDThrKrFbSFWlw0Tlh1XEOcE9C5e5MnNPNYEiT3sHZ9p",
+	"Zs844BlZcY0qDFCyrg84RvmkWl1COk0Q/Bvf1ATLnfRyzewUVw5OOxBnsr43ncZmaIoaU/ZoWEC09jXO",
+	"cTBEgywpVrdDmQm/Fcy3ZKL57DRHorfmk336IIGrOXM0ptvtVlH97K5tEYl2ZXbdiEWhW8nSsOtxEMmj",
+	"DD5rWuhHTANHlNBLdDY0D/TKN9C8e9+sXRNFNGZ7mqJNP8n4qRIzZMI7uoTyKGl+qTa7WvWdhT8HMtHj",
+	"77vGcaoG75DwK9ZkBaIA+7PdnVYKoOwPeHvK3GfWIcxaCylWApMEAKhA3BrWSxIVy/kp033xf+dhGsWM",
+	"KMukqZWvtWFaZErmOvHdbfBD9DFzQOBa5DwzdM5RX7Lwz/Y9UfCb2tJ5VUOrP8emAFHcuZ0WV+LQ4Qew",
+	"lkkPQbB9zpYALK/tl+JR2ybFiHOYVSoQ+E2Aa7issFRaXfr4M/DKLPgaNRFtVAahmz2Asa0tt30EEzHj",
+	"vmwCC1EHGqPKxIpeX05hFRZQBH3a5lLxGJA2n8J5bBrthMQjMW98/0KnkWDtG7JAVwm71EbUl3CkWxHn",
+	"ZdKuzkIfDrAmnQ541osY55MxxDPt1C94sZsqAYackNC2VqEtFSRwbgr7lMPrbvPAxounXT9CvUevCxoJ",
+	"0gEdIlu2NxJ8vZbZiyYlFXLDBQWOv74PwcKUkEb2MKDFASNk5Pv2hHhdd4qNkG9gsixKYv6E+oEgHQYV",
+	"W4XUw5oIZQvR6a4O9+8sD3Dg9vPNIrB2SWesXAVpVaBMBT/6klk1v3amPTVZthcMNmuDFfAtcKMtWGS8",
+	"LBya8HtqzKYlRcNU5ZpuIzTLKX9atbuM84W8X733fjnQ/aGAvd2fgxWObr7YUkQiSvvA5t0u2YjhSbFK",
+	"qRA/iOOWxS00KrtkKS0QAd6c0Q4XUCmfkj7BSZUsNSEpXAe/S5Y2Dgc9yRNt4T32XNeOOIATpxqlRunE",
+	"cCLjcj3V0jS8meAt0Fg3IX4B53QD7wMGA2iqRiZ1KfitQE7gcrM7OXTzb5RM4EHtQOvdtWShsbyDMv8N",
+	"9XWHqgUSBv+GHUKI+2wzbDKNMwJplqLf0uG++j5OjtPQbm48iWxBKvLlTgAaQ48HQFWQhw7H+Tzu/Pa3",
+	"C4zzvNArYuHKOPt8c0vv1MZra3r6WQSYBrf6sDW4ZILXZeF3Hu1IjHmEEXhXrVWLpY6HJMManeg6gL2f",
+	"12truYVHENx4HGft2kdF4SYcO+dw2yS4btu0cUXO8mI6FbWQBpQKB9LhpnggcKRjtEL9Dm643ZTVHR0J",
+	"o4rlLQ7tgeuOCLxKghK4fJ3Z65O7O1LslOB5Il/iuFJlkUU5mH6mX3zxUlEzIWeFFAxbSmv2uVTsb+tb",
+	"UUuVsICfDPR+vSyFhnzlKzFTX4Dns+K1tTWtN0eKoKB41Fpm6MVBs2r0IR6fn7MUF92NN3WZUuyMCmRu",
+	"VoHciHULRbM/AnqylHkpxgerW8VaUPvMTe49e0wB1dqkVBP2Hn2kC3ZN3Fx428nt2fUoYRXPbvQF+xUH",
+	"BmHBtx+O2XOezeE3ZAKyD0oYZ4bXx7N/gpuignYe8NbPcL40saFAfRkVMKgp8iHY6VxWpeI5EiTYF9h5",
+	"tfu/LMIaiwP1eIDV7WPI4FX1maMah5M/reqlFCkkxe3h7gOKl0yURJjZL0lSmTG9T+TpMbvyChD5CaCD",
+	"A/wMHLEoT9urp/b4UEhmjKP8Vj/yG+ElxJk4LlgihSe8ctx3d5bxfatrYbpjRI3unoaNoLHEipaFBtAm",
+	"fmNtxGVYf5G4uHNR+9g32KJialz7hVwA7YBryAkF1WR4txQI0tB3V/7CRZkxFbsQXGrqGXVPVdHbowGE",
+	"ts7m1oRxA4bEInOxhYaUbOFmgKr3Ftx62XbX7ec/vfY4+UPU8XVOq7ZS7D+HNFCltVv5oqRjG99ddIzk",
+	"gSPlYquYEO7PprNhHvijJhnq0bv1egy8/XQY0sSGrPPOnmqsptGkzLe/cTN20TV58PU+VtFnXWxYEB+S",
+	"YGho4g0f2qQztJWYRIZGU+HHtpQDhgVc+VbvWsl4m4zcWU6hnHyT+dURvT5yvKw9xKoIqTt7HBCf9rKd",
+	"jpq0wmgb7+mHt5tdlK2Ltbv8uVX/twevBjmTcfbC0N6mUDZaubrpTkLmbUrjTJOgNPYyrHTYPCIGa4zv",
+	"iun0pd+89y713ZdCpN8RgAMONDgkFT9XNTkGC34jvmAcQG9NdfOm5e/3eQyGQqfGsNUJSu50aLsRyVzC",
+	"uGELpQ07Pz1NgvSnDz14+lWs9XfHN61vGOvbI+sZRlXvHSbT476I++Z0+NSFnxMUPV7DeQa2pD3DICw4",
+	"p4D8Zgy+hzLleYslJelydyVbCtt3zlYvf/v+dcBe8+2yhQCsEDN4Lrs+d4vALBbPItmyO4FsHbJ/O1Kz",
+	"M1vcaOqBcNlf8IadJA7IXuL2drMH3eCaeQsG0WdFvPYJ4T2c2VZUor+fYSBgqmYpCVeXzx2O8Z10CfuS",
+	"aKBht91YbHjUHCPCDOKgxL67DpjuUInAWXe/TnN9UYktxl4PjXXAlDnkoPyocN8gVKP2hTZCiYB1JaLJ",
+	"z+fveAauCqeqo+HpTmD3sZs6LhXIKWw8SBD7SAA+PGgWopamLG5FGwqGLSmp1wvd3Jby/adhM8KaRWN+",
+	"VS2mxbtINsloSu5nc17zDBteG8VqkamZLPTmICe1GT+evnl2mLKoLU1hacyJl+GdsEPYA4eoScDN9HFK",
+	"Eu7ByO22XiHHOV/rvojyRUs28SZg20Tvm57CSm7A2OMyYM8mSW9A0J5F+9HTJztotK3P4KjFOm1PIKZO",
+	"JapwzTa2cOt3i3I6iCa8Z0Ps1RU3lmvoXbnXnp2+vTZ9rPWDeerNNp764R3ZN9udwF89kXzswxyAKrpu",
+	"q3ZtPXTRBLLY1VwtEipRsAovoSy0V30ldOCDj6VehbSqHTCQ4Lmr5Gom5Pz0/OnR2fnR+embs9OLU/v/",
+	"/22wUo+nHRTLuGSCrFr7IV3mOGsc1uoW6sO3pA03JwnLxhII1JZFtwdCE9lt4OPX1sa5Hnk+1lxkhY42",
+	"7rBvNvWalGx3hs7cDD3ZY4Y6IuKTHZTxoPWIiwqao72FGHdoPTOsjcydW8IMb/AyHDW5YbNB3cO2niq/",
+	"IDFpEJVrol/NDugTewy9zXeE3kAc21Ic4HO0p8bSnrcXddKGBC7lpFTZjat8cQ9kO0eA6K7RhphDyEq7",
+	"TpcA76HuwlbhnzXv3ogU7XeQ/zJf97mauq/P5svonu0f4q7d5F60jU/PjXOTKS1QhvvY1ptmXhHPHe9S",
+	"jT21po3y26qdhg3Zi1e0IFMtFhh54MaOqKcaa7hMbry+H4IYMEQWmmmzzG76O+ltCvlAIOEWdEh/c/Ft",
+	"xTQ4E2PCXG2G3BAjOKbeUXfsUH7AruaftA5nR3eeg9flzEWZ96P8HV4YLG6XYbRKB+gIpFp1WS+iFcu6",
+	"oZBBG2xN0FluQvSZp+sozDF72e4U45u+t1vFBM5q7NWQ8TYMypBpFN4sOW9OsAt39ExrIf45KESwmu5N",
+	"BL1BPthh7YQuVacI4glQlQSYs6cild0stehpFn03epd92vQ37Mzd4CY2rqsgrYuJ13B9vopSOFuPqyc5",
+	"it7YUjqh9hLgA+2+mYRutZ6bqiWa0Atn8UOv1UwF9TdmpUjCXHs/aLfK2l3s9gi5v7Sj9drxXr2IJBbK",
+	"9/BGgASMjZrNSo/RGYA98bHnN3RnHIVCz90meK3EdFupFQauaNPMemG4Yzj9wep43Gr5Wh4oyoqXxUmm",
+	"6lzUrkJNVyIzmqVgmqb3qSqEytS7i0uvMmmodKH2hmsot5HmktWFpq4w4Os3njPgZAaSYd27Ar8BRXtC",
+	"cwKpuhqmjroMt0bbpAiLvYODfWd0zq1/D8nMVXDkEK3MBVtKKwWp+yUN0q6tahOntBJ3h12BtOGf8mCV",
+	"xCcC6xaGxVmX8eYh/91snn4bJ2aVAKu1qBjWmETvP0iF8v5H/F0O1DvqxDvqt/hZ21TfNnMacSROehC8",
+	"elmJWotcRF09eqY9gsEMg/y8qP15bZS6CagA74O2OhQxiNNBd1EnXbYIv6c9uGYU8gvgX/01MYS2e/Ih",
+	"Mgm9JsrDJBPc6+4IP+6BxTezd4m9JgnsuDMa3/FEOwqfHHZr3rjCdofH8IXN7I2HZ9QLwIE6ROK9BHdb",
+	"7RcKzaUvnKEqWsKXyLzJUfuMsOuTtZSl0NBNy8cC5pysO2yC+Bzqx1Td7YbaDKhjBH/MFgF9YF8yHtqA",
+	"37D+HBYlJBFwC3QoiG5TDdfXejEEPT958uhptPChT6jRbnacLuCfwK+blKF3PHRabkYHy19y9NKtl50Q",
+	"rTo56feScee7BHM3yHXBCsP/AwzcEbdl05QCKIz/wkvkoOCaFdPIxDonEsA4ru65LG6QbyfoEkqljARx",
+	"f0hHbN8v0gFoJf5dSrLP7Sp8ASV60ykVJIP3Te4zfGT3c4lAnlCIvvpGTaeONN9DC13E3ih7BWF5aLIC",
+	"E2fHl14GaVcweDwzQLv9RwCWGqT46yj19KulJPsclLy9COZN8DzSOJJXFdC0HrNXVC8whdKg1UVQOOCS",
+	"SvZZqUeoScFrO2qrrhpt5UB/vlWnVIhPtzcnWKYQPlkvKyzmTl1EzV5IzcukYljex9bCHLIeoXPWg7bZ",
+	"dtRvlI//YymWAOvaVT0+qGYcG7Av68KsX9stRWxiLv/c9eEQNQClpS6xn05qM/6v//hPgHTBtsSgPa/D",
+	"vCp0OodWnYWcqtijb4XMVc2+/FKvZaa//NI1MUV8noPhIFaBExgrcQ3nrGTwa/nllyQEX355zK68RBS6",
+	"qXArJOCGgtDml1/S5v7yS7td4DHu5Pvyy4QKrZFixhpU9r++/JJMGvuinyFaS46YVQ6+fpZfS0esKjeC",
+	"ufZibFiimXjHMwMBWo7cPGRa2S1vx4NsN6Akcn385Zcsfc+r6kOasPQ9jf4D7o/0vXvHB6S3gyJfUAEc",
+	"jZRr+Qb53hnG8BoUdC1yIU3BS9JQE1Eq3ysLA4j2tkJTfE/k1xJ0Oww7gKAU2lywx6ePafQ/FNrAitaC",
+	"VXwm8guW/ktZLApzvTw9PX8KJbAEuqbIYaHtl1nDJ2HWkP6QXjos5rVM7V/Q/bePI8WJoQAsOLZvJc/E",
+	"zpb9GgjPYIYv43VtZz21/8neY4ImYag3MSGXMJfn+pBeWM10Le1HDkNCEAgsAERYJcdz4F+6lk64Egcp",
+	"VK7uFNRT+i92WH96dKqD2XGBmz/JlGivm8m6lo44UrOUrkshAVDM5g7zk0qiGXUQalDEdn1pur6lPirM",
+	"qBkAw93EQa5w0pzmUOfDabD2yc/f8Fl62ZS02SdfS03JPOh082J69CM32TwN68M+f3x2/gVR36qFgGgG",
+	"ammu2ZRrA1T/dmyvRIW0L3ZM0NyN/fzy9RvKo9gxvMjFolJGyGx99DexTo/pMoh8kJUumH3FtUx/Rrrg",
+	"9JIBmxNfaCqUt6sLswjskO7l3AjYcwCYJvkEgvFCstT++oMV5dQTpjhXHN+Z8bKkKvlSTO1Z8o1YK5fx",
+	"xMrYx+fPyPd4ZaXu6Ao2BL4EzzcFm5VNeHbjKhCJBF1NryU4KaK+LTJruyylcbXLVg7pPCXyFDYR80JC",
+	"tRPjeV4LrZNwnDNhtH0g4MLCbwE1IXg2dyNtPrxwEe5pm5nFaQmaSMRSOUWAbZCUzETSzRoEHI0u6xAi",
+	"qeA0LotMSDSCqITpquLZXBydH5+OktGyLunU0RcnJ6vV6pjDz8eqnp3QvfrkhxffPv/p9XO4x3rwhYEI",
+	"DeziIBB6MTqD9EolJK+K0cXo0fHp8SPg4zVzODBP0KE4qpcSO1DHsGGvlpImCvN7jOsbMnvsJ9b+5yBT",
+	"SOH6NqAK+1sUSr7IRxcjq12v4PX2BTCqmi+EgVRQj/ncXHLyctrUNkRrEmBcLb/J8QwFhZGFvfwfSwFA",
+	"CM/qQtXVaKwPcHftCHYMF0RuNOBC2ENUO6UrZdfbjuD89BTxS9IQdh3O4Azm8+Q3Qj00I97am9PNOoSS",
+	"wLrpWjVwPkFJtoSTbNWQJ6LPClQMfS/yIz8hlYUGmwfW2KX364PTbQXAcKgNG/25VKvRW3tLKJ8n7+ul",
+	"/NArpVewCbUTQkfMpYN+4NrUgi/GRZ5SMTgkRdRsUzb/IhrRHH2MlYitAvHbH2LCX1sdD3Rtrs2+k/HO",
+	"nG/swkjYJaeG7Uvpd5BVKM0GqmnSnLuAdY39u2k77PUtyEHJ60W/imqxfzp3y65QrUrwScGTLTLCkvlj",
+	"Gw5YBRYP4+aYXUkGb4KuM5WQDbW1NR4z69SVIp+J/JJqi3XQh+gzgK45RR9RdvgNh1R0V00xVVNLFI6z",
+	"X8c117Q0nRc0CsVuMp78sVSdnfPdag7F64EUHXfr3uw1IYxTcPDjyXv43w8nwbpAjH/gZiSx7dmP8Nsh",
+	"d2QyqlSsV8lra/j5Lmd+h9ntJcCCL4xzOhy5ihbGlHY/GU/WmKk6b8gaw43FPH0gNGif86oS0mG3fQzK",
+	"+Xw4JeylbNpthmJvbZS1JtLKQsd27VVz+RXN4X57NzDv/ybWJOpgmH6jELG7Q8oDIK7HyNrvd41MrMtR",
+	"C21UbS0ya+qCNymL2dxYZ13ySs8VRGb22DDBd0PzmA/t8A9Fch920/adiLCqSUfJ3X+nBp/st1Pflq0q",
+	"PcgMsRd656Ke9ZjA9mn7ytXvSsVW1QAFW1Xa56sOp1lx7twiXVUVmjBR5fSjc7qRLJFX1TG7wgJyjF80",
+	"hCupry1iRqnNdfsWrryCWtZPpxDyQlclX49JyzuCtS4zxuBVdNnZQbv97JDy07vXq+oQsvIjhROx+Lgt",
+	"LW5Dn0BgEqWmFLF+Jy+MK8jXiQvRorF5y+uCT0qh2Uw1hMAQ9aS0tAceTmshmswBhvVPn7kGb00LK0Bs",
+	"eRiRqmfKGB+x6+EncnnelP6UugBjw4oUO+S+g++9izB/S9nZiHp53MvPhFFt+8qD6G0cfd/qJtuVNAST",
+	"qqrxFcn+o/gmRDdwoeMuIrzxIRXr1o0BrXVzQs4+f8N7+TXoshO4hp54AHeyb8r3E6Krqnrx3cv6J6u1",
+	"wLLk0SZY3xIUA3m/BUaSiUkKOj1chslMa9ptLhkmj++ktqcQBr6nvt4EXC14WQo8yPBzIBnhAQvHe+lv",
+	"lxv/yMba71ZKUWRYI6u+aGDHKXBCar7fyHMaArwNViwWS2MPgITS1SJ3HXo2mfziVuC39MY/siGI37Db",
+	"FvSH6IN42w3lhXau8UNoqaiJ+caZmMiIKPJePkcfpPJXErGHa/96LUMaOESguKcBhY51rFcdMhjMK2HG",
+	"o9QCymaQE+ZagnGRi3f2+UjYob1bDN3/RN7q3jwVAPrA5giYlXK/XSOzJjfW57SLdwlgMVg73SR8XLfY",
+	"5FrCATst7A4prdsKLQehshY4n2O0nfDF2EDb1FxqCuGDYY6ZI5dLtwd3LRBBoptaD+ioMkGCaXPMurQ7",
+	"eQGtCyn5dy2BN43oBSGreUmVSkBinrSgGgU1snHtcK8lJqc3zYcAq+JuBlZTly+37ofIwWnHJcaVpExW",
+	"5wpKNGHcml7y+fnp6RfwqgUVZ+HJwa4kQ6FwT3QQhIYWC/Oq8Ac3OMqQUICF1IIDMbims/hB8NW/gOdE",
+	"LD5/smdNCrlTGuiqAQxhsCahbpN4mNNgoWDsWjoS30xoV4HTntBCNnzkZF9LljqSqRRHeS3bKCiiQXFM",
+	"VF3KrdbHt3m2ruUVbT+HNneUO7xLtrPgaytqfjMTfOgCjX/Yzo64B31NpPhBIXefZ6y4uSQ5N83swzJh",
+	"UMt+HfzVIUoo1kVkVzjoNGBeTQENseq0niD0ahAe5/pGI17g82+ev3rz/fjHFz+Nv/3hxfjvz1+9fvHy",
+	"py96uHbLYuw6OKYx7+L1WmZ3sbi+q9eQFkk+qkvdofQd6Tk/f/L04tn066f56ddnX3/9OPsqf/rkGT+f",
+	"Cs5PsydPeH569oQ/mkwfT88m55PTydfn51l+9iR/mp09mZxOT0/56dejDhnu6PT4DNK9IccrxWQdU2i0",
+	"20V3YE9PH50+4uL8fPLs2ddfPz2bZOLR5Pzr6aNHQmRnE/HVk6/5+dmj7Oun2bNH2elXT/OJeDZ98uTr",
+	"7Ows++rJOZIeDjveQ/7oj2xjBpShEcviJzq0pFg1zdQb3jQoBATz4pBRi+1DumqRDx7A4VrLrA0s22XC",
+	"hvyF9zR1lr2WTqNVnWNWisDqcmYJIRsBFnFBiitIWvFaXEt7FBu0VzLv6vlL8GhATUhtGqBHA661VMhD",
+	"jRRn7AVYDdcyMBsumA+qJMTkjl3lrGZtTBdnsGByz5+FUJHCCmlP5UIDGoc63EFoR+VrSkF0zjVQxy9b",
+	"rclN2PUucUZhrW55yRB56UNFrteG5gVaYQmbrK+la4ORVrVaVCa9ZCWfiBL4sbBqMyRwCeyhQjN1K+q6",
+	"yHPEQjYXXctceUDqOvSpwwpkwAPzBdiqgmlhcECYcKcX/+qbgcONbz//H4bPTiiBeeKPhhMtDAK6v2gI",
+	"HNF3v7bXrtnn6Y2oTPrFMYO4m2s7DtlbY41LRNbQYc1+Uk33d+1wx/BoEC1n1Hqkscip1A7QlReMoHmE",
+	"XCoAUmXXgEvDigOaOsfsNTH7XMsG8wa2iAcetZFnzfy4SqkOFO1aplUNPdCgAmGM+Nn0C1+Mi4PKVVAI",
+	"AXC1yZpJteo7tF84BXKPk3szJND5ZtHpKME147NaAIDcJzMxMNBEtt3U7IXQuY9V0OjSX9+P3HYdqwC+",
+	"vqhMSKMc1gMshKmLzNU2bRT5rMTE/s9clIvxLS+X9iboTFxkXF+wR3AQOPEnwpejTNXVKCw/8Q1MqOsJ",
+	"UBFarQCJQ/wh45IazLa7V3kg2qxUE/FuH5PAycgnMgua1/edw784qWp69YWc8C12ec8fPBEHSzqYDjEw",
+	"nYvUbk+7A9KqneBAd3iPjUPdZR22BKYCFxVbHWY36HfzrlsK2G3Xsomo5/33xaNUr9z7/8hhKvqIAdg3",
+	"+toHDFT5NNLHjlRRMjRknPYC8nngeVPFtkTecHv4fxEg61aSChkSJt5losL6nMD4wBoElDH3AIooXZWl",
+	"q4KI9L4N7KtsropMkIXFg/Q6/Oo+AOIgsbMMc7W06J80X4tfC00StvcKeNsQpj8arIvpCz+RKnbz2wdj",
+	"dBEW7rnAy1rwfH1wv2zHQIJwzyE2MgpXsI8g9ppZqXdbY5ej5pPHgyAlMmwfjXld/wAo+YE+i9bRapV4",
+	"NCD3dkQN++bZy8GEBgMkADWWhWO/ieJW/u6H/gfHr7gP2X0mBJN9aDCLnfAGSfBQB0Kf9J28d//cCoIA",
+	"wGkTRxSLquRGaKZNUZYgTi5YnNr/GE/W3tJ3VRKiLPUFyiSKXwGlOlKZVku3EHkLvUNnPdBaj19wq3jP",
+	"7O7Di1mfcnIr4KMEMyUpf4N9izTu0EPiJpqXbpO4nSgK9xR0170eQV1PuBS3ltQc8dJHYWaQ98JSnKVp",
+	"eIdjgItgkX8PS/XpURjDFvAeKiMZcrmbrx1RQ68vrMMBhW6bnhhW6VEB3rFcKnnMq+rYa6rj6+Xp6aPM",
+	"6l74l0iBNTwULSdxYdQEQjsQYloVWlwwwsxqwUuRJ/S/zKiWg/gZGrk3wnEQogwvNQWXmhYmrl7ypybY",
+	"5FXZBPnTLn0czlXJS/EOG2sGAUKKjqKpgtu9sYVxY/UFGzfjON0t8wlQL0H/VCopgI8YXYzE8igT0tS8",
+	"3Avm4j7nE1m6++hxhy2HONun1BT2/ByiKKx1MCnVRJ8sCq0dg3bUg2ys0oDlrwUs8PwRuNPWIhJV+HMh",
+	"8x/xVd/Y935iQC2MHtiRD5T4Gx5Ls5//HQ3gI4t0awF6ZNqvrKIsd9IUaORIMWj/A2YeKGoOAMnXNx54",
+	"QNgYh+lwifYtAvweR/xhZxnN6++vjs6fPHVfMFkb6qe4WUhD6deBlTRfnQGa0YjaPunfSaR+PT16xo+m",
+	"b98/ffzhf47ixTWxs/O13UWaIoqA46kZx36u3YTbZ9rjjpAtJegwybvtJams/ulj9mPxDcGM7BQEUZlm",
+	"Zzd1vnZiXMLtNZ8K7M5SCR51GH9eGitdo6GbU2VGmCOs12zLsefwmxQS6cu7E/hRtw58Vc+WgVa9Dx/x",
+	"2DkE4Ai3KvgQm/L/wM4DeUOhim9BCnXtiGhQ/K8pkUlcX2ErzEBSBP/VtHLbjEN846Is+1ZVAnA1XjpO",
+	"42pQP6jrfEe+vqpKitrtWTnePwD3ViAi7HupYykcKC32ycQF+Qer5YSh7w7RuIj0gwTte2J6fWH2b5wg",
+	"ucx5G5uGWvuzjboDa9+3CJYjcfgLxoGrN/ccIDUod20NL1NMeWaaesm1i6wnHbwfIRn7A+d33F6HNMsA",
+	"HUX1TO306a8Ai9rDxrIfs5ffcP5xpNeFplG8DiGt8LoWDsQK1RZlffIe/refYAHxDyteEIVRw3g0F6WL",
+	"10FexmoXb07hONBXjQZ1vqFeyvsJ2C98D730dwLePbx66j2I7Y8HZHJwDajvF+eBIb/4jsLCbTk4Qfq1",
+	"/fFjzUP7tOIVYU0Zt4YJlGGimLi4pyf775Rob+ooGOPdJCiqoh5y82+VjYRNRCFnzJPeWX3u5uEgqSp4",
+	"cK/oWAGAInt98h7+98MJVuIPy0uRj4+eg+9mDPcnDDgq0G9YO1auW1EX08J+5nQKJQGfp9Aw5wh+WKdf",
+	"oCsSVP8TNBrDhoul4VQPAHxLtVrOiNrn6ucXl0FEzd9eaLaqC2OEa/NGhCF9Ca5v7V2vaA528KIg4RBe",
+	"SwRjjsWMCCz7eDiAJE2Lf8RJOE4jNPy+t+HpJiX/cIvuQQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/",
+	"ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1rOFYRgFVK4njBRhREM5ttY/siSrAjYcmzAmay285zeGo/hOx",
+	"Q+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz24GxevVTcPRvL/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnm",
+	"BS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7V9lygZ0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rw",
+	"JeuzQwhLfTgjNXMftItkbBfPADzH26ndVT3x07u/sRo8ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZT",
+	"sLl2bM2GaSHkMbtyPLXo4dddgogUXzMmMtM0sQcKdgEUzTtxmB1K00B7S+VFMXi0VGbsj4Dja5nyUquU",
+	"eIEpZ9rWv5SNDDvj+D+2qi4ILEKuYqZuPTVOlonKWJOUyORccSTtGNg+jmmU6iEKM4/jP+w4P22EAr4P",
+	"qrRgoUfJiNbrASrJpDL2oAlJtXAxrxDPPVAXfEeC8IlYX4aoosQ1CTpINon6ekDZh1xvUU9RHWMFsvf4",
+	"eOMk1pcMGaUceMCId+aYEYms3SoFpkZrAXVF+TF7fPqYGGAazheCCEQjJj+X/EFZKe3zX9PE9SyQHd7B",
+	"Tgoq2HMHL5WrHP7cQFaAk/f4j4HWAIZk/cL24OXx0KdqKagqQ1bTsHqHkNYS6omJq05JcczCyBpKQBBR",
+	"I4cd+7K5hN6A8K01KFw64o8eWqMP6VMWhyuzJLvFzdv9oms46l7xO8mL6XSnDHqKB8e5PmWpUan1ZRPg",
+	"gLDKgqjCPboJqdOts3ItUcJA3pr6ryAWQmc3VaI4EgHWFOMfX8vvBBVIqmkAsgqkHf6OCs6jPprurJ3z",
+	"uphO70p3Yu99ox5W2Ow7+lEQnqLgEtMxTa+lhi/hIOE6taigZnalHoDOpCuaVF+2lfHGlWAWumH3LCR5",
+	"Qjwj/nZkogByyqA+mLiCI/EC/+Y/NPMNfcUAZ9h97+Hx41kwlbGYVq9zgxwVmi1l8Y+lCHhX+4gP3ed+",
+	"Upu7qW80BdjeM1Xmm9WNe67gp7KG3Yz2HXH0+0EM4TwPGsnEhKWlEk6axiw7DyvAavihxiyS5q0Pvhk/",
+	"xlw6g2HLZO6tmulZnZqNkM9hp9EalpzSXm6QW9QwY8HXTAsRV8t3Lv7eCqtpD6toyvqTnjh5F17TTPN9",
+	"Y7p+KA8Q1KXJC6K62waA5+dK1RDMFNkNItWh7VzPcOaCl2Y+eDzfw+V/F3VeZGb3gBoi+Qlk1UzYR8k5",
+	"HmRgNo3YpMv4F3VTTg1+DaC+U9e3sk1VH7yhRSzV8+HYA6b14Xfhp7cnx+gPFm0nodptYbh1PLyBUTRK",
+	"YbNSfSfrclDo4cGqdaA7kybiXgtiQUKvGvk+HJ0uJm0/00zIWpULT5DlqT0ALIDUbdCnxqhj9oJcFWju",
+	"CFx3iIfRvqffMXs5deiV7EYnLAWcLDUnu1lORC2FETp1LGi1uAwb3kAUs3UdAhdd5BLcylwkVueyX/2L",
+	"PtOOKbKfKwVJol7by8nb3lLo/MJ3VP/dALaQ46rhsMDsZofTYhedRWjVJUE3ZZcrtbMDUdFsn3ISmq1P",
+	"ZPX5lGfcUKEdc9k0mu+0rvGz4KhiD8ST3XTljzNSOEVw4nv4bSsZfSUwdBW2I8VOBYU2OgFKbN0wZSPD",
+	"j6p0CNFgLwyR+vh6p57WhIA2KUw0iRJUhQVkQUHfbUTdrLgmdqHgB1djtkmBN5CEu92tOLaB/6zqmTB3",
+	"3cD7k3EHc+AZxg8hRvgduwQp6Q+lY/0TNegjeYfq6IZTF8JiP1+9+fb7rdjCZjIf+mDesYl/D2zd21dj",
+	"z+MC7zwIczfRrXHNuLWGSx8RD7ovbrBesW2kV+22jK4BJACpF4JLyLUcs6ugHzrRbzVJWClEroO6dNcE",
+	"GboeY7IGs8CS4vjx0k9VOzKyC7Jw35mgPzlw28G1DtjWDGliHRjN+EQtTUMG53oxR/QH8n/f2QA4RLHn",
+	"JjlW2Gt/KENWL3XVvuf6p2FE//1rhG8dOgBo/AzImZre7eg/cf37tiVH6ZoGGeq9SNM6jiGr0ZAvQn8+",
+	"jr0CtzWQ1A/fo6/X8SrLJtf3EJQgwdRF1+eOudFNBb59eU/e4z8+nLheofd8X9Ibim717Oxraeb6Fz58",
+	"TzPDawNHk9PaaspuCusV4iDG9VKmcJpA9AbaWhKR6CXjck0AGuIvL3QvOifAVka0+6ulvHIf/elcu8ZH",
+	"uxX1RGk7h3bi99DNvuflJyrEcR3q+/Rzgyw9APR4Kbd12+zZcj6ycYh91l+FwXQhZ6U4WmpB2VvUulRz",
+	"7XvMOULadrQDoqbuLGMpoVm093cyOy8yqBhuHjdVnkljpqS48EylnloDgtaUkMa7oHXHkghiPKWtI3eE",
+	"yglKQGq2lJmoTQ9dEIZJnrsp/sQt/XDSvNAPk2A/+E8Ut/DvR1BT30ZCmUqCjtmHDFL4TULv2cdkoQD6",
+	"NovlFsPlTTNZq9y160JemAu2lPiYNYMijqZROc+tlOKegWYBtVolzF+MPIatW2ZKQWdznbClvJFAJ4MX",
+	"FCVBMGLe7fcuD/Bgtg+9oWeB8ZMOlkcz/pEDjNEHs3eCKOS2NJtjL6qWJuQu8mYrkNxcBmgZJPftwGPi",
+	"MQsYwIM6KPCGXv/E/vrJAxbGD+WjSEMP68aPQdOUTksnHNwF5bQKyVJc4rShR29+WkotTMpmCjvjYL6r",
+	"qBnNVLLRvCwWTbiMhRDafFE4xB4uKC9Zd4wMJIO5v+9zKMJU2eVdKGPU6C0RRsUTA3tEBOy3f6qAwO79",
+	"Ri0U1qQgVh0+6k/LHTV4H/boVJ/Q23rkQg4nITSdzCfqHZy+XaAt2agYDyuJ1qboZax2b35Q8lt8ybYY",
+	"gZ+CA/NH01M/5YnpB3Hy3v2zHyr02h+Iaml8UpYo9DRLP0civi/SS4cYEBEyPgV9v4G3NnaEugX5GIve",
+	"T3mMvx8QZuQe+TEWO4lRy9PrW2CdS6gizW7ShKW0bVPkImmRyUdiOHW4SgcsfY2IKKWHhxAsI56lc9aT",
+	"akLHU0A8pzCsmkPKcK4W8f6wkLJ/SBnEF/S5X/bHg0mfM8kCuEOD6ZhhZcvHVTvwfScOPfGQkRJnBAZC",
+	"0cF6BPKBsY9chLGUTp46K5faeLB9k+a+IJJRCp8E3dkK7WiVb8QaSPgmoizEraB3rpTH32NQUdU36HGz",
+	"N03iFNHZ7sImDoMBHnuTmZdC6/uFc6Cj4xTL4L2T3h+JCXEtnzIY84eJvsCEfavy/uI5xBk9QNQFBduV",
+	"PGxK9D42IWIqt9mDphYbPOO14Dn0UCIjwjUDi9sQfVrZiF2EHr57ZucgsGO6ZHwCe8FNBMEW+yg+TBuv",
+	"6ug7ziL0HW8f9rAw4k0teuXGfttBgzlIBAXL+AnNUzuKpR6EXXfnmRWivzx/w+jeFNpybwOYvMZ3PHxS",
+	"mV60PbUMat4uQuGalh5iWb9voUhYoT/uMq7m6941DLoTN/1N3UCbBJuqmTbLxQTYlW5FDRS28C3Wua2E",
+	"9GEVquGs1RJP9EWYlQbfcyknpcpudA+dwy/z9UfAHv0yX/e7H1wr6arUfCfjQrOVKMtDyMMv83VbHiCu",
+	"6WnS9ZyCFx9ZTNwKPqRB+Iaa6eZK1SBZoiOAC+5oY4IpuriW1/IIGjciqjC9QJAPW1YbUQ87pc0wL+FG",
+	"jAP6uwJyv89B0CO9moxqyBWsrcioGTTDJh6K1aosISZ52RoC+N5BWg4eh6MIst4X0LrPJzj9KIMPRPRT",
+	"OEHEbpmLSsgcRo+MME2PRWvzju0IUgeKwqkMmPPBkLUHvqPhx6+GrSTyYwaN33jQC5p6jcA51KLaMIgU",
+	"b4jaGyuce3qZ5FqmC74m+o20cQtFheUaWlHv5Ta2ywhe66DuNrcmyuf4Ua2JoibPfo2ZqqGvo/u943BB",
+	"3SVmaZsvhG7hAUztCygKBl8B2kYjQvViJzSVvfR1xEUU83otO6BXHH0q6lrVOkVgb5OhBT2AcnDMfhIF",
+	"zH4aAMPSaynJlGqG0m2LSm+zC3XZEhFE6knlrgBF2u9v/NIQQ326xG+ExDQZ3RTSDhMlAI4NbGV1MXo8",
+	"HNHuPu93Dq4Iqj3sJjqIgQJInQCoE8dbWAd6O5HHclIWGZvz8rbhuwG3O6imc9Uo7gQC/I+rkK4KDE6y",
+	"vNAAioWYJWDesY+vwqThhMu8j33wb2I9jHWwGZlVj8u6Urq3jo1+Hlw59jex/plueVjfxL5oCzWu/cYE",
+	"jq6D84fRat+Ite4rhV2IQZFDKoF3EAHwkGthT7iCl1jJBAznTi9aGyFXPqhIcR88m6xh0azqN6I2c+vj",
+	"9uAAfnzQQPeP/YEGqCQ9jC2p2AvGF/1LsJhspyfAKxBeV4laW5e9DkBMWIMl/Sptq3K3gvEjvfGPTEuA",
+	"37C7ZJBm94F2GD3dBUeLms1qLs1eNAVXea7D1YPVtAYcPOoCMDalpy6AIgJqJ1CTKVtYA6xVoJ64JgMO",
+	"xNZrMuA8flKDgWwDLerbAjImPocCNsLRREFbEmWvpm9Q9XCrAb/wEwU0aXp7lAyKz+GIDxZuMbcpmpP3",
+	"+I+thW3fFRp7NYba30p5LW6Vi+wbdSOkJoekMCwvHKu1ksRBu6mAsGTOi92wcq5GA1LFyWG4c8F92zZt",
+	"+24L/KyOJ6/q2TBqA3thwGXgD1hMCcd1+ct69qCxuZf1bJv1Yod80Kw/zIHnUPBTsI9CbVJaMlf1Z5oZ",
+	"IblTrFZuQ9MVAgc8XxSySXHBf35GvjtKeUJcBoQlLhpyBeJ/tJrYeoCCWmKAzraunJmqepH2K+CX9ezT",
+	"FjTbjx1djHjOG9VbyMIIgEUNF5NPpGF/Eis7hf3y6ZcVFhIBNRrX+JCYXVXP+hRvLWaFNvX6CBVmf985",
+	"J7l6rmpzVBa3UOJ/I4gutFqWpUZfq6Hndg93VuCavfz2BcvKQkgDhb1C5hrDXc0kUCAPFTmq1Vug3FQ1",
+	"E++qohYau51ulfdLst5vhKjssOdcz7e1KceBvrEj+B3U8Ou5qpByfmmsWD493aMfefApn0ju29PZl/Yi",
+	"3eXjEbCcB0yaojhNPXUjjql/I4BFB2Aq+NcwnkrfYd0RVbomQJtclT2QKdcg/xP3iD8oXsp90w62vE2k",
+	"E04mAJ3AiZgAiTPGmqGhA4SMJUuB5eJfH6e9GKdmWg8IcdoUkh1skg7Esah4XWifzy5qRy5IcYg+6Qki",
+	"6RetoDPVsGl0sybLoqQGzhCeB1gr1V/3cUGSWPy3I4N0U9jmzD4cWWnIEOnkYR+KyD+e0ANIqt9NoPwd",
+	"e4XXeZsGbQBsiIW/9WCF6fn3613xB4oP4Qfvjg/RxD9QB4faT3sTrRfCuOMQfz15j/8YeBgiSDFAihum",
+	"eZETmUJhtCin8WMQ7hw9+KT3HoIkn4c7A90HdSd3XynHcXvK2O66nKB1vH/WPXhun7OKRrZGCKOgY8qe",
+	"MEAAol0K2Md6F3zNlpC91KwA59isXX/2V3aYUFfjzqlcbW+iDncILxiHbjL2cSUrcV7MYYJD9lHbhMxK",
+	"ykD81Z68lRuAHB/2X3GJfapvpFqhrrpoo6EcljZgUW9gfIlreWRlDuN5BG1xZViJrz5xSFsg9U887Ar6",
+	"J3EdVGkJmYveVJ8Hj92VavO/Md8hzs0nYj383pchkljyWvRCXCGNffLe/s+HgS3zRFAv6tFCaLP8piYB",
+	"lFvk1DgojmcV1cMWGYiqv8ZAVAc8rGBKAF3fn8Pfd5vY4ftTK1ykk1pYN3zvA8s/sO+4+rnk0tWMhkwf",
+	"DlOPTFhAWMWUBJKQBu1SaHYjKtMEo6i/EOkoDQCdV1uY7WAO8enx08zUaxKZ32+/zOEwkplCLsDDnGem",
+	"XjPu1kbjLEUwJE2MMr7L88X/T971v7aNQ/F/RZj7YQMntcdYNvenwQ3u4LifCoWbd4lmq4moI2WS0l4I",
+	"/d8PvSfJcmKn6S5pNw4GHYki68vzk963z4cLDUifwZ0YzrQ4OIn1vmiHy3vRssRAEShAEA7Uidtz4wpH",
+	"8TNHqGEKj2t3XMEzxaeNX8YnB09ax54UzJoURCqofmnDJVgHg0kdLpJ5ap/xy/uKnTd8ysW0phudFB+y",
+	"NHEBw90QtYfy5sfHTV7SgwzPPgxz8jz+4yF3MUrvxRb+HgxXh7E6eFWrQ63u7BpTmHEL+UhDxlIpvLVE",
+	"UAVFgN5Ax+uWAuLcgG3SUgD7l6aiAmIrdsVKAeT0Wkt1SWa2h6ntYcrNLITSHXC4DPlSnkfPNk8REZRX",
+	"Czv4UqDoFQ5UCx/oU0OUFHOygJqIQVtv4I3aLerW0g2vtRji6aek5opVptlAqawcLBCKZ9xPAwzAiOk+",
+	"1vnRUK9uDfRZrL9B+XyqToJ1D3e1Tib/YY6kULVhV1GujTtSXWZp39l5HTo/OVNtO5ozcAv4cf+clLF+",
+	"9I+f+GERz+R0vI/2v+eCF76+2Pr/HmfUBYt/J735MMdbWyAAENe9Zt53563/eHRuz4nA5yzL09mTfvD7",
+	"eiqSlQtX3TCyeuLJFmbnEYMpkR1O2R3m2fiQjMiyyT1vGt+QNNTY6+hVh6AYEDjhR2rdtP4Il+rbc2S6",
+	"cXx8Yc4Bx4pK54p5w/hjtWQpMby6ZYa8neT58VfOdlL/A5BKz4wKJWctze9jhRS9cl9RUbFzibyDYvUE",
+	"AEupUECpvkUIBfspes4kXHIJ9VcBAM3S9IaRleTCjMlupRbX5IYLrhfM52f6mrBeywumedpSohd3pXxl",
+	"UFUIU2swz8kvyUni1dDx94kVu/NoqEOgQt5yIdDUwSfO4M9Us2+z9kCOQtmINCqiEmErU+NS/LnGnHXH",
+	"0k3mdKUh7wFSxrw7r5JCsMo4gpfZH1Sb0Sf7+NHvv87IkmsdGUsgqQCU4j8w97xiYwLnLrr67kLnbuG7",
+	"lwpIwmBYqo5tZ0zUszYnE10IdjFQrbt0cYiZsE6jUjCqGs4UeQVWmWLavlyvL3FBAj+tkPiMCNsEl6Cd",
+	"fS/YnFGMLr3ofcLdO6aaCTfaM+Ys+HzBlNuxQXwFv8f9tlOWJjdSLalBoIV3bzGfDTEYsh4Mhl5gal57",
+	"/x0EdqKdsmafYhXjd6y+JNpYAxP2k4pY/sLoEaCtHX5HajpTWFFjmLK/+ftzNvrwZZun+fuHX5Je8OpH",
+	"LmuG/WPwLRpp2JvO8ZnwuiCTUkCDAq6spaipoQXZlolm38qkmKRlQk2ZFKVVT+9GeT56k13lWZHZf3+V",
+	"SVpClQK0gB7sJ19lvSmTYus/KkpX30joikMLsH/gC6fBy+ThAURqj+QrzHdPkaGEYQmzHXdIeoN6oI4c",
+	"nobhpGk610rEoXtl3zemRgAOgpL8+rkunE+BR+DmICjCAaSDPpyD6BT8QYAOvIKFSZ4M6qDdbJ8xQOaS",
+	"9MF6/7cdtk9m1Vpxs4Efo3ul+PzFvuYoYdjrWjVWnxizKi4u8jeTcTbOxnnxfpJlcKVwo9qVhuuFdLWH",
+	"sL8FlBOkbRGYd7ZHVLW3bANGqVNZzsGzrymvPUvJgq9WrC4czVtTQy8h0xAIzXUastbirnvZI689qIRa",
+	"C11EwV683CE8ZRqhISKJlPO6uK6H3Ta/YXKAu/sWsfMBrPc0wAC0hlLqiRmiJ8D2941ekooqxTGTXK5N",
+	"4ZOeOj9mzNj9/zcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
