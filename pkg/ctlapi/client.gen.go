@@ -568,6 +568,7 @@ const (
 	InstallStateLive           InstallState = "live"
 	InstallStateNew            InstallState = "new"
 	InstallStateProvisioning   InstallState = "provisioning"
+	InstallStateRehearsed      InstallState = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallState enum.
@@ -584,6 +585,8 @@ func (e InstallState) Valid() bool {
 	case InstallStateNew:
 		return true
 	case InstallStateProvisioning:
+		return true
+	case InstallStateRehearsed:
 		return true
 	default:
 		return false
@@ -621,6 +624,7 @@ const (
 	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
 	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
 	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+	InstallStatusStandingRehearsed         InstallStatusStanding = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallStatusStanding enum.
@@ -641,6 +645,8 @@ func (e InstallStatusStanding) Valid() bool {
 	case InstallStatusStandingProvisionFailed:
 		return true
 	case InstallStatusStandingProvisioning:
+		return true
+	case InstallStatusStandingRehearsed:
 		return true
 	default:
 		return false
@@ -839,6 +845,72 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for RehearsalOutputSource.
+const (
+	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
+	RehearsalOutputSourceMadeUp   RehearsalOutputSource = "made_up"
+	RehearsalOutputSourceRecorded RehearsalOutputSource = "recorded"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalOutputSource enum.
+func (e RehearsalOutputSource) Valid() bool {
+	switch e {
+	case RehearsalOutputSourceGiven:
+		return true
+	case RehearsalOutputSourceMadeUp:
+		return true
+	case RehearsalOutputSourceRecorded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsalPlatform.
+const (
+	RehearsalPlatformAws   RehearsalPlatform = "aws"
+	RehearsalPlatformAzure RehearsalPlatform = "azure"
+	RehearsalPlatformGcp   RehearsalPlatform = "gcp"
+	RehearsalPlatformNone  RehearsalPlatform = "none"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalPlatform enum.
+func (e RehearsalPlatform) Valid() bool {
+	switch e {
+	case RehearsalPlatformAws:
+		return true
+	case RehearsalPlatformAzure:
+		return true
+	case RehearsalPlatformGcp:
+		return true
+	case RehearsalPlatformNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsedHow.
+const (
+	RehearsedHowMocked     RehearsedHow = "mocked"
+	RehearsedHowNotPlanned RehearsedHow = "not_planned"
+	RehearsedHowStandIn    RehearsedHow = "stand_in"
+)
+
+// Valid indicates whether the value is a known member of the RehearsedHow enum.
+func (e RehearsedHow) Valid() bool {
+	switch e {
+	case RehearsedHowMocked:
+		return true
+	case RehearsedHowNotPlanned:
+		return true
+	case RehearsedHowStandIn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReleaseMadeBy.
 const (
 	ReleaseMadeByPromotion ReleaseMadeBy = "promotion"
@@ -922,12 +994,13 @@ func (e ResourceKind) Valid() bool {
 
 // Defines values for ResourceState.
 const (
-	ResourceStateAbsent   ResourceState = "absent"
-	ResourceStateChanging ResourceState = "changing"
-	ResourceStateFailed   ResourceState = "failed"
-	ResourceStateLive     ResourceState = "live"
-	ResourceStateOrphaned ResourceState = "orphaned"
-	ResourceStateUnknown  ResourceState = "unknown"
+	ResourceStateAbsent    ResourceState = "absent"
+	ResourceStateChanging  ResourceState = "changing"
+	ResourceStateFailed    ResourceState = "failed"
+	ResourceStateLive      ResourceState = "live"
+	ResourceStateOrphaned  ResourceState = "orphaned"
+	ResourceStateRehearsed ResourceState = "rehearsed"
+	ResourceStateUnknown   ResourceState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the ResourceState enum.
@@ -942,6 +1015,8 @@ func (e ResourceState) Valid() bool {
 	case ResourceStateLive:
 		return true
 	case ResourceStateOrphaned:
+		return true
+	case ResourceStateRehearsed:
 		return true
 	case ResourceStateUnknown:
 		return true
@@ -2313,11 +2388,14 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Rehearsal That an install is a rehearsal, and of what.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
+
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 	Stack   StackKind  `json:"stack"`
 
-	// State `live` once it was provisioned; how well it does is `health`.
+	// State `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 	State        InstallState `json:"state"`
 	StateVersion int          `json:"state_version"`
 
@@ -2409,12 +2487,18 @@ type InstallRequest struct {
 	// Provision Start the workflow that provisions it.
 	Provision bool `json:"provision,omitempty"`
 
+	// Rehearsal Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+	//
+	//
+	// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+	Rehearsal *RehearsalRequest `json:"rehearsal,omitempty"`
+
 	// Release The release to provision, by id or number; absent for the newest.
 	Release *string    `json:"release,omitempty"`
 	Stack   *StackKind `json:"stack,omitempty"`
 }
 
-// InstallState `live` once it was provisioned; how well it does is `health`.
+// InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
 
 // InstallStatus defines model for InstallStatus.
@@ -2784,7 +2868,10 @@ type PlanCounts struct {
 
 	// Outputs Outputs that change.
 	Outputs int `json:"outputs"`
-	Replace int `json:"replace"`
+
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+	Replace   int        `json:"replace"`
 
 	// Run Scripts and hooks that it runs.
 	Run    int `json:"run"`
@@ -2928,6 +3015,77 @@ type RegistryTokenRequest struct {
 	Minutes *int `json:"minutes,omitempty"`
 }
 
+// Rehearsal That an install is a rehearsal, and of what.
+type Rehearsal struct {
+	// Outputs What it has in the place of a cloud, as of its newest state, by path; only where one install is shown.
+	Outputs []RehearsalOutput `json:"outputs,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform RehearsalPlatform `json:"platform"`
+}
+
+// RehearsalOutput defines model for RehearsalOutput.
+type RehearsalOutput struct {
+	// Path In the state tree.
+	//
+	// Example: install_stack.outputs.vpc_id
+	Path   string                `json:"path"`
+	Source RehearsalOutputSource `json:"source"`
+
+	// Value Any JSON.
+	Value json.RawMessage `json:"value"`
+}
+
+// RehearsalOutputSource defines model for RehearsalOutput.Source.
+type RehearsalOutputSource string
+
+// RehearsalOutputs Outputs by name. They are kept in clear, so they must hold no secret.
+type RehearsalOutputs struct {
+	CloudAccount map[string]interface{} `json:"cloud_account,omitempty"`
+
+	// Components By component.
+	Components map[string]map[string]interface{} `json:"components,omitempty"`
+	Sandbox    map[string]interface{}            `json:"sandbox,omitempty"`
+	Stack      map[string]interface{}            `json:"stack,omitempty"`
+}
+
+// RehearsalPlatform The cloud that the app is written for; the one that it declares when absent.
+type RehearsalPlatform string
+
+// RehearsalRequest Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+//
+// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+type RehearsalRequest struct {
+	// Given Outputs by name. They are kept in clear, so they must hold no secret.
+	Given *RehearsalOutputs `json:"given,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform *RehearsalPlatform `json:"platform,omitempty"`
+
+	// Recorded Outputs by name. They are kept in clear, so they must hold no secret.
+	Recorded *RehearsalOutputs `json:"recorded,omitempty"`
+}
+
+// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+type Rehearsed struct {
+	How RehearsedHow `json:"how"`
+
+	// MadeUp Outputs that are made up in part or whole.
+	MadeUp []string `json:"made_up,omitempty"`
+
+	// Providers The clouds that it needs.
+	Providers []string `json:"providers,omitempty"`
+
+	// Unreachable Those of them that could not be had.
+	Unreachable []string `json:"unreachable,omitempty"`
+
+	// Why A sentence for people.
+	Why string `json:"why"`
+}
+
+// RehearsedHow defines model for Rehearsed.How.
+type RehearsedHow string
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -3037,7 +3195,10 @@ type Resource struct {
 	// Outputs What it gave out; sensitive values are shown as `(sealed)`.
 	Outputs json.RawMessage `json:"outputs"`
 
-	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+
+	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 	State ResourceState `json:"state"`
 
 	// SwitchedOff The install has switched the component off.
@@ -3055,7 +3216,7 @@ type ResourceDrift string
 // ResourceKind defines model for Resource.Kind.
 type ResourceKind string
 
-// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 type ResourceState string
 
 // ResourceHealth defines model for ResourceHealth.

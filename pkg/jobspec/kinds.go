@@ -16,6 +16,10 @@ const (
 	// accepted before (plan), and accepts them (apply). With Destroy it accepts none
 	// any more.
 	KindRelease Kind = "release"
+	// KindRehearsal is the sandbox or a Terraform module of an install that is a
+	// rehearsal. It is a kind of its own so that a runner which does not know
+	// rehearsals refuses the job instead of applying the module.
+	KindRehearsal Kind = "rehearsal"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -45,6 +49,10 @@ var Kinds = map[Kind]KindInfo{
 		Operations: []Operation{OperationPlan, OperationApply, OperationRun},
 		given:      func(s Spec) bool { return s.Action != nil && len(s.Action.Steps) > 0 },
 	},
+	KindRehearsal: {
+		Resource: true, Operations: []Operation{OperationPlan, OperationApply}, HasState: true,
+		given: func(s Spec) bool { return s.TerraformModule != nil && s.Rehearsal != nil },
+	},
 	KindRelease: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.Release != nil },
@@ -57,6 +65,9 @@ type KindInfo struct {
 	// Component: the kind is a type of component, under the same name. Its plan and
 	// its apply are about a resource, and get the artifact of its build.
 	Component bool
+	// Resource: the kind is no type of component, and its plan and its apply are
+	// about a resource all the same.
+	Resource bool
 	// Operations are what can be done with the kind. A runner refuses all others.
 	Operations []Operation
 	// Artifact is what a build leaves; "" where nothing is built.
@@ -99,6 +110,17 @@ type Work struct {
 	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
 	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
 	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
+}
+
+// Rehearsal is what the engine needs to rehearse a Terraform module.
+type Rehearsal struct {
+	// StandIn never uses the module: it is that of a sandbox. Otherwise the module
+	// is planned and applied as it is when none of its providers is a cloud.
+	StandIn bool `json:"stand_in,omitempty"`
+	// Outputs are what the module would give, by name. They are no templates.
+	Outputs map[string]any `json:"outputs,omitempty"`
+	// MadeUp are the names of the outputs that are made up in part or whole.
+	MadeUp []string `json:"made_up,omitempty"`
 }
 
 // TerraformModule is what the Terraform engine needs. Values of Vars are

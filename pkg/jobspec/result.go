@@ -142,6 +142,10 @@ type StepResult struct {
 // PlanSummary is what people are shown of a plan. It holds no secret: values of
 // sensitive attributes and of everything the redactor knows are replaced.
 type PlanSummary struct {
+	// Rehearsed is set when the plan is not of what an install that is no rehearsal
+	// would get.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+
 	NoChange bool `json:"no_change"`
 	Create   int  `json:"create"`
 	Update   int  `json:"update"`
@@ -156,6 +160,29 @@ type PlanSummary struct {
 	// NotShownBytes is how much of all this was left out because a plan is shown
 	// only up to a limit. Where something is missing, the text says so.
 	NotShownBytes int64 `json:"not_shown_bytes,omitempty"`
+}
+
+// RehearsedHow says what stands in the place of a resource in a rehearsal.
+type RehearsedHow string
+
+// All of them. What is deployed as it is has none.
+const (
+	RehearsedStandIn    RehearsedHow = "stand_in"    // a sandbox of ours with the same outputs
+	RehearsedMocked     RehearsedHow = "mocked"      // planned with mocked providers; a stand-in gives its outputs
+	RehearsedNotPlanned RehearsedHow = "not_planned" // could not be planned; a stand-in gives its outputs
+)
+
+// Rehearsed says how a resource was rehearsed, and why.
+type Rehearsed struct {
+	How RehearsedHow `json:"how"`
+	// Why is a sentence for people.
+	Why string `json:"why"`
+	// Providers are the clouds that it needs, such as "hashicorp/aws".
+	Providers []string `json:"providers,omitempty"`
+	// Unreachable are those of them that could not be had.
+	Unreachable []string `json:"unreachable,omitempty"`
+	// MadeUp are the names of outputs that are made up in part or whole.
+	MadeUp []string `json:"made_up,omitempty"`
 }
 
 // ScriptField is the path of the field that holds a script which a plan runs.

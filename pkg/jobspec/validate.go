@@ -73,7 +73,7 @@ func (s Spec) validateChange(p *problems) {
 	if s.ChangeID == "" || s.InstallID == "" {
 		p.add("operation %s needs change_id and install_id", s.Operation)
 	}
-	if kind, known := Kinds[s.Kind]; (kind.Component || !known) && (s.Resource == nil || s.Artifact == nil) {
+	if kind, known := Kinds[s.Kind]; (kind.Component || kind.Resource || !known) && (s.Resource == nil || s.Artifact == nil) {
 		p.add("operation %s needs resource and artifact", s.Operation)
 	}
 	if s.Operation == OperationApply && s.Pinned == "" {

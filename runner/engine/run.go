@@ -41,6 +41,10 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationPlan:  terraform.Plan,
 		jobspec.OperationApply: terraform.Apply,
 	},
+	jobspec.KindRehearsal: {
+		jobspec.OperationPlan:  terraform.Plan,
+		jobspec.OperationApply: terraform.Apply,
+	},
 	jobspec.KindContainerImage: {
 		jobspec.OperationBuild: build.ContainerImage,
 		jobspec.OperationPlan:  image.Plan,

@@ -85,7 +85,7 @@ func (i *install) plan(t *testing.T, vars map[string]any) *jobDir {
 func (i *install) applyOf(t *testing.T, plan *jobDir) *jobDir {
 	t.Helper()
 	j := i.job(t, jobspec.OperationApply, *plan.spec.TerraformModule)
-	j.spec.Destroy = plan.spec.Destroy
+	j.spec.Kind, j.spec.Rehearsal, j.spec.Destroy = plan.spec.Kind, plan.spec.Rehearsal, plan.spec.Destroy
 	copyTree(t, filepath.Join(plan.path, "out/pinned"), filepath.Join(j.path, "in/pinned"))
 	return j
 }

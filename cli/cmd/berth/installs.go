@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -29,8 +30,8 @@ func (c *cli) installsList() *cobra.Command {
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&app, "app", "", "only for this app")
 	cmd.Flags().StringVar(&customer, "customer", "", "only for this customer")
-	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
-		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
+	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive, ctlapi.InstallStateRehearsed,
+		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, rehearsed, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
@@ -74,6 +75,9 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := c.printResources(ctx, client, install.ID); err != nil {
 			return err
 		}
+		if err := rehearse.Print(c.out, *install); err != nil {
+			return err
+		}
 		c.printUnsupported(*install)
 		return c.printAlarms(ctx, client, *install)
 	})
@@ -113,6 +117,7 @@ func (c *cli) installsCreate() *cobra.Command {
 	var given inputs.Flags
 	var labels []string
 	var noProvision, approveAll bool
+	var rehearsed rehearse.Flags
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an install and provision it",
@@ -132,6 +137,7 @@ stack NAME --new prints what the customer runs there.`,
 	cmd.Flags().StringVar(&stack, "stack", "local", "where the runner runs: local, or kubernetes for the customer's cluster")
 	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
 	given.Add(cmd.Flags(), "input", "i")
+	rehearsed.Add(cmd.Flags())
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
 	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only create it; berth installs provision does the rest")
 	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "approve all changes of this install automatically, from now on")
@@ -159,6 +165,9 @@ stack NAME --new prints what the customer runs there.`,
 		request := ctlapi.InstallRequest{
 			Name: args[0], App: app, Customer: customer, CreateCustomer: true, Stack: optional(ctlapi.StackKind(stack)),
 			Inputs: values, Labels: marks, Release: optional(release), Provision: !noProvision,
+		}
+		if request.Rehearsal, err = rehearsed.Request(c.err); err != nil {
+			return err
 		}
 		if approveAll {
 			request.ApprovalOption = optional(ctlapi.ApprovalOptionApproveAll)

@@ -118,7 +118,7 @@ func StyleOf(word string) Style {
 		return Good
 	case "unhealthy", "failed", "refused", "uncertain", "revoked", "provision failed", "deprovision failed", "✗":
 		return Bad
-	case "not provisioned", "deprovisioned", "off":
+	case "not provisioned", "deprovisioned", "off", "rehearsed", "◇ rehearsed":
 		return Dim
 	case "waiting", "proposed", "denied", "expired: nobody decided", "provision denied", "provision expired", "deprovision denied", "deprovision expired", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
 		return Notice

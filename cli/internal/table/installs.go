@@ -23,7 +23,7 @@ func Install(now time.Time) output.View[ctlapi.Install] {
 			{Head: "NAME", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Name }},
 			{Head: "APP", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.App.Name }},
 			{Head: "CUSTOMER", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
-			{Head: "STATE", Shrinks: true, Cell: func(i ctlapi.Install) string { return string(i.State) }},
+			{Head: "STATE", Shrinks: true, Cell: func(i ctlapi.Install) string { return rehearsed(string(i.State)) }},
 			{Head: "HEALTH", Shrinks: true, Cell: healthOf},
 			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return api.Number(i.Release) }},
 			{Head: "AGE", Cell: func(i ctlapi.Install) string { return age(now, i.CreatedAt) }},
@@ -73,6 +73,14 @@ func Resource(now time.Time) output.View[ctlapi.Resource] {
 	}
 }
 
+// rehearsed puts the mark of what is not live before that word.
+func rehearsed(state string) string {
+	if state == string(ctlapi.InstallStateRehearsed) {
+		return "◇ " + state
+	}
+	return state
+}
+
 // resourceState tells what is switched off from what is missing.
 func resourceState(r ctlapi.Resource) string {
 	switch {
@@ -81,7 +89,10 @@ func resourceState(r ctlapi.Resource) string {
 	case r.SwitchedOff:
 		return string(r.State) + ", switched off"
 	}
-	return string(r.State)
+	if r.State == ctlapi.ResourceStateRehearsed && r.Rehearsed != nil && r.Rehearsed.How != ctlapi.RehearsedHowStandIn {
+		return rehearsed(string(r.State)) + ", " + strings.ReplaceAll(string(r.Rehearsed.How), "_", " ")
+	}
+	return rehearsed(string(r.State))
 }
 
 // Check shows the health checks of an install, each with its last outcomes.

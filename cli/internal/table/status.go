@@ -84,6 +84,12 @@ func stateOf(s InstallStatus) string {
 	if s.Standing == ctlapi.InstallStatusStandingLive && s.Health != ctlapi.HealthVerdictUnknown {
 		text = string(s.Health)
 	}
+	if s.Standing == ctlapi.InstallStatusStandingRehearsed {
+		text = rehearsed(text)
+		if s.Health == ctlapi.HealthVerdictUnhealthy {
+			text += ", " + string(s.Health)
+		}
+	}
 	text += alarmsOf(s.Install)
 	if !hasRunner(s) {
 		return text

@@ -26,6 +26,9 @@ type Block struct {
 	action  *appconfig.Action
 }
 
+// Templates lists what in a block may be a template.
+func (b Block) Templates() []template.Value { return template.In(b.at, b.value) }
+
 // Blocks lists every part of an app that has templates: the sandbox, then the
 // others kind by kind and in order of their names.
 func Blocks(app *appconfig.App) []Block {

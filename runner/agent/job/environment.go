@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 )
@@ -66,7 +65,7 @@ func (j *job) environment(ctx context.Context) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	if j.spec.Kind == jobspec.KindTerraformModule && !e.InPods { // the files are of the agent's machine
+	if j.kind().HasState && !e.InPods { // the files are of the agent's machine
 		env = append(env, terraformSettings()...)
 	}
 	if j.attempt.Proxy != nil {

@@ -32,7 +32,7 @@ type work struct {
 
 // The rules. Work that has none is refused.
 var (
-	// ofComponents are the rules for all types of components.
+	// ofComponents are the rules for all types of components, and for their rehearsal.
 	ofComponents = map[jobspec.Operation]Rule{
 		jobspec.OperationBuild: {Starts: capsule.StartsOfReading},
 		jobspec.OperationPlan:  {Artifact: true, Leaves: true, Starts: capsule.StartsOfReading},
@@ -58,7 +58,7 @@ func RuleOf(kind jobspec.Kind, operation jobspec.Operation) (r Rule, known bool)
 	switch {
 	case !info.Has(operation):
 		return Rule{}, false
-	case info.Component:
+	case info.Component || info.Resource:
 		r, known = ofComponents[operation]
 	default:
 		r, known = ofOthers[work{kind, operation}]

@@ -28,7 +28,7 @@ func TestRules(t *testing.T) {
 			}
 			want := order.Rule{
 				Mutates: apply, Pinned: apply, Starts: starts,
-				Artifact: info.Component && (apply || operation == jobspec.OperationPlan),
+				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan),
 				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun),
 				Script:   kind == jobspec.KindAction && operation != jobspec.OperationPlan,
 			}

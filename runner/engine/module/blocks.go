@@ -10,10 +10,14 @@ var (
 		{Type: "terraform"},
 		{Type: "variable", LabelNames: []string{"name"}},
 		{Type: "module", LabelNames: []string{"name"}},
+		{Type: "provider", LabelNames: []string{"name"}},
+		{Type: "resource", LabelNames: []string{"type", "name"}},
+		{Type: "data", LabelNames: []string{"type", "name"}},
+		{Type: "ephemeral", LabelNames: []string{"type", "name"}},
 	}}
 	terraformSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "backend", LabelNames: []string{"type"}},
-		{Type: "cloud"},
+		{Type: "cloud"}, {Type: "required_providers"},
 	}}
 	variableSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 		{Name: "type"}, {Name: "default"}, {Name: "sensitive"}, {Name: "ephemeral"},
@@ -33,6 +37,10 @@ func (m *Module) add(file *hcl.File, src []byte) hcl.Diagnostics {
 			problems = append(problems, m.addVariable(block, src)...)
 		case "module":
 			problems = append(problems, m.addCall(block)...)
+		case "provider":
+			m.addConfiguration(block)
+		default:
+			m.addUse(block)
 		}
 	}
 	return problems
@@ -41,6 +49,10 @@ func (m *Module) add(file *hcl.File, src []byte) hcl.Diagnostics {
 func (m *Module) addSettings(block *hcl.Block) hcl.Diagnostics {
 	content, _, problems := block.Body.PartialContent(terraformSchema)
 	for _, b := range content.Blocks {
+		if b.Type == "required_providers" {
+			m.addRequired(b)
+			continue
+		}
 		m.Backend, m.BackendAt = "cloud", place(b.DefRange)
 		if b.Type == "backend" {
 			m.Backend = b.Labels[0]

@@ -22,7 +22,8 @@ type Module struct {
 	Backend   string
 	BackendAt string // "main.tf:3"
 	Calls     []Call
-	Files     []string // names, sorted; override files last
+	Providers map[string]Provider // by the name that the module gives them; nil for none
+	Files     []string            // names, sorted; override files last
 }
 
 // Variable is an input variable.

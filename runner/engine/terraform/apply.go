@@ -44,7 +44,11 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 // ready makes the workspace of the plan again. It changes nothing.
 func ready(ctx context.Context, j *job.Job, p pinned) (*workspace, jobspec.Result, error) {
-	w, err := open(ctx, j, p.EnvVars)
+	s, err := pinnedStandIn(j)
+	if err != nil {
+		return nil, jobspec.Result{}, job.Refusef("plan again", "what the plan pinned cannot be read: %v", err)
+	}
+	w, err := open(ctx, j, p.EnvVars, s)
 	if err != nil {
 		return nil, jobspec.Result{}, err
 	}

@@ -54,6 +54,11 @@ func (w *workspace) pin(j *job.Job, in inputs, before map[string]fileMark) error
 	if err := w.pinGenerated(j, before); err != nil {
 		return err
 	}
+	if w.standIn != nil {
+		if err := job.WriteJSON(j.Out("pinned", rehearsedFile), w.standIn.Rehearsed); err != nil {
+			return err
+		}
+	}
 	return job.WriteJSON(j.Out("pinned", pinnedFile), pinned{
 		Format: pinnedFormat, TerraformVersion: w.version, EnvVars: in.EnvVars, Ephemeral: len(ephemeral) > 0,
 	})

@@ -22,14 +22,26 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return jobspec.Result{}, err
 	}
+	s, err := rehearse(ctx, j, env)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	if s != nil {
+		env = nil // it is for the module's own providers
+	}
 	var in inputs
 	in.EnvVars = withoutVars(env)
-	w, err := open(ctx, j, in.EnvVars)
+	w, err := open(ctx, j, in.EnvVars, s)
 	if err != nil {
 		return jobspec.Result{}, err
 	}
 	result := jobspec.Result{Tool: w.tool()}
-	if in, err = renderInputs(j, w.module, env); err != nil {
+	if s == nil {
+		in, err = renderInputs(j, w.module, env)
+	} else {
+		in = inputs{Vars: map[string]any{}, VarFiles: []string{}, EnvVars: map[string]string{}}
+	}
+	if err != nil {
 		return result, err
 	}
 	varFiles, err := in.write(j.Work("vars"))
@@ -124,6 +136,9 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 		}
 	}
 	summary.Text = text
+	if w.standIn != nil {
+		summary = w.standIn.about(summary)
+	}
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }
 

@@ -34,16 +34,22 @@ type workspace struct {
 	module  *module.Module
 	tf      *tfexec.Terraform
 	version string
+	standIn *standIn // nil: the module as it is
 }
 
-// open copies the artifact to work/module, points it to the agent's backend and
-// finds a Terraform that fits.
-func open(ctx context.Context, j *job.Job, envVars map[string]string) (*workspace, error) {
-	w := &workspace{dir: j.Work("module")}
-	if err := os.CopyFS(w.dir, os.DirFS(j.In("artifact"))); err != nil {
+// open copies the artifact to work/module, or writes what stands in for it, points
+// that to the agent's backend and finds a Terraform that fits.
+func open(ctx context.Context, j *job.Job, envVars map[string]string, s *standIn) (*workspace, error) {
+	w := &workspace{dir: j.Work("module"), standIn: s}
+	var err error
+	if s != nil {
+		err = s.write(w.dir, j.Spec.Rehearsal)
+	} else {
+		err = os.CopyFS(w.dir, os.DirFS(j.In("artifact")))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("copy the module: %w", err)
 	}
-	var err error
 	if w.module, err = module.Read(w.dir); err != nil {
 		return nil, job.Wrongf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
 	}
@@ -83,7 +89,10 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 	w.version = v.String()
 	j.Logf("terraform %s, %s", w.version, j.Subject())
 	want := j.Spec.TerraformModule.TerraformVersion
-	if standsIn(want, w.version, j.Env[matchVariable]) {
+	switch {
+	case w.standIn != nil:
+		return nil // any will do
+	case standsIn(want, w.version, j.Env[matchVariable]):
 		j.Logf("terraform %s stands in for %s: the runner takes any patch (--terraform-match %s)", w.version, want, matchMinor)
 		return nil
 	}

@@ -2310,6 +2310,7 @@ export interface components {
             name: string;
             /** @description Alarms about it that nobody has acknowledged. */
             open_alarms: number;
+            rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
             stack: components["schemas"]["StackKind"];
             state: components["schemas"]["InstallState"];
@@ -2371,15 +2372,16 @@ export interface components {
             name: components["schemas"]["Name"];
             /** @description Start the workflow that provisions it. */
             provision?: boolean;
+            rehearsal?: components["schemas"]["RehearsalRequest"];
             /** @description The release to provision, by id or number; absent for the newest. */
             release?: string;
             stack?: components["schemas"]["StackKind"];
         };
         /**
-         * @description `live` once it was provisioned; how well it does is `health`.
+         * @description `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
          * @enum {string}
          */
-        InstallState: "new" | "provisioning" | "live" | "deprovisioning" | "deprovisioned" | "forgotten";
+        InstallState: "new" | "provisioning" | "live" | "rehearsed" | "deprovisioning" | "deprovisioned" | "forgotten";
         InstallStatus: {
             install: components["schemas"]["Install"];
             last?: components["schemas"]["WorkflowBrief"];
@@ -2391,7 +2393,7 @@ export interface components {
              * @description What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
              * @enum {string}
              */
-            standing: "not_provisioned" | "provisioning" | "provision_failed" | "live" | "deprovisioning" | "deprovision_failed" | "deprovisioned" | "forgotten";
+            standing: "not_provisioned" | "provisioning" | "provision_failed" | "live" | "rehearsed" | "deprovisioning" | "deprovision_failed" | "deprovisioned" | "forgotten";
             workflow?: components["schemas"]["WorkflowBrief"];
         };
         InstallStatusPage: {
@@ -2674,6 +2676,7 @@ export interface components {
             };
             /** @description Outputs that change. */
             outputs: number;
+            rehearsed?: components["schemas"]["Rehearsed"];
             replace: number;
             /** @description Scripts and hooks that it runs. */
             run: number;
@@ -2830,6 +2833,74 @@ export interface components {
              */
             minutes?: number;
         };
+        /** @description That an install is a rehearsal, and of what. */
+        Rehearsal: {
+            /** @description What it has in the place of a cloud, as of its newest state, by path; only where one install is shown. */
+            outputs?: components["schemas"]["RehearsalOutput"][];
+            platform: components["schemas"]["RehearsalPlatform"];
+        };
+        RehearsalOutput: {
+            /**
+             * @description In the state tree.
+             * @example install_stack.outputs.vpc_id
+             */
+            path: string;
+            /** @enum {string} */
+            source: "given" | "recorded" | "made_up";
+            /** @description Any JSON. */
+            value: unknown;
+        };
+        /** @description Outputs by name. They are kept in clear, so they must hold no secret. */
+        RehearsalOutputs: {
+            cloud_account?: {
+                [key: string]: unknown;
+            };
+            /** @description By component. */
+            components?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            sandbox?: {
+                [key: string]: unknown;
+            };
+            stack?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description The cloud that the app is written for; the one that it declares when absent.
+         * @enum {string}
+         */
+        RehearsalPlatform: "aws" | "gcp" | "azure" | "none";
+        /**
+         * @description Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+         * @example {
+         *       "given": {
+         *         "stack": {
+         *           "vpc_id": "vpc-0123456789abcdef0"
+         *         }
+         *       }
+         *     }
+         */
+        RehearsalRequest: {
+            given?: components["schemas"]["RehearsalOutputs"];
+            platform?: components["schemas"]["RehearsalPlatform"];
+            recorded?: components["schemas"]["RehearsalOutputs"];
+        };
+        /** @description What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied. */
+        Rehearsed: {
+            /** @enum {string} */
+            how: "stand_in" | "mocked" | "not_planned";
+            /** @description Outputs that are made up in part or whole. */
+            made_up?: string[];
+            /** @description The clouds that it needs. */
+            providers?: string[];
+            /** @description Those of them that could not be had. */
+            unreachable?: string[];
+            /** @description A sentence for people. */
+            why: string;
+        };
         Release: {
             app: components["schemas"]["Ref"];
             config: components["schemas"]["NumberRef"];
@@ -2910,11 +2981,12 @@ export interface components {
             outputs: {
                 [key: string]: unknown;
             };
+            rehearsed?: components["schemas"]["Rehearsed"];
             /**
-             * @description `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+             * @description `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
              * @enum {string}
              */
-            state: "absent" | "live" | "changing" | "failed" | "unknown" | "orphaned";
+            state: "absent" | "live" | "rehearsed" | "changing" | "failed" | "unknown" | "orphaned";
             /** @description The install has switched the component off. */
             switched_off?: boolean;
             /** @example terraform_module */

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/rehearsal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -71,6 +73,11 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 		Stack: stacks.KindLocal, Inputs: installs.Values(optional.Value(req.Body.Inputs)), Labels: optional.Value(req.Body.Labels),
 		ApprovalOption: string(apigen.ApprovalOptionPrompt), Release: optional.Value(req.Body.Release), Provision: req.Body.Provision, Actor: actor,
 	}
+	if r := req.Body.Rehearsal; r != nil {
+		create.Rehearsal = &rehearsal.Rehearsal{
+			Platform: rehearsal.Platform(optional.Value(r.Platform)), Given: rehearsalOutputs(r.Given), Recorded: rehearsalOutputs(r.Recorded),
+		}
+	}
 	if req.Body.Stack != nil {
 		create.Stack = string(*req.Body.Stack)
 	}
@@ -102,7 +109,10 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObject) (apigen.GetInstallResponseObject, error) {
 	var view apigen.Install
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-		if view, err = oneInstall(ctx, tx, req.Install); err != nil || view.Release == nil {
+		if view, err = oneInstall(ctx, tx, req.Install); err != nil {
+			return err
+		}
+		if err := addRehearsed(ctx, tx, &view); err != nil || view.Release == nil {
 			return err
 		}
 		app, err := releaseview.App(ctx, tx.Queries, view.Release.ID)
@@ -206,13 +216,24 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	if err := decode("toggles", i.Toggles, &toggles); err != nil {
 		return apigen.Install{}, err
 	}
-	return apigen.Install{
+	rehearsed, err := installs.RehearsalOf(i)
+	if err != nil {
+		return apigen.Install{}, err
+	}
+	view := apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
 		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
-	}, nil
+	}
+	if rehearsed != nil {
+		view.Rehearsal = &apigen.Rehearsal{Platform: apigen.RehearsalPlatform(rehearsed.Platform)}
+		if i.State == model.InstallLive {
+			view.State = apigen.InstallStateRehearsed
+		}
+	}
+	return view, nil
 }
 
 // installTag names the version of what PATCH changes.

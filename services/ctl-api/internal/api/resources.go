@@ -73,6 +73,7 @@ func resourcesOf(ctx context.Context, tx *database.Tx, install, ref string) ([]c
 
 func (off switchedOff) view(r ctldb.ShowResourcesRow) apigen.Resource {
 	view := resourceView(r)
+	addRehearsedHow(&view, r.Rehearsed)
 	view.SwitchedOff = r.Resource.Kind == model.KindComponent && off[r.Resource.Name]
 	return view
 }

@@ -162,7 +162,7 @@ func (s *Server) statusView(r ctldb.ShowInstallsRow, a around) (apigen.InstallSt
 func (a around) facts(in ctldb.Install) status.Facts {
 	f := status.Facts{
 		State: in.State, Release: optional.Value(in.ReleaseID), Newest: a.newest[in.AppID].ID,
-		Inputs: a.untaken[in.ID].Inputs, Toggles: a.untaken[in.ID].Toggles,
+		Inputs: a.untaken[in.ID].Inputs, Toggles: a.untaken[in.ID].Toggles, Rehearsal: in.Rehearsal != nil,
 	}
 	if w, ok := a.open[in.ID]; ok && !w.Workflow.PlanOnly {
 		f.Doing = w.Workflow.Kind

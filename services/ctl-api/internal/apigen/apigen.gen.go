@@ -574,6 +574,7 @@ const (
 	InstallStateLive           InstallState = "live"
 	InstallStateNew            InstallState = "new"
 	InstallStateProvisioning   InstallState = "provisioning"
+	InstallStateRehearsed      InstallState = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallState enum.
@@ -590,6 +591,8 @@ func (e InstallState) Valid() bool {
 	case InstallStateNew:
 		return true
 	case InstallStateProvisioning:
+		return true
+	case InstallStateRehearsed:
 		return true
 	default:
 		return false
@@ -627,6 +630,7 @@ const (
 	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
 	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
 	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+	InstallStatusStandingRehearsed         InstallStatusStanding = "rehearsed"
 )
 
 // Valid indicates whether the value is a known member of the InstallStatusStanding enum.
@@ -647,6 +651,8 @@ func (e InstallStatusStanding) Valid() bool {
 	case InstallStatusStandingProvisionFailed:
 		return true
 	case InstallStatusStandingProvisioning:
+		return true
+	case InstallStatusStandingRehearsed:
 		return true
 	default:
 		return false
@@ -845,6 +851,72 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for RehearsalOutputSource.
+const (
+	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
+	RehearsalOutputSourceMadeUp   RehearsalOutputSource = "made_up"
+	RehearsalOutputSourceRecorded RehearsalOutputSource = "recorded"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalOutputSource enum.
+func (e RehearsalOutputSource) Valid() bool {
+	switch e {
+	case RehearsalOutputSourceGiven:
+		return true
+	case RehearsalOutputSourceMadeUp:
+		return true
+	case RehearsalOutputSourceRecorded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsalPlatform.
+const (
+	RehearsalPlatformAws   RehearsalPlatform = "aws"
+	RehearsalPlatformAzure RehearsalPlatform = "azure"
+	RehearsalPlatformGcp   RehearsalPlatform = "gcp"
+	RehearsalPlatformNone  RehearsalPlatform = "none"
+)
+
+// Valid indicates whether the value is a known member of the RehearsalPlatform enum.
+func (e RehearsalPlatform) Valid() bool {
+	switch e {
+	case RehearsalPlatformAws:
+		return true
+	case RehearsalPlatformAzure:
+		return true
+	case RehearsalPlatformGcp:
+		return true
+	case RehearsalPlatformNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RehearsedHow.
+const (
+	RehearsedHowMocked     RehearsedHow = "mocked"
+	RehearsedHowNotPlanned RehearsedHow = "not_planned"
+	RehearsedHowStandIn    RehearsedHow = "stand_in"
+)
+
+// Valid indicates whether the value is a known member of the RehearsedHow enum.
+func (e RehearsedHow) Valid() bool {
+	switch e {
+	case RehearsedHowMocked:
+		return true
+	case RehearsedHowNotPlanned:
+		return true
+	case RehearsedHowStandIn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReleaseMadeBy.
 const (
 	ReleaseMadeByPromotion ReleaseMadeBy = "promotion"
@@ -928,12 +1000,13 @@ func (e ResourceKind) Valid() bool {
 
 // Defines values for ResourceState.
 const (
-	ResourceStateAbsent   ResourceState = "absent"
-	ResourceStateChanging ResourceState = "changing"
-	ResourceStateFailed   ResourceState = "failed"
-	ResourceStateLive     ResourceState = "live"
-	ResourceStateOrphaned ResourceState = "orphaned"
-	ResourceStateUnknown  ResourceState = "unknown"
+	ResourceStateAbsent    ResourceState = "absent"
+	ResourceStateChanging  ResourceState = "changing"
+	ResourceStateFailed    ResourceState = "failed"
+	ResourceStateLive      ResourceState = "live"
+	ResourceStateOrphaned  ResourceState = "orphaned"
+	ResourceStateRehearsed ResourceState = "rehearsed"
+	ResourceStateUnknown   ResourceState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the ResourceState enum.
@@ -948,6 +1021,8 @@ func (e ResourceState) Valid() bool {
 	case ResourceStateLive:
 		return true
 	case ResourceStateOrphaned:
+		return true
+	case ResourceStateRehearsed:
 		return true
 	case ResourceStateUnknown:
 		return true
@@ -2319,11 +2394,14 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Rehearsal That an install is a rehearsal, and of what.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
+
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 	Stack   StackKind  `json:"stack"`
 
-	// State `live` once it was provisioned; how well it does is `health`.
+	// State `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 	State        InstallState `json:"state"`
 	StateVersion int          `json:"state_version"`
 
@@ -2415,12 +2493,18 @@ type InstallRequest struct {
 	// Provision Start the workflow that provisions it.
 	Provision bool `json:"provision,omitempty"`
 
+	// Rehearsal Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+	//
+	//
+	// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+	Rehearsal *RehearsalRequest `json:"rehearsal,omitempty"`
+
 	// Release The release to provision, by id or number; absent for the newest.
 	Release *string    `json:"release,omitempty"`
 	Stack   *StackKind `json:"stack,omitempty"`
 }
 
-// InstallState `live` once it was provisioned; how well it does is `health`.
+// InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
 
 // InstallStatus defines model for InstallStatus.
@@ -2790,7 +2874,10 @@ type PlanCounts struct {
 
 	// Outputs Outputs that change.
 	Outputs int `json:"outputs"`
-	Replace int `json:"replace"`
+
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+	Replace   int        `json:"replace"`
 
 	// Run Scripts and hooks that it runs.
 	Run    int `json:"run"`
@@ -2934,6 +3021,77 @@ type RegistryTokenRequest struct {
 	Minutes *int `json:"minutes,omitempty"`
 }
 
+// Rehearsal That an install is a rehearsal, and of what.
+type Rehearsal struct {
+	// Outputs What it has in the place of a cloud, as of its newest state, by path; only where one install is shown.
+	Outputs []RehearsalOutput `json:"outputs,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform RehearsalPlatform `json:"platform"`
+}
+
+// RehearsalOutput defines model for RehearsalOutput.
+type RehearsalOutput struct {
+	// Path In the state tree.
+	//
+	// Example: install_stack.outputs.vpc_id
+	Path   string                `json:"path"`
+	Source RehearsalOutputSource `json:"source"`
+
+	// Value Any JSON.
+	Value json.RawMessage `json:"value"`
+}
+
+// RehearsalOutputSource defines model for RehearsalOutput.Source.
+type RehearsalOutputSource string
+
+// RehearsalOutputs Outputs by name. They are kept in clear, so they must hold no secret.
+type RehearsalOutputs struct {
+	CloudAccount map[string]interface{} `json:"cloud_account,omitempty"`
+
+	// Components By component.
+	Components map[string]map[string]interface{} `json:"components,omitempty"`
+	Sandbox    map[string]interface{}            `json:"sandbox,omitempty"`
+	Stack      map[string]interface{}            `json:"stack,omitempty"`
+}
+
+// RehearsalPlatform The cloud that the app is written for; the one that it declares when absent.
+type RehearsalPlatform string
+
+// RehearsalRequest Makes the install a rehearsal: of an app that is written for a cloud, on a stack without one. It gets outputs in the place of those that the cloud's stack and the sandbox would give. It stays one for good.
+//
+// Example: {"given":{"stack":{"vpc_id":"vpc-0123456789abcdef0"}}}
+type RehearsalRequest struct {
+	// Given Outputs by name. They are kept in clear, so they must hold no secret.
+	Given *RehearsalOutputs `json:"given,omitempty"`
+
+	// Platform The cloud that the app is written for; the one that it declares when absent.
+	Platform *RehearsalPlatform `json:"platform,omitempty"`
+
+	// Recorded Outputs by name. They are kept in clear, so they must hold no secret.
+	Recorded *RehearsalOutputs `json:"recorded,omitempty"`
+}
+
+// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+type Rehearsed struct {
+	How RehearsedHow `json:"how"`
+
+	// MadeUp Outputs that are made up in part or whole.
+	MadeUp []string `json:"made_up,omitempty"`
+
+	// Providers The clouds that it needs.
+	Providers []string `json:"providers,omitempty"`
+
+	// Unreachable Those of them that could not be had.
+	Unreachable []string `json:"unreachable,omitempty"`
+
+	// Why A sentence for people.
+	Why string `json:"why"`
+}
+
+// RehearsedHow defines model for Rehearsed.How.
+type RehearsedHow string
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -3043,7 +3201,10 @@ type Resource struct {
 	// Outputs What it gave out; sensitive values are shown as `(sealed)`.
 	Outputs json.RawMessage `json:"outputs"`
 
-	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+
+	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 	State ResourceState `json:"state"`
 
 	// SwitchedOff The install has switched the component off.
@@ -3061,7 +3222,7 @@ type ResourceDrift string
 // ResourceKind defines model for Resource.Kind.
 type ResourceKind string
 
-// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
+// ResourceState `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
 type ResourceState string
 
 // ResourceHealth defines model for ResourceHealth.
@@ -13824,455 +13985,469 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lkhs3licOvwqCuxG+bNZVF1tV0TFTttVtdduWV9K2vx2XhglmgmS6kkB2AiyKrVXEPM082DzJFzjn",
-	"AIlMIslkFUuy5x+7MS0X84IEDg7O5Xd+5/0oU4tKSSGNHl28H80Fz0UN/3z+hs/s/+ZCZ3VRmULJ0cXo",
-	"zVywW1HrQkmmpmw154ZlXLKJYNmcy5nIEzZVNUtfTI9+5Cabp8ejZKSzuVhw+zSzrsToYqRNXcjZ6MOH",
-	"D8mo4jVfCEOvvZoaUcffm0rxzqT2tWYuWMVngk3EVNXikvGJFtIwJeGnaVFrAxfYlxf2/n8sRb0eJSPJ",
-	"F/b9HN4SDmzB3/0g5MzMRxdPzs6TjYEmOLK/47dvDvCXwsxZuuKFSRPGpV6JmnHNtFLS/q8J5q3QbF7M",
-	"5qJmZs7tiAu9dZxjurE13qmqF9yMLkaFNE8fjxL7AcViuRhdPDs9/ers2bPzJ4+/enz67NlZMloUEn86",
-	"9d9VSCNmosYPq6oX372sf4JXdr/rSjJeVWyyZkXOVM3swPxoK27mwWCrapSMavGPZVGLfHRh6qXomeKz",
-	"869hWP6/oxNeVX/ndcEnpYiPzQqFfbcVCc5u6doLVgpjxSlheTErjGZc5mwprWBnqhY6gT9IhT+jtPR8",
-	"knvmQb/rm2VR5i++i3+PnWX7NRN7Uc+o4LeDDulb2Lu7xoQ7vGdQ+ONhR6XktJjFRnXFMvgN5TKxgjlZ",
-	"g6DC0i4XE9x+hWTpXJSl+tdHad+44UGHH3e92C6woDoLzWqxULciP2b2RzsGoenv06UWOVsVZq6WhhWm",
-	"T0lk9LptQ44McqmNWoh6y9ZnGV0zaPu7iw86ld8V0+kbFZ9JZawOVVIktNR4LJg5yIOS5ZrZ3Y/S0Dd5",
-	"Rm0dr3jHF1VpL3yCOna/0dfrV8vIYfF3XhY5NwKklQ4LkIeVWpY5m/OqEjKh/cakMvNCzvq+IK/X43rZ",
-	"Ph1yMeXL0owuprzUwg9tolQpuISxvcjFolJGyGz9N7GOrX4tKmHHZE82O7XaSu6NWMOoJypfs5kwOjhx",
-	"3bE344W8bN8CD+ESlwzu7Yg4e3z67Phaum9EQ6T5yGC0R3a495GpF1OwTHqMDGv3pPZkNvAFtAaFZhNu",
-	"x6rkMftlLiQrYJe6T1JS2E0i1Srp3Nb+yLNzlla1yJTMC/vW8ZQXpcjTbZ9OltSe+/uF1IaX5daTvcBr",
-	"Bm1vuvagu/sHPhHl5she2q1r5koLJ3yFZqW9FnZ6eiPWf7rl5VKkl0yLW1Hzki2WVgDLks0Vnpt+5/46",
-	"su/7U8Ylr9ejt/FNBE9vzXBhxEJ3Pur8yVNrr1rrwj7j33/99z+9/V9/Ov7yf442vg6UxQt8xtlT/zOv",
-	"a77Gby8Whdn89u/Vii24tKpLLDTjaOfOuWbcsIXSvadACc+LKoEnp4F5+OT0NLAIz6IW4Y/CqsxtJ8MC",
-	"rhgkOHjpQeXm5fSqqrbKDTgJdn9WVdIzyq6pDdbrPjvs5ZT22KCR0P4ZOJpmt+0zoldLKe26bTfjariq",
-	"Z7Xwx4Ou1msjql1j0kZUPSOyPx10PG/UjZC7BmTsRQlLjboZ/9d//Gea2GMY7Aktslr0OQxw20FH+wvv",
-	"UxOlkjM4bOjcXfC19cPnoszZhGc3bClNUdorajiJtFoIsCSYUUzzNShTzv6iWL6suSGXntQMS5+e6rTx",
-	"rGuWnuqUXgXKSMlMBMdWR4CtJzyKW1KPTnXblvq6pVQ///zp6f/79ezoydt/+fX06NnbL/T/+/zp6elp",
-	"64/vz5LHH75Y6C8iqtdOmqpvpqVa7VrlFV3Xs5ru5wMu6Af7KF0pqQWcLj/XalIK8BUyJY2QsNi8qsoi",
-	"gzU5qfCK//WbxrhD8+b/WYvp6GL0P06aIM4J/qpP3HPhjZsT4ByNFdcg2FrUtyJHow3MM83Xmq3m62OY",
-	"T3oqBGgyQwGQqlaVqE2BH9J6x/vN43AueGnm42wuspvgAm+S2gWolhiG8mfvti/EgbywN9m72wdsMiq5",
-	"NmAXD3qMNdM/uHUPhZUEPnbAW8W0+ekje2RiQMd9xcad3bGaupjNKAC2x7e/wds2n/ghlNdf8avaUtBZ",
-	"j2AIfh3cB771T1eT30QGkx3O/d6S4CZ544dmzO9jHsvOT/IX9A/5Zz4TmyP2c77H5MfWUYp3ZtfdP9lr",
-	"up+D7+0fNnmR7VFzvxMHiSu6JOMij859VgtuRD7mphVdtF7qkSlgsnvvmayjjxR1rer4L+8KM85UHoqB",
-	"tz+T0bSQhZ7vORj8rmAmajk+PfstP3/31T+e/bP+evXo9snN08VjeWpmcx59QmPNbVvAV2Jqr1ZL49QV",
-	"z9GZ4+XPwQLhOdFe0GT07mimjuiPVqMfv+KrH4XWVi5BKCpV77sOdmT5stz3LsP3f5PhJuIPpItCa5Gn",
-	"F3B+oAnpjxb7n9boAIfa/p8CzV4hrQPyqzUclgLCmXihVTzLLBMih7+igzxKRhmXmSjx3/i+YMOEQ6wF",
-	"X/SJOam5SPzeDo2mhBXmwjphS14mLKutXVRbT0wV1hLC9ENZTAXL1lkpWs7myF4emzlnSsQH1lUH+SgJ",
-	"XADa6M3o3UI0UtjajK3dvFWpHE4d0gH6MTXiK7Rh+ncgBb86WrOqanUrxlG/7Qp/DEM4zn+rl/J4tBFJ",
-	"Czb0kb4pqiNV4TiOQFqspFk90LJu4oNtGZJPnzx59DTpNRyayahVGdmPr5YSEx40dFUK8D8Fz/F7rGPq",
-	"Q1y8qsDcO2avKFY1td6pWl1Q0Or8nKVLeSPVSo7ts1KIANpbpeC1NSMhqL2aC4zB1qIUXAuWi6y0vzOp",
-	"mF5mcxhIwkTpAjv0ZL2sUOulCdOFzARcqNmc3wp7r5hORWbYWhj0N7Y7wkOX5EOvbL1plERbdrzw9hyh",
-	"So6dLm4fRl+ePGFf4v8b9S7r+51qpLNH4NfoFik5ph86oj9RS9Oj+sQ7nplyfcE4W/BsXkBUndUiU3Vu",
-	"//WbmrQVHf7EHn0V+yCeWWkpRT7b84Bp3dhjV2R8qUXPZ2DoXOTH2+yVfQaUC8OLctcp3x7Ji1wnlHbA",
-	"5GNezIQ2OhjUUHtgw6opFw9q1dwUsvPGbM4LOZ6Iuf0liRntXEcT4vM1xci1MKbsWZJaLES+7llMo1iu",
-	"GEgtpb827wdbY/iheoNfgTvBiZIfRvg8v/S7T1O7264awV04J374oTR4Ei/pP3H3WVMFVa6qZ59pBmt1",
-	"3NaQLt67NcgUzhONpfdLD2IzgIL6SPZCqdV3IitydCz3WJWWxxTuiNn2PbgjUJuM8EAbo1rY9bnf4VXd",
-	"D24G131edBIwXt49ziD1vWu6QZGRfribCt0eD8gLXZV8Pd4MvnwvylINcvaqak+1CAmfnXL6A14VjQzN",
-	"+wZH5s8e8xrTVC7CEU5ON+BBH7FbQ1XVQXZtVX2sPVtVd7PuO7IW7MTHp89iFnVX+Hbu3bsKztbZsddE",
-	"Q1w9k/N/qpwc8T/w3HyIf5vDfLV223ufnxIzF+zjaCH++p6slsA8D7J6xejD22SkhdSFKW6Fn5slTCFq",
-	"stH56fnTo9NHR6fnb85OL86eXJye/tuouca+ZsTLIrNbEDLPo4uRWB5lQpqaWxPBQfQuHn3oTvum5vDf",
-	"EDOmnNkbsYfsrxoMAEne18o6X6jGE8ZLrawTVqP/Cj5ZoREIA84bemjOgLD+IVplQze/W5lXiFCIqIJg",
-	"mmMR/nDOh54e4Rq0LWFcjo0baH02XHtKZE2ZHyRTUqCBXkhWFm0LPXhgH+bzW7WUBIDB01hDVqksPRZR",
-	"u3ARr6pLdMaVFCwDd9l6wC2zNkzBR4LdzeQ2Y2rNT2uCG2F6u32fHehk8Nv2o50QHXHc+ATvy1CgUXOZ",
-	"T9Q7e1wGioKCa7FQYiQbVBU7vXJyMbap72bkdznjWpvMgzxijugvc2EQZywYbAuALLkMNvvFQwsT1AqR",
-	"AFf/hnoj3pkwYfz0Mftb8U3H+4gHsjozhi/omata3fLypT+14h/ott+KFwaiV5xVotZKss/TqlaLyqRf",
-	"MFWzimvNJms7IQstyltM1DkBwSutTAQxwphgUJjwqizvtoJSGTHgCL5XJKs2xZRnfeEeAhizBc9F0nYi",
-	"7emkTb22M9MxIPbyVzCZoQuj6o7qVvU2B+oEDOuT6FZLRrr4pxhP1gZHtIGC36FJgxEloy3u0jelmkQS",
-	"m3t+f3us/vtxqfcdOr289dS+oeMQ9L72YXPXIKXffGgAdTs9Pd2RjXaviQ4ekO2bgUv0XgfEr3gg9lsP",
-	"LHfdB5dYGhMkYt8caBgSHjDAuzjQ/YnUg2RKJ2W+p/P8G+6ObZ/7VzUZoSl8K6Sd4Jj5tFjYo8coVaIZ",
-	"ZkesAZbk41sefexW9g5B1B3RtRXXjOsbzHu0g9xaLevMlzbFLXYnNT3R6lostcjH01r1FASgIl5BTsZ9",
-	"ZGMqGqVumLpFvN6mNoTx7VoL2FWv8dL7Jn53vweu3GY2vyq0Papdtgge7U5w+5U7NWOC6LIhowH0XDS+",
-	"gnjP0BJ0OdXGtibB8fPcWe6dcRcYwiHsa9SLH8eyhnfdObe6udzfdPGuewHmkk6FYgRrdclSMu1TsP2w",
-	"8AD+cMyeLyqzhvw9+n9gHJZly+3dGddozrcnG8fbHkZaOP92qnpn/7Xf1hv5xyhofFaYCyooQnVWC63K",
-	"W5Ezoy5ZseAzcQHYVTx7L+1uq80F+/vzV69fvPzpX7978Zfnr99g5QJe0lRZZlYxwvVRDdTYRO0hlSrj",
-	"5UXkibzO5sWt6HlYLTJnL0Y+carKXNTOXG2MOf9B5IrX5jPtxW3jLV2/EIY6SuwrrFTY2RoBXKo2Uesf",
-	"tlp0fJOay2yeMMNnVuRwuexxtqoLY4T04/QltDWrAWXQXNOTJqtU9J2JeyLGfewpc8mCuW/mKMj34wpY",
-	"xStzKJyic2+AX9svsu6AuDusJzbXjRLf+Po/Kyqacr4MfKBUAF9dqfrGHqDgEepj9sJADYVULBc8Lwsp",
-	"LnGv2F2BOGmMi/nhbLo/XaydnUsYH3vlQPNbsqPNffginB+vsLY/KJ6iS0Y9ebpv57yQr8CE2lQidn7i",
-	"lghgABi4FjiZKytTc24tzATqn54+bttH4tHpn2Kfbe/ZfMfr76+Ozp88dZrADiRhc/Gu/cxn06+f5qdf",
-	"n3399ePsq/zpk2f8fCo4P82ePOH56dkT/mgyfTw9m5xPTidfn59n+dmT/Gl29mRyOj095adfx5cBzcn9",
-	"bB7xj9bCnZ3v77XZZ9B0JDjz7cHsWD29uXxzwfNxfH5fGA2rBZN6yQQcfc7OwhoAqWRcKcJj6Ys7ZyxW",
-	"0zrcG9eGrPNLdtrz9AEW3H72TyjQu9DO+MDgi5JgznrmW8ZMNIoC5eONdO0mbOUubuedUqmQx977HnvY",
-	"7OHY0x0xgzMvplNCqnfMPAFgCixtLrI5mxaixHQFWiQALUvsqVMKqNAtlcaKGk5RvsG5iO9gEEJm0Wgz",
-	"Ltd+kJ1fNqtvCRF1uWHDFJrlKlsurDlZaDyDKqGqUtCXiDv4qBsytlV1ZlwqWWS8JGzc8X5hA/FOZMu9",
-	"oxDvqqIWmu7ZiMNS+XWtKqXtuKxp4WrXOXNC2NIOW183FRQ0GKBMDhIG2QnriECrqqXR48DRjei5veBX",
-	"v6nJ8G1KIZau+Dvzdoc+lTPxN3vlh2RUlXxnmczPJZevl4sFr9cU16mU3nPG9wdGhACxmFFc8iyS2wZj",
-	"huC7ZPVSNKUWpi6EhlRAyaXGWvUek3tYcOUVXUfjHRQowen3kRK4Z7sYaSOqPkz7kGCINaEPgEQP720G",
-	"5WF1LoLS2RjdLwzPpOZEIenfGVQJZHezEIFnmagMFSLgL5qqXgmUzGvB8CqRUyrI1eZ+pql24ZKlU1XP",
-	"hH2QdeDgcjRvGJdrtlA1lT46bycXVamscWcEr3O1QjoG+3pIMdr7UfPNBISaIAM31muZWbuwFvxmPCu5",
-	"1g0EEVO5UacIZ+AQcSUSxGZff4T4Uij8Gwt4BPQIFbefml6wiSjkDLaqFPml/Q3VTnpBrhvm+pw4XV7L",
-	"I5Y6uy1NWIonnX1YAj+UBdysJBgeKyiClTnLlRR4s1Rj1BwkQ/bd9pQHY/qSpbmQ+AitFoIqJYucSYW3",
-	"01BTDLe47YIYDD1XK416J2FaWcmCU9Jaz3i3Xlai1tZDTi8YB3xH3apDIEYNp5sYqcCcFQafYE/cvOYr",
-	"2R2BtcG8bwvmV8alVIbNFLjJCEagYVgTLb3wFDVlcSsYsNQQPN9NDDzHvsb6M1jxA0adC9pfS+aqgZCp",
-	"y37zRMy4vHSsJnBTjiQuMicnnGaRmERgTGQ/dkqMwGCzX5EryGLbR1DlqjdBGSkYfM5SZqI2vLATxKUr",
-	"LVjwNVYbOPz4JU4/Lv+0sMuklqa9572gjprzsEkeAy7TSR/+2QrfKBl5ERvh0SsFoo0l/twIgVW4bj1R",
-	"iRITFUxFGETxX7VFX7hdHokqLim4ussAQMDLx3RedpjFlMt2+x9ifnpvY/ij2rWHMDvvgujfwxxs23Yd",
-	"RwQUgAOSgRIGLWD/5cj/7jItH9Xc+iPZUjutIaqn36TtA2ATJRbV0mRqITSYP78t81kswLlX9XstMsp6",
-	"b9reECRyr0wcTrEh2htmmojs5iU+Iwo1LEohTf+uhd8zwRb8RkAUgirYhosknHXDVdWtqPNidwjoe6i7",
-	"/ztd3AP1c89yg/DT3SsCbqY2o1h7aFvVw8xQL+UgCQfYobqJj9JNxctbUddFvi96eS7KxRiQYjpKqLYk",
-	"9CUmRABE8H+vfvxhCB5teBGnmY5veR0dQAD45OyNqGtu55wtVL4skaHu+29/sJryr69f/nTIUX0YMtlb",
-	"C0+3bsONZdvgE2kmXxdyVgrWPAbYjqxMJ5RQKCSAGQAkGylAfSMWVcmNcHR+C9BXDqvMyuJGhLRKcCsZ",
-	"ZQ1SfCUmGwIDwYIi4/qCPQKxXfB34SSEed3INL5Rs1m5fRI3d01XKVmLtJmaFisU06vCZHMBKavP7bJ+",
-	"Abasmk7Z57AdvjhmQCrVeoA1fmrBUgPDs/KXOjZeO+nA5+JLfe2V1lSGX9AN1u3p707kQpi6yNyGHD5p",
-	"rqooRlfRl8T3C4pXHbMfxBTOkBY2eyClyvANPRxZNlnKvBTjfTGAWVlEIjsPyrux7xCnwope3leEORcu",
-	"7w5YpGmtFlDCjRnnxhLUTK9lJvJdS7dtUH/Gofy5iODI9yi175rY07tFdntmhPasBq9RC3OfDwYKne/E",
-	"tJBFlFRmj492r4uEQgN9nIvKalOZFUKTRXaP4RNDrxGLe4wcK6VbS/YoFuW/S/i4j7AEEAOFnKU++a8R",
-	"RYAWsksoXLKU3pqnKOpNIFFNndwveC4uWUpUnu46BCXgH9FDCtEFrUiCG83If2Tg3b/dpySlwdYJOGYd",
-	"zFvdYtQ7pGcocOSDErb9CDpavaQBKLc1ZVsFxlB2+zCXBAK3CWywnzrud/Tx9x7HD3+8A8yxBQDeUSli",
-	"bYJm+7Vu+HWUT4CcdDBp2JDylreHwoxuMlQYZ+KO0cTdCVoJoZY3AZlAZ1KCdWqvSr84HCQSjlbLRwqB",
-	"O6rszVjcHcyBjeNuqT96MTTPFrslIKxrHlq67KbqIGvspv3jrvLdsLSfvs7Yw0BipryqOwKQRyULA0hD",
-	"ASdXePVdyyR2wnS6OyUX2Z47xVVuRYhIYkRMKVahpZc+KzXmZZkmwHjLZQ68aPDRlyy9EZVJkybLQ7kJ",
-	"KE+gnIJveBLkqRKfSjGKYYwdzBaej5Us1/AyYHnsZC9gZJ1it2R0g5nKMEfhHxU5TqJ2Aa5id0ESEhua",
-	"K5rLnQqgIxvBgUcDx9zJOnrWuZvvCGcvdQR1+7JVcRim5XyyzUc24M9Ez1tAtjJhgmfzpqylARZhAwDr",
-	"Rgkhj9lVWdLDMQhC2RMItgPODql3h7GtNAwoHTT73R3nO27sO1GfJA9QMdmKW8YltkccS16LPKD+3ipR",
-	"vZz7wL08LUrsXoNddsjP9rxpWB0eQyXycqx8TeyOyuywgjY0WMemiWoNCgG6KNhGUcZeAUS8P7CAtpSL",
-	"uDRsA9DwLUkKzXgOFWIbEFQP04MSAHbVVH6YoAFLAPxInGvkn26omGLOu2ExMHWOMlVX+5eyNGGFnTEB",
-	"DKo+LOEIOGOYPdp28Wt7ESYHB5sOxXTa4e+gSJs9gnfT9RB7B1LseO5aDWQf2P3I7S86pVz/IcykAxaH",
-	"cJ4IQ4U7sevXxeh6dDVX6+uRdTDgPIW/AdkQ/BFIwDc9nONbXutjA0bg22QA6Yir+YNv3hmEcmGQR9Y6",
-	"VcPumwT3PfnwIblz3ayf4PfDEbgv/XJ3jWn34YPDNPi9d2NLwjAEvDLBdj7uY/okkwYeDyDEm03ReFi3",
-	"vMwRECBuxT7AYIS0IdsXpRb3Yg7NPD7dWz45okOod5T/5HiwyO2Hu32XbopSC83wWa4uF3vfaGFMIWf6",
-	"Xh/ptumGteWaDOIHuqqGqSv+AesYzgFV+15ag8PN9qUE/98SYYnFgO1sJGEGhc7uDCLDeHC75VoIw3Nu",
-	"7CZvgjS+0QbqYDocxrNaLSv3Xx4pGOcsSawRvyg0xdHaMMJKlUVGlIYTpW4a7IEeQzmZvYFL6CtkNwE0",
-	"GwB6V3v3zXIiaimM0GNoS/DOtOiH6Un076xc5mIrg0p7Bp+3l9Cf3Xh0t6uB9mVcSZpGdCRSfVqACgg2",
-	"tADc1uUSxx3QuDIbXzpTpgdQEmWL7XwBvpOuxofFh+2s5qBEfc7Pnzy9OEDVVGDMfHXWaslB7/j19OgZ",
-	"P5q+ff/08Ydoy6PnMo/lkb5XK8aD+LhHRdbQ9wXpkIwCZSMkWXQeH2jV06pWcsYKCczcDoOZNBhM/Itv",
-	"UXjJUkR15eAd0yXgAEFiuQjMQnhZo63zAmP2x+wK0OJrBxSXOeP6xiHGO+Bfgu7RS6Nb4bmsVbkQ0tzN",
-	"F90OdifK3gBlWWg2U1JcMgkVl/iZdoPNuZ3kWpVtStZ9NXYMdeA/8TUqrY2t1Yba3S26KWS9Z8wmnLoo",
-	"tqWXQdar300Y3FytrIyusOEkJltcLUFArSHk2P3XoNhJyD/rVb//gBZYMaYgwvxp5LwHd9MQ0z1hWnWR",
-	"h2gKOsewpSIer56pgY64INW76Z3meS207jBlGlPpi5MT+stxphYnem696BPEZxyv+aLcXl0+MJUd/fA3",
-	"0KGw9J/p0tlQLwzgg8KQC+iOdrYQ9Qy0hVEdgv/m/SsxOTYqPvIb0VNkeyPW7TdfshRTMim+lBj+2m/F",
-	"eRrbr/j19O0xtQrSh2dIghnE4Sd+NZPB7EOhRbUZNna9ne8Kv3LeWnde//r65U8JSz/3zGhfpNCx6nOk",
-	"PYT3WuEu11+km+jg4e9Hx7BVy01m2vatDffFpusvNY9hKK+IKZ+IDlZzVQI7l+9raq3vAvW5C1kksHtV",
-	"7WIa0chRb/cXekjf7/TMvp9dF4Ktjqa9ZqOQ3f4xNjGIkozkx+Yiu9mnvkVkNzHT3sGNhz/KAY9pZFFE",
-	"6sfHizZAUZqZ8NP6J/bvzbudEUPwWN8ZCugkpft3zKLpYlcijaCImzDOxXnRKRxnPykDRTJASBHQdGLY",
-	"7PgQ3NKbdjv4W9vaVDWbfVYLQdUce/Wu2smL6rPrLpXvFJMHV9iLR8moLEAJ/6ajjJU9PbK2MUg7d5My",
-	"8f72cMgxMWpilBEHKkp19YsnpkUmSoSj22tDV1mDweMEJxlZwdjqWf4uF2IXCe1myBpLlwaKfXydaQkp",
-	"EBaSxW7tixZGm+/XnCaKCib87zF7fivqdYuFFG5MEHGGaFcYlLampwNJBwFkv/suIHw7GopHfeGD7sHD",
-	"SOX/6qSVBI8CuMFGbyaa3LJNJumuNeEIommU8VfwqhijkbXRWbJ5QauFmJvotwH863wj5HvvxMzh8aj7",
-	"gTQCzRI5Y3uBb6cE5LOePORLtRhCrdyg0PpxHChAd6JcX0qN3uPH5RojGdwv0/Qh+uk+y3lnRs7fR77y",
-	"8GIdpjAHzMPcW7R7WHub4Y9C6gdgqXgoABiEluWYl7yOgZOhDYz2HX5aDF7Q8jzoBnU8OiAmeK+k58Aq",
-	"Q9or+7A6BK3PtqDvwa+bQnTUQXehxhmbsBXas8nlSmDLRZ4ZpiRBTZTMxCW5jWByWK/RoRAKjRb3HmiS",
-	"X3gteyCpnXLIzeAHVQK2gTIFDtphro/3whESjafbi006pat3QsjhhkZpYMm0TduCO4DRYh8QM0nKVnxd",
-	"9JBLpTJjQofkKZhRDaCENg9GuiQSY2IsqxRTw3hJ5FzOtsVB+qYBWEXuk+jhm6IW7r4ZY/roXSk3UUX8",
-	"RTyBmzImLQxJf/eT9+u7PFyNOXhoPBW44pK4KBxlgps6ZhSbCOJYzMQFUFjcwrKnbEKUWYWhCPKK64Sl",
-	"mGNtfpaq2TBWKxp+I5C/AqUyYSTGEB5yxlzTLjGgt8c3NxiJtz2fOt5GuvpLYeZ+lIhXjFWlCamWs/nl",
-	"NuLVw1Rxxd0hnyN1gkrCtWVDdoKXm19tj6lUlXmKYWRgl3BtbsGdSzw1QCrFKrUrO1N2I0pRYD6d9O1m",
-	"H5LNeF0kEUku4bZAhBSr6NSqsi/DscUj7klT7ooNwGweArHt7M+PA9imtz0k9/Fm+7A9IWT3Nqe39r/F",
-	"rd2oqMQhj6Fgt4V55c0xfj90CxxD435A4FWet7F5uwB/9xrNMFzi8QYi8L8BGLA5HzbTnYbXaIy2TTd/",
-	"i253Mtp/4gNDftNsdGavUc0bobScVgSs+9ZJ07THOh7SkPEQOMgNW3SLiulhv0rL4lakYLG75Kv/XpFf",
-	"srlasZUogasYjP1CsxQt1rR91ttTIFhRPCvKgtDynb8Hf8DCQ1XPlDFC9oT9/ScsI/y0A9lpAs1e8t0p",
-	"3l9I7L6pC3TicHHHd/H/KgGFF1vYhKxlQ+RSE/vZF74M1GpEibA3cKN0IGmXLMU9jf2xqSpfp0ljr4Ll",
-	"Nlm3TDpvp/kT0S2i+zivK5KRc1jeJrutW0KY7QpPwFV+Xl1ZSq+xq6lhw0JwqbFLeBrKU8pWc2uO8+YL",
-	"W1oiCS4ft0pmQZODWDdMYNaysmKLZnH8Po64PyRn8jUyzFrU64ZjbOZrJvweUWbcFvzOvui+b9gWai7e",
-	"b1+56dpzK3StG88v5FeykfgdGmmpD2izkX74qJbbnWK0v48A5f1bZ9Ic6LuZrw4bug9JdKsQZkfoukdO",
-	"ty6nfiU05Y/vGn3O6/W4Xsp4tq+HMgEzVS6s0kCjPJnNHuwO7UDPPgkNZEWheAJSrOGBJBKkqwQ7J30x",
-	"PfqRm2ye7g6boXniZiQZlPv4K3Z66sJTqkJkSPWt6hty+T0po1W2xS12suhyURmxiAV4vlcrpqamoRKZ",
-	"c1DlamlapvZZLAbsK/4jxemI+rlg4l0BoDez1OwsSjd9CArp39Rkz+C8R15vzglUIyTEswmfARD3pewC",
-	"pKtyHXs0NpjYt8vT3TtDbTT+8EQW0b4fDYvl9g4g2tSCL8ZF3gN9LdWM4TXaRclJzOyuKfMW81xAt6DN",
-	"VhzpHlQMseh0s65NaNlJf+ubwnWKbcC/iQhjJy9nqi7MfBHOu8jPnzw5e2Z9LvzH2+QwdENdKb8R67sx",
-	"VvbBx+wDYxkDVIGGQJOFZLqYSW6WNbXtbOq4C11ZJXh0Nj3NziexIVTLSVlkY4JlNrf++K1affO//+93",
-	"fzv/++pq/fzqL5Nnz7/9ZfH8n9Onf/7fk/qbf3u2+qrU8/89/4damXryw3d/Xj2u/39X7/5t+fxP8ffU",
-	"ldrtkPxNrH+mK0F8jJWePVYlJnM0jc0YkkBQWjOwM0Nhh3cAU9AK78cxAIP53PSqnXikIEDEVoxehqtd",
-	"ShoPjy6i/4Rf4GDDfAudcp9pVuRCmsKsE5ZqwcvU94JocjKfaeq1qyltwUtICSQsdVGClAH9rqiP4LVt",
-	"D6VxAN0ntAqHBLStisQbGnH8wZuVA4A95092w3r+XAtKtcD8Ic4AaV9dDwwCMk2L0ohad1A8NSJ4Mi6J",
-	"cbyD4Xn6OLK6P3JZTIU2cd6ffUHiXeIc37zFU7YPawbtovDjQo8bEN3AKqUtJeY/8nUvghoiXLHOP85Z",
-	"xrjoWph4L2c17XHsHU3qBeNNNicJOutZY5MoZX+6+vF52tbA26GRvO/wVktTLQ1lpyG2gLzmjlVuwdds",
-	"gpz7xIUQf+2xq1Db1TYLTlw1taoRpzK6AKJbu5zBJm3ql7NsUP0yzzliTDkk0n59T0jpEc8XhQyriJca",
-	"tnSpZuNlXVLNxMXJydn5V8enx6fHZxdff3V6bsdez/wwtvdRboZRyMKIDDHL6kYgl6v95/a7vWsyOj0+",
-	"Oz4dbZYXN9MywBVzszDw7EBo/ADeK5o6LerbIouDRf20xkGpoQmJfKM8TxqKDo3laTc9vfloRQbMQDP5",
-	"7/egdLP7xPcLpDzHN6I28wEeHy2QJ9yyY/UrEQwodAbdZMV3hqPquz9tVV5oPin35fhZ8KLsAXIfRry6",
-	"1u7Ovb6zv+QAAd08XOjoP5oosxcehhbaL/EOQw8X9BC2HonGxzH38GUHTNS+DKpqYIe5eM/21rVbQYE7",
-	"3tAU7rRfw17RFPhElj00/OWDhuG3Scu6e7y9mcCO8XqulP1n5QF2xJ7JVleh1DAo2APY+enASnVbCCQB",
-	"2mJQx/N+tOd6i5l+LLQu5Oybkrp7teVxgb/eoe3+1jCEe2xsQD9Fy/J/UCtRH2VcC1YKY233hOXFrCB0",
-	"fs71XOhLtpTFP5bC1aaperYrGf70UXd5gtLyX/nRP0+Pnr39nP5x9PZL96cv/iVaZP6TWL2sY/zSsKTD",
-	"TuIBZ7Z9hzuzd137xl5ERc/ddcAj18kbPi66JlGE2c9cQz0o1yyFMsaUGcVmwlDe8Z1hFZ8Jn/tWsunS",
-	"aX+4T7VjkzSNUofIaTFD0g1MzqNagHJouHEz/Ns9WmtR7ku/t0kV/HgYWS3dGZt5pIPpdbl6sJh4sCYM",
-	"0ZOJa8WUsFyUwohorNYjLTdhPbG66YaAKOeGb0V9NfQp9yY+2Qez4ZobH4aFzVcb05xHFyu29Q8R1dzp",
-	"TA04opyjtY/BtsNAe1kfhN7WabOHN81e1rM72mVOf28GgX3hflFrw+DCzqED7KN72gT3Y0x1Oj0+B8UM",
-	"v2UPbkD0RTlRK3g+IV8m2ZSDqzr3xJNKQn24u6swF+gcMm1UTUE6bDzn+qNhobDHzRWEPuksxtLMVd0D",
-	"4g9WBFvcf6YZ3tBelSsp26tyHqSF9z6O8FXxIc0K47rtm07TAiCI6qLAnj6++zgW1LS3tfOv9I031ytV",
-	"m43vvseHL1ReTAvRU1JBnznnucdnegh2IZlUNDEH5noBFtRfAsjK/TXyrjLCnuTRgP5mbpyunmfhKkk3",
-	"UgXQ0IyaDEqxCvsnQjvFOTKoCKI+w6Z+FPefKDOnNQBUvCTqIGu+QSPDoMGjdu0Vm2dR2zXcssGzIJkO",
-	"vSqt6dcdGDAL85panq7dPY49qZCw/KrDWARfE/YahFPXPifqjLXYEiLB49aXx0ASh2rXMqgQy602VWJF",
-	"U2XxHmvd4p1GUmJaPuiIGAU0LJbZnHFsIZkroY8Zhukx4ZMjTyCsv6t7ljlFxHWjxuB235UjCEpT/Y49",
-	"2tDkHF2chsTN7pShJ8KFZKTClQCLOfXlP7FaYnpDrHTNvTL2WzCGGOwGxH1AK6XW2zYBOrQDMSUxwfQB",
-	"tprSMPFQkDMTJoHuF9YeX1azmhpe9HZn3yGAfjI3wiXhuuHX91Us0hLEvpOgSh3wNbUxtuIxV+pGe56i",
-	"eil1/C1Lj4Tb4RyFRN+bFWFusH69cYjNPPTti6DZaERfuExhLZpqGNwosEfmqsytgULJ0x65P90l97ir",
-	"kPmVnLjmy7zDtcXLujt1LNICfXj74W17z7llOftYe00qM4YpbhihehSVXQKoIiw0NvKlpkCJr0Pjvhky",
-	"LZos12xZ2VPpa/Zj8Q2whtol9WR6hWYUhsIyMSPeGaxd1eoybOR7I0SlA66jAuvb7IKwvKhFZlS9PmbW",
-	"3iFWfOJNz9StqOGINUrhGbeL8WqPze4kaKiTFQYS7n7IBTrmozrzW/SS6S9/hHVVClooiXKKzsZ9wk4P",
-	"pbqiqqpWk1Is+jCggCy0OwOw5KxWS4MEirBLoEz981d//pY9e/zkK9dfPAPY10mFT/5fv2kl0y+O2c+1",
-	"mtV8oRmSrjIlWZqpXKSXThvWgucszYXhRUkVBLVYiHydHrMryQoqd52IUsmZtrvOVSIYIbk0WA6sV02n",
-	"ROvhwT2+MFy8K3TU37ND6VnghoAzYdrwiVXcWa10CJEp1UrUYy35jeiy5clpiQRVEWCJoSzF1rfiZFun",
-	"IYSZtF/jwLrXEH6+HjFe2ulc4wfr3obQUU6C0vWxBBIiTfz8hbzlZZGzGoMb0HUDVaCPTAzGBZPYRfum",
-	"gZDbZe/bb4rlylMmJK4aDsuOfYfbsL+0UlZ5k6yghWSNIS1CCnx8RP900WdHcXp/hv7osEx0mQtVlGrW",
-	"tMjAbE97dLX4B0TdTrNHN18t+vClyx74yPdv3vxMqN7WYx+fPosZRaYwffSQwZPs2CHE0h7pt1sk2dFG",
-	"dSVpZY+6FNbqYlJyeZPiqWfdDzstpCSgjAuUQSeq1dy4M6RI7E/4iX7WEtzYW1Sfg1R1k38k/QSDsIcx",
-	"qFO3sKD7gGww6GLRphA9HqhkoMBv6YhJrekxqdWNkFu0CnHVEZZxM5CgyuUiYkh/C3/3sllIkbSdsbPW",
-	"a6JNCOMMoz9zM2+ClKWfpvZsRElEeVX0kojaIUbydIX0L7Av2/oRZ49jXxGNYdGsAtj2GoKcusrE9egC",
-	"SJHXagk1X/4nbn/7lygG1p3om2mjv75++ROj34FclToSotawUtWeqBOsfDupxQzRKdt3gfuumMD3JLLQ",
-	"Ug2SVxS72J662tnBYkC2wFWAD80VxD9qVmhTr9+4NOX9CZfnSkcrNDTWMFaqNk7Ua3p7l/S4NvPjgOw3",
-	"KiMlL+R4bkzVV/KLj2a6EvxGg4J2fCaKEAnEeh1HOtaiUrowqi56w1Zout4IyaplWeoLFt4DhtYKX+SY",
-	"U+6RLOojkrbfWnGt7YlzzIbSStezflrpBOAVceb91swagHxyub70X4nO2QqbRiukGWGFjiVbtkstCFFr",
-	"lYNhtamtm1XaSW/dkvZDo38cDFh7lN0mBqjLZuKzMIiC2E3uVsil6ZCjPj1NIj55iZavW4aSUwBwwd8V",
-	"i+VidPHV+Sk8D//rLJoFj0ygL5e+c6cY3957cMH13dCBDtTNy/LlFIIwQ1Axb5No2bLGkMIxe7NS3m9p",
-	"NW+jPAoE37ER8JzfiuZ3HNBxLHW8P45hS7NmbNhrfU4e9ou/T5dmWvV7tmle8FxQbsbTo65lBpsYO+fA",
-	"XluoTu4+pDZEGP/A8TrU/3DgRzJSPvO6PRsOV1m1DGlTksyNfKxs9UbeXgaHD5pE3TafnsWUqd1AHZUq",
-	"5b8SeOB4r34BnR7MtDmbxQqZ2/0Iw8/eCUAIhWdTbbjSiV1F0+66XW2Y9+umfNcWyA/azThoX+ynZ8vE",
-	"/hhsikgMijp7OnPFg63soCgI1EJm4nJTctHX5PIsE5XRQX+QeglNTdYEAYhol0iUaN9Kmz0RxGGVzy54",
-	"oxfrfiQKTfAh4DPu3Pw4EBp6290MHDy8IvxFeKg13T+IlI4ZsPY8nsMpp4/NWNvYFR38D+i29vi2Uf3s",
-	"bRE1/dA7wl4X0x6GfGAlT/CKnrLlqWsu1VfoDru5mM0hokdZeyp+B/A+EmHubN9xZ2JZvG28Z9OCTdNH",
-	"37M6wvF1DtXdZXErxt2GXLGjBC7Eie07beCSQfy49sK7cA2VKrvpMQussUfr7sK3EwENoQFUkls38HhY",
-	"JKHneAwSSXEFgvzicU7LmbV+1dJcBjyFWO0Z5G25hq4rvBR5q7PKZl59dAFk+cev+OpHCtKEeI4ODIe2",
-	"Wupat0giQEDPVC1NphbClTzCpZcsVXU159LTAjWHXI5Xgk8lalbxJoLBq6qNjKGyQM/0AytE6WBHXdAo",
-	"AvfKOHPBqoBuTGM1ncaX38Xe51wzd3WbT5Op6fRevGp3MXVcFm0/jy3YQPs2HQoxOe1uBhu0vKiVnX4N",
-	"69actLdG/3aLyu/rMXMvpu6D67veRhd7ae7dE05fvW3CDmNJ0Xn7sUwpfF00+IuxN1QGXSLlFogBEjFD",
-	"6hk+9mE48CjYtfrRmVOxRMcRS6uSGyty6QUVjat6pi+v5RFLARGdXoTUa02ZUMIWULVHxOXqRkjNqHlo",
-	"jve7aqz2IyZL07qV4JKQBv5M05PwAVjDlV5AMp3+5pkW6K9YzATdIHWskVaHNJm+Nqjh2bNmLBm98kR8",
-	"B6marZb2Jr/9O2Ax+2dKCq+ALjMTWgsNoCrI492I9UWDDyWuJmy/ST00XK7YdZU0xA1AOcCgdSahYX37",
-	"1g4CZ3spb6WyeQ8gyTqmWmjHGQgHpKqEHGwUQyD3boYPcutTfj2WZBhq3Gyoh707Vw7k0iRbs6tMGipA",
-	"DM9FrWmuzVgLIfcSwj3aP8h4DjPom23XdiKEZHPBa4h8+qpTKmSzgkyR83iup+qD8cCaIrisoMbcK1Xf",
-	"ACCtwZJcEGJeeiC23TMEQ6QtgwxsoYgg2ZQop539QG0VVqIscTtEsBS36mZfmq1S9eKM7W75TU10Y/Ia",
-	"4JCNQ0P7bG4iiUydEvDbv9sx1qtG4fgleeY7TcGXbTGHh9GRvsZr/V3jptSsJ4/XsEPXypACJHKfNjVx",
-	"d0D7esCmXsaCdWkubkWpqoWQJr3A5YAepzC6pW5CGHwmZKs9eHDnKBkVWpW8L6qw6aQON/CcKU1bMjSd",
-	"8Zv8Ejlpczp6d4w44JDtwXdAGLJtZxXSepG18fuHopP9khczvw6k0hpFdXD1skX4/uC7Icp858SLvrBf",
-	"Xg7iTqBp9ZGciXA14vEcmvfPnD+f2EMhm5MTcQtURmh51WKhDDQE4UvglZbKF/ZcstSaqmMly3WaBB3I",
-	"qXbP/v2SpdqoaizVKk3wZALdb/9ojWJlL7BWdIplf4HFZzdbh2gMQP0wkhESNsG7QWvgOyBpf9tj4L52",
-	"9On3t2/v3iL8TpVhrTZPA+Nle5qB1VxJkY/naiH2+qp96Lv3ONcLw2BE1r5ZiB3nuWtoD3OT73EsBfbG",
-	"ihe76d15YXYdY53eS62IT6tmaweIBJb8W4IiDgEo9oJyLlkKWKcjOt5cfpsdHQGa0ztOEXzU2bFY//Us",
-	"W6yKl8V//cd/HmeP/m5+KB4vD7snmpdqc/MR2+ZvEYjYCjdLG/a/h9XYp/t9s5kDL6hUGdAk3iwnopbC",
-	"YKnjyv7fWVbZf/9zWYs+tWbEm1rEJAVUZR+VXi5ajdk62DGqFFPTIMzbE8G/iwY1NOADqrBgOf13fLVH",
-	"b82MDhYY2k5r8rUR1TYejk3yDPhpXC97ydUC4ulNBdXUT21vJW6vcnVtdlfKXOw8X57DRe7qXnhILmQB",
-	"1fs+s0kdEQBnjcEqSNjaRT/uLWeIfvtBmK212Rfv+huRHUU2CG5y6yLXgsJP1louTIew+R6Qp7+qyT2g",
-	"Ts5yiIxdE/xVG1FdMG4PtzFEbRP6D/y4hLqIJMwIXudqJRMqVU3Yf/3Hf7bZi7EXWzSzvg6q+7o98Rhn",
-	"VS1uC7G6bGrJ7biCOCdUEONFnh7Ag0CwoM7e8Zlm9oyD+r4V16jCAPnvGtphlE+q1SW0bhYVxkzwTU2w",
-	"3Ekv18xOcSXyPTpLNsSnd1+6zdAUtXPp0bBSiBhaAqmnHT7QYHWi1e1LbRAY6EnNaT479OL01nyyD5M4",
-	"uJozRwS03W4V1c/u2hYVT1dm141YFLqV+wzbdwWRPEqts6YXZMQ0cAVKvVQBQ/NATU/WuzPP75oo35J1",
-	"L1N0o53pAOc3vKNLyYiS5pdqkxe+7yz8OZCJHn/ftV5QNXiHBCyxJisU6Nif7e60UpAwTvWyZe4T5RBm",
-	"rYUUK4FJAkA6IKAMccpUAnl+ynRf/N95mEYxI8oyaWpUam2YFpmSuQ4a3WNZ+zFzCN1a5DwzdM4Rs3/4",
-	"Z/ueKCpNbelXpKFZhqtigiju3E4LgaA60HawTHootuxztgRgeS1aLWy341RrgW1/e5Gn4bLCUml16ePP",
-	"UM+54GvURLRRGYRu9kCstrbc9hFMxMyeDMiIi2w6A41RZXiMXHIKq7CA4oPTdg2jh3S065jOY9NoJyQe",
-	"iXnjO4A4jQRr39BtIOdAVi61EfUl9uO8FTUvE8+rhKhL8OEAOtLpIWG9iHE+GUM80079ghe7S5RgyAkJ",
-	"bWsV2lJBAuemsE85vO6232i8eNr1I9R79LqgFQcd0CGyZXsrjtdrmQUd4UNOhqBd7K/vQxQvJaSxah/K",
-	"UX03VmS+DoG07hQbYZ3PZFmUxJ0DwP4gHQYM1jt7oTsa7mwhOs3C4f6duH2HOj//sMnXsKVB7husn8EW",
-	"mcvSETNdMqvm1860p9Zk9oLBZm2wAr6JVJTEWMZZSsJGyiGpa1Mh7lrVIdLKKX9atbuM8wVSYdzZoNsv",
-	"B7o/Rq+3f1qwwtHNF1uKSERpHzy72yWbfb/FKqXu7UEctyxuger/kqW0QAR9c0Y7XIDnnLUKXIKTSkxq",
-	"QlK4HhiXLG0cDnqSL3DHe+y5rsGCAO2JXAaUGqUTw4mMy/VUS9Pw1YC3QGPdROwFrG0NWm/OXVsCMqlL",
-	"wW8FsmqVmz39oO9lo2QCD2oHWu+utQSN5R3QEWyorzuUE5Aw+DfsEELcZ5thk2m8ElezFP2WTs359/Gi",
-	"1IbuZuNJZAtS32vuBKAx9HiAIAV56LAEzuPOb3/DjXh95fA21r4IcVsXa5jaeNFLDyNsgGlwqw9bg0sm",
-	"eF0WfufRjsSYRxiBd2VUtVjqeEgyLJ6JrgPY+3m9tpZbeATBjcfxavl9VBRuwrFzDrdNgutXRxtX5Cwv",
-	"plNRC2lAqXCg7WpQ/YEjHSvn7Xdww+2mrO7oSBg1Fdni0B64IIjAq74FvXf5OrPXJ3d3LG0twfNEnpJx",
-	"pcoii9Y+/0y/+KqiomZCzgopGDZl0+xzqdjf1reiliphAS8A6P16WQoN+cpXYqa+AM9nxWtra1pvjhRB",
-	"QfGotczQi4N2b+hDPD4/Zykuuhtv6jKl2FsISBSsArkR6xaKZn8E9GQp81KMD1ZQikWa9pmbnBf2mAKK",
-	"g0mpJuw9+kgX7Jpq4vG2k9uz61HCKp7d6Av2Kw4MwoJvPxyz5zybw2/Ybso+KGGcGV4fz/4JbooKCHHh",
-	"rZ/hfOmEaeWaMVJlgZqCJwPTuaxKxXOs87YvsPNq939ZhMUPB2JJhdWtF3HnjFfVZ46sD07+tKqXUqTY",
-	"yFcEAcVLJkoiqumXJKnMmN4n8vSYXXkFCDEX5ECFn4GbCeVpe1nT3v3ro3XlP/Ib4SXkIdvW71v2CtMd",
-	"I0hx9zQcso0lVrQsNIA2QT9ru9vDLqkUdy5qH/sGW1RMjSMwDRoj+0pnMrxbCgSJHLsrf+GizJiKxUbU",
-	"SPJ1T1XRy3IKQltnc2vCuAFDYpG52EJDBrBwM0BldQtuvWy76/bzn157nPwhCuw6p1VbKfafQ67/btgM",
-	"CyUdG2HtokEhDxypTlpVfnB/Np0N88AfNclQj951rX3pMKSJDdkenT3VWE2jSZlvf+Nm7KJr8uDrfayi",
-	"z7rYsCA+JMHQ0MQbPrRJZ2grMYkMjabCj20pBwwLOCqt3rWS8TYZubOcQjn5JuOSI1h65PiQegiNEFJ3",
-	"9jggHOplGRo1aYXRNr6hD283+5BZF2t3XXKrMG8PwgtyJuOsIaG9TaFstHJ1w+9L5m1K40yToGb1stWn",
-	"fuOIGKwxvium05d+8967Bndfbo9+RwAOONDgkFT83DeyXvAb8QXjAHpryo43Lf/tLbyDtuU7VycoudOh",
-	"7UaM1Qnjhi2UNuz89DQJ0p8+9OBpj7AI3x3ftL5hrG+PrGcYVb13mEyP+yLum9PhUxd+TlD0eA3nGdiS",
-	"9gyDsOCcAvKbMfi+Luot+hJvFTCKqyRbKs53zlYvb+L+Bbpe8+2yhQCsEDN4Lrs+tw/+9sWzSLbsTiBb",
-	"h+zfjtTszBY3mnogXPYXvGEnuwLSiri9HTaNx9c08xYMos+KeO0Twns4s62oRH9HkEDAVN10K+22SC+G",
-	"kDPty26Bht12Y5FCPZ5qAVtVeNardSMopETgrLtfr4a+qMQWY6+HPm6/Bp8fF+4bhGrUvtBGKBGwrkQ0",
-	"+fn8Hc/AVeFUdTQ83Qm0O3ZTx6UCubyMBwkifyvgwwOSXrU0ZXEr2lAwbOpCHMt0c1vK95+GzQhrFo35",
-	"VbWYFu9iXYc1JfezOa95hi3jjGK1yNRMFnpzkJPajB9P3zw7TFnUlrZKNOYk6IG6A3YIe+AQNQm4mT5O",
-	"ScI9mPDc1ivkOOdr3RdRvmjJJt4ELP3ofdNTWMkNGHtcBqx1Juws3WKve/T0yQ76OuszOM6vDt0wxNSp",
-	"RBWu2cbSZ/1uUU4H0fP1bIi9+krFcg29K/fas0K216aPLXIwP6TZxg85vKfhJs0w/NUTOMY+zAGoouu2",
-	"atfWQx+ahCnJVnO1SKhEwSq8hLLQXvWV0PkCPpa6fdCqdsBAgueukquZkPPT86dHZ+dH56dvzk4vTu3/",
-	"/7fBSj2edlAs45IJsmrth3Qp3axxWKtbqA/fkjbcnCQsG0sgUFsWXe7RJrLbwMevrY1zPaJ4JwfEsI4S",
-	"5to3m3pNSrY7Q2duhp7sMUObXdYx2UEZD1qPuKigOdpbiHEHyudh9M13pmIeTqw8HDW5YbNB3cM2LuNf",
-	"5utOVK6JfjU7oE/sMfQ23xF6A3FsS3GAz9GeswpYAaQURJ+8KYFLOSlVduMqX9wD2c4RILprtCHmELLS",
-	"rsMMwHuoP5dV+GfNuzciRfsd5L/M132upu7rb/Myumf7h7hrN7kXbSO6c+PcpDALlOE+tvWmmVfEc8e7",
-	"VGNPrWlf49COdho2ZC9e0YJMtVhg5IEbO6KeaqzhMrnx+n4IYkDdWGimzTK76e9gsSnkA4GEW9Ah/e35",
-	"thXT4EyMCXO1GXJDjOCYONvv2OPvgH0BP2kdzg5W7IPX5cxFmfej/B1eGCzupsGnRjoCqVZd1otoxbJu",
-	"KGTQBlsTdJabEH3m6ToKc8ywWzyEDwFu7domumZRhNJqnNXYqyHjbRiUIdMovFly3pxgF+7omdZC/HNQ",
-	"iGA13ZuheYMVsEOnCezwpwjiCVCVBJizpyKV3Sy16GnSdjd6l30aXTa0yd3gJjaMqCCti4nXcH2+inIr",
-	"W4+rJzmK3thSOqH2EuAD7Q5pynWr5cNULdGEXjiLH3ocYdtbutWsFEmYa6sBbY5Yu3vEHiH3dvPSuwfd",
-	"reGDhfI9vBEgAWOjZrPSY3QGYE987PkN3RlHodBztwleKzHdVmqFgSva/K9eGO4YTn+wOp5OU097l6h0",
-	"vCxOMlXnonYVarqC7popmKbpfaoKoTL17uLSq0wajluoveEaym2kuWR1oaG9rEBfv/GcASczkAzr3hX4",
-	"DSjaM413Oqh21GW4NdomRVjs3dd2dZst00MycxUcOUQrc8GW0kpB6n5Jg7Rrq9rEKa3E3WFXIG34pzxY",
-	"JfGJwLqFYXHWpat2fPBeyL/T2uOYVQJ006JiWGMSvf8gFcr7H/F3OVDvqBPvqN/iZ21TfdvMacSROOlB",
-	"8Pqez1FXj54ZNP20G6b257VR6iagArwP2upQxCC7ujhvUyddtgi/pz24ZhTyC+Bf/TUxhLZ78iEyCb0m",
-	"ysMkE9zr7gg/7oHFN7N36Xs0D4rGdzzRjsInh92aN66w3eExfGEze+PhGfUCcKAOkXgvwd1W+4VCc+kL",
-	"Z3TTER0NXJ+j9hlh+gNbylJozXgQ18Veo9bvspPGnkP9mKq7XYiaAXWM4I/J3d8H9iXjoQ34DevPYVFC",
-	"EgG3QIeC6DbVcH0dx0PQ85Mnj55GCx/6hBrtZsfpAv4J/LpJGXrHQ6flZnSw/CVHL9162QmxpJOTfi8Z",
-	"d75LMHeDXBesMPw/2IV3023ZNKUACuO/8BI5KLhmxTQysc6JBDCOq3uGXrd24wPCa02oZShlJIj7Qzpi",
-	"+36RDkAr8e9Skn1uV+ELKNGbTqkgGbxvcp/hI7ufSwTyhEL01TdqOnUc+B5a6CL2RtkrCMtDkxWYODu+",
-	"9DJIu4LB45kB2n05QrL9IYq/jlJPv1pKss+x0yz2CddG8Bxf0MJd8aoCmtZj9orqBaZQGrS6CAoHXFLJ",
-	"Piv1CDUpeG1HbdVVo60c6C8XWWl/h/70y2wOA0mwTCF8sl5WWMyduoiavZC6iknl+pivhTlkPULnrAdt",
-	"s+2o3ygf/8dSLAHWtat6fFDNODY+XNaFWb+2W4rYxFz+eaMXJ6AGoLTUJfbTSW3G//Uf/wmQLtiWGLTn",
-	"dZhXhQ6DHz6Arp+q2KNvhcxVzb78Uq9lpr/8knpKED7PwXAQq8AJjJW4TnBWMvi1/PJLEoIvvzxmV14i",
-	"Ct1UuEFLUx6GNr/8kjb3l1/a7QKPcSffl18mVGiNFDPWoLL/9eWXZNLYF/2M7cHREbPKwdfP8mvpiFXl",
-	"RjDXXoydRDQT73hmIEBLHXbJtLJb3o4H2W5ASeT6+MsvWfqeV9WHNGHpexr9B2pJ/t694wPS20GRL6gA",
-	"jkbKtXyDfO8MY3gNCroWuZCm4CVpqEgnc3tb0Mb8WoJuX232ML9gj08f0+h/KLSBFa0Fq/hM5Bcs/Zey",
-	"WBTmenl6ev4USmAJdE2Rw0LbL7OGT8KsIf0hvXRYzGuZ2r+g+28fR4oTQwFYcGzfSp6JnS37NRCewQxf",
-	"xmtoIJra/2TvMUGTMNSbmJBLmMtzfUgvrGa6lvYjhyEhCAQWACKskuM58C9dSydciYMUKld3Cuop/Rc7",
-	"rD89OtXB7LjAzZ9kSrTXzWRdS0ccqVlK16WQAChmc4f5SSXRjDoINShiu740Xd9SHxVm1AyA4W7iIFc4",
-	"aU5zqPPhNFj75Odv+Cy9bEra7JOvpaZkHrSgeTE9+pGbbJ6G9WGfPz47/4Kob9VCQDQDtTTXbMq1Aap/",
-	"O7ZXokLaFzsm7Pz/88vXb3yDVJa+yMWiUkbIbH30N7FOj+kyiHyQlY5Nsa9lSp2100tWbTb9h1nEXt/0",
-	"cm4E7DkATJN8AsF4IVlqf/3BinLqCVOcK47vzHhZUpV8Kab2LPlGrJXLeGJl7OPzZ+R7vLJSd3QFG8L1",
-	"ekXyf2ioM+HZjatAJBJ0Nb2WQfd2bDXtapetHNJ5SuQpbCLm0NxcCsbzvBZaJ+E4Z8Jo+0DAhYXfAmpC",
-	"8GzuRtp8eOEi3NM2M4vTEjSRiKVyigD7EymZiaSbNQg4Gl3WIURSwWlcFpmQaARRCdNVxbO5ODo/Ph0l",
-	"o2Vd0qmjL05OVqvVMYefj1U9O6F79ckPL759/tPr53BP035+BLs4CIRejM4gvVIJyatidDF6dHx6/Aj4",
-	"eM0cDswTdCiO6qWE/57FsGGvlpImCvN7jOsbMnvsJ9b+5yBTSOH6NqAK+1sUSr7Iodu4NlfwevsCGFXN",
-	"F8JAKqjHfG4uOXk5bWobojUJMK6W3+R4hoLCyMJe/o+lACCEZ3Wh6mo01ge4u3YEO4YLIjcacCHsIaqd",
-	"0pWy621HcH56ivglaQi7DmdwBvN58huhHpoRb22a6WYdQklg3XStGjifoCRbwkm2asgT0WelHsPxF/mR",
-	"n5DKQoPNA2vs0vv1wem2AmA41IaN/lyq1eitvSWUz5P39VJ+6JXSK9iE2gmhI+bSjGhRgda6FnwxLvKU",
-	"isEhKaJmm7L5F9GI5uhjrERsFYjf/hAT/trqeKBrI/oUL+OdOd/YhZGwS46GNAyNdpBVKM0GqmnSnLuA",
-	"dY39u2k77PUtyEHJ60W/imqxfzp3y65QrUrwScGTLTLCkvljGw5YBRYP4+aYXUkGb4KuM5WQDbW1NR4z",
-	"69SVIp+J/JJqi3XQh+gzgK45RR9RdvgNh1R0V00xVVNLFI6zX8c117Q0nRc0CsVuMp78sVSdnfPdag7F",
-	"64EUHXfr3uw1IYxTcPDjyXv43w8nwbpAjH/gZiSx7dmP8Nshd2QyqlSsV8lra/j5Lmd+h9ntJcCCL4xz",
-	"Ohy5ihbGlHY/GU/WmKk6b8gaw43FPH0gdE6f86oS0mG3fQzK+Xw4JeylbPpghmJvbZS1JtLKQsd27VVz",
-	"+RXN4X57NzDv/ybWJOpgmH6jELG7Q8oDIK7HyNrvd41MrMtRC21UbS0ya+qCNymL2dxYZ13ySs8VRGb2",
-	"2DDBd0PzmA/t8A9Fch920/adiLCqSUfJ3X+nBp/st1Pflq0qPcgMsRd656Ke9ZjA9mn7ytXvSsVW1QAF",
-	"W1Xa56sOp1lx7twiXVUVmjBR5fSjc7qRLJFX1TG7wgJyjF80hCupry1iRqnNdfsWrryCWtZPpxDyQlcl",
-	"X49JyzuCtS4zxuBVdNnZQbv97JDy07vXq+oQsvIjhROx+LgtLW5Dn0BgEqWmFLF+Jy+MK8jXiQvRorF5",
-	"y+uCT0qh2Uw1hMAQ9aS0tAceTmshmswBhvVPn7kGb00LK0BseRiRqmfKGB+x6+EncnnelP6UugBjw4oU",
-	"O+S+g++9izB/S9nZiHp53MvPhFFt+8qD6G0cfd/qJtuVNASTqqrxFcn+o/gmRDdwoeMuIrzxIRXr1o0B",
-	"rXVzQs4+f8N7+TXoshO4hp54AHeyb8r3E6Krqnrx3cv6J6u1wLLk0SZY3xIUA3m/BUaSiUkKOj1chslM",
-	"a9ptLhkmj++ktqcQBr6nvt4EXC14WQo8yPBzIBnhAQvHe+lvlxv/yMba71ZKUWRYI6u+aGDHKXBCar7f",
-	"yHMaArwNViwWS2MPgITS1SJ3HXo2mfziVuC39MY/siGI37DbFvSH6IN42w3lhXau8UNoqaiJ+caZmMiI",
-	"KPJePkcfpPJXErGHa/96LUMaOESguKcBhY51rFcdMhjMK2HGo9QCymaQE+ZagnGRi3f2+UjYob1bDN3/",
-	"RN7q3jwVAPrA5giYlXK/XSOzJjfW57SLdwlgMVg73SR8XLfY5FrCATst7A4prdsKLQehshY4n2O0nfDF",
-	"2EDb1FxqCuGDYY6ZI5dLtwd3LRBBoptaD+ioMkGCaXPMurQ7eQGtCyn5dy2BN43oBSGreUmVSkBinrSg",
-	"GgU1snHtcK8lJqc3zYcAq+JuBlZTly+37ofIwWnHJcaVpExW5wpKNGHcml7y+fnp6RfwqgUVZ+HJwa4k",
-	"Q6FwT3QQhIYWC/Oq8Ac3OMqQUICF1IIDMbims/hB8NW/gOdELD5/smdNCrlTGuiqAQxhsCahbpN4mNNg",
-	"oWDsWjoS30xoV4HTntBCNnzkZF9LljqSqRRHeS3bKCiiQXFMVF3KrdbHt3m2ruUVbT+HNneUO7xLtrPg",
-	"aytqfjMTfOgCjX/Yzo64B31NpPhBIXefZ6y4uSQ5N83swzJhUMt+HfzVIUoo1kVkVzjoNGBeTQENseq0",
-	"niD0ahAe5/pGI17g82+ev3rz/fjHFz+Nv/3hxfjvz1+9fvHypy96uHbLYuw6OKYx7+L1WmZ3sbi+q9eQ",
-	"Fkk+qkvdofQd6Tk/f/L04tn066f56ddnX3/9OPsqf/rkGT+fCs5PsydPeH569oQ/mkwfT88m55PTydfn",
-	"51l+9iR/mp09mZxOT0/56dejDhnu6PT4DNK9IccrxWQdU2i020V3YE9PH50+4uL8fPLs2ddfPz2bZOLR",
-	"5Pzr6aNHQmRnE/HVk6/5+dmj7Oun2bNH2elXT/OJeDZ98uTr7Ows++rJOZIeDjveQ/7oj2xjBpShEcvi",
-	"Jzq0pFg1zdQb3jQoBATz4pBRi+1DumqRDx7A4VrLrA0s22XChvyF9zR1lr2WTqNVnWNWisDqcmYJIRsB",
-	"FnFBiitIWvFaXEt7FBu0VzLv6vlL8GhATUhtGqBHA661VMhDjRRn7AVYDdcyMBsumA+qJMTkjl3lrGZt",
-	"TBdnsGByz5+FUJHCCmlP5UIDGoc63EFoR+VrSkF0zjVQxy9brclN2PUucUZhrW55yRB56UNFrteG5gVa",
-	"YQmbrK+la4ORVrVaVCa9ZCWfiBL4sbBqMyRwCeyhQjN1K+q6yHPEQjYXXctceUDqOvSpwwpkwAPzBdiq",
-	"gmlhcECYcKcX/+qbgcONbz//H4bPTiiBeeKPhhMtDAK6v2gIHNF3v7bXrtnn6Y2oTPrFMYO4m2s7Dtlb",
-	"Y41LRNbQYc1+Uk33d+1wx/BoEC1n1Hqkscip1A7QlReMoHmEXCoAUmXXgEvDigOaOsfsNTH7XMsG8wa2",
-	"iAcetZFnzfy4SqkOFO1aplUNPdCgAmGM+Nn0C1+Mi4PKVVAIAXC1yZpJteo7tF84BXKPk3szJND5ZtHp",
-	"KME147NaAIDcJzMxMNBEtt3U7IXQuY9V0OjSX9+P3HYdqwC+vqhMSKMc1gMshKmLzNU2bRT5rMTE/s9c",
-	"lIvxLS+X9iboTFxkXF+wR3AQOPEnwpejTNXVKCw/8Q1MqOsJUBFarQCJQ/wh45IazLa7V3kg2qxUE/Fu",
-	"H5PAycgnMgua1/edw784qWp69YWc8C12ec8fPBEHSzqYDjEwnYvUbk+7A9KqneBAd3iPjUPdZR22BKYC",
-	"FxVbHWY36HfzrlsK2G3Xsomo5/33xaNUr9z7/8hhKvqIAdg3+toHDFT5NNLHjlRRMjRknPYC8nngeVPF",
-	"tkTecHv4fxEg61aSChkSJt5losL6nMD4wBoElDH3AIooXZWlq4KI9L4N7KtsropMkIXFg/Q6/Oo+AOIg",
-	"sbMMc7W06J80X4tfC00StvcKeNsQpj8arIvpCz+RKnbz2wdjdBEW7rnAy1rwfH1wv2zHQIJwzyE2MgpX",
-	"sI8g9ppZqXdbY5ej5pPHgyAlMmwfjXld/wAo+YE+i9bRapV4NCD3dkQN++bZy8GEBgMkADWWhWO/ieJW",
-	"/u6H/gfHr7gP2X0mBJN9aDCLnfAGSfBQB0Kf9J28d//cCoIAwGkTRxSLquRGaKZNUZYgTi5YnNr/GE/W",
-	"3tJ3VRKiLPUFyiSKXwGlOlKZVku3EHkLvUNnPdBaj19wq3jP7O7Di1mfcnIr4KMEMyUpf4N9izTu0EPi",
-	"JpqXbpO4nSgK9xR0170eQV1PuBS3ltQc8dJHYWaQ98JSnKVpeIdjgItgkX8PS/XpURjDFvAeKiMZcrmb",
-	"rx1RQ68vrMMBhW6bnhhW6VEB3rFcKnnMq+rYa6rj6+Xp6aPM6l74l0iBNTwULSdxYdQEQjsQYloVWlww",
-	"wsxqwUuRJ/S/zKiWg/gZGrk3wnEQogwvNQWXmhYmrl7ypybY5FXZBPnTLn0czlXJS/EOG2sGAUKKjqKp",
-	"gtu9sYVxY/UFGzfjON0t8wlQL0H/VCopgI8YXYzE8igT0tS83Avm4j7nE1m6++hxhy2HONun1BT2/Byi",
-	"KKx1MCnVRJ8sCq0dg3bUg2ys0oDlrwUs8PwRuNPWIhJV+HMh8x/xVd/Y935iQC2MHtiRD5T4Gx5Ls5//",
-	"HQ3gI4t0awF6ZNqvrKIsd9IUaORIMWj/A2YeKGoOAMnXNx54QNgYh+lwifYtAvweR/xhZxnN6++vjs6f",
-	"PHVfMFkb6qe4WUhD6deBlTRfnQGa0YjaPunfSaR+PT16xo+mb98/ffzhf47ixTWxs/O13UWaIoqA46kZ",
-	"x36u3YTbZ9rjjpAtJegwybvtJams/ulj9mPxDcGM7BQEUZlmZzd1vnZiXMLtNZ8K7M5SCR51GH9eGitd",
-	"o6GbU2VGmCOs12zLsefwmxQS6cu7E/hRtw58Vc+WgVa9Dx/x2DkE4Ai3KvgQm/L/wM4DeUOhim9BCnXt",
-	"iGhQ/K8pkUlcX2ErzEBSBP/VtHLbjEN846Is+1ZVAnA1XjpO42pQP6jrfEe+vqpKitrtWTnePwD3ViAi",
-	"7HupYykcKC32ycQF+Qer5YSh7w7RuIj0gwTte2J6fWH2b5wgucx5G5uGWvuzjboDa9+3CJYjcfgLxoGr",
-	"N/ccIDUod20NL1NMeWaaesm1i6wnHbwfIRn7A+d33F6HNMsAHUX1TO306a8Ai9rDxrIfs5ffcP5xpNeF",
-	"plG8DiGt8LoWDsQK1RZlffIe/refYAHxDyteEIVRw3g0F6WL10FexmoXb07hONBXjQZ1vqFeyvsJ2C98",
-	"D730dwLePbx66j2I7Y8HZHJwDajvF+eBIb/4jsLCbTk4Qfq1/fFjzUP7tOIVYU0Zt4YJlGGimLi4pyf7",
-	"75Rob+ooGOPdJCiqoh5y82+VjYRNRCFnzJPeWX3u5uEgqSp4cK/oWAGAInt98h7+98MJVuIPy0uRj4+e",
-	"g+9mDPcnDDgq0G9YO1auW1EX08J+5nQKJQGfp9Aw5wh+WKdfoCsSVP8TNBrDhoul4VQPAHxLtVrOiNrn",
-	"6ucXl0FEzd9eaLaqC2OEa/NGhCF9Ca5v7V2vaA528KIg4RBeSwRjjsWMCCz7eDiAJE2Lf8RJOE4jNPy+",
-	"t+HpJiX/cIvuQQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1",
-	"rOFYRgFVK4njBRhREM5ttY/siSrAjYcmzAmay285zeGo/hOxQ+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz2",
-	"4GxevVTcPRvL/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnmBS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7",
-	"V9lygZ0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rwJeuzQwhLfTgjNXMftItkbBfPADzH26nd",
-	"VT3x07u/sRo8ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZTsLl2bM2GaSHkMbtyPLXo4dddgogUXzMm",
-	"MtM0sQcKdgEUzTtxmB1K00B7S+VFMXi0VGbsj4Dja5nyUquUeIEpZ9rWv5SNDDvj+D+2qi4ILEKuYqZu",
-	"PTVOlonKWJOUyORccSTtGNg+jmmU6iEKM4/jP+w4P22EAr4PqrRgoUfJiNbrASrJpDL2oAlJtXAxrxDP",
-	"PVAXfEeC8IlYX4aoosQ1CTpINon6ekDZh1xvUU9RHWMFsvf4eOMk1pcMGaUceMCId+aYEYms3SoFpkZr",
-	"AXVF+TF7fPqYGGAazheCCEQjJj+X/EFZKe3zX9PE9SyQHd7BTgoq2HMHL5WrHP7cQFaAk/f4j4HWAIZk",
-	"/cL24OXx0KdqKagqQ1bTsHqHkNYS6omJq05JcczCyBpKQBBRI4cd+7K5hN6A8K01KFw64o8eWqMP6VMW",
-	"hyuzJLvFzdv9oms46l7xO8mL6XSnDHqKB8e5PmWpUan1ZRPggLDKgqjCPboJqdOts3ItUcJA3pr6ryAW",
-	"Qmc3VaI4EgHWFOMfX8vvBBVIqmkAsgqkHf6OCs6jPprurJ3zuphO70p3Yu99ox5W2Ow7+lEQnqLgEtMx",
-	"Ta+lhi/hIOE6taigZnalHoDOpCuaVF+2lfHGlWAWumH3LCR5Qjwj/nZkogByyqA+mLiCI/EC/+Y/NPMN",
-	"fcUAZ9h97+Hx41kwlbGYVq9zgxwVmi1l8Y+lCHhX+4gP3ed+Upu7qW80BdjeM1Xmm9WNe67gp7KG3Yz2",
-	"HXH0+0EM4TwPGsnEhKWlEk6axiw7DyvAavihxiyS5q0Pvhk/xlw6g2HLZO6tmulZnZqNkM9hp9EalpzS",
-	"Xm6QW9QwY8HXTAsRV8t3Lv7eCqtpD6toyvqTnjh5F17TTPN9Y7p+KA8Q1KXJC6K62waA5+dK1RDMFNkN",
-	"ItWh7VzPcOaCl2Y+eDzfw+V/F3VeZGb3gBoi+Qlk1UzYR8k5HmRgNo3YpMv4F3VTTg1+DaC+U9e3sk1V",
-	"H7yhRSzV8+HYA6b14Xfhp7cnx+gPFm0nodptYbh1PLyBUTRKYbNSfSfrclDo4cGqdaA7kybiXgtiQUKv",
-	"Gvk+HJ0uJm0/00zIWpULT5DlqT0ALIDUbdCnxqhj9oJcFWjuCFx3iIfRvqffMXs5deiV7EYnLAWcLDUn",
-	"u1lORC2FETp1LGi1uAwb3kAUs3UdAhdd5BLcylwkVueyX/2LPtOOKbKfKwVJol7by8nb3lLo/MJ3VP/d",
-	"ALaQ46rhsMDsZofTYhedRWjVJUE3ZZcrtbMDUdFsn3ISmq1PZPX5lGfcUKEdc9k0mu+0rvGz4KhiD8ST",
-	"3XTljzNSOEVw4nv4bSsZfSUwdBW2I8VOBYU2OgFKbN0wZSPDj6p0CNFgLwyR+vh6p57WhIA2KUw0iRJU",
-	"hQVkQUHfbUTdrLgmdqHgB1djtkmBN5CEu92tOLaB/6zqmTB33cD7k3EHc+AZxg8hRvgduwQp6Q+lY/0T",
-	"NegjeYfq6IZTF8JiP1+9+fb7rdjCZjIf+mDesYl/D2zd21djz+MC7zwIczfRrXHNuLWGSx8RD7ovbrBe",
-	"sW2kV+22jK4BJACpF4JLyLUcs6ugHzrRbzVJWClEroO6dNcEGboeY7IGs8CS4vjx0k9VOzKyC7Jw35mg",
-	"Pzlw28G1DtjWDGliHRjN+EQtTUMG53oxR/QH8n/f2QA4RLHnJjlW2Gt/KENWL3XVvuf6p2FE//1rhG8d",
-	"OgBo/AzImZre7eg/cf37tiVH6ZoGGeq9SNM6jiGr0ZAvQn8+jr0CtzWQ1A/fo6/X8SrLJtf3EJQgwdRF",
-	"1+eOudFNBb59eU/e4z8+nLheofd8X9Ibim717Oxraeb6Fz58TzPDawNHk9PaaspuCusV4iDG9VKmcJpA",
-	"9AbaWhKR6CXjck0AGuIvL3QvOifAVka0+6ulvHIf/elcu8ZHuxX1RGk7h3bi99DNvuflJyrEcR3q+/Rz",
-	"gyw9APR4Kbd12+zZcj6ycYh91l+FwXQhZ6U4WmpB2VvUulRz7XvMOULadrQDoqbuLGMpoVm093cyOy8y",
-	"qBhuHjdVnkljpqS48EylnloDgtaUkMa7oHXHkghiPKWtI3eEyglKQGq2lJmoTQ9dEIZJnrsp/sQt/XDS",
-	"vNAPk2A/+E8Ut/DvR1BT30ZCmUqCjtmHDFL4TULv2cdkoQD6NovlFsPlTTNZq9y160JemAu2lPiYNYMi",
-	"jqZROc+tlOKegWYBtVolzF+MPIatW2ZKQWdznbClvJFAJ4MXFCVBMGLe7fcuD/Bgtg+9oWeB8ZMOlkcz",
-	"/pEDjNEHs3eCKOS2NJtjL6qWJuQu8mYrkNxcBmgZJPftwGPiMQsYwIM6KPCGXv/E/vrJAxbGD+WjSEMP",
-	"68aPQdOUTksnHNwF5bQKyVJc4rShR29+WkotTMpmCjvjYL6rqBnNVLLRvCwWTbiMhRDafFE4xB4uKC9Z",
-	"d4wMJIO5v+9zKMJU2eVdKGPU6C0RRsUTA3tEBOy3f6qAwO79Ri0U1qQgVh0+6k/LHTV4H/boVJ/Q23rk",
-	"Qg4nITSdzCfqHZy+XaAt2agYDyuJ1qboZax2b35Q8lt8ybYYgZ+CA/NH01M/5YnpB3Hy3v2zHyr02h+I",
-	"aml8UpYo9DRLP0civi/SS4cYEBEyPgV9v4G3NnaEugX5GIveT3mMvx8QZuQe+TEWO4lRy9PrW2CdS6gi",
-	"zW7ShKW0bVPkImmRyUdiOHW4SgcsfY2IKKWHhxAsI56lc9aTakLHU0A8pzCsmkPKcK4W8f6wkLJ/SBnE",
-	"F/S5X/bHg0mfM8kCuEOD6ZhhZcvHVTvwfScOPfGQkRJnBAZC0cF6BPKBsY9chLGUTp46K5faeLB9k+a+",
-	"IJJRCp8E3dkK7WiVb8QaSPgmoizEraB3rpTH32NQUdU36HGzN03iFNHZ7sImDoMBHnuTmZdC6/uFc6Cj",
-	"4xTL4L2T3h+JCXEtnzIY84eJvsCEfavy/uI5xBk9QNQFBduVPGxK9D42IWIqt9mDphYbPOO14Dn0UCIj",
-	"wjUDi9sQfVrZiF2EHr57ZucgsGO6ZHwCe8FNBMEW+yg+TBuv6ug7ziL0HW8f9rAw4k0teuXGfttBgzlI",
-	"BAXL+AnNUzuKpR6EXXfnmRWivzx/w+jeFNpybwOYvMZ3PHxSmV60PbUMat4uQuGalh5iWb9voUhYoT/u",
-	"Mq7m6941DLoTN/1N3UCbBJuqmTbLxQTYlW5FDRS28C3Wua2E9GEVquGs1RJP9EWYlQbfcyknpcpudA+d",
-	"wy/z9UfAHv0yX/e7H1wr6arUfCfjQrOVKMtDyMMv83VbHiCu6WnS9ZyCFx9ZTNwKPqRB+Iaa6eZK1SBZ",
-	"oiOAC+5oY4IpuriW1/IIGjciqjC9QJAPW1YbUQ87pc0wL+FGjAP6uwJyv89B0CO9moxqyBWsrcioGTTD",
-	"Jh6K1aosISZ52RoC+N5BWg4eh6MIst4X0LrPJzj9KIMPRPRTOEHEbpmLSsgcRo+MME2PRWvzju0IUgeK",
-	"wqkMmPPBkLUHvqPhx6+GrSTyYwaN33jQC5p6jcA51KLaMIgUb4jaGyuce3qZ5FqmC74m+o20cQtFheUa",
-	"WlHv5Ta2ywhe66DuNrcmyuf4Ua2JoibPfo2ZqqGvo/u943BB3SVmaZsvhG7hAUztCygKBl8B2kYjQvVi",
-	"JzSVvfR1xEUU83otO6BXHH0q6lrVOkVgb5OhBT2AcnDMfhIFzH4aAMPSaynJlGqG0m2LSm+zC3XZEhFE",
-	"6knlrgBF2u9v/NIQQ326xG+ExDQZ3RTSDhMlAI4NbGV1MXo8HNHuPu93Dq4Iqj3sJjqIgQJInQCoE8db",
-	"WAd6O5HHclIWGZvz8rbhuwG3O6imc9Uo7gQC/I+rkK4KDE6yvNAAioWYJWDesY+vwqThhMu8j33wb2I9",
-	"jHWwGZlVj8u6Urq3jo1+Hlw59jex/plueVjfxL5oCzWu/cYEjq6D84fRat+Ite4rhV2IQZFDKoF3EAHw",
-	"kGthT7iCl1jJBAznTi9aGyFXPqhIcR88m6xh0azqN6I2c+vj9uAAfnzQQPeP/YEGqCQ9jC2p2AvGF/1L",
-	"sJhspyfAKxBeV4laW5e9DkBMWIMl/Sptq3K3gvEjvfGPTEuA37C7ZJBm94F2GD3dBUeLms1qLs1eNAVX",
-	"ea7D1YPVtAYcPOoCMDalpy6AIgJqJ1CTKVtYA6xVoJ64JgMOxNZrMuA8flKDgWwDLerbAjImPocCNsLR",
-	"REFbEmWvpm9Q9XCrAb/wEwU0aXp7lAyKz+GIDxZuMbcpmpP3+I+thW3fFRp7NYba30p5LW6Vi+wbdSOk",
-	"JoekMCwvHKu1ksRBu6mAsGTOi92wcq5GA1LFyWG4c8F92zZt+24L/KyOJ6/q2TBqA3thwGXgD1hMCcd1",
-	"+ct69qCxuZf1bJv1Yod80Kw/zIHnUPBTsI9CbVJaMlf1Z5oZIblTrFZuQ9MVAgc8XxSySXHBf35GvjtK",
-	"eUJcBoQlLhpyBeJ/tJrYeoCCWmKAzraunJmqepH2K+CX9ezTFjTbjx1djHjOG9VbyMIIgEUNF5NPpGF/",
-	"Eis7hf3y6ZcVFhIBNRrX+JCYXVXP+hRvLWaFNvX6CBVmf985J7l6rmpzVBa3UOJ/I4gutFqWpUZfq6Hn",
-	"dg93VuCavfz2BcvKQkgDhb1C5hrDXc0kUCAPFTmq1Vug3FQ1E++qohYau51ulfdLst5vhKjssOdcz7e1",
-	"KceBvrEj+B3U8Ou5qpByfmmsWD493aMfefApn0ju29PZl/Yi3eXjEbCcB0yaojhNPXUjjql/I4BFB2Aq",
-	"+NcwnkrfYd0RVbomQJtclT2QKdcg/xP3iD8oXsp90w62vE2kE04mAJ3AiZgAiTPGmqGhA4SMJUuB5eJf",
-	"H6e9GKdmWg8IcdoUkh1skg7Esah4XWifzy5qRy5IcYg+6Qki6RetoDPVsGl0sybLoqQGzhCeB1gr1V/3",
-	"cUGSWPy3I4N0U9jmzD4cWWnIEOnkYR+KyD+e0ANIqt9NoPwde4XXeZsGbQBsiIW/9WCF6fn3613xB4oP",
-	"4Qfvjg/RxD9QB4faT3sTrRfCuOMQfz15j/8YeBgiSDFAihumeZETmUJhtCin8WMQ7hw9+KT3HoIkn4c7",
-	"A90HdSd3XynHcXvK2O66nKB1vH/WPXhun7OKRrZGCKOgY8qeMEAAol0K2Md6F3zNlpC91KwA59isXX/2",
-	"V3aYUFfjzqlcbW+iDncILxiHbjL2cSUrcV7MYYJD9lHbhMxKykD81Z68lRuAHB/2X3GJfapvpFqhrrpo",
-	"o6EcljZgUW9gfIlreWRlDuN5BG1xZViJrz5xSFsg9U887Ar6J3EdVGkJmYveVJ8Hj92VavO/Md8hzs0n",
-	"Yj383pchkljyWvRCXCGNffLe/s+HgS3zRFAv6tFCaLP8piYBlFvk1DgojmcV1cMWGYiqv8ZAVAc8rGBK",
-	"AF3fn8Pfd5vY4ftTK1ykk1pYN3zvA8s/sO+4+rnk0tWMhkwfDlOPTFhAWMWUBJKQBu1SaHYjKtMEo6i/",
-	"EOkoDQCdV1uY7WAO8enx08zUaxKZ32+/zOEwkplCLsDDnGemXjPu1kbjLEUwJE2MMr7L80UhNTB9+nCi",
-	"P9PC5CTW+6Ifrlay6RIDRaBAQdhTJ27PjTc4ij9yhho+Ybd2xxl8oPy0cdO4d/KkCewpKaxLwVQN1S9N",
-	"ugTrYBDUQZnMQ8eMP32smKLh40KOc77Wo4tnp8mIEobdFLWj8i6G500+ZQQZ3r2d5uTjxI/7wsUovSfv",
-	"4X+3pqv9WIle1epQqzvbzhQibgGP1OcsXUvnLTFUQQGhN7TjpamAPDdwmzQtgN2mybiE3IqdsWsJzem1",
-	"VvUlS+0TxvYJ48KkPpVOxOHK46VcHz17eYKMoEU2t4O/lih6F0SqhS900JBayRmbQ01Er6/Xs6O6Rd1a",
-	"0fAajyH8/ITlRS0yU66hVFb1FgiFXxxvAwzEiMkm1/lgqleaA/0g3l+vfO6rk2Deva3WQvJv75Hkqzbs",
-	"LKqloSOVkKWxs/MX//CDd6ptRvMAvQXcuP+YLWPd6Hef+H4SHyjouArWP2Lg+Z9P3rt/DnPqvMffgTdv",
-	"7/HWFAgAxXXUzbszbv33187tYzLwkWd5OH/SDX5TTwWyckLVDUdWT+ztYbZe0QuJbPWU7XSeDQ/JoFk2",
-	"WxVl6S5kJTfWHH3TalAMDJxwU70sm3gEQX0jRyaN4+oT9xygrqh8VgvnGF9lC5EwU2Q3wrDHX52dDTc5",
-	"m4/6/wBJpeuMCiVnTZvfXYUUUbnPuMzEQ4k8UbG6BgALVaOAcn2DFAr2rxg5U2DkMu5MASDN0nwqWKUK",
-	"aY5Zt1Kr0GxayELPhcNnupqwqOcFn3nYUqJPHkqZCKgqhE8rEefkpuQg+Wp48N3EStw6NtQ+UiHnuTC4",
-	"lOgTU/ifsRb/SJsDOUhlI9OoDEqErUwdX8uflohZpy7dbMYrDbgHgIy5cF6mpBSZoQYv6Q9cm6Pn9vVH",
-	"L75L2aLQOnCWQFKBKMX9wayKTBwzOHcx1HfrH04T3zYqAIQhsFQdr02FzNMGk4khBDsZqNYJLg45E9G6",
-	"6FoKXpeFqNnn4JXVQtvN9cUlTojvTysVviPgNsEpaL4+SjZnasEXTvSe4+oNqWbChXYdc+bFbC5qWrFe",
-	"fgW3xnHf6TQZTVW94AaJFp4+RjwbcjCcRjgYosTURe7id5DYCVbKun21yERxK/L/P3NXlNo8DIOvEsz/",
-	"8A+c1unD0mkX2AEGhdUdZI1Zw0KSOQ6slN59WLITZ806xsoY7CmzFRnJiqRKn26j1tgAE+WZVaH+9dwT",
-	"QNvA/khrRkdoMmOUtnse1yK+2RwSniyP/9gkePUXzppRb4ZuUdyibEafT1bkEKWywgWALqus8sxkEB0k",
-	"a9WrZJByyTIjGUhrnq7jJIkX4j4RIOzfg2RcYpcCrkAK9slTne8lg4N/BNL1N0ZZU+AKjH/wH86CS3Y8",
-	"okqdDPnqz3tiyEjDqIXZ8t0XvWE/0EgPLzPhpCxHbiXh0P23903pGMFBSJOvfsvh/A48QmHOgiKcQTqY",
-	"wjkIvoJ/BOjAG1g85MWgDgZh+4qB6LmOpmC9fyZh+2a17XRh9riZ0iuw3thrThpGVDtdWntiTAPzebJI",
-	"Z2ImZgksUyHQpXBcfdSG1a52vYcoX8B2Aj40gflkezCq9kXtMSh1JssleE4t5cpPKdkVTaNycGPeyhyp",
-	"9JWGONC85X3VWkh6cnrkyoNK6K5qIfixl5w7gqfkARoiDZFyWRdH+vO0zR0VBzjfF8LkA0bvvIcBGAIl",
-	"7gczBG9A8U9xX0fbTOuCKsnrzoAvehptVspY+b8HAAD//w==",
+	"3L0Lkxs3kif+VRC8i/Djqp962OqOid22rRlrxrZ8km78v3VrWWAVSJa7CNQUwKY4OkXsp9kPtp/kH8hM",
+	"oFBFFFnsZkv2xl3syM16oIBEIh+//OX7UaYWlZJCGj26eD+aC56LGv75/A2f2f/Nhc7qojKFkqOL0Zu5",
+	"YLei1oWSTE3Zas4Ny7hkE8GyOZczkSdsqmqWvpge/chNNk+PR8lIZ3Ox4PZpZl2J0cVIm7qQs9GHDx+S",
+	"UcVrvhCGXns1NaKOvzeV4p1J7WvNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYusC8v7P3/WIp6PUpGki/s",
+	"+zm8JRzYgr/7QciZmY8unpydJxsDTXBkf8dv3xzgL4WZs3TFC5MmjEu9EjXjmmmlpP1fE8xbodm8mM1F",
+	"zcyc2xEXeus4x3Rja7xTVS+4GV2MCmmePh4l9gOKxXIxunh2evrV2bNn508ef/X49Nmzs2S0KCT+dOq/",
+	"q5BGzESNH1ZVL757Wf8Er+x+15VkvKrYZM2KnKma2YH50VbczIPBVtUoGdXiH8uiFvnowtRL0TPFZ+df",
+	"w7D8f0cnvKr+zuuCT0oRH5sVCvtuKxKc3dK1F6wUxopTwvJiVhjNuMzZUlrBzlQtdAJ/kAp/Rmnp+ST3",
+	"zIN+1zfLosxffBf/HjvL9msm9qKeUcFvBx3St7B3d40Jd3jPoPDHw45KyWkxi43qimXwG8plYgVzsgZB",
+	"haVdLia4/QrJ0rkoS/Wvj9K+ccODDj/uerFdYEF1FprVYqFuRX7M7I92DELT36dLLXK2KsxcLQ0rTJ+S",
+	"yOh124YcGeRSG7UQ9ZatzzK6ZtD2dxcfdCq/K6bTNyo+k8pYHaqkSGip8Vgwc5AHJcs1s7sfpaFv8oza",
+	"Ol7xji+q0l74BHXsfqOv16+WkcPi77wscm4ESCsdFiAPK7UsczbnVSVkQvuNSWXmhZz1fUFer8f1sn06",
+	"5GLKl6UZXUx5qYUf2kSpUnAJY3uRi0WljJDZ+m9iHVv9WlTCjsmebHZqtZXcG7GGUU9UvmYzYXRw4rpj",
+	"b8YLedm+BR7CJS4Z3NsRcfb49NnxtXTfiIZI85HBaI/scO8jUy+mYJn0GBnW7kntyWzgC2gNCs0m3I5V",
+	"yWP2y1xIVsAudZ+kpLCbRKpV0rmt/ZFn5yytapEpmRf2reMpL0qRp9s+nSypPff3C6kNL8utJ3uB1wza",
+	"3nTtQXf3D3wiys2RvbRb18yVFk74Cs1Key3s9PRGrP90y8ulSC+ZFrei5iVbLK0AliWbKzw3/c79dWTf",
+	"96eMS16vR2/jmwie3prhwoiF7nzU+ZOn1l611oV9xr//+u9/evu//nT85f8cbXwdKIsX+Iyzp/5nXtd8",
+	"jd9eLAqz+e3fqxVbcGlVl1hoxtHOnXPNuGELpXtPgRKeF1UCT04D8/DJ6WlgEZ5FLcIfhVWZ206GBVwx",
+	"SHDw0oPKzcvpVVVtlRtwEuz+rKqkZ5RdUxus13122Msp7bFBI6H9M3A0zW7bZ0SvllLaddtuxtVwVc9q",
+	"4Y8HXa3XRlS7xqSNqHpGZH866HjeqBshdw3I2IsSlhp1M/6v//jPNLHHMNgTWmS16HMY4LaDjvYX3qcm",
+	"SiVncNjQubvga+uHz0WZswnPbthSmqK0V9RwEmm1EGBJMKOY5mtQppz9RbF8WXNDLj2pGZY+PdVp41nX",
+	"LD3VKb0KlJGSmQiOrY4AW094FLekHp3qti31dUupfv7509P/9+vZ0ZO3//Lr6dGzt1/o//f509PT09Yf",
+	"358ljz98sdBfRFSvnTRV30xLtdq1yiu6rmc13c8HXNAP9lG6UlILOF1+rtWkFOArZEoaIWGxeVWVRQZr",
+	"clLhFf/rN41xh+bN/7MW09HF6H+cNEGcE/xVn7jnwhs3J8A5GiuuQbC1qG9FjkYbmGearzVbzdfHMJ/0",
+	"VAjQZIYCIFWtKlGbAj+k9Y73m8fhXPDSzMfZXGQ3wQXeJLULUC0xDOXP3m1fiAN5YW+yd7cP2GRUcm3A",
+	"Lh70GGumf3DrHgorCXzsgLeKafPTR/bIxICO+4qNO7tjNXUxm1EAbI9vf4O3bT7xQyivv+JXtaWgsx7B",
+	"EPw6uA9865+uJr+JDCY7nPu9JcFN8sYPzZjfxzyWnZ/kL+gf8s98JjZH7Od8j8mPraMU78yuu3+y13Q/",
+	"B9/bP2zyItuj5n4nDhJXdEnGRR6d+6wW3Ih8zE0rumi91CNTwGT33jNZRx8p6lrV8V/eFWacqTwUA29/",
+	"JqNpIQs933Mw+F3BTNRyfHr2W37+7qt/PPtn/fXq0e2Tm6eLx/LUzOY8+oTGmtu2gK/E1F6tlsapK56j",
+	"M8fLn4MFwnOivaDJ6N3RTB3RH61GP37FVz8Kra1cglBUqt53HezI8mW5712G7/8mw03EH0gXhdYiTy/g",
+	"/EAT0h8t9j+t0QEOtf0/BZq9QloH5FdrOCwFhDPxQqt4llkmRA5/RQd5lIwyLjNR4r/xfcGGCYdYC77o",
+	"E3NSc5H4vR0aTQkrzIV1wpa8TFhWW7uotp6YKqwlhOmHspgKlq2zUrSczZG9PDZzzpSID6yrDvJRErgA",
+	"tNGb0buFaKSwtRlbu3mrUjmcOqQD9GNqxFdow/TvQAp+dbRmVdXqVoyjftsV/hiGcJz/Vi/l8WgjkhZs",
+	"6CN9U1RHqsJxHIG0WEmzeqBl3cQH2zIknz558uhp0ms4NJNRqzKyH18tJSY8aOiqFOB/Cp7j91jH1Ie4",
+	"eFWBuXfMXlGsamq9U7W6oKDV+TlLl/JGqpUc22elEAG0t0rBa2tGQlB7NRcYg61FKbgWLBdZaX9nUjG9",
+	"zOYwkISJ0gV26Ml6WaHWSxOmC5kJuFCzOb8V9l4xnYrMsLUw6G9sd4SHLsmHXtl60yiJtux44e05QpUc",
+	"O13cPoy+PHnCvsT/N+pd1vc71Uhnj8Cv0S1Sckw/dER/opamR/WJdzwz5fqCcbbg2byAqDqrRabq3P7r",
+	"NzVpKzr8iT36KvZBPLPSUop8tucB07qxx67I+FKLns/A0LnIj7fZK/sMKBeGF+WuU749khe5TijtgMnH",
+	"vJgJbXQwqKH2wIZVUy4e1Kq5KWTnjdmcF3I8EXP7SxIz2rmOJsTna4qRa2FM2bMktViIfN2zmEaxXDGQ",
+	"Wkp/bd4PtsbwQ/UGvwJ3ghMlP4zweX7pd5+mdrddNYK7cE788ENp8CRe0n/i7rOmCqpcVc8+0wzW6rit",
+	"IV28d2uQKZwnGkvvlx7EZgAF9ZHshVKr70RW5OhY7rEqLY8p3BGz7XtwR6A2GeGBNka1sOtzv8Oruh/c",
+	"DK77vOgkYLy8e5xB6nvXdIMiI/1wNxW6PR6QF7oq+Xq8GXz5XpSlGuTsVdWeahESPjvl9Ae8KhoZmvcN",
+	"jsyfPeY1pqlchCOcnG7Agz5it4aqqoPs2qr6WHu2qu5m3XdkLdiJj0+fxSzqrvDt3Lt3FZyts2OviYa4",
+	"eibn/1Q5OeJ/4Ln5EP82h/lq7bb3Pj8lZi7Yx9FC/PU9WS2BeR5k9YrRh7fJSAupC1PcCj83S5hC1GSj",
+	"89Pzp0enj45Oz9+cnV6cPbk4Pf23UXONfc2Il0VmtyBknkcXI7E8yoQ0NbcmgoPoXTz60J32Tc3hvyFm",
+	"TDmzN2IP2V81GACSvK+Vdb5QjSeMl1pZJ6xG/xV8skIjEAacN/TQnAFh/UO0yoZufrcyrxChEFEFwTTH",
+	"IvzhnA89PcI1aFvCuBwbN9D6bLj2lMiaMj9IpqRAA72QrCzaFnrwwD7M57dqKQkAg6exhqxSWXosonbh",
+	"Il5Vl+iMKylYBu6y9YBbZm2Ygo8Eu5vJbcbUmp/WBDfC9Hb7PjvQyeC37Uc7ITriuPEJ3pehQKPmMp+o",
+	"d/a4DBQFBddiocRINqgqdnrl5GJsU9/NyO9yxrU2mQd5xBzRX+bCIM5YMNgWAFlyGWz2i4cWJqgVIgGu",
+	"/g31RrwzYcL46WP2t+KbjvcRD2R1Zgxf0DNXtbrl5Ut/asU/0G2/FS8MRK84q0StlWSfp1WtFpVJv2Cq",
+	"ZhXXmk3WdkIWWpS3mKhzAoJXWpkIYoQxwaAw4VVZ3m0FpTJiwBF8r0hWbYopz/rCPQQwZguei6TtRNrT",
+	"SZt6bWemY0Ds5a9gMkMXRtUd1a3qbQ7UCRjWJ9Gtlox08U8xnqwNjmgDBb9DkwYjSkZb3KVvSjWJJDb3",
+	"/P72WP3341LvO3R6eeupfUPHIeh97cPmrkFKv/nQAOp2enq6IxvtXhMdPCDbNwOX6L0OiF/xQOy3Hlju",
+	"ug8usTQmSMS+OdAwJDxggHdxoPsTqQfJlE7KfE/n+TfcHds+969qMkJT+FZIO8Ex82mxsEePUapEM8yO",
+	"WAMsyce3PPrYrewdgqg7omsrrhnXN5j3aAe5tVrWmS9tilvsTmp6otW1WGqRj6e16ikIQEW8gpyM+8jG",
+	"VDRK3TB1i3i9TW0I49u1FrCrXuOl90387n4PXLnNbH5VaHtUu2wRPNqd4PYrd2rGBNFlQ0YD6LlofAXx",
+	"nqEl6HKqjW1NguPnubPcO+MuMIRD2NeoFz+OZQ3vunNudXO5v+niXfcCzCWdCsUI1uqSpWTap2D7YeEB",
+	"/OGYPV9UZg35e/T/wDgsy5bbuzOu0ZxvTzaOtz2MtHD+7VT1zv5rv6038o9R0PisMBdUUITqrBZalbci",
+	"Z0ZdsmLBZ+ICsKt49l7a3VabC/b3569ev3j5079+9+Ivz1+/wcoFvKSpssysYoTroxqosYnaQypVxsuL",
+	"yBN5nc2LW9HzsFpkzl6MfOJUlbmonbnaGHP+g8gVr81n2ovbxlu6fiEMdZTYV1ipsLM1ArhUbaLWP2y1",
+	"6PgmNZfZPGGGz6zI4XLZ42xVF8YI6cfpS2hrVgPKoLmmJ01Wqeg7E/dEjPvYU+aSBXPfzFGQ78cVsIpX",
+	"5lA4RefeAL+2X2TdAXF3WE9srhslvvH1f1ZUNOV8GfhAqQC+ulL1jT1AwSPUx+yFgRoKqVgueF4WUlzi",
+	"XrG7AnHSGBfzw9l0f7pYOzuXMD72yoHmt2RHm/vwRTg/XmFtf1A8RZeMevJ03855IV+BCbWpROz8xC0R",
+	"wAAwcC1wMldWpubcWpgJ1D89fdy2j8Sj0z/FPtves/mO199fHZ0/eeo0gR1IwubiXfuZz6ZfP81Pvz77",
+	"+uvH2Vf50yfP+PlUcH6aPXnC89OzJ/zRZPp4ejY5n5xOvj4/z/KzJ/nT7OzJ5HR6espPv44vA5qT+9k8",
+	"4h+thTs7399rs8+g6Uhw5tuD2bF6enP55oLn4/j8vjAaVgsm9ZIJOPqcnYU1AFLJuFKEx9IXd85YrKZ1",
+	"uDeuDVnnl+y05+kDLLj97J9QoHehnfGBwRclwZz1zLeMmWgUBcrHG+naTdjKXdzOO6VSIY+99z32sNnD",
+	"sac7YgZnXkynhFTvmHkCwBRY2lxkczYtRInpCrRIAFqW2FOnFFChWyqNFTWconyDcxHfwSCEzKLRZlyu",
+	"/SA7v2xW3xIi6nLDhik0y1W2XFhzstB4BlVCVaWgLxF38FE3ZGyr6sy4VLLIeEnYuOP9wgbinciWe0ch",
+	"3lVFLTTdsxGHpfLrWlVK23FZ08LVrnPmhLClHba+biooaDBAmRwkDLIT1hGBVlVLo8eBoxvRc3vBr35T",
+	"k+HblEIsXfF35u0OfSpn4m/2yg/JqCr5zjKZn0suXy8XC16vKa5TKb3njO8PjAgBYjGjuORZJLcNxgzB",
+	"d8nqpWhKLUxdCA2pgJJLjbXqPSb3sODKK7qOxjsoUILT7yMlcM92MdJGVH2Y9iHBEGtCHwCJHt7bDMrD",
+	"6lwEpbMxul8YnknNiULSvzOoEsjuZiECzzJRGSpEwF80Vb0SKJnXguFVIqdUkKvN/UxT7cIlS6eqngn7",
+	"IOvAweVo3jAu12yhaip9dN5OLqpSWePOCF7naoV0DPb1kGK096PmmwkINUEGbqzXMrN2YS34zXhWcq0b",
+	"CCKmcqNOEc7AIeJKJIjNvv4I8aVQ+DcW8AjoESpuPzW9YBNRyBlsVSnyS/sbqp30glw3zPU5cbq8lkcs",
+	"dXZbmrAUTzr7sAR+KAu4WUkwPFZQBCtzlisp8Gapxqg5SIbsu+0pD8b0JUtzIfERWi0EVUoWOZMKb6eh",
+	"phhucdsFMRh6rlYa9U7CtLKSBaektZ7xbr2sRK2th5xeMA74jrpVh0CMGk43MVKBOSsMPsGeuHnNV7I7",
+	"AmuDed8WzK+MS6kMmylwkxGMQMOwJlp64SlqyuJWMGCpIXi+mxh4jn2N9Wew4geMOhe0v5bMVQMhU5f9",
+	"5omYcXnpWE3gphxJXGROTjjNIjGJwJjIfuyUGIHBZr8iV5DFto+gylVvgjJSMPicpcxEbXhhJ4hLV1qw",
+	"4GusNnD48Uucflz+aWGXSS1Ne897QR0152GTPAZcppM+/LMVvlEy8iI2wqNXCkQbS/y5EQKrcN16ohIl",
+	"JiqYijCI4r9qi75wuzwSVVxScHWXAYCAl4/pvOwwiymX7fY/xPz03sbwR7VrD2F23gXRv4c52LbtOo4I",
+	"KAAHJAMlDFrA/suR/91lWj6qufVHsqV2WkNUT79J2wfAJkosqqXJ1EJoMH9+W+azWIBzr+r3WmSU9d60",
+	"vSFI5F6ZOJxiQ7Q3zDQR2c1LfEYUaliUQpr+XQu/Z4It+I2AKARVsA0XSTjrhquqW1Hnxe4Q0PdQd/93",
+	"urgH6uee5Qbhp7tXBNxMbUax9tC2qoeZoV7KQRIOsEN1Ex+lm4qXt6Kui3xf9PJclIsxIMV0lFBtSehL",
+	"TIgAiOD/Xv34wxA82vAiTjMd3/I6OoAA8MnZG1HX3M45W6h8WSJD3fff/mA15V9fv/zpkKP6MGSytxae",
+	"bt2GG8u2wSfSTL4u5KwUrHkMsB1ZmU4ooVBIADMASDZSgPpGLKqSG+Ho/BagrxxWmZXFjQhpleBWMsoa",
+	"pPhKTDYEBoIFRcb1BXsEYrvg78JJCPO6kWl8o2azcvskbu6arlKyFmkzNS1WKKZXhcnmAlJWn9tl/QJs",
+	"WTWdss9hO3xxzIBUqvUAa/zUgqUGhmflL3VsvHbSgc/Fl/raK62pDL+gG6zb09+dyIUwdZG5DTl80lxV",
+	"UYyuoi+J7xcUrzpmP4gpnCEtbPZASpXhG3o4smyylHkpxvtiALOyiER2HpR3Y98hToUVvbyvCHMuXN4d",
+	"sEjTWi2ghBszzo0lqJley0zku5Zu26D+jEP5cxHBke9Rat81sad3i+z2zAjtWQ1eoxbmPh8MFDrfiWkh",
+	"iyipzB4f7V4XCYUG+jgXldWmMiuEJovsHsMnhl4jFvcYOVZKt5bsUSzKf5fwcR9hCSAGCjlLffJfI4oA",
+	"LWSXULhkKb01T1HUm0Cimjq5X/BcXLKUqDzddQhKwD+ihxSiC1qRBDeakf/IwLt/u09JSoOtE3DMOpi3",
+	"usWod0jPUODIByVs+xF0tHpJA1Bua8q2Coyh7PZhLgkEbhPYYD913O/o4+89jh/+eAeYYwsAvKNSxNoE",
+	"zfZr3fDrKJ8AOelg0rAh5S1vD4UZ3WSoMM7EHaOJuxO0EkItbwIygc6kBOvUXpV+cThIJBytlo8UAndU",
+	"2ZuxuDuYAxvH3VJ/9GJoni12S0BY1zy0dNlN1UHW2E37x13lu2FpP32dsYeBxEx5VXcEII9KFgaQhgJO",
+	"rvDqu5ZJ7ITpdHdKLrI9d4qr3IoQkcSImFKsQksvfVZqzMsyTYDxlssceNHgoy9ZeiMqkyZNlodyE1Ce",
+	"QDkF3/AkyFMlPpViFMMYO5gtPB8rWa7hZcDy2MlewMg6xW7J6AYzlWGOwj8qcpxE7QJcxe6CJCQ2NFc0",
+	"lzsVQEc2ggOPBo65k3X0rHM33xHOXuoI6vZlq+IwTMv5ZJuPbMCfiZ63gGxlwgTP5k1ZSwMswgYA1o0S",
+	"Qh6zq7Kkh2MQhLInEGwHnB1S7w5jW2kYUDpo9rs7znfc2HeiPkkeoGKyFbeMS2yPOJa8FnlA/b1Vono5",
+	"94F7eVqU2L0Gu+yQn+1507A6PIZK5OVY+ZrYHZXZYQVtaLCOTRPVGhQCdFGwjaKMvQKIeH9gAW0pF3Fp",
+	"2Aag4VuSFJrxHCrENiCoHqYHJQDsqqn8MEEDlgD4kTjXyD/dUDHFnHfDYmDqHGWqrvYvZWnCCjtjAhhU",
+	"fVjCEXDGMHu07eLX9iJMDg42HYrptMPfQZE2ewTvpush9g6k2PHctRrIPrD7kdtfdEq5/kOYSQcsDuE8",
+	"EYYKd2LXr4vR9ehqrtbXI+tgwHkKfwOyIfgjkIBvejjHt7zWxwaMwLfJANIRV/MH37wzCOXCII+sdaqG",
+	"3TcJ7nvy4UNy57pZP8HvhyNwX/rl7hrT7sMHh2nwe+/GloRhCHhlgu183Mf0SSYNPB5AiDebovGwbnmZ",
+	"IyBA3Ip9gMEIaUO2L0ot7sUcmnl8urd8ckSHUO8o/8nxYJHbD3f7Lt0UpRaa4bNcXS72vtHCmELO9L0+",
+	"0m3TDWvLNRnED3RVDVNX/APWMZwDqva9tAaHm+1LCf6/JcISiwHb2UjCDAqd3RlEhvHgdsu1EIbn3NhN",
+	"3gRpfKMN1MF0OIxntVpW7r88UjDOWZJYI35RaIqjtWGElSqLjCgNJ0rdNNgDPYZyMnsDl9BXyG4CaDYA",
+	"9K727pvlRNRSGKHH0JbgnWnRD9OT6N9ZuczFVgaV9gw+by+hP7vx6G5XA+3LuJI0jehIpPq0ABUQbGgB",
+	"uK3LJY47oHFlNr50pkwPoCTKFtv5AnwnXY0Piw/bWc1Bifqcnz95enGAqqnAmPnqrNWSg97x6+nRM340",
+	"ffv+6eMP0ZZHz2UeyyN9r1aMB/Fxj4qsoe8L0iEZBcpGSLLoPD7QqqdVreSMFRKYuR0GM2kwmPgX36Lw",
+	"kqWI6srBO6ZLwAGCxHIRmIXwskZb5wXG7I/ZFaDF1w4oLnPG9Y1DjHfAvwTdo5dGt8JzWatyIaS5my+6",
+	"HexOlL0ByrLQbKakuGQSKi7xM+0Gm3M7ybUq25Ss+2rsGOrAf+JrVFobW6sNtbtbdFPIes+YTTh1UWxL",
+	"L4OsV7+bMLi5WlkZXWHDSUy2uFqCgFpDyLH7r0Gxk5B/1qt+/wEtsGJMQYT508h5D+6mIaZ7wrTqIg/R",
+	"FHSOYUtFPF49UwMdcUGqd9M7zfNaaN1hyjSm0hcnJ/SX40wtTvTcetEniM84XvNFub26fGAqO/rhb6BD",
+	"Yek/06WzoV4YwAeFIRfQHe1sIeoZaAujOgT/zftXYnJsVHzkN6KnyPZGrNtvvmQppmRSfCkx/LXfivM0",
+	"tl/x6+nbY2oVpA/PkAQziMNP/Gomg9mHQotqM2zsejvfFX7lvLXuvP719cufEpZ+7pnRvkihY9XnSHsI",
+	"77XCXa6/SDfRwcPfj45hq5abzLTtWxvui03XX2oew1BeEVM+ER2s5qoEdi7f19Ra3wXqcxeySGD3qtrF",
+	"NKKRo97uL/SQvt/pmX0/uy4EWx1Ne81GIbv9Y2xiECUZyY/NRXazT32LyG5ipr2DGw9/lAMe08iiiNSP",
+	"jxdtgKI0M+Gn9U/s35t3OyOG4LG+MxTQSUr375hF08WuRBpBETdhnIvzolM4zn5SBopkgJAioOnEsNnx",
+	"IbilN+128Le2talqNvusFoKqOfbqXbWTF9Vn110q3ykmD66wF4+SUVmAEv5NRxkre3pkbWOQdu4mZeL9",
+	"7eGQY2LUxCgjDlSU6uoXT0yLTJQIR7fXhq6yBoPHCU4ysoKx1bP8XS7ELhLazZA1li4NFPv4OtMSUiAs",
+	"JIvd2hctjDbfrzlNFBVM+N9j9vxW1OsWCyncmCDiDNGuMChtTU8Hkg4CyH73XUD4djQUj/rCB92Dh5HK",
+	"/9VJKwkeBXCDjd5MNLllm0zSXWvCEUTTKOOv4FUxRiNro7Nk84JWCzE30W8D+Nf5Rsj33omZw+NR9wNp",
+	"BJolcsb2At9OCchnPXnIl2oxhFq5QaH14zhQgO5Eub6UGr3Hj8s1RjK4X6bpQ/TTfZbzzoycv4985eHF",
+	"OkxhDpiHubdo97D2NsMfhdQPwFLxUAAwCC3LMS95HQMnQxsY7Tv8tBi8oOV50A3qeBTHBM8FrzUfUA3p",
+	"Lrw7knivVOnA2kTaYftwQQQN07Zg9sEbnEJM1QF+oTIaW7cV2nPQ5Upgo0aeGaYkAVSUzMQlOZtgqFhf",
+	"02EXCo12+h4YlF94LXuArJ0iys2QCdUPtuE1BQ7aIbWP90IfEvmn28FNEqarrUKg4oYeasDMtLnb4j6A",
+	"B2Mf6DNJylZUXvRoTKUyY8KU5CkYXw0MhbYcxsck0mliBKwUU8N4SZReziLGQfpWA1h77lPv4ZuidvG+",
+	"eWb66F2JOlFFvEw8t5viJy0MSX/3k/fr1jxc+TlQaTyBuOKSGCwc0YKbOmYUmwhiZszEBRBf3MKyp2xC",
+	"RFuFobjziuuEpZiZbX6WqtkwVpcafiOQ9QKlMmEkxhBUciZg02QxIMXHNzfIirc9nzreRtX6S2HmfpSI",
+	"cozVsgmplrP55Ta61sPUfsWdKJ9ZdYJKwrVlQ3ZCnptfbQ+3VJV5isFn4KRwzXHBCUw8oUAqxSq1KztT",
+	"diNKUWAWnvTtZveSzShfJH1JjuS28IUUq+jUqrIvL7LFj+5Jbu6KKMBsHgLn7azWjwPzprc9JGPyZtOx",
+	"PYFn9zbCt3bNxa3dqKjE4ZWhzLeFlOXNMX4/TAwcQ+N+GOFVnrcRfbtggvcazTA04/EGjvC/AYSwOR82",
+	"k6SG12iMtk03f4tu9z/af+L3N//dNm17AZs2p7OZjWqGC9XstJzgGrSOqaYj1/GQHpCHgF5uGLJb9FMP",
+	"4VZaFrciBXPf5Xv994r8ks3Viq1ECfTI4CkUmqVo7qaIkaCJhR/ov8DMxH7TbWPCHjOByOBhVLooJd2L",
+	"hkb7muAPWBup6pkyRsiezIT/5GWEQncggU5wjJR8dxb6F5Lxb+oCPUYUhvFdnM1KQG3IFsIja0YR/9XE",
+	"fvaFr1S16lciMg98Nh1I5iVLUYFgC28iDtBp0hjHYCZO1i370RuF/vh1C+o+ziumZOS8o7fJblOaQHC7",
+	"Ni9c5efVVc70WtaaekosBJcaG5mnoTylbDW3tj9vvrClkpLg8nGrqheODdgGDVmZNeOsCKMNHr+PIzQR",
+	"+aN8GQ+z5vu6oUGb+bIOv1+UGbcFv7Mvuu/bfzs1N+63x9zU7bktumaVp0Pyq9pI/w5tttQHNBZJV3xU",
+	"k/FOIeXfRzz1/p0+aQ703exmB2Xdh9O6VbezI9LeI6dbl1O/EprS3XcNluf1elwvZTw52cPwgIk1F89p",
+	"kFyee2cPMop2hGmf/AuSuFAgAxnh8HASCbJrgo2Uvpge/chNNk93x+vQtHEzkgxK1fwVG1N10TRVITJk",
+	"Jlf1DcUaPIekVbzFLTbe6FJnGbGIRZa+VyumpqZhPplzUOtqaVo2/lksZO0JCiK19AhSumDiXQEYPbPU",
+	"7CzKjn0Ixuvf1GTPXIIHim/OCRRPJEQLCp8BiPyl7OK5q3IdezT2w9i3KdXdG1lt9CnxvBvRNiUN6eb2",
+	"hiXa1IIvxkXeg9Qt1YzhNdqF50nM7K4p8xZRXsAOoc1W2OsezBGxsHizrk1M20l/65vCdYptwL+JCMEo",
+	"L2eqLsx8Ec67yM+fPDl7Zp09/Mfb5DDsSF0pvxHruxFs9qHd7ANjqQpUgYYwnoVkuphJbpY1dRltys4L",
+	"XVkleHQ2Pc3OJ7EhVMtJWWRjQpE2t/74rVp987//73d/O//76mr9/Oovk2fPv/1l8fyf06d//t+T+pt/",
+	"e7b6qtTz/z3/h1qZevLDd39ePa7/v6t3/7Z8/qf4e+pK7XZO/ibWP9OVID7GSs8eqxKTOZrGZgxJICit",
+	"GdiZGrHDO4ApaIX34xiAwXxueuROPFIQICJXRo/DlVoljbdHF9F/wi9wsGGih065zzQrciFNYdYJS7Xg",
+	"ZepbVzTJoM80tQbWlC/hJeQiEpa6CEPKgC1Y1Efw2ra30jiD7hNadU4CumxFYhWNOP7gzcoBOKTzJ7tR",
+	"SH+uBeV4YP4QFoEsta5lB+GupkVpRK07oKMaAUcZl0SQ3oEcPX0cWd0fuSymQps4TdG+mPYuz4/vNeMZ",
+	"5of1rnbh/3Ghxw3mb2BR1ZaK+B/5uhfwDdGxWKMi5zhjQHYtTLz1tJr2OPmO1fWC8SaNlASNAK2xSQy4",
+	"P139+Dxta+DtSE7ed3irpamWhtLiEGdAGnZHgrfgazbBFgFE3RB/7bErqNvV5QtOXDW1qhGnMroAoltq",
+	"ncEmbcqts2xQuTXPOUJiOWTwfn1PwO4RzxeFDIuelxq2dKlm42VdUonHxcnJ2flXx6fHp8dnF19/dXpu",
+	"x17P/DC2t31uhlHIwogMIdbqRiD1rP3n9ru9azI6PT47Ph1tVkM30zLAFXOzMPDsQCT/AJoumjot6tsi",
+	"i2Nb/bTGMbShCYn0qDxPGkYRjdV0Nz2tBGlFBsxAM/nv92Cgs/vEtzekBMs3ojbzAR4fLZDnB7Nj9SsR",
+	"DCh0Bt1kxXeGYxa8P8tWXmg+KfelJFrwouzBnR9GvLrW7s69vrMd5gAB3Txc6Og/miizFxCHFtov8Q5D",
+	"Dxf0ELYeicbHMffwZQfMEL8MioBgh7l4z/ZOu1sxjDve0NQZtV/DXtEU+CSYPTT85YOG4bdJy7p7vL33",
+	"wY7xemqX/WflAXbEnlleV1DVED7YA9j56UCidVsI5CzaYlDHc4a053prr34stC7k7JuSmpG15XGBv+7B",
+	"FOIM2a1hCPfY2IB+irII/KBWoj7KuBasFMba7gnLi1lBxQQ513OhL9lSFv9YCldKp+rZriz800fd5Qkq",
+	"4X/lR/88PXr29nP6x9HbL92fvviXaE38T2L1so7RYcOSDjuJB5zZ9h3uzN517Rt7EdVod9cBj1wnb/i4",
+	"6JpEoW0/cw3lq1yzFKouU2YUmwlDOch3hlV8JnzeXMmmqaj94T7FmU0CNcp0IqfFDDlCMLGPagGqt+HG",
+	"zfBv92itRbkvW+Ams/HjYdy6dGds5pG9ptfl6gGB4sGaMIRtJq5zVMJyUQojorFaD/HcxBPFyrwbvqSc",
+	"G74Vbtawvdybp2UfsIjrxXwY0jhfHE1zHl2s2NY/RFRzpzM14IhyjtY+BtsOA+1lfRA2XqfNHt40e1nP",
+	"7miXOf29GQT2PANFrQ2DCzuHDpCl7mkT3I/g1en0+BwUM/yWPagM0RflxATh6Y98VWdTva7q3PNkKgnl",
+	"7O6uwlygc8i0UTUF6bBPnmvnhnXNHrBXEBKlsxhLM1d1T/VAsCLYkf8zzfCG9qpcSdlelfMgLbz3cYSv",
+	"ig9pVhgaSkMVGpBr8C6C7Onju49jQT2GWzv/St94c71Stdn47nt8+ELlxbQQPbUc9JlznntgqMd+F5JJ",
+	"RRNzYGoaIG39JYCs3F8j76p67EkeDWjH5sbpCokWrvB1I1UA/deoJ6IUq7DdI3R/nCPhiyCmNuxBSHH/",
+	"iTJzWgOA40tiOrLmG/RdDPpRatcNsnkWdYnDLRs8C5Lp0FrTmn7dgQERMq+pQ+va3ePIngoJy686BEvw",
+	"NWFrRDh17XOizliL3CESPG59eQwkcajuMoMqwNxqUwlYNFUWbwnXrRpqJCWm5YMGjlFAw2KZzRnHjpe5",
+	"EvqYYZgeEz450hrC+rsybZlTRFw3agxu901EgqA0FQ7Zow1NztHFacgz7U4ZeiJcSEYqXAmwmFNfdxQr",
+	"faY3xGrm3CtjvwVjiMFuQNwHdH5qvW0ToEM7EFMSE0wfYGcsDRMPlUAzYRJo1mHt8WU1q6k/R28z+R0C",
+	"6CdzI1wSrht+/dYCS5EPRFgjxbRfuNjsEMCpgxWnXs1WqOZK3WhPxlQvpY6PbenxcztcqpDNfLOAzQ3W",
+	"SwkOsZm9vt0UdFSNaBmXX6xFU7yD2wt21lyVuTVrKOXas1tOd+0W3ItIb0uuX/Nl3k3b4pvdnR8XuY8+",
+	"vP3wtr1T3bKcfawdKpUZwxQ3tFc96s0uARQ9Fhq7FVPno8SXzXHf8ZkWTZZrtqzsWfY1+7H4BqhR7ZJ6",
+	"xsBCMwpeYVWbEe8MltpqdRl2K74RotIBoVOB5Xh2QVhe1CIzql4fM2slEfU/kcNn6lbUcDAbpfBk3EXr",
+	"tYeKcBI01DULww93PxoDzfRRQwBb9JLpr9aEdVUK+kSJcoouyn2CVQ+luqKqqlaTUiz6kKOAR7Q7A9Do",
+	"rFZLgyyRsEugFv/zV3/+lj17/OQr10Q9A7DYSYVP/l+/aSXTL47Zz7Wa1XyhGTLLMiVZmqlcpJdOG9aC",
+	"5yzNheFFSTUItViIfJ0esyvJCqrOnYhSyZm2u87VMhghuTRYvaxXTTtI6xfCPb6OXbwrdNRLtEPpWeCG",
+	"ZTRh2vCJVdxZrXQIrCnVStRjLfmN6FICymmJLFwROIqh3MbWt+JkW1cjBKe0X+MgvtcQtL4eMV7a6Vzj",
+	"B+vertdR4oXSNesEpiVNTQgKecvLImc1hkSgtQiqQB/PGIwmJrGLNocDIbfL3rffFMuV54VIXPEeVkn7",
+	"Nr5hE22lrPImWUG7yppQWoQ8//iI/umiz46i+/4MTeBhmegyF+Ao1azpA4I5ovboavEPiNWdZo9uvlr0",
+	"oVKXPaCT79+8+ZmwwK3HPj59FjOKTGH6ODCDJ9mxQ2CmPdJvt0iy48bqStLKHnUprNXFpOTyJsVTzzot",
+	"dlpISUB9GCiDTiysuXFnIJIorvAT/awluLG3qD4HxOqmDEn6CTxhD2NQp25hQfcBo2LQqqPNk3o8UMlA",
+	"SeHSsa9a02NSqxsht2gVIuQjBORm+EGVy0XEkP4W/u5ls5AiabtwZ63XRDstxmlUf+Zm3oQ2Sz9N7dmI",
+	"MqXyquhlSrVDjGT3CulfYF+29SPOHse+Ihr5olkFiO41hEZ1lYnr0QUwP6/VEqrG/E/c/vYvUeSsO9E3",
+	"k01/ff3yJ0a/A4MstV1ErWGlqj1RJ1g7d1KLGWJatu8C910xge9Jf6GlGqS8KOKxPeG1s03HgByDK1gf",
+	"mmGIf9Ss0KZev3HJzfuzSs+VjtZ1aKyCrFRtnKjX9PYus3Nt5scBo3FURkpeyPHcmKqvyBgfzXQl+I0G",
+	"Be3oVxThGIjaO46PrEWldGFUXfQGu9B0vRGSVcuy1BcsvAcMrRW+yBG93CPF1MeWbb+14lrbE+eYDeXO",
+	"rmf93NkJgDLi7QVaM2sAKMrl+tJ/JTpnK+yMrZAVhRU6lqLZLrUgRK1VDobV5u9uVmknh3dL2g+NGXLg",
+	"Ye2xeZvIoS75is/dIHZiN4NdIZemwwD79DSJ+OQlWr5uGUpOYcMFf1cslovRxVfnp/A8/K+zaO48MoEB",
+	"KUBXNFqAd4LIu+sT6rkOoe5N9dgbTPulaRbljiy0IyDik5VqmQOfOtX7EJ0VRHNh6itu5ofk2vITgFG+",
+	"e/jLVcmNVaiD3/izu2GDAtv98HbbitGAN1S8I97uEjyhzQ3F3qYWcX9pDEwLx7R6x7dVhhDSLY1xXd4B",
+	"6gJhA2eqxoKwBc/FeFntRfoq157P1E/86ALIY49f8dWPdJ5HWcP9sNzjB8yf3jOV64LBnqv1zVysIXB5",
+	"Iypwc7JS8DphWmHWZrHUGMBsxy87hrCV+3EAuo6PCDlOO2UV56d3j3m3Saj6gvZ7DCZOK7vB8+LfSxps",
+	"xyP2yCJRz6B7j3qvxBWSk3ycF27V4j8HOijS295KWZN+sr5IodmqLowRQJ926XEHLqHg2ysiNQOcdSHF",
+	"HV/ZU3qW2eOc/3NZi2081BvEMvttvR/BPAlDFMF5dBG0hnTBj+DLmrNFSWwom914JjEgVH9h2EwY7bN0",
+	"3cPJoA3kJg+e9pmmJyFVnu8JRvXcViXCg7WxVpSdVzuUmVJ5p1Hie1KfF+8bcSLle2H/cXR6dv7o8ZOn",
+	"X339jE+yXExPRx82W9j5Z+xx4OnR/Y6uQOHv/eItotxL10nNWDZNB5fIJspCIXLtFv2CpXDbuJDYTphW",
+	"SU2ZWta6Uw5CAnDJ0oXKbqAtUlVyKV0jN/wrsqDkotbQYNiM6Zo0oR5sIAFSGTYR7v5j9nLaYDjNSqEd",
+	"Q/2NjwrpR1LUjRxqgiLksTDtHBEaDQc7fqbVqjBM4pmkAUR3pTult+c97Qlnr2TLyk5+xWtohAfZmQfB",
+	"A/j53aLLmsQnrPeDjGMpa8GzOZ/EI4VWKbjWw2Zj4ec8f5BBrebRHoVWOwuZiU5YfJdnthrhE+Pmkmdk",
+	"unO/TMAT78XpdLeiI1crysvy5RSytEPA9m+TqIuiMed4zN6slE9stFpYEzwLMD3Losw1m/Nb0fyOAzqO",
+	"IVL3h0f3EJrYrQAvh6QUz+aBacV+oIyt/RIPMxnoFcH3RvMRe6DbrGZByJdXUGuZgZOA/UNhmy9UBxIc",
+	"6iasDh44XldMPBxPnoyUB3RuB9nCVdbcAzQmSeYGzBPiMgPZNfBBk2hex6M+EYlpN1An5iLlvxIm+Xiv",
+	"rmlIFeN7dNDmbBYr7F/lRxh+9k5ccyg8m2rDVWTv4mJy131IkC6ltx2T7/XZiccWQwr4mh6jzXPebkno",
+	"xBD82PF45+yHTUkJpEY5Gv99STM9Wyb2x2BTRJLUGL/2hqqv4bCDoixxq+ALl5swi57qh2eZqKyf67sk",
+	"1kto7bgmZHFEu0Tsk30L+PcsTAzJA3ZVTXmx7ge40wQfApXvzs2Pg8ynt90tAoqHV4SPFQ+1pgcikWyT",
+	"K+Rh4k45fey+HY1d0SkrAN3WHt829tG9Q6ZN8Ksj7HUx7ekTBj5xglf02OFT12K3jz8LdnMxm0PKn8DA",
+	"xKkFNcFI7L+zieGd22vgbeM9W7dtmj76nkXXrv/AUN1dFrdi3G1LHDtK4EKc2L7TBi4Z1CXEXngXOtMS",
+	"/LaoWQB+D667C3FMhFX25CAy2WKK3pZq7Dke1a6YKEaz4iH9mbV+1dJcBrzrSCITADu5ht6TvBR5q7/k",
+	"ZhQsFvW9K8ZW9xD60gZNXdtLSWxsmPBSS5OphXD8K3DpJUtVXc259HylzdGY45WQqhE1+cgeBXHZovwl",
+	"qlPv+RcaiFHbWH4iMonylIIgECzVEa81+saNMc67tiqg9e1YTadxKXMBtjnXzF3dbkPA1HR6Lzrqu1hU",
+	"Ds23n2MY7NN9O7yGFQXt1nEb3UxQ+Ts1HrJuuE3VGv3bLSdLX0PPe7VFOrha7e0quNcBsXvC6au3Tdhh",
+	"DDY61j+WxYavi4JQEAOA2qPbf6YFpgZA2JBq7I995g48cXatfnTmVCwSd8RSF8VOL4jyStUzfXktj1gK",
+	"9ZzpRUgi3ZAcJGwBnCPU70ndCKlZIbNymYsc73dcEu1HTJamdSsVe0Hc7TNNT8IHIANFegGgXvqb54mj",
+	"vyIVA7Te17GuxZ1eMy4En9yV8SIZvfKU4gfh/KmW9ia//TtFK/bPBE5dQaOATGgtNOZGC6PZjVhfNNVt",
+	"xDRrbd3CUMNCh1l1LfwNMZsRFvGY+Z6hVMuHDSw8VfhAIqJKZfOewgjr/2qhHfs5HJCqEnKw7Q2AkrvZ",
+	"V9iSjHC+MbDTUBtqQz3I+m6snwMDwF1l0hCZYxQwarRzbcZaCLmXEO7Ra0/GsZS/zAW2EcK1nQghmTW6",
+	"EOviOHOCFA4heOKYs6qvnADWFItcCoMwzZWqb6AwpgneX1DuRfoyUrtnqByKtgzyR4cigtAZUU47+4EQ",
+	"MitRlrgdIpjuW3WzL0lwqXqrJO1u+U1NdGMjG+ieES9R6zPSieI+dUrAb3+7QELWqixx+3nVKBw7Ps98",
+	"W1/4si3m8LDGCq/xWn/XuCHK6METNk11amVIARI1abujS3dA+zrapl7GYoJpLm5FqaqFkCa9wOXQc079",
+	"pZe6iZTwWSe5H9w5SkaFViXvC15s+sLDDTxnStOWDE1n/Ca/RE7anI7eHYoOumH04Mwh2tm2swppndXa",
+	"+P1DQdB+yYuZXwdSaY2iOrh62SJ8f/DdEOXtduJFX9gvLwdxJ9C0+kjORLga8bARzftnzp9P7KGQzcmJ",
+	"uAUiVrS8arFQBvoo8iV0yJHK0xJADIPnYyXLNeEidMg8Yv9+yVJtVDWWauXAEKD77R+tUazsBdaKThFD",
+	"Glh8gC5q0yRDcTGMZIR0s/Bu0Br4DgAP3/YYuK8dmOb+9u1dkPP34LVodccdGJbb0wys5kqKfDxXC7HX",
+	"V+3TiGiPc70wDEZk7ZuF2HGe42rkGF3J9ziWAntjxYvdjap4YXYdY52Wta2IT4txYgeYHZb8WyqJGlIo",
+	"1VsccMlSqLk4ouPNpdHZ0RFUlXnHKVKncXYs1n89yxar4mXxX//xn8fZo7+bH4rHy8Puieal2tzs6XxQ",
+	"Ia+On4n4yQOoeIeE/pqlbR5LJXTBOIat7N86XlCpMiB5v1lORC2FQaKWDTxlj1oz4k0tYpICqrKPCDwX",
+	"rX7WnRoWwnupaRDm7UkU3EWDGhrwAVVYsJz+O77aGdUNekrTwQJD22lNvjai2sYiuEn9Bz+N62UvNXTQ",
+	"NmdTQTU8DltbTsFVjl/D7ko5AI35HC5yV/eiUHIhC+Ae8wlU6u0G9Z4YrIK8sF30496y6ui3H6Qvjzb7",
+	"1t39RlStkQ2Cm9y6yLWg8JO1lgvTaTdzD2TVX9XkHogqZznEgLFUhqeNqC4Yt4cbVnMk9B/4cQn1Q0yY",
+	"EbzO1UomRLSTsP/6j/9s917BFtbRBP46YBnZqDThrKrFbSFWlw0Tlh1XEOcE9C5e5MnNPNYEiT3sHZ9p",
+	"Zs844BlZcY0qDFCyrg84RvmkWl1COk0Q/Bvf1ATLnfRyzewUVw5OOxBnsr43ncZmaIoaU/ZoWEC09jXO",
+	"cTBEgywpVrdDmQm/Fcy3ZKL57DRHorfmk336IIGrOXM0ptvtVlH97K5tEYl2ZXbdiEWhW8nSsOtxEMmj",
+	"DD5rWuhHTANHlNBLdDY0D/TKN9C8e9+sXRNFNGZ7mqJNP8n4qRIzZMI7uoTyKGl+qTa7WvWdhT8HMtHj",
+	"77vGcaoG75DwK9ZkBaIA+7PdnVYKoOwPeHvK3GfWIcxaCylWApMEAKhA3BrWSxIVy/kp033xf+dhGsWM",
+	"KMukqZWvtWFaZErmOvHdbfBD9DFzQOBa5DwzdM5RX7Lwz/Y9UfCb2tJ5VUOrP8emAFHcuZ0WV+LQ4Qew",
+	"lkkPQbB9zpYALK/tl+JR2ybFiHOYVSoQ+E2Aa7issFRaXfr4M/DKLPgaNRFtVAahmz2Asa0tt30EEzHj",
+	"vmwCC1EHGqPKxIpeX05hFRZQBH3a5lLxGJA2n8J5bBrthMQjMW98/0KnkWDtG7JAVwm71EbUl3CkWxHn",
+	"ZdKuzkIfDrAmnQ541osY55MxxDPt1C94sZsqAYackNC2VqEtFSRwbgr7lMPrbvPAxounXT9CvUevCxoJ",
+	"0gEdIlu2NxJ8vZbZiyYlFXLDBQWOv74PwcKUkEb2MKDFASNk5Pv2hHhdd4qNkG9gsixKYv6E+oEgHQYV",
+	"W4XUw5oIZQvR6a4O9+8sD3Dg9vPNIrB2SWesXAVpVaBMBT/6klk1v3amPTVZthcMNmuDFfAtcKMtWGS8",
+	"LBya8HtqzKYlRcNU5ZpuIzTLKX9atbuM84W8X733fjnQ/aGAvd2fgxWObr7YUkQiSvvA5t0u2YjhSbFK",
+	"qRA/iOOWxS00KrtkKS0QAd6c0Q4XUCmfkj7BSZUsNSEpXAe/S5Y2Dgc9yRNt4T32XNeOOIATpxqlRunE",
+	"cCLjcj3V0jS8meAt0Fg3IX4B53QD7wMGA2iqRiZ1KfitQE7gcrM7OXTzb5RM4EHtQOvdtWShsbyDMv8N",
+	"9XWHqgUSBv+GHUKI+2wzbDKNMwJplqLf0uG++j5OjtPQbm48iWxBKvLlTgAaQ48HQFWQhw7H+Tzu/Pa3",
+	"C4zzvNArYuHKOPt8c0vv1MZra3r6WQSYBrf6sDW4ZILXZeF3Hu1IjHmEEXhXrVWLpY6HJMManeg6gL2f",
+	"12truYVHENx4HGft2kdF4SYcO+dw2yS4btu0cUXO8mI6FbWQBpQKB9LhpnggcKRjtEL9Dm643ZTVHR0J",
+	"o4rlLQ7tgeuOCLxKghK4fJ3Z65O7O1LslOB5Il/iuFJlkUU5mH6mX3zxUlEzIWeFFAxbSmv2uVTsb+tb",
+	"UUuVsICfDPR+vSyFhnzlKzFTX4Dns+K1tTWtN0eKoKB41Fpm6MVBs2r0IR6fn7MUF92NN3WZUuyMCmRu",
+	"VoHciHULRbM/AnqylHkpxgerW8VaUPvMTe49e0wB1dqkVBP2Hn2kC3ZN3Fx428nt2fUoYRXPbvQF+xUH",
+	"BmHBtx+O2XOezeE3ZAKyD0oYZ4bXx7N/gpuignYe8NbPcL40saFAfRkVMKgp8iHY6VxWpeI5EiTYF9h5",
+	"tfu/LMIaiwP1eIDV7WPI4FX1maMah5M/reqlFCkkxe3h7gOKl0yURJjZL0lSmTG9T+TpMbvyChD5CaCD",
+	"A/wMHLEoT9urp/b4UEhmjKP8Vj/yG+ElxJk4LlgihSe8ctx3d5bxfatrYbpjRI3unoaNoLHEipaFBtAm",
+	"fmNtxGVYf5G4uHNR+9g32KJialz7hVwA7YBryAkF1WR4txQI0tB3V/7CRZkxFbsQXGrqGXVPVdHbowGE",
+	"ts7m1oRxA4bEInOxhYaUbOFmgKr3Ftx62XbX7ec/vfY4+UPU8XVOq7ZS7D+HNFCltVv5oqRjG99ddIzk",
+	"gSPlYquYEO7PprNhHvijJhnq0bv1egy8/XQY0sSGrPPOnmqsptGkzLe/cTN20TV58PU+VtFnXWxYEB+S",
+	"YGho4g0f2qQztJWYRIZGU+HHtpQDhgVc+VbvWsl4m4zcWU6hnHyT+dURvT5yvKw9xKoIqTt7HBCf9rKd",
+	"jpq0wmgb7+mHt5tdlK2Ltbv8uVX/twevBjmTcfbC0N6mUDZaubrpTkLmbUrjTJOgNPYyrHTYPCIGa4zv",
+	"iun0pd+89y713ZdCpN8RgAMONDgkFT9XNTkGC34jvmAcQG9NdfOm5e/3eQyGQqfGsNUJSu50aLsRyVzC",
+	"uGELpQ07Pz1NgvSnDz14+lWs9XfHN61vGOvbI+sZRlXvHSbT476I++Z0+NSFnxMUPV7DeQa2pD3DICw4",
+	"p4D8Zgy+hzLleYslJelydyVbCtt3zlYvf/v+dcBe8+2yhQCsEDN4Lrs+d4vALBbPItmyO4FsHbJ/O1Kz",
+	"M1vcaOqBcNlf8IadJA7IXuL2drMH3eCaeQsG0WdFvPYJ4T2c2VZUor+fYSBgqmYpCVeXzx2O8Z10CfuS",
+	"aKBht91YbHjUHCPCDOKgxL67DpjuUInAWXe/TnN9UYktxl4PjXXAlDnkoPyocN8gVKP2hTZCiYB1JaLJ",
+	"z+fveAauCqeqo+HpTmD3sZs6LhXIKWw8SBD7SAA+PGgWopamLG5FGwqGLSmp1wvd3Jby/adhM8KaRWN+",
+	"VS2mxbtINsloSu5nc17zDBteG8VqkamZLPTmICe1GT+evnl2mLKoLU1hacyJl+GdsEPYA4eoScDN9HFK",
+	"Eu7ByO22XiHHOV/rvojyRUs28SZg20Tvm57CSm7A2OMyYM8mSW9A0J5F+9HTJztotK3P4KjFOm1PIKZO",
+	"JapwzTa2cOt3i3I6iCa8Z0Ps1RU3lmvoXbnXnp2+vTZ9rPWDeerNNp764R3ZN9udwF89kXzswxyAKrpu",
+	"q3ZtPXTRBLLY1VwtEipRsAovoSy0V30ldOCDj6VehbSqHTCQ4Lmr5Gom5Pz0/OnR2fnR+embs9OLU/v/",
+	"/22wUo+nHRTLuGSCrFr7IV3mOGsc1uoW6sO3pA03JwnLxhII1JZFtwdCE9lt4OPX1sa5Hnk+1lxkhY42",
+	"7rBvNvWalGx3hs7cDD3ZY4Y6IuKTHZTxoPWIiwqao72FGHdoPTOsjcydW8IMb/AyHDW5YbNB3cO2niq/",
+	"IDFpEJVrol/NDugTewy9zXeE3kAc21Ic4HO0p8bSnrcXddKGBC7lpFTZjat8cQ9kO0eA6K7RhphDyEq7",
+	"TpcA76HuwlbhnzXv3ogU7XeQ/zJf97mauq/P5svonu0f4q7d5F60jU/PjXOTKS1QhvvY1ptmXhHPHe9S",
+	"jT21po3y26qdhg3Zi1e0IFMtFhh54MaOqKcaa7hMbry+H4IYMEQWmmmzzG76O+ltCvlAIOEWdEh/c/Ft",
+	"xTQ4E2PCXG2G3BAjOKbeUXfsUH7AruaftA5nR3eeg9flzEWZ96P8HV4YLG6XYbRKB+gIpFp1WS+iFcu6",
+	"oZBBG2xN0FluQvSZp+sozDF72e4U45u+t1vFBM5q7NWQ8TYMypBpFN4sOW9OsAt39ExrIf45KESwmu5N",
+	"BL1BPthh7YQuVacI4glQlQSYs6cild0stehpFn03epd92vQ37Mzd4CY2rqsgrYuJ13B9vopSOFuPqyc5",
+	"it7YUjqh9hLgA+2+mYRutZ6bqiWa0Atn8UOv1UwF9TdmpUjCXHs/aLfK2l3s9gi5v7Sj9drxXr2IJBbK",
+	"9/BGgASMjZrNSo/RGYA98bHnN3RnHIVCz90meK3EdFupFQauaNPMemG4Yzj9wep43Gr5Wh4oyoqXxUmm",
+	"6lzUrkJNVyIzmqVgmqb3qSqEytS7i0uvMmmodKH2hmsot5HmktWFpq4w4Os3njPgZAaSYd27Ar8BRXtC",
+	"cwKpuhqmjroMt0bbpAiLvYODfWd0zq1/D8nMVXDkEK3MBVtKKwWp+yUN0q6tahOntBJ3h12BtOGf8mCV",
+	"xCcC6xaGxVmX8eYh/91snn4bJ2aVAKu1qBjWmETvP0iF8v5H/F0O1DvqxDvqt/hZ21TfNnMacSROehC8",
+	"elmJWotcRF09eqY9gsEMg/y8qP15bZS6CagA74O2OhQxiNNBd1EnXbYIv6c9uGYU8gvgX/01MYS2e/Ih",
+	"Mgm9JsrDJBPc6+4IP+6BxTezd4m9JgnsuDMa3/FEOwqfHHZr3rjCdofH8IXN7I2HZ9QLwIE6ROK9BHdb",
+	"7RcKzaUvnKEqWsKXyLzJUfuMsOuTtZSl0NBNy8cC5pysO2yC+Bzqx1Td7YbaDKhjBH/MFgF9YF8yHtqA",
+	"37D+HBYlJBFwC3QoiG5TDdfXejEEPT958uhptPChT6jRbnacLuCfwK+blKF3PHRabkYHy19y9NKtl50Q",
+	"rTo56feScee7BHM3yHXBCsP/AwzcEbdl05QCKIz/wkvkoOCaFdPIxDonEsA4ru65LG6QbyfoEkqljARx",
+	"f0hHbN8v0gFoJf5dSrLP7Sp8ASV60ykVJIP3Te4zfGT3c4lAnlCIvvpGTaeONN9DC13E3ih7BWF5aLIC",
+	"E2fHl14GaVcweDwzQLv9RwCWGqT46yj19KulJPsclLy9COZN8DzSOJJXFdC0HrNXVC8whdKg1UVQOOCS",
+	"SvZZqUeoScFrO2qrrhpt5UB/vlWnVIhPtzcnWKYQPlkvKyzmTl1EzV5IzcukYljex9bCHLIeoXPWg7bZ",
+	"dtRvlI//YymWAOvaVT0+qGYcG7Av68KsX9stRWxiLv/c9eEQNQClpS6xn05qM/6v//hPgHTBtsSgPa/D",
+	"vCp0OodWnYWcqtijb4XMVc2+/FKvZaa//NI1MUV8noPhIFaBExgrcQ3nrGTwa/nllyQEX355zK68RBS6",
+	"qXArJOCGgtDml1/S5v7yS7td4DHu5Pvyy4QKrZFixhpU9r++/JJMGvuinyFaS46YVQ6+fpZfS0esKjeC",
+	"ufZibFiimXjHMwMBWo7cPGRa2S1vx4NsN6Akcn385Zcsfc+r6kOasPQ9jf4D7o/0vXvHB6S3gyJfUAEc",
+	"jZRr+Qb53hnG8BoUdC1yIU3BS9JQE1Eq3ysLA4j2tkJTfE/k1xJ0Oww7gKAU2lywx6ePafQ/FNrAitaC",
+	"VXwm8guW/ktZLApzvTw9PX8KJbAEuqbIYaHtl1nDJ2HWkP6QXjos5rVM7V/Q/bePI8WJoQAsOLZvJc/E",
+	"zpb9GgjPYIYv43VtZz21/8neY4ImYag3MSGXMJfn+pBeWM10Le1HDkNCEAgsAERYJcdz4F+6lk64Egcp",
+	"VK7uFNRT+i92WH96dKqD2XGBmz/JlGivm8m6lo44UrOUrkshAVDM5g7zk0qiGXUQalDEdn1pur6lPirM",
+	"qBkAw93EQa5w0pzmUOfDabD2yc/f8Fl62ZS02SdfS03JPOh082J69CM32TwN68M+f3x2/gVR36qFgGgG",
+	"ammu2ZRrA1T/dmyvRIW0L3ZM0NyN/fzy9RvKo9gxvMjFolJGyGx99DexTo/pMoh8kJUumH3FtUx/Rrrg",
+	"9JIBmxNfaCqUt6sLswjskO7l3AjYcwCYJvkEgvFCstT++oMV5dQTpjhXHN+Z8bKkKvlSTO1Z8o1YK5fx",
+	"xMrYx+fPyPd4ZaXu6Ao2BL4EzzcFm5VNeHbjKhCJBF1NryU4KaK+LTJruyylcbXLVg7pPCXyFDYR80JC",
+	"tRPjeV4LrZNwnDNhtH0g4MLCbwE1IXg2dyNtPrxwEe5pm5nFaQmaSMRSOUWAbZCUzETSzRoEHI0u6xAi",
+	"qeA0LotMSDSCqITpquLZXBydH5+OktGyLunU0RcnJ6vV6pjDz8eqnp3QvfrkhxffPv/p9XO4x3rwhYEI",
+	"DeziIBB6MTqD9EolJK+K0cXo0fHp8SPg4zVzODBP0KE4qpcSO1DHsGGvlpImCvN7jOsbMnvsJ9b+5yBT",
+	"SOH6NqAK+1sUSr7IRxcjq12v4PX2BTCqmi+EgVRQj/ncXHLyctrUNkRrEmBcLb/J8QwFhZGFvfwfSwFA",
+	"CM/qQtXVaKwPcHftCHYMF0RuNOBC2ENUO6UrZdfbjuD89BTxS9IQdh3O4Azm8+Q3Qj00I97am9PNOoSS",
+	"wLrpWjVwPkFJtoSTbNWQJ6LPClQMfS/yIz8hlYUGmwfW2KX364PTbQXAcKgNG/25VKvRW3tLKJ8n7+ul",
+	"/NArpVewCbUTQkfMpYN+4NrUgi/GRZ5SMTgkRdRsUzb/IhrRHH2MlYitAvHbH2LCX1sdD3Rtrs2+k/HO",
+	"nG/swkjYJaeG7Uvpd5BVKM0GqmnSnLuAdY39u2k77PUtyEHJ60W/imqxfzp3y65QrUrwScGTLTLCkvlj",
+	"Gw5YBRYP4+aYXUkGb4KuM5WQDbW1NR4z69SVIp+J/JJqi3XQh+gzgK45RR9RdvgNh1R0V00xVVNLFI6z",
+	"X8c117Q0nRc0CsVuMp78sVSdnfPdag7F64EUHXfr3uw1IYxTcPDjyXv43w8nwbpAjH/gZiSx7dmP8Nsh",
+	"d2QyqlSsV8lra/j5Lmd+h9ntJcCCL4xzOhy5ihbGlHY/GU/WmKk6b8gaw43FPH0gNGif86oS0mG3fQzK",
+	"+Xw4JeylbNpthmJvbZS1JtLKQsd27VVz+RXN4X57NzDv/ybWJOpgmH6jELG7Q8oDIK7HyNrvd41MrMtR",
+	"C21UbS0ya+qCNymL2dxYZ13ySs8VRGb22DDBd0PzmA/t8A9Fch920/adiLCqSUfJ3X+nBp/st1Pflq0q",
+	"PcgMsRd656Ke9ZjA9mn7ytXvSsVW1QAFW1Xa56sOp1lx7twiXVUVmjBR5fSjc7qRLJFX1TG7wgJyjF80",
+	"hCupry1iRqnNdfsWrryCWtZPpxDyQlclX49JyzuCtS4zxuBVdNnZQbv97JDy07vXq+oQsvIjhROx+Lgt",
+	"LW5Dn0BgEqWmFLF+Jy+MK8jXiQvRorF5y+uCT0qh2Uw1hMAQ9aS0tAceTmshmswBhvVPn7kGb00LK0Bs",
+	"eRiRqmfKGB+x6+EncnnelP6UugBjw4oUO+S+g++9izB/S9nZiHp53MvPhFFt+8qD6G0cfd/qJtuVNAST",
+	"qqrxFcn+o/gmRDdwoeMuIrzxIRXr1o0BrXVzQs4+f8N7+TXoshO4hp54AHeyb8r3E6Krqnrx3cv6J6u1",
+	"wLLk0SZY3xIUA3m/BUaSiUkKOj1chslMa9ptLhkmj++ktqcQBr6nvt4EXC14WQo8yPBzIBnhAQvHe+lv",
+	"lxv/yMba71ZKUWRYI6u+aGDHKXBCar7fyHMaArwNViwWS2MPgITS1SJ3HXo2mfziVuC39MY/siGI37Db",
+	"FvSH6IN42w3lhXau8UNoqaiJ+caZmMiIKPJePkcfpPJXErGHa/96LUMaOESguKcBhY51rFcdMhjMK2HG",
+	"o9QCymaQE+ZagnGRi3f2+UjYob1bDN3/RN7q3jwVAPrA5giYlXK/XSOzJjfW57SLdwlgMVg73SR8XLfY",
+	"5FrCATst7A4prdsKLQehshY4n2O0nfDF2EDb1FxqCuGDYY6ZI5dLtwd3LRBBoptaD+ioMkGCaXPMurQ7",
+	"eQGtCyn5dy2BN43oBSGreUmVSkBinrSgGgU1snHtcK8lJqc3zYcAq+JuBlZTly+37ofIwWnHJcaVpExW",
+	"5wpKNGHcml7y+fnp6RfwqgUVZ+HJwa4kQ6FwT3QQhIYWC/Oq8Ac3OMqQUICF1IIDMbims/hB8NW/gOdE",
+	"LD5/smdNCrlTGuiqAQxhsCahbpN4mNNgoWDsWjoS30xoV4HTntBCNnzkZF9LljqSqRRHeS3bKCiiQXFM",
+	"VF3KrdbHt3m2ruUVbT+HNneUO7xLtrPgaytqfjMTfOgCjX/Yzo64B31NpPhBIXefZ6y4uSQ5N83swzJh",
+	"UMt+HfzVIUoo1kVkVzjoNGBeTQENseq0niD0ahAe5/pGI17g82+ev3rz/fjHFz+Nv/3hxfjvz1+9fvHy",
+	"py96uHbLYuw6OKYx7+L1WmZ3sbi+q9eQFkk+qkvdofQd6Tk/f/L04tn066f56ddnX3/9OPsqf/rkGT+f",
+	"Cs5PsydPeH569oQ/mkwfT88m55PTydfn51l+9iR/mp09mZxOT0/56dejDhnu6PT4DNK9IccrxWQdU2i0",
+	"20V3YE9PH50+4uL8fPLs2ddfPz2bZOLR5Pzr6aNHQmRnE/HVk6/5+dmj7Oun2bNH2elXT/OJeDZ98uTr",
+	"7Ows++rJOZIeDjveQ/7oj2xjBpShEcviJzq0pFg1zdQb3jQoBATz4pBRi+1DumqRDx7A4VrLrA0s22XC",
+	"hvyF9zR1lr2WTqNVnWNWisDqcmYJIRsBFnFBiitIWvFaXEt7FBu0VzLv6vlL8GhATUhtGqBHA661VMhD",
+	"jRRn7AVYDdcyMBsumA+qJMTkjl3lrGZtTBdnsGByz5+FUJHCCmlP5UIDGoc63EFoR+VrSkF0zjVQxy9b",
+	"rclN2PUucUZhrW55yRB56UNFrteG5gVaYQmbrK+la4ORVrVaVCa9ZCWfiBL4sbBqMyRwCeyhQjN1K+q6",
+	"yHPEQjYXXctceUDqOvSpwwpkwAPzBdiqgmlhcECYcKcX/+qbgcONbz//H4bPTiiBeeKPhhMtDAK6v2gI",
+	"HNF3v7bXrtnn6Y2oTPrFMYO4m2s7DtlbY41LRNbQYc1+Uk33d+1wx/BoEC1n1Hqkscip1A7QlReMoHmE",
+	"XCoAUmXXgEvDigOaOsfsNTH7XMsG8wa2iAcetZFnzfy4SqkOFO1aplUNPdCgAmGM+Nn0C1+Mi4PKVVAI",
+	"AXC1yZpJteo7tF84BXKPk3szJND5ZtHpKME147NaAIDcJzMxMNBEtt3U7IXQuY9V0OjSX9+P3HYdqwC+",
+	"vqhMSKMc1gMshKmLzNU2bRT5rMTE/s9clIvxLS+X9iboTFxkXF+wR3AQOPEnwpejTNXVKCw/8Q1MqOsJ",
+	"UBFarQCJQ/wh45IazLa7V3kg2qxUE/FuH5PAycgnMgua1/edw784qWp69YWc8C12ec8fPBEHSzqYDjEw",
+	"nYvUbk+7A9KqneBAd3iPjUPdZR22BKYCFxVbHWY36HfzrlsK2G3Xsomo5/33xaNUr9z7/8hhKvqIAdg3",
+	"+toHDFT5NNLHjlRRMjRknPYC8nngeVPFtkTecHv4fxEg61aSChkSJt5losL6nMD4wBoElDH3AIooXZWl",
+	"q4KI9L4N7KtsropMkIXFg/Q6/Oo+AOIgsbMMc7W06J80X4tfC00StvcKeNsQpj8arIvpCz+RKnbz2wdj",
+	"dBEW7rnAy1rwfH1wv2zHQIJwzyE2MgpXsI8g9ppZqXdbY5ej5pPHgyAlMmwfjXld/wAo+YE+i9bRapV4",
+	"NCD3dkQN++bZy8GEBgMkADWWhWO/ieJW/u6H/gfHr7gP2X0mBJN9aDCLnfAGSfBQB0Kf9J28d//cCoIA",
+	"wGkTRxSLquRGaKZNUZYgTi5YnNr/GE/W3tJ3VRKiLPUFyiSKXwGlOlKZVku3EHkLvUNnPdBaj19wq3jP",
+	"7O7Di1mfcnIr4KMEMyUpf4N9izTu0EPiJpqXbpO4nSgK9xR0170eQV1PuBS3ltQc8dJHYWaQ98JSnKVp",
+	"eIdjgItgkX8PS/XpURjDFvAeKiMZcrmbrx1RQ68vrMMBhW6bnhhW6VEB3rFcKnnMq+rYa6rj6+Xp6aPM",
+	"6l74l0iBNTwULSdxYdQEQjsQYloVWlwwwsxqwUuRJ/S/zKiWg/gZGrk3wnEQogwvNQWXmhYmrl7ypybY",
+	"5FXZBPnTLn0czlXJS/EOG2sGAUKKjqKpgtu9sYVxY/UFGzfjON0t8wlQL0H/VCopgI8YXYzE8igT0tS8",
+	"3Avm4j7nE1m6++hxhy2HONun1BT2/ByiKKx1MCnVRJ8sCq0dg3bUg2ys0oDlrwUs8PwRuNPWIhJV+HMh",
+	"8x/xVd/Y935iQC2MHtiRD5T4Gx5Ls5//HQ3gI4t0awF6ZNqvrKIsd9IUaORIMWj/A2YeKGoOAMnXNx54",
+	"QNgYh+lwifYtAvweR/xhZxnN6++vjs6fPHVfMFkb6qe4WUhD6deBlTRfnQGa0YjaPunfSaR+PT16xo+m",
+	"b98/ffzhf47ixTWxs/O13UWaIoqA46kZx36u3YTbZ9rjjpAtJegwybvtJams/ulj9mPxDcGM7BQEUZlm",
+	"Zzd1vnZiXMLtNZ8K7M5SCR51GH9eGitdo6GbU2VGmCOs12zLsefwmxQS6cu7E/hRtw58Vc+WgVa9Dx/x",
+	"2DkE4Ai3KvgQm/L/wM4DeUOhim9BCnXtiGhQ/K8pkUlcX2ErzEBSBP/VtHLbjEN846Is+1ZVAnA1XjpO",
+	"42pQP6jrfEe+vqpKitrtWTnePwD3ViAi7HupYykcKC32ycQF+Qer5YSh7w7RuIj0gwTte2J6fWH2b5wg",
+	"ucx5G5uGWvuzjboDa9+3CJYjcfgLxoGrN/ccIDUod20NL1NMeWaaesm1i6wnHbwfIRn7A+d33F6HNMsA",
+	"HUX1TO306a8Ai9rDxrIfs5ffcP5xpNeFplG8DiGt8LoWDsQK1RZlffIe/refYAHxDyteEIVRw3g0F6WL",
+	"10FexmoXb07hONBXjQZ1vqFeyvsJ2C98D730dwLePbx66j2I7Y8HZHJwDajvF+eBIb/4jsLCbTk4Qfq1",
+	"/fFjzUP7tOIVYU0Zt4YJlGGimLi4pyf775Rob+ooGOPdJCiqoh5y82+VjYRNRCFnzJPeWX3u5uEgqSp4",
+	"cK/oWAGAInt98h7+98MJVuIPy0uRj4+eg+9mDPcnDDgq0G9YO1auW1EX08J+5nQKJQGfp9Aw5wh+WKdf",
+	"oCsSVP8TNBrDhoul4VQPAHxLtVrOiNrn6ucXl0FEzd9eaLaqC2OEa/NGhCF9Ca5v7V2vaA528KIg4RBe",
+	"SwRjjsWMCCz7eDiAJE2Lf8RJOE4jNPy+t+HpJiX/cIvuQQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/",
+	"ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1rOFYRgFVK4njBRhREM5ttY/siSrAjYcmzAmay285zeGo/hOx",
+	"Q+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz24GxevVTcPRvL/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnm",
+	"BS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7V9lygZ0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rw",
+	"JeuzQwhLfTgjNXMftItkbBfPADzH26ndVT3x07u/sRo8ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZT",
+	"sLl2bM2GaSHkMbtyPLXo4dddgogUXzMmMtM0sQcKdgEUzTtxmB1K00B7S+VFMXi0VGbsj4Dja5nyUquU",
+	"eIEpZ9rWv5SNDDvj+D+2qi4ILEKuYqZuPTVOlonKWJOUyORccSTtGNg+jmmU6iEKM4/jP+w4P22EAr4P",
+	"qrRgoUfJiNbrASrJpDL2oAlJtXAxrxDPPVAXfEeC8IlYX4aoosQ1CTpINon6ekDZh1xvUU9RHWMFsvf4",
+	"eOMk1pcMGaUceMCId+aYEYms3SoFpkZrAXVF+TF7fPqYGGAazheCCEQjJj+X/EFZKe3zX9PE9SyQHd7B",
+	"Tgoq2HMHL5WrHP7cQFaAk/f4j4HWAIZk/cL24OXx0KdqKagqQ1bTsHqHkNYS6omJq05JcczCyBpKQBBR",
+	"I4cd+7K5hN6A8K01KFw64o8eWqMP6VMWhyuzJLvFzdv9oms46l7xO8mL6XSnDHqKB8e5PmWpUan1ZRPg",
+	"gLDKgqjCPboJqdOts3ItUcJA3pr6ryAWQmc3VaI4EgHWFOMfX8vvBBVIqmkAsgqkHf6OCs6jPprurJ3z",
+	"uphO70p3Yu99ox5W2Ow7+lEQnqLgEtMxTa+lhi/hIOE6taigZnalHoDOpCuaVF+2lfHGlWAWumH3LCR5",
+	"Qjwj/nZkogByyqA+mLiCI/EC/+Y/NPMNfcUAZ9h97+Hx41kwlbGYVq9zgxwVmi1l8Y+lCHhX+4gP3ed+",
+	"Upu7qW80BdjeM1Xmm9WNe67gp7KG3Yz2HXH0+0EM4TwPGsnEhKWlEk6axiw7DyvAavihxiyS5q0Pvhk/",
+	"xlw6g2HLZO6tmulZnZqNkM9hp9EalpzSXm6QW9QwY8HXTAsRV8t3Lv7eCqtpD6toyvqTnjh5F17TTPN9",
+	"Y7p+KA8Q1KXJC6K62waA5+dK1RDMFNkNItWh7VzPcOaCl2Y+eDzfw+V/F3VeZGb3gBoi+Qlk1UzYR8k5",
+	"HmRgNo3YpMv4F3VTTg1+DaC+U9e3sk1VH7yhRSzV8+HYA6b14Xfhp7cnx+gPFm0nodptYbh1PLyBUTRK",
+	"YbNSfSfrclDo4cGqdaA7kybiXgtiQUKvGvk+HJ0uJm0/00zIWpULT5DlqT0ALIDUbdCnxqhj9oJcFWju",
+	"CFx3iIfRvqffMXs5deiV7EYnLAWcLDUnu1lORC2FETp1LGi1uAwb3kAUs3UdAhdd5BLcylwkVueyX/2L",
+	"PtOOKbKfKwVJol7by8nb3lLo/MJ3VP/dALaQ46rhsMDsZofTYhedRWjVJUE3ZZcrtbMDUdFsn3ISmq1P",
+	"ZPX5lGfcUKEdc9k0mu+0rvGz4KhiD8ST3XTljzNSOEVw4nv4bSsZfSUwdBW2I8VOBYU2OgFKbN0wZSPD",
+	"j6p0CNFgLwyR+vh6p57WhIA2KUw0iRJUhQVkQUHfbUTdrLgmdqHgB1djtkmBN5CEu92tOLaB/6zqmTB3",
+	"3cD7k3EHc+AZxg8hRvgduwQp6Q+lY/0TNegjeYfq6IZTF8JiP1+9+fb7rdjCZjIf+mDesYl/D2zd21dj",
+	"z+MC7zwIczfRrXHNuLWGSx8RD7ovbrBesW2kV+22jK4BJACpF4JLyLUcs6ugHzrRbzVJWClEroO6dNcE",
+	"GboeY7IGs8CS4vjx0k9VOzKyC7Jw35mgPzlw28G1DtjWDGliHRjN+EQtTUMG53oxR/QH8n/f2QA4RLHn",
+	"JjlW2Gt/KENWL3XVvuf6p2FE//1rhG8dOgBo/AzImZre7eg/cf37tiVH6ZoGGeq9SNM6jiGr0ZAvQn8+",
+	"jr0CtzWQ1A/fo6/X8SrLJtf3EJQgwdRF1+eOudFNBb59eU/e4z8+nLheofd8X9Ibim717Oxraeb6Fz58",
+	"TzPDawNHk9PaaspuCusV4iDG9VKmcJpA9AbaWhKR6CXjck0AGuIvL3QvOifAVka0+6ulvHIf/elcu8ZH",
+	"uxX1RGk7h3bi99DNvuflJyrEcR3q+/Rzgyw9APR4Kbd12+zZcj6ycYh91l+FwXQhZ6U4WmpB2VvUulRz",
+	"7XvMOULadrQDoqbuLGMpoVm093cyOy8yqBhuHjdVnkljpqS48EylnloDgtaUkMa7oHXHkghiPKWtI3eE",
+	"yglKQGq2lJmoTQ9dEIZJnrsp/sQt/XDSvNAPk2A/+E8Ut/DvR1BT30ZCmUqCjtmHDFL4TULv2cdkoQD6",
+	"NovlFsPlTTNZq9y160JemAu2lPiYNYMijqZROc+tlOKegWYBtVolzF+MPIatW2ZKQWdznbClvJFAJ4MX",
+	"FCVBMGLe7fcuD/Bgtg+9oWeB8ZMOlkcz/pEDjNEHs3eCKOS2NJtjL6qWJuQu8mYrkNxcBmgZJPftwGPi",
+	"MQsYwIM6KPCGXv/E/vrJAxbGD+WjSEMP68aPQdOUTksnHNwF5bQKyVJc4rShR29+WkotTMpmCjvjYL6r",
+	"qBnNVLLRvCwWTbiMhRDafFE4xB4uKC9Zd4wMJIO5v+9zKMJU2eVdKGPU6C0RRsUTA3tEBOy3f6qAwO79",
+	"Ri0U1qQgVh0+6k/LHTV4H/boVJ/Q23rkQg4nITSdzCfqHZy+XaAt2agYDyuJ1qboZax2b35Q8lt8ybYY",
+	"gZ+CA/NH01M/5YnpB3Hy3v2zHyr02h+Iaml8UpYo9DRLP0civi/SS4cYEBEyPgV9v4G3NnaEugX5GIve",
+	"T3mMvx8QZuQe+TEWO4lRy9PrW2CdS6gizW7ShKW0bVPkImmRyUdiOHW4SgcsfY2IKKWHhxAsI56lc9aT",
+	"akLHU0A8pzCsmkPKcK4W8f6wkLJ/SBnEF/S5X/bHg0mfM8kCuEOD6ZhhZcvHVTvwfScOPfGQkRJnBAZC",
+	"0cF6BPKBsY9chLGUTp46K5faeLB9k+a+IJJRCp8E3dkK7WiVb8QaSPgmoizEraB3rpTH32NQUdU36HGz",
+	"N03iFNHZ7sImDoMBHnuTmZdC6/uFc6Cj4xTL4L2T3h+JCXEtnzIY84eJvsCEfavy/uI5xBk9QNQFBduV",
+	"PGxK9D42IWIqt9mDphYbPOO14Dn0UCIjwjUDi9sQfVrZiF2EHr57ZucgsGO6ZHwCe8FNBMEW+yg+TBuv",
+	"6ug7ziL0HW8f9rAw4k0teuXGfttBgzlIBAXL+AnNUzuKpR6EXXfnmRWivzx/w+jeFNpybwOYvMZ3PHxS",
+	"mV60PbUMat4uQuGalh5iWb9voUhYoT/uMq7m6941DLoTN/1N3UCbBJuqmTbLxQTYlW5FDRS28C3Wua2E",
+	"9GEVquGs1RJP9EWYlQbfcyknpcpudA+dwy/z9UfAHv0yX/e7H1wr6arUfCfjQrOVKMtDyMMv83VbHiCu",
+	"6WnS9ZyCFx9ZTNwKPqRB+Iaa6eZK1SBZoiOAC+5oY4IpuriW1/IIGjciqjC9QJAPW1YbUQ87pc0wL+FG",
+	"jAP6uwJyv89B0CO9moxqyBWsrcioGTTDJh6K1aosISZ52RoC+N5BWg4eh6MIst4X0LrPJzj9KIMPRPRT",
+	"OEHEbpmLSsgcRo+MME2PRWvzju0IUgeKwqkMmPPBkLUHvqPhx6+GrSTyYwaN33jQC5p6jcA51KLaMIgU",
+	"b4jaGyuce3qZ5FqmC74m+o20cQtFheUaWlHv5Ta2ywhe66DuNrcmyuf4Ua2JoibPfo2ZqqGvo/u943BB",
+	"3SVmaZsvhG7hAUztCygKBl8B2kYjQvViJzSVvfR1xEUU83otO6BXHH0q6lrVOkVgb5OhBT2AcnDMfhIF",
+	"zH4aAMPSaynJlGqG0m2LSm+zC3XZEhFE6knlrgBF2u9v/NIQQ326xG+ExDQZ3RTSDhMlAI4NbGV1MXo8",
+	"HNHuPu93Dq4Iqj3sJjqIgQJInQCoE8dbWAd6O5HHclIWGZvz8rbhuwG3O6imc9Uo7gQC/I+rkK4KDE6y",
+	"vNAAioWYJWDesY+vwqThhMu8j33wb2I9jHWwGZlVj8u6Urq3jo1+Hlw59jex/plueVjfxL5oCzWu/cYE",
+	"jq6D84fRat+Ite4rhV2IQZFDKoF3EAHwkGthT7iCl1jJBAznTi9aGyFXPqhIcR88m6xh0azqN6I2c+vj",
+	"9uAAfnzQQPeP/YEGqCQ9jC2p2AvGF/1LsJhspyfAKxBeV4laW5e9DkBMWIMl/Sptq3K3gvEjvfGPTEuA",
+	"37C7ZJBm94F2GD3dBUeLms1qLs1eNAVXea7D1YPVtAYcPOoCMDalpy6AIgJqJ1CTKVtYA6xVoJ64JgMO",
+	"xNZrMuA8flKDgWwDLerbAjImPocCNsLRREFbEmWvpm9Q9XCrAb/wEwU0aXp7lAyKz+GIDxZuMbcpmpP3",
+	"+I+thW3fFRp7NYba30p5LW6Vi+wbdSOkJoekMCwvHKu1ksRBu6mAsGTOi92wcq5GA1LFyWG4c8F92zZt",
+	"+24L/KyOJ6/q2TBqA3thwGXgD1hMCcd1+ct69qCxuZf1bJv1Yod80Kw/zIHnUPBTsI9CbVJaMlf1Z5oZ",
+	"IblTrFZuQ9MVAgc8XxSySXHBf35GvjtKeUJcBoQlLhpyBeJ/tJrYeoCCWmKAzraunJmqepH2K+CX9ezT",
+	"FjTbjx1djHjOG9VbyMIIgEUNF5NPpGF/Eis7hf3y6ZcVFhIBNRrX+JCYXVXP+hRvLWaFNvX6CBVmf985",
+	"J7l6rmpzVBa3UOJ/I4gutFqWpUZfq6Hndg93VuCavfz2BcvKQkgDhb1C5hrDXc0kUCAPFTmq1Vug3FQ1",
+	"E++qohYau51ulfdLst5vhKjssOdcz7e1KceBvrEj+B3U8Ou5qpByfmmsWD493aMfefApn0ju29PZl/Yi",
+	"3eXjEbCcB0yaojhNPXUjjql/I4BFB2Aq+NcwnkrfYd0RVbomQJtclT2QKdcg/xP3iD8oXsp90w62vE2k",
+	"E04mAJ3AiZgAiTPGmqGhA4SMJUuB5eJfH6e9GKdmWg8IcdoUkh1skg7Esah4XWifzy5qRy5IcYg+6Qki",
+	"6RetoDPVsGl0sybLoqQGzhCeB1gr1V/3cUGSWPy3I4N0U9jmzD4cWWnIEOnkYR+KyD+e0ANIqt9NoPwd",
+	"e4XXeZsGbQBsiIW/9WCF6fn3613xB4oP4Qfvjg/RxD9QB4faT3sTrRfCuOMQfz15j/8YeBgiSDFAihum",
+	"eZETmUJhtCin8WMQ7hw9+KT3HoIkn4c7A90HdSd3XynHcXvK2O66nKB1vH/WPXhun7OKRrZGCKOgY8qe",
+	"MEAAol0K2Md6F3zNlpC91KwA59isXX/2V3aYUFfjzqlcbW+iDncILxiHbjL2cSUrcV7MYYJD9lHbhMxK",
+	"ykD81Z68lRuAHB/2X3GJfapvpFqhrrpoo6EcljZgUW9gfIlreWRlDuN5BG1xZViJrz5xSFsg9U887Ar6",
+	"J3EdVGkJmYveVJ8Hj92VavO/Md8hzs0nYj383pchkljyWvRCXCGNffLe/s+HgS3zRFAv6tFCaLP8piYB",
+	"lFvk1DgojmcV1cMWGYiqv8ZAVAc8rGBKAF3fn8Pfd5vY4ftTK1ykk1pYN3zvA8s/sO+4+rnk0tWMhkwf",
+	"DlOPTFhAWMWUBJKQBu1SaHYjKtMEo6i/EOkoDQCdV1uY7WAO8enx08zUaxKZ32+/zOEwkplCLsDDnGem",
+	"XjPu1kbjLEUwJE2MMr7L88X/T971v7aNQ/F/RZj7YQMntcdYNvenwQ3u4LifCoWbd4lmq4moI2WS0l4I",
+	"/d8PvSfJcmKn6S5pNw4GHYki68vzk963z4cLDUifwZ0YzrQ4OIn1vmiHy3vRssRAEShAEA7Uidtz4wpH",
+	"8TNHqGEKj2t3XMEzxaeNX8YnB09ax54UzJoURCqofmnDJVgHg0kdLpJ5ap/xy/uKnTd8ysW0phudFB+y",
+	"NHEBw90QtYfy5sfHTV7SgwzPPgxz8jz+4yF3MUrvxRb+HgxXh7E6eFWrQ63u7BpTmHEL+UhDxlIpvLVE",
+	"UAVFgN5Ax+uWAuLcgG3SUgD7l6aiAmIrdsVKAeT0Wkt1SWa2h6ntYcrNLITSHXC4DPlSnkfPNk8REZRX",
+	"Czv4UqDoFQ5UCx/oU0OUFHOygJqIQVtv4I3aLerW0g2vtRji6aek5opVptlAqawcLBCKZ9xPAwzAiOk+",
+	"1vnRUK9uDfRZrL9B+XyqToJ1D3e1Tib/YY6kULVhV1GujTtSXWZp39l5HTo/OVNtO5ozcAv4cf+clLF+",
+	"9I+f+GERz+R0vI/2v+eCF76+2Pr/HmfUBYt/J735MMdbWyAAENe9Zt53563/eHRuz4nA5yzL09mTfvD7",
+	"eiqSlQtX3TCyeuLJFmbnEYMpkR1O2R3m2fiQjMiyyT1vGt+QNNTY6+hVh6AYEDjhR2rdtP4Il+rbc2S6",
+	"cXx8Yc4Bx4pK54p5w/hjtWQpMby6ZYa8neT58VfOdlL/A5BKz4wKJWctze9jhRS9cl9RUbFzibyDYvUE",
+	"AEupUECpvkUIBfspes4kXHIJ9VcBAM3S9IaRleTCjMlupRbX5IYLrhfM52f6mrBeywumedpSohd3pXxl",
+	"UFUIU2swz8kvyUni1dDx94kVu/NoqEOgQt5yIdDUwSfO4M9Us2+z9kCOQtmINCqiEmErU+NS/LnGnHXH",
+	"0k3mdKUh7wFSxrw7r5JCsMo4gpfZH1Sb0Sf7+NHvv87IkmsdGUsgqQCU4j8w97xiYwLnLrr67kLnbuG7",
+	"lwpIwmBYqo5tZ0zUszYnE10IdjFQrbt0cYiZsE6jUjCqGs4UeQVWmWLavlyvL3FBAj+tkPiMCNsEl6Cd",
+	"fS/YnFGMLr3ofcLdO6aaCTfaM+Ys+HzBlNuxQXwFv8f9tlOWJjdSLalBoIV3bzGfDTEYsh4Mhl5gal57",
+	"/x0EdqKdsmafYhXjd6y+JNpYAxP2k4pY/sLoEaCtHX5HajpTWFFjmLK/+ftzNvrwZZun+fuHX5Je8OpH",
+	"LmuG/WPwLRpp2JvO8ZnwuiCTUkCDAq6spaipoQXZlolm38qkmKRlQk2ZFKVVT+9GeT56k13lWZHZf3+V",
+	"SVpClQK0gB7sJ19lvSmTYus/KkpX30joikMLsH/gC6fBy+ThAURqj+QrzHdPkaGEYQmzHXdIeoN6oI4c",
+	"nobhpGk610rEoXtl3zemRgAOgpL8+rkunE+BR+DmICjCAaSDPpyD6BT8QYAOvIKFSZ4M6qDdbJ8xQOaS",
+	"9MF6/7cdtk9m1Vpxs4Efo3ul+PzFvuYoYdjrWjVWnxizKi4u8jeTcTbOxnnxfpJlcKVwo9qVhuuFdLWH",
+	"sL8FlBOkbRGYd7ZHVLW3bANGqVNZzsGzrymvPUvJgq9WrC4czVtTQy8h0xAIzXUastbirnvZI689qIRa",
+	"C11EwV683CE8ZRqhISKJlPO6uK6H3Ta/YXKAu/sWsfMBrPc0wAC0hlLqiRmiJ8D2941ekooqxTGTXK5N",
+	"4ZOeOj9mzNj9/zcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/rehearsal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -30,6 +31,8 @@ type CreateRequest struct {
 	Release        string // id or number; empty for the newest
 	Provision      bool   // there must be a release
 	Actor          string
+	// Rehearsal makes it one, for good; nil for a real install.
+	Rehearsal *rehearsal.Rehearsal
 }
 
 // newInstall is a request that was checked, with what it comes to.
@@ -68,6 +71,11 @@ func (s *Service) Create(ctx context.Context, tx *database.Tx, req CreateRequest
 	if err != nil {
 		return Created{}, err
 	}
+	if r := req.Rehearsal; r != nil {
+		if err := checkRehearsal(&config.app, r); err != nil {
+			return Created{}, err
+		}
+	}
 	inputs, err := Apply(config.app.Inputs, Inputs{}, Change{Set: req.Inputs})
 	if err != nil {
 		return Created{}, err
@@ -86,9 +94,15 @@ func (s *Service) insert(ctx context.Context, tx *database.Tx, req newInstall) (
 	if err != nil {
 		return ctldb.Install{}, err
 	}
+	var rehearsed json.RawMessage
+	if req.Rehearsal != nil {
+		if rehearsed, err = json.Marshal(req.Rehearsal); err != nil {
+			return ctldb.Install{}, err
+		}
+	}
 	install, err := tx.InsertInstall(ctx, ctldb.InsertInstallParams{
 		ID: id.New(id.Install), CustomerID: customer.ID, AppID: req.app.ID, Name: req.Name, StackKind: req.Stack,
-		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor,
+		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor, Rehearsal: rehearsed,
 	})
 	if err != nil {
 		return ctldb.Install{}, err

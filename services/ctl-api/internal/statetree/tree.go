@@ -179,6 +179,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	parts.Org.Name = org.Name
 	varNames := map[string]string{}
 	var declared []appconfig.Input
+	var rehearsed *appconfig.App
 	if b.ReleaseID != "" {
 		app, name, err := releaseview.Named(ctx, b.tx.Queries, b.ReleaseID)
 		if err != nil {
@@ -188,7 +189,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 		for _, c := range app.Components {
 			varNames[c.Name] = c.VarName
 		}
-		declared = app.Inputs
+		declared, rehearsed = app.Inputs, app
 	}
 	if b.runner.ID != "" {
 		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: string(b.runner.State)}
@@ -215,7 +216,12 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	if err := b.actions(ctx, &parts); err != nil {
 		return nil, err
 	}
-	return interpolate.NewTree(parts), nil
+	origins, err := b.rehearse(&parts, rehearsed)
+	tree := interpolate.NewTree(parts)
+	if origins != nil {
+		tree[RehearsalKey] = origins
+	}
+	return tree, err
 }
 
 // readInputs joins what the install sets with the release's defaults; an input

@@ -13,6 +13,7 @@ const (
 	Provisioning      Standing = "provisioning"       // a workflow provisions it
 	ProvisionFailed   Standing = "provision_failed"   // none does any more, and it is not live
 	Live              Standing = "live"               // provisioned once
+	Rehearsed         Standing = "rehearsed"          // provisioned once, as a rehearsal
 	Deprovisioning    Standing = "deprovisioning"     // a workflow removes it
 	DeprovisionFailed Standing = "deprovision_failed" // none does any more, and it is not gone
 	Deprovisioned     Standing = "deprovisioned"      // nothing of it is left
@@ -39,6 +40,8 @@ type Facts struct {
 	Release, Newest string
 	// Inputs and Toggles: set, and taken by no workflow yet.
 	Inputs, Toggles bool
+	// Rehearsal: it is never live.
+	Rehearsal bool
 }
 
 // Status is how an install stands.
@@ -63,6 +66,9 @@ func Of(f Facts) Status {
 	}
 	if f.Toggles {
 		s.Pending = append(s.Pending, Toggles)
+	}
+	if f.Rehearsal && s.Standing == Live {
+		s.Standing = Rehearsed
 	}
 	return s
 }

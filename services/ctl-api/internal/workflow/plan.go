@@ -10,9 +10,11 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/rehearsal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
@@ -165,6 +167,13 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
 	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: string(s.resource.Kind), Name: s.resource.Name}
+	rehearsed, err := installs.RehearsalOf(s.install)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	if rehearsed != nil {
+		orders.Rehearse(&spec, *spec.Resource, rehearsal.Complete(item.Revision.App, *rehearsed))
+	}
 	spec.Artifact = &item.Artifact
 	return spec, nil
 }

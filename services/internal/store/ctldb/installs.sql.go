@@ -35,7 +35,7 @@ func (q *Queries) CountOpenWorkflows(ctx context.Context, installID string) (int
 }
 
 const findInstall = `-- name: FindInstall :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version FROM installs
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal FROM installs
 WHERE id = $1 OR (name = $1 AND forgotten_at IS NULL)
 ORDER BY id = $1 DESC LIMIT 1
 `
@@ -62,6 +62,7 @@ func (q *Queries) FindInstall(ctx context.Context, ref string) (Install, error) 
 		&i.CreatedAt,
 		&i.ForgottenAt,
 		&i.TogglesVersion,
+		&i.Rehearsal,
 	)
 	return i, err
 }
@@ -77,10 +78,10 @@ func (q *Queries) ForgetInstall(ctx context.Context, id string) error {
 
 const insertInstall = `-- name: InsertInstall :one
 
-INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by)
+INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by, rehearsal)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
-        $6, $7, $8, $9)
-RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version
+        $6, $7, $8, $9, $10)
+RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal
 `
 
 type InsertInstallParams struct {
@@ -93,6 +94,7 @@ type InsertInstallParams struct {
 	Labels         json.RawMessage
 	InputsVersion  int32
 	CreatedBy      string
+	Rehearsal      json.RawMessage
 }
 
 // Installs, as people see them.
@@ -107,6 +109,7 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		arg.Labels,
 		arg.InputsVersion,
 		arg.CreatedBy,
+		arg.Rehearsal,
 	)
 	var i Install
 	err := row.Scan(
@@ -127,12 +130,13 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		&i.CreatedAt,
 		&i.ForgottenAt,
 		&i.TogglesVersion,
+		&i.Rehearsal,
 	)
 	return i, err
 }
 
 const installsForSync = `-- name: InstallsForSync :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
        coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
@@ -185,6 +189,7 @@ func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams
 			&i.Install.CreatedAt,
 			&i.Install.ForgottenAt,
 			&i.Install.TogglesVersion,
+			&i.Install.Rehearsal,
 			&i.AppName,
 			&i.CustomerName,
 			&i.InputValues,
@@ -250,7 +255,7 @@ func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version FROM installs WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Excludes others who lock it, but not those who only insert what refers to it.
@@ -275,6 +280,7 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.CreatedAt,
 		&i.ForgottenAt,
 		&i.TogglesVersion,
+		&i.Rehearsal,
 	)
 	return i, err
 }
@@ -320,7 +326,7 @@ func (q *Queries) SetInstallToggles(ctx context.Context, arg SetInstallTogglesPa
 }
 
 const showInstalls = `-- name: ShowInstalls :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        h.verdict AS health,
@@ -336,7 +342,7 @@ WHERE ($1::text = '' OR i.id = $1)
   AND ($1::text <> '' OR i.forgotten_at IS NULL)
   AND ($2::text = '' OR i.app_id = $2)
   AND ($3::text = '' OR i.customer_id = $3)
-  AND ($4::text = '' OR i.state = $4)
+  AND ($4::text = '' OR $4 = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
   AND i.labels @> $5::jsonb
   AND ($6::text = '' OR h.verdict = $6)
   -- As FindReleaseOfApp finds the newest one.
@@ -419,6 +425,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.Install.CreatedAt,
 			&i.Install.ForgottenAt,
 			&i.Install.TogglesVersion,
+			&i.Install.Rehearsal,
 			&i.AppName,
 			&i.CustomerName,
 			&i.ReleaseNumber,

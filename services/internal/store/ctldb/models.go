@@ -251,6 +251,7 @@ type Install struct {
 	CreatedAt      time.Time
 	ForgottenAt    *time.Time
 	TogglesVersion int32
+	Rehearsal      json.RawMessage
 }
 
 type InstallInput struct {

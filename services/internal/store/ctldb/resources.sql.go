@@ -7,6 +7,7 @@ package ctldb
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -87,8 +88,9 @@ func (q *Queries) LiveRevisions(ctx context.Context, installIds []string) ([]Liv
 }
 
 const showResources = `-- name: ShowResources :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number
+SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed
 FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
+LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
 WHERE r.install_id = $1 AND ($2::text = '' OR r.id = $2 OR r.name = $2)
 ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name
 `
@@ -101,10 +103,11 @@ type ShowResourcesParams struct {
 type ShowResourcesRow struct {
 	Resource          Resource
 	LiveReleaseNumber *int32
+	Rehearsed         json.RawMessage
 }
 
 // Resources with the number of the release that is live; one by id or name, or
-// all with an empty ref.
+// all with an empty ref. What its last plan says of a rehearsal is null when it was real.
 func (q *Queries) ShowResources(ctx context.Context, arg ShowResourcesParams) ([]ShowResourcesRow, error) {
 	rows, err := q.db.Query(ctx, showResources, arg.InstallID, arg.Ref)
 	if err != nil {
@@ -139,6 +142,7 @@ func (q *Queries) ShowResources(ctx context.Context, arg ShowResourcesParams) ([
 			&i.Resource.Version,
 			&i.Resource.UpdatedAt,
 			&i.LiveReleaseNumber,
+			&i.Rehearsed,
 		); err != nil {
 			return nil, err
 		}

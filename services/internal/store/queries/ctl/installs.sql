@@ -1,9 +1,9 @@
 -- Installs, as people see them.
 
 -- name: InsertInstall :one
-INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by)
+INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by, rehearsal)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(customer_id), sqlc.arg(app_id), sqlc.arg(name), sqlc.arg(stack_kind),
-        sqlc.arg(approval_option), sqlc.arg(labels), sqlc.arg(inputs_version), sqlc.arg(created_by))
+        sqlc.arg(approval_option), sqlc.arg(labels), sqlc.arg(inputs_version), sqlc.arg(created_by), sqlc.narg(rehearsal))
 RETURNING *;
 
 -- name: FindInstall :one
@@ -37,7 +37,7 @@ WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
   AND (sqlc.arg(id)::text <> '' OR i.forgotten_at IS NULL)
   AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
   AND (sqlc.arg(customer_id)::text = '' OR i.customer_id = sqlc.arg(customer_id))
-  AND (sqlc.arg(state)::text = '' OR i.state = sqlc.arg(state))
+  AND (sqlc.arg(state)::text = '' OR sqlc.arg(state) = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
   AND i.labels @> sqlc.arg(labels)::jsonb
   AND (sqlc.arg(health)::text = '' OR h.verdict = sqlc.arg(health))
   -- As FindReleaseOfApp finds the newest one.

@@ -1,4 +1,4 @@
-package main
+package handout_test
 
 import (
 	"strings"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/handout"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 )
 
 // The script runs as it is printed: what is no comment is a line of its own.
-func TestPrintScript(t *testing.T) {
+func TestPrint(t *testing.T) {
 	t.Parallel()
 	const common = "(umask 077; cat > acme.code) <<'CODE'\nberth1.x.y\nCODE\nberth-runner preflight --code @acme.code\n"
 	tests := []struct{ name, image, want string }{
@@ -24,7 +25,7 @@ func TestPrintScript(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
 			made := ctlapi.StackCode{Code: "berth1.x.y", ExpiresAt: time.Now()}
-			if err := printScript(&out, enrolcode.Code{Install: "acme", RunnerImage: tt.image}, made); err != nil {
+			if err := handout.Print(&out, enrolcode.Code{Install: "acme", RunnerImage: tt.image}, made); err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder
