@@ -66,7 +66,11 @@ func (j *job) environment(ctx context.Context) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	if j.spec.Kind == jobspec.KindTerraformModule && !e.InPods { // the files are of the agent's machine
+	switch {
+	case j.spec.Kind != jobspec.KindTerraformModule:
+	case e.TerraformConfig != "":
+		env = append(env, terraformConfig+"="+e.TerraformConfig)
+	case !e.InPods: // the files are of the agent's machine
 		env = append(env, terraformSettings()...)
 	}
 	if j.attempt.Proxy != nil {
