@@ -66,6 +66,13 @@ var actedOn = map[string][]string{
 		"kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",
 		"install.components", "install.components.*.helm_values", "install.components.*.tf_vars",
 	},
+	"engine.TestBuildKustomize": {
+		"kubernetes-manifest.kustomize", "kubernetes-manifest.kustomize.path", "kubernetes-manifest.kustomize.patches",
+	},
+	"engine.TestBuildKustomizeCharts": {"kubernetes-manifest.kustomize.enable_helm"},
+	"engine.TestBuildKustomizeRefuses": {
+		"kubernetes-manifest.kustomize.load_restrictor", "kubernetes-manifest.kustomize.load_restrictor=none", "kubernetes-manifest.kustomize.load_restrictor=rootOnly",
+	},
 	"orders.TestActionOfAnApp": {
 		"action.name", "action.timeout", "action.enable_kube_config",
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
