@@ -63,6 +63,8 @@ type agent struct {
 
 	digests    *order.Digests
 	terraforms *toolchain.Box
+	// terraformConfig is Terraform's configuration that the agent wrote, "" for none.
+	terraformConfig string
 
 	// aside are damaged files that were set aside before there was a chain to
 	// record that in.
@@ -99,6 +101,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer lock.Close()
 	a.provideTerraform(ctx)
+	if err := a.provideProviders(); err != nil {
+		return err
+	}
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.isolate(); err != nil {
 		return err

@@ -76,7 +76,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 	deps := &job.Deps{
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
-			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, SameMinor: a.cfg.TerraformMatch == MatchMinor, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, TerraformConfig: a.terraformConfig, SameMinor: a.cfg.TerraformMatch == MatchMinor, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},

@@ -44,6 +44,7 @@ func (c Config) or(file fileConfig) Config {
 	c.TerraformMirror = first(c.TerraformMirror, file.TerraformMirror)
 	c.TerraformDownloads = first(c.TerraformDownloads, file.TerraformDownloads)
 	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
+	c.ProviderMirror = first(c.ProviderMirror, file.ProviderMirror)
 	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
 	c.EngineUID = first(c.EngineUID, file.EngineUID)
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second)
@@ -101,7 +102,7 @@ func (c *Config) findFiles() error {
 	if c.Terraform != TerraformFetch { // Run gets it
 		errs = append(errs, executable("terraform", &c.Terraform))
 	}
-	errs = append(errs, c.findMirror())
+	errs = append(errs, findMirror("terraform_mirror", &c.TerraformMirror), findMirror("provider_mirror", &c.ProviderMirror))
 	if c.Engine == "" {
 		errs = append(errs, errors.New("no engine: berth-engine is neither next to the runner nor in BERTH_LIBEXEC; use --engine"))
 	}
@@ -114,16 +115,16 @@ func (c *Config) findFiles() error {
 }
 
 // findMirror makes the path of a mirror that is a directory absolute.
-func (c *Config) findMirror() error {
-	if c.TerraformMirror == "" || strings.Contains(c.TerraformMirror, "://") {
+func findMirror(name string, mirror *string) error {
+	if *mirror == "" || strings.Contains(*mirror, "://") {
 		return nil
 	}
 	var err error
-	if c.TerraformMirror, err = filepath.Abs(c.TerraformMirror); err != nil {
+	if *mirror, err = filepath.Abs(*mirror); err != nil {
 		return err
 	}
-	if info, err := os.Stat(c.TerraformMirror); err != nil || !info.IsDir() {
-		return fmt.Errorf("terraform_mirror: %s is neither a directory nor an address such as https://mirror.example.com/terraform", c.TerraformMirror)
+	if info, err := os.Stat(*mirror); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s: %s is neither a directory nor an address such as https://mirror.example.com/", name, *mirror)
 	}
 	return nil
 }

@@ -62,6 +62,10 @@ type Config struct {
 	// MatchMinor: --terraform-match, BERTH_TERRAFORM_MATCH, terraform_match;
 	// default MatchExact.
 	TerraformMatch string
+	// ProviderMirror is where Terraform gets providers, all of them: a directory or the
+	// https address of a network mirror: --provider-mirror, BERTH_PROVIDER_MIRROR,
+	// provider_mirror; default the registries that modules name.
+	ProviderMirror string
 	// TerraformKey is the armored key that releases must be signed with; "" for the
 	// vendor's. Tests set it.
 	TerraformKey string
@@ -139,6 +143,7 @@ type fileConfig struct {
 	TerraformMirror    string `json:"terraform_mirror"`
 	TerraformDownloads string `json:"terraform_downloads"`
 	TerraformMatch     string `json:"terraform_match"`
+	ProviderMirror     string `json:"provider_mirror"`
 
 	EngineUIDs   string `json:"engine_uids"`
 	EngineUID    int    `json:"engine_uid"`

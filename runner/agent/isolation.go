@@ -219,8 +219,10 @@ func (a *agent) neededByEngines() []string {
 func (a *agent) pathsOfEngines() []string {
 	needed := filepath.SplitList(a.cfg.SearchPath)
 	needed = append(needed, filepath.SplitList(a.cfg.EngineSees)...)
-	if filepath.IsAbs(a.cfg.TerraformMirror) {
-		needed = append(needed, a.cfg.TerraformMirror)
+	for _, mirror := range []string{a.cfg.TerraformMirror, a.cfg.ProviderMirror} {
+		if filepath.IsAbs(mirror) {
+			needed = append(needed, mirror)
+		}
 	}
 	return append(needed, job.EngineFiles()...)
 }

@@ -57,6 +57,9 @@ type Engine struct {
 	// Terraforms finds the one of each job, SameMinor is one of its rules.
 	Terraforms *toolchain.Box
 	SameMinor  bool
+	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
+	// for the one that the agent's environment names.
+	TerraformConfig string
 	// Registry is the install's own registry as kubelets call it, "" when there
 	// is none for them.
 	Registry string

@@ -65,7 +65,11 @@ func (j *job) environment(ctx context.Context) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	if j.kind().HasState && !e.InPods { // the files are of the agent's machine
+	switch {
+	case !j.kind().HasState:
+	case e.TerraformConfig != "":
+		env = append(env, terraformConfig+"="+e.TerraformConfig)
+	case !e.InPods: // the files are of the agent's machine
 		env = append(env, terraformSettings()...)
 	}
 	if j.attempt.Proxy != nil {

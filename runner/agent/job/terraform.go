@@ -73,7 +73,7 @@ func (j *job) useTerraform(path string) error {
 	j.attempt.Terraform = path // on disk with the next phase
 	iso := j.attempt.Isolation
 	j.mu.Unlock()
-	if iso.Hidden && len(j.fetched()) > 0 || iso.OwnUsers || j.deps.Engine.InPods {
+	if iso.Hidden && j.ownTool(path) || iso.OwnUsers || j.deps.Engine.InPods {
 		return nil
 	}
 	if err := process.Reachable(path, iso.UID, iso.GID); err != nil {
@@ -85,11 +85,15 @@ func (j *job) useTerraform(path string) error {
 // terraform is the executable of the job, "" when there is none.
 func (j *job) terraform() string { return cmp.Or(j.attempt.Terraform, j.deps.Engine.Terraform) }
 
-// fetched is the directory of the executable where it is one of the agent's own, which
-// no image has and engines would not see.
-func (j *job) fetched() []string {
-	if path := j.terraform(); strings.HasPrefix(path, j.deps.Dir.Tools()+"/") {
-		return []string{filepath.Dir(path)}
+// fetched are the directories of the job's executable and configuration of Terraform
+// that are the agent's own: no image has them, and engines would not see them.
+func (j *job) fetched() (dirs []string) {
+	for _, path := range []string{j.terraform(), j.deps.Engine.TerraformConfig} {
+		if j.ownTool(path) {
+			dirs = append(dirs, filepath.Dir(path))
+		}
 	}
-	return nil
+	return dirs
 }
+
+func (j *job) ownTool(path string) bool { return strings.HasPrefix(path, j.deps.Dir.Tools()+"/") }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	tfjson "github.com/hashicorp/terraform-json"
@@ -23,7 +24,7 @@ const (
 // state alone: outputs, moves, imports.
 func changes(plan *tfjson.Plan) bool {
 	for _, r := range plan.ResourceChanges {
-		if action(r) != "" {
+		if a := action(r); a != "" && a != actionRead {
 			return true
 		}
 	}
@@ -45,6 +46,10 @@ func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 		switch object.Action {
 		case "":
 			continue
+		case actionRead:
+			if s.NoChange { // it is not applied, so nothing is read
+				continue
+			}
 		case "create":
 			s.Create++
 		case "update":
@@ -71,8 +76,10 @@ func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 	return s
 }
 
-// action names what happens to a resource, "" for nothing. Reading a data
-// source changes nothing.
+// actionRead is a data source that only the apply can read. It changes nothing.
+const actionRead = "read"
+
+// action names what happens to a resource, "" for nothing.
 func action(r *tfjson.ResourceChange) string {
 	switch a := r.Change.Actions; {
 	case a.Replace():
@@ -86,7 +93,7 @@ func action(r *tfjson.ResourceChange) string {
 	case a.Forget():
 		return "forget"
 	case a.Read():
-		return ""
+		return actionRead
 	case !a.NoOp():
 		return "update" // an action of a newer Terraform: better shown than not
 	case r.Change.Importing != nil:
@@ -102,6 +109,9 @@ func reason(r *tfjson.ResourceChange) string {
 	if r.ActionReason != "" {
 		parts = append(parts, strings.ReplaceAll(string(r.ActionReason), "_", " "))
 	}
+	if forced := replacePaths(r.Change); len(forced) > 0 {
+		parts = append(parts, "forced by "+strings.Join(forced, " and "))
+	}
 	if r.PreviousAddress != "" && r.PreviousAddress != r.Address {
 		parts = append(parts, "moved from "+r.PreviousAddress)
 	}
@@ -109,6 +119,39 @@ func reason(r *tfjson.ResourceChange) string {
 		parts = append(parts, "imported")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// replacePaths are the fields that force a replace, as fields are called here. Terraform
+// gives each as a list of names and indices. What is below a sensitive value is not
+// named.
+func replacePaths(c *tfjson.Change) []string {
+	var names []string
+	for _, steps := range c.ReplacePaths {
+		path := ""
+		list, _ := steps.([]any)
+		before, after := side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, nil}
+		for _, step := range list {
+			if before.hidden() || after.hidden() {
+				break
+			}
+			if key, isName := step.(string); isName {
+				path = join(path, key)
+				before, after = before.at(key, -1), after.at(key, -1)
+				continue
+			}
+			path = fmt.Sprintf("%s[%v]", path, step)
+			index, err := strconv.Atoi(fmt.Sprint(step))
+			if err != nil {
+				break
+			}
+			before, after = before.at("", index), after.at("", index)
+		}
+		if path != "" && !slices.Contains(names, path) {
+			names = append(names, path)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func fields(c *tfjson.Change) []jobspec.FieldChange {

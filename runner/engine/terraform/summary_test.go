@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -199,5 +200,53 @@ func TestCanonicalPlanIgnoresTimeAndOrderOfSets(t *testing.T) {
 	}
 	if c := canonical(`{"list":[1,2]}`, "x"); c == canonical(`{"list":[2,1]}`, "x") || c == canonical(`{"list":[1,2]}`, "y") {
 		t.Error("another list or another lock file gives the same plan")
+	}
+}
+
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	replace := tfjson.Actions{tfjson.ActionDelete, tfjson.ActionCreate}
+	for _, tc := range []struct {
+		name   string
+		change tfjson.ResourceChange
+		want   string
+	}{
+		{name: "none", change: tfjson.ResourceChange{Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionCreate}}}},
+		{name: "fields that force a replace, in order", want: "replace because cannot update, forced by ami and disks[0].size and tags[\"a.b\"]", change: tfjson.ResourceChange{
+			ActionReason: "replace_because_cannot_update", Change: &tfjson.Change{Actions: replace, ReplacePaths: []any{
+				[]any{"tags", "a.b"}, []any{"disks", json.Number("0"), "size"}, []any{"ami"}, []any{"ami"},
+			}},
+		}},
+		{name: "below a sensitive value", want: "forced by tags", change: tfjson.ResourceChange{Change: &tfjson.Change{
+			Actions: replace, AfterSensitive: object{"tags": true}, ReplacePaths: []any{[]any{"tags", "secret"}},
+		}}},
+		{name: "moved", want: "moved from a.b", change: tfjson.ResourceChange{
+			Address: "a.c", PreviousAddress: "a.b", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionNoop}},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := reason(&tc.change); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A data source that only the apply can read is shown and is no change: a plan of
+// nothing else is applied by nobody.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	read := &tfjson.ResourceChange{Address: "data.a.b", ActionReason: "read_because_config_unknown", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionRead}}}
+	if s := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read}}); !s.NoChange || len(s.Objects) > 0 {
+		t.Errorf("a read alone: %+v", s)
+	}
+	create := &tfjson.ResourceChange{Address: "a.c", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionCreate}}}
+	got := summarise(&tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{read, create}})
+	want := jobspec.PlanSummary{Create: 1, Objects: []jobspec.ObjectChange{
+		{Address: "a.c", Action: "create"}, {Address: "data.a.b", Action: "read", Reason: "read because config unknown"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 }

@@ -131,7 +131,7 @@ func initRemedy(err error) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "Failed to query available provider packages"), strings.Contains(text, "Failed to install provider"):
-		return "let the runner reach the provider registry, or give it a mirror (TF_CLI_CONFIG_FILE)"
+		return "let the runner reach the provider registry, or give it a mirror (--provider-mirror, TF_CLI_CONFIG_FILE)"
 	case strings.Contains(text, "Failed to download module"), strings.Contains(text, "Error accessing remote module registry"):
 		return "let the runner reach the module's source, or keep the module inside the component's directory"
 	}
