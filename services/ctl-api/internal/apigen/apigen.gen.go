@@ -2897,6 +2897,43 @@ type Ref struct {
 	Name string `json:"name"`
 }
 
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
+}
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -4131,6 +4168,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4301,6 +4344,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -4490,6 +4536,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
@@ -6930,6 +6979,46 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// CreateRegistryToken operation middleware
+func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRegistryTokenParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRegistryToken(c, params)
+}
+
 // GetRelease operation middleware
 func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 
@@ -7706,6 +7795,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
@@ -10220,6 +10310,46 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type CreateRegistryTokenRequestObject struct {
+	Params CreateRegistryTokenParams
+	Body   *CreateRegistryTokenJSONRequestBody
+}
+
+type CreateRegistryTokenResponseObject interface {
+	VisitCreateRegistryTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateRegistryToken201JSONResponse RegistryToken
+
+func (response CreateRegistryToken201JSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReleaseRequestObject struct {
 	Release string `json:"release"`
 }
@@ -11098,6 +11228,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
@@ -13156,6 +13289,50 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// CreateRegistryToken operation middleware
+func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
+	var request CreateRegistryTokenRequestObject
+
+	request.Params = params
+
+	var body CreateRegistryTokenJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRegistryToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRegistryTokenResponseObject); ok {
+		if err := validResponse.VisitCreateRegistryTokenResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetRelease operation middleware
 func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	var request GetReleaseRequestObject
@@ -13647,449 +13824,455 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lchy3kicOvwqidyIseYtkk7rYasaJGdrWOdY5luWVtPa3Y2pY6Cp0d5nVQLmAZquPVhHzNPNg8yRf",
-	"IDOBQlWj+kI2JXv/sRtzZHZdUEAikZdf/vLDIFPzSkkhjR6MPgxmgueihn8+f8un9n9zobO6qEyh5GA0",
-	"eDsT7EbUulCSqQlbzrhhGZdsLFg243Iq8oRNVM3SF5Ojl9xks/R4kAx0NhNzbp9mVpUYjAba1IWcDj5+",
-	"/JgMKl7zuTD02ouJEXX8vakU701qX2tmglV8KthYTFQtzhkfayENUxJ+mhS1NnCBfXlh7/99IerVIBlI",
-	"Prfv5/CWcGBz/v4HIadmNhg9OT1L1gaa4Mh+xm9fH+AvhZmxdMkLkyaMS70UNeOaaaWk/V8TzFuh2ayY",
-	"zkTNzIzbERd64ziv6MbWeCeqnnMzGA0KaZ4+HiT2A4r5Yj4YPRsOvzp99uzsyeOvHg+fPTtNBvNC4k9D",
-	"/12FNGIqavywqnrx3av6R3hl97suJONVxcYrVuRM1cwOzI+24mYWDLaqBsmgFr8vilrkg5GpF6Jnik/P",
-	"voZh+f+OTnhV/czrgo9LER+bFQr7bisSnN3QtSNWCmPFKWF5MS2MZlzmbCGtYGeqFjqBP0iFP6O09HyS",
-	"e+ZBv+ubRVHmL76Lf4+dZfs1Y3tRz6jgt4MO6VvYu9vGhDu8Z1D442FHpeSkmMZGdcEy+A3lMrGCOV6B",
-	"oMLSLuZj3H6FZOlMlKX6t0dp37jhQYcfdz3fLLCgOgvNajFXNyI/ZvZHOwah6e+ThRY5WxZmphaGFaZP",
-	"SWT0uk1DjgxyoY2ai3rD1mcZXbPT9ncXH3Qqvysmk7cqPpPKWB2qpEhoqfFYMDOQByXLFbO7H6Whb/KM",
-	"2jhe8Z7Pq9Je+AR17H6jr1evF5HD4mdeFjk3AqSVDguQh6ValDmb8aoSMqH9xqQys0JO+74gr1dX9aJ9",
-	"OuRiwhelGYwmvNTCD22sVCm4hLG9yMW8UkbIbPUPsYqtfi0qYcdkTzY7tdpK7rVYwajHKl+xqTA6OHHd",
-	"sTflhTxv3wIP4RKXDO7tiDh7PHx2fCndN6Ih0nxkMNojO9y7yNSLCVgmPUaGtXtSezIb+AJag0KzMbdj",
-	"VfKY/TITkhWwS90nKSnsJpFqmXRua3/k6RlLq1pkSuaFfevVhBelyNNNn06W1J77+4XUhpflxpO9wGt2",
-	"2t507UF39w98LMr1kb2yW9fMlBZO+ArNSnst7PT0Wqz+csPLhUjPmRY3ouYlmy+sAJYlmyk8N/3O/XVg",
-	"3/eXjEterwbv4psInt6a4cKIue581NmTp9ZetdaFfcZ//Poff3n3P/9y/OW/DNa+DpTFC3zG6VP/M69r",
-	"vsJvL+aFWf/279WSzbm0qkvMNeNo5864ZtywudK9p0AJz4sqgSfDwDx8MhwGFuFp1CJ8KazK3HQyzOGK",
-	"nQQHLz2o3LyaXFTVRrkBJ8Huz6pKekbZNbXBet1nh72a0B7baSS0f3YcTbPb9hnR64WUdt02m3E1XNWz",
-	"WvjjQVfrjRHVtjFpI6qeEdmfDjqet+payG0DMvaihKVGXV/993/+V5rYYxjsCS2yWvQ5DHDbQUf7C+9T",
-	"E6WSUzhs6Nyd85X1w2eizNmYZ9dsIU1R2itqOIm0mguwJJhRTPMVKFPO/qZYvqi5IZee1AxLnw512njW",
-	"NUuHOqVXgTJSMhPBsdURYOsJD+KW1KOhbttSX7eU6oMHT4f/99fToyfv/vXX4dGzdw/1/33wdDgctv74",
-	"4TR5/PHhXD+MqF47aaq+npRquW2Vl3Rdz2q6nw+4oB/to3SlpBZwuvxUq3EpwFfIlDRCwmLzqiqLDNbk",
-	"pMIr/udvGuMOzZv/pRaTwWjwP06aIM4J/qpP3HPhjesT4ByNJdcg2FrUNyJHow3MM81Xmi1nq2OYT3oq",
-	"BGgyQwGQqlaVqE2BH9J6x4f143AmeGlmV9lMZNfBBd4ktQtQLTAM5c/eTV+IA3lhb7J3tw/YZFBybcAu",
-	"3ukx1kz/6NY9FFYS+NgBbxXT+qcP7JGJAR33FWt3dsdq6mI6pQDYHt/+Fm9bf+LHUF5/xa9qS0FnPYIh",
-	"+HVwH/jOP12NfxMZTHY493tLgpvktR+aMX+IeSxbP8lf0D/kn/hUrI/Yz/kekx9bRynem213/2iv6X4O",
-	"vrd/2ORFtkfN/U7cSVzRJbkq8ujcZ7XgRuRX3LSii9ZLPTIFTHbvPeNV9JGirlUd/+V9Ya4ylYdi4O3P",
-	"ZDApZKFnew4GvyuYiVpeDU9/y8/ef/X7s3/WXy8f3Ty5fjp/LIdmOuPRJzTW3KYFfC0m9mq1ME5d8Ryd",
-	"OV7+FCwQnhPtBU0G74+m6oj+aDX68Wu+fCm0tnIJQlGpet91sCPLF+W+dxm+/5sMNxF/IJ0XWos8HcH5",
-	"gSakP1rsf1qjAxxq+38KNHuFtA7Ir9ZwWAgIZ+KFVvEsskyIHP6KDvIgGWRcZqLEf+P7gg0TDrEWfN4n",
-	"5qTmIvF7OzSaElaYkXXCFrxMWFZbu6i2npgqrCWE6YeymAiWrbJStJzNgb08NnPOlIgPrKsO8kESuAC0",
-	"0ZvRu4VopLC1GVu7eaNSOZw6pAP0U2rE12jD9O9ACn51tGZV1epGXEX9tgv8MQzhOP+tXsjjwVokLdjQ",
-	"R/q6qI5UheM4Ammxkmb1QMu6iQ+2ZUg+ffLk0dOk13BoJqNWZWQ/vl5ITHjQ0FUpwP8UPMfvsY6pD3Hx",
-	"qgJz75i9pljVxHqnajmioNXZGUsX8lqqpbyyz0ohAmhvlYLX1oyEoPZyJjAGW4tScC1YLrLS/s6kYnqR",
-	"zWAgCROlC+zQk/WiQq2XJkwXMhNwoWYzfiPsvWIyEZlhK2HQ39jsCO+6JB97ZettoyTasuOFt+cIVfLK",
-	"6eL2YfTlyRP2Jf6/Qe+yftiqRjp7BH6NbpGSY/qhI/pjtTA9qk+855kpVyPG2ZxnswKi6qwWmapz+6/f",
-	"1Lit6PAn9uir2AfxzEpLKfLpngdM68YeuyLjCy16PgND5yI/3mSv7DOgXBhelNtO+fZIXuQ6obQDJh/z",
-	"Yiq00cGgdrUH1qyacn6vVs11ITtvzGa8kFdjMbO/JDGjnetoQny2ohi5FsaUPUtSi7nIVz2LaRTLFQOp",
-	"pfTX+v1ga+x+qF7jV+BOcKLkhxE+zy/99tPU7raLRnDnzonf/VDaeRLP6T9x91lTBVWuqqdfaAZrddzW",
-	"kC7euzHIFM4TjaX3Sw9iM4CC+kT2QqnVdyIrcnQs91iVlscU7ojp5j24JVCbDPBAu0K1sO1zv8Oruh/c",
-	"DK77vOgkYLy8e5xB6nvbdIMiI/1wOxW6OR6QF7oq+epqPfjyvShLtZOzV1V7qkVI+GyV0x/wqmhkaNY3",
-	"ODJ/9pjXmKZyEY5wcroBD/qI7Rqqqg6ya6vqU+3Zqrqddd+RtWAnPh4+i1nUXeHbundvKzgbZ8deEw1x",
-	"9UzO/65ycsT/xHPzMf5tDvPV2m0ffH5KTF2wj6OF+OsHsloC8zzI6hWDj++SgRZSF6a4EX5uFjCFqMkG",
-	"Z8Ozp0fDR0fDs7enw9Hpk9Fw+O+D5hr7mgEvi8xuQcg8D0YDsTjKhDQ1tyaCg+iNHn3sTvu65vDfEDOm",
-	"nNkbsYfsrxoMAEne19I6X6jGE8ZLrawTVqP/Cj5ZoREIA84bemjOgLD+IVplu25+tzKvEaEQUQXBNMci",
-	"/OGc73p6hGvQtoRxOdZuoPVZc+0pkTVhfpBMSYEGeiFZWbQt9OCBfZjPb9VCEgAGT2MNWaWy9FhE7cJF",
-	"vKrO0RlXUrAM3GXrAbfM2jAFHwl2N5PbjKk1P60JboTp3eZ9dqCTwW/bT3ZCdMRx7RO8L0OBRs1lPlbv",
-	"7XEZKAoKrsVCiZFsUFVs9crJxdikvpuR3+aMa20yD/KIOaK/zIRBnLFgsC0AsuQy2OwXDy1MUCtEAlz9",
-	"G+qteG/ChPHTx+wfxTcd7yMeyOrMGL6gZ65qdcPLV/7Uin+g235LXhiIXnFWiVoryR6kVa3mlUkfMlWz",
-	"imvNxis7IXMtyhtM1DkBwSutTAQxwphgUJjwoixvt4JSGbHDEXynSFZtignP+sI9BDBmc56LpO1E2tNJ",
-	"m3plZ6ZjQOzlr2AyQxdG1R3VrepNDtQJGNYn0a2WDHTxT3E1Xhkc0RoKfosmDUaUDDa4S9+UahxJbO75",
-	"/e2x+u/Hpd536PTy1lP7ho5D0Pvah81dOyn95kMDqNtwONySjXaviQ4ekO3rgUv0XneIX/FA7DceWO66",
-	"jy6xdEWQiH1zoGFIeIcB3saB7k+kHiRTOi7zPZ3n33B3bPrcv6vxAE3hGyHtBMfMp/ncHj1GqRLNMDti",
-	"DbAkH9/y6GO3srcIom6Jri25ZlxfY96jHeTWalFnvrQpbrE7qemJVtdioUV+NalVT0EAKuIl5GTcRzam",
-	"olHqmqkbxOuta0MY37a1gF31Bi+9a+J3+3vgyk1m8+tC26PaZYvg0e4Et1+5VTMmiC7bZTSAnovGVxDv",
-	"GVqCLqfa2NYkOH6eO8u9Ne4CQziEfY168dNY1vCuW+dW15f7my7edS/AXNKpUIxgrc5ZSqZ9CrYfFh7A",
-	"H47Z83llVpC/R/8PjMOybLm9W+Mazfn2ZO1428NIC+ffTlXv7L/x23ot/xgFjU8LM6KCIlRntdCqvBE5",
-	"M+qcFXM+FSPAruLZe253W21G7Ofnr9+8ePXjv3334m/P37zFygW8pKmyzKxihOujGqixidpDKlXGy1Hk",
-	"ibzOZsWN6HlYLTJnL0Y+caLKXNTOXG2MOf9B5IrX5gvtxW3tLV2/EIY6SOwrrFTY2RoAXKo2Uesftlp0",
-	"fOOay2yWMMOnVuRwuexxtqwLY4T04/QltDWrAWXQXNOTJqtU9J2JeyLGfewpc86CuW/mKMj34wpYxStz",
-	"KJyic28Hv7ZfZN0BcXtYT2yuGyW+9vV/VVQ05XwZ+ECpAL66VPW1PUDBI9TH7IWBGgqpWC54XhZSnONe",
-	"sbsCcdIYF/PDWXd/ulg7O5cwPvbageY3ZEeb+/BFOD9eYW1+UDxFlwx68nTfznghX4MJta5E7PzELRHA",
-	"ADBwLXAyl1amZtxamAnUPz193LaPxKPhX2Kfbe9Zf8eb7y+Ozp48dZrADiRhM/G+/cxnk6+f5sOvT7/+",
-	"+nH2Vf70yTN+NhGcD7MnT3g+PH3CH40njyen47PxcPz12VmWnz7Jn2anT8bDyXDIh1/HlwHNyf1sHvF7",
-	"a+FOz/b32uwzaDoSnPn2YLasnl5fvpng+VV8fl8YDasFk3rOBBx9zs7CGgCpZFwpwmPpiztnLFbTOtwb",
-	"14as83M27Hn6DhbcfvZPKNDb0M74wOCLkmDOeuZbxkw0igLlV2vp2nXYym3czlulUiGPvfc99rDZw7Gn",
-	"O2IGZ15MJoRU75h5AsAUWNpcZDM2KUSJ6Qq0SABalthTpxRQoVsqjRU1nKJ8O+civoNBCJlFo824XPtB",
-	"dn5Zr74lRNT5mg1TaJarbDG35mSh8QyqhKpKQV8ibuGjrsnYRtWZcalkkfGSsHHH+4UNxHuRLfaOQryv",
-	"ilpoumctDkvl17WqlLbjsqaFq13nzAlhSztsfN1EUNBgB2VykDDIVlhHBFpVLYy+ChzdiJ7bC371mxrv",
-	"vk0pxNIVf2febtGncir+Ya/8mAyqkm8tk/mp5PLNYj7n9YriOpXSe874/sCIECAWM4pLnkVy22DMEHyX",
-	"rF6KptTC1IXQkAooudRYq95jcu8WXHlN19F4dwqU4PT7SAncs1mMtBFVH6Z9l2CINaEPgEQP720G5WF1",
-	"LoLS2RjdLwzPpOZEIenfGlQJZHe9EIFnmagMFSLgL5qqXgmUzGvB8CqRUyrI1eZ+oal24ZylE1VPhX2Q",
-	"deDgcjRvGJcrNlc1lT46bycXVamscWcEr3O1RDoG+3pIMdr7UfNNBYSaIAN3pVcys3ZhLfj11bTkWjcQ",
-	"REzlRp0inIFDxJVIEJt9/QniS6Hwry3gEdAjVNx+ajpiY1HIKWxVKfJz+xuqnXRErhvm+pw4nV/KI5Y6",
-	"uy1NWIonnX1YAj+UBdysJBgeSyiClTnLlRR4s1RXqDlIhuy77SkPxvQ5S3Mh8RFazQVVShY5kwpvp6Gm",
-	"GG5x2wUxGHqmlhr1TsK0spIFp6S1nvFuvahEra2HnI4YB3xH3apDIEYNp5sYqcCcFQafYE/cvOZL2R2B",
-	"tcG8bwvmV8alVIZNFbjJCEagYVgTLR15ipqyuBEMWGoInu8mBp5jX2P9Gaz4AaPOBe0vJXPVQMjUZb95",
-	"LKZcnjtWE7gpRxIXmZMTTrNITCIwJrIfOyVGYLDZr8gVZLHtI6hy1ZugjBQMPmchM1EbXtgJ4tKVFsz5",
-	"CqsNHH78HKcfl39S2GVSC9Pe815QB8152CSPAZfppA//bIVvkAy8iA3w6JUC0cYSf26EwCpct56oRImJ",
-	"CqYiDKL4r9qgL9wuj0QVFxRc3WYAIODlUzovW8xiymW7/Q8xP723MfxJ7dpDmJ23QfTvYQ62bbuOIwIK",
-	"wAHJQAmDFrD/cuR/t5mWT2pu/Zlsqa3WENXTr9P2AbCJEotqYTI1FxrMn98W+TQW4Nyr+r0WGWW9121v",
-	"CBK5VyYOp9gQ7e1mmojs+hU+Iwo1LEohTf+uhd8zweb8WkAUgirYdhdJOOt2V1U3os6L7SGg76Hu/me6",
-	"uAfq557lBuGnu1cE3EytR7H20Laqh5mhXsidJBxgh+o6Pko3Fa9uRF0X+b7o5Zko51eAFNNRQrUFoS8x",
-	"IQIggv9z8fKHXfBouxdxmsnVDa+jAwgAn5y9FXXN7ZyzucoXJTLUff/tD1ZT/v3Nqx8POaqPu0z2xsLT",
-	"jdtwbdnW+ESaydeFnJaCNY8BtiMr0wklFAoJYAYAyUYKUN+KeVVyIxyd3xz0lcMqs7K4FiGtEtxKRlmD",
-	"FF+K8ZrAQLCgyLgesUcgtnP+PpyEMK8bmca3ajotN0/i+q7pKiVrkTZT02KFYnpZmGwmIGX1wC7rQ7Bl",
-	"1WTCHsB2eHjMgFSq9QBr/NSCpQaGZ+UvdWy8dtKBz8WX+torrakMv6AbrNvT353IuTB1kbkNufukuaqi",
-	"GF1FXxLfLyhedcx+EBM4Q1rY7B0pVXbf0Lsjy8YLmZfial8MYFYWkcjOvfJu7DvEibCil/cVYc6Ey7sD",
-	"FmlSqzmUcGPGubEENdMrmYl829JtGtRfcSh/LSI48j1K7bsm9uR2kd2eGaE9q8Fr1MLc5YOBQuc7MSlk",
-	"ESWV2eOj3esiodBAH+eistpUZoXQZJHdYfjE0GvE/A4jx0rp1pI9ikX5bxM+7iMsAcRAIaepT/5rRBGg",
-	"hewSCucspbfmKYp6E0hUEyf3c56Lc5YSlae7DkEJ+Ef0kEJ0QSuS4EYz8B8ZePfv9ilJabB1Ao5ZB/NW",
-	"Nxj1DukZChz5TgnbfgQdrV7SAJTbmrKtAmMou32YSwKBWwc22E+96nf08fcexw9/vAXMsQUA3lIpYm2C",
-	"Zvu1bvh1kI+BnHRn0rBdylveHQozus5QYZyJe4Um7lbQSgi1vA7IBDqTEqxTe1X6xeEgkXC0Wj5RCNxR",
-	"Za/H4m5hDqwddwv9yYuheTbfLgFhXfOupctuqg6yxm7aP+0q3w5L+/nrjD0MJGbKq7ojAHlUsjCAtCvg",
-	"5AKvvm2ZxFaYTnen5CLbc6e4yq0IEUmMiCnFKrT03GelrnhZpgkw3nKZAy8afPQ5S69FZdKkyfJQbgLK",
-	"Eyin4BueBHmqxKdSjGIYYwezhedXSpYreBmwPHayFzCyTrFbMrjGTGWYo/CPihwnUbsAV7G7IAmJDc0V",
-	"zeVWBdCRjeDAo4Fj7mQVPevczbeEs5c6grp91ao4DNNyPtnmIxvwZ6LnLSBbmTDBs1lT1tIAi7ABgHWj",
-	"hJDH7KIs6eEYBKHsCQTbAWeH1Lu7sa00DCgdNPvtHedbbuxbUZ8k91Ax2YpbxiW2RxxLXos8oP7eKFG9",
-	"nPvAvTwpSuxeg112yM/2vGlYHR5DJfLySvma2C2V2WEFbWiwXpkmqrVTCNBFwdaKMvYKIOL9gQW0oVzE",
-	"pWEbgIZvSVJoxnOoEFuDoHqYHpQAsIum8sMEDVgC4EfiXCP/dEPFFDPeDYuBqXOUqbrav5SlCStsjQlg",
-	"UPV+CUfAGcPs0aaL39iLMDm4s+lQTCYd/g6KtNkjeDtdD7F3IMWO567VQPaB3Y/c/qJTyvUfwkw6YHEI",
-	"54kwVLgTu36NBpeDi5laXQ6sgwHnKfwNyIbgj0ACvu7hHN/wWh8bMALfJTuQjriaP/jmrUEoFwZ5ZK1T",
-	"tdt94+C+Jx8/Jreum/UT/GF3BO4rv9xdY9p9+M5hGvze27ElYRgCXplgOx/3MX2SSQOPBxDizaZoPKxb",
-	"XuYICBC3Yh9gMELakO2LUos7MYdmHp/uLZ8c0SHUO8p/cjxY5PbD7b5LN0WphWb4LFeXi71vtDCmkFN9",
-	"p49023TN2nJNBvEDXVXDxBX/gHUM54CqfS+tncPN9qUE/98QYYnFgO1sJGEGhc7uDCLDeHC75ZoLw3Nu",
-	"7CZvgjS+0QbqYDocrqa1WlTuvzxSMM5Zklgjfl5oiqO1YYSVKouMKA3HSl032AN9BeVk9gYuoa+Q3QTQ",
-	"bADoXe3d14uxqKUwQl9BW4L3pkU/TE+if2flIhcbGVTaM/i8vYT+7Maju10NtC/jStI0oiOR6tMCVECw",
-	"pgXgti6XOO6AxpVZ+9KpMj2AkihbbOcL8J10NT4sPmxnNQcl6jN+9uTp6ABVU4Ex89VpqyUHvePX4dEz",
-	"fjR59+Hp44/RlkfPZR7LI32vlowH8XGPiqyh7wvSIRkFykZIsug8PtCqp2Wt5JQVEpi5HQYzaTCY+Bff",
-	"ovCcpYjqysE7pkvAAYLEchGYhfCyRlvnBcbsj9kFoMVXDiguc8b1tUOMd8C/BN2jl0a3wnNZq3IupLmd",
-	"L7oZ7E6UvQHKstBsqqQ4ZxIqLvEz7QabcTvJtSrblKz7auwY6sB/4htUWmtbqw21u110U8h6z5hNOHVR",
-	"bEsvg6xXv+swuJlaWhldYsNJTLa4WoKAWkPIK/dfO8VOQv5Zr/r9B7TAijEFEeZPI+c9uJuGmO4J06qL",
-	"PERT0DmGLRXxePVMDXTEBanede80z2uhdYcp05hKj05O6C/HmZqf6Jn1ok8Qn3G84vNyc3X5jqns6Ie/",
-	"hQ6Fpf9Ml86GemEAHxSGXEB3tLO5qKegLYzqEPw371+K8bFR8ZFfi54i22uxar/5nKWYkknxpcTw134r",
-	"ztOV/Ypfh++OqVWQPjxDEswgDj/xq5nszD4UWlTrYWPX2/m28CvnrXXn9e9vXv2YsPSBZ0Z7mELHqgdI",
-	"ewjvtcJdrh6m6+jg3d+PjmGrlpvMtM1bG+6LTdffah7DUF4QUz4RHSxnqgR2Lt/X1FrfBepzF7JIYPeq",
-	"2sU0opGj3u4v9JC+3+mZfT+7LgQbHU17zVohu/1jbGIQJRnJj81Edr1PfYvIrmOmvYMb7/4oBzymkUUR",
-	"qZ8eL9oARWlmwk/rn9ifm3c7I4bgsb4zFNBJSvfvmEXTxa5EGkERN2Gci3PUKRxnPyoDRTJASBHQdGLY",
-	"7PgQ3NLrdjv4W5vaVDWbfVoLQdUce/Wu2sqL6rPrLpXvFJMHV9iLB8mgLEAJ/6ajjJU9PbI2MUg7d5My",
-	"8f72cMgxMWpilBEHKkp19YsnpkUmSoSj22tDV1mDweMEJxlYwdjoWf4hF2IbCe16yBpLl3YU+/g60xJS",
-	"ICwki93YFy2MNt+tOU0UFUz432P2/EbUqxYLKdyYIOIM0a4wKG1NTweSDgLIfveNIHw72BWP+sIH3YOH",
-	"kcr/1UkrCR4FcION3kw0uWXrTNJda8IRRNMo46/gVXGFRtZaZ8nmBa0WYm6i3wXwr7O1kO+dEzOHx6Pu",
-	"B9IINEvkjO0Fvg0JyGc9eciXarELtXKDQuvHcaAA3YpyfSE1eo+flmuMZHC/TNPH6Kf7LOetGTn/GPnK",
-	"w4t1mMLcYR5m3qLdw9pbD38UUt8DS8V9AcAgtCyveMnrGDgZ2sBo3+GnxeAFLc+DblDHgwNigvdKeu5Y",
-	"ZUh7ZR9Wh6D12Qb0Pfh1E4iOOugu1DhjE7ZCeza5XAlsucgzw5QkqImSmTgntxFMDus1OhRCodHi3gNN",
-	"8guvZQ8ktVMOuR78oErANlCmwEE7zPXxXjhCovF0e7FJp3T1Tgg5XNMoDSyZtmlbcHdgtNgHxEySshFf",
-	"Fz3kUqnMFaFD8hTMqAZQQpsHI10SiTExllWKiWG8JHIuZ9viIH3TAKwi90n08E1RC3ffjDF99LaUm6gi",
-	"/iKewE0ZkxaGpL/7yfv1Xd5djTl4aDwVuOSSuCgcZYKbOmYUGwviWMzECCgsbmDZUzYmyqzCUAR5yXXC",
-	"UsyxNj9L1WwYqxUNvxbIX4FSmTASYwgPOWOuaZcY0NvjmxuMxLueT73aRLr6S2FmfpSIV4xVpQmpFtPZ",
-	"+Sbi1cNUccXdIZ8jdYJKwrVhQ3aCl+tfbY+pVJV5imFkYJdwbW7BnUs8NUAqxTK1KztVdiNKUWA+nfTt",
-	"eh+S9XhdJBFJLuGmQIQUy+jUqrIvw7HBI+5JU26LDcBsHgKx7ezPTwPYprfdJ/fxevuwPSFkdzanN/a/",
-	"xa3dqKjEIY+hYLeFeeXNMX43dAscQ1f9gMCLPG9j87YB/u40mt1wicdriMD/B8CAzfmwnu40vEZjtG26",
-	"+Vt0u5PR/hMfGPLrZqMze41q3gil5bQiYN23TpqmPdbxLg0ZD4GDXLNFN6iYHvartCxuRAoWu0u++u8V",
-	"+TmbqSVbihK4isHYLzRL0WJN22e9PQWCFcWzoiwILd/5e/AHLDxU9VQZI2RP2N9/wiLCT7sjO02g2Uu+",
-	"PcX7C4ndN3WBThwu7tVt/L9KQOHFBjYha9kQudTYfvbIl4FajSgR9gZulA4k7ZyluKexPzZV5es0aexV",
-	"sNzGq5ZJ5+00fyK6RXQf53VFMnAOy7tku3VLCLNt4Qm4ys+rK0vpNXY1NWyYCy41dglPQ3lK2XJmzXHe",
-	"fGFLSyTB5VetklnQ5CDWDROYtays2KJZHL+PI+4PyZl8jQyzFvWq4Rib+poJv0eUuWoLfmdfdN+32xZq",
-	"Lt5vX7np2nMrdK0bzy/kV7KR+C0aaaEPaLORfvikltutYrR/jADl3Vtn0hzo25mvDhu6D0l0qxBmS+i6",
-	"R043Lqd+LTTlj28bfc7r1VW9kPFsXw9lAmaqXFilgUZ5Mps92B3agZ59EhrIikLxBKRYwwNJJEhXCXZO",
-	"+mJy9JKbbJZuD5uheeJmJNkp9/F37PTUhadUhciQ6lvV1+Tye1JGq2yLG+xk0eWiMmIeC/B8r5ZMTUxD",
-	"JTLjoMrVwrRM7dNYDNhX/EeK0xH1M2LifQGgN7PQ7DRKN30ICunf1HjP4LxHXq/PCVQjJMSzCZ8BEPeF",
-	"7AKkq3IVezQ2mNi3y9PtO0OtNf7wRBbRvh8Ni+XmDiDa1ILPr4q8B/paqinDa7SLkpOY2V1T5i3muYBu",
-	"QZuNONI9qBhi0elmXZvQspP+1jeF6xTbgP8QEcZOXk5VXZjZPJx3kZ89eXL6zPpc+I93yWHohrpSfi1W",
-	"t2Os7IOP2QfGMgaoAg2BJgvJdDGV3CxqatvZ1HEXurJK8Oh0MszOxrEhVItxWWRXBMtsbn35rVp+87/+",
-	"z3f/OPt5ebF6fvG38bPn3/4yf/7PydO//q9x/c2/P1t+VerZ/5r9rpamHv/w3V+Xj+v/38X7f188/0v8",
-	"PXWltjsk/xCrn+hKEB9jpWePVYnJHE1jM4YkEJTWDGzNUNjhHcAUtML7aQzAYD7XvWonHikIELEVo5fh",
-	"apeSxsOji+g/4Rc42DDfQqfcF5oVuZCmMKuEpVrwMvW9IJqczBeaeu1qSlvwElICCUtdlCBlQL8r6iN4",
-	"bdtDaRxA9wmtwiEBbasi8YZGHH/wZuUOwJ6zJ9thPX+tBaVaYP4QZ4C0r64HBgGZJkVpRK07KJ4aETwZ",
-	"l8Q43sHwPH0cWd2XXBYToU2c92dfkHiXOMc3b/GU7bs1g3ZR+KtCXzUguh2rlDaUmL/kq14ENUS4Yp1/",
-	"nLOMcdGVMPFezmrS49g7mtQR4002Jwk661ljkyhlf7x4+Txta+DN0Ejed3irhakWhrLTEFtAXnPHKjfn",
-	"KzZGzn3iQoi/9thVqG1rmwUnrppY1YhTGV0A0a1dzmCTNvXLWbZT/TLPOWJMOSTSfv1ASOkBz+eFDKuI",
-	"Fxq2dKmmV4u6pJqJ0cnJ6dlXx8Pj4fHp6Ouvhmd27PXUD2NzH+VmGIUsjMgQs6yuBXK52n9uvtu7JoPh",
-	"8enxcLBeXtxMyw6umJuFHc8OhMbvwHtFU6dFfVNkcbCon9Y4KDU0IZFvlOdJQ9GhsTztuqc3H63IDjPQ",
-	"TP6HPSjd7D7x/QIpz/GNqM1sB4+PFsgTbtmx+pUIBhQ6g26y4jvDUfXdnbYqLzQfl/ty/Mx5UfYAuQ8j",
-	"Xl1rd+te39pfcgcBXT9c6Og/GiuzFx6GFtov8RZDDxf0ELYeicanMffwZQdM1L4Kqmpgh7l4z+bWtRtB",
-	"gVve0BTutF/DXtMU+ESWPTT85TsNw2+TlnX3eHMzgS3j9Vwp+8/KPeyIPZOtrkKpYVCwB7Dz04GV6qYQ",
-	"SAK0waCO5/1oz/UWM70stC7k9JuSunu15XGOv96i7f7GMIR7bGxAP0bL8n9QS1EfZVwLVgpjbfeE5cW0",
-	"IHR+zvVM6HO2kMXvC+Fq01Q93ZYMf/qouzxBafmv/Oifw6Nn7x7QP47efen+9PBfo0XmP4rlqzrGLw1L",
-	"uttJvMOZbd/hzuxt1761F1HRc3cd8Mh18oaPi65JFGH2E9dQD8o1S6GMMWVGsakwlHd8b1jFp8LnvpVs",
-	"unTaH+5S7dgkTaPUIXJSTJF0A5PzqBagHBpuXA//do/WWpT70u+tUwU/3o2slu6MzTzSwfS6XD1YTDxY",
-	"E4boycS1YkpYLkphRDRW65GW67CeWN10Q0CUc8M3or4a+pQ7E5/sg9lwzY0Pw8Lmq41pzqOLFdv6h4hq",
-	"bnWmdjiinKO1j8G2xUB7VR+E3tZps/s3zV7V01vaZU5/rweBfeF+UWvD4MLOoQPso3vaBHdjTHU6PT4H",
-	"xRS/ZQ9uQPRFOVEreD4hXybZlIOrOvfEk0pCfbi7qzAjdA6ZNqqmIB02nnP90bBQ2OPmCkKfdBZjYWaq",
-	"7gHxByuCLe6/0AxvaK/KhZTtVTkL0sJ7H0f4qviQpoVx3fZNp2kBEER1UWBPH99+HHNq2tva+Rf62pvr",
-	"larN2nff4cPnKi8mhegpqaDPnPHc4zM9BLuQTCqamANzvQAL6i8BZOXuGnlbGWFP8miH/mZunK6eZ+4q",
-	"SddSBdDQjJoMSrEM+ydCO8UZMqgIoj7Dpn4U9x8rM6M1AFS8JOoga75BI8OgwaN27RWbZ1HbNdyywbMg",
-	"mQ69Kq3p1x0YMAvzmlqertw9jj2pkLD8qsNYBF8T9hqEU9c+J+qMtdgSIsHj1pfHQBKHateyUyGWW22q",
-	"xIqmyuI91rrFO42kxLR80BExCmiYL7IZ49hCMldCHzMM02PCJ0eeQFh/V/csc4qI60aNwe2+K0cQlKb6",
-	"HXu0ock5GA1D4mZ3ytAT4UIyUuFKgMUMfflPrJaY3hArXXOvjP0WjCEGuwFx36GVUutt6wAd2oGYkhhj",
-	"+gBbTWmYeCjImQqTQPcLa48vqmlNDS96u7NvEUA/mWvhknDd8Ov7KhZpCWLfSVClDvia2hhb8Zgpda09",
-	"T1G9kDr+loVHwm1xjkKi7/WKMDdYv944xGYe+vZF0Gw0oi9cprAWTTUMbhTYIzNV5tZAoeRpj9wPt8k9",
-	"7ipkfiUnrvky73Bt8LJuTx2LtEAf3318195zbllOP9Vek8pcwRQ3jFA9isouAVQRFhob+VJToMTXoXHf",
-	"DJkWTZYrtqjsqfQ1e1l8A6yhdkk9mV6hGYWhsEzMiPcGa1e1Og8b+V4LUemA66jA+ja7ICwvapEZVa+O",
-	"mbV3iBWfeNMzdSNqOGKNUnjGbWO82mOzOwna1ckKAwm3P+QCHfNJnfkNesn0lz/CuioFLZREOUFn4y5h",
-	"p/tSXVFVVatxKeZ9GFBAFtqdAVhyVquFQQJF2CVQpv7g9V+/Zc8eP/nK9RfPAPZ1UuGT/+dvWsn04TH7",
-	"qVbTms81Q9JVpiRLM5WL9Nxpw1rwnKW5MLwoqYKgFnORr9JjdiFZQeWuY1EqOdV217lKBCMklwbLgfWy",
-	"6ZRoPTy4xxeGi/eFjvp7dig9C9wQcCZMGz62ijurlQ4hMqVaivpKS34tumx5clIiQVUEWGIoS7HxrTjZ",
-	"1mkIYSbt1ziw7iWEny8HjJd2Olf4wbq3IXSUk6B0fSyBhEgTP38hb3hZ5KzG4AZ03UAV6CMTO+OCSeyi",
-	"fdNAyO2y9+03xXLlKRMSVw2HZce+w23YX1opq7xJVtBCssaQFiEFPj6if7ros6M4vb9Cf3RYJrrMhSpK",
-	"NW1aZGC2pz26WvwOUbdh9uj6q3kfvnTRAx/5/u3bnwjV23rs4+GzmFFkCtNHDxk8yY4dQiztkX67QZId",
-	"bVRXkpb2qEthrUbjksvrFE89637YaSElAWVcoAw6Ua3mxq0hRWJ/wk/0s5bgxt6g+hykqpv8I+knGIQ9",
-	"jEGduoUF3Qdkg0EXizaF6PGOSgYK/BaOmNSaHuNaXQu5QasQVx1hGdcDCapczCOG9Lfwdy+bhRRJ2xk7",
-	"bb0m2oQwzjD6EzezJkhZ+mlqz0aURJRXRS+JqB1iJE9XSP8C+7KNH3H6OPYV0RgWzSqAbS8hyKmrTFwO",
-	"RkCKvFILqPnyP3H7279GMbDuRF9PG/39zasfGf0O5KrUkRC1hpWq9kSdYOXbSS2miE7ZvAvcd8UEvieR",
-	"hZZqkLyi2MXm1NXWDhY7ZAtcBfiuuYL4R/n6x1u3fvD9eneuoLwd3MehNHlZvpqAV7VLmvtdEq1D1Ogj",
-	"HLO3S+UNkVY3JgqMQjQNO3vO+I1ofscBHcdyQfsnJjd0X8UOnNaI5GED6Lu0XaVVv2Pf1TnPBQVbPd/h",
-	"SmZgO2MrDNgFc9VJxoVcZYjL3XG8Dsa7eyY3GSifStmc3oKrrLkAeRCSzLUEyz7d//FB46gd5vMtmAOx",
-	"G6hzdEv5b5QNPN6LALzTVJU2Z7NYIRWzH2H42VsziqHwrKsNh4XeVgXprtvWV3W/9qi37Wl6r+1Jg36k",
-	"fno2TOzLYFNEnEpq1edcZ4+esIMir64FtcLlpmyBL7LjWSYqowPC/3oBXQpWlNOLaJeI27cvdH5PSGAI",
-	"29+GV/Ji3Z9apgk+RD7cnZufJidOb7tdXhwPrwghCR5qDZ0/sUxRz3+foHXK6VNTUDZ2RSehD7qtPb5N",
-	"3B2FLOZWG5xGgT6RuW4aHHeEvS4mPZTXQDOc4BU9dYgT1y2mr3IVdnMxnYGLTmk4qmYFNC4y223l4781",
-	"UyTedrUnC/m66aPvCHd2BHy76u6yuBFX3Q47saMELsSJ7Ttt4JKdCC/thbchDylVdt1jFkCrfVx3F48Z",
-	"C+jwClninMkWVdIm16DneAwiw3EFgoTBcZK6qbV+1cKcB8RjWL4VJGK4hjYKvBR5q1XCeqJsMAL26+PX",
-	"fPmSvK4N/fZpq6WuF4OkiuYl6qqFydRcuBomuPScpaquZlx6no/mkMvxSlYqORU1q3htgvhDO9VNdT6e",
-	"ugNWiPI7rha5UQTulfFS5GUB7VWu1GQSX34XTJtxzdzVbYI8piaTOxEl3cbUcWHx/Ty2YAPt20UkTLK3",
-	"6cnXeDZRKzv9GhaiOGlvjf7dBpXf1zTiTtS7B9d3vcz1e2nu7RNOX71pwg5jSdF5+6lMKXxdNJpjt6BT",
-	"Bl1m1FZWEiKruwCUP/VhuONRsG31ozOnYpHLI5ZWJTdW5NIRVYGqeqrPL+URSwHimI5CLqUG95+wOZTh",
-	"EBOxuhZSM+oGmOP9rryi/YjxwrRuJfwT5HW+0PQkfAAWZaQjyI7R33zpNP0VqxOgvZuOdcbpsKDS1wag",
-	"/D2LQJLBa8+sdZAyuGphb/Lbv4P+sH+mLM8S+O8yobXQgJKAwPy1WI0awBeRr2A/PSLFd8kf1ybOULEv",
-	"BfWDXngEb/P9GDsp9c21eZXKZj0IA+uYaqEdCRgckKoScmej2BqHtzR8kCybEmbaTcItjJs19bB3K7od",
-	"yfHI1uwqk4bbC8NzUWuaa3OlhZB7CeEefO4ynpQIGuHatR0LIdlM8Boin76MjCpTrCDPC7kwQsfL1Ku+",
-	"vDysKaJFCuq0u1T1NSBMmuTwiCCw0iMr7Z4hXBFtGaRUCkUE2WNEOensB+JJX4qyxO0QSY7eqOt9eXNK",
-	"1QsctLvlNzXWjclrgBQyjvXqs7mJ9S11SsBv/24LSK8ahSOM45lvHQNftsEc3o1f8A1e6++6ampHejAl",
-	"Dd1rrQwpQGLraHONdge0rwds6kUsWJfm4kaUqpoLadIRLgc0LYTRLXQTwuBTIVv9foM7B8mg0KrkfVGF",
-	"dSd1dwPPmdK0JUPTGb/JL5GTNqejt8eIA1LInoQthCHbdlYhrRdZG79/KDrZL3kx8+tAKq1RVAdXLxuE",
-	"70++G6JUVk686Av75eUg7gSaVp/ImQhXIx7PoXn/wvnziT0Ushk5ETfATYKWVy3mygDDP18AUaxUHql/",
-	"zlJrql4pWa7SJGgpTMU49u/nLNVGVVdSLdMETybQ/faP1ihW9gJrRadYxxNYfHazdZiDAKULIxkgAwu8",
-	"G7QGvgPqr296DNw3jg/57vbt7Xv+3qrUo9W3Zcd42Z5mYDVTUuRXMzUXe33VPny8e5zrhWEwImvfzMWW",
-	"89x1qIa5yfc4lgJ7Y8mL7XzNvDDbjrFOM5VWxKdVhLGl6TEs+beELdoFcdTbvPmcpWNRm9kRHW8uv82O",
-	"jgCe5R2nbpfn2sxOj8Xq76fZfFm8Kv77P//rOHv0s/mheLw47J4I+r6b60/YB3uDQMRWuFnasKE1rMY+",
-	"7aybzRx4QaXKgPfsejEWtRQGa5eW9v9Os8r++5+LWvSpNSPe1iImKaAq+7ixctHqtNRefleyoyZBmLcn",
-	"gn8bDWpowAdUYcFy+u/4ao9meRkdLDC0rdbkGyOqTYX169Xw8NNVvehlSwqYZNcVVFMQsbk3sL3KFarY",
-	"XSlzsfV8eQ4Xuat74SG5kAWU4/rMJlGcA3ASg1WQsLWLftyLT45++0GoarXZF8D2G7GXRDYIbnLrIteC",
-	"wk/WWoau6iED6x0gT39X4ztAnZzlEBm7Vhgv1kZUI8bt4XYFUduE/gM/LqG2AAkzgte5WsqEas8S9t//",
-	"+V9tOlJsrhTNrK+Ccp1ukyvGWVWLm0Isz5viUDuuIM4JJYF4ka/39SAQrJCxd3yhmT3joGBnyTWqMIDy",
-	"ug5VGOWTankOvVhFhTETfFMTLHfSyzWzU1yJfI9WcQ2T4e2Xbj00Rf0ZejSsFCKGlkAuWYcPNFhuZHX7",
-	"QhsEBnqWYprPDl8wvTUf70MNDK7m1DF7bLZbRfWTu7bFrdGV2VUjFoVu5T7DfjxBJI9S66xp7hYxDVzF",
-	"QW/t7655oKbJ4u2ppLdNlO+xuJcputafcAfnN7yjy7GGkuaXap3oue8s/CmQiR5/33Gpqxq8QwKWWJMV",
-	"EPf2Z7s7rRQkjFMBXJn7RDmEWWshxVJgkgCQDggow+baVNN0NmS6L/7vPEyjmBFlmTSg81obpkWmZK6D",
-	"ztVYp3rMHEK3FjnPDJ1zRNUd/tm+J4pKUxsakGhgv3dlCRDFndlpIRBUp2oDLJMezhz7nA0BWF6LVk/K",
-	"zTjVWmAfz17kabissFRanfv4MxRozfkKNRFtVAahmz0Qq60tt3kEYzG1JwNSXCI9xo7GqDI8xhY3gVWw",
-	"E3fOhu2iJA/paBcmnMWm0U5IPBLz1lP6O40Ea9/Uz2MRcVYutBH1OTbYuxE1LxNPlIKoS/DhADrSIYW3",
-	"XsRVPr6CeKad+jkvttccwJATEtrWKrSlggTOTWGfcnjT5dNvvHja9QPUe/S6gFufDugQ2bKZW//NSmZB",
-	"i+ewyDro//jrhxDFSwlpLMOF+jLfXhGpbEMgrTvFBtjNZ7woSiLDAGB/kA4DStqtzY0dr242F53uv3D/",
-	"Vty+Q52ffdzSOL0rf0q7+iRowoEffc6sml850556DdkLdjZrgxXwXWGirKQyTjsQdkYNWRqbkk/XewqR",
-	"Vk7506rdZpwvsLb91gbdfjnQ/TF6vQ2RghWObr7YUkQiSvvg2d0uWW/kK5YptWMO4rhlcQPc3ecspQUi",
-	"6Jsz2uECPOesVeASnFRiUhOSwpHan7O0cTjoSb5iFe+x57oGCwK0JxYnU2qUTgwnMi7XUy1MQ0AB3gKN",
-	"dR2xF9AwNWi9GXc842RSl4LfCKTJKdebdEEju0bJBB7UFrTebWsJGss7qC9eU1+3KCcgYfBv2CKEuM/W",
-	"wyaTeGmdZin6LZ0i0u/jVWYNf8Xak8gWpEa23AlAY+jxAEEK8tCh/ZrFnd9+Bv2oNbNHX1qXEN3Ylham",
-	"Nl700kPxGGAa3OrD1uCSCV6Xhd95tCMx5hFG4F0ZVS0WOh6SDItnousA9n5er6zlFh5BcONxvPx1HxWF",
-	"m/DKOYebJsE1oKKNK3KWF5OJqIU0oFQ48PA0qP7AkY7Emzc4uOF2U1Z3dCSMugRscGgPXBBE4FXfU9q7",
-	"fJ3Z65O7WzIiluB5IvHAVaXKIitiHC4/0S++qqiomZDTQgqGXZY0eyAV+8fqRtRSJSwo9AW9Xy9KoSFf",
-	"+VpM1UPwfJbY5d96c6QICopHrWSGXhz0b0If4vHZGUtx0d14U5cpxWYhUBVtFci1WLVQNPsjoMcLmZfi",
-	"6mAFpVikaZ+5XsRujymoWR6Xasw+oI80YpeY8znG205uTi8HCat4dq1H7FccGIQF3308Zs95NoPfsH+M",
-	"fVDCODO8Pp7+E9wUFTBcwlu/wPnSCdPKdVejygI1AU8GpnNRlYqDJSDgBXZe7f4vi7D44UC0h7C69Tzu",
-	"nPGq+sKxb8HJn1b1QooUO3OKIKB4zkRJzBP9kiSVuaL3iTw9ZhdeAULMBUkN4WcgW0F52lzWtHdD6ihN",
-	"/Et+LbyE3Gcf6n3LXmG6Y4wH6335G0usaFloAG2CBrV2t4dtDynuXNQ+9g22qJgYx0gYdDr1lc5keLcU",
-	"CDKzdVd+5KLMmIrFzrLI2nNHVdFLWwhCW2cz6L5PA4bEInOxhab349zNAJXVzbn1sn3T/p39pzceJ3+I",
-	"ArvOadVWiv3nkGuoGXa3QUnHzjbbeA3IA0fuglaVH9yfTaa7eeCPmmSoR++6Xp10GNLEhvRtzp5qrKbB",
-	"uMw3v3E9dtE1efD1PlbRZ12sWRAfk2BoaOLtPrRxZ2hLMY4MjabCj20hdxgWkM5ZvWsl410ycGc5hXLy",
-	"dQoVx5jyyBGc9DCUIKTu9HHAINJLGzJo0gqDTQQiH9+tNxayLtb2uuRWYd4ehBfkTMZbXoT2NoWy0crV",
-	"DWEnmbcpjTNNWl3Aw8bTa0fEzhrju2IyeeU3751rcPfl9uh3BOCAAw0OScUHvjPtnF+Lh4wD6K0pO163",
-	"/Df35A36EG9dnaDkToe2G1HQJowbNlfasLPhMAnSnz70QPe4Inx3fNP6hrG+PbKeYVT1zmEyfdUXcV+f",
-	"Dp+68HOCosdrOM/AlrRnGIQFZxSQX4/B97VFbtGXeKuAUVwl2VBxvnW2eonQ9i/Q9Zpvmy0EYIWYwXPe",
-	"9bl98LcvnkWyZXcC2Tpk/3akZmu2uNHUO8Jlf8EbtrIrIK2I29thF2h8TTNvwSD6rIg3PiG8hzPbikr0",
-	"U/wHAqbqpv1gt+dxsUvboX3ZLdCw22wsUqjHUy0g93wtKqULo+pVIyikROCsuxv5el9UYoOx99a1rblL",
-	"x75PC/cNQjVqX2gjlAhYVyKa/Hz+nmfgqnCqOto93Qm0O3ZTx6UCShUJSGIPQyRkBHx4wLqpFqYsbkQb",
-	"CoZdGog0lW5uS/n+07AeYc2iMb+qFpPifayNqKbkfjbjNc+wB5RRrBaZmspCrw9yXJurx5O3zw5TFrWh",
-	"TwqNOQmaGm6BHcIeOERNAm6mT1OSAO+6XbjQbb1CXuV8pfsiyqOWbOJNQLuN3jc9hZXcgLHHJVH8BpLe",
-	"gKDn/D2yszx6+mS4mazF+gyO86vDHwoxdSpRhWs6TeZa9DDW7xblZKfGcz0bYq9GMbFcQ+/KUROwNYHT",
-	"/u87QtHXd1kvjdg+TcrWeUPhr4kbYOzDHIAqum7Ldm09NJZImJJsOVPzhEoUrMJLKAvtVV8JVPbwsUTf",
-	"T6vaAQMJnrtKrmZCzoZnT49Oz47Ohm9Ph6Oh/f//vrNSj6cdFMu4ZIKsWvshXUo3axzW6gbqwzekDdcn",
-	"CcvGEgjUllR7HDL0ushuAx+/tDbO5YDinRwQwzrKgAnd4+sVKdnuDJ26GXqyxwytt03GZAdlPGg94qKC",
-	"5mhvIcYtOFx342O9Nbfq7kypu6Mm12w2qHvYRE76y2zVico10a9mB/SJPYbeZltCbyCObSkO8Dnac1YB",
-	"K4CUgvhQ1yVwIcelyq5d5Yt7INs6AkR3DdbEHEJW2rWMAHgPNdyxCv+0efdapGi/g/yX2arP1dR9DSte",
-	"Rfds/xC37Sb3ok1Ed26c6xRmgTLcx7ZeN/OKeO54m2rsqTXt6wTY0U67DdmLV7QgU83nGHngxo6opxpr",
-	"d5lce30/BDGgbiw002aRXfdT0q8L+Y5Awg3okP5+W5uKaXAmrghztR5yQ4zgFZEw37Jp1wEbfX3WOpxu",
-	"T8H7rsuZiTLvR/k7vDBY3E3HPo10BFItu6wX0Ypl3VDIoA22IugsNyH6zNN1FOaYYftnCB8C3Nr1QXPd",
-	"Xwil1TirsVdDxtswKEOmUXiz5Kw5wUbu6JnUQvxzpxDBcrI3Q/MaK2CHTlPYzxsiiCdAVRJgzp6KVHaz",
-	"0KKn69Lt6F326VzX0CZ3g5vIAF9BWhcTr+H6fBXlVrYeV09yFL2xhXRC7SXAB9od0pTrFof7RC3QhJ47",
-	"ix+almAfS7rVLBVJmOPJh74lrE0Hv0fIvd2N8PZBd2v4YKF8D28ESMCVUdNp6TE6O2BPfOz5Ld0ZR6HQ",
-	"czcJXisx3VZqhYEr2vyvXhhuGU6/tzqeTpc+e5eodLwsTjJV56J2FWq6gnZ5KZim6V2qCqEy9fbi0qtM",
-	"Go5bqL3hGsptpDlndaGhX6RAX7/xnAEnsyMZ1p0r8BtQtGca77RE7KjLcGu0TYqw2Luvj+ImW6aHZOYi",
-	"OHKIVmbEFtJKQep+SYO0a6vaxCmtxN1hVyANOqM7sEriE4F1C8PirEtX7XjvzU3/oLXHMasE6KZFxbDG",
-	"5DjejfwAFcr7H/G3OVBvqRNvqd/iZ21TfdvMacSROOlB8PomrlFXj54ZdPGzG6b257VR6jqgArwL2upQ",
-	"xCDb2rJuUiddtgi/pz24ZhDyC+Bf/TUxhLZ78iEyCb0myv0kE9zrbgk/7oHFN7N37puu7hSN73iiHYVP",
-	"Drs1b1xhu8Nj+MJm9tbDM+o54EAdIvFOgrup9guF5twXzuimxTEauD5H7TPC9Ae2kKXQmvEgrovNA63f",
-	"ZSeNPYf6MVWH+Q2YAD+gjhH8Kbn7+8C+ZDy0Ab9h/TksSkgi4BboUBDdphqur4VwCHp+8uTR02jhQ59Q",
-	"o93sOF3AP4Ff1ylDb3notNyMDpa/5NI37U+IJZ2c9DvJuPNdgrnbyXXBCsP/jW01192WdVMKoDD+C8+R",
-	"g4JrVkwiE+ucSADjuLpnaF5pNz4gvFaEWoZSRoK436cjtu8X6QC0Ev8uJdkDuwoPoURvMkmaru+a3Gf4",
-	"yO7nEoE8oRB99Y2aTBwHvocWuoi9UfYKwvLQZAUmzpYvPQ/SrmDweGaAdl+OkGx/F8VfR6mnXy8k2efY",
-	"OhIb/2ojeI4vaOGueFUBTesxe031AhMoDVqOgsIBl1Syz0o9Qk0KXttRW3XVaCsH+stFVtrfoeH0IpvB",
-	"QBIsUwifrBcVFnOnLqJmL6SuYlK5xsQrYQ5Zj9A560HbbDrq18rHf1+IBcC6tlWP71QzDoV52aIuzOqN",
-	"3VLEJubyz2vN9QA1AKWlLrGfjmtz9d//+V8A6YJtiUF7Xod51Zkx1eDjR9D1ExV79I2QuarZl1/qlcz0",
-	"l19STwnC5zkYDmIVOIGxEtcJzkoGv5RffklC8OWXx+zCS0Shmwo36FHIw9Dml1/S5v7yS7td4DHu5Pvy",
-	"y4QKrZFixhpU9r++/JJMGvuin7DfLzpiVjn4+ll+KR2xqlwL5tqLsZOIZuI9zwwEaKllJplWdsvb8SDb",
-	"DSiJXB9/+SVLP/Cq+pgmLP1Ao/9IPYY/uHd8RHo7KPIFFcDRSLmUb5HvnWEMr0FB1yIX0hS8JA0VaU1s",
-	"bwv6El9K0O3L9abEI/Z4+JhG/0OhDaxoLVjFpyIfsfRfy2JemMvFcHj2FEpgCXRNkcNC2y+zhk/CrCH9",
-	"MT13WMxLmdq/oPtvH0eKE0MBWHBs30qeiZ0t+zUQnsEMX8br2s56av+TfcAETcJQb2JCLmEuz/UxHVnN",
-	"dCntR+6GhCAQWACIsEqO58C/dCmdcCUOUqhc3Smop/Rf7bD+8miog9lxgZu/yJRor5vJupSOOFKzlK5L",
-	"IQFQTGcO85NKohl1EGpQxHZ9abq+pT4qzKgpAMPdxEGucNyc5lDnw2mw9snP3/Jpet6UtNknX0pNyTxo",
-	"QfNicvSSm2yWhvVhDx6fnj0k6ls1FxDNQC3NNZtwbYDq347ttaiQ9sWOCVt5//TqzVvKo9gxvMjFvFJG",
-	"yGx19A+xSo9Z2PF7RjFt+4pLmVKr3PScVetdvGEWsXkvvZwbAXsOANMkn0AwXkiW2l9/sKKcesIU54rj",
-	"OzNellQlX4qJPUu+ESvlMp5YGfv47Bn5Hq+t1B1dwIbAl+D5pmCzsjHPrl0FIpGgq8mlDNoxY+9YV7ts",
-	"5ZDOUyJPYWMxg27FUjCe57XQOgnHORVG2wcCLiz8FlATgmczN9LmwwsX4Z60mVmclqCJRCyVUwTYn0jJ",
-	"TCTdrEHA0eiyDiGSCk7jssiERCOISpguKp7NxNHZ8XCQDBZ1SaeOHp2cLJfLYw4/H6t6ekL36pMfXnz7",
-	"/Mc3z+Gepp/0AHZxEAgdDU4hvVIJyatiMBo8Oh4ePwI+XjODA/MEHYqjeiHhv6cxbNjrhaSJog7xXF+T",
-	"2WM/sfY/B5lCCte3AVXY36JQ8kUO7YO1uYDX2xfAqGo+FwZSQT3mc3PJyatJU9sQrUmAcbX8JsczFBRG",
-	"Fvby3xcCgBCe1YWqq9FY38HdtSPYMlwQucEOF8IeotopXSm73nYEZ8Mh4pekIex62OX/N0I9NCPe2DTT",
-	"zTqEksC66Vo1cD5BSbaEk2zZkCeizwpUDH0v8iN3HebRYPPAGrv0fn1wuqHZO4fasMFfS7UcvLO3hPJ5",
-	"8qFeyI+9UnoBm1A7IWz6hRMtKtBa14LPr4o8pWJwSIqo6bps/k00ojn4FCsRWwXitz/EhL+xOh7o2og+",
-	"xct4Z87XdmEk7JKjIQ1Dox1kFUqzgWqaNOcuYF1j/27aDHt9B3JQ8nrer6Ja7J/O3bIrVKsSfFLwZIuM",
-	"sGT+2IYDVoHFw7g5ZheSwZug60wlZENtbY3HzDp1pcinIj+n2mId9CH6AqBrTtFHlB1+wyEV3UVTTNXU",
-	"EoXj7NdxzTUtTecFjUKx64wnfy5VZ+d8u5pD8bonRcfdujd7TQjjFBz8ePIB/vfjSbAuEOPfcTOS2Pbs",
-	"R/jtkDsyGVQq1qvkjTX8fJczv8Ps9hJgwRfGOR2OXEULY0q7n4wna8xUnTdkjeHGYp4+EDqnz3hVCemw",
-	"2z4G5Xw+nBL2SjZ9MEOxtzbKShNpZaFju/aiufyC5nC/vRuY9/8QKxJ1MEy/UYjY3SLlARDXY2Tt97tG",
-	"JtblqIU2qrYWmTV1wZuUxXRmrLMueaVnCiIze2yY4LuheczHdviHIrn3u2n7TkRY1aSj5O6+U4NP9tup",
-	"b8tWld7JDLEXeueinvaYwPZp+8rVH0rFVtUOCraqtM9XHU6z4ty5RbqoKjRhosrppXO6kSyRV9Uxu8AC",
-	"coxfNIQrqa8tYkap9XX7Fq68gFrWz6cQ8kJXJV9dkZZ3BGtdZoydV9FlZ3fa7aeHlJ/evV5Vh5CVlxRO",
-	"xOLjtrS4DX0CgUmUmlLE+p28MK4gXycuRIvG5g2vCz4uhWZT1RACQ9ST0tIeeDiphWgyBxjWHz5zDd6a",
-	"FlaA2PIwIlVPlTE+YtfDT+TyvCn9KXUBxoYVKXbIfQffexth/paysxH18riXnwmj2vaVB9HbOPq+1U02",
-	"K2kIJlVV4yuS/UfxTYhu4ELHXUR4430q1o0bA1rr5oScff6W9/Jr0GUncA098QDuZN+U7ydEF1X14rtX",
-	"9Y9Wa4FlyaNNsL4lKAbyfguMJBOTFHR6OA+Tmda0W18yTB7fSm1PIAx8R329Dria87IUeJDh50AywgMW",
-	"jvfS3y43/omNtT+slKLIsEZWfdHAllPghNR8v5HnNAR4G6yYzxfGHgAJpatF7jr0rDP5xa3Ab+mNf2ZD",
-	"EL9huy3oD9F78bYbygvtXOP70FJRE/OtMzGREVHkvXyOPkjlryRiD9f+9VKGNHCIQHFPAwod61gvO2Qw",
-	"mFfCjEepBZTNICfMpQTjIhfv7fORsEN7txi6/4m81b15IgD0gc0RMCvlfrtEZk1urM9pF+8cwGKwdrpJ",
-	"+LhuscmlhAN2UtgdUlq3FVoOQmUtcD7HaDvhi7GBtqm51BTCB8McM0cul24P7loggkQ3tR7QUWWMBNPm",
-	"mHVpd/ICWhdS8u9SAm8a0QtCVvOcKpWAxDxpQTUKamTj2uFeSkxOr5sPAVbF3Qyspi5fbt0PkYPTjkuM",
-	"K0mZrM4VlGjCuDW95MHZcPgQXjWn4iw8OdiFZCgU7okOgtDQYmFeFf7gBkcZEgqwkFpwIAbXdBY/CL76",
-	"F/CciMXnL/asSSF3SgNdNoAhDNYk1G0SD3MaLBSMXUpH4psJ7Spw2hNayIaPnOxryVJHMpXiKC9lGwVF",
-	"NCiOiapLudX6+DbP1qW8oO3n0OaOcod3yXbmfGVFzW9mgg+N0PiH7eyIe9DXRIofFHL3ecaKm0uSc9PM",
-	"PiwTBrXs18FfHaKEYl1EdoWDTgPm1RTQEMtO6wlCrwbhca6vNeIFHnzz/PXb769evvjx6tsfXlz9/Pz1",
-	"mxevfnzYw7VbFleug2Ma8y7erGR2G4vru3oFaZHkk7rUHUrfgZ7xsydPR88mXz/Nh1+ffv314+yr/OmT",
-	"Z/xsIjgfZk+e8Hx4+oQ/Gk8eT07HZ+Ph+Ouzsyw/fZI/zU6fjIeT4ZAPvx50yHAHw+NTSPeGHK8Uk3VM",
-	"odFuF92BPR0+Gj7i4uxs/OzZ118/PR1n4tH47OvJo0dCZKdj8dWTr/nZ6aPs66fZs0fZ8Kun+Vg8mzx5",
-	"8nV2epp99eQMSQ93O95D/uhPbGMGlKERy+JHOrSkWDbN1BveNCgEBPPikFGLzUO6aJEPHsDhWsmsDSzb",
-	"ZsKG/IV3NHUWvZZOo1WdY1aKwOpyZgkhGwEWMSLFFSSteC0upT2KDdormXf1/CV4NKAmpDYN0KMB11oq",
-	"5KFGijP2AqyGSxmYDSPmgyoJMbljVzmrWRvTxRksmNzzZyFUpLBC2lO50IDGoQ53ENpR+YpSEJ1zDdTx",
-	"q1ZrchN2vUucUVirG14yRF76UJHrtaF5gVZYwsarS+naYKRVreaVSc9ZyceiBH4srNoMCVwCe6jQTN2I",
-	"ui7yHLGQzUWXMlcekLoKfeqwAhnwwHwOtqpgWhgcECbc6cW/+mbgcOO7B//D8OkJJTBP/NFwooVBQPfD",
-	"hsARffdLe+2KPUivRWXSh8cM4m6u7Thkb401LhFZQ4c1+1E13d+1wx3Do0G0nFHrkcYip1I7QFeOGEHz",
-	"CLlUAKTKrgGXhhUHNHWO2Rti9rmUDeYNbBEPPGojz5r5cZVSHSjapUyrGnqgQQXCFeJn04e+GBcHlaug",
-	"EALgauMVk2rZd2i/cArkDif3ekig882i01GCa8antQAAuU9mYmCgiWy7qdkLoXMXq6DRpb9+GLjteqUC",
-	"+Pq8MiGNclgPMBemLjJX27RW5LMUY/s/M1HOr254ubA3QWfiIuN6xB7BQeDEnwhfjjJVV4Ow/MQ3MKGu",
-	"J0BFaLUCJA7xh4xLajDb7l7lgWjTUo3F+31MAicjn8ksaF7fdw7/4qSq6dUXcsK32OU9f/BYHCzpYDrE",
-	"wHQuUrs97Q5Iq3aCA93hPdYOdZd12BCYClxUbHWYXaPfzbtuKWC3Xcsmop733xePUr127/8zh6noI3bA",
-	"vtHX3mOgyqeRPnWkipKhIeO0F5AHgedNFdsSecPt4f8wQNYtJRUyJEy8z0SF9TmB8YE1CChj7gEUUboo",
-	"S1cFEel9G9hX2UwVmSALiwfpdfjVfQDEQWJnGeZqadE/a74WvxaaJGzuFfCuIUx/tLMupi/8TKrYzW8f",
-	"jNFFWLjnAi9rwfPVwf2yLQMJwj2H2MgoXME+gthrZqXebY1tjppPHu8EKZFh+2jM6/oHQMkP9Fm0jlar",
-	"xKMBubcjatg3z14OJjQYIAGosSwc+00Ut/KzH/qfHL/iPmT7mRBM9qHBLHbCGyTBfR0IfdJ38sH9cyMI",
-	"AgCnTRxRzKuSG6GZNkVZgji5YHFq/+NqvPKWvquSEGWpRyiTKH4FlOpIZVot3ULkLfQOnfZAaz1+wa3i",
-	"HbO79y9mfcrJrYCPEkyVpPwN9i3SuEMPiZtoXrpJ4raiKNxT0F33egR1PeFS3FpSc8RzH4WZQt4LS3EW",
-	"puEdjgEugkX+IyzV50dh7LaAd1AZyS6Xu/naEjX0+sI6HFDotu6JYZUeFeAdy4WSx7yqjr2mOr5cDIeP",
-	"Mqt74V8iBdbwULScxIVREwjtQIhpWWgxYoSZ1YKXIk/of5lRLQfxCzRyr4XjIEQZXmgKLjUtTFy95I9N",
-	"sMmrsjHyp537OJyrkpfiPTbWDAKEFB1FUwW3e2ML48bqCzaux3G6W+YzoF6C/qlUUgAfMRgNxOIoE9LU",
-	"vNwL5uI+5zNZuvvocYcthzjb59QU9vzcRVFY62BcqrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDX",
-	"QuYv8VXf2Pd+ZkAtjB7YkQ+U+Ns9lmY//zsawCcW6dYC9Mi0X1lFWe6kKdDIkWLQ/gfMPFDUHACSr689",
-	"8ICwMQ7T4RLtGwT4A47449YymjffXxydPXnqvmC8MtRPcb2QhtKvO1bSfHUKaEYjavuk/yCR+nV49Iwf",
-	"Td59ePr4478M4sU1sbPzjd1FmiKKgOOpGcd+rt2E2xfa446QLSXoMMm77SWprP7pY/ay+IZgRnYKgqhM",
-	"s7ObOl87MS7h9oZPBHZnqQSPOow/LYyVrsGum1NlRpgjrNdsy7Hn8BsXEunLuxP4SbcOfFXPloFWvfcf",
-	"8dg6BOAItyr4EJvyf8POA3lDoYpvQQp1bYloUPyvKZFJXF9hK8xAUgT/1bRyW49DfOOiLPtWVQJwNV46",
-	"TuNqUD+o63xHvr6qSora7Vk53j8A91YgIux7qWMp3FFa7JOJC/JPVssJQ98eonER6XsJ2vfE9PrC7N84",
-	"QXKZ8zY2DbX2F2t1B9a+bxEsR+LwI8aBqzf3HCA1KHdtDS9TTHhmmnrJlYusJx28HyEZ+wPnt9xehzTL",
-	"AB1F9Uzt9OmvAIvaw8ayH7OX33D2aaTXhaZRvA4hrfC6Fg7ECtUGZX3yAf63n2AB8Q9LXhCFUcN4NBOl",
-	"i9dBXsZqF29O4TjQV40Gdb6hXsr7CdgvfA+99DMB7+5fPfUexPbHAzI5uAbUd4vzwJBffEdh4bYcnCD9",
-	"2v74seahfVrxgrCmjFvDBMowUUxc3NOT/XdKtNd1FIzxdhIUVVH3ufk3ykbCxqKQU+ZJ76w+d/NwkFQV",
-	"PLhXdKwAQJG9PvkA//vxBCvxd8tLkY+PnoPvZgz3Jww4KtBvWDlWrhtRF5PCfuZkAiUBD1JomHMEP6zS",
-	"h+iKBNX/BI3GsOF8YTjVAwDfUq0WU6L2ufjpxXkQUfO3F5ot68IY4dq8EWFIX4LrW3vXa5qDLbwoSDiE",
-	"1xLBmGMxIwLLPh4OIEnT4vc4CccwQsPvexsO1yn5d7fo7rUQKJy5iNDTT9a8heBBA3Gbec5NQZQPB5D8",
-	"1/ah8HSuZ0fwWJHTaoX7IMuE1ts5cFJVTxuOZRRQtZQ4XoARBeHcVvvInqgC3HhowpygufyG0xyO6r8Q",
-	"O2SeUrTSpX6xfAIQVK7BWNN/7bhv08BrD87m1UvF3bOx3O8HcMbcq+/BG8Pp+nO6Yzj2Hcr9cPruySHL",
-	"vMBF2MPoRzjR5FTsRh5GbJAe5YR8uojVzlW2mGMnC6V9UMzR4iH3aeK6GEiv1tye0UjUGDtx/iZo7wzu",
-	"fcn67BDCUh/OSM3cB20jGdvGMwDP8XZqd1VP/PTub6wGj+4t6myiny78HLJGEt2yM12dLkVGaOp1QpLR",
-	"FGyuHFuzYVoIecwuHE8tevh1lyAixddcEZlpmtgDBbsAiuadOMwOpWmgvaXyohg8Wipz5Y+A40uZ8lKr",
-	"lHiBKWfa1r+UjQw74/g/tqouCCxCrmKmbjw1TpaJyliTlMjkXHEk7RjYPo5plOohCjOL4z/sOD9vhAK+",
-	"D6q0YKEHyYDW6x4qyaQy9qAJSbVwMS8Qz72jLviOBOEzsb7soooS1yToINkk6usBZR9ytUE9RXWMFcje",
-	"4+Otk1hfMmSUcuABI96bY0YksnarFJgarQXUFeXH7PHwMTHANJwvBBGIRkx+Kvm9slLa57+hietZIDu8",
-	"g50UVLDnDl4qVzn8uYGsACcf8B87WgMYkvUL24OXx0OfqqWgqgxZTcPqHUJaS6gnJq46JcUxCyNrKAFB",
-	"RI0cduzL5hJ6O4RvrUHh0hF/9tAafUifsjhcmSXZLW7e7hZdw1H3it9JXkwmW2XQUzw4zvUJS41KrS+b",
-	"AAeEVRZEFe7RTUidbp2VS4kSBvLW1H8FsRA6u6kSxZEIsKYY//hSfieoQFJNApBVIO3wd1RwHvXRdGft",
-	"nNfFZHJbuhN771t1v8Jm39GPgvAUBeeYjml6LTV8CQcJ16l5BTWzS3UPdCZd0aT6so2MN64Es9ANu2ch",
-	"yRPiGfG3IxMFkFMG9cHEFRyJF/g3/6mZb+grdnCG3fceHj+eBVMZi2n1OjfIUaHZQha/L0TAu9pHfOg+",
-	"97Pa3E19oynA9p6qMl+vbtxzBT+XNexmtO+Io98PYgjnedBIJiYsLZVw0jRm2XpYAVbDDzVmkTRvvffN",
-	"+Cnm0hkMGyZzb9VMz+rUbIR8DluN1rDklPZyg9yihhlzvmJaiLhavnXx90ZYTXtYRVPWn/TEybvwmmaa",
-	"7xrT9UO5h6AuTV4Q1d00ADw/l6qGYKbIrhGpDm3neoYzE7w0s53H8z1c/rOo8yIz2wfUEMmPIatmwj5K",
-	"zvEgA7NpxCZdxr+om3Jq8GsA9Z26vpVtqvrgDS1iqZ4Pxx4wrQ+/DT+9PTkGf7JoOwnVdgvDrePhDYyi",
-	"UQrrlepbWZeDQg8PVq0D3Zk0EfdaEAsSetXI9+HodDFp+4VmQtaqnHuCLE/tAWABpG6DPjVGHbMX5KpA",
-	"c0fgukM8jPY9/Y7Zq4lDr2TXOmEp4GSpOdn1YixqKYzQqWNBq8V52PAGopit6xC46CKX4FbmIrE6l/3q",
-	"X/SFdkyR/VwpSBL1xl5O3vaGQucXvqP6HwawhRxXDYcFZjc7nBbb6CxCqy4Juim7XKmdHYiKZvuUk9Bs",
-	"fSarz6c844YK7ZjzptF8p3WNnwVHFXsgnuymK3+ckcIpghPfw29TyehrgaGrsB0pdiootNEJUGLrhikb",
-	"GX5UpUOIBnthiNTH1zv1tCYEtElhokmUoCosIAsK+m4j6mbJNbELBT+4GrN1CrwdSbjb3YpjG/ivqp4K",
-	"c9sNvD8ZdzAHnmH8EGKE37FNkJL+UDrWP1GDPpJ3qI5uOHUhLPbTxdtvv9+ILWwm874P5i2b+I/A1r15",
-	"NfY8LvDOgzB3E90a14xba7j0EfGg++Ia6xXbRHrVbsvoGkACkHouuIRcyzG7CPqhE/1Wk4SVQuQ6qEt3",
-	"TZCh6zEmazALLCmOHy/9VLUjIxuRhfveBP3JgdsOrnXAtmZIY+vAaMbHamEaMjjXizmiP5D/+9YGwCGK",
-	"PdfJscJe+7syZPVSV+17rn8eRvQ/vkb41qEDgMbPgJypye2O/hPXv29TcpSuaZCh3os0reMYshoN+SL0",
-	"5+PYK3BTA0l9/z36eh2vsmxyffdBCRJMXXR9bpkbXVfgm5f35AP+4+OJ6xV6x/clvaHoVs/OvpZmrn/h",
-	"/fc0M7w2cDQ5ra0m7LqwXiEO4qpeyBROE4jeQFtLIhI9Z1yuCEBD/OWF7kXnBNjKiHZ/vZAX7qM/n2vX",
-	"+Gg3oh4rbefQTvweutn3vPxMhTiuQ32ffm6QpQeAHi/kpm6bPVvORzYOsc/6qzCYLuS0FEcLLSh7i1qX",
-	"aq59jzlHSNuOdkDU1J1lLCU0i/b+TmbnRQYVw83jJsozaUyVFCPPVOqpNSBoTQlpvAtadyyIIMZT2jpy",
-	"R6icoASkZguZidr00AVhmOS5m+LP3NIPJ80L/W4S7Af/meIW/v0IaurbSChTSdAx+5BBCr9J6D37mCwU",
-	"QN9ksdxguLxpJmuVu3ZdyAszYguJj1kxKOJoGpXz3Eop7hloFlCrZcL8xchj2LplqhR0NtcJW8hrCXQy",
-	"eEFREgQj5t1+7/IA92b70Bt6Fhg/6WB5NOMfuYMxem/2ThCF3JRmc+xF1cKE3EXebAWSm/MALYPkvh14",
-	"TDxmAQO4VwcF3tDrn9hfP3vAwvihfBJp6GHdeBk0Tem0dMLBjSinVUiW4hKnDT1689NCamFSNlXYGQfz",
-	"XUXNaKaSteZlsWjCeSyE0OaLwiH2cEF5ybplZCDZmfv7LociTJVd3rkyRg3eEWFUPDGwR0TAfvvnCghs",
-	"32/UQmFFCmLZ4aP+vNxRO+/DHp3qE3obj1zI4SSEppP5WL2H07cLtCUbFeNhJdHaFL2M1e7N90p+iy/Z",
-	"FCPwU3Bg/mh66uc8Mf0gTj64f/ZDhd74A1EtjE/KEoWeZukDJOJ7mJ47xICIkPEp6PsNvLWxI9QtyKdY",
-	"9H7KY/z9gDAj98hPsdhJjFqeXt8C65xDFWl2nSYspW2bIhdJi0w+EsOpw1U6YOlrREQpPbwLwTLiWTpn",
-	"PakmdDwFxHMKw6oZpAxnah7vDwsp+/uUQXxBn/tlfzyY9DmTLIA7NJiOKVa2fFq1A9934tAT9xkpcUZg",
-	"IBQdrEcgHxj7yEUYS+nkqbNyoY0H2zdp7hGRjFL4JOjOVmhHq3wtVkDCNxZlIW4EvXOpPP4eg4qqvkaP",
-	"m71tEqeIznYXNnEYDPDYm8ysFFrfLZwDHR0nWAbvnfT+SEyIa/mcwZg/TfQFJuxblfcXzyHO6B6iLijY",
-	"ruRhXaL3sQkRU7nJHjS1WOMZrwXPoYcSGRGuGVjchujTykZsI/Tw3TM7B4Ed0znjY9gLbiIItthH8WHa",
-	"eFVH33Eaoe94d7+HhRFva9ErN/bbDhrMQSIoWMbPaJ7aUSz0Tth1d55ZIfrb87eM7k2hLfcmgMkbfMf9",
-	"J5XpRZtTy6Dm7SIUrmnpIZb1+xaKhBX60y7jcrbqXcOgO3HT39QNtEmwqZpps5iPgV3pRtRAYQvfYp3b",
-	"SkgfVqEazlot8ESfh1lp8D0Xclyq7Fr30Dn8Mlt9AuzRL7NVv/vBtZKuSs13Mi40W4qyPIQ8/DJbteUB",
-	"4pqeJl3PKHjxicXEreB9GoRvqZlurlQNkiU6AjjnjjYmmKLRpbyUR9C4EVGF6QhBPmxRrUU97JQ2wzyH",
-	"GzEO6O8KyP0egKBHejUZ1ZArWFuRUTNohk08FKtVWUJM8rw1BPC9g7QcPA5HEWS9R9C6zyc4/SiDD0T0",
-	"UzhBxG6Zi0rIHEaPjDBNj0Vr817ZEaQOFIVTGTDngyFrD3xHw49fDVtJ5McMGr/xoBc09RqBc6hFtWEQ",
-	"Kd4QtTdWOPf0MsmlTOd8RfQbaeMWigrLNbSi3sttbJcRvNZB3W1uTZQH+FGtiaImz36Nmaqhr6P7veNw",
-	"Qd0lZmmbL4Ru4QFM7SEUBYOvAG2jEaE62gpNZa98HXERxbxeyg7oFUefirpWtU4R2NtkaEEPoBwcsx9F",
-	"AbOfBsCw9FJKMqWaoXTbotLb7EKdt0QEkXpSuStAkfb7G780xFCfL/EbITFNBteFtMNECYBjA1tZjQaP",
-	"d0e0u8/7g4MrgmoPu4kOYqAAUicA6sTxFtaB3kzksRiXRcZmvLxp+G7A7Q6q6Vw1ijuBAP/jKqSrAoOT",
-	"LC80gGIhZgmYd+zjqzBpOOYy72Mf/IdY7cY62IzMqsdFXSndW8dGP+9cOfYPsfqJbrlf38S+aAM1rv3G",
-	"BI6ug/OH0Wpfi5XuK4Wdi50ih1QC7yAC4CHXwp5wBS+xkgkYzp1etDZCrnxQkeI+eDZZw6JZ1W9EbWbW",
-	"x+3BAby810D3y/5AA1SSHsaWVOwF4/P+JZiPN9MT4BUIr6tEra3LXgcgJqzBkn6VNlW5W8F4SW/8M9MS",
-	"4DdsLxmk2b2nHUZPd8HRombTmkuzF03BRZ7rcPVgNa0BB48aAcam9NQFUERA7QRqMmULa4C1CtQT12TA",
-	"gdh6TQacx89qMJBtoEV9U0DGxOdQwEY4GitoS6Ls1fQNqt7dasAv/EwBTZreHiWD4nM44oO5W8xNiubk",
-	"A/5jY2Hbd4XGXo2h9rdSXosb5SL7Rl0LqckhKQzLC8dqrSRx0K4rICyZ82K3WzlXowGp4uQw3Lngvm2a",
-	"tn23BX5Wx5NX9XQ3agN7YcBl4A9YTAnHdfmrenqvsblX9XST9WKHfNCsP8yB51DwU7CPQm1SWjJX9Rea",
-	"GSG5U6xWbkPTFQIHPJ8XsklxwX9+Qb47SnlCXAaEJS4acgXif7Sa2HqAglpigM62rpyZqHqe9ivgV/X0",
-	"8xY0248djAY8543qLWRhBMCidheTz6RhfxRLO4X98umXFRYSATUa1/iQmF1VT/sUr+uEfvKB/rUbPZ9v",
-	"LO34+Vzvk11a2gNSxPUF/8ytsQ8KE3HftIUkbB3ggZMJ+A6wncbAXYshNuCxh0iZZCkU9//b47QX2tFM",
-	"6wGRHetCsoVEz+Wu5xWvC+3TeEXtONXI/eqTniCAOGrF2qh0R6N1OV4UJfWthagkoPmo7LSPAo/E4v85",
-	"Djw3hW2q4MNxNIbEeE4e9mHG+/MJPWBD+q0jSluw13idV+XYmQD7AOFvPRBJev7dKPv/RG4xfvB2t5gm",
-	"/p6I62s/7U2QUgjjjkP89eQD/mPHwxCxWQFA1jDNi5xqyAujRTmJH4Nw5+DeJ733ECT5PNwZ6D6oO7n7",
-	"SjmO2zNldtflBH29/ZONwXP7bPQXRjMtNCK3BB1T9oQB3gPtMl8+xDXnK7aApI1mBfgEZuXaUr+2w4Ry",
-	"AndO5Wpz72i4Q3jBOHRvpU8rWQn55Afyie2jNgmZlZQdYSd70vWt4RB8tHPJJbbnvZZqibpq1AaBOAhh",
-	"QB7doJcS1+nFyhyGMSij76pPEg+6dwBD4DJPPNoE2sZwHRSnCJmL3gyHx8zclmHw/2GaN5ybz0T29r2v",
-	"viKx5LXoRfZB9u7kg/2fjzt2ChNBmZwHSaDN8psaBwhWkVO/lDiMT1T3i60WVT+0WlQHPKxgSgBU3J+6",
-	"3Heb2OH7UytcpJNamHq1/4HlH9h3XP1UculK5UKCAwclRgIg4OlhSgI3QpPkLzS7FhXx9gVtVUhHacAl",
-	"vN5A6AVziE+Pn2amXpHI/HHbBO6ePZ8qpEA7zHlm6hXjbm00zlIkdY6x7P5dns8LqYHg0IeS/JkW5mSw",
-	"zBH9cLWUTXMMqH0D5rWe8lh7brzFUfyZE3PwCdu1O87gPaXljJvGvWPGGCMEQKUU1qVgqgbQfxMlRvg/",
-	"5rIpgcPQnN0QGj6nRPe1EJV9z4zrWX9MGObws0aFxfuqqIW+KuRVzld6MHo2TAaUJ+lm5hyDcbF7uBg+",
-	"8DMFjOHdm9kdXMjfw3jg6gPWGhha4Gi4GKX35AP878YsnR8rsUpaHWp1Z9uZQqAhwDD6nKVL6bwlhioo",
-	"4DGGLqQ0FZDeA0qHpvOp2zQZl1D1Y2fsUkJPbq1Vfc5S+4Qr+4SrwqQ+g0h8ycrDRFz7MHt5gkSIRTaz",
-	"g7+UKHoj4hLCF7qMeK3klM0ACt7r6/XsqG4tq1Y0vMZjCD8/YXlRi8yUK6gQVL11EeEXx7ufAh9csk7x",
-	"vDPDJc2Bvhfvr1c+99VJMO/eVmsBmDe3hvFgdTuLamHoSCVAXezs/MU//OANOpvR3AOluhv3n7NTphv9",
-	"9hPfT+I9BR2XwfpHDDz/88kH98/dnDrv8XdQnZtbWzW4aGD2jbp5t4br/vG6WH1K4jHyLA/nT7rBr+up",
-	"QFZOCNR9ZPXE3h5m6xW9SLBWK81Ow83wkAx6BLNlUZbuQlZyY83Rt62+rEA8CDfVi7KJRxDCMXJk0jgu",
-	"PjPVOjWD5NNaOMf4IpuLhJkiuxaGPf7q9HR3k7P5qP8PcPO5hpBQadN0N92GH4/KPXbtvyeRJwZKx3s+",
-	"VzUKKNfXWDlu/4qRMwVGLuPOFACuIM0nglWqkOaYdQtUCs0mhSz0TDhYmiuFiXpe8JmHraD47KGUsYBi",
-	"Kvi0Eimb3ZQcJF8ND76dWIkbRwLZx6XiPBcGlxJrXAr/c6XF72lzIAepbCRYlEFlpJWp40v54wKhutSc",
-	"mE15pQH3UBYe9ACs21JkhvpapD9wbY6e29cfvfguZfNC68BZAkkFfgj3B7MsMnHM4NzFUN+NfzhNfNuo",
-	"ABCGwApdvDYVMk8bKBqGEOxkoFonlCzkTETrokspeF0WomYPwCurhbab6+E5TohvyykVviOgdMApaL4+",
-	"yrFlasHnTvSe4+rtUsSBC+0ahcyK6UzUtGK9ZeVujeO+0zAZTFQ95wbry58+HiRN6fkwUnoe5eMtche/",
-	"g8ROsFLW7atFJoobkZ8zbayDCevJZSh/fvTIS9UMvyU1rU+ouDGitvf8x6/Do2fvPpwmp19//JdBlLN3",
-	"i7FmxHuDu+hIw9q0js9BkY/YV5cSLhiByXopc274iH24HGjx++Vg9FVyOeDmcjC6tOrp6dHp6dHZ8O3p",
-	"cDS0///fLwfJJYCz4Qp4gv3LWOWry8Hog/vT6JLKuhivCrgC/B/4gTT45eDjRxCptd5G/nvXFBlKGFZu",
-	"2nF70BuUQbTk8DCNHcqyZVYi/dYDu99EfQScCCjJDz+VwblPVXhhNtaCbyjwjpV3B6fgH6S+2ylY+MiD",
-	"VXg3i+0QA2yqWIzN+G4rbN8sskVdmBXcjOGV0a/v7DZHCcOnLurS6hNjqtHJyenZV8fD4+Hx/1+GVhbm",
-	"BgbgJgXUVeipITwjH7rlChy/VuBV1DqIvS+wwXakGzqzUyvBnVJokQUd4MEsKcNhlzNkZBYUpKZYQW+3",
-	"ykkBmwJfaQi+x7lYB75qDdlorJfmhcP20heV5hVbIU32Qhp3kFP5dJAOgYPcnQMddYEajXvYxgOyOADa",
-	"9rVCHnwA99514LufER0lHdh59Eg2gKMfm+vzFZITi4oywTshFPJLS6xgi55QNKemloDiHxAAAP//",
+	"5P2Lkhs3licOvwqCuxG+bNZVF1tV0TFTttVtdduWV9K2vx2XhglmgmS6kkB2AiyKrVXEPM082DzJFzjn",
+	"AIlMIslkFUuy5x+7MS0X84IEDg7O5Xd+5/0oU4tKSSGNHl28H80Fz0UN/3z+hs/s/+ZCZ3VRmULJ0cXo",
+	"zVywW1HrQkmmpmw154ZlXLKJYNmcy5nIEzZVNUtfTI9+5Cabp8ejZKSzuVhw+zSzrsToYqRNXcjZ6MOH",
+	"D8mo4jVfCEOvvZoaUcffm0rxzqT2tWYuWMVngk3EVNXikvGJFtIwJeGnaVFrAxfYlxf2/n8sRb0eJSPJ",
+	"F/b9HN4SDmzB3/0g5MzMRxdPzs6TjYEmOLK/47dvDvCXwsxZuuKFSRPGpV6JmnHNtFLS/q8J5q3QbF7M",
+	"5qJmZs7tiAu9dZxjurE13qmqF9yMLkaFNE8fjxL7AcViuRhdPDs9/ers2bPzJ4+/enz67NlZMloUEn86",
+	"9d9VSCNmosYPq6oX372sf4JXdr/rSjJeVWyyZkXOVM3swPxoK27mwWCrapSMavGPZVGLfHRh6qXomeKz",
+	"869hWP6/oxNeVX/ndcEnpYiPzQqFfbcVCc5u6doLVgpjxSlheTErjGZc5mwprWBnqhY6gT9IhT+jtPR8",
+	"knvmQb/rm2VR5i++i3+PnWX7NRN7Uc+o4LeDDulb2Lu7xoQ7vGdQ+ONhR6XktJjFRnXFMvgN5TKxgjlZ",
+	"g6DC0i4XE9x+hWTpXJSl+tdHad+44UGHH3e92C6woDoLzWqxULciP2b2RzsGoenv06UWOVsVZq6WhhWm",
+	"T0lk9LptQ44McqmNWoh6y9ZnGV0zaPu7iw86ld8V0+kbFZ9JZawOVVIktNR4LJg5yIOS5ZrZ3Y/S0Dd5",
+	"Rm0dr3jHF1VpL3yCOna/0dfrV8vIYfF3XhY5NwKklQ4LkIeVWpY5m/OqEjKh/cakMvNCzvq+IK/X43rZ",
+	"Ph1yMeXL0owuprzUwg9tolQpuISxvcjFolJGyGz9N7GOrX4tKmHHZE82O7XaSu6NWMOoJypfs5kwOjhx",
+	"3bE344W8bN8CD+ESlwzu7Yg4e3z67Phaum9EQ6T5yGC0R3a495GpF1OwTHqMDGv3pPZkNvAFtAaFZhNu",
+	"x6rkMftlLiQrYJe6T1JS2E0i1Srp3Nb+yLNzlla1yJTMC/vW8ZQXpcjTbZ9OltSe+/uF1IaX5daTvcBr",
+	"Bm1vuvagu/sHPhHl5she2q1r5koLJ3yFZqW9FnZ6eiPWf7rl5VKkl0yLW1Hzki2WVgDLks0Vnpt+5/46",
+	"su/7U8Ylr9ejt/FNBE9vzXBhxEJ3Pur8yVNrr1rrwj7j33/99z+9/V9/Ov7yf442vg6UxQt8xtlT/zOv",
+	"a77Gby8Whdn89u/Vii24tKpLLDTjaOfOuWbcsIXSvadACc+LKoEnp4F5+OT0NLAIz6IW4Y/CqsxtJ8MC",
+	"rhgkOHjpQeXm5fSqqrbKDTgJdn9WVdIzyq6pDdbrPjvs5ZT22KCR0P4ZOJpmt+0zoldLKe26bTfjariq",
+	"Z7Xwx4Ou1msjql1j0kZUPSOyPx10PG/UjZC7BmTsRQlLjboZ/9d//Gea2GMY7Aktslr0OQxw20FH+wvv",
+	"UxOlkjM4bOjcXfC19cPnoszZhGc3bClNUdorajiJtFoIsCSYUUzzNShTzv6iWL6suSGXntQMS5+e6rTx",
+	"rGuWnuqUXgXKSMlMBMdWR4CtJzyKW1KPTnXblvq6pVQ///zp6f/79ezoydt/+fX06NnbL/T/+/zp6elp",
+	"64/vz5LHH75Y6C8iqtdOmqpvpqVa7VrlFV3Xs5ru5wMu6Af7KF0pqQWcLj/XalIK8BUyJY2QsNi8qsoi",
+	"gzU5qfCK//WbxrhD8+b/WYvp6GL0P06aIM4J/qpP3HPhjZsT4ByNFdcg2FrUtyJHow3MM83Xmq3m62OY",
+	"T3oqBGgyQwGQqlaVqE2BH9J6x/vN43AueGnm42wuspvgAm+S2gWolhiG8mfvti/EgbywN9m72wdsMiq5",
+	"NmAXD3qMNdM/uHUPhZUEPnbAW8W0+ekje2RiQMd9xcad3bGaupjNKAC2x7e/wds2n/ghlNdf8avaUtBZ",
+	"j2AIfh3cB771T1eT30QGkx3O/d6S4CZ544dmzO9jHsvOT/IX9A/5Zz4TmyP2c77H5MfWUYp3ZtfdP9lr",
+	"up+D7+0fNnmR7VFzvxMHiSu6JOMij859VgtuRD7mphVdtF7qkSlgsnvvmayjjxR1rer4L+8KM85UHoqB",
+	"tz+T0bSQhZ7vORj8rmAmajk+PfstP3/31T+e/bP+evXo9snN08VjeWpmcx59QmPNbVvAV2Jqr1ZL49QV",
+	"z9GZ4+XPwQLhOdFe0GT07mimjuiPVqMfv+KrH4XWVi5BKCpV77sOdmT5stz3LsP3f5PhJuIPpItCa5Gn",
+	"F3B+oAnpjxb7n9boAIfa/p8CzV4hrQPyqzUclgLCmXihVTzLLBMih7+igzxKRhmXmSjx3/i+YMOEQ6wF",
+	"X/SJOam5SPzeDo2mhBXmwjphS14mLKutXVRbT0wV1hLC9ENZTAXL1lkpWs7myF4emzlnSsQH1lUH+SgJ",
+	"XADa6M3o3UI0UtjajK3dvFWpHE4d0gH6MTXiK7Rh+ncgBb86WrOqanUrxlG/7Qp/DEM4zn+rl/J4tBFJ",
+	"Czb0kb4pqiNV4TiOQFqspFk90LJu4oNtGZJPnzx59DTpNRyayahVGdmPr5YSEx40dFUK8D8Fz/F7rGPq",
+	"Q1y8qsDcO2avKFY1td6pWl1Q0Or8nKVLeSPVSo7ts1KIANpbpeC1NSMhqL2aC4zB1qIUXAuWi6y0vzOp",
+	"mF5mcxhIwkTpAjv0ZL2sUOulCdOFzARcqNmc3wp7r5hORWbYWhj0N7Y7wkOX5EOvbL1plERbdrzw9hyh",
+	"So6dLm4fRl+ePGFf4v8b9S7r+51qpLNH4NfoFik5ph86oj9RS9Oj+sQ7nplyfcE4W/BsXkBUndUiU3Vu",
+	"//WbmrQVHf7EHn0V+yCeWWkpRT7b84Bp3dhjV2R8qUXPZ2DoXOTH2+yVfQaUC8OLctcp3x7Ji1wnlHbA",
+	"5GNezIQ2OhjUUHtgw6opFw9q1dwUsvPGbM4LOZ6Iuf0liRntXEcT4vM1xci1MKbsWZJaLES+7llMo1iu",
+	"GEgtpb827wdbY/iheoNfgTvBiZIfRvg8v/S7T1O7264awV04J374oTR4Ei/pP3H3WVMFVa6qZ59pBmt1",
+	"3NaQLt67NcgUzhONpfdLD2IzgIL6SPZCqdV3IitydCz3WJWWxxTuiNn2PbgjUJuM8EAbo1rY9bnf4VXd",
+	"D24G131edBIwXt49ziD1vWu6QZGRfribCt0eD8gLXZV8Pd4MvnwvylINcvaqak+1CAmfnXL6A14VjQzN",
+	"+wZH5s8e8xrTVC7CEU5ON+BBH7FbQ1XVQXZtVX2sPVtVd7PuO7IW7MTHp89iFnVX+Hbu3bsKztbZsddE",
+	"Q1w9k/N/qpwc8T/w3HyIf5vDfLV223ufnxIzF+zjaCH++p6slsA8D7J6xejD22SkhdSFKW6Fn5slTCFq",
+	"stH56fnTo9NHR6fnb85OL86eXJye/tuouca+ZsTLIrNbEDLPo4uRWB5lQpqaWxPBQfQuHn3oTvum5vDf",
+	"EDOmnNkbsYfsrxoMAEne18o6X6jGE8ZLrawTVqP/Cj5ZoREIA84bemjOgLD+IVplQze/W5lXiFCIqIJg",
+	"mmMR/nDOh54e4Rq0LWFcjo0baH02XHtKZE2ZHyRTUqCBXkhWFm0LPXhgH+bzW7WUBIDB01hDVqksPRZR",
+	"u3ARr6pLdMaVFCwDd9l6wC2zNkzBR4LdzeQ2Y2rNT2uCG2F6u32fHehk8Nv2o50QHXHc+ATvy1CgUXOZ",
+	"T9Q7e1wGioKCa7FQYiQbVBU7vXJyMbap72bkdznjWpvMgzxijugvc2EQZywYbAuALLkMNvvFQwsT1AqR",
+	"AFf/hnoj3pkwYfz0Mftb8U3H+4gHsjozhi/omata3fLypT+14h/ott+KFwaiV5xVotZKss/TqlaLyqRf",
+	"MFWzimvNJms7IQstyltM1DkBwSutTAQxwphgUJjwqizvtoJSGTHgCL5XJKs2xZRnfeEeAhizBc9F0nYi",
+	"7emkTb22M9MxIPbyVzCZoQuj6o7qVvU2B+oEDOuT6FZLRrr4pxhP1gZHtIGC36FJgxEloy3u0jelmkQS",
+	"m3t+f3us/vtxqfcdOr289dS+oeMQ9L72YXPXIKXffGgAdTs9Pd2RjXaviQ4ekO2bgUv0XgfEr3gg9lsP",
+	"LHfdB5dYGhMkYt8caBgSHjDAuzjQ/YnUg2RKJ2W+p/P8G+6ObZ/7VzUZoSl8K6Sd4Jj5tFjYo8coVaIZ",
+	"ZkesAZbk41sefexW9g5B1B3RtRXXjOsbzHu0g9xaLevMlzbFLXYnNT3R6lostcjH01r1FASgIl5BTsZ9",
+	"ZGMqGqVumLpFvN6mNoTx7VoL2FWv8dL7Jn53vweu3GY2vyq0Papdtgge7U5w+5U7NWOC6LIhowH0XDS+",
+	"gnjP0BJ0OdXGtibB8fPcWe6dcRcYwiHsa9SLH8eyhnfdObe6udzfdPGuewHmkk6FYgRrdclSMu1TsP2w",
+	"8AD+cMyeLyqzhvw9+n9gHJZly+3dGddozrcnG8fbHkZaOP92qnpn/7Xf1hv5xyhofFaYCyooQnVWC63K",
+	"W5Ezoy5ZseAzcQHYVTx7L+1uq80F+/vzV69fvPzpX7978Zfnr99g5QJe0lRZZlYxwvVRDdTYRO0hlSrj",
+	"5UXkibzO5sWt6HlYLTJnL0Y+carKXNTOXG2MOf9B5IrX5jPtxW3jLV2/EIY6SuwrrFTY2RoBXKo2Uesf",
+	"tlp0fJOay2yeMMNnVuRwuexxtqoLY4T04/QltDWrAWXQXNOTJqtU9J2JeyLGfewpc8mCuW/mKMj34wpY",
+	"xStzKJyic2+AX9svsu6AuDusJzbXjRLf+Po/Kyqacr4MfKBUAF9dqfrGHqDgEepj9sJADYVULBc8Lwsp",
+	"LnGv2F2BOGmMi/nhbLo/XaydnUsYH3vlQPNbsqPNffginB+vsLY/KJ6iS0Y9ebpv57yQr8CE2lQidn7i",
+	"lghgABi4FjiZKytTc24tzATqn54+bttH4tHpn2Kfbe/ZfMfr76+Ozp88dZrADiRhc/Gu/cxn06+f5qdf",
+	"n3399ePsq/zpk2f8fCo4P82ePOH56dkT/mgyfTw9m5xPTidfn59n+dmT/Gl29mRyOj095adfx5cBzcn9",
+	"bB7xj9bCnZ3v77XZZ9B0JDjz7cHsWD29uXxzwfNxfH5fGA2rBZN6yQQcfc7OwhoAqWRcKcJj6Ys7ZyxW",
+	"0zrcG9eGrPNLdtrz9AEW3H72TyjQu9DO+MDgi5JgznrmW8ZMNIoC5eONdO0mbOUubuedUqmQx977HnvY",
+	"7OHY0x0xgzMvplNCqnfMPAFgCixtLrI5mxaixHQFWiQALUvsqVMKqNAtlcaKGk5RvsG5iO9gEEJm0Wgz",
+	"Ltd+kJ1fNqtvCRF1uWHDFJrlKlsurDlZaDyDKqGqUtCXiDv4qBsytlV1ZlwqWWS8JGzc8X5hA/FOZMu9",
+	"oxDvqqIWmu7ZiMNS+XWtKqXtuKxp4WrXOXNC2NIOW183FRQ0GKBMDhIG2QnriECrqqXR48DRjei5veBX",
+	"v6nJ8G1KIZau+Dvzdoc+lTPxN3vlh2RUlXxnmczPJZevl4sFr9cU16mU3nPG9wdGhACxmFFc8iyS2wZj",
+	"huC7ZPVSNKUWpi6EhlRAyaXGWvUek3tYcOUVXUfjHRQowen3kRK4Z7sYaSOqPkz7kGCINaEPgEQP720G",
+	"5WF1LoLS2RjdLwzPpOZEIenfGVQJZHezEIFnmagMFSLgL5qqXgmUzGvB8CqRUyrI1eZ+pql24ZKlU1XP",
+	"hH2QdeDgcjRvGJdrtlA1lT46bycXVamscWcEr3O1QjoG+3pIMdr7UfPNBISaIAM31muZWbuwFvxmPCu5",
+	"1g0EEVO5UacIZ+AQcSUSxGZff4T4Uij8Gwt4BPQIFbefml6wiSjkDLaqFPml/Q3VTnpBrhvm+pw4XV7L",
+	"I5Y6uy1NWIonnX1YAj+UBdysJBgeKyiClTnLlRR4s1Rj1BwkQ/bd9pQHY/qSpbmQ+AitFoIqJYucSYW3",
+	"01BTDLe47YIYDD1XK416J2FaWcmCU9Jaz3i3Xlai1tZDTi8YB3xH3apDIEYNp5sYqcCcFQafYE/cvOYr",
+	"2R2BtcG8bwvmV8alVIbNFLjJCEagYVgTLb3wFDVlcSsYsNQQPN9NDDzHvsb6M1jxA0adC9pfS+aqgZCp",
+	"y37zRMy4vHSsJnBTjiQuMicnnGaRmERgTGQ/dkqMwGCzX5EryGLbR1DlqjdBGSkYfM5SZqI2vLATxKUr",
+	"LVjwNVYbOPz4JU4/Lv+0sMuklqa9572gjprzsEkeAy7TSR/+2QrfKBl5ERvh0SsFoo0l/twIgVW4bj1R",
+	"iRITFUxFGETxX7VFX7hdHokqLim4ussAQMDLx3RedpjFlMt2+x9ifnpvY/ij2rWHMDvvgujfwxxs23Yd",
+	"RwQUgAOSgRIGLWD/5cj/7jItH9Xc+iPZUjutIaqn36TtA2ATJRbV0mRqITSYP78t81kswLlX9XstMsp6",
+	"b9reECRyr0wcTrEh2htmmojs5iU+Iwo1LEohTf+uhd8zwRb8RkAUgirYhosknHXDVdWtqPNidwjoe6i7",
+	"/ztd3AP1c89yg/DT3SsCbqY2o1h7aFvVw8xQL+UgCQfYobqJj9JNxctbUddFvi96eS7KxRiQYjpKqLYk",
+	"9CUmRABE8H+vfvxhCB5teBGnmY5veR0dQAD45OyNqGtu55wtVL4skaHu+29/sJryr69f/nTIUX0YMtlb",
+	"C0+3bsONZdvgE2kmXxdyVgrWPAbYjqxMJ5RQKCSAGQAkGylAfSMWVcmNcHR+C9BXDqvMyuJGhLRKcCsZ",
+	"ZQ1SfCUmGwIDwYIi4/qCPQKxXfB34SSEed3INL5Rs1m5fRI3d01XKVmLtJmaFisU06vCZHMBKavP7bJ+",
+	"Abasmk7Z57AdvjhmQCrVeoA1fmrBUgPDs/KXOjZeO+nA5+JLfe2V1lSGX9AN1u3p707kQpi6yNyGHD5p",
+	"rqooRlfRl8T3C4pXHbMfxBTOkBY2eyClyvANPRxZNlnKvBTjfTGAWVlEIjsPyrux7xCnwope3leEORcu",
+	"7w5YpGmtFlDCjRnnxhLUTK9lJvJdS7dtUH/Gofy5iODI9yi175rY07tFdntmhPasBq9RC3OfDwYKne/E",
+	"tJBFlFRmj492r4uEQgN9nIvKalOZFUKTRXaP4RNDrxGLe4wcK6VbS/YoFuW/S/i4j7AEEAOFnKU++a8R",
+	"RYAWsksoXLKU3pqnKOpNIFFNndwveC4uWUpUnu46BCXgH9FDCtEFrUiCG83If2Tg3b/dpySlwdYJOGYd",
+	"zFvdYtQ7pGcocOSDErb9CDpavaQBKLc1ZVsFxlB2+zCXBAK3CWywnzrud/Tx9x7HD3+8A8yxBQDeUSli",
+	"bYJm+7Vu+HWUT4CcdDBp2JDylreHwoxuMlQYZ+KO0cTdCVoJoZY3AZlAZ1KCdWqvSr84HCQSjlbLRwqB",
+	"O6rszVjcHcyBjeNuqT96MTTPFrslIKxrHlq67KbqIGvspv3jrvLdsLSfvs7Yw0BipryqOwKQRyULA0hD",
+	"ASdXePVdyyR2wnS6OyUX2Z47xVVuRYhIYkRMKVahpZc+KzXmZZkmwHjLZQ68aPDRlyy9EZVJkybLQ7kJ",
+	"KE+gnIJveBLkqRKfSjGKYYwdzBaej5Us1/AyYHnsZC9gZJ1it2R0g5nKMEfhHxU5TqJ2Aa5id0ESEhua",
+	"K5rLnQqgIxvBgUcDx9zJOnrWuZvvCGcvdQR1+7JVcRim5XyyzUc24M9Ez1tAtjJhgmfzpqylARZhAwDr",
+	"Rgkhj9lVWdLDMQhC2RMItgPODql3h7GtNAwoHTT73R3nO27sO1GfJA9QMdmKW8YltkccS16LPKD+3ipR",
+	"vZz7wL08LUrsXoNddsjP9rxpWB0eQyXycqx8TeyOyuywgjY0WMemiWoNCgG6KNhGUcZeAUS8P7CAtpSL",
+	"uDRsA9DwLUkKzXgOFWIbEFQP04MSAHbVVH6YoAFLAPxInGvkn26omGLOu2ExMHWOMlVX+5eyNGGFnTEB",
+	"DKo+LOEIOGOYPdp28Wt7ESYHB5sOxXTa4e+gSJs9gnfT9RB7B1LseO5aDWQf2P3I7S86pVz/IcykAxaH",
+	"cJ4IQ4U7sevXxeh6dDVX6+uRdTDgPIW/AdkQ/BFIwDc9nONbXutjA0bg22QA6Yir+YNv3hmEcmGQR9Y6",
+	"VcPumwT3PfnwIblz3ayf4PfDEbgv/XJ3jWn34YPDNPi9d2NLwjAEvDLBdj7uY/okkwYeDyDEm03ReFi3",
+	"vMwRECBuxT7AYIS0IdsXpRb3Yg7NPD7dWz45okOod5T/5HiwyO2Hu32XbopSC83wWa4uF3vfaGFMIWf6",
+	"Xh/ptumGteWaDOIHuqqGqSv+AesYzgFV+15ag8PN9qUE/98SYYnFgO1sJGEGhc7uDCLDeHC75VoIw3Nu",
+	"7CZvgjS+0QbqYDocxrNaLSv3Xx4pGOcsSawRvyg0xdHaMMJKlUVGlIYTpW4a7IEeQzmZvYFL6CtkNwE0",
+	"GwB6V3v3zXIiaimM0GNoS/DOtOiH6Un076xc5mIrg0p7Bp+3l9Cf3Xh0t6uB9mVcSZpGdCRSfVqACgg2",
+	"tADc1uUSxx3QuDIbXzpTpgdQEmWL7XwBvpOuxofFh+2s5qBEfc7Pnzy9OEDVVGDMfHXWaslB7/j19OgZ",
+	"P5q+ff/08Ydoy6PnMo/lkb5XK8aD+LhHRdbQ9wXpkIwCZSMkWXQeH2jV06pWcsYKCczcDoOZNBhM/Itv",
+	"UXjJUkR15eAd0yXgAEFiuQjMQnhZo63zAmP2x+wK0OJrBxSXOeP6xiHGO+Bfgu7RS6Nb4bmsVbkQ0tzN",
+	"F90OdifK3gBlWWg2U1JcMgkVl/iZdoPNuZ3kWpVtStZ9NXYMdeA/8TUqrY2t1Yba3S26KWS9Z8wmnLoo",
+	"tqWXQdar300Y3FytrIyusOEkJltcLUFArSHk2P3XoNhJyD/rVb//gBZYMaYgwvxp5LwHd9MQ0z1hWnWR",
+	"h2gKOsewpSIer56pgY64INW76Z3meS207jBlGlPpi5MT+stxphYnem696BPEZxyv+aLcXl0+MJUd/fA3",
+	"0KGw9J/p0tlQLwzgg8KQC+iOdrYQ9Qy0hVEdgv/m/SsxOTYqPvIb0VNkeyPW7TdfshRTMim+lBj+2m/F",
+	"eRrbr/j19O0xtQrSh2dIghnE4Sd+NZPB7EOhRbUZNna9ne8Kv3LeWnde//r65U8JSz/3zGhfpNCx6nOk",
+	"PYT3WuEu11+km+jg4e9Hx7BVy01m2vatDffFpusvNY9hKK+IKZ+IDlZzVQI7l+9raq3vAvW5C1kksHtV",
+	"7WIa0chRb/cXekjf7/TMvp9dF4Ktjqa9ZqOQ3f4xNjGIkozkx+Yiu9mnvkVkNzHT3sGNhz/KAY9pZFFE",
+	"6sfHizZAUZqZ8NP6J/bvzbudEUPwWN8ZCugkpft3zKLpYlcijaCImzDOxXnRKRxnPykDRTJASBHQdGLY",
+	"7PgQ3NKbdjv4W9vaVDWbfVYLQdUce/Wu2smL6rPrLpXvFJMHV9iLR8moLEAJ/6ajjJU9PbK2MUg7d5My",
+	"8f72cMgxMWpilBEHKkp19YsnpkUmSoSj22tDV1mDweMEJxlZwdjqWf4uF2IXCe1myBpLlwaKfXydaQkp",
+	"EBaSxW7tixZGm+/XnCaKCib87zF7fivqdYuFFG5MEHGGaFcYlLampwNJBwFkv/suIHw7GopHfeGD7sHD",
+	"SOX/6qSVBI8CuMFGbyaa3LJNJumuNeEIommU8VfwqhijkbXRWbJ5QauFmJvotwH863wj5HvvxMzh8aj7",
+	"gTQCzRI5Y3uBb6cE5LOePORLtRhCrdyg0PpxHChAd6JcX0qN3uPH5RojGdwv0/Qh+uk+y3lnRs7fR77y",
+	"8GIdpjAHzMPcW7R7WHub4Y9C6gdgqXgoABiEluWYl7yOgZOhDYz2HX5aDF7Q8jzoBnU8OiAmeK+k58Aq",
+	"Q9or+7A6BK3PtqDvwa+bQnTUQXehxhmbsBXas8nlSmDLRZ4ZpiRBTZTMxCW5jWByWK/RoRAKjRb3HmiS",
+	"X3gteyCpnXLIzeAHVQK2gTIFDtphro/3whESjafbi006pat3QsjhhkZpYMm0TduCO4DRYh8QM0nKVnxd",
+	"9JBLpTJjQofkKZhRDaCENg9GuiQSY2IsqxRTw3hJ5FzOtsVB+qYBWEXuk+jhm6IW7r4ZY/roXSk3UUX8",
+	"RTyBmzImLQxJf/eT9+u7PFyNOXhoPBW44pK4KBxlgps6ZhSbCOJYzMQFUFjcwrKnbEKUWYWhCPKK64Sl",
+	"mGNtfpaq2TBWKxp+I5C/AqUyYSTGEB5yxlzTLjGgt8c3NxiJtz2fOt5GuvpLYeZ+lIhXjFWlCamWs/nl",
+	"NuLVw1Rxxd0hnyN1gkrCtWVDdoKXm19tj6lUlXmKYWRgl3BtbsGdSzw1QCrFKrUrO1N2I0pRYD6d9O1m",
+	"H5LNeF0kEUku4bZAhBSr6NSqsi/DscUj7klT7ooNwGweArHt7M+PA9imtz0k9/Fm+7A9IWT3Nqe39r/F",
+	"rd2oqMQhj6Fgt4V55c0xfj90CxxD435A4FWet7F5uwB/9xrNMFzi8QYi8L8BGLA5HzbTnYbXaIy2TTd/",
+	"i253Mtp/4gNDftNsdGavUc0bobScVgSs+9ZJ07THOh7SkPEQOMgNW3SLiulhv0rL4lakYLG75Kv/XpFf",
+	"srlasZUogasYjP1CsxQt1rR91ttTIFhRPCvKgtDynb8Hf8DCQ1XPlDFC9oT9/ScsI/y0A9lpAs1e8t0p",
+	"3l9I7L6pC3TicHHHd/H/KgGFF1vYhKxlQ+RSE/vZF74M1GpEibA3cKN0IGmXLMU9jf2xqSpfp0ljr4Ll",
+	"Nlm3TDpvp/kT0S2i+zivK5KRc1jeJrutW0KY7QpPwFV+Xl1ZSq+xq6lhw0JwqbFLeBrKU8pWc2uO8+YL",
+	"W1oiCS4ft0pmQZODWDdMYNaysmKLZnH8Po64PyRn8jUyzFrU64ZjbOZrJvweUWbcFvzOvui+b9gWai7e",
+	"b1+56dpzK3StG88v5FeykfgdGmmpD2izkX74qJbbnWK0v48A5f1bZ9Ic6LuZrw4bug9JdKsQZkfoukdO",
+	"ty6nfiU05Y/vGn3O6/W4Xsp4tq+HMgEzVS6s0kCjPJnNHuwO7UDPPgkNZEWheAJSrOGBJBKkqwQ7J30x",
+	"PfqRm2ye7g6boXniZiQZlPv4K3Z66sJTqkJkSPWt6hty+T0po1W2xS12suhyURmxiAV4vlcrpqamoRKZ",
+	"c1DlamlapvZZLAbsK/4jxemI+rlg4l0BoDez1OwsSjd9CArp39Rkz+C8R15vzglUIyTEswmfARD3pewC",
+	"pKtyHXs0NpjYt8vT3TtDbTT+8EQW0b4fDYvl9g4g2tSCL8ZF3gN9LdWM4TXaRclJzOyuKfMW81xAt6DN",
+	"VhzpHlQMseh0s65NaNlJf+ubwnWKbcC/iQhjJy9nqi7MfBHOu8jPnzw5e2Z9LvzH2+QwdENdKb8R67sx",
+	"VvbBx+wDYxkDVIGGQJOFZLqYSW6WNbXtbOq4C11ZJXh0Nj3NziexIVTLSVlkY4JlNrf++K1affO//+93",
+	"fzv/++pq/fzqL5Nnz7/9ZfH8n9Onf/7fk/qbf3u2+qrU8/89/4damXryw3d/Xj2u/39X7/5t+fxP8ffU",
+	"ldrtkPxNrH+mK0F8jJWePVYlJnM0jc0YkkBQWjOwM0Nhh3cAU9AK78cxAIP53PSqnXikIEDEVoxehqtd",
+	"ShoPjy6i/4Rf4GDDfAudcp9pVuRCmsKsE5ZqwcvU94JocjKfaeq1qyltwUtICSQsdVGClAH9rqiP4LVt",
+	"D6VxAN0ntAqHBLStisQbGnH8wZuVA4A95092w3r+XAtKtcD8Ic4AaV9dDwwCMk2L0ohad1A8NSJ4Mi6J",
+	"cbyD4Xn6OLK6P3JZTIU2cd6ffUHiXeIc37zFU7YPawbtovDjQo8bEN3AKqUtJeY/8nUvghoiXLHOP85Z",
+	"xrjoWph4L2c17XHsHU3qBeNNNicJOutZY5MoZX+6+vF52tbA26GRvO/wVktTLQ1lpyG2gLzmjlVuwdds",
+	"gpz7xIUQf+2xq1Db1TYLTlw1taoRpzK6AKJbu5zBJm3ql7NsUP0yzzliTDkk0n59T0jpEc8XhQyriJca",
+	"tnSpZuNlXVLNxMXJydn5V8enx6fHZxdff3V6bsdez/wwtvdRboZRyMKIDDHL6kYgl6v95/a7vWsyOj0+",
+	"Oz4dbZYXN9MywBVzszDw7EBo/ADeK5o6LerbIouDRf20xkGpoQmJfKM8TxqKDo3laTc9vfloRQbMQDP5",
+	"7/egdLP7xPcLpDzHN6I28wEeHy2QJ9yyY/UrEQwodAbdZMV3hqPquz9tVV5oPin35fhZ8KLsAXIfRry6",
+	"1u7Ovb6zv+QAAd08XOjoP5oosxcehhbaL/EOQw8X9BC2HonGxzH38GUHTNS+DKpqYIe5eM/21rVbQYE7",
+	"3tAU7rRfw17RFPhElj00/OWDhuG3Scu6e7y9mcCO8XqulP1n5QF2xJ7JVleh1DAo2APY+enASnVbCCQB",
+	"2mJQx/N+tOd6i5l+LLQu5Oybkrp7teVxgb/eoe3+1jCEe2xsQD9Fy/J/UCtRH2VcC1YKY233hOXFrCB0",
+	"fs71XOhLtpTFP5bC1aaperYrGf70UXd5gtLyX/nRP0+Pnr39nP5x9PZL96cv/iVaZP6TWL2sY/zSsKTD",
+	"TuIBZ7Z9hzuzd137xl5ERc/ddcAj18kbPi66JlGE2c9cQz0o1yyFMsaUGcVmwlDe8Z1hFZ8Jn/tWsunS",
+	"aX+4T7VjkzSNUofIaTFD0g1MzqNagHJouHEz/Ns9WmtR7ku/t0kV/HgYWS3dGZt5pIPpdbl6sJh4sCYM",
+	"0ZOJa8WUsFyUwohorNYjLTdhPbG66YaAKOeGb0V9NfQp9yY+2Qez4ZobH4aFzVcb05xHFyu29Q8R1dzp",
+	"TA04opyjtY/BtsNAe1kfhN7WabOHN81e1rM72mVOf28GgX3hflFrw+DCzqED7KN72gT3Y0x1Oj0+B8UM",
+	"v2UPbkD0RTlRK3g+IV8m2ZSDqzr3xJNKQn24u6swF+gcMm1UTUE6bDzn+qNhobDHzRWEPuksxtLMVd0D",
+	"4g9WBFvcf6YZ3tBelSsp26tyHqSF9z6O8FXxIc0K47rtm07TAiCI6qLAnj6++zgW1LS3tfOv9I031ytV",
+	"m43vvseHL1ReTAvRU1JBnznnucdnegh2IZlUNDEH5noBFtRfAsjK/TXyrjLCnuTRgP5mbpyunmfhKkk3",
+	"UgXQ0IyaDEqxCvsnQjvFOTKoCKI+w6Z+FPefKDOnNQBUvCTqIGu+QSPDoMGjdu0Vm2dR2zXcssGzIJkO",
+	"vSqt6dcdGDAL85panq7dPY49qZCw/KrDWARfE/YahFPXPifqjLXYEiLB49aXx0ASh2rXMqgQy602VWJF",
+	"U2XxHmvd4p1GUmJaPuiIGAU0LJbZnHFsIZkroY8Zhukx4ZMjTyCsv6t7ljlFxHWjxuB235UjCEpT/Y49",
+	"2tDkHF2chsTN7pShJ8KFZKTClQCLOfXlP7FaYnpDrHTNvTL2WzCGGOwGxH1AK6XW2zYBOrQDMSUxwfQB",
+	"tprSMPFQkDMTJoHuF9YeX1azmhpe9HZn3yGAfjI3wiXhuuHX91Us0hLEvpOgSh3wNbUxtuIxV+pGe56i",
+	"eil1/C1Lj4Tb4RyFRN+bFWFusH69cYjNPPTti6DZaERfuExhLZpqGNwosEfmqsytgULJ0x65P90l97ir",
+	"kPmVnLjmy7zDtcXLujt1LNICfXj74W17z7llOftYe00qM4YpbhihehSVXQKoIiw0NvKlpkCJr0Pjvhky",
+	"LZos12xZ2VPpa/Zj8Q2whtol9WR6hWYUhsIyMSPeGaxd1eoybOR7I0SlA66jAuvb7IKwvKhFZlS9PmbW",
+	"3iFWfOJNz9StqOGINUrhGbeL8WqPze4kaKiTFQYS7n7IBTrmozrzW/SS6S9/hHVVClooiXKKzsZ9wk4P",
+	"pbqiqqpWk1Is+jCggCy0OwOw5KxWS4MEirBLoEz981d//pY9e/zkK9dfPAPY10mFT/5fv2kl0y+O2c+1",
+	"mtV8oRmSrjIlWZqpXKSXThvWgucszYXhRUkVBLVYiHydHrMryQoqd52IUsmZtrvOVSIYIbk0WA6sV02n",
+	"ROvhwT2+MFy8K3TU37ND6VnghoAzYdrwiVXcWa10CJEp1UrUYy35jeiy5clpiQRVEWCJoSzF1rfiZFun",
+	"IYSZtF/jwLrXEH6+HjFe2ulc4wfr3obQUU6C0vWxBBIiTfz8hbzlZZGzGoMb0HUDVaCPTAzGBZPYRfum",
+	"gZDbZe/bb4rlylMmJK4aDsuOfYfbsL+0UlZ5k6yghWSNIS1CCnx8RP900WdHcXp/hv7osEx0mQtVlGrW",
+	"tMjAbE97dLX4B0TdTrNHN18t+vClyx74yPdv3vxMqN7WYx+fPosZRaYwffSQwZPs2CHE0h7pt1sk2dFG",
+	"dSVpZY+6FNbqYlJyeZPiqWfdDzstpCSgjAuUQSeq1dy4M6RI7E/4iX7WEtzYW1Sfg1R1k38k/QSDsIcx",
+	"qFO3sKD7gGww6GLRphA9HqhkoMBv6YhJrekxqdWNkFu0CnHVEZZxM5CgyuUiYkh/C3/3sllIkbSdsbPW",
+	"a6JNCOMMoz9zM2+ClKWfpvZsRElEeVX0kojaIUbydIX0L7Av2/oRZ49jXxGNYdGsAtj2GoKcusrE9egC",
+	"SJHXagk1X/4nbn/7lygG1p3om2mjv75++ROj34FclToSotawUtWeqBOsfDupxQzRKdt3gfuumMD3JLLQ",
+	"Ug2SVxS72J662tnBYkC2wFWAD80VxD9qVmhTr9+4NOX9CZfnSkcrNDTWMFaqNk7Ua3p7l/S4NvPjgOw3",
+	"KiMlL+R4bkzVV/KLj2a6EvxGg4J2fCaKEAnEeh1HOtaiUrowqi56w1Zout4IyaplWeoLFt4DhtYKX+SY",
+	"U+6RLOojkrbfWnGt7YlzzIbSStezflrpBOAVceb91swagHxyub70X4nO2QqbRiukGWGFjiVbtkstCFFr",
+	"lYNhtamtm1XaSW/dkvZDo38cDFh7lN0mBqjLZuKzMIiC2E3uVsil6ZCjPj1NIj55iZavW4aSUwBwwd8V",
+	"i+VidPHV+Sk8D//rLJoFj0ygL5e+c6cY3957cMH13dCBDtTNy/LlFIIwQ1Axb5No2bLGkMIxe7NS3m9p",
+	"NW+jPAoE37ER8JzfiuZ3HNBxLHW8P45hS7NmbNhrfU4e9ou/T5dmWvV7tmle8FxQbsbTo65lBpsYO+fA",
+	"XluoTu4+pDZEGP/A8TrU/3DgRzJSPvO6PRsOV1m1DGlTksyNfKxs9UbeXgaHD5pE3TafnsWUqd1AHZUq",
+	"5b8SeOB4r34BnR7MtDmbxQqZ2/0Iw8/eCUAIhWdTbbjSiV1F0+66XW2Y9+umfNcWyA/azThoX+ynZ8vE",
+	"/hhsikgMijp7OnPFg63soCgI1EJm4nJTctHX5PIsE5XRQX+QeglNTdYEAYhol0iUaN9Kmz0RxGGVzy54",
+	"oxfrfiQKTfAh4DPu3Pw4EBp6290MHDy8IvxFeKg13T+IlI4ZsPY8nsMpp4/NWNvYFR38D+i29vi2Uf3s",
+	"bRE1/dA7wl4X0x6GfGAlT/CKnrLlqWsu1VfoDru5mM0hokdZeyp+B/A+EmHubN9xZ2JZvG28Z9OCTdNH",
+	"37M6wvF1DtXdZXErxt2GXLGjBC7Eie07beCSQfy49sK7cA2VKrvpMQussUfr7sK3EwENoQFUkls38HhY",
+	"JKHneAwSSXEFgvzicU7LmbV+1dJcBjyFWO0Z5G25hq4rvBR5q7PKZl59dAFk+cev+OpHCtKEeI4ODIe2",
+	"Wupat0giQEDPVC1NphbClTzCpZcsVXU159LTAjWHXI5Xgk8lalbxJoLBq6qNjKGyQM/0AytE6WBHXdAo",
+	"AvfKOHPBqoBuTGM1ncaX38Xe51wzd3WbT5Op6fRevGp3MXVcFm0/jy3YQPs2HQoxOe1uBhu0vKiVnX4N",
+	"69actLdG/3aLyu/rMXMvpu6D67veRhd7ae7dE05fvW3CDmNJ0Xn7sUwpfF00+IuxN1QGXSLlFogBEjFD",
+	"6hk+9mE48CjYtfrRmVOxRMcRS6uSGyty6QUVjat6pi+v5RFLARGdXoTUa02ZUMIWULVHxOXqRkjNqHlo",
+	"jve7aqz2IyZL07qV4JKQBv5M05PwAVjDlV5AMp3+5pkW6K9YzATdIHWskVaHNJm+Nqjh2bNmLBm98kR8",
+	"B6marZb2Jr/9O2Ax+2dKCq+ALjMTWgsNoCrI492I9UWDDyWuJmy/ST00XK7YdZU0xA1AOcCgdSahYX37",
+	"1g4CZ3spb6WyeQ8gyTqmWmjHGQgHpKqEHGwUQyD3boYPcutTfj2WZBhq3Gyoh707Vw7k0iRbs6tMGipA",
+	"DM9FrWmuzVgLIfcSwj3aP8h4DjPom23XdiKEZHPBa4h8+qpTKmSzgkyR83iup+qD8cCaIrisoMbcK1Xf",
+	"ACCtwZJcEGJeeiC23TMEQ6QtgwxsoYgg2ZQop539QG0VVqIscTtEsBS36mZfmq1S9eKM7W75TU10Y/Ia",
+	"4JCNQ0P7bG4iiUydEvDbv9sx1qtG4fgleeY7TcGXbTGHh9GRvsZr/V3jptSsJ4/XsEPXypACJHKfNjVx",
+	"d0D7esCmXsaCdWkubkWpqoWQJr3A5YAepzC6pW5CGHwmZKs9eHDnKBkVWpW8L6qw6aQON/CcKU1bMjSd",
+	"8Zv8Ejlpczp6d4w44JDtwXdAGLJtZxXSepG18fuHopP9khczvw6k0hpFdXD1skX4/uC7Icp858SLvrBf",
+	"Xg7iTqBp9ZGciXA14vEcmvfPnD+f2EMhm5MTcQtURmh51WKhDDQE4UvglZbKF/ZcstSaqmMly3WaBB3I",
+	"qXbP/v2SpdqoaizVKk3wZALdb/9ojWJlL7BWdIplf4HFZzdbh2gMQP0wkhESNsG7QWvgOyBpf9tj4L52",
+	"9On3t2/v3iL8TpVhrTZPA+Nle5qB1VxJkY/naiH2+qp96Lv3ONcLw2BE1r5ZiB3nuWtoD3OT73EsBfbG",
+	"ihe76d15YXYdY53eS62IT6tmaweIBJb8W4IiDgEo9oJyLlkKWKcjOt5cfpsdHQGa0ztOEXzU2bFY//Us",
+	"W6yKl8V//cd/HmeP/m5+KB4vD7snmpdqc/MR2+ZvEYjYCjdLG/a/h9XYp/t9s5kDL6hUGdAk3iwnopbC",
+	"YKnjyv7fWVbZf/9zWYs+tWbEm1rEJAVUZR+VXi5ajdk62DGqFFPTIMzbE8G/iwY1NOADqrBgOf13fLVH",
+	"b82MDhYY2k5r8rUR1TYejk3yDPhpXC97ydUC4ulNBdXUT21vJW6vcnVtdlfKXOw8X57DRe7qXnhILmQB",
+	"1fs+s0kdEQBnjcEqSNjaRT/uLWeIfvtBmK212Rfv+huRHUU2CG5y6yLXgsJP1louTIew+R6Qp7+qyT2g",
+	"Ts5yiIxdE/xVG1FdMG4PtzFEbRP6D/y4hLqIJMwIXudqJRMqVU3Yf/3Hf7bZi7EXWzSzvg6q+7o98Rhn",
+	"VS1uC7G6bGrJ7biCOCdUEONFnh7Ag0CwoM7e8Zlm9oyD+r4V16jCAPnvGtphlE+q1SW0bhYVxkzwTU2w",
+	"3Ekv18xOcSXyPTpLNsSnd1+6zdAUtXPp0bBSiBhaAqmnHT7QYHWi1e1LbRAY6EnNaT479OL01nyyD5M4",
+	"uJozRwS03W4V1c/u2hYVT1dm141YFLqV+wzbdwWRPEqts6YXZMQ0cAVKvVQBQ/NATU/WuzPP75oo35J1",
+	"L1N0o53pAOc3vKNLyYiS5pdqkxe+7yz8OZCJHn/ftV5QNXiHBCyxJisU6Nif7e60UpAwTvWyZe4T5RBm",
+	"rYUUK4FJAkA6IKAMccpUAnl+ynRf/N95mEYxI8oyaWpUam2YFpmSuQ4a3WNZ+zFzCN1a5DwzdM4Rs3/4",
+	"Z/ueKCpNbelXpKFZhqtigiju3E4LgaA60HawTHootuxztgRgeS1aLWy341RrgW1/e5Gn4bLCUml16ePP",
+	"UM+54GvURLRRGYRu9kCstrbc9hFMxMyeDMiIi2w6A41RZXiMXHIKq7CA4oPTdg2jh3S065jOY9NoJyQe",
+	"iXnjO4A4jQRr39BtIOdAVi61EfUl9uO8FTUvE8+rhKhL8OEAOtLpIWG9iHE+GUM80079ghe7S5RgyAkJ",
+	"bWsV2lJBAuemsE85vO6232i8eNr1I9R79LqgFQcd0CGyZXsrjtdrmQUd4UNOhqBd7K/vQxQvJaSxah/K",
+	"UX03VmS+DoG07hQbYZ3PZFmUxJ0DwP4gHQYM1jt7oTsa7mwhOs3C4f6duH2HOj//sMnXsKVB7husn8EW",
+	"mcvSETNdMqvm1860p9Zk9oLBZm2wAr6JVJTEWMZZSsJGyiGpa1Mh7lrVIdLKKX9atbuM8wVSYdzZoNsv",
+	"B7o/Rq+3f1qwwtHNF1uKSERpHzy72yWbfb/FKqXu7UEctyxuger/kqW0QAR9c0Y7XIDnnLUKXIKTSkxq",
+	"QlK4HhiXLG0cDnqSL3DHe+y5rsGCAO2JXAaUGqUTw4mMy/VUS9Pw1YC3QGPdROwFrG0NWm/OXVsCMqlL",
+	"wW8FsmqVmz39oO9lo2QCD2oHWu+utQSN5R3QEWyorzuUE5Aw+DfsEELcZ5thk2m8ElezFP2WTs359/Gi",
+	"1IbuZuNJZAtS32vuBKAx9HiAIAV56LAEzuPOb3/DjXh95fA21r4IcVsXa5jaeNFLDyNsgGlwqw9bg0sm",
+	"eF0WfufRjsSYRxiBd2VUtVjqeEgyLJ6JrgPY+3m9tpZbeATBjcfxavl9VBRuwrFzDrdNgutXRxtX5Cwv",
+	"plNRC2lAqXCg7WpQ/YEjHSvn7Xdww+2mrO7oSBg1Fdni0B64IIjAq74FvXf5OrPXJ3d3LG0twfNEnpJx",
+	"pcoii9Y+/0y/+KqiomZCzgopGDZl0+xzqdjf1reiliphAS8A6P16WQoN+cpXYqa+AM9nxWtra1pvjhRB",
+	"QfGotczQi4N2b+hDPD4/Zykuuhtv6jKl2FsISBSsArkR6xaKZn8E9GQp81KMD1ZQikWa9pmbnBf2mAKK",
+	"g0mpJuw9+kgX7Jpq4vG2k9uz61HCKp7d6Av2Kw4MwoJvPxyz5zybw2/Ybso+KGGcGV4fz/4JbooKCHHh",
+	"rZ/hfOmEaeWaMVJlgZqCJwPTuaxKxXOs87YvsPNq939ZhMUPB2JJhdWtF3HnjFfVZ46sD07+tKqXUqTY",
+	"yFcEAcVLJkoiqumXJKnMmN4n8vSYXXkFCDEX5ECFn4GbCeVpe1nT3v3ro3XlP/Ib4SXkIdvW71v2CtMd",
+	"I0hx9zQcso0lVrQsNIA2QT9ru9vDLqkUdy5qH/sGW1RMjSMwDRoj+0pnMrxbCgSJHLsrf+GizJiKxUbU",
+	"SPJ1T1XRy3IKQltnc2vCuAFDYpG52EJDBrBwM0BldQtuvWy76/bzn157nPwhCuw6p1VbKfafQ67/btgM",
+	"CyUdG2HtokEhDxypTlpVfnB/Np0N88AfNclQj951rX3pMKSJDdkenT3VWE2jSZlvf+Nm7KJr8uDrfayi",
+	"z7rYsCA+JMHQ0MQbPrRJZ2grMYkMjabCj20pBwwLOCqt3rWS8TYZubOcQjn5JuOSI1h65PiQegiNEFJ3",
+	"9jggHOplGRo1aYXRNr6hD283+5BZF2t3XXKrMG8PwgtyJuOsIaG9TaFstHJ1w+9L5m1K40yToGb1stWn",
+	"fuOIGKwxvium05d+8967Bndfbo9+RwAOONDgkFT83DeyXvAb8QXjAHpryo43Lf/tLbyDtuU7VycoudOh",
+	"7UaM1Qnjhi2UNuz89DQJ0p8+9OBpj7AI3x3ftL5hrG+PrGcYVb13mEyP+yLum9PhUxd+TlD0eA3nGdiS",
+	"9gyDsOCcAvKbMfi+Luot+hJvFTCKqyRbKs53zlYvb+L+Bbpe8+2yhQCsEDN4Lrs+tw/+9sWzSLbsTiBb",
+	"h+zfjtTszBY3mnogXPYXvGEnuwLSiri9HTaNx9c08xYMos+KeO0Twns4s62oRH9HkEDAVN10K+22SC+G",
+	"kDPty26Bht12Y5FCPZ5qAVtVeNardSMopETgrLtfr4a+qMQWY6+HPm6/Bp8fF+4bhGrUvtBGKBGwrkQ0",
+	"+fn8Hc/AVeFUdTQ83Qm0O3ZTx6UCubyMBwkifyvgwwOSXrU0ZXEr2lAwbOpCHMt0c1vK95+GzQhrFo35",
+	"VbWYFu9iXYc1JfezOa95hi3jjGK1yNRMFnpzkJPajB9P3zw7TFnUlrZKNOYk6IG6A3YIe+AQNQm4mT5O",
+	"ScI9mPDc1ivkOOdr3RdRvmjJJt4ELP3ofdNTWMkNGHtcBqx1Juws3WKve/T0yQ76OuszOM6vDt0wxNSp",
+	"RBWu2cbSZ/1uUU4H0fP1bIi9+krFcg29K/fas0K216aPLXIwP6TZxg85vKfhJs0w/NUTOMY+zAGoouu2",
+	"atfWQx+ahCnJVnO1SKhEwSq8hLLQXvWV0PkCPpa6fdCqdsBAgueukquZkPPT86dHZ+dH56dvzk4vTu3/",
+	"/7fBSj2edlAs45IJsmrth3Qp3axxWKtbqA/fkjbcnCQsG0sgUFsWXe7RJrLbwMevrY1zPaJ4JwfEsI4S",
+	"5to3m3pNSrY7Q2duhp7sMUObXdYx2UEZD1qPuKigOdpbiHEHyudh9M13pmIeTqw8HDW5YbNB3cM2LuNf",
+	"5utOVK6JfjU7oE/sMfQ23xF6A3FsS3GAz9GeswpYAaQURJ+8KYFLOSlVduMqX9wD2c4RILprtCHmELLS",
+	"rsMMwHuoP5dV+GfNuzciRfsd5L/M132upu7rb/Myumf7h7hrN7kXbSO6c+PcpDALlOE+tvWmmVfEc8e7",
+	"VGNPrWlf49COdho2ZC9e0YJMtVhg5IEbO6KeaqzhMrnx+n4IYkDdWGimzTK76e9gsSnkA4GEW9Ah/e35",
+	"thXT4EyMCXO1GXJDjOCYONvv2OPvgH0BP2kdzg5W7IPX5cxFmfej/B1eGCzupsGnRjoCqVZd1otoxbJu",
+	"KGTQBlsTdJabEH3m6ToKc8ywWzyEDwFu7domumZRhNJqnNXYqyHjbRiUIdMovFly3pxgF+7omdZC/HNQ",
+	"iGA13ZuheYMVsEOnCezwpwjiCVCVBJizpyKV3Sy16GnSdjd6l30aXTa0yd3gJjaMqCCti4nXcH2+inIr",
+	"W4+rJzmK3thSOqH2EuAD7Q5pynWr5cNULdGEXjiLH3ocYdtbutWsFEmYa6sBbY5Yu3vEHiH3dvPSuwfd",
+	"reGDhfI9vBEgAWOjZrPSY3QGYE987PkN3RlHodBztwleKzHdVmqFgSva/K9eGO4YTn+wOp5OU097l6h0",
+	"vCxOMlXnonYVarqC7popmKbpfaoKoTL17uLSq0wajluoveEaym2kuWR1oaG9rEBfv/GcASczkAzr3hX4",
+	"DSjaM413Oqh21GW4NdomRVjs3dd2dZst00MycxUcOUQrc8GW0kpB6n5Jg7Rrq9rEKa3E3WFXIG34pzxY",
+	"JfGJwLqFYXHWpat2fPBeyL/T2uOYVQJ006JiWGMSvf8gFcr7H/F3OVDvqBPvqN/iZ21TfdvMacSROOlB",
+	"8Pqez1FXj54ZNP20G6b257VR6iagArwP2upQxCC7ujhvUyddtgi/pz24ZhTyC+Bf/TUxhLZ78iEyCb0m",
+	"ysMkE9zr7gg/7oHFN7N36Xs0D4rGdzzRjsInh92aN66w3eExfGEze+PhGfUCcKAOkXgvwd1W+4VCc+kL",
+	"Z3TTER0NXJ+j9hlh+gNbylJozXgQ18Veo9bvspPGnkP9mKq7XYiaAXWM4I/J3d8H9iXjoQ34DevPYVFC",
+	"EgG3QIeC6DbVcH0dx0PQ85Mnj55GCx/6hBrtZsfpAv4J/LpJGXrHQ6flZnSw/CVHL9162QmxpJOTfi8Z",
+	"d75LMHeDXBesMPw/2IV3023ZNKUACuO/8BI5KLhmxTQysc6JBDCOq3uGXrd24wPCa02oZShlJIj7Qzpi",
+	"+36RDkAr8e9Skn1uV+ELKNGbTqkgGbxvcp/hI7ufSwTyhEL01TdqOnUc+B5a6CL2RtkrCMtDkxWYODu+",
+	"9DJIu4LB45kB2n05QrL9IYq/jlJPv1pKss+x0yz2CddG8Bxf0MJd8aoCmtZj9orqBaZQGrS6CAoHXFLJ",
+	"Piv1CDUpeG1HbdVVo60c6C8XWWl/h/70y2wOA0mwTCF8sl5WWMyduoiavZC6iknl+pivhTlkPULnrAdt",
+	"s+2o3ygf/8dSLAHWtat6fFDNODY+XNaFWb+2W4rYxFz+eaMXJ6AGoLTUJfbTSW3G//Uf/wmQLtiWGLTn",
+	"dZhXhQ6DHz6Arp+q2KNvhcxVzb78Uq9lpr/8knpKED7PwXAQq8AJjJW4TnBWMvi1/PJLEoIvvzxmV14i",
+	"Ct1UuEFLUx6GNr/8kjb3l1/a7QKPcSffl18mVGiNFDPWoLL/9eWXZNLYF/2M7cHREbPKwdfP8mvpiFXl",
+	"RjDXXoydRDQT73hmIEBLHXbJtLJb3o4H2W5ASeT6+MsvWfqeV9WHNGHpexr9B2pJ/t694wPS20GRL6gA",
+	"jkbKtXyDfO8MY3gNCroWuZCm4CVpqEgnc3tb0Mb8WoJuX232ML9gj08f0+h/KLSBFa0Fq/hM5Bcs/Zey",
+	"WBTmenl6ev4USmAJdE2Rw0LbL7OGT8KsIf0hvXRYzGuZ2r+g+28fR4oTQwFYcGzfSp6JnS37NRCewQxf",
+	"xmtoIJra/2TvMUGTMNSbmJBLmMtzfUgvrGa6lvYjhyEhCAQWACKskuM58C9dSydciYMUKld3Cuop/Rc7",
+	"rD89OtXB7LjAzZ9kSrTXzWRdS0ccqVlK16WQAChmc4f5SSXRjDoINShiu740Xd9SHxVm1AyA4W7iIFc4",
+	"aU5zqPPhNFj75Odv+Cy9bEra7JOvpaZkHrSgeTE9+pGbbJ6G9WGfPz47/4Kob9VCQDQDtTTXbMq1Aap/",
+	"O7ZXokLaFzsm7Pz/88vXb3yDVJa+yMWiUkbIbH30N7FOj+kyiHyQlY5Nsa9lSp2100tWbTb9h1nEXt/0",
+	"cm4E7DkATJN8AsF4IVlqf/3BinLqCVOcK47vzHhZUpV8Kab2LPlGrJXLeGJl7OPzZ+R7vLJSd3QFG8L1",
+	"ekXyf2ioM+HZjatAJBJ0Nb2WQfd2bDXtapetHNJ5SuQpbCLm0NxcCsbzvBZaJ+E4Z8Jo+0DAhYXfAmpC",
+	"8GzuRtp8eOEi3NM2M4vTEjSRiKVyigD7EymZiaSbNQg4Gl3WIURSwWlcFpmQaARRCdNVxbO5ODo/Ph0l",
+	"o2Vd0qmjL05OVqvVMYefj1U9O6F79ckPL759/tPr53BP035+BLs4CIRejM4gvVIJyatidDF6dHx6/Aj4",
+	"eM0cDswTdCiO6qWE/57FsGGvlpImCvN7jOsbMnvsJ9b+5yBTSOH6NqAK+1sUSr7Iodu4NlfwevsCGFXN",
+	"F8JAKqjHfG4uOXk5bWobojUJMK6W3+R4hoLCyMJe/o+lACCEZ3Wh6mo01ge4u3YEO4YLIjcacCHsIaqd",
+	"0pWy621HcH56ivglaQi7DmdwBvN58huhHpoRb22a6WYdQklg3XStGjifoCRbwkm2asgT0WelHsPxF/mR",
+	"n5DKQoPNA2vs0vv1wem2AmA41IaN/lyq1eitvSWUz5P39VJ+6JXSK9iE2gmhI+bSjGhRgda6FnwxLvKU",
+	"isEhKaJmm7L5F9GI5uhjrERsFYjf/hAT/trqeKBrI/oUL+OdOd/YhZGwS46GNAyNdpBVKM0GqmnSnLuA",
+	"dY39u2k77PUtyEHJ60W/imqxfzp3y65QrUrwScGTLTLCkvljGw5YBRYP4+aYXUkGb4KuM5WQDbW1NR4z",
+	"69SVIp+J/JJqi3XQh+gzgK45RR9RdvgNh1R0V00xVVNLFI6zX8c117Q0nRc0CsVuMp78sVSdnfPdag7F",
+	"64EUHXfr3uw1IYxTcPDjyXv43w8nwbpAjH/gZiSx7dmP8Nshd2QyqlSsV8lra/j5Lmd+h9ntJcCCL4xz",
+	"Ohy5ihbGlHY/GU/WmKk6b8gaw43FPH0gdE6f86oS0mG3fQzK+Xw4JeylbPpghmJvbZS1JtLKQsd27VVz",
+	"+RXN4X57NzDv/ybWJOpgmH6jELG7Q8oDIK7HyNrvd41MrMtRC21UbS0ya+qCNymL2dxYZ13ySs8VRGb2",
+	"2DDBd0PzmA/t8A9Fch920/adiLCqSUfJ3X+nBp/st1Pflq0qPcgMsRd656Ke9ZjA9mn7ytXvSsVW1QAF",
+	"W1Xa56sOp1lx7twiXVUVmjBR5fSjc7qRLJFX1TG7wgJyjF80hCupry1iRqnNdfsWrryCWtZPpxDyQlcl",
+	"X49JyzuCtS4zxuBVdNnZQbv97JDy07vXq+oQsvIjhROx+LgtLW5Dn0BgEqWmFLF+Jy+MK8jXiQvRorF5",
+	"y+uCT0qh2Uw1hMAQ9aS0tAceTmshmswBhvVPn7kGb00LK0BseRiRqmfKGB+x6+EncnnelP6UugBjw4oU",
+	"O+S+g++9izB/S9nZiHp53MvPhFFt+8qD6G0cfd/qJtuVNASTqqrxFcn+o/gmRDdwoeMuIrzxIRXr1o0B",
+	"rXVzQs4+f8N7+TXoshO4hp54AHeyb8r3E6Krqnrx3cv6J6u1wLLk0SZY3xIUA3m/BUaSiUkKOj1chslM",
+	"a9ptLhkmj++ktqcQBr6nvt4EXC14WQo8yPBzIBnhAQvHe+lvlxv/yMba71ZKUWRYI6u+aGDHKXBCar7f",
+	"yHMaArwNViwWS2MPgITS1SJ3HXo2mfziVuC39MY/siGI37DbFvSH6IN42w3lhXau8UNoqaiJ+caZmMiI",
+	"KPJePkcfpPJXErGHa/96LUMaOESguKcBhY51rFcdMhjMK2HGo9QCymaQE+ZagnGRi3f2+UjYob1bDN3/",
+	"RN7q3jwVAPrA5giYlXK/XSOzJjfW57SLdwlgMVg73SR8XLfY5FrCATst7A4prdsKLQehshY4n2O0nfDF",
+	"2EDb1FxqCuGDYY6ZI5dLtwd3LRBBoptaD+ioMkGCaXPMurQ7eQGtCyn5dy2BN43oBSGreUmVSkBinrSg",
+	"GgU1snHtcK8lJqc3zYcAq+JuBlZTly+37ofIwWnHJcaVpExW5wpKNGHcml7y+fnp6RfwqgUVZ+HJwa4k",
+	"Q6FwT3QQhIYWC/Oq8Ac3OMqQUICF1IIDMbims/hB8NW/gOdELD5/smdNCrlTGuiqAQxhsCahbpN4mNNg",
+	"oWDsWjoS30xoV4HTntBCNnzkZF9LljqSqRRHeS3bKCiiQXFMVF3KrdbHt3m2ruUVbT+HNneUO7xLtrPg",
+	"aytqfjMTfOgCjX/Yzo64B31NpPhBIXefZ6y4uSQ5N83swzJhUMt+HfzVIUoo1kVkVzjoNGBeTQENseq0",
+	"niD0ahAe5/pGI17g82+ev3rz/fjHFz+Nv/3hxfjvz1+9fvHypy96uHbLYuw6OKYx7+L1WmZ3sbi+q9eQ",
+	"Fkk+qkvdofQd6Tk/f/L04tn066f56ddnX3/9OPsqf/rkGT+fCs5PsydPeH569oQ/mkwfT88m55PTydfn",
+	"51l+9iR/mp09mZxOT0/56dejDhnu6PT4DNK9IccrxWQdU2i020V3YE9PH50+4uL8fPLs2ddfPz2bZOLR",
+	"5Pzr6aNHQmRnE/HVk6/5+dmj7Oun2bNH2elXT/OJeDZ98uTr7Ows++rJOZIeDjveQ/7oj2xjBpShEcvi",
+	"Jzq0pFg1zdQb3jQoBATz4pBRi+1DumqRDx7A4VrLrA0s22XChvyF9zR1lr2WTqNVnWNWisDqcmYJIRsB",
+	"FnFBiitIWvFaXEt7FBu0VzLv6vlL8GhATUhtGqBHA661VMhDjRRn7AVYDdcyMBsumA+qJMTkjl3lrGZt",
+	"TBdnsGByz5+FUJHCCmlP5UIDGoc63EFoR+VrSkF0zjVQxy9brclN2PUucUZhrW55yRB56UNFrteG5gVa",
+	"YQmbrK+la4ORVrVaVCa9ZCWfiBL4sbBqMyRwCeyhQjN1K+q6yHPEQjYXXctceUDqOvSpwwpkwAPzBdiq",
+	"gmlhcECYcKcX/+qbgcONbz//H4bPTiiBeeKPhhMtDAK6v2gIHNF3v7bXrtnn6Y2oTPrFMYO4m2s7Dtlb",
+	"Y41LRNbQYc1+Uk33d+1wx/BoEC1n1Hqkscip1A7QlReMoHmEXCoAUmXXgEvDigOaOsfsNTH7XMsG8wa2",
+	"iAcetZFnzfy4SqkOFO1aplUNPdCgAmGM+Nn0C1+Mi4PKVVAIAXC1yZpJteo7tF84BXKPk3szJND5ZtHp",
+	"KME147NaAIDcJzMxMNBEtt3U7IXQuY9V0OjSX9+P3HYdqwC+vqhMSKMc1gMshKmLzNU2bRT5rMTE/s9c",
+	"lIvxLS+X9iboTFxkXF+wR3AQOPEnwpejTNXVKCw/8Q1MqOsJUBFarQCJQ/wh45IazLa7V3kg2qxUE/Fu",
+	"H5PAycgnMgua1/edw784qWp69YWc8C12ec8fPBEHSzqYDjEwnYvUbk+7A9KqneBAd3iPjUPdZR22BKYC",
+	"FxVbHWY36HfzrlsK2G3Xsomo5/33xaNUr9z7/8hhKvqIAdg3+toHDFT5NNLHjlRRMjRknPYC8nngeVPF",
+	"tkTecHv4fxEg61aSChkSJt5losL6nMD4wBoElDH3AIooXZWlq4KI9L4N7KtsropMkIXFg/Q6/Oo+AOIg",
+	"sbMMc7W06J80X4tfC00StvcKeNsQpj8arIvpCz+RKnbz2wdjdBEW7rnAy1rwfH1wv2zHQIJwzyE2MgpX",
+	"sI8g9ppZqXdbY5ej5pPHgyAlMmwfjXld/wAo+YE+i9bRapV4NCD3dkQN++bZy8GEBgMkADWWhWO/ieJW",
+	"/u6H/gfHr7gP2X0mBJN9aDCLnfAGSfBQB0Kf9J28d//cCoIAwGkTRxSLquRGaKZNUZYgTi5YnNr/GE/W",
+	"3tJ3VRKiLPUFyiSKXwGlOlKZVku3EHkLvUNnPdBaj19wq3jP7O7Di1mfcnIr4KMEMyUpf4N9izTu0EPi",
+	"JpqXbpO4nSgK9xR0170eQV1PuBS3ltQc8dJHYWaQ98JSnKVpeIdjgItgkX8PS/XpURjDFvAeKiMZcrmb",
+	"rx1RQ68vrMMBhW6bnhhW6VEB3rFcKnnMq+rYa6rj6+Xp6aPM6l74l0iBNTwULSdxYdQEQjsQYloVWlww",
+	"wsxqwUuRJ/S/zKiWg/gZGrk3wnEQogwvNQWXmhYmrl7ypybY5FXZBPnTLn0czlXJS/EOG2sGAUKKjqKp",
+	"gtu9sYVxY/UFGzfjON0t8wlQL0H/VCopgI8YXYzE8igT0tS83Avm4j7nE1m6++hxhy2HONun1BT2/Byi",
+	"KKx1MCnVRJ8sCq0dg3bUg2ys0oDlrwUs8PwRuNPWIhJV+HMh8x/xVd/Y935iQC2MHtiRD5T4Gx5Ls5//",
+	"HQ3gI4t0awF6ZNqvrKIsd9IUaORIMWj/A2YeKGoOAMnXNx54QNgYh+lwifYtAvweR/xhZxnN6++vjs6f",
+	"PHVfMFkb6qe4WUhD6deBlTRfnQGa0YjaPunfSaR+PT16xo+mb98/ffzhf47ixTWxs/O13UWaIoqA46kZ",
+	"x36u3YTbZ9rjjpAtJegwybvtJams/ulj9mPxDcGM7BQEUZlmZzd1vnZiXMLtNZ8K7M5SCR51GH9eGitd",
+	"o6GbU2VGmCOs12zLsefwmxQS6cu7E/hRtw58Vc+WgVa9Dx/x2DkE4Ai3KvgQm/L/wM4DeUOhim9BCnXt",
+	"iGhQ/K8pkUlcX2ErzEBSBP/VtHLbjEN846Is+1ZVAnA1XjpO42pQP6jrfEe+vqpKitrtWTnePwD3ViAi",
+	"7HupYykcKC32ycQF+Qer5YSh7w7RuIj0gwTte2J6fWH2b5wgucx5G5uGWvuzjboDa9+3CJYjcfgLxoGr",
+	"N/ccIDUod20NL1NMeWaaesm1i6wnHbwfIRn7A+d33F6HNMsAHUX1TO306a8Ai9rDxrIfs5ffcP5xpNeF",
+	"plG8DiGt8LoWDsQK1RZlffIe/refYAHxDyteEIVRw3g0F6WL10FexmoXb07hONBXjQZ1vqFeyvsJ2C98",
+	"D730dwLePbx66j2I7Y8HZHJwDajvF+eBIb/4jsLCbTk4Qfq1/fFjzUP7tOIVYU0Zt4YJlGGimLi4pyf7",
+	"75Rob+ooGOPdJCiqoh5y82+VjYRNRCFnzJPeWX3u5uEgqSp4cK/oWAGAInt98h7+98MJVuIPy0uRj4+e",
+	"g+9mDPcnDDgq0G9YO1auW1EX08J+5nQKJQGfp9Aw5wh+WKdfoCsSVP8TNBrDhoul4VQPAHxLtVrOiNrn",
+	"6ucXl0FEzd9eaLaqC2OEa/NGhCF9Ca5v7V2vaA528KIg4RBeSwRjjsWMCCz7eDiAJE2Lf8RJOE4jNPy+",
+	"t+HpJiX/cIvuQQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1",
+	"rOFYRgFVK4njBRhREM5ttY/siSrAjYcmzAmay285zeGo/hOxQ+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz2",
+	"4GxevVTcPRvL/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnmBS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7",
+	"V9lygZ0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rwJeuzQwhLfTgjNXMftItkbBfPADzH26nd",
+	"VT3x07u/sRo8ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZTsLl2bM2GaSHkMbtyPLXo4dddgogUXzMm",
+	"MtM0sQcKdgEUzTtxmB1K00B7S+VFMXi0VGbsj4Dja5nyUquUeIEpZ9rWv5SNDDvj+D+2qi4ILEKuYqZu",
+	"PTVOlonKWJOUyORccSTtGNg+jmmU6iEKM4/jP+w4P22EAr4PqrRgoUfJiNbrASrJpDL2oAlJtXAxrxDP",
+	"PVAXfEeC8IlYX4aoosQ1CTpINon6ekDZh1xvUU9RHWMFsvf4eOMk1pcMGaUceMCId+aYEYms3SoFpkZr",
+	"AXVF+TF7fPqYGGAazheCCEQjJj+X/EFZKe3zX9PE9SyQHd7BTgoq2HMHL5WrHP7cQFaAk/f4j4HWAIZk",
+	"/cL24OXx0KdqKagqQ1bTsHqHkNYS6omJq05JcczCyBpKQBBRI4cd+7K5hN6A8K01KFw64o8eWqMP6VMW",
+	"hyuzJLvFzdv9oms46l7xO8mL6XSnDHqKB8e5PmWpUan1ZRPggLDKgqjCPboJqdOts3ItUcJA3pr6ryAW",
+	"Qmc3VaI4EgHWFOMfX8vvBBVIqmkAsgqkHf6OCs6jPprurJ3zuphO70p3Yu99ox5W2Ow7+lEQnqLgEtMx",
+	"Ta+lhi/hIOE6taigZnalHoDOpCuaVF+2lfHGlWAWumH3LCR5Qjwj/nZkogByyqA+mLiCI/EC/+Y/NPMN",
+	"fcUAZ9h97+Hx41kwlbGYVq9zgxwVmi1l8Y+lCHhX+4gP3ed+Upu7qW80BdjeM1Xmm9WNe67gp7KG3Yz2",
+	"HXH0+0EM4TwPGsnEhKWlEk6axiw7DyvAavihxiyS5q0Pvhk/xlw6g2HLZO6tmulZnZqNkM9hp9EalpzS",
+	"Xm6QW9QwY8HXTAsRV8t3Lv7eCqtpD6toyvqTnjh5F17TTPN9Y7p+KA8Q1KXJC6K62waA5+dK1RDMFNkN",
+	"ItWh7VzPcOaCl2Y+eDzfw+V/F3VeZGb3gBoi+Qlk1UzYR8k5HmRgNo3YpMv4F3VTTg1+DaC+U9e3sk1V",
+	"H7yhRSzV8+HYA6b14Xfhp7cnx+gPFm0nodptYbh1PLyBUTRKYbNSfSfrclDo4cGqdaA7kybiXgtiQUKv",
+	"Gvk+HJ0uJm0/00zIWpULT5DlqT0ALIDUbdCnxqhj9oJcFWjuCFx3iIfRvqffMXs5deiV7EYnLAWcLDUn",
+	"u1lORC2FETp1LGi1uAwb3kAUs3UdAhdd5BLcylwkVueyX/2LPtOOKbKfKwVJol7by8nb3lLo/MJ3VP/d",
+	"ALaQ46rhsMDsZofTYhedRWjVJUE3ZZcrtbMDUdFsn3ISmq1PZPX5lGfcUKEdc9k0mu+0rvGz4KhiD8ST",
+	"3XTljzNSOEVw4nv4bSsZfSUwdBW2I8VOBYU2OgFKbN0wZSPDj6p0CNFgLwyR+vh6p57WhIA2KUw0iRJU",
+	"hQVkQUHfbUTdrLgmdqHgB1djtkmBN5CEu92tOLaB/6zqmTB33cD7k3EHc+AZxg8hRvgduwQp6Q+lY/0T",
+	"NegjeYfq6IZTF8JiP1+9+fb7rdjCZjIf+mDesYl/D2zd21djz+MC7zwIczfRrXHNuLWGSx8RD7ovbrBe",
+	"sW2kV+22jK4BJACpF4JLyLUcs6ugHzrRbzVJWClEroO6dNcEGboeY7IGs8CS4vjx0k9VOzKyC7Jw35mg",
+	"Pzlw28G1DtjWDGliHRjN+EQtTUMG53oxR/QH8n/f2QA4RLHnJjlW2Gt/KENWL3XVvuf6p2FE//1rhG8d",
+	"OgBo/AzImZre7eg/cf37tiVH6ZoGGeq9SNM6jiGr0ZAvQn8+jr0CtzWQ1A/fo6/X8SrLJtf3EJQgwdRF",
+	"1+eOudFNBb59eU/e4z8+nLheofd8X9Ibim717Oxraeb6Fz58TzPDawNHk9PaaspuCusV4iDG9VKmcJpA",
+	"9AbaWhKR6CXjck0AGuIvL3QvOifAVka0+6ulvHIf/elcu8ZHuxX1RGk7h3bi99DNvuflJyrEcR3q+/Rz",
+	"gyw9APR4Kbd12+zZcj6ycYh91l+FwXQhZ6U4WmpB2VvUulRz7XvMOULadrQDoqbuLGMpoVm093cyOy8y",
+	"qBhuHjdVnkljpqS48EylnloDgtaUkMa7oHXHkghiPKWtI3eEyglKQGq2lJmoTQ9dEIZJnrsp/sQt/XDS",
+	"vNAPk2A/+E8Ut/DvR1BT30ZCmUqCjtmHDFL4TULv2cdkoQD6NovlFsPlTTNZq9y160JemAu2lPiYNYMi",
+	"jqZROc+tlOKegWYBtVolzF+MPIatW2ZKQWdznbClvJFAJ4MXFCVBMGLe7fcuD/Bgtg+9oWeB8ZMOlkcz",
+	"/pEDjNEHs3eCKOS2NJtjL6qWJuQu8mYrkNxcBmgZJPftwGPiMQsYwIM6KPCGXv/E/vrJAxbGD+WjSEMP",
+	"68aPQdOUTksnHNwF5bQKyVJc4rShR29+WkotTMpmCjvjYL6rqBnNVLLRvCwWTbiMhRDafFE4xB4uKC9Z",
+	"d4wMJIO5v+9zKMJU2eVdKGPU6C0RRsUTA3tEBOy3f6qAwO79Ri0U1qQgVh0+6k/LHTV4H/boVJ/Q23rk",
+	"Qg4nITSdzCfqHZy+XaAt2agYDyuJ1qboZax2b35Q8lt8ybYYgZ+CA/NH01M/5YnpB3Hy3v2zHyr02h+I",
+	"aml8UpYo9DRLP0civi/SS4cYEBEyPgV9v4G3NnaEugX5GIveT3mMvx8QZuQe+TEWO4lRy9PrW2CdS6gi",
+	"zW7ShKW0bVPkImmRyUdiOHW4SgcsfY2IKKWHhxAsI56lc9aTakLHU0A8pzCsmkPKcK4W8f6wkLJ/SBnE",
+	"F/S5X/bHg0mfM8kCuEOD6ZhhZcvHVTvwfScOPfGQkRJnBAZC0cF6BPKBsY9chLGUTp46K5faeLB9k+a+",
+	"IJJRCp8E3dkK7WiVb8QaSPgmoizEraB3rpTH32NQUdU36HGzN03iFNHZ7sImDoMBHnuTmZdC6/uFc6Cj",
+	"4xTL4L2T3h+JCXEtnzIY84eJvsCEfavy/uI5xBk9QNQFBduVPGxK9D42IWIqt9mDphYbPOO14Dn0UCIj",
+	"wjUDi9sQfVrZiF2EHr57ZucgsGO6ZHwCe8FNBMEW+yg+TBuv6ug7ziL0HW8f9rAw4k0teuXGfttBgzlI",
+	"BAXL+AnNUzuKpR6EXXfnmRWivzx/w+jeFNpybwOYvMZ3PHxSmV60PbUMat4uQuGalh5iWb9voUhYoT/u",
+	"Mq7m6941DLoTN/1N3UCbBJuqmTbLxQTYlW5FDRS28C3Wua2E9GEVquGs1RJP9EWYlQbfcyknpcpudA+d",
+	"wy/z9UfAHv0yX/e7H1wr6arUfCfjQrOVKMtDyMMv83VbHiCu6WnS9ZyCFx9ZTNwKPqRB+Iaa6eZK1SBZ",
+	"oiOAC+5oY4IpuriW1/IIGjciqjC9QJAPW1YbUQ87pc0wL+FGjAP6uwJyv89B0CO9moxqyBWsrcioGTTD",
+	"Jh6K1aosISZ52RoC+N5BWg4eh6MIst4X0LrPJzj9KIMPRPRTOEHEbpmLSsgcRo+MME2PRWvzju0IUgeK",
+	"wqkMmPPBkLUHvqPhx6+GrSTyYwaN33jQC5p6jcA51KLaMIgUb4jaGyuce3qZ5FqmC74m+o20cQtFheUa",
+	"WlHv5Ta2ywhe66DuNrcmyuf4Ua2JoibPfo2ZqqGvo/u943BB3SVmaZsvhG7hAUztCygKBl8B2kYjQvVi",
+	"JzSVvfR1xEUU83otO6BXHH0q6lrVOkVgb5OhBT2AcnDMfhIFzH4aAMPSaynJlGqG0m2LSm+zC3XZEhFE",
+	"6knlrgBF2u9v/NIQQ326xG+ExDQZ3RTSDhMlAI4NbGV1MXo8HNHuPu93Dq4Iqj3sJjqIgQJInQCoE8db",
+	"WAd6O5HHclIWGZvz8rbhuwG3O6imc9Uo7gQC/I+rkK4KDE6yvNAAioWYJWDesY+vwqThhMu8j33wb2I9",
+	"jHWwGZlVj8u6Urq3jo1+Hlw59jex/plueVjfxL5oCzWu/cYEjq6D84fRat+Ite4rhV2IQZFDKoF3EAHw",
+	"kGthT7iCl1jJBAznTi9aGyFXPqhIcR88m6xh0azqN6I2c+vj9uAAfnzQQPeP/YEGqCQ9jC2p2AvGF/1L",
+	"sJhspyfAKxBeV4laW5e9DkBMWIMl/Sptq3K3gvEjvfGPTEuA37C7ZJBm94F2GD3dBUeLms1qLs1eNAVX",
+	"ea7D1YPVtAYcPOoCMDalpy6AIgJqJ1CTKVtYA6xVoJ64JgMOxNZrMuA8flKDgWwDLerbAjImPocCNsLR",
+	"REFbEmWvpm9Q9XCrAb/wEwU0aXp7lAyKz+GIDxZuMbcpmpP3+I+thW3fFRp7NYba30p5LW6Vi+wbdSOk",
+	"JoekMCwvHKu1ksRBu6mAsGTOi92wcq5GA1LFyWG4c8F92zZt+24L/KyOJ6/q2TBqA3thwGXgD1hMCcd1",
+	"+ct69qCxuZf1bJv1Yod80Kw/zIHnUPBTsI9CbVJaMlf1Z5oZIblTrFZuQ9MVAgc8XxSySXHBf35GvjtK",
+	"eUJcBoQlLhpyBeJ/tJrYeoCCWmKAzraunJmqepH2K+CX9ezTFjTbjx1djHjOG9VbyMIIgEUNF5NPpGF/",
+	"Eis7hf3y6ZcVFhIBNRrX+JCYXVXP+hRvLWaFNvX6CBVmf985J7l6rmpzVBa3UOJ/I4gutFqWpUZfq6Hn",
+	"dg93VuCavfz2BcvKQkgDhb1C5hrDXc0kUCAPFTmq1Vug3FQ1E++qohYau51ulfdLst5vhKjssOdcz7e1",
+	"KceBvrEj+B3U8Ou5qpByfmmsWD493aMfefApn0ju29PZl/Yi3eXjEbCcB0yaojhNPXUjjql/I4BFB2Aq",
+	"+NcwnkrfYd0RVbomQJtclT2QKdcg/xP3iD8oXsp90w62vE2kE04mAJ3AiZgAiTPGmqGhA4SMJUuB5eJf",
+	"H6e9GKdmWg8IcdoUkh1skg7Esah4XWifzy5qRy5IcYg+6Qki6RetoDPVsGl0sybLoqQGzhCeB1gr1V/3",
+	"cUGSWPy3I4N0U9jmzD4cWWnIEOnkYR+KyD+e0ANIqt9NoPwde4XXeZsGbQBsiIW/9WCF6fn3613xB4oP",
+	"4Qfvjg/RxD9QB4faT3sTrRfCuOMQfz15j/8YeBgiSDFAihumeZETmUJhtCin8WMQ7hw9+KT3HoIkn4c7",
+	"A90HdSd3XynHcXvK2O66nKB1vH/WPXhun7OKRrZGCKOgY8qeMEAAol0K2Md6F3zNlpC91KwA59isXX/2",
+	"V3aYUFfjzqlcbW+iDncILxiHbjL2cSUrcV7MYYJD9lHbhMxKykD81Z68lRuAHB/2X3GJfapvpFqhrrpo",
+	"o6EcljZgUW9gfIlreWRlDuN5BG1xZViJrz5xSFsg9U887Ar6J3EdVGkJmYveVJ8Hj92VavO/Md8hzs0n",
+	"Yj383pchkljyWvRCXCGNffLe/s+HgS3zRFAv6tFCaLP8piYBlFvk1DgojmcV1cMWGYiqv8ZAVAc8rGBK",
+	"AF3fn8Pfd5vY4ftTK1ykk1pYN3zvA8s/sO+4+rnk0tWMhkwfDlOPTFhAWMWUBJKQBu1SaHYjKtMEo6i/",
+	"EOkoDQCdV1uY7WAO8enx08zUaxKZ32+/zOEwkplCLsDDnGemXjPu1kbjLEUwJE2MMr7L80UhNTB9+nCi",
+	"P9PC5CTW+6Ifrlay6RIDRaBAQdhTJ27PjTc4ij9yhho+Ybd2xxl8oPy0cdO4d/KkCewpKaxLwVQN1S9N",
+	"ugTrYBDUQZnMQ8eMP32smKLh40KOc77Wo4tnp8mIEobdFLWj8i6G500+ZQQZ3r2d5uTjxI/7wsUovSfv",
+	"4X+3pqv9WIle1epQqzvbzhQibgGP1OcsXUvnLTFUQQGhN7TjpamAPDdwmzQtgN2mybiE3IqdsWsJzem1",
+	"VvUlS+0TxvYJ48KkPpVOxOHK46VcHz17eYKMoEU2t4O/lih6F0SqhS900JBayRmbQ01Er6/Xs6O6Rd1a",
+	"0fAajyH8/ITlRS0yU66hVFb1FgiFXxxvAwzEiMkm1/lgqleaA/0g3l+vfO6rk2Deva3WQvJv75Hkqzbs",
+	"LKqloSOVkKWxs/MX//CDd6ptRvMAvQXcuP+YLWPd6Hef+H4SHyjouArWP2Lg+Z9P3rt/DnPqvMffgTdv",
+	"7/HWFAgAxXXUzbszbv33187tYzLwkWd5OH/SDX5TTwWyckLVDUdWT+ztYbZe0QuJbPWU7XSeDQ/JoFk2",
+	"WxVl6S5kJTfWHH3TalAMDJxwU70sm3gEQX0jRyaN4+oT9xygrqh8VgvnGF9lC5EwU2Q3wrDHX52dDTc5",
+	"m4/6/wBJpeuMCiVnTZvfXYUUUbnPuMzEQ4k8UbG6BgALVaOAcn2DFAr2rxg5U2DkMu5MASDN0nwqWKUK",
+	"aY5Zt1Kr0GxayELPhcNnupqwqOcFn3nYUqJPHkqZCKgqhE8rEefkpuQg+Wp48N3EStw6NtQ+UiHnuTC4",
+	"lOgTU/ifsRb/SJsDOUhlI9OoDEqErUwdX8uflohZpy7dbMYrDbgHgIy5cF6mpBSZoQYv6Q9cm6Pn9vVH",
+	"L75L2aLQOnCWQFKBKMX9wayKTBwzOHcx1HfrH04T3zYqAIQhsFQdr02FzNMGk4khBDsZqNYJLg45E9G6",
+	"6FoKXpeFqNnn4JXVQtvN9cUlTojvTysVviPgNsEpaL4+SjZnasEXTvSe4+oNqWbChXYdc+bFbC5qWrFe",
+	"fgW3xnHf6TQZTVW94AaJFp4+RjwbcjCcRjgYosTURe7id5DYCVbKun21yERxK/L/P3NXlNo8DIOvEsz/",
+	"8A+c1unD0mkX2AEGhdUdZI1Zw0KSOQ6slN59WLITZ806xsoY7CmzFRnJiqRKn26j1tgAE+WZVaH+9dwT",
+	"QNvA/khrRkdoMmOUtnse1yK+2RwSniyP/9gkePUXzppRb4ZuUdyibEafT1bkEKWywgWALqus8sxkEB0k",
+	"a9WrZJByyTIjGUhrnq7jJIkX4j4RIOzfg2RcYpcCrkAK9slTne8lg4N/BNL1N0ZZU+AKjH/wH86CS3Y8",
+	"okqdDPnqz3tiyEjDqIXZ8t0XvWE/0EgPLzPhpCxHbiXh0P23903pGMFBSJOvfsvh/A48QmHOgiKcQTqY",
+	"wjkIvoJ/BOjAG1g85MWgDgZh+4qB6LmOpmC9fyZh+2a17XRh9riZ0iuw3thrThpGVDtdWntiTAPzebJI",
+	"Z2ImZgksUyHQpXBcfdSG1a52vYcoX8B2Aj40gflkezCq9kXtMSh1JssleE4t5cpPKdkVTaNycGPeyhyp",
+	"9JWGONC85X3VWkh6cnrkyoNK6K5qIfixl5w7gqfkARoiDZFyWRdH+vO0zR0VBzjfF8LkA0bvvIcBGAIl",
+	"7gczBG9A8U9xX0fbTOuCKsnrzoAvehptVspY+b8HAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
