@@ -69,7 +69,7 @@ func (l crdLook) compare(ctx context.Context, target, live *unstructured.Unstruc
 	if !l.upgrades() && !l.tell {
 		return stays, false, nil
 	}
-	after, err := applyCRD(ctx, l.cluster, target, live, metav1.DryRunAll)
+	after, err := applyCRD(ctx, l.cluster, target, over{live: live, dry: true})
 	switch {
 	case err != nil && l.upgrades():
 		return stays, false, kube.Explain(err, "apply "+kube.RefOf(target).String())
@@ -111,24 +111,33 @@ func crdNote(steps []crdStep) string {
 	return fmt.Sprintf("the chart's CRDs differ from those of the cluster, which Helm leaves as they are: %s. To apply them, set crds = \"upgrade\"", strings.Join(names, ", "))
 }
 
-// applyCRD applies a CRD on the server over the object that was found, nil when
-// there was none, and returns what comes of it. Fields that others set are taken.
-func applyCRD(ctx context.Context, cluster *kube.Cluster, target, live *unstructured.Unstructured, dryRun ...string) (*unstructured.Unstructured, error) {
+// over is the object that an apply found, nil for none; dry writes nothing.
+type over struct {
+	live *unstructured.Unstructured
+	dry  bool
+}
+
+// applyCRD applies a CRD on the server and returns what comes of it. Fields that
+// others set are taken; another version than the one that was found is a conflict.
+func applyCRD(ctx context.Context, cluster *kube.Cluster, target *unstructured.Unstructured, o over) (*unstructured.Unstructured, error) {
 	resource, err := cluster.Resource(target.GroupVersionKind(), "")
 	if err != nil {
 		return nil, err
 	}
 	body := target.DeepCopy()
 	unstructured.RemoveNestedField(body.Object, "status") // generators leave an empty one
-	if live != nil {
-		body.SetUID(live.GetUID())
-		body.SetResourceVersion(live.GetResourceVersion())
+	if o.live != nil {
+		body.SetUID(o.live.GetUID())
+		body.SetResourceVersion(o.live.GetResourceVersion())
 	}
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.PatchOptions{FieldManager: kube.FieldManager, Force: new(true), DryRun: dryRun}
+	options := metav1.PatchOptions{FieldManager: kube.FieldManager, Force: new(true)}
+	if o.dry {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
 	return resource.Patch(ctx, target.GetName(), types.ApplyPatchType, data, options)
 }
 
@@ -147,7 +156,7 @@ func (a *applying) upgradeCRDs(ctx context.Context) error {
 		if err := a.inventory.Held(ctx); err != nil {
 			return err
 		}
-		_, err := applyCRD(ctx, a.cluster, step.target, step.change.Live)
+		_, err := applyCRD(ctx, a.cluster, step.target, over{live: step.change.Live})
 		if apierrors.IsConflict(err) {
 			return job.Failf("plan again", "%s changed while it was being upgraded", ref)
 		}

@@ -69,9 +69,13 @@ type chartRepo interface {
 	versions(ctx context.Context) ([]string, error)
 	// find says where a version is: its address and the digest of the packed chart.
 	find(ctx context.Context, version string) (address, digest string, err error)
-	// open opens the packed chart at an address that find returned.
-	open(ctx context.Context, address, digest string) (io.ReadCloser, error)
+	// open opens the packed chart that find returned.
+	open(ctx context.Context, at packedChart) (io.ReadCloser, error)
 }
+
+// packedChart is where a packed chart is, and its digest, "" when its repository
+// does not say it.
+type packedChart struct{ address, digest string }
 
 // chart finds the version and the digest of a chart.
 func (r *Resolver) chart(ctx context.Context, s Source) (Commit, error) {
@@ -126,7 +130,7 @@ func (r *Resolver) Download(ctx context.Context, s Source, c Commit, dest string
 	if err != nil {
 		return err
 	}
-	digest, err := copyChart(limited, repo, c.URL, pin.Digest, file)
+	digest, err := copyChart(limited, repo, packedChart{c.URL, pin.Digest}, file)
 	closed := file.Close()
 	if err == nil && digest != pin.Digest {
 		err = refuse("chart %s %s of %s is not what its repository says: the digest of its index is %s, that of the chart %s", s.Directory, pin.Version, s.Repo, pin.Digest, digest)
@@ -138,8 +142,8 @@ func (r *Resolver) Download(ctx context.Context, s Source, c Commit, dest string
 }
 
 // copyChart writes a packed chart and returns its digest.
-func copyChart(ctx context.Context, repo chartRepo, address, digest string, to io.Writer) (string, error) {
-	body, err := repo.open(ctx, address, digest)
+func copyChart(ctx context.Context, repo chartRepo, at packedChart, to io.Writer) (string, error) {
+	body, err := repo.open(ctx, at)
 	if err != nil {
 		return "", err
 	}

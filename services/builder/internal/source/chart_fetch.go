@@ -86,7 +86,7 @@ func (r *indexRepo) find(ctx context.Context, version string) (address, dgst str
 		return at.String(), dgst, nil
 	}
 	// Some repositories list no digests: the chart itself says what it is.
-	dgst, err = copyChart(ctx, r, at.String(), "", io.Discard)
+	dgst, err = copyChart(ctx, r, packedChart{address: at.String()}, io.Discard)
 	return at.String(), dgst, err
 }
 
@@ -104,12 +104,12 @@ func (r *indexRepo) mayLeadTo(at *url.URL) bool {
 	return false
 }
 
-func (r *indexRepo) open(ctx context.Context, address, _ string) (io.ReadCloser, error) {
-	at, err := url.Parse(address)
+func (r *indexRepo) open(ctx context.Context, at packedChart) (io.ReadCloser, error) {
+	address, err := url.Parse(at.address)
 	if err != nil {
 		return nil, err
 	}
-	return r.get.open(ctx, at)
+	return r.get.open(ctx, address)
 }
 
 // webGetter asks a web server.
@@ -213,8 +213,8 @@ func (r *registryRepo) find(ctx context.Context, version string) (address, dgst 
 	return "", "", about(KeyChart, "%s in version %s is in the registry, but it is not a chart", r.remote, version)
 }
 
-func (r *registryRepo) open(ctx context.Context, _, dgst string) (io.ReadCloser, error) {
-	parsed, err := digest.Parse(dgst)
+func (r *registryRepo) open(ctx context.Context, at packedChart) (io.ReadCloser, error) {
+	parsed, err := digest.Parse(at.digest)
 	if err != nil {
 		return nil, err
 	}
