@@ -57,6 +57,20 @@ flock 8
 [ -s "$root/rootfs.tar" ] || rootfs
 
 # kubectl is a link into the one executable of all; the copy is an own file.
-.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "${BERTH_DEV_REGISTRY:-127.0.0.1:16452}/$name" \
+readonly kubectl=$(realpath .bin/kube/kubectl) reference=${BERTH_DEV_REGISTRY:-127.0.0.1:16452}/$name
+files=("$libexec/berth-runner" "$libexec/berth-engine" "$terraform" "$kubectl" "$root/rootfs.tar" .bin/kube/mkimage)
+
+# What has been made of the same files is not made again while the registry has it.
+key=$(printf '%s\n' "$reference" "$(stat -Lc '%n %i %s %Y' "${files[@]}")" | sha256sum | cut -d' ' -f1)
+readonly key made=$root/made
+if [ -f "$made" ] && read -r made_key image <"$made" && [ "$made_key" = "$key" ] &&
+  curl -sf -o /dev/null -I -H 'Accept: application/vnd.oci.image.manifest.v1+json' "http://${image%%/*}/v2/${name%:*}/manifests/${image##*@}"; then
+  echo "$image"
+  exit
+fi
+image=$(.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "$reference" \
   "$libexec/berth-runner:/usr/local/bin/berth-runner" "$libexec/berth-engine:/usr/local/bin/berth-engine" \
-  "$terraform:/usr/local/bin/terraform" "$(realpath .bin/kube/kubectl):/usr/local/bin/kubectl"
+  "$terraform:/usr/local/bin/terraform" "$kubectl:/usr/local/bin/kubectl")
+echo "$key $image" >"$made.new"
+mv "$made.new" "$made"
+echo "$image"

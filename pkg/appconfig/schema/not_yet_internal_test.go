@@ -50,6 +50,7 @@ var actedOn = map[string][]string{
 		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag",
 		"kubernetes-manifest.manifest",
+		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
@@ -60,7 +61,7 @@ var actedOn = map[string][]string{
 		"component.deploy_timeout",
 		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",
 		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap",
-		"helm.take_ownership", "helm.values", "helm.values_file", "helm.values_file[].contents",
+		"helm.take_ownership", "helm.crds", "helm.crds=install", "helm.crds=upgrade", "helm.crds=skip", "helm.history_limit", "helm.values", "helm.values_file", "helm.values_file[].contents",
 		"runner.helm_driver", "runner.helm_driver=configmap", "runner.helm_driver=secret",
 		"kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",
 		"install.components", "install.components.*.helm_values", "install.components.*.tf_vars",

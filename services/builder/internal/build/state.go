@@ -47,8 +47,11 @@ type Build struct {
 	// Kustomize says how the manifest is made of the source; nil for anything else.
 	Kustomize *jobspec.Kustomize
 	// SourceFault says why Source is not one.
-	SourceFault     string
-	Commit          string // of a git source; of an image its digest
+	SourceFault string
+	Commit      string // of a git source; of an image its digest, of a chart a source.Pin
+	// Before is the digest that this version of a chart had in an earlier build of
+	// the component, "" when it had no other.
+	Before          string
 	Resolved        string // resolved_digest
 	Provenance      Provenance
 	Status          model.BuildState

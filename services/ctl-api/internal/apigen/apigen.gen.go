@@ -94,6 +94,7 @@ func (e ApprovalOption) Valid() bool {
 
 // Defines values for BuildSourceKind.
 const (
+	BuildSourceKindChart BuildSourceKind = "chart"
 	BuildSourceKindGit   BuildSourceKind = "git"
 	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
@@ -102,6 +103,8 @@ const (
 // Valid indicates whether the value is a known member of the BuildSourceKind enum.
 func (e BuildSourceKind) Valid() bool {
 	switch e {
+	case BuildSourceKindChart:
+		return true
 	case BuildSourceKindGit:
 		return true
 	case BuildSourceKindImage:
@@ -1656,20 +1659,20 @@ type BuildRequest struct {
 
 // BuildSource defines model for BuildSource.
 type BuildSource struct {
-	// Commit git: what it was resolved to.
+	// Commit git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart.
 	Commit *string `json:"commit,omitempty"`
 
 	// Digest local: the digest of the archive.
 	Digest *string `json:"digest,omitempty"`
 
-	// Directory git: folder in the repository.
+	// Directory git: folder in the repository; chart: the chart's name.
 	Directory *string         `json:"directory,omitempty"`
 	Kind      BuildSourceKind `json:"kind"`
 
-	// Ref git: branch, tag or commit as written.
+	// Ref git: branch, tag or commit as written; chart: version or range as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from; local: the repository that the archive stands in for.
+	// Repo git, chart: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 
@@ -2892,6 +2895,43 @@ type Ref struct {
 
 	// Name Example: hello
 	Name string `json:"name"`
+}
+
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
 }
 
 // Release defines model for Release.
@@ -4128,6 +4168,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4298,6 +4344,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -4487,6 +4536,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
@@ -6927,6 +6979,46 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// CreateRegistryToken operation middleware
+func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRegistryTokenParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRegistryToken(c, params)
+}
+
 // GetRelease operation middleware
 func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 
@@ -7703,6 +7795,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
@@ -10217,6 +10310,46 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type CreateRegistryTokenRequestObject struct {
+	Params CreateRegistryTokenParams
+	Body   *CreateRegistryTokenJSONRequestBody
+}
+
+type CreateRegistryTokenResponseObject interface {
+	VisitCreateRegistryTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateRegistryToken201JSONResponse RegistryToken
+
+func (response CreateRegistryToken201JSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReleaseRequestObject struct {
 	Release string `json:"release"`
 }
@@ -11095,6 +11228,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
@@ -13153,6 +13289,50 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// CreateRegistryToken operation middleware
+func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
+	var request CreateRegistryTokenRequestObject
+
+	request.Params = params
+
+	var body CreateRegistryTokenJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRegistryToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRegistryTokenResponseObject); ok {
+		if err := validResponse.VisitCreateRegistryTokenResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetRelease operation middleware
 func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	var request GetReleaseRequestObject
@@ -13644,448 +13824,455 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lchy3kieMvwqiv4mw5C2STepiqRknZmlbZ6xzbMsraY/+35gaFroK3V1mNVAuoNnqo1XEPM082DzJ",
-	"P5CZQKGqUX0hm5K9X+zGHJldFxSQSOTll7/8OMjUvFJSSKMHo4+DmeC5qOGfL97yqf3fXOisLipTKDkY",
-	"Dd7OBLsRtS6UZGrCljNuWMYlGwuWzbicijxhE1Wz9OXk6Cdusll6PEgGOpuJObdPM6tKDEYDbepCTgef",
-	"Pn1KBhWv+VwYeu3FxIg6/t5Uig8mta81M8EqPhVsLCaqFueMj7WQhikJP02KWhu4wL68sPf/vhD1apAM",
-	"JJ/b93N4SziwOf/wo5BTMxuMnpyeJWsDTXBk/8BvXx/gu8LMWLrkhUkTxqVeippxzbRS0v6vCeat0GxW",
-	"TGeiZmbG7YgLvXGcV3Rja7wTVc+5GYwGhTRPHw8S+wHFfDEfjJ4Ph9+cPn9+9uTxN4+Hz5+fJoN5IfGn",
-	"of+uQhoxFTV+WFW9/P5V/TO8svtdF5LxqmLjFStypmpmB+ZHW3EzCwZbVYNkUIvfF0Ut8sHI1AvRM8Wn",
-	"Z89gWP6/oxNeVf/gdcHHpYiPzQqFfbcVCc5u6NoRK4Wx4pSwvJgWRjMuc7aQVrAzVQudwB+kwp9RWno+",
-	"yT3zoN/17aIo85ffx7/HzrL9mrG9qGdU8NtBh/Qd7N1tY8Id3jMo/PGwo1JyUkxjo7pgGfyGcplYwRyv",
-	"QFBhaRfzMW6/QrJ0JspS/c9Had+44UGHH3c93yywoDoLzWoxVzciP2b2RzsGoenvk4UWOVsWZqYWhhWm",
-	"T0lk9LpNQ44McqGNmot6w9ZnGV2z0/Z3Fx90Kr8vJpO3Kj6TylgdqqRIaKnxWDAzkAclyxWzux+loW/y",
-	"jNo4XvGBz6vSXvgEdex+o69XrxeRw+IfvCxybgRIKx0WIA9LtShzNuNVJWRC+41JZWaFnPZ9QV6vrupF",
-	"+3TIxYQvSjMYTXiphR/aWKlScAlje5mLeaWMkNnq72IVW/1aVMKOyZ5sdmq1ldxrsYJRj1W+YlNhdHDi",
-	"umNvygt53r4FHsIlLhnc2xFx9nj4/PhSum9EQ6T5yGC0R3a4d5GplxOwTHqMDGv3pPZkNvAFtAaFZmNu",
-	"x6rkMXs3E5IVsEvdJykp7CaRapl0bmt/5OkZS6taZErmhX3r1YQXpcjTTZ9OltSe+/ul1IaX5caTvcBr",
-	"dtredO1Bd/ePfCzK9ZG9slvXzJQWTvgKzUp7Lez09Fqs/nLDy4VIz5kWN6LmJZsvrACWJZspPDf9zv11",
-	"YN/3l4xLXq8G7+ObCJ7emuHCiLnufNTZk6fWXrXWhX3Gf/z6H395/z/+cvz1vwzWvg6UxUt8xulT/zOv",
-	"a77Cby/mhVn/9h/Uks25tKpLzDXjaOfOuGbcsLnSvadACc+LKoEnw8A8fDIcBhbhadQi/ElYlbnpZJjD",
-	"FTsJDl56ULl5Nbmoqo1yA06C3Z9VlfSMsmtqg/W6zw57NaE9ttNIaP/sOJpmt+0zotcLKe26bTbjariq",
-	"Z7Xwx4Ou1hsjqm1j0kZUPSOyPx10PG/VtZDbBmTsRQlLjbq++u///K80sccw2BNaZLXocxjgtoOO9h3v",
-	"UxOlklM4bOjcnfOV9cNnoszZmGfXbCFNUdorajiJtJoLsCSYUUzzFShTzv5NsXxRc0MuPakZlj4d6rTx",
-	"rGuWDnVKrwJlpGQmgmOrI8DWEx7ELalHQ922pZ61lOqDB0+H/+fX06Mn7//11+HR8/cP9f958HQ4HLb+",
-	"+PE0efzp4Vw/jKheO2mqvp6UarltlZd0Xc9qup8PuKCf7KN0paQWcLr8UqtxKcBXyJQ0QsJi86oqiwzW",
-	"5KTCK/7HbxrjDs2b/6UWk8Fo8P+cNEGcE/xVn7jnwhvXJ8A5GkuuQbC1qG9EjkYbmGearzRbzlbHMJ/0",
-	"VAjQZIYCIFWtKlGbAj+k9Y6P68fhTPDSzK6ymciugwu8SWoXoFpgGMqfvZu+EAfy0t5k724fsMmg5NqA",
-	"XbzTY6yZ/smteyisJPCxA94qpvVPH9gjEwM67ivW7uyO1dTFdEoBsD2+/S3etv7ET6G8/opf1ZaCznoE",
-	"Q/Dr4D7wvX+6Gv8mMpjscO73lgQ3yWs/NGP+GPNYtn6Sv6B/yL/wqVgfsZ/zPSY/to5SfDDb7v7ZXtP9",
-	"HHxv/7DJi2yPmvuduJO4oktyVeTRuc9qwY3Ir7hpRRetl3pkCpjs3nvGq+gjRV2rOv7Lh8JcZSoPxcDb",
-	"n8lgUshCz/YcDH5XMBO1vBqe/pafffjm9+f/rJ8tH908uX46fyyHZjrj0Sc01tymBXwtJvZqtTBOXfEc",
-	"nTle/hIsEJ4T7QVNBh+OpuqI/mg1+vFrvvxJaG3lEoSiUvW+62BHli/Kfe8yfP83GW4i/kA6L7QWeTqC",
-	"8wNNSH+02P+0Rgc41Pb/FGj2CmkdkF+t4bAQEM7EC63iWWSZEDn8FR3kQTLIuMxEif/G9wUbJhxiLfi8",
-	"T8xJzUXi93ZoNCWsMCPrhC14mbCstnZRbT0xVVhLCNMPZTERLFtlpWg5mwN7eWzmnCkRH1hXHeSDJHAB",
-	"aKM3o3cL0UhhazO2dvNGpXI4dUgH6OfUiK/RhunfgRT86mjNqqrVjbiK+m0X+GMYwnH+W72Qx4O1SFqw",
-	"oY/0dVEdqQrHcQTSYiXN6oGWdRMfbMuQfPrkyaOnSa/h0ExGrcrIfny9kJjwoKGrUoD/KXiO32MdUx/i",
-	"4lUF5t4xe02xqon1TtVyREGrszOWLuS1VEt5ZZ+VQgTQ3ioFr60ZCUHt5UxgDLYWpeBasFxkpf2dScX0",
-	"IpvBQBImShfYoSfrRYVaL02YLmQm4ELNZvxG2HvFZCIyw1bCoL+x2RHedUk+9crW20ZJtGXHC2/PEark",
-	"ldPF7cPo65Mn7Gv8f4PeZf24VY109gj8Gt0iJcf0Q0f0x2phelSf+MAzU65GjLM5z2YFRNVZLTJV5/Zf",
-	"v6lxW9HhT+zRN7EP4pmVllLk0z0PmNaNPXZFxhda9HwGhs5FfrzJXtlnQLkwvCi3nfLtkbzMdUJpB0w+",
-	"5sVUaKODQe1qD6xZNeX8Xq2a60J23pjNeCGvxmJmf0liRjvX0YT4bEUxci2MKXuWpBZzka96FtMolisG",
-	"Ukvpr/X7wdbY/VC9xq/AneBEyQ8jfJ5f+u2nqd1tF43gzp0Tv/uhtPMkntN/4u6zpgqqXFVPv9IM1uq4",
-	"rSFdvHdjkCmcJxpL75cexGYABfWZ7IVSq+9FVuToWO6xKi2PKdwR0817cEugNhnggXaFamHb536PV3U/",
-	"uBlc93nRScB4efc4g9T3tukGRUb64XYqdHM8IC90VfLV1Xrw5QdRlmonZ6+q9lSLkPDZKqc/4lXRyNCs",
-	"b3Bk/uwxrzFN5SIc4eR0Ax70Eds1VFUdZNdW1efas1V1O+u+I2vBTnw8fB6zqLvCt3Xv3lZwNs6OvSYa",
-	"4uqZnP9d5eSI/4nn5lP82xzmq7XbPvr8lJi6YB9HC/HXj2S1BOZ5kNUrBp/eJwMtpC5McSP83CxgClGT",
-	"Dc6GZ0+Pho+OhmdvT4ej0yej4fDfB8019jUDXhaZ3YKQeR6MBmJxlAlpam5NBAfRGz361J32dc3hvyFm",
-	"TDmzN2IP2V81GACSvK+ldb5QjSeMl1pZJ6xG/xV8skIjEAacN/TQnAFh/UO0ynbd/G5lXiNCIaIKgmmO",
-	"RfjDOd/19AjXoG0J43Ks3UDrs+baUyJrwvwgmZICDfRCsrJoW+jBA/swn9+phSQADJ7GGrJKZemxiNqF",
-	"i3hVnaMzrqRgGbjL1gNumbVhCj4S7G4mtxlTa35aE9wI0/vN++xAJ4Pftp/thOiI49oneF+GAo2ay3ys",
-	"PtjjMlAUFFyLhRIj2aCq2OqVk4uxSX03I7/NGdfaZB7kEXNE382EQZyxYLAtALLkMtjsnYcWJqgVIgGu",
-	"/g31VnwwYcL46WP29+LbjvcRD2R1Zgxf0DNXtbrh5St/asU/0G2/JS8MRK84q0StlWQP0qpW88qkD5mq",
-	"WcW1ZuOVnZC5FuUNJuqcgOCVViaCGGFMMChMeFGWt1tBqYzY4Qi+UySrNsWEZ33hHgIYsznPRdJ2Iu3p",
-	"pE29sjPTMSD28lcwmaELo+qO6lb1JgfqBAzrk+hWSwa6+Ke4Gq8MjmgNBb9FkwYjSgYb3KVvSzWOJDb3",
-	"/P72WP3341LvO3R6eeupfUPHIeh97cPmrp2UfvOhAdRtOBxuyUa710QHD8j29cAleq87xK94IPYbDyx3",
-	"3SeXWLoiSMS+OdAwJLzDAG/jQPcnUg+SKR2X+Z7O82+4OzZ97t/UeICm8I2QdoJj5tN8bo8eo1SJZpgd",
-	"sQZYko9vefSxW9lbBFG3RNeWXDOurzHv0Q5ya7WoM1/aFLfYndT0RKtrsdAiv5rUqqcgABXxEnIy7iMb",
-	"U9Eodc3UDeL11rUhjG/bWsCueoOX3jXxu/09cOUms/l1oe1R7bJF8Gh3gtuv3KoZE0SX7TIaQM9F4yuI",
-	"9wwtQZdTbWxrEhw/z53l3hp3gSEcwr5Gvfh5LGt4161zq+vL/W0X77oXYC7pVChGsFbnLCXTPgXbDwsP",
-	"4A/H7MW8MivI36P/B8ZhWbbc3q1xjeZ8e7J2vO1hpIXzb6eqd/bf+G29ln+MgsanhRlRQRGqs1poVd6I",
-	"nBkV1RuNJdN+UKkyXiKKAy/x/mudzYob0fOwWmTOyosMbKLKXNTOyGxMsOjDuk4bjGiQ2CfZJZvbzfQ+",
-	"qocnPa8f11xms4QZPrVygHNoz5hlXRgjZE9eqlK98yxqwaw+P2fBfDXfFWTWcdasipM5lCjRCbODB9kv",
-	"HE4V3x5AE5vARl2uffZfFZUnOa8BPlAqAIouVX1tjyrwvfQxe2mgWkEqlguel4UU5yiVhdGESMYIlB/O",
-	"uqPRRbXZuYTxsdcOnr4hD9nchy/C+fGqYfOD4smwZNCTEftuxgv5GoyV9e1q5yd+5kO2nYERj5O5tDI1",
-	"49aWS6DS6OnjtiUiHg3/Evtse8/6O978cHF09uSp2712IAmbiQ/tZz6fPHuaD5+dPnv2OPsmf/rkOT+b",
-	"CM6H2ZMnPB+ePuGPxpPHk9Px2Xg4fnZ2luWnT/Kn2emT8XAyHPLhs/gyoOG2n3Uhfm8t3OnZ/v6RfQZN",
-	"R4Iz3x7MltXT68s3Ezy/is/vS6NhtWBSz5mAQ8ZZNIi2l0rG1SU8lr64c5ph3apDmHFtyA4+Z8Oep+9g",
-	"K+1naYQCvQ1XjA8MvigJ5qxnvmXMGKJ4S361lhhdB4jcxsG7VdISMsZ732Mtxz1caLojZtrlxWRCmPCO",
-	"QSUAtoBFxEU2Y5NClJgYwLMfQFyJPXVKAbWwpdJYu8IpnrZz1P97GISQWTSui8u1Hzjm3XqdK2GPztfs",
-	"jkKzXGWLuTXcCo1nUCVUVQr6EnELb3BNxjaqzoxLJYuMl4RCO97PQRcfRLbY29//UBW10HTPWsSTCp1r",
-	"VSltx2VNC1clzpkTwpZ22Pi6iSD3fAdlcpCAw1YARQTEVC2Mvgpcyoie2wvo9Jsa775NKZjRFX9nq27R",
-	"p3Iq/m6v/JQMqpJvLUj5peTyzWI+5/WKIiiV0nvO+P4QhBCKFbOGS55FsshgzBBQlqxeilvUwtSF0BB0",
-	"L7nUWBXeY2vvFsZ4TdfReHcKSeD0+5gE3LNZjLQRVR96fJewgzWhD4D5Du9tBuUBbC5W0dkY3S8Mz6Tm",
-	"RCHp3xq+CGR3HfLPs0xUhiD/+Ium+lKC//JaMLxK5JR0cVWwX2mqEjhn6UTVU2EfZL0yuBzNG8blis1V",
-	"TUWGztvJRVUqa9wZwetcLZH4wL4eknn2ftR8UwFBHch1XemVzKxdWAt+fTUtudYN2A+TplGnCGfgEBEc",
-	"EsRmX3+GSE4o/GsLeAREBBW3n5qO2FgUcgpbVYr83P6GaicdkeuGWTUnTueX8oilzm5LE5biSWcflsAP",
-	"ZQE3KwmGxxLKTWXOciUF3izVFWoOkiH7bnvKgzF9ztJcSHyEVnNBNYlFzqTC22moIDfaF3Ii2kHP1FKj",
-	"3kmYVlay4JS01jPerReVqLX1kNMR44CkqFuIf+KucLqJkQrMWWHwCfbEzWu+lN0RWBvM+7ZgfmVcSmXY",
-	"VIGbjGl/GoY10dKRJ4MpixvBgA+GgPBuYuA59jXWn8HaGjDqXHj8UjJXd4OcWPabx2LK5bnjD4GbcqRL",
-	"kTk54TSLxNkBYyL7sVPMAwab/YpcQb7YPoJqRL0JykjB4HMWMhO14YWdIC4diH/OV4jrd0jtc5x+XP5J",
-	"YZdJLUx7z3tBHTTnYZOmBQSkkz78sxW+QTLwIjbAo1cKxPVK/LkRAqtw3XqiEiXOJ5iKMIjiv2qDvnC7",
-	"PBK/W1AYc5sBgNCSz+m8bDGLKWvs9j8Ec/XexvBntWsPYXbeBju/hznYtu06jggoAAfZAiUMWsD+y9Hs",
-	"3WZaPqu59WeypbZaQ1S5vk6QBxAiSuGphcnUXGgwf35b5NNYgHOvOvNaZJRfXre9IUjkXpk4RGBDabeb",
-	"aSKy61f4jCioryiFNP27Fn7PBJvzawFRCKoV210k4azbXVXdiDovtoeAfoAK93/QxT2gOvcsNwg/3b0i",
-	"4GZqPYq1h7ZVPRwI9ULuJOEA8FPX8VG6qXh1I+q6yPfFCc9EOb8CTJaOUpctCOdo7aXaQLr+/7346cdd",
-	"kF+7l0uaydUNr6MDCKCVnL0Vdc3tnLO5yhclcsH98N2PVlP+7c2rnw85qk+7TPbGEs+N23Bt2daYO5rJ",
-	"14WcloI1jwFeISvTCSUUCgmwAYCjRko934p5VXIjHHHeHPSVQwWzsrgWIYER3EpGWYPJXorxmsBAsKDI",
-	"uB6xRyC2c/4hnIQwgxqZxrdqOi03T+L6rukqJWuRNlPT4l9ielmYbCYgZfXALutDsGXVZMIewHZ4eMyA",
-	"vqn1AGv81IKlBoZn5S91vLd20oE5xRfV2iutqQy/oBus29Pfnci5MHWRuQ25+6S5+p0YMURfutwvKF51",
-	"zH4UEzhDWijoHclLdt/Qu2O4xguZl+JqX7RdVhaRyM69MlzsO8SJsKKX95U7zoTLlQPqZ1KrORRLY8a5",
-	"sQQ10yuZiXzb0m0a1F9xKH8tIojtPYrauyb25HaR3Z4ZoT2rwWvUwtzlg4Gs5nsxKWQRpW/Z46Pd6yKh",
-	"0EAf56Ky2lRmhdBkkd1h+MSFa8T8DiPHmuTWkj2KRflvEz7uowYBxEAhp6lP/mtEEaCF7BIK5yylt+Yp",
-	"inoTSFQTJ/dznotzlhJpprsOQQn4R/SQQnRBK5LgRjPwHxl49+/3Kf5oUGwCjlkHqFY3GPUOiRAKHPlO",
-	"Cdt+rBqtXtJAgduasq0CY3i2fThCAoFbBzbYT73qd/Tx9x7HD3+8BaCwBbXdUpNhbYJm+7Vu+HWQj4EG",
-	"dGd6rl0KSd4fCp25zgVhnIl7hSbuVtBKCGq8Dsr2O5MSrFN7VfrF4SCRcLRaPlMI3JFSr8fibmEOrB13",
-	"C/3Zy455Nt8uAWEF8a5Fwm6qDrLGbto/7yrfDrX65St6PQwkZsqruiMAeVSyMIC0K+DkAq++bUHCVphO",
-	"d6fkIttzp7gaqQjlR4zyKMV6r/TcZ6WueFmmCXDLcpkDAxl89DlLr0Vl0qTJ8lBuAgoBKKfgW4sEearE",
-	"p1KMYhhjB7OF51dKlit4GfApdrIXMLJOWVkyuMZMZZij8I+KHCdRuwBXsbsgCYkNzRXN5VYF0JGN4MCj",
-	"gWPuZBU969zNtwSOlzoCt33Vqu0L03I+2eYjG/BnIsItIFuZMMGzWVNA0gCLkGrfulFCyGN2UZb0cAyC",
-	"UPYEgu2As0OS2914TRqukQ5u/PaO8y039q1IRpJ7qE1sxS3jEtsjjiWvRR6QbG+UqF52e2A5nhQl9onB",
-	"fjbkZ3uGMqzDjqESeXmlfPXplhrosFY1NFivTBPV2ikE6KJga+UPewUQ8f7AAtpQmOHSsA1Awzf/KDTj",
-	"OdRirUFQPUwPajvYRVNjYYJWJwHwI3GukX+6obKFGe+GxcDUOcpUXe1fNNKEFbbGBDCoer/UHuCMYfZo",
-	"08Vv7EWYHNzZdCgmkw5TBkXa7BG8nRiHeDKQzMazxGqg1cA+Q25/0SnlOv1gJh2wOITzRBgq3In9tUaD",
-	"y8HFTK0uB9bBgPMU/ga0PvBHoNte93COb3itjw0Yge+THeg9XHUdfPPWIJQLgzyy1qna7b5xcN+TT5+S",
-	"W1eo+gn+uDsC95Vf7q4x7T585zANfu/teIkwDAGvTLBxjvuYPsmkgccDCPG2TjQe1i3kcqX+iFuxDzAY",
-	"IW1o7UWpxZ04OjOPT/eWT47oEOrS5D85Hixy++F236Wb8s9CM3yWq4DFLjNaGFPIqb7TR7ptumZtuXZ+",
-	"+IGuqmHiin/AOoZzQNW+a9XO4Wb7UoL/b4iwxGLAdjaSMINCZ3cGkWE8uN1yzYXhOTd2kzdBGt/SAnUw",
-	"HQ5X01otKvdfHikYZwdJrBE/LzTF0dowwkqVRUbkgWOlrhvsgb6COjJ7A5fQwcduAqD1ByJVe/f1Yixq",
-	"KYzQV9AA4INpEf3Sk+jfWbnIxUaukvYMvmgvoT+78ehuVwPty22SNC3fSKT6tAAVEKxpAbity9qNO6Bx",
-	"Zda+dKpMD6Akysva+QJ8J12ND4sP21nNQTH4jJ89eTo6QNVUYMx8c9pqfkHv+HV49JwfTd5/fPr4U7S5",
-	"0AuZx/JIP6gl40F83KMia+iwgsRDRoGyEZIsOo8PtOppWSs5ZYUEDmyHwUwaDCb+xTcDPGcporpy8I7p",
-	"EnCAILFcBGYhvKzR1nmBMftjdgFo8ZUDisuccX3tEOMd8C9B9+il0a3wQtaqnAtpbueLbga7EzlugLIs",
-	"NJsqKc6ZhIpL/Ey7wWbcTnKtyjb56b4aO4Y68J/4BpXW2tZqQ+1uF90Ust4zZhNOXRTb0svV6tXvOgxu",
-	"ppZWRpfY2hGTLa6WICCxEPLK/ddOsZOQ6dWrfv8BLbBiTEGE+dPIeQ/upiFOecK06iIP0RR0jmHzQjxe",
-	"PScCHXFBqnfdO83zWmjd4aQ0ptKjkxP6y3Gm5id6Zr3oE8RnHK/4vNxcEb5jKjv64W+hF2DpP9Ols6Fe",
-	"GMAHhSEX0B3tbC7qKWgLrFUPouvN+5difGxUfOTXoqfI9lqs2m8+ZymmZFJ8KXHptd+K83Rlv+LX4ftj",
-	"asqjD89FBDOIw0/8aiY78/yEFtV62Nh1Ub4t/Mp5a915/dubVz8nLH3gOcgeptAb6gESDMJ7rXCXq4fp",
-	"Ojp49/ejY9iq5SYzbfPWhvti0/VvNY9hKC+Ik57ICZYzVQIPlu8gaq3vAvW5C1kksHtV7WIa0chRb58V",
-	"ekjf7/TMvp8d3/9GR9Nes1bIbv8YmxhESUbyYzORXe9T3yKy65hp7+DGuz/KAY9pZFFE6ufHizZAUZqZ",
-	"8NP6J/YfzbudEUPwWN+DCYgbpft3zKLpYlciLZeIBTDOejnqFI6zn5WBIhkgpAgIMTFsdnwIFud1ux38",
-	"rU0NoZrNPq2FoGqOvbpEbWUg9dl1l8p3ismDK+zFg2RQFqCEf9NRbsieblSbuJqdu0mZeH97OOSYGDUx",
-	"yogDFSWVeucpYJHzEeHo9trQVdZg8DjBSQZWMDZ6ln/IhdhG97oessbSpR3FPr7OtIQUCAtpWTd2IAuj",
-	"zXdrAxNFBRP+95i9uBH1qsX3CTcmiDhDtCsMSlvT04GkgwCy330jCN8OdsWjvvRB9+BhpPJ/ddJKgkcB",
-	"3GCjNxNNbtk6Z3PXmnBUzDTK+Ct4VVyhkbXWw7F5QatZl5vo9wH862wt5HvnxMzh8aj7gTQCzRI5Y3uB",
-	"b0MC8llPHvKlWuxCYtyg0PpxHChAtyI3X0iN3uPnZfUiGdwv0/Qp+uk+y3lr7ss/Rr7y8GIdpjB3mIeZ",
-	"t2j3sPbWwx+F1PfAUnFfADAILcsrXvI6Bk6Ghiva99JpMXhBc/Gg79Lx4ICY4L2SnjtWGdJe2YfVIWgy",
-	"tgF9D37dBKKjDroLNc7Y7qzQjN7BciWwuSHPDFOSoCZKZuKc3EYwOazX6FAIhUaLew80yTteyx5Iaqcc",
-	"cj34QZWAbaBMgYN2mOvjvXCERJjp9mKTTunqnRByuKZRGlgybdO24O7AaLEPiJkkZSO+LnrIpVKZK0KH",
-	"5CmYUQ2ghDYPRrokUlBiLKsUE8N4SeRczrbFQXp6fqwi90n08E1RC3ffjDF99LaUm6gi/iKewE0ZkxaG",
-	"pL/7yft1ON5djTl4aDwVuOSSuCgcZYKbOmYUGwviWMzECCgsbmDZUzYmyqzCUAR5yXXCUsyxNj9L1WwY",
-	"qxUNvxbIX4FSmTASYwgPOWOuaUwYEMnjmxuMxPueT73aRG/6rjAzP0rEK8aq0oRUi+nsfBPF6WGquOLu",
-	"kM+ROkEl4dqwITvBy/WvtsdUqso8xTAysEu4hrLgziWeGiCVYpnalZ0quxGlKDCfTvp2vePHerwukogk",
-	"l3BTIEKKZXRqVdmX4djgEfekKbfFBmA2D4HYdvbn5wFs09vuk2V4vVHXnhCyO5vTGzvN4tZuVFTikMdQ",
-	"sNvCvPLmGL8bugWOoat+QOBFnrexedsAf3cazW64xOM1ROD/BWDA5nxYT3caXqMx2jbd/C263TNo/4kP",
-	"DPl1s9GZvUY1b4TScloRsO5bJ03TiOp4l9aHh8BBrtmiG1RMD/tVWhY3IgWL3SVf/feK/JzN1JItRQlc",
-	"xWDsF5qlaLGm7bPengLBiuJZURaElu/8PfgDFh6qeqqMEbIn7O8/YRHhp92RnSbQ7CXfnuJ9R2L3bV2g",
-	"E4eLe3Ub/68SUHixgU3IWjZELjW2nz3yZaBWI0qEvYEbpQNJO2cp7mnsRE1V+TpNGnsVLLfxqmXSeTvN",
-	"n4huEd3HeV2RDJzD8j7Zbt0SwmxbeAKu8vPqylJ6jV1NrRHmgkuN/bjTUJ5StpxZc5w3X9jSEklw+VWr",
-	"ZBY0OYh1wwRmLSsrtmgWx+/jiPtDciZfI8OsRb1qOMamvmbC7xFlrtqC39kX3ffttoWai/fbV2669twK",
-	"XevG8wv5lWwkfotGWugD2mykHz6r5XarGO0fI0B59yaVNAf6duarw4buQxLdKoTZErrukdONy6lfC035",
-	"49tGn/N6dVUvZDzb10OZgJkqF1ZpoFGezGYPdod2oGefhAayolA8ASnW8EASCdJVgp2Tvpwc/cRNNku3",
-	"h83QPHEzkuyU+/gb9lTqwlOqQmRI9a3qa3L5PSmjVbbFDbaw6HJRGTGPBXh+UEumJqahEplxUOVqYVqm",
-	"9mksBuwr/iPF6Yj6GTHxoQDQm1lodhqlmz4EhfRvarxncN4jr9fnBKoREuLZhM8AiPtCdgHSVbmKPRob",
-	"TOzbT+n2PZjWGn94Ioto34+GxXJzBxBtasHnV0XeA30t1ZThNdpFyUnM7K4p8xbzXEC3oM1GHOkeVAyx",
-	"6HSzrk1o2Ul/65vCdYptwL+LCGMnL6eqLsxsHs67yM+ePDl9bn0u/Mf75DB0Q10pvxar2zFW9sHH7ANj",
-	"GQNUgYZAk4VkuphKbhY1Nchs6rgLXVkleHQ6GWZn49gQqsW4LLIrgmU2t/70nVp++7/+3+//fvaP5cXq",
-	"xcW/jZ+/+O7d/MU/J0//+r/G9bf//nz5Taln/2v2u1qaevzj939dPq7/fxcf/n3x4i/x99SV2u6Q/F2s",
-	"fqErQXyMlZ49ViUmczSNzRiSQFBaM7A1Q2GHdwBT0Arv5zEAg/lc96qdeKQgQMRWjF6Gq11KGg+PLqL/",
-	"hF/gYMN8C51yX2lW5EKawqwSlmrBy9T3gmhyMl9p6mqrKW3BS0gJJCx1UYKUAf2uqI/gtW0PpXEA3Se0",
-	"CocE9KCKxBsacfzRm5U7AHvOnmyH9fy1FpRqgflDnAHSvroeGARkmhSlEbXuoHhqRPBkXBLjeAfD8/Rx",
-	"ZHV/4rKYCG3ivD/7gsS7xDm+eYunbN+t7bKLwl8V+qoB0e1YpbShxPwnvupFUEOEK9b5xznLGBddCRPv",
-	"mqwmPY69o0kdMd5kc5Kgh501NolS9ueLn16kbQ28GRrJ+w5vtTDVwlB2GmILyGvuWOXmfMXGyLlPXAjx",
-	"1x67CrVtbbPgxFUTqxpxKqML0O3yzzPYpE39cpbtVL/Mc44YUw6JtF8/ElJ6wPN5IcMq4oWGLV2q6dWi",
-	"LqlmYnRycnr2zfHweHh8Onr2zfDMjr2e+mFs7ljcDKOQhREZYpbVtUAuV/vPzXd712QwPD49Hg7Wy4ub",
-	"adnBFXOzsOPZgdD4HXivaOq0qG+KLA4W9dMaB6WGJiTyjfI8aSg6NJanXfc05aMV2WEGmsn/uAelm90n",
-	"DuHh8hzfitrMdvD4aIE84ZYdq1+JYEChM+gmK74zHFXf3Wmr8kLzcbkvx8+cF2UPkPsw4tW1drfu9a3N",
-	"IncQ0PXDhY7+o7Eye+FhaKH9Em8x9HBBD2HrkWh8HnMPX3bARO2roKoGdpiL92xuErsRFLjlDU3hTvs1",
-	"7DVNgU9k2UPDX77TMPw2aVl3jzc3E9gyXs+Vsv+s3MOO2DPZ6iqUGgYFewA7Px1YqW4KgSRAGwzqeN6P",
-	"9lxvMdNPhdaFnH5bUnevtjzO8ddbNLjfGIZwj40N6OdoWf6Painqo4xrwUphrO2esLyYFoTOz7meCX3O",
-	"FrL4fSFcbZqqp9uS4U8fdZcnKC3/lR/9c3j0/P0D+sfR+6/dnx7+a7TI/GexfFXH+KVhSXc7iXc4s+07",
-	"3Jm97dq39iIqeu6uAx65Tt7wcdE1iSLMfuEa6kG5ZimUMabMKDYVhvKOHwyr+FT43LeSTZdO+8Ndqh2b",
-	"pGmUOkROiimSbmByHtUClEPDjevh3+7RWotyX/q9dargx7uR1dKdsZlHOphel6sHi4kHa8IQPZm4VkwJ",
-	"y0UpjIjGaj3Sch3WE6ubbgiIcm74RtRXQ59yZ+KTfTAbrrnxYVjYfLUxzXl0sWJb/xBRza3O1A5HlHO0",
-	"9jHYthhor+qD0Ns6bXb/ptmrenpLu8zp7/UgsC/cL2ptGFzYOXSAfXRPm+BujKlOp8fnoJjit+zBDYi+",
-	"KCdqBc8n5Mskm3JwVeeeeFJJqA93dxVmhM4h00bVFKTDxnOuPxoWCnvcXEHok85iLMxM1T0g/mBFsG/9",
-	"V5rhDe1VuZCyvSpnQVp47+MIXxUf0rQwroW+6TQtAIKoLgrs6ePbj2NOTXtbO/9CX3tzvVK1WfvuO3z4",
-	"XOXFpBA9JRX0mTOee3ymh2AXkklFE3NgrhdgQX0XQFburpG3lRH2JI926G/mxunqeeauknQtVQANzajJ",
-	"oBTLsH8itFOcIYOKIOozbOpHcf+xMjNaA0DFS6IOsuYbNDIMGjxq116xeRa1XcMtGzwLkunQq9Kaft2B",
-	"AbMwr6nl6crd49iTCgnLrzqMRfA1Ya9BOHXtc6LOWIstIRI8bn15DCRxqHYtOxViudWmSqxoqizeY61b",
-	"vNNISkzLBx0Ro4CG+SKbMY4tJHMl9DHDMD0mfHLkCYT1d3XPMqeIuG7UGNzuu3IEQWmq37FHG5qcg9Ew",
-	"JG52pww9ES4kIxWuBFjM0Jf/xGqJ6Q2x0jX3ythvwRhisBsQ9x1aKbXetg7QoR2IKYkxpg+w1ZSGiYeC",
-	"nKkwCXS/sPb4oprW1PCitzv7FgH0k7kWLgnXDb++r2KRliD2nQRV6oCvqY2xFY+ZUtfa8xTVC6njb1l4",
-	"JNwW5ygk+l6vCHOD9euNQ2zmoW9fBM1GI/rCZQpr0VTD4EaBPTJTZW4NFEqe9sj9cJvc465C5ldy4pov",
-	"8w7XBi/r9tSxSAv06f2n9+0955bl9HPtNanMFUxxwwjVo6jsEkAVYaGxkS81BUp8HRr3zZBp0WS5YovK",
-	"nkrP2E/Ft8AaapfUk+kVmlEYCsvEjPhgsHZVq/Owke+1EJUOuI4KrG+zC8LyohaZUfXqmFl7h1jxiTc9",
-	"UzeihiPWKIVn3DbGqz02u5OgXZ2sMJBw+0Mu0DGf1ZnfoJdMf/kjrKtS0EJJlBN0Nu4Sdrov1RVVVbUa",
-	"l2LehwEFZKHdGYAlZ7VaGCRQhF0CZeoPXv/1O/b88ZNvXH/xDGBfJxU++X/8ppVMHx6zX2o1rflcMyRd",
-	"ZUqyNFO5SM+dNqwFz1maC8OLkioIajEX+So9ZheSFVTuOhalklNtd52rRDBCcmmwHFgvm06J1sODe3xh",
-	"uPhQ6Ki/Z4fSs8ANAWfCtOFjq7izWukQIlOqpaivtOTXosuWJyclElRFgCWGshQb34qTbZ2GEGbSfo0D",
-	"615C+PlywHhpp3OFH6x7G0JHOQlK18cSSIg08fMX8oaXRc5qDG5A1w1UgT4ysTMumMQu2jcNhNwue99+",
-	"UyxXnjIhcdVwWHbsO9yG/aWVssqbZAUtJGsMaRFS4OMj+qeLPjuK0/sr9EeHZaLLXKiiVNOmRQZme9qj",
-	"q8XvEHUbZo+uv5n34UsXPfCRH96+/YVQva3HPh4+jxlFpjB99JDBk+zYIcTSHul3GyTZ0UZ1JWlpj7oU",
-	"1mo0Lrm8TvHUs+6HnRZSElDGBcqgE9VqbtwaUiT2J/xEP2sJbuwNqs9BqrrJP5J+gkHYwxjUqVtY0H1A",
-	"Nhh0sWhTiB7vqGSgwG/hiEmt6TGu1bWQG7QKcdURlnE9kKDKxTxiSH8Hf/eyWUiRtJ2x09Zrok0I4wyj",
-	"v3Aza4KUpZ+m9mxESUR5VfSSiNohRvJ0hfQvsC/b+BGnj2NfEY1h0awC2PYSgpy6ysTlYASkyCu1gJov",
-	"/xO3v/1rFAPrTvT1tNHf3rz6mdHvQK5KHQlRa1ipak/UCVa+ndRiiuiUzbvAfVdM4HsSWWipBskril1s",
-	"Tl1t7WCxQ7bAVYDvmiuIf5Svf7x16wffr3fnCsrbwX0cSpOX5asJeFW7pLnfJ9E6RI0+wjF7u1TeEGl1",
-	"Y6LAKETTsLPnjN+I5ncc0HEsF7R/YnJD91XswGmNSB42gL5L21Va9Tv2XZ3zXFCw1fMdrmQGtjO2woBd",
-	"MFedZFzIVYa43B3H62C8u2dyk4HyqZTN6S24ypoLkAchyVxLsOzT/R8fNI7aYT7fgjkQu4E6R7eU/5Oy",
-	"gcd7EYB3mqrS5mwWK6Ri9iMMP3trRjEUnnW14bDQ26og3XXb+qru1x71tj1N77U9adCP1E/Phon9KdgU",
-	"EaeSWvU519mjJ+ygyKtrQa1wuSlb4IvseJaJyuiA8L9eQJeCFeX0Itol4vbtC53fExIYwva34ZW8WPen",
-	"lmmCD5EPd+fm58mJ09tulxfHwytCSIKHWkPnTyxT1PPfJ2idcvrcFJSNXdFJ6INua49vE3dHIYu51Qan",
-	"UaBPZK6bBscdYa+LSQ/lNdAMJ3hFTx3ixHWL6atchd1cTGfgolMajqpZAY2LzHZb+fhvzRSJt13tyUK+",
-	"bvroO8KdHQHfrrq7LG7EVbfDTuwogQtxYvtOG7hkJ8JLe+FtyENKlV33mAXQah/X3cVjxgI6vEKWOGey",
-	"RZW0yTXoOR6DyHBcgSBhcJykbmqtX7Uw5wHxGJZvBYkYrqGNAi9F3mqVsJ4oG4yA/fr4NV/+RF7Xhn77",
-	"tNVS14tBUkXzEnXVwmRqLlwNE1x6zlJVVzMuPc9Hc8jleCUrlZyKmlW8NkH8oZ3qpjofT90BK0T5HVeL",
-	"3CgC98p4KfKygPYqV2oyiS+/C6bNuGbu6jZBHlOTyZ2Ikm5j6riw+H4eW7CB9u0iEibZ2/TkazybqJWd",
-	"fg0LUZy0t0b/foPK72sacSfq3YPru17m+r009/YJp6/eNGGHsaTovP1cphS+LhrNsVvQKYMuM2orKwmR",
-	"1V0Ayp/7MNzxKNi2+tGZU7HI5RFLq5IbK3LpiKpAVT3V55fyiKUAcUxHIZdSg/tP2BzKcIiJWF0LqRl1",
-	"A8zxflde0X7EeGFatxL+CfI6X2l6Ej4AizLSEWTH6G++dJr+itUJ0N5NxzrjdFhQ6WsDUP6eRSDJ4LVn",
-	"1jpIGVy1sDf57d9Bf9g/U5ZnCfx3mdBaaEBJQGD+WqxGDeCLyFewnx6R4rvkj2sTZ6jYl4L6QS88grf5",
-	"foydlPrm2rxKZbMehIF1TLXQjgQMDkhVCbmzUWyNw1saPkiWTQkz7SbhFsbNmnrYuxXdjuR4ZGt2lUnD",
-	"7YXhuag1zbW50kLIvYRwDz53GU9KBI1w7dqOhZBsJngNkU9fRkaVKVaQ54VcGKHjZepVX14e1hTRIgV1",
-	"2l2q+hoQJk1yeEQQWOmRlXbPEK6ItgxSKoUiguwxopx09gPxpC9FWeJ2iCRHb9T1vrw5peoFDtrd8psa",
-	"68bkNUAKGcd69dncxPqWOiXgt3+3BaRXjcIRxvHMt46BL9tgDu/GL/gGr/V3XTW1Iz2YkobutVaGFCCx",
-	"dbS5RrsD2tcDNvUiFqxLc3EjSlXNhTTpCJcDmhbC6Ba6CWHwqZCtfr/BnYNkUGhV8r6owrqTuruB50xp",
-	"2pKh6Yzf5JfISZvT0dtjxAEpZE/CFsKQbTurkNaLrI3fPxSd7Je8mPl1IJXWKKqDq5cNwvcn3w1RKisn",
-	"XvSF/fJyEHcCTavP5EyEqxGP59C8f+X8+cQeCtmMnIgb4CZBy6sWc2WA4Z8vgChWKo/UP2epNVWvlCxX",
-	"aRK0FKZiHPv3c5Zqo6orqZZpgicT6H77R2sUK3uBtaJTrOMJLD672TrMQYDShZEMkIEF3g1aA98B9dc3",
-	"PQbuG8eHfHf79vY9f29V6tHq27JjvGxPM7CaKSnyq5mai72+ah8+3j3O9cIwGJG1b+Ziy3nuOlTD3OR7",
-	"HEuBvbHkxXa+Zl6YbcdYp5lKK+LTKsLY0vQYlvw7whbtgjjqbd58ztKxqM3siI43l99mR0cAz/KOU7fL",
-	"c21mp8di9bfTbL4sXhX//Z//dZw9+of5sXi8OOyeCPq+m+vP2Ad7g0DEVrhZ2rChNazGPu2sm80ceEGl",
-	"yoD37HoxFrUUBmuXlvb/TrPK/vufi1r0qTUj3tYiJimgKvu4sXLR6rTUXn5XsqMmQZi3J4J/Gw1qaMAH",
-	"VGHBcvrv+GaPZnkZHSwwtK3W5Bsjqk2F9evV8PDTVb3oZUsKmGTXFVRTELG5N7C9yhWq2F0pc7H1fHkB",
-	"F7mre+EhuZAFlOP6zCZRnANwEoNVkLC1i37ci0+OfvtBqGq12RfA9huxl0Q2CG5y6yLXgsJP1lqGruoh",
-	"A+sdIE9/U+M7QJ2c5RAZu1YYL9ZGVCPG7eF2BVHbhP4DPy6htgAJM4LXuVrKhGrPEvbf//lfbTpSbK4U",
-	"zayvgnKdbpMrxllVi5tCLM+b4lA7riDOCSWBeJGv9/UgEKyQsXd8pZk946BgZ8k1qjCA8roOVRjlk2p5",
-	"Dr1YRYUxE3xTEyx30ss1s1NciXyPVnENk+Htl249NEX9GXo0rBQihpZALlmHDzRYbmR1+0IbBAZ6lmKa",
-	"zw5fML01H+9DDQyu5tQxe2y2W0X1i7u2xa3RldlVIxaFbuU+w348QSSPUuusae4WMQ1cxUFv7e+ueaCm",
-	"yeLtqaS3TZTvsbiXKbrWn3AH5ze8o8uxhpLml2qd6LnvLPwlkIkef99xqasavEMClliTFRD39me7O60U",
-	"JIxTAVyZ+0Q5hFlrIcVSYJIAkA4IKMPm2lTTdDZkui/+7zxMo5gRZZk0oPNaG6ZFpmSug87VWKd6zBxC",
-	"txY5zwydc0TVHf7ZvieKSlMbGpBoYL93ZQkQxZ3ZaSEQVKdqAyyTHs4c+5wNAVhei1ZPys041VpgH89e",
-	"5Gm4rLBUWp37+DMUaM35CjURbVQGoZs9EKutLbd5BGMxtScDUlwiPcaOxqgyPMYWN4FVsBN3zobtoiQP",
-	"6WgXJpzFptFOSDwS89ZT+juNBGvf1M9jEXFWLrQR9Tk22LsRNS8TT5SCqEvw4QA60iGFt17EVT6+gnim",
-	"nfo5L7bXHMCQExLa1iq0pYIEzk1hn3J40+XTb7x42vUD1Hv0uoBbnw7oENmymVv/zUpmQYvnsMg66P/4",
-	"68cQxUsJaSzDhfoy314RqWxDIK07xQbYzWe8KEoiwwBgf5AOA0rarc2NHa9uNhed7r9w/1bcvkOdn33a",
-	"0ji9K39Ku/okaMKBH33OrJpfOdOeeg3ZC3Y2a4MV8F1hoqykMk47EHZGDVkam5JP13sKkVZO+dOq3Wac",
-	"L7G2/dYG3X450P0xer0NkYIVjm6+2FJEIkr74NndLllv5CuWKbVjDuK4ZXED3N3nLKUFIuibM9rhAjzn",
-	"rFXgEpxUYlITksKR2p+ztHE46Em+YhXvsee6BgsCtCcWJ1NqlE4MJzIu11MtTENAAd4CjXUdsRfQMDVo",
-	"vRl3PONkUpeC3wikySnXm3RBI7tGyQQe1Ba03m1rCRrLO6gvXlNftygnIGHwb9gihLjP1sMmk3hpnWYp",
-	"+i2dItIf4lVmDX/F2pPIFqRGttwJQGPo8QBBCvLQof2axZ3ffgb9qDWzR19alxDd2JYWpjZe9NJD8Rhg",
-	"Gtzqw9bgkglel4XfebQjMeYRRuBdGVUtFjoekgyLZ6LrAPZ+Xq+s5RYeQXDjcbz8dR8VhZvwyjmHmybB",
-	"NaCijStylheTiaiFNKBUOPDwNKj+wJGOxJs3OLjhdlNWd3QkjLoEbHBoD1wQROBV31Pau3yd2euTu1sy",
-	"IpbgeSLxwFWlyiIrYhwuv9AvvqqoqJmQ00IKhl2WNHsgFfv76kbUUiUsKPQFvV8vSqEhX/laTNVD8HyW",
-	"2OXfenOkCAqKR61khl4c9G9CH+Lx2RlLcdHdeFOXKcVmIVAVbRXItVi1UDT7I6DHC5mX4upgBaVYpGmf",
-	"uV7Ebo8pqFkel2rMPqKPNGKXmPM5xttObk4vBwmreHatR+xXHBiEBd9/OmYveDaD37B/jH1QwjgzvD6e",
-	"/hPcFBUwXMJbv8L50gnTynVXo8oCNQFPBqZzUZWKgyUg4AV2Xu3+L4uw+OFAtIewuvU87pzxqvrKsW/B",
-	"yZ9W9UKKFDtziiCgeM5EScwT/ZIklbmi94k8PWYXXgFCzAVJDeFnIFtBedpc1rR3Q+ooTfxP/Fp4CbnP",
-	"PtT7lr3CdMcYD9b78jeWWNGy0ADaBA1q7W4P2x5S3LmofewbbFExMY6RMOh06iudyfBuKRBkZuuu/MhF",
-	"mTEVi51lkbXnjqqil7YQhLbOZtB9nwYMiUXmYgtN78e5mwEqq5tz62X7pv07+09vPE7+EAV2ndOqrRT7",
-	"zyHXUDPsboOSjp1ttvEakAeO3AWtKj+4P5tMd/PAHzXJUI/edb066TCkiQ3p25w91VhNg3GZb37jeuyi",
-	"a/Lg632sos+6WLMgPiXB0NDE231o487QlmIcGRpNhR/bQu4wLCCds3rXSsb7ZODOcgrl5OsUKo4x5ZEj",
-	"OOlhKEFI3enjgEGklzZk0KQVBpsIRD69X28sZF2s7XXJrcK8PQgvyJmMt7wI7W0KZaOVqxvCTjJvUxpn",
-	"mrS6gIeNp9eOiJ01xvfFZPLKb9471+Duy+3R7wjAAQcaHJKKD3xn2jm/Fg8ZB9BbU3a8bvlv7skb9CHe",
-	"ujpByZ0ObTeioE0YN2yutGFnw2ESpD996IHucUX47vim9Q1jfXtkPcOo6p3DZPqqL+K+Ph0+deHnBEWP",
-	"13CegS1pzzAIC84oIL8eg+9ri9yiL/FWAaO4SrKh4nzrbPUSoe1foOs13zZbCMAKMYPnvOtz++BvXzyL",
-	"ZMvuBLJ1yP7tSM3WbHGjqXeEy77DG7ayKyCtiNvbYRdofE0zb8Eg+qyINz4hvIcz24pK9FP8BwKm6qb9",
-	"YLfncbFL26F92S3QsNtsLFKox1MtIPd8LSqlC6PqVSMopETgrLsb+XpfVGKDsffWta25S8e+zwv3DUI1",
-	"al9oI5QIWFcimvx88YFn4KpwqjraPd0JtDt2U8elAkoVCUhiD0MkZAR8eMC6qRamLG5EGwqGXRqINJVu",
-	"bkv5/tOwHmHNojG/qhaT4kOsjaim5H424zXPsAeUUawWmZrKQq8Pclybq8eTt88PUxa1oU8KjTkJmhpu",
-	"gR3CHjhETQJups9TkgDvul240G29Ql7lfKX7IsqjlmziTUC7jd43PYWV3ICxxyVR/AaS3oCg5/wDsrM8",
-	"evpkuJmsxfoMjvOrwx8KMXUqUYVrOk3mWvQw1u8W5WSnxnM9G2KvRjGxXEPvylETsDWB0/7vO0LR13dZ",
-	"L43YPk3K1nlD4a+JG2DswxyAKrpuy3ZtPTSWSJiSbDlT84RKFKzCSygL7VVfCVT28LFE30+r2gEDCZ67",
-	"Sq5mQs6GZ0+PTs+OzoZvT4ejof3//76zUo+nHRTLuGSCrFr7IV1KN2sc1uoG6sM3pA3XJwnLxhII1JZU",
-	"exwy9LrIbgMfv7Q2zuWA4p0cEMM6yoAJ3ePrFSnZ7gyduhl6sscMrbdNxmQHZTxoPeKiguZobyHGLThc",
-	"d+NjvTW36u5MqbujJtdsNqh72ERO+m626kTlmuhXswP6xB5Db7MtoTcQx7YUB/gc7TmrgBVASkF8qOsS",
-	"uJDjUmXXrvLFPZBtHQGiuwZrYg4hK+1aRgC8hxruWIV/2rx7LVK030H+brbqczV1X8OKV9E92z/EbbvJ",
-	"vWgT0Z0b5zqFWaAM97Gt1828Ip473qYae2pN+zoBdrTTbkP24hUtyFTzOUYeuLEj6qnG2l0m117fD0EM",
-	"qBsLzbRZZNf9lPTrQr4jkHADOqS/39amYhqciSvCXK2H3BAjeEUkzLds2nXARl9ftA6n21PwvutyZqLM",
-	"+1H+Di8MFnfTsU8jHYFUyy7rRbRiWTcUMmiDrQg6y02IPvN0HYU5Ztj+GcKHALd2fdBc9xdCaTXOauzV",
-	"kPE2DMqQaRTeLDlrTrCRO3omtRD/3ClEsJzszdC8xgrYodMU9vOGCOIJUJUEmLOnIpXdLLTo6bp0O3qX",
-	"fTrXNbTJ3eAmMsBXkNbFxGu4Pt9EuZWtx9WTHEVvbCGdUHsJ8IF2hzTlusXhPlELNKHnzuKHpiXYx5Ju",
-	"NUtFEuZ48qFvCWvTwe8Rcm93I7x90N0aPlgo38MbARJwZdR0WnqMzg7YEx97fkt3xlEo9NxNgtdKTLeV",
-	"WmHgijb/qxeGW4bT762Op9Olz94lKh0vi5NM1bmoXYWarqBdXgqmaXqXqkKoTL29uPQqk4bjFmpvuIZy",
-	"G2nOWV1o6Bcp0NdvPGfAyexIhnXnCvwGFO2ZxjstETvqMtwabZMiLPbu66O4yZbpIZm5CI4copUZsYW0",
-	"UpC6X9Ig7dqqNnFKK3F32BVIg87oDqyS+ERg3cKwOOvSVTvee3PTP2jtccwqAbppUTGsMTmOdyM/QIXy",
-	"/kf8bQ7UW+rEW+q3+FnbVN82cxpxJE56ELy+iWvU1aNnBl387Iap/XltlLoOqADvgrY6FDHItrasm9RJ",
-	"ly3C72kPrhmE/AL4V39NDKHtnnyITEKviXI/yQT3ulvCj3tg8c3snfumqztF4zueaEfhk8NuzRtX2O7w",
-	"GL6wmb318Ix6DjhQh0i8k+Buqv1CoTn3hTO6aXGMBq7PUfuMMP2BLWQptGY8iOti80Drd9lJYy+gfkzV",
-	"YX4DJsAPqGMEf07u/j6wLxkPbcBvWH8OixKSCLgFOhREt6mG62shHIKenzx59DRa+NAn1Gg3O04X8E/g",
-	"13XK0FseOi03o4PlL7n0TfsTYkknJ/1OMu58l2DudnJdsMLwf2NbzXW3Zd2UAiiM/8Jz5KDgmhWTyMQ6",
-	"JxLAOK7uGZpX2o0PCK8VoZahlJEg7vfpiO37RToArcS/S0n2wK7CQyjRm0ySpuu7JvcZPrL7uUQgTyhE",
-	"X32jJhPHge+hhS5ib5S9grA8NFmBibPlS8+DtCsYPJ4ZoN2XIyTb30Xx11Hq6dcLSfY5to7Exr/aCJ7j",
-	"C1q4K15VQNN6zF5TvcAESoOWo6BwwCWV7LNSj1CTgtd21FZdNdrKgf5ykZX2d2g4vchmMJAEyxTCJ+tF",
-	"hcXcqYuo2Qupq5hUrjHxSphD1iN0znrQNpuO+rXy8d8XYgGwrm3V4zvVjENhXraoC7N6Y7cUsYm5/PNa",
-	"cz1ADUBpqUvsp+PaXP33f/4XQLpgW2LQntdhXnVmTDX49Al0/UTFHn0jZK5q9vXXeiUz/fXX1FOC8HkO",
-	"hoNYBU5grMR1grOSwS/l11+TEHz99TG78BJR6KbCDXoU8jC0+fXXtLm//tpuF3iMO/m+/jqhQmukmLEG",
-	"lf2vr78mk8a+6Bfs94uOmFUOvn6WX0pHrCrXgrn2Yuwkopn4wDMDAVpqmUmmld3ydjzIdgNKItfHX3/N",
-	"0o+8qj6lCUs/0ug/UY/hj+4dn5DeDop8QQVwNFIu5Vvke2cYw2tQ0LXIhTQFL0lDRVoT29uCvsSXEnT7",
-	"cr0p8Yg9Hj6m0f9YaAMrWgtW8anIRyz917KYF+ZyMRyePYUSWAJdU+Sw0PbLrOGTMGtIf0rPHRbzUqb2",
-	"L+j+28eR4sRQABYc27eSZ2Jny34NhGcww5fxurazntr/ZB8xQZMw1JuYkEuYy3N9SkdWM11K+5G7ISEI",
-	"BBYAIqyS4znwL11KJ1yJgxQqV3cK6in9Vzusvzwa6mB2XODmLzIl2utmsi6lI47ULKXrUkgAFNOZw/yk",
-	"kmhGHYQaFLFdX5qu76iPCjNqCsBwN3GQKxw3pznU+XAarH3yi7d8mp43JW32yZdSUzIPWtC8nBz9xE02",
-	"S8P6sAePT88eEvWtmguIZqCW5ppNuDZA9W/H9lpUSPtix4StvH959eYt5VHsGF7mYl4pI2S2Ovq7WKXH",
-	"LOz4PaOYtn3FpUypVW56zqr1Lt4wi9i8l17OjYA9B4Bpkk8gGC8kS+2vP1pRTj1hinPF8Z0ZL0uqki/F",
-	"xJ4l34qVchlPrIx9fPacfI/XVuqOLmBD4EvwfFOwWdmYZ9euApFI0NXkUgbtmLF3rKtdtnJI5ymRp7Cx",
-	"mEG3YikYz/NaaJ2E45wKo+0DARcWfguoCcGzmRtp8+GFi3BP2swsTkvQRCKWyikC7E+kZCaSbtYg4Gh0",
-	"WYcQSQWncVlkQqIRRCVMFxXPZuLo7Hg4SAaLuqRTR49OTpbL5TGHn49VPT2he/XJjy+/e/HzmxdwT9NP",
-	"egC7OAiEjgankF6phORVMRgNHh0Pjx8BH6+ZwYF5gg7FUb2Q8N/TGDbs9ULSRFGHeK6vyeyxn1j7n4NM",
-	"IYXr24Aq7G9RKPkyh/bB2lzA6+0LYFQ1nwsDqaAe87m55OTVpKltiNYkwLhafpPjGQoKIwt7+e8LAUAI",
-	"z+pC1dVorO/g7toRbBkuiNxghwthD1HtlK6UXW87grPhEPFL0hB2Pezy/xuhHpoRb2ya6WYdQklg3XSt",
-	"GjifoCRbwkm2bMgT0WcFKoa+F/mRuw7zaLB5YI1der8+ON3Q7J1Dbdjgr6VaDt7bW0L5PPlYL+SnXim9",
-	"gE2onRA2/cKJFhVorWvB51dFnlIxOCRF1HRdNv9NNKI5+BwrEVsF4rc/xIS/sToe6NqIPsXLeGfO13Zh",
-	"JOySoyENQ6MdZBVKs4FqmjTnLmBdY/9u2gx7fQ9yUPJ63q+iWuyfzt2yK1SrEnxS8GSLjLBk/tiGA1aB",
-	"xcO4OWYXksGboOtMJWRDbW2Nx8w6daXIpyI/p9piHfQh+gqga07RR5QdfsMhFd1FU0zV1BKF4+zXcc01",
-	"LU3nBY1CseuMJ38uVWfnfLuaQ/G6J0XH3bo3e00I4xQc/HjyEf7300mwLhDj33Ezktj27Ef47ZA7MhlU",
-	"Ktar5I01/HyXM7/D7PYSYMEXxjkdjlxFC2NKu5+MJ2vMVJ03ZI3hxmKePhA6p894VQnpsNs+BuV8PpwS",
-	"9ko2fTBDsbc2ykoTaWWhY7v2orn8guZwv70bmPd/FysSdTBMv1WI2N0i5QEQ12Nk7fe7RibW5aiFNqq2",
-	"Fpk1dcGblMV0ZqyzLnmlZwoiM3tsmOC7oXnMp3b4hyK597tp+05EWNWko+TuvlODT/bbqW/LVpXeyQyx",
-	"F3rnop72mMD2afvK1R9KxVbVDgq2qrTPVx1Os+LcuUW6qCo0YaLK6SfndCNZIq+qY3aBBeQYv2gIV1Jf",
-	"W8SMUuvr9h1ceQG1rF9OIeSFrkq+uiIt7wjWuswYO6+iy87utNtPDyk/vXu9qg4hKz9ROBGLj9vS4jb0",
-	"CQQmUWpKEet38tK4gnyduBAtGps3vC74uBSaTVVDCAxRT0pLe+DhpBaiyRxgWH/43DV4a1pYAWLLw4hU",
-	"PVXG+IhdDz+Ry/Om9KfUBRgbVqTYIfc9fO9thPk7ys5G1MvjXn4mjGrbVx5Eb+Po+1Y32aykIZhUVY2v",
-	"SPYfxTchuoELHXcR4Y33qVg3bgxorZsTcvbFW97Lr0GXncA19MQDuJN9U76fEF1U1cvvX9U/W60FliWP",
-	"NsH6jqAYyPstMJJMTFLQ6eE8TGZa0259yTB5fCu1PYEw8B319Trgas7LUuBBhp8DyQgPWDjeS3+73Phn",
-	"Ntb+sFKKIsMaWfVFA1tOgRNS8/1GntMQ4G2wYj5fGHsAJJSuFrnr0LPO5Be3Ar+jN/6ZDUH8hu22oD9E",
-	"78XbbigvtHON70NLRU3Mt87EREZEkffyOfoglb+SiD1c+9dLGdLAIQLFPQ0odKxjveyQwWBeCTMepRZQ",
-	"NoOcMJcSjItcfLDPR8IO7d1i6P4n8lb35okA0Ac2R8CslPvtEpk1ubE+p128cwCLwdrpJuHjusUmlxIO",
-	"2Elhd0hp3VZoOQiVtcD5HKPthC/GBtqm5lJTCB8Mc8wcuVy6PbhrgQgS3dR6QEeVMRJMm2PWpd3JC2hd",
-	"SMm/Swm8aUQvCFnNc6pUAhLzpAXVKKiRjWuHeykxOb1uPgRYFXczsJq6fLl1P0QOTjsuMa4kZbI6V1Ci",
-	"CePW9JIHZ8PhQ3jVnIqz8ORgF5KhULgnOghCQ4uFeVX4gxscZUgowEJqwYEYXNNZ/CD46nfgORGLz1/s",
-	"WZNC7pQGumwAQxisSajbJB7mNFgoGLuUjsQ3E9pV4LQntJANHznZ15KljmQqxVFeyjYKimhQHBNVl3Kr",
-	"9fFtnq1LeUHbz6HNHeUO75LtzPnKiprfzAQfGqHxD9vZEfegr4kUPyjk7vOMFTeXJOemmX1YJgxq2a+D",
-	"vzpECcW6iOwKB50GzKspoCGWndYThF4NwuNcX2vECzz49sXrtz9c/fTy56vvfnx59Y8Xr9+8fPXzwx6u",
-	"3bK4ch0c05h38WYls9tYXN/XK0iLJJ/Vpe5Q+g70jJ89eTp6Pnn2NB8+O3327HH2Tf70yXN+NhGcD7Mn",
-	"T3g+PH3CH40njyen47PxcPzs7CzLT5/kT7PTJ+PhZDjkw2eDDhnuYHh8CunekOOVYrKOKTTa7aI7sKfD",
-	"R8NHXJydjZ8/f/bs6ek4E4/GZ88mjx4JkZ2OxTdPnvGz00fZs6fZ80fZ8Jun+Vg8nzx58iw7Pc2+eXKG",
-	"pIe7He8hf/RntjEDytCIZfEzHVpSLJtm6g1vGhQCgnlxyKjF5iFdtMgHD+BwrWTWBpZtM2FD/sI7mjqL",
-	"Xkun0arOMStFYHU5s4SQjQCLGJHiCpJWvBaX0h7FBu2VzLt6/hI8GlATUpsG6NGAay0V8lAjxRl7CVbD",
-	"pQzMhhHzQZWEmNyxq5zVrI3p4gwWTO75sxAqUlgh7alcaEDjUIc7CO2ofEUpiM65Bur4Vas1uQm73iXO",
-	"KKzVDS8ZIi99qMj12tC8QCssYePVpXRtMNKqVvPKpOes5GNRAj8WVm2GBC6BPVRopm5EXRd5jljI5qJL",
-	"mSsPSF2FPnVYgQx4YD4HW1UwLQwOCBPu9OJffTNwuPH9g//H8OkJJTBP/NFwooVBQPfDhsARffdLe+2K",
-	"PUivRWXSh8cM4m6u7Thkb401LhFZQ4c1+1k13d+1wx3Do0G0nFHrkcYip1I7QFeOGEHzCLlUAKTKrgGX",
-	"hhUHNHWO2Rti9rmUDeYNbBEPPGojz5r5cZVSHSjapUyrGnqgQQXCFeJn04e+GBcHlaugEALgauMVk2rZ",
-	"d2i/dArkDif3ekig882i01GCa8antQAAuU9mYmCgiWy7qdkLoXMXq6DRpb9+HLjteqUC+Pq8MiGNclgP",
-	"MBemLjJX27RW5LMUY/s/M1HOr254ubA3QWfiIuN6xB7BQeDEnwhfjjJVV4Ow/MQ3MKGuJ0BFaLUCJA7x",
-	"h4xLajDb7l7lgWjTUo3Fh31MAicjX8gsaF7fdw6/c1LV9OoLOeFb7PKeP3gsDpZ0MB1iYDoXqd2edgek",
-	"VTvBge7wHmuHuss6bAhMBS4qtjrMrtHv5l23FLDbrmUTUc/774tHqV679/+Zw1T0ETtg3+hr7zFQ5dNI",
-	"nztSRcnQkHHaC8iDwPOmim2JvOH28H8YIOuWkgoZEiY+ZKLC+pzA+MAaBJQx9wCKKF2UpauCiPS+Deyr",
-	"bKaKTJCFxYP0OvzqPgDiILGzDHO1tOhfNF+LXwtNEjb3CnjfEKY/2lkX0xd+IVXs5rcPxugiLNxzgZe1",
-	"4Pnq4H7ZloEE4Z5DbGQUrmAfQew1s1LvtsY2R80nj3eClMiwfTTmdf0DoOQH+ixaR6tV4tGA3NsRNeyb",
-	"Zy8HExoMkADUWBaO/SaKW/mHH/qfHL/iPmT7mRBM9qHBLHbCGyTBfR0IfdJ38tH9cyMIAgCnTRxRzKuS",
-	"G6GZNkVZgji5YHFq/+NqvPKWvquSEGWpRyiTKH4FlOpIZVot3ULkLfQOnfZAaz1+wa3iHbO79y9mfcrJ",
-	"rYCPEkyVpPwN9i3SuEMPiZtoXrpJ4raiKNxT0F33egR1PeFS3FpSc8RzH4WZQt4LS3EWpuEdjgEugkX+",
-	"IyzVl0dh7LaAd1AZyS6Xu/naEjX0+sI6HFDotu6JYZUeFeAdy4WSx7yqjr2mOr5cDIePMqt74V8iBdbw",
-	"ULScxIVREwjtQIhpWWgxYoSZ1YKXIk/of5lRLQfxKzRyr4XjIEQZXmgKLjUtTFy95M9NsMmrsjHyp537",
-	"OJyrkpfiAzbWDAKEFB1FUwW3e2ML48bqCzaux3G6W+YLoF6C/qlUUgAfMRgNxOIoE9LUvNwL5uI+5wtZ",
-	"uvvocYcthzjbl9QU9vzcRVFY62BcqrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDXQuY/4au+te/9",
-	"woBaGD2wIx8o8bd7LM1+/vc0gM8s0q0F6JFpv7KKstxJU6CRI8Wg/Q+YeaCoOQAkX1974AFhYxymwyXa",
-	"NwjwRxzxp61lNG9+uDg6e/LUfcF4Zaif4nohDaVfd6yk+eYU0IxG1PZJ/0Ei9evw6Dk/mrz/+PTxp38Z",
-	"xItrYmfnG7uLNEUUAcdTM479XLsJt6+0xx0hW0rQYZJ320tSWf3Tx+yn4luCGdkpCKIyzc5u6nztxLiE",
-	"2xs+EdidpRI86jD+sjBWuga7bk6VGWGOsF6zLceew29cSKQv707gZ9068FU9WwZa9d5/xGPrEIAj3Krg",
-	"Q2zK/w07D+QNhSq+BSnUtSWiQfG/pkQmcX2FrTADSRH8V9PKbT0O8a2LsuxbVQnA1XjpOI2rQf2grvMd",
-	"+fqqKilqt2fleP8A3FuBiLDvpY6lcEdpsU8mLsg/WS0nDH17iMZFpO8laN8T0+sLs3/rBMllztvYNNTa",
-	"X63VHVj7vkWwHInDjxgHrt7cc4DUoNy1NbxMMeGZaeolVy6ynnTwfoRk7A+c33J7HdIsA3QU1TO106e/",
-	"AixqDxvLfsxefsPZ55FeF5pG8TqEtMLrWjgQK1QblPXJR/jffoIFxD8seUEURg3j0UyULl4HeRmrXbw5",
-	"heNAXzUa1PmWeinvJ2Dv+B566R8EvLt/9dR7ENsfD8jk4BpQ3y3OA0N++T2FhdtycIL0a/vjx5qH9mnF",
-	"C8KaMm4NEyjDRDFxcU9P9t8p0V7XUTDG20lQVEXd5+bfKBsJG4tCTpknvbP63M3DQVJV8OBe0bECAEX2",
-	"+uQj/O+nE6zE3y0vRT4+eg6+mzHcnzDgqEC/YeVYuW5EXUwK+5mTCZQEPEihYc4R/LBKH6IrElT/EzQa",
-	"w4bzheFUDwB8S7VaTIna5+KXl+dBRM3fXmi2rAtjhGvzRoQhfQmu7+xdr2kOtvCiIOEQXksEY47FjAgs",
-	"+3g4gCRNi9/jJBzDCA2/7204XKfk392iu9dCoHDmIkJPP1nzFoIHDcRt5jk3BVE+HEDyX9uHwtO5nh3B",
-	"Y0VOqxXugywTWm/nwElVPW04llFA1VLieAFGFIRzW+0je6IKcOOhCXOC5vIbTnM4qv9C7JB5StFKl/rF",
-	"8glAULkGY03/teO+TQOvPTibVy8Vd8/Gcr8fwBlzr74Hbwyn68/pjuHYdyj3w+m7J4cs8wIXYQ+jH+FE",
-	"k1OxG3kYsUF6lBPy6SJWO1fZYo6dLJT2QTFHi4fcp4nrYiC9WnN7RiNRY+zE+TdBe2dw70vWZ4cQlvpw",
-	"RmrmPmgbydg2ngF4jrdTu6t64qd3f2M1eHRvUWcT/XTh55A1kuiWnenqdCkyQlOvE5KMpmBz5diaDdNC",
-	"yGN24Xhq0cOvuwQRKb7mishM08QeKNgFUDTvxGF2KE0D7S2VF8Xg0VKZK38EHF/KlJdapcQLTDnTtv6l",
-	"bGTYGcf/sVV1QWARchUzdeOpcbJMVMaapEQm54ojacfA9nFMo1QPUZhZHP9hx/llIxTwfVClBQs9SAa0",
-	"XvdQSSaVsQdNSKqFi3mBeO4ddcH3JAhfiPVlF1WUuCZBB8kmUV8PKPuQqw3qKapjrED2Hh9vncT6kiGj",
-	"lAMPGPHBHDMikbVbpcDUaC2grig/Zo+Hj4kBpuF8IYhANGLyS8nvlZXSPv8NTVzPAtnhHeykoII9d/BS",
-	"ucrhzw1kBTj5iP/Y0RrAkKxf2B68PB76VC0FVWXIahpW7xDSWkI9MXHVKSmOWRhZQwkIImrksGNfNpfQ",
-	"2yF8aw0Kl474s4fW6EP6lMXhyizJbnHzdrfoGo66V/xO8mIy2SqDnuLBca5PWGpUan3ZBDggrLIgqnCP",
-	"bkLqdOusXEqUMJC3pv4riIXQ2U2VKI5EgDXF+MeX8ntBBZJqEoCsAmmHv6OC86iPpjtr57wuJpPb0p3Y",
-	"e9+q+xU2+45+FISnKDjHdEzTa6nhSzhIuE7NK6iZXap7oDPpiibVl21kvHElmIVu2D0LSZ4Qz4i/HZko",
-	"gJwyqA8mruBIvMC/+U/NfENfsYMz7L738PjxLJjKWEyr17lBjgrNFrL4fSEC3tU+4kP3uV/U5m7qG00B",
-	"tvdUlfl6deOeK/ilrGE3o31HHP1+EEM4z4NGMjFhaamEk6Yxy9bDCrAafqgxi6R5671vxs8xl85g2DCZ",
-	"e6tmelanZiPkc9hqtIYlp7SXG+QWNcyY8xXTQsTV8q2LvzfCatrDKpqy/qQnTt6F1zTTfNeYrh/KPQR1",
-	"afKCqO6mAeD5uVQ1BDNFdo1IdWg71zOcmeClme08nh/g8n+IOi8ys31ADZH8GLJqJuyj5BwPMjCbRmzS",
-	"ZfyLuimnBr8GUN+p61vZpqoP3tAilur5cOwB0/rw2/DT25Nj8CeLtpNQbbcw3Doe3sAoGqWwXqm+lXU5",
-	"KPTwYNU60J1JE3GvBbEgoVeNfB+OTheTtl9pJmStyrknyPLUHgAWQOo26FNj1DF7Sa4KNHcErjvEw2jf",
-	"0++YvZo49Ep2rROWAk6WmpNdL8ailsIInToWtFqchw1vIIrZug6Biy5yCW5lLhKrc9mv/kVfaccU2c+V",
-	"giRRb+zl5G1vKHR+6Tuq/2EAW8hx1XBYYHazw2mxjc4itOqSoJuyy5Xa2YGoaLZPOQnN1hey+nzKM26o",
-	"0I45bxrNd1rX+FlwVLEH4sluuvLHGSmcIjjxPfw2lYy+Fhi6CtuRYqeCQhudACW2bpiykeFHVTqEaLCX",
-	"hkh9fL1TT2tCQJsUJppECarCArKgoO82om6WXBO7UPCDqzFbp8DbkYS73a04toH/quqpMLfdwPuTcQdz",
-	"4BnGDyFG+B3bBCnpD6Vj/RM16CN5h+rohlMXwmK/XLz97oeN2MJmMu/7YN6yif8IbN2bV2PP4wLvPAhz",
-	"N9Gtcc24tYZLHxEPui+usV6xTaRX7baMrgEkAKnngkvItRyzi6AfOtFvNUlYKUSug7p01wQZuh5jsgaz",
-	"wJLi+PHST1U7MrIRWbgfTNCfHLjt4FoHbGuGNLYOjGZ8rBamIYNzvZgj+gP5v29tAByi2HOdHCvstb8r",
-	"Q1YvddW+5/qXYUT/42uE7xw6AGj8DMiZmtzu6D9x/fs2JUfpmgYZ6r1I0zqOIavRkC9Cfz6OvQI3NZDU",
-	"99+jr9fxKssm13cflCDB1EXX55a50XUFvnl5Tz7iPz6duF6hd3xf0huKbvXs7Gtp5voX3n9PM8NrA0eT",
-	"09pqwq4L6xXiIK7qhUzhNIHoDbS1JCLRc8bligA0xF9e6F50ToCtjGj31wt54T76y7l2jY92I+qx0nYO",
-	"7cTvoZt9z8svVIjjOtT36ecGWXoA6PFCbuq22bPlfGTjEPusvwqD6UJOS3G00IKyt6h1qeba95hzhLTt",
-	"aAdETd1ZxlJCs2jv72R2XmRQMdw8bqI8k8ZUSTHyTKWeWgOC1pSQxrugdceCCGI8pa0jd4TKCUpAaraQ",
-	"mahND10QhkleuCn+wi39cNK80O8mwX7wXyhu4d+PoKa+jYQylQQdsw8ZpPCbhN6zj8lCAfRNFssNhsub",
-	"ZrJWuWvXhbwwI7aQ+JgVgyKOplE5z62U4p6BZgG1WibMX4w8hq1bpkpBZ3OdsIW8lkAngxcUJUEwYt7t",
-	"Dy4PcG+2D72hZ4Hxkw6WRzP+kTsYo/dm7wRRyE1pNsdeVC1MyF3kzVYguTkP0DJI7tuBx8RjFjCAe3VQ",
-	"4A29/on99YsHLIwfymeRhh7WjZ+Cpimdlk44uBHltArJUlzitKFHb35aSC1MyqYKO+NgvquoGc1Usta8",
-	"LBZNOI+FENp8UTjEHi4oL1m3jAwkO3N/3+VQhKmyyztXxqjBeyKMiicG9ogI2G//UgGB7fuNWiisSEEs",
-	"O3zUX5Y7aud92KNTfUJv45ELOZyE0HQyH6sPcPp2gbZko2I8rCRam6KXsdq9+V7Jb/Elm2IEfgoOzB9N",
-	"T/2SJ6YfxMlH989+qNAbfyCqhfFJWaLQ0yx9gER8D9NzhxgQETI+BX2/gbc2doS6Bfkci95PeYy/HxBm",
-	"5B75ORY7iVHL0+tbYJ1zqCLNrtOEpbRtU+QiaZHJR2I4dbhKByx9jYgopYd3IVhGPEvnrCfVhI6ngHhO",
-	"YVg1g5ThTM3j/WEhZX+fMogv6HO/7I8Hkz5nkgVwhwbTMcXKls+rduD7Thx64j4jJc4IDISig/UI5ANj",
-	"H7kIYymdPHVWLrTxYPsmzT0iklEKnwTd2QrtaJWvxQpI+MaiLMSNoHculcffY1BR1dfocbO3TeIU0dnu",
-	"wiYOgwEee5OZlULru4VzoKPjBMvgvZPeH4kJcS1fMhjzp4m+wIR9p/L+4jnEGd1D1AUF25U8rEv0PjYh",
-	"Yio32YOmFms847XgOfRQIiPCNQOL2xB9WtmIbYQevntm5yCwYzpnfAx7wU0EwRb7KD5MG6/q6DtOI/Qd",
-	"7+/3sDDibS165cZ+20GDOUgEBcv4Bc1TO4qF3gm77s4zK0T/9uIto3tTaMu9CWDyBt9x/0lletHm1DKo",
-	"ebsIhWtaeohl/aGFImGF/rzLuJytetcw6E7c9Dd1A20SbKpm2izmY2BXuhE1UNjCt1jnthLSh1WohrNW",
-	"CzzR52FWGnzPhRyXKrvWPXQO72arz4A9ejdb9bsfXCvpqtR8J+NCs6Uoy0PIw7vZqi0PENf0NOl6RsGL",
-	"zywmbgXv0yB8S810c6VqkCzREcA5d7QxwRSNLuWlPILGjYgqTEcI8mGLai3qYae0GeY53IhxQH9XQO73",
-	"AAQ90qvJqIZcwdqKjJpBM2zioVityhJikuetIYDvHaTl4HE4iiDrPYLWfT7B6UcZfCCin8IJInbLXFRC",
-	"5jB6ZIRpeixam/fKjiB1oCicyoA5HwxZe+A7Gn78athKIj9m0PiNB72gqdcInEMtqg2DSPGGqL2xwrmn",
-	"l0kuZTrnK6LfSBu3UFRYrqEV9V5uY7uM4LUO6m5za6I8wI9qTRQ1efZrzFQNfR3d7x2HC+ouMUvbfCF0",
-	"Cw9gag+hKBh8BWgbjQjV0VZoKnvl64iLKOb1UnZArzj6VNS1qnWKwN4mQwt6AOXgmP0sCpj9NACGpZdS",
-	"kinVDKXbFpXeZhfqvCUiiNSTyl0BirTf33jXEEN9ucRvhMQ0GVwX0g4TJQCODWxlNRo83h3R7j7vDw6u",
-	"CKo97CY6iIECSJ0AqBPHW1gHejORx2JcFhmb8fKm4bsBtzuopnPVKO4EAvyPq5CuCgxOsrzQAIqFmCVg",
-	"3rGPr8Kk4ZjLvI998O9itRvrYDMyqx4XdaV0bx0b/bxz5djfxeoXuuV+fRP7og3UuPYbEzi6Ds4fRqt9",
-	"LVa6rxR2LnaKHFIJvIMIgIdcC3vCFbzESiZgOHd60doIufJBRYr74NlkDYtmVb8VtZlZH7cHB/DTvQa6",
-	"f+oPNEAl6WFsScVeMj7vX4L5eDM9AV6B8LpK1Nq67HUAYsIaLOlXaVOVuxWMn+iNf2ZaAvyG7SWDNLv3",
-	"tMPo6S44WtRsWnNp9qIpuMhzHa4erKY14OBRI8DYlJ66AIoIqJ1ATaZsYQ2wVoF64poMOBBbr8mA8/hF",
-	"DQayDbSobwrImPgcCtgIR2MFbUmUvZq+QdW7Ww34hV8ooEnT26NkUHwOR3wwd4u5SdGcfMR/bCxs+77Q",
-	"2Ksx1P5Wymtxo1xk36hrITU5JIVheeFYrZUkDtp1BYQlc17sdivnajQgVZwchjsX3LdN07bvtsDP6njy",
-	"qp7uRm1gLwy4DPwBiynhuC5/VU/vNTb3qp5usl7skA+a9Yc58BwKfgr2UahNSkvmqv5KMyMkd4rVym1o",
-	"ukLggOfzQjYpLvjPr8h3RylPiMuAsMRFQ65A/I9WE1sPUFBLDNDZ1pUzE1XP034F/KqeftmCZvuxg9GA",
-	"57xRvYUsjABY1O5i8oU07M9iaaewXz79ssJCIqBG4xofErOr6mmf4nWd0E8+0r92o+fzjaUdP5/rfbJL",
-	"S3tAiri+4F+4NfZBYSLum7aQhK0DPHAyAd8BttMYuGsxxAY89hApkyyF4v7/+TjthXY003pAZMe6kGwh",
-	"0XO563nF60L7NF5RO041cr/6pCcIII5asTYq3dFoXY4XRUl9ayEqCWg+Kjvto8Ajsfi/jgPPTWGbKvhw",
-	"HI0hMZ6Th32Y8f58Qg/YkH7riNIW7DVe51U5dibAPkD4Ww9Ekp5/N8r+P5FbjB+83S2mib8n4vraT3sT",
-	"pBTCuOMQfz35iP/Y8TBEbFYAkDVM8yKnGvLCaFFO4scg3Dm490nvPQRJPg93BroP6k7uvlKO4/ZMmd11",
-	"OUFfb/9kY/DcPhv9pdFMC43ILUHHlD1hgPdAu8yXD3HN+YotIGmjWQE+gVm5ttSv7TChnMCdU7na3Dsa",
-	"7hBeMA7dW+nzSlZCPvmBfGL7qE1CZiVlR9jJnnR9azgEH+1ccontea+lWqKuGrVBIA5CGJBHN+ilxHV6",
-	"sTKHYQzK6Lvqk8SD7h3AELjME482gbYxXAfFKULmojfD4TEzt2UY/L+Y5g3n5guRvf3gq69ILHktepF9",
-	"kL07+Wj/59OOncJEUCbnQRJos/ymxgGCVeTULyUO4xPV/WKrRdUPrRbVAQ8rmBIAFfenLvfdJnb4/tQK",
-	"F+mkFqZe7X9g+Qf2HVe/lFy6UrmQ4MBBiZEACHh6mJLAjdAk+QvNrkVFvH1BWxXSURpwCa83EHrBHOLT",
-	"46eZqVckMn/cNoG7Z8+nCinQDnOemXrFuFsbjbMUSZ1jLLt/l+fzQmogOPShJH+mhTkZLHNEP1wtZdMc",
-	"A2rfgHmtpzzWnhtvcRR/5sQcfMJ27Y4zeE9pOeOmce+YMcYIAVAphXUpmKoB9N9EiRH+j7lsSuAwNGc3",
-	"hIbPKdF9LURl3zPjetYfE4Y5/KJRYfGhKmqhrwp5lfOVHoyeD5MB5Um6mTnHYFzsHi6GD/xCAWN492Z2",
-	"Bxfy9zAeuPqAtQaGFjgaLkbpPfkI/7sxS+fHSqySVoda3dl2phBoCDCMPmfpUjpviaEKCniMoQspTQWk",
-	"94DSoel86jZNxiVU/dgZu5TQk1trVZ+z1D7hyj7hqjCpzyASX7LyMBHXPsxeniARYpHN7OAvJYreiLiE",
-	"8IUuI14rOWUzgIL3+no9O6pby6oVDa/xGMLPT1he1CIz5QoqBFVvXUT4xfHup8AHl6xTPO/McElzoO/F",
-	"++uVz311Esy7t9VaAObNrWE8WN3OoloYOlIJUBc7O9/5hx+8QWczmnugVHfj/nN2ynSj337i+0m8p6Dj",
-	"Mlj/iIHnfz756P65m1PnPf4OqnNza6sGFw3MvlE379Zw3T9eF6vPSTxGnuXh/Ek3+HU9FcjKCYG6j6ye",
-	"2NvDbL2iFwnWaqXZabgZHpJBj2C2LMrSXchKbqw5+rbVlxWIB+GmelE28QhCOEaOTBrHxRemWqdmkHxa",
-	"C+cYX2RzkTBTZNfCsMffnJ7ubnI2H/X/AW4+1xASKm2a7qbb8ONRuceu/fck8sRA6XjP56pGAeX6GivH",
-	"7V8xcqbAyGXcmQLAFaT5RLBKFdIcs26BSqHZpJCFngkHS3OlMFHPCz7zsBUUXzyUMhZQTAWfViJls5uS",
-	"g+Sr4cG3Eytx40gg+7hUnOfC4FJijUvhf660+D1tDuQglY0EizKojLQydXwpf14gVJeaE7MprzTgHsrC",
-	"gx6AdVuKzFBfi/RHrs3RC/v6o5ffp2xeaB04SyCpwA/h/mCWRSaOGZy7GOq78Q+niW8bFQDCEFihi9em",
-	"QuZpA0XDEIKdDFTrhJKFnIloXXQpBa/LQtTsAXhltdB2cz08xwnxbTmlwncElA44Bc3XRzm2TC343Ine",
-	"C1y9XYo4cKFdo5BZMZ2Jmlast6zcrXHcdxomg4mq59xgffnTx4OkKT0fRkrPo3y8Re7id5DYCVbKun21",
-	"yERxI/Jzpo11MGE9uQzlz48eeama4bekpvUJFTdG1Pae//h1ePT8/cfT5PTZp38ZRDl7txhrRnwwuIuO",
-	"NKxN6/gcFPmIfXMp4YIRmKyXMueGj9jHy4EWv18ORt8klwNuLgejS6uenh6dnh6dDd+eDkdD+////XKQ",
-	"XAI4G66AJ9i/jFW+uhyMPro/jS6prIvxqoArwP+BH0iDXw4+fQKRWutt5L93TZGhhGHlph23B71BGURL",
-	"Dg/T2KEsW2Yl0m89sPtN1EfAiYCS/PBzGZz7VIUXZmMt+IYC71h5d3AK/kHqu52ChY88WIV3s9gOMcCm",
-	"isXYjO+2wvbNIlvUhVnBzRheGf363m5zlDB86qIurT4xphqdnJyefXM8PB4en46efTMcgklBo+pKw7uZ",
-	"opIrWN8RoKiTpvbFBduDDp3XYgVOKaksCvCsa8p3rjnDrKgqkY+ou1WZw1M80hD6OOvEo9bCR///hfXS",
-	"vHDYXvqi0rxiK6TJXkjjDnIqnw7SIXCQu3Ogoy5Qo3EP23hAFgdA275WyIMP4N67Dnz3M6KjpAM7jx7J",
-	"BnD0Y3N9vkJyYlFRJngnhEJ+aYkVbNETiubU1BJQ/AMCAAD//w==",
+	"5P2Lkhs3licOvwqCuxG+bNZVF1tV0TFTttVtdduWV9K2vx2XhglmgmS6kkB2AiyKrVXEPM082DzJFzjn",
+	"AIlMIslkFUuy5x+7MS0X84IEDg7O5Xd+5/0oU4tKSSGNHl28H80Fz0UN/3z+hs/s/+ZCZ3VRmULJ0cXo",
+	"zVywW1HrQkmmpmw154ZlXLKJYNmcy5nIEzZVNUtfTI9+5Cabp8ejZKSzuVhw+zSzrsToYqRNXcjZ6MOH",
+	"D8mo4jVfCEOvvZoaUcffm0rxzqT2tWYuWMVngk3EVNXikvGJFtIwJeGnaVFrAxfYlxf2/n8sRb0eJSPJ",
+	"F/b9HN4SDmzB3/0g5MzMRxdPzs6TjYEmOLK/47dvDvCXwsxZuuKFSRPGpV6JmnHNtFLS/q8J5q3QbF7M",
+	"5qJmZs7tiAu9dZxjurE13qmqF9yMLkaFNE8fjxL7AcViuRhdPDs9/ers2bPzJ4+/enz67NlZMloUEn86",
+	"9d9VSCNmosYPq6oX372sf4JXdr/rSjJeVWyyZkXOVM3swPxoK27mwWCrapSMavGPZVGLfHRh6qXomeKz",
+	"869hWP6/oxNeVX/ndcEnpYiPzQqFfbcVCc5u6doLVgpjxSlheTErjGZc5mwprWBnqhY6gT9IhT+jtPR8",
+	"knvmQb/rm2VR5i++i3+PnWX7NRN7Uc+o4LeDDulb2Lu7xoQ7vGdQ+ONhR6XktJjFRnXFMvgN5TKxgjlZ",
+	"g6DC0i4XE9x+hWTpXJSl+tdHad+44UGHH3e92C6woDoLzWqxULciP2b2RzsGoenv06UWOVsVZq6WhhWm",
+	"T0lk9LptQ44McqmNWoh6y9ZnGV0zaPu7iw86ld8V0+kbFZ9JZawOVVIktNR4LJg5yIOS5ZrZ3Y/S0Dd5",
+	"Rm0dr3jHF1VpL3yCOna/0dfrV8vIYfF3XhY5NwKklQ4LkIeVWpY5m/OqEjKh/cakMvNCzvq+IK/X43rZ",
+	"Ph1yMeXL0owuprzUwg9tolQpuISxvcjFolJGyGz9N7GOrX4tKmHHZE82O7XaSu6NWMOoJypfs5kwOjhx",
+	"3bE344W8bN8CD+ESlwzu7Yg4e3z67Phaum9EQ6T5yGC0R3a495GpF1OwTHqMDGv3pPZkNvAFtAaFZhNu",
+	"x6rkMftlLiQrYJe6T1JS2E0i1Srp3Nb+yLNzlla1yJTMC/vW8ZQXpcjTbZ9OltSe+/uF1IaX5daTvcBr",
+	"Bm1vuvagu/sHPhHl5she2q1r5koLJ3yFZqW9FnZ6eiPWf7rl5VKkl0yLW1Hzki2WVgDLks0Vnpt+5/46",
+	"su/7U8Ylr9ejt/FNBE9vzXBhxEJ3Pur8yVNrr1rrwj7j33/99z+9/V9/Ov7yf442vg6UxQt8xtlT/zOv",
+	"a77Gby8Whdn89u/Vii24tKpLLDTjaOfOuWbcsIXSvadACc+LKoEnp4F5+OT0NLAIz6IW4Y/CqsxtJ8MC",
+	"rhgkOHjpQeXm5fSqqrbKDTgJdn9WVdIzyq6pDdbrPjvs5ZT22KCR0P4ZOJpmt+0zoldLKe26bTfjariq",
+	"Z7Xwx4Ou1msjql1j0kZUPSOyPx10PG/UjZC7BmTsRQlLjboZ/9d//Gea2GMY7Aktslr0OQxw20FH+wvv",
+	"UxOlkjM4bOjcXfC19cPnoszZhGc3bClNUdorajiJtFoIsCSYUUzzNShTzv6iWL6suSGXntQMS5+e6rTx",
+	"rGuWnuqUXgXKSMlMBMdWR4CtJzyKW1KPTnXblvq6pVQ///zp6f/79ezoydt/+fX06NnbL/T/+/zp6elp",
+	"64/vz5LHH75Y6C8iqtdOmqpvpqVa7VrlFV3Xs5ru5wMu6Af7KF0pqQWcLj/XalIK8BUyJY2QsNi8qsoi",
+	"gzU5qfCK//WbxrhD8+b/WYvp6GL0P06aIM4J/qpP3HPhjZsT4ByNFdcg2FrUtyJHow3MM83Xmq3m62OY",
+	"T3oqBGgyQwGQqlaVqE2BH9J6x/vN43AueGnm42wuspvgAm+S2gWolhiG8mfvti/EgbywN9m72wdsMiq5",
+	"NmAXD3qMNdM/uHUPhZUEPnbAW8W0+ekje2RiQMd9xcad3bGaupjNKAC2x7e/wds2n/ghlNdf8avaUtBZ",
+	"j2AIfh3cB771T1eT30QGkx3O/d6S4CZ544dmzO9jHsvOT/IX9A/5Zz4TmyP2c77H5MfWUYp3ZtfdP9lr",
+	"up+D7+0fNnmR7VFzvxMHiSu6JOMij859VgtuRD7mphVdtF7qkSlgsnvvmayjjxR1rer4L+8KM85UHoqB",
+	"tz+T0bSQhZ7vORj8rmAmajk+PfstP3/31T+e/bP+evXo9snN08VjeWpmcx59QmPNbVvAV2Jqr1ZL49QV",
+	"z9GZ4+XPwQLhOdFe0GT07mimjuiPVqMfv+KrH4XWVi5BKCpV77sOdmT5stz3LsP3f5PhJuIPpItCa5Gn",
+	"F3B+oAnpjxb7n9boAIfa/p8CzV4hrQPyqzUclgLCmXihVTzLLBMih7+igzxKRhmXmSjx3/i+YMOEQ6wF",
+	"X/SJOam5SPzeDo2mhBXmwjphS14mLKutXVRbT0wV1hLC9ENZTAXL1lkpWs7myF4emzlnSsQH1lUH+SgJ",
+	"XADa6M3o3UI0UtjajK3dvFWpHE4d0gH6MTXiK7Rh+ncgBb86WrOqanUrxlG/7Qp/DEM4zn+rl/J4tBFJ",
+	"Czb0kb4pqiNV4TiOQFqspFk90LJu4oNtGZJPnzx59DTpNRyayahVGdmPr5YSEx40dFUK8D8Fz/F7rGPq",
+	"Q1y8qsDcO2avKFY1td6pWl1Q0Or8nKVLeSPVSo7ts1KIANpbpeC1NSMhqL2aC4zB1qIUXAuWi6y0vzOp",
+	"mF5mcxhIwkTpAjv0ZL2sUOulCdOFzARcqNmc3wp7r5hORWbYWhj0N7Y7wkOX5EOvbL1plERbdrzw9hyh",
+	"So6dLm4fRl+ePGFf4v8b9S7r+51qpLNH4NfoFik5ph86oj9RS9Oj+sQ7nplyfcE4W/BsXkBUndUiU3Vu",
+	"//WbmrQVHf7EHn0V+yCeWWkpRT7b84Bp3dhjV2R8qUXPZ2DoXOTH2+yVfQaUC8OLctcp3x7Ji1wnlHbA",
+	"5GNezIQ2OhjUUHtgw6opFw9q1dwUsvPGbM4LOZ6Iuf0liRntXEcT4vM1xci1MKbsWZJaLES+7llMo1iu",
+	"GEgtpb827wdbY/iheoNfgTvBiZIfRvg8v/S7T1O7264awV04J374oTR4Ei/pP3H3WVMFVa6qZ59pBmt1",
+	"3NaQLt67NcgUzhONpfdLD2IzgIL6SPZCqdV3IitydCz3WJWWxxTuiNn2PbgjUJuM8EAbo1rY9bnf4VXd",
+	"D24G131edBIwXt49ziD1vWu6QZGRfribCt0eD8gLXZV8Pd4MvnwvylINcvaqak+1CAmfnXL6A14VjQzN",
+	"+wZH5s8e8xrTVC7CEU5ON+BBH7FbQ1XVQXZtVX2sPVtVd7PuO7IW7MTHp89iFnVX+Hbu3bsKztbZsddE",
+	"Q1w9k/N/qpwc8T/w3HyIf5vDfLV223ufnxIzF+zjaCH++p6slsA8D7J6xejD22SkhdSFKW6Fn5slTCFq",
+	"stH56fnTo9NHR6fnb85OL86eXJye/tuouca+ZsTLIrNbEDLPo4uRWB5lQpqaWxPBQfQuHn3oTvum5vDf",
+	"EDOmnNkbsYfsrxoMAEne18o6X6jGE8ZLrawTVqP/Cj5ZoREIA84bemjOgLD+IVplQze/W5lXiFCIqIJg",
+	"mmMR/nDOh54e4Rq0LWFcjo0baH02XHtKZE2ZHyRTUqCBXkhWFm0LPXhgH+bzW7WUBIDB01hDVqksPRZR",
+	"u3ARr6pLdMaVFCwDd9l6wC2zNkzBR4LdzeQ2Y2rNT2uCG2F6u32fHehk8Nv2o50QHXHc+ATvy1CgUXOZ",
+	"T9Q7e1wGioKCa7FQYiQbVBU7vXJyMbap72bkdznjWpvMgzxijugvc2EQZywYbAuALLkMNvvFQwsT1AqR",
+	"AFf/hnoj3pkwYfz0Mftb8U3H+4gHsjozhi/omata3fLypT+14h/ott+KFwaiV5xVotZKss/TqlaLyqRf",
+	"MFWzimvNJms7IQstyltM1DkBwSutTAQxwphgUJjwqizvtoJSGTHgCL5XJKs2xZRnfeEeAhizBc9F0nYi",
+	"7emkTb22M9MxIPbyVzCZoQuj6o7qVvU2B+oEDOuT6FZLRrr4pxhP1gZHtIGC36FJgxEloy3u0jelmkQS",
+	"m3t+f3us/vtxqfcdOr289dS+oeMQ9L72YXPXIKXffGgAdTs9Pd2RjXaviQ4ekO2bgUv0XgfEr3gg9lsP",
+	"LHfdB5dYGhMkYt8caBgSHjDAuzjQ/YnUg2RKJ2W+p/P8G+6ObZ/7VzUZoSl8K6Sd4Jj5tFjYo8coVaIZ",
+	"ZkesAZbk41sefexW9g5B1B3RtRXXjOsbzHu0g9xaLevMlzbFLXYnNT3R6lostcjH01r1FASgIl5BTsZ9",
+	"ZGMqGqVumLpFvN6mNoTx7VoL2FWv8dL7Jn53vweu3GY2vyq0Papdtgge7U5w+5U7NWOC6LIhowH0XDS+",
+	"gnjP0BJ0OdXGtibB8fPcWe6dcRcYwiHsa9SLH8eyhnfdObe6udzfdPGuewHmkk6FYgRrdclSMu1TsP2w",
+	"8AD+cMyeLyqzhvw9+n9gHJZly+3dGddozrcnG8fbHkZaOP92qnpn/7Xf1hv5xyhofFaYCyooQnVWC63K",
+	"W5Ezoy5ZseAzcQHYVTx7L+1uq80F+/vzV69fvPzpX7978Zfnr99g5QJe0lRZZlYxwvVRDdTYRO0hlSrj",
+	"5UXkibzO5sWt6HlYLTJnL0Y+carKXNTOXG2MOf9B5IrX5jPtxW3jLV2/EIY6SuwrrFTY2RoBXKo2Uesf",
+	"tlp0fJOay2yeMMNnVuRwuexxtqoLY4T04/QltDWrAWXQXNOTJqtU9J2JeyLGfewpc8mCuW/mKMj34wpY",
+	"xStzKJyic2+AX9svsu6AuDusJzbXjRLf+Po/Kyqacr4MfKBUAF9dqfrGHqDgEepj9sJADYVULBc8Lwsp",
+	"LnGv2F2BOGmMi/nhbLo/XaydnUsYH3vlQPNbsqPNffginB+vsLY/KJ6iS0Y9ebpv57yQr8CE2lQidn7i",
+	"lghgABi4FjiZKytTc24tzATqn54+bttH4tHpn2Kfbe/ZfMfr76+Ozp88dZrADiRhc/Gu/cxn06+f5qdf",
+	"n3399ePsq/zpk2f8fCo4P82ePOH56dkT/mgyfTw9m5xPTidfn59n+dmT/Gl29mRyOj095adfx5cBzcn9",
+	"bB7xj9bCnZ3v77XZZ9B0JDjz7cHsWD29uXxzwfNxfH5fGA2rBZN6yQQcfc7OwhoAqWRcKcJj6Ys7ZyxW",
+	"0zrcG9eGrPNLdtrz9AEW3H72TyjQu9DO+MDgi5JgznrmW8ZMNIoC5eONdO0mbOUubuedUqmQx977HnvY",
+	"7OHY0x0xgzMvplNCqnfMPAFgCixtLrI5mxaixHQFWiQALUvsqVMKqNAtlcaKGk5RvsG5iO9gEEJm0Wgz",
+	"Ltd+kJ1fNqtvCRF1uWHDFJrlKlsurDlZaDyDKqGqUtCXiDv4qBsytlV1ZlwqWWS8JGzc8X5hA/FOZMu9",
+	"oxDvqqIWmu7ZiMNS+XWtKqXtuKxp4WrXOXNC2NIOW183FRQ0GKBMDhIG2QnriECrqqXR48DRjei5veBX",
+	"v6nJ8G1KIZau+Dvzdoc+lTPxN3vlh2RUlXxnmczPJZevl4sFr9cU16mU3nPG9wdGhACxmFFc8iyS2wZj",
+	"huC7ZPVSNKUWpi6EhlRAyaXGWvUek3tYcOUVXUfjHRQowen3kRK4Z7sYaSOqPkz7kGCINaEPgEQP720G",
+	"5WF1LoLS2RjdLwzPpOZEIenfGVQJZHezEIFnmagMFSLgL5qqXgmUzGvB8CqRUyrI1eZ+pql24ZKlU1XP",
+	"hH2QdeDgcjRvGJdrtlA1lT46bycXVamscWcEr3O1QjoG+3pIMdr7UfPNBISaIAM31muZWbuwFvxmPCu5",
+	"1g0EEVO5UacIZ+AQcSUSxGZff4T4Uij8Gwt4BPQIFbefml6wiSjkDLaqFPml/Q3VTnpBrhvm+pw4XV7L",
+	"I5Y6uy1NWIonnX1YAj+UBdysJBgeKyiClTnLlRR4s1Rj1BwkQ/bd9pQHY/qSpbmQ+AitFoIqJYucSYW3",
+	"01BTDLe47YIYDD1XK416J2FaWcmCU9Jaz3i3Xlai1tZDTi8YB3xH3apDIEYNp5sYqcCcFQafYE/cvOYr",
+	"2R2BtcG8bwvmV8alVIbNFLjJCEagYVgTLb3wFDVlcSsYsNQQPN9NDDzHvsb6M1jxA0adC9pfS+aqgZCp",
+	"y37zRMy4vHSsJnBTjiQuMicnnGaRmERgTGQ/dkqMwGCzX5EryGLbR1DlqjdBGSkYfM5SZqI2vLATxKUr",
+	"LVjwNVYbOPz4JU4/Lv+0sMuklqa9572gjprzsEkeAy7TSR/+2QrfKBl5ERvh0SsFoo0l/twIgVW4bj1R",
+	"iRITFUxFGETxX7VFX7hdHokqLim4ussAQMDLx3RedpjFlMt2+x9ifnpvY/ij2rWHMDvvgujfwxxs23Yd",
+	"RwQUgAOSgRIGLWD/5cj/7jItH9Xc+iPZUjutIaqn36TtA2ATJRbV0mRqITSYP78t81kswLlX9XstMsp6",
+	"b9reECRyr0wcTrEh2htmmojs5iU+Iwo1LEohTf+uhd8zwRb8RkAUgirYhosknHXDVdWtqPNidwjoe6i7",
+	"/ztd3AP1c89yg/DT3SsCbqY2o1h7aFvVw8xQL+UgCQfYobqJj9JNxctbUddFvi96eS7KxRiQYjpKqLYk",
+	"9CUmRABE8H+vfvxhCB5teBGnmY5veR0dQAD45OyNqGtu55wtVL4skaHu+29/sJryr69f/nTIUX0YMtlb",
+	"C0+3bsONZdvgE2kmXxdyVgrWPAbYjqxMJ5RQKCSAGQAkGylAfSMWVcmNcHR+C9BXDqvMyuJGhLRKcCsZ",
+	"ZQ1SfCUmGwIDwYIi4/qCPQKxXfB34SSEed3INL5Rs1m5fRI3d01XKVmLtJmaFisU06vCZHMBKavP7bJ+",
+	"Abasmk7Z57AdvjhmQCrVeoA1fmrBUgPDs/KXOjZeO+nA5+JLfe2V1lSGX9AN1u3p707kQpi6yNyGHD5p",
+	"rqooRlfRl8T3C4pXHbMfxBTOkBY2eyClyvANPRxZNlnKvBTjfTGAWVlEIjsPyrux7xCnwope3leEORcu",
+	"7w5YpGmtFlDCjRnnxhLUTK9lJvJdS7dtUH/Gofy5iODI9yi175rY07tFdntmhPasBq9RC3OfDwYKne/E",
+	"tJBFlFRmj492r4uEQgN9nIvKalOZFUKTRXaP4RNDrxGLe4wcK6VbS/YoFuW/S/i4j7AEEAOFnKU++a8R",
+	"RYAWsksoXLKU3pqnKOpNIFFNndwveC4uWUpUnu46BCXgH9FDCtEFrUiCG83If2Tg3b/dpySlwdYJOGYd",
+	"zFvdYtQ7pGcocOSDErb9CDpavaQBKLc1ZVsFxlB2+zCXBAK3CWywnzrud/Tx9x7HD3+8A8yxBQDeUSli",
+	"bYJm+7Vu+HWUT4CcdDBp2JDylreHwoxuMlQYZ+KO0cTdCVoJoZY3AZlAZ1KCdWqvSr84HCQSjlbLRwqB",
+	"O6rszVjcHcyBjeNuqT96MTTPFrslIKxrHlq67KbqIGvspv3jrvLdsLSfvs7Yw0BipryqOwKQRyULA0hD",
+	"ASdXePVdyyR2wnS6OyUX2Z47xVVuRYhIYkRMKVahpZc+KzXmZZkmwHjLZQ68aPDRlyy9EZVJkybLQ7kJ",
+	"KE+gnIJveBLkqRKfSjGKYYwdzBaej5Us1/AyYHnsZC9gZJ1it2R0g5nKMEfhHxU5TqJ2Aa5id0ESEhua",
+	"K5rLnQqgIxvBgUcDx9zJOnrWuZvvCGcvdQR1+7JVcRim5XyyzUc24M9Ez1tAtjJhgmfzpqylARZhAwDr",
+	"Rgkhj9lVWdLDMQhC2RMItgPODql3h7GtNAwoHTT73R3nO27sO1GfJA9QMdmKW8YltkccS16LPKD+3ipR",
+	"vZz7wL08LUrsXoNddsjP9rxpWB0eQyXycqx8TeyOyuywgjY0WMemiWoNCgG6KNhGUcZeAUS8P7CAtpSL",
+	"uDRsA9DwLUkKzXgOFWIbEFQP04MSAHbVVH6YoAFLAPxInGvkn26omGLOu2ExMHWOMlVX+5eyNGGFnTEB",
+	"DKo+LOEIOGOYPdp28Wt7ESYHB5sOxXTa4e+gSJs9gnfT9RB7B1LseO5aDWQf2P3I7S86pVz/IcykAxaH",
+	"cJ4IQ4U7sevXxeh6dDVX6+uRdTDgPIW/AdkQ/BFIwDc9nONbXutjA0bg22QA6Yir+YNv3hmEcmGQR9Y6",
+	"VcPumwT3PfnwIblz3ayf4PfDEbgv/XJ3jWn34YPDNPi9d2NLwjAEvDLBdj7uY/okkwYeDyDEm03ReFi3",
+	"vMwRECBuxT7AYIS0IdsXpRb3Yg7NPD7dWz45okOod5T/5HiwyO2Hu32XbopSC83wWa4uF3vfaGFMIWf6",
+	"Xh/ptumGteWaDOIHuqqGqSv+AesYzgFV+15ag8PN9qUE/98SYYnFgO1sJGEGhc7uDCLDeHC75VoIw3Nu",
+	"7CZvgjS+0QbqYDocxrNaLSv3Xx4pGOcsSawRvyg0xdHaMMJKlUVGlIYTpW4a7IEeQzmZvYFL6CtkNwE0",
+	"GwB6V3v3zXIiaimM0GNoS/DOtOiH6Un076xc5mIrg0p7Bp+3l9Cf3Xh0t6uB9mVcSZpGdCRSfVqACgg2",
+	"tADc1uUSxx3QuDIbXzpTpgdQEmWL7XwBvpOuxofFh+2s5qBEfc7Pnzy9OEDVVGDMfHXWaslB7/j19OgZ",
+	"P5q+ff/08Ydoy6PnMo/lkb5XK8aD+LhHRdbQ9wXpkIwCZSMkWXQeH2jV06pWcsYKCczcDoOZNBhM/Itv",
+	"UXjJUkR15eAd0yXgAEFiuQjMQnhZo63zAmP2x+wK0OJrBxSXOeP6xiHGO+Bfgu7RS6Nb4bmsVbkQ0tzN",
+	"F90OdifK3gBlWWg2U1JcMgkVl/iZdoPNuZ3kWpVtStZ9NXYMdeA/8TUqrY2t1Yba3S26KWS9Z8wmnLoo",
+	"tqWXQdar300Y3FytrIyusOEkJltcLUFArSHk2P3XoNhJyD/rVb//gBZYMaYgwvxp5LwHd9MQ0z1hWnWR",
+	"h2gKOsewpSIer56pgY64INW76Z3meS207jBlGlPpi5MT+stxphYnem696BPEZxyv+aLcXl0+MJUd/fA3",
+	"0KGw9J/p0tlQLwzgg8KQC+iOdrYQ9Qy0hVEdgv/m/SsxOTYqPvIb0VNkeyPW7TdfshRTMim+lBj+2m/F",
+	"eRrbr/j19O0xtQrSh2dIghnE4Sd+NZPB7EOhRbUZNna9ne8Kv3LeWnde//r65U8JSz/3zGhfpNCx6nOk",
+	"PYT3WuEu11+km+jg4e9Hx7BVy01m2vatDffFpusvNY9hKK+IKZ+IDlZzVQI7l+9raq3vAvW5C1kksHtV",
+	"7WIa0chRb/cXekjf7/TMvp9dF4Ktjqa9ZqOQ3f4xNjGIkozkx+Yiu9mnvkVkNzHT3sGNhz/KAY9pZFFE",
+	"6sfHizZAUZqZ8NP6J/bvzbudEUPwWN8ZCugkpft3zKLpYlcijaCImzDOxXnRKRxnPykDRTJASBHQdGLY",
+	"7PgQ3NKbdjv4W9vaVDWbfVYLQdUce/Wu2smL6rPrLpXvFJMHV9iLR8moLEAJ/6ajjJU9PbK2MUg7d5My",
+	"8f72cMgxMWpilBEHKkp19YsnpkUmSoSj22tDV1mDweMEJxlZwdjqWf4uF2IXCe1myBpLlwaKfXydaQkp",
+	"EBaSxW7tixZGm+/XnCaKCib87zF7fivqdYuFFG5MEHGGaFcYlLampwNJBwFkv/suIHw7GopHfeGD7sHD",
+	"SOX/6qSVBI8CuMFGbyaa3LJNJumuNeEIommU8VfwqhijkbXRWbJ5QauFmJvotwH863wj5HvvxMzh8aj7",
+	"gTQCzRI5Y3uBb6cE5LOePORLtRhCrdyg0PpxHChAd6JcX0qN3uPH5RojGdwv0/Qh+uk+y3lnRs7fR77y",
+	"8GIdpjAHzMPcW7R7WHub4Y9C6gdgqXgoABiEluWYl7yOgZOhDYz2HX5aDF7Q8jzoBnU8OiAmeK+k58Aq",
+	"Q9or+7A6BK3PtqDvwa+bQnTUQXehxhmbsBXas8nlSmDLRZ4ZpiRBTZTMxCW5jWByWK/RoRAKjRb3HmiS",
+	"X3gteyCpnXLIzeAHVQK2gTIFDtphro/3whESjafbi006pat3QsjhhkZpYMm0TduCO4DRYh8QM0nKVnxd",
+	"9JBLpTJjQofkKZhRDaCENg9GuiQSY2IsqxRTw3hJ5FzOtsVB+qYBWEXuk+jhm6IW7r4ZY/roXSk3UUX8",
+	"RTyBmzImLQxJf/eT9+u7PFyNOXhoPBW44pK4KBxlgps6ZhSbCOJYzMQFUFjcwrKnbEKUWYWhCPKK64Sl",
+	"mGNtfpaq2TBWKxp+I5C/AqUyYSTGEB5yxlzTLjGgt8c3NxiJtz2fOt5GuvpLYeZ+lIhXjFWlCamWs/nl",
+	"NuLVw1Rxxd0hnyN1gkrCtWVDdoKXm19tj6lUlXmKYWRgl3BtbsGdSzw1QCrFKrUrO1N2I0pRYD6d9O1m",
+	"H5LNeF0kEUku4bZAhBSr6NSqsi/DscUj7klT7ooNwGweArHt7M+PA9imtz0k9/Fm+7A9IWT3Nqe39r/F",
+	"rd2oqMQhj6Fgt4V55c0xfj90CxxD435A4FWet7F5uwB/9xrNMFzi8QYi8L8BGLA5HzbTnYbXaIy2TTd/",
+	"i253Mtp/4gNDftNsdGavUc0bobScVgSs+9ZJ07THOh7SkPEQOMgNW3SLiulhv0rL4lakYLG75Kv/XpFf",
+	"srlasZUogasYjP1CsxQt1rR91ttTIFhRPCvKgtDynb8Hf8DCQ1XPlDFC9oT9/ScsI/y0A9lpAs1e8t0p",
+	"3l9I7L6pC3TicHHHd/H/KgGFF1vYhKxlQ+RSE/vZF74M1GpEibA3cKN0IGmXLMU9jf2xqSpfp0ljr4Ll",
+	"Nlm3TDpvp/kT0S2i+zivK5KRc1jeJrutW0KY7QpPwFV+Xl1ZSq+xq6lhw0JwqbFLeBrKU8pWc2uO8+YL",
+	"W1oiCS4ft0pmQZODWDdMYNaysmKLZnH8Po64PyRn8jUyzFrU64ZjbOZrJvweUWbcFvzOvui+b9gWai7e",
+	"b1+56dpzK3StG88v5FeykfgdGmmpD2izkX74qJbbnWK0v48A5f1bZ9Ic6LuZrw4bug9JdKsQZkfoukdO",
+	"ty6nfiU05Y/vGn3O6/W4Xsp4tq+HMgEzVS6s0kCjPJnNHuwO7UDPPgkNZEWheAJSrOGBJBKkqwQ7J30x",
+	"PfqRm2ye7g6boXniZiQZlPv4K3Z66sJTqkJkSPWt6hty+T0po1W2xS12suhyURmxiAV4vlcrpqamoRKZ",
+	"c1DlamlapvZZLAbsK/4jxemI+rlg4l0BoDez1OwsSjd9CArp39Rkz+C8R15vzglUIyTEswmfARD3pewC",
+	"pKtyHXs0NpjYt8vT3TtDbTT+8EQW0b4fDYvl9g4g2tSCL8ZF3gN9LdWM4TXaRclJzOyuKfMW81xAt6DN",
+	"VhzpHlQMseh0s65NaNlJf+ubwnWKbcC/iQhjJy9nqi7MfBHOu8jPnzw5e2Z9LvzH2+QwdENdKb8R67sx",
+	"VvbBx+wDYxkDVIGGQJOFZLqYSW6WNbXtbOq4C11ZJXh0Nj3NziexIVTLSVlkY4JlNrf++K1affO//+93",
+	"fzv/++pq/fzqL5Nnz7/9ZfH8n9Onf/7fk/qbf3u2+qrU8/89/4damXryw3d/Xj2u/39X7/5t+fxP8ffU",
+	"ldrtkPxNrH+mK0F8jJWePVYlJnM0jc0YkkBQWjOwM0Nhh3cAU9AK78cxAIP53PSqnXikIEDEVoxehqtd",
+	"ShoPjy6i/4Rf4GDDfAudcp9pVuRCmsKsE5ZqwcvU94JocjKfaeq1qyltwUtICSQsdVGClAH9rqiP4LVt",
+	"D6VxAN0ntAqHBLStisQbGnH8wZuVA4A95092w3r+XAtKtcD8Ic4AaV9dDwwCMk2L0ohad1A8NSJ4Mi6J",
+	"cbyD4Xn6OLK6P3JZTIU2cd6ffUHiXeIc37zFU7YPawbtovDjQo8bEN3AKqUtJeY/8nUvghoiXLHOP85Z",
+	"xrjoWph4L2c17XHsHU3qBeNNNicJOutZY5MoZX+6+vF52tbA26GRvO/wVktTLQ1lpyG2gLzmjlVuwdds",
+	"gpz7xIUQf+2xq1Db1TYLTlw1taoRpzK6AKJbu5zBJm3ql7NsUP0yzzliTDkk0n59T0jpEc8XhQyriJca",
+	"tnSpZuNlXVLNxMXJydn5V8enx6fHZxdff3V6bsdez/wwtvdRboZRyMKIDDHL6kYgl6v95/a7vWsyOj0+",
+	"Oz4dbZYXN9MywBVzszDw7EBo/ADeK5o6LerbIouDRf20xkGpoQmJfKM8TxqKDo3laTc9vfloRQbMQDP5",
+	"7/egdLP7xPcLpDzHN6I28wEeHy2QJ9yyY/UrEQwodAbdZMV3hqPquz9tVV5oPin35fhZ8KLsAXIfRry6",
+	"1u7Ovb6zv+QAAd08XOjoP5oosxcehhbaL/EOQw8X9BC2HonGxzH38GUHTNS+DKpqYIe5eM/21rVbQYE7",
+	"3tAU7rRfw17RFPhElj00/OWDhuG3Scu6e7y9mcCO8XqulP1n5QF2xJ7JVleh1DAo2APY+enASnVbCCQB",
+	"2mJQx/N+tOd6i5l+LLQu5Oybkrp7teVxgb/eoe3+1jCEe2xsQD9Fy/J/UCtRH2VcC1YKY233hOXFrCB0",
+	"fs71XOhLtpTFP5bC1aaperYrGf70UXd5gtLyX/nRP0+Pnr39nP5x9PZL96cv/iVaZP6TWL2sY/zSsKTD",
+	"TuIBZ7Z9hzuzd137xl5ERc/ddcAj18kbPi66JlGE2c9cQz0o1yyFMsaUGcVmwlDe8Z1hFZ8Jn/tWsunS",
+	"aX+4T7VjkzSNUofIaTFD0g1MzqNagHJouHEz/Ns9WmtR7ku/t0kV/HgYWS3dGZt5pIPpdbl6sJh4sCYM",
+	"0ZOJa8WUsFyUwohorNYjLTdhPbG66YaAKOeGb0V9NfQp9yY+2Qez4ZobH4aFzVcb05xHFyu29Q8R1dzp",
+	"TA04opyjtY/BtsNAe1kfhN7WabOHN81e1rM72mVOf28GgX3hflFrw+DCzqED7KN72gT3Y0x1Oj0+B8UM",
+	"v2UPbkD0RTlRK3g+IV8m2ZSDqzr3xJNKQn24u6swF+gcMm1UTUE6bDzn+qNhobDHzRWEPuksxtLMVd0D",
+	"4g9WBFvcf6YZ3tBelSsp26tyHqSF9z6O8FXxIc0K47rtm07TAiCI6qLAnj6++zgW1LS3tfOv9I031ytV",
+	"m43vvseHL1ReTAvRU1JBnznnucdnegh2IZlUNDEH5noBFtRfAsjK/TXyrjLCnuTRgP5mbpyunmfhKkk3",
+	"UgXQ0IyaDEqxCvsnQjvFOTKoCKI+w6Z+FPefKDOnNQBUvCTqIGu+QSPDoMGjdu0Vm2dR2zXcssGzIJkO",
+	"vSqt6dcdGDAL85panq7dPY49qZCw/KrDWARfE/YahFPXPifqjLXYEiLB49aXx0ASh2rXMqgQy602VWJF",
+	"U2XxHmvd4p1GUmJaPuiIGAU0LJbZnHFsIZkroY8Zhukx4ZMjTyCsv6t7ljlFxHWjxuB235UjCEpT/Y49",
+	"2tDkHF2chsTN7pShJ8KFZKTClQCLOfXlP7FaYnpDrHTNvTL2WzCGGOwGxH1AK6XW2zYBOrQDMSUxwfQB",
+	"tprSMPFQkDMTJoHuF9YeX1azmhpe9HZn3yGAfjI3wiXhuuHX91Us0hLEvpOgSh3wNbUxtuIxV+pGe56i",
+	"eil1/C1Lj4Tb4RyFRN+bFWFusH69cYjNPPTti6DZaERfuExhLZpqGNwosEfmqsytgULJ0x65P90l97ir",
+	"kPmVnLjmy7zDtcXLujt1LNICfXj74W17z7llOftYe00qM4YpbhihehSVXQKoIiw0NvKlpkCJr0Pjvhky",
+	"LZos12xZ2VPpa/Zj8Q2whtol9WR6hWYUhsIyMSPeGaxd1eoybOR7I0SlA66jAuvb7IKwvKhFZlS9PmbW",
+	"3iFWfOJNz9StqOGINUrhGbeL8WqPze4kaKiTFQYS7n7IBTrmozrzW/SS6S9/hHVVClooiXKKzsZ9wk4P",
+	"pbqiqqpWk1Is+jCggCy0OwOw5KxWS4MEirBLoEz981d//pY9e/zkK9dfPAPY10mFT/5fv2kl0y+O2c+1",
+	"mtV8oRmSrjIlWZqpXKSXThvWgucszYXhRUkVBLVYiHydHrMryQoqd52IUsmZtrvOVSIYIbk0WA6sV02n",
+	"ROvhwT2+MFy8K3TU37ND6VnghoAzYdrwiVXcWa10CJEp1UrUYy35jeiy5clpiQRVEWCJoSzF1rfiZFun",
+	"IYSZtF/jwLrXEH6+HjFe2ulc4wfr3obQUU6C0vWxBBIiTfz8hbzlZZGzGoMb0HUDVaCPTAzGBZPYRfum",
+	"gZDbZe/bb4rlylMmJK4aDsuOfYfbsL+0UlZ5k6yghWSNIS1CCnx8RP900WdHcXp/hv7osEx0mQtVlGrW",
+	"tMjAbE97dLX4B0TdTrNHN18t+vClyx74yPdv3vxMqN7WYx+fPosZRaYwffSQwZPs2CHE0h7pt1sk2dFG",
+	"dSVpZY+6FNbqYlJyeZPiqWfdDzstpCSgjAuUQSeq1dy4M6RI7E/4iX7WEtzYW1Sfg1R1k38k/QSDsIcx",
+	"qFO3sKD7gGww6GLRphA9HqhkoMBv6YhJrekxqdWNkFu0CnHVEZZxM5CgyuUiYkh/C3/3sllIkbSdsbPW",
+	"a6JNCOMMoz9zM2+ClKWfpvZsRElEeVX0kojaIUbydIX0L7Av2/oRZ49jXxGNYdGsAtj2GoKcusrE9egC",
+	"SJHXagk1X/4nbn/7lygG1p3om2mjv75++ROj34FclToSotawUtWeqBOsfDupxQzRKdt3gfuumMD3JLLQ",
+	"Ug2SVxS72J662tnBYkC2wFWAD80VxD9qVmhTr9+4NOX9CZfnSkcrNDTWMFaqNk7Ua3p7l/S4NvPjgOw3",
+	"KiMlL+R4bkzVV/KLj2a6EvxGg4J2fCaKEAnEeh1HOtaiUrowqi56w1Zout4IyaplWeoLFt4DhtYKX+SY",
+	"U+6RLOojkrbfWnGt7YlzzIbSStezflrpBOAVceb91swagHxyub70X4nO2QqbRiukGWGFjiVbtkstCFFr",
+	"lYNhtamtm1XaSW/dkvZDo38cDFh7lN0mBqjLZuKzMIiC2E3uVsil6ZCjPj1NIj55iZavW4aSUwBwwd8V",
+	"i+VidPHV+Sk8D//rLJoFj0ygL5e+c6cY3957cMH13dCBDtTNy/LlFIIwQ1Axb5No2bLGkMIxe7NS3m9p",
+	"NW+jPAoE37ER8JzfiuZ3HNBxLHW8P45hS7NmbNhrfU4e9ou/T5dmWvV7tmle8FxQbsbTo65lBpsYO+fA",
+	"XluoTu4+pDZEGP/A8TrU/3DgRzJSPvO6PRsOV1m1DGlTksyNfKxs9UbeXgaHD5pE3TafnsWUqd1AHZUq",
+	"5b8SeOB4r34BnR7MtDmbxQqZ2/0Iw8/eCUAIhWdTbbjSiV1F0+66XW2Y9+umfNcWyA/azThoX+ynZ8vE",
+	"/hhsikgMijp7OnPFg63soCgI1EJm4nJTctHX5PIsE5XRQX+QeglNTdYEAYhol0iUaN9Kmz0RxGGVzy54",
+	"oxfrfiQKTfAh4DPu3Pw4EBp6290MHDy8IvxFeKg13T+IlI4ZsPY8nsMpp4/NWNvYFR38D+i29vi2Uf3s",
+	"bRE1/dA7wl4X0x6GfGAlT/CKnrLlqWsu1VfoDru5mM0hokdZeyp+B/A+EmHubN9xZ2JZvG28Z9OCTdNH",
+	"37M6wvF1DtXdZXErxt2GXLGjBC7Eie07beCSQfy49sK7cA2VKrvpMQussUfr7sK3EwENoQFUkls38HhY",
+	"JKHneAwSSXEFgvzicU7LmbV+1dJcBjyFWO0Z5G25hq4rvBR5q7PKZl59dAFk+cev+OpHCtKEeI4ODIe2",
+	"Wupat0giQEDPVC1NphbClTzCpZcsVXU159LTAjWHXI5Xgk8lalbxJoLBq6qNjKGyQM/0AytE6WBHXdAo",
+	"AvfKOHPBqoBuTGM1ncaX38Xe51wzd3WbT5Op6fRevGp3MXVcFm0/jy3YQPs2HQoxOe1uBhu0vKiVnX4N",
+	"69actLdG/3aLyu/rMXMvpu6D67veRhd7ae7dE05fvW3CDmNJ0Xn7sUwpfF00+IuxN1QGXSLlFogBEjFD",
+	"6hk+9mE48CjYtfrRmVOxRMcRS6uSGyty6QUVjat6pi+v5RFLARGdXoTUa02ZUMIWULVHxOXqRkjNqHlo",
+	"jve7aqz2IyZL07qV4JKQBv5M05PwAVjDlV5AMp3+5pkW6K9YzATdIHWskVaHNJm+Nqjh2bNmLBm98kR8",
+	"B6marZb2Jr/9O2Ax+2dKCq+ALjMTWgsNoCrI492I9UWDDyWuJmy/ST00XK7YdZU0xA1AOcCgdSahYX37",
+	"1g4CZ3spb6WyeQ8gyTqmWmjHGQgHpKqEHGwUQyD3boYPcutTfj2WZBhq3Gyoh707Vw7k0iRbs6tMGipA",
+	"DM9FrWmuzVgLIfcSwj3aP8h4DjPom23XdiKEZHPBa4h8+qpTKmSzgkyR83iup+qD8cCaIrisoMbcK1Xf",
+	"ACCtwZJcEGJeeiC23TMEQ6QtgwxsoYgg2ZQop539QG0VVqIscTtEsBS36mZfmq1S9eKM7W75TU10Y/Ia",
+	"4JCNQ0P7bG4iiUydEvDbv9sx1qtG4fgleeY7TcGXbTGHh9GRvsZr/V3jptSsJ4/XsEPXypACJHKfNjVx",
+	"d0D7esCmXsaCdWkubkWpqoWQJr3A5YAepzC6pW5CGHwmZKs9eHDnKBkVWpW8L6qw6aQON/CcKU1bMjSd",
+	"8Zv8Ejlpczp6d4w44JDtwXdAGLJtZxXSepG18fuHopP9khczvw6k0hpFdXD1skX4/uC7Icp858SLvrBf",
+	"Xg7iTqBp9ZGciXA14vEcmvfPnD+f2EMhm5MTcQtURmh51WKhDDQE4UvglZbKF/ZcstSaqmMly3WaBB3I",
+	"qXbP/v2SpdqoaizVKk3wZALdb/9ojWJlL7BWdIplf4HFZzdbh2gMQP0wkhESNsG7QWvgOyBpf9tj4L52",
+	"9On3t2/v3iL8TpVhrTZPA+Nle5qB1VxJkY/naiH2+qp96Lv3ONcLw2BE1r5ZiB3nuWtoD3OT73EsBfbG",
+	"ihe76d15YXYdY53eS62IT6tmaweIBJb8W4IiDgEo9oJyLlkKWKcjOt5cfpsdHQGa0ztOEXzU2bFY//Us",
+	"W6yKl8V//cd/HmeP/m5+KB4vD7snmpdqc/MR2+ZvEYjYCjdLG/a/h9XYp/t9s5kDL6hUGdAk3iwnopbC",
+	"YKnjyv7fWVbZf/9zWYs+tWbEm1rEJAVUZR+VXi5ajdk62DGqFFPTIMzbE8G/iwY1NOADqrBgOf13fLVH",
+	"b82MDhYY2k5r8rUR1TYejk3yDPhpXC97ydUC4ulNBdXUT21vJW6vcnVtdlfKXOw8X57DRe7qXnhILmQB",
+	"1fs+s0kdEQBnjcEqSNjaRT/uLWeIfvtBmK212Rfv+huRHUU2CG5y6yLXgsJP1louTIew+R6Qp7+qyT2g",
+	"Ts5yiIxdE/xVG1FdMG4PtzFEbRP6D/y4hLqIJMwIXudqJRMqVU3Yf/3Hf7bZi7EXWzSzvg6q+7o98Rhn",
+	"VS1uC7G6bGrJ7biCOCdUEONFnh7Ag0CwoM7e8Zlm9oyD+r4V16jCAPnvGtphlE+q1SW0bhYVxkzwTU2w",
+	"3Ekv18xOcSXyPTpLNsSnd1+6zdAUtXPp0bBSiBhaAqmnHT7QYHWi1e1LbRAY6EnNaT479OL01nyyD5M4",
+	"uJozRwS03W4V1c/u2hYVT1dm141YFLqV+wzbdwWRPEqts6YXZMQ0cAVKvVQBQ/NATU/WuzPP75oo35J1",
+	"L1N0o53pAOc3vKNLyYiS5pdqkxe+7yz8OZCJHn/ftV5QNXiHBCyxJisU6Nif7e60UpAwTvWyZe4T5RBm",
+	"rYUUK4FJAkA6IKAMccpUAnl+ynRf/N95mEYxI8oyaWpUam2YFpmSuQ4a3WNZ+zFzCN1a5DwzdM4Rs3/4",
+	"Z/ueKCpNbelXpKFZhqtigiju3E4LgaA60HawTHootuxztgRgeS1aLWy341RrgW1/e5Gn4bLCUml16ePP",
+	"UM+54GvURLRRGYRu9kCstrbc9hFMxMyeDMiIi2w6A41RZXiMXHIKq7CA4oPTdg2jh3S065jOY9NoJyQe",
+	"iXnjO4A4jQRr39BtIOdAVi61EfUl9uO8FTUvE8+rhKhL8OEAOtLpIWG9iHE+GUM80079ghe7S5RgyAkJ",
+	"bWsV2lJBAuemsE85vO6232i8eNr1I9R79LqgFQcd0CGyZXsrjtdrmQUd4UNOhqBd7K/vQxQvJaSxah/K",
+	"UX03VmS+DoG07hQbYZ3PZFmUxJ0DwP4gHQYM1jt7oTsa7mwhOs3C4f6duH2HOj//sMnXsKVB7husn8EW",
+	"mcvSETNdMqvm1860p9Zk9oLBZm2wAr6JVJTEWMZZSsJGyiGpa1Mh7lrVIdLKKX9atbuM8wVSYdzZoNsv",
+	"B7o/Rq+3f1qwwtHNF1uKSERpHzy72yWbfb/FKqXu7UEctyxuger/kqW0QAR9c0Y7XIDnnLUKXIKTSkxq",
+	"QlK4HhiXLG0cDnqSL3DHe+y5rsGCAO2JXAaUGqUTw4mMy/VUS9Pw1YC3QGPdROwFrG0NWm/OXVsCMqlL",
+	"wW8FsmqVmz39oO9lo2QCD2oHWu+utQSN5R3QEWyorzuUE5Aw+DfsEELcZ5thk2m8ElezFP2WTs359/Gi",
+	"1IbuZuNJZAtS32vuBKAx9HiAIAV56LAEzuPOb3/DjXh95fA21r4IcVsXa5jaeNFLDyNsgGlwqw9bg0sm",
+	"eF0WfufRjsSYRxiBd2VUtVjqeEgyLJ6JrgPY+3m9tpZbeATBjcfxavl9VBRuwrFzDrdNgutXRxtX5Cwv",
+	"plNRC2lAqXCg7WpQ/YEjHSvn7Xdww+2mrO7oSBg1Fdni0B64IIjAq74FvXf5OrPXJ3d3LG0twfNEnpJx",
+	"pcoii9Y+/0y/+KqiomZCzgopGDZl0+xzqdjf1reiliphAS8A6P16WQoN+cpXYqa+AM9nxWtra1pvjhRB",
+	"QfGotczQi4N2b+hDPD4/Zykuuhtv6jKl2FsISBSsArkR6xaKZn8E9GQp81KMD1ZQikWa9pmbnBf2mAKK",
+	"g0mpJuw9+kgX7Jpq4vG2k9uz61HCKp7d6Av2Kw4MwoJvPxyz5zybw2/Ybso+KGGcGV4fz/4JbooKCHHh",
+	"rZ/hfOmEaeWaMVJlgZqCJwPTuaxKxXOs87YvsPNq939ZhMUPB2JJhdWtF3HnjFfVZ46sD07+tKqXUqTY",
+	"yFcEAcVLJkoiqumXJKnMmN4n8vSYXXkFCDEX5ECFn4GbCeVpe1nT3v3ro3XlP/Ib4SXkIdvW71v2CtMd",
+	"I0hx9zQcso0lVrQsNIA2QT9ru9vDLqkUdy5qH/sGW1RMjSMwDRoj+0pnMrxbCgSJHLsrf+GizJiKxUbU",
+	"SPJ1T1XRy3IKQltnc2vCuAFDYpG52EJDBrBwM0BldQtuvWy76/bzn157nPwhCuw6p1VbKfafQ67/btgM",
+	"CyUdG2HtokEhDxypTlpVfnB/Np0N88AfNclQj951rX3pMKSJDdkenT3VWE2jSZlvf+Nm7KJr8uDrfayi",
+	"z7rYsCA+JMHQ0MQbPrRJZ2grMYkMjabCj20pBwwLOCqt3rWS8TYZubOcQjn5JuOSI1h65PiQegiNEFJ3",
+	"9jggHOplGRo1aYXRNr6hD283+5BZF2t3XXKrMG8PwgtyJuOsIaG9TaFstHJ1w+9L5m1K40yToGb1stWn",
+	"fuOIGKwxvium05d+8967Bndfbo9+RwAOONDgkFT83DeyXvAb8QXjAHpryo43Lf/tLbyDtuU7VycoudOh",
+	"7UaM1Qnjhi2UNuz89DQJ0p8+9OBpj7AI3x3ftL5hrG+PrGcYVb13mEyP+yLum9PhUxd+TlD0eA3nGdiS",
+	"9gyDsOCcAvKbMfi+Luot+hJvFTCKqyRbKs53zlYvb+L+Bbpe8+2yhQCsEDN4Lrs+tw/+9sWzSLbsTiBb",
+	"h+zfjtTszBY3mnogXPYXvGEnuwLSiri9HTaNx9c08xYMos+KeO0Twns4s62oRH9HkEDAVN10K+22SC+G",
+	"kDPty26Bht12Y5FCPZ5qAVtVeNardSMopETgrLtfr4a+qMQWY6+HPm6/Bp8fF+4bhGrUvtBGKBGwrkQ0",
+	"+fn8Hc/AVeFUdTQ83Qm0O3ZTx6UCubyMBwkifyvgwwOSXrU0ZXEr2lAwbOpCHMt0c1vK95+GzQhrFo35",
+	"VbWYFu9iXYc1JfezOa95hi3jjGK1yNRMFnpzkJPajB9P3zw7TFnUlrZKNOYk6IG6A3YIe+AQNQm4mT5O",
+	"ScI9mPDc1ivkOOdr3RdRvmjJJt4ELP3ofdNTWMkNGHtcBqx1Juws3WKve/T0yQ76OuszOM6vDt0wxNSp",
+	"RBWu2cbSZ/1uUU4H0fP1bIi9+krFcg29K/fas0K216aPLXIwP6TZxg85vKfhJs0w/NUTOMY+zAGoouu2",
+	"atfWQx+ahCnJVnO1SKhEwSq8hLLQXvWV0PkCPpa6fdCqdsBAgueukquZkPPT86dHZ+dH56dvzk4vTu3/",
+	"/7fBSj2edlAs45IJsmrth3Qp3axxWKtbqA/fkjbcnCQsG0sgUFsWXe7RJrLbwMevrY1zPaJ4JwfEsI4S",
+	"5to3m3pNSrY7Q2duhp7sMUObXdYx2UEZD1qPuKigOdpbiHEHyudh9M13pmIeTqw8HDW5YbNB3cM2LuNf",
+	"5utOVK6JfjU7oE/sMfQ23xF6A3FsS3GAz9GeswpYAaQURJ+8KYFLOSlVduMqX9wD2c4RILprtCHmELLS",
+	"rsMMwHuoP5dV+GfNuzciRfsd5L/M132upu7rb/Myumf7h7hrN7kXbSO6c+PcpDALlOE+tvWmmVfEc8e7",
+	"VGNPrWlf49COdho2ZC9e0YJMtVhg5IEbO6KeaqzhMrnx+n4IYkDdWGimzTK76e9gsSnkA4GEW9Ah/e35",
+	"thXT4EyMCXO1GXJDjOCYONvv2OPvgH0BP2kdzg5W7IPX5cxFmfej/B1eGCzupsGnRjoCqVZd1otoxbJu",
+	"KGTQBlsTdJabEH3m6ToKc8ywWzyEDwFu7domumZRhNJqnNXYqyHjbRiUIdMovFly3pxgF+7omdZC/HNQ",
+	"iGA13ZuheYMVsEOnCezwpwjiCVCVBJizpyKV3Sy16GnSdjd6l30aXTa0yd3gJjaMqCCti4nXcH2+inIr",
+	"W4+rJzmK3thSOqH2EuAD7Q5pynWr5cNULdGEXjiLH3ocYdtbutWsFEmYa6sBbY5Yu3vEHiH3dvPSuwfd",
+	"reGDhfI9vBEgAWOjZrPSY3QGYE987PkN3RlHodBztwleKzHdVmqFgSva/K9eGO4YTn+wOp5OU097l6h0",
+	"vCxOMlXnonYVarqC7popmKbpfaoKoTL17uLSq0wajluoveEaym2kuWR1oaG9rEBfv/GcASczkAzr3hX4",
+	"DSjaM413Oqh21GW4NdomRVjs3dd2dZst00MycxUcOUQrc8GW0kpB6n5Jg7Rrq9rEKa3E3WFXIG34pzxY",
+	"JfGJwLqFYXHWpat2fPBeyL/T2uOYVQJ006JiWGMSvf8gFcr7H/F3OVDvqBPvqN/iZ21TfdvMacSROOlB",
+	"8Pqez1FXj54ZNP20G6b257VR6iagArwP2upQxCC7ujhvUyddtgi/pz24ZhTyC+Bf/TUxhLZ78iEyCb0m",
+	"ysMkE9zr7gg/7oHFN7N36Xs0D4rGdzzRjsInh92aN66w3eExfGEze+PhGfUCcKAOkXgvwd1W+4VCc+kL",
+	"Z3TTER0NXJ+j9hlh+gNbylJozXgQ18Veo9bvspPGnkP9mKq7XYiaAXWM4I/J3d8H9iXjoQ34DevPYVFC",
+	"EgG3QIeC6DbVcH0dx0PQ85Mnj55GCx/6hBrtZsfpAv4J/LpJGXrHQ6flZnSw/CVHL9162QmxpJOTfi8Z",
+	"d75LMHeDXBesMPw/2IV3023ZNKUACuO/8BI5KLhmxTQysc6JBDCOq3uGXrd24wPCa02oZShlJIj7Qzpi",
+	"+36RDkAr8e9Skn1uV+ELKNGbTqkgGbxvcp/hI7ufSwTyhEL01TdqOnUc+B5a6CL2RtkrCMtDkxWYODu+",
+	"9DJIu4LB45kB2n05QrL9IYq/jlJPv1pKss+x0yz2CddG8Bxf0MJd8aoCmtZj9orqBaZQGrS6CAoHXFLJ",
+	"Piv1CDUpeG1HbdVVo60c6C8XWWl/h/70y2wOA0mwTCF8sl5WWMyduoiavZC6iknl+pivhTlkPULnrAdt",
+	"s+2o3ygf/8dSLAHWtat6fFDNODY+XNaFWb+2W4rYxFz+eaMXJ6AGoLTUJfbTSW3G//Uf/wmQLtiWGLTn",
+	"dZhXhQ6DHz6Arp+q2KNvhcxVzb78Uq9lpr/8knpKED7PwXAQq8AJjJW4TnBWMvi1/PJLEoIvvzxmV14i",
+	"Ct1UuEFLUx6GNr/8kjb3l1/a7QKPcSffl18mVGiNFDPWoLL/9eWXZNLYF/2M7cHREbPKwdfP8mvpiFXl",
+	"RjDXXoydRDQT73hmIEBLHXbJtLJb3o4H2W5ASeT6+MsvWfqeV9WHNGHpexr9B2pJ/t694wPS20GRL6gA",
+	"jkbKtXyDfO8MY3gNCroWuZCm4CVpqEgnc3tb0Mb8WoJuX232ML9gj08f0+h/KLSBFa0Fq/hM5Bcs/Zey",
+	"WBTmenl6ev4USmAJdE2Rw0LbL7OGT8KsIf0hvXRYzGuZ2r+g+28fR4oTQwFYcGzfSp6JnS37NRCewQxf",
+	"xmtoIJra/2TvMUGTMNSbmJBLmMtzfUgvrGa6lvYjhyEhCAQWACKskuM58C9dSydciYMUKld3Cuop/Rc7",
+	"rD89OtXB7LjAzZ9kSrTXzWRdS0ccqVlK16WQAChmc4f5SSXRjDoINShiu740Xd9SHxVm1AyA4W7iIFc4",
+	"aU5zqPPhNFj75Odv+Cy9bEra7JOvpaZkHrSgeTE9+pGbbJ6G9WGfPz47/4Kob9VCQDQDtTTXbMq1Aap/",
+	"O7ZXokLaFzsm7Pz/88vXb3yDVJa+yMWiUkbIbH30N7FOj+kyiHyQlY5Nsa9lSp2100tWbTb9h1nEXt/0",
+	"cm4E7DkATJN8AsF4IVlqf/3BinLqCVOcK47vzHhZUpV8Kab2LPlGrJXLeGJl7OPzZ+R7vLJSd3QFG8L1",
+	"ekXyf2ioM+HZjatAJBJ0Nb2WQfd2bDXtapetHNJ5SuQpbCLm0NxcCsbzvBZaJ+E4Z8Jo+0DAhYXfAmpC",
+	"8GzuRtp8eOEi3NM2M4vTEjSRiKVyigD7EymZiaSbNQg4Gl3WIURSwWlcFpmQaARRCdNVxbO5ODo/Ph0l",
+	"o2Vd0qmjL05OVqvVMYefj1U9O6F79ckPL759/tPr53BP035+BLs4CIRejM4gvVIJyatidDF6dHx6/Aj4",
+	"eM0cDswTdCiO6qWE/57FsGGvlpImCvN7jOsbMnvsJ9b+5yBTSOH6NqAK+1sUSr7Iodu4NlfwevsCGFXN",
+	"F8JAKqjHfG4uOXk5bWobojUJMK6W3+R4hoLCyMJe/o+lACCEZ3Wh6mo01ge4u3YEO4YLIjcacCHsIaqd",
+	"0pWy621HcH56ivglaQi7DmdwBvN58huhHpoRb22a6WYdQklg3XStGjifoCRbwkm2asgT0WelHsPxF/mR",
+	"n5DKQoPNA2vs0vv1wem2AmA41IaN/lyq1eitvSWUz5P39VJ+6JXSK9iE2gmhI+bSjGhRgda6FnwxLvKU",
+	"isEhKaJmm7L5F9GI5uhjrERsFYjf/hAT/trqeKBrI/oUL+OdOd/YhZGwS46GNAyNdpBVKM0GqmnSnLuA",
+	"dY39u2k77PUtyEHJ60W/imqxfzp3y65QrUrwScGTLTLCkvljGw5YBRYP4+aYXUkGb4KuM5WQDbW1NR4z",
+	"69SVIp+J/JJqi3XQh+gzgK45RR9RdvgNh1R0V00xVVNLFI6zX8c117Q0nRc0CsVuMp78sVSdnfPdag7F",
+	"64EUHXfr3uw1IYxTcPDjyXv43w8nwbpAjH/gZiSx7dmP8Nshd2QyqlSsV8lra/j5Lmd+h9ntJcCCL4xz",
+	"Ohy5ihbGlHY/GU/WmKk6b8gaw43FPH0gdE6f86oS0mG3fQzK+Xw4JeylbPpghmJvbZS1JtLKQsd27VVz",
+	"+RXN4X57NzDv/ybWJOpgmH6jELG7Q8oDIK7HyNrvd41MrMtRC21UbS0ya+qCNymL2dxYZ13ySs8VRGb2",
+	"2DDBd0PzmA/t8A9Fch920/adiLCqSUfJ3X+nBp/st1Pflq0qPcgMsRd656Ke9ZjA9mn7ytXvSsVW1QAF",
+	"W1Xa56sOp1lx7twiXVUVmjBR5fSjc7qRLJFX1TG7wgJyjF80hCupry1iRqnNdfsWrryCWtZPpxDyQlcl",
+	"X49JyzuCtS4zxuBVdNnZQbv97JDy07vXq+oQsvIjhROx+LgtLW5Dn0BgEqWmFLF+Jy+MK8jXiQvRorF5",
+	"y+uCT0qh2Uw1hMAQ9aS0tAceTmshmswBhvVPn7kGb00LK0BseRiRqmfKGB+x6+EncnnelP6UugBjw4oU",
+	"O+S+g++9izB/S9nZiHp53MvPhFFt+8qD6G0cfd/qJtuVNASTqqrxFcn+o/gmRDdwoeMuIrzxIRXr1o0B",
+	"rXVzQs4+f8N7+TXoshO4hp54AHeyb8r3E6Krqnrx3cv6J6u1wLLk0SZY3xIUA3m/BUaSiUkKOj1chslM",
+	"a9ptLhkmj++ktqcQBr6nvt4EXC14WQo8yPBzIBnhAQvHe+lvlxv/yMba71ZKUWRYI6u+aGDHKXBCar7f",
+	"yHMaArwNViwWS2MPgITS1SJ3HXo2mfziVuC39MY/siGI37DbFvSH6IN42w3lhXau8UNoqaiJ+caZmMiI",
+	"KPJePkcfpPJXErGHa/96LUMaOESguKcBhY51rFcdMhjMK2HGo9QCymaQE+ZagnGRi3f2+UjYob1bDN3/",
+	"RN7q3jwVAPrA5giYlXK/XSOzJjfW57SLdwlgMVg73SR8XLfY5FrCATst7A4prdsKLQehshY4n2O0nfDF",
+	"2EDb1FxqCuGDYY6ZI5dLtwd3LRBBoptaD+ioMkGCaXPMurQ7eQGtCyn5dy2BN43oBSGreUmVSkBinrSg",
+	"GgU1snHtcK8lJqc3zYcAq+JuBlZTly+37ofIwWnHJcaVpExW5wpKNGHcml7y+fnp6RfwqgUVZ+HJwa4k",
+	"Q6FwT3QQhIYWC/Oq8Ac3OMqQUICF1IIDMbims/hB8NW/gOdELD5/smdNCrlTGuiqAQxhsCahbpN4mNNg",
+	"oWDsWjoS30xoV4HTntBCNnzkZF9LljqSqRRHeS3bKCiiQXFMVF3KrdbHt3m2ruUVbT+HNneUO7xLtrPg",
+	"aytqfjMTfOgCjX/Yzo64B31NpPhBIXefZ6y4uSQ5N83swzJhUMt+HfzVIUoo1kVkVzjoNGBeTQENseq0",
+	"niD0ahAe5/pGI17g82+ev3rz/fjHFz+Nv/3hxfjvz1+9fvHypy96uHbLYuw6OKYx7+L1WmZ3sbi+q9eQ",
+	"Fkk+qkvdofQd6Tk/f/L04tn066f56ddnX3/9OPsqf/rkGT+fCs5PsydPeH569oQ/mkwfT88m55PTydfn",
+	"51l+9iR/mp09mZxOT0/56dejDhnu6PT4DNK9IccrxWQdU2i020V3YE9PH50+4uL8fPLs2ddfPz2bZOLR",
+	"5Pzr6aNHQmRnE/HVk6/5+dmj7Oun2bNH2elXT/OJeDZ98uTr7Ows++rJOZIeDjveQ/7oj2xjBpShEcvi",
+	"Jzq0pFg1zdQb3jQoBATz4pBRi+1DumqRDx7A4VrLrA0s22XChvyF9zR1lr2WTqNVnWNWisDqcmYJIRsB",
+	"FnFBiitIWvFaXEt7FBu0VzLv6vlL8GhATUhtGqBHA661VMhDjRRn7AVYDdcyMBsumA+qJMTkjl3lrGZt",
+	"TBdnsGByz5+FUJHCCmlP5UIDGoc63EFoR+VrSkF0zjVQxy9brclN2PUucUZhrW55yRB56UNFrteG5gVa",
+	"YQmbrK+la4ORVrVaVCa9ZCWfiBL4sbBqMyRwCeyhQjN1K+q6yHPEQjYXXctceUDqOvSpwwpkwAPzBdiq",
+	"gmlhcECYcKcX/+qbgcONbz//H4bPTiiBeeKPhhMtDAK6v2gIHNF3v7bXrtnn6Y2oTPrFMYO4m2s7Dtlb",
+	"Y41LRNbQYc1+Uk33d+1wx/BoEC1n1Hqkscip1A7QlReMoHmEXCoAUmXXgEvDigOaOsfsNTH7XMsG8wa2",
+	"iAcetZFnzfy4SqkOFO1aplUNPdCgAmGM+Nn0C1+Mi4PKVVAIAXC1yZpJteo7tF84BXKPk3szJND5ZtHp",
+	"KME147NaAIDcJzMxMNBEtt3U7IXQuY9V0OjSX9+P3HYdqwC+vqhMSKMc1gMshKmLzNU2bRT5rMTE/s9c",
+	"lIvxLS+X9iboTFxkXF+wR3AQOPEnwpejTNXVKCw/8Q1MqOsJUBFarQCJQ/wh45IazLa7V3kg2qxUE/Fu",
+	"H5PAycgnMgua1/edw784qWp69YWc8C12ec8fPBEHSzqYDjEwnYvUbk+7A9KqneBAd3iPjUPdZR22BKYC",
+	"FxVbHWY36HfzrlsK2G3Xsomo5/33xaNUr9z7/8hhKvqIAdg3+toHDFT5NNLHjlRRMjRknPYC8nngeVPF",
+	"tkTecHv4fxEg61aSChkSJt5losL6nMD4wBoElDH3AIooXZWlq4KI9L4N7KtsropMkIXFg/Q6/Oo+AOIg",
+	"sbMMc7W06J80X4tfC00StvcKeNsQpj8arIvpCz+RKnbz2wdjdBEW7rnAy1rwfH1wv2zHQIJwzyE2MgpX",
+	"sI8g9ppZqXdbY5ej5pPHgyAlMmwfjXld/wAo+YE+i9bRapV4NCD3dkQN++bZy8GEBgMkADWWhWO/ieJW",
+	"/u6H/gfHr7gP2X0mBJN9aDCLnfAGSfBQB0Kf9J28d//cCoIAwGkTRxSLquRGaKZNUZYgTi5YnNr/GE/W",
+	"3tJ3VRKiLPUFyiSKXwGlOlKZVku3EHkLvUNnPdBaj19wq3jP7O7Di1mfcnIr4KMEMyUpf4N9izTu0EPi",
+	"JpqXbpO4nSgK9xR0170eQV1PuBS3ltQc8dJHYWaQ98JSnKVpeIdjgItgkX8PS/XpURjDFvAeKiMZcrmb",
+	"rx1RQ68vrMMBhW6bnhhW6VEB3rFcKnnMq+rYa6rj6+Xp6aPM6l74l0iBNTwULSdxYdQEQjsQYloVWlww",
+	"wsxqwUuRJ/S/zKiWg/gZGrk3wnEQogwvNQWXmhYmrl7ypybY5FXZBPnTLn0czlXJS/EOG2sGAUKKjqKp",
+	"gtu9sYVxY/UFGzfjON0t8wlQL0H/VCopgI8YXYzE8igT0tS83Avm4j7nE1m6++hxhy2HONun1BT2/Byi",
+	"KKx1MCnVRJ8sCq0dg3bUg2ys0oDlrwUs8PwRuNPWIhJV+HMh8x/xVd/Y935iQC2MHtiRD5T4Gx5Ls5//",
+	"HQ3gI4t0awF6ZNqvrKIsd9IUaORIMWj/A2YeKGoOAMnXNx54QNgYh+lwifYtAvweR/xhZxnN6++vjs6f",
+	"PHVfMFkb6qe4WUhD6deBlTRfnQGa0YjaPunfSaR+PT16xo+mb98/ffzhf47ixTWxs/O13UWaIoqA46kZ",
+	"x36u3YTbZ9rjjpAtJegwybvtJams/ulj9mPxDcGM7BQEUZlmZzd1vnZiXMLtNZ8K7M5SCR51GH9eGitd",
+	"o6GbU2VGmCOs12zLsefwmxQS6cu7E/hRtw58Vc+WgVa9Dx/x2DkE4Ai3KvgQm/L/wM4DeUOhim9BCnXt",
+	"iGhQ/K8pkUlcX2ErzEBSBP/VtHLbjEN846Is+1ZVAnA1XjpO42pQP6jrfEe+vqpKitrtWTnePwD3ViAi",
+	"7HupYykcKC32ycQF+Qer5YSh7w7RuIj0gwTte2J6fWH2b5wgucx5G5uGWvuzjboDa9+3CJYjcfgLxoGr",
+	"N/ccIDUod20NL1NMeWaaesm1i6wnHbwfIRn7A+d33F6HNMsAHUX1TO306a8Ai9rDxrIfs5ffcP5xpNeF",
+	"plG8DiGt8LoWDsQK1RZlffIe/refYAHxDyteEIVRw3g0F6WL10FexmoXb07hONBXjQZ1vqFeyvsJ2C98",
+	"D730dwLePbx66j2I7Y8HZHJwDajvF+eBIb/4jsLCbTk4Qfq1/fFjzUP7tOIVYU0Zt4YJlGGimLi4pyf7",
+	"75Rob+ooGOPdJCiqoh5y82+VjYRNRCFnzJPeWX3u5uEgqSp4cK/oWAGAInt98h7+98MJVuIPy0uRj4+e",
+	"g+9mDPcnDDgq0G9YO1auW1EX08J+5nQKJQGfp9Aw5wh+WKdfoCsSVP8TNBrDhoul4VQPAHxLtVrOiNrn",
+	"6ucXl0FEzd9eaLaqC2OEa/NGhCF9Ca5v7V2vaA528KIg4RBeSwRjjsWMCCz7eDiAJE2Lf8RJOE4jNPy+",
+	"t+HpJiX/cIvuQQuBwpmLCD39ZM1bCB40ELe559wURPlwAMl/ZR8KT+d6fgSPFTmtVrgPskxovZsDJ1X1",
+	"rOFYRgFVK4njBRhREM5ttY/siSrAjYcmzAmay285zeGo/hOxQ+YpRStd6hfLJwBB5RqMNf3Xjvs2Dbz2",
+	"4GxevVTcPRvL/X4AZ8y9+gG8MZyuP6Y7hmMfUO6H0/dADlnmBS7CHkY/wokmZ2IYeRixQXqUE/LpIlY7",
+	"V9lygZ0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5i6C9M3rwJeuzQwhLfTgjNXMftItkbBfPADzH26nd",
+	"VT3x07u/sRo8ureos4l+uvBzyBpJdMvOdHW6FBmhqdcJSUZTsLl2bM2GaSHkMbtyPLXo4dddgogUXzMm",
+	"MtM0sQcKdgEUzTtxmB1K00B7S+VFMXi0VGbsj4Dja5nyUquUeIEpZ9rWv5SNDDvj+D+2qi4ILEKuYqZu",
+	"PTVOlonKWJOUyORccSTtGNg+jmmU6iEKM4/jP+w4P22EAr4PqrRgoUfJiNbrASrJpDL2oAlJtXAxrxDP",
+	"PVAXfEeC8IlYX4aoosQ1CTpINon6ekDZh1xvUU9RHWMFsvf4eOMk1pcMGaUceMCId+aYEYms3SoFpkZr",
+	"AXVF+TF7fPqYGGAazheCCEQjJj+X/EFZKe3zX9PE9SyQHd7BTgoq2HMHL5WrHP7cQFaAk/f4j4HWAIZk",
+	"/cL24OXx0KdqKagqQ1bTsHqHkNYS6omJq05JcczCyBpKQBBRI4cd+7K5hN6A8K01KFw64o8eWqMP6VMW",
+	"hyuzJLvFzdv9oms46l7xO8mL6XSnDHqKB8e5PmWpUan1ZRPggLDKgqjCPboJqdOts3ItUcJA3pr6ryAW",
+	"Qmc3VaI4EgHWFOMfX8vvBBVIqmkAsgqkHf6OCs6jPprurJ3zuphO70p3Yu99ox5W2Ow7+lEQnqLgEtMx",
+	"Ta+lhi/hIOE6taigZnalHoDOpCuaVF+2lfHGlWAWumH3LCR5Qjwj/nZkogByyqA+mLiCI/EC/+Y/NPMN",
+	"fcUAZ9h97+Hx41kwlbGYVq9zgxwVmi1l8Y+lCHhX+4gP3ed+Upu7qW80BdjeM1Xmm9WNe67gp7KG3Yz2",
+	"HXH0+0EM4TwPGsnEhKWlEk6axiw7DyvAavihxiyS5q0Pvhk/xlw6g2HLZO6tmulZnZqNkM9hp9EalpzS",
+	"Xm6QW9QwY8HXTAsRV8t3Lv7eCqtpD6toyvqTnjh5F17TTPN9Y7p+KA8Q1KXJC6K62waA5+dK1RDMFNkN",
+	"ItWh7VzPcOaCl2Y+eDzfw+V/F3VeZGb3gBoi+Qlk1UzYR8k5HmRgNo3YpMv4F3VTTg1+DaC+U9e3sk1V",
+	"H7yhRSzV8+HYA6b14Xfhp7cnx+gPFm0nodptYbh1PLyBUTRKYbNSfSfrclDo4cGqdaA7kybiXgtiQUKv",
+	"Gvk+HJ0uJm0/00zIWpULT5DlqT0ALIDUbdCnxqhj9oJcFWjuCFx3iIfRvqffMXs5deiV7EYnLAWcLDUn",
+	"u1lORC2FETp1LGi1uAwb3kAUs3UdAhdd5BLcylwkVueyX/2LPtOOKbKfKwVJol7by8nb3lLo/MJ3VP/d",
+	"ALaQ46rhsMDsZofTYhedRWjVJUE3ZZcrtbMDUdFsn3ISmq1PZPX5lGfcUKEdc9k0mu+0rvGz4KhiD8ST",
+	"3XTljzNSOEVw4nv4bSsZfSUwdBW2I8VOBYU2OgFKbN0wZSPDj6p0CNFgLwyR+vh6p57WhIA2KUw0iRJU",
+	"hQVkQUHfbUTdrLgmdqHgB1djtkmBN5CEu92tOLaB/6zqmTB33cD7k3EHc+AZxg8hRvgduwQp6Q+lY/0T",
+	"NegjeYfq6IZTF8JiP1+9+fb7rdjCZjIf+mDesYl/D2zd21djz+MC7zwIczfRrXHNuLWGSx8RD7ovbrBe",
+	"sW2kV+22jK4BJACpF4JLyLUcs6ugHzrRbzVJWClEroO6dNcEGboeY7IGs8CS4vjx0k9VOzKyC7Jw35mg",
+	"Pzlw28G1DtjWDGliHRjN+EQtTUMG53oxR/QH8n/f2QA4RLHnJjlW2Gt/KENWL3XVvuf6p2FE//1rhG8d",
+	"OgBo/AzImZre7eg/cf37tiVH6ZoGGeq9SNM6jiGr0ZAvQn8+jr0CtzWQ1A/fo6/X8SrLJtf3EJQgwdRF",
+	"1+eOudFNBb59eU/e4z8+nLheofd8X9Ibim717Oxraeb6Fz58TzPDawNHk9PaaspuCusV4iDG9VKmcJpA",
+	"9AbaWhKR6CXjck0AGuIvL3QvOifAVka0+6ulvHIf/elcu8ZHuxX1RGk7h3bi99DNvuflJyrEcR3q+/Rz",
+	"gyw9APR4Kbd12+zZcj6ycYh91l+FwXQhZ6U4WmpB2VvUulRz7XvMOULadrQDoqbuLGMpoVm093cyOy8y",
+	"qBhuHjdVnkljpqS48EylnloDgtaUkMa7oHXHkghiPKWtI3eEyglKQGq2lJmoTQ9dEIZJnrsp/sQt/XDS",
+	"vNAPk2A/+E8Ut/DvR1BT30ZCmUqCjtmHDFL4TULv2cdkoQD6NovlFsPlTTNZq9y160JemAu2lPiYNYMi",
+	"jqZROc+tlOKegWYBtVolzF+MPIatW2ZKQWdznbClvJFAJ4MXFCVBMGLe7fcuD/Bgtg+9oWeB8ZMOlkcz",
+	"/pEDjNEHs3eCKOS2NJtjL6qWJuQu8mYrkNxcBmgZJPftwGPiMQsYwIM6KPCGXv/E/vrJAxbGD+WjSEMP",
+	"68aPQdOUTksnHNwF5bQKyVJc4rShR29+WkotTMpmCjvjYL6rqBnNVLLRvCwWTbiMhRDafFE4xB4uKC9Z",
+	"d4wMJIO5v+9zKMJU2eVdKGPU6C0RRsUTA3tEBOy3f6qAwO79Ri0U1qQgVh0+6k/LHTV4H/boVJ/Q23rk",
+	"Qg4nITSdzCfqHZy+XaAt2agYDyuJ1qboZax2b35Q8lt8ybYYgZ+CA/NH01M/5YnpB3Hy3v2zHyr02h+I",
+	"aml8UpYo9DRLP0civi/SS4cYEBEyPgV9v4G3NnaEugX5GIveT3mMvx8QZuQe+TEWO4lRy9PrW2CdS6gi",
+	"zW7ShKW0bVPkImmRyUdiOHW4SgcsfY2IKKWHhxAsI56lc9aTakLHU0A8pzCsmkPKcK4W8f6wkLJ/SBnE",
+	"F/S5X/bHg0mfM8kCuEOD6ZhhZcvHVTvwfScOPfGQkRJnBAZC0cF6BPKBsY9chLGUTp46K5faeLB9k+a+",
+	"IJJRCp8E3dkK7WiVb8QaSPgmoizEraB3rpTH32NQUdU36HGzN03iFNHZ7sImDoMBHnuTmZdC6/uFc6Cj",
+	"4xTL4L2T3h+JCXEtnzIY84eJvsCEfavy/uI5xBk9QNQFBduVPGxK9D42IWIqt9mDphYbPOO14Dn0UCIj",
+	"wjUDi9sQfVrZiF2EHr57ZucgsGO6ZHwCe8FNBMEW+yg+TBuv6ug7ziL0HW8f9rAw4k0teuXGfttBgzlI",
+	"BAXL+AnNUzuKpR6EXXfnmRWivzx/w+jeFNpybwOYvMZ3PHxSmV60PbUMat4uQuGalh5iWb9voUhYoT/u",
+	"Mq7m6941DLoTN/1N3UCbBJuqmTbLxQTYlW5FDRS28C3Wua2E9GEVquGs1RJP9EWYlQbfcyknpcpudA+d",
+	"wy/z9UfAHv0yX/e7H1wr6arUfCfjQrOVKMtDyMMv83VbHiCu6WnS9ZyCFx9ZTNwKPqRB+Iaa6eZK1SBZ",
+	"oiOAC+5oY4IpuriW1/IIGjciqjC9QJAPW1YbUQ87pc0wL+FGjAP6uwJyv89B0CO9moxqyBWsrcioGTTD",
+	"Jh6K1aosISZ52RoC+N5BWg4eh6MIst4X0LrPJzj9KIMPRPRTOEHEbpmLSsgcRo+MME2PRWvzju0IUgeK",
+	"wqkMmPPBkLUHvqPhx6+GrSTyYwaN33jQC5p6jcA51KLaMIgUb4jaGyuce3qZ5FqmC74m+o20cQtFheUa",
+	"WlHv5Ta2ywhe66DuNrcmyuf4Ua2JoibPfo2ZqqGvo/u943BB3SVmaZsvhG7hAUztCygKBl8B2kYjQvVi",
+	"JzSVvfR1xEUU83otO6BXHH0q6lrVOkVgb5OhBT2AcnDMfhIFzH4aAMPSaynJlGqG0m2LSm+zC3XZEhFE",
+	"6knlrgBF2u9v/NIQQ326xG+ExDQZ3RTSDhMlAI4NbGV1MXo8HNHuPu93Dq4Iqj3sJjqIgQJInQCoE8db",
+	"WAd6O5HHclIWGZvz8rbhuwG3O6imc9Uo7gQC/I+rkK4KDE6yvNAAioWYJWDesY+vwqThhMu8j33wb2I9",
+	"jHWwGZlVj8u6Urq3jo1+Hlw59jex/plueVjfxL5oCzWu/cYEjq6D84fRat+Ite4rhV2IQZFDKoF3EAHw",
+	"kGthT7iCl1jJBAznTi9aGyFXPqhIcR88m6xh0azqN6I2c+vj9uAAfnzQQPeP/YEGqCQ9jC2p2AvGF/1L",
+	"sJhspyfAKxBeV4laW5e9DkBMWIMl/Sptq3K3gvEjvfGPTEuA37C7ZJBm94F2GD3dBUeLms1qLs1eNAVX",
+	"ea7D1YPVtAYcPOoCMDalpy6AIgJqJ1CTKVtYA6xVoJ64JgMOxNZrMuA8flKDgWwDLerbAjImPocCNsLR",
+	"REFbEmWvpm9Q9XCrAb/wEwU0aXp7lAyKz+GIDxZuMbcpmpP3+I+thW3fFRp7NYba30p5LW6Vi+wbdSOk",
+	"JoekMCwvHKu1ksRBu6mAsGTOi92wcq5GA1LFyWG4c8F92zZt+24L/KyOJ6/q2TBqA3thwGXgD1hMCcd1",
+	"+ct69qCxuZf1bJv1Yod80Kw/zIHnUPBTsI9CbVJaMlf1Z5oZIblTrFZuQ9MVAgc8XxSySXHBf35GvjtK",
+	"eUJcBoQlLhpyBeJ/tJrYeoCCWmKAzraunJmqepH2K+CX9ezTFjTbjx1djHjOG9VbyMIIgEUNF5NPpGF/",
+	"Eis7hf3y6ZcVFhIBNRrX+JCYXVXP+hRvLWaFNvX6CBVmf985J7l6rmpzVBa3UOJ/I4gutFqWpUZfq6Hn",
+	"dg93VuCavfz2BcvKQkgDhb1C5hrDXc0kUCAPFTmq1Vug3FQ1E++qohYau51ulfdLst5vhKjssOdcz7e1",
+	"KceBvrEj+B3U8Ou5qpByfmmsWD493aMfefApn0ju29PZl/Yi3eXjEbCcB0yaojhNPXUjjql/I4BFB2Aq",
+	"+NcwnkrfYd0RVbomQJtclT2QKdcg/xP3iD8oXsp90w62vE2kE04mAJ3AiZgAiTPGmqGhA4SMJUuB5eJf",
+	"H6e9GKdmWg8IcdoUkh1skg7Esah4XWifzy5qRy5IcYg+6Qki6RetoDPVsGl0sybLoqQGzhCeB1gr1V/3",
+	"cUGSWPy3I4N0U9jmzD4cWWnIEOnkYR+KyD+e0ANIqt9NoPwde4XXeZsGbQBsiIW/9WCF6fn3613xB4oP",
+	"4Qfvjg/RxD9QB4faT3sTrRfCuOMQfz15j/8YeBgiSDFAihumeZETmUJhtCin8WMQ7hw9+KT3HoIkn4c7",
+	"A90HdSd3XynHcXvK2O66nKB1vH/WPXhun7OKRrZGCKOgY8qeMEAAol0K2Md6F3zNlpC91KwA59isXX/2",
+	"V3aYUFfjzqlcbW+iDncILxiHbjL2cSUrcV7MYYJD9lHbhMxKykD81Z68lRuAHB/2X3GJfapvpFqhrrpo",
+	"o6EcljZgUW9gfIlreWRlDuN5BG1xZViJrz5xSFsg9U887Ar6J3EdVGkJmYveVJ8Hj92VavO/Md8hzs0n",
+	"Yj383pchkljyWvRCXCGNffLe/s+HgS3zRFAv6tFCaLP8piYBlFvk1DgojmcV1cMWGYiqv8ZAVAc8rGBK",
+	"AF3fn8Pfd5vY4ftTK1ykk1pYN3zvA8s/sO+4+rnk0tWMhkwfDlOPTFhAWMWUBJKQBu1SaHYjKtMEo6i/",
+	"EOkoDQCdV1uY7WAO8enx08zUaxKZ32+/zOEwkplCLsDDnGemXjPu1kbjLEUwJE2MMr7L80UhNTB9+nCi",
+	"P9PC5CTW+6Ifrlay6RIDRaBAQdhTJ27PjTc4ij9yhho+Ybd2xxl8oPy0cdO4d/KkCewpKaxLwVQN1S9N",
+	"ugTrYBDUQZnMQ8eMP32smKLh40KOc77Wo4tnp8mIEobdFLWj8i6G500+ZQQZ3r2d5uTjxI/7wsUovSfv",
+	"4X+3pqv9WIle1epQqzvbzhQibgGP1OcsXUvnLTFUQQGhN7TjpamAPDdwmzQtgN2mybiE3IqdsWsJzem1",
+	"VvUlS+0TxvYJ48KkPpVOxOHK46VcHz17eYKMoEU2t4O/lih6F0SqhS900JBayRmbQ01Er6/Xs6O6Rd1a",
+	"0fAajyH8/ITlRS0yU66hVFb1FgiFXxxvAwzEiMkm1/lgqleaA/0g3l+vfO6rk2Deva3WQvJv75Hkqzbs",
+	"LKqloSOVkKWxs/MX//CDd6ptRvMAvQXcuP+YLWPd6Hef+H4SHyjouArWP2Lg+Z9P3rt/DnPqvMffgTdv",
+	"7/HWFAgAxXXUzbszbv33187tYzLwkWd5OH/SDX5TTwWyckLVDUdWT+ztYbZe0QuJbPWU7XSeDQ/JoFk2",
+	"WxVl6S5kJTfWHH3TalAMDJxwU70sm3gEQX0jRyaN4+oT9xygrqh8VgvnGF9lC5EwU2Q3wrDHX52dDTc5",
+	"m4/6/wBJpeuMCiVnTZvfXYUUUbnPuMzEQ4k8UbG6BgALVaOAcn2DFAr2rxg5U2DkMu5MASDN0nwqWKUK",
+	"aY5Zt1Kr0GxayELPhcNnupqwqOcFn3nYUqJPHkqZCKgqhE8rEefkpuQg+Wp48N3EStw6NtQ+UiHnuTC4",
+	"lOgTU/ifsRb/SJsDOUhlI9OoDEqErUwdX8uflohZpy7dbMYrDbgHgIy5cF6mpBSZoQYv6Q9cm6Pn9vVH",
+	"L75L2aLQOnCWQFKBKMX9wayKTBwzOHcx1HfrH04T3zYqAIQhsFQdr02FzNMGk4khBDsZqNYJLg45E9G6",
+	"6FoKXpeFqNnn4JXVQtvN9cUlTojvTysVviPgNsEpaL4+SjZnasEXTvSe4+oNqWbChXYdc+bFbC5qWrFe",
+	"fgW3xnHf6TQZTVW94AaJFp4+RjwbcjCcRjgYosTURe7id5DYCVbKun21yERxK/L/P3NXlNo8DIOvEsz/",
+	"8A+c1unD0mkX2AEGhdUdZI1Zw0KSOQ6slN59WLITZ806xsoY7CmzFRnJiqRKn26j1tgAE+WZVaH+9dwT",
+	"QNvA/khrRkdoMmOUtnse1yK+2RwSniyP/9gkePUXzppRb4ZuUdyibEafT1bkEKWywgWALqus8sxkEB0k",
+	"a9WrZJByyTIjGUhrnq7jJIkX4j4RIOzfg2RcYpcCrkAK9slTne8lg4N/BNL1N0ZZU+AKjH/wH86CS3Y8",
+	"okqdDPnqz3tiyEjDqIXZ8t0XvWE/0EgPLzPhpCxHbiXh0P23903pGMFBSJOvfsvh/A48QmHOgiKcQTqY",
+	"wjkIvoJ/BOjAG1g85MWgDgZh+4qB6LmOpmC9fyZh+2a17XRh9riZ0iuw3thrThpGVDtdWntiTAPzebJI",
+	"Z2ImZgksUyHQpXBcfdSG1a52vYcoX8B2Aj40gflkezCq9kXtMSh1JssleE4t5cpPKdkVTaNycGPeyhyp",
+	"9JWGONC85X3VWkh6cnrkyoNK6K5qIfixl5w7gqfkARoiDZFyWRdH+vO0zR0VBzjfF8LkA0bvvIcBGAIl",
+	"7gczBG9A8U9xX0fbTOuCKsnrzoAvehptVspY+b8HAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
