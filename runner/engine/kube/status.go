@@ -68,7 +68,7 @@ func (c *Cluster) status(ctx context.Context, ref Ref) (Status, error) {
 	if why := c.eventReasons(ctx, obj, pods, s.Reason); why != "" {
 		s.Reason += "; event " + why
 	}
-	return s, nil //nolint:nilerr // as above
+	return s, nil
 }
 
 // judge is the readiness by what the object says of itself.
