@@ -128,6 +128,8 @@ func (d *deployed) ref(text string) kube.Ref {
 	switch kind {
 	case "Deployment":
 		ref.Group = "apps"
+	case "Job":
+		ref.Group = "batch"
 	case "Namespace":
 		ref.Namespace = ""
 	}

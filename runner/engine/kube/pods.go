@@ -60,7 +60,7 @@ func (c *Cluster) podsOf(ctx context.Context, obj *unstructured.Unstructured) ([
 // lastLogBytes bounds what is read of each container's log.
 const lastLogBytes = 16 << 10
 
-// LastLines hands over the last lines of the logs of a workload's pods, each
+// LastLines hands over the last lines of the logs of a workload's newest pods, each
 // with the pod and the container that said it. What cannot be read is left out:
 // it is for people who look for a reason.
 func (c *Cluster) LastLines(ctx context.Context, obj *unstructured.Unstructured, lines int64, say func(string)) {
@@ -68,6 +68,7 @@ func (c *Cluster) LastLines(ctx context.Context, obj *unstructured.Unstructured,
 	if err != nil {
 		return
 	}
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	for _, pod := range pods[:min(len(pods), maxPods)] {
 		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			raw, err := c.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{

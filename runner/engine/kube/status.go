@@ -14,6 +14,9 @@ type Status struct {
 	Ready  bool
 	// Failed: it says itself that waiting does not help.
 	Failed bool
+	// Runs: it is a Job that has neither completed nor failed. It counts as ready,
+	// but for a wait that asks for its end.
+	Runs bool
 	// Reason says why it is not ready, with what its pods and the newest warnings
 	// about them say: "Available: 0/2; pod web-5f9c-abcde: ImagePullBackOff: …;
 	// event Failed: …".
@@ -54,7 +57,7 @@ func (c *Cluster) status(ctx context.Context, ref Ref) (Status, error) {
 		return Status{Object: ref, Reason: "is not there"}, nil
 	}
 	s := judge(ref, obj)
-	if s.Ready {
+	if s.Ready && !s.Runs {
 		return s, nil
 	}
 	// What pods say is a help; a wait does not fail for it.
@@ -82,11 +85,31 @@ func judge(ref Ref, obj *unstructured.Unstructured) Status {
 	if phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); ref.Group == "" && ref.Kind == "Pod" && phase == "Failed" {
 		s.Ready, s.Failed = false, true
 	}
-	if s.Ready {
+	s.Runs = s.Ready && runs(ref, obj)
+	if s.Ready && !s.Runs {
 		return s
 	}
 	if s.Reason = result.Message; s.Reason == "" {
 		s.Reason = strings.ToLower(result.Status.String())
 	}
 	return s
+}
+
+// runs tells whether a Job has begun and not ended. One that is suspended waits
+// for somebody else.
+func runs(ref Ref, obj *unstructured.Unstructured) bool {
+	if ref.GVK().GroupKind().String() != "Job.batch" {
+		return false
+	}
+	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		if c["status"] == "True" && (c["type"] == "Complete" || c["type"] == "Failed") {
+			return false
+		}
+	}
+	return true
 }

@@ -14,6 +14,9 @@ type WaitOptions struct {
 	Gone bool
 	// FailFast ends the wait as soon as an object is Failed.
 	FailFast bool
+	// Jobs waits until Jobs have completed. Of one that failed, with FailFast, the
+	// last lines of its newest pods are logged.
+	Jobs bool
 	// Every is how often the objects are asked for; 0 begins with 100 ms and
 	// slows down to 1 s.
 	Every time.Duration
@@ -47,7 +50,7 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 	for {
 		var statuses []Status
 		for _, ref := range left {
-			s, err := c.waitStatus(ctx, ref, opts.Gone)
+			s, err := c.waitStatus(ctx, ref, opts)
 			if ctx.Err() != nil {
 				break // what was seen last says more
 			}
@@ -62,6 +65,9 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 			}
 			to.Show(w.progress())
 			if opts.FailFast && w.failed() {
+				if opts.Jobs {
+					c.logJobs(ctx, w.last, to)
+				}
 				return w.failure()
 			}
 		}
@@ -76,9 +82,25 @@ func (c *Cluster) Wait(ctx context.Context, refs []Ref, to Teller, opts WaitOpti
 	}
 }
 
-func (c *Cluster) waitStatus(ctx context.Context, ref Ref, gone bool) (Status, error) {
-	if !gone {
-		return c.status(ctx, ref)
+// jobLines is how many lines of each container of a failed Job are logged.
+const jobLines = 20
+
+func (c *Cluster) logJobs(ctx context.Context, statuses []Status, to Teller) {
+	for _, s := range statuses {
+		if !s.Failed || s.Object.Kind != "Job" {
+			continue
+		}
+		if obj, err := c.Get(ctx, s.Object); err == nil && obj != nil {
+			c.LastLines(ctx, obj, jobLines, func(line string) { to.Logf("%s", line) })
+		}
+	}
+}
+
+func (c *Cluster) waitStatus(ctx context.Context, ref Ref, opts WaitOptions) (Status, error) {
+	if !opts.Gone {
+		s, err := c.status(ctx, ref)
+		s.Ready = s.Ready && !(opts.Jobs && s.Runs)
+		return s, err
 	}
 	obj, err := c.Get(ctx, ref)
 	if err != nil || obj == nil {

@@ -136,6 +136,26 @@ func TestJudge(t *testing.T) {
 			text: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: shop, generation: 2}, status: {observedGeneration: 1}}",
 			want: Status{Reason: "Deployment generation is 2, but latest observed generation is 1"},
 		},
+		{
+			name: "a Job that runs",
+			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, status: {startTime: \"2026-01-01T00:00:00Z\", active: 1}}",
+			want: Status{Ready: true, Runs: true, Reason: "Job in progress. success:0, active: 1, failed: 0"},
+		},
+		{
+			name: "a Job that completed",
+			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, status: {startTime: \"2026-01-01T00:00:00Z\", succeeded: 1, conditions: [{type: Complete, status: \"True\"}]}}",
+			want: Status{Ready: true},
+		},
+		{
+			name: "a Job that failed",
+			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, status: {startTime: \"2026-01-01T00:00:00Z\", failed: 1, conditions: [{type: Failed, status: \"True\"}]}}",
+			want: Status{Failed: true, Reason: "Job Failed. failed: 1/1"},
+		},
+		{
+			name: "a Job that somebody has to start",
+			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, spec: {suspend: true}, status: {startTime: \"2026-01-01T00:00:00Z\"}}",
+			want: Status{Ready: true},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

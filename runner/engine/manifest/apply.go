@@ -62,7 +62,7 @@ func (a *applying) rollOut(ctx context.Context) error {
 	if err := a.writeAll(ctx); err != nil {
 		return err
 	}
-	if err := a.cluster.Wait(ctx, a.refs(), a.job, kube.WaitOptions{FailFast: true}); err != nil {
+	if err := a.cluster.Wait(ctx, a.refs(), a.job, kube.WaitOptions{FailFast: true, Jobs: true}); err != nil {
 		return err
 	}
 	// What is replaced serves until here.

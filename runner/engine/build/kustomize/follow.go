@@ -168,12 +168,12 @@ func (f *following) stays(dir, entry string) error {
 // and components, and plugins.
 func (f *following) checkFiles(k kustomization) error {
 	files := slices.Concat(k.Crds, k.Configurations, []string{k.OpenAPI["path"]})
-	for _, list := range [][]types.Patch{k.Patches, k.PatchesJson6902} {
+	for _, list := range [][]types.Patch{k.Patches, k.PatchesJson6902} { //nolint:staticcheck // deprecated, and read by kustomize
 		for _, p := range list {
 			files = append(files, p.Path)
 		}
 	}
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // the same
 		files = append(files, string(p))
 	}
 	for _, r := range k.Replacements {

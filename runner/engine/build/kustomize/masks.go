@@ -212,12 +212,12 @@ func (m masks) decodeSecret(object *yaml.Node) {
 	var kept, moved []*yaml.Node
 	for i := 0; i+1 < len(data.Content); i += 2 {
 		key, value := data.Content[i], data.Content[i+1]
-		clear, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.Value), ""))
-		if err != nil || !word.Match(clear) {
+		decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.Value), ""))
+		if err != nil || !word.Match(decoded) {
 			kept = append(kept, key, value)
 			continue
 		}
-		moved = append(moved, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(clear), Style: yaml.DoubleQuotedStyle})
+		moved = append(moved, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(decoded), Style: yaml.DoubleQuotedStyle})
 	}
 	if len(moved) == 0 {
 		return
