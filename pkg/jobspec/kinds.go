@@ -16,6 +16,9 @@ const (
 	// accepted before (plan), and accepts them (apply). With Destroy it accepts none
 	// any more.
 	KindRelease Kind = "release"
+	// KindScripts is a directory of a repository that steps of actions run in. It is
+	// built, and brought to the actions that name it.
+	KindScripts Kind = "scripts"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -48,6 +51,10 @@ var Kinds = map[Kind]KindInfo{
 	KindRelease: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.Release != nil },
+	},
+	KindScripts: {
+		Operations: []Operation{OperationBuild}, Artifact: ArtifactFolder,
+		given: func(Spec) bool { return false },
 	},
 }
 

@@ -51,6 +51,10 @@ var actedOn = map[string][]string{
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag",
 		"kubernetes-manifest.manifest",
 	},
+	"appconfig.TestScriptSources": {
+		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",
+		"action.steps[].connected_repo", "action.steps[].connected_repo.repo", "action.steps[].connected_repo.directory", "action.steps[].connected_repo.branch",
+	},
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
 	// What an engine is told, and does.
