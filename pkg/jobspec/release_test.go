@@ -81,7 +81,8 @@ func TestDigestOfAScriptInARepository(t *testing.T) {
 	if got := script.Action.Steps[0].Artifact.Repository; got != "org/app/scripts" {
 		t.Errorf("the script lost its repository: %q", got)
 	}
-	steps := append(script.Action.Steps, jobspec.ActionStep{}, jobspec.ActionStep{Artifact: &jobspec.Artifact{Digest: "sha256:b"}}, script.Action.Steps[0])
+	first := script.Action.Steps[0]
+	steps := []jobspec.ActionStep{first, {}, {Artifact: &jobspec.Artifact{Digest: "sha256:b"}}, first}
 	want := []jobspec.Artifact{{Repository: "org/app/scripts", Digest: "sha256:a"}, {Digest: "sha256:b"}}
 	if diff := cmp.Diff(want, jobspec.Action{Steps: steps}.Artifacts()); diff != "" {
 		t.Errorf("artifacts of an action (-want +got):\n%s", diff)
