@@ -73,6 +73,10 @@ can_deploy() {
   return 1
 }
 
+# End-to-end tests wait as much as they compute: on two processors, three at a time.
+at_once=$(($(nproc) * 3 / 2))
+readonly at_once
+
 # test_deployed runs the tests of services/e2e/deployed.txt on what `make deploy`,
 # whose process is $1, makes.
 test_deployed() {
@@ -85,7 +89,7 @@ test_deployed() {
   list=$(awk '!/^(#|$)/{print $1}' services/e2e/deployed.txt | paste -sd'|')
   dev/scripts/deploy.sh registry >>"$deploy_log" 2>&1 &
   registry=$!
-  BERTH_E2E_DEPLOYMENT=$BERTH_DEPLOY_DIR go_test -run "^($list)\$" "$e2e" || status=1
+  BERTH_E2E_DEPLOYMENT=$BERTH_DEPLOY_DIR go_test -parallel "$at_once" -run "^($list)\$" "$e2e" || status=1
   kill "$registry"
   return "$status"
 }
@@ -162,7 +166,7 @@ run() {
   if [ -n "${RACE:-}" ]; then # which leaves these out
     go test -json -count=1 -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
-  go_test ${deploys:+-skip "$there"} "$e2e" || status=1
+  go_test -parallel "$at_once" ${deploys:+-skip "$there"} "$e2e" || status=1
   [ -z "$deploying" ] || test_deployed "$deploying" || status=1
   (cd dev && GOWORK=off go test -json ./...) || status=1
   (cd examples/shop/src/web && GOWORK=off go test -json ./...) || status=1

@@ -2896,6 +2896,43 @@ type Ref struct {
 	Name string `json:"name"`
 }
 
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
+}
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -4132,6 +4169,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4302,6 +4345,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -5130,6 +5176,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /orgs (the `CreateOrg` operationId).
 	CreateOrg(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRegistryTokenWithBody Make a token for the registry
+	//
+	// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+	CreateRegistryTokenWithBody(ctx context.Context, params *CreateRegistryTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRegistryToken Make a token for the registry
+	//
+	// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+	CreateRegistryToken(ctx context.Context, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRelease Show a release
 	//
@@ -6819,6 +6883,44 @@ func (c *Client) CreateOrgWithBody(ctx context.Context, params *CreateOrgParams,
 // Corresponds with POST /orgs (the `CreateOrg` operationId).
 func (c *Client) CreateOrg(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrgRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRegistryTokenWithBody Make a token for the registry
+//
+// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+func (c *Client) CreateRegistryTokenWithBody(ctx context.Context, params *CreateRegistryTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRegistryTokenRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRegistryToken Make a token for the registry
+//
+// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+func (c *Client) CreateRegistryToken(ctx context.Context, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRegistryTokenRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10659,6 +10761,61 @@ func NewCreateOrgRequestWithBody(server string, params *CreateOrgParams, content
 	return req, nil
 }
 
+// NewCreateRegistryTokenRequest calls the generic CreateRegistryToken builder with application/json body
+func NewCreateRegistryTokenRequest(server string, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateRegistryTokenRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateRegistryTokenRequestWithBody constructs an http.Request for the CreateRegistryToken method, with any body, and a specified content type
+func NewCreateRegistryTokenRequestWithBody(server string, params *CreateRegistryTokenParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/registry-tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetReleaseRequest constructs an http.Request for the GetRelease method
 func NewGetReleaseRequest(server string, release string) (*http.Request, error) {
 	var err error
@@ -12519,6 +12676,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /orgs (the `CreateOrg` operationId).
 	CreateOrgWithResponse(ctx context.Context, params *CreateOrgParams, body CreateOrgJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrgResponse, error)
+
+	// CreateRegistryTokenWithBodyWithResponse Make a token for the registry
+	//
+	// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+	CreateRegistryTokenWithBodyWithResponse(ctx context.Context, params *CreateRegistryTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error)
+
+	// CreateRegistryTokenWithResponse Make a token for the registry
+	//
+	// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+	CreateRegistryTokenWithResponse(ctx context.Context, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error)
 
 	// GetReleaseWithResponse Show a release
 	//
@@ -15636,6 +15811,54 @@ func (r CreateOrgResponse) ContentType() string {
 	return ""
 }
 
+type CreateRegistryTokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RegistryToken
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateRegistryTokenResponse) GetJSON201() *RegistryToken {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateRegistryTokenResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateRegistryTokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateRegistryTokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateRegistryTokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateRegistryTokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetReleaseResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17742,6 +17965,36 @@ func (c *ClientWithResponses) CreateOrgWithResponse(ctx context.Context, params 
 		return nil, err
 	}
 	return ParseCreateOrgResponse(rsp)
+}
+
+// CreateRegistryTokenWithBodyWithResponse Make a token for the registry
+//
+// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+func (c *ClientWithResponses) CreateRegistryTokenWithBodyWithResponse(ctx context.Context, params *CreateRegistryTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error) {
+	rsp, err := c.CreateRegistryTokenWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRegistryTokenResponse(rsp)
+}
+
+// CreateRegistryTokenWithResponse Make a token for the registry
+//
+// Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /registry-tokens (the `CreateRegistryToken` operationId).
+func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Context, params *CreateRegistryTokenParams, body CreateRegistryTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRegistryTokenResponse, error) {
+	rsp, err := c.CreateRegistryToken(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRegistryTokenResponse(rsp)
 }
 
 // GetReleaseWithResponse Show a release
@@ -20113,6 +20366,39 @@ func ParseCreateOrgResponse(rsp *http.Response) (*CreateOrgResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
 		var dest NewOrg
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateRegistryTokenResponse parses an HTTP response from a CreateRegistryTokenWithResponse call
+func ParseCreateRegistryTokenResponse(rsp *http.Response) (*CreateRegistryTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateRegistryTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RegistryToken
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

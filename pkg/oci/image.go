@@ -153,6 +153,15 @@ var pathElement = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
 // repository's name.
 func IsPathElement(s string) bool { return pathElement.MatchString(s) }
 
+// PathElement is the part of a repository's name that stands for something with a
+// name and an id: the name where registries accept it.
+func PathElement(name, id string) string {
+	if IsPathElement(name) {
+		return name
+	}
+	return id
+}
+
 // maxPathElement leaves room for a host in the 255 bytes of a whole name.
 const maxPathElement = 128
 

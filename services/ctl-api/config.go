@@ -27,6 +27,8 @@ type Config struct {
 	RunnerAPIURL string `env:"BERTH_RUNNER_API_URL" default:"http://127.0.0.1:8701"`
 	// LogURL is where people and runners find log-ingest.
 	LogURL string `env:"BERTH_LOG_URL" default:"http://127.0.0.1:8702"`
+	// RegistryURL is where people find the org's registry.
+	RegistryURL string `env:"BERTH_REGISTRY_URL" default:"http://127.0.0.1:8703"`
 	// PublicURL is the one https address at which runners outside of this machine
 	// find runner-api, log-ingest and the registry; empty: only local stacks can
 	// be made.
@@ -74,6 +76,7 @@ func (c Config) Validate() error {
 		noKey,
 		setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL),
 		setting.URL("BERTH_LOG_URL", c.LogURL),
+		setting.URL("BERTH_REGISTRY_URL", c.RegistryURL),
 		badURL,
 		badImage,
 		badVersion,

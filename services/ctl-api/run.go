@@ -79,7 +79,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	wakeups.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
-		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, MinCLIVersion: config.MinCLIVersion, Log: log,
+		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion, Log: log,
 	}
 	spec, err := apigen.GetSpec()
 	if err != nil {

@@ -226,6 +226,7 @@ func commandLines(dir string) [][]string {
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
+		{"registry", "token"}, {"registry", "login", "--config", filepath.Join(dir, "docker.json")},
 		{"approve", "acme"}, {"approve", "acme/api", "--auto-approve"}, {"deny", "acme"}, {"retry", "acme/api"}, {"workflows", "show", "acme"},
 		{"changes", "show", "acme"}, {"logs"}, {"deploy", "--label", "a=b"}, {"rollback", "acme"},
 		{"history", "acme"}, {"outputs", "acme"}, {"outputs", "acme", "api"}, {"diff", "acme"}, {"diff", "rel_1", "rel_2"},
@@ -242,7 +243,7 @@ func commandLines(dir string) [][]string {
 // ours are the commands that show nothing of a server's.
 var ours = []string{
 	"apps fmt", "apps graph", "apps init", "apps lint", "apps permissions", "apps render", "apps schema", "apps validate", // files of the caller
-	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front",
+	"context add", "context list", "context remove", "context use", "version", "man", "up", "down", "front", "registry logout",
 	"create", "delete", "destroy", "events", "exec", "login", "open", "fmt", "graph", "init", "lint", "render", "schema", "validate", // words of other tools
 	"apply", "components", "deprovision", "pause", "remove", "resume", "rm", "secrets", "teardown", "uninstall", "update", "upgrade",
 }

@@ -153,7 +153,7 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.membersCommand(), c.orgsCommand())
+		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand())
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(exactly(), c.getenv, c.err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(),
 		manual.Command(exactly("DIR"), c.now))
 }

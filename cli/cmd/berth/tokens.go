@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/registry"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -39,8 +40,8 @@ func (c *cli) tokensCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.forPrograms() {
-			return printOne(c, *secret, output.View[ctlapi.TokenSecret]{Name: func(s ctlapi.TokenSecret) string { return s.Token.ID }})
+		if done, err := printed(c, *secret, func(s ctlapi.TokenSecret) string { return s.Token.ID }); done {
+			return err
 		}
 		output.Printf(c.err, "token %s of %s; this is the only time you see it:\n", secret.Token.ID, secret.Token.Account.Name)
 		_, err = output.Println(c.out, secret.Secret)
@@ -61,4 +62,24 @@ created in turn, no matter which member they belong to.`,
 		return err
 	})
 	return noun("tokens", "token", "Credentials for people and machines", list, create, revoke)
+}
+
+func (c *cli) registryCommand() *cobra.Command {
+	doors := registry.Doors{
+		Call: c.call, Args: exactly(), Out: c.out, Err: c.err, Getenv: c.getenv, Now: c.now,
+		Print: func(t ctlapi.RegistryToken) (bool, error) {
+			return printed(c, t, func(t ctlapi.RegistryToken) string { return t.Secret })
+		},
+	}
+	return noun("registry", "registries", "The org's artifacts, for any OCI client", registry.Commands(doors, func(l registry.Login) (bool, error) {
+		return printed(c, l, func(l registry.Login) string { return l.Host })
+	})...)
+}
+
+// printed prints an item for programs, if that is asked for.
+func printed[T any](c *cli, item T, name func(T) string) (bool, error) {
+	if !c.forPrograms() {
+		return false, nil
+	}
+	return true, printOne(c, item, output.View[T]{Name: name})
 }

@@ -1123,6 +1123,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/registry-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token for the registry
+         * @description Makes a short-lived token that pulls from the org's registry with any OCI client. It ends when the token that makes it is revoked or expires. Its secret is in this answer only; Berth keeps a hash.
+         */
+        post: operations["createRegistryToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/releases/{release}": {
         parameters: {
             query?: never;
@@ -2777,6 +2797,41 @@ export interface components {
             id: string;
             /** @example hello */
             name: string;
+        };
+        RegistryToken: {
+            /** Format: date-time */
+            expires_at: string;
+            /**
+             * @description Host and port of the registry.
+             * @example berth.example.com
+             */
+            host: string;
+            /** @description The registry speaks HTTP; it is on this machine. */
+            plain_http: boolean;
+            /**
+             * @description What the token pulls: repositories below this one.
+             * @example org_01jd2x7q9zr8w3v5k6m4n0tgha
+             */
+            repositories: string;
+            /**
+             * @description The password. Shown now and never again.
+             * @example brg_example
+             */
+            secret: string;
+            /**
+             * @description The registry takes any; this one says whose token it is.
+             * @example ada
+             */
+            username: string;
+        };
+        RegistryTokenRequest: {
+            /** @description Only artifacts of this app, by id or name; absent for all of the org. */
+            app?: string;
+            /**
+             * @description How long the token lasts.
+             * @default 60
+             */
+            minutes?: number;
         };
         Release: {
             app: components["schemas"]["Ref"];
@@ -5477,6 +5532,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NewOrg"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createRegistryToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "app": "shop",
+                 *       "minutes": 60
+                 *     }
+                 */
+                "application/json": components["schemas"]["RegistryTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token, with its secret. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryToken"];
                 };
             };
             default: components["responses"]["Problem"];

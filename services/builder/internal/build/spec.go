@@ -65,14 +65,7 @@ func specOf(b Build, url string) jobspec.Spec {
 // repositoryOf is where the artifact of b belongs: "<org_id>/<app>/<component>".
 // A name that registries do not accept is replaced by the id.
 func repositoryOf(b Build) string {
-	app, component := b.App, b.Component
-	if !oci.IsPathElement(app) {
-		app = b.AppID
-	}
-	if !oci.IsPathElement(component) {
-		component = b.ComponentID
-	}
-	return b.OrgID + "/" + app + "/" + component
+	return b.OrgID + "/" + oci.PathElement(b.App, b.AppID) + "/" + oci.PathElement(b.Component, b.ComponentID)
 }
 
 // resolvedDigest identifies what is built, and of what exactly: builds with the

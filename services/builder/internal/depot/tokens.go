@@ -11,7 +11,7 @@ import (
 )
 
 // Tokens looks registry tokens up in the database: those of runners, which
-// runner-api makes, and the builder's own.
+// runner-api makes, those of people, which ctl-api makes, and the builder's own.
 type Tokens struct{ Store *database.Store }
 
 var _ registry.TokenLookup = Tokens{}
@@ -39,7 +39,7 @@ func (t Tokens) LookupRegistryToken(ctx context.Context, hash []byte) (registry.
 		if err != nil {
 			return fmt.Errorf("registry token: %w", err)
 		}
-		grant = registry.Grant{OrgID: row.OrgID, RunnerID: row.RunnerID, ExpiresAt: row.ExpiresAt}
+		grant = registry.Grant{OrgID: row.OrgID, RunnerID: row.RunnerID, RepositoryPrefix: row.Repositories, ExpiresAt: row.ExpiresAt}
 		for _, action := range row.Actions {
 			grant.Actions = append(grant.Actions, registry.Action(action))
 		}

@@ -81,7 +81,7 @@ func newDoor(t testing.TB) *door {
 	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
-		Listener: listener, Version: "test", LogURL: "http://logs.test", Log: log,
+		Listener: listener, Version: "test", LogURL: "http://logs.test", RegistryURL: "https://registry.test", Log: log,
 	}
 	d.server = server
 	spec, err := apigen.GetSpec()

@@ -28,6 +28,8 @@ type Server struct {
 	// GET /me returns Version and LogURL.
 	Version string
 	LogURL  string
+	// RegistryURL is where people pull with the tokens of CreateRegistryToken.
+	RegistryURL string
 	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty for any.
 	MinCLIVersion string
 	Log           *slog.Logger

@@ -90,6 +90,7 @@ type visit struct {
 var visits = map[string]visit{
 	"GetMe":      {stranger: 200},
 	"ListTokens": {stranger: 200}, "CreateToken": {body: `{"name":"x","member":"{{.Member}}"}`}, "RevokeToken": {},
+	"CreateRegistryToken": {body: `{"app":"{{.App}}"}`},
 	"ListOrgs": {stranger: 200}, "CreateOrg": {body: `{"name":"umbrella","admin":"x"}`, stranger: 409, owner: 409},
 	"ListMembers": {stranger: 200}, "CreateMember": {body: `{"name":"x","kind":"user","role":"viewer","install":"{{.Install}}"}`}, "RemoveMember": {},
 	"ListCustomers": {stranger: 200}, "CreateCustomer": {body: `{"name":"new"}`, stranger: 201}, "GetCustomer": {},

@@ -2902,6 +2902,43 @@ type Ref struct {
 	Name string `json:"name"`
 }
 
+// RegistryToken defines model for RegistryToken.
+type RegistryToken struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Host Host and port of the registry.
+	//
+	// Example: berth.example.com
+	Host string `json:"host"`
+
+	// PlainHTTP The registry speaks HTTP; it is on this machine.
+	PlainHTTP bool `json:"plain_http"`
+
+	// Repositories What the token pulls: repositories below this one.
+	//
+	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	Repositories string `json:"repositories"`
+
+	// Secret The password. Shown now and never again.
+	//
+	// Example: brg_example
+	Secret string `json:"secret"`
+
+	// Username The registry takes any; this one says whose token it is.
+	//
+	// Example: ada
+	Username string `json:"username"`
+}
+
+// RegistryTokenRequest defines model for RegistryTokenRequest.
+type RegistryTokenRequest struct {
+	// App Only artifacts of this app, by id or name; absent for all of the org.
+	App *string `json:"app,omitempty"`
+
+	// Minutes How long the token lasts.
+	Minutes *int `json:"minutes,omitempty"`
+}
+
 // Release defines model for Release.
 type Release struct {
 	// App A thing by id and name.
@@ -4138,6 +4175,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// CreateRegistryTokenParams defines parameters for CreateRegistryToken.
+type CreateRegistryTokenParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DiffReleasesParams defines parameters for DiffReleases.
 type DiffReleasesParams struct {
 	// To The other one, as in the path, or only its number.
@@ -4308,6 +4351,9 @@ type CreateMemberJSONRequestBody = MemberRequest
 
 // CreateOrgJSONRequestBody defines body for CreateOrg for application/json ContentType.
 type CreateOrgJSONRequestBody = OrgRequest
+
+// CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
+type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -4497,6 +4543,9 @@ type ServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(c *gin.Context, params CreateOrgParams)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(c *gin.Context, params CreateRegistryTokenParams)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
@@ -6937,6 +6986,46 @@ func (siw *ServerInterfaceWrapper) CreateOrg(c *gin.Context) {
 	siw.Handler.CreateOrg(c, params)
 }
 
+// CreateRegistryToken operation middleware
+func (siw *ServerInterfaceWrapper) CreateRegistryToken(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRegistryTokenParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRegistryToken(c, params)
+}
+
 // GetRelease operation middleware
 func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 
@@ -7713,6 +7802,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/members/:member", wrapper.RemoveMember)
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
+	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
@@ -10227,6 +10317,46 @@ func (response CreateOrgdefaultApplicationProblemPlusJSONResponse) VisitCreateOr
 	return err
 }
 
+type CreateRegistryTokenRequestObject struct {
+	Params CreateRegistryTokenParams
+	Body   *CreateRegistryTokenJSONRequestBody
+}
+
+type CreateRegistryTokenResponseObject interface {
+	VisitCreateRegistryTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateRegistryToken201JSONResponse RegistryToken
+
+func (response CreateRegistryToken201JSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRegistryTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRegistryTokendefaultApplicationProblemPlusJSONResponse) VisitCreateRegistryTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetReleaseRequestObject struct {
 	Release string `json:"release"`
 }
@@ -11105,6 +11235,9 @@ type StrictServerInterface interface {
 	// CreateOrg Make an org
 	// (POST /orgs)
 	CreateOrg(ctx context.Context, request CreateOrgRequestObject) (CreateOrgResponseObject, error)
+	// CreateRegistryToken Make a token for the registry
+	// (POST /registry-tokens)
+	CreateRegistryToken(ctx context.Context, request CreateRegistryTokenRequestObject) (CreateRegistryTokenResponseObject, error)
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
@@ -13163,6 +13296,50 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	}
 }
 
+// CreateRegistryToken operation middleware
+func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context, params CreateRegistryTokenParams) {
+	var request CreateRegistryTokenRequestObject
+
+	request.Params = params
+
+	var body CreateRegistryTokenJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRegistryToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRegistryTokenResponseObject); ok {
+		if err := validResponse.VisitCreateRegistryTokenResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetRelease operation middleware
 func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	var request GetReleaseRequestObject
@@ -13654,449 +13831,455 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P2Lchy3kicOvwqidyIseYtkk7pYasaJGdrWGWuObXkl7dG3Y2pY6Cp0d5nVQLmAZquPVhHzNPNg8yRf",
-	"IDOBQlWj+kI2JXv/sRtzZHZdUEAikZdf/vLjIFPzSkkhjR6MPg5mgueihn++eMun9n9zobO6qEyh5GA0",
-	"eDsT7EbUulCSqQlbzrhhGZdsLFg243Iq8oRNVM3Sl5Ojn7jJZunxIBnobCbm3D7NrCoxGA20qQs5HXz6",
-	"9CkZVLzmc2HotRcTI+r4e1MpPpjUvtbMBKv4VLCxmKhanDM+1kIapiT8NClqbeAC+/LC3v/7QtSrQTKQ",
-	"fG7fz+Et4cDm/MOPQk7NbDB6cnqWrA00wZH9Hb99fYDvCjNj6ZIXJk0Yl3opasY100pJ+78mmLdCs1kx",
-	"nYmamRm3Iy70xnFe0Y2t8U5UPedmMBoU0jx9PEjsBxTzxXwwej4cfnP6/PnZk8ffPB4+f36aDOaFxJ+G",
-	"/rsKacRU1PhhVfXy+1f1z/DK7nddSMario1XrMiZqpkdmB9txc0sGGxVDZJBLX5fFLXIByNTL0TPFJ+e",
-	"PYNh+f+OTnhV/Z3XBR+XIj42KxT23VYkOLuha0esFMaKU8LyYloYzbjM2UJawc5ULXQCf5AKf0Zp6fkk",
-	"98yDfte3i6LMX34f/x47y/ZrxvainlHBbwcd0newd7eNCXd4z6Dwx8OOSslJMY2N6oJl8BvKZWIFc7wC",
-	"QYWlXczHuP0KydKZKEv1L4/SvnHDgw4/7nq+WWBBdRaa1WKubkR+zOyPdgxC098nCy1ytizMTC0MK0yf",
-	"ksjodZuGHBnkQhs1F/WGrc8yuman7e8uPuhUfl9MJm9VfCaVsTpUSZHQUuOxYGYgD0qWK2Z3P0pD3+QZ",
-	"tXG84gOfV6W98Anq2P1GX69eLyKHxd95WeTcCJBWOixAHpZqUeZsxqtKyIT2G5PKzAo57fuCvF5d1Yv2",
-	"6ZCLCV+UZjCa8FILP7SxUqXgEsb2MhfzShkhs9XfxCq2+rWohB2TPdns1GoruddiBaMeq3zFpsLo4MR1",
-	"x96UF/K8fQs8hEtcMri3I+Ls8fD58aV034iGSPORwWiP7HDvIlMvJ2CZ9BgZ1u5J7cls4AtoDQrNxtyO",
-	"Vclj9m4mJCtgl7pPUlLYTSLVMunc1v7I0zOWVrXIlMwL+9arCS9KkaebPp0sqT3390upDS/LjSd7gdfs",
-	"tL3p2oPu7h/5WJTrI3tlt66ZKS2c8BWalfZa2OnptVj95YaXC5GeMy1uRM1LNl9YASxLNlN4bvqd++vA",
-	"vu8vGZe8Xg3exzcRPL01w4URc935qLMnT629aq0L+4z/+PU//vL+f/7l+Ot/Gqx9HSiLl/iM06f+Z17X",
-	"fIXfXswLs/7tP6glm3NpVZeYa8bRzp1xzbhhc6V7T4ESnhdVAk+GgXn4ZDgMLMLTqEX4k7Aqc9PJMIcr",
-	"dhIcvPSgcvNqclFVG+UGnAS7P6sq6Rll19QG63WfHfZqQntsp5HQ/tlxNM1u22dErxdS2nXbbMbVcFXP",
-	"auGPB12tN0ZU28akjah6RmR/Ouh43qprIbcNyNiLEpYadX313//5X2lij2GwJ7TIatHnMMBtBx3tO96n",
-	"Jkolp3DY0Lk75yvrh89EmbMxz67ZQpqitFfUcBJpNRdgSTCjmOYrUKac/ati+aLmhlx6UjMsfTrUaeNZ",
-	"1ywd6pReBcpIyUwEx1ZHgK0nPIhbUo+Gum1LPWsp1QcPng7/76+nR0/e//Ovw6Pn7x/q//vg6XA4bP3x",
-	"42ny+NPDuX4YUb120lR9PSnVctsqL+m6ntV0Px9wQT/ZR+lKSS3gdPmlVuNSgK+QKWmEhMXmVVUWGazJ",
-	"SYVX/M/fNMYdmjf/Uy0mg9Hgf5w0QZwT/FWfuOfCG9cnwDkaS65BsLWob0SORhuYZ5qvNFvOVscwn/RU",
-	"CNBkhgIgVa0qUZsCP6T1jo/rx+FM8NLMrrKZyK6DC7xJahegWmAYyp+9m74QB/LS3mTvbh+wyaDk2oBd",
-	"vNNjrJn+ya17KKwk8LED3iqm9U8f2CMTAzruK9bu7I7V1MV0SgGwPb79Ld62/sRPobz+il/VloLOegRD",
-	"8OvgPvC9f7oa/yYymOxw7veWBDfJaz80Y/4Y81i2fpK/oH/Iv/CpWB+xn/M9Jj+2jlJ8MNvu/tle0/0c",
-	"fG//sMmLbI+a+524k7iiS3JV5NG5z2rBjcivuGlFF62XemQKmOzee8ar6CNFXas6/suHwlxlKg/FwNuf",
-	"yWBSyELP9hwMflcwE7W8Gp7+lp99+Ob35/+ony0f3Ty5fjp/LIdmOuPRJzTW3KYFfC0m9mq1ME5d8Ryd",
-	"OV7+EiwQnhPtBU0GH46m6oj+aDX68Wu+/ElobeUShKJS9b7rYEeWL8p97zJ8/zcZbiL+QDovtBZ5OoLz",
-	"A01If7TY/7RGBzjU9v8UaPYKaR2QX63hsBAQzsQLreJZZJkQOfwVHeRBMsi4zESJ/8b3BRsmHGIt+LxP",
-	"zEnNReL3dmg0JawwI+uELXiZsKy2dlFtPTFVWEsI0w9lMREsW2WlaDmbA3t5bOacKREfWFcd5IMkcAFo",
-	"ozejdwvRSGFrM7Z280alcjh1SAfo59SIr9GG6d+BFPzqaM2qqtWNuIr6bRf4YxjCcf5bvZDHg7VIWrCh",
-	"j/R1UR2pCsdxBNJiJc3qgZZ1Ex9sy5B8+uTJo6dJr+HQTEatysh+fL2QmPCgoatSgP8peI7fYx1TH+Li",
-	"VQXm3jF7TbGqifVO1XJEQauzM5Yu5LVUS3lln5VCBNDeKgWvrRkJQe3lTGAMthal4FqwXGSl/Z1JxfQi",
-	"m8FAEiZKF9ihJ+tFhVovTZguZCbgQs1m/EbYe8VkIjLDVsKgv7HZEd51ST71ytbbRkm0ZccLb88RquSV",
-	"08Xtw+jrkyfsa/x/g95l/bhVjXT2CPwa3SIlx/RDR/THamF6VJ/4wDNTrkaMsznPZgVE1VktMlXn9l+/",
-	"qXFb0eFP7NE3sQ/imZWWUuTTPQ+Y1o09dkXGF1r0fAaGzkV+vMle2WdAuTC8KLed8u2RvMx1QmkHTD7m",
-	"xVRoo4NB7WoPrFk15fxerZrrQnbemM14Ia/GYmZ/SWJGO9fRhPhsRTFyLYwpe5akFnORr3oW0yiWKwZS",
-	"S+mv9fvB1tj9UL3Gr8Cd4ETJDyN8nl/67aep3W0XjeDOnRO/+6G08ySe03/i7rOmCqpcVU+/0gzW6rit",
-	"IV28d2OQKZwnGkvvlx7EZgAF9ZnshVKr70VW5OhY7rEqLY8p3BHTzXtwS6A2GeCBdoVqYdvnfo9XdT+4",
-	"GVz3edFJwHh59ziD1Pe26QZFRvrhdip0czwgL3RV8tXVevDlB1GWaidnr6r2VIuQ8Nkqpz/iVdHI0Kxv",
-	"cGT+7DGvMU3lIhzh5HQDHvQR2zVUVR1k11bV59qzVXU7674ja8FOfDx8HrOou8K3de/eVnA2zo69Jhri",
-	"6pmc/13l5Ij/iefmU/zbHOartds++vyUmLpgH0cL8dePZLUE5nmQ1SsGn94nAy2kLkxxI/zcLGAKUZMN",
-	"zoZnT4+Gj46GZ29Ph6PTJ6Ph8N8HzTX2NQNeFpndgpB5HowGYnGUCWlqbk0EB9EbPfrUnfZ1zeG/IWZM",
-	"ObM3Yg/ZXzUYAJK8r6V1vlCNJ4yXWlknrEb/FXyyQiMQBpw39NCcAWH9Q7TKdt38bmVeI0IhogqCaY5F",
-	"+MM53/X0CNegbQnjcqzdQOuz5tpTImvC/CCZkgIN9EKysmhb6MED+zCf36mFJAAMnsYaskpl6bGI2oWL",
-	"eFWdozOupGAZuMvWA26ZtWEKPhLsbia3GVNrfloT3AjT+8377EAng9+2n+2E6Ijj2id4X4YCjZrLfKw+",
-	"2OMyUBQUXIuFEiPZoKrY6pWTi7FJfTcjv80Z19pkHuQRc0TfzYRBnLFgsC0AsuQy2OydhxYmqBUiAa7+",
-	"DfVWfDBhwvjpY/a34tuO9xEPZHVmDF/QM1e1uuHlK39qxT/Qbb8lLwxErzirRK2VZA/SqlbzyqQPmapZ",
-	"xbVm45WdkLkW5Q0m6pyA4JVWJoIYYUwwKEx4UZa3W0GpjNjhCL5TJKs2xYRnfeEeAhizOc9F0nYi7emk",
-	"Tb2yM9MxIPbyVzCZoQuj6o7qVvUmB+oEDOuT6FZLBrr4h7garwyOaA0Fv0WTBiNKBhvcpW9LNY4kNvf8",
-	"/vZY/ffjUu87dHp566l9Q8ch6H3tw+aunZR+86EB1G04HG7JRrvXRAcPyPb1wCV6rzvEr3gg9hsPLHfd",
-	"J5dYuiJIxL450DAkvMMAb+NA9ydSD5IpHZf5ns7zb7g7Nn3uv6nxAE3hGyHtBMfMp/ncHj1GqRLNMDti",
-	"DbAkH9/y6GO3srcIom6Jri25ZlxfY96jHeTWalFnvrQpbrE7qemJVtdioUV+NalVT0EAKuIl5GTcRzam",
-	"olHqmqkbxOuta0MY37a1gF31Bi+9a+J3+3vgyk1m8+tC26PaZYvg0e4Et1+5VTMmiC7bZTSAnovGVxDv",
-	"GVqCLqfa2NYkOH6eO8u9Ne4CQziEfY168fNY1vCuW+dW15f72y7edS/AXNKpUIxgrc5ZSqZ9CrYfFh7A",
-	"H47Zi3llVpC/R/8PjMOybLm9W+Mazfn2ZO1428NIC+ffTlXv7L/x23ot/xgFjU8LM6KCIlRntdCqvBE5",
-	"MyqqNxpLpv2gUmW8RBQHXuL91zqbFTei52G1yJyVFxnYRJW5qJ2R2Zhg0Yd1nTYY0SCxT7JLNreb6X1U",
-	"D096Xj+uucxmCTN8auUA59CeMcu6MEbInrxUpXrnWdSCWX1+zoL5ar4ryKzjrFkVJ3MoUaITZgcPsl84",
-	"nCq+PYAmNoGNulz77L8qKk9yXgN8oFQAFF2q+toeVeB76WP20kC1glQsFzwvCynOUSoLowmRjBEoP5x1",
-	"R6OLarNzCeNjrx08fUMesrkPX4Tz41XD5gfFk2HJoCcj9t2MF/I1GCvr29XOT/zMh2w7AyMeJ3NpZWrG",
-	"rS2XQKXR08dtS0Q8Gv4l9tn2nvV3vPnh4ujsyVO3e+1AEjYTH9rPfD559jQfPjt99uxx9k3+9MlzfjYR",
-	"nA+zJ094Pjx9wh+NJ48np+Oz8XD87Owsy0+f5E+z0yfj4WQ45MNn8WVAw20/60L83lq407P9/SP7DJqO",
-	"BGe+PZgtq6fXl28meH4Vn9+XRsNqwaSeMwGHjLNoEG0vlYyrS3gsfXHnNMO6VYcw49qQHXzOhj1P38FW",
-	"2s/SCAV6G64YHxh8URLMWc98y5gxRPGW/GotMboOELmNg3erpCVkjPe+x1qOe7jQdEfMtMuLyYQw4R2D",
-	"SgBsAYuIi2zGJoUoMTGAZz+AuBJ76pQCamFLpbF2hVM8beeo//cwCCGzaFwXl2s/cMy79TpXwh6dr9kd",
-	"hWa5yhZza7gVGs+gSqiqFPQl4hbe4JqMbVSdGZdKFhkvCYV2vJ+DLj6IbLG3v/+hKmqh6Z61iCcVOteq",
-	"UtqOy5oWrkqcMyeELe2w8XUTQe75DsrkIAGHrQCKCIipWhh9FbiUET23F9DpNzXefZtSMKMr/s5W3aJP",
-	"5VT8zV75KRlUJd9akPJLyeWbxXzO6xVFUCql95zx/SEIIRQrZg2XPItkkcGYIaAsWb0Ut6iFqQuhIehe",
-	"cqmxKrzH1t4tjPGarqPx7hSSwOn3MQm4Z7MYaSOqPvT4LmEHa0IfAPMd3tsMygPYXKyiszG6XxieSc2J",
-	"QtK/NXwRyO465J9nmagMQf7xF031pQT/5bVgeJXIKeniqmC/0lQlcM7Siaqnwj7IemVwOZo3jMsVm6ua",
-	"igydt5OLqlTWuDOC17laIvGBfT0k8+z9qPmmAoI6kOu60iuZWbuwFvz6alpyrRuwHyZNo04RzsAhIjgk",
-	"iM2+/gyRnFD41xbwCIgIKm4/NR2xsSjkFLaqFPm5/Q3VTjoi1w2zak6czi/lEUud3ZYmLMWTzj4sgR/K",
-	"Am5WEgyPJZSbypzlSgq8Waor1BwkQ/bd9pQHY/qcpbmQ+Ait5oJqEoucSYW301BBbrQv5ES0g56ppUa9",
-	"kzCtrGTBKWmtZ7xbLypRa+shpyPGAUlRtxD/xF3hdBMjFZizwuAT7Imb13wpuyOwNpj3bcH8yriUyrCp",
-	"AjcZ0/40DGuipSNPBlMWN4IBHwwB4d3EwHPsa6w/g7U1YNS58PilZK7uBjmx7DePxZTLc8cfAjflSJci",
-	"c3LCaRaJswPGRPZjp5gHDDb7FbmCfLF9BNWIehOUkYLB5yxkJmrDCztBXDoQ/5yvENfvkNrnOP24/JPC",
-	"LpNamPae94I6aM7DJk0LCEgnffhnK3yDZOBFbIBHrxSI65X4cyMEVuG69UQlSpxPMBVhEMV/1QZ94XZ5",
-	"JH63oDDmNgMAoSWf03nZYhZT1tjtfwjm6r2N4c9q1x7C7LwNdn4Pc7Bt23UcEVAADrIFShi0gP2Xo9m7",
-	"zbR8VnPrz2RLbbWGqHJ9nSAPIESUwlMLk6m50GD+/LbIp7EA51515rXIKL+8bntDkMi9MnGIwIbSbjfT",
-	"RGTXr/AZUVBfUQpp+nct/J4JNufXAqIQVCu2u0jCWbe7qroRdV5sDwH9ABXuf6eLe0B17lluEH66e0XA",
-	"zdR6FGsPbat6OBDqhdxJwgHgp67jo3RT8epG1HWR74sTnolyfgWYLB2lLlsQztHaS7WBdP3/ufjpx12Q",
-	"X7uXS5rJ1Q2vowMIoJWcvRV1ze2cs7nKFyVywf3w3Y9WU/7bm1c/H3JUn3aZ7I0lnhu34dqyrTF3NJOv",
-	"CzktBWseA7xCVqYTSigUEmADAEeNlHq+FfOq5EY44rw56CuHCmZlcS1CAiO4lYyyBpO9FOM1gYFgQZFx",
-	"PWKPQGzn/EM4CWEGNTKNb9V0Wm6exPVd01VK1iJtpqbFv8T0sjDZTEDK6oFd1odgy6rJhD2A7fDwmAF9",
-	"U+sB1vipBUsNDM/KX+p4b+2kA3OKL6q1V1pTGX5BN1i3p787kXNh6iJzG3L3SXP1OzFiiL50uV9QvOqY",
-	"/SgmcIa0UNA7kpfsvqF3x3CNFzIvxdW+aLusLCKRnXtluNh3iBNhRS/vK3ecCZcrB9TPpFZzKJbGjHNj",
-	"CWqmVzIT+bal2zSov+JQ/lpEENt7FLV3TezJ7SK7PTNCe1aD16iFucsHA1nN92JSyCJK37LHR7vXRUKh",
-	"gT7ORWW1qcwKockiu8PwiQvXiPkdRo41ya0lexSL8t8mfNxHDQKIgUJOU5/814giQAvZJRTOWUpvzVMU",
-	"9SaQqCZO7uc8F+csJdJMdx2CEvCP6CGF6IJWJMGNZuA/MvDu3+9T/NGg2AQcsw5QrW4w6h0SIRQ48p0S",
-	"tv1YNVq9pIECtzVlWwXG8Gz7cIQEArcObLCfetXv6OPvPY4f/ngLQGELarulJsPaBM32a93w6yAfAw3o",
-	"zvRc1/EIOAW9UzzhmYdBuSh4Gw8EZFrwE567rF5IhhmRzQUq9Jo42c1t8J/rbBPGGdFXaERvhcWE47sO",
-	"iAE60x5IQnvd+wXuILF2tIs+U5Dd0V6vR/tuYXCsHagL/dkLm3k23y4BYY3yrmXIbqoOssZu2j/vKt8O",
-	"F/vla4Y90CTmLKi6IwB5VLIwRLUrpOUCr75tycNWIFB3p+Qi23OnuCqsCKlIjFQpxYqy9Nznva54WaYJ",
-	"sNdymQPHGXz0OUuvRWXSpMkjUfYDSg0oa+GblwSZsMQna4xiGMUHw4jnV0qWK3gZMDZ28iMwsk7hWjK4",
-	"xlxomAXxj4ocJ1HLA1exuyAJiQ3NFc3lVgXQkY0Aw0oDx+zMKnrWuZtvCU0vdQTQ+6pVPRgm/nw6z8dO",
-	"4M9EtVtAPjRhgmezpkSlgS4hmb911ISQx+yiLOnhGGah/AyE8wHJhzS6uzGnNGwmHWT67V3zW27sW9GY",
-	"JPdQ/diKjMYltkccS16LPKDx3ihRvfz5wKM8KUrsRIMdc8iT9xxoWOkdwz3y8kr5+tYtVdZhNWxoEl+Z",
-	"Jm62U5DRxdnWCiz2ClHi/YEFtKH0wyV6GwiIby9SaMZzqPZaA7l6ICBUj7CLporDBM1UAmhJ4pwv/3RD",
-	"hREz3g28galzlKm62r8spQlcbI06YNj2fslDwN3D/NSmi9/YizD9uLPpUEwmHS4OiuXZI3g79Q4xcSBd",
-	"jueh1UDcgZ2M3P6iU8r1EsJcPaB9CEmKQFe4Ezt4jQaXg4uZWl0OrIMB5yn8DYiD4I9A6L3u4Rzf8Fof",
-	"GzAC3yc7EIi4+j345q1hLhdoeWStU7XbfePgviefPiW3roH1E/xxd4zvK7/cXWPaffjOgSD83tsxH2Gg",
-	"A16ZYGse9zF9kkkDj4co4o2jaDysWyrmyAQQGWMfYDAG2xDni1KLO7GAZh4B7y2fHPEn1AfKf3I8HOX2",
-	"w+2+SzcFpoVm+CxXY4t9bLQwppBTfaePdNt0zdpyDQPxA13dxMSVF4F1DOeAqn1frJ0D2valVGCwcwzn",
-	"HR0NBVYduxwNnd0ZxJ7x4HbLNReG59zYTd6Ea3zTDNTBdDhcTWu1qNx/eSxinH8ksUb8vNAUqWsDFStV",
-	"FhnRE46Vum7QDfoKKtXsDVxCjyC7CaBxAFC12ruvF2NRS2GEvoIWAx9Mi0qYnkT/zspFLjayobRn8EV7",
-	"Cf3ZjUd3u95oX/aUpGkqRyLVpwWoRGFNC8BtXV5w3AGNK7P2pVNleiArUebXzhfgO+lqfFh82M5qDsrN",
-	"Z/zsydPRAeqyAmPmm9NWew16x6/Do+f8aPL+49PHn6Lti17IPJap+kEtGQ8i8B53WUOEE6mNjAJlIyRZ",
-	"dB6BaNXTslZyygoJLNsO5Zk0KE/8i283eM5SxI3l4B3TJeAAQeq6CMxCeFmjrfMCswLH7ALw6CsHRZc5",
-	"4/raYdI78GICB9JLo1vhhaxVORfS3M4X3QynJ/rdAMdZaDZVUpwzCTWd+Jl2g824neRalW161X01dgzX",
-	"4D/xDSqtta3VBvPdLropZL1nzCacuih6ppcN1qvfdaDdTC2tjC6xeSSmc1y1QkCTIeSV+6+dYichl6xX",
-	"/f4DWnDImIIIM7SR8x7cTcoscELN6iIP8Rp0jmF7RDxePesCHXFBMnndO83zWmjdYb00ptKjkxP6y3Gm",
-	"5id6Zr3oE0SAHK/4vNxcc75jsjz64W+h22DpP9MlzKEiGeANhSEX0B3tbC7qKWgLrIYPouvN+5difGxU",
-	"fOTXoqeM91qs2m8+ZymmZFJ8KbH1td+K83Rlv+LX4ftjavujD892BDOIw0/8aiY7MwmFFtV62Nj1ab4t",
-	"wMt5a915/bc3r35OWPrAs5w9TKH71AOkMIT3WuEuVw/Tdfzx7u9Hx7BVLU5m2uatDffFputfax5DaV4Q",
-	"6z3RHyxnqgSmLd+j1FrfBepzF7JIYPeq2sU0opGj3k4u9JC+3+mZfT+7jgIbHU17zVqpvP1jbGIQhxnJ",
-	"j81Edr1PBY3IrmOmvQM07/4oB22mkUUxr58fkdpAUWlmwk/rn9i/N+92RgwBcH2XJ6CGlO7fMYumi46J",
-	"NHUinsE4r+aoU5rOflYGynCA8iKg3MSw2fEheKLX7Xbwtza1nGo2+7QWgupF9upDtZXj1GfXXVLfKSYP",
-	"37AXD5JBWYAS/k1H2Sd7+l1tYoN27iZl4v3t4ZBjYtTEKCMOVJS26p0nmUVWSQS822tbcAYweJzgJAMr",
-	"GBs9yz/kQmwjlF0PWWNx1I5iH19nWkIKhIXErxt7nIXR5rs1monijglhfMxe3Ih61WIUhRsTxLQhnhYG",
-	"pa3p6WDYQQDZ774RhG8HuyJeX/qge/AwUvm/OmklwaMAbrDRm4kmt2ydFbprTTiyZxpl/BW8Kq7QyFrr",
-	"Etm8oNUOzE30+wBgdrYW8r1zYubwiNf9QBqBZomcsb3QuiFBBa0nD/lSLXahSW5wbv04DhSgW9GnL6RG",
-	"7/Hz8oaRDO6XafoU/XSf5bw1u+YfI195eLEOU5g7zMPMW7R7WHvr4Y9C6nvgwbgvABiEluUVL3kdgz9D",
-	"Sxftu/W0OMKgfXnQ2el4cEDU8V5Jzx3rGGmv7MMbEbQx24DvB79uAtFRBw6GKmpsqFZoRu9guRLYPpFn",
-	"hilJUBMlM3FObiOYHNZrdCiEQqPFvQea5B2vZQ/otVNwuR78oFrDNlCmwEE7VPfxXjhCouR0e7FJp3T1",
-	"Tgg5XNMoDfCZtmlbcHfgzNgHJk2SshFfFz3kUqnMFaFD8hTMqAZQQpsHI10SSS4xllWKiWG8JPovZ9vi",
-	"IH0DAKxT90n08E1RC3ffjDF99LaUm6gi/iKewE2hlBaGpL/7yfv1UN5djTl4aDwVuOSS2C4cKYObOmYU",
-	"GwticczECEgybmDZUzYmUq7CUAR5yXXCUsyxNj9L1WwYqxUNvxbIkIFSmTASYwgPOWOuaX0YUNXjmxuM",
-	"xPueT73aRKD6rjAzP0rEK8bq3oRUi+nsfBOJ6mHqxOLukM+ROkEl4dqwITvBy/WvtsdUqso8xTAy8Fe4",
-	"lrXgziWefCCVYpnalZ0quxGlKDCfTvp2vafIerwukogkl3BTIEKKZXRqVdmX4djgEfekKbfFBmA2D4HY",
-	"dvbn5wFs09vuk8d4vRXYnhCyO5vTG3vZ4tZuVFTikMdQEtzCvPLmGL8bugWOoat+QOBFnrexedsAf3ca",
-	"zW64xOM1ROD/A2DA5nxYT3caXqMx2jbd/C263ZVo/4kPDPl1s9GZvUY1b4TidVoRsO5bJ03T6up4l+aK",
-	"h8BBrtmiG1RMD79WWhY3IgWL3SVf/feK/JzN1JItRQlsyGDsF5qlaLGm7bPengLBiuJZURaElu/8PfgD",
-	"ljaqeqqMEbIn7O8/YRFhwN2R/ybQ7CXfnuJ9R2L3bV2gE4eLe3Ub/68SUHixga/IWjZEXzW2nz3yhaZW",
-	"I0qEvYEbpQNJO2cp7mnsdU11/zpNGnsVLLfxqmXSeTvNn4huEd3HeV2RDJzD8j7Zbt0SwmxbeAKu8vPq",
-	"ylJ6jV1NzRfmgkuNHb/TUJ5StpxZc5w3X9jSEklw+VWrKBc0OYh1wzVmLSsrtmgWx+/jiPtD+idfI8Os",
-	"Rb1qWMymvmbC7xFlrtqC39kX3ffttoWai/fbV2669twKXevGMxj5lWwkfotGWugD2mykHz6r5XarGO0f",
-	"I0B59zaYNAf6duarw4buQ0PdKoTZErrukdONy6lfC03549tGn/N6dVUvZDzb10PKgJkqF1ZpoFGeLmcP",
-	"/oh2oGefhAbyrlA8AUnc8EASCRJigp2Tvpwc/cRNNku3h83QPHEzkuyU+/g37NrUhadUhciQTFzV1+Ty",
-	"e9pHq2yLG2yS0WW7MmIeC/D8oJZMTUxDVjLjoMrVwrRM7dNYDNhzCkSK0xH1M2LiQwGgN7PQ7DRKaH0I",
-	"kurf1HjP4LxHXq/PCVQjJMTkCZ8BEPeF7AKkq3IVezS2sNi3Y9PtuzyttRbxVBnRziINT+bmHiPa1ILP",
-	"r4q8B/paqinDa7SLkpOY2V1T5i1uu4DQQZuNONI9yB5i0elmXZvQspP+1jeF6xTbgH8TEU5QXk5VXZjZ",
-	"PJx3kZ89eXL63Ppc+I/3yWEIjbpSfi1Wt+PE7IOP2QfGMgaoAg2BJgvJdDGV3CxqasHZ1HEXurJK8Oh0",
-	"MszOxrEhVItxWWRXBMtsbv3pO7X89n/9n+//dvb35cXqxcW/jp+/+O7d/MU/Jk//+r/G9bf//nz5Taln",
-	"/2v2u1qaevzj939dPq7/fxcf/n3x4i/x99SV2u6Q/E2sfqErQXyMlZ49ViUmczSNzRiSQFBaM7A1Q2GH",
-	"dwBT0Arv5zEAg/lc96qdeKQgQMSHjF6Gq11KGg+PLqL/hF/gYMN8C51yX2lW5EKawqwSlmrBy9R3m2hy",
-	"Ml9p6purKW3BS0gJJCx1UYKUAcGvqI/gtW0PpXEA3Se0CocEdLmKxBsacfzRm5U7AHvOnmyH9fy1FpRq",
-	"gflDnAESy7ouGwRkmhSlEbXuoHhqRPBkXBKneQfD8/RxZHV/4rKYCG3izEL7gsS77cJ8exhPCr9bY2cX",
-	"hb8q9FUDotuxSmlDiflPfNWLoIYIV6y3kHOWMS66Eibel1lNehx7R8Q6YrzJ5iRBlzxrbBJp7c8XP71I",
-	"2xp4MzSS9x3eamGqhaHsNMQWkDnd8dbN+YqNkdWfuBDirz12FWrbGnPBiasmVjXiVEYXQHRrlzPYpE39",
-	"cpbtVL/Mc44YUw6JtF8/ElJ6wPN5IcMq4oWGLV2q6dWiLqlmYnRycnr2zfHweHh8Onr2zfDMjr2e+mFs",
-	"7oncDKOQhREZYpbVtUC2WPvPzXd712QwPD49Hg7Wy4ubadnBFXOzsOPZgdD4DVWZHrisSRvWN0UWB4v6",
-	"aY2DUkMTEhlNeZ40FB0ay9Oue9r+0YrsMAPN5H/cgzTO7hOH8HB5jm9FbWY7eHy0QJ5wy47Vr0QwoNAZ",
-	"dJMV3xmODPDutFV5ofm43JfjZ86LsgfIfRjx6lq7W/f61naUOwjo+uFCR//RWJm98DC00H6Jtxh6uKCH",
-	"sPVIND6PuYcvO2Ci9lVQVQM7zMV7Nreh3QgK3PKGpnCn/Rr2mqbAJ7LsoeEv32kYfpu0rLvHm9sVbBmv",
-	"50rZf1buYUfsmWx1FUoNg4I9gJ2fDqxUN4VAEqANBnU870d7rreY6adC60JOvy2pf1hbHuf46y1a6G8M",
-	"Q7jHxgb0c7Qs/0e1FPVRxrVgpTDWdk9YXkwLQufnXM+EPmcLWfy+EK42TdXTbcnwp4+6yxOUlv/Kj/4x",
-	"PHr+/gH94+j91+5PD/85WmT+s1i+qmMM1rCku53EO5zZ9h3uzN527Vt7ERU9d9cBj1wnb/i46JpEEWa/",
-	"cA31oFyzFMoYU2YUmwpDeccPhlV8KnzuW8mmD6j94S7Vjk3SNEodIifFFEk3MDmPagHKoeHG9fBv92it",
-	"Rbkv/d46GfHj3ehw6c7YzCMdTK/L1YPFxIM1YYieTFyzp4TlohRGRGO1Hmm5DuuJ1U03BEQ5N3wj6quh",
-	"T7kz8ck+mA3XPvkwLGy+2pjmPLpYsa1/iKjmVmdqhyPKOVr7GGxbDLRX9UHobZ02u3/T7FU9vaVd5vT3",
-	"ehDYF+4XtTYMLuwcOsA+uqdNcDfGVKfT43NQTPFb9uAGRF+UE7WC5xPyZZJNObiqc088qSTUh7u7CjNC",
-	"55Bpo2oK0mFrO9eBDQuFPW6uIPRJZzEWZqbqHhB/sCLYGf8rzfCG9qpcSNlelbMgLbz3cYSvig9pWhjX",
-	"pN902iIAQVQXBfb08e3HMae2wK2df6GvvbleqdqsffcdPnyu8mJSiJ6SCvrMGc89PtNDsAvJpKKJOTDX",
-	"C7CgvgsgK3fXyNvKCHuSRzt0UHPjdPU8c1dJupYqgJZp1MZQimXYoREaNs6QQUUQ9Rm2DaS4/1iZGa0B",
-	"oOIlUQdZ8w1aJQYtJLVr4Ng8ixq74ZYNngXJdOiGaU2/7sCAWZjX1FR15e5x7EmFhOVXHcYi+JqwmyGc",
-	"uvY5UWesxZYQCR63vjwGkjhUQ5idCrHcalMlVjRVFu/i1i3eaSQlpuWDnotRQMN8kc0YxyaVuRL6mGGY",
-	"HhM+OfIEwvq7umeZU0RcN2oMbvd9P4KgNNXv2KMNTc7BaBgSN7tThp4IF5KRClcCLGboy39itcT0hljp",
-	"mntl7LdgDDHYDYj7Ds2aWm9bB+jQDsSUxBjTB9jMSsPEQ0HOVJgE+mtYe3xRTWtqqdHb/32LAPrJXAuX",
-	"hOuGX99XsUhLEPtOgip1wNfUKNmKx0ypa+15iuqF1PG3LDwSbotzFBJ9r1eEucH69cYhNvPQty+CdqYR",
-	"feEyhbVoqmFwo8AemakytwYKJU975H64Te5xVyHzKzlxzZd5h2uDl3V76likBfr0/tP79p5zy3L6ufaa",
-	"VOYKprhhhOpRVHYJoIqw0NgqmNoOJb4Ojft2y7RoslyxRWVPpWfsp+JbYA21S+rJ9ArNKAyFZWJGfDBY",
-	"u6rVedgq+FqISgdcRwXWt9kFaXqkHDNr7xArPvGmZ+pG1HDEGqXwjNvGeLXHZncStKuTFQYSbn/IBTrm",
-	"szrzG/SS6S9/hHVVCpo0iXKCzsZdwk73pbqiqqpW41LM+zCggCy0OwOw5KxWC4MEirBLoEz9weu/fsee",
-	"P37yjetgngHs66TCJ//P37SS6cNj9kutpjWfa4akq0xJlmYqF+m504a14DlLc2F4UVIFQS3mIl+lx+xC",
-	"soLKXceiVHKq7a5zlQhGSC4NlgPrZdOL0Xp4cI8vDBcfCh319+xQeha4IeBMmDZ8bBV3VisdQmRKtRT1",
-	"lZb8WnTZ8uSkRIKqCLDEUJZi41txsq3TEMJM2q9xYN1LCD9fDhgv7XSu8IN1b8vpKCdB6TplAgmRJn7+",
-	"Qt7wsshZjcEN6LqBKtBHJnbGBZPYRTuzgZDbZe/bb4rlylMmJK4aDsuOfQ/dsIO1UlZ5k6yghWSNIS1C",
-	"Cnx8RP900WdHcXp/hQ7ssEx0mQtVlGratMjAbE97dLX4HaJuw+zR9TfzPnzpogc+8sPbt78Qqrf12MfD",
-	"5zGjyBSmjx4yeJIdO4RY2iP9boMkO9qoriQt7VGXwlqNxiWX1ymeetb9sNNCSgLKuEAZdKJazY1bQ4rE",
-	"/oSf6GctwY29QfU5SFU3+UfSTzAIexiDOnULC7oPyAaDLhZtCtHjHZUMFPgtHDGpNT3GtboWcoNWIa46",
-	"wjKuBxJUuZhHDOnv4O9eNgspkrYzdtp6TbTNYZxh9BduZk2QsvTT1J6NKIkor4peElE7xEierpD+BfZl",
-	"Gz/i9HHsK6IxLJpVANteQpBTV5m4HIyAFHmlFlDz5X/i9rd/jmJg3Ym+njb6tzevfmb0O5CrUs9D1BpW",
-	"qtoTdYKVbye1mCI6ZfMucN8VE/ieRBZaqkHyimIXm1NXWztY7JAtcBXgu+YK4h/l6x9v3frBdwTeuYLy",
-	"dnAfh9LkZflqAl7VLmnu90m0DlGjj3DM3i6VN0Ra3ZgoMArRNOwdOuM3ovkdB3QcywXtn5jc0N8Ve3xa",
-	"I5KHLabv0tiVVv2OnV3nPBcUbPV8hyuZge2MrTBgF8xVJxkXcpUhLnfH8ToY7+6Z3GSgfCplc3oLrrLm",
-	"AuRBSDLXEiyy1U51c10LPmgctcN8vgVzIHYDdY5uKf+FsoHHexGAd9q20uZsFiukYvYjDD97a0YxFJ51",
-	"teGw0NuqIN112zq37teA9Y/bNfVeG6AGHU/9AmxYup+CbRdxW6kZoHPOPT7DDor8xhaYCwWK8hG+jI9n",
-	"maiMDloK1Avog7CirGFEf0Ucy33B+XuCDsPCgG2IKL9x+pPXNMGHyLi7k/nzZN3pbbfLvOPxGKE8wWOz",
-	"aRhAPFbMzJQOUsBO/X1uksvGculABkB7tse3iR2kkMXc6oXTKJQoMtdNC+WOsNfFpIdUG4iME7yip9Jx",
-	"4vrR9NXGwm4upjMIAlCij+plAe+L3HlbGf9vzUWJt13tyXO+blzpOwKqHcVfTItH4f/Fjbjq9vCJHVZw",
-	"IU5s33kGl+xEqWkvvA09Samy6x7Dw5qTtO4u4jMW0EMW8tA5ky0ypk3OR88BHMSe4woEKYnjNHhTa1+r",
-	"hTkPqM2wQCxI9XANjRp4KfJWM4b1VNxgBPzax6/58ify68IUcMdGoK2Wum4Pkmqml6irFiZTc+GqpODS",
-	"c5aquppx6ZlEmkMuxytZqeRU1KzitQkiHO1kOlUSeXIQWCHKILlq50YRuFfGi52XBTRwuVKTSXz5Xbhu",
-	"xjVzV7cp+JiaTO5ExXQbU8cF3vfzCYMNtG+fkjCN3yZAX2PyRK3s9GtY6uKkvTX69xtUfl9bijuR+x5c",
-	"3/Vy4++lubdPOH31pgk7jCVF5+3nMqXwddF4kd2CThl0uVdbeU+I3e4Cgf7ch+GOR8G21Y/OnIrFRo9Y",
-	"WpXcWJFLR1RnquqpPr+URywFEGU6CtmamsqChM2h0Ie4jtW1kJpRv8Ec73cFHO1HjBemdSshrCBz9JWm",
-	"J+EDsOwjHUH+jf7mi7Ppr1j/AA3kdKz3Todnlb42gP3vWWaSDF577q6DFNpVC3uT3/4dfIn9M+WRlsCw",
-	"lwmthQYcBoT+r8Vq1EDKiN4FO/YR7b5LL7lGdIbKiSltEHTbIwCd7/jYSdpvrv6rVDbrwTBYx1QL7WjG",
-	"4IBUlZA7G8XWOLyl4YN03JSS024SbmHcrKmHvZvd7Ui/R7ZmV5k07GEYAIxa01ybKy2E3EsI92CMl/G0",
-	"R9Bq167tWAjJZoLXEFv1hWpU+2IFeV7IhRE6Xghf9WX+YU0Rj1JQL9+lqq8Bw9Kkn0cEspUeu2n3DCGX",
-	"aMsgaVMoIshPI8pJZz8QE/tSlCVuh0j69UZd78vMU6peaKLdLb+psW5MXgO0k3E0WZ/NTbxyqVMCfvt3",
-	"m0x61SgcJR3PfHMa+LIN5vBuDIZv8Fp/11VTndKDWmkIZWtlSAESH0ibzbQ7oH09YFMvYsG6NBc3olTV",
-	"XEiTjnA5oC0ijG6hmxAGnwrZ6igc3DlIBoVWJe+LKqw7qbsbeM6Upi0Zms74TX6JnLQ5Hb09Ch3QTvak",
-	"hCEM2bazCmm9yNr4/UPRyX7Ji5lfB1JpjaI6uHrZIHx/8t0QJcty4kVf2C8vB3En0LT6TM5EuBrxeA7N",
-	"+1fOn0/soZDNyIm4AfYTtLxqMVcGegjwBVDRSuVrAc5Zak3VKyXLVZoETYup3Mf+/Zyl2qjqSqplmuDJ",
-	"BLrf/tEaxcpeYK3oFCuFAovPbrYONxHggGEkA+R4gXeD1sB3QIX3TY+B+8YxLt/dvr19V+FbFZO0OsPs",
-	"GC/b0wysZkqK/Gqm5mKvr9qH8XePc70wDEZk7Zu52HKeux7YMDf5HsdSYG8sebGdEZoXZtsx1mnX0or4",
-	"tMo8trRVhiX/jtBLu2CaettDn7N0LGozO6LjzWXQ2dERAMC849TtI12b2emxWP3baTZfFq+K//7P/zrO",
-	"Hv3d/Fg8Xhx2TwSd5c31Z+y0vUEgYivcLG3YMhtWY5+G2c1mDrygUmXArHa9GItaCoPVUUv7f6dZZf/9",
-	"j0Ut+tSaEW9rEZMUUJV97Fu5aPVyai+/KwpSkyDM2xPBv40GNTTgA6qwYDn9d3yzRzu+jA4WGNpWa/KN",
-	"EdWm0v31env46ape9PIxBVy16wqqKbnY3H3YXuVKYeyulLnYer68gIvc1b0AlFzIAgp+fWaTSNQBmonB",
-	"KkjY2kU/7kVAR7/9IGS42uwLkfuN+FEiGwQ3uXWRa0HhJ2stQ9/2kOP1DqCqf1PjO4Cp4siVdxgXxnix",
-	"NqIaMW4PtyuI2ib0H/hxCTUeSJgRvM7VUiaEYEnYf//nf7UJT7F9UzSzvgoKgrpttBhnVS1uCrE8b8pP",
-	"7biCOCcUHeJFvqLYg0CwBsfe8ZVm9oyDkqAl16jCACzsemBhlE+q5Tl0exUVxkzwTU2w3Ekv18xOcSXy",
-	"PZrRNVyJt1+69dAUdYDo0bBSiBhaAtlqHQLRYEGT1e0LbRB66HmQaT47jMT01ny8D/kwuJpTxx2y2W4V",
-	"1S/u2hZ7R1dmV41YFLqV+ww7/gSRPEqts6Z9XMQ0cDUNvdXFu+aBmjaOtyer3jZRvovjXqboWgfEHZzf",
-	"8I4uixtKml+qdSrpvrPwl0Amevx9x9auavAOCVhiTVbA9Nuf7e60UpAwTiV2Ze4T5RBmrYUUS4FJAkA6",
-	"IKAM23dT1dTZkOm++L/zMI1iRpRl0sDaa22YFpmSuQ56YyNA75g5DHAtcp4ZOueIDDz8s31PFJWmNrQ4",
-	"0cCv7wofIIo7s9NCIKhOXQhYJj2sPPY5GwKwvBatrpebkbC1wE6hvdjWcFlhqbQ69/FnKAGb8xVqItqo",
-	"DEI3e2BiW1tu8wjGYmpPBiTRRAKOHY1RZXiMj24Cq2An7pwN22VPHtLRLn04i02jnZB4JOatbxrgNBKs",
-	"fVOhj3DTrFxoI+pzbOF3I2peJp6KBVGX4MMBdKRDO2+9iKt8fAXxTDv1c15sr2qAIScktK1VaEsFCZyb",
-	"wj7l8KbL2N948bTrB6j36HUBez8d0CGyZTN7/5uVzIIm0mEZd9Bh8tePIU6YEtJY6AsVbL6BI5LlhkBa",
-	"d4oNsF/QeFGURLcBpQNBOgxIb7e2T3bMvdlcdPoLw/1bKwMcrv3s05bW7F35U9pVQEGbD/zoc2bV/MqZ",
-	"9tTNyF6ws1kbrIDvOxPlPZVxYoOw92rIA9kUlbruVoi0csqfVu0243yJ1fO3Nuj2y4Huj9HrbbkUrHB0",
-	"88WWIhJR2gcx73bJeqtgsUyp4XMQxy2LG2AHP2cpLRBB35zRDhfgOWetApfgpCKWmpAUjjb/nKWNw0FP",
-	"8jWxeI891zVYEKA9sfyZUqN0YjiRcbmeamEaigvwFmis64i9gOipQevNuGMyJ5O6FPxGIBFPud4GDFrl",
-	"NUom8KC2oPXWoDg7QnAayzuoYF5TX7coJyBh8G/YIoS4z9bDJpN48Z5mKfotnTLVH+J1bA1DxtqTyBak",
-	"VrncCUBj6PEAQQry0CEWm8Wd336O/qg1s0fnW5cQ3dj4FqY2XlbTQyIZYBrc6sPW4JIJXpeF33m0IzHm",
-	"EUbgXaFWLRY6HpIMy3Oi6wD2fl6voE4mOILgxuN4ge0+Kgo34ZVzDjdNgmtxRRtX5CwvJhNRC2lAqXBg",
-	"+mlQ/YEjHYk3b3Bww+2mrO7oSBj1Idjg0B64IIjAq75rtXf5OrPXJ3e35FwswfNEaoOrSpVFVsRYYn6h",
-	"X3xVUVEzIaeFFAz7OGn2QCr2t9WNqKVKWFBKDHq/XpRCQ77ytZiqh+D5LHltbU3rzZEiKCgetZIZenHQ",
-	"IQp9iMdnZyzFRXfjTV2mFNuRQN21VSDXYtVC0eyPgB4vZF6Kq4OVrGIZqH3mepm8PaagKnpcqjH7iD7S",
-	"iF1izucYbzu5Ob0cJKzi2bUesV9xYBAWfP/pmL3g2Qx+ww419kEJ48zw+nj6D3BTVMChCW/9CudLJ0wr",
-	"17+NKgvUBDwZmM5FVSoOloCAF9h5tfu/LMLihwMRK8Lq1vO4c8ar6ivH7wUnf1rVCylS7P0pgoDiORMl",
-	"cVv0S5JU5oreJ/L0mF14BQgxF6RNhJ+BzgXlaXNZ094tr6NE9D/xa+El5D47Xe9bWAvTHeNUWO/831hi",
-	"RctCA2gTtMC1uz1srEhx56L2sW+wRcXEOM7DoJeqr6Umw7ulQJD7rbvyIxdlxlQs9q5FXqA7qopeYkQQ",
-	"2jqbQX9/GjAkFpmLLTTdJeduBqisbs6tl2133X7+0xuPkz9EgV3ntGorxf5zyLXsDPvnoKRj75xtzAnk",
-	"gSM7QqvKD+7PJtPdPPBHTTLUo3ddN1A6DGliQ4I4Z081VtNgXOab37geu+iaPPh6H6vosy7WLIhPSTA0",
-	"NPF2H9q4M7SlGEeGRlPhx7aQOwwLaO2s3rWS8T4ZuLOcQjn5OkmL42R55ChUejhQEFJ3+jjgKOklJhk0",
-	"aYXBJoqST+/XWxdZF2t7XXKrMG8PSg1yJuNNNUJ7m0LZaOXqhhKUzNuUxpkmrT7jYWvrtSNiZ43xfTGZ",
-	"vPKb9841uPuyh/Q7AnDAgQaHpOID3/t2zq/FQ8YB9NaUHa9b/pu7/gadjreuTlByp0PbjUhuE8YNmytt",
-	"2NlwmATpTx96oHtcEb47vml9w1jfHlnPMKp65zCZvuqLuK9Ph09d+DlB0eM1nGdgS9ozDMKCMwrIr8fg",
-	"+xovtwhSvFXAKK6SbKg43zpbvVRr+xfoes23zRYCsELM4Dnv+tw++NsXzyLZsjuBbB2yfztSszVb3Gjq",
-	"HeGy7/CGrewKSFzi9nbYZxpf08xbMIg+K+KNTwjv4cy2ohL9TQQCAVN10+AQ8zlEtZuqpRT1id3iJyee",
-	"buRfajHpUrTBcR86BsOzxxvZj3ajwUALcLNVSTEhz8mANPhdNpTgNIFD8W488H3hiw1W4VvXQecuzQM/",
-	"Ly44iOmofTGQUEtgfY5olvTFB56BT8OpPGn3vCgwANndH5cKqGkkxIk9NZEbEoDkAQGoWpiyuBFtzBg2",
-	"jCD+Vrq5Leb7T8N6KDaLBgerWkyKD7GOpppQANmM1zzDdlRGsVpkaioLvT7IcW2uHk/ePj9M/dSGli00",
-	"5iTor7gFnwh74BDFC7iZPk/tArzrdnFFt/UKeZXzle4LPY9asok3AQM4uun0FFZyA1Yhl8Q2HEh6g5ae",
-	"8w9I4/Lo6ZPhZlYX61w4+rEOlSkE36mWFa7p9Ltr8chYB12Uk5164PVsiL161sSSEr0rR/3I1gRO+7/v",
-	"iFlf32W9jGb79EtbpzCFvyZugLEPc0ir6Lot20X40OMiYUqy5UzNE6plsAovoXS1V30lsOrDx1InAVrV",
-	"DmpI8NyVfDUTcjY8e3p0enZ0Nnx7OhwN7f//952Vejw/oVjGJRNk/toP6bLLWSuyVjdQSL4hv7g+SVhf",
-	"lkBEt6Qi5ZAs2IWAG5z5pTVyLgcUGOUALdZRMk5oZF+vSMl2Z+jUzdCTPWZovYMzZkUoNULrERcVtFt7",
-	"KzZuQSe7GzXsrWledydt3R1euWazQYHEJp7Ud7NVJ3zXhMmaHdAn9hijm22J0YE4tqU4APJoT24F9AFS",
-	"CqJmXZfAhRyXKrt2JTLugWzrCBAGNlgTc4htade9AnBA1PvHKvzT5t1rIaX9DvJ3s1WfT6r7eme8iu7Z",
-	"/iFu203uRZsY8dw417nOAmW4j229buYV8STzNtXYU5Ta15Swo512G7IXr2jlpprPMUTBjR1RT9nW7jK5",
-	"9vp+rGLA8Vhops0iu+5nx18X8h0RhxtgJP2tvzZV3eBMXBE4az02h2DCK+KDvmX/sAP2HPuiBTvd9ob3",
-	"XcAzE2XeXw7ggMVgcTfNAzXyFki17NJjREubdcM1gzbYijC23IQwNc/rUZhjhp2oIc4IuGzXks01oiE4",
-	"V+Osxl4NqXHDoF6ZRuHNkrPmBBu5o2dSC/GPnUIEy8neZNFr9IEd3k1hP2+IaJ8AfknIOnsqUn3OQoue",
-	"BlC344HZp4lew+DcjYIiGX0F+V/M0Ibr802U5tl6XD1ZVPTGFtIJtZcAH5F3kFSuW3TyE7VAE3ruLH7o",
-	"n4ItNelWs1QkYY6yH1qosDYz/R6x+XZjxNtH563hgxX1PQQTIAFXRk2npQfz7ABS8UHqt3RnHK5Cz90k",
-	"eK0MdlupFQauaBPFemG4Zdz93gp+Og0D7V2i0vH6OclUnYvalbLpCjr3pWCapncpP4QS1tuLS68yachw",
-	"oUiHa6jLkeac1YWG1pUCff3GcwZAzY6sWXcu1W/Q0570vNOdsaMuw63RNinCqvC+lo6bbJkeNpqL4Mgh",
-	"/pkRW0grBan7JQ3ys62yFKe0EneHXYE0aNLuUC2JzxjWLbCLsy5dWeS991n9gxYpx6wSIntnWIxyHG+M",
-	"foBS5v2P+NscqLfUibfUb/GztinTbeY04kic9EB9fT/ZqKtHzwwaCtoNU/vz2ih1HXAG3gWWdSgGkW0d",
-	"Yjepky6thN/THoUzCIkI8K/+mhiU2z35EJmEXhPlfpIJ7nW3xCn34Oeb2Tv3/V93isZ3PNGOwieH3Zo3",
-	"rgLeATd8BTR763Ec9RwAow66eCfB3VQkhkJz7itsdNNtGQ1cn8z2GWH6A1vIUmjNeBDXxT6G1u+yk8Ze",
-	"QKGZqsP8BkyAH1DHCP6cJP99qGAyHtrI4LBQHRYlZBtwC3QoLG9TNtfXzThERz958uhptEKiT6jRbnbk",
-	"L+CfwK/r3KK3PHRabkYH9F9y9NKtl50QnTo56XeScee7BHO3k+uCpYj/Gzt8rrst66YUYGb8F54jWQXX",
-	"rJhEJtY5kYDacQXS0EfTbnyAgq0I3gw1j4SFv09HbN8v0gG6Jf5dSrIHdhUeQi3fZJI0Deg1uc/wkd3P",
-	"JaZ5giv6Mh01mTiyfI9BdBF7o+wVBPqhyQpMnC1feh6kXcHg8RQC7QYeISv/Loq/jnJUv15Iss+xiyX2",
-	"INZG8Bxf0AJo8aoCPtdj9poKCyZQQ7QcBRUGLqlkn5V6KJsUvLajtuqq0VYOHZiLrLS/Q+/rRTaDgSRY",
-	"zxA+WS8qrPpOXUTNXkgNzqRyPZJXwhyycKFz1oO22XTUr9WZ/74QC8B/bSsz36m4HCr4skVdmNUbu6WI",
-	"dszln9f6/AFqAGpQXWI/Hdfm6r//878A0wXbEoP2vA7zqjNjqsGnT6DrJyr26Bshc1Wzr7/WK5npr7+m",
-	"5hME5HMwHMQqcAJjJa4pnZUMfim//pqE4Ouvj9mFl4hCN6Vw0C6Rh6HNr7+mzf3113a7wGPcyff11wlV",
-	"ZCMXjTWo7H99/TWZNPZFv2DrYXTErHLwhbb8UjoGVrkWzLUXY8sRzcQHnhkI0FL3TjKt7Ja340FaHFAS",
-	"uT7++muWfuRV9SlNWPqRRv+J2h1/dO/4hDx4UA0MKoCjkXIp3yIxPMMYXgOXrkUupCl4SRoq0iXZ3ha0",
-	"SL6UoNuX6/2RR+zx8DGN/sdCG1jRWrCKT0U+Yuk/l8W8MJeL4fDsKdTKEjqbIoeFtl9mDZ+EWUP6U3ru",
-	"QJuXMrV/QfffPo4UJ4YCsDLZvpU8Eztb9msgPIMZvozXtZ311P4n+4gJmoSh3sSEXMJcnutTOrKa6VLa",
-	"j9wNCUEgsAAQYZUcz4Go6VI64UocpFC5AlVQT+k/22H95dFQB7PjAjd/kSnxYzeTdSkdw6RmKV2XQgKg",
-	"mM4c5ieVxEfqsNagiO360nR9Rw1XmFFTQJC7iYNc4bg5zaEgiNNg7ZNfvOXT9LypfbNPvpSaknnQq+bl",
-	"5OgnbrJZGhaSPXh8evaQOHLVXEA0A7U012zCtYGeAHZsr0WF/DB2TNhV/JdXb95SHsWO4WUu5pUyQmar",
-	"o7+JVXrMwubjM4pp21dcypS69qbnrFpvKA6ziH2E6eXcCNhzgKwm+QQm8kKy1P76oxXl1DOrOFcc35nx",
-	"sqRy+lJM7FnyrVgpl/HEEtrHZ8/J93htpe7oAjYEvgTPNwWblY15du1KFYktXU0uZdAZGtvYuiJnK4d0",
-	"nhLLChuLGTROloLxPK+F1kk4zqkw2j4QcGHht4CaEDybuZE2H164CPekTeHitARNJGKpnCLARkZKZiLp",
-	"Zg0CMkeXdQiRVHAal0UmJBpBVOt0UfFsJo7OjoeDZLCoSzp19OjkZLlcHnP4+VjV0xO6V5/8+PK7Fz+/",
-	"eQH3NK2tB7CLg0DoaHAK6ZVKSF4Vg9Hg0fHw+BEQ95oZHJgn6FAc1QsJ/z2NYcNeLyRNFDWr5/qazB77",
-	"ibX/OcgUUri+DajCRhiFki9z6GSszQW83r4ARlXzuTCQCuoxn5tLTl5NmiKIaPECjKvlNzlCoqCCsrCX",
-	"/74QAITw9C9Uho3G+g7urh3BluGCyA12uBD2EBVZ6UrZ9bYjOBsOEb8kDYHc4QzOYD5PfiPUQzPijf07",
-	"3axDKAmsm65VA+cT1G5LOMmWDcsi+qzA2dD3Ij9y1+weDTYPrLFL79eHGnVam4tDEdngr6VaDt7bW0L5",
-	"PPlYL+SnXim9gE2onRA2rcuJPxX4r2vB51dFnlLVOCRF1HRdNv9VNKI5+BwrEVsFIsI/xIS/sToeeN2I",
-	"Z8XLeGfO13ZhJOySU+fVhfQ7yCqUZgPVNGnOXcACyP7dtBn2+h7koOT1vF9FtWhCnbtlV6hWJfik4MkW",
-	"GWHJ/LENB6wCi4dxc8wuJIM3QXuaSsiGA9saj5l16kqRT0V+TkXIOmhY9BVA15yijyg7/IZDKrqLpuqq",
-	"KToKx9mv45prWprOCxqFYtepUf5cqs7O+XY1h+J1T4qOu3Vv9poQxik4+PHkI/zvp5NgXSDGv+NmJLHt",
-	"2Y/w2yF3ZDKoVKypyRtr+Pl2aH6H2e0lwIIvjHM6HAuLFsaUdj8Zz+qYqTpvWB3DjcU8zyA0cZ/xqhLS",
-	"Ybd9DMr5fDgl7JVsGmaGYm9tlJUmdstCx3btRXP5Bc3hfns3MO//JlYk6mCYfqsQsbtFygMgrsfI2u93",
-	"HU+sy1ELbVRtLTJr6oI3KYvpzFhnXfJKzxREZvbYMMF3Q5eZT+3wD0Vy73fT9p2IsKpJR8ndfacGn+y3",
-	"U9+WrSq9kxliL/TORT3tMYHt0/aVqz+Uiq2qHRRsVWmfrzqcZsW5c4t0UVVowkSV00/O6UZWRV5Vx+wC",
-	"K80xftEws6S+togZpdbX7Tu48gKKXr+cQsgLXZV8dUVa3jGxdSk0dl5Fl53dabefHlJ+evd6VR1CVn6i",
-	"cCJWKbelxW3oEwhMotSUItYY5aVxlfs6cSFaNDZveF3wcSk0m6qGORiinpSW9sDDSS1EkznAsP7wuesE",
-	"1/S6AsSWhxGpeqqM8RG7HiIjl+dN6U+pCzA29EmxQ+57+N7bCPN3lJ2NqJfHvUROGNW2rzyI3sbR961u",
-	"sllJQzCpqhpfkew/im9CdAMXOu4iwhvvU7Fu3BjQgzcn5OyLt7yXiIMuO4Fr6IkHcCf7pnw/Ibqoqpff",
-	"v6p/tloLLEse7Zb1HUExkCBcYCSZKKegJcR5mMy0pt36kmHy+FZqewJh4Dvq63XA1ZyXpcCDDD8HkhEe",
-	"sHC8l/52ufHPbKz9YaUURYY1suqLBracAiek5vuNPKchwNtgxXy+MPYASChdLXLXymed8i9uBX5Hb/wz",
-	"G4L4DdttQX+I3ou33VBeaOca34eWipqYb52JidSJIu8lfvRBKn8lEXu4PrGXMuSLQwSKexpw7VjHetlh",
-	"jcG8EmY8Si2gbAbJYy4lGBe5+GCfj4Qd2rvF0CZQ5K02zxMBoA/sooBZKffbJVJwcmN9Trt45wAWg7XT",
-	"TcLHtZVNLiUcsJPC7pDSuq3QmxAqa4EcOsbvCV+MnbZNzaWmED4Y5pg5crl0e3DXAhEkuqn1gNYrY2Si",
-	"Nsesy8+TF9DjkJJ/lxII1oiHELKa51SpBGznSQuqUVDHG9c391JicnrdfAiwKu5moD91+XLrfogcnHZc",
-	"YlxJymR1rqBEE8at6SUPzobDh/CqORVn4cnBLiRDoXBPdBCEhj8L86rwBzc4ypBQgIXUggMxuO60+EHw",
-	"1e/AcyK6n7/YsyaF3CkNdNkAhjBYk1BbSjzMabBQMHYpHdtvJrSrwGlPaCEb4nKyryVLHRtViqO8lG0U",
-	"FNGgOMqqLjdX6+PbhFyX8oK2n0ObO8od3iXbmfOVFTW/mQk+NELjH7azI+5BXxMpflDI3ecZK24uSc5N",
-	"M/uwTBjUsl8Hf3WIEop1ESsWDjoNKFpTQEMsOz0qCL0ahMe5vtaIF3jw7YvXb3+4+unlz1ff/fjy6u8v",
-	"Xr95+ernhz2kvGVx5Vo9pjHv4s1KZrexuL6vV5AWST6rS93h/h3oGT978nT0fPLsaT58dvrs2ePsm/zp",
-	"k+f8bCI4H2ZPnvB8ePqEPxpPHk9Ox2fj4fjZ2VmWnz7Jn2anT8bDyXDIh88GHdbcwfD4FNK9IRksxWQd",
-	"pWi0LUZ3YE+Hj4aPuDg7Gz9//uzZ09NxJh6Nz55NHj0SIjsdi2+ePONnp4+yZ0+z54+y4TdP87F4Pnny",
-	"5Fl2epp98+QM2RF3O95DounPbGMG3KIRy+JnOrSkWDZd1xuCNSgEBPPikFGLzUO6aLEUHsDhWsmsDSzb",
-	"ZsKGRId3NHUWvZZOo1WdY1aKwOpyZgkhGwEWMSLFFSSteC0upT2KDdormXf1/CV4NKAmpH4O0MwB11oq",
-	"JKxGijP2EqyGSxmYDSPmgyoJUb5j+zmrWRvTxRksmNzzZyFUpLBC2lO50IDGoVZ4ENpR+YpSEJ1zDdTx",
-	"q1YPcxO2x0ucUVirG14yRF76UJFryqF5gVZYwsarS+n6ZaRVreaVSc9ZyceiBH4srNoMCVwCe6jQTN2I",
-	"ui7yHLGQzUWXMlcekLoKfeqwAhnwwHwOtqpgWhgcECbc6cW/+q7hcOP7B//D8OkJJTBP/NFwooVBQPfD",
-	"hukRffdLe+2KPUivRWXSh8cM4m6uPzlkb401LhFZQ4c1+1k1beK1wx3Do0G0nFHrkcYip1I7QFeOGEHz",
-	"CLlUAKTKrgGXhhUHNHWO2Rti9rmUDeYNbBEPPGojz5r5cZVSHSjapUyrGpqlQQXCFeJn04e+GBcHlaug",
-	"EALgauMVk2rZd2i/dArkDif3ekig882i03qCa8antQAAuU9mYmCgiWy7qdkLoXMXq6DRpb9+HLjteqUC",
-	"+Pq8MiHfclgPMBemLjJX27RW5LMUY/s/M1HOr254ubA3QQvjIuN6xB7BQeDEnwhfjjJVV4Ow/MR3OqH2",
-	"KEBFaLUCJA7xh4xL6kTbbnPlgWjTUo3Fh31MAicjX8gsaF7fdw6/c1LVNPULyeNbNPSeaHgsDpZ0MB0G",
-	"YToXqS+fdgekVTvBge7wHmuHuss6bAhMBS4q9kTMrtHv5l23FLDbrrcTcdT774tHqV679/+Zw1T0ETtg",
-	"3+hr7zFQ5dNInztSRcnQkJraC8iDwPOmim2JBOP28H8YIOuWkgoZEiY+ZKLC+pzA+MAaBJQx9wCKKF2U",
-	"pauCiDTJDeyrbKaKTJCFxYP0OvzqPgDiILGzDHO1tOhfNF+LXwvdFDY3FXjfMKs/2lkX0xd+IVXs5rcP",
-	"xugiLNyThpe14Pnq4H7ZloEE4Z5DbGQUrmAfQew1s1LvtsY2R80nj3eClMiwzzTmdf0DoOQHGjJaR6tV",
-	"4tGA3NsRNWywZy8HExoMkADUWBaO/SaKW/m7H/qfHL/iPmT7mRBM9qHBLHbCGyTBfR0IfdJ38tH9cyMI",
-	"AgCnTRxRzKuSG6GZNkVZgji5YHFq/+NqvPKWvquSEGWpRyiTKH4FlOpIZVq930LkLTQZnfZAaz1+wa3i",
-	"HbO79y9mfcrJrYCPEkyVpPwNNjjSuEMPiZtoXrpJ4raiKNxT0F33egR1PeFS3FpSF8VzH4WZQt4LS3EW",
-	"puEdjgEugkX+IyzVl0dh7LaAd1AZyS6Xu/naEjX0+sI6HFDotu6JYZUeFeAdy4WSx7yqjr2mOr5cDIeP",
-	"Mqt74V8iBdbwULScxIVREwjtQIhpWWgxYoSZ1YKXIk/of5lRLQfxKzRyr4XjIEQZXmgKLjW9Tly95M9N",
-	"sMmrsjHyp537OJyrkpfiA3bgDAKEFB1FUwW3e2ML48bqCzaux3G6W+YLoF6CRqtUUgAfMRgNxOIoE9LU",
-	"vNwL5uI+5wtZuvvocYcthzjbl9QU9vzcRVFY62BcqrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDX",
-	"QuY/4au+te/9woBaGD2wIx8o8bd7LM1+/vc0gM8s0q0F6JFpv7KKstxJU6CRI8Wg/Q+YeaCoOQAkX197",
-	"4AFhYxymwyXaNwjwRxzxp61lNG9+uDg6e/LUfcF4Zajx4nohDaVfd6yk+eYU0IxG1PZJ/0Ei9evw6Dk/",
-	"mrz/+PTxp38axItrYmfnG7uLNEUUAcdTM46NX7sJt6+0xx0hW0rQipJ3+1BSWf3Tx+yn4luCGdkpCKIy",
-	"zc5u6nztxLiE2xs+EdidpRI86jD+sjBWuga7bk6VGWGOsF6zLceew29cSKQv707gZ9068FU9WwZ6+t5/",
-	"xGPrEIAj3KrgQ2zK/w07D+QNhSq+BSnUtSWiQfG/pkQmcQ2IrTADSRH8V9PzbT0O8a2LsuxbVQnA1Xjp",
-	"OI2rQf2grvOt+/qqKilqt2fleP8A3FuBiLDvpY6lcEdpsU8mLsg/WS0nDH17iMZFpO8laN8T0+sLs3/r",
-	"BMllztvYNNTaX63VHVj7vkWwHInDjxgHrt7cc4DUoNy1NbxMMeGZaeolVy6ynnTwfoRk7A+c33J7HdIs",
-	"A3QU1TO106e/AixqDxvLfsxefsPZ55FeF5pG8TqEtMLrWjgQK1QblPXJR/jffoIFxD8seUEURg3j0UyU",
-	"Ll4HeRmrXbw5heNAXzUa1PmWmi7vJ2Dv+B566e8EvLt/9dR7ENsfD8jk4DpV3y3OA0N++T2FhdtycIL0",
-	"a/vjx5qH9mnFC8KaMm4NEyjDRDFxcU9P9t8p0V7XUTDG20lQVEXd5+bfKBsJG4tCTpknvbP63M3DQVJV",
-	"8OBe0bECAEX2+uQj/O+nE6zE3y0vRT4+eg6+7THcnzDgqEC/YeVYuW5EXUwK+5mTCZQEPEihYc4R/LBK",
-	"H6IrElT/EzQaw4bzheFUDwB8S7VaTIna5+KXl+dBRM3fXmi2rAtjhGvzRoQhfQmu7+xdr2kOtvCiIOEQ",
-	"XksEY47FjAgs+3g4gCRNi9/jJBzDCA2/7204XKfk392iu9dCoHDmIkJPP1nzFoIHDcRt5jk3BVE+HEDy",
-	"X9uHwtO5nh3BY0VOqxXugywTWm/nwElVPW04llFA1VLieAFGFIRzW+0je6IKcOOhCXOCLvQbTnM4qv9C",
-	"7JB5StFKl/rF8glAULkGY03/teO+TQOvPTibVy8Vd8/Gcr8fwBlzr74Hbwyn68/pjuHYdyj3w+m7J4cs",
-	"8wIXYQ+jH+FEk1OxG3kYsUF6lBPy6SJWO1fZYo6dLJT2QTFHi4fcp4nrYiC9WnN7RiNRY+zE+VdBe2dw",
-	"70vWZ4cQlvpwRmrmPmgbydg2ngF4jrdTu6t64qd3f2M1eHRvUWcT/XTh55A1kuiWnenqdCkyQlOvE5KM",
-	"pmBz5diaDdNCyGN24Xhq0cOvuwQRKb7mishM08QeKNgFUDTvxGF2KE0D7S2VF8Xg0VKZK38EHF/KlJda",
-	"pcQLTDnTtv6lbGTYGcf/sVV1QWARchUzdeOpcbJMVMaapEQm54ojacfA9nFMo1QPUZhZHP9hx/llIxTw",
-	"fVClBQs9SAa0XvdQSSaVsQdNSKqFi3mBeO4ddcH3JAhfiPVlF1WUuCZBB8kmUV8PKPuQqw3qKapjrED2",
-	"Hh9vncT6kiGjlAMPGPHBHDMikbVbpcDUaC2grig/Zo+Hj4kBpuF8IYhANGLyS8nvlZXSPv8NTVzPAtnh",
-	"HeykoII9d/BSucrhzw1kBTj5iP/Y0RrAkKxf2B68PB76VC0FVWXIahpW7xDSWkI9MXHVKSmOWRhZQwkI",
-	"ImrksGNfNpfQ2yF8aw0Kl474s4fW6EP6lMXhyizJbnHzdrfoGo66V/xO8mIy2SqDnuLBca5PWGpUan3Z",
-	"BDggrLIgqnCPbkLqdOusXEqUMJC3pv4riIXQ2U2VKI5EgDXF+MeX8ntBBZJqEoCsAmmHv6OC86iPpjtr",
-	"57wuJpPb0p3Ye9+q+xU2+45+FISnKDjHdEzTa6nhSzhIuE7NK6iZXap7oDPpiibVl21kvHElmIVu2D0L",
-	"SZ4Qz4i/HZkogJwyqA8mruBIvMC/+U/NfENfsYMz7L738PjxLJjKWEyr17lBjgrNFrL4fSEC3tU+4kP3",
-	"uV/U5m7qG00BtvdUlfl6deOeK/ilrGE3o31HHP1+EEM4z4NGMjFhaamEk6Yxy9bDCrAafqgxi6R5671v",
-	"xs8xl85g2DCZe6tmelanZiPkc9hqtIYlp7SXG+QWNcyY8xXTQsTV8q2LvzfCatrDKpqy/qQnTt6F1zTT",
-	"fNeYrh/KPQR1afKCqO6mAeD5uVQ1BDNFdo1IdWg71zOcmeClme08nh/g8r+LOi8ys31ADZH8GLJqJuyj",
-	"5BwPMjCbRmzSZfyLuimnBr8GUN+p61vZpqoP3tAilur5cOwB0/rw2/DT25Nj8CeLtpNQbbcw3Doe3sAo",
-	"GqWwXqm+lXU5KPTwYNU60J1JE3GvBbEgoVeNfB+OTheTtl9pJmStyrknyPLUHgAWQOo26FNj1DF7Sa4K",
-	"NHcErjvEw2jf0++YvZo49Ep2rROWAk6WmpNdL8ailsIInToWtFqchw1vIIrZug6Biy5yCW5lLhKrc9mv",
-	"/kVfaccU2c+VgiRRb+zl5G1vKHR+6Tuq/2EAW8hx1XBYYHazw2mxjc4itOqSoJuyy5Xa2YGoaLZPOQnN",
-	"1hey+nzKM26o0I45bxrNd1rX+FlwVLEH4sluuvLHGSmcIjjxPfw2lYy+Fhi6CtuRYqeCQhudACW2bpiy",
-	"keFHVTqEaLCXhkh9fL1TT2tCQJsUJppECarCArKgoO82om6WXBO7UPCDqzFbp8DbkYS73a04toH/quqp",
-	"MLfdwPuTcQdz4BnGDyFG+B3bBCnpD6Vj/RM16CN5h+rohlMXwmK/XLz97oeN2MJmMu/7YN6yif8IbN2b",
-	"V2PP4wLvPAhzN9Gtcc24tYZLHxEPui+usV6xTaRX7baMrgEkAKnngkvItRyzi6AfOtFvNUlYKUSug7p0",
-	"1wQZuh5jsgazwJLi+PHST1U7MrIRWbgfTNCfHLjt4FoHbGuGNLYOjGZ8rBamIYNzvZgj+gP5v29tAByi",
-	"2HOdHCvstb8rQ1YvddW+5/qXYUT/42uE7xw6AGj8DMiZmtzu6D9x/fs2JUfpmgYZ6r1I0zqOIavRkC9C",
-	"fz6OvQI3NZDU99+jr9fxKssm13cflCDB1EXX55a50XUFvnl5Tz7iPz6duF6hd3xf0huKbvXs7Gtp5voX",
-	"3n9PM8NrA0eT09pqwq4L6xXiIK7qhUzhNIHoDbS1JCLRc8bligA0xF9e6F50ToCtjGj31wt54T76y7l2",
-	"jY92I+qx0nYO7cTvoZt9z8svVIjjOtT36ecGWXoA6PFCbuq22bPlfGTjEPusvwqD6UJOS3G00IKyt6h1",
-	"qeba95hzhLTtaAdETd1ZxlJCs2jv72R2XmRQMdw8bqI8k8ZUSTHyTKWeWgOC1pSQxrugdceCCGI8pa0j",
-	"d4TKCUpAaraQmahND10QhkleuCn+wi39cNK80O8mwX7wXyhu4d+PoKa+jYQylQQdsw8ZpPCbhN6zj8lC",
-	"AfRNFssNhsubZrJWuWvXhbwwI7aQ+JgVgyKOplE5z62U4p6BZgG1WibMX4w8hq1bpkpBZ3OdsIW8lkAn",
-	"gxcUJUEwYt7tDy4PcG+2D72hZ4Hxkw6WRzP+kTsYo/dm7wRRyE1pNsdeVC1MyF3kzVYguTkP0DJI7tuB",
-	"x8RjFjCAe3VQ4A29/on99YsHLIwfymeRhh7WjZ+Cpimdlk44uBHltArJUlzitKFHb35aSC1MyqYKO+Ng",
-	"vquoGc1Usta8LBZNOI+FENp8UTjEHi4oL1m3jAwkO3N/3+VQhKmyyztXxqjBeyKMiicG9ogI2G//UgGB",
-	"7fuNWiisSEEsO3zUX5Y7aud92KNTfUJv45ELOZyE0HQyH6sPcPp2gbZko2I8rCRam6KXsdq9+V7Jb/El",
-	"m2IEfgoOzB9NT/2SJ6YfxMlH989+qNAbfyCqhfFJWaLQ0yx9gER8D9NzhxgQETI+BX2/gbc2doS6Bfkc",
-	"i95PeYy/HxBm5B75ORY7iVHL0+tbYJ1zqCLNrtOEpbRtU+QiaZHJR2I4dbhKByx9jYgopYd3IVhGPEvn",
-	"rCfVhI6ngHhOYVg1g5ThTM3j/WEhZX+fMogv6HO/7I8Hkz5nkgVwhwbTMcXKls+rduD7Thx64j4jJc4I",
-	"DISig/UI5ANjH7kIYymdPHVWLrTxYPsmzT0iklEKnwTd2QrtaJWvxQpI+MaiLMSNoHculcffY1BR1dfo",
-	"cbO3TeIU0dnuwiYOgwEee5OZlULru4VzoKPjBMvgvZPeH4kJcS1fMhjzp4m+wIR9p/L+4jnEGd1D1AUF",
-	"25U8rEv0PjYhYio32YOmFms847XgOfRQIiPCNQOL2xB9WtmIbYQevntm5yCwYzpnfAx7wU0EwRb7KD5M",
-	"G6/q6DtOI/Qd7+/3sDDibS165cZ+20GDOUgEBcv4Bc1TO4qF3gm77s4zK0T/+uIto3tTaMu9CWDyBt9x",
-	"/0lletHm1DKoebsIhWtaeohl/aGFImGF/rzLuJytetcw6E7c9Dd1A20SbKpm2izmY2BXuhE1UNjCt1jn",
-	"thLSh1WohrNWCzzR52FWGnzPhRyXKrvWPXQO72arz4A9ejdb9bsfXCvpqtR8J+NCs6Uoy0PIw7vZqi0P",
-	"ENf0NOl6RsGLzywmbgXv0yB8S810c6VqkCzREcA5d7QxwRSNLuWlPILGjYgqTEcI8mGLai3qYae0GeY5",
-	"3IhxQH9XQO73AAQ90qvJqIZcwdqKjJpBM2zioVityhJikuetIYDvHaTl4HE4iiDrPYLWfT7B6UcZfCCi",
-	"n8IJInbLXFRC5jB6ZIRpeixam/fKjiB1oCicyoA5HwxZe+A7Gn78athKIj9m0PiNB72gqdcInEMtqg2D",
-	"SPGGqL2xwrmnl0kuZTrnK6LfSBu3UFRYrqEV9V5uY7uM4LUO6m5za6I8wI9qTRQ1efZrzFQNfR3d7x2H",
-	"C+ouMUvbfCF0Cw9gag+hKBh8BWgbjQjV0VZoKnvl64iLKOb1UnZArzj6VNS1qnWKwN4mQwt6AOXgmP0s",
-	"Cpj9NACGpZdSkinVDKXbFpXeZhfqvCUiiNSTyl0BirTf33jXEEN9ucRvhMQ0GVwX0g4TJQCODWxlNRo8",
-	"3h3R7j7vDw6uCKo97CY6iIECSJ0AqBPHW1gHejORx2JcFhmb8fKm4bsBtzuopnPVKO4EAvyPq5CuCgxO",
-	"srzQAIqFmCVg3rGPr8Kk4ZjLvI998G9itRvrYDMyqx4XdaV0bx0b/bxz5djfxOoXuuV+fRP7og3UuPYb",
-	"Ezi6Ds4fRqt9LVa6rxR2LnaKHFIJvIMIgIdcC3vCFbzESiZgOHd60doIufJBRYr74NlkDYtmVb8VtZlZ",
-	"H7cHB/DTvQa6f+oPNEAl6WFsScVeMj7vX4L5eDM9AV6B8LpK1Nq67HUAYsIaLOlXaVOVuxWMn+iNf2Za",
-	"AvyG7SWDNLv3tMPo6S44WtRsWnNp9qIpuMhzHa4erKY14OBRI8DYlJ66AIoIqJ1ATaZsYQ2wVoF64poM",
-	"OBBbr8mA8/hFDQayDbSobwrImPgcCtgIR2MFbUmUvZq+QdW7Ww34hV8ooEnT26NkUHwOR3wwd4u5SdGc",
-	"fMR/bCxs+77Q2Ksx1P5Wymtxo1xk36hrITU5JIVheeFYrZUkDtp1BYQlc17sdivnajQgVZwchjsX3LdN",
-	"07bvtsDP6njyqp7uRm1gLwy4DPwBiynhuC5/VU/vNTb3qp5usl7skA+a9Yc58BwKfgr2UahNSkvmqv5K",
-	"MyMkd4rVym1oukLggOfzQjYpLvjPr8h3RylPiMuAsMRFQ65A/I9WE1sPUFBLDNDZ1pUzE1XP034F/Kqe",
-	"ftmCZvuxg9GA57xRvYUsjABY1O5i8oU07M9iaaewXz79ssJCIqBG4xofErOr6mmf4nWd0E8+0r92o+fz",
-	"jaUdP5/rfbJLS3tAiri+4F+4NfZBYSLum7aQhK0DPHAyAd8BttMYuGsxxAY89hApkyyF4v5/eZz2Qjua",
-	"aT0gsmNdSLaQ6Lnc9bzidaF9Gq+oHacauV990hMEEEetWBuV7mi0LseLoqS+tRCVBDQflZ32UeCRWPw/",
-	"x4HnprBNFXw4jsaQGM/Jwz7MeH8+oQdsSL91RGkL9hqv86ocOxNgHyD8rQciSc+/G2X/n8gtxg/e7hbT",
-	"xN8TcX3tp70JUgph3HGIv558xH/seBgiNisAyBqmeZFTDXlhtCgn8WMQ7hzc+6T3HoIkn4c7A90HdSd3",
-	"XynHcXumzO66nKCvt3+yMXhun43+0mimhUbklqBjyp4wwHugXebLh7jmfMUWkLTRrACfwKxcW+rXdphQ",
-	"TuDOqVxt7h0NdwgvGIfurfR5JSshn/xAPrF91CYhs5KyI+xkT7q+NRyCj3YuucT2vNdSLVFXjdogEAch",
-	"DMijG/RS4jq9WJnDMAZl9F31SeJB9w5gCFzmiUebQNsYroPiFCFz0Zvh8JiZ2zIM/j9M84Zz84XI3n7w",
-	"1VcklrwWvcg+yN6dfLT/82nHTmEiKJPzIAm0WX5T4wDBKnLqlxKH8YnqfrHVouqHVovqgIcVTAmAivtT",
-	"l/tuEzt8f2qFi3RSC1Ov9j+w/AP7jqtfSi5dqVxIcOCgxEgABDw9TEngRmiS/IVm16Ii3r6grQrpKA24",
-	"hNcbCL1gDvHp8dPM1CsSmT9um8Dds+dThRRohznPTL1i3K2NxlmKpM4xlt2/y/N5ITUQHPpQkj/TwpwM",
-	"ljmiH66WsmmOAbVvwLzWUx5rz423OIo/c2IOPmG7dscZvKe0nHHTuHfMGGOEAKiUwroUTNUA+m+ixAj/",
-	"x1w2JXAYmrMbQsPnlOi+FqKy75lxPeuPCcMcftGosPhQFbXQV4W8yvlKD0bPh8mA8iTdzJxjMC52DxfD",
-	"B36hgDG8ezO7gwv5exgPXH3AWgNDCxwNF6P0nnyE/92YpfNjJVZJq0Ot7mw7Uwg0BBhGn7N0KZ23xFAF",
-	"BTzG0IWUpgLSe0Dp0HQ+dZsm4xKqfuyMXUroya21qs9Zap9wZZ9wVZjUZxCJL1l5mIhrH2YvT5AIschm",
-	"dvCXEkVvRFxC+EKXEa+VnLIZQMF7fb2eHdWtZdWKhtd4DOHnJywvapGZcgUVgqq3LiL84nj3U+CDS9Yp",
-	"nndmuKQ50Pfi/fXK5746Cebd22otAPPm1jAerG5nUS0MHakEqIudne/8ww/eoLMZzT1Qqrtx/zk7ZbrR",
-	"bz/x/STeU9BxGax/xMDzP598dP/czanzHn8H1bm5tVWDiwZm36ibd2u47h+vi9XnJB4jz/Jw/qQb/Lqe",
-	"CmTlhEDdR1ZP7O1htl7RiwRrtdLsNNwMD8mgRzBbFmXpLmQlN9YcfdvqywrEg3BTvSibeAQhHCNHJo3j",
-	"4gtTrVMzSD6thXOML7K5SJgpsmth2ONvTk93Nzmbj/r/ADefawgJlTZNd9Nt+PGo3GPX/nsSeWKgdLzn",
-	"c1WjgHJ9jZXj9q8YOVNg5DLuTAHgCtJ8IlilCmmOWbdApdBsUshCz4SDpblSmKjnBZ952AqKLx5KGQso",
-	"poJPK5Gy2U3JQfLV8ODbiZW4cSSQfVwqznNhcCmxxqXwP1da/J42B3KQykaCRRlURlqZOr6UPy8QqkvN",
-	"idmUVxpwD2XhQQ/Aui1FZqivRfoj1+bohX390cvvUzYvtA6cJZBU4IdwfzDLIhPHDM5dDPXd+IfTxLeN",
-	"CgBhCKzQxWtTIfO0gaJhCMFOBqp1QslCzkS0LrqUgtdlIWr2ALyyWmi7uR6e44T4tpxS4TsCSgecgubr",
-	"oxxbphZ87kTvBa7eLkUcuNCuUcismM5ETSvWW1bu1jjuOw2TwUTVc26wvvzp40HSlJ4PI6XnUT7eInfx",
-	"O0jsBCtl3b5aZKK4Efk508Y6mLCeXIby50ePvFTN8FtS0/qEihsjanvPf/w6PHr+/uNpcvrs0z8Nopy9",
-	"W4w1Iz4Y3EVHGtamdXwOinzEvrmUcMEITNZLmXPDR+zj5UCL3y8Ho2+SywE3l4PRpVVPT49OT4/Ohm9P",
-	"h6Oh/f//fjlILgGcDVfAE+xfxipfXQ5GH92fRpdU1sV4VcAV4P/AD6TBLwefPoFIrfU28t+7pshQwrBy",
-	"047bg96gDKIlh4dp7FCWLbMS6bce2P0m6iPgREBJfvi5DM59qsILs7EWfEOBd6y8OzgF/yD13U7Bwkce",
-	"rMK7WWyHGGBTxWJsxndbYftmkS3qwqzgZgyvjH59b7c5Shg+dVGXVp8YU41OTk7PvjkeHg+PT0fPvhkO",
-	"waSgUXWl4d1MUckVrO//X1bgVdQ6iL0vsMF2pBs6s1MrwZ1SaJEFHeDBLCnDYZczZGQWFKSmWEFvt8pJ",
-	"AZsCX2kIvse5WAe+ag3ZaKyX5oXD9tIXleYVWyFN9kIad5BT+XSQDoGD3J0DHXWBGo172MYDsjgA2va1",
-	"Qh58APfedeC7nxEdJR3YefRINoCjH5vr8xWSE4uKMsE7IRTyS0usYIueUDSnppaA4h8QAAD//w==",
+	"5P2Lchy3kicOvwqidyN82SLZpC62yDgxQ9s6Y51jWV5Je/TtmNoudBW6u8xqoFxAs9VHq4h5mnmweZIv",
+	"kJlAoapRfSGblL3/2I05MrsuKCCRyMsvf/lxkKl5paSQRg/OPw5mgueihn8+f8un9n9zobO6qEyh5OB8",
+	"8HYm2I2odaEkUxO2nHHDMi7ZWLBsxuVU5AmbqJqlLyZHL7nJZunxIBnobCbm3D7NrCoxOB9oUxdyOvj0",
+	"6VMyqHjN58LQay8nRtTx96ZSfDCpfa2ZCVbxqWBjMVG1uGB8rIU0TEn4aVLU2sAF9uWFvf/3hahXg2Qg",
+	"+dy+n8NbwoHN+YefhJya2eD8yelZsjbQBEf2D/z29QG+K8yMpUtemDRhXOqlqBnXTCsl7f+aYN4KzWbF",
+	"dCZqZmbcjrjQG8c5ohtb452oes7N4HxQSPP08SCxH1DMF/PB+bPh8JvTZ8/Onjz+5vHw2bPTZDAvJP40",
+	"9N9VSCOmosYPq6oXP7yqf4ZXdr/rUjJeVWy8YkXOVM3swPxoK25mwWCrapAMavH7oqhFPjg39UL0TPHp",
+	"2bcwLP/f0Qmvqn/wuuDjUsTHZoXCvtuKBGc3dO05K4Wx4pSwvJgWRjMuc7aQVrAzVQudwB+kwp9RWno+",
+	"yT3zoN/13aIo8xc/xL/HzrL9mrG9qGdU8NtBh/Q97N1tY8Id3jMo/PGwo1JyUkxjo7pkGfyGcplYwRyv",
+	"QFBhaRfzMW6/QrJ0JspS/eujtG/c8KDDj7uebxZYUJ2FZrWYqxuRHzP7ox2D0PT3yUKLnC0LM1MLwwrT",
+	"pyQyet2mIUcGudBGzUW9YeuzjK7Zafu7iw86lT8Uk8lbFZ9JZawOVVIktNR4LJgZyIOS5YrZ3Y/S0Dd5",
+	"Rm0cr/jA51VpL3yCOna/0der14vIYfEPXhY5NwKklQ4LkIelWpQ5m/GqEjKh/cakMrNCTvu+IK9Xo3rR",
+	"Ph1yMeGL0gzOJ7zUwg9trFQpuISxvcjFvFJGyGz1d7GKrX4tKmHHZE82O7XaSu61WMGoxypfsakwOjhx",
+	"3bE35YW8aN8CD+ESlwzu7Yg4ezx8dnwl3TeiIdJ8ZDDaIzvcu8jUiwlYJj1GhrV7UnsyG/gCWoNCszG3",
+	"Y1XymL2bCckK2KXuk5QUdpNItUw6t7U/8vSMpVUtMiXzwr51NOFFKfJ006eTJbXn/n4hteFlufFkL/Ca",
+	"nbY3XXvQ3f0TH4tyfWSv7NY1M6WFE75Cs9JeCzs9vRarv9zwciHSC6bFjah5yeYLK4BlyWYKz02/c38d",
+	"2Pf9JeOS16vB+/gmgqe3ZrgwYq47H3X25Km1V611YZ/xf379P395/z/+cvz1fx+sfR0oixf4jNOn/mde",
+	"13yF317MC7P+7T+qJZtzaVWXmGvG0c6dcc24YXOle0+BEp4XVQJPhoF5+GQ4DCzC06hF+FJYlbnpZJjD",
+	"FTsJDl56ULl5Nbmsqo1yA06C3Z9VlfSMsmtqg/W6zw57NaE9ttNIaP/sOJpmt+0zotcLKe26bTbjariq",
+	"Z7Xwx4Ou1hsjqm1j0kZUPSOyPx10PG/VtZDbBmTsRQlLjboe/dd//Gea2GMY7Aktslr0OQxw20FH+473",
+	"qYlSySkcNnTuzvnK+uEzUeZszLNrtpCmKO0VNZxEWs0FWBLMKKb5CpQpZ/+mWL6ouSGXntQMS58Oddp4",
+	"1jVLhzqlV4EyUjITwbHVEWDrCQ/iltSjoW7bUt+2lOqXXz4d/t9fT4+evP+XX4dHz95/pf/vl0+Hw2Hr",
+	"jx9Pk8efvprrryKq106aqq8npVpuW+UlXdezmu7nAy7oJ/soXSmpBZwuv9RqXArwFTIljZCw2LyqyiKD",
+	"NTmp8Ir/8ZvGuEPz5v9ei8ngfPDfTpogzgn+qk/cc+GN6xPgHI0l1yDYWtQ3IkejDcwzzVeaLWerY5hP",
+	"eioEaDJDAZCqVpWoTYEf0nrHx/XjcCZ4aWajbCay6+ACb5LaBagWGIbyZ++mL8SBvLA32bvbB2wyKLk2",
+	"YBfv9Bhrpn9y6x4KKwl87IC3imn90wf2yMSAjvuKtTu7YzV1MZ1SAGyPb3+Lt60/8VMor7/iV7WloLMe",
+	"wRD8OrgPfO+frsa/iQwmO5z7vSXBTfLaD82YP8Y8lq2f5C/oH/IvfCrWR+znfI/Jj62jFB/Mtrt/ttd0",
+	"Pwff2z9s8iLbo+Z+J+4kruiSjIo8OvdZLbgR+YibVnTReqlHpoDJ7r1nvIo+UtS1quO/fCjMKFN5KAbe",
+	"/kwGk0IWerbnYPC7gpmo5Wh4+lt+9uGb35/9s/52+ejmyfXT+WM5NNMZjz6hseY2LeBrMbFXq4Vx6orn",
+	"6Mzx8pdggfCcaC9oMvhwNFVH9Eer0Y9f8+VLobWVSxCKStX7roMdWb4o973L8P3fZLiJ+APpvNBa5Ok5",
+	"nB9oQvqjxf6nNTrAobb/p0CzV0jrgPxqDYeFgHAmXmgVzyLLhMjhr+ggD5JBxmUmSvw3vi/YMOEQa8Hn",
+	"fWJOai4Sv7dDoylhhTm3TtiClwnLamsX1dYTU4W1hDD9UBYTwbJVVoqWszmwl8dmzpkS8YF11UE+SAIX",
+	"gDZ6M3q3EI0UtjZjazdvVCqHU4d0gD6kRnyNNkz/DqTgV0drVlWtbsQo6rdd4o9hCMf5b/VCHg/WImnB",
+	"hj7S10V1pCocxxFIi5U0qwda1k18sC1D8umTJ4+eJr2GQzMZtSoj+/H1QmLCg4auSgH+p+A5fo91TH2I",
+	"i1cVmHvH7DXFqibWO1XLcwpanZ2xdCGvpVrKkX1WChFAe6sUvLZmJAS1lzOBMdhalIJrwXKRlfZ3JhXT",
+	"i2wGA0mYKF1gh56sFxVqvTRhupCZgAs1m/EbYe8Vk4nIDFsJg/7GZkd41yX51Ctbbxsl0ZYdL7w9R6iS",
+	"I6eL24fR1ydP2Nf4/wa9y/pxqxrp7BH4NbpFSo7ph47oj9XC9Kg+8YFnplydM87mPJsVEFVntchUndt/",
+	"/abGbUWHP7FH38Q+iGdWWkqRT/c8YFo39tgVGV9o0fMZGDoX+fEme2WfAeXC8KLcdsq3R/Ii1wmlHTD5",
+	"mBdToY0OBrWrPbBm1ZTze7VqrgvZeWM244UcjcXM/pLEjHauownx2Ypi5FoYU/YsSS3mIl/1LKZRLFcM",
+	"pJbSX+v3g62x+6F6jV+BO8GJkh9G+Dy/9NtPU7vbLhvBnTsnfvdDaedJvKD/xN1nTRVUuaqefqEZrNVx",
+	"W0O6eO/GIFM4TzSW3i89iM0ACuqB7IVSqx9EVuToWO6xKi2PKdwR0817cEugNhnggTZCtbDtc3/Aq7of",
+	"3Ayu+7zoJGC8vHucQep723SDIiP9cDsVujkekBe6KvlqtB58+VGUpdrJ2auqPdUiJHy2yulPeFU0MjTr",
+	"GxyZP3vMa0xTuQhHODndgAd9xHYNVVUH2bVV9VB7tqpuZ913ZC3YiY+Hz2IWdVf4tu7d2wrOxtmx10RD",
+	"XD2T87+qnBzxP/HcfIp/m8N8tXbbR5+fElMX7ONoIf76kayWwDwPsnrF4NP7ZKCF1IUpboSfmwVMIWqy",
+	"wdnw7OnR8NHR8Ozt6fD89Mn5cPjvg+Ya+5oBL4vMbkHIPA/OB2JxlAlpam5NBAfRO3/0qTvt65rDf0PM",
+	"mHJmb8Qesr9qMAAkeV9L63yhGk8YL7WyTliN/iv4ZIVGIAw4b+ihOQPC+odole26+d3KvEaEQkQVBNMc",
+	"i/CHc77r6RGuQdsSxuVYu4HWZ821p0TWhPlBMiUFGuiFZGXRttCDB/ZhPr9XC0kAGDyNNWSVytJjEbUL",
+	"F/GqukBnXEnBMnCXrQfcMmvDFHwk2N1MbjOm1vy0JrgRpveb99mBTga/bR/shOiI49oneF+GAo2ay3ys",
+	"PtjjMlAUFFyLhRIj2aCq2OqVk4uxSX03I7/NGdfaZB7kEXNE382EQZyxYLAtALLkMtjsnYcWJqgVIgGu",
+	"/g31VnwwYcL46WP29+K7jvcRD2R1Zgxf0DNXtbrh5St/asU/0G2/JS8MRK84q0StlWRfplWt5pVJv2Kq",
+	"ZhXXmo1XdkLmWpQ3mKhzAoJXWpkIYoQxwaAw4WVZ3m4FpTJihyP4TpGs2hQTnvWFewhgzOY8F0nbibSn",
+	"kzb1ys5Mx4DYy1/BZIYujKo7qlvVmxyoEzCsT6JbLRno4p9iNF4ZHNEaCn6LJg1GlAw2uEvflWocSWzu",
+	"+f3tsfrvx6Xed+j08tZT+4aOQ9D72ofNXTsp/eZDA6jbcDjcko12r4kOHpDt64FL9F53iF/xQOw3Hlju",
+	"uk8usTQiSMS+OdAwJLzDAG/jQPcnUg+SKR2X+Z7O82+4OzZ97t/UeICm8I2QdoJj5tN8bo8eo1SJZpgd",
+	"sQZYko9vefSxW9lbBFG3RNeWXDOurzHv0Q5ya7WoM1/aFLfYndT0RKtrsdAiH01q1VMQgIp4CTkZ95GN",
+	"qWiUumbqBvF669oQxrdtLWBXvcFL75r43f4euHKT2fy60PaodtkieLQ7we1XbtWMCaLLdhkNoOei8RXE",
+	"e4aWoMupNrY1CY6f585yb427wBAOYV+jXnwYyxredevc6vpyf9fFu+4FmEs6FYoRrNUFS8m0T8H2w8ID",
+	"+MMxez6vzAry9+j/gXFYli23d2tcoznfnqwdb3sYaeH826nqnf03fluv5R+joPFpYc6poAjVWS20Km9E",
+	"zoyK6o3Gkmk/qFQZLxHFgZd4/7XOZsWN6HlYLTJn5UUGNlFlLmpnZDYmWPRhXacNRjRI7JPsks3tZnof",
+	"1cOTntePay6zWcIMn1o5wDm0Z8yyLowRsicvVaneeRa1YFafX7BgvprvCjLrOGtWxckcSpTohNnBg+wX",
+	"DqeKbw+giU1goy7XPvuvisqTnNcAHygVAEWXqr62RxX4XvqYvTBQrSAVywXPy0KKC5TKwmhCJGMEyg9n",
+	"3dHootrsXML42GsHT9+Qh2zuwxfh/HjVsPlB8WRYMujJiH0/44V8DcbK+na18xM/8yHbzsCIx8lcWpma",
+	"cWvLJVBp9PRx2xIRj4Z/iX22vWf9HW9+vDw6e/LU7V47kITNxIf2M59Nvn2aD789/fbbx9k3+dMnz/jZ",
+	"RHA+zJ484fnw9Al/NJ48npyOz8bD8bdnZ1l++iR/mp0+GQ8nwyEffhtfBjTc9rMuxO+thTs9298/ss+g",
+	"6Uhw5tuD2bJ6en35ZoLno/j8vjAaVgsm9YIJOGScRYNoe6lkXF3CY+mLO6cZ1q06hBnXhuzgCzbsefoO",
+	"ttJ+lkYo0NtwxfjA4IuSYM565lvGjCGKt+SjtcToOkDkNg7erZKWkDHe+x5rOe7hQtMdMdMuLyYTwoR3",
+	"DCoBsAUsIi6yGZsUosTEAJ79AOJK7KlTCqiFLZXG2hVO8bSdo/4/wCCEzKJxXVyu/cAx79brXAl7dLFm",
+	"dxSa5SpbzK3hVmg8gyqhqlLQl4hbeINrMrZRdWZcKllkvCQU2vF+Drr4ILLF3v7+h6qohaZ71iKeVOhc",
+	"q0ppOy5rWrgqcc6cELa0w8bXTQS55zsok4MEHLYCKCIgpmph9ChwKSN6bi+g029qvPs2pWBGV/ydrbpF",
+	"n8qp+Lu98lMyqEq+tSDll5LLN4v5nNcriqBUSu854/tDEEIoVswaLnkWySKDMUNAWbJ6KW5RC1MXQkPQ",
+	"veRSY1V4j629WxjjNV1H490pJIHT72MScM9mMdJGVH3o8V3CDtaEPgDmO7y3GZQHsLlYRWdjdL8wPJOa",
+	"E4Wkf2v4IpDddcg/zzJRGYL84y+a6ksJ/strwfAqkVPSxVXBfqGpSuCCpRNVT4V9kPXK4HI0bxiXKzZX",
+	"NRUZOm8nF1WprHFnBK9ztUTiA/t6SObZ+1HzTQUEdSDXNdIrmVm7sBb8ejQtudYN2A+TplGnCGfgEBEc",
+	"EsRmXz9AJCcU/rUFPAIigorbT03P2VgUcgpbVYr8wv6Gaic9J9cNs2pOnC6u5BFLnd2WJizFk84+LIEf",
+	"ygJuVhIMjyWUm8qc5UoKvFmqEWoOkiH7bnvKgzF9wdJcSHyEVnNBNYlFzqTC22moIDfaF3Ii2kHP1FKj",
+	"3kmYVlay4JS01jPerReVqLX1kNNzxgFJUbcQ/8Rd4XQTIxWYs8LgE+yJm9d8KbsjsDaY923B/Mq4lMqw",
+	"qQI3GdP+NAxroqXnngymLG4EAz4YAsK7iYHn2NdYfwZra8Coc+HxK8lc3Q1yYtlvHosplxeOPwRuypEu",
+	"RebkhNMsEmcHjInsx04xDxhs9ityBfli+wiqEfUmKCMFg89ZyEzUhhd2grh0IP45XyGu3yG1L3D6cfkn",
+	"hV0mtTDtPe8FddCch02aFhCQTvrwz1b4BsnAi9gAj14pENcr8edGCKzCdeuJSpQ4n2AqwiCK/6oN+sLt",
+	"8kj8bkFhzG0GAEJLHtJ52WIWU9bY7X8I5uq9jeEHtWsPYXbeBju/hznYtu06jggoAAfZAiUMWsD+y9Hs",
+	"3WZaHtTc+jPZUlutIapcXyfIAwgRpfDUwmRqLjSYP78t8mkswLlXnXktMsovr9veECRyr0wcIrChtNvN",
+	"NBHZ9St8RhTUV5RCmv5dC79ngs35tYAoBNWK7S6ScNbtrqpuRJ0X20NAP0KF+z/o4h5QnXuWG4Sf7l4R",
+	"cDO1HsXaQ9uqHg6EeiF3knAA+Knr+CjdVLy6EXVd5PvihGeinI8Ak6Wj1GULwjlae6k2kK7/35cvf9oF",
+	"+bV7uaSZjG54HR1AAK3k7K2oa27nnM1VviiRC+7H73+ymvJvb179fMhRfdplsjeWeG7chmvLtsbc0Uy+",
+	"LuS0FKx5DPAKWZlOKKFQSIANABw1Uur5VsyrkhvhiPPmoK8cKpiVxbUICYzgVjLKGkz2UozXBAaCBUXG",
+	"9Tl7BGI75x/CSQgzqJFpfKum03LzJK7vmq5SshZpMzUt/iWml4XJZgJSVl/aZf0KbFk1mbAvYTt8dcyA",
+	"vqn1AGv81IKlBoZn5S91vLd20oE5xRfV2iutqQy/oBus29Pfnci5MHWRuQ25+6S5+p0YMURfutwvKF51",
+	"zH4SEzhDWijoHclLdt/Qu2O4xguZl2K0L9ouK4tIZOdeGS72HeJEWNHL+8odZ8LlygH1M6nVHIqlMePc",
+	"WIKa6ZXMRL5t6TYN6q84lL8WEcT2HkXtXRN7crvIbs+M0J7V4DVqYe7ywUBW84OYFLKI0rfs8dHudZFQ",
+	"aKCPc1FZbSqzQmiyyO4wfOLCNWJ+h5FjTXJryR7Fovy3CR/3UYMAYqCQ09Qn/zWiCNBCdgmFC5bSW/MU",
+	"Rb0JJKqJk/s5z8UFS4k0012HoAT8I3pIIbqgFUlwoxn4jwy8+/f7FH80KDYBx6wDVKsbjHqHRAgFjnyn",
+	"hG0/Vo1WL2mgwG1N2VaBMTzbPhwhgcCtAxvsp476HX38vcfxwx9vAShsQW231GRYm6DZfq0bfh3kY6AB",
+	"3Zme6zoeAaegd4onPPMwKBcFb+OBgEwLfsJzl9ULyTAjsrlAhV4TJ7u5Df5znW3COCN6hEb0VlhMOL7r",
+	"gBigM+2BJLTXvV/gDhJrR7vogYLsjvZ6Pdp3C4Nj7UBd6AcvbObZfLsEhDXKu5Yhu6k6yBq7aX/YVb4d",
+	"Lvbz1wx7oEnMWVB1RwDyqGRhiGpXSMslXn3bkoetQKDuTslFtudOcVVYEVKRGKlSihVl6YXPe414WaYJ",
+	"sNdymQPHGXz0BUuvRWXSpMkjUfYDSg0oa+GblwSZsMQna4xiGMUHw4jnIyXLFbwMGBs7+REYWadwLRlc",
+	"Yy40zIL4R0WOk6jlgavYXZCExIbmiuZyqwLoyEaAYaWBY3ZmFT3r3M23hKaXOgLofdWqHgwTfz6d52Mn",
+	"8Gei2i0gH5owwbNZU6LSQJeQzN86akLIY3ZZlvRwDLNQfgbC+YDkQxrd3ZhTGjaTDjL99q75LTf2rWhM",
+	"knuofmxFRuMS2yOOJa9FHtB4b5SoXv584FGeFCV2osGOOeTJew40rPSO4R55OVK+vnVLlXVYDRuaxCPT",
+	"xM12CjK6ONtagcVeIUq8P7CANpR+uERvAwHx7UUKzXgO1V5rIFcPBITqEXbZVHGYoJlKAC1JnPPln26o",
+	"MGLGu4E3MHWOMlVX+5elNIGLrVEHDNveL3kIuHuYn9p08Rt7EaYfdzYdismkw8VBsTx7BG+n3iEmDqTL",
+	"8Ty0Gog7sJOR2190SrleQpirB7QPIUkR6Ap3Ygev88HV4HKmVlcD62DAeQp/A+Ig+CMQeq97OMc3vNbH",
+	"BozA98kOBCKufg++eWuYywVaHlnrVO123zi478mnT8mta2D9BH/cHeP7yi9315h2H75zIAi/93bMRxjo",
+	"gFcm2JrHfUyfZNLA4yGKeOMoGg/rloo5MgFExtgHGIzBNsT5otTiTiygmUfAe8snR/wJ9YHynxwPR7n9",
+	"cLvv0k2BaaEZPsvV2GIfGy2MKeRU3+kj3TZds7Zcw0D8QFc3MXHlRWAdwzmgat8Xa+eAtn0pFRjsHMN5",
+	"R0dDgVXHLkdDZ3cGsWc8uN1yzYXhOTd2kzfhGt80A3UwHQ6jaa0Wlfsvj0WM848k1oifF5oidW2gYqXK",
+	"IiN6wrFS1w26QY+gUs3ewCX0CLKbABoHAFWrvft6MRa1FEboEbQY+GBaVML0JPp3Vi5ysZENpT2Dz9tL",
+	"6M9uPLrb9Ub7sqckTVM5Eqk+LUAlCmtaAG7r8oLjDmhcmbUvnSrTA1mJMr92vgDfSVfjw+LDdlZzUG4+",
+	"42dPnp4foC4rMGa+OW2116B3/Do8esaPJu8/Pn38Kdq+6LnMY5mqH9WS8SAC73GXNUQ4kdrIKFA2QpJF",
+	"5xGIVj0tayWnrJDAsu1QnkmD8sS/+HaDFyxF3FgO3jFdAg4QpK6LwCyElzXaOi8wK3DMLgGPvnJQdJkz",
+	"rq8dJr0DLyZwIL00uhWey1qVcyHN7XzRzXB6ot8NcJyFZlMlxQWTUNOJn2k32IzbSa5V2aZX3Vdjx3AN",
+	"/hPfoNJa21ptMN/toptC1nvGbMKpi6JnetlgvfpdB9rN1NLK6BKbR2I6x1UrBDQZQo7cf+0UOwm5ZL3q",
+	"9x/QgkPGFESYoY2c9+BuUmaBE2pWF3mI16BzDNsj4vHqWRfoiAuSyeveaZ7XQusO66UxlT4/OaG/HGdq",
+	"fqJn1os+QQTI8YrPy8015zsmy6Mf/ha6DZb+M13CHCqSAd5QGHIB3dHO5qKegrbAavggut68fynGx0bF",
+	"R34tesp4r8Wq/eYLlmJKJsWXEltf+604TyP7Fb8O3x9T2x99eLYjmEEcfuJXM9mZSSi0qNbDxq5P820B",
+	"Xs5b687r3968+jlh6Zee5eyrFLpPfYkUhvBeK9zl6qt0HX+8+/vRMWxVi5OZtnlrw32x6fq3msdQmpfE",
+	"ek/0B8uZKoFpy/cotdZ3gfrchSwS2L2qdjGNaOSot5MLPaTvd3pm38+uo8BGR9Nes1Yqb/8YmxjEYUby",
+	"YzORXe9TQSOy65hp7wDNuz/KQZtpZFHM68MjUhsoKs1M+Gn9E/uP5t3OiCEAru/yBNSQ0v07ZtF00TGR",
+	"pk7EMxjn1TzvlKazn5WBMhygvAgoNzFsdnwInuh1ux38rU0tp5rNPq2FoHqRvfpQbeU49dl1l9R3isnD",
+	"N+zFg2RQFqCEf9NR9smefleb2KCdu0mZeH97OOSYGDUxyogDFaWteudJZpFVEgHv9toWnAEMHic4ycAK",
+	"xkbP8g+5ENsIZddD1lgctaPYx9eZlpACYSHx68YeZ2G0+W6NZqK4Y0IYH7PnN6JetRhF4cYEMW2Ip4VB",
+	"aWt6Ohh2EED2u+8cwreDXRGvL3zQPXgYqfxfnbSS4FEAN9jozUSTW7bOCt21JhzZM40y/gpeFSM0sta6",
+	"RDYvaLUDcxP9PgCYna2FfO+cmDk84nU/kEagWSJnbC+0bkhQQevJQ75Ui11okhucWz+OAwXoVvTpC6nR",
+	"e3xY3jCSwf0yTZ+in+6znLdm1/xj5CsPL9ZhCnOHeZh5i3YPa289/FFIfQ88GPcFAIPQshzxktcx+DO0",
+	"dNG+W0+LIwzalwednY4HB0Qd75X03LGOkfbKPrwRQRuzDfh+8OsmEB114GCoosaGaoVm9A6WK4HtE3lm",
+	"mJIENVEyExfkNoLJYb1Gh0IoNFrce6BJ3vFa9oBeOwWX68EPqjVsA2UKHLRDdR/vhSMkSk63F5t0Slfv",
+	"hJDDNY3SAJ9pm7YFdwfOjH1g0iQpG/F10UMulcqMCB2Sp2BGNYAS2jwY6ZJIcomxrFJMDOMl0X852xYH",
+	"6RsAYJ26T6KHb4pauPtmjOmjt6XcRBXxF/EEbgqltDAk/d1P3q+H8u5qzMFD46nAJZfEduFIGdzUMaPY",
+	"WBCLYybOgSTjBpY9ZWMi5SoMRZCXXCcsxRxr87NUzYaxWtHwa4EMGSiVCSMxhvCQM+aa1ocBVT2+ucFI",
+	"vO/51NEmAtV3hZn5USJeMVb3JqRaTGcXm0hUD1MnFneHfI7UCSoJ14YN2Qlern+1PaZSVeYphpGBv8K1",
+	"rAV3LvHkA6kUy9Su7FTZjShFgfl00rfrPUXW43WRRCS5hJsCEVIso1Oryr4MxwaPuCdNuS02ALN5CMS2",
+	"sz8fBrBNb7tPHuP1VmB7QsjubE5v7GWLW7tRUYlDHkNJcAvzyptj/G7oFjiGRv2AwMs8b2PztgH+7jSa",
+	"3XCJx2uIwP8HwIDN+bCe7jS8RmO0bbr5W3S7K9H+Ex8Y8utmozN7jWreCMXrtCJg3bdOmqbV1fEuzRUP",
+	"gYNcs0U3qJgefq20LG5ECha7S7767xX5BZupJVuKEtiQwdgvNEvRYk3bZ709BYIVxbOiLAgt3/l78Acs",
+	"bVT1VBkjZE/Y33/CIsKAuyP/TaDZS749xfuOxO67ukAnDhd3dBv/rxJQeLGBr8haNkRfNbaffe4LTa1G",
+	"lAh7AzdKB5J2wVLc09jrmur+dZo09ipYbuNVy6Tzdpo/Ed0iuo/zuiIZOIflfbLduiWE2bbwBFzl59WV",
+	"pfQau5qaL8wFlxo7fqehPKVsObPmOG++sKUlkuDyUasoFzQ5iHXDNWYtKyu2aBbH7+OI+0P6J18jw6xF",
+	"vWpYzKa+ZsLvEWVGbcHv7Ivu+3bbQs3F++0rN117boWudeMZjPxKNhK/RSMt9AFtNtIPD2q53SpG+8cI",
+	"UN69DSbNgb6d+eqwofvQULcKYbaErnvkdONy6tdCU/74ttHnvF6N6oWMZ/t6SBkwU+XCKg00ytPl7MEf",
+	"0Q707JPQQN4ViicgiRseSCJBQkywc9IXk6OX3GSzdHvYDM0TNyPJTrmPv2HXpi48pSpEhmTiqr4ml9/T",
+	"PlplW9xgk4wu25UR81iA50e1ZGpiGrKSGQdVrhamZWqfxmLAnlMgUpyOqJ9zJj4UAHozC81Oo4TWhyCp",
+	"/k2N9wzOe+T1+pxANUJCTJ7wGQBxX8guQLoqV7FHYwuLfTs23b7L01prEU+VEe0s0vBkbu4xok0t+HxU",
+	"5D3Q11JNGV6jXZScxMzumjJvcdsFhA7abMSR7kH2EItON+vahJad9Le+KVyn2Ab8u4hwgvJyqurCzObh",
+	"vIv87MmT02fW58J/vE8OQ2jUlfJrsbodJ2YffMw+MJYxQBVoCDRZSKaLqeRmUVMLzqaOu9CVVYJHp5Nh",
+	"djaODaFajMsiGxEss7n15fdq+d3//N8//P3sH8vL1fPLfxs/e/79u/nzf06e/vV/juvv/v3Z8ptSz/7n",
+	"7He1NPX4px/+unxc//8uP/z74vlf4u+pK7XdIfm7WP1CV4L4GCs9e6xKTOZoGpsxJIGgtGZga4bCDu8A",
+	"pqAV3ocxAIP5XPeqnXikIEDEh4xehqtdShoPjy6i/4Rf4GDDfAudcl9oVuRCmsKsEpZqwcvUd5tocjJf",
+	"aOqbqyltwUtICSQsdVGClAHBr6iP4LVtD6VxAN0ntAqHBHS5isQbGnH8yZuVOwB7zp5sh/X8tRaUaoH5",
+	"Q5wBEsu6LhsEZJoUpRG17qB4akTwZFwSp3kHw/P0cWR1X3JZTIQ2cWahfUHi3XZhvj2MJ4XfrbGzi8KP",
+	"Cj1qQHQ7ViltKDF/yVe9CGqIcMV6CzlnGeOiK2HifZnVpMexd0Ss54w32Zwk6JJnjU0irf358uXztK2B",
+	"N0Mjed/hrRamWhjKTkNsAZnTHW/dnK/YGFn9iQsh/tpjV6G2rTEXnLhqYlUjTmV0AUS3djmDTdrUL2fZ",
+	"TvXLPOeIMeWQSPv1IyGlBzyfFzKsIl5o2NKlmo4WdUk1E+cnJ6dn3xwPj4fHp+fffjM8s2Ovp34Ym3si",
+	"N8MoZGFEhphldS2QLdb+c/Pd3jUZDI9Pj4eD9fLiZlp2cMXcLOx4diA0fkNVpgcua9KG9U2RxcGiflrj",
+	"oNTQhERGU54nDUWHxvK06562f7QiO8xAM/kf9yCNs/vEITxcnuM7UZvZDh4fLZAn3LJj9SsRDCh0Bt1k",
+	"xXeGIwO8O21VXmg+Lvfl+JnzouwBch9GvLrW7ta9vrUd5Q4Cun640NF/NFZmLzwMLbRf4i2GHi7oIWw9",
+	"Eo2HMffwZQdM1L4Kqmpgh7l4z+Y2tBtBgVve0BTutF/DXtMU+ESWPTT85TsNw2+TlnX3eHO7gi3j9Vwp",
+	"+8/KPeyIPZOtrkKpYVCwB7Dz04GV6qYQSAK0waCO5/1oz/UWM70stC7k9LuS+oe15XGOv96ihf7GMIR7",
+	"bGxAP0fL8n9SS1EfZVwLVgpjbfeE5cW0IHR+zvVM6Au2kMXvC+Fq01Q93ZYMf/qouzxBafmv/Oifw6Nn",
+	"77+kfxy9/9r96at/iRaZ/yyWr+oYgzUs6W4n8Q5ntn2HO7O3XfvWXkRFz911wCPXyRs+LromUYTZL1xD",
+	"PSjXLIUyxpQZxabCUN7xg2EVnwqf+1ay6QNqf7hLtWOTNI1Sh8hJMUXSDUzOo1qAcmi4cT382z1aa1Hu",
+	"S7+3Tkb8eDc6XLozNvNIB9PrcvVgMfFgTRiiJxPX7ClhuSiFEdFYrUdarsN6YnXTDQFRzg3fiPpq6FPu",
+	"THyyD2bDtU8+DAubrzamOY8uVmzrHyKqudWZ2uGIco7WPgbbFgPtVX0Qelunze7fNHtVT29plzn9vR4E",
+	"9oX7Ra0Ngws7hw6wj+5pE9yNMdXp9PgcFFP8lj24AdEX5USt4PmEfJlkUw6u6twTTyoJ9eHursKco3PI",
+	"tFE1BemwtZ3rwIaFwh43VxD6pLMYCzNTdQ+IP1gR7Iz/hWZ4Q3tVLqVsr8pZkBbe+zjCV8WHNC2Ma9Jv",
+	"Om0RgCCqiwJ7+vj245hTW+DWzr/U195cr1Rt1r77Dh8+V3kxKURPSQV95oznHp/pIdiFZFLRxByY6wVY",
+	"UN8FkJW7a+RtZYQ9yaMdOqi5cbp6nrmrJF1LFUDLNGpjKMUy7NAIDRtnyKAiiPoM2wZS3H+szIzWAFDx",
+	"kqiDrPkGrRKDFpLaNXBsnkWN3XDLBs+CZDp0w7SmX3dgwCzMa2qqunL3OPakQsLyqw5jEXxN2M0QTl37",
+	"nKgz1mJLiASPW18eA0kcqiHMToVYbrWpEiuaKot3cesW7zSSEtPyQc/FKKBhvshmjGOTylwJfcwwTI8J",
+	"nxx5AmH9Xd2zzCkirhs1Brf7vh9BUJrqd+zRhibn4HwYEje7U4aeCBeSkQpXAixm6Mt/YrXE9IZY6Zp7",
+	"Zey3YAwx2A2I+w7NmlpvWwfo0A7ElMQY0wfYzErDxENBzlSYBPprWHt8UU1raqnR2/99iwD6yVwLl4Tr",
+	"hl/fV7FISxD7ToIqdcDX1CjZisdMqWvteYrqhdTxtyw8Em6LcxQSfa9XhLnB+vXGITbz0LcvgnamEX3h",
+	"MoW1aKphcKPAHpmpMrcGCiVPe+R+uE3ucVch8ys5cc2XeYdrg5d1e+pYpAX69P7T+/aec8ty+lB7TSoz",
+	"giluGKF6FJVdAqgiLDS2Cqa2Q4mvQ+O+3TItmixXbFHZU+lb9rL4DlhD7ZJ6Mr1CMwpDYZmYER8M1q5q",
+	"dRG2Cr4WotIB11GB9W12QZoeKcfM2jvEik+86Zm6ETUcsUYpPOO2MV7tsdmdBO3qZIWBhNsfcoGOeVBn",
+	"foNeMv3lj7CuSkGTJlFO0Nm4S9jpvlRXVFXValyKeR8GFJCFdmcAlpzVamGQQBF2CZSpf/n6r9+zZ4+f",
+	"fOM6mGcA+zqp8Mn/4zetZPrVMfulVtOazzVD0lWmJEszlYv0wmnDWvCcpbkwvCipgqAWc5Gv0mN2KVlB",
+	"5a5jUSo51XbXuUoEIySXBsuB9bLpxWg9PLjHF4aLD4WO+nt2KD0L3BBwJkwbPraKO6uVDiEypVqKeqQl",
+	"vxZdtjw5KZGgKgIsMZSl2PhWnGzrNIQwk/ZrHFj3CsLPVwPGSzudK/xg3dtyOspJULpOmUBCpImfv5A3",
+	"vCxyVmNwA7puoAr0kYmdccEkdtHObCDkdtn79ptiufKUCYmrhsOyY99DN+xgrZRV3iQraCFZY0iLkAIf",
+	"H9E/XfTZUZzeX6EDOywTXeZCFaWaNi0yMNvTHl0tfoeo2zB7dP3NvA9fuuiBj/z49u0vhOptPfbx8FnM",
+	"KDKF6aOHDJ5kxw4hlvZIv98gyY42qitJS3vUpbBW5+OSy+sUTz3rfthpISUBZVygDDpRrebGrSFFYn/C",
+	"T/SzluDG3qD6HKSqm/wj6ScYhD2MQZ26hQXdB2SDQReLNoXo8Y5KBgr8Fo6Y1Joe41pdC7lBqxBXHWEZ",
+	"1wMJqlzMI4b09/B3L5uFFEnbGTttvSba5jDOMPoLN7MmSFn6aWrPRpRElFdFL4moHWIkT1dI/wL7so0f",
+	"cfo49hXRGBbNKoBtryDIqatMXA3OgRR5pRZQ8+V/4va3f4liYN2Jvp42+tubVz8z+h3IVannIWoNK1Xt",
+	"iTrByreTWkwRnbJ5F7jvigl8TyILLdUgeUWxi82pq60dLHbIFrgK8F1zBfGPmhba1Ku3Lk15d8LlmdLR",
+	"Cg2NNYyVqo0T9Zre3iU9rs3sOCD7jcpIyQs5mhlT9ZX84qOZrgS/1qCgHZ+JIkQCsV7HkY6+l2LRG7ZC",
+	"0/VaSFYtylKfs/AeMLSW+CLHnHKHZFEfkbT91oprbU+cY7YrrXQ97aeVTgBeEWfeb82sAcgnl6sL/5Xo",
+	"nC2xLbVCmhFW6FiyZbPUghC1VjkYVpvaulmlrfTWLWk/NPrHwYC1R9mtY4C6bCY+C4MoiO3kboVcmA45",
+	"6tNhEvHJS7R83TKUnAKAc/6hmC/mg/NvzobwPPyv02gWPDKBvlz61p1ifAPxnQuub4cOdKBuXpavJhCE",
+	"2QUV8z6Jli1rDCkcs7dL5f2WVvM2yqNA8B1bDc/4jWh+xwEdx1LH++MYNrSDxpbA1ufkYUf6u/SBplW/",
+	"YyPoOc8F5WY8PepKZrCJsXMO7LW56uTuQ2pDhPHvOF6H+t8d+JEMlM+8bs6Gw1VWLUPalCRzLR8rW92X",
+	"N5fB4YPGUbfNp2cxZWo3UEelSvmvBB443qtfQKfLM23OZrFC5nY/wvCztwIQQuFZVxuudGJb0bS7bluj",
+	"5/36Nf9xmyzfa7/koEGyX4ANS/cy2HaRKBf1DnUGkYdz2UFRmKmF/USBovSlr/rlWSYqo4MOJPUC2qas",
+	"CGQQ0V+RONS+tTx7YpTDOqJtAEq/cfqxLjTBhwDouJP5YUA69LbbmVB4PEYYkvDYbPqLEO0dM2BPesSI",
+	"U38PzYnbWC4dhBFoz/b4NpEJ7W1zNR3XO8JeF5MeDn7gPU/wip7C6IlrX9VXSg+7uZjOIGZIuAAqr4fy",
+	"AKTa3Nog5NbUtXjbaM+2COvGlb5j/YVjBI1p8Wi1UHEjRt2WX7HDCi7Eie07z+CSnRh47YW3YTMqVXbd",
+	"Y3hYc5LW3QWIxwJaTgNsJbeO5vFusYqeAzhIVcUVCDKYx1kzp9a+VgtzETAhYj1pkBnmGvq68FLkrd4t",
+	"65n7wTnQ8R+/5suXFAYKESMdG4G2Wuqaw0iiWEDfVy1MpubCFVXCpRcsVXU149ITDzWHXI5Xgtcmalbx",
+	"JkbCq6qNvaHCQ88lBCtECWdHjtAoAvfKODfCsoB+TyM1mcSX30X3Z1wzd3WbsZOpyeROzG23MXVcnm4/",
+	"nzDYQPu2NQpRP+1+CWvEv6iVnX4NK+OctLdG/36Dyu/rYnMnLvCD67veVhp7ae7tE05fvWnCDmNJ0Xn7",
+	"UKYUvi4aXsboHiqDLlVzCyYBqZ5dKiYe+jDc8SjYtvrRmVOxVMoRS6uSGyty6TmVpat6qi+u5BFLAXOd",
+	"nofkbk0hUsLmUBdI1OjqWkjNqD1pjve7eq/2I8YL07qVAJmQaP5C05PwAVgllp5Dup7+5rkc6K9YLgX9",
+	"JnWsVVeHlpm+NqgS2rMqLRm89lR/B6nLrRb2Jr/9O3A0+2dKOy+BkDMTWgsNsC3IFF6L1XmDQCU2KGzw",
+	"SV06XDba9a00xD5AWcagOSfhbX2D2A7GZ3OxcKWyWQ/kyTqmWmjHSggHpKqE3NkohlDx7QwfZO+nDH4s",
+	"jbGrcbOmHvbujbkjWyfZml1l0pANYgAwak1zbUZaCLmXEO7RYELGs6RBZ267tmMhJJsJXkNs1de1Uqmc",
+	"FWSKzcezSVUfUAjWFOFrBbX+Xqr6GiBvDVrlnDD50kO97Z4hoCNtGeR4C0UE6axEOensB2rcsBRlidsh",
+	"gta4Udf7EnmVqhfJbHfLb2qsG5PXAEttHHzaZ3MTDWXqlIDf/t2etF41CsdgyTPfywq+bIM5vBvh6Ru8",
+	"1t81aorZejKFDf90rQwpQKIPapMfdwe0rwds6kUsWJfm4kaUqpoLadJzXA7oogqjW+gmhMGnQrYakAd3",
+	"DpJBoVXJ+6IK607q7gaeM6VpS4amM36TXyInbU5Hb49CByy1PQgSCEO27axCWi+yNn7/UHSyX/Ji5teB",
+	"VFqjqA6uXjYI3598N0S59Zx40Rf2y8tB3Ak0rR7ImQhXIx7PoXn/wvnziT0Ushk5ETdAloSWVy3mykDL",
+	"Eb4A5mqpfOnQBUutqTpSslylSdDjnKoD7d8vWKqNqkZSLdMETybQ/faP1ihW9gJrRadYWBhYfHazdajM",
+	"oGwARjJASih4N2gNfAfAAm56DNw3jqD97vbt7ZuQ36r2rNVIasd42Z5mYDVTUuSjmZqLvb5qH4LwPc71",
+	"wjAYkbVv5mLLee5a5sPc5HscS4G9seTFdgJ5Xphtx1inu1Mr4tOqCtsCU4El/57AjrtAIHthPxcsBTTV",
+	"ER1vLoPOjo4AL+odpwgC6/RYrP52ms2Xxaviv/7jP4+zR/8wPxWPF4fdE81Ltbl+wMb8GwQitsLN0oYd",
+	"9mE19umv32zmwAsqVQZEjNeLsailMFhMubT/d5pV9t//XNSiT60Z8bYWMUkBVdlH1peLVuu3DjqNatHU",
+	"JAjz9kTwb6NBDQ34gCosWE7/Hd/s0b0zo4MFhrbVmnxjRLWJ6WOdngN+GtWLXvq2gNp6XUE1FVqbm5Xb",
+	"q1zlnN2VMhdbz5fncJG7uheAkgtZAD+Az2xSzwVAcmOwChK2dtGPewsmot9+EO5sbfZF1P5GdEqRDYKb",
+	"3LrItaDwk7WWC9OhhL4DqOpvanwHMFUcufIO48IYL9ZGVOeM28NtBFHbhP4DPy6hPiUJM4LXuVrKhBAs",
+	"Cfuv//jPNj8ydnuLZtZXQf1gt+se46yqxU0hlhdNtbodVxDnhBplvMgTEHgQCJbs2Tu+0MyecVBBuOQa",
+	"VRjUFriWeRjlk2p5Ac2hRYUxE3xTEyx30ss1s1NciXyP3pUNtertl249NEUNY3o0rBQihpZAcmuHQDRY",
+	"/2h1+0IbhB562nSazw6BOb01H+/DVQ6u5tRRDW22W0X1i7u2RfbTldlVIxaFbuU+wwZhQSSPUuus6TYZ",
+	"MQ1cCVQvGcGueaCm6+vtue23TZRv+rqXKbrWMHUH5ze8o0v6iJLml2qdeb7vLPwlkIkef981d1A1eIcE",
+	"LLEmK5QA2Z/t7rRSkDBOFbll7hPlEGathRRLgUkCQDogoAyR0FRkeTZkui/+7zxMo5gRZZk0VTC1NkyL",
+	"TMlcB630EaB3zBwGuBY5zwydc9Q7IPyzfU8UlaY2dETS0I7D1UlBFHdmp4VAUB3wPFgmPSRe9jkbArC8",
+	"Fq0muZuRsLXAxsK92NZwWWGptLrw8WeoGJ3zFWoi2qgMQjd7YGJbW27zCMZiak8G5NxFvp4djVFleIy+",
+	"cgKrMIfyhmG7StJDOtqVUmexabQTEo/EvPU9RpxGgrVvCD0QbpqVC21EfYEdP29EzcvEMzch6hJ8OICO",
+	"dLpUWC9ilI9HEM+0Uz/nxfYiKBhyQkLbWoW2VJDAuSnsUw5vug0+Gi+edv0A9R69Lmj2QQd0iGzZ3Ozj",
+	"zUpmQc/5kPUhaEj768cQJ0wJaeQFgIJX3+8VubVDIK07xQZYSTReFCWx80DpQJAOA47srd3WHdF3Nhed",
+	"duRw/9bKAIdrP/u0zgixoQXvW6zQwSaci9JRP10wq+ZXzrSn5mf2gp3N2mAFfJuqKE2yjPOghK2aQ9rY",
+	"pgbdNcNDpJVT/rRqtxnnCyTbuLVBt18OdH+MXm+HtmCFo5svthSRiNI+iHm3S9Y7i4tlSv3hgzhuWdxA",
+	"M4ELltICEfTNGe1wAZ5z1ipwCU4qYqkJSeG6bFywtHE46Em+hB7vsee6BgsCtCeyJVBqlE4MJzIu11Mt",
+	"TMOIA94CjXUdsRfwwjVovRl3jQ/IpC4FvxHI21Wudw2EzpqNkgk8qC1ovTUozo4QnMbyDggP1tTXLcoJ",
+	"SBj8G7YIIe6z9bDJJF7rq1mKfkunqv3HeNlrQ6iz9iSyBamzNncC0Bh6PECQgjx0eAhncee3v6VHvIJz",
+	"90bZvsxxU59smNp4WU0P52yAaXCrD1uDSyZ4XRZ+59GOxJhHGIF3hVq1WOh4SDIsz4muA9j7eb2COpng",
+	"CIIbj+P1+PuoKNyEI+ccbpoE1xGPNq7IWV5MJqIW0oBS4UAM1qD6A0c6VjDc7+CG201Z3dGRMGpbssGh",
+	"PXBBEIFXfZN77/J1Zq9P7m5ZPFuC54lMKKNKlUUWra7+hX7xVUVFzYScFlIwbPum2ZdSsb+vbkQtVcIC",
+	"5gHQ+/WiFBryla/FVH0Fns+S19bWtN4cKYKC4lErmaEXBw3l0Id4fHbGUlx0N97UZUqxexHQNFgFci1W",
+	"LRTN/gjo8ULmpRgdrGQVy0DtM9dZNewxBSQK41KN2Uf0kc7ZFVXd420nN6dXg4RVPLvW5+xXHBiEBd9/",
+	"OmbPeTaD37ChlX1QwjgzvD6e/hPcFBVQ7sJbv8D50gnTyrV7pMoCNQFPBqZzUZWK51hJbl9g59Xu/7II",
+	"ix8OxMMKq1vP484Zr6ovHB0gnPxpVS+kSLFVsAgCihdMlESF0y9JUpkRvU/k6TG79AoQYi7Isgo/A/sT",
+	"ytPmsqa9O+RHK9df8mvhJeQ+G+PvW1gL0x2jYHH3NCy1jSVWtCw0gDZBx2y728M+rBR3Lmof+wZbVEyM",
+	"o0gNWi/7WmoyvFsKBKkiuyt/7qLMmIrFVtdII3ZHVdHLowpCW2cza8K4AUNikbnYQkM3MHczQGV1c269",
+	"bLvr9vOf3nic/CEK7DqnVVsp9p9DrsNv2G4LJR1bbW0jWiEPHMlUWlV+cH82me7mgT9qkqEeveuaB9Nh",
+	"SBMb8kk6e6qxmgbjMt/8xvXYRdfkwdf7WEWfdbFmQXxKgqGhibf70MadoS3FODI0mgo/toXcYVjAgmn1",
+	"rpWM98nAneUUysnXOZ0chdMjx7jUQ5mEkLrTxwGlUS+P0aBJKww2MRp9er/e6cy6WNvrkluFeXtQapAz",
+	"GeclCe1tCmWjlasbBmEyb1MaZ5oENasXrU74a0fEzhrjh2IyeeU3751rcPdlD+l3BOCAAw0OScUvfavs",
+	"Ob8WXzEOoLem7Hjd8t/cJDxojL51dYKSOx3absSJnTBu2Fxpw86GwyRIf/rQgydWwiJ8d3zT+oaxvj2y",
+	"nmFU9c5hMj3qi7ivT4dPXfg5QdHjNZxnYEvaMwzCgjMKyK/H4Pv6tLcIUrxVwCiukmyoON86W73MjPsX",
+	"6HrNt80WArBCzOC56PrcPvjbF88i2bI7gWwdsn87UrM1W9xo6h3hsu/whq3sCkhc4vZ22JYeX9PMWzCI",
+	"PivijU8I7+HMtqIS/T1HAgFTddMPFfM5xMydqqUU9Ynd4icnnm7kX2sx6TI6wnEfOgbDs8cb2Y92o8FA",
+	"C3CzVUkxIc/JgF0zumwowWkCh+Ld2kb0hS82WIU9THb79Rp9WFxwENNR+2IgoZbA+hzRLOnzDzwDn4ZT",
+	"edLueVFgALK7Py4VSCtmPJoQqWQBSB7wBauFKYsb0caMYX8Zonumm9tivv80rIdis2hwsKrFpPgQa4Cs",
+	"CQWQzXjNM+xeZxSrRaamstDrgxzXZvR48vbZYeqnNnR4ojEnQTvWLfhE2AOHKF7AzfQwtQt3IOVzW6+Q",
+	"o5yvdF/o+bwlm3gTNAxAN52ewkpuwCrkMiDQM2GT6xaR3qOnT7Yw6VnnwtGPdZiPIfhOtaxwzSbCQOug",
+	"i3KyE1Ngz4bYq8VVLCnRu3JvPEFle236iCt3pqo0m6gqd2+vuM54DH/1XJKxD3NIq+i6LdtF+NASJ2FK",
+	"suVMzROqZbAKL6F0tVd9JTThgI+lxiO0qh3UkOC5K/lqJuRsePb06PTs6Gz49nR4PrT//993Vurx/IRi",
+	"GZdMkPlrP6TLLmetyFrdQCH5hvzi+iRhfVkCEd2y6NKgNiHgBmd+ZY2cqwEFRjlAi3WUu9e+2dQrUrLd",
+	"GTp1M/Rkjxlab/iOWRFKjdB6xEUF7dbeio1bsE/vxiR9a1bo3Tmed4dXrtlsUCCxiVb53WzVCd81YbJm",
+	"B/SJPcboZltidCCObSkOgDzak1sBfYCUgpic1yVwIcelyq5diYx7INs6AoSBDdbEHGJb2jW7ARwQtQqz",
+	"Cv+0efdaSGm/g/zdbNXnk+q+Vjuvonu2f4jbdpN70SZGPDfOda6zQBnuY1uvm3lFPMm8TTX2FKX29TDt",
+	"aKfdhuzFK1q5qeZzDFFwY0fUU7a1u0yuvb4fqxhwPBaaabPIrvubaawL+Y6Iww0wkv5OgZuqbnAmRgTO",
+	"Wo/NIZhwRPTxt2w3eMAWhZ+1YGcLQffBC3hmosz7ywEcsBgs7qbXqEbeAqmWXXqMaGmzbrhm0AZbEcaW",
+	"mxCm5nk9CnPMsHE9xBkBl+06OLq+VQTnapzV2KshNW4Y1CvTKLxZctacYOfu6JnUQvxzpxDBcrI3WfQa",
+	"fWCHdxOI6oeI9gngl4Sss6ci1ecstOjpF3c7Hph9em42DM7dKCj2rqgg/4sZ2nB9vonSPFuPqyeLit7Y",
+	"Qjqh9hLgI/IOksp1q/vERC3QhJ47ix/aLWEHXrrVLBVJmOvwAR2XWLuRxR6x+XYf1dtH563hgxX1PQQT",
+	"IAEjo6bT0oN5dgCp+CD1W7ozDleh524SvFYGu63UCgNXtIlivTDcMu5+bwU/nf6i9i5R6Xj9nGSqzkXt",
+	"Stl0BY0+UzBN07uUH0IJ6+3FpVeZNGS4UKTDNdTlSHPB6kJDp1uBvn7jOQOgZkfWrDuX6jfoaU963mnm",
+	"2lGX4dZomxRhVXhfB9hNtkwPG81lcOQQ/8w5W0grBan7JQ3ys62yFKe0EneHXYG0IaryqJbEZwzrFtjF",
+	"WZeuLPLe2zL/QYuUY1YJkb0zLEaJ3n+QUub9j/jbHKi31Im31G/xs7Yp023mNOJInPRAfX376airR88M",
+	"+o/aDVP789oodR1wBt4FlnUoBpFtDaU3qZMurYTf0x6FMwiJCPCv/poYlNs9+RCZhF4T5X6SCe51t8Qp",
+	"9+Dnm9m78O2id4rGdzzRjsInh92aN64C3gE3fAU0e+txHPUcAKMOungnwd1UJIZCc+ErbHTTnB0NXJ/M",
+	"9hlh+gNbyFJozXgQ18W2p9bvspPGnkOhmaq7DZGaAXWM4Ick+e9DBZPx0EYGh4XqsCgh24BboENheZuy",
+	"ub7m5yE6+smTR0+jFRJ9Qo12syN/Af8Efl3nFr3lodNyMzqg/5Kjl2697ITo1MlJv5OMO98lmLudXBcs",
+	"Rfxf2BB43W1ZN6UAM+O/8ALJKrhmxSQysc6JBNSOK5CGtrt24wMUbEXwZqh5JCz8fTpi+36RDtAt8e9S",
+	"kn1pV+ErqOWbTKhyGbxvcp/hI7ufS0zzBFf0ZTpqMnFk+R6D6CL2RtkrCPRDkxWYOFu+9CJIu4LB4ykE",
+	"2g08Qlb+XRR/HeWofr2QZJ9j01tsWa6N4Dm+oAXQ4lUFfK7H7DUVFkyghmh5HlQYuKSSfVbqoWxS8NqO",
+	"2qqrRls5dGAustL+Dq3yF9kMBpJgPUP4ZL2osOo7dRE1eyE1OJPKtVRfCXPIwoXOWQ/aZtNRv1Zn/vtC",
+	"LAD/ta3MfKficuzBuKgLs3pjtxTRjrn881pbUEANQA2qS+yn49qM/us//hMwXbAtMWjP6zCvCs0OP30C",
+	"XT9RsUffCJmrmn39tV7JTH/9NTWfICCfg+EgVoETGCtxTemsZPAr+fXXJARff33MLr1EFLophYPuqjwM",
+	"bX79NW3ur7+22wUe406+r79OqCIbuWisQWX/6+uvyaSxL/oFO5WjI2aVgy+05VfSMbDKtWCuvRhbjmgm",
+	"PvDMQICWmv2SaWW3vB0P0uKAksj18ddfs/Qjr6pPacLSjzT6T9Qd/aN7xyfkwYNqYFABHI2UK/kWieEZ",
+	"xvAauHQtciFNwUvSUJGm6va2oKP6lQTdvlxvp37OHg8f0+h/KrSBFa0Fq/hU5Ocs/ZeymBfmajEcnj2F",
+	"WllCZ1PksND2y6zhkzBrSH9KLxxo80qm9i/o/tvHkeLEUABWJtu3kmdiZ8t+DYRnMMOX8Rp6mab2P9lH",
+	"TNAkDPUmJuQS5vJcn9Jzq5mupP3I3ZAQBAILABFWyfEciJqupBOuxEEKlStQBfWU/osd1l8eDXUwOy5w",
+	"8xeZEj92M1lX0jFMapbSdSkkAIrpzGF+Ukl8pA5rDYrYri9N1/fUcIUZNQUEuZs4yBWOm9McCoI4DdY+",
+	"+flbPk0vmto3++QrqSmZB71qXkyOXnKTzdKwkOzLx6dnXxFHrpoLiGagluaaTbg20BPAju21qJAfxo4J",
+	"2rOxX169eet7tbL0RS7mlTJCZqujv4tVekyXQeSDrHTsz30lU2rynV4woH3ic00V9XZ1YRax7Ti9nBsB",
+	"ew6Q1SSfwEReSJbaX3+yopx6ZhXniuM7M16WVE5fiok9S74TK+UynlhC+/jsGfker63UHV3ChnBtZ7FL",
+	"AHTeGfPs2pUqElu6mlzJoJE8dr12Rc5WDuk8JZYVNhYz6LMuBeN5Xgutk3CcU2G0fSDgwsJvATUheDZz",
+	"I20+vHAR7kmbwsVpCZpIxFI5RYCNjJTMRNLNGgRkji7rECKp4DQui0xINIKo1umy4tlMHJ0dDwfJYFGX",
+	"dOro85OT5XJ5zOHnY1VPT+heffLTi++f//zmOdzTdMIfwC4OAqHng1NIr1RC8qoYnA8eHQ+PHwFxr5nB",
+	"gXmCDsVRvZDw39MYNuz1QtJEYX6PcX1NZo/9xNr/HGQKKVzfBlRhI4xCyRc5ND7X5hJeb18Ao6r5XBhI",
+	"BfWYz80lJ68mTRFEtHgBxtXymxwhUVBBWdjLf18IAEJ4+hcqw0ZjfQd3145gy3BB5AY7XAh7iIqsdKXs",
+	"etsRnA2HiF+ShkDucAZnMJ8nvxHqoRnxxv6dbtYhlATWTdeqgfMJarclnGTLhmURfVZqdxx/kR/5Caks",
+	"NNg8sMYuvV8fatRpbS4ORWSDv5ZqOXhvbwnl8+RjvZCfeqX0EjahdkLoGLw0I/5U4L+uBZ+PijylqnFI",
+	"iqjpumz+m2hEc/AQKxFbBSLCP8SEv7E6HnjdiGfFy3hnztd2YSTsklPn1YX0O8gqlGYD1TRpzl3AAsj+",
+	"3bQZ9voe5KDk9bxfRbVoQp27ZVeoViX4pODJFhlhyfyxDQesAouHcXPMLiWDN0F7mkrIhgPbGo+ZdepK",
+	"kU9FfkFFyDpoWPQFQNecoo8oO/yGQyq6y6bqqik6CsfZr+Oaa1qazgsahWLXqVH+XKrOzvl2NYfidU+K",
+	"jrt1b/aaEMYpOPjx5CP876eTYF0gxr/jZiSx7dmP8Nshd2QyqFSsqckba/j5dmh+h9ntJcCCL4xzOhwL",
+	"ixbGlHY/Gc/qmKk6b1gdw43FPM8gNHGf8aoS0mG3fQzK+Xw4JeyVbBpmhmJvbZSVJnbLQsd27WVz+SXN",
+	"4X57NzDv/y5WJOpgmH6nELG7RcoDIK7HyNrvdx1PrMtRC21UbS0ya+qCNymL6cxYZ13ySs8URGb22DDB",
+	"d0OXmU/t8A9Fcu930/adiLCqSUfJ3X2nBp/st1Pflq0qvZMZYi/0zkU97TGB7dP2las/lIqtqh0UbFVp",
+	"n686nGbFuXOLdFlVaMJEldNL53QjqyKvqmN2iZXmGL9omFlSX1vEjFLr6/Y9XHkJRa+fTyHkha5KvhqR",
+	"lndMbF0KjZ1X0WVnd9rtp4eUn969XlWHkJWXFE7EKuW2tLgNfQKBSZSaUsQao7wwrnJfJy5Ei8bmDa8L",
+	"Pi6FZlPVMAdD1JPS0h54OKmFaDIHGNYfPnOd4JpeV4DY8jAiVU+VMT5i10Nk5PK8Kf0pdQHGhj4pdsj9",
+	"AN97G2H+nrKzEfXyuJfICaPa9pUH0ds4+r7VTTYraQgmVVXjK5L9R/FNiG7gQsddRHjjfSrWjRsDevDm",
+	"hJx9/pb3EnHQZSdwDT3xAO5k35TvJ0SXVfXih1f1z1ZrgWXJo92yvicoBhKEC4wkE+UUtIS4CJOZ1rRb",
+	"XzJMHt9KbU8gDHxHfb0OuJrzshR4kOHnQDLCAxaO99LfLjf+wMbaH1ZKUWRYI6u+aGDLKXBCar7fyHMa",
+	"ArwNVsznC2MPgITS1SJ3rXzWKf/iVuD39MY/syGI37DdFvSH6L142w3lhXau8X1oqaiJ+daZmEidKPJe",
+	"4kcfpPJXErGH6xN7JUO+OESguKcB1451rJcd1hjMK2HGo9QCymaQPOZKgnGRiw/2+UjYob1bDG0CRd5q",
+	"8zwRAPrALgqYlXK/XSEFJzfW57SLdwFgMVg73SR8XFvZ5ErCATsp7A4prdsKvQmhshbIoWP8nvDF2Gnb",
+	"1FxqCuGDYY6ZI5dLtwd3LRBBoptaD2i9MkYmanPMuvw8eQE9Din5dyWBYI14CCGreUGVSsB2nrSgGgV1",
+	"vHF9c68kJqfXzYcAq+JuBvpTly+37ofIwWnHJcaVpExW5wpKNGHcml7y5dlw+BW8ak7FWXhysEvJUCjc",
+	"Ex0EoeHPwrwq/MENjjIkFGAhteBADK47LX4QfPU78JyI7ucv9qxJIXdKA102gCEM1iTUlhIPcxosFIxd",
+	"Scf2mwntKnDaE1rIhric7GvJUsdGleIor2QbBUU0KI6yqsvN1fr4NiHXlbyk7efQ5o5yh3fJduZ8ZUXN",
+	"b2aCD52j8Q/b2RH3oK+JFD8o5O7zjBU3lyTnppl9WCYMatmvg786RAnFuogVCwedBhStKaAhlp0eFYRe",
+	"DcLjXF9rxAt8+d3z129/HL188fPo+59ejP7x/PWbF69+/qqHlLcsRq7VYxrzLt6sZHYbi+uHegVpkeRB",
+	"XeoO9+9Az/jZk6fnzybfPs2H355+++3j7Jv86ZNn/GwiOB9mT57wfHj6hD8aTx5PTsdn4+H427OzLD99",
+	"kj/NTp+Mh5PhkA+/HXRYcwfD41NI94ZksBSTdZSi0bYY3YE9HT4aPuLi7Gz87Nm33z49HWfi0fjs28mj",
+	"R0Jkp2PxzZNv+dnpo+zbp9mzR9nwm6f5WDybPHnybXZ6mn3z5AzZEXc73kOi6Qe2MQNu0Yhl8TMdWlIs",
+	"m67rDcEaFAKCeXHIqMXmIV22WAoP4HCtZNYGlm0zYUOiwzuaOoteS6fRqs4xK0VgdTmzhJCNAIs4J8UV",
+	"JK14La6kPYoN2iuZd/X8JXg0oCakfg7QzAHXWiokrEaKM/YCrIYrGZgN58wHVRKifMf2c1azNqaLM1gw",
+	"uefPQqhIYYW0p3KhAY1DrfAgtKPyFaUgOucaqONXrR7mJmyPlzijsFY3vGSIvPShIteUQ/MCrbCEjVdX",
+	"0vXLSKtazSuTXrCSj0UJ/FhYtRkSuAT2UKGZuhF1XeQ5YiGbi65krjwgdRX61GEFMuCB+RxsVcG0MDgg",
+	"TLjTi3/1XcPhxvdf/jfDpyeUwDzxR8OJFgYB3V81TI/ou1/Za1fsy/RaVCb96phB3M31J4fsrbHGJSJr",
+	"6LBmP6umTbx2uGN4NIiWM2o90ljkVGoH6MpzRtA8Qi4VAKmya8ClYcUBTZ1j9oaYfa5kg3kDW8QDj9rI",
+	"s2Z+XKVUB4p2JdOqhmZpUIEwQvxs+pUvxsVB5SoohAC42njFpFr2HdovnAK5w8m9HhLofLPotJ7gmvFp",
+	"LQBA7pOZGBhoIttuavZC6NzFKmh06a8fB267jlQAX59XJuRbDusB5sLUReZqm9aKfJZibP9nJsr56IaX",
+	"C3sTtDAuMq7P2SM4CJz4E+HLUabqahCWn/hOJ9QeBagIrVaAxCH+kHFJnWjbba48EG1aqrH4sI9J4GTk",
+	"M5kFzev7zuF3Tqqapn4heXyLht4TDY/FwZIOpsMgTOci9eXT7oC0aic40B3eY+1Qd1mHDYGpwEXFnojZ",
+	"NfrdvOuWAnbb9XYijnr/ffEo1Wv3/j9zmIo+YgfsG33tPQaqfBrpoSNVlAwNqam9gHwZeN5UsS2RYNwe",
+	"/l8FyLqlpEKGhIkPmaiwPicwPrAGAWXMPYAiSpdl6aogIk1yA/sqm6kiE2Rh8SC9Dr+6D4A4SOwsw1wt",
+	"Lfpnzdfi10I3hc1NBd43zOqPdtbF9IWfSRW7+e2DMboIC/ek4WUteL46uF+2ZSBBuOcQGxmFK9hHEHvN",
+	"rNS7rbHNUfPJ450gJTLsM415Xf8AKPmBhozW0WqVeDQg93ZEDRvs2cvBhAYDJAA1loVjv4niVv7hh/4n",
+	"x6+4D9l+JgSTfWgwi53wBklwXwdCn/SdfHT/3AiCAMBpE0cU86rkRmimTVGWIE4uWJza/xiNV97Sd1US",
+	"oiz1Ocokil8BpTpSmVbvtxB5C01Gpz3QWo9fcKt4x+zu/YtZn3JyK+CjBFMlKX+DDY407tBD4iaal26S",
+	"uK0oCvcUdNe9HkFdT7gUt5bURfHCR2GmkPfCUpyFaXiHY4CLYJH/CEv1+VEYuy3gHVRGssvlbr62RA29",
+	"vrAOBxS6rXtiWKVHBXjHcqHkMa+qY6+pjq8Ww+GjzOpe+JdIgTU8FC0ncWHUBEI7EGJaFlqcM8LMasFL",
+	"kSf0v8yoloP4BRq518JxEKIMLzQFl5peJ65e8ucm2ORV2Rj50y58HM5VyUvxATtwBgFCio6iqYLbvbGF",
+	"cWP1BRvX4zjdLfMZUC9Bo1UqKYCPGJwPxOIoE9LUvNwL5uI+5zNZuvvocYcthzjb59QU9vzcRVFY62Bc",
+	"qrE+mRdaOwbtqAfZWKUBy18LWOD5I3CnrUQkqvDXQuYv8VXf2fd+ZkAtjB7YkQ+U+Ns9lmY//wcawAOL",
+	"dGsBemTar6yiLHfSFGjkSDFo/wNmHihqDgDJ19ceeEDYGIfpcIn2DQL8EUf8aWsZzZsfL4/Onjx1XzBe",
+	"GWq8uF5IQ+nXHStpvjkFNKMRtX3S/yGR+nV49IwfTd5/fPr4038fxItrYmfnG7uLNEUUAcdTM46NX7sJ",
+	"ty+0xx0hW0rQipJ3+1BSWf3Tx+xl8R3BjOwUBFGZZmc3db52YlzC7Q2fCOzOUgkedRh/WRgrXYNdN6fK",
+	"jDBHWK/ZlmPP4TcuJNKXdyfwQbcOfFXPloGevvcf8dg6BOAItyr4EJvyf8HOA3lDoYpvQQp1bYloUPyv",
+	"KZFJXANiK8xAUgT/1fR8W49DfOeiLPtWVQJwNV46TuNqUD+o63zrvr6qSora7Vk53j8A91YgIux7qWMp",
+	"3FFa7JOJC/JPVssJQ98eonER6XsJ2vfE9PrC7N85QXKZ8zY2DbX2F2t1B9a+bxEsR+Lw54wDV2/uOUBq",
+	"UO7aGl6mmPDMNPWSKxdZTzp4P0Iy9gfOb7m9DmmWATqK6pna6dNfARa1h41lP2Yvv+HsYaTXhaZRvA4h",
+	"rfC6Fg7ECtUGZX3yEf63n2AB8Q9LXhCFUcN4NBOli9dBXsZqF29O4TjQV40Gdb6jpsv7Cdg7vode+gcB",
+	"7+5fPfUexPbHAzI5uE7Vd4vzwJBf/EBh4bYcnCD92v74seahfVrxkrCmjFvDBMowUUxc3NOT/XdKtNd1",
+	"FIzxdhIUVVH3ufk3ykbCxqKQU+ZJ76w+d/NwkFQVPLhXdKwAQJG9PvkI//vpBCvxd8tLkY+PnoNvewz3",
+	"Jww4KtBvWDlWrhtRF5PCfuZkAiUBX6bQMOcIflilX6ErElT/EzQaw4bzheFUDwB8S7VaTIna5/KXFxdB",
+	"RM3fXmi2rAtjhGvzRoQhfQmu7+1dr2kOtvCiIOEQXksEY47FjAgs+3g4gCRNi9/jJBzDCA2/7204XKfk",
+	"392iu9dCoHDmIkJPP1nzFoIHDcRt5jk3BVE+HEDyX9uHwtO5nh3BY0VOqxXugywTWm/nwElVPW04llFA",
+	"1VLieAFGFIRzW+0je6IKcOOhCXOCLvQbTnM4qv9C7JB5StFKl/rF8glAULkGY03/teO+TQOvPTibVy8V",
+	"d8/Gcr8fwBlzr74Hbwyn68/pjuHYdyj3w+m7J4cs8wIXYQ+jH+FEk1OxG3kYsUF6lBPy6SJWO1fZYo6d",
+	"LJT2QTFHi4fcp4nrYiC9WnN7RiNRY+zE+TdBe2dw70vWZ4cQlvpwRmrmPmgbydg2ngF4jrdTu6t64qd3",
+	"f2M1eHRvUWcT/XTh55A1kuiWnenqdCkyQlOvE5KMpmBz5diaDdNCyGN26Xhq0cOvuwQRKb5mRGSmaWIP",
+	"FOwCKJp34jA7lKaB9pbKi2LwaKnMyB8Bx1cy5aVWKfECU860rX8pGxl2xvF/bFVdEFiEXMVM3XhqnCwT",
+	"lbEmKZHJueJI2jGwfRzTKNVDFGYWx3/YcX7eCAV8H1RpwUIPkgGt1z1Ukkll7EETkmrhYl4inntHXfAD",
+	"CcJnYn3ZRRUlrknQQbJJ1NcDyj7kaoN6iuoYK5C9x8dbJ7G+ZMgo5cADRnwwx4xIZO1WKTA1WguoK8qP",
+	"2ePhY2KAaThfCCIQjZj8UvJ7ZaW0z39DE9ezQHZ4BzspqGDPHbxUrnL4cwNZAU4+4j92tAYwJOsXtgcv",
+	"j4c+VUtBVRmymobVO4S0llBPTFx1SopjFkbWUAKCiBo57NiXzSX0dgjfWoPCpSP+7KE1+pA+ZXG4Mkuy",
+	"W9y83S26hqPuFb+TvJhMtsqgp3hwnOsTlhqVWl82AQ4IqyyIKtyjm5A63TorVxIlDOStqf8KYiF0dlMl",
+	"iiMRYE0x/vGV/EFQgaSaBCCrQNrh76jgPOqj6c7aOa+LyeS2dCf23rfqfoXNvqMfBeEpCi4wHdP0Wmr4",
+	"Eg4SrlPzCmpml+oe6Ey6okn1ZRsZb1wJZqEbds9CkifEM+JvRyYKIKcM6oOJKzgSL/Bv/lMz39BX7OAM",
+	"u+89PH48C6YyFtPqdW6Qo0KzhSx+X4iAd7WP+NB97me1uZv6RlOA7T1VZb5e3bjnCn4ua9jNaN8RR78f",
+	"xBDO86CRTExYWirhpGnMsvWwAqyGH2rMImneeu+b8SHm0hkMGyZzb9VMz+rUbIR8DluN1rDklPZyg9yi",
+	"hhlzvmJaiLhavnXx90ZYTXtYRVPWn/TEybvwmmaa7xrT9UO5h6AuTV4Q1d00ADw/l6qGYKbIrhGpDm3n",
+	"eoYzE7w0s53H8yNc/g9R50Vmtg+oIZIfQ1bNhH2UnONBBmbTiE26jH9RN+XU4NcA6jt1fSvbVPXBG1rE",
+	"Uj0fjj1gWh9+G356e3IM/mTRdhKq7RaGW8fDGxhFoxTWK9W3si4HhR4erFoHujNpIu61IBYk9KqR78PR",
+	"6WLS9gvNhKxVOfcEWZ7aA8ACSN0GfWqMOmYvyFWB5o7AdYd4GO17+h2zVxOHXsmudcJSwMlSc7LrxVjU",
+	"UhihU8eCVouLsOENRDFb1yFw0UUuwa3MRWJ1LvvVv+gL7Zgi+7lSkCTqjb2cvO0Nhc4vfEf1PwxgCzmu",
+	"Gg4LzG52OC220VmEVl0SdFN2uVI7OxAVzfYpJ6HZ+kxWn095xg0V2jEXTaP5TusaPwuOKvZAPNlNV/44",
+	"I4VTBCe+h9+mktHXAkNXYTtS7FRQaKMToMTWDVM2MvyoSocQDfbCEKmPr3fqaU0IaJPCRJMoQVVYQBYU",
+	"9N1G1M2Sa2IXCn5wNWbrFHg7knC3uxXHNvBfVT0V5rYbeH8y7mAOPMP4IcQIv2ObICX9oXSsf6IGfSTv",
+	"UB3dcOpCWOyXy7ff/7gRW9hM5n0fzFs28R+BrXvzaux5XOCdB2HuJro1rhm31nDpI+JB98U11iu2ifSq",
+	"3ZbRNYAEIPVccAm5lmN2GfRDJ/qtJgkrhch1UJfumiBD12NM1mAWWFIcP176qWpHRnZOFu4HE/QnB247",
+	"uNYB25ohja0Doxkfq4VpyOBcL+aI/kD+71sbAIco9lwnxwp77e/KkNVLXbXvuf55GNH/+Brhe4cOABo/",
+	"A3KmJrc7+k9c/75NyVG6pkGGei/StI5jyGo05IvQn49jr8BNDST1/ffo63W8yrLJ9d0HJUgwddH1uWVu",
+	"dF2Bb17ek4/4j08nrlfoHd+X9IaiWz07+1qauf6F99/TzPDawNHktLaasOvCeoU4iFG9kCmcJhC9gbaW",
+	"RCR6wbhcEYCG+MsL3YvOCbCVEe3+eiEv3Ud/Pteu8dFuRD1W2s6hnfg9dLPvefmZCnFch/o+/dwgSw8A",
+	"PV7ITd02e7acj2wcYp/1V2EwXchpKY4WWlD2FrUu1Vz7HnOOkLYd7YCoqTvLWEpoFu39nczOiwwqhpvH",
+	"TZRn0pgqKc49U6mn1oCgNSWk8S5o3bEgghhPaevIHaFyghKQmi1kJmrTQxeEYZLnboo/c0s/nDQv9LtJ",
+	"sB/8Z4pb+PcjqKlvI6FMJUHH7EMGKfwmoffsY7JQAH2TxXKD4fKmmaxV7tp1IS/MOVtIfMyKQRFH06ic",
+	"51ZKcc9As4BaLRPmL0Yew9YtU6Wgs7lO2EJeS6CTwQuKkiAYMe/2R5cHuDfbh97Qs8D4SQfLoxn/yB2M",
+	"0Xuzd4Io5KY0m2MvqhYm5C7yZiuQ3FwEaBkk9+3AY+IxCxjAvToo8IZe/8T++tkDFsYP5UGkoYd142XQ",
+	"NKXT0gkHd045rUKyFJc4bejRm58WUguTsqnCzjiY7ypqRjOVrDUvi0UTLmIhhDZfFA6xhwvKS9YtIwPJ",
+	"ztzfdzkUYars8s6VMWrwngij4omBPSIC9ts/V0Bg+36jFgorUhDLDh/15+WO2nkf9uhUn9DbeORCDich",
+	"NJ3Mx+oDnL5doC3ZqBgPK4nWpuhlrHZvvlfyW3zJphiBn4ID80fTUz/niekHcfLR/bMfKvTGH4hqYXxS",
+	"lij0NEu/RCK+r9ILhxgQETI+BX2/gbc2doS6BXmIRe+nPMbfDwgzco98iMVOYtTy9PoWWOcCqkiz6zRh",
+	"KW3bFLlIWmTykRhOHa7SAUtfIyJK6eFdCJYRz9I560k1oeMpIJ5TGFbNIGU4U/N4f1hI2d+nDOIL+twv",
+	"++PBpM+ZZAHcocF0TLGy5WHVDnzfiUNP3GekxBmBgVB0sB6BfGDsIxdhLKWTp87KhTYebN+kuc+JZJTC",
+	"J0F3tkI7WuVrsQISvrEoC3Ej6J1L5fH3GFRU9TV63OxtkzhFdLa7sInDYIDH3mRmpdD6buEc6Og4wTJ4",
+	"76T3R2JCXMvnDMb8aaIvMGHfq7y/eA5xRvcQdUHBdiUP6xK9j02ImMpN9qCpxRrPeC14Dj2UyIhwzcDi",
+	"NkSfVjZiG6GH757ZOQjsmC4YH8NecBNBsMU+ig/Txqs6+o7TCH3H+/s9LIx4W4teubHfdtBgDhJBwTJ+",
+	"RvPUjmKhd8Kuu/PMCtG/PX/L6N4U2nJvApi8wXfcf1KZXrQ5tQxq3i5C4ZqWHmJZf2yhSFihH3YZl7NV",
+	"7xoG3Ymb/qZuoE2CTdVMm8V8DOxKN6IGClv4FuvcVkL6sArVcNZqgSf6PMxKg++5kONSZde6h87h3Wz1",
+	"ANijd7NVv/vBtZKuSs13Mi40W4qyPIQ8vJut2vIAcU1Pk65nFLx4YDFxK3ifBuFbaqabK1WDZImOAM65",
+	"o40Jpuj8Sl7JI2jciKjC9BxBPmxRrUU97JQ2w7yAGzEO6O8KyP2+BEGP9GoyqiFXsLYio2bQDJt4KFar",
+	"soSY5EVrCOB7B2k5eByOIsh6n0PrPp/g9KMMPhDRT+EEEbtlLiohcxg9MsI0PRatzTuyI0gdKAqnMmDO",
+	"B0PWHviOhh+/GraSyI8ZNH7jQS9o6jUC51CLasMgUrwham+scO7pZZIrmc75iug30sYtFBWWa2hFvZfb",
+	"2C4jeK2Dutvcmihf4ke1JoqaPPs1ZqqGvo7u947DBXWXmKVtvhC6hQcwta+gKBh8BWgbjQjV863QVPbK",
+	"1xEXUczrleyAXnH0qahrVesUgb1Nhhb0AMrBMftZFDD7aQAMS6+kJFOqGUq3LSq9zS7URUtEEKknlbsC",
+	"FGm/v/GuIYb6fInfCIlpMrgupB0mSgAcG9jK6nzweHdEu/u8Pzi4Iqj2sJvoIAYKIHUCoE4cb2Ed6M1E",
+	"HotxWWRsxsubhu8G3O6gms5Vo7gTCPA/rkK6KjA4yfJCAygWYpaAecc+vgqThmMu8z72wb+L1W6sg83I",
+	"rHpc1JXSvXVs9PPOlWN/F6tf6Jb79U3sizZQ49pvTODoOjh/GK32tVjpvlLYudgpckgl8A4iAB5yLewJ",
+	"V/ASK5mA4dzpRWsj5MoHFSnug2eTNSyaVf1O1GZmfdweHMDLew10v+wPNEAl6WFsScVeMD7vX4L5eDM9",
+	"AV6B8LpK1Nq67HUAYsIaLOlXaVOVuxWMl/TGPzMtAX7D9pJBmt172mH0dBccLWo2rbk0e9EUXOa5DlcP",
+	"VtMacPCoc8DYlJ66AIoIqJ1ATaZsYQ2wVoF64poMOBBbr8mA8/hZDQayDbSobwrImPgcCtgIR2MFbUmU",
+	"vZq+QdW7Ww34hZ8poEnT26NkUHwOR3wwd4u5SdGcfMR/bCxs+6HQ2Ksx1P5Wymtxo1xk36hrITU5JIVh",
+	"eeFYrZUkDtp1BYQlc17sdivnajQgVZwchjsX3LdN07bvtsDP6njyqp7uRm1gLwy4DPwBiynhuC5/VU/v",
+	"NTb3qp5usl7skA+a9Yc58BwKfgr2UahNSkvmqv5CMyMkd4rVym1oukLggOfzQjYpLvjPL8h3RylPiMuA",
+	"sMRFQ65A/I9WE1sPUFBLDNDZ1pUzE1XP034F/Kqeft6CZvuxg/MBz3mjegtZGAGwqN3F5DNp2J/F0k5h",
+	"v3z6ZYWFRECNxjU+JGZX1dM+xVuLaaFNvTpChdnfd85Jrp6p2hyVxQ2U+F8LogutFmWp0ddq6Lndw50V",
+	"uGKvvn/BsrIQ0kBhr5C5xnBXMwkUyENFjmr1Big3Vc3Eh6qohcZupxvl/YKs92shKjvsGdezTW3KcaBv",
+	"7Qj+ADX8eqYqpJxfGCuWT4d79CMPPuUzyX17OvvSXqS7fDwClvOASVMUp4mnbsQx9W8EsOgATAX/2o2n",
+	"0ndYd0SVrgnQOldlD2TKNcj/zD3iD4qXct+0hS1vHemEkwlAJ3AixkDijLFmaOgAIWPJUmC5+NfHaS/G",
+	"qZnWA0Kc1oVkC5ukA3HMK14X2uezi9qRC1Icok96gkj6eSvoTDVsGt2s8aIoqYEzhOcB1kr1131ckCQW",
+	"/8+RQbopbHNmH46sNGSIdPKwD0Xkn0/oASTV7yZQ/o69xuu8TYM2ADbEwt96sML0/Lv1rvgTxYfwg7fH",
+	"h2ji76mDQ+2nvYnWC2HccYi/nnzEf+x4GCJIMUCKG6Z5kROZQmG0KCfxYxDuHNz7pPcegiSfhzsD3Qd1",
+	"J3dfKcdxe8rY7rqcoHW8f9Y9eG6fs4pGtkYIo6Bjyp4wQACiXQrYx3rnfMUWkL3UrADn2Kxcf/bXdphQ",
+	"V+POqVxtbqIOdwgvGIduMvawkpU4L+YwwSH7qE1CZiVlR/zVnryVa4AcH/Zfcol9qq+lWqKuOm+joRyW",
+	"NmBRb2B8iWt5ZGUO43kEbXFlWImvPnFIWyD1TzzsCvoncR1UaQmZi95UnweP3ZZq8/9hvkOcm8/Eevij",
+	"L0MkseS16IW4Qhr75KP9n087tswTQb2oRwuhzfKbGgdQbpFT46A4nlVU91tkIKr+GgNRHfCwgikBdH1/",
+	"Dn/fbWKH70+tcJFOamHd8L0PLP/AvuPql5JLVzMaMn04TD0yYQFhFVMSSEIatEuh2bWoTBOMov5CpKM0",
+	"AHReb2C2gznEp8dPM1OvSGT+uP0yd4eRTBVyAR7mPDP1inG3NhpnKYIhaWKU8V2ezwupgenThxP9mRYm",
+	"J7HeF/1wtZRNlxgoAgUKwp46cXtuvMVR/Jkz1PAJ27U7zuA95aeNm8a9kydNYE9JYV0KpmqofmnSJVgH",
+	"g6AOymQeOmb8+WPFFA0fFXKU85UenD8bJgNKGHZT1I7Ku9g9b/I5I8jw7s00Jw8TP+4LF6P0nnyE/92Y",
+	"rvZjJXpVq0Ot7mw7U4i4BTxSn7N0JZ23xFAFBYTe0I6XpgLy3MBt0rQAdpsm4xJyK3bGriQ0p9da1Rcs",
+	"tU8Y2SeMCpP6VDoRhyuPl3J99OzlCTKCFtnMDv5KouidE6kWvtBBQ2olp2wGNRG9vl7PjuoWdWtFw2s8",
+	"hvDzE5YXtchMuYJSWdVbIBR+cbwNMBAjJutc5ztTvdIc6Hvx/nrlc1+dBPPubbUWkn9zjyRftWFnUS0M",
+	"HamELI2dne/8ww/eqbYZzT30FnDj/nO2jHWj337i+0m8p6DjMlj/iIHnfz756P65m1PnPf4OvHlzj7em",
+	"QAAorqNu3q1x63+8dm4PycBHnuXh/Ek3+HU9FcjKCVU3HFk9sbeH2XpFLySy1VO203k2PCSDZtlsWZSl",
+	"u5CV3Fhz9G2rQTEwcMJN9aJs4hEE9Y0cmTSOy8/cc4C6ovJpLZxjfJnNRcJMkV0Lwx5/c3q6u8nZfNT/",
+	"B0gqXWdUKDlr2vxuK6SIyn3GZSbuS+SJitU1AJirGgWU62ukULB/xciZAiOXcWcKAGmW5hPBKlVIc8y6",
+	"lVqFZpNCFnomHD7T1YRFPS/4zMOWEn32UMpYQFUhfFqJOCc3JQfJV8ODbydW4saxofaRCjnPhcGlRJ+Y",
+	"wv+MtPg9bQ7kIJWNTKMyKBG2MnV8JX9eIGadunSzKa804B4AMubCeZmSUmSGGrykP3Ftjp7b1x+9+CFl",
+	"80LrwFkCSQWiFPcHsywycczg3MVQ341/OE1826gAEIbAUnW8NhUyTxtMJoYQ7GSgWie4OORMROuiKyl4",
+	"XRaiZl+CV1YLbTfXVxc4Ib4/rVT4joDbBKeg+foo2ZypBZ870XuOq7dLNRMutOuYMyumM1HTivXyK7g1",
+	"jvtOw2QwUfWcGyRaePoY8WzIwTCMcDBEiamL3MXvILETrJR1+2qRieJG5BdMG+tgwnpyGcqfHz0StDXD",
+	"b0lN6xMqboyo7T3/f+aucKVhGAi/Sgn+UEi3ZD/svCfwAYSBy4S6Blcsa01TcIy9u+Qu6VJXJ+IQYb+6",
+	"9Jpyl8vlevd9T0uR3q32ksv54YqNgld/E6xZ/W5pFaUt6mawfbKygCRTWxwAGLKqbZHbHJK9Yq1+Uwwy",
+	"rlhuFQPl3NNtKmU6Ew9SgHC/R8W4wi4FHIES3JXnutgpBvtwCZTvb0zypsQReP7BP7wHV+xwQJM6Ifnq",
+	"3/fEkZGFUQuzm3df9Ib9QAM7vAzDSVUNwkrCobt2602bFMFByJJv/irg/Ak8QmnPgiKcQToYwzmIdsF/",
+	"AnQQHCy+5MWgDo7KDhUDyUudjMF6/07D7sl63ZnS7vBmSq/AcuWWOVkYSe1M5fyJtQ1Mp3KWTcRETCTM",
+	"MyEwpPCz+mwNi03tew9Rv4DtBPzYBBaS7RFV7ave4aHUuyyf4Dn1lIvAUrIpm0YX4GneqgKl9JWGSGje",
+	"8r5qLRY9yh65CKASptu2EH3speCO4Cl5hIZIJFI+6+JFf522uafiAB/7Qpx8wNM772EAjgclHogZoieg",
+	"+sdmXyfr3JiSKsnrzkIoehrcrLV1+v8IAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -55,15 +55,16 @@ func (q *Queries) BuilderOrgOfToken(ctx context.Context, hash []byte) (string, e
 }
 
 const builderToken = `-- name: BuilderToken :one
-SELECT org_id, coalesce(runner_id, '')::text AS runner_id, actions, expires_at, revoked_at FROM registry_tokens WHERE hash = $1
+SELECT org_id, coalesce(runner_id, '')::text AS runner_id, repositories, actions, expires_at, revoked_at FROM registry_tokens WHERE hash = $1
 `
 
 type BuilderTokenRow struct {
-	OrgID     string
-	RunnerID  string
-	Actions   []string
-	ExpiresAt time.Time
-	RevokedAt *time.Time
+	OrgID        string
+	RunnerID     string
+	Repositories string
+	Actions      []string
+	ExpiresAt    time.Time
+	RevokedAt    *time.Time
 }
 
 func (q *Queries) BuilderToken(ctx context.Context, hash []byte) (BuilderTokenRow, error) {
@@ -72,6 +73,7 @@ func (q *Queries) BuilderToken(ctx context.Context, hash []byte) (BuilderTokenRo
 	err := row.Scan(
 		&i.OrgID,
 		&i.RunnerID,
+		&i.Repositories,
 		&i.Actions,
 		&i.ExpiresAt,
 		&i.RevokedAt,

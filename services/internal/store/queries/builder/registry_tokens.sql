@@ -5,7 +5,7 @@
 SELECT coalesce(berth.org_of_secret('registry', sqlc.arg(hash)::bytea), '')::text;
 
 -- name: BuilderToken :one
-SELECT org_id, coalesce(runner_id, '')::text AS runner_id, actions, expires_at, revoked_at FROM registry_tokens WHERE hash = sqlc.arg(hash);
+SELECT org_id, coalesce(runner_id, '')::text AS runner_id, repositories, actions, expires_at, revoked_at FROM registry_tokens WHERE hash = sqlc.arg(hash);
 
 -- name: BuilderAddToken :one
 -- A token of the builder itself: it belongs to no runner.
