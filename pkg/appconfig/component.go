@@ -180,6 +180,9 @@ func (c *Component) Source() (Source, bool) {
 		src, ok = Source{Kind: SourceText, File: manifestFile, Text: c.KubernetesManifest.Manifest.Contents}, true
 	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
 		src, ok = Source{Kind: SourceImage, Repo: c.ContainerImage.Public.ImageURL, Ref: c.ContainerImage.Public.Tag}, true
+	case c.HelmChart != nil && c.HelmChart.HelmRepo != nil:
+		repo := c.HelmChart.HelmRepo
+		src, ok = Source{Kind: SourceChart, Repo: repo.RepoURL, Ref: repo.Version, Directory: repo.Chart}, true
 	case c.Job != nil:
 		src, ok = Source{Kind: SourceImage, Repo: c.Job.ImageURL, Ref: c.Job.Tag}, true
 	}

@@ -1,8 +1,13 @@
 package appconfig
 
 import (
+	"net/url"
 	"regexp"
+	"slices"
 
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
@@ -35,13 +40,14 @@ type ValuesFile struct {
 	Contents place.Text `toml:"contents" alias:"path,source" json:"contents" rule:"required" template:"true"`
 }
 
-// HelmRepo is a chart in a chart repository.
+// HelmRepo is a chart in a chart repository. Each sync looks up what its version
+// names now, and the build pins that by digest.
 type HelmRepo struct {
-	// The repository: an http(s) address, or oci:// for a registry.
+	// The repository: an https:// address, or oci:// for a registry.
 	RepoURL string `toml:"repo_url" json:"repo_url" rule:"required"`
 	// The chart's name in it.
 	Chart string `toml:"chart" json:"chart" rule:"required"`
-	// The chart's version; the newest by default.
+	// A version, or a range such as "^1.4"; by default the newest that is no prerelease.
 	Version string `toml:"version" json:"version,omitempty"`
 }
 
@@ -66,6 +72,7 @@ func (h *HelmChart) check(ch *checker, c *Component) {
 		ch.source(c.At, c.SourceFile, c.sources())
 	} else {
 		ch.oneSource(c.At, c.SourceFile, append(c.sources().given(), "helm_repo"), "")
+		h.HelmRepo.check(ch, c.At.Below("helm_repo"))
 	}
 	for path := range h.Values {
 		if problem := setPathProblem(path); problem != "" {
@@ -76,5 +83,24 @@ func (h *HelmChart) check(ch *checker, c *Component) {
 	if h.ChartName != "" && (len(h.ChartName) > maxReleaseName || !releaseName.MatchString(h.ChartName)) {
 		ch.Add(place.Error, place.CodeValue, c.At.Below("chart_name"),
 			"chart_name %q is the name of the release, which has lower-case letters, digits, \"-\" and \".\" (at most %d)", h.ChartName, maxReleaseName)
+	}
+}
+
+// chartName is a name in a chart repository, and one path element.
+var chartName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (r *HelmRepo) check(ch *checker, at place.Place) {
+	u, err := url.Parse(r.RepoURL)
+	if known := err == nil && slices.Contains([]string{"https", "http", "oci", "file"}, u.Scheme); r.RepoURL != "" && !known {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("repo_url"), "repo_url %q is not the address of a chart repository", fetch.WithoutCredentials(r.RepoURL)).
+			WithRemedy(`write an https:// address, or oci:// with host and path of a registry`))
+	}
+	if r.Chart != "" && !chartName.MatchString(r.Chart) {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("chart"), "chart %q is not the name of a chart", r.Chart).
+			WithRemedy(`write the name alone, such as "redis"; the path of a registry belongs to repo_url`))
+	}
+	if _, err := semver.NewConstraint(r.Version); r.Version != "" && err != nil {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("version"), "version %q is neither a version nor a range of versions", r.Version).
+			WithRemedy(`write a version, or a range such as "^1.4" or ">= 1.4, < 2"`))
 	}
 }

@@ -25,6 +25,7 @@ const (
 	SourceGit   SourceKind = "git"   // a directory of a git repository
 	SourceText  SourceKind = "text"  // a file whose text the config holds
 	SourceImage SourceKind = "image" // an image of a registry
+	SourceChart SourceKind = "chart" // a chart of a chart repository
 )
 
 // Kinds of blocks whose values differ between installs. The first two and the
@@ -50,10 +51,10 @@ type Source struct {
 	Block     string     `json:"block"`          // "sandbox", "component" or "scripts"
 	Name      string     `json:"name,omitempty"` // the component's name; of scripts the repository, directory and ref
 	Kind      SourceKind `json:"kind"`
-	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"
-	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag
+	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
+	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version or a range, "" is the newest
 	Connected bool       `json:"connected,omitempty"` // git: through the org's own connection
-	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root
+	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root; chart: the chart's name
 	File      string     `json:"file,omitempty"`      // text: what the file is called
 	Text      string     `json:"-"`                   // text: what is in it
 }
@@ -63,6 +64,10 @@ const manifestFile = "manifest.yaml"
 
 // Uploaded tells whether the source travels with a sync, as what Archive packs.
 func (s Source) Uploaded() bool { return s.Kind == SourceLocal || s.Kind == SourceText }
+
+// Mappable tells whether a directory of the machine that syncs can stand in for
+// the source.
+func (s Source) Mappable() bool { return s.Kind == SourceGit || s.Kind == SourceChart }
 
 // Sources lists the source of every buildable: the sandbox, then the components
 // in order of their names, then the scripts. Buildables without a valid source are

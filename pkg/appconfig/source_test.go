@@ -44,6 +44,10 @@ func TestSources(t *testing.T) {
 			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceGit, Repo: "acme/charts", Ref: "main", Directory: "a", Connected: true},
 		},
 		{
+			name: "a chart in a chart repository", files: map[string]string{"components/a.toml": component("helm_chart", "chart_name = \"a\"\n[helm_repo]\nrepo_url = \"oci://registry.example.com/charts\"\nchart = \"redis\"\nversion = \"^20\"\n")},
+			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceChart, Repo: "oci://registry.example.com/charts", Ref: "^20", Directory: "redis"},
+		},
+		{
 			name: "a module in the app folder", files: map[string]string{"components/a.toml": component("terraform_module", module+"[berth]\nlocal_source = \"src/base\"\n")},
 			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceLocal, Directory: "src/base"},
 		},

@@ -88,6 +88,7 @@ func (e ApprovalOption) Valid() bool {
 
 // Defines values for BuildSourceKind.
 const (
+	BuildSourceKindChart BuildSourceKind = "chart"
 	BuildSourceKindGit   BuildSourceKind = "git"
 	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
@@ -96,6 +97,8 @@ const (
 // Valid indicates whether the value is a known member of the BuildSourceKind enum.
 func (e BuildSourceKind) Valid() bool {
 	switch e {
+	case BuildSourceKindChart:
+		return true
 	case BuildSourceKindGit:
 		return true
 	case BuildSourceKindImage:
@@ -1656,20 +1659,20 @@ type BuildRequest struct {
 
 // BuildSource defines model for BuildSource.
 type BuildSource struct {
-	// Commit git: what it was resolved to.
+	// Commit git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart.
 	Commit *string `json:"commit,omitempty"`
 
 	// Digest local: the digest of the archive.
 	Digest *string `json:"digest,omitempty"`
 
-	// Directory git: folder in the repository.
+	// Directory git: folder in the repository; chart: the chart's name.
 	Directory *string         `json:"directory,omitempty"`
 	Kind      BuildSourceKind `json:"kind"`
 
-	// Ref git: branch, tag or commit as written.
+	// Ref git: branch, tag or commit as written; chart: version or range as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from; local: the repository that the archive stands in for.
+	// Repo git, chart: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 

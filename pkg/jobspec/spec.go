@@ -125,8 +125,24 @@ type Source struct {
 	// behind Ref, its tag.
 	Image       string `json:"image,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`
+	// Chart is of an archive that holds one file, ChartFile: a packed chart of the
+	// chart repository Repo, of which Ref is the range as written.
+	Chart *Chart `json:"chart,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
+}
+
+// ChartFile is the file of a packed chart in the archive of a source.
+const ChartFile = "chart.tgz"
+
+// Chart is the exact chart of a repository that a build is made from.
+type Chart struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // of the packed chart, "sha256:…"
+	// Before is the digest that the same version had in an earlier build of the
+	// component, when that was another one.
+	Before string `json:"before,omitempty"`
 }
 
 // Timeout is how long the engine may take.

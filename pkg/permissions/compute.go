@@ -101,6 +101,7 @@ func (c *computing) component(component Component) {
 		c.add(own, "", "namespaces", []string{at}, []string{"get"}, "look whether the namespace is there")
 		c.add(own, "", "configmaps", nil, verbsOfRecords, "the record of the component's objects, with its fence")
 		c.add(own, "", "pods", nil, []string{"get", "list"}, "readiness and health: say what pods wait for")
+		c.add(own, "", "events", nil, []string{"list"}, "say why an object waits")
 		c.add(own, "", "pods/log", nil, []string{"get"}, "show why a hook or a pod failed")
 		if component.Storage != "" {
 			c.add(own, "", component.Storage, nil, verbsOfRecords, "Helm keeps its releases there")

@@ -32,6 +32,7 @@ func binding(kind, refKind, refName string) permissions.RenderedObject {
 // base are the rules of every component in the namespace shop.
 var base = []string{
 	"shop configmaps: create, delete, get, list, update",
+	"shop events: list",
 	"shop namespaces shop: get",
 	"shop pods/log: get",
 	"shop pods: get, list",

@@ -17,9 +17,11 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/schedule"
 	"github.com/berth-dev/berth/runner/agent/scripts"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
 // deliverTimeout is how long an ending agent tries to hand in what its engines
@@ -59,6 +61,9 @@ type agent struct {
 	runs    *scripts.Ledger // nil for Build Runners
 	reports *reports
 
+	digests    *order.Digests
+	terraforms *toolchain.Box
+
 	// aside are damaged files that were set aside before there was a chain to
 	// record that in.
 	aside []string
@@ -69,7 +74,7 @@ type agent struct {
 }
 
 func newAgent(cfg Config) *agent {
-	return &agent{cfg: cfg, link: newLink(), stand: newStand(), renewed: make(chan struct{})}
+	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{})}
 }
 
 // Run works until ctx ends: then engines are asked to stop, and what they leave

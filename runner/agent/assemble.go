@@ -76,13 +76,13 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 	deps := &job.Deps{
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
-			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, SameMinor: a.cfg.TerraformMatch == MatchMinor, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
 		Stopped: a.stand.stopped,
 		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
-		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	switch {
 	case a.cfg.Kubeconfig != "":

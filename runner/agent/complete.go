@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -40,6 +41,9 @@ func (c Config) or(file fileConfig) Config {
 	c.Slots = first(c.Slots, file.Slots)
 	c.Engine = first(c.Engine, file.Engine)
 	c.Terraform = first(c.Terraform, file.Terraform)
+	c.TerraformMirror = first(c.TerraformMirror, file.TerraformMirror)
+	c.TerraformDownloads = first(c.TerraformDownloads, file.TerraformDownloads)
+	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
 	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
 	c.EngineUID = first(c.EngineUID, file.EngineUID)
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second)
@@ -70,6 +74,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.EngineLimits = first(c.EngineLimits, LimitsAuto)
 	c.Slots = first(c.Slots, 4)
+	c.TerraformDownloads, c.TerraformMatch = first(c.TerraformDownloads, DownloadsAllow), first(c.TerraformMatch, MatchExact)
 	c.EngineUIDs = first(c.EngineUIDs, users.DefaultRange)
 	c.Grace = first(c.Grace, 30*time.Second)
 	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, 4<<30), first(c.EnginePIDs, 4096)
@@ -96,6 +101,7 @@ func (c *Config) findFiles() error {
 	if c.Terraform != TerraformFetch { // Run gets it
 		errs = append(errs, executable("terraform", &c.Terraform))
 	}
+	errs = append(errs, c.findMirror())
 	if c.Engine == "" {
 		errs = append(errs, errors.New("no engine: berth-engine is neither next to the runner nor in BERTH_LIBEXEC; use --engine"))
 	}
@@ -105,6 +111,21 @@ func (c *Config) findFiles() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// findMirror makes the path of a mirror that is a directory absolute.
+func (c *Config) findMirror() error {
+	if c.TerraformMirror == "" || strings.Contains(c.TerraformMirror, "://") {
+		return nil
+	}
+	var err error
+	if c.TerraformMirror, err = filepath.Abs(c.TerraformMirror); err != nil {
+		return err
+	}
+	if info, err := os.Stat(c.TerraformMirror); err != nil || !info.IsDir() {
+		return fmt.Errorf("terraform_mirror: %s is neither a directory nor an address such as https://mirror.example.com/terraform", c.TerraformMirror)
+	}
+	return nil
 }
 
 // executable makes the path of an executable absolute; "" stays.
@@ -125,6 +146,12 @@ func executable(name string, path *string) error {
 // check says which values are impossible.
 func (c Config) check() error {
 	var errs []error
+	if c.TerraformDownloads != DownloadsAllow && c.TerraformDownloads != DownloadsForbid {
+		errs = append(errs, fmt.Errorf("terraform_downloads is %q, not %s or %s", c.TerraformDownloads, DownloadsAllow, DownloadsForbid))
+	}
+	if c.TerraformMatch != MatchExact && c.TerraformMatch != MatchMinor {
+		errs = append(errs, fmt.Errorf("terraform_match is %q, not %s or %s", c.TerraformMatch, MatchExact, MatchMinor))
+	}
 	if host, port, err := net.SplitHostPort(c.RegistryAddress); c.RegistryAddress != "" && (err != nil || host == "" || port == "") {
 		errs = append(errs, fmt.Errorf("registry_address is %q, not HOST:PORT", c.RegistryAddress))
 	}

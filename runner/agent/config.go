@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/runner/agent/cluster"
-	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
 // Where engines run.
@@ -21,9 +20,19 @@ const (
 	LimitsOff      = "off"      // there are to be none
 )
 
-// TerraformFetch has the agent fetch Terraform when it starts, unless there is
-// one next to it: the runner's image may not carry one.
+// TerraformFetch has the agent get the version of Terraform that it is tested with when
+// it starts, unless there is one next to it: the runner's image may not carry one.
 const TerraformFetch = "fetch"
+
+// Whether versions of Terraform that are nowhere may be downloaded, and what an exact
+// version stands for.
+const (
+	DownloadsAllow  = "allow"
+	DownloadsForbid = "forbid"
+
+	MatchExact = "exact"
+	MatchMinor = "minor" // another patch of the same minor version will do
+)
 
 // Config is how an agent is set up. Each setting is a flag of `berth-runner`,
 // an environment variable, or a key of DIR/config.json, in this order; only
@@ -37,13 +46,25 @@ type Config struct {
 	// Engine is the executable that works on jobs: --engine, BERTH_ENGINE,
 	// engine; default berth-engine next to the runner, else in BERTH_LIBEXEC.
 	Engine string
-	// Terraform is the executable that engines use: --terraform,
+	// Terraform is the executable for modules that it fits: --terraform,
 	// BERTH_TERRAFORM, terraform, or TerraformFetch; default terraform next to
 	// the runner, else none.
 	Terraform string
-	// TerraformSource is where TerraformFetch gets it; the zero value is the
-	// vendor's site.
-	TerraformSource toolchain.Source
+	// TerraformMirror is a directory, or the address of a copy of the vendor's site,
+	// with other versions: --terraform-mirror, BERTH_TERRAFORM_MIRROR,
+	// terraform_mirror; default none.
+	TerraformMirror string
+	// TerraformDownloads says whether versions that are nowhere are downloaded,
+	// DownloadsAllow or DownloadsForbid: --terraform-downloads,
+	// BERTH_TERRAFORM_DOWNLOADS, terraform_downloads; default DownloadsAllow.
+	TerraformDownloads string
+	// TerraformMatch is what an exact version stands for, MatchExact or
+	// MatchMinor: --terraform-match, BERTH_TERRAFORM_MATCH, terraform_match;
+	// default MatchExact.
+	TerraformMatch string
+	// TerraformKey is the armored key that releases must be signed with; "" for the
+	// vendor's. Tests set it.
+	TerraformKey string
 	// EngineUIDs is the range of users, FIRST:SIZE, out of which each job gets
 	// one of its own when the agent is root: --engine-uids, BERTH_ENGINE_UIDS,
 	// engine_uids; default users.DefaultRange, users.Off for none.
@@ -111,9 +132,14 @@ type Config struct {
 
 // fileConfig is DIR/config.json. Absent keys leave the default.
 type fileConfig struct {
-	Slots        int    `json:"slots"`
-	Engine       string `json:"engine"`
-	Terraform    string `json:"terraform"`
+	Slots     int    `json:"slots"`
+	Engine    string `json:"engine"`
+	Terraform string `json:"terraform"`
+
+	TerraformMirror    string `json:"terraform_mirror"`
+	TerraformDownloads string `json:"terraform_downloads"`
+	TerraformMatch     string `json:"terraform_match"`
+
 	EngineUIDs   string `json:"engine_uids"`
 	EngineUID    int    `json:"engine_uid"`
 	GraceSeconds int    `json:"grace_seconds"`

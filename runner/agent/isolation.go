@@ -219,6 +219,9 @@ func (a *agent) neededByEngines() []string {
 func (a *agent) pathsOfEngines() []string {
 	needed := filepath.SplitList(a.cfg.SearchPath)
 	needed = append(needed, filepath.SplitList(a.cfg.EngineSees)...)
+	if filepath.IsAbs(a.cfg.TerraformMirror) {
+		needed = append(needed, a.cfg.TerraformMirror)
+	}
 	return append(needed, job.EngineFiles()...)
 }
 

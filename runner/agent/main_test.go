@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -324,6 +325,10 @@ type processConfig struct {
 	// UIDs and PIDs are --engine-uids and --engine-pids.
 	UIDs string `json:"uids,omitempty"`
 	PIDs int64  `json:"pids,omitempty"`
+	// TerraformKey is what releases of Terraform are signed with, "" for the vendor's.
+	TerraformKey string `json:"terraform_key,omitempty"`
+	// Engine is the engine, "" for the agent itself.
+	Engine string `json:"engine,omitempty"`
 	// Barred: in the agent's user namespace there are no further ones.
 	Barred bool `json:"barred,omitempty"`
 }
@@ -347,8 +352,8 @@ func agentProcess(text string) int {
 		return 1
 	}
 	err = agent.Run(ctx, agent.Config{
-		Data: c.Data, Engine: self, Executable: self, EngineUID: c.EngineUID, Version: "1.2.0", Grace: 2 * time.Second,
-		EngineUIDs: c.UIDs, EnginePIDs: c.PIDs, Now: clock(c.Clock), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Data: c.Data, Engine: cmp.Or(c.Engine, self), Executable: self, EngineUID: c.EngineUID, Version: "1.2.0", Grace: 2 * time.Second,
+		EngineUIDs: c.UIDs, EnginePIDs: c.PIDs, TerraformDownloads: agent.DownloadsForbid, TerraformKey: c.TerraformKey, Now: clock(c.Clock), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -412,7 +417,10 @@ type runner struct {
 	dir      datadir.Dir
 	dispatch dispatch
 	clock    time.Time // what the next agent's clock says at its start
-	begun    bool      // an agent was started, and not stopped by us
+	// terraformKey is what releases of Terraform are signed with, "" for the vendor's.
+	terraformKey string
+	engine       string // "" for the one that the test binary is
+	begun        bool   // an agent was started, and not stopped by us
 }
 
 // dispatch is the key that the customer's side pinned: the one of orders for an
@@ -472,8 +480,8 @@ func (r *runner) start() (stop func() error) {
 	done := make(chan error, 1)
 	go func() {
 		err := agent.Run(ctx, agent.Config{
-			Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
-			Grace: 2 * time.Second, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
+			Data: r.dir.Path(), Engine: cmp.Or(r.engine, r.binary), Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
+			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
 		if err != nil {
 			fmt.Fprintln(r.t.Output(), "the agent ended:", err)
@@ -516,7 +524,7 @@ func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 // process is an agent of its own, not yet started.
 func (r *runner) process(c processConfig, user *syscall.Credential) *exec.Cmd {
 	r.t.Helper()
-	c.Data, c.EngineUID, c.Clock = r.dir.Path(), r.uid, r.clock
+	c.Data, c.EngineUID, c.Clock, c.TerraformKey, c.Engine = r.dir.Path(), r.uid, r.clock, r.terraformKey, r.engine
 	config, err := json.Marshal(c)
 	if err != nil {
 		r.t.Fatal(err)

@@ -2,25 +2,27 @@ package agent
 
 import (
 	"context"
-	"time"
 
 	"github.com/berth-dev/berth/pkg/tfprogram"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
-// fetchTimeout is for 30 MB over a slow line. Nothing else waits at the start.
-const fetchTimeout = 3 * time.Minute
-
-// provideTerraform fetches Terraform where that is wanted. An agent that cannot
-// have it works all the same: charts and scripts need none, and jobs that do
-// are refused with the reason. The next start tries again.
+// provideTerraform opens the versions of Terraform that jobs choose from. Where that is
+// wanted, one is fetched first: an agent that cannot have it works all the same, since
+// charts and scripts need none, and each job looks again.
 func (a *agent) provideTerraform(ctx context.Context) {
-	if a.cfg.Terraform != TerraformFetch {
-		return
+	cfg := toolchain.Config{
+		Named: a.cfg.Terraform, Mirror: a.cfg.TerraformMirror, Downloads: a.cfg.TerraformDownloads == DownloadsAllow,
+		SameMinor: a.cfg.TerraformMatch == MatchMinor, SearchPath: a.cfg.SearchPath, Dir: a.dir.Tools(),
+		Copy: a.cfg.Engines == EnginesJobs, Key: a.cfg.TerraformKey,
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	var err error
-	if a.cfg.Terraform, err = a.cfg.TerraformSource.Terraform(ctx, a.dir.Tools()); err != nil {
-		a.cfg.Log.ErrorContext(ctx, "terraform could not be fetched; jobs that need it are refused", "version", tfprogram.Version, "err", err)
+	if cfg.Named == TerraformFetch {
+		cfg.Named = ""
+		var err error
+		if cfg.Named, err = toolchain.New(cfg, a.digests).For(ctx, tfprogram.Version); err != nil {
+			a.cfg.Log.ErrorContext(ctx, "terraform could not be fetched; each job that needs it tries again", "version", tfprogram.Version, "err", err)
+		}
+		a.cfg.Terraform = cfg.Named
 	}
+	a.terraforms = toolchain.New(cfg, a.digests)
 }

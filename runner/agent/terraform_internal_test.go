@@ -1,49 +1,31 @@
 package agent
 
 import (
-	"archive/zip"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/berth-dev/berth/runner/agent/datadir"
-	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
+// At the start, fetch gets the version that Berth is tested with, and an agent that
+// cannot have it begins all the same.
 func TestProvideTerraform(t *testing.T) {
 	t.Parallel()
-	var archive bytes.Buffer
-	z := zip.NewWriter(&archive)
-	if _, err := z.Create("terraform"); err != nil {
+	mirror := t.TempDir()
+	program := filepath.Join(mirror, "1.11.4", "terraform")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(archive.Bytes())
-	pins := map[string]string{runtime.GOOS + "/" + runtime.GOARCH: hex.EncodeToString(sum[:])}
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/good/") {
-			_, _ = w.Write(archive.Bytes())
-		}
-	}))
-	t.Cleanup(site.Close)
-
-	for _, tc := range []struct {
-		name, terraform, site string
-		want                  string // below the data directory; empty: none
-	}{
-		{name: "nothing is wanted", terraform: "", site: site.URL + "/good"},
-		{name: "it is there", terraform: TerraformFetch, site: site.URL + "/good", want: "tools/terraform/1.11.4/terraform"},
-		{name: "another archive", terraform: TerraformFetch, site: site.URL + "/bad"},
+	for _, tc := range []struct{ name, terraform, mirror, want string }{
+		{name: "nothing is wanted"},
+		{name: "one is named", terraform: "/opt/terraform", mirror: mirror, want: "/opt/terraform"},
+		{name: "it can be had", terraform: TerraformFetch, mirror: mirror, want: program},
+		{name: "it cannot be had", terraform: TerraformFetch, mirror: filepath.Join(mirror, "nowhere")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -51,16 +33,13 @@ func TestProvideTerraform(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := &agent{dir: dir, cfg: Config{
-				Terraform: tc.terraform, Log: slog.New(slog.DiscardHandler), TerraformSource: toolchain.Source{Site: tc.site, Pins: pins},
-			}}
+			a := newAgent(Config{
+				Terraform: tc.terraform, TerraformMirror: tc.mirror, TerraformDownloads: DownloadsForbid, Log: slog.New(slog.DiscardHandler),
+			})
+			a.dir = dir
 			a.provideTerraform(t.Context())
-			want := ""
-			if tc.want != "" {
-				want = filepath.Join(dir.Path(), tc.want)
-			}
-			if a.cfg.Terraform != want {
-				t.Errorf("terraform is %q, want %q", a.cfg.Terraform, want)
+			if a.cfg.Terraform != tc.want || a.terraforms == nil {
+				t.Errorf("terraform is %q, want %q", a.cfg.Terraform, tc.want)
 			}
 		})
 	}

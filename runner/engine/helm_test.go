@@ -101,7 +101,8 @@ func TestHelmTeardown(t *testing.T) {
 	t.Parallel()
 	c := chart(t, map[string]string{
 		"templates/one.yaml": oneMap,
-		"templates/job.yaml": hookJob("before-delete", "pre-delete", true),
+		// Go's runtime writes what it begins with to the log.
+		"templates/job.yaml": hookJob("before-delete", "pre-delete", true) + "          env: [{name: GODEBUG, value: inittrace=1}]\n",
 	})
 	c.roll(t)
 	plan, _ := c.planDestroy(t)
@@ -117,6 +118,7 @@ func TestHelmTeardown(t *testing.T) {
 	apply := c.applyJob(t, plan)
 	apply.must(t)
 	wantContains(t, "log", apply.log(t), "hook Job/before-delete is done")
+	wantContains(t, "log", apply.log(t), ", container hook: init internal/")
 	if c.get(t, "Namespace/"+c.namespace) != nil {
 		t.Error("the namespace is still there")
 	}

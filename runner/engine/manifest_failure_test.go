@@ -67,7 +67,7 @@ func TestManifestThatDoesNotGetReady(t *testing.T) {
 	if r.Outcome != jobspec.OutcomeFailed {
 		t.Fatalf("outcome is %s", r.Outcome)
 	}
-	for _, want := range []string{"took longer than the 10s", "Deployment/web", "ImagePull"} {
+	for _, want := range []string{"took longer than the 10s", "Deployment/web", "ImagePull", "; event Failed: "} {
 		wantContains(t, "error", r.Error, want)
 	}
 	wantContains(t, "log", apply.log(t), "waiting for Deployment/web: ")
@@ -77,6 +77,20 @@ func TestManifestThatDoesNotGetReady(t *testing.T) {
 	if r := health.run(t); r.Outcome == jobspec.OutcomeSucceeded {
 		t.Error("the health of it is good")
 	}
+}
+
+// A pod that runs and never gets ready says nothing of itself: the newest event
+// about it names its probe.
+func TestManifestWhoseProbeFails(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.state = withImage(d.Image(t))
+	text := strings.Replace(webDeployment, "replicas: 0", "replicas: 1", 1)
+	probed := strings.Replace(text, "image }}\"}", "image }}\", readinessProbe: {tcpSocket: {port: 1}, periodSeconds: 1}}", 1)
+	plan, _ := d.plan(t, probed)
+	apply := d.applyJob(t, plan)
+	apply.spec.TimeoutSeconds = 15
+	wantContains(t, "error", apply.run(t).Error, "; event Unhealthy: Readiness probe failed: ")
 }
 
 // What gets ready says so; its health is good until somebody breaks it.

@@ -30,6 +30,9 @@ type Config struct {
 	Libexec string `env:"BERTH_LIBEXEC" shown:"folder of berth-builder"`
 	// SourceMap is a JSON file that sends git repositories elsewhere.
 	SourceMap string `env:"BERTH_SOURCE_MAP"`
+	// SourceCredentials is a JSON file (0600) with the credentials of private chart
+	// repositories.
+	SourceCredentials string `env:"BERTH_SOURCE_CREDENTIALS"`
 	// AllowFileSources lets app folders name git repositories on this
 	// machine's disk (file://). Only where every vendor may read it.
 	AllowFileSources bool `env:"BERTH_ALLOW_FILE_SOURCES" default:"false"`

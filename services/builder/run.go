@@ -219,9 +219,16 @@ func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *or
 			return nil, err
 		}
 	}
+	var credentials source.Credentials
+	if s.cfg.SourceCredentials != "" {
+		var err error
+		if credentials, err = source.ReadCredentials(s.cfg.SourceCredentials); err != nil {
+			return nil, err
+		}
+	}
 	return &build.Worker{
 		Store:    s.store,
-		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
+		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources, Credentials: credentials}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
 		Runners:  buildRunners,
 		Keys:     keys,

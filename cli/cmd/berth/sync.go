@@ -39,8 +39,8 @@ The release keeps a message (-m) and, when the folder is in a git repository, th
 and its author; without -m the message is the subject of the commit.
 
 --plan shows what would change: the config, the builds, the installs, and what the folder
-no longer has. --source-map takes a git repository that the config names from a directory
-on this machine instead, and the config gets the directory's content.`,
+no longer has. --source-map takes a git or chart repository that the config names from a
+directory on this machine instead, and the config gets the directory's content.`,
 		Args: exactly("[FOLDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "."
@@ -60,7 +60,7 @@ on this machine instead, and the config gets the directory's content.`,
 	confirmFlag(cmd, &s.confirm, "app")
 	cmd.Flags().BoolVar(&s.Strict, "strict", false, "treat warnings as errors")
 	allowPoliciesFlag(cmd, &s.AllowPolicies)
-	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository; may be repeated")
+	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository, or of a chart repository (DIR is the chart); may be repeated")
 	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file with such entries, one per line, with paths relative to the file")
 	s.watching.timeoutFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("plan", "wait")

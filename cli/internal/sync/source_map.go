@@ -18,8 +18,9 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
-// SourceMap sends git repositories to directories of this machine, so that a
-// sync takes their content from there.
+// SourceMap sends git repositories and chart repositories to directories of this
+// machine, so that a sync takes their content from there. The path in a chart
+// repository is the chart's name.
 type SourceMap []mapping
 
 // mapping is one entry: REPO[//DIR]=PATH.
@@ -150,9 +151,10 @@ func (s SourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok b
 	return os.DirFS(m.local), path.Clean(rest), true
 }
 
-// archive packs what stands in for a git source; false when nothing does.
+// archive packs what stands in for a git source or a chart; false when nothing
+// does.
 func (s SourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
-	if src.Kind != appconfig.SourceGit {
+	if !src.Mappable() {
 		return nil, "", "", false, nil
 	}
 	m, rest := s.find(src.Repo, src.Directory)
@@ -219,7 +221,7 @@ func (s SourceMap) unused() []string {
 	return all
 }
 
-// SourceName is a git source for people: "acme/app//infra".
+// SourceName is a git source or a chart for people: "acme/app//infra".
 func SourceName(src appconfig.Source) string {
 	if src.Directory == "." {
 		return src.Repo

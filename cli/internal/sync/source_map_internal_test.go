@@ -2,9 +2,13 @@ package sync
 
 import (
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/appconfig"
 )
 
 // isMistake tells errors of the command line.
@@ -53,5 +57,36 @@ func TestSourceMapEntries(t *testing.T) {
 	}
 	if _, err := ReadSourceMap([]string{"acme/app=x", "https://github.com/acme/app.git=y"}, ""); !isMistake(err) {
 		t.Errorf("two entries for one source: %v", err)
+	}
+}
+
+// A directory with charts, or one chart, stands in for a chart repository.
+func TestSourceMapOfCharts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "redis"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "redis", "Chart.yaml"), []byte("name: redis\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src := appconfig.Source{Block: appconfig.BlockComponent, Name: "cache", Kind: appconfig.SourceChart, Repo: "oci://registry.example.com/charts", Directory: "redis", Ref: "^20"}
+	var digests []string
+	for _, entry := range []string{"oci://registry.example.com/charts=" + dir, "registry.example.com/charts//redis=" + filepath.Join(dir, "redis")} {
+		mapped, err := ReadSourceMap([]string{entry}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives, named, err := packSources(os.DirFS(t.TempDir()), []appconfig.Source{src}, mapped, io.Discard)
+		if err != nil || len(archives) != 1 || len(named) != 1 || !named[0].Mapped || named[0].Component != "cache" {
+			t.Fatalf("%s: %+v, %v", entry, named, err)
+		}
+		digests = append(digests, named[0].Digest)
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("one chart by two entries has the digests %q", digests)
+	}
+	if archives, named, err := packSources(os.DirFS(t.TempDir()), []appconfig.Source{src}, nil, io.Discard); err != nil || len(archives)+len(named) != 0 {
+		t.Errorf("without an entry: %+v, %v", named, err)
 	}
 }

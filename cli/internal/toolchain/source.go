@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // checksums, and its signature. Its String is shown to people.
 type source interface {
 	fmt.Stringer
-	open(ctx context.Context, version, name string) (io.ReadCloser, error)
+	tfprogram.Source
 }
 
 // siteSource is the vendor's site, or a copy of it with the same paths.
@@ -42,7 +44,7 @@ func newClient() *http.Client {
 
 func (s siteSource) String() string { return s.base }
 
-func (s siteSource) open(ctx context.Context, version, name string) (io.ReadCloser, error) {
+func (s siteSource) Open(ctx context.Context, version, name string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/"+version+"/"+name, nil)
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ type mirrorSource struct{ dir string }
 
 func (m mirrorSource) String() string { return m.dir }
 
-func (m mirrorSource) open(_ context.Context, version, name string) (io.ReadCloser, error) {
+func (m mirrorSource) Open(_ context.Context, version, name string) (io.ReadCloser, error) {
 	f, err := os.Open(filepath.Join(m.dir, name))
 	if plain := strings.TrimPrefix(name, "terraform_"+version+"_"); errors.Is(err, os.ErrNotExist) && strings.HasPrefix(plain, "SHA256SUMS") {
 		f, err = os.Open(filepath.Join(m.dir, plain))
@@ -78,11 +80,11 @@ func (m mirrorSource) open(_ context.Context, version, name string) (io.ReadClos
 // version is TerraformVersion when the mirror has it, else the newest usable
 // one that it has for this machine.
 func (m mirrorSource) version() (string, error) {
-	archives, err := filepath.Glob(filepath.Join(m.dir, archiveName("*")))
+	archives, err := filepath.Glob(filepath.Join(m.dir, tfprogram.ArchiveName("*")))
 	if err != nil {
 		return "", err
 	}
-	prefix, suffix, _ := strings.Cut(archiveName("*"), "*")
+	prefix, suffix, _ := strings.Cut(tfprogram.ArchiveName("*"), "*")
 	best := semver.MustParse(MinTerraformVersion)
 	found := false
 	for _, archive := range archives {
@@ -97,7 +99,7 @@ func (m mirrorSource) version() (string, error) {
 	}
 	if !found {
 		return "", fmt.Errorf("%w: BERTH_TERRAFORM_MIRROR %s has no %s or newer for this machine; %s",
-			ErrUnavailable, m.dir, archiveName(MinTerraformVersion), remedy(TerraformVersion))
+			ErrUnavailable, m.dir, tfprogram.ArchiveName(MinTerraformVersion), remedy(TerraformVersion))
 	}
 	return best.Original(), nil
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -37,7 +36,7 @@ var (
 
 	// ErrUntrusted says that an archive was found but is not what the vendor
 	// signed. Nothing of it was unpacked.
-	ErrUntrusted = errors.New("not what the vendor signed")
+	ErrUntrusted = tfprogram.ErrUntrusted
 )
 
 // Options says where to look. The zero value looks on PATH, in the user's
@@ -106,7 +105,7 @@ func EnsureTerraform(ctx context.Context, o Options) (string, error) {
 		return target, nil
 	}
 	o.Progress(fmt.Sprintf("fetching terraform %s from %s", version, src))
-	if err := (release{src, version}).fetch(ctx, o.Key, target); err != nil {
+	if err := (tfprogram.Release{From: src, Version: version, Key: o.Key}).Fetch(ctx, target); err != nil {
 		return "", fmt.Errorf("fetch terraform %s from %s: %w", version, src, err)
 	}
 	return target, nil
@@ -128,9 +127,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Client == nil {
 		o.Client = newClient()
-	}
-	if o.Key == "" {
-		o.Key = vendorKey
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -165,13 +161,8 @@ func checkVersion(ctx context.Context, path string) error {
 	return nil
 }
 
-// archiveName is the vendor's name of the archive for this machine.
-func archiveName(version string) string {
-	return fmt.Sprintf("terraform_%s_%s_%s.zip", version, runtime.GOOS, runtime.GOARCH)
-}
-
 // remedy is what a person can do when nothing can be fetched.
 func remedy(version string) string {
 	return fmt.Sprintf("install terraform %s or newer, or set BERTH_TERRAFORM to it, or set BERTH_TERRAFORM_MIRROR to a directory with %s, terraform_%s_SHA256SUMS and terraform_%s_SHA256SUMS.sig",
-		MinTerraformVersion, archiveName(version), version, version)
+		MinTerraformVersion, tfprogram.ArchiveName(version), version, version)
 }

@@ -276,27 +276,6 @@ func TestInstalledTerraform(t *testing.T) {
 	}
 }
 
-// The compiled-in key is the vendor's, by its published fingerprint.
-func TestVendorKey(t *testing.T) {
-	t.Parallel()
-	armored, err := os.Open("hashicorp.asc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = armored.Close() }()
-	ring, err := openpgp.ReadArmoredKeyRing(armored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ring) != 1 {
-		t.Fatalf("%d keys, want 1", len(ring))
-	}
-	const want = "C874011F0AB405110D02105534365D9472D7468F"
-	if got := fmt.Sprintf("%X", ring[0].PrimaryKey.Fingerprint); got != want {
-		t.Errorf("fingerprint is %s, want %s", got, want)
-	}
-}
-
 func rename(t *testing.T, dir, from, to string) {
 	t.Helper()
 	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {

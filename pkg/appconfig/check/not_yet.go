@@ -75,8 +75,6 @@ var notYets = []NotYet{
 	{Keys: []string{"component.type=pulumi", "pulumi"}, What: `component type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error, find: componentType(appconfig.TypePulumi)},
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
 	{Keys: []string{"component.type"}, When: "the name of a plugin", What: `component type %q is`, WaitsFor: "plugins", Severity: place.Error, find: pluginTypes},
-	{Keys: []string{"helm.helm_repo"}, What: "a chart of a chart repository is", WaitsFor: "chart repositories", Severity: place.Error,
-		find: components("helm_repo", func(c *appconfig.Component) bool { return c.HelmChart != nil && c.HelmChart.HelmRepo != nil })},
 	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon

@@ -22,7 +22,6 @@ func Unsupported(app *appconfig.App) []place.Diagnostic {
 	inSync := func(u use) bool { return !strings.HasPrefix(u.at.File, "installs/") }
 	tellAll(&r, app, notYets, inSync)
 	sealedInstalls(&r, app)
-	severalTerraforms(&r, app)
 	return place.Sort(r.Diags)
 }
 
@@ -113,34 +112,6 @@ func sealedInstalls(r *place.Report, app *appconfig.App) {
 					r.Add(place.Error, place.CodeUnsupported, in.At.Below("inputs"), "install %q sets the sensitive input %q in a file that is uploaded: move the install into installs/, or set it with `berth installs inputs`", in.Name, name)
 				}
 			}
-		}
-	}
-}
-
-// severalTerraforms warns of exact versions that one runner, which has one
-// Terraform, cannot all have. Ranges may agree.
-func severalTerraforms(r *place.Report, app *appconfig.App) {
-	first, told := "", map[string]bool{}
-	var firstAt place.Place
-	pin := func(at place.Place, version string) {
-		at = at.Below("terraform_version")
-		switch {
-		case version == "" || strings.ContainsAny(version[:1], "<>=~^") || told[version]:
-		case first == "":
-			first, firstAt = version, at
-			told[version] = true
-		default:
-			told[version] = true
-			r.Diags = append(r.Diags, r.At(place.Warning, place.CodeUnsupported, at, "a runner has one version of Terraform, and terraform_version is %s here and %s at %s; it waits for runners with several", version, first, r.Origin.Where(firstAt)).
-				WithRemedy(`write ranges that agree, such as ">= %s"`, first))
-		}
-	}
-	if s := app.Sandbox; s != nil && s.Type == appconfig.SandboxTypeTerraform {
-		pin(s.At, s.TerraformVersion)
-	}
-	for i := range app.Components {
-		if c := &app.Components[i]; c.TerraformModule != nil {
-			pin(c.At, c.TerraformModule.TerraformVersion)
 		}
 	}
 }

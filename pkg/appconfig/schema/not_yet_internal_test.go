@@ -50,6 +50,7 @@ var actedOn = map[string][]string{
 		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag",
 		"kubernetes-manifest.manifest",
+		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
 	"appconfig.TestScriptSources": {
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",

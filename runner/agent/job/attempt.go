@@ -45,6 +45,9 @@ type Attempt struct {
 	// jobs.
 	Script string `json:"script,omitempty"`
 
+	// Terraform is the executable that the job was given, "" for the operator's.
+	Terraform string `json:"terraform,omitempty"`
+
 	// Target names the cluster that the job was given access to, "" without one.
 	Target string `json:"target,omitempty"`
 

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -51,8 +52,11 @@ type Sinks interface {
 // Engine is what is started for each job.
 type Engine struct {
 	Path string
-	// Terraform is the executable that engines use, "" when there is none.
+	// Terraform is the executable that the operator named, "" when there is none.
 	Terraform string
+	// Terraforms finds the one of each job, SameMinor is one of its rules.
+	Terraforms *toolchain.Box
+	SameMinor  bool
 	// Registry is the install's own registry as kubelets call it, "" when there
 	// is none for them.
 	Registry string

@@ -47,8 +47,11 @@ func (j *job) environment(ctx context.Context) []string {
 	if j.spec.InstallID != "" {
 		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
 	}
-	if e.Terraform != "" {
-		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
+	if path := j.terraform(); path != "" {
+		env = append(env, "BERTH_TERRAFORM="+path)
+	}
+	if e.SameMinor {
+		env = append(env, "BERTH_TERRAFORM_MATCH=minor")
 	}
 	if j.kubeconfig != "" {
 		env = append(env, "KUBECONFIG="+j.kubeconfig)

@@ -166,6 +166,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.confine(); err != nil {
 		return nil, err
 	}
+	if err := j.findTerraform(ctx); err != nil {
+		return nil, err
+	}
 	if err := j.launchAhead(); err != nil {
 		return nil, err
 	}

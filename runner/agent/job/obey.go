@@ -147,6 +147,9 @@ func (j *job) obey(ctx context.Context) error {
 	if verdict.Outcome != "" {
 		what := "the order was refused"
 		remedy := "plan the change again; if that does not help, somebody other than the control plane may be giving orders"
+		if j.terraformGone != "" && fields(verdict.Differs) == "tool.digest" {
+			what, remedy = j.terraformGone, "plan the change again, or bring that program back"
+		}
 		if verdict.Outcome == jobspec.OutcomeStale {
 			what, remedy = "the live state moved since the plan", "plan the change again"
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -23,7 +22,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	start := enginepod.Start{
 		Path: e.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(), Env: j.environment(ctx), Digests: map[string]string{},
 	}
-	for _, path := range []string{e.Path, e.Terraform} {
+	for _, path := range []string{e.Path, j.terraform()} {
 		if path == "" {
 			continue
 		}
@@ -71,9 +70,7 @@ func (j *job) podOrder() enginepod.Order {
 	if j.spec.InstallID != "" {
 		dirs = append(dirs, j.deps.Dir.Install())
 	}
-	if terraform := j.deps.Engine.Terraform; strings.HasPrefix(terraform, j.deps.Dir.Tools()+"/") { // in no image
-		closed = append(closed, filepath.Dir(terraform))
-	}
+	closed = append(closed, j.fetched()...)
 	return enginepod.Order{
 		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: closed,
 		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,

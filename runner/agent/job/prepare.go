@@ -206,8 +206,10 @@ func (j *job) measure() (order.Place, error) {
 	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {
 		return p, fmt.Errorf("engine: %w", err)
 	}
-	if j.deps.Engine.Terraform != "" {
-		if p.TerraformDigest, err = j.deps.Digests.Of(j.deps.Engine.Terraform); err != nil {
+	if j.terraformGone != "" {
+		p.TerraformDigest = j.terraformGone
+	} else if path := j.terraform(); path != "" {
+		if p.TerraformDigest, err = j.deps.Digests.Of(path); err != nil {
 			return p, fmt.Errorf("terraform: %w", err)
 		}
 	}

@@ -56,6 +56,7 @@ func (j *job) sight() *launcher.Sight {
 	if j.spec.InstallID != "" {
 		s.Scratch = j.deps.Dir.Install()
 	}
+	s.Shown = j.fetched()
 	return &s
 }
 

@@ -74,6 +74,8 @@ type Sight struct {
 	// which its owner on disk appears as the engine's user, 0 for none.
 	Scratch    string `json:"scratch,omitempty"`
 	ScratchMap int    `json:"scratch_map,omitempty"`
+	// Shown are directories below Data that are shown too, read-only.
+	Shown []string `json:"shown,omitempty"`
 	// Private directories are empty ones of the engine's own. Keep are paths in
 	// them, and in those that are Empty, that stay, read-only.
 	Private []string `json:"private,omitempty"`

@@ -139,6 +139,17 @@ func (s *Sight) take() (t trees, err error) {
 		return t, err
 	}
 	t.own = append(t.own, parts...)
+	for _, dir := range s.Shown {
+		fd, err := s.open(dir)
+		if err != nil {
+			return t, err
+		}
+		shown, err := clone(fd, "", dir, harmless|syscall.MS_RDONLY)
+		if err != nil {
+			return t, err
+		}
+		t.own = append(t.own, shown)
+	}
 	if s.Scratch == "" {
 		return t, nil
 	}

@@ -70,6 +70,9 @@ func origin(s *jobspec.Source) string {
 
 // folder names the directory of a source, for people.
 func folder(s *jobspec.Source) string {
+	if s.Chart != nil {
+		return "the chart in its repository"
+	}
 	if dir := path.Clean(filepath.ToSlash(s.Directory)); dir != "." {
 		return dir
 	}

@@ -65,6 +65,9 @@ func directory(ctx context.Context, j *job.Job) (*copier, error) {
 func source(ctx context.Context, j *job.Job) (string, error) {
 	switch s := j.Spec.Source; s.Kind {
 	case "archive":
+		if s.Chart != nil {
+			return unpack(j)
+		}
 		return j.In("source"), nil
 	case "git":
 		return checkout(ctx, j)
@@ -75,6 +78,9 @@ func source(ctx context.Context, j *job.Job) (string, error) {
 
 // describe names a source for people, without credentials.
 func describe(s *jobspec.Source) string {
+	if s.Chart != nil {
+		return fmt.Sprintf("chart %s %s of %s", s.Chart.Name, s.Chart.Version, withoutCredentials(s.Repo))
+	}
 	if s.Kind == "archive" && s.Repo == "" {
 		if s.Directory != "" {
 			return path.Clean(s.Directory)

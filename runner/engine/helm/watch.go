@@ -18,8 +18,11 @@ const (
 	lastLook  = time.Second
 	// sayAgain is how often it is said that a hook still runs.
 	sayAgain = 10 * time.Second
-	// hookLines is how much of a failed hook's log is shown.
-	hookLines = 20
+	// hookLines is how much of a hook's log is shown, of each container.
+	hookLines = 100
+	// lastWordsTimeout is for the log of a hook whose time is over: an engine that is
+	// told to end has a few seconds more.
+	lastWordsTimeout = 3 * time.Second
 )
 
 // WatchUntilReady waits until hooks that run have ended: Jobs and Pods. All other
@@ -53,8 +56,10 @@ func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
 			return job.Failf("", "hook %s was removed before it ended", ref)
 		default:
 			done, failed := ended(obj)
+			if done || failed != "" { // a hook that succeeded may be removed next
+				w.hookLog(ctx, obj)
+			}
 			if failed != "" {
-				w.cluster.LastLines(ctx, obj, hookLines, func(line string) { w.job.Logf("%s", line) })
 				return job.Failf("look at its log", "hook %s failed: %s", ref, failed)
 			}
 			if done {
@@ -70,8 +75,22 @@ func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
+			w.lastWords(ctx, ref)
 			return job.Failf("look at its log", "hook %s has not ended: %s", ref, said)
 		}
+	}
+}
+
+func (w *writer) hookLog(ctx context.Context, obj *unstructured.Unstructured) {
+	w.cluster.LastLines(ctx, obj, hookLines, func(line string) { w.job.Logf("%s", line) })
+}
+
+// lastWords shows the log of a hook whose time is over.
+func (w *writer) lastWords(ctx context.Context, ref kube.Ref) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWordsTimeout)
+	defer cancel()
+	if obj, err := w.cluster.Get(ctx, ref); err == nil && obj != nil {
+		w.hookLog(ctx, obj)
 	}
 }
 

@@ -45,6 +45,8 @@ type Cluster struct {
 	Dynamic   dynamic.Interface
 	Discovery discovery.CachedDiscoveryInterface
 	Mapper    meta.ResettableRESTMapper
+
+	events events
 }
 
 // Connect connects to the cluster of a job: KUBECONFIG of the engine's

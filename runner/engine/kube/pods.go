@@ -18,11 +18,7 @@ import (
 const maxPods = 2
 
 // podReasons tells why pods of a workload are not ready; "" for what has none.
-func (c *Cluster) podReasons(ctx context.Context, obj *unstructured.Unstructured) (string, error) {
-	pods, err := c.podsOf(ctx, obj)
-	if err != nil {
-		return "", err
-	}
+func podReasons(pods []corev1.Pod) string {
 	var reasons []string
 	for _, pod := range pods {
 		if why := podReason(pod); why != "" {
@@ -33,7 +29,7 @@ func (c *Cluster) podReasons(ctx context.Context, obj *unstructured.Unstructured
 	if more := len(reasons) - maxPods; more > 0 {
 		reasons = append(reasons[:maxPods], fmt.Sprintf("%d more pods", more))
 	}
-	return strings.Join(reasons, "; "), nil
+	return strings.Join(reasons, "; ")
 }
 
 func (c *Cluster) podsOf(ctx context.Context, obj *unstructured.Unstructured) ([]corev1.Pod, error) {

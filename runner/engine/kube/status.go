@@ -14,8 +14,9 @@ type Status struct {
 	Ready  bool
 	// Failed: it says itself that waiting does not help.
 	Failed bool
-	// Reason says why it is not ready, with what its pods say: "Available: 0/2;
-	// pod web-5f9c-abcde: ImagePullBackOff: …".
+	// Reason says why it is not ready, with what its pods and the newest warnings
+	// about them say: "Available: 0/2; pod web-5f9c-abcde: ImagePullBackOff: …;
+	// event Failed: …".
 	Reason string
 }
 
@@ -57,10 +58,14 @@ func (c *Cluster) status(ctx context.Context, ref Ref) (Status, error) {
 		return s, nil
 	}
 	// What pods say is a help; a wait does not fail for it.
-	if why, err := c.podReasons(ctx, obj); err == nil && why != "" {
+	pods, err := c.podsOf(ctx, obj)
+	if why := podReasons(pods); err == nil && why != "" {
 		s.Reason += "; " + why
 	}
-	return s, nil
+	if why := c.eventReasons(ctx, obj, pods, s.Reason); why != "" {
+		s.Reason += "; event " + why
+	}
+	return s, nil //nolint:nilerr // as above
 }
 
 // judge is the readiness by what the object says of itself.

@@ -6,6 +6,23 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
+// matchVariable is set to matchMinor where the operator lets another patch stand in for
+// an exact version.
+const (
+	matchVariable = "BERTH_TERRAFORM_MATCH"
+	matchMinor    = "minor"
+)
+
+// standsIn tells whether another patch of the wanted version will do, and is one.
+func standsIn(want, have, match string) bool {
+	w, err := semver.StrictNewVersion(want)
+	if err != nil || match != matchMinor || want == have {
+		return false
+	}
+	h, err := semver.StrictNewVersion(have)
+	return err == nil && h.Major() == w.Major() && h.Minor() == w.Minor()
+}
+
 // checkVersion compares the version that a component asks for, an exact one or
 // a range, with the one that the runner has. "" takes any.
 func checkVersion(want, have, subject string) error {

@@ -1784,17 +1784,17 @@ export interface components {
             components?: string[];
         };
         BuildSource: {
-            /** @description git: what it was resolved to. */
+            /** @description git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart. */
             commit?: string;
             /** @description local: the digest of the archive. */
             digest?: string;
-            /** @description git: folder in the repository. */
+            /** @description git: folder in the repository; chart: the chart's name. */
             directory?: string;
             /** @enum {string} */
-            kind: "local" | "git" | "image";
-            /** @description git: branch, tag or commit as written. */
+            kind: "local" | "git" | "image" | "chart";
+            /** @description git: branch, tag or commit as written; chart: version or range as written. */
             ref?: string;
-            /** @description git: where from; local: the repository that the archive stands in for. */
+            /** @description git, chart: where from; local: the repository that the archive stands in for. */
             repo?: string;
         };
         /** @enum {string} */

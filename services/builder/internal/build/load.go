@@ -31,6 +31,9 @@ func load(ctx context.Context, tx *database.Tx, buildID string) (State, error) {
 	if s.Build.Status.Ended() {
 		return s, nil
 	}
+	if s.Build.Before, err = before(ctx, tx, s.Build); err != nil {
+		return s, fmt.Errorf("read earlier build: %w", err)
+	}
 	if s.Build.JobID != "" {
 		s.Job, err = loadJob(ctx, tx, s.Build.JobID)
 		return s, err
@@ -61,6 +64,21 @@ func load(ctx context.Context, tx *database.Tx, buildID string) (State, error) {
 	return s, nil
 }
 
+// before is the digest that the version of a chart had in an earlier build of the
+// component, "" when it is the same or the first.
+func before(ctx context.Context, tx *database.Tx, b Build) (string, error) {
+	pin, ok := source.ReadPin(b.Commit)
+	if b.Source.Kind != source.KindChart || !ok {
+		return "", nil
+	}
+	others, err := tx.BuilderOtherPin(ctx, builderdb.BuilderOtherPinParams{BuildID: b.ID, VersionAt: pin.Version + "@", SourceCommit: b.Commit})
+	if err != nil || len(others) == 0 {
+		return "", err
+	}
+	other, _ := source.ReadPin(others[0])
+	return other.Digest, nil
+}
+
 func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 	provenance, err := provenanceFrom(row.Build.ID, row.Build.Provenance)
 	if err != nil {
@@ -78,6 +96,7 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}
+	b.Source.Org = b.OrgID
 	return b, nil
 }
 

@@ -104,10 +104,12 @@ func handOver(s State) Decision {
 	b := s.Build
 	// The address that is cloned is not stored: the operator may change it. So
 	// another worker, or a later one, asks again.
-	if b.Source.Kind == source.KindGit && s.Facts.Commit.URL == "" {
+	staged := b.Provenance.Source.Archive != nil || s.Facts.Archive != nil
+	asks := b.Source.Kind == source.KindGit || b.Source.Kind == source.KindChart && !staged
+	if asks && s.Facts.Commit.URL == "" {
 		return Decision{Act: Resolve}
 	}
-	travels := b.Source.Kind == source.KindLocal || s.Facts.Commit.OnDisk()
+	travels := b.Source.Kind == source.KindLocal || b.Source.Kind == source.KindChart || s.Facts.Commit.OnDisk()
 	switch {
 	case travels && b.Provenance.Source.Archive == nil && s.Facts.Archive == nil:
 		return Decision{Act: Stage}

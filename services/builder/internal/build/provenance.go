@@ -32,11 +32,15 @@ type ProvenanceSource struct {
 	// Digest is of the uploaded archive, Archive the artifact made of it.
 	Digest  string            `json:"digest,omitempty"`
 	Archive *jobspec.Artifact `json:"archive,omitempty"`
-	// Repo and Ref are as the vendor wrote them, Commit is what they meant.
+	// Repo and Ref are as the vendor wrote them, Commit is what they meant: of a chart
+	// its version and digest.
 	Repo      string `json:"repo,omitempty"`
 	Ref       string `json:"ref,omitempty"`
 	Commit    string `json:"commit,omitempty"`
 	Directory string `json:"directory,omitempty"`
+	// Before is the digest that this version of a chart had in an earlier build: its
+	// repository replaced it.
+	Before string `json:"before,omitempty"`
 }
 
 // provenanceOf is that of a build whose job has succeeded.
@@ -45,7 +49,7 @@ func provenanceOf(b Build, job Job) Provenance {
 		BuildID: b.ID, ResolvedDigest: b.Resolved,
 		Source: ProvenanceSource{
 			Kind: string(b.Source.Kind), Digest: b.Source.Digest, Archive: b.Provenance.Source.Archive,
-			Repo: b.Source.Repo, Ref: b.Source.Ref, Commit: b.Commit, Directory: b.Source.Directory,
+			Repo: b.Source.Repo, Ref: b.Source.Ref, Commit: b.Commit, Directory: b.Source.Directory, Before: b.Before,
 		},
 		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool,
 		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,

@@ -47,8 +47,13 @@ func specOf(b Build, url string) jobspec.Spec {
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
 		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory
-		if b.Source.Kind == source.KindGit { // on disk; what it was is for errors
+		switch b.Source.Kind {
+		case source.KindGit: // on disk; what it was is for errors
 			src.Repo, src.Ref, src.Commit, src.Directory = b.Source.Repo, b.Source.Ref, b.Commit, b.Source.Directory
+		case source.KindChart:
+			pin, _ := source.ReadPin(b.Commit)
+			src.Repo, src.Ref, src.Directory = b.Source.Repo, b.Source.Ref, ""
+			src.Chart = &jobspec.Chart{Name: b.Source.Directory, Version: pin.Version, Digest: pin.Digest, Before: b.Before}
 		}
 	case b.Source.Kind == source.KindImage:
 		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Commit
@@ -70,11 +75,11 @@ func repositoryOf(b Build) string {
 
 // resolvedDigest identifies what is built, and of what exactly: builds with the
 // same one make the same artifact. An image is the same by whatever name and tag
-// it was found.
+// it was found, and so is a chart.
 func resolvedDigest(b Build, commit string) string {
 	what := b.BuildDigest
-	if b.Source.Kind == source.KindImage {
-		what = string(source.KindImage)
+	if b.Source.Kind == source.KindImage || b.Source.Kind == source.KindChart {
+		what = string(b.Source.Kind)
 	}
 	return capsule.DigestBytes(mustJSON([]any{"berth/build/v1", what, b.Source.Content(commit)}))
 }

@@ -45,8 +45,11 @@ type Build struct {
 	File      string
 	Directory string
 	// SourceFault says why Source is not one.
-	SourceFault     string
-	Commit          string // of a git source; of an image its digest
+	SourceFault string
+	Commit      string // of a git source; of an image its digest, of a chart a source.Pin
+	// Before is the digest that this version of a chart had in an earlier build of
+	// the component, "" when it had no other.
+	Before          string
 	Resolved        string // resolved_digest
 	Provenance      Provenance
 	Status          model.BuildState

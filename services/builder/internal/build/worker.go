@@ -23,10 +23,12 @@ const maxSteps = 50
 // pauses: about a minute in all.
 const MaxTries = 9
 
-// Resolver finds commits, and reads those on disk: *source.Resolver.
+// Resolver finds commits, reads those on disk, and downloads charts:
+// *source.Resolver.
 type Resolver interface {
 	Resolve(ctx context.Context, s source.Source) (source.Commit, error)
 	Export(ctx context.Context, c source.Commit, directory, dest string) error
+	Download(ctx context.Context, s source.Source, c source.Commit, dest string) error
 }
 
 // Registry is the builder's own way into it: *depot.Depot.
@@ -159,6 +161,9 @@ func (w *Worker) stage(ctx context.Context, s State) (jobspec.Artifact, error) {
 		return w.Registry.PushArchive(ctx, b.OrgID, b.Source.Digest)
 	}
 	return w.Registry.PushDirectory(ctx, b.OrgID, func(dir string) error {
+		if b.Source.Kind == source.KindChart {
+			return w.Resolver.Download(ctx, b.Source, s.Facts.Commit, dir)
+		}
 		return w.Resolver.Export(ctx, s.Facts.Commit, b.Source.Directory, dir)
 	})
 }

@@ -35,6 +35,8 @@ const (
 type Config struct {
 	// Map sends repositories elsewhere.
 	Map Map
+	// Credentials open private chart repositories.
+	Credentials Credentials
 	// AllowFile lets app folders name repositories on this machine's disk.
 	AllowFile bool
 	// Timeout of one resolution; a minute when zero.
@@ -72,8 +74,8 @@ func newTransport() *http.Transport {
 
 // Commit is where a source stands now.
 type Commit struct {
-	URL  string // git: what the engine clones
-	Hash string // git: 40 hex digits; image: "sha256:…"
+	URL  string // git: what the engine clones; chart: what is downloaded
+	Hash string // git: 40 hex digits; image: "sha256:…"; chart: a Pin
 }
 
 // Error is why a source could not be resolved, for people.
@@ -116,11 +118,15 @@ func about(key Key, format string, args ...any) *Error {
 	return e
 }
 
-// Resolve finds the commit of a git source, or the digest of an image. Every error is an *Error, or that
+// Resolve finds the commit of a git source, the digest of an image, or the version
+// and digest of a chart. Every error is an *Error, or that
 // of ctx.
 func (r *Resolver) Resolve(ctx context.Context, s Source) (Commit, error) {
-	if s.Kind == KindImage {
+	switch s.Kind {
+	case KindImage:
 		return r.image(ctx, s)
+	case KindChart:
+		return r.chart(ctx, s)
 	}
 	address, err := r.Address(s.Repo)
 	if err != nil {

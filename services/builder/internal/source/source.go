@@ -17,6 +17,7 @@ const (
 	KindLocal Kind = "local" // an uploaded archive
 	KindGit   Kind = "git"   // a directory of a git repository
 	KindImage Kind = "image" // an image of a registry
+	KindChart Kind = "chart" // a chart of a chart repository or a registry
 )
 
 // Source is what a build is made from, as stored in builds.source.
@@ -24,10 +25,13 @@ type Source struct {
 	Kind   Kind   `json:"kind"`
 	Digest string `json:"digest,omitempty"` // local: the uploaded archive, "sha256:…"
 
-	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"
-	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag
+	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
+	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version, a range or a Pin
 	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
-	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root
+	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root; chart: the chart's name
+
+	// Org whose build it is: some credentials are for some orgs only.
+	Org string `json:"-"`
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -51,6 +55,8 @@ func Parse(raw json.RawMessage) (Source, error) {
 		return s, s.checkGit()
 	case KindImage:
 		return s, s.checkImage()
+	case KindChart:
+		return s, s.checkChart()
 	default:
 		return s, fmt.Errorf("a source of kind %q is not known", s.Kind)
 	}
@@ -76,7 +82,7 @@ var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // Moves tells whether the content may be another one tomorrow, so that it has to
 // be resolved.
-func (s Source) Moves() bool { return s.Kind == KindGit || s.Kind == KindImage }
+func (s Source) Moves() bool { return s.Kind != KindLocal }
 
 // Content identifies the exact content behind the source: equal contents have
 // equal strings. commit is what the Resolver found; local sources need none.
@@ -86,6 +92,9 @@ func (s Source) Content(commit string) string {
 		return s.Digest
 	case KindImage:
 		return commit
+	case KindChart:
+		pin, _ := ReadPin(commit)
+		return pin.Digest
 	}
 	return commit + ":" + s.Directory
 }

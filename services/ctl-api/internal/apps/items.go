@@ -18,7 +18,7 @@ const SandboxName = "sandbox"
 
 // Source is where a build takes its files from, as stored in builds.source.
 type Source struct {
-	Kind      string `json:"kind"`             // local, git or image
+	Kind      string `json:"kind"`             // local, git, image or chart
 	Digest    string `json:"digest,omitempty"` // local: the blob
 	Repo      string `json:"repo,omitempty"`   // local: the git repository that the blob stands in for
 	Ref       string `json:"ref,omitempty"`
@@ -55,13 +55,13 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Connected: src.Connected, Directory: src.Directory}
 		content := ""
 		switch {
-		case mapped[it.Name] && src.Kind == appconfig.SourceGit:
+		case mapped[it.Name] && src.Mappable():
 			local[it.Name] = true
 			content = sources[it.Name]
 			it.Source.Kind, it.Source.Digest = string(appconfig.SourceLocal), content
 		case mapped[it.Name]:
 			local[it.Name] = true
-			faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_not_git", Detail: fmt.Sprintf("the source of %q is not in a git repository, so nothing can stand in for it", it.Name)})
+			faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_not_git", Detail: fmt.Sprintf("the source of %q is in no repository, so nothing can stand in for it", it.Name)})
 			return
 		case src.Uploaded():
 			local[it.Name] = true
@@ -134,9 +134,9 @@ func configDigest(app *appconfig.App, sources map[string]string) string {
 var commitRef = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // moves says whether the content behind the source may change while its
-// description stays the same: a branch or a tag.
+// description stays the same: a branch, a tag or a chart.
 func (s Source) moves() bool {
-	return s.Kind == string(appconfig.SourceImage) || s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
+	return s.Kind == string(appconfig.SourceImage) || s.Kind == string(appconfig.SourceChart) || s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
 }
 
 // mustJSON encodes our own plain structs, which always can be.

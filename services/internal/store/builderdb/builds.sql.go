@@ -251,6 +251,44 @@ func (q *Queries) BuilderLockBuild(ctx context.Context, buildID string) (Builder
 	return i, err
 }
 
+const builderOtherPin = `-- name: BuilderOtherPin :many
+SELECT earlier.source_commit::text AS source_commit FROM (
+    SELECT b.source_commit FROM builds b JOIN builds this ON this.org_id = b.org_id AND this.component_id = b.component_id
+    WHERE this.id = $1 AND b.id < this.id AND b.state = 'succeeded'
+      AND b.source->>'repo' = this.source->>'repo' AND starts_with(b.source_commit, $2::text)
+    ORDER BY b.id DESC LIMIT 1
+) earlier
+WHERE earlier.source_commit <> $3::text
+`
+
+type BuilderOtherPinParams struct {
+	BuildID      string
+	VersionAt    string
+	SourceCommit string
+}
+
+// What a version of a chart was in the newest earlier build of a component, if it
+// was another chart. version_at is the version with an "@" at its end.
+func (q *Queries) BuilderOtherPin(ctx context.Context, arg BuilderOtherPinParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, builderOtherPin, arg.BuildID, arg.VersionAt, arg.SourceCommit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var source_commit string
+		if err := rows.Scan(&source_commit); err != nil {
+			return nil, err
+		}
+		items = append(items, source_commit)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const builderReusable = `-- name: BuilderReusable :many
 SELECT b.id, b.artifact_repository, b.artifact_digest, b.artifact_size_bytes, b.provenance
 FROM builds b

@@ -26,6 +26,17 @@ FROM builds b
 WHERE b.resolved_digest = sqlc.arg(resolved_digest)::text AND b.state = 'succeeded' AND b.reused_from IS NULL
 ORDER BY (b.component_id = sqlc.arg(component_id)) DESC, b.id DESC LIMIT 5;
 
+-- name: BuilderOtherPin :many
+-- What a version of a chart was in the newest earlier build of a component, if it
+-- was another chart. version_at is the version with an "@" at its end.
+SELECT earlier.source_commit::text AS source_commit FROM (
+    SELECT b.source_commit FROM builds b JOIN builds this ON this.org_id = b.org_id AND this.component_id = b.component_id
+    WHERE this.id = sqlc.arg(build_id) AND b.id < this.id AND b.state = 'succeeded'
+      AND b.source->>'repo' = this.source->>'repo' AND starts_with(b.source_commit, sqlc.arg(version_at)::text)
+    ORDER BY b.id DESC LIMIT 1
+) earlier
+WHERE earlier.source_commit <> sqlc.arg(source_commit)::text;
+
 -- name: BuilderSetSource :exec
 -- What the source of a build is exactly.
 UPDATE builds SET source_commit = sqlc.narg(source_commit), resolved_digest = sqlc.arg(resolved_digest)::text, error = NULL

@@ -1,21 +1,22 @@
-package toolchain
+package tfprogram
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
-
-	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 // vendorKey is the key that HashiCorp signs its releases with, fingerprint
@@ -29,16 +30,41 @@ const (
 	maxListBytes = 1 << 20 // the list of checksums and its signature are a few KB
 )
 
-// A release is one version at a source.
-type release struct {
-	from    source
-	version string
+// ErrUntrusted says that an archive is not what the vendor signed. Nothing of it was
+// unpacked.
+var ErrUntrusted = errors.New("not what the vendor signed")
+
+// A Source has the vendor's files of a version: the archive, the list of
+// checksums, and its signature.
+type Source interface {
+	Open(ctx context.Context, version, name string) (io.ReadCloser, error)
 }
 
-// fetch gets the archive, checks it against what key signed and puts the program
-// at target, in one rename: target is whole or absent.
-func (r release) fetch(ctx context.Context, key, target string) error {
-	sumsName := "terraform_" + r.version + "_SHA256SUMS"
+// Release is one version at a source.
+//
+// The vendor's own installer (github.com/hashicorp/hc-install) does not do: it reads no
+// directory, and it writes the program in place, where a process killed on the way
+// leaves half of it.
+type Release struct {
+	From    Source
+	Version string
+	Key     string // the armored public key to trust; "" for the vendor's
+}
+
+// ArchiveName is the vendor's name of a version's archive for this machine.
+func ArchiveName(version string) string {
+	return fmt.Sprintf("terraform_%s_%s_%s.zip", version, runtime.GOOS, runtime.GOARCH)
+}
+
+// SumsName is the vendor's name of a version's list of checksums. That of its
+// signature ends in .sig.
+func SumsName(version string) string { return "terraform_" + version + "_SHA256SUMS" }
+
+// Fetch gets the archive, checks it against the signed list of checksums and puts the
+// program at target, in one rename: target is whole or absent. Archives that a killed
+// process left are called .archive-* in target's directory.
+func (r Release) Fetch(ctx context.Context, target string) error {
+	sumsName := SumsName(r.Version)
 	sums, err := r.readAll(ctx, sumsName)
 	if err != nil {
 		return err
@@ -47,10 +73,10 @@ func (r release) fetch(ctx context.Context, key, target string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSignature(key, sums, sig); err != nil {
+	if err := checkSignature(cmp.Or(r.Key, vendorKey), sums, sig); err != nil {
 		return fmt.Errorf("%s: %w: %w", sumsName, ErrUntrusted, err)
 	}
-	name := archiveName(r.version)
+	name := ArchiveName(r.Version)
 	want, err := sumOf(sums, name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", sumsName, err)
@@ -74,11 +100,11 @@ func (r release) fetch(ctx context.Context, key, target string) error {
 	if got != want {
 		return fmt.Errorf("%s: %w: sha256 is %s, signed is %s", name, ErrUntrusted, got, want)
 	}
-	return tfprogram.Unpack(archive.Name(), target)
+	return Unpack(archive.Name(), target)
 }
 
-func (r release) readAll(ctx context.Context, name string) ([]byte, error) {
-	file, err := r.from.open(ctx, r.version, name)
+func (r Release) readAll(ctx context.Context, name string) ([]byte, error) {
+	file, err := r.From.Open(ctx, r.Version, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +138,14 @@ func sumOf(list []byte, name string) (string, error) {
 }
 
 // download copies a file and returns its sha256 in hex.
-func (r release) download(ctx context.Context, name string, to io.Writer) (string, error) {
-	file, err := r.from.open(ctx, r.version, name)
+func (r Release) download(ctx context.Context, name string, to io.Writer) (string, error) {
+	file, err := r.From.Open(ctx, r.Version, name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, tfprogram.MaxBytes)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, MaxBytes)); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

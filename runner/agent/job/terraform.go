@@ -1,0 +1,90 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/tfprogram"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
+)
+
+// terraformRemedy is what to do about a version that is missing.
+const terraformRemedy = "put it into a directory as VERSION/terraform and name that with --terraform-mirror, or change terraform_version; --terraform-downloads allow fetches exact versions, --terraform-match minor takes another patch"
+
+// findTerraform chooses the Terraform of a job: for a plan by what the module asks for,
+// for an apply the very file that the plan was made with.
+func (j *job) findTerraform(ctx context.Context) error {
+	box := j.deps.Engine.Terraforms
+	if box == nil || j.spec.Kind != jobspec.KindTerraformModule || j.spec.TerraformModule == nil || j.spec.Operation == jobspec.OperationBuild {
+		return nil
+	}
+	if j.mutates() {
+		return j.findPinnedTerraform(ctx, box)
+	}
+	want := j.spec.TerraformModule.TerraformVersion
+	path, err := box.For(ctx, want)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, toolchain.ErrNone), errors.Is(err, tfprogram.ErrUntrusted):
+		r := refuse(jobspec.OutcomeRefused, terraformRemedy, "%s: %v", j.spec.Resource.Name, err)
+		r.result.Differs = []jobspec.Difference{{Field: "terraform_version", Want: want, Got: err.Error()}}
+		return r
+	case err != nil:
+		return refuse(jobspec.OutcomeFailed, terraformRemedy, "%s: %v", j.spec.Resource.Name, err)
+	}
+	return j.useTerraform(path)
+}
+
+// findPinnedTerraform finds the executable of the plan. Where it is gone the order is
+// refused, with everything else that differs.
+func (j *job) findPinnedTerraform(ctx context.Context, box *toolchain.Box) error {
+	record, found, err := j.planRecord()
+	if err != nil || !found || record.Effect.Tool.Digest == "" {
+		return err
+	}
+	tool := record.Effect.Tool
+	path, err := box.Pinned(ctx, tool.Version, tool.Digest)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, toolchain.ErrGone):
+		j.terraformGone = err.Error()
+		return nil
+	case err != nil:
+		return err
+	}
+	return j.useTerraform(path)
+}
+
+// useTerraform notes the executable of the job, if its engine can get to it.
+func (j *job) useTerraform(path string) error {
+	j.mu.Lock()
+	j.attempt.Terraform = path // on disk with the next phase
+	iso := j.attempt.Isolation
+	j.mu.Unlock()
+	if iso.Hidden && len(j.fetched()) > 0 || iso.OwnUsers || j.deps.Engine.InPods {
+		return nil
+	}
+	if err := process.Reachable(path, iso.UID, iso.GID); err != nil {
+		return refuse(jobspec.OutcomeRefused, "", "terraform: %v", err)
+	}
+	return nil
+}
+
+// terraform is the executable of the job, "" when there is none.
+func (j *job) terraform() string { return cmp.Or(j.attempt.Terraform, j.deps.Engine.Terraform) }
+
+// fetched is the directory of the executable where it is one of the agent's own, which
+// no image has and engines would not see.
+func (j *job) fetched() []string {
+	if path := j.terraform(); strings.HasPrefix(path, j.deps.Dir.Tools()+"/") {
+		return []string{filepath.Dir(path)}
+	}
+	return nil
+}
