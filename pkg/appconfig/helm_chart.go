@@ -25,6 +25,10 @@ type HelmChart struct {
 	StorageDriver string `toml:"storage_driver" json:"storage_driver,omitempty" digest:"deploy" enum:"configmap,secret,nuon"`
 	// Adopts objects that are there already.
 	TakeOwnership bool `toml:"take_ownership" json:"take_ownership,omitempty" digest:"deploy" default:"false"`
+	// What is done with the CRDs in the chart's crds/. "install" makes those that are not there at the first deploy, as Helm does; the plan names those that differ. "upgrade" makes them what the chart says at each deploy, each a change of the plan. "skip" leaves them out.
+	CRDs string `toml:"crds" json:"crds,omitempty" digest:"deploy" enum:"install,upgrade,skip" default:"install"`
+	// How many revisions of the release are kept, at least 1; the deployed one stays until the next one is.
+	HistoryLimit int `toml:"history_limit" json:"history_limit,omitempty" digest:"deploy" default:"10"`
 	// Paths and types as `helm --set` reads them. They win over values files.
 	Values map[string]string `toml:"values" json:"values,omitempty" digest:"deploy" template:"true"`
 	// Files of values; later files win.
@@ -58,6 +62,9 @@ const (
 	StorageNuon      = "nuon" // in the control plane
 )
 
+// CRDsInstall is what is done with a chart's CRDs by default.
+const CRDsInstall = "install"
+
 // InNewNamespace tells whether the namespace is made when it is not there, which
 // is so unless create_namespace says otherwise.
 func (h *HelmChart) InNewNamespace() bool { return h.CreateNamespace == nil || *h.CreateNamespace }
@@ -73,6 +80,9 @@ func (h *HelmChart) check(ch *checker, c *Component) {
 	} else {
 		ch.oneSource(c.At, c.SourceFile, append(c.sources().given(), "helm_repo"), "")
 		h.HelmRepo.check(ch, c.At.Below("helm_repo"))
+	}
+	if at := c.At.Below("history_limit"); h.HistoryLimit < 0 || h.HistoryLimit == 0 && ch.isWritten(at) {
+		ch.Add(place.Error, place.CodeValue, at, "history_limit must be at least 1")
 	}
 	for path := range h.Values {
 		if problem := setPathProblem(path); problem != "" {

@@ -20,13 +20,13 @@ type KubernetesManifest struct {
 
 // Kustomize is a manifest that kustomize makes.
 type Kustomize struct {
-	// The directory of the source that holds kustomization.yaml.
+	// The directory that holds kustomization.yaml, below the source's directory.
 	Path string `toml:"path" json:"path" rule:"required"`
-	// Patches: files of the source, or their text.
+	// Patches over all of it: files, below path or else below the source's directory, or their text.
 	Patches []string `toml:"patches" json:"patches,omitempty"`
-	// Lets kustomize render charts.
+	// Renders the charts that a kustomization names in helmCharts; without a helm program.
 	EnableHelm bool `toml:"enable_helm" json:"enable_helm,omitempty" default:"false"`
-	// Which files kustomize may read: "rootOnly" those below path, "none" all of the source.
+	// Which files a kustomization may read: "rootOnly" those below its directory, "none" all of the source.
 	LoadRestrictor string `toml:"load_restrictor" json:"load_restrictor,omitempty" enum:"none,rootOnly" default:"rootOnly"`
 }
 

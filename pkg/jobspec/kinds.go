@@ -148,7 +148,18 @@ type HelmChart struct {
 	InstallValues string `json:"install_values,omitempty"`
 	// TakeOwnership adopts objects that are there and belong to no release.
 	TakeOwnership bool `json:"take_ownership,omitempty"`
+	// CRDs says what is done with the CRDs of the chart's crds/: "" makes those that
+	// are not there at the install, as Helm does, CRDsUpgrade and CRDsSkip are others.
+	CRDs string `json:"crds,omitempty"`
+	// MaxHistory is how many revisions of the release are kept; 0 means 10.
+	MaxHistory int `json:"max_history,omitempty"`
 }
+
+// What is done with CRDs of a chart's crds/ other than what Helm does.
+const (
+	CRDsUpgrade = "upgrade" // they become what the chart says, at each deploy
+	CRDsSkip    = "skip"    // they are somebody else's
+)
 
 // KubernetesManifest is what the manifest engine needs. The artifact holds
 // manifest.yaml, a template of one or more objects.

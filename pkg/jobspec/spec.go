@@ -128,6 +128,8 @@ type Source struct {
 	// Chart is of an archive that holds one file, ChartFile: a packed chart of the
 	// chart repository Repo, of which Ref is the range as written.
 	Chart *Chart `json:"chart,omitempty"`
+	// Kustomize says how to make a manifest of the source; nil for none.
+	Kustomize *Kustomize `json:"kustomize,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
@@ -143,6 +145,15 @@ type Chart struct {
 	// Before is the digest that the same version had in an earlier build of the
 	// component, when that was another one.
 	Before string `json:"before,omitempty"`
+}
+
+// Kustomize is what kustomize is asked for; its fields are those of the format.
+type Kustomize struct {
+	Path       string   `json:"path"`
+	Patches    []string `json:"patches,omitempty"`
+	EnableHelm bool     `json:"enable_helm,omitempty"`
+	// LoadRestrictor is "rootOnly" or "none"; "" is the first.
+	LoadRestrictor string `json:"load_restrictor,omitempty"`
 }
 
 // Timeout is how long the engine may take.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -89,6 +90,92 @@ spec: {value: {{ .Values.value }}}
 	if c.get(t, "Namespace/"+c.namespace) != nil {
 		t.Error("the namespace is still there")
 	}
+}
+
+// Helm leaves CRDs that are there as they are, and a plan says which differ; those
+// of a component that upgrades them are changes of its plan.
+func TestHelmCRDUpgrade(t *testing.T) {
+	t.Parallel()
+	c := chart(t, map[string]string{"templates/one.yaml": oneMap})
+	group := c.namespace + ".example.test"
+	crd := func(description string) string {
+		return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.` + group + `}
+spec:
+  group: ` + group + `
+  scope: Namespaced
+  names: {kind: Thing, plural: things, singular: thing}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, description: ` + description + `, x-kubernetes-preserve-unknown-fields: true}}
+status: {conditions: [], storedVersions: []}
+`
+	}
+	ref := kube.Ref{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "things." + group}
+	crds := c.Dynamic.Resource(schema.GroupVersionResource{Group: ref.Group, Version: "v1", Resource: "customresourcedefinitions"})
+	t.Cleanup(func() { _ = crds.Delete(context.WithoutCancel(t.Context()), ref.Name, metav1.DeleteOptions{}) })
+	is := func(want string) {
+		t.Helper()
+		live, err := c.Get(t.Context(), ref)
+		if err != nil || live == nil {
+			t.Fatalf("CRD: %v, %v", live, err)
+		}
+		data, err := live.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantContains(t, "CRD", string(data), `"description":"`+want+`"`)
+	}
+	c.chart["crds/thing.yaml"] = crd("first")
+
+	c.spec.CRDs = jobspec.CRDsSkip
+	plan, _ := c.plan(t)
+	if got := strings.Join(c.summary(t, plan), "\n"); strings.Contains(got, "CustomResourceDefinition") {
+		t.Errorf("skipped CRDs are planned:\n%s", got)
+	}
+	c.spec.CRDs = ""
+	plan, _ = c.plan(t)
+	c.applyJob(t, plan).must(t)
+	is("first")
+
+	c.chart["crds/thing.yaml"] = crd("second")
+	plan, r := c.plan(t)
+	if !r.NoChange {
+		t.Error("a CRD that stays as it is is a change")
+	}
+	wantContains(t, "plan", plan.read(t, "out/plan.summary.json"), "which Helm leaves as they are: things."+group)
+
+	c.spec.CRDs, c.spec.MaxHistory = jobspec.CRDsUpgrade, 1
+	plan, _ = c.plan(t)
+	got := strings.Join(c.summary(t, plan), "\n")
+	wantContains(t, "summary", got, "update CustomResourceDefinition.apiextensions.k8s.io things.")
+	wantContains(t, "summary", got, `"second"`)
+	c.applyJob(t, plan).must(t)
+	is("second")
+	if _, r := c.plan(t); !r.NoChange {
+		t.Error("upgraded CRDs are a change again")
+	}
+	c.values = map[string]string{"value": "two"}
+	plan, _ = c.plan(t)
+	c.applyJob(t, plan).must(t)
+	if diff := cmp.Diff([]release.Status{release.StatusSuperseded, release.StatusDeployed}, c.history(t)); diff != "" {
+		t.Errorf("history of at most one revision and the deployed one (-want +got):\n%s", diff)
+	}
+
+	// What somebody changed since the plan is not written over.
+	c.chart["crds/thing.yaml"] = crd("third")
+	plan, _ = c.plan(t)
+	patch := []byte(`[{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "by hand"}]`)
+	if _, err := crds.Patch(t.Context(), ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.applyJob(t, plan).run(t); r.Outcome != jobspec.OutcomeStale {
+		t.Errorf("apply over somebody's change is %s: %s", r.Outcome, r.Error)
+	}
+	is("by hand")
 }
 
 func TestHelmHealth(t *testing.T) {

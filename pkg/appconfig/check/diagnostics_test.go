@@ -75,7 +75,7 @@ func TestDiagnostics(t *testing.T) {
 			"components/a.toml": appconfigtest.Module("a", `dependencies = ["chart"]`)}},
 		{"chart without its keys", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"helm_chart\"\n"}},
 		{"chart", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"helm_chart\"\nchart_name = \"My_chart\"\nstorage_driver = \"secrets\"\nhelm_repo = {repo_url = \"https://example.com\", chart = \"c\"}\n"}},
-		{"chart of a repository", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"helm_chart\"\nchart_name = \"c\"\n[helm_repo]\nrepo_url = \"charts.example.com\"\nchart = \"team/c\"\nversion = \"latest\"\n"}},
+		{"chart of a repository", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"helm_chart\"\nchart_name = \"c\"\ncrds = \"always\"\nhistory_limit = 0\n[helm_repo]\nrepo_url = \"charts.example.com\"\nchart = \"team/c\"\nversion = \"latest\"\n"}},
 		{"manifest", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"kubernetes_manifest\"\n",
 			"components/d.toml": "name = \"d\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"kind: A\"\nkustomize = {path = \"x\"}\n",
 			"components/e.toml": "name = \"e\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nkustomize = {path = \"x\"}\n"}},

@@ -79,10 +79,6 @@ var notYets = []NotYet{
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
 		})},
-	{Keys: []string{"kubernetes-manifest.kustomize"}, What: "a manifest made by kustomize is", WaitsFor: "kustomize", Severity: place.Error,
-		find: components("kustomize", func(c *appconfig.Component) bool {
-			return c.KubernetesManifest != nil && c.KubernetesManifest.Kustomize != nil
-		})},
 	{Keys: []string{"container-image.aws_ecr"}, What: "an image of aws_ecr is", WaitsFor: waitsClouds, Severity: place.Error,
 		find: components("aws_ecr", func(c *appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil })},
 	{Keys: []string{"container-image.public.update_policy"}, What: "update_policy is", WaitsFor: "images that follow a range of versions", Severity: place.Error,

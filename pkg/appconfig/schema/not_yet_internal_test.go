@@ -65,10 +65,17 @@ var actedOn = map[string][]string{
 		"component.deploy_timeout",
 		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",
 		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap",
-		"helm.take_ownership", "helm.values", "helm.values_file", "helm.values_file[].contents",
+		"helm.take_ownership", "helm.crds", "helm.crds=install", "helm.crds=upgrade", "helm.crds=skip", "helm.history_limit", "helm.values", "helm.values_file", "helm.values_file[].contents",
 		"runner.helm_driver", "runner.helm_driver=configmap", "runner.helm_driver=secret",
 		"kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",
 		"install.components", "install.components.*.helm_values", "install.components.*.tf_vars",
+	},
+	"engine.TestBuildKustomize": {
+		"kubernetes-manifest.kustomize", "kubernetes-manifest.kustomize.path", "kubernetes-manifest.kustomize.patches",
+	},
+	"engine.TestBuildKustomizeCharts": {"kubernetes-manifest.kustomize.enable_helm"},
+	"engine.TestBuildKustomizeRefuses": {
+		"kubernetes-manifest.kustomize.load_restrictor", "kubernetes-manifest.kustomize.load_restrictor=none", "kubernetes-manifest.kustomize.load_restrictor=rootOnly",
 	},
 	"orders.TestActionOfAnApp": {
 		"action.name", "action.timeout", "action.enable_kube_config",

@@ -20,8 +20,11 @@ const manifestFile = "manifest.yaml"
 const maxManifest = 4 << 20
 
 // KubernetesManifest keeps a manifest as it is: it is a template, so what is in
-// it shows when an install renders it.
+// it shows when an install renders it. One that kustomize makes is made here.
 func KubernetesManifest(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	if j.Spec.Source.Kustomize != nil {
+		return kustomized(ctx, j)
+	}
 	root, err := source(ctx, j)
 	if err != nil {
 		return jobspec.Result{}, err

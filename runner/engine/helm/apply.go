@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	// maxHistory is how many revisions of a release are kept, as by Helm.
+	// maxHistory is how many revisions of a release are kept, as by Helm, when the
+	// component does not say it.
 	maxHistory = 10
 	// labelChange is on the record of a revision: the change that made it.
 	labelChange = "berth.dev/change"
@@ -69,6 +71,7 @@ type applying struct {
 
 	inventory *kube.Inventory
 	standing  standing
+	crds      []crdStep
 	writer    *writer
 	config    *action.Configuration
 }
@@ -93,6 +96,9 @@ func (a *applying) release(ctx context.Context) (*release.Release, error) {
 		return nil, err
 	}
 	if err := a.unstick(); err != nil {
+		return nil, err
+	}
+	if err := a.upgradeCRDs(ctx); err != nil {
 		return nil, err
 	}
 	deployed, err := a.run(ctx)
@@ -160,13 +166,11 @@ func (a *applying) compare(ctx context.Context) ([]*unstructured.Unstructured, e
 	}
 	d.absent = absentNamespaces(namespace, targets)
 	now := []kube.Change{namespace}
-	if a.Mode == modeInstall {
-		found, err := crdChanges(ctx, a.cluster, crds)
-		if err != nil {
-			return nil, err
-		}
-		now = append(now, found...)
+	look := crdLook{cluster: a.cluster, in: a.inputs, mode: a.Mode}
+	if a.crds, err = look.steps(ctx, crds); err != nil {
+		return nil, err
 	}
+	now = append(now, look.changes(a.crds)...)
 	steps, err := d.wanted(ctx, targets)
 	if err != nil {
 		return nil, err
@@ -251,7 +255,7 @@ func (a *applying) run(ctx context.Context) (*release.Release, error) {
 		return in.Run(chart, a.Values)
 	}
 	up := action.NewUpgrade(a.config)
-	up.Namespace, up.TakeOwnership, up.ResetValues, up.MaxHistory = a.Namespace, a.TakeOwnership, true, maxHistory
+	up.Namespace, up.TakeOwnership, up.ResetValues, up.MaxHistory = a.Namespace, a.TakeOwnership, true, cmp.Or(a.MaxHistory, maxHistory)
 	up.Wait, up.WaitForJobs, up.Timeout = true, true, a.timeout(ctx)
 	up.Labels, up.SkipSchemaValidation, up.DisableOpenAPIValidation = labels, true, true
 	return up.Run(a.ReleaseName, chart, a.Values)

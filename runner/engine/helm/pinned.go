@@ -78,6 +78,8 @@ type canonical struct {
 	CreateNamespace bool                         `json:"create_namespace"`
 	StorageDriver   string                       `json:"storage_driver"`
 	TakeOwnership   bool                         `json:"take_ownership"`
+	CRDMode         string                       `json:"crd_mode,omitempty"`
+	MaxHistory      int                          `json:"max_history,omitempty"`
 	LiveRevision    int                          `json:"live_revision"`
 	Chart           canonicalChart               `json:"chart"`
 	Values          map[string]any               `json:"values"`

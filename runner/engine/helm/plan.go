@@ -104,12 +104,14 @@ func (p *planning) release(ctx context.Context) error {
 	}
 	d.absent = absentNamespaces(namespace, p.objects)
 	p.changes = append(p.changes, namespace)
-	if p.mode == modeInstall {
-		found, err := crdChanges(ctx, p.cluster, crds)
-		if err != nil {
-			return err
-		}
-		p.changes = append(p.changes, found...)
+	look := crdLook{cluster: p.cluster, in: p.in, mode: p.mode, tell: true}
+	definitions, err := look.steps(ctx, crds)
+	if err != nil {
+		return err
+	}
+	p.changes = append(p.changes, look.changes(definitions)...)
+	if note := crdNote(definitions); note != "" {
+		p.notes = append(p.notes, note)
 	}
 	steps, err := d.wanted(ctx, p.objects)
 	if err != nil {
@@ -158,7 +160,11 @@ func (p *planning) render() ([]*unstructured.Unstructured, kinds, error) {
 		if err != nil {
 			return nil, nil, job.Refusef("build the component again", "the chart of %s cannot be read: %v", p.job.Subject(), err)
 		}
-		if crds, own, err = parseCRDs(crdFiles(c.CRDObjects())); err != nil {
+		var files []crd
+		if p.in.CRDMode != jobspec.CRDsSkip {
+			files = crdFiles(c.CRDObjects())
+		}
+		if crds, own, err = parseCRDs(files); err != nil {
 			return nil, nil, p.wrong(err)
 		}
 		caps, err := capabilities(p.cluster, crds)
@@ -171,6 +177,9 @@ func (p *planning) render() ([]*unstructured.Unstructured, kinds, error) {
 		p.chart = c
 	}
 	p.rendered = renders[0]
+	if p.in.CRDMode == jobspec.CRDsSkip {
+		p.rendered.CRDs = nil
+	}
 	if names := unstable(renders[0], renders[1]); len(names) > 0 {
 		p.notes = append(p.notes, fmt.Sprintf("each render of %s gives something else (a random function, a time): each plan is a new change", strings.Join(names, ", ")))
 	}
@@ -229,31 +238,6 @@ func absentNamespaces(own kube.Change, objects []*unstructured.Unstructured) map
 		}
 	}
 	return absent
-}
-
-// crdChanges are the CRDs that an install makes. Those that are there stay as
-// they are, as with Helm.
-func crdChanges(ctx context.Context, cluster *kube.Cluster, crds []*unstructured.Unstructured) ([]kube.Change, error) {
-	changes := make([]kube.Change, 0, len(crds))
-	seen := map[kube.Ref]bool{}
-	for _, obj := range crds {
-		if seen[kube.RefOf(obj)] {
-			continue // of a second copy of a dependency: the first one makes it
-		}
-		seen[kube.RefOf(obj)] = true
-		live, err := cluster.Get(ctx, kube.RefOf(obj))
-		if err != nil {
-			return nil, kube.Explain(err, "read "+kube.RefOf(obj).String())
-		}
-		if live != nil {
-			changes = append(changes, kube.Updated(live, live))
-			continue
-		}
-		change := kube.Created(obj)
-		change.Reason = "of the chart's crds/: it stays when the release is removed"
-		changes = append(changes, change)
-	}
-	return changes, nil
 }
 
 // sameRelease tells whether the release that is deployed is the one that this

@@ -30,6 +30,7 @@ func (p *planning) write() error {
 	err = job.WriteJSON(p.job.Out("plan.canonical.json"), canonical{
 		Mode: p.mode, Release: p.in.ReleaseName, Namespace: p.in.Namespace, CreateNamespace: p.in.CreateNamespace,
 		StorageDriver: p.in.StorageDriver, TakeOwnership: p.in.TakeOwnership, LiveRevision: p.live,
+		CRDMode: p.in.CRDMode, MaxHistory: p.in.MaxHistory,
 		Chart:  canonicalChart{metadata.Name, metadata.Version, metadata.AppVersion},
 		Values: p.in.Values, Objects: p.objects, Hooks: p.hooks, CRDs: crdFiles(p.rendered.CRDs), Changes: p.changes,
 	})

@@ -24,6 +24,8 @@ type inputs struct {
 	CreateNamespace bool           `json:"create_namespace"`
 	StorageDriver   string         `json:"storage_driver"`
 	TakeOwnership   bool           `json:"take_ownership"`
+	CRDMode         string         `json:"crd_mode,omitempty"` // "" installs them
+	MaxHistory      int            `json:"max_history,omitempty"`
 	Values          map[string]any `json:"values"`
 }
 
@@ -34,6 +36,7 @@ func renderInputs(j *job.Job, withValues bool) (inputs, error) {
 	in := inputs{
 		ReleaseName: spec.ReleaseName, CreateNamespace: spec.CreateNamespace,
 		StorageDriver: spec.StorageDriver, TakeOwnership: spec.TakeOwnership,
+		CRDMode: spec.CRDs, MaxHistory: spec.MaxHistory,
 	}
 	if in.StorageDriver == "" {
 		in.StorageDriver = driverConfigMap

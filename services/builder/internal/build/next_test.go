@@ -1,11 +1,13 @@
 package build
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -248,5 +250,25 @@ func TestRepositoryOf(t *testing.T) {
 				t.Errorf("repositoryOf(%q, %q) = %q, want %q", tc.app, tc.component, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestKustomizeOfARevision holds that the Build Runner is told what the app says
+// of kustomize, in the words of the stored revision.
+func TestKustomizeOfARevision(t *testing.T) {
+	t.Parallel()
+	revision, err := json.Marshal(appconfig.Component{KubernetesManifest: &appconfig.KubernetesManifest{Kustomize: &appconfig.Kustomize{
+		Path: "overlays/a", Patches: []string{"p.yaml"}, EnableHelm: true, LoadRestrictor: "none",
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &jobspec.Kustomize{Path: "overlays/a", Patches: []string{"p.yaml"}, EnableHelm: true, LoadRestrictor: "none"}
+	spec := specOf(Build{Kustomize: kustomizeOf(revision)}, "https://example.com/a/b")
+	if diff := cmp.Diff(want, spec.Source.Kustomize); diff != "" {
+		t.Errorf("kustomize (-want +got):\n%s", diff)
+	}
+	if none := kustomizeOf([]byte(`{"kubernetes_manifest": {"namespace": "a"}}`)); none != nil {
+		t.Errorf("a manifest without kustomize has %v", none)
 	}
 }

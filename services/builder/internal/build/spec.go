@@ -40,10 +40,24 @@ func placeOf(revision json.RawMessage) (file, directory string) {
 	return keys.At.File, keys.Berth.LocalSource
 }
 
+// kustomizeOf reads from a revision how kustomize makes the manifest; nil when it
+// does not.
+func kustomizeOf(revision json.RawMessage) *jobspec.Kustomize {
+	var keys struct {
+		KubernetesManifest struct {
+			Kustomize *jobspec.Kustomize `json:"kustomize"`
+		} `json:"kubernetes_manifest"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return nil
+	}
+	return keys.KubernetesManifest.Kustomize
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
-	src := jobspec.Source{Push: repositoryOf(b)}
+	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize}
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
 		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory

@@ -44,6 +44,8 @@ type Build struct {
 	// source of an upload stands, "" when it does not stand there.
 	File      string
 	Directory string
+	// Kustomize says how the manifest is made of the source; nil for anything else.
+	Kustomize *jobspec.Kustomize
 	// SourceFault says why Source is not one.
 	SourceFault string
 	Commit      string // of a git source; of an image its digest, of a chart a source.Pin

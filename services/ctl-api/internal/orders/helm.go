@@ -23,6 +23,10 @@ func helmChart(c component) (work jobspec.Work, deployable bool) {
 	chart := &jobspec.HelmChart{
 		ReleaseName: h.ChartName, Namespace: h.Namespace, CreateNamespace: h.InNewNamespace(),
 		StorageDriver: driver, Values: h.Values, TakeOwnership: h.TakeOwnership, InstallValues: c.override.HelmValues,
+		MaxHistory: h.HistoryLimit,
+	}
+	if h.CRDs != appconfig.CRDsInstall {
+		chart.CRDs = h.CRDs
 	}
 	for _, f := range h.ValuesFiles {
 		chart.ValuesFiles = append(chart.ValuesFiles, f.Contents.Contents)
