@@ -82,10 +82,20 @@ type Step struct {
 	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
 	// Gives this step a kubeconfig; as the action says by default.
 	EnableKubeConfig *bool `toml:"enable_kube_config" json:"enable_kube_config,omitempty"`
-	// A repository that everybody can read, for `command`.
+	// A repository that everybody can read; `command` works in its directory.
 	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty"`
-	// A repository that the org's own connection reads, for `command`.
+	// A repository that the org's own connection reads; `command` works in its directory.
 	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty"`
+
+	// Artifact is what a release has built of the repository. Only an app that was
+	// read from a release has it.
+	Artifact *Artifact `toml:"-" json:"-" digest:"-"`
+}
+
+// Artifact names what a build left in the org's registry.
+type Artifact struct {
+	Repository string
+	Digest     string // "sha256:…"
 }
 
 // HealthCheck returns the thresholds of an action that gives a health verdict,

@@ -17,7 +17,7 @@ func (l *loader) scripts(mapped func(Source) (fs.FS, string, bool)) {
 		a := &l.app.Actions[i]
 		for j := range a.Steps {
 			s, at := &a.Steps[j], a.At.Below("steps").Item(j).Below("command")
-			src, inRepo := sourceOf(s.PublicRepo, s.ConnectedRepo, nil)
+			src, inRepo := s.Source()
 			switch {
 			case !inRepo:
 				l.script(at, "actions", s.Command)
@@ -57,6 +57,11 @@ func (l *loader) scriptOfRepo(at place.Place, src Source, command string, mapped
 	script := scriptOf(command)
 	root, dir, ok := mapped(src)
 	if script == "" || !ok {
+		return
+	}
+	if !fs.ValidPath(path.Clean(script)) {
+		l.Diags = append(l.Diags, l.At(place.Error, place.CodeReference, at, "script %q is above the directory that the step gets of %s", script, src.Repo).
+			WithRemedy("name a directory that holds it, and the script below that"))
 		return
 	}
 	name := path.Join(dir, script)

@@ -1,6 +1,9 @@
 package appconfig
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/berth-dev/berth/pkg/appconfig/folder"
 )
 
@@ -25,8 +28,8 @@ const (
 	SourceChart SourceKind = "chart" // a chart of a chart repository
 )
 
-// Kinds of blocks whose values differ between installs. The first two have a
-// source to build.
+// Kinds of blocks whose values differ between installs. The first two and the
+// scripts have a source to build.
 const (
 	BlockSandbox   = "sandbox"
 	BlockComponent = "component"
@@ -37,14 +40,16 @@ const (
 	BlockMetadata  = "metadata" // the README and the labels of installs
 	BlockRunner    = "runner"
 	BlockPolicy    = "policy"
+	// BlockScripts is a directory of a repository that steps of actions run in.
+	BlockScripts = "scripts"
 	// BlockOperationRoles is the matrix of operation_roles.toml.
 	BlockOperationRoles = "operation_roles"
 )
 
 // Source is where one buildable's files come from.
 type Source struct {
-	Block     string     `json:"block"`          // "sandbox" or "component"
-	Name      string     `json:"name,omitempty"` // the component's name
+	Block     string     `json:"block"`          // "sandbox", "component" or "scripts"
+	Name      string     `json:"name,omitempty"` // the component's name; of scripts the repository, directory and ref
 	Kind      SourceKind `json:"kind"`
 	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
 	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version or a range, "" is the newest
@@ -65,7 +70,8 @@ func (s Source) Uploaded() bool { return s.Kind == SourceLocal || s.Kind == Sour
 func (s Source) Mappable() bool { return s.Kind == SourceGit || s.Kind == SourceChart }
 
 // Sources lists the source of every buildable: the sandbox, then the components
-// in order of their names. Buildables without a valid source are left out.
+// in order of their names, then the scripts. Buildables without a valid source are
+// left out.
 func Sources(app *App) []Source {
 	var all []Source
 	if app.Sandbox != nil {
@@ -78,7 +84,48 @@ func Sources(app *App) []Source {
 			all = append(all, src)
 		}
 	}
+	return append(all, ScriptSources(app)...)
+}
+
+// ScriptSources lists the directories of repositories that steps of actions run
+// in, each once, in the order of the actions.
+func ScriptSources(app *App) []Source {
+	var all []Source
+	for i := range app.Actions {
+		for j := range app.Actions[i].Steps {
+			src, ok := app.Actions[i].Steps[j].Source()
+			if ok && !slices.ContainsFunc(all, func(other Source) bool { return other.Name == src.Name }) {
+				all = append(all, src)
+			}
+		}
+	}
 	return all
+}
+
+// Source is the directory that the step runs in, false for one without a
+// repository. Steps with the same directory have sources of the same name.
+func (s *Step) Source() (Source, bool) {
+	src, ok := sourceOf(s.PublicRepo, s.ConnectedRepo, nil)
+	if ok {
+		src.Block, src.Name = BlockScripts, scriptsName(src)
+	}
+	return src, ok
+}
+
+// scriptsName is what scripts are called, "owner/name//directory@ref": no component
+// can be called that.
+func scriptsName(src Source) string {
+	name := src.Repo
+	if src.Directory != "." {
+		name += "//" + src.Directory
+	}
+	if src.Ref != "" {
+		name += "@" + src.Ref
+	}
+	if !strings.Contains(name, "/") {
+		name = "./" + name
+	}
+	return name
 }
 
 func sourceOf(public, connected *Repo, ext *BlockExtension) (Source, bool) {

@@ -3,6 +3,7 @@ package appconfig_test
 import (
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +73,36 @@ func TestSources(t *testing.T) {
 				t.Errorf("source (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestScriptSources reads the directories that steps run in, each once.
+func TestScriptSources(t *testing.T) {
+	t.Parallel()
+	action := func(name string, steps ...string) string {
+		text := "name = \"" + name + "\"\n"
+		for _, step := range steps {
+			text += "[[steps]]\nname = \"" + string(rune('a'+strings.Count(text, "[[steps]]"))) + "\"\n" + step
+		}
+		return text
+	}
+	public := func(keys string) string { return "command = \"./x.sh\"\n[steps.public_repo]\n" + keys }
+	app := correct(t, map[string]string{
+		"actions/a.toml": action("a", "command = \"true\"\n", public("repo = \"acme/ops\"\ndirectory = \"./scripts/\"\nbranch = \"main\"\n"), public("repo = \"acme/ops\"\nbranch = \"main\"\n")),
+		"actions/b.toml": action("b", public("repo = \"acme/ops\"\ndirectory = \"scripts\"\nbranch = \"main\"\n"),
+			"command = \"./x.sh\"\n[steps.connected_repo]\nrepo = \"https://git.example.com/ops.git\"\n"),
+	})
+	want := []appconfig.Source{
+		{Block: "scripts", Name: "acme/ops//scripts@main", Kind: appconfig.SourceGit, Repo: "acme/ops", Ref: "main", Directory: "scripts"},
+		{Block: "scripts", Name: "acme/ops@main", Kind: appconfig.SourceGit, Repo: "acme/ops", Ref: "main", Directory: "."},
+		{Block: "scripts", Name: "https://git.example.com/ops.git", Kind: appconfig.SourceGit, Repo: "https://git.example.com/ops.git", Directory: ".", Connected: true},
+	}
+	if diff := cmp.Diff(want, appconfig.ScriptSources(app)); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	all := appconfig.Sources(app)
+	if diff := cmp.Diff(want, all[len(all)-len(want):]); diff != "" {
+		t.Errorf("they are built after all else (-want +got):\n%s", diff)
 	}
 }
 

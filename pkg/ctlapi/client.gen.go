@@ -252,6 +252,7 @@ func (e ConfigState) Valid() bool {
 const (
 	ConfigItemKindComponent ConfigItemKind = "component"
 	ConfigItemKindSandbox   ConfigItemKind = "sandbox"
+	ConfigItemKindScripts   ConfigItemKind = "scripts"
 )
 
 // Valid indicates whether the value is a known member of the ConfigItemKind enum.
@@ -260,6 +261,8 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindComponent:
 		return true
 	case ConfigItemKindSandbox:
+		return true
+	case ConfigItemKindScripts:
 		return true
 	default:
 		return false
@@ -936,6 +939,7 @@ func (e ReleaseMadeBy) Valid() bool {
 const (
 	ReleaseItemKindComponent ReleaseItemKind = "component"
 	ReleaseItemKindSandbox   ReleaseItemKind = "sandbox"
+	ReleaseItemKindScripts   ReleaseItemKind = "scripts"
 )
 
 // Valid indicates whether the value is a known member of the ReleaseItemKind enum.
@@ -944,6 +948,8 @@ func (e ReleaseItemKind) Valid() bool {
 	case ReleaseItemKindComponent:
 		return true
 	case ReleaseItemKindSandbox:
+		return true
+	case ReleaseItemKindScripts:
 		return true
 	default:
 		return false
@@ -2026,15 +2032,17 @@ type ConfigItem struct {
 	Component string `json:"component"`
 
 	// Dependencies Example: ["db"]
-	Dependencies []string       `json:"dependencies"`
-	Kind         ConfigItemKind `json:"kind"`
-	Source       *BuildSource   `json:"source,omitempty"`
+	Dependencies []string `json:"dependencies"`
+
+	// Kind `scripts` are a directory of a repository that steps of actions run in.
+	Kind   ConfigItemKind `json:"kind"`
+	Source *BuildSource   `json:"source,omitempty"`
 
 	// Type Example: terraform_module
 	Type string `json:"type"`
 }
 
-// ConfigItemKind defines model for ConfigItem.Kind.
+// ConfigItemKind `scripts` are a directory of a repository that steps of actions run in.
 type ConfigItemKind string
 
 // ConfigPage defines model for ConfigPage.
@@ -3133,14 +3141,16 @@ type ReleaseItem struct {
 	BuildID  string   `json:"build_id"`
 
 	// Component Example: api
-	Component string          `json:"component"`
-	Kind      ReleaseItemKind `json:"kind"`
+	Component string `json:"component"`
+
+	// Kind `scripts` are a directory of a repository that steps of actions run in.
+	Kind ReleaseItemKind `json:"kind"`
 
 	// Type Example: terraform_module
 	Type string `json:"type"`
 }
 
-// ReleaseItemKind defines model for ReleaseItem.Kind.
+// ReleaseItemKind `scripts` are a directory of a repository that steps of actions run in.
 type ReleaseItemKind string
 
 // ReleaseManifest Everything that the release brings to an install, by digest: what a runner accepts before it runs any of it. Left out in lists.
@@ -3624,7 +3634,7 @@ type SyncResult struct {
 
 // SyncSource defines model for SyncSource.
 type SyncSource struct {
-	// Component Name of the component, or `sandbox`.
+	// Component Name of the component, or `sandbox`; of scripts `owner/name//directory@ref`.
 	//
 	// Example: api
 	Component string `json:"component"`

@@ -10,6 +10,8 @@
 //	job.json          the Spec, sealed leaves opened; only the engine's user can
 //	                  read it, and not write it
 //	in/artifact/      the unpacked artifact (plan, apply)
+//	in/scripts/HEX/   the unpacked artifact with this digest, which steps of an
+//	                  action run in; nobody may write to it
 //	in/source/        the unpacked source archive (build from a local directory)
 //	in/pinned/        what the plan of this change pinned (apply only)
 //	in/previous/      what a change of uncertain outcome pinned, which this plan

@@ -20,6 +20,9 @@ const (
 	// rehearsal. It is a kind of its own so that a runner which does not know
 	// rehearsals refuses the job instead of applying the module.
 	KindRehearsal Kind = "rehearsal"
+	// KindScripts is a directory of a repository that steps of actions run in. It is
+	// built, and brought to the actions that name it.
+	KindScripts Kind = "scripts"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -56,6 +59,10 @@ var Kinds = map[Kind]KindInfo{
 	KindRelease: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.Release != nil },
+	},
+	KindScripts: {
+		Operations: []Operation{OperationBuild}, Artifact: ArtifactFolder,
+		given: func(Spec) bool { return false },
 	},
 }
 

@@ -33,10 +33,11 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	for kind, info := range jobspec.Kinds {
 		built := info.Has(jobspec.OperationBuild)
+		brought := kind == jobspec.KindScripts // to actions, which are planned
 		switch {
-		case !info.Has(jobspec.OperationPlan):
-			t.Errorf("%s cannot be planned", kind)
-		case built != (info.Artifact != ""), built != info.Component:
+		case info.Has(jobspec.OperationPlan) == brought:
+			t.Errorf("%s: planned %t", kind, !brought)
+		case built != (info.Artifact != ""), built != (info.Component || brought):
 			t.Errorf("%s: component %t, built %t, artifact %q", kind, info.Component, built, info.Artifact)
 		case info.Template != "" && info.Artifact != jobspec.ArtifactFolder:
 			t.Errorf("%s: template %s in an artifact of form %q", kind, info.Template, info.Artifact)
@@ -83,6 +84,15 @@ func TestValidate(t *testing.T) {
 		{"a build of an action", func(s *jobspec.Spec) {
 			s.Kind, s.Operation, s.BuildID, s.Source = jobspec.KindAction, jobspec.OperationBuild, "bld_1", &jobspec.Source{Push: "org/app/web"}
 		}, []string{"kind action needs action with steps"}},
+		{"a build of scripts", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.Work, s.Resource, s.BuildID = jobspec.KindScripts, jobspec.OperationBuild, jobspec.Work{}, nil, "bld_1"
+			s.Source = &jobspec.Source{Push: "org/app/web"}
+		}, nil},
+		{"a plan of scripts", func(s *jobspec.Spec) { s.Kind = jobspec.KindScripts }, []string{"kind scripts needs scripts"}},
+		{"a check in a directory whose digest is a path", func(s *jobspec.Spec) {
+			s.Kind, s.Operation = jobspec.KindAction, jobspec.OperationRun
+			s.Action = &jobspec.Action{ReadOnly: true, Steps: []jobspec.ActionStep{{Artifact: &jobspec.Artifact{Digest: "sha256:../../pinned"}}}}
+		}, []string{`a step's artifact has no valid digest: "sha256:../../pinned"`}},
 		{"a run of an image", func(s *jobspec.Spec) { s.Operation = jobspec.OperationRun }, []string{"only a read-only action runs without a plan"}},
 		{"a run of an action that writes", func(s *jobspec.Spec) {
 			s.Kind, s.Operation, s.Action = jobspec.KindAction, jobspec.OperationRun, &jobspec.Action{Steps: []jobspec.ActionStep{{}}}

@@ -42,6 +42,7 @@ func TestDigestOfAScriptCoversWhatItDoes(t *testing.T) {
 		{"what a run brings", func(s *jobspec.Script) { s.Action.Inputs = map[string]string{"X": "y"} }, true},
 		{"the file of the action", func(s *jobspec.Script) { s.Action.File = "actions/other.toml" }, true},
 		{"the file of the text", func(s *jobspec.Script) { s.Action.Steps[0].ScriptName = "other.sh" }, true},
+		{"the directory of a repository", func(s *jobspec.Script) { s.Action.Steps[0].Artifact = &jobspec.Artifact{Digest: "sha256:a"} }, false},
 		{"one byte of the text", func(s *jobspec.Script) { s.Action.Steps[0].InlineContents = "curl {{ .nuon.urL }}\n" }, false},
 		{"a value of the environment", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "c"} }, false},
 		{"the way to the cluster", func(s *jobspec.Script) { s.Action.Steps[0].NoKubeConfig = true }, false},
@@ -58,6 +59,33 @@ func TestDigestOfAScriptCoversWhatItDoes(t *testing.T) {
 				t.Errorf("the digest is the same: %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// A step's directory counts by what is in it, wherever it is kept.
+func TestDigestOfAScriptInARepository(t *testing.T) {
+	t.Parallel()
+	in := func(repository, artifact string) jobspec.Script {
+		return check(func(s *jobspec.Script) {
+			s.Action.Steps[0].Artifact = &jobspec.Artifact{Repository: repository, Digest: artifact}
+		})
+	}
+	script := in("org/app/scripts", "sha256:a")
+	same := digest(t, script)
+	if got := digest(t, in("org/app/other", "sha256:a")); got != same {
+		t.Errorf("the same directory from another repository has digest %s, want %s", got, same)
+	}
+	if got := digest(t, in("org/app/scripts", "sha256:b")); got == same {
+		t.Error("another directory has the same digest")
+	}
+	if got := script.Action.Steps[0].Artifact.Repository; got != "org/app/scripts" {
+		t.Errorf("the script lost its repository: %q", got)
+	}
+	first := script.Action.Steps[0]
+	steps := []jobspec.ActionStep{first, {}, {Artifact: &jobspec.Artifact{Digest: "sha256:b"}}, first}
+	want := []jobspec.Artifact{{Repository: "org/app/scripts", Digest: "sha256:a"}, {Digest: "sha256:b"}}
+	if diff := cmp.Diff(want, jobspec.Action{Steps: steps}.Artifacts()); diff != "" {
+		t.Errorf("artifacts of an action (-want +got):\n%s", diff)
 	}
 }
 

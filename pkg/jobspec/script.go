@@ -26,14 +26,34 @@ type Script struct {
 
 // Digest names a script by all that decides what it does, "sha256:…". What a run
 // brings (inputs, and the state that templates read) is not part of it, nor is
-// the file that a text stands in: that is for errors only.
+// the file that a text stands in: that is for errors only. Of the directory of a
+// repository its digest counts, and not where it is kept.
 func (s Script) Digest() (string, error) {
 	s.Action.Inputs, s.Action.File = nil, ""
 	s.Action.Steps = slices.Clone(s.Action.Steps)
 	for i := range s.Action.Steps {
-		s.Action.Steps[i].ScriptName = ""
+		step := &s.Action.Steps[i]
+		step.ScriptName = ""
+		if step.Artifact != nil {
+			step.Artifact = &Artifact{Digest: step.Artifact.Digest}
+		}
 	}
 	return capsule.DigestOf(s)
+}
+
+// Artifacts are the directories that the action's steps run in, each once.
+func (a Action) Artifacts() []Artifact {
+	var all []Artifact
+	for _, step := range a.Steps {
+		if step.Artifact == nil {
+			continue
+		}
+		same := func(other Artifact) bool { return other.Digest == step.Artifact.Digest }
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, *step.Artifact)
+		}
+	}
+	return all
 }
 
 // Takes says whether a run may bring a value under the name.

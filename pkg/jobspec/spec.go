@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -102,7 +103,13 @@ type ActionStep struct {
 	EnvVars        map[string]string `json:"env_vars,omitempty"`
 	// NoKubeConfig keeps the cluster's credentials from the script.
 	NoKubeConfig bool `json:"no_kube_config,omitempty"`
+	// Artifact is the directory of a repository that Command runs in, as the release
+	// pins it; nil for a step without a repository.
+	Artifact *Artifact `json:"artifact,omitempty"`
 }
+
+// Folder is where the directory of a's scripts is below in/ of a job.
+func (a Artifact) Folder() string { return "scripts/" + strings.TrimPrefix(a.Digest, "sha256:") }
 
 // Source is what a build is made from: an archive in the org's registry, which
 // the agent unpacks to in/source, a git commit, which the engine fetches itself,

@@ -3,7 +3,10 @@ package jobspec
 import (
 	"errors"
 	"fmt"
+	"regexp"
 )
+
+var artifactDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // problems collects what makes a spec unfit.
 type problems []error
@@ -38,7 +41,7 @@ func (s Spec) validateKind(p *problems) {
 	switch {
 	case !known:
 		p.add("kind %q is not known", s.Kind)
-	case kind.given(s), kind.Component && s.Operation == OperationBuild: // a build works from its source
+	case kind.given(s), kind.Has(OperationBuild) && s.Operation == OperationBuild: // a build works from its source
 	case s.Kind == KindAction:
 		p.add("kind %s needs action with steps", s.Kind)
 	default:
@@ -47,8 +50,21 @@ func (s Spec) validateKind(p *problems) {
 	if s.Kind == KindRelease {
 		s.validateRelease(p)
 	}
+	if s.Action != nil {
+		s.Action.validateArtifacts(p)
+	}
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")
+	}
+}
+
+// validateArtifacts checks the digests of the directories that steps run in: they
+// become names of directories.
+func (a Action) validateArtifacts(p *problems) {
+	for _, artifact := range a.Artifacts() {
+		if !artifactDigest.MatchString(artifact.Digest) {
+			p.add("a step's artifact has no valid digest: %q", artifact.Digest)
+		}
 	}
 }
 

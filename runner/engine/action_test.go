@@ -267,7 +267,7 @@ func TestActionsThatCannotRun(t *testing.T) {
 	}{
 		{
 			name: "a file of a repository", step: jobspec.ActionStep{Name: "s", Command: "./scripts/run.sh"},
-			outcome: jobspec.OutcomeRefused, want: `action check: step "s" runs a file of a repository, which this runner does not support yet`,
+			outcome: jobspec.OutcomeRefused, want: `action check: step "s" runs a file, and its release has no repository for it`,
 		},
 		{
 			name: "an interpreter that is not there", step: jobspec.ActionStep{Name: "s", InlineContents: "#!/usr/bin/env no-such-interpreter\n"},

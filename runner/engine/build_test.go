@@ -177,6 +177,25 @@ func TestBuildOfACommit(t *testing.T) {
 	}
 }
 
+func TestBuildOfScripts(t *testing.T) {
+	t.Parallel()
+	repo := newRepository(t)
+	commit := repo.commit(t, map[string]string{"ops/check.sh": "#!/bin/sh\n", "ops/lib/say.sh": "# say", "main.tf": "# x"})
+	build := func(directory string) *jobDir {
+		j := buildJob(t, jobspec.Source{Kind: "git", Repo: repo.url(), Ref: "main", Commit: commit, Directory: directory})
+		j.spec.Kind, j.spec.TerraformModule = jobspec.KindScripts, nil
+		return j
+	}
+	j := build("ops")
+	j.must(t)
+	want := map[string]string{"check.sh": "#!/bin/sh\n", "lib/say.sh": "# say"}
+	if diff := cmp.Diff(want, j.artifact(t)); diff != "" {
+		t.Errorf("artifact (-want +got):\n%s", diff)
+	}
+	r := build("gone").run(t)
+	wantContains(t, "error", r.Error, `there is no directory "gone"`)
+}
+
 func TestBuildOfACommitThatOnlyATagHas(t *testing.T) {
 	t.Parallel()
 	repo := newRepository(t)

@@ -61,6 +61,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationApply: helm.Apply,
 		jobspec.OperationRun:   helm.Health,
 	},
+	jobspec.KindScripts: {jobspec.OperationBuild: build.Scripts},
 	jobspec.KindAction: {
 		jobspec.OperationPlan:  action.Plan,
 		jobspec.OperationApply: action.Apply,

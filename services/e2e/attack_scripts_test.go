@@ -89,6 +89,38 @@ func TestAttackScripts(t *testing.T) {
 		}
 	})
 
+	t.Run("a script of a repository is accepted and run with its directory", func(t *testing.T) {
+		ops := filepath.Join(t.TempDir(), "ops")
+		action := "name = \"ops\"\n[labels]\ntype = \"health-check\"\n[[steps]]\nname = \"look\"\ncommand = \"./look.sh {{ .nuon.install.name }}\"\n" +
+			"[steps.public_repo]\nrepo = \"example/scripts\"\ndirectory = \"ops\"\nbranch = \"main\"\n"
+		for file, text := range map[string]string{
+			filepath.Join(app, "actions", "ops.toml"): action,
+			filepath.Join(ops, "look.sh"):             "#!/usr/bin/env sh\n. ./lib/say.sh\nsay \"$1\"\n",
+			filepath.Join(ops, "lib", "say.sh"):       "say() { test \"$1\" = acme && echo \"looked at $1\"; }\n",
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sync := func() { s.must("sync", app, "--wait", "--source-map", "example/scripts//ops="+ops) }
+		sync()
+		w := in.finished(in.deploy(true).ID, time.Minute)
+		if w.State != "succeeded" || step(w, "check/ops").State != "succeeded" {
+			t.Errorf("deploy: %s", in.explain(w))
+		}
+		accepted := in.acceptedScripts(data)
+		if len(accepted) != 2 || !strings.Contains(strings.Join(accepted, "\n"), "ops") {
+			t.Errorf("accepted: %v", accepted)
+		}
+		edit(t, filepath.Join(ops, "lib", "say.sh"), "looked at", "looked again at")
+		sync()
+		again := in.deploy(false)
+		if change := in.proposed(again.ID, "release"); change.Plan == nil {
+			t.Error("another directory is not shown")
+		}
+		s.must("workflows", "cancel", again.ID)
+	})
+
 	t.Run("signed settings with another script do not make it run", func(t *testing.T) {
 		evil := filepath.Join(data, "install", "hello", "evil")
 		db := s.database()

@@ -51,7 +51,6 @@ const (
 	waitsPulumi    = "Pulumi"
 	waitsImages    = "image builds"
 	waitsRepos     = "connections to private repositories"
-	waitsScripts   = "scripts from repositories"
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
@@ -204,8 +203,8 @@ var notYets = []NotYet{
 		}
 		return uses
 	}},
-	{Keys: []string{"action.steps[].public_repo"}, What: `key "public_repo" of a step is`, WaitsFor: waitsScripts, find: steps("public_repo", func(s *appconfig.Step) bool { return s.PublicRepo != nil })},
-	{Keys: []string{"action.steps[].connected_repo"}, What: `key "connected_repo" of a step is`, WaitsFor: waitsScripts, find: steps("connected_repo", func(s *appconfig.Step) bool { return s.ConnectedRepo != nil })},
+	{Keys: []string{"action.steps[].connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo" of a step, read without the org's connection, is`, WaitsFor: waitsRepos,
+		find: steps("connected_repo", func(s *appconfig.Step) bool { return s.ConnectedRepo != nil })},
 	{Keys: []string{"action.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: actions("berth.guardrails", func(a *appconfig.Action) bool { return a.Berth != nil && len(a.Berth.Guardrails) > 0 })},
 	{Keys: []string{"action.berth.health_check.remediation", "action.berth.health_check.remediation_attempts", "action.berth.health_check.remediation_cooldown"},
 		What: `key "remediation" is`, WaitsFor: "actions that heal what is unhealthy", find: actions("berth.health_check.remediation", func(a *appconfig.Action) bool {

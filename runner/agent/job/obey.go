@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/id"
@@ -197,11 +195,7 @@ func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed, hidden []byte
 	if j.spec.Resource != nil {
 		facts.HighestFence = j.deps.Fences.Highest(j.spec.Resource.ID)
 	}
-	if j.spec.Artifact != nil {
-		if err := j.deps.Layout.Verify(ctx, digest.Digest(j.spec.Artifact.Digest)); err != nil {
-			facts.ArtifactProblem = err.Error()
-		}
-	}
+	facts.ArtifactProblem = j.artifactProblem(ctx)
 	return order.JudgeEffect(j.order, facts), sealed, record.Hidden, nil
 }
 

@@ -46,6 +46,9 @@ func (j *job) prepare(ctx context.Context) error {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
+	if err := j.bringScripts(ctx); err != nil {
+		return err
+	}
 	if s := j.spec.Source; s != nil && s.Archive != nil {
 		if err := j.bring(ctx, *s.Archive, j.dir.in("source")); err != nil {
 			return fmt.Errorf("source: %w", err)

@@ -126,6 +126,9 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 			return nil, err
 		}
 	}
+	if err := j.keepScripts(ctx, *j.spec.Release); err != nil {
+		return nil, err
+	}
 	if j.mutates() {
 		if err := j.obey(ctx); err != nil {
 			return nil, err

@@ -42,9 +42,10 @@ var (
 
 	ofOthers = map[work]Rule{
 		// An action is rendered by its plan, not run.
-		{jobspec.KindAction, jobspec.OperationPlan}:  {Leaves: true, Starts: capsule.StartsOfReading},
-		{jobspec.KindAction, jobspec.OperationApply}: {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
-		{jobspec.KindAction, jobspec.OperationRun}:   {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
+		{jobspec.KindAction, jobspec.OperationPlan}:   {Leaves: true, Starts: capsule.StartsOfReading},
+		{jobspec.KindAction, jobspec.OperationApply}:  {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
+		{jobspec.KindAction, jobspec.OperationRun}:    {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
+		{jobspec.KindScripts, jobspec.OperationBuild}: {Starts: capsule.StartsOfReading},
 		// What the runner may run is decided by the apply of a release.
 		{jobspec.KindRelease, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
 		{jobspec.KindRelease, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},

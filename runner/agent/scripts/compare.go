@@ -130,6 +130,7 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 		} else {
 			out = append(out, jobspec.FieldChange{Path: path + "script, changed", After: Diff(text(old), text(step))})
 		}
+		add(path+"directory", directory(old), directory(step))
 		for _, name := range slices.Sorted(maps.Keys(union(old.EnvVars, step.EnvVars))) {
 			add(path+"env "+name, variable(old, name), variable(step, name))
 		}
@@ -182,6 +183,14 @@ func text(s jobspec.ActionStep) string {
 		return s.InlineContents
 	}
 	return s.Command
+}
+
+// directory is the one of a repository that a step runs in, "" for none.
+func directory(s jobspec.ActionStep) string {
+	if s.Artifact == nil {
+		return ""
+	}
+	return s.Artifact.Digest
 }
 
 // variable is a variable of a step's environment, "" for none.

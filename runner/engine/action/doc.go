@@ -6,4 +6,7 @@
 // Each script runs in a process group of its own, under bash, whatever it calls
 // its shell: apps write `#!/usr/bin/env sh` and use what bash has. What a script
 // writes to the file in BERTH_ACTIONS_OUTPUT_FILEPATH (NUON_…) becomes outputs.
+//
+// A command of a repository runs in in/scripts/HEX, the directory as it was built,
+// which nobody may write to.
 package action

@@ -24,6 +24,8 @@ type script struct {
 	EnvVars map[string]string `json:"env_vars"`
 	// NoKubeConfig keeps the way to the cluster from it.
 	NoKubeConfig bool `json:"no_kube_config,omitempty"`
+	// Artifact is the digest of the directory that it runs in, "" for the job's own.
+	Artifact string `json:"artifact,omitempty"`
 }
 
 // pinned is pinned/action.json.
@@ -72,9 +74,9 @@ func render(j *job.Job) (pinned, error) {
 		if strings.TrimSpace(src) == "" {
 			return p, job.Refusef("give it inline_contents or a command", "%s: step %q has nothing to run", j.Subject(), name)
 		}
-		if step.InlineContents == "" && ofRepository(step.Command) {
-			return p, job.Refusef("put the script into inline_contents",
-				"%s: step %q runs a file of a repository, which this runner does not support yet", j.Subject(), name)
+		if step.InlineContents == "" && step.Artifact == nil && ofRepository(step.Command) {
+			return p, job.Refusef("name the repository of the script, or put it into inline_contents; then sync and deploy again",
+				"%s: step %q runs a file, and its release has no repository for it", j.Subject(), name)
 		}
 		text, err := j.RenderFile(fmt.Sprintf("step %q", name), step.ScriptName, src)
 		if err != nil {
@@ -84,7 +86,14 @@ func render(j *job.Job) (pinned, error) {
 		if err != nil {
 			return p, err
 		}
-		p.Scripts = append(p.Scripts, script{Name: name, Text: text, EnvVars: env, NoKubeConfig: step.NoKubeConfig})
+		sc := script{Name: name, Text: text, EnvVars: env, NoKubeConfig: step.NoKubeConfig}
+		if step.Artifact != nil {
+			sc.Artifact = step.Artifact.Digest
+			if err := checkFolder(j, sc); err != nil {
+				return p, err
+			}
+		}
+		p.Scripts = append(p.Scripts, sc)
 	}
 	return p, nil
 }
@@ -111,6 +120,9 @@ func summarise(p pinned) jobspec.PlanSummary {
 	var text strings.Builder
 	for _, sc := range p.Scripts {
 		fields := []jobspec.FieldChange{{Path: jobspec.ScriptField, After: sc.Text}}
+		if sc.Artifact != "" {
+			fields = append(fields, jobspec.FieldChange{Path: "directory", After: sc.Artifact})
+		}
 		names := slices.Sorted(maps.Keys(sc.EnvVars))
 		if len(names) > 0 {
 			fields = append(fields, jobspec.FieldChange{Path: "env_vars", After: strings.Join(names, ", ")})

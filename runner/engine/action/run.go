@@ -80,7 +80,11 @@ func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]str
 	base := fmt.Sprintf("%02d", i+1)
 	scriptPath := j.Work("scripts", base)
 	outputPath := j.Work("outputs", base)
-	if err := errors.Join(job.WriteFile(scriptPath, []byte(sc.Text)), job.WriteFile(outputPath, nil)); err != nil {
+	text, err := s.enter(sc)
+	if err != nil {
+		return step, err
+	}
+	if err := errors.Join(job.WriteFile(scriptPath, []byte(text)), job.WriteFile(outputPath, nil)); err != nil {
 		return step, err
 	}
 	env, err := j.BaseEnv()

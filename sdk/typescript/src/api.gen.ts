@@ -2026,8 +2026,11 @@ export interface components {
              *     ]
              */
             dependencies: string[];
-            /** @enum {string} */
-            kind: "sandbox" | "component";
+            /**
+             * @description `scripts` are a directory of a repository that steps of actions run in.
+             * @enum {string}
+             */
+            kind: "sandbox" | "component" | "scripts";
             source?: components["schemas"]["BuildSource"];
             /** @example terraform_module */
             type: string;
@@ -2934,8 +2937,11 @@ export interface components {
             build_id: string;
             /** @example api */
             component: string;
-            /** @enum {string} */
-            kind: "sandbox" | "component";
+            /**
+             * @description `scripts` are a directory of a repository that steps of actions run in.
+             * @enum {string}
+             */
+            kind: "sandbox" | "component" | "scripts";
             /** @example terraform_module */
             type: string;
         };
@@ -3389,7 +3395,7 @@ export interface components {
         };
         SyncSource: {
             /**
-             * @description Name of the component, or `sandbox`.
+             * @description Name of the component, or `sandbox`; of scripts `owner/name//directory@ref`.
              * @example api
              */
             component: string;

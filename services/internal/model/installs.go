@@ -75,6 +75,9 @@ const (
 	KindStack     ResourceKind = "stack"
 	KindSandbox   ResourceKind = "sandbox"
 	KindComponent ResourceKind = "component"
+	// KindScripts is built and released with the components, and no resource of an
+	// install: a directory of a repository that steps of actions run in.
+	KindScripts ResourceKind = "scripts"
 )
 
 // RunnerKind says what a runner works for.

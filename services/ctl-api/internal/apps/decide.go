@@ -83,7 +83,7 @@ func decide(items []item, before []history, again bool) Decision {
 		d.Items = append(d.Items, decideItem(it, known[it.key()], again))
 	}
 	for _, h := range before {
-		if !here[h.key()] && !h.Tombstoned {
+		if !here[h.key()] && !h.Tombstoned && h.Kind != model.KindScripts { // scripts are nothing that installs have
 			d.Removed = append(d.Removed, h.Name)
 		}
 	}

@@ -99,6 +99,7 @@ func TestDecideRemoved(t *testing.T) {
 		{Kind: model.KindComponent, Name: "api"},
 		{Kind: model.KindComponent, Name: "old", Tombstoned: true},
 		{Kind: model.KindSandbox, Name: SandboxName},
+		{Kind: model.KindScripts, Name: "acme/ops"}, // nothing that an install has
 	}
 	got := decide([]item{{Kind: model.KindSandbox, Name: SandboxName}}, before, false)
 	if diff := cmp.Diff([]string{"api", "web"}, got.Removed); diff != "" {

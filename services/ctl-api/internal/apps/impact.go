@@ -61,6 +61,9 @@ func impact(d Decision, there []live, off func(component string) bool) []Effect 
 	}
 	var all []Effect
 	for _, it := range d.Items {
+		if it.Kind == model.KindScripts {
+			continue // an install has none: it accepts the actions that name them
+		}
 		l, isLive := now[it.key()]
 		delete(now, it.key())
 		if it.Kind == model.KindComponent && off(it.Name) {

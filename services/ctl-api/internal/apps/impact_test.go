@@ -66,6 +66,15 @@ func TestImpact(t *testing.T) {
 	}
 }
 
+// An install has no scripts of a repository: they change nothing in it.
+func TestImpactOfScripts(t *testing.T) {
+	t.Parallel()
+	d := Decision{Items: []ItemDecision{{item: item{Kind: model.KindScripts, Name: "acme/ops"}, Action: ActionBuild}}}
+	if got := impact(d, nil, func(string) bool { return false }); len(got) > 0 {
+		t.Errorf("effects %+v", got)
+	}
+}
+
 func TestOldestCLI(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -26,8 +26,8 @@ type Source struct {
 	Directory string `json:"directory,omitempty"`
 }
 
-// item is one thing of a config that is built and deployed: the sandbox or a
-// component.
+// item is one thing of a config that is built and released: the sandbox, a
+// component, or a directory of scripts.
 type item struct {
 	Kind         model.ResourceKind
 	Name         string
@@ -41,7 +41,7 @@ type item struct {
 // key tells the sandbox from a component called sandbox.
 func (i item) key() string { return string(i.Kind) + "/" + i.Name }
 
-// itemsOf lists what a config consists of, the sandbox first. sources holds the
+// itemsOf lists what a config consists of, the sandbox first and the scripts last. sources holds the
 // digest of the archive of each uploaded source, by name of its component;
 // mapped says which of these stand in for a git repository.
 func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bool) ([]item, error) {
@@ -83,6 +83,11 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 		src, ok := c.Source()
 		add(item{Kind: model.KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c)}, src, ok, c.BuildDigest)
 	}
+	for _, src := range appconfig.ScriptSources(app) {
+		it := item{Kind: model.KindScripts, Name: src.Name, Type: string(jobspec.KindScripts), Spec: scriptsSpec(app, src.Name)}
+		it.DeployDigest = scriptsDigest("") // a runner accepts them with the scripts that name them
+		add(it, src, true, scriptsDigest)
+	}
 	for name := range sources {
 		if !local[name] {
 			faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_unknown", Detail: fmt.Sprintf("the config has no local source of %q", name)})
@@ -96,10 +101,33 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 	return items, nil
 }
 
+// scriptsDigest is the build digest of scripts. A build keeps the directory as it is,
+// so those of one commit and directory share a build, whatever they are called.
+func scriptsDigest(content string) string {
+	return capsule.DigestBytes(mustJSON([]any{"berth/scripts/v1", content}))
+}
+
+// scriptsSpec says which file of the app folder names the scripts first.
+func scriptsSpec(app *appconfig.App, name string) json.RawMessage {
+	for i := range app.Actions {
+		a := &app.Actions[i]
+		for j := range a.Steps {
+			if src, ok := a.Steps[j].Source(); ok && src.Name == name {
+				return mustJSON(map[string]any{"at": a.At})
+			}
+		}
+	}
+	return json.RawMessage(`{}`)
+}
+
 // configDigest identifies a config with its local sources: the same digest, the
-// same config.
+// same config. Configs of before had no items for scripts.
 func configDigest(app *appconfig.App, sources map[string]string) string {
-	return capsule.DigestBytes(mustJSON([]any{"berth/config/v1", app.Digest(), sources})) // maps are written in the order of their keys
+	form := "berth/config/v1"
+	if len(appconfig.ScriptSources(app)) > 0 {
+		form = "berth/config/v2"
+	}
+	return capsule.DigestBytes(mustJSON([]any{form, app.Digest(), sources})) // maps are written in the order of their keys
 }
 
 // commitRef is a ref that cannot move.

@@ -137,6 +137,9 @@ func EnsureResources(ctx context.Context, tx *database.Tx, install ctldb.Install
 		return err
 	}
 	for _, it := range items {
+		if it.Kind == model.KindScripts {
+			continue
+		}
 		err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{
 			ID: id.New(id.Resource), InstallID: install.ID, Kind: it.Kind, ComponentID: &it.ComponentID, Name: it.Name, Type: it.Type,
 		})

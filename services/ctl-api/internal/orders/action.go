@@ -31,6 +31,9 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 		if s.InlineContents != nil {
 			step.InlineContents, step.ScriptName = s.InlineContents.Contents, s.InlineContents.File
 		}
+		if s.Artifact != nil {
+			step.Artifact = &jobspec.Artifact{Repository: s.Artifact.Repository, Digest: s.Artifact.Digest}
+		}
 		spec.Steps = append(spec.Steps, step)
 	}
 	return spec, a.Timeout.Std(), nil

@@ -41,6 +41,7 @@ func TestActionOfAnApp(t *testing.T) {
 		Steps: []appconfig.Step{
 			{Name: "one", Command: "true", EnvVars: map[string]string{"E": "f"}},
 			{Name: "two", InlineContents: &place.Text{Contents: "echo", File: "two.sh"}, EnableKubeConfig: new(false)},
+			{Name: "three", Command: "./a.sh", Artifact: &appconfig.Artifact{Repository: "org/shop/ops", Digest: "sha256:a"}},
 		},
 	}}}
 	got, timeout, err := orders.Action(app, "a", map[string]string{"AGE": "3"})
@@ -50,6 +51,7 @@ func TestActionOfAnApp(t *testing.T) {
 	want := &jobspec.Action{Name: "a", Inputs: map[string]string{"AGE": "3"}, Steps: []jobspec.ActionStep{
 		{Name: "one", Command: "true", EnvVars: map[string]string{"E": "f"}},
 		{Name: "two", InlineContents: "echo", ScriptName: "two.sh", NoKubeConfig: true},
+		{Name: "three", Command: "./a.sh", Artifact: &jobspec.Artifact{Repository: "org/shop/ops", Digest: "sha256:a"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("action (-want +got):\n%s", diff)

@@ -32,7 +32,34 @@ func read(ctx context.Context, q *ctldb.Queries, releaseID string) (*appconfig.A
 	if err := json.Unmarshal(row.Body, &app); err != nil {
 		return nil, row, fmt.Errorf("read config of release %s: %w", releaseID, err)
 	}
-	return &app, row, nil
+	return &app, row, pinScripts(ctx, q, releaseID, &app)
+}
+
+// pinScripts gives each step of an action that runs in a repository what the
+// release has built of it; nothing for a release that was made before steps had.
+func pinScripts(ctx context.Context, q *ctldb.Queries, releaseID string, app *appconfig.App) error {
+	if len(appconfig.ScriptSources(app)) == 0 {
+		return nil
+	}
+	items, err := q.ReleaseItemsOf(ctx, releaseID)
+	if err != nil {
+		return fmt.Errorf("read release items: %w", err)
+	}
+	built := map[string]*appconfig.Artifact{}
+	for _, item := range items {
+		if item.Kind == model.KindScripts {
+			built[item.Name] = &appconfig.Artifact{Repository: item.ArtifactRepository, Digest: item.ArtifactDigest}
+		}
+	}
+	for i := range app.Actions {
+		steps := app.Actions[i].Steps
+		for j := range steps {
+			if src, ok := steps[j].Source(); ok {
+				steps[j].Artifact = built[src.Name]
+			}
+		}
+	}
+	return nil
 }
 
 // InForce reads the app as a release pins it, without the actions that need a

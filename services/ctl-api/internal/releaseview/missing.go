@@ -34,6 +34,9 @@ func Missing(ctx context.Context, q *ctldb.Queries, install ctldb.Install, relea
 	}
 	var missing []string
 	for _, item := range items {
+		if item.Kind == model.KindScripts {
+			continue
+		}
 		c := app.Component(item.Name)
 		off := item.Kind == model.KindComponent && c != nil && !c.EnabledIn(toggles)
 		if !off && !live[string(item.Kind)+"/"+item.Name] {

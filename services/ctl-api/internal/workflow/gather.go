@@ -136,6 +136,9 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 	}
 	g, _ := graph.New(r.app)
 	for _, item := range items {
+		if item.Kind == model.KindScripts {
+			continue
+		}
 		err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{
 			ID: id.New(id.Resource), InstallID: b.install.ID, Kind: item.Kind, ComponentID: &item.ComponentID, Name: item.Name, Type: item.Type,
 		})

@@ -1,0 +1,1 @@
+# a directory of its own
