@@ -2876,10 +2876,7 @@ type PlanCounts struct {
 
 	// Outputs Outputs that change.
 	Outputs int `json:"outputs"`
-
-	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
-	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
-	Replace   int        `json:"replace"`
+	Replace int `json:"replace"`
 
 	// Run Scripts and hooks that it runs.
 	Run    int `json:"run"`
@@ -2898,7 +2895,10 @@ type PlanSummary struct {
 	NotShownBytes int64          `json:"not_shown_bytes,omitempty"`
 	Objects       []ObjectChange `json:"objects,omitempty"`
 	Outputs       []FieldChange  `json:"outputs,omitempty"`
-	Replace       int            `json:"replace"`
+
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
+	Replace   int        `json:"replace"`
 
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`

@@ -234,7 +234,7 @@ func commandLines(dir string) [][]string {
 		{"ps"}, {"ls"}, {"whoami"}, {"plan", "acme"}, {"watch", "acme"}, {"cancel", "acme"}, {"get", "installs"}, {"describe", "acme"},
 		{"list"}, {"show", "acme"}, {"inputs", "acme"}, {"health", "acme"}, {"provision", "acme"}, {"run", "acme", "restart"}, {"toggle", "acme", "api", "off"}, {"set", "acme", "approval=prompt"}, {"reject", "chg_1"},
 		{"variables", "list", "hello"},
-		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir},
+		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir}, {"rehearse", dir},
 		{"context", "show"}, {"doctor"},
 		{"api", "/me"}, {"api", "/changes/chg_1"}, {"api", "/workflows/wfl_1/events"}, {"api", "/no/such/route"},
 	}
@@ -251,7 +251,7 @@ var ours = []string{
 // notForPrograms print the same, whatever -o says: lines of a log, events, a file
 // in TOML, or one word on what was done.
 var notForPrograms = []string{"logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
-	"tokens revoke", "members remove", "sync"}
+	"tokens revoke", "members remove", "sync", "rehearse"}
 
 // Every command is shown a server that says nothing but hostile text, in each
 // output format: nothing of it reaches the terminal as it is, and no line of it

@@ -75,9 +75,7 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := c.printResources(ctx, client, install.ID); err != nil {
 			return err
 		}
-		if err := rehearse.Print(c.out, *install); err != nil {
-			return err
-		}
+		_ = rehearse.Print(c.out, *install)
 		c.printUnsupported(*install)
 		return c.printAlarms(ctx, client, *install)
 	})

@@ -2679,7 +2679,6 @@ export interface components {
             };
             /** @description Outputs that change. */
             outputs: number;
-            rehearsed?: components["schemas"]["Rehearsed"];
             replace: number;
             /** @description Scripts and hooks that it runs. */
             run: number;
@@ -2719,6 +2718,7 @@ export interface components {
             not_shown_bytes?: number;
             objects?: components["schemas"]["ObjectChange"][];
             outputs?: components["schemas"]["FieldChange"][];
+            rehearsed?: components["schemas"]["Rehearsed"];
             replace: number;
             /** @description What the tool itself shows. */
             text?: string;
