@@ -100,8 +100,8 @@ func (r randomRelease) innocent(seed uint64) string {
 	return b.String() + "\n" + strings.Join(r.plain, "\n") + "\nkube-state-metrics:v2.20.0\n"
 }
 
-// shown are the ways in which a tool may print a secret, line by line where it has lines.
-func shown(secret string) []string {
+// spellings are the ways in which a tool may print a secret, line by line where it has lines.
+func spellings(secret string) []string {
 	var out []string
 	values := []string{secret}
 	if strings.HasPrefix(secret, "-----BEGIN") {
@@ -144,7 +144,7 @@ func (r randomRelease) check(t *testing.T, seed uint64, redacted func(string) st
 		return false
 	}
 	for _, secret := range r.secrets {
-		for i, spelling := range shown(secret) {
+		for i, spelling := range spellings(secret) {
 			if left := leftOf(spelling, redacted("before "+spelling+" after")); left != "" {
 				t.Logf("seed %d: %q is left of %q, spelling %d", seed, left, secret, i)
 				return false

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/shown"
 )
 
 // keepPlan makes of a finished plan what people approve (the effect) and what
@@ -36,7 +37,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	summary := shownOf(whole, maxShown)
+	summary := shown.Of(whole, shown.Limit)
 	if summary.NotShownBytes > 0 {
 		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
 			return err

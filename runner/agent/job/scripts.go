@@ -3,13 +3,12 @@ package job
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // bringScripts unpacks the directories that the steps of an action run in. Nobody
@@ -26,30 +25,11 @@ func (j *job) bringScripts(ctx context.Context) error {
 		if err := j.bring(ctx, a, dir); err != nil {
 			return fmt.Errorf("scripts of a repository: %w", err)
 		}
-		if err := closeTree(dir); err != nil {
+		if err := datadir.CloseTree(dir); err != nil {
 			return fmt.Errorf("scripts of a repository: %w", err)
 		}
 	}
 	return nil
-}
-
-// closeTree takes the right to write from a tree that was unpacked just now.
-func closeTree(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() { // a symlink has no mode
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		return root.Chmod(name, info.Mode().Perm()&^0o222)
-	})
 }
 
 // keepScripts brings the directories of a release's scripts to the own registry. From

@@ -1,4 +1,4 @@
-package job
+package shown
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestAPlanIsShownWhole(t *testing.T) {
 	t.Parallel()
 	whole := bigPlan(20, 5000)
 	whole.Create = 20
-	if diff := cmp.Diff(whole, shownOf(whole, maxShown)); diff != "" {
+	if diff := cmp.Diff(whole, Of(whole, Limit)); diff != "" {
 		t.Errorf("(-whole +shown):\n%s", diff)
 	}
 }
@@ -50,27 +50,27 @@ func TestAPlanThatIsTooLong(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			shown := shownOf(tc.whole, limit)
-			encoded, err := json.Marshal(shown)
+			sent := Of(tc.whole, limit)
+			encoded, err := json.Marshal(sent)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(encoded) > limit+1000 {
 				t.Errorf("%d bytes are sent, want at most about %d", len(encoded), limit)
 			}
-			if !strings.Contains(tc.where(shown), "not shown") {
-				t.Errorf("nothing is said where it is missing: %.100q", tc.where(shown))
+			if !strings.Contains(tc.where(sent), "not shown") {
+				t.Errorf("nothing is said where it is missing: %.100q", tc.where(sent))
 			}
-			if shown.NotShownBytes <= 0 {
+			if sent.NotShownBytes <= 0 {
 				t.Error("nothing is counted as missing")
 			}
-			if got, want := shown.Title(), tc.whole.Title(); !strings.HasPrefix(got, want+" (") {
+			if got, want := sent.Title(), tc.whole.Title(); !strings.HasPrefix(got, want+" (") {
 				t.Errorf("title %q, want that of the whole plan: %q", got, want)
 			}
 		})
 	}
 	text := strings.Repeat("ü", 100)
-	if got := shownOf(jobspec.PlanSummary{Text: text}, 51); got.NotShownBytes != 150 || got.Text != strings.Repeat("ü", 25)+"… (150 bytes not shown)" {
+	if got := Of(jobspec.PlanSummary{Text: text}, 51); got.NotShownBytes != 150 || got.Text != strings.Repeat("ü", 25)+"… (150 bytes not shown)" {
 		t.Errorf("%d bytes not shown: %q", got.NotShownBytes, got.Text)
 	}
 }

@@ -1,4 +1,5 @@
-package job
+// Package shown makes of a plan what is sent to be shown of it.
+package shown
 
 import (
 	"fmt"
@@ -7,15 +8,15 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-// maxShown bounds what is sent of a plan, in bytes of encoded text. What is
+// Limit bounds what is sent of a plan, in bytes of encoded text. What is
 // longer does not fit into one report (16 MiB), and nobody reads it.
-const maxShown = 8 << 20
+const Limit = 8 << 20
 
-// shownOf is a plan as it is sent to be shown: all of it, up to a limit. Of a
+// Of is a plan as it is sent to be shown: all of it, up to a limit. Of a
 // longer one the tool's own text goes first, then the values of the last objects,
 // then these objects; NotShownBytes says how much that is, and so does the text
 // in each place. The counts stay those of the whole plan.
-func shownOf(whole jobspec.PlanSummary, limit int) jobspec.PlanSummary {
+func Of(whole jobspec.PlanSummary, limit int) jobspec.PlanSummary {
 	s, left := whole, budget{left: limit}
 	counts := whole.Counts()
 	s.Create, s.Update, s.Replace, s.Delete = counts.Create, counts.Update, counts.Replace, counts.Delete
