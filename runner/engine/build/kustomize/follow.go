@@ -17,7 +17,7 @@ import (
 
 const (
 	maxKustomizations = 1_000 // one that several use counts each time
-	maxRemote         = 32 // repositories and files that are fetched
+	maxRemote         = 32    // repositories and files that are fetched
 )
 
 // following goes through all kustomizations that kustomize will read, before it
