@@ -179,7 +179,7 @@ func (c *Component) Source() (Source, bool) {
 	case c.KubernetesManifest != nil && c.KubernetesManifest.Manifest != nil:
 		src, ok = Source{Kind: SourceText, File: manifestFile, Text: c.KubernetesManifest.Manifest.Contents}, true
 	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
-		src, ok = Source{Kind: SourceImage, Repo: c.ContainerImage.Public.ImageURL, Ref: c.ContainerImage.Public.Tag}, true
+		src, ok = c.ContainerImage.Public.source(), true
 	case c.HelmChart != nil && c.HelmChart.HelmRepo != nil:
 		repo := c.HelmChart.HelmRepo
 		src, ok = Source{Kind: SourceChart, Repo: repo.RepoURL, Ref: repo.Version, Directory: repo.Chart}, true

@@ -24,9 +24,9 @@ type ContainerImage struct {
 type PublicImage struct {
 	// The name without tag: "host/path".
 	ImageURL string `toml:"image_url" json:"image_url" rule:"required"`
-	// The tag; needed unless there is an update_policy.
+	// The tag; needed unless there is an update_policy, which decides where there is one.
 	Tag string `toml:"tag" json:"tag,omitempty"`
-	// A range of versions; each build takes the newest tag within it. Tags that are no version do not count.
+	// A range of versions; each build takes the newest tag within it. Tags that are no whole version do not count, nor prereleases that the range does not name.
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
 }
 
@@ -42,6 +42,14 @@ type ECRImage struct {
 	IAMRoleARN string `toml:"iam_role_arn" json:"iam_role_arn,omitempty"`
 	// A range of versions; each build takes the newest tag within it. Tags that are no version do not count.
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
+}
+
+// source is where a build looks: an update_policy decides over a tag.
+func (i *PublicImage) source() Source {
+	if i.UpdatePolicy != "" {
+		return Source{Kind: SourceImage, Repo: i.ImageURL, Ref: i.UpdatePolicy, Range: true}
+	}
+	return Source{Kind: SourceImage, Repo: i.ImageURL, Ref: i.Tag}
 }
 
 func (i *ContainerImage) check(ch *checker, c *Component) {

@@ -38,7 +38,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 	}
 	want := []string{
 		"actions/restock.toml", "actions/restock.toml", "components/build.toml", "components/chart.toml", "components/deep/er/pulumi.toml", "components/ecr.toml",
-		"components/image.toml", "components/job.toml", "shared/sandbox.toml",
+		"components/job.toml", "shared/sandbox.toml",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)

@@ -53,6 +53,7 @@ type Source struct {
 	Kind      SourceKind `json:"kind"`
 	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
 	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version or a range, "" is the newest
+	Range     bool       `json:"range,omitempty"`     // image: Ref is a range of versions
 	Connected bool       `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root; chart: the chart's name
 	File      string     `json:"file,omitempty"`      // text: what the file is called

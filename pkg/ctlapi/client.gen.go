@@ -1734,7 +1734,7 @@ type BuildRequest struct {
 
 // BuildSource defines model for BuildSource.
 type BuildSource struct {
-	// Commit git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart.
+	// Commit git: what it was resolved to; image: its digest, or TAG@DIGEST of a range; chart: VERSION@DIGEST, the digest of the packed chart.
 	Commit *string `json:"commit,omitempty"`
 
 	// Digest local: the digest of the archive.
@@ -1744,7 +1744,7 @@ type BuildSource struct {
 	Directory *string         `json:"directory,omitempty"`
 	Kind      BuildSourceKind `json:"kind"`
 
-	// Ref git: branch, tag or commit as written; chart: version or range as written.
+	// Ref git: branch, tag or commit as written; image: tag or range as written; chart: version or range as written.
 	Ref *string `json:"ref,omitempty"`
 
 	// Repo git, chart: where from; local: the repository that the archive stands in for.

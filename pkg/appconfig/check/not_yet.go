@@ -81,10 +81,6 @@ var notYets = []NotYet{
 		})},
 	{Keys: []string{"container-image.aws_ecr"}, What: "an image of aws_ecr is", WaitsFor: waitsClouds, Severity: place.Error,
 		find: components("aws_ecr", func(c *appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil })},
-	{Keys: []string{"container-image.public.update_policy"}, What: "update_policy is", WaitsFor: "images that follow a range of versions", Severity: place.Error,
-		find: components("public.update_policy", func(c *appconfig.Component) bool {
-			return c.ContainerImage != nil && c.ContainerImage.ECR == nil && c.ContainerImage.Public != nil && c.ContainerImage.Public.UpdatePolicy != ""
-		})},
 	{Keys: []string{"component.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
 		find: components("kubernetes_context", func(c *appconfig.Component) bool { return otherCluster(c.KubernetesContext) })},
 	{Keys: []string{"action.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,

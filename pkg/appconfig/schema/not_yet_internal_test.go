@@ -48,7 +48,7 @@ var actedOn = map[string][]string{
 		"sandbox.public_repo", "sandbox.public_repo.repo", "sandbox.public_repo.directory", "sandbox.public_repo.branch",
 		"sandbox.connected_repo", "sandbox.connected_repo.repo", "sandbox.connected_repo.directory", "sandbox.connected_repo.branch",
 		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
-		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag",
+		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag", "container-image.public.update_policy",
 		"kubernetes-manifest.manifest",
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},

@@ -1784,7 +1784,7 @@ export interface components {
             components?: string[];
         };
         BuildSource: {
-            /** @description git: what it was resolved to; image: its digest; chart: VERSION@DIGEST, the digest of the packed chart. */
+            /** @description git: what it was resolved to; image: its digest, or TAG@DIGEST of a range; chart: VERSION@DIGEST, the digest of the packed chart. */
             commit?: string;
             /** @description local: the digest of the archive. */
             digest?: string;
@@ -1792,7 +1792,7 @@ export interface components {
             directory?: string;
             /** @enum {string} */
             kind: "local" | "git" | "image" | "chart";
-            /** @description git: branch, tag or commit as written; chart: version or range as written. */
+            /** @description git: branch, tag or commit as written; image: tag or range as written; chart: version or range as written. */
             ref?: string;
             /** @description git, chart: where from; local: the repository that the archive stands in for. */
             repo?: string;

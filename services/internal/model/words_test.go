@@ -51,7 +51,8 @@ var columns = map[string][]string{
 
 // never are words that one of the columns of a type does not take.
 var never = map[string]string{
-	"components.kind": "stack", // it is a resource of an install only
+	"components.kind": "stack",   // it is a resource of an install only
+	"resources.kind":  "scripts", // they are built and released only
 }
 
 // untyped are columns with a CHECK whose words have no type here yet. Most are

@@ -54,7 +54,7 @@ func Build(ctx context.Context, c Config) (manifest []byte, err error) {
 	if !t.IsDir(dir) {
 		return nil, fmt.Errorf("there is no directory %q in the source", shown(dir))
 	}
-	f := &following{Config: c, tree: t, seen: map[string]bool{}, fetched: map[Repository]string{}}
+	f := &following{Config: c, tree: t, uses: map[string]int{}, fetched: map[Repository]string{}}
 	if err := f.follow(ctx, dir); err != nil {
 		return nil, err
 	}

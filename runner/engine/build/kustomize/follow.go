@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxKustomizations = 1_000
-	maxRemote         = 32 // repositories and files that are fetched
+	maxKustomizations = 1_000 // one that several use counts each time
+	maxRemote         = 32    // repositories and files that are fetched
 )
 
 // following goes through all kustomizations that kustomize will read, before it
@@ -25,7 +25,7 @@ const (
 type following struct {
 	Config
 	tree    *tree
-	seen    map[string]bool       // directories
+	uses    map[string]int        // by directory: how many kustomizations it is made of, itself included
 	fetched map[Repository]string // where it is mounted
 	remote  int
 	charts  int
@@ -35,12 +35,11 @@ type following struct {
 // of. What has to be fetched or rendered is in the tree afterwards, and the
 // kustomization names it there.
 func (f *following) follow(ctx context.Context, dir string) error {
-	if f.seen[dir] {
+	if _, seen := f.uses[dir]; seen {
 		return nil // kustomize finds cycles
 	}
-	if f.seen[dir] = true; len(f.seen) > maxKustomizations {
-		return fmt.Errorf("more than %d kustomizations are not supported", maxKustomizations)
-	}
+	uses := 1
+	f.uses[dir] = uses
 	file, k, err := f.read(dir)
 	if err != nil {
 		return err
@@ -62,9 +61,13 @@ func (f *following) follow(ctx context.Context, dir string) error {
 				if err := f.follow(ctx, below); err != nil {
 					return err
 				}
+				if uses += f.uses[below]; uses > maxKustomizations {
+					return fmt.Errorf("%s reads more than %d kustomizations, those that several use counted each time", shown(dir), maxKustomizations)
+				}
 			}
 		}
 	}
+	f.uses[dir] = uses
 	if len(k.HelmCharts) > 0 {
 		if err := f.render(ctx, at); err != nil {
 			return fmt.Errorf("%s: %w", shown(path.Join(dir, file)), err)

@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +34,7 @@ const (
 type upstream struct {
 	host  string
 	image godigest.Digest
+	tags  []string // besides 1.2, of the same image
 	parts map[godigest.Digest]ocispec.Descriptor
 	data  map[godigest.Digest][]byte
 }
@@ -77,8 +80,12 @@ func (u *upstream) putJSON(t *testing.T, mediaType string, v any) ocispec.Descri
 }
 
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/tags/list") {
+		_ = json.NewEncoder(w).Encode(map[string]any{"tags": u.tags})
+		return
+	}
 	dgst := godigest.Digest(path.Base(r.URL.Path))
-	if dgst == "1.2" {
+	if dgst == "1.2" || slices.Contains(u.tags, dgst.String()) {
 		dgst = u.image
 	}
 	desc, known := u.parts[dgst]
@@ -175,6 +182,41 @@ func TestImageBecomesAnArtifact(t *testing.T) {
 	w.advance(moved)
 	if got := w.ended(moved); got.State != "running" || got.Commit != up.image.String() {
 		t.Errorf("after the tag moved: %+v, want a job for %s", got, up.image)
+	}
+}
+
+// A range names the newest tag within it; the build is made again only when that is
+// another image.
+func TestImageOfARange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	up := newUpstream(t)
+	up.tags = []string{"2.0.0", "1.2.9", "1.2.10"}
+	web := component{name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: up.host + "/team/web", Ref: "^1.2", Range: true}}
+	_, builds := w.addConfig(web)
+	w.advance(builds["web"])
+	_, spec := w.jobOf(builds["web"])
+	want := &jobspec.Source{Kind: "image", Image: up.host + "/team/web", Ref: "1.2.10", ImageDigest: up.image.String(), Push: w.org + "/hello/web"}
+	if diff := cmp.Diff(want, spec.Source); diff != "" {
+		t.Errorf("source of the job (-want +got):\n%s", diff)
+	}
+	w.copyImage(builds["web"])
+	w.advance(builds["web"])
+	if got := w.ended(builds["web"]); got.State != "succeeded" || got.Digest != up.image.String() || got.Commit != "1.2.10@"+up.image.String() {
+		t.Errorf("build: %+v", got)
+	}
+
+	up.tags = append(up.tags, "1.3.0")
+	named := w.rebuild(web)
+	w.advance(named)
+	if got := w.ended(named); got.State != "succeeded" || got.ReusedFrom != builds["web"] || got.Commit != "1.3.0@"+up.image.String() {
+		t.Errorf("the same image by a newer tag: %+v, want it taken over", got)
+	}
+	up.push(t, "two")
+	moved := w.rebuild(web)
+	w.advance(moved)
+	if got := w.ended(moved); got.State != "running" || got.Commit != "1.3.0@"+up.image.String() {
+		t.Errorf("another image: %+v, want a job", got)
 	}
 }
 

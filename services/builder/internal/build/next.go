@@ -180,8 +180,8 @@ func accept(s State, job Job) Decision {
 	if want := repositoryOf(s.Build); made.Repository != want {
 		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named an artifact in %q, not in %s", made.Repository, want)}
 	}
-	if s.Build.Source.Kind == source.KindImage && made.Digest != s.Build.Commit {
-		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named the image %s instead of %s", made.Digest, s.Build.Commit)}
+	if want := s.Build.Source.Content(s.Build.Commit); s.Build.Source.Kind == source.KindImage && made.Digest != want {
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named the image %s instead of %s", made.Digest, want)}
 	}
 	there, asked := s.Facts.There[made.Digest]
 	switch {

@@ -70,7 +70,10 @@ func specOf(b Build, url string) jobspec.Spec {
 			src.Chart = &jobspec.Chart{Name: b.Source.Directory, Version: pin.Version, Digest: pin.Digest, Before: b.Before}
 		}
 	case b.Source.Kind == source.KindImage:
-		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Commit
+		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Source.Content(b.Commit)
+		if pin, ok := source.ReadPin(b.Commit); ok {
+			src.Ref = pin.Version
+		}
 	default:
 		src.Kind, src.Repo, src.Ref, src.Commit, src.Directory = "git", url, b.Source.Ref, b.Commit, b.Source.Directory
 	}

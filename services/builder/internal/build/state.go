@@ -48,7 +48,7 @@ type Build struct {
 	Kustomize *jobspec.Kustomize
 	// SourceFault says why Source is not one.
 	SourceFault string
-	Commit      string // of a git source; of an image its digest, of a chart a source.Pin
+	Commit      string // of a git source; of an image its digest, of a chart or a range of images a source.Pin
 	// Before is the digest that this version of a chart had in an earlier build of
 	// the component, "" when it had no other.
 	Before          string

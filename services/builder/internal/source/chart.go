@@ -49,10 +49,11 @@ func (s Source) checkChart() error {
 	return nil
 }
 
-// Pin is the exact chart behind a version or a range.
+// Pin is the exact chart behind a version or a range, or the exact image behind a
+// range.
 type Pin struct {
-	Version string
-	Digest  string // of the packed chart, "sha256:…"
+	Version string // of an image its tag
+	Digest  string // of the packed chart or the image, "sha256:…"
 }
 
 func (p Pin) String() string { return p.Version + "@" + p.Digest }

@@ -183,8 +183,8 @@ type registryRepo struct {
 }
 
 const (
-	// maxTags is far more than any chart has versions.
-	maxTags = 20_000
+	// maxTags is far more than a repository of charts or images has.
+	maxTags = 100_000
 
 	chartConfig    = "application/vnd.cncf.helm.config.v1+json"
 	chartLayer     = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"

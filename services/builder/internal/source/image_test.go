@@ -94,6 +94,53 @@ func TestResolveImage(t *testing.T) {
 	}
 }
 
+// The newest tag within a range is pinned with its digest; names that move and
+// prereleases are no versions.
+func TestResolveRangeOfImages(t *testing.T) {
+	t.Parallel()
+	tags := `"latest","1.5","v1.5.0-rc.1","1.4.2","v1.4.10","1.4.9-alpine","2.0.0","sha256-abc.sig","1.4.010"`
+	server := httptest.NewServer(withTokens(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v2/team/web/tags/list":
+			if r.URL.Query().Get("last") == "" { // a page of its own
+				w.Header().Set("Link", `</v2/team/web/tags/list?last=x>; rel="next"`)
+				fmt.Fprintf(w, `{"name":"team/web","tags":["0.9.0"]}`)
+				return
+			}
+			fmt.Fprintf(w, `{"name":"team/web","tags":[%s]}`, tags)
+		case "/v2/team/web/manifests/v1.4.10", "/v2/team/web/manifests/v1.5.0-rc.1":
+			r.URL.Path = "/v2/team/web/manifests/1.2"
+			manifest(w, r)
+		default:
+			manifest(w, r)
+		}
+	}))
+	defer server.Close()
+	host := server.Listener.Addr().String()
+	for _, tc := range []struct{ repo, within, want, key string }{
+		{"team/web", "^1.4", "v1.4.10@" + someImage, ""},
+		{"team/web", ">=1.5.0-0, <2", "v1.5.0-rc.1@" + someImage, ""},
+		{"team/web", "^3", `has no tag that is a version within "^3"; its newest one is 2.0.0`, "update_policy"},
+		{"team/none", "^1", "there is no image HOST/team/none", "image_url"},
+	} {
+		src := source.Source{Kind: source.KindImage, Repo: host + "/" + tc.repo, Ref: tc.within, Range: true}
+		commit, err := source.NewResolver(source.Config{}).Resolve(t.Context(), src)
+		if tc.key == "" {
+			if err != nil || commit.Hash != tc.want || src.Content(commit.Hash) != someImage {
+				t.Errorf("%s: %+v, %v, want %s", tc.within, commit, err, tc.want)
+			}
+			continue
+		}
+		var refused *source.Error
+		if !errors.As(err, &refused) || !strings.Contains(strings.ReplaceAll(refused.Error(), host, "HOST"), tc.want) || string(refused.Key) != tc.key || refused.Transient {
+			t.Errorf("%s: %v (%+v), want …%s", tc.within, err, refused, tc.want)
+		}
+	}
+	if _, err := source.Parse([]byte(`{"kind":"image","repo":"registry.example.com/web","ref":"newest","range":true}`)); err == nil {
+		t.Error("a range that is none is taken")
+	}
+}
+
 func TestParseImage(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ repo, tag, want string }{

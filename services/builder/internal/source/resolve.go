@@ -75,7 +75,7 @@ func newTransport() *http.Transport {
 // Commit is where a source stands now.
 type Commit struct {
 	URL  string // git: what the engine clones; chart: what is downloaded
-	Hash string // git: 40 hex digits; image: "sha256:…"; chart: a Pin
+	Hash string // git: 40 hex digits; image: "sha256:…", or of a range a Pin; chart: a Pin
 }
 
 // Error is why a source could not be resolved, for people.
@@ -104,6 +104,7 @@ const (
 	KeyDirectory Key = "directory"
 	KeyImage     Key = "image_url"
 	KeyTag       Key = "tag"
+	KeyPolicy    Key = "update_policy"
 )
 
 func (e *Error) Error() string { return e.text }

@@ -27,6 +27,7 @@ type Source struct {
 
 	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
 	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version, a range or a Pin
+	Range     bool   `json:"range,omitempty"`     // image: Ref is a range of versions, and the newest tag within it is meant
 	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root; chart: the chart's name
 
@@ -90,11 +91,11 @@ func (s Source) Content(commit string) string {
 	switch s.Kind {
 	case KindLocal:
 		return s.Digest
-	case KindImage:
-		return commit
-	case KindChart:
-		pin, _ := ReadPin(commit)
-		return pin.Digest
+	case KindImage, KindChart:
+		if pin, ok := ReadPin(commit); ok {
+			return pin.Digest
+		}
+		return commit // of a tag
 	}
 	return commit + ":" + s.Directory
 }

@@ -216,7 +216,7 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	if err := decode("toggles", i.Toggles, &toggles); err != nil {
 		return apigen.Install{}, err
 	}
-	rehearsed, err := installs.RehearsalOf(i)
+	rehearsed, err := releaseview.RehearsalOf(i)
 	if err != nil {
 		return apigen.Install{}, err
 	}

@@ -22,6 +22,7 @@ type Source struct {
 	Digest    string `json:"digest,omitempty"` // local: the blob
 	Repo      string `json:"repo,omitempty"`   // local: the git repository that the blob stands in for
 	Ref       string `json:"ref,omitempty"`
+	Range     bool   `json:"range,omitempty"` // image: ref is a range of versions
 	Connected bool   `json:"connected,omitempty"`
 	Directory string `json:"directory,omitempty"`
 }
@@ -52,7 +53,7 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 		if !hasSource {
 			return // Check has refused a folder without it
 		}
-		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Connected: src.Connected, Directory: src.Directory}
+		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Range: src.Range, Connected: src.Connected, Directory: src.Directory}
 		content := ""
 		switch {
 		case mapped[it.Name] && src.Mappable():

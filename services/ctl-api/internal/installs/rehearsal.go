@@ -1,15 +1,12 @@
 package installs
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/rehearsal"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // checkRehearsal completes a rehearsal with the app's own platform, and refuses
@@ -23,16 +20,4 @@ func checkRehearsal(app *appconfig.App, r *rehearsal.Rehearsal) error {
 		return nil
 	}
 	return fault.With(fault.Newf(fault.ErrInvalid, "rehearsal: %s", strings.Join(problems, "; ")), fault.Code("rehearsal_invalid"))
-}
-
-// RehearsalOf is what an install rehearses; nil for a real install.
-func RehearsalOf(install ctldb.Install) (*rehearsal.Rehearsal, error) {
-	if install.Rehearsal == nil {
-		return nil, nil
-	}
-	var r rehearsal.Rehearsal
-	if err := json.Unmarshal(install.Rehearsal, &r); err != nil {
-		return nil, fmt.Errorf("read the rehearsal of install %s: %w", install.ID, err)
-	}
-	return &r, nil
 }

@@ -1,12 +1,20 @@
 package orders
 
-import "github.com/berth-dev/berth/pkg/jobspec"
+import (
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
 
 // containerImage is an image that somebody else has built.
 func containerImage(c component) (work jobspec.Work, deployable bool) {
 	if c.ContainerImage == nil || c.ContainerImage.Public == nil {
 		return work, false
 	}
-	work.ContainerImage = &jobspec.ContainerImage{Tag: c.ContainerImage.Public.Tag}
+	tag := c.ContainerImage.Public.Tag
+	if c.ContainerImage.Public.UpdatePolicy != "" {
+		tag, _, _ = strings.Cut(c.commit, "@") // TAG@DIGEST
+	}
+	work.ContainerImage = &jobspec.ContainerImage{Tag: tag}
 	return work, true
 }

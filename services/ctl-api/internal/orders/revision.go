@@ -21,6 +21,8 @@ type Revision struct {
 	Spec json.RawMessage
 	// Override of another type than the component's counts for nothing.
 	Override appconfig.InstallComponent
+	// Commit is what its source was resolved to: builds.source_commit.
+	Commit string
 	// App is that of the release.
 	App *appconfig.App
 }
@@ -29,6 +31,7 @@ type Revision struct {
 type component struct {
 	*appconfig.Component
 	override appconfig.InstallComponent
+	commit   string
 	app      *appconfig.App
 }
 
@@ -53,7 +56,7 @@ func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 	if r.Sandbox {
 		return DefaultTimeout, sandbox(spec, r.Spec)
 	}
-	c := component{Component: &appconfig.Component{}, override: r.Override, app: r.App}
+	c := component{Component: &appconfig.Component{}, override: r.Override, commit: r.Commit, app: r.App}
 	if err := json.Unmarshal(r.Spec, c.Component); err != nil {
 		return 0, fmt.Errorf("read component revision: %w", err)
 	}

@@ -31,6 +31,7 @@ func TestFill(t *testing.T) {
 	type fillTest struct {
 		name      string
 		component appconfig.Component
+		commit    string
 		app       appconfig.App
 		want      jobspec.Spec
 		timeout   time.Duration
@@ -69,12 +70,15 @@ func TestFill(t *testing.T) {
 		{name: "an image of others", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}}},
+		{name: "an image that follows a range", timeout: orders.DefaultTimeout, commit: "v1.4.10@sha256:ab",
+			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2", UpdatePolicy: "^1.4"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "v1.4.10"}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := revision(t, tt.component)
-			r.App = &tt.app
+			r.App, r.Commit = &tt.app, tt.commit
 			var got jobspec.Spec
 			timeout, err := r.Fill(&got)
 			if err != nil {

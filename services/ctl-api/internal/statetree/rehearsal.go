@@ -7,7 +7,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/rehearsal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 )
 
 // RehearsalKey is where the tree of a rehearsal says so: the platform, and for each
@@ -20,7 +20,7 @@ const RehearsalKey = "rehearsal"
 // so do the outputs of the sandbox and components, which their stand-ins give. It
 // returns what is said about them; nil for a real install.
 func (b *builder) rehearse(parts *interpolate.Parts, app *appconfig.App) (map[string]any, error) {
-	r, err := installs.RehearsalOf(b.Install)
+	r, err := releaseview.RehearsalOf(b.Install)
 	if err != nil || r == nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
-	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
@@ -167,7 +166,7 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
 	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: string(s.resource.Kind), Name: s.resource.Name}
-	rehearsed, err := installs.RehearsalOf(s.install)
+	rehearsed, err := releaseview.RehearsalOf(s.install)
 	if err != nil {
 		return jobspec.Spec{}, err
 	}

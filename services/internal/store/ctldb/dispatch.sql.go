@@ -557,8 +557,9 @@ func (q *Queries) ProgressOfWorkflow(ctx context.Context, workflowID *string) ([
 
 const releaseItemsOf = `-- name: ReleaseItemsOf :many
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
-       c.kind, c.name, r.type, r.spec
+       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit
 FROM release_items i
+JOIN builds b ON b.id = i.build_id
 JOIN components c ON c.id = i.component_id
 JOIN component_revisions r ON r.id = i.revision_id
 WHERE i.release_id = $1 ORDER BY c.kind DESC, c.name
@@ -574,9 +575,11 @@ type ReleaseItemsOfRow struct {
 	Name               string
 	Type               string
 	Spec               json.RawMessage
+	SourceCommit       string
 }
 
-// Each component of a release with its revision.
+// Each component of a release with its revision, and what its source was resolved
+// to.
 func (q *Queries) ReleaseItemsOf(ctx context.Context, releaseID string) ([]ReleaseItemsOfRow, error) {
 	rows, err := q.db.Query(ctx, releaseItemsOf, releaseID)
 	if err != nil {
@@ -596,6 +599,7 @@ func (q *Queries) ReleaseItemsOf(ctx context.Context, releaseID string) ([]Relea
 			&i.Name,
 			&i.Type,
 			&i.Spec,
+			&i.SourceCommit,
 		); err != nil {
 			return nil, err
 		}

@@ -108,10 +108,12 @@ WHERE id = sqlc.arg(id) AND state = 'live' AND health <> sqlc.arg(health)::text;
 UPDATE installs SET state = sqlc.arg(state), release_id = coalesce(sqlc.narg(release_id), release_id) WHERE id = sqlc.arg(id);
 
 -- name: ReleaseItemsOf :many
--- Each component of a release with its revision.
+-- Each component of a release with its revision, and what its source was resolved
+-- to.
 SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
-       c.kind, c.name, r.type, r.spec
+       c.kind, c.name, r.type, r.spec, coalesce(b.source_commit, '')::text AS source_commit
 FROM release_items i
+JOIN builds b ON b.id = i.build_id
 JOIN components c ON c.id = i.component_id
 JOIN component_revisions r ON r.id = i.revision_id
 WHERE i.release_id = sqlc.arg(release_id) ORDER BY c.kind DESC, c.name;
