@@ -369,15 +369,18 @@ func TestDamagedJobDirectoryOfALivingEngine(t *testing.T) {
 	cmd := r.startProcess()
 	job := r.plane.give(script("touch "+r.file("began"), "wait "+r.file("go")))
 	r.appears(r.file("began"))
-	_ = cmd.Process.Kill()
-	_, _ = cmd.Process.Wait()
 	var attempt struct {
 		Process process.ID `json:"process"`
 	}
 	path := filepath.Join(r.dir.Jobs(), job+".1", "attempt.json")
-	if raw, err := os.ReadFile(path); err != nil || json.Unmarshal(raw, &attempt) != nil || attempt.Process.PID == 0 {
-		t.Fatalf("no process on record: %v", err)
+	// The engine may be quicker than the agent that notes its process.
+	for deadline := time.Now().Add(10 * time.Second); attempt.Process.PID == 0; time.Sleep(5 * time.Millisecond) {
+		if raw, err := os.ReadFile(path); err != nil || json.Unmarshal(raw, &attempt) != nil || time.Now().After(deadline) {
+			t.Fatalf("no process on record: %v", err)
+		}
 	}
+	_ = cmd.Process.Kill()
+	_, _ = cmd.Process.Wait()
 	damage(t, path, damages["garbage"])
 	r.startProcess()
 	r.gone(job)
