@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,17 +162,23 @@ func copyChart(ctx context.Context, repo chartRepo, at packedChart, to io.Writer
 // newest is the version that is meant: the one that is written just so, else the
 // newest in the range. The range "" is all but prereleases.
 func newest(versions []string, want string) (string, bool) {
-	best, bestVersion := "", (*semver.Version)(nil)
-	if want == "" {
-		want = "*"
+	if slices.Contains(versions, want) && want != "" {
+		return want, true
 	}
-	within, err := semver.NewConstraint(want)
-	for _, text := range versions {
-		if text == want {
-			return text, true
-		}
-		v, bad := semver.NewVersion(text)
-		if bad != nil || err != nil || !within.Check(v) {
+	return newestWithin(versions, cmp.Or(want, "*"), semver.NewVersion)
+}
+
+// newestWithin is the text of the newest version in a range, of those that parse
+// reads.
+func newestWithin(texts []string, within string, parse func(string) (*semver.Version, error)) (string, bool) {
+	constraint, err := semver.NewConstraint(within)
+	if err != nil {
+		return "", false
+	}
+	best, bestVersion := "", (*semver.Version)(nil)
+	for _, text := range texts {
+		v, err := parse(text)
+		if err != nil || !constraint.Check(v) {
 			continue
 		}
 		if bestVersion == nil || v.GreaterThan(bestVersion) || v.Equal(bestVersion) && text > best {

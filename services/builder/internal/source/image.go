@@ -79,18 +79,9 @@ func findImage(ctx context.Context, remote oci.Remote, s Source) (string, error)
 // newestTag is the tag of the newest version in a range. Tags that are no whole
 // version, such as "1.4", are names that move, and do not count.
 func newestTag(tags []string, within string) (string, bool) {
-	constraint, err := semver.NewConstraint(within)
-	best, bestVersion := "", (*semver.Version)(nil)
-	for _, tag := range tags {
-		v, bad := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
-		if err != nil || bad != nil || !constraint.Check(v) {
-			continue
-		}
-		if bestVersion == nil || v.GreaterThan(bestVersion) || v.Equal(bestVersion) && tag > best {
-			best, bestVersion = tag, v
-		}
-	}
-	return best, best != ""
+	return newestWithin(tags, within, func(tag string) (*semver.Version, error) {
+		return semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+	})
 }
 
 func explainImage(err error, s Source, timeout time.Duration) error {
