@@ -51,20 +51,7 @@ func TestScheduledScriptOfARepository(t *testing.T) {
 		"sh test -w "+folder+" && echo ' and may change it' >> "+r.file("read"), "touch "+r.file("begun"))
 	r.accept(check)
 	r.publish(1, scheduledAs(check))
-	r.clock = minute("10:00:30")
-	stop := r.start()
-	r.appears(r.dir.Settings())
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	r.plane.change(func() { r.plane.away = true })
-	r.clock = minute("10:00:54")
-	r.start()
-	r.appears(r.file("begun"))
-	r.plane.change(func() { r.plane.away = false })
-	if run := r.ran("10:01:00"); run.State != "succeeded" {
-		t.Errorf("run = %+v", run)
-	}
+	r.runsInAnOutage()
 	if got, err := os.ReadFile(r.file("read")); err != nil || string(got) != "once" {
 		t.Errorf("the script read %q, %v", got, err)
 	}

@@ -149,11 +149,18 @@ func TestScheduleGoesOnInAnOutage(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	r.schedule(1, true, "append "+r.file("effects"), "touch "+r.file("begun"))
+	r.runsInAnOutage()
+}
+
+// runsInAnOutage starts the agent with the control plane away, until the script of
+// 10:01 has touched the file begun and its run was reported.
+func (r *runner) runsInAnOutage() {
+	r.t.Helper()
 	r.clock = minute("10:00:30")
 	stop := r.start()
 	r.appears(r.dir.Settings())
 	if err := stop(); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	r.plane.change(func() { r.plane.away = true })
 	r.clock = minute("10:00:54")
@@ -161,7 +168,7 @@ func TestScheduleGoesOnInAnOutage(t *testing.T) {
 	r.appears(r.file("begun"))
 	r.plane.change(func() { r.plane.away = false })
 	if run := r.ran("10:01:00"); run.State != "succeeded" {
-		t.Errorf("run = %+v", run)
+		r.t.Errorf("run = %+v", run)
 	}
 }
 
