@@ -40,8 +40,8 @@ func (f *Flags) AddOutputs(set *pflag.FlagSet) {
 	set.StringVar(&f.Recorded, "recorded", "", "folder with outputs of a real install: stack.json, sandbox.json, cloud_account.json, components/NAME.json")
 }
 
-// Request is what the flags ask the API for; nil without --rehearse. What was left
-// out of a file, because it is sensitive, is told to warn.
+// Request is what the flags ask the API for; nil without --rehearse. It writes to
+// warn which outputs of a file it left out because they are sensitive.
 func (f *Flags) Request(warn io.Writer) (*ctlapi.RehearsalRequest, error) {
 	if !f.Rehearse {
 		if len(f.Stack) > 0 || f.StackFile != "" || f.Recorded != "" {

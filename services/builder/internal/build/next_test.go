@@ -253,8 +253,7 @@ func TestRepositoryOf(t *testing.T) {
 	}
 }
 
-// TestKustomizeOfARevision holds that the Build Runner is told what the app says
-// of kustomize, in the words of the stored revision.
+// The Build Runner gets what the app says of kustomize.
 func TestKustomizeOfARevision(t *testing.T) {
 	t.Parallel()
 	revision, err := json.Marshal(appconfig.Component{KubernetesManifest: &appconfig.KubernetesManifest{Kustomize: &appconfig.Kustomize{

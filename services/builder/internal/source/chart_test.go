@@ -79,8 +79,8 @@ func TestChartOfARepository(t *testing.T) {
 		{name: "a chart that is not there", index: "apiVersion: v1\nentries: {}\n", want: "has no chart web"},
 		{name: "a page in place of an index", index: "<html>", want: "has no index.yaml that Berth can read"},
 		{name: "a digest that does not match", index: index("charts/web-1.2.0.tgz", sha("another")), want: "is not what its repository says"},
-		{name: "an index that goes on and on", index: "", handle: map[string]http.HandlerFunc{"/repo/index.yaml": forever("entries:\n", "  other: x\n")}, want: "answers with more than is read"},
-		{name: "a chart that goes on and on", index: index("huge", sha(newChart)), handle: map[string]http.HandlerFunc{"/repo/huge": forever("", strings.Repeat("x", 1<<16))}, want: "answers with more than is read"},
+		{name: "an endless index", index: "", handle: map[string]http.HandlerFunc{"/repo/index.yaml": forever("entries:\n", "  other: x\n")}, want: "answers with more than is read"},
+		{name: "an endless chart", index: index("huge", sha(newChart)), handle: map[string]http.HandlerFunc{"/repo/huge": forever("", strings.Repeat("x", 1<<16))}, want: "answers with more than is read"},
 		{name: "a redirect to a metadata address", index: "", handle: map[string]http.HandlerFunc{
 			"/repo/index.yaml": http.RedirectHandler("http://169.254.169.254/latest/meta-data", http.StatusFound).ServeHTTP}, want: "leads to an address that is not https"},
 		{name: "a chart at a metadata address", index: index("http://169.254.169.254/latest/meta-data", sha(newChart)), want: "to an address that is not https"},

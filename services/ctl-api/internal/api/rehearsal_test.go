@@ -8,7 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// A rehearsal is one for good, is never live, and is told apart in lists.
+// A rehearsal stays one, is never live, and lists show it as one.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
