@@ -175,6 +175,8 @@ type HelmChart struct {
 	CRDs string `json:"crds,omitempty"`
 	// MaxHistory is how many revisions of the release are kept; 0 means 10.
 	MaxHistory int `json:"max_history,omitempty"`
+	// Atomic puts back what an upgrade changed when it fails.
+	Atomic bool `json:"atomic,omitempty"`
 }
 
 // What is done with CRDs of a chart's crds/ other than what Helm does.

@@ -129,6 +129,7 @@ var Of = map[string]string{
 	"HealthCheck.RemediationCooldown":        "How long to wait between two attempts.",
 	"HealthCheck.UnhealthyAfter":             "Failures in a row that make it unhealthy.",
 	"HelmChart":                              "Holds the keys of a component of type helm_chart, in addition to those of every component. The source is the chart's directory, or a chart repository; a chart's dependencies are packed with it.",
+	"HelmChart.Atomic":                       "Puts back what an upgrade changed when it fails, and records that as a revision. Hooks do not run for it and CRDs stay as they are then; what a first install made stays.",
 	"HelmChart.CRDs":                         "What is done with the CRDs in the chart's crds/. \"install\" makes those that are not there at the first deploy, as Helm does; the plan names those that differ. \"upgrade\" makes them what the chart says at each deploy, each a change of the plan. \"skip\" leaves them out.",
 	"HelmChart.ChartName":                    "The name of the chart, and of the Helm release: at most 53 characters.",
 	"HelmChart.CreateNamespace":              "Makes the namespace when it is not there.",

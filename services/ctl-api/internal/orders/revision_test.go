@@ -55,11 +55,11 @@ func TestFill(t *testing.T) {
 			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}}},
 		{name: "a chart that says so itself", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "secret"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{
-				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", HistoryLimit: 5,
+				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", HistoryLimit: 5, Atomic: true,
 				ValuesFiles: []appconfig.ValuesFile{{Contents: place.Text{Contents: "a: 1", File: "a.yaml"}}},
 			}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
-				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", MaxHistory: 5, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
+				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", MaxHistory: 5, Atomic: true, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
 		{name: "a chart in Secrets, where runner.toml says ConfigMaps", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "configmap"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", StorageDriver: "secret", CRDs: "install"}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
