@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/conformance"
+)
+
+const example = "../../examples/plugin-shell"
+
+func TestShellPlugin(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(example, "greeting.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(raw), "\n"); n >= 60 {
+		t.Errorf("the plugin has %d lines, want less than 60", n)
+	}
+	s, err := conformance.Plugin(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []conformance.Verdict
+	for _, m := range conformance.Musts() {
+		v := s.Try(t.Context(), m)
+		all = append(all, v)
+		if v.Status != conformance.Kept {
+			t.Errorf("%d %s: %s: %s", m.Number, m.ID, v.Status, v.Why)
+		}
+	}
+	t.Log(conformance.Summary("examples/plugin-shell", all))
+}
+
+// A suite that passes everything proves nothing: each change of the shell plugin
+// here breaks one rule, and the kit has to say so.
+func TestKitFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		must     string
+		from, to string
+		want     string
+	}{
+		{"plan", "plan() {\n", "plan() {\n  touch \"$BERTH_INSTALL_DIR/planned\"\n", "it changed something"},
+		{"plan", "plan() {\n", "plan() {\n  touch here\n", "it left here"},
+		{"plan", "mkdir -p out/pinned &&", "false &&", "pinned nothing"},
+		{"plan", "plan() {\n", "plan() {\n  chmod u+w in/config/text; echo x > in/config/text\n", "changed files below in/"},
+		{"plan", "> out/plan.canonical.json", "> out/plan.other.json", "plan.canonical.json"},
+		{"same-plan", `{"action":"%s",`, `{"at":"'"$(date +%N)"'","action":"%s",`, "the first plan is"},
+		{"apply", "mv \"$to/$place/$BERTH_COMPONENT_NAME.new\"", "exit 3; mv", "left no out/result.json"},
+		{"apply", "&& echo \"$place\" > \"$to/$note\" ||", "; rm -rf \"$to/$place\"; false &&", "changed nothing"},
+		{"no-op", `end succeeded 0 "" true`, `true`, "still has something to do"},
+		{"update", "then action=update", "then action=create", "want an update"},
+		{"update", "then action=update", "then action=none", "no change where there is one"},
+		{"replace", "then action=replace", "then action=update", "want a replace"},
+		{"destroy", "rm -f \"$to/$note\"", "true", "it changed something"},
+		{"destroy", `action=delete`, `action=update`, "and no delete"},
+		{"drift", `[ "$now" != "$text" ]`, `false`, "no change where there is one"},
+		{"secret-outputs", `,"sensitive":true`, ``, "not marked sensitive"},
+		{"secret-outputs", "apply() {\n", "apply() {\n  cat in/pinned/token\n", "the log of the apply has the secret"},
+		{"secret-outputs", `"path":"text","after":"%s"`, `"path":"token","after":"'$(cat in/config/token)'%s"`, "the summary of the plan has the secret"},
+		{"wrong-digest", `end refused 10 "what the plan pinned is damaged"`, `true`, "applied what was damaged"},
+		{"missing-credential", `[ -s in/config/token ] ||`, `[ -s in/config/token ] || touch "$BERTH_INSTALL_DIR/x"; [ -s in/config/token ] ||`, "changed something"},
+		{"unknown-version", `[ "$BERTH_CONTRACT" = 1 ] && grep -q '"version":1,' job.json`, `true`, "want refused"},
+		{"unknown-version", "end refused 10", "end refused 0", "ended with exit code 0, want 10"},
+		{"cancel-plan", "plan() {\n", "plan() {\n  trap '' TERM; sleep 1\n", "did not end within"},
+		{"kill-apply", `echo "$place" > "$to/$note"`, `{ sleep 0.2; echo "$place" > "$to/$note"; }; touch "$to/once.$$"`, "it changed something"},
+	} {
+		t.Run(tc.must+"/"+tc.want, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "greeting.sh")
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(string(raw), tc.from, tc.to)
+			if text == string(raw) {
+				t.Fatalf("the plugin has no %q", tc.from)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s, err := conformance.Plugin(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Timeout, s.Grace = 20*time.Second, 100*time.Millisecond
+			for _, m := range conformance.Musts() {
+				if m.ID != tc.must {
+					continue
+				}
+				v := s.Try(t.Context(), m)
+				if v.Status != conformance.Broken || !strings.Contains(v.Why, tc.want) {
+					t.Errorf("%s: %s, want it broken because of %q", v.Status, v.Why, tc.want)
+				}
+			}
+		})
+	}
+}
