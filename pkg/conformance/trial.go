@@ -72,8 +72,8 @@ type job struct {
 // a says how a job is run.
 type a struct {
 	Order
-	plan     *job  // whose pinned files an apply gets
-	previous *job  // an apply that was cut short, which a plan follows
+	plan     *job // whose pinned files an apply gets
+	previous *job // an apply that was cut short, which a plan follows
 	change   func(*jobspec.Spec)
 	damage   func(pinned string) error
 	signal   syscall.Signal // sent after a time; 0 for none
@@ -206,7 +206,7 @@ func (t *trial) end(cmd *exec.Cmd, how a) error {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	kill := func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		killTree(cmd.Process.Pid)
 		<-done
 	}
 	limit, late := t.Timeout, fmt.Errorf("it did not end within %s", t.Timeout)
