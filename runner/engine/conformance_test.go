@@ -25,7 +25,9 @@ const secretOfTest = "canary-conformance"
 // builtIn are the engines that are built in, and which rules of the contract have no
 // meaning for them. docs/reference/plugin-contract.md shows this table.
 var builtIn = []struct {
-	kind          jobspec.Kind
+	kind jobspec.Kind
+	// prefix is a command that becomes the engine.
+	prefix        func(t *testing.T) []string
 	notApplicable map[string]string
 	newWorld      func(t *testing.T) conformance.World
 	secretOutput  string
@@ -50,6 +52,11 @@ var builtIn = []struct {
 			"secret-outputs": "a manifest's outputs hold no secret: they name objects",
 		},
 		newWorld: func(t *testing.T) conformance.World { return &manifestWorld{t: t, deployed: deploy(t)} },
+	},
+	{
+		kind: jobspec.KindPlugin, prefix: withoutNetwork, secretOutput: "receipt",
+		notApplicable: map[string]string{"missing-tool": "the engine needs none; `berth plugin test` tries the plugin itself without its tools"},
+		newWorld:      func(t *testing.T) conformance.World { return &pluginWorld{t: t, plugged: plug(t), dir: t.TempDir()} },
 	},
 	{
 		kind: jobspec.KindContainerImage,
@@ -85,8 +92,12 @@ func TestConformance(t *testing.T) {
 	for _, b := range builtIn {
 		t.Run(string(b.kind), func(t *testing.T) {
 			t.Parallel()
+			command := []string{engine}
+			if b.prefix != nil {
+				command = append(b.prefix(t), engine)
+			}
 			s := conformance.Subject{
-				Name: string(b.kind), Command: []string{engine}, NotApplicable: b.notApplicable, Secret: secretOfTest, SecretOutput: b.secretOutput,
+				Name: string(b.kind), Command: command, NotApplicable: b.notApplicable, Secret: secretOfTest, SecretOutput: b.secretOutput,
 				NewWorld: func(string) (conformance.World, error) { return b.newWorld(t), nil },
 			}
 			conform(t, s)
