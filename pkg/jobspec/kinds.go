@@ -73,6 +73,15 @@ var Kinds = map[Kind]KindInfo{
 	},
 }
 
+// OfComponent is the kind of the jobs of a component type: one of ours, or that of
+// plugins.
+func OfComponent(componentType string) Kind {
+	if kind := Kind(componentType); Kinds[kind].Component {
+		return kind
+	}
+	return KindPlugin
+}
+
 // KindInfo is what there is to know of a kind. That of a kind that is not in
 // Kinds is zero: nothing can be done with it.
 type KindInfo struct {

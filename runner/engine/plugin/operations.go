@@ -210,4 +210,3 @@ func (p *admitted) takePinned() error {
 func (p *admitted) brokenf(format string, args ...any) error {
 	return job.Wrongf("report this to the plugin's author", "%s: plugin %s %s breaks the contract: %s", p.job.Subject(), p.manifest.Type, p.manifest.Version, fmt.Sprintf(format, args...))
 }
-
