@@ -117,7 +117,9 @@ func TestPluginGrants(t *testing.T) {
 		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n", "there is no [berth.plugin]"},
 	} {
 		_, diags := check.Format(appconfigtest.Folder(map[string]string{"components/p.toml": "name = \"p\"\n" + tc.text}), appconfig.LoadOptions{})
-		if !slices.ContainsFunc(diags, func(d place.Diagnostic) bool { return strings.Contains(d.Message, tc.want) && d.Severity == place.Error }) {
+		if !slices.ContainsFunc(diags, func(d place.Diagnostic) bool {
+			return strings.Contains(d.Message, tc.want) && d.Severity == place.Error
+		}) {
 			t.Errorf("%s: want %q, got %v", tc.text, tc.want, diags)
 		}
 	}
