@@ -1,6 +1,8 @@
 package conformance_test
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/berth-dev/berth/pkg/conformance"
@@ -164,5 +167,35 @@ func TestKitFindsWhatIsBroken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+var update = flag.Bool("update", false, "write the rules into the documentation")
+
+// The page lists the rules as the kit has them, by number.
+func TestDocumentedMusts(t *testing.T) {
+	t.Parallel()
+	const page, begin, end = "../../docs/reference/plugin-contract.md", "<!-- musts -->\n", "<!-- end of musts -->"
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(raw), begin)
+	was, after, foundEnd := strings.Cut(rest, end)
+	if !found || !foundEnd {
+		t.Fatalf("%s has no place for the rules", page)
+	}
+	want := ""
+	for _, m := range conformance.Musts() {
+		want += fmt.Sprintf("%d. **%s**: %s\n", m.Number, m.ID, m.Says)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if was != want {
+		t.Errorf("run go test ./conformance -run TestDocumentedMusts -update:\n%s", cmp.Diff(was, want))
 	}
 }

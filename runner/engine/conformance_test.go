@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,7 +56,7 @@ var builtIn = []struct {
 	},
 	{
 		kind: jobspec.KindPlugin, prefix: withoutNetwork, secretOutput: "receipt",
-		notApplicable: map[string]string{"missing-tool": "the engine needs none; `berth plugin test` tries the plugin itself without its tools"},
+		notApplicable: map[string]string{"missing-tool": "the engine needs none; `berth plugins test` tries the plugin itself without its tools"},
 		newWorld:      func(t *testing.T) conformance.World { return &pluginWorld{t: t, plugged: plug(t), dir: t.TempDir()} },
 	},
 	{
@@ -131,6 +132,33 @@ func TestNotApplicableNamesRules(t *testing.T) {
 				t.Errorf("%s: %q is no rule with a reason", b.kind, id)
 			}
 		}
+	}
+}
+
+// The page tells the same as the table above.
+func TestNotApplicableIsDocumented(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/reference/plugin-contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "| engine | does not apply | because |\n|---|---|---|\n"
+	for _, b := range builtIn {
+		because := map[string][]string{}
+		for _, m := range conformance.Musts() {
+			if why := b.notApplicable[m.ID]; why != "" {
+				because[why] = append(because[why], m.ID)
+			}
+		}
+		if len(because) == 0 {
+			want += fmt.Sprintf("| `%s` | none | |\n", b.kind)
+		}
+		for _, why := range slices.Sorted(maps.Keys(because)) {
+			want += fmt.Sprintf("| `%s` | %s | %s |\n", b.kind, strings.Join(because[why], ", "), why)
+		}
+	}
+	if !strings.Contains(string(raw), want) {
+		t.Errorf("docs/reference/plugin-contract.md has to have this table:\n%s", want)
 	}
 }
 
