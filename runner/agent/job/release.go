@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
@@ -211,7 +212,7 @@ func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error 
 	}
 	acceptance := scripts.Acceptance{From: pinned.From, Release: pinned.Release, JobID: j.spec.JobID, Now: j.deps.Now()}
 	if !j.spec.Destroy {
-		acceptance.Keep = append(j.deps.Scheduled(), plugins.Kept(j.deps.Scripts.List())...)
+		acceptance.Keep = slices.Concat(j.deps.Scheduled(), plugins.Kept(j.deps.Scripts.List()))
 	}
 	err = j.deps.Disk.Insist(func() error { return j.deps.Scripts.Replace(acceptance) })
 	if errors.Is(err, scripts.ErrMoved) {

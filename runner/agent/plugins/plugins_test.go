@@ -1,6 +1,7 @@
 package plugins_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -146,5 +147,39 @@ func TestPluginsStayAccepted(t *testing.T) {
 	}
 	if !strings.Contains(text, "plugin greeting of component hello update") {
 		t.Errorf("shown as\n%s", text)
+	}
+}
+
+// A later release without the plugin does not take it out, settings that schedule
+// nothing do not either; only an acceptance of nothing does.
+func TestAcceptedPluginOutlivesItsRelease(t *testing.T) {
+	t.Parallel()
+	set, err := scripts.Open(filepath.Join(t.TempDir(), "accepted.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := jobspec.PluginScript("hello", jobspec.Plugin{Type: "greeting", Signer: "key"}, jobspec.Artifact{Digest: "sha256:a"})
+	digest, err := p.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := func(r jobspec.Release, keep []string) {
+		t.Helper()
+		_, version := set.Position()
+		if err := set.Replace(scripts.Acceptance{From: version, Release: r, Keep: keep, JobID: "job"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Settle(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accept(jobspec.Release{ID: "rel_1", Scripts: []jobspec.Script{p}}, nil)
+	accept(jobspec.Release{ID: "rel_2"}, plugins.Kept(set.List()))
+	if _, found := set.Get(digest); !found {
+		t.Error("it is not accepted any more, and what it made cannot be removed")
+	}
+	accept(jobspec.Release{}, nil)
+	if _, found := set.Get(digest); found {
+		t.Error("it is still accepted after everything was forgotten")
 	}
 }
