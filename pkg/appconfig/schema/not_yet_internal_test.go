@@ -52,6 +52,10 @@ var actedOn = map[string][]string{
 		"kubernetes-manifest.manifest",
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
+	"appconfig.TestPluginGrants": {
+		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.install_dir",
+		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.install_dir",
+	},
 	"appconfig.TestScriptSources": {
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",
 		"action.steps[].connected_repo", "action.steps[].connected_repo.repo", "action.steps[].connected_repo.directory", "action.steps[].connected_repo.branch",
