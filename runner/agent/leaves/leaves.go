@@ -20,7 +20,7 @@ import (
 // that stands in another place than it was sealed for does not open.
 func Open(open seal.Opener, tree any, named Names, purposes seal.Leaves) (any, error) {
 	return replaceLeaves(tree, nil, func(path []string, leaf any) (any, error) {
-		if !named.cover(tree, path) {
+		if !named.Cover(tree, path) {
 			return leaf, nil
 		}
 		return seal.OpenLeaves(open, leaf, func([]string) (seal.Purpose, bool) { return purposes(path) })
@@ -96,9 +96,9 @@ type Names [][]string
 // Always are read for the environment of every tool and script.
 func Always() Names { return Names{{"name"}, {"app", "id"}, {"app", "name"}} }
 
-// cover says whether a leaf at path is named: by itself, by something above it,
+// Cover says whether a leaf at path is named: by itself, by something above it,
 // or by something inside of it.
-func (n Names) cover(tree any, path []string) bool {
+func (n Names) Cover(tree any, path []string) bool {
 	return slices.ContainsFunc(n, func(name []string) bool {
 		for i := range min(len(name), len(path)) {
 			if name[i] != interpolate.Any && name[i] != path[i] && !isAlias(tree, path[:i+1], name[i]) {

@@ -56,6 +56,9 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	}
 	if spec.Artifact != nil {
 		e.ArtifactDigest = spec.Artifact.Digest
+		if spec.Kind == jobspec.KindPlugin {
+			e.PluginDigest = spec.Artifact.Digest
+		}
 	}
 	switch tool.Name { // the runner's own measurement, not what the engine says
 	case "terraform":

@@ -9,7 +9,8 @@
 //	               ├─ helm.go        helm_chart
 //	               ├─ manifest.go    kubernetes_manifest
 //	               ├─ image.go       container_image
-//	               └─ pulumi.go      pulumi, and a sandbox of that type
+//	               ├─ pulumi.go      pulumi, and a sandbox of that type
+//	               └─ plugin.go      every type that is a plugin's
 //	Action, Scripts ─ action.go      what a script is
 //	Probe ─────────── probe.go       what a runner looks at in a cluster
 //
