@@ -14,16 +14,14 @@ type onward struct{ registryReferrers }
 
 // Fetch shadows that of the registry. Manifests are read whole anyway.
 func (o onward) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
-	open := func() (io.ReadCloser, error) { return o.registryReferrers.Fetch(ctx, desc) }
-	body, err := open()
+	body, err := o.registryReferrers.Fetch(ctx, desc)
 	if err != nil || IsManifest(desc.MediaType) {
 		return body, err
 	}
-	return &onwardReader{open: open, body: body, size: desc.Size, left: blobAttempts - 1}, nil
+	return &onwardReader{body: body, size: desc.Size, left: blobAttempts - 1}, nil
 }
 
 type onwardReader struct {
-	open func() (io.ReadCloser, error)
 	body io.ReadCloser
 
 	at, size int64
@@ -46,26 +44,19 @@ func (r *onwardReader) Read(p []byte) (int, error) {
 	}
 }
 
-// again opens the blob a second time where it broke off; false when the registry
-// cannot do that.
+// again has the registry send the rest of the blob; false when it cannot do that.
 func (r *onwardReader) again() bool {
 	r.left--
-	body, err := r.open()
-	if err != nil {
-		return false
-	}
-	seeker, ok := body.(io.Seeker)
+	seeker, ok := r.body.(io.Seeker)
 	if !ok {
-		body.Close()
 		return false
 	}
-	if _, err := seeker.Seek(r.at, io.SeekStart); err != nil {
-		body.Close()
+	// A seek to where the reader thinks it is asks for nothing: so go away first.
+	if _, err := seeker.Seek(0, io.SeekEnd); err != nil {
 		return false
 	}
-	r.body.Close()
-	r.body = body
-	return true
+	_, err := seeker.Seek(r.at, io.SeekStart)
+	return err == nil
 }
 
 func (r *onwardReader) Close() error { return r.body.Close() }

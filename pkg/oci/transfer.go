@@ -86,12 +86,13 @@ func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt T
 	if err := t.run(ctx, root); err != nil {
 		return fmt.Errorf("pull %s from %s: %w", dgst, r, err)
 	}
-	for _, desc := range t.referrers {
-		if err := dst.list(ctx, desc); err != nil {
-			return err
+	// As for the blobs, no disk is waited for.
+	return dst.editIndexAnd(ctx, false, func(entries []ocispec.Descriptor) []ocispec.Descriptor {
+		for _, desc := range append(t.referrers, root) {
+			entries = withEntry(entries, desc)
 		}
-	}
-	return dst.list(ctx, root)
+		return entries
+	})
 }
 
 // Copy copies an artifact of the repository to another one, of this registry or of

@@ -57,7 +57,7 @@ var actedOn = map[string][]string{
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",
 		"action.steps[].connected_repo", "action.steps[].connected_repo.repo", "action.steps[].connected_repo.directory", "action.steps[].connected_repo.branch",
 	},
-	"keyring.TestECR": {"container-image.aws_ecr.region", "container-image.aws_ecr.iam_role_arn"},
+	"keyring.TestECR":                      {"container-image.aws_ecr.region", "container-image.aws_ecr.iam_role_arn"},
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
 	// What an engine is told, and does.
