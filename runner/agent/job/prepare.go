@@ -46,6 +46,9 @@ func (j *job) prepare(ctx context.Context) error {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
+	if err := j.giveInit(); err != nil {
+		return err
+	}
 	if err := j.bringScripts(ctx); err != nil {
 		return err
 	}

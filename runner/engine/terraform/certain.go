@@ -101,8 +101,8 @@ func (w *workspace) wrong(ctx context.Context, err error, initialised bool) bool
 	if ctx.Err() != nil {
 		return false
 	}
-	said, err := w.tf.Validate(ctx)
-	return err == nil && !said.Valid
+	valid, err := w.tf.valid(ctx)
+	return err == nil && !valid
 }
 
 // diagnosticsOf reads the errors out of what Terraform wrote to stderr.
