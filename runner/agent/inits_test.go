@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/states"
 	"github.com/berth-dev/berth/runner/agent/toolchain/toolchaintest"
 )
 
@@ -121,6 +122,11 @@ func TestUnsavedStateIsHandedIn(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(r.dir.Path(), "evidence", "*", "*")); len(left) > 0 {
 		t.Errorf("it left %v", left)
+	}
+	// The customer has it too.
+	kept, err := states.Store{Dir: r.dir.States()}.Find("api", "1")
+	if err != nil || kept.Lineage != state.Lineage || string(kept.Sealed) != string(state.Body) || kept.JobID != job {
+		t.Errorf("kept for the customer: %+v, %v", kept, err)
 	}
 	spec := c.spec(jobspec.OperationPlan)
 	again := c.plane.give(spec)

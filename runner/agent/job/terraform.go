@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/inits"
 	"github.com/berth-dev/berth/runner/agent/mirrors"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/states"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
@@ -124,6 +125,19 @@ func (j *job) keepInit(ctx context.Context) {
 	}
 	if err != nil {
 		j.log.WarnContext(ctx, "what terraform init found out is not kept", "err", err)
+	}
+}
+
+// keepState keeps a state for the customer. The control plane has it too, so that the job
+// goes on without.
+func (j *job) keepState(lineage string, serial int64, digest string, sealed []byte) {
+	r := j.spec.Resource
+	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
+		ResourceID: r.ID, Kind: string(r.Kind), Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
+		JobID: j.attempt.Assignment.JobID, At: j.deps.Now().UTC(), Sealed: sealed,
+	})
+	if err != nil {
+		j.log.Warn("state is not kept on this machine", "err", err)
 	}
 }
 

@@ -69,7 +69,9 @@ type Config struct {
 	// Learn gets every value that a state marks as sensitive; written says
 	// that it comes from Terraform, which may have shown it before.
 	Learn func(value any, written bool)
-	Log   *slog.Logger
+	// Keep gets every state that was given out or accepted, sealed; nil does not.
+	Keep func(lineage string, serial int64, digest string, sealed []byte)
+	Log  *slog.Logger
 }
 
 // Proxy is the state backend of one attempt.
@@ -195,8 +197,15 @@ func (p *Proxy) read(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("state of %s: %w", p.Resource, err)
 	}
 	d.secrets(func(v any) { p.Learn(v, false) })
+	p.kept(d.Lineage, d.Serial, Digest(p.Keys.Salt, body), state.Body)
 	p.note(d.Lineage, d.Serial)
 	return body, nil
+}
+
+func (p *Proxy) kept(lineage string, serial int64, digest string, sealed []byte) {
+	if p.Keep != nil {
+		p.Keep(lineage, serial, digest, sealed)
+	}
 }
 
 func (p *Proxy) note(lineage string, serial int64) {
@@ -259,6 +268,7 @@ func (p *Proxy) deliver(ctx context.Context, write runnerapi.StateWrite) error {
 		return p.States.PutState(ctx, p.Resource, write)
 	})
 	if err == nil {
+		p.kept(write.Lineage, write.Serial, write.Digest, write.Body)
 		return datadir.Remove(p.pendingPath())
 	}
 	if ctx.Err() != nil || control.Away(err) {
