@@ -55,7 +55,7 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	if spec.Artifact != nil {
 		e.ArtifactDigest = spec.Artifact.Digest
 	}
-	if tool.Name == "terraform" {
+	if tool.Name == jobspec.ToolTerraform || tool.Name == jobspec.ToolOpenTofu {
 		// The runner's own measurement, not what the engine says.
 		e.Tool.Digest = p.TerraformDigest
 	}

@@ -134,10 +134,11 @@ func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte,
 	}
 	var plan tfjson.Plan
 	plan.UseJSONNumber(true)
-	if err := json.Unmarshal(raw.Bytes(), &plan); err != nil { // it also looks at the version of the format
+	shown := jsonIn(raw.Bytes())
+	if err := json.Unmarshal(shown, &plan); err != nil { // it also looks at the version of the format
 		return nil, nil, job.Failf("", "terraform show of %s: %v", j.Subject(), err)
 	}
-	return &plan, raw.Bytes(), nil
+	return &plan, shown, nil
 }
 
 // writeSummary writes what people are shown.

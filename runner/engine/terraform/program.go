@@ -9,10 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // program runs one Terraform in one directory. Package terraform-exec does as much,
@@ -25,6 +28,27 @@ type program struct {
 	grace time.Duration
 	// stdout and stderr get what people may see; nil for nobody.
 	stdout, stderr io.Writer
+}
+
+// name says which of the two the executable is, by how it is called: they tell their
+// versions in one form. OpenTofu is used as Terraform is, and says the same things.
+func (p *program) name() string {
+	if strings.HasPrefix(filepath.Base(p.path), "tofu") {
+		return jobspec.ToolOpenTofu
+	}
+	return jobspec.ToolTerraform
+}
+
+// jsonIn is the JSON document in what a command wrote: OpenTofu warns about its
+// configuration on stdout, before it.
+func jsonIn(out []byte) []byte {
+	if bytes.HasPrefix(out, []byte("{")) {
+		return out
+	}
+	if i := bytes.Index(out, []byte("\n{")); i >= 0 {
+		return out[i+1:]
+	}
+	return out
 }
 
 // interrupted is the error of a run whose context ended before it did.
@@ -79,7 +103,7 @@ func (p *program) version(ctx context.Context) (string, error) {
 	var said struct {
 		Version string `json:"terraform_version"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+	if err := json.Unmarshal(jsonIn(out.Bytes()), &said); err != nil {
 		return "", fmt.Errorf("it does not tell its version: %w", err)
 	}
 	if said.Version == "" {
@@ -95,7 +119,7 @@ func (p *program) valid(ctx context.Context) (bool, error) {
 	var said struct {
 		Valid bool `json:"valid"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+	if err := json.Unmarshal(jsonIn(out.Bytes()), &said); err != nil {
 		return false, errors.Join(runErr, err)
 	}
 	return said.Valid, nil

@@ -79,7 +79,7 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 			return job.Refusef("check that BERTH_TERRAFORM of the runner is a terraform executable", "%s cannot be run: %s", binary, firstError(err))
 		}
 	}
-	j.Logf("terraform %s, %s", w.version, j.Subject())
+	j.Logf("%s %s, %s", w.tf.name(), w.version, j.Subject())
 	want := j.Spec.TerraformModule.TerraformVersion
 	switch {
 	case w.standIn != nil:
@@ -94,7 +94,7 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 // tool says in results what did the work. Its digest is measured by the agent:
 // the word of an engine, which runs the vendor's code, would prove nothing.
 func (w *workspace) tool() *jobspec.Tool {
-	return &jobspec.Tool{Name: "terraform", Version: w.version}
+	return &jobspec.Tool{Name: w.tf.name(), Version: w.version}
 }
 
 // loudly lets Terraform write to the log of the job; what it says to the engine
