@@ -142,11 +142,11 @@ func (w *workspace) readyWithoutInit(j *job.Job) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	why := ""
-	if err != nil {
-		why = "it is damaged"
-	} else if why, err = w.takeInit(j, found); err != nil {
-		why = err.Error()
+	why := "it is damaged"
+	if err == nil {
+		if why, err = w.takeInit(j, found); err != nil {
+			why = err.Error()
+		}
 	}
 	if why == "" {
 		j.Logf("terraform init is not needed: nothing has changed since an earlier one")
@@ -171,8 +171,7 @@ func (w *workspace) takeInit(j *job.Job, found initialised) (why string, err err
 	}
 	data := filepath.Join(w.dir, dataDir)
 	for name, dir := range found.Providers {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || real != dir {
+		if !isPlace(dir) {
 			return "the package of the provider " + name + " is not where it was", nil
 		}
 		link := filepath.Join(data, "providers", filepath.FromSlash(name))
@@ -206,11 +205,17 @@ func engineDirs(j *job.Job) []string {
 		dirs = append(dirs, dir)
 	}
 	for i, dir := range dirs {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dirs[i] = real
+		if place, err := filepath.EvalSymlinks(dir); err == nil {
+			dirs[i] = place
 		}
 	}
 	return dirs
+}
+
+// isPlace tells whether a path is there and leads through no symlink.
+func isPlace(path string) bool {
+	place, err := filepath.EvalSymlinks(path)
+	return err == nil && place == path
 }
 
 // leaveInit leaves what the init found out to the next job, where that can be of use:
