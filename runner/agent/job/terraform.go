@@ -133,7 +133,7 @@ func (j *job) keepInit(ctx context.Context) {
 func (j *job) keepState(lineage string, serial int64, digest string, sealed []byte) {
 	r := j.spec.Resource
 	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
-		ResourceID: r.ID, Kind: string(r.Kind), Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
+		ResourceID: r.ID, Kind: r.Kind, Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
 		JobID: j.attempt.Assignment.JobID, At: j.deps.Now().UTC(), Sealed: sealed,
 	})
 	if err != nil {
