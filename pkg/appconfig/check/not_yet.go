@@ -69,8 +69,6 @@ var notYets = []NotYet{
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
 		})},
-	{Keys: []string{"container-image.aws_ecr"}, What: "an image of aws_ecr is", WaitsFor: waitsClouds, Severity: place.Error,
-		find: components("aws_ecr", func(c *appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil })},
 	{Keys: []string{"action.image"}, What: `key "image" is`, WaitsFor: "actions in images", Severity: place.Error, // the steps would run in another place
 		find: actions("image", func(a *appconfig.Action) bool { return a.Image != "" })},
 

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/registry"
 )
@@ -45,6 +46,9 @@ func (j *job) prepare(ctx context.Context) error {
 		if err := j.bringArtifact(ctx, *a); err != nil {
 			return fmt.Errorf("artifact: %w", err)
 		}
+	}
+	if err := j.giveInit(); err != nil {
+		return err
 	}
 	if err := j.bringScripts(ctx); err != nil {
 		return err
@@ -126,11 +130,11 @@ func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
 	started, last := time.Now(), time.Now()
 	var total int64
-	opt := oci.TransferOptions{Progress: func(done, all int64) {
+	opt := oci.TransferOptions{Referrers: j.spec.Kind == jobspec.KindContainerImage, Progress: func(done, all int64) {
 		total = all
 		if time.Since(last) >= progressEvery {
 			last = time.Now()
-			j.remark(fmt.Sprintf("pulling %s: %s of %s", repository, size(done), size(all)))
+			j.remark(fmt.Sprintf("pulling %s: %s of %s", repository, disk.Size(done), disk.Size(all)))
 		}
 	}}
 	for try := 0; ; try++ {
@@ -141,7 +145,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 		err = from.Pull(ctx, want, j.deps.Layout, opt)
 		switch {
 		case err == nil:
-			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, size(total), time.Since(started).Round(time.Millisecond)))
+			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, disk.Size(total), time.Since(started).Round(time.Millisecond)))
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -226,17 +230,4 @@ func digestOfPinned(sealed []byte) string {
 		return ""
 	}
 	return capsule.DigestBytes(sealed)
-}
-
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	div, exp := int64(unit), 0
-	for n/div >= unit {
-		div *= unit
-		exp++
-	}
-	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGT"[exp])
 }

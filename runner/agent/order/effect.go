@@ -61,9 +61,9 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 		}
 	}
 	switch tool.Name { // the runner's own measurement, not what the engine says
-	case "terraform":
+	case jobspec.ToolTerraform, jobspec.ToolOpenTofu:
 		e.Tool.Digest = p.TerraformDigest
-	case "pulumi":
+	case jobspec.ToolPulumi:
 		e.Tool.Digest = p.PulumiDigest
 	}
 	return e
