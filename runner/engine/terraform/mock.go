@@ -75,8 +75,12 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		w.standIn.Why = fmt.Sprintf("terraform init did not end within %s: a source of providers or modules does not answer", trialInitTimeout)
 		return w.standIn, nil
 	case initErr != nil:
-		w.standIn.Unreachable = unreachable(initErr, t.providers)
-		w.standIn.Why = whyNotReached(w.standIn.Unreachable, initErr)
+		text := strings.Join(strings.Fields(initErr.Error()), " ")
+		modules := modulesNotReached(text, w.module.Calls)
+		if len(modules) == 0 {
+			w.standIn.Unreachable = unreachable(text, t.providers)
+		}
+		w.standIn.Why = whyNotReached(w.standIn.Unreachable, modules, initErr)
 		w.standIn.detail = initErr.Error()
 		return w.standIn, nil
 	case len(t.said.Providers) == 0:
@@ -99,12 +103,8 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 }
 
 // unreachable are the providers that init could not get, by its words; all of
-// them when it names none, and none when it is modules that it could not get.
-func unreachable(err error, providers map[string]module.Provider) []string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(modulesNotReached(text)) > 0 {
-		return nil
-	}
+// them when it names none.
+func unreachable(text string, providers map[string]module.Provider) []string {
 	all := sourcesOf(providers)
 	named := slices.DeleteFunc(slices.Clone(all), func(source string) bool { return !strings.Contains(text, source) })
 	if len(named) == 0 && strings.Contains(text, "provider") {
@@ -123,15 +123,31 @@ func sourcesOf(providers map[string]module.Provider) []string {
 	return slices.Compact(all)
 }
 
-// moduleErrors are how Terraform names a module that it cannot get: with its source
-// at the registry, or with its address.
-var moduleErrors = regexp.MustCompile(`(?:Could not download module "[^"]*" \([^)]*\) source code from "([^"]+)")|(?:versions? (?:for|of) (?:module )?"?[^" ]*"? ?\(?[^)]*\)? from "?([\w.-]+/[\w.-]+/[\w.-]+)"?)|(?:module (?:registry|versions)[^"]*"?([\w-]+/[\w-]+/[\w-]+)"?)`)
+// moduleErrors are how Terraform begins to say that it cannot get a module, and names
+// it; a source in the text is that of a module in a module.
+var (
+	moduleErrors  = regexp.MustCompile(`(?:Could not download module|Failed to retrieve available versions for module|Unresolvable module|Module not found)`)
+	moduleNamed   = regexp.MustCompile(`module "([^"]+)"`)
+	sourceOfError = regexp.MustCompile(`source code from "([^"]+)"`)
+)
 
 // modulesNotReached are the sources of modules that init could not get.
-func modulesNotReached(text string) []string {
+func modulesNotReached(text string, calls []module.Call) []string {
+	if !moduleErrors.MatchString(text) {
+		return nil
+	}
 	var found []string
-	for _, m := range moduleErrors.FindAllStringSubmatch(text, -1) {
-		found = append(found, strings.Join(m[1:], ""))
+	for _, m := range moduleNamed.FindAllStringSubmatch(text, -1) {
+		for _, call := range calls {
+			if call.Name == m[1] && !call.Local() {
+				found = append(found, call.Source)
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, m := range sourceOfError.FindAllStringSubmatch(text, -1) {
+			found = append(found, m[1])
+		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -139,9 +155,8 @@ func modulesNotReached(text string) []string {
 
 // whyNotReached says in one line what init could not get; the whole error is a
 // detail of the plan.
-func whyNotReached(providers []string, err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if modules := modulesNotReached(text); len(modules) > 0 {
+func whyNotReached(providers, modules []string, err error) string {
+	if len(modules) > 0 {
 		return plural("module", modules) + " unreachable"
 	}
 	if len(providers) == 0 {
