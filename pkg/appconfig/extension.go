@@ -17,7 +17,7 @@ type BlockExtension struct {
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
 	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
-	StandIn string `toml:"stand_in" json:"stand_in,omitempty" digest:"deploy"`
+	StandIn string `toml:"stand_in" json:"stand_in,omitempty" digest:"config"`
 }
 
 // ActionExtension is the [berth] table of an action: what Berth adds to the

@@ -53,6 +53,9 @@ func (r *run) gather(ctx context.Context, last *ctlapi.Workflow) (Report, error)
 	for _, s := range r.app.Secrets {
 		report.Secrets = append(report.Secrets, s.Name)
 	}
+	if r.own {
+		report.App = strings.TrimSuffix(report.App, suffix)
+	}
 	report.describe(r.app)
 	report.Seconds = r.Now().Sub(r.beganAt).Seconds()
 	return report, nil

@@ -140,7 +140,7 @@ func (r Report) Format(name string) ([]byte, error) {
 	case ".json":
 		return json.MarshalIndent(r, "", "  ")
 	case ".html":
-		funcs := template.FuncMap{"string": text, "class": class, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
+		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
 		err = template.Must(template.New("report").Funcs(funcs).Parse(htmlReport)).Execute(&b, r)
 	case ".md":
 		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent}).Parse(mdReport)).Execute(&b, r)
@@ -151,6 +151,9 @@ func (r Report) Format(name string) ([]byte, error) {
 }
 
 func text(v json.RawMessage) string { return string(v) }
+
+// planned tells whether the counts of a line are those of the app.
+func planned(v Verdict) bool { return v == Real || v == Mocked }
 
 // class is a verdict as the name of a class in a style sheet.
 func class(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") }

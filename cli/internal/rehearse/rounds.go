@@ -28,6 +28,9 @@ import (
 // mostRounds bounds how often the app is tried, each time without what failed before.
 const mostRounds = 12
 
+// suffix ends the names of apps that are only for rehearsals.
+const suffix = "-rehearsal"
+
 // notInNames is what the names of apps have not.
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
@@ -58,9 +61,9 @@ func (r *run) read(ctx context.Context) error {
 		return fmt.Errorf("cannot rehearse the app folder %s: %s", r.folder, findings.Errors(found))
 	}
 	if r.sync.App == "" {
-		const longest = 63 - len("-rehearsal")
+		const longest = 63 - len(suffix)
 		name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(filepath.Base(abs)), "-"), "-")
-		r.sync.App, r.own = strings.Trim(name[:min(len(name), longest)], "-")+"-rehearsal", true
+		r.sync.App, r.own = strings.Trim(name[:min(len(name), longest)], "-")+suffix, true
 	}
 	r.app, r.judged = app, map[stage.Part]Line{}
 	r.sync.AllowPolicies, r.sync.SkipSources = true, true // it was checked here, and stand-ins have no outputs yet
@@ -367,7 +370,10 @@ func (r *run) learn(ctx context.Context, w ctlapi.Workflow) (again bool, _ error
 	if err != nil {
 		return false, err
 	}
-	for _, step := range w.Steps {
+	succeededFirst := slices.SortedStableFunc(slices.Values(w.Steps), func(a, b ctlapi.Step) int {
+		return failedLast(a) - failedLast(b)
+	})
+	for _, step := range succeededFirst {
 		part, ok := partOf(step)
 		if !ok {
 			continue
@@ -403,6 +409,13 @@ func (r *run) learn(ctx context.Context, w ctlapi.Workflow) (again bool, _ error
 	return again, nil
 }
 
+func failedLast(s ctlapi.Step) int {
+	if s.State == ctlapi.StepStateFailed {
+		return 1
+	}
+	return 0
+}
+
 // madeUp tells which paths of the state tree are made up, or of a stand-in.
 func (r *run) madeUp(ctx context.Context) (func(string) bool, error) {
 	install, err := r.client.Install(ctx, r.install.ID)
@@ -412,7 +425,7 @@ func (r *run) madeUp(ctx context.Context) (func(string) bool, error) {
 	var paths []string
 	if install.Rehearsal != nil {
 		for _, o := range install.Rehearsal.Outputs {
-			if o.Source == ctlapi.RehearsalOutputSourceMadeUp {
+			if o.Source == ctlapi.RehearsalOutputSourceMadeUp && !r.isReal(o.Path) {
 				paths = append(paths, o.Path)
 			}
 		}
@@ -433,6 +446,19 @@ func (r *run) madeUp(ctx context.Context) (func(string) bool, error) {
 			return p == path || strings.HasPrefix(path, p+".") || strings.HasPrefix(p, path+".")
 		})
 	}, nil
+}
+
+// isReal tells whether a path is an output of a part that was really deployed.
+func (r *run) isReal(path string) bool {
+	part := stage.Sandbox
+	if rest, ok := strings.CutPrefix(path, "components."); ok {
+		name, _, _ := strings.Cut(rest, ".")
+		part = stage.Component(name)
+	} else if !strings.HasPrefix(path, "sandbox.") {
+		return false
+	}
+	l, judged := r.judged[part]
+	return judged && l.Verdict == Real
 }
 
 // partOf is the part that a step is about; false for one that only waits.

@@ -80,10 +80,14 @@ func UsersOf(app *appconfig.App, item, kind string) []Part {
 	return parts
 }
 
+// calledFrom is what stands before a command in a script: the beginning of a line, what
+// separates commands, words that take one, or the quote of `sh -c`.
+const calledFrom = `(?m)(?:^|[;|&({` + "`" + `]|\b(?:then|do|else|if|while|until|exec|sudo|xargs|time|eval|timeout \S+)\s|!\s|-c\s*["'])\s*(?:\w+=\S*\s+)*`
+
 // Tools that reach a cloud, and those that reach a cluster.
 var (
-	cloudTools   = regexp.MustCompile(`(?m)(?:^|[\s;|&("'` + "`" + `])(aws|gcloud|gsutil|bq|az|eksctl)[ \t]+[a-z-]`)
-	clusterTools = regexp.MustCompile(`(?m)(?:^|[\s;|&("'` + "`" + `])(kubectl|helm|k9s|kustomize|istioctl|argocd)[ \t]+[a-z-]`)
+	cloudTools   = regexp.MustCompile(calledFrom + `(aws|gcloud|gsutil|bq|az|eksctl)[ \t]+[a-z-]`)
+	clusterTools = regexp.MustCompile(calledFrom + `(kubectl|helm|k9s|kustomize|istioctl|argocd)[ \t]+[a-z-]`)
 )
 
 // Hopeless are the actions that a rehearsal cannot run: their scripts call a cloud, or

@@ -14,6 +14,8 @@ import (
 type Stage struct {
 	App  *appconfig.App
 	Made rehearsal.Result
+	// Platform is the cloud. Without one the sandbox may be real, as a component may.
+	Platform rehearsal.Platform
 	// NoCluster: the install has no cluster either.
 	NoCluster bool
 }
@@ -28,7 +30,7 @@ func Rehearse(spec *jobspec.Spec, resource jobspec.Resource, s Stage) {
 	if spec.Kind != jobspec.KindTerraformModule && !onCluster {
 		return
 	}
-	r := &jobspec.Rehearsal{StandIn: sandbox, Why: why, Outputs: s.Made.Components[resource.Name]}
+	r := &jobspec.Rehearsal{StandIn: sandbox && s.Platform != rehearsal.None, Why: why, Outputs: s.Made.Components[resource.Name]}
 	prefix := "components." + resource.Name + ".outputs."
 	if sandbox {
 		r.Outputs, prefix = s.Made.Sandbox, "sandbox.outputs."

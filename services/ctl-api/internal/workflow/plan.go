@@ -172,7 +172,7 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	}
 	if rehearsed != nil {
 		orders.Rehearse(&spec, *spec.Resource, orders.Stage{
-			App: item.Revision.App, Made: rehearsal.Complete(item.Revision.App, *rehearsed), NoCluster: rehearsed.NoCluster,
+			App: item.Revision.App, Made: rehearsal.Complete(item.Revision.App, *rehearsed), Platform: rehearsed.Platform, NoCluster: rehearsed.NoCluster,
 		})
 	}
 	spec.Artifact = &item.Artifact
