@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var updateLines = flag.Bool("update-rehearsals", false, "write testdata/rehearse/lines.txt anew")
+var updateLines = flag.Bool("update-rehearsals", false, "write testdata/rehearse/lines.txt")
 
 // anyVersion is the Terraform of the machine.
 var anyVersion = regexp.MustCompile(`with Terraform \S+ instead`)
