@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/manifest"
 	"github.com/berth-dev/berth/runner/engine/plugin"
 	"github.com/berth-dev/berth/runner/engine/pulumi"
+	"github.com/berth-dev/berth/runner/engine/rehearse"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -44,7 +45,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationApply: terraform.Apply,
 	},
 	jobspec.KindRehearsal: {
-		jobspec.OperationPlan:  terraform.Plan,
+		jobspec.OperationPlan:  rehearse.Plan,
 		jobspec.OperationApply: terraform.Apply,
 	},
 	jobspec.KindContainerImage: {
