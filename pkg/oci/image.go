@@ -84,19 +84,51 @@ func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest
 	return t.meter.total, nil
 }
 
+// maxListed is more than an image has platforms, twice: each may have something
+// that refers to it.
+const maxListed = 64
+
+// Listed are the artifacts that the index of an image layout lists, in its order,
+// at least one. The layout is somebody else's: nothing outside of it is read.
+func Listed(src *os.Root) ([]digest.Digest, error) {
+	index, err := folder{src}.index()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(index.Manifests); n == 0 || n > maxListed {
+		return nil, fmt.Errorf("%s lists %d artifacts", ocispec.ImageIndexFile, n)
+	}
+	list := make([]digest.Digest, len(index.Manifests))
+	for i, desc := range index.Manifests {
+		list[i] = desc.Digest
+		if err := desc.Digest.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+		}
+	}
+	return list, nil
+}
+
 // folder reads an image layout that is not trusted.
 type folder struct{ root *os.Root }
 
-// resolve finds an artifact that the layout's index lists.
-func (f folder) resolve(dgst digest.Digest) (ocispec.Descriptor, error) {
+// index reads what the layout lists.
+func (f folder) index() (index ocispec.Index, err error) {
 	file, err := f.open(ocispec.ImageIndexFile)
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return index, err
 	}
 	defer file.Close()
-	var index ocispec.Index
 	if err := json.NewDecoder(io.LimitReader(file, maxManifestBytes)).Decode(&index); err != nil {
-		return ocispec.Descriptor{}, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+		return index, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+	}
+	return index, nil
+}
+
+// resolve finds an artifact that the layout's index lists.
+func (f folder) resolve(dgst digest.Digest) (ocispec.Descriptor, error) {
+	index, err := f.index()
+	if err != nil {
+		return ocispec.Descriptor{}, err
 	}
 	for _, desc := range index.Manifests {
 		if desc.Digest == dgst {

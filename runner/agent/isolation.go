@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -224,7 +225,7 @@ func (a *agent) pathsOfEngines() []string {
 			needed = append(needed, mirror)
 		}
 	}
-	return append(needed, job.EngineFiles()...)
+	return append(needed, toolchain.EngineFiles()...)
 }
 
 // tryFolder is a folder like that of a job, with a scratch next to it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
 // wayOut are the variables by which engines find the way out of the customer's
@@ -58,6 +59,7 @@ func (j *job) environment(ctx context.Context) []string {
 	if e.Registry != "" {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
+	env = append(env, j.buildKit...)
 	env = append(env, telemetry.Environ(ctx)...)
 	env = append(env, launcher.RaceDetector()...)
 	for _, name := range fromOutside() {
@@ -68,9 +70,9 @@ func (j *job) environment(ctx context.Context) []string {
 	switch {
 	case !j.kind().HasState:
 	case e.TerraformConfig != "":
-		env = append(env, terraformConfig+"="+e.TerraformConfig)
+		env = append(env, toolchain.ConfigVariable+"="+e.TerraformConfig)
 	case !e.InPods: // the files are of the agent's machine
-		env = append(env, terraformSettings()...)
+		env = append(env, toolchain.Settings()...)
 	}
 	if j.attempt.Proxy != nil {
 		env = append(env, j.attempt.Proxy.Env()...)

@@ -56,7 +56,7 @@ func (j *job) sight() *launcher.Sight {
 	if j.spec.InstallID != "" {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = j.fetched()
+	s.Shown = append(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind)...)
 	return &s
 }
 

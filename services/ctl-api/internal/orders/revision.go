@@ -47,6 +47,7 @@ var types = map[jobspec.Kind]struct {
 	jobspec.KindHelmChart:          {work: helmChart, probe: probeChart},
 	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
 	jobspec.KindContainerImage:     {work: containerImage},
+	jobspec.KindDockerBuild:        {work: dockerBuild},
 }
 
 // Fill completes the spec of a plan with what the engine of the revision's type

@@ -1,4 +1,4 @@
-package job
+package toolchain
 
 import (
 	"os"
@@ -10,16 +10,16 @@ import (
 // providers. The last one lets it take from the cache what its lock file does not
 // know.
 const (
-	terraformConfig      = "TF_CLI_CONFIG_FILE"
-	terraformCache       = "TF_PLUGIN_CACHE_DIR"
-	terraformTrustsCache = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
+	ConfigVariable      = "TF_CLI_CONFIG_FILE"
+	cacheVariable       = "TF_PLUGIN_CACHE_DIR"
+	trustsCacheVariable = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
 )
 
-// terraformSettings are the agent's settings for Terraform, for its engines.
-func terraformSettings() []string {
+// Settings are the agent's settings for Terraform, for its engines.
+func Settings() []string {
 	var env []string
 	for name, value := range map[string]string{
-		terraformConfig: os.Getenv(terraformConfig), terraformCache: terraformFiles().cache, terraformTrustsCache: os.Getenv(terraformTrustsCache),
+		ConfigVariable: os.Getenv(ConfigVariable), cacheVariable: namedFiles().cache, trustsCacheVariable: os.Getenv(trustsCacheVariable),
 	} {
 		if value != "" {
 			env = append(env, name+"="+value)
@@ -33,28 +33,28 @@ func terraformSettings() []string {
 // mirrors and its cache.
 func EngineFiles() []string {
 	var files []string
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", terraformConfig} {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", ConfigVariable} {
 		files = append(files, filepath.SplitList(os.Getenv(name))...)
 	}
-	named := terraformFiles()
+	named := namedFiles()
 	if named.cache != "" {
 		files = append(files, named.cache)
 	}
 	return append(files, named.mirrors...)
 }
 
-// terraformNames are the directories that settings of Terraform name.
-type terraformNames struct {
+// names are the directories that settings of Terraform name.
+type names struct {
 	mirrors []string
 	cache   string // "" for none
 }
 
-// terraformFiles reads the settings. A configuration that cannot be read names
+// namedFiles reads the settings. A configuration that cannot be read names
 // nothing: Terraform says what is wrong with it.
-func terraformFiles() terraformNames {
-	config, _ := os.ReadFile(os.Getenv(terraformConfig))
+func namedFiles() names {
+	config, _ := os.ReadFile(os.Getenv(ConfigVariable))
 	named := namedIn(string(config))
-	if cache := os.Getenv(terraformCache); cache != "" {
+	if cache := os.Getenv(cacheVariable); cache != "" {
 		named.cache = cache
 	}
 	return named
@@ -67,7 +67,7 @@ var (
 )
 
 // namedIn are the directories, as absolute paths, that a configuration names.
-func namedIn(config string) (named terraformNames) {
+func namedIn(config string) (named names) {
 	config = comment.ReplaceAllString(config, "")
 	for _, found := range filesystemMirror.FindAllStringSubmatch(config, -1) {
 		if filepath.IsAbs(found[1]) {
