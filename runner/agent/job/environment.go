@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
@@ -44,7 +45,7 @@ func (j *job) environment(ctx context.Context) []string {
 		// nothing: no collection then. Its main turns the collector on.
 		"GOGC=off",
 	}
-	if j.spec.InstallID != "" {
+	if plugins.SeesInstall(j.spec) {
 		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
 	}
 	if path := j.terraform(); path != "" {
