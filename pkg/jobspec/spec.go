@@ -132,6 +132,8 @@ type Source struct {
 	Chart *Chart `json:"chart,omitempty"`
 	// Kustomize says how to make a manifest of the source; nil for none.
 	Kustomize *Kustomize `json:"kustomize,omitempty"`
+	// Docker says how to build an image of the source; nil for none.
+	Docker *Docker `json:"docker,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
@@ -157,6 +159,24 @@ type Kustomize struct {
 	// LoadRestrictor is "rootOnly" or "none"; "" is the first.
 	LoadRestrictor string `json:"load_restrictor,omitempty"`
 }
+
+// Docker is what BuildKit is asked for; its fields are those of the format. Paths
+// are below the directory of the source.
+type Docker struct {
+	Dockerfile string            `json:"dockerfile"`
+	Context    string            `json:"context,omitempty"`
+	Target     string            `json:"target,omitempty"`
+	Args       map[string]string `json:"args,omitempty"`
+	EnvVars    map[string]string `json:"env_vars,omitempty"`
+	Platforms  []string          `json:"platforms,omitempty"`
+	// Network is NetworkNone for RUN steps without one; "" gives them what BuildKit has.
+	Network string `json:"network,omitempty"`
+	// Secrets are names. The agent puts their values into in/build/secrets.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// NetworkNone is the network of RUN steps that have none.
+const NetworkNone = "none"
 
 // Timeout is how long the engine may take.
 func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }

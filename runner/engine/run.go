@@ -51,6 +51,10 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationBuild: build.ContainerImage,
 		jobspec.OperationPlan:  image.Plan,
 	},
+	jobspec.KindDockerBuild: {
+		jobspec.OperationBuild: build.DockerBuild,
+		jobspec.OperationPlan:  image.Plan,
+	},
 	jobspec.KindKubernetesManifest: {
 		jobspec.OperationBuild: build.KubernetesManifest,
 		jobspec.OperationPlan:  manifest.Plan,

@@ -49,7 +49,6 @@ const (
 	waitsCustomer  = "pages for customers"
 	waitsDashboard = "the dashboard"
 	waitsPulumi    = "Pulumi"
-	waitsImages    = "image builds"
 	waitsRepos     = "connections to private repositories"
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
@@ -71,7 +70,6 @@ var notYets = []NotYet{
 		find: sandbox("pulumi_config", func(s *appconfig.Sandbox) bool {
 			return s.Type != appconfig.SandboxTypePulumi && len(s.PulumiConfig) > 0
 		})},
-	{Keys: []string{"component.type=docker_build", "docker-build"}, What: `component type "docker_build" is`, WaitsFor: waitsImages, Severity: place.Error, find: componentType(appconfig.TypeDockerBuild)},
 	{Keys: []string{"component.type=pulumi", "pulumi"}, What: `component type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error, find: componentType(appconfig.TypePulumi)},
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
 	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -60,6 +61,8 @@ type Engine struct {
 	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
 	// for the one that the agent's environment names.
 	TerraformConfig string
+	// BuildKit is for builds of images, nil for a runner of an install.
+	BuildKit *buildkit.Service
 	// Registry is the install's own registry as kubelets call it, "" when there
 	// is none for them.
 	Registry string

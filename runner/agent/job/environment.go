@@ -63,6 +63,7 @@ func (j *job) environment(ctx context.Context) []string {
 	if e.Registry != "" {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
+	env = append(env, j.buildKit...)
 	env = append(env, telemetry.Environ(ctx)...)
 	env = append(env, launcher.RaceDetector()...)
 	for _, name := range fromOutside() {

@@ -287,6 +287,7 @@ func (j *job) learnAgain() error {
 		}
 		return j.learnHidden(record.Hidden)
 	}
+	j.learnBuild()
 	_, err := j.openState()
 	return err
 }
