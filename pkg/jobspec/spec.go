@@ -86,6 +86,9 @@ type Artifact struct {
 type Action struct {
 	Name  string       `json:"name"`
 	Steps []ActionStep `json:"steps"`
+	// Image is the one that the steps run in, a template that gives a name with a
+	// digest (package stepimage); "" where the engine itself runs.
+	Image string `json:"image,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
