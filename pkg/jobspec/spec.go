@@ -97,6 +97,10 @@ type Action struct {
 	File string `json:"file,omitempty"`
 }
 
+// PinnedAction is what the plan of an action pins, below pinned/: the rendered
+// scripts and their image. The agent reads the image.
+const PinnedAction = "action.json"
+
 // ActionStep is one script. InlineContents or Command is set.
 type ActionStep struct {
 	Name           string            `json:"name"`

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/registry"
 )
@@ -57,6 +58,11 @@ func (j *job) prepare(ctx context.Context) error {
 	spec, err := j.openState() // its artifact names leaves too
 	if err != nil {
 		return err
+	}
+	if spec.Operation == jobspec.OperationRun {
+		if err := j.imageOfRun(spec); err != nil {
+			return err
+		}
 	}
 	spec.Fence = j.order.Fence
 	raw, err := json.Marshal(spec)
@@ -130,7 +136,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 		total = all
 		if time.Since(last) >= progressEvery {
 			last = time.Now()
-			j.remark(fmt.Sprintf("pulling %s: %s of %s", repository, size(done), size(all)))
+			j.remark(fmt.Sprintf("pulling %s: %s of %s", repository, disk.Size(done), disk.Size(all)))
 		}
 	}}
 	for try := 0; ; try++ {
@@ -141,7 +147,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 		err = from.Pull(ctx, want, j.deps.Layout, opt)
 		switch {
 		case err == nil:
-			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, size(total), time.Since(started).Round(time.Millisecond)))
+			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, disk.Size(total), time.Since(started).Round(time.Millisecond)))
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -221,17 +227,4 @@ func digestOfPinned(sealed []byte) string {
 		return ""
 	}
 	return capsule.DigestBytes(sealed)
-}
-
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	div, exp := int64(unit), 0
-	for n/div >= unit {
-		div *= unit
-		exp++
-	}
-	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGT"[exp])
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	pinnedFile   = "action.json"
+	pinnedFile   = jobspec.PinnedAction
 	pinnedFormat = 1
 )
 
