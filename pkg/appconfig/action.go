@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/stepimage"
 )
 
 const (
@@ -43,8 +45,8 @@ type Action struct {
 	EnableKubeConfig bool `toml:"enable_kube_config" json:"enable_kube_config" default:"true"`
 	// The cluster of that kubeconfig, of kubernetes_contexts.toml.
 	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" default:"sandbox"`
-	// An image that the steps run in, named by digest; by default they run
-	// where the runner's engine runs.
+	// An image that the steps run in, named by host and digest; it needs a runner in a
+	// cluster whose engines are Kubernetes Jobs. By default they run in the runner's.
 	Image string `toml:"image" json:"image,omitempty" template:"true"`
 	// Labels.
 	Labels map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
@@ -135,6 +137,11 @@ func (a *Action) check(c *checker) {
 	}
 	if a.Timeout.Std() > MaxActionTimeout {
 		c.Add(place.Error, place.CodeValue, a.At.Below("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
+	}
+	if a.Image != "" && !interpolate.IsTemplate(a.Image) {
+		if err := stepimage.Check(a.Image); err != nil {
+			c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, a.At.Below("image"), "action %q: %v", a.Name, err).WithRemedy(stepimage.Remedy))
+		}
 	}
 	if a.Berth != nil {
 		c.guardrails(a.At.Below("berth.guardrails"), a.Berth.Guardrails)
