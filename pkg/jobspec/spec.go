@@ -89,6 +89,9 @@ type Action struct {
 	// Image is the one that the steps run in, a template that gives a name with a
 	// digest (package stepimage); "" where the engine itself runs.
 	Image string `json:"image,omitempty"`
+	// ImageDigest is what the release has of the component that Image names, "" for any
+	// other image. A read-only action runs in no other.
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.

@@ -56,6 +56,7 @@ func TestDiagnostics(t *testing.T) {
 		{"policies", map[string]string{"policies/a.toml": "type = \"helm_chat\"\nengine = \"rego\"\ncomponents = [\"*\", \"gone\"]\ncontents = \"./a.yaml\"\n", "policies/b/a.toml": "type = \"sandbox\"\ncontents = \"x\"\n"}},
 		{"image of an action by tag", map[string]string{
 			"actions/a.toml": "name = \"a\"\nimage = \"r.test/tools:1\"\n" + step, "actions/b.toml": "name = \"b\"\nimage = \"tools@sha256:" + strings.Repeat("0f", 32) + "\"\n" + step,
+			"actions/d.toml": "name = \"d\"\nimage = \"{{ .nuon.install.id }}\"\n" + step + "[labels]\ntype = \"health-check\"\n",
 			"actions/c.toml": "name = \"c\"\nimage = \"r.test/tools:1@sha256:" + strings.Repeat("0f", 32) + "\"\n" + step,
 		}},
 		{"runbooks", map[string]string{"runbooks/a.toml": "name = \"a\"\n[[steps]]\nname = \"x\"\ntype = \"component_deploy\"\n[[steps]]\nname = \"x\"\ntype = \"action\"\n" +

@@ -27,7 +27,11 @@ func (j *job) imageOfRun(opened jobspec.Spec) (err error) {
 		err = errSecretImage
 	}
 	if err != nil {
-		return refuse(jobspec.OutcomeRefused, stepimage.Remedy, "%v", err)
+		remedy := stepimage.Remedy
+		if errors.Is(err, ownimage.ErrNotAccepted) {
+			remedy = "deploy the install with its image (`berth deploy INSTALL`)"
+		}
+		return j.refuseScript(jobspec.Difference{Field: "action.image", Want: opened.Action.ImageDigest, Got: err.Error()}, err.Error(), remedy)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/interpolate"
@@ -32,8 +33,12 @@ var ErrDiffers = errors.New("the image is not the one of the plan")
 // Asked says whether the job's steps run in an image.
 func Asked(spec jobspec.Spec) bool { return spec.Action != nil && spec.Action.Image != "" }
 
+// ErrNotAccepted says that the customer has not accepted the image of a check.
+var ErrNotAccepted = errors.New("the image is not the one that was accepted with the check")
+
 // OfRun renders the image of a job without a plan. The job's state has been opened.
-// "" is for a job that asks for none.
+// "" is for a job that asks for none. What the control plane says in the state is
+// nobody's decision, so the digest is one that the script has, which was accepted.
 func OfRun(spec jobspec.Spec, now time.Time) (string, error) {
 	if !Asked(spec) {
 		return "", nil
@@ -51,7 +56,19 @@ func OfRun(spec jobspec.Spec, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return image, stepimage.Check(image)
+	if err := stepimage.Check(image); err != nil {
+		return "", err
+	}
+	_, digest, _ := strings.Cut(image, "@")
+	switch {
+	case !interpolate.IsTemplate(spec.Action.Image):
+		return image, nil
+	case spec.Action.ImageDigest == "":
+		return "", fmt.Errorf("%w: it has none that a release says; a check names an image by digest, or exactly one component's", ErrNotAccepted)
+	case digest != spec.Action.ImageDigest:
+		return "", fmt.Errorf("%w: that is %s, and this install has %s", ErrNotAccepted, spec.Action.ImageDigest, image)
+	}
+	return image, nil
 }
 
 // OfPlan reads the image out of what the engine of a plan left: the canonical

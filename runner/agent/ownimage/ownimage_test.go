@@ -20,7 +20,7 @@ var (
 
 func action(image string) jobspec.Spec {
 	return jobspec.Spec{
-		Kind: jobspec.KindAction, Action: &jobspec.Action{Name: "a", Image: image, File: "actions/a.toml", Inputs: map[string]string{"tag": "1"}},
+		Kind: jobspec.KindAction, Action: &jobspec.Action{Name: "a", Image: image, ImageDigest: tools[strings.Index(tools, "@")+1:], File: "actions/a.toml", Inputs: map[string]string{"tag": "1"}},
 		State: json.RawMessage(`{"components": {"tools": {"outputs": {"image": {"ref": "` + tools + `", "tag": "1"}}}}}`),
 	}
 }
@@ -52,6 +52,22 @@ func TestOfRun(t *testing.T) {
 				t.Errorf("%q, %v, want %q", got, err, tc.want)
 			}
 		})
+	}
+}
+
+// A control plane that says in the state which image a component has cannot have an
+// accepted check run in another one.
+func TestAttackImageOfTheState(t *testing.T) {
+	t.Parallel()
+	spec := action(template)
+	spec.State = json.RawMessage(strings.Replace(string(spec.State), tools, evil, 1))
+	if got, err := ownimage.OfRun(spec, time.Unix(0, 0)); !errors.Is(err, ownimage.ErrNotAccepted) {
+		t.Errorf("the image of the state: %q, %v", got, err)
+	}
+	spec = action("{{ .action.inputs.tag }}")
+	spec.Action.Inputs["tag"], spec.Action.ImageDigest = evil, ""
+	if got, err := ownimage.OfRun(spec, time.Unix(0, 0)); !errors.Is(err, ownimage.ErrNotAccepted) {
+		t.Errorf("the image of an input: %q, %v", got, err)
 	}
 }
 
