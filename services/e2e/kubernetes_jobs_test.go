@@ -190,12 +190,14 @@ func (k *shop) inImage() {
 	var made struct{ Image struct{ Ref string } }
 	k.outputs("web_image", &made)
 	for _, name := range []string{"inside", "inside_check"} {
-		said := k.must("actions", "run", k.name, name, "--watch")
+		k.must("actions", "run", k.name, name, "--watch")
+		said := k.must("logs", k.name+"/"+name)
 		if want := "the steps run in image " + made.Image.Ref; made.Image.Ref == "" || !strings.Contains(said, want) {
 			k.t.Errorf("%s does not say %q:\n%s", name, want, said)
 		}
 	}
-	out, code := k.berth("actions", "run", k.name, "no_shell", "--watch")
+	out, problem, code := k.run("actions", "run", k.name, "no_shell", "--watch")
+	out += problem
 	if want := "there is no sh in image " + made.Image.Ref; code == 0 || !strings.Contains(out, want) {
 		k.t.Errorf("a script for a shell ended with %d and does not say %q:\n%s", code, want, out)
 	}
