@@ -11,7 +11,8 @@
 # so a KUBECONFIG of the shell is not taken: name another cluster by
 # BERTH_TEST_KUBECONFIG.
 #
-# They also get a real S3 server (s3.sh); chosen packages if one was built.
+# They also get a real S3 server (s3.sh) and public charts (public.sh); chosen packages
+# if they are there.
 #
 # RACE=1 turns the race detector on, in the executables too.
 set -euo pipefail
@@ -136,6 +137,10 @@ if [ -n "$all" ] && [ -n "${KUBECONFIG:-}" ]; then
 fi
 
 [ -z "$all" ] || dev/scripts/s3.sh build
+if [ -n "$all" ] || [ -d .bin/public ]; then
+  BERTH_TEST_PUBLIC=$(dev/scripts/public.sh)
+  export BERTH_TEST_PUBLIC
+fi
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
 

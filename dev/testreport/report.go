@@ -36,6 +36,8 @@ type report struct {
 	failed  []string
 	skipped []string
 	slow    []slowTest
+	// conformance are the lines of the conformance kit, one for each engine.
+	conformance []string
 }
 
 // A slowTest took long, parts of its own included and waits for its turn not.
@@ -43,6 +45,9 @@ type slowTest struct {
 	name    string
 	seconds float64
 }
+
+// conformanceMark begins what the conformance kit says of an engine.
+const conformanceMark = "conformance: "
 
 // slowest is how many of them the report names, and how long each takes at least.
 const (
@@ -73,6 +78,9 @@ func (r *report) read(in io.Reader) error {
 func (r *report) take(e event) {
 	switch e.Action {
 	case "output":
+		if _, line, found := strings.Cut(e.Output, conformanceMark); found && strings.Contains(line, " ran ") {
+			r.conformance = append(r.conformance, strings.TrimSpace(line))
+		}
 		if !strings.HasPrefix(e.Output, "=== ") { // which test runs: known
 			r.keep(nameOf(e), e.Output)
 		}
@@ -188,6 +196,7 @@ func (r *report) summary(allowed []skip) bool {
 		}
 		r.printf("  %6.1fs  %s\n", test.seconds, test.name)
 	}
+	r.list("conformance", r.conformance)
 	for _, engine := range engines {
 		r.list("skipped for lack of "+engine, lacking[engine])
 	}

@@ -100,6 +100,22 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// What the conformance kit counted for an engine is in the summary, wherever the
+// test stands.
+func TestReportOfConformance(t *testing.T) {
+	t.Parallel()
+	said := `{"Action":"output","Package":"github.com/berth-dev/berth/pkg/p","Test":"TestA","Output":"    x_test.go:9: conformance: helm_chart ran 18, not applicable 2\n"}`
+	var out strings.Builder
+	r := newReport(&out)
+	if err := r.read(strings.NewReader(events(said, passA, passP))); err != nil {
+		t.Fatal(err)
+	}
+	r.summary(nil)
+	if want := "\nconformance:\n  helm_chart ran 18, not applicable 2\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("the summary has no %q:\n%s", want, out.String())
+	}
+}
+
 func TestParseSkips(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

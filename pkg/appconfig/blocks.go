@@ -247,7 +247,6 @@ func (l *loader) component(at place.Place, values map[string]any) {
 		common, own := splitKeys(values, bind.Keys(reflect.TypeFor[Component]()))
 		l.Table(at, common, &c)
 		c.Plugin = plainTable(own)
-		l.Add(place.Warning, place.CodeValue, at.Below("type"), "component type %q is none of the format's own; it is taken for a plugin's, whose keys are not checked", typeName)
 	}
 	if c.Type == TypeExternalImage {
 		c.Type = TypeContainerImage

@@ -157,7 +157,7 @@ type Component struct {
 
 	// Plugin holds the keys of a component of a plugin's type, which only the
 	// plugin knows: strings, booleans, whole numbers, lists and maps of them.
-	Plugin map[string]any `toml:"-" json:"plugin,omitempty" digest:"build" template:"true"`
+	Plugin map[string]any `toml:"-" json:"plugin,omitempty" digest:"deploy" template:"true"`
 }
 
 // BuildDigest is what the component's build depends on: its build keys and the
@@ -214,6 +214,7 @@ func (c *Component) check(ch *checker) {
 	ch.positive(c.At.Below("build_timeout"), c.BuildTimeout)
 	if c.Berth != nil {
 		ch.guardrails(c.At.Below("berth.guardrails"), c.Berth.Guardrails)
+		ch.noPlugin(c.At, c.Berth, c.Plugin != nil)
 	}
 	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {
 		c.Health = named.Health
@@ -245,6 +246,8 @@ func (c *Component) check(ch *checker) {
 		c.DockerBuild.check(ch, c)
 	case c.Pulumi != nil:
 		ch.source(c.At, c.SourceFile, c.sources())
+	case c.Plugin != nil:
+		c.checkPlugin(ch)
 	}
 }
 

@@ -16,6 +16,19 @@ type BlockExtension struct {
 	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
+	// Which plugin deploys the component; needed when its type is none of ours.
+	Plugin *PluginGrant `toml:"plugin" json:"plugin,omitempty" digest:"deploy"`
+}
+
+// PluginGrant is the [berth.plugin] table of a component whose type is a plugin's.
+// The plugin itself is the component's source.
+type PluginGrant struct {
+	// The public key that must have signed the plugin, in base64.
+	Signer string `toml:"signer" json:"signer" rule:"required"`
+	// Lets it use the network of the runner's machine.
+	Network bool `toml:"network" json:"network,omitempty" default:"false"`
+	// Lets it read and write the install's directory.
+	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
 }
 
 // ActionExtension is the [berth] table of an action: what Berth adds to the

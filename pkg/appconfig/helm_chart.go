@@ -29,6 +29,8 @@ type HelmChart struct {
 	CRDs string `toml:"crds" json:"crds,omitempty" digest:"deploy" enum:"install,upgrade,skip" default:"install"`
 	// How many revisions of the release are kept, at least 1; the deployed one stays until the next one is.
 	HistoryLimit int `toml:"history_limit" json:"history_limit,omitempty" digest:"deploy" default:"10"`
+	// Puts back what an upgrade changed when it fails, and records that as a revision. Hooks do not run for it and CRDs stay as they are then; what a first install made stays.
+	Atomic bool `toml:"atomic" json:"atomic,omitempty" digest:"deploy" default:"false"`
 	// Paths and types as `helm --set` reads them. They win over values files.
 	Values map[string]string `toml:"values" json:"values,omitempty" digest:"deploy" template:"true"`
 	// Files of values; later files win.

@@ -52,12 +52,12 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 // today, or refused by Unsupported with its place.
 func TestEveryTypeIsSyncableOrRefused(t *testing.T) {
 	t.Parallel()
-	deployed := []string{"terraform_module", "helm_chart", "kubernetes_manifest", "container_image", "external_image"}
+	deployed := []string{"ansible", "terraform_module", "helm_chart", "kubernetes_manifest", "container_image", "external_image"}
 	tests := map[string]string{
 		"terraform_module": "terraform_version = \"1.11.4\"\npublic_repo = {repo = \"a/b\"}", "helm_chart": "chart_name = \"c\"\npublic_repo = {repo = \"a/b\"}",
 		"kubernetes_manifest": "namespace = \"n\"\nmanifest = \"kind: A\"", "container_image": "public = {image_url = \"a/b\", tag = \"1\"}",
 		"external_image": "public = {image_url = \"a/b\", tag = \"1\"}", "docker_build": "dockerfile = \"D\"\npublic_repo = {repo = \"a/b\"}",
-		"pulumi": "public_repo = {repo = \"a/b\"}", "job": "image_url = \"a/b\"\ntag = \"1\"", "ansible": "playbook = \"x\"",
+		"pulumi": "public_repo = {repo = \"a/b\"}", "job": "image_url = \"a/b\"\ntag = \"1\"", "ansible": "playbook = \"x\"\npublic_repo = {repo = \"a/b\"}\nberth = {plugin = {signer = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"}}",
 	}
 	for typeName, keys := range tests {
 		files := appconfigtest.Folder(map[string]string{"components/c.toml": "name = \"c\"\ntype = \"" + typeName + "\"\n" + keys})
@@ -76,10 +76,13 @@ func TestEveryTypeIsSyncableOrRefused(t *testing.T) {
 	}
 }
 
+// ofAPlugin is what every component of a plugin has.
+const ofAPlugin = "[public_repo]\nrepo = \"a/b\"\n[berth.plugin]\nsigner = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n"
+
 func TestPluginKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	app := correct(t, map[string]string{
-		"components/p.toml": "name = \"p\"\ntype = \"ansible\"\nplaybook = \"{{ .nuon.components.a.outputs.x }}\"\nforks = 3\nratio = 1.5\n[hosts]\nweb = [\"a\", true]\n",
+		"components/p.toml": "name = \"p\"\ntype = \"ansible\"\nplaybook = \"{{ .nuon.components.a.outputs.x }}\"\nforks = 3\nratio = 1.5\n[hosts]\nweb = [\"a\", true]\n" + ofAPlugin,
 		"components/a.toml": appconfigtest.Module("a"),
 	})
 	want := map[string]any{
@@ -90,6 +93,35 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 	}
 	if g, _ := graph.New(app); len(g.Edges) != 1 || g.Edges[0].To != "a" {
 		t.Errorf("edges: got %+v, want one to a", g.Edges)
+	}
+}
+
+// Who has signed the plugin and what it may do is said in the app, by name.
+func TestPluginGrants(t *testing.T) {
+	t.Parallel()
+	app := correct(t, map[string]string{"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n" + ofAPlugin + "network = true\ninstall_dir = true\n"})
+	want := &appconfig.PluginGrant{Signer: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", Network: true, InstallDir: true}
+	if diff := cmp.Diff(want, app.Component("p").Berth.Plugin); diff != "" {
+		t.Errorf("grant (-want +got):\n%s", diff)
+	}
+	_, diags := check.Format(appconfigtest.Folder(map[string]string{
+		"sandbox.toml": "terraform_version = \"1.11.4\"\n[public_repo]\nrepo = \"a/b\"\n" + "[berth.plugin]\nsigner = \"x\"\nnetwork = true\ninstall_dir = true\n",
+	}), appconfig.LoadOptions{})
+	if !slices.ContainsFunc(diags, func(d place.Diagnostic) bool { return strings.Contains(d.Message, "[berth.plugin] does nothing") }) {
+		t.Errorf("a sandbox with a grant: %v", diags)
+	}
+	for _, tc := range []struct{ text, want string }{
+		{"type = \"scripts\"\n" + ofAPlugin, "no plugin can be called"},
+		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n[berth.plugin]\nsigner = \"c2hvcnQ=\"\n", "signer is not a public key"},
+		{"type = \"ansible\"\n[berth.plugin]\nsigner = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n", "no source is given"},
+		{"type = \"ansible\"\n[public_repo]\nrepo = \"a/b\"\n", "there is no [berth.plugin]"},
+	} {
+		_, diags := check.Format(appconfigtest.Folder(map[string]string{"components/p.toml": "name = \"p\"\n" + tc.text}), appconfig.LoadOptions{})
+		if !slices.ContainsFunc(diags, func(d place.Diagnostic) bool {
+			return strings.Contains(d.Message, tc.want) && d.Severity == place.Error
+		}) {
+			t.Errorf("%s: want %q, got %v", tc.text, tc.want, diags)
+		}
 	}
 }
 

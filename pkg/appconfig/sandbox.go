@@ -87,5 +87,6 @@ func (s *Sandbox) check(c *checker) {
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")
 	if s.Berth != nil {
 		c.guardrails(s.At.Below("berth.guardrails"), s.Berth.Guardrails)
+		c.noPlugin(s.At, s.Berth, false)
 	}
 }

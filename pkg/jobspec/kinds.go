@@ -23,6 +23,8 @@ const (
 	// KindScripts is a directory of a repository that steps of actions run in. It is
 	// built, and brought to the actions that name it.
 	KindScripts Kind = "scripts"
+	// KindPlugin is a component whose type is a plugin's: the plugin is the artifact.
+	KindPlugin Kind = "plugin"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -48,6 +50,11 @@ var Kinds = map[Kind]KindInfo{
 		Artifact: ArtifactImage,
 		given:    func(s Spec) bool { return s.ContainerImage != nil },
 	},
+	KindPlugin: {
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
+		Artifact: ArtifactFolder,
+		given:    func(s Spec) bool { return s.Plugin != nil },
+	},
 	KindAction: {
 		Operations: []Operation{OperationPlan, OperationApply, OperationRun},
 		given:      func(s Spec) bool { return s.Action != nil && len(s.Action.Steps) > 0 },
@@ -64,6 +71,15 @@ var Kinds = map[Kind]KindInfo{
 		Operations: []Operation{OperationBuild}, Artifact: ArtifactFolder,
 		given: func(Spec) bool { return false },
 	},
+}
+
+// OfComponent is the kind of the jobs of a component type: one of ours, or that of
+// plugins.
+func OfComponent(componentType string) Kind {
+	if kind := Kind(componentType); Kinds[kind].Component {
+		return kind
+	}
+	return KindPlugin
 }
 
 // KindInfo is what there is to know of a kind. That of a kind that is not in
@@ -117,6 +133,7 @@ type Work struct {
 	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
 	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
 	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
+	Plugin             *Plugin             `json:"plugin,omitempty"`
 }
 
 // Rehearsal is what the engine needs to rehearse a Terraform module.
@@ -175,6 +192,8 @@ type HelmChart struct {
 	CRDs string `json:"crds,omitempty"`
 	// MaxHistory is how many revisions of the release are kept; 0 means 10.
 	MaxHistory int `json:"max_history,omitempty"`
+	// Atomic puts back what an upgrade changed when it fails.
+	Atomic bool `json:"atomic,omitempty"`
 }
 
 // What is done with CRDs of a chart's crds/ other than what Helm does.
@@ -199,4 +218,24 @@ type KubernetesManifest struct {
 type ContainerImage struct {
 	// Tag is the one that the build resolved, for people.
 	Tag string `json:"tag,omitempty"`
+}
+
+// Plugin is what a plugin works from, and what it may do. All but Config is part
+// of what a customer accepts before it runs.
+type Plugin struct {
+	// Type is the component's type, which the plugin's manifest must name too.
+	Type string `json:"type"`
+	// Signer is the public key that must have signed the plugin, in base64.
+	Signer string `json:"signer"`
+	// Network and InstallDir are what the app grants it, see plugin.Permissions.
+	Network    bool `json:"network,omitempty"`
+	InstallDir bool `json:"install_dir,omitempty"`
+	// Config are the component's own keys; strings in it may be templates.
+	Config map[string]any `json:"config,omitempty"`
+}
+
+// Accepted is p without what differs from deploy to deploy: what a runner accepts.
+func (p Plugin) Accepted() Plugin {
+	p.Config = nil
+	return p
 }

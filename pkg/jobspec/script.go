@@ -22,6 +22,30 @@ type Script struct {
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	// HealthCheck: the outcome is judged, and the script may change nothing.
 	HealthCheck bool `json:"health_check,omitempty"`
+	// Plugin is the component type of a plugin, "" for a script: see PluginScript.
+	Plugin string `json:"plugin,omitempty"`
+}
+
+// PluginScript is a plugin as a release brings it and a runner accepts it, next to
+// the scripts: code of the vendor's, named by the digest of its artifact, with the
+// key that must have signed it and what it may do. Whatever of this changes asks the
+// customer again.
+func PluginScript(component string, p Plugin, a Artifact) Script {
+	may := []string{"uses no network", "does not see the install's directory"}
+	if p.Network {
+		may[0] = "may use the network"
+	}
+	if p.InstallDir {
+		may[1] = "reads and writes the install's directory"
+	}
+	return Script{Plugin: p.Type, Action: Action{
+		Name: "plugin " + p.Type + " of component " + component,
+		Steps: []ActionStep{{
+			Name: "plugin", Artifact: &a,
+			Command: "# The plugin " + p.Type + " plans and applies component " + component + ".\n# It is signed with the key " + p.Signer +
+				".\n# It " + may[0] + ".\n# It " + may[1] + ".",
+		}},
+	}}
 }
 
 // Digest names a script by all that decides what it does, "sha256:…". What a run

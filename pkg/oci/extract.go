@@ -18,6 +18,7 @@ type extractor struct {
 	root             *os.Root
 	limits           Limits
 	entries          map[string]entryKind
+	folded           map[string]string // entries by their names without case
 	links            []link
 	bytes            int64 // of files so far
 	packed, unpacked int64 // archive bytes so far, before and after gzip
@@ -35,7 +36,7 @@ const (
 type link struct{ name, target string }
 
 func newExtractor(root *os.Root, limits Limits) *extractor {
-	return &extractor{root: root, limits: limits.withDefaults(), entries: map[string]entryKind{}}
+	return &extractor{root: root, limits: limits.withDefaults(), entries: map[string]entryKind{}, folded: map[string]string{}}
 }
 
 // unsafef is an error of the archive's own making.
@@ -111,15 +112,23 @@ func (x *extractor) claim(name string, kind entryKind) error {
 	default:
 		return unsafef("%s: is there twice", name)
 	}
+	// Where case does not count, the later of two such files would replace the other.
+	if other, taken := x.folded[fold(name)]; taken && other != name {
+		return unsafef("%s: differs from %s in case only", name, other)
+	}
 	if len(x.entries) >= x.limits.MaxEntries {
 		return unsafef("more than %d entries", x.limits.MaxEntries)
 	}
-	x.entries[name] = kind
+	x.entries[name], x.folded[fold(name)] = kind, name
 	if kind == entryDir || kind == entryImplied {
 		return x.root.Mkdir(name, modeDir)
 	}
 	return nil
 }
+
+// fold is a name by which file systems that ignore case know a file: simple case
+// folding, also of letters such as the long s and the Kelvin sign.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func (x *extractor) file(name string, header *tar.Header, content io.Reader) error {
 	if header.Size > x.limits.MaxFileBytes {

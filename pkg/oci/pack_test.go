@@ -233,3 +233,25 @@ func archive(t testing.TB, headers ...*tar.Header) []byte {
 }
 
 func bodyOf(s string) map[string]string { return map[string]string{"BERTH.body": s} }
+
+func TestPackRefusesNamesThatDifferInCase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"README", "readme"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) < 2 { // never on Linux
+		t.Skip("this file system does not tell them apart either")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	err = oci.PackRoot(t.Context(), io.Discard, root, nil)
+	if err == nil || !strings.Contains(err.Error(), "in case only") {
+		t.Errorf("packed: %v", err)
+	}
+}

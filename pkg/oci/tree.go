@@ -35,6 +35,7 @@ const (
 func PackRoot(ctx context.Context, w io.Writer, root *os.Root, exclude func(path string) bool) error {
 	zw := gzip.NewWriter(w)
 	tw := tar.NewWriter(zw)
+	folded := map[string]string{} // names without case
 	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -51,6 +52,10 @@ func PackRoot(ctx context.Context, w io.Writer, root *os.Root, exclude func(path
 			}
 			return nil
 		}
+		if other, taken := folded[fold(name)]; taken {
+			return fmt.Errorf("%s differs from %s in case only: nobody could unpack both everywhere", name, other)
+		}
+		folded[fold(name)] = name
 		return packEntry(tw, root, name, entry)
 	})
 	if err != nil {

@@ -117,6 +117,10 @@ func TestUnpackRefusesAttacks(t *testing.T) {
 		{name: "file through a symlink", entries: []*tar.Header{symlink("a", "b"), {Name: "b/", Typeflag: tar.TypeDir}, file("a/f", "x")}},
 		{name: "symlink in place of a directory", entries: []*tar.Header{file("a/f", "x"), symlink("a", ".")}},
 		{name: "file twice", entries: []*tar.Header{file("a", "x"), file("a", "y")}},
+		{name: "file that differs in case", entries: []*tar.Header{file("README", "x"), file("readme", "y")}},
+		{name: "directory that differs in case", entries: []*tar.Header{file("Lib/a", "x"), file("lib/b", "y")}},
+		{name: "file that folds to another letter", entries: []*tar.Header{file("\u212a", "x"), file("k", "y")}}, // the Kelvin sign
+		{name: "symlink that differs in case from a directory", entries: []*tar.Header{file("A/f", "x"), symlink("a", "b")}},
 		{name: "file below a file", entries: []*tar.Header{file("a", "x"), file("a/b", "y")}},
 		{name: "hard link", entries: []*tar.Header{{Name: "a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}},
 		{name: "character device", entries: []*tar.Header{{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}},

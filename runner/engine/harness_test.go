@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,6 +75,8 @@ type jobDir struct {
 	path string
 	spec jobspec.Spec
 	env  map[string]string
+	// prefix is a command that becomes the engine.
+	prefix []string
 }
 
 func newJob(t *testing.T, spec jobspec.Spec) *jobDir {
@@ -153,7 +156,8 @@ func (j *jobDir) start(t *testing.T) *exec.Cmd {
 		t.Fatal(err)
 	}
 	j.write(t, "job.json", string(order))
-	cmd := exec.CommandContext(t.Context(), engine, "run", j.path)
+	args := slices.Concat(j.prefix, []string{engine, "run", j.path})
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = j.path
 	cmd.Env = []string{}
 	for name, v := range j.env {

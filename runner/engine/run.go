@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/image"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/manifest"
+	"github.com/berth-dev/berth/runner/engine/plugin"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -60,6 +61,11 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationPlan:  helm.Plan,
 		jobspec.OperationApply: helm.Apply,
 		jobspec.OperationRun:   helm.Health,
+	},
+	jobspec.KindPlugin: {
+		jobspec.OperationBuild: plugin.Build,
+		jobspec.OperationPlan:  plugin.Plan,
+		jobspec.OperationApply: plugin.Apply,
 	},
 	jobspec.KindScripts: {jobspec.OperationBuild: build.Scripts},
 	jobspec.KindAction: {

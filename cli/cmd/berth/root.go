@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/front"
 	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/plugins"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -154,9 +155,8 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand())
-	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(exactly(), c.getenv, c.err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(),
-		manual.Command(exactly("DIR"), c.now))
+		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), plugins.Command(noun, plugins.Doors{Args: exactly("DIR"), Out: c.out, Err: c.err, Format: c.format}))
+	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(exactly(), c.getenv, c.err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(exactly("DIR"), c.now))
 }
 
 // habits are what other tools call our verbs.

@@ -74,7 +74,6 @@ var notYets = []NotYet{
 	{Keys: []string{"component.type=docker_build", "docker-build"}, What: `component type "docker_build" is`, WaitsFor: waitsImages, Severity: place.Error, find: componentType(appconfig.TypeDockerBuild)},
 	{Keys: []string{"component.type=pulumi", "pulumi"}, What: `component type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error, find: componentType(appconfig.TypePulumi)},
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
-	{Keys: []string{"component.type"}, When: "the name of a plugin", What: `component type %q is`, WaitsFor: "plugins", Severity: place.Error, find: pluginTypes},
 	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
@@ -312,15 +311,6 @@ func components(key string, used func(*appconfig.Component) bool) finder {
 
 func componentType(t appconfig.ComponentType) finder {
 	return components("type", func(c *appconfig.Component) bool { return c.Type == t })
-}
-
-func pluginTypes(a *appconfig.App) (uses []use) {
-	for i := range a.Components {
-		if c := &a.Components[i]; c.Plugin != nil {
-			uses = append(uses, use{c.At.Below("type"), string(c.Type)})
-		}
-	}
-	return uses
 }
 
 func actions(key string, used func(*appconfig.Action) bool) finder {

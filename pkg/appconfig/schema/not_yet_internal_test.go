@@ -52,6 +52,10 @@ var actedOn = map[string][]string{
 		"kubernetes-manifest.manifest",
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
+	"appconfig.TestPluginGrants": {
+		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.install_dir",
+		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.install_dir",
+	},
 	"appconfig.TestScriptSources": {
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",
 		"action.steps[].connected_repo", "action.steps[].connected_repo.repo", "action.steps[].connected_repo.directory", "action.steps[].connected_repo.branch",
@@ -65,7 +69,7 @@ var actedOn = map[string][]string{
 		"component.deploy_timeout",
 		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",
 		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap",
-		"helm.take_ownership", "helm.crds", "helm.crds=install", "helm.crds=upgrade", "helm.crds=skip", "helm.history_limit", "helm.values", "helm.values_file", "helm.values_file[].contents",
+		"helm.take_ownership", "helm.crds", "helm.crds=install", "helm.crds=upgrade", "helm.crds=skip", "helm.history_limit", "helm.atomic", "helm.values", "helm.values_file", "helm.values_file[].contents",
 		"runner.helm_driver", "runner.helm_driver=configmap", "runner.helm_driver=secret",
 		"kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",
 		"install.components", "install.components.*.helm_values", "install.components.*.tf_vars",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/plugins"
 )
 
 // environment is all that an engine sees of the outside.
@@ -18,7 +19,7 @@ func (j *job) environment(ctx context.Context) []string {
 		// nothing: no collection then. Its main turns the collector on.
 		"GOGC=off",
 	}
-	if j.spec.InstallID != "" {
+	if plugins.SeesInstall(j.spec) {
 		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
 	}
 	if path := j.terraform(); path != "" {

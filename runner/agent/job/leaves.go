@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
@@ -56,6 +57,9 @@ func (j *job) openState() (jobspec.Spec, error) {
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}
 	j.hideOpened(tree, opened, purposes)
+	if spec.Kind == jobspec.KindPlugin {
+		opened = plugins.Narrow(opened, func(path []string) bool { return named.cover(tree, path) })
+	}
 	if spec.State, err = json.Marshal(opened); err != nil {
 		return spec, fmt.Errorf("state of the job: %w", err)
 	}

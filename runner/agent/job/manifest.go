@@ -1,16 +1,10 @@
 package job
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/manifestsecrets"
 )
 
 // manifestOutput is the output of a chart that holds what was rendered. It is
@@ -22,7 +16,7 @@ const manifestOutput = "manifest"
 func (j *job) learnOutput(name string, value json.RawMessage, learn func(any)) {
 	var text string
 	if name == manifestOutput && j.spec.Kind == jobspec.KindHelmChart && json.Unmarshal(value, &text) == nil {
-		if secrets, ok := secretsOf(text); ok {
+		if secrets, ok := manifestsecrets.Of(text); ok {
 			learnAll(secrets, learn)
 			return
 		}
@@ -49,7 +43,7 @@ func isManifest(tree any, path []string) bool {
 // learnLeaf gives learn what is secret in an opened leaf of an install's tree.
 func learnLeaf(tree any, path []string, value any, learn func(any)) {
 	if text, ok := value.(string); ok && isManifest(tree, path) {
-		if secrets, ok := secretsOf(text); ok {
+		if secrets, ok := manifestsecrets.Of(text); ok {
 			learnAll(secrets, learn)
 			return
 		}
@@ -61,79 +55,4 @@ func learnAll(texts []string, learn func(any)) {
 	for _, text := range texts {
 		learn(text)
 	}
-}
-
-// secretsOf lists the values of the Secrets in a manifest, sorted: as they are
-// written, and decoded if that is text. ok is false for anything else than
-// Kubernetes objects, of which nothing can be said.
-func secretsOf(manifest string) (values []string, ok bool) {
-	for _, doc := range documents(manifest) {
-		data, err := yaml.YAMLToJSONStrict([]byte(doc))
-		if err != nil {
-			return nil, false
-		}
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber()
-		var object any
-		if err := d.Decode(&object); err != nil {
-			return nil, false
-		}
-		if object == nil { // only comments
-			continue
-		}
-		if !collectSecrets(object, &values) {
-			return nil, false
-		}
-	}
-	slices.Sort(values)
-	return slices.Compact(values), true
-}
-
-// documents splits a stream of YAML. A line of three dashes inside of a text
-// splits that too; its halves are not YAML of objects then.
-func documents(stream string) []string {
-	var docs []string
-	var doc strings.Builder
-	for line := range strings.Lines(stream) {
-		if strings.HasPrefix(line, "---") {
-			docs = append(docs, doc.String())
-			doc.Reset()
-			line = strings.TrimPrefix(line, "---")
-		}
-		doc.WriteString(line)
-	}
-	return append(docs, doc.String())
-}
-
-// collectSecrets adds the values of a Secret, or of those in a list. It reports
-// whether the tree is an object of Kubernetes.
-func collectSecrets(tree any, values *[]string) bool {
-	object, _ := tree.(map[string]any)
-	version, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	if version == "" || kind == "" {
-		return false
-	}
-	if items, ok := object["items"].([]any); ok && strings.HasSuffix(kind, "List") {
-		return !slices.ContainsFunc(items, func(item any) bool { return !collectSecrets(item, values) })
-	}
-	if _, ok := object["metadata"].(map[string]any); !ok {
-		return false
-	}
-	if kind != "Secret" {
-		return true
-	}
-	for key, value := range object {
-		switch key {
-		case "apiVersion", "kind", "metadata", "type", "immutable":
-			continue
-		}
-		walkText(value, func(text string) {
-			*values = append(*values, text)
-			if plain, err := base64.StdEncoding.DecodeString(text); err == nil && key == "data" && utf8.Valid(plain) {
-				*values = append(*values, string(plain))
-			}
-		})
-	}
-	return true
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
@@ -29,10 +31,13 @@ type pinnedRelease struct {
 	From int64 `json:"from"`
 }
 
-// admitScript refuses to run a script that was not accepted, no matter who
-// signed the order. It is for scripts that run without a decision; an apply
-// runs what its own plan pinned.
+// admitScript refuses to run a script or a plugin that was not accepted, no matter
+// who signed the order. Of scripts it is for those that run without a decision; an
+// apply runs what its own plan pinned.
 func (j *job) admitScript(ctx context.Context) error {
+	if d := plugins.Refused(j.spec, func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }); d != nil {
+		return j.refuseScript(*d, "this plugin is not accepted", acceptRemedy)
+	}
 	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
 		return nil
 	}
@@ -207,7 +212,7 @@ func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error 
 	}
 	acceptance := scripts.Acceptance{From: pinned.From, Release: pinned.Release, JobID: j.spec.JobID, Now: j.deps.Now()}
 	if !j.spec.Destroy {
-		acceptance.Keep = j.deps.Scheduled()
+		acceptance.Keep = slices.Concat(j.deps.Scheduled(), plugins.Kept(j.deps.Scripts.List()))
 	}
 	err = j.deps.Disk.Insist(func() error { return j.deps.Scripts.Replace(acceptance) })
 	if errors.Is(err, scripts.ErrMoved) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
@@ -28,6 +29,9 @@ func (j *job) confine() error {
 			return err
 		}
 		iso.UID, iso.GID = uid, uid
+	}
+	if iso.NoNetwork = plugins.Confined(j.spec); iso.NoNetwork && (e.InPods || os.Geteuid() != 0 && !iso.OwnUsers) {
+		return refuse(jobspec.OutcomeRefused, "run the runner on a machine, as root or with user namespaces", "this runner cannot take the network away from a plugin")
 	}
 	j.mu.Lock()
 	j.attempt.Isolation = iso // on disk with the next phase
@@ -53,7 +57,7 @@ func (j *job) release() {
 // sight is what the engine sees of the data directory.
 func (j *job) sight() *launcher.Sight {
 	s := Shape(j.deps.Engine.Sight, j.dir.engine())
-	if j.spec.InstallID != "" {
+	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
 	s.Shown = j.fetched()

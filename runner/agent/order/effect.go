@@ -54,6 +54,9 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	}
 	if spec.Artifact != nil {
 		e.ArtifactDigest = spec.Artifact.Digest
+		if spec.Kind == jobspec.KindPlugin {
+			e.PluginDigest = spec.Artifact.Digest
+		}
 	}
 	if tool.Name == "terraform" {
 		// The runner's own measurement, not what the engine says.

@@ -251,3 +251,33 @@ func TestReachable(t *testing.T) {
 		t.Errorf("the agent's own user: %v", err)
 	}
 }
+
+// A process without a network has no interface that is up, not even to this machine.
+func TestNoNetwork(t *testing.T) {
+	t.Parallel()
+	iso := process.Isolation{NoNetwork: true}
+	if os.Geteuid() != 0 {
+		iso.OwnUsers = true
+	}
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.Start(process.Spec{
+		Path: "/bin/sed", Args: []string{"-n", "s/^ *\\([^ :]*\\):.*/\\1/p", "/proc/net/dev"}, Dir: "/", Stdout: out, Stderr: out,
+		Isolation: iso, Launcher: executable,
+	})
+	if err != nil {
+		t.Skipf("no namespaces: %v", err)
+	}
+	<-p.Done()
+	said, err := os.ReadFile(out.Name())
+	if err != nil || string(said) != "lo\n" {
+		t.Errorf("interfaces %q, %v; want lo alone", said, err)
+	}
+}

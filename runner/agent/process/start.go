@@ -38,6 +38,8 @@ type Isolation struct {
 	// OwnUsers: it has a user namespace of its own with the agent's user in it.
 	// That needs no root, and is what lets Hidden do without.
 	OwnUsers bool `json:",omitempty"`
+	// NoNetwork gives it a network namespace of its own in which nothing is up.
+	NoNetwork bool `json:",omitempty"`
 }
 
 // OwnUser tells whether each engine has a user that nobody else has.
@@ -130,6 +132,9 @@ func (s Spec) command() *exec.Cmd {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 	} else {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
+	if s.Isolation.NoNetwork {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 	}
 	return cmd
 }

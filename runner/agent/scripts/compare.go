@@ -51,6 +51,9 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 	}
 	r.pair(func(before, after jobspec.Script) bool { return before.Cron == after.Cron })
 	r.pair(func(jobspec.Script, jobspec.Script) bool { return true })
+	// A plugin stays accepted: what it made is removed with it, by then maybe without
+	// a release that still has it.
+	r.Gone = slices.DeleteFunc(r.Gone, func(a Accepted) bool { return a.Script.Plugin != "" })
 	byName := func(a, b jobspec.Script) int {
 		return cmp.Or(cmp.Compare(a.Action.Name, b.Action.Name), cmp.Compare(a.Cron, b.Cron))
 	}
@@ -95,7 +98,12 @@ func (r Review) Summary() jobspec.PlanSummary {
 	return s
 }
 
-func address(s jobspec.Script) string { return "script " + s.Action.Name }
+func address(s jobspec.Script) string {
+	if s.Plugin != "" {
+		return s.Action.Name
+	}
+	return "script " + s.Action.Name
+}
 
 // fields tells all of a script, next to what it was; accepted is nil for a new one. Of
 // one whose text is not here, all of the new text counts as coming.

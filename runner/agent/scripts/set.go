@@ -216,7 +216,10 @@ func (s *Set) Replace(a Acceptance) error {
 	kept := map[string]bool{}
 	for _, digest := range a.Keep {
 		if was, ok := before[digest]; ok {
-			next[digest], kept[digest] = was, true
+			next[digest] = was
+			if was.Script.Plugin == "" { // a plugin is not scheduled, and stays
+				kept[digest] = true
+			}
 		}
 	}
 	for _, script := range a.Release.Scripts {

@@ -103,7 +103,7 @@ func (a *applying) release(ctx context.Context) (*release.Release, error) {
 	}
 	deployed, err := a.run(ctx)
 	if err != nil {
-		return nil, a.explain(deployed, err)
+		return nil, a.afterFailure(ctx, a.explain(deployed, err))
 	}
 	a.job.Logf("release %s is deployed as revision %d", deployed.Name, deployed.Version)
 	return deployed, nil
@@ -256,7 +256,7 @@ func (a *applying) run(ctx context.Context) (*release.Release, error) {
 	}
 	up := action.NewUpgrade(a.config)
 	up.Namespace, up.TakeOwnership, up.ResetValues, up.MaxHistory = a.Namespace, a.TakeOwnership, true, cmp.Or(a.MaxHistory, maxHistory)
-	up.Wait, up.WaitForJobs, up.Timeout = true, true, a.timeout(ctx)
+	up.Wait, up.WaitForJobs, up.Timeout = true, true, a.upgradeTimeout(ctx)
 	up.Labels, up.SkipSchemaValidation, up.DisableOpenAPIValidation = labels, true, true
 	return up.Run(a.ReleaseName, chart, a.Values)
 }
@@ -295,6 +295,15 @@ func (a *applying) timeout(ctx context.Context) time.Duration {
 		return time.Until(deadline)
 	}
 	return a.job.Spec.Timeout()
+}
+
+// upgradeTimeout is what of it an upgrade may take.
+func (a *applying) upgradeTimeout(ctx context.Context) time.Duration {
+	left := a.timeout(ctx)
+	if a.putsBack() {
+		left -= putBackTime(left)
+	}
+	return left
 }
 
 // explain tells how an action failed: by our client's first failure rather than

@@ -80,6 +80,7 @@ type canonical struct {
 	TakeOwnership   bool                         `json:"take_ownership"`
 	CRDMode         string                       `json:"crd_mode,omitempty"`
 	MaxHistory      int                          `json:"max_history,omitempty"`
+	Atomic          bool                         `json:"atomic,omitempty"`
 	LiveRevision    int                          `json:"live_revision"`
 	Chart           canonicalChart               `json:"chart"`
 	Values          map[string]any               `json:"values"`

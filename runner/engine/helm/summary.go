@@ -30,7 +30,7 @@ func (p *planning) write() error {
 	err = job.WriteJSON(p.job.Out("plan.canonical.json"), canonical{
 		Mode: p.mode, Release: p.in.ReleaseName, Namespace: p.in.Namespace, CreateNamespace: p.in.CreateNamespace,
 		StorageDriver: p.in.StorageDriver, TakeOwnership: p.in.TakeOwnership, LiveRevision: p.live,
-		CRDMode: p.in.CRDMode, MaxHistory: p.in.MaxHistory,
+		CRDMode: p.in.CRDMode, MaxHistory: p.in.MaxHistory, Atomic: p.in.Atomic,
 		Chart:  canonicalChart{metadata.Name, metadata.Version, metadata.AppVersion},
 		Values: p.in.Values, Objects: p.objects, Hooks: p.hooks, CRDs: crdFiles(p.rendered.CRDs), Changes: p.changes,
 	})
@@ -50,6 +50,9 @@ func (p *planning) summary() jobspec.PlanSummary {
 	if !p.noChange {
 		s.Objects = append(s.Objects, p.releaseChange())
 		s.Objects = append(s.Objects, hookChanges(p.hooks, p.mode)...)
+	}
+	if p.in.Atomic && p.mode == modeUpgrade && !p.noChange {
+		p.notes = append(p.notes, putBackNote(p.live))
 	}
 	if about := p.standing.describe(); about != "" {
 		p.notes = append(p.notes, fmt.Sprintf("release %s: %s", p.in.ReleaseName, about))

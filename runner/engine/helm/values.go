@@ -26,6 +26,7 @@ type inputs struct {
 	TakeOwnership   bool           `json:"take_ownership"`
 	CRDMode         string         `json:"crd_mode,omitempty"` // "" installs them
 	MaxHistory      int            `json:"max_history,omitempty"`
+	Atomic          bool           `json:"atomic,omitempty"`
 	Values          map[string]any `json:"values"`
 }
 
@@ -36,7 +37,7 @@ func renderInputs(j *job.Job, withValues bool) (inputs, error) {
 	in := inputs{
 		ReleaseName: spec.ReleaseName, CreateNamespace: spec.CreateNamespace,
 		StorageDriver: spec.StorageDriver, TakeOwnership: spec.TakeOwnership,
-		CRDMode: spec.CRDs, MaxHistory: spec.MaxHistory,
+		CRDMode: spec.CRDs, MaxHistory: spec.MaxHistory, Atomic: spec.Atomic,
 	}
 	if in.StorageDriver == "" {
 		in.StorageDriver = driverConfigMap

@@ -45,6 +45,9 @@ func (p Change) against(now Change) []jobspec.Difference {
 	}
 	exists := now.Live != nil
 	swapped := exists && p.UID != "" && p.UID != now.UID
+	if now.Action == ActionReplace && p.Action != ActionReplace {
+		return whole(orNothing(p.Action), string(ActionReplace)) // nobody agreed that it is deleted
+	}
 	switch p.Action {
 	case ActionCreate:
 		if now.Action == ActionUpdate {
@@ -79,6 +82,13 @@ func (p Change) against(now Change) []jobspec.Difference {
 		return p.swapped(now)
 	}
 	return p.fieldsAgainst(now)
+}
+
+func orNothing(a Action) string {
+	if a == ActionNone {
+		return "no change"
+	}
+	return string(a)
 }
 
 func (p Change) swapped(now Change) []jobspec.Difference {

@@ -33,6 +33,14 @@ func remove(t *testing.T, from string) kube.Change {
 	return kube.Deleted(kube.RefOf(object(t, deployment("1", "a"))), object(t, from))
 }
 
+// replace is the change of an object that is deleted and made again.
+func replace(t *testing.T, from, to string) kube.Change {
+	t.Helper()
+	c := update(t, from, to)
+	c.Action, c.Reason = kube.ActionReplace, "selector is immutable"
+	return c
+}
+
 func swapped(state string) string { return strings.Replace(state, "uid: u-1", "uid: u-2", 1) }
 
 // A plan that is made after a kill at any point of an apply is the plan that was
@@ -57,6 +65,10 @@ func TestSettle(t *testing.T) {
 		{name: "update, and it was made anew", previous: update(t, old, target), now: update(t, swapped(target), swapped(target))},
 		{name: "delete, not yet done", previous: remove(t, old), now: remove(t, old), samePlan: true},
 		{name: "delete, done", previous: remove(t, old), now: remove(t, ""), samePlan: true},
+		{name: "replace, not yet done", previous: replace(t, old, target), now: replace(t, old, target), samePlan: true},
+		{name: "replace, deleted", previous: replace(t, old, target), now: create(t, target), samePlan: true},
+		{name: "replace, done", previous: replace(t, old, target), now: update(t, swapped(target), target), samePlan: true},
+		{name: "replace, and somebody makes another one", previous: replace(t, old, target), now: replace(t, swapped(deployment("9", "a")), target)},
 		{name: "unchanged, and edited", previous: update(t, old, old), now: update(t, deployment("9", "a"), old)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -124,6 +136,24 @@ func TestCompare(t *testing.T) {
 		{
 			name: "an object was made anew", planned: update(t, old, target), now: update(t, swapped(old), swapped(target)),
 			want: []jobspec.Difference{is("Deployment/web: metadata.uid", "u-1", "u-2")},
+		},
+		{name: "to be replaced", planned: replace(t, old, target), now: replace(t, old, target)},
+		{name: "to be replaced, and deleted already", planned: replace(t, old, target), now: create(t, target)},
+		{
+			name: "what is to be replaced was made by somebody else", planned: replace(t, old, target), now: replace(t, swapped(old), target),
+			want: []jobspec.Difference{is("Deployment/web: metadata.uid", "u-1", "u-2")},
+		},
+		{
+			name: "an update would have to replace now", planned: update(t, old, target), now: replace(t, old, target),
+			want: []jobspec.Difference{is("Deployment/web", "update", "replace")},
+		},
+		{
+			name: "a new object is there and would have to be replaced", planned: create(t, target), now: replace(t, old, target),
+			want: []jobspec.Difference{is("Deployment/web", "create", "replace")},
+		},
+		{
+			name: "an unchanged object would have to be replaced", planned: update(t, old, old), now: replace(t, old, target),
+			want: []jobspec.Difference{is("Deployment/web", "no change", "replace")},
 		},
 		{name: "deleted already", planned: remove(t, old), now: remove(t, "")},
 		{

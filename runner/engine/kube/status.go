@@ -85,6 +85,8 @@ func judge(ref Ref, obj *unstructured.Unstructured) Status {
 	if phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); ref.Group == "" && ref.Kind == "Pod" && phase == "Failed" {
 		s.Ready, s.Failed = false, true
 	}
+	// One that was never started counts as in progress for kstatus.
+	s.Ready = s.Ready || !s.Failed && suspended(ref, obj)
 	s.Runs = s.Ready && runs(ref, obj)
 	if s.Ready && !s.Runs {
 		return s
@@ -95,13 +97,17 @@ func judge(ref Ref, obj *unstructured.Unstructured) Status {
 	return s
 }
 
-// runs tells whether a Job has begun and not ended. One that is suspended waits
-// for somebody else.
+func isJob(ref Ref) bool { return ref.GVK().GroupKind().String() == "Job.batch" }
+
+// suspended tells whether a Job waits for somebody else to start it.
+func suspended(ref Ref, obj *unstructured.Unstructured) bool {
+	held, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+	return isJob(ref) && held
+}
+
+// runs tells whether a Job has begun and not ended.
 func runs(ref Ref, obj *unstructured.Unstructured) bool {
-	if ref.GVK().GroupKind().String() != "Job.batch" {
-		return false
-	}
-	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
+	if !isJob(ref) || suspended(ref, obj) {
 		return false
 	}
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")

@@ -152,6 +152,11 @@ func TestJudge(t *testing.T) {
 			want: Status{Failed: true, Reason: "Job Failed. failed: 1/1"},
 		},
 		{
+			name: "a Job that somebody has to start, and never has",
+			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, spec: {suspend: true}, status: {conditions: [{type: Suspended, status: \"True\"}]}}",
+			want: Status{Ready: true},
+		},
+		{
 			name: "a Job that somebody has to start",
 			text: "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: shop}, spec: {suspend: true}, status: {startTime: \"2026-01-01T00:00:00Z\"}}",
 			want: Status{Ready: true},

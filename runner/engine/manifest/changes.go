@@ -131,10 +131,14 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if halfMade && !recorded {
 		return kube.Created(target), nil
 	}
+	other := ref.OwnedBy(of.others)
+	ours := recorded || live != nil && other == "" && appliedByUs(live)
 	after, takes, err := dryRun(ctx, m.cluster, target, live)
 	switch {
 	case live == nil && kube.IsUnknownKind(err):
 		return kube.Created(target), nil // place has seen its CRD among the targets
+	case err != nil && live != nil && ours:
+		return m.refusedUpdate(ctx, live, target, err)
 	case err != nil:
 		return kube.Change{}, kube.MarkRefusal(refused(err, ref), err)
 	case live == nil:
@@ -145,9 +149,8 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if halfMade && (change.Action != kube.ActionNone || len(takes) > 0) {
 		return kube.Created(target), nil
 	}
-	other := ref.OwnedBy(of.others)
 	switch {
-	case recorded, other == "" && appliedByUs(live):
+	case ours:
 		return change, nil
 	case other != "":
 		change.Action, change.Reason = kube.ActionUpdate, takenOver+" from component "+other

@@ -97,7 +97,7 @@ func (m component) planned(ctx context.Context, j *job.Job, changes []kube.Chang
 	}
 	result := jobspec.Result{NoChange: summary.NoChange}
 	if !summary.NoChange {
-		j.Logf("%d to create, %d to update, %d to delete", summary.Create, summary.Update, summary.Delete)
+		j.Logf("%d to create, %d to update, %d to replace, %d to delete", summary.Create, summary.Update, summary.Replace, summary.Delete)
 		return result, nil
 	}
 	j.Logf("nothing to do for %s", j.Subject())

@@ -49,7 +49,7 @@ func byObject(changes []kube.Change) map[kube.Ref]kube.Change {
 }
 
 // done is what the log says of a target after it was written.
-var done = map[kube.Action]string{kube.ActionCreate: "created", kube.ActionUpdate: "updated"}
+var done = map[kube.Action]string{kube.ActionCreate: "created", kube.ActionUpdate: "updated", kube.ActionReplace: "replaced"}
 
 // write brings one target about. What was found is only written over in the
 // version in which it was found: when somebody else wrote in between, it is
@@ -65,12 +65,19 @@ func (a *applying) write(ctx context.Context, target *unstructured.Unstructured,
 		if err := a.inventory.Held(ctx); err != nil {
 			return err
 		}
-		if now.Action == kube.ActionCreate {
+		over := now.Live
+		if now.Action == kube.ActionReplace {
+			if _, err := a.remove(ctx, now); err != nil {
+				return err
+			}
+			over = nil
+		}
+		if over == nil {
 			if err := a.makeWay(ctx, ref); err != nil {
 				return err
 			}
 		}
-		if _, err := patch(ctx, a.cluster, target, patchOptions{over: now.Live, force: len(planned.Takes) > 0 && now.Live != nil}); err != nil {
+		if _, err := patch(ctx, a.cluster, target, patchOptions{over: over, force: len(planned.Takes) > 0 && over != nil}); err != nil {
 			return err
 		}
 		wrote, a.wrote = true, true

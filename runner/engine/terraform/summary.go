@@ -68,12 +68,26 @@ func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 	slices.SortStableFunc(s.Objects, func(a, b jobspec.ObjectChange) int { return strings.Compare(a.Address, b.Address) })
 	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
 		if c := plan.OutputChanges[name]; !c.Actions.NoOp() {
-			d := differ{}
-			d.compare(name, side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown})
-			s.Outputs = append(s.Outputs, d.found...)
+			s.Outputs = append(s.Outputs, outputFields(name, c)...)
 		}
 	}
 	return s
+}
+
+// outputFields are the fields of an output that changes. One with nothing in it
+// but null comes or goes as a whole.
+func outputFields(name string, c *tfjson.Change) []jobspec.FieldChange {
+	before, after := side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown}
+	d := differ{}
+	d.compare(name, before, after)
+	if len(d.found) > 0 {
+		return d.found
+	}
+	whole := jobspec.FieldChange{Path: name, Before: before.show(), After: after.show()}
+	if whole.Before == whole.After { // absent and null are the same in JSON
+		whole.After = "null"
+	}
+	return []jobspec.FieldChange{whole}
 }
 
 // actionRead is a data source that only the apply can read. It changes nothing.

@@ -79,9 +79,18 @@ func specOf(b Build, url string) jobspec.Spec {
 	}
 	return jobspec.Spec{
 		Version: jobspec.Version, OrgID: b.OrgID, BuildID: b.ID, File: b.File,
-		Kind: jobspec.Kind(b.Type), Operation: jobspec.OperationBuild,
+		Kind: kindOf(b.Type), Operation: jobspec.OperationBuild,
 		Source: &src, TimeoutSeconds: int(b.Timeout.Seconds()),
 	}
+}
+
+// kindOf is the kind of the job that builds a type of component, a sandbox or
+// scripts.
+func kindOf(buildable string) jobspec.Kind {
+	if jobspec.Kind(buildable) == jobspec.KindScripts {
+		return jobspec.KindScripts
+	}
+	return jobspec.OfComponent(buildable)
 }
 
 // repositoryOf is where the artifact of b belongs: "<org_id>/<app>/<component>".

@@ -69,6 +69,9 @@ type PlanComponent struct {
 	Off        bool     // the install has switched it off
 	Misfit     string   // why what the install overrides of it does not fit; empty when it does
 	MaxRetries int
+	// Plugin: already its plan runs code of the vendor's, which has to be accepted
+	// before.
+	Plugin bool
 }
 
 // PlanMade is a resource that exists, and what it stood on when it was made.
@@ -259,6 +262,9 @@ func (p *planner) deploy(selected []string) error {
 			}
 		}
 		after = append(after, off.dependents(c.Name)...) // gone before it moves
+		if c.Plugin {
+			after = append(after, acceptStep)
+		}
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,

@@ -55,6 +55,11 @@ func TestPlan(t *testing.T) {
 			},
 		},
 		{
+			name: "a plugin is not even planned before it is accepted",
+			in:   flow.PlanInput{Kind: flow.KindDeploy, Components: []flow.PlanComponent{{Name: "api"}, {Name: "hello", Plugin: true}}},
+			want: []string{"runner", "release <- runner", "component/api <- runner", "component/hello <- runner release"},
+		},
+		{
 			name: "deploy of one component leaves the others alone",
 			in:   flow.PlanInput{Kind: flow.KindDeploy, Components: components, Selected: []string{"web"}},
 			want: []string{"runner", "release <- runner", "component/web <- runner"},

@@ -8,7 +8,8 @@
 //	Revision.Fill ─┬─ terraform.go   terraform_module, and the sandbox
 //	               ├─ helm.go        helm_chart
 //	               ├─ manifest.go    kubernetes_manifest
-//	               └─ image.go       container_image
+//	               ├─ image.go       container_image
+//	               └─ plugin.go      every type that is a plugin's
 //	Action, Scripts ─ action.go      what a script is
 //	Probe ─────────── probe.go       what a runner looks at in a cluster
 //

@@ -47,6 +47,7 @@ var types = map[jobspec.Kind]struct {
 	jobspec.KindHelmChart:          {work: helmChart, probe: probeChart},
 	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
 	jobspec.KindContainerImage:     {work: containerImage},
+	jobspec.KindPlugin:             {work: pluginOf},
 }
 
 // Fill completes the spec of a plan with what the engine of the revision's type
@@ -60,7 +61,7 @@ func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 	if err := json.Unmarshal(r.Spec, c.Component); err != nil {
 		return 0, fmt.Errorf("read component revision: %w", err)
 	}
-	spec.File, spec.Kind = c.At.File, jobspec.Kind(c.Type)
+	spec.File, spec.Kind = c.At.File, jobspec.OfComponent(string(c.Type))
 	deployable := false
 	if t, known := types[spec.Kind]; known {
 		spec.Work, deployable = t.work(c)

@@ -46,6 +46,11 @@ func TestFill(t *testing.T) {
 			want: jobspec.Spec{Kind: jobspec.KindTerraformModule, Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
 				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"},
 				VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"}, InstallVars: `size = "big"`}}}},
+		{name: "a type that is a plugin's", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "hello", Type: "greeting", Plugin: map[string]any{"text": "ahoy"},
+				Berth: &appconfig.BlockExtension{Plugin: &appconfig.PluginGrant{Signer: "key", Network: true, InstallDir: true}}},
+			want: jobspec.Spec{Kind: jobspec.KindPlugin, Work: jobspec.Work{Plugin: &jobspec.Plugin{
+				Type: "greeting", Signer: "key", Network: true, InstallDir: true, Config: map[string]any{"text": "ahoy"}}}}},
 		{name: "a chart, whose releases are kept in Secrets", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Namespace: "shop", Values: map[string]string{"x": "1"}}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
@@ -55,11 +60,11 @@ func TestFill(t *testing.T) {
 			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}}},
 		{name: "a chart that says so itself", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "secret"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{
-				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", HistoryLimit: 5,
+				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", HistoryLimit: 5, Atomic: true,
 				ValuesFiles: []appconfig.ValuesFile{{Contents: place.Text{Contents: "a: 1", File: "a.yaml"}}},
 			}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
-				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", MaxHistory: 5, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
+				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, CRDs: "upgrade", MaxHistory: 5, Atomic: true, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
 		{name: "a chart in Secrets, where runner.toml says ConfigMaps", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "configmap"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", StorageDriver: "secret", CRDs: "install"}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
@@ -121,5 +126,28 @@ func TestProbe(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("probe (-want +got):\n%s", diff)
+	}
+}
+
+// A runner accepts the plugin that the release pins, as the app grants it; other
+// components have none.
+func TestPluginScript(t *testing.T) {
+	t.Parallel()
+	artifact := jobspec.Artifact{Repository: "org/app/hello", Digest: "sha256:a"}
+	of := func(c appconfig.Component) (jobspec.Script, bool) {
+		s, found, err := orders.PluginScript(revision(t, c).Spec, artifact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, found
+	}
+	got, found := of(appconfig.Component{Name: "hello", Type: "greeting", Plugin: map[string]any{"text": "ahoy"},
+		Berth: &appconfig.BlockExtension{Plugin: &appconfig.PluginGrant{Signer: "key", InstallDir: true}}})
+	want := jobspec.PluginScript("hello", jobspec.Plugin{Type: "greeting", Signer: "key", InstallDir: true}, artifact)
+	if diff := cmp.Diff(want, got); diff != "" || !found {
+		t.Errorf("found %v (-want +got):\n%s", found, diff)
+	}
+	if _, found := of(appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{}}); found {
+		t.Error("a chart is taken for a plugin")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -24,6 +25,20 @@ func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Re
 	for _, item := range items {
 		release.Artifacts = append(release.Artifacts, jobspec.ReleaseArtifact{Name: item.Name, Digest: item.ArtifactDigest})
 	}
-	release.Scripts, err = orders.Scripts(app)
-	return release, err
+	if release.Scripts, err = orders.Scripts(app); err != nil {
+		return release, err
+	}
+	for _, item := range items {
+		if item.Kind != model.KindComponent {
+			continue
+		}
+		plugin, found, err := orders.PluginScript(item.Spec, jobspec.Artifact{Repository: item.ArtifactRepository, Digest: item.ArtifactDigest})
+		if err != nil {
+			return release, err
+		}
+		if found {
+			release.Scripts = append(release.Scripts, plugin)
+		}
+	}
+	return release, nil
 }

@@ -155,6 +155,7 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 		}
 		r.in.Components = append(r.in.Components, flow.PlanComponent{
 			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(r.toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
+			Plugin: c.Plugin != nil,
 		})
 	}
 	return nil

@@ -1,0 +1,196 @@
+// Package plugins is `berth plugins`: what the author of a plugin does with its
+// directory. What a plugin is, package pkg/plugin knows; how one is tried, package
+// pkg/conformance.
+package plugins
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/conformance"
+	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/pkg/plugin"
+)
+
+// Doors is what the commands need of the rest of the command line.
+type Doors struct {
+	Args   cobra.PositionalArgs // DIR
+	Out    io.Writer
+	Err    io.Writer
+	Format func() (output.Options, error)
+}
+
+// Command is `berth plugins`. noun makes a command that only holds verbs.
+func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command, d Doors) *cobra.Command {
+	return noun("plugins", "plugin", "Component types of your own", sign(d), test(d))
+}
+
+// test is `berth plugins test`.
+func test(d Doors) *cobra.Command {
+	return &cobra.Command{
+		Use: "test DIR", Short: "Try a plugin against every rule of the contract", Args: d.Args,
+		Long: `Runs the plugin in DIR through the conformance kit, which all built-in engines pass
+too: it is planned, applied, updated, replaced, destroyed, stopped and killed in the middle,
+and started without its credential and its tools. DIR/conformance.json says with which
+configs. The plugin runs as you, on this machine, without the isolation of a runner. Exits
+with code 1 when a rule is broken.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format, err := d.Format()
+			if err != nil {
+				return err
+			}
+			subject, err := conformance.Plugin(args[0])
+			if err != nil {
+				return err
+			}
+			rows := []row{}
+			var verdicts []conformance.Verdict
+			for _, m := range conformance.Musts() {
+				if cmd.Context().Err() != nil {
+					return cmd.Context().Err()
+				}
+				v := subject.Try(cmd.Context(), m)
+				verdicts = append(verdicts, v)
+				rows = append(rows, row{Number: m.Number, ID: m.ID, Status: string(v.Status), TookMS: v.Took.Milliseconds(), Says: m.Says, Why: v.Why})
+			}
+			if err := output.List(d.Out, format, rows, view()); err != nil {
+				return err
+			}
+			output.Printf(d.Err, "%s\n", conformance.Summary(subject.Name, verdicts))
+			return broken(rows)
+		},
+	}
+}
+
+// row is how one rule went.
+type row struct {
+	Number int    `json:"number"`
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	TookMS int64  `json:"took_ms"`
+	Says   string `json:"says"`
+	Why    string `json:"why,omitempty"`
+}
+
+func view() output.View[row] {
+	return output.View[row]{
+		Name: func(r row) string { return r.ID },
+		Columns: []output.Column[row]{
+			{Head: "MUST", Cell: func(r row) string { return strconv.Itoa(r.Number) }},
+			{Head: "RULE", Cell: func(r row) string { return r.ID }},
+			{Head: "STATUS", Cell: func(r row) string { return r.Status }},
+			{Head: "TOOK", Yields: true, Cell: func(r row) string { return (time.Duration(r.TookMS) * time.Millisecond).String() }},
+			{Head: "WHY", Shrinks: true, Cell: func(r row) string { return output.OneLine(r.Why) }},
+		},
+	}
+}
+
+// broken is the error of a plugin that breaks rules; it tells each in full.
+func broken(rows []row) error {
+	var errs []error
+	for _, r := range rows {
+		if r.Status == string(conformance.Broken) {
+			errs = append(errs, fmt.Errorf("rule %d, %s: %s (%s)", r.Number, r.ID, r.Why, r.Says))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keyMode is that of a file with a private key.
+const keyMode = 0o600
+
+// sign is `berth plugins sign`.
+func sign(d Doors) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use: "sign DIR", Short: "Sign all files of a plugin", Args: d.Args,
+		Long: `Writes DIR/plugin.sig.json, which names every file of the plugin by digest, signed with
+the Ed25519 key in --key (PEM, PKCS #8). The command makes the key file, readable by you
+alone, if it is not there. Prints the public key, which belongs into [berth.plugin] of the
+components that use the plugin. Sign again after each change.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if key == "" {
+				return usage.Errorf("berth plugins sign needs --key, the file of your signing key")
+			}
+			if isInside(args[0], key) {
+				return usage.Errorf("the key is inside of the plugin's directory, and would be shipped with it")
+			}
+			private, err := readKey(key)
+			if err != nil {
+				return err
+			}
+			if private == nil {
+				if private, err = makeKey(key); err != nil {
+					return err
+				}
+				output.Printf(d.Err, "made a new key: %s\n", key)
+			}
+			envelope, err := plugin.Sign(private, os.DirFS(args[0]))
+			if err != nil {
+				return err
+			}
+			raw, err := json.MarshalIndent(envelope, "", "  ")
+			if err != nil {
+				return err
+			}
+			if err := durable.WriteFile(filepath.Join(args[0], plugin.SignatureFile), append(raw, '\n'), 0o644); err != nil {
+				return err
+			}
+			pub, ok := private.Public().(ed25519.PublicKey)
+			if !ok {
+				return errors.New("the key is not an Ed25519 key")
+			}
+			_, err = output.Println(d.Out, capsule.EncodePublicKey(pub))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&key, "key", "", "file of the signing key")
+	return cmd
+}
+
+func isInside(dir, file string) bool {
+	dir, errDir := filepath.Abs(dir)
+	file, errFile := filepath.Abs(file)
+	below, err := filepath.Rel(dir, file)
+	return errors.Join(errDir, errFile, err) == nil && filepath.IsLocal(below)
+}
+
+// readKey reads a private key; nil when the file is not there.
+func readKey(path string) (ed25519.PrivateKey, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := capsule.ParsePrivateKey(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+func makeKey(path string) (ed25519.PrivateKey, error) {
+	_, key, err := capsule.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := capsule.MarshalPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, durable.WriteFile(path, raw, keyMode)
+}

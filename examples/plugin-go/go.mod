@@ -1,0 +1,3 @@
+module example.com/plugin-go
+
+go 1.26.0

@@ -1,0 +1,171 @@
+// Package plugin is what a plugin is: a directory with a manifest, one executable
+// per platform, and a signature over all of it. An app names the directory as the
+// source of a component; the builder makes an artifact of it, and a runner starts
+// it for the component's jobs (docs/reference/plugin-contract.md).
+//
+// The package reads, checks, signs and verifies. Starting a plugin is up to
+// runner/engine/plugin, testing one to package conformance.
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Files of a plugin's directory.
+const (
+	ManifestFile  = "plugin.json"
+	SignatureFile = "plugin.sig.json"
+	// ConformanceFile says how the conformance kit tries the plugin. Runners do
+	// not read it.
+	ConformanceFile = "conformance.json"
+)
+
+// Contract is the version of the contract that this Berth speaks, OldestContract
+// the oldest that it still accepts.
+const (
+	Contract       = 1
+	OldestContract = 1
+)
+
+// AnyPlatform names an executable that runs wherever its interpreter is, such as a
+// shell script. One for the exact platform wins over it.
+const AnyPlatform = "any"
+
+// maxFile bounds the manifest and the signature, in bytes.
+const maxFile = 1 << 20
+
+// Manifest is plugin.json.
+type Manifest struct {
+	// Contract is the version of the contract that the plugin keeps.
+	Contract int `json:"contract"`
+	// Type is the component type that it deploys.
+	Type    string `json:"type"`
+	Version string `json:"version"`
+	// Executables are paths in the directory by platform, "linux/amd64" or
+	// AnyPlatform.
+	Executables map[string]string `json:"executables"`
+	// Config describes the component's own keys.
+	Config Schema `json:"config"`
+	// Permissions are what the plugin cannot work without.
+	Permissions Permissions `json:"permissions"`
+}
+
+// Permissions are what a plugin gets in addition to its job's directory. Its
+// manifest asks for them, the app grants them, and the customer accepts the grant.
+// None of them is given by default.
+type Permissions struct {
+	// Network lets it use the network of the runner's machine.
+	Network bool `json:"network,omitempty"`
+	// InstallDir shows it the install's durable directory, read and write.
+	InstallDir bool `json:"install_dir,omitempty"`
+}
+
+// Without lists what p asks for and granted does not give.
+func (p Permissions) Without(granted Permissions) []string {
+	var missing []string
+	if p.Network && !granted.Network {
+		missing = append(missing, "network")
+	}
+	if p.InstallDir && !granted.InstallDir {
+		missing = append(missing, "install_dir")
+	}
+	return missing
+}
+
+// String names the permissions, "none" without any.
+func (p Permissions) String() string {
+	if all := p.Without(Permissions{}); len(all) > 0 {
+		return strings.Join(all, ", ")
+	}
+	return "none"
+}
+
+var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// ReadManifest reads and checks the manifest of a plugin's directory. A key that
+// it does not know is an error: it may be a permission of a later Berth.
+func ReadManifest(dir fs.FS) (Manifest, error) {
+	var m Manifest
+	raw, err := readFile(dir, ManifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, fmt.Errorf("there is no %s, so it is no plugin", ManifestFile)
+	}
+	if err != nil {
+		return m, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("%s: %w", ManifestFile, err)
+	}
+	if err := m.check(dir); err != nil {
+		return m, fmt.Errorf("%s: %w", ManifestFile, err)
+	}
+	return m, nil
+}
+
+func (m Manifest) check(dir fs.FS) error {
+	var errs []error
+	if m.Contract < OldestContract || m.Contract > Contract {
+		errs = append(errs, fmt.Errorf("contract is %d, this version knows %d to %d", m.Contract, OldestContract, Contract))
+	}
+	if !typeName.MatchString(m.Type) {
+		errs = append(errs, fmt.Errorf("type %q is no name of a component type: lower-case letters, digits, - and _", m.Type))
+	}
+	if m.Version == "" {
+		errs = append(errs, errors.New("version is missing"))
+	}
+	if len(m.Executables) == 0 {
+		errs = append(errs, errors.New("executables are missing"))
+	}
+	for platform, file := range m.Executables {
+		info, err := fs.Stat(dir, path.Clean(file))
+		switch {
+		case !fs.ValidPath(file):
+			errs = append(errs, fmt.Errorf("executable %q for %s is not inside of the plugin's directory", file, platform))
+		case err != nil || !info.Mode().IsRegular():
+			errs = append(errs, fmt.Errorf("executable %q for %s is not there", file, platform))
+		}
+	}
+	if err := m.Config.check(); err != nil {
+		errs = append(errs, fmt.Errorf("config: %w", err))
+	}
+	if m.Config.Type != "" && m.Config.Type != typeObject {
+		errs = append(errs, errors.New("config: type is not object"))
+	}
+	return errors.Join(errs...)
+}
+
+// Executable is the path of the executable for a platform, such as "linux/amd64".
+func (m Manifest) Executable(platform string) (string, error) {
+	for _, name := range []string{platform, AnyPlatform} {
+		if file := m.Executables[name]; file != "" {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("plugin %s %s has no executable for %s", m.Type, m.Version, platform)
+}
+
+func readFile(dir fs.FS, name string) ([]byte, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(raw) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return raw, err
+}

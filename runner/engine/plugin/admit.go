@@ -1,0 +1,130 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/runner/engine/build"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// Build makes the artifact of a plugin: its directory as it is.
+func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	return build.Folder{What: "plugin", Tool: "berth plugin test", Check: checkFolder}.Build(ctx, j)
+}
+
+// checkFolder finds early what runners refuse. Who has signed counts there.
+func checkFolder(dir string) error {
+	m, err := plugin.ReadManifest(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, plugin.SignatureFile)); err != nil {
+		return fmt.Errorf("it is not signed: there is no %s (`berth plugin sign` makes it)", plugin.SignatureFile)
+	}
+	for _, file := range m.Executables {
+		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(file)), 0o700); err != nil { //nolint:gosec // it is an executable
+			return err
+		}
+	}
+	return nil
+}
+
+// admitted is a plugin that may run.
+type admitted struct {
+	job      *job.Job
+	given    jobspec.Plugin
+	manifest plugin.Manifest
+	// path is the executable.
+	path string
+}
+
+// admit checks the plugin of a job. Whatever is not as it was signed or granted is
+// refused before one byte of it runs.
+func admit(j *job.Job) (*admitted, error) {
+	const remedy = "build the plugin again from what its author has signed, then sync and deploy"
+	p := &admitted{job: j, given: *j.Spec.Plugin}
+	dir := os.DirFS(j.In("artifact"))
+	if _, err := plugin.Verify(p.given.Signer, dir); err != nil {
+		return nil, job.Refusef(remedy, "%s: %v", j.Subject(), err)
+	}
+	var err error
+	if p.manifest, err = plugin.ReadManifest(dir); err != nil {
+		return nil, job.Refusef(remedy, "%s: %v", j.Subject(), err)
+	}
+	if p.manifest.Type != p.given.Type {
+		return nil, job.Refusef("name the directory of the right plugin", "%s: the plugin deploys components of type %q, this one is of type %q", j.Subject(), p.manifest.Type, p.given.Type)
+	}
+	granted := plugin.Permissions{Network: p.given.Network, InstallDir: p.given.InstallDir}
+	if missing := p.manifest.Permissions.Without(granted); len(missing) > 0 {
+		return nil, job.Refusef("grant it in [berth.plugin] of the component, or use another version", "%s: the plugin asks for %s, which the component does not grant",
+			j.Subject(), strings.Join(missing, " and "))
+	}
+	file, err := p.manifest.Executable(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
+		return nil, job.Refusef("use a version of the plugin for this platform", "%s: %v", j.Subject(), err)
+	}
+	p.path = j.In("artifact", filepath.FromSlash(file))
+	if p.given.Network {
+		return p, nil
+	}
+	return p, noNetwork(j)
+}
+
+// noNetwork refuses where the agent has not taken the network away.
+func noNetwork(j *job.Job) error {
+	all, err := net.Interfaces()
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagUp != 0 {
+			return job.Refusef("run the runner as root, or with user namespaces; or grant the plugin the network", "%s: this runner cannot take the network away from a plugin", j.Subject())
+		}
+	}
+	return nil
+}
+
+// config renders and completes the component's own keys.
+func (p *admitted) config() (map[string]any, error) {
+	given := p.given.Config
+	if given == nil {
+		given = map[string]any{}
+	}
+	rendered := make(map[string]any, len(given))
+	for name, value := range given {
+		v, err := p.render(name, value)
+		if err != nil {
+			return nil, err
+		}
+		rendered[name] = v
+	}
+	whole, problems := p.manifest.Config.Complete(rendered, nil)
+	if len(problems) > 0 {
+		texts := make([]string, len(problems))
+		for i, problem := range problems {
+			texts[i] = problem.String()
+		}
+		return nil, job.Wrongf("see the plugin's plugin.json for its keys", "%s: its config does not fit plugin %s %s: %s",
+			p.job.Subject(), p.manifest.Type, p.manifest.Version, strings.Join(texts, "; "))
+	}
+	return whole, nil
+}
+
+// render keeps the shape of a value that is nothing but one path.
+func (p *admitted) render(name string, value any) (any, error) {
+	if text, ok := value.(string); ok && interpolate.IsTemplate(text) {
+		if v, alone, err := p.job.RenderValue(name, text); alone {
+			return v, err
+		}
+	}
+	return p.job.RenderTree(name, value)
+}

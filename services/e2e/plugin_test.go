@@ -1,0 +1,138 @@
+package e2e_test
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/plugin"
+)
+
+// TestPlugin deploys a component whose type is a plugin's: the customer's side is
+// asked before the first byte of it runs, it does what was approved, and a plugin
+// that was not signed by the accepted key does not run at all.
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	app := folder(t, filepath.Join("..", "..", "examples", "greeting"))
+	s.must("sync", app, "--wait")
+	s.must("installs", "create", "acme", "--app", "greeting", "--customer", "acme", "--stack", "local", "--watch", "--auto-approve")
+	in := &install{system: s, name: "acme", app: app}
+	var stack ctlapi.Stack
+	s.get("/installs/acme/stack", &stack)
+	in.runner = stack.Runner.ID
+	data := filepath.Join(s.dir, "runners", in.runner)
+	file := filepath.Join(data, "install", "hall", "greeting.txt")
+	says := func() string {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err.Error()
+		}
+		return string(raw)
+	}
+	if got := says(); got != "Ahoy from acme" {
+		t.Fatalf("the greeting is %q", got)
+	}
+	if got := strings.Join(in.acceptedScripts(data), "\n"); !strings.Contains(got, "plugin greeting of component greeting") {
+		t.Errorf("accepted at provision:\n%s", got)
+	}
+	component := filepath.Join(app, "components", "greeting.toml")
+	script := filepath.Join(app, "plugins", "greeting", "greeting.sh")
+
+	t.Run("nothing new changes nothing", func(t *testing.T) {
+		if w := in.finished(in.deploy(false).ID, time.Minute); w.State != "succeeded" || step(w, "component/greeting").Change.State != "no_change" {
+			t.Errorf("deploy: %s", in.explain(w))
+		}
+	})
+
+	t.Run("another config is one update, which has to be approved", func(t *testing.T) {
+		edit(t, component, "from {{", "to {{")
+		s.must("sync", app, "--wait")
+		w := in.deploy(false)
+		change := in.proposed(w.ID, "component/greeting")
+		raw, err := json.Marshal(change.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "Ahoy to acme") || strings.Contains(string(raw), "a token for trying") || says() != "Ahoy from acme" {
+			t.Errorf("planned, with %q on disk: %s", says(), raw)
+		}
+		in.decide(change, "approve")
+		if w := in.finished(w.ID, time.Minute); w.State != "succeeded" || says() != "Ahoy to acme" {
+			t.Errorf("the greeting is %q: %s", says(), in.explain(w))
+		}
+	})
+
+	t.Run("a plugin that was changed after it was signed does not run", func(t *testing.T) {
+		edit(t, script, "set -u", "set -u; echo stolen > \"$BERTH_INSTALL_DIR/stolen\"")
+		s.must("sync", app, "--wait")
+		w := in.finished(in.deploy(true).ID, time.Minute)
+		if explained := in.explain(w); w.State != "failed" || !strings.Contains(explained, "greeting.sh is sha256:") {
+			t.Errorf("deploy: %s", explained)
+		}
+		if _, err := os.Stat(filepath.Join(data, "install", "stolen")); err == nil {
+			t.Error("it ran")
+		}
+	})
+
+	t.Run("another key asks again, and nothing runs before the answer", func(t *testing.T) {
+		signer := resign(t, filepath.Dir(script))
+		edit(t, component, "signer      = \"b+xfTWfVdMmMfHn8HXx/IsjObM8KTLBjASXkH+YfP84=\"", "signer = \""+signer+"\"")
+		s.must("sync", app, "--wait")
+		w := in.deploy(false)
+		release := in.proposed(w.ID, "release")
+		raw, err := json.Marshal(release.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"plugin greeting of component greeting", signer, "reads and writes the install's directory"} {
+			if !strings.Contains(string(raw), want) {
+				t.Errorf("the change does not show %q:\n%s", want, raw)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(data, "install", "stolen")); err == nil {
+			t.Error("it ran before it was accepted")
+		}
+		in.decide(release, "approve")
+		if w := in.finished(w.ID, time.Minute); w.State != "succeeded" {
+			t.Errorf("deploy: %s", in.explain(w))
+		}
+		if _, err := os.Stat(filepath.Join(data, "install", "stolen")); err != nil {
+			t.Error("the accepted version did not run")
+		}
+	})
+
+	t.Run("a deprovision removes what it made", func(t *testing.T) {
+		s.must("installs", "deprovision", "acme", "--confirm", "acme", "--watch", "--auto-approve")
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the greeting is still there")
+		}
+	})
+}
+
+// resign signs a plugin with a new key and returns that.
+func resign(t *testing.T, dir string) (signer string) {
+	t.Helper()
+	pub, key, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope, err := plugin.Sign(ed25519.PrivateKey(key), os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(envelope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, plugin.SignatureFile), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return capsule.EncodePublicKey(pub)
+}
