@@ -97,6 +97,7 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
 		}},
+		{name: "private sources", overlay: with("production", "source-credentials"), values: []string{"--set", "secrets.sourceCredentials=berth-source-credentials"}},
 		{name: "a registry in a bucket", overlay: with("production", "registry-s3"), values: valueSets["a registry in a bucket"]},
 		{
 			name: "Build Runners as pods", overlay: with("production", "build-runners"), values: valueSets["Build Runners as pods"],

@@ -319,7 +319,7 @@ func containerFaults(c container, say func(string, ...any)) {
 		if e.ValueFrom.SecretKeyRef != nil || secretIn.MatchString(e.Value) {
 			say("%s: the variable %s holds a secret: mount a file", c.Name, e.Name)
 		}
-		if secretName.MatchString(e.Name) {
+		if secretName.MatchString(e.Name) && !strings.HasPrefix(e.Value, "/secrets/") { // the name of a mounted file
 			say("%s: the variable %s is called like a secret", c.Name, e.Name)
 		}
 	}

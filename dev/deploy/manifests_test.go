@@ -20,6 +20,7 @@ var ways = map[string]string{
 	"local with the collector":          with("local", "otel-collector"),
 	"production with the collector":     with("production", "otel-collector"),
 	"a registry in a bucket":            with("production", "registry-s3"),
+	"private sources":                   with("production", "source-credentials"),
 	"local with Build Runners as pods":  with("local", "build-runners"),
 	"Build Runners as pods":             with("production", "build-runners"),
 	"pods, and a bucket":                with("production", "build-runners", "registry-s3"),

@@ -6,6 +6,7 @@
 #	dev/scripts/bench.sh                                    # all
 #	dev/scripts/bench.sh ./services/bench -samples 200      # only job dispatch
 #	dev/scripts/bench.sh ./services/bench -components 1,10  # only deploys
+#	dev/scripts/bench.sh ./services/bench -modules 50       # only of Terraform modules
 #	dev/scripts/bench.sh -count 5 ./pkg/redact              # only Go benchmarks of these
 #
 # docs/reference/benchmarks.md has the figures and says how to read them.
@@ -24,10 +25,15 @@ dev/scripts/need.sh go postgres
 dev/scripts/build.sh
 export BERTH_LIBEXEC=$PWD/.bin
 
+# with_terraform finds the Terraform of sandboxes and modules.
+with_terraform() {
+  BERTH_TERRAFORM=$(dev/scripts/need.sh terraform) || exit # it says why
+  export BERTH_TERRAFORM TERRAFORM=$BERTH_TERRAFORM
+}
+
 # with_cluster finds the cluster to measure on, and the tools to compare with.
 with_cluster() {
-  BERTH_TERRAFORM=$(dev/scripts/need.sh terraform) || exit # it says why
-  export BERTH_TERRAFORM
+  with_terraform
   if [ -z "${KUBECONFIG:-}" ]; then
     KUBECONFIG=$(dev/scripts/kube.sh status 2>/dev/null) || return 1
     export KUBECONFIG
@@ -46,11 +52,14 @@ if [ "${packages[*]}" = ./services/bench ]; then
   if [[ " ${flags[*]}" = *" -components"* ]]; then
     with_cluster || true # it says itself what is missing
   fi
+  [[ " ${flags[*]}" != *" -modules"* ]] || with_terraform
   measure "${flags[@]}"
   exit
 fi
 if [ ${#packages[@]} = 0 ]; then
   measure
+  with_terraform
+  measure -modules 1,10,50
   if with_cluster; then
     measure -components 1,10,50
   else

@@ -14,49 +14,24 @@ readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X $module/ve
 readonly absent=azure,consul,cos,gcs,kubernetes,oci,oss,pg,s3
 readonly out=$PWD/.bin/tools/terraform/${version#v}/terraform
 
-fail() {
-  echo "terraform.sh: $1" >&2
-  exit 1
-}
+. dev/scripts/once.sh
 
 build() {
-  local key cache=${BERTH_TERRAFORM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth/terraform}
-  dev/scripts/need.sh go
-  key=$({ go version && echo "$module $version $sum ${flags[*]} $absent"; } | sha256sum | cut -c1-16)
-  [ "$(cat "$out.key" 2>/dev/null)" != "$key" ] || return 0
-  mkdir -p "$(dirname "$out")" "$cache"
-  # Clones that share a cache build one after the other, and the second not at all.
-  exec 9>"$cache/lock"
-  flock 9
-  if [ ! -x "$cache/$key" ]; then
-    find "$cache" -type f ! -name lock -delete # older ones
-    build_into "$cache/$key"
-  fi
-  ln -f "$cache/$key" "$out.new" 2>/dev/null || cp "$cache/$key" "$out.new"
-  mv "$out.new" "$out"
-  echo "$key" >"$out.key"
+  once terraform "$out" "$module $version $sum ${flags[*]} $absent"
 }
 
-# build_into checks the module against its sum and builds it.
 build_into() {
-  local got dir began=$SECONDS name names
-  got=$(cd / && GOWORK=off GOFLAGS=-mod=mod go mod download -json "$module@$version") || fail "$module@$version cannot be downloaded: $got"
-  [ "$(sed -n 's/.*"Sum": "\(.*\)".*/\1/p' <<<"$got")" = "$sum" ] || fail "$module@$version is not what it was: its sum differs from $sum"
-  dir=$(mktemp -d)
-  # shellcheck disable=SC2064 # now: it is local
-  trap "rm -rf '$dir'" EXIT
-  cp -r --no-preserve=mode,ownership "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$got")/." "$dir"
+  local name names
+  copy_module "$module" "$version" "$sum"
   IFS=, read -ra names <<<"$absent"
   for name in "${names[@]}"; do
     name=$module/internal/backend/remote-state/$name
-    sed -i "/$(sed 's/[/.]/\\&/g' <<<"$name")\"$/d" "$dir/internal/backend/init/init.go"
-    (cd "$dir" && GOWORK=off go mod edit -droprequire="$name" -dropreplace="$name")
+    sed -i "/$(sed 's/[/.]/\\&/g' <<<"$name")\"$/d" "$copy/internal/backend/init/init.go"
+    (cd "$copy" && GOWORK=off go mod edit -droprequire="$name" -dropreplace="$name")
   done
-  sed -i -E '/return backend(Azure|Consul|Cos|GCS|Kubernetes|OCI|OSS|Pg|S3)\.New/d' "$dir/internal/backend/init/init.go"
-  (cd "$dir" && GOWORK=off go mod edit -droprequire="$module/internal/legacy" -dropreplace="$module/internal/legacy")
-  (cd "$dir" && GOWORK=off GOFLAGS='' go build "${flags[@]}" -o "$1.new" .)
-  mv "$1.new" "$1"
-  echo "built Terraform $version in $((SECONDS - began)) s" >&2
+  sed -i -E '/return backend(Azure|Consul|Cos|GCS|Kubernetes|OCI|OSS|Pg|S3)\.New/d' "$copy/internal/backend/init/init.go"
+  (cd "$copy" && GOWORK=off go mod edit -droprequire="$module/internal/legacy" -dropreplace="$module/internal/legacy")
+  (cd "$copy" && GOWORK=off GOFLAGS='' go build "${flags[@]}" -o "$1" .)
 }
 
 case ${1:-} in

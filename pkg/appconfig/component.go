@@ -180,6 +180,8 @@ func (c *Component) Source() (Source, bool) {
 		src, ok = Source{Kind: SourceText, File: manifestFile, Text: c.KubernetesManifest.Manifest.Contents}, true
 	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
 		src, ok = c.ContainerImage.Public.source(), true
+	case c.ContainerImage != nil && c.ContainerImage.ECR != nil:
+		src, ok = c.ContainerImage.ECR.source(), true
 	case c.HelmChart != nil && c.HelmChart.HelmRepo != nil:
 		repo := c.HelmChart.HelmRepo
 		src, ok = Source{Kind: SourceChart, Repo: repo.RepoURL, Ref: repo.Version, Directory: repo.Chart}, true

@@ -1,6 +1,7 @@
 package appconfig
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -30,17 +31,18 @@ type PublicImage struct {
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
 }
 
-// ECRImage is an image in a registry of AWS.
+// ECRImage is an image in a registry of AWS (ECR). Its builder reads it with an
+// identity of its own, which builder's operator allows.
 type ECRImage struct {
 	// The name without tag: "host/path".
 	ImageURL string `toml:"image_url" json:"image_url" rule:"required"`
 	// The tag; needed unless there is an update_policy.
 	Tag string `toml:"tag" json:"tag,omitempty"`
-	// The registry's region.
+	// The registry's region; by default the one in its name.
 	Region string `toml:"region" json:"region,omitempty"`
-	// The role that reads it.
+	// The role that reads it. It trusts the builder's identity, with the org's id as external id; by default the builder's identity itself reads it.
 	IAMRoleARN string `toml:"iam_role_arn" json:"iam_role_arn,omitempty"`
-	// A range of versions; each build takes the newest tag within it. Tags that are no version do not count.
+	// A range of versions; each build takes the newest tag within it. Tags that are no whole version do not count, nor prereleases that the range does not name.
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
 }
 
@@ -52,16 +54,42 @@ func (i *PublicImage) source() Source {
 	return Source{Kind: SourceImage, Repo: i.ImageURL, Ref: i.Tag}
 }
 
+// source is where a build looks.
+func (i *ECRImage) source() Source {
+	public := PublicImage{ImageURL: i.ImageURL, Tag: i.Tag, UpdatePolicy: i.UpdatePolicy}
+	src := public.source()
+	src.ECR = &SourceECR{Region: i.Region, IAMRoleARN: i.IAMRoleARN}
+	return src
+}
+
 func (i *ContainerImage) check(ch *checker, c *Component) {
 	switch {
 	case i.ECR != nil && i.Public != nil:
 		ch.Add(place.Error, place.CodeExclusive, c.At.Below("aws_ecr"), "only one of public and aws_ecr is possible")
 	case i.ECR != nil:
 		ch.image(c.At.Below("aws_ecr"), i.ECR.ImageURL, i.ECR.Tag, i.ECR.UpdatePolicy)
+		i.ECR.check(ch, c)
 	case i.Public != nil:
 		ch.image(c.At.Below("public"), i.Public.ImageURL, i.Public.Tag, i.Public.UpdatePolicy)
 	case c.SourceFile == "" && !ch.Misspelt(c.At, "public", "aws_ecr"):
 		ch.Add(place.Error, place.CodeMissing, c.At, "no image is given")
+	}
+}
+
+var (
+	roleARN   = regexp.MustCompile(`^arn:[a-z0-9-]+:iam::\d{12}:role/[\w+=,.@/-]+$`)
+	awsRegion = regexp.MustCompile(`^[a-z]{2,}(?:-[a-z]+)+-\d+$`)
+)
+
+func (i *ECRImage) check(ch *checker, c *Component) {
+	at := c.At.Below("aws_ecr")
+	if i.IAMRoleARN != "" && !roleARN.MatchString(i.IAMRoleARN) {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("iam_role_arn"), "iam_role_arn %q is not the ARN of a role", i.IAMRoleARN).
+			WithRemedy(`write it as "arn:aws:iam::123456789012:role/NAME"`))
+	}
+	if i.Region != "" && !awsRegion.MatchString(i.Region) {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, at.Below("region"), "region %q is not a region of AWS", i.Region).
+			WithRemedy(`write it as "eu-central-1"`))
 	}
 }
 

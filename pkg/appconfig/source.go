@@ -58,6 +58,14 @@ type Source struct {
 	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root; chart: the chart's name
 	File      string     `json:"file,omitempty"`      // text: what the file is called
 	Text      string     `json:"-"`                   // text: what is in it
+
+	ECR *SourceECR `json:"aws_ecr,omitempty"` // image: in a registry of AWS
+}
+
+// SourceECR is how an image in a registry of AWS is read; both may be "".
+type SourceECR struct {
+	Region     string `json:"region,omitempty"`
+	IAMRoleARN string `json:"iam_role_arn,omitempty"`
 }
 
 // manifestFile is what a manifest is called in its artifact.

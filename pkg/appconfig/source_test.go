@@ -60,6 +60,12 @@ func TestSources(t *testing.T) {
 			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceImage, Repo: "registry.example.com/team/web", Ref: "1.2"},
 		},
 		{
+			name:  "an image in a registry of AWS",
+			files: map[string]string{"components/a.toml": component("container_image", "[aws_ecr]\nimage_url = \"registry.example.com/team/web\"\ntag = \"1.2\"\nregion = \"eu-central-1\"\niam_role_arn = \"arn:aws:iam::123456789012:role/read\"\nupdate_policy = \"~1.2\"\n")},
+			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceImage, Repo: "registry.example.com/team/web", Ref: "~1.2", Range: true,
+				ECR: &appconfig.SourceECR{Region: "eu-central-1", IAMRoleARN: "arn:aws:iam::123456789012:role/read"}},
+		},
+		{
 			name: "an image by the older type", files: map[string]string{"components/a.toml": component("external_image", "public = {image_url = \"registry.example.com/team/web\", tag = \"1.2\"}\n")},
 			want: appconfig.Source{Block: "component", Name: "a", Kind: appconfig.SourceImage, Repo: "registry.example.com/team/web", Ref: "1.2"},
 		},

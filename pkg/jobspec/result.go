@@ -114,6 +114,12 @@ type Tool struct {
 	Digest  string `json:"digest"`
 }
 
+// Names of the tools whose digest is measured by the agent.
+const (
+	ToolTerraform = "terraform"
+	ToolOpenTofu  = "opentofu"
+)
+
 // Outputs are named values. In out/outputs.json Value is in clear; when
 // Sensitive is set the agent seals it before it leaves.
 type Outputs map[string]Output

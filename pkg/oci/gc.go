@@ -24,8 +24,8 @@ type GCOptions struct {
 	MinAge time.Duration
 }
 
-// GC removes every artifact that is neither tagged nor kept, and the blobs
-// that only such artifacts use. It waits for running pushes and pulls and
+// GC removes every artifact that is neither tagged nor kept nor refers to one that
+// stays, and the blobs that only such artifacts use. It waits for running pushes and pulls and
 // holds off new ones. freed counts bytes. An artifact that stays but cannot be
 // read stops it before anything is removed.
 func (l *Layout) GC(ctx context.Context, opt GCOptions) (freed int64, err error) {
@@ -52,6 +52,9 @@ func (l *Layout) GC(ctx context.Context, opt GCOptions) (freed int64, err error)
 			return 0, fmt.Errorf("gc: %w", err)
 		}
 	}
+	if err := l.markReferrers(ctx, index.Manifests, live); err != nil {
+		return 0, fmt.Errorf("gc: %w", err)
+	}
 	// Index first: a crash in between leaves blobs without an entry, which the
 	// next run removes, and never an entry without its blobs.
 	err = l.editIndex(ctx, func(entries []ocispec.Descriptor) []ocispec.Descriptor {
@@ -76,6 +79,36 @@ func (l *Layout) mark(ctx context.Context, desc ocispec.Descriptor, live map[dig
 	for _, child := range children {
 		if err := l.mark(ctx, child, live); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// markReferrers adds what refers to what stays, and what refers to that.
+func (l *Layout) markReferrers(ctx context.Context, entries []ocispec.Descriptor, live map[digest.Digest]bool) error {
+	subjects := map[digest.Digest]digest.Digest{} // by what has them
+	for _, desc := range entries {
+		if live[desc.Digest] || !IsManifest(desc.MediaType) {
+			continue
+		}
+		raw, err := fetchManifest(ctx, l, desc)
+		if err != nil {
+			continue // it goes: what goes need not be readable
+		}
+		if subject := subjectOf(raw); subject != "" {
+			subjects[desc.Digest] = subject
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, desc := range entries {
+			if live[desc.Digest] || subjects[desc.Digest] == "" || !live[subjects[desc.Digest]] {
+				continue
+			}
+			if err := l.mark(ctx, desc, live); err != nil {
+				return err
+			}
+			again = true
 		}
 	}
 	return nil

@@ -20,8 +20,9 @@ const (
 // graph is an artifact by its parts, each once.
 type graph struct {
 	blobs     []ocispec.Descriptor
-	manifests []manifest // referred before referring
-	bytes     int64      // of all
+	manifests []manifest           // referred before referring
+	referrers []ocispec.Descriptor // of the manifests, those that were added for that
+	bytes     int64                // of all
 
 	manifestBytes int64
 	seen          map[digest.Digest]bool

@@ -87,18 +87,27 @@ func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest
 // folder reads an image layout that is not trusted.
 type folder struct{ root *os.Root }
 
-// resolve finds an artifact that the layout's index lists.
-func (f folder) resolve(dgst digest.Digest) (ocispec.Descriptor, error) {
+// entries are what the layout's index lists.
+func (f folder) entries() ([]ocispec.Descriptor, error) {
 	file, err := f.open(ocispec.ImageIndexFile)
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
 	defer file.Close()
 	var index ocispec.Index
 	if err := json.NewDecoder(io.LimitReader(file, maxManifestBytes)).Decode(&index); err != nil {
-		return ocispec.Descriptor{}, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+		return nil, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
 	}
-	for _, desc := range index.Manifests {
+	return index.Manifests, nil
+}
+
+// resolve finds an artifact that the layout's index lists.
+func (f folder) resolve(dgst digest.Digest) (ocispec.Descriptor, error) {
+	entries, err := f.entries()
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	for _, desc := range entries {
 		if desc.Digest == dgst {
 			return plain(desc), nil
 		}

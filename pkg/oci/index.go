@@ -18,25 +18,84 @@ import (
 	"github.com/berth-dev/berth/pkg/durable"
 )
 
+// syncedIndexFile is the last index that is surely on the disk, while index.json is
+// one that the system may still hold. After a power cut that one may be empty.
+const syncedIndexFile = ".index.synced.json"
+
 // readIndex needs no lock: the file is replaced whole.
 func (l *Layout) readIndex() (ocispec.Index, error) {
-	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
-	raw, err := os.ReadFile(filepath.Join(l.dir, ocispec.ImageIndexFile))
+	index, err := readIndexFile(filepath.Join(l.dir, ocispec.ImageIndexFile))
+	if err == nil {
+		return index, nil
+	}
+	if synced, syncedErr := readIndexFile(filepath.Join(l.dir, syncedIndexFile)); syncedErr == nil {
+		return synced, nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return index, nil
 	}
+	return index, err
+}
+
+func readIndexFile(file string) (ocispec.Index, error) {
+	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return index, err
 	}
 	if err := json.Unmarshal(raw, &index); err != nil {
-		return index, fmt.Errorf("%s: %w", filepath.Join(l.dir, ocispec.ImageIndexFile), err)
+		return index, fmt.Errorf("%s: %w", file, err)
 	}
 	return index, nil
+}
+
+// replaceIndex writes the index. Without sync it leaves it to the system when that
+// reaches the disk; a power cut before brings the last synced one back, and so
+// forgets what was only listed. Tags are always synced.
+func (l *Layout) replaceIndex(raw []byte, sync bool) error {
+	file, synced := filepath.Join(l.dir, ocispec.ImageIndexFile), filepath.Join(l.dir, syncedIndexFile)
+	if sync {
+		if err := durable.WriteFile(file, raw, 0o600); err != nil {
+			return err
+		}
+		if err := os.Remove(synced); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	// The first one since keeps the file that is on the disk; later ones find it.
+	err := os.Link(file, synced)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no index yet: an empty one
+		err = durable.WriteFile(synced, []byte(`{"schemaVersion":2,"manifests":[]}`), 0o600)
+	case errors.Is(err, fs.ErrExist):
+		err = nil
+	}
+	if err != nil {
+		return l.replaceIndex(raw, true) // a file system without links
+	}
+	tmp, err := os.CreateTemp(l.dir, "."+ocispec.ImageIndexFile+".*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(raw)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
 }
 
 // editIndex replaces the entries under a lock, so that no edit of another
 // goroutine or process is lost.
 func (l *Layout) editIndex(ctx context.Context, edit func([]ocispec.Descriptor) []ocispec.Descriptor) error {
+	return l.editIndexAnd(ctx, true, edit)
+}
+
+// editIndexAnd is editIndex, which replaceIndex ends.
+func (l *Layout) editIndexAnd(ctx context.Context, sync bool, edit func([]ocispec.Descriptor) []ocispec.Descriptor) error {
 	unlock, err := lockFile(ctx, filepath.Join(l.dir, ".index.lock"), exclusive)
 	if err != nil {
 		return fmt.Errorf("lock index: %w", err)
@@ -53,14 +112,19 @@ func (l *Layout) editIndex(ctx context.Context, edit func([]ocispec.Descriptor) 
 	if index.Manifests = edit(index.Manifests); index.Manifests == nil {
 		index.Manifests = []ocispec.Descriptor{} // the specification wants [], not null
 	}
-	if after, err := json.Marshal(index.Manifests); err != nil || bytes.Equal(before, after) {
+	after, err := json.Marshal(index.Manifests)
+	if err != nil {
 		return err
+	}
+	_, noSynced := os.Lstat(filepath.Join(l.dir, syncedIndexFile))
+	if bytes.Equal(before, after) && (!sync || noSynced != nil) {
+		return nil // and what is there is on the disk, or need not be
 	}
 	raw, err := json.Marshal(index)
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(l.dir, ocispec.ImageIndexFile), raw, 0o600)
+	return l.replaceIndex(raw, sync)
 }
 
 // withEntry lists desc, unless it is listed under a tag or without.

@@ -157,7 +157,7 @@ func fill(f *os.File, desc ocispec.Descriptor, r io.Reader) error {
 	}
 	// One byte more than promised is enough to notice a longer stream.
 	rest := io.LimitReader(r, desc.Size-offset+1)
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum.Hash())}, rest, make([]byte, copyBufferBytes))
+	n, err := copyAndHash(f, sum.Hash(), rest)
 	size := offset + n
 	switch {
 	case size > desc.Size:

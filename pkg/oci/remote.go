@@ -32,6 +32,9 @@ type Remote struct {
 	// Token returns the secret. It is called for each request, so it should
 	// cache; nil means anonymous. The token is sent to Registry alone.
 	Token func(ctx context.Context) (string, error)
+	// Login opens the registry of somebody else, in place of Username and Token. It
+	// is called whenever the registry asks, so it should cache.
+	Login func(ctx context.Context) (Login, error)
 	// Client supplies the transport (proxy, CA) and timeouts; nil means
 	// http.DefaultClient. Redirects from HTTPS to HTTP are never followed.
 	Client *http.Client
@@ -88,6 +91,9 @@ func (r Remote) client() remote.Client {
 		transport = http.DefaultTransport
 	}
 	switch {
+	case r.Login != nil:
+		client.Transport = retry.NewTransport(&within{remote: r, next: transport})
+		return r.loginClient(&client)
 	case r.Token == nil:
 		// Also to those without an account, many registries give tokens.
 		client.Transport = retry.NewTransport(&within{remote: r, next: transport})
@@ -110,7 +116,8 @@ func (r Remote) client() remote.Client {
 	}
 }
 
-// within keeps to HTTPS: the registry chooses where its token service is.
+// within keeps to HTTPS: the registry chooses where its token service is. It does
+// not wait for a registry that asks for more than a moment.
 type within struct {
 	remote Remote
 	next   http.RoundTripper
@@ -123,7 +130,15 @@ func (w *within) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("registry %s: %w", w.remote.Registry, ErrInsecure)
 	}
-	return w.next.RoundTrip(req)
+	res, err := w.next.RoundTrip(req)
+	if err != nil || res.StatusCode != http.StatusTooManyRequests {
+		return res, err
+	}
+	if after := retryAfter(res); after > maxPatience {
+		res.Body.Close()
+		return nil, &RateLimitError{After: after}
+	}
+	return res, nil
 }
 
 // bearer adds the token to requests for the registry itself, and to no other

@@ -26,6 +26,12 @@ type TransferOptions struct {
 	Concurrency int
 	// Tag names the artifact at the registry that it is pushed to; "" is no tag.
 	Tag string
+	// Referrers takes along what refers to the artifact or to a part of it:
+	// signatures, SBOMs, provenance.
+	Referrers bool
+	// Note gets a line for people about each referrer that is left out; nil drops
+	// them.
+	Note func(text string)
 	// MaxBytes refuses an artifact that says it is larger; 0 means no limit.
 	MaxBytes int64
 }
@@ -76,11 +82,47 @@ func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt T
 	}
 	defer w.end()
 	w.unsynced = true
-	t := transfer{src: repo, dst: healing{w}, opt: opt}
+	t := transfer{src: registryReferrers{repo}, dst: healing{w}, opt: opt}
 	if err := t.run(ctx, root); err != nil {
 		return fmt.Errorf("pull %s from %s: %w", dgst, r, err)
 	}
-	return dst.list(ctx, root)
+	// As for the blobs, no disk is waited for.
+	return dst.editIndexAnd(ctx, false, func(entries []ocispec.Descriptor) []ocispec.Descriptor {
+		for _, desc := range append(t.referrers, root) {
+			entries = withEntry(entries, desc)
+		}
+		return entries
+	})
+}
+
+// Copy copies an artifact of the repository to another one, of this registry or of
+// another, without keeping any of it on disk, and returns its size. Blobs that the
+// other one has are not sent again, and within one registry none is sent at all. A
+// blob whose download breaks off goes on where it was, where the registry can do
+// that.
+func (r Remote) Copy(ctx context.Context, dgst digest.Digest, dst Remote, opt TransferOptions) (int64, error) {
+	from, err := r.open()
+	if err != nil {
+		return 0, err
+	}
+	to, err := dst.open()
+	if err != nil {
+		return 0, err
+	}
+	root, err := resolveDigest(ctx, from, dgst)
+	if err != nil {
+		return 0, fmt.Errorf("copy from %s: %w", r, err)
+	}
+	t := transfer{src: onward{registryReferrers{from}}, dst: to, opt: opt}
+	if r.Registry == dst.Registry {
+		t.mount = func(ctx context.Context, desc ocispec.Descriptor) error {
+			return to.Mount(ctx, desc, r.Repository, func() (io.ReadCloser, error) { return t.src.Fetch(ctx, desc) })
+		}
+	}
+	if err := t.run(ctx, root); err != nil {
+		return 0, fmt.Errorf("copy %s from %s to %s: %w", dgst, r, dst, err)
+	}
+	return t.meter.total, tagRemote(ctx, to, root, opt.Tag)
 }
 
 func resolveDigest(ctx context.Context, repo *remote.Repository, dgst digest.Digest) (ocispec.Descriptor, error) {
@@ -108,16 +150,26 @@ func tagRemote(ctx context.Context, repo *remote.Repository, root ocispec.Descri
 // known; then blobs go side by side; then manifests, referred before
 // referring. So an artifact whose manifest is at the destination is complete.
 type transfer struct {
-	src   content.ReadOnlyStorage
-	dst   content.Storage
-	opt   TransferOptions
+	src content.ReadOnlyStorage
+	dst content.Storage
+	opt TransferOptions
+	// mount brings a blob over within one registry; nil where there are two.
+	mount func(ctx context.Context, desc ocispec.Descriptor) error
 	meter meter
+
+	referrers []ocispec.Descriptor // that came along
 }
 
 func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
 	g, err := readGraph(ctx, t.src, root)
 	if err != nil {
 		return err
+	}
+	if t.opt.Referrers {
+		if err := g.addReferrers(ctx, t.src, t.opt.Note); err != nil {
+			return err
+		}
+		t.referrers = g.referrers
 	}
 	if t.opt.MaxBytes > 0 && g.bytes > t.opt.MaxBytes {
 		return fmt.Errorf("artifact has %d bytes, at most %d allowed", g.bytes, t.opt.MaxBytes)
@@ -165,6 +217,9 @@ func (t *transfer) blob(ctx context.Context, desc ocispec.Descriptor) error {
 
 func (t *transfer) send(ctx context.Context, desc ocispec.Descriptor, p *position) error {
 	p.set(0)
+	if t.mount != nil {
+		return t.mount(ctx, desc)
+	}
 	rc, err := t.src.Fetch(ctx, desc)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func Why(err error) (why string, lasting bool) {
 		return "there is no way to " + name + "from here", true
 	case Slow(err):
 		return name + "did not answer in time", false
-	case isUntrusted(err):
+	case Untrusted(err):
 		return "its certificate is not trusted here", true
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "the connection broke off", false
@@ -53,7 +53,8 @@ func Slow(err error) bool {
 	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-func isUntrusted(err error) bool {
+// Untrusted tells whether a certificate is of an authority that is not trusted here.
+func Untrusted(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
 	}

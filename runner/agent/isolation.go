@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/mirrors"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
@@ -224,7 +225,7 @@ func (a *agent) pathsOfEngines() []string {
 			needed = append(needed, mirror)
 		}
 	}
-	return append(needed, job.EngineFiles()...)
+	return append(needed, mirrors.EngineFiles()...)
 }
 
 // tryFolder is a folder like that of a job, with a scratch next to it.

@@ -36,6 +36,7 @@ type cluster struct {
 	api      *ctlapi.ClientWithResponses
 	org      string
 	tools    map[string]string // program by its name
+	kinds    []kind            // that are measured
 	name     string            // of all that it makes in the cluster
 	progress io.Writer
 	turns    int
@@ -58,11 +59,14 @@ type measured struct{ wall, cpu figures }
 // runComponents starts a system, measures, prints the tables to out and removes
 // what was made.
 func runComponents(ctx context.Context, opts options, out, progress io.Writer) (err error) {
-	if os.Getenv("KUBECONFIG") == "" {
+	kinds, programs := clusterKinds, []string{"helm", "kubectl"}
+	if opts.modules {
+		kinds, programs = moduleKinds, []string{"terraform"}
+	} else if os.Getenv("KUBECONFIG") == "" {
 		return errors.New("KUBECONFIG names no cluster to measure on: set it, or start one with make kube")
 	}
 	tools := map[string]string{}
-	for _, name := range []string{"helm", "kubectl"} {
+	for _, name := range programs {
 		if tools[name], err = tool(name); err != nil {
 			return err
 		}
@@ -75,7 +79,7 @@ func runComponents(ctx context.Context, opts options, out, progress io.Writer) (
 	if err != nil {
 		return err
 	}
-	c := &cluster{system: s, tools: tools, name: "berth-bench-" + strconv.Itoa(os.Getpid()), progress: progress}
+	c := &cluster{system: s, tools: tools, kinds: kinds, name: "berth-bench-" + strconv.Itoa(os.Getpid()), progress: progress}
 	if err := c.open(ctx); err != nil {
 		return err
 	}
@@ -91,7 +95,7 @@ func runComponents(ctx context.Context, opts options, out, progress io.Writer) (
 
 func (c *cluster) measureAll(ctx context.Context, opts options) error {
 	for _, n := range opts.components {
-		for _, k := range kinds {
+		for _, k := range c.kinds {
 			if err := c.measure(ctx, k, n, min(opts.rounds, max(1, deploysPerRow/n))); err != nil {
 				return fmt.Errorf("%d × %s: %w", n, k.name, err)
 			}
@@ -193,13 +197,16 @@ func (c *cluster) nextValue() string {
 func (c *cluster) setUp(ctx context.Context, k kind, n int) (*berthWay, *toolWay, *toolWay, error) {
 	name := fmt.Sprintf("%s-%s-%d", c.name, strings.ReplaceAll(k.name, "_", "-"), n)
 	ours := &berthWay{
-		cluster: c, install: name, n: n, namespace: name, spent: map[bool]*spent{true: newSpent(), false: newSpent()},
+		cluster: c, kind: k, install: name, n: n, namespace: name, spent: map[bool]*spent{true: newSpent(), false: newSpent()},
 	}
 	folder := filepath.Join(c.system.dir, name)
 	theirs := &toolWay{cluster: c, kind: k, n: n, atOnce: 1, folder: folder, namespace: name + "-tool"}
 	side := *theirs
 	side.atOnce = toolsAtOnce
 	for _, namespace := range []string{ours.namespace, theirs.namespace} {
+		if !k.inCluster() {
+			break
+		}
 		if err := c.kubectl(ctx, "create", "namespace", namespace); err != nil {
 			return nil, nil, nil, err
 		}
@@ -223,6 +230,11 @@ func (c *cluster) setUp(ctx context.Context, k kind, n int) (*berthWay, *toolWay
 		n, k.name, synced.Sub(began).Round(time.Millisecond), time.Since(synced).Round(time.Millisecond))
 	if err := theirs.prepare(ctx, c.nextValue()); err != nil {
 		return nil, nil, nil, err
+	}
+	if k.begin != nil {
+		if err := k.begin(ctx, theirs); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	_, _, err := theirs.deploy(ctx)
 	return ours, theirs, &side, err
@@ -254,6 +266,9 @@ func (c *cluster) verify(ctx context.Context, namespace string, n int, value str
 
 // clean removes the namespaces, and what is in them.
 func (c *cluster) clean(ctx context.Context) error {
+	if c.tools["kubectl"] == "" {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
 	return c.kubectl(ctx, "delete", "namespaces", "--selector", "berth-bench="+c.name, "--wait=false")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -24,10 +25,18 @@ type kind struct {
 	component func(name, namespace string) string
 	// arguments are what the tool is called with to bring one to a value.
 	arguments func(t *toolWay, name, value string) []string
+	// begin does once what the tool needs before it can be called; nil for nothing.
+	begin func(ctx context.Context, t *toolWay) error
+	// verify fails unless all that the tool made has the value; nil: it is looked for in
+	// the cluster.
+	verify func(t *toolWay) error
 }
 
-// kinds are those that are measured.
-var kinds = []kind{
+// inCluster tells whether components of the kind are objects of a cluster.
+func (k kind) inCluster() bool { return k.verify == nil }
+
+// clusterKinds are those that are measured on a cluster.
+var clusterKinds = []kind{
 	{
 		name: "helm_chart", tool: "helm upgrade",
 		component: func(name, namespace string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -38,24 +39,12 @@ func (c *comparison) what() string {
 }
 
 func (c *cluster) print(ctx context.Context, out io.Writer, before string) error {
-	server, err := c.system.command(ctx, c.tools["kubectl"], "version", "--output", "json")
+	versions, err := c.versions(ctx)
 	if err != nil {
 		return err
 	}
-	var versions struct {
-		ServerVersion, ClientVersion struct {
-			GitVersion string `json:"gitVersion"`
-		}
-	}
-	if err := json.Unmarshal(server, &versions); err != nil {
-		return fmt.Errorf("what kubectl version prints: %w", err)
-	}
-	helm, err := c.system.command(ctx, c.tools["helm"], "version", "--template", "{{.Version}}")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "\nComponents. %d CPUs, load %s before and %s after; Kubernetes %s, kubectl %s, Helm %s, %s/%s.\n\n",
-		runtime.NumCPU(), before, load(), versions.ServerVersion.GitVersion, versions.ClientVersion.GitVersion, helm, runtime.GOOS, runtime.GOARCH)
+	_, err = fmt.Fprintf(out, "\nComponents. %d CPUs, load %s before and %s after; %s, %s/%s.\n\n",
+		runtime.NumCPU(), before, load(), versions, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return err
 	}
@@ -68,6 +57,29 @@ func (c *cluster) print(ctx context.Context, out io.Writer, before string) error
 		return err
 	}
 	return spentTable(out, c.results)
+}
+
+// versions are those of the tools that Berth is compared with.
+func (c *cluster) versions(ctx context.Context) (string, error) {
+	if c.tools["kubectl"] == "" {
+		out, err := c.system.command(ctx, c.tools["terraform"], "version")
+		first, _, _ := strings.Cut(string(out), "\n")
+		return first, err
+	}
+	server, err := c.system.command(ctx, c.tools["kubectl"], "version", "--output", "json")
+	if err != nil {
+		return "", err
+	}
+	var versions struct {
+		ServerVersion, ClientVersion struct {
+			GitVersion string `json:"gitVersion"`
+		}
+	}
+	if err := json.Unmarshal(server, &versions); err != nil {
+		return "", fmt.Errorf("what kubectl version prints: %w", err)
+	}
+	helm, err := c.system.command(ctx, c.tools["helm"], "version", "--template", "{{.Version}}")
+	return fmt.Sprintf("Kubernetes %s, kubectl %s, Helm %s", versions.ServerVersion.GitVersion, versions.ClientVersion.GitVersion, helm), err
 }
 
 // componentTable compares; all times are medians.

@@ -47,11 +47,11 @@ func TestBudgetIsPerComponentAndAgainstTheFasterTool(t *testing.T) {
 func TestComponentTables(t *testing.T) {
 	t.Parallel()
 	all := []*comparison{
-		{kind: kinds[0], n: 1, berth: running(500), tool: running(200), spent: &spent{jobs: map[string]*jobSpent{
+		{kind: clusterKinds[0], n: 1, berth: running(500), tool: running(200), spent: &spent{jobs: map[string]*jobSpent{
 			"plan": {waits: taking(4), starts: taking(80), works: taking(200), reported: taking(20)},
 		}, between: taking(70)}},
 		{
-			kind: kinds[1], n: 10, changed: true, berth: running(2000), tool: running(4000), side: running(1000),
+			kind: clusterKinds[1], n: 10, changed: true, berth: running(2000), tool: running(4000), side: running(1000),
 			spent: &spent{jobs: map[string]*jobSpent{"plan": {works: taking(300)}, "apply": {works: taking(250)}}},
 		},
 	}

@@ -46,7 +46,8 @@ type options struct {
 
 	// components are how many components to measure instead of job dispatch.
 	components []int
-	rounds     int // of each number of components
+	rounds     int  // of each number of components
+	modules    bool // they are Terraform modules, which need no cluster
 }
 
 // How long a run may take.
@@ -61,9 +62,13 @@ func main() {
 	flag.IntVar(&opts.samples, "samples", 1000, "jobs to waiters for each of these")
 	flag.IntVar(&opts.engines, "engines", 100, "jobs to the real agent for each of these")
 	components := flag.String("components", "", "measure deploys on the cluster of KUBECONFIG instead: of how many components, rising, such as 1,10,50")
+	modules := flag.String("modules", "", "the same with Terraform modules, against terraform apply: of how many, rising; needs no cluster")
 	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
 	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
+	if opts.modules = *modules != ""; opts.modules {
+		*components = *modules
+	}
 	measure := run
 	if *components != "" {
 		measure = runComponents

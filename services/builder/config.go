@@ -31,7 +31,7 @@ type Config struct {
 	// SourceMap is a JSON file that sends git repositories elsewhere.
 	SourceMap string `env:"BERTH_SOURCE_MAP"`
 	// SourceCredentials is a JSON file (0600) with the credentials of private chart
-	// repositories.
+	// repositories and registries.
 	SourceCredentials string `env:"BERTH_SOURCE_CREDENTIALS"`
 	// AllowFileSources lets app folders name git repositories on this
 	// machine's disk (file://). Only where every vendor may read it.

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
@@ -219,16 +220,16 @@ func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *or
 			return nil, err
 		}
 	}
-	var credentials source.Credentials
+	var credentials *keyring.Ring
 	if s.cfg.SourceCredentials != "" {
 		var err error
-		if credentials, err = source.ReadCredentials(s.cfg.SourceCredentials); err != nil {
+		if credentials, err = keyring.Read(s.cfg.SourceCredentials, keyring.Options{AzureAuthority: os.Getenv("AZURE_AUTHORITY_HOST")}); err != nil {
 			return nil, err
 		}
 	}
 	return &build.Worker{
 		Store:    s.store,
-		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources, Credentials: credentials}),
+		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources, Keys: credentials}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
 		Runners:  buildRunners,
 		Keys:     keys,

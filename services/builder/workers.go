@@ -25,8 +25,9 @@ type buildWorker struct {
 	builds *build.Worker
 }
 
-// advanceTimeout leaves time to push a large source archive.
-const advanceTimeout = 10 * time.Minute
+// advanceTimeout leaves time to copy a private image, for which a build_timeout of
+// half an hour is the default. A copy that takes longer goes on in the next try.
+const advanceTimeout = 35 * time.Minute
 
 func (w *buildWorker) Timeout(*river.Job[buildAdvance]) time.Duration { return advanceTimeout }
 

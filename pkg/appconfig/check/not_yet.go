@@ -78,8 +78,6 @@ var notYets = []NotYet{
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
 		})},
-	{Keys: []string{"container-image.aws_ecr"}, What: "an image of aws_ecr is", WaitsFor: waitsClouds, Severity: place.Error,
-		find: components("aws_ecr", func(c *appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil })},
 	{Keys: []string{"component.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
 		find: components("kubernetes_context", func(c *appconfig.Component) bool { return otherCluster(c.KubernetesContext) })},
 	{Keys: []string{"action.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,

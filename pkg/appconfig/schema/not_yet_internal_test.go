@@ -49,6 +49,7 @@ var actedOn = map[string][]string{
 		"sandbox.connected_repo", "sandbox.connected_repo.repo", "sandbox.connected_repo.directory", "sandbox.connected_repo.branch",
 		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag", "container-image.public.update_policy",
+		"container-image.aws_ecr", "container-image.aws_ecr.image_url", "container-image.aws_ecr.tag", "container-image.aws_ecr.update_policy",
 		"kubernetes-manifest.manifest",
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
@@ -60,6 +61,7 @@ var actedOn = map[string][]string{
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",
 		"action.steps[].connected_repo", "action.steps[].connected_repo.repo", "action.steps[].connected_repo.directory", "action.steps[].connected_repo.branch",
 	},
+	"keyring.TestECR":                      {"container-image.aws_ecr.region", "container-image.aws_ecr.iam_role_arn"},
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
 	// What an engine is told, and does.

@@ -144,6 +144,12 @@ func (d Dir) Path() string { return d.path }
 // Tools is where programs are that the agent fetched.
 func (d Dir) Tools() string { return d.join("tools") }
 
+// Inits is what terraform init found out, resource by resource.
+func (d Dir) Inits() string { return d.join("inits") }
+
+// States is where the newest states of each resource are, sealed.
+func (d Dir) States() string { return d.join("states") }
+
 // Trust is what the customer's side wrote down to be believed.
 func (d Dir) Trust() string { return d.join("trust.json") }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/mirrors"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 )
 
@@ -24,6 +25,9 @@ func (j *job) environment(ctx context.Context) []string {
 	}
 	if path := j.terraform(); path != "" {
 		env = append(env, "BERTH_TERRAFORM="+path)
+		if version := e.Terraforms.VersionOf(ctx, path); version != "" {
+			env = append(env, "BERTH_TERRAFORM_VERSION="+version)
+		}
 	}
 	if e.SameMinor {
 		env = append(env, "BERTH_TERRAFORM_MATCH=minor")
@@ -40,9 +44,9 @@ func (j *job) environment(ctx context.Context) []string {
 	switch {
 	case !j.kind().HasState:
 	case e.TerraformConfig != "":
-		env = append(env, terraformConfig+"="+e.TerraformConfig)
+		env = append(env, mirrors.Config+"="+e.TerraformConfig)
 	case !e.InPods: // the files are of the agent's machine
-		env = append(env, terraformSettings()...)
+		env = append(env, mirrors.Settings()...)
 	}
 	if j.attempt.Proxy != nil {
 		env = append(env, j.attempt.Proxy.Env()...)

@@ -70,7 +70,7 @@ func (j *job) openProxy(life context.Context) error {
 	config := stateproxy.Config{
 		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
 		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
-		Learn: func(value any, written bool) { j.learn(value, written) },
+		Learn: func(value any, written bool) { j.learn(value, written) }, Keep: j.keepState,
 	}
 	if j.attempt.Assignment.Fence != nil {
 		config.Fence = *j.attempt.Assignment.Fence

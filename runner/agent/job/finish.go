@@ -27,6 +27,7 @@ const (
 	maxPlan    = 128 << 20
 	maxError   = 4000 // bytes; what the API takes of an error
 	maxOutputs = 16 << 20
+	maxErrored = 256 << 20 // a state
 )
 
 // finishEngine finishes an attempt whose engine is over.
@@ -39,6 +40,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 	case found:
 		ending.Result = &result
 	}
+	j.keepInit(life)
 	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {
@@ -47,8 +49,36 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 			j.remark("the last state of this job was not taken: " + err.Error())
 			j.log.WarnContext(life, "state is kept as evidence", "err", err)
 		}
+		if err := j.pushErrored(life); err != nil {
+			return err
+		}
 	}
 	return j.finish(life, Conclude(ending), ending.Result)
+}
+
+// pushErrored hands in a state that Terraform could not save and wrote to a file. The
+// engine may have been killed before it put that file where it belongs.
+func (j *job) pushErrored(life context.Context) error {
+	for _, name := range []string{"out/errored.tfstate", "work/module/errored.tfstate"} {
+		body, found, err := j.dir.readOut(name, maxErrored)
+		if err == nil && !found {
+			continue
+		}
+		var serial int64
+		if err == nil {
+			serial, err = j.proxy.Push(life, body)
+		}
+		switch {
+		case err != nil && life.Err() != nil:
+			return errDetached
+		case err != nil:
+			j.remark("the state that terraform could not save was not taken: " + err.Error())
+		default:
+			j.remark(fmt.Sprintf("the state that terraform could not save was handed in, serial %d", serial))
+		}
+		return nil
+	}
+	return nil
 }
 
 // finish completes the result, puts it on disk, and answers the intent.

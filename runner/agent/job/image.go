@@ -34,7 +34,7 @@ func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
 	}
 	var size int64
 	err = j.insist(ctx, "the image", func() (err error) {
-		size, err = to.PushFolder(ctx, image, want, oci.TransferOptions{})
+		size, err = to.PushFolder(ctx, image, want, oci.TransferOptions{Referrers: true})
 		return err
 	})
 	if err != nil {

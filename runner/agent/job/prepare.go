@@ -47,6 +47,9 @@ func (j *job) prepare(ctx context.Context) error {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
+	if err := j.giveInit(); err != nil {
+		return err
+	}
 	if err := j.bringScripts(ctx); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
 	started, last := time.Now(), time.Now()
 	var total int64
-	opt := oci.TransferOptions{Progress: func(done, all int64) {
+	opt := oci.TransferOptions{Referrers: j.spec.Kind == jobspec.KindContainerImage, Progress: func(done, all int64) {
 		total = all
 		if time.Since(last) >= progressEvery {
 			last = time.Now()

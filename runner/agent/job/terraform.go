@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/tfprogram"
+	"github.com/berth-dev/berth/runner/agent/inits"
+	"github.com/berth-dev/berth/runner/agent/mirrors"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/states"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
@@ -84,6 +88,58 @@ func (j *job) useTerraform(path string) error {
 
 // terraform is the executable of the job, "" when there is none.
 func (j *job) terraform() string { return cmp.Or(j.attempt.Terraform, j.deps.Engine.Terraform) }
+
+// initBasis is what an init of the job's module depends on; ok is false where there is
+// none, or it is not known.
+func (j *job) initBasis() (b inits.Basis, ok bool) {
+	if !j.kind().HasState || j.spec.Resource == nil || j.spec.Artifact == nil || j.terraform() == "" {
+		return b, false
+	}
+	b.Artifact = j.spec.Artifact.Digest
+	b.Config = inits.ConfigDigest(cmp.Or(j.deps.Engine.TerraformConfig, os.Getenv(mirrors.Config)), mirrors.Settings()...)
+	var noTerraform, noEngine error
+	b.Terraform, noTerraform = j.deps.Digests.Of(j.terraform())
+	b.Engine, noEngine = j.deps.Digests.Of(j.deps.Engine.Path)
+	return b, noTerraform == nil && noEngine == nil
+}
+
+// giveInit gives the engine what the init of an earlier job found out.
+func (j *job) giveInit() error {
+	b, ok := j.initBasis()
+	if !ok {
+		return nil
+	}
+	known := inits.Store{Dir: j.deps.Dir.Inits()}.Get(j.spec.Resource.ID, b)
+	if known == nil {
+		return nil
+	}
+	return os.WriteFile(j.dir.in(inits.Name), known, 0o600)
+}
+
+// keepInit keeps what this job's found out. Without it the next one runs an init.
+func (j *job) keepInit(ctx context.Context) {
+	raw, found, err := j.dir.readOut("out/"+inits.Name, inits.MaxBytes)
+	b, ok := j.initBasis()
+	if err == nil && found && ok {
+		err = inits.Store{Dir: j.deps.Dir.Inits()}.Put(j.spec.Resource.ID, b, raw)
+	}
+	if err != nil {
+		j.log.WarnContext(ctx, "what terraform init found out is not kept", "err", err)
+	}
+}
+
+// keepState keeps a state for the customer. The control plane has it too, so that the job
+// goes on without.
+func (j *job) keepState(lineage string, serial int64, digest string, sealed []byte) {
+	r := j.spec.Resource
+	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
+		ResourceID: r.ID, Kind: r.Kind, Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
+		JobID: j.attempt.Assignment.JobID, At: j.deps.Now().UTC(), Sealed: sealed,
+	})
+	if err != nil {
+		j.log.Warn("state is not kept on this machine", "err", err)
+	}
+}
 
 // fetched are the directories of the job's executable and configuration of Terraform
 // that are the agent's own: no image has them, and engines would not see them.

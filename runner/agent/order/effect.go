@@ -58,7 +58,7 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 			e.PluginDigest = spec.Artifact.Digest
 		}
 	}
-	if tool.Name == "terraform" {
+	if tool.Name == jobspec.ToolTerraform || tool.Name == jobspec.ToolOpenTofu {
 		// The runner's own measurement, not what the engine says.
 		e.Tool.Digest = p.TerraformDigest
 	}

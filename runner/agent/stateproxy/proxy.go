@@ -26,7 +26,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/pkg/runnerapi"
-	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -70,7 +69,9 @@ type Config struct {
 	// Learn gets every value that a state marks as sensitive; written says
 	// that it comes from Terraform, which may have shown it before.
 	Learn func(value any, written bool)
-	Log   *slog.Logger
+	// Keep gets every state that was given out or accepted, sealed; nil does not.
+	Keep func(lineage string, serial int64, digest string, sealed []byte)
+	Log  *slog.Logger
 }
 
 // Proxy is the state backend of one attempt.
@@ -196,8 +197,15 @@ func (p *Proxy) read(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("state of %s: %w", p.Resource, err)
 	}
 	d.secrets(func(v any) { p.Learn(v, false) })
+	p.kept(d.Lineage, d.Serial, Digest(p.Keys.Salt, body), state.Body)
 	p.note(d.Lineage, d.Serial)
 	return body, nil
+}
+
+func (p *Proxy) kept(lineage string, serial int64, digest string, sealed []byte) {
+	if p.Keep != nil {
+		p.Keep(lineage, serial, digest, sealed)
+	}
 }
 
 func (p *Proxy) note(lineage string, serial int64) {
@@ -226,16 +234,12 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.secrets(func(v any) { p.Learn(v, true) }) // before Terraform prints the next line
-	sealed, err := seal.Seal(p.Keys.Recipients(), datadir.StatePurpose(p.Runner, p.Resource, d.Lineage, d.Serial), body)
+	write, err := p.sealed(body, d)
 	if err != nil {
 		p.fail(w, r, "seal", err)
 		return
 	}
-	summary := d.summary()
-	write := runnerapi.StateWrite{
-		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: r.URL.Query().Get("ID"),
-		Serial: d.Serial, Lineage: d.Lineage, Digest: Digest(p.Keys.Salt, body), Body: sealed, Summary: &summary,
-	}
+	write.LockID = r.URL.Query().Get("ID")
 	if err := p.keep(p.pendingPath(), write); err != nil {
 		if !disk.Full(err) {
 			p.fail(w, r, "keep", err)
@@ -264,16 +268,21 @@ func (p *Proxy) deliver(ctx context.Context, write runnerapi.StateWrite) error {
 		return p.States.PutState(ctx, p.Resource, write)
 	})
 	if err == nil {
+		p.kept(write.Lineage, write.Serial, write.Digest, write.Body)
 		return datadir.Remove(p.pendingPath())
 	}
 	if ctx.Err() != nil || control.Away(err) {
 		return err // stays pending
 	}
-	kept := filepath.Join(p.Dir, fmt.Sprintf("refused-state-%d.json", write.Serial))
-	if keep := p.keep(kept, refusedState{Reason: err.Error(), At: time.Now().UTC(), Write: write}); keep != nil {
+	if keep := p.setAside(write, err); keep != nil {
 		return errors.Join(err, keep)
 	}
 	return errors.Join(err, datadir.Remove(p.pendingPath()))
+}
+
+// setAside keeps a state that was refused.
+func (p *Proxy) setAside(write runnerapi.StateWrite, why error) error {
+	return p.keep(p.refusedPath(write.Serial), refusedState{Reason: why.Error(), At: time.Now().UTC(), Write: write})
 }
 
 // refusedState is a state that the control plane did not take: evidence, and

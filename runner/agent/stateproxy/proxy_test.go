@@ -36,6 +36,7 @@ type states struct {
 	locked []runnerapi.LockRequest
 	freed  []runnerapi.UnlockRequest
 	holder *runnerapi.Lock
+	onPut  func() error // called instead, without the lock
 }
 
 var errAway = errors.New("connection refused")
@@ -55,6 +56,12 @@ func (s *states) State(context.Context, string, runnerapi.Attempt) (*runnerapi.S
 }
 
 func (s *states) PutState(_ context.Context, _ string, w runnerapi.StateWrite) error {
+	s.mu.Lock()
+	onPut := s.onPut
+	s.mu.Unlock()
+	if onPut != nil {
+		return onPut()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.gone(); err != nil {

@@ -126,6 +126,19 @@ func (b *Box) For(ctx context.Context, want string) (path string, err error) {
 	return b.bring(ctx, *c.program)
 }
 
+// VersionOf is the version that an executable tells, which asks it once as long as it
+// does not change; "" when it tells none.
+func (b *Box) VersionOf(ctx context.Context, path string) string {
+	if b == nil {
+		return ""
+	}
+	v, err := b.asked.version(ctx, path)
+	if err != nil {
+		return ""
+	}
+	return v.String()
+}
+
 // bring makes a program one that engines can run.
 func (b *Box) bring(ctx context.Context, p program) (string, error) {
 	switch {

@@ -26,8 +26,8 @@ const (
 	copyProgress = 2 * time.Second
 )
 
-// ContainerImage copies an image as it is, for all its platforms, from where
-// somebody else keeps it.
+// ContainerImage copies an image as it is, for all its platforms and with the
+// signatures and SBOMs that refer to it, from where somebody else keeps it.
 func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	s := j.Spec.Source
 	if s.Kind != "image" {
@@ -59,7 +59,7 @@ func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 // copyImage pulls an image, again while its registry does not answer.
 func copyImage(ctx context.Context, j *job.Job, pull func(oci.TransferOptions) error) (size int64, err error) {
 	last := time.Now()
-	opt := oci.TransferOptions{Progress: func(done, total int64) {
+	opt := oci.TransferOptions{Referrers: true, Note: func(text string) { j.Logf("%s", text) }, Progress: func(done, total int64) {
 		size = total
 		if time.Since(last) >= copyProgress {
 			last = time.Now()

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
@@ -85,23 +82,20 @@ func (w *workspace) checkProviders(j *job.Job) error {
 }
 
 func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
-	options := []tfexec.ApplyOption{tfexec.DirOrPlan(j.In("pinned", planFile))}
+	args := []string{"apply", "-no-color", "-auto-approve", "-input=false", "-json"}
 	if p.Ephemeral {
-		options = append(options, tfexec.VarFile(j.In("pinned", ephemeralFile)))
+		args = append(args, "-var-file="+j.In("pinned", ephemeralFile))
 	}
 	// No limit: Terraform ends by itself after an interrupt, and killing it
 	// loses what it did. The agent knows how long it wants to wait.
-	if err := w.tf.SetWaitDelay(0); err != nil {
-		return err
-	}
+	w.tf.grace = 0
 	events := newEvents(j.Stdout)
 	events.show = j.Show
 	applyCtx, cancel := onceStarted(ctx, events.started)
 	defer cancel()
-	w.tf.SetStderr(j.Stderr)
-	err := w.tf.ApplyJSON(applyCtx, events, options...)
-	w.tf.SetStdout(io.Discard)
-	w.tf.SetStderr(io.Discard)
+	w.tf.stderr = j.Stderr
+	err := w.tf.run(applyCtx, events, append(args, j.In("pinned", planFile))...)
+	w.tf.stderr = nil
 	events.flush()
 	if err == nil || events.completed() && ctx.Err() != nil {
 		return nil // an interrupt that came after the last effect interrupts nothing
@@ -110,8 +104,7 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 }
 
 // onceStarted is ctx, but it does not end before Terraform has said its first
-// word: a process that is interrupted while it starts ends without notice, and
-// terraform-exec does not wait for one that starts while its context ends.
+// word: a process that is interrupted while it starts ends without notice.
 func onceStarted(ctx context.Context, started <-chan struct{}) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -152,7 +145,7 @@ func (w *workspace) applyFailure(ctx context.Context, j *job.Job, events *events
 		failure.Message = fmt.Sprintf("%s; its state could not be saved nor kept: %v", failure.Message, keepErr)
 	} else if kept {
 		failure.Message = "terraform changed " + j.Subject() + " but could not save its state; " + failure.Message
-		failure.Remedy = "the state is kept in out/" + erroredState + " of the job; push it before anything else is applied"
+		failure.Remedy = "the runner hands that state (" + erroredState + ") in now that the engine has ended; the log says whether it was taken. Then plan again"
 	}
 	return failure
 }

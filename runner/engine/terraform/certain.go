@@ -37,9 +37,12 @@ var wrongConfiguration = []string{
 // the plugin framework, and those of the older SDK.
 var wrongValue = regexp.MustCompile(`^Invalid Attribute (Value|Combination|Type)|^expected \S+ to (be|match|contain|have)\b|^invalid value for \S+ \(`)
 
-// wrongStart begins what init says before the errors of a configuration that it
+// wrongStart tells what init says before the errors of a configuration that it
 // cannot read: nothing was asked of the network yet.
-const wrongStart = "Terraform encountered problems during initiali" // …zation, …sation
+func wrongStart(summary string) bool {
+	return strings.HasPrefix(summary, "Terraform encountered problems during initiali") || // …zation, …sation
+		strings.HasPrefix(summary, "OpenTofu encountered problems during initiali")
+}
 
 // cloudAnswers find the code in an answer 4xx of a cloud, as its providers pass
 // it on.
@@ -96,13 +99,13 @@ func (w *workspace) wrong(ctx context.Context, err error, initialised bool) bool
 		return true
 	}
 	if !initialised {
-		return slices.ContainsFunc(errs, func(d diagnostic) bool { return strings.HasPrefix(d.Summary, wrongStart) })
+		return slices.ContainsFunc(errs, func(d diagnostic) bool { return wrongStart(d.Summary) })
 	}
 	if ctx.Err() != nil {
 		return false
 	}
-	said, err := w.tf.Validate(ctx)
-	return err == nil && !said.Valid
+	valid, err := w.tf.valid(ctx)
+	return err == nil && !valid
 }
 
 // diagnosticsOf reads the errors out of what Terraform wrote to stderr.

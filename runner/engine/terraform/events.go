@@ -224,7 +224,7 @@ func (e *events) firstError(err error) string {
 // are errors is none.
 func firstError(err error) string {
 	errs := diagnosticsOf(err)
-	if len(errs) > 1 && strings.HasPrefix(errs[0].Summary, wrongStart) {
+	if len(errs) > 1 && wrongStart(errs[0].Summary) {
 		errs = errs[1:]
 	}
 	if len(errs) == 0 {

@@ -59,7 +59,7 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 	}
 	defer func() { _ = os.RemoveAll(w.dir) }() // work/ goes with the job in any case
 	w.standIn.How = jobspec.RehearsedNotPlanned
-	initErr := w.loudly(j, func() error { return w.tf.Init(ctx) })
+	initErr := w.loudly(j, func() error { return w.tf.run(ctx, nil, "init", "-no-color", "-input=false") })
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -3,12 +3,11 @@ package terraform
 import (
 	"bytes"
 	"context"
-	"io"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -88,27 +87,41 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 func planPath(j *job.Job) string { return j.Out("pinned", planFile) }
 
-// plan saves a plan and returns what Terraform wrote meanwhile.
+// plan saves a plan and returns what Terraform wrote meanwhile. Where an earlier init was
+// taken and will not do, it runs one.
 func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) (shown string, err error) {
+	shown, err = w.planOnce(ctx, j, varFiles)
+	if err != nil && w.spared && lacksInit(err) && ctx.Err() == nil {
+		j.Logf("terraform wants its own init")
+		if err := w.reallyInit(ctx, j); err != nil {
+			return "", err
+		}
+		shown, err = w.planOnce(ctx, j, varFiles)
+	}
+	if err == nil {
+		return shown, nil
+	}
+	f := job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
+	if w.wrong(ctx, err, true) {
+		f.Reason = jobspec.ReasonNeedsChange
+	}
+	return "", f
+}
+
+func (w *workspace) planOnce(ctx context.Context, j *job.Job, varFiles []string) (shown string, err error) {
 	if err := os.MkdirAll(j.Out("pinned"), 0o700); err != nil {
 		return "", err
 	}
-	options := []tfexec.PlanOption{tfexec.Out(planPath(j)), tfexec.Lock(false), tfexec.Destroy(j.Spec.Destroy)}
+	args := []string{"plan", "-no-color", "-input=false", "-lock=false", "-out=" + planPath(j)}
+	if j.Spec.Destroy {
+		args = append(args, "-destroy")
+	}
 	for _, path := range varFiles {
-		options = append(options, tfexec.VarFile(path))
+		args = append(args, "-var-file="+path)
 	}
 	var stdout strings.Builder
-	err = w.loudly(j, func() error {
-		w.tf.SetStdout(io.MultiWriter(j.Stdout, &stdout))
-		_, err := w.tf.Plan(ctx, options...)
-		return err
-	})
-	if err != nil {
-		f := job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
-		if w.wrong(ctx, err, true) {
-			f.Reason = jobspec.ReasonNeedsChange
-		}
-		return "", f
+	if err := w.loudly(j, func() error { return w.tf.run(ctx, &stdout, args...) }); err != nil {
+		return "", err
 	}
 	return stdout.String(), os.Chmod(planPath(j), 0o600)
 }
@@ -116,13 +129,16 @@ func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) (sh
 // show returns the plan, also in the bytes that Terraform gave.
 func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte, error) {
 	var raw bytes.Buffer
-	w.tf.SetStdout(&raw)
-	defer w.tf.SetStdout(io.Discard)
-	plan, err := w.tf.ShowPlanFile(ctx, planPath(j), tfexec.JSONNumber(true))
-	if err != nil {
+	if err := w.tf.run(ctx, &raw, "show", "-json", "-no-color", planPath(j)); err != nil {
 		return nil, nil, job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
 	}
-	return plan, raw.Bytes(), nil
+	var plan tfjson.Plan
+	plan.UseJSONNumber(true)
+	shown := jsonIn(raw.Bytes())
+	if err := json.Unmarshal(shown, &plan); err != nil { // it also looks at the version of the format
+		return nil, nil, job.Failf("", "terraform show of %s: %v", j.Subject(), err)
+	}
+	return &plan, shown, nil
 }
 
 // writeSummary writes what people are shown.
@@ -130,10 +146,11 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 	summary := summarise(plan)
 	text, ok := planText(shown)
 	if !ok {
-		var err error
-		if text, err = w.tf.ShowPlanFileRaw(ctx, planPath(j)); err != nil {
+		var raw strings.Builder
+		if err := w.tf.run(ctx, &raw, "show", "-no-color", planPath(j)); err != nil {
 			return job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
 		}
+		text = raw.String()
 	}
 	summary.Text = text
 	if w.standIn != nil {

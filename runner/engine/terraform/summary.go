@@ -343,6 +343,7 @@ func join(path, key string) string {
 // planStarts are the first words of what Terraform shows of a plan.
 var planStarts = []string{
 	"\nTerraform used the selected providers", "\nTerraform will perform the following actions", "\nNo changes.",
+	"\nOpenTofu used the selected providers", "\nOpenTofu will perform the following actions",
 	"\nNote: Objects have changed outside of Terraform", "\nChanges to Outputs:",
 }
 

@@ -6,6 +6,9 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
+// versionVariable is the version of the executable, where the agent knows it.
+const versionVariable = "BERTH_TERRAFORM_VERSION"
+
 // matchVariable is set to matchMinor where the operator lets another patch stand in for
 // an exact version.
 const (

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
@@ -32,9 +29,11 @@ const interruptGrace = 5 * time.Second
 type workspace struct {
 	dir     string
 	module  *module.Module
-	tf      *tfexec.Terraform
+	tf      *program
 	version string
 	standIn *standIn // nil: the module as it is
+	// spared says that an earlier init did for this one.
+	spared bool
 }
 
 // open copies the artifact to work/module, or writes what stands in for it, points
@@ -73,21 +72,14 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 	if err != nil {
 		return err
 	}
-	if w.tf, err = tfexec.NewTerraform(w.dir, binary); err != nil {
-		return err
+	w.tf = &program{path: binary, dir: w.dir, env: environment(env), grace: interruptGrace}
+	// The agent has asked that executable; who starts an engine by hand need not.
+	if w.version = j.Env[versionVariable]; w.version == "" {
+		if w.version, err = w.tf.version(ctx); err != nil {
+			return job.Refusef("check that BERTH_TERRAFORM of the runner is a terraform executable", "%s cannot be run: %s", binary, firstError(err))
+		}
 	}
-	if err := w.tf.SetEnv(env); err != nil {
-		return err
-	}
-	if err := w.tf.SetWaitDelay(interruptGrace); err != nil {
-		return err
-	}
-	v, _, err := w.tf.Version(ctx, false)
-	if err != nil {
-		return job.Refusef("check that BERTH_TERRAFORM of the runner is a terraform executable", "%s cannot be run: %s", binary, firstError(err))
-	}
-	w.version = v.String()
-	j.Logf("terraform %s, %s", w.version, j.Subject())
+	j.Logf("%s %s, %s", w.tf.name(), w.version, j.Subject())
 	want := j.Spec.TerraformModule.TerraformVersion
 	switch {
 	case w.standIn != nil:
@@ -102,21 +94,33 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 // tool says in results what did the work. Its digest is measured by the agent:
 // the word of an engine, which runs the vendor's code, would prove nothing.
 func (w *workspace) tool() *jobspec.Tool {
-	return &jobspec.Tool{Name: "terraform", Version: w.version}
+	return &jobspec.Tool{Name: w.tf.name(), Version: w.version}
 }
 
 // loudly lets Terraform write to the log of the job; what it says to the engine
 // (JSON with values in clear) never goes there.
 func (w *workspace) loudly(j *job.Job, do func() error) error {
-	w.tf.SetStdout(j.Stdout)
-	w.tf.SetStderr(j.Stderr)
-	defer w.tf.SetStdout(io.Discard)
-	defer w.tf.SetStderr(io.Discard)
+	w.tf.stdout, w.tf.stderr = j.Stdout, j.Stderr
+	defer func() { w.tf.stdout, w.tf.stderr = nil, nil }()
 	return do()
 }
 
+// init makes the directory ready, by what an earlier init of the same module found out
+// where it can.
 func (w *workspace) init(ctx context.Context, j *job.Job) error {
-	err := w.loudly(j, func() error { return w.tf.Init(ctx) })
+	if w.spared = w.standIn == nil && w.readyWithoutInit(j); w.spared {
+		return nil
+	}
+	return w.reallyInit(ctx, j)
+}
+
+func (w *workspace) reallyInit(ctx context.Context, j *job.Job) error {
+	w.spared = false
+	before, err := readOptional(filepath.Join(w.dir, lockFile))
+	if err != nil {
+		return err
+	}
+	err = w.loudly(j, func() error { return w.tf.run(ctx, nil, "init", "-no-color", "-input=false") })
 	if err != nil {
 		f := job.Failf(initRemedy(err), "terraform init of %s: %s", j.Subject(), firstError(err))
 		if w.wrong(ctx, err, false) {
@@ -124,7 +128,10 @@ func (w *workspace) init(ctx context.Context, j *job.Job) error {
 		}
 		return f
 	}
-	return nil
+	if w.standIn != nil {
+		return nil
+	}
+	return w.leaveInit(j, before)
 }
 
 func initRemedy(err error) string {
@@ -170,7 +177,6 @@ func toolEnv(j *job.Job, envVars map[string]string) (map[string]string, error) {
 		env[pluginCache] = own
 	}
 	maps.Copy(env, envVars)
-	env["CHECKPOINT_DISABLE"] = "1"
 	return env, nil
 }
 
@@ -178,9 +184,7 @@ func toolEnv(j *job.Job, envVars map[string]string) (map[string]string, error) {
 // is run, or where its state is.
 func checkEnvVars(envVars map[string]string) error {
 	for name := range envVars {
-		reserved := strings.HasPrefix(name, "TF_HTTP_") || name == "TF_DATA_DIR" || name == "TF_CLI_CONFIG_FILE" ||
-			len(tfexec.ProhibitedEnv(map[string]string{name: ""})) > 0
-		if reserved {
+		if steersTerraform(name) {
 			return job.Wrongf("remove it from env_vars", "env_vars.%s: this variable is set by Berth", name)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
@@ -54,11 +55,11 @@ func TestChartOfARepositoryBecomesAnArtifact(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{%q: {"username": "acme", "password": %q, "orgs": [%q]}}`, server.URL, chartPassword, w.org), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	credentials, err := source.ReadCredentials(file)
+	credentials, err := keyring.Read(file, keyring.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.worker.Resolver = source.NewResolver(source.Config{Credentials: credentials})
+	w.worker.Resolver = source.NewResolver(source.Config{Keys: credentials})
 
 	chart := component{name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindChart, Repo: server.URL, Directory: "web", Ref: "^1.4"}}
 	_, builds := w.addConfig(chart)

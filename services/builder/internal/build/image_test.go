@@ -35,13 +35,14 @@ type upstream struct {
 	host  string
 	image godigest.Digest
 	tags  []string // besides 1.2, of the same image
+	named map[string]godigest.Digest
 	parts map[godigest.Digest]ocispec.Descriptor
 	data  map[godigest.Digest][]byte
 }
 
 func newUpstream(t *testing.T) *upstream {
 	t.Helper()
-	u := &upstream{parts: map[godigest.Digest]ocispec.Descriptor{}, data: map[godigest.Digest][]byte{}}
+	u := &upstream{parts: map[godigest.Digest]ocispec.Descriptor{}, data: map[godigest.Digest][]byte{}, named: map[string]godigest.Digest{}}
 	u.push(t, "one")
 	server := httptest.NewServer(u)
 	t.Cleanup(server.Close)
@@ -87,6 +88,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dgst := godigest.Digest(path.Base(r.URL.Path))
 	if dgst == "1.2" || slices.Contains(u.tags, dgst.String()) {
 		dgst = u.image
+	}
+	if named, ok := u.named[dgst.String()]; ok {
+		dgst = named
 	}
 	desc, known := u.parts[dgst]
 	if !known {

@@ -17,6 +17,7 @@ const (
 	Resolve     Act = "resolve"      // find the commit of the source
 	Look        Act = "look"         // ask the registry for Artifact
 	Stage       Act = "stage"        // push a source that travels as an archive
+	Copy        Act = "copy"         // copy a private image, which builder has the key of
 	StartRunner Act = "start_runner" // see that the org's Build Runner lives
 )
 
@@ -28,7 +29,8 @@ const (
 	StopJob       Act = "stop_job"       // ask for the end of the job
 	Again         Act = "again"          // forget the job: its machine is gone
 	Reuse         Act = "reuse"          // succeed with Made
-	Succeed       Act = "succeed"        // with Artifact
+	Succeed       Act = "succeed"        // with Artifact, which the job made
+	RecordCopy    Act = "record_copy"    // succeed with Copied
 	Fail          Act = "fail"           // Error
 	Cancel        Act = "cancel"         // the end, on request
 	Note          Act = "note"           // Error, and try again later
@@ -44,7 +46,7 @@ const (
 // others wait.
 func (a Act) moves() bool {
 	switch a {
-	case QueueJob, Again, Reuse, Succeed, Fail, Cancel:
+	case QueueJob, Again, Reuse, Succeed, RecordCopy, Fail, Cancel:
 		return true
 	}
 	return false
@@ -60,6 +62,7 @@ type Decision struct {
 	Spec     *jobspec.Spec         // QueueJob; its JobID is given by the worker
 	Made     Made                  // Reuse
 	Artifact jobspec.BuiltArtifact // Look, Succeed
+	Copied   Copied                // RecordCopy
 	Error    string                // Fail, Note; Cancel, when the job failed on the way
 }
 
@@ -115,6 +118,12 @@ func handOver(s State) Decision {
 		return Decision{Act: Stage}
 	case travels && b.Provenance.Source.Archive == nil:
 		return Decision{Act: RecordArchive, Archive: s.Facts.Archive}
+	}
+	switch copied := s.Facts.Copied; {
+	case s.Private && copied == nil:
+		return Decision{Act: Copy}
+	case s.Private:
+		return Decision{Act: RecordCopy, Copied: *copied}
 	}
 	if s.Facts.RunnerID == "" {
 		return Decision{Act: StartRunner}

@@ -18,6 +18,8 @@ type Provenance struct {
 	RunnerID string `json:"runner_id,omitempty"`
 	JobID    string `json:"job_id,omitempty"`
 	Attempt  int    `json:"attempt,omitempty"`
+	// CopiedBy is "builder" for a private image, which no runner gets the key of.
+	CopiedBy string `json:"copied_by,omitempty"`
 	// Remade is how often the build was begun again because its machine was lost.
 	Remade int `json:"remade,omitempty"`
 	// Tool is what the engine used.
@@ -41,6 +43,13 @@ type ProvenanceSource struct {
 	// Before is the digest that this version of a chart had in an earlier build: its
 	// repository replaced it.
 	Before string `json:"before,omitempty"`
+}
+
+// provenanceOfCopy is that of a build whose image builder copied.
+func provenanceOfCopy(b Build, c Copied) Provenance {
+	p := provenanceOf(b, Job{Result: jobspec.Result{StartedAt: c.StartedAt, FinishedAt: c.FinishedAt}})
+	p.CopiedBy = "builder"
+	return p
 }
 
 // provenanceOf is that of a build whose job has succeeded.

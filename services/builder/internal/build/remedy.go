@@ -8,6 +8,9 @@ import (
 
 // remedyOf says what to do in the app folder about a source that cannot be had.
 func remedyOf(e *source.Error, b Build) string {
+	if e.Operator {
+		return "builder's operator has to set this right: docs/guides/private-registries.md"
+	}
 	remedy := correct(b, e.Key)
 	if e.CopyWillDo {
 		remedy += fmt.Sprintf(", or sync with a copy of the repository: berth sync --source-map %s=FOLDER", b.Source.Repo)

@@ -21,6 +21,8 @@ type State struct {
 	// MachineKey is the public key of the org's Build Runner; nil before it has
 	// enrolled, which wakes us.
 	MachineKey *string
+	// Private: the source is an image that builder has a key for.
+	Private bool
 	// Facts were learned outside the database.
 	Facts Facts
 	// Try counts from 1 how often this was tried. On the LastTry trouble that might
@@ -82,6 +84,12 @@ type Job struct {
 	Result          jobspec.Result
 }
 
+// Copied is an image that builder itself copied.
+type Copied struct {
+	Artifact              jobspec.BuiltArtifact
+	StartedAt, FinishedAt time.Time
+}
+
 // Facts are about the world outside the rows, learned by this worker just now.
 type Facts struct {
 	// Commit is where the source stands.
@@ -92,6 +100,8 @@ type Facts struct {
 	There map[string]bool
 	// Archive is the source archive in the registry.
 	Archive *jobspec.Artifact
+	// Copied is the private image, once it is in the registry.
+	Copied *Copied
 	// RunnerID is the org's Build Runner, which is kept alive.
 	RunnerID string
 	// RunnerReady: the machine that has MachineKey is there. One that is about to be

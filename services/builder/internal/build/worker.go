@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
@@ -23,12 +24,15 @@ const maxSteps = 50
 // pauses: about a minute in all.
 const MaxTries = 9
 
-// Resolver finds commits, reads those on disk, and downloads charts:
+// Resolver finds commits, reads those on disk, downloads charts and opens images:
 // *source.Resolver.
 type Resolver interface {
 	Resolve(ctx context.Context, s source.Source) (source.Commit, error)
 	Export(ctx context.Context, c source.Commit, directory, dest string) error
 	Download(ctx context.Context, s source.Source, c source.Commit, dest string) error
+	// Image is the way to an image, and whether builder has a key for it.
+	Image(s source.Source) (from oci.Remote, private bool, err error)
+	ExplainCopy(err error, s source.Source) error
 }
 
 // Registry is the builder's own way into it: *depot.Depot.
@@ -36,6 +40,8 @@ type Registry interface {
 	Has(ctx context.Context, orgID, repository, digest string) (bool, error)
 	PushArchive(ctx context.Context, orgID, blob string) (jobspec.Artifact, error)
 	PushDirectory(ctx context.Context, orgID string, fill func(dir string) error) (jobspec.Artifact, error)
+	// CopyImage copies an image into a repository and returns its size in bytes.
+	CopyImage(ctx context.Context, orgID string, from oci.Remote, to jobspec.Artifact) (int64, error)
 }
 
 // Runners keeps one Build Runner per org alive: *fleet.Fleet, *pods.Fleet.
@@ -84,7 +90,7 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 			return nil
 		case Note:
 			return fmt.Errorf("build %s: %w: %s", buildID, ErrTryAgain, d.Error)
-		case Resolve, Look, Stage, StartRunner:
+		case Resolve, Look, Stage, Copy, StartRunner:
 			if facts, err = w.lookOutside(ctx, s, d); err != nil {
 				return fmt.Errorf("advance build %s: %w", buildID, err)
 			}
@@ -106,6 +112,7 @@ func (w *Worker) step(ctx context.Context, t task, facts Facts) (s State, d Deci
 			return err
 		}
 		s.Facts, s.Try, s.LastTry = facts, t.try, t.try >= MaxTries
+		s.Private = w.private(s.Build)
 		d = Next(s)
 		return w.write(ctx, tx, s, d)
 	})
@@ -143,6 +150,12 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		archive, err := w.stage(ctx, s)
 		if err == nil {
 			facts.Archive = &archive
+		}
+		return facts.orTrouble(err, b)
+	case Copy:
+		copied, err := w.copyImage(ctx, b)
+		if err == nil {
+			facts.Copied = &copied
 		}
 		return facts.orTrouble(err, b)
 	case StartRunner:

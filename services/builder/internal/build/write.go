@@ -45,6 +45,8 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		return w.succeed(ctx, tx, b, d.Made)
 	case Succeed:
 		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: provenanceOf(b, *s.Job)})
+	case RecordCopy:
+		return w.succeed(ctx, tx, b, Made{Artifact: d.Copied.Artifact, Provenance: provenanceOfCopy(b, d.Copied)})
 	case Fail:
 		b.Status = model.BuildFailed
 		w.ended(ctx, tx, b, d.Error)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/berth-dev/berth/pkg/intake"
 )
 
@@ -82,6 +84,9 @@ func (r *Registry) refuseCredential(w http.ResponseWriter, req *http.Request, er
 func sanitise(req *http.Request, target route, grant Grant) (*http.Request, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
+	if target.name == routeManifest && isRead(req.Method) {
+		acceptAll(req.Header)
+	}
 	if target.name != routeUpload && target.name != routeUploadChunk {
 		return req, nil
 	}
@@ -105,6 +110,19 @@ func sanitise(req *http.Request, target route, grant Grant) (*http.Request, erro
 	}
 	req.URL.RawQuery = query.Encode()
 	return req, nil
+}
+
+// acceptAll names every type of manifest where a client takes any: distribution
+// answers "not found" to clients that do not name the one it has.
+func acceptAll(header http.Header) {
+	accept := strings.Join(header.Values("Accept"), ",")
+	if accept != "" && !strings.Contains(accept, "*/*") {
+		return
+	}
+	header["Accept"] = []string{
+		ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
+		"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json",
+	}
 }
 
 // refuseBody says why a body is not read.

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/reach"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 )
 
 const (
@@ -221,7 +222,7 @@ func (r *Resolver) chartRepo(s Source, g *guard) (chartRepo, error) {
 		return nil, fmt.Errorf("the repository's address %q has a query or a fragment", u.Redacted())
 	}
 	client := &http.Client{Transport: g}
-	access, known := r.config.Credentials.find(address, s.Org)
+	key, known := r.config.Keys.Find(address, s.Org)
 	switch {
 	case u.Scheme == "oci":
 		remote, err := oci.RegistryRemote(address, s.Directory)
@@ -229,7 +230,7 @@ func (r *Resolver) chartRepo(s Source, g *guard) (chartRepo, error) {
 			return nil, fmt.Errorf("%s/%s is not the address of a chart in a registry: %w", address, s.Directory, err)
 		}
 		if remote.Client = client; known {
-			remote.Username, remote.Token = access.Username, func(context.Context) (string, error) { return access.Password, nil }
+			remote.Login = key.Login
 		}
 		client.Transport = &onlyTo{next: g, plain: remote.PlainHTTP}
 		return &registryRepo{remote: remote, name: s.Directory}, nil
@@ -241,7 +242,7 @@ func (r *Resolver) chartRepo(s Source, g *guard) (chartRepo, error) {
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLoopback(u):
 		to := &onlyTo{next: g, plain: u.Scheme == "http", host: u.Host}
 		if known {
-			to.access = &access
+			to.access = &key
 		}
 		client.Transport = to
 		return &indexRepo{base: u, name: s.Directory, get: webGetter{client: client}, limit: r.config.MaxBytes}, nil
@@ -281,7 +282,15 @@ func (r *Resolver) explainChart(o outcome, s Source) error {
 	}
 	broken, answered := errors.AsType[answerError](err)
 	why, lasting := reach.Why(err)
+	after, limited := oci.RateLimited(err)
+	cloud, refused := errors.AsType[*keyring.Error](err)
 	switch {
+	case refused:
+		e.Transient, e.Key, e.CopyWillDo = cloud.Transient, "", true
+		return say("needs credentials, but %s", cloud)
+	case limited:
+		e.Transient = after < soon
+		return say("%s", rateLimit(after))
 	case errors.Is(err, oci.ErrNotFound), answered && broken == http.StatusNotFound:
 		return say("has no chart %s, or is none", s.Directory)
 	case oci.Denied(err), answered && (broken == http.StatusUnauthorized || broken == http.StatusForbidden):

@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 )
 
 // indexRepo is a repository with an index.yaml.
@@ -153,7 +154,7 @@ type onlyTo struct {
 	next   http.RoundTripper
 	plain  bool
 	host   string
-	access *credential
+	access *keyring.Key
 }
 
 func (o *onlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -164,8 +165,10 @@ func (o *onlyTo) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errRedirect
 	}
 	if o.access != nil && req.URL.Host == o.host {
-		req = req.Clone(req.Context())
-		req.SetBasicAuth(o.access.Username, o.access.Password)
+		if username, password, ok := o.access.Basic(); ok {
+			req = req.Clone(req.Context())
+			req.SetBasicAuth(username, password)
+		}
 	}
 	return o.next.RoundTrip(req)
 }

@@ -3,8 +3,6 @@ package source
 import (
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,45 +54,6 @@ func TestReadIndex(t *testing.T) {
 		got, err := readIndex(strings.NewReader(tc.index), "web")
 		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) || tc.err == nil && err != nil {
 			t.Errorf("%s: %v, want %v (-want +got):\n%s", tc.name, err, tc.err, diff)
-		}
-	}
-}
-
-func TestReadCredentials(t *testing.T) {
-	t.Parallel()
-	const secret = "hunter2hunter2"
-	write := func(text string, mode os.FileMode) string {
-		file := filepath.Join(t.TempDir(), "credentials.json")
-		if err := os.WriteFile(file, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	for name, file := range map[string]string{
-		"may be read by everybody":   write(`{}`, 0o644),
-		"must be an object":          write(`{"https://a.example.com": {"password": ["`+secret+`"]}}`, 0o600),
-		"no https:// or oci://":      write(`{"a.example.com": {"username": "u", "password": "`+secret+`"}}`, 0o600),
-		"would travel in clear":      write(`{"http://a.example.com": {"username": "u", "password": "`+secret+`"}}`, 0o600),
-		"needs username and":         write(`{"https://a.example.com": {"password": "`+secret+`"}}`, 0o600),
-		"source credentials: stat /": "/nonexistent",
-	} {
-		if _, err := ReadCredentials(file); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), secret) {
-			t.Errorf("ReadCredentials: %v, want …%s… and no secret", err, name)
-		}
-	}
-	all, err := ReadCredentials(write(`{"https://a.example.com": {"username": "all", "password": "x"}, "https://a.example.com/team/": {"username": "team", "password": "x", "orgs": ["org_1"]}}`, 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct{ address, org, want string }{
-		{"https://a.example.com/charts", "org_2", "all"},
-		{"https://a.example.com/team/charts", "org_1", "team"},
-		{"https://a.example.com/team/charts", "org_2", ""},
-		{"https://a.example.com.evil.example/charts", "org_1", ""},
-		{"oci://a.example.com/charts", "org_1", ""},
-	} {
-		if got, ok := all.find(tc.address, tc.org); got.Username != tc.want || ok != (tc.want != "") {
-			t.Errorf("find(%s, %s) = %q, %v, want %q", tc.address, tc.org, got.Username, ok, tc.want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
@@ -146,7 +147,7 @@ func TestPrivateChartRepository(t *testing.T) {
 	}))
 	defer server.Close()
 	credentials := credentialsFile(t, server.URL+"/repo", "acme", password)
-	r := source.NewResolver(source.Config{Credentials: credentials, Transport: server.Client().Transport})
+	r := source.NewResolver(source.Config{Keys: credentials, Transport: server.Client().Transport})
 	private := source.Source{Kind: source.KindChart, Repo: server.URL + "/repo", Directory: "web", Org: "org_1"}
 	if _, contents, err := download(t, r, private); err != nil || contents != newChart {
 		t.Errorf("%q, %v", contents, err)
@@ -161,13 +162,13 @@ func TestPrivateChartRepository(t *testing.T) {
 	}
 }
 
-func credentialsFile(t *testing.T, address, username, password string) source.Credentials {
+func credentialsFile(t *testing.T, address, username, password string) *keyring.Ring {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "credentials.json")
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{%q: {"username": %q, "password": %q, "orgs": ["org_1"]}}`, address, username, password), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := source.ReadCredentials(file)
+	c, err := keyring.Read(file, keyring.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestChartOfARegistry(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
 			address := "oci://" + server.Listener.Addr().String() + "/team/charts"
-			r := source.NewResolver(source.Config{Credentials: credentialsFile(t, address, "acme", password)})
+			r := source.NewResolver(source.Config{Keys: credentialsFile(t, address, "acme", password)})
 			src := source.Source{Kind: source.KindChart, Repo: address, Directory: "web", Ref: tc.version, Org: tc.org}
 			if tc.chart != "" {
 				src.Directory = tc.chart

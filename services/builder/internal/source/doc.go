@@ -11,6 +11,7 @@
 // A vendor's app folder chooses the repository, so the address is treated as
 // hostile: only https is followed, and file only where the operator allows it.
 // Registries on this machine are asked over plain http. Fetching the commit or
-// the image is the work of the Build Runner's engine. A packed chart is downloaded
-// here, unopened: so credentials of private repositories never leave the builder.
+// a public image is the work of the Build Runner's engine. A packed chart is
+// downloaded here, unopened, and a private image copied: so credentials, which
+// package keyring has, never leave the builder.
 package source

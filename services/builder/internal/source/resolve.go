@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/berth-dev/berth/pkg/reach"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 )
 
 const (
@@ -35,8 +36,8 @@ const (
 type Config struct {
 	// Map sends repositories elsewhere.
 	Map Map
-	// Credentials open private chart repositories.
-	Credentials Credentials
+	// Keys open private chart repositories and registries.
+	Keys *keyring.Ring
 	// AllowFile lets app folders name repositories on this machine's disk.
 	AllowFile bool
 	// Timeout of one resolution; a minute when zero.
@@ -88,6 +89,8 @@ type Error struct {
 	// Key of the app folder that says what is wrong here, "" for none, such as
 	// KeyRepo.
 	Key Key
+	// Operator: builder's operator has to do something, not who wrote the app folder.
+	Operator bool
 	// CopyWillDo: what a sync takes from a copy of the repository needs it no more.
 	CopyWillDo bool
 	text       string
@@ -109,6 +112,9 @@ const (
 
 func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.cause }
+
+// Refuse is an error that trying again does not change.
+func Refuse(format string, args ...any) *Error { return refuse(format, args...) }
 
 func refuse(format string, args ...any) *Error { return &Error{text: fmt.Sprintf(format, args...)} }
 

@@ -7,6 +7,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
 )
 
 // Kind says how a source is fetched.
@@ -30,6 +32,9 @@ type Source struct {
 	Range     bool   `json:"range,omitempty"`     // image: Ref is a range of versions, and the newest tag within it is meant
 	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root; chart: the chart's name
+
+	// ECR of an image says that it is in a registry of AWS, and how to open it.
+	ECR *keyring.ECR `json:"aws_ecr,omitempty"`
 
 	// Org whose build it is: some credentials are for some orgs only.
 	Org string `json:"-"`

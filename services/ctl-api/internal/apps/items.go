@@ -25,6 +25,8 @@ type Source struct {
 	Range     bool   `json:"range,omitempty"` // image: ref is a range of versions
 	Connected bool   `json:"connected,omitempty"`
 	Directory string `json:"directory,omitempty"`
+
+	ECR *appconfig.SourceECR `json:"aws_ecr,omitempty"` // image: in a registry of AWS
 }
 
 // item is one thing of a config that is built and released: the sandbox, a
@@ -53,7 +55,7 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 		if !hasSource {
 			return // Check has refused a folder without it
 		}
-		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Range: src.Range, Connected: src.Connected, Directory: src.Directory}
+		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Range: src.Range, Connected: src.Connected, Directory: src.Directory, ECR: src.ECR}
 		content := ""
 		switch {
 		case mapped[it.Name] && src.Mappable():

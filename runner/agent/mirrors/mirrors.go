@@ -1,30 +1,35 @@
-package job
+// Package mirrors knows which mirrors and caches of Terraform's providers the operator
+// named, in the agent's environment and in Terraform's own configuration.
+package mirrors
 
 import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
-// Terraform's own variables, by which an operator gives it mirrors and a cache of
-// providers. The last one lets it take from the cache what its lock file does not
-// know.
+// Config is Terraform's own variable that names its configuration.
+const Config = "TF_CLI_CONFIG_FILE"
+
+// Those by which an operator gives it a cache of providers. The second lets it take from
+// the cache what its lock file does not know.
 const (
-	terraformConfig      = "TF_CLI_CONFIG_FILE"
 	terraformCache       = "TF_PLUGIN_CACHE_DIR"
 	terraformTrustsCache = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
 )
 
-// terraformSettings are the agent's settings for Terraform, for its engines.
-func terraformSettings() []string {
+// Settings are the agent's settings for Terraform, for its engines: NAME=VALUE, sorted.
+func Settings() []string {
 	var env []string
 	for name, value := range map[string]string{
-		terraformConfig: os.Getenv(terraformConfig), terraformCache: terraformFiles().cache, terraformTrustsCache: os.Getenv(terraformTrustsCache),
+		Config: os.Getenv(Config), terraformCache: terraformFiles().cache, terraformTrustsCache: os.Getenv(terraformTrustsCache),
 	} {
 		if value != "" {
 			env = append(env, name+"="+value)
 		}
 	}
+	slices.Sort(env)
 	return env
 }
 
@@ -33,7 +38,7 @@ func terraformSettings() []string {
 // mirrors and its cache.
 func EngineFiles() []string {
 	var files []string
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", terraformConfig} {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", Config} {
 		files = append(files, filepath.SplitList(os.Getenv(name))...)
 	}
 	named := terraformFiles()
@@ -52,7 +57,7 @@ type terraformNames struct {
 // terraformFiles reads the settings. A configuration that cannot be read names
 // nothing: Terraform says what is wrong with it.
 func terraformFiles() terraformNames {
-	config, _ := os.ReadFile(os.Getenv(terraformConfig))
+	config, _ := os.ReadFile(os.Getenv(Config))
 	named := namedIn(string(config))
 	if cache := os.Getenv(terraformCache); cache != "" {
 		named.cache = cache

@@ -1,0 +1,133 @@
+package build
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	godigest "github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/services/builder/internal/keyring"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+)
+
+const imagePassword = "correct-horse-battery"
+
+// refer adds a manifest that refers to another one, and lists it under the tag that
+// stands in for the referrers API, which this registry lacks.
+func (u *upstream) refer(t *testing.T, subject ocispec.Descriptor, content string) ocispec.Descriptor {
+	t.Helper()
+	desc := u.putJSON(t, ocispec.MediaTypeImageManifest, ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "application/vnd.example.signature",
+		Config: u.put(ocispec.MediaTypeEmptyJSON, []byte(`{}`)), Subject: &subject,
+		Layers: []ocispec.Descriptor{u.put("application/octet-stream", []byte(content))},
+	})
+	index, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{desc}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.named[strings.Replace(subject.Digest.String(), ":", "-", 1)] = u.put(ocispec.MediaTypeImageIndex, index).Digest
+	return desc
+}
+
+// private serves an upstream to who has the password.
+type private struct {
+	*upstream
+	blobs  atomic.Int64 // that were sent
+	broken atomic.Pointer[godigest.Digest]
+}
+
+func (p *private) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if user, password, _ := r.BasicAuth(); user != "berth" || password != imagePassword {
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if strings.Contains(r.URL.Path, "/blobs/") {
+		p.blobs.Add(1)
+		if broken := p.broken.Load(); broken != nil && strings.HasSuffix(r.URL.Path, broken.String()) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+	}
+	p.upstream.ServeHTTP(w, r)
+}
+
+// Builder copies a private image itself, with its signatures: no job, no row and no
+// log line has the password. Broken off and begun again it sends what is missing.
+func TestPrivateImage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	up := &private{upstream: newUpstream(t)}
+	server := httptest.NewServer(up)
+	defer server.Close()
+	host := server.Listener.Addr().String()
+	signature := up.refer(t, ocispec.Descriptor{MediaType: dockerList, Digest: up.image, Size: up.parts[up.image].Size}, "a signature")
+	ofSignature := up.refer(t, signature, "a timestamp of the signature")
+
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"oci://%s/team": {"username": "berth", "password": %q, "orgs": [%q]}}`, host, imagePassword, w.org), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keyring.Read(file, keyring.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.worker.Resolver = source.NewResolver(source.Config{Keys: ring})
+	web := component{name: "web", buildDigest: repeated("1"), source: source.Source{Kind: source.KindImage, Repo: host + "/team/web", Ref: "1.2"}}
+
+	last := godigest.FromString("a timestamp of the signature")
+	up.broken.Store(&last)
+	_, builds := w.addConfig(web)
+	w.advance(builds["web"])
+	broken := w.ended(builds["web"])
+	if broken.State != "failed" || !strings.Contains(broken.Error, `does not open it`) {
+		t.Fatalf("a registry that stops giving out blobs: %+v", broken)
+	}
+	up.broken.Store(nil)
+	up.blobs.Store(0)
+	again := w.rebuild(web)
+	w.advance(again)
+	got := w.ended(again)
+	if got.State != "succeeded" || got.Digest != up.image.String() || got.Repository != w.org+"/hello/web" {
+		t.Fatalf("build: %+v", got)
+	}
+	// Two platforms with a config and a layer each, and two referrers with a layer and
+	// one config for both: 7. The last one was refused, and two more may have been
+	// under way.
+	if n := up.blobs.Load(); n < 1 || n > 3 {
+		t.Errorf("%d blobs were sent again, want 1 to 3 of 7", n)
+	}
+	if n := w.count("SELECT count(*) FROM berth.runner_jobs"); n != 0 {
+		t.Errorf("%d jobs, want none", n)
+	}
+	if provenance := w.text("SELECT provenance::text FROM berth.builds WHERE id = $1", again); !strings.Contains(provenance, `"copied_by": "builder"`) {
+		t.Errorf("provenance: %s", provenance)
+	}
+	rows := w.text("SELECT string_agg(b::text, ' ') FROM berth.builds b")
+	if strings.Contains(rows, imagePassword) {
+		t.Error("the password is in a row")
+	}
+
+	layout, err := oci.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.remote(w.token(w.org, "pull"), got.Repository).Pull(t.Context(), up.image, layout, oci.TransferOptions{Referrers: true}); err != nil {
+		t.Fatal(err)
+	}
+	for name, dgst := range map[string]godigest.Digest{"signature": signature.Digest, "timestamp": ofSignature.Digest} {
+		if _, err := layout.Resolve(t.Context(), dgst.String()); err != nil {
+			t.Errorf("the %s did not arrive: %v", name, err)
+		}
+	}
+}
