@@ -427,11 +427,12 @@ cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.li
 grep -i -e ^capeff -e ^nonewprivs -e ^seccomp: /proc/self/status | tr -d '\t'
 env | cut -d= -f1 | grep -v -e ^_ -e ^PWD -e ^SHLVL | sort | paste -sd ' '
 exit 3`)
+	repository, _, _ := strings.Cut(tools, "@")
 	began := time.Now()
 	runs := map[string]*Run{
 		"good":   p.start(t, t.Context(), good),
 		"greedy": p.start(t, t.Context(), inImage("job_e.2", greedy, "echo begun")),
-		"none":   p.start(t, t.Context(), inImage("job_e.3", tools[:strings.Index(tools, "@")]+"@sha256:"+strings.Repeat("66", 32), "echo begun")),
+		"none":   p.start(t, t.Context(), inImage("job_e.3", repository+"@sha256:"+strings.Repeat("66", 32), "echo begun")),
 	}
 	ended(t, runs["good"])
 	t.Logf("an engine in another image is over after %s", time.Since(began).Round(time.Millisecond))

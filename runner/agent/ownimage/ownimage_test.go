@@ -18,9 +18,14 @@ var (
 	evil  = "127.0.0.1:30500/components/evil@sha256:" + strings.Repeat("66", 32)
 )
 
+func digestOf(image string) string {
+	_, digest, _ := strings.Cut(image, "@")
+	return digest
+}
+
 func action(image string) jobspec.Spec {
 	return jobspec.Spec{
-		Kind: jobspec.KindAction, Action: &jobspec.Action{Name: "a", Image: image, ImageDigest: tools[strings.Index(tools, "@")+1:], File: "actions/a.toml", Inputs: map[string]string{"tag": "1"}},
+		Kind: jobspec.KindAction, Action: &jobspec.Action{Name: "a", Image: image, ImageDigest: digestOf(tools), File: "actions/a.toml", Inputs: map[string]string{"tag": "1"}},
 		State: json.RawMessage(`{"components": {"tools": {"outputs": {"image": {"ref": "` + tools + `", "tag": "1"}}}}}`),
 	}
 }
@@ -33,7 +38,7 @@ func TestOfRun(t *testing.T) {
 		{name: "none"},
 		{name: "of a component", image: template, want: tools},
 		{name: "a literal", image: evil, want: evil},
-		{name: "of parts", image: "127.0.0.1:30500/components/tools:{{ .nuon.components.tools.outputs.image.tag }}" + tools[strings.Index(tools, "@"):], want: strings.Replace(tools, "@", ":1@", 1)},
+		{name: "of parts", image: "127.0.0.1:30500/components/tools:{{ .nuon.components.tools.outputs.image.tag }}" + "@" + digestOf(tools), want: strings.Replace(tools, "@", ":1@", 1)},
 		{name: "by tag", image: "127.0.0.1:30500/components/tools:{{ .action.inputs.tag }}", fails: "not named by host and digest"},
 		{name: "what is not there", image: "{{ .nuon.components.toolz.outputs.image.ref }}", fails: "actions/a.toml: image"},
 		{name: "nothing", image: `{{ if eq .nuon.components.tools.outputs.image.tag "2" }}x{{ end }}`, fails: `""`},

@@ -100,7 +100,6 @@ func (s shell) command(script string) (path string, args []string, err error) {
 		return s.plain(script)
 	}
 	name := filepath.Base(words[0])
-	path = words[0]
 	switch {
 	case slices.Contains([]string{"sh", "dash", "ash"}, name) && s.sh != "":
 		path = filepath.Join(s.bin, "sh")
