@@ -16,6 +16,8 @@ type BlockExtension struct {
 	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
+	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
+	StandIn string `toml:"stand_in" json:"stand_in,omitempty" digest:"config"`
 	// Which plugin deploys the component; needed when its type is none of ours.
 	Plugin *PluginGrant `toml:"plugin" json:"plugin,omitempty" digest:"deploy"`
 }
@@ -38,6 +40,28 @@ type ActionExtension struct {
 	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
 	// What it may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty"`
+	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
+	StandIn string `toml:"stand_in" json:"stand_in,omitempty"`
+}
+
+// StandIns says, by "sandbox", "component/NAME" and "action/NAME", why a stand-in
+// takes the place of a part. An app with any can only be rehearsed.
+func (a *App) StandIns() map[string]string {
+	all := map[string]string{}
+	if s := a.Sandbox; s != nil && s.Berth != nil && s.Berth.StandIn != "" {
+		all[BlockSandbox] = s.Berth.StandIn
+	}
+	for i := range a.Components {
+		if c := &a.Components[i]; c.Berth != nil && c.Berth.StandIn != "" {
+			all[BlockComponent+"/"+c.Name] = c.Berth.StandIn
+		}
+	}
+	for i := range a.Actions {
+		if action := &a.Actions[i]; action.Berth != nil && action.Berth.StandIn != "" {
+			all[BlockAction+"/"+action.Name] = action.Berth.StandIn
+		}
+	}
+	return all
 }
 
 // HealthCheck says when the runs of an action change a verdict, and what is done

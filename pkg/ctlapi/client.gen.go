@@ -2896,7 +2896,7 @@ type PlanSummary struct {
 	Objects       []ObjectChange `json:"objects,omitempty"`
 	Outputs       []FieldChange  `json:"outputs,omitempty"`
 
-	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers or rendered without a cluster; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 	Replace   int        `json:"replace"`
 
@@ -3067,6 +3067,9 @@ type RehearsalRequest struct {
 	// Given Outputs by name. They are kept in clear, so they must hold no secret.
 	Given *RehearsalOutputs `json:"given,omitempty"`
 
+	// NoCluster The runner has no cluster. Charts and manifests are rendered and checked, and not applied.
+	NoCluster bool `json:"no_cluster,omitempty"`
+
 	// Platform The cloud that the app is written for; the one that it declares when absent.
 	Platform *RehearsalPlatform `json:"platform,omitempty"`
 
@@ -3074,7 +3077,7 @@ type RehearsalRequest struct {
 	Recorded *RehearsalOutputs `json:"recorded,omitempty"`
 }
 
-// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers or rendered without a cluster; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
 type Rehearsed struct {
 	How RehearsedHow `json:"how"`
 
@@ -3205,7 +3208,7 @@ type Resource struct {
 	// Outputs What it gave out; sensitive values are shown as `(sealed)`.
 	Outputs json.RawMessage `json:"outputs"`
 
-	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
+	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers or rendered without a cluster; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.

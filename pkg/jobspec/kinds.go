@@ -16,8 +16,8 @@ const (
 	// accepted before (plan), and accepts them (apply). With Destroy it accepts none
 	// any more.
 	KindRelease Kind = "release"
-	// KindRehearsal is the sandbox or a Terraform module of an install that is a
-	// rehearsal. It is a kind of its own so that a runner which does not know
+	// KindRehearsal is the sandbox, a Terraform module, or what goes to a cluster that
+	// is not there, of an install that is a rehearsal. It is a kind of its own so that a runner which does not know
 	// rehearsals refuses the job instead of applying the module.
 	KindRehearsal Kind = "rehearsal"
 	// KindScripts is a directory of a repository that steps of actions run in. It is
@@ -136,11 +136,18 @@ type Work struct {
 	Plugin             *Plugin             `json:"plugin,omitempty"`
 }
 
-// Rehearsal is what the engine needs to rehearse a Terraform module.
+// Rehearsal is what the engine needs to rehearse a sandbox or a component. The
+// stand-in is a Terraform module whatever it stands in for.
 type Rehearsal struct {
 	// StandIn never uses the module: it is that of a sandbox. Otherwise the module
 	// is planned and applied as it is when none of its providers is a cloud.
 	StandIn bool `json:"stand_in,omitempty"`
+	// Why, when it is set, is why nothing of it can be planned: only the stand-in is.
+	Why string `json:"why,omitempty"`
+	// Chart or Manifest is rendered and checked for an install without a cluster. It
+	// is the plan; only the stand-in is applied.
+	Chart    *HelmChart          `json:"chart,omitempty"`
+	Manifest *KubernetesManifest `json:"manifest,omitempty"`
 	// Outputs are what the module would give, by name. They are no templates.
 	Outputs map[string]any `json:"outputs,omitempty"`
 	// MadeUp are the names of the outputs that are made up in part or whole.

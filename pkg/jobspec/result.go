@@ -168,13 +168,17 @@ type PlanSummary struct {
 	NotShownBytes int64 `json:"not_shown_bytes,omitempty"`
 }
 
+// PlannedWith begins the text of a rehearsed plan for which another version of
+// Terraform was used than the module asks for.
+const PlannedWith = "Planned with Terraform "
+
 // RehearsedHow says what stands in the place of a resource in a rehearsal.
 type RehearsedHow string
 
 // All of them. What is deployed as it is has none.
 const (
 	RehearsedStandIn    RehearsedHow = "stand_in"    // a sandbox of ours with the same outputs
-	RehearsedMocked     RehearsedHow = "mocked"      // planned with mocked providers; a stand-in gives its outputs
+	RehearsedMocked     RehearsedHow = "mocked"      // planned with mocked providers, or rendered without a cluster; a stand-in gives its outputs
 	RehearsedNotPlanned RehearsedHow = "not_planned" // could not be planned; a stand-in gives its outputs
 )
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -195,4 +196,26 @@ func hexOf(path []string, n int) string {
 	sum := sha256.Sum256([]byte(strings.Join(path, ".")))
 	const own = 6
 	return strings.Repeat("0", n-own) + hex.EncodeToString(sum[:])[:own]
+}
+
+// Input makes up a value for an input that is required and has no default, by its
+// type and name, as installs are given it.
+func Input(app *appconfig.App, in appconfig.Input) string {
+	b := builder{platform: PlatformOf(app), region: regionOf(Rehearsal{Platform: PlatformOf(app)})}
+	switch in.Type {
+	case appconfig.InputNumber:
+		for _, bound := range []*string{in.Min, in.Max} {
+			if bound != nil {
+				return *bound
+			}
+		}
+		return "2"
+	case appconfig.InputBool:
+		return "true"
+	case appconfig.InputList:
+		return `["rehearsal"]`
+	case appconfig.InputJSON:
+		return "{}"
+	}
+	return fmt.Sprint(b.single([]string{"inputs", in.Name}))
 }

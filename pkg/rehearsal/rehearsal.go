@@ -45,6 +45,8 @@ type Rehearsal struct {
 	Platform Platform `json:"platform"`
 	Given    Outputs  `json:"given,omitzero"`
 	Recorded Outputs  `json:"recorded,omitzero"`
+	// NoCluster: what goes to a cluster is rendered and checked, and not applied.
+	NoCluster bool `json:"no_cluster,omitempty"`
 }
 
 // Origin says where the value at a path of the state tree is from.

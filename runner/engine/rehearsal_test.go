@@ -31,7 +31,7 @@ func TestStandInGivesTheOutputs(t *testing.T) {
 			want: jobspec.Rehearsed{How: jobspec.RehearsedStandIn, MadeUp: []string{"vpc"}}, why: "the sandbox needs a cloud"},
 		{name: "for a module whose provider cannot be had", module: "provider \"nowhere\" {}\nresource \"nowhere_thing\" \"a\" {}",
 			want: jobspec.Rehearsed{How: jobspec.RehearsedNotPlanned, Providers: []string{"hashicorp/nowhere"}, Unreachable: []string{"hashicorp/nowhere"}, MadeUp: []string{"vpc"}},
-			why:  "provider hashicorp/nowhere unreachable: "},
+			why:  "provider hashicorp/nowhere unreachable"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

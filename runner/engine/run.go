@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/manifest"
 	"github.com/berth-dev/berth/runner/engine/plugin"
+	"github.com/berth-dev/berth/runner/engine/rehearse"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -43,7 +44,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationApply: terraform.Apply,
 	},
 	jobspec.KindRehearsal: {
-		jobspec.OperationPlan:  terraform.Plan,
+		jobspec.OperationPlan:  rehearse.Plan,
 		jobspec.OperationApply: terraform.Apply,
 	},
 	jobspec.KindContainerImage: {

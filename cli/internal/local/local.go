@@ -22,6 +22,12 @@ func Layout() (up.Layout, error) {
 	return up.LayoutAt(dir)
 }
 
+// HasCluster tells whether local installs of this machine's Berth have a cluster.
+func HasCluster() bool {
+	layout, err := Layout()
+	return err == nil && up.HasCluster(layout)
+}
+
 // WriteContext points the context local at a running Berth. It becomes the
 // current one when there is none. note says when it does not, and when it pointed
 // at a Berth in another data folder.

@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"html/template"
 	"path/filepath"
-	"slices"
 	"strings"
 	texttemplate "text/template"
 
 	"github.com/berth-dev/berth/cli/internal/usage"
-	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -23,31 +20,54 @@ type Verdict string
 // The verdicts.
 const (
 	Real       Verdict = "real"
-	Mocked     Verdict = "mocked"      // a stand-in, planned with mocked providers or given by us
-	NotPlanned Verdict = "not planned" // with the reason
+	Mocked     Verdict = "mocked"      // planned with mocked providers, rendered without a cluster, or a sandbox of ours
+	NotPlanned Verdict = "not planned" // with the reason; a stand-in gives its outputs
 	Failed     Verdict = "failed"      // what is real did not work, with the reason
 )
 
-// Report is what came of a rehearsal.
+// Report is what came of a rehearsal. docs/guides/rehearsal.md says what each key of
+// its JSON means.
 type Report struct {
 	App      string                   `json:"app"`
-	Install  string                   `json:"install"`
+	Install  string                   `json:"install"` // "" when nothing could be built
 	Platform ctlapi.RehearsalPlatform `json:"platform"`
 	Release  int                      `json:"release"`
+	Cluster  bool                     `json:"cluster"` // charts and manifests were really deployed
 	Totals   map[Verdict]int          `json:"totals"`
-	Lines    []Line                   `json:"lines"`
+	// Reasons counts the lines that are not real, by what stands in their way.
+	Reasons []Reason `json:"reasons"`
+	Lines   []Line   `json:"lines"` // the sandbox, components in the order of deploying, actions
 	// Graph is the app's, as a tree.
 	Graph   string                   `json:"graph"`
-	Images  []string                 `json:"images"`
-	Hosts   []string                 `json:"hosts"` // that sources, images and providers are from
+	Images  []string                 `json:"images"` // of components, and of what charts and manifests render to
+	Hosts   []Host                   `json:"hosts"`  // that sources, images and providers are from
 	Outputs []ctlapi.RehearsalOutput `json:"outputs"`
+	Inputs  []Input                  `json:"inputs"`  // made up, because they are required and have no default
+	Secrets []string                 `json:"secrets"` // that the app declares; their names in templates are made up
+	Spans   []Span                   `json:"spans"`
 	Seconds float64                  `json:"seconds"`
+
+	picture template.HTML
+}
+
+// Reason is what stands in the way of some lines.
+type Reason struct {
+	Verdict Verdict `json:"verdict"`
+	Why     string  `json:"why"`
+	Count   int     `json:"count"`
+}
+
+// Host is one that an install of the app, or its builds, would ask.
+type Host struct {
+	Name string   `json:"name"`
+	For  []string `json:"for"`
 }
 
 // Line is the sandbox, a component or an action.
 type Line struct {
 	Name    string  `json:"name"`
-	Kind    string  `json:"kind"` // of the step
+	Kind    string  `json:"kind"` // sandbox, component, action
+	Type    string  `json:"type,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
 	// Plan is what it would do, as people read it.
@@ -56,74 +76,21 @@ type Line struct {
 	Update    int      `json:"update"`
 	Delete    int      `json:"delete"`
 	Providers []string `json:"providers,omitempty"`
+	Images    []string `json:"images,omitempty"`
+	Source    string   `json:"source,omitempty"` // the repository, chart or image that it is from
 	Seconds   float64  `json:"seconds"`
 }
 
-// judge says what a step of a provision came to; change is nil for one that was
-// never planned.
-func judge(step ctlapi.Step, change *ctlapi.Change) Line {
-	l := Line{Name: step.Name, Kind: step.Kind, Verdict: Real}
-	if step.StartedAt != nil && step.FinishedAt != nil {
-		l.Seconds = step.FinishedAt.Sub(*step.StartedAt).Seconds()
-	}
-	if change != nil && change.Plan != nil {
-		p := change.Plan
-		l.Plan, l.Create, l.Update, l.Delete = p.Text, p.Create, p.Update+p.Replace, p.Delete
-		if r := p.Rehearsed; r != nil {
-			l.Verdict, l.Why, l.Providers = Mocked, r.Why, r.Providers
-			if r.How == ctlapi.RehearsedHowNotPlanned {
-				l.Verdict = NotPlanned
-			}
-		}
-	}
-	switch {
-	case step.Error != nil:
-		l.Verdict, l.Why = Failed, *step.Error
-		if step.Remedy != nil {
-			l.Why += "; " + *step.Remedy
-		}
-	case step.State != ctlapi.StepStateSucceeded:
-		l.Verdict, l.Why = NotPlanned, "the provision ended before it: its step is "+string(step.State)
-	}
-	return l
+// Span is a part of the time that a rehearsal took.
+type Span struct {
+	Name    string  `json:"name"` // "build", with the sync; "deploy"
+	Seconds float64 `json:"seconds"`
 }
 
-// counts tells whether a step is a line of a report: the rest is waiting.
-func counts(step ctlapi.Step) bool {
-	return slices.Contains([]string{"deploy", "action", "accept"}, step.Kind)
-}
-
-// describe adds what the app folder says.
-func (r *Report) describe(app *appconfig.App) {
-	g, _ := graph.New(app)
-	r.Graph = g.Tree()
-	hosts := map[string]bool{}
-	for _, c := range app.Components {
-		if c.ContainerImage == nil || c.ContainerImage.Public == nil {
-			continue
-		}
-		image := c.ContainerImage.Public.ImageURL + ":" + c.ContainerImage.Public.Tag
-		r.Images = append(r.Images, image)
-		host, _, slash := strings.Cut(image, "/")
-		if !slash || !strings.ContainsAny(host, ".:") {
-			host = "docker.io"
-		}
-		hosts[host] = true
-	}
-	for _, s := range appconfig.Sources(app) {
-		if host := hostOf(s.Repo); host != "" {
-			hosts[host] = true
-		}
-	}
-	for _, l := range r.Lines {
-		if len(l.Providers) > 0 {
-			hosts["registry.terraform.io"] = true
-		}
-	}
-	for host := range hosts {
-		r.Hosts = append(r.Hosts, host)
-	}
-	slices.Sort(r.Hosts)
+// Input is an input of the app for which a value was made up.
+type Input struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // hostOf is where a repository is: "owner/name" is one of GitHub.
@@ -173,7 +140,8 @@ func (r Report) Format(name string) ([]byte, error) {
 	case ".json":
 		return json.MarshalIndent(r, "", "  ")
 	case ".html":
-		err = template.Must(template.New("report").Funcs(template.FuncMap{"string": text}).Parse(htmlReport)).Execute(&b, r)
+		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
+		err = template.Must(template.New("report").Funcs(funcs).Parse(htmlReport)).Execute(&b, r)
 	case ".md":
 		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent}).Parse(mdReport)).Execute(&b, r)
 	default:
@@ -183,6 +151,12 @@ func (r Report) Format(name string) ([]byte, error) {
 }
 
 func text(v json.RawMessage) string { return string(v) }
+
+// planned tells whether the counts of a line are those of the app.
+func planned(v Verdict) bool { return v == Real || v == Mocked }
+
+// class is a verdict as the name of a class in a style sheet.
+func class(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") }
 
 // cell keeps a text inside of its cell of a table.
 func cell(s string) string {

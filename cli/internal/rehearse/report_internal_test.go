@@ -23,6 +23,8 @@ func TestJudge(t *testing.T) {
 	line := Line{Name: "component/a", Kind: "deploy", Seconds: 2}
 	shown := line
 	shown.Plan, shown.Create, shown.Update = "plan", 1, 5
+	standIn := shown
+	standIn.Create, standIn.Update = 0, 0
 	with := func(l Line, v Verdict, why string, providers ...string) Line {
 		l.Verdict, l.Why, l.Providers = v, why, providers
 		return l
@@ -37,9 +39,9 @@ func TestJudge(t *testing.T) {
 	}{
 		{"deployed", step(ctlapi.StepStateSucceeded), planned(nil), with(shown, Real, "")},
 		{"a script that only ran", step(ctlapi.StepStateSucceeded), nil, with(line, Real, "")},
-		{"a sandbox", step(ctlapi.StepStateSucceeded), planned(&ctlapi.Rehearsed{How: ctlapi.RehearsedHowStandIn, Why: "cloud"}), with(shown, Mocked, "cloud")},
+		{"a sandbox", step(ctlapi.StepStateSucceeded), planned(&ctlapi.Rehearsed{How: ctlapi.RehearsedHowStandIn, Why: "cloud"}), with(standIn, Mocked, "cloud")},
 		{"mocked", step(ctlapi.StepStateSucceeded), planned(&ctlapi.Rehearsed{How: ctlapi.RehearsedHowMocked, Why: "cloud", Providers: []string{"hashicorp/aws"}}), with(shown, Mocked, "cloud", "hashicorp/aws")},
-		{"not planned", step(ctlapi.StepStateSucceeded), planned(&ctlapi.Rehearsed{How: ctlapi.RehearsedHowNotPlanned, Why: "unreachable"}), with(shown, NotPlanned, "unreachable")},
+		{"not planned", step(ctlapi.StepStateSucceeded), planned(&ctlapi.Rehearsed{How: ctlapi.RehearsedHowNotPlanned, Why: "unreachable"}), with(standIn, NotPlanned, "unreachable")},
 		{"failed", failed, planned(nil), with(shown, Failed, "no; try")},
 		{"never begun", ctlapi.Step{Name: "component/a", Kind: "deploy", State: ctlapi.StepStateSkipped}, nil,
 			Line{Name: "component/a", Kind: "deploy", Verdict: NotPlanned, Why: "the provision ended before it: its step is skipped"}},
@@ -72,7 +74,7 @@ func TestFormatsOfAReport(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		"out.html": {"2 real, 1 mocked, 0 not planned, 0 failed", "&lt;script&gt;", "&lt;b&gt;"},
-		"out.md":   {"**2 real, 1 mocked, 0 not planned, 0 failed**", "    # not a heading", `| b\|c | mocked | two lines |`},
+		"out.md":   {"**2 real, 1 mocked, 0 not planned, 0 failed**", "    # not a heading", `| b\|c |  | mocked | two lines |`},
 		"out.json": {`"real": 2`, `"source": "made_up"`},
 	} {
 		raw, err := r.Format(name)

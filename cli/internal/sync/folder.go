@@ -28,6 +28,7 @@ type Options struct {
 	Prune         bool   // takes components that the folder no longer has out of the app
 	Strict        bool   // takes warnings as errors
 	AllowPolicies bool   // takes policies that their engine refuses as warnings
+	SkipSources   bool   // does not compare templates with what modules in the folder declare
 	SourceMap     []string
 	SourceMapFile string
 	Say           io.Writer // gets warnings, errors and progress
@@ -69,7 +70,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 	if err != nil {
 		return Folder{}, err
 	}
-	config, diagnostics := check.Folder(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory, AllowInvalidPolicies: o.AllowPolicies})
+	config, diagnostics := check.Folder(root, appconfig.LoadOptions{SkipSources: o.SkipSources, Fetched: fetched, Mapped: mapped.directory, AllowInvalidPolicies: o.AllowPolicies})
 	out := Folder{App: o.App, Shown: diagnostics} // what lint.toml leaves out is not told after all
 	lint, about := check.ReadLint(root)
 	diagnostics = place.Sort(append(lint.Apply(diagnostics), about...))

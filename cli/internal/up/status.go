@@ -20,6 +20,14 @@ type Status struct {
 	Parts      []PartHealth `json:"parts"`
 }
 
+// HasCluster tells whether local installs of a folder's Berth have a cluster, by what
+// it wrote down when it started.
+func HasCluster(l Layout) bool {
+	var s State
+	found, err := readJSON(l.State(), &s)
+	return err == nil && found && s.Kubeconfig != ""
+}
+
 // Healthy tells whether everything runs and is ready.
 func (s Status) Healthy() bool {
 	return s.Running && !slices.ContainsFunc(s.Parts, func(p PartHealth) bool { return !p.Ready })

@@ -95,6 +95,30 @@ func (n NotYet) tell(r *place.Report, uses []use) {
 	}
 }
 
+// Obstacle is a use of the format for which this version refuses to deploy an app.
+type Obstacle struct {
+	At  place.Place
+	Why string // `component type "job" is not supported yet`
+}
+
+// Obstacles lists the rows of [NotYets] that refuse an app, at each of their places:
+// what `berth rehearse` shows as not planned instead of refusing.
+func Obstacles(app *appconfig.App) (all []Obstacle) {
+	for _, row := range notYets {
+		if row.Severity != place.Error {
+			continue
+		}
+		for _, u := range row.find(app) {
+			what := row.What
+			if u.value != "" {
+				what = fmt.Sprintf(what, u.value)
+			}
+			all = append(all, Obstacle{At: u.at, Why: what + " not supported yet"})
+		}
+	}
+	return all
+}
+
 // sealedInstalls refuses values that nobody but the install may know in a file
 // that is uploaded with the app. Files below installs/ are not.
 func sealedInstalls(r *place.Report, app *appconfig.App) {

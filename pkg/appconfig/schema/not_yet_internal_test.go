@@ -116,6 +116,8 @@ var actedOn = map[string][]string{
 	"appconfig.TestTriggerAliases":               {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},
 	"appconfig.TestHealthCheck":                  {"action.labels", "action.berth", "action.berth.health_check"},
 	"health.TestCheckIsJudgedByItsOwnThresholds": {"action.berth.health_check.unhealthy_after", "action.berth.health_check.healthy_after"},
+	"orders.TestRehearse":                        {"sandbox.berth.stand_in", "component.berth.stand_in"},
+	"workflow.TestStandInsOnlyComeToRehearsals":  {"action.berth.stand_in"},
 	"installsync.TestDeclare": {
 		"install.name", "install.approval_option", "install.approval_option=prompt", "install.approval_option=approve-all", "install.approval_option=auto",
 		"install.inputs", "install.labels", "install.component_toggles", "install.berth", "install.berth.customer",

@@ -24,7 +24,7 @@ const terraformRemedy = "put it into a directory as VERSION/terraform and name t
 // for an apply the very file that the plan was made with.
 func (j *job) findTerraform(ctx context.Context) error {
 	box := j.deps.Engine.Terraforms
-	if box == nil || j.spec.Kind != jobspec.KindTerraformModule || j.spec.TerraformModule == nil || j.spec.Operation == jobspec.OperationBuild {
+	if box == nil || j.spec.TerraformModule == nil || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}
 	if j.mutates() {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/permissions"
+	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 // Texts are the files that a chart renders to, by name, with its CRDs.
@@ -42,8 +43,29 @@ func Offline(src permissions.Source) (Texts, []permissions.Note, error) {
 			return nil, nil, fmt.Errorf("values.%s: %w", path, err)
 		}
 	}
+	return renderOffline(c, values, chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true})
+}
+
+// OfflineJob renders the chart of a job as Offline does, with the job's own values,
+// for a rehearsal without a cluster. It also gives the namespace.
+func OfflineJob(j *job.Job) (Texts, []permissions.Note, string, error) {
+	in, err := renderInputs(j, true)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	c, err := loader.LoadDir(j.In("artifact"))
+	if err != nil {
+		return nil, nil, in.Namespace, job.Wrongf("correct the chart and build it again", "the chart of %s cannot be read: %v", j.Subject(), err)
+	}
+	texts, notes, err := renderOffline(c, in.Values, chartutil.ReleaseOptions{Name: in.ReleaseName, Namespace: in.Namespace, Revision: 1, IsInstall: true})
+	if err != nil {
+		return nil, nil, in.Namespace, job.Wrongf("correct the chart or its values", "the chart of %s cannot be rendered: %v", j.Subject(), err)
+	}
+	return texts, notes, in.Namespace, nil
+}
+
+func renderOffline(c *chart.Chart, values map[string]any, options chartutil.ReleaseOptions) (Texts, []permissions.Note, error) {
 	notes := clusterReaders(c, "")
-	options := chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}
 	caps := chartutil.DefaultCapabilities.Copy()
 	caps.KubeVersion = chartutil.KubeVersion{Version: assumedVersion, Major: "1", Minor: "34"}
 	r, err := render(c, values, options, caps, nil)

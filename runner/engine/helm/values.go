@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
 // namespaceName is what Kubernetes accepts as the name of a namespace.
@@ -49,9 +50,7 @@ func renderInputs(j *job.Job, withValues bool) (inputs, error) {
 	if err != nil {
 		return in, err
 	}
-	if in.Namespace = namespace; in.Namespace == "" {
-		in.Namespace = j.Spec.InstallID
-	}
+	in.Namespace = kube.NamespaceOf(j.Spec.InstallID, namespace)
 	if !namespaceName.MatchString(in.Namespace) {
 		return in, job.Wrongf(`write a name of lower-case letters, digits and "-"; without one it is the install's id`,
 			"%s: %q cannot be the name of a namespace", j.Subject(), in.Namespace)

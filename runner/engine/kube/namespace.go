@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -189,4 +190,17 @@ func stillThere(name string, found *corev1.Namespace, err error) error {
 		}
 	}
 	return job.Failf("see what in it has finalizers that nobody serves any more", "namespace %s does not go: %s", name, why)
+}
+
+// NamespaceOf is the namespace that a component means: the one that it wrote, and the
+// install's without one. Ids of installs have a "_", which no namespace may have, so
+// there it is a "-".
+func NamespaceOf(installID, written string) string {
+	if written == "" {
+		written = installID
+	}
+	if installID == "" {
+		return written
+	}
+	return strings.ReplaceAll(written, installID, strings.ReplaceAll(installID, "_", "-"))
 }

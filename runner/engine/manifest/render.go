@@ -23,7 +23,7 @@ func renderNamespace(j *job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	namespace = strings.TrimSpace(namespace)
+	namespace = kube.NamespaceOf(j.Spec.InstallID, strings.TrimSpace(namespace))
 	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
 		return "", job.Wrongf("correct namespace in the app folder", "%q is no name for a namespace: %s", namespace, wrong[0])
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,10 @@ type trial struct {
 	providers map[string]module.Provider
 	said      jobspec.Rehearsed
 }
+
+// trialInitTimeout bounds the init of a module of a rehearsal: a source that never
+// answers must not hold up the report.
+const trialInitTimeout = 90 * time.Second
 
 // mockTimeout bounds `terraform test`: what it cannot mock, a provider asks a cloud
 // for.
@@ -59,13 +64,24 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 	}
 	defer func() { _ = os.RemoveAll(w.dir) }() // work/ goes with the job in any case
 	w.standIn.How = jobspec.RehearsedNotPlanned
-	initErr := w.loudly(j, func() error { return w.tf.run(ctx, nil, "init", "-no-color", "-input=false") })
+	limited, cancel := context.WithTimeout(ctx, trialInitTimeout)
+	defer cancel()
+	initErr := w.loudly(j, func() error { return w.tf.run(limited, nil, "init", "-no-color", "-input=false") })
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case limited.Err() != nil:
+		w.standIn.Unreachable = sourcesOf(t.providers)
+		w.standIn.Why = fmt.Sprintf("terraform init did not end within %s: a source of providers or modules does not answer", trialInitTimeout)
+		return w.standIn, nil
 	case initErr != nil:
-		w.standIn.Unreachable = unreachable(initErr, t.providers)
-		w.standIn.Why = whyNotReached(w.standIn.Unreachable, initErr)
+		text := strings.Join(strings.Fields(initErr.Error()), " ")
+		modules := modulesNotReached(text, w.module.Calls)
+		if len(modules) == 0 {
+			w.standIn.Unreachable = unreachable(text, t.providers)
+		}
+		w.standIn.Why = whyNotReached(w.standIn.Unreachable, modules, initErr)
+		w.standIn.detail = initErr.Error()
 		return w.standIn, nil
 	case len(t.said.Providers) == 0:
 		return nil, nil
@@ -88,32 +104,72 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 
 // unreachable are the providers that init could not get, by its words; all of
 // them when it names none.
-func unreachable(err error, providers map[string]module.Provider) []string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	var named, all []string
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		source := providers[name].Source
-		all = append(all, source)
-		if strings.Contains(text, source) {
-			named = append(named, source)
-		}
-	}
+func unreachable(text string, providers map[string]module.Provider) []string {
+	all := sourcesOf(providers)
+	named := slices.DeleteFunc(slices.Clone(all), func(source string) bool { return !strings.Contains(text, source) })
 	if len(named) == 0 && strings.Contains(text, "provider") {
-		named = all
+		return all
 	}
-	slices.Sort(named)
-	return slices.Compact(named)
+	return named
 }
 
-func whyNotReached(providers []string, err error) string {
+// sourcesOf are the sources of providers, sorted, each once.
+func sourcesOf(providers map[string]module.Provider) []string {
+	var all []string
+	for _, p := range providers {
+		all = append(all, p.Source)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// moduleErrors are how Terraform begins to say that it cannot get a module, and names
+// it; a source in the text is that of a module in a module.
+var (
+	moduleErrors  = regexp.MustCompile(`(?:Could not download module|Failed to retrieve available versions for module|Unresolvable module|Module not found)`)
+	moduleNamed   = regexp.MustCompile(`module "([^"]+)"`)
+	sourceOfError = regexp.MustCompile(`source code from "([^"]+)"`)
+)
+
+// modulesNotReached are the sources of modules that init could not get.
+func modulesNotReached(text string, calls []module.Call) []string {
+	if !moduleErrors.MatchString(text) {
+		return nil
+	}
+	var found []string
+	for _, m := range moduleNamed.FindAllStringSubmatch(text, -1) {
+		for _, call := range calls {
+			if call.Name == m[1] && !call.Local() {
+				found = append(found, call.Source)
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, m := range sourceOfError.FindAllStringSubmatch(text, -1) {
+			found = append(found, m[1])
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// whyNotReached says in one line what init could not get; the whole error is a
+// detail of the plan.
+func whyNotReached(providers, modules []string, err error) string {
+	if len(modules) > 0 {
+		return plural("module", modules) + " unreachable"
+	}
 	if len(providers) == 0 {
 		return "terraform init failed: " + firstError(err)
 	}
-	noun := "provider "
-	if len(providers) > 1 {
-		noun = "providers "
+	return plural("provider", providers) + " unreachable"
+}
+
+func plural(noun string, names []string) string {
+	if len(names) > 1 {
+		noun += "s"
 	}
-	return noun + strings.Join(providers, ", ") + " unreachable: " + firstError(err)
+	return noun + " " + strings.Join(names, ", ")
 }
 
 // mocked plans the module with mocks in the place of the clouds.

@@ -16,14 +16,24 @@ import (
 
 // Plan says what an apply would do and pins what it needs. It changes nothing
 // and takes no lock.
-func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) { return planAs(ctx, j, nil) }
+
+// PlanRendered plans the stand-in of a rehearsal for what needs a cluster and was
+// rendered without one. People are shown the rendered plan.
+func PlanRendered(ctx context.Context, j *job.Job, rendered jobspec.PlanSummary) (jobspec.Result, error) {
+	said := jobspec.Rehearsed{How: jobspec.RehearsedMocked, Why: whyRendered, MadeUp: j.Spec.Rehearsal.MadeUp}
+	return planAs(ctx, j, &standIn{Rehearsed: said, plan: &rendered})
+}
+
+func planAs(ctx context.Context, j *job.Job, s *standIn) (jobspec.Result, error) {
 	env, err := renderEnv(j, j.Spec.TerraformModule)
 	if err != nil {
 		return jobspec.Result{}, err
 	}
-	s, err := rehearse(ctx, j, env)
-	if err != nil {
-		return jobspec.Result{}, err
+	if s == nil {
+		if s, err = rehearse(ctx, j, env); err != nil {
+			return jobspec.Result{}, err
+		}
 	}
 	if s != nil {
 		env = nil // it is for the module's own providers
@@ -153,8 +163,11 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 		text = raw.String()
 	}
 	summary.Text = text
-	if w.standIn != nil {
+	switch want := j.Spec.TerraformModule.TerraformVersion; {
+	case w.standIn != nil:
 		summary = w.standIn.about(summary)
+	case j.Spec.Rehearsal != nil && checkVersion(want, w.version, "") != nil:
+		summary.Text = jobspec.PlannedWith + w.version + " instead of " + want + ".\n\n" + summary.Text
 	}
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }

@@ -29,8 +29,9 @@ var onThisMachine = []string{
 
 // Why a stand-in takes the place of a module.
 const (
-	whySandbox = "the sandbox needs a cloud, so a stand-in gives the outputs that the app reads"
-	whyDestroy = "only the stand-in is removed; nothing else was made"
+	whySandbox  = "the sandbox needs a cloud, so a stand-in gives the outputs that the app reads"
+	whyRendered = "there is no cluster, so it was rendered and checked, and not applied"
+	whyDestroy  = "only the stand-in is removed; nothing else was made"
 )
 
 // rehearse decides how a module of a rehearsal is planned: nil as it is.
@@ -40,8 +41,16 @@ func rehearse(ctx context.Context, j *job.Job, env map[string]string) (*standIn,
 		return nil, nil
 	}
 	said := jobspec.Rehearsed{How: jobspec.RehearsedStandIn, Why: whySandbox, MadeUp: r.MadeUp}
+	if r.Why != "" {
+		said.How, said.Why = jobspec.RehearsedNotPlanned, r.Why
+		return &standIn{Rehearsed: said}, nil
+	}
 	if r.StandIn {
 		return &standIn{Rehearsed: said}, renderAll(j)
+	}
+	if r.Chart != nil || r.Manifest != nil { // its destruction: all else was rendered
+		said.How, said.Why = jobspec.RehearsedNotPlanned, whyDestroy
+		return &standIn{Rehearsed: said}, nil
 	}
 	providers, err := providersIn(j.In("artifact"), ".", map[string]bool{})
 	if err != nil {
@@ -140,6 +149,8 @@ type standIn struct {
 	// plan is what the module's own plan came to; nil without one. It is no part of
 	// what an apply needs.
 	plan *jobspec.PlanSummary
+	// detail is what Terraform said where it could not plan; "" for nothing.
+	detail string
 }
 
 // pinnedStandIn reads what the plan decided; nil for a module as it is.
@@ -193,6 +204,9 @@ func (s *standIn) about(summary jobspec.PlanSummary) jobspec.PlanSummary {
 		shown.Rehearsed, shown.NoChange, shown.Outputs = &s.Rehearsed, summary.NoChange, summary.Outputs
 		shown.Text = head + shown.Text
 		return shown
+	}
+	if s.detail != "" {
+		head += strings.TrimSpace(s.detail) + "\n\n"
 	}
 	summary.Text = head + summary.Text
 	return summary

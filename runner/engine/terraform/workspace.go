@@ -84,6 +84,11 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 	switch {
 	case w.standIn != nil:
 		return nil // any will do
+	case j.Spec.Rehearsal != nil && j.Spec.Operation == jobspec.OperationPlan && checkVersion(want, w.version, "") != nil:
+		j.Logf("terraform %s stands in for %s, because this is a rehearsal", w.version, want)
+		return nil
+	case j.Spec.Rehearsal != nil && j.Spec.Operation == jobspec.OperationApply:
+		return nil // that of the plan
 	case standsIn(want, w.version, j.Env[matchVariable]):
 		j.Logf("terraform %s stands in for %s: the runner takes any patch (--terraform-match %s)", w.version, want, matchMinor)
 		return nil

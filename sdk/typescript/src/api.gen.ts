@@ -2888,10 +2888,12 @@ export interface components {
          */
         RehearsalRequest: {
             given?: components["schemas"]["RehearsalOutputs"];
+            /** @description The runner has no cluster. Charts and manifests are rendered and checked, and not applied. */
+            no_cluster?: boolean;
             platform?: components["schemas"]["RehearsalPlatform"];
             recorded?: components["schemas"]["RehearsalOutputs"];
         };
-        /** @description What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied. */
+        /** @description What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers or rendered without a cluster; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied. */
         Rehearsed: {
             /** @enum {string} */
             how: "stand_in" | "mocked" | "not_planned";

@@ -75,7 +75,7 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 	}
 	if r := req.Body.Rehearsal; r != nil {
 		create.Rehearsal = &rehearsal.Rehearsal{
-			Platform: rehearsal.Platform(optional.Value(r.Platform)), Given: rehearsalOutputs(r.Given), Recorded: rehearsalOutputs(r.Recorded),
+			Platform: rehearsal.Platform(optional.Value(r.Platform)), Given: rehearsalOutputs(r.Given), Recorded: rehearsalOutputs(r.Recorded), NoCluster: r.NoCluster,
 		}
 	}
 	if req.Body.Stack != nil {

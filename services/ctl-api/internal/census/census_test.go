@@ -28,6 +28,10 @@ func TestCensus(t *testing.T) {
 		`insert into installs (id, org_id, customer_id, app_id, name, stack_kind, created_by, state, forgotten_at)
 		 select 'ins_' || i, 'org_' || o, 'cus_' || o, 'app_' || o, 'i' || i, 'local', 'test', state, case when state = 'forgotten' then now() end
 		 from (values (1, 1, 'live'), (2, 2, 'live'), (3, 1, 'new'), (4, 2, 'forgotten')) x(i, o, state)`,
+		`insert into installs (id, org_id, customer_id, app_id, name, stack_kind, created_by, state, rehearsal)
+		 values ('ins_5', 'org_1', 'cus_1', 'app_1', 'i5', 'local', 'test', 'live', '{}')`,
+		`insert into resources (id, org_id, install_id, kind, name, state, health)
+		 values ('res_5', 'org_1', 'ins_5', 'component', 'r', 'live', 'unhealthy')`,
 		`insert into resources (id, org_id, install_id, kind, name, state, health)
 		 select 'res_' || i, 'org_' || o, 'ins_' || i, kind, 'r', state, health
 		 from (values (1, 1, 'component', 'live', 'unhealthy'), (2, 2, 'component', 'live', 'healthy'), (3, 1, 'component', 'absent', 'unhealthy')) x(i, o, kind, state, health)`,
@@ -53,7 +57,9 @@ func TestCensus(t *testing.T) {
 		attrs []attribute.KeyValue
 		want  float64
 	}{
-		{"install.count", nil, 3},
+		{"install.count", nil, 4},
+		{"install.count", []attribute.KeyValue{in("rehearsed")}, 1},
+		{"resource.count", []attribute.KeyValue{of("component"), in("rehearsed")}, 1},
 		{"install.count", []attribute.KeyValue{in("live")}, 2},
 		{"resource.count", []attribute.KeyValue{of("component"), in("live")}, 2},
 		{"resource.unhealthy", []attribute.KeyValue{of("component")}, 1},
@@ -97,6 +103,7 @@ func TestEachStateHasASeries(t *testing.T) {
 				known = append(known, m[1])
 			}
 		}
+		known = append(known, "rehearsed") // no state of the table: it is live in a rehearsal
 		const sql = `select coalesce(array_agg(distinct state), '{}') from berth.fleet_counts($1) where name = $2`
 		if err := db.AsRole(store.RoleCtl).Pool().QueryRow(t.Context(), sql, why.OfflineAfter.Seconds(), c.name).Scan(&counted); err != nil {
 			t.Fatal(err)

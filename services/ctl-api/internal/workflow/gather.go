@@ -95,6 +95,9 @@ func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanI
 	if err != nil {
 		return err
 	}
+	if err := rehearsable(b.install, app); err != nil {
+		return err
+	}
 	toggles := map[string]bool{}
 	if err := json.Unmarshal(b.install.Toggles, &toggles); err != nil {
 		return fmt.Errorf("read toggles: %w", err)
@@ -114,6 +117,17 @@ func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanI
 		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", b.Action, strings.Join(actionNames(app), ", "))
 	}
 	return orders.CheckInputs(action, b.Inputs)
+}
+
+// rehearsable refuses a release with stand-ins for an install that is no rehearsal:
+// ErrConflict with code rehearsal_only. Such a release leaves parts of the app out.
+func rehearsable(install ctldb.Install, app *appconfig.App) error {
+	stands := slices.Sorted(maps.Keys(app.StandIns()))
+	if install.Rehearsal != nil || len(stands) == 0 {
+		return nil
+	}
+	return fault.With(fault.Newf(fault.ErrConflict, "this release was made by `berth rehearse`: it has stand-ins for %s, and install %s is no rehearsal", strings.Join(stands, ", "), install.Name),
+		fault.Code("rehearsal_only"), fault.Remedy("sync the app folder with `berth sync`, and deploy the release that it makes"))
 }
 
 // release is an app as an install has it, and what is planned from it.

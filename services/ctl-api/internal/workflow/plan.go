@@ -171,7 +171,9 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 		return jobspec.Spec{}, err
 	}
 	if rehearsed != nil {
-		orders.Rehearse(&spec, *spec.Resource, rehearsal.Complete(item.Revision.App, *rehearsed))
+		orders.Rehearse(&spec, *spec.Resource, orders.Stage{
+			App: item.Revision.App, Made: rehearsal.Complete(item.Revision.App, *rehearsed), Platform: rehearsed.Platform, NoCluster: rehearsed.NoCluster,
+		})
 	}
 	spec.Artifact = &item.Artifact
 	return spec, nil

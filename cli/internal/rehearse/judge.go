@@ -1,0 +1,120 @@
+package rehearse
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// judge says what a step of a provision came to; change is nil for one that was
+// never planned.
+func judge(step ctlapi.Step, change *ctlapi.Change) Line {
+	l := Line{Name: step.Name, Kind: step.Kind, Verdict: Real}
+	if step.StartedAt != nil && step.FinishedAt != nil {
+		l.Seconds = step.FinishedAt.Sub(*step.StartedAt).Seconds()
+	}
+	if change != nil && change.Plan != nil {
+		p := change.Plan
+		l.Plan, l.Create, l.Update, l.Delete = p.Text, p.Create, p.Update+p.Replace, p.Delete
+		if first, _, _ := strings.Cut(p.Text, "\n"); strings.HasPrefix(first, jobspec.PlannedWith) {
+			l.Why = strings.ToLower(first[:1]) + strings.TrimSuffix(first[1:], ".")
+		}
+		if r := p.Rehearsed; r != nil {
+			l.Verdict, l.Why, l.Providers = Mocked, r.Why, r.Providers
+			if r.How == ctlapi.RehearsedHowNotPlanned {
+				l.Verdict = NotPlanned
+			}
+			if r.How != ctlapi.RehearsedHowMocked {
+				l.Create, l.Update, l.Delete = 0, 0, 0 // of the stand-in
+			}
+		}
+		l.Images = imagesIn(*p)
+	}
+	switch {
+	case step.Error != nil:
+		l.Verdict, l.Why = Failed, *step.Error
+		if step.Remedy != nil {
+			l.Why += "; " + *step.Remedy
+		}
+	case step.State != ctlapi.StepStateSucceeded:
+		l.Verdict, l.Why = NotPlanned, "the provision ended before it: its step is "+string(step.State)
+	}
+	return l
+}
+
+// elsewhere is what builds and engines say of what they cannot get from others.
+var elsewhere = regexp.MustCompile(`(?i)cannot be reached|did not answer|cannot be read now|its server answers|not public|without (other )?credentials|asks for credentials|` +
+	`no such host|could not resolve|name resolution|connection refused|connection reset|network is unreachable|i/o timeout|timed out|timeout exceeded|deadline exceeded|dial tcp|no route to host|TLS handshake`)
+
+// judgeBuild says of a build that failed whether its source could not be had, or the
+// app is wrong.
+func judgeBuild(item ctlapi.ConfigItem) Line {
+	text := strings.TrimSuffix(api.Value(item.BuildError), tryingAgain)
+	l := Line{Verdict: Failed, Why: "it cannot be built: " + short(text), Plan: text}
+	if strings.HasSuffix(api.Value(item.BuildError), tryingAgain) || elsewhere.MatchString(text) {
+		l.Verdict, l.Why = NotPlanned, "source "+sourceOf(item)+" unreachable"
+	}
+	return l
+}
+
+// sourceOf names the source of a build.
+func sourceOf(item ctlapi.ConfigItem) string {
+	s := item.Source
+	if s == nil || api.Value(s.Repo) == "" {
+		return "of " + item.Component
+	}
+	return api.Value(s.Repo)
+}
+
+// failure is a step that failed.
+type failure struct {
+	Part  stage.Part
+	Error string
+	Reads []string // the made-up values that it reads
+}
+
+// Why a failure is none of the app.
+var (
+	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|exec: "([^"]+)": executable file not found|env: '?([\w./-]+)'?: No such file`)
+	exit127     = regexp.MustCompile(`(?:exit(?:ed)?(?: with| code| status)*|code) 127\b`)
+)
+
+// mostNamed is how many made-up values a reason names.
+const mostNamed = 3
+
+// judgeFailure says whether what failed is the app's: it is not when it was tried with
+// what is made up, or without what it needs.
+func judgeFailure(f failure) (Verdict, string) {
+	text := short(f.Error)
+	switch {
+	case strings.Contains(f.Error, "this runner has no cluster"):
+		return NotPlanned, "there is no cluster"
+	case missingTool.MatchString(f.Error):
+		m := missingTool.FindStringSubmatch(f.Error)
+		return NotPlanned, "tool " + strings.Join(m[1:], "") + " is not on this machine"
+	case exit127.MatchString(f.Error):
+		return NotPlanned, "a tool that its script runs is not on this machine: " + text
+	case len(f.Reads) > 0:
+		named := f.Reads[:min(len(f.Reads), mostNamed)]
+		return NotPlanned, "it needs real values of " + strings.Join(named, ", ") + "; with made-up ones: " + text
+	case elsewhere.MatchString(f.Error):
+		return NotPlanned, "what it calls cannot be reached: " + text
+	}
+	return Failed, text
+}
+
+// mostWhy is the longest reason, in characters. The whole text is with the plan.
+const mostWhy = 240
+
+// short is the beginning of a text, on one line.
+func short(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > mostWhy {
+		return string(runes[:mostWhy-1]) + "…"
+	}
+	return string(runes)
+}

@@ -1,0 +1,88 @@
+package rehearse
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func TestJudgeBuild(t *testing.T) {
+	t.Parallel()
+	repo := &ctlapi.BuildSource{Repo: new("acme/app")}
+	for text, want := range map[string]Line{
+		"repository acme/app cannot be reached: no such host; trying again":       {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"repository acme/app does not exist, or is not public; correct repo":      {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"fetch chart: dial tcp 192.0.2.1:443: i/o timeout":                        {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		`commit 1 has no directory "x"; correct directory in components/app.toml`: {Verdict: Failed, Why: `it cannot be built: commit 1 has no directory "x"; correct directory in components/app.toml`},
+	} {
+		got := judgeBuild(ctlapi.ConfigItem{Component: "app", Source: repo, BuildError: &text})
+		got.Plan = ""
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestJudgeFailure(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		failure failure
+		verdict Verdict
+		why     string
+	}{
+		{failure{Error: "exit code 3"}, Failed, "exit code 3"},
+		{failure{Error: "exit code 3", Reads: []string{"a", "b", "c", "d"}}, NotPlanned, "it needs real values of a, b, c; with made-up ones: exit code 3"},
+		{failure{Error: "sh: 1: psql: not found"}, NotPlanned, "tool psql is not on this machine"},
+		{failure{Error: "this runner has no cluster to work on"}, NotPlanned, "there is no cluster"},
+		{failure{Error: "step \"a\" ended with exit code 127"}, NotPlanned, "a tool that its script runs is not on this machine: step \"a\" ended with exit code 127"},
+		{failure{Error: "dial tcp: lookup shop.example.com: no such host"}, NotPlanned, "what it calls cannot be reached: dial tcp: lookup shop.example.com: no such host"},
+		{failure{Error: strings.Repeat("ä", 400)}, Failed, strings.Repeat("ä", mostWhy-1) + "…"},
+	} {
+		if verdict, why := judgeFailure(tt.failure); verdict != tt.verdict || why != tt.why {
+			t.Errorf("%+v: %s, %s; want %s, %s", tt.failure, verdict, why, tt.verdict, tt.why)
+		}
+	}
+}
+
+func TestBuildsOfAConfig(t *testing.T) {
+	t.Parallel()
+	item := func(state ctlapi.BuildState, err string) ctlapi.ConfigItem {
+		return ctlapi.ConfigItem{BuildState: state, BuildError: &err}
+	}
+	got := sort([]ctlapi.ConfigItem{
+		item(ctlapi.BuildStateSucceeded, ""), item(ctlapi.BuildStateFailed, "x"), item(ctlapi.BuildStateQueued, "x; trying again"),
+		item(ctlapi.BuildStateQueued, "waiting for the Build Runner to start"), item(ctlapi.BuildStateRunning, ""),
+	})
+	if got.open != 2 || len(got.noted) != 1 || len(got.failed) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestImagesIn(t *testing.T) {
+	t.Parallel()
+	plan := ctlapi.PlanSummary{Text: "spec:\n  containers:\n    - image: \"a.example.com/web:1\"\n      name: web\n    - name: b\n      image: redis@sha256:12\n  imagePullPolicy: Always\n"}
+	if diff := cmp.Diff([]string{"a.example.com/web:1", "redis@sha256:12"}, imagesIn(plan)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What an app says cannot break out of the picture.
+func TestPicture(t *testing.T) {
+	t.Parallel()
+	app := &appconfig.App{Components: []appconfig.Component{
+		{Name: "<script>alert(1)</script>", Type: "a\"b"}, {Name: "web", Type: appconfig.TypeHelmChart, Dependencies: []string{"<script>alert(1)</script>"}},
+	}}
+	g, _ := graph.New(app)
+	got := string(picture(g, app, map[string]string{"web": `real" onload="x`}))
+	if strings.Contains(got, "<script>") || strings.Contains(got, `" onload`) || strings.Count(got, "<rect") != 2 || strings.Count(got, "<path") != 1 {
+		t.Errorf("the picture is\n%s", got)
+	}
+	if picture(&graph.Graph{}, app, nil) != "" {
+		t.Error("there is a picture of nothing")
+	}
+}

@@ -1,0 +1,314 @@
+package stage
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/interpolate"
+)
+
+// Part names the sandbox, a component or an action: "sandbox", "component/NAME",
+// "action/NAME".
+type Part string
+
+// Sandbox is the sandbox.
+const Sandbox Part = appconfig.BlockSandbox
+
+// Component is the component of that name.
+func Component(name string) Part { return Part(appconfig.BlockComponent + "/" + name) }
+
+// Action is the action of that name.
+func Action(name string) Part { return Part(appconfig.BlockAction + "/" + name) }
+
+// StandIns say why a stand-in takes the place of each part.
+type StandIns map[Part]string
+
+// moduleDir is the directory of the stand-ins' module in a staged folder.
+const moduleDir = "berth-rehearsal"
+
+// module is what is built for every stand-in. The engine writes the one that it
+// applies itself.
+const module = "# A stand-in of a rehearsal. The engine gives it the outputs that the app reads.\n"
+
+// aside are what no rehearsal needs, and what may name a part in a way that does not
+// fit its stand-in.
+var aside = []string{"installs", "installs.toml", "branches", "branch.toml", "policies", "policies.toml"}
+
+// Write copies the app folder at from to the empty folder to, with stand-ins. With
+// none it is the folder as it is.
+func Write(from, to string, app *appconfig.App, stands StandIns) error {
+	if err := copyFolder(from, to, len(stands) > 0); err != nil {
+		return err
+	}
+	if len(stands) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(to, moduleDir), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(to, moduleDir, "main.tf"), []byte(module), 0o644); err != nil {
+		return err
+	}
+	s := staging{app: app, to: to}
+	s.graph, _ = graph.New(app)
+	for _, part := range slices.Sorted(maps.Keys(stands)) {
+		at, block, ok := s.standIn(part, stands[part])
+		if !ok {
+			return fmt.Errorf("the app has no %s", part)
+		}
+		if err := s.replace(at, block); err != nil {
+			return fmt.Errorf("write the stand-in of %s: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// copyFolder copies files and links that lead to files of the folder.
+func copyFolder(from, to string, partly bool) error {
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git", partly && slices.Contains(aside, name):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, filepath.FromSlash(name)), 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := root.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, filepath.Join(to, filepath.FromSlash(name)))
+		case !d.Type().IsRegular():
+			return nil
+		}
+		raw, err := root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, filepath.FromSlash(name)), raw, info.Mode().Perm()|0o600)
+	})
+}
+
+// staging is a folder that gets its stand-ins.
+type staging struct {
+	app   *appconfig.App
+	graph *graph.Graph
+	to    string
+}
+
+type table = map[string]any
+
+// standIn is what stands in for a part, and where the part stands.
+func (s *staging) standIn(part Part, why string) (place.Place, table, bool) {
+	kind, name, _ := strings.Cut(string(part), "/")
+	switch kind {
+	case appconfig.BlockSandbox:
+		if s.app.Sandbox == nil {
+			return place.Place{}, nil, false
+		}
+		return s.app.Sandbox.At, moduleOf(why), true
+	case appconfig.BlockComponent:
+		c := s.app.Component(name)
+		if c == nil {
+			return place.Place{}, nil, false
+		}
+		t := moduleOf(why)
+		t["name"], t["type"], t["dependencies"] = c.Name, string(appconfig.TypeTerraformModule), s.graph.Needs(c.Name)
+		if c.VarName != "" {
+			t["var_name"] = c.VarName
+		}
+		if c.Toggleable {
+			t["toggleable"] = true
+			if c.DefaultEnabled != nil {
+				t["default_enabled"] = *c.DefaultEnabled
+			}
+		}
+		return c.At, t, true
+	}
+	a := s.app.Action(name)
+	if a == nil {
+		return place.Place{}, nil, false
+	}
+	return a.At, s.action(a, why), true
+}
+
+func moduleOf(why string) table {
+	return table{"terraform_version": ">= 1.0.0", "berth": table{"local_source": moduleDir, "stand_in": why}}
+}
+
+// action is an action whose steps do nothing but give the outputs that templates
+// read; one that nobody reads is left to be run by hand.
+func (s *staging) action(a *appconfig.Action, why string) table {
+	t := table{"name": a.Name, "description": a.Description, "berth": table{"stand_in": why}}
+	if len(a.Dependencies) > 0 {
+		t["dependencies"] = a.Dependencies
+	}
+	var inputs []table
+	for _, in := range a.Inputs {
+		inputs = append(inputs, table{"name": in.Name, "description": in.Description})
+	}
+	if len(inputs) > 0 {
+		t["inputs"] = inputs
+	}
+	read := s.outputsOf(a.Name)
+	triggers := []table{{"type": string(appconfig.TriggerManual)}}
+	if len(read) > 0 {
+		triggers = nil
+		for _, trigger := range a.Triggers {
+			if trigger.Type == appconfig.TriggerCron {
+				continue
+			}
+			one := table{"type": string(trigger.Type), "index": trigger.Index}
+			if trigger.ComponentName != "" {
+				one["component_name"] = trigger.ComponentName
+			}
+			triggers = append(triggers, one)
+		}
+	}
+	t["triggers"] = triggers
+	var steps []table
+	for i, step := range a.Steps {
+		values := read[step.Name]
+		if i == 0 {
+			values = merged(read[""], values)
+		}
+		steps = append(steps, table{"name": step.Name, "inline_contents": script(values)})
+	}
+	t["steps"] = steps
+	return t
+}
+
+func merged(a, b map[string]any) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
+}
+
+// script writes outputs to where a step leaves them.
+func script(values map[string]any) string {
+	text := "#!/bin/sh\n# A stand-in of a rehearsal.\n"
+	if len(values) == 0 {
+		return text + "exit 0\n"
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // texts only
+	}
+	quoted := "'" + strings.ReplaceAll(string(raw), "'", `'\''`) + "'"
+	return text + "printf '%s\\n' " + quoted + ` > "$NUON_ACTIONS_OUTPUT_FILEPATH"` + "\n"
+}
+
+// outputsOf are the outputs of an action that templates read, made up, by step; those
+// of no step are below "".
+func (s *staging) outputsOf(action string) map[string]map[string]any {
+	read := map[string]map[string]any{}
+	put := func(step, key string) {
+		if read[step] == nil {
+			read[step] = map[string]any{}
+		}
+		read[step][key] = "rehearsal-" + key
+	}
+	for _, block := range check.Blocks(s.app) {
+		for _, value := range block.Templates() {
+			refs, _ := value.References() // what does not parse, the sync reports
+			for _, ref := range refs {
+				if ref.Kind != interpolate.KindAction || ref.Name != action || ref.Root != interpolate.RootTree {
+					continue
+				}
+				path := ref.Path
+				at := slices.Index(path, "outputs")
+				switch {
+				case at < 0 || len(path) < at+2 || path[at+1] == interpolate.Any:
+				case path[at+1] == "steps" && len(path) >= at+4 && path[at+3] != interpolate.Any:
+					put(path[at+2], path[at+3])
+				case path[at+1] != "steps":
+					put("", path[at+1])
+				}
+			}
+		}
+	}
+	return read
+}
+
+// replace puts a block where a part stands: the whole file, or a table of it.
+func (s *staging) replace(at place.Place, block table) error {
+	path := filepath.Join(s.to, filepath.FromSlash(at.File))
+	whole := any(block)
+	if at.Key != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		doc := table{}
+		if err := toml.Unmarshal(raw, &doc); err != nil {
+			return err
+		}
+		if err := put(doc, at.Key, block); err != nil {
+			return err
+		}
+		whole = doc
+	}
+	raw, err := toml.Marshal(whole)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil { // a link would lead to another file
+		return err
+	}
+	return os.WriteFile(path, raw, 0o644)
+}
+
+// keyOf reads "components[2]", "sandbox".
+var keyOf = regexp.MustCompile(`^([A-Za-z0-9_-]+)(?:\[(\d+)\])?$`)
+
+func put(doc table, key string, block table) error {
+	m := keyOf.FindStringSubmatch(key)
+	if m == nil {
+		return fmt.Errorf("%s is no place of a part", key)
+	}
+	if m[2] == "" {
+		doc[m[1]] = block
+		return nil
+	}
+	i, err := strconv.Atoi(m[2])
+	if err != nil {
+		return err
+	}
+	for name := range doc {
+		list, ok := doc[name].([]any)
+		if name == m[1] && ok && i < len(list) {
+			list[i] = block
+			return nil
+		}
+	}
+	return errors.New("there is no " + key)
+}

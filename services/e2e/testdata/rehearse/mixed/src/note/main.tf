@@ -1,0 +1,3 @@
+variable "all" { type = string }
+resource "terraform_data" "note" { input = var.all }
+output "name" { value = terraform_data.note.output }

@@ -1,0 +1,2 @@
+variable "url" { type = string }
+resource "terraform_data" "note" { input = var.url }

@@ -1,0 +1,2 @@
+variable "who" { type = string }
+resource "terraform_data" "note" { input = var.who }
