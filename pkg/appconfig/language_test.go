@@ -37,7 +37,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 		}
 	}
 	want := []string{
-		"actions/restock.toml", "actions/restock.toml", "components/chart.toml", "components/deep/er/pulumi.toml",
+		"actions/restock.toml", "components/chart.toml", "components/deep/er/pulumi.toml",
 		"components/job.toml", "shared/sandbox.toml",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {

@@ -86,6 +86,12 @@ type Artifact struct {
 type Action struct {
 	Name  string       `json:"name"`
 	Steps []ActionStep `json:"steps"`
+	// Image is the one that the steps run in, a template that gives a name with a
+	// digest (package stepimage); "" where the engine itself runs.
+	Image string `json:"image,omitempty"`
+	// ImageDigest is what the release has of the component that Image names, "" for any
+	// other image. A read-only action runs in no other.
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
@@ -93,6 +99,10 @@ type Action struct {
 	// File is the file of the app folder that defines the action, for errors.
 	File string `json:"file,omitempty"`
 }
+
+// PinnedAction is what the plan of an action pins, below pinned/: the rendered
+// scripts and their image. The agent reads the image.
+const PinnedAction = "action.json"
 
 // ActionStep is one script. InlineContents or Command is set.
 type ActionStep struct {

@@ -179,7 +179,8 @@ func (a *agent) enginePods() *enginepod.Pods {
 		return nil
 	}
 	return &enginepod.Pods{Config: enginepod.Config{
-		Pod: a.cfg.Pod, Executable: a.cfg.Executable, UID: a.cfg.EngineUID, GID: a.cfg.EngineUID,
+		Engine: a.cfg.Engine,
+		Pod:    a.cfg.Pod, Executable: a.cfg.Executable, UID: a.cfg.EngineUID, GID: a.cfg.EngineUID,
 		MemoryBytes: a.iso.limits.MemoryBytes, MilliCPU: a.cfg.EngineCPU, Grace: a.cfg.Grace, Log: a.cfg.Log,
 	}}
 }

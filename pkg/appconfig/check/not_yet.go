@@ -80,8 +80,6 @@ var notYets = []NotYet{
 		find: components("kubernetes_context", func(c *appconfig.Component) bool { return otherCluster(c.KubernetesContext) })},
 	{Keys: []string{"action.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
 		find: actions("kubernetes_context", func(a *appconfig.Action) bool { return otherCluster(a.KubernetesContext) })},
-	{Keys: []string{"action.image"}, What: `key "image" is`, WaitsFor: "actions in images", Severity: place.Error, // the steps would run in another place
-		find: actions("image", func(a *appconfig.Action) bool { return a.Image != "" })},
 
 	// Whole documents.
 	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},

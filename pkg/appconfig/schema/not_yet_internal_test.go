@@ -86,7 +86,7 @@ var actedOn = map[string][]string{
 		"kubernetes-manifest.kustomize.load_restrictor", "kubernetes-manifest.kustomize.load_restrictor=none", "kubernetes-manifest.kustomize.load_restrictor=rootOnly",
 	},
 	"orders.TestActionOfAnApp": {
-		"action.name", "action.timeout", "action.enable_kube_config",
+		"action.name", "action.timeout", "action.enable_kube_config", "action.image",
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -233,7 +234,7 @@ func (j *job) template(file string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	data, _, err := readRegular(root, "artifact/"+file, maxTemplate)
+	data, _, err := datadir.ReadRegular(root, "artifact/"+file, maxTemplate)
 	return string(data), err
 }
 

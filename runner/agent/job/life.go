@@ -160,6 +160,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admitScript(ctx); err != nil {
 		return nil, err
 	}
+	if err := j.admitImage(); err != nil {
+		return nil, err
+	}
 	if err := j.roomFor(); err != nil {
 		return nil, err
 	}

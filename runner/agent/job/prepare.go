@@ -65,6 +65,11 @@ func (j *job) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if spec.Operation == jobspec.OperationRun {
+		if err := j.imageOfRun(spec); err != nil {
+			return err
+		}
+	}
 	spec.Fence = j.order.Fence
 	raw, err := json.Marshal(spec)
 	if err != nil {

@@ -122,8 +122,7 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if err != nil {
 		return kube.Change{}, kube.Explain(err, "read "+ref.Address())
 	}
-	switch {
-	case live != nil && live.GetDeletionTimestamp() != nil:
+	if live != nil && live.GetDeletionTimestamp() != nil {
 		return kube.Created(target), nil // once the old one is gone
 	}
 	recorded := slices.ContainsFunc(of.own, ref.Same)
@@ -149,17 +148,22 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if halfMade && (change.Action != kube.ActionNone || len(takes) > 0) {
 		return kube.Created(target), nil
 	}
-	switch {
-	case ours:
-		return change, nil
-	case other != "":
-		change.Action, change.Reason = kube.ActionUpdate, takenOver+" from component "+other
+	if ours {
 		return change, nil
 	}
-	if release := helmRelease(live); release != "" {
-		return kube.Change{}, job.Failf("rename it in one of the two", "%s belongs to the Helm release %s", ref.Address(), release)
-	}
+	return takeOver(change, other)
+}
+
+// takeOver makes an object ours that another component has, or that nobody has.
+func takeOver(change kube.Change, component string) (kube.Change, error) {
 	change.Action, change.Reason = kube.ActionUpdate, takenOver
+	if component != "" {
+		change.Reason += " from component " + component
+		return change, nil
+	}
+	if release := helmRelease(change.Live); release != "" {
+		return kube.Change{}, job.Failf("rename it in one of the two", "%s belongs to the Helm release %s", change.Object.Address(), release)
+	}
 	return change, nil
 }
 

@@ -13,7 +13,7 @@ var Of = map[string]string{
 	"Action.Dependencies":                    "Components that it needs.",
 	"Action.Description":                     "What it does.",
 	"Action.EnableKubeConfig":                "Gives its steps a kubeconfig.",
-	"Action.Image":                           "An image that the steps run in, named by digest; by default they run where the runner's engine runs.",
+	"Action.Image":                           "An image that the steps run in, named by host and digest; it needs a runner in a cluster whose engines are Kubernetes Jobs. By default they run in the runner's.",
 	"Action.Inputs":                          "Values to ask for when it runs.",
 	"Action.KubernetesContext":               "The cluster of that kubeconfig, of kubernetes_contexts.toml.",
 	"Action.Labels":                          "Labels.",
