@@ -51,7 +51,7 @@ type job struct {
 	kubeconfig string          // in/kubeconfig, "" when the engine gets none
 
 	buildKit []string // environment of a build of an image
-	image string // that the engine is started in, "" for where the runner's engines are
+	image    string   // that the engine is started in, "" for where the runner's engines are
 
 	terraformGone string // why the plan's Terraform cannot be used, "" when it can
 

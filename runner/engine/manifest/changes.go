@@ -122,12 +122,10 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if err != nil {
 		return kube.Change{}, kube.Explain(err, "read "+ref.Address())
 	}
-	if live != nil && live.GetDeletionTimestamp() != nil {
-		return kube.Created(target), nil // once the old one is gone
-	}
 	recorded := slices.ContainsFunc(of.own, ref.Same)
 	halfMade := live != nil && m.halfMade(live)
-	if halfMade && !recorded {
+	going := live != nil && live.GetDeletionTimestamp() != nil // made once the old one is gone
+	if going || halfMade && !recorded {
 		return kube.Created(target), nil
 	}
 	other := ref.OwnedBy(of.others)
@@ -145,10 +143,11 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	}
 	change := kube.Updated(live, after)
 	change.Takes = takes
-	if halfMade && (change.Action != kube.ActionNone || len(takes) > 0) {
+	changes := change.Action != kube.ActionNone || len(takes) > 0
+	switch {
+	case halfMade && changes:
 		return kube.Created(target), nil
-	}
-	if ours {
+	case ours:
 		return change, nil
 	}
 	return takeOver(change, other)
