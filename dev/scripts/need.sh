@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells | tour)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | buildkit | shells | tour)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -139,6 +139,22 @@ need_kube() {
   has_kube || fail "containerd and its like were installed, but are not where they are looked for: see has_kube in dev/scripts/need.sh"
 }
 
+# What BuildKit calls. A machine that cannot have it does without: tests that build
+# images skip.
+need_buildkit() {
+  local -a missing=()
+  command -v runc >/dev/null || missing+=(runc)
+  command -v rootlesskit >/dev/null || missing+=(rootlesskit)
+  command -v newuidmap >/dev/null || missing+=(uidmap)
+  command -v busybox >/dev/null || missing+=(busybox-static) # what tests make images of
+  [ ${#missing[@]} -gt 0 ] || return 0
+  can_apt || {
+    echo "without ${missing[*]}, no images are built" >&2
+    return 0
+  }
+  apt_install "${missing[@]}"
+}
+
 # The shells in which the tests press Tab. Nothing else needs them, so a machine
 # that cannot have them does without: those tests skip.
 need_shells() {
@@ -165,7 +181,7 @@ need_tour() {
 
 for what in "$@"; do
   case $what in
-  go | cc | git | node | postgres | terraform | kube | shells | tour) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells tour" ;;
+  go | cc | git | node | postgres | terraform | kube | buildkit | shells | tour) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube buildkit shells tour" ;;
   esac
 done

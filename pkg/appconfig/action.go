@@ -1,12 +1,16 @@
 package appconfig
 
 import (
+	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/digest"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/stepimage"
 )
 
 const (
@@ -43,8 +47,8 @@ type Action struct {
 	EnableKubeConfig bool `toml:"enable_kube_config" json:"enable_kube_config" default:"true"`
 	// The cluster of that kubeconfig, of kubernetes_contexts.toml.
 	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" default:"sandbox"`
-	// An image that the steps run in, named by digest; by default they run
-	// where the runner's engine runs.
+	// An image that the steps run in, named by host and digest; it needs a runner in a
+	// cluster whose engines are Kubernetes Jobs. By default they run in the runner's.
 	Image string `toml:"image" json:"image,omitempty" template:"true"`
 	// Labels.
 	Labels map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
@@ -58,6 +62,29 @@ type Action struct {
 	Berth *ActionExtension `toml:"berth" json:"berth,omitempty"`
 	// Another file whose keys are merged in.
 	SourceFile string `toml:"source" json:"source,omitempty"`
+
+	// ImageDigest is what a release has built of the component that Image names. Only
+	// an app that was read from a release has it.
+	ImageDigest string `toml:"-" json:"-" digest:"-"`
+}
+
+// imageOfComponent is an image that is a component, and nothing else.
+var imageOfComponent = regexp.MustCompile(`^\s*\{\{-?\s*\.(?:nuon|berth)\.components\.(\w+)\.outputs\.image\.ref\s*-?\}\}\s*$`)
+
+// PinImages gives each action whose image is a component's the digest that a
+// release has of the component. digests are by component name.
+func (app *App) PinImages(digests map[string]string) {
+	for i := range app.Actions {
+		a := &app.Actions[i]
+		m := imageOfComponent.FindStringSubmatch(a.Image)
+		if m == nil {
+			continue
+		}
+		c := slices.IndexFunc(app.Components, func(c Component) bool { return c.Name == m[1] || c.VarName == m[1] })
+		if c >= 0 {
+			a.ImageDigest = digests[app.Components[c].Name]
+		}
+	}
 }
 
 // ActionInput is asked for when the action is run and passed as environment.
@@ -136,6 +163,7 @@ func (a *Action) check(c *checker) {
 	if a.Timeout.Std() > MaxActionTimeout {
 		c.Add(place.Error, place.CodeValue, a.At.Below("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
 	}
+	a.checkImage(c)
 	if a.Berth != nil {
 		c.guardrails(a.At.Below("berth.guardrails"), a.Berth.Guardrails)
 	}
@@ -155,6 +183,24 @@ func (a *Action) check(c *checker) {
 	}
 	for i := range a.Steps {
 		a.Steps[i].check(c, a, a.At.Below("steps").Item(i))
+	}
+}
+
+// checkImage refuses an image that may be another one tomorrow. Nobody approves a
+// plan of a check, so a template can only be a component there: the release says
+// which image that is.
+func (a *Action) checkImage(c *checker) {
+	_, check := a.HealthCheck()
+	var err error
+	switch {
+	case a.Image == "":
+	case !interpolate.IsTemplate(a.Image):
+		err = stepimage.Check(a.Image)
+	case check && !imageOfComponent.MatchString(a.Image):
+		err = errors.New("the image of a health check is a name with a digest, or exactly one component's")
+	}
+	if err != nil {
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, a.At.Below("image"), "action %q: %v", a.Name, err).WithRemedy(stepimage.Remedy))
 	}
 }
 

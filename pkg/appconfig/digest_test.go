@@ -18,7 +18,7 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 		"HelmChart":          {"HelmRepo"},
 		"KubernetesManifest": {"Manifest", "Kustomize"},
 		"ContainerImage":     {"Public", "ECR"},
-		"DockerBuild":        {"Dockerfile", "EnvVars", "Target", "Args", "Context", "Platforms"},
+		"DockerBuild":        {"Dockerfile", "EnvVars", "Target", "Args", "Context", "Platforms", "Network", "Secrets"},
 		"Pulumi":             {"Runtime"},
 		"Job":                {"ImageURL", "Tag"},
 		"Sandbox":            {"Type", "TerraformVersion", "Runtime", "PublicRepo", "ConnectedRepo", "SourceFile"},

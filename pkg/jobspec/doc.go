@@ -13,6 +13,8 @@
 //	in/scripts/HEX/   the unpacked artifact with this digest, which steps of an
 //	                  action run in; nobody may write to it
 //	in/source/        the unpacked source archive (build from a local directory)
+//	in/build/         what a build of an image needs of the runner: secrets/NAME,
+//	                  config.json (credentials of base images), tls/ (of BuildKit)
 //	in/pinned/        what the plan of this change pinned (apply only)
 //	in/previous/      what a change of uncertain outcome pinned, which this plan
 //	                  follows (plan only, when it is still there)
@@ -28,8 +30,9 @@
 //	out/plan.summary.json    a PlanSummary, for people
 //	out/inputs.json   the rendered inputs; their salted digest goes into the effect
 //	out/artifact/     what a build made: a directory that the agent packs and pushes
-//	out/image/        an OCI image layout with one image that a build copied; the
-//	                  agent pushes it as it is
+//	out/image/        an OCI image layout with one image that a build copied or made;
+//	                  the agent pushes it as it is, and after one that was made what
+//	                  else the index lists: artifacts that refer to it
 //	out/outputs.json  an Outputs
 //	out/progress.json a Progress: what the engine does right now
 //

@@ -1,6 +1,9 @@
 package jobspec
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind says what a job works on, and with it which engine does.
 type Kind string
@@ -21,6 +24,9 @@ const (
 	// is not there, of an install that is a rehearsal. It is a kind of its own so that a runner which does not know
 	// rehearsals refuses the job instead of applying the module.
 	KindRehearsal Kind = "rehearsal"
+	// KindDockerBuild is an image that a build makes of a Dockerfile. From its plan on
+	// it is what KindContainerImage is.
+	KindDockerBuild Kind = "docker_build"
 	// KindScripts is a directory of a repository that steps of actions run in. It is
 	// built, and brought to the actions that name it.
 	KindScripts Kind = "scripts"
@@ -55,6 +61,11 @@ var Kinds = map[Kind]KindInfo{
 		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
 		Artifact: ArtifactFolder, HasState: true,
 		given: func(s Spec) bool { return s.Pulumi != nil },
+	},
+	KindDockerBuild: { // the same, once it is built
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan},
+		Artifact: ArtifactImage,
+		given:    func(s Spec) bool { return s.DockerBuild != nil },
 	},
 	KindPlugin: {
 		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
@@ -140,6 +151,7 @@ type Work struct {
 	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
 	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
 	Pulumi             *Pulumi             `json:"pulumi,omitempty"`
+	DockerBuild        *DockerBuild        `json:"docker_build,omitempty"`
 	Plugin             *Plugin             `json:"plugin,omitempty"`
 }
 
@@ -248,6 +260,30 @@ type Pulumi struct {
 type ContainerImage struct {
 	// Tag is the one that the build resolved, for people.
 	Tag string `json:"tag,omitempty"`
+}
+
+// DockerBuild is what is known about a built image in addition to its artifact.
+type DockerBuild struct {
+	// Commit is what it was built from, "" for an uploaded directory.
+	Commit string `json:"commit,omitempty"`
+}
+
+// shortName is how many digits of a commit or a digest make a tag.
+const shortName = 12
+
+// ImageTag is the tag of the image that a plan is about. That of a built one is the
+// beginning of its commit, or of its digest where there is none.
+func (s Spec) ImageTag() string {
+	switch {
+	case s.ContainerImage != nil:
+		return s.ContainerImage.Tag
+	case s.DockerBuild != nil && len(s.DockerBuild.Commit) >= shortName:
+		return s.DockerBuild.Commit[:shortName]
+	case s.DockerBuild != nil && s.Artifact != nil:
+		_, hex, _ := strings.Cut(s.Artifact.Digest, ":")
+		return hex[:min(len(hex), shortName)]
+	}
+	return ""
 }
 
 // Plugin is what a plugin works from, and what it may do. All but Config is part

@@ -53,6 +53,26 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// The tag of an image is for people: of one that was built it tells where it is from.
+func TestImageTag(t *testing.T) {
+	t.Parallel()
+	artifact := &jobspec.Artifact{Digest: "sha256:9f86d081884c7d659a2feaa0c55ad015"}
+	for _, tt := range []struct {
+		name string
+		spec jobspec.Spec
+		want string
+	}{
+		{"somebody else's", jobspec.Spec{Artifact: artifact, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}}, "1.2"},
+		{"built from a commit", jobspec.Spec{Artifact: artifact, Work: jobspec.Work{DockerBuild: &jobspec.DockerBuild{Commit: "0123456789abcdef0123456789abcdef01234567"}}}, "0123456789ab"},
+		{"built from a directory", jobspec.Spec{Artifact: artifact, Work: jobspec.Work{DockerBuild: &jobspec.DockerBuild{}}}, "9f86d081884c"},
+		{"no image", jobspec.Spec{Artifact: artifact}, ""},
+	} {
+		if got := tt.spec.ImageTag(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	image := jobspec.Spec{

@@ -45,6 +45,8 @@ func TestDigestOfAScriptCoversWhatItDoes(t *testing.T) {
 		{"the directory of a repository", func(s *jobspec.Script) { s.Action.Steps[0].Artifact = &jobspec.Artifact{Digest: "sha256:a"} }, false},
 		{"one byte of the text", func(s *jobspec.Script) { s.Action.Steps[0].InlineContents = "curl {{ .nuon.urL }}\n" }, false},
 		{"a value of the environment", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "c"} }, false},
+		{"the image", func(s *jobspec.Script) { s.Action.Image = "{{ .nuon.components.tools.outputs.image.ref }}" }, false},
+		{"the digest of the image", func(s *jobspec.Script) { s.Action.ImageDigest = "sha256:a" }, false},
 		{"the way to the cluster", func(s *jobspec.Script) { s.Action.Steps[0].NoKubeConfig = true }, false},
 		{"the schedule", func(s *jobspec.Script) { s.Cron = "*/5 * * * *" }, false},
 		{"the role", func(s *jobspec.Script) { s.Role = "maintenance" }, false},

@@ -86,6 +86,12 @@ type Artifact struct {
 type Action struct {
 	Name  string       `json:"name"`
 	Steps []ActionStep `json:"steps"`
+	// Image is the one that the steps run in, a template that gives a name with a
+	// digest (package stepimage); "" where the engine itself runs.
+	Image string `json:"image,omitempty"`
+	// ImageDigest is what the release has of the component that Image names, "" for any
+	// other image. A read-only action runs in no other.
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
@@ -95,6 +101,10 @@ type Action struct {
 	// File is the file of the app folder that defines the action, for errors.
 	File string `json:"file,omitempty"`
 }
+
+// PinnedAction is what the plan of an action pins, below pinned/: the rendered
+// scripts and their image. The agent reads the image.
+const PinnedAction = "action.json"
 
 // ActionStep is one script. InlineContents or Command is set.
 type ActionStep struct {
@@ -134,6 +144,8 @@ type Source struct {
 	Chart *Chart `json:"chart,omitempty"`
 	// Kustomize says how to make a manifest of the source; nil for none.
 	Kustomize *Kustomize `json:"kustomize,omitempty"`
+	// Docker says how to build an image of the source; nil for none.
+	Docker *Docker `json:"docker,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
@@ -159,6 +171,24 @@ type Kustomize struct {
 	// LoadRestrictor is "rootOnly" or "none"; "" is the first.
 	LoadRestrictor string `json:"load_restrictor,omitempty"`
 }
+
+// Docker is what BuildKit is asked for; its fields are those of the format. Paths
+// are below the directory of the source.
+type Docker struct {
+	Dockerfile string            `json:"dockerfile"`
+	Context    string            `json:"context,omitempty"`
+	Target     string            `json:"target,omitempty"`
+	Args       map[string]string `json:"args,omitempty"`
+	EnvVars    map[string]string `json:"env_vars,omitempty"`
+	Platforms  []string          `json:"platforms,omitempty"`
+	// Network is NetworkNone for RUN steps without one; "" gives them what BuildKit has.
+	Network string `json:"network,omitempty"`
+	// Secrets are names. The agent puts their values into in/build/secrets.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// NetworkNone is the network of RUN steps that have none.
+const NetworkNone = "none"
 
 // Timeout is how long the engine may take.
 func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }

@@ -84,6 +84,30 @@ func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest
 	return t.meter.total, nil
 }
 
+// maxListed is more than an image has platforms, twice: each may have something
+// that refers to it.
+const maxListed = 64
+
+// Listed are the artifacts that the index of an image layout lists, in its order,
+// at least one. The layout is somebody else's: nothing outside of it is read.
+func Listed(src *os.Root) ([]digest.Digest, error) {
+	entries, err := folder{src}.entries()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(entries); n == 0 || n > maxListed {
+		return nil, fmt.Errorf("%s lists %d artifacts", ocispec.ImageIndexFile, n)
+	}
+	list := make([]digest.Digest, len(entries))
+	for i, desc := range entries {
+		list[i] = desc.Digest
+		if err := desc.Digest.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+		}
+	}
+	return list, nil
+}
+
 // folder reads an image layout that is not trusted.
 type folder struct{ root *os.Root }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
@@ -68,6 +69,10 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, err
 		}
 	}
+	if a.runner.InstallID == "" {
+		deps.Engine.BuildKit = a.buildKit()
+		opened = append(opened, deps.Engine.BuildKit.Close)
+	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return opened.close, nil
 }
@@ -94,6 +99,15 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 		deps.Cluster = a.cfg.Pod.Source()
 	}
 	return deps
+}
+
+// buildKit is what a Build Runner builds images with. Nothing is started before
+// there is something to build.
+func (a *agent) buildKit() *buildkit.Service {
+	return buildkit.New(buildkit.Config{
+		Settings: a.cfg.BuildKit, Dir: a.dir.BuildKit(), Lock: a.dir.LockFile(),
+		Executable: a.cfg.Executable, Libexec: a.cfg.Libexec, SearchPath: a.cfg.SearchPath, EngineUID: a.cfg.EngineUID, Log: a.cfg.Log,
+	})
 }
 
 // assembleInstall opens what only a runner of an install has: its chain, what its
@@ -168,7 +182,8 @@ func (a *agent) enginePods() *enginepod.Pods {
 		return nil
 	}
 	return &enginepod.Pods{Config: enginepod.Config{
-		Pod: a.cfg.Pod, Executable: a.cfg.Executable, UID: a.cfg.EngineUID, GID: a.cfg.EngineUID,
+		Engine: a.cfg.Engine,
+		Pod:    a.cfg.Pod, Executable: a.cfg.Executable, UID: a.cfg.EngineUID, GID: a.cfg.EngineUID,
 		MemoryBytes: a.iso.limits.MemoryBytes, MilliCPU: a.cfg.EngineCPU, Grace: a.cfg.Grace, Log: a.cfg.Log,
 	}}
 }

@@ -33,7 +33,7 @@ func (c Config) Complete() (Config, error) {
 	useless := c.checkPIDs()
 	c = c.withDefaults()
 	paths := c.findFiles()
-	return c, errors.Join(useless, paths, c.check(), c.checkEngines())
+	return c, errors.Join(useless, paths, c.check(), c.checkEngines(), c.BuildKit.Validate())
 }
 
 // or is c, with what it does not say taken from the file.
@@ -57,6 +57,11 @@ func (c Config) or(file fileConfig) Config {
 	c.EngineCPU = first(c.EngineCPU, file.EngineCPU)
 	c.MinFree = first(c.MinFree, file.MinFree)
 	c.Engines = first(c.Engines, file.Engines)
+	c.BuildKit.Address = first(c.BuildKit.Address, file.BuildKitAddr)
+	c.BuildKit.Org = first(c.BuildKit.Org, file.BuildKitOrg)
+	c.BuildKit.TLS = first(c.BuildKit.TLS, file.BuildKitTLS)
+	c.BuildKit.Secrets = first(c.BuildKit.Secrets, file.BuildSecrets)
+	c.BuildKit.Network = first(c.BuildKit.Network, file.BuildNetwork)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
 	c.Contexts = first(c.Contexts, file.Contexts)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 )
 
@@ -127,6 +128,10 @@ type Config struct {
 	// BERTH_REGISTRY_ADDRESS, registry_address; default none.
 	RegistryAddress string
 
+	// BuildKit is for builds of images, of a Build Runner: each of its fields is a
+	// setting of its own, with the names that package buildkit gives.
+	BuildKit buildkit.Settings
+
 	// Code is the customer's code, as pkg/enrolcode reads it: --code, BERTH_CODE
 	// (@FILE for the contents of a file). Empty where the files that it stands
 	// for are in the data directory.
@@ -170,6 +175,12 @@ type fileConfig struct {
 	EngineCPU    int64  `json:"engine_cpu_millis"`
 	MinFree      int64  `json:"min_free_bytes"`
 	Engines      string `json:"engines"`
+
+	BuildKitAddr string `json:"buildkit_addr"`
+	BuildKitOrg  string `json:"buildkit_org"`
+	BuildKitTLS  string `json:"buildkit_tls"`
+	BuildSecrets string `json:"build_secrets"`
+	BuildNetwork string `json:"build_network"`
 
 	CAFile          string `json:"ca_file"`
 	Kubeconfig      string `json:"kubeconfig"`

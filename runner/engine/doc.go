@@ -7,6 +7,7 @@
 //	helm_chart           build → package build    plan, apply, run → package helm
 //	kubernetes_manifest  build → package build    plan, apply, run → package manifest
 //	container_image      build → package build    plan → package image
+//	docker_build         build → package build    plan → package image
 //	action                                        plan, apply, run → package action
 //
 // An engine decides nothing about leases, approval or secrecy: the agent gives

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/buildkit/buildkittest"
 )
 
 // executable is the engine as it is shipped: of `make build` when there is one,
@@ -41,6 +42,7 @@ var buildDir string
 const atOnce = "8"
 
 func TestMain(m *testing.M) {
+	buildkittest.IfKeeper()
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

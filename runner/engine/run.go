@@ -57,6 +57,10 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationPlan:  pulumi.Plan,
 		jobspec.OperationApply: pulumi.Apply,
 	},
+	jobspec.KindDockerBuild: {
+		jobspec.OperationBuild: build.DockerBuild,
+		jobspec.OperationPlan:  image.Plan,
+	},
 	jobspec.KindKubernetesManifest: {
 		jobspec.OperationBuild: build.KubernetesManifest,
 		jobspec.OperationPlan:  manifest.Plan,

@@ -130,6 +130,7 @@ func (c Config) runner() (string, error) {
 var passedOn = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"BERTH_BUILDKIT_ADDR", "BERTH_BUILDKIT_ORG", "BERTH_BUILDKIT_TLS", "BERTH_BUILD_SECRETS", "BERTH_BUILD_NETWORK",
 	"BERTH_LIBEXEC", "BERTH_TERRAFORM", "BERTH_LOG_FORMAT", "BERTH_LOG_LEVEL",
 	"GORACE", // of tests
 }

@@ -19,7 +19,9 @@ import (
 // very engine that it had.
 func TestKubernetesJobs(t *testing.T) {
 	t.Parallel()
-	k, runner := newStack(t, slowFolder, "")
+	k, runner := newStack(t, imageActions, "")
+
+	t.Run("actions run in an image of the app", func(t *testing.T) { k.on(t).inImage() })
 
 	remove := func(k *shop, options ...string) {
 		if _, err := k.command("kubectl", append([]string{"--namespace", runner, "delete", "pod"}, options...)...); err != nil {
@@ -160,4 +162,43 @@ func (k *shop) agentIn(runner string) int {
 		return errors.New("no process is the agent of " + runner)
 	})
 	return pid
+}
+
+// imageActions is the shop with actions that run in the image of its web server,
+// which holds one program and no shell.
+func imageActions(t *testing.T) string {
+	t.Helper()
+	app := slowFolder(t)
+	const probe = "command = \"/web probe http://web.{{ .nuon.sandbox.outputs.namespace }}.svc/healthz\"\nenv_vars = {NO_PROXY = \"*\", no_proxy = \"*\"}\n"
+	for name, step := range map[string]string{
+		"inside":       probe,
+		"inside_check": probe + "[labels]\ntype = \"health-check\"\n",
+		"no_shell":     "inline_contents = \"#!/bin/sh\\necho no\"\n",
+	} {
+		text := "name = \"" + name + "\"\ntimeout = \"2m\"\ndependencies = [\"web\"]\nimage = \"{{ .nuon.components.web_image.outputs.image.ref }}\"\n[[triggers]]\ntype = \"manual\"\n[[steps]]\nname = \"one\"\n" + step
+		if err := os.WriteFile(filepath.Join(app, "actions", name+".toml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return app
+}
+
+// inImage runs actions in the image, planned ones and a check: its program reaches
+// the shop over the cluster's network.
+func (k *shop) inImage() {
+	k.t.Helper()
+	var made struct{ Image struct{ Ref string } }
+	k.outputs("web_image", &made)
+	for _, name := range []string{"inside", "inside_check"} {
+		k.must("actions", "run", k.name, name, "--watch")
+		said := k.must("logs", k.name+"/"+name)
+		if want := "the steps run in image " + made.Image.Ref; made.Image.Ref == "" || !strings.Contains(said, want) {
+			k.t.Errorf("%s does not say %q:\n%s", name, want, said)
+		}
+	}
+	out, problem, code := k.run("actions", "run", k.name, "no_shell", "--watch")
+	out += problem
+	if want := "there is no sh in image " + made.Image.Ref; code == 0 || !strings.Contains(out, want) {
+		k.t.Errorf("a script for a shell ended with %d and does not say %q:\n%s", code, want, out)
+	}
 }

@@ -54,6 +54,11 @@ func TestDiagnostics(t *testing.T) {
 		{"role files", map[string]string{"permissions/a.toml": "name = \"a\"\ndescription = \"d\"\n", "permissions/b.toml": "type = \"provision\"\nname = \"b\"\ndescription = \"d\"\n",
 			"permissions/c.toml": "type = \"provision\"\nname = \"c\"\ndescription = \"d\"\n", "permissions/d.toml": "type = \"provison\"\nname = \"d\"\ndescription = \"d\"\n"}},
 		{"policies", map[string]string{"policies/a.toml": "type = \"helm_chat\"\nengine = \"rego\"\ncomponents = [\"*\", \"gone\"]\ncontents = \"./a.yaml\"\n", "policies/b/a.toml": "type = \"sandbox\"\ncontents = \"x\"\n"}},
+		{"image of an action by tag", map[string]string{
+			"actions/a.toml": "name = \"a\"\nimage = \"r.test/tools:1\"\n" + step, "actions/b.toml": "name = \"b\"\nimage = \"tools@sha256:" + strings.Repeat("0f", 32) + "\"\n" + step,
+			"actions/d.toml": "name = \"d\"\nimage = \"{{ .nuon.install.id }}\"\n" + step + "[labels]\ntype = \"health-check\"\n",
+			"actions/c.toml": "name = \"c\"\nimage = \"r.test/tools:1@sha256:" + strings.Repeat("0f", 32) + "\"\n" + step,
+		}},
 		{"runbooks", map[string]string{"runbooks/a.toml": "name = \"a\"\n[[steps]]\nname = \"x\"\ntype = \"component_deploy\"\n[[steps]]\nname = \"x\"\ntype = \"action\"\n" +
 			"[[steps]]\nname = \"y\"\ntype = \"action\"\naction_name = \"gone\"\ncommand = \"x\"\ntimeout = \"3h\"\n[[steps]]\nname = \"z\"\ntype = \"deploy\"\ncomponent_name = \"gone\"\n[[steps]]\nname = \"v\"\ntype = \"sandbox_provision\"\ncommand = \"x\"\n"}},
 		{"installs", map[string]string{"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n[[input]]\nname = \"n\"\ndisplay_name = \"N\"\ndescription = \"d\"\ngroup = \"g\"\ntype = \"number\"\n",

@@ -47,7 +47,6 @@ const (
 	waitsLabels    = "labels of components and actions"
 	waitsCustomer  = "pages for customers"
 	waitsDashboard = "the dashboard"
-	waitsImages    = "image builds"
 	waitsRepos     = "connections to private repositories"
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
@@ -63,14 +62,11 @@ var pointsNotYet = []string{
 
 var notYets = []NotYet{
 	// Refused: to go on without it would deploy something else.
-	{Keys: []string{"component.type=docker_build", "docker-build"}, What: `component type "docker_build" is`, WaitsFor: waitsImages, Severity: place.Error, find: componentType(appconfig.TypeDockerBuild)},
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
 	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
 		})},
-	{Keys: []string{"action.image"}, What: `key "image" is`, WaitsFor: "actions in images", Severity: place.Error, // the steps would run in another place
-		find: actions("image", func(a *appconfig.Action) bool { return a.Image != "" })},
 
 	// Whole documents.
 	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},

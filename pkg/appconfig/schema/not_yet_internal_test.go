@@ -50,6 +50,8 @@ var actedOn = map[string][]string{
 		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag", "container-image.public.update_policy",
 		"container-image.aws_ecr", "container-image.aws_ecr.image_url", "container-image.aws_ecr.tag", "container-image.aws_ecr.update_policy",
+		"component.type=docker_build", "docker-build.dockerfile", "docker-build.context", "docker-build.target", "docker-build.args", "docker-build.env_vars",
+		"docker-build.platforms", "docker-build.network", "docker-build.network=default", "docker-build.network=none", "docker-build.secrets",
 		"kubernetes-manifest.manifest",
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
@@ -89,7 +91,7 @@ var actedOn = map[string][]string{
 		"kubernetes-manifest.kustomize.load_restrictor", "kubernetes-manifest.kustomize.load_restrictor=none", "kubernetes-manifest.kustomize.load_restrictor=rootOnly",
 	},
 	"orders.TestActionOfAnApp": {
-		"action.name", "action.timeout", "action.enable_kube_config",
+		"action.name", "action.timeout", "action.enable_kube_config", "action.image",
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},

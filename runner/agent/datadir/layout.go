@@ -141,6 +141,12 @@ func (d Dir) Usable() error {
 // Path is the directory itself.
 func (d Dir) Path() string { return d.path }
 
+// BuildKit is what builds of images need: client, socket and cache.
+func (d Dir) BuildKit() string { return d.join("buildkit") }
+
+// LockFile is what the one active agent holds.
+func (d Dir) LockFile() string { return d.join("lock") }
+
 // Tools is where programs are that the agent fetched.
 func (d Dir) Tools() string { return d.join("tools") }
 

@@ -21,6 +21,8 @@ type Start struct {
 	// Relay is the port of the pod's loopback that leads to Folder.Socket, 0 for
 	// none.
 	Relay int `json:"relay,omitempty"`
+	// OwnImage: the pod's image is not the runner's, see InImage.
+	OwnImage bool `json:"own_image,omitempty"`
 }
 
 // Folder is the directory that the agent shares with Launch.

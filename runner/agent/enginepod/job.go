@@ -2,6 +2,9 @@ package enginepod
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
 	"time"
 )
 
@@ -33,9 +36,35 @@ func (p *Pods) job(own ownPod, o Order) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	const tmp = "tmp"
+	const tmp, tools = "tmp", "berth-tools"
 	mounts = append(mounts, object{"name": tmp, "mountPath": "/tmp"})
 	volumes = append(volumes, object{"name": tmp, "emptyDir": object{"sizeLimit": "1Gi"}})
+	limits := object{
+		"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"}},
+	}
+	engine := object{
+		"name": "engine", "image": image, "imagePullPolicy": pull,
+		"command": []string{p.Executable, "engine-pod", string(o.Folder)},
+		// The output of the engine is in files; what is left is ours.
+		"terminationMessagePolicy": "FallbackToLogsOnError",
+		"securityContext":          limits,
+		"resources":                p.resources(),
+	}
+	var first []object
+	if o.Image != "" {
+		bring := maps.Clone(engine)
+		bring["name"] = "tools"
+		bring["command"] = []string{p.Executable, "engine-pod", "--bring", p.Executable, "--bring", p.Engine, toolsDir}
+		bring["volumeMounts"] = []object{{"name": tools, "mountPath": toolsDir}}
+		first = append(first, bring)
+		// The image's own entry point is not used. Its name has a digest, so there is
+		// nothing to pull twice.
+		engine["image"], engine["imagePullPolicy"] = o.Image, "IfNotPresent"
+		engine["command"] = []string{path.Join(toolsDir, filepath.Base(p.Executable)), "engine-pod", string(o.Folder)}
+		mounts = append(mounts, object{"name": tools, "mountPath": toolsDir, "readOnly": true})
+		volumes = append(volumes, object{"name": tools, "emptyDir": object{"sizeLimit": "1Gi"}})
+	}
+	engine["volumeMounts"] = mounts
 	labels := object{labelJob: JobName(o.Name), "app": "berth-engine", "app.kubernetes.io/managed-by": "berth"}
 	return object{
 		"apiVersion": "batch/v1", "kind": "Job",
@@ -55,18 +84,9 @@ func (p *Pods) job(own ownPod, o Order) (object, error) {
 					"securityContext": object{
 						"runAsNonRoot": true, "runAsUser": p.UID, "runAsGroup": p.GID, "seccompProfile": object{"type": "RuntimeDefault"},
 					},
-					"volumes": volumes,
-					"containers": []object{{
-						"name": "engine", "image": image, "imagePullPolicy": pull,
-						"command": []string{p.Executable, "engine-pod", string(o.Folder)},
-						// The output of the engine is in files; what is left is ours.
-						"terminationMessagePolicy": "FallbackToLogsOnError",
-						"securityContext": object{
-							"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"}},
-						},
-						"resources":    p.resources(),
-						"volumeMounts": mounts,
-					}},
+					"volumes":        volumes,
+					"initContainers": first,
+					"containers":     []object{engine},
 				},
 			},
 		},

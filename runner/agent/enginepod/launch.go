@@ -39,6 +39,15 @@ func Launch(f Folder) (code int, err error) {
 	if err := s.verify(); err != nil {
 		return notLaunched, err
 	}
+	if s.OwnImage {
+		groups, err := os.Getgroups()
+		if err != nil {
+			return notLaunched, err
+		}
+		if s.Env, err = s.enterImage(toolsDir, os.Getenv("PATH"), groups); err != nil {
+			return notLaunched, err
+		}
+	}
 	if s.Relay != 0 {
 		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Relay)))
 		if err != nil {

@@ -22,8 +22,8 @@ import (
 type Config struct {
 	// Pod is the agent's own.
 	Pod *cluster.Pod
-	// Executable is the runner itself, in its image.
-	Executable string
+	// Executable is the runner itself, in its image; Engine is the engine.
+	Executable, Engine string
 	// UID and GID are the engine's user, not 0.
 	UID, GID int
 	// MemoryBytes and MilliCPU are limits of one engine; 0 means none.
@@ -41,6 +41,9 @@ type Order struct {
 	// Name is that of the attempt, of letters, digits, "_" and ".".
 	Name   string
 	Folder Folder
+	// Image is the one that the engine is started in, "" for the runner's. What is
+	// in Folder is then of Start.InImage.
+	Image string
 	// Dirs are what else of the data volume the engine sees, and may write to as
 	// far as its user can. Closed are directories that it may only read, but for
 	// the Dirs in them.

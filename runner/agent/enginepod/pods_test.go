@@ -2,6 +2,7 @@ package enginepod
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diffs "github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,7 +44,7 @@ var image = sync.OnceValues(func() (string, error) {
 	root := filepath.Join("..", "..", "..")
 	for name, at := range map[string]string{"berth-runner": "./runner/cmd/runner", "berth-engine": "./runner/cmd/engine"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), at)
-		build.Dir = root
+		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as the real ones are: other images run them
 		if out, err := build.CombinedOutput(); err != nil {
 			return "", errors.New(string(out))
 		}
@@ -97,7 +98,7 @@ func newPlace(t *testing.T) *place {
 	}
 	p.pods = &Pods{Config{
 		Pod:        &cluster.Pod{Client: client, Namespace: p.namespace, Name: "runner"},
-		Executable: "/usr/local/bin/berth-runner", UID: engineUID, GID: engineUID,
+		Executable: "/usr/local/bin/berth-runner", Engine: "/usr/local/bin/berth-engine", UID: engineUID, GID: engineUID,
 		MemoryBytes: memory, MilliCPU: 1500, Grace: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}}
 	return p
@@ -242,7 +243,7 @@ exit 3`, nil)
 	}
 	out, _ := os.ReadFile(o.Folder.Stdout())
 	want := "61000\nauthorities\n268435456\nCapEff:0000000000000000\nDATA PATH\n"
-	if diff := cmp.Diff(want, string(out)); diff != "" {
+	if diff := diffs.Diff(want, string(out)); diff != "" {
 		t.Errorf("the engine said (-want +got):\n%s", diff)
 	}
 	if text, _ := os.ReadFile(o.Folder.Stderr()); string(text) != "trouble\n" {
@@ -373,5 +374,79 @@ func TestRelay(t *testing.T) {
 	ended(t, run)
 	if text, _ := os.ReadFile(o.Folder.Stderr()); run.ExitCode() != 0 {
 		t.Errorf("exit code %d: %s", run.ExitCode(), text)
+	}
+}
+
+// toolsOf makes an image that is not the runner's, of the same packages and the
+// files given by their paths, and returns its name.
+func toolsOf(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	bin, err := filepath.Abs(filepath.Join("..", "..", "..", ".bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := cmp.Or(os.Getenv("BERTH_DEV_REGISTRY"), "127.0.0.1:16452")
+	args := []string{"--base", filepath.Join(bin, "runner-image", "rootfs.tar"), "--entry", "/bin/false", "--user", "0:0", registry + "/" + name}
+	for at, text := range files {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, file+":"+at)
+	}
+	out, err := exec.Command(filepath.Join(bin, "kube", "mkimage"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// An engine in another image has that image's programs and PATH, and is held as in
+// the runner's. The image can neither put its own files in the place of the
+// runner's nor give the user groups, and one that is not there is told at once.
+func TestEngineInAnotherImage(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	evil := "#!/bin/sh\nexec false\n"
+	tools := toolsOf(t, "berth/tools:enginepod-test", map[string]string{
+		"/usr/local/bin/tool": "#!/bin/sh\necho a tool of the image\n", "/.berth-tools/berth-runner": evil, "/.berth-tools/berth-engine": evil, "/etc/profile": evil,
+	})
+	greedy := toolsOf(t, "berth/greedy:enginepod-test", map[string]string{"/etc/group": "root:x:0:engine\nengine:x:61000:\n"})
+	inImage := func(name, image, script string) Order {
+		o := p.order(t, name, script, func(s *Start) { s.OwnImage, s.Env = true, []string{"DATA=" + p.data} })
+		o.Image = image
+		return o
+	}
+	good := inImage("job_e.1", tools, `id -u; id -G
+tool
+command -v berth-runner berth-engine terraform kubectl
+/.berth-tools/berth-engine 2>&1 | grep -q "usage: berth-engine" && echo "the engine is the runner's"
+cat "$DATA/identity" "$DATA/jobs/job_e.1/attempt.json" /run/berth/code/* /var/run/secrets/kubernetes.io/serviceaccount/token >/dev/null 2>&1 && echo "sees too much"
+{ echo x >/.berth-tools/berth-runner; echo x >/.berth-tools/new; echo x >/usr/local/bin/new; } 2>/dev/null && echo "writes too much"
+cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes
+grep -i -e ^capeff -e ^nonewprivs -e ^seccomp: /proc/self/status | tr -d '\t'
+env | cut -d= -f1 | grep -v -e ^_ -e ^PWD -e ^SHLVL | sort | paste -sd ' '
+exit 3`)
+	repository, _, _ := strings.Cut(tools, "@")
+	began := time.Now()
+	runs := map[string]*Run{
+		"good":   p.start(t, t.Context(), good),
+		"greedy": p.start(t, t.Context(), inImage("job_e.2", greedy, "echo begun")),
+		"none":   p.start(t, t.Context(), inImage("job_e.3", repository+"@sha256:"+strings.Repeat("66", 32), "echo begun")),
+	}
+	ended(t, runs["good"])
+	t.Logf("an engine in another image is over after %s", time.Since(began).Round(time.Millisecond))
+	out, _ := os.ReadFile(good.Folder.Stdout())
+	problems, _ := os.ReadFile(good.Folder.Stderr())
+	want := "61000\n61000\na tool of the image\nthe engine is the runner's\n268435456\nCapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\nDATA PATH\n"
+	if diff := diffs.Diff(want, string(out)); diff != "" || runs["good"].ExitCode() != 3 {
+		t.Errorf("exit code %d, %s; the engine said (-want +got):\n%s%s", runs["good"].ExitCode(), runs["good"].Reason(), diff, problems)
+	}
+	for name, says := range map[string]string{"greedy": "into group 0", "none": "is not in its registry"} {
+		run := runs[name]
+		ended(t, run)
+		if run.Began() || run.ExitCode() == 0 || !strings.Contains(run.Reason(), says) {
+			t.Errorf("%s: began %v, exit code %d, %q, want %q", name, run.Began(), run.ExitCode(), run.Reason(), says)
+		}
 	}
 }

@@ -15,6 +15,9 @@ const (
 	// startWithin is how long a pod may take until its engine begins: an image
 	// is pulled, a node has no room.
 	startWithin = 5 * time.Minute
+	// pullWithin is how long the image of an action may not be had: a registry is
+	// restarted, a node tries again.
+	pullWithin = time.Minute
 	// lookAgain is the longest time between two looks at a Job and its pods;
 	// changes of the pods are seen at once.
 	lookAgain = 30 * time.Second
@@ -33,6 +36,7 @@ type Run struct {
 	stop    *time.Duration // the grace, once it is to stop
 	stopped chan struct{}  // closed then
 	reason  string         // what a pod that began nothing says
+	settled bool           // reason stays, whatever the end of the pod looks like
 
 	done  chan struct{}
 	code  int  // valid after done
@@ -92,9 +96,17 @@ func (r *Run) toStop() (grace time.Duration, stop bool) {
 func (r *Run) because(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if reason != "" {
+	if reason != "" && !r.settled {
 		r.reason = reason
 	}
+}
+
+// settle is because, for the reason why the pod is taken away.
+func (r *Run) settle(reason string) {
+	r.because(reason)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settled = true
 }
 
 // work follows the attempt to its end. When life ends first, Done stays open:
@@ -102,6 +114,7 @@ func (r *Run) because(reason string) {
 func (r *Run) work(life context.Context) {
 	began := time.Now()
 	var told string
+	var image pulling
 	for life.Err() == nil {
 		s, err := r.look(life)
 		if err != nil {
@@ -125,8 +138,11 @@ func (r *Run) work(life context.Context) {
 			continue
 		case stop:
 			err = r.remove(life, s, grace)
+		case image.hopeless(s, time.Now()) != "":
+			r.settle(image.said)
+			err = r.remove(life, s, 0)
 		case !s.running() && time.Since(began) > startWithin:
-			r.because("the engine's pod did not start within " + startWithin.String() + ": " + waits)
+			r.settle("the engine's pod did not start within " + startWithin.String() + ": " + waits)
 			err = r.remove(life, s, 0)
 		case waits != "" && waits != told:
 			r.order.Note("the engine's pod waits: " + waits)

@@ -1,6 +1,10 @@
 package enginepod
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // sight is what the API server has of an attempt.
 type sight struct {
@@ -35,19 +39,28 @@ type condition struct {
 
 type pod struct {
 	Metadata meta `json:"metadata"`
-	Status   struct {
-		Phase      string      `json:"phase"`
-		Reason     string      `json:"reason"`
-		Message    string      `json:"message"`
-		Conditions []condition `json:"conditions"`
+	Spec     struct {
+		First      []struct{} `json:"initContainers"` // of an engine with an image of its own
 		Containers []struct {
-			State struct {
-				Waiting    *stateOf  `json:"waiting"`
-				Running    *struct{} `json:"running"`
-				Terminated *stateOf  `json:"terminated"`
-			} `json:"state"`
-		} `json:"containerStatuses"`
+			Image string `json:"image"`
+		} `json:"containers"`
+	} `json:"spec"`
+	Status struct {
+		Phase      string           `json:"phase"`
+		Reason     string           `json:"reason"`
+		Message    string           `json:"message"`
+		Conditions []condition      `json:"conditions"`
+		First      []containerState `json:"initContainerStatuses"`
+		Containers []containerState `json:"containerStatuses"`
 	} `json:"status"`
+}
+
+type containerState struct {
+	State struct {
+		Waiting    *stateOf  `json:"waiting"`
+		Running    *struct{} `json:"running"`
+		Terminated *stateOf  `json:"terminated"`
+	} `json:"state"`
 }
 
 type stateOf struct {
@@ -120,7 +133,7 @@ func (s sight) outOfMemory() bool {
 // waits says why an engine does not begin, or did not, "" when it runs.
 func (s sight) waits() string {
 	for _, p := range s.pods.Items {
-		for _, c := range p.Status.Containers {
+		for _, c := range slices.Concat(p.Status.First, p.Status.Containers) {
 			switch {
 			case c.State.Running != nil:
 				return ""
@@ -145,6 +158,72 @@ func (s sight) waits() string {
 		}
 	}
 	return ""
+}
+
+// noImage says in plain words why the image that an action asks for cannot be had,
+// "" when it can or the engine has the runner's. lasting: no further try helps.
+func (s sight) noImage() (why string, lasting bool) {
+	for _, p := range s.pods.Items {
+		if len(p.Spec.First) == 0 || len(p.Spec.Containers) == 0 {
+			continue
+		}
+		for _, c := range p.Status.Containers {
+			if c.State.Waiting != nil {
+				if why, lasting = pullTrouble(p.Spec.Containers[0].Image, *c.State.Waiting); why != "" {
+					return why, lasting
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// pulling is how long an image could not be had, and why.
+type pulling struct {
+	since time.Time // zero while it can
+	said  string
+}
+
+// hopeless says why the pod is given up, "" while it is worth waiting.
+func (p *pulling) hopeless(s sight, now time.Time) string {
+	why, lasting := s.noImage()
+	switch {
+	case why == "":
+		*p = pulling{}
+		return ""
+	case p.since.IsZero():
+		p.since, p.said = now, why
+	case !strings.Contains(why, "Back-off"): // which may not say why
+		p.said = why
+	}
+	if lasting || now.Sub(p.since) > pullWithin {
+		return p.said
+	}
+	return ""
+}
+
+// pullTrouble reads what a node says of an image, in the words of containerd and
+// CRI-O.
+func pullTrouble(image string, waits stateOf) (why string, lasting bool) {
+	if !slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, waits.Reason) {
+		return "", false
+	}
+	said := strings.ToLower(waits.Message)
+	says := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(said, text) })
+	}
+	told := words("the node says", waits.Message)
+	switch {
+	case says("no match for platform", "no image found in", "no matching manifest"):
+		return "image " + image + " is not made for the platform of the runner's node; " + told, true
+	case says("unauthorized", "authentication required", "denied", "forbidden", "authorization failed"):
+		return "the node may not pull image " + image + ": have it copied as a component, or give the runner's pod the registry's credentials; " + told, false
+	case says("not found", "manifest unknown", "name unknown"):
+		return "image " + image + " is not in its registry; " + told, true
+	case waits.Reason == "InvalidImageName":
+		return "the node does not understand the name of image " + image + "; " + told, true
+	}
+	return "image " + image + " cannot be pulled; " + told, false
 }
 
 func words(reason, message string) string {

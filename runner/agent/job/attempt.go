@@ -166,7 +166,7 @@ func (f folder) readOut(name string, limit int64) (data []byte, found bool, err 
 		return nil, false, err
 	}
 	defer func() { _ = root.Close() }()
-	return readRegular(root, name, limit)
+	return datadir.ReadRegular(root, name, limit)
 }
 
 // openOut opens a directory that the engine made below its own. A symlink may be

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -64,6 +65,8 @@ type Engine struct {
 	// for none, and PulumiDownloads says that missing ones may be fetched.
 	Pulumi, PulumiHome string
 	PulumiDownloads    bool
+	// BuildKit is for builds of images, nil for a runner of an install.
+	BuildKit *buildkit.Service
 	// Registry is the install's own registry as kubelets call it, "" when there
 	// is none for them.
 	Registry string

@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"os"
-	"slices"
 	"strconv"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -12,29 +10,6 @@ import (
 	"github.com/berth-dev/berth/runner/agent/mirrors"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 )
-
-// wayOut are the variables by which engines find the way out of the customer's
-// network, as the agent does.
-var wayOut = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-	"SSL_CERT_FILE", "SSL_CERT_DIR",
-}
-
-// traces are the variables that say where spans go. Those with headers or keys
-// are not among them: vendor code runs in engines.
-var traces = []string{
-	"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG",
-	"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-}
-
-// fromOutside names the variables of the agent that its engines get too. Only
-// OTLP traces go on in engines: a console exporter would write into the log.
-func fromOutside() []string {
-	if os.Getenv("OTEL_TRACES_EXPORTER") == "otlp" {
-		return slices.Concat(wayOut, traces)
-	}
-	return wayOut
-}
 
 // environment is all that an engine sees of the outside.
 func (j *job) environment(ctx context.Context) []string {
@@ -68,13 +43,10 @@ func (j *job) environment(ctx context.Context) []string {
 	if e.Registry != "" {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
+	env = append(env, j.buildKit...)
 	env = append(env, telemetry.Environ(ctx)...)
 	env = append(env, launcher.RaceDetector()...)
-	for _, name := range fromOutside() {
-		if value := os.Getenv(name); value != "" {
-			env = append(env, name+"="+value)
-		}
-	}
+	env = append(env, launcher.FromOutside()...)
 	switch {
 	case !j.kind().HasState:
 	case e.TerraformConfig != "":

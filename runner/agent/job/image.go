@@ -11,36 +11,66 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/buildkit"
 )
 
-// pushImage pushes the image that a build copied to the org's registry, as it
-// is: under the digest that was asked for, and no other.
-func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
-	want, err := digest.Parse(j.spec.Source.ImageDigest)
-	if err != nil {
-		return fmt.Errorf("image digest %q: %w", j.spec.Source.ImageDigest, err)
+// giveBuildKit gives a build of an image what it needs of BuildKit.
+func (j *job) giveBuildKit(ctx context.Context) error {
+	if j.spec.Source == nil || j.spec.Source.Docker == nil {
+		return nil
 	}
-	image, err := j.dir.openOut("out/image")
+	env, err := j.deps.Engine.BuildKit.Give(ctx, j.spec.OrgID, j.dir.in("build"), j.spec.Source.Docker)
+	j.learnBuild()
+	if refusal, ok := errors.AsType[*buildkit.Refusal](err); ok {
+		return refuse(jobspec.OutcomeFailed, refusal.Remedy, "%s", refusal.Message)
+	}
+	j.buildKit = env
+	return err
+}
+
+// learnBuild registers what a build was given that its log must not show.
+func (j *job) learnBuild() {
+	for _, value := range buildkit.Hidden(j.dir.in("build")) {
+		j.learn(value, false)
+	}
+}
+
+// pushImage pushes the image that a build left to the org's registry, as it is: one
+// that was copied under the digest that was asked for, and no other. What refers to
+// one that was made follows it.
+func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
+	root, err := j.dir.openOut("out/image")
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("the engine copied no image")
+		return errors.New("the engine left no image")
 	}
 	if err != nil {
 		return fmt.Errorf("image of the engine: %w", err)
 	}
-	defer func() { _ = image.Close() }()
+	defer func() { _ = root.Close() }()
+	images := []digest.Digest{digest.Digest(j.spec.Source.ImageDigest)}
+	if j.spec.Kind == jobspec.KindDockerBuild {
+		images, err = oci.Listed(root)
+	} else {
+		err = images[0].Validate()
+	}
+	if err != nil {
+		return fmt.Errorf("image of the engine: %w", err)
+	}
 	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.RegistryActionPush)
 	if err != nil {
 		return fmt.Errorf("push image: %w", err)
 	}
-	var size int64
-	err = j.insist(ctx, "the image", func() (err error) {
-		size, err = to.PushFolder(ctx, image, want, oci.TransferOptions{Referrers: true})
-		return err
-	})
-	if err != nil {
-		return err
+	sizes := make([]int64, len(images))
+	for i, image := range images {
+		err = j.insist(ctx, "the image", func() (err error) {
+			sizes[i], err = to.PushFolder(ctx, root, image, oci.TransferOptions{Referrers: true})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		j.remark("pushed " + to.Repository + "@" + image.String())
 	}
-	j.remark("pushed " + to.Repository + "@" + want.String())
-	result.Artifact = &jobspec.BuiltArtifact{Repository: j.spec.Source.Push, Digest: want.String(), SizeBytes: size}
+	result.Artifact = &jobspec.BuiltArtifact{Repository: j.spec.Source.Push, Digest: images[0].String(), SizeBytes: sizes[0]}
 	return nil
 }

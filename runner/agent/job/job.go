@@ -51,6 +51,9 @@ type job struct {
 	launch     *process.Launch // the launcher that waits for its engine, nil without one
 	kubeconfig string          // in/kubeconfig, "" when the engine gets none
 
+	buildKit []string // environment of a build of an image
+	image    string   // that the engine is started in, "" for where the runner's engines are
+
 	terraformGone string // why the plan's Terraform cannot be used, "" when it can
 
 	// inherited: an earlier agent began the attempt.

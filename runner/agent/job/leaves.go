@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/leaves"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/plugins"
@@ -151,7 +152,7 @@ func (j *job) template(file string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	data, _, err := readRegular(root, "artifact/"+file, maxTemplate)
+	data, _, err := datadir.ReadRegular(root, "artifact/"+file, maxTemplate)
 	return string(data), err
 }
 
@@ -205,6 +206,7 @@ func (j *job) learnAgain() error {
 		}
 		return j.learnHidden(record.Hidden)
 	}
+	j.learnBuild()
 	_, err := j.openState()
 	return err
 }

@@ -157,20 +157,13 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if j.kind().ByAgent {
 		return j.reviewRelease(ctx, life)
 	}
-	if err := j.admitScript(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.roomFor(); err != nil {
-		return nil, err
-	}
-	if err := j.confine(); err != nil {
-		return nil, err
-	}
-	if err := j.findTerraform(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.launchAhead(); err != nil {
-		return nil, err
+	for _, ready := range []func() error{
+		func() error { return j.admitScript(ctx) }, j.admitImage, j.roomFor, j.confine,
+		func() error { return j.findTerraform(ctx) }, j.launchAhead,
+	} {
+		if err := ready(); err != nil {
+			return nil, err
+		}
 	}
 	defer j.cancelLaunch() // when it does not come to an engine
 	j.remark("preparing " + j.what())

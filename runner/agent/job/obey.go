@@ -140,7 +140,7 @@ func (j *job) countStart(attempt int) error {
 // obey checks the order of a job that mutates. When it returns nil the order is
 // used up and the intent is in the chain, both on disk.
 func (j *job) obey(ctx context.Context) error {
-	verdict, sealed, hidden, err := j.judge(ctx)
+	verdict, sealed, record, err := j.judge(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,23 +155,26 @@ func (j *job) obey(ctx context.Context) error {
 		}
 		return j.decline(ctx, verdict, what, remedy)
 	}
-	if err := j.learnHidden(hidden); err != nil {
+	if err := j.learnHidden(record.Hidden); err != nil {
 		return err
 	}
 	// These are the bytes whose digest the order was checked against.
 	if err := j.unpin(ctx, j.spec.ChangeID, sealed, j.dir.in("pinned")); err != nil {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
+	if err := j.takeImage(record); err != nil {
+		return err
+	}
 	return j.commit(ctx, verdict.Order)
 }
 
 // judge collects the facts and decides. With the verdict come the sealed bytes
-// that the plan pinned, and what its log must not show, sealed too.
-func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed, hidden []byte, _ error) {
+// that the plan pinned, and what this runner wrote down of the plan.
+func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed []byte, record order.Record, _ error) {
 	var planned *order.Record
 	record, found, err := j.planRecord()
 	if err != nil {
-		return order.Verdict{}, nil, nil, err
+		return order.Verdict{}, nil, record, err
 	}
 	tool := capsule.Tool{}
 	if found {
@@ -179,10 +182,10 @@ func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed, hidden []byte
 	}
 	place, err := j.measure()
 	if err != nil {
-		return order.Verdict{}, nil, nil, err
+		return order.Verdict{}, nil, record, err
 	}
 	if place.Lineage, place.Serial, err = j.presentState(ctx); err != nil {
-		return order.Verdict{}, nil, nil, err
+		return order.Verdict{}, nil, record, err
 	}
 	sealed = j.pinned(ctx, planned)
 	facts := order.EffectFacts{
@@ -196,7 +199,7 @@ func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed, hidden []byte
 		facts.HighestFence = j.deps.Fences.Highest(j.spec.Resource.ID)
 	}
 	facts.ArtifactProblem = j.artifactProblem(ctx)
-	return order.JudgeEffect(j.order, facts), sealed, record.Hidden, nil
+	return order.JudgeEffect(j.order, facts), sealed, record, nil
 }
 
 // planRecord is what this runner wrote down of the plan of the change.

@@ -49,7 +49,12 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
+	image, err := j.imageOfPlan(plan)
+	if err != nil {
+		return err
+	}
 	record := order.Record{
+		Image:    image,
 		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
 	}

@@ -34,6 +34,10 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	if j.attempt.Proxy != nil {
 		start.Relay = j.attempt.Proxy.Port
 	}
+	if j.image != "" {
+		start = start.InImage()
+		j.remark("the steps run in image " + j.image)
+	}
 	if err := j.dir.pod().Make(start, e.Isolation.UID, e.Isolation.GID); err != nil {
 		return nil, fmt.Errorf("folder of the engine's pod: %w", err)
 	}
@@ -72,7 +76,8 @@ func (j *job) podOrder() enginepod.Order {
 	}
 	closed = append(closed, j.fetched()...)
 	return enginepod.Order{
-		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: closed,
+		Image: j.image,
+		Name:  j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: closed,
 		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,
 	}
 }

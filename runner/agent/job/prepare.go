@@ -58,9 +58,17 @@ func (j *job) prepare(ctx context.Context) error {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
+	if err := j.giveBuildKit(ctx); err != nil {
+		return err
+	}
 	spec, err := j.openState() // its artifact names leaves too
 	if err != nil {
 		return err
+	}
+	if spec.Operation == jobspec.OperationRun {
+		if err := j.imageOfRun(spec); err != nil {
+			return err
+		}
 	}
 	spec.Fence = j.order.Fence
 	raw, err := json.Marshal(spec)
@@ -99,7 +107,7 @@ func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
 		return err
 	}
 	return registry.Keep(ctx, j.deps.Layout, registry.Image{
-		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ContainerImage.Tag, Digest: image,
+		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ImageTag(), Digest: image,
 	})
 }
 

@@ -60,7 +60,7 @@ func (j *job) sight() *launcher.Sight {
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = j.fetched()
+	s.Shown = append(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind)...)
 	return &s
 }
 

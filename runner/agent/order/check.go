@@ -38,6 +38,9 @@ type Record struct {
 	// plan changes nothing.
 	Pinned string `json:"pinned,omitempty"`
 	Blob   string `json:"blob,omitempty"`
+	// Image is the one of the canonical plan that an action's steps run in, "" for
+	// none.
+	Image string `json:"image,omitempty"`
 	// Hidden are the texts that were opened for the plan, sealed again: an apply
 	// gets no state, and its log must not show them.
 	Hidden []byte `json:"hidden,omitempty"`

@@ -139,13 +139,17 @@ func (s Spec) command() *exec.Cmd {
 	return cmd
 }
 
+// IDOf names a process that cannot have been reaped yet.
+func IDOf(pid int) ID {
+	id := ID{PID: pid, BootID: bootID()}
+	id.StartTime, _ = procstat.StartTime(pid)
+	return id
+}
+
 // newProcess is one that has begun.
 func newProcess(cmd *exec.Cmd, s Spec) *Process {
 	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
-	p.id = ID{PID: cmd.Process.Pid}
-	// The child cannot have been reaped yet, so its number is still its own.
-	p.id.StartTime, _ = procstat.StartTime(p.id.PID)
-	p.id.BootID = bootID()
+	p.id = IDOf(cmd.Process.Pid)
 	go p.reap()
 	return p
 }

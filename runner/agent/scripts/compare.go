@@ -127,6 +127,8 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 	add("role", before.Role, is.Role)
 	add("timeout", seconds(before.TimeoutSeconds), seconds(is.TimeoutSeconds))
 	add("inputs", strings.Join(before.Inputs, ", "), strings.Join(is.Inputs, ", "))
+	add("image", before.Action.Image, is.Action.Image)
+	add("image digest", before.Action.ImageDigest, is.Action.ImageDigest)
 	for i, step := range is.Action.Steps {
 		path := fmt.Sprintf("step %d %s: ", i+1, step.Name)
 		old := jobspec.ActionStep{}

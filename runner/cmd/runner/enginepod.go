@@ -11,9 +11,13 @@ import (
 // enginePodCommand is the first process in the pod of an engine. The agent
 // writes what it is to start; people have no use for it.
 func (s *settings) enginePodCommand() *cobra.Command {
-	return &cobra.Command{
+	var bring []string
+	cmd := &cobra.Command{
 		Use: "engine-pod FOLDER", Short: "Start the engine of this pod", Args: cobra.ExactArgs(1), Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(bring) > 0 {
+				return enginepod.BringTools(args[0], bring...)
+			}
 			code, err := enginepod.Launch(enginepod.Folder(args[0]))
 			if err == nil && code == 0 {
 				return nil
@@ -21,6 +25,8 @@ func (s *settings) enginePodCommand() *cobra.Command {
 			return engineError{code: code, cause: err}
 		},
 	}
+	cmd.Flags().StringArrayVar(&bring, "bring", nil, "copy this executable into FOLDER instead, for an image that does not have it")
+	return cmd
 }
 
 // engineError is the end of an engine that did not end well; its code is passed

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/stepimage"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 const (
-	pinnedFile   = "action.json"
+	pinnedFile   = jobspec.PinnedAction
 	pinnedFormat = 1
 )
 
@@ -30,8 +31,11 @@ type script struct {
 
 // pinned is pinned/action.json.
 type pinned struct {
-	Format  int               `json:"format"`
-	Name    string            `json:"name"`
+	Format int    `json:"format"`
+	Name   string `json:"name"`
+	// Image is the one that the scripts run in, "" for the engine's own place. The
+	// agent reads it: it starts the engine of the apply there.
+	Image   string            `json:"image,omitempty"`
 	Inputs  map[string]string `json:"inputs"`
 	Scripts []script          `json:"scripts"`
 }
@@ -61,6 +65,10 @@ func render(j *job.Job) (pinned, error) {
 	p := pinned{Format: pinnedFormat, Name: a.Name, Inputs: a.Inputs}
 	if p.Inputs == nil {
 		p.Inputs = map[string]string{}
+	}
+	var err error
+	if p.Image, err = renderImage(j); err != nil {
+		return p, err
 	}
 	for i, step := range a.Steps {
 		name := step.Name
@@ -98,6 +106,21 @@ func render(j *job.Job) (pinned, error) {
 	return p, nil
 }
 
+// renderImage is the image that the scripts run in, "" for none.
+func renderImage(j *job.Job) (string, error) {
+	if j.Spec.Action.Image == "" {
+		return "", nil
+	}
+	image, err := j.Render("image", j.Spec.Action.Image)
+	if err != nil {
+		return "", err
+	}
+	if err := stepimage.Check(image); err != nil {
+		return "", job.Refusef(stepimage.Remedy, "%s: %v", j.Subject(), err)
+	}
+	return image, nil
+}
+
 // ofRepository tells whether a command is a file next to the action.
 func ofRepository(command string) bool {
 	c := strings.TrimSpace(command)
@@ -118,8 +141,14 @@ func inputsOf(p pinned) map[string]any {
 func summarise(p pinned) jobspec.PlanSummary {
 	var s jobspec.PlanSummary
 	var text strings.Builder
+	if p.Image != "" {
+		fmt.Fprintf(&text, "# runs in image %s\n", p.Image)
+	}
 	for _, sc := range p.Scripts {
 		fields := []jobspec.FieldChange{{Path: jobspec.ScriptField, After: sc.Text}}
+		if p.Image != "" {
+			fields = append(fields, jobspec.FieldChange{Path: "image", After: p.Image})
+		}
 		if sc.Artifact != "" {
 			fields = append(fields, jobspec.FieldChange{Path: "directory", After: sc.Artifact})
 		}

@@ -114,4 +114,9 @@ func isBinary(file string) (bool, error) {
 	return bytes.IndexByte(head, 0) >= 0, err
 }
 
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+func quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

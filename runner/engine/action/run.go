@@ -41,7 +41,7 @@ func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 // together in Result.Outputs, where a later step wins, and by step.
 func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	result := jobspec.Result{Outputs: jobspec.Outputs{}}
-	sh, err := newShell(j)
+	sh, err := newShell(j, p.Image)
 	if err != nil {
 		return result, err
 	}

@@ -32,7 +32,7 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 	}
 	made := image{
 		Repository: registry + "/" + oci.RepositoryOf(j.Spec.Resource.Name, j.Spec.Resource.ID),
-		Tag:        j.Spec.ContainerImage.Tag, Digest: j.Spec.Artifact.Digest,
+		Tag:        j.Spec.ImageTag(), Digest: j.Spec.Artifact.Digest,
 	}
 	made.Ref = made.Repository + "@" + made.Digest
 	outputs := jobspec.Outputs{}

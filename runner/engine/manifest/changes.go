@@ -122,13 +122,10 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	if err != nil {
 		return kube.Change{}, kube.Explain(err, "read "+ref.Address())
 	}
-	switch {
-	case live != nil && live.GetDeletionTimestamp() != nil:
-		return kube.Created(target), nil // once the old one is gone
-	}
 	recorded := slices.ContainsFunc(of.own, ref.Same)
 	halfMade := live != nil && m.halfMade(live)
-	if halfMade && !recorded {
+	going := live != nil && live.GetDeletionTimestamp() != nil // made once the old one is gone
+	if going || halfMade && !recorded {
 		return kube.Created(target), nil
 	}
 	other := ref.OwnedBy(of.others)
@@ -146,20 +143,26 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	}
 	change := kube.Updated(live, after)
 	change.Takes = takes
-	if halfMade && (change.Action != kube.ActionNone || len(takes) > 0) {
-		return kube.Created(target), nil
-	}
+	changes := change.Action != kube.ActionNone || len(takes) > 0
 	switch {
+	case halfMade && changes:
+		return kube.Created(target), nil
 	case ours:
 		return change, nil
-	case other != "":
-		change.Action, change.Reason = kube.ActionUpdate, takenOver+" from component "+other
+	}
+	return takeOver(change, other)
+}
+
+// takeOver makes an object ours that another component has, or that nobody has.
+func takeOver(change kube.Change, component string) (kube.Change, error) {
+	change.Action, change.Reason = kube.ActionUpdate, takenOver
+	if component != "" {
+		change.Reason += " from component " + component
 		return change, nil
 	}
-	if release := helmRelease(live); release != "" {
-		return kube.Change{}, job.Failf("rename it in one of the two", "%s belongs to the Helm release %s", ref.Address(), release)
+	if release := helmRelease(change.Live); release != "" {
+		return kube.Change{}, job.Failf("rename it in one of the two", "%s belongs to the Helm release %s", change.Object.Address(), release)
 	}
-	change.Action, change.Reason = kube.ActionUpdate, takenOver
 	return change, nil
 }
 

@@ -54,10 +54,21 @@ func kustomizeOf(revision json.RawMessage) *jobspec.Kustomize {
 	return keys.KubernetesManifest.Kustomize
 }
 
+// dockerOf reads from a revision how an image is built; nil when none is.
+func dockerOf(revision json.RawMessage) *jobspec.Docker {
+	var keys struct {
+		DockerBuild *jobspec.Docker `json:"docker_build"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return nil
+	}
+	return keys.DockerBuild
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
-	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize}
+	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker}
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
 		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory

@@ -48,6 +48,8 @@ type Build struct {
 	Directory string
 	// Kustomize says how the manifest is made of the source; nil for anything else.
 	Kustomize *jobspec.Kustomize
+	// Docker says how an image is built of the source; nil for anything else.
+	Docker *jobspec.Docker
 	// SourceFault says why Source is not one.
 	SourceFault string
 	Commit      string // of a git source; of an image its digest, of a chart or a range of images a source.Pin

@@ -36,7 +36,7 @@ import (
 // world is a database, a registry over HTTP and a worker, with one org and app.
 // Runner rows are made, runners are not started: the test is the runner.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	db       *pgtest.DB
 	worker   *Worker
 	registry string // host:port
@@ -44,7 +44,7 @@ type world struct {
 	configs  int
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	db := pgtest.New(t)
 	st := database.New(db.AsRole(store.RoleBuilder))
@@ -293,7 +293,7 @@ func (w *world) releases() string {
 		from releases r join configs c on c.id = r.config_id where r.app_id = $1`, w.app)
 }
 
-func pull(t *testing.T, from oci.Remote, digest string, layout *oci.Layout, dir string) {
+func pull(t testing.TB, from oci.Remote, digest string, layout *oci.Layout, dir string) {
 	t.Helper()
 	desc := godigest.Digest(digest)
 	if err := from.Pull(t.Context(), desc, layout, oci.TransferOptions{}); err != nil {
@@ -304,7 +304,7 @@ func pull(t *testing.T, from oci.Remote, digest string, layout *oci.Layout, dir 
 	}
 }
 
-func writeFiles(t *testing.T, dir string, files map[string]string) {
+func writeFiles(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, contents := range files {
 		file := filepath.Join(dir, name)

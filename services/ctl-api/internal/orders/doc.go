@@ -10,6 +10,7 @@
 //	               ├─ manifest.go    kubernetes_manifest
 //	               ├─ image.go       container_image
 //	               ├─ pulumi.go      pulumi, and a sandbox of that type
+//	               ├─ docker_build.go docker_build
 //	               └─ plugin.go      every type that is a plugin's
 //	Action, Scripts ─ action.go      what a script is
 //	Probe ─────────── probe.go       what a runner looks at in a cluster

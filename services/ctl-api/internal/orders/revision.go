@@ -48,6 +48,7 @@ var types = map[jobspec.Kind]struct {
 	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
 	jobspec.KindContainerImage:     {work: containerImage},
 	jobspec.KindPulumi:             {work: pulumi},
+	jobspec.KindDockerBuild:        {work: dockerBuild},
 	jobspec.KindPlugin:             {work: pluginOf},
 }
 

@@ -81,6 +81,9 @@ func TestFill(t *testing.T) {
 		{name: "an image that follows a range", timeout: orders.DefaultTimeout, commit: "v1.4.10@sha256:ab",
 			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2", UpdatePolicy: "^1.4"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "v1.4.10"}}}},
+		{name: "an image of its own", timeout: orders.DefaultTimeout, commit: "0123456789abcdef0123456789abcdef01234567",
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeDockerBuild, DockerBuild: &appconfig.DockerBuild{Dockerfile: "Dockerfile", Args: map[string]string{"A": "1"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindDockerBuild, Work: jobspec.Work{DockerBuild: &jobspec.DockerBuild{Commit: "0123456789abcdef0123456789abcdef01234567"}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

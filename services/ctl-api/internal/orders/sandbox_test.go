@@ -115,7 +115,7 @@ func TestStays(t *testing.T) {
 func TestActionOfAnApp(t *testing.T) {
 	t.Parallel()
 	app := &appconfig.App{Actions: []appconfig.Action{{
-		Name: "a", Timeout: place.Duration(time.Minute), EnableKubeConfig: true, Inputs: []appconfig.ActionInput{{Name: "AGE"}},
+		Name: "a", Timeout: place.Duration(time.Minute), EnableKubeConfig: true, Image: "{{ .nuon.components.tools.outputs.image.ref }}", ImageDigest: "sha256:b", Inputs: []appconfig.ActionInput{{Name: "AGE"}},
 		Steps: []appconfig.Step{
 			{Name: "one", Command: "true", EnvVars: map[string]string{"E": "f"}},
 			{Name: "two", InlineContents: &place.Text{Contents: "echo", File: "two.sh"}, EnableKubeConfig: new(false)},
@@ -126,7 +126,7 @@ func TestActionOfAnApp(t *testing.T) {
 	if err != nil || timeout != time.Minute {
 		t.Fatalf("timeout %s, error %v", timeout, err)
 	}
-	want := &jobspec.Action{Name: "a", Inputs: map[string]string{"AGE": "3"}, Steps: []jobspec.ActionStep{
+	want := &jobspec.Action{Name: "a", Image: "{{ .nuon.components.tools.outputs.image.ref }}", ImageDigest: "sha256:b", Inputs: map[string]string{"AGE": "3"}, Steps: []jobspec.ActionStep{
 		{Name: "one", Command: "true", EnvVars: map[string]string{"E": "f"}},
 		{Name: "two", InlineContents: "echo", ScriptName: "two.sh", NoKubeConfig: true},
 		{Name: "three", Command: "./a.sh", Artifact: &jobspec.Artifact{Repository: "org/shop/ops", Digest: "sha256:a"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
@@ -36,21 +37,27 @@ func read(ctx context.Context, q *ctldb.Queries, releaseID string) (*appconfig.A
 }
 
 // pinScripts gives each step of an action that runs in a repository what the
-// release has built of it; nothing for a release that was made before steps had.
+// release has built of it, nothing for a release that was made before steps had,
+// and each action in the image of a component the image's digest.
 func pinScripts(ctx context.Context, q *ctldb.Queries, releaseID string, app *appconfig.App) error {
-	if len(appconfig.ScriptSources(app)) == 0 {
+	inImage := slices.ContainsFunc(app.Actions, func(a appconfig.Action) bool { return a.Image != "" })
+	if len(appconfig.ScriptSources(app)) == 0 && !inImage {
 		return nil
 	}
 	items, err := q.ReleaseItemsOf(ctx, releaseID)
 	if err != nil {
 		return fmt.Errorf("read release items: %w", err)
 	}
-	built := map[string]*appconfig.Artifact{}
+	built, images := map[string]*appconfig.Artifact{}, map[string]string{}
 	for _, item := range items {
+		if item.Kind == model.KindComponent {
+			images[item.Name] = item.ArtifactDigest
+		}
 		if item.Kind == model.KindScripts {
 			built[item.Name] = &appconfig.Artifact{Repository: item.ArtifactRepository, Digest: item.ArtifactDigest}
 		}
 	}
+	app.PinImages(images)
 	for i := range app.Actions {
 		steps := app.Actions[i].Steps
 		for j := range steps {

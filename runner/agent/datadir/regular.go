@@ -1,4 +1,4 @@
-package job
+package datadir
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readRegular reads a regular file below root, up to limit bytes. It never
-// blocks on a pipe.
-func readRegular(root *os.Root, name string, limit int64) (data []byte, found bool, err error) {
+// ReadRegular reads a regular file below root that an engine may have made, up to
+// limit bytes. It never blocks on a pipe. found is false when there is none.
+func ReadRegular(root *os.Root, name string, limit int64) (data []byte, found bool, err error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil

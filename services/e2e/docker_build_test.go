@@ -1,0 +1,157 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// buildKit is the folder with buildkitd and buildctl; without it the test skips,
+// unless BERTH_BUILDKIT names one, as in CI.
+func buildKit(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("BERTH_BUILDKIT")
+	if dir == "" {
+		var err error
+		if dir, err = filepath.Abs("../../.bin/tools"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "buildkitd")); err != nil {
+			t.Skip("buildkit: it is not built here; dev/scripts/buildkit.sh build does it, in minutes")
+		}
+	}
+	for _, program := range []string{"runc", "busybox"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("buildkit: there is no %s; dev/scripts/need.sh buildkit installs it", program)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("buildkit: without root it needs ranges of users in /etc/subuid, which test users have not")
+	}
+	return dir
+}
+
+// TestDockerBuild syncs an app with a Dockerfile: a daemon of the Build Runner's own
+// builds the image, the release has it, the next sync of the same builds nothing,
+// and a secret of the vendor that a step prints is not in the build's log.
+func TestDockerBuild(t *testing.T) {
+	t.Parallel()
+	tools := buildKit(t)
+	secrets := t.TempDir()
+	const secret = "the-vendors-own-token-4711"
+	s := start(t, "PATH="+tools+":"+os.Getenv("PATH"), "BERTH_BUILD_SECRETS="+secrets, "BERTH_BUILD_NETWORK=none")
+	in := s.probe("acme")
+	in.nameRegistry()
+	var me ctlapi.Me
+	s.get("/me", &me)
+	put(t, filepath.Join(secrets, me.Org.ID, "secrets", "token"), secret)
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(busybox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(in.app, "src/web/busybox"), string(program))
+	put(t, filepath.Join(in.app, "src/web/Dockerfile"), `FROM scratch AS build
+COPY --chmod=755 busybox /bin/
+SHELL ["/bin/busybox", "sh", "-euc"]
+ARG VERSION
+RUN --mount=type=secret,id=token echo "version $VERSION" > /version; echo "the token is $(/bin/busybox cat /run/secrets/token)"
+FROM scratch
+COPY --from=build /version /version
+`)
+	put(t, filepath.Join(in.app, "components/web.toml"), `name       = "web"
+type       = "docker_build"
+dockerfile = "Dockerfile"
+secrets    = ["token"]
+
+[args]
+VERSION = "1"
+
+[berth]
+local_source = "src/web"
+`)
+	in.change("{{ .nuon.components.web.outputs.image.ref }}")
+	item := func(r ctlapi.Release) ctlapi.ReleaseItem {
+		for _, i := range r.Items {
+			if i.Component == "web" {
+				return i
+			}
+		}
+		t.Fatalf("release %d has no web", r.Number)
+		return ctlapi.ReleaseItem{}
+	}
+	first := item(s.sync("probe", in.app))
+	var build ctlapi.Build
+	s.get("/builds/"+first.BuildID, &build)
+	if build.Provenance == nil || !strings.Contains(string(*build.Provenance), `"buildkit"`) || build.ReusedFrom != nil {
+		t.Errorf("build %+v", build)
+	}
+	log := s.must("logs", first.BuildID)
+	for _, want := range []string{"| the token is ", "pushed ", "done in "} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %q in the log:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, secret) {
+		t.Errorf("the secret is in the log:\n%s", log)
+	}
+
+	// What is deployed is exactly that image.
+	in.finished(in.deploy(true).ID, 2*time.Minute)
+	ref := registry + "/web@" + string(build.Artifact.Digest)
+	if effects := strings.Join(in.effects(), "\n"); !strings.Contains(effects, "end one "+ref) {
+		t.Errorf("component one did not get %s:\n%s", ref, effects)
+	}
+
+	// The same again is no build.
+	put(t, filepath.Join(in.app, "install.md"), "# Another release\n")
+	s.get("/builds/"+item(s.sync("probe", in.app)).BuildID, &build)
+	if build.ReusedFrom == nil && build.ID != first.BuildID {
+		t.Errorf("the same was built again: %+v", build)
+	}
+}
+
+// registry is what kubelets would call the install's own one: nobody asks it here.
+const registry = "127.0.0.1:30999"
+
+// nameRegistry tells the install's runner what kubelets would call its registry,
+// which berth up does on a machine with a cluster.
+func (in *install) nameRegistry() {
+	in.t.Helper()
+	file := filepath.Join(in.dir, "runners", in.runner, "config.json")
+	config := map[string]any{}
+	if raw, err := os.ReadFile(file); err == nil {
+		if err := json.Unmarshal(raw, &config); err != nil {
+			in.t.Fatal(err)
+		}
+	}
+	config["registry_address"] = registry
+	raw, err := json.Marshal(config)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	put(in.t, file, string(raw))
+	for _, pid := range in.processes("berth-runner --data " + filepath.Dir(file)) {
+		in.signal(pid, syscall.SIGTERM)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
