@@ -179,7 +179,9 @@ func (w *workspace) writeConfig(in inputs, salt string) error {
 	return job.WriteJSON(w.configPath(), file)
 }
 
-func (w *workspace) tool() *jobspec.Tool { return &jobspec.Tool{Name: jobspec.ToolPulumi, Version: w.version} }
+func (w *workspace) tool() *jobspec.Tool {
+	return &jobspec.Tool{Name: jobspec.ToolPulumi, Version: w.version}
+}
 
 // command is a run of pulumi, which asks nobody anything.
 func (w *workspace) command(ctx context.Context, args ...string) *exec.Cmd {
