@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"crypto/ed25519"
 	"encoding/json"
 	"os"
 	"path/filepath"
