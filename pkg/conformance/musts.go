@@ -403,8 +403,8 @@ func (t *trial) killPlan() error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []time.Duration{1, 2} {
-		if _, err := t.start(a{Order: planFirst, signal: syscall.SIGKILL, after: whole.took * part / 3}); err != nil {
+	for _, after := range []time.Duration{whole.took / 3, whole.took * 2 / 3} {
+		if _, err := t.start(a{Order: planFirst, signal: syscall.SIGKILL, after: after}); err != nil {
 			return err
 		}
 		if err := t.world.Killed(); err != nil {
@@ -454,8 +454,8 @@ func (t *trial) cut(with syscall.Signal, destroy bool) error {
 		}
 	}
 	var before *job
-	for _, part := range []time.Duration{1, 2} {
-		if before, err = t.cutOnce(with, destroy, before, whole.took*part/3); err != nil {
+	for _, after := range []time.Duration{whole.took / 3, whole.took * 2 / 3} {
+		if before, err = t.cutOnce(with, destroy, before, after); err != nil {
 			return err
 		}
 	}

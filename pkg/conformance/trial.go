@@ -28,7 +28,7 @@ const (
 // trial is the test of one rule: a world, and the jobs that ran in it.
 type trial struct {
 	Subject
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // it lives as long as one test
 	dir   string
 	world World
 	jobs  int

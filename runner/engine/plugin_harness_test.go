@@ -55,7 +55,7 @@ func (p *plugged) sign(t *testing.T) {
 
 func (p *plugged) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it may be the executable
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

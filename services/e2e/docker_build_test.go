@@ -108,7 +108,7 @@ local_source = "src/web"
 
 	// What is deployed is exactly that image.
 	in.finished(in.deploy(true).ID, 2*time.Minute)
-	ref := registry + "/web@" + string(build.Artifact.Digest)
+	ref := registry + "/web@" + build.Artifact.Digest
 	if effects := strings.Join(in.effects(), "\n"); !strings.Contains(effects, "end one "+ref) {
 		t.Errorf("component one did not get %s:\n%s", ref, effects)
 	}

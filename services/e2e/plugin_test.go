@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"crypto/ed25519"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -123,7 +122,7 @@ func resign(t *testing.T, dir string) (signer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	envelope, err := plugin.Sign(ed25519.PrivateKey(key), os.DirFS(dir))
+	envelope, err := plugin.Sign(key, os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (r *run) line(part stage.Part, ended string) Line {
 	case appconfig.BlockSandbox:
 		l.Type = string(appconfig.TypeTerraformModule)
 		if r.app.Sandbox.Type != "" && r.app.Sandbox.Type != appconfig.SandboxTypeTerraform {
-			l.Type = string(r.app.Sandbox.Type)
+			l.Type = r.app.Sandbox.Type
 		}
 		if src, ok := r.app.Sandbox.Source(); ok {
 			l.Source = sourceName(src)
@@ -239,7 +239,7 @@ func imagesIn(p ctlapi.PlanSummary) []string {
 	for _, o := range p.Objects {
 		for _, f := range o.Fields {
 			if strings.HasSuffix(f.Path, ".image") || f.Path == "image" {
-				if value := strings.Trim(string(f.After), `"`); value != "" && !strings.ContainsAny(value, " (<") {
+				if value := strings.Trim(f.After, `"`); value != "" && !strings.ContainsAny(value, " (<") {
 					found[value] = true
 				}
 			}

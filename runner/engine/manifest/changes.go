@@ -123,23 +123,21 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 		return kube.Change{}, kube.Explain(err, "read "+ref.Address())
 	}
 	recorded := slices.ContainsFunc(of.own, ref.Same)
-	halfMade := live != nil && m.halfMade(live)
+	halfMade := m.halfMade(live)
 	going := live != nil && live.GetDeletionTimestamp() != nil // made once the old one is gone
 	if going || halfMade && !recorded {
 		return kube.Created(target), nil
 	}
 	other := ref.OwnedBy(of.others)
-	ours := recorded || live != nil && other == "" && appliedByUs(live)
+	ours := recorded || other == "" && appliedByUs(live)
 	after, takes, err := dryRun(ctx, m.cluster, target, live)
 	switch {
-	case live == nil && kube.IsUnknownKind(err):
-		return kube.Created(target), nil // place has seen its CRD among the targets
-	case err != nil && live != nil && ours:
+	case live == nil && (err == nil || kube.IsUnknownKind(err)): // place has seen its CRD among the targets
+		return kube.Created(target), nil
+	case err != nil && ours && live != nil:
 		return m.refusedUpdate(ctx, live, target, err)
 	case err != nil:
 		return kube.Change{}, kube.MarkRefusal(refused(err, ref), err)
-	case live == nil:
-		return kube.Created(target), nil
 	}
 	change := kube.Updated(live, after)
 	change.Takes = takes
@@ -175,7 +173,7 @@ const takenOver = "it is there already and is taken over"
 // unless the inventory has it and nothing is left to be applied. A manifest that
 // says no more than its name leaves no trace on the server.
 func (m component) halfMade(live *unstructured.Unstructured) bool {
-	return isNamespace(kube.RefOf(live)) && live.GetLabels()[kube.LabelCreatedFor] == m.inventory.Install && !appliedByUs(live)
+	return live != nil && isNamespace(kube.RefOf(live)) && live.GetLabels()[kube.LabelCreatedFor] == m.inventory.Install && !appliedByUs(live)
 }
 
 // A leaving object was of the component and is no longer. uid is set for one

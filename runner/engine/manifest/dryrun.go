@@ -111,9 +111,10 @@ func refused(err error, ref kube.Ref) error {
 	return kube.Explain(err, doing)
 }
 
-// appliedByUs tells whether an object was applied under our field manager.
+// appliedByUs tells whether an object is there and was applied under our field
+// manager.
 func appliedByUs(live *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+	return live != nil && slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == kube.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply
 	})
 }

@@ -31,7 +31,7 @@ func checkFolder(dir string) error {
 		return fmt.Errorf("it is not signed: there is no %s (`berth plugin sign` makes it)", plugin.SignatureFile)
 	}
 	for _, file := range m.Executables {
-		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(file)), 0o700); err != nil { //nolint:gosec // it is an executable
+		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(file)), 0o700); err != nil {
 			return err
 		}
 	}

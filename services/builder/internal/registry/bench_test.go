@@ -108,9 +108,9 @@ func BenchmarkTransfer(b *testing.B) {
 }
 
 // push makes artifacts that a registry has.
-func push(b *testing.B, to oci.Remote, src *oci.Layout, make func() digest.Digest) func() digest.Digest {
+func push(b *testing.B, to oci.Remote, src *oci.Layout, next func() digest.Digest) func() digest.Digest {
 	return func() digest.Digest {
-		dgst := make()
+		dgst := next()
 		_, err := to.Push(b.Context(), src, dgst.String(), oci.TransferOptions{})
 		must(b, err)
 		return dgst
