@@ -37,7 +37,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 		}
 	}
 	want := []string{
-		"actions/restock.toml", "components/job.toml",
+		"components/job.toml",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
