@@ -157,6 +157,9 @@ func (a *App) ActionNeedsAny(action *Action, out func(component string) bool) bo
 	if slices.ContainsFunc(action.Dependencies, out) {
 		return true
 	}
+	if made := a.ClusterMaker(action.KubernetesContext); made != "" && out(made) {
+		return true
+	}
 	for _, t := range template.In(action.At, action) {
 		refs, err := t.References()
 		if err != nil {

@@ -37,8 +37,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 		}
 	}
 	want := []string{
-		"actions/restock.toml", "components/chart.toml", "components/deep/er/pulumi.toml",
-		"components/job.toml", "shared/sandbox.toml",
+		"components/job.toml",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
@@ -52,7 +51,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 // today, or refused by Unsupported with its place.
 func TestEveryTypeIsSyncableOrRefused(t *testing.T) {
 	t.Parallel()
-	deployed := []string{"ansible", "terraform_module", "helm_chart", "kubernetes_manifest", "container_image", "external_image", "docker_build"}
+	deployed := []string{"ansible", "terraform_module", "helm_chart", "kubernetes_manifest", "container_image", "external_image", "pulumi", "docker_build"}
 	tests := map[string]string{
 		"terraform_module": "terraform_version = \"1.11.4\"\npublic_repo = {repo = \"a/b\"}", "helm_chart": "chart_name = \"c\"\npublic_repo = {repo = \"a/b\"}",
 		"kubernetes_manifest": "namespace = \"n\"\nmanifest = \"kind: A\"", "container_image": "public = {image_url = \"a/b\", tag = \"1\"}",

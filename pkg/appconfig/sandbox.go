@@ -16,8 +16,8 @@ type Sandbox struct {
 	Type string `toml:"type" json:"type" digest:"build" enum:"terraform,pulumi" default:"terraform"`
 	// An exact version such as "1.11.4"; Berth also takes a range such as ">= 1.5.0, < 2.0.0". A sandbox of Terraform needs it.
 	TerraformVersion string `toml:"terraform_version" json:"terraform_version" digest:"build"`
-	// The language of a Pulumi program.
-	Runtime string `toml:"runtime" json:"runtime,omitempty" digest:"build" default:"go"`
+	// The language of a Pulumi program. It must be the one that its Pulumi.yaml names, which counts where this is not given.
+	Runtime string `toml:"runtime" json:"runtime,omitempty" digest:"build"`
 	// A repository that everybody can read; one source must be given.
 	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty" digest:"build"`
 	// A repository that the org's own connection reads.
@@ -30,7 +30,7 @@ type Sandbox struct {
 	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" digest:"deploy" template:"true"`
 	// Files of variables, each relative to the app folder; later files win.
 	VarFiles []VarFile `toml:"var_file" json:"var_file,omitempty" digest:"deploy"`
-	// Configuration of Pulumi, "namespace:key" to value.
+	// Configuration of Pulumi, "namespace:key" to value; a key without a namespace is in that of the project.
 	PulumiConfig map[string]string `toml:"pulumi_config" json:"pulumi_config,omitempty" digest:"deploy" template:"true"`
 	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
@@ -42,7 +42,7 @@ type Sandbox struct {
 	SourceFile string `toml:"source" json:"source,omitempty" digest:"build"`
 }
 
-// The engines of sandboxes; this version deploys those of Terraform.
+// The engines of sandboxes.
 const (
 	SandboxTypeTerraform = "terraform"
 	SandboxTypePulumi    = "pulumi"
@@ -80,6 +80,10 @@ func (s *Sandbox) check(c *checker) {
 	}
 	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" && !c.Misspelt(s.At, "terraform_version", "type") {
 		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, s.At, "terraform_version is missing").WithRemedy("for example terraform_version = %q", ">= 1.5.0, < 2.0.0"))
+	}
+	if s.Type == SandboxTypeTerraform && len(s.PulumiConfig) > 0 {
+		c.Diags = append(c.Diags, c.At(place.Note, place.CodeValue, s.At.Below("pulumi_config"), "pulumi_config has no effect on a sandbox of type %q: it is for one of type %q", s.Type, SandboxTypePulumi).
+			WithRemedy("write its values into vars, or set the type"))
 	}
 	c.source(s.At, s.SourceFile, s.sources())
 	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)

@@ -117,15 +117,16 @@ func TestScriptSources(t *testing.T) {
 func TestEveryBlockMergesFiles(t *testing.T) {
 	t.Parallel()
 	plain := map[string]string{
-		"metadata.toml":       "version = \"v2\"\ndisplay_name = \"Shop\"\n",
-		"runner.toml":         "runner_type = \"local\"\nhelm_driver = \"configmap\"\n",
-		"stack.toml":          "type = \"kubernetes\"\nname = \"n\"\ndescription = \"d\"\n",
-		"sandbox.toml":        "terraform_version = \"1.11.4\"\nberth = {local_source = \"src/base\"}\nvars = {x = \"1\"}\n",
-		"input_groups/g.toml": "name = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n",
-		"inputs/g/size.toml":  "name = \"size\"\ndisplay_name = \"Size\"\ndescription = \"d\"\n",
-		"components/a.toml":   appconfigtest.Module("a", "vars = {x = \"1\"}"),
-		"actions/look.toml":   "name = \"look\"\ntimeout = \"30s\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
-		"installs/acme.toml":  "name = \"acme\"\n[labels]\nring = \"canary\"\n",
+		"metadata.toml":            "version = \"v2\"\ndisplay_name = \"Shop\"\n",
+		"kubernetes_contexts.toml": "[[kubernetes_context]]\nname = \"west\"\ncomponent = \"a\"\n",
+		"runner.toml":              "runner_type = \"local\"\nhelm_driver = \"configmap\"\n",
+		"stack.toml":               "type = \"kubernetes\"\nname = \"n\"\ndescription = \"d\"\n",
+		"sandbox.toml":             "terraform_version = \"1.11.4\"\nberth = {local_source = \"src/base\"}\nvars = {x = \"1\"}\n",
+		"input_groups/g.toml":      "name = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n",
+		"inputs/g/size.toml":       "name = \"size\"\ndisplay_name = \"Size\"\ndescription = \"d\"\n",
+		"components/a.toml":        appconfigtest.Module("a", "vars = {x = \"1\"}"),
+		"actions/look.toml":        "name = \"look\"\ntimeout = \"30s\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
+		"installs/acme.toml":       "name = \"acme\"\n[labels]\nring = \"canary\"\n",
 	}
 	inOneFile := map[string]string{
 		"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n[[input]]\nname = \"size\"\ndisplay_name = \"Size\"\ndescription = \"d\"\ngroup = \"g\"\n",

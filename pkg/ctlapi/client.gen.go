@@ -3190,11 +3190,16 @@ type Resource struct {
 	HealthSince *time.Time    `json:"health_since,omitempty"`
 
 	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID                 string       `json:"id"`
-	Kind               ResourceKind `json:"kind"`
-	LiveArtifactDigest *string      `json:"live_artifact_digest,omitempty"`
-	LiveChangeID       *string      `json:"live_change_id,omitempty"`
-	LiveInputsVersion  *int         `json:"live_inputs_version,omitempty"`
+	ID   string       `json:"id"`
+	Kind ResourceKind `json:"kind"`
+
+	// KubernetesContext The cluster that it is live in, of kubernetes_contexts.toml; absent for the sandbox's own.
+	//
+	// Example: west
+	KubernetesContext  string  `json:"kubernetes_context,omitempty"`
+	LiveArtifactDigest *string `json:"live_artifact_digest,omitempty"`
+	LiveChangeID       *string `json:"live_change_id,omitempty"`
+	LiveInputsVersion  *int    `json:"live_inputs_version,omitempty"`
 
 	// LiveRelease A config or release by id and number.
 	LiveRelease *NumberRef `json:"live_release,omitempty"`

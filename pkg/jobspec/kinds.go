@@ -14,6 +14,7 @@ const (
 	KindHelmChart          Kind = "helm_chart"
 	KindKubernetesManifest Kind = "kubernetes_manifest"
 	KindContainerImage     Kind = "container_image"
+	KindPulumi             Kind = "pulumi"
 	KindAction             Kind = "action"
 	// KindRelease compares the scripts of a release with those that the runner
 	// accepted before (plan), and accepts them (apply). With Destroy it accepts none
@@ -55,6 +56,11 @@ var Kinds = map[Kind]KindInfo{
 		Component: true, Operations: []Operation{OperationBuild, OperationPlan},
 		Artifact: ArtifactImage,
 		given:    func(s Spec) bool { return s.ContainerImage != nil },
+	},
+	KindPulumi: {
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
+		Artifact: ArtifactFolder, HasState: true,
+		given: func(s Spec) bool { return s.Pulumi != nil },
 	},
 	KindDockerBuild: { // the same, once it is built
 		Component: true, Operations: []Operation{OperationBuild, OperationPlan},
@@ -111,8 +117,8 @@ type KindInfo struct {
 	Template string
 	// OnCluster: plan, apply and run need a Kubernetes cluster.
 	OnCluster bool
-	// HasState: the engine keeps a state with the control plane (Terraform's HTTP
-	// backend), whose lineage and serial are part of the effect.
+	// HasState: the engine keeps a state with the control plane (by the protocol of
+	// Terraform's HTTP backend), whose lineage and serial are part of the effect.
 	HasState bool
 	// ByAgent: the agent does the work itself, no engine is started.
 	ByAgent bool
@@ -144,6 +150,7 @@ type Work struct {
 	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
 	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
 	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
+	Pulumi             *Pulumi             `json:"pulumi,omitempty"`
 	DockerBuild        *DockerBuild        `json:"docker_build,omitempty"`
 	Plugin             *Plugin             `json:"plugin,omitempty"`
 }
@@ -211,6 +218,8 @@ type HelmChart struct {
 	CRDs string `json:"crds,omitempty"`
 	// MaxHistory is how many revisions of the release are kept; 0 means 10.
 	MaxHistory int `json:"max_history,omitempty"`
+	// Cluster is where it is deployed; nil for the sandbox's own.
+	Cluster *Cluster `json:"cluster,omitempty"`
 	// Atomic puts back what an upgrade changed when it fails.
 	Atomic bool `json:"atomic,omitempty"`
 }
@@ -231,6 +240,20 @@ type KubernetesManifest struct {
 	// ManifestName is the file of the app folder that the manifest stands in, ""
 	// when it stands in File.
 	ManifestName string `json:"manifest_name,omitempty"`
+	// Cluster is where it is deployed; nil for the sandbox's own.
+	Cluster *Cluster `json:"cluster,omitempty"`
+}
+
+// Pulumi is what the Pulumi engine needs. The program is the artifact.
+type Pulumi struct {
+	// Runtime is the language that the app folder names, "" for the one of the
+	// program's Pulumi.yaml.
+	Runtime string `json:"runtime,omitempty"`
+	// Config is configuration of the program, "namespace:key" to value; a key without
+	// a namespace is in that of the project. Values are templates.
+	Config map[string]string `json:"config,omitempty"`
+	// EnvVars are the environment of the program and its providers; templates.
+	EnvVars map[string]string `json:"env_vars,omitempty"`
 }
 
 // ContainerImage is what is known about an image in addition to its artifact.

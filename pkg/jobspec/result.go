@@ -118,6 +118,7 @@ type Tool struct {
 const (
 	ToolTerraform = "terraform"
 	ToolOpenTofu  = "opentofu"
+	ToolPulumi    = "pulumi"
 )
 
 // Outputs are named values. In out/outputs.json Value is in clear; when

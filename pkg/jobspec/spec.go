@@ -96,6 +96,8 @@ type Action struct {
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// Cluster is the one of the scripts' kubeconfig; nil for the sandbox's own.
+	Cluster *Cluster `json:"cluster,omitempty"`
 	// File is the file of the app folder that defines the action, for errors.
 	File string `json:"file,omitempty"`
 }

@@ -53,6 +53,7 @@ func (s Spec) validateKind(p *problems) {
 	if s.Action != nil {
 		s.Action.validateArtifacts(p)
 	}
+	s.validateCluster(p)
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")
 	}

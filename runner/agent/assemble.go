@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -82,6 +83,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
 			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, TerraformConfig: a.terraformConfig, SameMinor: a.cfg.TerraformMatch == MatchMinor, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
+			Pulumi: a.cfg.Pulumi, PulumiHome: a.cfg.PulumiHome, PulumiDownloads: a.cfg.TerraformDownloads == DownloadsAllow,
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
@@ -89,6 +91,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
+	deps.Contexts.Dir = cmp.Or(a.cfg.Contexts, a.dir.Contexts())
 	switch {
 	case a.cfg.Kubeconfig != "":
 		deps.Cluster = cluster.File(a.cfg.Kubeconfig)

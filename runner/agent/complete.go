@@ -45,6 +45,8 @@ func (c Config) or(file fileConfig) Config {
 	c.TerraformDownloads = first(c.TerraformDownloads, file.TerraformDownloads)
 	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
 	c.ProviderMirror = first(c.ProviderMirror, file.ProviderMirror)
+	c.Pulumi = first(c.Pulumi, file.Pulumi)
+	c.PulumiHome = first(c.PulumiHome, file.PulumiHome)
 	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
 	c.EngineUID = first(c.EngineUID, file.EngineUID)
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second)
@@ -62,6 +64,7 @@ func (c Config) or(file fileConfig) Config {
 	c.BuildKit.Network = first(c.BuildKit.Network, file.BuildNetwork)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
+	c.Contexts = first(c.Contexts, file.Contexts)
 	c.RegistryAddress = first(c.RegistryAddress, file.RegistryAddress)
 	return c
 }
@@ -103,7 +106,10 @@ func (c *Config) findFiles() error {
 	if own := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && own != "") {
 		c.Terraform = own
 	}
-	errs := []error{executable("engine", &c.Engine)}
+	if c.Pulumi == "" {
+		c.Pulumi = find("pulumi", filepath.SplitList(c.SearchPath)...)
+	}
+	errs := []error{executable("engine", &c.Engine), executable("pulumi", &c.Pulumi), findMirror("pulumi_home", &c.PulumiHome)}
 	if c.Terraform != TerraformFetch { // Run gets it
 		errs = append(errs, executable("terraform", &c.Terraform))
 	}

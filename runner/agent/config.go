@@ -67,6 +67,14 @@ type Config struct {
 	// https address of a network mirror: --provider-mirror, BERTH_PROVIDER_MIRROR,
 	// provider_mirror; default the registries that modules name.
 	ProviderMirror string
+	// Pulumi is the executable for Pulumi programs: --pulumi, BERTH_PULUMI, pulumi;
+	// default pulumi on the PATH of engines, else none.
+	Pulumi string
+	// PulumiHome is a directory whose plugins/ has the language hosts and providers
+	// that are not on that PATH: --pulumi-home, BERTH_PULUMI_HOME, pulumi_home;
+	// default none. Those that are nowhere are downloaded for each job, unless
+	// TerraformDownloads is DownloadsForbid.
+	PulumiHome string
 	// TerraformKey is the armored key that releases must be signed with; "" for the
 	// vendor's. Tests set it.
 	TerraformKey string
@@ -111,6 +119,10 @@ type Config struct {
 	// Kubeconfig is how jobs reach the install's cluster, a file:
 	// --kubeconfig, BERTH_KUBECONFIG, kubeconfig; default none.
 	Kubeconfig string
+	// Contexts is the directory with kubeconfigs for named contexts, one file per
+	// context under its name: --contexts, BERTH_CONTEXTS, contexts; default contexts
+	// in the data directory.
+	Contexts string
 	// RegistryAddress is what kubelets call the install's own registry,
 	// HOST:PORT (`berth-runner registry` serves it): --registry-address,
 	// BERTH_REGISTRY_ADDRESS, registry_address; default none.
@@ -150,6 +162,9 @@ type fileConfig struct {
 	TerraformMatch     string `json:"terraform_match"`
 	ProviderMirror     string `json:"provider_mirror"`
 
+	Pulumi     string `json:"pulumi"`
+	PulumiHome string `json:"pulumi_home"`
+
 	EngineUIDs   string `json:"engine_uids"`
 	EngineUID    int    `json:"engine_uid"`
 	GraceSeconds int    `json:"grace_seconds"`
@@ -169,5 +184,6 @@ type fileConfig struct {
 
 	CAFile          string `json:"ca_file"`
 	Kubeconfig      string `json:"kubeconfig"`
+	Contexts        string `json:"contexts"`
 	RegistryAddress string `json:"registry_address"`
 }

@@ -152,17 +152,21 @@ func TestSecretsNeverShow(t *testing.T) {
 }
 
 // sealed is the tree of an install with these inputs, of which "secret" is sealed
-// to the runner.
+// to the runner, and with the outputs of the component that makes a cluster, sealed
+// too, where there are some.
 func (r *runner) sealed(inputs map[string]any) json.RawMessage {
 	r.t.Helper()
 	r.plane.mu.Lock()
 	recipient := r.plane.enrolled[0].SealRecipient
 	r.plane.mu.Unlock()
 	tree := map[string]any{"inputs": map[string]any{"populated": true, "inputs": inputs}}
+	if r.outputs != nil {
+		tree["components"] = map[string]any{maker: map[string]any{"install_component_id": "res_" + maker, "outputs": r.outputs}}
+	}
 	at := interpolate.SealedLeaves(r.plane.orgID, r.plane.installID, tree)
 	sealed, err := seal.SealLeaves([]string{recipient}, tree, func(path []string) (seal.Purpose, bool) {
 		purpose, ok := at(path)
-		return purpose, ok && path[2] == "secret"
+		return purpose, ok && (path[2] == "secret" || path[1] == maker)
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -419,8 +419,9 @@ type runner struct {
 	clock    time.Time // what the next agent's clock says at its start
 	// terraformKey is what releases of Terraform are signed with, "" for the vendor's.
 	terraformKey string
-	engine       string // "" for the one that the test binary is
-	begun        bool   // an agent was started, and not stopped by us
+	engine       string         // "" for the one that the test binary is
+	outputs      map[string]any // of the component that makes a cluster
+	begun        bool           // an agent was started, and not stopped by us
 }
 
 // dispatch is the key that the customer's side pinned: the one of orders for an

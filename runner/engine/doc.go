@@ -3,6 +3,7 @@
 // looks like is said in package jobspec.
 //
 //	terraform_module                              build, plan, apply → package terraform
+//	pulumi                                        build, plan, apply → package pulumi
 //	helm_chart           build → package build    plan, apply, run → package helm
 //	kubernetes_manifest  build → package build    plan, apply, run → package manifest
 //	container_image      build → package build    plan → package image

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/manifest"
 	"github.com/berth-dev/berth/runner/engine/plugin"
+	"github.com/berth-dev/berth/runner/engine/pulumi"
 	"github.com/berth-dev/berth/runner/engine/rehearse"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
@@ -50,6 +51,11 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 	jobspec.KindContainerImage: {
 		jobspec.OperationBuild: build.ContainerImage,
 		jobspec.OperationPlan:  image.Plan,
+	},
+	jobspec.KindPulumi: {
+		jobspec.OperationBuild: pulumi.Build,
+		jobspec.OperationPlan:  pulumi.Plan,
+		jobspec.OperationApply: pulumi.Apply,
 	},
 	jobspec.KindDockerBuild: {
 		jobspec.OperationBuild: build.DockerBuild,

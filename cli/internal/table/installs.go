@@ -61,7 +61,7 @@ func Resource(now time.Time) output.View[ctlapi.Resource] {
 		Name: func(r ctlapi.Resource) string { return r.Name },
 		Columns: []output.Column[ctlapi.Resource]{
 			{Head: "RESOURCE", Shrinks: true, Cell: func(r ctlapi.Resource) string { return r.Name }},
-			{Head: "TYPE", Shrinks: true, Cell: func(r ctlapi.Resource) string { return cmp.Or(r.Type, string(r.Kind)) }},
+			{Head: "TYPE", Shrinks: true, Cell: resourceType},
 			{Head: "STATE", Shrinks: true, Cell: resourceState},
 			{Head: "HEALTH", Shrinks: true, Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
 			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return api.Number(r.LiveRelease) }},
@@ -79,6 +79,15 @@ func rehearsed(state string) string {
 		return "◇ " + state
 	}
 	return state
+}
+
+// resourceType names the cluster too when that is not the sandbox's.
+func resourceType(r ctlapi.Resource) string {
+	kind := cmp.Or(r.Type, string(r.Kind))
+	if r.KubernetesContext != "" {
+		kind += " on " + r.KubernetesContext
+	}
+	return kind
 }
 
 // resourceState tells what is switched off from what is missing.

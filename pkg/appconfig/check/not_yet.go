@@ -41,14 +41,12 @@ func NotYets() []NotYet { return slices.Clone(notYets) }
 const (
 	waitsClouds    = "cloud stacks"
 	waitsRoles     = "roles and permissions"
-	waitsContexts  = "further clusters of an install"
 	waitsSchedules = "schedules of actions that are not health checks"
 	waitsDrift     = "scheduled drift detection"
 	waitsHealth    = "health of components by their own probes"
 	waitsLabels    = "labels of components and actions"
 	waitsCustomer  = "pages for customers"
 	waitsDashboard = "the dashboard"
-	waitsPulumi    = "Pulumi"
 	waitsRepos     = "connections to private repositories"
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
@@ -64,22 +62,11 @@ var pointsNotYet = []string{
 
 var notYets = []NotYet{
 	// Refused: to go on without it would deploy something else.
-	{Keys: []string{"sandbox.type=pulumi", "sandbox.runtime"}, What: `sandbox type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error,
-		find: sandbox("type", func(s *appconfig.Sandbox) bool { return s.Type == appconfig.SandboxTypePulumi })},
-	{Keys: []string{"sandbox.pulumi_config"}, What: `key "pulumi_config" is`, WaitsFor: waitsPulumi, Severity: place.Error,
-		find: sandbox("pulumi_config", func(s *appconfig.Sandbox) bool {
-			return s.Type != appconfig.SandboxTypePulumi && len(s.PulumiConfig) > 0
-		})},
-	{Keys: []string{"component.type=pulumi", "pulumi"}, What: `component type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error, find: componentType(appconfig.TypePulumi)},
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
 	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
 		find: components("storage_driver", func(c *appconfig.Component) bool {
 			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
 		})},
-	{Keys: []string{"component.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
-		find: components("kubernetes_context", func(c *appconfig.Component) bool { return otherCluster(c.KubernetesContext) })},
-	{Keys: []string{"action.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
-		find: actions("kubernetes_context", func(a *appconfig.Action) bool { return otherCluster(a.KubernetesContext) })},
 
 	// Whole documents.
 	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},
@@ -87,7 +74,6 @@ var notYets = []NotYet{
 	{Keys: []string{"policies", "policy"}, What: `"policies" is`, WaitsFor: "policies", find: files(func(a *appconfig.App) []appconfig.Policy { return a.Policies }, func(p appconfig.Policy) place.Place { return p.At })},
 	{Keys: []string{"runbook"}, What: `"runbooks" is`, WaitsFor: "runbooks", find: files(func(a *appconfig.App) []appconfig.Runbook { return a.Runbooks }, func(r appconfig.Runbook) place.Place { return r.At })},
 	{Keys: []string{"branch"}, What: `"branches" is`, WaitsFor: waitsBranches, find: files(func(a *appconfig.App) []appconfig.Branch { return a.Branches }, func(b appconfig.Branch) place.Place { return b.At })},
-	{Keys: []string{"kubernetes-contexts"}, What: `"kubernetes_contexts" is`, WaitsFor: waitsContexts, find: files(func(a *appconfig.App) []appconfig.KubernetesContext { return a.KubernetesContexts }, func(k appconfig.KubernetesContext) place.Place { return k.At })},
 	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
 	{Keys: []string{"secrets", "secret"}, What: `"secrets" is`, WaitsFor: "secrets that the customer keeps", find: files(func(a *appconfig.App) []appconfig.Secret { return a.Secrets }, func(s appconfig.Secret) place.Place { return s.At })},
 	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches, find: one(func(a *appconfig.App) (place.Place, bool) {
@@ -207,8 +193,6 @@ var notYets = []NotYet{
 	{Keys: []string{"install.gcp_account"}, What: `key "gcp_account" is`, WaitsFor: waitsClouds, find: installs("gcp_account", func(in *appconfig.InstallConfig) bool { return in.GCPAccount != nil })},
 	{Keys: []string{"install.stack_overrides"}, What: `key "stack_overrides" is`, WaitsFor: waitsClouds, find: installs("stack_overrides", func(in *appconfig.InstallConfig) bool { return in.StackOverrides != nil })},
 }
-
-func otherCluster(context string) bool { return context != "" && context != appconfig.SandboxContext }
 
 func withPrefix(prefix string, names []string) (keys []string) {
 	for _, name := range names {

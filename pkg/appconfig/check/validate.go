@@ -177,6 +177,9 @@ func (v *validator) kubernetesContexts() {
 	}
 	for _, c := range v.app.Components {
 		v.exists(c.At.Below("kubernetes_context"), c.KubernetesContext, contexts)
+		if made := v.app.ClusterMaker(c.KubernetesContext); made != "" && made != c.Name && c.HelmChart == nil && c.KubernetesManifest == nil {
+			v.Add(place.Note, place.CodeValue, c.At.Below("kubernetes_context"), "component %q of type %s is not deployed to a cluster: kubernetes_context only has it come after %q", c.Name, c.Type, made)
+		}
 		if v.app.ClusterMaker(c.KubernetesContext) == c.Name && c.Name != "" {
 			v.Add(place.Error, place.CodeCycle, c.At.Below("kubernetes_context"), "component %q is deployed to the cluster that it makes itself", c.Name)
 		}

@@ -30,7 +30,7 @@ var actedOn = map[string][]string{
 	},
 	"appconfig.TestEveryBlockMergesFiles": {
 		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
-		"component.source", "action.source", "install.source",
+		"component.source", "action.source", "install.source", "kubernetes-contexts.source",
 	},
 	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are reported
 		"runner.runner_type", "runner.runner_type=local", "sandbox.type", "sandbox.type=terraform", "component.kubernetes_context", "action.kubernetes_context",
@@ -67,8 +67,13 @@ var actedOn = map[string][]string{
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
 	// What an engine is told, and does.
+	"orders.TestPulumiSandbox": {"sandbox.type=pulumi", "sandbox.runtime", "sandbox.pulumi_config"},
+	"orders.TestClusters": {
+		"kubernetes-contexts.kubernetes_context", "kubernetes-contexts.kubernetes_context[].name", "kubernetes-contexts.kubernetes_context[].component",
+	},
 	"orders.TestSandbox": {"sandbox.terraform_version", "sandbox.vars", "sandbox.env_vars", "sandbox.var_file", "sandbox.var_file[].contents"},
 	"orders.TestFill": {
+		"component.type=pulumi", "pulumi.runtime", "pulumi.config", "pulumi.env_vars",
 		"component.type", "component.type=terraform_module", "component.type=helm_chart", "component.type=kubernetes_manifest", "component.type=container_image",
 		"component.deploy_timeout",
 		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",

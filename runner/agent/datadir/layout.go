@@ -162,6 +162,9 @@ func (d Dir) Trust() string { return d.join("trust.json") }
 // Config holds settings of the runner.
 func (d Dir) Config() string { return d.join("config.json") }
 
+// Contexts holds the customer's kubeconfigs for named contexts.
+func (d Dir) Contexts() string { return d.join("contexts") }
+
 // Enrolment is the single-use secret, until the runner is enrolled.
 func (d Dir) Enrolment() string { return d.join("secrets", "enrolment") }
 

@@ -61,6 +61,10 @@ type Engine struct {
 	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
 	// for the one that the agent's environment names.
 	TerraformConfig string
+	// Pulumi is its executable, "" when there is none; PulumiHome holds its plugins, ""
+	// for none, and PulumiDownloads says that missing ones may be fetched.
+	Pulumi, PulumiHome string
+	PulumiDownloads    bool
 	// BuildKit is for builds of images, nil for a runner of an install.
 	BuildKit *buildkit.Service
 	// Registry is the install's own registry as kubelets call it, "" when there
@@ -98,6 +102,8 @@ type Deps struct {
 	Layout   *oci.Layout
 	// Cluster is how jobs reach the install's cluster, nil without one.
 	Cluster cluster.Source
+	// Contexts is how they reach clusters that components make.
+	Contexts cluster.Contexts
 	// Pods runs engines in pods of their own, nil outside of a cluster.
 	Pods   *enginepod.Pods
 	Sinks  Sinks

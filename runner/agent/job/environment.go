@@ -2,7 +2,9 @@ package job
 
 import (
 	"context"
+	"strconv"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/mirrors"
@@ -31,6 +33,9 @@ func (j *job) environment(ctx context.Context) []string {
 	}
 	if e.SameMinor {
 		env = append(env, "BERTH_TERRAFORM_MATCH=minor")
+	}
+	if j.spec.Kind == jobspec.KindPulumi {
+		env = append(env, "BERTH_PULUMI="+e.Pulumi, "BERTH_PULUMI_HOME="+e.PulumiHome, "BERTH_PULUMI_DOWNLOADS="+strconv.FormatBool(e.PulumiDownloads))
 	}
 	if j.kubeconfig != "" {
 		env = append(env, "KUBECONFIG="+j.kubeconfig)

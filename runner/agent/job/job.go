@@ -45,6 +45,7 @@ type job struct {
 
 	// hidden are the texts that were opened for the job.
 	hidden     []string
+	made       []byte     // kubeconfig of a plan, of the outputs of a component
 	locks      []*os.File // of the directory and of the resource
 	group      *process.Group
 	launch     *process.Launch // the launcher that waits for its engine, nil without one

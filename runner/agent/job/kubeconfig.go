@@ -2,11 +2,14 @@ package job
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/cluster"
+	"github.com/berth-dev/berth/runner/agent/leaves"
 	"github.com/berth-dev/berth/runner/agent/order"
 )
 
@@ -23,6 +26,9 @@ func (j *job) reachCluster(ctx context.Context) error {
 	if !must && !scriptsReach(j.spec.Action) {
 		return nil
 	}
+	if named := j.spec.Cluster(); named != nil {
+		return j.reachNamed(ctx, *named)
+	}
 	if j.deps.Cluster == nil {
 		if must {
 			return refuse(jobspec.OutcomeFailed, noClusterRemedy, "this runner has no cluster to work on")
@@ -37,18 +43,85 @@ func (j *job) reachCluster(ctx context.Context) error {
 		j.remark("the scripts get no kubeconfig: " + err.Error()) // most need none
 		return nil
 	}
+	target := ""
+	if must {
+		target = order.ClusterTarget(access.Server, access.Authority, j.spec.InstallID)
+	}
+	return j.give(access, target)
+}
+
+// give writes the engine's kubeconfig. target names the place of the effect, ""
+// for the machine.
+func (j *job) give(access cluster.Access, target string) error {
 	j.hideAccess(access)
 	path := j.dir.in("kubeconfig")
 	if err := os.WriteFile(path, access.Kubeconfig, 0o600); err != nil {
 		return err
 	}
 	j.kubeconfig = path
-	if must {
-		j.mu.Lock()
-		j.attempt.Target = order.ClusterTarget(access.Server, access.Authority, j.spec.InstallID) // on disk with the next phase
-		j.mu.Unlock()
-	}
+	j.mu.Lock()
+	j.attempt.Target = target // on disk with the next phase
+	j.mu.Unlock()
 	return nil
+}
+
+// reachNamed gives the engine its way to a cluster that a component makes. There
+// is no other: the sandbox's cluster never stands in for it.
+func (j *job) reachNamed(ctx context.Context, named jobspec.Cluster) error {
+	access, err := j.deps.Contexts.Of(ctx, named, func() (cluster.Access, error) { return j.clusterMade(named) })
+	var missing *cluster.MissingError
+	if errors.As(err, &missing) {
+		r := refuse(jobspec.OutcomeFailed, missing.Remedy, "%s", missing.Why)
+		r.result.Reason = jobspec.ReasonNeedsChange
+		return r
+	}
+	if err != nil {
+		return err
+	}
+	j.hideAccess(access)
+	uid, err := cluster.Identity(ctx, access)
+	if err != nil {
+		return refuse(jobspec.OutcomeFailed, "make sure that the runner reaches the cluster and that its credentials are still valid, then retry the step",
+			"Kubernetes context %q: %v", named.Context, err)
+	}
+	return j.give(access, order.NamedClusterTarget(access.Server, access.Authority, uid, j.spec.InstallID))
+}
+
+// clusterMade is the access that a component's outputs give: those of the job's
+// state, or, for an apply, of its plan.
+func (j *job) clusterMade(named jobspec.Cluster) (cluster.Access, error) {
+	if rule, _ := order.RuleOf(j.spec.Kind, j.spec.Operation); rule.Pinned {
+		record, _, err := j.planRecord()
+		if err != nil {
+			return cluster.Access{}, err
+		}
+		raw, err := j.deps.Keys.Open(j.kubeconfigPurpose(), record.Kubeconfig)
+		if err != nil {
+			return cluster.Access{}, errors.New("were not used by its plan, or were sealed for another machine: plan the change again")
+		}
+		return cluster.Parse(raw, "")
+	}
+	outputs, err := leaves.Outputs(j.deps.Keys.Open, j.spec, named.Component)
+	if err != nil {
+		return cluster.Access{}, err
+	}
+	access, err := cluster.FromOutputs(outputs)
+	j.made = access.Kubeconfig
+	return access, err
+}
+
+func (j *job) kubeconfigPurpose() seal.Purpose {
+	purpose := j.pinnedPurpose(j.spec.ChangeID)
+	purpose.Path = "kubeconfig"
+	return purpose
+}
+
+// sealMade seals the kubeconfig that was made of outputs, for the apply.
+func (j *job) sealMade() ([]byte, error) {
+	if len(j.made) == 0 {
+		return nil, nil
+	}
+	return seal.Seal(j.deps.Keys.Recipients(), j.kubeconfigPurpose(), j.made)
 }
 
 // scriptsReach tells whether any script of an action gets the kubeconfig.

@@ -5,17 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/leaves"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -49,7 +48,7 @@ func (j *job) openState() (jobspec.Spec, error) {
 		return spec, err
 	}
 	purposes := interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree)
-	opened, err := openLeaves(j.deps.Keys.Open, tree, named, purposes)
+	opened, err := leaves.Open(j.deps.Keys.Open, tree, named, purposes)
 	switch {
 	case errors.Is(err, seal.ErrNotForUs) && spec.ChangeID != "":
 		return spec, sealedForAnother(err)
@@ -58,7 +57,7 @@ func (j *job) openState() (jobspec.Spec, error) {
 	}
 	j.hideOpened(tree, opened, purposes)
 	if spec.Kind == jobspec.KindPlugin {
-		opened = plugins.Narrow(opened, func(path []string) bool { return named.cover(tree, path) })
+		opened = plugins.Narrow(opened, func(path []string) bool { return named.Cover(tree, path) })
 	}
 	if spec.State, err = json.Marshal(opened); err != nil {
 		return spec, fmt.Errorf("state of the job: %w", err)
@@ -89,7 +88,7 @@ func (j *job) hideOpened(tree, opened any, purposes seal.Leaves) {
 		learnOpened(tree, opened, nil, whole)
 		return
 	}
-	all, err := openLeaves(j.deps.Keys.Open, tree, leafNames{{}}, purposes)
+	all, err := leaves.Open(j.deps.Keys.Open, tree, leaves.Names{{}}, purposes)
 	if err != nil {
 		learnOpened(tree, opened, nil, whole)
 		return
@@ -108,92 +107,11 @@ func (j *job) hide(value any) {
 	})
 }
 
-// openLeaves is a copy of a tree in which the named leaves are in clear. A value
-// that stands in another place than it was sealed for does not open.
-func openLeaves(open seal.Opener, tree any, named leafNames, purposes seal.Leaves) (any, error) {
-	return replaceLeaves(tree, nil, func(path []string, leaf any) (any, error) {
-		if !named.cover(tree, path) {
-			return leaf, nil
-		}
-		return seal.OpenLeaves(open, leaf, func([]string) (seal.Purpose, bool) { return purposes(path) })
-	})
-}
-
-// replaceLeaves calls open with each sealed value of a tree and its path.
-func replaceLeaves(node any, path []string, open func(path []string, leaf any) (any, error)) (any, error) {
-	switch v := node.(type) {
-	case map[string]any:
-		if _, sealed := v[sealedKey].(string); sealed && len(v) == 1 {
-			out, err := open(path, v)
-			if err != nil {
-				return nil, fmt.Errorf("at %s: %w", pathText(path), err)
-			}
-			return out, nil
-		}
-		out := make(map[string]any, len(v))
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			child, err := replaceLeaves(v[key], append(slices.Clip(path), key), open)
-			if err != nil {
-				return nil, err
-			}
-			out[key] = child
-		}
-		return out, nil
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			child, err := replaceLeaves(item, append(slices.Clip(path), strconv.Itoa(i)), open)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = child
-		}
-		return out, nil
-	}
-	return node, nil
-}
-
-// sealedKey is the only key of an object that stands for a sealed value, see
-// package seal.
-const sealedKey = "$sealed"
-
-// leafNames are the paths of the tree that templates name, without duplicates.
-type leafNames [][]string
-
-// always are read for the environment of every tool and script.
-func always() leafNames { return leafNames{{"name"}, {"app", "id"}, {"app", "name"}} }
-
-// cover says whether a leaf at path is named: by itself, by something above it,
-// or by something inside of it.
-func (n leafNames) cover(tree any, path []string) bool {
-	return slices.ContainsFunc(n, func(name []string) bool {
-		for i := range min(len(name), len(path)) {
-			if name[i] != interpolate.Any && name[i] != path[i] && !isAlias(tree, path[:i+1], name[i]) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// isAlias says whether name means the component at path: each may also be called
-// by its var_name.
-func isAlias(tree any, path []string, name string) bool {
-	if len(path) != 2 || path[0] != "components" {
-		return false
-	}
-	root, _ := tree.(map[string]any)
-	components, _ := root["components"].(map[string]any)
-	component, _ := components[path[1]].(map[string]any)
-	alias, _ := component["var_name"].(string)
-	return alias != "" && alias == name
-}
-
 // named lists what the templates of the job name: all texts of its spec, and the
 // one that comes with the artifact. What a template computes is covered by the
 // nearest part that it goes through. One that cannot be read names nothing: the
 // engine says what is wrong with it.
-func (j *job) named() (leafNames, error) {
+func (j *job) named() (leaves.Names, error) {
 	spec := j.spec
 	spec.State = nil
 	raw, err := json.Marshal(spec)
@@ -204,7 +122,7 @@ func (j *job) named() (leafNames, error) {
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return nil, err
 	}
-	names := always()
+	names := leaves.Always()
 	add := func(text string) {
 		references, err := interpolate.References(text)
 		if err != nil {
@@ -300,15 +218,4 @@ func (j *job) originID() string {
 		_, _ = capsule.Verify(j.deps.Trusted.Dispatch, capsule.OrderType, *j.attempt.Assignment.Order, &j.order)
 	}
 	return j.order.OriginID
-}
-
-func pathText(path []string) string {
-	text := ""
-	for i, name := range path {
-		if i > 0 {
-			text += "."
-		}
-		text += name
-	}
-	return text
 }

@@ -65,6 +65,9 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		if record.Hidden, err = j.sealHidden(); err != nil {
 			return err
 		}
+		if record.Kubeconfig, err = j.sealMade(); err != nil {
+			return err
+		}
 	}
 	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
 		return err

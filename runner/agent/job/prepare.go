@@ -225,6 +225,11 @@ func (j *job) measure() (order.Place, error) {
 			return p, fmt.Errorf("terraform: %w", err)
 		}
 	}
+	if path := j.deps.Engine.Pulumi; path != "" && j.spec.Kind == jobspec.KindPulumi {
+		if p.PulumiDigest, err = j.deps.Digests.Of(path); err != nil {
+			return p, fmt.Errorf("pulumi: %w", err)
+		}
+	}
 	return p, nil
 }
 

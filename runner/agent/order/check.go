@@ -43,7 +43,12 @@ type Record struct {
 	Image string `json:"image,omitempty"`
 	// Hidden are the texts that were opened for the plan, sealed again: an apply
 	// gets no state, and its log must not show them.
-	Hidden    []byte    `json:"hidden,omitempty"`
+	Hidden []byte `json:"hidden,omitempty"`
+	// Kubeconfig is the one that the agent made of the outputs of a component for
+	// the plan, sealed: an apply gets no state. Empty for a cluster that the
+	// customer's own files open.
+	Kubeconfig []byte `json:"kubeconfig,omitempty"`
+
 	PlannedAt time.Time `json:"planned_at"`
 }
 

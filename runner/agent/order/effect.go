@@ -23,6 +23,8 @@ type Place struct {
 	EngineDigest string
 	// TerraformDigest is that of the Terraform executable, "" when there is none.
 	TerraformDigest string
+	// PulumiDigest is the same for Pulumi.
+	PulumiDigest string
 	// Lineage and Serial are those of the present state; zero without one.
 	Lineage string
 	Serial  int64
@@ -58,9 +60,11 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 			e.PluginDigest = spec.Artifact.Digest
 		}
 	}
-	if tool.Name == jobspec.ToolTerraform || tool.Name == jobspec.ToolOpenTofu {
-		// The runner's own measurement, not what the engine says.
+	switch tool.Name { // the runner's own measurement, not what the engine says
+	case jobspec.ToolTerraform, jobspec.ToolOpenTofu:
 		e.Tool.Digest = p.TerraformDigest
+	case jobspec.ToolPulumi:
+		e.Tool.Digest = p.PulumiDigest
 	}
 	return e
 }
@@ -145,6 +149,13 @@ func Target(installID string) string {
 func ClusterTarget(server string, authority []byte, installID string) string {
 	name := server + "\n" + capsule.DigestBytes(authority) + "\n" + installID
 	return "cluster:" + strings.TrimPrefix(capsule.DigestBytes([]byte(name)), "sha256:")
+}
+
+// NamedClusterTarget is ClusterTarget for a cluster that a component makes: uid is
+// what the cluster says it is, "" where that may not be read. Another cluster at
+// the same address, and the same one behind another authority, are other places.
+func NamedClusterTarget(server string, authority []byte, uid, installID string) string {
+	return ClusterTarget(server, authority, uid+"\n"+installID)
 }
 
 // Digests hashes executables, and remembers the digest of one that did not

@@ -62,6 +62,9 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.inCluster, "in-cluster", false, "run in the pod that berth-runner manifest made, with its credentials, lease and switch (BERTH_IN_CLUSTER)")
 	f.StringVar(&s.cfg.CAFile, "ca", "", "PEM file with certificate authorities to trust in addition to the system's (BERTH_CA_FILE)")
 	f.StringVar(&s.cfg.Kubeconfig, "kubeconfig", "", "kubeconfig file with which jobs reach the cluster (BERTH_KUBECONFIG)")
+	f.StringVar(&s.cfg.Pulumi, "pulumi", "", "pulumi executable for components and sandboxes of that type (BERTH_PULUMI; default pulumi on the PATH of engines)")
+	f.StringVar(&s.cfg.PulumiHome, "pulumi-home", "", "directory whose plugins/ has Pulumi's language hosts and providers, in addition to the PATH (BERTH_PULUMI_HOME)")
+	f.StringVar(&s.cfg.Contexts, "contexts", "", "directory with a kubeconfig for each named Kubernetes context, under the context's name (BERTH_CONTEXTS; default contexts in the data directory)")
 	f.StringVar(&s.cfg.RegistryAddress, "registry-address", "", "address at which kubelets reach the install's own registry, HOST:PORT (BERTH_REGISTRY_ADDRESS)")
 }
 
@@ -105,6 +108,9 @@ func (s *settings) config() (agent.Config, error) {
 	text("BERTH_CODE", &c.Code)
 	text("BERTH_CA_FILE", &c.CAFile)
 	text("BERTH_KUBECONFIG", &c.Kubeconfig)
+	text("BERTH_PULUMI", &c.Pulumi)
+	text("BERTH_PULUMI_HOME", &c.PulumiHome)
+	text("BERTH_CONTEXTS", &c.Contexts)
 	text("BERTH_REGISTRY_ADDRESS", &c.RegistryAddress)
 	text("BERTH_LIBEXEC", &c.Libexec)
 	text("PATH", &c.SearchPath)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/berth-dev/berth/runner/engine/stateclient"
 )
 
 // lockInfo is Terraform's description of a lock.
@@ -31,12 +33,12 @@ func lockHolder(ctx context.Context, env map[string]string) string {
 	if err != nil {
 		return unknownOwner
 	}
-	status, body, err := backend(env).ask(ctx, cmp.Or(env["TF_HTTP_LOCK_METHOD"], "LOCK"), env["TF_HTTP_LOCK_ADDRESS"], mine)
+	status, body, err := stateclient.Backend(env).Ask(ctx, cmp.Or(env["TF_HTTP_LOCK_METHOD"], "LOCK"), env["TF_HTTP_LOCK_ADDRESS"], mine)
 	switch {
 	case err != nil:
 		return unknownOwner
 	case status == http.StatusOK:
-		_, _, _ = backend(env).ask(ctx, cmp.Or(env["TF_HTTP_UNLOCK_METHOD"], "UNLOCK"), env["TF_HTTP_UNLOCK_ADDRESS"], mine)
+		_, _, _ = stateclient.Backend(env).Ask(ctx, cmp.Or(env["TF_HTTP_UNLOCK_METHOD"], "UNLOCK"), env["TF_HTTP_UNLOCK_ADDRESS"], mine)
 		return "another run, which has ended meanwhile"
 	}
 	var holder lockInfo

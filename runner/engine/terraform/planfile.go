@@ -2,11 +2,14 @@ package terraform
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/berth-dev/berth/runner/engine/stateclient"
 )
 
 // stateFile is what the engine reads of a Terraform state, format 4.
@@ -50,6 +53,16 @@ func priorState(planPath string) (lineage string, serial int64, err error) {
 }
 
 // parseState reads a state; empty input is the state of nothing.
+// presentState reads the state, as `terraform state pull` does but without
+// starting another process. It tries again while the agent is away.
+func presentState(ctx context.Context, env map[string]string) (stateFile, error) {
+	body, err := stateclient.Backend(env).Read(ctx)
+	if err != nil {
+		return stateFile{}, err
+	}
+	return parseState(body)
+}
+
 func parseState(data []byte) (stateFile, error) {
 	var s stateFile
 	if len(data) == 0 {

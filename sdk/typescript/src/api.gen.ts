@@ -2977,6 +2977,11 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "stack" | "sandbox" | "component";
+            /**
+             * @description The cluster that it is live in, of kubernetes_contexts.toml; absent for the sandbox's own.
+             * @example west
+             */
+            kubernetes_context?: string;
             live_artifact_digest?: string;
             live_change_id?: string;
             live_inputs_version?: number;

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -74,6 +75,9 @@ func resourcesOf(ctx context.Context, tx *database.Tx, install, ref string) ([]c
 func (off switchedOff) view(r ctldb.ShowResourcesRow) apigen.Resource {
 	view := resourceView(r)
 	addRehearsedHow(&view, r.Rehearsed)
+	if r.KubernetesContext != appconfig.SandboxContext {
+		view.KubernetesContext = r.KubernetesContext
+	}
 	view.SwitchedOff = r.Resource.Kind == model.KindComponent && off[r.Resource.Name]
 	return view
 }

@@ -79,7 +79,7 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 	}
 	if s := app.Sandbox; s != nil {
 		src, ok := s.Source()
-		add(item{Kind: model.KindSandbox, Name: SandboxName, Type: string(jobspec.KindTerraformModule), DeployDigest: s.DeployDigest(), Spec: mustJSON(s)}, src, ok, s.BuildDigest)
+		add(item{Kind: model.KindSandbox, Name: SandboxName, Type: string(sandboxKind(s)), DeployDigest: s.DeployDigest(), Spec: mustJSON(s)}, src, ok, s.BuildDigest)
 	}
 	for i := range app.Components {
 		c := &app.Components[i]
@@ -149,4 +149,11 @@ func mustJSON(v any) json.RawMessage {
 		panic(err)
 	}
 	return raw
+}
+
+func sandboxKind(s *appconfig.Sandbox) jobspec.Kind {
+	if s.Type == appconfig.SandboxTypePulumi {
+		return jobspec.KindPulumi
+	}
+	return jobspec.KindTerraformModule
 }

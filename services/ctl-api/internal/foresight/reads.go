@@ -71,12 +71,24 @@ func Reads(b Block) []Read {
 			}
 		}
 	}
-	if c := b.component(); c != nil { // without its cluster nothing of it can be planned
-		if made := b.App.ClusterMaker(c.KubernetesContext); made != "" && made != c.Name {
-			reads = append(reads, Read{Source: Source{SourceComponent, made}})
-		}
+	// Without its cluster nothing of it can be planned.
+	if made := (Source{SourceComponent, b.App.ClusterMaker(b.context())}); made.Name != "" && made != b.Source {
+		reads = append(reads, Read{Source: made})
 	}
 	return reads
+}
+
+// context is the kubernetes_context of the block, "" when it has none.
+func (b Block) context() string {
+	if c := b.component(); c != nil {
+		return c.KubernetesContext
+	}
+	if b.Source.Kind == SourceAction {
+		if a := b.App.Action(b.Source.Name); a != nil {
+			return a.KubernetesContext
+		}
+	}
+	return ""
 }
 
 func (b Block) component() *appconfig.Component {

@@ -21,7 +21,10 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 		return nil, 0, fmt.Errorf("the release has no action %q", name)
 	}
 	_, check := a.HealthCheck()
-	spec := &jobspec.Action{Name: a.Name, Image: a.Image, ImageDigest: a.ImageDigest, Inputs: inputs, ReadOnly: check, File: a.At.File}
+	spec := &jobspec.Action{
+		Name: a.Name, Image: a.Image, ImageDigest: a.ImageDigest, Inputs: inputs, ReadOnly: check, File: a.At.File,
+		Cluster: cluster(app, a.KubernetesContext),
+	}
 	for _, s := range a.Steps {
 		withCluster := a.EnableKubeConfig
 		if s.EnableKubeConfig != nil {

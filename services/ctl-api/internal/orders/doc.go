@@ -9,6 +9,7 @@
 //	               ├─ helm.go        helm_chart
 //	               ├─ manifest.go    kubernetes_manifest
 //	               ├─ image.go       container_image
+//	               ├─ pulumi.go      pulumi, and a sandbox of that type
 //	               ├─ docker_build.go docker_build
 //	               └─ plugin.go      every type that is a plugin's
 //	Action, Scripts ─ action.go      what a script is

@@ -23,7 +23,7 @@ func helmChart(c component) (work jobspec.Work, deployable bool) {
 	chart := &jobspec.HelmChart{
 		ReleaseName: h.ChartName, Namespace: h.Namespace, CreateNamespace: h.InNewNamespace(),
 		StorageDriver: driver, Values: h.Values, TakeOwnership: h.TakeOwnership, InstallValues: c.override.HelmValues,
-		MaxHistory: h.HistoryLimit, Atomic: h.Atomic,
+		MaxHistory: h.HistoryLimit, Atomic: h.Atomic, Cluster: cluster(c.app, c.KubernetesContext),
 	}
 	if h.CRDs != appconfig.CRDsInstall {
 		chart.CRDs = h.CRDs

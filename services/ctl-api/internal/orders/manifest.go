@@ -7,7 +7,9 @@ func kubernetesManifest(c component) (work jobspec.Work, deployable bool) {
 	if k == nil {
 		return work, false
 	}
-	work.KubernetesManifest = &jobspec.KubernetesManifest{Namespace: k.Namespace, CreateNamespace: k.InNewNamespace()}
+	work.KubernetesManifest = &jobspec.KubernetesManifest{
+		Namespace: k.Namespace, CreateNamespace: k.InNewNamespace(), Cluster: cluster(c.app, c.KubernetesContext),
+	}
 	if m := k.Manifest; m != nil {
 		work.KubernetesManifest.ManifestName = m.File
 	}

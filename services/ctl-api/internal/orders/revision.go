@@ -47,6 +47,7 @@ var types = map[jobspec.Kind]struct {
 	jobspec.KindHelmChart:          {work: helmChart, probe: probeChart},
 	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
 	jobspec.KindContainerImage:     {work: containerImage},
+	jobspec.KindPulumi:             {work: pulumi},
 	jobspec.KindDockerBuild:        {work: dockerBuild},
 	jobspec.KindPlugin:             {work: pluginOf},
 }

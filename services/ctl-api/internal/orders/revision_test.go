@@ -72,6 +72,9 @@ func TestFill(t *testing.T) {
 		{name: "a manifest", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true), Manifest: &place.Text{File: "cron.yaml"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, Work: jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true, ManifestName: "cron.yaml"}}}},
+		{name: "a program of Pulumi", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "stack", Type: appconfig.TypePulumi, Pulumi: &appconfig.Pulumi{Runtime: "go", Config: map[string]string{"aws:region": "{{ .r }}"}, EnvVars: map[string]string{"E": "f"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindPulumi, Work: jobspec.Work{Pulumi: &jobspec.Pulumi{Runtime: "go", Config: map[string]string{"aws:region": "{{ .r }}"}, EnvVars: map[string]string{"E": "f"}}}}},
 		{name: "an image of others", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}}},
@@ -107,8 +110,8 @@ func TestFill(t *testing.T) {
 func TestFillOfTypeWithoutEngine(t *testing.T) {
 	t.Parallel()
 	var spec jobspec.Spec
-	_, err := revision(t, appconfig.Component{Name: "stack", Type: appconfig.TypePulumi, Pulumi: &appconfig.Pulumi{}}).Fill(&spec)
-	if want := `component "stack" of type pulumi has no engine in this version`; err == nil || err.Error() != want {
+	_, err := revision(t, appconfig.Component{Name: "stack", Type: appconfig.TypeJob, Job: &appconfig.Job{}}).Fill(&spec)
+	if want := `component "stack" of type job has no engine in this version`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

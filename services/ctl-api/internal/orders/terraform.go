@@ -18,14 +18,18 @@ func terraformModule(c component) (work jobspec.Work, deployable bool) {
 	return work, true
 }
 
-// sandbox is a Terraform module too.
+// sandbox is a Terraform module too, or a program of Pulumi.
 func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
 	var s appconfig.Sandbox
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("read sandbox revision: %w", err)
 	}
-	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
 	spec.File = s.At.File
+	if s.Type == appconfig.SandboxTypePulumi {
+		spec.Kind, spec.Pulumi = jobspec.KindPulumi, pulumiSandbox(s)
+		return nil
+	}
+	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
 	return nil
 }
 

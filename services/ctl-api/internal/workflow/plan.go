@@ -162,6 +162,9 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	if err != nil {
 		return jobspec.Spec{}, err
 	}
+	if err := staysInCluster(ctx, q, s, spec); err != nil {
+		return jobspec.Spec{}, err
+	}
 	spec.TimeoutSeconds = int(timeout / time.Second)
 	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
@@ -177,6 +180,24 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	}
 	spec.Artifact = &item.Artifact
 	return spec, nil
+}
+
+// staysInCluster compares the cluster that a component is planned for with the one
+// it is live in.
+func staysInCluster(ctx context.Context, q *ctldb.Queries, s subject, next jobspec.Spec) error {
+	live := optional.Value(s.resource.LiveReleaseID)
+	if !jobspec.Kinds[next.Kind].OnCluster || next.Destroy || live == "" || live == optional.Value(s.workflow.ReleaseID) {
+		return nil
+	}
+	item, err := releaseview.ItemOf(ctx, q, live, releaseview.Resource{Row: s.resource})
+	if err != nil {
+		return err
+	}
+	var was jobspec.Spec
+	if _, err := item.Revision.Fill(&was); err != nil {
+		return err
+	}
+	return orders.Stays(s.resource.Name, was.Cluster(), next.Cluster())
 }
 
 // continues names the change of uncertain outcome that a new plan follows: the

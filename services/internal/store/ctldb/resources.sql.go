@@ -88,9 +88,11 @@ func (q *Queries) LiveRevisions(ctx context.Context, installIds []string) ([]Liv
 }
 
 const showResources = `-- name: ShowResources :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed
+SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed,
+  coalesce(v.spec ->> 'kubernetes_context', '')::text AS kubernetes_context
 FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
+LEFT JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
 WHERE r.install_id = $1 AND ($2::text = '' OR r.id = $2 OR r.name = $2)
 ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name
 `
@@ -104,6 +106,7 @@ type ShowResourcesRow struct {
 	Resource          Resource
 	LiveReleaseNumber *int32
 	Rehearsed         json.RawMessage
+	KubernetesContext string
 }
 
 // Resources with the number of the release that is live; one by id or name, or
@@ -143,6 +146,7 @@ func (q *Queries) ShowResources(ctx context.Context, arg ShowResourcesParams) ([
 			&i.Resource.UpdatedAt,
 			&i.LiveReleaseNumber,
 			&i.Rehearsed,
+			&i.KubernetesContext,
 		); err != nil {
 			return nil, err
 		}

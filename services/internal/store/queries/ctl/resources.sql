@@ -9,9 +9,11 @@ ON CONFLICT (org_id, install_id, kind, name) DO NOTHING;
 -- name: ShowResources :many
 -- Resources with the number of the release that is live; one by id or name, or
 -- all with an empty ref. What its last plan says of a rehearsal is null when it was real.
-SELECT sqlc.embed(r), l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed
+SELECT sqlc.embed(r), l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed,
+  coalesce(v.spec ->> 'kubernetes_context', '')::text AS kubernetes_context
 FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
+LEFT JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
 WHERE r.install_id = sqlc.arg(install_id) AND (sqlc.arg(ref)::text = '' OR r.id = sqlc.arg(ref) OR r.name = sqlc.arg(ref))
 ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name;
 
