@@ -120,18 +120,6 @@ func (s Subject) try(ctx context.Context, m Must) error {
 	return m.test(t)
 }
 
-// Run tests all rules, one after the other.
-func (s Subject) Run(ctx context.Context) []Verdict {
-	var all []Verdict
-	for _, m := range Musts() {
-		if ctx.Err() != nil {
-			break
-		}
-		all = append(all, s.Try(ctx, m))
-	}
-	return all
-}
-
 // Summary counts verdicts in one line: "conformance: helm ran 17, not applicable 2".
 func Summary(name string, all []Verdict) string {
 	ran, none, broken := 0, 0, 0
