@@ -166,7 +166,7 @@ func read(path string, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// write replaces a file: whoever reads it finds the old or the new one, whole.
+// write replaces a file: a reader finds the old or the new one, whole.
 func write(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
-// Bounds of what is taken along because it refers to an artifact: whoever may push
+// Bounds of what is taken along because it refers to an artifact: anyone who may push
 // to the source can add to it. An image signed each day for a year is within them.
 const (
 	maxReferrers     = 500

@@ -82,7 +82,7 @@ func (k Key) Login(ctx context.Context) (oci.Login, error) {
 	ask, id := k.ring.clouds.google, k.name
 	switch k.entry.Helper {
 	case helperECR:
-		// Whoever may name a role gets what that role may read, and no other's.
+		// Who may name a role gets what that role may read, and no other's.
 		ask, id = k.ring.clouds.ecr, fmt.Sprintf("%q", []string{k.name, host, k.org, k.want.Region, k.want.IAMRoleARN})
 	case helperAzure:
 		ask, id = k.ring.clouds.azure, fmt.Sprintf("%q", []string{k.name, host})
