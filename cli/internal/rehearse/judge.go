@@ -54,12 +54,22 @@ var elsewhere = regexp.MustCompile(`(?i)cannot be reached|did not answer|cannot 
 // app is wrong.
 func judgeBuild(item ctlapi.ConfigItem) Line {
 	text := strings.TrimSuffix(api.Value(item.BuildError), tryingAgain)
-	l := Line{Verdict: Failed, Why: "it cannot be built: " + short(text), Plan: text}
-	if strings.HasSuffix(api.Value(item.BuildError), tryingAgain) || elsewhere.MatchString(text) {
-		l.Verdict, l.Why = NotPlanned, "source "+sourceOf(item)+" unreachable"
+	l := Line{Verdict: NotPlanned, Plan: text}
+	switch {
+	case strings.HasSuffix(api.Value(item.BuildError), tryingAgain) || elsewhere.MatchString(text):
+		l.Why = "source " + sourceOf(item) + " unreachable"
+	case closed.MatchString(text):
+		l.Why = "source " + sourceOf(item) + " needs credentials"
+	case missing(text) != "":
+		l.Why = missing(text)
+	default:
+		l.Verdict, l.Why = Failed, "it cannot be built: "+short(text)
 	}
 	return l
 }
+
+// closed is what builder says of a private registry for which it has no key.
+var closed = regexp.MustCompile(`BERTH_SOURCE_CREDENTIALS has no entry|needs credentials|refuses these credentials`)
 
 // sourceOf names the source of a build.
 func sourceOf(item ctlapi.ConfigItem) string {
@@ -79,9 +89,23 @@ type failure struct {
 
 // Why a failure is none of the app.
 var (
-	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|exec: "([^"]+)": executable file not found|env: '?([\w./-]+)'?: No such file`)
-	exit127     = regexp.MustCompile(`(?:exit(?:ed)?(?: with| code| status)*|code) 127\b`)
+	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|env: '?([\w./-]+)'?: No such file`)
+	// What builds and engines say of the tools that they run themselves.
+	ownTool      = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
+	pulumiPlugin = regexp.MustCompile(`(?:no resource plugin|could not load plugin for|failed to load language plugin|no language plugin)\W+(?:pulumi-(?:resource|language)-)?([\w-]+)`)
+	exit127      = regexp.MustCompile(`(?:exit(?:ed)?(?: with| code| status)*|code) 127\b`)
 )
+
+// missing says which tool an error misses, "" for none.
+func missing(text string) string {
+	if m := ownTool.FindStringSubmatch(text); m != nil {
+		return "tool " + strings.Join(m[1:], "") + " is not on this machine"
+	}
+	if m := pulumiPlugin.FindStringSubmatch(text); m != nil {
+		return "provider " + m[1] + " of Pulumi unreachable"
+	}
+	return ""
+}
 
 // mostNamed is how many made-up values a reason names.
 const mostNamed = 3
@@ -93,9 +117,13 @@ func judgeFailure(f failure) (Verdict, string) {
 	switch {
 	case strings.Contains(f.Error, "this runner has no cluster"):
 		return NotPlanned, "there is no cluster"
+	case missing(f.Error) != "":
+		return NotPlanned, missing(f.Error)
 	case missingTool.MatchString(f.Error):
 		m := missingTool.FindStringSubmatch(f.Error)
 		return NotPlanned, "tool " + strings.Join(m[1:], "") + " is not on this machine"
+	case strings.Contains(f.Error, "no credentials for Kubernetes context"):
+		return NotPlanned, text
 	case exit127.MatchString(f.Error):
 		return NotPlanned, "a tool that its script runs is not on this machine: " + text
 	case len(f.Reads) > 0:

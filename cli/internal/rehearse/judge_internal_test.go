@@ -15,10 +15,13 @@ func TestJudgeBuild(t *testing.T) {
 	t.Parallel()
 	repo := &ctlapi.BuildSource{Repo: new("acme/app")}
 	for text, want := range map[string]Line{
-		"repository acme/app cannot be reached: no such host; trying again":       {Verdict: NotPlanned, Why: "source acme/app unreachable"},
-		"repository acme/app does not exist, or is not public; correct repo":      {Verdict: NotPlanned, Why: "source acme/app unreachable"},
-		"fetch chart: dial tcp 192.0.2.1:443: i/o timeout":                        {Verdict: NotPlanned, Why: "source acme/app unreachable"},
-		`commit 1 has no directory "x"; correct directory in components/app.toml`: {Verdict: Failed, Why: `it cannot be built: commit 1 has no directory "x"; correct directory in components/app.toml`},
+		"repository acme/app cannot be reached: no such host; trying again":                                                                    {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"repository acme/app does not exist, or is not public; correct repo":                                                                   {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"fetch chart: dial tcp 192.0.2.1:443: i/o timeout":                                                                                     {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"image acme.example/mirror is in a registry of AWS, for which builder's BERTH_SOURCE_CREDENTIALS has no entry with the helper aws_ecr": {Verdict: NotPlanned, Why: "source acme/app needs credentials"},
+		"this Build Runner cannot build images: there is no buildctl; install it":                                                              {Verdict: NotPlanned, Why: "tool buildctl is not on this machine"},
+		`exec: "go": executable file not found in $PATH`:                                                                                       {Verdict: NotPlanned, Why: "tool go is not on this machine"},
+		`commit 1 has no directory "x"; correct directory in components/app.toml`:                                                              {Verdict: Failed, Why: `it cannot be built: commit 1 has no directory "x"; correct directory in components/app.toml`},
 	} {
 		got := judgeBuild(ctlapi.ConfigItem{Component: "app", Source: repo, BuildError: &text})
 		got.Plan = ""
@@ -38,6 +41,9 @@ func TestJudgeFailure(t *testing.T) {
 		{failure{Error: "exit code 3"}, Failed, "exit code 3"},
 		{failure{Error: "exit code 3", Reads: []string{"a", "b", "c", "d"}}, NotPlanned, "it needs real values of a, b, c; with made-up ones: exit code 3"},
 		{failure{Error: "sh: 1: psql: not found"}, NotPlanned, "tool psql is not on this machine"},
+		{failure{Error: "pulumi is not on this machine: there is none on the runner's PATH", Reads: []string{"a"}}, NotPlanned, "tool pulumi is not on this machine"},
+		{failure{Error: "pulumi preview of component queue: error: no resource plugin 'pulumi-resource-aws' found in the workspace"}, NotPlanned, "provider aws of Pulumi unreachable"},
+		{failure{Error: `no credentials for Kubernetes context "west": the outputs of component cluster have none`}, NotPlanned, `no credentials for Kubernetes context "west": the outputs of component cluster have none`},
 		{failure{Error: "this runner has no cluster to work on"}, NotPlanned, "there is no cluster"},
 		{failure{Error: "step \"a\" ended with exit code 127"}, NotPlanned, "a tool that its script runs is not on this machine: step \"a\" ended with exit code 127"},
 		{failure{Error: "dial tcp: lookup shop.example.com: no such host"}, NotPlanned, "what it calls cannot be reached: dial tcp: lookup shop.example.com: no such host"},
