@@ -163,12 +163,16 @@ func (r *run) release(ctx context.Context, round int) (_ *ctlapi.SyncResult, aga
 	if err != nil || len(trouble) == 0 {
 		return result, false, err
 	}
+	tried := maps.Clone(r.stands)
 	for _, item := range trouble {
-		for _, part := range stage.UsersOf(r.app, item.Component, string(item.Kind)) {
-			if r.stands[part] != "" {
-				return nil, false, fmt.Errorf("the stand-in of %s cannot be built: %s", part, api.Value(item.BuildError))
+		users := stage.UsersOf(r.app, item.Component, string(item.Kind))
+		if !slices.ContainsFunc(users, func(part stage.Part) bool { return tried[part] == "" }) {
+			return nil, false, fmt.Errorf("the stand-in of %s cannot be built: %s", item.Component, api.Value(item.BuildError))
+		}
+		for _, part := range users {
+			if r.stands[part] == "" { // of several builds of a part the first says why
+				r.leaveOut(part, judgeBuild(item))
 			}
-			r.leaveOut(part, judgeBuild(item))
 		}
 	}
 	return nil, true, nil
