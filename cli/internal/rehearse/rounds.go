@@ -163,6 +163,7 @@ func (r *run) release(ctx context.Context, round int) (_ *ctlapi.SyncResult, aga
 	if err != nil || len(trouble) == 0 {
 		return result, false, err
 	}
+	slices.SortFunc(trouble, func(a, b ctlapi.ConfigItem) int { return strings.Compare(a.Component, b.Component) })
 	tried := maps.Clone(r.stands)
 	for _, item := range trouble {
 		users := stage.UsersOf(r.app, item.Component, string(item.Kind))
