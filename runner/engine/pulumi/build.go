@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -80,9 +81,10 @@ func compile(ctx context.Context, j *job.Job, dir string, p project) error {
 		}
 	}
 	cmd := exec.CommandContext(ctx, compiler, "build", "-trimpath", "-buildvcs=false", "-o", built, ".")
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, job.Environ(env), j.Stdout, j.Stderr
+	said, kept := tee(j.Stderr)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, job.Environ(env), j.Stdout, said
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go build: %w", err)
+		return fmt.Errorf("go build: %w: %s", err, compilerSays(kept.String()))
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, p.file))
 	if err != nil {
@@ -104,6 +106,18 @@ func compile(ctx context.Context, j *job.Job, dir string, p project) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, p.file), raw, 0o600)
+}
+
+// compilerSays is the first line of what a compiler wrote that is no heading and
+// tells of no download.
+func compilerSays(text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading ") {
+			return line
+		}
+	}
+	return "it does not say why"
 }
 
 // lookPath finds an executable in a PATH that is not the engine's own.
