@@ -6,7 +6,7 @@ func TestCompilerSays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"go: downloading example.test/a v1.0.0\n# example.test/app\n./main.go:3:8: undefined: x\n": "./main.go:3:8: undefined: x",
-		"main.go:3:8: missing go.sum entry for module providing package a\n":                         "main.go:3:8: missing go.sum entry for module providing package a",
+		"main.go:3:8: missing go.sum entry for module providing package a\n":                       "main.go:3:8: missing go.sum entry for module providing package a",
 		"\n": "it does not say why",
 	} {
 		if got := compilerSays(text); got != want {
