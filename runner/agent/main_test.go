@@ -498,6 +498,9 @@ func (r *runner) start() (stop func() error) {
 		cancel()
 		select {
 		case err := <-done:
+			if r.plane != nil {
+				r.plane.change(func() { r.plane.over = len(r.plane.sessions) })
+			}
 			return err
 		case <-time.After(30 * time.Second):
 			r.t.Error("the agent does not stop")

@@ -67,6 +67,7 @@ type plane struct {
 	overtake       int // claims that are told that another process has the session
 	overtakeHead   int // questions for the chain's head that are told the same
 	unknown        int // claims that are told that their session is not known
+	over           int // sessions whose agents were stopped: a claim of theirs that is still read gets nothing
 	disputed       *runnerapi.Dispute
 }
 
@@ -326,7 +327,7 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.mu.Lock()
-		if r.Header.Get("Authorization") != "Bearer "+p.sessionToken() { // of an agent that is gone: it takes nothing from the next one
+		if p.over == len(p.sessions) || r.Header.Get("Authorization") != "Bearer "+p.sessionToken() { // of an agent that is gone: it takes nothing from the next one
 			p.mu.Unlock()
 			refuse(w, http.StatusUnauthorized, "session_overtaken", "another session was opened")
 			return
