@@ -35,6 +35,7 @@ var valueSets = map[string][]string{
 		"--set", "otelCollector.enabled=true,otelCollector.endpoint=https://traces.example.com",
 		"--set-json", `otelCollector.egress=[{"to":[{"ipBlock":{"cidr":"10.20.1.0/24"}}],"ports":[{"port":443}]}]`,
 	},
+	"private sources": {"--set", "secrets.sourceCredentials=berth-source-credentials"},
 	"a registry in a bucket": {
 		"--set", "builder.replicas=2,builder.s3.bucket=example-berth-registry,builder.s3.endpoint=https://s3.example.com,builder.s3.pathStyle=true,builder.s3.cidrs={10.50.0.0/24}",
 	},
@@ -97,7 +98,7 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 				"nginx.ingress.kubernetes.io/proxy-request-buffering":"off","nginx.ingress.kubernetes.io/proxy-buffering":"off","nginx.ingress.kubernetes.io/proxy-read-timeout":"3600"}`,
 			"--set-json", `networkPolicy.front=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ingress-nginx"}}}]`,
 		}},
-		{name: "private sources", overlay: with("production", "source-credentials"), values: []string{"--set", "secrets.sourceCredentials=berth-source-credentials"}},
+		{name: "private sources", overlay: with("production", "source-credentials"), values: valueSets["private sources"]},
 		{name: "a registry in a bucket", overlay: with("production", "registry-s3"), values: valueSets["a registry in a bucket"]},
 		{
 			name: "Build Runners as pods", overlay: with("production", "build-runners"), values: valueSets["Build Runners as pods"],

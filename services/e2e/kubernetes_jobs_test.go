@@ -19,9 +19,18 @@ import (
 // very engine that it had.
 func TestKubernetesJobs(t *testing.T) {
 	t.Parallel()
-	k, runner := newStack(t, imageActions, "")
+	app := imageActions
+	if raceDetector() {
+		app = slowFolder
+	}
+	k, runner := newStack(t, app, "")
 
-	t.Run("actions run in an image of the app", func(t *testing.T) { k.on(t).inImage() })
+	t.Run("actions run in an image of the app", func(t *testing.T) {
+		if raceDetector() {
+			t.Skip("a runner with the race detector is linked to libraries, which another image may not have")
+		}
+		k.on(t).inImage()
+	})
 
 	remove := func(k *shop, options ...string) {
 		if _, err := k.command("kubectl", append([]string{"--namespace", runner, "delete", "pod"}, options...)...); err != nil {
@@ -163,6 +172,9 @@ func (k *shop) agentIn(runner string) int {
 	})
 	return pid
 }
+
+// raceDetector tells whether the executables that are tested have it.
+func raceDetector() bool { return filepath.Base(os.Getenv("BERTH_LIBEXEC")) == "race" }
 
 // imageActions is the shop with actions that run in the image of its web server,
 // which holds one program and no shell.
