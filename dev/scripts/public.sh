@@ -5,18 +5,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly list=dev/public/list.txt out=$PWD/.bin/public
-
-fail() {
-  echo "public.sh: $1" >&2
-  exit 1
-}
+. dev/scripts/once.sh # for module_dir
 
 fetch() {
-  local name module sum path got from
+  local name module sum path from
   while read -r name module sum path; do
-    got=$(cd / && GOWORK=off GOFLAGS=-mod=mod go mod download -json "$module" 2>&1) || fail "$module cannot be downloaded: $got"
-    [ "$(sed -n 's/.*"Sum": "\(.*\)".*/\1/p' <<<"$got")" = "$sum" ] || fail "$module is not what it was: its sum differs from $sum"
-    from=$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$got")/$path
+    from=$(module_dir "${module%@*}" "${module##*@}" "$sum")/$path || exit 1
     if [ -d "$from" ]; then
       mkdir -p "$1/${name%/*}"
       cp -r --no-preserve=mode,ownership "$from" "$1/$name"

@@ -9,15 +9,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly module=github.com/pulumi/pulumi/pkg/v3 version=v3.150.0 sum=h1:Ne8Ew8t6qAqrMqgkR33tULLqQ/SVhtk0LeWyUQ2+6q4=
-# The module says its version only when it is told.
+# The module knows its own version only by this flag.
 readonly sdk=github.com/pulumi/pulumi/sdk/v3
 readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X $sdk/go/common/version.Version=$version")
 readonly out=$PWD/.bin/tools/pulumi
-
-fail() {
-  echo "pulumi.sh: $1" >&2
-  exit 1
-}
+. dev/scripts/once.sh # for copy_module; once itself keeps one file
 
 build() {
   local key cache=${BERTH_PULUMI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth/pulumi}
@@ -43,15 +39,11 @@ build() {
 # build_into checks the module against its sum and builds it. In the vendor's tree
 # the module next to it takes the place of the published one.
 build_into() {
-  local got dir began=$SECONDS
-  got=$(cd / && GOWORK=off GOFLAGS=-mod=mod go mod download -json "$module@$version") || fail "$module@$version cannot be downloaded: $got"
-  [ "$(sed -n 's/.*"Sum": "\(.*\)".*/\1/p' <<<"$got")" = "$sum" ] || fail "$module@$version is not what it was: its sum differs from $sum"
-  dir=$(mktemp -d)
-  # shellcheck disable=SC2064 # now: it is local
-  trap "rm -rf '$dir' '$1.new'" EXIT
-  cp -r --no-preserve=mode,ownership "$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$got")/." "$dir"
+  local began=$SECONDS
+  copy_module "$module" "$version" "$sum"
+  rm -rf "$1.new" # of one that was killed
   mkdir -p "$1.new"
-  (cd "$dir" && GOWORK=off go mod edit -dropreplace="$sdk" && GOWORK=off GOFLAGS='' go build "${flags[@]}" -o "$1.new/pulumi" ./cmd/pulumi)
+  (cd "$copy" && GOWORK=off go mod edit -dropreplace="$sdk" && GOWORK=off GOFLAGS='' go build "${flags[@]}" -o "$1.new/pulumi" ./cmd/pulumi)
   (cd dev/pulumi && GOWORK=off GOFLAGS='' go build -buildvcs=false -trimpath '-ldflags=-s -w' -o "$1.new/lab" .)
   mv "$1.new" "$1"
   echo "built Pulumi $version in $((SECONDS - began)) s" >&2

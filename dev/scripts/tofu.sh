@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly module=github.com/opentofu/opentofu version=v1.12.6 sum=h1:0VT4P8pMmGcCUnQ9JDrJ+Qg2d35Vzm4FFd/9+H7oF98=
-# It calls itself a development version unless it is told.
+# Without the flag it calls itself a development version.
 readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X $module/version.dev=no")
 readonly out=$PWD/.bin/tools/tofu
 . dev/scripts/once.sh

@@ -253,8 +253,8 @@ func TestReferrersAreBounded(t *testing.T) {
 	}
 }
 
-// A copy that broke off sends what is missing, a blob that breaks off goes on by a
-// range, and within one registry nothing is sent.
+// A copy that is repeated sends only what is missing, a blob resumes with a range, and
+// within one registry nothing is sent.
 func TestCopySendsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const big, small = 4 << 20, 1 << 20

@@ -97,8 +97,8 @@ func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt T
 
 // Copy copies an artifact of the repository to another one, of this registry or of
 // another, without keeping any of it on disk, and returns its size. Blobs that the
-// other one has are not sent again, and within one registry none is sent at all. A
-// blob whose download breaks off goes on where it was, where the registry can do
+// other one has are not sent again, and within one registry none is sent at all. When
+// the download of a blob breaks off, it resumes where it was if the registry can do
 // that.
 func (r Remote) Copy(ctx context.Context, dgst digest.Digest, dst Remote, opt TransferOptions) (int64, error) {
 	from, err := r.open()

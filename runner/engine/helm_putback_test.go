@@ -113,7 +113,7 @@ func TestHelmLeavesAFailedInstall(t *testing.T) {
 	}
 }
 
-// Killed while it puts back, the next plan goes on from what is there.
+// After a kill in the middle of a put-back, the next plan starts from what it finds.
 func TestHelmKilledWhileItPutsBack(t *testing.T) {
 	t.Parallel()
 	c := atomicChart(t)

@@ -403,7 +403,7 @@ func toolsOf(t *testing.T, name string, files map[string]string) string {
 
 // An engine in another image has that image's programs and PATH, and is held as in
 // the runner's. The image can neither put its own files in the place of the
-// runner's nor give the user groups, and one that is not there is told at once.
+// runner's nor give the user groups, and a job whose image is missing fails at once.
 func TestEngineInAnotherImage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

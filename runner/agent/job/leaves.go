@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/leaves"
+	"github.com/berth-dev/berth/runner/agent/manifestsecrets"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -100,7 +101,7 @@ func (j *job) hideOpened(tree, opened any, purposes seal.Leaves) {
 // plan.
 func (j *job) hide(value any) {
 	j.secrets.add(value, "")
-	walkText(value, func(text string) {
+	manifestsecrets.Texts(value, func(text string) {
 		if !slices.Contains(j.hidden, text) {
 			j.hidden = append(j.hidden, text)
 		}
@@ -134,7 +135,7 @@ func (j *job) named() (leaves.Names, error) {
 			}
 		}
 	}
-	walkText(tree, add)
+	manifestsecrets.Texts(tree, add)
 	if file := j.kind().Template; file != "" {
 		text, err := j.template(file)
 		if err != nil {

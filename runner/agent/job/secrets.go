@@ -2,14 +2,13 @@ package job
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/berth-dev/berth/pkg/redact"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/manifestsecrets"
 )
 
 // secrets are what must not be seen of an attempt. It is a redactor of its log.
@@ -25,7 +24,7 @@ func newSecrets() *secrets { return &secrets{set: redact.New(), known: map[strin
 
 // add registers every text in value, and says whether any was new.
 func (s *secrets) add(value any, name string) (fresh bool) {
-	walkText(value, func(text string) {
+	manifestsecrets.Texts(value, func(text string) {
 		if len(text) < redact.MinLen {
 			return
 		}
@@ -86,31 +85,4 @@ func isLeaf(m map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// walkText calls visit with each scalar of a JSON tree as text.
-func walkText(v any, visit func(string)) {
-	switch node := v.(type) {
-	case string:
-		visit(node)
-	case json.Number:
-		visit(node.String())
-	case map[string]any:
-		for _, child := range node {
-			walkText(child, visit)
-		}
-	case []any:
-		for _, child := range node {
-			walkText(child, visit)
-		}
-	case float64, int, int64:
-		visit(fmt.Sprint(node))
-	case json.RawMessage:
-		d := json.NewDecoder(bytes.NewReader(node))
-		d.UseNumber()
-		var tree any
-		if d.Decode(&tree) == nil {
-			walkText(tree, visit)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -78,7 +79,7 @@ func collectSecrets(tree any, values *[]string) bool {
 		case "apiVersion", "kind", "metadata", "type", "immutable":
 			continue
 		}
-		walkText(value, func(text string) {
+		Texts(value, func(text string) {
 			*values = append(*values, text)
 			if plain, err := base64.StdEncoding.DecodeString(text); err == nil && key == "data" && utf8.Valid(plain) {
 				*values = append(*values, string(plain))
@@ -88,8 +89,9 @@ func collectSecrets(tree any, values *[]string) bool {
 	return true
 }
 
-// walkText calls visit with each scalar of a JSON tree as text.
-func walkText(v any, visit func(string)) {
+// Texts calls visit with each scalar of a JSON tree as text: one that was decoded, with
+// numbers of any kind, or parts that were not.
+func Texts(v any, visit func(string)) {
 	switch node := v.(type) {
 	case string:
 		visit(node)
@@ -97,11 +99,20 @@ func walkText(v any, visit func(string)) {
 		visit(node.String())
 	case map[string]any:
 		for _, child := range node {
-			walkText(child, visit)
+			Texts(child, visit)
 		}
 	case []any:
 		for _, child := range node {
-			walkText(child, visit)
+			Texts(child, visit)
+		}
+	case float64, int, int64:
+		visit(fmt.Sprint(node))
+	case json.RawMessage:
+		d := json.NewDecoder(bytes.NewReader(node))
+		d.UseNumber()
+		var tree any
+		if d.Decode(&tree) == nil {
+			Texts(tree, visit)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func job(edit ...func(*jobspec.Spec)) jobspec.Spec {
 }
 
 // What was accepted is one plugin, by one key, with its permissions, for one
-// component; what it is told at a deploy does not count.
+// component; its config at a deploy does not count.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	given := job()

@@ -120,8 +120,8 @@ var comment = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
 
 func withoutComments(script string) string { return comment.ReplaceAllString(script, "") }
 
-// Reads says which made-up values a part reads, given how it is told that a path of
-// the state tree is made up. A part that a stand-in comes before reads one too.
+// Reads says which made-up values a part reads; madeUp tells whether a path of the
+// state tree is made up. A part that a stand-in comes before reads one too.
 func Reads(app *appconfig.App, part Part, madeUp func(path string) bool) []string {
 	found := map[string]bool{}
 	for _, block := range check.Blocks(app) {

@@ -75,7 +75,7 @@ func (c distributionClient) want(what string, got distributionAnswer, status ...
 	return got
 }
 
-// location is where an upload goes on, with its digest.
+// location is the address that ends an upload, with its digest.
 func (c distributionClient) location(got distributionAnswer, dgst digest.Digest) string {
 	c.t.Helper()
 	u, err := url.Parse(got.header.Get("Location"))
