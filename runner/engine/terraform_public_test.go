@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestSummariesOfPublicModules(t *testing.T) {
 	if err != nil || len(dirs) < 20 {
 		t.Fatalf("%d modules in %s: %v", len(dirs), public, err)
 	}
-	env := append(os.Environ(), providersFrom(t, mirror)...)
+	config := providersFrom(t, mirror)
 	for _, dir := range dirs {
 		source, err := os.ReadFile(filepath.Join(dir, "main.tf"))
 		if err != nil {
@@ -40,13 +41,13 @@ func TestSummariesOfPublicModules(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			i := newInstall(t, string(source))
-			theirs := &command{dir: filepath.Join(t.TempDir(), "module"), env: env}
+			theirs := &command{dir: filepath.Join(t.TempDir(), "module"), env: append(os.Environ(), "TF_CLI_CONFIG_FILE="+config)}
 			copyTree(t, dir, theirs.dir)
 			theirs.terraform(t, "init", "-input=false")
 			for _, step := range []string{"the first plan", "a second plan", "a teardown"} {
 				plan := i.plan(t, nil)
 				plan.module(t, dir)
-				plan.env = with(plan.env, map[string]string{"TF_CLI_CONFIG_FILE": cliConfig(env)})
+				plan.env = with(plan.env, map[string]string{"TF_CLI_CONFIG_FILE": config})
 				plan.spec.Destroy = step == "a teardown"
 				plan.must(t)
 				if diff := cmp.Diff(theirs.plan(t, plan.spec.Destroy), ours(plan.summary(t))); diff != "" {
@@ -58,7 +59,7 @@ func TestSummariesOfPublicModules(t *testing.T) {
 				if !plan.summary(t).NoChange {
 					apply := i.applyOf(t, plan)
 					apply.module(t, dir)
-					apply.env = with(apply.env, map[string]string{"TF_CLI_CONFIG_FILE": cliConfig(env)})
+					apply.env = with(apply.env, map[string]string{"TF_CLI_CONFIG_FILE": config})
 					apply.must(t)
 					theirs.terraform(t, "apply", "-input=false", "saved")
 				}
@@ -77,27 +78,18 @@ func (j *jobDir) module(t *testing.T, dir string) {
 	copyTree(t, dir, artifact)
 }
 
-// providersFrom makes Terraform take providers from a directory.
-func providersFrom(t *testing.T, mirror string) []string {
+// providersFrom is a configuration that makes Terraform take providers from a
+// directory.
+func providersFrom(t *testing.T, mirror string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "terraform.rc")
-	text := "provider_installation {\n  filesystem_mirror {\n    path = " + strconvQuote(mirror) + "\n  }\n}\n"
+	text := "provider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(mirror) + "\n  }\n}\n"
 	if mirror == "" {
 		text = ""
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"TF_CLI_CONFIG_FILE=" + file}
-}
-
-func strconvQuote(s string) string {
-	text, _ := json.Marshal(s)
-	return string(text)
-}
-
-func cliConfig(env []string) string {
-	_, file, _ := strings.Cut(env[len(env)-1], "=")
 	return file
 }
 
