@@ -25,13 +25,15 @@ type rows struct {
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
 // statement of its own: what is read after it is as the worker that held the
-// row before has left it.
-func load(ctx context.Context, tx *database.Tx, workflowID string, now time.Time) (*rows, error) {
-	r := &rows{now: now}
+// row before has left it. The clock is read after it too: what this look does is
+// never dated before what was done while it waited.
+func load(ctx context.Context, tx *database.Tx, workflowID string, now func() time.Time) (*rows, error) {
+	r := &rows{}
 	var err error
 	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("lock workflow: %w", err)
 	}
+	r.now = now()
 	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 		return nil, fmt.Errorf("read install: %w", err)
 	}
