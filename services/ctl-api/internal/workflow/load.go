@@ -20,7 +20,7 @@ type rows struct {
 	workflow ctldb.Workflow
 	around   ctldb.InstallToMoveRow
 	steps    []ctldb.StepsToMoveRow
-	jobs     []ctldb.JobsOfWorkflowRow
+	jobs     []ctldb.JobsToMoveRow
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -40,7 +40,7 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if r.steps, err = tx.StepsToMove(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("read steps: %w", err)
 	}
-	if r.jobs, err = tx.JobsOfWorkflow(ctx, &workflowID); err != nil {
+	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	return r, nil
@@ -82,7 +82,7 @@ func (r *rows) state() flow.State {
 	return s
 }
 
-// stepJobs are the workflow's jobs by id; and by step, since its last retry, the
+// stepJobs are the jobs of steps that have not ended, by id; and by step, since its last retry, the
 // newest run of a check and how many were made for a machine of before.
 func (r *rows) stepJobs() (byID, checks map[string]*flow.Job, replaced map[string]int) {
 	byID, checks, replaced = map[string]*flow.Job{}, map[string]*flow.Job{}, map[string]int{}
