@@ -43,6 +43,7 @@ type Store struct {
 	trees  map[digest.Digest]*tree
 	names  int   // of directories, each used once
 	clock  int64 // counts uses
+	limit  int64 // maxAllBytes
 }
 
 // tree is one unpacked artifact.
@@ -76,7 +77,7 @@ func Open(dir string, layout *oci.Layout) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacked artifacts: %w", err)
 	}
-	return &Store{dir: dir, layout: layout, proofs: map[digest.Digest]proof{}, trees: map[digest.Digest]*tree{}}, nil
+	return &Store{dir: dir, layout: layout, proofs: map[digest.Digest]proof{}, trees: map[digest.Digest]*tree{}, limit: maxAllBytes}, nil
 }
 
 // Shared says whether a file of a job is one that other jobs may have too. Its owner
@@ -164,7 +165,7 @@ func (s *Store) excess() (dirs []string) {
 				oldest = artifact
 			}
 		}
-		if all <= maxAllBytes || oldest == "" {
+		if all <= s.limit || oldest == "" {
 			return dirs
 		}
 		dirs = append(dirs, s.trees[oldest].dir)
