@@ -29,7 +29,7 @@ SELECT sqlc.embed(s),
        coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
        coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
-LEFT JOIN changes c ON c.id = s.change_id
+LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = sqlc.arg(workflow_id)
 LEFT JOIN (
     SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
            count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
