@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -63,7 +64,8 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 
 	root, dir := in.Root, in.Dir
 	if in.Archive != nil {
-		if dir, err = unpackArchive(ctx, in.Archive, tmp, in.Limits); err != nil {
+		dir = filepath.Join(tmp, "tree")
+		if err := UnpackArchive(ctx, in.Archive, dir, in.Limits); err != nil {
 			return none, fmt.Errorf("pack: %w", err)
 		}
 	}

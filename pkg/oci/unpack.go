@@ -101,11 +101,10 @@ func extractLayer(ctx context.Context, l *Layout, layer ocispec.Descriptor, x *e
 	return extractErr
 }
 
-// unpackArchive extracts an archive that is not an artifact yet into a new
-// directory below parent.
-func unpackArchive(ctx context.Context, r io.Reader, parent string, limits Limits) (dir string, err error) {
-	dir = filepath.Join(parent, "tree")
-	return dir, stage(dir, func(root *os.Root) error {
+// UnpackArchive extracts a tar.gz stream that is in no registry, as strictly as
+// Layout.Unpack does: dir must be missing or empty, and appears whole or not at all.
+func UnpackArchive(ctx context.Context, r io.Reader, dir string, limits Limits) error {
+	return stage(dir, func(root *os.Root) error {
 		x := newExtractor(root, limits)
 		if err := x.extract(until(ctx, r)); err != nil {
 			return err

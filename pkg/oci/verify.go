@@ -80,6 +80,31 @@ func (l *Layout) Verify(ctx context.Context, dgst digest.Digest) error {
 	return nil
 }
 
+// BlobsOf lists all that Verify hashes of an artifact. The manifests are verified
+// while they are read, the rest is not looked at.
+func (l *Layout) BlobsOf(ctx context.Context, dgst digest.Digest) ([]digest.Digest, error) {
+	root, err := l.Resolve(ctx, dgst.String())
+	if err != nil {
+		return nil, err
+	}
+	all, seen := []digest.Digest{root.Digest}, map[digest.Digest]bool{root.Digest: true}
+	pending := []ocispec.Descriptor{root}
+	for len(pending) > 0 {
+		children, err := successors(ctx, l, pending[0])
+		if err != nil {
+			return nil, fmt.Errorf("blobs of %s: %w", dgst, err)
+		}
+		pending = pending[1:]
+		for _, child := range children {
+			if !seen[child.Digest] {
+				seen[child.Digest] = true
+				all, pending = append(all, child.Digest), append(pending, child)
+			}
+		}
+	}
+	return all, nil
+}
+
 // check hashes one blob and says in words what is wrong with it, or "".
 func (l *Layout) check(ctx context.Context, desc ocispec.Descriptor) (problem string, err error) {
 	rc, err := l.Fetch(ctx, desc)

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/schedule"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
+	"github.com/berth-dev/berth/runner/agent/trees"
 )
 
 // deliverTimeout is how long an ending agent tries to hand in what its engines
@@ -51,6 +52,7 @@ type agent struct {
 	power   *power.Switch
 	disk    *disk.Guard
 	layout  *oci.Layout
+	trees   *trees.Store
 	iso     isolation
 	jobs    *job.Set
 	link    *link

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/trees"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -43,6 +44,9 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	}
 	if a.layout, err = a.openLayout(); err != nil {
 		return nil, fmt.Errorf("own registry: %w", err)
+	}
+	if a.trees, err = trees.Open(a.dir.Trees(), a.layout); err != nil {
+		return nil, err
 	}
 	deps := a.deps(trusted)
 	if err := a.reachable(); err != nil {
@@ -88,7 +92,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
 		Stopped: a.stand.stopped,
-		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
+		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Trees: a.trees, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	deps.Contexts.Dir = cmp.Or(a.cfg.Contexts, a.dir.Contexts())

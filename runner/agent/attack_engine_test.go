@@ -525,3 +525,47 @@ func TestPreflightWithoutRoot(t *testing.T) {
 		t.Errorf("preflight: %v\n%s", err, out)
 	}
 }
+
+// An engine tries everything on the files of its artifact, which other jobs share, and
+// the next job reads what was built.
+func TestAttackShared(t *testing.T) {
+	t.Parallel()
+	inForms(t, func(t *testing.T, f form) {
+		const file = "in/artifact/main.tf"
+		var data string
+		c := newChangeOf(t, func(r *runner) { data = r.dir.Path(); f.begin(r) }, func(s *jobspec.Spec) {
+			var lines []string
+			for what, try := range map[string]string{
+				"rewrote": "{ echo rewritten >" + file + "; }", "appended": "{ echo more >>" + file + "; }", "cut": "truncate -s 1 " + file,
+				"opened": "chmod 666 " + file, "took": "chown $(id -u) " + file, "dated": "touch -d 2001-01-01 " + file,
+				"removed": "rm -f " + file, "moved": "mv " + file + " work/", "replaced": "cp /etc/hostname in/artifact/",
+				"linked and wrote": "ln " + file + " work/own && { echo mine >work/own; }", "found trees": "ls " + data + "/trees",
+			} {
+				lines = append(lines, "sh "+try+" >/dev/null 2>&1 && echo leak: "+what)
+			}
+			s.TerraformModule.VarFiles = []string{strings.Join(append(lines, "sh cat "+file), "\n")}
+		})
+		job := c.order(asItIs) // after the plan, which did the same
+		if result := c.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+			t.Fatalf("the apply: %+v", result)
+		}
+		c.noLeaks(job)
+		if said := c.plane.log(t, c.plane.streamOf(job)); !slices.Contains(said, "# nothing") {
+			t.Errorf("after the attacks of its plan the apply reads:\n%s", strings.Join(said, "\n"))
+		}
+		kept, err := filepath.Glob(filepath.Join(c.dir.Trees(), "*", "main.tf"))
+		if want := map[form]int{byUsers: 1, byNamespaces: 0}[f]; err != nil || len(kept) != want {
+			t.Fatalf("%d trees are kept for all jobs (%v), want %d", len(kept), err, want)
+		}
+		for _, path := range kept {
+			raw, err := os.ReadFile(path)
+			info, statErr := os.Stat(path)
+			if err := errors.Join(err, statErr); err != nil {
+				t.Fatal(err)
+			}
+			if sys, _ := info.Sys().(*syscall.Stat_t); string(raw) != "# nothing\n" || info.Mode() != 0o444 || sys.Uid != 0 {
+				t.Errorf("what all jobs share says %q, mode %s, user %d", raw, info.Mode(), sys.Uid)
+			}
+		}
+	})
+}

@@ -60,6 +60,7 @@ type plane struct {
 	// accept has the runner accept the script of a run before it is given out.
 	accept   func(jobspec.Script)
 	requests int
+	served   map[string]int // requests by route
 
 	// sessionAnswers are those of the requests for sessions, in their order: "lost",
 	// a code, or "" for a session.
@@ -84,7 +85,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 		kind: kind, runnerID: id.New(id.Runner), orgID: id.New(id.Org), changed: make(chan struct{}),
 		claims: map[string][]runnerapi.Assignment{}, answers: map[string]runnerapi.LeaseAnswer{}, told: map[string][]runnerapi.JobProgress{},
 		plans: map[string]runnerapi.Plan{}, results: map[string][]runnerapi.ResultReport{},
-		runs: map[string][]jobspec.Run{}, streams: map[string]*stream{},
+		runs: map[string][]jobspec.Run{}, streams: map[string]*stream{}, served: map[string]int{},
 	}
 	if kind == runnerapi.RunnerKindInstall {
 		p.installID = id.New(id.Install)
@@ -119,6 +120,9 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 			return
 		}
 		mux.ServeHTTP(w, r)
+		p.mu.Lock()
+		p.served[r.Pattern]++
+		p.mu.Unlock()
 	}))
 	t.Cleanup(func() {
 		p.CloseClientConnections()

@@ -64,5 +64,6 @@ func (a *agent) prune(ctx context.Context) {
 		}
 	}
 	freed, err := a.layout.GC(ctx, oci.GCOptions{Keep: keep})
+	a.trees.Prune()
 	log.InfoContext(ctx, "old plans were forgotten", "plans", pruned, "freed_bytes", freed, "err", err)
 }

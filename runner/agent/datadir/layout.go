@@ -153,6 +153,10 @@ func (d Dir) Tools() string { return d.join("tools") }
 // Inits is what terraform init found out, resource by resource.
 func (d Dir) Inits() string { return d.join("inits") }
 
+// Trees is where artifacts are unpacked for all jobs. It is a cache of this agent
+// process.
+func (d Dir) Trees() string { return d.join("trees") }
+
 // States is where the newest states of each resource are, sealed.
 func (d Dir) States() string { return d.join("states") }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
+	"github.com/berth-dev/berth/runner/agent/trees"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -100,6 +101,8 @@ type Deps struct {
 	API      API
 	Registry Registry
 	Layout   *oci.Layout
+	// Trees are the artifacts of Layout, verified and unpacked once.
+	Trees *trees.Store
 	// Cluster is how jobs reach the install's cluster, nil without one.
 	Cluster cluster.Source
 	// Contexts is how they reach clusters that components make.

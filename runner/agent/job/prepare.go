@@ -54,7 +54,7 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	if s := j.spec.Source; s != nil && s.Archive != nil {
-		if err := j.bring(ctx, *s.Archive, j.dir.in("source")); err != nil {
+		if err := j.bringSource(ctx, *s.Archive); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
@@ -87,7 +87,7 @@ func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 		return nil
 	}
 	var corrupt *oci.CorruptError
-	if err := j.deps.Layout.Verify(ctx, digest.Digest(a.Digest)); !errors.As(err, &corrupt) {
+	if err := j.deps.Trees.Verify(ctx, digest.Digest(a.Digest)); !errors.As(err, &corrupt) {
 		return nil
 	}
 	r := refuse(jobspec.OutcomeRefused, "retry the step: it makes a new plan with the artifact as it was built",
@@ -117,13 +117,14 @@ func (j *job) fetch(ctx context.Context, a jobspec.Artifact) (digest.Digest, err
 	if err != nil {
 		return "", fmt.Errorf("digest %q: %w", a.Digest, err)
 	}
-	if j.deps.Layout.Verify(ctx, want) != nil { // missing or damaged: fetch what is not right
+	if j.deps.Trees.Verify(ctx, want) != nil { // missing or damaged: fetch what is not right
 		return want, j.pull(ctx, a.Repository, want)
 	}
 	return want, nil
 }
 
-// bring is fetch, and unpacks the artifact.
+// bring is fetch, and gives the engine the artifact unpacked. Files that it shares
+// with other jobs are root's: an engine with the agent's own user could change them.
 func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
 	want, err := j.fetch(ctx, a)
 	if err != nil {
@@ -132,7 +133,19 @@ func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
 	if err := os.RemoveAll(dir); err != nil { // of an earlier try
 		return err
 	}
+	if iso := j.attempt.Isolation; os.Geteuid() == 0 && iso.UID != 0 {
+		return j.deps.Trees.Share(ctx, want, dir)
+	}
 	return j.deps.Layout.Unpack(ctx, want, dir, oci.Limits{})
+}
+
+// bringSource is bring of what is built once, and not kept.
+func (j *job) bringSource(ctx context.Context, a jobspec.Artifact) error {
+	want, err := j.fetch(ctx, a)
+	if err != nil {
+		return err
+	}
+	return j.deps.Layout.Unpack(ctx, want, j.dir.in("source"), oci.Limits{})
 }
 
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
@@ -173,21 +186,13 @@ func (j *job) unpin(ctx context.Context, change string, sealed []byte, dir strin
 	if err != nil {
 		return fmt.Errorf("pinned plan: %w", err)
 	}
-	// A layout for this moment: it unpacks with all its checks.
-	tmp := filepath.Join(j.dir.path, "unpin")
-	defer func() { _ = os.RemoveAll(tmp) }()
-	layout, err := oci.Open(tmp)
-	if err != nil {
-		return err
-	}
-	packed, err := oci.Pack(ctx, layout, oci.PackInput{Kind: oci.KindPlan, Archive: bytes.NewReader(plain), TempDir: j.dir.path})
-	if err != nil {
-		return fmt.Errorf("pinned plan: %w", err)
-	}
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	return layout.Unpack(ctx, packed.Digest, dir, oci.Limits{})
+	if err := oci.UnpackArchive(ctx, bytes.NewReader(plain), dir, oci.Limits{}); err != nil {
+		return fmt.Errorf("pinned plan: %w", err)
+	}
+	return nil
 }
 
 // pinned reads the sealed bytes that the plan of a change kept; nil when

@@ -56,7 +56,7 @@ func (j *job) artifactProblem(ctx context.Context) string {
 		all = append(all, j.spec.Action.Artifacts()...)
 	}
 	for _, a := range all {
-		if err := j.deps.Layout.Verify(ctx, digest.Digest(a.Digest)); err != nil {
+		if err := j.deps.Trees.Verify(ctx, digest.Digest(a.Digest)); err != nil {
 			return err.Error()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/trees"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -105,6 +106,9 @@ func (j *job) expose() error {
 			return folder.Lchown(name, iso.UID, iso.GID)
 		case name == "out" || name == "work" || len(name) > len("work/") && name[:len("work/")] == "work/":
 			return folder.Lchown(name, iso.UID, iso.GID)
+		}
+		if trees.Shared(entry) {
+			return nil // everybody may read it, and nobody but root changes it
 		}
 		return lend(folder, name, entry, iso.GID)
 	})

@@ -84,6 +84,7 @@ type Proxy struct {
 	served  bool // a state, or that there is none, was given out
 	lineage string
 	serial  int64
+	written []byte // what the control plane took last of this attempt, nil for nothing
 }
 
 // New makes the proxy of one attempt; nobody can reach it before Serve.
@@ -165,8 +166,16 @@ func (p *Proxy) handler() http.Handler {
 	})
 }
 
+// get gives Terraform the state: what it wrote last as long as that was taken, as
+// nobody else writes under this attempt's fence; else that of the control plane.
 func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
-	body, err := p.read(r.Context())
+	p.mu.Lock()
+	body := p.written
+	p.mu.Unlock()
+	var err error
+	if body == nil {
+		body, err = p.read(r.Context())
+	}
 	switch {
 	case err != nil:
 		p.fail(w, r, "read", err)
@@ -249,11 +258,19 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		// certain.
 		p.Log.ErrorContext(r.Context(), "state is handed in without a copy on disk", "serial", d.Serial, "err", err)
 	}
+	p.took(nil) // until it is known which one is there
 	if err := p.deliver(r.Context(), write); err != nil {
 		p.fail(w, r, "write", err)
 		return
 	}
+	p.took(body)
 	p.note(d.Lineage, d.Serial)
+}
+
+func (p *Proxy) took(body []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written = body
 }
 
 // keep writes a file that must not be lost.

@@ -346,3 +346,38 @@ func TestAttackAnotherStateIsNotOpened(t *testing.T) {
 		}
 	}
 }
+
+// What the control plane took of this attempt needs not be asked for; a write that it did
+// not take says nothing of what is there.
+func TestOwnWriteIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, true)
+	reads := func() (asked bool, text string) {
+		b.change(func() { b.refuse = &control.Error{Status: http.StatusForbidden, Code: "asked"} })
+		status, text := b.ask(http.MethodGet, "/", "")
+		b.change(func() { b.refuse = nil })
+		return status == http.StatusForbidden, text
+	}
+	if asked, _ := reads(); !asked {
+		t.Error("before the first write the control plane is not asked")
+	}
+	if status, text := b.ask(http.MethodPost, "/?ID=L1", state); status != http.StatusOK {
+		t.Fatal(status, text)
+	}
+	if asked, text := reads(); asked || text != state {
+		t.Errorf("asked %v, got %s, want what was written", asked, text)
+	}
+	b.change(func() { b.refuse = &control.Error{Status: http.StatusConflict, Code: "stale_fence"} })
+	if status, _ := b.ask(http.MethodPost, "/?ID=L1", state); status != http.StatusConflict {
+		t.Errorf("a refused write: %d", status)
+	}
+	if asked, _ := reads(); !asked {
+		t.Error("after a refused write the control plane is not asked")
+	}
+}
+
+func (s *states) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}

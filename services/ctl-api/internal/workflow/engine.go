@@ -23,8 +23,8 @@ type Waker interface {
 	WakeWorkflowAt(ctx context.Context, tx *database.Tx, workflowID string, at time.Time) error
 }
 
-// Engine moves workflows. It keeps no state: any number of them may
-// run side by side on one database.
+// Engine moves workflows. It keeps nothing that matters: any number of them may
+// run side by side on one database. It must not be copied.
 type Engine struct {
 	Store *database.Store
 	Waker Waker
@@ -36,6 +36,8 @@ type Engine struct {
 	Log              *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+
+	turns turns
 }
 
 func (e *Engine) now() time.Time {
@@ -47,8 +49,14 @@ func (e *Engine) now() time.Time {
 
 // Advance brings a workflow as far as it can go now. It is safe to run twice,
 // side by side and after a crash at any point. A workflow that does not exist
-// is no error: its wake-up outlived it.
+// is no error: its wake-up outlived it. It returns at once when another Advance of
+// this process will look at the workflow later anyway.
 func (e *Engine) Advance(ctx context.Context, workflowID string) error {
+	mine, err := e.turns.take(ctx, workflowID)
+	if err != nil || !mine {
+		return err
+	}
+	defer e.turns.give(workflowID)
 	var of traced
 	defer of.end()
 	for range maxMoves {
@@ -66,7 +74,7 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 // move does the one next thing, in one transaction.
 func (e *Engine) move(ctx context.Context, workflowID string, of *traced) (done bool, err error) {
 	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *database.Tx) error {
-		r, err := load(ctx, tx, workflowID, e.now())
+		r, err := load(ctx, tx, workflowID, e.now)
 		if err != nil {
 			return err
 		}

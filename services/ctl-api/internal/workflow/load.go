@@ -20,25 +20,27 @@ type rows struct {
 	workflow ctldb.Workflow
 	around   ctldb.InstallToMoveRow
 	steps    []ctldb.StepsToMoveRow
-	jobs     []ctldb.JobsOfWorkflowRow
+	jobs     []ctldb.JobsToMoveRow
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
 // statement of its own: what is read after it is as the worker that held the
-// row before has left it.
-func load(ctx context.Context, tx *database.Tx, workflowID string, now time.Time) (*rows, error) {
-	r := &rows{now: now}
+// row before has left it. The clock is read after it too: what this look does is
+// never dated before what was done while it waited.
+func load(ctx context.Context, tx *database.Tx, workflowID string, now func() time.Time) (*rows, error) {
+	r := &rows{}
 	var err error
 	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("lock workflow: %w", err)
 	}
+	r.now = now()
 	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 		return nil, fmt.Errorf("read install: %w", err)
 	}
 	if r.steps, err = tx.StepsToMove(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("read steps: %w", err)
 	}
-	if r.jobs, err = tx.JobsOfWorkflow(ctx, &workflowID); err != nil {
+	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	return r, nil
@@ -80,7 +82,7 @@ func (r *rows) state() flow.State {
 	return s
 }
 
-// stepJobs are the workflow's jobs by id; and by step, since its last retry, the
+// stepJobs are the jobs of steps that have not ended, by id; and by step, since its last retry, the
 // newest run of a check and how many were made for a machine of before.
 func (r *rows) stepJobs() (byID, checks map[string]*flow.Job, replaced map[string]int) {
 	byID, checks, replaced = map[string]*flow.Job{}, map[string]*flow.Job{}, map[string]int{}

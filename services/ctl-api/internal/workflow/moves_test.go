@@ -83,7 +83,7 @@ func TestMoveReadsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.arrive()
-	look := []string{"begin", "select", "LockWorkflow", "InstallToMove", "StepsToMove", "JobsOfWorkflow"}
+	look := []string{"begin", "select", "LockWorkflow", "InstallToMove", "StepsToMove", "JobsToMove"}
 	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	if diff := cmp.Diff([][]string{append(slices.Clone(look), "commit")}, r.transactions(w)); diff != "" {
 		t.Errorf("an Advance with nothing to do (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestMoveReadsOnce(t *testing.T) {
 	r.exec(`update runner_jobs set state = 'succeeded', finished_at = now(),
 		result = '{"outcome": "succeeded", "plan": {"effect": {}, "effect_digest": "sha256:e", "pinned": "sha256:p", "plan_bytes_digest": "sha256:p", "summary": {}}}' where id = $1`, jobID)
 	moves := r.transactions(w)
-	total, reads := 0, []string{"LockWorkflow", "InstallToMove", "StepsToMove", "JobsOfWorkflow"}
+	total, reads := 0, []string{"LockWorkflow", "InstallToMove", "StepsToMove", "JobsToMove"}
 	for i, statements := range moves {
 		total += len(statements)
 		if diff := cmp.Diff(look, statements[:min(len(look), len(statements))]); diff != "" {

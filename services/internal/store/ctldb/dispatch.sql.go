@@ -372,14 +372,16 @@ func (q *Queries) JobsOfStep(ctx context.Context, stepID *string) ([]JobsOfStepR
 }
 
 const jobsOfWorkflow = `-- name: JobsOfWorkflow :many
-SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
-       coalesce(result->>'outcome', '')::text AS outcome,
-       coalesce(result->>'reason', '')::text AS reason,
-       coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
-       coalesce(error, result->>'error', '')::text AS error,
-       coalesce(result->>'remedy', '')::text AS remedy,
-       (cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
-FROM runner_jobs WHERE workflow_id = $1 ORDER BY queued_at, id
+SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at,
+       coalesce(j.ended->>'outcome', '')::text AS outcome,
+       coalesce(j.ended->>'reason', '')::text AS reason,
+       coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
+       coalesce(j.error, j.ended->>'error', '')::text AS error,
+       coalesce(j.ended->>'remedy', '')::text AS remedy,
+       (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
+FROM (
+    SELECT r.id, r.org_id, r.runner_id, r.install_id, r.build_id, r.change_id, r.step_id, r.workflow_id, r.action_run_id, r.resource_id, r.kind, r.operation, r.mutates, r.state, r.spec, r.capsule, r.fence, r.attempt, r.timeout_seconds, r.trace, r.result, r.error, r.queued_at, r.leased_at, r.finished_at, r.cancel_requested_at, r.signed_order, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r WHERE r.workflow_id = $1 OFFSET 0
+) j ORDER BY j.queued_at, j.id
 `
 
 type JobsOfWorkflowRow struct {
@@ -402,7 +404,8 @@ type JobsOfWorkflowRow struct {
 	CancelRequested bool
 }
 
-// What Next needs of the jobs, without their bulk; oldest first.
+// The jobs of a workflow, without their bulk; oldest first. A result holds the plan,
+// which Postgres would unpack for each of the five fields that are read of it.
 func (q *Queries) JobsOfWorkflow(ctx context.Context, workflowID *string) ([]JobsOfWorkflowRow, error) {
 	rows, err := q.db.Query(ctx, jobsOfWorkflow, workflowID)
 	if err != nil {

@@ -8,6 +8,8 @@ package ctldb
 import (
 	"context"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const getResource = `-- name: GetResource :one
@@ -72,8 +74,7 @@ type InstallToMoveRow struct {
 }
 
 // One look at a workflow before it moves, as ctl-api makes it under the workflow's
-// row: LockWorkflow, then these and JobsOfWorkflow. All run inside store.Tx of the
-// org.
+// row: LockWorkflow, then these. All run inside store.Tx of the org.
 // What flow.Next needs of a workflow's install: the state of its newest stack, its
 // runner (the one that is not revoked, else the last), and who holds its
 // resources (both lists in the same order).
@@ -110,6 +111,68 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 	return i, err
 }
 
+const jobsToMove = `-- name: JobsToMove :many
+SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
+       coalesce(j.ended->>'outcome', '')::text AS outcome,
+       coalesce(j.ended->>'reason', '')::text AS reason,
+       coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
+       coalesce(j.error, j.ended->>'error', '')::text AS error,
+       coalesce(j.ended->>'remedy', '')::text AS remedy,
+       (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
+FROM (
+    SELECT r.id, r.org_id, r.runner_id, r.install_id, r.build_id, r.change_id, r.step_id, r.workflow_id, r.action_run_id, r.resource_id, r.kind, r.operation, r.mutates, r.state, r.spec, r.capsule, r.fence, r.attempt, r.timeout_seconds, r.trace, r.result, r.error, r.queued_at, r.leased_at, r.finished_at, r.cancel_requested_at, r.signed_order, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r JOIN steps s ON s.id = r.step_id
+    WHERE r.workflow_id = $1 AND s.state IN ('pending', 'running', 'waiting') OFFSET 0
+) j ORDER BY j.queued_at, j.id
+`
+
+type JobsToMoveRow struct {
+	ID              string
+	ChangeID        *string
+	StepID          *string
+	State           model.JobState
+	QueuedAt        time.Time
+	Outcome         string
+	Reason          string
+	NoChange        bool
+	Error           string
+	Remedy          string
+	CancelRequested bool
+}
+
+// What flow.Next needs of the jobs, oldest first: those of steps that have not ended.
+// A step that is retried has not ended any more. The bulk of a result is unpacked once.
+func (q *Queries) JobsToMove(ctx context.Context, workflowID *string) ([]JobsToMoveRow, error) {
+	rows, err := q.db.Query(ctx, jobsToMove, workflowID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []JobsToMoveRow{}
+	for rows.Next() {
+		var i JobsToMoveRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.ChangeID,
+			&i.StepID,
+			&i.State,
+			&i.QueuedAt,
+			&i.Outcome,
+			&i.Reason,
+			&i.NoChange,
+			&i.Error,
+			&i.Remedy,
+			&i.CancelRequested,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const stepsToMove = `-- name: StepsToMove :many
 SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
@@ -119,7 +182,7 @@ SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.res
        coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
        coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
-LEFT JOIN changes c ON c.id = s.change_id
+LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = $1
 LEFT JOIN (
     SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
            count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,

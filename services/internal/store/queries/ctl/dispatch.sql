@@ -9,15 +9,18 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(instal
         sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(signed_order), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
 
 -- name: JobsOfWorkflow :many
--- What Next needs of the jobs, without their bulk; oldest first.
-SELECT id, change_id, step_id, action_run_id, operation, mutates, state, attempt, queued_at, leased_at, finished_at,
-       coalesce(result->>'outcome', '')::text AS outcome,
-       coalesce(result->>'reason', '')::text AS reason,
-       coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
-       coalesce(error, result->>'error', '')::text AS error,
-       coalesce(result->>'remedy', '')::text AS remedy,
-       (cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
-FROM runner_jobs WHERE workflow_id = sqlc.arg(workflow_id) ORDER BY queued_at, id;
+-- The jobs of a workflow, without their bulk; oldest first. A result holds the plan,
+-- which Postgres would unpack for each of the five fields that are read of it.
+SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at,
+       coalesce(j.ended->>'outcome', '')::text AS outcome,
+       coalesce(j.ended->>'reason', '')::text AS reason,
+       coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
+       coalesce(j.error, j.ended->>'error', '')::text AS error,
+       coalesce(j.ended->>'remedy', '')::text AS remedy,
+       (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
+FROM (
+    SELECT r.*, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r WHERE r.workflow_id = sqlc.arg(workflow_id) OFFSET 0
+) j ORDER BY j.queued_at, j.id;
 
 -- name: ProgressOfWorkflow :many
 -- What the engines of its leased jobs do, of those that tell.

@@ -1,6 +1,5 @@
 -- One look at a workflow before it moves, as ctl-api makes it under the workflow's
--- row: LockWorkflow, then these and JobsOfWorkflow. All run inside store.Tx of the
--- org.
+-- row: LockWorkflow, then these. All run inside store.Tx of the org.
 
 -- name: InstallToMove :one
 -- What flow.Next needs of a workflow's install: the state of its newest stack, its
@@ -30,7 +29,7 @@ SELECT sqlc.embed(s),
        coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
        coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
-LEFT JOIN changes c ON c.id = s.change_id
+LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = sqlc.arg(workflow_id)
 LEFT JOIN (
     SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
            count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
@@ -42,6 +41,21 @@ LEFT JOIN (
     GROUP BY x.step_id
 ) n ON n.step_id = s.id
 WHERE s.workflow_id = sqlc.arg(workflow_id) ORDER BY s.idx;
+
+-- name: JobsToMove :many
+-- What flow.Next needs of the jobs, oldest first: those of steps that have not ended.
+-- A step that is retried has not ended any more. The bulk of a result is unpacked once.
+SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
+       coalesce(j.ended->>'outcome', '')::text AS outcome,
+       coalesce(j.ended->>'reason', '')::text AS reason,
+       coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
+       coalesce(j.error, j.ended->>'error', '')::text AS error,
+       coalesce(j.ended->>'remedy', '')::text AS remedy,
+       (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
+FROM (
+    SELECT r.*, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r JOIN steps s ON s.id = r.step_id
+    WHERE r.workflow_id = sqlc.arg(workflow_id) AND s.state IN ('pending', 'running', 'waiting') OFFSET 0
+) j ORDER BY j.queued_at, j.id;
 
 -- name: GetResource :one
 SELECT * FROM resources WHERE id = sqlc.arg(id);
