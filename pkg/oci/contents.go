@@ -35,7 +35,7 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 	if err != nil {
 		return Contents{}, err
 	}
-	g, err := readGraph(ctx, l, root)
+	g, err := readGraph(ctx, l, manifest{desc: root})
 	if err != nil {
 		return Contents{}, err
 	}
