@@ -163,7 +163,7 @@ func fill(f *os.File, desc ocispec.Descriptor, r io.Reader) error {
 	}
 	// One byte more than promised is enough to notice a longer stream.
 	rest := io.LimitReader(r, desc.Size-offset+1)
-	n, err := copyAndHash(f, sum.Hash(), rest, desc.Size-offset)
+	n, err := copyAndHash(f, sum.Hash(), rest)
 	size := offset + n
 	switch {
 	case size > desc.Size:
@@ -198,6 +198,11 @@ func resume(f *os.File, desc ocispec.Descriptor, r io.Reader) (int64, digest.Dig
 			return n, sum, nil
 		}
 		sum = desc.Digest.Algorithm().Digester()
+	}
+	if info.Size() == 0 {
+		// ext4 writes a file that was truncated to the disk when it is closed, and
+		// has the closer wait.
+		return 0, sum, nil
 	}
 	if err := f.Truncate(0); err != nil {
 		return 0, nil, err
