@@ -20,6 +20,7 @@ tool() {
   local name=$1
   module=$2 version=$3 sum=$4 package=$5
   (once "oci_$name" "$out/$name" "$module $version $sum $package ${flags[*]}")
+  echo "${version%+*}" >"$out/$name.version"
 }
 
 build_into() {
@@ -38,7 +39,7 @@ build() {
 
 all() {
   build
-  tool docker github.com/docker/cli v28.2.2+incompatible h1:qzx5BNUDFqlvyq4AHzdNB7gSyVTmU4cgsyN9SdInc1A= ./cmd/docker
+  tool docker github.com/docker/cli v28.5.2+incompatible h1:XmG99IHcBmIAoC1PPg9eLBZPlTrNUAijsHLm8PjhBlg= ./cmd/docker
   tool cosign github.com/sigstore/cosign/v3 v3.1.3 h1:001JQRI/PJ/5T+g/kJ1KTvKFbb322+fomc+pHDZ/6sg= ./cmd/cosign
 }
 

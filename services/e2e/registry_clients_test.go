@@ -32,7 +32,8 @@ type ociClient struct {
 	reads [][]string
 	// writes are what it does not allow.
 	writes [][]string
-	// login reads the token from stdin and keeps it where the client likes.
+	// login reads the token from stdin and keeps it where the client likes; nil where
+	// that is not tried.
 	login []string
 	// path is where the client is, when it is not in PATH by its name.
 	path string
@@ -72,8 +73,8 @@ var ociClients = []ociClient{
 	},
 	{
 		name: "docker", version: []string{"--version"},
+		// Its own login asks the engine which registries may speak http, and there is none.
 		reads: [][]string{{"manifest", "inspect", "--insecure", "HOST/REPO/web:1.0"}},
-		login: []string{"login", "--username", "x", "--password-stdin", "HOST"},
 	},
 	{
 		name: "helm", version: []string{"version", "--short"}, path: os.Getenv("HELM"),
@@ -125,6 +126,10 @@ func TestRegistryClients(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, version)
 			}
+			built, err := os.ReadFile(path + ".version") // as dev/scripts/oci.sh has it
+			if err == nil {
+				version = string(built)
+			}
 			fmt.Fprintf(&report, "| %s | %s | %d | %d |\n", c.name, firstVersion(version), len(c.reads), len(c.writes))
 			d.try()
 		})
@@ -169,6 +174,9 @@ func (d *desk) try() {
 	}
 	d.end("expires_at = now() - interval '1 second'", "that has expired")
 
+	if d.client.login == nil {
+		return
+	}
 	d.sit()
 	token := strings.TrimSpace(d.berth("registry", "token"))
 	if out, err := d.run(token, d.client.login...); err != nil || strings.Contains(out, token) {
