@@ -185,7 +185,9 @@ func (t *transfer) run(ctx context.Context, root manifest) error {
 	}
 	t.meter.start(g.bytes, t.opt.Progress)
 	t.there = true
-	if t.repo != nil && (t.mount != nil || slices.ContainsFunc(g.blobs, small)) {
+	// What comes from another registry is not fetched in vain.
+	_, fromRegistry := t.src.(onward)
+	if t.repo != nil && (t.mount != nil || !fromRegistry && slices.ContainsFunc(g.blobs, small)) {
 		if t.there, err = t.repo.Manifests().Exists(ctx, root.desc); err != nil {
 			return fmt.Errorf("look for manifest %s: %w", root.desc.Digest, err)
 		}
