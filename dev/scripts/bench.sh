@@ -7,6 +7,7 @@
 #	dev/scripts/bench.sh ./services/bench -samples 200      # only job dispatch
 #	dev/scripts/bench.sh ./services/bench -components 1,10  # only deploys
 #	dev/scripts/bench.sh ./services/bench -modules 50       # only of Terraform modules
+#	dev/scripts/bench.sh ./dev/ocibench -rounds 9           # only artifacts, against crane, oras and skopeo
 #	dev/scripts/bench.sh -count 5 ./pkg/redact              # only Go benchmarks of these
 #
 # docs/reference/benchmarks.md has the figures and says how to read them.
@@ -48,6 +49,9 @@ measure() {
   .bin/build/bench "$@"
 }
 
+if [ "${packages[*]}" = ./dev/ocibench ]; then
+  exec dev/scripts/oci.sh bench "${flags[@]}"
+fi
 if [ "${packages[*]}" = ./services/bench ]; then
   if [[ " ${flags[*]}" = *" -components"* ]]; then
     with_cluster || true # it says itself what is missing
@@ -60,6 +64,7 @@ if [ ${#packages[@]} = 0 ]; then
   measure
   with_terraform
   measure -modules 1,10,50
+  dev/scripts/oci.sh bench
   if with_cluster; then
     measure -components 1,10,50
   else

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,12 @@ type Contents struct {
 	Image bool
 	// Own: some part of it has one of Berth's kinds.
 	Own bool
+	// Subject is what it refers to, "" for nothing.
+	Subject digest.Digest
+	// Type is its artifactType, or the media type of its config.
+	Type string
+	// Annotations are those of its manifest.
+	Annotations map[string]string
 }
 
 // ReadManifest reads a manifest or an index, verified against its digest.
@@ -35,7 +42,7 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 	if err != nil {
 		return Contents{}, err
 	}
-	g, err := readGraph(ctx, l, root)
+	g, err := readGraph(ctx, l, manifest{desc: root})
 	if err != nil {
 		return Contents{}, err
 	}
@@ -46,8 +53,10 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 	for _, m := range g.manifests {
 		c.Parts[m.desc.Digest] = m.desc
 		var said struct {
-			ArtifactType string             `json:"artifactType"`
-			Config       ocispec.Descriptor `json:"config"`
+			ArtifactType string              `json:"artifactType"`
+			Config       ocispec.Descriptor  `json:"config"`
+			Subject      *ocispec.Descriptor `json:"subject"`
+			Annotations  map[string]string   `json:"annotations"`
 		}
 		if err := json.Unmarshal(m.raw, &said); err != nil {
 			return Contents{}, fmt.Errorf("manifest %s: %w", m.desc.Digest, err)
@@ -57,6 +66,13 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 		switch said.Config.MediaType {
 		case ocispec.MediaTypeImageConfig, mediaTypeDockerConfig:
 			c.Image = true
+		}
+		if m.desc.Digest != dgst {
+			continue
+		}
+		c.Type, c.Annotations = cmp.Or(said.ArtifactType, said.Config.MediaType), said.Annotations
+		if said.Subject != nil {
+			c.Subject = said.Subject.Digest
 		}
 	}
 	return c, nil

@@ -1,9 +1,11 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -33,10 +35,28 @@ type manifest struct {
 	raw  []byte
 }
 
-// readGraph fetches all manifests below root and looks at no blob.
-func readGraph(ctx context.Context, src content.Fetcher, root ocispec.Descriptor) (*graph, error) {
+// readGraph fetches all manifests below root, and root where its raw is nil. It
+// looks at no blob.
+func readGraph(ctx context.Context, src content.Fetcher, root manifest) (*graph, error) {
 	g := &graph{seen: map[digest.Digest]bool{}}
-	return g, g.add(ctx, src, root)
+	if root.raw != nil {
+		src = having{src, root}
+	}
+	return g, g.add(ctx, src, root.desc)
+}
+
+// having is a source of which one manifest was read before.
+type having struct {
+	content.Fetcher
+	manifest
+}
+
+// Fetch shadows that of the source.
+func (h having) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
+	if desc.Digest == h.desc.Digest {
+		return io.NopCloser(bytes.NewReader(h.raw)), nil
+	}
+	return h.Fetcher.Fetch(ctx, desc)
 }
 
 func (g *graph) add(ctx context.Context, src content.Fetcher, desc ocispec.Descriptor) error {

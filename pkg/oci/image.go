@@ -77,8 +77,8 @@ func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest
 	if err != nil {
 		return 0, err
 	}
-	t := transfer{src: folder, dst: repo, opt: opt}
-	if err := t.run(ctx, root); err != nil {
+	t := transfer{src: folder, dst: repo, repo: repo, opt: opt}
+	if err := t.run(ctx, manifest{desc: root}); err != nil {
 		return 0, fmt.Errorf("push %s to %s: %w", dgst, r, err)
 	}
 	return t.meter.total, nil

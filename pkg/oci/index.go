@@ -31,17 +31,23 @@ func (l *Layout) readIndex() (ocispec.Index, error) {
 	if synced, syncedErr := readIndexFile(filepath.Join(l.dir, syncedIndexFile)); syncedErr == nil {
 		return synced, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return index, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNeverWritten) {
+		return index, nil // and nothing was ever tagged: that would be on the disk
 	}
 	return index, err
 }
+
+// errNeverWritten says that an index has a name on the disk, and no contents.
+var errNeverWritten = errors.New("the index is empty")
 
 func readIndexFile(file string) (ocispec.Index, error) {
 	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return index, err
+	}
+	if len(bytes.Trim(raw, "\x00")) == 0 {
+		return index, errNeverWritten
 	}
 	if err := json.Unmarshal(raw, &index); err != nil {
 		return index, fmt.Errorf("%s: %w", file, err)
@@ -64,17 +70,18 @@ func (l *Layout) replaceIndex(raw []byte, sync bool) error {
 		return nil
 	}
 	// The first one since keeps the file that is on the disk; later ones find it.
+	// Where there is no index yet, an empty one after a power cut is as good.
 	err := os.Link(file, synced)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // no index yet: an empty one
-		err = durable.WriteFile(synced, []byte(`{"schemaVersion":2,"manifests":[]}`), 0o600)
-	case errors.Is(err, fs.ErrExist):
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 		return l.replaceIndex(raw, true) // a file system without links
 	}
-	tmp, err := os.CreateTemp(l.dir, "."+ocispec.ImageIndexFile+".*")
+	return replaceFile(file, raw)
+}
+
+// replaceFile is durable.WriteFile that leaves it to the system when the file
+// reaches the disk: after a power cut it may be empty, or have nothing but zeros.
+func replaceFile(file string, raw []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
 	if err != nil {
 		return err
 	}

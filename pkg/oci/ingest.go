@@ -65,10 +65,13 @@ func (w *writer) Push(ctx context.Context, desc ocispec.Descriptor, r io.Reader)
 			return fmt.Errorf("blob %s: %w", desc.Digest, err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return fmt.Errorf("blob %s: %w", desc.Digest, err)
+	err = os.Rename(partial.Name(), target)
+	if errors.Is(err, fs.ErrNotExist) { // the first one of its algorithm
+		if err = os.MkdirAll(filepath.Dir(target), 0o700); err == nil {
+			err = os.Rename(partial.Name(), target)
+		}
 	}
-	if err := errors.Join(os.Rename(partial.Name(), target), partial.Chmod(0o400)); err != nil {
+	if err = errors.Join(err, partial.Chmod(0o400)); err != nil {
 		return fmt.Errorf("blob %s: %w", desc.Digest, err)
 	}
 	return nil
@@ -80,6 +83,9 @@ type healing struct{ *writer }
 
 // Exists shadows [Layout.Exists].
 func (h healing) Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+	if !h.Has(desc.Digest) {
+		return false, nil
+	}
 	// One at a time, or one pull could remove what another just replaced.
 	unlock, err := lockFile(ctx, filepath.Join(h.dir, ".heal.lock"), exclusive)
 	if err != nil {
@@ -192,6 +198,11 @@ func resume(f *os.File, desc ocispec.Descriptor, r io.Reader) (int64, digest.Dig
 			return n, sum, nil
 		}
 		sum = desc.Digest.Algorithm().Digester()
+	}
+	if info.Size() == 0 {
+		// ext4 writes a file that was truncated to the disk when it is closed, and
+		// has the closer wait.
+		return 0, sum, nil
 	}
 	if err := f.Truncate(0); err != nil {
 		return 0, nil, err

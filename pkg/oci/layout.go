@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
-
-	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Layout is an OCI image layout directory, as other tools read and write it:
@@ -43,9 +42,10 @@ func Open(dir string) (*Layout, error) {
 	}
 	l := &Layout{dir: dir}
 	marker := filepath.Join(dir, ocispec.ImageLayoutFile)
-	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		err := durable.WriteFile(marker, []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`), 0o600)
-		if err != nil {
+	const version = `{"imageLayoutVersion":"` + ocispec.ImageLayoutVersion + `"}`
+	// A power cut soon after it was written leaves it empty or with zeros.
+	if raw, err := os.ReadFile(marker); errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.Trim(raw, "\x00")) == 0 {
+		if err := replaceFile(marker, []byte(version)); err != nil {
 			return nil, fmt.Errorf("open layout: %w", err)
 		}
 	}

@@ -333,4 +333,26 @@ func TestIndexAfterAPowerCut(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(layout.Dir(), ".index.synced.json")); err == nil {
 		t.Error("the copy of the index stays")
 	}
+
+	// One that was only pulled into has nothing to lose; a marker without contents is
+	// written again.
+	for _, left := range []string{"", "\x00\x00\x00\x00"} {
+		layout = openLayout(t)
+		for range 2 {
+			must(t, src.remote.Pull(t.Context(), image.Digest, layout, oci.TransferOptions{}))
+		}
+		for _, name := range []string{"index.json", ".index.synced.json", "oci-layout"} {
+			must(t, os.WriteFile(filepath.Join(layout.Dir(), name), []byte(left), 0o600))
+		}
+		layout, err = oci.Open(layout.Dir())
+		must(t, err)
+		if listed, err := layout.Artifacts(); err != nil || len(listed) != 0 {
+			t.Errorf("artifacts %v, %v", listed, err)
+		}
+		must(t, src.remote.Pull(t.Context(), image.Digest, layout, oci.TransferOptions{}))
+		must(t, layout.Verify(t.Context(), image.Digest))
+		if raw, err := os.ReadFile(filepath.Join(layout.Dir(), "oci-layout")); err != nil || !strings.Contains(string(raw), "imageLayoutVersion") {
+			t.Errorf("oci-layout: %q, %v", raw, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
@@ -36,7 +37,8 @@ type Remote struct {
 	// is called whenever the registry asks, so it should cache.
 	Login func(ctx context.Context) (Login, error)
 	// Client supplies the transport (proxy, CA) and timeouts; nil means
-	// http.DefaultClient. Redirects from HTTPS to HTTP are never followed.
+	// http.DefaultClient. Its transport should keep as many idle connections per host
+	// as blobs are moved at once. Redirects from HTTPS to HTTP are never followed.
 	Client *http.Client
 }
 
@@ -88,7 +90,7 @@ func (r Remote) client() remote.Client {
 	client.CheckRedirect = refuseDowngrade(base.CheckRedirect)
 	transport := base.Transport
 	if transport == nil {
-		transport = http.DefaultTransport
+		transport = sharedTransport()
 	}
 	switch {
 	case r.Login != nil:
@@ -115,6 +117,18 @@ func (r Remote) client() remote.Client {
 		},
 	}
 }
+
+// sharedTransport is that of net/http, but keeps a connection for each blob under
+// way: two per host would have the others dial again and again.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	own := base.Clone()
+	own.MaxIdleConnsPerHost = 2 * defaultConcurrency
+	return own
+})
 
 // within keeps to HTTPS: the registry chooses where its token service is. It does
 // not wait for a registry that asks for more than a moment.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 
 	"github.com/opencontainers/go-digest"
@@ -22,7 +23,7 @@ type TransferOptions struct {
 	// and how many there are in all; what was there before counts as done. It
 	// is called from one goroutine at a time and should return soon.
 	Progress func(done, total int64)
-	// Concurrency is the number of blobs under way at once; 0 means 3.
+	// Concurrency is the number of blobs under way at once; 0 means 4.
 	Concurrency int
 	// Tag names the artifact at the registry that it is pushed to; "" is no tag.
 	Tag string
@@ -37,7 +38,7 @@ type TransferOptions struct {
 }
 
 const (
-	defaultConcurrency = 3
+	defaultConcurrency = 4
 
 	// blobAttempts is how often one blob is tried within a transfer; it goes
 	// on where it broke off.
@@ -56,11 +57,11 @@ func (r Remote) Push(ctx context.Context, src *Layout, ref string, opt TransferO
 	if err != nil {
 		return "", err
 	}
-	t := transfer{src: src, dst: repo, opt: opt}
-	if err := t.run(ctx, root); err != nil {
+	t := transfer{src: src, dst: repo, repo: repo, opt: opt}
+	if err := t.run(ctx, manifest{desc: root}); err != nil {
 		return "", fmt.Errorf("push %s to %s: %w", root.Digest, r, err)
 	}
-	return root.Digest, tagRemote(ctx, repo, root, opt.Tag)
+	return root.Digest, nil
 }
 
 // Pull copies an artifact from the registry into the layout, verifies every blob
@@ -72,7 +73,7 @@ func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt T
 	if err != nil {
 		return err
 	}
-	root, err := resolveDigest(ctx, repo, dgst)
+	root, err := readRoot(ctx, repo, dgst)
 	if err != nil {
 		return fmt.Errorf("pull from %s: %w", r, err)
 	}
@@ -88,7 +89,7 @@ func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt T
 	}
 	// As for the blobs, no disk is waited for.
 	return dst.editIndexAnd(ctx, false, func(entries []ocispec.Descriptor) []ocispec.Descriptor {
-		for _, desc := range append(t.referrers, root) {
+		for _, desc := range append(t.referrers, root.desc) {
 			entries = withEntry(entries, desc)
 		}
 		return entries
@@ -109,11 +110,11 @@ func (r Remote) Copy(ctx context.Context, dgst digest.Digest, dst Remote, opt Tr
 	if err != nil {
 		return 0, err
 	}
-	root, err := resolveDigest(ctx, from, dgst)
+	root, err := readRoot(ctx, from, dgst)
 	if err != nil {
 		return 0, fmt.Errorf("copy from %s: %w", r, err)
 	}
-	t := transfer{src: onward{registryReferrers{from}}, dst: to, opt: opt}
+	t := transfer{src: onward{registryReferrers{from}}, dst: to, repo: to, opt: opt}
 	if r.Registry == dst.Registry {
 		t.mount = func(ctx context.Context, desc ocispec.Descriptor) error {
 			return to.Mount(ctx, desc, r.Repository, func() (io.ReadCloser, error) { return t.src.Fetch(ctx, desc) })
@@ -122,28 +123,30 @@ func (r Remote) Copy(ctx context.Context, dgst digest.Digest, dst Remote, opt Tr
 	if err := t.run(ctx, root); err != nil {
 		return 0, fmt.Errorf("copy %s from %s to %s: %w", dgst, r, dst, err)
 	}
-	return t.meter.total, tagRemote(ctx, to, root, opt.Tag)
+	return t.meter.total, nil
 }
 
-func resolveDigest(ctx context.Context, repo *remote.Repository, dgst digest.Digest) (ocispec.Descriptor, error) {
+// readRoot reads the manifest that an artifact begins with.
+func readRoot(ctx context.Context, repo *remote.Repository, dgst digest.Digest) (manifest, error) {
 	if err := dgst.Validate(); err != nil {
-		return ocispec.Descriptor{}, fmt.Errorf("digest %q: %w", dgst, err)
+		return manifest{}, fmt.Errorf("digest %q: %w", dgst, err)
 	}
-	desc, err := repo.Resolve(ctx, dgst.String())
-	if err == nil && desc.Digest != dgst {
-		err = fmt.Errorf("the registry answered %s for %s", desc.Digest, dgst)
+	desc, body, err := repo.Manifests().FetchReference(ctx, dgst.String())
+	if err != nil {
+		return manifest{}, err
 	}
-	return desc, err
-}
-
-func tagRemote(ctx context.Context, repo *remote.Repository, root ocispec.Descriptor, tag string) error {
-	if tag == "" {
-		return nil
+	defer body.Close()
+	if desc.Digest != dgst {
+		return manifest{}, fmt.Errorf("the registry answered %s for %s", desc.Digest, dgst)
 	}
-	if err := repo.Tag(ctx, root, tag); err != nil {
-		return fmt.Errorf("tag %s: %w", tag, err)
+	if desc.Size > maxManifestBytes {
+		return manifest{}, fmt.Errorf("manifest %s: %d bytes, at most %d allowed", dgst, desc.Size, maxManifestBytes)
 	}
-	return nil
+	raw, err := content.ReadAll(body, desc) // and hashes it
+	if err != nil {
+		return manifest{}, fmt.Errorf("manifest %s: %w", dgst, err)
+	}
+	return manifest{desc, raw}, nil
 }
 
 // transfer copies one artifact: manifests are read first, so that sizes are
@@ -153,14 +156,20 @@ type transfer struct {
 	src content.ReadOnlyStorage
 	dst content.Storage
 	opt TransferOptions
+	// repo is dst where that is a registry.
+	repo *remote.Repository
 	// mount brings a blob over within one registry; nil where there are two.
 	mount func(ctx context.Context, desc ocispec.Descriptor) error
 	meter meter
 
+	// there: the artifact may be at the destination already, so all is asked for
+	// before it is sent.
+	there bool
+
 	referrers []ocispec.Descriptor // that came along
 }
 
-func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
+func (t *transfer) run(ctx context.Context, root manifest) error {
 	g, err := readGraph(ctx, t.src, root)
 	if err != nil {
 		return err
@@ -175,6 +184,14 @@ func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
 		return fmt.Errorf("artifact has %d bytes, at most %d allowed", g.bytes, t.opt.MaxBytes)
 	}
 	t.meter.start(g.bytes, t.opt.Progress)
+	t.there = true
+	// What comes from another registry is not fetched in vain.
+	_, fromRegistry := t.src.(onward)
+	if t.repo != nil && (t.mount != nil || !fromRegistry && slices.ContainsFunc(g.blobs, small)) {
+		if t.there, err = t.repo.Manifests().Exists(ctx, root.desc); err != nil {
+			return fmt.Errorf("look for manifest %s: %w", root.desc.Digest, err)
+		}
+	}
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(cmp.Or(t.opt.Concurrency, defaultConcurrency))
@@ -184,22 +201,48 @@ func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, m := range g.manifests {
+	return t.sendManifests(ctx, g, root.desc.Digest)
+}
+
+// sendManifests ends a transfer. The tag comes last, when there is nothing that
+// belongs to the artifact and is still missing.
+func (t *transfer) sendManifests(ctx context.Context, g *graph, root digest.Digest) error {
+	tagged := manifest{}
+	for i, m := range g.manifests {
+		if t.repo != nil && t.opt.Tag != "" && m.desc.Digest == root {
+			if tagged = m; i == len(g.manifests)-1 {
+				break // the tag brings it
+			}
+		}
 		if err := ignoreExisting(t.dst.Push(ctx, m.desc, bytes.NewReader(m.raw))); err != nil {
 			return fmt.Errorf("manifest %s: %w", m.desc.Digest, err)
 		}
 		t.meter.add(m.desc.Size)
 	}
+	if tagged.raw == nil {
+		return nil
+	}
+	if err := t.repo.PushReference(ctx, tagged.desc, bytes.NewReader(tagged.raw), t.opt.Tag); err != nil {
+		return fmt.Errorf("tag %s: %w", t.opt.Tag, err)
+	}
+	if g.manifests[len(g.manifests)-1].desc.Digest == root {
+		t.meter.add(tagged.desc.Size)
+	}
 	return nil
 }
 
+func small(desc ocispec.Descriptor) bool { return desc.Size <= smallBlobBytes }
+
 // blob brings one blob over, in several attempts if the connection breaks.
 func (t *transfer) blob(ctx context.Context, desc ocispec.Descriptor) error {
-	exists, err := t.dst.Exists(ctx, desc)
-	if err != nil {
-		return fmt.Errorf("look for blob %s: %w", desc.Digest, err)
-	}
 	p := &position{meter: &t.meter}
+	exists := false
+	if t.there || t.mount == nil && !small(desc) {
+		var err error
+		if exists, err = t.dst.Exists(ctx, desc); err != nil {
+			return fmt.Errorf("look for blob %s: %w", desc.Digest, err)
+		}
+	}
 	if !exists {
 		for attempt := 1; ; attempt++ {
 			err := ignoreExisting(t.send(ctx, desc, p))
@@ -219,6 +262,13 @@ func (t *transfer) send(ctx context.Context, desc ocispec.Descriptor, p *positio
 	p.set(0)
 	if t.mount != nil {
 		return t.mount(ctx, desc)
+	}
+	if t.repo != nil && small(desc) {
+		raw, err := content.FetchAll(ctx, t.src, desc) // which hashes it
+		if err != nil {
+			return err
+		}
+		return pushSmall(ctx, t.repo, desc, raw)
 	}
 	rc, err := t.src.Fetch(ctx, desc)
 	if err != nil {

@@ -145,7 +145,7 @@ func (s service) openRegistry() (*registry.Registry, error) {
 	}
 	config := registry.Config{
 		Secret: secret, Logger: s.log, Locks: &depot.Locks{Store: s.store},
-		Auth:           registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
+		Auth:           registry.NewTokens(depot.NewTokens(s.store), time.Now),
 		ManifestMemory: intake.NewMemory(s.cfg.Memory(), s.cfg.Memory()/4), Grace: s.cfg.Grace(),
 	}
 	if config.S3, err = s.cfg.bucket(os.Getenv); err != nil {

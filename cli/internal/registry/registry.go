@@ -56,8 +56,8 @@ func Commands(d Doors, printLogin func(Login) (printed bool, err error)) []*cobr
 	login := &cobra.Command{
 		Use: "login", Short: "Let docker, crane, oras and skopeo pull for an hour", Args: d.Args,
 		Long: `Makes a token that only pulls, and stores it where docker login does: in the credential
-helper that Docker's configuration names, or in the configuration itself. docker, crane, oras
-and skopeo read it there. It stops working when it expires, when someone revokes the token of
+helper that Docker's configuration names, or in the configuration itself. docker, crane, oras,
+skopeo, helm and cosign read it there. It stops working when it expires, when someone revokes the token of
 your context, and with berth registry logout.
 
 berth releases show NUMBER -o json lists the repositories and digests of a release.`,

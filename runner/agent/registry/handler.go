@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berth-dev/berth/pkg/oci"
 )
@@ -20,12 +23,13 @@ const (
 	codeBlobUnknown     = "BLOB_UNKNOWN"
 	codeNameUnknown     = "NAME_UNKNOWN"
 	codeUnsupported     = "UNSUPPORTED"
+	codeDigest          = "DIGEST_INVALID"
 	codeUnknown         = "UNKNOWN"
 )
 
 // path is all that is asked for here: a repository has one element, and a
 // reference is a tag or a digest.
-var path = regexp.MustCompile(`^/v2/([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)/(manifests|blobs)/([A-Za-z0-9_][A-Za-z0-9._:-]*)$`)
+var path = regexp.MustCompile(`^/v2/([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)/(manifests|blobs|referrers)/([A-Za-z0-9_][A-Za-z0-9._:-]*)$`)
 
 // Handler answers pulls of the images of a layout by the OCI distribution
 // protocol, read only. It may serve while other processes write to the layout.
@@ -56,11 +60,38 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, codeNameUnknown, errNotServed.Error())
 		return
 	}
-	if m[2] == "manifests" {
+	switch m[2] {
+	case "manifests":
 		h.manifest(w, r, m[1], m[3])
+	case "blobs":
+		h.blob(w, r, m[1], digest.Digest(m[3]))
+	case "referrers":
+		h.referrers(w, r, m[1], digest.Digest(m[3]))
+	}
+}
+
+// referrers lists what refers to a manifest: nothing, where it is not served.
+func (h *handler) referrers(w http.ResponseWriter, r *http.Request, repository string, subject digest.Digest) {
+	if subject.Validate() != nil {
+		refuse(w, http.StatusBadRequest, codeDigest, "referrers are asked for by the digest of their subject")
 		return
 	}
-	h.blob(w, r, m[1], digest.Digest(m[3]))
+	found, err := h.images.referrers(r.Context(), repository, subject)
+	if err != nil {
+		h.fail(w, r, codeManifestUnknown, err)
+		return
+	}
+	if want := r.URL.Query().Get("artifactType"); want != "" {
+		found = slices.DeleteFunc(found, func(d ocispec.Descriptor) bool { return d.ArtifactType != want })
+		w.Header().Set("OCI-Filters-Applied", "artifactType")
+	}
+	raw, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: found})
+	if err != nil {
+		h.fail(w, r, codeManifestUnknown, err)
+		return
+	}
+	w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
 }
 
 func (h *handler) manifest(w http.ResponseWriter, r *http.Request, repository, reference string) {

@@ -8,6 +8,9 @@
 //
 //	images/<repository>@<digest>   the image may be pulled by its digest
 //	images/<repository>:<tag>      and by this tag, which may move
+//
+// What refers to such an image (signatures, SBOMs, provenance) came with it, and is
+// served with it.
 package registry
 
 import (
@@ -78,7 +81,8 @@ func (i *images) tagged(repository, tag string) (digest.Digest, error) {
 	return "", errNotServed
 }
 
-// part finds a manifest or a blob of the images of a repository.
+// part finds a manifest or a blob of the images of a repository, or of what refers
+// to them.
 func (i *images) part(ctx context.Context, repository string, dgst digest.Digest) (ocispec.Descriptor, error) {
 	entries, err := i.layout.Artifacts()
 	if err != nil {
@@ -99,11 +103,67 @@ func (i *images) part(ctx context.Context, repository string, dgst digest.Digest
 			// An image can be made that claims a blob of the install's own as a
 			// layer; by that it does not become public.
 			return ocispec.Descriptor{}, errNotServed
-		case c.Image && strings.HasPrefix(nameOf(e), tagPrefix+repository+"@"):
+		case err != nil && (keeps(e, c, repository) || i.refers(ctx, entries, repository, c)):
 			found, err = part, nil
 		}
 	}
 	return found, err
+}
+
+// keeps tells whether an entry of the layout is an image of the repository.
+func keeps(e ocispec.Descriptor, c oci.Contents, repository string) bool {
+	return c.Image && strings.HasPrefix(nameOf(e), tagPrefix+repository+"@")
+}
+
+// maxSubjects is more than a copy takes along: the signature of the SBOM of an image
+// is two steps away from it.
+const maxSubjects = 8
+
+// refers tells whether an artifact refers to an image of the repository, or to a part
+// of one, or to something that does.
+func (i *images) refers(ctx context.Context, entries []ocispec.Descriptor, repository string, c oci.Contents) bool {
+	for range maxSubjects {
+		if c.Subject == "" || c.Own {
+			return false
+		}
+		next := oci.Contents{}
+		for _, e := range entries {
+			at, err := i.contents(ctx, e.Digest)
+			if err != nil {
+				continue
+			}
+			if part, has := at.Parts[c.Subject]; has && oci.IsManifest(part.MediaType) && keeps(e, at, repository) {
+				return true
+			}
+			if e.Digest == c.Subject {
+				next = at
+			}
+		}
+		c = next
+	}
+	return false
+}
+
+// referrers are what refers to a manifest of the repository, in the layout's order.
+func (i *images) referrers(ctx context.Context, repository string, subject digest.Digest) ([]ocispec.Descriptor, error) {
+	entries, err := i.layout.Artifacts()
+	if err != nil {
+		return nil, err
+	}
+	found := []ocispec.Descriptor{}
+	for _, e := range entries {
+		c, err := i.contents(ctx, e.Digest)
+		if err != nil || c.Subject != subject || c.Own || !i.refers(ctx, entries, repository, c) {
+			continue
+		}
+		if slices.ContainsFunc(found, func(d ocispec.Descriptor) bool { return d.Digest == e.Digest }) {
+			continue // it has a tag, too
+		}
+		found = append(found, ocispec.Descriptor{
+			MediaType: c.Root.MediaType, Digest: e.Digest, Size: c.Root.Size, ArtifactType: c.Type, Annotations: c.Annotations,
+		})
+	}
+	return found, nil
 }
 
 func nameOf(e ocispec.Descriptor) string { return e.Annotations[ocispec.AnnotationRefName] }

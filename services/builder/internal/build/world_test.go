@@ -48,7 +48,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	db := pgtest.New(t)
 	st := database.New(db.AsRole(store.RoleBuilder))
-	reg, err := registry.New(registry.Config{Dir: t.TempDir(), Secret: "test", Auth: registry.NewTokens(depot.Tokens{Store: st}, time.Now)})
+	reg, err := registry.New(registry.Config{Dir: t.TempDir(), Secret: "test", Auth: registry.NewTokens(depot.NewTokens(st), time.Now)})
 	if err != nil {
 		t.Fatal(err)
 	}

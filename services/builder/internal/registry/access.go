@@ -25,6 +25,8 @@ const (
 	codeUnavailable  = "UNAVAILABLE"
 	codeManifest     = "MANIFEST_INVALID"
 	codeTooMany      = "TOOMANYREQUESTS"
+	codeDigest       = "DIGEST_INVALID"
+	codeUnknown      = "UNKNOWN"
 )
 
 // unknownName is what is said of a repository that is not there, or that the

@@ -131,7 +131,7 @@ func (x *referrerIndex) read(ctx context.Context, repository string, subject dig
 func (x *referrerIndex) list(w http.ResponseWriter, req *http.Request, target route) {
 	entries, err := x.read(req.Context(), target.repository, digest.Digest(target.reference))
 	if err != nil {
-		writeError(w, http.StatusInternalServerError, "UNKNOWN", "the referrers cannot be read")
+		writeError(w, http.StatusInternalServerError, codeUnknown, "the referrers cannot be read")
 		return
 	}
 	if want := req.URL.Query().Get("artifactType"); want != "" {
@@ -140,7 +140,7 @@ func (x *referrerIndex) list(w http.ResponseWriter, req *http.Request, target ro
 	}
 	raw, err := json.Marshal(indexOf(entries))
 	if err != nil {
-		writeError(w, http.StatusInternalServerError, "UNKNOWN", "the referrers cannot be read")
+		writeError(w, http.StatusInternalServerError, codeUnknown, "the referrers cannot be read")
 		return
 	}
 	w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)

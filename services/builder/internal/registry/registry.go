@@ -86,6 +86,7 @@ type Registry struct {
 	failures *intake.Failures
 	log      *slog.Logger
 	refers   referrerIndex
+	whole    wholeBlobs
 }
 
 // New opens the registry that is in config.Dir or config.S3.
@@ -116,6 +117,9 @@ func New(config Config) (r *Registry, err error) {
 	redirectLogs(r.log)
 	if r.app, err = newApp(files, config.Secret); err != nil {
 		return nil, err
+	}
+	if r.whole, err = newWholeBlobs(files); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
 	}
 	r.refers = referrerIndex{app: r.app, locks: config.Locks}
 	if config.S3 == nil {
@@ -209,6 +213,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.listTags(w, req, target)
 	case target.name == routeManifest && req.Method == http.MethodPut:
 		r.refers.putManifest(w, req, target)
+	case r.whole.takes(req, target) && req.ContentLength <= r.limit:
+		r.whole.serve(w, req, target)
 	case target.upload != "" && (req.Method == http.MethodPatch || req.Method == http.MethodPut):
 		r.serveUpload(w, req, target)
 	default:

@@ -48,7 +48,7 @@ func openContents(ctx context.Context, config Config) (contents, error) {
 		return contents{}, fmt.Errorf("registry: %w", err)
 	}
 	const threads = 100 // distribution's own default
-	return contents{StorageDriver: filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: threads})}, nil
+	return contents{StorageDriver: disk{filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: threads}), dir}}, nil
 }
 
 // hasTags tells whether a repository has, or had, a tag. When nobody knows it

@@ -18,7 +18,7 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target 
 		r.app.ServeHTTP(w, req)
 		return
 	}
-	left := r.limit - r.uploaded(req)
+	left := r.limit - r.uploaded(req, target)
 	if req.ContentLength > left {
 		r.dropUpload(req, target)
 		writeError(w, http.StatusRequestEntityTooLarge, codeSizeInvalid, errTooLarge.Error())
@@ -33,8 +33,16 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target 
 	}
 }
 
-// uploaded asks distribution how much of the upload is there.
-func (r *Registry) uploaded(req *http.Request) int64 {
+// uploaded tells how much of the upload is there. In a bucket, only distribution
+// knows.
+func (r *Registry) uploaded(req *http.Request, target route) int64 {
+	if !r.files.parts {
+		info, err := r.files.Stat(req.Context(), path.Join(uploadsPath(target.repository), target.upload, "data"))
+		if err != nil {
+			return 0 // unknown upload, or nothing yet
+		}
+		return info.Size()
+	}
 	status := req.Clone(req.Context())
 	status.Method, status.Body, status.ContentLength = http.MethodGet, http.NoBody, 0
 	answer := newRecorder()
