@@ -45,7 +45,16 @@ func DockerBuild(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		},
 	}
 	defer j.Show(jobspec.Progress{})
-	if err := solve.Run(ctx, steps); err != nil {
+	err = solve.Run(ctx, steps)
+	if err != nil && solve.CacheFrom != "" && ctx.Err() == nil && !buildkit.OfTheSource(err) {
+		j.Logf("building again, without the cache of earlier builds: %v", err)
+		solve.CacheFrom = ""
+		if err := errors.Join(os.RemoveAll(solve.Out), os.RemoveAll(solve.CacheTo)); err != nil {
+			return result, err
+		}
+		err = solve.Run(ctx, steps)
+	}
+	if err != nil {
 		return result, explainSolve(ctx, j, *docker, err)
 	}
 	made, err := buildkit.Attach(solve.Out, buildkit.Origin{
@@ -101,6 +110,7 @@ func prepareSolve(ctx context.Context, j *job.Job, docker jobspec.Docker) (build
 	if tls := j.In("build", "tls"); exists(tls) {
 		solve.TLS = tls
 	}
+	cacheOf(j, &solve)
 	env, err := j.BaseEnv()
 	if err != nil {
 		return solve, err
@@ -108,6 +118,25 @@ func prepareSolve(ctx context.Context, j *job.Job, docker jobspec.Docker) (build
 	env["DOCKER_CONFIG"] = j.In("build")
 	solve.Env = job.Environ(env)
 	return solve, nil
+}
+
+// cacheOf names what earlier builds left, if anything, and where this one leaves
+// the same.
+func cacheOf(j *job.Job, solve *buildkit.Solve) {
+	if solve.CacheName = j.Spec.Source.Cache; solve.CacheName == "" {
+		return
+	}
+	solve.CacheTo = j.Out("cache")
+	given := j.In("cache")
+	if !exists(given) {
+		return
+	}
+	name, err := buildkit.OpenCache(given, j.Work("cache"))
+	if err != nil {
+		j.Logf("building without the cache of earlier builds: %v", err)
+		return
+	}
+	solve.CacheFrom, solve.CacheFromDigest = j.Work("cache"), name
 }
 
 func exists(path string) bool {
