@@ -236,6 +236,10 @@ func explainSolve(ctx context.Context, j *job.Job, docker jobspec.Docker, err er
 	what := describe(j.Spec.Source) + ": "
 	has := func(part string) bool { return strings.Contains(text, part) }
 	switch {
+	case has("x509: ") && errors.Is(err, buildkit.ErrUnreachable):
+		return job.Failf("correct BERTH_BUILDKIT_TLS of this builder: ca.pem is the authority that signed the certificate of BuildKit", "%v", err)
+	case errors.Is(err, buildkit.ErrUnreachable) && !strings.HasPrefix(j.Env["BERTH_BUILDKIT_ADDR"], "unix:"):
+		return job.Failf("build again; if it stays so, see that the BuildKit of this builder runs, and that its authority signed the certificate in BERTH_BUILDKIT_TLS", "%v", err)
 	case errors.Is(err, buildkit.ErrUnreachable), has("transport is closing"), has("error reading from server"), has("error reading server preface"):
 		return job.Failf("build again; if it stays so, look after the BuildKit of this builder", "%v", err)
 	case has("exec format error"):
