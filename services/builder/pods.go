@@ -35,7 +35,7 @@ type Pods struct {
 	// BuildKitSecret, BuildSecrets and BuildRegistries are names of Secrets in
 	// Namespace: keys of a BuildKit elsewhere, build secrets, and credentials of base
 	// images. {org} stands for the org's id, with hyphens for underscores.
-	BuildKitSecret  string `env:"BERTH_BUILD_RUNNER_BUILDKIT_SECRET"`
+	BuildKitSecret  string `env:"BERTH_BUILD_RUNNER_BUILDKIT_TLS"`
 	BuildSecrets    string `env:"BERTH_BUILD_RUNNER_BUILD_SECRETS"`
 	BuildRegistries string `env:"BERTH_BUILD_RUNNER_BUILD_REGISTRIES"`
 	// MaxAge is when a pod is replaced, between two builds.
@@ -132,7 +132,7 @@ func (p Pods) buildKit(environ []string) (b pods.BuildKit, err error) {
 	case !strings.HasPrefix(address, "tcp://"):
 		return b, fmt.Errorf("BERTH_BUILDKIT_ADDR is %q, and Build Runners that are pods want tcp://HOST:PORT", address)
 	case p.BuildKitSecret == "":
-		return b, errors.New("BERTH_BUILD_RUNNER_BUILDKIT_SECRET is not set: pods need ca.pem, cert.pem and key.pem for BERTH_BUILDKIT_ADDR")
+		return b, errors.New("BERTH_BUILD_RUNNER_BUILDKIT_TLS is not set: pods need ca.pem, cert.pem and key.pem for BERTH_BUILDKIT_ADDR")
 	case !strings.Contains(address, pods.OrgPlace) && given["BERTH_BUILDKIT_ORG"] == "":
 		return b, errors.New("BERTH_BUILDKIT_ADDR names one BuildKit for all orgs: write {org} into it, or name the one org that may use it with BERTH_BUILDKIT_ORG")
 	default:

@@ -99,7 +99,7 @@ func TestBuildKitOfPods(t *testing.T) {
 		{name: "one for one org", address: "tcp://bk:1234", org: "org_1", secret: "bk", want: pods.BuildKit{Address: "tcp://bk:1234", Org: "org_1", Secret: "bk"}},
 		{name: "one for all", address: "tcp://bk:1234", secret: "bk", err: "names one BuildKit for all orgs"},
 		{name: "a socket", address: "unix:///run/bk.sock", org: "org_1", secret: "bk", err: "want tcp://HOST:PORT"},
-		{name: "no keys", address: "tcp://bk-{org}:1234", err: "BERTH_BUILD_RUNNER_BUILDKIT_SECRET is not set"},
+		{name: "no keys", address: "tcp://bk-{org}:1234", err: "BERTH_BUILD_RUNNER_BUILDKIT_TLS is not set"},
 		{name: "keys of nothing", secret: "bk", err: "want tcp://HOST:PORT"},
 	} {
 		got, err := Pods{BuildKitSecret: tt.secret}.buildKit([]string{"BERTH_BUILDKIT_ADDR=" + tt.address, "BERTH_BUILDKIT_ORG=" + tt.org})
