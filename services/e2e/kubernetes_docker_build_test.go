@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ func TestKubernetesDockerBuild(t *testing.T) {
 	name := strings.ReplaceAll(me.Org.ID, "_", "-")
 	b.kubectl("create", "secret", "generic", "buildkit-"+name, "--from-file", keys)
 	b.kubectl("create", "secret", "generic", "build-secrets-"+name, "--from-literal", "token=the-vendors-own-token-4711")
-	b.down()
+	b.signal(b.up.Process.Pid, syscall.SIGTERM) // the front stays
+	<-b.ended
 	b.env = append(b.env, "BERTH_BUILDKIT_ADDR="+address, "BERTH_BUILDKIT_ORG="+me.Org.ID,
 		"BERTH_BUILD_RUNNER_BUILDKIT_TLS=buildkit-{org}", "BERTH_BUILD_RUNNER_BUILD_SECRETS=build-secrets-{org}")
 	b.launch()
