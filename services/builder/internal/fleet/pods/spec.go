@@ -34,10 +34,10 @@ const (
 	dataVolume = "/data"
 	dataDir    = "/data/runner"
 	givenDir   = "/run/berth/given"
-	// buildKitDir has the keys of a BuildKit elsewhere, secretsDir what builds of images
+	// buildKitDir has the keys of a BuildKit elsewhere, perOrgDir what builds of images
 	// may have, by org.
 	buildKitDir = "/run/berth/buildkit"
-	secretsDir  = "/run/berth/build-secrets"
+	perOrgDir   = "/run/berth/build-secrets"
 
 	fileTrust     = "trust.json"
 	fileEnrolment = "enrolment"
@@ -154,13 +154,13 @@ func (f *Fleet) given(orgID string) (list []given) {
 			{Name: "BERTH_BUILDKIT_ADDR", Value: c.BuildKit.Address}, {Name: "BERTH_BUILDKIT_ORG", Value: orgID}, {Name: "BERTH_BUILDKIT_TLS", Value: buildKitDir},
 		}})
 	}
-	secrets := []corev1.EnvVar{{Name: "BERTH_BUILD_SECRETS", Value: secretsDir}}
+	secrets := []corev1.EnvVar{{Name: "BERTH_BUILD_SECRETS", Value: perOrgDir}}
 	if c.BuildSecrets != "" {
-		list = append(list, given{name: "build-secrets", secret: of(c.BuildSecrets), at: secretsDir + "/" + orgID + "/secrets", env: secrets})
+		list = append(list, given{name: "build-secrets", secret: of(c.BuildSecrets), at: perOrgDir + "/" + orgID + "/secrets", env: secrets})
 	}
 	if c.BuildRegistries != "" {
 		list = append(list, given{
-			name: "build-registries", secret: of(c.BuildRegistries), at: secretsDir + "/" + orgID + "/registries", env: secrets,
+			name: "build-registries", secret: of(c.BuildRegistries), at: perOrgDir + "/" + orgID + "/registries", env: secrets,
 			items: []corev1.KeyToPath{{Key: corev1.DockerConfigJsonKey, Path: "config.json"}},
 		})
 	}
