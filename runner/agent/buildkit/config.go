@@ -51,12 +51,7 @@ func (s Settings) Validate() error {
 	default:
 		fail("build_network is %q, want %s or %s", s.Network, NetworkAllow, NetworkNone)
 	}
-	if s.StepMemory < 0 || s.StepMemory > 0 && s.StepMemory < leastMemory {
-		fail("build_memory_bytes is %d, want at least %d", s.StepMemory, leastMemory)
-	}
-	if s.StepPIDs < 0 || s.StepPIDs > 0 && s.StepPIDs < leastPIDs {
-		fail("build_pids is %d, want at least %d", s.StepPIDs, leastPIDs)
-	}
+	errs = append(errs, s.validateSteps())
 	if s.Address == "" {
 		return errors.Join(errs...)
 	}
@@ -71,6 +66,18 @@ func (s Settings) Validate() error {
 	}
 	if !strings.Contains(s.Address, "{org}") && s.Org == "" {
 		fail("buildkit_addr is %q: write {org} into it, or name the one org that may use it with buildkit_org; two orgs on one daemon would share its cache", s.Address)
+	}
+	return errors.Join(errs...)
+}
+
+// validateSteps reports limits of RUN steps under which none would start.
+func (s Settings) validateSteps() error {
+	var errs []error
+	if s.StepMemory != 0 && s.StepMemory < leastMemory {
+		errs = append(errs, fmt.Errorf("build_memory_bytes is %d, want at least %d", s.StepMemory, leastMemory))
+	}
+	if s.StepPIDs != 0 && s.StepPIDs < leastPIDs {
+		errs = append(errs, fmt.Errorf("build_pids is %d, want at least %d", s.StepPIDs, leastPIDs))
 	}
 	return errors.Join(errs...)
 }
