@@ -46,6 +46,11 @@ var valueSets = map[string][]string{
 		"--set", "builder.buildRunners.image=registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
 		"--set-json", `builder.buildRunners.apiServer=[{"ports":[{"port":6443},{"port":16443}]}]`,
 	},
+	"Build Runners as pods, with BuildKit": {
+		"--set", "builder.buildRunners.image=registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+		"--set-json", `builder.buildRunners.apiServer=[{"ports":[{"port":6443},{"port":16443}]}]`,
+		"--set-json", `builder.buildRunners.buildkitAddress="tcp://buildkit-{org}.buildkit.svc:1234"`,
+	},
 	"a choice of nodes, names and rights to connect": {
 		"--set", "image.digests.ctl-api=sha256:0123456789012345678901234567890123456789012345678901234567890123,image.pullSecrets={pull}",
 		"--set", "image.runner=registry.example.com/berth/runner@sha256:0123456789012345678901234567890123456789012345678901234567890123",
@@ -103,6 +108,14 @@ func TestChartIsWhatKustomizeMakes(t *testing.T) {
 		{
 			name: "Build Runners as pods", overlay: with("production", "build-runners"), values: valueSets["Build Runners as pods"],
 			settings: map[string]string{
+				"build-runner-url":   "https://berth.example.com",
+				"build-runner-image": "registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+			},
+		},
+		{
+			name: "Build Runners as pods, with BuildKit", overlay: with("production", "build-runners", "build-runners-buildkit"), values: valueSets["Build Runners as pods, with BuildKit"],
+			settings: map[string]string{
+				"buildkit-address":   "tcp://buildkit-{org}.buildkit.svc:1234",
 				"build-runner-url":   "https://berth.example.com",
 				"build-runner-image": "registry.example.com/berth/builder@sha256:0123456789012345678901234567890123456789012345678901234567890123",
 			},

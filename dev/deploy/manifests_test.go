@@ -23,6 +23,7 @@ var ways = map[string]string{
 	"private sources":                   with("production", "source-credentials"),
 	"local with Build Runners as pods":  with("local", "build-runners"),
 	"Build Runners as pods":             with("production", "build-runners"),
+	"pods, with BuildKit":               with("production", "build-runners", "build-runners-buildkit"),
 	"pods, and a bucket":                with("production", "build-runners", "registry-s3"),
 	"an Ingress, a managed Postgres":    with("production", "ingress", "cert-manager", "managed-postgres"),
 	"a gateway that passes TLS on":      with("production", "gateway", "cloudnative-pg", "external-secrets"),

@@ -39,7 +39,7 @@ var recipes = []recipe{
 	},
 	{
 		Name: "builder", Title: "Berth builder", Description: "Builds, releases and the registry of Berth's control plane",
-		Executables: []string{"berth-builder", "berth-runner", "berth-engine"},
+		Executables: []string{"berth-builder", "berth-runner", "berth-engine", "buildctl"},
 	},
 	{
 		Name: "log-ingest", Title: "Berth log-ingest", Description: "The log store of Berth's control plane",

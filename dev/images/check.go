@@ -256,8 +256,11 @@ func runAll(ctx context.Context, root string, r recipe, emulator string) error {
 }
 
 func versionOf(name string) []string {
-	if name == "kubectl" {
+	switch name {
+	case "kubectl":
 		return []string{"version", "--client"}
+	case "buildctl":
+		return []string{"--version"}
 	}
 	return []string{"version"}
 }

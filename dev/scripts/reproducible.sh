@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds executables for another place than this machine: the same commit makes
 # the same bytes in any folder, on any machine with the same version of Go.
-# Usage: reproducible.sh OS ARCH DIR NAME... (a name of executables.sh, or kubectl)
+# Usage: reproducible.sh OS ARCH DIR NAME... (a name of executables.sh, kubectl or buildctl)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . dev/scripts/executables.sh
@@ -25,6 +25,11 @@ for name in "$@"; do
     at=k8s.io/component-base/version
     kubernetes=$(cd dev/kube/k8s && go list -m -f '{{.Version}}' k8s.io/kubernetes)
     build dev/kube/k8s "-X $at.gitVersion=$kubernetes -X $at.gitTreeState=clean" k8s.io/kubernetes/cmd/kubectl kubectl
+    continue
+  fi
+  if [ "$name" = buildctl ]; then # of the BuildKit in dev/buildkit
+    buildkit=$(cd dev/buildkit && go list -m -f '{{.Version}}' github.com/moby/buildkit)
+    build dev/buildkit "-X github.com/moby/buildkit/version.Version=$buildkit" github.com/moby/buildkit/cmd/buildctl buildctl
     continue
   fi
   package=$(package_of "$name")

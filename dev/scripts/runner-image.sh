@@ -60,6 +60,14 @@ flock 8
 readonly kubectl=$(realpath .bin/kube/kubectl) reference=${BERTH_DEV_REGISTRY:-127.0.0.1:16452}/$name
 files=("$libexec/berth-runner" "$libexec/berth-engine" "$terraform" "$kubectl" "$root/rootfs.tar" .bin/kube/mkimage)
 
+# Build Runners that are pods build images with it, where it was built.
+readonly buildctl=$PWD/.bin/tools/buildctl
+more=()
+if [ -x "$buildctl" ]; then
+  files+=("$buildctl")
+  more=("$buildctl:/usr/local/bin/buildctl")
+fi
+
 # What has been made of the same files is not made again while the registry has it.
 key=$(printf '%s\n' "$reference" "$(stat -Lc '%n %i %s %Y' "${files[@]}")" | sha256sum | cut -d' ' -f1)
 readonly key made=$root/made
@@ -70,7 +78,7 @@ if [ -f "$made" ] && read -r made_key image <"$made" && [ "$made_key" = "$key" ]
 fi
 image=$(.bin/kube/mkimage --base "$root/rootfs.tar" --entry /usr/local/bin/berth-runner --user 0:0 "$reference" \
   "$libexec/berth-runner:/usr/local/bin/berth-runner" "$libexec/berth-engine:/usr/local/bin/berth-engine" \
-  "$terraform:/usr/local/bin/terraform" "$kubectl:/usr/local/bin/kubectl")
+  "$terraform:/usr/local/bin/terraform" "$kubectl:/usr/local/bin/kubectl" "${more[@]}")
 echo "$key $image" >"$made.new"
 mv "$made.new" "$made"
 echo "$image"

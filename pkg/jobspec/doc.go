@@ -15,6 +15,8 @@
 //	in/source/        the unpacked source archive (build from a local directory)
 //	in/build/         what a build of an image needs of the runner: secrets/NAME,
 //	                  config.json (credentials of base images), tls/ (of BuildKit)
+//	in/cache/         what earlier builds of the image left for this one, an OCI image
+//	                  layout with one artifact; absent when there is nothing
 //	in/pinned/        what the plan of this change pinned (apply only)
 //	in/previous/      what a change of uncertain outcome pinned, which this plan
 //	                  follows (plan only, when it is still there)
@@ -33,6 +35,7 @@
 //	out/image/        an OCI image layout with one image that a build copied or made;
 //	                  the agent pushes it as it is, and after one that was made what
 //	                  else the index lists: artifacts that refer to it
+//	out/cache/        what this build of an image leaves for the next one, the same way
 //	out/outputs.json  an Outputs
 //	out/progress.json a Progress: what the engine does right now
 //

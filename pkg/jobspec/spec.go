@@ -146,6 +146,9 @@ type Source struct {
 	Kustomize *Kustomize `json:"kustomize,omitempty"`
 	// Docker says how to build an image of the source; nil for none.
 	Docker *Docker `json:"docker,omitempty"`
+	// Cache is the repository of the org's registry that keeps what builds of the
+	// image leave for each other; "" for none.
+	Cache string `json:"cache,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }

@@ -65,7 +65,7 @@ func Denied(err error) bool {
 }
 
 // PushFolder pushes an artifact of an image layout that somebody else wrote to
-// the registry, without a tag, and returns its size. Nothing outside of the folder
+// the registry, and returns its size. Nothing outside of the folder
 // is read, and what is not what its digest says is refused by the registry.
 func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest, opt TransferOptions) (int64, error) {
 	folder := folder{src}
@@ -189,10 +189,27 @@ func IsPathElement(s string) bool { return pathElement.MatchString(s) }
 // PathElement is the part of a repository's name that stands for something with a
 // name and an id: the name where registries accept it.
 func PathElement(name, id string) string {
-	if IsPathElement(name) {
+	if IsPathElement(name) && name != cacheElement {
 		return name
 	}
 	return id
+}
+
+// cacheElement stands for no app: below it are the caches of an org's builds.
+const cacheElement = "build.cache"
+
+// CacheRepository is where the cache of a component's builds is kept, in the org's
+// registry.
+func CacheRepository(orgID, appID, componentID string) string {
+	return orgID + "/" + cacheElement + "/" + appID + "/" + componentID
+}
+
+// IsCacheRepository tells whether a repository has the caches of an org's builds,
+// and no artifacts.
+func IsCacheRepository(repository string) bool {
+	_, rest, _ := strings.Cut(repository, "/")
+	first, _, _ := strings.Cut(rest, "/")
+	return first == cacheElement
 }
 
 // maxPathElement leaves room for a host in the 255 bytes of a whole name.

@@ -62,6 +62,8 @@ func (c Config) or(file fileConfig) Config {
 	c.BuildKit.TLS = first(c.BuildKit.TLS, file.BuildKitTLS)
 	c.BuildKit.Secrets = first(c.BuildKit.Secrets, file.BuildSecrets)
 	c.BuildKit.Network = first(c.BuildKit.Network, file.BuildNetwork)
+	c.BuildKit.StepMemory = first(c.BuildKit.StepMemory, file.BuildMemory)
+	c.BuildKit.StepPIDs = first(c.BuildKit.StepPIDs, file.BuildPIDs)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
 	c.Contexts = first(c.Contexts, file.Contexts)

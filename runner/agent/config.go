@@ -181,6 +181,8 @@ type fileConfig struct {
 	BuildKitTLS  string `json:"buildkit_tls"`
 	BuildSecrets string `json:"build_secrets"`
 	BuildNetwork string `json:"build_network"`
+	BuildMemory  int64  `json:"build_memory_bytes"`
+	BuildPIDs    int64  `json:"build_pids"`
 
 	CAFile          string `json:"ca_file"`
 	Kubeconfig      string `json:"kubeconfig"`

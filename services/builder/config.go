@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
@@ -44,6 +46,11 @@ type Config struct {
 	BuildRunners string `env:"BERTH_BUILD_RUNNERS" default:"process"`
 	// Pods are the settings of Build Runners as pods.
 	Pods
+	// BuildCacheGB bounds what builds of images leave for each other, for each org, in
+	// units of 10⁹ bytes; 0 keeps nothing.
+	BuildCacheGB int `env:"BERTH_BUILD_CACHE_GB" default:"20"`
+	// BuildCacheAge is when what no build has used is removed.
+	BuildCacheAge time.Duration `env:"BERTH_BUILD_CACHE_AGE" default:"336h"`
 	// Workers is how many builds are advanced at once; engines are not counted,
 	// they are the Build Runners'.
 	Workers int `env:"BERTH_BUILD_WORKERS" default:"8"`
@@ -87,6 +94,12 @@ func (c Config) Validate() error {
 	default:
 		fail("BERTH_BUILD_RUNNERS is %q, want %s or %s", c.BuildRunners, runnersProcess, runnersPods)
 	}
+	if c.BuildCacheGB < 0 {
+		fail("BERTH_BUILD_CACHE_GB is %d, want at least 0", c.BuildCacheGB)
+	}
+	if c.BuildCacheGB > 0 && c.BuildCacheAge < time.Hour {
+		fail("BERTH_BUILD_CACHE_AGE is %s, want at least 1h", c.BuildCacheAge)
+	}
 	if c.Workers < 1 {
 		fail("BERTH_BUILD_WORKERS is %d, want at least 1", c.Workers)
 	}
@@ -101,6 +114,11 @@ func (c Config) registryDir() string {
 		return c.RegistryDir
 	}
 	return filepath.Join(c.Data, "registry")
+}
+
+// cacheLimits are those of what builds of images leave for each other.
+func (c Config) cacheLimits() registry.CacheLimits {
+	return registry.CacheLimits{MaxBytes: int64(c.BuildCacheGB) * 1e9, MaxAge: c.BuildCacheAge}
 }
 
 // own is builder's own part of the data folder.
@@ -131,6 +149,7 @@ var passedOn = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"BERTH_BUILDKIT_ADDR", "BERTH_BUILDKIT_ORG", "BERTH_BUILDKIT_TLS", "BERTH_BUILD_SECRETS", "BERTH_BUILD_NETWORK",
+	"BERTH_BUILD_MEMORY", "BERTH_BUILD_PIDS",
 	"BERTH_LIBEXEC", "BERTH_TERRAFORM", "BERTH_LOG_FORMAT", "BERTH_LOG_LEVEL",
 	"GORACE", // of tests
 }

@@ -32,6 +32,12 @@ type Pods struct {
 	Via string `env:"BERTH_BUILD_RUNNER_VIA"`
 	// CAFile has authorities that pods trust besides the system's.
 	CAFile string `env:"BERTH_BUILD_RUNNER_CA_FILE"`
+	// BuildKitSecret, BuildSecrets and BuildRegistries are names of Secrets in
+	// Namespace: keys of a BuildKit elsewhere, build secrets, and credentials of base
+	// images. {org} stands for the org's id, with hyphens for underscores.
+	BuildKitSecret  string `env:"BERTH_BUILD_RUNNER_BUILDKIT_TLS"`
+	BuildSecrets    string `env:"BERTH_BUILD_RUNNER_BUILD_SECRETS"`
+	BuildRegistries string `env:"BERTH_BUILD_RUNNER_BUILD_REGISTRIES"`
 	// MaxAge is when a pod is replaced, between two builds.
 	MaxAge time.Duration `env:"BERTH_BUILD_RUNNER_MAX_AGE" default:"24h"`
 	// MaxIdle is how long a pod stays without a build.
@@ -77,6 +83,13 @@ func (p Pods) Validate() error {
 			fail("%s is %q, want an amount such as 500m or 2Gi", size.name, size.text)
 		}
 	}
+	for _, of := range []struct{ name, secret string }{
+		{"BERTH_BUILD_RUNNER_BUILD_SECRETS", p.BuildSecrets}, {"BERTH_BUILD_RUNNER_BUILD_REGISTRIES", p.BuildRegistries},
+	} {
+		if of.secret != "" && !strings.Contains(of.secret, pods.OrgPlace) {
+			fail("%s is %q: write %s into it, for a Secret of each org's own", of.name, of.secret, pods.OrgPlace)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -86,10 +99,15 @@ func (p Pods) fleet(store *database.Store, keys *orders.Keys, environ []string) 
 	if err != nil {
 		return nil, err
 	}
+	buildKit, err := p.buildKit(environ)
+	if err != nil {
+		return nil, err
+	}
 	return pods.New(pods.Config{
 		Roster:     &roster.Roster{Store: store, Keys: keys, RunnerAPIURL: p.URL},
 		Kubeconfig: p.Kubeconfig, Namespace: p.Namespace, Image: p.Image, PullSecret: p.PullSecret, Via: p.Via, CAFile: p.CAFile,
 		MaxAge: p.MaxAge, MaxIdle: p.MaxIdle, Env: env, Log: slog.Default(),
+		BuildKit: buildKit, BuildSecrets: p.BuildSecrets, BuildRegistries: p.BuildRegistries,
 		CPU: p.RequestCPU, Memory: p.RequestMemory, MemoryLimit: p.MemoryLimit, Disk: p.Disk,
 	})
 }
@@ -98,6 +116,28 @@ func (p Pods) fleet(store *database.Store, keys *orders.Keys, environ []string) 
 // not among them: nothing in a pod may connect to a collector.
 var podsGet = []string{
 	"LANG", "TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "BERTH_LOG_FORMAT", "BERTH_LOG_LEVEL",
+	"BERTH_BUILD_NETWORK",
+}
+
+// buildKit is the one that pods build images with, as builder's environment names it.
+func (p Pods) buildKit(environ []string) (b pods.BuildKit, err error) {
+	given := map[string]string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		given[name] = value
+	}
+	switch address := given["BERTH_BUILDKIT_ADDR"]; {
+	case address == "" && p.BuildKitSecret == "":
+		return b, nil
+	case !strings.HasPrefix(address, "tcp://"):
+		return b, fmt.Errorf("BERTH_BUILDKIT_ADDR is %q, and Build Runners that are pods want tcp://HOST:PORT", address)
+	case p.BuildKitSecret == "":
+		return b, errors.New("BERTH_BUILD_RUNNER_BUILDKIT_TLS is not set: pods need ca.pem, cert.pem and key.pem for BERTH_BUILDKIT_ADDR")
+	case !strings.Contains(address, pods.OrgPlace) && given["BERTH_BUILDKIT_ORG"] == "":
+		return b, errors.New("BERTH_BUILDKIT_ADDR names one BuildKit for all orgs: write {org} into it, or name the one org that may use it with BERTH_BUILDKIT_ORG")
+	default:
+		return pods.BuildKit{Address: address, Org: given["BERTH_BUILDKIT_ORG"], Secret: p.BuildKitSecret}, nil
+	}
 }
 
 // podEnv is the environment of Build Runners that are pods. Who may read pods may

@@ -233,6 +233,7 @@ func (s service) newWorker(registryAddr net.Addr, buildRunners runners, keys *or
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
 		Runners:  buildRunners,
 		Keys:     keys,
+		Caches:   s.cfg.BuildCacheGB > 0,
 		Log:      s.log,
 	}, nil
 }
@@ -281,7 +282,8 @@ func (s service) serve(ctx context.Context, listener net.Listener, reg *registry
 	return nil
 }
 
-// purge removes uploads that nobody finished, now and then.
+// purge removes uploads that nobody finished, and caches of builds that are past
+// their limits, now and then.
 func (s service) purge(ctx context.Context, reg *registry.Registry) error {
 	tick := time.NewTicker(purgeInterval)
 	defer tick.Stop()
@@ -295,10 +297,21 @@ func (s service) purge(ctx context.Context, reg *registry.Registry) error {
 		case removed > 0:
 			s.log.InfoContext(ctx, "unfinished uploads removed", "count", removed)
 		}
+		s.pruneCaches(ctx, reg)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+func (s service) pruneCaches(ctx context.Context, reg *registry.Registry) {
+	removed, err := reg.PruneCaches(ctx, s.cfg.cacheLimits(), time.Now())
+	if err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "caches of builds not pruned", "err", err)
+	}
+	if removed > 0 {
+		s.log.InfoContext(ctx, "caches of builds removed", "count", removed)
 	}
 }

@@ -119,6 +119,27 @@ local_source = "src/web"
 	if build.ReusedFrom == nil && build.ID != first.BuildID {
 		t.Errorf("the same was built again: %+v", build)
 	}
+
+	// Something else, by a Build Runner that has forgotten what it built: it takes over
+	// what the first build has left in the registry.
+	for _, pid := range s.processes("keep.json") {
+		s.signal(pid, syscall.SIGKILL)
+	}
+	forgotten, _ := filepath.Glob(filepath.Join(s.dir, "builder/runners/*/buildkit/state/root"))
+	if len(forgotten) != 1 {
+		t.Fatalf("caches of daemons: %q", forgotten)
+	}
+	s.eventually(30*time.Second, "the daemon is gone", func() error { return os.RemoveAll(forgotten[0]) })
+	edit(t, filepath.Join(in.app, "src/web/Dockerfile"), "COPY --from=build /version /version\n", "COPY --from=build /version /version\nCOPY Dockerfile /\n")
+	log = s.must("logs", item(s.sync("probe", in.app)).BuildID)
+	for _, want := range []string{"cache of earlier builds: ", ": cached", "kept the cache of this build"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %q in the log:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, "| the token is ") {
+		t.Errorf("the step was run again:\n%s", log)
+	}
 }
 
 // registry is what kubelets would call the install's own one: nobody asks it here.

@@ -44,6 +44,9 @@ runner-image: {{ . }}
 {{- with .Values.builder.buildRunners.image }}
 build-runner-image: {{ . }}
 build-runner-url: {{ include "berth.url" $ }}
+{{- with $.Values.builder.buildRunners.buildkitAddress }}
+buildkit-address: {{ . | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -23,7 +23,18 @@ type Settings struct {
 	Secrets string
 	// Network of RUN steps: NetworkAllow or NetworkNone, which no app overrides.
 	Network string
+	// StepMemory and StepPIDs bound each RUN step of the runner's own BuildKit, in bytes
+	// and in processes; 0 is half of the machine's memory, and defaultPIDs.
+	StepMemory, StepPIDs int64
 }
+
+const (
+	// leastMemory and leastPIDs are what runc itself needs.
+	leastMemory = 64 << 20
+	leastPIDs   = 32
+
+	defaultPIDs = 4096
+)
 
 // The networks of RUN steps.
 const (
@@ -40,6 +51,7 @@ func (s Settings) Validate() error {
 	default:
 		fail("build_network is %q, want %s or %s", s.Network, NetworkAllow, NetworkNone)
 	}
+	errs = append(errs, s.validateSteps())
 	if s.Address == "" {
 		return errors.Join(errs...)
 	}
@@ -54,6 +66,18 @@ func (s Settings) Validate() error {
 	}
 	if !strings.Contains(s.Address, "{org}") && s.Org == "" {
 		fail("buildkit_addr is %q: write {org} into it, or name the one org that may use it with buildkit_org; two orgs on one daemon would share its cache", s.Address)
+	}
+	return errors.Join(errs...)
+}
+
+// validateSteps reports limits of RUN steps under which none would start.
+func (s Settings) validateSteps() error {
+	var errs []error
+	if s.StepMemory != 0 && s.StepMemory < leastMemory {
+		errs = append(errs, fmt.Errorf("build_memory_bytes is %d, want at least %d", s.StepMemory, leastMemory))
+	}
+	if s.StepPIDs != 0 && s.StepPIDs < leastPIDs {
+		errs = append(errs, fmt.Errorf("build_pids is %d, want at least %d", s.StepPIDs, leastPIDs))
 	}
 	return errors.Join(errs...)
 }
@@ -78,7 +102,7 @@ const keepBytes = 20_000_000_000
 // daemonConfig is that of an own daemon, whose folder is root as it sees it. The
 // frontend that runs images as frontends is off, as are the entitlements that give
 // a RUN step rights of the machine.
-func daemonConfig(root, otel string) string {
+func daemonConfig(root, otel, runc string) string {
 	return fmt.Sprintf(`root = %q
 insecure-entitlements = []
 
@@ -94,6 +118,7 @@ insecure-entitlements = []
 [worker.oci]
   enabled = true
   rootless = true
+  binary = %q
   networkMode = "host"
   gc = true
   max-parallelism = 4
@@ -108,7 +133,7 @@ insecure-entitlements = []
 
 [frontend."gateway.v0"]
   enabled = false
-`, root, otel, int64(keepBytes))
+`, root, otel, runc, int64(keepBytes))
 }
 
 // secretName is what the format accepts as the name of a build secret.

@@ -133,6 +133,9 @@ func (s *Service) credentials(org, dir string) error {
 		return nil
 	}
 	text, err := readPrivate(filepath.Join(s.cfg.Secrets, org, "config.json"))
+	if errors.Is(err, fs.ErrNotExist) { // Kubernetes mounts it as a directory of its own
+		text, err = readPrivate(filepath.Join(s.cfg.Secrets, org, "registries", "config.json"))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -35,6 +35,7 @@ func TestSettings(t *testing.T) {
 		{"no port", buildkit.Settings{Address: "tcp://bk-{org}", TLS: "/tls"}, []string{"want unix:///path or tcp://host:port"}},
 		{"another scheme", buildkit.Settings{Address: "docker-container://x-{org}"}, []string{"want unix:///path or tcp://host:port"}},
 		{"credentials in the address", buildkit.Settings{Address: "tcp://u:p@bk-{org}:1", TLS: "/tls"}, []string{"want unix:///path or tcp://host:port"}},
+		{"limits that no step starts under", buildkit.Settings{StepMemory: 1 << 20, StepPIDs: -1}, []string{"build_memory_bytes is 1048576", "build_pids is -1"}},
 		{"an unknown network", buildkit.Settings{Network: "host"}, []string{`build_network is "host"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

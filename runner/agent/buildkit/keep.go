@@ -105,6 +105,9 @@ func (k keep) command() *exec.Cmd {
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, cmd.SysProcAttr.GidMappingsEnableSetgroups = ids, ids, true
 	cmd.SysProcAttr.Credential = &syscall.Credential{}
+	if home, err := os.Open(k.Home); err == nil { // closed with this process
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(home.Fd())
+	}
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/buildkit/step"
 	"github.com/berth-dev/berth/runner/agent/process"
 )
 
@@ -136,6 +137,10 @@ type keep struct {
 	Buildkitd string `json:"buildkitd"`
 	// Rootlesskit makes the user namespace where the keeper is not root.
 	Rootlesskit string `json:"rootlesskit,omitempty"`
+	// Runc is what runs steps.
+	Runc string `json:"runc"`
+	// Home is the control group of the daemon itself, "" for that of its keeper.
+	Home string `json:"home,omitempty"`
 	// FirstUID is where the users of the daemon begin on this machine, for root.
 	FirstUID int    `json:"first_uid,omitempty"`
 	State    string `json:"state"`
@@ -153,7 +158,7 @@ func (s *Service) plan() (keep, error) {
 	if k.Buildkitd, ok = s.find("buildkitd"); !ok {
 		return k, refuse(installRemedy, "this Build Runner cannot build images: there is no buildkitd")
 	}
-	if _, ok = s.find("buildkit-runc", "runc"); !ok {
+	if k.Runc, ok = s.find("buildkit-runc", "runc"); !ok {
 		return k, refuse(installRemedy, "this Build Runner cannot build images: there is no runc")
 	}
 	if os.Geteuid() == 0 {
@@ -218,14 +223,14 @@ func (s *Service) start(ctx context.Context) error {
 
 // prepare makes the folder as the daemon needs it.
 func (s *Service) prepare(k keep) error {
-	for dir, mode := range map[string]fs.FileMode{k.State: 0o711, filepath.Join(k.State, "run"): 0o755, filepath.Join(k.State, "root"): 0o700, filepath.Join(k.State, "tmp"): 0o700} {
+	for dir, mode := range map[string]fs.FileMode{k.State: 0o711, filepath.Join(k.State, "run"): 0o755, filepath.Join(k.State, "root"): 0o700, filepath.Join(k.State, "tmp"): 0o700, filepath.Join(k.State, "bin"): 0o755} {
 		if err := os.MkdirAll(dir, mode); err != nil {
 			return err
 		}
 		if err := os.Chmod(dir, mode); err != nil {
 			return err
 		}
-		if k.FirstUID != 0 {
+		if k.FirstUID != 0 && dir != filepath.Join(k.State, "bin") {
 			if err := os.Lchown(dir, k.FirstUID, k.FirstUID); err != nil {
 				return err
 			}
@@ -234,12 +239,19 @@ func (s *Service) prepare(k keep) error {
 	if err := os.Remove(filepath.Join(k.State, socket)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	home, err := s.limit(k)
+	if err != nil {
+		return err
+	}
+	k.Home = home
+	runc := filepath.Join(k.State, "bin", step.Name)
 	// RUN steps get this socket mounted, so its path is absolute, and short.
 	root, otel := filepath.Join(k.State, "root"), "/run/berth-otel.sock"
 	if k.FirstUID != 0 {
 		root, otel = filepath.Join(mountPoint, "root"), filepath.Join(mountPoint, "tmp", "otel.sock")
+		runc = filepath.Join(mountPoint, "bin", step.Name)
 	}
-	if err := os.WriteFile(filepath.Join(k.State, "buildkitd.toml"), []byte(daemonConfig(root, otel)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(k.State, "buildkitd.toml"), []byte(daemonConfig(root, otel, runc)), 0o644); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(k)
@@ -350,5 +362,8 @@ func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop()
+	if os.Geteuid() == 0 {
+		dropGroups(firstUID(s.cfg.EngineUID))
+	}
 	return nil
 }

@@ -24,8 +24,34 @@ func (j *job) giveBuildKit(ctx context.Context) error {
 	if refusal, ok := errors.AsType[*buildkit.Refusal](err); ok {
 		return refuse(jobspec.OutcomeFailed, refusal.Remedy, "%s", refusal.Message)
 	}
-	j.buildKit = env
-	return err
+	if j.buildKit = env; err != nil {
+		return err
+	}
+	if line := j.deps.Engine.BuildKit.BringCache(ctx, j.cache(), j.dir.in("cache")); line != "" {
+		j.remark(line)
+	}
+	return nil
+}
+
+// cache is where the layers of this image are kept from build to build. Only who
+// may push sees it.
+func (j *job) cache() buildkit.Kept {
+	return buildkit.Kept{Org: j.spec.OrgID, Repository: j.spec.Source.Cache, Docker: j.spec.Source.Docker, Remote: func(ctx context.Context, repository string) (oci.Remote, error) {
+		return j.deps.Registry.Remote(ctx, repository, runnerapi.RegistryActionPush)
+	}}
+}
+
+// keepCache keeps the layers of this image for the next build, if it left any.
+func (j *job) keepCache(ctx context.Context) {
+	if j.spec.Source.Docker == nil || j.spec.Source.Cache == "" {
+		return
+	}
+	root, err := j.dir.openOut("out/cache")
+	if err != nil {
+		return // BuildKit could not write it, and has said why
+	}
+	defer func() { _ = root.Close() }()
+	j.remark(j.deps.Engine.BuildKit.KeepCache(ctx, j.cache(), root))
 }
 
 // learnBuild registers what a build was given that its log must not show.
@@ -71,6 +97,7 @@ func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
 		}
 		j.remark("pushed " + to.Repository + "@" + image.String())
 	}
+	j.keepCache(ctx)
 	result.Artifact = &jobspec.BuiltArtifact{Repository: j.spec.Source.Push, Digest: images[0].String(), SizeBytes: sizes[0]}
 	return nil
 }

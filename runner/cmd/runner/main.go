@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/buildkit/step"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -33,7 +35,12 @@ const (
 	exitUsage      = 64
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	if filepath.Base(os.Args[0]) == step.Name { // BuildKit takes it for runc
+		os.Exit(step.Main(os.Args[1:]))
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run is main with an exit code. A first signal asks to end, a second one ends
 // at once: engines are then left to the next agent.

@@ -45,7 +45,16 @@ func DockerBuild(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		},
 	}
 	defer j.Show(jobspec.Progress{})
-	if err := solve.Run(ctx, steps); err != nil {
+	err = solve.Run(ctx, steps)
+	if err != nil && solve.CacheFrom != "" && ctx.Err() == nil && !buildkit.OfTheSource(err) {
+		j.Logf("building again, without the cache of earlier builds: %v", err)
+		solve.CacheFrom = ""
+		if err := errors.Join(os.RemoveAll(solve.Out), os.RemoveAll(solve.CacheTo)); err != nil {
+			return result, err
+		}
+		err = solve.Run(ctx, steps)
+	}
+	if err != nil {
 		return result, explainSolve(ctx, j, *docker, err)
 	}
 	made, err := buildkit.Attach(solve.Out, buildkit.Origin{
@@ -101,6 +110,7 @@ func prepareSolve(ctx context.Context, j *job.Job, docker jobspec.Docker) (build
 	if tls := j.In("build", "tls"); exists(tls) {
 		solve.TLS = tls
 	}
+	cacheOf(j, &solve)
 	env, err := j.BaseEnv()
 	if err != nil {
 		return solve, err
@@ -108,6 +118,25 @@ func prepareSolve(ctx context.Context, j *job.Job, docker jobspec.Docker) (build
 	env["DOCKER_CONFIG"] = j.In("build")
 	solve.Env = job.Environ(env)
 	return solve, nil
+}
+
+// cacheOf names what earlier builds left, if anything, and where this one leaves
+// the same.
+func cacheOf(j *job.Job, solve *buildkit.Solve) {
+	if solve.CacheName = j.Spec.Source.Cache; solve.CacheName == "" {
+		return
+	}
+	solve.CacheTo = j.Out("cache")
+	given := j.In("cache")
+	if !exists(given) {
+		return
+	}
+	name, err := buildkit.OpenCache(given, j.Work("cache"))
+	if err != nil {
+		j.Logf("building without the cache of earlier builds: %v", err)
+		return
+	}
+	solve.CacheFrom, solve.CacheFromDigest = j.Work("cache"), name
 }
 
 func exists(path string) bool {
@@ -207,6 +236,10 @@ func explainSolve(ctx context.Context, j *job.Job, docker jobspec.Docker, err er
 	what := describe(j.Spec.Source) + ": "
 	has := func(part string) bool { return strings.Contains(text, part) }
 	switch {
+	case has("x509: ") && errors.Is(err, buildkit.ErrUnreachable):
+		return job.Failf("correct BERTH_BUILDKIT_TLS of this builder: ca.pem is the authority that signed the certificate of BuildKit", "%v", err)
+	case errors.Is(err, buildkit.ErrUnreachable) && !strings.HasPrefix(j.Env["BERTH_BUILDKIT_ADDR"], "unix:"):
+		return job.Failf("build again; if it stays so, see that the BuildKit of this builder runs, and that its authority signed the certificate in BERTH_BUILDKIT_TLS", "%v", err)
 	case errors.Is(err, buildkit.ErrUnreachable), has("transport is closing"), has("error reading from server"), has("error reading server preface"):
 		return job.Failf("build again; if it stays so, look after the BuildKit of this builder", "%v", err)
 	case has("exec format error"):

@@ -13,12 +13,16 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/runner/agent/buildkit"
+	"github.com/berth-dev/berth/runner/agent/buildkit/step"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// IfKeeper is the first thing in a TestMain: in the process that keeps a daemon it
-// does not return.
+// IfKeeper is the first thing in a TestMain: in the process that keeps a daemon, and
+// in those that it starts for RUN steps, it does not return.
 func IfKeeper() {
+	if filepath.Base(os.Args[0]) == step.Name {
+		os.Exit(step.Main(os.Args[1:]))
+	}
 	if len(os.Args) != 3 || os.Args[1] != "buildkitd" {
 		return
 	}

@@ -40,6 +40,11 @@ type Solve struct {
 	Secrets map[string]string
 	// Out becomes an OCI image layout.
 	Out string
+	// CacheFrom is an image layout with what earlier builds left and CacheFromDigest
+	// names it there; "" for none. CacheTo becomes one with what this build leaves; ""
+	// leaves nothing. CacheName tells this component's RUN --mount=type=cache from those
+	// of all others that build with the daemon.
+	CacheFrom, CacheFromDigest, CacheTo, CacheName string
 }
 
 // stopGrace is how long buildctl gets to end the build in the daemon.
@@ -69,6 +74,15 @@ func (s Solve) arguments() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		args = append(args, "--secret", "id="+name+",src="+s.Secrets[name])
+	}
+	if s.CacheName != "" { // after the app's own, which it wins over
+		args = append(args, "--opt", "build-arg:BUILDKIT_CACHE_MOUNT_NS="+s.CacheName)
+	}
+	if s.CacheFrom != "" {
+		args = append(args, "--import-cache", "type=local,src="+s.CacheFrom+",digest="+s.CacheFromDigest)
+	}
+	if s.CacheTo != "" {
+		args = append(args, "--export-cache", "type=local,dest="+s.CacheTo+",mode=max,image-manifest=true,oci-mediatypes=true,ignore-error=true")
 	}
 	// The provenance of BuildKit has times in it, and would be part of the digest.
 	return append(args, "--output", "type=oci,tar=false,dest="+s.Out+",rewrite-timestamp=true,oci-mediatypes=true,compression=gzip,force-compression=true")

@@ -63,6 +63,7 @@ const maxSaid = 64 << 10
 
 // follow reads until the end, and returns what is no status.
 func (s *Steps) follow(r *bufio.Reader) (said string) {
+	s.failed = nil
 	s.numbers, s.bases, s.partial = map[string]*step{}, map[string]string{}, map[string][]byte{}
 	for {
 		line, err := r.ReadBytes('\n')

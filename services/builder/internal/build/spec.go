@@ -69,6 +69,9 @@ func dockerOf(revision json.RawMessage) *jobspec.Docker {
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
 	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker}
+	if b.Docker != nil && b.KeepCache {
+		src.Cache = oci.CacheRepository(b.OrgID, b.AppID, b.ComponentID)
+	}
 	switch archive := b.Provenance.Source.Archive; {
 	case archive != nil:
 		src.Kind, src.Archive, src.Directory = "archive", archive, b.Directory

@@ -60,7 +60,9 @@ type Worker struct {
 	Runners  Runners
 	// Keys sign the orders for builds.
 	Keys *orders.Keys
-	Log  *slog.Logger
+	// Caches: builds of images leave what they made for the next ones.
+	Caches bool
+	Log    *slog.Logger
 }
 
 // ErrTryAgain means: the build is not finished, nobody will wake it, and it
@@ -112,7 +114,7 @@ func (w *Worker) step(ctx context.Context, t task, facts Facts) (s State, d Deci
 			return err
 		}
 		s.Facts, s.Try, s.LastTry = facts, t.try, t.try >= MaxTries
-		s.Private = w.private(s.Build)
+		s.Private, s.Build.KeepCache = w.private(s.Build), w.Caches
 		d = Next(s)
 		return w.write(ctx, tx, s, d)
 	})

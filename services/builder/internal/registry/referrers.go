@@ -152,14 +152,15 @@ func (x *referrerIndex) list(w http.ResponseWriter, req *http.Request, target ro
 // tags in a bucket that has no such repository; on a disk it says that it is
 // unknown, and so does this.
 func (r *Registry) listTags(w http.ResponseWriter, req *http.Request, target route) {
+	shelf := r.shelfOf(target.repository)
 	answer := newRecorder()
-	r.app.ServeHTTP(answer, req)
+	shelf.app.ServeHTTP(answer, req)
 	var list struct {
 		Name string   `json:"name"`
 		Tags []string `json:"tags"`
 	}
 	if answer.status == http.StatusOK && json.Unmarshal(answer.body.Bytes(), &list) == nil {
-		if len(list.Tags) == 0 && !r.files.hasTags(req.Context(), target.repository) {
+		if len(list.Tags) == 0 && !shelf.files.hasTags(req.Context(), target.repository) {
 			writeError(w, http.StatusNotFound, codeNameUnknown, unknownName)
 			return
 		}

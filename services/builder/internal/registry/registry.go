@@ -28,6 +28,7 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 
 	"github.com/berth-dev/berth/pkg/intake"
+	"github.com/berth-dev/berth/pkg/oci"
 )
 
 // DefaultGrace is for a client that is slow to begin.
@@ -77,16 +78,30 @@ type Config struct {
 // Registry is an http.Handler for /v2/. It keeps all state in its storage: killed and started again it serves what was completely pushed.
 type Registry struct {
 	auth   Authenticator
-	app    *handlers.App
-	files  contents
 	limit  int64
 	memory *intake.Memory
 	grace  time.Duration
 	// failures counts bad tokens by address.
 	failures *intake.Failures
 	log      *slog.Logger
-	refers   referrerIndex
-	whole    wholeBlobs
+	// artifacts are what is deployed; caches are those of builds, apart from them.
+	artifacts, caches shelf
+}
+
+// shelf is a storage with distribution's API for it.
+type shelf struct {
+	app    *handlers.App
+	files  contents
+	refers referrerIndex
+	whole  wholeBlobs
+}
+
+// shelfOf is where a repository is.
+func (r *Registry) shelfOf(repository string) *shelf {
+	if oci.IsCacheRepository(repository) {
+		return &r.caches
+	}
+	return &r.artifacts
 }
 
 // New opens the registry that is in config.Dir or config.S3.
@@ -100,12 +115,8 @@ func New(config Config) (r *Registry, err error) {
 	if config.MaxBlobBytes < 0 {
 		return nil, errors.New("registry: the blob limit is negative")
 	}
-	files, err := openContents(context.Background(), config)
-	if err != nil {
-		return nil, err
-	}
 	r = &Registry{
-		auth: config.Auth, files: files, limit: config.MaxBlobBytes, log: config.Logger,
+		auth: config.Auth, limit: config.MaxBlobBytes, log: config.Logger,
 		memory: config.ManifestMemory, grace: cmp.Or(config.Grace, DefaultGrace), failures: intake.NewFailures(nil),
 	}
 	if r.limit == 0 {
@@ -115,17 +126,28 @@ func New(config Config) (r *Registry, err error) {
 		r.log = slog.Default()
 	}
 	redirectLogs(r.log)
-	if r.app, err = newApp(files, config.Secret); err != nil {
+	if config.S3 == nil {
+		config.Locks = newDirLock(config.Dir)
+	}
+	if r.artifacts, err = openShelf(config); err != nil {
 		return nil, err
 	}
-	if r.whole, err = newWholeBlobs(files); err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+	r.caches, err = openShelf(config.ofCaches())
+	return r, err
+}
+
+func openShelf(config Config) (s shelf, err error) {
+	if s.files, err = openContents(context.Background(), config); err != nil {
+		return s, err
 	}
-	r.refers = referrerIndex{app: r.app, locks: config.Locks}
-	if config.S3 == nil {
-		r.refers.locks = newDirLock(config.Dir)
+	if s.app, err = newApp(s.files, config.Secret); err != nil {
+		return s, err
 	}
-	return r, nil
+	if s.whole, err = newWholeBlobs(s.files); err != nil {
+		return s, fmt.Errorf("registry: %w", err)
+	}
+	s.refers = referrerIndex{app: s.app, locks: config.Locks}
+	return s, nil
 }
 
 // newApp configures distribution, which panics where others return an error.
@@ -172,7 +194,9 @@ func (r *Registry) terms(target route, grant Grant) intake.Terms {
 }
 
 // Close ends what distribution started; requests must have ended before.
-func (r *Registry) Close() error { return r.app.Shutdown() }
+func (r *Registry) Close() error {
+	return errors.Join(r.artifacts.app.Shutdown(), r.caches.app.Shutdown())
+}
 
 // ServeHTTP implements the distribution API for tokens.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -206,18 +230,19 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuseBody(w, err)
 		return
 	}
+	shelf := r.shelfOf(target.repository)
 	switch {
 	case target.name == routeReferrers:
-		r.refers.list(w, req, target)
+		shelf.refers.list(w, req, target)
 	case target.name == routeTags:
 		r.listTags(w, req, target)
 	case target.name == routeManifest && req.Method == http.MethodPut:
-		r.refers.putManifest(w, req, target)
-	case r.whole.takes(req, target) && req.ContentLength <= r.limit:
-		r.whole.serve(w, req, target)
+		shelf.refers.putManifest(w, req, target)
+	case shelf.whole.takes(req, target) && req.ContentLength <= r.limit:
+		shelf.whole.serve(w, req, target)
 	case target.upload != "" && (req.Method == http.MethodPatch || req.Method == http.MethodPut):
 		r.serveUpload(w, req, target)
 	default:
-		r.app.ServeHTTP(w, req)
+		shelf.app.ServeHTTP(w, req)
 	}
 }

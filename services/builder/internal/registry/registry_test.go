@@ -76,11 +76,14 @@ func startIn(t testing.TB, in place, change func(*registry.Config)) fixture {
 	}
 	reg, err := registry.New(config)
 	must(t, err)
+	t.Cleanup(func() { must(t, reg.Close()) })
+	return serve(t, store, reg)
+}
+
+func serve(t testing.TB, store *tokens, reg *registry.Registry) fixture {
+	t.Helper()
 	server := httptest.NewServer(reg)
-	t.Cleanup(func() {
-		server.Close()
-		must(t, reg.Close())
-	})
+	t.Cleanup(server.Close)
 	return fixture{tokens: store, url: server.URL, host: strings.TrimPrefix(server.URL, "http://")}
 }
 

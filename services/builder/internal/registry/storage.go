@@ -89,13 +89,19 @@ func (c contents) abort(ctx context.Context, file string) error {
 // PurgeUploads removes uploads that were begun before the given time and never
 // finished, and returns how many. Call it now and then; several replicas may.
 func (r *Registry) PurgeUploads(ctx context.Context, before time.Time) (int, error) {
-	if _, err := r.files.Stat(ctx, repositoriesPath); errors.As(err, new(driver.PathNotFoundError)) {
-		return 0, nil // nothing was pushed yet, which distribution takes for an error
+	ofArtifacts, err := r.artifacts.files.purgeUploads(ctx, before)
+	ofCaches, cacheErr := r.caches.files.purgeUploads(ctx, before)
+	return ofArtifacts + ofCaches, errors.Join(err, cacheErr)
+}
+
+func (c contents) purgeUploads(ctx context.Context, before time.Time) (int, error) {
+	if empty, err := c.empty(ctx); empty || err != nil {
+		return 0, err
 	}
-	uploads, errs := storage.PurgeUploads(ctx, r.files, before, false)
+	uploads, errs := storage.PurgeUploads(ctx, c, before, false)
 	removed := 0
 	for _, upload := range uploads {
-		if err := r.files.discard(ctx, upload); err != nil {
+		if err := c.discard(ctx, upload); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -105,6 +111,15 @@ func (r *Registry) PurgeUploads(ctx context.Context, before time.Time) (int, err
 		return removed, fmt.Errorf("purge uploads: %w", err)
 	}
 	return removed, nil
+}
+
+// empty: nothing was pushed yet, which distribution takes for an error.
+func (c contents) empty(ctx context.Context) (bool, error) {
+	_, err := c.Stat(ctx, repositoriesPath)
+	if errors.As(err, new(driver.PathNotFoundError)) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Distribution makes its storage itself, from a name and parameters. Ours hands

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/oci"
 )
 
 // TokenPrefix lets people and secret scanners recognise a registry token.
@@ -70,11 +72,20 @@ func (g Grant) decide(repository string, action Action) decision {
 	if prefix := strings.TrimSuffix(g.RepositoryPrefix, "/"); prefix != "" && !below(repository, prefix) {
 		return hidden
 	}
+	if oci.IsCacheRepository(repository) && !g.fillsCaches() {
+		return hidden
+	}
 	if !slices.Contains(g.Actions, action) {
 		return denied
 	}
 	return allowed
 }
+
+// fillsCaches: the cache of a build has every stage of it, sources and all, and
+// decides what the next build is made of. It is for those alone whose builds fill
+// it: only Build Runners and builder get tokens that push. Runners of installs and
+// people pull.
+func (g Grant) fillsCaches() bool { return slices.Contains(g.Actions, ActionPush) }
 
 func below(repository, prefix string) bool {
 	rest, ok := strings.CutPrefix(repository, prefix)

@@ -14,11 +14,12 @@ var errTooLarge = errors.New("the blob is larger than the registry allows")
 // serveUpload passes the bytes of a blob on as long as all chunks of it
 // together stay within the limit. An upload past it is gone.
 func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target route) {
+	shelf := r.shelfOf(target.repository)
 	if req.ContentLength == 0 {
-		r.app.ServeHTTP(w, req)
+		shelf.app.ServeHTTP(w, req)
 		return
 	}
-	left := r.limit - r.uploaded(req, target)
+	left := r.limit - shelf.uploaded(req, target)
 	if req.ContentLength > left {
 		r.dropUpload(req, target)
 		writeError(w, http.StatusRequestEntityTooLarge, codeSizeInvalid, errTooLarge.Error())
@@ -27,7 +28,7 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target 
 	body := &limitedBody{ReadCloser: req.Body, left: left}
 	req.Body = body
 	answer := &limitedAnswer{ResponseWriter: w, body: body}
-	r.app.ServeHTTP(answer, req)
+	shelf.app.ServeHTTP(answer, req)
 	if body.exceeded {
 		r.dropUpload(req, target)
 	}
@@ -35,9 +36,9 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target 
 
 // uploaded tells how much of the upload is there. In a bucket, only distribution
 // knows.
-func (r *Registry) uploaded(req *http.Request, target route) int64 {
-	if !r.files.parts {
-		info, err := r.files.Stat(req.Context(), path.Join(uploadsPath(target.repository), target.upload, "data"))
+func (s *shelf) uploaded(req *http.Request, target route) int64 {
+	if !s.files.parts {
+		info, err := s.files.Stat(req.Context(), path.Join(uploadsPath(target.repository), target.upload, "data"))
 		if err != nil {
 			return 0 // unknown upload, or nothing yet
 		}
@@ -46,7 +47,7 @@ func (r *Registry) uploaded(req *http.Request, target route) int64 {
 	status := req.Clone(req.Context())
 	status.Method, status.Body, status.ContentLength = http.MethodGet, http.NoBody, 0
 	answer := newRecorder()
-	r.app.ServeHTTP(answer, status)
+	s.app.ServeHTTP(answer, status)
 	_, end, _ := strings.Cut(answer.Header().Get("Range"), "-")
 	last, err := strconv.ParseInt(end, 10, 64)
 	if err != nil || last == 0 { // unknown upload, or "0-0": nothing, or one byte
@@ -58,7 +59,7 @@ func (r *Registry) uploaded(req *http.Request, target route) int64 {
 // dropUpload removes the bytes of an upload. Distribution's own way wants the
 // state that the refused request would have given.
 func (r *Registry) dropUpload(req *http.Request, target route) {
-	if err := r.files.discard(req.Context(), path.Join(uploadsPath(target.repository), target.upload)); err != nil {
+	if err := r.shelfOf(target.repository).files.discard(req.Context(), path.Join(uploadsPath(target.repository), target.upload)); err != nil {
 		r.log.WarnContext(req.Context(), "refused upload not removed", "repository", target.repository, "err", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +60,12 @@ type Config struct {
 	// CAFile has authorities to trust besides the system's, in PEM; there are none
 	// when it is empty, or is not there.
 	CAFile string
+	// BuildKit builds images for pods.
+	BuildKit BuildKit
+	// BuildSecrets is the name of a Secret whose keys are build secrets, BuildRegistries
+	// that of one with credentials of base images, of the type
+	// kubernetes.io/dockerconfigjson; each may be "". OrgPlace stands for the org.
+	BuildSecrets, BuildRegistries string
 	// MaxAge is when a pod makes room for another, between two builds; MaxIdle is
 	// how long it stays without a build.
 	MaxAge, MaxIdle time.Duration
@@ -96,6 +103,25 @@ type Fleet struct {
 	pods    map[string]*corev1.Pod // org → its pod, as it was seen last
 	tidied  map[types.UID]bool     // pods whose Secret is deleted
 }
+
+// BuildKit is one that runs elsewhere. The zero value is none.
+type BuildKit struct {
+	// Address is tcp://HOST:PORT; with OrgPlace in it each org has one of its own, else
+	// it is that of Org alone.
+	Address, Org string
+	// Secret is the name of a Secret with ca.pem, cert.pem and key.pem. OrgPlace stands
+	// for the org.
+	Secret string
+}
+
+// isFor tells whether an org builds with it.
+func (b BuildKit) isFor(orgID string) bool {
+	return b.Address != "" && (strings.Contains(b.Address, OrgPlace) || b.Org == orgID)
+}
+
+// OrgPlace in the name of a Secret stands for the org's id, with hyphens in the place
+// of underscores.
+const OrgPlace = "{org}"
 
 // Amount tells whether a text is an amount of something, above zero, as Kubernetes
 // writes it: 500m, 2Gi.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,10 @@ const (
 	dataVolume = "/data"
 	dataDir    = "/data/runner"
 	givenDir   = "/run/berth/given"
+	// buildKitDir has the keys of a BuildKit elsewhere, perOrgDir what builds of images
+	// may have, by org.
+	buildKitDir = "/run/berth/buildkit"
+	perOrgDir   = "/run/berth/build-secrets"
 
 	fileTrust     = "trust.json"
 	fileEnrolment = "enrolment"
@@ -108,7 +113,7 @@ func (f *Fleet) pod(orgID, runnerID string, aliases []corev1.HostAlias) *corev1.
 			RunAsNonRoot: pointer(true), RunAsUser: pointer(int64(user)), RunAsGroup: pointer(int64(user)), FSGroup: pointer(int64(user)),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers: []corev1.Container{f.container()},
+		Containers: []corev1.Container{f.container(orgID)},
 		Volumes: []corev1.Volume{
 			{Name: "data", VolumeSource: scratch(c.Disk)},
 			{Name: "tmp", VolumeSource: scratch(tmpSize)},
@@ -118,6 +123,9 @@ func (f *Fleet) pod(orgID, runnerID string, aliases []corev1.HostAlias) *corev1.
 			}}},
 		},
 	}}
+	for _, g := range f.given(orgID) {
+		p.Spec.Volumes = append(p.Spec.Volumes, g.volume())
+	}
 	if c.PullSecret != "" {
 		p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: c.PullSecret}}
 	}
@@ -125,7 +133,47 @@ func (f *Fleet) pod(orgID, runnerID string, aliases []corev1.HostAlias) *corev1.
 	return p
 }
 
-func (f *Fleet) container() corev1.Container {
+// given is a Secret of the operator's that a pod reads.
+type given struct {
+	name, secret, at string
+	// items renames keys.
+	items []corev1.KeyToPath
+	// env tells the runner where it is.
+	env []corev1.EnvVar
+}
+
+// given are the Secrets that an org's pods read. One that is not there is an empty
+// directory: a build that needs it says what it lacks.
+func (f *Fleet) given(orgID string) (list []given) {
+	c := f.config
+	of := func(name string) string {
+		return strings.ReplaceAll(name, OrgPlace, strings.ReplaceAll(orgID, "_", "-"))
+	}
+	if c.BuildKit.isFor(orgID) {
+		list = append(list, given{name: "buildkit", secret: of(c.BuildKit.Secret), at: buildKitDir, env: []corev1.EnvVar{
+			{Name: "BERTH_BUILDKIT_ADDR", Value: c.BuildKit.Address}, {Name: "BERTH_BUILDKIT_ORG", Value: orgID}, {Name: "BERTH_BUILDKIT_TLS", Value: buildKitDir},
+		}})
+	}
+	secrets := []corev1.EnvVar{{Name: "BERTH_BUILD_SECRETS", Value: perOrgDir}}
+	if c.BuildSecrets != "" {
+		list = append(list, given{name: "build-secrets", secret: of(c.BuildSecrets), at: perOrgDir + "/" + orgID + "/secrets", env: secrets})
+	}
+	if c.BuildRegistries != "" {
+		list = append(list, given{
+			name: "build-registries", secret: of(c.BuildRegistries), at: perOrgDir + "/" + orgID + "/registries", env: secrets,
+			items: []corev1.KeyToPath{{Key: corev1.DockerConfigJsonKey, Path: "config.json"}},
+		})
+	}
+	return list
+}
+
+func (g given) volume() corev1.Volume {
+	return corev1.Volume{Name: g.name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: g.secret, Items: g.items, DefaultMode: pointer(int32(0o440)), Optional: pointer(true),
+	}}}
+}
+
+func (f *Fleet) container(orgID string) corev1.Container {
 	c := f.config
 	env := []corev1.EnvVar{
 		{Name: "HOME", Value: "/tmp"},
@@ -137,6 +185,19 @@ func (f *Fleet) container() corev1.Container {
 	for _, pair := range c.Env {
 		key, value, _ := strings.Cut(pair, "=")
 		env = append(env, corev1.EnvVar{Name: key, Value: value})
+	}
+	mounts := []corev1.VolumeMount{
+		{Name: "data", MountPath: dataVolume},
+		{Name: "tmp", MountPath: "/tmp"},
+		{Name: "given", MountPath: givenDir, ReadOnly: true},
+	}
+	for _, g := range f.given(orgID) {
+		mounts = append(mounts, corev1.VolumeMount{Name: g.name, MountPath: g.at, ReadOnly: true})
+		for _, v := range g.env {
+			if !slices.Contains(env, v) {
+				env = append(env, v)
+			}
+		}
 	}
 	return corev1.Container{
 		Name: "runner", Image: c.Image,
@@ -156,11 +217,7 @@ func (f *Fleet) container() corev1.Container {
 			AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: pointer(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: "data", MountPath: dataVolume},
-			{Name: "tmp", MountPath: "/tmp"},
-			{Name: "given", MountPath: givenDir, ReadOnly: true},
-		},
+		VolumeMounts: mounts,
 	}
 }
 
