@@ -100,6 +100,8 @@ func toolEnv(j *job.Job, binary string) (map[string]string, error) {
 	}
 	maps.Copy(env, map[string]string{
 		"PULUMI_HOME": home, "PULUMI_BACKEND_URL": "file://" + backend, "PULUMI_EXPERIMENTAL": "true", // for --plan
+		// It names who holds its lock, and fails where neither /etc/passwd nor this says it.
+		"USER":                     "berth",
 		"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true", "NO_COLOR": "1",
 	})
 	if j.Env["BERTH_PULUMI_DOWNLOADS"] != "true" {

@@ -50,6 +50,8 @@ type Build struct {
 	Kustomize *jobspec.Kustomize
 	// Docker says how an image is built of the source; nil for anything else.
 	Docker *jobspec.Docker
+	// Pulumi says how a program is built of the source; nil for anything else.
+	Pulumi *jobspec.PulumiBuild
 	// SourceFault says why Source is not one.
 	SourceFault string
 	Commit      string // of a git source; of an image its digest, of a chart or a range of images a source.Pin
