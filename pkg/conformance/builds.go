@@ -158,8 +158,11 @@ func (t *trial) cutBuild(with syscall.Signal) error {
 		if r := j.result; r != nil && r.Outcome == jobspec.OutcomeSucceeded {
 			// It was faster; then its artifact is whole.
 			got, err := t.world.(Builder).Built(filepath.Join(j.dir, "out")) // built checked that it is one
-			if err != nil || got != want {
-				return fmt.Errorf("it said that it succeeded, and left %q (%v), want %s", got, err, want)
+			if err != nil {
+				return fmt.Errorf("it said that it succeeded: %w", err)
+			}
+			if got != want {
+				return fmt.Errorf("it said that it succeeded, and left %s, want %s", got, want)
 			}
 		}
 		if err := t.world.Killed(); err != nil {
