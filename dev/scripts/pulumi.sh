@@ -9,9 +9,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly module=github.com/pulumi/pulumi/pkg/v3 version=v3.150.0 sum=h1:Ne8Ew8t6qAqrMqgkR33tULLqQ/SVhtk0LeWyUQ2+6q4=
-# The module knows its own version only by this flag.
+# Its vendor builds it with these tags; the first one finds the user also where
+# /etc/passwd does not name him, as those of engines. The module knows its own version
+# by a flag only.
 readonly sdk=github.com/pulumi/pulumi/sdk/v3
-readonly flags=(-mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X $sdk/go/common/version.Version=$version")
+readonly flags=(-tags=osusergo,grpcnotrace -mod=mod -buildvcs=false -trimpath "-ldflags=-s -w -X $sdk/go/common/version.Version=$version")
 readonly out=$PWD/.bin/tools/pulumi
 . dev/scripts/once.sh # for copy_module; once itself keeps one file
 

@@ -19,7 +19,7 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 		"KubernetesManifest": {"Manifest", "Kustomize"},
 		"ContainerImage":     {"Public", "ECR"},
 		"DockerBuild":        {"Dockerfile", "EnvVars", "Target", "Args", "Context", "Platforms", "Network", "Secrets"},
-		"Pulumi":             {"Runtime"},
+		"Pulumi":             {"Runtime", "NpmScripts"},
 		"Job":                {"ImageURL", "Tag"},
 		"Sandbox":            {"Type", "TerraformVersion", "Runtime", "PublicRepo", "ConnectedRepo", "SourceFile"},
 		"BlockExtension":     {"LocalSource"},

@@ -174,8 +174,18 @@ var update = flag.Bool("update", false, "write the rules into the documentation"
 
 // The page lists the rules as the kit has them, by number.
 func TestDocumentedMusts(t *testing.T) {
-	t.Parallel()
-	const page, begin, end = "../../docs/reference/plugin-contract.md", "<!-- musts -->\n", "<!-- end of musts -->"
+	documented(t, "musts", conformance.Musts())
+}
+
+func TestDocumentedBuilds(t *testing.T) { // not parallel: with -update both write the page
+	documented(t, "builds", conformance.Builds())
+}
+
+// documented compares a list of the page with rules, or writes it.
+func documented(t *testing.T, name string, rules []conformance.Must) {
+	t.Helper()
+	const page = "../../docs/reference/plugin-contract.md"
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +196,7 @@ func TestDocumentedMusts(t *testing.T) {
 		t.Fatalf("%s has no place for the rules", page)
 	}
 	want := ""
-	for _, m := range conformance.Musts() {
+	for _, m := range rules {
 		want += fmt.Sprintf("%d. **%s**: %s\n", m.Number, m.ID, m.Says)
 	}
 	if *update {
@@ -196,6 +206,6 @@ func TestDocumentedMusts(t *testing.T) {
 		return
 	}
 	if was != want {
-		t.Errorf("run go test ./conformance -run TestDocumentedMusts -update:\n%s", cmp.Diff(was, want))
+		t.Errorf("run go test ./conformance -run TestDocumented -update:\n%s", cmp.Diff(was, want))
 	}
 }

@@ -19,6 +19,8 @@ type Subject struct {
 	// Secret is in every config and becomes the output SecretOutput; it is nowhere
 	// else where people look. "" for an engine without one.
 	Secret, SecretOutput string
+	// BuildSecret is one that builds are given, "" for an engine without one.
+	BuildSecret string
 	// NotApplicable gives for a rule (by Must.ID) the reason why it has no meaning
 	// for this engine.
 	NotApplicable map[string]string

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -364,7 +365,10 @@ func (j *job) tail() string {
 	return "\nits log:\n" + text
 }
 
-// tree is the content of a directory as one text.
+// maxShown is how much of a file a tree has as it is, in bytes.
+const maxShown = 64 << 10
+
+// tree is the content of a directory as one text, with the digests of large files.
 func tree(dir string) (string, error) {
 	var b bytes.Buffer
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -372,6 +376,9 @@ func tree(dir string) (string, error) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
+		if len(raw) > maxShown {
+			raw = fmt.Appendf(nil, "%d bytes, sha256 %x", len(raw), sha256.Sum256(raw))
+		}
 		rel, _ := filepath.Rel(dir, path) // it is below dir
 		fmt.Fprintf(&b, "%s %q\n", rel, raw)
 		return err

@@ -252,6 +252,9 @@ type Pulumi struct {
 	// Config is configuration of the program, "namespace:key" to value; a key without
 	// a namespace is in that of the project. Values are templates.
 	Config map[string]string `json:"config,omitempty"`
+	// Secrets are the keys of Config whose values are secret. The agent sets them in
+	// job.json: those whose templates read sealed values.
+	Secrets []string `json:"secrets,omitempty"`
 	// EnvVars are the environment of the program and its providers; templates.
 	EnvVars map[string]string `json:"env_vars,omitempty"`
 }

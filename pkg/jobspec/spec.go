@@ -149,6 +149,8 @@ type Source struct {
 	// Cache is the repository of the org's registry that keeps what builds of the
 	// image leave for each other; "" for none.
 	Cache string `json:"cache,omitempty"`
+	// Pulumi says how a program is built of the source; nil for no wishes.
+	Pulumi *PulumiBuild `json:"pulumi,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
@@ -173,6 +175,12 @@ type Kustomize struct {
 	EnableHelm bool     `json:"enable_helm,omitempty"`
 	// LoadRestrictor is "rootOnly" or "none"; "" is the first.
 	LoadRestrictor string `json:"load_restrictor,omitempty"`
+}
+
+// PulumiBuild is what a build of a program of Pulumi is asked for.
+type PulumiBuild struct {
+	// NpmScripts lets the packages of npm run their install scripts.
+	NpmScripts bool `json:"npm_scripts,omitempty"`
 }
 
 // Docker is what BuildKit is asked for; its fields are those of the format. Paths

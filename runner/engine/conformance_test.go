@@ -27,6 +27,8 @@ const secretOfTest = "canary-conformance"
 // meaning for them. docs/reference/plugin-contract.md shows this table.
 var builtIn = []struct {
 	kind jobspec.Kind
+	// name is that of the row, "" for the kind's own.
+	name string
 	// prefix is a command that becomes the engine.
 	prefix        func(t *testing.T) []string
 	notApplicable map[string]string
@@ -55,16 +57,31 @@ var builtIn = []struct {
 		newWorld: func(t *testing.T) conformance.World { return &manifestWorld{t: t, deployed: deploy(t)} },
 	},
 	{
+		kind: jobspec.KindKubernetesManifest, name: "kustomize",
+		notApplicable: map[string]string{
+			"missing-tool":   "kustomize's library is a part of the engine",
+			"secret-outputs": "a manifest's outputs hold no secret: they name objects",
+		},
+		newWorld: func(t *testing.T) conformance.World {
+			return &manifestWorld{t: t, deployed: deploy(t), kustomized: map[string]string{}}
+		},
+	},
+	{
+		kind: jobspec.KindPulumi, secretOutput: "secret",
+		newWorld: func(t *testing.T) conformance.World { return newPulumiWorld(t) },
+	},
+	{
 		kind: jobspec.KindPlugin, prefix: withoutNetwork, secretOutput: "receipt",
 		notApplicable: map[string]string{"missing-tool": "the engine needs none; `berth plugins test` tries the plugin itself without its tools"},
 		newWorld:      func(t *testing.T) conformance.World { return &pluginWorld{t: t, plugged: plug(t), dir: t.TempDir()} },
 	},
 	{
-		kind: jobspec.KindContainerImage,
-		notApplicable: noneOf("the agent copies the image before its plan, which then has nothing to do; there is no apply",
-			"apply", "pinned-only", "no-op", "update", "replace", "destroy", "drift", "secret-outputs", "wrong-digest", "missing-credential", "missing-tool",
-			"cancel-apply", "cancel-destroy", "kill-apply", "kill-destroy"),
+		kind: jobspec.KindContainerImage, notApplicable: notOfImages,
 		newWorld: func(t *testing.T) conformance.World { return &imageWorld{t: t} },
+	},
+	{
+		kind: jobspec.KindDockerBuild, notApplicable: notOfImages,
+		newWorld: func(t *testing.T) conformance.World { return &imageWorld{t: t, built: true} },
 	},
 	{
 		kind: jobspec.KindAction,
@@ -75,6 +92,11 @@ var builtIn = []struct {
 		newWorld: func(t *testing.T) conformance.World { return &actionWorld{t: t, dir: t.TempDir()} },
 	},
 }
+
+// notOfImages are the rules without a meaning for images, copied or built.
+var notOfImages = noneOf("the agent copies the image before its plan, which then has nothing to do; there is no apply",
+	"apply", "pinned-only", "no-op", "update", "replace", "destroy", "drift", "secret-outputs", "wrong-digest", "missing-credential", "missing-tool",
+	"cancel-apply", "cancel-destroy", "kill-apply", "kill-destroy")
 
 func noneOf(reason string, ids ...string) map[string]string {
 	all := map[string]string{}
@@ -91,26 +113,32 @@ func TestConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range builtIn {
-		t.Run(string(b.kind), func(t *testing.T) {
+		name := firstOf(b.name, string(b.kind))
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := []string{engine}
 			if b.prefix != nil {
 				command = append(b.prefix(t), engine)
 			}
 			s := conformance.Subject{
-				Name: string(b.kind), Command: command, NotApplicable: b.notApplicable, Secret: secretOfTest, SecretOutput: b.secretOutput,
+				Name: name, Command: command, NotApplicable: b.notApplicable, Secret: secretOfTest, SecretOutput: b.secretOutput,
 				NewWorld: func(string) (conformance.World, error) { return b.newWorld(t), nil },
 			}
-			conform(t, s)
+			conform(t, s, conformance.Musts())
 		})
 	}
 }
 
-// conform tries all rules and prints the line that the report of all tests repeats.
-func conform(t *testing.T, s conformance.Subject) {
+// conform tries rules and prints the line that the report of all tests repeats.
+func conform(t *testing.T, s conformance.Subject, rules []conformance.Must) {
 	t.Helper()
+	t.Cleanup(func() {
+		if t.Skipped() {
+			t.Logf("conformance: %s ran 0, skipped", s.Name)
+		}
+	})
 	var all []conformance.Verdict
-	for _, m := range conformance.Musts() {
+	for _, m := range rules {
 		v := s.Try(t.Context(), m)
 		all = append(all, v)
 		if v.Status == conformance.Broken {
@@ -120,46 +148,72 @@ func conform(t *testing.T, s conformance.Subject) {
 	t.Log(conformance.Summary(s.Name, all))
 }
 
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
 func TestNotApplicableNamesRules(t *testing.T) {
 	t.Parallel()
 	known := []string{}
-	for _, m := range conformance.Musts() {
+	for _, m := range slices.Concat(conformance.Musts(), conformance.Builds()) {
 		known = append(known, m.ID)
 	}
+	declared := []map[string]string{}
 	for _, b := range builtIn {
-		for id, why := range b.notApplicable {
+		declared = append(declared, b.notApplicable)
+	}
+	for _, b := range builders {
+		declared = append(declared, b.notApplicable)
+	}
+	for _, of := range declared {
+		for id, why := range of {
 			if !slices.Contains(known, id) || why == "" {
-				t.Errorf("%s: %q is no rule with a reason", b.kind, id)
+				t.Errorf("%q (%q) is no rule with a reason", id, why)
 			}
 		}
 	}
 }
 
-// The page tells the same as the table above.
+// The page tells the same as the tables here.
 func TestNotApplicableIsDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/reference/plugin-contract.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "| engine | does not apply | because |\n|---|---|---|\n"
+	plans := "| engine | does not apply | because |\n|---|---|---|\n"
 	for _, b := range builtIn {
-		because := map[string][]string{}
-		for _, m := range conformance.Musts() {
-			if why := b.notApplicable[m.ID]; why != "" {
-				because[why] = append(because[why], m.ID)
-			}
-		}
-		if len(because) == 0 {
-			want += fmt.Sprintf("| `%s` | none | |\n", b.kind)
-		}
-		for _, why := range slices.Sorted(maps.Keys(because)) {
-			want += fmt.Sprintf("| `%s` | %s | %s |\n", b.kind, strings.Join(because[why], ", "), why)
+		plans += exceptions(firstOf(b.name, string(b.kind)), b.notApplicable, conformance.Musts())
+	}
+	builds := "| engine | does not apply to its builds | because |\n|---|---|---|\n"
+	for _, b := range builders {
+		builds += exceptions(b.name, b.notApplicable, conformance.Builds())
+	}
+	for _, want := range []string{plans, builds} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("docs/reference/plugin-contract.md has to have this table:\n%s", want)
 		}
 	}
-	if !strings.Contains(string(raw), want) {
-		t.Errorf("docs/reference/plugin-contract.md has to have this table:\n%s", want)
+}
+
+// exceptions are the lines about one engine.
+func exceptions(name string, notApplicable map[string]string, rules []conformance.Must) (lines string) {
+	because := map[string][]string{}
+	for _, m := range rules {
+		if why := notApplicable[m.ID]; why != "" {
+			because[why] = append(because[why], m.ID)
+		}
 	}
+	if len(because) == 0 {
+		return fmt.Sprintf("| `%s` | none | |\n", name)
+	}
+	for _, why := range slices.Sorted(maps.Keys(because)) {
+		lines += fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.Join(because[why], ", "), why)
+	}
+	return lines
 }
 
 // given moves a job that the helpers of these tests made to the kit's directory.
@@ -323,6 +377,9 @@ func kubeconfigFor(dir string, o conformance.Order) error {
 type manifestWorld struct {
 	t        *testing.T
 	deployed *deployed
+	// kustomized are the manifests that were built of kustomizations, by their text;
+	// nil where there is no kustomization.
+	kustomized map[string]string
 }
 
 // Job implements World.
@@ -330,10 +387,28 @@ func (w *manifestWorld) Job(dir string, o conformance.Order) (jobspec.Spec, []st
 	j := w.deployed.job(w.t, o.Operation)
 	if o.Operation == jobspec.OperationPlan && !o.Destroy {
 		wish := wishes[o.Config]
-		j.write(w.t, "in/artifact/manifest.yaml", configMap(wish[1], wish[0])+"apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\nstringData:\n  token: "+secretOfTest+"\n")
+		objects := configMap(wish[1], wish[0]) + "apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\nstringData:\n  token: " + secretOfTest + "\n"
+		if w.kustomized != nil {
+			objects = w.kustomize(objects)
+		}
+		j.write(w.t, "in/artifact/manifest.yaml", objects)
 	}
 	spec, env, err := given(j, dir)
 	return spec, env, errors.Join(err, kubeconfigFor(dir, o))
+}
+
+// kustomize is what the engine builds of objects and a kustomization over them.
+func (w *manifestWorld) kustomize(objects string) string {
+	if made := w.kustomized[objects]; made != "" {
+		return made
+	}
+	j := kustomizeJob(w.t, jobspec.Kustomize{Path: "overlay"}, map[string]string{
+		"base/kustomization.yaml": "resources: [objects.yaml]\n", "base/objects.yaml": objects,
+		"overlay/kustomization.yaml": "resources: [../base]\ncommonAnnotations: {made-by: kustomize}\n",
+	})
+	j.must(w.t)
+	w.kustomized[objects] = j.artifact(w.t)["manifest.yaml"]
+	return w.kustomized[objects]
 }
 
 // Look implements World.
@@ -381,11 +456,19 @@ func (*helmWorld) Killed() error { return nil }
 
 // Images and scripts.
 
-type imageWorld struct{ t *testing.T }
+type imageWorld struct {
+	t *testing.T
+	// built says that the image was built, not copied.
+	built bool
+}
 
 // Job implements World.
 func (w *imageWorld) Job(dir string, o conformance.Order) (jobspec.Spec, []string, error) {
-	return given(imagePlan(w.t), dir)
+	j := imagePlan(w.t)
+	if w.built {
+		j.spec.Kind, j.spec.Work = jobspec.KindDockerBuild, jobspec.Work{DockerBuild: &jobspec.DockerBuild{}}
+	}
+	return given(j, dir)
 }
 
 // Look implements World.

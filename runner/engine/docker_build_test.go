@@ -69,6 +69,12 @@ func newKitchen(t *testing.T, settings buildkit.Settings) kitchen {
 // job is a build of files, as the agent makes it.
 func (k kitchen) job(t *testing.T, docker jobspec.Docker, files map[string]string) *jobDir {
 	t.Helper()
+	return k.jobOf(t, "org_1", docker, files)
+}
+
+// jobOf is job with the secrets and credentials of an org.
+func (k kitchen) jobOf(t *testing.T, org string, docker jobspec.Docker, files map[string]string) *jobDir {
+	t.Helper()
 	if docker.Dockerfile == "" {
 		docker.Dockerfile = "Dockerfile"
 	}
@@ -92,7 +98,7 @@ func (k kitchen) job(t *testing.T, docker jobspec.Docker, files map[string]strin
 			}
 		}
 	}
-	env, err := k.service.Give(t.Context(), "org_1", filepath.Join(j.path, "in/build"), &docker)
+	env, err := k.service.Give(t.Context(), org, filepath.Join(j.path, "in/build"), &docker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,13 +193,7 @@ func TestDockerBuild(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t, buildkit.Settings{})
 	const secret = "s3cr3t-of-the-vendor"
-	token := filepath.Join(k.secrets, "org_1/secrets/token")
-	if err := os.MkdirAll(filepath.Dir(token), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(token, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	k.write(t, "org_1/secrets/token", secret)
 	j := k.job(t, jobspec.Docker{
 		Dockerfile: "docker/web.Dockerfile", Target: "release", Secrets: []string{"token"},
 		Args: map[string]string{"GREETING": "hello"}, EnvVars: map[string]string{"GREETING": "overruled", "WHO": "world"},
@@ -457,9 +457,7 @@ func TestDockerBuildOnAPrivateBase(t *testing.T) {
 	base := k.job(t, jobspec.Docker{}, map[string]string{"Dockerfile": "FROM scratch\nCOPY a /a\n", "a": "from the base"})
 	base.must(t)
 	made := base.image(t)
-	server := httptest.NewServer(privateRegistry{dir: filepath.Join(base.path, "out/image"), digest: made.digest})
-	t.Cleanup(server.Close)
-	host := server.Listener.Addr().String()
+	host := made.serve(t, base)
 	files := map[string]string{"Dockerfile": "FROM " + host + "/shop/base:1\nCOPY b /b\n", "b": "of the app"}
 
 	r := k.job(t, jobspec.Docker{}, files).run(t)
@@ -467,14 +465,7 @@ func TestDockerBuildOnAPrivateBase(t *testing.T) {
 		t.Errorf("without credentials: %s: %s; %s", r.Outcome, r.Error, r.Remedy)
 	}
 
-	config := filepath.Join(k.secrets, "org_1/config.json")
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	login := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, base64.StdEncoding.EncodeToString([]byte(privateUser+":"+privatePassword)))
-	if err := os.WriteFile(config, []byte(login), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	k.write(t, "org_1/config.json", loginTo(host))
 	j := k.job(t, jobspec.Docker{}, files)
 	j.must(t)
 	got := j.image(t)
@@ -489,6 +480,31 @@ func TestDockerBuildOnAPrivateBase(t *testing.T) {
 	if strings.Contains(j.log(t), privatePassword) {
 		t.Error("the password is in the log")
 	}
+}
+
+// write gives the operator's builder a secret or a login.
+func (k kitchen) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(k.secrets, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve offers an image that a job built as shop/base:1 of a private registry.
+func (made image) serve(t *testing.T, j *jobDir) (host string) {
+	t.Helper()
+	server := httptest.NewServer(privateRegistry{dir: filepath.Join(j.path, "out/image"), digest: made.digest})
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// loginTo is what docker login writes for that registry.
+func loginTo(host string) string {
+	return fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, base64.StdEncoding.EncodeToString([]byte(privateUser+":"+privatePassword)))
 }
 
 // Who may pull from a private registry.

@@ -91,7 +91,7 @@ type failure struct {
 var (
 	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|env: '?([\w./-]+)'?: No such file`)
 	// What builds and engines say of the tools that they run themselves.
-	ownTool      = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap|go)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
+	ownTool      = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap|go|npm)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
 	pulumiPlugin = regexp.MustCompile(`(?:no resource plugin|could not load plugin for|failed to load language plugin|no language plugin)\W+(?:pulumi-(?:resource|language)-)?([\w-]+)`)
 	exit127      = regexp.MustCompile(`(?:exit(?:ed)?(?: with| code| status)*|code) 127\b`)
 )

@@ -66,6 +66,8 @@ var actedOn = map[string][]string{
 	"keyring.TestECR":                      {"container-image.aws_ecr.region", "container-image.aws_ecr.iam_role_arn"},
 	"build.TestLocalSourceBecomesARelease": {"component.build_timeout"},
 
+	"build.TestPulumiOfARevision": {"pulumi.npm_scripts"},
+
 	// What an engine is told, and does.
 	"orders.TestPulumiSandbox": {"sandbox.type=pulumi", "sandbox.runtime", "sandbox.pulumi_config"},
 	"orders.TestClusters": {

@@ -57,6 +57,11 @@ func (j *job) openState() (jobspec.Spec, error) {
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}
 	j.hideOpened(tree, opened, purposes)
+	if p := spec.Pulumi; p != nil {
+		marked := *p
+		marked.Secrets = leaves.Reading(tree, p.Config)
+		spec.Pulumi = &marked
+	}
 	if spec.Kind == jobspec.KindPlugin {
 		opened = plugins.Narrow(opened, func(path []string) bool { return named.Cover(tree, path) })
 	}

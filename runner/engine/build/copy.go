@@ -104,6 +104,36 @@ func isPrivateKey(path string) bool {
 	return err == nil && bytes.Contains(head, []byte("PRIVATE KEY-----"))
 }
 
+// Fits checks what a tool put into a folder that becomes an artifact: it is subject to
+// the same limits as a source, and no link of it leads out of the folder.
+// It counts them.
+func Fits(dir string) (files int, bytes int64, err error) {
+	c := &copier{from: dir}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			return err
+		case e.Type()&fs.ModeSymlink != 0:
+			if err := c.leads(path, name); err != nil {
+				return err
+			}
+			return c.count(name, 0)
+		case e.Type().IsRegular():
+			return c.count(name, info.Size())
+		}
+		return fmt.Errorf("%s is neither a file, a directory nor a symlink", name)
+	})
+	return c.files, c.bytes, err
+}
+
 func (c *copier) count(name string, size int64) error {
 	c.files++
 	c.bytes += size
@@ -121,6 +151,21 @@ func (c *copier) link(path, name, to string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.leads(path, name); err != nil {
+		return err
+	}
+	if err := c.count(name, 0); err != nil {
+		return err
+	}
+	return os.Symlink(target, to)
+}
+
+// leads says what is wrong with where a symlink leads.
+func (c *copier) leads(path, name string) error {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return err
+	}
 	if filepath.IsAbs(target) {
 		return fmt.Errorf("%s is a symlink to an absolute path", name)
 	}
@@ -129,10 +174,7 @@ func (c *copier) link(path, name, to string) error {
 	} else if err != nil {
 		return fmt.Errorf("%s is a symlink: %w", name, err)
 	}
-	if err := c.count(name, 0); err != nil {
-		return err
-	}
-	return os.Symlink(target, to)
+	return nil
 }
 
 // inside tells whether what a path leads to, through all links, is below root.

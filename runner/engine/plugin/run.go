@@ -123,12 +123,24 @@ func (p *admitted) conclude(ctx context.Context, cmd *exec.Cmd, err error) (repo
 		return r, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: the plugin ended without a result", p.job.Subject())}
 	case missing != nil:
 		return r, p.brokenf("it ended with exit code %d: %v", code, missing)
+	case r.Outcome == jobspec.OutcomeCancelled && context.Cause(ctx) == nil:
+		return r, p.brokenf("it says that it was stopped, and nobody stopped it")
 	case r.Outcome != jobspec.OutcomeSucceeded:
-		return r, &job.Failure{Outcome: r.Outcome, Message: p.job.Subject() + ": " + oneLine(r.Error), Remedy: oneLine(r.Remedy), ExitCode: code}
+		return r, &job.Failure{Outcome: outcome(r.Outcome, context.Cause(ctx)), Message: p.job.Subject() + ": " + oneLine(r.Error), Remedy: oneLine(r.Remedy), ExitCode: code}
 	case code != jobspec.ExitFinished:
 		return r, p.brokenf("it says that it succeeded, and ended with exit code %d", code)
 	}
 	return r, nil
+}
+
+// outcome is the one of a plugin that did not succeed. A job that took too long has
+// failed, whatever its plugin says of the SIGTERM that it got then: one that was
+// cancelled or did not start would be done again, and take as long.
+func outcome(said jobspec.Outcome, cause error) jobspec.Outcome {
+	if errors.Is(cause, job.ErrTimeout) && (said == jobspec.OutcomeCancelled || said == jobspec.OutcomeNotStarted) {
+		return jobspec.OutcomeFailed
+	}
+	return said
 }
 
 func oneLine(s string) string {

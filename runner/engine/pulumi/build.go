@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"sigs.k8s.io/yaml"
 
@@ -20,10 +21,10 @@ import (
 // built is where the executable of a program in Go is put in its artifact.
 const built = ".berth-program"
 
-// Build packs the folder of a program. One in Go is compiled, unless its
-// Pulumi.yaml names an executable, so that the customer's side needs neither the
-// compiler nor the network. Of other languages the folder is taken as it is: what
-// the program needs must be in it.
+// Build packs the folder of a program, such that the customer's side needs neither a
+// compiler nor a registry. One in Go is compiled, unless its Pulumi.yaml names an
+// executable. One for Node.js gets its node_modules, unless it brings them. Of other
+// languages the folder is taken as it is: what the program needs must be in it.
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return build.Folder{
 		What: "pulumi program", Tool: "pulumi preview",
@@ -36,11 +37,13 @@ func prepare(ctx context.Context, j *job.Job, dir string) error {
 	if err != nil {
 		return err
 	}
-	if p.runtime() != "go" {
+	switch {
+	case p.runtime() == "nodejs":
+		return install(ctx, j, dir)
+	case p.runtime() != "go":
 		j.Logf("runtime %s: the folder is packed as it is", p.runtime())
 		return nil
-	}
-	if p.binary() != "" {
+	case p.binary() != "":
 		return executable(dir, p.binary())
 	}
 	return compile(ctx, j, dir, p)
@@ -75,14 +78,17 @@ func compile(ctx context.Context, j *job.Job, dir string, p project) error {
 		return errors.New("the program is in Go, and there is no go on the machine that builds it: put Go there, or build the program yourself and name it in Pulumi.yaml as runtime.options.binary")
 	}
 	env["CGO_ENABLED"], env["GOFLAGS"] = "0", "-mod=readonly"
+	if there(dir, "vendor/modules.txt") {
+		env["GOFLAGS"] = "-mod=vendor" // nothing is downloaded
+	}
 	for _, name := range []string{"GOPROXY", "GONOSUMDB", "GOSUMDB", "GOPRIVATE", "GOMODCACHE", "GOCACHE"} {
 		if v := j.Env[name]; v != "" {
 			env[name] = v
 		}
 	}
-	cmd := exec.CommandContext(ctx, compiler, "build", "-trimpath", "-buildvcs=false", "-o", built, ".")
+	cmd := tool(ctx, dir, env, compiler, "build", "-trimpath", "-buildvcs=false", "-o", built, ".")
 	said, kept := tee(j.Stderr)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, job.Environ(env), j.Stdout, said
+	cmd.Stdout, cmd.Stderr = j.Stdout, said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, compilerSays(kept.String()))
 	}
@@ -118,6 +124,21 @@ func compilerSays(text string) string {
 		}
 	}
 	return "it does not say why"
+}
+
+// tool is a command of a build with all that it starts: they end together.
+func tool(ctx context.Context, dir string, env map[string]string, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, job.Environ(env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+// there says whether a folder has a file.
+func there(dir, name string) bool {
+	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // lookPath finds an executable in a PATH that is not the engine's own.

@@ -81,6 +81,43 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// A secret of the configuration is one to Pulumi too: what becomes of it is encrypted
+// in the state, and no preview shows it.
+func TestSecretConfiguration(t *testing.T) {
+	t.Parallel()
+	// The state has the configuration of the provider.
+	deployed := func(secrets ...string) string {
+		s := newStack(t)
+		s.keeps(map[string]file{"a": {Text: "one"}})
+		delete(s.spec.Config, "secret") // which is an output in clear, for the agent to seal
+		s.spec.Config["lab:token"], s.spec.Secrets = secretText, secrets
+		s.plan()
+		raw, err := os.ReadFile(filepath.Join(s.pinned, "plan.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := strings.Contains(string(raw), secretText); shown != (secrets == nil) {
+			t.Errorf("marked %q: the plan file shows the value: %t", secrets, shown)
+		}
+		s.apply()
+		if s.content("a") != "one" {
+			t.Errorf("file: %q", s.content("a"))
+		}
+		if result, _ := s.plan(); !result.NoChange {
+			t.Error("another plan with the same secret has something to do")
+		}
+		s.backend.mu.Lock()
+		defer s.backend.mu.Unlock()
+		return string(s.backend.state)
+	}
+	if state := deployed("lab:token"); strings.Contains(state, secretText) || !strings.Contains(state, `"token":`) {
+		t.Error("the secret is in the deployment in clear, or not at all")
+	}
+	if state := deployed(); !strings.Contains(state, secretText) {
+		t.Error("a value that is no secret is not in the deployment: this test shows nothing")
+	}
+}
+
 // What moved after the plan is not done.
 func TestApplyDoesWhatThePlanAllows(t *testing.T) {
 	t.Parallel()

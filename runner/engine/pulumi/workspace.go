@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,7 +22,9 @@ import (
 
 // inputs are the rendered values that a program is run with. They may hold secrets.
 type inputs struct {
-	Config  map[string]string `json:"config"`
+	Config map[string]string `json:"config"`
+	// Secrets are the keys of Config whose values are secret.
+	Secrets []string          `json:"secrets,omitempty"`
 	EnvVars map[string]string `json:"env_vars"`
 }
 
@@ -97,6 +100,8 @@ func toolEnv(j *job.Job, binary string) (map[string]string, error) {
 	}
 	maps.Copy(env, map[string]string{
 		"PULUMI_HOME": home, "PULUMI_BACKEND_URL": "file://" + backend, "PULUMI_EXPERIMENTAL": "true", // for --plan
+		// It names who holds its lock, and fails where neither /etc/passwd nor this says it.
+		"USER":                     "berth",
 		"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true", "NO_COLOR": "1",
 	})
 	if j.Env["BERTH_PULUMI_DOWNLOADS"] != "true" {
@@ -114,7 +119,11 @@ func render(j *job.Job, p project) (inputs, error) {
 			return in, err
 		}
 		in.Config[p.configKey(key)] = value
+		if slices.Contains(j.Spec.Pulumi.Secrets, key) {
+			in.Secrets = append(in.Secrets, p.configKey(key))
+		}
 	}
+	slices.Sort(in.Secrets)
 	var err error
 	if in.EnvVars, err = j.RenderEnv("env_vars", j.Spec.Pulumi.EnvVars); err != nil {
 		return in, err
@@ -172,9 +181,26 @@ func (w *workspace) configPath() string {
 
 // writeConfig writes the file of the stack. JSON is YAML too.
 func (w *workspace) writeConfig(in inputs, salt string) error {
-	file := map[string]any{"config": in.Config}
-	if salt != "" {
-		file["encryptionsalt"] = salt
+	config := map[string]any{}
+	for key, value := range in.Config {
+		config[key] = value
+	}
+	file := map[string]any{"config": config}
+	if salt == "" { // nothing reads the values yet
+		for _, key := range in.Secrets {
+			delete(config, key)
+		}
+		return job.WriteJSON(w.configPath(), file)
+	}
+	file["encryptionsalt"] = salt
+	if len(in.Secrets) > 0 {
+		lock, err := newPadlock(w.doc.Pulumi.Passphrase, salt)
+		if err != nil {
+			return err
+		}
+		for _, key := range in.Secrets {
+			config[key] = map[string]string{"secure": lock.encrypt(in.Config[key])}
+		}
 	}
 	return job.WriteJSON(w.configPath(), file)
 }

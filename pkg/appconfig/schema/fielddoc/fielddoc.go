@@ -298,6 +298,7 @@ var Of = map[string]string{
 	"Pulumi":                                 "Holds the keys of a component of type pulumi, in addition to those of every component.",
 	"Pulumi.Config":                          "Configuration, \"namespace:key\" to value; a key without a namespace is in that of the project.",
 	"Pulumi.EnvVars":                         "Environment of the program and its providers.",
+	"Pulumi.NpmScripts":                      "Lets packages of npm run their install scripts when the program is built. Berth's own.",
 	"Pulumi.Runtime":                         "The language of the program. It must be the one that its Pulumi.yaml names, which counts where this is not given.",
 	"Repo":                                   "A public_repo or connected_repo table.",
 	"Repo.Branch":                            "A branch, a tag or a commit; the repository's default branch by default.",

@@ -271,3 +271,19 @@ func TestKustomizeOfARevision(t *testing.T) {
 		t.Errorf("a manifest without kustomize has %v", none)
 	}
 }
+
+// The Build Runner gets what the app says of npm.
+func TestPulumiOfARevision(t *testing.T) {
+	t.Parallel()
+	revision, err := json.Marshal(appconfig.Component{Pulumi: &appconfig.Pulumi{Runtime: "nodejs", NpmScripts: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := specOf(Build{Pulumi: pulumiOf(revision)}, "https://example.com/a/b")
+	if diff := cmp.Diff(&jobspec.PulumiBuild{NpmScripts: true}, spec.Source.Pulumi); diff != "" {
+		t.Errorf("pulumi (-want +got):\n%s", diff)
+	}
+	if none := pulumiOf([]byte(`{"terraform_module": {}}`)); none != nil {
+		t.Errorf("a module has %v", none)
+	}
+}

@@ -65,10 +65,21 @@ func dockerOf(revision json.RawMessage) *jobspec.Docker {
 	return keys.DockerBuild
 }
 
+// pulumiOf reads from a revision how a program of Pulumi is built; nil when it is none.
+func pulumiOf(revision json.RawMessage) *jobspec.PulumiBuild {
+	var keys struct {
+		Pulumi *jobspec.PulumiBuild `json:"pulumi"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return nil
+	}
+	return keys.Pulumi
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
-	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker}
+	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker, Pulumi: b.Pulumi}
 	if b.Docker != nil && b.KeepCache {
 		src.Cache = oci.CacheRepository(b.OrgID, b.AppID, b.ComponentID)
 	}

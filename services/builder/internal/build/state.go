@@ -52,6 +52,8 @@ type Build struct {
 	Docker *jobspec.Docker
 	// KeepCache: what builds of it leave for each other is kept.
 	KeepCache bool
+	// Pulumi says how a program is built of the source; nil for anything else.
+	Pulumi *jobspec.PulumiBuild
 	// SourceFault says why Source is not one.
 	SourceFault string
 	Commit      string // of a git source; of an image its digest, of a chart or a range of images a source.Pin
