@@ -31,6 +31,8 @@ type PluginGrant struct {
 	Network bool `toml:"network" json:"network,omitempty" default:"false"`
 	// Lets it read and write the install's directory.
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
+	// Keeps a directory of its own between its jobs, sealed to the install.
+	State bool `toml:"state" json:"state,omitempty" default:"false"`
 }
 
 // ActionExtension is the [berth] table of an action: what Berth adds to the

@@ -82,7 +82,7 @@ func TestPlugin(t *testing.T) {
 
 	t.Run("another key asks again, and nothing runs before the answer", func(t *testing.T) {
 		signer := resign(t, filepath.Dir(script))
-		edit(t, component, "signer      = \"b+xfTWfVdMmMfHn8HXx/IsjObM8KTLBjASXkH+YfP84=\"", "signer = \""+signer+"\"")
+		edit(t, component, "signer      = \"VdRIj9GdgUSDOigCGwdzn6osrrnmadROj89Lurap2aY=\"", "signer = \""+signer+"\"")
 		s.must("sync", app, "--wait")
 		w := in.deploy(false)
 		release := in.proposed(w.ID, "release")
