@@ -3,8 +3,11 @@ package appconfig
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
+	"github.com/berth-dev/berth/pkg/appconfig/bind"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
@@ -38,4 +41,10 @@ func (c *checker) noPlugin(block place.Place, ext *BlockExtension, isPlugin bool
 	if ext != nil && ext.Plugin != nil && !isPlugin {
 		c.Add(place.Warning, place.CodeValue, block.Below("berth.plugin"), "[berth.plugin] does nothing: the type is one of the format's own, and needs no plugin")
 	}
+}
+
+// CommonKeys are the keys that every component has, whatever its type: no plugin
+// gets one of them.
+func CommonKeys() []string {
+	return slices.Sorted(maps.Keys(bind.Keys(reflect.TypeFor[Component]())))
 }

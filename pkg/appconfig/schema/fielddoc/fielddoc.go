@@ -281,6 +281,7 @@ var Of = map[string]string{
 	"PluginGrant.InstallDir":                 "Lets it read and write the install's directory.",
 	"PluginGrant.Network":                    "Lets it use the network of the runner's machine.",
 	"PluginGrant.Signer":                     "The public key that must have signed the plugin, in base64.",
+	"PluginGrant.State":                      "Keeps a directory of its own between its jobs, sealed to the install.",
 	"PoliciesFile":                           "policies.toml: all policies.",
 	"PoliciesFile.Policies":                  "The policies.",
 	"PoliciesFile.SourceFile":                "Another file whose keys are merged in.",
