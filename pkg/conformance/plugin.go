@@ -133,7 +133,7 @@ func (w pluginWorld) make() error {
 
 // Job implements World.
 func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
-	config := map[Config]map[string]any{First: w.trial.Config, Updated: w.trial.Update, Replaced: w.trial.Replace}[o.Config]
+	config := w.config(o.Config)
 	if config == nil {
 		config = w.trial.Config
 	}

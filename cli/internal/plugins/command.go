@@ -39,17 +39,29 @@ func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) 
 
 // test is `berth plugins test`.
 func test(d Doors) *cobra.Command {
-	return &cobra.Command{
+	var record, replay string
+	cmd := &cobra.Command{
 		Use: "test DIR", Short: "Try a plugin against every rule of the contract", Args: d.Args,
 		Long: `Runs the plugin in DIR through the conformance kit, which all built-in engines pass
 too: it is planned, applied, updated, replaced, destroyed, stopped and killed in the middle,
 and started without its credential and its tools. DIR/conformance.json says with which
 configs. The plugin runs as you, on this machine, without the isolation of a runner. Exits
-with code 1 when a rule is broken.`,
+with code 1 when a rule is broken.
+
+--record OUT writes what this version makes of the same configs to a new directory, secrets
+redacted: each change with what was there before and after, and what its plan and apply
+left. --replay OUT has another version make these changes again, and names what differs:
+run it before you ship an upgrade.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := d.Format()
 			if err != nil {
 				return err
+			}
+			switch {
+			case record != "":
+				return recordJobs(cmd.Context(), d, args[0], record)
+			case replay != "":
+				return replayJobs(cmd.Context(), d, format, args[0], replay)
 			}
 			subject, err := conformance.Plugin(args[0])
 			if err != nil {
@@ -72,6 +84,10 @@ with code 1 when a rule is broken.`,
 			return broken(rows)
 		},
 	}
+	cmd.Flags().StringVar(&record, "record", "", "record what the plugin does to this new directory")
+	cmd.Flags().StringVar(&replay, "replay", "", "compare what the plugin does with the recording in this directory")
+	cmd.MarkFlagsMutuallyExclusive("record", "replay")
+	return cmd
 }
 
 // row is how one rule went.
