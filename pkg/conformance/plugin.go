@@ -71,6 +71,9 @@ func Plugin(dir string) (Subject, error) {
 func readTrial(dir string, m plugin.Manifest) (Trial, error) {
 	var t Trial
 	raw, err := os.ReadFile(filepath.Join(dir, plugin.ConformanceFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return t, errors.New("it is not there; it says with which configs the plugin is tried (docs/reference/plugin-contract.md)")
+	}
 	if err != nil {
 		return t, err
 	}

@@ -137,7 +137,7 @@ func (m Manifest) check(dir fs.FS) error {
 		case !fs.ValidPath(file):
 			errs = append(errs, fmt.Errorf("executable %q for %s is not inside of the plugin's directory", file, platform))
 		case err != nil || !info.Mode().IsRegular():
-			errs = append(errs, fmt.Errorf("executable %q for %s is not there", file, platform))
+			errs = append(errs, fmt.Errorf("executable %q for %s is not there: build the plugin first", file, platform))
 		}
 	}
 	if err := m.Config.check(); err != nil {

@@ -79,6 +79,9 @@ func sourceOf(c *appconfig.Component) place.Place {
 	case c.ConnectedRepo != nil:
 		return c.At.Below("connected_repo")
 	}
+	if c.Berth != nil && c.Berth.OCISource != "" {
+		return c.At.Below("berth").Below("oci_source")
+	}
 	return c.At.Below("berth").Below("local_source")
 }
 

@@ -36,6 +36,7 @@ var Of = map[string]string{
 	"BlockExtension":                         "The [berth] table of a sandbox or a component: what Berth adds to the public format.",
 	"BlockExtension.Guardrails":              "What its changes may do that customers' guardrails stop by default: \"deletes_data\", \"changes_iam\", \"changes_rbac\".",
 	"BlockExtension.LocalSource":             "A directory of the app folder that holds the source.",
+	"BlockExtension.OCISource":               "A plugin in a registry: \"oci://host/path:tag\", or \"oci://host/path@sha256:…\". Only for components whose type is a plugin's.",
 	"BlockExtension.Plugin":                  "Which plugin deploys the component; needed when its type is none of ours.",
 	"BlockExtension.Rollback":                "What going back to an earlier release costs: \"reversible\" nothing, \"data_loss\" what was written since, \"irreversible\" cannot be done.",
 	"BlockExtension.StandIn":                 "Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.",
