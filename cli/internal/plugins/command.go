@@ -64,7 +64,7 @@ run it before you ship an upgrade.`,
 			case record != "":
 				return recordJobs(cmd.Context(), d, args[0], record)
 			case replay != "":
-				return replayJobs(cmd.Context(), d, format, args[0], replay)
+				return replayJobs(cmd.Context(), d, args[0], replay)
 			}
 			subject, err := conformance.Plugin(args[0])
 			if err != nil {

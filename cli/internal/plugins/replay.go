@@ -29,7 +29,11 @@ type replayed struct {
 }
 
 // replayJobs is `berth plugins test --replay`.
-func replayJobs(ctx context.Context, d Doors, format output.Options, dir, recording string) error {
+func replayJobs(ctx context.Context, d Doors, dir, recording string) error {
+	format, err := d.Format()
+	if err != nil {
+		return err
+	}
 	all, err := conformance.Replay(ctx, dir, recording)
 	if err != nil {
 		return err
