@@ -1,5 +1,6 @@
 #!/bin/sh
-# Keeps a greeting in a file of the install's directory: PLACE/COMPONENT.txt.
+# Keeps a greeting in a file of the install's directory: PLACE/COMPONENT.txt. Its
+# state says which place that is.
 # The contract: docs/reference/plugin-contract.md.
 set -u
 cd "$2" || exit 1
@@ -16,8 +17,7 @@ trap 'end cancelled 1 "stopped on request"' TERM
   end refused 10 "this plugin knows version 1 of the contract"
 }
 cd "$BERTH_INSTALL_DIR" || end failed 1 "there is no install directory"
-note=.$BERTH_COMPONENT_NAME.place # where the greeting stands now
-was=$(cat "$note" 2> /dev/null)
+was=$(cat "$BERTH_STATE_DIR/place" 2> /dev/null) # where the greeting stands now
 now=$(cat "$was/$BERTH_COMPONENT_NAME.txt" 2> /dev/null)
 cd "$2" || exit 1
 
@@ -43,9 +43,10 @@ apply() {
   for f in action text place token; do [ -s in/pinned/$f ] || end refused 10 "what the plan pinned is damaged"; done
   place=$(cat in/pinned/place) to=$BERTH_INSTALL_DIR
   [ -z "$was" ] || [ "$was" = "$place" ] && [ "$BERTH_DESTROY" = false ] || rm -f "$to/$was/$BERTH_COMPONENT_NAME".*
-  [ "$BERTH_DESTROY" = false ] || { rm -f "$to/$note" "$to/$place/$BERTH_COMPONENT_NAME".*; end succeeded 0 ""; }
+  [ "$BERTH_DESTROY" = false ] || { rm -f "$to/$place/$BERTH_COMPONENT_NAME".* "$BERTH_STATE_DIR/place"; end succeeded 0 ""; }
   mkdir -p "$to/$place" && cp in/pinned/text "$to/$place/$BERTH_COMPONENT_NAME.new" &&
-    mv "$to/$place/$BERTH_COMPONENT_NAME.new" "$to/$place/$BERTH_COMPONENT_NAME.txt" && echo "$place" > "$to/$note" ||
+    mv "$to/$place/$BERTH_COMPONENT_NAME.new" "$to/$place/$BERTH_COMPONENT_NAME.txt" &&
+    echo "$place" > "$BERTH_STATE_DIR/.place" && mv "$BERTH_STATE_DIR/.place" "$BERTH_STATE_DIR/place" ||
     end failed 1 "the greeting cannot be written"
   printf '{"receipt":{"value":"%s","sensitive":true}}' "$(cat in/pinned/token)" > out/outputs.json
   echo "greeting written to $place" # the log

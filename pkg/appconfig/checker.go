@@ -152,7 +152,7 @@ func (c *checker) source(block place.Place, merged string, from sources) {
 
 func (c *checker) oneSource(block place.Place, merged string, given []string, possible string) {
 	switch {
-	case len(given) == 0 && merged == "" && !c.Misspelt(block, "public_repo", "connected_repo", "helm_repo", "berth") && !c.Misspelt(block.Below("berth"), "local_source"):
+	case len(given) == 0 && merged == "" && !c.Misspelt(block, "public_repo", "connected_repo", "helm_repo", "berth") && !c.Misspelt(block.Below("berth"), "local_source", "oci_source"):
 		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, block, "no source is given").WithRemedy("add one of %s", possible))
 	case len(given) > 1:
 		c.Add(place.Error, place.CodeExclusive, block.Below(given[1]), "only one source is possible, but %s are given", strings.Join(given, " and "))
@@ -163,6 +163,7 @@ func (c *checker) oneSource(block place.Place, merged string, given []string, po
 type sources struct {
 	public, connected *Repo
 	local             string // [berth] local_source
+	oci               string // [berth] oci_source
 }
 
 func (c *Component) sources() sources { return sourcesOf(c.PublicRepo, c.ConnectedRepo, c.Berth) }
@@ -171,7 +172,7 @@ func (s *Sandbox) sources() sources   { return sourcesOf(s.PublicRepo, s.Connect
 func sourcesOf(public, connected *Repo, ext *BlockExtension) sources {
 	s := sources{public: public, connected: connected}
 	if ext != nil {
-		s.local = ext.LocalSource
+		s.local, s.oci = ext.LocalSource, ext.OCISource
 	}
 	return s
 }
@@ -187,6 +188,9 @@ func (s sources) given() []string {
 	}
 	if s.local != "" {
 		given = append(given, "berth.local_source")
+	}
+	if s.oci != "" {
+		given = append(given, "berth.oci_source")
 	}
 	return given
 }

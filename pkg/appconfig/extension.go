@@ -12,6 +12,8 @@ import (
 type BlockExtension struct {
 	// A directory of the app folder that holds the source.
 	LocalSource string `toml:"local_source" json:"local_source,omitempty" digest:"build"`
+	// A plugin in a registry: "oci://host/path:tag", or "oci://host/path@sha256:…". Only for components whose type is a plugin's.
+	OCISource string `toml:"oci_source" json:"oci_source,omitempty" digest:"build"`
 	// What going back to an earlier release costs: "reversible" nothing, "data_loss" what was written since, "irreversible" cannot be done.
 	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
@@ -31,6 +33,8 @@ type PluginGrant struct {
 	Network bool `toml:"network" json:"network,omitempty" default:"false"`
 	// Lets it read and write the install's directory.
 	InstallDir bool `toml:"install_dir" json:"install_dir,omitempty" default:"false"`
+	// Keeps a directory of its own between its jobs, sealed to the install.
+	State bool `toml:"state" json:"state,omitempty" default:"false"`
 }
 
 // ActionExtension is the [berth] table of an action: what Berth adds to the

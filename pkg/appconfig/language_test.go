@@ -98,8 +98,8 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 // Who has signed the plugin and what it may do is said in the app, by name.
 func TestPluginGrants(t *testing.T) {
 	t.Parallel()
-	app := correct(t, map[string]string{"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n" + ofAPlugin + "network = true\ninstall_dir = true\n"})
-	want := &appconfig.PluginGrant{Signer: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", Network: true, InstallDir: true}
+	app := correct(t, map[string]string{"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n" + ofAPlugin + "network = true\ninstall_dir = true\nstate = true\n"})
+	want := &appconfig.PluginGrant{Signer: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", Network: true, InstallDir: true, State: true}
 	if diff := cmp.Diff(want, app.Component("p").Berth.Plugin); diff != "" {
 		t.Errorf("grant (-want +got):\n%s", diff)
 	}

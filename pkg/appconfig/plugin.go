@@ -3,8 +3,11 @@ package appconfig
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
+	"github.com/berth-dev/berth/pkg/appconfig/bind"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
@@ -19,13 +22,17 @@ func (c *Component) checkPlugin(ch *checker) {
 	if slices.Contains(notPlugins, string(c.Type)) {
 		ch.Add(place.Error, place.CodeValue, c.At.Below("type"), "no plugin can be called %q", c.Type)
 	}
-	remedy := fmt.Sprintf("name the directory of plugin %q in [berth] local_source or public_repo, and in [berth.plugin] the key that signed it; or correct the type", c.Type)
+	remedy := fmt.Sprintf("name the directory of plugin %q in [berth] local_source or public_repo, or its address in [berth] oci_source, and in [berth.plugin] the key that signed it; or correct the type", c.Type)
 	if c.Berth == nil || c.Berth.Plugin == nil {
 		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeMissing, c.At.Below("type"),
 			"component type %q is none of the format's own, and there is no [berth.plugin] that says whose plugin it is", c.Type).WithRemedy("%s", remedy))
 		return
 	}
 	ch.source(c.At, c.SourceFile, c.sources())
+	if _, _, ok := splitOCI(c.Berth.OCISource); c.Berth.OCISource != "" && !ok {
+		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.oci_source"), "oci_source is not the address of an artifact").
+			WithRemedy("write oci://HOST/PATH:TAG or oci://HOST/PATH@sha256:DIGEST"))
+	}
 	key, err := base64.StdEncoding.DecodeString(c.Berth.Plugin.Signer)
 	if c.Berth.Plugin.Signer != "" && (err != nil || len(key) != signerBytes) {
 		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.plugin.signer"), "signer is not a public key: %d bytes in base64", signerBytes).
@@ -35,7 +42,16 @@ func (c *Component) checkPlugin(ch *checker) {
 
 // noPlugin reports a grant that nobody gets.
 func (c *checker) noPlugin(block place.Place, ext *BlockExtension, isPlugin bool) {
+	if ext != nil && ext.OCISource != "" && !isPlugin {
+		c.Add(place.Error, place.CodeValue, block.Below("berth.oci_source"), "oci_source is for plugins: the type is one of the format's own")
+	}
 	if ext != nil && ext.Plugin != nil && !isPlugin {
 		c.Add(place.Warning, place.CodeValue, block.Below("berth.plugin"), "[berth.plugin] does nothing: the type is one of the format's own, and needs no plugin")
 	}
+}
+
+// CommonKeys are the keys that every component has, whatever its type: no plugin
+// gets one of them.
+func CommonKeys() []string {
+	return slices.Sorted(maps.Keys(bind.Keys(reflect.TypeFor[Component]())))
 }

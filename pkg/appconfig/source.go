@@ -1,6 +1,7 @@
 package appconfig
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ const (
 	SourceText  SourceKind = "text"  // a file whose text the config holds
 	SourceImage SourceKind = "image" // an image of a registry
 	SourceChart SourceKind = "chart" // a chart of a chart repository
+	SourceOCI   SourceKind = "oci"   // a directory that was packed as an artifact of a registry
 )
 
 // Kinds of blocks whose values differ between installs. The first two and the
@@ -51,8 +53,8 @@ type Source struct {
 	Block     string     `json:"block"`          // "sandbox", "component" or "scripts"
 	Name      string     `json:"name,omitempty"` // the component's name; of scripts the repository, directory and ref
 	Kind      SourceKind `json:"kind"`
-	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
-	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version or a range, "" is the newest
+	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image, oci: "host/path"; chart: the repository's address
+	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; oci: a tag or a digest; chart: a version or a range, "" is the newest
 	Range     bool       `json:"range,omitempty"`     // image: Ref is a range of versions
 	Connected bool       `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root; chart: the chart's name
@@ -141,6 +143,9 @@ func sourceOf(public, connected *Repo, ext *BlockExtension) (Source, bool) {
 	switch {
 	case ext != nil && ext.LocalSource != "":
 		return Source{Kind: SourceLocal, Directory: folder.Clean(ext.LocalSource)}, true
+	case ext != nil && ext.OCISource != "":
+		repo, ref, ok := splitOCI(ext.OCISource)
+		return Source{Kind: SourceOCI, Repo: repo, Ref: ref}, ok
 	case public != nil:
 		return Source{Kind: SourceGit, Repo: public.Repo, Ref: public.Branch, Directory: folder.Clean(public.Directory)}, true
 	case connected != nil:
@@ -148,4 +153,15 @@ func sourceOf(public, connected *Repo, ext *BlockExtension) (Source, bool) {
 			Directory: folder.Clean(connected.Directory)}, true
 	}
 	return Source{}, false
+}
+
+var ociForm = regexp.MustCompile(`^oci://([^/@\s]+/[^:@\s]+)(?::([A-Za-z0-9_][A-Za-z0-9._-]{0,127})|@(sha256:[0-9a-f]{64}))$`)
+
+// splitOCI reads the address of an artifact: "host/path", and its tag or digest.
+func splitOCI(address string) (repo, ref string, ok bool) {
+	m := ociForm.FindStringSubmatch(address)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2] + m[3], true
 }

@@ -33,7 +33,8 @@ type Trial struct {
 	SecretOutput string `json:"secret_output"`
 	// Drift changes behind the plugin's back what an apply of Config made.
 	Drift string `json:"drift"`
-	// Look prints what is there now; by default that is all of the install's directory.
+	// Look prints what is there now; by default that is all of the
+	// install's directory and of the state.
 	Look string `json:"look"`
 	// NotApplicable gives for a rule of the contract the reason why it has no meaning
 	// for the plugin.
@@ -70,6 +71,9 @@ func Plugin(dir string) (Subject, error) {
 func readTrial(dir string, m plugin.Manifest) (Trial, error) {
 	var t Trial
 	raw, err := os.ReadFile(filepath.Join(dir, plugin.ConformanceFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return t, errors.New("it is not there; it says with which configs the plugin is tried (docs/reference/plugin-contract.md)")
+	}
 	if err != nil {
 		return t, err
 	}
@@ -119,9 +123,20 @@ type pluginWorld struct {
 // install is what stands for the install's durable directory.
 func (w pluginWorld) install() string { return filepath.Join(w.dir, "install") }
 
+// state is what stands for the state that a runner keeps.
+func (w pluginWorld) state() string { return filepath.Join(w.dir, "state") }
+
+// make makes the directories that a plugin may write to.
+func (w pluginWorld) make() error {
+	if !w.manifest.Permissions.State {
+		return os.MkdirAll(w.install(), 0o700)
+	}
+	return errors.Join(os.MkdirAll(w.install(), 0o700), os.MkdirAll(w.state(), 0o700))
+}
+
 // Job implements World.
 func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
-	config := map[Config]map[string]any{First: w.trial.Config, Updated: w.trial.Update, Replaced: w.trial.Replace}[o.Config]
+	config := w.config(o.Config)
 	if config == nil {
 		config = w.trial.Config
 	}
@@ -133,9 +148,9 @@ func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
 		Version: jobspec.Version, OrgID: "org_1", InstallID: "ins_1", ChangeID: "chg_1", Kind: jobspec.KindPlugin, Operation: o.Operation, Destroy: o.Destroy,
 		Fence: o.Fence, Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "demo"},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/demo", Digest: "sha256:" + strings.Repeat("0", 64)},
-		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, InstallDir: p.InstallDir, Config: config}},
+		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: w.manifest.Type, Network: p.Network, InstallDir: p.InstallDir, State: p.State, Config: config}},
 	}
-	if err := errors.Join(os.MkdirAll(w.install(), 0o700), plugin.WriteJob(dir, spec)); err != nil {
+	if err := errors.Join(w.make(), plugin.WriteJob(dir, spec)); err != nil {
 		return spec, nil, err
 	}
 	env := w.env(dir, spec)
@@ -150,11 +165,14 @@ func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
 }
 
 func (w pluginWorld) env(dir string, spec jobspec.Spec) []string {
-	install := ""
+	dirs := plugin.Dirs{Job: dir}
 	if w.manifest.Permissions.InstallDir {
-		install = w.install()
+		dirs.Install = w.install()
 	}
-	return plugin.Environ(dir, install, spec)
+	if w.manifest.Permissions.State {
+		dirs.State = w.state()
+	}
+	return plugin.Environ(dirs, spec)
 }
 
 // Look implements World.
@@ -162,11 +180,15 @@ func (w pluginWorld) Look(ctx context.Context) (string, error) {
 	if w.trial.Look != "" {
 		return w.shell(ctx, w.trial.Look)
 	}
-	text, err := tree(w.install())
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+	var all string
+	for _, dir := range []string{w.install(), w.state()} {
+		text, err := tree(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		all += strings.ReplaceAll(text, w.dir, "WORLD")
 	}
-	return strings.ReplaceAll(text, w.dir, "WORLD"), err
+	return all, nil
 }
 
 // Drift implements World.
@@ -179,7 +201,7 @@ func (w pluginWorld) Drift(ctx context.Context) error {
 func (pluginWorld) Killed() error { return nil }
 
 func (w pluginWorld) shell(ctx context.Context, script string) (string, error) {
-	if err := os.MkdirAll(w.install(), 0o700); err != nil {
+	if err := w.make(); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-euc", script)

@@ -116,12 +116,12 @@ func TestKitFindsWhatIsBroken(t *testing.T) {
 		{"plan", "> out/plan.canonical.json", "> out/plan.other.json", "plan.canonical.json"},
 		{"same-plan", `{"action":"%s",`, `{"at":"'"$(date +%N)"'","action":"%s",`, "the first plan is"},
 		{"apply", "mv \"$to/$place/$BERTH_COMPONENT_NAME.new\"", "exit 3; mv", "left no out/result.json"},
-		{"apply", "&& echo \"$place\" > \"$to/$note\" ||", "; rm -rf \"$to/$place\"; false &&", "changed nothing"},
+		{"apply", "mv \"$BERTH_STATE_DIR/.place\" \"$BERTH_STATE_DIR/place\" ||", "rm -f \"$BERTH_STATE_DIR/.place\"; rm -rf \"$to/$place\"; false &&", "changed nothing"},
 		{"no-op", `end succeeded 0 "" true`, `true`, "still has something to do"},
 		{"update", "then action=update", "then action=create", "want an update"},
 		{"update", "then action=update", "then action=none", "no change where there is one"},
 		{"replace", "then action=replace", "then action=update", "want a replace"},
-		{"destroy", "rm -f \"$to/$note\"", "true", "it changed something"},
+		{"destroy", "\"$BERTH_STATE_DIR/place\"; end", "; end", "it changed something"},
 		{"destroy", `action=delete`, `action=update`, "and no delete"},
 		{"drift", `[ "$now" != "$text" ]`, `false`, "no change where there is one"},
 		{"secret-outputs", `,"sensitive":true`, ``, "not marked sensitive"},
@@ -132,7 +132,7 @@ func TestKitFindsWhatIsBroken(t *testing.T) {
 		{"unknown-version", `[ "$BERTH_CONTRACT" = 1 ] && grep -q '"version":1,' job.json`, `true`, "want refused"},
 		{"unknown-version", "end refused 10", "end refused 0", "ended with exit code 0, want 10"},
 		{"cancel-plan", "plan() {\n", "plan() {\n  trap '' TERM; sleep 1\n", "did not end within"},
-		{"kill-apply", `echo "$place" > "$to/$note"`, `{ sleep 0.2; echo "$place" > "$to/$note"; }; touch "$to/once.$$"`, "it changed something"},
+		{"kill-apply", `mv "$BERTH_STATE_DIR/.place" "$BERTH_STATE_DIR/place"`, `{ sleep 0.2; mv "$BERTH_STATE_DIR/.place" "$BERTH_STATE_DIR/place"; }; touch "$to/once.$$"`, "it changed something"},
 	} {
 		t.Run(tc.must+"/"+tc.want, func(t *testing.T) {
 			t.Parallel()

@@ -127,6 +127,17 @@ type KindInfo struct {
 	given func(Spec) bool
 }
 
+// KeepsState says whether the job's resource has a state with the control plane:
+// by its kind, or because a plugin was granted one.
+func (s Spec) KeepsState() bool {
+	return Kinds[s.Kind].HasState || s.KeepsPluginState()
+}
+
+// KeepsPluginState says whether the job runs a plugin that was granted a state.
+func (s Spec) KeepsPluginState() bool {
+	return s.Kind == KindPlugin && s.Plugin != nil && s.Plugin.State && s.Resource != nil && s.Operation != OperationBuild
+}
+
 // Has says whether an operation can be done with the kind.
 func (k KindInfo) Has(o Operation) bool { return slices.Contains(k.Operations, o) }
 
@@ -296,9 +307,11 @@ type Plugin struct {
 	Type string `json:"type"`
 	// Signer is the public key that must have signed the plugin, in base64.
 	Signer string `json:"signer"`
-	// Network and InstallDir are what the app grants it, see plugin.Permissions.
+	// Network, InstallDir and State are what the app grants it, see
+	// plugin.Permissions.
 	Network    bool `json:"network,omitempty"`
 	InstallDir bool `json:"install_dir,omitempty"`
+	State      bool `json:"state,omitempty"`
 	// Config are the component's own keys; strings in it may be templates.
 	Config map[string]any `json:"config,omitempty"`
 }

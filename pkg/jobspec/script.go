@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 )
@@ -38,12 +39,15 @@ func PluginScript(component string, p Plugin, a Artifact) Script {
 	if p.InstallDir {
 		may[1] = "reads and writes the install's directory"
 	}
+	if p.State {
+		may = append(may, "keeps a state of its own, sealed, between its jobs")
+	}
 	return Script{Plugin: p.Type, Action: Action{
 		Name: "plugin " + p.Type + " of component " + component,
 		Steps: []ActionStep{{
 			Name: "plugin", Artifact: &a,
 			Command: "# The plugin " + p.Type + " plans and applies component " + component + ".\n# It is signed with the key " + p.Signer +
-				".\n# It " + may[0] + ".\n# It " + may[1] + ".",
+				".\n# It " + strings.Join(may, ".\n# It ") + ".",
 		}},
 	}}
 }

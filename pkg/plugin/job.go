@@ -71,13 +71,18 @@ func writeConfig(dir string, config map[string]any) error {
 	return nil
 }
 
-// Environ is all that a plugin gets of an environment. installDir is "" unless it
-// may use the install's directory.
-func Environ(dir, installDir string, spec jobspec.Spec) []string {
+// Dirs are the directories of a plugin's job. Install and State are "" unless it
+// may use them.
+type Dirs struct {
+	Job, Install, State string
+}
+
+// Environ is all that a plugin gets of an environment.
+func Environ(dirs Dirs, spec jobspec.Spec) []string {
 	env := []string{
 		"PATH=" + searchPath,
-		"HOME=" + filepath.Join(dir, "work", "home"),
-		"TMPDIR=" + filepath.Join(dir, "work", "tmp"),
+		"HOME=" + filepath.Join(dirs.Job, "work", "home"),
+		"TMPDIR=" + filepath.Join(dirs.Job, "work", "tmp"),
 		"LANG=C.UTF-8",
 		"BERTH_CONTRACT=" + strconv.Itoa(spec.Version),
 		"BERTH_OPERATION=" + string(spec.Operation),
@@ -87,8 +92,11 @@ func Environ(dir, installDir string, spec jobspec.Spec) []string {
 	if spec.Resource != nil {
 		env = append(env, "BERTH_COMPONENT_NAME="+spec.Resource.Name)
 	}
-	if installDir != "" {
-		env = append(env, "BERTH_INSTALL_DIR="+installDir)
+	if dirs.Install != "" {
+		env = append(env, "BERTH_INSTALL_DIR="+dirs.Install)
+	}
+	if dirs.State != "" {
+		env = append(env, "BERTH_STATE_DIR="+dirs.State)
 	}
 	return env
 }

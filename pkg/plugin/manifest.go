@@ -66,6 +66,8 @@ type Permissions struct {
 	Network bool `json:"network,omitempty"`
 	// InstallDir shows it the install's durable directory, read and write.
 	InstallDir bool `json:"install_dir,omitempty"`
+	// State keeps a directory of its own between its jobs, sealed (see State).
+	State bool `json:"state,omitempty"`
 }
 
 // Without lists what p asks for and granted does not give.
@@ -76,6 +78,9 @@ func (p Permissions) Without(granted Permissions) []string {
 	}
 	if p.InstallDir && !granted.InstallDir {
 		missing = append(missing, "install_dir")
+	}
+	if p.State && !granted.State {
+		missing = append(missing, "state")
 	}
 	return missing
 }
@@ -132,7 +137,7 @@ func (m Manifest) check(dir fs.FS) error {
 		case !fs.ValidPath(file):
 			errs = append(errs, fmt.Errorf("executable %q for %s is not inside of the plugin's directory", file, platform))
 		case err != nil || !info.Mode().IsRegular():
-			errs = append(errs, fmt.Errorf("executable %q for %s is not there", file, platform))
+			errs = append(errs, fmt.Errorf("executable %q for %s is not there: build the plugin first", file, platform))
 		}
 	}
 	if err := m.Config.check(); err != nil {

@@ -2,11 +2,13 @@ package plugin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -169,6 +171,46 @@ func TestComplete(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"token"}, s.Secrets()); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+}
+
+// A schema that is made to be a burden, or to mean something else than it seems to, is
+// refused where the manifest is read. None of it is ever fetched or followed.
+func TestAttackSchema(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"properties": {"a": `, 2000) + `{}` + strings.Repeat(`}}`, 2000)
+	lists := strings.Repeat(`{"items": `, 2000) + `{}` + strings.Repeat(`}`, 2000)
+	var wide strings.Builder
+	for i := range 501 {
+		fmt.Fprintf(&wide, `"k%d": {"pattern": "x{1000}"},`, i)
+	}
+	for name, tc := range map[string]struct{ schema, want string }{
+		"a remote reference":            {`{"properties": {"a": {"$ref": "https://192.0.2.1/x.json"}}}`, `unknown field "$ref"`},
+		"a schema of itself":            {`{"$defs": {"a": {"$ref": "#"}}}`, `unknown field "$defs"`},
+		"a dynamic reference":           {`{"properties": {"a": {"$dynamicRef": "#x"}}}`, `unknown field "$dynamicRef"`},
+		"one that is bottomless":        {deep, "500 keys"},
+		"lists in lists":                {lists, "500 keys"},
+		"too many keys":                 {`{"properties": {` + wide.String() + `"z": {}}}`, "500 keys"},
+		"a pattern without end":         {`{"properties": {"a": {"pattern": "` + strings.Repeat("(x|y)", 100) + `"}}}`, "longer than 300"},
+		"a pattern that explodes":       {`{"properties": {"a": {"pattern": "((x{100}){100}){100}"}}}`, "pattern: "},
+		"a default that does not fit":   {`{"properties": {"a": {"type": "integer", "default": "x"}}}`, "default: is not a number"},
+		"a default that is a bomb":      {`{"properties": {"a": {"default": "` + strings.Repeat("x", 70_000) + `"}}}`, "default is larger"},
+		"a key that leaves the job":     {`{"properties": {"../../x": {}}}`, "has a name that no file can have"},
+		"a rule that nothing enforces":  {`{"properties": {"a": {"not": {"const": "x"}}}}`, `unknown field "not"`},
+		"a condition that hides a key":  {`{"if": {"properties": {"a": {}}}, "then": {"required": ["b"]}}`, `unknown field "if"`},
+		"patterns as names of keys":     {`{"patternProperties": {".*": {}}}`, `unknown field "patternProperties"`},
+		"a required key that is nobody": {`{"required": ["a"]}`, "which is no property"},
+	} {
+		began := time.Now()
+		_, err := plugin.ReadManifest(folder(func(f fstest.MapFS) {
+			f["plugin.json"] = &fstest.MapFile{Data: []byte(`{"contract": 1, "type": "x", "version": "1", "executables": {"any": "run.sh"}, "config": ` + tc.schema + `}`)}
+		}))
+		if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 2000 {
+			t.Errorf("%s: %.300v, want %q", name, err, tc.want)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: took %s", name, took)
+		}
 	}
 }
 

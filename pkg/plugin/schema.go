@@ -45,6 +45,7 @@ const typeObject = "object"
 type Problem struct {
 	Path    string // "replicas", "users[2].name"; "" is the whole config
 	Message string
+	Unknown bool // the schema has no such key
 }
 
 func (p Problem) String() string {
@@ -54,15 +55,50 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
+// What a schema may be at most: enough for any config, and little work for whoever
+// reads one that is made to be a burden.
+const (
+	maxDepth   = 16
+	maxKeys    = 500 // in all, at every depth
+	maxPattern = 300 // characters
+	maxDefault = 64 << 10
+)
+
 // check says what is wrong with the schema itself.
 func (s Schema) check() error {
+	if n := s.count(0); n > maxKeys {
+		return fmt.Errorf("it has more than %d keys, or tables more than %d deep", maxKeys, maxDepth)
+	}
+	return s.checkPart()
+}
+
+// count counts the keys; a schema that is too deep has too many.
+func (s Schema) count(depth int) int {
+	if depth > maxDepth {
+		return maxKeys + 1
+	}
+	n := len(s.Properties)
+	for _, property := range s.Properties {
+		if n += property.count(depth + 1); n > maxKeys {
+			return n
+		}
+	}
+	if s.Items != nil {
+		n += s.Items.count(depth + 1)
+	}
+	return n
+}
+
+func (s Schema) checkPart() error {
 	var errs []error
 	switch s.Type {
 	case "", typeObject, "array", "string", "integer", "number", "boolean":
 	default:
 		errs = append(errs, fmt.Errorf("type %q is not supported", s.Type))
 	}
-	if _, err := regexp.Compile(s.Pattern); err != nil {
+	if len(s.Pattern) > maxPattern {
+		errs = append(errs, fmt.Errorf("pattern is longer than %d characters", maxPattern))
+	} else if _, err := regexp.Compile(s.Pattern); err != nil {
 		errs = append(errs, fmt.Errorf("pattern: %w", err))
 	}
 	for _, name := range s.Required {
@@ -71,7 +107,7 @@ func (s Schema) check() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		if err := s.Properties[name].check(); err != nil {
+		if err := s.Properties[name].checkPart(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 		// Each is a file of the job's directory.
@@ -80,9 +116,25 @@ func (s Schema) check() error {
 		}
 	}
 	if s.Items != nil {
-		errs = append(errs, s.Items.check())
+		errs = append(errs, s.Items.checkPart())
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || s.Default == nil {
+		return err
+	}
+	return s.checkDefault()
+}
+
+// checkDefault says why the default is none that a config may have.
+func (s Schema) checkDefault() error {
+	if raw, err := json.Marshal(s.Default); err != nil || len(raw) > maxDefault {
+		return fmt.Errorf("default is larger than %d bytes", maxDefault)
+	}
+	c := completion{isOpen: func(string) bool { return false }}
+	c.value(s, "default", s.Default)
+	if len(c.problems) > 0 {
+		return errors.New(c.problems[0].String())
+	}
+	return nil
 }
 
 // Complete is a copy of config with the defaults of all keys that are left out,
@@ -153,7 +205,7 @@ func (c *completion) object(s Schema, path string, v any) any {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		property, known := s.Properties[name]
 		if !known && (path == "" || len(s.Properties) > 0) && (path == "" || s.AdditionalProperties == nil || !*s.AdditionalProperties) {
-			c.add(below(path, name), "is no key of this plugin")
+			c.problems = append(c.problems, Problem{Path: below(path, name), Message: "is no key of this plugin", Unknown: true})
 			continue
 		}
 		out[name] = c.value(property, below(path, name), table[name])

@@ -56,6 +56,10 @@ func TestAttackPluginBreaksTheContract(t *testing.T) {
 		{"an output looks sealed by Berth", planWell + `echo '{"a":{"value":{"$sealed":"x"}}}' > out/outputs.json` + "\n" + succeed, "has sealed"},
 		{"an output is called like a path", planWell + `echo '{"../x":{"value":1}}' > out/outputs.json` + "\n" + succeed, "has a name that is not possible"},
 		{"an output has no value", planWell + `echo '{"a":{}}' > out/outputs.json` + "\n" + succeed, "has no value"},
+		{"its plan changes its state", planWell + `echo x > "$BERTH_STATE_DIR/x"` + "\n" + succeed, "its plan changed its state"},
+		{"its state is a link", planWell + `ln -s /etc/passwd "$BERTH_STATE_DIR/x"` + "\n" + succeed, "is no file"},
+		{"the directory of its state is a link", planWell + `rmdir "$BERTH_STATE_DIR"; ln -s ../../../in "$BERTH_STATE_DIR"` + "\n" + succeed, "its plan changed its state"},
+		{"its state is too large", planWell + `head -c 17000000 /dev/zero > "$BERTH_STATE_DIR/x"` + "\n" + succeed, "larger than 16777216 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -158,6 +162,7 @@ func TestAttackPluginIsNotAdmitted(t *testing.T) {
 			}
 		}, "link is no file"},
 		{"of another type", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.Type = "database" }, `deploys components of type "greeting"`},
+		{"a state that was not granted", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.State = false }, "asks for state"},
 		{"a permission that was not granted", func(_ *testing.T, _ *plugged, j *jobDir) { j.spec.Plugin.InstallDir = false }, "asks for install_dir"},
 		{"a network that cannot be taken away", func(_ *testing.T, _ *plugged, j *jobDir) { j.prefix = nil }, "cannot take the network away"},
 	} {

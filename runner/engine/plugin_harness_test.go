@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -80,7 +81,7 @@ func (p *plugged) job(t *testing.T, operation jobspec.Operation, config map[stri
 		Kind: jobspec.KindPlugin, Operation: operation,
 		Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "demo"},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/demo", Digest: "sha256:" + strings.Repeat("a", 64)},
-		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: "greeting", Signer: p.signer, InstallDir: true, Config: config}},
+		Work:     jobspec.Work{Plugin: &jobspec.Plugin{Type: "greeting", Signer: p.signer, InstallDir: true, State: true, Config: config}},
 		State:    state(t, map[string]any{"id": "ins_1", "name": "acme", "inputs": map[string]any{"token": secretOfTest}}),
 	})
 	copyTree(t, p.dir, filepath.Join(j.path, "in/artifact"))
@@ -91,6 +92,21 @@ type pluginWorld struct {
 	t       *testing.T
 	plugged *plugged
 	dir     string
+	state   plugin.State
+	apply   string // the job of the last apply, of which the state is not taken yet
+}
+
+// take does what the agent does when the engine of an apply is over.
+func (w *pluginWorld) take() error {
+	if w.apply == "" {
+		return nil
+	}
+	left, err := plugin.ReadState(os.DirFS(filepath.Join(w.apply, "work/plugin", plugin.StateDir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	w.state, w.apply = left, ""
+	return err
 }
 
 // Job implements World.
@@ -102,12 +118,24 @@ func (w *pluginWorld) Job(dir string, o conformance.Order) (jobspec.Spec, []stri
 	}
 	j := w.plugged.job(w.t, o.Operation, config)
 	j.env["BERTH_INSTALL_DIR"] = w.dir
+	if err := errors.Join(w.take(), w.state.Write(filepath.Join(j.path, "in/state"))); err != nil {
+		return j.spec, nil, err
+	}
+	if o.Operation == jobspec.OperationApply {
+		w.apply = dir
+	}
 	return given(j, dir)
 }
 
 // Look implements World.
 func (w *pluginWorld) Look(context.Context) (string, error) {
+	if err := w.take(); err != nil {
+		return "", err
+	}
 	text := ""
+	for name, raw := range w.state {
+		text += fmt.Sprintf("state %s %q\n", name, raw)
+	}
 	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

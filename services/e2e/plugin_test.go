@@ -1,10 +1,14 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,8 +85,13 @@ func TestPlugin(t *testing.T) {
 	})
 
 	t.Run("another key asks again, and nothing runs before the answer", func(t *testing.T) {
+		edit(t, script, "apply() {\n", `apply() {
+  [ ! -e "$BERTH_INSTALL_DIR/hang" ] || {
+    echo "half of a greeting" > "$BERTH_STATE_DIR/half"; touch "$BERTH_INSTALL_DIR/begun"; sleep 300
+  }
+`)
 		signer := resign(t, filepath.Dir(script))
-		edit(t, component, "signer      = \"b+xfTWfVdMmMfHn8HXx/IsjObM8KTLBjASXkH+YfP84=\"", "signer = \""+signer+"\"")
+		edit(t, component, "signer      = \"VdRIj9GdgUSDOigCGwdzn6osrrnmadROj89Lurap2aY=\"", "signer = \""+signer+"\"")
 		s.must("sync", app, "--wait")
 		w := in.deploy(false)
 		release := in.proposed(w.ID, "release")
@@ -104,6 +113,56 @@ func TestPlugin(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(data, "install", "stolen")); err != nil {
 			t.Error("the accepted version did not run")
+		}
+	})
+
+	t.Run("what it knew when it was killed is kept, sealed", func(t *testing.T) {
+		put(t, filepath.Join(data, "install", "hang"), "")
+		edit(t, component, "to {{", "again to {{")
+		s.must("sync", app, "--wait")
+		w := in.deploy(true)
+		s.eventually(time.Minute, "the apply has begun", func() error {
+			_, err := os.Stat(filepath.Join(data, "install", "begun"))
+			return err
+		})
+		if err := os.Remove(filepath.Join(data, "install", "hang")); err != nil {
+			t.Fatal(err)
+		}
+		s.signal(s.oneProcess("berth-engine run"), syscall.SIGKILL)
+		got := in.finished(w.ID, time.Minute)
+		if got.State == "failed" {
+			in.post("/steps/"+step(got, "component/greeting").ID+"/retry", nil, nil)
+			got = in.finished(w.ID, time.Minute)
+		}
+		if got.State != "succeeded" || says() != "Ahoy again to acme" {
+			t.Errorf("the greeting is %q: %s", says(), in.explain(got))
+		}
+		show := func(args ...string) string {
+			out, err := exec.CommandContext(t.Context(), filepath.Join(s.bin, "berth-runner"), append([]string{"--data", data, "state"}, args...)...).CombinedOutput()
+			if err != nil {
+				t.Errorf("berth-runner state %v: %v", args, err)
+			}
+			return string(out)
+		}
+		if list := show("show", "greeting"); !strings.Contains(list, "file.half") || !strings.Contains(list, "file.place") {
+			t.Errorf("the state has not both files:\n%s", list)
+		}
+		if history := show("history", "greeting"); strings.Count(history, "\n") < 3 {
+			t.Errorf("the states of this install:\n%s", history)
+		}
+		// What is in it is in clear in the plugin's own job alone, which is over.
+		err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return nil //nolint:nilerr // a file that is gone again
+			}
+			raw, err := os.ReadFile(path)
+			if err == nil && (bytes.Contains(raw, []byte("half of a greeting\n")) || bytes.Contains(raw, []byte("aGFsZiBvZiBhIGdyZWV0aW5nCg"))) {
+				t.Errorf("%s has the state in clear", path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 

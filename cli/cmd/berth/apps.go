@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/schemas"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -62,7 +63,7 @@ func (c *cli) appsCommand() *cobra.Command {
 		return c.deleteApp(ctx, client, args[0], confirm)
 	})
 	return noun("apps", "app", "What you ship to customers", list, show, create, remove,
-		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
+		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), schemas.Command(schemas.Doors{Args: exactly("[KIND]"), Out: c.out, Err: c.err, Format: c.format}),
 		c.appsVariablesCommand(), c.appsPermissionsCommand())
 }
 

@@ -99,7 +99,7 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	if err != nil {
 		return err
 	}
-	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded}
+	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded, Defaults: check.CompletePlugins(folder.Root, appconfig.LoadOptions{}, app)}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
 	for _, d := range folder.Located(found) {
 		if !findings.Said(wrong, d) {

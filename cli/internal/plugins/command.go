@@ -39,17 +39,32 @@ func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) 
 
 // test is `berth plugins test`.
 func test(d Doors) *cobra.Command {
-	return &cobra.Command{
+	var record, replay string
+	cmd := &cobra.Command{
 		Use: "test DIR", Short: "Try a plugin against every rule of the contract", Args: d.Args,
 		Long: `Runs the plugin in DIR through the conformance kit, which all built-in engines pass
 too: it is planned, applied, updated, replaced, destroyed, stopped and killed in the middle,
 and started without its credential and its tools. DIR/conformance.json says with which
 configs. The plugin runs as you, on this machine, without the isolation of a runner. Exits
-with code 1 when a rule is broken.`,
+with code 1 when a rule is broken.
+
+--record OUT writes what this version makes of the same configs to a new directory, secrets
+redacted: each change with what was there before and after, and what its plan and apply
+left. --replay OUT has another version make these changes again, and names what differs:
+run it before you ship an upgrade.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := d.Format()
 			if err != nil {
 				return err
+			}
+			if err := isPlugin(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case record != "":
+				return recordJobs(cmd.Context(), d, args[0], record)
+			case replay != "":
+				return replayJobs(cmd.Context(), d, args[0], replay)
 			}
 			subject, err := conformance.Plugin(args[0])
 			if err != nil {
@@ -72,6 +87,10 @@ with code 1 when a rule is broken.`,
 			return broken(rows)
 		},
 	}
+	cmd.Flags().StringVar(&record, "record", "", "record what the plugin does to this new directory")
+	cmd.Flags().StringVar(&replay, "replay", "", "compare what the plugin does with the recording in this directory")
+	cmd.MarkFlagsMutuallyExclusive("record", "replay")
+	return cmd
 }
 
 // row is how one rule went.
@@ -108,8 +127,12 @@ func broken(rows []row) error {
 	return errors.Join(errs...)
 }
 
-// keyMode is that of a file with a private key.
-const keyMode = 0o600
+// keyMode is that of a file with a private key, keyDirMode that of a directory that is
+// made for one.
+const (
+	keyMode    = 0o600
+	keyDirMode = 0o700
+)
 
 // sign is `berth plugins sign`.
 func sign(d Doors) *cobra.Command {
@@ -118,11 +141,14 @@ func sign(d Doors) *cobra.Command {
 		Use: "sign DIR", Short: "Sign all files of a plugin", Args: d.Args,
 		Long: `Writes DIR/plugin.sig.json, which names every file of the plugin by digest, signed with
 the Ed25519 key in --key (PEM, PKCS #8). The command makes the key file, readable by you
-alone, if it is not there. Prints the public key, which belongs into [berth.plugin] of the
+alone, and its directory if they are not there. Prints the public key, which belongs into [berth.plugin] of the
 components that use the plugin. Sign again after each change.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if key == "" {
 				return usage.Errorf("berth plugins sign needs --key, the file of your signing key")
+			}
+			if err := isPlugin(args[0]); err != nil { // before a key is made for it
+				return err
 			}
 			if isInside(args[0], key) {
 				return usage.Errorf("the key is inside of the plugin's directory, and would be shipped with it")
@@ -160,6 +186,17 @@ components that use the plugin. Sign again after each change.`,
 	return cmd
 }
 
+// isPlugin says what keeps a directory from being a plugin.
+func isPlugin(dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usage.Errorf("there is no directory %s", dir)
+	}
+	if _, err := plugin.ReadManifest(os.DirFS(dir)); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return nil
+}
+
 func isInside(dir, file string) bool {
 	dir, errDir := filepath.Abs(dir)
 	file, errFile := filepath.Abs(file)
@@ -190,6 +227,9 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 	}
 	raw, err := capsule.MarshalPrivateKey(key)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), keyDirMode); err != nil {
 		return nil, err
 	}
 	return key, durable.WriteFile(path, raw, keyMode)

@@ -84,13 +84,15 @@ type Options struct {
 	Now      time.Time
 	Inputs   map[string]string // what actions are asked for
 	Recorded bool              // the state is that of an install, and not made up
+	// Defaults are the keys that check.CompletePlugins filled in.
+	Defaults map[place.Place]bool
 }
 
 // Render renders blocks with a state. It also returns what cannot be rendered,
 // and how many values that is: with a state that is made up none, since the
 // state may be at fault.
 func Render(app *appconfig.App, blocks []check.Block, state interpolate.State, o Options) (shown []Rendered, problems []place.Diagnostic, failed int) {
-	opts := check.PreviewOptions{Now: o.Now, Inputs: o.Inputs}
+	opts := check.PreviewOptions{Now: o.Now, Inputs: o.Inputs, Defaults: o.Defaults}
 	if o.Recorded {
 		opts.Sealed = seal.Redacted
 	}
@@ -170,6 +172,9 @@ func Text(blocks []Rendered, color bool) string {
 			where := fmt.Sprintf("%s:%d", v.File, v.Line)
 			if v.Sealed {
 				where += "  made of sealed values"
+			}
+			if v.Default {
+				where = "default of the plugin"
 			}
 			fmt.Fprintf(&b, "  %s  %s\n", visible.Row(v.Key), output.Paint(color, output.Dim, where))
 			for line := range strings.Lines(strings.TrimRight(v.Value, "\n")) {

@@ -188,6 +188,8 @@ func (r *Report) describe(app *appconfig.App) {
 			put(hostOfImage(src.Repo), "image of "+name)
 		case appconfig.SourceChart:
 			put(hostOf(src.Repo), "chart of "+name)
+		case appconfig.SourceOCI:
+			put(hostOfImage(src.Repo), "plugin of "+name)
 		case appconfig.SourceGit:
 			put(hostOf(src.Repo), "source of "+name)
 		}

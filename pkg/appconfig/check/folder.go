@@ -20,7 +20,7 @@ func Folder(fsys fs.FS, opts appconfig.LoadOptions) (*appconfig.App, []place.Dia
 	if len(app.Origin.Files) == 0 {
 		return app, diags // not an app folder: that says it all
 	}
-	return app, place.Sort(slices.Concat(diags, validated(app, opts), Deployable(app), notFetched(app, place.Error)))
+	return app, place.Sort(slices.Concat(diags, validated(app, opts), Plugins(fsys, opts, app), Deployable(app), notFetched(app, place.Error)))
 }
 
 // Format loads and validates: everything that is wrong with a folder by
@@ -31,7 +31,7 @@ func Format(fsys fs.FS, opts appconfig.LoadOptions) (*appconfig.App, []place.Dia
 	if len(app.Origin.Files) == 0 {
 		return app, diags // not an app folder: that says it all
 	}
-	return app, place.Sort(slices.Concat(diags, validated(app, opts), notFetched(app, place.Note)))
+	return app, place.Sort(slices.Concat(diags, validated(app, opts), Plugins(fsys, opts, app), notFetched(app, place.Note)))
 }
 
 func validated(app *appconfig.App, opts appconfig.LoadOptions) []place.Diagnostic {

@@ -85,6 +85,9 @@ type Preview struct {
 	// so that it shows what stands for that, or nothing else when that does not
 	// render.
 	Sealed bool `json:"sealed,omitempty"`
+	// Default is set for what the folder leaves out, and the component's plugin
+	// fills in.
+	Default bool `json:"default,omitempty"`
 }
 
 // PreviewOptions adjusts Previews.
@@ -96,6 +99,8 @@ type PreviewOptions struct {
 	// Inputs are what an action is asked for when it is run. Those that it
 	// declares and that are not here are their own path in angle brackets.
 	Inputs map[string]string
+	// Defaults are the keys that CompletePlugins filled in.
+	Defaults map[place.Place]bool
 }
 
 // Previews renders every value of a block that may be a template with the state
@@ -119,7 +124,7 @@ func Previews(app *appconfig.App, block Block, state interpolate.State, opts Pre
 	var out []Preview
 	for _, t := range template.In(block.at, block.value) {
 		file, pos := t.Position(&app.Origin, 1)
-		p := Preview{Key: t.At.Key, File: file, Line: max(pos.Line, 1), Template: t.Always || interpolate.IsTemplate(t.Text)}
+		p := Preview{Key: t.At.Key, Default: isDefault(t.At, opts.Defaults), File: file, Line: max(pos.Line, 1), Template: t.Always || interpolate.IsTemplate(t.Text)}
 		if block.at.Key != "" {
 			p.Key = strings.TrimPrefix(p.Key, block.at.Key+".")
 		}
@@ -142,6 +147,15 @@ func Previews(app *appconfig.App, block Block, state interpolate.State, opts Pre
 		out = append(out, p)
 	}
 	return out, place.Sort(diags)
+}
+
+func isDefault(at place.Place, defaults map[place.Place]bool) bool {
+	for ; at.Key != "" && len(defaults) > 0; at = at.Parent() {
+		if defaults[at] {
+			return true
+		}
+	}
+	return false
 }
 
 // isMissing tells whether a path of the tree could not be followed because

@@ -78,8 +78,15 @@ func types(blocks ...any) []reflect.Type {
 	return out
 }
 
-// Kinds lists every sort of document that has a schema.
-func Kinds() []Kind { return slices.Clone(fileKinds) }
+// Kinds lists every sort of document that has a schema: those of the format, and the
+// components of each plugin.
+func Kinds(plugins ...Plugin) []Kind {
+	all := slices.Clone(fileKinds)
+	for _, p := range plugins {
+		all = append(all, PluginKind(p))
+	}
+	return all
+}
 
 func fileKind(name string) (Kind, bool) {
 	i := slices.IndexFunc(fileKinds, func(k Kind) bool { return k.Name == name })

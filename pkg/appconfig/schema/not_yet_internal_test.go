@@ -47,7 +47,7 @@ var actedOn = map[string][]string{
 		"component.connected_repo", "component.connected_repo.repo", "component.connected_repo.directory", "component.connected_repo.branch",
 		"sandbox.public_repo", "sandbox.public_repo.repo", "sandbox.public_repo.directory", "sandbox.public_repo.branch",
 		"sandbox.connected_repo", "sandbox.connected_repo.repo", "sandbox.connected_repo.directory", "sandbox.connected_repo.branch",
-		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source",
+		"sandbox.berth", "sandbox.berth.local_source", "component.berth", "component.berth.local_source", "component.berth.oci_source", "sandbox.berth.oci_source",
 		"component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag", "container-image.public.update_policy",
 		"container-image.aws_ecr", "container-image.aws_ecr.image_url", "container-image.aws_ecr.tag", "container-image.aws_ecr.update_policy",
 		"component.type=docker_build", "docker-build.dockerfile", "docker-build.context", "docker-build.target", "docker-build.args", "docker-build.env_vars",
@@ -56,8 +56,8 @@ var actedOn = map[string][]string{
 		"helm.helm_repo", "helm.helm_repo.repo_url", "helm.helm_repo.chart", "helm.helm_repo.version",
 	},
 	"appconfig.TestPluginGrants": {
-		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.install_dir",
-		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.install_dir",
+		"component.berth.plugin", "component.berth.plugin.signer", "component.berth.plugin.network", "component.berth.plugin.install_dir", "component.berth.plugin.state",
+		"sandbox.berth.plugin", "sandbox.berth.plugin.signer", "sandbox.berth.plugin.network", "sandbox.berth.plugin.install_dir", "sandbox.berth.plugin.state",
 	},
 	"appconfig.TestScriptSources": {
 		"action.steps[].public_repo", "action.steps[].public_repo.repo", "action.steps[].public_repo.directory", "action.steps[].public_repo.branch",

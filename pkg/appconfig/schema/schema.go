@@ -20,20 +20,68 @@ import (
 // Of returns the JSON Schema (draft 2020-12) of one kind of document, for
 // editors and other tools that check TOML by it. It says what keys there are
 // and what their values look like; rules between keys only loading and checking
-// know. The same kind gives the same bytes.
-func Of(kind string) ([]byte, error) {
+// know. The same kind gives the same bytes. plugins are those of one app: a component
+// of a plugin's type has a kind of its own, and can stand in one file with the rest.
+func Of(kind string, plugins ...Plugin) ([]byte, error) {
+	i := slices.IndexFunc(plugins, func(p Plugin) bool { return PluginKind(p).Name == kind })
+	if i >= 0 {
+		schema, err := plugins[i].shape()
+		if err != nil {
+			return nil, err
+		}
+		return finish(schema, PluginKind(plugins[i]), reflect.TypeFor[appconfig.Component]())
+	}
 	k, ok := fileKind(kind)
 	if !ok {
 		var names []string
-		for _, k := range fileKinds {
+		for _, k := range Kinds(plugins...) {
 			names = append(names, k.Name)
 		}
 		return nil, fmt.Errorf("there is no schema %q; there are %s", kind, strings.Join(names, ", "))
 	}
 	schema := objectOf(k.blocks...)
+	if err := addPlugins(schema, plugins); err != nil {
+		return nil, err
+	}
+	return finish(schema, k, k.blocks[len(k.blocks)-1])
+}
+
+// addPlugins lets the components of a whole file be of plugins' types, key by key.
+func addPlugins(schema object, plugins []Plugin) error {
+	components, ok := schema["properties"].(object)["components"].(object)
+	if !ok || len(plugins) == 0 {
+		return nil
+	}
+	forms, ok := components["anyOf"].([]object)
+	if !ok {
+		return nil // the key of that name is another one
+	}
+	items, ok := forms[0]["items"].(object)
+	if !ok {
+		return nil
+	}
+	options, ok := items["anyOf"].([]object)
+	if !ok {
+		return nil
+	}
+	known := options[len(options)-1]["properties"].(object)["type"].(object)["not"].(object)
+	names := slices.Clone(known["enum"].([]string))
+	for _, p := range plugins {
+		shape, err := p.shape()
+		if err != nil {
+			return err
+		}
+		options, names = append(options, shape), append(names, p.Type)
+	}
+	known["enum"], items["anyOf"] = names, options
+	return nil
+}
+
+// finish says at the top of a schema what it is of.
+func finish(schema object, k Kind, block reflect.Type) ([]byte, error) {
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = k.Files
-	schema["description"] = fielddoc.Of[k.blocks[len(k.blocks)-1].Name()]
+	schema["description"] = fielddoc.Of[block.Name()]
 	if k.Open {
 		schema["additionalProperties"] = true
 	}

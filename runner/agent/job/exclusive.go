@@ -3,11 +3,13 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/pluginstate"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
@@ -53,7 +55,11 @@ func (j *job) relock() {
 // openProxy gives a job that has a state its backend, the same one as before
 // when an earlier agent had opened it.
 func (j *job) openProxy(life context.Context) error {
-	if !j.kind().HasState || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
+	if !j.spec.KeepsState() || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
+		return nil
+	}
+	if j.spec.KeepsPluginState() { // the agent alone brings and takes it
+		j.proxy = stateproxy.New(j.proxyConfig(), stateproxy.Access{})
 		return nil
 	}
 	access := stateproxy.NewAccess()
@@ -67,14 +73,6 @@ func (j *job) openProxy(life context.Context) error {
 		}
 	}
 	j.secrets.add(access.Password, "state proxy")
-	config := stateproxy.Config{
-		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
-		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
-		Learn: func(value any, written bool) { j.learn(value, written) }, Keep: j.keepState,
-	}
-	if j.attempt.Assignment.Fence != nil {
-		config.Fence = *j.attempt.Assignment.Fence
-	}
 	listener, access, err := stateproxy.Listen(life, access)
 	if err == nil && access.Socket != "" {
 		err = j.openSocket(access.Socket)
@@ -87,7 +85,7 @@ func (j *job) openProxy(life context.Context) error {
 		// says so; the password keeps it from talking to a stranger.
 		j.log.ErrorContext(life, "state proxy cannot be opened again", "err", err)
 	}
-	j.proxy = stateproxy.New(config, access)
+	j.proxy = stateproxy.New(j.proxyConfig(), access)
 	j.mu.Lock()
 	j.attempt.Proxy = &access // on disk with the next phase
 	j.mu.Unlock()
@@ -104,5 +102,61 @@ func (j *job) openProxy(life context.Context) error {
 			j.log.ErrorContext(life, "state proxy ended", "err", err)
 		}
 	}()
+	return nil
+}
+
+func (j *job) proxyConfig() stateproxy.Config {
+	config := stateproxy.Config{
+		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
+		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
+		Learn: func(value any, written bool) { j.learn(value, written) }, Keep: j.keepState,
+	}
+	if j.attempt.Assignment.Fence != nil {
+		config.Fence = *j.attempt.Assignment.Fence
+	}
+	return config
+}
+
+func (j *job) pluginState() pluginstate.Keeper {
+	return pluginstate.Keeper{Proxy: j.proxy, Dir: j.dir.path, Engine: j.dir.engine(), Salt: j.deps.Keys.Salt}
+}
+
+// bringPluginState gives a plugin the state that it was granted.
+func (j *job) bringPluginState(ctx context.Context) error {
+	if !j.spec.KeepsPluginState() {
+		return nil
+	}
+	return j.pluginState().Bring(ctx)
+}
+
+// freeState frees a lock of the state that was taken for an engine that never began.
+// One that stays is freed by the next grant.
+func (j *job) freeState(life context.Context) {
+	if j.proxy == nil {
+		return
+	}
+	if err := j.proxy.Finish(life); err != nil {
+		j.log.WarnContext(life, "lock of the state is not free", "err", err)
+	}
+}
+
+// takePluginState hands in what the plugin of an apply made of its state. Without it
+// nobody knows what was done.
+func (j *job) takePluginState(life context.Context, ending *Ending) error {
+	if !j.spec.KeepsPluginState() || !j.mutates() {
+		return nil
+	}
+	serial, err := j.pluginState().Take(life, j.why() == StopLost)
+	switch {
+	case err != nil && life.Err() != nil:
+		return errDetached
+	case err != nil:
+		ending.Result, ending.BadResult = nil, "the state of the plugin was not taken: "+oneLine(err)
+	case serial > 0 && ending.Result != nil:
+		ending.Result.Lineage, ending.Result.Serial, _ = j.proxy.Present()
+		fallthrough
+	case serial > 0:
+		j.remark(fmt.Sprintf("the state of the plugin is kept, serial %d", serial))
+	}
 	return nil
 }

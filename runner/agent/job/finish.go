@@ -41,6 +41,9 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 		ending.Result = &result
 	}
 	j.keepInit(life)
+	if err := j.takePluginState(life, &ending); err != nil {
+		return err
+	}
 	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {

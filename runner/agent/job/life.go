@@ -141,6 +141,7 @@ func (j *job) begin(life context.Context) error {
 		if errors.Is(err, errDetached) || life.Err() != nil && j.why() == "" {
 			return errDetached
 		}
+		j.freeState(life)
 		return j.finish(life, j.failure(err), nil)
 	}
 	return j.await(life, p)
@@ -185,6 +186,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		}
 	}
 	if err := j.openProxy(life); err != nil {
+		return nil, err
+	}
+	if err := j.bringPluginState(ctx); err != nil {
 		return nil, err
 	}
 	if err := j.expose(); err != nil {

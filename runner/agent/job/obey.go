@@ -220,7 +220,7 @@ func (j *job) presentState(ctx context.Context) (lineage string, serial int64, e
 		lineage, serial = j.deps.Scripts.Position()
 		return lineage, serial, nil
 	}
-	if !j.kind().HasState || j.spec.Resource == nil {
+	if !j.spec.KeepsState() || j.spec.Resource == nil {
 		return "", 0, nil
 	}
 	var state *runnerapi.State

@@ -99,6 +99,7 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 	if err != nil {
 		return err
 	}
+	j.freeState(life)
 	switch {
 	case j.why() != "" || reason != "":
 		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -76,12 +77,6 @@ func Shape(s launcher.Sight, folder string) launcher.Sight {
 	return s
 }
 
-// Modes of what an engine may read and not write: it is its group's.
-const (
-	modeOpenDir  = 0o750
-	modeOpenFile = 0o640
-)
-
 // expose gives the folder to the engine's user: what it is to write to becomes
 // its own, what it is given stays root's. The folder itself is opened last, and
 // everything is done by descriptor below it without following a symlink; so
@@ -110,7 +105,7 @@ func (j *job) expose() error {
 		if trees.Shared(entry) {
 			return nil // everybody may read it, and nobody but root changes it
 		}
-		return lend(folder, name, entry, iso.GID)
+		return datadir.Lend(folder, name, entry, iso.GID)
 	})
 	if err != nil {
 		return err
@@ -118,25 +113,7 @@ func (j *job) expose() error {
 	if err := folder.Lchown(".", -1, iso.GID); err != nil {
 		return err
 	}
-	return folder.Chmod(".", modeOpenDir)
-}
-
-// lend lets a group read what stays root's.
-func lend(folder *os.Root, name string, entry fs.DirEntry, gid int) error {
-	if err := folder.Lchown(name, -1, gid); err != nil {
-		return err
-	}
-	switch {
-	case entry.IsDir():
-		return folder.Chmod(name, modeOpenDir)
-	case !entry.Type().IsRegular():
-		return nil // a symlink has no mode
-	}
-	info, err := entry.Info()
-	if err != nil {
-		return err
-	}
-	return folder.Chmod(name, modeOpenFile|info.Mode().Perm()&0o100|info.Mode().Perm()&0o100>>3)
+	return folder.Chmod(".", datadir.ModeOpenDir)
 }
 
 // renew makes an empty folder for the engine, in which nobody else has ever
@@ -147,7 +124,7 @@ func (f folder) renew() error {
 		return err
 	}
 	defer func() { _ = attempt.Close() }()
-	if err := removeAll(attempt, "engine"); err != nil {
+	if err := datadir.RemoveAll(attempt, "engine"); err != nil {
 		return err
 	}
 	for _, dir := range []string{"engine", "engine/in", "engine/out", "engine/work", "engine/work/home", "engine/work/tmp"} {
@@ -165,26 +142,5 @@ func (f folder) remove() error {
 		return err
 	}
 	defer func() { _ = jobs.Close() }()
-	return removeAll(jobs, name)
-}
-
-// removeAll removes what is called name in a directory. An engine of the agent's
-// own user may have closed directories to that user too.
-func removeAll(dir *os.Root, name string) error {
-	err := dir.RemoveAll(name)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	closed, openErr := dir.OpenRoot(name)
-	if openErr != nil {
-		return err
-	}
-	defer func() { _ = closed.Close() }()
-	walkErr := fs.WalkDir(closed.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
-		}
-		return closed.Chmod(name, 0o700) // before it is read
-	})
-	return errors.Join(walkErr, dir.RemoveAll(name))
+	return datadir.RemoveAll(jobs, name)
 }

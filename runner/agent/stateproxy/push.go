@@ -15,7 +15,7 @@ import (
 )
 
 // Push hands in a state that Terraform could not save: it wrote it to a file, let go of
-// its lock and ended. The state gets a lock of its own, and is judged as any other: with
+// its lock and ended. The states of plugins are handed in by it too. The state gets a lock of its own, and is judged as any other: with
 // the fence of this attempt, and only above the serial that is stored. Until it is taken
 // it is on disk, sealed; one that is refused stays as evidence. Handing in the same state
 // again changes nothing. It returns the state's serial.
@@ -34,13 +34,13 @@ func (p *Proxy) Push(ctx context.Context, body []byte) (serial int64, err error)
 	if err != nil {
 		return d.Serial, err
 	}
-	write.LockID = "push-" + p.Attempt.JobID + "-" + strconv.Itoa(p.Attempt.Attempt)
+	write.LockID = p.ownLock()
 	// In this order on disk: an agent that starts again after a kill delivers the state,
 	// then frees the lock.
 	if err := p.keep(p.lockPath(), heldLock{ID: write.LockID}); err != nil {
 		return d.Serial, err
 	}
-	if err := p.lockFor(ctx, write.LockID); err != nil {
+	if err := p.lockFor(ctx, "hands in a state"); err != nil {
 		return d.Serial, errors.Join(err, p.setAside(write, err), datadir.Remove(p.lockPath()))
 	}
 	if err := p.keep(p.pendingPath(), write); err != nil {
@@ -57,11 +57,46 @@ func (p *Proxy) Push(ctx context.Context, body []byte) (serial int64, err error)
 	return d.Serial, errors.Join(p.unlock(ctx, write.LockID), datadir.Remove(p.refusedPath(d.Serial)))
 }
 
-// lockFor takes the lock of the state for the attempt.
-func (p *Proxy) lockFor(ctx context.Context, id string) error {
+// Hold locks the state for an attempt that mutates and returns it opened, nil when
+// there is none. It is for states that the agent hands in by itself, with Push; until
+// then, or until Finish, nobody else gets the lock.
+func (p *Proxy) Hold(ctx context.Context) ([]byte, error) {
+	if !p.Mutates {
+		return p.read(ctx)
+	}
+	if err := p.keep(p.lockPath(), heldLock{ID: p.ownLock()}); err != nil {
+		return nil, err
+	}
+	if err := p.lockFor(ctx, "applies"); err != nil {
+		return nil, errors.Join(err, datadir.Remove(p.lockPath()))
+	}
+	return p.read(ctx)
+}
+
+// SetAside seals a state that nobody takes, and keeps it as evidence.
+func (p *Proxy) SetAside(body []byte, why error) error {
+	d, err := parse(body)
+	if err != nil {
+		return err
+	}
+	write, err := p.sealed(body, d)
+	if err != nil {
+		return err
+	}
+	return p.setAside(write, why)
+}
+
+// ownLock is the id under which the agent itself locks the state for the attempt.
+func (p *Proxy) ownLock() string {
+	return "push-" + p.Attempt.JobID + "-" + strconv.Itoa(p.Attempt.Attempt)
+}
+
+// lockFor takes the agent's own lock of the state. What says for what.
+func (p *Proxy) lockFor(ctx context.Context, what string) error {
+	id := p.ownLock()
 	in := runnerapi.LockRequest{
 		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: id,
-		Info: map[string]any{"ID": id, "Operation": "hands in a state that could not be saved", "Who": "berth-runner"},
+		Info: map[string]any{"ID": id, "Operation": what, "Who": "berth-runner"},
 	}
 	return control.Retry(ctx, p.Log, "lock state", func(ctx context.Context) error {
 		holder, err := p.States.LockState(ctx, p.Resource, in)

@@ -63,7 +63,7 @@ func admit(j *job.Job) (*admitted, error) {
 	if p.manifest.Type != p.given.Type {
 		return nil, job.Refusef("name the directory of the right plugin", "%s: the plugin deploys components of type %q, this one is of type %q", j.Subject(), p.manifest.Type, p.given.Type)
 	}
-	granted := plugin.Permissions{Network: p.given.Network, InstallDir: p.given.InstallDir}
+	granted := plugin.Permissions{Network: p.given.Network, InstallDir: p.given.InstallDir, State: p.given.State}
 	if missing := p.manifest.Permissions.Without(granted); len(missing) > 0 {
 		return nil, job.Refusef("grant it in [berth.plugin] of the component, or use another version", "%s: the plugin asks for %s, which the component does not grant",
 			j.Subject(), strings.Join(missing, " and "))

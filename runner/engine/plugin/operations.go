@@ -42,6 +42,9 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	said, err := p.run(ctx)
+	if err == nil {
+		err = p.checkState(true)
+	}
 	if err != nil {
 		return p.result(), err
 	}
@@ -85,6 +88,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return jobspec.Result{}, err
 	}
 	_, err = p.run(ctx)
+	if err == nil {
+		err = p.checkState(false)
+	}
 	result := p.result()
 	if err != nil {
 		return result, err
@@ -128,7 +134,7 @@ func (p *admitted) enter(config map[string]any, from string) error {
 	given := p.given.Accepted()
 	given.Config = config
 	spec.Plugin = &given
-	if err := plugin.WriteJob(p.dir(), spec); err != nil {
+	if err := errors.Join(plugin.WriteJob(p.dir(), spec), p.enterState()); err != nil {
 		return err
 	}
 	source := p.job.In(from, pinnedDir)

@@ -46,15 +46,18 @@ func (p *admitted) run(ctx context.Context) (report, error) {
 		return report{}, err
 	}
 	j := p.job
-	install := ""
+	dirs := plugin.Dirs{Job: p.dir()}
 	if p.given.InstallDir {
-		install = j.Env["BERTH_INSTALL_DIR"]
+		dirs.Install = j.Env["BERTH_INSTALL_DIR"]
+	}
+	if p.given.State {
+		dirs.State = p.stateDir()
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	cmd := exec.Command(p.path, "run", p.dir()) //nolint:noctx // it is asked to end, not killed, when ctx ends
 	cmd.Dir = p.dir()
-	cmd.Env = plugin.Environ(p.dir(), install, jobspec.Spec{
+	cmd.Env = plugin.Environ(dirs, jobspec.Spec{
 		Version: plugin.Contract, Operation: j.Spec.Operation, Destroy: j.Spec.Destroy, InstallID: j.Spec.InstallID, Resource: j.Spec.Resource,
 	})
 	log := &budget{left: maxLog, spent: func() { end(&overrun{fmt.Sprintf("it wrote more than %d bytes to its log", maxLog)}) }}

@@ -112,7 +112,7 @@ func handOver(s State) Decision {
 	if asks && s.Facts.Commit.URL == "" {
 		return Decision{Act: Resolve}
 	}
-	travels := b.Source.Kind == source.KindLocal || b.Source.Kind == source.KindChart || s.Facts.Commit.OnDisk()
+	travels := b.Source.Kind == source.KindLocal || b.Source.Kind == source.KindChart || b.Source.Kind == source.KindOCI || s.Facts.Commit.OnDisk()
 	switch {
 	case travels && b.Provenance.Source.Archive == nil && s.Facts.Archive == nil:
 		return Decision{Act: Stage}

@@ -76,6 +76,22 @@ func pulumiOf(revision json.RawMessage) *jobspec.PulumiBuild {
 	return keys.Pulumi
 }
 
+// signerOf reads from a revision who must have signed the component's plugin, "" for
+// a component without one.
+func signerOf(revision json.RawMessage) string {
+	var keys struct {
+		Berth struct {
+			Plugin struct {
+				Signer string `json:"signer"`
+			} `json:"plugin"`
+		} `json:"berth"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil {
+		return ""
+	}
+	return keys.Berth.Plugin.Signer
+}
+
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
@@ -89,6 +105,8 @@ func specOf(b Build, url string) jobspec.Spec {
 		switch b.Source.Kind {
 		case source.KindGit: // on disk; what it was is for errors
 			src.Repo, src.Ref, src.Commit, src.Directory = b.Source.Repo, b.Source.Ref, b.Commit, b.Source.Directory
+		case source.KindOCI:
+			src.Repo, src.Ref, src.Directory = b.Source.Repo, b.Commit, ""
 		case source.KindChart:
 			pin, _ := source.ReadPin(b.Commit)
 			src.Repo, src.Ref, src.Directory = b.Source.Repo, b.Source.Ref, ""
@@ -129,8 +147,11 @@ func repositoryOf(b Build) string {
 // it was found, and so is a chart.
 func resolvedDigest(b Build, commit string) string {
 	what := b.BuildDigest
-	if b.Source.Kind == source.KindImage || b.Source.Kind == source.KindChart {
+	switch b.Source.Kind {
+	case source.KindImage, source.KindChart:
 		what = string(b.Source.Kind)
+	case source.KindOCI: // who must have signed it is checked when it is fetched
+		what = string(b.Source.Kind) + " " + b.Type + " " + b.Signer
 	}
 	return capsule.DigestBytes(mustJSON([]any{"berth/build/v1", what, b.Source.Content(commit)}))
 }

@@ -54,6 +54,8 @@ type Build struct {
 	KeepCache bool
 	// Pulumi says how a program is built of the source; nil for anything else.
 	Pulumi *jobspec.PulumiBuild
+	// Signer is the public key that must have signed a plugin, "" for anything else.
+	Signer string
 	// SourceFault says why Source is not one.
 	SourceFault string
 	Commit      string // of a git source; of an image its digest, of a chart or a range of images a source.Pin

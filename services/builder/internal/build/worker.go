@@ -30,6 +30,8 @@ type Resolver interface {
 	Resolve(ctx context.Context, s source.Source) (source.Commit, error)
 	Export(ctx context.Context, c source.Commit, directory, dest string) error
 	Download(ctx context.Context, s source.Source, c source.Commit, dest string) error
+	// Fetch unpacks the artifact of a source of kind oci.
+	Fetch(ctx context.Context, s source.Source, digest, dest string) error
 	// Image is the way to an image, and whether builder has a key for it.
 	Image(s source.Source) (from oci.Remote, private bool, err error)
 	ExplainCopy(err error, s source.Source) error
@@ -176,8 +178,11 @@ func (w *Worker) stage(ctx context.Context, s State) (jobspec.Artifact, error) {
 		return w.Registry.PushArchive(ctx, b.OrgID, b.Source.Digest)
 	}
 	return w.Registry.PushDirectory(ctx, b.OrgID, func(dir string) error {
-		if b.Source.Kind == source.KindChart {
+		switch b.Source.Kind {
+		case source.KindChart:
 			return w.Resolver.Download(ctx, b.Source, s.Facts.Commit, dir)
+		case source.KindOCI:
+			return w.fetchPlugin(ctx, b, dir)
 		}
 		return w.Resolver.Export(ctx, s.Facts.Commit, b.Source.Directory, dir)
 	})

@@ -59,7 +59,7 @@ func (r *Resolver) image(ctx context.Context, s Source) (Commit, error) {
 func (r *Resolver) Image(s Source) (remote oci.Remote, private bool, _ error) {
 	remote, err := oci.ImageRemote(s.Repo)
 	if err != nil {
-		return remote, false, about(KeyImage, "%s", err)
+		return remote, false, about(s.key(), "%s", err)
 	}
 	remote.Client = &http.Client{Transport: r.config.Transport}
 	key, known := r.key(s, remote)
@@ -133,9 +133,9 @@ func (r *Resolver) explainImage(err error, s Source) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	e, name := &Error{cause: err, Key: KeyImage}, s.Repo
+	e, name := &Error{cause: err, Key: s.key()}, s.what()+" "+s.Repo
 	if !s.Range {
-		name += ":" + s.Ref
+		name += s.at()
 	}
 	say := func(format string, args ...any) error {
 		e.text = fmt.Sprintf(format, args...)
@@ -147,31 +147,31 @@ func (r *Resolver) explainImage(err error, s Source) error {
 	switch {
 	case refused:
 		e.Transient, e.Operator = cloud.Transient, true
-		return say("image %s needs credentials, but %s", name, cloud)
+		return say("%s needs credentials, but %s", name, cloud)
 	case limited:
 		e.Transient = after < soon
-		return say("the registry of image %s %s", name, rateLimit(after))
+		return say("the registry of %s %s", name, rateLimit(after))
 	case errors.Is(err, oci.ErrNotFound):
-		if !s.Range {
+		if !s.Range && s.Kind == KindImage {
 			e.Key = KeyTag
 		}
-		return say("there is no image %s", name)
+		return say("there is no %s", name)
 	case oci.Denied(err):
 		return r.explainDenied(e, s, name)
 	case errors.Is(err, oci.ErrInsecure):
-		return say("the registry of image %s leads to an address that is not https", name)
+		return say("the registry of %s leads to an address that is not https", name)
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Transient, e.Slow = true, true
-		return say("the registry of image %s did not answer within %s", name, r.config.Timeout)
+		return say("the registry of %s did not answer within %s", name, r.config.Timeout)
 	case reach.Untrusted(err):
 		e.Operator = true
-		return say("the registry of image %s cannot be reached: %s; add its CA to the file of builder's SSL_CERT_FILE", name, why)
+		return say("the registry of %s cannot be reached: %s; add its CA to the file of builder's SSL_CERT_FILE", name, why)
 	case why != "":
 		e.Transient, e.Slow = !lasting, reach.Slow(err)
-		return say("the registry of image %s cannot be reached: %s", name, why)
+		return say("the registry of %s cannot be reached: %s", name, why)
 	}
 	e.Transient = true
-	return say("the registry of image %s cannot be reached now", name)
+	return say("the registry of %s cannot be reached now", name)
 }
 
 // explainDenied tells a missing entry from one that does not work any more.
@@ -183,13 +183,13 @@ func (r *Resolver) explainDenied(e *Error, s Source, name string) error {
 	key, known := r.key(s, remote)
 	switch ended, until := key.Ended(); {
 	case !known:
-		e.text = fmt.Sprintf("image %s does not exist or is not public, and builder's BERTH_SOURCE_CREDENTIALS has no entry for it", name)
+		e.text = fmt.Sprintf("%s does not exist or is not public, and builder's BERTH_SOURCE_CREDENTIALS has no entry for it", name)
 	case ended:
 		e.Operator = true
-		e.text = fmt.Sprintf("image %s: the token of entry %q of builder's BERTH_SOURCE_CREDENTIALS expired at %s", name, key.Name(), until.UTC().Format(time.RFC3339))
+		e.text = fmt.Sprintf("%s: the token of entry %q of builder's BERTH_SOURCE_CREDENTIALS expired at %s", name, key.Name(), until.UTC().Format(time.RFC3339))
 	default:
 		e.Operator = true
-		e.text = fmt.Sprintf("image %s does not exist, or entry %q of builder's BERTH_SOURCE_CREDENTIALS does not open it: the registry refuses these credentials", name, key.Name())
+		e.text = fmt.Sprintf("%s does not exist, or entry %q of builder's BERTH_SOURCE_CREDENTIALS does not open it: the registry refuses these credentials", name, key.Name())
 	}
 	return e
 }

@@ -108,6 +108,8 @@ const (
 	KeyImage     Key = "image_url"
 	KeyTag       Key = "tag"
 	KeyPolicy    Key = "update_policy"
+	KeyOCI       Key = "oci_source"
+	KeySigner    Key = "signer"
 )
 
 func (e *Error) Error() string { return e.text }
@@ -130,7 +132,7 @@ func about(key Key, format string, args ...any) *Error {
 // of ctx.
 func (r *Resolver) Resolve(ctx context.Context, s Source) (Commit, error) {
 	switch s.Kind {
-	case KindImage:
+	case KindImage, KindOCI:
 		return r.image(ctx, s)
 	case KindChart:
 		return r.chart(ctx, s)

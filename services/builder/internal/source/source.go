@@ -20,6 +20,7 @@ const (
 	KindGit   Kind = "git"   // a directory of a git repository
 	KindImage Kind = "image" // an image of a registry
 	KindChart Kind = "chart" // a chart of a chart repository or a registry
+	KindOCI   Kind = "oci"   // a plugin's directory that was packed as an artifact of a registry
 )
 
 // Source is what a build is made from, as stored in builds.source.
@@ -27,8 +28,8 @@ type Source struct {
 	Kind   Kind   `json:"kind"`
 	Digest string `json:"digest,omitempty"` // local: the uploaded archive, "sha256:…"
 
-	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"; chart: the repository's address
-	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; chart: a version, a range or a Pin
+	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image, oci: "host/path"; chart: the repository's address
+	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag; oci: a tag or a digest; chart: a version, a range or a Pin
 	Range     bool   `json:"range,omitempty"`     // image: Ref is a range of versions, and the newest tag within it is meant
 	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root; chart: the chart's name
@@ -61,6 +62,8 @@ func Parse(raw json.RawMessage) (Source, error) {
 		return s, s.checkGit()
 	case KindImage:
 		return s, s.checkImage()
+	case KindOCI:
+		return s, s.checkOCI()
 	case KindChart:
 		return s, s.checkChart()
 	default:
@@ -96,7 +99,7 @@ func (s Source) Content(commit string) string {
 	switch s.Kind {
 	case KindLocal:
 		return s.Digest
-	case KindImage, KindChart:
+	case KindImage, KindChart, KindOCI:
 		if pin, ok := ReadPin(commit); ok {
 			return pin.Digest
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -18,7 +19,7 @@ const SandboxName = "sandbox"
 
 // Source is where a build takes its files from, as stored in builds.source.
 type Source struct {
-	Kind      string `json:"kind"`             // local, git, image or chart
+	Kind      string `json:"kind"`             // local, git, image, chart or oci
 	Digest    string `json:"digest,omitempty"` // local: the blob
 	Repo      string `json:"repo,omitempty"`   // local: the git repository that the blob stands in for
 	Ref       string `json:"ref,omitempty"`
@@ -139,7 +140,15 @@ var commitRef = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // moves says whether the content behind the source may change while its
 // description stays the same: a branch, a tag or a chart.
 func (s Source) moves() bool {
-	return s.Kind == string(appconfig.SourceImage) || s.Kind == string(appconfig.SourceChart) || s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
+	switch appconfig.SourceKind(s.Kind) {
+	case appconfig.SourceImage, appconfig.SourceChart:
+		return true
+	case appconfig.SourceGit:
+		return !commitRef.MatchString(s.Ref)
+	case appconfig.SourceOCI:
+		return !strings.HasPrefix(s.Ref, "sha256:")
+	}
+	return false
 }
 
 // mustJSON encodes our own plain structs, which always can be.
