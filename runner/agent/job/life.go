@@ -237,6 +237,7 @@ func (j *job) await(life context.Context, p engine) error {
 	if stopped != "" {
 		p.Stop(j.grace(stopped))
 	}
+	defer j.keepToken(life)()
 	timer := time.NewTimer(j.attempt.Deadline.Sub(j.deps.Now()))
 	defer timer.Stop()
 	for {
