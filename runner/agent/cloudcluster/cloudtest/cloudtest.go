@@ -155,7 +155,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}})
 	case r.URL.Path == "/computeMetadata/v1/instance/service-accounts/default/token" && r.Header.Get("Metadata-Flavor") == "Google":
 		c.issued++
-		answer(map[string]any{"access_token": "google-" + strconv.Itoa(c.issued), "expires_in": int(c.Life / time.Second), "token_type": "Bearer"})
+		answer(map[string]any{"access_token": "google-token-" + strconv.Itoa(c.issued), "expires_in": int(c.Life / time.Second), "token_type": "Bearer"})
 	case strings.HasPrefix(r.URL.Path, "/v1/projects/") && strings.HasPrefix(bearer, "google-"):
 		u, _ := url.Parse(c.Server)
 		answer(map[string]any{"endpoint": u.Host, "masterAuth": map[string]string{"clusterCaCertificate": base64.StdEncoding.EncodeToString([]byte(c.Authority))}})
