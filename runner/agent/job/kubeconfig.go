@@ -113,19 +113,20 @@ func (j *job) clusterMade(ctx context.Context, named jobspec.Cluster) (cluster.A
 }
 
 // keepToken renews the engine's token of a cloud until the function it returns is
-// called.
+// called, which may be twice.
 func (j *job) keepToken(life context.Context) (end func()) {
 	if j.attempt.Cloud == nil {
 		return func() {}
+	}
+	kept := cluster.Kept{
+		Kubeconfig: j.dir.in("kubeconfig"), UID: j.attempt.Isolation.UID, GID: j.attempt.Isolation.GID,
+		Cluster: *j.attempt.Cloud, Until: j.until, Learn: func(token string) { j.secrets.add(token, "kubeconfig") }, Log: j.log,
 	}
 	ctx, cancel := context.WithCancel(life)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		j.deps.Contexts.Keep(ctx, cluster.Kept{
-			Kubeconfig: j.dir.in("kubeconfig"), UID: j.attempt.Isolation.UID, GID: j.attempt.Isolation.GID,
-			Cluster: *j.attempt.Cloud, Until: j.until, Learn: func(token string) { j.secrets.add(token, "kubeconfig") }, Log: j.log,
-		})
+		j.deps.Contexts.Keep(ctx, kept)
 	}()
 	return func() { cancel(); <-over }
 }

@@ -237,7 +237,8 @@ func (j *job) await(life context.Context, p engine) error {
 	if stopped != "" {
 		p.Stop(j.grace(stopped))
 	}
-	defer j.keepToken(life)()
+	endToken := j.keepToken(life)
+	defer endToken()
 	timer := time.NewTimer(j.attempt.Deadline.Sub(j.deps.Now()))
 	defer timer.Stop()
 	for {
@@ -251,6 +252,7 @@ func (j *job) await(life context.Context, p engine) error {
 		}
 		break
 	}
+	endToken()
 	j.logs.drain()
 	if reason, never := neverBegan(p); never {
 		return j.finishUnbegun(life, reason)
