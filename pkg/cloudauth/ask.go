@@ -71,14 +71,13 @@ func AskJSON(client *http.Client, req *http.Request, answer any) error {
 	return nil
 }
 
-// PostForm is AskJSON of a form.
-func PostForm(ctx context.Context, client *http.Client, address string, form url.Values, answer any) error {
+// Form is the request that posts a form.
+func Form(ctx context.Context, address string, form url.Values) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
+	if err == nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return AskJSON(client, req, answer)
+	return req, err
 }
 
 // CodeOf is the code of an error: by OAuth 2, as a word, or by Google and Azure, as

@@ -48,11 +48,12 @@ func (a Azure) Token(ctx context.Context, app Application, resource string) (str
 	directory := strings.TrimSuffix(cmp.Or(a.Authority, azureAuthority), "/") + "/" + url.PathEscape(tenant) + "/oauth2/v2.0/token"
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "scope": {strings.TrimSuffix(resource, "/") + "/.default"}}
 	federated := os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
+	var req *http.Request
 	var err error
 	switch {
 	case app.Secret != "":
 		form.Set("client_secret", app.Secret)
-		err = PostForm(ctx, client, directory, form, &answer)
+		req, err = Form(ctx, directory, form)
 	case federated != "" && tenant != "" && id != "":
 		assertion, readErr := os.ReadFile(federated) // Kubernetes writes another one now and then
 		if readErr != nil {
@@ -60,21 +61,30 @@ func (a Azure) Token(ctx context.Context, app Application, resource string) (str
 		}
 		form.Set("client_assertion", strings.TrimSpace(string(assertion)))
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-		err = PostForm(ctx, client, directory, form, &answer)
+		req, err = Form(ctx, directory, form)
 	default:
-		query := url.Values{"api-version": {"2018-02-01"}, "resource": {resource}}
-		if id != "" {
-			query.Set("client_id", id)
-		}
-		req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(a.Identity, azureIdentity)+"?"+query.Encode(), nil)
-		if reqErr != nil {
-			return "", reqErr
-		}
-		req.Header.Set("Metadata", "true")
-		err = AskJSON(client, req, &answer)
+		req, err = a.ofMachine(ctx, id, resource)
 	}
+	if err != nil {
+		return "", err
+	}
+	err = AskJSON(client, req, &answer)
 	if err == nil && answer.AccessToken == "" {
 		err = errors.New("its answer has no token")
 	}
 	return answer.AccessToken, err
+}
+
+// ofMachine asks for a token of the machine's identity, or of the one with that
+// client id.
+func (a Azure) ofMachine(ctx context.Context, id, resource string) (*http.Request, error) {
+	query := url.Values{"api-version": {"2018-02-01"}, "resource": {resource}}
+	if id != "" {
+		query.Set("client_id", id)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(a.Identity, azureIdentity)+"?"+query.Encode(), nil)
+	if err == nil {
+		req.Header.Set("Metadata", "true")
+	}
+	return req, err
 }

@@ -35,7 +35,11 @@ func (c clouds) azure(ctx context.Context, k Key) (oci.Login, time.Time, error) 
 	var answer struct {
 		RefreshToken string `json:"refresh_token"`
 	}
-	if err := cloudauth.PostForm(ctx, c.client, scheme+host+"/oauth2/exchange", form, &answer); err != nil {
+	exchange, err := cloudauth.Form(ctx, scheme+host+"/oauth2/exchange", form)
+	if err != nil {
+		return oci.Login{}, time.Time{}, err
+	}
+	if err := cloudauth.AskJSON(c.client, exchange, &answer); err != nil {
 		return oci.Login{}, time.Time{}, explain(ctx, "the registry "+host, err)
 	}
 	if answer.RefreshToken == "" {
