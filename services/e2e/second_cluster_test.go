@@ -177,7 +177,9 @@ func (c *secondCluster) call(method, path string, body, out any) error {
 // names lists the objects of a kind (configmaps, secrets) in a namespace.
 func (c *secondCluster) names(kind, namespace string) (names []string) {
 	c.t.Helper()
-	var list struct{ Items []struct{ Metadata struct{ Name string } } }
+	var list struct {
+		Items []struct{ Metadata struct{ Name string } }
+	}
 	if err := c.call(http.MethodGet, "/api/v1/namespaces/"+namespace+"/"+kind, nil, &list); err != nil {
 		c.t.Fatal(err)
 	}
