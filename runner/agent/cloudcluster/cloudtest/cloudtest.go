@@ -3,6 +3,7 @@
 package cloudtest
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 // The identity that the stand-ins know.
 const (
 	AccessKey  = "AKIATESTIDENTITY0000"
-	Secret     = "aws-secret-of-the-runner"
+	Secret     = "aws-secret-of-the-runner" //nolint:gosec // G101: opens nothing
 	Session    = "aws-session-of-the-runner"
 	Account    = "123456789012"
 	noBody     = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -57,7 +58,7 @@ func New(t *testing.T) *Cloud {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	c.URL = server.URL
-	for name, value := range map[string]string{
+	for name, value := range map[string]string{ //nolint:gosec // G101: they open nothing
 		"AWS_ACCESS_KEY_ID": AccessKey, "AWS_SECRET_ACCESS_KEY": Secret, "AWS_SESSION_TOKEN": Session,
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
 		"AWS_REGION": "", "AWS_PROFILE": "", "AWS_ROLE_ARN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
@@ -87,6 +88,7 @@ func (c *Cloud) Asked() []string {
 // OpensEKS verifies a token as EKS does through STS: the presigned question names the
 // cluster in a signed header, and no older one than 15 minutes counts.
 func OpensEKS(token, cluster, region string, now time.Time) error {
+	ctx := context.Background() // for a signature, which asks nobody
 	encoded, ok := strings.CutPrefix(token, "k8s-aws-v1.")
 	raw, err := base64.RawURLEncoding.DecodeString(encoded)
 	if !ok || err != nil {
@@ -112,7 +114,7 @@ func OpensEKS(token, cluster, region string, now time.Time) error {
 	for _, name := range []string{"Action", "Version", "X-Amz-Expires"} {
 		plain.Set(name, q.Get(name))
 	}
-	req := httptest.NewRequest(http.MethodGet, "https://"+u.Host+"/?"+plain.Encode(), nil)
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "https://"+u.Host+"/?"+plain.Encode(), nil)
 	req.Header = http.Header{"X-K8s-Aws-Id": {cluster}}
 	again, _, err := v4.NewSigner().PresignHTTP(req.Context(), aws.Credentials{AccessKeyID: AccessKey, SecretAccessKey: Secret, SessionToken: Session}, req, noBody, "sts", region, at)
 	if err != nil {
@@ -188,7 +190,7 @@ func (c *Cloud) signed(r *http.Request) string {
 	if err != nil || time.Since(at).Abs() > 5*time.Minute {
 		return "InvalidSignatureException"
 	}
-	again := httptest.NewRequest(r.Method, "http://"+r.Host+r.URL.RequestURI(), nil)
+	again := httptest.NewRequestWithContext(r.Context(), r.Method, "http://"+r.Host+r.URL.RequestURI(), nil)
 	again.Host = r.Host
 	identity := aws.Credentials{AccessKeyID: AccessKey, SecretAccessKey: Secret, SessionToken: Session}
 	if err := v4.NewSigner().SignHTTP(r.Context(), identity, again, noBody, "eks", "eu-central-1", at); err != nil {
