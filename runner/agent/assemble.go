@@ -95,7 +95,8 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Trees: a.trees, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
-	deps.Contexts.Dir = cmp.Or(a.cfg.Contexts, a.dir.Contexts())
+	deps.Contexts = cluster.Contexts{Dir: cmp.Or(a.cfg.Contexts, a.dir.Contexts()), Clouds: a.cfg.Clouds}
+	deps.Contexts.Clouds.Now = a.cfg.Now
 	switch {
 	case a.cfg.Kubeconfig != "":
 		deps.Cluster = cluster.File(a.cfg.Kubeconfig)

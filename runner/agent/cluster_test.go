@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +24,11 @@ type seen struct {
 	Registry   string
 	Fence      int64
 	Previous   string // contents of in/previous/plan
+	// Tokens are what the token file of the kubeconfig held: at first, and in an apply
+	// after it changed.
+	Tokens []string
+	// TokenMode is that file's.
+	TokenMode string
 }
 
 // onCluster is an engine that tells what it was given. The token of its
@@ -43,6 +49,11 @@ func (e testEngine) onCluster() error {
 		return err
 	}
 	s = seen{Kubeconfig: string(raw), Mode: info.Mode().String(), Registry: os.Getenv("BERTH_REGISTRY"), Fence: e.spec.Fence, Previous: string(previous)}
+	if strings.Contains(s.Kubeconfig, "tokenFile: "+path+"-token") {
+		if err := s.watchToken(path+"-token", e.spec.Operation == jobspec.OperationApply); err != nil {
+			return err
+		}
+	}
 	report, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -55,6 +66,29 @@ func (e testEngine) onCluster() error {
 		e.leave("plan.canonical.json", map[string]any{"create": e.spec.Resource.Name})
 		e.leave("plan.summary.json", jobspec.PlanSummary{Create: 1})
 		e.leave("pinned/plan", map[string]any{"of": e.spec.ChangeID})
+	}
+	return nil
+}
+
+// watchToken reads a token file, and once more after it was renewed.
+func (s *seen) watchToken(path string, renewed bool) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	s.TokenMode = info.Mode().String()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if len(s.Tokens) == 0 || s.Tokens[0] != string(raw) {
+			s.Tokens = append(s.Tokens, string(raw))
+			fmt.Println("token " + string(raw))
+		}
+		if len(s.Tokens) == 2 || !renewed {
+			break
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/runner/agent/buildkit"
+	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 )
 
@@ -123,6 +124,9 @@ type Config struct {
 	// context under its name: --contexts, BERTH_CONTEXTS, contexts; default contexts
 	// in the data directory.
 	Contexts string
+	// Clouds make tokens for named contexts that are clusters of EKS, GKE or AKS;
+	// by default the public clouds, and AZURE_AUTHORITY_HOST where that is set.
+	Clouds cloudcluster.Clouds
 	// RegistryAddress is what kubelets call the install's own registry,
 	// HOST:PORT (`berth-runner registry` serves it): --registry-address,
 	// BERTH_REGISTRY_ADDRESS, registry_address; default none.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/cloudcluster/cloudtest"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -28,8 +29,14 @@ const maker = "west-cluster"
 // apiServer answers, over TLS, who the cluster is to those that have its token.
 func apiServer(t *testing.T, uid, token string) (address, authority string) {
 	t.Helper()
+	return apiServerFor(t, uid, func(given string) bool { return given == token })
+}
+
+// apiServerFor is apiServer for any token that opens.
+func apiServerFor(t *testing.T, uid string, opens func(token string) bool) (address, authority string) {
+	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+token {
+		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || !opens(token) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -82,6 +89,57 @@ func TestJobsOfANamedContextReachItsCluster(t *testing.T) {
 	log := strings.Join(c.plane.log(t, c.plane.streamOf(job)), "\n")
 	if strings.Contains(log, westToken) || !strings.Contains(log, address) {
 		t.Errorf("the log shows the token, or nothing:\n%s", log)
+	}
+}
+
+// Of a cluster of a cloud the outputs have no credentials. The agent makes them by
+// its own identity, for the address that the cloud gives, plan and apply each their
+// own; and it renews them while the engine runs. They are in no log and no argument.
+func TestTokenOfACloudIsMadeAndRenewed(t *testing.T) {
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	cloud := cloudtest.New(t)
+	r.clouds, cloud.Life = cloud.Clouds(), 3*time.Second
+	cloud.Server, cloud.Authority = apiServerFor(t, "uid-west", func(token string) bool { return strings.HasPrefix(token, "google-token-") })
+	r.outputs = map[string]any{"cluster": map[string]any{"id": "projects/acme-prod/locations/europe-west1/clusters/west", "endpoint": cloud.Server}}
+	c := newChangeOn(t, r, here, inWest)
+	job := c.order(asItIs)
+	if result := c.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Fatalf("result = %+v", result)
+	}
+	got := c.seen(job)
+	if len(got.Tokens) != 2 || got.Tokens[0] == got.Tokens[1] || got.TokenMode != "-rw-------" || got.Mode != "-rw-------" {
+		t.Errorf("the apply saw the tokens %q, modes %s and %s", got.Tokens, got.TokenMode, got.Mode)
+	}
+	if strings.Contains(got.Kubeconfig, "google-token-") || !strings.Contains(got.Kubeconfig, cloud.Server) {
+		t.Errorf("kubeconfig of the apply:\n%s", got.Kubeconfig)
+	}
+	log := strings.Join(c.plane.log(t, c.plane.streamOf(job)), "\n")
+	if strings.Contains(log, "google-token-") || strings.Count(log, "token ") < 2 {
+		t.Errorf("the log shows a token, or nothing:\n%s", log)
+	}
+}
+
+// Outputs are the vendor's: an address that is not the cluster's gets no token, and
+// nothing is started.
+func TestAttackTokenOfACloudForAnotherAddress(t *testing.T) {
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	cloud := cloudtest.New(t)
+	r.clouds, cloud.Server, cloud.Authority = cloud.Clouds(), "https://west.example.com", otherAuthority(t)
+	asked := make(chan string, 100)
+	vendor, _ := apiServerFor(t, "uid-vendor", func(token string) bool { asked <- token; return true })
+	r.outputs = map[string]any{"cluster": map[string]any{"id": "projects/acme-prod/locations/europe-west1/clusters/west", "endpoint": vendor}}
+	here(r)
+	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
+	c := &change{runner: r, shape: inWest, resource: jobspec.Resource{ID: "res_01jd2x7q9zr8w3v5k6m4n0tgha", Kind: "component", Name: "web"}, id: "chg_01jd2x7q9zr8w3v5k6m4n0tgha"}
+	c.artifact = jobspec.Artifact{Repository: "org/shop/api", Digest: "sha256:" + strings.Repeat("0", 64)}
+	spec := c.spec(jobspec.OperationPlan)
+	spec.State = r.sealed(map[string]any{})
+	result := r.plane.result(t, r.plane.give(spec))
+	if result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "no token goes there") || result.Reason != jobspec.ReasonNeedsChange {
+		t.Errorf("result = %+v", result)
+	}
+	if len(asked) > 0 {
+		t.Errorf("the vendor's address was asked with %q", <-asked)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -419,9 +420,10 @@ type runner struct {
 	clock    time.Time // what the next agent's clock says at its start
 	// terraformKey is what releases of Terraform are signed with, "" for the vendor's.
 	terraformKey string
-	engine       string         // "" for the one that the test binary is
-	outputs      map[string]any // of the component that makes a cluster
-	begun        bool           // an agent was started, and not stopped by us
+	engine       string              // "" for the one that the test binary is
+	outputs      map[string]any      // of the component that makes a cluster
+	begun        bool                // an agent was started, and not stopped by us
+	clouds       cloudcluster.Clouds // of an agent in this process
 }
 
 // dispatch is the key that the customer's side pinned: the one of orders for an
@@ -482,7 +484,7 @@ func (r *runner) start() (stop func() error) {
 	go func() {
 		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: cmp.Or(r.engine, r.binary), Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
-			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
+			Grace: 2 * time.Second, TerraformDownloads: agent.DownloadsForbid, TerraformKey: r.terraformKey, Clouds: r.clouds, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
 		if err != nil {
 			fmt.Fprintln(r.t.Output(), "the agent ended:", err)

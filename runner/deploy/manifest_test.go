@@ -49,6 +49,7 @@ func TestGolden(t *testing.T) {
 		"everything": func(o *deploy.Options) {
 			o.Namespace, o.Namespaces = "runner-of-acme", []string{"shop", "shop-jobs"}
 			o.PullPolicy, o.StorageClass, o.Size, o.RegistryNodePort = "Always", "fast", "50Gi", 31000
+			o.Contexts = "clusters-of-acme"
 			o.Proxy, o.NoProxy = "http://user:pa$$@proxy.example.com:3128", "10.0.0.0/8"
 		},
 		"app": func(o *deploy.Options) {
@@ -119,6 +120,40 @@ func TestRightsOfAnApp(t *testing.T) {
 	o.Permissions.Rules[1].Verbs = []string{"bind"}
 	if _, err := deploy.Manifest(o); err != nil {
 		t.Errorf("bind that the customer agreed to: %v", err)
+	}
+}
+
+// The customer's kubeconfigs are the agent's: no other container has them, and nobody
+// can write there. The Secret may come later.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Contexts = "clusters-of-acme"
+	text, err := deploy.Manifest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mounted []any
+	for _, x := range objects(t, text) {
+		pod, _ := x.at("spec", "template", "spec").(map[string]any)
+		for _, key := range []string{"initContainers", "containers"} {
+			all, _ := pod[key].([]any)
+			for _, c := range all {
+				container := object(c.(map[string]any))
+				mounts, _ := container.at("volumeMounts").([]any)
+				for _, m := range mounts {
+					if mount := object(m.(map[string]any)); mount.at("name") == "contexts" {
+						mounted = append(mounted, container.at("name"), mount.at("mountPath"), mount.at("readOnly"))
+					}
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff([]any{"agent", "/run/berth/contexts", true}, mounted); diff != "" {
+		t.Errorf("who has the kubeconfigs (-want +got):\n%s", diff)
+	}
+	if got := string(text); !strings.Contains(got, `secret: {secretName: "clusters-of-acme", defaultMode: 0400, optional: true}`) || !strings.Contains(got, "{name: BERTH_CONTEXTS, value: /run/berth/contexts}") {
+		t.Errorf("the manifest does not mount the Secret:\n%s", got)
 	}
 }
 
@@ -376,6 +411,8 @@ func TestRefuses(t *testing.T) {
 		"a policy with a line break":  func(o *deploy.Options) { o.PullPolicy = "Always\nfoo: bar" },
 		"a proxy that is no address":  func(o *deploy.Options) { o.Proxy = "proxy.example.com:3128" },
 		"a port that is none":         func(o *deploy.Options) { o.RegistryNodePort = 70000 },
+		"a Secret with a line break":  func(o *deploy.Options) { o.Contexts = "a\nb" },
+		"the Secret with the code":    func(o *deploy.Options) { o.Contexts = "berth-runner-code" },
 		"spaces in what needs commas": func(o *deploy.Options) { o.NoProxy = "a b" },
 	} {
 		o := options(t)

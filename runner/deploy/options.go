@@ -90,6 +90,10 @@ type Options struct {
 	// install's images; default 30500. Above 1023: its user is not root.
 	RegistryNodePort int
 
+	// Contexts is a Secret of the runner's namespace with the customer's kubeconfigs for
+	// named contexts, one under the name of each; "" for none. It may come later.
+	Contexts string
+
 	// NoRelay leaves the relays out: the app has no images in the install's registry.
 	NoRelay bool
 
@@ -102,9 +106,10 @@ type Options struct {
 
 // namePattern is that of a namespace.
 var (
-	namePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	sizePattern = regexp.MustCompile(`^[1-9][0-9]*(Mi|Gi|Ti)$`)
-	plain       = regexp.MustCompile(`^[!-~]+$`) // printable, without spaces
+	namePattern   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	secretPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	sizePattern   = regexp.MustCompile(`^[1-9][0-9]*(Mi|Gi|Ti)$`)
+	plain         = regexp.MustCompile(`^[!-~]+$`) // printable, without spaces
 )
 
 // WithDefaults fills in what was not chosen.
@@ -205,6 +210,8 @@ func (o Options) validate() error {
 	wrong(o.HostPath != "" && (!path.IsAbs(o.HostPath) || path.Clean(o.HostPath) != o.HostPath || o.HostPath == "/"), "--volume %q is not the full path of a directory of the node", o.HostPath)
 	wrong(o.HostPath != "" && o.StorageClass != "", "--volume and --storage-class exclude each other")
 	wrong(o.RegistryNodePort < 1024 || o.RegistryNodePort > 65535, "--registry-node-port is %d, not a port from 1024 to 65535", o.RegistryNodePort)
+	wrong(o.Contexts != "" && !secretPattern.MatchString(o.Contexts), "--contexts-secret %q is not the name of a Secret", o.Contexts)
+	wrong(slices.Contains([]string{"berth-runner-code", "berth-registry"}, o.Contexts), "--contexts-secret: %s is a Secret of the runner's own", o.Contexts)
 	errs = append(errs, checkProxy(o.Proxy), checkCA(o.CA))
 	wrong(o.NoProxy != "" && !plain.MatchString(o.NoProxy), "--no-proxy must not have spaces: separate by commas")
 	return errors.Join(errs...)

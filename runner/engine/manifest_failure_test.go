@@ -67,7 +67,7 @@ func TestManifestThatDoesNotGetReady(t *testing.T) {
 	if r.Outcome != jobspec.OutcomeFailed {
 		t.Fatalf("outcome is %s", r.Outcome)
 	}
-	for _, want := range []string{"took longer than the 10s", "Deployment/web", "ImagePull", "; event Failed: "} {
+	for _, want := range []string{"took longer than the 10s", "Deployment/web", "ImagePull", `: image "127.0.0.1:1/nobody/web:1": `} {
 		wantContains(t, "error", r.Error, want)
 	}
 	wantContains(t, "log", apply.log(t), "waiting for Deployment/web: ")

@@ -55,6 +55,11 @@ func TestRulesOfRealApps(t *testing.T) {
 		{name: "a misspelt required key is an error, since the right one is missing",
 			files: map[string]string{"runner.toml": "runner_typ = \"local\"\n"},
 			diags: []string{`runner.toml:1:1 error unknown key "runner_typ", and runner_type is missing: did you mean "runner_type"?`}},
+		{name: "steps in an image need a runner whose engines are pods",
+			files: map[string]string{"stack.toml": "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n", "actions/a.toml": "name = \"a\"\nimage = \"registry.example.com/a@sha256:" + strings.Repeat("0", 64) + "\"\n[[triggers]]\ntype = \"manual\"\n" + step},
+			diags: []string{`actions/a.toml:2:1 warning action "a" runs its steps in an image, which takes a runner whose engines are pods: the runner of a local stack refuses it`}},
+		{name: "a stack of pods runs steps in an image",
+			files: map[string]string{"stack.toml": "type = \"kubernetes\"\nname = \"n\"\ndescription = \"d\"\n", "actions/a.toml": "name = \"a\"\nimage = \"registry.example.com/a@sha256:" + strings.Repeat("0", 64) + "\"\n[[triggers]]\ntype = \"manual\"\n" + step}},
 		{name: "a missing Terraform version comes with an example",
 			files: map[string]string{
 				"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\n[public_repo]\nrepo = \"acme/a\"\ndirectory = \".\"\nbranch = \"main\"\n",

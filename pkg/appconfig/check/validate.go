@@ -149,6 +149,7 @@ func (v *validator) dependencies() {
 func (v *validator) actions() {
 	components := v.components()
 	for _, a := range v.app.Actions {
+		v.imageNeedsPods(&a)
 		for i, dep := range a.Dependencies {
 			at := a.At.Below("dependencies").Item(i)
 			v.exists(at, dep, components)
@@ -160,6 +161,17 @@ func (v *validator) actions() {
 			v.exists(a.At.Below("triggers").Item(i).Below("component_name"), t.ComponentName, components)
 		}
 	}
+}
+
+// imageNeedsPods warns of steps in an image where the app's stack has no runner that
+// can start one. An install may have another stack, so it is no error.
+func (v *validator) imageNeedsPods(a *appconfig.Action) {
+	if a.Image == "" || v.app.Stack == nil || v.app.Stack.Type != appconfig.StackLocal {
+		return
+	}
+	v.Diags = append(v.Diags, v.At(place.Warning, place.CodeValue, a.At.Below("image"),
+		"action %q runs its steps in an image, which takes a runner whose engines are pods: the runner of a local stack refuses it", a.Name).
+		WithRemedy(`set type = "kubernetes" in stack.toml, or leave out image`))
 }
 
 // kubernetesContexts checks that contexts and their makers exist.

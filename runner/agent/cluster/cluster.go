@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 )
 
 // maxFile is the largest kubeconfig, key or token that is read, in bytes.
@@ -27,6 +29,10 @@ type Access struct {
 	Authority []byte
 	// Secrets must not be seen in the log of the job.
 	Secrets []string
+	// Cloud is the cluster whose token was made here, nil for other credentials; the
+	// token ends at Until, and Keep renews it.
+	Cloud *cloudcluster.Cluster
+	Until time.Time
 }
 
 // A Source gives access to a job that may take as long as lifetime. The agent

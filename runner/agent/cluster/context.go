@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 )
 
 // Contexts is how jobs reach the clusters that components of the install make.
@@ -17,11 +18,17 @@ type Contexts struct {
 	// Dir holds the customer's own kubeconfigs, one file per context under its
 	// name. The directory need not be there.
 	Dir string
+	// Clouds make tokens for clusters of EKS, GKE and AKS.
+	Clouds cloudcluster.Clouds
 }
 
 // MissingError says that there is no way to a named cluster, and what the customer
 // can do about it.
-type MissingError struct{ Why, Remedy string }
+type MissingError struct {
+	Why, Remedy string
+	// Transient: the same may work later.
+	Transient bool
+}
 
 // Error is the reason.
 func (e *MissingError) Error() string { return e.Why }
@@ -40,6 +47,13 @@ func (c Contexts) Of(ctx context.Context, named jobspec.Cluster, made func() (Ac
 		return access, nil
 	}
 	access, err := made()
+	if cloud, ok := errors.AsType[*cloudcluster.Error](err); ok {
+		return Access{}, &MissingError{
+			Why:       fmt.Sprintf("no credentials for Kubernetes context %q: %v", named.Context, cloud),
+			Remedy:    fmt.Sprintf("%s; or put a kubeconfig for the cluster into %s on the runner's machine; then retry the step", cloud.Remedy, path),
+			Transient: cloud.Transient,
+		}
+	}
 	if err != nil {
 		return Access{}, &MissingError{
 			Why: fmt.Sprintf("no credentials for Kubernetes context %q: the outputs of component %s %v", named.Context, named.Component, err),

@@ -13,7 +13,9 @@ import (
 )
 
 // ErrNoCredentials says that outputs tell where a cluster is, and not how to get in.
-var ErrNoCredentials = errors.New("give the address of a cluster, but no credentials for it: neither a token nor a client certificate with its key")
+var ErrNoCredentials = errors.New("give the address of a cluster, but no credentials for it: neither a token, nor a client certificate with its key, nor the name of a cluster of EKS, GKE or AKS")
+
+var errNoEndpoint = errors.New("have no kubeconfig, and no cluster with an endpoint")
 
 // FromOutputs makes the access to a cluster out of the outputs of the component
 // that makes it, which are the first of these that is there:
@@ -41,7 +43,7 @@ func FromOutputs(outputs map[string]any) (Access, error) {
 	}
 	endpoint := text(cluster, "endpoint")
 	if endpoint == "" {
-		return Access{}, errors.New("have no kubeconfig, and no cluster with an endpoint")
+		return Access{}, errNoEndpoint
 	}
 	if !strings.Contains(endpoint, "://") {
 		endpoint = "https://" + endpoint

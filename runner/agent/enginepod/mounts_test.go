@@ -19,10 +19,11 @@ func TestMounts(t *testing.T) {
 	var own ownPod
 	err := json.Unmarshal([]byte(`{"spec": {
 		"containers": [{"name": "agent", "volumeMounts": [
-			{"name": "data", "mountPath": "/data", "subPath": "acme"}, {"name": "code", "mountPath": "/run/berth/code"}, {"name": "ca", "mountPath": "/run/berth/ca"}]}],
+			{"name": "data", "mountPath": "/data", "subPath": "acme"}, {"name": "code", "mountPath": "/run/berth/code"}, {"name": "contexts", "mountPath": "/run/berth/contexts"}, {"name": "ca", "mountPath": "/run/berth/ca"}]}],
 		"volumes": [
 			{"name": "data", "persistentVolumeClaim": {"claimName": "berth-runner-data"}},
-			{"name": "code", "secret": {"secretName": "berth-runner-code"}}, {"name": "ca", "configMap": {"name": "berth-runner-ca"}}]}}`), &own)
+			{"name": "code", "secret": {"secretName": "berth-runner-code"}}, {"name": "contexts", "secret": {"secretName": "clusters"}},
+			{"name": "ca", "configMap": {"name": "berth-runner-ca"}}]}}`), &own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/cloudcluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -50,6 +51,8 @@ type Attempt struct {
 
 	// Target names the cluster that the job was given access to, "" without one.
 	Target string `json:"target,omitempty"`
+	// Cloud is the cluster whose token is renewed while the engine runs.
+	Cloud *cloudcluster.Cluster `json:"cloud,omitempty"`
 
 	// Intent is the number of the chain's record of the intent, 0 without one.
 	// Effect and Capsule are digests that its outcome names again.

@@ -45,11 +45,12 @@ type job struct {
 
 	// hidden are the texts that were opened for the job.
 	hidden     []string
-	made       []byte     // kubeconfig of a plan, of the outputs of a component
+	made       []byte     // access of a plan to the cluster that a component makes
 	locks      []*os.File // of the directory and of the resource
 	group      *process.Group
 	launch     *process.Launch // the launcher that waits for its engine, nil without one
 	kubeconfig string          // in/kubeconfig, "" when the engine gets none
+	until      time.Time       // when the token of a cloud in it ends; zero after a restart
 
 	buildKit []string // environment of a build of an image
 	image    string   // that the engine is started in, "" for where the runner's engines are

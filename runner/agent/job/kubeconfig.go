@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -55,12 +54,13 @@ func (j *job) reachCluster(ctx context.Context) error {
 func (j *job) give(access cluster.Access, target string) error {
 	j.hideAccess(access)
 	path := j.dir.in("kubeconfig")
-	if err := os.WriteFile(path, access.Kubeconfig, 0o600); err != nil {
+	if err := cluster.Write(path, access); err != nil {
 		return err
 	}
 	j.kubeconfig = path
 	j.mu.Lock()
-	j.attempt.Target = target // on disk with the next phase
+	j.attempt.Target, j.attempt.Cloud = target, access.Cloud // on disk with the next phase
+	j.until = access.Until
 	j.mu.Unlock()
 	return nil
 }
@@ -68,11 +68,13 @@ func (j *job) give(access cluster.Access, target string) error {
 // reachNamed gives the engine its way to a cluster that a component makes. There
 // is no other: the sandbox's cluster never stands in for it.
 func (j *job) reachNamed(ctx context.Context, named jobspec.Cluster) error {
-	access, err := j.deps.Contexts.Of(ctx, named, func() (cluster.Access, error) { return j.clusterMade(named) })
+	access, err := j.deps.Contexts.Of(ctx, named, func() (cluster.Access, error) { return j.clusterMade(ctx, named) })
 	var missing *cluster.MissingError
 	if errors.As(err, &missing) {
 		r := refuse(jobspec.OutcomeFailed, missing.Remedy, "%s", missing.Why)
-		r.result.Reason = jobspec.ReasonNeedsChange
+		if !missing.Transient {
+			r.result.Reason = jobspec.ReasonNeedsChange
+		}
 		return r
 	}
 	if err != nil {
@@ -89,7 +91,7 @@ func (j *job) reachNamed(ctx context.Context, named jobspec.Cluster) error {
 
 // clusterMade is the access that a component's outputs give: those of the job's
 // state, or, for an apply, of its plan.
-func (j *job) clusterMade(named jobspec.Cluster) (cluster.Access, error) {
+func (j *job) clusterMade(ctx context.Context, named jobspec.Cluster) (cluster.Access, error) {
 	if rule, _ := order.RuleOf(j.spec.Kind, j.spec.Operation); rule.Pinned {
 		record, _, err := j.planRecord()
 		if err != nil {
@@ -99,15 +101,34 @@ func (j *job) clusterMade(named jobspec.Cluster) (cluster.Access, error) {
 		if err != nil {
 			return cluster.Access{}, errors.New("were not used by its plan, or were sealed for another machine: plan the change again")
 		}
-		return cluster.Parse(raw, "")
+		return j.deps.Contexts.Again(ctx, raw)
 	}
 	outputs, err := leaves.Outputs(j.deps.Keys.Open, j.spec, named.Component)
 	if err != nil {
 		return cluster.Access{}, err
 	}
-	access, err := cluster.FromOutputs(outputs)
-	j.made = access.Kubeconfig
+	access, keep, err := j.deps.Contexts.Made(ctx, outputs)
+	j.made = keep
 	return access, err
+}
+
+// keepToken renews the engine's token of a cloud until the function it returns is
+// called, which may be twice.
+func (j *job) keepToken(life context.Context) (end func()) {
+	if j.attempt.Cloud == nil {
+		return func() {}
+	}
+	kept := cluster.Kept{
+		Kubeconfig: j.dir.in("kubeconfig"), UID: j.attempt.Isolation.UID, GID: j.attempt.Isolation.GID,
+		Cluster: *j.attempt.Cloud, Until: j.until, Learn: func(token string) { j.secrets.add(token, "kubeconfig") }, Log: j.log,
+	}
+	ctx, cancel := context.WithCancel(life)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		j.deps.Contexts.Keep(ctx, kept)
+	}()
+	return func() { cancel(); <-over }
 }
 
 func (j *job) kubeconfigPurpose() seal.Purpose {
@@ -116,7 +137,7 @@ func (j *job) kubeconfigPurpose() seal.Purpose {
 	return purpose
 }
 
-// sealMade seals the kubeconfig that was made of outputs, for the apply.
+// sealMade seals the access that was made of outputs, for the apply.
 func (j *job) sealMade() ([]byte, error) {
 	if len(j.made) == 0 {
 		return nil, nil

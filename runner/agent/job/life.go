@@ -241,6 +241,8 @@ func (j *job) await(life context.Context, p engine) error {
 	if stopped != "" {
 		p.Stop(j.grace(stopped))
 	}
+	endToken := j.keepToken(life)
+	defer endToken()
 	timer := time.NewTimer(j.attempt.Deadline.Sub(j.deps.Now()))
 	defer timer.Stop()
 	for {
@@ -254,6 +256,7 @@ func (j *job) await(life context.Context, p engine) error {
 		}
 		break
 	}
+	endToken()
 	j.logs.drain()
 	if reason, never := neverBegan(p); never {
 		return j.finishUnbegun(life, reason)

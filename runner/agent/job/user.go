@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/plugins"
@@ -97,7 +98,7 @@ func (j *job) expose() error {
 			return err
 		case name == ".":
 			return nil
-		case name == "in/kubeconfig": // its own and private, as tools want it; in/ is read-only
+		case name == "in/kubeconfig", name == cluster.TokenFile("in/kubeconfig"): // its own and private, as tools want it; in/ is read-only
 			return folder.Lchown(name, iso.UID, iso.GID)
 		case name == "out" || name == "work" || len(name) > len("work/") && name[:len("work/")] == "work/":
 			return folder.Lchown(name, iso.UID, iso.GID)

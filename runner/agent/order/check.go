@@ -44,8 +44,8 @@ type Record struct {
 	// Hidden are the texts that were opened for the plan, sealed again: an apply
 	// gets no state, and its log must not show them.
 	Hidden []byte `json:"hidden,omitempty"`
-	// Kubeconfig is the one that the agent made of the outputs of a component for
-	// the plan, sealed: an apply gets no state. Empty for a cluster that the
+	// Kubeconfig is the access that the agent made of the outputs of a component for
+	// the plan (a kubeconfig, or the name of a cloud's cluster), sealed: an apply gets no state. Empty for a cluster that the
 	// customer's own files open.
 	Kubeconfig []byte `json:"kubeconfig,omitempty"`
 

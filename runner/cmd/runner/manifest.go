@@ -65,6 +65,7 @@ in a file (--code @FILE) or on standard input (--code -).`,
 	f.StringVar(&o.AgentCPU, "agent-cpu", "", "processor limit of the agent, 500m or 2 (default 1; with --engines process 2)")
 	f.StringVar(&o.AgentMemory, "agent-memory", "", "memory limit of the agent, 512Mi or 2Gi (default 1Gi; with --engines process 4Gi)")
 	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port on every node's loopback from which kubelets pull the install's images (default 30500)")
+	f.StringVar(&o.Contexts, "contexts-secret", "", "a Secret in the runner's namespace that holds your kubeconfigs for named contexts, each under its context's name")
 	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy for outgoing connections, http://host:port")
 	f.StringVar(&o.NoProxy, "no-proxy", "", "hosts to reach without the proxy, in addition to the cluster")
 	return cmd

@@ -113,6 +113,7 @@ func (s *settings) config() (agent.Config, error) {
 	text("BERTH_PULUMI", &c.Pulumi)
 	text("BERTH_PULUMI_HOME", &c.PulumiHome)
 	text("BERTH_CONTEXTS", &c.Contexts)
+	text("AZURE_AUTHORITY_HOST", &c.Clouds.Azure.Authority)
 	text("BERTH_REGISTRY_ADDRESS", &c.RegistryAddress)
 	text("BERTH_LIBEXEC", &c.Libexec)
 	text("PATH", &c.SearchPath)

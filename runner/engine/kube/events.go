@@ -57,24 +57,39 @@ func (e *events) of(ctx context.Context, c *Cluster, namespace string) []corev1.
 // eventReasons is what the newest warnings about an object and its pods say that
 // reason does not say already; "" for nothing.
 func (c *Cluster) eventReasons(ctx context.Context, obj *unstructured.Unstructured, pods []corev1.Pod, reason string) string {
-	about := map[types.UID]bool{obj.GetUID(): true}
+	about, claims := map[types.UID]bool{obj.GetUID(): true}, map[string]bool{}
 	for _, pod := range pods {
 		about[pod.UID] = true
+		if pod.Spec.NodeName != "" {
+			continue // it has its volumes, or says itself what it lacks
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				claims[volume.PersistentVolumeClaim.ClaimName] = true
+			}
+		}
 	}
 	namespace := cmp.Or(obj.GetNamespace(), metav1.NamespaceDefault) // where those of objects without a namespace are
-	return newestWarnings(c.events.of(ctx, c, namespace), warnedOf{about: about, replicaSets: replicaSetsOf(obj), since: time.Now().Add(-eventsAge)}, reason)
+	return newestWarnings(c.events.of(ctx, c, namespace), warnedOf{about: about, claims: claims, replicaSets: replicaSetsOf(obj), since: time.Now().Add(-eventsAge)}, reason)
 }
+
+const claimKind = "PersistentVolumeClaim"
+
+// pullAgain is an event that says only what the pod says of itself.
+var pullAgain = regexp.MustCompile(`^Error: (?:ErrImagePull|ImagePullBackOff)$`)
 
 // warnedOf says which events count.
 type warnedOf struct {
 	about       map[types.UID]bool
-	replicaSets *regexp.Regexp // their names; nil for none
+	claims      map[string]bool // names of those that pods without a node wait for
+	replicaSets *regexp.Regexp  // their names; nil for none
 	since       time.Time
 }
 
 func (w warnedOf) has(e corev1.Event) bool {
 	replicaSet := w.replicaSets != nil && e.InvolvedObject.Kind == "ReplicaSet" && w.replicaSets.MatchString(e.InvolvedObject.Name)
-	return (w.about[e.InvolvedObject.UID] || replicaSet) && happened(e).After(w.since)
+	claim := e.InvolvedObject.Kind == claimKind && w.claims[e.InvolvedObject.Name]
+	return (w.about[e.InvolvedObject.UID] || replicaSet || claim) && happened(e).After(w.since)
 }
 
 // replicaSetsOf are the names of the ReplicaSets of a Deployment: they say why
@@ -98,8 +113,11 @@ func newestWarnings(list []corev1.Event, of warnedOf, reason string) string {
 	var texts []string
 	for _, e := range counted {
 		text := said(e.Reason, e.Message)
+		if of.claims[e.InvolvedObject.Name] && e.InvolvedObject.Kind == claimKind && !of.about[e.InvolvedObject.UID] {
+			text = "of " + claimKind + "/" + e.InvolvedObject.Name + ": " + text
+		}
 		repeats := func(other string) bool { return strings.Contains(other, said("", e.Message)) }
-		if text == "" || repeats(reason) || slices.ContainsFunc(texts, repeats) {
+		if text == "" || repeats(reason) || slices.ContainsFunc(texts, repeats) || pullAgain.MatchString(e.Message) && strings.Contains(reason, "ImagePull") {
 			continue
 		}
 		if texts = append(texts, text); len(texts) == maxEvents {

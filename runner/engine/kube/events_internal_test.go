@@ -20,7 +20,7 @@ func TestNewestWarnings(t *testing.T) {
 		}
 	}
 	web := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
-	of := warnedOf{about: map[types.UID]bool{"web": true, "pod": true}, replicaSets: replicaSetsOf(web), since: now.Add(-10 * time.Minute)}
+	of := warnedOf{about: map[types.UID]bool{"web": true, "pod": true}, claims: map[string]bool{"data": true}, replicaSets: replicaSetsOf(web), since: now.Add(-10 * time.Minute)}
 	for _, tc := range []struct {
 		name   string
 		list   []corev1.Event
@@ -34,6 +34,13 @@ func TestNewestWarnings(t *testing.T) {
 		}},
 		{name: "what is said already", reason: "pod web-1-a: Unschedulable: 0/1 nodes are available", list: []corev1.Event{
 			event("pod", "Pod", "web-1-a", time.Second, "FailedScheduling", "0/1 nodes are available")}},
+		{name: "a claim that its pods wait for", want: "of PersistentVolumeClaim/data: ProvisioningFailed: no such class", list: []corev1.Event{
+			event("claim", "PersistentVolumeClaim", "data", time.Second, "ProvisioningFailed", "no such class"), event("other", "PersistentVolumeClaim", "logs", 0, "ProvisioningFailed", "x")}},
+		{name: "a pull that failed, once", reason: `pod web-1-a: ErrImagePull: image "r.test/a:1": connection refused`, list: []corev1.Event{
+			event("pod", "Pod", "web-1-a", time.Second, "Failed", "Error: ImagePullBackOff"),
+			event("pod", "Pod", "web-1-a", time.Second, "Failed", `Failed to pull image "r.test/a:1": rpc error: code = Unknown desc = failed to pull and unpack image "r.test/a:1": failed to resolve reference "r.test/a:1": connection refused`)}},
+		{name: "a pull that is put off", want: `BackOff: image "r.test/a:1": not found`, list: []corev1.Event{
+			event("pod", "Pod", "web-1-a", time.Second, "BackOff", `Back-off pulling image "r.test/a:1": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "r.test/a:1": failed to resolve image "r.test/a:1": not found`)}},
 		{name: "its ReplicaSet, when there is no pod", want: "FailedCreate: exceeded quota", list: []corev1.Event{
 			event("x", "ReplicaSet", "web-5f9c", time.Second, "FailedCreate", "exceeded  quota"), event("y", "ReplicaSet", "web-api-5f9c", 0, "FailedCreate", "of another")}},
 		{name: "of others, and old ones", list: []corev1.Event{

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -128,8 +129,18 @@ func containerReason(s corev1.ContainerStatus) string {
 // maxMessage bounds what a pod says, in bytes: pull errors repeat themselves.
 const maxMessage = 300
 
+// What containerd and the kubelet put around the cause of a failed pull: each names
+// the image again.
+var (
+	pullInside  = regexp.MustCompile(`(?:rpc error: code = \w+ desc = )?failed to pull and unpack image "([^"]+)": (?:failed to resolve (?:reference|image) "[^"]+": )?`)
+	pullOutside = regexp.MustCompile(`^(?:Failed to pull|Back-off pulling) image "[^"]+": (?:(?:ErrImagePull|ImagePullBackOff): )?(image ")`)
+)
+
+// said is a reason with its message, in one line, where the message of a failed pull
+// is the image and the cause.
 func said(reason, message string) string {
 	message = strings.Join(strings.Fields(message), " ")
+	message = pullOutside.ReplaceAllString(pullInside.ReplaceAllString(message, `image "$1": `), "$1")
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}

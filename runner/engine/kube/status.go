@@ -94,6 +94,9 @@ func judge(ref Ref, obj *unstructured.Unstructured) Status {
 	if s.Reason = result.Message; s.Reason == "" {
 		s.Reason = strings.ToLower(result.Status.String())
 	}
+	if phase, unbound := strings.CutPrefix(s.Reason, "PVC is not Bound. phase: "); unbound {
+		s.Reason = "it has no volume yet, its phase is " + phase
+	}
 	return s
 }
 

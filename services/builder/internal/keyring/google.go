@@ -8,6 +8,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
+	"github.com/berth-dev/berth/pkg/cloudauth"
 	"github.com/berth-dev/berth/pkg/oci"
 )
 
@@ -54,9 +55,9 @@ func (c clouds) google(ctx context.Context, k Key) (oci.Login, time.Time, error)
 // googleError drops the text of an answer, which may be anything.
 func googleError(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		e := &answerError{code: codeOf(answer.Body)}
+		e := &cloudauth.AnswerError{Code: cloudauth.CodeOf(answer.Body)}
 		if answer.Response != nil {
-			e.status = answer.Response.StatusCode
+			e.Status = answer.Response.StatusCode
 		}
 		return e
 	}

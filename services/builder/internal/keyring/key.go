@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/cloudauth"
 	"github.com/berth-dev/berth/pkg/oci"
 )
 
@@ -49,7 +50,7 @@ func (k Key) Ended() (ended bool, until time.Time) {
 	if k.ring == nil {
 		return false, time.Time{}
 	}
-	until = expiry(k.entry.Token + k.entry.IdentityToken) // one of them is ""
+	until = cloudauth.Expiry(k.entry.Token + k.entry.IdentityToken) // one of them is ""
 	return !until.IsZero() && !k.ring.clouds.now().Before(until), until
 }
 

@@ -82,6 +82,8 @@ func TestFind(t *testing.T) {
 	}`, keyring.Options{})
 	for _, tc := range []struct{ address, org, want string }{
 		{"https://charts.example.com/private/a", "org_2", "https://charts.example.com/private/"},
+		{"https://charts.example.com/private", "org_2", "https://charts.example.com/private/"},
+		{"https://charts.example.com/private2", "org_2", ""},
 		{"https://charts.example.com/public", "org_2", ""},
 		{"oci://charts.example.com/private/a", "org_2", ""},
 		{"oci://registry.example.com/other/x", "org_2", "oci://registry.example.com"},

@@ -176,7 +176,8 @@ func (r *Ring) Find(address, org string) (Key, bool) {
 	return Key{ring: r, entry: e, name: best, org: org, address: address}, true
 }
 
-// covers tells whether an address is that of a key, or below it.
+// covers tells whether an address is that of a key, or below it. A "/" at the end of
+// either makes no other address.
 func covers(key, address string) bool {
 	keyScheme, key, _ := strings.Cut(key, "://")
 	scheme, address, _ := strings.Cut(address, "://")
@@ -185,8 +186,9 @@ func covers(key, address string) bool {
 	if keyScheme != scheme || !sameHost(keyHost, host) {
 		return false
 	}
+	keyPath = strings.TrimRight(keyPath, "/")
 	rest, ok := strings.CutPrefix(path, keyPath)
-	return ok && (rest == "" || keyPath == "" || strings.HasSuffix(keyPath, "/") || strings.HasPrefix(rest, "/"))
+	return ok && (rest == "" || keyPath == "" || strings.HasPrefix(rest, "/"))
 }
 
 // sameHost compares hosts name by name, with "*" for any one.
