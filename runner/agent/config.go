@@ -67,6 +67,10 @@ type Config struct {
 	// https address of a network mirror: --provider-mirror, BERTH_PROVIDER_MIRROR,
 	// provider_mirror; default the registries that modules name.
 	ProviderMirror string
+	// VendorSeesState is how much the vendor learns of Terraform states, one of
+	// tfstate.Levels: --vendor-sees-state, BERTH_VENDOR_SEES_STATE, vendor_sees_state;
+	// default tfstate.Addresses.
+	VendorSeesState string
 	// Pulumi is the executable for Pulumi programs: --pulumi, BERTH_PULUMI, pulumi;
 	// default pulumi on the PATH of engines, else none.
 	Pulumi string
@@ -161,6 +165,7 @@ type fileConfig struct {
 	TerraformDownloads string `json:"terraform_downloads"`
 	TerraformMatch     string `json:"terraform_match"`
 	ProviderMirror     string `json:"provider_mirror"`
+	VendorSeesState    string `json:"vendor_sees_state"`
 
 	Pulumi     string `json:"pulumi"`
 	PulumiHome string `json:"pulumi_home"`

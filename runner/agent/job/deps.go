@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -58,6 +59,8 @@ type Engine struct {
 	// Terraforms finds the one of each job, SameMinor is one of its rules.
 	Terraforms *toolchain.Box
 	SameMinor  bool
+	// Tells is how much the vendor learns of Terraform states.
+	Tells tfstate.Level
 	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
 	// for the one that the agent's environment names.
 	TerraformConfig string

@@ -1334,6 +1334,66 @@ func (e SyncItemAction) Valid() bool {
 	}
 }
 
+// Defines values for TerraformStateKind.
+const (
+	TerraformStateKindComponent TerraformStateKind = "component"
+	TerraformStateKindSandbox   TerraformStateKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateKind enum.
+func (e TerraformStateKind) Valid() bool {
+	switch e {
+	case TerraformStateKindComponent:
+		return true
+	case TerraformStateKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateLevel.
+const (
+	TerraformStateLevelAddresses  TerraformStateLevel = "addresses"
+	TerraformStateLevelAttributes TerraformStateLevel = "attributes"
+	TerraformStateLevelCounts     TerraformStateLevel = "counts"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateLevel enum.
+func (e TerraformStateLevel) Valid() bool {
+	switch e {
+	case TerraformStateLevelAddresses:
+		return true
+	case TerraformStateLevelAttributes:
+		return true
+	case TerraformStateLevelCounts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateVersionKind.
+const (
+	TerraformStateVersionKindCurrent    TerraformStateVersionKind = "current"
+	TerraformStateVersionKindOrphaned   TerraformStateVersionKind = "orphaned"
+	TerraformStateVersionKindSuperseded TerraformStateVersionKind = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateVersionKind enum.
+func (e TerraformStateVersionKind) Valid() bool {
+	switch e {
+	case TerraformStateVersionKindCurrent:
+		return true
+	case TerraformStateVersionKindOrphaned:
+		return true
+	case TerraformStateVersionKindSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun   WorkflowKind = "action_run"
@@ -3660,6 +3720,125 @@ type SyncSource struct {
 	Mapped bool `json:"mapped,omitempty"`
 }
 
+// TerraformLock defines model for TerraformLock.
+type TerraformLock struct {
+	// Alive The job has not ended: the lock cannot be freed.
+	Alive   bool `json:"alive"`
+	Attempt int  `json:"attempt"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// JobID The job that holds it.
+	JobID string `json:"job_id"`
+
+	// JobState Example: leased
+	JobState *string   `json:"job_state,omitempty"`
+	LockID   string    `json:"lock_id"`
+	LockedAt time.Time `json:"locked_at"`
+
+	// Operation Example: OperationTypeApply
+	Operation *string `json:"operation,omitempty"`
+
+	// Who As Terraform says it.
+	//
+	// Example: berth@runner-1
+	Who *string `json:"who,omitempty"`
+}
+
+// TerraformObject defines model for TerraformObject.
+type TerraformObject struct {
+	// Address Example: terraform_data.greeting
+	Address string `json:"address"`
+
+	// Attributes Its attributes, sensitive ones as `(sensitive)`, when the runner tells them.
+	Attributes *map[string]interface{} `json:"attributes,omitempty"`
+	Tainted    *bool                   `json:"tainted,omitempty"`
+}
+
+// TerraformState defines model for TerraformState.
+type TerraformState struct {
+	// Counts How many managed resources there are of each type.
+	Counts  *map[string]int        `json:"counts,omitempty"`
+	Current *TerraformStateVersion `json:"current,omitempty"`
+	Kind    TerraformStateKind     `json:"kind"`
+
+	// LeftOut How many objects had no room.
+	LeftOut *int `json:"left_out,omitempty"`
+
+	// Level How much the customer's runner tells of its states.
+	Level *TerraformStateLevel `json:"level,omitempty"`
+	Lock  *TerraformLock       `json:"lock,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Objects Resources and data sources; absent in a list.
+	Objects *[]TerraformObject `json:"objects,omitempty"`
+
+	// Outputs The outputs, sensitive ones as `(sensitive)`, when the runner tells them.
+	Outputs *map[string]interface{} `json:"outputs,omitempty"`
+
+	// ResourceID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ResourceID string `json:"resource_id"`
+
+	// TerraformVersion The version that wrote it.
+	//
+	// Example: 1.11.4
+	TerraformVersion *string `json:"terraform_version,omitempty"`
+}
+
+// TerraformStateKind defines model for TerraformState.Kind.
+type TerraformStateKind string
+
+// TerraformStateLevel How much the customer's runner tells of its states.
+type TerraformStateLevel string
+
+// TerraformStateHistory defines model for TerraformStateHistory.
+type TerraformStateHistory struct {
+	Items []TerraformStateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// TerraformStatePage defines model for TerraformStatePage.
+type TerraformStatePage struct {
+	Items []TerraformState `json:"items"`
+}
+
+// TerraformStateVersion defines model for TerraformStateVersion.
+type TerraformStateVersion struct {
+	// Bytes Size of the sealed state.
+	Bytes *int64 `json:"bytes,omitempty"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// Digest Of the state in clear, with a salt that only the customer has.
+	Digest string `json:"digest"`
+
+	// ID Example: tfs_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// JobID The job that wrote it.
+	JobID string `json:"job_id"`
+
+	// Kind The newest one is current; `orphaned` was refused, and is kept as evidence.
+	Kind    TerraformStateVersionKind `json:"kind"`
+	Lineage string                    `json:"lineage"`
+
+	// Reason Why it was refused.
+	Reason *string `json:"reason,omitempty"`
+
+	// Serial Example: 12
+	Serial    int64     `json:"serial"`
+	WrittenAt time.Time `json:"written_at"`
+}
+
+// TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
+type TerraformStateVersionKind string
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -3990,6 +4169,9 @@ type OfInstall = string
 // RunnerID defines model for RunnerID.
 type RunnerID = string
 
+// StatefulResource defines model for StatefulResource.
+type StatefulResource = string
+
 // StepID defines model for StepID.
 type StepID = string
 
@@ -4312,6 +4494,21 @@ type CreateStackVersionParams struct {
 type GetStateParams struct {
 	// At An older version of the tree; absent for the newest.
 	At *int `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
+type ListTerraformStateHistoryParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// UnlockTerraformStateParams defines parameters for UnlockTerraformState.
+type UnlockTerraformStateParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -4688,6 +4885,18 @@ type ServerInterface interface {
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(c *gin.Context, install InstallIDOrName)
+	// ListTerraformStates List the Terraform states of an install
+	// (GET /installs/{install}/terraform-states)
+	ListTerraformStates(c *gin.Context, install InstallIDOrName)
+	// GetTerraformState Show what is known of a Terraform state
+	// (GET /installs/{install}/terraform-states/{resource})
+	GetTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource)
+	// ListTerraformStateHistory List the states that a resource has had
+	// (GET /installs/{install}/terraform-states/{resource}/history)
+	ListTerraformStateHistory(c *gin.Context, install InstallIDOrName, resource StatefulResource, params ListTerraformStateHistoryParams)
+	// UnlockTerraformState Free the lock of a Terraform state
+	// (POST /installs/{install}/terraform-states/{resource}/unlock)
+	UnlockTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -6891,6 +7100,176 @@ func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
 	siw.Handler.GetInstallStatus(c, install)
 }
 
+// ListTerraformStates operation middleware
+func (siw *ServerInterfaceWrapper) ListTerraformStates(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTerraformStates(c, install)
+}
+
+// GetTerraformState operation middleware
+func (siw *ServerInterfaceWrapper) GetTerraformState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetTerraformState(c, install, resource)
+}
+
+// ListTerraformStateHistory operation middleware
+func (siw *ServerInterfaceWrapper) ListTerraformStateHistory(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTerraformStateHistoryParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTerraformStateHistory(c, install, resource, params)
+}
+
+// UnlockTerraformState operation middleware
+func (siw *ServerInterfaceWrapper) UnlockTerraformState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UnlockTerraformStateParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UnlockTerraformState(c, install, resource, params)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -7965,6 +8344,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
 	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states", wrapper.ListTerraformStates)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource", wrapper.GetTerraformState)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource/history", wrapper.ListTerraformStateHistory)
+	router.POST(options.BaseURL+"/installs/:install/terraform-states/:resource/unlock", wrapper.UnlockTerraformState)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -10142,6 +10525,167 @@ func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitG
 	return err
 }
 
+type ListTerraformStatesRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type ListTerraformStatesResponseObject interface {
+	VisitListTerraformStatesResponse(w http.ResponseWriter) error
+}
+
+type ListTerraformStates200JSONResponse TerraformStatePage
+
+func (response ListTerraformStates200JSONResponse) VisitListTerraformStatesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStatesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTerraformStatesdefaultApplicationProblemPlusJSONResponse) VisitListTerraformStatesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTerraformStateRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+}
+
+type GetTerraformStateResponseObject interface {
+	VisitGetTerraformStateResponse(w http.ResponseWriter) error
+}
+
+type GetTerraformState200JSONResponse TerraformState
+
+func (response GetTerraformState200JSONResponse) VisitGetTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitGetTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStateHistoryRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+	Params   ListTerraformStateHistoryParams
+}
+
+type ListTerraformStateHistoryResponseObject interface {
+	VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error
+}
+
+type ListTerraformStateHistory200JSONResponse TerraformStateHistory
+
+func (response ListTerraformStateHistory200JSONResponse) VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStateHistorydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTerraformStateHistorydefaultApplicationProblemPlusJSONResponse) VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockTerraformStateRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+	Params   UnlockTerraformStateParams
+}
+
+type UnlockTerraformStateResponseObject interface {
+	VisitUnlockTerraformStateResponse(w http.ResponseWriter) error
+}
+
+type UnlockTerraformState200JSONResponse TerraformState
+
+func (response UnlockTerraformState200JSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -11380,6 +11924,18 @@ type StrictServerInterface interface {
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
+	// ListTerraformStates List the Terraform states of an install
+	// (GET /installs/{install}/terraform-states)
+	ListTerraformStates(ctx context.Context, request ListTerraformStatesRequestObject) (ListTerraformStatesResponseObject, error)
+	// GetTerraformState Show what is known of a Terraform state
+	// (GET /installs/{install}/terraform-states/{resource})
+	GetTerraformState(ctx context.Context, request GetTerraformStateRequestObject) (GetTerraformStateResponseObject, error)
+	// ListTerraformStateHistory List the states that a resource has had
+	// (GET /installs/{install}/terraform-states/{resource}/history)
+	ListTerraformStateHistory(ctx context.Context, request ListTerraformStateHistoryRequestObject) (ListTerraformStateHistoryResponseObject, error)
+	// UnlockTerraformState Free the lock of a Terraform state
+	// (POST /installs/{install}/terraform-states/{resource}/unlock)
+	UnlockTerraformState(ctx context.Context, request UnlockTerraformStateRequestObject) (UnlockTerraformStateResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -13183,6 +13739,115 @@ func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrN
 	}
 }
 
+// ListTerraformStates operation middleware
+func (sh *strictHandler) ListTerraformStates(ctx *gin.Context, install InstallIDOrName) {
+	var request ListTerraformStatesRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTerraformStates(ctx.Request.Context(), request.(ListTerraformStatesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTerraformStates")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTerraformStatesResponseObject); ok {
+		if err := validResponse.VisitListTerraformStatesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetTerraformState operation middleware
+func (sh *strictHandler) GetTerraformState(ctx *gin.Context, install InstallIDOrName, resource StatefulResource) {
+	var request GetTerraformStateRequestObject
+
+	request.Install = install
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTerraformState(ctx.Request.Context(), request.(GetTerraformStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTerraformState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetTerraformStateResponseObject); ok {
+		if err := validResponse.VisitGetTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTerraformStateHistory operation middleware
+func (sh *strictHandler) ListTerraformStateHistory(ctx *gin.Context, install InstallIDOrName, resource StatefulResource, params ListTerraformStateHistoryParams) {
+	var request ListTerraformStateHistoryRequestObject
+
+	request.Install = install
+	request.Resource = resource
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTerraformStateHistory(ctx.Request.Context(), request.(ListTerraformStateHistoryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTerraformStateHistory")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTerraformStateHistoryResponseObject); ok {
+		if err := validResponse.VisitListTerraformStateHistoryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlockTerraformState operation middleware
+func (sh *strictHandler) UnlockTerraformState(ctx *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams) {
+	var request UnlockTerraformStateRequestObject
+
+	request.Install = install
+	request.Resource = resource
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlockTerraformState(ctx.Request.Context(), request.(UnlockTerraformStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlockTerraformState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UnlockTerraformStateResponseObject); ok {
+		if err := validResponse.VisitUnlockTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -14003,472 +14668,490 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L0Lkxs3kif+VRC8i/Djqp962OqOid22rRlrxrZ8ks7+37q1LLAKJMtdBGoKYFMcnSL20+wH20/yD2Qm",
-	"UKgiiix2s6Xxxl3syM16oIBEIh+//OX7UaYWlZJCGj26eD+aC56LGv75/A2f2f/Nhc7qojKFkqOL0Zu5",
-	"YLei1oWSTE3Zas4Ny7hkE8GyOZczkSdsqmqWvpge/chNNk+PR8lIZ3Ox4PZpZl2J0cVIm7qQs9GHDx+S",
-	"UcVrvhCGXns1NaKOvzeV4p1J7WvNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYusC8v7P1/X4p6PUpGki/s",
-	"+zm8JRzYgr/7QciZmY8unpydJxsDTXBkv+C3bw7w18LMWbrihUkTxqVeiZpxzbRS0v6vCeat0GxezOai",
-	"ZmbO7YgLvXWcY7qxNd6pqhfcjC5GhTRPH48S+wHFYrkYXTw7Pf3q7Nmz8yePv3p8+uzZWTJaFBJ/OvXf",
-	"VUgjZqLGD6uqF9+9rH+CV3a/60oyXlVssmZFzlTN7MD8aCtu5sFgq2qUjGrx92VRi3x0Yeql6Jnis/Ov",
-	"YVj+v6MTXlW/8Lrgk1LEx2aFwr7bigRnt3TtBSuFseKUsLyYFUYzLnO2lFawM1ULncAfpMKfUVp6Psk9",
-	"86Df9c2yKPMX38W/x86y/ZqJvahnVPDbQYf0LezdXWPCHd4zKPzxsKNSclrMYqO6Yhn8hnKZWMGcrEFQ",
-	"YWmXiwluv0KydC7KUv3ro7Rv3PCgw4+7XmwXWFCdhWa1WKhbkR8z+6Mdg9D09+lSi5ytCjNXS8MK06ck",
-	"MnrdtiFHBrnURi1EvWXrs4yuGbT93cUHncrviun0jYrPpDJWhyopElpqPBbMHORByXLN7O5HaeibPKO2",
-	"jle844uqtBc+QR273+jr9atl5LD4hZdFzo0AaaXDAuRhpZZlzua8qoRMaL8xqcy8kLO+L8jr9bhetk+H",
-	"XEz5sjSjiykvtfBDmyhVCi5hbC9ysaiUETJb/02sY6tfi0rYMdmTzU6ttpJ7I9Yw6onK12wmjA5OXHfs",
-	"zXghL9u3wEO4xCWDezsizh6fPju+lu4b0RBpPjIY7ZEd7n1k6sUULJMeI8PaPak9mQ18Aa1BodmE27Eq",
-	"ecx+nQvJCtil7pOUFHaTSLVKOre1P/LsnKVVLTIl88K+dTzlRSnydNunkyW15/5+IbXhZbn1ZC/wmkHb",
-	"m6496O7+gU9EuTmyl3brmrnSwglfoVlpr4Wdnt6I9Z9uebkU6SXT4lbUvGSLpRXAsmRzheem37m/jez7",
-	"/pRxyev16G18E8HTWzNcGLHQnY86f/LU2qvWurDP+Pff/v1Pb//Xn46//J+jja8DZfECn3H21P/M65qv",
-	"8duLRWE2v/17tWILLq3qEgvNONq5c64ZN2yhdO8pUMLzokrgyWlgHj45PQ0swrOoRfijsCpz28mwgCsG",
-	"CQ5eelC5eTm9qqqtcgNOgt2fVZX0jLJraoP1us8OezmlPTZoJLR/Bo6m2W37jOjVUkq7btvNuBqu6lkt",
-	"/PGgq/XaiGrXmLQRVc+I7E8HHc8bdSPkrgEZe1HCUqNuxv/1H/+ZJvYYBntCi6wWfQ4D3HbQ0f7K+9RE",
-	"qeQMDhs6dxd8bf3wuShzNuHZDVtKU5T2ihpOIq0WAiwJZhTTfA3KlLO/KJYva27IpSc1w9KnpzptPOua",
-	"pac6pVeBMlIyE8Gx1RFg6wmP4pbUo1PdtqW+binVzz9/evr/fjs7evL2X347PXr29gv9/z5/enp62vrj",
-	"+7Pk8YcvFvqLiOq1k6bqm2mpVrtWeUXX9aym+/mAC/rBPkpXSmoBp8vPtZqUAnyFTEkjJCw2r6qyyGBN",
-	"Tiq84n/9rjHu0Lz5f9ZiOroY/Y+TJohzgr/qE/dceOPmBDhHY8U1CLYW9a3I0WgD80zztWar+foY5pOe",
-	"CgGazFAApKpVJWpT4Ie03vF+8zicC16a+Tibi+wmuMCbpHYBqiWGofzZu+0LcSAv7E327vYBm4xKrg3Y",
-	"xYMeY830D27dQ2ElgY8d8FYxbX76yB6ZGNBxX7FxZ3espi5mMwqA7fHtb/C2zSd+COX1N/yqthR01iMY",
-	"gl8H94Fv/dPV5HeRwWSHc7+3JLhJ3vihGfP7mMey85P8Bf1D/pnPxOaI/ZzvMfmxdZTindl190/2mu7n",
-	"4Hv7h01eZHvU3O/EQeKKLsm4yKNzn9WCG5GPuWlFF62XemQKmOzeeybr6CNFXas6/su7wowzlYdi4O3P",
-	"ZDQtZKHnew4GvyuYiVqOT89+z8/fffX3Z/+ov149un1y83TxWJ6a2ZxHn9BYc9sW8JWY2qvV0jh1xXN0",
-	"5nj5c7BAeE60FzQZvTuaqSP6o9Xox6/46kehtZVLEIpK1fuugx1Zviz3vcvw/d9kuIn4A+mi0Frk6QWc",
-	"H2hC+qPF/qc1OsChtv+nQLNXSOuA/GYNh6WAcCZeaBXPMsuEyOGv6CCPklHGZSZK/De+L9gw4RBrwRd9",
-	"Yk5qLhK/t0OjKWGFubBO2JKXCctqaxfV1hNThbWEMP1QFlPBsnVWipazObKXx2bOmRLxgXXVQT5KAheA",
-	"NnozercQjRS2NmNrN29VKodTh3SAfkyN+AptmP4dSMGvjtasqlrdinHUb7vCH8MQjvPf6qU8Hm1E0oIN",
-	"faRviupIVTiOI5AWK2lWD7Ssm/hgW4bk0ydPHj1Neg2HZjJqVUb246ulxIQHDV2VAvxPwXP8HuuY+hAX",
-	"ryow947ZK4pVTa13qlYXFLQ6P2fpUt5ItZJj+6wUIoD2Vil4bc1ICGqv5gJjsLUoBdeC5SIr7e9MKqaX",
-	"2RwGkjBRusAOPVkvK9R6acJ0ITMBF2o257fC3iumU5EZthYG/Y3tjvDQJfnQK1tvGiXRlh0vvD1HqJJj",
-	"p4vbh9GXJ0/Yl/j/Rr3L+n6nGunsEfg1ukVKjumHjuhP1NL0qD7xjmemXF8wzhY8mxcQVWe1yFSd23/9",
-	"riZtRYc/sUdfxT6IZ1ZaSpHP9jxgWjf22BUZX2rR8xkYOhf58TZ7ZZ8B5cLwotx1yrdH8iLXCaUdMPmY",
-	"FzOhjQ4GNdQe2LBqysWDWjU3hey8MZvzQo4nYm5/SWJGO9fRhPh8TTFyLYwpe5akFguRr3sW0yiWKwZS",
-	"S+mvzfvB1hh+qN7gV+BOcKLkhxE+zy/97tPU7rarRnAXzokffigNnsRL+k/cfdZUQZWr6tlnmsFaHbc1",
-	"pIv3bg0yhfNEY+n90oPYDKCgPpK9UGr1nciKHB3LPVal5TGFO2K2fQ/uCNQmIzzQxqgWdn3ud3hV94Ob",
-	"wXWfF50EjJd3jzNIfe+ablBkpB/upkK3xwPyQlclX483gy/fi7JUg5y9qtpTLULCZ6ec/oBXRSND877B",
-	"kfmzx7zGNJWLcIST0w140Efs1lBVdZBdW1Ufa89W1d2s+46sBTvx8emzmEXdFb6de/eugrN1duw10RBX",
-	"z+T8nyonR/wPPDcf4t/mMF+t3fbe56fEzAX7OFqIv70nqyUwz4OsXjH68DYZaSF1YYpb4edmCVOImmx0",
-	"fnr+9Oj00dHp+Zuz04uzJxenp/82aq6xrxnxssjsFoTM8+hiJJZHmZCm5tZEcBC9i0cfutO+qTn8N8SM",
-	"KWf2Ruwh+6sGA0CS97Wyzheq8YTxUivrhNXov4JPVmgEwoDzhh6aMyCsf4hW2dDN71bmFSIUIqogmOZY",
-	"hD+c86GnR7gGbUsYl2PjBlqfDdeeEllT5gfJlBRooBeSlUXbQg8e2If5/FYtJQFg8DTWkFUqS49F1C5c",
-	"xKvqEp1xJQXLwF22HnDLrA1T8JFgdzO5zZha89Oa4EaY3m7fZwc6Gfy2/WgnREccNz7B+zIUaNRc5hP1",
-	"zh6XgaKg4FoslBjJBlXFTq+cXIxt6rsZ+V3OuNYm8yCPmCP661wYxBkLBtsCIEsug81+9dDCBLVCJMDV",
-	"v6HeiHcmTBg/fcz+VnzT8T7igazOjOELeuaqVre8fOlPrfgHuu234oWB6BVnlai1kuzztKrVojLpF0zV",
-	"rOJas8naTshCi/IWE3VOQPBKKxNBjDAmGBQmvCrLu62gVEYMOILvFcmqTTHlWV+4hwDGbMFzkbSdSHs6",
-	"aVOv7cx0DIi9/BVMZujCqLqjulW9zYE6AcP6JLrVkpEu/iHGk7XBEW2g4Hdo0mBEyWiLu/RNqSaRxOae",
-	"398eq/9+XOp9h04vbz21b+g4BL2vfdjcNUjpNx8aQN1OT093ZKPda6KDB2T7ZuASvdcB8SseiP3WA8td",
-	"98EllsYEidg3BxqGhAcM8C4OdH8i9SCZ0kmZ7+k8/467Y9vn/lVNRmgK3wppJzhmPi0W9ugxSpVohtkR",
-	"a4Al+fiWRx+7lb1DEHVHdG3FNeP6BvMe7SC3Vss686VNcYvdSU1PtLoWSy3y8bRWPQUBqIhXkJNxH9mY",
-	"ikapG6ZuEa+3qQ1hfLvWAnbVa7z0vonf3e+BK7eZza8KbY9qly2CR7sT3H7lTs2YILpsyGgAPReNryDe",
-	"M7QEXU61sa1JcPw8d5Z7Z9wFhnAI+xr14sexrOFdd86tbi73N128616AuaRToRjBWl2ylEz7FGw/LDyA",
-	"Pxyz54vKrCF/j/4fGIdl2XJ7d8Y1mvPtycbxtoeRFs6/nare2X/tt/VG/jEKGp8V5oIKilCd1UKr8lbk",
-	"zKhLViz4TFwAdhXPXqiPeXP1l3/97sVfnr9+Q6hgu/8u7T6szQX75fmr1y9e/kRXYE0D3tzUX2ZWZcL1",
-	"Ud3UWEvtwZYq4+VF5Im8zubFreh5WC0yZ0lGPn6qylzUzpBtzDz/QeSk1+Yz7QVx4y1djxGGOkrsK6y8",
-	"2HkcAZCqNlG/ADZhdHyTmstsnjDDZ3bycSHtQbeqC2OE9KtEF8BqtH6n7/DFt5vX9CTYKhUdU+KeiBEj",
-	"ez5dsmBtmjkMkAK4QlZlyxxKrujEHOAR9wu7O1ruDgiKrUWj/je+/s+Kyq2cFwQfKBUAX1eqvrFHL/iS",
-	"+pi9MFB9IRXLBc/LQopL3GV2PyHCGiNqfjibjlMXpWfnEsbHXjm4/Za8anMfvgjnx6u67Q+KJ/eSUU+G",
-	"79s5L+QrML421Y+dn7gNA+gBBk4JTubKytScW9s0gcqpp4/blpV4dPqn2Gfbezbf8fr7q6PzJ0+dprAD",
-	"SdhcvGs/89n066f56ddnX3/9OPsqf/rkGT+fCs5PsydPeH569oQ/mkwfT88m55PTydfn51l+9iR/mp09",
-	"mZxOT0/56dfxZUBDdD9rSfy9tXBn5/v7e/YZNB0Jznx7MDtWT28u31zwfByf3xdGw2rBpF4yAYems9Cw",
-	"ekAqGVea8Fj64s7pjHW4DjHHtSG7/pKd9jx9gO23n+UUCvQunDQ+MPiiJJiznvmWMeOO4kf5eCPRuwl4",
-	"uYvDeqckLGTA977HHjZ7hATojpipmhfTKWHcOwaiABgGFkUX2ZxNC1FiogNtGQClJfbUKQXYLqXSWIvD",
-	"KT44OIvxHQxCyCwap8bl2g/s8+tm3S5hqS43bJxCs1xly4U1RAuNZ1AlVFUK+hJxB+92Q8a2qs6MSyWL",
-	"jJeEqjveL+Ag3olsuXf84l1V1ELTPRsRXCrcrlWltB2XNS1c1TtnTghb2mHr66aCwg0DlMlBAig7ASER",
-	"UFa1NHocuMgRPbcXcOt3NRm+TSk40xV/Z/7u0KdyJv5mr/yQjKqS7yyw+bnk8vVyseD1miJCldJ7zvj+",
-	"kIoQWhYzikueRbLiYMwQ8JesXorD1MLUhdCQRCi51Fjl3mNyDwvLvKLraLyDQiw4/T7GAvdsFyNtRNWH",
-	"hh8SRrEm9AEw7OG9zaA8IM/FXjobo/uF4ZnUnCgk/TvDMYHsbpYw8CwTlaESBvxFk2dMcGZeC4ZXiZyS",
-	"SK6q9zNNVQ+XLJ2qeibsg6yDB5ejecO4XLOFqqlo0nk7uahKZY07I3idqxUSOdjXQ3LS3o+abyYgSAW5",
-	"u7Fey8zahbXgN+NZybVuwIuYBI46RTgDh4hIkSA2+/ojRKZC4d9YwCMgVqi4/dT0gk1EIWewVaXIL+1v",
-	"qHbSC3LdMEvoxOnyWh6x1NltacJSPOnswxL4oSzgZiXB8FhB+azMWa6kwJulGqPmIBmy77anPBjTlyzN",
-	"hcRHaLUQVGNZ5EwqvJ2GmmKgxm0XRG/ouVpp1DsJ08pKFpyS1nrGu/WyErW2HnJ6wTggQ+pWBQNxcTjd",
-	"xEgF5qww+AR74uY1X8nuCKwN5n1bML8yLqUybKbATUYYAw3DmmjphSe3KYtbwYDfhoD9bmLgOfY11p/B",
-	"WiEw6ly4/1oyV0eEHF/2mydixuWl40OBm3Kkf5E5OeE0i8RBAmMi+7FTnAQGm/2KXEH+2z6Cal69CcpI",
-	"weBzljITteGFnSAuXVHCgq+xTsEhzy9x+nH5p4VdJrU07T3vBXXUnIdN2hkQnU768M9W+EbJyIvYCI9e",
-	"KRCnLPHnRgiswnXriUqUOKxgKsIgiv+qLfrC7fJIPHJJYdldBgBCZT6m87LDLKYsuNv/EBPUexvDH9Wu",
-	"PYTZeZdagD3MwbZt13FEQAE4CBooYdAC9l+ONvAu0/JRza0/ki210xqiSvxNwj+ARFFKUi1NphZCg/nz",
-	"+zKfxQKce9XN1yKjfPmm7Q1BIvfKxCEcG4q+YaaJyG5e4jOiIMWiFNL071r4PRNswW8ERCGo9m24SMJZ",
-	"N1xV3Yo6L3aHgL6Hiv1f6OIekKB7lhuEn+5eEXAztRnF2kPbqh5Oh3opB0k4ABbVTXyUbipe3oq6LvJ9",
-	"cc9zUS7GgDHTUSq2JeE2MSEC8IP/e/XjD0OQbMPLP810fMvr6AACqChnb0RdczvnbKHyZYncdt9/+4PV",
-	"lH99/fKnQ47qw5DJ3lqyunUbbizbBhNJM/m6kLNSsOYxwJNkZTqhhEIhAQYB8NpI6eobsahKboQjAlyA",
-	"vnIoZ1YWNyIkZIJbyShrMOYrMdkQGAgWFBnXF+wRiO2CvwsnIcwIR6bxjZrNyu2TuLlrukrJWqTN1LT4",
-	"pJheFSabC0hZfW6X9QuwZdV0yj6H7fDFMQM6qtYDrPFTC5YaGJ6Vv9Tx+NpJByYYXyRsr7SmMvyCbrBu",
-	"T393IhfC1EXmNuTwSXP1SDGii770v19QvOqY/SCmcIa0UN0DyViGb+jhmLTJUualGO+LHszKIhLZeVDG",
-	"jn2HOBVW9PK+8s25cHl5QDFNa7WA4m/MODeWoGZ6LTOR71q6bYP6Mw7lz0UEgb5HkX7XxJ7eLbLbMyO0",
-	"ZzV4jVqY+3wwkO98J6aFLKJ0NHt8tHtdJBQa6ONcVFabyqwQmiyyewyfuH2NWNxj5Fhj3VqyR7Eo/13C",
-	"x31UJ4AYKOQs9cl/jSgCtJBdQuGSpfTWPEVRbwKJaurkfsFzcclSIgF11yEoAf+IHlKILmhFEtxoRv4j",
-	"A+/+7T7FLA0qT8Ax6wDi6haj3iGxQ4EjH5Sw7cfe0eolDbS5rSnbKjCGz9uH8yQQuE1gg/3Ucb+jj7/3",
-	"OH744x0Aki3o8I4aE2sTNNuvdcNvo3wCtKaD6cZu4hFwCnqneMIzD7lyUfA2HgjIweAnPHdZvZQMMyLb",
-	"C27oNXHynrvgWTfZM4wzosdoRO+ExYTjuwmIDjrTHkhCe937Be4gsXa0iz5SkN3ReG9G++5gcGwcqEv9",
-	"0Qu1ebbYLQFhzfXQsmo3VQdZYzftH3eV74bz/fQ10B5oEnMWVN0RgDwqWRiiGgppucKr71rCsRMI1N0p",
-	"ucj23CmuqixCkhIjiUqxQi699HmvMS/LNAE2Xi5z4GyDj75k6Y2oTJo0eSTKfkDpBGUtfDOWIBOW+GSN",
-	"UQyj+GAY8XysZLmGlwEDZSc/AiPrFOIloxvMhYZZEP+oyHEStTxwFbsLkpDY0FzRXO5UAB3ZCDCsNHDM",
-	"zqyjZ527+Y5Q+1JHcL0vW9WQYeLPp/N87AT+TNTBBeRDEyZ4Nm9KbhroEjYnsI6aEPKYXZUlPRzDLJSf",
-	"gXA+IPmQFngYE0zDztJB2t/dNb/jxr4TLUvyANWcrchoXGJ7xLHktcgDWvKtEtXbDwB4oadFiZ11sAMQ",
-	"efKe0w0r12O4R16Ola/X3VE1Hlb3hibx2DRxs0FBRhdn2ygY2StEifcHFtCWUhaX6G0gIL5dSqEZz6F6",
-	"bQPk6oGAUITArpqqFBM0hwmgJYlzvvzTDRV6zHk38AamzlGm6mr/MpsmcLEz6oBh24clQwF3D/NT2y5+",
-	"bS/C9ONg06GYTjvcIhTLs0fwbiohYhZB+h/Pq6uBiAQ7M7n9RaeU642EuXpA+xCSFIGucCd2JLsYXY+u",
-	"5mp9PbIOBpyn8DcgQoI/AkH5podzfMtrfWzACHybDCBEcfWI8M07w1wu0PLIWqdq2H2T4L4nHz4kd67p",
-	"9RP8fjjG96Vf7q4x7T58cCAIv/duTE4Y6IBXJthqyH1Mn2TSwOMhingjLBoP65a+OXIERMbYBxiMwTaN",
-	"AESpxb1YTTOPgPeWT474E+pr5T85Ho5y++Fu36WbgtlCM3yWqxnGvjxaGFPImb7XR7ptumFtuQaI+IGu",
-	"bmLqyovAOoZzQNW+z9fggLZ9KRUYDI7h/EpHQ4FV1C5HQ2d3BrFnPLjdci2E4Tk3dpM34RrfBAR1MB0O",
-	"41mtlpX7L49FjPOpJNaIXxSaInVtoGKlyiIjusWJUjcNukGPoWDN3sAl9DyymwAaIQD1rL37ZjkRtRRG",
-	"6DG0THhnWtTI9CT6d1Yuc7GV3aU9g8/bS+jPbjy62/VG+7LBJE2TPBKpPi1AJQobWgBu6/Kc4w5oXJmN",
-	"L50p0wNZiTLZdr4A30lX48Piw3ZWc1A+P+fnT55eHKAuKzBmvjprtQuhd/x2evSMH03fvn/6+EO0HdNz",
-	"mccyVd+rFeNBBN7jLmuIcCJVk1GgbIQki84jEK16WtVKzlghgTXcoTyTBuWJf/HtEy9ZirixHLxjugQc",
-	"IEhdF4FZCC9rtHVeYFbgmF0BHn3toOgyZ1zfOEx6B15M4EB6aXQrPJe1KhdCmrv5otvh9EQnHOA4C81m",
-	"SopLJqGmEz/TbrA5t5Ncq7JNF7uvxo7hGvwnvkaltbG12mC+u0U3haz3jNmEUxdFz/Sy23r1uwm0m6uV",
-	"ldEVNsPEdI6rVghoP4Qcu/8aFDsJuXG96vcf0IJDxhREmKGNnPfgblJmgRNqVhd5iNegcwzbPeLx6lkk",
-	"6IgLksmb3mme10LrDounMZW+ODmhvxxnanGi59aLPkEEyPGaL8rt9e0Dk+XRD38D3RNL/5kuYQ4VyQBv",
-	"KAy5gO5oZwtRz0BbGNVpPtC8fyUmx0bFR34jesp4b8S6/eZLlmJKJsWXEvtg+604T2P7Fb+dvj2mNkb6",
-	"8OxNMIM4/MSvZjKYGSm0qDbDxq7v9F0BXs5b687rX1+//Clh6eeete2LFLppfY6UjPBeK9zl+ot0E388",
-	"/P3oGLaqxclM27614b7YdP2l5jGU5hWx+BPVwmquSmAO8z1XrfVdoD53IYsEdq+qXUwjGjnq7UxDD+n7",
-	"nZ7Z97PrkLDV0bTXbJTK2z/GJgZxmJH82FxkN/tU0IjsJmbaO0Dz8Ec5aDONLIp5/fiI1AaKSjMTflr/",
-	"xP7SvNsZMQTA9V2rgOpSun/HLJouOibSpIp4E+M8oRed0nT2kzJQhgOUFwGFKIbNjg/Be71pt4O/ta2F",
-	"VrPZZ7UQVC+yV1+tnZytPrvukvpOMXn4hr14lIzKApTw7zrKptnTv2sbu7VzNykT728PhxwToyZGGXGg",
-	"ojRcv3rSXGTJRMC7vbYFZwCDxwlOMrKCsdWz/KdciF0EuZshayyOGij28XWmJaRAWEhku7VnWxhtvl/j",
-	"nCjumBDGx+z5rajXLYZUuDFBTBviaWFQ2pqeDoYdBJD97ruA8O1oKOL1hQ+6Bw8jlf+bk1YSPArgBhu9",
-	"mWhyyzZZrrvWhCOvplHGX8GrYoxG1kbXy+YFrfZmbqLfBgCz842Q770TM4dHvO4H0gg0S+SM7YXWnRJU",
-	"0HrykC/VYgjtc4Nz68dxoADdiQ5+KTV6jx+XB41kcL9M04fop/ss553ZQv858pWHF+swhTlgHubeot3D",
-	"2tsMfxRSPwAPxkMBwCC0LMe85HUM/gwtarTvPtTiCIN27EGnquNRHHU8F7zWfEC9pbvw7ljlvVKlA6sf",
-	"aYftwzYRNHPbUhUA3uAUYqoOUgy119hWrtCe5S5XAptI8swwJQmgomQmLsnZBEPF+poOu1BotNP3wKD8",
-	"ymvZA5XtlGluhkyoQrENrylw0A4LfrwX+pCISd0ObpIwXW0VAhU39FADl6bN3Rb3AUwb+4CrSVK2ovKi",
-	"R2MqlRkTpiRPwfhqYCi05TA+JpHqEyNgpZgaxksiDXMWMQ7St0HA6nafeg/fFLWL980z00fvStSJKuJl",
-	"4rndlFdpYUj6u5+8Xyfp4crPgUrjCcQVl8SR4agc3NQxo9hEEPdjJi6AWuMWlj1lE6LyKgzFnVdcJyzF",
-	"zGzzs1TNhrG61PAbgbwaKJUJIzGGoJIzAZsGkAFhP765QVa87fnU8TYa2V8LM/ejRJRjrFpOSLWczS+3",
-	"Uckepros7kT5zKoTVBKuLRuyE/Lc/Gp7uKWqzFMMPgPrhWvcC05g4ikLUilWqV3ZmbIbUYoCs/Ckbzc7",
-	"q2xG+SLpS3Ikt4UvpFhFp1aVfXmRLX50T3JzV0QBZvMQOG9ntX4cmDe97SHZnDcbou0JPLu3Eb61oy9u",
-	"7UZFJQ6vDIXELaQsb47x+2Fi4Bga98MIr/K8jejbBRO812iGoRmPN3CE/w0ghM35sJkkNbxGY7Rtuvlb",
-	"dLs30/4Tv7/577Zp2wvYtDmdzWxUM1yol6flBNegdUw13cKOh/SnPAT0csOQ3aKfeii90rK4FSmY+y7f",
-	"679X5JdsrlZsJUogYAZPodAsRXM3RYwETSz8QP8FZib2wm4bE/aYCUQGD6PSRSnpXjQ02tcEf8DqS1XP",
-	"lDFC9mQm/CcvIyS9Ayl6gmOk5Luz0L+SjH9TF+gxojCM7+JsVgJqQ7ZQKlkzihi2JvazL3wtrFW/EpF5",
-	"4LPpQDIvWYoKBNuLEzWBTpPGOAYzcbJu2Y/eKPTHr1tQ93FeMSUj5x29TXab0gSC27V54So/r65yptey",
-	"1tTvYiG41NhkPQ3lKWWrubX9efOFLZWUBJePW3XDcGzANmjo0KwZZ0UYbfD4fRyhichQ5ct4mDXf1w3R",
-	"2syXdfj9osy4LfidfdF93/7bqblxvz3mpm7PbdE1qzzhkl/VRvp3aLOlPqCxSLrio5qMdwop/3PEU+/f",
-	"hZTmQN/NbnZQ1n1Ys1t1Ozsi7T1yunU59SuhKd1912B5Xq/H9VLGk5M9HBKYWHPxnAbJ5dl99qC7aEeY",
-	"9sm/IE0MBTKQcw4PJ5EgfyfYSOmL6dGP3GTzdHe8Dk0bNyPJoFTNX7FpVhdNUxUiQ+5zVd9QrMGzVFrF",
-	"W9xia48uOZcRi1hk6Xu1YmpqGm6VOQe1rpamZeOfxULWngIhUkuPIKULJt4VgNEzS83Oovzbh+DU/l1N",
-	"9swleKD45pxA8URCxKPwGYDIX8ounrsq17FHY8eNfRtm3b3J1kYnFM/sEW2E0tB6bm+Jok0t+GJc5D1I",
-	"3VLNGF6jXXiexMzumjJvUfEF/BPabIW97sFNEQuLN+vaxLSd9Le+KVyn2Ab8m4hQmPJypurCzBfhvIv8",
-	"/MmTs2fW2cN/vE0Ow7/UlfIbsb4bhWcf2s0+MJaqQBVoCONZSKaLmeRmWVMH1KbsvNCVVYJHZ9PT7HwS",
-	"G0K1nJRFNiYUaXPrj9+q1Tf/+/9+97fzX1ZX6+dXf5k8e/7tr4vn/5g+/fP/ntTf/Nuz1Velnv/v+d/V",
-	"ytSTH7778+px/f9dvfu35fM/xd9TV2q3c/I3sf6ZrgTxMVZ69liVmMzRNDZjSAJBac3AztSIHd4BTEEr",
-	"vB/HAAzmc9Mjd+KRggARfTN6HK7UKmm8PbqI/hN+gYMNEz10yn2mWZELaQqzTliqBS9T3xyjSQZ9pqlt",
-	"saZ8CS8hF5Gw1EUYUgZ8xKI+gte2vZXGGXSf0KpzEtDnKxKraMTxB29WDsAhnT/ZjUL6cy0oxwPzh7AI",
-	"5MF1TUEIdzUtSiNq3QEd1Qg4yrgkCvYO5Ojp48jq/shlMRXaxImQ9sW0dxum+W42nsN+WF9tF/4fF3rc",
-	"YP4GFlVtqYj/ka97Ad8QHYu1QnKOMwZk18LE22KraY+T73hjLxhv0khJ0KTQGpvEsfvT1Y/P07YG3o7k",
-	"5H2Ht1qaamkoLQ5xBiR6dzR7C75mE2xCQNQN8dceu4K6XX3E4MRVU6sacSqjCyC6pdYZbNKm3DrLBpVb",
-	"85wjJJZDBu+39wTsHvF8Uciw6HmpYUuXajZe1iWVeFycnJydf3V8enx6fHbx9Ven53bs9cwPY3tL6mYY",
-	"hSyMyBBirW4Ektvaf26/27smo9Pjs+PT0WY1dDMtA1wxNwsDzw5E8m8pIvU4a03asL4tsji21U9rHEMb",
-	"mpBIwMrzpGEU0VhNd9PTrJBWZMAMNJP/fg+OO7tPfANFSrB8I2ozH+Dx0QJ5fjA7Vr8SwYBCZ9BNVnxn",
-	"OO7C+7Ns5YXmk3JfSqIFL8oe3PlhxKtr7e7c6zsbcg4Q0M3DhY7+o4kyewFxaKH9Eu8w9HBBD2HrkWh8",
-	"HHMPX3bADPHLoAgIdpiL92zvArwVw7jjDU2dUfs17BVNgU+C2UPDXz5oGH6btKy7x9u7K+wYr6d22X9W",
-	"HmBH7JnldQVVDeGDPYCdnw4kWreFQM6iLQZ1PGdIe6639urHQutCzr4pqd1ZWx4X+OseTCHOkN0ahnCP",
-	"jQ3opyiLwA9qJeqjjGvBSmGs7Z6wvJgVVEyQcz0X+pItZfH3pXCldKqe7crCP33UXZ6gEv43fvSP06Nn",
-	"bz+nfxy9/dL96Yt/idbE/yRWL+sY4TYs6bCTeMCZbd/hzuxd176xF1GNdncd8Mh18oaPi65JFNr2M9dQ",
-	"vso1S6HqMmVGsZkwlIN8Z1jFZ8LnzZVs2pbaH+5TnNkkUKNMJ3JaYNdnSuyjWoDqbbhxM/zbPVprUe7L",
-	"FrjJnfx4GHsv3RmbeWSv6XW5ekCgeLAmDGGbietNlbBclMKIaKzWQzw38USxMu+GLynnhm+FmzVsL/fm",
-	"adkHLOK6PR+GNM4XR9OcRxcrtvUPEdXc6UwNOKKco7WPwbbDQHtZH4SN12mzhzfNXtazO9plTn9vBoE9",
-	"z0BRa8Pgws6hA2Spe9oE9yN4dTo9PgfFDL9lDypD9EU5MUF4+iNf1dlUr6s69zyZSkI5u7urMBfoHDJt",
-	"VE1BOuzE5xrGYV2zB+wVhETpLMbSzFXdUz0QrEimFovCfKYZ3tBelSsp26tyHqSF9z6O8FXxIc0KQ0Np",
-	"qEIDcg3eRZA9fXz3cSyoi3Fr51/pG2+uV6o2G999jw9fqLyYFqKnloM+c85zDwz12O9CMqloYg5MTQOk",
-	"rb8GkJX7a+RdVY89yaMBDd/cOF0h0cIVvm6kCqDDG3VdlGIVNpSE/pJzJHwRxNSGXQ4p7j9RZk5rAHB8",
-	"SUxH1nyDzo5Bx0vt+k02z6I+dLhlg2dBMh2ad1rTrzswIELmNfWAXbt7HNlTIWH5VYdgCb4mbL4Ip659",
-	"TtQZa5E7RILHrS+PgSQO1b9mUAWYW20qAYumyuJN57pVQ42kxLR80CIyCmhYLLM549hTM1dCHzMM02PC",
-	"J0daQ1h/V6Ytc4qI60aNwe2+TUkQlKbCIXu0ock5ujgNeabdKUNPhAvJSIUrARZz6uuOYqXP9IZYzZx7",
-	"Zey3YAwx2A2I+4DeUq23bQJ0aAdiSmKC6QPsvaVh4qESaCZMAu1ArD2+rGY1dQDpbVe/QwD9ZG6ES8J1",
-	"w6/vK7CkJYh9J0GVOqhv6utsxWOu1I32tEr1Uur4W5YeCbfDOQp5yTdL0dxg/XrjEJt56NsXQffViL5w",
-	"mcJaNGU4uFFgj8xVmVsDhZKnPXJ/ukvucVchUS05cc2XeYdri5d1d6ZbZDH68PbD2/aec8ty9rH2mlRm",
-	"DFPcEFj1KCq7BFC+WGjsbExdkhJfAMd9d2haNFmu2bKyp9LX7MfiGyA5tUvquf8KzSgMhfVpRrwzWDSr",
-	"1WXY2fhGiEoH1EwFFtbZBWlauhwza+8QiT/RvGfqVtRwxBql8IzbRdC1x2Z3EjTUyQoDCXc/5AId81Gd",
-	"eQdvHlb5gdT3W7WZ6a/WBGlQCjpRiXKKLsp9glUPpfCiCq5Wk1Is+pCjgEe0+wnQ6KxWS4MskbC3oBb/",
-	"81d//pY9e/zkK9emPQOw2EmFT/5fv2sl0y+O2c+1mtV8oRkyyzIlWZqpXKSXTofWgucszYXhRUk1CLVY",
-	"iHydHrMryQqqzp2IUsmZtnvV1TIYIbk0WL2sV03DSesXwj2+jl28K3TUS7RD6VnghmU0YdrwiVX3Wa10",
-	"CKwp1UrUYy35jehSAsppiSxcETiKodzG1rfiZFtXIwSntF/jIL7XELS+HjFe2ulc4wfr3r7aUeKF0rUD",
-	"BaYlTU0ICnnLyyJnNYZEoLUIKk4fzxiMJiaxi7afAyG3y9633xTLleeFSFzxHlZJ+0bBYZtupazKJ1lB",
-	"u8qaUFqEPP/4iP7pos+Oovv+DG3mYZnoMhfgKNWs6QOCOaL26Grxd4jVnWaPbr5a9KFSlz2gk+/fvPmZ",
-	"sMCtxz4+fRYzpUxh+jgwgyfZsUNgpj3Sb7dIsuPG6krSyh6QKazVxaTk8ibFs9I6LXZaSElAfRgog04s",
-	"rLlxZyCSKK7wE/2sJbixt6g+B8TqpgxJ+gk8YY9wUKduYUH3AaNi0KqjzZN6PFDJQEnh0rGvWoNlUqsb",
-	"IbdoFSLkIwTkZvhBlctFxPz+Fv7uZbOQImm7cGet10R7OcZpVH/mZt6ENks/Te3ZiDKl8qroZUq1Q4xk",
-	"9wrpX2BftvUjzh7HviIa+aJZBYjuNYRGdZWJ69EFMD+v1RKqxvxP3P72L1HkrDvRN5NNf3398idGvwOD",
-	"LDV2RK1hpao9USdYO3dSixliWrbvAvddMYHvSX+hfRukvCjisT3htbNNx4AcgytYH5phiH/UrNCmXr9x",
-	"yc37s0rPlY7WdWisgqxUbZyo1/T2LrNzbebHAaNxVEZKXsjx3Jiqr8gYH810JfiNBgXt6FcU4RiI2juO",
-	"j/QNI4veYBearjdCsmpZlvqChfeAobXCFzmil3ukmPrYsu23Vlxre+Ics6Hc2fWsnzs7AVBGvL1Aa2YN",
-	"AEW5XF/6r0SXboW9txWyorBCx1I026UWhKi1ysGw2vzdzSrt5PBuSfuhMUMOPKw9Nm8TOdQlX/G5G8RO",
-	"7GawK+TSdBhgn54mEU++RMvXLUPJKWy44O+KxXIxuvjq/BSeh/91Fs2dRyYwIAXoikYL8E4QeXd9Ql3d",
-	"IdS9qR57g2m/Ns2i3JGFdgTEibJSLXPgU6d6H6KzgmguTH3FzfyQXFt+AjDKdw8vuyq5sQp18Bt/djds",
-	"UGC7H95uWzEa8IaKd8TbXYIntLmh2NvUIu4vjYFp4ZhW7/i2yhBCuqUxrss7QF0gbOBM1VgQtuC5GC+r",
-	"vUhf5drzmfqJH10AeezxK776kc7zKGu4H5Z7/ID503umcl0w2HO1vpmLNYQ7b0QFbk5WCl4nTCvM2iyW",
-	"GsOe7ahnxxC2cj8OQNfxESHHaaes4vz07jHvNglVX9B+j8HEaWU3eF78e0mD7XjEHlkk6hl071HvlbhC",
-	"cpKP88KtWvznQAdFuudbKWvST9YXKTRb1YUxAujTLj3uwKUhfHtFpGaAsy6kuOMre0rPMnuc838sa7GN",
-	"h3qDWGa/rfcjmCdhiCI4jy6C1pAu+BF8WXO2KIkNZbMbzyQGhOovDJsJo32Wrns4GbSB3OTB0z7T9CSk",
-	"yvM9waie26pEeLA21oqy82qHMlMq7zRKfE/q8+J9I06kfC/sP45Oz84fPX7y9Kuvn/FJlovp6ejDZgs7",
-	"/4w9DjztMg3lUkddtDdNKH8ORGyMLj1m3855TcmrBZVxuSoLmUPU0YNSRI4GA3BnQmY9vxeZ0T0O2+CI",
-	"2nuqtmy+XoJRah+zaey41DuRLAqRayemFyyF28aFxAbIJFdqytSy1p0CFhLZS5YulJ3qFEvLpWs9h39F",
-	"3hYojwRoJy2R2wTcrSs0TDZjekKaUE85kGi7fBPhnn7MXk4bTKpZKbTLqF/zUSH9OIu62VfaC0Ak7DxH",
-	"xEnDKY+TYE8J+AjizaQBRLWMszq253GtmNor2bKyS1PxGhr7QY7qQfANfva36OYm/QvS8CDjWMpa8GzO",
-	"J/HIp1VyrpWy2Vj4Oc8fZFCrebTnoj1thMxEJ8y/y9NcjfCJcfPPM0zduf8n4KP34qi6WxGVq33lZfly",
-	"CrnqIcUDb5Ooy6Ux83rM3qyUT9S0WnIT3AwwSsuizDWb81vR/I4DOo4hbPeHe/cQtNitAC+HJBvP5oGp",
-	"yH6gvLX9Eg+bGejlwfdG8yt7oPWsZkEIm1dQa5mB04P9UGGbL1QH4hzqJjwmB47XFUcPx8cnI+UBqttB",
-	"w3CVNV8BXUqSuQFbhTjTQLYQfNAkmqfyKFZEltoN1IkhSfmvhLE+3qsLHFLf+J4jtDmbxQr7cfkRhp+9",
-	"E6cdCs+m2nAV5ru4pdx1HxKkf+ltL+V7l3biy8W2gsQO1hH/Q6dwzAU4C2d4UIxt7RrciQqzmoCl0dbe",
-	"c13VnJz7Xqxhb1V6zRb6unjNA/aI3rm+4asI1kdZLT+DSbMAW5bux2DbRdL6GPH3pr2verGDorx6q0QO",
-	"BYpQnp4ciWeZqIwO+krWS2iGuSYsdkR/RSygfSkP9izlDOkWdtWZ+Y3TXxJAE3yIOgZ3Mn+cWgZ6291i",
-	"xng8Rhhs8dhsukYSLTk5jx5Y79Tfx+500lgunUIM0J7t8W3ja907yNyECzvCXhfTns5qEEVI8IoeS3/q",
-	"mhL3MY7Bbi5mcwBJEHyaWMigihqd0J1tH+/ckARvG+/Z7G7TuNL3LFN3HRtiWjw2sZGO1j1OC3iMYS/Q",
-	"ErtxJVaYNh+jIbO9IVo0rs8020CrrGI9pIdLvB3OuNuSOnbswoUoIn0nM1wyqEOMvfAuVLYl+LhREwqm",
-	"GyXYhbcmwh5b5Ewz2WIJ35Zm7jEl1K54OEYy4+mcmfUU1NJcBpz7SCAUQIG5hr6jvBR5q7foZgQ0FvG/",
-	"K45R95A5k6pJXctTSUx8mOxUS5OphXDcO3DpJUtVXc259Fy1zSGf45WQphM1xRM8AuayRfdMNLc+SkLb",
-	"pl3HQSQ2UY5aEAQCMjvSvUZzujHGOfdWBbQ9HqvpNC5lLrg655q5q9stKJiaTu8VvbuLbeiQnPs50cE+",
-	"3be7b1hN0m4buNHJBo8xdyCFjCtuU7VG/3bLGdnXzPVeLbEOfkD0dpTc66jbPeH01dsm7DCmJxkoH8v2",
-	"xNdFAUiI/0Dt0e091ILfAxhwSCX+x7YeBp44u1Y/OnMqFrU8YqnLB6QXRHem6pm+vJZHLIVa3vQiJBBv",
-	"CC4StgC+Ger1pW6E1KyQWbnMRY73Ox6R9iMmS9O6lQr9IEb5maYn4QOQfSS9AEA3/c1zBNJfkYZDZNBX",
-	"KNKxutNnyCUzkruynSSjV55O/iB8T9XS3uS3f6fMyf6ZgMkraBKRCa2Fxrx4YTS7EeuLprKRWIat1V4Y",
-	"albp8MqE8SKwksehHjPfL5bqOLF5iaeJH0hCVals3lNKYz15LbRjvocDUlVCDvYiAEx0N/sK29ERxjsG",
-	"dBtqQ22oB1nfjfF1YLC8q0waEnuMmEY53bg2Yy2E3EsI9+izKOM42l/nAltI4dpOhJDMGl2Ic3J8SUG6",
-	"i9Bbcbxh1VdKAmuKZVGFQYjuStU3UErVJDouKE8lfQmx3TNUQEdbBrnDQxFB2JQop539QOiolShL3A4R",
-	"PP+tutmXILpUvRWydrf8ria6sZENdE6JFzX2GenU3iB1SsBvf7tAQtaqLHH7edUoXGcEnvmWzvBlW8zh",
-	"YU01XuO1/q5xQ5LSgyVtGirVypACJFradjef7oD2DRmYehmLbqa5uBWlqhZCmvQCl0PPOfUWX+om5sNn",
-	"HWBHcOcoGRValbwvDLPpCw838JwpTVsyNJ3xm/wSOWlzOnp32D7ohLIN1dC2swppndXa+P1D4dx+yYuZ",
-	"XwdSaY2iOrh62SJ8f/DdEOVsd+JFX9gvLwdxJ9C0+kjORLga8bARzftnzp9P7KGQzcmJuAUSXrS8arFQ",
-	"Bnpo8iV0R5LKU1JADIPnYyXLNSFMdMg6Y/9+yVJtVDWWauWAI6D77R+tUazsBdaKTj0cyFl8gCxrU2RD",
-	"OTqMZIRUw/Bu0Br4DgCO3/YYuK8dkOr+9u1dqibuwWnS6ow8MCy3pxlYzZUU+XiuFmKvr9qnCdUe53ph",
-	"GIzI2jcLseM8x9XIMbqS73EsBfbGihe7m5Txwuw6xjrtilsRnxbbyI5CBljyb6kcbkiRXG9hyCVLod7m",
-	"iI43BzlgR0dQUegdp0iNztmxWP/1LFusipfFf/3Hfx5nj34xPxSPl4fdE81LtbnZ0/mgIm4dPxPxkwfQ",
-	"MA8J/TVL2zyWyieDcQxb2b91vKBSZUDw32RIrIBvYGl71JoRb2oRkxRQlX0k8Llo9TLv1C8RNk5NgzBv",
-	"T6LgLhrU0IAPqMKC5fTf8dXOqG7QT5wOFhjaTmvytRHVNgbJTdpH+GlcL3tpwYOWSZsKqmH+2NpuDK5y",
-	"jCx2V8oBuNbncJG7uhexkwtZAO+cz9dRXz+o9cVgFWS47aIf95bUR7/9ID2ZtNm35vJ3oumNbBDc5NZF",
-	"rgWFn6y1XJhOq6F7oND+qib3QJ/FoT4IMaYSTG1EdcG4Pdywkieh/8CPS6gXZsKM4HWuVjIhyE/C/us/",
-	"/rPddwfbl0ehCOuAl2ajyoizqha3hVhdNixodlxBnBNw0HiRJ7bzqBmkgrF3YDoYmWlWXKMKA0Sx6wGP",
-	"UT6pVpeQThME/cc3NcFyJ71cMzvFlYMeD0TMrO9NwLIZmqKmpD0aFtC/fU2THGTTIK+O1e1QYsRvBfPt",
-	"uGg+O42x6K35ZJ8eWOBqzhyF7Xa7VVQ/u2tbJLJdmV03YlHoVrI07HgdRPIog0/iksdNA0eS0UtyNzQP",
-	"9Mo3T717z7RdE0UUdnuaok0v0fipEjNkwju6zQRQ0vxSbXY06zsLfw5kosffd00DVQ3eISFxrMkKJBH2",
-	"Z7s7rRRAyScwPZW5z6xDmLUWUqwEJgkAUIEIPKyVJRqe81Om++L/zsM0ihlRlknDk1Brw7TIlMx14jsb",
-	"EaLxmDnQdC1ynhk656gnXfhn+54ojE9t6bqroc2jY9KAKO7cTosrFulwQ1jLpIcc2j5nSwCW1/ZL8aht",
-	"E6L08NepQOA3wcDhssJSaXXp48/AKbTga9REtFEZhG72ABG3ttz2EUzEjPsSEyxCHmiMKhMreH45hVVY",
-	"QAH8aZtHx2NA2lwa57FptBMSj8S88b0rnUaCtW+IIl0VNBXi2CPdijgvk3ZlHvpwgDXpdD+0XsQ4n4wh",
-	"nmmnfsGL3TQZMOSEhLa1Cm2pIIFzU9inHF53G0c2Xjzt+hHqPXpd0ESSDugQ2bK9ieTrtcxeNCmpkE0w",
-	"KG797X0IrKaENPLNASUSGCEj37MpRB67U2yEALfJsiiJ9RVqLYJ0GFTrFVIPayCVLUSnsz7cv7OUwhUC",
-	"nG8WALbLeWOlPUipAyU9+NGXzKr5tTPtqcG2vWCwWRusgG9/HG2/I+OUAC9kSIvatCNpWMpcw3WEZjnl",
-	"T6t2l3G+kPer9d8vB7o/FLC383ewwtHNF1uKSERpnxIDt0s2YnhSrFIiYQjiuAAAXQtzyVJaIAK8OaMd",
-	"LqCiSCV9gpOqfmpCUrjujZcsbRwOepInWcN77LmuHWkEJz49So3SieFExuV6qqVpmFbBW6CxbkL8Ar7x",
-	"Bt4H7BXQUI9M6lLwW4F80OVmZ3qxcqA9UDKBB7UDrbcBxRkIwWks74DiYUN93aH+goTBv2GHEOI+2wyb",
-	"TONsUJql6Ld0eM++jxMjNUStG08iW9DXtpIANIYeD4CqIA8dfvt53PntbxUZ5/ihV8TClfHOA80tvVMb",
-	"r0Pq6WUSYBrc6sPW4JIJXpeF33m0IzHmEUbgXWVbLZY6HpIM65mi6wD2fl6vobAoOILgxuM4Y9s+Kgo3",
-	"4dg5h9smwXVap40rcpYX06mohTSgVDgQTjdlEIEjHaOU6ndww+2mrO7oSBjVfm9xaA9cQUXgVRKUwOXr",
-	"zF6f3N2RXqkEzxO5MseVKossyr/1M/3iy7CKmgk5K6Rg2E5cs8+lYn9b34paqoQF3HSg9+tlKTTkK1+J",
-	"mfoCPJ8Vr62tab05UgQFxaPWMkMvDhqVow/x+Pycpbjobrypy5RiV1wg8rMK5EasWyia/RHQk6XMSzE+",
-	"WI0v1s3aZ27yLtpjCmj2JqWasPfoI12wa+Jlw9tObs+uRwmreHajL9hvODAIC779cMye82wOvyELlH1Q",
-	"wjgzvD6e/QPcFBW0coG3fobzpYkJByrlqIBBTZELw07nsioVz5Ecw77Azqvd/2UR1lgcqL8HrG4fOwqv",
-	"qs8czTyc/GlVL6VIISluD3cfULxkoiSy1H5JksqM6X0iT4/ZlVeAyPQA3TvgZ+AHRnnaXge2x4dCMmMc",
-	"5Tb7kd8ILyHOxHHBEik82ZnjPbyzjO9biQzTHSPpdPc0zA2NJVa0LDSANvEbayMuw/qLxMWdi9rHvsEW",
-	"FVPjWm/kAigaXDNWKD4nw7ulQLAFQXflL1yUGVOxC8Glpn5h91QVvf05QGjrbG5NGDdgSCwyF1toCOkW",
-	"bgaoDnHBrZdtd91+/tNrj5M/REVi57RqK8X+c0gDTV67jTNKOrZw3kXFSR440m22yiLh/mw6G+aBP2qS",
-	"oR69W6/H0OmBDkOa2LBPgbOnGqtpNCnz7W/cjF10TR58vY9V9FkXGxbEhyQYGpp4w4c26QxtJSaRodFU",
-	"+LEt5YBhQXcFq3etZLxNRu4sp1BOvsn660h+HzlO3h5SXYTUnT0OSG97mW5HTVphtI3z9sPbzQ7a1sXa",
-	"Xcjdqv/bg4OEnMk4c2Vob1MoG61c3XSmIfM2pXGmSVDkexlWOmweEYM1xnfFdPrSb957Fy3vS7fS7wjA",
-	"AQcaHJKKn6uaHIMFvxFfMA6gt6ZOe9Py9/s8BkOhU2PY6gQldzq03YhgMGHcsIXShp2fniZB+tOHHjz1",
-	"LrIWuOOb1jeM9e2R9QyjqvcOk+lxX8R9czp86sLPCYoer+E8A1vSnmEQFpxTQH4zBt9DL/O8xSiTdHnb",
-	"ki0l+jtnq5e7f/86YK/5dtlCAFaIGTyXXZ+7RV4Xi2eRbNmdQLYO2b8dqdmZLW409UC47K94w046CmR6",
-	"cXu72YNucM28BYPosyJe+4TwHs5sKyrR38syEDBVs5SEK8V8DnV8StVKivrEbvGTE8/P8q+1mHY5/+G4",
-	"Dx2D0/PHW+mihvGGoAW43apsqOtcpf4MAqZt+pjgNIFD8X7tCPvCF1uswh6u84BOdciJ+lFxwUFMR+2L",
-	"gYRaAutzRLOkz9/xDHwaTuVJw/OiQJlkd39cKpB42ng0ITYbASB50FFGLU1Z3Io2Zgz7llJDILq5Leb7",
-	"T8NmKDaLBgerWkyLd5G0k9GEAsjmvOYZdkU3itUiUzNZ6M1BTmozfjx98+ww9VNbOgfTmBMvwzvxibAH",
-	"DlG8gJvp49Qu3IO23W29Qo5zvtZ9oeeLlmziTUDJim46PYWVnGhMZECxTpLeoKU91fqjp092cK1b58Lx",
-	"tXV640DwnWpZ4ZptlPLWQRfldBCXfM+G2Kt1ciwp0btyr30Lg/ba9LU2GNzMwGxrZjC8bf9mTxz4q+82",
-	"EPswh7SKrtuqXYQPrVaBUXg1V4uEahmswksoXe1VXwnNHeFjqaElrWoHNSR47kq+mgk5Pz1/enR2fnR+",
-	"+ubs9OLU/v9/G6zU4/kJxTIumSDz135Il47PWpG1uoVC8i35xc1JwvqyBCK6ZdFtlNGEgBuc+bU1cq5H",
-	"ngI3F1mho91d7JtNvSYl252hMzdDT/aYoY6I+KwIpUZoPeKignZrb8XGHfoTDes1dOe+QcO7AA2HV27Y",
-	"bFAgsa3xzq/I9hqE75owWbMD+sQeY3TzHTE6EMe2FAdAHu3ZwLSnSkadtCGBSzkpVXbjSmTcA9nOESAM",
-	"bLQh5hDb0q6JKuCAqAW1Vfhnzbs3Qkr7HeS/ztd9Pqnua+H6Mrpn+4e4aze5F22jEHTj3CSHC5ThPrb1",
-	"pplXxJPMu1RjT1Fqo/y2aqdhQ/biFa3cVIsFhii4sSPqKdsaLpMbr+/HKgakmIVm2iyzm/52i5tCPhBx",
-	"uAVG0t+BflvVDc7EmMBZm7E5BBOOqcHYHdvYH7D1/Sct2NnRwungBTxzUeb95QAOWAwWt0tFWqUDvAVS",
-	"rbr0GNHSZt1wzaANtiaMLTchTM3zehTmmL1stxNygPlOP6HAWY29GlLjhkG9Mo3CmyXnzQl24Y6eaS3E",
-	"PwaFCFbTvdm1N1gKO0Sl0MrsFNE+AfySkHX2VKT6nKUWPX3I78YDM6S7vyt9biivu1FQ7G5YQf4XM7Th",
-	"+nwV5cW2HldPFhW9saV0Qu0lwEfkfccR3epPOFVLNKEXzuKHhryZCgp1zEqRhLkekNCTl7VbHe4Rm39p",
-	"R+u1470aVkmsqO8hmAAJGBs1m5UezDMApOKD1G/ozjhchZ67TfBaGey2UisMXNFm1vXCcMe4+4MV/LjV",
-	"8kU/UL0Vr5+TTNW5I1Wtha5EZjRLwTRN71N+CCWsdxeXXmXSsAdDkQ7XUJcjzSWrC02tg8DXbzxnANQM",
-	"ZM26d6l+g572LPGEZnXFTh11GW6NtkkRVoUHB/vO6Jxb/x42mqvgyCH+mQu2lFYKUvdLGuRnW2UpTmkl",
-	"7g67AmlDVOVRLYnPGNYtsIuzLuMdWf672Tz9Nk7MKiF2fIbFKNH7D1LKvP8Rf5cD9Y468Y76LX7WNmW6",
-	"zZxGHImTHqivXlai1iIXUVePnmmPYDDDIJEvan9eG6VuAs7A+8CyDsUg4nTQXdRJl1bC72mPwhmFRAT4",
-	"V39NDMrtnnyITEKvifIwyQT3ujvilHvw883sXWJDUkJF7ozGdzzRjsInh92aN64C3gE3fAU0e+NxHPUC",
-	"AKMOungvwd1WJIZCc+krbKjcloAoMm+S2V3udraUpdDQwMzHAuacrDvslPkcCs1U3W2Z2wyoYwR/zK4I",
-	"fahgMh7ayOCwUB0WJWQbcAt0KCxvUzbX158zREc/efLoabRCok+o0W525C/gn8Cvm9yidzx0Wm5GB/Rf",
-	"cvTSrZedEP86Oen3aw9Ivkswd4NcFyxF/D9A1R1xWzZNKcDM+C+8RLIKrlkxjUyscyIBteMKpMviBol5",
-	"glayVPNIWPiHdMT2/SIdoFvi36Uk+9yuwhdQyzedUuUyeN/kPsNHdj+XmOYJrujLdNR06tj1PQbRReyN",
-	"slcQ6IcmKzBxdnzpZZB2BYPHUwi0O54EqKpBir+OclS/Wkqyz0HJ24tg3gTPI91FeVUBn+sxe0WFBVOo",
-	"IVpdBBUGLqlkn5V6KJsUvLajtuqq0VYOHej7uUqFQHZ7c4L1DOGT9bLCqu/URdTshdQRTiqGdYBsLcwh",
-	"Cxc6Zz1om21H/Uad+d+XYgn4r11l5oOKy7FL/7IuzPq13VJEO+byz10fDlEDUIPqEvvppDbj//qP/wRM",
-	"F2xLDNrzOsyrQjt86OdayKmKPfpWyFzV7Msv9Vpm+ssvXadbBPI5GA5iFTiBsRLXxc9KBr+WX35JQvDl",
-	"l8fsyktEoZtSuEICbigIbX75JW3uL7+02wUe406+L79MqCIbuWisQWX/68svyaSxL/oZorXkiFnl4Att",
-	"+bV0DKxyI5hrL8bOJpqJdzwzEKDlSOJDppXd8nY8SIsDSiLXx19+ydL3vKo+pAlL39PoP+D+SN+7d3xA",
-	"HjyoBgYVwNFIuZZvkBieYQyvgUvXIhfSFLwkDTURpfLtwTCAaG8rNMX3RH4tQbfDsAMISqHNBXt8+phG",
-	"/0OhDaxoLVjFZyK/YOm/lMWiMNfL09Pzp1ArS+hsihwW2n6ZNXwSZg3pD+mlA21ey9T+Bd1/+zhSnBgK",
-	"wMpk+1byTOxs2a+B8Axm+DJe13bWU/uf7D0maBKGehMTcglzea4P6YXVTNfSfuQwJASBwAJAhFVyPAei",
-	"pmvphCtxkELlClRBPaX/Yof1p0enOpgdF7j5k0yJH7uZrGvpGCY1S+m6FBIAxWzuMD+pJD5Sh7UGRWzX",
-	"l6brW2q4woyaAYLcTRzkCifNaQ4FQZwGa5/8/A2fpZdN7Zt98rXUlMyDljgvpkc/cpPN07CQ7PPHZ+df",
-	"EEeuWgiIZqCW5ppNOTRgxrG9EhXyw9gxQT879vPL128oj2LH8CIXi0oZIbP10d/EOj2myyDyQVa6YPYV",
-	"1zL9GXmF00sGtE98oami3q4uzCLQSLqXcyNgzwGymuQTmMgLyVL76w9WlFPPrOJccXxnxsuSyulLMbVn",
-	"yTdirVzGE0toH58/I9/jlZW6oyvYEPgSPN8UbFY24dmNK1UktnQ1vZbgpIj6tsis7bKUxhU5Wzmk85RY",
-	"VthEzAsJZVGM53kttE7Ccc6E0faBgAsLvwXUhODZ3I20+fDCRbinbQoXpyVoIhFL5RQB9ktSMhNJN2sQ",
-	"kDm6rEOIpILTuCwyIdEIolqnq4pnc3F0fnw6SkbLuqRTR1+cnKxWq2MOPx+renZC9+qTH158+/yn18/h",
-	"HuvBFwYiNLCLg0DoxegM0iuVkLwqRhejR8enx4+AuNfM4cA8QYfiqF5KbFMew4a9WkqaKMzvMa5vyOyx",
-	"n1j7n4NMIYXr24AqbIRRKPkiH12MrHa9gtfbF8Coar4QBlJBPeZzc8nJy2lTBBEtXoBxtfwmR0gUVFAW",
-	"9vK/LwUAITz9C5Vho7E+wN21I9gxXBC50YALYQ9RkZWulF1vO4Lz01PEL0lDIHc4gzOYz5PfCfXQjHhr",
-	"w1M36xBKAuuma9XA+QS12xJOslXDsog+K3A29L3Ij/yEVBYabB5YY5ferw91NrU2F4cistGfS7UavbW3",
-	"hPJ58r5eyg+9UnoFm1A7IXQMXjpowa5NLfhiXOQpVY1DUkTNNmXzL6IRzdHHWInYKhAR/iEm/LXV8cDr",
-	"RjwrXsY7c76xCyNhl5xa1S6l30FWoTQbqKZJc+4CFkD276btsNe3IAclrxf9KqpFE+rcLbtCtSrBJwVP",
-	"tsgIS+aPbThgFVg8jJtjdiUZvAna01RCNhzY1njMrFNXinwm8ksqQtZBw6LPALrmFH1E2eE3HFLRXTVV",
-	"V03RUTjOfh3XXNPSdF7QKBS7SY3yx1J1ds53qzkUrwdSdNyte7PXhDBOwcGPJ+/hfz+cBOsCMf6Bm5HE",
-	"tmc/wm+H3JHJqFKxpiavreHn26H5HWa3lwALvjDO6XAsLFoYU9r9ZDyrY6bqvGF1DDcW8zyD0PV+zqtK",
-	"SIfd9jEo5/PhlLCXsunLGYq9tVHWmtgtCx3btVfN5Vc0h/vt3cC8/5tYk6iDYfqNQsTuDikPgLgeI2u/",
-	"33U8sS5HLbRRtbXIrKkL3qQsZnNjnXXJKz1XEJnZY8ME3w1dZj60wz8UyX3YTdt3IsKqJh0ld/+dGnyy",
-	"3059W7aq9CAzxF7onYt61mMC26ftK1f/VCq2qgYo2KrSPl91OM2Kc+cW6aqq0ISJKqcfndONrIq8qo7Z",
-	"FVaaY/yiYWZJfW0RM0ptrtu3cOUVFL1+OoWQF7oq+XpMWt4xsXUpNAavosvODtrtZ4eUn969XlWHkJUf",
-	"KZyIVcptaXEb+gQCkyg1pYg1RnlhXOW+TlyIFo3NW14XfFIKzWaqYQ6GqCelpT3wcFoL0WQOMKx/+sx1",
-	"gmt6XQFiy8OIVD1TxviIXQ+RkcvzpvSn1AUYG/qk2CH3HXzvXYT5W8rORtTL414iJ4xq21ceRG/j6PtW",
-	"N9mupCGYVFWNr0j2H8U3IbqBCx13EeGND6lYt24M6MGbE3L2+RveS8RBl53ANfTEA7iTfVO+nxBdVdWL",
-	"717WP1mtBZYlj3bL+pagGEgQLjCSTJRT0BLiMkxmWtNuc8kweXwntT2FMPA99fUm4GrBy1LgQYafA8kI",
-	"D1g43kt/u9z4RzbW/mmlFEWGNbLqiwZ2nAInpOb7jTynIcDbYMVisTT2AEgoXS1y18pnk/IvbgV+S2/8",
-	"IxuC+A27bUF/iD6It91QXmjnGj+EloqamG+ciYnUiSLvJX70QSp/JRF7uD6x1zLki0MEinsacO1Yx3rV",
-	"YY3BvBJmPEotoGwGyWOuJRgXuXhnn4+EHdq7xdAmUOStNs9TAaAP7KKAWSn32zVScHJjfU67eJcAFoO1",
-	"003Cx7WVTa4lHLDTwu6Q0rqt0JsQKmuBHDrG7wlfjJ22Tc2lphA+GOaYOXK5dHtw1wIRJLqp9YDWKxNk",
-	"ojbHrMvPkxfQ45CSf9cSCNaIhxCympdUqQRs50kLqlFQxxvXN/daYnJ603wIsCruZqA/dfly636IHJx2",
-	"XGJcScpkda6gRBPGrekln5+fnn4Br1pQcRaeHOxKMhQK90QHQWj4szCvCn9wg6MMCQVYSC04EIPrTosf",
-	"BF/9K3hORPfzJ3vWpJA7pYGuGsAQBmsSakuJhzkNFgrGrqVj+82EdhU47QktZENcTva1ZKljo0pxlNey",
-	"jYIiGhRHWdXl5mp9fJuQ61pe0fZzaHNHucO7ZDsLvrai5jczwYcu0PiH7eyIe9DXRIofFHL3ecaKm0uS",
-	"c9PMPiwTBrXs18FfHaKEYl3EioWDTgOK1hTQEKtOjwpCrwbhca5vNOIFPv/m+as3349/fPHT+NsfXox/",
-	"ef7q9YuXP33RQ8pbFmPX6jGNeRev1zK7i8X1Xb2GtEjyUV3qDvfvSM/5+ZOnF8+mXz/NT78++/rrx9lX",
-	"+dMnz/j5VHB+mj15wvPTsyf80WT6eHo2OZ+cTr4+P8/ysyf50+zsyeR0enrKT78edVhzR6fHZ5DuDclg",
-	"KSbrKEWjbTG6A3t6+uj0ERfn55Nnz77++unZJBOPJudfTx89EiI7m4ivnnzNz88eZV8/zZ49yk6/eppP",
-	"xLPpkydfZ2dn2VdPzpEdcdjxHhJNf2QbM+AWjVgWP9GhJcWq6breEKxBISCYF4eMWmwf0lWLpfAADtda",
-	"Zm1g2S4TNiQ6vKeps+y1dBqt6hyzUgRWlzNLCNkIsIgLUlxB0orX4lrao9igvZJ5V89fgkcDakLq5wDN",
-	"HHCtpULCaqQ4Yy/AariWgdlwwXxQJSHKd2w/ZzVrY7o4gwWTe/4shIoUVkh7Khca0DjUCg9COypfUwqi",
-	"c66BOn7Z6mFuwvZ4iTMKa3XLS4bISx8qck05NC/QCkvYZH0tXb+MtKrVojLpJSv5RJTAj4VVmyGBS2AP",
-	"FZqpW1HXRZ4jFrK56FrmygNS16FPHVYgAx6YL8BWFUwLgwPChDu9+DffNRxufPv5/zB8dkIJzBN/NJxo",
-	"YRDQ/UXD9Ii++7W9ds0+T29EZdIvjhnE3Vx/csjeGmtcIrKGDmv2k2raxGuHO4ZHg2g5o9YjjUVOpXaA",
-	"rrxgBM0j5FIBkCq7BlwaVhzQ1Dlmr4nZ51o2mDewRTzwqI08a+bHVUp1oGjXMq1qaJYGFQhjxM+mX/hi",
-	"XBxUroJCCICrTdZMqlXfof3CKZB7nNybIYHON4tO6wmuGZ/VAgDkPpmJgYEmsu2mZi+Ezn2sgkaX/vZ+",
-	"5LbrWAXw9UVlQr7lsB5gIUxdZK62aaPIZyUm9n/molyMb3m5tDdBC+Mi4/qCPYKDwIk/Eb4cZaquRmH5",
-	"ie90Qu1RgIrQagVIHOIPGZfUibbd5soD0Walmoh3+5gETkY+kVnQvL7vHP7VSVXT1C8kj2/R0Hui4Yk4",
-	"WNLBdBiE6VykvnzaHZBW7QQHusN7bBzqLuuwJTAVuKjYEzG7Qb+bd91SwG673k7EUe+/Lx6leuXe/0cO",
-	"U9FHDMC+0dc+YKDKp5E+dqSKkqEhNbUXkM8Dz5sqtiUSjNvD/4sAWbeSVMiQMPEuExXW5wTGB9YgoIy5",
-	"B1BE6aosXRVEpEluYF9lc1VkgiwsHqTX4Vf3ARAHiZ1lmKulRf+k+Vr8WuimsL2pwNuGWf3RYF1MX/iJ",
-	"VLGb3z4Yo4uwcE8aXtaC5+uD+2U7BhKEew6xkVG4gn0EsdfMSr3bGrscNZ88HgQpkWGfaczr+gdAyQ80",
-	"ZLSOVqvEowG5tyNq2GDPXg4mNBggAaixLBz7TRS38osf+h8cv+I+ZPeZEEz2ocEsdsIbJMFDHQh90nfy",
-	"3v1zKwgCAKdNHFEsqpIboZk2RVmCOLlgcWr/YzxZe0vfVUmIstQXKJMofgWU6khlWr3fQuQtNBmd9UBr",
-	"PX7BreI9s7sPL2Z9ysmtgI8SzJSk/A02ONK4Qw+Jm2heuk3idqIo3FPQXfd6BHU94VLcWlIXxUsfhZlB",
-	"3gtLcZam4R2OAS6CRf5nWKpPj8IYtoD3UBnJkMvdfO2IGnp9YR0OKHTb9MSwSo8K8I7lUsljXlXHXlMd",
-	"Xy9PTx9lVvfCv0QKrOGhaDmJC6MmENqBENOq0OKCEWZWC16KPKH/ZUa1HMTP0Mi9EY6DEGV4qSm41PQ6",
-	"cfWSPzXBJq/KJsifdunjcK5KXop32IEzCBBSdBRNFdzujS2MG6sv2LgZx+lumU+AegkarVJJAXzE6GIk",
-	"lkeZkKbm5V4wF/c5n8jS3UePO2w5xNk+paaw5+cQRWGtg0mpJvpkUWjtGLSjHmRjlQYsfy1ggeePwJ22",
-	"FpGowp8Lmf+Ir/rGvvcTA2ph9MCOfKDE3/BYmv3872gAH1mkWwvQI9N+ZRVluZOmQCNHikH7HzDzQFFz",
-	"AEi+vvHAA8LGOEyHS7RvEeD3OOIPO8toXn9/dXT+5Kn7gsnaUOPFzUIaSr8OrKT56gzQjEbU9kn/TiL1",
-	"2+nRM340ffv+6eMP/3MUL66JnZ2v7S7SFFEEHE/NODZ+7SbcPtMed4RsKUErSt7tQ0ll9U8fsx+Lbwhm",
-	"ZKcgiMo0O7up87UT4xJur/lUYHeWSvCow/jz0ljpGg3dnCozwhxhvWZbjj2H36SQSF/encCPunXgq3q2",
-	"DPT0ffiIx84hAEe4VcGH2JT/B3YeyBsKVXwLUqhrR0SD4n9NiUziGhBbYQaSIvivpufbZhziGxdl2beq",
-	"EoCr8dJxGleD+kFd51v39VVVUtRuz8rx/gG4twIRYd9LHUvhQGmxTyYuyD9YLScMfXeIxkWkHyRo3xPT",
-	"6wuzf+MEyWXO29g01NqfbdQdWPu+RbAcicNfMA5cvbnnAKlBuWtreJliyjPT1EuuXWQ96eD9CMnYHzi/",
-	"4/Y6pFkG6CiqZ2qnT38DWNQeNpb9mL38hvOPI70uNI3idQhphde1cCBWqLYo65P38L/9BAuIf1jxgiiM",
-	"GsajuShdvA7yMla7eHMKx4G+ajSo8w01Xd5PwH7le+ilXwh49/Dqqfcgtj8ekMnBdaq+X5wHhvziOwoL",
-	"t+XgBOnX9sePNQ/t04pXhDVl3BomUIaJYuLinp7sv1OivamjYIx3k6CoinrIzb9VNhI2EYWcMU96Z/W5",
-	"m4eDpKrgwb2iYwUAiuz1yXv43w8nWIk/LC9FPj56Dr7tMdyfMOCoQL9h7Vi5bkVdTAv7mdMplAR8nkLD",
-	"nCP4YZ1+ga5IUP1P0GgMGy6WhlM9APAt1Wo5I2qfq59fXAYRNX97odmqLowRrs0bEYb0Jbi+tXe9ojnY",
-	"wYuChEN4LRGMORYzIrDs4+EAkjQt/h4n4TiN0PD73oanm5T8wy26By0ECmcuIvT0kzVvIXjQQNzmnnNT",
-	"EOXDAST/lX0oPJ3r+RE8VuS0WuE+yDKh9W4OnFTVs4ZjGQVUrSSOF2BEQTi31T6yJ6oANx6aMCfoQr/l",
-	"NIej+k/EDpmnFK10qV8snwAElWsw1vRfO+7bNPDag7N59VJx92ws9/sBnDH36gfwxnC6/pjuGI59QLkf",
-	"Tt8DOWSZF7gIexj9CCeanIlh5GHEBulRTsini1jtXGXLBXayUNoHxRwtHnKfJq6LgfRqze0ZjUSNsRPn",
-	"L4L2zujBl6zPDiEs9eGM1Mx90C6SsV08A/Acb6d2V/XET+/+xmrw6N6izib66cLPIWsk0S0709XpUmSE",
-	"pl4nJBlNwebasTUbpoWQx+zK8dSih193CSJSfM2YyEzTxB4o2AVQNO/EYXYoTQPtLZUXxeDRUpmxPwKO",
-	"r2XKS61S4gWmnGlb/1I2MuyM4//YqrogsAi5ipm69dQ4WSYqY01SIpNzxZG0Y2D7OKZRqocozDyO/7Dj",
-	"/LQRCvg+qNKChR4lI1qvB6gkk8rYgyYk1cLFvEI890Bd8B0JwidifRmiihLXJOgg2STq6wFlH3K9RT1F",
-	"dYwVyN7j442TWF8yZJRy4AEj3pljRiSydqsUmBqtBdQV5cfs8eljYoBpOF8IIhCNmPxc8gdlpbTPf00T",
-	"17NAdngHOymoYM8dvFSucvhzA1kBTt7jPwZaAxiS9Qvbg5fHQ5+qpaCqDFlNw+odQlpLqCcmrjolxTEL",
-	"I2soAUFEjRx27MvmEnoDwrfWoHDpiD96aI0+pE9ZHK7MkuwWN2/3i67hqHvF7yQvptOdMugpHhzn+pSl",
-	"RqXWl02AA8IqC6IK9+gmpE63zsq1RAkDeWvqv4JYCJ3dVIniSARYU4x/fC2/E1QgqaYByCqQdvg7KjiP",
-	"+mi6s3bO62I6vSvdib33jXpYYbPv6EdBeIqCS0zHNL2WGr6Eg4Tr1KKCmtmVegA6k65oUn3ZVsYbV4JZ",
-	"6Ibds5DkCfGM+NuRiQLIKYP6YOIKjsQL/Jv/0Mw39BUDnGH3vYfHj2fBVMZiWr3ODXJUaLaUxd+XIuBd",
-	"7SM+dJ/7SW3upr7RFGB7z1SZb1Y37rmCn8oadjPad8TR7wcxhPM8aCQTE5aWSjhpGrPsPKwAq+GHGrNI",
-	"mrc++Gb8GHPpDIYtk7m3aqZndWo2Qj6HnUZrWHJKe7lBblHDjAVfMy1EXC3fufh7K6ymPayiKetPeuLk",
-	"XXhNM833jen6oTxAUJcmL4jqbhsAnp8rVUMwU2Q3iFSHtnM9w5kLXpr54PF8D5f/Iuq8yMzuATVE8hPI",
-	"qpmwj5JzPMjAbBqxSZfxL+qmnBr8GkB9p65vZZuqPnhDi1iq58OxB0zrw+/CT29PjtEfLNpOQrXbwnDr",
-	"eHgDo2iUwmal+k7W5aDQw4NV60B3Jk3EvRbEgoReNfJ9ODpdTNp+ppmQtSoXniDLU3sAWACp26BPjVHH",
-	"7AW5KtDcEbjuEA+jfU+/Y/Zy6tAr2Y1OWAo4WWpOdrOciFoKI3TqWNBqcRk2vIEoZus6BC66yCW4lblI",
-	"rM5lv/kXfaYdU2Q/VwqSRL22l5O3vaXQ+YXvqP5PA9hCjquGwwKzmx1Oi110FqFVlwTdlF2u1M4OREWz",
-	"fcpJaLY+kdXnU55xQ4V2zGXTaL7TusbPgqOKPRBPdtOVP85I4RTBie/ht61k9JXA0FXYjhQ7FRTa6AQo",
-	"sXXDlI0MP6rSIUSDvTBE6uPrnXpaEwLapDDRJEpQFRaQBQV9txF1s+Ka2IWCH1yN2SYF3kAS7na34tgG",
-	"/rOqZ8LcdQPvT8YdzIFnGD+EGOF37BKkpD+UjvVP1KCP5B2qoxtOXQiL/Xz15tvvt2ILm8l86IN5xyb+",
-	"Z2Dr3r4aex4XeOdBmLuJbo1rxq01XPqIeNB9cYP1im0jvWq3ZXQNIAFIvRBcQq7lmF0F/dCJfqtJwkoh",
-	"ch3UpbsmyND1GJM1mAWWFMePl36q2pGRXZCF+84E/cmB2w6udcC2ZkgT68BoxidqaRoyONeLOaI/kP/7",
-	"zgbAIYo9N8mxwl77Qxmyeqmr9j3XPw0j+j+/RvjWoQOAxs+AnKnp3Y7+E9e/b1tylK5pkKHeizSt4xiy",
-	"Gg35IvTn49grcFsDSf3wPfp6Ha+ybHJ9D0EJEkxddH3umBvdVODbl/fkPf7jw4nrFXrP9yW9oehWz86+",
-	"lmauf+HD9zQzvDZwNDmtrabsprBeIQ5iXC9lCqcJRG+grSURiV4yLtcEoCH+8kL3onMCbGVEu79ayiv3",
-	"0Z/OtWt8tFtRT5S2c2gnfg/d7HtefqJCHNehvk8/N8jSA0CPl3Jbt82eLecjG4fYZ/1VGEwXclaKo6UW",
-	"lL1FrUs1177HnCOkbUc7IGrqzjKWEppFe38ns/Mig4rh5nFT5Zk0ZkqKC89U6qk1IGhNCWm8C1p3LIkg",
-	"xlPaOnJHqJygBKRmS5mJ2vTQBWGY5Lmb4k/c0g8nzQv9MAn2g/9EcQv/fgQ19W0klKkk6Jh9yCCF3yT0",
-	"nn1MFgqgb7NYbjFc3jSTtcpduy7khblgS4mPWTMo4mgalfPcSinuGWgWUKtVwvzFyGPYumWmFHQ21wlb",
-	"yhsJdDJ4QVESBCPm3X7v8gAPZvvQG3oWGD/pYHk04x85wBh9MHsniEJuS7M59qJqaULuIm+2AsnNZYCW",
-	"QXLfDjwmHrOAATyogwJv6PVP7K+fPGBh/FA+ijT0sG78GDRN6bR0wsFdUE6rkCzFJU4bevTmp6XUwqRs",
-	"prAzDua7iprRTCUbzcti0YTLWAihzReFQ+zhgvKSdcfIQDKY+/s+hyJMlV3ehTJGjd4SYVQ8MbBHRMB+",
-	"+6cKCOzeb9RCYU0KYtXho/603FGD92GPTvUJva1HLuRwEkLTyXyi3sHp2wXako2K8bCSaG2KXsZq9+YH",
-	"Jb/Fl2yLEfgpODB/ND31U56YfhAn790/+6FCr/2BqJbGJ2WJQk+z9HMk4vsivXSIAREh41PQ9xt4a2NH",
-	"qFuQj7Ho/ZTH+PsBYUbukR9jsZMYtTy9vgXWuYQq0uwmTVhK2zZFLpIWmXwkhlOHq3TA0teIiFJ6eAjB",
-	"MuJZOmc9qSZ0PAXEcwrDqjmkDOdqEe8PCyn7h5RBfEGf+2V/PJj0OZMsgDs0mI4ZVrZ8XLUD33fi0BMP",
-	"GSlxRmAgFB2sRyAfGPvIRRhL6eSps3KpjQfbN2nuCyIZpfBJ0J2t0I5W+UasgYRvIspC3Ap650p5/D0G",
-	"FVV9gx43e9MkThGd7S5s4jAY4LE3mXkptL5fOAc6Ok6xDN476f2RmBDX8imDMX+Y6AtM2Lcq7y+eQ5zR",
-	"A0RdULBdycOmRO9jEyKmcps9aGqxwTNeC55DDyUyIlwzsLgN0aeVjdhF6OG7Z3YOAjumS8YnsBfcRBBs",
-	"sY/iw7Txqo6+4yxC3/H2YQ8LI97Uoldu7LcdNJiDRFCwjJ/QPLWjWOpB2HV3nlkh+svzN4zuTaEt9zaA",
-	"yWt8x8MnlelF21PLoObtIhSuaekhlvX7FoqEFfrjLuNqvu5dw6A7cdPf1A20SbCpmmmzXEyAXelW1EBh",
-	"C99indtKSB9WoRrOWi3xRF+EWWnwPZdyUqrsRvfQOfw6X38E7NGv83W/+8G1kq5KzXcyLjRbibI8hDz8",
-	"Ol+35QHimp4mXc8pePGRxcSt4EMahG+omW6uVA2SJToCuOCONiaYootreS2PoHEjogrTCwT5sGW1EfWw",
-	"U9oM8xJuxDigvysg9/scBD3Sq8mohlzB2oqMmkEzbOKhWK3KEmKSl60hgO8dpOXgcTiKIOt9Aa37fILT",
-	"jzL4QEQ/hRNE7Ja5qITMYfTICNP0WLQ279iOIHWgKJzKgDkfDFl74Dsafvxq2EoiP2bQ+I0HvaCp1wic",
-	"Qy2qDYNI8YaovbHCuaeXSa5luuBrot9IG7dQVFiuoRX1Xm5ju4zgtQ7qbnNronyOH9WaKGry7NeYqRr6",
-	"OrrfOw4X1F1ilrb5QugWHsDUvoCiYPAVoG00IlQvdkJT2UtfR1xEMa/XsgN6xdGnoq5VrVME9jYZWtAD",
-	"KAfH7CdRwOynATAsvZaSTKlmKN22qPQ2u1CXLRFBpJ5U7gpQpP3+xq8NMdSnS/xGSEyT0U0h7TBRAuDY",
-	"wFZWF6PHwxHt7vP+ycEVQbWH3UQHMVAAqRMAdeJ4C+tAbyfyWE7KImNzXt42fDfgdgfVdK4axZ1AgP9x",
-	"FdJVgcFJlhcaQLEQswTMO/bxVZg0nHCZ97EP/k2sh7EONiOz6nFZV0r31rHRz4Mrx/4m1j/TLQ/rm9gX",
-	"baHGtd+YwNF1cP4wWu0bsdZ9pbALMShySCXwDiIAHnIt7AlX8BIrmYDh3OlFayPkygcVKe6DZ5M1LJpV",
-	"/UbUZm593B4cwI8PGuj+sT/QAJWkh7ElFXvB+KJ/CRaT7fQEeAXC6ypRa+uy1wGICWuwpF+lbVXuVjB+",
-	"pDf+kWkJ8Bt2lwzS7D7QDqOnu+BoUbNZzaXZi6bgKs91uHqwmtaAg0ddAMam9NQFUERA7QRqMmULa4C1",
-	"CtQT12TAgdh6TQacx09qMJBtoEV9W0DGxOdQwEY4mihoS6Ls1fQNqh5uNeAXfqKAJk1vj5JB8Tkc8cHC",
-	"LeY2RXPyHv+xtbDtu0Jjr8ZQ+1spr8WtcpF9o26E1OSQFIblhWO1VpI4aDcVEJbMebEbVs7VaECqODkM",
-	"dy64b9umbd9tgZ/V8eRVPRtGbWAvDLgM/AGLKeG4Ln9Zzx40Nveynm2zXuyQD5r1hznwHAp+CvZRqE1K",
-	"S+aq/kwzIyR3itXKbWi6QuCA54tCNiku+M/PyHdHKU+Iy4CwxEVDrkD8j1YTWw9QUEsM0NnWlTNTVS/S",
-	"fgX8sp592oJm+7GjixHPeaN6C1kYAbCo4WLyiTTsT2Jlp7BfPv2ywkIioEbjGh8Ss6vqWZ/ircWs0KZe",
-	"H6HC7O875yRXz1VtjsriFkr8bwTRhVbLstToazX03O7hzgpcs5ffvmBZWQhpoLBXyFxjuKuZBArkoSJH",
-	"tXoLlJuqZuJdVdRCY7fTrfJ+Sdb7jRCVHfac6/m2NuU40Dd2BP8ENfx6riqknF8aK5ZPT/foRx58yieS",
-	"+/Z09qW9SHf5eAQs5wGTpihOU0/diGPq3whg0QGYCv41jKfSd1h3RJWuCdAmV2UPZMo1yP/EPeIPipdy",
-	"37SDLW8T6YSTCUAncCImQOKMsWZo6AAhY8lSYLn418dpL8apmdYDQpw2hWQHm6QDcSwqXhfa57OL2pEL",
-	"UhyiT3qCSPpFK+hMNWwa3azJsiipgTOE5wHWSvXXfVyQJBb/7cgg3RS2ObMPR1YaMkQ6ediHIvKPJ/QA",
-	"kup3Eyh/x17hdd6mQRsAG2Lhbz1YYXr+/XpX/IHiQ/jBu+NDNPEP1MGh9tPeROuFMO44xF9P3uM/Bh6G",
-	"CFIMkOKGaV7kRKZQGC3KafwYhDtHDz7pvYcgyefhzkD3Qd3J3VfKcdyeMra7LidoHe+fdQ+e2+esopGt",
-	"EcIo6JiyJwwQgGiXAvax3gVfsyVkLzUrwDk2a9ef/ZUdJtTVuHMqV9ubqMMdwgvGoZuMfVzJSpwXc5jg",
-	"kH3UNiGzkjIQf7Unb+UGIMeH/VdcYp/qG6lWqKsu2mgoh6UNWNQbGF/iWh5ZmcN4HkFbXBlW4qtPHNIW",
-	"SP0TD7uC/klcB1VaQuaiN9XnwWN3pdr8b8x3iHPziVgPv/dliCSWvBa9EFdIY5+8t//zYWDLPBHUi3q0",
-	"ENosv6tJAOUWOTUOiuNZRfWwRQai6q8x+P/Ju9bVNnIo/Cpi2B8tjO1xKU07+VXYwi4sy7IEAtvpxuqM",
-	"YouMJVeSkzUh777oHN3GmXHsrnMpC4UUe6zR5UhH5/Z9bHVEZQVTAtn1wzH8Q7eJ7X7QWukiTRSzZvjB",
-	"Cis0OKSu/mip8DWjKdKHz6lHJCwArCJSAEhIzHbhmlyxlYnOKMcv5M4oDQk6f+5AtoM5xNb7tZlRGycy",
-	"L5cvc/80krlELMDj6DOjNoT6tdE4Sz05JNFH2b/LmyUXGpA+gzsx6LQ0OIn1vmiHyxsRWWKgCBQgCAfq",
-	"xK3eOMNe/MgRahjCw6c7zuAjxaeNn8aDgyfRsScFsyYFkQqqX2K4BOtgMKnDRTKP7TN+fl+x84ZfcHHR",
-	"0I3Oyg9FnrmA4XaI2kN58/3jJs/pQYZ374Y5eRr/8ZC7GKV3cgt/d4arQ18dvKo9Q+3Z2TWmMOMW8pGG",
-	"jKVKeGuJ4BGUAHoDHa+bCohzA7ZJpAD2m6amAmIrdsYqAeT0Wkt1Sma2hQvbwgU3sxBKd8DhMuRLeR49",
-	"+3iOiKC8XtjOVwJFr3SgWvhCnxqipJiTBdREDNp6Aztqu6hbS9e9aDGkw89JwxWrTbuBUlk5WCCUjrif",
-	"BhiAEfP7WOd7Q726OdCPYv0NyuehZxLMe7irdTL5d3MkhaoNO4tybZxKdZmlfbrzPDR+dKba2JtH4Bbw",
-	"/f4xKWN97x/W+GESH8npeJOsf88FL3w9ufX/3c+oCxb/Vnrzbo63WCAAENe9Zt53562/PDq3p0Tgc5bl",
-	"8exJ3/n751QiKxNX3TCy58TBFmbnFYMpkR1O2S3m2VRJJmTZ5Ia3rX+QtNTY6+hZh6AYEDjhR2rdRn+E",
-	"S/XtUZmuHx+fmXPAsaLSuWLeMP5YL1lODK+vmCFvT6bT/a+ccVD/A5BKz4wKJWeR5vehQopeua+pqNlj",
-	"ibyDYvUEAEupUECpvkIIBfspes4kXHIJ9VcBAM3S9JKRleTCjMl2pRbX5JILrhfM52f6mrBeywuGedxS",
-	"omd3pXxlUFUIQ2sxz8lPyVHi1dDw94kVu/ZoqEOgQt5yIfCog0+cwZ8Lzb7NokJOQtmINCqSEmErU+NK",
-	"/L7GnHXH0k3mdKUh7wFSxrw7r5ZCsNo4gpfZb1Sb0Sf7+tGvP8/IkmudGEsgqQCU4j8wN7xmYwJ6F119",
-	"16FxN/HdSwUkYTAsVcdnZ0w0s5iTiS4EOxl4rLt0cYiZsM5DlWBUtZwp8gqsMsW03VyvT3FCAj+tkPiO",
-	"BNsEpyCOvhdszihGl170PuHq7VPNhAvtGXMWfL5gyq3YIL6CX+N+26nIs0upltQg0MK7t5jPhhgMRQ8G",
-	"Qy8wNW+8/w4CO8lKWbNPsZrxa9acEm2sgQnrSUUqf6H3CNAWu9+Rms4QVtQYpuxv/v5cjD58uZ3m0/d3",
-	"P2W94NUPXNYM+8fgLhppWJuO+sx4U5KTSsADJVxZK9FQQ0tyW2Wafauy8iSvMmqqrKzs8fRuNJ2O3hRn",
-	"06Is7L+/qiyvoEoBnoAW7CdfZbOpsvLWf1RWrr6R0BWHJ8D+gS/cCV5ld3cgUvdIvsJ47x1kKGFYwmz7",
-	"HZLeoB6oI4fHYThp2861EnHoXtn9xtQIwEFQkl8/1YXzEHgEbnaCIuxAOujDOUi04AsBOvAHLAzyaFAH",
-	"cbF9xgCZS9IH6/3fVti+mdVrxc0GfozulfLzF7vNUcKw1bVq7XlizKqcTKZvTsbFuBhPy/cnRQFXCter",
-	"bWk4X0hXewjrW0I5QR6LwLyzPaGqvWIbMErdkeUcPPdPynPPUrLgqxVrSkfz1jbQSsg0BEJznYestbTp",
-	"XvbIcw8qodZCl0mwFy93CE+ZJ2iISCLlvC6u6WG3zS+YHODuvmXqfADrPQ8wANFQyj0xQ/IGWP6+3ktS",
-	"U6U4ZpLLtSl90lPnx4wZu/7/BgAA//8=",
+	"3L2Lkhu3kib8KgjuRtjyVrMvuljqjhMzbVs+1vFFXklj/TtuDQusAslyFwGeAtgUj1YR8zTzYPMkfyAz",
+	"gUIVUWSxmy0db+zGHKtZFxSQSOTlyy8/DDI1XygppNGD8w+DmeC5qOA/n7/hU/u/udBZVSxMoeTgfPBm",
+	"JtiNqHShJFMTtppxwzIu2ViwbMblVOQJm6iKpS8mRz9zk83S4SAZ6Gwm5tw+zawXYnA+0KYq5HTw8ePH",
+	"ZLDgFZ8LQ6+9nBhRxd+bSvHepPa1ZibYgk8FG4uJqsQF42MtpGFKwk+TotIGLrAvL+z9f1+Kaj1IBpLP",
+	"7fs5vCUc2Jy//0nIqZkNzh+fniUbA01wZL/ht28O8G1hZixd8cKkCeNSr0TFuGZaKWn/1wTzVmg2K6Yz",
+	"UTEz43bEhd46zhHd2BjvRFVzbgbng0KaJ48Gif2AYr6cD86fnZx8ffrs2dnjR18/Onn27DQZzAuJP534",
+	"7yqkEVNR4YctFi++e1n9Aq9sf9elZHyxYOM1K3KmKmYH5ke74GYWDHaxGCSDSvx9WVQiH5ybaik6pvj0",
+	"7CkMy/87OuGLxW+8Kvi4FPGxWaGw77YiwdkNXXvOSmGsOCUsL6aF0YzLnC2lFexMVUIn8Aep8GeUlo5P",
+	"cs886Hd9syzK/MV38e+xs2y/Zmwv6hgV/HbQIX0Le3fXmHCHdwwKfzzsqJScFNPYqC5ZBr+hXCZWMMdr",
+	"EFRY2uV8jNuvkCydibJU//ow7Ro3POjw467m2wUWVGehWSXm6kbkQ2Z/tGMQmv4+WWqRs1VhZmppWGG6",
+	"lERGr9s25Mggl9qouai2bH2W0TW9tr+7+KBT+V0xmbxR8ZlUxupQJUVCS43HgpmBPChZrpnd/SgNXZNn",
+	"1Nbxivd8vijthY9Rx+43+mr9ahk5LH7jZZFzI0Ba6bAAeVipZZmzGV8shExovzGpzKyQ064vyKv1qFo2",
+	"T4dcTPiyNIPzCS+18EMbK1UKLmFsL3IxXygjZLb+Uaxjq1+JhbBjsiebnVptJfdarGHUY5Wv2VQYHZy4",
+	"7tib8kJeNG+Bh3CJSwb3tkScPTp5NryS7hvREKk/MhjtkR3uXWTqxQQskw4jw9o9qT2ZDXwBrUGh2Zjb",
+	"sSo5ZG9nQrICdqn7JCWF3SRSrZLWbc2PPD1j6aISmZJ5Yd86mvCiFHm67dPJktpzf7+Q2vCy3HqyF3hN",
+	"r+1N1x50d//Ex6LcHNlLu3XNTGnhhK/QrLTXwk5Pr8X6Lze8XIr0gmlxIypesvnSCmBZspnCc9Pv3N8H",
+	"9n1/ybjk1XrwLr6J4OmNGS6MmOvWR509fmLtVWtd2Gf8x+//8Zd3/+svw6/+52Dj60BZvMBnnD7xP/Oq",
+	"4mv89mJemM1v/0Gt2JxLq7rEXDOOdu6Ma8YNmyvdeQqU8LyoEnh8EpiHj09OAovwNGoR/iysytx2Mszh",
+	"il6Cg5ceVG5eTi4Xi61yA06C3Z+LRdIxyrapDdbrPjvs5YT2WK+R0P7pOZp6t+0zoldLKe26bTfjKriq",
+	"Y7Xwx4Ou1mvDjZgsy1dCq2WVdRjymst8rN7bieHMe6VJLxGr3JMPO2yx2DWV2ohFx5jsTwcdzxt1LeSu",
+	"ARl7UcJSo65H//2f/5Um1noAM0iLrBJdfg7cdtDRvuVd2q1UcgpnJJkLc75mY8FmoszZmGfXbClNUdor",
+	"KjhAtZoLMICYUUzzNZwBnP1VsXxZcUORCNKOLH1yotM6IFCx9ESn9CrQoUpmIjhtW/vOOvCDuAH48EQ3",
+	"TcCnjbPgyy+fnPzf30+PHr/7l99Pjp69e6D/75dPTk5OGn/8cJo8+vhgrh9ETgw7aaq6npRqtWuVV3Rd",
+	"x2q6nw+4oB/to/RCSS3gUPy1UuNSgIuTKWmEhMXmi0VZZLAmxwu84n/9oTFcUr/5f1ZiMjgf/I/jOvZ0",
+	"jL/qY/dceOPmBDj/aMU1CLYW1Y3I0dYEq1LztWar2XoI80lPhbhSZihus6jUQlSmwA9pvOPD5ik+E7w0",
+	"s1E2E9l1cIG3pO0CLJYYPfMmw7YvxIG8sDfZu5t2QTIouTZgzvd6jPUuPrp1D4WVBD5ml1jFtPnpA3vS",
+	"YxzKfcXGne2xmqqYTilut8e3v8HbNp/4MZTX3/GrmlLQWo9gCH4d3Ae+809X4z9EBpMdzv3ekuAmeeOH",
+	"eswfYo7Wzk/yF3QP+Vc+FZsj9nO+x+TH1lGK92bX3b/Ya9qfg+/tHjY5v81Rc78Te4krelKjIo/OfVYJ",
+	"bkQ+4qYRFLXO9ZEpYLI77xmvo48UVaWq+C/vCzPKVB6KgTebk8GkkIWe7TkY/K5gJio5Ojn9Iz97//Xf",
+	"n/2jerp6ePP4+sn8kTwx0xmPPqE2Qrct4CsxsVerpXHqiufog/Ly12CB8JxoLmgyeH80VUf0R6vRh6/4",
+	"6mehtZVLEIqFqvZdBzuyfFnue5fh+7/JWqCbKi+dF1qLPD2H8wMtX3+02H9aowPiAPb/FGh+Cmn9pt+t",
+	"4bAUEIXFC63iWWaZEDn8Ff36QTLIuMxEif+N7ws2TDjESvB5l5iTmoukHezQaEpYYc6t77jkZcKyytpF",
+	"1pZeqMJaQpg1KYuJYNk6K0XDRx7Yy2Mz50yJ+MDa6iAfJIHnQhu9Hr1biFoKG5uxsZu3KpXDqUM6QD+l",
+	"RnyFNkz3DqSYXUtrLhaVuhGjqLt5iT+GkSfndlZLORxsBACDDX2kr4vFkVrgOI5AWqykWT3QsG7ig20Y",
+	"kk8eP374JOk0HOrJqFQZ2Y+vlhLzNDR0VQpwmwXP8XusP+0jc3yxAHNvyF5RiG1ivUS1OqdY29kZS5fy",
+	"WqqVHNlnpRC4tLdKwStrRkIsfjUTGDquRCm4FiwXWWl/Z1IxvcxmMJCEidLFo+jJerlArZcmTBcyE3Ch",
+	"ZjN+I+y9YjIRmWFrYdDf2O6/912Sj52y9aZWEk3Z8cLbcYQqOXK6uHkYfXX8mH2F/2/QuawfdqqR1h6B",
+	"X6NbpOSYNWmJ/lgtTYfqE+95Zsr1OeNszrNZAckAVolMVbn9rz/UuKno8Cf28OvYB/HMSksp8umeB0zj",
+	"xg67IuNLLTo+AyP+Ih9us1f2GVAuDC/KXad8cyQvcp1QtgRzpnkxFdroYFB97YENq6ac36tVc13I1huz",
+	"GS/kaCxm9pckZrRzHc3jz9YU2tfCmLJjSSoxF/m6YzGNYrliILWUtdu8H2yN/ofqNX4F7gQnSn4Y4fP8",
+	"0u8+Te1uu6wFd+6c+P6HUu9JvKB/4u6zpgqqXFVNv9AM1mrY1JAuTL01yBTOE42l80sPYjOAgvpE9kKp",
+	"1XciK3J0LPdYlYbHFO6I6fY9uCO+nAzwQBuhWtj1ud/hVe0PrgfXfl50EjDM3z7OIGO/a7pBkZF+uJ0K",
+	"3R4PyAu9KPl6tBl8+UGUperl7C0We6pFyFPtlNOf8KpoZGjWNTgyf/aY15imchGOcHLaAQ/6iN0aarE4",
+	"yK5dLD7Vnl0sbmfdt2Qt2ImPTp7FLOq28O3cu7cVnK2zY6+Jhrg6JuffFjk54n/iufkY/zYHVWvstg91",
+	"hmrqgn0cLcTfP5DVEpjnQTKyGHx8lwy0kLowxY3wc7OEKURNNjg7OXtydPLw6OTszenJ+enj85OTfx/U",
+	"19jXDHhZQGIMEuaD84FYHmVCmopbE8EhC88ffmxP+6bm8N8QM6ac2Ruxh+yvGgwASd7XyjpfqMYTxkut",
+	"rBNWof8KPlmhEb8Dzht6aM6AsP4hWmV9N79bmVcIrIiogmCaYxH+cM77nh7hGjQtYVyOjRtofTZce0pk",
+	"TZgfJFNSoIFeSFYWTQs9eGAXVPVbtZSE28HTWENWqSw9hFK7cBFfLC7QGVdSsAzcZesBN8zaEDkQCXbX",
+	"k1uPqTE/jQmuhend9n12oJPBb9tPdkK0xHHjE7wvQ4FGSozb4zJQFBRci4USI9mgRbHTKycXY5v6rkd+",
+	"mzOusck8NiXmiL6dCYPwaMFgWwDSymWw2VuPiExQK0QCXN0b6o14b8KE8ZNH7Mfim5b3EQ9ktWYMX9Ax",
+	"V5W64eVLf2rFP9BtvxUvDESvOFuISivJvkwXlZovTPqAqYotuNZsvLYTMteivMFEnRMQvNLKRBAjjAkG",
+	"hQkvy/J2KyiVET2O4DtFsipTTHjWFe4hXDSb81wkTSfSnk7aVGs7My0DYi9/BZMZujCqaqluVW1zoI7B",
+	"sD6ObrVkoIt/iNF4bXBEG+D9HZo0GFEy2OIufVOqcSSxuef3N8fqvx+Xet+h08sbT+0aOg5B72sf1nf1",
+	"Uvr1hwYIvZOTkx3ZaPea6OABkL8ZuETvtUf8igdiv/XActd9dImlEUEi9s2BhiHhHgO8jQPdnUg9SKZ0",
+	"XOZ7Os9/4O7Y9rl/U+MBmsI3QtoJjplP87k9eoxSJZphdsQaYEk+vuVB025lbxFE3RFdW3HNuL7GvEcz",
+	"yI1oOFeRFbfYndR0RKsrsdQiH00q1VHHgIp4BTkZ95G1qWiUumbqBmGGm9rQ4wC3rQXsqtd46V0Tv7vf",
+	"A1duM5tfFdoe1S5bBI92J7j9yp2aMUF0WZ/RAHouGl9BmGpoCbqcam1bk+D4eW4t9864CwzhEPY16sVP",
+	"Y1nDu26dW91c7m/auNO9AHNJq7AygrW6YCmZ9inYfqYGwQ7Z8/nCrCF/j/4fGIdl2XB7d8Y16vPt8cbx",
+	"toeRFs6/narO2X/tt/VG/jGKdZ8W5pzqoFCdVUKr8kbkzKgLVsz5VJwDdhXPXijreXP513/97sVfn79+",
+	"Q2Bmu/8u7D6szDn77fmr1y9e/kJXYCkG3lyXjWZWZcL1Ud1UW0vNwZYq4+V55Im8ymbFjeh4WCUyZ0lG",
+	"Pn6iylxUzpCtzTz/QeSkV+YL7QVx4y1tjxGGOkjsK6y82HkcAJCqMlG/ADZhdHzjistsljDDp3bycSHt",
+	"QbeqCmOE9KtEF8BqNH6n7/A1w5vXdCTYFio6psQ9ESNG9ny6YMHa1HMYIAVwhazKljlUitGJ2cMj7hZ2",
+	"d7TcHhAUW4ta/W98/feKqsScFwQfKBUAX1equrZHL/iSesheGCgakYrlgudlIcUF7jK7nxBhjRE1P5xN",
+	"x6mN0rNzCeNjr1yVwJa8an0fvgjnx6u67Q+KJ/eSQUeG79sZL+QrML421Y+dn7gNA+gBBk4JTubKytSM",
+	"W9s0gYKvJ4+alpV4ePKX2Gfbezbf8fqHy6Ozx0+cprADSdhMvG8+89nk6ZP85Onp06ePsq/zJ4+f8bOJ",
+	"4Pwke/yY5yenj/nD8eTR5HR8Nj4ZPz07y/LTx/mT7PTx+GRycsJPnsaXAQ3R/awl8ffGwp2e7e/v2WfQ",
+	"dCQ4883B7Fg9vbl8M8HzUXx+XxgNqwWTesEEHJrOQsPqAalkXGnCY+mLW6czlg87xBzXhuz6C3bS8fQe",
+	"tt9+llMo0Ltw0vjA4IuSYM465lvGjDuKH+WjjUTvJuDlNg7rrZKwkAHf+x572OwREqA7YqZqXkwmhHFv",
+	"GYgCYBhYy11kMzYpRImJDrRlAJSW2FOnFGC7lEpjLQ6n+GDvLMZ3MAghs2icGpdrP7DP281yY8JSXWzY",
+	"OIVmucqWc2uIFhrPoIVQi1LQl4hbeLcbMrZVdWZcKllkvCRU3XC/gIN4L7Ll3vGL94uiEpru2YjgUr15",
+	"pRZK23FZ08IV63PmhLChHba+biIo3NBDmRwkgLITEBIBZS2WRo8CFzmi5/YCbv2hxv23KQVn2uLvzN8d",
+	"+lROxY/2yo/JYFHynQU2v5Zcvl7O57xaU0RoofSeM74/pCKElsWM4pJnkaw4GDME/CWrl+IwlTBVITQk",
+	"EUouNRbnd5jc/cIyroyTxtsrxILT72MscM92MdJGLLrQ8H3CKNaEPgCGPby3HpQH5LnYS2tjtL8wPJPq",
+	"E4Wkf2c4JpDdzRIGnmViYaiEAX/R5BkTnJlXguFVIqckkitG/kJT1cMFSyeqmgr7IOvgweVo3jAu12yu",
+	"KiqadN5OLhalssadEbzK1Qr5J+zrITlp70fNNxUQpILc3UivZWbtwkrw69G05FrX4EVMAkedIpyBQ0Sk",
+	"SBDrff0JIlOh8G8s4BHwQSy4/dT0nI1FIaewVaXIL+xvqHbSc3LdMEvoxOniSh6x1NltacJSPOnswxL4",
+	"oSzgZiXB8FhB+azMWa6kwJulGqHmIBmy77anPBjTFyzNhcRHaDUXVGNZ5EwqvJ2GmmKgxm0XRG/omVpp",
+	"1DsJ08pKFpyS1nrGu/VyISptPeT0nHFAhlSNCgaiEHG6iZEKzFlh8An2xM0rvpLtEVgbzPu2YH5lXEpl",
+	"2FSBm4wwBhqGNdHSc8/JUxY3ggEtDwH73cTAc+xrrD+DtUJg1Llw/5Vkro4IqcnsN4/FlMsLR+MCN+XI",
+	"WiNzcsJpFok6BcZE9mOrOAkMNvsVuYL8t30E1bx6E5SRgsHnLGUmKsMLO0FcuqKEOV9jnYJDnl/g9OPy",
+	"Twq7TGppmnveC+qgPg/rtDMgOp304Z+t8A2SgRexAR69UiBOWeLPtRBYhevWE5UoUW/BVIRBFP9VW/SF",
+	"2+WReOSSwrK7DACEynxK52WHWUxZcLf/ISao9zaGP6ldewiz8za1AHuYg03bruWIgAJwEDRQwqAF7H85",
+	"tsPbTMsnNbf+TLbUTmuIKvE3eQoBEkUpSbU0mZoLDebPH8t8Ggtw7lU3X4mM8uWbtjcEidwrE4dwrJkF",
+	"+5kmIrt+ic+IghSLUkjTvWvh90ywOb8WEIWg2rf+IglnXX9VdSOqvNgdAvoBKvZ/o4s7QILuWW4Qfro7",
+	"RcDN1GYUaw9tqzo4Haql7CXhAFhU1/FRuql4eSOqqsj3xT3PRDkfAcZMRxnkloTbxIQIwA/+z+XPP/VB",
+	"svUv/zST0Q2vogMIoKKcvRFVxe2cs7nKlyVS8v3w7U9WU/7t9ctfDjmqj30me2vJ6tZtuLFsG0wk9eTr",
+	"Qk5LUdMVaeArsjKdUEKhkACDAHhtpHT1jZgvSm6E4y+cg75yKGdWFtci5JGCW8koqzHmKzHeEBgIFhQZ",
+	"1+fsIYjtnL8PJyHMCEem8Y2aTsvtk7i5a9pKyVqk9dQ0aLCYXhUmmwlIWX1pl/UB2LJqMmFfwnZ4MGTA",
+	"otV4gDV+KsFSA8Oz8pc6+mE76cAE44uE7ZXWVIZf0A3WzelvT+RcmKrI3IbsP2muHilGdNGV/vcLilcN",
+	"2U9iAmdIA9Xdk4yl/4buj0kbL2VeitG+6MGsLCKRnXtl7Nh3iBNhRS/vKt+cCZeXBxTTpFJzKP7GjHNt",
+	"CWqm1zIT+a6l2zao73Eo3xcRBPoeRfptE3tyu8hux4zQntXgNWph7vLBQL7znZgUsojS0ezx0e51kVBo",
+	"oI9zsbDaVGaF0GSR3WH4RElsxPwOI8ca68aSPYxF+W8TPu6iOgHEQCGnqU/+a0QRoIXsEgoXLKW35imK",
+	"eh1IVBMn93OeiwuWEnepuw5BCfhH9JBCdEEjkuBGM/AfGXj37/YpZqlReQKOWQcQVzcY9Q6JHQocea+E",
+	"bTf2jlYvqaHNTU3ZVIExfN4+nCeBwG0CG+ynjrodffy9w/HDH28BkGxAh3fUmFiboN5+jRt+H+RjYGPt",
+	"TTd2HY+AU9A7xROeeciVi4I38UBADgY/4bnLqqVkmBHZXnBDr4mT99wGz7rJnmGcET1CI3onLCYc33VA",
+	"dNCa9kASmuveLXAHibWjXfSJguyOfXwz2ncLg2PjQF3qT16ozbP5bgkIa677llW7qTrIGrtp/7SrfDuc",
+	"7+evgfZAk5izoKqWAORRycIQVV9IyyVefdsSjp1AoPZOyUW2505xVWURkpQYSVSKFXLphc97jXhZpgmw",
+	"8XKZA2cbfPQFS6/FwqRJnUei7AeUTlDWwveQCTJhiU/WGMUwig+GEc9HSpZreBkwULbyIzCyViFeMrjG",
+	"XGiYBfGPihwnUcsDV7G9IAmJDc0VzeVOBdCSjQDDSgPH7Mw6eta5m28JtS91BNf7slENGSb+fDrPx07g",
+	"z0QdXEA+NGGCZ7O65KaGLmFPBeuoCSGH7LIs6eEYZqH8DITzAcmHtMD9mGBqdpYW0v72rvktN/ataFmS",
+	"e6jmbERG4xLbIY4lr0QesKlvlajONgbACz0pSmwIhI2LyJP3nG5YuR7DPfJypHy97o6q8bC6NzSJR6aO",
+	"m/UKMro420bByF4hSrw/sIC2lLK4RG8NAfFdXgrNeA7VaxsgVw8EhCIEdllXpZigp00ALUmc8+WfbqjQ",
+	"Y8bbgTcwdY4yVS32L7OpAxc7ow4Ytr1fMhRw9zA/te3i1/YiTD/2Nh2KyaTFLUKxPHsE76YSImYRpP/x",
+	"vLoaiEiwoZTbX3RKuZZOmKsHtA8hSRHoCndiI7XzwdXgcqbWVwPrYMB5Cn8DIiT4IxCUb3o4wxte6aEB",
+	"I/Bd0oMQxdUjwjfvDHO5QMtDa52qfveNg/sef/yY3Lqm10/wh/4Y35d+udvGtPvw3oEg/N7bMTlhoANe",
+	"mWCHJPcxXZJJA4+HKOL9u2g8rF365sgREBljH2AwBls3AhClFndiNc08At5bPjniT6gdl//keDjK7Yfb",
+	"fZeuC2YLzfBZrmYY2wlpYUwhp/pOH+m26Ya15fo24ge6uomJKy8C6xjOAVX59mS9A9r2pVRg0DuG85aO",
+	"hgKrqF2Ohs7uDGLPeHC75ZoLw3Nu7CavwzW+dwnqYDocRtNKLRfuXx6LGOdTSawRPy80ReqaQMWFKouM",
+	"6BbHSl3X6AY9goI1ewOX0KrJbgJohADUs/bu6+VYVFIYoUfQMuG9aVAj05Pov7NymYut7C7NGXzeXEJ/",
+	"duPR3aw32pcNJql7+5FIdWkBKlHY0AJwW5vnHHdA7cpsfOlUmQ7ISpTJtvUF+E66Gh8WH7azmoPy+Rk/",
+	"e/zk/AB1WYEx8/Vpo10IveP3k6Nn/Gjy7sOTRx+jXaSeyzyWqfpBrRgPIvAed1lBhBOpmowCZSMkWXQe",
+	"gWjV06pScsoKCazhDuWZ1ChP/Ivv+njBUsSN5eAd0yXgAEHqugjMQnhZra3zArMCQ3YJePS1g6LLnHF9",
+	"7TDpLXgxgQPppdGt8FxWqpwLaW7ni26H0xOdcIDjLDSbKikumISaTvxMu8Fm3E5ypcomXey+GjuGa/Cf",
+	"+BqV1sbWaoL5bhfdFLLaM2YTTl0UPdPJbuvV7ybQbqZWVkZX2MMT0zmuWiGg/RBy5P7VK3YScuN61e8/",
+	"oAGHjCmIMEMbOe/B3aTMAifUrC7yEK9B5xh2qcTj1bNI0BEXJJM3vdM8r4TWLRZPYxb6/PiY/jLM1PxY",
+	"z6wXfYwIkOGaz8vt9e09k+XRD38DTR9L/5kuYQ4VyQBvKAy5gO5oZ3NRTUFbGNVqPlC/fyXGQ6PiI78W",
+	"HWW812LdfPMFSzElk+JLiX2w+Vacp5H9it9P3g2pjZE+PHsTzCAOP/GrmfRmRgotqs2wsWuXfVuAl/PW",
+	"2vP6t9cvf0lY+qVnbXuQQjetL5GSEd5rhbtcP0g38cf934+OYaNanMy07Vsb7otN118rHkNpXhKLP1Et",
+	"rGaqBOYw3yrWWt8F6nMXskhg96rKxTSikaPOzjT0kK7f6ZldP7sOCVsdTXvNRqm8/WNsYhCHGcmPzUR2",
+	"vU8FjciuY6a9AzT3f5SDNtPIopjXT49IraGoNDPhp3VP7G/1u50RQwBc37UKqC6l+++YRdNGx0SaVBFv",
+	"Ypwn9LxVms5+UQbKcIDyIqAQxbDZ8BC815t2O/hb21po1Zt9WglB9SJ79dXaydnqs+suqe8Uk4dv2IsH",
+	"yaAsQAn/oaNsmh39u7axWzt3kzLx/vZwyDExqmOUEQcqSsP11pPmIksmAt7ttQ04Axg8TnCSgRWMrZ7l",
+	"P+VC7CLI3QxZY3FUT7GPrzMtIQXCQiLbrT3bwmjz3RrnRHHHhDAesuc3olo3GFLhxgQxbYinhUFpa3o6",
+	"GHYQQPa77xzCt4O+iNcXPugePIxU/u9OWknwKIAbbPR6oskt22S5blsTjryaRhl/BV8UIzSyNrpe1i9o",
+	"tDdzE/0uAJidbYR875yYOTzidT+QRqBZImdsJ7TuhKCC1pOHfKkWfWifa5xbN44DBehWdPBLqdF7/LQ8",
+	"aCSD+2WaPkY/3Wc5b80W+s+Rrzy8WIcpzB7zMPMW7R7W3mb4o5D6Hngw7gsABqFlOeIlr2LwZ2hRo333",
+	"oQZHGHSRDzpVDQdx1PFM8ErzHvWW7sLbY5X3SpX2rH6kHbYP20TQzG1LVQB4gxOIqTpIMdReY1u5QnuW",
+	"u1wJbCLJM8OUJICKkpm4IGcTDBXrazrsQqHRTt8Dg/KWV7IDKtsq09wMmVCFYhNeU+CgHRZ8uBf6kIhJ",
+	"3Q6ukzBtbRUCFTf0UA2Xps3dFPceTBv7gKtJUrai8qJHYyqVGRGmJE/B+KphKLTlMD4mkeoTI2ClmBjG",
+	"SyINcxYxDtK3QcDqdp96D98UtYv3zTPTR+9K1IlFxMvEc7sur9LCkPS3P3m/TtL9lZ8DlcYTiCsuiSPD",
+	"UTm4qWNGsbEg7sdMnAO1xg0se8rGROVVGIo7r7hOWIqZ2fpnqeoNY3Wp4dcCeTVQKhNGYgxBJWcC1g0g",
+	"A8J+fHONrHjX8amjbTSybwsz86NElGOsWk5ItZzOLrZRyR6muizuRPnMqhNUEq4tG7IV8tz8anu4parM",
+	"Uww+A+uFa9wLTmDiKQtSKVapXdmpshtRigKz8KRvNzurbEb5IulLciS3hS+kWEWnVpVdeZEtfnRHcnNX",
+	"RAFm8xA4b2e1fhqYN73tPtmcNxui7Qk8u7MRvrWjL27tWkUlDq8MhcQNpCyvj/G7YWLgGBp1wwgv87yJ",
+	"6NsFE7zTaPqhGYcbOML/ByCE9fmwmSQ1vEJjtGm6+Vt0szfT/hO/v/nvtmnTC9i0OZ3NbFQ9XKiXp+UE",
+	"16BxTNXdwoZ9+lMeAnq5Ychu0U8dlF5pWdyIFMx9l+/13yvyCzZTK7YSJRAwg6dQaJaiuZsiRoImFn6g",
+	"f4GZib2wm8aEPWYCkcHDqHRRSroXDY3mNcEfsPpSVVNljJAdmQn/ycsISW9Pip7gGCn57iz0W5Lxb6oC",
+	"PUYUhtFtnM2FgNqQLZRK1owihq2x/exzXwtr1a9EZB74bDqQzAuWogLB9uJETaDTpDaOwUwcrxv2ozcK",
+	"/fHrFtR9nFdMycB5R++S3aY0geB2bV64ys+rq5zptKw19buYCy41NllPQ3lK2WpmbX9ef2FDJSXB5aNG",
+	"3TAcG7ANajo0a8ZZEUYbPH4fR2giMlT5Mh5mzfd1TbQ29WUdfr8oM2oKfmtftN+3/3aqb9xvj7mp23Nb",
+	"tM0qT7jkV7WW/h3abKkPaCySrvikJuOtQsr/HPHUu3chpTnQt7ObHZR1H9bsRt3Ojkh7h5xuXU79SmhK",
+	"d982WJ5X61G1lPHkZAeHBCbWXDynRnJ5dp896C6aEaZ98i9IE0OBDOScw8NJJMjfCTZS+mJy9DM32Szd",
+	"Ha9D08bNSNIrVfM3bJrVRtMsCpEh97mqrinW4FkqreItbrC1R5ucy4h5LLL0g1oxNTE1t8qMg1pXS9Ow",
+	"8U9jIWtPgRCppUeQ0jkT7wvA6JmlZqdR/u1DcGr/ocZ75hI8UHxzTqB4IiHiUfgMQOQvZRvPvSjXsUdj",
+	"x419G2bdvsnWRicUz+wRbYRS03pub4miTSX4fFTkHUjdUk0ZXqNdeJ7EzO6aMm9Q8QX8E9pshb3uwU0R",
+	"C4vX61rHtJ30N74pXKfYBvxRRChMeTlVVWFm83DeRX72+PHpM+vs4X+8Sw7Dv9SW8muxvh2FZxfazT4w",
+	"lqpAFWgI41lIpoup5GZZUQfUuuy80AurBI9OJyfZ2Tg2hMVyXBbZiFCk9a0/f6tW3/zv//Pdj2e/rS7X",
+	"zy//On72/Nu38+f/mDz5/n+Pq2/+/dnq61LP/vfs72plqvFP332/elT9f5fv/335/C/x91QLtds5+VGs",
+	"f6UrQXyMlZ49ViUmczSN9RiSQFAaM7AzNWKHdwBT0ArvpzEAg/nc9MideKQgQETfjB6HK7VKam+PLqJ/",
+	"wi9wsGGih065LzQrciFNYdYJS7XgZeqbY9TJoC80tS3WlC/hJeQiEpa6CEPKgI9YVEfw2qa3UjuD7hMa",
+	"dU4C+nxFYhW1OP7kzcoeOKSzx7tRSN9XgnI8MH8Ii0AeXNcUhHBXk6I0otIt0FGFgKOMS6Jgb0GOnjyK",
+	"rO7PXBYToU2cCGlfTHu7YZrvZuM57Pv11Xbh/1GhRzXmr2dR1ZaK+J/5uhPwDdGxWCsk5zhjQHYtTLwt",
+	"tpp0OPmON/ac8TqNlARNCq2xSRy7v1z+/DxtauDtSE7edXirpVksDaXFIc6ARO+OZm/O12yMTQiIuiH+",
+	"2qErqNvVRwxOXDWxqhGnMroAol1qncEmrcuts6xXuTXPOUJiOWTwfv9AwO4Bz+eFDIuelxq2dKmmo2VV",
+	"UonH+fHx6dnXw5PhyfD0/OnXJ2d27NXUD2N7S+p6GIUsjMgQYq2uBZLb2v/cfrd3TQYnw9PhyWCzGrqe",
+	"lh6umJuFnmcHIvm3FJF6nLUmbVjdFFkc2+qnNY6hDU1IJGDleVIzimisprvuaFZIK9JjBurJ/7AHx53d",
+	"J76BIiVYvhGVmfXw+GiBPD+YHatfiWBAoTPoJiu+Mxx34d1ZtvJC83G5LyXRnBdlB+78MOLVtnZ37vWd",
+	"DTl7COjm4UJH/9FYmb2AOLTQfol3GHq4oIew9Ug0Po25hy87YIb4ZVAEBDvMxXu2dwHeimHc8Ya6zqj5",
+	"GvaKpsAnweyh4S/vNQy/TRrW3aPt3RV2jNdTu+w/K/ewI/bM8rqCqprwwR7Azk8HEq2bQiBn0RaDOp4z",
+	"pD3XWXv1c6F1IafflNTurCmPc/x1D6YQZ8huDUO4x8YG9EuUReAntRLVUca1YKUw1nZPWF5MCyomyLme",
+	"CX3BlrL4+1K4UjpVTXdl4Z88bC9PUAn/Oz/6x8nRs3df0n8cvfvK/enBv0Rr4n8Rq5dVjHAblrTfSdzj",
+	"zLbvcGf2rmvf2IuoRru9DnjkOnnDx0XXJApt+5VrKF/lmqVQdZkyo9hUGMpBvjdswafC582VrNuW2h/u",
+	"UpxZJ1CjTCdyUmDXZ0rso1qA6m24cTP82z5aK1Huyxa4yZ38qB97L90Zm3lkr+l0uTpAoHiwJgxhm4nr",
+	"TZWwXJTCiGis1kM8N/FEsTLvmi8p54ZvhZvVbC935mnZByziuj0fhjTOF0fTnEcXK7b1DxHV3OlM9Tii",
+	"nKO1j8G2w0B7WR2Ejddps/s3zV5W01vaZU5/bwaBPc9AUWnD4MLWoQNkqXvaBHcjeHU6PT4HxRS/ZQ8q",
+	"Q/RFOTFBePojX9VZV6+rKvc8mUpCObu7qzDn6BwybVRFQTrsxOcaxmFdswfsFYREaS3G0sxU1VE9EKxI",
+	"pubzwnyhGd7QXJVLKZurchakhfc+jvBV8SFNC0NDqalCA3IN3kaQPXl0+3HMqYtxY+df6mtvri9UZTa+",
+	"+w4fPld5MSlERy0HfeaM5x4Y6rHfhWRS0cQcmJoGSFvfBpCVu2vkXVWPHcmjHg3f3DhdIdHcFb5upAqg",
+	"wxt1XZRiFTaUhP6SMyR8EcTUhl0OKe4/VmZGawBwfElMR9Z8g86OQcdL7fpN1s+iPnS4ZYNnQTIdmnda",
+	"0689MCBC5hX1gF27exzZUyFh+VWLYAm+Jmy+CKeufU7UGWuQO0SCx40vj4EkDtW/plcFmFttKgGLpsri",
+	"TefaVUO1pMS0fNAiMgpomC+zGePYUzNXQg8Zhukx4ZMjrSGsvyvTljlFxHWtxuB236YkCEpT4ZA92tDk",
+	"HJyfhDzT7pShJ8KFZKTClQCLOfF1R7HSZ3pDrGbOvTL2WzCGGOwGxL1Hb6nG2zYBOrQDMSUxxvQB9t7S",
+	"MPFQCTQVJoF2INYeXy6mFXUA6WxXv0MA/WRuhEvCdcOv7yqwpCWIfSdBlVqob+rrbMVjptS19rRK1VLq",
+	"+FuWHgm3wzkKeck3S9HcYP164xDreejaF0H31Yi+cJnCStRlOLhRYI/MVJlbA4WSpx1yf7JL7nFXIVEt",
+	"OXH1l3mHa4uXdXumW2Qx+vju47vmnnPLcvqp9ppUZgRTXBNYdSgquwRQvlho7GxMXZISXwDHfXdoWjRZ",
+	"rtlyYU+lp+zn4hsgObVL6rn/Cs0oDIX1aUa8N1g0q9VF2Nn4WoiFDqiZCiysswtSt3QZMmvvEIk/0bxn",
+	"6kZUcMQapfCM20XQtcdmdxLU18kKAwm3P+QCHfNJnXkHb+5X+YHU91u1memu1gRpUAo6UYlygi7KXYJV",
+	"96XwogquUuNSzLuQo4BHtPsJ0OisUkuDLJGwt6AW/8tX33/Lnj16/LVr054BWOx4gU/+X39oJdMHQ/Zr",
+	"paYVn2uGzLJMSZZmKhfphdOhleA5S3NheFFSDUIl5iJfp0N2KVlB1bljUSo51XavuloGIySXBquX9apu",
+	"OGn9QrjH17GL94WOeol2KB0LXLOMJkwbPrbqPquUDoE1pVqJaqQlvxZtSkA5KZGFKwJHMZTb2PpWnGzr",
+	"aoTglOZrHMT3CoLWVwPGSzuda/xg3dlXO0q8ULp2oMC0pKkJQSFveFnkrMKQCLQWQcXp4xm90cQkdtH2",
+	"cyDkdtm79ptiufK8EIkr3sMqad8oOGzTrZRV+SQraFdZE0qLkOcfH9E9XfTZUXTf99BmHpaJLnMBjlJN",
+	"6z4gmCNqjq4Sf4dY3Un28PrreRcqddkBOvnhzZtfCQvceOyjk2cxU8oUposDM3iSHTsEZpoj/XaLJDtu",
+	"rLYkrewBmcJanY9LLq9TPCut02KnhZQE1IeBMmjFwuobdwYiieIKP9HPWoIbe4vqc0CsdsqQpJ/AE/YI",
+	"B3XqFhZ0HzAqBq06mjypw55KBkoKl4591Ros40pdC7lFqxAhHyEgN8MPqlzOI+b3t/B3L5uFFEnThTtt",
+	"vCbayzFOo/orN7M6tFn6aWrORpQplS+KTqZUO8RIdq+Q/gX2ZVs/4vRR7CuikS+aVYDoXkFoVC8ycTU4",
+	"B+bntVpC1Zj/idvf/iWKnHUn+may6W+vX/7C6HdgkKXGjqg1rFQ1J+oYa+eOKzFFTMv2XeC+KybwHekv",
+	"tG+DlBdFPLYnvHa26eiRY3AF630zDPGPmhbaVOs3Lrl5d1bpmdLRug6NVZALVRkn6hW9vc3sXJnZMGA0",
+	"jspIyQs5mhmz6CoyxkczvRD8WoOCdvQrinAMRO0dx0f6hpFFZ7ALTddrIdliWZb6nIX3gKG1whc5opc7",
+	"pJi62LLtty641vbEGbK+3NnVtJs7OwFQRry9QGNmDQBFuVxf+K9El26FvbcVsqKwQsdSNNulFoSoscrB",
+	"sJr83fUq7eTwbkj7oTFDDjysPTZvEznUJl/xuRvETuxmsCvk0rQYYJ+cJBFPvkTL1y1DySlsOOfvi/ly",
+	"Pjj/+uwEnof/Oo3mziMTGJACtEWjAXgniLy7PqGu7hDq3lSPncG0t3WzKHdkoR0BcaKsVMsc+NSp3ofo",
+	"rCCaC1O/4GZ2SK4tPwEY5buDl70oubEKtfcbf3U3bFBgux/ebVsxGvCGinfE222CJ7S5odjbVCLuL42A",
+	"aWFIqze8WWQIId3SGNflHaAuEDZwpiosCJvzXIyWi71IX+Xa85n6iR+cA3ns8BVf/UzneZQ13A/LPb7H",
+	"/Ok9U7kuGOy5Wt/MxBrCnddiAW5OVgpeJUwrzNrMlxrDns2oZ8sQtnI/CkDX8REhx2mrrOLs5PYx7yYJ",
+	"VVfQfo/BxGllN3he/HtJg+14xB5ZJOoZdOdR75W4QnKST/PCrVr810AHRbrnWymr00/WFyk0W1WFMQLo",
+	"0y487sClIXx7RaRmgLMupLjjK3tKTzN7nPN/LCuxjYd6g1hmv633M5gnYYgiOI/Og9aQLvgRfFl9tiiJ",
+	"DWWza88kBoTqLwybCqN9lq59OBm0gdzkwdO+0PQkpMrzPcGontuqRHiwNtaKsvNqhzJVKm81SvxA6vP8",
+	"Qy1OpHzP7X8cnZyePXz0+MnXT5/xcZaLycng42YLO/+MPQ487TIN5VJHXbQ3dSh/BkRsjC4dsm9nvKLk",
+	"1ZzKuFyVhcwh6uhBKSJHgwG4MyGznt+JzOgOh21wRO09VVs2XyfBKLWP2TR2XOqdSBaFyLUT03OWwm2j",
+	"QmIDZJIrNWFqWelWAQuJ7AVL58pOdYql5dK1nsO/Im8LlEcCtJOWyG0C7tYVGiabET0hTainHEi0Xb6x",
+	"cE8fspeTGpNqVgrtMurXfFRIP86iqveV9gIQCTvPEHFSc8rjJNhTAj6CeDNpAFEt46yO7XlcK6b2SrZc",
+	"2KVZ8Aoa+0GO6l7wDX72t+jmOv0L0nAv41jKSvBsxsfxyKdVcq6VstlY+BnP72VQq1m056I9bYTMRCvM",
+	"v8vTXA3wiXHzzzNM3br/J+Cj9+Koul0Rlat95WX5cgK56j7FA++SqMulMfM6ZG9WyidqGi25CW4GGKVl",
+	"UeaazfiNqH/HAQ1jCNv94d4dBC12K8DLIcnGs1lgKrKfKG9tv8TDZnp6efC90fzKHmg9q1kQwuYV1Fpm",
+	"4PRgP1TY5nPVgjiHugmPyZ7jdcXR/fHxyUB5gOp20DBcZc1XQJeSZG7AViHO1JMtBB80juapPIoVkaV2",
+	"A7ViSFL+K2Gsh3t1gUPqG99zhDZnvVhhPy4/wvCzd+K0Q+HZVBuuwnwXt5S77mOC9C+d7aV879JWfLnY",
+	"VpDYwjriP3QKx1yAs3CGB8XY1q7BnVhgVhOwNNrae66rmpNz34s17K1Kr9lCXxevecAe0TvXN3wVwfoo",
+	"q+VnMKkXYMvS/Rxsu0haHyP+3rT3VS92UJRXb5TIoUARytOTI/EsEwujg76S1RKaYa4Jix3RXxELaF/K",
+	"gz1LOUO6hV11Zn7jdJcE0AQfoo7BncyfppaB3na7mDEejxEGWzw2666RREtOzqMH1jv196k7ndSWS6sQ",
+	"A7Rnc3zb+Fr3DjLX4cKWsFfFpKOzGkQREryiw9KfuKbEXYxjsJuL6QxAEgSfJhYyqKJGJ3Rn28dbNyTB",
+	"20Z7NrvbNK70HcvUXceGmBaPTWyko3WH0wIeY9gLtMRuXIkVps3HaMhsb4gWjesLzTbQKqtYD+n+Em+H",
+	"M2q3pI4du3AhikjXyQyX9OoQYy+8DZVtCT5u1ISC6UYJduGtsbDHFjnTTDZYwrelmTtMCbUrHo6RzHg6",
+	"Z2o9BbU0FwHnPhIIBVBgrqHvKC9F3ugtuhkBjUX8b4tj1B1kzqRqUtfyVBITHyY71dJkai4c9w5cesFS",
+	"VS1mXHqu2vqQz/FKSNOJiuIJHgFz0aB7JppbHyWhbdOs4yASmyhHLQgCAZkd6V6tOd0Y45x7qwLaHo/U",
+	"ZBKXMhdcnXHN3NXNFhRMTSZ3it7dxjZ0SM79nOhgn+7b3TesJmm2DdzoZIPHmDuQQsYVt6kao3+35Yzs",
+	"auZ6p5ZYBz8gOjtK7nXU7Z5w+uptE3YY05MMlE9le+LrogAkxH+g9mj3HmrA7wEM2KcS/1NbDz1PnF2r",
+	"H505FYtaHrHU5QPSc6I7U9VUX1zJI5ZCLW96HhKI1wQXCZsD3wz1+lLXQmpWyKxc5iLH+x2PSPMR46Vp",
+	"3EqFfhCj/ELTk/AByD6SngOgm/7mOQLpr0jDITLoKxTpWN3qM+SSGclt2U6SwStPJ38QvqfF0t7kt3+r",
+	"zMn+mYDJK2gSkQmthca8eGE0uxbr87qykViGrdVeGGpW6fDKhPEisJLHoQ6Z7xdLdZzYvMTTxPckoVqo",
+	"bNZRSmM9eS20Y76HA1IthOztRQCY6Hb2FbajI4x3DOjW14baUA+yuh3ja89geVuZ1CT2GDGNcrpxbUZa",
+	"CLmXEO7RZ1HGcbRvZwJbSOHajoWQzBpdiHNyfElBuovQW3G84aKrlATWFMuiCoMQ3ZWqrqGUqk50nFOe",
+	"SvoSYrtnqICOtgxyh4cigrApUU5a+4HQUStRlrgdInj+G3W9L0F0qTorZO1u+UONdW0jG+icEi9q7DLS",
+	"qb1B6pSA3/52gYSsVFni9vOqUbjOCDzzLZ3hy7aYw/2aarzGa/1do5okpQNLWjdUqpQhBUi0tM1uPu0B",
+	"7RsyMNUyFt1Mc3EjSrWYC2nSc1wOPePUW3yp65gPn7aAHcGdg2RQaFXyrjDMpi/c38BzpjRtydB0xm/y",
+	"S+Skzeno3WH7oBPKNlRD084qpHVWK+P3D4VzuyUvZn4dSKXViurg6mWL8P3Jd0OUs92JF31ht7wcxJ1A",
+	"0+oTORPhasTDRjTvXzh/PrGHQjYjJ+IGSHjR8qrEXBnoocmX0B1JKk9JATEMno+ULNeEMNEh64z9+wVL",
+	"tVGLkVQrBxwB3W//aI1iZS+wVnTq4UDO4gNkWZMiG8rRYSQDpBqGd4PWwHcAcPymw8B97YBUd7dvb1M1",
+	"cQdOk0Zn5J5huT3NwMVMSZGPZmou9vqqfZpQ7XGuF4bBiKx9Mxc7znNcjRyjK/kex1Jgb6x4sbtJGS/M",
+	"rmOs1a64EfFpsI3sKGSAJf+WyuH6FMl1FoZcsBTqbY7oeHOQA3Z0BBWF3nGK1OicDsX6b6fZfFW8LP77",
+	"P/9rmD38zfxUPFoedk/UL9Xmek/ng4q4dfxMxE/uQcPcJ/RXL239WCqfDMbRb2V/bHlBpcqA4L/OkFgB",
+	"38DSdqg1I95UIiYpoCq7SOBz0ehl3qpfImycmgRh3o5EwW00qKEBH1CFBcvpv+PrnVHdoJ84HSwwtJ3W",
+	"5GsjFtsYJDdpH+GnUbXspAUPWiZtKqia+WNruzG4yjGy2F0pe+Ban8NF7upOxE4uZAG8cz5fR339oNYX",
+	"g1WQ4baLPuwsqY9++0F6Mmmzb83lH0TTG9kguMmti1wJCj9Za7kwrVZDd0Ch/U2N74A+i0N9EGJMJZja",
+	"iMU54/Zww0qehP6BH5dQL8yEGcGrXK1kQpCfhP33f/5Xs+8Oti+PQhHWAS/NRpURZ4tK3BRidVGzoNlx",
+	"BXFOwEHjRZ7YzqNmkArG3oHpYGSmWXGNKgwQxa4HPEb5pFpdQDpNEPQf31QHy530cs3sFC8c9LgnYmZ9",
+	"ZwKWzdAUNSXt0LCA/u1qmuQgmwZ5daxuhxIjfiOYb8dF89lqjEVvzcf79MACV3PqKGy3261i8au7tkEi",
+	"25bZdS0WhW4kS8OO10EkjzL4JC553DRwJBmdJHd980CvfPPU2/dM2zVRRGG3pyla9xKNnyoxQya8o91M",
+	"ACXNL9VmR7Ous/DXQCY6/H3XNFBV4B0SEsearEASYX+2u9NKAZR8AtNTmfvMOoRZKyHFSmCSAAAViMDD",
+	"Wlmi4Tk7Ybor/u88TKOYEWWZ1DwJlTZMi0zJXCe+sxEhGofMgaYrkfPM0DlHPenCP9v3RGF8akvXXQ1t",
+	"Hh2TBkRxZ3ZaXLFIixvCWiYd5ND2OVsCsLyyX4pHbZMQpYO/TgUCvwkGDpcVlkqrCx9/Bk6hOV+jJqKN",
+	"yiB0sweIuLHlto9gLKbcl5hgEXJPY1SZWMHzywmswhwK4E+aPDoeA9Lk0jiLTaOdkHgk5o3vXek0Eqx9",
+	"TRTpqqCpEMce6VbEeZk0K/PQhwOsSav7ofUiRvl4BPFMO/VzXuymyYAhJyS0jVVoSgUJnJvCLuXwut04",
+	"svbiadcPUO/R64ImknRAh8iW7U0kX69l9qJOSYVsgkFx6+8fQmA1JaSRbw4okcAIGfieTSHy2J1iAwS4",
+	"jZdFSayvUGsRpMOgWq+Qul8DqWwuWp314f6dpRSuEOBsswCwWc4bK+1BSh0o6cGPvmBWza+daU8Ntu0F",
+	"vc3aYAV8++No+x0ZpwR4IUNa1LodSc1S5hquIzTLKX9atduM84W8W63/fjnQ/aGAnZ2/gxWObr7YUkQi",
+	"SvuUGLhdshHDk2KVEglDEMcFAOhamAuW0gIR4M0Z7XABFUUq6ROcVPVTEZLCdW+8YGntcNCTPMka3mPP",
+	"de1IIzjx6VFqlE4MJzIu17NYmpppFbwFGusmxC/gG6/hfcBeAQ31yKQuBb8RyAddbnamFysH2gMlE3hQ",
+	"O9B6G1CcnhCc2vIOKB421Nct6i9IGPwbdggh7rPNsMkkzgalWYp+S4v37Ic4MVJN1LrxJLIFfW0rCUBt",
+	"6PEAqAry0OK3n8Wd3+5WkXGOH3pFLFwZ7zxQ39I5tfE6pI5eJgGmwa0+bA0umeBVWfidRzsSYx5hBN5V",
+	"tlViqeMhybCeKboOYO/n1RoKi4IjCG4cxhnb9lFRuAlHzjncNgmu0zptXJGzvJhMRCWkAaXCgXC6LoMI",
+	"HOkYpVS3gxtuN2V1R0vCqPZ7i0N74AoqAq+SoAQuX2v2uuTulvRKJXieyJU5WqiyyKL8W7/SL74Mq6iY",
+	"kNNCCobtxDX7Uir24/pGVFIlLOCmA71fLUuhIV/5SkzVA/B8Vryytqb15kgRFBSPWssMvThoVI4+xKOz",
+	"M5biorvxpi5Til1xgcjPKpBrsW6gaPZHQI+XMi/F6GA1vlg3a5+5ybtojymg2RuXasw+oI90zq6Ilw1v",
+	"O745vRokbMGza33OfseBQVjw3cche86zGfyGLFD2QQnjzPBqOP0HuCkqaOUCb/0C50sTEw5UylEBg5og",
+	"F4adzuWiVDxHcgz7Ajuvdv+XRVhjcaD+HrC6XewofLH4wtHMw8mfLqqlFCkkxe3h7gOKF0yURJbaLUlS",
+	"mRG9T+TpkF16BYhMD9C9A34GfmCUp+11YHt8KCQzRlFus5/5tfAS4kwcFyyRwpOdOd7DW8v4vpXIMN0x",
+	"kk53T83cUFtiRcNCA2gTv7Y24jKsv0hc3LmofOwbbFExMa71Ri6AosE1Y4XiczK8GwoEWxC0V/7cRZkx",
+	"FTsXXGrqF3ZHVdHZnwOEtspm1oRxA4bEInOxhZqQbu5mgOoQ59x62XbX7ec/vfY4+UNUJLZOq6ZS7D6H",
+	"NNDkNds4o6RjC+ddVJzkgSPdZqMsEu7PJtN+HvjDOhnq0bvVegSdHugwpIkN+xQ4e6q2mgbjMt/+xs3Y",
+	"Rdvkwdf7WEWXdbFhQXxMgqGhidd/aOPW0FZiHBkaTYUf21L2GBZ0V7B610rGu2TgznIK5eSbrL+O5Peh",
+	"4+TtINVFSN3po4D0tpPpdlCnFQbbOG8/vtvsoG1drN2F3I36vz04SMiZjDNXhvY2hbLRytV1Zxoyb1Ma",
+	"Z5oERb4XYaXD5hHRW2N8V0wmL/3mvXPR8r50K92OABxwoMEhqfilqsgxmPNr8YBxAL3Vddqblr/f5zEY",
+	"Cp0a/VYnKLnToe1GBIMJ44bNlTbs7OQkCdKfPvTgqXeRtcAd37S+Yaxvj6xnGFW9c5hMj7oi7pvT4VMX",
+	"fk5Q9HgF5xnYkvYMg7DgjALymzH4DnqZ5w1GmaTN25ZsKdHfOVud3P371wF7zbfLFgKwQszguWj73A3y",
+	"ulg8i2TL7gSydcj+bUnNzmxxral7wmXf4g076SiQ6cXt7XoPusHV8xYMosuKeO0Twns4s42oRHcvy0DA",
+	"VMVSEq4U8znU8SlVKymqY7vFj489P8u/VmLS5vyH4z50DE7OHm2li+rHG4IW4Harsqauc5X6UwiYNulj",
+	"gtMEDsW7tSPsCl9ssQp9Wu0nFUP88pIicJsf+ocaE6uhYQCGOqckb3bNMi6J9WxSiShdYT8MVzQw1i7n",
+	"NzSYupnLsAO/1Pk4ezs8y5UIdT7BYxRqKQMdFY1C2bnoZERAvoK9ShqgTrGN2xu8dH9+s16Iy8WijEZf",
+	"VzMVjRrXeVUogopiW/8Vs8ZHpzuDZu6L/XTXyxx+ckKCtVUiyfqJdDS/W1NobkxVjB11eP96whdGs/re",
+	"JAiCA/qaGBrobw/SpM6BuLS/oDN5vll8aBU4t/Kf94h3uxnYOn0+kdzWw8sdlMW7+gx6M2POJZ+K3Cfk",
+	"A3vDO9X2YdGvzZZVRafB1h7yjc/5jcJad0jvlGJiRmpptiA/XOPJGQfi6UqpedxSKsWNKLc0jzPNCpKG",
+	"GBBJO+gTHeYMaIF8Lz7EN9cy+65D0fSeSdD0e7Gb1A3fmh/6yi88lGBzwyl8oj3sFUypstijn1N7/0fM",
+	"pFvRrVg9Tzcefu+6LTC6O4VArcmCIO7mp9CPZMtCVVhbd58OT0+Hj3bq7HDsu2kEmhvyh0JbY+auVV+d",
+	"u/wTFIE1332IGraWCt5lm/cd2m+1OLQo1eI9LF8X/xB1vzBeihy1Tc+K+8NbYLWZvQEeq/sr1F0AwKfi",
+	"TPOSAAceu+CrIWdcD/ug3c1E7492320thtuuJ73kGx8owu4bmtFB2ERPcB8cTxxBEvRI4JqJmyIXBAz0",
+	"ZwYdpkHr6nwXPqIspOBT0QH63ZqcDYYXLz0VVcGbkLLTs15CR7Tze5jFMdQuvb/+Rq/WPC2jN0+DN0a3",
+	"YLwXVNBuok/E8ZPWTQZir/atEYNaa7uuURTp8/c8g5wPJ/qG/rhRoJS1Ozq+JbAxj/HVVtiMEQptg46b",
+	"amms29CsqfnGeiiuYSrd3DwH95+GTdMoi1pGi0pMivcRWJ7RhJLOZrzimRGVTuzEVSJTU1nozUGOKzN6",
+	"NHnz7DD8Ep19z/yYEy/DO+u3YA8c5GCEzfSJjvXbt7VyW6+Qo5yvdRc057whm3gTtKzANCY9hZWcaB5l",
+	"0IKKJL2uJvWtqB4+ebyjF1UyQPKkSO9QACcR1w9cs63llrV8RTnp1WurY0O075sX0v97l0x2W5h2hl77",
+	"Fm/Ntelq/da72ZvZ1uzNOG3fQ4rbPUPhr74bW+zDXCVKdN1WTZKyFS+sn6IkW83UPKFab6vwEoLzetVX",
+	"QvN7+Fhq+E+r2qqqEDx3lBj1hJydnD05Oj07Ojt5c3pyfmL//7/3VupxE0GxjEsmKD1gP6RNV874YlGp",
+	"GyDa6m17fO/5NxIwncqi3UiwhsjUdbhX1qm9GvgWIbnICh3tfmnfbKo1Kdn2DJ26GXq8xwxtOFqEGiPo",
+	"GK1HXFQwrt9Z0X6L/q39erHeuq9q/y6p/cvPNmLaUEC+rTHpW+yGEcAbahhBvQO6xB4xDLMdGAYQx6YU",
+	"B4UO2rMla99KBnXShgQu5RgjNxhmdQ9kO0eAZTKDDTGH3L+mkmask0BNAgr/tH73Rsp9v4P87WzdlbPz",
+	"b4+1Qd7cs91D3LWb3Iu2Uay7cW6SZwfKcB/betPMK+Iu0C7V2OE01spvq3bqN2QvXlH/Xc3nmMLlkL/p",
+	"CP33l8lIxqGrlitoGlBops0yu+5uR78p5D0rsrbA7N9SWed+rAQ4EyMqXtlMaGGx1YgaMO/p793GR3T3",
+	"jOOlu5+V0GBHi9uDExzMRJl3l0u7KC5Y3A6qaZUO8LpJtWrTB0apn3TNxYk22JpqELkJy3g872Fhhuxl",
+	"s92qKyhu9VsNnNXYqwE6bBjwOdEovFlyVp9g5+7omVRC/KNXiGA12bv70AaLe6uRA7R6PsFqiKA8jaJ3",
+	"9lQk/oKlbiS8QwjKrXgyt55YNO+OGqpuCdRGiWD39wXgYxHBGq7P19G+Qdbj6kCZoje2lE6ovQR4xJLv",
+	"yKgb/dsnaokm9NxZ/NywschUQGRgVookzPXIl3oFBcbho/bALr20o/Xa8U4NfSUyjnUQ8IEEjIyaTktf",
+	"7NADxO9BPG/ozjicn567TfAaCN+mUisMXNHsPOKF4Za4pHsjRHCr5ZMNwG4R5xeRTFW5azpRCb2APGcK",
+	"pml6F3oWoPi5vbh0KpO6uwqQGHANvAXSXLCq0NRaFXz92nOGgoOeOY47U5nV1aW+ixZFmh0ZREtdhluj",
+	"aVKErFnBwb4zOufWv4Ot8zI4coif85wtpZWC1P2SBvjVRtm+U1qJu8OuQFoT+XrUf+IRlVWjGMBZl/GO",
+	"lf+v2TzdNk7MKqHuYQyL9aP3H4Tqaf8j/jYH6i114i31W/ysrWmM6jmNOBLHHTiHIHcWcfXomfYIBjMM",
+	"gM6i8ue1Ueo64FS/S9nKoRgWnQ66jTpp0+75Pe2rFAYhURv+1V8TSzi6Jx8ik9BpotxPMsG97pZ1nB31",
+	"xfXsXYDguKqxndH4lifaUvjksFvzxjGEOWC7Z4hibzzOvZpDQZ0r7bqT4G4j0UChufBZfKIjIqC+zGuw",
+	"b7u3FVvKUmho8OxjATNO1h1MGnsORByqCvMbMAF+QC0j+FN2jeuqmiTjoVk5GRJ5waKEbGxugQ5V61jT",
+	"inSBAcPq0cePHz6JVpB3CTXazY4cE/wT+DUKobrNodNwM1pF0SVHL9162Qn1pyIn/W7t08l3Ceaul+uC",
+	"VC3/Bq2MIm7LpikF+Bf/hRdI5sc1KyaRiXVOJFQ1OAKpsrhG4lIolVlT+SdwwlCt8H06Yvt+kQ7Q//Hv",
+	"UpJ9aVfhAXCdTCbE7ATeN7nP8JHtz6VOXFTO5WkM1GTiwDW+RstF7I2yV1BRBE1WYOLs+NKLIO0KBo+n",
+	"WGt2hAyqTnop/iraw+fVUpJ9DkreXgTzJniOL2gUsPDFAqDeQ/aKCq8nwLGwOg8qsF1SyT4r9aU+UvDK",
+	"jtqqqwAhSdVTuchK+7s9TaDQ196cYL13+GS9XCArVuoiavZC6pgtFUOeFLYW5pCF3a2zHrTNtqN+g4fr",
+	"70uxBFTVLhquXuRbgJLKllVh1q/tliLotcs/t304RA0AR49L7Kfjyoz++z//C2peYFti0J5XYV51Zsxi",
+	"8PEj6PpJrAKA3QiZq4p99ZVey0x/9RV186NCJwfDQawCp2KVxHU5t5LBr+RXX5EQfPXVkF16iSh0TRVS",
+	"SMANBaHNr76izf3VV3a7wGPcyffVVwkxViFXpzWo7L+++opMGvuiXyFaS46YVQ6eiIhfSdehQm4Ec+3F",
+	"2PlRM/GeZwYCtBxhbWRa2S1vx4O0oaAkcj386iuWfuCLxcc0YekHGv1H3B/pB/eOj8gTDmxJoAI4GilX",
+	"8g02zmIYw6vLSSuRC2kKXpKGqnGUHs5hbys0xfdEfiVBt8OwAwhKoc05e3TyiEb/U6ENrGgl2IJPRX7O",
+	"0n8pi3lhrpYnJ2dPgEuIqlcpclho+2XW8EmYNaQ/pheuqO1KpvYv6P7bx5HixFAAMjfZt5JnYmfLfg2E",
+	"ZzDDl/GqsrOe2n+yD5igSRjqTUzIJczluT6m51YzXUn7kf2QEAQCCwARVsnxHIhsr6QTrsSVXClH4APq",
+	"Kf0XO6y/PDzRwey4wM1fZErFQfVkXUnHwK9ZStelkAAopjOH+Ukl9WtwtaigiO360nR9Sw0pmVFTqLB1",
+	"Ewe5wnF9mgNhAqfB2ic/f8On6UXNDWKffCU1JfMA1P5icvQzN9ksDYk2vnx0evaAeoiouYBoBmpprtmE",
+	"awM90+zYXokF8mfaMUG/b/bry9dvKI9ix/AiF/OFMkJm66MfxTod0mUQ+SArXTD7iiuZ/op9V9ILBrS4",
+	"fK6JccyuLswi0Oy7l0NlhH0xz2ZOPrFISbLU/vqTFeXUM086VxzfmfGyJLqxUkzsWfKNWCuX8USKoUdn",
+	"z8j3eGWl7ugSNgS+BM83BZuVjXl27ahcqJuUmlxJhFZXN0VmbZelNI4EysohnafEQsnGYlZIoI1gVNmR",
+	"hOOcCqPtAwEXFn4LqAnBs5kbaf3hhYtwT5oUl05L0EQilsopAuwnq2QmknbWICC7d1mHEEkFp3FZZEKi",
+	"EURcEJcLns3E0dnwZJAMllVJp44+Pz5erVZDDj8PVTU9pnv18U8vvn3+y+vncI/14AsDERrYxUEg9Hxw",
+	"SnVvki+Kwfng4fBk+BAam5gZHJjH6FAcVUsJ/57GsGGvlpImCvN7jOtrMnvsJ1b+5yBTSOH6JqDKF+C9",
+	"yAfnA6tdL+H19gUwqorPhYFUUIf5XF9y/HJSF4lHi7thXA2/yRG2Bgwzhb3870sBQAhPj0k0VWis93B3",
+	"7Qh2DBdEbtDjQthDREKhF8qutx3B2ckJ4pekobIvOIMzmM/jPwj1UI94m/PhZx1CSWDdtK0aOJ+A20rC",
+	"SbaqWejRZwVOu64X+ZEfk8pCg80Da+zS+/XB6bYCYDiQbAy+L9Vq8M7eEsrn8YdqKT92SuklbELthNAx",
+	"HGtXtAT9gSrB56MiT4lVC5Iiaropm38VtWgOPsVKxFaBGoUdYsJfWx0PvNfEQ+llvDXnG7swEnbJ0ZCG",
+	"odEOsgql3kAVTZpzF7CcrHs3bYe9vgM5KHk171ZRjTYKzt2yK1SpEnxS8GSLjLBk/tiGA1aBxcO4GbJL",
+	"yeBN0L5zIWTdI8gaj5l16kqRT0V+QSRNOmjo+gVA15yijyg7/IZDKrrLmpWiJmUIx9mt4+prGprOCxqF",
+	"YjdLaf9cqs7O+W41h+J1T4qOu3Wv95oQxik4+PH4A/zvx+NgXSDG33Mzkth27Ef47ZA7MhksVKwS7bU1",
+	"/Hy7aL/D7PYSYMEXxjkdjqVSC2NKu5+MZ73PVJXXrPfhxmKeh13zuWAzvlgI6bDbPgblfD6cEvbSmXWt",
+	"LWxtlLUm9v9Cx3btZX35Jc3hfns3MO9/FGsSdTBMv1GI2N0h5QEQ12Nk7fe7jpBYSqaNqqxFZk1d8CZl",
+	"MZ0Z66xLvtAzBZGZPTZM8N3QhfNjM/xDkdz73bRdJyKsatJScnffqcEn++3UtWUXC93LDLEXeueimnaY",
+	"wPZp+8rVP5WKXSx6KNjFQvt81eE0K86dW6TLxQJNmKhy+tk53cg6zxeLIbtEJi6MX9TMlamvLWJGqc11",
+	"+xauvARSoM+nEPJCL0q+HpGWd0zVbYrB3qvosrO9dvvpIeWnc68vFoeQlZ8pnIgsTk1pcRv6GAKTKDWl",
+	"iDWOfGEcs5lOXIgWjc0bXhV8XArNpqrurAJRT0pLe+DhpBKizhxgWP/kmeuUXfcCBsSWhxGpaqqM8RG7",
+	"DqJXl+dN6U+pCzDW9LKxQ+47+N7bCPO3lJ2NqJdHnUS3GNW2rzyI3sbRd61usl1JQzBpsah9RbL/KL4J",
+	"0Q1c6LiLCG+8T8W6dWMkg5ngOSFnn7/hnUSFdNkxXENPPIA72TXl+wnR5WLx4ruX1S9Wa4FlyaPdhL8l",
+	"KAY2UBIYSSZKXmiZdxEmM61pt7lkmDy+ldqeQBj4jvp6E3A152Up8CDDz4FkhAcsDPfS3y43/omNtX9a",
+	"KUWRYbWs+qKBHafAMan5biPPaQjwNlgxny+NPQASSleL3PPLbFCix63Ab+mNf2ZDEL9hty3oD9F78bZr",
+	"SkDtXOP70FJRE/ONMzGRWl7kncT4PkjlryTiQ8dsdSVDPm1EoLinARepdaxXLVZNzCthxqPUAspmkAjm",
+	"SoJxkYv39vlI46G9Wwxt1EV+HlbhTASAPrDLHGal3G9X2KKAG+tz2sW7ALAYrJ2uEz4MigcykVxJOGAn",
+	"hd0hpXVboXc7VNZC85xY/wP4YolJmYpLTSF8MMwxc+Ry6fbgrgQiSHRd6wGtKcfYqccMWZu/NC+gBzwl",
+	"/64kEFATTztkNS+oUgm6QSUNqEZBHUHpAyFPFDDTBOZDgFVxN0N7CJcvt+6HyMFpxyXGlaRMVusKSjRh",
+	"3Jpe8uXZyckDeNWcirPw5GCXkqFQuCc6CELNL4x5VfiDGxxlSCjAQmrBgRiA4t5/EHz1W/CciA71L/as",
+	"SSF3SgNd1YAhDNYk1LYfD3MaLBSMXUnXDQWY8FQ4dU7byrqxE9nXkqWOrTfFUV7JJgqKaFAcpW+bu7jx",
+	"8U3C4it5SdvPoc0dJSlvk5HO+dqKmt/MBB86R+MftrMjNkVfEylQUcjd5xkrbi5Jzk09+7BMGNSyXwd/",
+	"dYgSinURazAOOg1aWKSAhli1evgRejUIj3N9rREv8OU3z1+9+WH084tfRt/+9GL02/NXr1+8/OVBR9OS",
+	"shi5VvhpzLt4vZbZbSyu76o1pEWST+pSt3qjDPSMnz1+cv5s8vRJfvL09OnTR9nX+ZPHz/jZRHB+kj1+",
+	"zPOT08f84XjyaHI6PhufjJ+enWX56eP8SXb6eHwyOTnhJ08Hra4ig5PhKaR7w2YZFJN1LReibQPbA3ty",
+	"8vDkIRdnZ+Nnz54+fXI6zsTD8dnTycOHQmSnY/H146f87PRh9vRJ9uxhdvL1k3wsnk0eP36anZ5mXz8+",
+	"Q/b4fsd72IjnE9uYQe+FiGXxCx1aUqyo9RpylBMBNRQCgnlxyKjF9iFdNljcD+BwrWXWBJbtMmFDIvg7",
+	"mjrLTkun1qrOMStFYHU5s4SQjQCLOCfFFSSteCWugO/YoL2SeVfPX4JHA2pC6ncHze5wraXChj5IAc1e",
+	"gNVwJQOz4Zz5oEpCLbGwPbfVrLXp4gwWTO75sxAqUlgh7alcaEDjUKtwCO2ofE0piNa5Bur45SSM65iw",
+	"fXjijMJK3fCSIfLSh4pc00LNC7TCEjZeX0nXTzBdVGq+MOkFK/lYlMCPhVWbIYFLYA8VmqkbUVVFniMW",
+	"sr7oSubKA1LXoU8dViADHpjPwVYVTAuDA8KEO734d2qeSDe++/J/GD49pgTmsT8ajrUwCOh+UDPho+9+",
+	"Za9dsy/Ta7Ew6YMhg7ibYyyE7K2xxiUia+iwZr8oP8VwTgHuGB4NouWMWo80FjmV2gG68pwRNI+QSwVA",
+	"quwacGlYcUBTZ8heE7PPlawxb2CLeOBRE3lWz4+rlGpB0a5kuqigmTRUIIwQP5s+8MW4OKhcBYUQAFcb",
+	"r5lUq65D+4VTIHc4uTdDAq1vFq3WfFwzPq0EAMh9MhMDA3Vk203NXgidu1gFtS79/cPAbdeRCuDrSNDt",
+	"5yOsB5gLUxWZq23aKPJZibH9n5ko56MbXi7tTYNKwHj0OXsIB4ETfyJ8OcpUtRiE5Seer5vaRwIVodUK",
+	"kDjEHzIu7WHysd0G2APRpqUai/f7mARORj6TWVC/vuscfuukqm56HjbXarTp8o1YxuJgSQfT6rBC5yL1",
+	"LdfugLRqJzjQHd5j41B3WYctganARXXtBNDv5m23FLDbrvct0Y3774tHqV659/+Zw1T0ET2wb/S19xio",
+	"8mmkTx2pomRo2LrHC8iXgedNFdtItQuH/4MAWbeSVMiQMPE+EwuszwmMD6xBQBlzD6CI0mVZuioIiNRA",
+	"+YqvAwnsq2ymikyQhcWD9Dr86j4A4iCxswxztbTonzVfi18L3ea2N117V3eeethbF9MXfiZV7Oa3C8bo",
+	"IizcNzkoK8Hz9cH9sh0DCcI9h9jIKFzBPoLYa2al3m2NXY6aTx73gpQgbrU+tr7QdfYZSn6gYb11tBol",
+	"HjXIvRlRwwbkQMtvTWgwQAJQIzQe6EIzLha/+aH/yfEr7kN2nwnBZB8azGInvEYS3NeB0CV9xx/cf24F",
+	"QQDgtI4jivmi5EZopk1RliBOLlic2n+Mxmtv6bsqCVGW+hxlEsWvMEHDI1/wFiJvrUwHNRQd+AW3infM",
+	"7t6/mHUpJ7cCPkowVZLyN9gAVuMOPSRuon7pNonbiaJwT0F33esR1PWES3FrSW1CLnwUZgp5LyzFWZqa",
+	"dzgGuAgW+Z9hqT4/CqPfAt5BZSR9LnfztSNq6PWFdTig0G3TE8MqPSrAG8qlkkO+WAy9phpeLU9OHmZW",
+	"98J/iRRYw0PRchIXRk0gtAMhplWhxTkjzCx29khchw+jGg7iF2jkXgvHQYgyXDeW8L0gXb3kL3Wwyauy",
+	"MfKnXfg4nKuSl+I9tvgJAoQUHUVTBbd7bQvjxuoKNm7Gcdpb5jOgXvyi+JIC+IjB+UAsjzIhTcXLvWAu",
+	"7nM+k6W7jx532HKIs31OTWHPzz6KwloH41KN9fG80NoxaEc9yNoqDVj+GsACzx+BO20tIlGF7wuZ/4yv",
+	"+sa+9zMDamH0wI58oMRf/1ia/fzvaACfWKQbC9Ah035lFWW5k7pAI0eKQfsPmHmgqDkAJF9fe+ABYWMc",
+	"psMl2rcI8Acc8cedZTSvf7g8Onv8xH0BdIPqKKTx7W96VdJ8fQpoRiMq+6T/IJH6/eToGT+avPvw5NHH",
+	"/zmIF9fEzs7XdhdpiigCjqdinC14dr2RcPtCe9wRsqUErfp5u08/ldU/ecR+Lr4hmJGdgiAqU+/sus7X",
+	"ToxLuL3mE4HdWRaCRx3GX5fGSteg7+ZUmRHmCOs1m3LsOfzGhUT68vYEftKtA1/VsWWsHH6CiMfOIQBH",
+	"uFXBh9iU/wY7D+QNhSq+BSnUtSOiQfG/ukQGumA7VDaQFMG/6p7Ym3GIb1yUZd+qSgCuxkvHaVw16gd1",
+	"nW9t3lVVSVG7PSvHuwfg3ur7zsVe6lgKe0qLfTJxQf7Jajlh6LtDNC4ifS9B+46YXleY/RsnSC5z3sSm",
+	"odb+YqPuwNr3DYLlSBz+nHHg6s09B0gFyl1bw8sUE56Zul5y7SLrSQvvR0jG7sD5LbfXIc0yQEdRPVMz",
+	"ffo7wKL2sLHsx+zlN5x9Gul1oWkUr0NIK7yugQOxQrVFWR9/gP/tJlhA/MOKF0RhVDMezUTp4nV1I0pn",
+	"TuE40FeNBnVgpHsL2Fu+h17yHVHvXT11HsT2xwMyOYxp0u4W54Ehv/iOwsJNOThG+rX98WP1Q7u04iVh",
+	"TRm3hgmUYaKYuLinJ/tvlWhv6igY4+0kKKqi7nPzb5WNhI1FIafMk95Zfe7m4SCpKnhwp+hYAYAie338",
+	"Af734zFW4vfLS5GPj54DbX26P2HAUYF+w9qxct2IqpgU9jMnEygJ+DKFhjlH8MM6fYCuSFD9T9BoDBvO",
+	"l4ZTPQDwLVVqOSVqn8tfX1wEETV/e6EZNSslViIiDOlKcH1r73pFc7CDFwUJh/Ba13iXWMyIwLKLhwNI",
+	"0rT4e5yE4yRCw+97G55sUvL3t+jutRAonLmI0NNP1ryF4EENcZt5zk1BlA8HkPxX9qHwdK5nR/BY6Lpv",
+	"BxHugywTWu/mwElVNa05llFA1UrieAFGFIRzG+0jO6IKcOOhCXPoxN1xmsNR/Rdih8xTila61C+WTwCC",
+	"yjUYq/uvDbs2Dbz24GxenVTcHRvL/X4AZ8y9+h68MZyuP6c7hmPvUe6H03dPDlnmBS7CHkY/wokmp6If",
+	"eRixQXqUE/LpIlY7V9lyjp0slPZBMUeLh9ynietiIL1ac3tGI1Fj7MT5q6C9M7j3JeuyQwhLfTgjNXMf",
+	"tItkbBfPADzH26ntVT3207u/sRo8urOos45+uvBzyBpJdMvOdHW6FBmhqdcJSUZdsLl2bM2GaSHkkF06",
+	"nlr08Ks2QUSKrxkRmWma2AMFuwCK+p04zBalaaC9pfKiGDxaKjPyR8DwSqa81ColXmDKmTb1L2Ujw844",
+	"/o+NqgsCi5CrmKkbT42TZWJhrElKZHKuOJJ2DGwfxzRK9RCFmcXxH3acnzdCAd8HVVqw0INkQOt1D5Vk",
+	"Uhl70ISkWriYl4jn7qkLviNB+EysL31UUeKaBB0km0R9PaDsQ663qKeojrEC2Xl8vHES60uGjFIOPGDE",
+	"ezNkRCJrt0qBqdFKQF1RPmSPTh4RA0zN+UIQgWjE5NeS3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58b",
+	"yApw/AH/o6c1gCFZv7AdeHk89KlaCqrKkNU0rN4hpLWEemLiqlNSDFkYWUMJCCJq5LBjXzaX0OsRvrUG",
+	"hUtH/NlDa/QhXcricGWWZLe4ebtbdA1H3Sl+x3kxmeyUQU/x4DjXJyw1KrW+bAIcEFZZEFW4Rzchdbp1",
+	"Vq4kShjIW13/FcRC6OymShRHIsDqYvzhlfxOUIGkmgQgq0Da4e+o4Dzqo+7O2jqvi8nktnQn9t436n6F",
+	"zb6jGwXhKQouMB1T91qq+RIOEq5T8wXUzK7UPdCZtEWT6su2Mt64EsxC1+yehSRPiGfE345MFEBOGdQH",
+	"E1dwJF7g3/ynZr6hr+jhDLvvPTx+PAumMhbT6nRukKNCs6Us/r4UAe9qF/Gh+9zPanPX9Y2mANt7qsp8",
+	"s7pxzxX8XNawm9GuI45+P4ghnOdBI5mYsDRUwnHdmGXnYQVYDT/UmEVSv/XeN+OnmEtnMGyZzL1VMz2r",
+	"VbMR8jnsNFrDklPayzVyixpmzPmaaSHiavnWxd9bYTXNYRV1WX/SESdvw2vqab5rTNcP5R6CujR5QVR3",
+	"2wDw/FypCoKZIrtGpDq0nesYzkzw0sx6j+cHuPw3UeVFZnYPqCaSH0NWzYR9lJzjQQZm3YhNuox/UdXl",
+	"1ODXAOo7dX0rm1T1wRsaxFIdH449YBoffht+entyDP5k0XYSqt0WhlvHwxsYRa0UNivVd7IuB4UeHqxa",
+	"BbozqSPulSAWJPSqke/D0eli0vYLzYSsVDn3BFme2gPAAkjdBn1qjBqyF+SqQHNH4LpDPIz2Pf2G7OXE",
+	"oVeya52wFHCy1JzsejkWlRRG6NSxoFXiImx4A1HMxnUIXHSRS3Arc5FYnct+9y/6QjumyG6uFCSJem0v",
+	"J297S6HzC99R/Z8GsIUcVzWHBWY3W5wWu+gsQqsuCbopu1ypnR2Iimb7lJPQbH0mq8+nPOOGCu2Yi7rR",
+	"fKt1jZ8FRxV7IJ7suit/nJHCKYJj38NvW8noK4Ghq7AdKXYqKLTRCVBi65opGxl+1EKHEA32whCpj693",
+	"6mhNCGiTwkSTKEFVWEAWFPTdRtTNimtiFwp+cDVmmxR4PUm4m92KYxv4e1VNhbntBt6fjDuYA88wfggx",
+	"wu/YJUhJdygd65+oQR/JO1RH15y6EBb79fLNtz9sxRbWk3nfB/OOTfzPwNa9fTX2PC7wzoMwdxPdGteM",
+	"W2u49BHxoPviBusV20Z61WzL6BpAApB6LriEXMuQXQb90Il+q07CSiFyHdSluybI0PUYkzWYBZYUx4+X",
+	"fqrKkZGdk4X73gT9yYHbDq51wLZ6SGPrwGjGx2ppajI414s5oj+Q//vWBsAhij03ybHCXvt9GbI6qav2",
+	"Pdc/DyP6P79G+NahA4DGz4Ccqcntjv5j179vW3KUrqmRod6LNI3jGLIaNfki9Ofj2CtwWwNJff89+jod",
+	"r7Ksc333QQkSTF10fW6ZG91U4NuX9/gD/sfHY9cr9I7vSzpD0Y2enV0tzVz/wvvvaWZ4ZeBoclpbTdh1",
+	"Yb1CHMSoWsoUThOI3kBbSyISvWBcrglAQ/zlhe5E5wTYyoh2f7WUl+6jP59rV/toN6IaK23n0E78HrrZ",
+	"97z8TIU4rkN9l36ukaUHgB4v5bZumx1bzkc2DrHPuqswmC7ktBRHSy0oe4tal2qufY85R0jbjHZA1NSd",
+	"ZSwlNIv2/k5m50UGFcP14ybKM2lMlRTnnqnUU2tA0JoS0ngXtO5YEkGMp7R15I5QOUEJSM2WMhOV6aAL",
+	"wjDJczfFn7mlH06aF/p+EuwH/5niFv79CGrq2kgoU0nQMfuQQQq/Seg9+5gsFEDfZrHcYLi8biZrlbt2",
+	"XcgLc86WEh+zZlDEUTcq57mVUtwz0CygUquE+YuRx7Bxy1Qp6GyuE7aU1xLoZPCCoiQIRsy7/cHlAe7N",
+	"9qE3dCwwftLB8mjGP7KHMXpv9k4QhdyWZnPsRYulCbmLvNkKJDcXAVoGyX1b8Jh4zAIGcK8OCryh0z+x",
+	"v372gIXxQ/kk0tDBuvFz0DSl1dIJB3dOOa1CshSXOK3p0eufllILk7Kpws44mO8qKkYzlWw0L4tFEy5i",
+	"IYQmXxQOsYMLykvWLSMDSW/u77scijBVdnnnyhg1eEeEUfHEwB4RAfvtnysgsHu/UQuFNSmIVYuP+vNy",
+	"R/Xehx061Sf0th65kMNJCE0n87F6D6dvG2hLNirGw0qitSk6Gavdm++V/BZfsi1G4KfgwPzR9NTPeWL6",
+	"QRx/cP/ZDRV67Q9EtTQ+KUsUepqlXyIR34P0wiEGRISMT0Hfb+CtjR2hbkE+xaJ3Ux7j7weEGblHforF",
+	"TmLU8vT6BljnAqpIs+s0YSlt2xS5SBpk8pEYThWu0gFLXyMiSunhPgTLiGdpnfWkmtDxFBDPKQxbzCBl",
+	"OFPzeH9YSNnfpwziC7rcL/vjwaTPmWQB3KHGdEyxsuXTqh34vmOHnrjPSIkzAgOhaGE9AvnA2EcuwlhK",
+	"K0+dlUttPNi+TnOfE8kohU+C7myFdrTK12INJHxjURbiRtA7V8rj7zGoqKpr9LjZmzpxiuhsd2Edh8EA",
+	"j73JzEqh9d3COdDRcYJl8N5J747EhLiWzxmM+dNEX2DCvlV5d/Ec4ozuIeqCgu1KHjYleh+bEDGV2+xB",
+	"U4kNnvFK8Bx6KJER4ZqBxW2ILq1sxC5CD989s3UQ2DFdMD6GveAmgmCLXRQfpolXdfQdpxH6jnf3e1gY",
+	"8aYSnXJjv+2gwRwkgoJl/IzmqR3FUvfCrrvzzArRX5+/YXRvCm25twFMXuM77j+pTC/anloGNW8XoXBN",
+	"Sw+xrD80UCSs0J92GY2oKj5R1fwIxGoLswm5hhhHbba9aFCThU7mRkEnKh6oqpOOgRveC16HFqVXO544",
+	"PNSJvvQfDvSMS3BZ0GPp4Bt64z7wNX7fPQpT81Xb3Fb85oP6rP7lbkI/o25oC1UfD/YyzyuhoS8U+gPK",
+	"N+3FfltDdmlMVYyXRlB1ZODpYuWv67UYnqFkWUN/DMQqfZkeHd0ImavqSAuhcYyM+4enDxICKrbDzB0J",
+	"g+a6fzoJ2+KiGHHYMvJw4/O2rN2bq7zjFpiEybKsYwa3EMjjWaGNqtZbQitVwaERaDEnySPW7gRbxqtJ",
+	"rcNcBQZh6oY9VNIP9P4/c6Vm/Iu2FlTglN1jE7hwTYIgjz17Zjz/c8vsUlqNeBi40P4D7nLovwfIOVCh",
+	"XzvoJxMyFzn7Q41h5ksxMZTtRT1f8UI7EAS94QvNJkJm4hxvnxauLxLmfiHTs5TWiyA8AxiZq6owWGNP",
+	"+lyu2VxVUKWPsFIBoyiLGyt2GEpDwFChiSUSNoDIE3K7gcYHnjYq5Gip65YoyHIn8qCq1xEiDtkljcA1",
+	"GKIJaZFuxpCmsKobp8mh+Tc/y3FU91vy5/khMPHoy+ID+59NHTtuNes+BZ7fiGqNqcO6178z2muwmaqY",
+	"Nsv5GJhGb0QF7RzArjcabVWXYiQ+k0otMbo1DxGacOYu5dh+lu6gNns7W38CHP7b2bo7FM+1ko6xAUvD",
+	"sO5hJcryEMv7drZu+kaQ4/ctg/SMEnmf1rr1K3ifwVFgaZWC5UpVIFmiJYBz7igUgyk6v5JX8giamGOF",
+	"TXqOgHe2XGw4Z3ZK62FewI2YE/d3BUTXX4KgR/qWGlUTjVmdjhGeK8mwoZ1ilSpL0NoXjSFAHiqAqMHj",
+	"cBQBAvQc2lh7sJ8fZfCBWAkQThAxvediYU8fO3o0L+p+44uSy5EdQeoKBPxR4LpIQVB3plbStaTCr6Yz",
+	"wh4r9oC7krVvi333wO9q0M4ZrJqsmxbVEWnuqRaTK5nO+Zqo6NI6RSIWWLqsFYz/slXnYASvdMBBk1sr",
+	"/Uv8qMZE4Wdwv8ZMVdDj3P3eSj4ABwkiFusvXHHdKNl4AIc6xM3tRFC11vnOMi320nPqFNH6ryvZKgDD",
+	"0aeiqlSlUyxyq9GKoAdQDobsF1HA7KdBkUR6JSWFFeuhuLIKhmUVjN5mF+qiISJYtSKVuwIUaXfs/W1N",
+	"kvr5QJARQv9kcF1IO0yUADg2sK3r+eBR/+pO93n/5EDjoPLZbqKDRFsAtR6A1uPY42ux3g7JWCzHZZGx",
+	"GYdwF+10SEEFzBKuMtudQICFd2xBiwIT9SwvNBSIQf4e6j+tZkkA0KsmbMxl3hUZ+1Gs+zFw1yOz6nFZ",
+	"LZTu5HSgn3uzKPwo1r/SLfcbp7cv2tImwn5jAkfX/0/e1fa2cSPhv0IIB7QFVpZcBHG7+XK5tkADXJpD",
+	"UKDAVT2L1tIS4RW5JSm7gpH/fuDMkEtZS1lKVpGdAgXi2isuX0bDeXnmmd6dUTrtG7G2OVqYpdgri050",
+	"UAEuC5EuI/wNJ3mNVf3Q7SfoRW8jVDom2CkHineTNyzaU/2XMG7BuMlhYt8eNaz1Np90A1aVfmxJzd4w",
+	"vswfwfJqN1UXPoGlJo0wViv0IkPKFvkIVDylXYxPXjDe0hufc+AH1/A4fQbt7pG+YTR6AApIw+aGK3cQ",
+	"ZdfrqrLp6cFpegMOhioBb15HGi8oqKXWWoZMWekNsA2ypiI03AoFHVmTAffxpAYD2QZWmFsJ6KGIJwIb",
+	"YXiloUWf9k/TGrTZ32rAFZ4ouU/bm1EyKD79kYAtw2HuUjSje/xhJ8nDj9Ji3/JU+0PYTNzqgHJx+kYo",
+	"Sw6JdKySocOLVhSp2lZASB8RxW4/aoNWA1L1dT99JMB927Vth34tcFkPPHlt5vvRfPkHE16veMEiPLJb",
+	"l78z86OmFt+Z+S7rxU+51+A57EHkE4tbcIhCbeFdqtLmK8ucUDwoVi+3qekKgQNeLaVq4V7wv1+R745S",
+	"XhCvF9XVyZZojLjQvSb2HqCgxCHobO/KuWttltO8An5n5qcl9/GLHZQDXvFW9UolnYASgf3F5EQa9hdx",
+	"57cwL5/xWOEgEVxu8Yz7rF/TZp5TvEbMpXVmPUSFme/BHCTXLrRxw1reAhDhRhB1frOqa4u+Vhv7D4MH",
+	"K3DN3v3whs1qKZSDrIFQlW0T1MlwAa6IavUW6Oe1YeKvRhphsfP/Tnl/Rdb7jRCNn/aC20Ve0N/TRH/1",
+	"M3gCfFZ2oRtsv7QC+MnL8d7SvrGUE8n95nbmIGCku2I8Ao6zRwAhitN1pDHHOeW/CGDRQUYRftqPsz3Q",
+	"S0TS9tAQcxvmkykfwGDTUasH8BXZjAX8udfagbCmR5ijt1H/uJkA+gcn4goammCsGZqbQchYsSkwvv3z",
+	"xTSL92+3tUe4/7aQPMKsHgDNy4YbaSO2U5pAtE1xiJz0JJH0ciPoTHwOFt2sq5WsHZX72gXk0WzgIsrx",
+	"opNYfHHE6GELN/vH9Efcn7KlB3k4hC79+Qk9gMXybgLl79h7fC7aNGgDYHNY/Fumbo7G/7Q+bs8oPoQL",
+	"fjw+RBt/JDiQidveRuuFcOE6xL+O7vGHPS9DhBUmVZOOWS4rIhaTzor6uvsahE8Ojr7p2UuQ5LO/OzAs",
+	"6OHmHirlOO/YPuHhuYzQOj48656Mm3NW0ci2WM4j6JryNwyQ4dmQAo6x3iVfsxVkLy2T4Bw74qA4Y+/9",
+	"NKHGPNxTlW4JNjtJiGBhUTCeLuBnH8kqghfTT3DID7VLyLyk7FmLcCCH+xYgJ4b977iCuBtgYlFXlZuV",
+	"AaGuLOko1OLli9D+08scxvMI2hIoCYqIug1VZ9DgqoglCIB54jZhLACcXS7VFwspPpZ2/gvm/sa9ORED",
+	"+M+RkoPEkps8ZA3S2KN7/8+HPdtHi4Q7JaKFqgCGTMoaRUVNNLtru0Rz3IJb0eTRg6Lp8bKCLQGgYD6H",
+	"f+jXxE8/3lrpIY2McIgs/8gBc9fVf2quAn9KynoX6kuRFRbIW5lWQJjXol2kZTeicW0winptko6yANB5",
+	"v4PlGfYQR+++zZxZk8g83d7x+8NI5hp5sfu5z5xZMx7OxuIudWBI2hhlplpmKZUF1vsYTox3WpqcRO4b",
+	"9MP1nWo7JgIhCla5dHMmQaUCzuJZlyb4JTyu3XEHj5SfdmEbD06etIE9rYR3KZg2UAnepkuwJhxBHZTJ",
+	"7DtmfPpYMUXDL6W6rPjaDsrvx8WAEoYPU9ShrY3cP29yyggyvHs35d/niR/nwsUovaN7+HdnujrOlVoN",
+	"eB3qdeemM4WIW8Aj5ZyliQreEkMVlJRWLXkV24hDnht4/qBBAdX64BRmXEFuxe/YRNkVLEmbV2zqR7j0",
+	"I1xKN42pdGqioyNeKvSU9o8XyI4vZws/+YlC0SuJYBZfGKAhRqs5W0B9cNbXy3yjHlaKWk3Taz2GdPkF",
+	"q6QRM1evgTZGZ4vl0xVvQPOi+ABJeLHd92fvtge0B/Yo3l9WPg/VSbDv0VbbQPLv7hcaqzaSMhZpArK0",
+	"6+78LQ7+adG+DkBmO5sj9NkK804abT2j6z7M/vEbP27ikYKOd8n5dxh48c+j+/Djfk5d9PgfwJt39ztu",
+	"CwSg3Uunm/fRuPWn19r4c7JRk2fZnz8ZJr+tpxJZGVF1w9DriYM9zI1XZCGR+AYbg1GN0Y32XqEC0op4",
+	"SUqbSmVdhwdZzZ03RyGVRSTs1I8IPmRWdRuPIKhvx5VJ83h94v5bSjsgnpkbERzj17OlKJiTsxvh2IuL",
+	"8/P9Tc52UX8DwnZaLJacUeOaR4IwWbmfcTUTxxJ5aksQmmEttUEB5fYGqST8bzFypsHIZTyYAkAga/m1",
+	"YI2Wyp2xh5Va0rJrqaRdiGqPYuAfYJn9lhKdPJSCZdZ4gjXinMKW9JKvhoE/TqzEbegMkCPYDJ4Lg0eJ",
+	"SnwK/1xa8ee0vZCTVDay7qukRBiK0ifqlxVi1hf8VjCl2Zw3FnAPABkL4byZVkrMHDU7nP6bWzf8yb9+",
+	"+ObHKVtKaxNnCSQVSAPDL9ydnIkzBvcuhvpu4+C08ZtGBYAwBNI24bNToappi8nEEILfDGLvQbg45EzE",
+	"xkMTJbippTDs68DA4L9c37zCDUHGFsh74DsSnj/cgnb1ncTLzgi+DKL3E57ePtVMeNChe+RCzhfC0Ill",
+	"ucbCGXf7TuNicK3NkjskHXv5AvFsyEc27uAj62zSIqsQv4PETnJS3u0zYibkraheMeu8gwnnyVUqf3H2",
+	"SFbcTn9DajaW0HDnhPGf+d/v4+H3f9yfF+ffffjHoLORyyPGmhN/OfwWDS2czcb1OZBVyS4mCh4owWSd",
+	"qIo7XrL7ycCKPyeD8qKYDLibDMqJV08vh+fnw2/Hv56Py7H/77+TQTGBKgV4Akbwv7nS1XoyKO/Dr8oJ",
+	"1Tcy3kh4Avwf+ANp8MngwwcQqa2Gt3G9W4oMJQxLmP28I+gN6oE25LCfbn91vWFWIifz1/77JswQiPJQ",
+	"kr/5XAbnIfQI0u0kRdjBdNDFc5Dcgk+E6CAoWFhkb1QH7WEHxACba9bV4ubTTti/WcxWRro1fBjDK+Xv",
+	"f/ivOUoYjroytdcnzjXlaHT+7cXZ+Gx8dl5+dzEeg0lBs9rmitNUewjnW0I5QdEWgYVge+yGX0B15Fmr",
+	"sijAs60pAw2dXcimEVVJLY/rCkaJSMOrlawrW0TUWjp0Zyf13wKphFkpWybJXjTukKq9SJjBsaEqRV1o",
+	"6HzY5mcEB5DtW6bBB/Dei0gD0DpKRWhSlrwBjr9r9prNuDESkeR65coAetr4sBDOn///AwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
