@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -47,6 +48,7 @@ func (c Config) or(file fileConfig) Config {
 	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
 	c.ProviderMirror = first(c.ProviderMirror, file.ProviderMirror)
 	c.VendorSeesState = first(c.VendorSeesState, file.VendorSeesState)
+	c.ProviderCache = first(c.ProviderCache, file.ProviderCache)
 	c.Pulumi = first(c.Pulumi, file.Pulumi)
 	c.PulumiHome = first(c.PulumiHome, file.PulumiHome)
 	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
@@ -86,7 +88,7 @@ func (c Config) withDefaults() Config {
 	c.EngineLimits = first(c.EngineLimits, LimitsAuto)
 	c.Slots = first(c.Slots, 4)
 	c.TerraformDownloads, c.TerraformMatch = first(c.TerraformDownloads, DownloadsAllow), first(c.TerraformMatch, MatchExact)
-	c.VendorSeesState = first(c.VendorSeesState, string(tfstate.Addresses))
+	c.VendorSeesState, c.ProviderCache = first(c.VendorSeesState, string(tfstate.Addresses)), first(c.ProviderCache, providers.DefaultBytes)
 	c.EngineUIDs = first(c.EngineUIDs, users.DefaultRange)
 	c.Grace = first(c.Grace, 30*time.Second)
 	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, 4<<30), first(c.EnginePIDs, 4096)

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
@@ -64,6 +65,8 @@ type Engine struct {
 	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
 	// for the one that the agent's environment names.
 	TerraformConfig string
+	// Providers is the runner's own cache of providers, nil for none.
+	Providers *providers.Cache
 	// Pulumi is its executable, "" when there is none; PulumiHome holds its plugins, ""
 	// for none, and PulumiDownloads says that missing ones may be fetched.
 	Pulumi, PulumiHome string

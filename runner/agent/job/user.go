@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/launcher"
@@ -60,7 +61,7 @@ func (j *job) sight() *launcher.Sight {
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = append(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind)...)
+	s.Shown = slices.Concat(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.providers.Shown)
 	return &s
 }
 
