@@ -61,7 +61,7 @@ func (j *job) sight() *launcher.Sight {
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = slices.Concat(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.providers.Shown)
+	s.Shown = slices.Concat(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
 	return &s
 }
 

@@ -57,8 +57,7 @@ type Cache struct {
 
 // Given is what a job may use.
 type Given struct {
-	View  string   // for TF_PLUGIN_CACHE_DIR
-	Shown []string // directories that the engine has to see
+	View string // for TF_PLUGIN_CACHE_DIR
 	// Damaged are packages that no longer had their hash; they are gone.
 	Damaged []string
 }
@@ -88,13 +87,11 @@ func (c *Cache) Give(locked []Locked) (Given, error) {
 				return g, err
 			}
 			links[l.place()] = pkg
-			g.Shown = append(g.Shown, pkg)
 			fmt.Fprintf(name, "%s %s\n", l.place(), hash)
 			break
 		}
 	}
 	g.View = filepath.Join(c.Dir, "views", hex.EncodeToString(name.Sum(nil)[:16]))
-	g.Shown = append(g.Shown, g.View)
 	if err := os.MkdirAll(g.View, 0o755); err != nil {
 		return g, err
 	}

@@ -38,6 +38,15 @@ func (c *Cache) GiveJob(folder string, log *slog.Logger) Given {
 	return g
 }
 
+// Shown are directories that an engine has to see, read-only, if it uses the cache: all of
+// it, since engines are made ready before it is known what their lock file names.
+func (c *Cache) Shown(uses bool) []string {
+	if c == nil || !uses || os.MkdirAll(c.Dir, 0o755) != nil { // without it, it is not used
+		return nil
+	}
+	return []string{c.Dir}
+}
+
 // TakeJob keeps what the engine of a job has downloaded, by its folder.
 func (c *Cache) TakeJob(ctx context.Context, folder string, log *slog.Logger) {
 	if c == nil {
