@@ -43,7 +43,7 @@ func (a *agent) followUnlock(ctx context.Context) error {
 		if err != nil {
 			a.cfg.Log.WarnContext(ctx, "the wish to free a lock is not readable", "err", err)
 		}
-		// One that waited long is not done behind the back of whoever asked.
+		// The command that asked has given up by then: it must not happen unseen.
 		if err == nil && found && wish.DoneAt.IsZero() && a.cfg.Now().Sub(wish.AskedAt) < unlock.Patience {
 			done := u.Do(ctx, wish)
 			if ctx.Err() != nil {

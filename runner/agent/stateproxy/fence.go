@@ -15,7 +15,7 @@ import (
 const fenceFile = "state-fenced.json"
 
 // Fence shuts an attempt, by its directory, out of its state for good: it takes no lock
-// and writes no state any more, whoever serves it and however often its engine comes
+// and writes no state any more, also when a later agent serves it or its engine comes
 // back. What it still brings is kept as evidence. An engine reaches its state only
 // through the proxy of its attempt. It may be called again.
 func Fence(attemptDir, why string) error {
