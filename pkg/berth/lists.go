@@ -47,6 +47,19 @@ func (c *Client) Alarms(ctx context.Context, which ctlapi.ListAlarmsParams) iter
 	})
 }
 
+// TerraformStateHistory lists the states that a resource of an install has had.
+func (c *Client) TerraformStateHistory(ctx context.Context, install, resource string, which ctlapi.ListTerraformStateHistoryParams) iter.Seq2[ctlapi.TerraformStateVersion, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.TerraformStateVersion], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListTerraformStateHistoryWithResponse(ctx, install, resource, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.TerraformStateVersion])(resp.JSON200), nil
+	})
+}
+
 // Apps lists apps.
 func (c *Client) Apps(ctx context.Context, which ctlapi.ListAppsParams) iter.Seq2[ctlapi.App, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.App], error) {

@@ -1328,6 +1328,66 @@ func (e SyncItemAction) Valid() bool {
 	}
 }
 
+// Defines values for TerraformStateKind.
+const (
+	TerraformStateKindComponent TerraformStateKind = "component"
+	TerraformStateKindSandbox   TerraformStateKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateKind enum.
+func (e TerraformStateKind) Valid() bool {
+	switch e {
+	case TerraformStateKindComponent:
+		return true
+	case TerraformStateKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateLevel.
+const (
+	TerraformStateLevelAddresses  TerraformStateLevel = "addresses"
+	TerraformStateLevelAttributes TerraformStateLevel = "attributes"
+	TerraformStateLevelCounts     TerraformStateLevel = "counts"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateLevel enum.
+func (e TerraformStateLevel) Valid() bool {
+	switch e {
+	case TerraformStateLevelAddresses:
+		return true
+	case TerraformStateLevelAttributes:
+		return true
+	case TerraformStateLevelCounts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateVersionKind.
+const (
+	TerraformStateVersionKindCurrent    TerraformStateVersionKind = "current"
+	TerraformStateVersionKindOrphaned   TerraformStateVersionKind = "orphaned"
+	TerraformStateVersionKindSuperseded TerraformStateVersionKind = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateVersionKind enum.
+func (e TerraformStateVersionKind) Valid() bool {
+	switch e {
+	case TerraformStateVersionKindCurrent:
+		return true
+	case TerraformStateVersionKindOrphaned:
+		return true
+	case TerraformStateVersionKindSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun   WorkflowKind = "action_run"
@@ -3654,6 +3714,125 @@ type SyncSource struct {
 	Mapped bool `json:"mapped,omitempty"`
 }
 
+// TerraformLock defines model for TerraformLock.
+type TerraformLock struct {
+	// Alive The job has not ended: the lock cannot be freed.
+	Alive   bool `json:"alive"`
+	Attempt int  `json:"attempt"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// JobID The job that holds it.
+	JobID string `json:"job_id"`
+
+	// JobState Example: leased
+	JobState *string   `json:"job_state,omitempty"`
+	LockID   string    `json:"lock_id"`
+	LockedAt time.Time `json:"locked_at"`
+
+	// Operation Example: OperationTypeApply
+	Operation *string `json:"operation,omitempty"`
+
+	// Who As Terraform says it.
+	//
+	// Example: berth@runner-1
+	Who *string `json:"who,omitempty"`
+}
+
+// TerraformObject defines model for TerraformObject.
+type TerraformObject struct {
+	// Address Example: terraform_data.greeting
+	Address string `json:"address"`
+
+	// Attributes Its attributes, sensitive ones as `(sensitive)`, when the runner tells them.
+	Attributes *map[string]interface{} `json:"attributes,omitempty"`
+	Tainted    *bool                   `json:"tainted,omitempty"`
+}
+
+// TerraformState defines model for TerraformState.
+type TerraformState struct {
+	// Counts How many managed resources there are of each type.
+	Counts  *map[string]int        `json:"counts,omitempty"`
+	Current *TerraformStateVersion `json:"current,omitempty"`
+	Kind    TerraformStateKind     `json:"kind"`
+
+	// LeftOut How many objects had no room.
+	LeftOut *int `json:"left_out,omitempty"`
+
+	// Level How much the customer's runner tells of its states.
+	Level *TerraformStateLevel `json:"level,omitempty"`
+	Lock  *TerraformLock       `json:"lock,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Objects Resources and data sources; absent in a list.
+	Objects *[]TerraformObject `json:"objects,omitempty"`
+
+	// Outputs The outputs, sensitive ones as `(sensitive)`, when the runner tells them.
+	Outputs *map[string]interface{} `json:"outputs,omitempty"`
+
+	// ResourceID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ResourceID string `json:"resource_id"`
+
+	// TerraformVersion The version that wrote it.
+	//
+	// Example: 1.11.4
+	TerraformVersion *string `json:"terraform_version,omitempty"`
+}
+
+// TerraformStateKind defines model for TerraformState.Kind.
+type TerraformStateKind string
+
+// TerraformStateLevel How much the customer's runner tells of its states.
+type TerraformStateLevel string
+
+// TerraformStateHistory defines model for TerraformStateHistory.
+type TerraformStateHistory struct {
+	Items []TerraformStateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// TerraformStatePage defines model for TerraformStatePage.
+type TerraformStatePage struct {
+	Items []TerraformState `json:"items"`
+}
+
+// TerraformStateVersion defines model for TerraformStateVersion.
+type TerraformStateVersion struct {
+	// Bytes Size of the sealed state.
+	Bytes *int64 `json:"bytes,omitempty"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// Digest Of the state in clear, with a salt that only the customer has.
+	Digest string `json:"digest"`
+
+	// ID Example: tfs_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// JobID The job that wrote it.
+	JobID string `json:"job_id"`
+
+	// Kind The newest one is current; `orphaned` was refused, and is kept as evidence.
+	Kind    TerraformStateVersionKind `json:"kind"`
+	Lineage string                    `json:"lineage"`
+
+	// Reason Why it was refused.
+	Reason *string `json:"reason,omitempty"`
+
+	// Serial Example: 12
+	Serial    int64     `json:"serial"`
+	WrittenAt time.Time `json:"written_at"`
+}
+
+// TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
+type TerraformStateVersionKind string
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -3984,6 +4163,9 @@ type OfInstall = string
 // RunnerID defines model for RunnerID.
 type RunnerID = string
 
+// StatefulResource defines model for StatefulResource.
+type StatefulResource = string
+
 // StepID defines model for StepID.
 type StepID = string
 
@@ -4306,6 +4488,21 @@ type CreateStackVersionParams struct {
 type GetStateParams struct {
 	// At An older version of the tree; absent for the newest.
 	At *int `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
+type ListTerraformStateHistoryParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// UnlockTerraformStateParams defines parameters for UnlockTerraformState.
+type UnlockTerraformStateParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -5220,6 +5417,34 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
 	GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTerraformStates List the Terraform states of an install
+	//
+	// What is known of the newest state of the sandbox and of each component that has one. The states themselves are sealed to the customer: nobody here can open them.
+	//
+	// Corresponds with GET /installs/{install}/terraform-states (the `ListTerraformStates` operationId).
+	ListTerraformStates(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTerraformState Show what is known of a Terraform state
+	//
+	// Addresses, and who holds the lock. Attributes and outputs are there when the customer's runner tells them (`--vendor-sees-state attributes`), never sensitive values.
+	//
+	// Corresponds with GET /installs/{install}/terraform-states/{resource} (the `GetTerraformState` operationId).
+	GetTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTerraformStateHistory List the states that a resource has had
+	//
+	// Serials, times and digests, also of states that were refused.
+	//
+	// Corresponds with GET /installs/{install}/terraform-states/{resource}/history (the `ListTerraformStateHistory` operationId).
+	ListTerraformStateHistory(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *ListTerraformStateHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnlockTerraformState Free the lock of a Terraform state
+	//
+	// Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
+	//
+	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
+	UnlockTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WhyInstall Why an install is not where it should be
 	//
@@ -6807,6 +7032,74 @@ func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *
 // Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
 func (c *Client) GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInstallStatusRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTerraformStates List the Terraform states of an install
+//
+// What is known of the newest state of the sandbox and of each component that has one. The states themselves are sealed to the customer: nobody here can open them.
+//
+// Corresponds with GET /installs/{install}/terraform-states (the `ListTerraformStates` operationId).
+func (c *Client) ListTerraformStates(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTerraformStatesRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTerraformState Show what is known of a Terraform state
+//
+// Addresses, and who holds the lock. Attributes and outputs are there when the customer's runner tells them (`--vendor-sees-state attributes`), never sensitive values.
+//
+// Corresponds with GET /installs/{install}/terraform-states/{resource} (the `GetTerraformState` operationId).
+func (c *Client) GetTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTerraformStateRequest(c.Server, install, resource)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTerraformStateHistory List the states that a resource has had
+//
+// Serials, times and digests, also of states that were refused.
+//
+// Corresponds with GET /installs/{install}/terraform-states/{resource}/history (the `ListTerraformStateHistory` operationId).
+func (c *Client) ListTerraformStateHistory(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *ListTerraformStateHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTerraformStateHistoryRequest(c.Server, install, resource, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnlockTerraformState Free the lock of a Terraform state
+//
+// Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
+//
+// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
+func (c *Client) UnlockTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnlockTerraformStateRequest(c.Server, install, resource, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10519,6 +10812,217 @@ func NewGetInstallStatusRequest(server string, install InstallIDOrName) (*http.R
 	return req, nil
 }
 
+// NewListTerraformStatesRequest constructs an http.Request for the ListTerraformStates method
+func NewListTerraformStatesRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/terraform-states", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTerraformStateRequest constructs an http.Request for the GetTerraformState method
+func NewGetTerraformStateRequest(server string, install InstallIDOrName, resource StatefulResource) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/terraform-states/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTerraformStateHistoryRequest constructs an http.Request for the ListTerraformStateHistory method
+func NewListTerraformStateHistoryRequest(server string, install InstallIDOrName, resource StatefulResource, params *ListTerraformStateHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/terraform-states/%s/history", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUnlockTerraformStateRequest constructs an http.Request for the UnlockTerraformState method
+func NewUnlockTerraformStateRequest(server string, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/terraform-states/%s/unlock", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewWhyInstallRequest constructs an http.Request for the WhyInstall method
 func NewWhyInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -12708,6 +13212,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
 	GetInstallStatusWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallStatusResponse, error)
+
+	// ListTerraformStatesWithResponse List the Terraform states of an install
+	//
+	// What is known of the newest state of the sandbox and of each component that has one. The states themselves are sealed to the customer: nobody here can open them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/terraform-states (the `ListTerraformStates` operationId).
+	ListTerraformStatesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListTerraformStatesResponse, error)
+
+	// GetTerraformStateWithResponse Show what is known of a Terraform state
+	//
+	// Addresses, and who holds the lock. Attributes and outputs are there when the customer's runner tells them (`--vendor-sees-state attributes`), never sensitive values.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/terraform-states/{resource} (the `GetTerraformState` operationId).
+	GetTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, reqEditors ...RequestEditorFn) (*GetTerraformStateResponse, error)
+
+	// ListTerraformStateHistoryWithResponse List the states that a resource has had
+	//
+	// Serials, times and digests, also of states that were refused.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/terraform-states/{resource}/history (the `ListTerraformStateHistory` operationId).
+	ListTerraformStateHistoryWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *ListTerraformStateHistoryParams, reqEditors ...RequestEditorFn) (*ListTerraformStateHistoryResponse, error)
+
+	// UnlockTerraformStateWithResponse Free the lock of a Terraform state
+	//
+	// Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
+	UnlockTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*UnlockTerraformStateResponse, error)
 
 	// WhyInstallWithResponse Why an install is not where it should be
 	//
@@ -15558,6 +16098,198 @@ func (r GetInstallStatusResponse) ContentType() string {
 	return ""
 }
 
+type ListTerraformStatesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerraformStatePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTerraformStatesResponse) GetJSON200() *TerraformStatePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTerraformStatesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTerraformStatesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTerraformStatesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTerraformStatesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTerraformStatesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetTerraformStateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerraformState
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTerraformStateResponse) GetJSON200() *TerraformState {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTerraformStateResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTerraformStateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTerraformStateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTerraformStateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTerraformStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTerraformStateHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerraformStateHistory
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTerraformStateHistoryResponse) GetJSON200() *TerraformStateHistory {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTerraformStateHistoryResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTerraformStateHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTerraformStateHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTerraformStateHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTerraformStateHistoryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UnlockTerraformStateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerraformState
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UnlockTerraformStateResponse) GetJSON200() *TerraformState {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UnlockTerraformStateResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UnlockTerraformStateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnlockTerraformStateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnlockTerraformStateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnlockTerraformStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WhyInstallResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17927,6 +18659,66 @@ func (c *ClientWithResponses) GetInstallStatusWithResponse(ctx context.Context, 
 	return ParseGetInstallStatusResponse(rsp)
 }
 
+// ListTerraformStatesWithResponse List the Terraform states of an install
+//
+// What is known of the newest state of the sandbox and of each component that has one. The states themselves are sealed to the customer: nobody here can open them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/terraform-states (the `ListTerraformStates` operationId).
+func (c *ClientWithResponses) ListTerraformStatesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListTerraformStatesResponse, error) {
+	rsp, err := c.ListTerraformStates(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTerraformStatesResponse(rsp)
+}
+
+// GetTerraformStateWithResponse Show what is known of a Terraform state
+//
+// Addresses, and who holds the lock. Attributes and outputs are there when the customer's runner tells them (`--vendor-sees-state attributes`), never sensitive values.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/terraform-states/{resource} (the `GetTerraformState` operationId).
+func (c *ClientWithResponses) GetTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, reqEditors ...RequestEditorFn) (*GetTerraformStateResponse, error) {
+	rsp, err := c.GetTerraformState(ctx, install, resource, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTerraformStateResponse(rsp)
+}
+
+// ListTerraformStateHistoryWithResponse List the states that a resource has had
+//
+// Serials, times and digests, also of states that were refused.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/terraform-states/{resource}/history (the `ListTerraformStateHistory` operationId).
+func (c *ClientWithResponses) ListTerraformStateHistoryWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *ListTerraformStateHistoryParams, reqEditors ...RequestEditorFn) (*ListTerraformStateHistoryResponse, error) {
+	rsp, err := c.ListTerraformStateHistory(ctx, install, resource, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTerraformStateHistoryResponse(rsp)
+}
+
+// UnlockTerraformStateWithResponse Free the lock of a Terraform state
+//
+// Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
+func (c *ClientWithResponses) UnlockTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*UnlockTerraformStateResponse, error) {
+	rsp, err := c.UnlockTerraformState(ctx, install, resource, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnlockTerraformStateResponse(rsp)
+}
+
 // WhyInstallWithResponse Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -20245,6 +21037,138 @@ func ParseGetInstallStatusResponse(rsp *http.Response) (*GetInstallStatusRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest InstallStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTerraformStatesResponse parses an HTTP response from a ListTerraformStatesWithResponse call
+func ParseListTerraformStatesResponse(rsp *http.Response) (*ListTerraformStatesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTerraformStatesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerraformStatePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetTerraformStateResponse parses an HTTP response from a GetTerraformStateWithResponse call
+func ParseGetTerraformStateResponse(rsp *http.Response) (*GetTerraformStateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTerraformStateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerraformState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTerraformStateHistoryResponse parses an HTTP response from a ListTerraformStateHistoryWithResponse call
+func ParseListTerraformStateHistoryResponse(rsp *http.Response) (*ListTerraformStateHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTerraformStateHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerraformStateHistory
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUnlockTerraformStateResponse parses an HTTP response from a UnlockTerraformStateWithResponse call
+func ParseUnlockTerraformStateResponse(rsp *http.Response) (*UnlockTerraformStateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnlockTerraformStateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerraformState
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

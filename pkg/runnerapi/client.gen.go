@@ -341,6 +341,15 @@ type Envelope = capsule.Envelope
 // Facts What the runner says of its machine, for people; nothing is decided by it.
 type Facts map[string]interface{}
 
+// HeldLock defines model for HeldLock.
+type HeldLock struct {
+	// JobState The state of the job that took it: `queued` and `leased` have not ended.
+	//
+	// Example: failed
+	JobState string `json:"job_state"`
+	Lock     Lock   `json:"lock"`
+}
+
 // Identity defines model for Identity.
 type Identity struct {
 	// InstallID Absent for Build Runners.
@@ -1432,6 +1441,13 @@ type ClientInterface interface {
 	// Corresponds with DELETE /states/{resource}/lock (the `UnlockState` operationId).
 	UnlockState(ctx context.Context, resource ResourceID, body UnlockStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetStateLock Say who holds the lock of a resource's state
+	//
+	// For the customer of the install, whichever job took it.
+	//
+	// Corresponds with GET /states/{resource}/lock (the `GetStateLock` operationId).
+	GetStateLock(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LockStateWithBody Lock the state of a resource for one attempt
 	//
 	// Only for jobs that mutate (403 `not_mutating` else). The same lock of the same attempt again is 200. A lock that an older fence left behind is taken over; any other one is 423 with its holder. Expiry of a lease never frees a lock: the next attempt does.
@@ -2151,6 +2167,23 @@ func (c *Client) UnlockStateWithBody(ctx context.Context, resource ResourceID, c
 // Corresponds with DELETE /states/{resource}/lock (the `UnlockState` operationId).
 func (c *Client) UnlockState(ctx context.Context, resource ResourceID, body UnlockStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockStateRequest(c.Server, resource, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStateLock Say who holds the lock of a resource's state
+//
+// For the customer of the install, whichever job took it.
+//
+// Corresponds with GET /states/{resource}/lock (the `GetStateLock` operationId).
+func (c *Client) GetStateLock(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStateLockRequest(c.Server, resource)
 	if err != nil {
 		return nil, err
 	}
@@ -3070,6 +3103,40 @@ func NewUnlockStateRequestWithBody(server string, resource ResourceID, contentTy
 	return req, nil
 }
 
+// NewGetStateLockRequest constructs an http.Request for the GetStateLock method
+func NewGetStateLockRequest(server string, resource ResourceID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/states/%s/lock", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewLockStateRequest calls the generic LockState builder with application/json body
 func NewLockStateRequest(server string, resource ResourceID, body LockStateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3542,6 +3609,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /states/{resource}/lock (the `UnlockState` operationId).
 	UnlockStateWithResponse(ctx context.Context, resource ResourceID, body UnlockStateJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockStateResponse, error)
+
+	// GetStateLockWithResponse Say who holds the lock of a resource's state
+	//
+	// For the customer of the install, whichever job took it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /states/{resource}/lock (the `GetStateLock` operationId).
+	GetStateLockWithResponse(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*GetStateLockResponse, error)
 
 	// LockStateWithBodyWithResponse Lock the state of a resource for one attempt
 	//
@@ -4522,6 +4598,54 @@ func (r UnlockStateResponse) ContentType() string {
 	return ""
 }
 
+type GetStateLockResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HeldLock
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStateLockResponse) GetJSON200() *HeldLock {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetStateLockResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStateLockResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStateLockResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStateLockResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStateLockResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type LockStateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5161,6 +5285,21 @@ func (c *ClientWithResponses) UnlockStateWithResponse(ctx context.Context, resou
 		return nil, err
 	}
 	return ParseUnlockStateResponse(rsp)
+}
+
+// GetStateLockWithResponse Say who holds the lock of a resource's state
+//
+// For the customer of the install, whichever job took it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /states/{resource}/lock (the `GetStateLock` operationId).
+func (c *ClientWithResponses) GetStateLockWithResponse(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*GetStateLockResponse, error) {
+	rsp, err := c.GetStateLock(ctx, resource, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStateLockResponse(rsp)
 }
 
 // LockStateWithBodyWithResponse Lock the state of a resource for one attempt
@@ -5855,6 +5994,42 @@ func ParseUnlockStateResponse(rsp *http.Response) (*UnlockStateResponse, error) 
 			return nil, err
 		}
 		response.ApplicationProblemJSON423 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetStateLockResponse parses an HTTP response from a GetStateLockWithResponse call
+func ParseGetStateLockResponse(rsp *http.Response) (*GetStateLockResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStateLockResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HeldLock
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -86,7 +87,7 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 	deps := &job.Deps{
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
-			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, TerraformConfig: a.terraformConfig, SameMinor: a.cfg.TerraformMatch == MatchMinor, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Terraforms: a.terraforms, TerraformConfig: a.terraformConfig, SameMinor: a.cfg.TerraformMatch == MatchMinor, Tells: tfstate.Level(a.cfg.VendorSeesState), Providers: a.providerCache(), Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
 			Pulumi: a.cfg.Pulumi, PulumiHome: a.cfg.PulumiHome, PulumiDownloads: a.cfg.TerraformDownloads == DownloadsAllow,
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -45,6 +47,8 @@ func (c Config) or(file fileConfig) Config {
 	c.TerraformDownloads = first(c.TerraformDownloads, file.TerraformDownloads)
 	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
 	c.ProviderMirror = first(c.ProviderMirror, file.ProviderMirror)
+	c.VendorSeesState = first(c.VendorSeesState, file.VendorSeesState)
+	c.ProviderCache = first(c.ProviderCache, file.ProviderCache)
 	c.Pulumi = first(c.Pulumi, file.Pulumi)
 	c.PulumiHome = first(c.PulumiHome, file.PulumiHome)
 	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
@@ -86,6 +90,7 @@ func (c Config) withDefaults() Config {
 	c.EngineLimits = first(c.EngineLimits, LimitsAuto)
 	c.Slots = first(c.Slots, 4)
 	c.TerraformDownloads, c.TerraformMatch = first(c.TerraformDownloads, DownloadsAllow), first(c.TerraformMatch, MatchExact)
+	c.VendorSeesState, c.ProviderCache = first(c.VendorSeesState, string(tfstate.Addresses)), first(c.ProviderCache, providers.DefaultBytes)
 	c.EngineUIDs = first(c.EngineUIDs, users.DefaultRange)
 	c.Grace = first(c.Grace, 30*time.Second)
 	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, 4<<30), first(c.EnginePIDs, 4096)
@@ -162,6 +167,9 @@ func (c Config) check() error {
 	var errs []error
 	if c.TerraformDownloads != DownloadsAllow && c.TerraformDownloads != DownloadsForbid {
 		errs = append(errs, fmt.Errorf("terraform_downloads is %q, not %s or %s", c.TerraformDownloads, DownloadsAllow, DownloadsForbid))
+	}
+	if _, err := tfstate.ParseLevel(c.VendorSeesState); err != nil {
+		errs = append(errs, fmt.Errorf("vendor_sees_state: %w", err))
 	}
 	if c.TerraformMatch != MatchExact && c.TerraformMatch != MatchMinor {
 		errs = append(errs, fmt.Errorf("terraform_match is %q, not %s or %s", c.TerraformMatch, MatchExact, MatchMinor))

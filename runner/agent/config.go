@@ -68,6 +68,14 @@ type Config struct {
 	// https address of a network mirror: --provider-mirror, BERTH_PROVIDER_MIRROR,
 	// provider_mirror; default the registries that modules name.
 	ProviderMirror string
+	// ProviderCache is the most bytes that the cache of providers takes, below 0 for no
+	// cache: --provider-cache, BERTH_PROVIDER_CACHE, provider_cache_bytes; default
+	// providers.DefaultBytes.
+	ProviderCache int64
+	// VendorSeesState is how much the vendor learns of Terraform states, one of
+	// tfstate.Levels: --vendor-sees-state, BERTH_VENDOR_SEES_STATE, vendor_sees_state;
+	// default tfstate.Addresses.
+	VendorSeesState string
 	// Pulumi is the executable for Pulumi programs: --pulumi, BERTH_PULUMI, pulumi;
 	// default pulumi on the PATH of engines, else none.
 	Pulumi string
@@ -165,6 +173,8 @@ type fileConfig struct {
 	TerraformDownloads string `json:"terraform_downloads"`
 	TerraformMatch     string `json:"terraform_match"`
 	ProviderMirror     string `json:"provider_mirror"`
+	VendorSeesState    string `json:"vendor_sees_state"`
+	ProviderCache      int64  `json:"provider_cache_bytes"`
 
 	Pulumi     string `json:"pulumi"`
 	PulumiHome string `json:"pulumi_home"`

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/runner/agent/mirrors"
+	"github.com/berth-dev/berth/runner/agent/providers"
 )
 
 // provideProviders writes Terraform's configuration for the mirror of providers, where
@@ -24,6 +26,17 @@ func (a *agent) provideProviders() error {
 		return err
 	}
 	return durable.WriteFile(a.terraformConfig, []byte(text), 0o644)
+}
+
+// providerCache is the runner's own cache of providers. There is none where the operator
+// has one, where providers are in a directory already, and where engines are in pods,
+// which do not see this machine's directories.
+func (a *agent) providerCache() *providers.Cache {
+	directory := a.cfg.ProviderMirror != "" && !strings.Contains(a.cfg.ProviderMirror, "://")
+	if a.cfg.ProviderCache < 0 || directory || a.cfg.Engines == EnginesJobs || a.terraformConfig == "" && mirrors.HasCache() {
+		return nil
+	}
+	return &providers.Cache{Dir: filepath.Join(a.dir.Tools(), "providers"), MaxBytes: a.cfg.ProviderCache, Now: a.cfg.Now}
 }
 
 // mirrorConfig has Terraform take all providers from a mirror: with a second way to get

@@ -122,6 +122,7 @@ func (a *agent) serve(work, life context.Context, session runnerapi.Session) err
 		})
 		g.Go(func() error { return a.followDecision(ctx) })
 		g.Go(func() error { return a.followReseal(ctx) })
+		g.Go(func() error { return a.followUnlock(ctx) })
 	}
 	return g.Wait()
 }

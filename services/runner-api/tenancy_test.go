@@ -51,6 +51,7 @@ func attempts(v victim) map[string]struct {
 		"PutState": {http.MethodPut, state, runnerapi.StateWrite{
 			JobID: v.apply.JobID, Attempt: 1, Fence: 1, LockID: "L", Serial: 9, Lineage: "lineage", Digest: digest("e"), Body: []byte("x"),
 		}},
+		"GetStateLock":        {http.MethodGet, state + "/lock", nil},
 		"LockState":           {http.MethodPost, state + "/lock", runnerapi.LockRequest{JobID: v.apply.JobID, Attempt: 1, Fence: 1, LockID: "M", Info: map[string]any{}}},
 		"UnlockState":         {http.MethodDelete, state + "/lock", runnerapi.UnlockRequest{JobID: v.apply.JobID, Attempt: 1, LockID: "L"}},
 		"RenewLeases":         {http.MethodPost, "/leases/renew", runnerapi.RenewRequest{Leases: []runnerapi.Attempt{attempt}}},

@@ -224,6 +224,8 @@ func commandLines(dir string) [][]string {
 		{"installs", "deprovision", "acme"}, {"installs", "forget", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
 		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
+		{"states", "list", "acme"}, {"states", "list", "acme", "api"}, {"states", "history", "acme", "api"}, {"states", "show", "acme", "api"},
+		{"states", "pull", "acme", "api"}, {"states", "unlock", "acme", "api"},
 		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
 		{"registry", "token"}, {"registry", "login", "--config", filepath.Join(dir, "docker.json")},

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/plugins"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/tfstates"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/pkg/visible"
@@ -155,7 +156,7 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), plugins.Command(noun, plugins.Doors{Args: exactly("DIR"), Out: c.out, Err: c.err, Format: c.format}))
+		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), plugins.Command(noun, plugins.Doors{Args: exactly("DIR"), Out: c.out, Err: c.err, Format: c.format}), tfstates.Command(noun, tfstates.Doors{Call: c.call, Args: exactly, Limit: limitFlag, Out: c.out, Format: c.format, Now: c.now}))
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(exactly(), c.getenv, c.err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(exactly("DIR"), c.now))
 }
 

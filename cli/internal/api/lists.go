@@ -69,6 +69,11 @@ func (c *Client) Alarms(ctx context.Context, limit int, which ctlapi.ListAlarmsP
 	return collect(limit, c.Client.Alarms(ctx, which))
 }
 
+// TerraformStates lists the states that a resource of an install has had, newest first.
+func (c *Client) TerraformStates(ctx context.Context, limit int, install, resource string) ([]ctlapi.TerraformStateVersion, error) {
+	return collect(limit, c.Client.TerraformStateHistory(ctx, install, resource, ctlapi.ListTerraformStateHistoryParams{Limit: size(limit)}))
+}
+
 // Runs lists runs of actions, newest first.
 func (c *Client) Runs(ctx context.Context, limit int, which ctlapi.ListActionRunsParams) ([]ctlapi.ActionRun, error) {
 	which.Limit = size(limit)

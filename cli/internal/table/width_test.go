@@ -17,12 +17,13 @@ import (
 
 // longest are the longest words of the enums that tables show whole.
 var longest = map[reflect.Type]string{
-	reflect.TypeFor[ctlapi.BuildState]():     string(ctlapi.BuildStateCancelled),
-	reflect.TypeFor[ctlapi.ChangeState]():    string(ctlapi.ChangeStateSuperseded),
-	reflect.TypeFor[ctlapi.WorkflowState]():  string(ctlapi.WorkflowStateCancelled),
-	reflect.TypeFor[ctlapi.ConfigState]():    string(ctlapi.ConfigStateReleased),
-	reflect.TypeFor[ctlapi.RunnerState]():    string(ctlapi.RunnerStatePending),
-	reflect.TypeFor[ctlapi.ActionRunState](): string(ctlapi.ActionRunStateSucceeded),
+	reflect.TypeFor[ctlapi.BuildState]():                string(ctlapi.BuildStateCancelled),
+	reflect.TypeFor[ctlapi.ChangeState]():               string(ctlapi.ChangeStateSuperseded),
+	reflect.TypeFor[ctlapi.WorkflowState]():             string(ctlapi.WorkflowStateCancelled),
+	reflect.TypeFor[ctlapi.ConfigState]():               string(ctlapi.ConfigStateReleased),
+	reflect.TypeFor[ctlapi.RunnerState]():               string(ctlapi.RunnerStatePending),
+	reflect.TypeFor[ctlapi.TerraformStateVersionKind](): string(ctlapi.TerraformStateVersionKindSuperseded),
+	reflect.TypeFor[ctlapi.ActionRunState]():            string(ctlapi.ActionRunStateSucceeded),
 }
 
 // fill gives every field of a thing a value as long as there are: whole ids, names
@@ -110,6 +111,8 @@ func TestTablesFitATerminal(t *testing.T) {
 		{"runs of actions", narrow(table.ActionRun(now))},
 		{"alarms", narrow(table.Alarm(now, false))},
 		{"all alarms", narrow(table.Alarm(now, true))},
+		{"states", narrow(table.TerraformState(now))},
+		{"versions of a state", narrow(table.TerraformStateVersion(now))},
 		{"orgs", narrow(table.Org(now))},
 		{"tokens", narrow(table.Token(now))},
 		{"customers", narrow(table.Customer(now))},

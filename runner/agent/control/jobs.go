@@ -91,6 +91,24 @@ func (c *Client) LockState(ctx context.Context, resource string, in runnerapi.Lo
 	return nil, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 }
 
+// StateLock says who holds the state of a resource, whichever job that is; nil when
+// nobody does.
+func (c *Client) StateLock(ctx context.Context, resource string) (*runnerapi.HeldLock, error) {
+	const what = "read state lock"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.GetStateLockWithResponse(ctx, resource)
+	switch {
+	case err != nil:
+		return nil, unreachable(what, err)
+	case resp.JSON200 != nil:
+		return resp.JSON200, nil
+	case resp.StatusCode() == http.StatusNoContent:
+		return nil, nil //nolint:nilnil // nobody holds it
+	}
+	return nil, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+}
+
 // UnlockState frees the lock of an attempt.
 func (c *Client) UnlockState(ctx context.Context, resource string, in runnerapi.UnlockRequest) error {
 	const what = "unlock state"

@@ -181,6 +181,9 @@ func (d Dir) Code() string { return d.join("code.json") }
 // Reseal is the customer's wish that everything is sealed again.
 func (d Dir) Reseal() string { return d.join("reseal.json") }
 
+// Unlock is the customer's wish that the lock of a Terraform state is freed.
+func (d Dir) Unlock() string { return d.join("unlock.json") }
+
 // Handover is the customer's signature by which this machine takes over.
 func (d Dir) Handover() string { return d.join("handover.json") }
 

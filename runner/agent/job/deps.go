@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -19,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
@@ -59,9 +61,13 @@ type Engine struct {
 	// Terraforms finds the one of each job, SameMinor is one of its rules.
 	Terraforms *toolchain.Box
 	SameMinor  bool
+	// Tells is how much the vendor learns of Terraform states.
+	Tells tfstate.Level
 	// TerraformConfig is Terraform's configuration for engines, of the agent's making; ""
 	// for the one that the agent's environment names.
 	TerraformConfig string
+	// Providers is the runner's own cache of providers, nil for none.
+	Providers *providers.Cache
 	// Pulumi is its executable, "" when there is none; PulumiHome holds its plugins, ""
 	// for none, and PulumiDownloads says that missing ones may be fetched.
 	Pulumi, PulumiHome string

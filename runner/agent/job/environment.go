@@ -44,6 +44,7 @@ func (j *job) environment(ctx context.Context) []string {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
 	env = append(env, j.buildKit...)
+	env = append(env, j.providers.Env()...)
 	env = append(env, telemetry.Environ(ctx)...)
 	env = append(env, launcher.RaceDetector()...)
 	env = append(env, launcher.FromOutside()...)

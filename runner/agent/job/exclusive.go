@@ -110,6 +110,7 @@ func (j *job) proxyConfig() stateproxy.Config {
 		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
 		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
 		Learn: func(value any, written bool) { j.learn(value, written) }, Keep: j.keepState,
+		Tells: j.deps.Engine.Tells, Redact: func(tree any) any { return j.secrets.set.Field(tree) }, Told: j.told,
 	}
 	if j.attempt.Assignment.Fence != nil {
 		config.Fence = *j.attempt.Assignment.Fence

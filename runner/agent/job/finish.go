@@ -44,6 +44,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 	if err := j.takePluginState(life, &ending); err != nil {
 		return err
 	}
+	j.deps.Engine.Providers.TakeJob(life, j.dir.engine(), j.log)
 	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
@@ -69,6 +70,8 @@ type job struct {
 	breakOff context.CancelFunc
 	stream   chan string // gets the stream's id once it is known
 	proxy    *stateproxy.Proxy
+	// providers are those that the engine finds in the cache.
+	providers providers.Given
 
 	over chan struct{} // closed when the engine is over and the report on disk
 	done chan struct{} // closed when nothing is left to do

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -49,6 +50,11 @@ func (j *job) prepare(ctx context.Context) error {
 	}
 	if err := j.giveInit(); err != nil {
 		return err
+	}
+	if j.spec.TerraformModule != nil && !j.deps.Engine.InPods {
+		if j.providers = j.deps.Engine.Providers.GiveJob(j.dir.engine(), j.log); len(j.providers.Damaged) > 0 {
+			j.storedEvent(ctx, "changed providers in the cache were thrown away", strings.Join(j.providers.Damaged, ", "))
+		}
 	}
 	if err := j.bringScripts(ctx); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,12 @@ func (j *job) keepState(lineage string, serial int64, digest string, sealed []by
 	if err != nil {
 		j.log.Warn("state is not kept on this machine", "err", err)
 	}
+}
+
+// told records what the vendor learned of a state's attributes.
+func (j *job) told(serial int64, bytes int, digest string) {
+	j.storedEvent(context.Background(), "attributes of a Terraform state were told to the vendor",
+		fmt.Sprintf("%s, serial %d, without sensitive values: %d bytes, %s", j.spec.Resource.Name, serial, bytes, digest))
 }
 
 // fetched are the directories of the job's executable and configuration of Terraform

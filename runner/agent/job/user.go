@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/cluster"
@@ -63,7 +64,7 @@ func (j *job) sight() *launcher.Sight {
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
-	s.Shown = append(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind)...)
+	s.Shown = slices.Concat(j.fetched(), j.deps.Engine.BuildKit.Shown(j.spec.Kind), j.deps.Engine.Providers.Shown(j.spec.TerraformModule != nil))
 	return &s
 }
 

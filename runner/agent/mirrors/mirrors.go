@@ -12,10 +12,16 @@ import (
 // Config is Terraform's own variable that names its configuration.
 const Config = "TF_CLI_CONFIG_FILE"
 
+// Cache is Terraform's own variable that names its cache of providers.
+const Cache = "TF_PLUGIN_CACHE_DIR"
+
+// HasCache tells whether the operator gave Terraform a cache.
+func HasCache() bool { return terraformFiles().cache != "" }
+
 // Those by which an operator gives it a cache of providers. The second lets it take from
 // the cache what its lock file does not know.
 const (
-	terraformCache       = "TF_PLUGIN_CACHE_DIR"
+	terraformCache       = Cache
 	terraformTrustsCache = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
 )
 

@@ -27,6 +27,10 @@ func (p *Proxy) lock(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
+	if err := p.fenced(); err != nil {
+		p.fail(w, r, "lock", err)
+		return
+	}
 	in := runnerapi.LockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: id, Info: info}
 	if err := p.keep(p.lockPath(), heldLock{ID: id}); err != nil {
 		p.fail(w, r, "keep", err)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -71,7 +72,13 @@ type Config struct {
 	Learn func(value any, written bool)
 	// Keep gets every state that was given out or accepted, sealed; nil does not.
 	Keep func(lineage string, serial int64, digest string, sealed []byte)
-	Log  *slog.Logger
+	// Tells is how much the vendor learns of the state, "" for the least. Redact takes
+	// the secrets of the attempt out of that; Told gets the size and digest of what the
+	// control plane was told of attributes. Both may be nil.
+	Tells  tfstate.Level
+	Redact func(tree any) any
+	Told   func(serial int64, bytes int, digest string)
+	Log    *slog.Logger
 }
 
 // Proxy is the state backend of one attempt.
@@ -281,10 +288,14 @@ func (p *Proxy) keep(path string, v any) error {
 // deliver hands in a state that is on disk, and moves it out of the way of the
 // next one when it is refused.
 func (p *Proxy) deliver(ctx context.Context, write runnerapi.StateWrite) error {
-	err := control.Retry(ctx, p.Log, "write state", func(ctx context.Context) error {
-		return p.States.PutState(ctx, p.Resource, write)
-	})
+	err := p.fenced()
 	if err == nil {
+		err = control.Retry(ctx, p.Log, "write state", func(ctx context.Context) error {
+			return p.States.PutState(ctx, p.Resource, write)
+		})
+	}
+	if err == nil {
+		p.told(write)
 		p.kept(write.Lineage, write.Serial, write.Digest, write.Body)
 		return datadir.Remove(p.pendingPath())
 	}

@@ -3,6 +3,7 @@ package stateproxy_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -186,7 +187,8 @@ func TestApplyGoesThrough(t *testing.T) {
 	if !strings.HasPrefix(w.Digest, "sha256:") || len(w.Digest) != 71 {
 		t.Errorf("digest = %s", w.Digest)
 	}
-	if diff := cmp.Diff(map[string]any{"resources": map[string]any{"local_file": 1}}, *w.Summary); diff != "" {
+	counts := map[string]any{"resources": map[string]any{"local_file": json.Number("1")}, "bytes": json.Number(strconv.Itoa(len(w.Body))), "level": "counts"}
+	if diff := cmp.Diff(counts, *w.Summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 	if plain, err := seal.Open(b.id, datadir.StatePurpose(owner, "res_1", "lin", 3), w.Body); err != nil || string(plain) != state {

@@ -34,6 +34,9 @@ func (p *Proxy) Push(ctx context.Context, body []byte) (serial int64, err error)
 	if err != nil {
 		return d.Serial, err
 	}
+	if err := p.fenced(); err != nil {
+		return d.Serial, errors.Join(err, p.setAside(write, err))
+	}
 	write.LockID = p.ownLock()
 	// In this order on disk: an agent that starts again after a kill delivers the state,
 	// then frees the lock.
@@ -113,7 +116,10 @@ func (p *Proxy) sealed(body []byte, d Document) (runnerapi.StateWrite, error) {
 	if err != nil {
 		return runnerapi.StateWrite{}, fmt.Errorf("seal the state: %w", err)
 	}
-	summary := d.summary()
+	summary, err := p.summary(body, d, len(sealed))
+	if err != nil {
+		return runnerapi.StateWrite{}, err
+	}
 	return runnerapi.StateWrite{
 		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence,
 		Serial: d.Serial, Lineage: d.Lineage, Digest: Digest(p.Keys.Salt, body), Body: sealed, Summary: &summary,

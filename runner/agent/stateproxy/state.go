@@ -112,16 +112,15 @@ func follow(node any, path any) (any, bool) {
 	return node, true
 }
 
-// summary counts resources by type: what may be shown of a state.
-func (d Document) summary() map[string]any {
-	counts := map[string]any{}
+// counts are how many managed resources there are of each type.
+func (d Document) counts() map[string]int {
+	counts := map[string]int{}
 	for _, r := range d.Resources {
 		if r.Mode == "managed" {
-			n, _ := counts[r.Type].(int)
-			counts[r.Type] = n + len(r.Instances)
+			counts[r.Type] += len(r.Instances)
 		}
 	}
-	return map[string]any{"resources": counts}
+	return counts
 }
 
 // Digest tells two states apart without telling what is in them.

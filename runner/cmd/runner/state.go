@@ -32,7 +32,7 @@ neither their contents nor that you look. It works while the vendor is down.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(s.stateListCommand(), s.stateHistoryCommand(), s.stateShowCommand(), s.statePullCommand())
+	cmd.AddCommand(s.stateListCommand(), s.stateHistoryCommand(), s.stateShowCommand(), s.statePullCommand(), s.stateUnlockCommand())
 	return cmd
 }
 

@@ -950,6 +950,104 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/terraform-states": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the Terraform states of an install
+         * @description What is known of the newest state of the sandbox and of each component that has one. The states themselves are sealed to the customer: nobody here can open them.
+         */
+        get: operations["listTerraformStates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/terraform-states/{resource}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show what is known of a Terraform state
+         * @description Addresses, and who holds the lock. Attributes and outputs are there when the customer's runner tells them (`--vendor-sees-state attributes`), never sensitive values.
+         */
+        get: operations["getTerraformState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/terraform-states/{resource}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the states that a resource has had
+         * @description Serials, times and digests, also of states that were refused.
+         */
+        get: operations["listTerraformStateHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/terraform-states/{resource}/unlock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Free the lock of a Terraform state
+         * @description Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
+         */
+        post: operations["unlockTerraformState"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/why": {
         parameters: {
             query?: never;
@@ -3410,6 +3508,105 @@ export interface components {
             /** @description The archive stands in for the git repository that the config names. */
             mapped?: boolean;
         };
+        TerraformLock: {
+            /** @description The job has not ended: the lock cannot be freed. */
+            alive: boolean;
+            attempt: number;
+            /** @description The change that the job belongs to. */
+            change_id?: string;
+            /** @description The job that holds it. */
+            job_id: string;
+            /** @example leased */
+            job_state?: string;
+            lock_id: string;
+            /** Format: date-time */
+            locked_at: string;
+            /** @example OperationTypeApply */
+            operation?: string;
+            /**
+             * @description As Terraform says it.
+             * @example berth@runner-1
+             */
+            who?: string;
+        };
+        TerraformObject: {
+            /** @example terraform_data.greeting */
+            address: string;
+            /** @description Its attributes, sensitive ones as `(sensitive)`, when the runner tells them. */
+            attributes?: {
+                [key: string]: unknown;
+            };
+            tainted?: boolean;
+        };
+        TerraformState: {
+            /** @description How many managed resources there are of each type. */
+            counts?: {
+                [key: string]: number;
+            };
+            current?: components["schemas"]["TerraformStateVersion"];
+            /** @enum {string} */
+            kind: "sandbox" | "component";
+            /** @description How many objects had no room. */
+            left_out?: number;
+            /**
+             * @description How much the customer's runner tells of its states.
+             * @enum {string}
+             */
+            level?: "counts" | "addresses" | "attributes";
+            lock?: components["schemas"]["TerraformLock"];
+            /** @example api */
+            name: string;
+            /** @description Resources and data sources; absent in a list. */
+            objects?: components["schemas"]["TerraformObject"][];
+            /** @description The outputs, sensitive ones as `(sensitive)`, when the runner tells them. */
+            outputs?: {
+                [key: string]: unknown;
+            };
+            /** @example res_01jd2x7q9zr8w3v5k6m4n0tgha */
+            resource_id: string;
+            /**
+             * @description The version that wrote it.
+             * @example 1.11.4
+             */
+            terraform_version?: string;
+        };
+        TerraformStateHistory: {
+            items: components["schemas"]["TerraformStateVersion"][];
+            next?: components["schemas"]["Next"];
+        };
+        TerraformStatePage: {
+            items: components["schemas"]["TerraformState"][];
+        };
+        TerraformStateVersion: {
+            /**
+             * Format: int64
+             * @description Size of the sealed state.
+             */
+            bytes?: number;
+            /** @description The change that the job belongs to. */
+            change_id?: string;
+            /** @description Of the state in clear, with a salt that only the customer has. */
+            digest: string;
+            /** @example tfs_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** @description The job that wrote it. */
+            job_id: string;
+            /**
+             * @description The newest one is current; `orphaned` was refused, and is kept as evidence.
+             * @enum {string}
+             */
+            kind: "current" | "superseded" | "orphaned";
+            lineage: string;
+            /** @description Why it was refused. */
+            reason?: string;
+            /**
+             * Format: int64
+             * @example 12
+             */
+            serial: number;
+            /** Format: date-time */
+            written_at: string;
+        };
         Token: {
             account: components["schemas"]["Ref"];
             /** Format: date-time */
@@ -3722,6 +3919,8 @@ export interface components {
         OfInstall: string;
         /** @description The id of a runner. */
         RunnerID: string;
+        /** @description The sandbox or a component, by id or name. */
+        StatefulResource: string;
         /** @description The id of a step. */
         StepID: string;
         /** @description The id of a token, `tok_…`, not its secret. */
@@ -5364,6 +5563,116 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstallStatus"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTerraformStates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All states. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerraformStatePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getTerraformState: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerraformState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTerraformStateHistory: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of states, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerraformStateHistory"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    unlockTerraformState: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description The sandbox or a component, by id or name. */
+                resource: components["parameters"]["StatefulResource"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state, without the lock. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerraformState"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -68,6 +68,10 @@ func (d *door) tenant(name string) tenant {
 	set, err := o.SetAppVariableWithResponse(ctx, o.App, "variable_of_"+name, nil, ctlapi.AppVariableRequest{Value: "variable-secret-of-" + name})
 	must(t, set, err, http.StatusOK)
 	o.Variable = set.JSON200.Name
+	insert(`insert into runner_jobs (id, org_id, runner_id, install_id, resource_id, kind, operation, mutates, state, spec, fence, timeout_seconds)
+		values ($1, $2, $3, $4, $5, 'terraform_module', 'apply', true, 'failed', '{}', 1, 60)`, "job_of_"+name, o.Org, o.Runner, o.Install, o.Resource)
+	insert(`insert into tf_states (id, org_id, resource_id, serial, lineage, body, digest, job_id, attempt, fence)
+		values ($1, $2, $3, 1, 'lineage', 'sealed', $4, $5, 1, 1)`, "tfs_of_"+name, o.Org, o.Resource, o.Digest, "job_of_"+name)
 	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
 	return o
 }
@@ -113,6 +117,7 @@ var visits = map[string]visit{
 	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
+	"ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},

@@ -1334,6 +1334,66 @@ func (e SyncItemAction) Valid() bool {
 	}
 }
 
+// Defines values for TerraformStateKind.
+const (
+	TerraformStateKindComponent TerraformStateKind = "component"
+	TerraformStateKindSandbox   TerraformStateKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateKind enum.
+func (e TerraformStateKind) Valid() bool {
+	switch e {
+	case TerraformStateKindComponent:
+		return true
+	case TerraformStateKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateLevel.
+const (
+	TerraformStateLevelAddresses  TerraformStateLevel = "addresses"
+	TerraformStateLevelAttributes TerraformStateLevel = "attributes"
+	TerraformStateLevelCounts     TerraformStateLevel = "counts"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateLevel enum.
+func (e TerraformStateLevel) Valid() bool {
+	switch e {
+	case TerraformStateLevelAddresses:
+		return true
+	case TerraformStateLevelAttributes:
+		return true
+	case TerraformStateLevelCounts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerraformStateVersionKind.
+const (
+	TerraformStateVersionKindCurrent    TerraformStateVersionKind = "current"
+	TerraformStateVersionKindOrphaned   TerraformStateVersionKind = "orphaned"
+	TerraformStateVersionKindSuperseded TerraformStateVersionKind = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the TerraformStateVersionKind enum.
+func (e TerraformStateVersionKind) Valid() bool {
+	switch e {
+	case TerraformStateVersionKindCurrent:
+		return true
+	case TerraformStateVersionKindOrphaned:
+		return true
+	case TerraformStateVersionKindSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun   WorkflowKind = "action_run"
@@ -3660,6 +3720,125 @@ type SyncSource struct {
 	Mapped bool `json:"mapped,omitempty"`
 }
 
+// TerraformLock defines model for TerraformLock.
+type TerraformLock struct {
+	// Alive The job has not ended: the lock cannot be freed.
+	Alive   bool `json:"alive"`
+	Attempt int  `json:"attempt"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// JobID The job that holds it.
+	JobID string `json:"job_id"`
+
+	// JobState Example: leased
+	JobState *string   `json:"job_state,omitempty"`
+	LockID   string    `json:"lock_id"`
+	LockedAt time.Time `json:"locked_at"`
+
+	// Operation Example: OperationTypeApply
+	Operation *string `json:"operation,omitempty"`
+
+	// Who As Terraform says it.
+	//
+	// Example: berth@runner-1
+	Who *string `json:"who,omitempty"`
+}
+
+// TerraformObject defines model for TerraformObject.
+type TerraformObject struct {
+	// Address Example: terraform_data.greeting
+	Address string `json:"address"`
+
+	// Attributes Its attributes, sensitive ones as `(sensitive)`, when the runner tells them.
+	Attributes *map[string]interface{} `json:"attributes,omitempty"`
+	Tainted    *bool                   `json:"tainted,omitempty"`
+}
+
+// TerraformState defines model for TerraformState.
+type TerraformState struct {
+	// Counts How many managed resources there are of each type.
+	Counts  *map[string]int        `json:"counts,omitempty"`
+	Current *TerraformStateVersion `json:"current,omitempty"`
+	Kind    TerraformStateKind     `json:"kind"`
+
+	// LeftOut How many objects had no room.
+	LeftOut *int `json:"left_out,omitempty"`
+
+	// Level How much the customer's runner tells of its states.
+	Level *TerraformStateLevel `json:"level,omitempty"`
+	Lock  *TerraformLock       `json:"lock,omitempty"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Objects Resources and data sources; absent in a list.
+	Objects *[]TerraformObject `json:"objects,omitempty"`
+
+	// Outputs The outputs, sensitive ones as `(sensitive)`, when the runner tells them.
+	Outputs *map[string]interface{} `json:"outputs,omitempty"`
+
+	// ResourceID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ResourceID string `json:"resource_id"`
+
+	// TerraformVersion The version that wrote it.
+	//
+	// Example: 1.11.4
+	TerraformVersion *string `json:"terraform_version,omitempty"`
+}
+
+// TerraformStateKind defines model for TerraformState.Kind.
+type TerraformStateKind string
+
+// TerraformStateLevel How much the customer's runner tells of its states.
+type TerraformStateLevel string
+
+// TerraformStateHistory defines model for TerraformStateHistory.
+type TerraformStateHistory struct {
+	Items []TerraformStateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// TerraformStatePage defines model for TerraformStatePage.
+type TerraformStatePage struct {
+	Items []TerraformState `json:"items"`
+}
+
+// TerraformStateVersion defines model for TerraformStateVersion.
+type TerraformStateVersion struct {
+	// Bytes Size of the sealed state.
+	Bytes *int64 `json:"bytes,omitempty"`
+
+	// ChangeID The change that the job belongs to.
+	ChangeID *string `json:"change_id,omitempty"`
+
+	// Digest Of the state in clear, with a salt that only the customer has.
+	Digest string `json:"digest"`
+
+	// ID Example: tfs_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// JobID The job that wrote it.
+	JobID string `json:"job_id"`
+
+	// Kind The newest one is current; `orphaned` was refused, and is kept as evidence.
+	Kind    TerraformStateVersionKind `json:"kind"`
+	Lineage string                    `json:"lineage"`
+
+	// Reason Why it was refused.
+	Reason *string `json:"reason,omitempty"`
+
+	// Serial Example: 12
+	Serial    int64     `json:"serial"`
+	WrittenAt time.Time `json:"written_at"`
+}
+
+// TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
+type TerraformStateVersionKind string
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -3990,6 +4169,9 @@ type OfInstall = string
 // RunnerID defines model for RunnerID.
 type RunnerID = string
 
+// StatefulResource defines model for StatefulResource.
+type StatefulResource = string
+
 // StepID defines model for StepID.
 type StepID = string
 
@@ -4312,6 +4494,21 @@ type CreateStackVersionParams struct {
 type GetStateParams struct {
 	// At An older version of the tree; absent for the newest.
 	At *int `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
+type ListTerraformStateHistoryParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// UnlockTerraformStateParams defines parameters for UnlockTerraformState.
+type UnlockTerraformStateParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -4688,6 +4885,18 @@ type ServerInterface interface {
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(c *gin.Context, install InstallIDOrName)
+	// ListTerraformStates List the Terraform states of an install
+	// (GET /installs/{install}/terraform-states)
+	ListTerraformStates(c *gin.Context, install InstallIDOrName)
+	// GetTerraformState Show what is known of a Terraform state
+	// (GET /installs/{install}/terraform-states/{resource})
+	GetTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource)
+	// ListTerraformStateHistory List the states that a resource has had
+	// (GET /installs/{install}/terraform-states/{resource}/history)
+	ListTerraformStateHistory(c *gin.Context, install InstallIDOrName, resource StatefulResource, params ListTerraformStateHistoryParams)
+	// UnlockTerraformState Free the lock of a Terraform state
+	// (POST /installs/{install}/terraform-states/{resource}/unlock)
+	UnlockTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -6891,6 +7100,176 @@ func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
 	siw.Handler.GetInstallStatus(c, install)
 }
 
+// ListTerraformStates operation middleware
+func (siw *ServerInterfaceWrapper) ListTerraformStates(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTerraformStates(c, install)
+}
+
+// GetTerraformState operation middleware
+func (siw *ServerInterfaceWrapper) GetTerraformState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetTerraformState(c, install, resource)
+}
+
+// ListTerraformStateHistory operation middleware
+func (siw *ServerInterfaceWrapper) ListTerraformStateHistory(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTerraformStateHistoryParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTerraformStateHistory(c, install, resource, params)
+}
+
+// UnlockTerraformState operation middleware
+func (siw *ServerInterfaceWrapper) UnlockTerraformState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "resource" -------------
+	var resource StatefulResource
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UnlockTerraformStateParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UnlockTerraformState(c, install, resource, params)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -7965,6 +8344,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
 	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states", wrapper.ListTerraformStates)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource", wrapper.GetTerraformState)
+	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource/history", wrapper.ListTerraformStateHistory)
+	router.POST(options.BaseURL+"/installs/:install/terraform-states/:resource/unlock", wrapper.UnlockTerraformState)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -10142,6 +10525,167 @@ func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitG
 	return err
 }
 
+type ListTerraformStatesRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type ListTerraformStatesResponseObject interface {
+	VisitListTerraformStatesResponse(w http.ResponseWriter) error
+}
+
+type ListTerraformStates200JSONResponse TerraformStatePage
+
+func (response ListTerraformStates200JSONResponse) VisitListTerraformStatesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStatesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTerraformStatesdefaultApplicationProblemPlusJSONResponse) VisitListTerraformStatesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTerraformStateRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+}
+
+type GetTerraformStateResponseObject interface {
+	VisitGetTerraformStateResponse(w http.ResponseWriter) error
+}
+
+type GetTerraformState200JSONResponse TerraformState
+
+func (response GetTerraformState200JSONResponse) VisitGetTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitGetTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStateHistoryRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+	Params   ListTerraformStateHistoryParams
+}
+
+type ListTerraformStateHistoryResponseObject interface {
+	VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error
+}
+
+type ListTerraformStateHistory200JSONResponse TerraformStateHistory
+
+func (response ListTerraformStateHistory200JSONResponse) VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTerraformStateHistorydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTerraformStateHistorydefaultApplicationProblemPlusJSONResponse) VisitListTerraformStateHistoryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockTerraformStateRequestObject struct {
+	Install  InstallIDOrName  `json:"install"`
+	Resource StatefulResource `json:"resource"`
+	Params   UnlockTerraformStateParams
+}
+
+type UnlockTerraformStateResponseObject interface {
+	VisitUnlockTerraformStateResponse(w http.ResponseWriter) error
+}
+
+type UnlockTerraformState200JSONResponse TerraformState
+
+func (response UnlockTerraformState200JSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -11380,6 +11924,18 @@ type StrictServerInterface interface {
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
+	// ListTerraformStates List the Terraform states of an install
+	// (GET /installs/{install}/terraform-states)
+	ListTerraformStates(ctx context.Context, request ListTerraformStatesRequestObject) (ListTerraformStatesResponseObject, error)
+	// GetTerraformState Show what is known of a Terraform state
+	// (GET /installs/{install}/terraform-states/{resource})
+	GetTerraformState(ctx context.Context, request GetTerraformStateRequestObject) (GetTerraformStateResponseObject, error)
+	// ListTerraformStateHistory List the states that a resource has had
+	// (GET /installs/{install}/terraform-states/{resource}/history)
+	ListTerraformStateHistory(ctx context.Context, request ListTerraformStateHistoryRequestObject) (ListTerraformStateHistoryResponseObject, error)
+	// UnlockTerraformState Free the lock of a Terraform state
+	// (POST /installs/{install}/terraform-states/{resource}/unlock)
+	UnlockTerraformState(ctx context.Context, request UnlockTerraformStateRequestObject) (UnlockTerraformStateResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -13183,6 +13739,115 @@ func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrN
 	}
 }
 
+// ListTerraformStates operation middleware
+func (sh *strictHandler) ListTerraformStates(ctx *gin.Context, install InstallIDOrName) {
+	var request ListTerraformStatesRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTerraformStates(ctx.Request.Context(), request.(ListTerraformStatesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTerraformStates")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTerraformStatesResponseObject); ok {
+		if err := validResponse.VisitListTerraformStatesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetTerraformState operation middleware
+func (sh *strictHandler) GetTerraformState(ctx *gin.Context, install InstallIDOrName, resource StatefulResource) {
+	var request GetTerraformStateRequestObject
+
+	request.Install = install
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTerraformState(ctx.Request.Context(), request.(GetTerraformStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTerraformState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetTerraformStateResponseObject); ok {
+		if err := validResponse.VisitGetTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTerraformStateHistory operation middleware
+func (sh *strictHandler) ListTerraformStateHistory(ctx *gin.Context, install InstallIDOrName, resource StatefulResource, params ListTerraformStateHistoryParams) {
+	var request ListTerraformStateHistoryRequestObject
+
+	request.Install = install
+	request.Resource = resource
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTerraformStateHistory(ctx.Request.Context(), request.(ListTerraformStateHistoryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTerraformStateHistory")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTerraformStateHistoryResponseObject); ok {
+		if err := validResponse.VisitListTerraformStateHistoryResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlockTerraformState operation middleware
+func (sh *strictHandler) UnlockTerraformState(ctx *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams) {
+	var request UnlockTerraformStateRequestObject
+
+	request.Install = install
+	request.Resource = resource
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlockTerraformState(ctx.Request.Context(), request.(UnlockTerraformStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlockTerraformState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UnlockTerraformStateResponseObject); ok {
+		if err := validResponse.VisitUnlockTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -14003,472 +14668,490 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L0Lkxs3kif+VRC8i/Djqp962OqOid22rRlrxrZ8ks7+37q1LLAKJMtdBGoKYFMcnSL20+wH20/yD2Qm",
-	"UKgiiix2s6Xxxl3syM16oIBEIh+//OX7UaYWlZJCGj26eD+aC56LGv75/A2f2f/Nhc7qojKFkqOL0Zu5",
-	"YLei1oWSTE3Zas4Ny7hkE8GyOZczkSdsqmqWvpge/chNNk+PR8lIZ3Ox4PZpZl2J0cVIm7qQs9GHDx+S",
-	"UcVrvhCGXns1NaKOvzeV4p1J7WvNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYusC8v7P1/X4p6PUpGki/s",
-	"+zm8JRzYgr/7QciZmY8unpydJxsDTXBkv+C3bw7w18LMWbrihUkTxqVeiZpxzbRS0v6vCeat0GxezOai",
-	"ZmbO7YgLvXWcY7qxNd6pqhfcjC5GhTRPH48S+wHFYrkYXTw7Pf3q7Nmz8yePv3p8+uzZWTJaFBJ/OvXf",
-	"VUgjZqLGD6uqF9+9rH+CV3a/60oyXlVssmZFzlTN7MD8aCtu5sFgq2qUjGrx92VRi3x0Yeql6Jnis/Ov",
-	"YVj+v6MTXlW/8Lrgk1LEx2aFwr7bigRnt3TtBSuFseKUsLyYFUYzLnO2lFawM1ULncAfpMKfUVp6Psk9",
-	"86Df9c2yKPMX38W/x86y/ZqJvahnVPDbQYf0LezdXWPCHd4zKPzxsKNSclrMYqO6Yhn8hnKZWMGcrEFQ",
-	"YWmXiwluv0KydC7KUv3ro7Rv3PCgw4+7XmwXWFCdhWa1WKhbkR8z+6Mdg9D09+lSi5ytCjNXS8MK06ck",
-	"MnrdtiFHBrnURi1EvWXrs4yuGbT93cUHncrviun0jYrPpDJWhyopElpqPBbMHORByXLN7O5HaeibPKO2",
-	"jle844uqtBc+QR273+jr9atl5LD4hZdFzo0AaaXDAuRhpZZlzua8qoRMaL8xqcy8kLO+L8jr9bhetk+H",
-	"XEz5sjSjiykvtfBDmyhVCi5hbC9ysaiUETJb/02sY6tfi0rYMdmTzU6ttpJ7I9Yw6onK12wmjA5OXHfs",
-	"zXghL9u3wEO4xCWDezsizh6fPju+lu4b0RBpPjIY7ZEd7n1k6sUULJMeI8PaPak9mQ18Aa1BodmE27Eq",
-	"ecx+nQvJCtil7pOUFHaTSLVKOre1P/LsnKVVLTIl88K+dTzlRSnydNunkyW15/5+IbXhZbn1ZC/wmkHb",
-	"m6496O7+gU9EuTmyl3brmrnSwglfoVlpr4Wdnt6I9Z9uebkU6SXT4lbUvGSLpRXAsmRzheem37m/jez7",
-	"/pRxyev16G18E8HTWzNcGLHQnY86f/LU2qvWurDP+Pff/v1Pb//Xn46//J+jja8DZfECn3H21P/M65qv",
-	"8duLRWE2v/17tWILLq3qEgvNONq5c64ZN2yhdO8pUMLzokrgyWlgHj45PQ0swrOoRfijsCpz28mwgCsG",
-	"CQ5eelC5eTm9qqqtcgNOgt2fVZX0jLJraoP1us8OezmlPTZoJLR/Bo6m2W37jOjVUkq7btvNuBqu6lkt",
-	"/PGgq/XaiGrXmLQRVc+I7E8HHc8bdSPkrgEZe1HCUqNuxv/1H/+ZJvYYBntCi6wWfQ4D3HbQ0f7K+9RE",
-	"qeQMDhs6dxd8bf3wuShzNuHZDVtKU5T2ihpOIq0WAiwJZhTTfA3KlLO/KJYva27IpSc1w9KnpzptPOua",
-	"pac6pVeBMlIyE8Gx1RFg6wmP4pbUo1PdtqW+binVzz9/evr/fjs7evL2X347PXr29gv9/z5/enp62vrj",
-	"+7Pk8YcvFvqLiOq1k6bqm2mpVrtWeUXX9aym+/mAC/rBPkpXSmoBp8vPtZqUAnyFTEkjJCw2r6qyyGBN",
-	"Tiq84n/9rjHu0Lz5f9ZiOroY/Y+TJohzgr/qE/dceOPmBDhHY8U1CLYW9a3I0WgD80zztWar+foY5pOe",
-	"CgGazFAApKpVJWpT4Ie03vF+8zicC16a+Tibi+wmuMCbpHYBqiWGofzZu+0LcSAv7E327vYBm4xKrg3Y",
-	"xYMeY830D27dQ2ElgY8d8FYxbX76yB6ZGNBxX7FxZ3espi5mMwqA7fHtb/C2zSd+COX1N/yqthR01iMY",
-	"gl8H94Fv/dPV5HeRwWSHc7+3JLhJ3vihGfP7mMey85P8Bf1D/pnPxOaI/ZzvMfmxdZTindl190/2mu7n",
-	"4Hv7h01eZHvU3O/EQeKKLsm4yKNzn9WCG5GPuWlFF62XemQKmOzeeybr6CNFXas6/su7wowzlYdi4O3P",
-	"ZDQtZKHnew4GvyuYiVqOT89+z8/fffX3Z/+ov149un1y83TxWJ6a2ZxHn9BYc9sW8JWY2qvV0jh1xXN0",
-	"5nj5c7BAeE60FzQZvTuaqSP6o9Xox6/46kehtZVLEIpK1fuugx1Zviz3vcvw/d9kuIn4A+mi0Frk6QWc",
-	"H2hC+qPF/qc1OsChtv+nQLNXSOuA/GYNh6WAcCZeaBXPMsuEyOGv6CCPklHGZSZK/De+L9gw4RBrwRd9",
-	"Yk5qLhK/t0OjKWGFubBO2JKXCctqaxfV1hNThbWEMP1QFlPBsnVWipazObKXx2bOmRLxgXXVQT5KAheA",
-	"NnozercQjRS2NmNrN29VKodTh3SAfkyN+AptmP4dSMGvjtasqlrdinHUb7vCH8MQjvPf6qU8Hm1E0oIN",
-	"faRviupIVTiOI5AWK2lWD7Ssm/hgW4bk0ydPHj1Neg2HZjJqVUb246ulxIQHDV2VAvxPwXP8HuuY+hAX",
-	"ryow947ZK4pVTa13qlYXFLQ6P2fpUt5ItZJj+6wUIoD2Vil4bc1ICGqv5gJjsLUoBdeC5SIr7e9MKqaX",
-	"2RwGkjBRusAOPVkvK9R6acJ0ITMBF2o257fC3iumU5EZthYG/Y3tjvDQJfnQK1tvGiXRlh0vvD1HqJJj",
-	"p4vbh9GXJ0/Yl/j/Rr3L+n6nGunsEfg1ukVKjumHjuhP1NL0qD7xjmemXF8wzhY8mxcQVWe1yFSd23/9",
-	"riZtRYc/sUdfxT6IZ1ZaSpHP9jxgWjf22BUZX2rR8xkYOhf58TZ7ZZ8B5cLwotx1yrdH8iLXCaUdMPmY",
-	"FzOhjQ4GNdQe2LBqysWDWjU3hey8MZvzQo4nYm5/SWJGO9fRhPh8TTFyLYwpe5akFguRr3sW0yiWKwZS",
-	"S+mvzfvB1hh+qN7gV+BOcKLkhxE+zy/97tPU7rarRnAXzokffigNnsRL+k/cfdZUQZWr6tlnmsFaHbc1",
-	"pIv3bg0yhfNEY+n90oPYDKCgPpK9UGr1nciKHB3LPVal5TGFO2K2fQ/uCNQmIzzQxqgWdn3ud3hV94Ob",
-	"wXWfF50EjJd3jzNIfe+ablBkpB/upkK3xwPyQlclX483gy/fi7JUg5y9qtpPK0K+Z6eY/oBXRQND876x",
-	"kfWzx7TGFJULcIRz04130EfsVlBVdZBNW1Ufa8tW1d2M+46oBRvx8emzmEHdlb2dW/eugrN1duw10QhX",
-	"z+T8nyonP/wPPDcf4t/mIF+t3fbep6fEzMX6OBqIv70noyWwzoOkXjH68DYZaSF1YYpb4edmCVOIimx0",
-	"fnr+9Oj00dHp+Zuz04uzJxenp/82aq6xrxnxssjsFoTE8+hiJJZHmZCm5tZCcAi9i0cfutO+qTn8N8Rs",
-	"KWf1Rswh+6uG81+S87Wyvhdq8YTxUivrg9XovoJLVmjEwYDvhg6asx+se4hG2dDN71bmFQIUIqogmOZY",
-	"gD+c86GHR7gGbUMYl2PjBlqfDc+e8lhT5gfJlBRonxeSlUXbQA8e2Af5/FYtJeFf8DDWkFQqSw9F1C5a",
-	"xKvqEn1xJQXLwFu2DnDLqg0z8JFYdzO5zZha89Oa4EaY3m7fZwc6Gfy2/WgnREccNz7BuzIUZ9Rc5hP1",
-	"zh6XgaKg2FoskhhJBlXFTqecPIxt6rsZ+V3OuNYm8xiPmB/661wYhBkLBtsCEEsugc1+9cjCBLVCJL7V",
-	"v6HeiHcmzBc/fcz+VnzTcT7icazOjOELeuaqVre8fOlPrfgHuu234oWB4BVnlai1kuzztKrVojLpF0zV",
-	"rOJas8naTshCi/IW83ROQPBKKxNBiDAmGBQlvCrLu62gVEYMOILvFciqTTHlWV+0h/DFbMFzkbR9SHs6",
-	"aVOv7cx0DIi93BXMZejCqLqjulU96zfWT8CuPonutGSki3+I8WRtcEAbGPgdijQYUDLa4ix9U6pJJK25",
-	"5+e3x+o/H1d636HTy1tP7Rs6DkHvax42dw3S+c2HBkC309PTHblo95ro4AHXvhm2RN91QPSKB1K/9bxy",
-	"131waaUxASL2zYCGAeEBA7yL+9yfRj1InnRS5ntGFH/H3bHtc/+qJiO0hG+FtBMcs54WC3vyGKVKtMLs",
-	"iDWAknx0y2OP3creIYS6I7a24ppxfYNZj3aIW6tlnfnCprjB7qSmJ1Zdi6UW+Xhaq55yANTDK8jIuI9s",
-	"LEWj1A1Tt4jW29SGML5dawG76jVeet+07+73wJXbrOZXhbYntcsVwaPdAW6/cqdmTBBbNmQ0gJ2LhlcQ",
-	"7Rkagi6j2pjWJDh+njvLvTPsAkM4hHmNevHjGNbwrjtnVjeX+5su2nUvuFzSqU+MIK0uWUqWfQqmH5Yd",
-	"wB+O2fNFZdaQvUf3D2zDsmx5vTvDGs359mTjeNvDRgvn305V7+y/9tt6I/sYhYzPCnNB5USozmqhVXkr",
-	"cmbUJSsWfCYuALmKZy9Ux7y5+su/fvfiL89fvyFMsN1/l3Yf1uaC/fL81esXL3+iK7CiAW9uqi8zqzLh",
-	"+qhuaqyl9mBLlfHyIvJEXmfz4lb0PKwWmTMkIx8/VWUuamfHNmae/yDy0WvzmfaCuPGWrsMIQx0l9hVW",
-	"Xuw8jgBGVZuoWwCbMDq+Sc1lNk+Y4TM7+biQ9qBb1YUxQvpVogtgNVq/03f40tvNa3rSa5WKjilxT8SA",
-	"kT2fLlmwNs0cBjgBXCGrsmUOBVd0Yg5wiPuF3R0td4cDxdaiUf8bX/9nRcVWzgmCD5QKYK8rVd/Yoxdc",
-	"SX3MXhiovZCK5YLnZSHFJe4yu58QX40BNT+cTb+pi9GzcwnjY68c2H5LVrW5D1+E8+NV3fYHxVN7yagn",
-	"v/ftnBfyFRhfm+rHzk/chgHsAAOnBCdzZWVqzq1tmkDd1NPHbctKPDr9U+yz7T2b73j9/dXR+ZOnTlPY",
-	"gSRsLt61n/ls+vXT/PTrs6+/fpx9lT998oyfTwXnp9mTJzw/PXvCH02mj6dnk/PJ6eTr8/MsP3uSP83O",
-	"nkxOp6en/PTr+DKgIbqftST+3lq4s/P9/T37DJqOBGe+PZgdq6c3l28ueD6Oz+8Lo2G1YFIvmYBD01lo",
-	"WDsglYwrTXgsfXHndMYqXIeX49qQXX/JTnuePsD2289yCgV6F0oaHxh8URLMWc98y5hxR+GjfLyR5t2E",
-	"u9zFYb1TChby33vfYw+bPUICdEfMVM2L6ZQQ7h0DUQAIA0uii2zOpoUoMc+BtgxA0hJ76pQCbJdSaazE",
-	"4RQeHJzE+A4GIWQWDVPjcu0H9fl1s2qXkFSXGzZOoVmusuXCGqKFxjOoEqoqBX2JuIN3uyFjW1VnxqWS",
-	"RcZLwtQd7xdwEO9Ettw7fvGuKmqh6Z6NAC6VbdeqUtqOy5oWruadMyeELe2w9XVTQeGGAcrkIAGUnXCQ",
-	"CCSrWho9DlzkiJ7bC7b1u5oM36YUnOmKvzN/d+hTORN/s1d+SEZVyXeW1/xccvl6uVjwek0RoUrpPWd8",
-	"f0RFCCyLGcUlzyJJcTBmCPZLVi/FYWph6kJoyCGUXGqsce8xuYeFZV7RdTTeQSEWnH4fY4F7touRNqLq",
-	"w8IPCaNYE/oACPbw3mZQHo7nYi+djdH9wvBMak4Ukv6d4ZhAdjcLGHiWicpQAQP+oskzJjAzrwXDq0RO",
-	"OSRX0/uZppqHS5ZOVT0T9kHWwYPL0bxhXK7ZQtVUMum8nVxUpbLGnRG8ztUKaRzs6yE3ae9HzTcTEKSC",
-	"1N1Yr2Vm7cJa8JvxrORaN9BFzAFHnSKcgUNEpEgQm339ESJTofBvLOAR0CpU3H5qesEmopAz2KpS5Jf2",
-	"N1Q76QW5bpgkdOJ0eS2PWOrstjRhKZ509mEJ/FAWcLOSYHisoHhW5ixXUuDNUo1Rc5AM2XfbUx6M6UuW",
-	"5kLiI7RaCKqwLHImFd5OQ00xUOO2C4I39FytNOqdhGllJQtOSWs94916WYlaWw85vWAcgCF1q36BmDic",
-	"bmKkAnNWGHyCPXHzmq9kdwTWBvO+LZhfGZdSGTZT4CYjioGGYU209MJT25TFrWDAbkOwfjcx8Bz7GuvP",
-	"YKUQGHUu3H8tmasiQoYv+80TMePy0rGhwE05kr/InJxwmkViIIExkf3YKU0Cg81+Ra4g/W0fQRWv3gRl",
-	"pGDwOUuZidrwwk4Ql64kYcHXWKXgcOeXOP24/NPCLpNamvae94I6as7DJusMeE4nffhnK3yjZORFbIRH",
-	"rxSIUpb4cyMEVuG69UQlSgxWMBVhEMV/1RZ94XZ5JB65pLDsLgMAkTIf03nZYRZTEtztf4gJ6r2N4Y9q",
-	"1x7C7LxLJcAe5mDbtus4IqAAHAINlDBoAfsvRxp4l2n5qObWH8mW2mkNUR3+Jt0fIKIoJamWJlMLocH8",
-	"+X2Zz2IBzr2q5muRUb580/aGIJF7ZeIAjg1B3zDTRGQ3L/EZUYxiUQpp+nct/J4JtuA3AqIQVPk2XCTh",
-	"rBuuqm5FnRe7Q0DfQ73+L3RxD0bQPcsNwk93rwi4mdqMYu2hbVUPo0O9lIMkHPCK6iY+SjcVL29FXRf5",
-	"vrDnuSgXY4CY6SgR25Jgm5gQAfjB/7368YchQLbhxZ9mOr7ldXQAAVKUszeirrmdc7ZQ+bJEZrvvv/3B",
-	"asq/vn750yFH9WHIZG8tWN26DTeWbYOHpJl8XchZKVjzGGBJsjKdUEKhkACDAHRtpHD1jVhUJTfC0QAu",
-	"QF85kDMrixsR0jHBrWSUNRDzlZhsCAwEC4qM6wv2CMR2wd+FkxBmhCPT+EbNZuX2SdzcNV2lZC3SZmpa",
-	"bFJMrwqTzQWkrD63y/oF2LJqOmWfw3b44pgBGVXrAdb4qQVLDQzPyl/qWHztpAMPjC8RtldaUxl+QTdY",
-	"t6e/O5ELYeoicxty+KS5aqQYzUVf+t8vKF51zH4QUzhDWqDugVQswzf0cEzaZCnzUoz3RQ9mZRGJ7Dwo",
-	"X8e+Q5wKK3p5X/HmXLi8PKCYprVaQOk3ZpwbS1AzvZaZyHct3bZB/RmH8uciAkDfo0S/a2JP7xbZ7ZkR",
-	"2rMavEYtzH0+GKh3vhPTQhZRMpo9Ptq9LhIKDfRxLiqrTWVWCE0W2T2GT8y+RizuMXKssG4t2aNYlP8u",
-	"4eM+ohNADBRylvrkv0YUAVrILqFwyVJ6a56iqDeBRDV1cr/gubhkKVGAuusQlIB/RA8pRBe0IgluNCP/",
-	"kYF3/3afWpYGlSfgmHX4cHWLUe+Q1qHAkQ9K2PZj72j1kgba3NaUbRUYw+ftw3gSCNwmsMF+6rjf0cff",
-	"exw//PEOAMkWdHhHiYm1CZrt17rht1E+AVLTwWRjN/EIOAW9UzzhmYdcuSh4Gw8E1GDwE567rF5KhhmR",
-	"7fU29Jo4dc9d8Kyb3BnGGdFjNKJ3wmLC8d0ENAedaQ8kob3u/QJ3kFg72kUfKcjuSLw3o313MDg2DtSl",
-	"Hn/sOm2eLXZLQFhyPbSq2k3VQdbYTfvHXeW74Xw/fQm0B5rEnAVVdwQgj0oWhqiGQlqu8Oq7lnDsBAJ1",
-	"d0ousj13iisqi1CkxCiiUiyQSy993mvMyzJNgIuXyxwY2+CjL1l6IyqTJk0eibIfUDpBWQvfiiXIhCU+",
-	"WWMUwyg+GEY8HytZruFlwD/ZyY/AyDp1eMnoBnOhYRbEPypynEQtD1zF7oIkJDY0VzSXOxVARzYCDCsN",
-	"HLMz6+hZ526+I9S+1BFc78tWMWSY+PPpPB87gT8TcXAB+dCECZ7Nm5KbBrqErQmsoyaEPGZXZUkPxzAL",
-	"5WcgnA9IPiQFHsYD03CzdJD2d3fN77ix70TKkjxAMWcrMhqX2B5xLHkt8oCUfKtE9XYDAFboaVFiXx3s",
-	"/0OevGd0w8L1GO6Rl2Ply3V3FI2Hxb2hSTw2TdxsUJDRxdk2Ckb2ClHi/YEFtKWUxSV6GwiIb5ZSaMZz",
-	"qF7bALl6ICAUIbCrpirFBK1hAmhJ4pwv/3RDhR5z3g28galzlKm62r/Mpglc7Iw6YNj2YblQwN3D/NS2",
-	"i1/bizD9ONh0KKbTDrUIxfLsEbyTSIh4RZD8x5PqaqAhwbZMbnvRIeUaI2GqHsA+BCRFnCvcie3ILkbX",
-	"o6u5Wl+PrH8Bxyn8DViQ4I/ATr7p4Bzf8lofG7AB3yYD6FBcOSJ88s4ol4uzPLLGqRp23yS478mHD8md",
-	"S3r9BL8fDvF96Ve7a0u7Dx8cB8LvvRuPE8Y54JUJ9hlyH9MnmDTweIQi3gWLxsO6lW+OGgGBMfYBBkOw",
-	"TRcAUWpxL0rTzAPgveGTI/yEmlr5T45Ho9x+uNt36aZettAMn+VKhrEpjxbGFHKm7/WRbptuGFuu+yF+",
-	"oCubmLrqIjCO4RhQtW/yNTiebV9K9QWDQzi/0slQYBG1S9HQ0Z1B6BnPbbdcC2F4zo3d5E20xncAQRVM",
-	"Z8N4Vqtl5f7LQxHjbCqJteEXhaZAXRunWKmyyIhrcaLUTQNu0GOoV7M3cAkNj+wmgC4IwDtr775ZTkQt",
-	"hRF6DP0S3pkWLzI9if6dlctcbOV2ac/g8/YS+qMbT+52udG+XDBJ0yGPRKpPC1CFwoYWgNu6JOe4AxpP",
-	"ZuNLZ8r0IFaiNLadL8B30tX4sPiwndEcVM/P+fmTpxcHKMsKbJmvzlq9Qugdv50ePeNH07fvnz7+EO3F",
-	"9FzmsUTV92rFeBCA97DLGgKcSNRkFCgbIcmg8wBEq55WtZIzVkigDHcgz6QBeeJffO/ES5YibCwH55gu",
-	"Af8HMtdFYBXCyxptnReYFDhmVwBHXzskuswZ1zcOkt5BFxM2kF4a3QrPZa3KhZDmbq7odjQ9cQkHMM5C",
-	"s5mS4pJJKOnEz7QbbM7tJNeqbHPF7quxY7AG/4mvUWltbK02lu9uwU0h6z1DNuHURcEzvdS2Xv1u4uzm",
-	"amVldIWdMDGb44oVAtYPIcfuvwaFTkJiXK/6/Qe00JAxBREmaCPnPXiblFjgBJrVRR7CNegcw16PeLx6",
-	"Egk64oJc8qZzmue10LrD4WlMpS9OTugvx5lanOi5daJPEAByvOaLcnt5+8BcefTD30DrxNJ/psuXQ0Ey",
-	"oBsKQx6gO9rZQtQz0BZGdToPNO9ficmxUfGR34ieKt4bsW6/+ZKlmJFJ8aXEPdh+K87T2H7Fb6dvj6mH",
-	"kT48eRPMIA4/8auZDCZGCi2qzaixazp9V3yX89a68/rX1y9/Slj6ueds+yKFVlqfIyEjvNcKd7n+It2E",
-	"Hw9/PzqGrWJxMtO2b224LzZdf6l5DKR5RRT+xLSwmqsSeMN8w1VrfReoz13EIoHdq2oX0ogGjnrb0tBD",
-	"+n6nZ/b97NojbHU07TUblfL2j7GJQRhmJD02F9nNPgU0IruJmfYOzzz8UQ7ZTCOLQl4/PiC1QaLSzISf",
-	"1j+xvzTvdkYM4W99yyogupTu3zGLpguOiXSoItbEOEvoRacynf2kDFThAONFQCCKUbPjQ5Beb9rt4G9t",
-	"65/VbPZZLQSVi+zVVGsnY6tPrrucvlNMHr1hLx4lo7IAJfy7jnJp9jTv2sZt7dxNSsT728Mhx8SoCVFG",
-	"HKgoC9evnjIXOTIR726vbaEZwOBxgpOMrGBs9Sz/KRdiFz3uZsQaa6MGin18nWkJKRAW0thubdgWBpvv",
-	"1zUnCjsmgPExe34r6nWLHxVuTBDShnBaGJS2pqdDYQfxY7/7LiB8OxoKeH3hY+7Bw0jl/+aklQSPArjB",
-	"Rm8mmtyyTY7rrjXhqKtplPFX8KoYo5G10fKyeUGrt5mb6LcBvux8I+R777zM4QGv+2E0As0SOWN7kXWn",
-	"hBS0njykS7UYQvrcwNz6YRwoQHcig19Kjd7jx6VBIxncL9H0IfrpPsl5Z7LQf4505eHFOsxgDpiHubdo",
-	"97D2NsMfhdSHZ8F4KPgXRJblmJe8joGfoT2N9p2HWgxh0Io96FJ1PIpjjueC15oPqLZ0F94dqbxXonRg",
-	"7SNtsH24JoJGbltqAsAZnEJI1QGKofIaW8oV2nPc5UpgA0meGaYkwVOUzMQl+Zpgp1hX0yEXCo1m+h4I",
-	"lF95LXuAsp0izc2ICdUntsE1BQ7aIcGP98IeEi2p28BNDqarrEKY4oYaasDStLfb4j6AZ2MfaDVJylZM",
-	"XvRkTKUyY0KU5CnYXg0IhbYchsckEn1iAKwUU8N4SZRhziDGQfoeCFjb7jPv4ZuiZvG+aWb66F15OlFF",
-	"nEw8tpviKi0MSX/3k/frIj1c+TlIaTx/uOKSGDIckYObOmYUmwhifszEBRBr3MKyp2xCRF6FobDziuuE",
-	"pZiYbX6WqtkwVpcafiOQVQOlMmEkxhBTchZg0/wxYOvHNzfAirc9nzreRiL7a2HmfpSIcYzVygmplrP5",
-	"5TYi2cPUlsV9KJ9YdYJKwrVlQ3YinptfbQ+3VJV5irFn4LxwTXvBB0w8YUEqxSq1KztTdiNKUWASnvTt",
-	"ZluVzSBfJHtJfuS26IUUq+jUqrIvLbLFje7Jbe4KKMBsHgLl7YzWjwPyprc9JJfzZje0PWFn97bBt3bz",
-	"xa3dqKjEoZWhjLiFk+XNMX4/SAwcQ+N+EOFVnrfxfLtAgvcazTAs4/EGivC/AYCwOR82c6SG12iMtk03",
-	"f4tuN2baf+L3N//dNm17AZs2p7OZjWqGC9XytJzgGrSOqaZV2PGQ3pSHAF5uGLJb9FMPoVdaFrciBXPf",
-	"pXv994r8ks3Viq1ECfTL4CkUmqVo7qYIkaCJhR/ov8DMxD7YbWPCHjOByOBhVLogJd2Lhkb7muAPWHup",
-	"6pkyRsiexIT/5GWEoncgQU9wjJR8dxL6V5Lxb+oCPUYUhvFdnM1KQGXIFkIla0YRv9bEfvaFr4S16lci",
-	"MA98Nh1I5iVLUYFga3EiJtBp0hjHYCZO1i370RuF/vh1C+o+ziumZOS8o7fJblOaMHC7Ni9c5efV1c30",
-	"Wtaaul0sBJcaG6ynoTylbDW3tj9vvrClkpLg8nGrahiODdgGDRmaNeOsCKMNHr+PIzIR+al8EQ+z5vu6",
-	"oVmb+aIOv1+UGbcFv7Mvuu/bfzs1N+63x9zU7bktumaVp1vyq9pI/w5tttQHNBZJV3xUk/FOEeV/jnDq",
-	"/VuQ0hzou9nNDsm6D2d2q2pnR6C9R063Lqd+JTRlu+8aK8/r9bheynhusodBAvNqLp7TALk8t88eZBft",
-	"CNM+6RckiaFABjLO4eEkEmTvBBspfTE9+pGbbJ7ujtehaeNmJBmUqfkrtszqgmmqQmTIfK7qG4o1eI5K",
-	"q3iLW2zs0aXmMmIRiyx9r1ZMTU3DrDLnoNbV0rRs/LNYyNoTIEQq6RGjdMHEuwIgemap2VmUffsQjNq/",
-	"q8meSEqPE9+cE6idSIh2FD4DAPlL2YVzV+U69mjst7Fvu6y7t9ja6IPieT2ibVAaUs/tDVG0qQVfjIu8",
-	"B6hbqhnDa7QLz5OY2V1T5i0ivoB9QputqNc9mCliYfFmXZuYtpP+1jeF6xTbgH8TEQJTXs5UXZj5Ipx3",
-	"kZ8/eXL2zDp7+I+3yWHYl7pSfiPWdyPw7AO72QfGUhWoAg1BPAvJdDGT3Cxran/aFJ0XurJK8Ohsepqd",
-	"T2JDqJaTssjGBCJtbv3xW7X65n//3+/+dv7L6mr9/Oovk2fPv/118fwf06d//t+T+pt/e7b6qtTz/z3/",
-	"u1qZevLDd39ePa7/v6t3/7Z8/qf4e+pK7XZO/ibWP9OVID7GSs8eqxKTOZrGZgxJICitGdiZGrHDO4Ap",
-	"aIX34xiAwXxueuROPFIQICJvRo/DVVoljbdHF9F/wi9wsGGih065zzQrciFNYdYJS7XgZepbYzTJoM80",
-	"9SzWlC/hJeQiEpa6CEPKgI1Y1Efw2ra30jiD7hNaZU4CunxFYhWNOP7gzcoBMKTzJ7tBSH+uBeV4YP4Q",
-	"FYEsuK4lCMGupkVpRK07mKMa8UYZl0TA3kEcPX0cWd0fuSymQps4DdK+kPZuuzTfy8Yz2A9rqu3C/+NC",
-	"jxvI38Caqi318D/ydS/eG6JjsUZIznHGgOxamHhPbDXtcfIda+wF400aKQlaFFpjkxh2f7r68Xna1sDb",
-	"gZy87/BWS1MtDaXFIc6ANO+OZG/B12yCLQiIuCH+2mNXT7erixicuGpqVSNOZXQBRLfQOoNN2hRbZztI",
-	"ThwkLeeIiOWQwfvtPeG6RzxfFDKseV5q2NKlmo2XdUkVHhcnJ2fnXx2fHp8en118/dXpuR17PfPD2NqP",
-	"uhlFIQsjMgRYqxuBzLb2n9u/wXsmo9Pjs+PT0WYtdDMrAzwxNwkDjw7E8W8pIfUoa03KsL4tsjiy1c9q",
-	"HEEbWpDIvsrzpKET0VhLd9PTqZAWZMAMNJP/fg+CO7tNfPdEyq98I2ozH+Dw0QJ5cjA7Vr8SwYBCX9BN",
-	"VnxjOOLC+1Ns5YXmk3JfPqIFL8oe1PlhxKtr7O7c6ju7cQ4Q0M2zhU7+o4kye+FwaKH9Eu+w83BBD2Hq",
-	"kWh8HGsPX3bABPHLoAQIdpgL92xvAbwVwbjjDU2VUfs17BVNgc+B2TPDXz5oGH6btIy7x9tbK+wYr+d1",
-	"2X9WHmBH7JnkdeVUDd2DPX+dmw4MWreFQMKiLfZ0PGVIe6638urHQutCzr4pqddZWx4X+OsePCHOjt0a",
-	"hXCPjQ3opyiHwA9qJeqjjGvBSmGs6Z6wvJgVVEqQcz0X+pItZfH3pXCFdKqe7UrCP33UXZ6gDv43fvSP",
-	"06Nnbz+nfxy9/dL96Yt/iVbE/yRWL+sY2zYs6bCTeMCZbd/hzuxd176xF1GFdncd8Mh18oaPi65JFNn2",
-	"M9dQvMo1S6HmMmVGsZkwlIJ8Z1jFZ8KnzZVsepbaH+5TmtnkT6M8J3JaYMtnyuujWoDabbhxM/rbPVpr",
-	"Ue5LFbhJnPx4GHUv3RmbeeSu6fW4ejCgeLAmDFGbiWtMlbBclMKIaKjWIzw34USxIu+GLSnnhm9FmzVc",
-	"L/dmadkHK+JaPR+GMc6XRtOcRxcrtvUPEdTc5UsNOKGcn7WPvbbDPntZH4SJ1ymzh7fMXtazO5plTn1v",
-	"hoA9yUBRa8Pgws6ZA0Spe5oE9yN3dSo9PgfFDL9lDxpDdEU50UB47iNf0tmUrqs69xyZSkItu7urMBfo",
-	"GzJtVE0hOuzC55rFYVGzh+sVhEPpLMbSzFXdUzsQrEimFovCfKYZ3tBelSsp26tyHiSF9z6N8FXxIc0K",
-	"Q0NpaEIDZg3exY89fXz3cSyog3Fr51/pG2+tV6o2G999jw9fqLyYFqKnkoM+c85zDwv1yO9CMqloYg7M",
-	"SwOErb8GgJX7K+RdJY89qaMBzd7cOF0Z0cJVvW4kCqC7G3VclGIVNpOE3pJzZHsRRNOGHQ4p6j9RZk5r",
-	"AGB8STRH1nqDro5Bt0vtek02z6IedLhlg2dBKh0ad1rLrzswIEHmNfV/Xbt7HNNTIWH5VYddCb4mbLwI",
-	"h659TtQXazE7RELHrS+PQSQO1btmUP2XW20qAIsmyuIN57o1Q42kxLR80B4yCmdYLLM549hPM1dCHzMM",
-	"0mO6J0dOQ1h/V6Mtc4qH60aNwe2+RUkQkqayIXu0ocU5ujgNOabdKUNPhAvJRoUrARRz6quOYnXP9IZY",
-	"xZx7Zey3YAwx0A2I+4C+Uq23bcJzaAdiQmKCyQPsu6Vh4qEOaCZMAq1ArDm+rGY1df/obVW/QwD9ZG5E",
-	"S8J1w6/vK6+kJYh9JwGVOphv6ulsxWOu1I32nEr1Uur4W5YeB7fDNwo5yTcL0dxg/XrjEJt56NsXQefV",
-	"iL5wecJaNEU4uFFgj8xVmVsDhVKnPXJ/ukvucVchSy35cM2XeX9ri5N1d5pbpDD68PbD2/aec8ty9rH2",
-	"mlRmDFPcsFf1KCq7BFC8WGjsakwdkhJf/sZ9Z2haNFmu2bKyp9LX7MfiG2A4tUvqif8KzSgKhdVpRrwz",
-	"WDKr1WXY1fhGiEoHvEwFltXZBWnauRwza+8QgT9RvGfqVtRwxBql8Izbxc61x2Z3EjTUyQrjCHc/5AId",
-	"81F9eQduHlb3gbT3W7WZ6a/VBGlQCrpQiXKKLsp9YlUPpfCiCq5Wk1Is+nCjgEa0+wmw6KxWS4MUkbC3",
-	"oBL/81d//pY9e/zkK9eiPQOo2EmFT/5fv2sl0y+O2c+1mtV8oRnSyjIlWZqpXKSXTofWgucszYXhRUkV",
-	"CLVYiHydHrMryQqqzZ2IUsmZtnvVVTIYIbk0WLusV02zSesXwj2+il28K3TUS7RD6VnghmI0YdrwiVX3",
-	"Wa10CKsp1UrUYy35jejyAcppiRRcETCKodTG1rfiZFtXI4SmtF/jAL7XELO+HjFe2ulc4wfr3p7aUdqF",
-	"0rUCBZolTQ0ICnnLyyJnNYZEoK0IKk4fzxiMJSaxi7aeAyG3y9633xTLlWeFSFzpHtZI+ybBYYtupazK",
-	"J1lBu8qaUFqEHP/4iP7pos+OYvv+DC3mYZnoMhfgKNWs6QGCKaL26Grxd4gbn2aPbr5a9GFSlz2Qk+/f",
-	"vPmZkMCtxz4+fRYzpUxh+ggwgyfZsUNgpj3Sb7dIsiPG6krSyh6QKazVxaTk8ibFs9I6LXZaSElAdRgo",
-	"g04srLlxZyCS+K3wE/2sJbixt6g+B8PqZgxJ+gk7YY9wUKduYUH3AZ1i0KajTZJ6PFDJQEHh0lGvWoNl",
-	"UqsbIbdoFWLjI/zjZvhBlctFxPz+Fv7uZbOQImm7cGet10T7OMY5VH/mZt6ENks/Te3ZiNKk8qropUm1",
-	"Q4wk9wrpX2BftvUjzh7HviIa+aJZBYDuNYRGdZWJ69EF0D6v1RJqxvxP3P72L1HcrDvRN3NNf3398idG",
-	"vwN9LDV1RK1hpao9USdYOXdSixlCWrbvAvddMYHvyX6hfRtkvCjisT3ftatFx4AUg6tWH5pgiH/TrNCm",
-	"Xr9xqc37M0rPlY4WdWgsgaxUbZyk1/T2LqtzbebHAZtxVERKXsjx3Jiqr8IYH810JfiNBv3suFcUoRiI",
-	"1jsOjvS9IoveWBdarjdCsmpZlvqChfeAnbXCFzmWl7snmPqIsu2nVlxre94cs6G02fWsnzY7AURGvLNA",
-	"a2INgES5XF/6j0SHboVdtxUyorBCxxI024UWZKi1yMGw2tTdzSLtpO9uCfuhAUMOOKw9MG8TNtQlXvGZ",
-	"GwRO7CavK+TSdMhfn54mET++RLvXLUPJKWi44O+KxXIxuvjq/BSeh/91Fk2cRyYwIAToikYL7E7weHd9",
-	"Qv3cIdC9qRx7Q2m/Nm2i3IGFVgREibJSLXOgUqdaH6KyglguTH3FzfyQPFt+AjDGdw8fuyq5sfp08Bt/",
-	"djdssF+7H95uWzEa8IaGd5zbXXIntLih0NvUIu4tjYFl4ZhW7/i2yhA/uqUlrss6QE0gbOBM1VgMtuC5",
-	"GC+rvfhe5dpTmfqJH10Ab+zxK776kU7zKGG4H5Z7/ID503smcl0o2NO0vpmLNQQ7b0QFTk5WCl4nTCvM",
-	"2SyWGoOe7Zhnxwy2cj8OENfxESG9aaek4vz07hHvNgFVX8h+j8HEGWU3OF78e0mD7XjEHjkkahd071Hv",
-	"lbZCYpKP88KtWvznQAdF+uZbKWuST9YTKTRb1YUxAqjTLj3qwCUhfGNFpGWAsy6kt+Mre0rPMnuc838s",
-	"a7GNgnqDVGa/rfcjmCdhgCI4jy6CppAu9BF8WXO2KImtZLMbzyIGXOovDJsJo32Orns4GbSB3OTB0z7T",
-	"9CSkyfPtwKiW26pEeLA21oqy82qHMlMq77RIfE/q8+J9I06kfC/sP45Oz84fPX7y9Kuvn/FJlovp6ejD",
-	"Zvc6/4w9Djzt8gzlUkcdtDdNIH8OJGyMLj1m3855TamrBZVwuRILmUPM0UNSRI4GA/BmQl49vxeR0T0O",
-	"2+CI2nuqtmy+XnJR6hyzaey4xDsRLAqRayemFyyF28aFxNbHJFdqytSy1p3qFRLZS5YulJ3qFMvKpes6",
-	"h39FzhYojQRcJy2R2wTcrSu0SjZjekKaUDs5kGi7fBPhnn7MXk4bQKpZKbTLqFPzUSH9OIu62VfaC0Ak",
-	"6DxHvElDJ4+TYE8J+AjizKQBRLWMszq2Z3GtmNor2bKyS1PxGnr6QYbqQdANfva36OYm+QvS8CDjWMpa",
-	"8GzOJ/G4p1Vyromy2Vj4Oc8fZFCrebTdoj1thMxEJ8i/y9NcjfCJcfPPs0vdufUngKP34qe6WwWVq3vl",
-	"ZflyCpnqIZUDb5Ooy6Ux73rM3qyUT9O0mnET2AwQSsuizDWb81vR/I4DOo7Ba/fHeveQs9itAC+HFBvP",
-	"5oGpyH6grLX9Eg+aGejlwfdGsyt7YPWsZkEAm1dQa5mB04OtUGGbL1QH3xzqJjwmB47XFUYPB8cnI+Xh",
-	"qdshw3CVNV8BW0qSuQFahTjTQKYQfNAkmqXyGFbEldoN1IkhSfmvhLA+3qsBHNLe+HYjtDmbxQpbcfkR",
-	"hp+9E6UdCs+m2nDV5bt4pdx1HxKkfuntLOXblnaiy8W2asQO0hH/Q6dwzAUoC2d4UIxt7XrbiQpzmoCk",
-	"0dbecw3VnJz7NqxhW1V6zRbqunjBA7aH3rm+4asI1Ec5LT+DSbMAW5bux2DbRZL6GO/3pr0vebGDoqx6",
-	"qz4OBYownp4YiWeZqIwOWkrWS+iDuSYkdkR/RSygfekO9qzjDKkWdhWZ+Y3TXxBAE3yIKgZ3Mn+cSgZ6",
-	"291ixng8Rthr8dhsGkYSJTk5jx5W79Tfx25y0lgunTIM0J7t8W3jat07yNyECzvCXhfTnqZqEEVI8Ioe",
-	"S3/q+hH3sY3Bbi5mc4BIEHiaGMighBqd0J0dH+/ciwRvG+/Z527TuNL3rFF33RpiWjw2sZFm1j1OC3iM",
-	"YRvQEhtxJVaYNh+jIa+9IVo0rs8028CqrGLto4dLvB3OuNuNOnbswoUoIn0nM1wyqDuMvfAuNLYl+LhR",
-	"EwqmGyXYhbcmwh5b5Ewz2WII35Zl7jEl1K54OEYy4+mcmfUU1NJcBnz7SB4UAIG5hpajvBR5q63oZgQ0",
-	"FvG/K4pR9xA5k6pJXbdTSSx8mOxUS5OphXC8O3DpJUtVXc259Dy1zSGf45WQphM1xRM8/uWyRfVMFLc+",
-	"SkLbpl3FQQQ2UX5aEASCMTvCvUZzujHG+fZWBXQ8HqvpNC5lLrg655q5q9vtJ5iaTu8VvbuLbehwnPs5",
-	"0cE+3bexb1hL0u4YuNHFBo8xdyCFdCtuU7VG/3bLGdnXx/Ve3bAOfkD0NpPc66jbPeH01dsm7DCmJxko",
-	"H8v2xNdF4UeI/0Dt0e071ALfAxRwSBn+x7YeBp44u1Y/OnMqFrU8YqnLB6QXRHWm6pm+vJZHLIVK3vQi",
-	"JA9v2C0StgCyGerzpW6E1KyQWbnMRY73OxKR9iMmS9O6lcr8IEb5maYn4QOQeiS9ADg3/c3zA9JfkYND",
-	"ZNBTKNKsutNjyCUzkrtSnSSjV55K/iBkT9XS3uS3f6fIyf6ZYMkraBCRCa2Fxrx4YTS7EeuLpq6RGIat",
-	"1V4Y6lPp0MoE8SKwkkehHjPfKpaqOLFxiaeIH8hAVals3lNIYz15LbRjvYcDUlVCDvYiAEx0N/sKW9ER",
-	"wjuGcxtqQ22oB1nfje11YLC8q0waAnuMmEYJ3bg2Yy2E3EsI9+ixKOMo2l/nAttH4dpOhJDMGl2Ic3Jk",
-	"SUG6i9Bbcbhh1VdIAmuKRVGFQYDuStU3UEjVJDouKE8lfQGx3TNUPkdbBnnDQxFB2JQop539QOiolShL",
-	"3A4RNP+tutmXHLpUvfWxdrf8ria6sZENdE2JlzT2GenU2iB1SsBvf7tAQtaqLHH7edUoXFcEnvluzvBl",
-	"W8zhYQ01XuO1/q5xw5DSAyVtminVypACJEradief7oD2DRmYehmLbqa5uBWlqhZCmvQCl0PPObUVX+om",
-	"5sNnHWBHcOcoGRValbwvDLPpCw838JwpTVsyNJ3xm/wSOWlzOnp32D7ogrIN1dC2swppndXa+P1D4dx+",
-	"yYuZXwdSaY2iOrh62SJ8f/DdEOVrd+JFX9gvLwdxJ9C0+kjORLga8bARzftnzp9P7KGQzcmJuAUCXrS8",
-	"arFQBvpn8iV0RpLKE1JADIPnYyXLNSFMdMg5Y/9+yVJtVDWWauWAI6D77R+tUazsBdaKTj0cyFl8gCxr",
-	"02NDMTqMZIQ0w/Bu0Br4DgCO3/YYuK8dkOr+9u1diibuwWjS6oo8MCy3pxlYzZUU+XiuFmKvr9qnAdUe",
-	"53phGIzI2jcLseM8x9XIMbqS73EsBfbGihe7G5Txwuw6xjqtilsRnxbXyI5CBljyb6kYbkiJXG9hyCVL",
-	"odzmiI43BzlgR0dQT+gdp0iJztmxWP/1LFusipfFf/3Hfx5nj34xPxSPl4fdE81LtbnZ0/mgEm4dPxPx",
-	"kwdwMA8J/TVL2zyWiieDcQxb2b91vKBSZUDu32RIrIBvYGl71JoRb2oRkxRQlX0E8Llo9THvlC8RNk5N",
-	"gzBvT6LgLhrU0IAPqMKC5fTf8dXOqG7QS5wOFhjaTmvytRHVNvrITc5H+GlcL3s5wYN2SZsKquH92Npq",
-	"DK5yfCx2V8oBuNbncJG7uhexkwtZAOucz9dRTz+o9MVgFWS47aIf9xbUR7/9IP2YtKn2VB+/E0dvZIPg",
-	"Jrcuci0o/GSt5cJ02gzdA4X2VzW5B/osDvVBiDFVYGojqgvG7eGGlTwJ/Qd+XEJ9MBNmBK9ztZIJQX4S",
-	"9l//8Z/tnjvYujwKRVgHrDQbVUacVbW4LcTqsuFAs+MK4pyAg8aLPK2dR80gEYy9A9PByEuz4hpVGCCK",
-	"Xf93jPJJtbqEdJog6D++qQmWO+nlmtkprhz0eCBiZn1v+pXN0BQ1JO3RsID+7WuY5CCbBll1rG6HEiN+",
-	"K5hvxUXz2WmKRW/NJ/v0vwJXc+b4a7fbraL62V3bYpDtyuy6EYtCt5KlYbfrIJJHGXwSlzxuGjiKjF6K",
-	"u6F5oFe+cerd+6XtmigisNvTFG36iMZPlZghE97R7SSAkuaXarObWd9Z+HMgEz3+vmsYqGrwDgmJY01W",
-	"oIiwP9vdaaUASj6B56nMfWYdwqy1kGIlMEkAgApE4GGtLJHwnJ8y3Rf/dx6mUcyIskwaloRaG6ZFpmSu",
-	"E9/ViBCNx8yBpmuR88zQOUf96MI/2/dEYXxqS8ddDS0eHY8GRHHndlpcsUiHGcJaJj3M0PY5WwKwvLZf",
-	"ikdtmw6lh71OBQK/CQYOlxWWSqtLH38GRqEFX6Mmoo3KIHSzB4i4teW2j2AiZtyXmGAR8kBjVJlYwfPL",
-	"KazCAgrgT9ssOh4D0mbSOI9No52QeCTmje9b6TQSrH1DE+mqoKkQxx7pVsR5mbQr89CHA6xJp/Oh9SLG",
-	"+WQM8Uw79Qte7CbJgCEnJLStVWhLBQmcm8I+5fC62zSy8eJp149Q79HrggaSdECHyJbtDSRfr2X2oklJ",
-	"hVyCQXHrb+9DYDUlpJFtDgiRwAgZ+X5NIfLYnWIjBLhNlkVJnK9QaxGkw6Bar5B6UO+obCE6TfXh9p2V",
-	"FK4O4Hyz/q9dzRur7EE+HajowW++ZFbLr51lT7217QWDrdpgAXzn42jrHRlnBHghQ07UphVJQ1Hmeq0j",
-	"Msvpflq0u4zzhbxfqf9+KdD9kYC9Tb+DFY7uvdhSRAJK+1QYuE2yEcKTYpUSB0MQxgX851qYS5bSAhHe",
-	"zdnscAHVRCrp85tU9FMTkMI1brxkaeNv0JM8wxreY4917TgjOJHpUWaUDgwnMi7VUy1NQ7MKzgKNdRPh",
-	"F5CNN+g+IK+AXnpkUZeC3wokgy43m9KLlcPsgY4JHKgdYL0NJM5ABE5jeAcMDxva6w7lFyQM/g07hBD3",
-	"2WbUZBqngtIsRbelQ3r2fZwWqWFp3XgSmYK+tJUEoLHzeIBTBXnokNvP475vf5fIOMUPvSIWrYy3HWhu",
-	"6Z3aeBlSTx+TANLgVh+2BpdM8Los/M6jHYkhjzAA7wrbarHU8YhkWM4UXQcw9/N6DXVFwREENx7H6dr2",
-	"UVG4CcfON9w2Ca7JOm1ckbO8mE5FLaQBpcKBbbqpggj86BihVL9/G243ZXVHR8Ko9HuLP3vgAirCrpKg",
-	"BB5fZ/b65O6O7EolOJ5IlDmuVFlkUfatn+kXX4VV1EzIWSEFw07imn0uFfvb+lbUUiUsIKYDvV8vS6Eh",
-	"XflKzNQX4PiseG1NTevMkSIoKBy1lhk6cdCjHF2Ix+fnLMVFd+NNXaIUG+ICi59VIDdi3QLR7A+Anixl",
-	"XorxwUp8sWzWPnOTdNEeU8CxNynVhL1HF+mCXRMrG952cnt2PUpYxbMbfcF+w4FBVPDth2P2nGdz+A1J",
-	"oOyDEsaZ4fXx7B/gpaigjwu89TOcL01EOFAoR/ULaopUGHY6l1WpeI7cGPYFdl7t/i+LsMTiQM09YHX7",
-	"yFF4VX3mOObh5E+reilFCjlxe7j7eOIlEyUxpfZLklRmTO8TeXrMrrwCRKIHaN0BPwM5MMrT9jKwPT4U",
-	"chnjKLXZj/xGeAlxJo6LlUjhuc4c6eGdZXzfQmSY7hhDp7unIW5oLLGiZaEBsonfWBtxGZZfJC7sXNQ+",
-	"9A22qJga13cjF8DQ4BqxQu05Gd4tBYL9B7orf+GCzJiJXQguNfUKu6eq6G3OAUJbZ3NrwrgBQ16RudBC",
-	"w0e3cDNAZYgLbp1su+v2859ee5j8IQoSO6dVWyn2n0MaWPLaHZxR0rF78w4eTnLAkWuzVRQJt2fT2TAH",
-	"/FGTCvXY3Xo9hi4PdBbSvIY9Cpw51RhNo0mZb3/jZuSia/Hg632kos+42DAgPiTB0NDCGz60SWdoKzGJ",
-	"DI2mwo9tKQcMCzorWLVrBeNtMnJHOQVy8k3GX0fw+8jx8fYQ6iKg7uxxQHjby3I7apIKo218tx/ebjbP",
-	"th7W7jLuVvXfHgwk5EvGeStDc5sC2Wjk6qYrDVm3KY0zTYIS38uwzmHzhBisML4rptOXfu/eu2R5X7KV",
-	"fj8AzjdQ4JBS/FzV5Bcs+I34gnGAvDVV2puGv9/nMRAKHRrDVicouNOh6Ub0ggnjhi2UNuz89DQJkp8+",
-	"8uB5d5GzwJ3etL5hqG+PnGcYU713lEyP++Ltm9PhExd+TlD0eA3HGZiS9giDqOCcwvGbEfgecpnnLT6Z",
-	"pMvalmwp0N85W728/ftXAXvNt8sUAqhCzN657LrcLeq6WDiLZMvuBDJ1yPztSM3OXHGjqQeCZX/FG3aS",
-	"USDPi9vbzR50g2vmLRhEnxHx2qeD9/BlW0GJ/j6WgYCpmqUkXClmc6jbU6pWUtQndoufnHh2ln+txbTL",
-	"9w/HfegXnJ4/3koWNYw1BA3A7UZlQ1zn6vRnEC9tk8cEpwkcivdrRdgXvdhiFPYQnQdkqkNO1I+KCg5C",
-	"OmpfBCRUEliXI5ojff6OZ+DScCpOGp4VBcIku/vjUoG008ZjCbHRCMDIg24yamnK4la0EWPYs5SaAdHN",
-	"bTHffxo2I7FZNDZY1WJavItknYwmDEA25zXPsCG6UawWmZrJQm8OclKb8ePpm2eHqZ7a0jWYxpx4Gd6J",
-	"ToQ9cIjSBdxMH6dy4R6k7W7rFXKc87XuizxftGQTbwJCVvTS6Sms5ERiIgOCdZL0BivtidYfPX2yg2nd",
-	"OheOra3TFwdi71TJCtdsI5S3/rkop4OY5Hs2xF5tk2M5id6Ve+0bGLTXpq+xweBWBmZbK4PhHfs3++HA",
-	"X32vgdiHOZxVdN1W7RJ8aLMKfMKruVokVMlgFV5C2Wqv+kpo7AgfS80saVU7mCHBc1fw1UzI+en506Oz",
-	"86Pz0zdnpxen9v//22ClHk9PKJZxyQSZv/ZDumR81oqs1S2UkW9JL25OElaXJRDQLYtul4wmAtygzK+t",
-	"kXM98gS4ucgKHe3sYt9s6jUp2e4MnbkZerLHDHVExCdFKDNC6xEXFbRbe+s17tCbaFifoTv3DBreAWg4",
-	"uHLDZoPyiG1Nd35FrtcgeteEyZod0Cf2GKOb74jRgTi2pTiA8WjPBaY9UTLqpA0JXMpJqbIbVyDjHsh2",
-	"jgBBYKMNMYfYlnYNVAEGRO2nrcI/a969EVLa7yD/db7u80l1X/vWl9E92z/EXbvJvWgbgaAb5yY1XKAM",
-	"97GtN828Ip5j3qUae0pSG+W3VTsNG7IXr2jdplosMETBjR1RT9HWcJnceH0/UjGgxCw002aZ3fS3WtwU",
-	"8oF4wy0okv7u89tqbnAmxoTN2ozNIZRwTM3F7tjC/oBt7z9puc6OBk4HL9+ZizLvLwZwsGKwuF0m0iod",
-	"YC2QatUlx4gWNuuGaQZtsDUhbLkJUWqe1aMwx+xlu5mQg8t3ugkFzmrs1ZAZNwyqlWkU3iw5b06wC3f0",
-	"TGsh/jEoRLCa7s2tvcFR2KEphT5mpwj2CdCXBKyzpyJV5yy16OlBfjcWmCGd/V3hc0N43Y2CYmfDCtK/",
-	"mKAN1+erKCu29bh6kqjojS2lE2ovAT4i7/uN6FZvwqlaogm9cBY/NOPNVFCmY1aKJMz1f4R+vKzd5nCP",
-	"2PxLO1qvHe/VrkpiPX0PvQRIwNio2az0WJ4BGBUfpH5Dd8bRKvTcbYLXSmC3lVph4Io2r64XhjvG3R+s",
-	"3Metli/5gdqtePWcZKrOHaVqLXQlMqNZCqZpep/iQyhgvbu49CqThjsYSnS4hqocaS5ZXWhqHAS+fuM5",
-	"A55mIGfWvQv1G/C054gnMKsrdeqoy3BrtE2KsCY8ONh3Rufc+vdw0VwFRw6xz1ywpbRSkLpf0iA/2ypK",
-	"cUorcXfYFUgbmioPakl8xrBuYV2cdRnvx/Lfzebpt3FiVglx4zMsRYnef5BC5v2P+LscqHfUiXfUb/Gz",
-	"tinSbeY04kic9CB99bIStRa5iLp69Ex7BIMZBol8Ufvz2ih1EzAG3geVdSj+EKeD7qJOuqQSfk97FM4o",
-	"pCHAv/prYkhu9+RDZBJ6TZSHSSa4190RptwDn29m7xLbkRIocmc0vuOJdhQ+OezWvHH17w644euf2RuP",
-	"46gXgBd1yMV7Ce62GjEUmktfYEPFtgREkXmTzO4yt7OlLIWG9mU+FjDnZN1hn8znUGem6m7D3GZAHSP4",
-	"Y/ZE6AMFk/HQBgaHZeqwKCHXgFugQ0F5m6q5vu6cITj6yZNHT6MFEn1CjXazo34B/wR+3WQWveOh03Iz",
-	"Opj/kqOXbr3shNjXyUm/X3NA8l2CuRvkumAl4v8Bou6I27JpSgFmxn/hJVJVcM2KaWRinRMJqB1XHl0W",
-	"N0jLEzSSpZJHgsI/pCO27xfpAN0S/y4l2ed2Fb6AUr7plOqWwfsm9xk+svu5xDNPcEVfpaOmU8et7zGI",
-	"LmJvlL2CQD80WYGJs+NLL4O0Kxg8nkCg3e8kQFUNUvx1lKH61VKSfQ5K3l4E8yZ4HuktyqsK2FyP2Suq",
-	"K5hCCdHqIigwcEkl+6zUQ9mk4LUdtVVXjbZy6EDfzVUqxLHbmxMsZwifrJcV1nynLqJmL6R+cFIxLANk",
-	"a2EOWbfQOetB22w76jeqzP++FEvAf+0qMh9UWo49+pd1Ydav7ZYi0jGXf+76cIgagBJUl9hPJ7UZ/9d/",
-	"/CdgumBbYtCe12FeFZrhQzfXQk5V7NG3QuaqZl9+qdcy019+6frcIpDPwXAQq8AJjJW4Hn5WMvi1/PJL",
-	"EoIvvzxmV14iCt1UwhUScENBaPPLL2lzf/ml3S7wGHfyffllQgXZyERjDSr7X19+SSaNfdHPEK0lR8wq",
-	"B19ny6+l41+VG8FcezH2NdFMvOOZgQAtRwofMq3slrfjQVIcUBK5Pv7yS5a+51X1IU1Y+p5G/wH3R/re",
-	"veMDsuBBMTCoAI5GyrV8g7TwDGN4DVy6FrmQpuAlaaiJKJVvDoYBRHtboSm+J/JrCbodhh1AUAptLtjj",
-	"08c0+h8KbWBFa8EqPhP5BUv/pSwWhblenp6eP4VSWUJnU+Sw0PbLrOGTMGtIf0gvHWjzWqb2L+j+28eR",
-	"4sRQABYm27eSZ2Jny34NhGcww5fxurazntr/ZO8xQZMw1JuYkEuYy3N9SC+sZrqW9iOHISEIBBYAIqyS",
-	"4znQNF1LJ1yJgxQqV58K6in9FzusPz061cHsuMDNn2RK7NjNZF1Lxy+pWUrXpZAAKGZzh/lJJbGROqw1",
-	"KGK7vjRd31K7FWbUDBDkbuIgVzhpTnOoB+I0WPvk52/4LL1sSt/sk6+lpmQeNMR5MT36kZtsnoZ1ZJ8/",
-	"Pjv/ghhy1UJANAO1NNdsyqH9Mo7tlaiQHcaOCbrZsZ9fvn5DeRQ7hhe5WFTKCJmtj/4m1ukxXQaRD7LS",
-	"BbOvuJbpz8gqnF4yIH3iC00F9XZ1YRaBRNK9nBsBew6Q1SSfwENeSJbaX3+wopx6XhXniuM7M16WVE1f",
-	"iqk9S74Ra+UynlhB+/j8Gfker6zUHV3BhsCX4PmmYLOyCc9uXKUicaWr6bUEJ0XUt0VmbZelNK7G2coh",
-	"nafEscImYl5IqIpiPM9roXUSjnMmjLYPBFxY+C2gJgTP5m6kzYcXLsI9bRO4OC1BE4lYKqcIsFuSkplI",
-	"ulmDgMrRZR1CJBWcxmWRCYlGENU6XVU8m4uj8+PTUTJa1iWdOvri5GS1Wh1z+PlY1bMTulef/PDi2+c/",
-	"vX4O91gPvjAQoYFdHARCL0ZnkF6phORVMboYPTo+PX4EtL1mDgfmCToUR/VSYpPyGDbs1VLSRGF+j3F9",
-	"Q2aP/cTa/xxkCilc3wZUYRuMQskX+ehiZLXrFbzevgBGVfOFMJAK6jGfm0tOXk6bIoho8QKMq+U3OTqi",
-	"oICysJf/fSkACOHZX6gKG431Ae6uHcGO4YLIjQZcCHuIiqx0pex62xGcn54ifkkaArnDGZzBfJ78TqiH",
-	"ZsRb2526WYdQElg3XasGzico3ZZwkq0ajkX0WYGyoe9FfuQnpLLQYPPAGrv0fn2or6m1uTgUkY3+XKrV",
-	"6K29JZTPk/f1Un7oldIr2ITaCaHj79JBA3ZtasEX4yJPqWgckiJqtimbfxGNaI4+xkrEVoFo8A8x4a+t",
-	"jgdWN6JZ8TLemfONXRgJu+TUqHYp/Q6yCqXZQDVNmnMXsACyfzdth72+BTkoeb3oV1EtklDnbtkVqlUJ",
-	"Pil4skVGWDJ/bMMBq8DiYdwcsyvJ4E3QnKYSsmHAtsZjZp26UuQzkV9SDbIO2hV9BtA1p+gjyg6/4ZCK",
-	"7qqpumqKjsJx9uu45pqWpvOCRqHYTWaUP5aqs3O+W82heD2QouNu3Zu9JoRxCg5+PHkP//vhJFgXiPEP",
-	"3Iwktj37EX475I5MRpWKtTR5bQ0/3wzN7zC7vQRY8IVxTocjYdHCmNLuJ+M5HTNV5w2nY7ixmGcZhJ73",
-	"c15VQjrsto9BOZ8Pp4S9lE1XzlDsrY2y1sRtWejYrr1qLr+iOdxv7wbm/d/EmkQdDNNvFCJ2d0h5AMT1",
-	"GFn7/a7fiXU5aqGNqq1FZk1d8CZlMZsb66xLXum5gsjMHhsm+G7oMfOhHf6hSO7Dbtq+ExFWNekoufvv",
-	"1OCT/Xbq27JVpQeZIfZC71zUsx4T2D5tX7n6p1KxVTVAwVaV9vmqw2lWnDu3SFdVhSZMVDn96JxuJFXk",
-	"VXXMrrDSHOMXDTFL6muLmFFqc92+hSuvoOj10ymEvNBVyddj0vKOiK1LoTF4FV12dtBuPzuk/PTu9ao6",
-	"hKz8SOFErFJuS4vb0CcQmESpKUWsLcoL4yr3deJCtGhs3vK64JNSaDZTDW8wRD0pLe2Bh9NaiCZzgGH9",
-	"02euD1zT6QoQWx5GpOqZMsZH7Hp4jFyeN6U/pS7A2LAnxQ657+B77yLM31J2NqJeHvfyOGFU277yIHob",
-	"R9+3usl2JQ3BpKpqfEWy/yi+CdENXOi4iwhvfEjFunVjQAfenJCzz9/wXiIOuuwErqEnHsCd7Jvy/YTo",
-	"qqpefPey/slqLbAsebRX1rcExUB6cIGRZGKcgoYQl2Ey05p2m0uGyeM7qe0phIHvqa83AVcLXpYCDzL8",
-	"HEhGeMDC8V762+XGP7Kx9k8rpSgyrJFVXzSw4xQ4ITXfb+Q5DQHeBisWi6WxB0BC6WqRu0Y+m4x/cSvw",
-	"W3rjH9kQxG/YbQv6Q/RBvO2G8kI71/ghtFTUxHzjTExkThR5L++jD1L5K4nYw3WJvZYhXRwiUNzTgGvH",
-	"OtarDmsM5pUw41FqAWUzSB5zLcG4yMU7+3wk7NDeLYYmgSJvNXmeCgB9YA8FzEq5366RgZMb63PaxbsE",
-	"sBisnW4SPq6pbHIt4YCdFnaHlNZthc6EUFkL3NAxek/4YuyzbWouNYXwwTDHzJHLpduDuxaIINFNrQc0",
-	"XpkgEbU5Zl1+nryADoeU/LuWQLBGNISQ1bykSiUgO09aUI2C+t24rrnXEpPTm+ZDgFVxNwP7qcuXW/dD",
-	"5OC04xLjSlImq3MFJZowbk0v+fz89PQLeNWCirPw5GBXkqFQuCc6CELDn4V5VfiDGxxlSCjAQmrBgRhc",
-	"b1r8IPjqX8FzIrqfP9mzJoXcKQ101QCGMFiTUFNKPMxpsFAwdi0d2W8mtKvAaU9oIRvecrKvJUsdG1WK",
-	"o7yWbRQU0aA4yqouN1fr49uEXNfyirafQ5s7yh3eJdtZ8LUVNb+ZCT50gcY/bGdH3IO+JlL8oJC7zzNW",
-	"3FySnJtm9mGZMKhlvw7+6hAlFOsiViwcdBowtKaAhlh1OlQQejUIj3N9oxEv8Pk3z1+9+X7844ufxt/+",
-	"8GL8y/NXr1+8/OmLHk7eshi7Ro9pzLt4vZbZXSyu7+o1pEWSj+pSd6h/R3rOz588vXg2/fppfvr12ddf",
-	"P86+yp8+ecbPp4Lz0+zJE56fnj3hjybTx9OzyfnkdPL1+XmWnz3Jn2ZnTyan09NTfvr1qEOaOzo9PoN0",
-	"b8gFSzFZxygabYrRHdjT00enj7g4P588e/b110/PJpl4NDn/evrokRDZ2UR89eRrfn72KPv6afbsUXb6",
-	"1dN8Ip5Nnzz5Ojs7y756co7siMOO95Bn+iPbmAG1aMSy+IkOLSlWTc/1hmANCgHBvDhk1GL7kK5aLIUH",
-	"cLjWMmsDy3aZsCHR4T1NnWWvpdNoVeeYlSKwupxZQshGgEVckOIKkla8FtfSHsUG7ZXMu3r+EjwaUBNS",
-	"Owfo5YBrLRXyVSPFGXsBVsO1DMyGC+aDKgkxvmPzOatZG9PFGSyY3PNnIVSksELaU7nQgMahRngQ2lH5",
-	"mlIQnXMN1PHLVgdzEzbHS5xRWKtbXjJEXvpQkevJoXmBVljCJutr6dplpFWtFpVJL1nJJ6IEfiys2gwJ",
-	"XAJ7qNBM3Yq6LvIcsZDNRdcyVx6Qug596rACGfDAfAG2qmBaGBwQJtzpxb/5nuFw49vP/4fhsxNKYJ74",
-	"o+FEC4OA7i8apkf03a/ttWv2eXojKpN+ccwg7ua6k0P21ljjEpE1dFizn1TTJF473DE8GkTLGbUeaSxy",
-	"KrUDdOUFI2geIZcKgFTZNeDSsOKAps4xe03MPteywbyBLeKBR23kWTM/rlKqA0W7lmlVQ6s0qEAYI342",
-	"/cIX4+KgchUUQgBcbbJmUq36Du0XToHc4+TeDAl0vll0Ok9wzfisFgAg98lMDAw0kW03NXshdO5jFTS6",
-	"9Lf3I7ddxyqAry8qE/Ith/UAC2HqInO1TRtFPisxsf8zF+VifMvLpb0JGhgXGdcX7BEcBE78ifDlKFN1",
-	"NQrLT3yjE+qOAlSEVitA4hB/yLikPrTtLlceiDYr1US828ckcDLyicyC5vV95/CvTqqaln4hd3yLhd4T",
-	"DU/EwZIOpsMgTOcideXT7oC0aic40B3eY+NQd1mHLYGpwEXFjojZDfrdvOuWAnbbtXYiinr/ffEo1Sv3",
-	"/j9ymIo+YgD2jb72AQNVPo30sSNVlAwNqam9gHweeN5UsS2RYNwe/l8EyLqVpEKGhIl3maiwPicwPrAG",
-	"AWXMPYAiSldl6aogIi1yA/sqm6siE2Rh8SC9Dr+6D4A4SOwsw1wtLfonzdfi10Izhe1NBd42zOqPButi",
-	"+sJPpIrd/PbBGF2EhXvS8LIWPF8f3C/bMZAg3HOIjYzCFewjiL1mVurd1tjlqPnk8SBIiQy7TGNe1z8A",
-	"Sn6gH6N1tFolHg3IvR1Rw/569nIwocEACUCNZeHYb6K4lV/80P/g+BX3IbvPhGCyDw1msRPeIAke6kDo",
-	"k76T9+6fW0EQADht4ohiUZXcCM20KcoSxMkFi1P7H+PJ2lv6rkpClKW+QJlE8SugVEcq02r9FiJvocfo",
-	"rAda6/ELbhXvmd19eDHrU05uBXyUYKYk5W+wv5HGHXpI3ETz0m0StxNF4Z6C7rrXI6jrCZfi1pKaKF76",
-	"KMwM8l5YirM0De9wDHARLPI/w1J9ehTGsAW8h8pIhlzu5mtH1NDrC+twQKHbpieGVXpUgHcsl0oe86o6",
-	"9prq+Hp5evoos7oX/iVSYA0PRctJXBg1gdAOhJhWhRYXjDCzWvBS5An9LzOq5SB+hkbujXAchCjDS03B",
-	"pabXiauX/KkJNnlVNkH+tEsfh3NV8lK8wwacQYCQoqNoquB2b2xh3Fh9wcbNOE53y3wC1EvQZ5VKCuAj",
-	"RhcjsTzKhDQ1L/eCubjP+USW7j563GHLIc72KTWFPT+HKAprHUxKNdEni0Jrx6Ad9SAbqzRg+WsBCzx/",
-	"BO60tYhEFf5cyPxHfNU39r2fGFALowd25AMl/obH0uznf0cD+Mgi3VqAHpn2K6soy500BRo5Ugza/4CZ",
-	"B4qaA0Dy9Y0HHhA2xmE6XKJ9iwC/xxF/2FlG8/r7q6PzJ0/dF0zWhvoubhbSUPp1YCXNV2eAZjSitk/6",
-	"dxKp306PnvGj6dv3Tx9/+J+jeHFN7Ox8bXeRpogi4HhqxrHvazfh9pn2uCNkSwk6UfJuG0oqq3/6mP1Y",
-	"fEMwIzsFQVSm2dlNna+dGJdwe82nAruzVIJHHcafl8ZK12jo5lSZEeYI6zXbcuw5/CaFRPry7gR+1K0D",
-	"X9WzZaCl78NHPHYOATjCrQo+xKb8P7DzQN5QqOJbkEJdOyIaFP9rSmQS13/YCjOQFMF/NT3fNuMQ37go",
-	"y75VlQBcjZeO07ga1A/qOt+6r6+qkqJ2e1aO9w/AvRWICPte6lgKB0qLfTJxQf7Bajlh6LtDNC4i/SBB",
-	"+56YXl+Y/RsnSC5z3samodb+bKPuwNr3LYLlSBz+gnHg6s09B0gNyl1bw8sUU56Zpl5y7SLrSQfvR0jG",
-	"/sD5HbfXIc0yQEdRPVM7ffobwKL2sLHsx+zlN5x/HOl1oWkUr0NIK7yuhQOxQrVFWZ+8h//tJ1hA/MOK",
-	"F0Rh1DAezUXp4nWQl7HaxZtTOA70VaNBnW+o6fJ+AvYr30Mv/ULAu4dXT70Hsf3xgEwOrlP1/eI8MOQX",
-	"31FYuC0HJ0i/tj9+rHlon1a8Iqwp49YwgTJMFBMX9/Rk/50S7U0dBWO8mwRFVdRDbv6tspGwiSjkjHnS",
-	"O6vP3TwcJFUFD+4VHSsAUGSvT97D/344wUr8YXkp8vHRc/Btj+H+hAFHBfoNa8fKdSvqYlrYz5xOoSTg",
-	"8xQa5hzBD+v0C3RFgup/gkZj2HCxNJzqAYBvqVbLGVH7XP384jKIqPnbC81WdWGMcG3eiDCkL8H1rb3r",
-	"Fc3BDl4UJBzCa4lgzLGYEYFlHw8HkKRp8fc4CcdphIbf9zY83aTkH27RPWghUDhzEaGnn6x5C8GDBuI2",
-	"95ybgigfDiD5r+xD4elcz4/gsSKn1Qr3QZYJrXdz4KSqnjUcyyigaiVxvAAjCsK5rfaRPVEFuPHQhDlB",
-	"F/otpzkc1X8idsg8pWilS/1i+QQgqFyDsab/2nHfpoHXHpzNq5eKu2djud8P4Iy5Vz+AN4bT9cd0x3Ds",
-	"A8r9cPoeyCHLvMBF2MPoRzjR5EwMIw8jNkiPckI+XcRq5ypbLrCThdI+KOZo8ZD7NHFdDKRXa27PaCRq",
-	"jJ04fxG0d0YPvmR9dghhqQ9npGbug3aRjO3iGYDneDu1u6onfnr3N1aDR/cWdTbRTxd+DlkjiW7Zma5O",
-	"lyIjNPU6IcloCjbXjq3ZMC2EPGZXjqcWPfy6SxCR4mvGRGaaJvZAwS6AonknDrNDaRpob6m8KAaPlsqM",
-	"/RFwfC1TXmqVEi8w5Uzb+peykWFnHP/HVtUFgUXIVczUrafGyTJRGWuSEpmcK46kHQPbxzGNUj1EYeZx",
-	"/Icd56eNUMD3QZUWLPQoGdF6PUAlmVTGHjQhqRYu5hXiuQfqgu9IED4R68sQVZS4JkEHySZRXw8o+5Dr",
-	"LeopqmOsQPYeH2+cxPqSIaOUAw8Y8c4cMyKRtVulwNRoLaCuKD9mj08fEwNMw/lCEIFoxOTnkj8oK6V9",
-	"/muauJ4FssM72ElBBXvu4KVylcOfG8gKcPIe/zHQGsCQrF/YHrw8HvpULQVVZchqGlbvENJaQj0xcdUp",
-	"KY5ZGFlDCQgiauSwY182l9AbEL61BoVLR/zRQ2v0IX3K4nBllmS3uHm7X3QNR90rfid5MZ3ulEFP8eA4",
-	"16csNSq1vmwCHBBWWRBVuEc3IXW6dVauJUoYyFtT/xXEQujspkoURyLAmmL842v5naACSTUNQFaBtMPf",
-	"UcF51EfTnbVzXhfT6V3pTuy9b9TDCpt9Rz8KwlMUXGI6pum11PAlHCRcpxYV1Myu1APQmXRFk+rLtjLe",
-	"uBLMQjfsnoUkT4hnxN+OTBRAThnUBxNXcCRe4N/8h2a+oa8Y4Ay77z08fjwLpjIW0+p1bpCjQrOlLP6+",
-	"FAHvah/xofvcT2pzN/WNpgDbe6bKfLO6cc8V/FTWsJvRviOOfj+IIZznQSOZmLC0VMJJ05hl52EFWA0/",
-	"1JhF0rz1wTfjx5hLZzBsmcy9VTM9q1OzEfI57DRaw5JT2ssNcosaZiz4mmkh4mr5zsXfW2E17WEVTVl/",
-	"0hMn78Jrmmm+b0zXD+UBgro0eUFUd9sA8PxcqRqCmSK7QaQ6tJ3rGc5c8NLMB4/ne7j8F1HnRWZ2D6gh",
-	"kp9AVs2EfZSc40EGZtOITbqMf1E35dTg1wDqO3V9K9tU9cEbWsRSPR+OPWBaH34Xfnp7coz+YNF2Eqrd",
-	"FoZbx8MbGEWjFDYr1XeyLgeFHh6sWge6M2ki7rUgFiT0qpHvw9HpYtL2M82ErFW58ARZntoDwAJI3QZ9",
-	"aow6Zi/IVYHmjsB1h3gY7Xv6HbOXU4deyW50wlLAyVJzspvlRNRSGKFTx4JWi8uw4Q1EMVvXIXDRRS7B",
-	"rcxFYnUu+82/6DPtmCL7uVKQJOq1vZy87S2Fzi98R/V/GsAWclw1HBaY3exwWuyiswituiTopuxypXZ2",
-	"ICqa7VNOQrP1iaw+n/KMGyq0Yy6bRvOd1jV+FhxV7IF4spuu/HFGCqcITnwPv20lo68Ehq7CdqTYqaDQ",
-	"RidAia0bpmxk+FGVDiEa7IUhUh9f79TTmhDQJoWJJlGCqrCALCjou42omxXXxC4U/OBqzDYp8AaScLe7",
-	"Fcc28J9VPRPmrht4fzLuYA48w/ghxAi/Y5cgJf2hdKx/ogZ9JO9QHd1w6kJY7OerN99+vxVb2EzmQx/M",
-	"OzbxPwNb9/bV2PO4wDsPwtxNdGtcM26t4dJHxIPuixusV2wb6VW7LaNrAAlA6oXgEnItx+wq6IdO9FtN",
-	"ElYKkeugLt01QYaux5iswSywpDh+vPRT1Y6M7IIs3Hcm6E8O3HZwrQO2NUOaWAdGMz5RS9OQwblezBH9",
-	"gfzfdzYADlHsuUmOFfbaH8qQ1Utdte+5/mkY0f/5NcK3Dh0ANH4G5ExN73b0n7j+fduSo3RNgwz1XqRp",
-	"HceQ1WjIF6E/H8degdsaSOqH79HX63iVZZPrewhKkGDqoutzx9zopgLfvrwn7/EfH05cr9B7vi/pDUW3",
-	"enb2tTRz/QsfvqeZ4bWBo8lpbTVlN4X1CnEQ43opUzhNIHoDbS2JSPSScbkmAA3xlxe6F50TYCsj2v3V",
-	"Ul65j/50rl3jo92KeqK0nUM78XvoZt/z8hMV4rgO9X36uUGWHgB6vJTbum32bDkf2TjEPuuvwmC6kLNS",
-	"HC21oOwtal2qufY95hwhbTvaAVFTd5axlNAs2vs7mZ0XGVQMN4+bKs+kMVNSXHimUk+tAUFrSkjjXdC6",
-	"Y0kEMZ7S1pE7QuUEJSA1W8pM1KaHLgjDJM/dFH/iln44aV7oh0mwH/wnilv49yOoqW8joUwlQcfsQwYp",
-	"/Cah9+xjslAAfZvFcovh8qaZrFXu2nUhL8wFW0p8zJpBEUfTqJznVkpxz0CzgFqtEuYvRh7D1i0zpaCz",
-	"uU7YUt5IoJPBC4qSIBgx7/Z7lwd4MNuH3tCzwPhJB8ujGf/IAcbog9k7QRRyW5rNsRdVSxNyF3mzFUhu",
-	"LgO0DJL7duAx8ZgFDOBBHRR4Q69/Yn/95AEL44fyUaShh3Xjx6BpSqelEw7ugnJahWQpLnHa0KM3Py2l",
-	"FiZlM4WdcTDfVdSMZirZaF4WiyZcxkIIbb4oHGIPF5SXrDtGBpLB3N/3ORRhquzyLpQxavSWCKPiiYE9",
-	"IgL22z9VQGD3fqMWCmtSEKsOH/Wn5Y4avA97dKpP6G09ciGHkxCaTuYT9Q5O3y7QlmxUjIeVRGtT9DJW",
-	"uzc/KPktvmRbjMBPwYH5o+mpn/LE9IM4ee/+2Q8Veu0PRLU0PilLFHqapZ8jEd8X6aVDDIgIGZ+Cvt/A",
-	"Wxs7Qt2CfIxF76c8xt8PCDNyj/wYi53EqOXp9S2wziVUkWY3acJS2rYpcpG0yOQjMZw6XKUDlr5GRJTS",
-	"w0MIlhHP0jnrSTWh4ykgnlMYVs0hZThXi3h/WEjZP6QM4gv63C/748Gkz5lkAdyhwXTMsLLl46od+L4T",
-	"h554yEiJMwIDoehgPQL5wNhHLsJYSidPnZVLbTzYvklzXxDJKIVPgu5shXa0yjdiDSR8E1EW4lbQO1fK",
-	"4+8xqKjqG/S42ZsmcYrobHdhE4fBAI+9ycxLofX9wjnQ0XGKZfDeSe+PxIS4lk8ZjPnDRF9gwr5VeX/x",
-	"HOKMHiDqgoLtSh42JXofmxAxldvsQVOLDZ7xWvAceiiREeGagcVtiD6tbMQuQg/fPbNzENgxXTI+gb3g",
-	"JoJgi30UH6aNV3X0HWcR+o63D3tYGPGmFr1yY7/toMEcJIKCZfyE5qkdxVIPwq6788wK0V+ev2F0bwpt",
-	"ubcBTF7jOx4+qUwv2p5aBjVvF6FwTUsPsazft1AkrNAfdxlX83XvGgbdiZv+pm6gTYJN1Uyb5WIC7Eq3",
-	"ogYKW/gW69xWQvqwCtVw1mqJJ/oizEqD77mUk1JlN7qHzuHX+fojYI9+na/73Q+ulXRVar6TcaHZSpTl",
-	"IeTh1/m6LQ8Q1/Q06XpOwYuPLCZuBR/SIHxDzXRzpWqQLNERwAV3tDHBFF1cy2t5BI0bEVWYXiDIhy2r",
-	"jaiHndJmmJdwI8YB/V0Bud/nIOiRXk1GNeQK1lZk1AyaYRMPxWpVlhCTvGwNAXzvIC0Hj8NRBFnvC2jd",
-	"5xOcfpTBByL6KZwgYrfMRSVkDqNHRpimx6K1ecd2BKkDReFUBsz5YMjaA9/R8ONXw1YS+TGDxm886AVN",
-	"vUbgHGpRbRhEijdE7Y0Vzj29THIt0wVfE/1G2riFosJyDa2o93Ib22UEr3VQd5tbE+Vz/KjWRFGTZ7/G",
-	"TNXQ19H93nG4oO4Ss7TNF0K38ACm9gUUBYOvAG2jEaF6sROayl76OuIiinm9lh3QK44+FXWtap0isLfJ",
-	"0IIeQDk4Zj+JAmY/DYBh6bWUZEo1Q+m2RaW32YW6bIkIIvWkcleAIu33N35tiKE+XeI3QmKajG4KaYeJ",
-	"EgDHBrayuhg9Ho5od5/3Tw6uCKo97CY6iIECSJ0AqBPHW1gHejuRx3JSFhmb8/K24bsBtzuopnPVKO4E",
-	"AvyPq5CuCgxOsrzQAIqFmCVg3rGPr8Kk4YTLvI998G9iPYx1sBmZVY/LulK6t46Nfh5cOfY3sf6ZbnlY",
-	"38S+aAs1rv3GBI6ug/OH0WrfiLXuK4VdiEGRQyqBdxAB8JBrYU+4gpdYyQQM504vWhshVz6oSHEfPJus",
-	"YdGs6jeiNnPr4/bgAH580ED3j/2BBqgkPYwtqdgLxhf9S7CYbKcnwCsQXleJWluXvQ5ATFiDJf0qbaty",
-	"t4LxI73xj0xLgN+wu2SQZveBdhg93QVHi5rNai7NXjQFV3muw9WD1bQGHDzqAjA2pacugCICaidQkylb",
-	"WAOsVaCeuCYDDsTWazLgPH5Sg4FsAy3q2wIyJj6HAjbC0URBWxJlr6ZvUPVwqwG/8BMFNGl6e5QMis/h",
-	"iA8WbjG3KZqT9/iPrYVt3xUaezWG2t9KeS1ulYvsG3UjpCaHpDAsLxyrtZLEQbupgLBkzovdsHKuRgNS",
-	"xclhuHPBfds2bftuC/ysjiev6tkwagN7YcBl4A9YTAnHdfnLevagsbmX9Wyb9WKHfNCsP8yB51DwU7CP",
-	"Qm1SWjJX9WeaGSG5U6xWbkPTFQIHPF8UsklxwX9+Rr47SnlCXAaEJS4acgXif7Sa2HqAglpigM62rpyZ",
-	"qnqR9ivgl/Xs0xY0248dXYx4zhvVW8jCCIBFDReTT6RhfxIrO4X98umXFRYSATUa1/iQmF1Vz/oUby1m",
-	"hTb1+ggVZn/fOSe5eq5qc1QWt1DifyOILrRalqVGX6uh53YPd1bgmr389gXLykJIA4W9QuYaw13NJFAg",
-	"DxU5qtVboNxUNRPvqqIWGrudbpX3S7Leb4So7LDnXM+3tSnHgb6xI/gnqOHXc1Uh5fzSWLF8erpHP/Lg",
-	"Uz6R3Lensy/tRbrLxyNgOQ+YNEVxmnrqRhxT/0YAiw7AVPCvYTyVvsO6I6p0TYA2uSp7IFOuQf4n7hF/",
-	"ULyU+6YdbHmbSCecTAA6gRMxARJnjDVDQwcIGUuWAsvFvz5OezFOzbQeEOK0KSQ72CQdiGNR8brQPp9d",
-	"1I5ckOIQfdITRNIvWkFnqmHT6GZNlkVJDZwhPA+wVqq/7uOCJLH4b0cG6aawzZl9OLLSkCHSycM+FJF/",
-	"PKEHkFS/m0D5O/YKr/M2DdoA2BALf+vBCtPz79e74g8UH8IP3h0fool/oA4OtZ/2JlovhHHHIf568h7/",
-	"MfAwRJBigBQ3TPMiJzKFwmhRTuPHINw5evBJ7z0EST4Pdwa6D+pO7r5SjuP2lLHddTlB63j/rHvw3D5n",
-	"FY1sjRBGQceUPWGAAES7FLCP9S74mi0he6lZAc6xWbv+7K/sMKGuxp1TudreRB3uEF4wDt1k7ONKVuK8",
-	"mMMEh+yjtgmZlZSB+Ks9eSs3ADk+7L/iEvtU30i1Ql110UZDOSxtwKLewPgS1/LIyhzG8wja4sqwEl99",
-	"4pC2QOqfeNgV9E/iOqjSEjIXvak+Dx67K9Xmf2O+Q5ybT8R6+L0vQySx5LXohbhCGvvkvf2fDwNb5omg",
-	"XtSjhdBm+V1NAii3yKlxUBzPKqqHLTIQ/z9517raRg6FX0UM+6OFsT0upWknvwpb2IVlWZZAYDvdWJ1R",
-	"bJGx5Epysibk3Redo9s4M47ddS5loZBijzW6HOno3L5vNVxjwFZHVFYwJZBdPxzDP3Sb2O4HrZUu0kQx",
-	"a4YfrLBCg0Pq6o+WCl8zmiJ9+Jx6RMICwCoiBYCExGwXrskVW5nojHL8Qu6M0pCg8+cOZDuYQ2y9X5sZ",
-	"tXEi83L5MvdPI5lLxAI8jj4zakOoXxuNs9STQxJ9lP27vFlyoQHpM7gTg05Lg5NY74t2uLwRkSUGikAB",
-	"gnCgTtzqjTPsxY8coYYhPHy64ww+Unza+Gk8OHgSHXtSMGtSEKmg+iWGS7AOBpM6XCTz2D7j5/cVO2/4",
-	"BRcXDd3orPxQ5JkLGG6HqD2UN98/bvKcHmR4926Yk6fxHw+5i1F6J7fwd2e4OvTVwavaM9SenV1jCjNu",
-	"IR9pyFiqhLeWCB5BCaA30PG6qYA4N2CbRApgv2lqKiC2YmesEkBOr7VUp2RmW7iwLVxwMwuhdAccLkO+",
-	"lOfRs4/niAjK64XtfCVQ9EoHqoUv9KkhSoo5WUBNxKCtN7Cjtou6tXTdixZDOvycNFyx2rQbKJWVgwVC",
-	"6Yj7aYABGDG/j3W+N9SrmwP9KNbfoHweeibBvIe7WieTfzdHUqjasLMo18apVJdZ2qc7z0PjR2eqjb15",
-	"BG4B3+8fkzLW9/5hjR8m8ZGcjjfJ+vdc8MLXk1v/3/2MumDxb6U37+Z4iwUCAHHda+Z9d976y6Nze0oE",
-	"PmdZHs+e9J2/f04lsjJx1Q0je04cbGF2XjGYEtnhlN1ink2VZEKWTW542/oHSUuNvY6edQiKAYETfqTW",
-	"bfRHuFTfHpXp+vHxmTkHHCsqnSvmDeOP9ZLlxPD6ihny9mQ63f/KGQf1PwCp9MyoUHIWaX4fKqTolfua",
-	"ipo9lsg7KFZPALCUCgWU6iuEULCfoudMwiWXUH8VANAsTS8ZWUkuzJhsV2pxTS654HrBfH6mrwnrtbxg",
-	"mMctJXp2V8pXBlWFMLQW85z8lBwlXg0Nf59YsWuPhjoEKuQtFwKPOvjEGfy50OzbLCrkJJSNSKMiKRG2",
-	"MjWuxO9rzFl3LN1kTlca8h4gZcy782opBKuNI3iZ/Ua1GX2yrx/9+vOMLLnWibEEkgpAKf4Dc8NrNiag",
-	"d9HVdx0adxPfvVRAEgbDUnV8dsZEM4s5mehCsJOBx7pLF4eYCes8VAlGVcuZIq/AKlNM2831+hQnJPDT",
-	"ConvSLBNcAri6HvB5oxidOlF7xOu3j7VTLjQnjFnwecLptyKDeIr+DXut52KPLuUakkNAi28e4v5bIjB",
-	"UPRgMPQCU/PG++8gsJOslDX7FKsZv2bNKdHGGpiwnlSk8hd6jwBtsfsdqekMYUWNYcr+5u/PxejDl9tp",
-	"Pn1/91PWC179wGXNsH8M7qKRhrXpqM+MNyU5qQQ8UMKVtRINNbQkt1Wm2bcqK0/yKqOmysrKHk/vRtPp",
-	"6E1xNi3Kwv77q8ryCqoU4AlowX7yVTabKitv/Udl5eobCV1xeALsH/jCneBVdncHInWP5CuM995BhhKG",
-	"Jcy23yHpDeqBOnJ4HIaTtu1cKxGH7pXdb0yNABwEJfn1U104D4FH4GYnKMIOpIM+nINEC74QoAN/wMIg",
-	"jwZ1EBfbZwyQuSR9sN7/bYXtm1m9Vtxs4MfoXik/f7HbHCUMW12r1p4nxqzKyWT65mRcjIvxtHx/UhRw",
-	"pXC92paG84V0tYewviWUE+SxCMw72xOq2iu2AaPUHVnOwXP/pDz3LCULvlqxpnQ0b20DrYRMQyA013nI",
-	"Wkub7mWPPPegEmotdJkEe/Fyh/CUeYKGiCRSzuvimh522/yCyQHu7lumzgew3vMAAxANpdwTMyRvgOXv",
-	"670kNVWKYya5XJvSJz11fsyYsev/bwAAAP//",
+	"3L2Nkts4kif+KgjdRfTHsT790e2qmNit7vZMe6e73Wf7xv/bLp8IkZDELgrgEFDJGp8j9mn2wfZJ/oHM",
+	"BAhSoERVqezpi7vYaZdI4iuRSGT+8pcfRplaVEoKafTo4sNoLnguavjP52/4zP5vLnRWF5UplBxdjN7M",
+	"BbsVtS6UZGrKVnNuWMYlmwiWzbmciTxhU1Wz9MX06Gdusnl6PEpGOpuLBbdfM+tKjC5G2tSFnI0+fvyY",
+	"jCpe84Uw1OzV1Ig63m4qxXuT2mbNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYesI0X9v2/L0W9HiUjyRe2",
+	"fQ6thB1b8Pc/CTkz89HFk7PzZKOjCfbsbzj2zQ6+LcycpStemDRhXOqVqBnXTCsl7f+aYN4KzebFbC5q",
+	"Zubc9rjQW/s5phdb/Z2qesHN6GJUSPP08SixAygWy8Xo4tnp6Tdnz56dP3n8zePTZ8/OktGikPjTqR9X",
+	"IY2YiRoHVlUvfnhZ/wJNdsd1JRmvKjZZsyJnqma2Y763FTfzoLNVNUpGtfj7sqhFProw9VL0TPHZ+bfQ",
+	"Lf/v6IRX1d94XfBJKeJ9s0Jh27YiwdktPXvBSmGsOCUsL2aF0YzLnC2lFexM1UIn8Aep8GeUlp4huW8e",
+	"dFzfLYsyf/FDfDx2lu1oJvahnl7Bbwft0vewd3f1CXd4T6fwx8P2SslpMYv16opl8BvKZWIFc7IGQYWl",
+	"XS4muP0KydK5KEv1r4/Svn7Dhw7f73qxXWBBdRaa1WKhbkV+zOyPtg9C09+nSy1ytirMXC0NK0yfksio",
+	"uW1djnRyqY1aiHrL1mcZPTNo+7uHDzqVPxTT6RsVn0llrA5VUiS01HgsmDnIg5Llmtndj9LQN3lGbe2v",
+	"eM8XVWkffII6dr/e1+tXy8hh8TdeFjk3AqSVDguQh5Valjmb86oSMqH9xqQy80LO+kaQ1+txvWyfDrmY",
+	"8mVpRhdTXmrhuzZRqhRcQt9e5GJRKSNktv6rWMdWvxaVsH2yJ5udWm0l90asodcTla/ZTBgdnLju2Jvx",
+	"Ql62X4GPcIlLBu92RJw9Pn12fC3dGNEQaQYZ9PbIdvc+MvViCpZJj5Fh7Z7UnswGRkBrUGg24bavSh6z",
+	"t3MhWQG71A1JSWE3iVSrpPNae5Bn5yytapEpmRe21fGUF6XI021DJ0tqz/39QmrDy3LryV7gM4O2Nz17",
+	"0N39E5+IcrNnL+3WNXOlhRO+QrPSPgs7Pb0R6z/d8nIp0kumxa2oeckWSyuAZcnmCs9Nv3N/G9n2/pRx",
+	"yev16F18E8HXWzNcGLHQnUGdP3lq7VVrXdhv/J/f/s+f3v2PPx1//d9HG6MDZfECv3H21P/M65qvcezF",
+	"ojCbY/9RrdiCS6u6xEIzjnbunGvGDVso3XsKlPC9qBJ4chqYh09OTwOL8CxqEf4srMrcdjIs4IlBgoOP",
+	"HlRuXk6vqmqr3MAlwe7Pqkp6etk1tcF63WeHvZzSHhvUE9o/A3vT7LZ9evRqKaVdt+1mXA1P9awW/njQ",
+	"1XptuBHTZflKaLWssx5DXnOZT9R7OzGc+VtpMkjEavflw3ZbVLumUhtR9fTJ/nTQ/rxRN0Lu6pCxDyUs",
+	"Nepm/F//8Z9pYq0HMIO0yGrRd8+B1w7a27e8T7uVSs7gjCRzYcHXbCLYXJQ5m/Dshi2lKUr7RA0HqFYL",
+	"AQYQM4ppvoYzgLO/KJYva27IE0HakaVPT3XaOARqlp7qlJoCHapkJoLTtrPv7AV+FDcAH53qtgn4bess",
+	"+PLLp6f/97ezoyfv/uW306Nn777S//fLp6enp60/fjhLHn/8aqG/ipwYdtJUfTMt1WrXKq/ouZ7VdD8f",
+	"cEE/2k/pSkkt4FD8tVaTUsAVJ1PSCAmLzauqLDJYk5MKn/gfv2t0lzQt//daTEcXo/920vieTvBXfeK+",
+	"Cy1uToC7H624BsHWor4VOdqaYFVqvtZsNV8fw3zSV8GvlBny21S1qkRtChxIq40Pm6f4XPDSzMfZXGQ3",
+	"wQPekrYLUC3Re+ZNhm0jxI68sC/Zt9t2QTIquTZgzg/6jL1dfHTrHgorCXzMLrGKaXPoI3vSox/KjWLj",
+	"zW5fTV3MZuS322Psb/C1zS9+DOX1NxxVWwo66xF0wa+DG+A7/3U1+V1kMNnh3O8tCW6SN35o+vwhdtHa",
+	"OST/QH+Xf+UzsdljP+d7TH5sHaV4b3a9/Yt9pjscbLe/23T5bfea+504SFzxJjUu8ujcZ7XgRuRjblpO",
+	"UXu5PjIFTHbvO5N19JOirlUd/+V9YcaZykMx8GZzMpoWstDzPTuD4wpmopbj07Pf8/P33/z92T/qb1eP",
+	"bp/cPF08lqdmNufRLzRG6LYFfCWm9mm1NE5d8RzvoLz8NVggPCfaC5qM3h/N1BH90Wr041d89bPQ2sol",
+	"CEWl6n3XwfYsX5b7vmX4/i1ZC3RT5aWLQmuRpxdwfqDl648W+09rdIAfwP6fAs1PIe296TdrOCwFeGHx",
+	"Qat4llkmRA5/xXv9KBllXGaixP/G9oINE3axFnzRJ+ak5iJhB9s1mhJWmAt7d1zyMmFZbe0ia0tXqrCW",
+	"EEZNymIqWLbOStG6I4/s47GZc6ZEvGNddZCPkuDmQhu96b1biEYKW5uxtZu3KpXDqUM6QD+lRnyFNkz/",
+	"DiSfXUdrVlWtbsU4et28wh9Dz5O7dtZLeTzacAAGG/pI3xTVkaqwH0cgLVbSrB5oWTfxzrYMyadPnjx6",
+	"mvQaDs1k1KqM7MdXS4lxGuq6KgVcmwXPcTz2Pu09c7yqwNw7Zq/IxTa1t0S1uiBf2/k5S5fyRqqVHNtv",
+	"peC4tK9KwWtrRoIvfjUX6DquRSm4FiwXWWl/Z1Ixvczm0JGEidL5o+jLelmh1ksTpguZCXhQszm/FfZd",
+	"MZ2KzLC1MHjf2H5/H7okH3tl602jJNqy44W35whVcux0cfsw+vrkCfsa/9+od1k/7FQjnT0Cv0a3SMkx",
+	"atIR/Ylamh7VJ97zzJTrC8bZgmfzAoIBrBaZqnP7X7+rSVvR4U/s0TexAfHMSksp8tmeB0zrxR67IuNL",
+	"LXqGgR5/kR9vs1f26VAuDC/KXad8uycvcp1QtARjpnkxE9rooFND7YENq6ZcPKhVc1PITovZnBdyPBFz",
+	"+0sSM9q5jsbx52ty7WthTNmzJLVYiHzds5hGsVwxkFqK2m2+D7bG8EP1BkeBO8GJku9G+D2/9LtPU7vb",
+	"rhrBXbhL/PBDafAkXtI/cfdZUwVVrqpnX2gGa3Xc1pDOTb3VyRTOE/Wld6QHsRlAQX0ie6HU6geRFTle",
+	"LPdYldaNKdwRs+17cId/ORnhgTZGtbBruD/gU90BN53rfi86Cejm7x5nELHfNd2gyEg/3E2FbvcH5IWu",
+	"Sr4ebzpffhRlqQZd9qpqP60IYaqdYvoTPhV1DM37+kbWzx7TGlNUzsERzk3X30GD2K2gquogm7aqPtWW",
+	"raq7GfcdUQs24uPTZzGDuit7O7fuXQVn6+zYZ6Ierp7J+V9VTvfwP/DcfIyPzSHVWrvtQxOgmjlfH0cD",
+	"8bcPZLQE1nkQiyxGH98lIy2kLkxxK/zcLGEKUZGNzk/Pnx6dPjo6PX9zdnpx9uTi9PTfR80ztpkRLwuI",
+	"i0G8fHQxEsujTEhTc2shOGDhxaOP3Wnf1Bx+DDFbylm9EXPI/qrh/Jd0+VrZuxdq8YTxUit7B6vx+gpX",
+	"skIjfAfubnhBc/aDvR6iUTZ087uVeYW4iogqCKY55uAP53zo4RGuQdsQxuXYeIHWZ+NmT3GsKfOdZEoK",
+	"tM8LycqibaAHH+xDqn6vlpJgO3gYawgqlaVHUGrnLeJVdYl3cSUFy+C2bC/ALas2BA5EfN3N5DZ9as1P",
+	"a4IbYXq3fZ8d6GTw2/aTnRAdcdwYgr/KkJ+R4uL2uAwUBfnWYp7ESDCoKnZeyumGsU19Nz2/yxnX2mQe",
+	"mhK7h76dC4PoaMFgWwDQygWw2VsPiExQK0T8W/0b6o14b8J48dPH7K/Fd53LR9yP1ZkxbKBnrmp1y8uX",
+	"/tSKD9BtvxUvDDivOKtErZVkX6ZVrRaVSb9iqmYV15pN1nZCFlqUtxincwKCT1qZCFyEMcEgL+FVWd5t",
+	"BaUyYsARfC9HVm2KKc/6vD0Ei2YLnoukfYe0p5M29drOTMeA2Ou6grEMXRhVd1S3qmf9xvoJ2NUn0Z2W",
+	"jHTxDzGerA12aAO6v0ORBh1KRlsuS9+VahIJa+45/HZf/fBxpfftOjXe+mpf17ELel/zsHlrkM5vBhrg",
+	"805PT3fEol0z0c4DHH/TbYl31wHeKx5I/dbzyj330YWVxgSI2DcCGjqEB3TwLtfn/jDqQeKkkzLf06P4",
+	"O+6ObcP9NzUZoSV8K6Sd4Jj1tFjYk8coVaIVZnusAZTkvVseMu1W9g4u1B2+tRXXjOsbjHq0XdyIhXP5",
+	"WHGD3UlNj6+6Fkst8vG0Vj1ZDKiHVxCRcYNsLEWj1A1Ttwgy3NSGHgW4bS1gV73GR+8b9t3dDjy5zWp+",
+	"VWh7UrtYEXzaHeB2lDs1Y4LYsiG9Aexc1L2CINXQEHQR1ca0JsHx89xZ7p1uF+jCIcxr1IufxrCGtu4c",
+	"Wd1c7u+6qNO94HJJJ60ygrS6ZClZ9imYfqaBwB6z54vKrCF6j9c/sA3LsnXr3enWaM63JxvH2x42Wjj/",
+	"dqp6Z/+139Yb0cco0n1WmAvKgkJ1VgutyluRM6MuWbHgM3EByFU8eyGp583VX/71hxd/ef76DUGZ7f67",
+	"tPuwNhfsb89fvX7x8hd6AhMx8OUmaTSzKhOej+qmxlpqd7ZUGS8vIl/kdTYvbkXPx2qROUMyMvipKnNR",
+	"Ozu2MfP8gOiOXpsvtBfEjVa6F0bo6iixTVh5sfM4AhhVbaLXAtiE0f5Nai6zecIMn9nJx4W0B92qLowR",
+	"0q8SPQCr0fqdxuEzhjef6QmvVSrap8R9ER1G9ny6ZMHaNHMY4ARwhazKljnkidGJOeBC3C/s7mi5Oxwo",
+	"thaN+t8Y/Z8V5Yi5SxAMUCqAva5UfWOPXrhK6mP2wkDKiFQsFzwvCykucZfZ/YT4anSo+e5s3pu6GD07",
+	"l9A/9srlCGyJqjbvYUM4P17Vbf9QPLSXjHrie9/PeSFfgfG1qX7s/MRtGMAOMLiU4GSurEzNubVNE0j3",
+	"evq4bVmJR6d/ig3bvrPZxusfr47Onzx1msJ2JGFz8b79zWfTb5/mp9+effvt4+yb/OmTZ/x8Kjg/zZ48",
+	"4fnp2RP+aDJ9PD2bnE9OJ9+en2f52ZP8aXb2ZHI6PT3lp9/GlwEN0f2sJfH31sKdne9/37PfoOlIcObb",
+	"ndmxenpz+eaC5+P4/L4wGlYLJvWSCTg0nYWGuQNSybjShM/SiDunMyYPO7wc14bs+kt22vP1AbbffpZT",
+	"KNC7UNL4wWBESTBnPfMtY8YduY/y8UaYdxPucpcL651CsBD/3vsde9js4RKgN2Kmal5Mp4Rw7xiIAkAY",
+	"mMldZHM2LUSJcQ60ZQCSlthTpxRgu5RKYyYOJ/fg4CDGD9AJIbOomxqXaz+oz9vNZGNCUl1u2DiFZrnK",
+	"lgtriBYaz6BKqKoUNBJxh9vthoxtVZ0Zl0oWGS8JU3e8n8NBvBfZcm//xfuqqIWmdzYcuJRtXqtKadsv",
+	"a1q4VH3OnBC2tMPW5qaC3A0DlMlBHCg74SARSFa1NHocXJEjem4v2NbvajJ8m5Jzpiv+zvzdoU/lTPzV",
+	"PvkxGVUl35le82vJ5evlYsHrNXmEKqX3nPH9ERUhsCxmFJc8iwTFwZgh2C9ZveSHqYWpC6EhhlByqTE1",
+	"v8fkHuaWcUmc1N9BLhacfu9jgXe2i5E2ourDwg9xo1gT+gAI9vDdplMejud8L52N0R1heCY1JwpJ/053",
+	"TCC7mwkMPMtEZSiBAX/RdDMmMDOvBcOnRE4xJJeK/IWmnIdLlk5VPRP2Q/aCB4+jecO4XLOFqill0t12",
+	"clGVyhp3RvA6Vytkn7DNQ2zSvo+abybASQWhu7Fey8zahbXgN+NZybVuoIsYA45einAGDuGRIkFs9vUn",
+	"8EyFwr+xgEfABlFxO9T0gk1EIWewVaXIL+1vqHbSC7q6YZDQidPltTxiqbPb0oSleNLZjyXwQ1nAy0qC",
+	"4bGC5FmZs1xJgS9LNUbNQTJk27anPBjTlyzNhcRPaLUQlGFZ5EwqfJ26mqKjxm0XBG/ouVpp1DsJ08pK",
+	"FpyS1nrGt/WyErW2N+T0gnEAhtSt/AUiEHG6iZEKzFlh8Av2xM1rvpLdHlgbzN9twfzKuJTKsJmCazKi",
+	"GKgb1kRLLzwjT1ncCgakPATrdxMD37HN2PsMZgqBUefc/deSuSwiJCazY56IGZeXjsQFXsqRs0bmdAmn",
+	"WSTiFOgT2Y+d1CQw2OwocgXhb/sJynj1JigjBYPfWcpM1IYXdoK4dCkJC77GLAWHO7/E6cflnxZ2mdTS",
+	"tPe8F9RRcx42UWfAczrpwz9b4RslIy9iIzx6pUCUssSfGyGwCtetJypRIt6CqQidKH5UW/SF2+URf+SS",
+	"3LK7DABEynzKy8sOs5iC4G7/g09Q720Mf1K79hBm510yAfYwB9u2XeciAgrAIdBACYMWsP/luA7vMi2f",
+	"1Nz6I9lSO60hysPfZCkERBSFJNXSZGohNJg/vy/zWczBuVfWfC0yipdv2t7gJHJNJg7g2PAKDjNNRHbz",
+	"Er8RxSgWpZCmf9fC75lgC34jwAtBmW/DRRLOuuGq6lbUebHbBfQj5Ov/jR7uwQi6b7lO+OnuFQE3U5te",
+	"rD20rephdKiXcpCEA15R3cR76abi5a2o6yLfF/Y8F+ViDBAzHeWPWxJsEwMiAD/431c//zQEyDY8+dNM",
+	"x7e8jnYgQIpy9kbUNbdzzhYqX5ZIyPfj9z9ZTflvr1/+cshefRwy2VsTVrduw41l2+AhaSZfF3JWioas",
+	"SANbkZXphAIKhQQYBKBrI4mrb8SiKrkRjr1wAfrKgZxZWdyIkEUKXiWjrIGYr8RkQ2DAWVBkXF+wRyC2",
+	"C/4+nIQwIhyZxjdqNiu3T+LmrukqJWuRNlPTIsFielWYbC4gZPWlXdavwJZV0yn7ErbDV8cMOLRaH7DG",
+	"Ty1YaqB7Vv5SRz5sJx14YHyKsH3SmsrwC16DdXv6uxO5EKYuMrchh0+ay0aK0Vz0hf/9guJTx+wnMYUz",
+	"pAXqHkjFMnxDD8ekTZYyL8V4X/RgVhYRz86D8nXs28WpsKKX9yVvzoWLywOKaVqrBaR+Y8S5sQQ102uZ",
+	"iXzX0m3r1J+xK38uIgD0PVL0uyb29G6e3Z4ZoT2r4daohbnPgIF65wcxLWQRJaPZY9CuuYgrNNDHuais",
+	"NpVZITRZZPfoPhESG7G4R88xw7q1ZI9iXv67uI/7iE4AMVDIWeqD/xpRBGghu4DCJUup1TxFUW8ciWrq",
+	"5H7Bc3HJUmIudc8hKAH/iDekEF3Q8iS43oz8IIPb/bt9clkaVJ6AY9bhw9Uter1DWocCez4oYNuPvaPV",
+	"Sxpoc1tTtlVgDJ+3D+NJIHCbwAY71HH/RR9/77n44Y93AEi2oMM7UkysTdBsv9YLv43yCXCxDiYbu4l7",
+	"wMnpneIJzzzkynnB23ggoAaDn/DcZfVSMoyIbM+3oWbi1D13wbNucmcYZ0SP0YjeCYsJ+3cT0Bx0pj2Q",
+	"hPa69wvcQXztaBd9Iie74x7f9PbdweDYOFCXevyp87R5ttgtAWHK9dCsajdVB1ljN+2fdpXvhvP9/CnQ",
+	"HmgSuyyouiMAeVSy0EU1FNJyhU/fNYVjJxCou1Nyke25U1xSWYQiJUYRlWKCXHrp415jXpZpAly8XObA",
+	"2AaDvmTpjahMmjRxJIp+QOoERS18BZkgEpb4YI1RDL34YBjxfKxkuYbGgH+yEx+BnnXy8JLRDcZCwyiI",
+	"/1TkOIlaHriK3QVJSGxormgudyqAjmwEGFbqOEZn1tGzzr18R6h9qSO43petZMgw8OfDed53An8m4uAC",
+	"4qEJEzybNyk3DXQJKyrYi5oQ8phdlSV9HN0sFJ8Bdz4g+ZAUeBgPTMPN0kHa3/1qfseNfSdSluQBkjlb",
+	"ntG4xPaIY8lrkQdc6lslqreIAbBCT4sSywFh2SK6yXtGN0xcj+EeeTlWPl13R9J4mNwbmsRj0/jNBjkZ",
+	"nZ9tI2FkLxclvh9YQFtSWVygt4GA+BovhWY8h+y1DZCrBwJCEgK7arJSTFDRJoCWJO7y5b9uKNFjzruO",
+	"NzB1jjJVV/un2TSOi51eB3TbPiwXClz3MD617eHX9iEMPw42HYrptEMtQr48ewTvJBIiXhEk//Gkuhpo",
+	"SLCalNtedEi5ek4YqgewDwFJEecKb2IVtYvR9ehqrtbXI3u/gOMU/gYsSPBHYCffvOAc3/JaHxuwAd8l",
+	"A+hQXDoiDHmnl8v5WR5Z41QNe28SvPfk48fkzim9foI/DIf4vvSr3bWl3cAH+4FwvHfjcUI/BzSZYHkk",
+	"N5g+waSOxz0U8eJd1B/WzXxz1AgIjLEfMOiCbaoAiFKLe1GaZh4A7w2fHOEnVIvLDznujXL74W7j0k2+",
+	"bKEZfsulDGMtIS2MKeRM32uQbptuGFuuaCMO0KVNTF12ERjHcAyo2tcmG+zPto1SfsFgF85bOhkKTKJ2",
+	"IRo6ujNwPeO57ZZrIQzPubGbvPHW+MIlqILpbBjParWs3L88FDHOppJYG35RaHLUtXGKlSqLjLgWJ0rd",
+	"NOAGPYZ8NfsCl1CnyW4CqIIAvLP27ZvlRNRSGKHHUC/hvWnxItOX6L+zcpmLrdwu7Rl83l5Cf3Tjyd1O",
+	"N9qXCyZpCvuRSPVpAcpQ2NAC8FqX5Bx3QHOT2RjpTJkexEqUxrYzAmyTnsaPxbvtjOYge37Oz588vThA",
+	"WlZgy3xz1qoVQm38dnr0jB9N3314+vhjtITUc5nHAlU/qhXjgQPewy5rcHAiUZNRoGyEJIPOAxCtelrV",
+	"Ss5YIYEy3IE8kwbkiX/xJR8vWYqwsRwux/QI3H8gcl0EViE01mjrvMCgwDG7Ajj62iHRZc64vnGQ9A66",
+	"mLCB1Gh0KzyXtSoXQpq7XUW3o+mJSziAcRaazZQUl0xCSicO026wObeTXKuyzRW7r8aOwRr8EF+j0trY",
+	"Wm0s392cm0LWe7pswqmLgmd6qW29+t3E2c3VysroCgt4YjTHJSsErB9Cjt2/BrlOQmJcr/r9AFpoyJiC",
+	"CAO0kfMebpsUWOAEmtVFHsI16BzDEpV4vHoSCTrigljy5uU0z2uhdYfD05hKX5yc0F+OM7U40XN7iT5B",
+	"AMjxmi/K7entA2Pl0YG/gYqPpR+mi5dDQjKgGwpDN0B3tLOFqGegLYzqVB5o2l+JybFR8Z7fiJ4s3hux",
+	"brd8yVKMyKTYKHEPtlvFeRrbUfx2+u6Yahjpw5M3wQxi9xO/mslgYqTQotr0Grta2XfFd7nbWnde/+31",
+	"y18Sln7pOdu+SqGU1pdIyAjtWuEu11+lm/Dj4e3jxbCVLE5m2vatDe/FpusvNY+BNK+Iwp+YFlZzVQJv",
+	"mK8Ta63vAvW581gksHtV7VwaUcdRb1ka+kjf7/TNvp9deYStF037zEamvP1jbGIQhhkJj81FdrNPAo3I",
+	"bmKmvcMzD/+UQzZTz6KQ108PSG2QqDQz4dD6J/ZvTdvOiCH8rS9ZBUSX0v13zKLpgmMiFaqINTHOEnrR",
+	"yUxnvygDWTjAeBEQiKLX7PgQpNebdjvct7bVz2o2+6wWgtJF9iqqtZOx1QfXXUzfKSaP3rAPj5JRWYAS",
+	"/l1HuTR7indt47Z2100KxPvXwy7HxKhxUUYuUFEWrreeMhc5MhHvbp9toRnA4HGCk4ysYGy9Wf5TLsQu",
+	"etxNjzXmRg0U+/g60xKSIyyksd1asC10Nt+vak4UdkwA42P2/FbU6xY/KryYIKQN4bTQKW1NT4fCDvzH",
+	"fvddgPt2NBTw+sL73IOPkcr/zUkrCR45cION3kw0Xcs2Oa671oSjrqZexpvgVTFGI2uj5GXTQKu2mZvo",
+	"dwG+7HzD5XvvuMzhAa/7YTQCzRI5Y3uRdaeEFLQ3eQiXajGE9LmBufXDOFCA7kQGv5Qab4+flgaNZHC/",
+	"QNPH6NB9kPPOZKH/HOHKw4t1GMEcMA9zb9HuYe1tuj8KqQ/PgvFQ8C/wLMsxL3kdAz9DeRrtKw+1GMKg",
+	"gnxQpep4FMcczwWvNR+QbekevDtSea9A6cDcR9pg+3BNBIXctuQEwGVwCi5VByiGzGssKVdoz3GXK4EF",
+	"JHlmmJIET1EyE5d01wQ7xV41HXKh0Gim74FAectr2QOU7SRpbnpMKD+xDa4psNMOCX68F/aQaEndBm5i",
+	"MF1lFcIUN9RQA5amvd0W9wE8G/tAq0lStmLyoidjKpUZE6IkT8H2akAotOXQPSaR6BMdYKWYGsZLogxz",
+	"BjF20tdAwNx2H3kPW4qaxfuGmWnQu+J0oopcMvHYbpKrtDAk/d0h71dFerjyc5DSePxwxSUxZDgiBzd1",
+	"zCg2EcT8mIkLINa4hWVP2YSIvApDbucV1wlLMTDb/CxVs2GsLjX8RiCrBkplwkiMwafkLMCm+GPA1o8t",
+	"N8CKdz1DHW8jkX1bmLnvJWIcY7lyQqrlbH65jUj2MLll8TuUD6w6QSXh2rIhOx7PzVHbwy1VZZ6i7xk4",
+	"L1zRXrgDJp6wIJVildqVnSm7EaUoMAhP+nazrMqmky8SvaR75DbvhRSr6NSqsi8ssuUa3RPb3OVQgNk8",
+	"BMrbGa2fBuRNrT0kl/NmNbQ9YWf3tsG3VvPFrd2oqMShlSGNuIWT5c0xfj9IDBxD434Q4VWet/F8u0CC",
+	"9+rNMCzj8QaK8P8BAGFzPmzGSA2v0Rhtm27+Fd0uzLT/xO9v/rtt2r4FbNqczmY2qukuZMvTcsLVoHVM",
+	"NaXCjofUpjwE8HLDkN2in3oIvdKyuBUpmPsu3OvHK/JLNlcrthIl0C/DTaHQLEVzN0WIBE0s/ED/AjMT",
+	"62C3jQl7zAQig4dR6ZyU9C4aGu1ngj9g7qWqZ8oYIXsCE37IywhF70CCnuAYKfnuIPRbkvHv6gJvjCgM",
+	"47tcNisBmSFbCJWsGUX8WhM77AufCWvVr0RgHtzZdCCZlyxFBYKlxYmYQKdJYxyDmThZt+xHbxT649ct",
+	"qBucV0zJyN2O3iW7TWnCwO3avPCUn1eXN9NrWWuqdrEQXGossJ6G8pSy1dza/rwZYUslJcHj41bWMBwb",
+	"sA0aMjRrxlkRRhs8/h5HZCLyU/kkHmbN93VDszbzSR1+vygzbgt+Z19029t/OzUv7rfH3NTtuS26ZpWn",
+	"W/Kr2kj/Dm221Ac0FklXfFKT8U4e5X8Od+r9S5DSHOi72c0OyboPZ3Yra2eHo71HTrcup34lNEW77+or",
+	"z+v1uF7KeGyyh0EC42rOn9MAuTy3zx5kF20P0z7hFySJIUcGMs7h4SQSZO8EGyl9MT36mZtsnu7216Fp",
+	"42YkGRSp+TcsmdUF01SFyJD5XNU35GvwHJVW8Ra3WNijS81lxCLmWfpRrZiamoZZZc5Brauladn4ZzGX",
+	"tSdAiGTSI0bpgon3BUD0zFKzsyj79iEYtX9Xkz2RlB4nvjknkDuREO0oDAMA+UvZhXNX5Tr2aay3sW+5",
+	"rLuX2Nqog+J5PaJlUBpSz+0FUbSpBV+Mi7wHqFuqGcNntHPPk5jZXVPmLSK+gH1Cm62o1z2YKWJu8WZd",
+	"G5+2k/7WmMJ1im3Av4oIgSkvZ6ouzHwRzrvIz588OXtmL3v4H++Sw7AvdaX8RqzvRuDZB3azH4yFKlAF",
+	"GoJ4FpLpYia5WdZU/rRJOi90ZZXg0dn0NDufxLpQLSdlkY0JRNq8+vP3avXd//zfP/z1/G+rq/Xzq79M",
+	"nj3//u3i+T+mT//8Pyf1d//+bPVNqef/c/53tTL15Kcf/rx6XP9/V+//ffn8T/F26krtvpz8Vax/pSdB",
+	"fIyVnj1WJSZzNI1NH5JAUFozsDM0Yrt3AFPQCu+nMQCD+dy8kTvxSEGAiLwZbxwu0yppbnv0EP0TfoGD",
+	"DQM9dMp9oVmRC2kKs05YqgUvU18aowkGfaGpZrGmeAkvIRaRsNR5GFIGbMSiPoJm27eV5jLohtBKcxJQ",
+	"5Sviq2jE8SdvVg6AIZ0/2Q1C+nMtKMYD84eoCGTBdSVBCHY1LUojat3BHNWIN8q4JAL2DuLo6ePI6v7M",
+	"ZTEV2sRpkPaFtHfLpflaNp7BflhRbef+Hxd63ED+BuZUbcmH/5mve/He4B2LFUJyF2d0yK6FidfEVtOe",
+	"S75jjb1gvAkjJUGJQmtsEsPuL1c/P0/bGng7kJP3Hd5qaaqlobA4+BmQ5t2R7C34mk2wBAERN8SbPXb5",
+	"dLuqiMGJq6ZWNeJURhdAdBOtM9ikTbJ1toPkxEHSco6IWA4RvN8+EK57xPNFIcOc56WGLV2q2XhZl5Th",
+	"cXFycnb+zfHp8enx2cW335ye277XM9+NrfWom14UsjAiQ4C1uhHIbGv/c/sY/M1kdHp8dnw62syFbmZl",
+	"wE3MTcLAowNx/FtSSD3KWpMyrG+LLI5s9bMaR9CGFiSyr/I8aehENObS3fRUKqQFGTADzeR/2IPgzm4T",
+	"Xz2R4ivfidrMB1z4aIE8OZjtq1+JoEPhXdBNVnxjOOLC+1Ns5YXmk3JfPqIFL8oe1PlhxKtr7O7c6jur",
+	"cQ4Q0M2zhU7+o4kye+FwaKH9Eu+w83BBD2HqkWh8GmsPGztggPhlkAIEO8y5e7aXAN6KYNzRQpNl1G6G",
+	"vaIp8DEwe2b4xwd1w2+TlnH3eHtphR399bwu+8/KA+yIPYO8Lp2qoXuw56+7pgOD1m0hkLBoiz0dDxnS",
+	"nuvNvPq50LqQs+9KqnXWlscF/roHT4izY7d6IdxnYx36Jcoh8JNaifoo41qwUhhruicsL2YFpRLkXM+F",
+	"vmRLWfx9KVwinapnu4LwTx91lyfIg/+NH/3j9OjZuy/pP47efe3+9NW/RDPifxGrl3WMbRuWdNhJPODM",
+	"tm24M3vXs2/sQ5Sh3V0HPHKdvOHnomsSRbb9yjUkr3LNUsi5TJlRbCYMhSDfG1bxmfBhcyWbmqX2h/uk",
+	"Zjbx0yjPiZwWWPKZ4vqoFiB3G17c9P52j9ZalPtSBW4SJz8eRt1Lb8ZmHrlrem9cPRhQPFgThqjNxBWm",
+	"SlguSmFE1FXrEZ6bcKJYknfDlpRzw7eizRqul3uztOyDFXGlng/DGOdTo2nOo4sV2/qHcGruuksNOKHc",
+	"PWsfe22HffayPggTr1NmD2+ZvaxndzTLnPredAF7koGi1obBg50zB4hS9zQJ7kfu6lR6fA6KGY5lDxpD",
+	"vIpyooHw3Ec+pbNJXVd17jkylYRcdvdWYS7wbsi0UTW56LAKnysWh0nNHq5XEA6lsxhLM1d1T+5AsCKZ",
+	"WiwK84Vm+EJ7Va6kbK/KeRAU3vs0wqbiXZoVhrrS0IQGzBq8ix97+vju/VhQBePWzr/SN95ar1RtNsZ9",
+	"j4EvVF5MC9GTyUHDnPPcw0I98ruQTCqamAPz0gBh69sAsHJ/hbwr5bEndDSg2Jvrp0sjWris141AAVR3",
+	"o4qLUqzCYpJQW3KObC+CaNqwwiF5/SfKzGkNAIwviebIWm9Q1TGodqldrcnmW1SDDrds8C0IpUPhTmv5",
+	"dTsGJMi8pvqva/eOY3oqJCy/6rArwWjCwotw6NrvRO9iLWaHiOu4NfIYROJQtWsG5X+51aYEsGigLF5w",
+	"rpsz1EhKTMsH5SGjcIbFMpszjvU0cyX0MUMnPYZ7cuQ0hPV3OdoyJ3+4btQYvO5LlAQuaUobskcbWpyj",
+	"i9OQY9qdMvRFeJBsVHgSQDGnPusolvdMLcQy5lyTsd+CPsRANyDuA+pKtVrbhOfQDsSAxASDB1h3S8PE",
+	"Qx7QTJgESoFYc3xZzWqq/tFbqn6HAPrJ3PCWhOuGo+9Lr6QliI2TgEodzDfVdLbiMVfqRntOpXopdbyV",
+	"pcfB7bgbhZzkm4lorrN+vbGLzTz07Yug8mpEX7g4YS2aJBzcKLBH5qrMrYFCodMeuT/dJfe4q5Cllu5w",
+	"zcj8fWvLJevuNLdIYfTx3cd37T3nluXsU+01qcwYprhhr+pRVHYJIHmx0FjVmCokJT79jfvK0LRoslyz",
+	"ZWVPpW/Zz8V3wHBql9QT/xWakRcKs9OMeG8wZVary7Cq8Y0QlQ54mQpMq7ML0pRzOWbW3iECf6J4z9St",
+	"qOGINUrhGbeLnWuPze4kaOglK/Qj3P2QC3TMJ73LO3DzsLwPpL3fqs1Mf64mSINSUIVKlFO8otzHV/VQ",
+	"Ci+q4Go1KcWiDzcKaES7nwCLzmq1NEgRCXsLMvG/fPXn79mzx0++cSXaM4CKnVT45f/xu1Yy/eqY/Vqr",
+	"Wc0XmiGtLFOSpZnKRXrpdGgteM7SXBhelJSBUIuFyNfpMbuSrKDc3IkolZxpu1ddJoMRkkuDuct61RSb",
+	"tPdCeMdnsYv3hY7eEm1Xeha4oRhNmDZ8YtV9VisdwmpKtRL1WEt+I7p8gHJaIgVXBIxiKLSxtVWcbHvV",
+	"CKEp7WYcwPcafNbXI8ZLO51rHLDurakdpV0oXSlQoFnSVICgkLe8LHJWo0sEyoqg4vT+jMFYYhK7aOk5",
+	"EHK77H37TbFceVaIxKXuYY60LxIcluhWyqp8khW0q6wJpUXI8Y+f6J8uGnYU2/dnKDEPy0SPOQdHqWZN",
+	"DRAMEbV7V4u/g9/4NHt0882iD5O67IGc/Pjmza+EBG599vHps5gpZQrTR4AZfMn2HRwz7Z5+v0WSHTFW",
+	"V5JW9oBMYa0uJiWXNymelfbSYqeFlARkh4Ey6PjCmhd3OiKJ3wqH6GctwY29RfU5GFY3YkjST9gJe4SD",
+	"OnULC7oP6BSDMh1tktTjgUoGEgqXjnrVGiyTWt0IuUWrEBsf4R833Q+qXC4i5vf38Hcvm4UUSfsKd9Zq",
+	"JlrHMc6h+is388a1Wfppas9GlCaVV0UvTartYiS4V0jfgG1s6yDOHsdGEfV80awCQPcaXKO6ysT16AJo",
+	"n9dqCTlj/iduf/uXKG7WneibsaZ/e/3yF0a/A30sFXVErWGlqj1RJ5g5d1KLGUJatu8CN66YwPdEv9C+",
+	"DSJe5PHYHu/aVaJjQIjBZasPDTDExzQrtKnXb1xo8/6M0nOlo0kdGlMgK1UbJ+k1td5lda7N/DhgM46K",
+	"SMkLOZ4bU/VlGOOnma4Ev9Ggnx33iiIUA9F6x8GRvlZk0evrQsv1RkhWLctSX7DwHbCzVtiQY3m5e4Cp",
+	"jyjbDrXiWtvz5pgNpc2uZ/202QkgMuKVBVoTawAkyuX60g8SL3QrrLqtkBGFFToWoNkutCBDrUUOutWm",
+	"7m4WaSd9d0vYDw0YcsBh7YF5m7ChLvGKj9wgcGI3eV0hl6ZD/vr0NInc40u0e90ylJychgv+vlgsF6OL",
+	"b85P4Xv4r7No4DwygQEhQFc0WmB3gse75xOq5w6O7k3l2OtKe9uUiXIHFloR4CXKSrXMgUqdcn2Iygp8",
+	"uTD1FTfzQ/Js+QlAH9897thVyY3Vp4Nb/NW9sMF+7X54t23FqMMbGt5xbnfJndDihkRvU4v4bWkMLAvH",
+	"tHrHt1WG+NEtJXFd1AFyAmEDZ6rGZLAFz8V4We3F9yrXnsrUT/zoAnhjj1/x1c90mkcJw3233OcHzJ/e",
+	"M5DrXMGepvXNXKzB2XkjKrjkZKXgdcK0wpjNYqnR6dn2eXbMYCv34wBxHe8R0pt2UirOT+/u8W4TUPW5",
+	"7PfoTJxRdoPjxbdLGmzHJ/aIIVG5oHv3eq+wFRKTfJoGt2rxXwMdFKmbb6WsCT7Zm0ih2aoujBFAnXbp",
+	"UQcuCOELKyItA5x1Ib0dX9lTepbZ45z/Y1mLbRTUG6Qy+229n8E8CR0UwXl0ERSFdK6PYGTN2aIklpLN",
+	"bjyLGHCpvzBsJoz2Mbru4WTQBnKTB1/7QtOXkCbPlwOjXG6rEuHD2lgrys6r7cpMqbxTIvEDqc+LD404",
+	"kfK9sP9xdHp2/ujxk6fffPuMT7JcTE9HHzer1/lv7HHgaRdnKJc6ekF70zjy50DCxujRY/b9nNcUulpQ",
+	"CpdLsZA5+Bw9JEXkaDAAbybE1fN7ERnd47ANjqi9p2rL5uslF6XKMZvGjgu8E8GiELl2YnrBUnhtXEgs",
+	"fUxypaZMLWvdyV4hkb1k6ULZqU4xrVy6qnP4V+RsgdRIwHXSErlNwN26QqlkM6YvpAmVkwOJtss3Ee7r",
+	"x+zltAGkmpVCu4wqNR8V0vezqJt9pb0ARJzOc8SbNHTyOAn2lIBBEGcmdSCqZZzVsT2Ka8XUPsmWlV2a",
+	"itdQ0w8iVA+CbvCzv0U3N8FfkIYH6cdS1oJncz6J+z2tknNFlM3Gws95/iCdWs2j5RbtaSNkJjpO/l03",
+	"zdUIvxg3/zy71J1LfwI4ei9+qrtlULm8V16WL6cQqR6SOfAuiV65NMZdj9mblfJhmlYxbgKbAUJpWZS5",
+	"ZnN+K5rfsUPHMXjt/ljvHnIWuxWgcQix8WwemIrsJ4pa25F40MzAWx6MNxpd2QOrZzULAti8glrLDC49",
+	"WAoVtvlCdfDNoW7CY3Jgf11i9HBwfDJSHp66HTIMT1nzFbClJJkboFXwMw1kCsEPTaJRKo9hRVyp3UAd",
+	"H5KU/0oI6+O9CsAh7Y0vN0Kbs1mssBSX72E47J0o7VB4NtWGyy7fxSvlnvuYIPVLb2UpX7a0410utmUj",
+	"dpCO+A+dwjEXoCyc4UE+trWrbScqjGkCkkZbe88VVHNy7suwhmVVqZkt1HXxhAcsD71zfcOmCNRHMS0/",
+	"g0mzAFuW7udg20WC+ujv96a9T3mxnaKoeis/DgWKMJ6eGIlnmaiMDkpK1kuog7kmJHZEf0UsoH3pDvbM",
+	"4wypFnYlmfmN058QQBN8iCwGdzJ/mkwGau1uPmM8HiPstXhsNgUjiZKcLo8eVu/U36cuctJYLp00DNCe",
+	"7f5t42rd28ncuAs7wl4X056iauBFSPCJHkt/6uoR97GNwW4uZnOASBB4mhjIIIUaL6E7Kz7euRYJvjbe",
+	"s87dpnGl75mj7qo1xLR4bGIjxax7Li1wYwzLgJZYiCuxwrT5GQ1x7Q3Ron59odkGVmUVKx89XOJtd8bd",
+	"atSxYxceRBHpO5nhkUHVYeyDd6GxLeGOGzWhYLpRgp17ayLssUWXaSZbDOHbosw9poTa5Q9HT2Y8nDOz",
+	"NwW1NJcB3z6SBwVAYK6h5CgvRd4qK7rpAY15/O+KYtQ9RM6kalJX7VQSCx8GO9XSZGohHO8OPHrJUlVX",
+	"cy49T21zyOf4JITpRE3+BI9/uWxRPRPFrfeS0LZpZ3EQgU2UnxYEgWDMjnCv0Zyuj3G+vVUBFY/HajqN",
+	"S5lzrs65Zu7pdvkJpqbTe3nv7mIbOhznfpfoYJ/uW9g3zCVpVwzcqGKDx5g7kEK6FbepWr1/t+WM7Kvj",
+	"eq9qWAc/IHqLSe511O2ecBr1tgk7jOlJBsqnsj2xuSj8CPEfqD26dYda4HuAAg5Jw//U1sPAE2fX6kdn",
+	"TsW8lkcsdfGA9IKozlQ905fX8oilkMmbXoTk4Q27RcIWQDZDdb7UjZCaFTIrl7nI8X1HItL+xGRpWq9S",
+	"mh/4KL/Q9CX8AFKPpBcA56a/eX5A+itycIgMagpFilV3agy5YEZyV6qTZPTKU8kfhOypWtqX/PbvJDnZ",
+	"PxMseQUFIjKhtdAYFy+MZjdifdHkNRLDsLXaC0N1Kh1amSBeBFbyKNRj5kvFUhYnFi7xFPEDGagqlc17",
+	"EmnsTV4L7Vjv4YBUlZCDbxEAJrqbfYWl6AjhHcO5DbWhNtSDrO/G9jrQWd5VJg2BPXpMo4RuXJuxFkLu",
+	"JYR71FiUcRTt27nA8lG4thMhJLNGF+KcHFlSEO4i9FYcblj1JZLAmmJSVGEQoLtS9Q0kUjWBjguKU0mf",
+	"QGz3DKXP0ZZB3vBQRBA2JcppZz8QOmolyhK3QwTNf6tu9iWHLlVvfqzdLb+riW5sZANVU+IpjX1GOpU2",
+	"SJ0S8NvfLpCQtSpL3H5eNQpXFYFnvpozjGyLOTysoMZrfNa/NW4YUnqgpE0xpVoZUoBESduu5NPt0L4u",
+	"A1MvY97NNBe3olTVQkiTXuBy6DmnsuJL3fh8+KwD7AjeHCWjQquS97lhNu/Cww08Z0rTlgxNZxyTXyIn",
+	"bU5H73bbB1VQtqEa2nZWIe1ltTZ+/5A7t1/yYubXgVRao6gOrl62CN8ffDdE+dqdeNEI++XlINcJNK0+",
+	"0WUiXI2424jm/Qt3n0/soZDN6RJxCwS8aHnVYqEM1M/kS6iMJJUnpAAfBs/HSpZrQpjokHPG/v2Spdqo",
+	"aizVygFHQPfbP1qjWNkHrBWdejiQs/gAWdamx4ZkdOjJCGmGoW3QGtgGAMdvewzc1w5IdX/79i5JE/dg",
+	"NGlVRR7oltvTDKzmSop8PFcLsdeo9ilAtce5XhgGPbL2zULsOM9xNXL0ruR7HEuBvbHixe4CZbwwu46x",
+	"TqnilsenxTWyI5EBlvx7SoYbkiLXmxhyyVJItzmi481BDtjREeQT+otTJEXn7Fis/+0sW6yKl8V//cd/",
+	"HmeP/mZ+Kh4vD7snmka1udnz8kEp3Dp+JuKQB3AwD3H9NUvbfJaSJ4N+DFvZv3ZuQaXKgNy/iZBYAd/A",
+	"0vaoNSPe1CImKaAq+wjgc9GqY95JXyJsnJoGbt6eQMFdNKihDh9QhQXL6cfxzU6vblBLnA4W6NpOa/K1",
+	"EdU2+shNzkf4aVwveznBg3JJmwqq4f3YWmoMnnJ8LHZXygG41ufwkHu6F7GTC1kA65yP11FNP8j0RWcV",
+	"RLjtoh/3JtRHx36QekzaVHuqj9+JozeyQXCT2ytyLcj9ZK3lwnTKDN0DhfZvanIP9Fkc6oMQY8rA1EZU",
+	"F4zbww0zeRL6Bw4uoTqYCTOC17layYQgPwn7r//4z3bNHSxdHoUirANWmo0sI86qWtwWYnXZcKDZfgV+",
+	"TsBB40Oe1s6jZpAIxr6B4WDkpVlxjSoMEMWu/jt6+aRaXUI4TRD0H1tqnOVOerlmdoorBz0eiJhZ35t+",
+	"ZdM1RQVJezQsoH/7CiY5yKZBVh2r2yHFiN8K5ktx0Xx2imJRq/lkn/pXcNWcOf7a7XarqH51z7YYZLsy",
+	"u27EotCtYGlY7Trw5FEEn8Qlj5sGjiKjl+JuaBzolS+cevd6absmigjs9jRFmzqi8VMlZsiEb3QrCaCk",
+	"+aXarGbWdxb+GshEz33fFQxUNdwOCYljTVagiLA/291ppQBSPoHnqcx9ZB3crLWQYiUwSACACkTgYa4s",
+	"kfCcnzLd5/93N0yjmBFlmTQsCbU2TItMyVwnvqoRIRqPmQNN1yLnmaFzjurRhX+27URhfGpLxV0NJR4d",
+	"jwZ4ced2WlyySIcZwlomPczQ9jtbHLC8tiPFo7ZNh9LDXqcCgd8EA4fLCkul1aX3PwOj0IKvURPRRmXg",
+	"utkDRNzactt7MBEz7lNMMAl5oDGqTCzh+eUUVmEBCfCnbRYdjwFpM2mcx6bRTkjcE/PG1610GgnWvqGJ",
+	"dFnQlIhjj3Qr4rxM2pl5eIcDrEmn8qG9RYzzyRj8mXbqF7zYTZIBXU5IaFur0JYKEjg3hX3K4XW3aGRz",
+	"i6ddP0K9R80FBSTpgA6RLdsLSL5ey+xFE5IKuQSD5NbfPoTAagpII9scECKBETLy9ZpC5LE7xUYIcJss",
+	"i5I4XyHXIgiHQbZeIfWg2lHZQnSK6sPrOzMpXB7A+Wb+XzubN5bZg3w6kNGDY75kVsuvnWVPtbXtA4Ot",
+	"2mABfOXjaOkdGWcEeCFDTtSmFElDUeZqrSMyy+l+WrS79POFvF+q/34h0P2RgL1Fv4MVju692FJEHEr7",
+	"ZBi4TbLhwpNilRIHQ+DGBfznWphLltICEd7N2ezwAOVEKunjm5T0UxOQwhVuvGRpc9+gL3mGNXzHHuva",
+	"cUZwItOjyCgdGE5kXKinWpqGZhUuC9TXTYRfQDbeoPuAvAJq6ZFFXQp+K5AMutwsSi9WDrMHOia4QO0A",
+	"620gcQYicBrDO2B42NBed0i/IGHwLewQQtxnm16TaZwKSrMUry0d0rMf47RIDUvrxpfIFPSprSQAjZ3H",
+	"A5wqyEOH3H4ev/v2V4mMU/xQEzFvZbzsQPNK79TG05B66pgEkAa3+rA1uGSC12Xhdx7tSHR5hA54l9hW",
+	"i6WOeyTDdKboOoC5n9dryCsKjiB48ThO17aPisJNOHZ3w22T4Iqs08YVOcuL6VTUQhpQKhzYppssiOAe",
+	"HSOU6r/fhttNWd3RkTBK/d5ynz1wAhVhV0lQghtfZ/b65O6O7EolXDyRKHNcqbLIouxbv9IvPgurqJmQ",
+	"s0IKhpXENftSKvbX9a2opUpYQEwHer9elkJDuPKVmKmv4OKz4rU1Ne1ljhRBQe6otczwEgc1yvEK8fj8",
+	"nKW46K6/qQuUYkFcYPGzCuRGrFsgmv0B0JOlzEsxPliKL6bN2m9uki7aYwo49ialmrAPeEW6YNfEyoav",
+	"ndyeXY8SVvHsRl+w37Bj4BV89/GYPefZHH5DEij7oYRxZnh9PPsH3FJUUMcFWv0C50sTEQ4kylH+gpoi",
+	"FYadzmVVKp4jN4ZtwM6r3f9lEaZYHKi4B6xuHzkKr6ovHMc8nPxpVS+lSCEmbg9370+8ZKIkptR+SZLK",
+	"jKk9kafH7MorQCR6gNId8DOQA6M8bU8D22OgEMsYR6nNfuY3wkuIM3Gcr0QKz3XmSA/vLOP7JiLDdMcY",
+	"Ot07DXFDY4kVLQsNkE38xtqIyzD9InFu56L2rm+wRcXUuLobuQCGBleIFXLPyfBuKRCsP9Bd+QvnZMZI",
+	"7EJwqalW2D1VRW9xDhDaOptbE8Z1GOKKzLkWGj66hZsBSkNccHvJtrtuv/vTaw+TP0RCYue0aivF/nNI",
+	"A0teu4IzSjpWb97Bw0kXcOTabCVFwuvZdDbsAv6oCYV67G69HkOVBzoLaV7DGgXOnGqMptGkzLe3uOm5",
+	"6Fo82Lz3VPQZFxsGxMck6BpaeMO7Nul0bSUmka7RVPi+LeWAbkFlBat2rWC8S0buKCdHTr7J+OsIfh85",
+	"Pt4eQl0E1J09Dghve1luR01QYbSN7/bju83i2faGtTuNu5X9twcDCd0l47yVoblNjmw0cnVTlYas25T6",
+	"mSZBiu9lmOeweUIMVhg/FNPpS793752yvC/ZSv89AM43UOAQUvxS1XQvWPAb8RXjAHlrsrQ3DX+/z2Mg",
+	"FDo0hq1OkHCnQ9ON6AUTxg1bKG3Y+elpEgQ/vefB8+4iZ4E7vWl9Q1ffHjHP0Kd6by+ZHvf52zenwwcu",
+	"/Jyg6PEajjMwJe0RBl7BObnjNz3wPeQyz1t8MkmXtS3ZkqC/c7Z6efv3zwL2mm+XKQRQhZi9c9m9creo",
+	"62LuLJItuxPI1CHztyM1O2PFjaYeCJZ9iy/sJKNAnhe3t5s96DrXzFvQiT4j4rUPB+9xl205JfrrWAYC",
+	"pmqWknClGM2hak+pWklRn9gtfnLi2Vn+tRbTLt8/HPfhveD0/PFWsqhhrCFoAG43KhviOpenPwN/aZs8",
+	"JjhN4FC8XynCPu/FFqPQB9V+UjG8Ly/JAbc50N/VhDgNDQMo1AWFeLMblnFJnGfTWkTJCochuKJ+sW4y",
+	"v6HONIVcjnvQS72fs6/Dt1yCUO8XPEKhkTLQUVEnlJ2LXj4EZCvYK6EBshS7qL3RS/fnN+tKXFVVGXW+",
+	"ruYq6jRuoqqQAhVFtv4rxoyPznb6zNyI/XQ3yxwOOSHB2iqRZP1Eipnfrx40N6YuJo44fHg24QujWfNu",
+	"EvjAAXtN/Az0t6/SpAmBuKC/oDN5sZl6aBU4t/KfD3B3uxnYOn0+jNzVw8sdhMW7agx6M2PBJZ+J3Ifj",
+	"A3vD36ntx6KjzZZ1TafB1vLxreH8jbxa94julGJqxmpptuA+XNHJOQfa6VqpRdxSKsWtKLcUjjPt/JGW",
+	"GBBFO+gTHYYMaIF8HT5ENzcy+65H0QyeSdD0e3GbNMXe2gN95RceErC54eQ90R70CqZUWexRy6m7/yNm",
+	"0p3IVqyepxcPv3fdFhjfn0Cg0WSBD3dzKPQj2bKQE9bV3WfHZ2fHj3fq7LDvu0kE2hvyx0JbY+a+OV+9",
+	"u/wTpIC12z5EBltHBe+yzYd27W+NOHQI1eL1K18X/xBNrTBeihy1zcB8+8NbYI2ZvQEda6orNDUA4E7F",
+	"meYl4Q08dMHnQs65Ph6CdTdTvT/Wfbe1GG67geSSb7yjCGtvaEYHYRs8wb1vPHH0SFAhgWsmbotcECzQ",
+	"nxl0mAZlq/Nd8IiykILPRA/kd2tsNuhePPFU1AVvA8rOzgcJHZHO72EWxzC71H4zRq/WPCmjN0+DFqNb",
+	"MF4IKig2McTj+EmzJgOxV/tmiEGmtV3XKIb0+XueQciHE3nDcNQoEMraHR3fEliWx/hcKyzECGm2QbVN",
+	"tTT22tDOqPnO3lBcsVR6uX0O7j8Nm6ZRFrWMqlpMi/cRVJ7RhJHO5rzmmRG1TuzE1SJTM1nozU5OajN+",
+	"PH3z7DDsEr1Fz3yfEy/DO7O3YA8c5GCEzfSJjvW7F7VyW6+Q45yvdR8y56Ilm/gSFKzAKCZ9hZWcSB5l",
+	"UICKJL3JJfWFqB49fbKjElUyQuqkSN1QwCYR0w88s63glrV8RTkdVGmrZ0N031sU0v97l0z2W5h2hl77",
+	"Am/ttekr/Da41JvZVurNOG0/QIq79ULhr74WW2xgLg8lum6rNkXZihf2nqIkW83VIqFMb6vwEkLzetVX",
+	"QuF7GCwV+6dV7eRUCJ47QoxmQs5Pz58enZ0fnZ++OTu9OLX//98HK/W4iaBYxiUTFB6wA+mSlTNeVbW6",
+	"BZqtwbbHnz37RgKmU1l0qwg2CJkmC/faXmqvR75ASC6yQkcrX9qWTb0mJdudoTM3Q0/2mKGNixaBxgg5",
+	"RusRFxX06/fms9+hduuwOqx3rqk6vELq8OSzDZ82pI9vK0r6FmthBOiGBkbQ7IA+sUcMw3wHhgHEsS3F",
+	"QZqD9lzJ2heSQZ20IYFLOUHPDbpZ3QfZzh5gksxoQ8wh9q8poRnTJFCTgMI/a9reCLnvd5C/na/7Yna+",
+	"9VgJ5M0929/FXbvJNbSNYN31c5M6O1CG+9jWm2ZeEb8C7VKNPZfGRvlt1U7DuuzFK3p/V4sFhnA5xG96",
+	"XP/DZTIScejL5ApKBhSaabPMbvpL0W8K+cB8rC0o+7eU1LkfJwHOxJhyVzYDWphqNabiy3ve9+5yR3Tv",
+	"TOKJu5+VzmBHgduD0xvMRZn3J0s7Ly5Y3A6paZUOsLpJteqSB0aJn3TDxIk22JoyELkJs3g862FhjtnL",
+	"drFVl07cqbYaXFZjTQNy2DBgc6JeeLPkvDnBLtzRM62F+McgF8FqunftoQ0O904ZB6jzfIrJEEF2Gnnv",
+	"7KlI7AVL3Qp4hxCUO7Fkbj2xaN4dMVRTEKiLEsHK7xXAYxHAGq7PN9GqQfbG1QMyxdvYUjqh9hLgEUu+",
+	"HqNu1W6fqiWa0Atn8XPDJiJTAY2BWSmSMFcfX+oVpBeHn9oDu/TS9tZrx3uV85XIN9ZDvwcSMDZqNit9",
+	"rsMADL8H8byhN+NofvruNsFrAXzbSq0w8ES77ogXhjvikh6MDsGtlg82ALdFnF1EMlXnruRELXQFcc4U",
+	"TNP0PuQsQPBzd3HpVSZNbRWgMOAaWAukuWR1oamwKtz1m5sz5BsMjHHcm8isSS71NbTI0+yoIDrqMtwa",
+	"bZMi5MwKDvad3jm3/j1cnVfBkUPsnBdsKa0UpO6XNMCvtpL2ndJK3Bt2BdKGxteD/hOPqKxbuQDOuozX",
+	"q/x/zebpt3FiVgnVDmOYqh99/yBET/sf8Xc5UO+oE++o3+JnbUNi1Mxp5CJx0oNzCGJnkasefdMewWCG",
+	"AdBZ1P68NkrdBIzq98laORS/otNBd1EnXdI9v6d9lsIopGnDv/pnYgFH9+VDRBJ6TZSHCSa45u6YxtmT",
+	"XtzM3iUIjksa2+mN79xEOwqfLuzWvHH8YA7Y7vmh2BuPc68XkE/nMrvuJbjbODRQaC59FJ/IiAioL/MG",
+	"7NutbMWWshQayjt7X8Cck3UHk8aeAw+HqsP4BkyA71DHCP6UNeP6kibJeGgnToY0XrAoIRebW6BDpTo2",
+	"rCJ9YMAwefTJk0dPownkfUKNdrOjxoT7CfwahVDd5dBpXTM6OdElx1u6vWUnVJ2KLun3K55Od5dg7gZd",
+	"XZCp5X9BIaPItWXTlAL8ix/hJVL5cc2KaWRi3SUSshocfVRZ3CBtKaTKrCn7EyhhKFX4IS9i+45IB+j/",
+	"+LiUZF/aVfgKqE6mU+J1gts3XZ9hkN3hUh0uSufyLAZqOnXgGp+j5Tz2RtknKCmCJiswcXaM9DIIu4LB",
+	"4wnW2vUgg6yTQYq/jlbwebWUZJ+DkrcPwbwJnmMDrQQWXlUA9T5mryjvegoUC6uLIAHbBZXst1Kf6iMF",
+	"r22vrboKEJKUPZWLrLS/29ME8nztywmme4df1ssKObFS51GzD1K9bKkY0qSwtTCHzOvunPWgbbYd9Rss",
+	"XH9fiiWgqnaRcA2i3gKUVLasC7N+bbcUQa9d/Ll7h0PUAFD0uMB+OqnN+L/+4z8h5wW2JTrteR3GVefG",
+	"VKOPH0HXT2MZAOxWyFzV7Ouv9Vpm+uuvqZYfJTo5GA5iFTglqySuxrmVDH4tv/6ahODrr4/ZlZeIQjdM",
+	"IYUE3FDg2vz6a9rcX39ttwt8xp18X3+dEGEVMnVag8r+6+uvyaSxDf0K3lq6iFnl4HmI+LV09SnkhjPX",
+	"Pox1HzUT73lmwEHLEdZGppXd8rY/SBoKSiLXx19/zdIPvKo+pglLP1DvP+L+SD+4Nj4iSziQJYEK4Gik",
+	"XMs3WDaLoQ+vSSetRS6kKXhJGqrBUXo4h32t0OTfE/m1BN0O3Q4gKIU2F+zx6WPq/U+FNrCitWAVn4n8",
+	"gqX/UhaLwlwvT0/PnwKVEGWvkuew0HZk1vBJmDWkP6aXLqntWqb2L3j9t58jxYmuACRusq3SzcTOlh0N",
+	"uGcwwpfxurazntp/sg8YoEkY6k0MyCXMxbk+phdWM11LO8hhSAgCgQWACKvkeA40ttfSCVfiUq6U4+8B",
+	"9ZT+i+3Wnx6d6mB2nOPmTzKl5KBmsq6l49/XLKXnUggAFLO5w/ykkqo1uFxUUMR2fWm6vqdylMyoGWTY",
+	"uomDWOGkOc2BL4FTZ+2Xn7/hs/SyoQaxX76WmoJ5AGp/MT36mZtsnoY8G18+Pjv/iiqIqIUAbwZqaa7Z",
+	"lGsDFdNs316JCtkzbZ+g2jf79eXrNxRHsX14kYtFpYyQ2fror2KdHtNj4PkgK10w28S1TH/FqivpJQNS",
+	"XL7QRDhmVxdmEUj2XeOQGWEb5tncyScmKUmW2l9/sqKcet5JdxXHNjNelsQ2VoqpPUu+E2vlIp7IMPT4",
+	"/BndPV5ZqTu6gg2BjeD5pmCzsgnPbhyTC9WSUtNridDq+rbIrO2ylMZxQFk5pPOUOCjZRMwLCawRjDI7",
+	"krCfM2G0/SDgwsKxgJoQPJu7njYDL5yHe9omuHRagiYSsVROEWA1WSUzkXSjBgHVvYs6hEgqOI3LIhMS",
+	"jSDigriqeDYXR+fHp6NktKxLOnX0xcnJarU65vDzsapnJ/SuPvnpxffPf3n9HN6xN/jCgIcGdnHgCL0Y",
+	"nVHem+RVMboYPTo+PX4EZU3MHA7ME7xQHNVLCf+exbBhr5aSJgrje4zrGzJ77BBr/3MQKSR3fRtQ5RPw",
+	"XuSji5HVrlfQvG0AelXzhTAQCuoxn5tHTl5OmyTxaHI39Kt1b3J0rQHBTGEf//tSABDCs2MSSxUa6wOu",
+	"u7YHO7oLIjca8CDsISKh0JWy6217cH56ivglaSjtC87gDObz5HdCPTQ93nb58LMOriSwbrpWDZxPQG0l",
+	"4SRbNRz0eGcFSru+hnzPT0hlocHmgTV26f364HRbATAcSDZGfy7VavTOvhLK58mHeik/9krpFWxC7YTQ",
+	"8Rtrl7QE1YFqwRfjIk+JVAuCImq2KZt/EY1ojj7FSsRWgcqEHWLCX1sdD6zXREPpZbwz5xu7MOJ2ydGQ",
+	"hq7RDrIKpdlANU2auy5gOln/btoOe30HclDyetGvolpFFNx1y65QrUq4k8JNtsgIS+aPbThgFVg8jJtj",
+	"diUZtATFOyshmwpB1njM7KWuFPlM5JfE0aSDcq5fAHTNKfqIssMxHFLRXTWsFA0pQ9jPfh3XPNPSdF7Q",
+	"yBW7mUr7x1J1ds53qzkUrwdSdNyte7PXhDBOwcGPJx/gfz+eBOsCPv6Bm5HEtmc/wm+H3JHJqFKxTLTX",
+	"1vDzxaL9DrPbS4AFXxh36XAklVoYU9r9ZDznfabqvOG8DzcW8yzsmi8Em/OqEtJht70Pyt35cErYS2fW",
+	"dbawtVHWmrj/Cx3btVfN41c0h/vt3cC8/6tYk6iDYfqdQsTuDikPgLgeI2vH7+pBYiqZNqq2Fpk1deE2",
+	"KYvZ3NjLuuSVnivwzOyxYYJxQw3Oj233D3lyH3bT9p2IsKpJR8ndf6cGQ/bbqW/LVpUeZIbYB/3lop71",
+	"mMD2a/vK1T+Viq2qAQq2qrSPVx1Os+LcuUW6qio0YaLK6Wd36UbSeV5Vx+wKmbjQf9EQV6Y+t4gZpTbX",
+	"7Xt48gpIgT6fQsgLXZV8PSYt74iquxSDg1fRRWcH7fazQ8pP716vqkPIys/kTkQWp7a0uA19Ao5JlJpS",
+	"xMpGvjCO2UwnzkWLxuYtrws+KYVmM9XUVQGvJ4WlPfBwWgvRRA7QrX/6zNXJbioBA2LLw4hUPVPGeI9d",
+	"D8+ri/Om9KfUORgbdtnYIfcDjPcuwvw9RWcj6uVxL88terVtkwfR29j7vtVNtitpcCZVVXNXJPuP/Jvg",
+	"3cCFjl8RocWHVKxbN0YymgueE3L2+RveS1RIj53AM/TFA1wn+6Z8PyG6qqoXP7ysf7FaCyxLHq0l/D1B",
+	"MbB8kkBPMjHyQsG8yzCYaU27zSXD4PGd1PYU3MD31NebgKsFL0uBBxkOB4IRHrBwvJf+drHxT2ys/dNK",
+	"KYoMa2TVJw3sOAVOSM33G3lOQ8BtgxWLxdLYAyChcLXIPb/MBiN63Ar8nlr8IxuCOIbdtqA/RB/ktt1Q",
+	"Amp3NX4ILRU1Md84ExOZ5UXey4vvnVT+SSI+dMxW1zKk00YEivsacJHai/Wqw6qJcSWMeJRaQNoMEsFc",
+	"SzAucvHefh9pPLS/FkMRdZFfhFk4UwGgD6wxh1Ep99s1Vijgxt457eJdAlgM1k43AR8GyQOZSK4lHLDT",
+	"wu6Q0l5boXI7ZNZC7ZxY+QMYscSgTM2lJhc+GOYYOXKxdHtw1wIRJLrJ9YDClBMs1GOOWZe/NC+gAjwF",
+	"/64lEFATTTtENS8pUwmKQSUtqEZB9UBpgBAnCphpAvMhwKq4l6E6hIuX2+uHyOHSjkuMK0mRrM4TFGhC",
+	"vzU18uX56elX0NSCkrPw5GBXkqFQuC86CELDL4xxVfiD6xxFSMjBQmrBgRiA4d4PCEb9Fm5ORIf6J3vW",
+	"pBA7pY6uGsAQOmsSKtqPhzl1FhLGrqUrhgJMeCqcOqdtZVPXiexryVLH1ptiL69lGwVFNCiO0rfLXdwa",
+	"fJuw+Fpe0fZzaHNHScq7ZKQLvrai5jczwYcu0PiH7eyITfGuiRSoKORueMaKmwuSc9PMPiwTOrXs6OCv",
+	"DlFCvi5iDcZOp0EFixTQEKtOBT9Crwbuca5vNOIFvvzu+as3P45/fvHL+PufXoz/9vzV6xcvf/mqp2ZJ",
+	"WYxdIfw0drt4vZbZXSyuH+o1hEWST3ql7pRGGek5P3/y9OLZ9Nun+em3Z99++zj7Jn/65Bk/nwrOT7Mn",
+	"T3h+evaEP5pMH0/PJueT08m35+dZfvYkf5qdPZmcTk9P+em3o05RkdHp8RmEe8NaGeSTdRUXokUDux17",
+	"evro9BEX5+eTZ8++/fbp2SQTjybn304fPRIiO5uIb558y8/PHmXfPs2ePcpOv3maT8Sz6ZMn32ZnZ9k3",
+	"T86RPX7Y8R7W4fnENmZQeiFiWfxCh5YUK6q8hhzlREANiYBgXhzSa7G9S1ctFvcDXLjWMmsDy3aZsCER",
+	"/D1NnWWvpdNoVXcxK0VgdTmzhJCNAIu4IMUVBK14La6B79igvZL5q55/BI8G1IRU7g5q3eFaS4X1fJAC",
+	"mr0Aq+FaBmbDBfNOlYQqYmFxbqtZG9PFGSwY3PNnIWSksELaU7nQgMahQuHg2lH5mkIQnXMN1PHLaejX",
+	"MWHx8MQZhbW65SVD5KV3FbmahZoXaIUlbLK+lq6cYFrValGZ9JKVfCJK4MfCrM2QwCWwhwrN1K2o6yLP",
+	"EQvZPHQtc+UBqevwTh1mIAMemC/AVhVMC4MdwoA7Nfwb1U6kF999+d8Mn51QAPPEHw0nWhgEdH/VMOHj",
+	"3f3aPrtmX6Y3ojLpV8cM/G6OsRCit8Yal4isocOa/aL8FMM5Bbhj+DSIljNqPdJY5JRqB+jKC0bQPEIu",
+	"FQCpsmvApWHFAU2dY/aamH2uZYN5A1vEA4/ayLNmflymVAeKdi3TqoZS0pCBMEb8bPqVT8bFTuUqSIQA",
+	"uNpkzaRa9R3aL5wCucfJvekS6IxZdCrzcc34rBYAIPfBTHQMNJ5tNzV7IXTuYxU0uvS3DyO3XccqgK8j",
+	"QbefjzAfYCFMXWQut2kjyWclJvZ/5qJcjG95ubQvjWoB/dEX7BEcBE78ifDlKFN1NQrTTzxfN1WPBCpC",
+	"qxUgcIg/ZFzaw+RjtwqwB6LNSjUR7/cxCZyMfCazoGm+7xx+66SqKXke1tZqVenyhVgm4mBBB9OpsELn",
+	"IlUt1+6AtGonONAd3mPjUHdRhy2OqeCK6soJ4L2bd6+lgN12pW+JbtyPL+6leuXa/yO7qWgQA7BvNNoH",
+	"dFT5MNKn9lRRMDQs3eMF5Mvg5k0Z20i1C4f/VwGybiUpkSFh4n0mKszPCYwPzEFAGXMfII/SVVm6LAjw",
+	"1ED6is8DCeyrbK6KTJCFxYPwOvzqBgB+kNhZhrFaWvTPGq/F0UKxue1F1941laceDdbFNMLPpIrd/PbB",
+	"GJ2HhfsiB2UteL4++L1sR0cCd88hNjIKV7CPwPeaWal3W2PXRc0HjwdBShC32hxbX+gm+gwpP1Cv3l60",
+	"WikeDci97VHD+uNAy29NaDBAAlAjFB7oQzNW1d981//g+BU3kN1nQjDZhwaz2AlvkAQPdSD0Sd/JB/ef",
+	"W0EQADht/IhiUZXcCM20KcoSxMk5i1P7j/Fk7S19lyUhylJfoEyi+BUmKHjkE95C5K2V6SCHoge/4Fbx",
+	"ntHdhxezPuXkVsB7CWZKUvwG679q3KGHxE00jW6TuJ0oCvcVvK57PYK6nnApbi2pTMil98LMIO6FqThL",
+	"0/AOxwAXwSL/MyzV50dhDFvAe6iMZMjjbr52eA29vrAXDkh027yJYZYeJeAdy6WSx7yqjr2mOr5enp4+",
+	"yqzuhf8SKbCGh6LlJC70moBrB1xMq0KLC0aYWazskbgKH0a1LohfoJF7IxwHIcpwU1jC14J0+ZK/NM4m",
+	"r8omyJ926f1wLkteivdY4idwEJJ3FE0V3O6NLYwbq8/ZuOnH6W6Zz4B68YviUwpgEKOLkVgeZUKampd7",
+	"wVzccD6TpbuPHnfYcvCzfU5NYc/PIYrCWgeTUk30yaLQ2jFoR2+QjVUasPy1gAWePwJ32lpEvAp/LmT+",
+	"Mzb1nW33MwNqoffAjnygwN9wX5od/g/UgU8s0q0F6JFpv7KKotxJk6CRI8Wg/QfMPFDUHACSr2888ICw",
+	"MQ7T4QLtWwT4A/b44840mtc/Xh2dP3nqRgDVoHoSaXz5m0GZNN+cAZrRiNp+6f+QSP12evSMH03ffXj6",
+	"+ON/H8WTa2Jn52u7izR5FAHHUzPOKp7dbATcvtAed4RsKUGlft4t009p9U8fs5+L7whmZKcg8Mo0O7vJ",
+	"87UT4wJur/lUYHWWSvDohfHXpbHSNRq6OVVmhDnCfM22HHsOv0khkb68O4GfdOvAqHq2jJXDT+Dx2NkF",
+	"4Ai3KvgQm/J/wc4DeUOhim9BcnXt8GiQ/69JkYEq2A6VDSRF8K+mJvamH+I752XZN6sSgKvx1HHqV4P6",
+	"QV3nS5v3ZVWS127PzPH+DrhWfd25WKOOpXCgtNgvExfkHyyXE7q+20XjPNIP4rTv8en1udm/c4LkIudt",
+	"bBpq7S828g6sfd8iWI744S8YB67e3HOA1KDctTW8TDHlmWnyJdfOs5508H6EZOx3nN9xex3SLAN0FOUz",
+	"tcOnvwEsag8byw5mr3vD+aeRXueaRvE6hLRCcy0ciBWqLcr65AP8bz/BAuIfVrwgCqOG8WguSuevawpR",
+	"OnMK+4F31ahTB3q6t4C95XvoJV8R9cHVU+9BbH88IJPDhCbtfn4e6PKLH8gt3JaDE6Rf2x8/1ny0Tyte",
+	"EdaUcWuYQBomionze3qy/06K9qaOgj7eTYKiKuohN/9W2UjYRBRyxjzpndXnbh4OEqqCD/eKjhUASLLX",
+	"Jx/gfz+eYCb+sLgU3fHx5kBbn95PGHBU4L1h7Vi5bkVdTAs7zOkUUgK+TKFgzhH8sE6/wqtIkP1P0Gh0",
+	"Gy6WhlM+APAt1Wo5I2qfq19fXAYeNf96oRkVKyVWIiIM6QtwfW/fekVzsIMXBQmH8FlXeJdYzIjAso+H",
+	"A0jStPh7nITjNELD72sbnm5S8g+36B40ESicuYjQ00/WvAXnQQNxm3vOTUGUDweQ/Ff2o/B1rudH8Fmo",
+	"um87Ee6DLBNa7+bASVU9aziWUUDVSmJ/AUYUuHNb5SN7vArw4qEJc+jE3XGaw1H9J2KHzFPyVrrQL6ZP",
+	"AILKFRhr6q8d920aaPbgbF69VNw9G8v9foDLmGv6AW5jOF1/zOsY9n1Auh9O3wNdyDIvcBH2MPoRTjQ5",
+	"E8PIw4gN0qOckE8Xsdq5ypYLrGShtHeKOVo85D5NXBUD6dWa2zMaiRpjJ85fBO2d0YMvWZ8dQljqwxmp",
+	"mRvQLpKxXTwD8B1vp3ZX9cRP7/7GavDp3qTOxvvp3M8hayTRLTvT1elSZISmWickGU3C5tqxNRumhZDH",
+	"7Mrx1OINv+4SRKTYzJjITNPEHihYBVA0bWI3O5SmgfaWyoti8GmpzNgfAcfXMuWlVinxAlPMtK1/KRoZ",
+	"Vsbxf2xlXRBYhK6Kmbr11DhZJipjTVIik3PJkbRjYPs4plHKhyjMPI7/sP38vB4KGB9kacFCj5IRrdcD",
+	"ZJJJZexBE5Jq4WJeIZ57oC74gQThM7G+DFFFiSsSdJBoEtX1gLQPud6inqI6xgpk7/HxxkmsTxkySjnw",
+	"gBHvzTEjElm7VQoMjdYC8oryY/b49DExwDScLwQRiHpMfi35g7JS2u+/ponrWSDbvYOdFJSw5w5eSlc5",
+	"/LmBrAAnH/A/BloD6JL1C9uDl8dDn7KlIKsMWU3D7B1CWkvIJyauOiXFMQs9aygBgUeNLuxYl80F9Aa4",
+	"b61B4cIRf3TXGg2kT1kcLs2S7BY3b/fzrmGve8XvJC+m050y6CkeHOf6lKVGpfYumwAHhFUWRBXu0U1I",
+	"nW4vK9cSJQzkrcn/CnwhdHZTJoojEWBNMv7xtfxBUIKkmgYgq0Da4e+o4Dzqo6nO2jmvi+n0rnQn9t03",
+	"6mGFzbbRj4LwFAWXGI5pai01fAkHcdepRQU5syv1AHQmXdGk/LKtjDcuBbPQDbtnIekmxDPib0cmCiCn",
+	"DPKDiSs44i/wLf+hmW9oFAMuw268h8ePZ8FUxnxavZcb5KjQbCmLvy9FwLvaR3zohvtZbe4mv9EUYHvP",
+	"VJlvZjfuuYKfyxp2M9p3xNHvBzGE8zwoJBMTlpZKOGkKs+w8rACr4bsas0iaVh98M36KuXQGw5bJ3Fs1",
+	"07c6ORshn8NOozVMOaW93CC3qGDGgq+ZFiKulu+c/L0VVtPuVtGk9Sc9fvIuvKaZ5vv6dH1XHsCpS5MX",
+	"eHW3dQDPz5WqwZkpshtEqkPZuZ7uzAUvzXxwf36Ex/8m6rzIzO4ONUTyE4iqmbCOkrt4kIHZFGKTLuJf",
+	"1E06NdxrAPWdurqVbar6oIUWsVTPwLEGTGvgd+GntyfH6A/mbSeh2m1huHU8vIFRNEphM1N9J+tykOjh",
+	"wap1oDuTxuNeC2JBwls18n04Ol0M2n6hmZC1KheeIMtTewBYAKnboE6NUcfsBV1VoLgjcN0hHkb7mn7H",
+	"7OXUoVeyG52wFHCyVJzsZjkRtRRG6NSxoNXiMix4A17M1nMIXHSeS7hW5iKxOpf95hv6QjumyH6uFCSJ",
+	"em0fp9v2lkTnF76i+j8NYAs5rhoOC4xudjgtdtFZhFZdElRTdrFSOzvgFc32SSeh2fpMVp8PecYNFdox",
+	"l02h+U7pGj8Ljir2QDzZTVX+OCOFUwQnvobftpTRVwJdV2E5UqxUUGijE6DE1g1TNjL8qEqHEA32whCp",
+	"j8936ilNCGiTwkSDKEFWWEAWFNTdRtTNimtiFwp+cDlmmxR4A0m429WKYxv4z6qeCXPXDbw/GXcwB55h",
+	"/BBihOPYJUhJvysd85+oQB/JO2RHN5y64Bb79erN9z9uxRY2k/nQB/OOTfzPwNa9fTX2PC7wzYMwdxPd",
+	"GteMW2u49B7xoPriBusV20Z61S7L6ApAApB6IbiEWMsxuwrqoRP9VhOElULkOshLd0WQoeoxBmswCizJ",
+	"jx9P/VS1IyO7IAv3vQnqkwO3HTzrgG1Nlyb2AqMZn6ilacjgXC3miP5A/u87GwCHSPbcJMcKa+0PZcjq",
+	"pa7a91z/PIzo//wa4XuHDgAaPwNypqZ3O/pPXP2+bcFReqZBhvpbpGkdxxDVaMgXoT4fx1qB2wpI6oev",
+	"0dd78SrLJtb3EJQgwdRF1+eOsdFNBb59eU8+4H98PHG1Qu/ZXtLrim7V7OwraebqFz58TTPDawNHk9Pa",
+	"aspuCnsrxE6M66VM4TQB7w2UtSQi0UvG5ZoANMRfXuhedE6ArYxo91dLeeUG/fmuds0d7VbUE6XtHNqJ",
+	"30M3+5qXnykRx1Wo79PPDbL0ANDjpdxWbbNny3nPxiH2WX8WBtOFnJXiaKkFRW9R61LOta8x5whp294O",
+	"8Jq6s4ylhGbR/r6T2XmRQcZw87mp8kwaMyXFhWcq9dQa4LSmgDS+BaU7lkQQ4yltHbkjZE5QAFKzpcxE",
+	"bXrogtBN8txN8Wcu6YeT5oV+mAT7zn8mv4VvH0FNfRsJZSoJKmYf0knhNwm1s4/JQg70bRbLLbrLm2Ky",
+	"VrlrV4W8MBdsKfEzawZJHE2hcp5bKcU9A8UCarVKmH8YeQxbr8yUgsrmOmFLeSOBTgYfKEqCYMRutz+6",
+	"OMCD2T7UQs8C45AOFkcz/pMDjNEHs3cCL+S2MJtjL6qWJuQu8mYrkNxcBmgZJPftwGPiPgvowINeUKCF",
+	"3vuJ/fWzOyyM78onkYYe1o2fg6IpnZJO2LkLimkVkqW4xGlDj978tJRamJTNFFbGwXhXUTOaqWSjeFnM",
+	"m3AZcyG0+aKwiz1cUF6y7ugZSAZzf9/nUISpssu7UMao0TsijIoHBvbwCNixfy6HwO79RiUU1qQgVh0+",
+	"6s/LHTV4H/boVB/Q23rkQgwnITSdzCfqPZy+XaAt2ajoDyuJ1qboZax2LT8o+S02ss1H4KfgwPzR9NXP",
+	"eWL6Tpx8cP/ZDxV67Q9EtTQ+KEsUepqlXyIR31fppUMMiAgZn4K638BbGztC3YJ8ikXvpzzG3w8IM3Kf",
+	"/BSLncSo5an5FljnErJIs5s0YSlt2xS5SFpk8hEfTh2u0gFTXyMiSuHhIQTLiGfpnPWkmvDiKcCfUxhW",
+	"zSFkOFeLeH1YCNk/pAxiA33XL/vjwaTPmWQB3KHBdMwws+XTqh0Y34lDTzykp8QZgYFQdLAegXyg7yMX",
+	"oS+lE6fOyqU2HmzfhLkviGSU3CdBdbZCO1rlG7EGEr6JKAtxK6jNlfL4e3QqqvoGb9zsTRM4RXS2e7Dx",
+	"w6CDx75k5qXQ+n7uHKjoOMU0eH9J7/fEhLiWz+mM+cN4X2DCvld5f/Ic4owewOuCgu1SHjYleh+bEDGV",
+	"2+xBU4sNnvFa8BxqKJER4YqBxW2IPq1sxC5CD189s3MQ2D5dMj6BveAmgmCLfRQfpo1XdfQdZxH6jncP",
+	"e1gY8aYWvXJjx3ZQZw4SQcEyfkbz1PZiqQdh1915ZoXoL8/fMHo3hbLc2wAmr7GNhw8qU0PbQ8ug5u0i",
+	"FK5o6SGW9ccWioQV+tMuoxF1zaeqXhyBWG1hNqGrIfpR22UvWtRk4SVzI6ETFQ9k1UnHwA3twq1Di9Kr",
+	"HU8cHupEn/oPB3rGJVxZ8MbSwzf0xg3wNY7vAYWp3dS2ayuO+aB3Vt+4m9DPqBu6QjXkBnuV57XQUBcK",
+	"7wPKF+3FelvH7MqYupgsjaDsyOCmi5m/rtZieIaSZQ31MRCr9GV6dHQrZK7qIy2Exj4y7j+efpUQULHr",
+	"Zu4JGLTX/dNJ2JYrihGHTSMPNz7vytqDXZV3vAKTMF2Wjc/gDgJ5Mi+0UfV6i2ulLjgUAi0WJHnE2p1g",
+	"yXg1bXSYy8AgTN3xAJX0I7X/R87UjI9oa0IFTtkDFoEL1yRw8tizZ87zP7bMLqXViIeBC+3f4b4L/Z8B",
+	"cg5U6DcO+smEzEXOflcTmPlSTA1Fe1HP17zQDgRBLXyh2VTITFzg67PC1UXC2C9EepbS3iIIzwBG5qou",
+	"DObYkz6Xa7ZQNWTpI6xUQC/K4taKHbrSEDBUaGKJhA0g8oSu3UDjA18bF3K81E1JFGS5E3mQ1esIEY/Z",
+	"FfXAFRiiCemQbsaQprCqG6fJofk3P8tx1NRb8uf5ITDxeJfFDw4/m3p23Grefwo8vxX1GkOHTa1/Z7Q3",
+	"YDNVM22Wiwkwjd6KGso5gF1vNNqqLsRIfCa1WqJ3axEiNOHMXcqJHZbuoTZ7O19/Ahz+2/m63xXPtZKO",
+	"sQFTwzDvYSXK8hDL+3a+bt+NIMbvSwbpOQXyPq1161fwIZ2jwNIqBcuVqkGyREcAF9xRKAZTdHEtr+UR",
+	"FDHHDJv0AgHvbFltXM7slDbdvIQXMSbu3wqIrr8EQY/ULTWqIRqzOh09PNeSYUE7xWpVlqC1L1tdgDhU",
+	"AFGDz2EvAgToBZSx9mA/38tggJgJEE4QMb3norKnj+09mhdNvfGq5HJse5C6BAF/FLgqUuDUnauVdCWp",
+	"cNR0RthjxR5w17K522LdPbh3tWjnDGZNNkWLGo8091SLybVMF3xNVHRpEyIRFaYuawX9v+rkORjBax1w",
+	"0OTWSv8SB9WaKBwG92vMVA01zt3vneADcJAgYrEZ4YrrVsrGV3Cog9/cTgRla13sTNNiLz2nThHN/7qW",
+	"nQQw7H0q6lrVOsUktwatCHoA5eCY/SIKmP00SJJIr6Ukt2LTFZdWwTCtglFrdqEuWyKCWStSuSdAkfb7",
+	"3t82JKmfDwQZIfRPRjeFtN1ECYBjA8u6XoweD8/udMP7JwcaB5nPdhMdxNsCqPUAtB7HHt+I9XZIRrWc",
+	"lEXG5hzcXbTTIQQVMEu4zGx3AgEW3rEFVQUG6lleaEgQg/g95H9azZIAoFdN2YTLvM8z9lexHsbA3fTM",
+	"qsdlXSndy+lAPw9mUfirWP9Krzysn942tKVMhB3j/0/e1fa2cSPhv0IIB7QFVpZcBHG7+XK5tkADXJpD",
+	"UKDAVT2L1tIS4RW5JSm7gpH/fuDMkEtZS1lKVpGdAgXi2isuX0bDeXnmmQKurt6dUTrtG7G2OVqYpdgr",
+	"i050UAEuC5EuI/wNJ3mNVf3Q7SfoRW8jVDom2CkHineTNyzaU/2XMG7BuMlhYt8eNaz1Np90A1aVfmxJ",
+	"zd4wvswfwfJqN1UXPoGlJo0wViv0IkPKFvkIVDylXYxPXjDe0hufc+AH1/A4fQbt7pG+YTR6AApIw+aG",
+	"K3cQZdfrqrLp6cFpegMOhioBb15HGi8oqKXWWoZMWekNsA2ypiI03AoFHVmTAffxpAYD2QZWmFsJ6KGI",
+	"JwIbYXiloUWf9k/TGrTZ32rAFZ4ouU/bm1EyKD79kYAtw2HuUjSje/xhJ8nDj9Ji3/JU+0PYTNzqgHJx",
+	"+kYoSw6JdKySocOLVhSp2lZASB8RxW4/aoNWA1L1dT99JMB927Vth34tcFkPPHlt5vvRfPkHE16veMEi",
+	"PLJbl78z86OmFt+Z+S7rxU+51+A57EHkE4tbcIhCbeFdqtLmK8ucUDwoVi+3qekKgQNeLaVq4V7wv1+R",
+	"745SXhCvF9XVyZZojLjQvSb2HqCgxCHobO/KuWttltO8An5n5qcl9/GLHZQDXvFW9UolnYASgf3F5EQa",
+	"9hdx57cwL5/xWOEgEVxu8Yz7rF/TZp5TvEbMpXVmPUSFme/BHCTXLrRxw1reAhDhRhB1frOqa4u+Vhv7",
+	"D4MHK3DN3v3whs1qKZSDrIFQlW0T1MlwAa6IavUW6Oe1YeKvRhphsfP/Tnl/Rdb7jRCNn/aC20Ve0N/T",
+	"RH/1M3gCfFZ2oRtsv7QC+MnL8d7SvrGUE8n95nbmIGCku2I8Ao6zRwAhitN1pDHHOeW/CGDRQUYRftqP",
+	"sz3QS0TS9tAQcxvmkykfwGDTUasH8BXZjAX8udfagbCmR5ijt1H/uJkA+gcn4goammCsGZqbQchYsSkw",
+	"vv3zxTSL92+3tUe4/7aQPMKsHgDNy4YbaSO2U5pAtE1xiJz0JJH0ciPoTHwOFt2sq5WsHZX72gXk0Wzg",
+	"IsrxopNYfHHE6GELN/vH9Efcn7KlB3k4hC79+Qk9gMXybgLl79h7fC7aNGgDYHNY/Fumbo7G/7Q+bs8o",
+	"PoQLfjw+RBt/JDiQidveRuuFcOE6xL+O7vGHPS9DhBUmVZOOWS4rIhaTzor6uvsahE8Ojr7p2UuQ5LO/",
+	"OzAs6OHmHirlOO/YPuHhuYzQOj48656Mm3NW0ci2WM4j6JryNwyQ4dmQAo6x3iVfsxVkLy2T4Bw74qA4",
+	"Y+/9NKHGPNxTlW4JNjtJiGBhUTCeLuBnH8kqghfTT3DID7VLyLyk7FmLcCCH+xYgJ4b977iCuBtgYlFX",
+	"lZuVAaGuLOko1OLli9D+08scxvMI2hIoCYqIug1VZ9DgqoglCIB54jZhLACcXS7VFwspPpZ2/gvm/sa9",
+	"ORED+M+RkoPEkps8ZA3S2KN7/8+HPdtHi4Q7JaKFqgCGTMoaRUVNNLtru0Rz3IJb0eTRg6Lp8bKCLQGg",
+	"YD6Hf+jXxE8/3lrpIY2McIgs/8gBc9fVf2quAn9KynoX6kuRFRbIW5lWQJjXol2kZTeicW0winptko6y",
+	"ANB5v4PlGfYQR+++zZxZk8g83d7x+8NI5hp5sfu5z5xZMx7OxuIudWBI2hhlplpmKZUF1vsYTox3Wpqc",
+	"RO4b9MP1nWo7JgIhCla5dHMmQaUCzuJZlyb4JTyu3XEHj5SfdmEbD06etIE9rYR3KZg2UAnepkuwJhxB",
+	"HZTJ7DtmfPpYMUXDL6W6rPjaDsrvx8WAEoYPU9ShrY3cP29yyggyvHs35d/niR/nwsUovaN7+HdnujrO",
+	"lVoNeB3qdeemM4WIW8Aj5ZyliQreEkMVlJRWLXkV24hDnht4/qBBAdX64BRmXEFuxe/YRNkVLEmbV2zq",
+	"R7j0I1xKN42pdGqioyNeKvSU9o8XyI4vZws/+YlC0SuJYBZfGKAhRqs5W0B9cNbXy3yjHlaKWk3Taz2G",
+	"dPkFq6QRM1evgTZGZ4vl0xVvQPOi+ABJeLHd92fvtge0B/Yo3l9WPg/VSbDv0VbbQPLv7hcaqzaSMhZp",
+	"ArK06+78LQ7+adG+DkBmO5sj9NkK804abT2j6z7M/vEbP27ikYKOd8n5dxh48c+j+/Djfk5d9PgfwJt3",
+	"9ztuCwSg3Uunm/fRuPWn19r4c7JRk2fZnz8ZJr+tpxJZGVF1w9DriYM9zI1XZCGR+AYbg1GN0Y32XqEC",
+	"0op4SUqbSmVdhwdZzZ03RyGVRSTs1I8IPmRWdRuPIKhvx5VJ83h94v5bSjsgnpkbERzj17OlKJiTsxvh",
+	"2IuL8/P9Tc52UX8DwnZaLJacUeOaR4IwWbmfcTUTxxJ5aksQmmEttUEB5fYGqST8bzFypsHIZTyYAkAg",
+	"a/m1YI2Wyp2xh5Va0rJrqaRdiGqPYuAfYJn9lhKdPJSCZdZ4gjXinMKW9JKvhoE/TqzEbegMkCPYDJ4L",
+	"g0eJSnwK/1xa8ee0vZCTVDay7qukRBiK0ifqlxVi1hf8VjCl2Zw3FnAPABkL4byZVkrMHDU7nP6bWzf8",
+	"yb9++ObHKVtKaxNnCSQVSAPDL9ydnIkzBvcuhvpu4+C08ZtGBYAwBNI24bNToappi8nEEILfDGLvQbg4",
+	"5EzExkMTJbippTDs68DA4L9c37zCDUHGFsh74DsSnj/cgnb1ncTLzgi+DKL3E57ePtVMeNChe+RCzhfC",
+	"0IllucbCGXf7TuNicK3NkjskHXv5AvFsyEc27uAj62zSIqsQv4PETnJS3u0zYibkraheMeu8gwnnyVUq",
+	"f3H2SFbcTn9DajaW0HDnhPGf+d/v4+H3f9yfF+ffffjHoLORyyPGmhN/OfwWDS2czcb1OZBVyS4mCh4o",
+	"wWSdqIo7XrL7ycCKPyeD8qKYDLibDMqJV08vh+fnw2/Hv56Py7H/77+TQTGBKgV4Akbwv7nS1XoyKO/D",
+	"r8oJ1Tcy3kh4Avwf+ANp8MngwwcQqa2Gt3G9W4oMJQxLmP28I+gN6oE25LCfbn91vWFWIifz1/77JswQ",
+	"iPJQkr/5XAbnIfQI0u0kRdjBdNDFc5Dcgk+E6CAoWFhkb1QH7WEHxACba9bV4ubTTti/WcxWRro1fBjD",
+	"K+Xvf/ivOUoYjroytdcnzjXlaHT+7cXZ+Gx8dl5+dzEeg0lBs9rmitNUewjnW0I5QdEWgYVge+yGX0B1",
+	"5FmrsijAs60pAw2dXcimEVVJLY/rCkaJSMOrlawrW0TUWjp0Zyf13wKphFkpWybJXjTukKq9SJjBsaEq",
+	"RV1o6HzY5mcEB5DtW6bBB/Dei0gD0DpKRWhSlrwBjr9r9prNuDESkeR65coAetr4sBDOn///AwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -89,6 +89,43 @@ func (q *Queries) RunnerFreeStateLock(ctx context.Context, arg RunnerFreeStateLo
 	return err
 }
 
+const runnerHeldLock = `-- name: RunnerHeldLock :one
+SELECT l.lock_id, l.info, l.job_id, l.attempt, l.fence, l.locked_at, j.state AS job_state
+FROM tf_locks l JOIN runner_jobs j ON j.org_id = l.org_id AND j.id = l.job_id
+WHERE l.resource_id = $1 AND j.install_id = $2::text
+`
+
+type RunnerHeldLockParams struct {
+	ResourceID string
+	InstallID  string
+}
+
+type RunnerHeldLockRow struct {
+	LockID   string
+	Info     json.RawMessage
+	JobID    string
+	Attempt  int32
+	Fence    int64
+	LockedAt time.Time
+	JobState model.JobState
+}
+
+// Who holds the state of a resource of an install, and what became of its job.
+func (q *Queries) RunnerHeldLock(ctx context.Context, arg RunnerHeldLockParams) (RunnerHeldLockRow, error) {
+	row := q.db.QueryRow(ctx, runnerHeldLock, arg.ResourceID, arg.InstallID)
+	var i RunnerHeldLockRow
+	err := row.Scan(
+		&i.LockID,
+		&i.Info,
+		&i.JobID,
+		&i.Attempt,
+		&i.Fence,
+		&i.LockedAt,
+		&i.JobState,
+	)
+	return i, err
+}
+
 const runnerKeepState = `-- name: RunnerKeepState :exec
 INSERT INTO tf_states (id, org_id, resource_id, serial, lineage, kind, body, digest, summary, job_id, attempt, fence, reason)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6,

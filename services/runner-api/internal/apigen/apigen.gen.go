@@ -346,6 +346,15 @@ type Envelope = capsule.Envelope
 // Facts What the runner says of its machine, for people; nothing is decided by it.
 type Facts map[string]interface{}
 
+// HeldLock defines model for HeldLock.
+type HeldLock struct {
+	// JobState The state of the job that took it: `queued` and `leased` have not ended.
+	//
+	// Example: failed
+	JobState string `json:"job_state"`
+	Lock     Lock   `json:"lock"`
+}
+
 // Identity defines model for Identity.
 type Identity struct {
 	// InstallID Absent for Build Runners.
@@ -1055,6 +1064,9 @@ type ServerInterface interface {
 	// UnlockState Free the lock that this attempt holds
 	// (DELETE /states/{resource}/lock)
 	UnlockState(c *gin.Context, resource ResourceID)
+	// GetStateLock Say who holds the lock of a resource's state
+	// (GET /states/{resource}/lock)
+	GetStateLock(c *gin.Context, resource ResourceID)
 	// LockState Lock the state of a resource for one attempt
 	// (POST /states/{resource}/lock)
 	LockState(c *gin.Context, resource ResourceID)
@@ -1480,6 +1492,31 @@ func (siw *ServerInterfaceWrapper) UnlockState(c *gin.Context) {
 	siw.Handler.UnlockState(c, resource)
 }
 
+// GetStateLock operation middleware
+func (siw *ServerInterfaceWrapper) GetStateLock(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetStateLock(c, resource)
+}
+
 // LockState operation middleware
 func (siw *ServerInterfaceWrapper) LockState(c *gin.Context) {
 
@@ -1552,6 +1589,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/states/:resource", wrapper.GetState)
 	router.PUT(options.BaseURL+"/states/:resource", wrapper.PutState)
 	router.DELETE(options.BaseURL+"/states/:resource/lock", wrapper.UnlockState)
+	router.GET(options.BaseURL+"/states/:resource/lock", wrapper.GetStateLock)
 	router.POST(options.BaseURL+"/states/:resource/lock", wrapper.LockState)
 }
 
@@ -2382,6 +2420,53 @@ func (response UnlockStatedefaultApplicationProblemPlusJSONResponse) VisitUnlock
 	return err
 }
 
+type GetStateLockRequestObject struct {
+	Resource ResourceID `json:"resource"`
+}
+
+type GetStateLockResponseObject interface {
+	VisitGetStateLockResponse(w http.ResponseWriter) error
+}
+
+type GetStateLock200JSONResponse HeldLock
+
+func (response GetStateLock200JSONResponse) VisitGetStateLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStateLock204Response struct {
+}
+
+func (response GetStateLock204Response) VisitGetStateLockResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type GetStateLockdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetStateLockdefaultApplicationProblemPlusJSONResponse) VisitGetStateLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type LockStateRequestObject struct {
 	Resource ResourceID `json:"resource"`
 	Body     *LockStateJSONRequestBody
@@ -2498,6 +2583,9 @@ type StrictServerInterface interface {
 	// UnlockState Free the lock that this attempt holds
 	// (DELETE /states/{resource}/lock)
 	UnlockState(ctx context.Context, request UnlockStateRequestObject) (UnlockStateResponseObject, error)
+	// GetStateLock Say who holds the lock of a resource's state
+	// (GET /states/{resource}/lock)
+	GetStateLock(ctx context.Context, request GetStateLockRequestObject) (GetStateLockResponseObject, error)
 	// LockState Lock the state of a resource for one attempt
 	// (POST /states/{resource}/lock)
 	LockState(ctx context.Context, request LockStateRequestObject) (LockStateResponseObject, error)
@@ -3313,6 +3401,32 @@ func (sh *strictHandler) UnlockState(ctx *gin.Context, resource ResourceID) {
 	}
 }
 
+// GetStateLock operation middleware
+func (sh *strictHandler) GetStateLock(ctx *gin.Context, resource ResourceID) {
+	var request GetStateLockRequestObject
+
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetStateLock(ctx.Request.Context(), request.(GetStateLockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetStateLock")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetStateLockResponseObject); ok {
+		if err := validResponse.VisitGetStateLockResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // LockState operation middleware
 func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 	var request LockStateRequestObject
@@ -3362,193 +3476,195 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0Lcxs3muBfQfG2KrauTVGy5AdVV1uaJLNxNptkLe/kdkKfCHaDZJtNoN1Ai2ZSrrpfcz/sfsnV930A",
-	"Gk2i+ZBkz9VOTc3I7G48PnzvF/7spWpZKimk0b3hn72SV3wpjKjwXz+qyZvv4I9M6LTKS5Mr2Rv23mRM",
-	"TRlnH9QE/jDzXLOqllJU/V7Sy+GVkpt5L+lJvhS9Ye+DmvSSXiU+1nklst7QVLVIejqdiyWH4cUnviwL",
-	"++bt4Gwx4OeT5+lFdileTF/OXs1ff1gsZfmxl8DARlQwxf+Cd38fPHvNn/3x/s/zF5//qZf0zLqEYbSp",
-	"cjnrff6c9N4KreoqFbs2Utl3aDfCbuYbzXKpDS+Kjm25zw7cWyX0wXuDdw/YWy27t2U3krAlzwSbrIOd",
-	"sSdjXsnb//u//8/4adfeanngtmCkQ7cF7+7b1meYVpdKaoFI+GulJoVYwp+pkkZIA3/ysizylMOOT0t6",
-	"479/0LD9P4NV/lMlpr1h77+dNlh+Sk/1qRsXZ2wD8B1ASnyshTZsxTWTyjAtqjuRXSEUJypbM83Xmq3m",
-	"6z4ehR0VJr3WOp/JpV1oe+RfpGAAjmVpGDdMSQFUBGdQVqoUlclp0/Yd+NPCJ5dGzETV+5z0pkKmYnts",
-	"WPWs4hKGpcO2+HnF+EQLadhqLugJUO6yNtwI3Nw8lzNYw1RVS25oshcXzdkEcwPR5VmwLnduSa8QXItb",
-	"8anMAXs5Lt6PmHEjnpl8KbZPPOkVanZr1ELI7U39NueGFWr2LJczOA7DF0KzqapYbhI2nhQG0bgfGxYA",
-	"ymmczWEndV5kCSsLLhMGuLRmqgLqoAPWfCkYB/qnf5Yijc9QZaLah2jfyztRqFLABzDSvvd/VJMbeA1e",
-	"N5XgSwvw7dMu1MwzYIsx0WWaihPC7Jr2Hb5E5Oeo/nd33onHyBCsdj+Row+XHp6vW8t7v0o1+SBSA6u8",
-	"bnCeZ1kOM/Di14AsprzQYgelLPmnfFkve8OzAf4n6S1zaX/ZjctHS5WdIIpt7ts5z+V1WQqZHbnBSqSq",
-	"yvDP3Iil3neOONNb/AgmXvJPb+izSwsR+88GJLyq+HprW27ezt38IDgBr7XcOdfzbWz9geu5E0oF14bR",
-	"6FcMALb2jKkSLAeOJEUUj7X42GIqXWxqYyfwWUIL69xMIGV4Ufwy7Q1/P1B8JAccB4Lq8/tNOXPNrOhi",
-	"BtgcL7RyYgVAgazHqEpkLIVRmJCZ7vsl2zM+DptAdMWZCZ3IN5qJTzw1bLI2QidslZu5qg0rcinYVIis",
-	"JSfgpWMOylPo68Hg5dnr1+eXFy8vBq9fn+0m1eh54k46z/NtQzWPSk73J5mC58vt5XxQk8PXEmgW+5aC",
-	"43au4y0pN0fiTgqfbnNM4JbXz/7On/1x++z9n6+SFxcxpomDORLblPEt5ZREvFRMihVbqWqRgGxOuQQ1",
-	"LFMsN9r+DGpAKVRZiCHjbFoXBctybR9YDbXPrp3ykxeC8aIAFrMSRdEfSULJn4ScmXlveO5khvvhLIba",
-	"hSJTaYPBqRVbcrkG1Uqz3MB6cSdMqtUVGzAlC6szIq3nBpbBi/wOWZ0njPPLFwEtDGJiS69yk8734coN",
-	"veXfv60Et/rx/s/e0rvNxzqX+zUI+vYGX/2c9FY8N7dapEoSufk9Xl7u3uIGKnu0c8DfGNpDJIbu3+W6",
-	"rE1EW74GvVdUwIFToTWbqyLTbetvIdZ99jOpx3BaqOVkzKjgtYRxmTkdmmnBC5HBu7P8DkSaQjW1liYv",
-	"GLczLnk6B25KeA7YXBY8FYSOm8zKnVlEK9ZztYLJTEgIcbnpTu8QdXyT2eK3iVtKDMbfT6fwVyczIdtx",
-	"A/xFQYSQCSOqZS4FSD1uELTpnMuZYJkSmj0Zl4vZacpLXReiT1OR1brBnPCb20Uu49aJx9foU2vod5k2",
-	"qpp1PXJGVvz5BjDtOK35ktbSt+Cb9D49m6ln9sc2HMKHz/JlqSpjefO8N+zNcjOvJ/1ULU8nojLzZ5m4",
-	"o79OA5DiGr+XlSqcxXqERJjy1OyVWn/Flz6DBiYzdXecwVTWkyJPbxeiS2txxPp9dn55efYaiDZhz89J",
-	"fwEDbsK1eHFxBRwXpKe2/iqSgP22BHhxEVVmeHFbiTQv86hNT8Qo0koYskxxAnvCjFfCsQWjyLosq/yO",
-	"G8HmvJgybVDhy8084Cr9DbfJTJx5m+TyVVy80go2ZPNEkMOF5PP7Py+exz++E5WOGsp/owdtz9h+qG1p",
-	"bLi21nFuAbZZRWIRK8psHKr+qnTujPsjUHYfQoHSYTl0G6sehEH3PpoDABmHkiWhbbmHexAZy1RaAxzZ",
-	"k+9ubr5/2mff83SOnqFULYVFSZBO6OTY4MO/wG8xNlzydaF4h7/CzrxBmlGRZcd5t6Y9RETaTHJTV6Kt",
-	"PbcXsxDrDq6t89l+bk2f08sxIO9UwMMN+O30Wgs/lNe7s3wsbv9Xx7UPF9e/OdFsdXRUZNUU8cNSS6iF",
-	"XHmNKNcsE2me4bGz3JFLOF9AMg1s32RCmtystw+1Lao3kJtUfVjIX+q8yNhbXK6OophTFXaJIvr+X+HN",
-	"PWoAvniQEtC8mjQKQVz4f056P6rJr5WaVULrvZyuDYy/+uNgq7liK27SORn0bCHVSnqZVYmMp0Zku0/t",
-	"0dxumQKo0IeB6RU5oUxJsWeGwWM69pBTO3NlG5hztWKFkjOAiVSrlt1mV7Z3aUYZXmwPPyAXGFmFYOfi",
-	"CcVm2DcBKNFx7vtOVBUHC8AHBtCwBqomdKNgWFrU2mzJ+NgB7XcV42LciTfQtSfroNGB9m+FrgtzDz6V",
-	"8qUg5pR43EYzzephJMrAUC9F2qdpYrJsZxBGVJWqoqxAfMrNbaqyNuqen128vHj1/MXFy+AEn/lfXx0Z",
-	"bFG1ATGNoTgJQ/3e03WaCpGJDPWnvMA/KjGtNf6VcpmKgn6tZSoqw3NQtaQyt9rwyuAT4K2hez40dLps",
-	"UeAQTEjgFlol3nmJxh0wEWvZzXlZCqmZFJ9Mn43nSptb/Go8HEmpMKi24hIOy8WojIJxEzapSfrwmZAm",
-	"IZtZZQyjQF4AjWSW2wCdNSBzNK0l6Bx8xnPZZ2P77m0l0OjOxkNY/IprDJOO5NRShDfSSfDlGmN17iv2",
-	"pFGMJAdtCd9TkkiKj+QdL2rhXT2V4JmG5VgMpPjV0ytL8BihpRWO5FgKkelb2gItD06zCUYBdq/42noV",
-	"tFoKBB19EFjRiKF2eU8QemWZMC5ZLsvaJLDKKp/Nm2UA32nBi5i/FsW0z67lmpH/ghABPgB+MZJSrETV",
-	"cofkmplKcCQ7687f9LWB0A99iPzZH7fvT6I8uRJLQU7ro/mPo5KQKPdoXW228CCdyw6FC3VBvXtoXYpl",
-	"KgFAttgWjDZm9P4E/Uh9diMk2ER3ghWC3wk8oLE23Ihx2w5F/HDJDQyEQxuXBctyDLeS2acFuxPVmhT3",
-	"IfyyxvFKrrXImJKwOvx1BaRPMYuYP2uPm2UHv+v067SCvMc4bky+FKpueSi3OXBgF+/xUja2q8fDtnLX",
-	"Dpxuzr4PK7WS/bd89W9Caz4TVkLewNF2mFrwyHEvYqZzpEVUW5zI+FiLGtk+uTaB/x8qRGIi4icY5Vrq",
-	"Ffl43Cxq4b/EYLA28a9VuthW9w/LhDggcyGXU7WP/LbUkF3pDipd7HomsiNyIDaQyY2dxJgabdpuKJwr",
-	"pkcBUB8U29yI7qrigIwHPMnNPdlPtxd5TFhUBX562Hjf7fF+Ea0HWDHdqHdIkHNwXwzdoHSn0n+jGVh0",
-	"ABLv2AmM3hhCH2saBfgeyPGz81d7Qmb7pbRD6AbrERIxdP43UstC399WGCCXt3ObmnBgYH6v/99pjVGv",
-	"YZNutxBr92dLf8y1TW6w7Pe4+EKqQPjum9u9h4vAWZe1Jodlk/9lg/ld+RUPdWK0ohohzJLwXGLn+utc",
-	"SfGDNWiOIGBVm7K+nzNLLMsCE+BAOUf1yi1fG54u+nbocZSM4h7dcv4Aj67bShQ8BZdfj7UJH8/bGaWh",
-	"t/z7t6QydsRHrCOKl2WlKOQdAE7P+fnliyGxoOn7PzszCHKwTbZn+C5UVp2WOynUxNlM9mQtl6zELNem",
-	"smTCpU0ARLurlZHk3GHWtNpY9ZPIsp/+c3zhBZe3qD3vhhLaruSpZau8KNgkl2QN0xKNuv8adL1c8mq9",
-	"Ny224PLGvrqJqw3LFi7+2D57f0SxLTdL6ELxm2aJR1KzQy+wPuZwxhYXKMHTO4Hanp9gymhEGU3YuOKZ",
-	"iUJ0PZPKGu/B44lSheCSHptbXCNBpyOVpE7n6JUoxNQw5NlTxnE7jUhRityRRrEJoD2J/ANUYevGiC/f",
-	"iE/xGHldZh3w2ECTBgCJA6L/upncA/FAgzxEkMeyyn/tSkn6HkUpeVDUlAn8Z6VqjNraACB6XZ68/eu3",
-	"7PXF5cuEjbty0sdP+wx9+Hyp2aTiMp2DzTxOVSbGVw53UQyNM2F4XozRjTImz8e4z64lyzM6+ImAM4fT",
-	"9wklRkguKZ8IbS+RsSJfCPRYkRtOUZ43E59ybWKGuXNXRkhrhZpDpeQsAatyAmSWVkqD4ESzUSesUCtR",
-	"3WrJF8jam+KAVMlpkeOZbnv3cat7ZyVgg9m0mefSTOOC7aMeT5di1GO8AHCuacM6NjuebYT6rouC6VzO",
-	"CsGmvC4Mebkky+UdL/LMhX0ThCcmdQGfmeYVhYIPyuOzaPfGoI21EUcMHV5d7iDGJ8ATcpO41FliCT5q",
-	"EJzAXCktPK5IviQfZa1FKBppiG5w2W1Ho25/zWXWDoo7uVuomW7EcnWXpxsHV4mPt4OzD9kgfb54uYyK",
-	"LcNNreNOjh/evfuV0QutYS8Gr6Oxl9wUYu9IsPaVqrL2kL1vd2CyWUcj7cUKjNYxntVwUnC5GJN7egFS",
-	"XU29mZtrywzaUwYf7lUjDcWZaYseakkv7vJsWB/iYLRMBbE/adIAkGu7g0Xepyr4J2fTvPClU7ws2RQt",
-	"/f6BTIayeArLqkDmTSq1EHIHV6klIro1LSKpXkW9jEQqvsXfPW5izDpVNUYcppVasrPWNM+jZn8eQ6Ff",
-	"ufHp7QgNO0cbGiFb9DyBl3nfqGURNblzGZnsJ7Ar7QQw2c5NnF3EdrG0bsRWIZeFKhqQI6wD02UqRr0h",
-	"y/KMrVXNloJL/4jDs3+OarsKpqpiuSc/3vzyM7PPWS5dKqXlGoBVbUCdYqxCn4LKTn7TnVTg9hVD+LfW",
-	"QP5XsT4ykA4YSvk2lLJlDzqttVFLTD4Lje8haQtkOTjGHMR9QqbbPMFMUVDpbASlSTUCjYPy5kKZb61r",
-	"ct6j9EFxj9lkLuHUy387GiaLalFMD0k9XYh1h7cn5qJocuOOTlvLZzKXs7h7Y09S39F5aHZT7VnDDezR",
-	"Rd05939FdHiQHurGslWqZJJG6mlUzFr8QWmDiAJzOoRU1QxxkYbqdxiiubydG1PGmH6xRtxlYGZhVIcV",
-	"SpUTni6Cwbwps+XfJQOwmSFOhbS669T571yUoKyLAhPbWmU6zdLdl+9coWAbTvepO6wCqO/MAnLvYQJH",
-	"tE5xPKlmWImYkN3JtQYlgpTHNWhbpHv190tyWyjXqqbzK90FU4TMPR3heByHV6JsHGOrzux8V5VZ0qtl",
-	"/rEW9jFg2paXwa4lvlUpVvfbItkqh9faWF9Ha2tng/OLbX29DPKzIhq7kDNMb88Uw3g7k2qV+GI4XBWx",
-	"6Tm/ExjPt7JDMSOKos/euLJX69GgQvWVU5eMKjI2EVNViSsgWRjRCx6wUnJMLKLwX2toRM2lqqwAOAgu",
-	"YT7aPtiE7FEv8vKZKumwnnkVIYYA9qQ6z58SqB50ujiOyDBguTeVc9963DjbsUsfCt0ZLQuipp+TPVlH",
-	"LS4XTX5Eg7BQuu0M2skHO6Oc+2M3dotx2Oi6MNdpKkojIpWi2kWv9xVD43tbfnP8tXvet8KJ468cD9zW",
-	"Hbkv2/tGt2vxkSwzX/D6eKHEyufO7QGuTXPp9vTakboAvRTZj2pyZNj+yCYCbYjeCAu8iqY/HM13tBm4",
-	"ZtNK6DnDx15Npxr2K6YjU0YdFWI/38EBLErvLPC/2T/pfvLcTSV+JdvqjJ10PGQzxZTss/GdyuGfwgYk",
-	"SKqhDlohqYWNJJxOZ0fpJT34Oq7W1fJIc+yaVbUkfziANavBfiKlYTO1s5bRvE6vex4VyA5yPoPvLgav",
-	"XyRfMgl0mstcz4/KJkkOjYtuxzUdQI+azaaPHvtNFPGWudaId0G1gevBAv8E9QUjZfA/OSnUHt3oeVca",
-	"Ew0dwcKoAtrbgEYnMXXkD2IDnccJU7ytbQV6TIzu4GrAQoyaCfQY+BIzx9U41jopKZjg6dx62LklbwUa",
-	"KymV6FRgM6WyrqSBzgYlLmhhzxJ00Cu25OtJEJyAwyUOIpwa28FfO1nlb9Q5wmjsiDJTohGzwMo5zo2T",
-	"SbRvJ2LG5X5+ancW5Z5NXUhgwlq3Ti+h/jJRfneD/p5IWcuReY/Up+nPnaS/s1gb1/GLfflQ+UVfxTWy",
-	"MNURV7c7p4GG+iknQ26z7pkKFA5X6Gk01+wrFlUhR9ut5kVMd9ZNaxItNJY8TipVg7mWm7bSBtoay/JD",
-	"OmFs9Ydw2+oGyC/3yWixH2FhCl8K9mTs2JB9Mn5KkQdMS8eQjPa5wkjqQXow5Q5vp73E+Zxb72Pxuo2D",
-	"PJZO2nDRXGYT9Qn7RziciTKXDmrah+Hdx+j1qgf3ZqHxDmq70pVbcsMLYK6tnG6GjjojPm1WsMZ9vEUu",
-	"hY0Y7H1XiyonG33boDm87YMdpZna729H7xcC1m9Vbh6QSXYU27Tf3ZLk+vpcd2P+fTxX62jaZEZtMvYm",
-	"Tbp2GqDhliqNdXrKZ5iTMHeZKtYD6rmql/CHdZvT8eikkKZaU58XUF5cT71csrHVAscHh+MDOzYiN8gi",
-	"7SwM/MEVBTrPG8iQkHsG2wFVra6KLgUmaHOXx0tWl7m87SzVxzKOIoPPXScd6wRcqWohMtQAXX4b6kUy",
-	"HiS4j1u8ElKsdkNJTQ21RMF34xCyWNLlHdDCmFzO9G4gSLECINh3fF+xKzbAbXd6W2LVmlG9GiaZCF4J",
-	"TA7iRcGmdWVro9A1rRM2nlS6qzXhFqfzm04a9z+S1yb6bQLakkgEMsExNojXxqAdHOJ+LvaGB0YwsxRo",
-	"u4VN4BxPaIrsLOLOFOVlonMRDq3R5yu1bDJuMJOZ/dYunY0MDwiw4jrx4dPdXX+GNmGFPldYtYjm09jx",
-	"ybHr+4PucySwVtefcDPHdP9pd9XCjM7n5/HAaTvT/bDCjl3N6H7zPec8KJquc234t2vr2S/OlIM3ndGI",
-	"EXJVrhkMixlHWT6dikrTEFiby3MNqqdkvODVsmXya6NKTT1KcyW1BSKAy4XdXXEpQO5zcmQrGouNMUdg",
-	"xWUGC8x8a02LCInvq+rgk+V64fabG8b1QvfZtV7YSL+toWzg4TAKTN5aiyxxbcBc2l5jo4MW714HTCNj",
-	"HZlDn123KacZTlVbRIA1qZiZhTVcNMXF4DUbWxjcqjtRjX2bNDwd2iHaCVZeH42ePry9V4g0aRlhuQMl",
-	"LBzTKqhVvRD2UpbV/uoW5zr6AuHBnYZnq4cRvJK0MkIwW8P5ZMIsk4QtROncG+1i5Q3GEjEcwpyJy8vn",
-	"Lx7Q5g44n8ZcAUC19L9sMztT1drsb6ELL7XLRo/KTwmrahpB7rre0Ro8zBzPa5A3LtBJMfhbs6SNxImg",
-	"VdChpBbs79hmrM22/MTRZRueLq5Tk9+JfS1gYq7ldNGtIv5cLyekuZE3lKeLQFckjZnjzBv1Wl1bapU9",
-	"tSfv2JqJbKq7MyvV8nLtOhWsqtwYIR2nONI1sMu0jxb9HVbtudPsj9A97OmgoLN/M7mnSwC+f8QS2Hus",
-	"/J41r001PuW9kbAHLQ14f99v7gbr7SMB9q91IJ1gv48j5gEx+D0klMQbINiqsIVYP8jJtiXJtzxuRMe5",
-	"ZGkheNVnN4IXlCTqFD4q2l/lqUBTQludGfQyRIErWwwhikL7yAr1YnCD9NnPtpWKLfakBwV1pJ3VYPVY",
-	"DXxLqTu0Du8L1D4/oC75CM/kfWuYd/s077tnfe9ytyVfY8mXK3UDa0rX6RyEBCaDo+ruww14+8e6FJFS",
-	"1vtUZ9+PDXtFb5tsgkxq0m1sPxFnDKqJWIP0G6Jzb3zFxiWvtRgnYZfoKzauBM9ulSzW+CTIwLZ3XVyx",
-	"MdiVt1KtYBAtyPJ5Y8hAohgkVfZwZ8W1rFLrLsBc7aY3zki2Y9BIVLW2XXNpRagZ0NQIwbtW0lQQHgxV",
-	"1h1Fos4IXlXKCIpLWRcQETwOk1gMsfzuTshMVa6io2mM3a4KDwnjkIbYoaIcc2zK9oK1MMEKg+7cQRmT",
-	"b4CGQSv07Vis3nD/YGto+syHkB1fOywN4Z27GmNj3c+/ZXhTBcM7Zz5h3RVmwuASfJWwBR2nl7dTTfDn",
-	"klddfYfxuY8BbMvdLTJ65+yQjbSJXKuCG0EZOpRvyq2i0AAN22eRi0ujVYlP0IGOzqkEkLrWotJJk7GM",
-	"lR6aqYqVyhZFWVTPBCrwS2re6lYQRev/kMU/oknH/4/dLtzI72O8WIu0rnKzvgE11GlxutvVbR9+o23m",
-	"2hPvdn6aYHGWBTNrV9oAo3V9SPs20QWvfSKvdgMQzOPHG5Jcc5JILhayaF88kHJQTlRtkLGenAhZqUKf",
-	"nKB7ILHeVM5OTuzaT04QA0cSSJT8FtY5i2lFOrFc9+QEqR0GKoW0DkF/ZwhdCIDOcXR+jKTNrKa2/85T",
-	"kQQJa7odOkLvxUiO5MnJb3NFzryTE0aVwL5CqTZsXLpmFWMs4KHKmo0Ozt/okQyqV1yd8PkZw0qepTBz",
-	"lSWs5GaesI81zAEr+5ZuuHpGHQ1s9R0AZiTJ3yxTceUSdBi3ubUMuzrm2gfcMAsOzk7ns3HCQAIqbdiL",
-	"AdNMFdnT/kheF8XmbhI2xsOy1ccAZhsOGJNBkvKqWoeeTId3I8nhTAl7qCYJNp3b+9U8rtlOKMEFa9kV",
-	"+rDsxAkcF+DC3PaNY2thnJfUUEJR0GvFy184NLtUPLTGQQoDcckwmpIg0OatAKXzklIrW9veeiSvNdOK",
-	"+pqh5xUxHJcPUEl8nMeX3hSZfQW4rvfnXgzORnLs4jtw8oYvhBwPtwMRfDsMkTD0VNGwwLpHkvKX8OWV",
-	"cpvUSGnkMYddeAEgM09u3pc847n0YAb1wPV7w8AG9hJQZs40utYptLIVulBq0V4sehpHks7pYnDG/J4x",
-	"a7RJK3PbxZts2DWrxJ0CRcvFfYTRFmjWFWZfgCEAA7HeNPX1yrlmEwE6z1wUmcWDt6IUHBShhnrxA6sz",
-	"V/gYCJY0C+d9p24LSoNeRHrFSOZU2TeTuXadcDUbu/soYE2M0qPds8ySLbem3GTNSFkm8m0eV7VrrkgH",
-	"zW2shW6QcY/Q5vM8KV78byHXLvE/ORmyi8EFfnqNzd8KNCexLQCYkEN2Qr3fThJ2Qs3fTmBUrCG0qAJ0",
-	"Cf8+ObEs8uRkJJ8gD+Go8mDCYEUVELZFwvmAaR8nSbEdlaWQjBs+4Vo8xQIp2JLP0YQ1UJIm/GUDFSeg",
-	"cZz4fnMn2ASB8sIzG2nPNRvDiZG2P5KZ4NkwoGM8clwfRWdsnL4pgyHChoPHe/NEBmcvxWoknVAgEUTS",
-	"jU+NqBy1I2TgS9KwYWrUnng7NAPHMsKLa4pcU8G+PVtqRKOxxlpV7n7GVElQh0XmWo1ih3YC4Ui6ok/U",
-	"b4s8FZKqTuydjdclT+fi2Xl/0Et6mGeA8lsPT09Xq1Wf4+O+qman9lt9+tObb7//+eZ7/KapkO/9RVRm",
-	"bqH4jJd54I4e9s5cAA0eDHvP+4P+c/IjzFFhOUVUhr9mwuy6a0pbkI7x/8aosGAfykZiXQ4GPrLArjcC",
-	"HcCGUJpaWnCMCDNAAQm9TCbiQm0XFAYCoG/H+CbrDXv/IgxGR3EnzSWov0cTDFoe5OA+sybbFVgOcerN",
-	"tAO8bBMlfnPbJgJg532bx2VSvd+4Q/N8MNhxf+Zx92a2rteKXJ5pHzkTyTWjlVmfmn5gX4GuSfyqg+s5",
-	"A0dJ763gWRNatgfQ+PEI87AEPWYl2aUFhhzVV9OgtlKbLlzzUWtAsIKXqEGG0dmRJO5M1ybkMLdIFwIZ",
-	"UKAWtu5ddWK9cezapZN4cGyB0IuEJqhcuXB14M0lek5QUHSWXbMZrBGE5+uRHFNuwIyX4yvbtJc8yLUE",
-	"NYU7BPadhEApQc0FA8P09VRVi3EykqgqbMfqgf/ZtYAqMs8BcLDSXDM042JERhcgOjqzStRfrNf28bDT",
-	"3rP4uW2NYanhlyYMSq6IXymLeNZIEcsEkSwuBq8f/YLb1r2GkSV951SGaW627hq8ColkrMVHYM9Tl68A",
-	"2PYY5PwtULETBl3U/DmxIuXUJbtE5coNYBOoywNKmJCWASHVtNq5rdBLWuYiA/Oi3ykK8Cz/0QjzGGBu",
-	"Unt2sE3UyQnaaIyh1yTKRv9i+/0I2yjpWa2FvUzC+RlsuwzfizJybw5YiSOJcQ94jXQ10M2vvG6LNt5W",
-	"6spzay2CanQ7UbXM0GAFHkrMCb8BfpW1lEa7QmSSrTHsC2NUl73H0r7uWsPDzk5OrFZ2ctJq8vmk5eH0",
-	"OtzTZCSNvVIIIbFdxB1ok0NMJHQmXfjQ97cHDg0GlVOJqBO+dXRgo3zEfNJdrTcA4IqF5dSSLRvJpsIc",
-	"xqtsYRF2wPT3Aoxj3BuvXjqab/tmLsF1YbxK56D2LDPUZeZKG6sJFbw0qoSpNfwrl/WnzWvAei8W/36+",
-	"fL589WnxPH1zvnph/vbj+eTjYPn628H64+L5Hx9fLF/Js+mFPv/P/7F9zdSwx2fi7GPx/I+X8w/ry4ty",
-	"9Xy+Xq0u+Xo9nb384+PsLn25ev7hXBSrV38sqw/ni9mlnsrX/OMy5emrstd0/+xNhLy9WHw8+/uPg/Td",
-	"y9Xr+m/n6/8pL5d/eaW/ez79lxfznwblv1c35j/ufvv0n3+ctdToQf+MlO7DmEVzRdtXFmv+Jp4OJpXb",
-	"543uC7gu1Qo47wO4l/WE9oa/vw952V9cR0yX46ycFR3wrtMybBAcZWLXzkdjOdYOVoVURU5ITumgzDMP",
-	"z/dsDKJAZzlv9+cJ41t5JoLWPuR7SDaq9GBDlmnoJPAstvK/6EIT4sTcKqfWjUaz2pXRBXOw6k6abl2n",
-	"9mX0su15vjIab3aO7sDmrb7NyjqN8N6Px0dndOvwXS2eyNtH2SCE4h/URJ+m/j7hHeitnaTYuGEb85X9",
-	"VYXu6g5RaEwzcp5P93oykvSIrPXw8tUx4Z1XtoocJPtPJJHqEtY9xvS1MWYMJiNpKxSoYSL7N74QNre1",
-	"8as1ZR0U37Mue0GdrNAX47YDQr/lvRs22RR5ZpMo/C+YtEhZuRQWMHORV06A8kqMZBed4LXJP1Ku/b3l",
-	"X3OBci89m5yLl9nFdMBfX6QvhE/zGz5vkiJtMLl9ke7l5cEyo3XX89e2hhA/O6jM3qQL59F1BbxvVJOp",
-	"x1CB3wGi+cukAaL2Eh6bUmPjC3PBKzMR3ASU9ucHNfl8WtoW3BvOodhamldOf1STN99huldZR20WacIE",
-	"cetNbnr9flATYubUZ5l6uk+E7f+JK/+gJt8E140irbjrvVBwgfIXXOniOBvWKliivzg/tzIDyARndikm",
-	"sEIkmUYtB9Pft8iAD3z1lSYHAvZ+tun+UU3y19pgS/MvI2tw6IPQ/aLLR0RpICv0zNqCtYfj4A/o5JHU",
-	"ucke8ErVRcYytYVvTQeXR8U4f8i2aQdxw7AGgevAq2Tfoha47pibNI2RLJScWX9GWQnEFncLlnM2YQJR",
-	"K7fD3kjzjQ4rE0ayKU3QdSkqLTKRjd3lVJjJwDUTd6BwptR5xN155VqPgAH3SyC9M4z0LIm8uGSXbJnL",
-	"2gCzR2cMIOz5ORvje7e5vJ3Wpq4EWYLj4Ga0McP6aneVzoSni6Z9JUZS+qH1RJUwnO4wm3MzkjYDCXZA",
-	"oQ4izu0Wzei7jo0fJyN/TdWXIKRWJ6WvLD82ukdFBIl79gUolbaMFz4GeI+X1SWoTxG5kuJwiiGmblUM",
-	"EBIjkFisURRBGxMy1BMbPBu3avvGjWvZ0eZwJMdqMU7IN3fFxhQecz84U0aKT4ZpPhXUaZUCbhgfDrIf",
-	"rkbSBc/8FXIoC4Dxo36oJKbc4XfYsm6jz08EIbEdGml/D9GTXDO334Pkn7Mmmwf/GJwtBvx88jy9yC7F",
-	"i+nL2av56w+LpSw/EvPzPfk2BrG3j1JjemoWQ9eMXhw+QXBP6Nnrgb/U8+zcXb/Z4yt9m01uUSrLVPSX",
-	"6Ml8f7Dm1upz+NUpj3rsRUjuF+lMVlYKqzgnrhcxXSHn4xP2duyHE+O/ClEi3bhu84DEheCVpDQGUuuN",
-	"QkwlwnSlr898AW+cNMdlXRTW3gASBCpI2Lis9Xy8fYswmR5P0HsIr9xayTVGwnlKGhTlYSH/b+JF5NSL",
-	"2hV4P0K7t+kDKMf38bT9VI/BuEgT0a+OeSEYOmwHBLDTCmwGNJwLBnYfAd3+RYBypueqMs+K/A49RGFT",
-	"uHaXXYtvtdSnf1a1/Hy8wva2lntNBDSOwnZnVS1dbgK6fK1NS7mygHwUu/Smcu6lFxnxXDJVGz4jJa+W",
-	"/vIAl55g+6mhk8nPavKlwPgm3RNgfdCk55mg3VOrpRNa+jbjKPB5URDUyjinjFqnxcrHKwrlK8ZhlaAc",
-	"WYcYDzv2YUksVVdo2+OJYpqgSDXJVtS7zuZ9ece3TexCxbOq5a1ruDYOKpulcunVOoCHUx8JWLe2gfo4",
-	"CTpvP0gHjSp89SMwiN6wNxe8MPPWzajDwUa3ud754PzFs7OzZ+eDd2eD4QD+23/9983OaNH3/t5r94WL",
-	"jnX2d99WbRj0bDucadVf3Y8Y9mLr4FAes6pakrRabTUoe0QtNWhv1iqg59RRzaVJEqfSvv3YjuQcVzbS",
-	"dCXmwe3hRGiqctVUtuFMk+Rnf9e8MJa9SLo2mKKGS5TVghf0D5uRiNlmtoeGDdVod8OEJV+YPUYVP+Xa",
-	"2LZqX/Dgg35lneduAZe4RlyPE7zljQHcDt26W6eLdbszQmrDFOGRn/7plvc5OP2twPfXgmMMhjdU5yoD",
-	"lHIVro+YOaT9LCjNbec0dLlVQfu4I4W4/XKXJHf2qhPLeSG8n9NdcK5tSaB1ng2DFbsMYcrSGElKLE2Y",
-	"LcJiTYLpVoevZGu7TSkpkOVIPhm3+0iNn1JHOJMjlvncECVFGJFCTxIK8iRIjGq3lgv4ArxtO9A1VZDX",
-	"0t6VgdanT2GyXROW6g6LWuiSRntFekwuBoj7+I6QsK3YfR2LVKX7KBwB1hHgsTtUUHZ8jSvCyjEAyino",
-	"toNuMFkNy+koh3/ISqV9A5wg455wMK0ERn150Wd/U7nLBqH3R9L5D30rLpvxRm4O505ZzZX2fYRzzXiB",
-	"KFPZB+QAxSRsi4YuFId65VUTJQqUSntNMMVSyUTwrYxH8olPl6CNNL1dvsGrsZ/C7NTomD1pNzp23g9M",
-	"5gV0fdpn161EC6CXE6nMCW42c0W5lZisgyThIXl/rTvQjwbroYTsJkM/TN7I9yZn/NJUazxKisZ2Tka7",
-	"xUqvktVuH4lvqfIAN46NiV1sxcRsP46m6uwBqRUbPa++skLpDq1DqXC+g8C58Kh2b0dc+gbUR8ZZkU9F",
-	"YIHZcg+q4nDcheyiTp3ShaJN05rN21KbIzvFxkUD88q35sh1q3SHksZdo41xgjE9ba10blzwuRWsJlFE",
-	"sWy7qPPBhQ2w2W4kME/JtUZhFzTdoHzeq1DFxoxffAFrs7zZqfHiHGBHdnUd+eauNcshKeetBiVhRfIR",
-	"CeZBb7gGNT3WDB7v/oHPSWeXxIBX2wjjXBQZc3cMxdbeCn93Ld2v9PLyH5gbv9lsJ0LTP2PNiSMAJNyo",
-	"uvBzWKPyWH4tytnExHS3gnY83Je6OeI2PF3oU6wRfDa393PHdYh3vpkOVYCieCUPUeAIbZKlgFrdJdw2",
-	"zT0LgtBOqSHXVquqzkcobXK7tomMmw3OcNW3sOpbdNP22c/K3YTWKutvF09hUnBMyfR3lD9AvgZtZmNZ",
-	"j66VUJZXvWHv9I5Xp0U+sa2SbVe2U5C8Z6eu2fjnMB+xnB+Vj3iwiGz2/rWlY9AHqrPY5DFjgF3ykAcJ",
-	"joTmIBVwYzC9z9tzB+zIxwgdN7070hHpSlkVxh1dihVmHpL6ipezfVAT36PQzXDFLgYX8L2PZ6C865JA",
-	"hu5k3it+XCCbvDhdnNpXu3fXMR1Xh78tSN4ASyC4dMq64O6armUc10jgy8oM29Y5qv2ldYXdfxCRuoVF",
-	"6H2yF31Z+xALHB7Te0LW5ZY38Cu6T5xuyLC8FNRC1CDWRAhj219hnCDSBgnx5KKgbJRcU2o+vPyNtr1c",
-	"qb52teHvSPxtsXzmC9ibx1R6YC84znnR6KlWmNGb9mHbc2LdNVhRQwmOQ3Y+GFDZbsQtwsbUe8vFHWkG",
-	"Ku1C8/PEZcmoqpxzKbKTk5H0GTNBIjHXSiZWZc0qVZYYGiq0CqBLjMZe60sgRGsc9Th1J6ortx6wl31N",
-	"27LLQWPc/e9fwD/TNBv7+vLJN2DrsuBcYMoEBI2ItS2zvkQdWKsBXlSGTql7LFDBZprV4/mrDuceUcl5",
-	"6loRZqIQsZuD/loJbAWwsv7yaSWEvwc+t5beNXM16e2kF0ySH7KL8+eNJJ/Txc0RbKZuNl8Sodv9cu7r",
-	"cgSQEFqdP390tPpJpYsdWHXTgi9VT+SPIotgVw3/b3qHO3UJ53q4DOrI5Sqodz7lnDSuPJsWIpW5pabV",
-	"ctZKC0F+H/ZDaCXO+ixM4P4OScmrKG1vEZJbhZiClJrnMmsKd4kXc7lmTX4uRpW3kZl9/6nMqzVRHHF4",
-	"EgJALeS3SBfDJovMLRAspGjo7QvTwU/HUsHgUaeOITb8bv34/6XI6ifCORHjyb4XiNOtP2/YSkGbqt/f",
-	"o+NWVHeO8JpWFMPT07Pzl/1Bf9A/G756OTjrfX7/+f8FAAD//w==",
+	"3H2Lctu4luCvoLRT1YmXlmXHzsOurSn3azo9me6eOHN757ayFkRCEiMKYAjQirorVfs1+2H7JVvnHAAE",
+	"JVAP28ndmlu37nVEEo+D837hr16qFqWSQhrdu/yrV/KKL4QRFf7rZzV+/T38kQmdVnlpciV7l73XGVMT",
+	"xtkHNYY/zCzXrKqlFFW/l/RyeKXkZtZLepIvRO+y90GNe0mvEh/rvBJZ79JUtUh6Op2JBYfhxSe+KAv7",
+	"5u3gdD7gZ+Nn6Xl2IZ5PXkxfzl59mC9k+bGXwMBGVDDF/4J3/xgcv+LHf77/6+z553/qJT2zKmEYbapc",
+	"TnufPye9t0KrukrFto1U9h3ajbCb+UazXGrDi6JjW+6zPfdWCb333uDdPfZWy+5t2Y0kbMEzwcarYGfs",
+	"yYhX8vb//u//M3ratbda7rktGGnfbcG7u7b1GabVpZJaIBL+VqlxIRbwZ6qkEdLAn7wsizzlsOOTkt74",
+	"7x80bP+vYJX/VIlJ77L3304aLD+hp/rEjYsztgH4DiAlPtZCG7bkmkllmBbVnciuEIpjla2Y5ivNlrNV",
+	"H4/CjgqTXmudT+XCLrQ98q9SMADHojSMG6akACqCMygrVYrK5LRp+w78aeGTSyOmoup9TnoTIVOxOTas",
+	"elpxCcPSYVv8vGJ8rIU0bDkT9AQod1EbbgRubpbLKaxhoqoFNzTZ8/PmbIK5gejyLFiXO7ekVwiuxa34",
+	"VOaAvRwX70fMuBHHJl+IzRNPeoWa3ho1F3JzU7/PuGGFmh7ncgrHYfhcaDZRFctNwkbjwiAa92PDAkA5",
+	"jbM+7LjOiyxhZcFlwgCXVkxVQB10wJovBONA//TPUqTxGapMVLsQ7Qd5JwpVCvgARtr1/s9qfAOvweum",
+	"EnxhAb552oWaegZsMSa6TFNxQpht077Dl4j8HNX/4c478RgZgtXuJ3L04dLD83Vree9XqcYfRGpgldcN",
+	"zvMsy2EGXvwWkMWEF1psoZQF/5Qv6kXv8nSA/0l6i1zaX7bj8sFSZSuIYpv7bsZzeV2WQmYHbrASqaoy",
+	"/DM3YqF3nSPO9BY/gokX/NNr+uzCQsT+swEJryq+2tiWm7dzNz8JTsBrLXfG9WwTW3/ieuaEUsG1YTT6",
+	"FQOArTxjqgTLgSNJEcVjLT62mEoXm1rbCXyW0MI6NxNIGV4Uv056l3/sKT6SPY4DQfX5/bqcuWZWdDED",
+	"bI4XWjmxAqBA1mNUJTKWwihMyEz3/ZLtGR+GTSC64syETuQbzcQnnho2XhmhE7bMzUzVhhW5FGwiRNaS",
+	"E/DSIQflKfTVYPDi9NWrs4vzF+eDV69Ot5Nq9DxxJ53n+bahmkclp/uTTMHzxeZyPqjx/msJNItdS8Fx",
+	"O9fxlpSbA3EnhU83OSZwy+vjv/PjP2+P3//1Mnl+HmOaOJgjsXUZ31JOScRLxaRYsqWq5gnI5pRLUMMy",
+	"xXKj7c+gBpRClYW4ZJxN6qJgWa7tA6uh9tm1U37yQjBeFMBilqIo+kNJKPlGyKmZ9S7PnMxwP5zGULtQ",
+	"ZCqtMTi1ZAsuV6BaaZYbWC/uhEm1vGIDpmRhdUak9dzAMniR3yGr84RxdvE8oIVBTGzpZW7S2S5cuaG3",
+	"/Pu3leBWP9792Vt6t/lY53K3BkHf3uCrn5PekufmVotUSSI3v8eLi+1bXENlj3YO+GtDe4jE0P37XJe1",
+	"iWjL16D3igo4cCq0ZjNVZLpt/c3Fqs9+IfUYTgu1nIwZFbyWMC4zp0MzLXghMnh3mt+BSFOoptbS5AXj",
+	"dsYFT2fATQnPAZvLgqeC0HGdWbkzi2jFeqaWMJkJCSEuN93p7aOOrzNb/DZxS4nB+IfJBP7qZCZkO66B",
+	"vyiIEDJhRLXIpQCpxw2CNp1xORUsU0KzJ6NyPj1JeanrQvRpKrJa15gTfnM7z2XcOvH4Gn1qDf0u00ZV",
+	"065HzsiKP18Dph2nNV/SWvoGfJPep+OpOrY/tuEQPjzOF6WqjOXNs95lb5qbWT3up2pxMhaVmR1n4o7+",
+	"OglAimv8QVaqcBbrARJhwlOzU2r9iC99Bg1MZuruMIOprMdFnt7ORZfW4oj1h+zs4uL0FRBtwp6dkf4C",
+	"BtyYa/H8/Ao4LkhPbf1VJAH7bQnw/DyqzPDithJpXuZRm56IUaSVMGSZ4gT2hBmvhGMLRpF1WVb5HTeC",
+	"zXgxYdqgwpebWcBV+mtuk6k49TbJxcu4eKUVrMnmsSCHC8nn93+dP4t/fCcqHTWU/0YP2p6x3VDb0Nhw",
+	"ba3j3ABss4rEIlaU2ThU/U3p3Bn3B6DsLoQCpcNy6DZWPQiD7n00ewAyDiVLQptyD/cgMpaptAY4siff",
+	"39z88LTPfuDpDD1DqVoIi5IgndDJscaHf4XfYmy45KtC8Q5/hZ15jTSjIsuO825Fe4iItKnkpq5EW3tu",
+	"L2YuVh1cW+fT3dyaPqeXY0DeqoCHG/Db6bUWvi+vd2f5WNz+R8e19xfXvzvRbHV0VGTVBPHDUkuohVx5",
+	"jSjXLBNpnuGxs9yRSzhfQDINbH8SRfZGpfOoxXSrDTcdHlB85NgVYDNqGUapOcvNJRt9rEUtshGqbSPS",
+	"6EZsxu8EenmFzMjEbfzbE54XIou7LWl922QZ7mEdN/DDJNhJDLteZ0Ka3Kw2IdBWVtbIm4wdOIpv67zI",
+	"2Fs8MB0lMqcsbdsAff+v8OYORQhf3EsNal5NGpUorv58Tno/q/FvlZpWQuudvL4NjB89QrLlTLElN+mM",
+	"XBpsLtVSeqldiYynRmTb8fbRHI+ZAqjQh4HxGTmhTEmxY4bBY7o2UVY5g20TmDO1ZIWSU4CJVMuW5WpX",
+	"tnNpRhlebA4/ICcg2cVAinhCsRl2TQBmRJw3vBNVxcEG8qERdC0ApyB0o3BgWtTabGg5sQPa7SzHxbgT",
+	"b6BrT9ZBowPt3wpdF+YenDrlC0HsOfG4jRzPaqIkzD+oMUY2aJqYNN8ahhJVpaooKxCfcnObqqyNumen",
+	"5y/OXz57fv4iOMFj/+vLA8NNqjagqGAwUsJQf/R0naZCZMitPduuxKTW+FfKZSoK+rWWqagMz0HZlMoA",
+	"H64MPgHeGnLk0NTrssaBQ5DsYFol3n2L5i0wEWvbznhZCqmZFJ9Mn41mSptb/Gp0OZRSYVhxySUclpde",
+	"CsZN2Lgm+cunQpqEvAYqYxgH8yJ4KLPchiitCZ2jc0GC1sWnPJd9NrLv3lYC3Q7Z6BIWv+QaA8VDObEU",
+	"4d0UJPpzjdFK9xV70qiGkoO+iO8pSSTFh/KOF7Xwzq5K8EzDciwGUgTv6ZUleIxR0wqHciSFyPQtbYGW",
+	"B6fZhOMAu5d8Zf0qWi0Ego4+CPwIiKF2eU8QemWZMC5ZLsvaJLDKKp/OmmUA32nBi5i/FsWkz67lipEH",
+	"hxABPgB+MZRSLEXVcgjlmplKcCQ7G9BY9zaC2hN6Ufnxn7fvj6I8uRILQW77g/mPo5KQKHfonW228CCt",
+	"0w6FC3VhzXvonYplKgFAttgWjDZi9P4YPWl9diMkWIV3ghWC3wk8oBHqWKO2JY744dI7GAiHNi4LluUY",
+	"cCZNUgt2J6oVmS6X8MsKxyu51iJjSsLq8NclkD5FbWIevR2Opi38rtOz1QpzH+K6MvlCqLrlo93kwIFn",
+	"YIeftrHePR62lbt26Hh99l1YqZXsv+XLfxNa86mwEvJmlyFgHC8AZjpDWkS1xYkMMgdcCBv5/75CJCYi",
+	"3sAo11IvycvlZlFz/yWGw7WJfx01ePbLBdkjdyOXE7WL/DbUkG0JHyqdb3smsgOyQCImEqFOhKnRpu2G",
+	"wrliehQA9UHR3bX4tir2yPmImn32081FHhIYVkGkAjbed3u8X0zvAVZMN+rtE+Yd3BdD1yjdqfTfaAYW",
+	"HYDEu7YCozeG0IeaRgG+B3L89OzljqDhbintELrBeoREDJ3/jdSy0Pu5EQjJ5e3MJmfsmZqwMwLitMao",
+	"37RJOJyLlfuzpT/m2qZ3WPZ7WIQlVSB8d83t3sNF4KyLWpPLtsmAs+kMXRkmD3VitOI6IcyS8Fxi5/rb",
+	"TEnxkzVoDiBgVZuyvp87TyzKAlMAQTlH9cotXxuezvt26FGUjOI+7XL2AJ+220oUPAWXX4+1CR/R3Bqn",
+	"orf8+7ekMnZEiKwjipdlpSjoHwBOz/jZxfNLYkGT93915lDkYJtszvB9qKw6LXdcqLGzmezJWi5ZiWmu",
+	"TWXJhEubAol2Vysny7nDrGm1tuonkWU//ef4wgsub1F73g4ltF3JV82WeVGwcS7JGqYlGnX/Neh6seDV",
+	"amdicMHljX11HVcbli1cBLZ99v6IYltultCF4jfNEg+kZodeYH3M4IwtLlCKq3cCtT0/wZTRmDqasHHF",
+	"MxOF6HomlTXeg8djpQrBJT02t7hGgk5HMk2dztArUYiJYcizJ4zjdhqRohS5I41iY0B7Evl7qMLWjRFf",
+	"vhGf4lkCdZl1wGMNTRoAJA6I/utmcg/EPQ3yEEEeyyr/rSsp6wcUpeRBURMm8J+VqjFubUOg6HV58vbH",
+	"79ir84sXCRt1ZeWPnvYZ+vD5QrNxxWU6A5t5lKpMjK4c7qIYGmXC8LywARryfIz67FqyPKODHws4czh9",
+	"n1JjhOSSMqrQ9hIZK/K5QI8VueEUZboz8SnXJmaYO3dlhLSWqDlUSk4TsCrHQGZppTQITjQbdcIKtRTV",
+	"rZZ8Ltrho1TJSZHjmW5693GrO2clYIPZtJ7p00zj0g2GPZ4uxLDHeAHgXNGGdWx2PNsI9V0XBdO5nBaC",
+	"TXhdGPJySZbLO17kmQt8JwhPTGsDPjPJKwqG75XJaNHutUEbay2SGjq8utxBjI+BJ+QmccnDxBJ81CA4",
+	"gZlSWnhckXxBPspai1A00hDd4LLbjkbdfsxl1k4LcHK3UFPdiOXqLk/XDq4SH28Hpx+yQfps/mIRFVuG",
+	"m1rHnRw/vXv3G6MXWsOeD15FYy+5KcTOkWDtS1Vl7SF7323BZLOK5hoUSzBaR3hWl+OCy/mI3NNzkOpq",
+	"4s3cXFtm0J4y+HCnGmko0k5b9FBLenGXZ8P6EAejhTqI/UmTCIFc2x0s8j5VwT85m+SFjznzsmQTtPT7",
+	"ezIZymMqLKsCmTeu1FzILVyllojo1rSIJLsV9SISqfgOf/e4iVH7VNUYcZhUasFOW9M8i5r9eQyFfuPG",
+	"J/gjNOwcbWiEbNHzBF7mfaMWRdTkzmVksjdgV9oJYLKtmzg9j+1iYd2IrVI2C1U0IIdYCafLVAx7lyzL",
+	"M7ZSNVsILv0jDs/+OartKpiqimXf/Hzz6y/MPme5dMmklmsAVrUBdYKxCn0CKjv5TbdSgdtXDOHfWgP5",
+	"X8XqwEA6YChlHFHSmj3otNZGLTD9LjS+L0lbIMvBMeYg7hMy3eYJ5sqCSmcjKE2yFWgclDkYynxrXZPz",
+	"HqUPinvMp3Mpt17+29EwXVaLYrJP8u1crDq8PTEXRZMdeHDiXj6VuZzG3Rs70hoPzsSzm2rPGm5ghy7q",
+	"zrn/G6LDg/RQN5at0yWTNFJRpGLW4k9KG0QUmNMhpKqmiIs0VL/DEM3l7cyYMsb0ixXiLgMzC6M6rFCq",
+	"HPN0HgzmTZkN/y4ZgM0McSqk1V2nzn/nogRlXRSY2tcqVGqW7r5850ol23C6T+VlFUB9axaQew8TOKKV",
+	"mqNxNcVazITsTq41KBGkPK5A2yLdq79bkttSwVY9oV/pNpgiZO7pCMfj2L8WZ+0YW5V2Z9vq7JJeLfOP",
+	"tbCPAdM2vAx2LfGtSrG83xbJVtm/2sj6OlpbOx2cnW/q62WQnxXR2IWcYoJ/phjG25lUy8SXA+KqiE1j",
+	"Hp5WC2Flh2JGFEWfvXaFv9ajQaX6S6cuGVVkbCwmqhJXQLIwohc8YKXkmFhE4b/W0IiaC1VZAbAXXMJ8",
+	"tF2wCdmjnuflsSrpsI69ihBDAHtSnedPCVQPOl0cR2QYsNyZzLprPW6czdilD4VujZYFUdPPyY6soxaX",
+	"iyY/okFYKN12Bm3lg51Rzt2xG7vFOGx0XZjrNBWlEZFaWZ/GuqscHN/b8Jt3po7SvG+FE8dfOR64qTty",
+	"X7j4jW53I0CyzHzJ7+OFEiufO7cDuDbNpdvTa0fqAvRCZD+r8YFh+wPbKLQheiMs8Cqafn8039Jo4ZpN",
+	"KqFnDB97NZ2q+K+YjkwZdVSI3XwHB7AovbXFwc3uSXeT53Yq8SvZVGfspKNLNlVMyT4b3akc/ilsQIKk",
+	"GuqgFZJa2ErD6XR2lF7Sg6/jal0tDzTHrllVS/KHA1izGuwnUhrWUztrGc3r9LrnQYHsIOcz+O588Op5",
+	"8iWTQCe5zPXsoGySZN+46GZc0wH0oNls+uih30QRb5FrjXgX1Fu4LjTwT1BfMFIG/5OTQu3RjZ53pTHR",
+	"0BEsjCqgvTVodBJTR/4gthB6nDDF29rW4MfE6BauBizEqKlAj4EvsnNcjWO1l5KCCZ7OrIedW/JWoLGS",
+	"UolOBTZVKutKGuhs0eKCFvYsQQe9Ygu+GgfBCThc4iDCqbEd/LWTVf5OvTOMxp4wUyUaMQusnOPcOJlE",
+	"+3Ysplzu5qd2Z1Hu2dSFBCasdev0EuqwE+V3N+jviZS1HJj3SJ2q/tpK+lvL1XEdv9qX95Vf9FVcIwtT",
+	"HXF123MaaKg3ORly65XfVKCwv0JPo7l2Z7GoCjnabjUvYrqzbpqzaKGx6HNcqRrMtdy0lTbQ1liW79ML",
+	"ZKNDhttWN0B+vU9Gi/0IC1P4QrAnI8eG7JPRU4o8YFo6hmS0zxVGUg/Sgyl3eDPtJc7n3Hofi9etHeSh",
+	"dNKGi+YyG6tP2EHD4UyUuXRQ0y4M7z5Gr1c9uDsNjbdX45mu3JIbXgBzbeV0M3TUGfFpvYY37uMtcils",
+	"xGDnu1pUOdnomwbN/o0v7CjN1H5/W7rfELB+r3LzgEyyg9im/e6WJNfX57pr8+/iuVpH0yYzahSyM2nS",
+	"NRQBDbdUaazXVT7FnISZy1SxHlDPVb2E36/fno5HJ4U01Yo63YDy4roK5pKNrBY42jscH9ixEblBFmln",
+	"YeBPrijQed5AhoTcM9gOqGp1VXQpMEGjvzxesrrI5W1nswIs4ygy+Nz1ErJOwKWq5iJDDdDlt6FeJONB",
+	"gvu4xSshxXI7lNTEUFMYfDcOIYslXd4BLYzJ5VRvB4IUSwCCfcd3VrtiA9x2p7clVq0Z1athkrHglcDk",
+	"IF4UbFJXtjYKXdM6YaNxpbuaM25wOr/ppHH/I3mto986oC2JRCATHGODeG0M2sIh7udib3hgBDNLgbZb",
+	"2AbP8YSmyM4i7lRRXiY6F+HQGn2+Uosm4wYzmdnv7dLZyPCAAEuuEx8+3d736NImrNDnCqsW0XwaOT45",
+	"cp2P0H2OBNbqexRu5pD+R+2+YpjR+ewsHjhtZ7rvV9ixrR3f777rngdF03evDf92bT371Zly8KYzGjFC",
+	"rsoVg2Ex4yjLJxNRaRoCa3N5rkH1lIwXvFq0TH5tVKmpS2uupLZABHC5sLsrLgXIfU4ObMZjsTHmCKy4",
+	"zGCBmW8uahEh8Z1lHXyyXM/dfnPDuJ7rPrvWcxvptzWUDTwcRoHJW2uRJa4Rmkvba2x00OLd64BpZKwj",
+	"c+iz6zblNMOpaoMIsCYVM7OwhoumOB+8YiMLg1t1J6qRbxSHp0M7RDvByuuD0dOHt3cKkSYtIyx3oISF",
+	"Q5oltaoXwm7Sstpd3eJcR18gPLjV8Gx1cYJXklZGCGZrOJ9MmGWSsLkonXujXay8xlgihkOYM3Fx8ez5",
+	"Axr9AefTmCsAqJb+l23nZ6pam91NhOGldtnoQfkpYVVNI8hd3z9ag4eZ43kN8sYFOikGf2uWtJY4ETRL",
+	"2pfUgv0d2o622ZafOLpsw9P5dWryO7GrBUzMtZzOu1XEX+rFmDQ38obydB7oiqQxc5x5rV6ra0utsqf2",
+	"5B1bM5FNdfempVperl2ngmWVGyOk4xQHuga2mfYPaPKz1eyP0D3saa+gs38zuadLAL5/xBLYe6z8njWv",
+	"TTU+5b2RsActDXh/32/uBuvtIwH2r3UgnWC/jyPmATH4HSSUxBsg2KqwuVg9yMm2Ick3PG5Ex7lkaSF4",
+	"1Wc3gheUJOoUPiraX+apQFNCW50Z9DJEgStbDCGKQvvICvVicIP02S+2lYot9qQHBfXkndZg9VgNfEOp",
+	"27cO7wvUPj+gLvkAz+R9a5i3+zTvu2d973K3BV9hyZcrdQNrStfpDIQEJoOj6u7DDXj/yaoUkVLW+1Rn",
+	"348Ne0Vvk2yCTGrSbWw/EWcMqrFYaWpgV9VydMVGJa+1GCVhn+wrNqoEz26VLFb4JMjAtrd9XLER2JW3",
+	"Ui1hEC3I8nltyECiGCRV9nBnxbWsUusuwFztpjfOULZj0EhUtbZ9g2lFqBnQ1AjBu1bSVBAeDFXWLUWi",
+	"zgheVsoIiktZFxARPA6TWAyx/O5OyExVrqKjaQ3ergoPCWOfluChohxzbMr2grUwwQqD/uRBGZNvgIZB",
+	"K/TtWKxec/9gc2z6zIeQHV/bLw3hnbscZG3dz75jeFcHw1t3PmHdFWbC4BJ8lbAFHaeXN1NN8OeSV12d",
+	"l/G5jwFsyt0NMnrn7JC1tIlcq4IbQRk6lG/KraLQAA3bZ5GLS6NViU/QgY7OqQSQutai0kmTsYyVHpqp",
+	"ipXKFkVZVM8EKvALal/rVhBF6/+QxT+iScf/j90u3MjvY7xYi7SucrO6ATXUaXG629VtH36jbebaE+92",
+	"fppgcZYFM2tX2gCjdZ1Y+zbRBS++Iq92AxDM48c7olxzkkguFrJoXzyQclBOVG2QsR4dCVmpQh8doXsg",
+	"sd5Uzo6O7NqPjhADhxJIlPwW1jmLaUU6sVz36AipHQYqhbQOQX9rCl2JgM5xdH4Mpc2sposPnKciCRLW",
+	"dDt0hN6LoRzKo6PfZ4qceUdHjCqBfYVSbdiodM0qRljAQ5U1az2sv9FDGVSvuDrhs1OGlTwLYWYqS1jJ",
+	"zSxhH2uYA1b2Hd3xdUwdDWz1HQBmKMnfLFNx5RJ0GLe5tQy7OubaB9wwCw7OTufTUcJAAipt2PMB00wV",
+	"2dP+UF4XxfpuEjbCw7LVxwBmGw4YkUGS8qpahZ5Mh3dDyeFMCXuoJgk2ndsb5jyu2U4owRVz2RX6sOzE",
+	"CRwX4MLM9o1jK2Gcl9RQQlHQa8XLXzg0u1Q8tMZBCgNxyTCakiDQZq0ApfOSUjNf2+B7KK8104r6mqHn",
+	"FTEclw9QSXycx5feFJl9Bbiu9+eeD06HcuTiO3Dyhs+FHF1uBiL4ZhgiYeipomGBdQ8l5S/hy0vlNqmR",
+	"0shjDrvwAkBmnty8L3nKc+nBDOqB6/eGgQ3sJaDMjGl0rVNoZSN0odS8vVj0NA4lndP54JT5PWPWaJNW",
+	"5raLd/mwa1aJOwWKlov7CKMt0KwrzL4AQwAGYr1p6uuVc83GAnSemSgyiwdvRSk4KEIN9eIHVmeu8DEQ",
+	"LGkWzvtO3RaUBr2I9IqhzKmybypz7TrhajZyN3LAmhilR7tnmSVbbk258YqRskzk2zyuatdckQ6a21gL",
+	"3aHjHqHN53lSvPjfQq5d4n90dMnOB+f46TU2fyvQnMS2AGBCXrIj6v12lLAjav52BKNiDaFFFaBL+PfR",
+	"kWWRR0dD+QR5CEeVBxMGK6qAsC0SzgZM+zhJiu2oLIVk3PAx1+IpFkjBlnyOJqyBkjThLxuoOAKN48j3",
+	"mzvCJgiUF57ZSHuu2QhOjLT9ocwEzy4DOsYjx/VRdMbG6ZsyGCJsOHi8OVBkcPZSLIfSCQUSQSTd+MSI",
+	"ylE7Qga+JA0bpkbtibdDM3AsQ7y6p8g1Fezbs6VGNBprrFXlbqhMlQR1WGSu1Sj2qCcQDqUr+kT9tshT",
+	"IanqxN5aeV3ydCaOz/qDXtLDPAOU3/ry5GS5XPY5Pu6ranpiv9Unb15/98MvNz/gN02FfO9bUZmZheIx",
+	"L/PAHX3ZO3UBNHhw2XvWH/SfkR9hhgrLCaIy/DUVZtttW9qCdIT/N0KFBftQNhLrYjDwkQV2vRboADaE",
+	"0tTSgmNEmAEKSOhlMhEXarugMBAAfTvG11nvsvcvwmB0FHfSXAP7RzTBoOVBDm50a7JdgeUQp15PO8Dr",
+	"RlHiN/eNIgC23jh6WCbV+7VbRM8Ggy03iB52c2jrgrHI9aH2kTORXDNamfWp6Qf2FeiaxK86uKA0cJT0",
+	"3gqeNaFlewCNH48wD0vQY1aSXVpgyFF9NQ1qK7XpyjkftQYEK3iJGmQYnR1K4s50cUQOc4t0LpABBWph",
+	"6+ZZJ9Ybx65dOokHxxYIvUhogsqVC1cH3lwj6AQFRWfZNZvCGkF4vhrKEeUGTHk5urJNe8mDXEtQU7hD",
+	"YN9JCJQS1FwwMExfT1Q1HyVDiarCZqwe+J9dC6gisxwAByvNNUMzLkZkdAWkozOrRH1rvbaPh532psnP",
+	"bWsMSw2/NGFQckX8Ul3Es0aKWCaIZHE+ePXoV/y2bnaMLOl7pzJMcrNx2+JVSCQjLT4Ce564fAXAtscg",
+	"5++Aip0w6KLmz4kVKScu2SUqV24Am0BdHlDChLQMCKmm1c5tiV7SMhcZmBf9TlGAZ/mPRpjHAHOT2rOF",
+	"baJOTtBGYwy9JlE2+q3t9yNso6TjWgt7mYTzM9h2Gb4XZeTmILAShxLjHvAa6Wqgm1953RZtvI3UlWfW",
+	"WgTV6Hasakn3mQAPJeaE3wC/ylpKo10hMsnWGPaFEarL3mNpX3et4WFnR0dWKzs6ajX5fNLycHod7mky",
+	"lMZeqoSQ2CziDrTJS0wkdCZd+ND3twcODQaVU4moE751dGCjfMR80l2tNwDgioXl1JItG8qmwhzGq2xh",
+	"EXbA9PcCjGLcGy+fOphv+2YuwYVpvEpnoPYsMtRlZkobqwkVvDSqhKk1/CuX9af1i9B6z+f/frZ4tnj5",
+	"af4sfX22fG7+9vPZ+ONg8eq7werj/NmfH58vXsrTybk++8//sXnR1mWPT8Xpx+LZny9mH1YX5+Xy2Wy1",
+	"XF7w1WoyffHnx+ld+mL57MOZKJYv/1xUH87m0ws9ka/4x0XK05dlr+n+2RsLeXs+/3j6958H6bsXy1f1",
+	"385W/1NeLL59qb9/NvmX57M3g/LfqxvzH3e/f/rPP09bavSgf0pK937Mormk7iuLNX8TTweTyu3zRvcF",
+	"XJdqCZz3AdzLekJ7l3+8D3nZt64jpstxVs6KDnjXSRk2CI4ysWvno7EcawurQqoiJySndFDmmYfnezYG",
+	"UaCznLf784TxrTwTQWsf8j0ka1V6sCHLNHQSeBZb+V90oQlxYm6VU+tGo1ntyuiKPVh1J023LpT7MnrZ",
+	"5jxfGY3XO0d3YPNG32ZlnUZ478fjozO6dfi2Fk/k7aNsEELxD2qsT1J/o/IW9NZOUqzdMY75yv6yRnd1",
+	"hyg0phk5z6d7PRlKekTWenj97IjwzitbRQ6S/Q1JpLqEdY8wfW2EGYPJUNoKBWqYyP6Nz4XNbW38ak1Z",
+	"B8X3rMteUCcr9MW47YDQb3nvLptsijyzSRT+F0xapKxcCguYmcgrJ0B5JYayi07w4uifKdf+3vKvuUK6",
+	"l56Oz8SL7Hwy4K/O0+fCp/ldPmuSIm0wuX2V8MXF3jKjddv117aGED87qMzeJQzn0XUJvm9Uk6nHUIHf",
+	"AaL567QBovYSHptSY+MLM8ErMxbcBJT21wc1/nxS2hbca86h2FqaV05+VuPX32O6V1lHbRZpwgRx601u",
+	"ev1+UGNi5tRnmXq6j4Xt/4kr/6DG3wQXriKtuOu9UHCB8hdc6eI4G9YqWKI/PzuzMgPIBGd2KSawQiSZ",
+	"Ri0H09+3yIAPfPWVJgcC9n626f5RTfK32mBL8y8ja3DovdD9vMtHRGkgS/TM2oK1h+PgT+jkkdS5yR7w",
+	"UtVFxjK1gW9NB5dHxTh/yLZpB3HDsAaB68CrZN+iFrjumJs0jaEslJxaf0ZZCcQWdwuWczZhAlErt8Pe",
+	"SPONDisThrIpTdB1KSotMpGN3OVUmMnANRN3oHCm1HnE3XnlWo+AAfdrIL0zjPQsiLy4ZBdskcvaALNH",
+	"Zwwg7NkZG+F7t7m8ndSmrgRZgqPgZrQRw/pqd5XOmKfzpn0lRlL6ofVElTDc38A5lDYDCXZAoQ4izs0W",
+	"zei7jo0fJyN/TdWXIKRWJ6WvLD/WukdFBIl79gUolbaMFz4GeI+X1SWoTxG5kuJwgiGmblUMEBIjkFis",
+	"URRBGxMy1BMbPBu1avtGjWvZ0eblUI7UfJSQb+6KjSg85n5wpowUnwzTfCKo0yoF3DA+HGQ/XA2lC575",
+	"K+RQFgDjR/1QSUy5w++wZd1an58IQmI7NNL+HqInuWZufwTJP6dNNg/+MTidD/jZ+Fl6nl2I55MX05ez",
+	"Vx/mC1l+JObne/KtDWJvH6XG9NQshq4ZPd9/guCe0NNXA3+p5+mZu36zx5f6NhvfolSWqegv0JP5fm/N",
+	"rdXn8KtTHvXYi5Dcr9KZrKwUVnFOXC9iukLOxyfs/eAPJ8Z/FaJEunHd5gGJC8ErSWkMpNYbhZhKhOlK",
+	"X499AW+cNEdlXRTW3gASBCpI2Kis9Wy0eYswmR5P0HsIr9xayTVCwnlKGhTlYSH/b+JF5NSL2hV4P0K7",
+	"t+kDKMf38bT9VA/BuEgT0a+OeSEYOmwHBLDTCmwGNJwLBnYfAd3+RYBypmeqMsdFfoceorApXLvLrsW3",
+	"WuqTv6pafj5cYXtby50mAhpHYbuzqpYuNwFdvtampVxZQD6KXXpTOffSi4x4LpmqDZ+SkldLf3mAS0+w",
+	"/dTQyeRnNflCYHyT7gmwPmjS80zQ7qnV0gktfZtxFPi8KAhqZZxTRq3TYunjFYXyFeOwSlCOrEOMhx37",
+	"sCSWqiu07fFEMU1QpJpkK+pdZ/O+vOPbJnah4lnV8tY1XBsFlc1SufRqHcDDqY8ErFvbQH2UBJ23H6SD",
+	"RhW++hEYRO+yNxO8MLPWzaiXg7Vuc72zwdnz49PT47PBu9PB5QD+23/19/XOaNH3/t5r94WLjnX6d99W",
+	"7TLo2bY/06q/uh8x7MXWwaE8ZlW1JGm13GhQ9ohaatDerFVAz6mjmkuTJE6lffuxLck5rmyk6UrMg9vD",
+	"idBU5aqpbMOZJsnP/q55YSx7kXRtMEUNFyirBS/oHzYjEbPNbA8NG6rR7oYJS74we4wq3uTa2LZqX/Dg",
+	"g35lneduAZe4RlyPE7zljQHcDt26W6eLVbszQmrDFOGRn/zllvc5OP2NwPfXgmMMhjdU5yoDlHIVro+Y",
+	"OaT9LCjNbec0dLlVQfu4A4W4/XKbJHf2qhPLeSG8n9NdcK5tSaB1nl0GK3YZwpSlMZSUWJowW4TFmgTT",
+	"jQ5fycZ2m1JSIMuhfDJq95EaPaWOcCZHLPO5IUqKMCKFniQU5EmQGNVuLRfwBXjbdqBrqiCvpb0rA61P",
+	"n8JkuyYs1B0WtdAljfaK9JhcDBD38R0hYVux+zoWqUr3UTgCrCPAY3eooOz4GleElWMAlFPQbQfdYLIa",
+	"ltNRDv8lK5X2DXCCjHvCwbQSGPXlRZ/9TeUuG4TeH0rnP/StuGzGG7k5nDtlOVPa9xHONeMFokxlH5AD",
+	"FJOwLRq6UBzqlVdNlChQKu01wRRLJRPBtzIeyic+XYI20vR2+Qavxn4Ks1OjY/ak3ejYeT8wmRfQ9Wmf",
+	"XbcSLYBejqQyR7jZzBXlVmK8CpKEL8n7a92BfjRYDyVkNxn6YfJGvjM549emWuNRUjQ2czLaLVZ6lay2",
+	"+0h8S5UHuHFsTOx8IyZm+3E0VWcPSK1Y63n1lRVKd2gdSoXzHQTOhUe1ezvi0jegPjLOinwiAgvMlntQ",
+	"FYfjLmQXdeqULhRtmtZs3pZaH9kpNi4amFe+NUeuW6U7lDTuGm2MEozpaWulc+OCz61gNYkiimXbRZ0N",
+	"zm2AzXYjgXlKrjUKu6DpBuXzXoUqNmb84gtYm+XNTo0X5wA7sqvryDd3rVn2STlvNSgJK5IPSDAPesM1",
+	"qOmxZvB49w98Tjq7JAa82kYYZ6LImLtjKLb2Vvi7a+l+pRcX/8Dc+PVmOxGa/gVrThwBIOFG1YVfwhqV",
+	"x/JrUc4mJqa7FbTj4b7UzRG34elcn2CN4PHM3s8d1yHe+WY6VAGK4pU8RIEjtEmWAmp1l3DbNPcsCEI7",
+	"pYZcW62qOh+htMnt2iYyrjc4w1Xfwqpv0U3bZ78odxNaq6y/XTyFScExJdPfUf4A+Rq0mY1lPbpWQlle",
+	"9S57J3e8OinysW2VbLuynYDkPT1xzcY/h/mI5eygfMS9RWSz968tHYM+UJ3FJo8ZA+yShzxIcCQ0B6mA",
+	"G4Ppfd6eO2BHPkbouOndkY5IV8qqMO7oUqww85DUV7yc7YMa+x6FboYrdj44h+99PAPlXZcEMnQn807x",
+	"4wLZ5MXp4tS+2r27jumwOvxNQfIaWALBpVPWBXfXdC3jsEYCX1Zm2LbOUe0vrSvs/oOI1C0sQu+TvejL",
+	"2odY4PCY3hOyLje8gV/RfeJ0Q4blpaAWogaxIkIY2f4KowSRNkiIJxcFZaPkmlLz4eVvtO3lSvW1yzV/",
+	"R+Jvi+VTX8DePKbSA3vBcc6LRk+1wozetA/bnhPrrsGKGkpwvGRngwGV7UbcImxEvbdc3JFmoNIuND+P",
+	"XJaMqsoZlyI7OhpKnzETJBJzrWRiVdasUmWJoaFCqwC6xGjstb4EQrTGUY9Td6K6cusBe9nXtC26HDTG",
+	"3f/+BfwzTbOxry+ffAO2LgvOBaZMQNCIWJsy60vUgbUa4EVl6IS6xwIVrKdZPZ6/an/uEZWcJ64VYSYK",
+	"Ebs56MdKYCuApfWXTyoh/D3wubX0rpmrSW8nvWCS/CU7P3vWSPIZXdwcwWbqZvMlEbrdL+e+LkcACaHV",
+	"2bNHR6s3Kp1vwaqbFnypeiJ/FFkEu2r4f9M73KlLOBfME1W0frRhfB8saYdUbKAaGSMqPUrNcd1d2hN2",
+	"v/yCDOYnUWTUYbMjlVqB5dxtReIZPCb4QRNezlTQOt2RVEPD32ii7IdrAh0ZdQXdYECZP41D1SbnSGVu",
+	"qXW4nLaSc1Dqhl0pWunLPhcWZLBjFeTblbbDC2kPhZiArjDLZdaUT5NE5HLFmixpjO1vshT2w6cyr1YE",
+	"M5KzJIqBZ5H3KJ1fNrl8boFgp0YDoF+YG705lBcNHnXqGOrD7zaa8l+Kub0hnBMxyeg7sjgL5/OaxRo0",
+	"C/vjPbrPRXXnCK9pCHJ5cnJ69qI/6A/6p5cvXwxOe5/ff/5/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -50,6 +50,7 @@ var Routes = map[string]Route{
 	"PutRun":              {LiveSession, 4 * mebibyte},
 	"GetState":            {LiveSession, kibibyte},
 	"PutState":            {LiveSession, largestState},
+	"GetStateLock":        {LiveSession, kibibyte},
 	"LockState":           {LiveSession, 256 * kibibyte},
 	"UnlockState":         {LiveSession, 64 * kibibyte},
 	"CreateRegistryToken": {LiveSession, 64 * kibibyte},

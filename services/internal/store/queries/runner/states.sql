@@ -42,6 +42,12 @@ SELECT lock_id, info, job_id, attempt, fence, locked_at
 FROM tf_locks WHERE resource_id = sqlc.arg(resource_id)
 FOR UPDATE;
 
+-- name: RunnerHeldLock :one
+-- Who holds the state of a resource of an install, and what became of its job.
+SELECT l.lock_id, l.info, l.job_id, l.attempt, l.fence, l.locked_at, j.state AS job_state
+FROM tf_locks l JOIN runner_jobs j ON j.org_id = l.org_id AND j.id = l.job_id
+WHERE l.resource_id = sqlc.arg(resource_id) AND j.install_id = sqlc.arg(install_id)::text;
+
 -- name: RunnerTakeStateLock :one
 -- Takes the lock, also from a holder that the caller has found to be outdated.
 -- No row: somebody else was faster.
