@@ -11,12 +11,14 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/hosts"
 	"github.com/berth-dev/berth/cli/internal/local"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -44,8 +46,12 @@ type run struct {
 	own         bool // the app is one of rehearsals alone
 	cluster     bool // local installs have one
 
-	app     *appconfig.App // as the folder has it
-	stands  stage.StandIns // what is left out of what is tried
+	app     *appconfig.App      // as the folder has it
+	changes stage.Changes       // what is left out of what is tried
+	broken  map[stage.Part]bool // left out for a mistake in the folder
+	lost    map[string]string   // addresses of files that could not be fetched, and why
+	said    []place.Diagnostic  // warnings and notes about the folder
+	hosts   hosts.Hosts
 	judged  map[stage.Part]Line
 	install *ctlapi.Install
 	parts   []Span
@@ -73,7 +79,7 @@ and nothing failed, 1 when a part for which everything was at hand failed or the
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.report, "report", "", "write the report to this file; its ending says how: .html, .md or .json")
-	f.StringVar(&r.name, "name", "", "name of the install (default: rehearsal- and the time)")
+	f.StringVar(&r.name, "name", "", "name of the install (default: rehearsal-, the time and four digits)")
 	f.StringVar(&r.stack, "stack", "local", "where the runner runs: local")
 	f.StringVar(&r.sync.App, "app", "", "name of the app (default: the folder's name and -rehearsal)")
 	f.StringArrayVar(&r.sync.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: as of berth sync")

@@ -102,8 +102,8 @@ func (r *run) line(part stage.Part, ended string) Line {
 	}
 	switch {
 	case judged:
-	case r.stands[part] != "":
-		l.Verdict, l.Why = NotPlanned, r.stands[part]
+	case r.changes.StandIns[part] != "":
+		l.Verdict, l.Why = NotPlanned, r.changes.StandIns[part]
 	case kind == appconfig.BlockAction && ended == "":
 		l.Verdict, l.Why = NotPlanned, "a provision does not run it: "+triggersOf(a)
 	default:

@@ -47,7 +47,7 @@ func judge(step ctlapi.Step, change *ctlapi.Change) Line {
 }
 
 // elsewhere is what builds and engines say of what they cannot get from others.
-var elsewhere = regexp.MustCompile(`(?i)cannot be reached|did not answer|cannot be read now|its server answers|not public|without (other )?credentials|asks for credentials|` +
+var elsewhere = regexp.MustCompile(`(?i)cannot be reached|cannot be downloaded|does not resolve|did not answer|does not answer|cannot be read now|its server answers|not public|without (other )?credentials|asks for credentials|` +
 	`no such host|could not resolve|name resolution|connection refused|connection reset|network is unreachable|i/o timeout|timed out|timeout exceeded|deadline exceeded|dial tcp|no route to host|TLS handshake`)
 
 // judgeBuild says of a build that failed whether its source could not be had, or the
@@ -73,12 +73,16 @@ var closed = regexp.MustCompile(`BERTH_SOURCE_CREDENTIALS has no entry|needs cre
 
 // sourceOf names the source of a build.
 func sourceOf(item ctlapi.ConfigItem) string {
-	s := item.Source
-	if s == nil || api.Value(s.Repo) == "" {
-		return "of " + item.Component
+	if s := item.Source; s != nil && api.Value(s.Repo) != "" {
+		return api.Value(s.Repo)
 	}
-	return api.Value(s.Repo)
+	if named := addressIn.FindString(api.Value(item.BuildError)); named != "" {
+		return strings.TrimRight(named, "/.") // a dependency of what is in the folder
+	}
+	return "of " + item.Component
 }
+
+var addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
 
 // failure is a step that failed.
 type failure struct {
@@ -115,6 +119,8 @@ const mostNamed = 3
 func judgeFailure(f failure) (Verdict, string) {
 	text := short(f.Error)
 	switch {
+	case strings.Contains(f.Error, jobspec.ReadsCluster):
+		return NotPlanned, "its chart " + jobspec.ReadsCluster + ": " + text
 	case strings.Contains(f.Error, "this runner has no cluster"):
 		return NotPlanned, "there is no cluster"
 	case missing(f.Error) != "":
