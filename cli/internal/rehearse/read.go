@@ -128,8 +128,14 @@ func (r *run) repair(options appconfig.LoadOptions) error {
 			return err
 		}
 		again := false
+		blamed := map[stage.Part]bool{} // a definition may be wrong in several ways
 		for _, d := range found {
-			again = r.blame(staged, d) || again
+			part := stage.Blame(staged, d)
+			if part != "" && blamed[part] {
+				continue
+			}
+			blamed[part] = true
+			again = r.blame(part, d) || again
 		}
 		last = found
 		if !again {
@@ -155,8 +161,7 @@ func (r *run) wrong(options appconfig.LoadOptions) ([]place.Diagnostic, *appconf
 
 // blame leaves out the definition that is wrong, or else its file; false when there is
 // nothing more to leave out.
-func (r *run) blame(staged *appconfig.App, d place.Diagnostic) bool {
-	part := stage.Blame(staged, d)
+func (r *run) blame(part stage.Part, d place.Diagnostic) bool {
 	if part != "" && slices.ContainsFunc(stage.Blocks(r.app), func(b stage.Block) bool { return b.Part == part }) && r.changes.Add(r.app, part, d.Message) {
 		r.broken[part] = true
 		r.judged[part] = Line{Verdict: Failed, Why: d.Message}

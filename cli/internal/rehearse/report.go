@@ -34,18 +34,28 @@ type Report struct {
 	Release  int                      `json:"release"`
 	Cluster  bool                     `json:"cluster"` // charts and manifests were really deployed
 	Totals   map[Verdict]int          `json:"totals"`
+	// Kinds are the totals of each kind of line.
+	Kinds map[string]map[Verdict]int `json:"totals_by_kind"`
 	// Reasons counts the lines that are not real, by what stands in their way.
 	Reasons []Reason `json:"reasons"`
-	Lines   []Line   `json:"lines"` // the sandbox, components in the order of deploying, actions
+	// Lines are the sandbox, components in the order of deploying, actions, and all
+	// else that the folder holds.
+	Lines []Line `json:"lines"`
 	// Graph is the app's, as a tree.
 	Graph   string                   `json:"graph"`
 	Images  []string                 `json:"images"` // of components, and of what charts and manifests render to
 	Hosts   []Host                   `json:"hosts"`  // that sources, images and providers are from
 	Outputs []ctlapi.RehearsalOutput `json:"outputs"`
-	Inputs  []Input                  `json:"inputs"`  // made up, because they are required and have no default
-	Secrets []string                 `json:"secrets"` // that the app declares; their names in templates are made up
-	Spans   []Span                   `json:"spans"`
-	Seconds float64                  `json:"seconds"`
+	// Unread are outputs that are declared, given or always there, and that nothing reads.
+	Unread []string `json:"unread_outputs"`
+	// Undeclared are outputs that the app reads and that nothing here declares.
+	Undeclared []Undeclared `json:"undeclared_outputs"`
+	// Findings are what the checks warn of or note about the folder.
+	Findings []string `json:"findings"`
+	Inputs   []Input  `json:"inputs"`  // made up, because they are required and have no default
+	Secrets  []string `json:"secrets"` // that the app declares; their names in templates are made up
+	Spans    []Span   `json:"spans"`
+	Seconds  float64  `json:"seconds"`
 
 	picture template.HTML
 }
@@ -63,10 +73,10 @@ type Host struct {
 	For  []string `json:"for"`
 }
 
-// Line is the sandbox, a component or an action.
+// Line is one thing that the app folder holds.
 type Line struct {
 	Name    string  `json:"name"`
-	Kind    string  `json:"kind"` // sandbox, component, action
+	Kind    string  `json:"kind"` // sandbox, component, action, trigger, runbook, input, secret, role, policy, stack, …
 	Type    string  `json:"type,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
@@ -77,6 +87,7 @@ type Line struct {
 	Delete    int      `json:"delete"`
 	Providers []string `json:"providers,omitempty"`
 	Images    []string `json:"images,omitempty"`
+	Notes     []string `json:"notes,omitempty"`  // keys of it that have no effect in this version
 	Source    string   `json:"source,omitempty"` // the repository, chart or image that it is from
 	Seconds   float64  `json:"seconds"`
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // mostRounds bounds how often the app is tried, each time without what failed before.
-const mostRounds = 12
+const mostRounds = 40
 
 // suffix ends the names of apps that are only for rehearsals.
 const suffix = "-rehearsal"

@@ -28,6 +28,18 @@ import (
 // "action/NAME".
 type Part string
 
+// Kind is what a part is: "component".
+func (p Part) Kind() string {
+	kind, _, _ := strings.Cut(string(p), "/")
+	return kind
+}
+
+// Name is the name of a part; "" for one of which an app has only one.
+func (p Part) Name() string {
+	_, name, _ := strings.Cut(string(p), "/")
+	return name
+}
+
 // Sandbox is the sandbox.
 const Sandbox Part = appconfig.BlockSandbox
 
