@@ -51,10 +51,14 @@ type run struct {
 	broken  map[stage.Part]bool // left out for a mistake in the folder
 	lost    map[string]string   // addresses of files that could not be fetched, and why
 	said    []place.Diagnostic  // warnings and notes about the folder
-	hosts   hosts.Hosts
-	judged  map[stage.Part]Line
-	install *ctlapi.Install
-	parts   []Span
+	// leftovers: a part that failed may have left something in the cluster.
+	leftovers bool
+	first     string // the name of the first install, once there is another
+	toRemove  bool
+	hosts     hosts.Hosts
+	judged    map[stage.Part]Line
+	install   *ctlapi.Install
+	parts     []Span
 }
 
 // Command is berth rehearse.
@@ -80,7 +84,8 @@ and nothing failed, 1 when a part for which everything was at hand failed or the
 	f := cmd.Flags()
 	f.StringVar(&r.report, "report", "", "write the report to this file; its ending says how: .html, .md or .json")
 	f.StringVar(&r.name, "name", "", "name of the install (default: rehearsal-, the time and four digits)")
-	f.StringVar(&r.stack, "stack", "local", "where the runner runs: local")
+	f.StringVar(&r.stack, "stack", "local", "where the runner runs: local, or kubernetes for a cluster, in which you run what it prints")
+	f.BoolVar(&r.toRemove, "remove", false, "deprovision the install at the end, and remove all that was deployed")
 	f.StringVar(&r.sync.App, "app", "", "name of the app (default: the folder's name and -rehearsal)")
 	f.StringArrayVar(&r.sync.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: as of berth sync")
 	f.StringVar(&r.sync.SourceMapFile, "source-map-file", "", "a file with such entries")
@@ -99,9 +104,12 @@ func (r *run) do(ctx context.Context) error {
 			return err // before minutes of work
 		}
 	}
-	if r.stack != string(ctlapi.StackKindLocal) {
-		return usage.Errorf("--stack %s: a rehearsal runs by itself, and in another stack it would wait for the customer to apply it. "+
-			"For a cluster start Berth with berth up --kubeconfig FILE: charts and manifests are then really deployed", usage.Shortened(r.stack))
+	switch ctlapi.StackKind(r.stack) {
+	case ctlapi.StackKindLocal:
+	case ctlapi.StackKindKubernetes:
+		r.cluster = true
+	default:
+		return usage.Errorf("--stack %s: a rehearsal needs no cloud; it runs in the stacks local and kubernetes", usage.Shortened(r.stack))
 	}
 	r.screen = &follow.Screen{W: r.Err}
 	if err := r.read(ctx); err != nil {
@@ -114,6 +122,11 @@ func (r *run) do(ctx context.Context) error {
 	report, err := r.gather(ctx, last)
 	if err != nil {
 		return err
+	}
+	if r.toRemove && r.install != nil {
+		if err := r.remove(ctx); err != nil {
+			return err
+		}
 	}
 	if r.report != "" {
 		raw, err := report.Format(r.report)

@@ -88,7 +88,9 @@ var addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[
 type failure struct {
 	Part  stage.Part
 	Error string
-	Reads []string // the made-up values that it reads
+	// OnCluster: it was really deployed to a cluster.
+	OnCluster bool
+	Reads     []string // the made-up values that it reads
 }
 
 // Why a failure is none of the app.
@@ -111,6 +113,33 @@ func missing(text string) string {
 	return ""
 }
 
+// lacks are what a cluster says that has not what an app takes for granted, and how we
+// say it; $1 is what it lacks.
+var lacks = []struct {
+	says *regexp.Regexp
+	why  string
+}{
+	{regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^"]+)"`), "the cluster has no kind $1 of $2: nothing installed its CRD"},
+	{regexp.MustCompile(`storageclass(?:\.storage\.k8s\.io)? "([^"]+)" not found`), "the cluster has no storage class $1"},
+	{regexp.MustCompile(`no PriorityClass with name (\S+) was found`), "the cluster has no priority class $1"},
+	{regexp.MustCompile(`RuntimeClass "([^"]+)" not found`), "the cluster has no runtime class $1"},
+	{regexp.MustCompile(`(?:ImagePullBackOff|ErrImagePull)[^;]*?image "([^"]+)"`), "the cluster cannot get the image $1"},
+	{regexp.MustCompile(`()(?:ImagePullBackOff|ErrImagePull)`), "the cluster cannot get an image of it"},
+	{regexp.MustCompile(`nodes are available: ([^;.]+)`), "no node of the cluster takes its pods: $1"},
+	{regexp.MustCompile(`namespaces "([^"]+)" not found`), "the cluster has no namespace $1"},
+	{regexp.MustCompile(`()LoadBalancer`), "the cluster gives no load balancer"},
+}
+
+// lacking says what the cluster lacks for which a part failed; "" for nothing.
+func lacking(text string) string {
+	for _, l := range lacks {
+		if m := l.says.FindStringSubmatchIndex(text); m != nil {
+			return string(l.says.ExpandString(nil, l.why, text, m))
+		}
+	}
+	return ""
+}
+
 // mostNamed is how many made-up values a reason names.
 const mostNamed = 3
 
@@ -119,6 +148,8 @@ const mostNamed = 3
 func judgeFailure(f failure) (Verdict, string) {
 	text := short(f.Error)
 	switch {
+	case f.OnCluster && lacking(f.Error) != "":
+		return NotPlanned, lacking(f.Error)
 	case strings.Contains(f.Error, jobspec.ReadsCluster):
 		return NotPlanned, "its chart " + jobspec.ReadsCluster + ": " + text
 	case strings.Contains(f.Error, "this runner has no cluster"):

@@ -86,38 +86,6 @@ func (r *run) instead(app *appconfig.App, wanted fetch.Wanted, result fetch.Resu
 	return fetch.Result{Contents: []byte(stage.InPlaceOf(app, wanted))}
 }
 
-// askHosts asks the hosts of all sources at once, and leaves out the parts whose host
-// says nothing: their builds would only wait for it, one after the other.
-func (r *run) askHosts(ctx context.Context, mapped sync.SourceMap) {
-	type found struct {
-		parts []stage.Part
-		why   string
-	}
-	sources := appconfig.Sources(r.app)
-	all := make([]found, len(sources))
-	var asked gosync.WaitGroup
-	for i, src := range sources {
-		asked.Go(func() {
-			if src.Repo == "" || src.Uploaded() || mapped.Has(src) {
-				return
-			}
-			address := src.Repo
-			if src.Kind == appconfig.SourceImage {
-				address = "oci://" + hostOfImage(src.Repo)
-			}
-			if host, silent := r.hosts.Silent(ctx, address); silent {
-				all[i] = found{stage.UsersOf(r.app, src.Name, src.Block), fmt.Sprintf("source %s unreachable: the host %s does not answer", src.Repo, host)}
-			}
-		})
-	}
-	asked.Wait()
-	for _, f := range all {
-		for _, part := range f.parts {
-			r.changes.Add(r.app, part, f.why)
-		}
-	}
-}
-
 // repair leaves out what is wrong until the rest can be synced. Each definition that is
 // left out for that has failed, with what is wrong with it.
 func (r *run) repair(options appconfig.LoadOptions) error {

@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/rehearsal"
 )
 
@@ -52,6 +54,11 @@ func (r *run) rounds(ctx context.Context) (*ctlapi.Workflow, error) {
 		again, err = r.learn(ctx, *w)
 		if err != nil || !again {
 			return last, err
+		}
+		if r.leftovers {
+			if err := r.startOver(ctx, round); err != nil {
+				return last, err
+			}
 		}
 	}
 	return last, nil
@@ -271,6 +278,53 @@ func (r *run) provision(ctx context.Context, released *ctlapi.SyncResult) (*ctla
 	return r.client.Workflow(ctx, done.ID)
 }
 
+// onCluster tells whether a part is really deployed to a cluster.
+func (r *run) onCluster(part stage.Part) bool {
+	c := r.app.Component(part.Name())
+	return r.cluster && part.Kind() == appconfig.BlockComponent && c != nil && jobspec.Kinds[jobspec.OfComponent(string(c.Type))].OnCluster
+}
+
+// startOver removes the install, with what parts that failed left in the cluster: their
+// stand-ins know nothing of it. The next round has an install of its own.
+func (r *run) startOver(ctx context.Context, round int) error {
+	r.leftovers = false
+	if err := r.remove(ctx); err != nil {
+		return err
+	}
+	r.install = nil
+	if r.first == "" {
+		r.first = r.name
+	}
+	r.name = fmt.Sprintf("%s-%d", r.first, round+2)
+	return nil
+}
+
+// remove deprovisions the install.
+func (r *run) remove(ctx context.Context) error {
+	began := r.Now()
+	resp, err := r.client.CreateWorkflowWithResponse(ctx, r.install.ID, &ctlapi.CreateWorkflowParams{}, ctlapi.WorkflowRequest{
+		Kind: ctlapi.WorkflowKindDeprovision, ApproveAll: true, Confirm: r.install.Name,
+	})
+	if err != nil {
+		return err
+	}
+	w, err := api.Body(resp.JSON202)
+	if err != nil {
+		return err
+	}
+	follower := follow.Follower{Client: r.client, Screen: r.screen, Automatic: true, Now: r.Now,
+		Ask: func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }}
+	done, err := follower.Run(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	r.spent("remove", began)
+	if done.State != ctlapi.WorkflowStateSucceeded {
+		return fmt.Errorf("install %s is not removed: look at it with berth why %s", r.install.Name, r.install.Name)
+	}
+	return nil
+}
+
 func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, error) {
 	r.flags.Rehearse = true
 	rehearsed, err := r.flags.Request(r.Err)
@@ -284,7 +338,8 @@ func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, erro
 		r.name = "rehearsal-" + r.beganAt.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random)
 	}
 	request := ctlapi.InstallRequest{
-		Name: r.name, App: r.sync.App, Customer: r.name, CreateCustomer: true, Rehearsal: rehearsed, Release: &release,
+		Name: r.name, App: r.sync.App, Customer: cmp.Or(r.first, r.name), CreateCustomer: true, Rehearsal: rehearsed, Release: &release,
+		Stack: api.Optional(ctlapi.StackKind(r.stack)),
 	}
 	values := ctlapi.InputValues(madeUpInputs(r.app))
 	maps.Copy(values, r.inputs)
@@ -298,6 +353,9 @@ func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, erro
 	install, err := api.Body(resp.JSON201)
 	if err != nil {
 		return nil, err
+	}
+	if install.Stack == ctlapi.StackKindKubernetes {
+		r.screen.Print(fmt.Sprintf("the rehearsal waits for the cluster: run there what berth installs stack %s --new prints", install.Name))
 	}
 	on := ctlapi.ComponentToggles{} // all of the app is tried
 	for i := range r.app.Components {
@@ -360,8 +418,9 @@ func (r *run) learn(ctx context.Context, w ctlapi.Workflow) (again bool, _ error
 			}
 			l := judge(step, nil)
 			l.Verdict, l.Why = judgeFailure(failure{
-				Part: part, Error: api.Value(step.Error), Reads: stage.Reads(r.app, part, madeUp),
+				Part: part, Error: api.Value(step.Error), Reads: stage.Reads(r.app, part, madeUp), OnCluster: r.onCluster(part),
 			})
+			r.leftovers = r.leftovers || r.onCluster(part) && r.stack == string(ctlapi.StackKindLocal)
 			r.leaveOut(part, l)
 			again = true
 		}
