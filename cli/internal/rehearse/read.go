@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	gosync "sync"
 
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
