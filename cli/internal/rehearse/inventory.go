@@ -53,7 +53,7 @@ func (v inventory) others() []Line {
 		for _, l := range v.block(b) {
 			for _, w := range waiting {
 				switch {
-				case b.At.File != w.At.File || w.At.Key != "" || l.Verdict == Failed:
+				case b.At.File != w.At.File || w.At.Key != "" || l.Verdict == Failed || b.Part == appconfig.BlockMetadata:
 				case l.Verdict == Mocked || l.Kind == appconfig.BlockRunbook && v.lostIn(b.At) == "":
 					l.Verdict, l.Why = NotPlanned, w.Why // the whole definition has no effect yet
 				default:

@@ -130,6 +130,9 @@ var lacks = []struct {
 	{regexp.MustCompile(`()LoadBalancer`), "the cluster gives no load balancer"},
 }
 
+// anotherInstall is what an engine says of a namespace that is taken.
+var anotherInstall = regexp.MustCompile(`of another install \([^)]+\) is in namespace`)
+
 // lacking says what the cluster lacks for which a part failed; "" for nothing.
 func lacking(text string) string {
 	for _, l := range lacks {
@@ -139,6 +142,9 @@ func lacking(text string) string {
 	}
 	return ""
 }
+
+// templateOf is how an error of a template begins: "components/db.toml: vars.size:1:4: ".
+var templateOf = regexp.MustCompile(`^[^\s:]+: ([^\s:]+):\d+:\d+: `)
 
 // mostNamed is how many made-up values a reason names.
 const mostNamed = 3
@@ -150,6 +156,8 @@ func judgeFailure(f failure) (Verdict, string) {
 	switch {
 	case f.OnCluster && lacking(f.Error) != "":
 		return NotPlanned, lacking(f.Error)
+	case anotherInstall.MatchString(f.Error):
+		return NotPlanned, "another install of this machine has it in the same namespace: " + text
 	case strings.Contains(f.Error, jobspec.ReadsCluster):
 		return NotPlanned, "its chart " + jobspec.ReadsCluster + ": " + text
 	case strings.Contains(f.Error, "this runner has no cluster"):
@@ -165,6 +173,9 @@ func judgeFailure(f failure) (Verdict, string) {
 		return NotPlanned, "a tool that its script runs is not on this machine: " + text
 	case len(f.Reads) > 0:
 		named := f.Reads[:min(len(f.Reads), mostNamed)]
+		if key := templateOf.FindStringSubmatch(f.Error); key != nil {
+			return NotPlanned, "the template of " + key[1] + " needs real values of " + strings.Join(named, ", ") + "; with made-up ones: " + text
+		}
 		return NotPlanned, "it needs real values of " + strings.Join(named, ", ") + "; with made-up ones: " + text
 	case elsewhere.MatchString(f.Error):
 		return NotPlanned, "what it calls cannot be reached: " + text

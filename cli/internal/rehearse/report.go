@@ -10,6 +10,7 @@ import (
 	"strings"
 	texttemplate "text/template"
 
+	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -151,10 +152,10 @@ func (r Report) Format(name string) ([]byte, error) {
 	case ".json":
 		return json.MarshalIndent(r, "", "  ")
 	case ".html":
-		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
+		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "count": count, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
 		err = template.Must(template.New("report").Funcs(funcs).Parse(htmlReport)).Execute(&b, r)
 	case ".md":
-		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent}).Parse(mdReport)).Execute(&b, r)
+		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent, "count": count}).Parse(mdReport)).Execute(&b, r)
 	default:
 		err = usage.Errorf("--report %s: the name must end in .html, .md or .json", name)
 	}
@@ -162,6 +163,24 @@ func (r Report) Format(name string) ([]byte, error) {
 }
 
 func text(v json.RawMessage) string { return string(v) }
+
+// Worked are the lines of what is deployed or run.
+func (r Report) Worked() []Line { return r.of(true) }
+
+// Others are all other lines.
+func (r Report) Others() []Line { return r.of(false) }
+
+func (r Report) of(works bool) (lines []Line) {
+	for _, l := range r.Lines {
+		if stage.Works(stage.Part(l.Kind)) == works {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// count is one total of a kind of lines.
+func count(totals map[Verdict]int, v string) int { return totals[Verdict(v)] }
 
 // planned tells whether the counts of a line are those of the app.
 func planned(v Verdict) bool { return v == Real || v == Mocked }
