@@ -83,7 +83,9 @@ func (v inventory) others() []Line {
 		if v.broken[stage.Part(name)] {
 			l.Verdict = Failed
 		}
-		if name == "stack.toml" && v.app.Stack == nil {
+		if why := v.lostIn(place.Place{File: name}); why != "" {
+			l.Verdict, l.Why = NotPlanned, why
+		} else if name == "stack.toml" && v.app.Stack == nil {
 			l.Verdict, l.Why = NotPlanned, "there is none; made-up outputs stand in for it"
 		}
 		lines = append(lines, l)
