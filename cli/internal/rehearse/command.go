@@ -25,8 +25,10 @@ import (
 // Doors is what the command needs of the rest of the command line.
 type Doors struct {
 	// Call runs a command with a client of the chosen context.
-	Call     func(func(context.Context, *api.Client, []string) error) func(*cobra.Command, []string) error
-	Args     cobra.PositionalArgs // FOLDER
+	Call func(func(context.Context, *api.Client, []string) error) func(*cobra.Command, []string) error
+	Args cobra.PositionalArgs // FOLDER
+	// Format is how the output is wanted; programs get the report as JSON or YAML.
+	Format   func() (output.Options, error)
 	Out, Err io.Writer
 	Now      func() time.Time
 }
@@ -76,8 +78,9 @@ supported yet is left out, said so, and has a stand-in too. Where Berth has no c
 --kubeconfig gives it one), charts and manifests are rendered and checked.
 
 The app gets "-rehearsal" behind its name, so that no release of the real one is made. The install
-stays, to be looked at: berth installs deprovision removes it. Exit code 0 when the report is whole
-and nothing failed, 1 when a part for which everything was at hand failed or the folder is wrong.`,
+stays, to be looked at: berth installs deprovision or --remove removes it. Exit code 0 when the
+report is whole and nothing failed, 1 when a part for which everything was at hand failed or the
+folder is wrong.`,
 		Example: "  berth rehearse ./my-app --report out.html\n  berth rehearse ./my-app --stack-output vpc_id=vpc-0123 --report out.md",
 		Args:    d.Args,
 	}
@@ -137,11 +140,24 @@ func (r *run) do(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := output.Printf(r.Out, "%s: %s\n", report.Install, report.Total()); err != nil {
+	if err := r.tell(report); err != nil {
 		return err
 	}
 	if n := report.Totals[Failed]; n > 0 {
 		return fmt.Errorf("%d parts of the rehearsal that are real failed", n)
 	}
 	return nil
+}
+
+// tell prints the totals, or all of the report for programs.
+func (r *run) tell(report Report) error {
+	format, err := r.Format()
+	if err != nil {
+		return err
+	}
+	if len(format.Fields) > 0 || format.Format != output.Table && format.Format != output.Wide {
+		return output.Program(r.Out, format, report)
+	}
+	_, err = output.Printf(r.Out, "%s: %s\n", report.Install, report.Total())
+	return err
 }
