@@ -4,7 +4,7 @@
 // A chain is a file of JSON lines. Each line names the hash of the line before
 // and ends in its writer's signature:
 //
-//	{"chain":"ins_…","seq":7,"prev":"sha256:…",…,"sig":"…"}
+//	{"chain":"ins0…","seq":7,"prev":"sha256:…",…,"sig":"…"}
 //	 └──────────── signed ─────────────────────┘
 //	└──────────────── hashed, as stored ──────────────────┘
 //

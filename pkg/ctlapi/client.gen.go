@@ -1542,7 +1542,7 @@ type App struct {
 	// DisplayName Example: Hello
 	DisplayName string `json:"display_name"`
 
-	// ID Example: app_01jd2x7q9zr8w3v5k6m4n0tgha
+	// ID Example: app01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
 
 	// Labels Free names and values, for people and for filters.
@@ -1653,7 +1653,7 @@ type Artifact struct {
 	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
 
-	// Repository Example: org_01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
+	// Repository Example: org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
 	Repository string `json:"repository"`
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
 }
@@ -2163,7 +2163,7 @@ type DeclaredInstall struct {
 	Stack *StackKind `json:"stack,omitempty"`
 }
 
-// Diff Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"changes":[{"build":false,"change":"changed","deploy":true,"fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"terraform_module.vars.text"}],"kind":"component","name":"api"}],"from":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"to":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tghb","number":5}}
+// Diff Example: {"app":{"id":"app01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"changes":[{"build":false,"change":"changed","deploy":true,"fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"terraform_module.vars.text"}],"kind":"component","name":"api"}],"from":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"to":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tghb","number":5}}
 type Diff struct {
 	// App A thing by id and name.
 	App     Ref          `json:"app"`
@@ -2381,7 +2381,7 @@ type Install struct {
 	Customer Ref           `json:"customer"`
 	Health   HealthVerdict `json:"health"`
 
-	// ID Example: ins_01jd2x7q9zr8w3v5k6m4n0tgha
+	// ID Example: ins01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
 	InputsVersion int    `json:"inputs_version"`
 
@@ -2682,7 +2682,7 @@ type MayChange struct {
 	Reads string `json:"reads"`
 }
 
-// Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
+// Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
 	Account Ref     `json:"account"`
@@ -2800,7 +2800,7 @@ type ObjectChange struct {
 type Org struct {
 	CreatedAt time.Time `json:"created_at"`
 
-	// ID Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	// ID Example: org01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
 
 	// Name Example: initech
@@ -2979,7 +2979,7 @@ type ProblemItem struct {
 
 // Ref A thing by id and name.
 type Ref struct {
-	// ID Example: app_01jd2x7q9zr8w3v5k6m4n0tgha
+	// ID Example: app01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
 
 	// Name Example: hello
@@ -3000,7 +3000,7 @@ type RegistryToken struct {
 
 	// Repositories What the token pulls: repositories below this one.
 	//
-	// Example: org_01jd2x7q9zr8w3v5k6m4n0tgha
+	// Example: org01jd2x7q9zr8w3v5k6m4n0tgha
 	Repositories string `json:"repositories"`
 
 	// Secret The password. Shown now and never again.
@@ -3503,7 +3503,7 @@ type StepProgress struct {
 // StepState defines model for StepState.
 type StepState string
 
-// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
+// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
 	// Components Those that would change; empty when nothing would.
 	Components []SyncInstallComponent `json:"components"`
@@ -3605,7 +3605,7 @@ type SyncRequest struct {
 	Sources []SyncSource `json:"sources,omitempty"`
 }
 
-// SyncResult Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"config":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"created":true,"dry_run":false,"items":[{"action":"build","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tgha","component":"api","deploy_changed":true,"reason":"source changed","type":"terraform_module"},{"action":"reuse","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tghb","component":"web","deploy_changed":false,"reason":"unchanged","type":"terraform_module"}],"removed":[],"warnings":[{"code":"unknown_key","column":3,"file":"components/api.toml","line":14,"message":"unknown key \"namespce\"","remedy":"did you mean \"namespace\"?"}]}
+// SyncResult Example: {"app":{"id":"app01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"config":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"created":true,"dry_run":false,"items":[{"action":"build","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tgha","component":"api","deploy_changed":true,"reason":"source changed","type":"terraform_module"},{"action":"reuse","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tghb","component":"web","deploy_changed":false,"reason":"unchanged","type":"terraform_module"}],"removed":[],"warnings":[{"code":"unknown_key","column":3,"file":"components/api.toml","line":14,"message":"unknown key \"namespce\"","remedy":"did you mean \"namespace\"?"}]}
 type SyncResult struct {
 	// Against A config or release by id and number.
 	Against *NumberRef `json:"against,omitempty"`

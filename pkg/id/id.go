@@ -1,7 +1,10 @@
 // Package id makes and checks the identifiers of Berth: a short prefix that
 // names the kind of thing, an underscore and 26 characters that sort by time,
-// such as "ins_01jd2x7q9zr8w3v5k6m4n0tgha". Ids are names, never secrets: they
-// carry the time of their making and can be guessed in part.
+// such as "wfl_01jd2x7q9zr8w3v5k6m4n0tgha". Ids of orgs, apps, components and
+// installs have no underscore ("ins01jd2x7q9zr8w3v5k6m4n0tgha"): apps put them
+// into the names of namespaces, buckets, hosts and roles, and few of those may
+// have one. Ids are names, never secrets: they carry the time of their making
+// and can be guessed in part.
 package id
 
 import (
@@ -56,14 +59,31 @@ const encodedLen = 26
 // strictly increasing as strings, whatever the clock does; ids of several
 // processes are in the order of their clocks. It is safe for concurrent use.
 func New(prefix string) string {
-	return prefix + "_" + encode(next(time.Now()))
+	return prefix + separator(prefix) + encode(next(time.Now()))
+}
+
+// separator is what stands between a prefix and the rest of a new id.
+func separator(prefix string) string {
+	switch prefix {
+	case Org, App, Component, Install:
+		return ""
+	}
+	return "_"
 }
 
 // Valid reports whether s is a well-formed id with the given prefix. It says
-// nothing about whether such a thing exists.
+// nothing about whether such a thing exists. An underscore is fine in every id:
+// those of orgs, apps, components and installs had one at first.
 func Valid(prefix, s string) bool {
-	body, ok := strings.CutPrefix(s, prefix+"_")
-	if !ok || len(body) != encodedLen || body[0] > '7' {
+	body, ok := strings.CutPrefix(s, prefix)
+	if !ok {
+		return false
+	}
+	body, old := strings.CutPrefix(body, "_")
+	if !old && separator(prefix) != "" {
+		return false
+	}
+	if len(body) != encodedLen || body[0] > '7' {
 		return false
 	}
 	for i := range len(body) {
@@ -72,6 +92,21 @@ func Valid(prefix, s string) bool {
 		}
 	}
 	return true
+}
+
+// Cut splits what people type as an id, or as the beginning of one, into its
+// prefix and the rest; ok is false for what is a name. An id without an
+// underscore goes on with a digit 0 (until the year 10889), so only such names
+// can be taken for one: look for a name first.
+func Cut(s string) (prefix, rest string, ok bool) {
+	if prefix, rest, ok = strings.Cut(s, "_"); ok {
+		return prefix, rest, true
+	}
+	const letters = 3
+	if len(s) > letters && separator(s[:letters]) == "" && s[letters] == '0' {
+		return s[:letters], s[letters:], true
+	}
+	return "", "", false
 }
 
 // clock holds the last 60-bit tick that was given out: 48 bits of

@@ -1,6 +1,7 @@
 package id_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func TestNewIsUniqueAcrossGoroutines(t *testing.T) {
 func TestValid(t *testing.T) {
 	t.Parallel()
 	good := id.New(id.Org)
-	body := strings.TrimPrefix(good, "org_")
+	body := strings.TrimPrefix(good, "org")
 	tests := []struct {
 		name   string
 		prefix string
@@ -60,6 +61,9 @@ func TestValid(t *testing.T) {
 		want   bool
 	}{
 		{"fresh id", id.Org, good, true},
+		{"with an underscore, as at first", id.Org, "org_" + body, true},
+		{"two underscores", id.Org, "org__" + body, false},
+		{"without the underscore that its kind has", id.Job, "job" + body, false},
 		{"all zero", id.Org, "org_" + strings.Repeat("0", 26), true},
 		{"largest 128-bit value", id.Org, "org_7" + strings.Repeat("z", 25), true},
 		{"more than 128 bits", id.Org, "org_8" + strings.Repeat("0", 25), false},
@@ -81,5 +85,29 @@ func TestValid(t *testing.T) {
 				t.Errorf("Valid(%q, %q) = %v, want %v", tt.prefix, tt.in, got, tt.want)
 			}
 		})
+	}
+}
+
+func TestIDsOfAppsAreNames(t *testing.T) {
+	t.Parallel()
+	label := regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`) // RFC 1123, and what buckets, roles and databases take
+	for _, prefix := range []string{id.Org, id.App, id.Component, id.Install} {
+		if fresh := id.New(prefix); !label.MatchString(fresh) {
+			t.Errorf("%s cannot be part of every name", fresh)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][2]string{
+		"wfl_01jd": {"wfl", "01jd"}, "ins_01jd": {"ins", "01jd"}, "ins_": {"ins", ""},
+		"ins01jd": {"ins", "01jd"}, "ins0": {"ins", "0"}, id.New(id.Org): {"org", ""},
+		"ins": {}, "insight": {}, "": {}, "wfl01jd": {}, "acme": {}, "app1": {},
+	} {
+		prefix, rest, ok := id.Cut(in)
+		if prefix != want[0] || want[1] != "" && rest != want[1] || ok != (want[0] != "") {
+			t.Errorf("Cut(%q) = %q, %q, %v", in, prefix, rest, ok)
+		}
 	}
 }

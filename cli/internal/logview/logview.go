@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/logapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -83,7 +84,7 @@ func (l *View) Show(ctx context.Context, what string) error {
 
 // find resolves what people name to streams.
 func (l *View) find(ctx context.Context, what string) (*source, error) {
-	prefix, _, _ := strings.Cut(what, "_")
+	prefix, _, _ := id.Cut(what)
 	switch prefix {
 	case "bld":
 		return l.ofBuild(ctx, what)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/id"
 )
 
 // Kind is a kind of thing, as errors name it.
@@ -41,15 +42,16 @@ const (
 	mostListed = 10
 )
 
-// isID tells ids from names: names have no underscores.
+// isID tells ids, and beginnings of them, from names.
 func isID(typed string) bool {
 	name, _, _ := strings.Cut(typed, "/")
-	return strings.Contains(name, "_")
+	_, _, ok := id.Cut(name)
+	return ok
 }
 
 // isWhole tells whether an id lacks nothing.
-func isWhole(id string) bool {
-	_, rest, ok := strings.Cut(id, "_")
+func isWhole(typed string) bool {
+	_, rest, ok := id.Cut(typed)
 	return ok && len(rest) == idLetters
 }
 

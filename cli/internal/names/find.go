@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/id"
 )
 
 // Thing is something that can be meant.
@@ -65,7 +66,7 @@ func Find(typed string, all []Thing) Result {
 
 // isBeginning tells whether a text begins an id: a kind alone says nothing.
 func isBeginning(typed string) bool {
-	_, rest, ok := strings.Cut(typed, "_")
+	_, rest, ok := id.Cut(typed)
 	return ok && rest != ""
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/id"
 )
 
 // Change returns the id of a change: by its id, or by its install (acme) or
@@ -205,7 +206,7 @@ func (b Book) Retry(ctx context.Context, typed string) (string, error) {
 // Log returns what has a log with short names and ids written out.
 func (b Book) Log(ctx context.Context, typed string) (string, error) {
 	if isID(typed) {
-		prefix, _, _ := strings.Cut(typed, "_")
+		prefix, _, _ := id.Cut(typed)
 		kind, ok := map[string]Kind{"chg": Change, "wfl": Workflow, "bld": Build, "arn": Run}[prefix]
 		if !ok || isWhole(typed) {
 			return typed, nil

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/id"
 )
 
 // kinds are the things with ids, and how to see them.
@@ -51,7 +51,7 @@ func whereItIs(text string) string {
 		return ""
 	}
 	noun, name := found[1], found[2]
-	prefix, _, isID := strings.Cut(name, "_")
+	prefix, _, isID := id.Cut(name)
 	list := ""
 	for _, k := range kinds {
 		if isID && k.prefix == prefix && k.noun != noun && k.show != "" {

@@ -193,8 +193,8 @@ func stillThere(name string, found *corev1.Namespace, err error) error {
 }
 
 // NamespaceOf is the namespace that a component means: the one that it wrote, and the
-// install's without one. Ids of installs have a "_", which no namespace may have, so
-// there it is a "-".
+// install's without one. Ids of older installs have a "_", which no namespace may
+// have, so there it is a "-".
 func NamespaceOf(installID, written string) string {
 	if written == "" {
 		written = installID

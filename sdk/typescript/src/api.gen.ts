@@ -1639,7 +1639,7 @@ export interface components {
             description: string;
             /** @example Hello */
             display_name: string;
-            /** @example app_01jd2x7q9zr8w3v5k6m4n0tgha */
+            /** @example app01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             labels: components["schemas"]["Labels"];
             /** @example hello */
@@ -1722,7 +1722,7 @@ export interface components {
         /** @description What a build made, in the org's registry. */
         Artifact: {
             digest: components["schemas"]["Digest"];
-            /** @example org_01jd2x7q9zr8w3v5k6m4n0tgha/hello/api */
+            /** @example org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api */
             repository: string;
             /** Format: int64 */
             size_bytes?: number;
@@ -2099,7 +2099,7 @@ export interface components {
         /**
          * @example {
          *       "app": {
-         *         "id": "app_01jd2x7q9zr8w3v5k6m4n0tgha",
+         *         "id": "app01jd2x7q9zr8w3v5k6m4n0tgha",
          *         "name": "hello"
          *       },
          *       "changes": [
@@ -2305,7 +2305,7 @@ export interface components {
             created_by: string;
             customer: components["schemas"]["Ref"];
             health: components["schemas"]["HealthVerdict"];
-            /** @example ins_01jd2x7q9zr8w3v5k6m4n0tgha */
+            /** @example ins01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             inputs_version: number;
             labels: components["schemas"]["Labels"];
@@ -2523,7 +2523,7 @@ export interface components {
          *       "kind": "user",
          *       "log_url": "http://127.0.0.1:8702",
          *       "org": {
-         *         "id": "org_01jd2x7q9zr8w3v5k6m4n0tgha",
+         *         "id": "org01jd2x7q9zr8w3v5k6m4n0tgha",
          *         "name": "initech"
          *       },
          *       "token_id": "tok_01jd2x7q9zr8w3v5k6m4n0tgha",
@@ -2611,7 +2611,7 @@ export interface components {
         Org: {
             /** Format: date-time */
             created_at: string;
-            /** @example org_01jd2x7q9zr8w3v5k6m4n0tgha */
+            /** @example org01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @example initech */
             name: string;
@@ -2796,7 +2796,7 @@ export interface components {
         };
         /** @description A thing by id and name. */
         Ref: {
-            /** @example app_01jd2x7q9zr8w3v5k6m4n0tgha */
+            /** @example app01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @example hello */
             name: string;
@@ -2813,7 +2813,7 @@ export interface components {
             plain_http: boolean;
             /**
              * @description What the token pulls: repositories below this one.
-             * @example org_01jd2x7q9zr8w3v5k6m4n0tgha
+             * @example org01jd2x7q9zr8w3v5k6m4n0tgha
              */
             repositories: string;
             /**
@@ -3256,7 +3256,7 @@ export interface components {
          *         }
          *       ],
          *       "install": {
-         *         "id": "ins_01jd2x7q9zr8w3v5k6m4n0tgha",
+         *         "id": "ins01jd2x7q9zr8w3v5k6m4n0tgha",
          *         "name": "acme"
          *       },
          *       "release": {
@@ -3340,7 +3340,7 @@ export interface components {
         /**
          * @example {
          *       "app": {
-         *         "id": "app_01jd2x7q9zr8w3v5k6m4n0tgha",
+         *         "id": "app01jd2x7q9zr8w3v5k6m4n0tgha",
          *         "name": "hello"
          *       },
          *       "config": {
