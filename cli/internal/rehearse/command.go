@@ -2,6 +2,7 @@ package rehearse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -118,18 +119,17 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
-	last, err := r.rounds(ctx)
+	last, ended := r.rounds(ctx)
+	report, err := r.gather(ctx, last) // what is known when it ended early, too
 	if err != nil {
-		return err
+		return errors.Join(ended, err)
 	}
-	report, err := r.gather(ctx, last)
-	if err != nil {
-		return err
+	if ended != nil {
+		report.Findings = append(report.Findings, "the rehearsal ended early: "+ended.Error())
 	}
 	if r.toRemove && r.install != nil {
-		if err := r.remove(ctx); err != nil {
-			return err
-		}
+		ended = errors.Join(ended, r.remove(ctx))
+		report.Spans = r.parts
 	}
 	if r.report != "" {
 		raw, err := report.Format(r.report)
@@ -142,6 +142,9 @@ func (r *run) do(ctx context.Context) error {
 	}
 	if err := r.tell(report); err != nil {
 		return err
+	}
+	if ended != nil {
+		return ended
 	}
 	if n := report.Totals[Failed]; n > 0 {
 		return fmt.Errorf("%d parts of the rehearsal that are real failed", n)

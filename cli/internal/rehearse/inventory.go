@@ -44,32 +44,54 @@ func (v inventory) others() []Line {
 	waiting := check.Waiting(v.app)
 	var lines []Line
 	for _, b := range stage.Blocks(v.app) {
+		if a := v.app.Action(b.Part.Name()); a != nil && b.Part.Kind() == appconfig.BlockAction {
+			lines = append(lines, v.triggers(a)...)
+		}
 		if stage.Works(b.Part) {
-			if a := v.app.Action(b.Part.Name()); b.Part.Kind() == appconfig.BlockAction && a != nil {
-				lines = append(lines, v.triggers(a)...)
-			}
 			continue
 		}
 		for _, l := range v.block(b) {
-			for _, w := range waiting {
-				switch {
-				case b.At.File != w.At.File || w.At.Key != "" || l.Verdict == Failed || b.Part == appconfig.BlockMetadata:
-				case l.Verdict == Mocked || l.Kind == appconfig.BlockRunbook && v.lostIn(b.At) == "":
-					l.Verdict, l.Why = NotPlanned, w.Why // the whole definition has no effect yet
-				default:
-					l.Notes = append(l.Notes, w.Why)
-				}
+			lines = append(lines, v.waits(l, b, waiting))
+		}
+	}
+	lines = slices.Concat(lines, v.runner(), v.files())
+	for i, l := range lines {
+		for _, w := range waiting {
+			if part, ok := stage.PartAt(v.app, w.At); ok && w.At.Key != "" && part == stage.Part(strings.TrimSuffix(l.Kind+"/"+l.Name, "/")) {
+				lines[i].Notes = append(lines[i].Notes, w.Why)
 			}
-			lines = append(lines, l)
 		}
 	}
-	if r := v.app.Runner; r != nil {
-		l := Line{Kind: appconfig.BlockRunner, Name: r.RunnerType, Verdict: Mocked, Why: "a runner of the rehearsal stands in for it"}
-		if r.RunnerType == "local" {
-			l.Verdict, l.Why = Real, ""
+	return lines
+}
+
+// waits says of a definition that all of it has no effect yet.
+func (v inventory) waits(l Line, b stage.Block, waiting []check.Obstacle) Line {
+	for _, w := range waiting {
+		switch {
+		case b.At.File != w.At.File || w.At.Key != "" || l.Verdict == Failed || b.Part == appconfig.BlockMetadata:
+		case l.Verdict == Mocked || l.Kind == appconfig.BlockRunbook && v.lostIn(b.At) == "":
+			l.Verdict, l.Why = NotPlanned, w.Why
+		default:
+			l.Notes = append(l.Notes, w.Why)
 		}
-		lines = append(lines, l)
 	}
+	return l
+}
+
+func (v inventory) runner() []Line {
+	switch r := v.app.Runner; {
+	case r == nil:
+		return nil
+	case r.RunnerType == "local":
+		return []Line{{Kind: appconfig.BlockRunner, Name: r.RunnerType, Verdict: Real}}
+	default:
+		return []Line{{Kind: appconfig.BlockRunner, Name: r.RunnerType, Verdict: Mocked, Why: "a runner of the rehearsal stands in for it"}}
+	}
+}
+
+// files gives the lines of files that no rehearsal reads, and of those left out.
+func (v inventory) files() (lines []Line) {
 	for _, other := range []struct {
 		is   bool
 		name string
@@ -80,22 +102,16 @@ func (v inventory) others() []Line {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.changes.Files)) {
 		l := Line{Kind: kindFile, Name: name, Verdict: NotPlanned, Why: v.changes.Files[name]}
-		if v.broken[stage.Part(name)] {
+		lost := v.lostIn(place.Place{File: name})
+		switch {
+		case lost != "":
+			l.Why = lost
+		case name == "stack.toml" && v.app.Stack == nil:
+			l.Why = "there is none; made-up outputs stand in for it"
+		case v.broken[stage.Part(name)]:
 			l.Verdict = Failed
 		}
-		if why := v.lostIn(place.Place{File: name}); why != "" {
-			l.Verdict, l.Why = NotPlanned, why
-		} else if name == "stack.toml" && v.app.Stack == nil {
-			l.Verdict, l.Why = NotPlanned, "there is none; made-up outputs stand in for it"
-		}
 		lines = append(lines, l)
-	}
-	for i, l := range lines {
-		for _, w := range waiting {
-			if part, ok := stage.PartAt(v.app, w.At); ok && w.At.Key != "" && part == stage.Part(strings.TrimSuffix(l.Kind+"/"+l.Name, "/")) {
-				lines[i].Notes = append(lines[i].Notes, w.Why)
-			}
-		}
 	}
 	return lines
 }
