@@ -173,6 +173,10 @@ type PlanSummary struct {
 // Terraform was used than the module asks for.
 const PlannedWith = "Planned with Terraform "
 
+// ReadsCluster is in the error of a rehearsed chart that does not render, and that asks
+// the cluster which a rehearsal without one does not have.
+const ReadsCluster = "reads the cluster, and there is none"
+
 // RehearsedHow says what stands in the place of a resource in a rehearsal.
 type RehearsedHow string
 

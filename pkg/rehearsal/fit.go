@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"strings"
@@ -41,7 +42,8 @@ func (b *builder) fitOne(t template.Value, path []string, state interpolate.Stat
 	one := fmt.Sprint(b.single(path))
 	for _, other := range []any{
 		[]any{one + "-0", one + "-1", one + "-2"}, one + "-0," + one + "-1," + one + "-2", 1, true,
-		map[string]any{"rehearsal": one},
+		map[string]any{"rehearsal": one}, "1.31.0", "2024-01-01", "2024-01-01T00:00:00Z", `{"rehearsal": "` + one + `"}`, `["` + one + `"]`,
+		base64.StdEncoding.EncodeToString([]byte(one)), longListOf(one),
 	} {
 		inTrial[last(path)] = other
 		if renders(t, state) {
@@ -51,6 +53,18 @@ func (b *builder) fitOne(t template.Value, path []string, state interpolate.Stat
 	}
 	inTrial[last(path)] = was
 	return false
+}
+
+// longList is the longest list that is tried.
+const longList = 10
+
+// longListOf is a list for templates that take one far behind.
+func longListOf(one string) []any {
+	items := make([]any, longList)
+	for i := range items {
+		items[i] = fmt.Sprintf("%s-%d", one, i)
+	}
+	return items
 }
 
 // trial is a state in which everything is there: what a cloud gives, defaults of

@@ -22,6 +22,9 @@ const (
 	address   = "192.0.2.10"
 )
 
+// Always lists the paths of what the stack of a platform gives whatever the app reads.
+func Always(app *appconfig.App, p Platform) [][]string { return always(app, p) }
+
 // always lists what the stack of a platform gives whatever the app reads.
 func always(app *appconfig.App, p Platform) [][]string {
 	stack := map[Platform][]string{

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,7 +33,8 @@ type rehearsed struct {
 // TestRehearseApps rehearses apps in the public style, one below testdata/rehearse
 // each, on one Berth without a cluster: none of their repositories, registries and
 // clouds can be had. Every part has a line with its verdict and reason, the report is
-// whole, and only the app with a broken script fails.
+// whole, and only the apps with a broken script and with
+// mistakes in their folders fail.
 func TestRehearseApps(t *testing.T) {
 	t.Parallel()
 	dir := home(t)
@@ -62,6 +65,11 @@ func TestRehearseApps(t *testing.T) {
 			got[e.Name()] = lines
 		})
 	}
+	running.Go(func() {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		s.rehearseSilent(t)
+	})
 	running.Wait()
 	var b strings.Builder
 	for _, e := range entries {
@@ -81,6 +89,84 @@ func TestRehearseApps(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
 		t.Errorf("lines of the reports (-want +got):\n%s", diff)
+	}
+}
+
+// rehearseSilent rehearses an app all of whose sources are on a host that takes
+// connections and never says a word: it is asked once, whatever number of lines
+// there are.
+func (s *system) rehearseSilent(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var held []net.Conn
+	accepting := make(chan struct{})
+	go func() {
+		defer close(accepting)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, conn)
+		}
+	}()
+	dir, host := t.TempDir(), l.Addr().String()
+	files := map[string]string{
+		"metadata.toml": "version = \"v2\"\nreadme = \"https://" + host + "/README.md\"\n", "runner.toml": "runner_type = \"aws\"\n",
+		"stack.toml":             "type = \"aws-cloudformation\"\nname = \"x\"\ndescription = \"x\"\n",
+		"sandbox.toml":           "terraform_version = \"1.11.3\"\n[public_repo]\nrepo = \"https://" + host + "/sandbox.git\"\ndirectory = \".\"\nbranch = \"main\"\n",
+		"components/image.toml":  "name = \"image\"\ntype = \"container_image\"\n[public]\nimage_url = \"" + host + "/x\"\ntag = \"1\"\n",
+		"components/chart.toml":  "name = \"chart\"\ntype = \"helm_chart\"\nchart_name = \"x\"\n[helm_repo]\nrepo_url = \"https://" + host + "/charts\"\nchart = \"x\"\nversion = \"1.0.0\"\n",
+		"components/values.toml": "name = \"values\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"https://" + host + "/x.yaml\"\n",
+		"components/module.toml": "name = \"module\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.3\"\n[berth]\nlocal_source = \"src\"\n",
+		"src/main.tf":            "module \"x\" {\n  source = \"git::https://" + host + "/module.git\"\n}\n",
+		"permissions/p.toml":     "type = \"provision\"\nname = \"p\"\ndescription = \"p\"\npermissions_boundary = \"https://" + host + "/p.json\"\n",
+	}
+	for i := range 8 {
+		name := fmt.Sprintf("git%d", i)
+		files["components/"+name+".toml"] = "name = \"" + name + "\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.3\"\n[public_repo]\nrepo = \"https://" + host + "/" + name + ".git\"\ndirectory = \".\"\nbranch = \"main\"\n"
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	file, began := filepath.Join(t.TempDir(), "silent.json"), time.Now()
+	out, code := s.berth("rehearse", dir, "--app", "silent", "--name", "silent", "--report", file)
+	took := time.Since(began)
+	_ = l.Close()
+	<-accepting
+	for _, conn := range held {
+		_ = conn.Close()
+	}
+	raw, err := os.ReadFile(file)
+	var r rehearsed
+	if err != nil || json.Unmarshal(raw, &r) != nil || code != 0 {
+		t.Errorf("exit code %d, %v:\n%s", code, err, out)
+		return
+	}
+	silent := 0
+	for _, l := range r.Lines {
+		if strings.Contains(l.Why, "does not answer") {
+			silent++
+		}
+	}
+	if want := 15; silent != want { // the sandbox, 12 components, the README and the role
+		t.Errorf("%d lines say that the host does not answer, want %d:\n%+v", silent, want, r.Lines)
+	}
+	t.Logf("%d lines of a host that does not answer took %s", silent, took)
+	if len(held) != 1 {
+		t.Errorf("the host was asked %d times", len(held))
 	}
 }
 
@@ -110,7 +196,7 @@ func (s *system) rehearseApp(t *testing.T, app string) string {
 		if strings.Contains(l.Plan, "not-for-the-report") {
 			t.Errorf("%s: the plan of %s shows a secret:\n%s", app, l.Name, l.Plan)
 		}
-		if l.Verdict == "mocked" && !strings.Contains(l.Plan, "create ") {
+		if l.Kind == "component" && l.Verdict == "mocked" && !strings.Contains(l.Plan, "create ") {
 			t.Errorf("%s: the plan of %s is\n%s", app, l.Name, l.Plan)
 		}
 	}

@@ -152,7 +152,7 @@ func (c *cli) add(root *cobra.Command) {
 			root.AddCommand(cmd)
 		}
 	}
-	group(groupDaily, c.syncCommand(), rehearse.Command(rehearse.Doors{Call: c.call, Args: exactly("FOLDER"), Out: c.out, Err: c.err, Now: c.now}), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
+	group(groupDaily, c.syncCommand(), rehearse.Command(rehearse.Doors{Call: c.call, Args: exactly("FOLDER"), Format: c.format, Out: c.out, Err: c.err, Now: c.now}), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),

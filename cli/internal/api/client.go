@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +37,17 @@ type Client struct {
 	opts  Options
 	doer  *doer
 	plain *ctlapi.Client
+}
+
+// OnThisMachine tells whether the control plane is on this machine, and so reaches
+// what this machine reaches.
+func (c *Client) OnThisMachine() bool {
+	u, err := url.Parse(c.opts.URL)
+	if err != nil {
+		return false
+	}
+	at, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && at.IsLoopback()
 }
 
 // New makes a client. It calls nobody.

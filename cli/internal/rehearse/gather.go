@@ -3,6 +3,7 @@ package rehearse
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/rehearsal"
 )
 
@@ -43,8 +45,24 @@ func (r *run) gather(ctx context.Context, last *ctlapi.Workflow) (Report, error)
 	for _, part := range r.order() {
 		report.Lines = append(report.Lines, r.line(part, ended[part]))
 	}
-	report.count()
 	values := madeUpInputs(r.app)
+	others, err := r.inventory(ctx, last, report.Lines)
+	if err != nil {
+		return report, err
+	}
+	report.Lines = append(report.Lines, others...)
+	report.count()
+	var named []string
+	for _, o := range report.Outputs {
+		if o.Source != ctlapi.RehearsalOutputSourceMadeUp {
+			named = append(named, o.Path)
+		}
+	}
+	report.Unread, report.Undeclared = outputs(r.app, named)
+	report.Findings = []string{}
+	for _, d := range r.said {
+		report.Findings = append(report.Findings, d.String())
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, given := r.inputs[name]; !given {
 			report.Inputs = append(report.Inputs, Input{name, values[name]})
@@ -59,6 +77,38 @@ func (r *run) gather(ctx context.Context, last *ctlapi.Workflow) (Report, error)
 	report.describe(r.app)
 	report.Seconds = r.Now().Sub(r.beganAt).Seconds()
 	return report, nil
+}
+
+// inventory gives the lines of what is neither the sandbox nor a component nor an
+// action.
+func (r *run) inventory(ctx context.Context, last *ctlapi.Workflow, lines []Line) ([]Line, error) {
+	v := inventory{
+		app: r.app, changes: r.changes, broken: r.broken, lost: r.lost, given: r.inputs, madeUp: madeUpInputs(r.app),
+		fired: map[string]bool{}, verdict: map[stage.Part]Verdict{}, now: r.Now(),
+	}
+	for _, l := range lines {
+		v.verdict[stage.Part(strings.TrimSuffix(l.Kind+"/"+l.Name, "/"))] = l.Verdict
+	}
+	if last != nil {
+		for _, step := range last.Steps {
+			v.fired[step.Name] = step.State == ctlapi.StepStateSucceeded
+		}
+	}
+	if r.install != nil {
+		resp, err := r.client.GetStateWithResponse(ctx, r.install.ID, &ctlapi.GetStateParams{})
+		if err != nil {
+			return nil, err
+		}
+		if resp.JSON200 != nil { // there is none before the first provision
+			var tree map[string]any
+			if err := json.Unmarshal(resp.JSON200.Tree, &tree); err != nil {
+				return nil, err
+			}
+			delete(tree, "install") // NewState makes the alias again
+			v.state = interpolate.NewState(tree)
+		}
+	}
+	return v.others(), nil
 }
 
 // order are the parts of the app: the sandbox, the components in the order in which
@@ -102,8 +152,8 @@ func (r *run) line(part stage.Part, ended string) Line {
 	}
 	switch {
 	case judged:
-	case r.stands[part] != "":
-		l.Verdict, l.Why = NotPlanned, r.stands[part]
+	case r.changes.StandIns[part] != "":
+		l.Verdict, l.Why = NotPlanned, r.changes.StandIns[part]
 	case kind == appconfig.BlockAction && ended == "":
 		l.Verdict, l.Why = NotPlanned, "a provision does not run it: "+triggersOf(a)
 	default:
@@ -141,8 +191,13 @@ func sourceName(src appconfig.Source) string {
 // count adds the lines up.
 func (r *Report) count() {
 	r.Totals, r.Reasons = map[Verdict]int{Real: 0, Mocked: 0, NotPlanned: 0, Failed: 0}, []Reason{}
+	r.Kinds = map[string]map[Verdict]int{}
 	for _, l := range r.Lines {
 		r.Totals[l.Verdict]++
+		if r.Kinds[l.Kind] == nil {
+			r.Kinds[l.Kind] = map[Verdict]int{}
+		}
+		r.Kinds[l.Kind][l.Verdict]++
 		if l.Verdict == Real {
 			continue
 		}

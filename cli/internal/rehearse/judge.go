@@ -47,7 +47,7 @@ func judge(step ctlapi.Step, change *ctlapi.Change) Line {
 }
 
 // elsewhere is what builds and engines say of what they cannot get from others.
-var elsewhere = regexp.MustCompile(`(?i)cannot be reached|did not answer|cannot be read now|its server answers|not public|without (other )?credentials|asks for credentials|` +
+var elsewhere = regexp.MustCompile(`(?i)cannot be reached|cannot be downloaded|does not resolve|did not answer|does not answer|cannot be read now|its server answers|not public|without (other )?credentials|asks for credentials|` +
 	`no such host|could not resolve|name resolution|connection refused|connection reset|network is unreachable|i/o timeout|timed out|timeout exceeded|deadline exceeded|dial tcp|no route to host|TLS handshake`)
 
 // judgeBuild says of a build that failed whether its source could not be had, or the
@@ -73,18 +73,24 @@ var closed = regexp.MustCompile(`BERTH_SOURCE_CREDENTIALS has no entry|needs cre
 
 // sourceOf names the source of a build.
 func sourceOf(item ctlapi.ConfigItem) string {
-	s := item.Source
-	if s == nil || api.Value(s.Repo) == "" {
-		return "of " + item.Component
+	if s := item.Source; s != nil && api.Value(s.Repo) != "" {
+		return api.Value(s.Repo)
 	}
-	return api.Value(s.Repo)
+	if named := addressIn.FindString(api.Value(item.BuildError)); named != "" {
+		return strings.TrimRight(named, "/.") // a dependency of what is in the folder
+	}
+	return "of " + item.Component
 }
+
+var addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
 
 // failure is a step that failed.
 type failure struct {
 	Part  stage.Part
 	Error string
-	Reads []string // the made-up values that it reads
+	// OnCluster: it was really deployed to a cluster.
+	OnCluster bool
+	Reads     []string // the made-up values that it reads
 }
 
 // Why a failure is none of the app.
@@ -107,6 +113,39 @@ func missing(text string) string {
 	return ""
 }
 
+// lacks are what a cluster says that has not what an app takes for granted, and how we
+// say it; $1 is what it lacks.
+var lacks = []struct {
+	says *regexp.Regexp
+	why  string
+}{
+	{regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^"]+)"`), "the cluster has no kind $1 of $2: nothing installed its CRD"},
+	{regexp.MustCompile(`storageclass(?:\.storage\.k8s\.io)? "([^"]+)" not found`), "the cluster has no storage class $1"},
+	{regexp.MustCompile(`no PriorityClass with name (\S+) was found`), "the cluster has no priority class $1"},
+	{regexp.MustCompile(`RuntimeClass "([^"]+)" not found`), "the cluster has no runtime class $1"},
+	{regexp.MustCompile(`(?:ImagePullBackOff|ErrImagePull)[^;]*?image "([^"]+)"`), "the cluster cannot get the image $1"},
+	{regexp.MustCompile(`()(?:ImagePullBackOff|ErrImagePull)`), "the cluster cannot get an image of it"},
+	{regexp.MustCompile(`nodes are available: ([^;.]+)`), "no node of the cluster takes its pods: $1"},
+	{regexp.MustCompile(`namespaces "([^"]+)" not found`), "the cluster has no namespace $1"},
+	{regexp.MustCompile(`()LoadBalancer`), "the cluster gives no load balancer"},
+}
+
+// anotherInstall is what an engine says of a namespace that is taken.
+var anotherInstall = regexp.MustCompile(`of another install \([^)]+\) is in namespace`)
+
+// lacking says what the cluster lacks for which a part failed; "" for nothing.
+func lacking(text string) string {
+	for _, l := range lacks {
+		if m := l.says.FindStringSubmatchIndex(text); m != nil {
+			return string(l.says.ExpandString(nil, l.why, text, m))
+		}
+	}
+	return ""
+}
+
+// templateOf is how an error of a template begins: "components/db.toml: vars.size:1:4: ".
+var templateOf = regexp.MustCompile(`^[^\s:]+: ([^\s:]+):\d+:\d+: `)
+
 // mostNamed is how many made-up values a reason names.
 const mostNamed = 3
 
@@ -115,6 +154,12 @@ const mostNamed = 3
 func judgeFailure(f failure) (Verdict, string) {
 	text := short(f.Error)
 	switch {
+	case f.OnCluster && lacking(f.Error) != "":
+		return NotPlanned, lacking(f.Error)
+	case anotherInstall.MatchString(f.Error):
+		return NotPlanned, "another install of this machine has it in the same namespace: " + text
+	case strings.Contains(f.Error, jobspec.ReadsCluster):
+		return NotPlanned, "its chart " + jobspec.ReadsCluster + ": " + text
 	case strings.Contains(f.Error, "this runner has no cluster"):
 		return NotPlanned, "there is no cluster"
 	case missing(f.Error) != "":
@@ -128,6 +173,9 @@ func judgeFailure(f failure) (Verdict, string) {
 		return NotPlanned, "a tool that its script runs is not on this machine: " + text
 	case len(f.Reads) > 0:
 		named := f.Reads[:min(len(f.Reads), mostNamed)]
+		if key := templateOf.FindStringSubmatch(f.Error); key != nil {
+			return NotPlanned, "the template of " + key[1] + " needs real values of " + strings.Join(named, ", ") + "; with made-up ones: " + text
+		}
 		return NotPlanned, "it needs real values of " + strings.Join(named, ", ") + "; with made-up ones: " + text
 	case elsewhere.MatchString(f.Error):
 		return NotPlanned, "what it calls cannot be reached: " + text

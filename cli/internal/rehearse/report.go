@@ -10,6 +10,7 @@ import (
 	"strings"
 	texttemplate "text/template"
 
+	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -34,18 +35,28 @@ type Report struct {
 	Release  int                      `json:"release"`
 	Cluster  bool                     `json:"cluster"` // charts and manifests were really deployed
 	Totals   map[Verdict]int          `json:"totals"`
+	// Kinds are the totals of each kind of line.
+	Kinds map[string]map[Verdict]int `json:"totals_by_kind"`
 	// Reasons counts the lines that are not real, by what stands in their way.
 	Reasons []Reason `json:"reasons"`
-	Lines   []Line   `json:"lines"` // the sandbox, components in the order of deploying, actions
+	// Lines are the sandbox, components in the order of deploying, actions, and all
+	// else that the folder holds.
+	Lines []Line `json:"lines"`
 	// Graph is the app's, as a tree.
 	Graph   string                   `json:"graph"`
 	Images  []string                 `json:"images"` // of components, and of what charts and manifests render to
 	Hosts   []Host                   `json:"hosts"`  // that sources, images and providers are from
 	Outputs []ctlapi.RehearsalOutput `json:"outputs"`
-	Inputs  []Input                  `json:"inputs"`  // made up, because they are required and have no default
-	Secrets []string                 `json:"secrets"` // that the app declares; their names in templates are made up
-	Spans   []Span                   `json:"spans"`
-	Seconds float64                  `json:"seconds"`
+	// Unread are outputs that are declared, given or always there, and that nothing reads.
+	Unread []string `json:"unread_outputs"`
+	// Undeclared are outputs that the app reads and that nothing here declares.
+	Undeclared []Undeclared `json:"undeclared_outputs"`
+	// Findings are what the checks warn of or note about the folder.
+	Findings []string `json:"findings"`
+	Inputs   []Input  `json:"inputs"`  // made up, because they are required and have no default
+	Secrets  []string `json:"secrets"` // that the app declares; their names in templates are made up
+	Spans    []Span   `json:"spans"`
+	Seconds  float64  `json:"seconds"`
 
 	picture template.HTML
 }
@@ -63,10 +74,10 @@ type Host struct {
 	For  []string `json:"for"`
 }
 
-// Line is the sandbox, a component or an action.
+// Line is one thing that the app folder holds.
 type Line struct {
 	Name    string  `json:"name"`
-	Kind    string  `json:"kind"` // sandbox, component, action
+	Kind    string  `json:"kind"` // sandbox, component, action, trigger, runbook, input, secret, role, policy, stack, …
 	Type    string  `json:"type,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
@@ -77,6 +88,7 @@ type Line struct {
 	Delete    int      `json:"delete"`
 	Providers []string `json:"providers,omitempty"`
 	Images    []string `json:"images,omitempty"`
+	Notes     []string `json:"notes,omitempty"`  // keys of it that have no effect in this version
 	Source    string   `json:"source,omitempty"` // the repository, chart or image that it is from
 	Seconds   float64  `json:"seconds"`
 }
@@ -140,10 +152,10 @@ func (r Report) Format(name string) ([]byte, error) {
 	case ".json":
 		return json.MarshalIndent(r, "", "  ")
 	case ".html":
-		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
+		funcs := template.FuncMap{"string": text, "class": class, "planned": planned, "count": count, "total": func(v string) int { return r.Totals[Verdict(v)] }, "picture": func() template.HTML { return r.picture }}
 		err = template.Must(template.New("report").Funcs(funcs).Parse(htmlReport)).Execute(&b, r)
 	case ".md":
-		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent}).Parse(mdReport)).Execute(&b, r)
+		err = texttemplate.Must(texttemplate.New("report").Funcs(texttemplate.FuncMap{"string": text, "cell": cell, "indent": indent, "count": count}).Parse(mdReport)).Execute(&b, r)
 	default:
 		err = usage.Errorf("--report %s: the name must end in .html, .md or .json", name)
 	}
@@ -151,6 +163,24 @@ func (r Report) Format(name string) ([]byte, error) {
 }
 
 func text(v json.RawMessage) string { return string(v) }
+
+// Worked are the lines of what is deployed or run.
+func (r Report) Worked() []Line { return r.of(true) }
+
+// Others are all other lines.
+func (r Report) Others() []Line { return r.of(false) }
+
+func (r Report) of(works bool) (lines []Line) {
+	for _, l := range r.Lines {
+		if stage.Works(stage.Part(l.Kind)) == works {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// count is one total of a kind of lines.
+func count(totals map[Verdict]int, v string) int { return totals[Verdict(v)] }
 
 // planned tells whether the counts of a line are those of the app.
 func planned(v Verdict) bool { return v == Real || v == Mocked }

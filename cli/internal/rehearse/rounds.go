@@ -1,80 +1,35 @@
 package rehearse
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
-	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
-	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/rehearsal"
 )
 
 // mostRounds bounds how often the app is tried, each time without what failed before.
-const mostRounds = 12
+const mostRounds = 40
 
 // suffix ends the names of apps that are only for rehearsals.
 const suffix = "-rehearsal"
-
-// notInNames is what the names of apps have not.
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
-
-// read reads the folder, and finds what cannot be tried for reasons that are known
-// before anything is built. What is wrong with the folder itself is an error.
-func (r *run) read(ctx context.Context) error {
-	abs, err := filepath.Abs(r.folder)
-	if err != nil {
-		return err
-	}
-	mapped, err := sync.ReadSourceMap(r.sync.SourceMap, r.sync.SourceMapFile)
-	if err != nil {
-		return err
-	}
-	root := os.DirFS(abs)
-	fetched, err := sync.Elsewhere(ctx, root, mapped, r.Err)
-	if err != nil {
-		return err
-	}
-	app, found := check.Folder(root, appconfig.LoadOptions{Fetched: fetched, AllowInvalidPolicies: true})
-	found = slices.DeleteFunc(found, func(d place.Diagnostic) bool {
-		return d.Severity != place.Error || d.Code == place.CodeUnsupported || d.Code == place.CodeFetch
-	})
-	if len(found) > 0 {
-		for _, d := range found {
-			output.Println(r.Err, d)
-		}
-		return fmt.Errorf("cannot rehearse the app folder %s: %s", r.folder, findings.Errors(found))
-	}
-	if r.sync.App == "" {
-		const longest = 63 - len(suffix)
-		name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(filepath.Base(abs)), "-"), "-")
-		r.sync.App, r.own = strings.Trim(name[:min(len(name), longest)], "-")+suffix, true
-	}
-	r.app, r.judged = app, map[stage.Part]Line{}
-	r.sync.AllowPolicies, r.sync.SkipSources = true, true // it was checked here, and stand-ins have no outputs yet
-	r.stands = stage.Obstacles(app, fetched)
-	for part, why := range stage.Hopeless(app, r.cluster) {
-		if r.stands[part] == "" {
-			r.stands[part] = why
-		}
-	}
-	return nil
-}
 
 // rounds tries the app until all of it came to an end: each round leaves out what
 // failed in the one before. It returns the last workflow, nil when nothing could be
@@ -99,6 +54,11 @@ func (r *run) rounds(ctx context.Context) (*ctlapi.Workflow, error) {
 		again, err = r.learn(ctx, *w)
 		if err != nil || !again {
 			return last, err
+		}
+		if r.leftovers {
+			if err := r.startOver(ctx, round); err != nil {
+				return last, err
+			}
 		}
 	}
 	return last, nil
@@ -125,7 +85,7 @@ func (r *run) release(ctx context.Context, round int) (_ *ctlapi.SyncResult, aga
 		return nil, false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // nothing of it is needed again
-	if err := stage.Write(r.folder, dir, r.app, r.stands); err != nil {
+	if err := stage.Write(r.folder, dir, r.app, r.changes); err != nil {
 		return nil, false, err
 	}
 	var said strings.Builder
@@ -164,14 +124,14 @@ func (r *run) release(ctx context.Context, round int) (_ *ctlapi.SyncResult, aga
 		return result, false, err
 	}
 	slices.SortFunc(trouble, func(a, b ctlapi.ConfigItem) int { return strings.Compare(a.Component, b.Component) })
-	tried := maps.Clone(r.stands)
+	tried := maps.Clone(r.changes.StandIns)
 	for _, item := range trouble {
 		users := stage.UsersOf(r.app, item.Component, string(item.Kind))
 		if !slices.ContainsFunc(users, func(part stage.Part) bool { return tried[part] == "" }) {
 			return nil, false, fmt.Errorf("the stand-in of %s cannot be built: %s", item.Component, api.Value(item.BuildError))
 		}
 		for _, part := range users {
-			if r.stands[part] == "" { // of several builds of a part the first says why
+			if r.changes.StandIns[part] == "" { // of several builds of a part the first says why
 				r.leaveOut(part, judgeBuild(item))
 			}
 		}
@@ -181,7 +141,7 @@ func (r *run) release(ctx context.Context, round int) (_ *ctlapi.SyncResult, aga
 
 // leaveOut gives a part a stand-in from now on.
 func (r *run) leaveOut(part stage.Part, l Line) {
-	r.stands[part] = l.Why
+	r.changes.Add(r.app, part, l.Why)
 	r.judged[part] = l
 	r.screen.Print(fmt.Sprintf("%s  %s: %s: %s", r.Now().Format(time.TimeOnly), part, l.Verdict, l.Why))
 }
@@ -318,6 +278,53 @@ func (r *run) provision(ctx context.Context, released *ctlapi.SyncResult) (*ctla
 	return r.client.Workflow(ctx, done.ID)
 }
 
+// onCluster tells whether a part is really deployed to a cluster.
+func (r *run) onCluster(part stage.Part) bool {
+	c := r.app.Component(part.Name())
+	return r.cluster && part.Kind() == appconfig.BlockComponent && c != nil && jobspec.Kinds[jobspec.OfComponent(string(c.Type))].OnCluster
+}
+
+// startOver removes the install, with what parts that failed left in the cluster: their
+// stand-ins know nothing of it. The next round has an install of its own.
+func (r *run) startOver(ctx context.Context, round int) error {
+	r.leftovers = false
+	if err := r.remove(ctx); err != nil {
+		return err
+	}
+	r.install = nil
+	if r.first == "" {
+		r.first = r.name
+	}
+	r.name = fmt.Sprintf("%s-%d", r.first, round+2)
+	return nil
+}
+
+// remove deprovisions the install.
+func (r *run) remove(ctx context.Context) error {
+	began := r.Now()
+	resp, err := r.client.CreateWorkflowWithResponse(ctx, r.install.ID, &ctlapi.CreateWorkflowParams{}, ctlapi.WorkflowRequest{
+		Kind: ctlapi.WorkflowKindDeprovision, ApproveAll: true, Confirm: r.install.Name,
+	})
+	if err != nil {
+		return err
+	}
+	w, err := api.Body(resp.JSON202)
+	if err != nil {
+		return err
+	}
+	follower := follow.Follower{Client: r.client, Screen: r.screen, Automatic: true, Now: r.Now,
+		Ask: func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }}
+	done, err := follower.Run(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	r.spent("remove", began)
+	if done.State != ctlapi.WorkflowStateSucceeded {
+		return fmt.Errorf("install %s is not removed: look at it with berth why %s", r.install.Name, r.install.Name)
+	}
+	return nil
+}
+
 func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, error) {
 	r.flags.Rehearse = true
 	rehearsed, err := r.flags.Request(r.Err)
@@ -326,10 +333,13 @@ func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, erro
 	}
 	rehearsed.NoCluster = !r.cluster
 	if r.name == "" {
-		r.name = "rehearsal-" + r.beganAt.UTC().Format("20060102-150405")
+		random := make([]byte, 2) // rehearsals of several apps may begin in the same second
+		_, _ = rand.Read(random)  // never fails
+		r.name = "rehearsal-" + r.beganAt.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random)
 	}
 	request := ctlapi.InstallRequest{
-		Name: r.name, App: r.sync.App, Customer: r.name, CreateCustomer: true, Rehearsal: rehearsed, Release: &release,
+		Name: r.name, App: r.sync.App, Customer: cmp.Or(r.first, r.name), CreateCustomer: true, Rehearsal: rehearsed, Release: &release,
+		Stack: api.Optional(ctlapi.StackKind(r.stack)),
 	}
 	values := ctlapi.InputValues(madeUpInputs(r.app))
 	maps.Copy(values, r.inputs)
@@ -343,6 +353,9 @@ func (r *run) create(ctx context.Context, release string) (*ctlapi.Install, erro
 	install, err := api.Body(resp.JSON201)
 	if err != nil {
 		return nil, err
+	}
+	if install.Stack == ctlapi.StackKindKubernetes {
+		r.screen.Print(fmt.Sprintf("the rehearsal waits for the cluster: run there what berth installs stack %s --new prints", install.Name))
 	}
 	on := ctlapi.ComponentToggles{} // all of the app is tried
 	for i := range r.app.Components {
@@ -395,18 +408,19 @@ func (r *run) learn(ctx context.Context, w ctlapi.Workflow) (again bool, _ error
 				}
 			}
 			l := judge(step, change)
-			if r.stands[part] != "" {
-				l.Verdict, l.Why = NotPlanned, r.stands[part]
+			if r.changes.StandIns[part] != "" {
+				l.Verdict, l.Why = NotPlanned, r.changes.StandIns[part]
 			}
 			r.judged[part] = l
 		case ctlapi.StepStateFailed:
-			if r.stands[part] != "" {
+			if r.changes.StandIns[part] != "" {
 				return false, nil // its stand-in fails: the rest is beyond help
 			}
 			l := judge(step, nil)
 			l.Verdict, l.Why = judgeFailure(failure{
-				Part: part, Error: api.Value(step.Error), Reads: stage.Reads(r.app, part, madeUp),
+				Part: part, Error: api.Value(step.Error), Reads: stage.Reads(r.app, part, madeUp), OnCluster: r.onCluster(part),
 			})
+			r.leftovers = r.leftovers || r.onCluster(part) && r.stack == string(ctlapi.StackKindLocal)
 			r.leaveOut(part, l)
 			again = true
 		}
@@ -440,7 +454,7 @@ func (r *run) madeUp(ctx context.Context) (func(string) bool, error) {
 			paths = append(paths, "inputs.inputs."+in)
 		}
 	}
-	for part := range r.stands {
+	for part := range r.changes.StandIns {
 		kind, name, _ := strings.Cut(string(part), "/")
 		if kind == appconfig.BlockAction {
 			paths = append(paths, "actions.workflows."+name)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/cli/internal/hosts"
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
@@ -18,6 +19,9 @@ const atOnce = 4
 
 // Fetcher fetches addresses, each repository once. Close it when done.
 type Fetcher struct {
+	// Hosts, when given, is asked first whether the host of an address answers at all.
+	Hosts *hosts.Hosts
+
 	say    func(line string)
 	client *http.Client
 
@@ -96,10 +100,20 @@ func (f *Fetcher) one(ctx context.Context, address string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case f.silent(ctx, parsed):
+		return nil, failf("check the address, and that this machine can reach it", "is on a host that does not answer within %s", hosts.Deadline)
 	case parsed.Git:
 		return f.fromGit(ctx, parsed)
 	}
 	return f.get(ctx, parsed.URL)
+}
+
+func (f *Fetcher) silent(ctx context.Context, a fetch.Address) bool {
+	if f.Hosts == nil {
+		return false
+	}
+	_, silent := f.Hosts.Silent(ctx, a.URL)
+	return silent
 }
 
 // failure is an error with what to do about it.

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/version"
@@ -31,7 +32,9 @@ type Options struct {
 	SkipSources   bool   // does not compare templates with what modules in the folder declare
 	SourceMap     []string
 	SourceMapFile string
-	Say           io.Writer // gets warnings, errors and progress
+	// Known is what addresses outside of the folder hold, where that need not be fetched.
+	Known map[string]fetch.Result
+	Say   io.Writer // gets warnings, errors and progress
 }
 
 // Folder is an app folder as a sync uploads it.
@@ -66,7 +69,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 		return Folder{}, err
 	}
 	root := os.DirFS(abs)
-	fetched, err := Elsewhere(ctx, root, mapped, o.Say)
+	fetched, err := ElsewhereWith(ctx, root, mapped, FetchOptions{Say: o.Say, Known: o.Known})
 	if err != nil {
 		return Folder{}, err
 	}

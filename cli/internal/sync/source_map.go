@@ -151,6 +151,12 @@ func (s SourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok b
 	return os.DirFS(m.local), path.Clean(rest), true
 }
 
+// Has tells whether the map has a source.
+func (s SourceMap) Has(src appconfig.Source) bool {
+	_, _, ok := s.directory(src)
+	return ok
+}
+
 // archive packs what stands in for a git source or a chart; false when nothing
 // does.
 func (s SourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {

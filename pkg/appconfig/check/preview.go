@@ -158,6 +158,26 @@ func isDefault(at place.Place, defaults map[place.Place]bool) bool {
 	return false
 }
 
+// NotRendered says of each key of a block why it does not render, by the key that
+// [Preview] has.
+func NotRendered(app *appconfig.App, block Block, state interpolate.State, opts PreviewOptions) map[string]string {
+	why := map[string]string{}
+	for _, t := range template.In(block.at, block.value) {
+		render := interpolate.Render
+		if t.Always {
+			render = interpolate.RenderAlways
+		}
+		key := t.At.Key
+		if block.at.Key != "" {
+			key = strings.TrimPrefix(key, block.at.Key+".")
+		}
+		if _, err := render(t.Text, state, interpolate.Options{Now: opts.Now}); err != nil {
+			why[key] = notRendered(app, t, key, err).Message
+		}
+	}
+	return why
+}
+
 // isMissing tells whether a path of the tree could not be followed because
 // something is not there, whatever is sealed. A path in what a function made is
 // none of the tree.

@@ -119,6 +119,24 @@ func Obstacles(app *appconfig.App) (all []Obstacle) {
 	return all
 }
 
+// Waiting lists what this version reads without effect or refuses, at each of its
+// places: a key, or a whole file (Key is "").
+func Waiting(app *appconfig.App) (all []Obstacle) {
+	for _, row := range notYets {
+		if row.Severity == place.Note {
+			continue
+		}
+		for _, u := range row.find(app) {
+			what := row.What
+			if u.value != "" {
+				what = fmt.Sprintf(what, u.value)
+			}
+			all = append(all, Obstacle{At: u.at, Why: what + " not supported yet by this version; it waits for " + row.WaitsFor})
+		}
+	}
+	return all
+}
+
 // sealedInstalls refuses values that nobody but the install may know in a file
 // that is uploaded with the app. Files below installs/ are not.
 func sealedInstalls(r *place.Report, app *appconfig.App) {

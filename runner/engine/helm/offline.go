@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
@@ -59,6 +60,9 @@ func OfflineJob(j *job.Job) (Texts, []permissions.Note, string, error) {
 	}
 	texts, notes, err := renderOffline(c, in.Values, chartutil.ReleaseOptions{Name: in.ReleaseName, Namespace: in.Namespace, Revision: 1, IsInstall: true})
 	if err != nil {
+		if len(notes) > 0 {
+			return nil, nil, in.Namespace, job.Wrongf("rehearse it with a cluster", "the chart of %s %s (%s): %v", j.Subject(), jobspec.ReadsCluster, notes[0].From, err)
+		}
 		return nil, nil, in.Namespace, job.Wrongf("correct the chart or its values", "the chart of %s cannot be rendered: %v", j.Subject(), err)
 	}
 	return texts, notes, in.Namespace, nil

@@ -59,7 +59,7 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		return nil, err
 	}
 	w.standIn = &standIn{Rehearsed: t.said} // any version of Terraform will do
-	if err := w.findTerraform(ctx, j, withoutVars(t.env)); err != nil {
+	if err := w.findTerraform(ctx, j, quick(withoutVars(t.env))); err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(w.dir) }() // work/ goes with the job in any case
@@ -100,6 +100,14 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 	w.standIn.How, w.standIn.plan = jobspec.RehearsedMocked, plan
 	w.standIn.Why = "it needs " + strings.Join(t.said.Providers, ", ") + ", so it was planned with mocked providers and not applied"
 	return w.standIn, nil
+}
+
+// quick makes an init of a rehearsal give a registry up that does not answer: what
+// there is of the app's providers is told in seconds, not in minutes.
+func quick(env map[string]string) map[string]string {
+	out := map[string]string{"TF_REGISTRY_CLIENT_TIMEOUT": "5", "TF_REGISTRY_DISCOVERY_RETRY": "0"} // seconds; retries
+	maps.Copy(out, env)
+	return out
 }
 
 // unreachable are the providers that init could not get, by its words; all of

@@ -13,22 +13,61 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 )
 
-// Obstacles are the parts that this version does not deploy, by the table of the
-// checks, and those that take something from elsewhere that cannot be fetched.
-func Obstacles(app *appconfig.App, fetched map[string]fetch.Result) StandIns {
-	stands := StandIns{}
+// Obstacles are the definitions that this version does not deploy, by the table of the
+// checks, and those that take something from elsewhere that could not be fetched: lost
+// says why, by address.
+func Obstacles(app *appconfig.App, lost map[string]string) (c Changes) {
 	for _, o := range check.Obstacles(app) {
 		if part, ok := PartAt(app, o.At); ok {
-			stands.add(part, o.Why)
+			c.Add(app, part, o.Why)
 		}
 	}
-	for _, f := range appconfig.Fetches(app) {
-		part, ok := PartAt(app, f.At)
-		if problem := fetched[f.Address].Problem; ok && problem != "" {
-			stands.add(part, "source "+f.Address+" unreachable")
+	for _, f := range app.Fetched {
+		if why := lost[f.Address]; why != "" {
+			if part, ok := PartAt(app, f.At); ok && Works(part) {
+				c.Add(app, part, why)
+			}
 		}
 	}
-	return stands
+	return c
+}
+
+// Works tells whether a part is deployed or run. What is said of the others is read.
+func Works(part Part) bool {
+	kind, _, _ := strings.Cut(string(part), "/")
+	return kind == appconfig.BlockSandbox || kind == appconfig.BlockComponent || kind == appconfig.BlockAction
+}
+
+// InPlaceOf is what stands in the folder's copy in the place of a file that could not
+// be fetched, by where it is used. It is valid there, and does nothing.
+func InPlaceOf(app *appconfig.App, wanted fetch.Wanted) string {
+	part, _ := PartAt(app, wanted.At)
+	kind, _, _ := strings.Cut(string(part), "/")
+	switch {
+	case wanted.Include: // TOML
+	case kind == appconfig.BlockRole, kind == kindBreakGlass:
+		return `{"Version": "2012-10-17", "Statement": []}`
+	case kind == appconfig.BlockAction, kind == appconfig.BlockRunbook && !strings.HasSuffix(wanted.At.Key, "readme"):
+		return "#!/bin/sh\n# It could not be fetched for this rehearsal.\nexit 0\n"
+	case kind == appconfig.BlockPolicy:
+		for i := range app.Policies {
+			if p := &app.Policies[i]; p.At == blockAt(app, part) && p.Engine == "opa" {
+				return "package nuon\n"
+			}
+		}
+		return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: rehearsal\nspec:\n  rules:\n  - name: nothing\n" +
+			"    match: {any: [{resources: {kinds: [ConfigMap], names: [no-such-thing]}}]}\n    validate: {message: none, pattern: {kind: \"*\"}}\n"
+	}
+	return "# It could not be fetched for this rehearsal.\n"
+}
+
+func blockAt(app *appconfig.App, part Part) place.Place {
+	for _, b := range Blocks(app) {
+		if b.Part == part {
+			return b.At
+		}
+	}
+	return place.Place{}
 }
 
 // add keeps the first reason of a part.
@@ -36,27 +75,6 @@ func (s StandIns) add(part Part, why string) {
 	if s[part] == "" {
 		s[part] = why
 	}
-}
-
-// PartAt is the part that a place is in.
-func PartAt(app *appconfig.App, at place.Place) (Part, bool) {
-	in := func(block place.Place) bool {
-		return block.File == at.File && (block.Key == "" || at.Key == block.Key || strings.HasPrefix(at.Key, block.Key+".") || strings.HasPrefix(at.Key, block.Key+"["))
-	}
-	if app.Sandbox != nil && in(app.Sandbox.At) {
-		return Sandbox, true
-	}
-	for i := range app.Components {
-		if in(app.Components[i].At) {
-			return Component(app.Components[i].Name), true
-		}
-	}
-	for i := range app.Actions {
-		if in(app.Actions[i].At) {
-			return Action(app.Actions[i].Name), true
-		}
-	}
-	return "", false
 }
 
 // UsersOf are the parts that a build is for: a component, the sandbox, or the actions

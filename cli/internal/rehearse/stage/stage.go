@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +21,24 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/rehearsal"
 )
 
 // Part names the sandbox, a component or an action: "sandbox", "component/NAME",
 // "action/NAME".
 type Part string
+
+// Kind is what a part is: "component".
+func (p Part) Kind() string {
+	kind, _, _ := strings.Cut(string(p), "/")
+	return kind
+}
+
+// Name is the name of a part; "" for one of which an app has only one.
+func (p Part) Name() string {
+	_, name, _ := strings.Cut(string(p), "/")
+	return name
+}
 
 // Sandbox is the sandbox.
 const Sandbox Part = appconfig.BlockSandbox
@@ -38,6 +52,81 @@ func Action(name string) Part { return Part(appconfig.BlockAction + "/" + name) 
 // StandIns say why a stand-in takes the place of each part.
 type StandIns map[Part]string
 
+// Changes are what a rehearsal changes in the copy of a folder. The zero value is
+// nothing.
+type Changes struct {
+	StandIns StandIns          // of the sandbox, components and actions
+	Out      StandIns          // other definitions that are left out, and why
+	Files    map[string]string // files that are left out, and why; one that every app needs gets the least that will do
+}
+
+// None tells whether nothing is changed.
+func (c Changes) None() bool { return len(c.StandIns)+len(c.Out)+len(c.Files) == 0 }
+
+// Add leaves a definition out for a reason, unless it is left out already; false when
+// that cannot be done. One that others deploy, build or run has a stand-in.
+func (c *Changes) Add(app *appconfig.App, part Part, why string) bool {
+	if c.Why(part) != "" {
+		return false
+	}
+	kind, _, _ := strings.Cut(string(part), "/")
+	switch kind {
+	case appconfig.BlockSandbox, appconfig.BlockComponent, appconfig.BlockAction:
+		if c.StandIns == nil {
+			c.StandIns = StandIns{}
+		}
+		c.StandIns[part] = why
+	case appconfig.BlockStack:
+		return c.AddFile(app, appconfig.BlockStack+".toml", why)
+	case appconfig.BlockMetadata:
+		return c.AddFile(app, appconfig.BlockMetadata+".toml", why)
+	case appconfig.BlockRunner, "":
+		return false // it says what the app is for
+	default:
+		if c.Out == nil {
+			c.Out = StandIns{}
+		}
+		c.Out[part] = why
+	}
+	return true
+}
+
+// AddFile leaves a file out for a reason; false when that cannot be done.
+func (c *Changes) AddFile(app *appconfig.App, name, why string) bool {
+	if name == "" || name == "runner.toml" || c.Files[name] != "" || filepath.Ext(name) != ".toml" || appconfig.IsWholeFile(name) {
+		return false
+	}
+	if wholeFile(app) != "" && (name != "stack.toml" || app.Stack != nil) {
+		return false
+	}
+	if c.Files == nil {
+		c.Files = map[string]string{}
+	}
+	c.Files[name] = why
+	return true
+}
+
+// Why is the reason for which a definition is left out; "" for one that is there.
+func (c Changes) Why(part Part) string {
+	if why := c.StandIns[part]; why != "" {
+		return why
+	}
+	if why := c.Out[part]; why != "" {
+		return why
+	}
+	return c.Files[string(part)+".toml"]
+}
+
+// wholeFile is the one file of an app in the older form, "" for all others.
+func wholeFile(app *appconfig.App) string {
+	for _, f := range app.Origin.Files {
+		if appconfig.IsWholeFile(f.Path) {
+			return f.Path
+		}
+	}
+	return ""
+}
+
 // moduleDir is the directory of the stand-ins' module in a staged folder.
 const moduleDir = "berth-rehearsal"
 
@@ -49,13 +138,13 @@ const module = "# A stand-in of a rehearsal. The engine gives it the outputs tha
 // fit its stand-in.
 var aside = []string{"installs", "installs.toml", "branches", "branch.toml", "policies", "policies.toml"}
 
-// Write copies the app folder at from to the empty folder to, with stand-ins. With
-// none it is the folder as it is.
-func Write(from, to string, app *appconfig.App, stands StandIns) error {
-	if err := copyFolder(from, to, len(stands) > 0); err != nil {
+// Write copies the app folder at from to the empty folder to, with what is changed.
+// Without changes it is the folder as it is.
+func Write(from, to string, app *appconfig.App, changes Changes) error {
+	if err := copyFolder(from, to, !changes.None()); err != nil {
 		return err
 	}
-	if len(stands) == 0 {
+	if changes.None() {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Join(to, moduleDir), 0o755); err != nil {
@@ -66,16 +155,81 @@ func Write(from, to string, app *appconfig.App, stands StandIns) error {
 	}
 	s := staging{app: app, to: to}
 	s.graph, _ = graph.New(app)
-	for _, part := range slices.Sorted(maps.Keys(stands)) {
-		at, block, ok := s.standIn(part, stands[part])
+	for _, part := range slices.Sorted(maps.Keys(changes.StandIns)) {
+		at, block, ok := s.standIn(part, changes.StandIns[part])
 		if !ok {
 			return fmt.Errorf("the app has no %s", part)
+		}
+		if changes.Files[at.File] != "" {
+			continue // it goes with its file
 		}
 		if err := s.replace(at, block); err != nil {
 			return fmt.Errorf("write the stand-in of %s: %w", part, err)
 		}
 	}
+	return s.leaveOut(changes)
+}
+
+// leaveOut takes definitions and files out of the folder. The last tables of a list
+// go first, so that the others keep their numbers.
+func (s *staging) leaveOut(changes Changes) error {
+	var places []place.Place
+	for _, b := range Blocks(s.app) {
+		if changes.Out[b.Part] != "" && changes.Files[b.At.File] == "" {
+			places = append(places, b.At)
+		}
+	}
+	slices.SortFunc(places, func(a, b place.Place) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(numberOf(b.Key), numberOf(a.Key)))
+	})
+	for _, at := range places {
+		if err := s.remove(at); err != nil {
+			return fmt.Errorf("leave out %s of %s: %w", at.Key, at.File, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes.Files)) {
+		if err := s.removeFile(name, changes.Files[name]); err != nil {
+			return fmt.Errorf("leave out %s: %w", name, err)
+		}
+	}
 	return nil
+}
+
+func numberOf(key string) int {
+	m := keyOf.FindStringSubmatch(key)
+	if m == nil || m[2] == "" {
+		return -1
+	}
+	n, _ := strconv.Atoi(m[2]) // digits
+	return n
+}
+
+// removeFile removes a file, or puts the least that will do in its place.
+func (s *staging) removeFile(name, why string) error {
+	path := filepath.Join(s.to, filepath.FromSlash(name))
+	least := map[string]table{
+		"metadata.toml": {"version": "v2"}, "stack.toml": s.stack(), "sandbox.toml": moduleOf(why),
+	}[name]
+	if whole := wholeFile(s.app); whole != "" && name == "stack.toml" {
+		return s.replace(place.Place{File: whole, Key: appconfig.BlockStack}, least)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if least == nil {
+		return nil
+	}
+	raw, err := toml.Marshal(least)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o644)
+}
+
+// stack is the least that a stack of the app's platform says.
+func (s *staging) stack() table {
+	kind := map[rehearsal.Platform]string{rehearsal.AWS: "aws-cloudformation", rehearsal.GCP: "gcp-terraform", rehearsal.Azure: "azure-bicep"}[rehearsal.PlatformOf(s.app)]
+	return table{"type": cmp.Or(kind, string(appconfig.StackLocal)), "name": "rehearsal", "description": "Made up for a rehearsal."}
 }
 
 // copyFolder copies files and links that lead to files of the folder.
@@ -279,6 +433,45 @@ func (s *staging) replace(at place.Place, block table) error {
 	}
 	raw, err := toml.Marshal(whole)
 	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil { // a link would lead to another file
+		return err
+	}
+	return os.WriteFile(path, raw, 0o644)
+}
+
+// remove takes a table out of its file, or the whole file away.
+func (s *staging) remove(at place.Place) error {
+	path := filepath.Join(s.to, filepath.FromSlash(at.File))
+	if at.Key == "" {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // it was set aside
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	doc := table{}
+	if err := toml.Unmarshal(raw, &doc); err != nil {
+		return err
+	}
+	m := keyOf.FindStringSubmatch(at.Key)
+	if m == nil {
+		return fmt.Errorf("%s is no place of a definition", at.Key)
+	}
+	if m[2] == "" {
+		delete(doc, m[1])
+	} else if list, ok := doc[m[1]].([]any); ok && numberOf(at.Key) < len(list) {
+		i := numberOf(at.Key)
+		doc[m[1]] = slices.Delete(list, i, i+1)
+	}
+	if raw, err = toml.Marshal(doc); err != nil {
 		return err
 	}
 	if err := os.Remove(path); err != nil { // a link would lead to another file

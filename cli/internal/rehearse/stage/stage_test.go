@@ -13,7 +13,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/rehearse/stage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
-	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
@@ -44,7 +43,7 @@ func TestEverythingHasAStandIn(t *testing.T) {
 		stands[stage.Action(a.Name)] = "no action"
 	}
 	to := t.TempDir()
-	if err := stage.Write(kitchenSink, to, app, stands); err != nil {
+	if err := stage.Write(kitchenSink, to, app, stage.Changes{StandIns: stands}); err != nil {
 		t.Fatal(err)
 	}
 	staged, diags := check.Folder(os.DirFS(to), appconfig.LoadOptions{SkipSources: true})
@@ -76,7 +75,7 @@ func TestEverythingHasAStandIn(t *testing.T) {
 func TestNothingIsChangedWithoutStandIns(t *testing.T) {
 	t.Parallel()
 	to := t.TempDir()
-	if err := stage.Write(kitchenSink, to, load(t, kitchenSink), nil); err != nil {
+	if err := stage.Write(kitchenSink, to, load(t, kitchenSink), stage.Changes{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(contents(t, kitchenSink), contents(t, to)); diff != "" {
@@ -119,7 +118,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := &appconfig.App{Components: []appconfig.Component{{Name: "a", Type: appconfig.TypeJob, At: place.Place{File: "components/a.toml"}}}}
-	if err := stage.Write(from, to, app, stage.StandIns{stage.Component("a"): "no jobs"}); err != nil {
+	if err := stage.Write(from, to, app, stage.Changes{StandIns: stage.StandIns{stage.Component("a"): "no jobs"}}); err != nil {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(outside); err != nil || string(raw) != was {
@@ -133,14 +132,14 @@ func TestLinksAreNotFollowed(t *testing.T) {
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	app := load(t, kitchenSink)
-	got := stage.Obstacles(app, map[string]fetch.Result{})
+	got := stage.Obstacles(app, nil)
 	for _, obstacle := range check.Obstacles(app) {
 		part, ok := stage.PartAt(app, obstacle.At)
-		if !ok || got[part] == "" {
+		if !ok || got.Why(part) == "" {
 			t.Errorf("%v is of no part that gets a stand-in", obstacle)
 		}
 	}
-	if len(got) == 0 {
+	if got.None() {
 		t.Error("the kitchen sink has no obstacle: remove this test with the last row that refuses an app")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -20,6 +21,10 @@ type Stage struct {
 	NoCluster bool
 }
 
+// readyWithin is how long a chart or a manifest of a rehearsal has to get ready. What a
+// cluster lacks, such as a storage class or a way to an image, it does not get later.
+const readyWithin = 90 * time.Second
+
 // Rehearse turns the work on a sandbox, a Terraform module, a part with a stand-in,
 // or what goes to a cluster that is not there, into its rehearsal. Other work stays
 // as it is: it is really done.
@@ -28,6 +33,9 @@ func Rehearse(spec *jobspec.Spec, resource jobspec.Resource, s Stage) {
 	why := s.standIn(resource)
 	onCluster := s.NoCluster && jobspec.Kinds[spec.Kind].OnCluster
 	if spec.Kind != jobspec.KindTerraformModule && !onCluster {
+		if jobspec.Kinds[spec.Kind].OnCluster && spec.Operation == jobspec.OperationPlan {
+			spec.TimeoutSeconds = min(spec.TimeoutSeconds, int(readyWithin/time.Second))
+		}
 		return
 	}
 	r := &jobspec.Rehearsal{StandIn: sandbox && s.Platform != rehearsal.None, Why: why, Outputs: s.Made.Components[resource.Name]}

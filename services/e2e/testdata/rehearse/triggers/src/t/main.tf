@@ -1,0 +1,6 @@
+variable "a" {
+ default = ""
+}
+output "a" {
+ value = var.a
+}
