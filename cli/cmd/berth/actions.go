@@ -6,14 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) actionsCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list INSTALL", Short: "List the actions of an install", Args: exactly("INSTALL")}
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	list := &cobra.Command{Use: "list INSTALL", Short: "List the actions of an install", Args: command.Exactly("INSTALL")}
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.ListActionsWithResponse(ctx, args[0])
 		if err != nil {
 			return err
@@ -22,9 +23,9 @@ func (c *cli) actionsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, page.Items, table.Action(c.now()))
+		return command.PrintList(c.CLI, page.Items, table.Action(c.Now()))
 	})
-	return noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRuns())
+	return command.Noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRuns())
 }
 
 func (c *cli) actionsRun() *cobra.Command {
@@ -32,13 +33,13 @@ func (c *cli) actionsRun() *cobra.Command {
 	var inputs []string
 	var role string
 	cmd := &cobra.Command{
-		Use: "run INSTALL ACTION", Short: "Run an action", Args: exactly("INSTALL", "ACTION"),
+		Use: "run INSTALL ACTION", Short: "Run an action", Args: command.Exactly("INSTALL", "ACTION"),
 		Long: "A health check runs at once. Any other action is a change: you see it and decide on it\nbefore it runs.",
 	}
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input of the action, name=value")
 	roleFlag(cmd, &role)
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := usage.Pairs[map[string]string]("--input", inputs)
 		if err != nil {
 			return err
@@ -58,16 +59,16 @@ func (c *cli) actionsRun() *cobra.Command {
 
 func (c *cli) actionsRuns() *cobra.Command {
 	var install, action string
-	cmd := &cobra.Command{Use: "runs", Short: "List runs of actions, newest first", Args: exactly()}
-	limit := limitFlag(cmd)
+	cmd := &cobra.Command{Use: "runs", Short: "List runs of actions, newest first", Args: command.Exactly()}
+	limit := command.LimitFlag(cmd)
 	cmd.Flags().StringVar(&install, "install", "", "only for this install")
 	cmd.Flags().StringVar(&action, "action", "", "only for this action")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := client.Runs(ctx, *limit, ctlapi.ListActionRunsParams{Install: optional(install), Action: optional(action)})
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := client.Runs(ctx, *limit, ctlapi.ListActionRunsParams{Install: api.Optional(install), Action: api.Optional(action)})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.ActionRun(c.now()))
+		return command.PrintList(c.CLI, items, table.ActionRun(c.Now()))
 	})
 	return cmd
 }

@@ -6,34 +6,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) alarmsCommand() *cobra.Command {
 	var install, reason string
 	var all bool
-	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: exactly()}
-	limit := limitFlag(list)
+	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: command.Exactly()}
+	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().BoolVar(&all, "all", false, "also show acknowledged alarms")
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := client.Alarms(ctx, *limit, ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all)})
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := client.Alarms(ctx, *limit, ctlapi.ListAlarmsParams{Install: api.Optional(install), Acknowledged: api.Optional(all)})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Alarm(c.now(), all))
+		return command.PrintList(c.CLI, items, table.Alarm(c.Now(), all))
 	})
 	acknowledge := &cobra.Command{
-		Use: "acknowledge ALARM", Short: "Acknowledge an alarm and say why it is settled", Args: exactly("ALARM"),
+		Use: "acknowledge ALARM", Short: "Acknowledge an alarm and say why it is settled", Args: command.Exactly("ALARM"),
 		Long: `Settles an alarm. The org's chain records your name and your reason. If the same thing
 happens again, Berth raises a new alarm.`,
 	}
 	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
-	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	acknowledge.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		if reason == "" {
-			return usagef("say why the alarm is settled, with --reason TEXT")
+			return usage.Errorf("say why the alarm is settled, with --reason TEXT")
 		}
 		resp, err := client.AcknowledgeAlarmWithResponse(ctx, args[0], &ctlapi.AcknowledgeAlarmParams{}, ctlapi.AlarmAcknowledgement{Reason: reason})
 		if err != nil {
@@ -43,9 +45,9 @@ happens again, Berth raises a new alarm.`,
 		if err != nil {
 			return err
 		}
-		return printOne(c, *alarm, table.Alarm(c.now(), true))
+		return command.PrintOne(c.CLI, *alarm, table.Alarm(c.Now(), true))
 	})
-	return noun("alarms", "alarm", "Problems that someone has to look at", list, acknowledge)
+	return command.Noun("alarms", "alarm", "Problems that someone has to look at", list, acknowledge)
 }
 
 // printAlarms names the open alarms of an install under what is shown of it.
@@ -58,7 +60,7 @@ func (c *cli) printAlarms(ctx context.Context, client *api.Client, install ctlap
 		return err
 	}
 	for _, a := range items {
-		output.Printf(c.out, "! alarm %s, %s ago: %s (%s)\n    %s\n    berth alarms acknowledge %s --reason TEXT\n", a.Kind, c.age(a.CreatedAt), a.Cause, a.About, a.Remedy, a.ID)
+		output.Printf(c.Out, "! alarm %s, %s ago: %s (%s)\n    %s\n    berth alarms acknowledge %s --reason TEXT\n", a.Kind, c.Age(a.CreatedAt), a.Cause, a.About, a.Remedy, a.ID)
 	}
 	return nil
 }

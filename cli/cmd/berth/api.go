@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/output"
 )
 
@@ -21,12 +22,12 @@ func (c *cli) apiCommand() *cobra.Command {
 		Use: "api PATH", Short: "Call the API and print the answer",
 		Long: `Sends one request with the context's credentials and prints the answer. The control
 plane serves the API reference at /reference.`,
-		Args: exactly("PATH"),
+		Args: command.Exactly("PATH"),
 	}
 	cmd.Flags().StringVarP(&method, "method", "X", "", "method (default: GET, or POST with --data)")
 	cmd.Flags().BoolVar(&asIs, "raw", false, "print the answer byte for byte; it can control your terminal")
 	cmd.Flags().StringVarP(&data, "data", "d", "", "body: JSON, @FILE, or - for stdin")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		body, err := c.readData(data)
 		if err != nil {
 			return err
@@ -42,23 +43,23 @@ plane serves the API reference at /reference.`,
 			return err
 		}
 		defer func() { _ = resp.Body.Close() }()
-		if w, ok := raw(c.out).(io.Writer); ok && asIs {
+		if w, ok := command.Raw(c.Out).(io.Writer); ok && asIs {
 			_, err := io.Copy(w, resp.Body)
 			return err
 		}
 		if !strings.Contains(resp.Header.Get("Content-Type"), "json") {
-			_, err := io.Copy(c.out, resp.Body) // events too, as they come
+			_, err := io.Copy(c.Out, resp.Body) // events too, as they come
 			return err
 		}
 		answer, err := io.ReadAll(resp.Body)
 		if err != nil {
 			return err
 		}
-		o, err := c.format()
+		o, err := c.Format()
 		if err != nil {
 			return err
 		}
-		return output.Program(c.out, o, json.RawMessage(answer))
+		return output.Program(c.Out, o, json.RawMessage(answer))
 	})
 	return cmd
 }
@@ -66,7 +67,7 @@ plane serves the API reference at /reference.`,
 func (c *cli) readData(data string) ([]byte, error) {
 	switch {
 	case data == "-":
-		return io.ReadAll(c.in)
+		return io.ReadAll(c.In)
 	case strings.HasPrefix(data, "@"):
 		return os.ReadFile(data[1:])
 	}

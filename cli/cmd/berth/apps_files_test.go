@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/preview"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
@@ -53,7 +54,7 @@ func replace(t *testing.T, name, from, to string) {
 func succeeds(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := berth(t, nil, args...)
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("berth %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 	}
 	return stdout
@@ -67,10 +68,10 @@ func TestValidate(t *testing.T) {
 	warning := card + ":7:1: warning unknown key \"max_auot_retries\" [unknown_key]\n  try: did you mean \"max_auto_retries\"?\n"
 
 	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
-	if want := warning + "\n1 warning in 1 file\n"; code != exitOK || stdout != want || stderr != "" {
+	if want := warning + "\n1 warning in 1 file\n"; code != command.ExitOK || stdout != want || stderr != "" {
 		t.Errorf("with a warning: exit code %d\n%s%swant\n%s", code, stdout, stderr, want)
 	}
-	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--strict"); code != exitFailed || !strings.HasSuffix(stdout, "\n1 error in 1 file\n") {
+	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--strict"); code != command.ExitFailed || !strings.HasSuffix(stdout, "\n1 error in 1 file\n") {
 		t.Errorf("--strict: exit code %d\n%s", code, stdout)
 	}
 
@@ -81,13 +82,13 @@ func TestValidate(t *testing.T) {
 		"  try: did you mean \"key\"?\n\n" + filepath.Join(dir, "runner.toml") +
 		":2:1: error runner_type is \"locale\"; allowed: aws, azure, gcp, local, aws-ecs, aws-eks, azure-aks, azure-acs [value]\n" +
 		"  try: did you mean \"local\"?\n\n2 errors, 1 warning in 2 files\n"
-	if diff := cmp.Diff(want, stdout); code != exitFailed || diff != "" {
+	if diff := cmp.Diff(want, stdout); code != command.ExitFailed || diff != "" {
 		t.Errorf("with errors: exit code %d (-want +got):\n%s", code, diff)
 	}
 
 	code, stdout, _ = berth(t, nil, "apps", "validate", dir, "-o", "json")
 	var list []place.Diagnostic
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitFailed || len(list) != 3 {
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != command.ExitFailed || len(list) != 3 {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
 	}
 	first := place.Diagnostic{Severity: place.Error, Code: place.CodeReference, File: card, Line: 17, Column: 1,
@@ -101,7 +102,7 @@ func TestValidateTellsWhatIsNoApp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	code, stdout, _ := berth(t, nil, "apps", "validate", dir)
-	if code != exitFailed || !strings.Contains(stdout, dir+": error this is no app folder") {
+	if code != command.ExitFailed || !strings.Contains(stdout, dir+": error this is no app folder") {
 		t.Errorf("exit code %d\n%s", code, stdout)
 	}
 	if stdout := succeeds(t, "apps", "validate", filepath.Join(examples, "hello"), "-o", "json"); stdout != "[]\n" {
@@ -113,10 +114,10 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(examples, "kitchen-sink")
 	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
-	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "this version cannot deploy") {
+	if code != command.ExitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "this version cannot deploy") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != exitFailed || !strings.Contains(stdout, "[unsupported]") {
+	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != command.ExitFailed || !strings.Contains(stdout, "[unsupported]") {
 		t.Errorf("--deployable: exit code %d\n%s", code, stdout)
 	}
 	stdout = succeeds(t, "apps", "validate", filepath.Join(examples, "shop"), "--deployable")
@@ -137,7 +138,10 @@ func TestGraph(t *testing.T) {
 			t.Errorf("-o %s (-want +got):\n%s", format, diff)
 		}
 	}
-	var got graphForPrograms
+	var got struct {
+		Layers            [][]string `json:"layers"`
+		Components, Edges []any
+	}
 	if err := json.Unmarshal([]byte(succeeds(t, "app", "graph", filepath.Join(examples, "shop"), "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +155,7 @@ func TestGraphShowsTheWayAroundACycle(t *testing.T) {
 	dir := appCopy(t, "hello")
 	replace(t, filepath.Join(dir, "components", "key.toml"), "\n\n", "\ndependencies = [\"card\"]\n\n")
 	code, stdout, stderr := berth(t, nil, "apps", "graph", dir)
-	if code != exitFailed || !strings.Contains(stdout, "wait for each other: card → key → card\n") ||
+	if code != command.ExitFailed || !strings.Contains(stdout, "wait for each other: card → key → card\n") ||
 		!strings.Contains(stdout, "key needs card: dependencies at components/key.toml:") || !strings.Contains(stderr, "card → key → card") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
@@ -175,8 +179,8 @@ func TestSchema(t *testing.T) {
 		t.Errorf("the list:\n%s", list)
 	}
 	for _, args := range [][]string{{"apps", "schema", "hlem"}, {"apps", "schema", "-o", "json"}} {
-		if code, _, _ := berth(t, nil, args...); code != exitUsage {
-			t.Errorf("berth %v: exit code %d, want %d", args, code, exitUsage)
+		if code, _, _ := berth(t, nil, args...); code != command.ExitUsage {
+			t.Errorf("berth %v: exit code %d, want %d", args, code, command.ExitUsage)
 		}
 	}
 }
@@ -213,10 +217,10 @@ func TestRender(t *testing.T) {
 		}
 	}
 	wantErr := filepath.Join(dir, "components", "web.values.yaml") + ":4:14 error values_file[0].contents: .nuon.components.catalogue.outputs.products: there is no"
-	if code != exitFailed || !strings.HasPrefix(stderr, wantErr) || !strings.Contains(stderr, "1 value cannot be rendered with this state") {
+	if code != command.ExitFailed || !strings.HasPrefix(stderr, wantErr) || !strings.Contains(stderr, "1 value cannot be rendered with this state") {
 		t.Errorf("exit code %d, stderr\n%s\nwant\n%s", code, stderr, wantErr)
 	}
-	if code, _, stderr := berth(t, nil, "apps", "render", dir, "--component", "wbe"); code != exitUsage || !strings.Contains(stderr, "there are sandbox, catalogue, extras, web, web_image") {
+	if code, _, stderr := berth(t, nil, "apps", "render", dir, "--component", "wbe"); code != command.ExitUsage || !strings.Contains(stderr, "there are sandbox, catalogue, extras, web, web_image") {
 		t.Errorf("unknown component: exit code %d, %s", code, stderr)
 	}
 }
@@ -273,7 +277,7 @@ func TestRenderOfActionsAndRoles(t *testing.T) {
 		{[]string{"--input", "version"}, "is not NAME=VALUE"},
 		{[]string{"--install", "a", "--state", "b"}, "cannot be used together"},
 	} {
-		if code, _, stderr := berth(t, nil, append([]string{"apps", "render", dir}, tc.args...)...); code != exitUsage || !strings.Contains(stderr, tc.want) {
+		if code, _, stderr := berth(t, nil, append([]string{"apps", "render", dir}, tc.args...)...); code != command.ExitUsage || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%v: exit code %d, %s", tc.args, code, stderr)
 		}
 	}
@@ -307,7 +311,7 @@ func TestRenderGoesOn(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
-	if n := strings.Count(stderr, ".nuon.install.bogus"); n != 1 || strings.Count(stderr, "is not valid TOML") != 1 || !strings.HasSuffix(stderr, "has 2 errors\n") || code != exitFailed {
+	if n := strings.Count(stderr, ".nuon.install.bogus"); n != 1 || strings.Count(stderr, "is not valid TOML") != 1 || !strings.HasSuffix(stderr, "has 2 errors\n") || code != command.ExitFailed {
 		t.Errorf("exit code %d, the path is reported %d times in\n%s", code, n, stderr)
 	}
 }
@@ -330,7 +334,7 @@ func TestRenderOfAnInstall(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}
 	code, stdout, stderr := berth(t, env, "apps", "render", filepath.Join(examples, "shop"), "--install", "acme", "--component", "web")
-	if code != exitOK || stderr != "" {
+	if code != command.ExitOK || stderr != "" {
 		t.Errorf("exit code %d, stderr\n%s", code, stderr)
 	}
 	for _, want := range []string{"\n    12345678901234567\n", "\n    shop-acme\n", "web.values.yaml:1  made of sealed values\n"} {
@@ -357,7 +361,7 @@ func TestFmt(t *testing.T) {
 	}
 	succeeds(t, "apps", "fmt", dir, "--check")
 	replace(t, card, "name              =", "name=")
-	if code, stdout, _ := berth(t, nil, "apps", "fmt", dir, "--check"); code != exitChanges || stdout != card+"\n" {
+	if code, stdout, _ := berth(t, nil, "apps", "fmt", dir, "--check"); code != command.ExitChanges || stdout != card+"\n" {
 		t.Errorf("--check: exit code %d, %q", code, stdout)
 	}
 	if got := succeeds(t, "apps", "fmt", dir); got != card+"\n" {
@@ -377,7 +381,7 @@ func TestFmt(t *testing.T) {
 		t.Errorf("mode of the file: %v, %v", info.Mode(), err)
 	}
 	replace(t, card, "name ", "= ")
-	if code, _, stderr := berth(t, nil, "apps", "fmt", dir); code != exitFailed || !strings.HasPrefix(stderr, card+":4:1 error is not valid TOML") {
+	if code, _, stderr := berth(t, nil, "apps", "fmt", dir); code != command.ExitFailed || !strings.HasPrefix(stderr, card+":4:1 error is not valid TOML") {
 		t.Errorf("not TOML: exit code %d\n%s", code, stderr)
 	}
 }
@@ -416,7 +420,7 @@ func TestInit(t *testing.T) {
 			canBeSynced(t, dir)
 			before := filesIn(t, dir)
 			code, _, stderr := berth(t, nil, "apps", "init", dir)
-			if code != exitFailed || !strings.Contains(stderr, "nothing written to") || !strings.Contains(stderr, "metadata.toml") {
+			if code != command.ExitFailed || !strings.Contains(stderr, "nothing written to") || !strings.Contains(stderr, "metadata.toml") {
 				t.Errorf("once more: exit code %d, %s", code, stderr)
 			}
 			if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
@@ -456,14 +460,14 @@ func TestInitInAFolderWithFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := berth(t, nil, "apps", "init", dir)
-	if diff := cmp.Diff(map[string]string{"stack.toml": "mine"}, filesIn(t, dir)); code != exitFailed || diff != "" {
+	if diff := cmp.Diff(map[string]string{"stack.toml": "mine"}, filesIn(t, dir)); code != command.ExitFailed || diff != "" {
 		t.Errorf("exit code %d, %s (-want +got):\n%s", code, stderr, diff)
 	}
 	whole := t.TempDir()
 	if err := os.WriteFile(filepath.Join(whole, "nuon.mine.toml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := berth(t, nil, "apps", "init", whole); code != exitFailed || !strings.Contains(stderr, "is already an app folder") {
+	if code, _, stderr := berth(t, nil, "apps", "init", whole); code != command.ExitFailed || !strings.Contains(stderr, "is already an app folder") {
 		t.Errorf("config in one file: exit code %d, %s", code, stderr)
 	}
 }
@@ -503,7 +507,7 @@ func TestValidateAllowsInvalidPolicies(t *testing.T) {
 		}
 	}
 	code, stdout, _ := berth(t, nil, "apps", "validate", dir)
-	if code != exitFailed || !strings.Contains(stdout, `p.yaml:6:1: error contents has the key "messages" in rule "r"`) || !strings.Contains(stdout, "--allow-invalid-policies") {
+	if code != command.ExitFailed || !strings.Contains(stdout, `p.yaml:6:1: error contents has the key "messages" in rule "r"`) || !strings.Contains(stdout, "--allow-invalid-policies") {
 		t.Errorf("exit %d\n%s", code, stdout)
 	}
 	if stdout := succeeds(t, "apps", "validate", dir, "--allow-invalid-policies"); !strings.Contains(stdout, "p.yaml:6:1: warning contents has the key") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 )
@@ -36,7 +37,7 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	dir, mark := lintedCopy(t)
 	code, stdout, _ := berth(t, nil, "apps", "lint", dir)
-	if want := filepath.Join(dir, "stack.toml") + ":1:2: error not so [custom/mine]\n"; code != exitFailed || !strings.Contains(stdout, want) {
+	if want := filepath.Join(dir, "stack.toml") + ":1:2: error not so [custom/mine]\n"; code != command.ExitFailed || !strings.Contains(stdout, want) {
 		t.Errorf("exit code %d, stdout\n%s\nwant %s", code, stdout, want)
 	}
 	config, err := os.ReadFile(mark)
@@ -81,7 +82,7 @@ func TestRulesOfValidateAndSync(t *testing.T) {
 	}
 	env := map[string]string{"BERTH_URL": "http://127.0.0.1:1", "BERTH_TOKEN": "brt_x"}
 	for _, args := range [][]string{{"apps", "validate", dir}, {"sync", dir}} {
-		if code, stdout, stderr := berth(t, env, args...); code != exitFailed || !strings.Contains(stdout+stderr, "error is not part of the app folder format") {
+		if code, stdout, stderr := berth(t, env, args...); code != command.ExitFailed || !strings.Contains(stdout+stderr, "error is not part of the app folder format") {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}

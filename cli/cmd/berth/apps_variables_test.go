@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -29,7 +31,7 @@ func variablesServer(t *testing.T) (env map[string]string, asked *[]string) {
 		Name: "token", Sensitive: true, Version: 4, UpdatedBy: "ada", UpdatedAt: updated,
 		ReadBy: []ctlapi.AppVariableReader{{Kind: ctlapi.AppVariableReaderKindComponent, Name: "api"}, {Kind: ctlapi.AppVariableReaderKindAction, Name: "look"}},
 	}
-	region := ctlapi.AppVariable{Name: "region", Value: optional("eu"), Version: 2, UpdatedBy: "bob", UpdatedAt: updated, ReadBy: []ctlapi.AppVariableReader{}}
+	region := ctlapi.AppVariable{Name: "region", Value: api.Optional("eu"), Version: 2, UpdatedBy: "bob", UpdatedAt: updated, ReadBy: []ctlapi.AppVariableReader{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*asked = append(*asked, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
@@ -55,7 +57,7 @@ func variablesServer(t *testing.T) (env map[string]string, asked *[]string) {
 func berthReads(t *testing.T, env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = run(t.Context(), args, streams{in: strings.NewReader(stdin), out: &out, err: &err}, func(name string) string { return env[name] })
+	code = run(t.Context(), args, command.Streams{In: strings.NewReader(stdin), Out: &out, Err: &err}, func(name string) string { return env[name] })
 	return code, out.String(), err.String()
 }
 
@@ -68,7 +70,7 @@ func TestSetVariable(t *testing.T) {
 		}
 		return name
 	}
-	long := strings.Repeat("a", maxVariableBytes)
+	long := strings.Repeat("a", (64 << 10))
 	put := func(value string, sensitive bool) string {
 		return fmt.Sprintf(`PUT /apps/hello/variables/token {"sensitive":%t,"value":%q}`, sensitive, value)
 	}
@@ -102,7 +104,7 @@ func TestSetVariable(t *testing.T) {
 			t.Parallel()
 			env, asked := variablesServer(t)
 			code, stdout, stderr := berthReads(t, env, tc.stdin, append([]string{"apps", "variables", "set", "hello"}, tc.args...)...)
-			want, wantCode := []string{}, exitUsage
+			want, wantCode := []string{}, command.ExitUsage
 			if tc.asked != "" {
 				want, wantCode = []string{tc.asked}, 0
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -22,27 +23,27 @@ import (
 
 func (c *cli) changesCommand() *cobra.Command {
 	var install, workflow, state string
-	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly()}
-	limit := limitFlag(list)
+	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: command.Exactly()}
+	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed means waiting for a decision")
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
-			Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)),
+			Install: api.Optional(install), Workflow: api.Optional(workflow), State: api.Optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Change(c.now()))
+		return command.PrintList(c.CLI, items, table.Change(c.Now()))
 	})
 	var text bool
-	show := &cobra.Command{Use: "show CHANGE | INSTALL[/COMPONENT]", Short: "Show what a change would do, or did", Args: exactly("CHANGE or INSTALL")}
+	show := &cobra.Command{Use: "show CHANGE | INSTALL[/COMPONENT]", Short: "Show what a change would do, or did", Args: command.Exactly("CHANGE or INSTALL")}
 	show.Flags().BoolVar(&text, "text", true, "also show the tool's own output")
-	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	show.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		id, err := names.Book{Client: client}.Change(ctx, args[0], false)
 		if err != nil {
 			return err
@@ -54,27 +55,27 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
-	return noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
-	if c.forPrograms() {
-		return printOne(c, *change, output.View[ctlapi.Change]{Name: func(x ctlapi.Change) string { return x.ID }})
+	if c.ForPrograms() {
+		return command.PrintOne(c.CLI, *change, output.View[ctlapi.Change]{Name: func(x ctlapi.Change) string { return x.ID }})
 	}
-	if err := c.showChanges(c.out, changes.Options{Text: text}, *change); err != nil {
+	if err := c.showChanges(c.Out, changes.Options{Text: text}, *change); err != nil {
 		return err
 	}
-	output.Printf(c.out, "state %s%s\n", change.State, forReason(change))
+	output.Printf(c.Out, "state %s%s\n", change.State, forReason(change))
 	for _, d := range change.Decisions {
-		output.Printf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), output.ShortDigest(d.EffectDigest))
+		output.Printf(c.Out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.Age(d.CreatedAt), output.ShortDigest(d.EffectDigest))
 	}
 	return nil
 }
 
 func forReason(change *ctlapi.Change) string {
 	switch {
-	case value(change.Error) != "":
-		return ": " + value(change.Error)
+	case api.Value(change.Error) != "":
+		return ": " + api.Value(change.Error)
 	case change.Wait != nil:
 		return ": " + change.Wait.Reason
 	}
@@ -106,8 +107,8 @@ shows them too, and your answer covers both.
 If you name an install or a component, Berth takes the change of it that waits for a
 decision, and lists them if there are several. With --all, you approve everything that the
 workflow, or the install's open workflow, proposes now and later.`,
-		Args: exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
-		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		Args: command.Exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
+		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 			book := names.Book{Client: client}
 			if how.all {
 				workflow, err := book.Asking(ctx, args[0])
@@ -136,8 +137,8 @@ func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
 		Use: "deny CHANGE | INSTALL[/COMPONENT]", Short: "Deny a change and leave everything as it is",
-		Args: exactly("CHANGE or INSTALL"),
-		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		Args: command.Exactly("CHANGE or INSTALL"),
+		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
 			if err != nil {
 				return err
@@ -163,10 +164,10 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	}
 	inOrder := slices.Clone(shown)
 	slices.Reverse(inOrder) // what was asked for comes last
-	if err := c.showChanges(c.err, changes.Options{Text: true}, inOrder...); err != nil {
+	if err := c.showChanges(c.Err, changes.Options{Text: true}, inOrder...); err != nil {
 		return err
 	}
-	if why := value(change.Error); change.State == ctlapi.ChangeStateSuperseded && why != "" {
+	if why := api.Value(change.Error); change.State == ctlapi.ChangeStateSuperseded && why != "" {
 		return fmt.Errorf("%s does not need a decision any more: it was %s", change.ID, why)
 	}
 	if change.State != ctlapi.ChangeStateProposed {
@@ -183,10 +184,10 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	if change, err = client.Change(ctx, id); err != nil {
 		return err
 	}
-	if c.forPrograms() && how.watching.watch {
+	if c.ForPrograms() && how.watching.watch {
 		return c.watch(ctx, client, change.WorkflowID, how.watching)
 	}
-	if c.forPrograms() {
+	if c.ForPrograms() {
 		return c.printChange(change, false)
 	}
 	word := "approved"
@@ -194,7 +195,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 		word = "denied"
 	}
 	for _, s := range shown {
-		if _, err := output.Printf(c.out, "%s %s, effect %s\n", word, s.ID, value(s.EffectDigest)); err != nil {
+		if _, err := output.Printf(c.Out, "%s %s, effect %s\n", word, s.ID, api.Value(s.EffectDigest)); err != nil {
 			return err
 		}
 	}
@@ -207,13 +208,13 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 // askOnce asks what to do about what was just shown. To decide later ends the
 // command.
 func (c *cli) askOnce(ctx context.Context, question ask.Question) (follow.Answer, error) {
-	if !c.canAsk() {
-		return follow.Later, usagef("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
+	if !c.CanAsk() {
+		return follow.Later, usage.Errorf("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
 	}
-	answer, err := c.ask(ctx, question)
+	answer, err := c.Ask(ctx, question)
 	if err == nil && answer == follow.Later {
-		output.Println(c.err, "decided nothing")
-		err = outcome(exitWaits)
+		output.Println(c.Err, "decided nothing")
+		err = command.Outcome(command.ExitWaits)
 	}
 	return answer, err
 }
@@ -227,7 +228,7 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	if err != nil {
 		return err
 	}
-	if err := c.showChanges(c.err, changes.Options{Text: true}, proposed...); err != nil {
+	if err := c.showChanges(c.Err, changes.Options{Text: true}, proposed...); err != nil {
 		return err
 	}
 	if !how.autoApprove {
@@ -236,26 +237,26 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return err
 		}
 		if answer != follow.Approve {
-			output.Println(c.err, "decided nothing")
-			return outcome(exitWaits)
+			output.Println(c.Err, "decided nothing")
+			return command.Outcome(command.ExitWaits)
 		}
 	}
 	resp, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note})
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() && !how.watching.watch {
+	if c.ForPrograms() && !how.watching.watch {
 		approved, err := api.Body(resp.JSON202)
 		if err != nil {
 			return err
 		}
-		return printOne(c, *approved, table.Workflow(c.now()))
+		return command.PrintOne(c.CLI, *approved, table.Workflow(c.Now()))
 	}
 	if how.watching.watch {
-		output.Printf(c.err, "approved all changes of %s\n", follow.Title(*w))
+		output.Printf(c.Err, "approved all changes of %s\n", follow.Title(*w))
 		return c.watch(ctx, client, w.ID, how.watching)
 	}
-	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+	_, err = output.Printf(c.Out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
 }
 
@@ -263,7 +264,7 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 // through a pager; what has to be in sight for a decision is shown after that
 // again.
 func (c *cli) showChanges(w io.Writer, o changes.Options, list ...ctlapi.Change) error {
-	o.Color = c.colorOn(w)
+	o.Color = c.ColorOn(w)
 	var lines []string
 	for _, change := range list {
 		lines = append(lines, changes.Lines(change, o)...)
@@ -285,9 +286,9 @@ func (c *cli) showChanges(w io.Writer, o changes.Options, list ...ctlapi.Change)
 
 // pager pages what is written to w.
 func (c *cli) pager(w io.Writer) pager.Pager {
-	p := pager.Pager{Getenv: c.getenv, Off: c.noPager, Err: c.err}
-	if isTerminal(c.in) && isTerminal(c.out) {
-		p.Screen, _ = terminal(w)
+	p := pager.Pager{Getenv: c.Getenv, Off: c.NoPager, Err: c.Err}
+	if command.IsTerminal(c.In) && command.IsTerminal(c.Out) {
+		p.Screen, _ = command.Terminal(w)
 	}
 	return p
 }

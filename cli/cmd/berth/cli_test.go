@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -22,7 +24,7 @@ import (
 func berth(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &err}, func(name string) string { return env[name] })
+	code = run(t.Context(), args, command.Streams{In: strings.NewReader(""), Out: &out, Err: &err}, func(name string) string { return env[name] })
 	return code, out.String(), err.String()
 }
 
@@ -84,15 +86,15 @@ func TestExitCode(t *testing.T) {
 	}{
 		{"nothing went wrong", nil, 0},
 		{"any error", errors.New("x"), 1},
-		{"outcome", fmt.Errorf("wrapped: %w", outcome(exitWaits)), 3},
-		{"command line", usagef("x"), 64},
+		{"outcome", fmt.Errorf("wrapped: %w", command.Outcome(command.ExitWaits)), 3},
+		{"command line", usage.Errorf("x"), 64},
 		{"not found", problem(404), 1},
 		{"not allowed", problem(403), 4},
 		{"unknown token", fmt.Errorf("wrapped: %w", problem(401)), 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := exitCode(tc.err); got != tc.want {
+			if got := command.ExitCode(tc.err); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
@@ -105,7 +107,7 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 	planned := func(noChange bool) ctlapi.Step {
 		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStatePlanned, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
 	}
-	failed := ctlapi.Step{ID: "stp_1", Name: "sandbox", State: ctlapi.StepStateFailed, Error: optional("exit\nstatus 1"), Remedy: optional("fix it")}
+	failed := ctlapi.Step{ID: "stp_1", Name: "sandbox", State: ctlapi.StepStateFailed, Error: api.Optional("exit\nstatus 1"), Remedy: api.Optional("fix it")}
 	refused := failed
 	refused.Change = &ctlapi.ChangeSummary{State: ctlapi.ChangeStateRefused}
 	for _, tc := range []struct {
@@ -127,9 +129,9 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			c := &cli{streams: streams{err: &stderr}, getenv: func(string) string { return "" }, now: time.Now}
+			c := &cli{&command.CLI{Streams: command.Streams{Err: &stderr}, Getenv: func(string) string { return "" }, Now: time.Now}}
 			tc.w.Install.Name = "acme"
-			if got := exitCode(c.verdict(&tc.w)); got != tc.code {
+			if got := command.ExitCode(c.verdict(&tc.w)); got != tc.code {
 				t.Errorf("exit code %d, want %d", got, tc.code)
 			}
 			if !strings.Contains(stderr.String(), tc.say) {
@@ -150,7 +152,7 @@ func TestProblemOfTheServiceReachesThePerson(t *testing.T) {
 	defer server.Close()
 	code, stdout, stderr := berth(t, map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}, "app", "delete", "hello")
 	want := "berth: app \"hello\" has installs\n  /x acme\ntry: forget them first\n"
-	if code != exitFailed || stdout != "" || stderr != want {
+	if code != command.ExitFailed || stdout != "" || stderr != want {
 		t.Errorf("exit code %d, stdout %q\nstderr %q\nwant   %q", code, stdout, stderr, want)
 	}
 }

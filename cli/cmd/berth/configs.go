@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/diffview"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -16,17 +17,17 @@ import (
 )
 
 func (c *cli) configsCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list APP", Short: "List the configs of an app", Args: exactly("APP")}
-	limit := limitFlag(list)
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	list := &cobra.Command{Use: "list APP", Short: "List the configs of an app", Args: command.Exactly("APP")}
+	limit := command.LimitFlag(list)
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		items, err := client.Configs(ctx, *limit, args[0])
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Config(c.now()))
+		return command.PrintList(c.CLI, items, table.Config(c.Now()))
 	})
-	show := &cobra.Command{Use: "show CONFIG", Short: "Show a config by id, or by app and number as in hello@3", Args: exactly("CONFIG")}
-	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	show := &cobra.Command{Use: "show CONFIG", Short: "Show a config by id, or by app and number as in hello@3", Args: command.Exactly("CONFIG")}
+	show.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetConfigWithResponse(ctx, args[0], &ctlapi.GetConfigParams{})
 		if err != nil {
 			return err
@@ -35,10 +36,10 @@ func (c *cli) configsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := printOne(c, *config, table.Config(c.now())); err != nil || c.forPrograms() {
+		if err := command.PrintOne(c.CLI, *config, table.Config(c.Now())); err != nil || c.ForPrograms() {
 			return err
 		}
-		return printList(c, config.Items, table.ConfigItem())
+		return command.PrintList(c.CLI, config.Items, table.ConfigItem())
 	})
 	diff := c.diffCommand("config", "Show what differs between two configs of an app",
 		func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error) {
@@ -48,7 +49,7 @@ func (c *cli) configsCommand() *cobra.Command {
 			}
 			return api.Body(resp.JSON200)
 		})
-	return noun("configs", "config", "The numbered versions of an app folder", list, show, diff)
+	return command.Noun("configs", "config", "The numbered versions of an app folder", list, show, diff)
 }
 
 // comparing is a question for the differences between two of something.
@@ -64,10 +65,10 @@ func (c *cli) diffCommand(what, short string, ask comparing) *cobra.Command {
 		Long: "Name each by its id, by app and number as in hello@3, or by its number alone: it then\n" +
 			"belongs to the app of the other one, of --app, or of the folder you are in. The exit\n" +
 			"code is 2 if they differ.",
-		Args: exactly(upper, upper),
+		Args: command.Exactly(upper, upper),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers belong to (default: the folder's name)")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		from, to, err := names.Both(app, args[0], args[1])
 		if err != nil {
 			return err
@@ -82,16 +83,16 @@ func (c *cli) diffCommand(what, short string, ask comparing) *cobra.Command {
 }
 
 func (c *cli) showDiff(what string, diff *ctlapi.Diff) error {
-	if c.forPrograms() {
+	if c.ForPrograms() {
 		view := output.View[ctlapi.Diff]{Name: func(d ctlapi.Diff) string { return d.To.ID }}
-		if err := printOne(c, *diff, view); err != nil {
+		if err := command.PrintOne(c.CLI, *diff, view); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprint(c.out, diffview.Text(what, diff, c.colorOn(c.out))); err != nil {
+	} else if _, err := fmt.Fprint(c.Out, diffview.Text(what, diff, c.ColorOn(c.Out))); err != nil {
 		return err
 	}
 	if len(diff.Changes) > 0 {
-		return outcome(exitChanges)
+		return command.Outcome(command.ExitChanges)
 	}
 	return nil
 }

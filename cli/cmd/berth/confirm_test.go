@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -140,7 +141,7 @@ func TestDestructionAtATerminal(t *testing.T) {
 				go seen.from(person)
 				code := make(chan int, 1)
 				go func() {
-					code <- run(t.Context(), deed.args, streams{in: screen, out: screen, err: screen}, func(name string) string { return env[name] })
+					code <- run(t.Context(), deed.args, command.Streams{In: screen, Out: screen, Err: screen}, func(name string) string { return env[name] })
 				}()
 				seen.waitFor(t, "Type "+deed.name)
 				if !strings.Contains(seen.String(), deed.shows) {

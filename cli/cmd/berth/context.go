@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -17,9 +18,9 @@ import (
 )
 
 func (c *cli) contextCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List contexts", Args: exactly()}
+	list := &cobra.Command{Use: "list", Short: "List contexts", Args: command.Exactly()}
 	list.RunE = func(*cobra.Command, []string) error {
-		file, err := c.contextFile()
+		file, err := c.ContextFile()
 		if err != nil {
 			return err
 		}
@@ -27,11 +28,11 @@ func (c *cli) contextCommand() *cobra.Command {
 		for _, name := range file.Names() {
 			rows = append(rows, table.NamedContext{Name: name, Context: file.Contexts[name], Current: name == file.Current})
 		}
-		return printList(c, rows, table.Context())
+		return command.PrintList(c.CLI, rows, table.Context())
 	}
-	use := &cobra.Command{Use: "use NAME", Short: "Make a context the current one", Args: exactly("NAME")}
+	use := &cobra.Command{Use: "use NAME", Short: "Make a context the current one", Args: command.Exactly("NAME")}
 	use.RunE = func(_ *cobra.Command, args []string) error {
-		file, err := c.contextFile()
+		file, err := c.ContextFile()
 		if err != nil {
 			return err
 		}
@@ -40,11 +41,11 @@ func (c *cli) contextCommand() *cobra.Command {
 		}
 		return file.Save()
 	}
-	show := &cobra.Command{Use: "show", Short: "Show which Berth commands talk to, and as whom", Args: exactly()}
+	show := &cobra.Command{Use: "show", Short: "Show which Berth commands talk to, and as whom", Args: command.Exactly()}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return c.contextShow(cmd.Context()) }
-	remove := &cobra.Command{Use: "remove NAME", Short: "Remove a context; its token stays valid", Args: exactly("NAME")}
+	remove := &cobra.Command{Use: "remove NAME", Short: "Remove a context; its token stays valid", Args: command.Exactly("NAME")}
 	remove.RunE = func(_ *cobra.Command, args []string) error {
-		file, err := c.contextFile()
+		file, err := c.ContextFile()
 		if err != nil {
 			return err
 		}
@@ -53,13 +54,13 @@ func (c *cli) contextCommand() *cobra.Command {
 		}
 		return file.Save()
 	}
-	return noun("context", "contexts", "Choose the Berth that commands talk to", list, show, use, c.contextAdd(), remove)
+	return command.Noun("context", "contexts", "Choose the Berth that commands talk to", list, show, use, c.contextAdd(), remove)
 }
 
 func (c *cli) contextAdd() *cobra.Command {
 	var url, tokenFile, org string
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Add a context and make it the current one", Args: exactly("NAME"),
+		Use: "add NAME", Short: "Add a context and make it the current one", Args: command.Exactly("NAME"),
 		Long: "Berth reads the token from --token-file or from stdin, never from an argument, and keeps\nit in a separate file that only you can read.",
 	}
 	cmd.Flags().StringVar(&url, "url", "", "address of the control plane")
@@ -69,25 +70,25 @@ func (c *cli) contextAdd() *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		name := args[0]
 		if strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") {
-			return usagef("%q is not a valid context name", name)
+			return usage.Errorf("%q is not a valid context name", name)
 		}
 		if err := contexts.CheckURL(url); err != nil {
 			return usage.Error{Err: err}
 		}
-		file, err := c.contextFile()
+		file, err := c.ContextFile()
 		if err != nil {
 			return err
 		}
 		if tokenFile == "" {
-			if isTerminal(c.in) {
-				output.Println(c.err, "paste the token, then press Enter and Ctrl-D:")
+			if command.IsTerminal(c.In) {
+				output.Println(c.Err, "paste the token, then press Enter and Ctrl-D:")
 			}
-			token, err := io.ReadAll(io.LimitReader(c.in, 4096))
+			token, err := io.ReadAll(io.LimitReader(c.In, 4096))
 			if err != nil {
 				return err
 			}
 			if len(strings.TrimSpace(string(token))) == 0 {
-				return usagef("no token: pass it on stdin or with --token-file")
+				return usage.Errorf("no token: pass it on stdin or with --token-file")
 			}
 			if tokenFile, err = file.StoreToken(name, string(token)); err != nil {
 				return err
@@ -103,11 +104,11 @@ func (c *cli) contextAdd() *cobra.Command {
 }
 
 func (c *cli) contextShow(ctx context.Context) error {
-	target, err := c.target()
+	target, err := c.Target()
 	if err != nil {
 		return err
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
@@ -119,18 +120,18 @@ func (c *cli) contextShow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() {
-		o, err := c.format()
+	if c.ForPrograms() {
+		o, err := c.Format()
 		if err != nil {
 			return err
 		}
-		return output.Program(c.out, o, me)
+		return output.Program(c.Out, o, me)
 	}
 	var roles []string
 	for _, grant := range me.Grants {
 		roles = append(roles, string(grant.Role))
 	}
-	_, err = output.Printf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
+	_, err = output.Printf(c.Out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
 		strings.Join(roles, ", "), cmp.Or(target.Name, "none: from BERTH_URL"))
 	return err
 }

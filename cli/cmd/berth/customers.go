@@ -6,23 +6,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) customersCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List customers", Args: exactly()}
-	limit := limitFlag(list)
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+	list := &cobra.Command{Use: "list", Short: "List customers", Args: command.Exactly()}
+	limit := command.LimitFlag(list)
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Customers(ctx, *limit)
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Customer(c.now()))
+		return command.PrintList(c.CLI, items, table.Customer(c.Now()))
 	})
-	show := &cobra.Command{Use: "show CUSTOMER", Short: "Show a customer", Args: exactly("CUSTOMER")}
-	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	show := &cobra.Command{Use: "show CUSTOMER", Short: "Show a customer", Args: command.Exactly("CUSTOMER")}
+	show.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetCustomerWithResponse(ctx, args[0])
 		if err != nil {
 			return err
@@ -31,12 +32,12 @@ func (c *cli) customersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *customer, table.Customer(c.now()))
+		return command.PrintOne(c.CLI, *customer, table.Customer(c.Now()))
 	})
 	var labels []string
-	create := &cobra.Command{Use: "create NAME", Short: "Add a customer", Args: exactly("NAME")}
+	create := &cobra.Command{Use: "create NAME", Short: "Add a customer", Args: command.Exactly("NAME")}
 	create.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
-	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	create.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("a customer", args[0]); err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (c *cli) customersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *customer, table.Customer(c.now()))
+		return command.PrintOne(c.CLI, *customer, table.Customer(c.Now()))
 	})
-	return noun("customers", "customer", "The customers whose accounts and machines installs run in", list, show, create)
+	return command.Noun("customers", "customer", "The customers whose accounts and machines installs run in", list, show, create)
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/history"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -51,21 +53,21 @@ that --app or --label selects and that loses a component.`,
 	how.planFlag(cmd, "changed")
 	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
-	cmd.Flags().StringArrayVar(&confirm, "confirm", nil, confirmUsage("install")+"; with --app or --label once per install")
+	cmd.Flags().StringArrayVar(&confirm, "confirm", nil, command.ConfirmUsage("install")+"; with --app or --label once per install")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	roleFlag(cmd, &role)
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
 		case len(args) == 0 && !selects:
-			return usagef("%s needs INSTALL, --app or --label; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			return usage.Errorf("%s needs INSTALL, --app or --label; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		case len(args) > 0 && selects:
-			return usagef("name an install, or select several with --app and --label")
+			return usage.Errorf("name an install, or select several with --app and --label")
 		case len(args) > 0 && len(confirm) > 1:
-			return usagef("one install is deployed to, so give --confirm once")
+			return usage.Errorf("one install is deployed to, so give --confirm once")
 		}
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Confirm: strings.Join(confirm, ""), Role: role}
-		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: api.Optional(to), Confirm: strings.Join(confirm, ""), Role: role}
+		return c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 			l := launch{request: request, how: how}
 			if len(args) > 0 {
 				l.install, l.request.Components = deployTarget(args)
@@ -113,7 +115,7 @@ type selector struct {
 func (s selector) confirmedAreAmong(installs []ctlapi.Install) error {
 	for _, name := range s.confirmed {
 		if !slices.ContainsFunc(installs, func(i ctlapi.Install) bool { return i.Name == name }) {
-			return usagef("--confirm %s names none of the live installs that match; nothing was done", name)
+			return usage.Errorf("--confirm %s names none of the live installs that match; nothing was done", name)
 		}
 	}
 	return nil
@@ -124,7 +126,7 @@ func (s selector) confirmedAreAmong(installs []ctlapi.Install) error {
 func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector, l launch) error {
 	l.how.watch = l.how.watch || l.how.plan
 	installs, err := client.Installs(ctx, 0, ctlapi.ListInstallsParams{
-		App: optional(which.app), Label: optionalList(which.labels), State: new(ctlapi.InstallStateLive),
+		App: api.Optional(which.app), Label: optionalList(which.labels), State: new(ctlapi.InstallStateLive),
 	})
 	if err != nil {
 		return err
@@ -132,8 +134,8 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 	if len(installs) == 0 {
 		return errors.New("no live install matches; berth installs list shows them all")
 	}
-	if c.forPrograms() && (l.how.watch || l.how.autoApprove) {
-		return usagef("following several deploys prints text only: leave out --watch, or -o and --json")
+	if c.ForPrograms() && (l.how.watch || l.how.autoApprove) {
+		return usage.Errorf("following several deploys prints text only: leave out --watch, or -o and --json")
 	}
 	if err := which.confirmedAreAmong(installs); err != nil {
 		return err
@@ -150,39 +152,39 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 		if err == nil {
 			began = append(began, *w)
 		}
-		if err == nil && !c.forPrograms() {
+		if err == nil && !c.ForPrograms() {
 			err = c.started(ctx, client, w, l.how)
 		}
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		if missing, ok := errors.AsType[notConfirmed](err); ok {
-			unconfirmed = append(unconfirmed, missing.name)
+		if missing, ok := errors.AsType[command.NotConfirmed](err); ok {
+			unconfirmed = append(unconfirmed, missing.Name)
 		}
-		report(c.err, err)
+		command.Report(c.Err, err)
 		worst = worse(worst, err)
 	}
 	if len(unconfirmed) > 0 {
-		output.Printf(c.err, "not confirmed, so nothing was deployed to %s; to deploy there, add --confirm %s\n",
+		output.Printf(c.Err, "not confirmed, so nothing was deployed to %s; to deploy there, add --confirm %s\n",
 			strings.Join(unconfirmed, ", "), strings.Join(unconfirmed, " --confirm "))
 	}
-	if c.forPrograms() {
-		if err := printList(c, began, table.Workflow(c.now())); err != nil {
+	if c.ForPrograms() {
+		if err := command.PrintList(c.CLI, began, table.Workflow(c.Now())); err != nil {
 			return err
 		}
 	}
 	if worst == nil {
 		return nil
 	}
-	return outcome(exitCode(worst)) // each was reported
+	return command.Outcome(command.ExitCode(worst)) // each was reported
 }
 
 // bySeverity are exit codes, the worst first.
-var bySeverity = []int{exitFailed, exitUsage, exitRefused, exitWaits, exitChanges, exitOK}
+var bySeverity = []int{command.ExitFailed, command.ExitUsage, command.ExitRefused, command.ExitWaits, command.ExitChanges, command.ExitOK}
 
 // worse is the error of two that weighs more.
 func worse(a, b error) error {
-	if slices.Index(bySeverity, exitCode(a)) <= slices.Index(bySeverity, exitCode(b)) {
+	if slices.Index(bySeverity, command.ExitCode(a)) <= slices.Index(bySeverity, command.ExitCode(b)) {
 		return a
 	}
 	return b
@@ -205,14 +207,14 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Short: "Deploy an older release again",
 		Long: `A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.
 Without --to it is the last one before the current release that was deployed well.`,
-		Args: exactly("INSTALL"),
+		Args: command.Exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
 	alsoCalled(cmd, "to", "release")
-	confirmFlag(cmd, &confirm, "install")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		wanted := to
 		if wanted == "" {
 			done, err := client.Workflows(ctx, 0, ctlapi.ListWorkflowsParams{Install: &args[0]})
@@ -223,7 +225,7 @@ Without --to it is the last one before the current release that was deployed wel
 			if !found {
 				return fmt.Errorf("install %s has no older release to go back to; berth history %s shows what was deployed", args[0], args[0])
 			}
-			output.Printf(c.err, "rolling %s back from release %d to %d\n", args[0], from.Number, back.Number)
+			output.Printf(c.Err, "rolling %s back from release %d to %d\n", args[0], from.Number, back.Number)
 			wanted = back.ID
 		}
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &wanted, Confirm: confirm}, how})
@@ -239,10 +241,10 @@ func (c *cli) retryCommand() *cobra.Command {
 		Long: `Plans the failed step again and continues from there; an approval still counts if the
 effect is the same. If you name a workflow, or an install and so its newest workflow,
 Berth retries all its failed steps, or those of the component you name.`,
-		Args: exactly("STEP, WORKFLOW or INSTALL"),
+		Args: command.Exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		what, err := names.Book{Client: client}.Retry(ctx, args[0])
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/words"
@@ -21,7 +22,7 @@ const reference = "../../../docs/reference/cli.md"
 // The reference page is what the commands say of themselves.
 func TestReferencePage(t *testing.T) {
 	t.Parallel()
-	c := &cli{getenv: func(string) string { return "" }}
+	c := &cli{&command.CLI{Getenv: func(string) string { return "" }}}
 	root := c.root()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -69,7 +70,7 @@ For manual pages, run ` + "`berth man ~/.local/share/man/man1`" + ` (for all use
 // Every command that the help shows has a manual page, with its flags and examples.
 func TestManualPages(t *testing.T) {
 	t.Parallel()
-	c := &cli{getenv: func(string) string { return "" }, now: time.Now}
+	c := &cli{&command.CLI{Getenv: func(string) string { return "" }, Now: time.Now}}
 	root := c.root()
 	dir := t.TempDir()
 	if err := manual.Write(root, dir, time.Now()); err != nil {

@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/example"
 	"github.com/berth-dev/berth/cli/internal/exampletest"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
 // Every command has an example of itself, and anyone who types an example is
@@ -16,7 +18,7 @@ import (
 func TestExamplesAreUnderstood(t *testing.T) {
 	t.Parallel()
 	tree := func() *cobra.Command { // flags keep what was typed, so each line gets its own
-		c := &cli{getenv: func(string) string { return "" }, now: time.Now}
+		c := &cli{&command.CLI{Getenv: func(string) string { return "" }, Now: time.Now}}
 		return c.root()
 	}
 	all := example.Of()
@@ -59,7 +61,7 @@ func understood(root *cobra.Command, words []string) (path string, err error) {
 		return "", err
 	}
 	if cmd.HasSubCommands() {
-		return "", usagef("%s is no command", strings.Join(words, " "))
+		return "", usage.Errorf("%s is no command", strings.Join(words, " "))
 	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		return "", err
@@ -77,7 +79,7 @@ func understood(root *cobra.Command, words []string) (path string, err error) {
 // The test of the examples would see a mistake in one.
 func TestMistakesInExamplesAreSeen(t *testing.T) {
 	t.Parallel()
-	c := &cli{getenv: func(string) string { return "" }, now: time.Now}
+	c := &cli{&command.CLI{Getenv: func(string) string { return "" }, Now: time.Now}}
 	for _, line := range []string{
 		"deploi acme", "apps lst", "deploy acme --wach", "apps show", "apps show hello more", "orgs create vendor --admn x", "status -o xml",
 		"builds list --state lost", "history acme --limit many", "context add prod",

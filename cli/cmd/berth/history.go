@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -15,16 +16,16 @@ import (
 
 func (c *cli) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "history INSTALL", Short: "Show what happened to an install, newest first", Args: exactly("INSTALL"),
+		Use: "history INSTALL", Short: "Show what happened to an install, newest first", Args: command.Exactly("INSTALL"),
 		Long: "Lists the install's workflows: what was done, by whom, and what became of it.",
 	}
 	limit := cmd.Flags().Int("limit", 20, "show at most this many; 0 shows all")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		items, err := client.Workflows(ctx, *limit, ctlapi.ListWorkflowsParams{Install: &args[0]})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.History(c.now()))
+		return command.PrintList(c.CLI, items, table.History(c.Now()))
 	})
 	return cmd
 }
@@ -33,9 +34,9 @@ func (c *cli) outputsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "outputs INSTALL [COMPONENT]", Short: "Show the outputs of an install's sandbox and components",
 		Long: "Shows sensitive values as (sealed).",
-		Args: exactly("INSTALL", "[COMPONENT]"),
+		Args: command.Exactly("INSTALL", "[COMPONENT]"),
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.ListResourcesWithResponse(ctx, args[0])
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func (c *cli) outputsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, outputs, table.Output())
+		return command.PrintList(c.CLI, outputs, table.Output())
 	})
 	return cmd
 }
@@ -66,10 +67,10 @@ func (c *cli) diffOfInstall() *cobra.Command {
 one you choose with --to; or two releases, as berth releases diff does. It compares what
 the releases say, without asking the runner: berth deploy --plan shows the effect. The
 exit code is 2 if they differ.`,
-		Args: exactly("INSTALL or RELEASE", "[RELEASE]"),
+		Args: command.Exactly("INSTALL or RELEASE", "[RELEASE]"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		if len(args) > 1 {
 			from, to, err := names.Both("", args[0], args[1])
 			if err != nil {
@@ -89,8 +90,8 @@ exit code is 2 if they differ.`,
 		if err != nil {
 			return err
 		}
-		if wanted.ID == install.Release.ID && !c.forPrograms() {
-			_, err := output.Printf(c.out, "install %s is at release %d already\n", install.Name, wanted.Number)
+		if wanted.ID == install.Release.ID && !c.ForPrograms() {
+			_, err := output.Printf(c.Out, "install %s is at release %d already\n", install.Name, wanted.Number)
 			return err
 		}
 		return c.diffReleases(ctx, client, install.Release.ID, wanted.ID)

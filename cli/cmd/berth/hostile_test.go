@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/berth-dev/berth/cli/internal/command"
 )
 
 // forged begins a line that the program never writes by itself.
@@ -340,7 +342,7 @@ func reads(t *testing.T, text string, unmarshal func([]byte, any) error) {
 // TestHostileServerMeetsEveryCommand: a new command is tested too.
 func TestHostileServerMeetsEveryCommand(t *testing.T) {
 	t.Parallel()
-	c := &cli{getenv: func(string) string { return "" }}
+	c := &cli{&command.CLI{Getenv: func(string) string { return "" }}}
 	root := c.root()
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

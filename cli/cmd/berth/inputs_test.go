@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -55,13 +56,13 @@ func TestAttackSecretsAsArguments(t *testing.T) {
 		says string
 		sent []map[string]string
 	}{
-		{append(create, "--input", "token=hunter2"), exitUsage, "--input token without a value", nil},
-		{append(create, "--input", "token"), exitUsage, "this is not a terminal", nil},
-		{append(create, "--input-file", file), exitOK, "", []map[string]string{{"token": "hunter2"}}},
-		{append(create, "--input", "region=eu"), exitOK, "", []map[string]string{{"region": "eu"}}},
-		{append(set, "--set", "token=hunter2"), exitUsage, "--set token without a value", nil},
-		{append(set, "--set", "token=hunter2", "--plan"), exitUsage, "--set token without a value", nil},
-		{append(set, "--input-file", file), exitOK, "", []map[string]string{{"token": "hunter2"}}},
+		{append(create, "--input", "token=hunter2"), command.ExitUsage, "--input token without a value", nil},
+		{append(create, "--input", "token"), command.ExitUsage, "this is not a terminal", nil},
+		{append(create, "--input-file", file), command.ExitOK, "", []map[string]string{{"token": "hunter2"}}},
+		{append(create, "--input", "region=eu"), command.ExitOK, "", []map[string]string{{"region": "eu"}}},
+		{append(set, "--set", "token=hunter2"), command.ExitUsage, "--set token without a value", nil},
+		{append(set, "--set", "token=hunter2", "--plan"), command.ExitUsage, "--set token without a value", nil},
+		{append(set, "--input-file", file), command.ExitOK, "", []map[string]string{{"token": "hunter2"}}},
 	} {
 		sent = nil
 		code, out, errOut := berth(t, map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}, tc.args...)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
@@ -17,7 +18,7 @@ import (
 )
 
 func (c *cli) installsCommand() *cobra.Command {
-	return noun("installs", "install", "Your apps, installed for customers",
+	return command.Noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
@@ -26,8 +27,8 @@ func (c *cli) installsList() *cobra.Command {
 	var app, customer, state, health string
 	var behind bool
 	var labels []string
-	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
-	limit := limitFlag(cmd)
+	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: command.Exactly()}
+	limit := command.LimitFlag(cmd)
 	cmd.Flags().StringVar(&app, "app", "", "only for this app")
 	cmd.Flags().StringVar(&customer, "customer", "", "only for this customer")
 	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive, ctlapi.InstallStateRehearsed,
@@ -35,10 +36,10 @@ func (c *cli) installsList() *cobra.Command {
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		which := ctlapi.ListInstallsParams{
-			App: optional(app), Customer: optional(customer), State: optional(ctlapi.InstallState(state)), Label: optionalList(labels),
-			Health: optional(ctlapi.HealthVerdict(health)),
+			App: api.Optional(app), Customer: api.Optional(customer), State: api.Optional(ctlapi.InstallState(state)), Label: optionalList(labels),
+			Health: api.Optional(ctlapi.HealthVerdict(health)),
 		}
 		if cmd.Flags().Changed("behind") {
 			which.Behind = &behind
@@ -47,7 +48,7 @@ func (c *cli) installsList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Install(c.now()))
+		return command.PrintList(c.CLI, items, table.Install(c.Now()))
 	})
 	return cmd
 }
@@ -60,13 +61,13 @@ func optionalList(items []string) *[]string {
 }
 
 func (c *cli) installsShow() *cobra.Command {
-	cmd := &cobra.Command{Use: "show INSTALL", Short: "Show an install and its resources", Args: exactly("INSTALL")}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd := &cobra.Command{Use: "show INSTALL", Short: "Show an install and its resources", Args: command.Exactly("INSTALL")}
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if err := c.printInstall(*install); err != nil || c.forPrograms() {
+		if err := c.printInstall(*install); err != nil || c.ForPrograms() {
 			return err
 		}
 		if err := c.printRunnerProblems(ctx, client, install.ID); err != nil {
@@ -75,7 +76,7 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := c.printResources(ctx, client, install.ID); err != nil {
 			return err
 		}
-		_ = rehearse.Print(c.out, *install)
+		_ = rehearse.Print(c.Out, *install)
 		c.printUnsupported(*install)
 		return c.printAlarms(ctx, client, *install)
 	})
@@ -84,14 +85,14 @@ func (c *cli) installsShow() *cobra.Command {
 
 // printUnsupported lists what the app says and this version does not act on.
 func (c *cli) printUnsupported(install ctlapi.Install) {
-	list := value(install.Unsupported)
+	list := api.Value(install.Unsupported)
 	if len(list) == 0 {
 		return
 	}
-	output.Printf(c.out, "\nthe app declares, but this version ignores:\n")
+	output.Printf(c.Out, "\nthe app declares, but this version ignores:\n")
 	for _, w := range list {
-		d := place.Diagnostic{File: value(w.File), Line: value(w.Line), Column: value(w.Column), Message: w.Message, Remedy: value(w.Remedy)}
-		output.Println(c.out, " ", d.Unrated())
+		d := place.Diagnostic{File: api.Value(w.File), Line: api.Value(w.Line), Column: api.Value(w.Column), Message: w.Message, Remedy: api.Value(w.Remedy)}
+		output.Println(c.Out, " ", d.Unrated())
 	}
 }
 
@@ -102,8 +103,8 @@ func (c *cli) printRunnerProblems(ctx context.Context, client *api.Client, insta
 		return err
 	}
 	for _, r := range runners {
-		if problem := value(r.Problem); problem != "" && r.State == ctlapi.RunnerStateActive {
-			output.Printf(c.out, "\nrunner %s: %s\n", r.ID, problem)
+		if problem := api.Value(r.Problem); problem != "" && r.State == ctlapi.RunnerStateActive {
+			output.Printf(c.Out, "\nrunner %s: %s\n", r.ID, problem)
 		}
 	}
 	return nil
@@ -128,7 +129,7 @@ The value of a sensitive input cannot be an argument, which other programs can r
 
 With --stack kubernetes the install waits for the customer's cluster; berth installs
 stack NAME --new prints what the customer runs there.`,
-		Args: exactly("NAME"),
+		Args: command.Exactly("NAME"),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
@@ -140,7 +141,7 @@ stack NAME --new prints what the customer runs there.`,
 	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only create it; berth installs provision does the rest")
 	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "approve all changes of this install automatically, from now on")
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an install", args[0]); err != nil {
 			return err
 		}
@@ -161,14 +162,14 @@ stack NAME --new prints what the customer runs there.`,
 			customer = args[0]
 		}
 		request := ctlapi.InstallRequest{
-			Name: args[0], App: app, Customer: customer, CreateCustomer: true, Stack: optional(ctlapi.StackKind(stack)),
-			Inputs: values, Labels: marks, Release: optional(release), Provision: !noProvision,
+			Name: args[0], App: app, Customer: customer, CreateCustomer: true, Stack: api.Optional(ctlapi.StackKind(stack)),
+			Inputs: values, Labels: marks, Release: api.Optional(release), Provision: !noProvision,
 		}
-		if request.Rehearsal, err = rehearsed.Request(c.err); err != nil {
+		if request.Rehearsal, err = rehearsed.Request(c.Err); err != nil {
 			return err
 		}
 		if approveAll {
-			request.ApprovalOption = optional(ctlapi.ApprovalOptionApproveAll)
+			request.ApprovalOption = api.Optional(ctlapi.ApprovalOptionApproveAll)
 		}
 		resp, err := client.CreateInstallWithResponse(ctx, &ctlapi.CreateInstallParams{}, request)
 		if err != nil {
@@ -178,15 +179,15 @@ stack NAME --new prints what the customer runs there.`,
 		if err != nil {
 			return err
 		}
-		if install.Stack == ctlapi.StackKindKubernetes && !c.forPrograms() {
-			output.Printf(c.err, "next, the customer's cluster: berth installs stack %s --new prints what to run there\n", install.Name)
+		if install.Stack == ctlapi.StackKindKubernetes && !c.ForPrograms() {
+			output.Printf(c.Err, "next, the customer's cluster: berth installs stack %s --new prints what to run there\n", install.Name)
 		}
-		workflow := value(install.WorkflowID)
-		if workflow == "" && install.Stack == ctlapi.StackKindLocal && !c.forPrograms() {
-			output.Printf(c.err, "next: berth installs provision %s\n", install.Name)
+		workflow := api.Value(install.WorkflowID)
+		if workflow == "" && install.Stack == ctlapi.StackKindLocal && !c.ForPrograms() {
+			output.Printf(c.Err, "next: berth installs provision %s\n", install.Name)
 		}
 		if workflow == "" || !how.watch && !how.autoApprove {
-			return printOne(c, *install, table.Install(c.now()))
+			return command.PrintOne(c.CLI, *install, table.Install(c.Now()))
 		}
 		return c.watch(ctx, client, workflow, how)
 	})
@@ -209,12 +210,12 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 	case 1:
 		return page.Items[0].Name, nil
 	}
-	return "", usagef("there are several apps: choose one with --app")
+	return "", usage.Errorf("there are several apps: choose one with --app")
 }
 
 func (c *cli) installsResources() *cobra.Command {
-	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: exactly("INSTALL")}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: command.Exactly("INSTALL")}
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.printResources(ctx, client, args[0])
 	})
 	return cmd
@@ -229,15 +230,15 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 	if err != nil {
 		return err
 	}
-	return printList(c, page.Items, table.Resource(c.now()))
+	return command.PrintList(c.CLI, page.Items, table.Resource(c.Now()))
 }
 
 func (c *cli) installsState() *cobra.Command {
 	var at int
-	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: command.Exactly("INSTALL")}
 	cmd.Flags().IntVar(&at, "at", 0, "version of the tree (default: the newest)")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: optional(at)})
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: api.Optional(at)})
 		if err != nil {
 			return err
 		}
@@ -245,18 +246,18 @@ func (c *cli) installsState() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o, err := c.format()
+		o, err := c.Format()
 		if err != nil {
 			return err
 		}
-		return output.Program(c.out, o, state.Tree)
+		return output.Program(c.Out, o, state.Tree)
 	})
 	return cmd
 }
 
 func (c *cli) installsHealth() *cobra.Command {
-	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: exactly("INSTALL")}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL")}
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetHealthWithResponse(ctx, args[0])
 		if err != nil {
 			return err
@@ -265,15 +266,15 @@ func (c *cli) installsHealth() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.forPrograms() {
-			return printOne(c, *health, output.View[ctlapi.Health]{Name: func(h ctlapi.Health) string { return string(h.Verdict) }})
+		if c.ForPrograms() {
+			return command.PrintOne(c.CLI, *health, output.View[ctlapi.Health]{Name: func(h ctlapi.Health) string { return string(h.Verdict) }})
 		}
 		since := ""
 		if health.Since != nil {
-			since = " since " + c.age(*health.Since)
+			since = " since " + c.Age(*health.Since)
 		}
-		output.Printf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
-		return printList(c, health.Checks, table.Check(c.now()))
+		output.Printf(c.Out, "%s%s\n", output.Paint(c.ColorOn(c.Out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
+		return command.PrintList(c.CLI, health.Checks, table.Check(c.Now()))
 	})
 	return cmd
 }
@@ -281,13 +282,13 @@ func (c *cli) installsHealth() *cobra.Command {
 func (c *cli) installsProvision() *cobra.Command {
 	var how watching
 	var release, confirm string
-	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: command.Exactly("INSTALL")}
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
-	confirmFlag(cmd, &confirm, "install")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release), Confirm: confirm}, how})
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: api.Optional(release), Confirm: confirm}, how})
 	})
 	return cmd
 }
@@ -296,15 +297,15 @@ func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
 	var confirm string
 	cmd := &cobra.Command{
-		Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL"),
+		Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: command.Exactly("INSTALL"),
 		Long: `Shows what there is and asks for the install's name, also if the install approves all
 changes by itself. Then Berth plans each removal and asks as always. In a script,
 --confirm gives the name and --auto-approve approves the changes; neither does both.`,
 	}
 	how.planFlag(cmd, "removed")
-	confirmFlag(cmd, &confirm, "install")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm}, how}
 		if !how.plan {
 			goes, err := client.Made(ctx, l.install)
@@ -323,23 +324,23 @@ changes by itself. Then Berth plans each removal and asks as always. In a script
 func (c *cli) installsForget() *cobra.Command {
 	var confirm string
 	cmd := &cobra.Command{
-		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: exactly("INSTALL"),
+		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: command.Exactly("INSTALL"),
 		Long: "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
 	}
-	confirmFlag(cmd, &confirm, "install")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	command.ConfirmFlag(cmd, &confirm, "install")
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		d := deed{what: "forgetting install " + install.Name, name: install.Name, goes: []string{"its inputs, state and history", "its runner"}}
-		if err := c.confirm(ctx, confirm, d); err != nil {
+		d := command.Deed{What: "forgetting install " + install.Name, Name: install.Name, Goes: []string{"its inputs, state and history", "its runner"}}
+		if err := c.Confirm(ctx, confirm, d); err != nil {
 			return err
 		}
-		if _, err := client.ForgetInstallWithResponse(ctx, install.ID, &ctlapi.ForgetInstallParams{Confirm: &d.name}); err != nil {
+		if _, err := client.ForgetInstallWithResponse(ctx, install.ID, &ctlapi.ForgetInstallParams{Confirm: &d.Name}); err != nil {
 			return err
 		}
-		_, err = output.Printf(c.out, "deleted the record of install %s\n", install.Name)
+		_, err = output.Printf(c.Out, "deleted the record of install %s\n", install.Name)
 		return err
 	})
 	return cmd

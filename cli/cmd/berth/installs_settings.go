@@ -7,11 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -21,7 +23,7 @@ func (c *cli) installsInputs() *cobra.Command {
 	var unset []string
 	var how watching
 	cmd := &cobra.Command{
-		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
+		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: command.Exactly("INSTALL"),
 		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set,
 --input-file and --unset make a new version of the inputs. This deploys nothing: the next
 berth deploy uses the new values. With --plan they set nothing, and show what a deploy of
@@ -34,14 +36,14 @@ The value of a sensitive input cannot be an argument, which other programs can r
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
 	how.planFlag(cmd, "changed")
 	how.timeoutFlag(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := c.inputValues(ctx, &given, func() (map[string]bool, error) { return client.SecretsOfInstall(ctx, args[0]) })
 		if err != nil {
 			return err
 		}
 		if how.plan {
 			if values == nil && len(unset) == 0 {
-				return usagef("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
+				return usage.Errorf("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
 			}
 			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
 				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
@@ -66,9 +68,9 @@ The value of a sensitive input cannot be an argument, which other programs can r
 			if err != nil {
 				return err
 			}
-			output.Printf(c.err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
+			output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
 		}
-		return printList(c, now.Items, table.Input())
+		return command.PrintList(c.CLI, now.Items, table.Input())
 	})
 	return cmd
 }
@@ -77,10 +79,10 @@ The value of a sensitive input cannot be an argument, which other programs can r
 // names of sensitive inputs.
 func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func() (map[string]bool, error)) (*ctlapi.InputValues, error) {
 	var ask func(name string) (string, error)
-	if c.canAsk() {
-		ask = func(name string) (string, error) { return c.asking().Secret(ctx, visible.Row(name)+": ") }
+	if c.CanAsk() {
+		ask = func(name string) (string, error) { return c.Person().Secret(ctx, visible.Row(name)+": ") }
 	}
-	all, err := given.Values(c.in, ask, secrets)
+	all, err := given.Values(c.In, ask, secrets)
 	if all == nil || err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func
 func (c *cli) installsToggle() *cobra.Command {
 	var how watching
 	cmd := &cobra.Command{
-		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
+		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: command.Exactly("INSTALL", "COMPONENT", "on|off"),
 		Long: `Switches a component that the app declares toggleable. A component cannot be off while
 another one that needs it is on. This deploys and removes nothing: the next berth deploy
 of the whole install creates or removes the component, as a change like any other. With
@@ -98,10 +100,10 @@ of the whole install creates or removes the component, as a change like any othe
 	}
 	how.planFlag(cmd, "created or removed")
 	how.timeoutFlag(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		on := args[2] == "on"
 		if !on && args[2] != "off" {
-			return usagef("write on or off, not %q", args[2])
+			return usage.Errorf("write on or off, not %q", args[2])
 		}
 		if how.plan {
 			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
@@ -119,7 +121,7 @@ of the whole install creates or removes the component, as a change like any othe
 		if err != nil {
 			return err
 		}
-		output.Printf(c.err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
+		output.Printf(c.Err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
 		return c.printInstall(*install)
 	})
 	return cmd
@@ -127,11 +129,11 @@ of the whole install creates or removes the component, as a change like any othe
 
 func (c *cli) installsConfig() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config INSTALL", Short: "Print an install as a file for berth installs sync", Args: exactly("INSTALL"),
+		Use: "config INSTALL", Short: "Print an install as a file for berth installs sync", Args: command.Exactly("INSTALL"),
 		Long: `Prints a file for installs/ in an app folder that declares the install as it is now;
 syncing it changes nothing. It leaves out sensitive inputs and names them in a comment.`,
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
@@ -148,7 +150,7 @@ syncing it changes nothing. It leaves out sensitive inputs and names them in a c
 		if err != nil {
 			return err
 		}
-		_, err = c.out.Write(text)
+		_, err = c.Out.Write(text)
 		return err
 	})
 	return cmd
@@ -160,7 +162,7 @@ func (c *cli) installsSet() *cobra.Command {
 		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
 approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {
 			return settings.Update(now.Labels, args[1:])
 		})
@@ -174,11 +176,11 @@ approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
 
 // printInstall prints an install with what was set for it.
 func (c *cli) printInstall(install ctlapi.Install) error {
-	if err := printOne(c, install, table.Install(c.now())); err != nil || c.forPrograms() {
+	if err := command.PrintOne(c.CLI, install, table.Install(c.Now())); err != nil || c.ForPrograms() {
 		return err
 	}
 	if text := table.Settings(install); text != "" {
-		output.Printf(c.out, "\n%s\n", text)
+		output.Printf(c.Out, "\n%s\n", text)
 	}
 	return nil
 }

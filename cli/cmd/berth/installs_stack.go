@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/handout"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 )
@@ -23,14 +25,14 @@ creates a code and prints the commands that the customer runs with it: a check, 
 manifest for their cluster. Berth shows the code once, and it replaces the previous code.
 If the install already has a runner, --replaces confirms that this runner is gone;
 Berth then treats whatever it was doing as uncertain.`,
-		Args: exactly("INSTALL"),
+		Args: command.Exactly("INSTALL"),
 	}
 	cmd.Flags().BoolVar(&fresh, "new", false, "create a code and print the commands for the customer")
 	cmd.Flags().BoolVar(&replaces, "replaces", false, "with --new: confirm that the previous runner is gone")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		switch {
 		case replaces && !fresh:
-			return usagef("--replaces needs --new")
+			return usage.Errorf("--replaces needs --new")
 		case fresh:
 			return c.printCode(ctx, client, args[0], replaces)
 		}
@@ -42,7 +44,7 @@ Berth then treats whatever it was doing as uncertain.`,
 		if err != nil {
 			return err
 		}
-		return printOne(c, *stack, table.Stack(c.now()))
+		return command.PrintOne(c.CLI, *stack, table.Stack(c.Now()))
 	})
 	return cmd
 }
@@ -57,12 +59,12 @@ func (c *cli) printCode(ctx context.Context, client *api.Client, install string,
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() {
-		return printOne(c, *made, output.View[ctlapi.StackCode]{Name: func(s ctlapi.StackCode) string { return s.ID }})
+	if c.ForPrograms() {
+		return command.PrintOne(c.CLI, *made, output.View[ctlapi.StackCode]{Name: func(s ctlapi.StackCode) string { return s.ID }})
 	}
 	code, err := enrolcode.Parse(made.Code)
 	if err != nil {
 		return err
 	}
-	return handout.Print(c.out, code, *made)
+	return handout.Print(c.Out, code, *made)
 }

@@ -11,10 +11,12 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -39,7 +41,7 @@ those that differ, and leaves alone those that no file names.
 Berth checks inputs and components against the last synced version of the app. It
 provisions and deploys nothing, but prints the commands that do. It reports keys that
 this version ignores, with file, line and column.`,
-		Args: exactly("[FOLDER]"),
+		Args: command.Exactly("[FOLDER]"),
 	}
 	cmd.Flags().StringVar(&s.app, "app", "", "name of the app (default: the folder's name)")
 	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
@@ -74,7 +76,7 @@ func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) erro
 	if s.app == "" {
 		s.app = filepath.Base(abs)
 	}
-	client, err := c.client()
+	client, err := c.Client()
 	if err != nil {
 		return err
 	}
@@ -92,8 +94,8 @@ func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) erro
 	if s.plan || !installsync.Changes(plan.Items) {
 		return c.showInstallsPlan(plan, declared, s.plan)
 	}
-	for _, line := range installsync.Lines(plan.Items, c.colorOn(c.err)) {
-		output.Println(c.err, line)
+	for _, line := range installsync.Lines(plan.Items, c.ColorOn(c.Err)) {
+		output.Println(c.Err, line)
 	}
 	if !s.autoApprove {
 		if err := c.agree(ctx, installsync.Summary(plan.Items, false)); err != nil {
@@ -109,16 +111,16 @@ func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) erro
 
 // agree asks whether to do what was just shown.
 func (c *cli) agree(ctx context.Context, summary string) error {
-	if !c.canAsk() {
-		return usagef("this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed")
+	if !c.CanAsk() {
+		return usage.Errorf("this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed")
 	}
-	answer, err := c.ask(ctx, ask.AboutFiles(summary))
+	answer, err := c.Ask(ctx, ask.AboutFiles(summary))
 	if err != nil {
 		return err
 	}
 	if answer != follow.Approve {
-		output.Println(c.err, "changed nothing")
-		return outcome(exitWaits)
+		output.Println(c.Err, "changed nothing")
+		return command.Outcome(command.ExitWaits)
 	}
 	return nil
 }
@@ -127,7 +129,7 @@ func (c *cli) agree(ctx context.Context, summary string) error {
 // carried out, is shown at once.
 func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declared, error) {
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return installsync.Declared{}, usagef("%s is not a folder: name the folder with the app's files", folder)
+		return installsync.Declared{}, usage.Errorf("%s is not a folder: name the folder with the app's files", folder)
 	}
 	app, diagnostics := check.Format(os.DirFS(abs), appconfig.LoadOptions{AllowInvalidPolicies: true}) // a sync of the app decides on those
 	var declared installsync.Declared
@@ -139,7 +141,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 		diagnostics = place.Strict(diagnostics)
 	}
 	for _, d := range diagnostics {
-		output.Println(c.err, d)
+		output.Println(c.Err, d)
 	}
 	if place.HasErrors(diagnostics) {
 		return declared, fmt.Errorf("cannot sync the installs of %s: %s", folder, findings.Errors(diagnostics))
@@ -160,31 +162,31 @@ func located(err error, declared installsync.Declared) error {
 // showInstallsPlan ends a sync that changes nothing: there is nothing to do, or
 // only the plan was asked for.
 func (c *cli) showInstallsPlan(plan *ctlapi.InstallsResult, declared installsync.Declared, planOnly bool) error {
-	if !c.forPrograms() {
-		for _, line := range installsync.Lines(plan.Items, c.colorOn(c.out)) {
-			output.Println(c.out, line)
+	if !c.ForPrograms() {
+		for _, line := range installsync.Lines(plan.Items, c.ColorOn(c.Out)) {
+			output.Println(c.Out, line)
 		}
 	}
 	if err := c.showInstalls(plan, declared, installsync.Summary(plan.Items, false)); err != nil {
 		return err
 	}
 	if planOnly && installsync.Changes(plan.Items) {
-		return outcome(exitChanges)
+		return command.Outcome(command.ExitChanges)
 	}
-	output.Println(c.err, "nothing to do")
+	output.Println(c.Err, "nothing to do")
 	return nil
 }
 
 func (c *cli) showInstalls(r *ctlapi.InstallsResult, declared installsync.Declared, summary string) error {
-	if c.forPrograms() {
-		return printOne(c, installsSynced{*r, append([]place.Diagnostic{}, declared.Findings...)},
+	if c.ForPrograms() {
+		return command.PrintOne(c.CLI, installsSynced{*r, append([]place.Diagnostic{}, declared.Findings...)},
 			output.View[installsSynced]{Name: func(s installsSynced) string { return s.App.Name }})
 	}
-	if _, err := output.Printf(c.out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {
+	if _, err := output.Printf(c.Out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {
 		return err
 	}
 	for _, line := range installsync.Next(r.Items) {
-		output.Println(c.err, "next:", line)
+		output.Println(c.Err, "next:", line)
 	}
 	return nil
 }

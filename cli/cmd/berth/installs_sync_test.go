@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -88,42 +89,42 @@ func TestInstallsSync(t *testing.T) {
 		asked          []string
 	}{
 		{
-			name: "a plan with changes", files: acme, flags: []string{"--plan"}, answers: []string{plannedInstalls}, code: exitChanges, asked: []string{dryRun},
+			name: "a plan with changes", files: acme, flags: []string{"--plan"}, answers: []string{plannedInstalls}, code: command.ExitChanges, asked: []string{dryRun},
 			stdout: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\ninstalls of app hello: 1 to update, 1 in no file\n",
 			stderr: "next: berth deploy acme\n",
 		},
 		{
-			name: "a plan without changes", files: acme, flags: []string{"--plan"}, answers: []string{sameInstalls}, code: exitOK, asked: []string{dryRun},
+			name: "a plan without changes", files: acme, flags: []string{"--plan"}, answers: []string{sameInstalls}, code: command.ExitOK, asked: []string{dryRun},
 			stdout: "= acme\ninstalls of app hello: 1 unchanged\n", stderr: "next: berth deploy acme\nnothing to do\n",
 		},
 		{
-			name: "nothing to do asks nobody", files: acme, answers: []string{sameInstalls}, code: exitOK, asked: []string{dryRun},
+			name: "nothing to do asks nobody", files: acme, answers: []string{sameInstalls}, code: command.ExitOK, asked: []string{dryRun},
 			stdout: "= acme\ninstalls of app hello: 1 unchanged\n", stderr: "next: berth deploy acme\nnothing to do\n",
 		},
 		{
-			name: "what was shown is done", files: acme, flags: []string{"--auto-approve"}, code: exitOK,
+			name: "what was shown is done", files: acme, flags: []string{"--auto-approve"}, code: command.ExitOK,
 			answers: []string{plannedInstalls, strings.Replace(plannedInstalls, "true", "false", 1)}, asked: []string{dryRun, carryOut},
 			stdout: "installs of app hello: 1 updated, 1 in no file\n",
 			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\nnext: berth deploy acme\n",
 		},
 		{
-			name: "nobody can be asked", files: acme, answers: []string{plannedInstalls}, code: exitUsage, asked: []string{dryRun},
+			name: "nobody can be asked", files: acme, answers: []string{plannedInstalls}, code: command.ExitUsage, asked: []string{dryRun},
 			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\n" +
 				"berth: this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed\n",
 		},
 		{
-			name: "what the control plane refuses has its place", files: acme, flags: []string{"--plan"}, code: exitFailed, asked: []string{dryRun},
+			name: "what the control plane refuses has its place", files: acme, flags: []string{"--plan"}, code: command.ExitFailed, asked: []string{dryRun},
 			answers: []string{`{"type":"about:blank","title":"x","status":422,"code":"installs_invalid","detail":"no","errors":[{"pointer":"/installs/0/inputs/port","message":"input \"port\" must be a number"}]}`},
 			stderr:  "berth: no\n  installs/acme.toml:3:1 input \"port\" must be a number\n",
 		},
 		{
-			name: "faults of the files", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[inputs]\nport = \"many\"\n"}, code: exitFailed,
+			name: "faults of the files", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[inputs]\nport = \"many\"\n"}, code: command.ExitFailed,
 			stderr: "installs/acme.toml:3:1 error input \"port\" must be a number\n" +
 				"berth: cannot sync the installs of FOLDER: 1 error\n",
 		},
 		{
 			name: "keys that are not carried out refuse a strict sync", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[aws_account]\nregion = \"x\"\n"},
-			flags: []string{"--strict"}, code: exitFailed,
+			flags: []string{"--strict"}, code: command.ExitFailed,
 			stderr: "installs/acme.toml:2:2 error key \"aws_account\" is not supported yet by this version and has no effect; it waits for cloud stacks\nberth: cannot sync the installs of FOLDER: 1 error\n",
 		},
 	}
@@ -166,7 +167,7 @@ func TestInstallsSyncForPrograms(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	if code != exitChanges || !got.DryRun || len(got.Items) != 2 || len(got.Findings) != 1 ||
+	if code != command.ExitChanges || !got.DryRun || len(got.Items) != 2 || len(got.Findings) != 1 ||
 		got.Findings[0].File != "installs/acme.toml" || got.Findings[0].Line != 2 || got.Findings[0].Code != "unsupported" {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/logview"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -26,14 +27,14 @@ With -o json each line is a JSON object.
 
 Berth removes the colours of the tool's output, and writes out characters that could
 control the terminal or hide text, such as ⟨U+001B⟩.`,
-		Args: exactly("[INSTALL or ID]", "[COMPONENT or ACTION]"),
+		Args: command.Exactly("[INSTALL or ID]", "[COMPONENT or ACTION]"),
 	}
 	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more lines until everything has finished")
 	cmd.Flags().BoolVarP(&l.Times, "timestamps", "t", false, "show when each line was written")
 	cmd.Flags().BoolVar(&raws, "raw", false, "print the lines exactly as written, with colours; they can control your terminal")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if raws && isTerminal(c.out) {
-			output.Println(c.err, "warning: --raw lets the log control this terminal: it can hide and forge lines")
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		if raws && command.IsTerminal(c.Out) {
+			output.Println(c.Err, "warning: --raw lets the log control this terminal: it can hide and forge lines")
 		}
 		if len(args) == 2 { // as berth outputs and berth deploy take it
 			args = []string{args[0] + "/" + args[1]}
@@ -46,12 +47,12 @@ control the terminal or hide text, such as ⟨U+001B⟩.`,
 		if err != nil {
 			return err
 		}
-		l.Client, l.Logs, l.Out, l.Err, l.JSON = client, logs, c.out, c.err, c.outputFlag == string(output.JSON)
-		if w, ok := raw(c.out).(io.Writer); ok && raws {
+		l.Client, l.Logs, l.Out, l.Err, l.JSON = client, logs, c.Out, c.Err, c.OutputFlag == string(output.JSON)
+		if w, ok := command.Raw(c.Out).(io.Writer); ok && raws {
 			l.Raw = w
 		}
 		if len(args) == 0 {
-			output.Printf(c.err, "the newest workflow: %s\n", what)
+			output.Printf(c.Err, "the newest workflow: %s\n", what)
 		}
 		return l.Show(ctx, what)
 	})

@@ -3,8 +3,8 @@
 // machine (up, down).
 //
 // A noun has its file, NOUN.go; verbs or groups of verbs that need room have
-// NOUN_VERB.go, and what all commands share is in root.go, print.go, watch.go and
-// exit.go. A command does four things: read its flags, call the API or another
+// NOUN_VERB.go; what all commands share is in cli/internal/command, and watch.go. A
+// noun with many verbs has a room of its own (cli/internal/apps). A command does four things: read its flags, call the API or another
 // room of cli/internal, wait when asked to, and print. It prints results to stdout
 // in one of the formats of -o, and progress to stderr.
 package main
@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -27,7 +27,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := traced(ctx, func(ctx context.Context) int {
-		return run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Getenv)
+		return run(ctx, os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Getenv)
 	})
 	stop()
 	os.Exit(code)
@@ -53,12 +53,4 @@ func traced(ctx context.Context, command func(context.Context) int) int {
 	ctx, span := otel.Tracer("berth/cli").Start(telemetry.FromEnviron(ctx, os.Getenv), "berth")
 	defer span.End()
 	return command(ctx)
-}
-
-// streams are where a command reads from and writes to. In run they are wrapped:
-// whatever a command writes is made visible on its way (package visible), so that
-// no text of somebody else steers the terminal.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
 }

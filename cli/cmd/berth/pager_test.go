@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -132,7 +133,7 @@ func TestApprovingOnATerminal(t *testing.T) {
 			code := make(chan int, 1)
 			go func() {
 				args := append([]string{"approve", "chg_1"}, tc.args...)
-				code <- run(t.Context(), args, streams{in: screen, out: screen, err: screen}, func(name string) string { return env[name] })
+				code <- run(t.Context(), args, command.Streams{In: screen, Out: screen, Err: screen}, func(name string) string { return env[name] })
 			}()
 			seen.waitFor(t, tc.asked)
 			if ahead, _, _ := strings.Cut(seen.String(), tc.asked); !strings.HasSuffix(strings.TrimRight(ahead, "\n"), "  effect "+effect) {
@@ -158,7 +159,7 @@ func TestApprovingOnATerminal(t *testing.T) {
 			if body := <-decided; body.EffectDigest != effect || body.Answer != ctlapi.DecisionAnswerApprove {
 				t.Errorf("decided %+v", body)
 			}
-			if got := <-code; got != exitOK {
+			if got := <-code; got != command.ExitOK {
 				t.Errorf("exit code %d:\n%s", got, seen.String())
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -13,18 +14,18 @@ import (
 
 func (c *cli) runnersCommand() *cobra.Command {
 	var install string
-	list := &cobra.Command{Use: "list", Short: "List runners", Args: exactly()}
-	limit := limitFlag(list)
+	list := &cobra.Command{Use: "list", Short: "List runners", Args: command.Exactly()}
+	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Runners(ctx, *limit, install)
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Runner(c.now()))
+		return command.PrintList(c.CLI, items, table.Runner(c.Now()))
 	})
-	show := &cobra.Command{Use: "show RUNNER", Short: "Show a runner", Args: exactly("RUNNER")}
-	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	show := &cobra.Command{Use: "show RUNNER", Short: "Show a runner", Args: command.Exactly("RUNNER")}
+	show.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetRunnerWithResponse(ctx, args[0])
 		if err != nil {
 			return err
@@ -33,10 +34,10 @@ func (c *cli) runnersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *runner, table.Runner(c.now()))
+		return command.PrintOne(c.CLI, *runner, table.Runner(c.Now()))
 	})
-	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and block its identity for good", Args: exactly("RUNNER")}
-	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and block its identity for good", Args: command.Exactly("RUNNER")}
+	revoke.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.RevokeRunnerWithResponse(ctx, args[0], &ctlapi.RevokeRunnerParams{})
 		if err != nil {
 			return err
@@ -45,19 +46,19 @@ func (c *cli) runnersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *runner, table.Runner(c.now()))
+		return command.PrintOne(c.CLI, *runner, table.Runner(c.Now()))
 	})
-	return noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
+	return command.Noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replace INSTALL", Short: "Create a secret that lets another machine become an install's runner", Args: exactly("INSTALL"),
+		Use: "replace INSTALL", Short: "Create a secret that lets another machine become an install's runner", Args: command.Exactly("INSTALL"),
 		Long: `Prints a single-use secret, once. The machine that enrols with it replaces the current
 runner, and Berth blocks that one; whatever it was doing counts as uncertain. By creating
 the secret, you agree to that.`,
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateEnrolmentWithResponse(ctx, args[0], &ctlapi.CreateEnrolmentParams{}, ctlapi.EnrolmentRequest{Replaces: true})
 		if err != nil {
 			return err
@@ -66,12 +67,12 @@ the secret, you agree to that.`,
 		if err != nil {
 			return err
 		}
-		if c.forPrograms() {
-			return printOne(c, *secret, output.View[ctlapi.EnrolmentSecret]{Name: func(s ctlapi.EnrolmentSecret) string { return s.ID }})
+		if c.ForPrograms() {
+			return command.PrintOne(c.CLI, *secret, output.View[ctlapi.EnrolmentSecret]{Name: func(s ctlapi.EnrolmentSecret) string { return s.ID }})
 		}
-		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; this is the only time you see the secret:\n", secret.ID, secret.RunnerID,
+		output.Printf(c.Err, "enrolment %s of runner %s, valid until %s; this is the only time you see the secret:\n", secret.ID, secret.RunnerID,
 			secret.ExpiresAt.Local().Format("2006-01-02 15:04"))
-		_, err = output.Println(c.out, secret.Secret)
+		_, err = output.Println(c.Out, secret.Secret)
 		return err
 	})
 	return cmd

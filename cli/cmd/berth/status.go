@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -18,9 +19,9 @@ func (c *cli) statusCommand() *cobra.Command {
 and the newest one; what was set and is not deployed; and what is at work, or how the
 last workflow ended. Below the table stands what failed and why, and the customer's
 switch with its reason. With an install, its components follow.`,
-		Args: exactly("[INSTALL]"),
+		Args: command.Exactly("[INSTALL]"),
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		var answered []ctlapi.InstallStatus
 		if len(args) > 0 {
 			resp, err := client.GetInstallStatusWithResponse(ctx, args[0])
@@ -42,13 +43,13 @@ switch with its reason. With an install, its components follow.`,
 		for _, s := range answered {
 			statuses = append(statuses, table.StatusOf(s))
 		}
-		if err := printList(c, statuses, table.Status(c.now())); err != nil || c.forPrograms() {
+		if err := command.PrintList(c.CLI, statuses, table.Status(c.Now())); err != nil || c.ForPrograms() {
 			return err
 		}
-		if notes := table.StatusNotes(statuses, c.now(), columnsOf(c.out)); len(notes) > 0 {
-			output.Println(c.out)
+		if notes := table.StatusNotes(statuses, c.Now(), command.ColumnsOf(c.Out)); len(notes) > 0 {
+			output.Println(c.Out)
 			for _, line := range notes {
-				output.Println(c.out, line)
+				output.Println(c.Out, line)
 			}
 		}
 		if len(args) == 0 {
@@ -62,8 +63,8 @@ switch with its reason. With an install, its components follow.`,
 		if err != nil {
 			return err
 		}
-		output.Println(c.out)
-		return printList(c, resources.Items, table.Resource(c.now()))
+		output.Println(c.Out)
+		return command.PrintList(c.CLI, resources.Items, table.Resource(c.Now()))
 	})
 	return cmd
 }

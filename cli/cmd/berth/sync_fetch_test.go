@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
@@ -152,7 +153,7 @@ metadata.toml:2:1 note key "readme", the page of an install, is not supported ye
 sandbox.toml:5:1 error contents: "` + url + `/x.tfvars" answered 404 Not Found: check the address; some hosts also say this about files you may not read
 sandbox.toml:6:1 warning unknown key "mistake"
 berth: cannot sync the app folder ` + app + ": 4 errors\n"
-	if diff := cmp.Diff(want, stderr); diff != "" || code != exitFailed {
+	if diff := cmp.Diff(want, stderr); diff != "" || code != command.ExitFailed {
 		t.Errorf("exit code %d (-want +got):\n%s", code, diff)
 	}
 }
@@ -164,7 +165,7 @@ func TestFetchingEnds(t *testing.T) {
 	url := elsewhere(t, files)
 	files["/a.toml"], files["/b.toml"] = "source = \""+url+"/b.toml\"\n", "source = \""+url+"/a.toml\"\n"
 	code, _, stderr := berth(t, nil, "sync", appWith(t, map[string]string{"components/api.toml": "name = \"api\"\nsource = \"" + url + "/a.toml\"\n"}))
-	if want := "files merge each other in: components/api.toml → " + url + "/a.toml → " + url + "/b.toml → " + url + "/a.toml"; code != exitFailed || !strings.Contains(stderr, want) {
+	if want := "files merge each other in: components/api.toml → " + url + "/a.toml → " + url + "/b.toml → " + url + "/a.toml"; code != command.ExitFailed || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, told\n%s", code, stderr)
 	}
 	var many strings.Builder
@@ -175,7 +176,7 @@ func TestFetchingEnds(t *testing.T) {
 		fmt.Fprintf(&many, "[[var_file]]\ncontents = \"%s%s\"\n", url, name)
 	}
 	code, _, stderr = berth(t, nil, "sync", appWith(t, map[string]string{"sandbox.toml": many.String()}))
-	if n := strings.Count(stderr, "is not fetched: the app uses files from more than 100 addresses"); n != 2 || code != exitFailed {
+	if n := strings.Count(stderr, "is not fetched: the app uses files from more than 100 addresses"); n != 2 || code != command.ExitFailed {
 		t.Errorf("exit code %d, %d are too many:\n%s", code, n, stderr)
 	}
 }
@@ -226,15 +227,15 @@ func TestValidateAndRenderWithFetch(t *testing.T) {
 		"components/web.toml": "name = \"web\"\ntype = \"helm_chart\"\nchart_name = \"web\"\n[berth]\nlocal_source = \"src/base\"\n[[values_file]]\ncontents = \"" + url + "/values.yaml\"\n",
 	})
 	code, stdout, _ := berth(t, nil, "apps", "validate", broken)
-	if want := filepath.Join(broken, "components/web.toml") + ":7:1: note contents: \"" + url + "/values.yaml\" is fetched when the app is synced, and not looked at here [unchecked]\n"; code != exitOK || !strings.Contains(stdout, want) {
+	if want := filepath.Join(broken, "components/web.toml") + ":7:1: note contents: \"" + url + "/values.yaml\" is fetched when the app is synced, and not looked at here [unchecked]\n"; code != command.ExitOK || !strings.Contains(stdout, want) {
 		t.Errorf("without: exit code %d, printed\n%s", code, stdout)
 	}
 	code, stdout, _ = berth(t, nil, "apps", "validate", broken, "--fetch")
-	if want := url + "/values.yaml:1:1: error contents is not valid YAML"; code != exitFailed || !strings.HasPrefix(stdout, want) {
+	if want := url + "/values.yaml:1:1: error contents is not valid YAML"; code != command.ExitFailed || !strings.HasPrefix(stdout, want) {
 		t.Errorf("with --fetch: exit code %d, printed\n%s", code, stdout)
 	}
 	right := appWith(t, map[string]string{"sandbox.toml": "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[[var_file]]\ncontents = \"" + url + "/x.tfvars\"\n"})
-	if code, stdout, _ = berth(t, nil, "apps", "render", right, "--fetch"); code != exitOK || !strings.Contains(stdout, "x = \"<id>\"") || !strings.Contains(stdout, "  "+url+"/x.tfvars:1\n") {
+	if code, stdout, _ = berth(t, nil, "apps", "render", right, "--fetch"); code != command.ExitOK || !strings.Contains(stdout, "x = \"<id>\"") || !strings.Contains(stdout, "  "+url+"/x.tfvars:1\n") {
 		t.Errorf("render: exit code %d, printed\n%s", code, stdout)
 	}
 }

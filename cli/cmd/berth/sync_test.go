@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/diffview"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/sync"
@@ -48,7 +49,7 @@ func TestBothOfADiff(t *testing.T) {
 			t.Errorf("diff %s %s --app %q asks for %s and %s (%v), want %s and %s", tc.from, tc.to, tc.app, from, to, err, tc.wantFrom, tc.wantTo)
 		}
 	}
-	if _, _, err := names.Both("", "3", "5"); exitCode(err) != exitUsage {
+	if _, _, err := names.Both("", "3", "5"); command.ExitCode(err) != command.ExitUsage {
 		t.Errorf("numbers of no app: %v, want a mistake of the command line", err)
 	}
 }
@@ -66,7 +67,7 @@ func TestDiffCommand(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}
 	code, stdout, _ := berth(t, env, "configs", "diff", "hello@3", "5")
-	if code != exitChanges || asked != "/configs/hello@3/diff?to=hello%405" || stdout != diffview.Text("config", answer, false) {
+	if code != command.ExitChanges || asked != "/configs/hello@3/diff?to=hello%405" || stdout != diffview.Text("config", answer, false) {
 		t.Errorf("exit code %d, asked %s, printed\n%s", code, asked, stdout)
 	}
 	code, stdout, _ = berth(t, env, "releases", "diff", "3", "5", "--app", "hello", "-o", "json")
@@ -74,11 +75,11 @@ func TestDiffCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*answer, got); diff != "" || code != exitChanges || asked != "/releases/hello@3/diff?to=hello%405" {
+	if diff := cmp.Diff(*answer, got); diff != "" || code != command.ExitChanges || asked != "/releases/hello@3/diff?to=hello%405" {
 		t.Errorf("exit code %d, asked %s (-want +got):\n%s", code, asked, diff)
 	}
 	answer.Changes = []ctlapi.DiffObject{}
-	if code, stdout, _ = berth(t, env, "releases", "diff", "hello@3", "5"); code != exitOK || !strings.Contains(stdout, "no differences") {
+	if code, stdout, _ = berth(t, env, "releases", "diff", "hello@3", "5"); code != command.ExitOK || !strings.Contains(stdout, "no differences") {
 		t.Errorf("without differences: exit code %d, printed\n%s", code, stdout)
 	}
 }
@@ -172,7 +173,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 		t.Errorf("an entry that nothing needs is not told: %s", stderr)
 	}
 	code, _, errText := berth(t, nil, "sync", app, "--source-map", "acme/sandboxes="+filepath.Join(mirror, "gone"))
-	if code != exitFailed || !strings.Contains(errText, "which is not a directory") {
+	if code != command.ExitFailed || !strings.Contains(errText, "which is not a directory") {
 		t.Errorf("a directory that is not there: exit code %d, %s", code, errText)
 	}
 }

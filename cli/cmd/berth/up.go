@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/local"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -40,7 +41,7 @@ set BERTH_PORT to the first.
 With --kubeconfig, local installs use a Kubernetes cluster: the file's current context.
 Later starts remember it. The first start uses KUBECONFIG if that names one file. An
 empty name forgets the cluster.`,
-		Args: exactly(),
+		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			layout, err := local.Layout()
 			if err != nil {
@@ -82,11 +83,11 @@ type starting struct {
 }
 
 func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting) error {
-	port, err := up.ParsePort(c.getenv("BERTH_PORT"))
+	port, err := up.ParsePort(c.Getenv("BERTH_PORT"))
 	if err != nil {
 		return err
 	}
-	say := func(line string) { output.Println(c.err, line) }
+	say := func(line string) { output.Println(c.Err, line) }
 	ready := func(url string) { c.upReady(layout, url, say) }
 	background := up.FromDetach()
 	if background != nil {
@@ -94,12 +95,12 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		say = func(line string) { show(line); background.Say(line) }
 		ready = func(url string) { c.upReady(layout, url, say); background.Ready(url) }
 	}
-	if _, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) }); err != nil {
+	if _, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.Err, line) }); err != nil {
 		return err
 	}
 	err = up.Run(ctx, up.Config{
-		Layout: layout, Port: port, Org: start.org, Kubeconfig: start.kubeconfig, DatabaseURL: c.getenv("DATABASE_URL"),
-		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
+		Layout: layout, Port: port, Org: start.org, Kubeconfig: start.kubeconfig, DatabaseURL: c.Getenv("DATABASE_URL"),
+		Getenv: c.Getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
 	})
 	if background != nil && err != nil {
 		background.Failed(err.Error(), remedy.For(err))
@@ -108,7 +109,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 }
 
 func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
-	s, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.err, line) })
+	s, err := up.StopOutdated(ctx, layout, func(line string) { output.Println(c.Err, line) })
 	if err != nil {
 		return err
 	}
@@ -119,11 +120,11 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	if start.kubeconfig != nil {
 		args = append(args, "--kubeconfig", *start.kubeconfig)
 	}
-	url, err := up.Detach(ctx, layout, args, func(line string) { output.Println(c.err, line) })
+	url, err := up.Detach(ctx, layout, args, func(line string) { output.Println(c.Err, line) })
 	if err != nil {
 		return err
 	}
-	output.Printf(c.out, "%s\n", url) // that process wrote the context, and said so
+	output.Printf(c.Out, "%s\n", url) // that process wrote the context, and said so
 	return nil
 }
 
@@ -133,10 +134,10 @@ func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error 
 	if !errors.Is(err, up.ErrRunning) {
 		return err
 	}
-	output.Println(c.err, err)
+	output.Println(c.Err, err)
 	if status, err := up.AskStatus(ctx, layout); err == nil && status.Running {
-		if note := local.WriteMissingContext(c.getenv, layout, status.URL); note != "" {
-			output.Println(c.err, note)
+		if note := local.WriteMissingContext(c.Getenv, layout, status.URL); note != "" {
+			output.Println(c.Err, note)
 		}
 	}
 	return nil
@@ -144,14 +145,14 @@ func (c *cli) orRunning(ctx context.Context, layout up.Layout, err error) error 
 
 // upReady writes the context and says where everything is.
 func (c *cli) upReady(layout up.Layout, url string, say func(string)) {
-	note, err := local.WriteContextOf(c.getenv, layout, url)
+	note, err := local.WriteContextOf(c.Getenv, layout, url)
 	if err != nil {
 		note = fmt.Sprintf("! cannot write the context %q: %v", local.Context, err)
 	}
 	if note != "" {
 		say("  " + note)
 	}
-	output.Printf(c.out, "%s\n", url)
+	output.Printf(c.Out, "%s\n", url)
 }
 
 func (c *cli) upRestart(ctx context.Context, layout up.Layout) error {
@@ -159,14 +160,14 @@ func (c *cli) upRestart(ctx context.Context, layout up.Layout) error {
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() {
-		return printOne(c, done, output.View[up.Restarted]{Name: func(r up.Restarted) string { return strings.Join(r.Parts, "\n") }})
+	if c.ForPrograms() {
+		return command.PrintOne(c.CLI, done, output.View[up.Restarted]{Name: func(r up.Restarted) string { return strings.Join(r.Parts, "\n") }})
 	}
 	if len(done.Parts) == 0 {
-		output.Println(c.out, "nothing to restart: no executable has been replaced")
+		output.Println(c.Out, "nothing to restart: no executable has been replaced")
 	}
 	for _, part := range done.Parts {
-		output.Println(c.out, "restarted", part)
+		output.Println(c.Out, "restarted", part)
 	}
 	return nil
 }
@@ -176,20 +177,20 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 	if err != nil {
 		return err
 	}
-	if c.forPrograms() {
-		if err := printOne(c, status, output.View[up.Status]{Name: func(s up.Status) string { return s.URL }}); err != nil {
+	if c.ForPrograms() {
+		if err := command.PrintOne(c.CLI, status, output.View[up.Status]{Name: func(s up.Status) string { return s.URL }}); err != nil {
 			return err
 		}
 	} else {
 		for _, line := range local.StatusLines(status) {
-			output.Println(c.out, line)
+			output.Println(c.Out, line)
 		}
 		if err := up.EnoughSpace(status.Dir); err != nil {
-			output.Printf(c.out, "! %-22s %v\n", "disk", err)
+			output.Printf(c.Out, "! %-22s %v\n", "disk", err)
 		}
 	}
 	if !status.Healthy() {
-		return outcome(exitFailed)
+		return command.Outcome(command.ExitFailed)
 	}
 	return nil
 }
@@ -202,13 +203,13 @@ func (c *cli) downCommand() *cobra.Command {
 		Long: `Stops everything that berth up started, process by process, and prints what it stopped.
 The data stays, and the next berth up continues with it. --purge deletes the data folder
 too: the database, the artifacts, and everything local installs keep in it.`,
-		Args: exactly(),
+		Args: command.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			layout, err := local.Layout()
 			if err != nil {
 				return err
 			}
-			return local.Down(c.out, layout, purge)
+			return local.Down(c.Out, layout, purge)
 		},
 	}
 	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the data folder")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/up"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestUpSaysThatTheContextMoved(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	c := &cli{streams: streams{out: io.Discard, err: io.Discard}, getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
+	c := &cli{&command.CLI{Streams: command.Streams{Out: io.Discard, Err: io.Discard}, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}}
 	var said []string
 	for range 2 {
 		layout, err := up.LayoutAt(t.TempDir())

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -90,7 +91,7 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 		w, err = create(ctx, client, l)
 	}
 	if err != nil {
-		return nil, names.Book{Client: client}.MissingRelease(ctx, l.install, value(l.request.Release), err)
+		return nil, names.Book{Client: client}.MissingRelease(ctx, l.install, api.Value(l.request.Release), err)
 	}
 	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
 		c.tellRelease(ctx, client, w, l.request.Release != nil)
@@ -104,8 +105,8 @@ func (c *cli) confirmStart(ctx context.Context, client *api.Client, l *launch, g
 	if err != nil {
 		return err
 	}
-	d := deed{what: fmt.Sprintf("the %s of install %s", l.request.Kind, install.Name), name: install.Name, goes: goes}
-	if err := c.confirm(ctx, l.request.Confirm, d); err != nil {
+	d := command.Deed{What: fmt.Sprintf("the %s of install %s", l.request.Kind, install.Name), Name: install.Name, Goes: goes}
+	if err := c.Confirm(ctx, l.request.Confirm, d); err != nil {
 		return err
 	}
 	l.request.Confirm = install.Name
@@ -124,27 +125,27 @@ func create(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow
 // tellRelease says, on stderr, which release a workflow takes, and why. Somebody
 // who may not look at releases sees its number; the work continues.
 func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Workflow, chosen bool) {
-	if w.Release == nil || c.forPrograms() {
+	if w.Release == nil || c.ForPrograms() {
 		return
 	}
 	resp, err := client.GetReleaseWithResponse(ctx, w.Release.ID)
 	if err != nil || resp.JSON200 == nil {
-		output.Printf(c.err, "release %d\n", w.Release.Number)
+		output.Printf(c.Err, "release %d\n", w.Release.Number)
 		return
 	}
-	output.Println(c.err, follow.Takes(*resp.JSON200, chosen, c.now()))
+	output.Println(c.Err, follow.Takes(*resp.JSON200, chosen, c.Now()))
 }
 
 // started reports a workflow that was just started, and follows it when asked.
 func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflow, how watching) error {
 	for _, other := range w.Others {
-		output.Println(c.err, follow.Meets(other, c.now()))
+		output.Println(c.Err, follow.Meets(other, c.Now()))
 	}
 	if !how.watch && !how.autoApprove {
-		if c.forPrograms() {
-			return printOne(c, *w, table.Workflow(c.now()))
+		if c.ForPrograms() {
+			return command.PrintOne(c.CLI, *w, table.Workflow(c.Now()))
 		}
-		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), follow.ToWatch(*w))
+		output.Printf(c.Out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), follow.ToWatch(*w))
 		return nil
 	}
 	how.again = follow.ToWatch(*w)
@@ -155,9 +156,9 @@ func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflo
 func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watching) error {
 	ctx, cancel := how.within(ctx)
 	defer cancel()
-	f := &follow.Follower{Client: client, Screen: c.screen(), Ask: c.asker(how.autoApprove), Automatic: how.autoApprove, Now: c.now}
+	f := &follow.Follower{Client: client, Screen: c.screen(), Ask: c.asker(how.autoApprove), Automatic: how.autoApprove, Now: c.Now}
 	if !how.autoApprove {
-		f.Show = func(change ctlapi.Change) error { return c.showChanges(c.err, changes.Options{Text: true}, change) }
+		f.Show = func(change ctlapi.Change) error { return c.showChanges(c.Err, changes.Options{Text: true}, change) }
 	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
@@ -166,8 +167,8 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	if w.PlanOnly && follow.Finished(w.State) {
 		return c.showPreview(ctx, client, f.Screen, w)
 	}
-	if c.forPrograms() {
-		if err := printOne(c, *w, table.Workflow(c.now())); err != nil {
+	if c.ForPrograms() {
+		if err := command.PrintOne(c.CLI, *w, table.Workflow(c.Now())); err != nil {
 			return err
 		}
 	}
@@ -185,8 +186,8 @@ func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follo
 		screen.Print(changes.Lines(change, changes.Options{Color: screen.Color})...)
 	}
 	screen.Print(changes.Destroyed(preview.Changes)...)
-	if c.forPrograms() {
-		if err := printOne(c, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
+	if c.ForPrograms() {
+		if err := command.PrintOne(c.CLI, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
 			return err
 		}
 	}
@@ -202,20 +203,20 @@ func (c *cli) verdict(w *ctlapi.Workflow) error {
 	case follow.Done:
 		return nil
 	case follow.Changes:
-		return outcome(exitChanges)
+		return command.Outcome(command.ExitChanges)
 	case follow.Waits:
-		return outcome(exitWaits)
+		return command.Outcome(command.ExitWaits)
 	case follow.Refused:
-		return outcome(exitRefused)
+		return command.Outcome(command.ExitRefused)
 	}
-	return outcome(exitFailed)
+	return command.Outcome(command.ExitFailed)
 }
 
 // screen is stderr: what is followed is progress, not output.
 func (c *cli) screen() *follow.Screen {
-	s := &follow.Screen{W: c.err, Color: c.colorOn(c.err)}
-	s.Columns = columnsOf(c.err)
-	s.Terminal = s.Columns > 0 && c.getenv("TERM") != "dumb"
+	s := &follow.Screen{W: c.Err, Color: c.ColorOn(c.Err)}
+	s.Columns = command.ColumnsOf(c.Err)
+	s.Terminal = s.Columns > 0 && c.Getenv("TERM") != "dumb"
 	return s
 }
 
@@ -224,25 +225,23 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 	switch {
 	case auto:
 		return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }
-	case c.canAsk():
+	case c.CanAsk():
 		return func(ctx context.Context, change ctlapi.Change) (follow.Answer, error) {
-			return c.ask(ctx, ask.AboutChange(change, change.ID))
+			return c.Ask(ctx, ask.AboutChange(change, change.ID))
 		}
 	}
 	return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Later, nil }
 }
 
-func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
-
-// ask asks the person at the terminal.
-func (c *cli) ask(ctx context.Context, question ask.Question) (follow.Answer, error) {
-	return c.asking().Ask(ctx, question)
-}
-
-// asking is the person at the terminal.
-func (c *cli) asking() *ask.Person {
-	if c.person == nil {
-		c.person = &ask.Person{In: c.in, Out: c.err}
+// resolveLaunch writes out the install and the release of a workflow to start. The
+// control plane knows releases by their number, too.
+func resolveLaunch(ctx context.Context, client *api.Client, l *launch) error {
+	book := names.Book{Client: client}
+	var err error
+	if l.install, err = book.Resolve(ctx, names.Install, l.install); err != nil || l.request.Release == nil {
+		return err
 	}
-	return c.person
+	release, err := book.Resolve(ctx, names.Release, *l.request.Release)
+	l.request.Release = &release
+	return err
 }

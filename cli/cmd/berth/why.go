@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -15,9 +16,9 @@ import (
 func (c *cli) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "why INSTALL | WORKFLOW", Short: "Explain what is blocking an install",
-		Args: exactly("INSTALL or WORKFLOW"),
+		Args: command.Exactly("INSTALL or WORKFLOW"),
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		book := names.Book{Client: client}
 		var why *ctlapi.Why
 		if strings.HasPrefix(args[0], "wfl_") {
@@ -45,8 +46,8 @@ func (c *cli) whyCommand() *cobra.Command {
 				return err
 			}
 		}
-		if c.forPrograms() {
-			return printOne(c, *why, output.View[ctlapi.Why]{Name: func(w ctlapi.Why) string { return w.Summary }})
+		if c.ForPrograms() {
+			return command.PrintOne(c.CLI, *why, output.View[ctlapi.Why]{Name: func(w ctlapi.Why) string { return w.Summary }})
 		}
 		c.printWhy(why)
 		return nil
@@ -56,14 +57,14 @@ func (c *cli) whyCommand() *cobra.Command {
 
 func (c *cli) printWhy(why *ctlapi.Why) {
 	show := func(text, indent string) {
-		for _, line := range output.Wrap(text, columnsOf(c.out), indent) {
-			output.Println(c.out, line)
+		for _, line := range output.Wrap(text, command.ColumnsOf(c.Out), indent) {
+			output.Println(c.Out, line)
 		}
 	}
 	show(why.Summary, "  ") // says all of it when there is one thing only
 	for _, item := range why.Items {
 		line := "- " + item.What + ": " + item.Reason
-		switch on := value(item.On); on {
+		switch on := api.Value(item.On); on {
 		case "", "operator", "nobody": // the command below is for the reader
 		default:
 			line += "; waits for " + on
@@ -74,8 +75,8 @@ func (c *cli) printWhy(why *ctlapi.Why) {
 		if len(why.Items) > 1 || item.Deadline != nil {
 			show(line, "  ")
 		}
-		if unblock := value(item.Unblock); unblock != "" {
-			output.Println(c.out, "  try: "+unblock)
+		if unblock := api.Value(item.Unblock); unblock != "" {
+			output.Println(c.Out, "  try: "+unblock)
 		}
 	}
 }

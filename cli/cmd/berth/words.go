@@ -1,14 +1,11 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/cli/internal/words"
-	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // addWords gives the root the words that fingers type out of habit. They are in
@@ -28,7 +25,7 @@ func (c *cli) addWords(root *cobra.Command) {
 			RunE: func(cmd *cobra.Command, rest []string) error {
 				m := words.Of(word, rest, nouns)
 				if m.Command == nil {
-					return usagef("berth %s: %s", word, m.Answer)
+					return usage.Errorf("berth %s: %s", word, m.Answer)
 				}
 				meant := c.root()
 				meant.SetArgs(m.Command)
@@ -47,19 +44,4 @@ func alsoCalled(cmd *cobra.Command, flag, other string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-}
-
-// unknownCommand is the error for a word that means nothing here.
-func unknownCommand(cmd *cobra.Command, typed string) error {
-	var known, aliases []string
-	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
-			known, aliases = append(known, sub.Name()), append(aliases, sub.Aliases...)
-		}
-	}
-	hint := "see " + cmd.CommandPath() + " --help"
-	if near := place.Nearest(strings.ToLower(typed), append(known, aliases...)); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return usage.Errorf("unknown command %q for %q; %s", usage.Shortened(typed), cmd.CommandPath(), hint)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -16,22 +17,22 @@ import (
 
 func (c *cli) workflowsCommand() *cobra.Command {
 	var install, state string
-	list := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: exactly()}
-	limit := limitFlag(list)
+	list := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: command.Exactly()}
+	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.WorkflowStateQueued, ctlapi.WorkflowStateRunning, ctlapi.WorkflowStateWaiting,
 		ctlapi.WorkflowStateSucceeded, ctlapi.WorkflowStateFailed, ctlapi.WorkflowStateCancelled), "state", "only in this state: queued, running, waiting, succeeded, failed, cancelled")
-	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Workflows(ctx, *limit, ctlapi.ListWorkflowsParams{
-			Install: optional(install), State: optional(ctlapi.WorkflowState(state)),
+			Install: api.Optional(install), State: api.Optional(ctlapi.WorkflowState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, table.Workflow(c.now()))
+		return command.PrintList(c.CLI, items, table.Workflow(c.Now()))
 	})
-	show := &cobra.Command{Use: "show WORKFLOW | INSTALL", Short: "Show a workflow with its steps", Args: exactly("WORKFLOW or INSTALL")}
-	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	show := &cobra.Command{Use: "show WORKFLOW | INSTALL", Short: "Show a workflow with its steps", Args: command.Exactly("WORKFLOW or INSTALL")}
+	show.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
 		if err != nil {
 			return err
@@ -42,18 +43,18 @@ func (c *cli) workflowsCommand() *cobra.Command {
 		}
 		return c.printWorkflow(w)
 	})
-	return noun("workflows", "workflow", "Deploys and other work on installs, step by step", list, show, c.workflowsWatch(), c.workflowsCancel())
+	return command.Noun("workflows", "workflow", "Deploys and other work on installs, step by step", list, show, c.workflowsWatch(), c.workflowsCancel())
 }
 
 func (c *cli) workflowsWatch() *cobra.Command {
 	var how watching
 	cmd := &cobra.Command{
-		Use: "watch WORKFLOW | INSTALL", Short: "Follow a workflow until it finishes or needs a decision", Args: exactly("WORKFLOW or INSTALL"),
+		Use: "watch WORKFLOW | INSTALL", Short: "Follow a workflow until it finishes or needs a decision", Args: command.Exactly("WORKFLOW or INSTALL"),
 		Long: "Of an install it follows the workflow that is open or, when none is, shows the newest.",
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as shown, without asking")
 	how.timeoutFlag(cmd)
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
 		if err != nil {
 			return err
@@ -66,9 +67,9 @@ func (c *cli) workflowsWatch() *cobra.Command {
 func (c *cli) workflowsCancel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel WORKFLOW | INSTALL", Short: "Cancel a workflow: start nothing more and stop at the next safe point",
-		Args: exactly("WORKFLOW or INSTALL"), Long: "Of an install it cancels the workflow that is open, and lists them if there are several.",
+		Args: command.Exactly("WORKFLOW or INSTALL"), Long: "Of an install it cancels the workflow that is open, and lists them if there are several.",
 	}
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		id, err := names.Book{Client: client}.Workflow(ctx, args[0])
 		if err != nil {
 			return err
@@ -83,9 +84,9 @@ func (c *cli) workflowsCancel() *cobra.Command {
 		}
 		switch {
 		case !follow.Finished(w.State):
-			output.Printf(c.err, "cancelling: nothing more is started, and what runs stops at its next safe point; follow it with berth workflows watch %s\n", w.ID)
+			output.Printf(c.Err, "cancelling: nothing more is started, and what runs stops at its next safe point; follow it with berth workflows watch %s\n", w.ID)
 		case w.State != ctlapi.WorkflowStateCancelled:
-			output.Printf(c.err, "nothing to cancel: the workflow has %s\n", w.State)
+			output.Printf(c.Err, "nothing to cancel: the workflow has %s\n", w.State)
 		}
 		return c.printWorkflow(w)
 	})
@@ -94,11 +95,11 @@ func (c *cli) workflowsCancel() *cobra.Command {
 
 // printWorkflow prints one, for people as a tree, and below it why steps failed.
 func (c *cli) printWorkflow(w *ctlapi.Workflow) error {
-	if c.forPrograms() {
-		return printOne(c, *w, table.Workflow(c.now()))
+	if c.ForPrograms() {
+		return command.PrintOne(c.CLI, *w, table.Workflow(c.Now()))
 	}
-	screen := follow.Screen{W: c.out, Columns: columnsOf(c.out)}
-	screen.Fold(follow.Tree(*w, c.now(), c.colorOn(c.out))...)
+	screen := follow.Screen{W: c.Out, Columns: command.ColumnsOf(c.Out)}
+	screen.Fold(follow.Tree(*w, c.Now(), c.ColorOn(c.Out))...)
 	screen.Fold(follow.Failures(*w)...)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package apps
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/lint"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -16,7 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-func (c *cli) appsValidateCommand() *cobra.Command {
+func (c apps) validateCommand() *cobra.Command {
 	var strict, deployable, fetch, allowPolicies bool
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
@@ -32,7 +33,7 @@ Rules in lint.toml change the severity of warnings and notes, or hide them. Only
 apps lint runs the checks named there.
 
 The exit code is 1 if there are errors, and 0 if there are only warnings.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
@@ -40,7 +41,7 @@ The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 			}
 			folder.AllowPolicies = allowPolicies
 			if fetch {
-				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.err); err != nil {
+				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.Err); err != nil {
 					return err
 				}
 			}
@@ -49,12 +50,13 @@ The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	cmd.Flags().BoolVar(&deployable, "deployable", false, "also report what this version cannot deploy yet, as sync does")
-	allowPoliciesFlag(cmd, &allowPolicies)
+	AllowPoliciesFlag(cmd, &allowPolicies)
 	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch content from elsewhere and check it too")
 	return cmd
 }
 
-func allowPoliciesFlag(cmd *cobra.Command, allow *bool) {
+// AllowPoliciesFlag adds the flag that lets policies be wrong.
+func AllowPoliciesFlag(cmd *cobra.Command, allow *bool) {
 	cmd.Flags().BoolVar(allow, "allow-invalid-policies", false, "treat policies that their engine refuses as warnings")
 }
 
@@ -63,7 +65,7 @@ type checking func(app *appconfig.App, checks []check.LintCheck) ([]place.Diagno
 
 // validate tells what is wrong with a folder; own adds what its checks
 // say, and is nil where those are not run.
-func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own checking) error {
+func (c apps) validate(folder appfolder.Folder, strict, deployable bool, own checking) error {
 	app, found := check.Format(folder.Root, appconfig.LoadOptions{Fetched: folder.Fetched, AllowInvalidPolicies: folder.AllowPolicies})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
@@ -87,23 +89,23 @@ func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own che
 	found = folder.Located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
-		output.Printf(c.err, "this version cannot deploy %s in it yet: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
+		output.Printf(c.Err, "this version cannot deploy %s in it yet: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
 	}
 	if err == nil && place.HasErrors(found) {
-		err = outcome(exitFailed)
+		err = command.Outcome(command.ExitFailed)
 	}
 	return err
 }
 
 // showDiagnostics prints what was found.
-func (c *cli) showDiagnostics(found []place.Diagnostic) error {
-	if c.forPrograms() {
-		return printList(c, found, findings.View())
+func (c apps) showDiagnostics(found []place.Diagnostic) error {
+	if c.ForPrograms() {
+		return command.PrintList(c.CLI, found, findings.View())
 	}
-	return findings.Show(c.out, found, c.colorOn(c.out))
+	return findings.Show(c.Out, found, c.ColorOn(c.Out))
 }
 
-func (c *cli) appsLintCommand() *cobra.Command {
+func (c apps) lintCommand() *cobra.Command {
 	var strict, deployable bool
 	cmd := &cobra.Command{
 		Use:   "lint [DIR]",
@@ -115,7 +117,7 @@ JSON object per line, with file, line, col, severity and message.
 A check runs with your permissions, so lint only folders whose programs you would run
 yourself. It gets PATH and no other environment variable, 30 seconds, and no shell. No
 other command runs it.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
@@ -130,7 +132,7 @@ other command runs it.`,
 }
 
 // runChecks runs the checks of a folder one after the other.
-func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
+func (c apps) runChecks(ctx context.Context, folder appfolder.Folder) checking {
 	return func(app *appconfig.App, checks []check.LintCheck) (found []place.Diagnostic, err error) {
 		if len(checks) == 0 {
 			return nil, nil
@@ -140,8 +142,8 @@ func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
 			return nil, err
 		}
 		for _, one := range checks {
-			output.Printf(c.err, "running check %s\n", one.Name)
-			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.getenv("PATH")})...)
+			output.Printf(c.Err, "running check %s\n", one.Name)
+			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.Getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -1,4 +1,4 @@
-package main
+package apps
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/preview"
@@ -29,7 +30,7 @@ type rendering struct {
 	inputs         []string
 }
 
-func (c *cli) appsRenderCommand() *cobra.Command {
+func (c apps) renderCommand() *cobra.Command {
 	var r rendering
 	var fetch bool
 	cmd := &cobra.Command{
@@ -56,14 +57,14 @@ A mistake in the folder does not stop the rest: berth reports it, renders everyt
 else, and exits with 1.
 
 Content from elsewhere is empty unless you fetch it with --fetch, as sync does.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
 			if fetch {
-				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.err); err != nil {
+				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.Err); err != nil {
 					return err
 				}
 			}
@@ -82,12 +83,12 @@ Content from elsewhere is empty unless you fetch it with --fetch, as sync does.`
 	return cmd
 }
 
-func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) error {
+func (c apps) render(ctx context.Context, folder appfolder.Folder, r rendering) error {
 	inputs, err := usage.Pairs[map[string]string]("--input", r.inputs)
 	if err != nil {
 		return err
 	}
-	app, wrong, err := folder.Read(c.err)
+	app, wrong, err := folder.Read(c.Err)
 	if err != nil {
 		return err
 	}
@@ -99,11 +100,11 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	if err != nil {
 		return err
 	}
-	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded, Defaults: check.CompletePlugins(folder.Root, appconfig.LoadOptions{}, app)}
+	opts := preview.Options{Now: c.Now(), Inputs: api.Value(inputs), Recorded: recorded, Defaults: check.CompletePlugins(folder.Root, appconfig.LoadOptions{}, app)}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
 	for _, d := range folder.Located(found) {
 		if !findings.Said(wrong, d) {
-			output.Println(c.err, d)
+			output.Println(c.Err, d)
 		}
 	}
 	for _, block := range shown {
@@ -125,12 +126,12 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 
 // stateFor finds the state to render with; recorded is false for one that is
 // made up.
-func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (state interpolate.State, recorded bool, err error) {
+func (c apps) stateFor(ctx context.Context, app *appconfig.App, r rendering) (state interpolate.State, recorded bool, err error) {
 	switch {
 	case r.install != "":
 		state, err = c.installState(ctx, r.install)
 	case r.state != "":
-		state, err = preview.ReadTree(r.state, c.in)
+		state, err = preview.ReadTree(r.state, c.In)
 	default:
 		return check.MadeUpState(app), false, nil
 	}
@@ -138,8 +139,8 @@ func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (st
 }
 
 // installState asks the control plane for the newest tree of an install.
-func (c *cli) installState(ctx context.Context, install string) (interpolate.State, error) {
-	client, err := c.client()
+func (c apps) installState(ctx context.Context, install string) (interpolate.State, error) {
+	client, err := c.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +155,10 @@ func (c *cli) installState(ctx context.Context, install string) (interpolate.Sta
 	return preview.Tree(bytes.NewReader(state.Tree), "the state of "+install)
 }
 
-func (c *cli) showRendered(blocks []preview.Rendered) error {
-	if c.forPrograms() {
-		return printList(c, blocks, output.View[preview.Rendered]{Name: func(r preview.Rendered) string { return r.Name }})
+func (c apps) showRendered(blocks []preview.Rendered) error {
+	if c.ForPrograms() {
+		return command.PrintList(c.CLI, blocks, output.View[preview.Rendered]{Name: func(r preview.Rendered) string { return r.Name }})
 	}
-	_, err := io.WriteString(c.out, preview.Text(blocks, c.colorOn(c.out)))
+	_, err := io.WriteString(c.Out, preview.Text(blocks, c.ColorOn(c.Out)))
 	return err
 }

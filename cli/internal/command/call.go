@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/berth-dev/berth/cli/internal/names"
 )
 
-// call makes the RunE of a command that talks to the control plane. Its arguments
+// Call makes the RunE of a command that talks to the control plane. Its arguments
 // and flags that name something (INSTALL, --app) come to it as the control plane
 // knows them, see package names.
-func (c *cli) call(fn func(ctx context.Context, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
+func (c *CLI) Call(fn func(ctx context.Context, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
+		client, err := c.Client()
 		if err != nil {
 			return err
 		}
@@ -53,17 +53,4 @@ func resolveArgs(cmd *cobra.Command, book names.Book, typed []string) ([]string,
 		}
 	})
 	return args, wrong
-}
-
-// resolveLaunch writes out the install and the release of a workflow to start. The
-// control plane knows releases by their number, too.
-func resolveLaunch(ctx context.Context, client *api.Client, l *launch) error {
-	book := names.Book{Client: client}
-	var err error
-	if l.install, err = book.Resolve(ctx, names.Install, l.install); err != nil || l.request.Release == nil {
-		return err
-	}
-	release, err := book.Resolve(ctx, names.Release, *l.request.Release)
-	l.request.Release = &release
-	return err
 }

@@ -1,4 +1,4 @@
-package main
+package apps
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -14,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-func (c *cli) appsGraphCommand() *cobra.Command {
+func (c apps) graphCommand() *cobra.Command {
 	format := "tree"
 	cmd := &cobra.Command{
 		Use:   "graph [DIR]",
@@ -23,13 +24,13 @@ func (c *cli) appsGraphCommand() *cobra.Command {
 in dependencies, a template that reads an output (also in values files, manifests and
 variable files), or a kubernetes_context. Each reason has its file and line. If
 components depend on each other in a cycle, berth shows the cycle and exits with code 1.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
-			if c.jsonFlag != "" {
+			if c.JSONFlag != "" {
 				format = "json"
 			}
 			return c.graph(folder, format)
@@ -56,11 +57,11 @@ type graphComponent struct {
 	Needs []string                `json:"needs,omitempty"`
 }
 
-func (c *cli) graph(folder appfolder.Folder, format string) error {
+func (c apps) graph(folder appfolder.Folder, format string) error {
 	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
 	for _, d := range folder.Located(found) {
 		if d.Severity == place.Error {
-			output.Println(c.err, d)
+			output.Println(c.Err, d)
 		}
 	}
 	if len(app.Origin.Files) == 0 {
@@ -72,15 +73,15 @@ func (c *cli) graph(folder appfolder.Folder, format string) error {
 	case "json":
 		err = c.graphJSON(app, g)
 	case "dot":
-		_, err = fmt.Fprint(c.out, g.DOT())
+		_, err = fmt.Fprint(c.Out, g.DOT())
 	case "mermaid":
-		_, err = fmt.Fprint(c.out, g.Mermaid())
+		_, err = fmt.Fprint(c.Out, g.Mermaid())
 	default:
 		text := g.Tree()
 		if len(g.Nodes) == 0 {
 			text = "the app has no components\n"
 		}
-		_, err = fmt.Fprint(c.out, text)
+		_, err = fmt.Fprint(c.Out, text)
 	}
 	switch {
 	case err != nil:
@@ -93,8 +94,8 @@ func (c *cli) graph(folder appfolder.Folder, format string) error {
 	return nil
 }
 
-func (c *cli) graphJSON(app *appconfig.App, g *graph.Graph) error {
-	o, err := c.format()
+func (c apps) graphJSON(app *appconfig.App, g *graph.Graph) error {
+	o, err := c.Format()
 	if err != nil {
 		return err
 	}
@@ -106,5 +107,5 @@ func (c *cli) graphJSON(app *appconfig.App, g *graph.Graph) error {
 		component := app.Component(name)
 		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: g.Needs(name)})
 	}
-	return output.Program(c.out, o, out)
+	return output.Program(c.Out, o, out)
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -14,48 +14,46 @@ import (
 
 // Exit codes. Scripts branch on them, so they never change.
 const (
-	exitOK      = 0  // done
-	exitFailed  = 1  // it did not work
-	exitChanges = 2  // a plan found changes
-	exitWaits   = 3  // it waits for a decision
-	exitRefused = 4  // not allowed, or refused by the runner
-	exitUsage   = 64 // the command line is wrong
+	ExitOK      = 0  // done
+	ExitFailed  = 1  // it did not work
+	ExitChanges = 2  // a plan found changes
+	ExitWaits   = 3  // it waits for a decision
+	ExitRefused = 4  // not allowed, or refused by the runner
+	ExitUsage   = 64 // the command line is wrong
 )
 
-// outcome ends a command with a code without there being an error: the command
+// Outcome ends a command with a code without there being an error: the command
 // has already printed the message.
-type outcome int
+type Outcome int
 
 // Error implements error.
-func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
+func (o Outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
-func usagef(format string, args ...any) error { return usage.Errorf(format, args...) }
-
-// exitCode decides the code for the error of a command.
-func exitCode(err error) int {
+// ExitCode decides the code for the error of a command.
+func ExitCode(err error) int {
 	var (
-		o       outcome
+		o       Outcome
 		u       usage.Error
 		problem *api.Problem
 	)
 	switch {
 	case err == nil:
-		return exitOK
+		return ExitOK
 	case errors.As(err, &o):
 		return int(o)
 	case errors.As(err, &u):
-		return exitUsage
+		return ExitUsage
 	case errors.As(err, &problem) && problem.Refused():
-		return exitRefused
+		return ExitRefused
 	}
-	return exitFailed
+	return ExitFailed
 }
 
-// report writes an error for a person: one line, the single faults of an
+// Report writes an error for a person: one line, the single faults of an
 // invalid request, and what to do. Further lines of an error are indented, so
 // that none of them looks like our own.
-func report(w io.Writer, err error) {
-	var o outcome
+func Report(w io.Writer, err error) {
+	var o Outcome
 	if err == nil || errors.As(err, &o) {
 		return
 	}

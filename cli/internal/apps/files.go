@@ -1,4 +1,4 @@
-package main
+package apps
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/scaffold"
@@ -17,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-func (c *cli) appsInitCommand() *cobra.Command {
+func (c apps) initCommand() *cobra.Command {
 	var o scaffold.Options
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
@@ -27,7 +28,7 @@ runner on this machine. With --from-chart or --from-terraform the component is y
 Helm chart or Terraform module; berth copies it into src unless it is already in the app
 folder. Module variables without a default become inputs. Berth never replaces a file:
 if one already exists, it writes nothing.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -42,7 +43,7 @@ if one already exists, it writes nothing.`,
 	return cmd
 }
 
-func (c *cli) initApp(dir string, o scaffold.Options) error {
+func (c apps) initApp(dir string, o scaffold.Options) error {
 	// The whole config may stand in one file, whose name says so.
 	if whole, _ := filepath.Glob(filepath.Join(dir, "nuon.*.toml")); len(whole) > 0 {
 		return fmt.Errorf("%s is already an app folder: %s", dir, whole[0])
@@ -55,22 +56,22 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 		return err
 	}
 	for _, f := range files {
-		output.Println(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
+		output.Println(c.Out, filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
 	folder := appfolder.Folder{Written: dir, Root: os.DirFS(dir)}
 	if _, found := check.Folder(folder.Root, appconfig.LoadOptions{}); len(found) > 0 {
 		for _, d := range folder.Located(found) {
-			output.Println(c.err, d)
+			output.Println(c.Err, d)
 		}
 		if place.HasErrors(found) {
 			return fmt.Errorf("%s has %s, in files that already existed or that berth copied", dir, findings.Errors(found))
 		}
 	}
-	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
+	output.Printf(c.Err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
 	return nil
 }
 
-func (c *cli) appsFmtCommand() *cobra.Command {
+func (c apps) fmtCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "fmt [DIR]",
@@ -80,7 +81,7 @@ changed: it aligns equal signs, puts one empty line before each table, and inden
 that span several lines. Keys, comments and strings keep their text and their order, so
 a file means the same as before. If a file is not valid TOML, berth reports it, leaves
 it alone and exits with code 1.`,
-		Args: exactly("[DIR]"),
+		Args: command.Exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folder, err := appfolder.Open(args)
 			if err != nil {
@@ -93,11 +94,11 @@ it alone and exits with code 1.`,
 	return cmd
 }
 
-func (c *cli) formatFolder(folder appfolder.Folder, check bool) error {
+func (c apps) formatFolder(folder appfolder.Folder, check bool) error {
 	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
 	if len(app.Origin.Files) == 0 {
 		for _, d := range folder.Located(found) {
-			output.Println(c.err, d)
+			output.Println(c.Err, d)
 		}
 		return fmt.Errorf("%s is not an app folder", folder.Written)
 	}
@@ -112,17 +113,17 @@ func (c *cli) formatFolder(folder appfolder.Folder, check bool) error {
 			return err
 		case problem != nil:
 			refused++
-			output.Println(c.err, *problem)
+			output.Println(c.Err, *problem)
 		case differs:
 			changed++
-			output.Println(c.out, folder.Path(file.Path))
+			output.Println(c.Out, folder.Path(file.Path))
 		}
 	}
 	switch {
 	case refused > 0:
 		return fmt.Errorf("%s cannot be formatted", output.Plural(refused, "file"))
 	case check && changed > 0:
-		return outcome(exitChanges)
+		return command.Outcome(command.ExitChanges)
 	}
 	return nil
 }
