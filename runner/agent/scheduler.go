@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/schedule"
 )
@@ -142,7 +142,7 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 		a.miss(ctx, s.Name(), tick, "the run before was still going on")
 		return
 	}
-	err = a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: check, Script: script.Digest}, spec, func() error {
+	err = a.jobs.StartTick(runID, jobdir.Tick{Action: s.Name(), At: tick, HealthCheck: check, Script: script.Digest}, spec, func() error {
 		return a.book.Advance(s.Name(), tick)
 	})
 	if err != nil {

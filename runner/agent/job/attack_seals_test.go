@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
 // A control plane that was taken over has every sealed thing of the org, and
@@ -52,7 +53,7 @@ func TestAttackSealedThingsPassedOffAsAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &job{deps: &Deps{Keys: keys}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+		j := &job{deps: &Deps{Keys: keys}, secrets: newSecrets(), dir: jobdir.Folder{Path: t.TempDir()}}
 		j.spec = jobspec.Spec{
 			OrgID: "org_1", InstallID: "ins_1", Kind: jobspec.KindAction, Operation: jobspec.OperationRun, State: raw,
 			Action: &jobspec.Action{Steps: []jobspec.ActionStep{{InlineContents: "{{ .nuon | toJson }}"}}},

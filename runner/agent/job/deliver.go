@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
 // pushTries is how often a push is tried before the build has failed.
@@ -34,7 +35,7 @@ func (j *job) handResult(life context.Context, result jobspec.Result) error {
 // handPlan hands in the plan. When it is not taken, the attempt has failed.
 func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Result, error) {
 	var plan runnerapi.Plan
-	if found, err := datadir.ReadJSON(j.dir.plan(), &plan); err != nil || !found {
+	if found, err := datadir.ReadJSON(j.dir.Plan(), &plan); err != nil || !found {
 		j.log.ErrorContext(life, "plan on disk is damaged", "found", found, "err", err)
 		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeFailed, "the plan was damaged on the runner's disk before it was handed in", "plan again"
 		return result, nil
@@ -47,7 +48,7 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 	}
 	j.log.ErrorContext(life, "plan was not taken", "err", err)
 	result.Outcome, result.Error = jobspec.OutcomeFailed, "the plan was not taken: "+err.Error()
-	return result, j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) })
+	return result, j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.Report(), result) })
 }
 
 // announce says that a scheduled run has begun, which opens its log. After an
@@ -101,7 +102,7 @@ func (j *job) openStream(r runnerapi.RunRecorded) {
 }
 
 // runOf is a result as the report of a scheduled run.
-func runOf(tick Tick, r jobspec.Result) jobspec.Run {
+func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	run := jobspec.Run{
 		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: cut(r.Error, maxError),
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{},

@@ -16,8 +16,8 @@ func (j *job) environment(ctx context.Context) []string {
 	e := j.deps.Engine
 	env := []string{
 		"PATH=" + e.SearchPath,
-		"HOME=" + j.dir.engine() + "/work/home",
-		"TMPDIR=" + j.dir.engine() + "/work/tmp",
+		"HOME=" + j.dir.Engine() + "/work/home",
+		"TMPDIR=" + j.dir.Engine() + "/work/tmp",
 		// While its packages initialise, an engine allocates a few MiB and frees
 		// nothing: no collection then. Its main turns the collector on.
 		"GOGC=off",

@@ -108,7 +108,7 @@ func (j *job) openProxy(life context.Context) error {
 func (j *job) proxyConfig() stateproxy.Config {
 	config := stateproxy.Config{
 		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
-		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
+		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.Path, Disk: j.deps.Disk, Log: j.log,
 		Learn: func(value any, written bool) { j.learn(value, written) }, Keep: j.keepState,
 		Tells: j.deps.Engine.Tells, Redact: func(tree any) any { return j.secrets.set.Field(tree) }, Told: j.told,
 	}
@@ -119,7 +119,7 @@ func (j *job) proxyConfig() stateproxy.Config {
 }
 
 func (j *job) pluginState() pluginstate.Keeper {
-	return pluginstate.Keeper{Proxy: j.proxy, Dir: j.dir.path, Engine: j.dir.engine(), Salt: j.deps.Keys.Salt}
+	return pluginstate.Keeper{Proxy: j.proxy, Dir: j.dir.Path, Engine: j.dir.Engine(), Salt: j.deps.Keys.Salt}
 }
 
 // bringPluginState gives a plugin the state that it was granted.

@@ -34,7 +34,7 @@ const (
 func (j *job) finishEngine(life context.Context, exitCode int) error {
 	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Inherited: j.inherited, Timeout: j.spec.Timeout()}
 	var result jobspec.Result
-	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
+	switch found, err := j.dir.ReadOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:
 		ending.BadResult = err.Error()
 	case found:
@@ -44,7 +44,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 	if err := j.takePluginState(life, &ending); err != nil {
 		return err
 	}
-	j.deps.Engine.Providers.TakeJob(life, j.dir.engine(), j.log)
+	j.deps.Engine.Providers.TakeJob(life, j.dir.Engine(), j.log)
 	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {
@@ -64,7 +64,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 // engine may have been killed before it put that file where it belongs.
 func (j *job) pushErrored(life context.Context) error {
 	for _, name := range []string{"out/errored.tfstate", "work/module/errored.tfstate"} {
-		body, found, err := j.dir.readOut(name, maxErrored)
+		body, found, err := j.dir.ReadOut(name, maxErrored)
 		if err == nil && !found {
 			continue
 		}
@@ -122,7 +122,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 		text += ": " + result.Error
 	}
 	j.remark(text)
-	if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) }); err != nil {
+	if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.Report(), result) }); err != nil {
 		return err
 	}
 	if err := j.stored(life, "attempt", func() error { return j.advance(recovery.Ended) }); err != nil {
@@ -152,7 +152,7 @@ func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 	// Kept before it is sent: sent again, a report must be the same.
 	if result.NotAhead(j.deps.Now().UTC()) {
 		j.log.WarnContext(life, "report was dated in the future; its times are set to now")
-		if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) }); err != nil {
+		if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.Report(), result) }); err != nil {
 			return err
 		}
 	}
@@ -165,9 +165,9 @@ func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 
 // loadReport reads the report that finish wrote.
 func (j *job) loadReport() (result jobspec.Result, err error) {
-	found, err := datadir.ReadJSON(j.dir.report(), &result)
+	found, err := datadir.ReadJSON(j.dir.Report(), &result)
 	if err == nil && !found {
-		err = fmt.Errorf("%s is missing", j.dir.report())
+		err = fmt.Errorf("%s is missing", j.dir.Report())
 	}
 	return result, err
 }
@@ -175,14 +175,14 @@ func (j *job) loadReport() (result jobspec.Result, err error) {
 // reportLost sets a damaged report aside. What the engine left says how it ended
 // once more.
 func (j *job) reportLost(ctx context.Context, why error) {
-	to, err := j.deps.Dir.SetAside(j.dir.report(), j.attempt.Name(), why)
+	to, err := j.deps.Dir.SetAside(j.dir.Report(), j.attempt.Name(), why)
 	j.log.ErrorContext(ctx, "report of the attempt is damaged, it is made again from what the engine left", "err", why, "set_aside", to, "problem", err)
 	j.storedEvent(ctx, "damaged report was set aside", why.Error())
 }
 
 // complete adds what the agent makes of the engine's files.
 func (j *job) complete(ctx context.Context, result *jobspec.Result) error {
-	if _, err := j.dir.readOutJSON("out/outputs.json", maxOutputs, &result.Outputs); err != nil {
+	if _, err := j.dir.ReadOutJSON("out/outputs.json", maxOutputs, &result.Outputs); err != nil {
 		return err
 	}
 	switch j.spec.Operation {
@@ -284,7 +284,7 @@ func (j *job) hand(life context.Context, result jobspec.Result) error {
 // keepEvidence moves files of the attempt to where nobody cleans up.
 func (j *job) keepEvidence(patterns ...string) error {
 	for _, pattern := range patterns {
-		paths, err := filepath.Glob(filepath.Join(j.dir.path, pattern))
+		paths, err := filepath.Glob(filepath.Join(j.dir.Path, pattern))
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (j *job) remove(ctx context.Context) {
 		j.log.ErrorContext(ctx, "evidence cannot be kept, the job directory stays", "err", err)
 		return
 	}
-	if err := j.dir.remove(); err != nil {
+	if err := j.dir.Remove(); err != nil {
 		j.log.WarnContext(ctx, "job directory cannot be removed", "err", err)
 	}
 }

@@ -19,7 +19,7 @@ func (j *job) giveBuildKit(ctx context.Context) error {
 	if j.spec.Source == nil || j.spec.Source.Docker == nil {
 		return nil
 	}
-	env, err := j.deps.Engine.BuildKit.Give(ctx, j.spec.OrgID, j.dir.in("build"), j.spec.Source.Docker)
+	env, err := j.deps.Engine.BuildKit.Give(ctx, j.spec.OrgID, j.dir.In("build"), j.spec.Source.Docker)
 	j.learnBuild()
 	if refusal, ok := errors.AsType[*buildkit.Refusal](err); ok {
 		return refuse(jobspec.OutcomeFailed, refusal.Remedy, "%s", refusal.Message)
@@ -27,7 +27,7 @@ func (j *job) giveBuildKit(ctx context.Context) error {
 	if j.buildKit = env; err != nil {
 		return err
 	}
-	if line := j.deps.Engine.BuildKit.BringCache(ctx, j.cache(), j.dir.in("cache")); line != "" {
+	if line := j.deps.Engine.BuildKit.BringCache(ctx, j.cache(), j.dir.In("cache")); line != "" {
 		j.remark(line)
 	}
 	return nil
@@ -46,7 +46,7 @@ func (j *job) keepCache(ctx context.Context) {
 	if j.spec.Source.Docker == nil || j.spec.Source.Cache == "" {
 		return
 	}
-	root, err := j.dir.openOut("out/cache")
+	root, err := j.dir.OpenOut("out/cache")
 	if err != nil {
 		return // BuildKit could not write it, and has said why
 	}
@@ -56,7 +56,7 @@ func (j *job) keepCache(ctx context.Context) {
 
 // learnBuild registers what a build was given that its log must not show.
 func (j *job) learnBuild() {
-	for _, value := range buildkit.Hidden(j.dir.in("build")) {
+	for _, value := range buildkit.Hidden(j.dir.In("build")) {
 		j.learn(value, false)
 	}
 }
@@ -65,7 +65,7 @@ func (j *job) learnBuild() {
 // that was copied under the digest that was asked for, and no other. What refers to
 // one that was made follows it.
 func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
-	root, err := j.dir.openOut("out/image")
+	root, err := j.dir.OpenOut("out/image")
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the engine left no image")
 	}

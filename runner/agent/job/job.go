@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/providers"
@@ -34,7 +35,7 @@ type engine interface {
 // job is one attempt while this agent works on it.
 type job struct {
 	deps *Deps
-	dir  folder
+	dir  jobdir.Folder
 	spec jobspec.Spec
 	// fault says why the spec cannot be read, nil when it can.
 	fault error
@@ -61,10 +62,10 @@ type job struct {
 	// inherited: an earlier agent began the attempt.
 	inherited bool
 
-	tick *Tick // of the attempt, which other goroutines read without its lock
+	tick *jobdir.Tick // of the attempt, which other goroutines read without its lock
 
 	mu       sync.Mutex
-	attempt  Attempt
+	attempt  jobdir.Attempt
 	stopped  Stop
 	engine   engine // nil before it runs
 	breakOff context.CancelFunc
@@ -77,7 +78,7 @@ type job struct {
 	done chan struct{} // closed when nothing is left to do
 }
 
-func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
+func newJob(deps *Deps, dir jobdir.Folder, a jobdir.Attempt) (*job, error) {
 	spec, fault := a.Spec()
 	j := &job{
 		deps: deps, dir: dir, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
@@ -86,7 +87,7 @@ func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
 		breakOff: func() {},
 	}
 	// Without the lock, an engine that is to be adopted has it.
-	lock, err := datadir.Flock(dir.lock(), errors.New("job directory is in use"))
+	lock, err := datadir.Flock(dir.Lock(), errors.New("job directory is in use"))
 	if err == nil {
 		j.locks = append(j.locks, lock)
 	}
@@ -113,7 +114,7 @@ func (j *job) learn(value any, late bool) {
 
 // advance writes the phase down, with what belongs to it. A phase that could not
 // be written was not reached, unless what it names has happened already.
-func (j *job) advance(phase recovery.Phase, with ...func(*Attempt)) error {
+func (j *job) advance(phase recovery.Phase, with ...func(*jobdir.Attempt)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	next := j.attempt
@@ -121,7 +122,7 @@ func (j *job) advance(phase recovery.Phase, with ...func(*Attempt)) error {
 	for _, change := range with {
 		change(&next)
 	}
-	err := j.dir.write(next)
+	err := j.dir.Write(next)
 	if err == nil || phase.Happened() {
 		j.attempt = next
 	}
@@ -138,7 +139,7 @@ func (j *job) resume(r runnerapi.ResumedJob) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.attempt.Assignment.LogToken = *r.LogToken
-	if err := j.dir.write(j.attempt); err != nil {
+	if err := j.dir.Write(j.attempt); err != nil {
 		j.log.Warn("attempt cannot be written", "err", err)
 	}
 }

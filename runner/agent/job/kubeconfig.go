@@ -53,7 +53,7 @@ func (j *job) reachCluster(ctx context.Context) error {
 // for the machine.
 func (j *job) give(access cluster.Access, target string) error {
 	j.hideAccess(access)
-	path := j.dir.in("kubeconfig")
+	path := j.dir.In("kubeconfig")
 	if err := cluster.Write(path, access); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (j *job) keepToken(life context.Context) (end func()) {
 		return func() {}
 	}
 	kept := cluster.Kept{
-		Kubeconfig: j.dir.in("kubeconfig"), UID: j.attempt.Isolation.UID, GID: j.attempt.Isolation.GID,
+		Kubeconfig: j.dir.In("kubeconfig"), UID: j.attempt.Isolation.UID, GID: j.attempt.Isolation.GID,
 		Cluster: *j.attempt.Cloud, Until: j.until, Learn: func(token string) { j.secrets.add(token, "kubeconfig") }, Log: j.log,
 	}
 	ctx, cancel := context.WithCancel(life)
@@ -158,11 +158,11 @@ func (j *job) hideAccess(access cluster.Access) {
 
 // hideAccessAgain registers what an earlier agent gave to the engine.
 func (j *job) hideAccessAgain() error {
-	raw, found, err := j.dir.readOut("in/kubeconfig", maxKubeconfig)
+	raw, found, err := j.dir.ReadOut("in/kubeconfig", maxKubeconfig)
 	if err != nil || !found {
 		return err
 	}
-	access, err := cluster.Parse(raw, j.dir.engine())
+	access, err := cluster.Parse(raw, j.dir.Engine())
 	if err != nil {
 		return err
 	}

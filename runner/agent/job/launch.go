@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -22,18 +23,18 @@ func (j *job) launchAhead() error {
 
 // prepareLaunch has a launcher started that keeps these files open.
 func (j *job) prepareLaunch(inherit []*os.File) error {
-	stdout, err := output(j.dir.stdout())
+	stdout, err := output(j.dir.Stdout())
 	if err != nil {
 		return err
 	}
 	defer stdout.Close()
-	stderr, err := output(j.dir.stderr())
+	stderr, err := output(j.dir.Stderr())
 	if err != nil {
 		return err
 	}
 	defer stderr.Close()
 	spec := process.Spec{
-		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
+		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.Engine()}, Dir: j.dir.Engine(),
 		Stdout: stdout, Stderr: stderr, Inherit: inherit,
 		Isolation: j.attempt.Isolation, Group: j.group, Launcher: j.deps.Engine.Launcher,
 	}
@@ -82,11 +83,11 @@ func (j *job) becomeEngine(ctx, life context.Context) (engine, error) {
 		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
 	}
 	id := p.ID()
-	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started, func(a *Attempt) { a.Process = &id }) }); err != nil {
+	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started, func(a *jobdir.Attempt) { a.Process = &id }) }); err != nil {
 		// The disk is full or gone. The engine runs; what it does still counts.
 		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err)
 	}
-	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+	j.logs.follow(life, j.dir.Stdout(), j.dir.Stderr())
 	return p, nil
 }
 
@@ -98,14 +99,14 @@ func (j *job) recordStart(pod bool) error {
 	before, attempt := j.attempt.Phase, j.attempt.Assignment.Attempt
 	counted := make(chan error, 1)
 	go func() { counted <- j.countStart(attempt) }()
-	err := j.advance(recovery.Starting, func(a *Attempt) {
+	err := j.advance(recovery.Starting, func(a *jobdir.Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
 		a.Pod = pod
 	})
 	notCounted := <-counted
 	if notCounted != nil && err == nil {
-		err = j.advance(before, func(a *Attempt) { a.Pod = false })
+		err = j.advance(before, func(a *jobdir.Attempt) { a.Pod = false })
 	}
 	return errors.Join(notCounted, err)
 }

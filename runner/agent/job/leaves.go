@@ -153,7 +153,7 @@ func (j *job) named() (leaves.Names, error) {
 
 // template is a file of the job's artifact; empty before it was brought.
 func (j *job) template(file string) (string, error) {
-	root, err := os.OpenRoot(filepath.Join(j.dir.engine(), "in"))
+	root, err := os.OpenRoot(filepath.Join(j.dir.Engine(), "in"))
 	if err != nil {
 		return "", err
 	}

@@ -107,7 +107,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 	case recovery.NotStarted:
 		return j.finish(life, j.neverStarted(), nil)
 	default: // report, uncertain
-		j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+		j.logs.follow(life, j.dir.Stdout(), j.dir.Stderr())
 		j.logs.drain()
 		if err := j.stored(life, "state proxy", func() error { return j.openProxy(life) }); err != nil {
 			return err
@@ -214,7 +214,7 @@ func (j *job) adopt(life context.Context) error {
 	if j.attempt.Pod {
 		return j.adoptPod(life)
 	}
-	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+	j.logs.follow(life, j.dir.Stdout(), j.dir.Stderr())
 	if id := j.attempt.Process; id != nil {
 		p, found, err := process.Adopt(*id, j.attempt.Isolation, process.FindGroup(j.attempt.Name()))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
 // words are those of ordinary charts, plans and logs.
@@ -175,7 +176,7 @@ func TestManifestHidesOnlyItsSecrets(t *testing.T) {
 		t.Parallel()
 		if err := quick.Check(func(seed uint64) bool {
 			r := randomReleaseOf(seed)
-			j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+			j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: jobdir.Folder{Path: t.TempDir()}}
 			j.spec = jobspec.Spec{
 				OrgID: "org_1", InstallID: "ins_1", Kind: jobspec.KindHelmChart, Operation: jobspec.OperationApply,
 				Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"},
@@ -212,7 +213,7 @@ func manifestJob(t *testing.T, id *seal.Identity, r randomRelease) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+	j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: jobdir.Folder{Path: t.TempDir()}}
 	j.spec = jobspec.Spec{
 		OrgID: "org_1", InstallID: "ins_1", Kind: jobspec.KindAction, Operation: jobspec.OperationRun, State: raw,
 		Action: &jobspec.Action{Steps: []jobspec.ActionStep{{InlineContents: "{{ .nuon.components.web.outputs.manifest }}"}}},

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -159,7 +160,7 @@ func (j *job) obey(ctx context.Context) error {
 		return err
 	}
 	// These are the bytes whose digest the order was checked against.
-	if err := j.unpin(ctx, j.spec.ChangeID, sealed, j.dir.in("pinned")); err != nil {
+	if err := j.unpin(ctx, j.spec.ChangeID, sealed, j.dir.In("pinned")); err != nil {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
 	if err := j.takeImage(record); err != nil {
@@ -237,7 +238,7 @@ func (j *job) presentState(ctx context.Context) (lineage string, serial int64, e
 // commit uses the order up: fence, nonce, intent. From here on the order cannot
 // be given again.
 func (j *job) commit(ctx context.Context, o capsule.Order) error {
-	err := j.advance(recovery.Ordered, func(a *Attempt) {
+	err := j.advance(recovery.Ordered, func(a *jobdir.Attempt) {
 		a.Capsule, a.Effect = a.Assignment.Order.PayloadDigest(), o.EffectDigest
 	})
 	if err != nil {
@@ -262,7 +263,7 @@ func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect
 	}
-	return j.advance(recovery.Ordered, func(a *Attempt) { a.Intent = head.Seq })
+	return j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Intent = head.Seq })
 }
 
 // recordOutcome answers the intent in the chain, once.

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,13 +13,14 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
 // owe keeps the lease of an attempt while do works for it without a job, and
 // forgets it afterwards.
-func (s *Set) owe(a *Attempt, do func()) {
+func (s *Set) owe(a *jobdir.Attempt, do func()) {
 	name := a.Name()
 	s.mu.Lock()
 	if a.Tick == nil {
@@ -41,7 +41,7 @@ func (s *Set) owe(a *Attempt, do func()) {
 // it is delivered, its next session does not name the attempt, which says the
 // same.
 func (s *Set) turnDown(a runnerapi.Assignment, why error) {
-	attempt := Attempt{Assignment: a}
+	attempt := jobdir.Attempt{Assignment: a}
 	dir := filepath.Join(s.deps.Dir.Jobs(), attempt.Name())
 	if err := os.RemoveAll(dir); err != nil {
 		s.deps.Log.Error("job directory cannot be removed", "dir", dir, "err", err)
@@ -62,7 +62,7 @@ func (s *Set) turnDown(a runnerapi.Assignment, why error) {
 
 // later takes over an attempt of an earlier agent once that works: now it does
 // not, for want of room. Its lease is kept meanwhile.
-func (s *Set) later(dir folder, a Attempt, why error) {
+func (s *Set) later(dir jobdir.Folder, a jobdir.Attempt, why error) {
 	log := s.deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt)
 	log.Error("attempt cannot be taken over yet", "err", why)
 	s.owe(&a, func() {
@@ -77,23 +77,14 @@ func (s *Set) later(dir folder, a Attempt, why error) {
 	})
 }
 
-// belongs reports what is wrong with an attempt that was read from a directory
-// of this name.
-func (a *Attempt) belongs(name string) error {
-	if a.Name() != name || a.Phase == "" {
-		return fmt.Errorf("attempt.json is of %q in phase %q, and its directory is %s", a.Name(), a.Phase, name)
-	}
-	return nil
-}
-
 // setAside moves a job directory that tells nothing to the evidence. The control
 // plane learns by the next session that the attempt is gone, and closeIntents
 // answers its intent. An engine that still runs in it can neither be asked nor
 // store its state: it is stopped first.
-func (s *Set) setAside(dir folder, name string, why error) {
-	log := s.deps.Log.With("dir", dir.path)
+func (s *Set) setAside(dir jobdir.Folder, name string, why error) {
+	log := s.deps.Log.With("dir", dir.Path)
 	move := func() {
-		to, err := s.deps.Dir.SetAside(dir.path, name, why)
+		to, err := s.deps.Dir.SetAside(dir.Path, name, why)
 		if to == "" && err != nil {
 			log.Error("job directory is damaged and stays as it is", "err", errors.Join(why, err))
 			return
@@ -110,9 +101,9 @@ func (s *Set) setAside(dir folder, name string, why error) {
 			log.Error("chain cannot be written", "err", err)
 		}
 	}
-	id, running := process.Find("run", dir.engine())
+	id, running := process.Find("run", dir.Engine())
 	if !running {
-		if !datadir.Held(dir.lock()) {
+		if !datadir.Held(dir.Lock()) {
 			move()
 			return
 		}

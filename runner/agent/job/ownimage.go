@@ -50,7 +50,7 @@ func (j *job) takeImage(planned order.Record) (err error) {
 	if j.spec.Action == nil {
 		return nil
 	}
-	pinned, _, err := j.dir.readOut("in/pinned/"+jobspec.PinnedAction, maxPlan)
+	pinned, _, err := j.dir.ReadOut("in/pinned/"+jobspec.PinnedAction, maxPlan)
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ import (
 // an apply needs again (the pinned bytes), and writes both down in the runner's
 // own words.
 func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
-	plan, found, err := j.dir.readOut("out/plan.canonical.json", maxPlan)
+	plan, found, err := j.dir.ReadOut("out/plan.canonical.json", maxPlan)
 	if err != nil {
 		return err
 	}
 	if !found {
 		return errors.New("the engine left no canonical plan")
 	}
-	inputs, _, err := j.dir.readOut("out/inputs.json", maxPlan)
+	inputs, _, err := j.dir.ReadOut("out/inputs.json", maxPlan)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		return err
 	}
 	result.Lineage, result.Serial = effect.Lineage, effect.Serial
-	return datadir.WriteJSON(j.dir.plan(), runnerapi.Plan{
+	return datadir.WriteJSON(j.dir.Plan(), runnerapi.Plan{
 		Attempt: j.attempt.Assignment.Attempt, Effect: effect, EffectDigest: record.EffectDigest,
 		Pinned: record.Pinned, PlanBytesDigest: record.Pinned, Summary: summary,
 	})
@@ -103,7 +103,7 @@ func (j *job) effect(ctx context.Context, result jobspec.Result, plan, inputs []
 // summary reads what people are shown, and takes secrets out of it.
 func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
 	var s jobspec.PlanSummary
-	found, err := j.dir.readOutJSON("out/plan.summary.json", maxPlan, &s)
+	found, err := j.dir.ReadOutJSON("out/plan.summary.json", maxPlan, &s)
 	if err != nil {
 		return s, err
 	}
@@ -126,7 +126,7 @@ func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
 // pin seals what the engine pinned and keeps it in the own registry. It returns
 // the digest of the sealed bytes and the name of the artifact that holds them.
 func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
-	dir, err := j.dir.openOut("out/pinned")
+	dir, err := j.dir.OpenOut("out/pinned")
 	if err != nil {
 		return "", "", fmt.Errorf("the engine pinned nothing for the apply: %w", err)
 	}
@@ -165,7 +165,7 @@ func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
 // pushFolder packs a folder as an artifact, which is of the component's kind, and
 // pushes it.
 func (j *job) pushFolder(ctx context.Context, result *jobspec.Result) error {
-	dir, err := j.dir.openOut("out/artifact")
+	dir, err := j.dir.OpenOut("out/artifact")
 	if err != nil {
 		return fmt.Errorf("the engine built no artifact: %w", err)
 	}
@@ -174,7 +174,7 @@ func (j *job) pushFolder(ctx context.Context, result *jobspec.Result) error {
 	if j.spec.Source.Commit != "" {
 		annotations[oci.AnnotationRevision] = j.spec.Source.Commit
 	}
-	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: oci.Kind(j.spec.Kind), Root: dir, Annotations: annotations, TempDir: j.dir.path})
+	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: oci.Kind(j.spec.Kind), Root: dir, Annotations: annotations, TempDir: j.dir.Path})
 	if err != nil {
 		return fmt.Errorf("pack artifact: %w", err)
 	}

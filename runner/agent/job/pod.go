@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
@@ -20,7 +21,7 @@ const relayPort = 8700
 func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	e := j.deps.Engine
 	start := enginepod.Start{
-		Path: e.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(), Env: j.environment(ctx), Digests: map[string]string{},
+		Path: e.Path, Args: []string{"run", j.dir.Engine()}, Dir: j.dir.Engine(), Env: j.environment(ctx), Digests: map[string]string{},
 	}
 	for _, path := range []string{e.Path, j.terraform()} {
 		if path == "" {
@@ -38,7 +39,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 		start = start.InImage()
 		j.remark("the steps run in image " + j.image)
 	}
-	if err := j.dir.pod().Make(start, e.Isolation.UID, e.Isolation.GID); err != nil {
+	if err := j.dir.Pod().Make(start, e.Isolation.UID, e.Isolation.GID); err != nil {
 		return nil, fmt.Errorf("folder of the engine's pod: %w", err)
 	}
 	if err := j.recordStart(true); err != nil {
@@ -46,12 +47,12 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	}
 	p, err := j.deps.Pods.Start(ctx, life, j.podOrder())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }))
+		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Pod = false }))
 	}
 	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started) }); err != nil {
 		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err) // it runs; what it does still counts
 	}
-	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
+	j.logs.follow(life, j.dir.Pod().Stdout(), j.dir.Pod().Stderr())
 	return p, nil
 }
 
@@ -60,16 +61,16 @@ func (j *job) adoptPod(life context.Context) error {
 	if j.deps.Pods == nil {
 		return errors.New("its engine is in a pod of the cluster, and this runner is not: start it there again, with --in-cluster")
 	}
-	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
+	j.logs.follow(life, j.dir.Pod().Stdout(), j.dir.Pod().Stderr())
 	j.remark("the runner was restarted and continues this job")
 	return j.await(life, j.deps.Pods.Adopt(life, j.podOrder()))
 }
 
 func (j *job) podOrder() enginepod.Order {
-	dirs, closed := []string{j.dir.engine()}, []string{j.dir.in("")}
+	dirs, closed := []string{j.dir.Engine()}, []string{j.dir.In("")}
 	if j.deps.Pods.SharesUser() { // modes keep nothing from it, so mounts do
-		dirs = []string{j.out(), filepath.Join(j.dir.engine(), "work")}
-		closed = []string{j.dir.engine()}
+		dirs = []string{j.out(), filepath.Join(j.dir.Engine(), "work")}
+		closed = []string{j.dir.Engine()}
 	}
 	if j.spec.InstallID != "" {
 		dirs = append(dirs, j.deps.Dir.Install())
@@ -77,7 +78,7 @@ func (j *job) podOrder() enginepod.Order {
 	closed = append(closed, j.fetched()...)
 	return enginepod.Order{
 		Image: j.image,
-		Name:  j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: closed,
+		Name:  j.attempt.Name(), Folder: j.dir.Pod(), Dirs: dirs, Closed: closed,
 		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,
 	}
 }
@@ -95,7 +96,7 @@ func neverBegan(e engine) (reason string, never bool) {
 // finishUnbegun finishes an attempt whose pod came to no engine.
 func (j *job) finishUnbegun(life context.Context, reason string) error {
 	// For a later agent too: nothing was started.
-	err := j.stored(life, "attempt", func() error { return j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }) })
+	err := j.stored(life, "attempt", func() error { return j.advance(recovery.Ordered, func(a *jobdir.Attempt) { a.Pod = false }) })
 	if err != nil {
 		return err
 	}
@@ -109,8 +110,8 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 
 // relayed makes of access one for an engine in another pod.
 func (j *job) relayed(access stateproxy.Access) (stateproxy.Access, error) {
-	access.Port, access.Socket = relayPort, j.dir.pod().Socket()
-	return access, os.MkdirAll(string(j.dir.pod()), 0o700)
+	access.Port, access.Socket = relayPort, j.dir.Pod().Socket()
+	return access, os.MkdirAll(string(j.dir.Pod()), 0o700)
 }
 
 // openSocket lets the engine's user reach the state proxy.

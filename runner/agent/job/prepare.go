@@ -31,7 +31,7 @@ const progressEvery = 2 * time.Second
 // earlier change pinned, and last job.json with its leaves opened. It may be
 // repeated on the same directory.
 func (j *job) prepare(ctx context.Context) error {
-	if err := j.dir.renew(); err != nil {
+	if err := j.dir.Renew(); err != nil {
 		return err
 	}
 	if err := j.reachCluster(ctx); err != nil {
@@ -52,7 +52,7 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	if j.spec.TerraformModule != nil && !j.deps.Engine.InPods {
-		if j.providers = j.deps.Engine.Providers.GiveJob(j.dir.engine(), j.log); len(j.providers.Damaged) > 0 {
+		if j.providers = j.deps.Engine.Providers.GiveJob(j.dir.Engine(), j.log); len(j.providers.Damaged) > 0 {
 			j.storedEvent(ctx, "changed providers in the cache were thrown away", strings.Join(j.providers.Damaged, ", "))
 		}
 	}
@@ -81,7 +81,7 @@ func (j *job) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("job.json: %w", err)
 	}
-	return os.WriteFile(filepath.Join(j.dir.engine(), "job.json"), raw, 0o600)
+	return os.WriteFile(filepath.Join(j.dir.Engine(), "job.json"), raw, 0o600)
 }
 
 // untouched refuses to apply with an artifact that was changed in the own
@@ -106,7 +106,7 @@ func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 // get it unpacked; an image stays, for the kubelets.
 func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
 	if j.kind().Artifact != jobspec.ArtifactImage {
-		return j.bring(ctx, a, j.dir.in("artifact"))
+		return j.bring(ctx, a, j.dir.In("artifact"))
 	}
 	image, err := j.fetch(ctx, a)
 	if err != nil {
@@ -151,7 +151,7 @@ func (j *job) bringSource(ctx context.Context, a jobspec.Artifact) error {
 	if err != nil {
 		return err
 	}
-	return j.deps.Layout.Unpack(ctx, want, j.dir.in("source"), oci.Limits{})
+	return j.deps.Layout.Unpack(ctx, want, j.dir.In("source"), oci.Limits{})
 }
 
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {

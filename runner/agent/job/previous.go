@@ -29,5 +29,5 @@ func (j *job) bringPrevious(ctx context.Context) error {
 	if sealed == nil {
 		return nil
 	}
-	return j.unpin(ctx, j.spec.Continues, sealed, j.dir.in("previous"))
+	return j.unpin(ctx, j.spec.Continues, sealed, j.dir.In("previous"))
 }

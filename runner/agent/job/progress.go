@@ -31,7 +31,7 @@ func (s *Set) Progress() []runnerapi.JobProgress {
 	var all []runnerapi.JobProgress
 	for _, j := range running {
 		var p jobspec.Progress
-		if found, err := j.dir.readOutJSON("out/progress.json", jobspec.MaxProgress, &p); err != nil || !found {
+		if found, err := j.dir.ReadOutJSON("out/progress.json", jobspec.MaxProgress, &p); err != nil || !found {
 			continue // nothing depends on it
 		}
 		told := tell(p, j.secrets.set.String, j.deps.Now())

@@ -127,7 +127,7 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 	}
 	j.remark("looking at " + j.what())
 	for _, dir := range []string{"in", "out"} {
-		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(j.dir.Engine(), dir), 0o700); err != nil {
 			return nil, err
 		}
 	}
@@ -206,7 +206,7 @@ func (j *job) planAcceptance(result *jobspec.Result) error {
 // force schedule goes on until they do not: the release may still be on its way.
 func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error {
 	var pinned pinnedRelease
-	found, err := datadir.ReadJSON(j.dir.in("pinned/release.json"), &pinned)
+	found, err := datadir.ReadJSON(j.dir.In("pinned/release.json"), &pinned)
 	if err != nil || !found {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "the pinned release cannot be read")
 	}
@@ -271,6 +271,6 @@ func (j *job) leave(life context.Context, name string, v any) error {
 }
 
 // out is what an engine leaves.
-func (j *job) out() string { return filepath.Join(j.dir.engine(), "out") }
+func (j *job) out() string { return filepath.Join(j.dir.Engine(), "out") }
 
 var _ engine = ownWork{}

@@ -21,7 +21,7 @@ func (j *job) bringScripts(ctx context.Context) error {
 		if err := j.untouched(ctx, a); err != nil {
 			return err
 		}
-		dir := j.dir.in(filepath.FromSlash(a.Folder()))
+		dir := j.dir.In(filepath.FromSlash(a.Folder()))
 		if err := j.bring(ctx, a, dir); err != nil {
 			return fmt.Errorf("scripts of a repository: %w", err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
 // Only what was sealed is a secret; everything that was is.
@@ -46,7 +47,7 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(id *seal.Identity, script string) (*job, jobspec.Spec, error) {
-		j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+		j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: jobdir.Folder{Path: t.TempDir()}}
 		j.spec = jobspec.Spec{
 			OrgID: "org_1", InstallID: "ins_1", Kind: jobspec.KindAction, Operation: jobspec.OperationRun, State: raw,
 			Action: &jobspec.Action{Steps: []jobspec.ActionStep{{InlineContents: script}}},
@@ -77,7 +78,7 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Errorf("another identity opened it: %v", err)
 	}
 	// A job of a change is planned again: its values may be older than a takeover.
-	of := &job{deps: &Deps{Keys: datadir.Keys{Seal: stranger}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}, spec: j.spec}
+	of := &job{deps: &Deps{Keys: datadir.Keys{Seal: stranger}}, secrets: newSecrets(), dir: jobdir.Folder{Path: t.TempDir()}, spec: j.spec}
 	of.spec.ChangeID = "chg_1"
 	var refused *refusal
 	if _, err := of.openState(); !errors.As(err, &refused) || refused.result.Outcome != jobspec.OutcomeStale || refused.result.Reason != jobspec.ReasonMachineReplaced {
@@ -113,8 +114,8 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 func TestReadOutIsNotFooled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f := folder{path: dir}
-	out := filepath.Join(f.engine(), "out")
+	f := jobdir.Folder{Path: dir}
+	out := filepath.Join(f.Engine(), "out")
 	if err := os.MkdirAll(out, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestReadOutIsNotFooled(t *testing.T) {
 	}{
 		{"good", true, true}, {"none", false, true}, {"absolute", true, false}, {"relative", true, false}, {"pipe", true, false}, {"large", true, false},
 	} {
-		data, found, err := f.readOut("out/"+tc.name, 100)
+		data, found, err := f.ReadOut("out/"+tc.name, 100)
 		if found != tc.found || (err == nil) != tc.ok {
 			t.Errorf("%s: %q, found %v, %v", tc.name, data, found, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -42,25 +43,25 @@ func NewSet(life context.Context, deps *Deps, slots int) *Set {
 
 // Recover takes over what an earlier agent left. It returns the scheduled runs
 // among it, so that none is started twice.
-func (s *Set) Recover() ([]Tick, error) {
+func (s *Set) Recover() ([]jobdir.Tick, error) {
 	entries, err := os.ReadDir(s.deps.Dir.Jobs())
 	if err != nil {
 		return nil, err
 	}
-	var ticks []Tick
+	var ticks []jobdir.Tick
 	for _, entry := range entries {
-		dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), entry.Name())}
-		a, found, err := dir.load()
+		dir := jobdir.Folder{Path: filepath.Join(s.deps.Dir.Jobs(), entry.Name())}
+		a, found, err := dir.Load()
 		if err == nil && found {
-			err = a.belongs(entry.Name())
+			err = a.Belongs(entry.Name())
 		}
 		if err != nil {
 			s.setAside(dir, entry.Name(), err)
 			continue
 		}
 		if !found { // never finished being made: the attempt does not exist
-			if err := errors.Join(os.RemoveAll(s.deps.Dir.Spool(entry.Name())), dir.remove()); err != nil {
-				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.path, "err", err)
+			if err := errors.Join(os.RemoveAll(s.deps.Dir.Spool(entry.Name())), dir.Remove()); err != nil {
+				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.Path, "err", err)
 			}
 			continue
 		}
@@ -80,7 +81,7 @@ func (s *Set) Recover() ([]Tick, error) {
 // facts looks for what recovery.Decide wants to know.
 func (j *job) facts() recovery.Facts {
 	f := recovery.Facts{Phase: j.attempt.Phase, Mutates: j.mutates()}
-	_, f.HasResult, _ = j.dir.readOut("out/result.json", maxResult)
+	_, f.HasResult, _ = j.dir.ReadOut("out/result.json", maxResult)
 	if f.Phase != recovery.Starting && f.Phase != recovery.Started {
 		return f
 	}
@@ -91,7 +92,7 @@ func (j *job) facts() recovery.Facts {
 	}
 	if j.attempt.Process != nil {
 		f.Alive = process.Alive(*j.attempt.Process)
-	} else if pid, found := process.Find("run", j.dir.engine()); found {
+	} else if pid, found := process.Find("run", j.dir.Engine()); found {
 		j.attempt.Process, f.Alive = &pid, true
 	}
 	if f.Alive && j.attempt.Isolation.Hidden { // such an engine holds no lock of the agent's
@@ -114,7 +115,7 @@ func (s *Set) Start(a runnerapi.Assignment) error {
 	}
 	text := a.Spec
 	a.Spec = nil
-	err := s.start(Attempt{Assignment: a, SpecText: text, Phase: recovery.Claimed})
+	err := s.start(jobdir.Attempt{Assignment: a, SpecText: text, Phase: recovery.Claimed})
 	if err != nil {
 		err = s.deps.Disk.Failed(err)
 		s.turnDown(a, err)
@@ -124,17 +125,17 @@ func (s *Set) Start(a runnerapi.Assignment) error {
 
 // StartTick begins a scheduled run under the given id. recorded is called once
 // the run exists on disk, before its engine begins.
-func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded func() error) error {
+func (s *Set) StartTick(runID string, tick jobdir.Tick, spec jobspec.Spec, recorded func() error) error {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Errorf("spec of the run: %w", err)
 	}
-	a := Attempt{
+	a := jobdir.Attempt{
 		Assignment: runnerapi.Assignment{JobID: runID, Attempt: 1, Operation: string(spec.Operation)},
 		SpecText:   text, Tick: &tick, Phase: recovery.Claimed,
 	}
-	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
-	err = dir.make(a, s.deps.Engine.Isolation.GID)
+	dir := jobdir.Folder{Path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
+	err = dir.Make(a, s.deps.Engine.Isolation.GID)
 	if err == nil {
 		if err = recorded(); err == nil {
 			return s.start(a)
@@ -142,23 +143,23 @@ func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded fun
 	}
 	// The tick was not begun: the scheduler checks it again, or reports it as
 	// missed.
-	return errors.Join(fmt.Errorf("job directory: %w", s.deps.Disk.Failed(err)), os.RemoveAll(dir.path))
+	return errors.Join(fmt.Errorf("job directory: %w", s.deps.Disk.Failed(err)), os.RemoveAll(dir.Path))
 }
 
-func (s *Set) start(a Attempt) error {
+func (s *Set) start(a jobdir.Attempt) error {
 	s.mu.Lock()
 	_, known := s.jobs[a.Name()]
 	s.mu.Unlock()
 	if known {
 		return nil
 	}
-	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
-	if err := dir.open(s.deps.Engine.Isolation.GID); err != nil {
+	dir := jobdir.Folder{Path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
+	if err := dir.Open(s.deps.Engine.Isolation.GID); err != nil {
 		return fmt.Errorf("job directory: %w", err)
 	}
 	// The attempt and the spool of its log go to disk at the same time.
 	recorded := make(chan error, 1)
-	go func() { recorded <- dir.record(a) }()
+	go func() { recorded <- dir.Record(a) }()
 	j, err := newJob(s.deps, dir, a)
 	if notRecorded := <-recorded; notRecorded != nil {
 		if err == nil {
@@ -268,7 +269,7 @@ func (s *Set) Changed() <-chan struct{} {
 // Stop asks one attempt to end.
 func (s *Set) Stop(a runnerapi.Attempt, why Stop) {
 	s.mu.Lock()
-	j := s.jobs[(&Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
+	j := s.jobs[(&jobdir.Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
 	s.mu.Unlock()
 	if j != nil {
 		j.stop(why)
@@ -295,7 +296,7 @@ func (s *Set) Resume(answers []runnerapi.ResumedJob) {
 			continue
 		}
 		s.mu.Lock()
-		j := s.jobs[(&Attempt{Assignment: runnerapi.Assignment{JobID: r.JobID, Attempt: r.Attempt}}).Name()]
+		j := s.jobs[(&jobdir.Attempt{Assignment: runnerapi.Assignment{JobID: r.JobID, Attempt: r.Attempt}}).Name()]
 		s.mu.Unlock()
 		if j != nil {
 			j.resume(r)

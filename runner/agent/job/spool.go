@@ -72,16 +72,16 @@ func (j *job) written() logship.Position {
 // stdout and stderr are where the engine of the attempt writes.
 func (j *job) stdout() string {
 	if j.attempt.Pod {
-		return j.dir.pod().Stdout()
+		return j.dir.Pod().Stdout()
 	}
-	return j.dir.stdout()
+	return j.dir.Stdout()
 }
 
 func (j *job) stderr() string {
 	if j.attempt.Pod {
-		return j.dir.pod().Stderr()
+		return j.dir.Pod().Stderr()
 	}
-	return j.dir.stderr()
+	return j.dir.Stderr()
 }
 
 func fileSize(path string) int64 {

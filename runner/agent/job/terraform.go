@@ -114,12 +114,12 @@ func (j *job) giveInit() error {
 	if known == nil {
 		return nil
 	}
-	return os.WriteFile(j.dir.in(inits.Name), known, 0o600)
+	return os.WriteFile(j.dir.In(inits.Name), known, 0o600)
 }
 
 // keepInit keeps what this job's found out. Without it the next one runs an init.
 func (j *job) keepInit(ctx context.Context) {
-	raw, found, err := j.dir.readOut("out/"+inits.Name, inits.MaxBytes)
+	raw, found, err := j.dir.ReadOut("out/"+inits.Name, inits.MaxBytes)
 	b, ok := j.initBasis()
 	if err == nil && found && ok {
 		err = inits.Store{Dir: j.deps.Dir.Inits()}.Put(j.spec.Resource.ID, b, raw)

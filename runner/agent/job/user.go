@@ -25,7 +25,7 @@ func (j *job) confine() error {
 	e := j.deps.Engine
 	iso := e.Isolation
 	if iso.OwnUser() {
-		uid, err := e.Users.Take(j.dir.path)
+		uid, err := e.Users.Take(j.dir.Path)
 		if errors.Is(err, users.ErrNone) {
 			return refuse(jobspec.OutcomeNotStarted, "give the runner a larger range of users with --engine-uids", "%v", err)
 		}
@@ -54,13 +54,13 @@ func (j *job) confine() error {
 func (j *job) release() {
 	process.FindGroup(j.attempt.Name()).Remove()
 	if iso := j.attempt.Isolation; iso.Hidden && j.deps.Engine.Users != nil {
-		j.deps.Engine.Users.Give(iso.UID, j.dir.path)
+		j.deps.Engine.Users.Give(iso.UID, j.dir.Path)
 	}
 }
 
 // sight is what the engine sees of the data directory.
 func (j *job) sight() *launcher.Sight {
-	s := Shape(j.deps.Engine.Sight, j.dir.engine())
+	s := Shape(j.deps.Engine.Sight, j.dir.Engine())
 	if plugins.SeesInstall(j.spec) {
 		s.Scratch = j.deps.Dir.Install()
 	}
@@ -88,7 +88,7 @@ func (j *job) expose() error {
 	if iso.UID == 0 {
 		return nil
 	}
-	folder, err := os.OpenRoot(j.dir.engine())
+	folder, err := os.OpenRoot(j.dir.Engine())
 	if err != nil {
 		return err
 	}
@@ -116,33 +116,4 @@ func (j *job) expose() error {
 		return err
 	}
 	return folder.Chmod(".", datadir.ModeOpenDir)
-}
-
-// renew makes an empty folder for the engine, in which nobody else has ever
-// been.
-func (f folder) renew() error {
-	attempt, err := os.OpenRoot(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = attempt.Close() }()
-	if err := datadir.RemoveAll(attempt, "engine"); err != nil {
-		return err
-	}
-	for _, dir := range []string{"engine", "engine/in", "engine/out", "engine/work", "engine/work/home", "engine/work/tmp"} {
-		if err := attempt.Mkdir(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove deletes the attempt's directory, whatever an engine left in it.
-func (f folder) remove() error {
-	jobs, name, err := f.parent()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = jobs.Close() }()
-	return datadir.RemoveAll(jobs, name)
 }

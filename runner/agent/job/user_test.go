@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
@@ -28,12 +29,12 @@ func needsRoot(t *testing.T) {
 // attemptIn is a job as far as its folder goes.
 func attemptIn(t *testing.T) *job {
 	t.Helper()
-	j := &job{deps: &Deps{}, dir: folder{path: filepath.Join(t.TempDir(), "job_a.1")}}
+	j := &job{deps: &Deps{}, dir: jobdir.Folder{Path: filepath.Join(t.TempDir(), "job_a.1")}}
 	j.attempt.Assignment = runnerapi.Assignment{JobID: "job_" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "_")), Attempt: 1}
-	if err := os.Mkdir(j.dir.path, 0o700); err != nil {
+	if err := os.Mkdir(j.dir.Path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.dir.renew(); err != nil {
+	if err := j.dir.Renew(); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -41,7 +42,7 @@ func attemptIn(t *testing.T) *job {
 
 func (j *job) put(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
-	path := filepath.Join(j.dir.engine(), name)
+	path := filepath.Join(j.dir.Engine(), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestExpose(t *testing.T) {
 	j.put(t, "in/kubeconfig", "", 0o600)
 	j.put(t, "in/pinned/plan", "", 0o600)
 	j.put(t, "in/artifact/run.sh", "", 0o755)
-	if err := os.Symlink(outside, filepath.Join(j.dir.in("artifact"), "link")); err != nil {
+	if err := os.Symlink(outside, filepath.Join(j.dir.In("artifact"), "link")); err != nil {
 		t.Fatal(err)
 	}
 	j.attempt.Isolation = process.Isolation{UID: engineUser, GID: engineUser, Hidden: true}
@@ -86,7 +87,7 @@ func TestExpose(t *testing.T) {
 	}
 	got := map[string]ownership{}
 	for name := range want {
-		got[name] = ownershipOf(t, filepath.Join(j.dir.engine(), name))
+		got[name] = ownershipOf(t, filepath.Join(j.dir.Engine(), name))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)
@@ -119,20 +120,20 @@ func TestFoldersThatLeadElsewhere(t *testing.T) {
 	if err := os.WriteFile(precious, []byte(`{"outcome":"succeeded"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(j.dir.engine(), "out")
+	out := filepath.Join(j.dir.Engine(), "out")
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, out); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := j.dir.openOut("out/pinned"); err == nil {
+	if dir, err := j.dir.OpenOut("out/pinned"); err == nil {
 		t.Errorf("out/pinned is %s, outside of the engine's folder", dir.Name())
 	}
-	if data, _, err := j.dir.readOut("out/pinned/precious", 100); err == nil {
+	if data, _, err := j.dir.ReadOut("out/pinned/precious", 100); err == nil {
 		t.Errorf("read %q outside of the engine's folder", data)
 	}
-	for _, do := range []func() error{j.dir.renew, j.dir.remove} {
+	for _, do := range []func() error{j.dir.Renew, j.dir.Remove} {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestFoldersThatLeadElsewhere(t *testing.T) {
 			t.Fatalf("something outside was removed: %v", err)
 		}
 	}
-	if _, err := os.Lstat(j.dir.path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(j.dir.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 }

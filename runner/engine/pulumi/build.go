@@ -86,7 +86,7 @@ func compile(ctx context.Context, j *job.Job, dir string, p project) error {
 			env[name] = v
 		}
 	}
-	cmd := tool(ctx, dir, env, compiler, "build", "-trimpath", "-buildvcs=false", "-o", built, ".")
+	cmd := tool(exec.CommandContext(ctx, compiler, "build", "-trimpath", "-buildvcs=false", "-o", built, "."), dir, env)
 	said, kept := tee(j.Stderr)
 	cmd.Stdout, cmd.Stderr = j.Stdout, said
 	if err := cmd.Run(); err != nil {
@@ -126,9 +126,8 @@ func compilerSays(text string) string {
 	return "it does not say why"
 }
 
-// tool is a command of a build with all that it starts: they end together.
-func tool(ctx context.Context, dir string, env map[string]string, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
+// tool makes a command one of a build: all that it starts ends with it.
+func tool(cmd *exec.Cmd, dir string, env map[string]string) *exec.Cmd {
 	cmd.Dir, cmd.Env = dir, job.Environ(env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -54,7 +54,7 @@ func install(ctx context.Context, j *job.Job, dir string) error {
 		args = append(args, "--ignore-scripts")
 	}
 	j.Logf("npm %s, by %s", strings.Join(args, " "), lock)
-	cmd := tool(ctx, dir, env, npm, args...)
+	cmd := tool(exec.CommandContext(ctx, npm, args...), dir, env)
 	said, kept := tee(j.Stderr)
 	cmd.Stdout, cmd.Stderr = j.Stdout, said
 	if err := cmd.Run(); err != nil {

@@ -1,4 +1,4 @@
-package job
+package jobdir
 
 import (
 	"encoding/json"
@@ -88,36 +88,61 @@ func (a *Attempt) Key() runnerapi.Attempt {
 	return runnerapi.Attempt{JobID: a.Assignment.JobID, Attempt: a.Assignment.Attempt}
 }
 
-// folder is the directory of an attempt.
-type folder struct{ path string }
+// Belongs reports what is wrong with an attempt that was read from a directory
+// of this name.
+func (a *Attempt) Belongs(name string) error {
+	if a.Name() != name || a.Phase == "" {
+		return fmt.Errorf("attempt.json is of %q in phase %q, and its directory is %s", a.Name(), a.Phase, name)
+	}
+	return nil
+}
 
-func (f folder) attempt() string       { return filepath.Join(f.path, "attempt.json") }
-func (f folder) report() string        { return filepath.Join(f.path, "report.json") }
-func (f folder) plan() string          { return filepath.Join(f.path, "plan.json") }
-func (f folder) lock() string          { return filepath.Join(f.path, "lock") }
-func (f folder) stdout() string        { return filepath.Join(f.path, "stdout.log") }
-func (f folder) stderr() string        { return filepath.Join(f.path, "stderr.log") }
-func (f folder) engine() string        { return filepath.Join(f.path, "engine") }
-func (f folder) pod() enginepod.Folder { return enginepod.Folder(filepath.Join(f.path, "pod")) }
-func (f folder) in(name string) string { return filepath.Join(f.path, "engine", "in", name) }
+// Folder is the directory of an attempt.
+type Folder struct{ Path string }
+
+func (f Folder) attempt() string { return filepath.Join(f.Path, "attempt.json") }
+
+// Report is the file of what is to be reported.
+func (f Folder) Report() string { return filepath.Join(f.Path, "report.json") }
+
+// Plan is the file of what a plan hands in.
+func (f Folder) Plan() string { return filepath.Join(f.Path, "plan.json") }
+
+// Lock is the file that the agent and the engine hold.
+func (f Folder) Lock() string { return filepath.Join(f.Path, "lock") }
+
+// Stdout is the file of the engine's standard output.
+func (f Folder) Stdout() string { return filepath.Join(f.Path, "stdout.log") }
+
+// Stderr is the file of the engine's standard error.
+func (f Folder) Stderr() string { return filepath.Join(f.Path, "stderr.log") }
+
+// Engine is the job directory of the contract, the engine's own.
+func (f Folder) Engine() string { return filepath.Join(f.Path, "engine") }
+
+// Pod is the directory of what is kept of the engine's pod.
+func (f Folder) Pod() enginepod.Folder { return enginepod.Folder(filepath.Join(f.Path, "pod")) }
+
+// In is a file that the engine is given.
+func (f Folder) In(name string) string { return filepath.Join(f.Path, "engine", "in", name) }
 
 // parent opens the directory that the attempt's is in.
-func (f folder) parent() (jobs *os.Root, name string, err error) {
-	jobs, err = os.OpenRoot(filepath.Dir(f.path))
-	return jobs, filepath.Base(f.path), err
+func (f Folder) parent() (jobs *os.Root, name string, err error) {
+	jobs, err = os.OpenRoot(filepath.Dir(f.Path))
+	return jobs, filepath.Base(f.Path), err
 }
 
-// make makes the directory and writes the attempt down. Only then does the
+// Make makes the directory and writes the attempt down. Only then does the
 // attempt exist for a later agent.
-func (f folder) make(a Attempt, gid int) error {
-	if err := f.open(gid); err != nil {
+func (f Folder) Make(a Attempt, gid int) error {
+	if err := f.Open(gid); err != nil {
 		return err
 	}
-	return f.record(a)
+	return f.Record(a)
 }
 
-// open makes the directory, which engines of a group may pass through.
-func (f folder) open(gid int) error {
+// Open makes the directory, which engines of a group may pass through.
+func (f Folder) Open(gid int) error {
 	mode := os.FileMode(0o700)
 	if gid > 0 {
 		mode = 0o710
@@ -138,19 +163,20 @@ func (f folder) open(gid int) error {
 	return jobs.Chmod(name, mode)
 }
 
-// record writes the attempt down in its directory, durably.
-func (f folder) record(a Attempt) error {
-	if err := f.write(a); err != nil {
+// Record writes the attempt down in its directory, durably.
+func (f Folder) Record(a Attempt) error {
+	if err := f.Write(a); err != nil {
 		return err
 	}
-	return durable.SyncDir(filepath.Dir(f.path))
+	return durable.SyncDir(filepath.Dir(f.Path))
 }
 
-func (f folder) write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a) }
+// Write writes the attempt down in a directory that is on disk already.
+func (f Folder) Write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a) }
 
-// load reads the attempt of a directory. found is false for a directory that
+// Load reads the attempt of a directory. found is false for a directory that
 // was never finished being made.
-func (f folder) load() (a Attempt, found bool, err error) {
+func (f Folder) Load() (a Attempt, found bool, err error) {
 	found, err = datadir.ReadJSON(f.attempt(), &a)
 	if len(a.SpecText) == 0 { // an agent of before wrote it
 		a.SpecText = a.Assignment.Spec
@@ -159,12 +185,12 @@ func (f folder) load() (a Attempt, found bool, err error) {
 	return a, found, err
 }
 
-// readOut reads a file that the engine wrote below its directory. Whatever the
+// ReadOut reads a file that the engine wrote below its directory. Whatever the
 // engine put there instead (a symlink out of its directory, a pipe, a file
 // without end) cannot make the agent read anything else. found is false when
 // there is none.
-func (f folder) readOut(name string, limit int64) (data []byte, found bool, err error) {
-	root, err := os.OpenRoot(f.engine())
+func (f Folder) ReadOut(name string, limit int64) (data []byte, found bool, err error) {
+	root, err := os.OpenRoot(f.Engine())
 	if err != nil {
 		return nil, false, err
 	}
@@ -172,10 +198,10 @@ func (f folder) readOut(name string, limit int64) (data []byte, found bool, err 
 	return datadir.ReadRegular(root, name, limit)
 }
 
-// openOut opens a directory that the engine made below its own. A symlink may be
+// OpenOut opens a directory that the engine made below its own. A symlink may be
 // in its place, but leads nowhere outside of the engine's directory.
-func (f folder) openOut(name string) (*os.Root, error) {
-	root, err := os.OpenRoot(f.engine())
+func (f Folder) OpenOut(name string) (*os.Root, error) {
+	root, err := os.OpenRoot(f.Engine())
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +209,9 @@ func (f folder) openOut(name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// readOutJSON is readOut of a JSON document.
-func (f folder) readOutJSON(name string, limit int64, v any) (found bool, err error) {
-	data, found, err := f.readOut(name, limit)
+// ReadOutJSON is ReadOut of a JSON document.
+func (f Folder) ReadOutJSON(name string, limit int64, v any) (found bool, err error) {
+	data, found, err := f.ReadOut(name, limit)
 	if err != nil || !found {
 		return found, err
 	}
@@ -193,4 +219,33 @@ func (f folder) readOutJSON(name string, limit int64, v any) (found bool, err er
 		return true, fmt.Errorf("%s of the engine is not what the job contract says", name)
 	}
 	return true, nil
+}
+
+// Renew makes an empty folder for the engine, in which nobody else has ever
+// been.
+func (f Folder) Renew() error {
+	attempt, err := os.OpenRoot(f.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = attempt.Close() }()
+	if err := datadir.RemoveAll(attempt, "engine"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"engine", "engine/in", "engine/out", "engine/work", "engine/work/home", "engine/work/tmp"} {
+		if err := attempt.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove deletes the attempt's directory, whatever an engine left in it.
+func (f Folder) Remove() error {
+	jobs, name, err := f.parent()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = jobs.Close() }()
+	return datadir.RemoveAll(jobs, name)
 }
