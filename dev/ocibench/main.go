@@ -69,7 +69,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &bench{options: o, dir: dir, random: rand.New(rand.NewPCG(o.seed, 0))}
+	b := &bench{options: o, dir: dir, random: rand.New(rand.NewPCG(o.seed, 0))} //nolint:gosec // the order of a benchmark, to be had again by its seed
 	defer b.close()
 	for _, at := range []**server{&b.here, &b.there} {
 		if *at, err = serve(ctx, o.registry, dir); err != nil {
@@ -96,7 +96,7 @@ func run(ctx context.Context, o options) (err error) {
 			if err != nil {
 				return err
 			}
-			rows = append(rows, summarize(op, s.name, image.bytes, samples)...)
+			rows = append(rows, summarise(op, s.name, image.bytes, samples)...)
 			fmt.Println(table(rows[len(rows)-len(samples):]))
 		}
 		if among(o.only, "resume") && s.name == "large" {

@@ -42,8 +42,8 @@ func compare(r *row, samples map[string][]sample) {
 	r.BestRatio = fastest(its) / fastest(mine)
 }
 
-// summarize makes rows of samples, ours first and then the fastest.
-func summarize(op, shape string, bytes int64, samples map[string][]sample) []row {
+// summarise makes rows of samples, ours first and then the fastest.
+func summarise(op, shape string, bytes int64, samples map[string][]sample) []row {
 	var rows []row
 	for who, list := range samples {
 		r := row{

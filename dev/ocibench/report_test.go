@@ -14,8 +14,8 @@ func TestVerdict(t *testing.T) {
 		}
 		return list
 	}
-	rows := summarize(opPush, "small", 1000, map[string][]sample{ours: turns(100, 90, 300), "slow": turns(200, 210, 190), "quick": turns(80, 95, 99)})
-	rows = append(rows, summarize(opPull, "small", 1000, map[string][]sample{ours: turns(50), "slow": turns(100)})...)
+	rows := summarise(opPush, "small", 1000, map[string][]sample{ours: turns(100, 90, 300), "slow": turns(200, 210, 190), "quick": turns(80, 95, 99)})
+	rows = append(rows, summarise(opPull, "small", 1000, map[string][]sample{ours: turns(50), "slow": turns(100)})...)
 	if rows[0].Who != ours || rows[1].Who != "quick" || rows[1].Ratio != 0.95 || rows[2].Ratio != 2 {
 		t.Errorf("rows: %+v", rows)
 	}

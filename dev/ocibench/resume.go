@@ -43,7 +43,7 @@ func newCutter(to string, after int64) (*cutter, error) {
 
 func (c *cutter) pass(from net.Conn) {
 	defer from.Close()
-	to, err := net.Dial("tcp", c.to)
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", c.to)
 	if err != nil {
 		return
 	}

@@ -100,7 +100,7 @@ func newDistant(t *testing.T, a authority) *distant {
 		t.Fatal(err)
 	}
 	// With it end its RUN steps and mounts.
-	d.cmd = exec.Command("unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child", filepath.Join(programs, "buildkitd"), "--config", file) //nolint:noctx // a test ends it
+	d.cmd = exec.Command("unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child", filepath.Join(programs, "buildkitd"), "--config", file)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -13,12 +13,13 @@ import (
 )
 
 // ConfirmFlag adds --confirm to a command that may remove something for good.
-func ConfirmFlag(cmd *cobra.Command, to *string, Noun string) {
-	cmd.Flags().StringVar(to, "confirm", "", ConfirmUsage(Noun))
+func ConfirmFlag(cmd *cobra.Command, to *string, noun string) {
+	cmd.Flags().StringVar(to, "confirm", "", ConfirmUsage(noun))
 }
 
-func ConfirmUsage(Noun string) string {
-	return "the " + Noun + "'s name: remove what goes without asking (--auto-approve does not)"
+// ConfirmUsage is the help of --confirm for a noun.
+func ConfirmUsage(noun string) string {
+	return "the " + noun + "'s name: remove what goes without asking (--auto-approve does not)"
 }
 
 // NotConfirmed is the error of a command that had nobody to ask.

@@ -40,7 +40,7 @@ func ColumnsOf(stream any) int {
 	return columns
 }
 
-// ColorOn: only a terminal, and only when nobody asked for none.
+// ColorOn tells whether to color what goes to w: only a terminal, and only when nobody asked for none.
 func (c *CLI) ColorOn(w io.Writer) bool {
 	return c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb" && IsTerminal(w)
 }

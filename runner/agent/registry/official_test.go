@@ -6,7 +6,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/berth-dev/berth/pkg/oci/suite"
+	"github.com/berth-dev/berth/pkg/oci/suitetest"
 )
 
 // TestOfficialConformance runs those parts of the official suite that are about a
@@ -14,14 +14,14 @@ import (
 // in answers, which it cannot check for contents that it did not push.
 func TestOfficialConformance(t *testing.T) {
 	t.Parallel()
-	program := suite.Program(t)
+	program := suitetest.Program(t)
 	h := newHouse(t)
 	amd, arm := h.image("layer of amd64"), h.image("layer of arm64")
 	index := h.putJSON(ocispec.MediaTypeImageIndex, indexOf(amd, arm))
 	h.keep("web", "1.2", index)
 	sbom := h.referrer("application/vnd.example.sbom", index, "an SBOM")
 	layer := h.put(ocispec.MediaTypeImageLayer, []byte("layer of amd64"))
-	summary, err := suite.Run(t.Context(), program, t.TempDir(),
+	summary, err := suitetest.Run(t.Context(), program, t.TempDir(),
 		"OCI_REGISTRY="+strings.TrimPrefix(h.url, "http://"), "OCI_REPO1=web", "OCI_REPO2=web",
 		"OCI_API_PUSH=false", "OCI_API_BLOBS_DELETE=false", "OCI_API_MANIFESTS_DELETE=false", "OCI_API_TAGS_DELETE=false", "OCI_API_TAGS_LIST=false",
 		"OCI_RO_DATA_TAGS=1.2", "OCI_RO_DATA_MANIFESTS="+index.Digest.String()+" "+amd.Digest.String()+" "+sbom.Digest.String(),
@@ -29,7 +29,7 @@ func TestOfficialConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := suite.Report("install", summary); err != nil {
+	if err := suitetest.Report("install", summary); err != nil {
 		t.Fatal(err)
 	}
 }

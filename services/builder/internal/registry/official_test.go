@@ -3,7 +3,7 @@ package registry_test
 import (
 	"testing"
 
-	"github.com/berth-dev/berth/pkg/oci/suite"
+	"github.com/berth-dev/berth/pkg/oci/suitetest"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 )
 
@@ -12,9 +12,9 @@ import (
 func TestOfficialConformance(t *testing.T) { inEveryStorage(t, testOfficialConformance) }
 
 func testOfficialConformance(t *testing.T, in place) {
-	program := suite.Program(t)
+	program := suitetest.Program(t)
 	f := startIn(t, in, nil)
-	summary, err := suite.Run(t.Context(), program, t.TempDir(),
+	summary, err := suitetest.Run(t.Context(), program, t.TempDir(),
 		"OCI_REGISTRY="+f.host, "OCI_REPO1=org_a/one", "OCI_REPO2=org_a/two",
 		"OCI_USERNAME=x", "OCI_PASSWORD="+f.issue(registry.Grant{OrgID: "org_a", Actions: all}),
 		// More than it asks by default.
@@ -23,6 +23,6 @@ func testOfficialConformance(t *testing.T, in place) {
 		"OCI_DATA_SHA512=false", "OCI_DATA_NONDISTRIBUTABLE=false")
 	must(t, err)
 	if in.S3 == nil {
-		must(t, suite.Report("org", summary))
+		must(t, suitetest.Report("org", summary))
 	}
 }

@@ -1,8 +1,8 @@
-// Package suite runs the official conformance suite of the OCI distribution
+// Package suitetest runs the official conformance suite of the OCI distribution
 // specification against a registry of ours. The suite is a program of its own
 // (github.com/opencontainers/distribution-spec/conformance), which dev/scripts/oci.sh
 // builds.
-package suite
+package suitetest
 
 import (
 	"bytes"
