@@ -206,7 +206,8 @@ func TestCredentialsOfThePod(t *testing.T) {
 	b.replicas(1, bucket, machine, "BERTH_REGISTRY_S3_IDENTITY=pod", "BERTH_REGISTRY_S3_ACCESS_KEY_FILE=", "BERTH_REGISTRY_S3_SECRET_KEY_FILE=",
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI="+agent.URL, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE="+file)
 	b.replicas(1, bucket, machine) // with credentials in files
-	const storages = 2 // of artifacts and of build caches: each asks once
+	// Artifacts and build caches are two storages, and each asks once.
+	const storages = 2
 	if asked.Load() != storages || asMachine.Load() != 0 {
 		t.Errorf("the agent was asked %d times and the machine %d times, want %d and 0", asked.Load(), asMachine.Load(), storages)
 	}
