@@ -46,7 +46,7 @@ func TestAttackPlugin(t *testing.T) {
 	script := filepath.Join(app, "plugins", "greeting", "greeting.sh")
 	edit(t, script, "\n\"$BERTH_OPERATION\"", misdeeds)
 	component := filepath.Join(app, "components", "greeting.toml")
-	edit(t, component, "b+xfTWfVdMmMfHn8HXx/IsjObM8KTLBjASXkH+YfP84=", resign(t, filepath.Dir(script)))
+	edit(t, component, "VdRIj9GdgUSDOigCGwdzn6osrrnmadROj89Lurap2aY=", resign(t, filepath.Dir(script)))
 	edit(t, component, "{{ .nuon.inputs.inputs.text }} from {{ .nuon.install.name }}", "{{ .nuon.inputs.inputs.text }}")
 	edit(t, component, "type = \"greeting\"\n", "type = \"greeting\"\ndeploy_timeout = \"4s\"\n")
 	steady, err := os.ReadFile(component)

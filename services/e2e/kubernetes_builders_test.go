@@ -39,7 +39,7 @@ func TestKubernetesBuilders(t *testing.T) {
 
 	t.Run("the pod has no right, no token and no secret", func(t *testing.T) {
 		b := b.on(t)
-		if account := b.kubectl("get", "pod", "--output", "jsonpath={.items[*].spec.serviceAccountName}"); !strings.HasPrefix(account, "build-runner-org-") {
+		if account := b.kubectl("get", "pod", "--output", "jsonpath={.items[*].spec.serviceAccountName}"); !strings.HasPrefix(account, "build-runner-org") {
 			t.Errorf("its account is %q", account)
 		}
 		if out, err := b.exec("ls", "/var/run/secrets"); err == nil {

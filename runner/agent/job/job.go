@@ -62,7 +62,9 @@ type job struct {
 	// inherited: an earlier agent began the attempt.
 	inherited bool
 
-	tick *jobdir.Tick // of the attempt, which other goroutines read without its lock
+	// Of the attempt, which other goroutines read without its lock:
+	id   string // the job
+	tick *jobdir.Tick
 
 	mu       sync.Mutex
 	attempt  jobdir.Attempt
@@ -81,7 +83,7 @@ type job struct {
 func newJob(deps *Deps, dir jobdir.Folder, a jobdir.Attempt) (*job, error) {
 	spec, fault := a.Spec()
 	j := &job{
-		deps: deps, dir: dir, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
+		deps: deps, dir: dir, id: a.Assignment.JobID, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
 		breakOff: func() {},

@@ -85,7 +85,7 @@ func (j *job) storedEvent(ctx context.Context, what, detail string) {
 		return
 	}
 	_, err := j.deps.Chain.Append(ctx, chain.Record{
-		Actor: "runner", Kind: chain.Event, What: what, Job: j.attempt.Assignment.JobID, Detail: detail,
+		Actor: "runner", Kind: chain.Event, What: what, Job: j.id, Detail: detail,
 	})
 	if err != nil {
 		j.log.ErrorContext(ctx, "chain cannot be written", "err", err)

@@ -135,7 +135,7 @@ func (j *job) keepState(lineage string, serial int64, digest string, sealed []by
 	r := j.spec.Resource
 	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
 		ResourceID: r.ID, Kind: r.Kind, Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
-		JobID: j.attempt.Assignment.JobID, At: j.deps.Now().UTC(), Sealed: sealed,
+		JobID: j.id, At: j.deps.Now().UTC(), Sealed: sealed,
 	})
 	if err != nil {
 		j.log.Warn("state is not kept on this machine", "err", err)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -56,6 +57,9 @@ func Programs(t *testing.T) string {
 // Runner is a data folder of a Build Runner whose agent lives as long as the test.
 type Runner struct{ Config buildkit.Config }
 
+// daemons counts those of this process.
+var daemons atomic.Int32
+
 // New makes a folder with nothing in it.
 func New(t *testing.T, settings buildkit.Settings) *Runner {
 	t.Helper()
@@ -69,8 +73,9 @@ func New(t *testing.T, settings buildkit.Settings) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The users of a test's daemon are no other's.
-	uid := os.Getpid()*7 + len(dir)
+	// The users and control groups of a test's daemon are no other's.
+	const daemonsOfATest = 61
+	uid := os.Getpid()*daemonsOfATest + int(daemons.Add(1))
 	r := &Runner{Config: buildkit.Config{
 		Settings: settings, Dir: filepath.Join(dir, "buildkit"), Lock: filepath.Join(dir, "lock"),
 		Executable: self, Libexec: Programs(t), SearchPath: os.Getenv("PATH"), EngineUID: uid, Log: slog.New(slog.DiscardHandler),
