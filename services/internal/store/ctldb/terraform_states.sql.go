@@ -13,6 +13,18 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const holdsState = `-- name: HoldsState :one
+SELECT EXISTS (SELECT 1 FROM tf_states s WHERE s.resource_id = $1 AND s.kind = 'current')
+`
+
+// Whether the control plane has a state of a resource.
+func (q *Queries) HoldsState(ctx context.Context, resourceID string) (bool, error) {
+	row := q.db.QueryRow(ctx, holdsState, resourceID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const lockResourceRow = `-- name: LockResourceRow :one
 SELECT id FROM resources WHERE id = $1 FOR UPDATE
 `
