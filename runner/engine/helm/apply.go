@@ -56,7 +56,7 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 		return result, err
 	}
 	defer func() { _ = held.Close() }() // the agent frees a lock that stays
-	a := &applying{job: j, cluster: cluster, pinned: p, planned: kube.Unpin(p.Changes), keeping: keeping{cluster, p.inputs, held}}
+	a := &applying{job: j, cluster: cluster, pinned: p, planned: kube.Unpin(p.Changes), keeping: keeping{cluster, p.inputs, held, cluster.InventoryOf(j, p.Namespace)}}
 	result.Outputs, err = a.change(ctx)
 	if held != nil {
 		result.Lineage, result.Serial = held.Position()
@@ -103,6 +103,9 @@ type applying struct {
 
 // release installs or upgrades.
 func (a *applying) release(ctx context.Context) (*release.Release, error) {
+	if err := a.keeping.forgetGone(ctx, a.job.Logf); err != nil {
+		return nil, err
+	}
 	if err := a.cluster.EnsureNamespace(ctx, a.Namespace, a.job.Spec.InstallID, a.CreateNamespace); err != nil {
 		return nil, err
 	}

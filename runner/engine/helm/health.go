@@ -24,7 +24,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if in.StorageDriver == driverHeld {
 		return result, inventoryHealth(ctx, j, cluster, in)
 	}
-	found, err := keeping{cluster: cluster, in: in}.find(ctx)
+	found, err := keeping{cluster: cluster, in: in, inventory: cluster.InventoryOf(j, in.Namespace)}.find(ctx)
 	if err != nil {
 		return result, err
 	}

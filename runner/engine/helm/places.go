@@ -31,6 +31,8 @@ type keeping struct {
 	in      inputs
 	// held is what the control plane keeps, nil when the job was given none.
 	held *heldreleases.Store
+	// inventory tells whether the component was deployed before.
+	inventory *kube.Inventory
 }
 
 // readHeld reads what the control plane keeps of a job's release, for one that
@@ -65,7 +67,8 @@ func (k keeping) driver(name string) (driver.Driver, error) {
 	return nil, job.Refusef(`write "configmap", "secret" or "nuon"`, "storage_driver %q is not known", name)
 }
 
-// revisions are those that one place has of the release, oldest first.
+// revisions are those that one place has of the release, oldest first. The error of a
+// place that may not be read is errForbidden.
 func (k keeping) revisions(name string) ([]*release.Release, error) {
 	d, err := k.driver(name)
 	if err != nil {
@@ -74,7 +77,7 @@ func (k keeping) revisions(name string) ([]*release.Release, error) {
 	found, err := storage.Init(d).History(k.in.ReleaseName)
 	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		if name != k.in.StorageDriver && apierrors.IsForbidden(err) {
-			return nil, nil // who may not read there cannot have deployed from there
+			return nil, errForbidden
 		}
 		return nil, kube.Explain(err, "read the history of release "+k.in.ReleaseName)
 	}
@@ -91,8 +94,13 @@ func (k keeping) find(ctx context.Context) (located, error) {
 		}
 	}
 	var places []place
+	var closed []string
 	for _, name := range names {
 		found, err := k.revisions(name)
+		if errors.Is(err, errForbidden) {
+			closed = append(closed, name)
+			continue
+		}
 		if err != nil {
 			return located{}, err
 		}
@@ -107,7 +115,42 @@ func (k keeping) find(ctx context.Context) (located, error) {
 		}
 		places = append(places, place{name, found})
 	}
-	return locate(k.in.ReleaseName, k.in.StorageDriver, places)
+	at, err := locate(k.in.ReleaseName, k.in.StorageDriver, places)
+	if err == nil && len(at.history) == 0 && len(closed) > 0 {
+		err = k.neverDeployed(ctx, closed)
+	}
+	return at, err
+}
+
+// errForbidden says that the runner may not read a place.
+var errForbidden = errors.New("it may not be read")
+
+// neverDeployed fails when the release may be in a place that cannot be read: the
+// component was deployed before, and it is in none of the others.
+func (k keeping) neverDeployed(ctx context.Context, closed []string) error {
+	record, err := k.inventory.Load(ctx)
+	if err != nil || !record.Exists {
+		return err
+	}
+	return job.Failf("let the runner list, get and delete these objects in the namespace, for as long as the move takes",
+		"release %s was deployed before and is not kept by the driver %q; it may be kept by %s, which the runner may not read", k.in.ReleaseName, k.in.StorageDriver, quotedList(closed))
+}
+
+// forgetGone drops what the control plane keeps of a release whose namespace is gone.
+// It is called before an apply makes the namespace.
+func (k keeping) forgetGone(ctx context.Context, log func(string, ...any)) error {
+	if k.held == nil {
+		return nil
+	}
+	found, err := k.revisions(driverHeld)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if there, err := k.namespaceStands(ctx); err != nil || there {
+		return err
+	}
+	log("namespace %s is gone, and all of release %s with it: dropping its %d records", k.in.Namespace, k.in.ReleaseName, len(found))
+	return k.held.Drop(k.in.Namespace, k.in.ReleaseName)
 }
 
 // namespaceStands tells whether the namespace is there, and not just being removed.
@@ -228,12 +271,6 @@ func quotedList(names []string) string {
 // first: cut short, there are two equal histories, or a part of one, and the next
 // apply goes on.
 func (k keeping) move(at located, log func(string, ...any), guard func(driver.Driver) driver.Driver) error {
-	if at.gone > 0 {
-		if err := k.held.Drop(k.in.Namespace, k.in.ReleaseName); err != nil {
-			return err
-		}
-		log("namespace %s was gone, and all of release %s with it: its %d records are dropped", k.in.Namespace, k.in.ReleaseName, at.gone)
-	}
 	from, to := at.moves(k.in.StorageDriver), k.in.StorageDriver
 	switch {
 	case from == "":

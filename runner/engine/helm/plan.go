@@ -36,7 +36,7 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	keeping := keeping{cluster, in, held}
+	keeping := keeping{cluster, in, held, cluster.InventoryOf(j, in.Namespace)}
 	at, err := keeping.find(ctx)
 	if err != nil {
 		return result, err
