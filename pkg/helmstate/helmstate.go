@@ -55,7 +55,7 @@ type resource struct {
 }
 
 type instance struct {
-	IndexKey   string         `json:"index_key"`
+	IndexKey   any            `json:"index_key"` // another tool's may be a number
 	Attributes map[string]any `json:"attributes"`
 }
 
@@ -79,20 +79,28 @@ type Record struct {
 	Packed []byte `json:"packed"`
 }
 
-// Parse reads a document; an empty body is one without records, of no lineage yet. Its
-// errors quote nothing of it.
+// ErrOther says that a state is another tool's: of a component that had this name before,
+// and still has something in it.
+var ErrOther = errors.New("the state is not one of Helm releases, or of a newer runner")
+
+// Parse reads a document; an empty body is one without records, of no lineage yet. The
+// state of another tool that has nothing in it any more is one without records too, so
+// that its serial goes on. Errors quote nothing of it.
 func Parse(body []byte) (Document, error) {
 	var d Document
 	if len(body) == 0 {
 		return d, nil
 	}
 	if err := json.Unmarshal(body, &d); err != nil {
-		return d, errors.New("the state is not JSON of a known form")
+		return Document{}, errors.New("the state is not JSON of a known form")
 	}
-	if d.Version != outerVersion || d.Helm.Format != innerFormat {
-		return d, errors.New("the state is not one of Helm releases, or of a newer runner")
+	switch {
+	case d.Version == outerVersion && d.Helm.Format == innerFormat:
+		return d, nil
+	case d.Version == outerVersion && d.Helm.Format == 0 && len(d.Resources) == 0:
+		return Document{Serial: d.Serial, Lineage: d.Lineage}, nil
 	}
-	return d, nil
+	return Document{}, ErrOther
 }
 
 // Next is the document after d, with these records. lineage is used when d has none.

@@ -223,8 +223,8 @@ type HelmChart struct {
 	// StorageDriver is where Helm keeps its releases: "configmap", "secret", or
 	// StorageNuon.
 	StorageDriver string `json:"storage_driver"`
-	// RecordsHeld says that the control plane has a state of the component, and may
-	// hold releases in it, whatever StorageDriver says now.
+	// RecordsHeld says that the control plane holds releases of the component,
+	// whatever StorageDriver says now.
 	RecordsHeld bool `json:"records_held,omitempty"`
 	// Values are paths as `helm --set` takes them, with templates as values.
 	Values map[string]string `json:"values,omitempty"`

@@ -12,7 +12,7 @@ import (
 // unpacked to be revealed.
 func withReleases(state []byte, d *document, reveal bool) error {
 	releases, err := helmstate.Parse(state)
-	if err != nil {
+	if err != nil || len(releases.Helm.Records) == 0 {
 		return nil //nolint:nilerr // it is of another tool
 	}
 	for _, r := range d.Resources {

@@ -39,7 +39,7 @@ var errReadOnly = errors.New("a plan writes no release")
 // Store is the document of a component during one job. Its methods may be called
 // concurrently.
 type Store struct {
-	ctx     context.Context // of the job: Helm's storage passes none
+	ctx     context.Context //nolint:containedctx // of the job: Helm's storage passes none
 	backend stateclient.Backend
 	lock    *stateclient.Lock // nil: nothing is written
 
@@ -79,10 +79,22 @@ func (s *Store) load() error {
 		return fmt.Errorf("read the records of the release: %w", err)
 	}
 	if s.doc, err = helmstate.Parse(body); err != nil {
-		return job.Refusef("look at it with `berth-runner state show`; it may be of a component that had this name before", "the records of the release: %v", err)
+		f := job.Refusef("look at it with `berth-runner state show`, and tear down what a component of this name had in it before", "the records of the release: %v", err)
+		if errors.Is(err, helmstate.ErrOther) {
+			return &otherState{f}
+		}
+		return f
 	}
 	return nil
 }
+
+// otherState is the refusal of a state that is of another tool. It is also
+// [helmstate.ErrOther].
+type otherState struct{ refused *job.Failure }
+
+func (e *otherState) Error() string { return e.refused.Error() }
+
+func (e *otherState) Unwrap() []error { return []error{e.refused, helmstate.ErrOther} }
 
 // Close gives the lock back. The agent frees one that stays.
 func (s *Store) Close() error {
@@ -145,6 +157,9 @@ const recordOverhead = 4 << 10
 
 // Drop removes all records of a release in one write.
 func (s *Store) Drop(namespace, name string) error {
+	if !slices.Contains(s.Names(), namespace+"/"+name) {
+		return nil
+	}
 	return s.change(func(records []helmstate.Record) ([]helmstate.Record, error) {
 		return slices.DeleteFunc(records, func(r helmstate.Record) bool { return r.Namespace == namespace && r.Release == name }), nil
 	})

@@ -15,7 +15,9 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/berth-dev/berth/pkg/helmstate"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/heldreleases"
+	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 // keeper answers as the agent's proxy does. Requests of a test come one by one.
@@ -175,11 +177,43 @@ func TestRecordsThatLie(t *testing.T) {
 		}
 	}
 	k, env := newKeeper(t)
-	for _, state := range []string{`{"version":4,"resources":[]}`, `canary`, `{"version":4,"helm":{"format":2}}`} {
+	for _, state := range []string{`canary`, `{"version":4,"helm":{"format":2}}`} {
 		k.state = []byte(state)
 		if _, err := heldreleases.Read(t.Context(), env); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", state, err)
 		}
+	}
+}
+
+// A component that was one of another tool before: a state with something in it stays,
+// one that was emptied goes on with its lineage and serial.
+func TestStateOfAnotherTool(t *testing.T) {
+	t.Parallel()
+	k, env := newKeeper(t)
+	k.state = []byte(`{"version":4,"serial":7,"lineage":"lin","terraform_version":"1.11.4","outputs":{"a":{"value":"b"}},"resources":[{"mode":"managed","type":"t","name":"n","instances":[{"index_key":0,"attributes":{}}]}]}`)
+	_, err := heldreleases.Read(t.Context(), env)
+	if !errors.Is(err, helmstate.ErrOther) {
+		t.Errorf("error %v", err)
+	}
+	if f, ok := errors.AsType[*job.Failure](err); !ok || f.Outcome != jobspec.OutcomeRefused || f.Remedy == "" {
+		t.Errorf("it is no refusal with a remedy: %v", err)
+	}
+	k.state = []byte(`{"version":4,"serial":8,"lineage":"lin","terraform_version":"1.11.4","outputs":{},"resources":[]}`)
+	held, err := heldreleases.Open(t.Context(), env, "job1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Drop("shop", "web"); err != nil {
+		t.Fatal(err)
+	}
+	if _, serial := held.Position(); serial != 8 {
+		t.Errorf("nothing to drop made serial %d", serial)
+	}
+	if err := held.Driver("shop").Create("sh.helm.release.v1.web.v1", revision(1, release.StatusDeployed)); err != nil {
+		t.Fatal(err)
+	}
+	if lineage, serial := held.Position(); lineage != "lin" || serial != 9 {
+		t.Errorf("lineage %q serial %d", lineage, serial)
 	}
 }
 

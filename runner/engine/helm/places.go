@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/berth-dev/berth/pkg/helmstate"
 	"github.com/berth-dev/berth/runner/engine/heldreleases"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
@@ -41,7 +42,8 @@ func readHeld(ctx context.Context, j *job.Job) (*heldreleases.Store, error) {
 	if !j.Spec.KeepsState() {
 		return nil, nil
 	}
-	return heldreleases.Read(ctx, j.Env)
+	held, err := heldreleases.Read(ctx, j.Env)
+	return orNone(j, held, err)
 }
 
 // openHeld is the same for a job that changes it.
@@ -49,7 +51,17 @@ func openHeld(ctx context.Context, j *job.Job) (*heldreleases.Store, error) {
 	if !j.Spec.KeepsState() {
 		return nil, nil
 	}
-	return heldreleases.Open(ctx, j.Env, j.Spec.JobID)
+	held, err := heldreleases.Open(ctx, j.Env, j.Spec.JobID)
+	return orNone(j, held, err)
+}
+
+// orNone is nothing where the state is another tool's, for a release that is in the
+// cluster and never was in it.
+func orNone(j *job.Job, held *heldreleases.Store, err error) (*heldreleases.Store, error) {
+	if j.Spec.HelmChart.StorageDriver != driverHeld && errors.Is(err, helmstate.ErrOther) {
+		return nil, nil
+	}
+	return held, err
 }
 
 // driver is Helm's storage under a name.

@@ -182,11 +182,11 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	return spec, releasesHeld(ctx, q, &spec)
 }
 
-// releasesHeld tells a chart's job that the control plane may hold releases of the
-// component: from here they move into the cluster when storage_driver changes.
+// releasesHeld tells a chart's job whether the control plane holds releases of the
+// component: they move into the cluster when storage_driver changes.
 func releasesHeld(ctx context.Context, q *ctldb.Queries, spec *jobspec.Spec) (err error) {
 	if spec.HelmChart != nil {
-		spec.HelmChart.RecordsHeld, err = q.HoldsState(ctx, spec.Resource.ID)
+		spec.HelmChart.RecordsHeld, err = q.HoldsReleases(ctx, spec.Resource.ID)
 	}
 	return err
 }
