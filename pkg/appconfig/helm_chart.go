@@ -21,7 +21,7 @@ type HelmChart struct {
 	Namespace string `toml:"namespace" json:"namespace,omitempty" digest:"deploy" template:"true"`
 	// Makes the namespace when it is not there.
 	CreateNamespace *bool `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy" default:"true"`
-	// Where Helm keeps the release; by default as helm_driver in runner.toml says, else "secret", where `helm list` looks.
+	// Where Helm keeps the release; by default as helm_driver in runner.toml says, else "secret", where `helm list` looks. With "nuon" the control plane keeps it, sealed with the install's key, and the cluster has no record of it. When this changes, the next deploy moves the release with its history.
 	StorageDriver string `toml:"storage_driver" json:"storage_driver,omitempty" digest:"deploy" enum:"configmap,secret,nuon"`
 	// Adopts objects that are there already.
 	TakeOwnership bool `toml:"take_ownership" json:"take_ownership,omitempty" digest:"deploy" default:"false"`

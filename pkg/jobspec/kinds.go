@@ -128,9 +128,19 @@ type KindInfo struct {
 }
 
 // KeepsState says whether the job's resource has a state with the control plane:
-// by its kind, or because a plugin was granted one.
+// by its kind, because a plugin was granted one, or because a release of Helm is, or
+// was, kept there.
 func (s Spec) KeepsState() bool {
-	return Kinds[s.Kind].HasState || s.KeepsPluginState()
+	return Kinds[s.Kind].HasState || s.KeepsPluginState() || s.KeepsReleases()
+}
+
+// KeepsReleases says whether the job works with release records that the control plane
+// keeps. A probe does not.
+func (s Spec) KeepsReleases() bool {
+	if s.Kind != KindHelmChart || s.HelmChart == nil || s.Operation != OperationPlan && s.Operation != OperationApply {
+		return false
+	}
+	return s.HelmChart.StorageDriver == StorageNuon || s.HelmChart.RecordsHeld
 }
 
 // KeepsPluginState says whether the job runs a plugin that was granted a state.
@@ -210,8 +220,12 @@ type HelmChart struct {
 	Namespace string `json:"namespace,omitempty"`
 	// CreateNamespace makes the namespace when it is not there.
 	CreateNamespace bool `json:"create_namespace,omitempty"`
-	// StorageDriver is where Helm keeps its releases: "configmap" or "secret".
+	// StorageDriver is where Helm keeps its releases: "configmap", "secret", or
+	// StorageNuon.
 	StorageDriver string `json:"storage_driver"`
+	// RecordsHeld says that the control plane holds releases of the component,
+	// whatever StorageDriver says now.
+	RecordsHeld bool `json:"records_held,omitempty"`
 	// Values are paths as `helm --set` takes them, with templates as values.
 	Values map[string]string `json:"values,omitempty"`
 	// ValuesFiles are contents, templates; later ones win, Values over all.
@@ -234,6 +248,10 @@ type HelmChart struct {
 	// Atomic puts back what an upgrade changed when it fails.
 	Atomic bool `json:"atomic,omitempty"`
 }
+
+// StorageNuon is the storage driver with which the control plane keeps the releases,
+// sealed.
+const StorageNuon = "nuon"
 
 // What is done with CRDs of a chart's crds/ other than what Helm does.
 const (

@@ -148,3 +148,30 @@ func TestValidate(t *testing.T) {
 		})
 	}
 }
+
+// A job of a chart gets the state of its component when releases are, or may be, in it; a
+// probe and a build never.
+func TestKeepsReleases(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name      string
+		operation jobspec.Operation
+		chart     jobspec.HelmChart
+		want      bool
+	}{
+		{"a plan with nuon", jobspec.OperationPlan, jobspec.HelmChart{StorageDriver: jobspec.StorageNuon}, true},
+		{"an apply with nuon", jobspec.OperationApply, jobspec.HelmChart{StorageDriver: jobspec.StorageNuon}, true},
+		{"a release that may have to move", jobspec.OperationPlan, jobspec.HelmChart{StorageDriver: "secret", RecordsHeld: true}, true},
+		{"in the cluster", jobspec.OperationApply, jobspec.HelmChart{StorageDriver: "secret"}, false},
+		{"a probe", jobspec.OperationRun, jobspec.HelmChart{StorageDriver: jobspec.StorageNuon, RecordsHeld: true}, false},
+		{"a build", jobspec.OperationBuild, jobspec.HelmChart{StorageDriver: jobspec.StorageNuon}, false},
+	} {
+		s := jobspec.Spec{Kind: jobspec.KindHelmChart, Operation: tc.operation, Work: jobspec.Work{HelmChart: &tc.chart}}
+		if got := s.KeepsState(); got != tc.want || s.KeepsReleases() != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+	if (jobspec.Spec{Kind: jobspec.KindHelmChart, Operation: jobspec.OperationPlan}).KeepsState() {
+		t.Error("a chart without work keeps a state")
+	}
+}

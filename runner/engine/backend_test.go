@@ -22,6 +22,10 @@ type backend struct {
 	away   bool // gives out no state
 	// leave makes it go away with the next state that it takes.
 	leave bool
+	// took is called, under the lock of mu, after each state that it takes.
+	took func(writes int)
+	// refuses makes it answer that a state is not the one to take.
+	refuses bool
 	// hold makes reads wait until the test ends.
 	hold    bool
 	holding bool
@@ -84,6 +88,10 @@ func (b *backend) get(w http.ResponseWriter, _ *http.Request) {
 
 func (b *backend) put(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
+	if b.refuses {
+		w.WriteHeader(http.StatusConflict)
+		return
+	}
 	if b.full || err != nil {
 		w.WriteHeader(http.StatusInsufficientStorage)
 		return
@@ -91,6 +99,9 @@ func (b *backend) put(w http.ResponseWriter, r *http.Request) {
 	b.state = body
 	b.writes++
 	b.away = b.leave
+	if b.took != nil {
+		b.took(b.writes)
+	}
 }
 
 func (b *backend) acquire(w http.ResponseWriter, r *http.Request) {

@@ -49,6 +49,13 @@ var builtIn = []struct {
 		},
 	},
 	{
+		kind: jobspec.KindHelmChart, name: "helm_chart_nuon", secretOutput: "manifest",
+		notApplicable: map[string]string{"missing-tool": "Helm's library is a part of the engine"},
+		newWorld: func(t *testing.T) conformance.World {
+			return &helmWorld{t: t, charted: chart(t, map[string]string{"templates/all.yaml": conformingChart}).withControlPlane(t)}
+		},
+	},
+	{
 		kind: jobspec.KindKubernetesManifest,
 		notApplicable: map[string]string{
 			"missing-tool":   "the engine needs none",
@@ -451,8 +458,13 @@ func (w *helmWorld) Drift(context.Context) error {
 	return nil
 }
 
-// Killed implements World.
-func (*helmWorld) Killed() error { return nil }
+// Killed implements World: the next grant frees the lock.
+func (w *helmWorld) Killed() error {
+	if b := w.charted.backend; b != nil {
+		b.set(func(b *backend) { b.lock = nil })
+	}
+	return nil
+}
 
 // Images and scripts.
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/heldreleases"
 )
 
 // A charted is a Helm component in a real cluster.
@@ -24,6 +25,8 @@ type charted struct {
 	chart  map[string]string // the artifact
 	values map[string]string
 	spec   jobspec.HelmChart
+	// backend is what the control plane keeps; nil for none.
+	backend *backend
 }
 
 // chartYAML is a chart without templates.
@@ -80,6 +83,10 @@ func (c *charted) job(t *testing.T, operation jobspec.Operation) *jobDir {
 	j.spec.Kind, j.spec.KubernetesManifest = jobspec.KindHelmChart, nil
 	spec := c.spec
 	spec.Values = c.values
+	if c.backend != nil {
+		maps.Copy(j.env, c.backend.env())
+		c.backend.set(func(b *backend) { spec.RecordsHeld = b.state != nil })
+	}
 	j.spec.HelmChart = &spec
 	return j
 }
@@ -151,6 +158,13 @@ func (c *charted) revisions(t *testing.T) []*release.Release {
 	var d driver.Driver = driver.NewSecrets(c.Client.CoreV1().Secrets(c.namespace))
 	if c.spec.StorageDriver == "configmap" {
 		d = driver.NewConfigMaps(c.Client.CoreV1().ConfigMaps(c.namespace))
+	}
+	if c.spec.StorageDriver == "nuon" {
+		held, err := heldreleases.Read(t.Context(), c.backend.env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = held.Driver(c.namespace)
 	}
 	var list []*release.Release
 	for version := 1; version <= 20; version++ {

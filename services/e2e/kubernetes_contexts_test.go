@@ -53,6 +53,7 @@ func TestKubernetesContexts(t *testing.T) {
 	}
 	var stack ctlapi.Stack
 	s.get("/installs/"+k.name+"/stack", &stack)
+	k.runner = stack.Runner.ID
 	file := filepath.Join(s.dir, "runners", stack.Runner.ID, "contexts", "west")
 
 	t.Run("each object is in its own cluster alone", func(t *testing.T) {
@@ -85,6 +86,42 @@ func TestKubernetesContexts(t *testing.T) {
 					t.Errorf("%s has the password of the repository", log)
 				}
 			}
+		}
+	})
+
+	t.Run("the control plane keeps a release, and it moves into the cluster", func(t *testing.T) {
+		k := k.on(t)
+		if records := k.kubectl("get", "configmaps,secrets", "--selector", "owner=helm", "--output", "name"); records != "" {
+			t.Errorf("in the sandbox's cluster: %s", records)
+		}
+		if list := k.must("states", "list", k.name); !strings.Contains(list, "here") || strings.Contains(list, "at home") {
+			t.Errorf("the vendor sees\n%s", list)
+		}
+		if raw := column(t, s.database(), `select s.summary::text from berth.tf_states s join berth.resources r on r.id = s.resource_id where r.name = 'here' and s.kind = 'current'`); len(raw) != 1 || strings.Contains(raw[0], "at home") || !strings.Contains(raw[0], "helm_revision") {
+			t.Errorf("the control plane knows %v", raw)
+		}
+		shown, err := k.install.customer("state", "show", "here")
+		if err != nil || !strings.Contains(shown, "helm_revision.here") || !strings.Contains(shown, `"deployed"`) || strings.Contains(shown, "at home") {
+			t.Errorf("the customer sees, %v\n%s", err, shown)
+		}
+		if shown, err = k.install.customer("state", "show", "here", "--reveal"); err != nil || !strings.Contains(shown, "at home") {
+			t.Errorf("revealed, %v\n%s", err, shown)
+		}
+		uid := k.field("configmap/note-here", "{.metadata.uid}")
+		edit(t, filepath.Join(app, "components", "here.toml"), `"nuon"`, `"secret"`)
+		s.sync("contexts", app)
+		w := k.finished(k.deploy(true, "here").ID, rolloutTimeout)
+		if w.State != "succeeded" {
+			t.Fatalf("deploy: %s", k.explain(w))
+		}
+		if records := k.kubectl("get", "secrets", "--selector", "owner=helm", "--output", "name"); strings.Count(records, "sh.helm.release.v1.here.v") != 2 {
+			t.Errorf("moved: %s", records)
+		}
+		if now := k.field("configmap/note-here", "{.metadata.uid}"); now != uid {
+			t.Error("the object was made again")
+		}
+		if shown, err = k.install.customer("state", "show", "here"); err != nil || strings.Contains(shown, "helm_revision") {
+			t.Errorf("the control plane still keeps it, %v\n%s", err, shown)
 		}
 	})
 

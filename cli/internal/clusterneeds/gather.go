@@ -95,7 +95,9 @@ func (g *gathering) chart(c *appconfig.Component) {
 		source.Values[key] = g.render(g.at(c.Name, c.At.File), c.At.File, value)
 	}
 	driver := cmp.Or(h.StorageDriver, g.driver(), appconfig.StorageSecret)
-	g.storage[c.Name] = driver + "s"
+	if driver != appconfig.StorageNuon { // there is no object of it
+		g.storage[c.Name] = driver + "s"
+	}
 	g.sources = append(g.sources, source)
 }
 

@@ -63,10 +63,6 @@ var pointsNotYet = []string{
 var notYets = []NotYet{
 	// Refused: to go on without it would deploy something else.
 	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
-	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
-		find: components("storage_driver", func(c *appconfig.Component) bool {
-			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
-		})},
 
 	// Whole documents.
 	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},

@@ -52,7 +52,6 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		"secrets.toml":      "[[secret]]\nname = \"s\"\ndescription = \"d\"\n[[secret]]\nname = \"t\"\ndescription = \"d\"\n",
 		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
 		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
-		"components/h.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\nstorage_driver = \"nuon\"\n[berth]\nlocal_source = \"src/base\"\n",
 		"inputs/g/i.toml":   "name = \"i\"\ndisplay_name = \"I\"\ndescription = \"d\"\ninternal = true\n",
 		"installs/a.toml":   "name = \"a\"\n[azure_account]\nlocation = \"x\"\n",
 	})

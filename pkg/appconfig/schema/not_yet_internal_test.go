@@ -79,7 +79,7 @@ var actedOn = map[string][]string{
 		"component.type", "component.type=terraform_module", "component.type=helm_chart", "component.type=kubernetes_manifest", "component.type=container_image",
 		"component.deploy_timeout",
 		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",
-		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap",
+		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap", "helm.storage_driver=nuon",
 		"helm.take_ownership", "helm.crds", "helm.crds=install", "helm.crds=upgrade", "helm.crds=skip", "helm.history_limit", "helm.atomic", "helm.values", "helm.values_file", "helm.values_file[].contents",
 		"runner.helm_driver", "runner.helm_driver=configmap", "runner.helm_driver=secret",
 		"kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/helmstate"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -320,9 +321,18 @@ func TestListenOnASocketAgain(t *testing.T) {
 	}
 }
 
-// The control plane keeps the states and may send any of them, with any serial.
+// The control plane keeps the states and may send any of them, with any serial. Those of
+// Helm releases are no other.
 func TestAttackAnotherStateIsNotOpened(t *testing.T) {
 	t.Parallel()
+	packed, err := helmstate.Pack([]byte(`{"config":{"password":"t0ken"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	releases, err := json.Marshal(helmstate.Document{Serial: 2, Lineage: "lin"}.Next("", []helmstate.Record{{Key: "k", Release: "web", Revision: 1, Packed: packed}}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, change := range map[string]func(p *seal.Purpose, s *runnerapi.State){
 		"of another resource": func(p *seal.Purpose, _ *runnerapi.State) { p.Resource = "res_2" },
 		"of another install":  func(p *seal.Purpose, _ *runnerapi.State) { p.InstallID = "ins_2" },
@@ -333,18 +343,20 @@ func TestAttackAnotherStateIsNotOpened(t *testing.T) {
 			p.Serial, s.Serial = 4, 4 // anyone who knows the recipient can seal that
 		},
 	} {
-		b := newBench(t, false)
-		purpose := datadir.StatePurpose(owner, "res_1", "lin", 3)
-		sent := &runnerapi.State{Serial: 3, Lineage: "lin"}
-		change(&purpose, sent)
-		var err error
-		if sent.Body, err = seal.Seal([]string{b.id.Recipient()}, purpose, []byte(state)); err != nil {
-			t.Fatal(err)
-		}
-		b.states.stored = sent
-		status, text := b.ask(http.MethodGet, "/", "")
-		if status == http.StatusOK || strings.Contains(text, "t0ken") || !strings.Contains(text, "sealed for another purpose") {
-			t.Errorf("a state %s: %d %s", name, status, text)
+		for _, body := range []string{state, string(releases)} {
+			b := newBench(t, false)
+			purpose := datadir.StatePurpose(owner, "res_1", "lin", 3)
+			sent := &runnerapi.State{Serial: 3, Lineage: "lin"}
+			change(&purpose, sent)
+			var err error
+			if sent.Body, err = seal.Seal([]string{b.id.Recipient()}, purpose, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+			b.states.stored = sent
+			status, text := b.ask(http.MethodGet, "/", "")
+			if status == http.StatusOK || strings.Contains(text, "t0ken") || strings.Contains(text, "packed") || !strings.Contains(text, "sealed for another purpose") {
+				t.Errorf("a state %s: %d %s", name, status, text)
+			}
 		}
 	}
 }

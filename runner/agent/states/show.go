@@ -77,6 +77,9 @@ func Show(state []byte, reveal bool) (Shown, error) {
 			}
 		}
 	}
+	if err := withReleases(state, &d, reveal); err != nil {
+		return Shown{}, err
+	}
 	s := Shown{Lineage: d.Lineage, Serial: d.Serial, Terraform: d.TerraformVersion, Outputs: map[string]any{}, Objects: []Object{}}
 	for name, o := range d.Outputs {
 		value := m.masked(o.Value)

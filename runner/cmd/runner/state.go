@@ -25,8 +25,9 @@ import (
 // stateCommand shows the customer the Terraform states of the install.
 func (s *settings) stateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "state", Short: "Show the Terraform states of this install",
-		Long: `Shows the Terraform states that this machine keeps, the last ` + strconv.Itoa(states.Versions) + ` of each resource. They are
+		Use: "state", Short: "Show the states of this install: of Terraform, of other tools, of Helm releases",
+		Long: `Shows the states that this machine keeps, the last ` + strconv.Itoa(states.Versions) + ` of each resource: of Terraform, Pulumi
+and plugins, and the releases of charts with storage_driver = "nuon". They are
 sealed with the runner's key, so only this machine opens them: the vendor sees
 neither their contents nor that you look. It works while the vendor is down.`,
 		Args: noArgs,
@@ -130,7 +131,11 @@ func (s *settings) stateShowCommand() *cobra.Command {
 }
 
 func printState(to io.Writer, s states.Shown) error {
-	fmt.Fprintf(to, "serial %d, lineage %s, written by Terraform %s\n", s.Serial, visible.Line(s.Lineage), visible.Line(s.Terraform))
+	by := ""
+	if s.Terraform != "" {
+		by = ", written by Terraform " + visible.Line(s.Terraform)
+	}
+	fmt.Fprintf(to, "serial %d, lineage %s%s\n", s.Serial, visible.Line(s.Lineage), by)
 	for _, o := range s.Objects {
 		tainted := ""
 		if o.Tainted {

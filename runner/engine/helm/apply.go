@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -50,16 +51,38 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	a := &applying{job: j, cluster: cluster, pinned: p, planned: kube.Unpin(p.Changes)}
-	if p.Mode == modeUninstall {
-		return result, a.uninstall(ctx)
-	}
-	deployed, err := a.release(ctx)
+	held, err := openHeld(ctx, j)
 	if err != nil {
 		return result, err
 	}
-	result.Outputs, err = writeOutputs(ctx, j, cluster, deployed)
+	defer func() { _ = held.Close() }() // the agent frees a lock that stays
+	a := &applying{job: j, cluster: cluster, pinned: p, planned: kube.Unpin(p.Changes), keeping: keeping{cluster, p.inputs, held, cluster.InventoryOf(j, p.Namespace)}}
+	result.Outputs, err = a.change(ctx)
+	if held != nil {
+		result.Lineage, result.Serial = held.Position()
+	}
 	return result, err
+}
+
+// change does what the plan says, and returns the outputs.
+func (a *applying) change(ctx context.Context) (jobspec.Outputs, error) {
+	if a.Mode == modeUninstall {
+		return nil, a.saved(a.uninstall(ctx))
+	}
+	deployed, err := a.release(ctx)
+	if err = a.saved(err); err != nil {
+		return nil, err
+	}
+	return writeOutputs(ctx, a.job, a.cluster, deployed)
+}
+
+// saved makes a failure of an apply whose records were not all kept: Helm goes on when
+// it cannot write how an action ended.
+func (a *applying) saved(err error) error {
+	if unsaved := a.keeping.held.Unsaved(); err == nil && unsaved != nil {
+		return job.Failf("plan again: the next plan finds what is there and goes on", "%s of release %s is done, but %v", a.Mode, a.ReleaseName, unsaved)
+	}
+	return err
 }
 
 // applying is an apply under way.
@@ -68,6 +91,8 @@ type applying struct {
 	cluster *kube.Cluster
 	pinned
 	planned []kube.Change
+	keeping keeping
+	at      located
 
 	inventory *kube.Inventory
 	standing  standing
@@ -78,6 +103,9 @@ type applying struct {
 
 // release installs or upgrades.
 func (a *applying) release(ctx context.Context) (*release.Release, error) {
+	if err := a.keeping.forgetGone(ctx, a.job.Logf); err != nil {
+		return nil, err
+	}
 	if err := a.cluster.EnsureNamespace(ctx, a.Namespace, a.job.Spec.InstallID, a.CreateNamespace); err != nil {
 		return nil, err
 	}
@@ -93,6 +121,9 @@ func (a *applying) release(ctx context.Context) (*release.Release, error) {
 		refs[i] = kube.RefOf(obj)
 	}
 	if err := a.inventory.Save(ctx, refs); err != nil {
+		return nil, err
+	}
+	if err := a.keeping.move(a.at, a.job.Logf, a.guard(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.unstick(); err != nil {
@@ -115,11 +146,11 @@ func (a *applying) claim(ctx context.Context) error {
 	if _, err := a.inventory.Claim(ctx, a.job.Spec.Fence); err != nil {
 		return err
 	}
-	found, err := history(a.cluster, a.inputs)
+	at, err := a.keeping.find(ctx)
 	if err != nil {
 		return err
 	}
-	a.standing = stand(found)
+	a.at, a.standing = at, stand(at.history)
 	return a.sameStanding()
 }
 
@@ -133,6 +164,9 @@ func (a *applying) sameStanding() error {
 	}
 	if a.Mode != modeUninstall {
 		field("deployed revision", strconv.Itoa(a.Live), strconv.Itoa(a.standing.live()))
+	}
+	if from := a.at.moves(a.StorageDriver); a.Mode != modeUninstall && from != "" { // a move that is done is no difference
+		field("storage driver", cmp.Or(a.MovesFrom, a.StorageDriver), from)
 	}
 	field("last revision", strconv.Itoa(a.LastRevision), strconv.Itoa(a.standing.last()))
 	field("status", a.LastStatus, string(a.standing.lastStatus()))
@@ -202,17 +236,31 @@ func (a *applying) prepare(ctx context.Context, d *differ, steps, gone []step) e
 	if err != nil {
 		return err
 	}
-	inner, err := releaseDriver(a.cluster, a.Namespace, a.StorageDriver)
+	inner, err := a.keeping.driver(a.storage())
 	if err != nil {
 		return err
 	}
 	a.config = &action.Configuration{
 		RESTClientGetter: g, KubeClient: a.writer, Capabilities: caps,
-		Releases:       storage.Init(fence(ctx, inner, a.inventory)),
+		Releases:       storage.Init(a.guard(ctx)(inner)),
 		Log:            func(string, ...any) {}, // what counts is logged where it is done
 		HookOutputFunc: func(_, _, _ string) io.Writer { return a.job.Stdout },
 	}
 	return nil
+}
+
+// storage is the place that Helm's action works with. A removal takes the release from
+// where it is.
+func (a *applying) storage() string {
+	if a.Mode == modeUninstall {
+		return a.at.from
+	}
+	return a.StorageDriver
+}
+
+// guard makes a storage one that is written only while the claim is ours.
+func (a *applying) guard(ctx context.Context) func(driver.Driver) driver.Driver {
+	return func(d driver.Driver) driver.Driver { return fence(ctx, d, a.inventory) }
 }
 
 // unstick ends what a killed apply left, so that Helm goes on from there: the

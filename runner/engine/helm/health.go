@@ -21,11 +21,14 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	found, err := history(cluster, in)
+	if in.StorageDriver == driverHeld {
+		return result, inventoryHealth(ctx, j, cluster, in)
+	}
+	found, err := keeping{cluster: cluster, in: in, inventory: cluster.InventoryOf(j, in.Namespace)}.find(ctx)
 	if err != nil {
 		return result, err
 	}
-	last := stand(found).Last
+	last := stand(found.history).Last
 	if last == nil {
 		return result, job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
 	}
@@ -45,4 +48,25 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	}
 	j.Logf("all %d objects of release %s are ready", len(refs), last.Name)
 	return result, nil
+}
+
+// inventoryHealth looks at the objects that the inventory in the cluster names: what the
+// control plane keeps of a release is not asked for, so that health goes on without it.
+func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) error {
+	record, err := cluster.InventoryOf(j, in.Namespace).Load(ctx)
+	if err != nil {
+		return err
+	}
+	if !record.Exists {
+		return job.Failf("deploy it", "release %s is not in namespace %s", in.ReleaseName, in.Namespace)
+	}
+	statuses, err := cluster.Ready(ctx, record.Objects)
+	if err != nil {
+		return err
+	}
+	if why := kube.NotReady(statuses); why != "" {
+		return job.Failf("look at its pods and events", "release %s: not ready: %s", in.ReleaseName, why)
+	}
+	j.Logf("all %d objects of release %s are ready", len(record.Objects), in.ReleaseName)
+	return nil
 }

@@ -44,6 +44,8 @@ type pinned struct {
 	Live         int    `json:"live_revision"`
 	LastRevision int    `json:"last_revision"`
 	LastStatus   string `json:"last_status,omitempty"`
+	// MovesFrom is the storage driver that the release leaves for that of the inputs.
+	MovesFrom string `json:"moves_from,omitempty"`
 	// Changes are of the namespace, of CRDs and of the release's objects.
 	Changes []kube.Pinned `json:"changes"`
 }
@@ -77,6 +79,7 @@ type canonical struct {
 	Namespace       string                       `json:"namespace"`
 	CreateNamespace bool                         `json:"create_namespace"`
 	StorageDriver   string                       `json:"storage_driver"`
+	MovesFrom       string                       `json:"moves_from,omitempty"`
 	TakeOwnership   bool                         `json:"take_ownership"`
 	CRDMode         string                       `json:"crd_mode,omitempty"`
 	MaxHistory      int                          `json:"max_history,omitempty"`

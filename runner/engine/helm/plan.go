@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/heldreleases"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
@@ -31,11 +32,16 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	found, err := history(cluster, in)
+	held, err := readHeld(ctx, j)
 	if err != nil {
 		return result, err
 	}
-	p := &planning{job: j, cluster: cluster, in: in, standing: stand(found)}
+	keeping := keeping{cluster, in, held, cluster.InventoryOf(j, in.Namespace)}
+	at, err := keeping.find(ctx)
+	if err != nil {
+		return result, err
+	}
+	p := &planning{job: j, cluster: cluster, in: in, held: held, at: at, standing: stand(at.history)}
 	if j.Spec.Destroy {
 		err = p.uninstall(ctx)
 	} else {
@@ -61,7 +67,11 @@ type planning struct {
 	job      *job.Job
 	cluster  *kube.Cluster
 	in       inputs
+	held     *heldreleases.Store
+	at       located
 	standing standing
+	// movesFrom is the storage driver that the release leaves, "" when it stays.
+	movesFrom string
 
 	mode     mode
 	chart    *chart.Chart
@@ -76,7 +86,7 @@ type planning struct {
 
 // release plans an install or an upgrade.
 func (p *planning) release(ctx context.Context) error {
-	p.mode, p.live = modeInstall, p.standing.live()
+	p.mode, p.live, p.movesFrom = modeInstall, p.standing.live(), p.at.moves(p.in.StorageDriver)
 	if p.standing.Base != nil {
 		p.mode = modeUpgrade
 	}
@@ -122,13 +132,17 @@ func (p *planning) release(ctx context.Context) error {
 		return err
 	}
 	p.changes = append(p.changes, changesOf(append(steps, gone...))...)
-	if p.noChange = kube.Summarise(p.changes).NoChange && p.sameRelease(); p.noChange {
+	if p.noChange = kube.Summarise(p.changes).NoChange && p.sameRelease() && p.at.settled(p.in.StorageDriver); p.noChange {
 		return nil // also when the change before this one ended without a word
 	}
 	if err := p.tryHooks(ctx, d); err != nil {
 		return err
 	}
-	p.settle(previous(p.job, p.in, p.mode))
+	before, follows := previous(p.job, p.in, p.mode)
+	if follows && p.movesFrom == "" && before.StorageDriver == p.in.StorageDriver {
+		p.movesFrom = before.MovesFrom // it is done, and is still a part of what was approved
+	}
+	p.settle(before, follows)
 	return nil
 }
 

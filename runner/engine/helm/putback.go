@@ -60,11 +60,11 @@ func (a *applying) afterFailure(ctx context.Context, failed error) error {
 func (a *applying) putBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, putBackTime(a.job.Spec.Timeout()), job.ErrTimeout)
 	defer cancel()
-	found, err := history(a.cluster, a.inputs)
+	at, err := a.keeping.find(ctx)
 	if err != nil {
 		return err
 	}
-	s := stand(found)
+	s := stand(at.history)
 	if s.live() != a.Live {
 		return fmt.Errorf("the deployed revision is %d", s.live())
 	}

@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/berth-dev/berth/pkg/helmstate"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -80,12 +81,57 @@ func (p *planning) fits() error {
 	if err != nil {
 		return fmt.Errorf("measure the record of release %s: %w", p.in.ReleaseName, err)
 	}
+	if p.in.StorageDriver == driverHeld {
+		return p.fitsHeld(size + recordReserve)
+	}
+	if err := p.fitsMoved(); err != nil {
+		return err
+	}
 	if size+recordReserve <= maxRecord {
 		return nil
 	}
 	return job.Wrongf("switch parts of the chart off by its values, or take its CRDs or dashboards out of it into a component of type kubernetes_manifest",
 		"release %s is too large to be stored: its record has %s, and Kubernetes takes %s in one object; the largest templates of the chart are %s",
 		p.in.ReleaseName, kib(size+recordReserve), kib(maxRecord), strings.Join(largest(p.rendered.Sources, 3), ", "))
+}
+
+// fitsHeld is the same where the control plane keeps all revisions, as one document.
+func (p *planning) fitsHeld(size int) error {
+	kept := cmp.Or(p.in.MaxHistory, maxHistory)
+	all := size + p.held.Size(p.in.Namespace, p.in.ReleaseName, kept)
+	if p.movesFrom != "" {
+		for _, r := range p.at.history {
+			moved, err := recordSize(r)
+			if err != nil {
+				return fmt.Errorf("measure revision %d of release %s: %w", r.Version, r.Name, err)
+			}
+			all += moved + recordReserve
+		}
+	}
+	if all <= helmstate.MaxBytes {
+		return nil
+	}
+	return job.Wrongf("lower history_limit, or switch parts of the chart off by its values",
+		"release %s is too large to be kept: its last %d revisions have %s, and the control plane takes %s; the largest templates of the chart are %s",
+		p.in.ReleaseName, kept, kib(all), kib(helmstate.MaxBytes), strings.Join(largest(p.rendered.Sources, 3), ", "))
+}
+
+// fitsMoved fails when a revision that moves into the cluster is too large for it.
+func (p *planning) fitsMoved() error {
+	if p.movesFrom == "" {
+		return nil
+	}
+	for _, r := range p.at.history {
+		size, err := recordSize(record(r))
+		if err != nil {
+			return fmt.Errorf("measure revision %d of release %s: %w", r.Version, r.Name, err)
+		}
+		if size > maxRecord {
+			return job.Wrongf(fmt.Sprintf("keep storage_driver = %q", p.movesFrom),
+				"revision %d of release %s cannot move into the cluster: its record has %s, and Kubernetes takes %s in one object", r.Version, r.Name, kib(size), kib(maxRecord))
+		}
+	}
+	return nil
 }
 
 // largest names the n largest sources, with what they rendered to.

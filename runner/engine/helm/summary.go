@@ -22,14 +22,15 @@ func (p *planning) write() error {
 		Chart: metadata, Sources: p.rendered.Sources, CRDs: crdFiles(p.rendered.CRDs), AllValues: p.rendered.Values,
 		Manifest: p.rendered.Manifest, Hooks: p.hooks,
 		Live: p.live, LastRevision: p.standing.last(), LastStatus: string(p.standing.lastStatus()),
-		Changes: kube.Pin(p.changes),
+		MovesFrom: p.movesFrom,
+		Changes:   kube.Pin(p.changes),
 	})
 	if err != nil {
 		return err
 	}
 	err = job.WriteJSON(p.job.Out("plan.canonical.json"), canonical{
 		Mode: p.mode, Release: p.in.ReleaseName, Namespace: p.in.Namespace, CreateNamespace: p.in.CreateNamespace,
-		StorageDriver: p.in.StorageDriver, TakeOwnership: p.in.TakeOwnership, LiveRevision: p.live,
+		StorageDriver: p.in.StorageDriver, MovesFrom: p.movesFrom, TakeOwnership: p.in.TakeOwnership, LiveRevision: p.live,
 		CRDMode: p.in.CRDMode, MaxHistory: p.in.MaxHistory, Atomic: p.in.Atomic,
 		Chart:  canonicalChart{metadata.Name, metadata.Version, metadata.AppVersion},
 		Values: p.in.Values, Objects: p.objects, Hooks: p.hooks, CRDs: crdFiles(p.rendered.CRDs), Changes: p.changes,
@@ -57,6 +58,9 @@ func (p *planning) summary() jobspec.PlanSummary {
 	if about := p.standing.describe(); about != "" {
 		p.notes = append(p.notes, fmt.Sprintf("release %s: %s", p.in.ReleaseName, about))
 	}
+	if !p.noChange {
+		p.notes = append(p.notes, p.at.describe(p.in, p.movesFrom)...)
+	}
 	s.Text = p.text(s)
 	return s
 }
@@ -79,6 +83,9 @@ func (p *planning) releaseChange() jobspec.ObjectChange {
 	}
 	for i, path := range []string{"chart.name", "chart.version", "chart.app_version"} {
 		field(path, quoted(before[i]), quoted(after[i]))
+	}
+	if p.movesFrom != "" {
+		field("storage_driver", quoted(p.movesFrom), quoted(p.in.StorageDriver))
 	}
 	return o
 }

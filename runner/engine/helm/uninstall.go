@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 
 	"helm.sh/helm/v3/pkg/action"
 
@@ -45,7 +46,8 @@ func (p *planning) uninstall(ctx context.Context) error {
 	if p.standing.Last != nil {
 		p.hooks = hooksOf(p.standing.Last.Hooks)
 	}
-	if p.noChange = p.standing.Last == nil && !record.Exists && kube.Summarise(p.changes).NoChange; p.noChange {
+	settled := len(p.at.copies) == 0 && p.at.gone == 0
+	if p.noChange = p.standing.Last == nil && !record.Exists && settled && kube.Summarise(p.changes).NoChange; p.noChange {
 		return nil
 	}
 	p.settle(before, follows)
@@ -96,11 +98,11 @@ func (a *applying) uninstall(ctx context.Context) error {
 		return kube.Explain(err, "read namespace "+a.Namespace)
 	} else if found == nil {
 		a.job.Logf("namespace %s is gone, and all of release %s with it", a.Namespace, a.ReleaseName)
-		return nil
+		return a.forget()
 	} else if found.GetDeletionTimestamp() != nil {
 		// Nothing can be claimed in it any more, and all in it goes.
 		a.job.Logf("namespace %s is being removed, and all of release %s with it", a.Namespace, a.ReleaseName)
-		return a.cluster.Wait(ctx, []kube.Ref{namespace}, a.job, kube.WaitOptions{Gone: true})
+		return errors.Join(a.forget(), a.cluster.Wait(ctx, []kube.Ref{namespace}, a.job, kube.WaitOptions{Gone: true}))
 	}
 	if err := a.claim(ctx); err != nil {
 		return err
@@ -127,10 +129,23 @@ func (a *applying) uninstall(ctx context.Context) error {
 	if err := a.prepare(ctx, d, nil, steps); err != nil {
 		return err
 	}
+	for _, name := range a.at.copies {
+		if err := a.keeping.clear(name, a.guard(ctx)); err != nil {
+			return err
+		}
+	}
 	if err := a.remove(ctx); err != nil {
 		return a.explain(nil, err)
 	}
 	return a.leave(ctx, keepsIn(now, a.Namespace))
+}
+
+// forget drops what the control plane keeps of a release that went with its namespace.
+func (a *applying) forget() error {
+	if a.keeping.held == nil {
+		return nil
+	}
+	return a.keeping.held.Drop(a.Namespace, a.ReleaseName)
 }
 
 // remove lets Helm uninstall, and removes what it does not know of.

@@ -142,7 +142,7 @@ var Of = map[string]string{
 	"HelmChart.HelmRepo":                     "A chart of a chart repository, instead of a directory.",
 	"HelmChart.HistoryLimit":                 "How many revisions of the release are kept, at least 1; the deployed one stays until the next one is.",
 	"HelmChart.Namespace":                    "Where the release goes; by default a namespace named after the install's id.",
-	"HelmChart.StorageDriver":                "Where Helm keeps the release; by default as helm_driver in runner.toml says, else \"secret\", where `helm list` looks.",
+	"HelmChart.StorageDriver":                "Where Helm keeps the release; by default as helm_driver in runner.toml says, else \"secret\", where `helm list` looks. With \"nuon\" the control plane keeps it, sealed with the install's key, and the cluster has no record of it. When this changes, the next deploy moves the release with its history.",
 	"HelmChart.TakeOwnership":                "Adopts objects that are there already.",
 	"HelmChart.Values":                       "Paths and types as `helm --set` reads them. They win over values files.",
 	"HelmChart.ValuesFiles":                  "Files of values; later files win.",

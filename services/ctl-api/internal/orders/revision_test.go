@@ -69,6 +69,10 @@ func TestFill(t *testing.T) {
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", StorageDriver: "secret", CRDs: "install"}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
 				ReleaseName: "web", CreateNamespace: true, StorageDriver: "secret", InstallValues: "replicas: 2"}}}},
+		{name: "a chart that the control plane keeps", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", StorageDriver: "nuon"}},
+			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
+				ReleaseName: "web", CreateNamespace: true, StorageDriver: "nuon", InstallValues: "replicas: 2"}}}},
 		{name: "a manifest", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true), Manifest: &place.Text{File: "cron.yaml"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, Work: jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true, ManifestName: "cron.yaml"}}}},

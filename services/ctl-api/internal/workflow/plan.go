@@ -179,7 +179,16 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 		})
 	}
 	spec.Artifact = &item.Artifact
-	return spec, nil
+	return spec, releasesHeld(ctx, q, &spec)
+}
+
+// releasesHeld tells a chart's job whether the control plane holds releases of the
+// component: they move into the cluster when storage_driver changes.
+func releasesHeld(ctx context.Context, q *ctldb.Queries, spec *jobspec.Spec) (err error) {
+	if spec.HelmChart != nil {
+		spec.HelmChart.RecordsHeld, err = q.HoldsReleases(ctx, spec.Resource.ID)
+	}
+	return err
 }
 
 // staysInCluster compares the cluster that a component is planned for with the one

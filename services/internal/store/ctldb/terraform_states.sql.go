@@ -13,6 +13,18 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const holdsReleases = `-- name: HoldsReleases :one
+SELECT EXISTS (SELECT 1 FROM tf_states s WHERE s.resource_id = $1 AND s.kind = 'current' AND s.summary #> '{resources,helm_revision}' IS NOT NULL)
+`
+
+// Whether the state of a resource has revisions of Helm releases in it.
+func (q *Queries) HoldsReleases(ctx context.Context, resourceID string) (bool, error) {
+	row := q.db.QueryRow(ctx, holdsReleases, resourceID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const lockResourceRow = `-- name: LockResourceRow :one
 SELECT id FROM resources WHERE id = $1 FOR UPDATE
 `

@@ -31,6 +31,10 @@ WHERE s.resource_id = sqlc.arg(resource_id)
 ORDER BY s.created_at DESC, s.id DESC
 LIMIT sqlc.arg(most);
 
+-- name: HoldsReleases :one
+-- Whether the state of a resource has revisions of Helm releases in it.
+SELECT EXISTS (SELECT 1 FROM tf_states s WHERE s.resource_id = sqlc.arg(resource_id) AND s.kind = 'current' AND s.summary #> '{resources,helm_revision}' IS NOT NULL);
+
 -- name: LockResourceRow :one
 -- Keeps the resource as it is, no grant of it, until the transaction ends.
 SELECT id FROM resources WHERE id = sqlc.arg(id) FOR UPDATE;
