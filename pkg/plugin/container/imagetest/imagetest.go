@@ -5,9 +5,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -129,4 +133,35 @@ func (w writer) write(name string, raw []byte) {
 	path := filepath.Join(w.dir, name)
 	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	w.must(os.WriteFile(path, raw, 0o644))
+}
+
+// Programs are programs of this machine with the libraries that they need, as a layer.
+func Programs(t testing.TB, names ...string) []Entry {
+	t.Helper()
+	files := map[string]string{} // by their path in the image, the one here
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["bin/"+name] = path
+		out, err := exec.CommandContext(t.Context(), "ldd", path).Output()
+		if err != nil {
+			continue // static
+		}
+		for _, word := range strings.Fields(string(out)) {
+			if filepath.IsAbs(word) {
+				files[strings.TrimPrefix(word, "/")] = word
+			}
+		}
+	}
+	var all []Entry
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		raw, err := os.ReadFile(files[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, File(name, string(raw)))
+	}
+	return all
 }
