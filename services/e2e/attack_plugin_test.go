@@ -141,17 +141,10 @@ func imaged(t *testing.T, app, component string) {
 	if err := os.WriteFile(path, []byte(component), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	signer := resign(t, dir)
 	edit(t, path, `name = "greeting"`, `name = "imaged"`)
 	edit(t, path, `type = "greeting"`, `type = "greeting-image"`)
 	edit(t, path, `"plugins/greeting"`, `"plugins/imaged"`)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(raw), "signer      = \"")
-	before, _, _ := strings.Cut(after, "\"")
-	edit(t, path, before, signer)
+	signedBy(t, path, resign(t, dir))
 }
 
 // sleepers counts the processes that the plugin leaves, by their working directory:

@@ -3,14 +3,11 @@ package plugins_test
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -55,39 +52,6 @@ func image(t *testing.T, text string) (layout string, dgst digest.Digest) {
 	return layout, imagetest.Layout(t, layout, ocispec.ImageConfig{Entrypoint: []string{"/x"}}, []imagetest.Entry{imagetest.File("x", text)})
 }
 
-// registry serves a repository out of a layout; its tag may move.
-type registry struct {
-	mu     sync.Mutex
-	layout string
-	tags   map[string]digest.Digest
-}
-
-func (r *registry) move(tag, layout string, to digest.Digest) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.layout, r.tags = layout, map[string]digest.Digest{tag: to}
-}
-
-func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	kind, ref, found := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2/team/note/"), "/")
-	dgst := digest.Digest(ref)
-	if to, is := r.tags[ref]; is {
-		dgst = to
-	}
-	raw, err := os.ReadFile(filepath.Join(r.layout, "blobs", "sha256", dgst.Encoded()))
-	if !found || err != nil {
-		http.NotFound(w, q)
-		return
-	}
-	if kind == "manifests" {
-		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
-		w.Header().Set("Docker-Content-Digest", dgst.String())
-	}
-	http.ServeContent(w, q, "", time.Time{}, bytes.NewReader(raw))
-}
-
 // What a plugin has of a registry's image is what its tag named when it was packed: a
 // tag that moves changes no plugin, and what is signed is refused once the image is
 // another one.
@@ -100,8 +64,8 @@ func TestPack(t *testing.T) {
 	}
 	first, firstDigest := image(t, "first")
 	second, secondDigest := image(t, "second")
-	r := &registry{}
-	r.move("1", first, firstDigest)
+	r := &imagetest.Registry{}
+	r.Move("1", first, firstDigest)
 	server := httptest.NewServer(r)
 	defer server.Close()
 	name := strings.TrimPrefix(server.URL, "http://") + "/team/note"
@@ -109,7 +73,7 @@ func TestPack(t *testing.T) {
 	if out, err := run(t, "pack", dir, name+":1"); err != nil || out != firstDigest.String() {
 		t.Fatalf("packed %q, %v, want %s", out, err, firstDigest)
 	}
-	r.move("1", second, secondDigest)
+	r.Move("1", second, secondDigest)
 	index := func() string {
 		raw, err := os.ReadFile(filepath.Join(dir, "image", "index.json"))
 		if err != nil {
