@@ -26,7 +26,7 @@ func (p *plugged) imaged(t *testing.T, script string, more ...imagetest.Entry) {
 		t.Fatalf("the plugin's executables are not where this test looks for them: %s", text)
 	}
 	p.write(t, plugin.ManifestFile, text)
-	shell := imagetest.Programs(t, "sh", "cat", "chmod", "cp", "grep", "head", "ln", "mkdir", "mkfifo", "mv", "rm", "rmdir", "sed", "setsid", "sleep", "tr", "yes")
+	shell := imagetest.Programs(t, "sh", "cat", "ln", "mkdir", "mkfifo", "rm", "sleep", "touch", "yes")
 	imagetest.Layout(t, filepath.Join(p.dir, "image"), ocispec.ImageConfig{Entrypoint: []string{"/greeting.sh"}},
 		shell, append([]imagetest.Entry{imagetest.File("greeting.sh", script)}, more...))
 	p.sign(t)
@@ -41,15 +41,11 @@ func TestAttackPluginImageBreaksTheContract(t *testing.T) {
 		want         string // in the error; "" when it succeeds
 	}{
 		{"it does well", planWell + succeed, ""},
-		{"it leaves nothing", "", "left no result.json"},
 		{"it cannot be started", "exit 125", "left no result.json"},
 		{"it never ends", "sleep 1000", "took longer than the"},
 		{"it floods the log", "yes", "bytes to its log"},
-		{"it makes files without end", "cd work; i=0; while :; do i=$((i+1)); : > $i; done", "more than 20000 files"},
-		{"it writes one file without end", "cat /dev/zero > work/x; " + planWell + succeed, "bytes of files"},
 		{"it speaks for another job", planWell + `echo '{"outcome":"succeeded","job_id":"job_2"}' > out/result.json`, "its result is of job \"job_2\""},
 		{"it pins a link to what is not its own", planWell + "ln -s ../../../../job.json out/pinned/z\n" + succeed, "is no file"},
-		{"its outputs are a link", planWell + "ln -s /etc/passwd out/outputs.json\n" + succeed, "is not a file"},
 		{"its plan is a pipe", planWell + "rm out/plan.canonical.json; mkfifo out/plan.canonical.json\n" + succeed, "is not a file"},
 		{"it writes to its image", planWell + "echo x > /greeting.sh && " + succeed, "left no result.json"},
 		{"it reads what its engine is given", planWell + "cat ../../in/pinned/x ../../job.json > out/outputs.json && " + succeed, "left no result.json"},

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -135,9 +136,18 @@ func (w writer) write(name string, raw []byte) {
 	w.must(os.WriteFile(path, raw, 0o644))
 }
 
+// known are the layers of Programs, by the names asked for.
+var known sync.Map
+
 // Programs are programs of this machine with the libraries that they need, as a layer.
 func Programs(t testing.TB, names ...string) []Entry {
 	t.Helper()
+	key := strings.Join(names, " ")
+	if all, found := known.Load(key); found {
+		if all, ok := all.([]Entry); ok {
+			return all
+		}
+	}
 	files := map[string]string{} // by their path in the image, the one here
 	for _, name := range names {
 		path, err := exec.LookPath(name)
@@ -163,5 +173,6 @@ func Programs(t testing.TB, names ...string) []Entry {
 		}
 		all = append(all, File(name, string(raw)))
 	}
+	known.Store(key, all)
 	return all
 }
