@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/plugin/container"
 )
 
 // Trial is conformance.json: how a plugin is tried. Scripts of it run under sh with
@@ -56,17 +57,63 @@ func Plugin(dir string) (Subject, error) {
 	if err != nil {
 		return Subject{}, fmt.Errorf("%s: %w", plugin.ConformanceFile, err)
 	}
-	file, err := m.Executable(runtime.GOOS + "/" + runtime.GOARCH)
-	if err != nil {
-		return Subject{}, err
-	}
 	s := Subject{
-		Name: m.Type, Command: []string{filepath.Join(dir, filepath.FromSlash(file))}, NotApplicable: maps.Clone(trial.NotApplicable),
+		Name: m.Type, NotApplicable: maps.Clone(trial.NotApplicable),
 		Secret: trial.Secret, SecretOutput: trial.SecretOutput,
 		NewWorld: func(at string) (World, error) { return pluginWorld{dir: at, manifest: m, trial: trial}, nil },
 	}
+	const platform = runtime.GOOS + "/" + runtime.GOARCH
+	if m.Image != "" {
+		return s, s.enterImage(dir, m, platform)
+	}
+	file, err := m.Executable(platform)
+	if err != nil {
+		return Subject{}, err
+	}
+	s.Command = []string{filepath.Join(dir, filepath.FromSlash(file))}
 	return s, nil
 }
+
+// enterImage has the jobs of a plugin that is an image started in its files, as a
+// runner on Linux does it. They see the world's directory in addition to the image.
+func (s *Subject) enterImage(dir string, m plugin.Manifest, platform string) error {
+	image, err := container.Open(context.Background(), dir, m, platform)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = image.Close() }() // it is unpacked, and its config read
+	at, err := os.MkdirTemp("", "berth-image-")
+	if err != nil {
+		return err
+	}
+	s.Close = func() error { return os.RemoveAll(at) }
+	root := filepath.Join(at, "root")
+	if err := image.Unpack(context.Background(), root); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.Start = func(dir string, env []string) (*exec.Cmd, error) {
+		room := container.Room{Root: root, Open: []string{dir}, Hosts: m.Permissions.Network}
+		noPath := ""
+		for _, assignment := range env {
+			name, value, _ := strings.Cut(assignment, "=")
+			switch {
+			case name == "BERTH_INSTALL_DIR" || name == "BERTH_STATE_DIR":
+				room.Open = append(room.Open, value)
+			case name == "PATH" && filepath.Base(value) == noTools:
+				noPath = assignment
+			}
+		}
+		cmd, err := image.Command(room, dir, env)
+		if err == nil && noPath != "" {
+			cmd.Env = append(cmd.Env, noPath)
+		}
+		return cmd, err
+	}
+	return nil
+}
+
+// noTools is a directory without any.
+const noTools = "no-tools"
 
 func readTrial(dir string, m plugin.Manifest) (Trial, error) {
 	var t Trial
@@ -155,7 +202,7 @@ func (w pluginWorld) Job(dir string, o Order) (jobspec.Spec, []string, error) {
 	}
 	env := w.env(dir, spec)
 	if o.Lacks == LacksTool {
-		none := filepath.Join(w.dir, "no-tools")
+		none := filepath.Join(w.dir, noTools)
 		if err := os.MkdirAll(none, 0o700); err != nil {
 			return spec, nil, err
 		}

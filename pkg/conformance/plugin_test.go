@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/berth-dev/berth/pkg/conformance"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/plugin/container/imagetest"
 )
 
 const example = "../../examples/plugin-shell"
@@ -56,11 +58,40 @@ func TestGoPlugin(t *testing.T) {
 	conforms(t, dir)
 }
 
+// The image of the example, as its Dockerfile makes it. It is tried in a room of its own,
+// as a runner starts it.
+func TestImagePlugin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../examples/plugin-image")); err != nil {
+		t.Fatal(err)
+	}
+	built := filepath.Join(t.TempDir(), "plugin")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", built, ".")
+	cmd.Dir, cmd.Env = "../../examples/plugin-go", append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(dir, "image")
+	imagetest.Index(t, image, imagetest.Layout(t, image, ocispec.ImageConfig{Entrypoint: []string{"/plugin"}}, []imagetest.Entry{imagetest.File("plugin", string(raw))}))
+	if out, err := exec.CommandContext(t.Context(), "unshare", "--user", "true").CombinedOutput(); err != nil {
+		t.Skipf("no namespaces: the kernel gives none to this user: %s", out)
+	}
+	conforms(t, dir)
+}
+
 func conforms(t *testing.T, dir string) {
 	t.Helper()
 	s, err := conformance.Plugin(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.Close != nil {
+		t.Cleanup(func() { _ = s.Close() })
 	}
 	var all []conformance.Verdict
 	for _, m := range conformance.Musts() {

@@ -61,6 +61,7 @@ func Record(ctx context.Context, dir, to string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.close()
 	if tr.Look != "" {
 		return nil, errors.New("what this plugin makes is not in the install's directory or its state (conformance.json has a look): its jobs cannot be recorded")
 	}

@@ -35,6 +35,7 @@ func Replay(ctx context.Context, dir, recording string) ([]Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.close()
 	entries, err := os.ReadDir(recording)
 	if err != nil {
 		return nil, err
@@ -195,8 +196,12 @@ func open(dir string) (Subject, plugin.Manifest, Trial, error) {
 	}
 	m, err := plugin.ReadManifest(os.DirFS(dir))
 	if err != nil {
+		s.close()
 		return s, m, Trial{}, err
 	}
 	t, err := readTrial(dir, m)
+	if err != nil {
+		s.close()
+	}
 	return s, m, t, err
 }

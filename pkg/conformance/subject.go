@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -14,6 +15,9 @@ type Subject struct {
 	Name string
 	// Command is the executable with its first arguments; the kit adds "run DIR".
 	Command []string
+	// Start makes the command of a job in its place, for an engine that is no
+	// executable; nil for any other.
+	Start func(dir string, env []string) (*exec.Cmd, error)
 	// NewWorld makes what the engine works on, in an empty directory of its own.
 	NewWorld func(dir string) (World, error)
 	// Secret is in every config and becomes the output SecretOutput; it is nowhere
@@ -24,9 +28,17 @@ type Subject struct {
 	// NotApplicable gives for a rule (by Must.ID) the reason why it has no meaning
 	// for this engine.
 	NotApplicable map[string]string
+	// Close removes what the subject needs while it is on trial; nil for nothing.
+	Close func() error
 	// Timeout bounds one job, 60 s when it is 0; Grace the time after a SIGTERM, 20 s
 	// when it is 0.
 	Timeout, Grace time.Duration
+}
+
+func (s Subject) close() {
+	if s.Close != nil {
+		_ = s.Close() // temporary files
+	}
 }
 
 // World is a place that the engine changes. Each rule gets a new one.

@@ -174,12 +174,11 @@ func (t *trial) start(how a) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(t.Command[0], append(t.Command[1:len(t.Command):len(t.Command)], "run", j.dir)...) //nolint:noctx // it is ended as the agent ends it
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = j.dir, env, log, log
-	if cmd.Env == nil {
-		cmd.Env = []string{}
+	cmd, err := t.command(j.dir, env)
+	if err != nil {
+		return nil, err
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout, cmd.Stderr = log, log
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -200,6 +199,19 @@ func (t *trial) start(how a) (*job, error) {
 		return j, fmt.Errorf("%s: it changed files below in/", name(how))
 	}
 	return j, j.read()
+}
+
+// command is that of a job, in a process group of its own.
+func (t *trial) command(dir string, env []string) (*exec.Cmd, error) {
+	if t.Start != nil {
+		return t.Start(dir, env)
+	}
+	cmd := exec.Command(t.Command[0], append(t.Command[1:len(t.Command):len(t.Command)], "run", dir)...) //nolint:noctx // it is ended as the agent ends it
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, &syscall.SysProcAttr{Setpgid: true}
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	return cmd, nil
 }
 
 // end waits for the end of an engine, and sends it a signal on the way.

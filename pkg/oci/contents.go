@@ -18,6 +18,9 @@ type Contents struct {
 	Root ocispec.Descriptor
 	// Parts are its manifests, configs and layers, through indexes and subjects.
 	Parts map[digest.Digest]ocispec.Descriptor
+	// Refers are the parts that are only reached through a subject: the artifact says
+	// something about them, and has nothing of them.
+	Refers map[digest.Digest]bool
 	// Image: a part of it can be run as a container.
 	Image bool
 	// Own: some part of it has one of Berth's kinds.
@@ -46,7 +49,7 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 	if err != nil {
 		return Contents{}, err
 	}
-	c := Contents{Root: root, Parts: map[digest.Digest]ocispec.Descriptor{}}
+	c := Contents{Root: root, Parts: map[digest.Digest]ocispec.Descriptor{}, Refers: map[digest.Digest]bool{}}
 	for _, blob := range g.blobs {
 		c.Parts[blob.Digest] = blob
 	}
@@ -75,5 +78,39 @@ func ReadContents(ctx context.Context, l *Layout, dgst digest.Digest) (Contents,
 			c.Subject = said.Subject.Digest
 		}
 	}
-	return c, nil
+	has, err := g.has(root)
+	for part := range c.Parts {
+		if !has[part] {
+			c.Refers[part] = true
+		}
+	}
+	return c, err
+}
+
+// has are the parts below a manifest without those of its subjects.
+func (g *graph) has(root ocispec.Descriptor) (map[digest.Digest]bool, error) {
+	has := map[digest.Digest]bool{root.Digest: true}
+	for i := len(g.manifests) - 1; i >= 0; i-- { // what refers to another is behind that
+		m := g.manifests[i]
+		if !has[m.desc.Digest] {
+			continue
+		}
+		all, err := references(m.desc, m.raw)
+		if err != nil {
+			return nil, err
+		}
+		var said struct {
+			Subject *json.RawMessage `json:"subject"`
+		}
+		if err := json.Unmarshal(m.raw, &said); err != nil {
+			return nil, fmt.Errorf("manifest %s: %w", m.desc.Digest, err)
+		}
+		if said.Subject != nil {
+			all = all[1:] // the subject comes first
+		}
+		for _, part := range all {
+			has[part.Digest] = true
+		}
+	}
+	return has, nil
 }

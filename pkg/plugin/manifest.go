@@ -51,7 +51,10 @@ type Manifest struct {
 	Version string `json:"version"`
 	// Executables are paths in the directory by platform, "linux/amd64" or
 	// AnyPlatform.
-	Executables map[string]string `json:"executables"`
+	Executables map[string]string `json:"executables,omitempty"`
+	// Image is a directory of the plugin, an OCI layout that lists one container image,
+	// whose entry point is the plugin in place of Executables.
+	Image string `json:"image,omitempty"`
 	// Config describes the component's own keys.
 	Config Schema `json:"config"`
 	// Permissions are what the plugin cannot work without.
@@ -128,8 +131,13 @@ func (m Manifest) check(dir fs.FS) error {
 	if m.Version == "" {
 		errs = append(errs, errors.New("version is missing"))
 	}
-	if len(m.Executables) == 0 {
-		errs = append(errs, errors.New("executables are missing"))
+	switch {
+	case len(m.Executables) == 0 && m.Image == "":
+		errs = append(errs, errors.New("executables are missing, or an image"))
+	case len(m.Executables) > 0 && m.Image != "":
+		errs = append(errs, errors.New("it has executables and an image: a plugin is one or the other"))
+	case m.Image != "":
+		errs = append(errs, m.checkImage(dir))
 	}
 	for platform, file := range m.Executables {
 		info, err := fs.Stat(dir, path.Clean(file))
@@ -147,6 +155,18 @@ func (m Manifest) check(dir fs.FS) error {
 		errs = append(errs, errors.New("config: type is not object"))
 	}
 	return errors.Join(errs...)
+}
+
+// checkImage says what keeps the directory of the image from being a layout. Whether
+// it has an image for a platform is up to package container.
+func (m Manifest) checkImage(dir fs.FS) error {
+	if !fs.ValidPath(m.Image) || m.Image == "." {
+		return fmt.Errorf("image %q is not a directory inside of the plugin's", m.Image)
+	}
+	if info, err := fs.Stat(dir, path.Join(m.Image, "index.json")); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("image %q is not there: `berth plugins pack` brings it", m.Image)
+	}
+	return nil
 }
 
 // Executable is the path of the executable for a platform, such as "linux/amd64".

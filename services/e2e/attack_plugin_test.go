@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/plugin/container/imagetest"
 )
 
 // misdeeds is what the plugin does by the text of its component.
@@ -38,7 +42,7 @@ esac
 // TestAttackPlugin has a plugin hang, flood its log, leave processes, lie about the
 // form of its plan, and hand in outputs for another component. Each costs its own job
 // only: the component next to it, of the same plugin, is deployed all the same, by the
-// same agent.
+// same agent. A third component does the same misdeeds out of a container image.
 func TestAttackPlugin(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -57,6 +61,7 @@ func TestAttackPlugin(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(app, "components", "steady.toml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	imaged(t, app, string(steady))
 	s.must("sync", app, "--wait")
 	s.must("installs", "create", "acme", "--app", "greeting", "--customer", "acme", "--stack", "local", "--watch", "--auto-approve")
 	in := &install{system: s, name: "acme", app: app}
@@ -83,9 +88,11 @@ func TestAttackPlugin(t *testing.T) {
 			}
 			w := in.finished(in.deploy(true).ID, time.Minute)
 			explained := in.explain(w)
-			own := step(w, "component/greeting")
-			if failed := own.State == "failed"; failed != (tt.want != "") || !strings.Contains(explained, tt.want) {
-				t.Errorf("its own step: %s, want %q", explained, tt.want)
+			for _, name := range []string{"greeting", "imaged"} {
+				own := step(w, "component/"+name)
+				if failed := own.State == "failed"; failed != (tt.want != "") || own.Error == nil && failed || failed && !strings.Contains(*own.Error, tt.want) {
+					t.Errorf("step of %s: %s, want %q", name, explained, tt.want)
+				}
 			}
 			if step(w, "component/steady").State != "succeeded" || in.says("steady.txt") != "steady, not "+tt.deed {
 				t.Errorf("the component next to it says %q: %s", in.says("steady.txt"), explained)
@@ -102,11 +109,42 @@ func TestAttackPlugin(t *testing.T) {
 			if tt.deed == "steal" && (in.output("greeting")["stolen"] != "by greeting" || in.output("greeting")["receipt"] != nil) {
 				t.Errorf("its own outputs: %v; it did not do what this test is about", in.output("greeting"))
 			}
+			if tt.deed == "steal" && (in.output("imaged")["stolen"] != "by greeting" || in.output("imaged")["receipt"] != nil) {
+				t.Errorf("outputs of the image: %v; it did not do what this test is about", in.output("imaged"))
+			}
 		})
 	}
 	if now := s.pid("runner acme"); now != agent || syscall.Kill(agent, 0) != nil {
 		t.Errorf("the agent is pid %d, it was %d", now, agent)
 	}
+}
+
+// imaged adds a component whose plugin is the greeting's script in an image with a shell.
+func imaged(t *testing.T, app, component string) {
+	t.Helper()
+	from, dir := filepath.Join(app, "plugins", "greeting"), filepath.Join(app, "plugins", "imaged")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile(filepath.Join(from, "greeting.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "greeting.sh")); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, filepath.Join(dir, plugin.ManifestFile), `"executables": { "any": "greeting.sh" }`, `"image": "image"`)
+	edit(t, filepath.Join(dir, plugin.ManifestFile), `"type": "greeting"`, `"type": "greeting-image"`)
+	shell := imagetest.Programs(t, "sh", "cat", "cp", "grep", "head", "mkdir", "mv", "rm", "sed", "setsid", "sleep", "tr", "yes")
+	imagetest.Layout(t, filepath.Join(dir, "image"), ocispec.ImageConfig{Entrypoint: []string{"/greeting.sh"}}, shell, []imagetest.Entry{imagetest.File("greeting.sh", string(script))})
+	path := filepath.Join(app, "components", "imaged.toml")
+	if err := os.WriteFile(path, []byte(component), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, `name = "greeting"`, `name = "imaged"`)
+	edit(t, path, `type = "greeting"`, `type = "greeting-image"`)
+	edit(t, path, `"plugins/greeting"`, `"plugins/imaged"`)
+	signedBy(t, path, resign(t, dir))
 }
 
 // sleepers counts the processes that the plugin leaves, by their working directory:

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +16,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/plugin/container/imagetest"
 )
 
 // TestPlugin deploys a component whose type is a plugin's: the customer's side is
@@ -166,12 +170,53 @@ func TestPlugin(t *testing.T) {
 		}
 	})
 
+	t.Run("it may come from a registry of its author", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "greeting")
+		if err := os.CopyFS(dir, os.DirFS(filepath.Dir(script))); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, filepath.Join(dir, "greeting.sh"), "set -u", "set -u; echo yes > \"$BERTH_INSTALL_DIR/of-a-registry\"")
+		signer := resign(t, dir)
+		layout, err := oci.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed, err := oci.Pack(t.Context(), layout, oci.PackInput{Kind: oci.KindSource, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		author := &imagetest.Registry{}
+		author.Move("1", layout.Dir(), packed.Digest)
+		server := httptest.NewServer(author)
+		defer server.Close()
+		edit(t, component, "local_source = \"plugins/greeting\"", "oci_source = \"oci://"+strings.TrimPrefix(server.URL, "http://")+"/"+imagetest.Repository+":1\"")
+		signedBy(t, component, signer)
+		s.must("sync", app, "--wait")
+		server.Close() // customers need it no more
+		if w := in.finished(in.deploy(true).ID, time.Minute); w.State != "succeeded" {
+			t.Errorf("deploy: %s", in.explain(w))
+		}
+		if _, err := os.Stat(filepath.Join(data, "install", "of-a-registry")); err != nil {
+			t.Error("the plugin of the registry did not run")
+		}
+	})
+
 	t.Run("a deprovision removes what it made", func(t *testing.T) {
 		s.must("installs", "deprovision", "acme", "--confirm", "acme", "--watch", "--auto-approve")
 		if _, err := os.Stat(file); err == nil {
 			t.Error("the greeting is still there")
 		}
 	})
+}
+
+// signedBy has a component name another key.
+func signedBy(t *testing.T, component, signer string) {
+	t.Helper()
+	raw, err := os.ReadFile(component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(t, component, regexp.MustCompile(`signer *= *".*"`).FindString(string(raw)), `signer = "`+signer+`"`)
 }
 
 // resign signs a plugin with a new key and returns that.

@@ -27,6 +27,7 @@ import (
 // Doors is what the commands need of the rest of the command line.
 type Doors struct {
 	Args   cobra.PositionalArgs // DIR
+	Packed cobra.PositionalArgs // DIR IMAGE
 	Out    io.Writer
 	Err    io.Writer
 	Format func() (output.Options, error)
@@ -34,7 +35,7 @@ type Doors struct {
 
 // Command is `berth plugins`. noun makes a command that only holds verbs.
 func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command, d Doors) *cobra.Command {
-	return noun("plugins", "plugin", "Component types of your own", sign(d), test(d))
+	return noun("plugins", "plugin", "Component types of your own", pack(d), sign(d), test(d))
 }
 
 // test is `berth plugins test`.
@@ -69,6 +70,9 @@ run it before you ship an upgrade.`,
 			subject, err := conformance.Plugin(args[0])
 			if err != nil {
 				return err
+			}
+			if subject.Close != nil {
+				defer func() { _ = subject.Close() }() // temporary files
 			}
 			rows := []row{}
 			var verdicts []conformance.Verdict

@@ -99,6 +99,7 @@ func (i *images) part(ctx context.Context, repository string, dgst digest.Digest
 		part, has := c.Parts[dgst]
 		switch {
 		case !has:
+		case c.Own && c.Refers[dgst]: // about an image, which it has nothing of
 		case c.Own && dgst != ocispec.DescriptorEmptyJSON.Digest:
 			// An image can be made that claims a blob of the install's own as a
 			// layer; by that it does not become public.

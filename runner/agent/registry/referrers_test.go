@@ -151,3 +151,27 @@ func TestAttackReferrers(t *testing.T) {
 		}
 	}
 }
+
+// What is the install's own and says something about an image does not hide that. What
+// it has itself stays hidden, also when the image claims it.
+func TestAttackOwnArtifactAboutAnImage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	claimed := h.put(ocispec.MediaTypeImageLayer, []byte("of the install's own"))
+	layer := h.put(ocispec.MediaTypeImageLayer, []byte("web"))
+	web := h.imageOf(layer, claimed)
+	h.keep("web", "1", web)
+	own := h.referrer(oci.KindSource.ArtifactType(), web, "of the install's own")
+	ofOwn := h.referrer("application/vnd.example.signature", own, "a signature of the own")
+	for path, want := range map[string]int{
+		"manifests/1": http.StatusOK, "manifests/" + web.Digest.String(): http.StatusOK, "blobs/" + layer.Digest.String(): http.StatusOK,
+		"blobs/" + claimed.Digest.String(): http.StatusNotFound, "manifests/" + own.Digest.String(): http.StatusNotFound, "manifests/" + ofOwn.Digest.String(): http.StatusNotFound,
+	} {
+		if resp, body := h.get(http.MethodGet, "/v2/web/"+path); resp.StatusCode != want {
+			t.Errorf("%s: %s %s, want %d", path, resp.Status, body, want)
+		}
+	}
+	if got := h.listed("web", web.Digest, ""); len(got) != 0 {
+		t.Errorf("the image has referrers %v", got)
+	}
+}

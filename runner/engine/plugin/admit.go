@@ -12,23 +12,27 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/plugin"
+	"github.com/berth-dev/berth/pkg/plugin/container"
 	"github.com/berth-dev/berth/runner/engine/build"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 // Build makes the artifact of a plugin: its directory as it is.
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
-	return build.Folder{What: "plugin", Tool: "berth plugin test", Check: checkFolder}.Build(ctx, j)
+	return build.Folder{What: "plugin", Tool: "berth plugin test", Check: func(dir string) error { return checkFolder(ctx, dir) }}.Build(ctx, j)
 }
 
 // checkFolder finds early what runners refuse. Who has signed counts there.
-func checkFolder(dir string) error {
+func checkFolder(ctx context.Context, dir string) error {
 	m, err := plugin.ReadManifest(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, plugin.SignatureFile)); err != nil {
 		return fmt.Errorf("it is not signed: there is no %s (`berth plugin sign` makes it)", plugin.SignatureFile)
+	}
+	if m.Image != "" {
+		return checkImage(ctx, dir, m)
 	}
 	for _, file := range m.Executables {
 		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(file)), 0o700); err != nil {
@@ -43,13 +47,14 @@ type admitted struct {
 	job      *job.Job
 	given    jobspec.Plugin
 	manifest plugin.Manifest
-	// path is the executable.
-	path string
+	// path is the executable, "" for a plugin that is an image.
+	path  string
+	image *container.Image
 }
 
 // admit checks the plugin of a job. Whatever is not as it was signed or granted is
 // refused before one byte of it runs.
-func admit(j *job.Job) (*admitted, error) {
+func admit(ctx context.Context, j *job.Job) (*admitted, error) {
 	const remedy = "build the plugin again from what its author has signed, then sync and deploy"
 	p := &admitted{job: j, given: *j.Spec.Plugin}
 	dir := os.DirFS(j.In("artifact"))
@@ -68,15 +73,36 @@ func admit(j *job.Job) (*admitted, error) {
 		return nil, job.Refusef("grant it in [berth.plugin] of the component, or use another version", "%s: the plugin asks for %s, which the component does not grant",
 			j.Subject(), strings.Join(missing, " and "))
 	}
-	file, err := p.manifest.Executable(runtime.GOOS + "/" + runtime.GOARCH)
-	if err != nil {
+	if err := p.program(ctx); err != nil {
 		return nil, job.Refusef("use a version of the plugin for this platform", "%s: %v", j.Subject(), err)
 	}
-	p.path = j.In("artifact", filepath.FromSlash(file))
 	if p.given.Network {
 		return p, nil
 	}
 	return p, noNetwork(j)
+}
+
+// program finds what of the plugin runs on this platform.
+func (p *admitted) program(ctx context.Context) error {
+	const platform = runtime.GOOS + "/" + runtime.GOARCH
+	if p.manifest.Image == "" {
+		file, err := p.manifest.Executable(platform)
+		p.path = p.job.In("artifact", filepath.FromSlash(file))
+		return err
+	}
+	image, err := container.Open(ctx, p.job.In("artifact"), p.manifest, platform)
+	if err != nil {
+		return err
+	}
+	p.image = &image
+	return nil
+}
+
+// close lets go of what admit opened.
+func (p *admitted) close() {
+	if p.image != nil {
+		_ = p.image.Close()
+	}
 }
 
 // noNetwork refuses where the agent has not taken the network away.

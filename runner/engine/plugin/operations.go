@@ -26,10 +26,11 @@ const (
 
 // Plan has the plugin plan.
 func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
-	p, err := admit(j)
+	p, err := admit(ctx, j)
 	if err != nil {
 		return jobspec.Result{}, err
 	}
+	defer p.close()
 	config, err := p.config()
 	if err != nil {
 		return jobspec.Result{}, err
@@ -69,10 +70,11 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 // Apply has the plugin apply what its plan pinned.
 func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
-	p, err := admit(j)
+	p, err := admit(ctx, j)
 	if err != nil {
 		return jobspec.Result{}, err
 	}
+	defer p.close()
 	var rec record
 	if err := job.ReadJSON(j.In("pinned", recordFile), &rec); err != nil {
 		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned cannot be read: %v", err)

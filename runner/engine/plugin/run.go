@@ -55,24 +55,22 @@ func (p *admitted) run(ctx context.Context) (report, error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	cmd := exec.Command(p.path, "run", p.dir()) //nolint:noctx // it is asked to end, not killed, when ctx ends
-	cmd.Dir = p.dir()
-	cmd.Env = plugin.Environ(dirs, jobspec.Spec{
-		Version: plugin.Contract, Operation: j.Spec.Operation, Destroy: j.Spec.Destroy, InstallID: j.Spec.InstallID, Resource: j.Spec.Resource,
-	})
+	cmd, err := p.command(ctx, dirs)
+	if err != nil {
+		return report{}, err
+	}
 	log := &budget{left: maxLog, spent: func() { end(&overrun{fmt.Sprintf("it wrote more than %d bytes to its log", maxLog)}) }}
 	cmd.Stdout, cmd.Stderr = log.to(j.Stdout), log.to(j.Stderr)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A process that it left behind may hold the log open.
 	cmd.WaitDelay = time.Second
 	j.Logf("plugin %s %s: %s", p.manifest.Type, p.manifest.Version, j.Spec.Operation)
 	if err := cmd.Start(); err != nil {
-		return report{}, fmt.Errorf("start plugin %s: %w", p.manifest.Type, err)
+		return report{}, p.notStarted(err)
 	}
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { p.watch(done, end) })
-	err := p.await(ctx, cmd)
+	err = p.await(ctx, cmd)
 	close(done)
 	watching.Wait()
 	if err == nil {

@@ -1,0 +1,3 @@
+module example.com/look
+
+go 1.26.0
