@@ -129,15 +129,6 @@ variable "ports" { type = list(number) }
 			want:    "tf_vars of the install:1:12: .nuon.components", remedy: "check the name",
 		},
 		{
-			name: "another backend", module: "terraform {\n  backend \"s3\" {}\n}",
-			outcome: jobspec.OutcomeFailed,
-			want:    `declares where its state is kept ("s3", main.tf:2)`, remedy: "remove that block",
-		},
-		{
-			name: "a cloud block", module: "terraform {\n  cloud {\n  organization = \"x\"\n  }\n}",
-			outcome: jobspec.OutcomeFailed, want: `declares where its state is kept ("cloud", main.tf:2)`,
-		},
-		{
 			name: "another version of terraform", module: module,
 			order:   jobspec.TerraformModule{TerraformVersion: "0.12.31"},
 			outcome: jobspec.OutcomeRefused, want: "component greeting needs terraform 0.12.31, the runner has 1.", remedy: "BERTH_TERRAFORM",

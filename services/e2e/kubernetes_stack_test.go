@@ -125,6 +125,8 @@ func TestKubernetesStack(t *testing.T) {
 		}
 	})
 
+	t.Run("an app is rehearsed in such a cluster", k.rehearses)
+
 	t.Run("a runner that lost its pod goes on", func(t *testing.T) {
 		k := k.on(t)
 		var before ctlapi.Runner

@@ -62,6 +62,10 @@ func judgeBuild(item ctlapi.ConfigItem) Line {
 		l.Why = "source " + sourceOf(item) + " needs credentials"
 	case missing(text) != "":
 		l.Why = missing(text)
+	case overSSH.MatchString(sourceOf(item)) && noAddress.MatchString(text):
+		l.Why = "source " + sourceOf(item) + " is fetched over SSH, and builder speaks HTTPS only"
+	case noLock.MatchString(text):
+		l.Why = "builder gets the packages of a program in Node.js by a package-lock.json only, and there is none"
 	default:
 		l.Verdict, l.Why = Failed, "it cannot be built: "+short(text)
 	}
@@ -70,6 +74,13 @@ func judgeBuild(item ctlapi.ConfigItem) Line {
 
 // closed is what builder says of a private registry for which it has no key.
 var closed = regexp.MustCompile(`BERTH_SOURCE_CREDENTIALS has no entry|needs credentials|refuses these credentials`)
+
+// What builder says of sources and programs that are right and that it cannot take.
+var (
+	overSSH   = regexp.MustCompile(`^(?:ssh://|git@)[^\s:/]+[:/]`)
+	noAddress = regexp.MustCompile(`is not an address of a repository that Berth can use`)
+	noLock    = regexp.MustCompile(`neither a package-lock\.json nor a node_modules`)
+)
 
 // sourceOf names the source of a build.
 func sourceOf(item ctlapi.ConfigItem) string {

@@ -31,6 +31,26 @@ func TestJudgeBuild(t *testing.T) {
 	}
 }
 
+// What Berth cannot take is no mistake of the app.
+func TestJudgeBuildOfWhatBerthDoesNotTake(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		repo, text string
+		verdict    Verdict
+		why        string
+	}{
+		{"git@github.com:acme/x.git", `this is not an address of a repository that Berth can use: write "owner/name" or an https URL`, NotPlanned, "source git@github.com:acme/x.git is fetched over SSH, and builder speaks HTTPS only"},
+		{"ssh://git@git.example.com/x", `this is not an address of a repository that Berth can use: write "owner/name" or an https URL`, NotPlanned, "source ssh://git@git.example.com/x is fetched over SSH, and builder speaks HTTPS only"},
+		{"acme", "this is not an address of a repository that Berth can use", Failed, "it cannot be built: this is not an address of a repository that Berth can use"},
+		{"acme/app", "src: package.json names dependencies, and there is neither a package-lock.json nor a node_modules: run npm install", NotPlanned, "builder gets the packages of a program in Node.js by a package-lock.json only, and there is none"},
+	} {
+		got := judgeBuild(ctlapi.ConfigItem{Component: "app", Source: &ctlapi.BuildSource{Repo: &tt.repo}, BuildError: &tt.text})
+		if got.Verdict != tt.verdict || got.Why != tt.why {
+			t.Errorf("%s: %s, %s; want %s, %s", tt.text, got.Verdict, got.Why, tt.verdict, tt.why)
+		}
+	}
+}
+
 func TestJudgeFailure(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

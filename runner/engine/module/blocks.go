@@ -15,7 +15,7 @@ var (
 		{Type: "data", LabelNames: []string{"type", "name"}},
 		{Type: "ephemeral", LabelNames: []string{"type", "name"}},
 	}}
-	terraformSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	terraformSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{
 		{Type: "backend", LabelNames: []string{"type"}},
 		{Type: "cloud"}, {Type: "required_providers"},
 	}}
@@ -48,6 +48,11 @@ func (m *Module) add(file *hcl.File, src []byte) hcl.Diagnostics {
 
 func (m *Module) addSettings(block *hcl.Block) hcl.Diagnostics {
 	content, _, problems := block.Body.PartialContent(terraformSchema)
+	if attr := content.Attributes["required_version"]; attr != nil {
+		if v, diags := attr.Expr.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			m.Versions = append(m.Versions, v.AsString())
+		}
+	}
 	for _, b := range content.Blocks {
 		if b.Type == "required_providers" {
 			m.addRequired(b)

@@ -21,6 +21,8 @@ type Module struct {
 	// backend block, "cloud", or "".
 	Backend   string
 	BackendAt string // "main.tf:3"
+	// Versions are the required_version of the module, one for each time that it says one.
+	Versions  []string
 	Calls     []Call
 	Providers map[string]Provider // by the name that the module gives them; nil for none
 	Files     []string            // names, sorted; override files last
@@ -81,7 +83,7 @@ func Read(dir string) (*Module, error) {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir() || !Is(name):
-		case isOverride(name):
+		case IsOverride(name):
 			overrides = append(overrides, name)
 		default:
 			m.Files = append(m.Files, name)
@@ -118,7 +120,9 @@ func Read(dir string) (*Module, error) {
 // ErrNoModule is returned for a directory without *.tf and *.tf.json files.
 var ErrNoModule = fmt.Errorf("there are no .tf files")
 
-func isOverride(name string) bool {
+// IsOverride tells whether a file of configuration is read after all others, and replaces
+// what they say.
+func IsOverride(name string) bool {
 	base := strings.TrimSuffix(strings.TrimSuffix(name, ".json"), ".tf")
 	return base == "override" || strings.HasSuffix(base, "_override")
 }

@@ -20,12 +20,29 @@ import (
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return build.Folder{
 		What: "terraform module", Tool: "terraform validate",
-		Check: func(dir string) error { return checkModule(dir, ".", map[string]bool{}) },
+		Check: func(dir string) error { return checkModule(j, dir) },
 	}.Build(ctx, j)
 }
 
-// checkModule reads a module and the modules that it calls by path.
-func checkModule(root, dir string, seen map[string]bool) error {
+// checkModule reads a module and the modules that it calls by path, and logs what of it
+// has no effect.
+func checkModule(j *job.Job, root string) error {
+	if err := checkCalled(root, ".", map[string]bool{}); err != nil {
+		return err
+	}
+	m, err := module.Read(root)
+	if err != nil {
+		return err
+	}
+	if err := checkOverrides(m); err != nil {
+		return err
+	}
+	logBackend(j, m)
+	return nil
+}
+
+// checkCalled reads the module in dir of root and the modules that it calls by path.
+func checkCalled(root, dir string, seen map[string]bool) error {
 	if seen[dir] {
 		return nil
 	}
@@ -43,9 +60,6 @@ func checkModule(root, dir string, seen map[string]bool) error {
 	case err != nil:
 		return err
 	}
-	if dir == "." && m.Backend != "" && m.Backend != "http" {
-		return fmt.Errorf("%s: it declares where its state is kept (%q); remove that block: Berth keeps the state for the install", m.BackendAt, m.Backend)
-	}
 	for _, call := range m.Calls {
 		if !call.Local() {
 			continue
@@ -57,7 +71,7 @@ func checkModule(root, dir string, seen map[string]bool) error {
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(called))); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s%s: module %q is called by %q, which does not exist", at, call.At, call.Name, call.Source)
 		}
-		if err := checkModule(root, called, seen); err != nil {
+		if err := checkCalled(root, called, seen); err != nil {
 			return err
 		}
 	}

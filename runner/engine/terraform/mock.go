@@ -50,12 +50,11 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 	if err := os.CopyFS(w.dir, os.DirFS(j.In("artifact"))); err != nil {
 		return nil, fmt.Errorf("copy the module: %w", err)
 	}
-	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{"local": map[string]any{}}}}
-	if err := job.WriteJSON(filepath.Join(w.dir, backendFile), override); err != nil {
-		return nil, err
-	}
 	var err error
 	if w.module, err = module.Read(w.dir); err != nil {
+		return nil, err
+	}
+	if err := w.keepStateIn(j, "local"); err != nil {
 		return nil, err
 	}
 	w.standIn = &standIn{Rehearsed: t.said} // any version of Terraform will do
@@ -63,6 +62,9 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(w.dir) }() // work/ goes with the job in any case
+	if _, err := anyVersion(w.dir, w.version); err != nil {
+		return nil, err
+	}
 	w.standIn.How = jobspec.RehearsedNotPlanned
 	limited, cancel := context.WithTimeout(ctx, trialInitTimeout)
 	defer cancel()

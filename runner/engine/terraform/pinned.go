@@ -87,7 +87,7 @@ func listFiles(dir string) (map[string]fileMark, error) {
 		}
 		inData := strings.HasPrefix(name, dataDir+string(filepath.Separator))
 		isModule := strings.HasPrefix(name, filepath.Join(dataDir, "modules")+string(filepath.Separator))
-		if !e.Type().IsRegular() || name == lockFile || name == backendFile || inData && !isModule {
+		if !e.Type().IsRegular() || name == lockFile || ours(name) || inData && !isModule {
 			return nil
 		}
 		info, err := e.Info()

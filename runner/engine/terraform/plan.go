@@ -168,6 +168,8 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 		summary = w.standIn.about(summary)
 	case j.Spec.Rehearsal != nil && checkVersion(want, w.version, "") != nil:
 		summary.Text = jobspec.PlannedWith + w.version + " instead of " + want + ".\n\n" + summary.Text
+	case w.setAside != "":
+		summary.Text = jobspec.PlannedWith + w.version + " instead of " + w.setAside + ".\n\n" + summary.Text
 	}
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }

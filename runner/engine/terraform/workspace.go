@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	backendFile = "berth_backend_override.tf.json"
-	lockFile    = ".terraform.lock.hcl"
-	dataDir     = ".terraform"
+	lockFile = ".terraform.lock.hcl"
+	dataDir  = ".terraform"
 )
 
 // interruptGrace is how long Terraform may take to end after an interrupt while
@@ -34,6 +33,8 @@ type workspace struct {
 	standIn *standIn // nil: the module as it is
 	// spared says that an earlier init did for this one.
 	spared bool
+	// setAside is the required_version that a rehearsal does not hold the module to.
+	setAside string
 }
 
 // open copies the artifact to work/module, or writes what stands in for it, points
@@ -52,15 +53,13 @@ func open(ctx context.Context, j *job.Job, envVars map[string]string, s *standIn
 	if w.module, err = module.Read(w.dir); err != nil {
 		return nil, job.Wrongf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
 	}
-	if b := w.module.Backend; b != "" && b != "http" {
-		return nil, job.Wrongf("remove that block: Berth keeps the state for the install",
-			"the module of %s declares where its state is kept (%q, %s)", j.Subject(), b, w.module.BackendAt)
-	}
-	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{"http": map[string]any{}}}}
-	if err := job.WriteJSON(filepath.Join(w.dir, backendFile), override); err != nil {
+	if err := w.keepStateIn(j, "http"); err != nil {
 		return nil, err
 	}
-	return w, w.findTerraform(ctx, j, envVars)
+	if err = w.findTerraform(ctx, j, envVars); err == nil && j.Spec.Rehearsal != nil {
+		w.setAside, err = anyVersion(w.dir, w.version)
+	}
+	return w, err
 }
 
 func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[string]string) error {
