@@ -71,8 +71,11 @@ func judgeBuild(item ctlapi.ConfigItem) Line {
 // closed is what builder says of a private registry for which it has no key.
 var closed = regexp.MustCompile(`BERTH_SOURCE_CREDENTIALS has no entry|needs credentials|refuses these credentials`)
 
-// sourceOf names the source of a build.
+// sourceOf names the source of a build, or of a module in it that could not be had.
 func sourceOf(item ctlapi.ConfigItem) string {
+	if m := moduleIn.FindStringSubmatch(api.Value(item.BuildError)); m != nil {
+		return m[1]
+	}
 	if s := item.Source; s != nil && api.Value(s.Repo) != "" {
 		return api.Value(s.Repo)
 	}
@@ -82,7 +85,10 @@ func sourceOf(item ctlapi.ConfigItem) string {
 	return "of " + item.Component
 }
 
-var addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
+var (
+	moduleIn  = regexp.MustCompile(`module "[^"]+" \([^)]*\) is of (\S+), w(?:hich|hose)`)
+	addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
+)
 
 // failure is a step that failed.
 type failure struct {

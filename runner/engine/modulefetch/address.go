@@ -28,6 +28,7 @@ const publicRegistry = "registry.terraform.io"
 
 var (
 	registryPart = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$`)
+	forced       = regexp.MustCompile(`^[a-z0-9]+::`) // "s3::https://…"
 	scpForm      = regexp.MustCompile(`^(?:[\w.-]+@)([\w.-]+):([^/].*)$`)
 )
 
@@ -51,7 +52,7 @@ func parse(source string) (Address, error) {
 		return parseGit(shortHost(source))
 	case scpForm.MatchString(source):
 		return parseGit(source)
-	case strings.Contains(source, "::"):
+	case forced.MatchString(source):
 		kind, _, _ := strings.Cut(source, "::")
 		return Address{}, fmt.Errorf("addresses with %s:: are not fetched: use git, a registry or an archive by https", kind)
 	case strings.Contains(source, "://"):
@@ -114,7 +115,7 @@ func parseHTTP(source string) (Address, error) {
 	case strings.HasSuffix(form, "tar.gz"), strings.HasSuffix(form, "tgz"):
 		return Address{Archive: u.String(), Form: "tar.gz"}, nil
 	case strings.HasSuffix(u.Path, ".git"):
-		return Address{Git: u.String()}, nil
+		return parseGit(source)
 	}
 	return Address{Ask: u.String()}, nil
 }
