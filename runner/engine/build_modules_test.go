@@ -180,7 +180,7 @@ func TestBuildPacksPrivateModules(t *testing.T) {
 	wantContains(t, "own/main.tf.json", files["own/main.tf.json"], "\"../.berth/modules/")
 	data := t.TempDir()
 	for _, args := range [][]string{{"init", "-backend=false", "-input=false", "-no-color"}, {"validate", "-no-color"}} {
-		cmd := exec.Command(terraform(t), args...)
+		cmd := exec.Command(terraformPath(t), args...)
 		cmd.Dir, cmd.Env = filepath.Join(j.path, "out/artifact"), []string{"HOME=" + data, "TF_DATA_DIR=" + data, "HTTPS_PROXY=http://127.0.0.1:1", "CHECKPOINT_DISABLE=1", "PATH=/nowhere"}
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("terraform %s of what was packed: %v\n%s", args[0], err, said)

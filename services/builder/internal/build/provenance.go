@@ -26,8 +26,8 @@ type Provenance struct {
 	Tool *jobspec.Tool `json:"tool,omitempty"`
 	// Modules are what the build fetched from elsewhere.
 	Modules    []jobspec.Module `json:"modules,omitempty"`
-	StartedAt  time.Time     `json:"started_at,omitzero"`
-	FinishedAt time.Time     `json:"finished_at,omitzero"`
+	StartedAt  time.Time        `json:"started_at,omitzero"`
+	FinishedAt time.Time        `json:"finished_at,omitzero"`
 }
 
 // ProvenanceSource is what the artifact was made from, exactly.
