@@ -193,7 +193,11 @@ func (w wanted) String() string {
 	return fmt.Sprintf("module %q (%s) is of %s", w.call.Name, w.where, withoutQuery(w.call.Source))
 }
 
-var inAddress = regexp.MustCompile(`//[^/?#]*@`)
+var (
+	inAddress = regexp.MustCompile(`//[^/?#]*@`)
+	// asked begins the errors of requests; their addresses may be signed.
+	asked = regexp.MustCompile(`(?:Get|Post) "[^"]*": `)
+)
 
 // withoutQuery is a source without credentials and query.
 func withoutQuery(source string) string {
@@ -390,5 +394,5 @@ func (f *fetcher) explain(what wanted, err error) error {
 		return job.Failf("ask the operator of this builder to add them to "+modulekeys.File+" of this org in BERTH_BUILD_SECRETS, or correct its source if it is public"+orCopy,
 			"%s, which needs credentials: the server answers %d without", what, refused.status)
 	}
-	return job.Failf("check its source and that the Build Runner reaches it"+orCopy, "%s, which cannot be fetched: %s", what, inAddress.ReplaceAllString(err.Error(), "//"))
+	return job.Failf("check its source and that the Build Runner reaches it"+orCopy, "%s, which cannot be fetched: %s", what, inAddress.ReplaceAllString(asked.ReplaceAllString(err.Error(), ""), "//"))
 }
