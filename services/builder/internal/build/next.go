@@ -132,9 +132,7 @@ func handOver(s State) Decision {
 		return Decision{Act: Note, Error: "waiting for the Build Runner to start"}
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
-	if len(s.Reusable) > 0 {
-		spec.Source.Modules = s.Reusable[0].Provenance.Modules
-	}
+	spec.Source.Modules = s.lastModules()
 	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}
 }
 

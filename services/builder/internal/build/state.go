@@ -139,6 +139,14 @@ func (m Made) moves() bool {
 	return slices.ContainsFunc(m.Provenance.Modules, func(module jobspec.Module) bool { return module.Moves })
 }
 
+// lastModules are what the last build of the same source fetched from elsewhere.
+func (s State) lastModules() []jobspec.Module {
+	if len(s.Reusable) == 0 {
+		return nil
+	}
+	return s.Reusable[0].Provenance.Modules
+}
+
 // usable is the first artifact that a build today would make too, and of which the
 // registry is not known to have lost it.
 func (s State) usable() (Made, bool) {
