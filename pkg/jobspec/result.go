@@ -80,6 +80,8 @@ type Result struct {
 	Outputs Outputs `json:"outputs,omitempty"`
 	// Artifact is what a build pushed.
 	Artifact *BuiltArtifact `json:"artifact,omitempty"`
+	// Modules are what a build fetched from elsewhere and packed.
+	Modules []Module `json:"modules,omitempty"`
 	// Steps tells the parts of an action.
 	Steps      []StepResult `json:"steps,omitempty"`
 	StartedAt  time.Time    `json:"started_at"`

@@ -151,9 +151,35 @@ type Source struct {
 	Cache string `json:"cache,omitempty"`
 	// Pulumi says how a program is built of the source; nil for no wishes.
 	Pulumi *PulumiBuild `json:"pulumi,omitempty"`
+	// Modules are what an earlier build of the same source fetched, so that this one can
+	// tell what moved; nil for none.
+	Modules []Module `json:"modules,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
+
+// Module is a Terraform module that a build fetched from elsewhere and packed.
+type Module struct {
+	// Source and Wanted are as written where it is called: an address, and the versions
+	// of a registry that will do.
+	Source string `json:"source"`
+	Wanted string `json:"wanted,omitempty"`
+	// Version is a registry's.
+	Version string `json:"version,omitempty"`
+	// From is the address that was fetched, without a query; Commit of a git repository,
+	// or Digest of an archive ("sha256:…") say what was there.
+	From   string `json:"from"`
+	Commit string `json:"commit,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Moves: tomorrow the same words may lead to something else.
+	Moves bool `json:"moves,omitempty"`
+	// Before is the commit or digest that an earlier build of the same source found, when
+	// it was another one.
+	Before string `json:"before,omitempty"`
+}
+
+// Content is what exactly was fetched.
+func (m Module) Content() string { return m.Commit + m.Digest }
 
 // ChartFile is the file of a packed chart in the archive of a source.
 const ChartFile = "chart.tgz"

@@ -82,8 +82,11 @@ var (
 	noLock    = regexp.MustCompile(`neither a package-lock\.json nor a node_modules`)
 )
 
-// sourceOf names the source of a build.
+// sourceOf names the source of a build, or of a module in it that could not be had.
 func sourceOf(item ctlapi.ConfigItem) string {
+	if m := moduleIn.FindStringSubmatch(api.Value(item.BuildError)); m != nil {
+		return m[1]
+	}
 	if s := item.Source; s != nil && api.Value(s.Repo) != "" {
 		return api.Value(s.Repo)
 	}
@@ -93,7 +96,10 @@ func sourceOf(item ctlapi.ConfigItem) string {
 	return "of " + item.Component
 }
 
-var addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
+var (
+	moduleIn  = regexp.MustCompile(`module "[^"]+" \([^)]*\) is of (\S+), w(?:hich|hose)`)
+	addressIn = regexp.MustCompile(`(?:https?|oci|git|ssh)://[^\s:,;"']+(?::\d+[^\s:,;"']*)?`)
+)
 
 // failure is a step that failed.
 type failure struct {

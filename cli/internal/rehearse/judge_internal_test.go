@@ -15,9 +15,15 @@ func TestJudgeBuild(t *testing.T) {
 	t.Parallel()
 	repo := &ctlapi.BuildSource{Repo: new("acme/app")}
 	for text, want := range map[string]Line{
-		"repository acme/app cannot be reached: no such host; trying again":                                                                    {Verdict: NotPlanned, Why: "source acme/app unreachable"},
-		"repository acme/app does not exist, or is not public; correct repo":                                                                   {Verdict: NotPlanned, Why: "source acme/app unreachable"},
-		"fetch chart: dial tcp 192.0.2.1:443: i/o timeout":                                                                                     {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"repository acme/app cannot be reached: no such host; trying again":  {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"repository acme/app does not exist, or is not public; correct repo": {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		"fetch chart: dial tcp 192.0.2.1:443: i/o timeout":                   {Verdict: NotPlanned, Why: "source acme/app unreachable"},
+		`module "net" (main.tf:3) is of git::https://git.example.com/team/net.git//vpc, which needs credentials: the server answers 401 without; ask`: {
+			Verdict: NotPlanned, Why: "source git::https://git.example.com/team/net.git//vpc needs credentials"},
+		`module "net" (main.tf:3) is of git::https://git.example.com/net.git, whose server refuses these credentials (401, the entry https://git.example.com); ask`: {
+			Verdict: NotPlanned, Why: "source git::https://git.example.com/net.git needs credentials"},
+		`module "net" (main.tf:3) is of modules.example.com/acme/net/aws, which cannot be fetched: modules.example.com cannot be reached: dial tcp: no such host; check`: {
+			Verdict: NotPlanned, Why: "source modules.example.com/acme/net/aws unreachable"},
 		"image acme.example/mirror is in a registry of AWS, for which builder's BERTH_SOURCE_CREDENTIALS has no entry with the helper aws_ecr": {Verdict: NotPlanned, Why: "source acme/app needs credentials"},
 		"this Build Runner cannot build images: there is no buildctl; install it":                                                              {Verdict: NotPlanned, Why: "tool buildctl is not on this machine"},
 		`exec: "go": executable file not found in $PATH`:                                                                                       {Verdict: NotPlanned, Why: "tool go is not on this machine"},

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/modulekeys"
 )
 
 // Refusal is why a build cannot begin, with what to do about it.
@@ -63,6 +64,7 @@ func (s *Service) Give(ctx context.Context, org, dir string, docker *jobspec.Doc
 // Hidden are the values among what Give put into dir that no log may show: a later
 // agent asks again.
 func Hidden(dir string) (values []string) {
+	values = hiddenOfModules(dir)
 	files, _ := filepath.Glob(filepath.Join(dir, "secrets", "*"))
 	for _, file := range files {
 		raw, _ := os.ReadFile(file)
@@ -96,6 +98,9 @@ type dockerConfig struct {
 func (s *Service) secret(org, name string) ([]byte, error) {
 	if !secretName.MatchString(name) {
 		return nil, refuse("correct secrets", "%q cannot be the name of a build secret", name)
+	}
+	if name == modulekeys.File {
+		return nil, refuse("correct secrets", "%q are the credentials of modules, and no build secret", name)
 	}
 	if s.cfg.Secrets == "" {
 		return nil, refuse("ask the operator of this builder to set BERTH_BUILD_SECRETS, or remove it from secrets", "this builder has no build secrets, and %q is asked for", name)

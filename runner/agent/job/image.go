@@ -14,9 +14,21 @@ import (
 	"github.com/berth-dev/berth/runner/agent/buildkit"
 )
 
-// giveBuildKit gives a build of an image what it needs of BuildKit.
-func (j *job) giveBuildKit(ctx context.Context) error {
-	if j.spec.Source == nil || j.spec.Source.Docker == nil {
+// giveBuild gives a build of an image what it needs of BuildKit, and one of a module the
+// credentials of modules.
+func (j *job) giveBuild(ctx context.Context) error {
+	if j.spec.Source == nil {
+		return nil
+	}
+	if j.spec.Kind == jobspec.KindTerraformModule {
+		err := j.deps.Engine.BuildKit.GiveModules(j.spec.OrgID, j.dir.In("build"))
+		j.learnBuild()
+		if refusal, ok := errors.AsType[*buildkit.Refusal](err); ok {
+			return refuse(jobspec.OutcomeFailed, refusal.Remedy, "%s", refusal.Message)
+		}
+		return err
+	}
+	if j.spec.Source.Docker == nil {
 		return nil
 	}
 	env, err := j.deps.Engine.BuildKit.Give(ctx, j.spec.OrgID, j.dir.In("build"), j.spec.Source.Docker)

@@ -64,7 +64,7 @@ func (j *job) prepare(ctx context.Context) error {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
-	if err := j.giveBuildKit(ctx); err != nil {
+	if err := j.giveBuild(ctx); err != nil {
 		return err
 	}
 	spec, err := j.openState() // its artifact names leaves too

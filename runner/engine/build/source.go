@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/build/kustomize"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -18,6 +19,8 @@ type Folder struct {
 	// more about it.
 	Check func(dir string) error
 	Tool  string
+	// Complete adds to the copy what the source names and does not have; nil for nothing.
+	Complete func(ctx context.Context, j *job.Job, dir string) ([]jobspec.Module, error)
 }
 
 // Build leaves the directory as the artifact.
@@ -26,12 +29,36 @@ func (f Folder) Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err != nil {
 		return jobspec.Result{}, err
 	}
+	var result jobspec.Result
+	if f.Complete != nil {
+		if result.Modules, err = f.Complete(ctx, j, tree.to); err != nil {
+			return result, err
+		}
+		if tree.files, tree.bytes, err = Fits(tree.to); err != nil {
+			return result, job.Wrongf("use fewer or smaller modules", "%s with its modules: %v", describe(j.Spec.Source), err)
+		}
+	}
 	if err := f.Check(tree.to); err != nil {
 		return jobspec.Result{}, wrong(j, err, fmt.Sprintf("`%s` there says more", f.Tool))
 	}
 	tree.log(j)
 	j.Logf("%s of %d files, %d bytes", f.What, tree.files, tree.bytes)
-	return jobspec.Result{}, nil
+	return result, nil
+}
+
+// CopyTree copies a directory that was fetched from elsewhere, as a source is copied:
+// without caches, keys and states, and with no link that leads out of it.
+func CopyTree(ctx context.Context, from, to string) (leftOut []string, err error) {
+	c := &copier{root: from, from: from, to: to}
+	err = c.copy(ctx)
+	return c.leftOut, err
+}
+
+// Checkout fetches one commit of a repository into a directory and checks it out; ref is
+// a branch, a tag or a commit, "" for the default branch. Its transport is what go-git
+// has for the address.
+func Checkout(ctx context.Context, dir, address, ref string) (commit string, err error) {
+	return fetchInto(ctx, dir, kustomize.Repository{URL: address, Ref: ref})
 }
 
 // directory copies the directory that a source names to out/artifact.

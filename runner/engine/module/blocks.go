@@ -22,7 +22,7 @@ var (
 	variableSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 		{Name: "type"}, {Name: "default"}, {Name: "sensitive"}, {Name: "ephemeral"},
 	}}
-	callSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}}}
+	callSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
 )
 
 // add reads the blocks of a file. Files are added in Terraform's order, so
@@ -92,13 +92,20 @@ func (m *Module) addVariable(block *hcl.Block, src []byte) hcl.Diagnostics {
 func (m *Module) addCall(block *hcl.Block) hcl.Diagnostics {
 	content, _, problems := block.Body.PartialContent(callSchema)
 	call := Call{Name: block.Labels[0], At: place(block.DefRange)}
-	if attr := content.Attributes["source"]; attr != nil {
-		if v, diags := attr.Expr.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
-			call.Source = v.AsString()
-		}
-	}
+	call.Source, call.Version = constant(content.Attributes["source"]), constant(content.Attributes["version"])
 	m.Calls = append(m.Calls, call)
 	return problems
+}
+
+// constant is the text that an attribute is written as, "" when it is no plain text.
+func constant(attr *hcl.Attribute) string {
+	if attr == nil {
+		return ""
+	}
+	if v, diags := attr.Expr.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+		return v.AsString()
+	}
+	return ""
 }
 
 // kindOf reads a type expression: a keyword, a constructor such as

@@ -56,6 +56,7 @@ const (
 // Call is a module block.
 type Call struct {
 	Name, Source, At string
+	Version          string // of a registry, as written; "" for any
 }
 
 // Local tells whether the called module is part of the same source tree.

@@ -14,12 +14,14 @@ import (
 	"github.com/berth-dev/berth/runner/engine/build"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/module"
+	"github.com/berth-dev/berth/runner/engine/modulefetch"
 )
 
-// Build makes a module directory, ready for init.
+// Build makes a module directory, ready for init: modules that it calls from elsewhere
+// are in it.
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return build.Folder{
-		What: "terraform module", Tool: "terraform validate",
+		What: "terraform module", Tool: "terraform validate", Complete: modulefetch.Pack,
 		Check: func(dir string) error { return checkModule(j, dir) },
 	}.Build(ctx, j)
 }

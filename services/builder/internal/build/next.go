@@ -132,6 +132,7 @@ func handOver(s State) Decision {
 		return Decision{Act: Note, Error: "waiting for the Build Runner to start"}
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
+	spec.Source.Modules = s.lastModules()
 	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}
 }
 

@@ -287,3 +287,21 @@ func TestPulumiOfARevision(t *testing.T) {
 		t.Errorf("a module has %v", none)
 	}
 }
+
+// Modules that a branch, a tag or a range leads to may be others today: the Build Runner
+// looks, and is told what it was.
+func TestModulesThatMoveAreFetchedAgain(t *testing.T) {
+	t.Parallel()
+	fixed := jobspec.Module{Source: "git::https://h/x.git?ref=" + someCommit, From: "https://h/x.git", Commit: someCommit}
+	moving := jobspec.Module{Source: "git::https://h/x.git?ref=v1", From: "https://h/x.git", Commit: someCommit, Moves: true}
+	with := func(m jobspec.Module) func(*State) {
+		return func(s *State) { s.Reusable[0].Provenance.Modules = []jobspec.Module{m} }
+	}
+	if d := Next(local(resolved, staged, withRunner, reusable, there(true), with(fixed))); d.Act != Reuse {
+		t.Errorf("with a module of a commit: %s, want %s", d.Act, Reuse)
+	}
+	d := Next(local(resolved, staged, withRunner, reusable, there(true), with(moving)))
+	if d.Act != QueueJob || !cmp.Equal(d.Spec.Source.Modules, []jobspec.Module{moving}) {
+		t.Errorf("with a module of a tag: %+v, want a job that is told of it", d)
+	}
+}

@@ -23,9 +23,11 @@ type Provenance struct {
 	// Remade is how often the build was begun again because its machine was lost.
 	Remade int `json:"remade,omitempty"`
 	// Tool is what the engine used.
-	Tool       *jobspec.Tool `json:"tool,omitempty"`
-	StartedAt  time.Time     `json:"started_at,omitzero"`
-	FinishedAt time.Time     `json:"finished_at,omitzero"`
+	Tool *jobspec.Tool `json:"tool,omitempty"`
+	// Modules are what the build fetched from elsewhere.
+	Modules    []jobspec.Module `json:"modules,omitempty"`
+	StartedAt  time.Time        `json:"started_at,omitzero"`
+	FinishedAt time.Time        `json:"finished_at,omitzero"`
 }
 
 // ProvenanceSource is what the artifact was made from, exactly.
@@ -60,7 +62,7 @@ func provenanceOf(b Build, job Job) Provenance {
 			Kind: string(b.Source.Kind), Digest: b.Source.Digest, Archive: b.Provenance.Source.Archive,
 			Repo: b.Source.Repo, Ref: b.Source.Ref, Commit: b.Commit, Directory: b.Source.Directory, Before: b.Before,
 		},
-		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool,
+		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Remade: b.Provenance.Remade, Tool: job.Result.Tool, Modules: job.Result.Modules,
 		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,
 	}
 }

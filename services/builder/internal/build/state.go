@@ -133,10 +133,27 @@ func (t Trouble) String() string {
 	return t.Text + "; " + t.Remedy
 }
 
-// usable is the first artifact of which the registry is not known to have lost
-// it.
+// moves tells whether what the artifact was made of may be another today: it has
+// modules of a branch, a tag or a range of versions.
+func (m Made) moves() bool {
+	return slices.ContainsFunc(m.Provenance.Modules, func(module jobspec.Module) bool { return module.Moves })
+}
+
+// lastModules are what the last build of the same source fetched from elsewhere.
+func (s State) lastModules() []jobspec.Module {
+	if len(s.Reusable) == 0 {
+		return nil
+	}
+	return s.Reusable[0].Provenance.Modules
+}
+
+// usable is the first artifact that a build today would make too, and of which the
+// registry is not known to have lost it.
 func (s State) usable() (Made, bool) {
 	i := slices.IndexFunc(s.Reusable, func(m Made) bool {
+		if m.moves() {
+			return false
+		}
 		there, asked := s.Facts.There[m.Artifact.Digest]
 		return there || !asked
 	})
