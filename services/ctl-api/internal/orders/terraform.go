@@ -13,7 +13,7 @@ func terraformModule(c component) (work jobspec.Work, deployable bool) {
 	if m == nil {
 		return work, false
 	}
-	work.TerraformModule = module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	work.TerraformModule = module(c.Berth, m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
 	work.TerraformModule.InstallVars = c.override.TFVars
 	return work, true
 }
@@ -29,12 +29,15 @@ func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
 		spec.Kind, spec.Pulumi = jobspec.KindPulumi, pulumiSandbox(s)
 		return nil
 	}
-	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.Berth, s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
 	return nil
 }
 
-func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
+func module(ext *appconfig.BlockExtension, version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
 	m := &jobspec.TerraformModule{TerraformVersion: version, EnvVars: env}
+	if ext != nil {
+		m.Tool = ext.Tool
+	}
 	if len(vars) > 0 {
 		m.Vars = make(map[string]any, len(vars))
 		for k, v := range vars {
