@@ -124,7 +124,7 @@ func TestTerraformFromAMirror(t *testing.T) {
 			}
 		}
 		result := r.plane.result(t, gone.order(asItIs))
-		if result.Outcome != jobspec.OutcomeRefused || !strings.Contains(result.Error, "the terraform of the plan is gone: "+version) {
+		if result.Outcome != jobspec.OutcomeRefused || !strings.Contains(result.Error, "the program of the plan is gone: terraform "+version) {
 			t.Errorf("the apply without its program: %+v", result)
 		}
 		missing := gone.spec(jobspec.OperationPlan)

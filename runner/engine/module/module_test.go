@@ -18,7 +18,7 @@ func read(t *testing.T, files map[string]string) (*Module, error) {
 			t.Fatal(err)
 		}
 	}
-	return Read(dir)
+	return Read(dir, false)
 }
 
 func TestRead(t *testing.T) {

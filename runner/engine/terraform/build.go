@@ -20,12 +20,29 @@ import (
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return build.Folder{
 		What: "terraform module", Tool: "terraform validate",
-		Check: func(dir string) error { return checkModule(dir, ".", map[string]bool{}) },
+		Check: func(dir string) error {
+			return tree{dir, j.Spec.Source.Tool == jobspec.ToolOpenTofu}.check(".", map[string]bool{})
+		},
 	}.Build(ctx, j)
 }
 
-// checkModule reads a module and the modules that it calls by path.
-func checkModule(root, dir string, seen map[string]bool) error {
+// tree is a directory with a module and those that it calls by path.
+type tree struct {
+	root     string
+	openTofu bool // which reads it
+}
+
+// errNoModule says that there is nothing to read, and where the other tool would find
+// something.
+func (t tree) errNoModule() error {
+	if m, _ := module.Read(t.root, true); m != nil {
+		return errors.New(`there are no .tf files in it, only files of OpenTofu: write tool = "opentofu" below [berth]`)
+	}
+	return errors.New("there are no .tf files in it, so it is no Terraform module")
+}
+
+// check reads a module and the modules that it calls by path.
+func (t tree) check(dir string, seen map[string]bool) error {
 	if seen[dir] {
 		return nil
 	}
@@ -34,10 +51,10 @@ func checkModule(root, dir string, seen map[string]bool) error {
 	if dir != "." {
 		at = dir + "/"
 	}
-	m, err := module.Read(filepath.Join(root, filepath.FromSlash(dir)))
+	m, err := module.Read(filepath.Join(t.root, filepath.FromSlash(dir)), t.openTofu)
 	switch {
 	case errors.Is(err, module.ErrNoModule) && dir == ".":
-		return errors.New("there are no .tf files in it, so it is no Terraform module")
+		return t.errNoModule()
 	case err != nil && at != "":
 		return fmt.Errorf("in %s: %w", at, err)
 	case err != nil:
@@ -45,6 +62,9 @@ func checkModule(root, dir string, seen map[string]bool) error {
 	}
 	if dir == "." && m.Backend != "" && m.Backend != "http" {
 		return fmt.Errorf("%s: it declares where its state is kept (%q); remove that block: Berth keeps the state for the install", m.BackendAt, m.Backend)
+	}
+	if dir == "." && m.EncryptionAt != "" {
+		return fmt.Errorf("%s: it encrypts its state; remove that block: Berth seals the state to the install", m.EncryptionAt)
 	}
 	for _, call := range m.Calls {
 		if !call.Local() {
@@ -54,10 +74,10 @@ func checkModule(root, dir string, seen map[string]bool) error {
 		if called == ".." || strings.HasPrefix(called, "../") {
 			return fmt.Errorf("%s%s: module %q is called by %q, which is outside of the component's directory", at, call.At, call.Name, call.Source)
 		}
-		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(called))); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(called))); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s%s: module %q is called by %q, which does not exist", at, call.At, call.Name, call.Source)
 		}
-		if err := checkModule(root, called, seen); err != nil {
+		if err := t.check(called, seen); err != nil {
 			return err
 		}
 	}

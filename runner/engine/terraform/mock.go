@@ -51,11 +51,11 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		return nil, fmt.Errorf("copy the module: %w", err)
 	}
 	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{"local": map[string]any{}}}}
-	if err := job.WriteJSON(filepath.Join(w.dir, backendFile), override); err != nil {
+	if err := job.WriteJSON(filepath.Join(w.dir, backendFileOf(j)), override); err != nil {
 		return nil, err
 	}
 	var err error
-	if w.module, err = module.Read(w.dir); err != nil {
+	if w.module, err = module.Read(w.dir, isOpenTofu(j)); err != nil {
 		return nil, err
 	}
 	w.standIn = &standIn{Rehearsed: t.said} // any version of Terraform will do

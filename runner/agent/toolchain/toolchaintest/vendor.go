@@ -65,7 +65,7 @@ func (v Vendor) Release(t *testing.T, dir, version string, program []byte) {
 	if err := openpgp.DetachSign(&sig, v.entity, strings.NewReader(sums), nil); err != nil {
 		t.Fatal(err)
 	}
-		for name, data := range map[string][]byte{v.Of.ArchiveName(version): raw.Bytes(), v.Of.SumsName(version): []byte(sums), v.Of.SignatureName(version): sig.Bytes()} {
+	for name, data := range map[string][]byte{v.Of.ArchiveName(version): raw.Bytes(), v.Of.SumsName(version): []byte(sums), v.Of.SignatureName(version): sig.Bytes()} {
 		Write(t, filepath.Join(dir, name), data, 0o644)
 	}
 }
