@@ -13,7 +13,8 @@ func terraformModule(c component) (work jobspec.Work, deployable bool) {
 	if m == nil {
 		return work, false
 	}
-	work.TerraformModule = module(c.Berth, m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	work.TerraformModule = module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	work.TerraformModule.Tool = toolOf(c.Berth)
 	work.TerraformModule.InstallVars = c.override.TFVars
 	return work, true
 }
@@ -29,15 +30,21 @@ func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
 		spec.Kind, spec.Pulumi = jobspec.KindPulumi, pulumiSandbox(s)
 		return nil
 	}
-	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.Berth, s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+	spec.TerraformModule.Tool = toolOf(s.Berth)
 	return nil
 }
 
-func module(ext *appconfig.BlockExtension, version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
-	m := &jobspec.TerraformModule{TerraformVersion: version, EnvVars: env}
-	if ext != nil {
-		m.Tool = ext.Tool
+// toolOf is the tool that an app names for a module, "" for none.
+func toolOf(ext *appconfig.BlockExtension) string {
+	if ext == nil {
+		return ""
 	}
+	return ext.Tool
+}
+
+func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
+	m := &jobspec.TerraformModule{TerraformVersion: version, EnvVars: env}
 	if len(vars) > 0 {
 		m.Vars = make(map[string]any, len(vars))
 		for k, v := range vars {
