@@ -1,6 +1,7 @@
 package tfprogram_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,12 +20,11 @@ func TestVendorKeys(t *testing.T) {
 		"hashicorp.asc": "C874011F0AB405110D02105534365D9472D7468F",
 		"opentofu.asc":  "E3E6E43D84CB852EADB0051D0C0AF313E5FD9F80",
 	} {
-		armored, err := os.Open(file)
+		armored, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = armored.Close() }()
-		ring, err := openpgp.ReadArmoredKeyRing(armored)
+		ring, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(armored))
 		if err != nil {
 			t.Fatal(err)
 		}
