@@ -217,6 +217,7 @@ func (c *Component) check(ch *checker) {
 	if c.Berth != nil {
 		ch.guardrails(c.At.Below("berth.guardrails"), c.Berth.Guardrails)
 		ch.noPlugin(c.At, c.Berth, c.Plugin != nil)
+		ch.noTool(c.At, c.Berth, c.Type == TypeTerraformModule)
 	}
 	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {
 		c.Health = named.Health

@@ -22,7 +22,7 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 		"Pulumi":             {"Runtime", "NpmScripts"},
 		"Job":                {"ImageURL", "Tag"},
 		"Sandbox":            {"Type", "TerraformVersion", "Runtime", "PublicRepo", "ConnectedRepo", "SourceFile"},
-		"BlockExtension":     {"LocalSource"},
+		"BlockExtension":     {"LocalSource", "Tool"},
 	}
 	others := []reflect.Type{reflect.TypeFor[appconfig.Component](), reflect.TypeFor[appconfig.Sandbox](), reflect.TypeFor[appconfig.BlockExtension]()}
 	for _, typ := range append(appconfig.TypeBlocks(), others...) {

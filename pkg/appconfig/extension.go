@@ -14,6 +14,8 @@ type BlockExtension struct {
 	LocalSource string `toml:"local_source" json:"local_source,omitempty" digest:"build"`
 	// A plugin in a registry: "oci://host/path:tag", or "oci://host/path@sha256:…". Only for components whose type is a plugin's.
 	OCISource string `toml:"oci_source" json:"oci_source,omitempty" digest:"build"`
+	// Which tool works on the Terraform module: "terraform" or "opentofu". Without it, the one that the runner's operator chose, which is Terraform by default. Of OpenTofu, terraform_version is its own version.
+	Tool string `toml:"tool" json:"tool,omitempty" enum:"terraform,opentofu" digest:"build"`
 	// What going back to an earlier release costs: "reversible" nothing, "data_loss" what was written since, "irreversible" cannot be done.
 	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".

@@ -92,5 +92,6 @@ func (s *Sandbox) check(c *checker) {
 	if s.Berth != nil {
 		c.guardrails(s.At.Below("berth.guardrails"), s.Berth.Guardrails)
 		c.noPlugin(s.At, s.Berth, false)
+		c.noTool(s.At, s.Berth, s.Type == SandboxTypeTerraform)
 	}
 }

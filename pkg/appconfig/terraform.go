@@ -28,10 +28,10 @@ const (
 // one may come from where nothing here can look.
 func (l *loader) terraformVars(mapped func(Source) (fs.FS, string, bool)) {
 	l.app.outputs = map[[2]string][]string{}
-	m := modules{folder: folder.New(l.folder.FS), mapped: mapped, read: map[Source]*moduleVariables{}}
+	m := modules{folder: folder.New(l.folder.FS), mapped: mapped, read: map[moduleKey]*moduleVariables{}}
 	if s := l.app.Sandbox; s != nil && s.Type == SandboxTypeTerraform {
 		if src, ok := s.Source(); ok {
-			use := moduleUse{at: s.At, source: src, vars: s.Vars, env: s.EnvVars, files: s.VarFiles}
+			use := moduleUse{at: s.At, source: src, openTofu: s.Berth.isOpenTofu(), vars: s.Vars, env: s.EnvVars, files: s.VarFiles}
 			if st := l.app.Stack; st == nil || st.Type != StackLocal && st.Type != StackKubernetes {
 				use.given, use.doubt = givenByCloud, "the sandbox of a cloud gets some from its stack"
 			}
@@ -42,7 +42,7 @@ func (l *loader) terraformVars(mapped func(Source) (fs.FS, string, bool)) {
 		c := &l.app.Components[i]
 		src, ok := c.Source()
 		if t := c.TerraformModule; ok && t != nil {
-			l.moduleVars(&m, moduleUse{at: c.At, source: src, vars: t.Vars, env: t.EnvVars, files: t.VarFiles, doubt: l.givenByInstalls(c.Name)})
+			l.moduleVars(&m, moduleUse{at: c.At, source: src, openTofu: c.Berth.isOpenTofu(), vars: t.Vars, env: t.EnvVars, files: t.VarFiles, doubt: l.givenByInstalls(c.Name)})
 		}
 	}
 	l.Diags = append(l.Diags, m.broken...)
@@ -73,6 +73,7 @@ func (l *loader) givenByInstalls(component string) string {
 type moduleUse struct {
 	at        place.Place
 	source    Source
+	openTofu  bool // it is for OpenTofu, which reads more files
 	vars, env map[string]string
 	files     []VarFile
 	given     func(name string) bool // what comes by itself, nil for nothing
@@ -88,7 +89,7 @@ func (l *loader) moduleVars(m *modules, u moduleUse) {
 			return // what the block gives is not known yet
 		}
 	}
-	declared := m.variables(u.source)
+	declared := m.variables(u.source, u.openTofu)
 	if declared == nil {
 		return
 	}
@@ -164,9 +165,18 @@ func (l *loader) varFile(at place.Place, text place.Text, declared *moduleVariab
 type modules struct {
 	folder *folder.Reader
 	mapped func(Source) (fs.FS, string, bool) // where sources of git stand here
-	read   map[Source]*moduleVariables
+	read   map[moduleKey]*moduleVariables
 	broken []place.Diagnostic // files of the app folder that nothing can read
 }
+
+// moduleKey is a module, and whether OpenTofu reads it.
+type moduleKey struct {
+	source   Source
+	openTofu bool
+}
+
+// isOpenTofu tells whether the block's module is for OpenTofu.
+func (e *BlockExtension) isOpenTofu() bool { return e != nil && e.Tool == ToolOpenTofu }
 
 // moduleVariables are the variables of one module.
 type moduleVariables struct {
@@ -188,12 +198,13 @@ func (d *moduleVariables) lacks(name string) string {
 
 // variables lists what a module declares, nil when its files cannot be read,
 // there are none, or they do not say it clearly.
-func (m *modules) variables(src Source) *moduleVariables {
+func (m *modules) variables(src Source, openTofu bool) *moduleVariables {
 	src.Block, src.Name = "", "" // blocks may share a module
-	if known, ok := m.read[src]; ok {
+	key := moduleKey{src, openTofu}
+	if known, ok := m.read[key]; ok {
 		return known
 	}
-	m.read[src] = nil
+	m.read[key] = nil
 	in, dir, where := m.folder, src.Directory, src.Directory
 	if src.Kind == SourceGit && m.mapped != nil {
 		root, local, ok := m.mapped(src)
@@ -207,7 +218,7 @@ func (m *modules) variables(src Source) *moduleVariables {
 	} else if src.Kind != SourceLocal {
 		return nil
 	}
-	module, broken, ok := readModule(in, dir)
+	module, broken, ok := readModule(in, dir, openTofu)
 	if src.Kind == SourceLocal {
 		m.broken = append(m.broken, broken...)
 	}
@@ -227,13 +238,13 @@ func (m *modules) variables(src Source) *moduleVariables {
 	found.outputs = slices.Sorted(slices.Values(module.Outputs))
 	slices.Sort(found.names)
 	slices.Sort(found.required)
-	m.read[src] = found
+	m.read[key] = found
 	return found
 }
 
 // readModule reads the files of a Terraform module, false when it is not known
 // what they declare. Files that nothing can read are reported.
-func readModule(f *folder.Reader, dir string) (module tfvars.Module, broken []place.Diagnostic, known bool) {
+func readModule(f *folder.Reader, dir string, openTofu bool) (module tfvars.Module, broken []place.Diagnostic, known bool) {
 	if !f.IsDir(dir) {
 		return module, nil, false
 	}
@@ -241,20 +252,21 @@ func readModule(f *folder.Reader, dir string) (module tfvars.Module, broken []pl
 	if err != nil {
 		return module, nil, false
 	}
-	for _, entry := range entries {
-		if entry.IsDir() || !tfvars.Reads(entry.Name()) {
-			continue
-		}
-		name := path.Join(dir, entry.Name())
+	tool := "Terraform"
+	if openTofu {
+		tool = "OpenTofu"
+	}
+	for _, file := range tfvars.Read(entries, openTofu) {
+		name := path.Join(dir, file)
 		data, err := f.Read(name)
 		if err != nil {
 			return module, broken, false
 		}
-		module.Add(entry.Name(), data)
+		module.Add(file, data)
 		if problem := brokenFile(name, string(data)); problem != nil {
 			broken = append(broken, place.Diagnostic{
 				Severity: place.Error, Code: place.CodeContents, File: name, Line: problem.Line, Column: 1,
-				Message: "Terraform cannot read this: line " + strconv.Itoa(problem.Line) + " " + problem.Message,
+				Message: tool + " cannot read this: line " + strconv.Itoa(problem.Line) + " " + problem.Message,
 			})
 		}
 	}
@@ -265,7 +277,7 @@ func brokenFile(name, text string) *tfvars.Problem {
 	switch {
 	case strings.HasSuffix(name, ".json"):
 		return tfvars.BrokenJSON(text)
-	case strings.HasSuffix(name, ".tf"):
+	case strings.HasSuffix(name, ".tf"), strings.HasSuffix(name, ".tofu"):
 		return tfvars.Broken(text)
 	}
 	return tfvars.BrokenValues(text)

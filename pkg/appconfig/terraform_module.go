@@ -28,3 +28,13 @@ func (m *TerraformModule) check(ch *checker, c *Component) {
 	ch.source(c.At, c.SourceFile, c.sources())
 	ch.terraformVersion(c.At.Below("terraform_version"), m.TerraformVersion)
 }
+
+// ToolOpenTofu is the value of a [berth] table's tool for OpenTofu.
+const ToolOpenTofu = "opentofu"
+
+// noTool reports a tool for something that is no Terraform module.
+func (c *checker) noTool(block place.Place, ext *BlockExtension, isModule bool) {
+	if ext != nil && ext.Tool != "" && !isModule {
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, block.Below("berth.tool"), "tool is for Terraform modules: this is none").WithRemedy("remove it"))
+	}
+}

@@ -198,6 +198,9 @@ type Rehearsal struct {
 // strings, booleans, numbers, lists or tables as in the app folder; strings may
 // be templates.
 type TerraformModule struct {
+	// Tool is ToolTerraform or ToolOpenTofu: the module gets that one and never the
+	// other. Empty takes the one that the runner's operator named.
+	Tool string `json:"tool,omitempty"`
 	// TerraformVersion is an exact version or a semver range; empty takes any.
 	TerraformVersion string            `json:"terraform_version,omitempty"`
 	Vars             map[string]any    `json:"vars,omitempty"`

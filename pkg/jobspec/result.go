@@ -172,8 +172,8 @@ type PlanSummary struct {
 }
 
 // PlannedWith begins the text of a rehearsed plan for which another version of
-// Terraform was used than the module asks for.
-const PlannedWith = "Planned with Terraform "
+// Terraform or OpenTofu was used than the module asks for.
+const PlannedWith = "Planned with "
 
 // ReadsCluster is in the error of a rehearsed chart that does not render, and that asks
 // the cluster which a rehearsal without one does not have.

@@ -149,6 +149,9 @@ type Source struct {
 	// Cache is the repository of the org's registry that keeps what builds of the
 	// image leave for each other; "" for none.
 	Cache string `json:"cache,omitempty"`
+	// Tool is what a Terraform module is for, ToolOpenTofu or another: it decides which
+	// files are read.
+	Tool string `json:"tool,omitempty"`
 	// Pulumi says how a program is built of the source; nil for no wishes.
 	Pulumi *PulumiBuild `json:"pulumi,omitempty"`
 	// Modules are what an earlier build of the same source fetched, so that this one can

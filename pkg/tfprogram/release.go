@@ -6,25 +6,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
-
-// vendorKey is the key that HashiCorp signs its releases with, fingerprint
-// C874 011F 0AB4 0511 0D02 1055 3436 5D94 72D7 468F, as their own installer
-// (github.com/hashicorp/hc-install) carries it.
-//
-//go:embed hashicorp.asc
-var vendorKey string
 
 const (
 	maxListBytes = 1 << 20 // the list of checksums and its signature are a few KB
@@ -46,37 +37,29 @@ type Source interface {
 // directory, and it writes the program in place, where a process killed on the way
 // leaves half of it.
 type Release struct {
+	Of      Vendor
 	From    Source
 	Version string
 	Key     string // the armored public key to trust; "" for the vendor's
 }
 
-// ArchiveName is the vendor's name of a version's archive for this machine.
-func ArchiveName(version string) string {
-	return fmt.Sprintf("terraform_%s_%s_%s.zip", version, runtime.GOOS, runtime.GOARCH)
-}
-
-// SumsName is the vendor's name of a version's list of checksums. That of its
-// signature ends in .sig.
-func SumsName(version string) string { return "terraform_" + version + "_SHA256SUMS" }
-
 // Fetch gets the archive, checks it against the signed list of checksums and puts the
 // program at target, in one rename: target is whole or absent. Archives that a killed
 // process left are called .archive-* in target's directory.
 func (r Release) Fetch(ctx context.Context, target string) error {
-	sumsName := SumsName(r.Version)
+	sumsName := r.Of.SumsName(r.Version)
 	sums, err := r.readAll(ctx, sumsName)
 	if err != nil {
 		return err
 	}
-	sig, err := r.readAll(ctx, sumsName+".sig")
+	sig, err := r.readAll(ctx, r.Of.SignatureName(r.Version))
 	if err != nil {
 		return err
 	}
-	if err := checkSignature(cmp.Or(r.Key, vendorKey), sums, sig); err != nil {
+	if err := checkSignature(cmp.Or(r.Key, r.Of.key), sums, sig); err != nil {
 		return fmt.Errorf("%s: %w: %w", sumsName, ErrUntrusted, err)
 	}
-	name := ArchiveName(r.Version)
+	name := r.Of.ArchiveName(r.Version)
 	want, err := sumOf(sums, name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", sumsName, err)
@@ -100,7 +83,7 @@ func (r Release) Fetch(ctx context.Context, target string) error {
 	if got != want {
 		return fmt.Errorf("%s: %w: sha256 is %s, signed is %s", name, ErrUntrusted, got, want)
 	}
-	return Unpack(archive.Name(), target)
+	return Unpack(archive.Name(), r.Of.Program, target)
 }
 
 func (r Release) readAll(ctx context.Context, name string) ([]byte, error) {

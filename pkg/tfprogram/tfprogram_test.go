@@ -35,7 +35,7 @@ func TestUnpack(t *testing.T) {
 		return path
 	}
 	target := filepath.Join(dir, "bin")
-	if err := tfprogram.Unpack(archive("terraform", "#!/bin/sh\n"), target); err != nil {
+	if err := tfprogram.Unpack(archive("terraform", "#!/bin/sh\n"), "terraform", target); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(target)
@@ -43,7 +43,7 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	other := filepath.Join(dir, "other")
-	if err := tfprogram.Unpack(archive("tofu", "x"), other); err == nil {
+	if err := tfprogram.Unpack(archive("tofu", "x"), "terraform", other); err == nil {
 		t.Error("an archive without the program was unpacked")
 	}
 	if _, err := os.Stat(other); !os.IsNotExist(err) {

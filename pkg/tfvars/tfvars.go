@@ -57,11 +57,7 @@ type Module struct {
 	byName map[string]int
 }
 
-// Reads tells whether a file of a module's directory, by its name, is one of
-// those that Add takes.
-func Reads(name string) bool { return isConfiguration(name) || isAutomatic(name) }
-
-// Add reads one file of the module. Files that Terraform does not read are left
+// Add reads one file of the module, one of those that [Read] names. Others are left
 // alone.
 func (m *Module) Add(name string, data []byte) {
 	switch {
@@ -111,7 +107,7 @@ func isConfiguration(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
 		return false // as Terraform has it; it also ignores "main.tf~"
 	}
-	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json")
+	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || IsOpenTofu(name)
 }
 
 func isAutomatic(name string) bool {

@@ -64,7 +64,7 @@ type agent struct {
 	reports *reports
 
 	digests    *order.Digests
-	terraforms *toolchain.Box
+	terraforms *toolchain.Tools
 	// terraformConfig is Terraform's configuration that the agent wrote, "" for none.
 	terraformConfig string
 

@@ -29,6 +29,7 @@ type change struct {
 	resource jobspec.Resource
 	artifact jobspec.Artifact
 	plan     runnerapi.Plan
+	module   string   // the digest of its module, where it is not the usual one
 	script   []string // what the apply does in its middle
 	// shape makes another kind of job of those of a Terraform module.
 	shape func(*jobspec.Spec)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/tfprogram"
 	"github.com/berth-dev/berth/pkg/tfstate"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/providers"
@@ -44,6 +45,7 @@ func (c Config) or(file fileConfig) Config {
 	c.Engine = first(c.Engine, file.Engine)
 	c.Terraform = first(c.Terraform, file.Terraform)
 	c.TerraformMirror = first(c.TerraformMirror, file.TerraformMirror)
+	c.OpenTofu, c.OpenTofuMirror = first(c.OpenTofu, file.OpenTofu), first(c.OpenTofuMirror, file.OpenTofuMirror)
 	c.TerraformDownloads = first(c.TerraformDownloads, file.TerraformDownloads)
 	c.TerraformMatch = first(c.TerraformMatch, file.TerraformMatch)
 	c.ProviderMirror = first(c.ProviderMirror, file.ProviderMirror)
@@ -113,10 +115,11 @@ func (c *Config) findFiles() error {
 	if own := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && own != "") {
 		c.Terraform = own
 	}
+	c.OpenTofu = first(c.OpenTofu, find(tfprogram.OpenTofu.Program, filepath.Dir(c.Executable)))
 	if c.Pulumi == "" {
 		c.Pulumi = find("pulumi", filepath.SplitList(c.SearchPath)...)
 	}
-	errs := []error{executable("engine", &c.Engine), executable("pulumi", &c.Pulumi), findMirror("pulumi_home", &c.PulumiHome)}
+	errs := []error{c.findOpenTofu(), executable("engine", &c.Engine), executable("pulumi", &c.Pulumi), findMirror("pulumi_home", &c.PulumiHome)}
 	if c.Terraform != TerraformFetch { // Run gets it
 		errs = append(errs, executable("terraform", &c.Terraform))
 	}
@@ -130,6 +133,14 @@ func (c *Config) findFiles() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// findOpenTofu checks the executable of OpenTofu, which its name tells from Terraform's.
+func (c *Config) findOpenTofu() error {
+	if c.OpenTofu != "" && tfprogram.Of(c.OpenTofu).Tool != tfprogram.OpenTofu.Tool {
+		return fmt.Errorf("opentofu: %s is not called tofu, so it would be taken for Terraform", c.OpenTofu)
+	}
+	return errors.Join(executable("opentofu", &c.OpenTofu), findMirror("opentofu_mirror", &c.OpenTofuMirror))
 }
 
 // findMirror makes the path of a mirror that is a directory absolute.

@@ -56,6 +56,11 @@ type Config struct {
 	// with other versions: --terraform-mirror, BERTH_TERRAFORM_MIRROR,
 	// terraform_mirror; default none.
 	TerraformMirror string
+	// OpenTofu is the executable of OpenTofu for modules that it fits: --opentofu,
+	// BERTH_OPENTOFU, opentofu; default tofu next to the runner, else none.
+	// OpenTofuMirror is to it what TerraformMirror is to Terraform: --opentofu-mirror,
+	// BERTH_OPENTOFU_MIRROR, opentofu_mirror. The rules for versions hold for both.
+	OpenTofu, OpenTofuMirror string
 	// TerraformDownloads says whether versions that are nowhere are downloaded,
 	// DownloadsAllow or DownloadsForbid: --terraform-downloads,
 	// BERTH_TERRAFORM_DOWNLOADS, terraform_downloads; default DownloadsAllow.
@@ -170,6 +175,8 @@ type fileConfig struct {
 	Terraform string `json:"terraform"`
 
 	TerraformMirror    string `json:"terraform_mirror"`
+	OpenTofu           string `json:"opentofu"`
+	OpenTofuMirror     string `json:"opentofu_mirror"`
 	TerraformDownloads string `json:"terraform_downloads"`
 	TerraformMatch     string `json:"terraform_match"`
 	ProviderMirror     string `json:"provider_mirror"`

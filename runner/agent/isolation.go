@@ -220,7 +220,7 @@ func (a *agent) neededByEngines() []string {
 func (a *agent) pathsOfEngines() []string {
 	needed := filepath.SplitList(a.cfg.SearchPath)
 	needed = append(needed, filepath.SplitList(a.cfg.EngineSees)...)
-	for _, mirror := range []string{a.cfg.TerraformMirror, a.cfg.ProviderMirror} {
+	for _, mirror := range []string{a.cfg.TerraformMirror, a.cfg.OpenTofuMirror, a.cfg.ProviderMirror} {
 		if filepath.IsAbs(mirror) {
 			needed = append(needed, mirror)
 		}

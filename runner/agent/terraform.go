@@ -7,7 +7,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 )
 
-// provideTerraform opens the versions of Terraform that jobs choose from. Where that is
+// provideTerraform opens the versions of Terraform and OpenTofu that jobs choose from. Where that is
 // wanted, one is fetched first: an agent that cannot have it works all the same, since
 // charts and scripts need none, and each job looks again.
 func (a *agent) provideTerraform(ctx context.Context) {
@@ -24,5 +24,6 @@ func (a *agent) provideTerraform(ctx context.Context) {
 		}
 		a.cfg.Terraform = cfg.Named
 	}
-	a.terraforms = toolchain.New(cfg, a.digests)
+	tofu := toolchain.OpenTofu{Named: a.cfg.OpenTofu, Mirror: a.cfg.OpenTofuMirror, Key: a.cfg.TerraformKey}
+	a.terraforms = toolchain.NewTools(cfg, tofu, a.digests)
 }

@@ -92,6 +92,54 @@ func TestOpenTofuIsNotTerraform(t *testing.T) {
 	}
 }
 
+// A module for one tool is not worked on by the other, and OpenTofu reads its own files
+// in the place of Terraform's. None of them takes the state away, nor encrypts it.
+func TestOpenTofuReadsItsFiles(t *testing.T) {
+	t.Parallel()
+	tofu := openTofu(t)
+	with := func(j *jobDir, files map[string]string) *jobDir {
+		j.env["BERTH_TERRAFORM"] = tofu
+		for name, text := range files {
+			j.write(t, "in/artifact/"+name, text)
+		}
+		return j
+	}
+	plan := func(tool string, files map[string]string) (jobspec.Result, *jobDir, *install) {
+		i := newInstall(t, "this is not read")
+		p := with(i.plan(t, nil), files)
+		p.spec.TerraformModule.Tool = tool
+		return p.run(t), p, i
+	}
+	files := map[string]string{
+		"main.tofu": `output "of" { value = "tofu" }`,
+		// These would put the state elsewhere if they were read.
+		"berth_backend_override.tofu.json": `{"terraform": {"backend": {"http": {"address": "http://127.0.0.1:1/"}}}}`,
+		"berth_backend_override.tf.json":   `{"terraform": {"backend": {"http": {"address": "http://127.0.0.1:1/"}}}}`,
+	}
+	got, p, i := plan(jobspec.ToolOpenTofu, files)
+	if s := p.summary(t); got.Outcome != jobspec.OutcomeSucceeded || len(s.Outputs) != 1 {
+		t.Errorf("the module of OpenTofu: %+v, %+v", got, s)
+	}
+	with(i.applyOf(t, p), files).must(t)
+	if s := i.backend.stored(t); s.Lineage == "" {
+		t.Error("its state is not where Berth keeps it")
+	}
+	for _, tc := range []struct {
+		tool    string
+		outcome jobspec.Outcome
+		want    string
+		files   map[string]string
+	}{
+		{jobspec.ToolTerraform, jobspec.OutcomeRefused, "is for terraform, the runner gave opentofu", files},
+		{jobspec.ToolOpenTofu, jobspec.OutcomeFailed, "encrypts its state (main.tofu:2)", map[string]string{"main.tofu": "terraform {\n  encryption {}\n}\n"}},
+		{"", jobspec.OutcomeFailed, `declares where its state is kept ("local", main.tofu:2)`, map[string]string{"main.tofu": "terraform {\n  backend \"local\" {}\n}\n"}},
+	} {
+		if got, _, _ := plan(tc.tool, tc.files); got.Outcome != tc.outcome || !strings.Contains(got.Error, tc.want) {
+			t.Errorf("%q: %+v, want %q", tc.tool, got, tc.want)
+		}
+	}
+}
+
 // An apply of OpenTofu that is stopped ends at a safe point and saves its state.
 func TestOpenTofuStopped(t *testing.T) {
 	t.Parallel()

@@ -151,7 +151,8 @@ func (g *gathering) terraform(name string, src appconfig.Source, ok bool) {
 		return
 	}
 	files, _ := fs.Glob(g.folder.Root, path.Join(src.Directory, "*.tf"))
-	for _, file := range files {
+	forTofu, _ := fs.Glob(g.folder.Root, path.Join(src.Directory, "*.tofu"))
+	for _, file := range append(files, forTofu...) {
 		data, err := fs.ReadFile(g.folder.Root, file)
 		if err != nil {
 			continue // a sync says so

@@ -115,6 +115,8 @@ var (
 	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|env: '?([\w./-]+)'?: No such file`)
 	// What builds and engines say of the tools that they run themselves.
 	ownTool      = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap|go|npm)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
+	// What the runner says of a Terraform or OpenTofu that it has not and cannot fetch.
+	noTerraform  = regexp.MustCompile(`\bno ((?:terraform|opentofu)(?: [^;]+?)?) is on this runner|\b((?:terraform|opentofu) \S+) could not be fetched`)
 	pulumiPlugin = regexp.MustCompile(`(?:no resource plugin|could not load plugin for|failed to load language plugin|no language plugin)\W+(?:pulumi-(?:resource|language)-)?([\w-]+)`)
 	exit127      = regexp.MustCompile(`(?:exit(?:ed)?(?: with| code| status)*|code) 127\b`)
 )
@@ -123,6 +125,9 @@ var (
 func missing(text string) string {
 	if m := ownTool.FindStringSubmatch(text); m != nil {
 		return "tool " + strings.Join(m[1:], "") + " is not on this machine"
+	}
+	if m := noTerraform.FindStringSubmatch(text); m != nil {
+		return "tool " + m[1] + m[2] + " is not on this machine"
 	}
 	if m := pulumiPlugin.FindStringSubmatch(text); m != nil {
 		return "provider " + m[1] + " of Pulumi unreachable"

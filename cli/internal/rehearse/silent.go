@@ -80,7 +80,7 @@ const mostBytes = 1 << 20
 func namedIn(root fs.FS, dir string) map[string]string {
 	found := map[string]string{}
 	_ = fs.WalkDir(root, path.Clean(dir), func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".tf" && d.Name() != "Chart.yaml" {
+		if err != nil || d.IsDir() || path.Ext(name) != ".tf" && path.Ext(name) != ".tofu" && d.Name() != "Chart.yaml" {
 			return nil //nolint:nilerr // the sync reports what cannot be read
 		}
 		if info, err := d.Info(); err != nil || info.Size() > mostBytes {

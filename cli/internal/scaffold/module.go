@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -17,7 +18,7 @@ import (
 // moduleFiles make a component of a Terraform module. Its variables without a
 // default become inputs.
 func moduleFiles(abs, from string) ([]File, error) {
-	needed, version, err := readModule(from)
+	read, err := readModule(from)
 	if err != nil {
 		return nil, err
 	}
@@ -29,6 +30,7 @@ func moduleFiles(abs, from string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	needed, version := read.needed, read.version
 	if version == "" {
 		version = terraformRange
 	}
@@ -40,6 +42,9 @@ func moduleFiles(abs, from string) ([]File, error) {
 		"",
 		"[berth]",
 		"local_source = " + quoted(s.local),
+	}
+	if read.openTofu {
+		lines = append(lines, `tool = "opentofu"`)
 	}
 	files := []File{}
 	if len(needed) > 0 {
@@ -57,36 +62,40 @@ func moduleFiles(abs, from string) ([]File, error) {
 	return append(files, s.files...), nil
 }
 
-// readModule lists the variables without a default, and what version of
-// Terraform the module asks for.
-func readModule(from string) (needed []tfvars.Variable, version string, err error) {
+// moduleRead is what the files of a module say.
+type moduleRead struct {
+	needed   []tfvars.Variable // those without a default
+	version  string            // that the module asks for, "" for any
+	openTofu bool              // it has files for OpenTofu
+}
+
+// readModule reads a module. One with files for OpenTofu is read as that does.
+func readModule(from string) (read moduleRead, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, "", err
+		return read, err
 	}
 	var m tfvars.Module
-	for _, entry := range entries {
-		if entry.IsDir() || !tfvars.Reads(entry.Name()) {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(from, entry.Name()))
+	read.openTofu = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && tfvars.IsOpenTofu(e.Name()) })
+	for _, name := range tfvars.Read(entries, read.openTofu) {
+		data, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
-			return nil, "", err
+			return read, err
 		}
-		m.Add(entry.Name(), data)
-		if version == "" {
-			version = versionIn(string(data))
+		m.Add(name, data)
+		if read.version == "" {
+			read.version = versionIn(string(data))
 		}
 	}
 	if m.Files == 0 {
-		return nil, "", fmt.Errorf("%s is not a Terraform module: it has no .tf file", from)
+		return read, fmt.Errorf("%s is not a Terraform module: it has no .tf file", from)
 	}
 	for _, v := range m.Variables {
 		if !v.Optional {
-			needed = append(needed, v)
+			read.needed = append(read.needed, v)
 		}
 	}
-	return needed, version, nil
+	return read, nil
 }
 
 // inputsFor asks for the values of variables.

@@ -80,11 +80,11 @@ func (m mirrorSource) Open(_ context.Context, version, name string) (io.ReadClos
 // version is TerraformVersion when the mirror has it, else the newest usable
 // one that it has for this machine.
 func (m mirrorSource) version() (string, error) {
-	archives, err := filepath.Glob(filepath.Join(m.dir, tfprogram.ArchiveName("*")))
+	archives, err := filepath.Glob(filepath.Join(m.dir, tfprogram.Terraform.ArchiveName("*")))
 	if err != nil {
 		return "", err
 	}
-	prefix, suffix, _ := strings.Cut(tfprogram.ArchiveName("*"), "*")
+	prefix, suffix, _ := strings.Cut(tfprogram.Terraform.ArchiveName("*"), "*")
 	best := semver.MustParse(MinTerraformVersion)
 	found := false
 	for _, archive := range archives {
@@ -99,7 +99,7 @@ func (m mirrorSource) version() (string, error) {
 	}
 	if !found {
 		return "", fmt.Errorf("%w: BERTH_TERRAFORM_MIRROR %s has no %s or newer for this machine; %s",
-			ErrUnavailable, m.dir, tfprogram.ArchiveName(MinTerraformVersion), remedy(TerraformVersion))
+			ErrUnavailable, m.dir, tfprogram.Terraform.ArchiveName(MinTerraformVersion), remedy(TerraformVersion))
 	}
 	return best.Original(), nil
 }

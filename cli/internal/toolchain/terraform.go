@@ -105,7 +105,7 @@ func EnsureTerraform(ctx context.Context, o Options) (string, error) {
 		return target, nil
 	}
 	o.Progress(fmt.Sprintf("fetching terraform %s from %s", version, src))
-	if err := (tfprogram.Release{From: src, Version: version, Key: o.Key}).Fetch(ctx, target); err != nil {
+	if err := (tfprogram.Release{Of: tfprogram.Terraform, From: src, Version: version, Key: o.Key}).Fetch(ctx, target); err != nil {
 		return "", fmt.Errorf("fetch terraform %s from %s: %w", version, src, err)
 	}
 	return target, nil
@@ -164,5 +164,5 @@ func checkVersion(ctx context.Context, path string) error {
 // remedy is what a person can do when nothing can be fetched.
 func remedy(version string) string {
 	return fmt.Sprintf("install terraform %s or newer, or set BERTH_TERRAFORM to it, or set BERTH_TERRAFORM_MIRROR to a directory with %s, terraform_%s_SHA256SUMS and terraform_%s_SHA256SUMS.sig",
-		MinTerraformVersion, tfprogram.ArchiveName(version), version, version)
+		MinTerraformVersion, tfprogram.Terraform.ArchiveName(version), version, version)
 }

@@ -33,6 +33,7 @@ var twins = []struct{ folder, rule string }{
 	{"undeclared-variables", "a value for a variable that the module does not declare is a warning"},
 	{"inputs-without-value", "an input without value and default may be read; one that is not declared may not"},
 	{"two-versions-of-terraform", "modules of one app may pin two exact versions"},
+	{"two-tools", "a module for OpenTofu is read as OpenTofu reads it; nothing else has a tool"},
 	{"misspelt-required-key", "a required key that is misspelt, or stands below a table, is one error at that key"},
 	{"misspelt-list", "a list of definitions that is misspelt is one error, and not one of each use"},
 	{"rules-not-run", "that policies are not run is reported where a deploy is asked for, and not here"},

@@ -73,6 +73,10 @@ var actedOn = map[string][]string{
 	"orders.TestClusters": {
 		"kubernetes-contexts.kubernetes_context", "kubernetes-contexts.kubernetes_context[].name", "kubernetes-contexts.kubernetes_context[].component",
 	},
+	"agent.TestTerraformAndOpenTofu": {
+		"component.berth.tool", "component.berth.tool=opentofu", "component.berth.tool=terraform",
+		"sandbox.berth.tool", "sandbox.berth.tool=opentofu", "sandbox.berth.tool=terraform",
+	},
 	"orders.TestSandbox": {"sandbox.terraform_version", "sandbox.vars", "sandbox.env_vars", "sandbox.var_file", "sandbox.var_file[].contents"},
 	"orders.TestFill": {
 		"component.type=pulumi", "pulumi.runtime", "pulumi.config", "pulumi.env_vars",

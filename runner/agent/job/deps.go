@@ -59,7 +59,7 @@ type Engine struct {
 	// Terraform is the executable that the operator named, "" when there is none.
 	Terraform string
 	// Terraforms finds the one of each job, SameMinor is one of its rules.
-	Terraforms *toolchain.Box
+	Terraforms *toolchain.Tools
 	SameMinor  bool
 	// Tells is how much the vendor learns of Terraform states.
 	Tells tfstate.Level

@@ -120,6 +120,7 @@ func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
 	}
 	result.NoChange = result.NoChange || clean.NoChange
 	clean.NoChange = result.NoChange
+	j.toldTool(result, &clean)
 	return clean, nil
 }
 

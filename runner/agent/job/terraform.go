@@ -19,7 +19,13 @@ import (
 )
 
 // terraformRemedy is what to do about a version that is missing.
-const terraformRemedy = "put it into a directory as VERSION/terraform and name that with --terraform-mirror, or change terraform_version; --terraform-downloads allow fetches exact versions, --terraform-match minor takes another patch"
+func terraformRemedy(tool string) string {
+	program, mirror := "terraform", "--terraform-mirror"
+	if tool == jobspec.ToolOpenTofu {
+		program, mirror = tfprogram.OpenTofu.Program, "--opentofu-mirror"
+	}
+	return "put it into a directory as VERSION/" + program + " and name that with " + mirror + ", or change terraform_version; --terraform-downloads allow fetches exact versions, --terraform-match minor takes another patch"
+}
 
 // findTerraform chooses the Terraform of a job: for a plan by what the module asks for,
 // for an apply the very file that the plan was made with.
@@ -31,35 +37,36 @@ func (j *job) findTerraform(ctx context.Context) error {
 	if j.mutates() {
 		return j.findPinnedTerraform(ctx, box)
 	}
-	want := j.spec.TerraformModule.TerraformVersion
-	path, err := box.For(ctx, want)
+	tool, want := j.spec.TerraformModule.Tool, j.spec.TerraformModule.TerraformVersion
+	path, err := box.For(ctx, tool, want)
 	if err != nil && j.spec.Rehearsal != nil {
 		// What is only planned with mocked providers works with any version; of the
 		// rest the engine says that its own is missing.
-		path, err = box.For(ctx, "")
+		if other, none := box.For(ctx, tool, ""); none == nil {
+			path, err = other, nil
+		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, toolchain.ErrNone), errors.Is(err, tfprogram.ErrUntrusted):
-		r := refuse(jobspec.OutcomeRefused, terraformRemedy, "%s: %v", j.spec.Resource.Name, err)
+		r := refuse(jobspec.OutcomeRefused, terraformRemedy(tool), "%s: %v", j.spec.Resource.Name, err)
 		r.result.Differs = []jobspec.Difference{{Field: "terraform_version", Want: want, Got: err.Error()}}
 		return r
 	case err != nil:
-		return refuse(jobspec.OutcomeFailed, terraformRemedy, "%s: %v", j.spec.Resource.Name, err)
+		return refuse(jobspec.OutcomeFailed, terraformRemedy(tool), "%s: %v", j.spec.Resource.Name, err)
 	}
 	return j.useTerraform(path)
 }
 
 // findPinnedTerraform finds the executable of the plan. Where it is gone the order is
 // refused, with everything else that differs.
-func (j *job) findPinnedTerraform(ctx context.Context, box *toolchain.Box) error {
+func (j *job) findPinnedTerraform(ctx context.Context, box *toolchain.Tools) error {
 	record, found, err := j.planRecord()
 	if err != nil || !found || record.Effect.Tool.Digest == "" {
 		return err
 	}
-	tool := record.Effect.Tool
-	path, err := box.Pinned(ctx, tool.Version, tool.Digest)
+	path, err := box.Pinned(ctx, jobspec.Tool(record.Effect.Tool))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -135,10 +142,29 @@ func (j *job) keepState(lineage string, serial int64, digest string, sealed []by
 	r := j.spec.Resource
 	err := states.Store{Dir: j.deps.Dir.States()}.Put(states.Kept{
 		ResourceID: r.ID, Kind: r.Kind, Name: r.Name, Lineage: lineage, Serial: serial, Digest: digest,
-		JobID: j.id, At: j.deps.Now().UTC(), Sealed: sealed,
+		JobID: j.id, At: j.deps.Now().UTC(), Sealed: sealed, Tool: j.writesWith(),
 	})
 	if err != nil {
 		j.log.Warn("state is not kept on this machine", "err", err)
+	}
+}
+
+// writesWith is the tool that writes the job's states, "" for a job that writes none.
+func (j *job) writesWith() string {
+	if path := j.terraform(); j.mutates() && path != "" {
+		return tfprogram.Of(path).Tool
+	}
+	return ""
+}
+
+// toldTool says above a plan that another tool wrote the state which it begins with.
+func (j *job) toldTool(result *jobspec.Result, s *jobspec.PlanSummary) {
+	if j.proxy == nil || result.Tool == nil || j.spec.TerraformModule == nil {
+		return
+	}
+	if lineage, serial, known := j.proxy.Present(); known && lineage != "" {
+		before := states.Store{Dir: j.deps.Dir.States()}.WrittenWith(j.spec.Resource.ID, lineage, serial)
+		s.Text = states.ToolChange(before, *result.Tool) + s.Text
 	}
 }
 

@@ -34,7 +34,10 @@ type Kept struct {
 	Digest     string    `json:"digest"` // salted, of the state in clear
 	JobID      string    `json:"job_id"` // that wrote it, or read it first on this machine
 	At         time.Time `json:"at"`
-	Sealed     []byte    `json:"sealed,omitempty"`
+	// Tool is what the job that wrote it worked with, "terraform" or "opentofu"; "" where
+	// this machine does not know it.
+	Tool   string `json:"tool,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
 }
 
 // Store is the directory, the agent's own. The customer's commands read it at any time.

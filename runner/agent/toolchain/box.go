@@ -1,5 +1,5 @@
-// Package toolchain finds the Terraform that a job needs, several versions next to each
-// other: the executable that the operator named, a mirror, PATH, what was fetched
+// Package toolchain finds the Terraform or OpenTofu that a job needs, several versions
+// next to each other: the executable that the operator named, a mirror, PATH, what was fetched
 // before, and last the vendor's releases.
 //
 // Nothing that is fetched is trusted for where it came from: an archive, from a site or
@@ -10,6 +10,9 @@
 //
 //	job ──▶ choose(version, programs, rules) ──▶ a program that is there
 //	                                       └───▶ a version to fetch ──▶ DIR/terraform/VERSION/terraform
+//	                                                           DIR/opentofu/VERSION/tofu
+//
+// Each tool has a Box of its own; Tools has both, and knows which one a module gets.
 package toolchain
 
 import (
@@ -29,8 +32,6 @@ import (
 )
 
 const (
-	vendorSite = "https://releases.hashicorp.com/terraform"
-
 	fetchTimeout  = 3 * time.Minute  // for 30 MB over a slow line
 	answerTimeout = 15 * time.Second // to the first byte
 )
@@ -38,15 +39,17 @@ const (
 var (
 	// ErrNone says that no program fits and that none may be fetched. The message
 	// says what there is.
-	ErrNone = errors.New("terraform is missing")
+	ErrNone = errors.New("the tool is missing")
 
 	// ErrGone says that the program that a plan was made with is not on this runner
 	// any more.
-	ErrGone = errors.New("the terraform of the plan is gone")
+	ErrGone = errors.New("the program of the plan is gone")
 )
 
 // Config says where programs are from. The zero value has none but those on PATH.
 type Config struct {
+	// Vendor is whose programs they are; the zero value is Terraform's.
+	Vendor tfprogram.Vendor
 	// Named is the operator's executable, "" for none.
 	Named string
 	// Mirror is a directory or the https address of a copy of the vendor's site; ""
@@ -92,8 +95,11 @@ func New(cfg Config, digests Digests) *Box {
 		t.ResponseHeaderTimeout = answerTimeout
 		cfg.Client = &http.Client{Transport: t}
 	}
+	if cfg.Vendor.Tool == "" {
+		cfg.Vendor = tfprogram.Terraform
+	}
 	if cfg.Site == "" {
-		cfg.Site = vendorSite
+		cfg.Site = cfg.Vendor.Site
 	}
 	if cfg.mirrorIsSite() {
 		cfg.Site = strings.TrimSuffix(cfg.Mirror, "/")
@@ -116,15 +122,25 @@ func (b *Box) For(ctx context.Context, want string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := choose(want, have, rules{sameMinor: b.cfg.SameMinor, downloads: b.cfg.Downloads})
+	c, err := choose(want, have, b.rules())
 	switch {
 	case err != nil:
 		return "", err
 	case c.program == nil:
-		return b.fetch(ctx, c.fetch, site{base: b.cfg.Site, client: b.cfg.Client})
+		return b.fetch(ctx, c.fetch, b.site())
 	}
 	return b.bring(ctx, *c.program)
 }
+
+func (b *Box) rules() rules {
+	return rules{vendor: b.cfg.Vendor, sameMinor: b.cfg.SameMinor, downloads: b.cfg.Downloads}
+}
+
+func (b *Box) site() site {
+	return site{vendor: b.cfg.Vendor, base: b.cfg.Site, client: b.cfg.Client}
+}
+
+func (b *Box) folder() folder { return folder{vendor: b.cfg.Vendor, dir: b.cfg.Mirror} }
 
 // VersionOf is the version that an executable tells, which asks it once as long as it
 // does not change; "" when it tells none.
@@ -143,7 +159,7 @@ func (b *Box) VersionOf(ctx context.Context, path string) string {
 func (b *Box) bring(ctx context.Context, p program) (string, error) {
 	switch {
 	case p.path == "":
-		return b.fetch(ctx, p.version.Original(), folder(b.cfg.Mirror))
+		return b.fetch(ctx, p.version.Original(), b.folder())
 	case p.from == mirror && b.cfg.Copy:
 		return b.copied(ctx, p.path)
 	}
@@ -187,7 +203,7 @@ func (b *Box) Pinned(ctx context.Context, version, digest string) (string, error
 		}
 		other = append(other, fmt.Sprintf("%s is %s", path, got))
 	}
-	text := fmt.Sprintf("%s with digest %s is nowhere on this runner", version, digest)
+	text := fmt.Sprintf("%s %s with digest %s is nowhere on this runner", b.cfg.Vendor.Tool, version, digest)
 	if len(other) > 0 {
 		text += ": " + strings.Join(other, ", ")
 	}
@@ -207,7 +223,7 @@ func (b *Box) fetchPinned(ctx context.Context, v *semver.Version, have []program
 	if !b.cfg.Downloads {
 		return "", nil
 	}
-	return b.fetch(ctx, v.Original(), site{base: b.cfg.Site, client: b.cfg.Client})
+	return b.fetch(ctx, v.Original(), b.site())
 }
 
 // fetch returns the program of a version in Dir, which it gets there from a source
@@ -224,8 +240,8 @@ func (b *Box) fetch(ctx context.Context, version string, from tfprogram.Source) 
 	if isProgram(target) {
 		return target, nil
 	}
-	if err := (tfprogram.Release{From: from, Version: version, Key: b.cfg.Key}).Fetch(ctx, target); err != nil {
-		return "", fmt.Errorf("terraform %s could not be fetched: %w", version, err)
+	if err := (tfprogram.Release{Of: b.cfg.Vendor, From: from, Version: version, Key: b.cfg.Key}).Fetch(ctx, target); err != nil {
+		return "", fmt.Errorf("%s %s could not be fetched: %w", b.cfg.Vendor.Tool, version, err)
 	}
 	return target, nil
 }
@@ -237,7 +253,7 @@ func (b *Box) copied(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(b.cfg.Dir, "copies", strings.TrimPrefix(digest, "sha256:"), "terraform")
+	target := filepath.Join(b.cfg.Dir, "copies", strings.TrimPrefix(digest, "sha256:"), b.cfg.Vendor.Program)
 	end, err := b.write(ctx, filepath.Dir(target))
 	if err != nil {
 		return "", err
@@ -281,5 +297,5 @@ func (b *Box) write(ctx context.Context, dir string) (end func(), err error) {
 }
 
 func (b *Box) keptAt(version string) string {
-	return filepath.Join(b.cfg.Dir, "terraform", version, "terraform")
+	return filepath.Join(b.cfg.Dir, b.cfg.Vendor.Tool, version, b.cfg.Vendor.Program)
 }

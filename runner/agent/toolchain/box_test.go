@@ -62,7 +62,7 @@ func published(t *testing.T, version string) (dir string, cfg toolchain.Config, 
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	const version = "1.9.8"
-	archive, sums := tfprogram.ArchiveName(version), tfprogram.SumsName(version)
+	archive, sums := tfprogram.Terraform.ArchiveName(version), tfprogram.Terraform.SumsName(version)
 	for _, tc := range []struct {
 		name    string
 		spoil   func(t *testing.T, dir string, cfg *toolchain.Config)

@@ -20,7 +20,7 @@ const (
 	kept                 // fetched for an earlier job
 )
 
-// program is a Terraform that can be had without the network.
+// program is one of a tool that can be had without the network.
 type program struct {
 	version *semver.Version
 	from    origin
@@ -30,6 +30,7 @@ type program struct {
 
 // rules are what the operator allows.
 type rules struct {
+	vendor    tfprogram.Vendor
 	sameMinor bool // another patch of the same minor version will do
 	downloads bool
 }
@@ -40,7 +41,7 @@ type choice struct {
 	fetch   string
 }
 
-// choose decides which Terraform a module gets that asks for a version: an exact one,
+// choose decides which program of a tool a module gets that asks for a version: an exact one,
 // a range, or "" for any. It does no I/O.
 //
 // An exact version is that version, from wherever it can be had first. For a range,
@@ -68,12 +69,12 @@ func choose(want string, have []program, r rules) (choice, error) {
 	if p := newest(have, func(p program) bool { return p.from < kept && allowed(p.version) }); p != nil {
 		return choice{program: p}, nil
 	}
-	ours := semver.MustParse(tfprogram.Version)
+	ours := semver.MustParse(r.vendor.Version)
 	if p := newest(have, func(p program) bool { return p.version.Equal(ours) && allowed(p.version) }); p != nil {
 		return choice{program: p}, nil
 	}
 	if r.downloads && allowed(ours) {
-		return choice{fetch: tfprogram.Version}, nil
+		return choice{fetch: r.vendor.Version}, nil
 	}
 	if p := newest(have, func(p program) bool { return allowed(p.version) }); p != nil {
 		return choice{program: p}, nil
@@ -134,9 +135,9 @@ func none(want string, have []program, r rules) error {
 			there = append(there, text)
 		}
 	}
-	what := "no terraform"
+	what := "no " + r.vendor.Tool
 	if want != "" {
-		what = "no terraform " + want
+		what += " " + want
 	}
 	if len(there) == 0 {
 		return fmt.Errorf("%w: %s is on this runner, and no other%s", ErrNone, what, r.text())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 // have reads programs such as "path:1.9.8".
@@ -20,12 +22,22 @@ func have(t *testing.T, list string) []program {
 	return all
 }
 
+// of is the rules, of a tool by its name.
+func (r rules) of(tool string) rules {
+	r.vendor = tfprogram.Terraform
+	if tool == tfprogram.OpenTofu.Tool {
+		r.vendor = tfprogram.OpenTofu
+	}
+	return r
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	open, closed := rules{downloads: true}, rules{}
 	for _, tc := range []struct {
 		name, want, have string
 		rules            rules
+		tool             string // "" for Terraform
 		program, fetch   string
 		err              string
 	}{
@@ -50,13 +62,15 @@ func TestChoose(t *testing.T) {
 		{name: "a range that ours does not fit", want: "~> 1.5.0", have: "kept:1.5.7", rules: open, program: "kept:1.5.7"},
 		{name: "a range is not looked up", want: "~> 1.5.0", have: "path:1.11.4", rules: open, err: "no terraform ~> 1.5.0 is on this runner, which has 1.11.4"},
 		{name: "nothing at all", want: "", rules: closed, err: "no terraform is on this runner, and no other; downloads are forbidden"},
+		{name: "any OpenTofu", tool: "opentofu", have: "kept:1.9.0", rules: open, fetch: "1.12.6"},
+		{name: "an OpenTofu that is nowhere", tool: "opentofu", want: "1.9.8", have: "path:1.12.6", rules: closed, err: "no opentofu 1.9.8 is on this runner, which has 1.12.6; downloads are forbidden"},
 		{name: "nonsense", want: "one", rules: open, err: "neither a version nor a range"},
 		{name: "a build of somebody's", want: "1.9.8+mine", rules: open, err: "no release is called so"},
 		{name: "a prerelease by name", want: "1.15.0-beta1", have: "path:1.15.0-beta1", rules: closed, program: "path:1.15.0-beta1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := choose(tc.want, have(t, tc.have), tc.rules)
+			got, err := choose(tc.want, have(t, tc.have), tc.rules.of(tc.tool))
 			if tc.err != "" {
 				if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("got %+v, %v; want an error with %q", got, err, tc.err)

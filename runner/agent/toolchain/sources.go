@@ -33,14 +33,14 @@ func (b *Box) programs(ctx context.Context) ([]program, error) {
 		ask(b.cfg.Named, named)
 	}
 	if b.cfg.Mirror != "" && !b.cfg.mirrorIsSite() {
-		found, err := folder(b.cfg.Mirror).programs()
+		found, err := b.folder().programs()
 		if err != nil {
-			return nil, fmt.Errorf("mirror of Terraform: %w", err)
+			return nil, fmt.Errorf("mirror of %s: %w", b.cfg.Vendor.Title, err)
 		}
 		all = append(all, found...)
 	}
 	for _, dir := range filepath.SplitList(b.cfg.SearchPath) {
-		if path := filepath.Join(dir, "terraform"); filepath.IsAbs(path) && isProgram(path) {
+		if path := filepath.Join(dir, b.cfg.Vendor.Program); filepath.IsAbs(path) && isProgram(path) {
 			ask(path, onPath)
 		}
 	}
@@ -64,11 +64,14 @@ func isProgram(path string) bool {
 
 // folder is a mirror: VERSION/terraform, or the vendor's files of a version, in
 // VERSION/ or all in one directory, which may be called terraform as on the vendor's
-// site.
-type folder string
+// site, or opentofu.
+type folder struct {
+	vendor tfprogram.Vendor
+	dir    string
+}
 
 func (f folder) programs() ([]program, error) {
-	if _, err := os.ReadDir(string(f)); err != nil {
+	if _, err := os.ReadDir(f.dir); err != nil {
 		return nil, err
 	}
 	var all []program
@@ -82,15 +85,18 @@ func (f folder) programs() ([]program, error) {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			prefix, suffix, _ := strings.Cut(tfprogram.ArchiveName("*"), "*")
+			prefix, suffix, _ := strings.Cut(f.vendor.ArchiveName("*"), "*")
 			text := strings.TrimSuffix(strings.TrimPrefix(name, prefix), suffix)
+			if entry.IsDir() {
+				text = strings.TrimPrefix(name, f.vendor.Folder(""))
+			}
 			v, err := semver.StrictNewVersion(text)
 			if err != nil {
 				continue
 			}
-			path := filepath.Join(root, text, "terraform")
+			path := filepath.Join(root, name, f.vendor.Program)
 			switch {
-			case text != name: // an archive
+			case !entry.IsDir() && text != name: // an archive
 				all = append(all, program{version: v, from: mirror})
 			case isProgram(path):
 				all = append(all, program{version: v, from: mirror, path: path})
@@ -103,11 +109,11 @@ func (f folder) programs() ([]program, error) {
 }
 
 func (f folder) roots() []string {
-	return []string{string(f), filepath.Join(string(f), "terraform")}
+	return []string{f.dir, filepath.Join(f.dir, f.vendor.Tool)}
 }
 
 func (f folder) hasArchive(version string) bool {
-	file, err := f.Open(context.Background(), version, tfprogram.ArchiveName(version))
+	file, err := f.Open(context.Background(), version, f.vendor.ArchiveName(version))
 	if err == nil {
 		_ = file.Close()
 	}
@@ -117,27 +123,32 @@ func (f folder) hasArchive(version string) bool {
 // Open opens one of the vendor's files. The list of checksums may also be called plainly
 // SHA256SUMS.
 func (f folder) Open(_ context.Context, version, name string) (io.ReadCloser, error) {
-	plain := strings.TrimPrefix(name, "terraform_"+version+"_")
+	plain := f.vendor.PlainName(version, name)
 	for _, root := range f.roots() {
-		for _, path := range []string{filepath.Join(root, version, name), filepath.Join(root, name), filepath.Join(root, version, plain), filepath.Join(root, plain)} {
+		own, asOnSite := filepath.Join(root, version), filepath.Join(root, f.vendor.Folder(version))
+		for _, path := range []string{
+			filepath.Join(own, name), filepath.Join(asOnSite, name), filepath.Join(root, name),
+			filepath.Join(own, plain), filepath.Join(asOnSite, plain), filepath.Join(root, plain),
+		} {
 			file, err := os.Open(path)
 			if !errors.Is(err, fs.ErrNotExist) {
 				return file, err
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is not in the mirror %s", name, string(f))
+	return nil, fmt.Errorf("%s is not in the mirror %s", name, f.dir)
 }
 
 // site is the vendor's, or a copy of it with the same paths.
 type site struct {
+	vendor tfprogram.Vendor
 	base   string
 	client *http.Client
 }
 
 // Open opens one of the vendor's files.
 func (s site) Open(ctx context.Context, version, name string) (io.ReadCloser, error) {
-	url := s.base + "/" + version + "/" + name
+	url := s.base + "/" + s.vendor.Folder(version) + "/" + name
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -172,7 +183,7 @@ type stamp struct {
 	mtime time.Time
 }
 
-// version asks an executable which Terraform it is.
+// version asks an executable which Terraform or OpenTofu it is.
 func (a *asked) version(ctx context.Context, path string) (*semver.Version, error) {
 	info, err := os.Stat(path)
 	if err != nil {

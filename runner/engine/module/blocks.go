@@ -17,7 +17,7 @@ var (
 	}}
 	terraformSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{
 		{Type: "backend", LabelNames: []string{"type"}},
-		{Type: "cloud"}, {Type: "required_providers"},
+		{Type: "cloud"}, {Type: "required_providers"}, {Type: "encryption"},
 	}}
 	variableSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 		{Name: "type"}, {Name: "default"}, {Name: "sensitive"}, {Name: "ephemeral"},
@@ -56,6 +56,10 @@ func (m *Module) addSettings(block *hcl.Block) hcl.Diagnostics {
 	for _, b := range content.Blocks {
 		if b.Type == "required_providers" {
 			m.addRequired(b)
+			continue
+		}
+		if b.Type == "encryption" {
+			m.EncryptionAt = place(b.DefRange)
 			continue
 		}
 		m.Backend, m.BackendAt = "cloud", place(b.DefRange)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
+
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // Module is the source of one module directory.
@@ -21,6 +23,8 @@ type Module struct {
 	// backend block, "cloud", or "".
 	Backend   string
 	BackendAt string // "main.tf:3"
+	// EncryptionAt is where OpenTofu is told to encrypt states and plans, "" for nowhere.
+	EncryptionAt string
 	// Versions are the required_version of the module, one for each time that it says one.
 	Versions  []string
 	Calls     []Call
@@ -64,26 +68,27 @@ func (c Call) Local() bool {
 	return strings.HasPrefix(c.Source, "./") || strings.HasPrefix(c.Source, "../")
 }
 
-// Is tells whether a file is Terraform configuration.
+// Is tells whether a file is configuration of Terraform or of OpenTofu.
 func Is(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") {
 		return false
 	}
-	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json")
+	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || tfvars.IsOpenTofu(name)
 }
 
-// Read reads the module in a directory. An error tells every problem of the
-// syntax, with file and line. A directory without configuration is no module.
-func Read(dir string) (*Module, error) {
+// Read reads the module in a directory as Terraform does, or as OpenTofu, which reads
+// its own files in the place of others. An error tells every problem of the syntax, with
+// file and line. A directory without configuration is no module.
+func Read(dir string, openTofu bool) (*Module, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &Module{Variables: map[string]Variable{}}
 	var overrides []string
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case e.IsDir() || !Is(name):
+	for _, name := range tfvars.Read(entries, openTofu) {
+		switch {
+		case !Is(name): // a file of values
 		case IsOverride(name):
 			overrides = append(overrides, name)
 		default:
@@ -118,13 +123,14 @@ func Read(dir string) (*Module, error) {
 	return m, nil
 }
 
-// ErrNoModule is returned for a directory without *.tf and *.tf.json files.
+// ErrNoModule is returned for a directory without *.tf and *.tf.json files, for OpenTofu
+// also without *.tofu and *.tofu.json.
 var ErrNoModule = fmt.Errorf("there are no .tf files")
 
 // IsOverride tells whether a file of configuration is read after all others, and replaces
 // what they say.
 func IsOverride(name string) bool {
-	base := strings.TrimSuffix(strings.TrimSuffix(name, ".json"), ".tf")
+	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".json"), ".tf"), ".tofu")
 	return base == "override" || strings.HasSuffix(base, "_override")
 }
 

@@ -18,7 +18,35 @@ func read(t *testing.T, files map[string]string) (*Module, error) {
 			t.Fatal(err)
 		}
 	}
-	return Read(dir)
+	return Read(dir, false)
+}
+
+// OpenTofu reads its own files in the place of Terraform's, and may be told to encrypt.
+func TestReadOpenTofu(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, contents := range map[string]string{
+		"main.tf":              "variable \"old\" {}\n",
+		"main.tofu":            "variable \"new\" {}\nterraform {\n  encryption {}\n}\n",
+		"x_override.tofu.json": `{"variable": {"new": {"default": 1}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Read(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := m.Variables["new"]; !ok || v.Required || len(m.Variables) != 1 || m.EncryptionAt != "main.tofu:3" {
+		t.Errorf("OpenTofu reads %+v", m)
+	}
+	if diff := cmp.Diff([]string{"main.tofu", "x_override.tofu.json"}, m.Files); diff != "" {
+		t.Errorf("files of OpenTofu (-want +got):\n%s", diff)
+	}
+	if m, err = Read(dir, false); err != nil || len(m.Variables) != 1 || m.EncryptionAt != "" || len(m.Files) != 1 {
+		t.Errorf("Terraform reads %+v, %v", m, err)
+	}
 }
 
 func TestRead(t *testing.T) {

@@ -19,6 +19,7 @@ type Provider struct {
 const (
 	defaultNamespace = "hashicorp"
 	defaultHost      = "registry.terraform.io/"
+	defaultTofuHost  = "registry.opentofu.org/"
 	builtin          = "terraform" // part of Terraform itself
 )
 
@@ -47,7 +48,7 @@ func (m *Module) addRequired(block *hcl.Block) {
 			switch keyOf(pair.Key) {
 			case "source":
 				if v, diags := pair.Value.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
-					p.Source = strings.TrimPrefix(v.AsString(), defaultHost)
+					p.Source = strings.TrimPrefix(strings.TrimPrefix(v.AsString(), defaultHost), defaultTofuHost)
 				}
 			case "configuration_aliases":
 				list, _ := hcl.ExprList(pair.Value)

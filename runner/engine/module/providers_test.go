@@ -47,7 +47,7 @@ provider "aws" { alias = "east" }`, map[string]module.Provider{"aws": {Source: "
 			if err := os.WriteFile(filepath.Join(dir, tt.file), []byte(tt.source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			m, err := module.Read(dir)
+			m, err := module.Read(dir, false)
 			if err != nil {
 				t.Fatal(err)
 			}

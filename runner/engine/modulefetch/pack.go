@@ -82,7 +82,7 @@ func (f *fetcher) walk(ctx context.Context, at place) error {
 		return nil
 	}
 	f.seen[at.dir] = true
-	m, err := module.Read(filepath.Join(f.root, filepath.FromSlash(at.dir)))
+	m, err := module.Read(filepath.Join(f.root, filepath.FromSlash(at.dir)), f.job.Spec.Source.Tool == jobspec.ToolOpenTofu)
 	switch {
 	case err != nil && at.base == "":
 		return nil //nolint:nilerr // the check of the build says it, with its place

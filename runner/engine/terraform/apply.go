@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,10 @@ func ready(ctx context.Context, j *job.Job, p pinned) (*workspace, jobspec.Resul
 		return nil, jobspec.Result{}, err
 	}
 	result := jobspec.Result{Tool: w.tool()}
-	if w.version != p.TerraformVersion {
-		return nil, result, job.Refusef("plan again", "the plan of %s was made with terraform %s, the runner has %s now",
-			j.Subject(), p.TerraformVersion, w.version).Differing("tool", p.TerraformVersion, w.version)
+	if made := cmp.Or(p.Tool, w.tf.name()) + " " + p.TerraformVersion; made != w.tf.name()+" "+w.version {
+		have := w.tf.name() + " " + w.version
+		return nil, result, job.Refusef("plan again", "the plan of %s was made with %s, the runner has %s now",
+			j.Subject(), made, have).Differing("tool", made, have)
 	}
 	if err := w.restore(j); err != nil {
 		return nil, result, err

@@ -51,7 +51,7 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		return nil, fmt.Errorf("copy the module: %w", err)
 	}
 	var err error
-	if w.module, err = module.Read(w.dir); err != nil {
+	if w.module, err = module.Read(w.dir, isOpenTofu(j)); err != nil {
 		return nil, err
 	}
 	if err := w.keepStateIn(j, "local"); err != nil {
@@ -62,7 +62,7 @@ func tryModule(ctx context.Context, j *job.Job, t trial) (*standIn, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(w.dir) }() // work/ goes with the job in any case
-	if _, err := anyVersion(w.dir, w.version); err != nil {
+	if _, err := anyVersion(w.tree(), w.version); err != nil {
 		return nil, err
 	}
 	w.standIn.How = jobspec.RehearsedNotPlanned

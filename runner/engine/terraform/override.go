@@ -15,20 +15,26 @@ import (
 )
 
 // What Berth says in the place of the module: override files, which Terraform reads
-// after all others, in the order of their names.
+// after all others, in the order of their names. OpenTofu would read one of the module
+// that ends in .tofu.json in the place of one that ends in .tf.json.
 const (
-	backendFile = "berth_backend_override.tf.json"
-	versionFile = "berth_version_override.tf.json"
+	backendFile       = "berth_backend_override.tf.json"
+	backendFileOfTofu = "berth_backend_override.tofu.json"
+	versionFile       = "berth_version_override.tf.json"
+	versionFileOfTofu = "berth_version_override.tofu.json"
 )
 
 // ours tells whether Berth wrote a file of the workspace, by its path there.
 func ours(name string) bool {
 	base := filepath.Base(name)
-	return base == backendFile || base == versionFile
+	return base == backendFile || base == backendFileOfTofu || base == versionFile || base == versionFileOfTofu
 }
 
-// stateRemedy is for modules whose own word would be the last.
-const stateRemedy = "remove that block: Berth keeps the state for the install"
+// Remedies for blocks of a module.
+const (
+	stateRemedy      = "remove that block: Berth keeps the state for the install"
+	encryptionRemedy = "remove that block: Berth seals the state to the install"
+)
 
 // keepStateIn puts a backend in the place of the one that the module names, if it names
 // one: the state of an install is Berth's. A module that would have the last word is
@@ -39,7 +45,11 @@ func (w *workspace) keepStateIn(j *job.Job, backend string) error {
 	}
 	logBackend(j, w.module)
 	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{backend: map[string]any{}}}}
-	return job.WriteJSON(filepath.Join(w.dir, backendFile), override)
+	name := backendFile
+	if isOpenTofu(j) {
+		name = backendFileOfTofu
+	}
+	return job.WriteJSON(filepath.Join(w.dir, name), override)
 }
 
 // checkOverrides refuses a backend in an override file: such files win by their names,
@@ -47,6 +57,14 @@ func (w *workspace) keepStateIn(j *job.Job, backend string) error {
 func checkOverrides(m *module.Module) error {
 	if file, _, _ := strings.Cut(m.BackendAt, ":"); m.Backend != "" && module.IsOverride(file) {
 		return fmt.Errorf("%s: it declares in an override file where its state is kept (%q): remove that block", m.BackendAt, m.Backend)
+	}
+	return nil
+}
+
+// checkEncryption refuses states and plans that OpenTofu is told to encrypt.
+func checkEncryption(m *module.Module) error {
+	if m.EncryptionAt != "" {
+		return fmt.Errorf("%s: it encrypts its state; %s", m.EncryptionAt, encryptionRemedy)
 	}
 	return nil
 }
@@ -62,16 +80,16 @@ func logBackend(j *job.Job, m *module.Module) {
 // does not allow it, and the modules that it calls by path. Those of others it leaves:
 // what Terraform says of them is the answer. It returns the first version that it sets
 // aside, "" for none.
-func anyVersion(root, have string) (string, error) {
-	return anyVersionIn(root, ".", have, map[string]bool{})
+func anyVersion(t tree, have string) (string, error) {
+	return t.anyVersion(".", have, map[string]bool{})
 }
 
-func anyVersionIn(root, dir, have string, seen map[string]bool) (set string, _ error) {
+func (t tree) anyVersion(dir, have string, seen map[string]bool) (set string, _ error) {
 	if seen[dir] {
 		return "", nil
 	}
 	seen[dir] = true
-	m, err := module.Read(filepath.Join(root, dir))
+	m, err := module.Read(filepath.Join(t.root, dir), t.openTofu)
 	if errors.Is(err, module.ErrNoModule) || errors.Is(err, os.ErrNotExist) {
 		return "", nil // Terraform says so
 	}
@@ -80,8 +98,12 @@ func anyVersionIn(root, dir, have string, seen map[string]bool) (set string, _ e
 	}
 	if !allows(m.Versions, have) {
 		set = strings.Join(m.Versions, ", ")
+		name := versionFile
+		if t.openTofu {
+			name = versionFileOfTofu
+		}
 		override := map[string]any{"terraform": map[string]any{"required_version": ">= 0"}}
-		if err := job.WriteJSON(filepath.Join(root, dir, versionFile), override); err != nil {
+		if err := job.WriteJSON(filepath.Join(t.root, dir, name), override); err != nil {
 			return "", err
 		}
 	}
@@ -90,7 +112,7 @@ func anyVersionIn(root, dir, have string, seen map[string]bool) (set string, _ e
 		if !call.Local() || !filepath.IsLocal(called) {
 			continue
 		}
-		other, err := anyVersionIn(root, called, have, seen)
+		other, err := t.anyVersion(called, have, seen)
 		if err != nil {
 			return "", err
 		}

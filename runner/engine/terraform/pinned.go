@@ -23,6 +23,7 @@ const (
 // and the generated files all that an apply needs in addition to the artifact.
 type pinned struct {
 	Format           int               `json:"format"`
+	Tool             string            `json:"tool"` // "" from before there were two
 	TerraformVersion string            `json:"terraform_version"`
 	EnvVars          map[string]string `json:"env_vars"`
 	// Ephemeral variables are in no plan file, so an apply needs them again.
@@ -60,7 +61,7 @@ func (w *workspace) pin(j *job.Job, in inputs, before map[string]fileMark) error
 		}
 	}
 	return job.WriteJSON(j.Out("pinned", pinnedFile), pinned{
-		Format: pinnedFormat, TerraformVersion: w.version, EnvVars: in.EnvVars, Ephemeral: len(ephemeral) > 0,
+		Format: pinnedFormat, Tool: w.tf.name(), TerraformVersion: w.version, EnvVars: in.EnvVars, Ephemeral: len(ephemeral) > 0,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -167,9 +168,9 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 	case w.standIn != nil:
 		summary = w.standIn.about(summary)
 	case j.Spec.Rehearsal != nil && checkVersion(want, w.version, "") != nil:
-		summary.Text = jobspec.PlannedWith + w.version + " instead of " + want + ".\n\n" + summary.Text
+		summary.Text = jobspec.PlannedWith + tfprogram.Of(w.tf.path).Title + " " + w.version + " instead of " + want + ".\n\n" + summary.Text
 	case w.setAside != "":
-		summary.Text = jobspec.PlannedWith + w.version + " instead of " + w.setAside + ".\n\n" + summary.Text
+		summary.Text = jobspec.PlannedWith + tfprogram.Of(w.tf.path).Title + " " + w.version + " instead of " + w.setAside + ".\n\n" + summary.Text
 	}
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }

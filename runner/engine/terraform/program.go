@@ -9,13 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 )
 
 // program runs one Terraform in one directory. Package terraform-exec does as much,
@@ -33,10 +32,7 @@ type program struct {
 // name says which of the two the executable is, by how it is called: they tell their
 // versions in one form. OpenTofu is used as Terraform is, and says the same things.
 func (p *program) name() string {
-	if strings.HasPrefix(filepath.Base(p.path), "tofu") {
-		return jobspec.ToolOpenTofu
-	}
-	return jobspec.ToolTerraform
+	return tfprogram.Of(p.path).Tool
 }
 
 // jsonIn is the JSON document in what a command wrote: OpenTofu warns about its
@@ -145,4 +141,5 @@ func steersTerraform(name string) bool {
 var steering = []string{
 	"TF_DATA_DIR", "TF_CLI_CONFIG_FILE", "TF_CLI_ARGS", "TF_INPUT", "TF_IN_AUTOMATION", "TF_LOG", "TF_LOG_CORE", "TF_LOG_PATH", "TF_LOG_PROVIDER",
 	"TF_REATTACH_PROVIDERS", "TF_APPEND_USER_AGENT", "TF_WORKSPACE", "TF_DISABLE_PLUGIN_TLS", "TF_SKIP_PROVIDER_VERIFY",
+	"TF_ENCRYPTION", // of OpenTofu
 }

@@ -104,7 +104,7 @@ type moduleEntry struct {
 
 // ownModules lists the modules as init would, when all of them are part of the source
 // tree; ok is false when one has to be fetched, or is called in circles.
-func ownModules(root string, m *module.Module) (entries []moduleEntry, ok bool) {
+func ownModules(t tree, m *module.Module) (entries []moduleEntry, ok bool) {
 	entries = []moduleEntry{{Dir: "."}}
 	type called struct {
 		key, dir string
@@ -120,7 +120,7 @@ func ownModules(root string, m *module.Module) (entries []moduleEntry, ok bool) 
 			if !call.Local() || !filepath.IsLocal(dir) || strings.Count(key, ".") > maxModuleDepth {
 				return nil, false
 			}
-			m, err := module.Read(filepath.Join(root, filepath.FromSlash(dir)))
+			m, err := module.Read(filepath.Join(t.root, filepath.FromSlash(dir)), t.openTofu)
 			if err != nil {
 				return nil, false
 			}
@@ -165,7 +165,7 @@ func (w *workspace) takeInit(j *job.Job, found initialised) (why string, err err
 	if why := found.check(w.version, string(lock), engineDirs(j)); why != "" {
 		return why, nil
 	}
-	entries, ok := ownModules(w.dir, w.module)
+	entries, ok := ownModules(w.tree(), w.module)
 	if !ok {
 		return "it calls modules that have to be fetched", nil
 	}
@@ -222,7 +222,7 @@ func isPlace(path string) bool {
 // not when modules were fetched, nor when a provider was unpacked into the job's folder,
 // which goes with the job.
 func (w *workspace) leaveInit(j *job.Job, lockBefore []byte) error {
-	if _, ok := ownModules(w.dir, w.module); !ok {
+	if _, ok := ownModules(w.tree(), w.module); !ok {
 		return nil
 	}
 	found := initialised{Format: initFormat, Terraform: w.version, LockBefore: string(lockBefore), Providers: map[string]string{}}

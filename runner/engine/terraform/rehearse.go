@@ -52,7 +52,7 @@ func rehearse(ctx context.Context, j *job.Job, env map[string]string) (*standIn,
 		said.How, said.Why = jobspec.RehearsedNotPlanned, whyDestroy
 		return &standIn{Rehearsed: said}, nil
 	}
-	providers, err := providersIn(j.In("artifact"), ".", map[string]bool{})
+	providers, err := providersIn(tree{j.In("artifact"), isOpenTofu(j)}, ".", map[string]bool{})
 	if err != nil {
 		return nil, job.Wrongf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
 	}
@@ -83,13 +83,13 @@ func clouds(providers map[string]module.Provider) []string {
 // providersIn are the providers of a module and of those that it calls by path,
 // each by the name that its module gives it. A module of a registry says in its own
 // name which provider it is for.
-func providersIn(root, dir string, seen map[string]bool) (map[string]module.Provider, error) {
+func providersIn(t tree, dir string, seen map[string]bool) (map[string]module.Provider, error) {
 	all := map[string]module.Provider{}
 	if seen[dir] {
 		return all, nil
 	}
 	seen[dir] = true
-	m, err := module.Read(filepath.Join(root, filepath.FromSlash(dir)))
+	m, err := module.Read(filepath.Join(t.root, filepath.FromSlash(dir)), t.openTofu)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func providersIn(root, dir string, seen map[string]bool) (map[string]module.Prov
 			}
 			continue
 		}
-		called, err := providersIn(root, filepath.ToSlash(filepath.Join(dir, call.Source)), seen)
+		called, err := providersIn(t, filepath.ToSlash(filepath.Join(dir, call.Source)), seen)
 		if err != nil {
 			return nil, err
 		}

@@ -27,15 +27,16 @@ func standsIn(want, have, match string) bool {
 }
 
 // checkVersion compares the version that a component asks for, an exact one or
-// a range, with the one that the runner has. "" takes any.
-func checkVersion(want, have, subject string) error {
+// a range, with the one that the runner has. "" takes any. needs is how the error
+// begins, such as "component api needs opentofu".
+func checkVersion(want, have, needs string) error {
 	if want == "" {
 		return nil
 	}
 	allowed, err := semver.NewConstraint(want)
 	if err != nil {
 		return job.Refusef(`write an exact version such as "1.11.4", or a range such as ">= 1.9, < 2"`,
-			"%s: terraform_version %q is neither a version nor a range", subject, want)
+			"%s terraform_version %q, which is neither a version nor a range", needs, want)
 	}
 	v, err := semver.NewVersion(have)
 	if err != nil {
@@ -45,6 +46,6 @@ func checkVersion(want, have, subject string) error {
 		return nil
 	}
 	return job.Refusef("give the runner that version (BERTH_TERRAFORM), or change terraform_version",
-		"%s needs terraform %s, the runner has %s", subject, want, have).
+		"%s %s, the runner has %s", needs, want, have).
 		Differing("terraform_version", want, have)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/tfprogram"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/module"
 )
@@ -50,17 +51,28 @@ func open(ctx context.Context, j *job.Job, envVars map[string]string, s *standIn
 	if err != nil {
 		return nil, fmt.Errorf("copy the module: %w", err)
 	}
-	if w.module, err = module.Read(w.dir); err != nil {
+	if w.module, err = module.Read(w.dir, isOpenTofu(j)); err != nil {
 		return nil, job.Wrongf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
+	}
+	if at := w.module.EncryptionAt; at != "" {
+		return nil, job.Wrongf(encryptionRemedy, "the module of %s encrypts its state (%s)", j.Subject(), at)
 	}
 	if err := w.keepStateIn(j, "http"); err != nil {
 		return nil, err
 	}
 	if err = w.findTerraform(ctx, j, envVars); err == nil && j.Spec.Rehearsal != nil {
-		w.setAside, err = anyVersion(w.dir, w.version)
+		w.setAside, err = anyVersion(w.tree(), w.version)
 	}
 	return w, err
 }
+
+// isOpenTofu tells whether the job's executable is OpenTofu.
+func isOpenTofu(j *job.Job) bool {
+	return tfprogram.Of(j.Env["BERTH_TERRAFORM"]).Tool == jobspec.ToolOpenTofu
+}
+
+// tree is the workspace's module, as its tool reads it.
+func (w *workspace) tree() tree { return tree{w.dir, w.tf.name() == jobspec.ToolOpenTofu} }
 
 func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[string]string) error {
 	binary := j.Env["BERTH_TERRAFORM"]
@@ -79,20 +91,23 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 		}
 	}
 	j.Logf("%s %s, %s", w.tf.name(), w.version, j.Subject())
-	want := j.Spec.TerraformModule.TerraformVersion
+	want, tool := j.Spec.TerraformModule.TerraformVersion, j.Spec.TerraformModule.Tool
 	switch {
+	case w.standIn == nil && tool != "" && tool != w.tf.name():
+		return job.Refusef("let the runner find that tool, or change tool below [berth]",
+			"%s is for %s, the runner gave %s", j.Subject(), tool, w.tf.name()).Differing("tool", tool, w.tf.name())
 	case w.standIn != nil:
 		return nil // any will do
 	case j.Spec.Rehearsal != nil && j.Spec.Operation == jobspec.OperationPlan && checkVersion(want, w.version, "") != nil:
-		j.Logf("terraform %s stands in for %s, because this is a rehearsal", w.version, want)
+		j.Logf(w.tf.name()+" %s stands in for %s, because this is a rehearsal", w.version, want)
 		return nil //nolint:nilerr // that is what stands in
 	case j.Spec.Rehearsal != nil && j.Spec.Operation == jobspec.OperationApply:
 		return nil // that of the plan
 	case standsIn(want, w.version, j.Env[matchVariable]):
-		j.Logf("terraform %s stands in for %s: the runner takes any patch (--terraform-match %s)", w.version, want, matchMinor)
+		j.Logf(w.tf.name()+" %s stands in for %s: the runner takes any patch (--terraform-match %s)", w.version, want, matchMinor)
 		return nil
 	}
-	return checkVersion(want, w.version, j.Subject())
+	return checkVersion(want, w.version, j.Subject()+" needs "+w.tf.name())
 }
 
 // tool says in results what did the work. Its digest is measured by the agent:

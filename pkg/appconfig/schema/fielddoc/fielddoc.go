@@ -40,6 +40,7 @@ var Of = map[string]string{
 	"BlockExtension.Plugin":                  "Which plugin deploys the component; needed when its type is none of ours.",
 	"BlockExtension.Rollback":                "What going back to an earlier release costs: \"reversible\" nothing, \"data_loss\" what was written since, \"irreversible\" cannot be done.",
 	"BlockExtension.StandIn":                 "Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.",
+	"BlockExtension.Tool":                    "Which tool works on the Terraform module: \"terraform\" or \"opentofu\". Without it, the one that the runner's operator chose, which is Terraform by default. Of OpenTofu, terraform_version is its own version.",
 	"Branch":                                 "branch.toml or one file under branches/: a branch of a repository that the app is read from, and how its changes roll out.",
 	"Branch.ConnectedRepo":                   "A repository that the org's own connection reads. All branches of an app are of one repository.",
 	"Branch.InstallGroups":                   "Which installs get a change, group after group.",

@@ -23,6 +23,7 @@ import (
 // Vendor signs releases. Key is its armored public key.
 type Vendor struct {
 	Key    string
+	Of     tfprogram.Vendor // whose releases it signs; NewVendor makes it Terraform's
 	entity *openpgp.Entity
 }
 
@@ -41,7 +42,7 @@ func NewVendor(t *testing.T) Vendor {
 	if err := errors.Join(entity.Serialize(w), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return Vendor{Key: out.String(), entity: entity}
+	return Vendor{Key: out.String(), Of: tfprogram.Terraform, entity: entity}
 }
 
 // Release puts the vendor's files of a version, with this program, into a directory.
@@ -49,7 +50,7 @@ func (v Vendor) Release(t *testing.T, dir, version string, program []byte) {
 	t.Helper()
 	var raw, sig bytes.Buffer
 	z := zip.NewWriter(&raw)
-	w, err := z.CreateHeader(&zip.FileHeader{Name: "terraform", Method: zip.Store})
+	w, err := z.CreateHeader(&zip.FileHeader{Name: v.Of.Program, Method: zip.Store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +61,11 @@ func (v Vendor) Release(t *testing.T, dir, version string, program []byte) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(raw.Bytes())
-	sums := hex.EncodeToString(sum[:]) + "  " + tfprogram.ArchiveName(version) + "\n"
+	sums := hex.EncodeToString(sum[:]) + "  " + v.Of.ArchiveName(version) + "\n"
 	if err := openpgp.DetachSign(&sig, v.entity, strings.NewReader(sums), nil); err != nil {
 		t.Fatal(err)
 	}
-	name := tfprogram.SumsName(version)
-	for name, data := range map[string][]byte{tfprogram.ArchiveName(version): raw.Bytes(), name: []byte(sums), name + ".sig": sig.Bytes()} {
+	for name, data := range map[string][]byte{v.Of.ArchiveName(version): raw.Bytes(), v.Of.SumsName(version): []byte(sums), v.Of.SignatureName(version): sig.Bytes()} {
 		Write(t, filepath.Join(dir, name), data, 0o644)
 	}
 }

@@ -93,7 +93,8 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace, Asked: row.Build.CreatedAt,
 	}
 	b.File, b.Directory = placeOf(row.Spec)
-	b.Kustomize, b.Docker, b.Pulumi, b.Signer = kustomizeOf(row.Spec), dockerOf(row.Spec), pulumiOf(row.Spec), signerOf(row.Spec)
+	b.Kustomize, b.Docker, b.Pulumi = kustomizeOf(row.Spec), dockerOf(row.Spec), pulumiOf(row.Spec)
+	b.Signer, b.Tool = extensionOf(row.Spec)
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}

@@ -76,26 +76,27 @@ func pulumiOf(revision json.RawMessage) *jobspec.PulumiBuild {
 	return keys.Pulumi
 }
 
-// signerOf reads from a revision who must have signed the component's plugin, "" for
-// a component without one.
-func signerOf(revision json.RawMessage) string {
+// extensionOf reads from a revision who must have signed the component's plugin, and
+// which tool its Terraform module is for; "" for a component without one.
+func extensionOf(revision json.RawMessage) (signer, tool string) {
 	var keys struct {
 		Berth struct {
+			Tool   string `json:"tool"`
 			Plugin struct {
 				Signer string `json:"signer"`
 			} `json:"plugin"`
 		} `json:"berth"`
 	}
 	if err := json.Unmarshal(revision, &keys); err != nil {
-		return ""
+		return "", ""
 	}
-	return keys.Berth.Plugin.Signer
+	return keys.Berth.Plugin.Signer, keys.Berth.Tool
 }
 
 // specOf is the job that builds b. What to deploy with it (variables, values) is
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
-	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker, Pulumi: b.Pulumi}
+	src := jobspec.Source{Push: repositoryOf(b), Kustomize: b.Kustomize, Docker: b.Docker, Pulumi: b.Pulumi, Tool: b.Tool}
 	if b.Docker != nil && b.KeepCache {
 		src.Cache = oci.CacheRepository(b.OrgID, b.AppID, b.ComponentID)
 	}

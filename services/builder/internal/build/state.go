@@ -52,6 +52,8 @@ type Build struct {
 	Docker *jobspec.Docker
 	// KeepCache: what builds of it leave for each other is kept.
 	KeepCache bool
+	// Tool is what a Terraform module is for; "" where the app does not say it.
+	Tool string
 	// Pulumi says how a program is built of the source; nil for anything else.
 	Pulumi *jobspec.PulumiBuild
 	// Signer is the public key that must have signed a plugin, "" for anything else.

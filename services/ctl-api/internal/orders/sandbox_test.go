@@ -18,6 +18,7 @@ func TestSandbox(t *testing.T) {
 	raw, err := json.Marshal(appconfig.Sandbox{
 		TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"},
 		VarFiles: []appconfig.VarFile{{Contents: place.Text{Contents: "c = 1", File: "c.tfvars"}}},
+		Berth:    &appconfig.BlockExtension{Tool: appconfig.ToolOpenTofu},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := jobspec.Spec{Kind: jobspec.KindTerraformModule, Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
-		TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"},
+		Tool: jobspec.ToolOpenTofu, TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)

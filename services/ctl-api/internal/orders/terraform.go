@@ -14,6 +14,7 @@ func terraformModule(c component) (work jobspec.Work, deployable bool) {
 		return work, false
 	}
 	work.TerraformModule = module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	work.TerraformModule.Tool = toolOf(c.Berth)
 	work.TerraformModule.InstallVars = c.override.TFVars
 	return work, true
 }
@@ -30,7 +31,16 @@ func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
 		return nil
 	}
 	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+	spec.TerraformModule.Tool = toolOf(s.Berth)
 	return nil
+}
+
+// toolOf is the tool that an app names for a module, "" for none.
+func toolOf(ext *appconfig.BlockExtension) string {
+	if ext == nil {
+		return ""
+	}
+	return ext.Tool
 }
 
 func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {

@@ -1,0 +1,1 @@
+variable "old" { default = "" }
