@@ -22,6 +22,8 @@ func (c *cli) installsInputs() *cobra.Command {
 	var given inputs.Flags
 	var unset []string
 	var how watching
+	var apply bool
+	var confirm string
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: command.Exactly("INSTALL"),
 		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set,
@@ -29,25 +31,44 @@ func (c *cli) installsInputs() *cobra.Command {
 berth deploy uses the new values. With --plan they set nothing, and show what a deploy of
 the newest release would change with them.
 
+--apply also starts a workflow, with the release that the install has: it deploys exactly
+what refers to an input that was set since it was deployed, with what needs that; all
+components when the sandbox refers to one. With --plan it shows that and sets nothing.
+
 The value of a sensitive input cannot be an argument, which other programs can read: use
 --set NAME to be asked for it, or --input-file.`,
 	}
 	given.Add(cmd.Flags(), "set", "")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
+	cmd.Flags().BoolVar(&apply, "apply", false, "deploy what refers to inputs that changed")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.timeoutFlag(cmd)
+	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		if !apply && (how.watch || how.autoApprove || confirm != "") {
+			return usage.Errorf("--watch, --auto-approve and --confirm need --apply: setting inputs deploys nothing")
+		}
+		update := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindInputUpdate, Confirm: confirm}, how}
 		values, err := c.inputValues(ctx, &given, func() (map[string]bool, error) { return client.SecretsOfInstall(ctx, args[0]) })
 		if err != nil {
 			return err
 		}
 		if how.plan {
+			if apply {
+				if values != nil || len(unset) > 0 {
+					update.request.PreviewInputs = &ctlapi.InputsUpdate{Values: values, Unset: unset}
+				}
+				return c.start(ctx, client, update)
+			}
 			if values == nil && len(unset) == 0 {
 				return usage.Errorf("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
 			}
 			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
 				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
 			}, how})
+		}
+		if apply && values == nil && len(unset) == 0 {
+			return c.start(ctx, client, update)
 		}
 		var now *ctlapi.Inputs
 		if values == nil && len(unset) == 0 {
@@ -67,6 +88,10 @@ The value of a sensitive input cannot be an argument, which other programs can r
 			now, err = api.Body(resp.JSON200)
 			if err != nil {
 				return err
+			}
+			if apply {
+				output.Printf(c.Err, "inputs are now at version %d\n", now.Version)
+				return c.start(ctx, client, update)
 			}
 			output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
@@ -31,10 +32,10 @@ type Request struct {
 	// Moved says which inputs and overrides changed since a version of the inputs
 	// that resources stand on, by that version; 0 for those that stand on none. For
 	// input_update.
-	Moved map[int32]Moved
-	Action     string   // action_run
-	Inputs     map[string]string
-	PlanOnly   bool
+	Moved    map[int32]Moved
+	Action   string // action_run
+	Inputs   map[string]string
+	PlanOnly bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly.
 	InputsVersion int32
@@ -58,14 +59,14 @@ type Moved struct {
 
 // requestParams is what a workflow's row keeps of its request.
 type requestParams struct {
-	Components []string          `json:"components,omitempty"`
+	Components []string `json:"components,omitempty"`
 
 	WithDependents    bool `json:"with_dependents,omitempty"`
 	WithoutComponents bool `json:"without_components,omitempty"`
 
-	Action     string            `json:"action,omitempty"`
-	Inputs     map[string]string `json:"inputs,omitempty"`
-	Toggles    map[string]bool   `json:"toggles,omitempty"` // of a preview
+	Action  string            `json:"action,omitempty"`
+	Inputs  map[string]string `json:"inputs,omitempty"`
+	Toggles map[string]bool   `json:"toggles,omitempty"` // of a preview
 }
 
 func (r Request) params() requestParams {
@@ -158,7 +159,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 // confirmed refuses a workflow that removes something without the install's name.
 // Its steps stay what they are now, so one confirmation is for all of it.
 func confirmed(req Request, install string, steps []flow.PlannedStep) error {
-	deed := destruction.Deed{What: fmt.Sprintf("the %s of install %s", req.Kind, install), Name: install, Goes: flow.Removes(steps)}
+	deed := destruction.Deed{What: fmt.Sprintf("the %s of install %s", strings.ReplaceAll(string(req.Kind), "_", " "), install), Name: install, Goes: flow.Removes(steps)}
 	if req.PlanOnly || !removes[req.Kind] && len(deed.Goes) == 0 {
 		return nil
 	}
