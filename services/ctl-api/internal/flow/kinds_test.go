@@ -190,7 +190,7 @@ func TestReasonsOfSteps(t *testing.T) {
 				in.Components[3].Overridden = true
 				return in
 			},
-			want: []string{"deploy api: refers to inputs replicas, size", "deploy assets: what the install overrides of it changed", "deploy web: needs api"},
+			want: []string{"deploy assets: what the install overrides of it changed", "deploy api: refers to inputs replicas, size", "deploy web: needs api"},
 		},
 		{
 			name: "an input of what is off", in: func() flow.PlanInput {

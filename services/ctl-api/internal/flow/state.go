@@ -24,7 +24,7 @@ type State struct {
 	ApproveAll      bool // of the workflow or of the install
 	CancelRequested bool
 	RequestedAt     time.Time // when a person asked for the workflow
-	Steps           []Step // by index
+	Steps           []Step    // by index
 	// Stack and Runner are those of the install.
 	StackActive    bool
 	StackDeadline  time.Time
@@ -57,7 +57,7 @@ type Step struct {
 	// now; empty when it is wanted. It counts until the step starts.
 	Unwanted string
 	Change   *Change // nil before the first
-	Run        *Job    // of a check: the job that runs it
+	Run      *Job    // of a check: the job that runs it
 	// Uncertain, Stale and Failed count the step's changes that ended so since a
 	// person last asked for a retry. HostEnded counts those that are uncertain or
 	// stale because the runner's host ended, which are not in the others.

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -45,11 +46,21 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
-		return nil, fmt.Errorf("read the queue: %w", err)
+	if r.wantsTurn() {
+		if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
+			return nil, fmt.Errorf("read the queue: %w", err)
+		}
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
 	return r, err
+}
+
+// wantsTurn tells whether a step has an approved change of a resource: only then
+// does the queue matter.
+func (r *rows) wantsTurn() bool {
+	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
+		return row.Step.ResourceID != nil && row.ChangeState == string(model.ChangeApproved)
+	})
 }
 
 // state is the rows as flow.Next looks at them.
