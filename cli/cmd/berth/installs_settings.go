@@ -67,37 +67,54 @@ The value of a sensitive input cannot be an argument, which other programs can r
 				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
 			}, how})
 		}
-		if apply && values == nil && len(unset) == 0 {
-			return c.start(ctx, client, update)
+		if apply {
+			return c.applyInputs(ctx, client, update, ctlapi.InputsUpdate{Values: values, Unset: unset})
 		}
-		var now *ctlapi.Inputs
-		if values == nil && len(unset) == 0 {
-			resp, err := client.GetInputsWithResponse(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			now, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-		} else {
-			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
-			if err != nil {
-				return err
-			}
-			now, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-			if apply {
-				output.Printf(c.Err, "inputs are now at version %d\n", now.Version)
-				return c.start(ctx, client, update)
-			}
-			output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
+		now, err := c.setInputs(ctx, client, args[0], ctlapi.InputsUpdate{Values: values, Unset: unset})
+		if err != nil {
+			return err
 		}
 		return command.PrintList(c.CLI, now.Items, table.Input())
 	})
 	return cmd
+}
+
+// setInputs sets inputs and says what uses them; without any it only reads them.
+func (c *cli) setInputs(ctx context.Context, client *api.Client, install string, change ctlapi.InputsUpdate) (*ctlapi.Inputs, error) {
+	if change.Values == nil && len(change.Unset) == 0 {
+		resp, err := client.GetInputsWithResponse(ctx, install)
+		if err != nil {
+			return nil, err
+		}
+		return api.Body(resp.JSON200)
+	}
+	now, err := putInputs(ctx, client, install, change)
+	if err != nil {
+		return nil, err
+	}
+	output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, install)
+	return now, nil
+}
+
+// applyInputs sets inputs, if any are given, and deploys what refers to those that
+// changed. When the second part fails, the same command without values does it again.
+func (c *cli) applyInputs(ctx context.Context, client *api.Client, update launch, change ctlapi.InputsUpdate) error {
+	if change.Values != nil || len(change.Unset) > 0 {
+		now, err := putInputs(ctx, client, update.install, change)
+		if err != nil {
+			return err
+		}
+		output.Printf(c.Err, "inputs are now at version %d\n", now.Version)
+	}
+	return c.start(ctx, client, update)
+}
+
+func putInputs(ctx context.Context, client *api.Client, install string, change ctlapi.InputsUpdate) (*ctlapi.Inputs, error) {
+	resp, err := client.SetInputsWithResponse(ctx, install, &ctlapi.SetInputsParams{}, change)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON200)
 }
 
 // inputValues are the inputs that the flags give; nil for none. secrets are the

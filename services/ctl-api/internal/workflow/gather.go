@@ -73,7 +73,7 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 		in.Made = append(in.Made, made)
 	}
 	if b.Kind == flow.KindInputUpdate {
-		if err := gatherRefers(ctx, tx, b, &in, resources); err != nil {
+		if err := b.gatherRefers(ctx, tx, &in, resources); err != nil {
 			return in, nil, err
 		}
 	}

@@ -27,7 +27,7 @@ func retriesOf(in flow.PlanInput, name string) int {
 // gatherRefers completes the input of flow.Plan with what refers to inputs that
 // changed since it was deployed. What was never made refers to nothing yet: a deploy
 // makes it.
-func gatherRefers(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanInput, resources map[string]ctldb.Resource) error {
+func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanInput, resources map[string]ctldb.Resource) error {
 	app, err := releaseview.App(ctx, tx.Queries, b.releaseID)
 	if err != nil {
 		return err
