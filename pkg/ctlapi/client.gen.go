@@ -1390,10 +1390,17 @@ func (e TerraformStateVersionKind) Valid() bool {
 
 // Defines values for WorkflowKind.
 const (
-	WorkflowKindActionRun   WorkflowKind = "action_run"
-	WorkflowKindDeploy      WorkflowKind = "deploy"
-	WorkflowKindDeprovision WorkflowKind = "deprovision"
-	WorkflowKindProvision   WorkflowKind = "provision"
+	WorkflowKindActionRun          WorkflowKind = "action_run"
+	WorkflowKindDeploy             WorkflowKind = "deploy"
+	WorkflowKindDeprovision        WorkflowKind = "deprovision"
+	WorkflowKindDeprovisionSandbox WorkflowKind = "deprovision_sandbox"
+	WorkflowKindInputUpdate        WorkflowKind = "input_update"
+	WorkflowKindProvision          WorkflowKind = "provision"
+	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
+	WorkflowKindReprovision        WorkflowKind = "reprovision"
+	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindTeardown           WorkflowKind = "teardown"
+	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
 )
 
 // Valid indicates whether the value is a known member of the WorkflowKind enum.
@@ -1405,7 +1412,21 @@ func (e WorkflowKind) Valid() bool {
 		return true
 	case WorkflowKindDeprovision:
 		return true
+	case WorkflowKindDeprovisionSandbox:
+		return true
+	case WorkflowKindInputUpdate:
+		return true
 	case WorkflowKindProvision:
+		return true
+	case WorkflowKindRemoveOrphans:
+		return true
+	case WorkflowKindReprovision:
+		return true
+	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindTeardown:
+		return true
+	case WorkflowKindTeardownAll:
 		return true
 	default:
 		return false
@@ -3249,6 +3270,9 @@ type Resource struct {
 	Health      HealthVerdict `json:"health"`
 	HealthSince *time.Time    `json:"health_since,omitempty"`
 
+	// Holder A change that holds a resource, or waits for it.
+	Holder *ResourceTurn `json:"holder,omitempty"`
+
 	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID   string       `json:"id"`
 	Kind ResourceKind `json:"kind"`
@@ -3272,6 +3296,9 @@ type Resource struct {
 
 	// Outputs What it gave out; sensitive values are shown as `(sealed)`.
 	Outputs json.RawMessage `json:"outputs"`
+
+	// Queue Approved changes that wait for their turn, the next one first.
+	Queue []ResourceTurn `json:"queue,omitempty"`
 
 	// Rehearsed What stands in the place of a resource that needs a cloud: `stand_in`, a sandbox of ours with the same outputs; `mocked`, planned with mocked providers or rendered without a cluster; `not_planned`, what could not be planned. Of the last two only a stand-in with their outputs is applied.
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
@@ -3329,6 +3356,28 @@ type ResourceRef struct {
 
 // ResourceRefKind defines model for ResourceRef.Kind.
 type ResourceRefKind string
+
+// ResourceTurn A change that holds a resource, or waits for it.
+type ResourceTurn struct {
+	// Change Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
+	Change string `json:"change"`
+
+	// CreatedBy Who started the workflow.
+	CreatedBy string `json:"created_by"`
+
+	// Since When it was granted the resource; of one that waits, when it was approved.
+	Since time.Time `json:"since"`
+
+	// Step Example: component/api
+	Step string `json:"step"`
+
+	// WaitsFor Of one that waits, the change before it. A change of the sandbox keeps all components waiting.
+	WaitsFor *string `json:"waits_for,omitempty"`
+
+	// Workflow Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	Workflow     string       `json:"workflow"`
+	WorkflowKind WorkflowKind `json:"workflow_kind"`
+}
 
 // Role - `platform`: makes orgs;
 // - `admin`: everything in the org, members and tokens included;
@@ -4074,7 +4123,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -4087,17 +4136,23 @@ type WorkflowRequest struct {
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
-	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	// PreviewInputs provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
-	// Release provision, deploy; by id or number. Absent for the newest of the app.
+	// Release By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has.
 	Release *string `json:"release,omitempty"`
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
+
+	// WithDependents deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
+	WithDependents bool `json:"with_dependents,omitempty"`
+
+	// WithoutComponents reprovision_sandbox; leave the components alone.
+	WithoutComponents bool `json:"without_components,omitempty"`
 }
 
 // WorkflowState defines model for WorkflowState.
@@ -5460,16 +5515,29 @@ type ClientInterface interface {
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
 	//   one to roll back; the sandbox only when it is named;
+	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
+	//   the sandbox with everything after it, else exactly the components that refer to
+	//   them, with what needs those; the reason of each step says which;
+	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+	//   every component; both with the release that the install has unless one is named;
 	// - `action_run`: run an action;
+	// - `teardown`: remove the named components, `teardown_all`: every component; the
+	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+	// - `remove_orphans`: remove components that a sync took out of the app, which no
+	//   other workflow but a deprovision or a teardown does;
+	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
 	// `may_change` of the step says so.
 	//
-	// A workflow that tears something down (every `deprovision`, and a `deploy` or
-	// `provision` of an install in which a component was switched off) has to be
-	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// A component that is switched off after the workflow was planned and before its step
+	// starts is skipped; one that is switched on is not added.
+	//
+	// A workflow that tears something down (every `deprovision`, `teardown`,
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -5485,16 +5553,29 @@ type ClientInterface interface {
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
 	//   one to roll back; the sandbox only when it is named;
+	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
+	//   the sandbox with everything after it, else exactly the components that refer to
+	//   them, with what needs those; the reason of each step says which;
+	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+	//   every component; both with the release that the install has unless one is named;
 	// - `action_run`: run an action;
+	// - `teardown`: remove the named components, `teardown_all`: every component; the
+	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+	// - `remove_orphans`: remove components that a sync took out of the app, which no
+	//   other workflow but a deprovision or a teardown does;
+	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
 	// `may_change` of the step says so.
 	//
-	// A workflow that tears something down (every `deprovision`, and a `deploy` or
-	// `provision` of an install in which a component was switched off) has to be
-	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// A component that is switched off after the workflow was planned and before its step
+	// starts is skipped; one that is switched on is not added.
+	//
+	// A workflow that tears something down (every `deprovision`, `teardown`,
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -7134,16 +7215,29 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
 //     one to roll back; the sandbox only when it is named;
+//   - `input_update`: deploy what refers to inputs that were set since it was deployed:
+//     the sandbox with everything after it, else exactly the components that refer to
+//     them, with what needs those; the reason of each step says which;
+//   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+//     every component; both with the release that the install has unless one is named;
 //   - `action_run`: run an action;
+//   - `teardown`: remove the named components, `teardown_all`: every component; the
+//     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+//   - `remove_orphans`: remove components that a sync took out of the app, which no
+//     other workflow but a deprovision or a teardown does;
+//   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
 // `may_change` of the step says so.
 //
-// A workflow that tears something down (every `deprovision`, and a `deploy` or
-// `provision` of an install in which a component was switched off) has to be
-// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// A component that is switched off after the workflow was planned and before its step
+// starts is skipped; one that is switched on is not added.
+//
+// A workflow that tears something down (every `deprovision`, `teardown`,
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -7169,16 +7263,29 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
 //     one to roll back; the sandbox only when it is named;
+//   - `input_update`: deploy what refers to inputs that were set since it was deployed:
+//     the sandbox with everything after it, else exactly the components that refer to
+//     them, with what needs those; the reason of each step says which;
+//   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+//     every component; both with the release that the install has unless one is named;
 //   - `action_run`: run an action;
+//   - `teardown`: remove the named components, `teardown_all`: every component; the
+//     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+//   - `remove_orphans`: remove components that a sync took out of the app, which no
+//     other workflow but a deprovision or a teardown does;
+//   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
 // `may_change` of the step says so.
 //
-// A workflow that tears something down (every `deprovision`, and a `deploy` or
-// `provision` of an install in which a component was switched off) has to be
-// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// A component that is switched off after the workflow was planned and before its step
+// starts is skipped; one that is switched on is not added.
+//
+// A workflow that tears something down (every `deprovision`, `teardown`,
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -13265,16 +13372,29 @@ type ClientWithResponsesInterface interface {
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
 	//   one to roll back; the sandbox only when it is named;
+	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
+	//   the sandbox with everything after it, else exactly the components that refer to
+	//   them, with what needs those; the reason of each step says which;
+	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+	//   every component; both with the release that the install has unless one is named;
 	// - `action_run`: run an action;
+	// - `teardown`: remove the named components, `teardown_all`: every component; the
+	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+	// - `remove_orphans`: remove components that a sync took out of the app, which no
+	//   other workflow but a deprovision or a teardown does;
+	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
 	// `may_change` of the step says so.
 	//
-	// A workflow that tears something down (every `deprovision`, and a `deploy` or
-	// `provision` of an install in which a component was switched off) has to be
-	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// A component that is switched off after the workflow was planned and before its step
+	// starts is skipped; one that is switched on is not added.
+	//
+	// A workflow that tears something down (every `deprovision`, `teardown`,
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -13290,16 +13410,29 @@ type ClientWithResponsesInterface interface {
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
 	//   one to roll back; the sandbox only when it is named;
+	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
+	//   the sandbox with everything after it, else exactly the components that refer to
+	//   them, with what needs those; the reason of each step says which;
+	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+	//   every component; both with the release that the install has unless one is named;
 	// - `action_run`: run an action;
+	// - `teardown`: remove the named components, `teardown_all`: every component; the
+	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+	// - `remove_orphans`: remove components that a sync took out of the app, which no
+	//   other workflow but a deprovision or a teardown does;
+	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
 	// `may_change` of the step says so.
 	//
-	// A workflow that tears something down (every `deprovision`, and a `deploy` or
-	// `provision` of an install in which a component was switched off) has to be
-	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// A component that is switched off after the workflow was planned and before its step
+	// starts is skipped; one that is switched on is not added.
+	//
+	// A workflow that tears something down (every `deprovision`, `teardown`,
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -18741,16 +18874,29 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
 //     one to roll back; the sandbox only when it is named;
+//   - `input_update`: deploy what refers to inputs that were set since it was deployed:
+//     the sandbox with everything after it, else exactly the components that refer to
+//     them, with what needs those; the reason of each step says which;
+//   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+//     every component; both with the release that the install has unless one is named;
 //   - `action_run`: run an action;
+//   - `teardown`: remove the named components, `teardown_all`: every component; the
+//     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+//   - `remove_orphans`: remove components that a sync took out of the app, which no
+//     other workflow but a deprovision or a teardown does;
+//   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
 // `may_change` of the step says so.
 //
-// A workflow that tears something down (every `deprovision`, and a `deploy` or
-// `provision` of an install in which a component was switched off) has to be
-// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// A component that is switched off after the workflow was planned and before its step
+// starts is skipped; one that is switched on is not added.
+//
+// A workflow that tears something down (every `deprovision`, `teardown`,
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -18772,16 +18918,29 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
 //     one to roll back; the sandbox only when it is named;
+//   - `input_update`: deploy what refers to inputs that were set since it was deployed:
+//     the sandbox with everything after it, else exactly the components that refer to
+//     them, with what needs those; the reason of each step says which;
+//   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+//     every component; both with the release that the install has unless one is named;
 //   - `action_run`: run an action;
+//   - `teardown`: remove the named components, `teardown_all`: every component; the
+//     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+//   - `remove_orphans`: remove components that a sync took out of the app, which no
+//     other workflow but a deprovision or a teardown does;
+//   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
 // `may_change` of the step says so.
 //
-// A workflow that tears something down (every `deprovision`, and a `deploy` or
-// `provision` of an install in which a component was switched off) has to be
-// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// A component that is switched off after the workflow was planned and before its step
+// starts is skipped; one that is switched on is not added.
+//
+// A workflow that tears something down (every `deprovision`, `teardown`,
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //

@@ -82,6 +82,9 @@ var deeds = []struct {
 	removes string
 }{
 	{[]string{"installs", "deprovision", "acme"}, "component web (live)", "acme", "deprovision"},
+	{[]string{"installs", "teardown", "acme", "metrics"}, "component metrics", "acme", "teardown"},
+	{[]string{"installs", "teardown", "acme", "--orphans"}, "component metrics", "acme", "remove_orphans"},
+	{[]string{"installs", "deprovision", "acme", "--sandbox"}, "component metrics", "acme", "deprovision_sandbox"},
 	{[]string{"deploy", "acme"}, "component metrics", "acme", "deploy"},
 	{[]string{"rollback", "acme", "--to", "1"}, "component metrics", "acme", "deploy"},
 	{[]string{"installs", "provision", "acme"}, "component metrics", "acme", "provision"},

@@ -30,7 +30,7 @@ func (c *cli) deployCommand() *cobra.Command {
 	var how watching
 	var to, role string
 	var confirm []string
-	var sandbox bool
+	var sandbox, dependents bool
 	var many selector
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
@@ -55,6 +55,7 @@ that --app or --label selects and that loses a component.`,
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
 	cmd.Flags().StringArrayVar(&confirm, "confirm", nil, command.ConfirmUsage("install")+"; with --app or --label once per install")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
+	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also deploy what needs the components you name")
 	roleFlag(cmd, &role)
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,7 +67,7 @@ that --app or --label selects and that loses a component.`,
 		case len(args) > 0 && len(confirm) > 1:
 			return usage.Errorf("one install is deployed to, so give --confirm once")
 		}
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: api.Optional(to), Confirm: strings.Join(confirm, ""), Role: role}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: api.Optional(to), Confirm: strings.Join(confirm, ""), Role: role, WithDependents: dependents}
 		return c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 			l := launch{request: request, how: how}
 			if len(args) > 0 {

@@ -20,7 +20,7 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
-		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {
@@ -214,7 +214,12 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 }
 
 func (c *cli) installsResources() *cobra.Command {
-	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: command.Exactly("INSTALL")}
+	cmd := &cobra.Command{
+		Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: command.Exactly("INSTALL"),
+		Long: `Shows the stack, the sandbox and each component, then who holds one of them and which
+changes wait for it, the next one first. One that is orphaned runs and is no longer part of
+the app: berth installs teardown INSTALL --orphans removes it.`,
+	}
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.printResources(ctx, client, args[0])
 	})
@@ -230,7 +235,13 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 	if err != nil {
 		return err
 	}
-	return command.PrintList(c.CLI, page.Items, table.Resource(c.Now()))
+	if err := command.PrintList(c.CLI, page.Items, table.Resource(c.Now())); err != nil || c.ForPrograms() {
+		return err
+	}
+	for _, line := range table.Turns(page.Items, c.Now()) {
+		output.Println(c.Out, line)
+	}
+	return nil
 }
 
 func (c *cli) installsState() *cobra.Command {
@@ -289,34 +300,6 @@ func (c *cli) installsProvision() *cobra.Command {
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: api.Optional(release), Confirm: confirm}, how})
-	})
-	return cmd
-}
-
-func (c *cli) installsDeprovision() *cobra.Command {
-	var how watching
-	var confirm string
-	cmd := &cobra.Command{
-		Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: command.Exactly("INSTALL"),
-		Long: `Shows what there is and asks for the install's name, also if the install approves all
-changes by itself. Then Berth plans each removal and asks as always. In a script,
---confirm gives the name and --auto-approve approves the changes; neither does both.`,
-	}
-	how.planFlag(cmd, "removed")
-	command.ConfirmFlag(cmd, &confirm, "install")
-	how.flags(cmd)
-	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm}, how}
-		if !how.plan {
-			goes, err := client.Made(ctx, l.install)
-			if err != nil {
-				return err
-			}
-			if err := c.confirmStart(ctx, client, &l, goes); err != nil {
-				return err
-			}
-		}
-		return c.start(ctx, client, l)
 	})
 	return cmd
 }

@@ -22,6 +22,8 @@ func (c *cli) installsInputs() *cobra.Command {
 	var given inputs.Flags
 	var unset []string
 	var how watching
+	var apply bool
+	var confirm string
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: command.Exactly("INSTALL"),
 		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set,
@@ -29,19 +31,35 @@ func (c *cli) installsInputs() *cobra.Command {
 berth deploy uses the new values. With --plan they set nothing, and show what a deploy of
 the newest release would change with them.
 
+--apply also starts a workflow, with the release that the install has: it deploys exactly
+what refers to an input that was set since it was deployed, with what needs that; all
+components when the sandbox refers to one. With --plan it shows that and sets nothing.
+
 The value of a sensitive input cannot be an argument, which other programs can read: use
 --set NAME to be asked for it, or --input-file.`,
 	}
 	given.Add(cmd.Flags(), "set", "")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
+	cmd.Flags().BoolVar(&apply, "apply", false, "deploy what refers to inputs that changed")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.timeoutFlag(cmd)
+	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		if !apply && (how.watch || how.autoApprove || confirm != "") {
+			return usage.Errorf("--watch, --auto-approve and --confirm need --apply: setting inputs deploys nothing")
+		}
+		update := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindInputUpdate, Confirm: confirm}, how}
 		values, err := c.inputValues(ctx, &given, func() (map[string]bool, error) { return client.SecretsOfInstall(ctx, args[0]) })
 		if err != nil {
 			return err
 		}
 		if how.plan {
+			if apply {
+				if values != nil || len(unset) > 0 {
+					update.request.PreviewInputs = &ctlapi.InputsUpdate{Values: values, Unset: unset}
+				}
+				return c.start(ctx, client, update)
+			}
 			if values == nil && len(unset) == 0 {
 				return usage.Errorf("--plan needs --set or --unset; berth deploy %s --plan shows a deploy with the inputs as they are", args[0])
 			}
@@ -49,30 +67,54 @@ The value of a sensitive input cannot be an argument, which other programs can r
 				Kind: ctlapi.WorkflowKindDeploy, PreviewInputs: &ctlapi.InputsUpdate{Values: values, Unset: unset},
 			}, how})
 		}
-		var now *ctlapi.Inputs
-		if values == nil && len(unset) == 0 {
-			resp, err := client.GetInputsWithResponse(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			now, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-		} else {
-			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
-			if err != nil {
-				return err
-			}
-			now, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-			output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, args[0])
+		if apply {
+			return c.applyInputs(ctx, client, update, ctlapi.InputsUpdate{Values: values, Unset: unset})
+		}
+		now, err := c.setInputs(ctx, client, args[0], ctlapi.InputsUpdate{Values: values, Unset: unset})
+		if err != nil {
+			return err
 		}
 		return command.PrintList(c.CLI, now.Items, table.Input())
 	})
 	return cmd
+}
+
+// setInputs sets inputs and says what uses them; without any it only reads them.
+func (c *cli) setInputs(ctx context.Context, client *api.Client, install string, change ctlapi.InputsUpdate) (*ctlapi.Inputs, error) {
+	if change.Values == nil && len(change.Unset) == 0 {
+		resp, err := client.GetInputsWithResponse(ctx, install)
+		if err != nil {
+			return nil, err
+		}
+		return api.Body(resp.JSON200)
+	}
+	now, err := putInputs(ctx, client, install, change)
+	if err != nil {
+		return nil, err
+	}
+	output.Printf(c.Err, "inputs are now at version %d; berth deploy %s uses it\n", now.Version, install)
+	return now, nil
+}
+
+// applyInputs sets inputs, if any are given, and deploys what refers to those that
+// changed. When the second part fails, the same command without values does it again.
+func (c *cli) applyInputs(ctx context.Context, client *api.Client, update launch, change ctlapi.InputsUpdate) error {
+	if change.Values != nil || len(change.Unset) > 0 {
+		now, err := putInputs(ctx, client, update.install, change)
+		if err != nil {
+			return err
+		}
+		output.Printf(c.Err, "inputs are now at version %d\n", now.Version)
+	}
+	return c.start(ctx, client, update)
+}
+
+func putInputs(ctx context.Context, client *api.Client, install string, change ctlapi.InputsUpdate) (*ctlapi.Inputs, error) {
+	resp, err := client.SetInputsWithResponse(ctx, install, &ctlapi.SetInputsParams{}, change)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON200)
 }
 
 // inputValues are the inputs that the flags give; nil for none. secrets are the

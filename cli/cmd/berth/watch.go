@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (c *cli) confirmStart(ctx context.Context, client *api.Client, l *launch, g
 	if err != nil {
 		return err
 	}
-	d := command.Deed{What: fmt.Sprintf("the %s of install %s", l.request.Kind, install.Name), Name: install.Name, Goes: goes}
+	d := command.Deed{What: fmt.Sprintf("the %s of install %s", strings.ReplaceAll(string(l.request.Kind), "_", " "), install.Name), Name: install.Name, Goes: goes}
 	if err := c.Confirm(ctx, l.request.Confirm, d); err != nil {
 		return err
 	}

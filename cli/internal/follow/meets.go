@@ -28,8 +28,9 @@ func Meets(other ctlapi.OtherWorkflow, now time.Time) string {
 
 // aKind is a kind of workflow with its article.
 func aKind(k ctlapi.WorkflowKind) string {
-	if k == ctlapi.WorkflowKindActionRun {
-		return "an action run"
+	text := strings.ReplaceAll(string(k), "_", " ")
+	if k == ctlapi.WorkflowKindActionRun || k == ctlapi.WorkflowKindInputUpdate {
+		return "an " + text
 	}
-	return "a " + string(k)
+	return "a " + text
 }

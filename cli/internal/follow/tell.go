@@ -17,6 +17,7 @@ type Teller struct {
 // eventBody is what the events of a workflow hold, of whatever kind.
 type eventBody struct {
 	Step, State, Error, Actor string
+	Note                      string
 	ChangeID                  string `json:"change_id"`
 	Wait                      *struct{ Reason string }
 	Ended                     *ctlapi.Ended
@@ -65,6 +66,9 @@ func (t *Teller) Line(e api.Event) string {
 	text := body.about(e.Kind)
 	if text == "" {
 		return ""
+	}
+	if body.Note != "" {
+		text += ", " + body.Note
 	}
 	if body.Wait != nil && body.Wait.Reason != "" {
 		text += ", " + body.Wait.Reason

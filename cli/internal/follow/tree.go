@@ -124,6 +124,9 @@ func detail(s ctlapi.Step, now time.Time) string {
 		if len(s.MayChange) > 0 {
 			return "  cannot be planned yet: reads " + unforeseen(s.MayChange)
 		}
+		if _, why, found := strings.Cut(s.Reason, "; skipped: "); found {
+			return "  skipped: " + why
+		}
 		return "  " + string(s.State)
 	case ctlapi.StepStateRunning:
 		if s.Change != nil {

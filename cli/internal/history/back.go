@@ -2,6 +2,8 @@
 package history
 
 import (
+	"slices"
+
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -10,8 +12,9 @@ import (
 // part. From is that newest one. Workflows are newest first. It is false when
 // there is nothing to go back to.
 func Back(workflows []ctlapi.Workflow) (from, to ctlapi.NumberRef, found bool) {
+	brings := []ctlapi.WorkflowKind{ctlapi.WorkflowKindDeploy, ctlapi.WorkflowKindProvision, ctlapi.WorkflowKindReprovision, ctlapi.WorkflowKindReprovisionSandbox}
 	for _, w := range workflows {
-		if w.Release == nil || w.PlanOnly || w.Kind != ctlapi.WorkflowKindDeploy && w.Kind != ctlapi.WorkflowKindProvision {
+		if w.Release == nil || w.PlanOnly || !slices.Contains(brings, w.Kind) {
 			continue
 		}
 		switch {

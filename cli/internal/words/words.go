@@ -65,7 +65,7 @@ var answers = map[string]string{
 	"resume":      "the customer does that: berth-runner --data DIR resume, where the runner is",
 	"rm":          removal,
 	"secrets":     "berth installs inputs INSTALL --set NAME asks for the value of a sensitive input; berth apps variables set APP NAME reads a secret of the app",
-	"teardown":    removal,
+	"teardown":    "berth installs teardown INSTALL COMPONENT removes a component; " + removal,
 	"uninstall":   removal,
 	"update":      "berth sync makes a release of an app folder; berth deploy INSTALL brings an install to it",
 	"upgrade":     "berth sync makes a release of an app folder; berth deploy INSTALL brings an install to it",

@@ -55,9 +55,8 @@ const (
 
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
-	"pre-reprovision", "post-reprovision", "pre-reprovision-sandbox", "post-reprovision-sandbox", "pre-deprovision-sandbox", "post-deprovision-sandbox",
-	"post-provision-sandbox", "pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
-	"pre-update-inputs", "post-update-inputs", "pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
+	"pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
+	"pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 
 var notYets = []NotYet{

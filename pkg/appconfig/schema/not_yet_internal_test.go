@@ -121,6 +121,9 @@ var actedOn = map[string][]string{
 	},
 	"flow.TestEveryPointOfTheLifeCycle": {
 		"action.triggers[].type=pre-provision", "action.triggers[].type=post-provision", "action.triggers[].type=pre-deprovision", "action.triggers[].type=post-deprovision",
+		"action.triggers[].type=pre-reprovision", "action.triggers[].type=post-reprovision", "action.triggers[].type=pre-reprovision-sandbox",
+		"action.triggers[].type=post-reprovision-sandbox", "action.triggers[].type=pre-deprovision-sandbox", "action.triggers[].type=post-deprovision-sandbox",
+		"action.triggers[].type=post-provision-sandbox", "action.triggers[].type=pre-update-inputs", "action.triggers[].type=post-update-inputs",
 		"action.triggers[].type=pre-deploy-all-components", "action.triggers[].type=post-deploy-all-components",
 		"action.triggers[].type=pre-teardown-all-components", "action.triggers[].type=post-teardown-all-components",
 		"action.triggers[].type=pre-deploy-component", "action.triggers[].type=post-deploy-component",

@@ -1090,16 +1090,29 @@ export interface paths {
          *     - `provision`: bring up the sandbox and all components;
          *     - `deploy`: bring components (all when none is named) to a release, an older
          *       one to roll back; the sandbox only when it is named;
+         *     - `input_update`: deploy what refers to inputs that were set since it was deployed:
+         *       the sandbox with everything after it, else exactly the components that refer to
+         *       them, with what needs those; the reason of each step says which;
+         *     - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
+         *       every component; both with the release that the install has unless one is named;
          *     - `action_run`: run an action;
+         *     - `teardown`: remove the named components, `teardown_all`: every component; the
+         *       sandbox stays. Refused with 409 `has_dependents` while something else needs one;
+         *     - `remove_orphans`: remove components that a sync took out of the app, which no
+         *       other workflow but a deprovision or a teardown does;
+         *     - `deprovision_sandbox`: remove the sandbox once no component stands on it;
          *     - `deprovision`: remove everything again, dependents first.
          *
          *     With `plan_only` every change is planned and shown, and none is applied. What a
          *     component reads of another one is then as it is now: where that changes,
          *     `may_change` of the step says so.
          *
-         *     A workflow that tears something down (every `deprovision`, and a `deploy` or
-         *     `provision` of an install in which a component was switched off) has to be
-         *     confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+         *     A component that is switched off after the workflow was planned and before its step
+         *     starts is skipped; one that is switched on is not added.
+         *
+         *     A workflow that tears something down (every `deprovision`, `teardown`,
+         *     `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
+         *     components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
          *     `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
          *     nor the install's approval option confirms it; `plan_only` needs no confirmation.
          */
@@ -3071,6 +3084,7 @@ export interface components {
             health: components["schemas"]["HealthVerdict"];
             /** Format: date-time */
             health_since?: string;
+            holder?: components["schemas"]["ResourceTurn"];
             /** @example res_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @enum {string} */
@@ -3092,6 +3106,8 @@ export interface components {
             outputs: {
                 [key: string]: unknown;
             };
+            /** @description Approved changes that wait for their turn, the next one first. */
+            queue?: components["schemas"]["ResourceTurn"][];
             rehearsed?: components["schemas"]["Rehearsed"];
             /**
              * @description `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app; `rehearsed` when a stand-in is live.
@@ -3128,6 +3144,25 @@ export interface components {
             kind: "stack" | "sandbox" | "component";
             /** @example api */
             name: string;
+        };
+        /** @description A change that holds a resource, or waits for it. */
+        ResourceTurn: {
+            /** @example chg_01jd2x7q9zr8w3v5k6m4n0tgha */
+            change: string;
+            /** @description Who started the workflow. */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description When it was granted the resource; of one that waits, when it was approved.
+             */
+            since: string;
+            /** @example component/api */
+            step: string;
+            /** @description Of one that waits, the change before it. A change of the sandbox keeps all components waiting. */
+            waits_for?: string;
+            /** @example wfl_01jd2x7q9zr8w3v5k6m4n0tgha */
+            workflow: string;
+            workflow_kind: components["schemas"]["WorkflowKind"];
         };
         /**
          * @description - `platform`: makes orgs;
@@ -3829,7 +3864,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "deploy" | "action_run" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -3839,7 +3874,7 @@ export interface components {
             action?: string;
             /** @description Approve all changes of this workflow. This confirms no teardown. */
             approve_all?: boolean;
-            /** @description deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. */
+            /** @description deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these. */
             components?: string[];
             /** @description The install's name, when the workflow tears something down. */
             confirm?: string;
@@ -3850,14 +3885,18 @@ export interface components {
             kind: components["schemas"]["WorkflowKind"];
             /** @description Plan and show, apply nothing. */
             plan_only?: boolean;
-            /** @description provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
+            /** @description provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
             preview_inputs?: components["schemas"]["InputsUpdate"];
             /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
             preview_toggles?: components["schemas"]["ComponentToggles"];
-            /** @description provision, deploy; by id or number. Absent for the newest of the app. */
+            /** @description By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has. */
             release?: string;
             /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
             role?: string;
+            /** @description deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
+            with_dependents?: boolean;
+            /** @description reprovision_sandbox; leave the components alone. */
+            without_components?: boolean;
         };
         /** @enum {string} */
         WorkflowState: "queued" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";

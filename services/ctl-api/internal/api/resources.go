@@ -23,8 +23,11 @@ func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequ
 	var out apigen.ListResources200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, off, err := resourcesOf(ctx, tx, req.Install, "")
+		if err != nil {
+			return err
+		}
 		out.Items = convert(rows, off.view)
-		return err
+		return addQueue(ctx, tx, out.Items, rows)
 	})
 	return out, err
 }
@@ -40,8 +43,10 @@ func (s *Server) GetResource(ctx context.Context, req apigen.GetResourceRequestO
 		if len(rows) == 0 {
 			return fault.Newf(fault.ErrNotFound, "install %s has no resource %q", req.Install, req.Resource)
 		}
-		out = apigen.GetResource200JSONResponse(off.view(rows[0]))
-		return nil
+		view := convert(rows[:1], off.view)
+		err = addQueue(ctx, tx, view, rows)
+		out = apigen.GetResource200JSONResponse(view[0])
+		return err
 	})
 	return out, err
 }
@@ -77,6 +82,9 @@ func (off switchedOff) view(r ctldb.ShowResourcesRow) apigen.Resource {
 	addRehearsedHow(&view, r.Rehearsed)
 	if r.KubernetesContext != appconfig.SandboxContext {
 		view.KubernetesContext = r.KubernetesContext
+	}
+	if r.Orphaned && r.Resource.State == model.ResourceLive {
+		view.State = apigen.ResourceStateOrphaned
 	}
 	view.SwitchedOff = r.Resource.Kind == model.KindComponent && off[r.Resource.Name]
 	return view

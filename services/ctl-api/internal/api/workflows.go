@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-			Confirm: req.Body.Confirm, Role: req.Body.Role,
+			Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
 		},
 		release: optional.Value(req.Body.Release),
 	}
@@ -77,6 +78,11 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 			}
 			r.ReleaseID = row.ID
 		}
+		if r.Kind == flow.KindInputUpdate {
+			if r.Moved, err = s.Installs.Moved(ctx, tx, install, cmp.Or(r.InputsVersion, install.InputsVersion)); err != nil {
+				return "", err
+			}
+		}
 		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
 		id, err := workflow.Start(ctx, tx, r.Request)
 		if err != nil {
@@ -95,8 +101,8 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 // previewInputs stores the inputs that a preview of a provision or a deploy is to
 // plan with.
 func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (int32, error) {
-	if !r.previewsDeploy() {
-		return 0, fault.Newf(fault.ErrInvalid, "preview_inputs is for a provision or deploy with plan_only")
+	if !r.previewsDeploy() && !(r.PlanOnly && r.Kind == flow.KindInputUpdate) {
+		return 0, fault.Newf(fault.ErrInvalid, "preview_inputs is for a provision, deploy or input_update with plan_only")
 	}
 	return s.Installs.PreviewInputs(ctx, tx, install.ID, *r.inputs)
 }

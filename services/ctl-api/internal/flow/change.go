@@ -84,7 +84,7 @@ func nextOfProposal(s State, step Step) Decision {
 
 // nextOfApproved grants the change its resource, or has it wait for the lock.
 func nextOfApproved(s State, step Step) Decision {
-	holder := s.Locks.Holder(step.ResourceID)
+	holder := s.Locks.Before(Turn{ChangeID: step.Change.ID, Resource: step.ResourceID, RequestedAt: s.RequestedAt})
 	switch {
 	case holder == "" || step.Change.ReadOnly:
 		return Decision{Do: DoExecute}

@@ -30,6 +30,7 @@ const (
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
+	DoSkipStep       Do = "skip_step"     // nobody wants it any more, because of Error
 	DoPutOff         Do = "put_off"       // the step is pending again, its change is withdrawn, because of Error
 )
 

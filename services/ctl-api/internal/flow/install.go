@@ -24,11 +24,11 @@ func InstallAfter(e Ended) model.InstallState {
 		if done {
 			return model.InstallLive
 		}
-	case KindDeprovision:
+	case KindDeprovision, KindDeprovisionSandbox:
 		if done {
 			return model.InstallDeprovisioned
 		}
-	case KindDeploy:
+	case KindDeploy, KindReprovision, KindReprovisionSandbox, KindInputUpdate:
 	default:
 		return e.Was
 	}

@@ -96,7 +96,10 @@ func nextCancel(s State) Decision {
 func nextOfStep(s State, step Step) (Decision, bool) {
 	switch step.State {
 	case model.StepPending:
-		if s.met(step.Needs) {
+		switch {
+		case s.met(step.Needs) && step.Unwanted != "":
+			return Decision{Do: DoSkipStep, Error: step.Unwanted}, true
+		case s.met(step.Needs):
 			return Decision{Do: DoStartStep}, true
 		}
 		return Decision{}, false

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,14 @@ const (
 	KindDeploy      Kind = "deploy"      // some or all components of a release
 	KindActionRun   Kind = "action_run"  // one action, once
 	KindDeprovision Kind = "deprovision" // everything that was made, in reverse order
+
+	KindReprovision        Kind = "reprovision"         // all of a provision again, with the release that the install has
+	KindReprovisionSandbox Kind = "reprovision_sandbox" // the sandbox, then every component
+	KindDeprovisionSandbox Kind = "deprovision_sandbox" // the sandbox alone, once nothing stands on it
+	KindTeardown           Kind = "teardown"            // some components
+	KindTeardownAll        Kind = "teardown_all"        // every component; the sandbox stays
+	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
+	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 )
 
 // StepKind says what a step does.
@@ -47,8 +56,16 @@ type PlanInput struct {
 	// Components are those of the pinned release, in any order.
 	Components []PlanComponent
 	// Selected names the components to deploy, and "sandbox" for the sandbox, unless
-	// a component has that name; empty means all components. Only for KindDeploy.
+	// a component has that name; empty means all components. KindTeardown removes
+	// them, and KindRemoveOrphans only those of them, or all when empty.
 	Selected []string
+	// WithDependents also takes what needs the selected components (KindDeploy,
+	// KindTeardown), or stands on the sandbox (KindDeprovisionSandbox).
+	WithDependents bool
+	// WithoutComponents leaves the components alone (KindReprovisionSandbox).
+	WithoutComponents bool
+	// SandboxRefers names the changed inputs that the sandbox refers to (KindInputUpdate).
+	SandboxRefers []string
 	// Made lists the resources of the install that are not absent: "sandbox" and
 	// component names, also of components that the release no longer has.
 	Made []PlanMade
@@ -72,6 +89,10 @@ type PlanComponent struct {
 	// Plugin: already its plan runs code of the vendor's, which has to be accepted
 	// before.
 	Plugin bool
+	// Refers names the changed inputs that it refers to, and Overridden says that
+	// what the install overrides of it changed (KindInputUpdate).
+	Refers     []string
+	Overridden bool
 }
 
 // PlanMade is a resource that exists, and what it stood on when it was made.
@@ -79,6 +100,10 @@ type PlanMade struct {
 	Name    string // "sandbox" for the sandbox
 	Sandbox bool
 	Needs   []string
+	// Orphan: the component was taken out of the app.
+	Orphan bool
+	// MaxRetries is how often its removal is planned again after a failure.
+	MaxRetries int
 }
 
 // PlanHook ties an action to a point of the life cycle.
@@ -99,52 +124,26 @@ type PlannedStep struct {
 	Needs      []string // names of steps
 	Reason     string
 	MaxRetries int
+	// Toggle is the component that decides, when the step starts, whether it is
+	// still wanted; empty for none. SwitchedOff: it is wanted while that is off.
+	Toggle      string
+	SwitchedOff bool
 }
 
 // Plan makes the steps of a workflow, in an order in which each comes after all
 // that it needs. The same input gives the same steps. It fails (ErrInvalid) on a
 // selected component that the release does not have or that is off, and
-// (ErrConflict) on one that needs what is off, or that overrides do not fit.
+// (ErrConflict) on one that needs what is off, that overrides do not fit, or that
+// is to be removed while something stands on it.
 func Plan(in PlanInput) ([]PlannedStep, error) {
 	p := &planner{in: in}
-	switch in.Kind {
-	case KindProvision:
-		p.add(PlannedStep{Name: "stack", Kind: StepAwaitStack, Reason: "a runner gets into the account by the stack"})
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.accept()
-		p.hooks("pre-provision")
-		if in.HasSandbox {
-			p.sandbox("components stand on the sandbox")
-		}
-		if err := p.deploy(nil); err != nil {
-			return nil, err
-		}
-		p.hooks("post-provision")
-		p.checks()
-	case KindDeploy:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.accept()
-		if err := p.deploySelected(); err != nil {
-			return nil, err
-		}
-		p.checks()
-	case KindActionRun:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "actions are run by the install's runner"})
-		kind := StepAction
-		if slices.Contains(in.Checks, in.Action) {
-			kind = StepCheck
-			p.accept()
-			p.last = append(p.last, acceptStep)
-		}
-		p.add(PlannedStep{Name: "action/" + in.Action, Kind: kind, Action: in.Action, Reason: "asked for"})
-	case KindDeprovision:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.teardown()
-		if len(in.Made) > 0 { // else nobody may be there to forget anything
-			p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
-		}
-	default:
+	steps, known := kinds[in.Kind]
+	if !known {
 		return nil, fmt.Errorf("workflow kind %q is not known", in.Kind)
+	}
+	err := steps(p)
+	if err != nil {
+		return nil, err
 	}
 	return p.steps, nil
 }
@@ -155,6 +154,8 @@ type planner struct {
 	in    PlanInput
 	steps []PlannedStep
 	last  []string
+	// removingOff: what is added now is removed because it is switched off.
+	removingOff bool
 }
 
 // add appends s behind everything so far.
@@ -194,7 +195,17 @@ func (p *planner) deploySelected() error {
 			return nil
 		}
 	}
-	return p.deploy(components)
+	if len(components) == 0 {
+		return p.deploy(nil)
+	}
+	why := map[string]string{}
+	for _, name := range components {
+		why[name] = "asked for"
+	}
+	if p.in.WithDependents {
+		p.addDependents(why)
+	}
+	return p.deploy(why)
 }
 
 // hooks appends the actions of a trigger that is of no component, one after the
@@ -225,22 +236,22 @@ func (p *planner) hooksAfter(after []string, trigger, component string) []string
 		}
 		p.steps = append(p.steps, PlannedStep{
 			Name: name, Kind: StepAction, Action: h.Action,
-			Needs: slices.Clone(after), Reason: "trigger " + trigger,
+			Needs: slices.Clone(after), Reason: "trigger " + trigger, Toggle: component, SwitchedOff: p.removingOff,
 		})
 		after = []string{name}
 	}
 	return after
 }
 
-// deploy appends the selected components, side by side where nothing orders them.
-// When selected is empty these are all that are on, and what is off and was made
-// is removed.
-func (p *planner) deploy(selected []string) error {
-	chosen, err := p.choose(selected)
+// deploy appends the components that why has a reason for, side by side where
+// nothing orders them. When why is nil these are all that are on, and what is off
+// and was made is removed.
+func (p *planner) deploy(why map[string]string) error {
+	chosen, err := p.choose(why)
 	if err != nil {
 		return err
 	}
-	all := len(selected) == 0
+	all := why == nil
 	if all {
 		p.hooks("pre-deploy-all-components")
 	}
@@ -268,7 +279,7 @@ func (p *planner) deploy(selected []string) error {
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
-			Needs: after, Reason: deployReason(all), MaxRetries: c.MaxRetries,
+			Needs: after, Reason: cmp.Or(why[c.Name], "every component of the release is deployed"), MaxRetries: c.MaxRetries, Toggle: c.Name,
 		}
 		p.steps = append(p.steps, step)
 		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)
@@ -297,13 +308,14 @@ func noComponent(name string, known []string) error {
 	return fault.Newf(fault.ErrInvalid, "the release has no component %q%s", name, place.Meant(name, known))
 }
 
-// choose says which components are deployed: the selected ones, or all that are
-// on.
-func (p *planner) choose(selected []string) (map[string]bool, error) {
+// choose says which components are deployed: those that why has a reason for, or
+// all that are on when it is nil.
+func (p *planner) choose(why map[string]string) (map[string]bool, error) {
+	selected := slices.Sorted(maps.Keys(why))
 	chosen, off := map[string]bool{}, map[string]bool{}
 	for _, c := range p.in.Components {
 		off[c.Name] = c.Off
-		chosen[c.Name] = !c.Off && (len(selected) == 0 || slices.Contains(selected, c.Name))
+		chosen[c.Name] = !c.Off && (why == nil || why[c.Name] != "")
 	}
 	for _, name := range selected {
 		switch isOff, there := off[name]; {
@@ -327,13 +339,6 @@ func (p *planner) choose(selected []string) (map[string]bool, error) {
 		}
 	}
 	return chosen, nil
-}
-
-func deployReason(all bool) string {
-	if all {
-		return "every component of the release is deployed"
-	}
-	return "asked for"
 }
 
 // checks appends every health check, side by side, behind everything.

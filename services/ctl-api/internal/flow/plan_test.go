@@ -18,7 +18,7 @@ func edges(kind flow.Kind, steps []flow.PlannedStep) []string {
 	var out []string
 	for _, s := range steps {
 		line := s.Name
-		if s.Kind == flow.StepTeardown && kind != flow.KindDeprovision {
+		if s.Kind == flow.StepTeardown && !strings.HasPrefix(string(kind), "deprovision") && !strings.HasPrefix(string(kind), "teardown") && kind != flow.KindRemoveOrphans {
 			line = "-" + line
 		}
 		for i, n := range s.Needs {
@@ -181,6 +181,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// selectedOf are the components without which a kind is refused.
+var selectedOf = map[string][]string{"teardown": {"old"}}
+
 // Each workflow kind of the contract has steps.
 func TestPlanKnowsTheKindsOfTheContract(t *testing.T) {
 	t.Parallel()
@@ -189,7 +192,9 @@ func TestPlanKnowsTheKindsOfTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range spec.Components.Schemas["WorkflowKind"].Value.Enum {
-		if _, err := flow.Plan(flow.PlanInput{Kind: flow.Kind(kind.(string)), Action: "a"}); err != nil {
+		if _, err := flow.Plan(flow.PlanInput{
+			Kind: flow.Kind(kind.(string)), Action: "a", HasSandbox: true, Selected: selectedOf[kind.(string)], Made: []flow.PlanMade{{Name: "old", Orphan: true}}, WithDependents: true,
+		}); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

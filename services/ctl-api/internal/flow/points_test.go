@@ -34,9 +34,12 @@ func TestEveryPointOfTheLifeCycle(t *testing.T) {
 			hook.Component = "api"
 		}
 		planned := false
-		for _, kind := range []flow.Kind{flow.KindProvision, flow.KindDeploy, flow.KindDeprovision} {
+		for _, kind := range []flow.Kind{
+			flow.KindProvision, flow.KindReprovision, flow.KindReprovisionSandbox, flow.KindDeploy, flow.KindInputUpdate,
+			flow.KindDeprovisionSandbox, flow.KindDeprovision,
+		} {
 			steps, err := flow.Plan(flow.PlanInput{
-				Kind: kind, HasSandbox: true, Components: []flow.PlanComponent{{Name: "api"}}, Hooks: []flow.PlanHook{hook},
+				Kind: kind, WithDependents: true, HasSandbox: true, Components: []flow.PlanComponent{{Name: "api"}}, Hooks: []flow.PlanHook{hook},
 				Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api", Needs: []string{"sandbox"}}},
 			})
 			if err != nil {

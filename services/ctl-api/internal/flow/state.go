@@ -23,7 +23,8 @@ type State struct {
 	PlanOnly        bool
 	ApproveAll      bool // of the workflow or of the install
 	CancelRequested bool
-	Steps           []Step // by index
+	RequestedAt     time.Time // when a person asked for the workflow
+	Steps           []Step    // by index
 	// Stack and Runner are those of the install.
 	StackActive    bool
 	StackDeadline  time.Time
@@ -52,8 +53,11 @@ type Step struct {
 	// asked, unless its job said jobspec.ReasonNeedsChange. A check is never run
 	// again by itself.
 	MaxRetries int
-	Change     *Change // nil before the first
-	Run        *Job    // of a check: the job that runs it
+	// Unwanted says why nobody wants the step any more, by the toggles as they are
+	// now; empty when it is wanted. It counts until the step starts.
+	Unwanted string
+	Change   *Change // nil before the first
+	Run      *Job    // of a check: the job that runs it
 	// Uncertain, Stale and Failed count the step's changes that ended so since a
 	// person last asked for a retry. HostEnded counts those that are uncertain or
 	// stale because the runner's host ended, which are not in the others.

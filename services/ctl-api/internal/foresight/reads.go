@@ -78,6 +78,24 @@ func Reads(b Block) []Read {
 	return reads
 }
 
+// Inputs names the inputs that the templates of a block read, sorted, each once. One
+// that goes through all inputs, or through the whole tree, reads every one.
+func Inputs(b Block) []string {
+	var names []string
+	for _, ref := range b.references() {
+		switch {
+		case ref.Kind == interpolate.KindTree, ref.Kind == interpolate.KindInput && ref.Dynamic:
+			for _, in := range b.App.Inputs {
+				names = append(names, in.Name)
+			}
+		case ref.Kind == interpolate.KindInput:
+			names = append(names, ref.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // context is the kubernetes_context of the block, "" when it has none.
 func (b Block) context() string {
 	if c := b.component(); c != nil {

@@ -150,7 +150,7 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 	case model.WaitRelease:
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)
 	case model.WaitLock:
-		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth changes show "+optional.Value(step.WaitOn)
+		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource, or is before it in the queue", optional.Value(step.WaitOn)), "berth changes show "+optional.Value(step.WaitOn)
 	case model.WaitStack:
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack "+in.Install+" --new` prints how"
 	case model.WaitRunner:

@@ -82,7 +82,7 @@ func TestWhy(t *testing.T) {
 		{name: "a step about no component is retried by the install", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "runner", State: model.StepFailed, Error: ptr("boom")}}},
 			want: why.Reason{What: "runner", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry acme"}},
 		{name: "what another change holds shows that change", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitLock), WaitOn: ptr("chg_9")}}},
-			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "change chg_9 holds the resource", Unblock: "berth changes show chg_9", On: "chg_9"}},
+			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "change chg_9 holds the resource, or is before it in the queue", Unblock: "berth changes show chg_9", On: "chg_9"}},
 		{name: "a leased job is being worked on", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobLeased), Runner: online},
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2", On: "the runner"}},
 		{name: "a queued job at a living runner", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: online},

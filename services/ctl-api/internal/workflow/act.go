@@ -8,10 +8,17 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // act does the one thing that was decided.
 func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	if leavesQueue(s.step, d) {
+		if err := wakeOthers(ctx, tx, s.workflow); err != nil {
+			return err
+		}
+	}
 	switch d.Do {
 	case flow.DoStartWorkflow:
 		return startWorkflow(ctx, tx, s)
@@ -26,6 +33,8 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait})
 	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
 		return endStep(ctx, tx, s, d)
+	case flow.DoSkipStep:
+		return skipStep(ctx, tx, s.step, d.Error)
 	case flow.DoPutOff:
 		return putOff(ctx, tx, s, d)
 	case flow.DoRunCheck:
@@ -34,6 +43,13 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 		return cancelJob(ctx, tx, s, d.JobID)
 	}
 	return e.actOnChange(ctx, tx, s, d)
+}
+
+// leavesQueue tells whether a step that waits for its turn gives it up: those
+// behind it have nobody else to wake them. One that executes wakes them at its end.
+func leavesQueue(step ctldb.Step, d flow.Decision) bool {
+	waits := step.State == model.StepWaiting && optional.Value(step.WaitReason) == model.WaitLock
+	return waits && d.Do != flow.DoExecute && (d.Do != flow.DoWaitStep || d.Wait.Reason != model.WaitLock)
 }
 
 // actOnChange does what is about the change of a step: it reads that and its

@@ -87,6 +87,9 @@ func voidPlan(ctx context.Context, tx *database.Tx, s subject, why error) error 
 	if err := tx.SettleChange(ctx, ctldb.SettleChangeParams{ID: s.change.ID, State: model.ChangeStale, Error: &text}); err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
+	if err := wakeOthers(ctx, tx, s.workflow); err != nil { // it may have been their turn after it
+		return err
+	}
 	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeStale, "error": text}))
 }
 

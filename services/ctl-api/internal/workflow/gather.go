@@ -33,7 +33,9 @@ type basis struct {
 // gather reads what flow.Plan needs, and makes rows for components that the
 // install does not have yet. The resources are by resourceKey.
 func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[string]ctldb.Resource, error) {
-	in := flow.PlanInput{Kind: b.Kind, Install: b.install.Name, Selected: b.Components, Action: b.Action}
+	in := flow.PlanInput{
+		Kind: b.Kind, Install: b.install.Name, Selected: b.Components, WithDependents: b.WithDependents, WithoutComponents: b.WithoutComponents, Action: b.Action,
+	}
 	if b.releaseID != "" {
 		if err := gatherRelease(ctx, tx, b, &in); err != nil {
 			return in, nil, err
@@ -47,6 +49,10 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	if err != nil {
 		return in, nil, err
 	}
+	orphans, err := tx.OrphansOfInstall(ctx, b.install.ID)
+	if err != nil {
+		return in, nil, fmt.Errorf("read orphans: %w", err)
+	}
 	resources := map[string]ctldb.Resource{}
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
@@ -55,7 +61,7 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 		if row.Kind == model.KindStack || standsOn == "" {
 			continue // what never came to be has nothing to tear down
 		}
-		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == model.KindSandbox}
+		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == model.KindSandbox, Orphan: slices.Contains(orphans, row.ID), MaxRetries: retriesOf(in, row.Name)}
 		if !made.Sandbox {
 			if graphs[standsOn] == nil {
 				if graphs[standsOn], err = releaseview.Needs(ctx, tx.Queries, standsOn); err != nil {
@@ -65,6 +71,11 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 			made.Needs = graphs[standsOn][row.Name]
 		}
 		in.Made = append(in.Made, made)
+	}
+	if b.Kind == flow.KindInputUpdate {
+		if err := b.gatherRefers(ctx, tx, &in, resources); err != nil {
+			return in, nil, err
+		}
 	}
 	return in, resources, nil
 }

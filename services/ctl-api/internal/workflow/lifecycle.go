@@ -55,7 +55,7 @@ func installDuring(k flow.Kind) model.InstallState {
 	switch k {
 	case flow.KindProvision:
 		return model.InstallProvisioning
-	case flow.KindDeprovision:
+	case flow.KindDeprovision, flow.KindDeprovisionSandbox:
 		return model.InstallDeprovisioning
 	}
 	return ""
@@ -74,12 +74,23 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 			return err
 		}
 	}
-	if err := tell(ctx, tx, s.event(events.Workflow, events.Body{"state": d.WorkflowState, "error": d.Error, "ended": string(d.Ended), "ended_by": d.EndedBy})); err != nil {
+	notAdded, err := switchedOnSince(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+	if err := tell(ctx, tx, s.event(events.Workflow, events.Body{
+		"state": d.WorkflowState, "error": d.Error, "ended": string(d.Ended), "ended_by": d.EndedBy, "note": notAdded,
+	})); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { countEnded(ctx, s.workflow, d.WorkflowState) })
 	// What the runner does by itself depends on what is deployed.
 	return tx.WakeInstall(ctx, s.install.ID)
+}
+
+// brings are the kinds after which the install has the release of the workflow.
+var brings = map[flow.Kind]bool{
+	flow.KindProvision: true, flow.KindReprovision: true, flow.KindReprovisionSandbox: true, flow.KindDeploy: true, flow.KindInputUpdate: true,
 }
 
 // moveInstall writes what the install is after a workflow, and makes the verdicts
@@ -89,7 +100,7 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 	install, kind := s.install, flow.Kind(s.workflow.Kind)
 	done := ended == model.WorkflowSucceeded
 	var brought *string
-	if done && (kind == flow.KindProvision || kind == flow.KindDeploy) {
+	if done && brings[kind] {
 		brought = s.workflow.ReleaseID
 		install.ReleaseID = brought
 	}

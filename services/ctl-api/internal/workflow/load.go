@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -21,6 +22,8 @@ type rows struct {
 	around   ctldb.InstallToMoveRow
 	steps    []ctldb.StepsToMoveRow
 	jobs     []ctldb.JobsToMoveRow
+	queue    []ctldb.LockQueueRow
+	toggles  toggles
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -43,7 +46,21 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	return r, nil
+	if r.wantsTurn() {
+		if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
+			return nil, fmt.Errorf("read the queue: %w", err)
+		}
+	}
+	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
+	return r, err
+}
+
+// wantsTurn tells whether a step has an approved change of a resource: only then
+// does the queue matter.
+func (r *rows) wantsTurn() bool {
+	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
+		return row.Step.ResourceID != nil && row.ChangeState == string(model.ChangeApproved)
+	})
 }
 
 // state is the rows as flow.Next looks at them.
@@ -55,6 +72,7 @@ func (r *rows) state() flow.State {
 	s := flow.State{
 		Now:             r.now,
 		WorkflowState:   r.workflow.State,
+		RequestedAt:     r.workflow.RequestedAt,
 		PlanOnly:        r.workflow.PlanOnly,
 		ApproveAll:      r.workflow.ApproveAll || approvesAll(r.around.Install),
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
@@ -70,9 +88,13 @@ func (r *rows) state() flow.State {
 	for i, id := range r.around.Held {
 		s.Locks.By[id] = r.around.Holders[i]
 	}
+	for _, q := range r.queue {
+		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
+	}
 	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
 		step := stepOf(row)
+		step.Unwanted = r.toggles.unwanted(row.Step)
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
@@ -23,12 +24,18 @@ type Request struct {
 	InstallID string
 	Kind      flow.Kind
 	// Release is an id or a number; empty takes the newest (provision, deploy)
-	// or the one that the install has (action_run, deprovision).
+	// or the one that the install has (all other kinds).
 	ReleaseID  string
-	Components []string // deploy: only these; empty means all
-	Action     string   // action_run
-	Inputs     map[string]string
-	PlanOnly   bool
+	Components []string // deploy: only these, empty means all; teardown: these; remove_orphans: only these
+	// WithDependents and WithoutComponents are as in flow.PlanInput.
+	WithDependents, WithoutComponents bool
+	// Moved says which inputs and overrides changed since a version of the inputs
+	// that resources stand on, by that version; 0 for those that stand on none. For
+	// input_update.
+	Moved    map[int32]Moved
+	Action   string // action_run
+	Inputs   map[string]string
+	PlanOnly bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly.
 	InputsVersion int32
@@ -43,12 +50,30 @@ type Request struct {
 	Actor   string
 }
 
+// Moved is what of an install's inputs changed: names of inputs, and components
+// whose override did. All says that every input counts as changed.
+type Moved struct {
+	Inputs, Overrides []string
+	All               bool
+}
+
 // requestParams is what a workflow's row keeps of its request.
 type requestParams struct {
-	Components []string          `json:"components,omitempty"`
-	Action     string            `json:"action,omitempty"`
-	Inputs     map[string]string `json:"inputs,omitempty"`
-	Toggles    map[string]bool   `json:"toggles,omitempty"` // of a preview
+	Components []string `json:"components,omitempty"`
+
+	WithDependents    bool `json:"with_dependents,omitempty"`
+	WithoutComponents bool `json:"without_components,omitempty"`
+
+	Action  string            `json:"action,omitempty"`
+	Inputs  map[string]string `json:"inputs,omitempty"`
+	Toggles map[string]bool   `json:"toggles,omitempty"` // of a preview
+}
+
+func (r Request) params() requestParams {
+	return requestParams{
+		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles,
+	}
 }
 
 // paramsOf reads what a workflow's row keeps of its request.
@@ -106,7 +131,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs, req.Toggles}),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(req.params()),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
@@ -119,7 +144,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		err = tx.InsertStep(ctx, ctldb.InsertStepParams{
 			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind), ResourceID: resource,
-			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(struct{}{}), MaxRetries: int32(s.MaxRetries),
+			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(stepParams{s.Toggle, s.SwitchedOff}), MaxRetries: int32(s.MaxRetries),
 		})
 		if err != nil {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)
@@ -134,11 +159,16 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 // confirmed refuses a workflow that removes something without the install's name.
 // Its steps stay what they are now, so one confirmation is for all of it.
 func confirmed(req Request, install string, steps []flow.PlannedStep) error {
-	deed := destruction.Deed{What: fmt.Sprintf("the %s of install %s", req.Kind, install), Name: install, Goes: flow.Removes(steps)}
-	if req.PlanOnly || req.Kind != flow.KindDeprovision && len(deed.Goes) == 0 {
+	deed := destruction.Deed{What: fmt.Sprintf("the %s of install %s", strings.ReplaceAll(string(req.Kind), "_", " "), install), Name: install, Goes: flow.Removes(steps)}
+	if req.PlanOnly || !removes[req.Kind] && len(deed.Goes) == 0 {
 		return nil
 	}
 	return deed.Confirmed(req.Confirm)
+}
+
+// removes are the kinds that are for removing something.
+var removes = map[flow.Kind]bool{
+	flow.KindTeardown: true, flow.KindTeardownAll: true, flow.KindRemoveOrphans: true, flow.KindDeprovisionSandbox: true, flow.KindDeprovision: true,
 }
 
 // mayStart says which kinds an install may have in its state.
@@ -148,6 +178,9 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
+	case install.State == model.InstallNew && (kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate):
+		return fault.With(fault.Newf(fault.ErrConflict, "install %q was never provisioned", install.Name), fault.Code("never_provisioned"),
+			fault.Remedy("provision it: `berth installs provision %s`", install.Name))
 	case install.State == model.InstallDeprovisioned:
 		return fault.Newf(fault.ErrConflict, "install %q is deprovisioned; provision it first", install.Name)
 	}
@@ -159,12 +192,12 @@ func pinRelease(ctx context.Context, tx *database.Tx, install ctldb.Install, req
 	if req.ReleaseID != "" {
 		return req.ReleaseID, nil
 	}
-	if (req.Kind == flow.KindActionRun || req.Kind == flow.KindDeprovision) && install.ReleaseID != nil {
+	if req.Kind != flow.KindProvision && req.Kind != flow.KindDeploy && install.ReleaseID != nil {
 		return *install.ReleaseID, nil
 	}
 	newest, err := tx.FindReleaseOfApp(ctx, ctldb.FindReleaseOfAppParams{AppID: install.AppID})
 	if errors.Is(err, fault.ErrNotFound) {
-		if req.Kind == flow.KindDeprovision {
+		if removes[req.Kind] {
 			return "", nil // nothing was ever deployed
 		}
 		return "", fault.Newf(fault.ErrConflict, "the app has no release yet: wait until its builds are done (`berth builds`), or sync it")

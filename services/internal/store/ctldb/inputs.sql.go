@@ -115,9 +115,9 @@ const inputsTaken = `-- name: InputsTaken :many
 SELECT t.install_id::text AS install_id, t.component::text AS component, t.version::int AS version, t.toggles_version::int AS toggles_version,
        n.values, n.sealed, n.overrides
 FROM (
-    SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, max(w.toggles_version) AS toggles_version
+    SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, coalesce(max(w.toggles_version) FILTER (WHERE w.kind <> 'input_update'), 0) AS toggles_version
     FROM workflows w LEFT JOIN LATERAL jsonb_array_elements_text(w.params->'components') AS c(name) ON true
-    WHERE w.install_id = ANY ($1::text[]) AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
+    WHERE w.install_id = ANY ($1::text[]) AND w.kind IN ('provision', 'deploy', 'reprovision', 'input_update') AND NOT w.plan_only
       AND w.state IN ('queued', 'running', 'waiting', 'succeeded')
     GROUP BY w.org_id, w.install_id, c.name
 ) t
@@ -136,7 +136,8 @@ type InputsTakenRow struct {
 
 // The newest inputs that workflows have taken to deploy these installs: to every
 // component (component is empty), and to single ones; a workflow that failed has
-// not.
+// not. An input update takes them for all, since it deploys whatever refers to one,
+// and no toggles.
 func (q *Queries) InputsTaken(ctx context.Context, installIds []string) ([]InputsTakenRow, error) {
 	rows, err := q.db.Query(ctx, inputsTaken, installIds)
 	if err != nil {

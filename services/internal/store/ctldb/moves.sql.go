@@ -173,6 +173,105 @@ func (q *Queries) JobsToMove(ctx context.Context, workflowID *string) ([]JobsToM
 	return items, nil
 }
 
+const lockHolders = `-- name: LockHolders :many
+SELECT c.id AS change_id, r.id AS resource_id, s.name AS step, coalesce(c.executed_at, c.created_at)::timestamptz AS since,
+       w.id AS workflow_id, w.kind AS workflow_kind, w.created_by
+FROM resources r JOIN changes c ON c.id = r.locked_by JOIN steps s ON s.id = c.step_id JOIN workflows w ON w.id = c.workflow_id
+WHERE r.install_id = $1 ORDER BY r.id
+`
+
+type LockHoldersRow struct {
+	ChangeID     string
+	ResourceID   string
+	Step         string
+	Since        time.Time
+	WorkflowID   string
+	WorkflowKind string
+	CreatedBy    string
+}
+
+// The changes that hold resources of an install.
+func (q *Queries) LockHolders(ctx context.Context, installID string) ([]LockHoldersRow, error) {
+	rows, err := q.db.Query(ctx, lockHolders, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LockHoldersRow{}
+	for rows.Next() {
+		var i LockHoldersRow
+		if err := rows.Scan(
+			&i.ChangeID,
+			&i.ResourceID,
+			&i.Step,
+			&i.Since,
+			&i.WorkflowID,
+			&i.WorkflowKind,
+			&i.CreatedBy,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockQueue = `-- name: LockQueue :many
+SELECT c.id AS change_id, s.resource_id::text AS resource_id, s.name AS step, coalesce(s.wait_on, '')::text AS waits_for, coalesce(c.decided_at, c.created_at)::timestamptz AS since,
+       w.id AS workflow_id, w.kind AS workflow_kind, w.created_by, w.requested_at
+FROM steps s JOIN changes c ON c.id = s.change_id JOIN workflows w ON w.id = s.workflow_id
+WHERE w.install_id = $1 AND w.state IN ('queued', 'running', 'waiting')
+  AND s.state = 'waiting' AND s.wait_reason = 'lock' AND s.resource_id IS NOT NULL
+ORDER BY w.requested_at, c.id
+`
+
+type LockQueueRow struct {
+	ChangeID     string
+	ResourceID   string
+	Step         string
+	WaitsFor     string
+	Since        time.Time
+	WorkflowID   string
+	WorkflowKind string
+	CreatedBy    string
+	RequestedAt  time.Time
+}
+
+// The approved changes of an install that wait for a resource, the next one first:
+// the order in which people asked for their workflows.
+func (q *Queries) LockQueue(ctx context.Context, installID string) ([]LockQueueRow, error) {
+	rows, err := q.db.Query(ctx, lockQueue, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LockQueueRow{}
+	for rows.Next() {
+		var i LockQueueRow
+		if err := rows.Scan(
+			&i.ChangeID,
+			&i.ResourceID,
+			&i.Step,
+			&i.WaitsFor,
+			&i.Since,
+			&i.WorkflowID,
+			&i.WorkflowKind,
+			&i.CreatedBy,
+			&i.RequestedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const stepsToMove = `-- name: StepsToMove :many
 SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,

@@ -87,10 +87,37 @@ func (q *Queries) LiveRevisions(ctx context.Context, installIds []string) ([]Liv
 	return items, nil
 }
 
+const orphansOfInstall = `-- name: OrphansOfInstall :many
+SELECT r.id FROM resources r JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
+WHERE r.install_id = $1 AND o.tombstoned_at IS NOT NULL ORDER BY r.id
+`
+
+// The resources of an install whose component a sync took out of the app.
+func (q *Queries) OrphansOfInstall(ctx context.Context, installID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, orphansOfInstall, installID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const showResources = `-- name: ShowResources :many
 SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number, coalesce(c.plan -> 'rehearsed', 'null')::jsonb AS rehearsed,
-  coalesce(v.spec ->> 'kubernetes_context', '')::text AS kubernetes_context
-FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
+  coalesce(v.spec ->> 'kubernetes_context', '')::text AS kubernetes_context, (o.tombstoned_at IS NOT NULL)::boolean AS orphaned
+FROM resources r LEFT JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
+LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
 LEFT JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
 WHERE r.install_id = $1 AND ($2::text = '' OR r.id = $2 OR r.name = $2)
@@ -107,6 +134,7 @@ type ShowResourcesRow struct {
 	LiveReleaseNumber *int32
 	Rehearsed         json.RawMessage
 	KubernetesContext string
+	Orphaned          bool
 }
 
 // Resources with the number of the release that is live; one by id or name, or
@@ -147,6 +175,7 @@ func (q *Queries) ShowResources(ctx context.Context, arg ShowResourcesParams) ([
 			&i.LiveReleaseNumber,
 			&i.Rehearsed,
 			&i.KubernetesContext,
+			&i.Orphaned,
 		); err != nil {
 			return nil, err
 		}

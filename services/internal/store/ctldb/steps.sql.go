@@ -178,6 +178,21 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 	return err
 }
 
+const skipStep = `-- name: SkipStep :exec
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now() WHERE id = $2
+`
+
+type SkipStepParams struct {
+	Why string
+	ID  string
+}
+
+// A step that is not wanted any more; its reason says why.
+func (q *Queries) SkipStep(ctx context.Context, arg SkipStepParams) error {
+	_, err := q.db.Exec(ctx, skipStep, arg.Why, arg.ID)
+	return err
+}
+
 const stepsOfWorkflow = `-- name: StepsOfWorkflow :many
 SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE workflow_id = $1 ORDER BY idx
 `

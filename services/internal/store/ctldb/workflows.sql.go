@@ -154,7 +154,7 @@ func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEve
 
 const installIsMadeOrRemoved = `-- name: InstallIsMadeOrRemoved :one
 SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = $1 AND state IN ('running', 'waiting')
-               AND kind IN ('provision', 'deprovision') AND NOT plan_only)
+               AND kind IN ('provision', 'deprovision', 'deprovision_sandbox') AND NOT plan_only)
 `
 
 // Whether a workflow that has begun provisions or removes an install.
@@ -175,7 +175,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind IN ('provision', 'deploy', 'deprovision') AND NOT w.plan_only
+  AND w.kind <> 'action_run' AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC
 `
 

@@ -59,3 +59,20 @@ FROM (
 
 -- name: GetResource :one
 SELECT * FROM resources WHERE id = sqlc.arg(id);
+
+-- name: LockQueue :many
+-- The approved changes of an install that wait for a resource, the next one first:
+-- the order in which people asked for their workflows.
+SELECT c.id AS change_id, s.resource_id::text AS resource_id, s.name AS step, coalesce(s.wait_on, '')::text AS waits_for, coalesce(c.decided_at, c.created_at)::timestamptz AS since,
+       w.id AS workflow_id, w.kind AS workflow_kind, w.created_by, w.requested_at
+FROM steps s JOIN changes c ON c.id = s.change_id JOIN workflows w ON w.id = s.workflow_id
+WHERE w.install_id = sqlc.arg(install_id) AND w.state IN ('queued', 'running', 'waiting')
+  AND s.state = 'waiting' AND s.wait_reason = 'lock' AND s.resource_id IS NOT NULL
+ORDER BY w.requested_at, c.id;
+
+-- name: LockHolders :many
+-- The changes that hold resources of an install.
+SELECT c.id AS change_id, r.id AS resource_id, s.name AS step, coalesce(c.executed_at, c.created_at)::timestamptz AS since,
+       w.id AS workflow_id, w.kind AS workflow_kind, w.created_by
+FROM resources r JOIN changes c ON c.id = r.locked_by JOIN steps s ON s.id = c.step_id JOIN workflows w ON w.id = c.workflow_id
+WHERE r.install_id = sqlc.arg(install_id) ORDER BY r.id;

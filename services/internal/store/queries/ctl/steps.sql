@@ -38,3 +38,7 @@ UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = N
 -- name: SetStepMayChange :exec
 -- What a preview could not know of the step.
 UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);
+
+-- name: SkipStep :exec
+-- A step that is not wanted any more; its reason says why.
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now() WHERE id = sqlc.arg(id);

@@ -71,13 +71,13 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind IN ('provision', 'deploy', 'deprovision') AND NOT w.plan_only
+  AND w.kind <> 'action_run' AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC;
 
 -- name: InstallIsMadeOrRemoved :one
 -- Whether a workflow that has begun provisions or removes an install.
 SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('running', 'waiting')
-               AND kind IN ('provision', 'deprovision') AND NOT plan_only);
+               AND kind IN ('provision', 'deprovision', 'deprovision_sandbox') AND NOT plan_only);
 
 -- name: StepsOfOtherWorkflows :many
 -- The other workflows of an install that are not finished and change something,

@@ -1,0 +1,172 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+// kinds has the steps of each kind of workflow.
+var kinds = map[Kind]func(*planner) error{
+	KindProvision: func(p *planner) error {
+		p.stackAndRunner()
+		p.accept()
+		p.hooks("pre-provision")
+		if p.in.HasSandbox {
+			p.sandbox("components stand on the sandbox")
+			p.hooks("post-provision-sandbox")
+		}
+		return p.deployAll("post-provision")
+	},
+	KindReprovision: func(p *planner) error {
+		p.stackAndRunner()
+		p.accept()
+		p.hooks("pre-reprovision")
+		if p.in.HasSandbox {
+			p.sandbox("components stand on the sandbox")
+		}
+		return p.deployAll("post-reprovision")
+	},
+	KindReprovisionSandbox: (*planner).reprovisionSandbox,
+	KindDeploy: func(p *planner) error {
+		p.runner()
+		p.accept()
+		if err := p.deploySelected(); err != nil {
+			return err
+		}
+		p.checks()
+		return nil
+	},
+	KindInputUpdate: (*planner).inputUpdate,
+	KindActionRun:   (*planner).actionRun,
+	KindTeardown: func(p *planner) error {
+		p.runner()
+		return p.teardownSelected()
+	},
+	KindTeardownAll: func(p *planner) error {
+		p.runner()
+		p.teardownAll("every component is removed")
+		return nil
+	},
+	KindRemoveOrphans: func(p *planner) error {
+		p.runner()
+		return p.removeOrphans()
+	},
+	KindDeprovisionSandbox: func(p *planner) error {
+		p.runner()
+		return p.deprovisionSandbox()
+	},
+	KindDeprovision: func(p *planner) error {
+		p.runner()
+		p.deprovision()
+		return nil
+	},
+}
+
+// stackAndRunner appends the steps that wait for the customer.
+func (p *planner) stackAndRunner() {
+	p.add(PlannedStep{Name: "stack", Kind: StepAwaitStack, Reason: "a runner gets into the account by the stack"})
+	p.runner()
+}
+
+// runner appends the step that waits for the runner.
+func (p *planner) runner() {
+	reason := "everything after it is done by the install's runner"
+	if p.in.Kind == KindActionRun {
+		reason = "actions are run by the install's runner"
+	}
+	p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: reason})
+}
+
+// deployAll appends every component, the actions of the point that follows them,
+// and the checks.
+func (p *planner) deployAll(after string) error {
+	if err := p.deploy(nil); err != nil {
+		return err
+	}
+	p.hooks(after)
+	p.checks()
+	return nil
+}
+
+// reprovisionSandbox appends the sandbox, and the components unless these are left
+// alone.
+func (p *planner) reprovisionSandbox() error {
+	p.runner()
+	p.accept()
+	if !p.in.HasSandbox {
+		return fault.Newf(fault.ErrInvalid, "the app of install %s has no sandbox", p.in.Install)
+	}
+	p.hooks("pre-reprovision-sandbox")
+	p.sandbox("asked for")
+	if !p.in.WithoutComponents {
+		return p.deployAll("post-reprovision-sandbox")
+	}
+	p.hooks("post-reprovision-sandbox")
+	p.checks()
+	return nil
+}
+
+func (p *planner) actionRun() error {
+	p.runner()
+	kind := StepAction
+	if slices.Contains(p.in.Checks, p.in.Action) {
+		kind = StepCheck
+		p.accept()
+		p.last = append(p.last, acceptStep)
+	}
+	p.add(PlannedStep{Name: "action/" + p.in.Action, Kind: kind, Action: p.in.Action, Reason: "asked for"})
+	return nil
+}
+
+// inputUpdate appends what refers to changed inputs: the sandbox with everything
+// after it, else the components that refer to them, with what needs those.
+func (p *planner) inputUpdate() error {
+	p.runner()
+	p.accept()
+	p.hooks("pre-update-inputs")
+	if p.in.HasSandbox && len(p.in.SandboxRefers) > 0 {
+		p.sandbox(refersTo(p.in.SandboxRefers))
+		return p.deployAll("post-update-inputs")
+	}
+	why := map[string]string{}
+	for _, c := range p.in.Components {
+		switch {
+		case c.Off:
+		case len(c.Refers) > 0:
+			why[c.Name] = refersTo(c.Refers)
+		case c.Overridden:
+			why[c.Name] = "what the install overrides of it changed"
+		}
+	}
+	p.addDependents(why)
+	if err := p.deploy(why); err != nil {
+		return err
+	}
+	p.hooks("post-update-inputs")
+	p.checks()
+	return nil
+}
+
+// refersTo says which changed inputs something refers to.
+func refersTo(inputs []string) string {
+	if len(inputs) == 1 {
+		return "refers to input " + inputs[0]
+	}
+	return "refers to inputs " + strings.Join(inputs, ", ")
+}
+
+// addDependents adds to why the components that are on and need one that it has,
+// also over others: "needs api".
+func (p *planner) addDependents(why map[string]string) {
+	var on []PlanMade
+	for _, c := range p.in.Components {
+		if !c.Off {
+			on = append(on, PlanMade{Name: c.Name, Needs: c.Needs})
+		}
+	}
+	for _, d := range dependentsOf(on, why) {
+		why[d.name] = "needs " + d.needs
+	}
+}
