@@ -32,7 +32,7 @@ func TestSecrets(t *testing.T) {
 	db := s.database()
 	in.loosen()
 	edit(t, filepath.Join(in.app, "components", "one.toml"), "{{ .nuon.inputs.inputs.canary }}", "{{ .nuon.secrets.token.value }}")
-	edit(t, filepath.Join(in.app, "components", "two.toml"), `secret = ""`, `secret = "{{ .nuon.secrets.made.value }}"`)
+	edit(t, filepath.Join(in.app, "components", "two.toml"), "{{ .nuon.app.variables.token }}", "{{ .nuon.secrets.made.value }}")
 	err := os.WriteFile(filepath.Join(in.app, "secrets.toml"), []byte(`[[secret]]
 name = "token"
 description = "of the API"

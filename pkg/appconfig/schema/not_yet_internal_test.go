@@ -101,10 +101,9 @@ var actedOn = map[string][]string{
 
 	// What an install does with it.
 	"orders.TestSecretsOfAnApp": {
-		"secrets.secret", "secret.name", "secret.description", "secret.display_name", "secret.required", "secret.auto_generate", "secret.default",
+		"secrets.secret", "secret.name", "secret.description", "secret.display_name", "secret.required", "secret.auto_generate", "secret.default", "secret.user_configurable",
 	},
 	"secretstore.TestDeclaredSecretsAreMade": {"secret.format", "secret.format=base64"},
-	"main.TestSecretsOfTheCommandLine":       {"secret.user_configurable"},
 	"api.TestInputs":                         {"input.default", "input.sensitive"},
 	"installs.TestApply":                     {"input.required", "input.min", "input.max", "input.pattern"},
 	"appconfig.TestInputTypes": {
