@@ -46,6 +46,7 @@ auto_generate = true
 		t.Fatal(err)
 	}
 	s.sync("probe", in.app)
+	s.must("apps", "variables", "set", "probe", "motto="+plainText, "--plain")
 
 	w := in.deploy(true, "one", "two")
 	in.eventually(goOnTimeout, "the deploy waits for the secret", func() error {

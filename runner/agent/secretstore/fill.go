@@ -32,8 +32,8 @@ type Wanted struct {
 // refused, whatever it is sealed for: only the customer's side has values. A secret
 // without one is an empty text, as an input is.
 //
-// hide are the bytes that wanted values of the format base64 stand for: they have to be
-// kept out of logs as well.
+// hide is what has to be kept out of logs and plans: every value that there is or was, and
+// the bytes that one of the format base64 stands for.
 func (s Store) Fill(tree any, want Wanted) (hide []string, err error) {
 	root, _ := tree.(map[string]any)
 	secrets, _ := root["secrets"].(map[string]any)
@@ -61,31 +61,33 @@ func (s Store) Fill(tree any, want Wanted) (hide []string, err error) {
 			continue
 		}
 		one["value"] = map[string]any{"$sealed": base64.StdEncoding.EncodeToString(k.Sealed)}
-		if !want.Value(name) {
-			continue
-		}
-		raw, err := s.decoded(k)
+	}
+	return s.hidden()
+}
+
+// hidden is every value that there is or was, in clear, and the bytes that it stands for:
+// a job may meet them in a state or in a cluster without having asked.
+func (s Store) hidden() (texts []string, err error) {
+	list, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		k, err := s.Get(v.Name)
 		if err != nil {
 			return nil, err
 		}
-		hide = append(hide, raw...)
+		for _, e := range k.left() {
+			k.Version.Version, k.Sealed = e.Version, e.Sealed
+			value, err := s.Open(k)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, value)
+			if raw, err := customersecret.Decode(customersecret.FormatBase64, value); err == nil {
+				texts = append(texts, string(raw)) // whether the app says so or not
+			}
+		}
 	}
-	return hide, nil
-}
-
-// decoded is what a value of the format base64 stands for; none for another one.
-func (s Store) decoded(k Kept) ([]string, error) {
-	d, _, err := s.Declaration(k.Name)
-	if err != nil || d.Format != customersecret.FormatBase64 {
-		return nil, err
-	}
-	value, err := s.Open(k)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := customersecret.Decode(d.Format, value)
-	if err != nil {
-		return nil, nil // it was set before the app asked for base64
-	}
-	return []string{string(raw)}, nil
+	return texts, nil
 }

@@ -44,6 +44,27 @@ type Kept struct {
 	Length int `json:"length,omitempty"`
 	// Sealed is the value for its SecretPurpose, as JSON, nil without one.
 	Sealed []byte `json:"sealed,omitempty"`
+	// Earlier are values of before, the newest first. No job gets one; but states and
+	// what is deployed may still have them, so they are kept out of logs and plans.
+	Earlier []Earlier `json:"earlier,omitempty"`
+}
+
+// Earlier is a value of before.
+type Earlier struct {
+	Version int    `json:"version"`
+	Sealed  []byte `json:"sealed"`
+}
+
+// keptEarlier is how many values of before are kept of a secret.
+const keptEarlier = 20
+
+// left are the values of before, once k has another one, or none.
+func (k Kept) left() []Earlier {
+	if !k.Set {
+		return k.Earlier
+	}
+	all := append([]Earlier{{k.Version.Version, k.Sealed}}, k.Earlier...)
+	return all[:min(len(all), keptEarlier)]
 }
 
 const (
@@ -142,6 +163,7 @@ func (s Store) Unset(name string) error {
 		if err != nil || !old.Set {
 			return err
 		}
+		old.Earlier = old.left()
 		old.Version.Version++
 		old.Set, old.Digest, old.Sealed, old.Length, old.SetBy, old.SetAt = false, "", nil, 0, customersecret.ByCustomer, s.Now().UTC()
 		return datadir.WriteJSON(s.path(name), old)
@@ -204,36 +226,6 @@ func (s Store) List() ([]customersecret.Version, error) {
 	return list, nil
 }
 
-// Reseal seals every value to the recipients of now, for a recovery key that came later.
-func (s Store) Reseal() error {
-	return s.locked(func() error {
-		list, err := s.List()
-		if err != nil {
-			return err
-		}
-		for _, v := range list {
-			k, err := s.Get(v.Name)
-			if err != nil {
-				return err
-			}
-			if !k.Set {
-				continue
-			}
-			value, err := s.Open(k)
-			if err != nil {
-				return err
-			}
-			if k.Sealed, err = s.seal(v.Name, value, v.Version); err != nil {
-				return err
-			}
-			if err := datadir.WriteJSON(s.path(v.Name), k); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 func (s Store) write(name, value, by string) (customersecret.Version, error) {
 	old, err := s.Get(name)
 	if err != nil && !errors.Is(err, ErrNotThere) {
@@ -241,7 +233,7 @@ func (s Store) write(name, value, by string) (customersecret.Version, error) {
 	}
 	k := Kept{Version: customersecret.Version{
 		Name: name, Version: old.Version.Version + 1, Set: true, Digest: customersecret.Digest(s.Keys.Salt, name, value), SetBy: by, SetAt: s.Now().UTC(),
-	}, Length: len(value)}
+	}, Length: len(value), Earlier: old.left()}
 	if k.Sealed, err = s.seal(name, value, k.Version.Version); err != nil {
 		return customersecret.Version{}, err
 	}
