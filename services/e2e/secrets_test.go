@@ -23,8 +23,8 @@ const (
 
 // TestSecrets takes a secret through its life: a deploy waits until the customer sets it
 // and then goes on by itself, a component reads it, a new value shows what still has the
-// old one. The component says the secret in every spelling, and it is nowhere outside of
-// the customer's directory.
+// old one. The component gives the old and the new one away in plans and outputs, and neither is
+// anywhere outside of the customer's directory.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -46,7 +46,7 @@ auto_generate = true
 		t.Fatal(err)
 	}
 	s.sync("probe", in.app)
-	s.must("apps", "variables", "set", "probe", "motto="+plainText, "--plain")
+	s.must("apps", "variables", "set", "probe", "token="+plainText, "--plain")
 
 	w := in.deploy(true, "one", "two")
 	in.eventually(goOnTimeout, "the deploy waits for the secret", func() error {
@@ -126,8 +126,8 @@ auto_generate = true
 			}
 		}
 	}
-	if log := s.must("logs", "acme/one"); !strings.Contains(log, "out raw: (redacted)") || !strings.Contains(log, "out hex: (redacted)") {
-		t.Errorf("the component did not say the secret, or it was not redacted:\n%s", tail(log, 30))
+	if log := s.must("logs", "acme/one"); !strings.Contains(log, `"(redacted)" -> "(redacted)"`) {
+		t.Errorf("the plan did not say the old and the new secret, or they were not redacted:\n%s", tail(log, 30))
 	}
 }
 
