@@ -2587,6 +2587,49 @@ type InstallRequest struct {
 	Stack   *StackKind `json:"stack,omitempty"`
 }
 
+// InstallSecret defines model for InstallSecret.
+type InstallSecret struct {
+	// Declared The app's release has it. Others are left over from earlier releases.
+	Declared bool `json:"declared"`
+
+	// Description What the app says that it is for.
+	Description *string `json:"description,omitempty"`
+
+	// Digest Of the value, salted by the customer.
+	Digest *string `json:"digest,omitempty"`
+
+	// Made The customer's runner makes its value.
+	Made bool `json:"made"`
+
+	// Name Example: db_password
+	Name string `json:"name"`
+
+	// Needed Nothing is deployed before it has a value.
+	Needed bool `json:"needed"`
+
+	// Set The customer's runner has a value of it.
+	Set   bool       `json:"set"`
+	SetAt *time.Time `json:"set_at,omitempty"`
+
+	// SetBy Who set it: customer, runner (which made it), or default.
+	//
+	// Example: customer
+	SetBy *string `json:"set_by,omitempty"`
+
+	// UsedBy The live sandbox and components whose templates read it.
+	UsedBy []SecretUse `json:"used_by"`
+
+	// Version Counts the values that it has had, 0 before the first.
+	//
+	// Example: 2
+	Version int `json:"version"`
+}
+
+// InstallSecretPage defines model for InstallSecretPage.
+type InstallSecretPage struct {
+	Items []InstallSecret `json:"items"`
+}
+
 // InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
 
@@ -3471,6 +3514,20 @@ type RunnerPage struct {
 
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
+
+// SecretUse defines model for SecretUse.
+type SecretUse struct {
+	// Behind It has another version now.
+	Behind bool `json:"behind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// Version The one that it was deployed with.
+	//
+	// Example: 1
+	Version int `json:"version"`
+}
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -5434,6 +5491,13 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResource(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInstallSecrets List the secrets of an install
+	//
+	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
+	//
+	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
+	ListInstallSecrets(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetStack Show how the runner of an install gets in
 	//
 	// Answers the newest version of the stack, and whether it phoned home.
@@ -7024,6 +7088,23 @@ func (c *Client) ListResources(ctx context.Context, install InstallIDOrName, req
 // Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 func (c *Client) GetResource(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetResourceRequest(c.Server, install, resource)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListInstallSecrets List the secrets of an install
+//
+// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
+//
+// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
+func (c *Client) ListInstallSecrets(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInstallSecretsRequest(c.Server, install)
 	if err != nil {
 		return nil, err
 	}
@@ -10728,6 +10809,40 @@ func NewGetResourceRequest(server string, install InstallIDOrName, resource stri
 	return req, nil
 }
 
+// NewListInstallSecretsRequest constructs an http.Request for the ListInstallSecrets method
+func NewListInstallSecretsRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/secrets", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetStackRequest constructs an http.Request for the GetStack method
 func NewGetStackRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -13274,6 +13389,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResourceWithResponse(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*GetResourceResponse, error)
+
+	// ListInstallSecretsWithResponse List the secrets of an install
+	//
+	// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
+	ListInstallSecretsWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallSecretsResponse, error)
 
 	// GetStackWithResponse Show how the runner of an install gets in
 	//
@@ -16039,6 +16163,54 @@ func (r GetResourceResponse) ContentType() string {
 	return ""
 }
 
+type ListInstallSecretsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallSecretPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInstallSecretsResponse) GetJSON200() *InstallSecretPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListInstallSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInstallSecretsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInstallSecretsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInstallSecretsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInstallSecretsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetStackResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18717,6 +18889,21 @@ func (c *ClientWithResponses) GetResourceWithResponse(ctx context.Context, insta
 	return ParseGetResourceResponse(rsp)
 }
 
+// ListInstallSecretsWithResponse List the secrets of an install
+//
+// What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
+func (c *ClientWithResponses) ListInstallSecretsWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallSecretsResponse, error) {
+	rsp, err := c.ListInstallSecrets(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInstallSecretsResponse(rsp)
+}
+
 // GetStackWithResponse Show how the runner of an install gets in
 //
 // Answers the newest version of the stack, and whether it phoned home.
@@ -21064,6 +21251,39 @@ func ParseGetResourceResponse(rsp *http.Response) (*GetResourceResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Resource
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInstallSecretsResponse parses an HTTP response from a ListInstallSecretsWithResponse call
+func ParseListInstallSecretsResponse(rsp *http.Response) (*ListInstallSecretsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInstallSecretsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallSecretPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

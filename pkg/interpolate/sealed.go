@@ -1,6 +1,11 @@
 package interpolate
 
-import "github.com/berth-dev/berth/pkg/seal"
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/berth-dev/berth/pkg/seal"
+)
 
 // Where sealed leaves stand in the tree, and what each is for. Both sides use
 // these: ctl-api when it seals inputs and variables, the runner when it seals the
@@ -15,6 +20,12 @@ func InputPurpose(org, install, name string) seal.Purpose {
 // VariablePurpose is what a sealed variable of the app is for.
 func VariablePurpose(org, install, name string) seal.Purpose {
 	return seal.Purpose{OrgID: org, InstallID: install, Kind: seal.KindVariable, Path: seal.Path(name)}
+}
+
+// SecretPurpose is what a secret of the customer is sealed for, on the customer's own
+// machine. The version is part of it: an older value does not pass for the present one.
+func SecretPurpose(org, install, name string, version int) seal.Purpose {
+	return seal.Purpose{OrgID: org, InstallID: install, Kind: seal.KindSecret, Path: seal.Path(name), Serial: int64(version)}
 }
 
 // SandboxOutput is what a sealed output of the sandbox is for. An install has one
@@ -59,6 +70,9 @@ func SealedLeaves(org, install string, tree any) seal.Leaves {
 			return InputPurpose(org, install, path[2]), true
 		case at("app", "variables", "*"):
 			return VariablePurpose(org, install, path[2]), true
+		case at("secrets", "*", "value"):
+			version, ok := secretVersion(tree, path[1])
+			return SecretPurpose(org, install, path[1], version), ok
 		case at("sandbox", "outputs", "*"):
 			return SandboxOutput(org, install, path[2]), true
 		case at("components", "*", "outputs", "*"):
@@ -69,6 +83,18 @@ func SealedLeaves(org, install string, tree any) seal.Leaves {
 		}
 		return seal.Purpose{}, false
 	}
+}
+
+// secretVersion is the version of a secret that a tree, read with its numbers as they
+// stand, has.
+func secretVersion(tree any, name string) (int, bool) {
+	for _, key := range []string{"secrets", name, "version"} {
+		m, _ := tree.(map[string]any)
+		tree = m[key]
+	}
+	number, _ := tree.(json.Number)
+	version, err := strconv.Atoi(number.String())
+	return version, err == nil
 }
 
 // text follows keys through maps to a text, "" when there is none.

@@ -41,7 +41,7 @@ var treeShape = fixed(map[string]shape{
 	"actions": fixed(map[string]shape{
 		"workflows": named(fixed(map[string]shape{"outputs": anything}, "populated", "status", "id", "updated_at")),
 	}, "populated"),
-	"secrets": named(fixed(nil, "name", "arn", "kubernetes_namespace", "kubernetes_name", "kubernetes_key", "timestamp", "length", "exists")),
+	"secrets": named(fixed(nil, "name", "arn", "kubernetes_namespace", "kubernetes_name", "kubernetes_key", "timestamp", "length", "exists", "version", "value")),
 	"runner":  fixed(nil, "populated", "id", "runner_group_id", "status"),
 	"domain":  fixed(nil, "public_domain", "internal_domain"),
 	"cloud_account": fixed(map[string]shape{

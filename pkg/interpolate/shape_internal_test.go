@@ -15,7 +15,7 @@ import (
 func TestShapeIsThatOfTheTree(t *testing.T) {
 	t.Parallel()
 	full := NewTree(Parts{
-		Components: map[string]Component{"c": {}}, Actions: map[string]Action{"a": {UpdatedAt: time.Unix(1, 0)}}, Secrets: map[string]Secret{"s": {}},
+		Components: map[string]Component{"c": {}}, Actions: map[string]Action{"a": {UpdatedAt: time.Unix(1, 0)}}, Secrets: map[string]Secret{"s": {Value: "v"}},
 		CloudAccount: map[string]any{"aws": map[string]any{"region": "x"}, "azure": map[string]any{"location": "x"}, "gcp": map[string]any{}},
 	})
 	state := NewState(full)
@@ -70,7 +70,8 @@ func TestMisfit(t *testing.T) {
 		{".nuon.actions.smoke.outputs.x", "smoke"},
 		{".nuon.actions.workflows.smoke.outputs.steps.one.x", ""},
 		{".nuon.actions.workflows.smoke.output", "output"},
-		{".nuon.secrets.token.value", "value"},
+		{".nuon.secrets.token.value", ""},
+		{".nuon.secrets.token.password", "password"},
 		{".nuon.install_stack.outputs.x.y", ""},
 		{".nuon.install_stack.output.x", "output"},
 		{".nuon.org.slug", "slug"},

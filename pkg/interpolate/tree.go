@@ -57,12 +57,16 @@ type (
 		Steps      map[string]map[string]any
 		UpdatedAt  time.Time
 	}
-	// Secret is what may be known of a secret: never its value.
+	// Secret is what may be known of a secret. Its value is with the customer, whose
+	// runner adds it and the length to the tree of a job: Value is nil here, but for
+	// one that is made up.
 	Secret struct {
 		ARN, KubernetesNamespace, KubernetesName, KubernetesKey string
 		Timestamp                                               time.Time
 		Length                                                  int
 		Exists                                                  bool
+		Version                                                 int
+		Value                                                   any
 	}
 	// Runner is the install's runner.
 	Runner struct {
@@ -127,9 +131,13 @@ func actions(all map[string]Action) map[string]any {
 func secrets(all map[string]Secret) map[string]any {
 	out := map[string]any{}
 	for name, s := range all {
-		out[name] = map[string]any{"name": name, "arn": s.ARN, "kubernetes_namespace": s.KubernetesNamespace,
+		one := map[string]any{"name": name, "arn": s.ARN, "kubernetes_namespace": s.KubernetesNamespace,
 			"kubernetes_name": s.KubernetesName, "kubernetes_key": s.KubernetesKey,
-			"timestamp": timestamp(s.Timestamp), "length": s.Length, "exists": s.Exists}
+			"timestamp": timestamp(s.Timestamp), "length": s.Length, "exists": s.Exists, "version": s.Version}
+		if s.Value != nil {
+			one["value"] = s.Value
+		}
+		out[name] = one
 	}
 	return out
 }

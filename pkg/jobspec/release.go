@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/customersecret"
 )
 
 // Release is what a release brings to an install, as far as a runner has to
@@ -16,6 +17,9 @@ type Release struct {
 	Number    int               `json:"number"`
 	Artifacts []ReleaseArtifact `json:"artifacts"`
 	Scripts   []Script          `json:"scripts"`
+	// Secrets are what the release says of the customer's secrets. The runner makes those
+	// that it is to make when it plans the acceptance.
+	Secrets []customersecret.Declaration `json:"secrets,omitempty"`
 }
 
 // ReleaseArtifact is the build of one component, or of the sandbox.

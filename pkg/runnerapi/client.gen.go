@@ -125,6 +125,27 @@ func (e RunnerKind) Valid() bool {
 	}
 }
 
+// Defines values for SecretStateSetBy.
+const (
+	SecretStateSetByCustomer SecretStateSetBy = "customer"
+	SecretStateSetByDefault  SecretStateSetBy = "default"
+	SecretStateSetByRunner   SecretStateSetBy = "runner"
+)
+
+// Valid indicates whether the value is a known member of the SecretStateSetBy enum.
+func (e SecretStateSetBy) Valid() bool {
+	switch e {
+	case SecretStateSetByCustomer:
+		return true
+	case SecretStateSetByDefault:
+		return true
+	case SecretStateSetByRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Switch.
 const (
 	SwitchPause    Switch = "pause"
@@ -727,6 +748,29 @@ type SealedWrite struct {
 	State         *SealedState  `json:"state,omitempty"`
 }
 
+// SecretState defines model for SecretState.
+type SecretState struct {
+	// Digest Salted; empty for one without a value.
+	Digest string `json:"digest"`
+	Name   string `json:"name"`
+
+	// Set It has a value.
+	Set   bool             `json:"set"`
+	SetAt time.Time        `json:"set_at"`
+	SetBy SecretStateSetBy `json:"set_by"`
+
+	// Version Counts the values that it has had.
+	Version int `json:"version"`
+}
+
+// SecretStateSetBy defines model for SecretState.SetBy.
+type SecretStateSetBy string
+
+// SecretsReport defines model for SecretsReport.
+type SecretsReport struct {
+	Secrets []SecretState `json:"secrets"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Disputed Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
@@ -981,6 +1025,9 @@ type PutRunJSONRequestBody = Run
 
 // PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
 type PutSealedJSONRequestBody = SealedWrite
+
+// PutSecretsJSONRequestBody defines body for PutSecrets for application/json ContentType.
+type PutSecretsJSONRequestBody = SecretsReport
 
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
@@ -1332,6 +1379,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
 	PutSealed(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSecretsWithBody Tell which secrets the runner has
+	//
+	// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+	PutSecretsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSecrets Tell which secrets the runner has
+	//
+	// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+	PutSecrets(ctx context.Context, body PutSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// OpenSessionWithBody Start a life of the runner's process
 	//
@@ -1959,6 +2024,44 @@ func (c *Client) PutSealedWithBody(ctx context.Context, resource ResourceID, con
 // Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
 func (c *Client) PutSealed(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutSealedRequest(c.Server, resource, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSecretsWithBody Tell which secrets the runner has
+//
+// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+func (c *Client) PutSecretsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSecretsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSecrets Tell which secrets the runner has
+//
+// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+func (c *Client) PutSecrets(ctx context.Context, body PutSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSecretsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2798,6 +2901,46 @@ func NewPutSealedRequestWithBody(server string, resource ResourceID, contentType
 	return req, nil
 }
 
+// NewPutSecretsRequest calls the generic PutSecrets builder with application/json body
+func NewPutSecretsRequest(server string, body PutSecretsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutSecretsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutSecretsRequestWithBody constructs an http.Request for the PutSecrets method, with any body, and a specified content type
+func NewPutSecretsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/secrets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewOpenSessionRequest calls the generic OpenSession builder with application/json body
 func NewOpenSessionRequest(server string, body OpenSessionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3497,6 +3640,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
 	PutSealedWithResponse(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSealedResponse, error)
+
+	// PutSecretsWithBodyWithResponse Tell which secrets the runner has
+	//
+	// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+	PutSecretsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSecretsResponse, error)
+
+	// PutSecretsWithResponse Tell which secrets the runner has
+	//
+	// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+	PutSecretsWithResponse(ctx context.Context, body PutSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSecretsResponse, error)
 
 	// OpenSessionWithBodyWithResponse Start a life of the runner's process
 	//
@@ -4297,6 +4458,47 @@ func (r PutSealedResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutSealedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutSecretsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutSecretsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutSecretsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutSecretsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutSecretsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutSecretsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5115,6 +5317,36 @@ func (c *ClientWithResponses) PutSealedWithResponse(ctx context.Context, resourc
 	return ParsePutSealedResponse(rsp)
 }
 
+// PutSecretsWithBodyWithResponse Tell which secrets the runner has
+//
+// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+func (c *ClientWithResponses) PutSecretsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSecretsResponse, error) {
+	rsp, err := c.PutSecretsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSecretsResponse(rsp)
+}
+
+// PutSecretsWithResponse Tell which secrets the runner has
+//
+// All of them: names, versions and salted digests, never values. Those that are not in the list have no value here. Workflows that wait for one go on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /secrets (the `PutSecrets` operationId).
+func (c *ClientWithResponses) PutSecretsWithResponse(ctx context.Context, body PutSecretsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSecretsResponse, error) {
+	rsp, err := c.PutSecrets(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSecretsResponse(rsp)
+}
+
 // OpenSessionWithBodyWithResponse Start a life of the runner's process
 //
 // Signed, no bearer: possession of the key is the credential. Voids the session
@@ -5773,6 +6005,35 @@ func ParsePutSealedResponse(rsp *http.Response) (*PutSealedResponse, error) {
 	}
 
 	response := &PutSealedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutSecretsResponse parses an HTTP response from a PutSecretsWithResponse call
+func ParsePutSecretsResponse(rsp *http.Response) (*PutSecretsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutSecretsResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

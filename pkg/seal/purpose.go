@@ -35,14 +35,14 @@ var (
 type Purpose struct {
 	OrgID     string `json:"org_id"`
 	InstallID string `json:"install_id"`
-	// Kind is input, variable, output, state, plan, salt, or at_rest for what the
-	// control plane keeps for itself.
+	// Kind is input, variable, output, state, plan, salt, secret, or at_rest for what
+	// the control plane keeps for itself.
 	Kind Kind `json:"kind"`
 	// Resource is the id of the resource, or of the change, that it belongs to.
 	Resource string `json:"resource,omitempty"`
 	// Path is where in the document the value stands: see Path.
 	Path string `json:"path,omitempty"`
-	// Lineage and Serial are of Terraform states.
+	// Lineage and Serial are of Terraform states. Serial is also the version of a secret.
 	Lineage string `json:"lineage,omitempty"`
 	Serial  int64  `json:"serial,omitempty"`
 }
@@ -59,6 +59,7 @@ const (
 	KindPlan     Kind = "plan"
 	KindSalt     Kind = "salt"
 	KindAtRest   Kind = "at_rest"
+	KindSecret   Kind = "secret" // of the customer, kept on the customer's machine
 )
 
 // pathEscapes are those of a JSON Pointer (RFC 6901), so that no two paths look

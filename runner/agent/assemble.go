@@ -147,6 +147,7 @@ func (a *agent) assembleInstall(life context.Context, deps *job.Deps) (opened cl
 	if err := a.openScripts(life, deps); err != nil {
 		return opened, err
 	}
+	deps.Secrets = a.customerSecrets()
 	a.loadSettings(deps.Trusted.Dispatch)
 	a.noteAside(life)
 	a.recordDispute(life)

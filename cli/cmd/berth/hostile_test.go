@@ -219,7 +219,7 @@ func commandLines(dir string) [][]string {
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
 		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"},
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},
-		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"},
+		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "secrets", "acme"},
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},
 		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "toggle", "acme", "api", "off"},
 		{"installs", "create", "acme", "--app", "hello", "--customer", "acme"}, {"installs", "provision", "acme"},

@@ -149,7 +149,7 @@ func (v inventory) block(b stage.Block) []Line {
 	case appconfig.BlockRunbook:
 		l.Verdict, l.Why = NotPlanned, "a provision does not run it; its texts were rendered"
 	case "secret":
-		l.Why = "its name is made up, and no value exists"
+		l.Why = "its value is made up"
 	case "kubernetes-context":
 		return []Line{v.context(l)}
 	case appconfig.BlockOperationRoles:

@@ -114,7 +114,7 @@ type failure struct {
 var (
 	missingTool = regexp.MustCompile(`(?i)([\w./-]+): (?:command not found|not found)|env: '?([\w./-]+)'?: No such file`)
 	// What builds and engines say of the tools that they run themselves.
-	ownTool      = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap|go|npm)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
+	ownTool = regexp.MustCompile(`there is no (buildctl|buildkitd|runc|rootlesskit|newuidmap|go|npm)\b|\b(pulumi) is not on this machine|exec: "([^"]+)": executable file not found`)
 	// What the runner says of a Terraform or OpenTofu that it has not and cannot fetch.
 	noTerraform  = regexp.MustCompile(`\bno ((?:terraform|opentofu)(?: [^;]+?)?) is on this runner|\b((?:terraform|opentofu) \S+) could not be fetched`)
 	pulumiPlugin = regexp.MustCompile(`(?:no resource plugin|could not load plugin for|failed to load language plugin|no language plugin)\W+(?:pulumi-(?:resource|language)-)?([\w-]+)`)

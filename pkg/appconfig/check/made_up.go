@@ -65,7 +65,7 @@ func madeUpParts(a *appconfig.App) interpolate.Parts {
 		parts.Actions[action.Name] = interpolate.Action{Populated: true}
 	}
 	for _, s := range a.Secrets {
-		parts.Secrets[s.Name] = interpolate.Secret{Exists: true}
+		parts.Secrets[s.Name] = interpolate.Secret{Exists: true, Value: "?"}
 	}
 	return parts
 }

@@ -51,6 +51,7 @@ const (
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
+	waitsCopies    = "copies of secrets in clusters"
 )
 
 // pointsNotYet are the triggers that nothing fires.
@@ -70,7 +71,6 @@ var notYets = []NotYet{
 	{Keys: []string{"runbook"}, What: `"runbooks" is`, WaitsFor: "runbooks", find: files(func(a *appconfig.App) []appconfig.Runbook { return a.Runbooks }, func(r appconfig.Runbook) place.Place { return r.At })},
 	{Keys: []string{"branch"}, What: `"branches" is`, WaitsFor: waitsBranches, find: files(func(a *appconfig.App) []appconfig.Branch { return a.Branches }, func(b appconfig.Branch) place.Place { return b.At })},
 	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
-	{Keys: []string{"secrets", "secret"}, What: `"secrets" is`, WaitsFor: "secrets that the customer keeps", find: files(func(a *appconfig.App) []appconfig.Secret { return a.Secrets }, func(s appconfig.Secret) place.Place { return s.At })},
 	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches, find: one(func(a *appconfig.App) (place.Place, bool) {
 		if a.InstallsRepo == nil {
 			return place.Place{}, false
@@ -92,6 +92,12 @@ var notYets = []NotYet{
 		}
 		return place.Place{File: "installer.toml"}, true
 	})},
+
+	// secrets
+	{Keys: []string{"secret.kubernetes_sync", "secret.kubernetes_secret_name", "secret.kubernetes_secret_namespace"}, What: `key "kubernetes_sync" is`, WaitsFor: waitsCopies,
+		find: secrets("kubernetes_sync", func(s *appconfig.Secret) bool { return s.KubernetesSync })},
+	{Keys: []string{"secret.kubernetes_sync_targets"}, What: `key "kubernetes_sync_targets" is`, WaitsFor: waitsCopies,
+		find: secrets("kubernetes_sync_targets", func(s *appconfig.Secret) bool { return len(s.KubernetesSyncTargets) > 0 })},
 
 	// metadata.toml
 	{Keys: []string{"metadata.readme"}, What: `key "readme", the page of an install, is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("readme", func(m *appconfig.Metadata) bool { return m.Readme != nil })},
@@ -270,6 +276,15 @@ func inputs(key string, used func(*appconfig.Input) bool) finder {
 	return func(a *appconfig.App) (uses []use) {
 		for i := range a.Inputs {
 			uses = append(uses, found(used(&a.Inputs[i]), a.Inputs[i].At.Below(key))...)
+		}
+		return uses
+	}
+}
+
+func secrets(key string, used func(*appconfig.Secret) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Secrets {
+			uses = append(uses, found(used(&a.Secrets[i]), a.Secrets[i].At.Below(key))...)
 		}
 		return uses
 	}

@@ -30,7 +30,7 @@ var actedOn = map[string][]string{
 	},
 	"appconfig.TestEveryBlockMergesFiles": {
 		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
-		"component.source", "action.source", "install.source", "kubernetes-contexts.source",
+		"component.source", "action.source", "secret.source", "secrets.source", "install.source", "kubernetes-contexts.source",
 	},
 	"check.TestWhatIsActedOnIsNotTold": { // the values that ask for what is done anyway; all others are reported
 		"runner.runner_type", "runner.runner_type=local", "sandbox.type", "sandbox.type=terraform", "component.kubernetes_context", "action.kubernetes_context",
@@ -104,8 +104,12 @@ var actedOn = map[string][]string{
 	"api.TestInstallTellsWhatHasNoEffectYet": {"action.description", "action.inputs[].description"},
 
 	// What an install does with it.
-	"api.TestInputs":     {"input.default", "input.sensitive"},
-	"installs.TestApply": {"input.required", "input.min", "input.max", "input.pattern"},
+	"orders.TestSecretsOfAnApp": {
+		"secrets.secret", "secret.name", "secret.description", "secret.display_name", "secret.required", "secret.auto_generate", "secret.default", "secret.user_configurable",
+	},
+	"secretstore.TestDeclaredSecretsAreMade": {"secret.format", "secret.format=base64"},
+	"api.TestInputs":                         {"input.default", "input.sensitive"},
+	"installs.TestApply":                     {"input.required", "input.min", "input.max", "input.pattern"},
 	"appconfig.TestInputTypes": {
 		"input.type", "input.type=string", "input.type=number", "input.type=list", "input.type=json", "input.type=bool",
 	},
@@ -149,6 +153,10 @@ func document(kind Kind, key string) string {
 	case "full":
 		if strings.ContainsAny(key, ".[") || slices.ContainsFunc(mustKind("metadata").Keys(), func(k Key) bool { return k.Path == key }) {
 			return ""
+		}
+	case "secrets":
+		if nested {
+			return "secret." + below
 		}
 	case "inputs":
 		if nested {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/customersecret"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 )
 
@@ -169,4 +170,25 @@ func (c *Client) AppendChain(ctx context.Context, records []runnerapi.ChainRecor
 			&Error{What: what, Status: resp.StatusCode(), Code: p.Code, Detail: deref(p.Detail), Remedy: deref(p.Remedy)}
 	}
 	return head, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+}
+
+// PutSecrets tells which versions of the customer's secrets there are.
+func (c *Client) PutSecrets(ctx context.Context, list []customersecret.Version) error {
+	const what = "tell secrets"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	in := runnerapi.SecretsReport{Secrets: []runnerapi.SecretState{}}
+	for _, v := range list {
+		in.Secrets = append(in.Secrets, runnerapi.SecretState{
+			Name: v.Name, Version: v.Version, Set: v.Set, Digest: v.Digest, SetBy: runnerapi.SecretStateSetBy(v.SetBy), SetAt: v.SetAt,
+		})
+	}
+	resp, err := c.api.PutSecretsWithResponse(ctx, in)
+	switch {
+	case err != nil:
+		return unreachable(what, err)
+	case resp.StatusCode() != http.StatusNoContent:
+		return problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return nil
 }

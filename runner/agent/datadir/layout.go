@@ -12,6 +12,7 @@
 //	  seal-identity       age key that opens what is sealed to the install
 //	  seal-form           there from the start, or once all was sealed again: only
 //	                      what names its purpose opens
+//	  customer-secrets/   the customer's secrets, each value sealed: see package secretstore
 //	  salt                32 bytes: makes digests of inputs unguessable
 //	  reseal.json         that the customer wants everything sealed again, or how
 //	                      that ended
@@ -140,6 +141,9 @@ func (d Dir) Usable() error {
 
 // Path is the directory itself.
 func (d Dir) Path() string { return d.path }
+
+// CustomerSecrets has the secrets that the customer keeps for the install.
+func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }
 
 // BuildKit is what builds of images need: client, socket and cache.
 func (d Dir) BuildKit() string { return d.join("buildkit") }

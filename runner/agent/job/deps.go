@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/providers"
 	"github.com/berth-dev/berth/runner/agent/scripts"
+	"github.com/berth-dev/berth/runner/agent/secretstore"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/trees"
@@ -138,4 +139,6 @@ type Deps struct {
 	// Scheduled lists the digests of the scripts that the settings in force
 	// schedule.
 	Scheduled func() []string
+	// Secrets are the customer's.
+	Secrets *secretstore.Store
 }

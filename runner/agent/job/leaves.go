@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/secretstore"
 )
 
 // maxTemplate bounds the one template that comes with an artifact.
@@ -48,6 +49,9 @@ func (j *job) openState() (jobspec.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
+	if err := j.fillSecrets(tree, named); err != nil {
+		return spec, err
+	}
 	purposes := interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree)
 	opened, err := leaves.Open(j.deps.Keys.Open, tree, named, purposes)
 	switch {
@@ -69,6 +73,25 @@ func (j *job) openState() (jobspec.Spec, error) {
 		return spec, fmt.Errorf("state of the job: %w", err)
 	}
 	return spec, nil
+}
+
+// fillSecrets brings the customer's secrets to the tree, sealed as they are kept. A plan
+// reads the versions that it was ordered for; a run, the newest.
+func (j *job) fillSecrets(tree any, named leaves.Names) error {
+	if j.deps.Secrets == nil {
+		return nil
+	}
+	hide, err := j.deps.Secrets.Fill(tree, secretstore.Wanted{
+		Value: func(name string) bool { return named.Cover(tree, []string{"secrets", name, "value"}) },
+		Exact: j.spec.Operation == jobspec.OperationPlan,
+	})
+	if errors.Is(err, secretstore.ErrMoved) {
+		return refuse(jobspec.OutcomeStale, plannedAgain, "%v", err)
+	}
+	for _, text := range hide {
+		j.hide(text)
+	}
+	return err
 }
 
 // sealedForAnother is the result of a job that reads a value which was sealed for

@@ -173,6 +173,11 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 func (j *job) planAcceptance(result *jobspec.Result) error {
 	release := *j.spec.Release
 	j.deps.Scripts.Learn(release.Scripts...)
+	if j.deps.Secrets != nil && !j.spec.Destroy {
+		if err := j.deps.Secrets.Declare(release.Secrets); err != nil {
+			return err
+		}
+	}
 	accepted := j.deps.Scripts.List()
 	_, version := j.deps.Scripts.Position()
 	review, err := scripts.Compare(accepted, release)

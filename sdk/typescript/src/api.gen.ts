@@ -858,6 +858,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the secrets of an install
+         * @description What is known of them: names, versions, whether they are set, and who uses which version. The values stay with the customer: nobody here has them. The digests are salted, and the salt stays with the customer too.
+         */
+        get: operations["listInstallSecrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/stack": {
         parameters: {
             query?: never;
@@ -2491,6 +2514,39 @@ export interface components {
             release?: string;
             stack?: components["schemas"]["StackKind"];
         };
+        InstallSecret: {
+            /** @description The app's release has it. Others are left over from earlier releases. */
+            declared: boolean;
+            /** @description What the app says that it is for. */
+            description?: string;
+            /** @description Of the value, salted by the customer. */
+            digest?: string;
+            /** @description The customer's runner makes its value. */
+            made: boolean;
+            /** @example db_password */
+            name: string;
+            /** @description Nothing is deployed before it has a value. */
+            needed: boolean;
+            /** @description The customer's runner has a value of it. */
+            set: boolean;
+            /** Format: date-time */
+            set_at?: string;
+            /**
+             * @description Who set it: customer, runner (which made it), or default.
+             * @example customer
+             */
+            set_by?: string;
+            /** @description The live sandbox and components whose templates read it. */
+            used_by: components["schemas"]["SecretUse"][];
+            /**
+             * @description Counts the values that it has had, 0 before the first.
+             * @example 2
+             */
+            version: number;
+        };
+        InstallSecretPage: {
+            items: components["schemas"]["InstallSecret"][];
+        };
         /**
          * @description `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
          * @enum {string}
@@ -3247,6 +3303,17 @@ export interface components {
          * @enum {string}
          */
         RunnerSwitch: "run" | "pause" | "read_only" | "stop_now" | "sever";
+        SecretUse: {
+            /** @description It has another version now. */
+            behind: boolean;
+            /** @example api */
+            name: string;
+            /**
+             * @description The one that it was deployed with.
+             * @example 1
+             */
+            version: number;
+        };
         Stack: {
             /** Format: date-time */
             created_at: string;
@@ -5495,6 +5562,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Resource"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listInstallSecrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All secrets, by name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "declared": true,
+                     *           "made": true,
+                     *           "name": "db_password",
+                     *           "needed": true,
+                     *           "set": true,
+                     *           "set_by": "customer",
+                     *           "used_by": [
+                     *             {
+                     *               "behind": true,
+                     *               "name": "api",
+                     *               "version": 1
+                     *             }
+                     *           ],
+                     *           "version": 2
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InstallSecretPage"];
                 };
             };
             default: components["responses"]["Problem"];

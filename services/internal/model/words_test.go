@@ -132,7 +132,7 @@ var (
 	// reached is a state in a drawing: what an arrow leads to.
 	reached = regexp.MustCompile(`▶ ([a-z_]+)`)
 	// wait is the reason in the table of waits.
-	wait = regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|")
+	wait = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 )
 
 // The page draws every state, and no other.

@@ -89,11 +89,12 @@ type WaitReason string
 
 // The reasons to wait.
 const (
-	WaitStack    WaitReason = "stack"    // the customer applies the stack
-	WaitRunner   WaitReason = "runner"   // a machine enrols
-	WaitDecision WaitReason = "decision" // a person answers a proposal
-	WaitLock     WaitReason = "lock"     // another change holds the resource
-	WaitRelease  WaitReason = "release"  // what was approved waits for the release to be accepted
+	WaitStack    WaitReason = "stack"          // the customer applies the stack
+	WaitRunner   WaitReason = "runner"         // a machine enrols
+	WaitDecision WaitReason = "decision"       // a person answers a proposal
+	WaitLock     WaitReason = "lock"           // another change holds the resource
+	WaitSecret   WaitReason = "secret_missing" // the customer gives a secret its value
+	WaitRelease  WaitReason = "release"        // what was approved waits for the release to be accepted
 )
 
 // ChangeKind says what a change is about.

@@ -89,6 +89,7 @@ var Routes = map[string]Route{
 	"GetState":         {auth.InstallsRead, WhereInstall},
 	"GetStack":         {auth.InstallsRead, WhereInstall},
 
+	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
 	"ListTerraformStates":       {auth.InstallsRead, WhereInstall},
 	"GetTerraformState":         {auth.InstallsRead, WhereInstall},
 	"ListTerraformStateHistory": {auth.InstallsRead, WhereInstall},

@@ -69,6 +69,11 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 			return err
 		}
 		all = append(all, unaccepted...)
+		rotated, err := whyRotated(ctx, tx, install)
+		if err != nil {
+			return err
+		}
+		all = append(all, rotated...)
 		open, err := whyAlarms(ctx, tx, install.ID)
 		if err != nil {
 			return err
@@ -138,6 +143,11 @@ func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([
 	if in.Runner, err = runnerOf(ctx, tx, w.InstallID); err != nil {
 		return nil, "", err
 	}
+	secrets, err := tx.SecretsOfInstall(ctx, w.InstallID)
+	if err != nil {
+		return nil, "", err
+	}
+	in.MissingSecrets = why.Missing(secrets)
 	if w.State == model.WorkflowFailed {
 		changes, err := tx.CurrentChanges(ctx, id)
 		if err != nil {

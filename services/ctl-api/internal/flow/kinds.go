@@ -12,6 +12,7 @@ var kinds = map[Kind]func(*planner) error{
 	KindProvision: func(p *planner) error {
 		p.stackAndRunner()
 		p.accept()
+		p.secrets()
 		p.hooks("pre-provision")
 		if p.in.HasSandbox {
 			p.sandbox("components stand on the sandbox")
@@ -22,6 +23,7 @@ var kinds = map[Kind]func(*planner) error{
 	KindReprovision: func(p *planner) error {
 		p.stackAndRunner()
 		p.accept()
+		p.secrets()
 		p.hooks("pre-reprovision")
 		if p.in.HasSandbox {
 			p.sandbox("components stand on the sandbox")
@@ -32,6 +34,7 @@ var kinds = map[Kind]func(*planner) error{
 	KindDeploy: func(p *planner) error {
 		p.runner()
 		p.accept()
+		p.secrets()
 		if err := p.deploySelected(); err != nil {
 			return err
 		}
@@ -98,6 +101,7 @@ func (p *planner) reprovisionSandbox() error {
 	if !p.in.HasSandbox {
 		return fault.Newf(fault.ErrInvalid, "the app of install %s has no sandbox", p.in.Install)
 	}
+	p.secrets()
 	p.hooks("pre-reprovision-sandbox")
 	p.sandbox("asked for")
 	if !p.in.WithoutComponents {
@@ -125,6 +129,7 @@ func (p *planner) actionRun() error {
 func (p *planner) inputUpdate() error {
 	p.runner()
 	p.accept()
+	p.secrets()
 	p.hooks("pre-update-inputs")
 	if p.in.HasSandbox && len(p.in.SandboxRefers) > 0 {
 		p.sandbox(refersTo(p.in.SandboxRefers))

@@ -115,6 +115,8 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 		return await(s, step, s.StackActive)
 	case StepAwaitRunner:
 		return await(s, step, s.RunnerActive)
+	case StepSecrets:
+		return awaitSecrets(s, step)
 	}
 	next := nextOfChange
 	if step.Kind == StepCheck {

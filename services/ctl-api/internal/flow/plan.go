@@ -42,6 +42,7 @@ const (
 	StepAction      StepKind = "action"       // run an action
 	StepCheck       StepKind = "check"        // run a health check once, now
 	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
+	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
 	StepForget      StepKind = "forget"       // accept no script any more
 )
 
@@ -71,6 +72,8 @@ type PlanInput struct {
 	Made []PlanMade
 	// HasSandbox: the release has a sandbox.
 	HasSandbox bool
+	// Secrets: the release has secrets that need a value.
+	Secrets bool
 	// Hooks are the actions with life-cycle triggers.
 	Hooks []PlanHook
 	// Checks are the names of the actions that are health checks.
@@ -172,6 +175,14 @@ func (p *planner) accept() {
 	p.steps = append(p.steps, PlannedStep{
 		Name: acceptStep, Kind: StepAccept, Needs: slices.Clone(p.last), Reason: "a runner runs only scripts of a release that was accepted",
 	})
+}
+
+// secrets appends the step that waits for the customer's secrets. It is next to the
+// acceptance, in whose plan the runner makes those that it is to make.
+func (p *planner) secrets() {
+	if p.in.Secrets {
+		p.add(PlannedStep{Name: "secrets", Kind: StepSecrets, Reason: "the release needs secrets that the customer keeps"})
+	}
 }
 
 // sandboxName is what the sandbox is called, where components have names.

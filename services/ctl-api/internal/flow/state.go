@@ -10,6 +10,8 @@ import (
 const (
 	// ApprovalTime is how long a proposal waits for its decision.
 	ApprovalTime = 30 * 24 * time.Hour
+	// SecretTime is how long a step waits for a value of a secret.
+	SecretTime = 30 * 24 * time.Hour
 	// StackTime is how long a workflow waits for the customer to apply the stack.
 	StackTime = 24 * time.Hour
 	// RunnerTime is how long it then waits for the runner to come.
@@ -31,6 +33,8 @@ type State struct {
 	RunnerActive   bool // enrolled: its keys are known
 	RunnerDeadline time.Time
 	RunnerID       string
+	// MissingSecrets are those that need a value and have none.
+	MissingSecrets []string
 	// NoMachine: nobody has enrolled as the runner, so no order can be made.
 	NoMachine bool
 	// Locks are those of the install's resources.

@@ -41,7 +41,7 @@ func (b *builder) rehearse(parts *interpolate.Parts, app *appconfig.App) (map[st
 	for _, s := range app.Secrets {
 		parts.Secrets[s.Name] = interpolate.Secret{
 			ARN: made.SecretARN(s.Name), KubernetesNamespace: b.Install.ID, KubernetesName: s.Name, KubernetesKey: "value",
-			Timestamp: time.Unix(0, 0).UTC(),
+			Timestamp: time.Unix(0, 0).UTC(), Exists: true, Version: 1, Value: "made-up-" + s.Name,
 		}
 	}
 	list := make([]any, len(made.Origins))

@@ -216,8 +216,12 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	if err := b.actions(ctx, &parts); err != nil {
 		return nil, err
 	}
+	if err := b.secrets(ctx, &parts, rehearsed); err != nil {
+		return nil, err
+	}
 	origins, err := b.rehearse(&parts, rehearsed)
 	tree := interpolate.NewTree(parts)
+	withoutCopies(tree, origins != nil)
 	if origins != nil {
 		tree[RehearsalKey] = origins
 	}

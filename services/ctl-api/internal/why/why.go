@@ -36,7 +36,9 @@ type Input struct {
 	// Superseded are the steps that failed because a newer request
 	// replaced their change, by id.
 	Superseded map[string]bool
-	Now        time.Time
+	// MissingSecrets are those of the install that need a value and have none.
+	MissingSecrets []string
+	Now            time.Time
 }
 
 // OfflineAfter is how long a runner may be silent before it is called offline.
@@ -155,6 +157,8 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack "+in.Install+" --new` prints how"
 	case model.WaitRunner:
 		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
+	case model.WaitSecret:
+		r.Reason, r.Unblock = in.missingSecrets()
 	default:
 		r.Reason = string(optional.Value(step.WaitReason))
 	}

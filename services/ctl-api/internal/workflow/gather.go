@@ -117,6 +117,9 @@ func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanI
 		return err
 	}
 	gatherActions(app, toggles, in)
+	if err := gatherSecrets(ctx, tx, b, app, in); err != nil {
+		return err
+	}
 	if b.PlanOnly && b.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
 	}

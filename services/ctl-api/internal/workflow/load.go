@@ -81,9 +81,10 @@ func (r *rows) state() flow.State {
 		RunnerID:        r.around.RunnerID,
 		RunnerDeadline:  began.Add(flow.RunnerTime),
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
-		RunnerActive: model.RunnerState(r.around.RunnerState) == model.RunnerActive,
-		NoMachine:    r.around.RunnerKey == nil,
-		Locks:        flow.Locks{By: map[string]string{}, SandboxID: r.around.SandboxID},
+		RunnerActive:   model.RunnerState(r.around.RunnerState) == model.RunnerActive,
+		NoMachine:      r.around.RunnerKey == nil,
+		MissingSecrets: r.around.MissingSecrets,
+		Locks:          flow.Locks{By: map[string]string{}, SandboxID: r.around.SandboxID},
 	}
 	for i, id := range r.around.Held {
 		s.Locks.By[id] = r.around.Holders[i]

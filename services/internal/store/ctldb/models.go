@@ -291,6 +291,21 @@ type InstallRecovery struct {
 	UpdatedAt  time.Time
 }
 
+type InstallSecret struct {
+	OrgID       string
+	InstallID   string
+	Name        string
+	Declared    bool
+	Needed      bool
+	Made        bool
+	Description string
+	Version     int32
+	Present     bool
+	Digest      string
+	SetBy       string
+	SetAt       *time.Time
+}
+
 type Key struct {
 	ID            string
 	OrgID         string

@@ -54,7 +54,8 @@ SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval
        coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
        coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
        array(SELECT l.id FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS held,
-       array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders
+       array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders,
+       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets
 FROM installs i
 LEFT JOIN LATERAL (
     SELECT n.id, n.state, n.public_key FROM runners n WHERE n.install_id = i.id ORDER BY n.state = 'revoked', n.id DESC LIMIT 1
@@ -63,21 +64,23 @@ WHERE i.id = $1
 `
 
 type InstallToMoveRow struct {
-	Install     Install
-	StackState  string
-	RunnerID    string
-	RunnerState string
-	RunnerKey   *string
-	SandboxID   string
-	Held        []string
-	Holders     []string
+	Install        Install
+	StackState     string
+	RunnerID       string
+	RunnerState    string
+	RunnerKey      *string
+	SandboxID      string
+	Held           []string
+	Holders        []string
+	MissingSecrets []string
 }
 
 // One look at a workflow before it moves, as ctl-api makes it under the workflow's
 // row: LockWorkflow, then these. All run inside store.Tx of the org.
 // What flow.Next needs of a workflow's install: the state of its newest stack, its
-// runner (the one that is not revoked, else the last), and who holds its
-// resources (both lists in the same order).
+// runner (the one that is not revoked, else the last), who holds its
+// resources (both lists in the same order), and which of the secrets that it
+// needs have no value.
 func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallToMoveRow, error) {
 	row := q.db.QueryRow(ctx, installToMove, installID)
 	var i InstallToMoveRow
@@ -107,6 +110,7 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 		&i.SandboxID,
 		&i.Held,
 		&i.Holders,
+		&i.MissingSecrets,
 	)
 	return i, err
 }

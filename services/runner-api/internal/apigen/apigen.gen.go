@@ -130,6 +130,27 @@ func (e RunnerKind) Valid() bool {
 	}
 }
 
+// Defines values for SecretStateSetBy.
+const (
+	SecretStateSetByCustomer SecretStateSetBy = "customer"
+	SecretStateSetByDefault  SecretStateSetBy = "default"
+	SecretStateSetByRunner   SecretStateSetBy = "runner"
+)
+
+// Valid indicates whether the value is a known member of the SecretStateSetBy enum.
+func (e SecretStateSetBy) Valid() bool {
+	switch e {
+	case SecretStateSetByCustomer:
+		return true
+	case SecretStateSetByDefault:
+		return true
+	case SecretStateSetByRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Switch.
 const (
 	SwitchPause    Switch = "pause"
@@ -732,6 +753,29 @@ type SealedWrite struct {
 	State         *SealedState  `json:"state,omitempty"`
 }
 
+// SecretState defines model for SecretState.
+type SecretState struct {
+	// Digest Salted; empty for one without a value.
+	Digest string `json:"digest"`
+	Name   string `json:"name"`
+
+	// Set It has a value.
+	Set   bool             `json:"set"`
+	SetAt time.Time        `json:"set_at"`
+	SetBy SecretStateSetBy `json:"set_by"`
+
+	// Version Counts the values that it has had.
+	Version int `json:"version"`
+}
+
+// SecretStateSetBy defines model for SecretState.SetBy.
+type SecretStateSetBy string
+
+// SecretsReport defines model for SecretsReport.
+type SecretsReport struct {
+	Secrets []SecretState `json:"secrets"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Disputed Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
@@ -987,6 +1031,9 @@ type PutRunJSONRequestBody = Run
 // PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
 type PutSealedJSONRequestBody = SealedWrite
 
+// PutSecretsJSONRequestBody defines body for PutSecrets for application/json ContentType.
+type PutSecretsJSONRequestBody = SecretsReport
+
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
 
@@ -1046,6 +1093,9 @@ type ServerInterface interface {
 	// PutSealed Write state and outputs back, sealed again
 	// (PUT /sealed/{resource})
 	PutSealed(c *gin.Context, resource ResourceID)
+	// PutSecrets Tell which secrets the runner has
+	// (PUT /secrets)
+	PutSecrets(c *gin.Context)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(c *gin.Context)
@@ -1337,6 +1387,19 @@ func (siw *ServerInterfaceWrapper) PutSealed(c *gin.Context) {
 	siw.Handler.PutSealed(c, resource)
 }
 
+// PutSecrets operation middleware
+func (siw *ServerInterfaceWrapper) PutSecrets(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutSecrets(c)
+}
+
 // OpenSession operation middleware
 func (siw *ServerInterfaceWrapper) OpenSession(c *gin.Context) {
 
@@ -1583,6 +1646,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
 	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
 	router.PUT(options.BaseURL+"/sealed/:resource", wrapper.PutSealed)
+	router.PUT(options.BaseURL+"/secrets", wrapper.PutSecrets)
 	router.POST(options.BaseURL+"/sessions", wrapper.OpenSession)
 	router.GET(options.BaseURL+"/settings", wrapper.GetSettings)
 	router.POST(options.BaseURL+"/stacks/phone-home", wrapper.PhoneHome)
@@ -2145,6 +2209,39 @@ func (response PutSealeddefaultApplicationProblemPlusJSONResponse) VisitPutSeale
 	return err
 }
 
+type PutSecretsRequestObject struct {
+	Body *PutSecretsJSONRequestBody
+}
+
+type PutSecretsResponseObject interface {
+	VisitPutSecretsResponse(w http.ResponseWriter) error
+}
+
+type PutSecrets204Response struct {
+}
+
+func (response PutSecrets204Response) VisitPutSecretsResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutSecretsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutSecretsdefaultApplicationProblemPlusJSONResponse) VisitPutSecretsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type OpenSessionRequestObject struct {
 	Body *OpenSessionJSONRequestBody
 }
@@ -2565,6 +2662,9 @@ type StrictServerInterface interface {
 	// PutSealed Write state and outputs back, sealed again
 	// (PUT /sealed/{resource})
 	PutSealed(ctx context.Context, request PutSealedRequestObject) (PutSealedResponseObject, error)
+	// PutSecrets Tell which secrets the runner has
+	// (PUT /secrets)
+	PutSecrets(ctx context.Context, request PutSecretsRequestObject) (PutSecretsResponseObject, error)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
@@ -3176,6 +3276,48 @@ func (sh *strictHandler) PutSealed(ctx *gin.Context, resource ResourceID) {
 	}
 }
 
+// PutSecrets operation middleware
+func (sh *strictHandler) PutSecrets(ctx *gin.Context) {
+	var request PutSecretsRequestObject
+
+	var body PutSecretsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutSecrets(ctx.Request.Context(), request.(PutSecretsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutSecrets")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutSecretsResponseObject); ok {
+		if err := validResponse.VisitPutSecretsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // OpenSession operation middleware
 func (sh *strictHandler) OpenSession(ctx *gin.Context) {
 	var request OpenSessionRequestObject
@@ -3476,195 +3618,200 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H2Lctu4luCvoLRT1YmXlmXHzsOurSn3azo9me6eOHN757ayFkRCEiMKYAjQirorVfs1+2H7JVvnHAAE",
-	"JVAP28ndmlu37nVEEo+D837hr16qFqWSQhrdu/yrV/KKL4QRFf7rZzV+/T38kQmdVnlpciV7l73XGVMT",
-	"xtkHNYY/zCzXrKqlFFW/l/RyeKXkZtZLepIvRO+y90GNe0mvEh/rvBJZ79JUtUh6Op2JBYfhxSe+KAv7",
-	"5u3gdD7gZ+Nn6Xl2IZ5PXkxfzl59mC9k+bGXwMBGVDDF/4J3/xgcv+LHf77/6+z553/qJT2zKmEYbapc",
-	"TnufPye9t0KrukrFto1U9h3ajbCb+UazXGrDi6JjW+6zPfdWCb333uDdPfZWy+5t2Y0kbMEzwcarYGfs",
-	"yYhX8vb//u//M3ratbda7rktGGnfbcG7u7b1GabVpZJaIBL+VqlxIRbwZ6qkEdLAn7wsizzlsOOTkt74",
-	"7x80bP+vYJX/VIlJ77L3304aLD+hp/rEjYsztgH4DiAlPtZCG7bkmkllmBbVnciuEIpjla2Y5ivNlrNV",
-	"H4/CjgqTXmudT+XCLrQ98q9SMADHojSMG6akACqCMygrVYrK5LRp+w78aeGTSyOmoup9TnoTIVOxOTas",
-	"elpxCcPSYVv8vGJ8rIU0bDkT9AQod1EbbgRubpbLKaxhoqoFNzTZ8/PmbIK5gejyLFiXO7ekVwiuxa34",
-	"VOaAvRwX70fMuBHHJl+IzRNPeoWa3ho1F3JzU7/PuGGFmh7ncgrHYfhcaDZRFctNwkbjwiAa92PDAkA5",
-	"jbM+7LjOiyxhZcFlwgCXVkxVQB10wJovBONA//TPUqTxGapMVLsQ7Qd5JwpVCvgARtr1/s9qfAOvweum",
-	"EnxhAb552oWaegZsMSa6TFNxQpht077Dl4j8HNX/4c478RgZgtXuJ3L04dLD83Vree9XqcYfRGpgldcN",
-	"zvMsy2EGXvwWkMWEF1psoZQF/5Qv6kXv8nSA/0l6i1zaX7bj8sFSZSuIYpv7bsZzeV2WQmYHbrASqaoy",
-	"/DM3YqF3nSPO9BY/gokX/NNr+uzCQsT+swEJryq+2tiWm7dzNz8JTsBrLXfG9WwTW3/ieuaEUsG1YTT6",
-	"FQOArTxjqgTLgSNJEcVjLT62mEoXm1rbCXyW0MI6NxNIGV4Uv056l3/sKT6SPY4DQfX5/bqcuWZWdDED",
-	"bI4XWjmxAqBA1mNUJTKWwihMyEz3/ZLtGR+GTSC64syETuQbzcQnnho2XhmhE7bMzUzVhhW5FGwiRNaS",
-	"E/DSIQflKfTVYPDi9NWrs4vzF+eDV69Ot5Nq9DxxJ53n+bahmkclp/uTTMHzxeZyPqjx/msJNItdS8Fx",
-	"O9fxlpSbA3EnhU83OSZwy+vjv/PjP2+P3//1Mnl+HmOaOJgjsXUZ31JOScRLxaRYsqWq5gnI5pRLUMMy",
-	"xXKj7c+gBpRClYW4ZJxN6qJgWa7tA6uh9tm1U37yQjBeFMBilqIo+kNJKPlGyKmZ9S7PnMxwP5zGULtQ",
-	"ZCqtMTi1ZAsuV6BaaZYbWC/uhEm1vGIDpmRhdUak9dzAMniR3yGr84RxdvE8oIVBTGzpZW7S2S5cuaG3",
-	"/Pu3leBWP9792Vt6t/lY53K3BkHf3uCrn5PekufmVotUSSI3v8eLi+1bXENlj3YO+GtDe4jE0P37XJe1",
-	"iWjL16D3igo4cCq0ZjNVZLpt/c3Fqs9+IfUYTgu1nIwZFbyWMC4zp0MzLXghMnh3mt+BSFOoptbS5AXj",
-	"dsYFT2fATQnPAZvLgqeC0HGdWbkzi2jFeqaWMJkJCSEuN93p7aOOrzNb/DZxS4nB+IfJBP7qZCZkO66B",
-	"vyiIEDJhRLXIpQCpxw2CNp1xORUsU0KzJ6NyPj1JeanrQvRpKrJa15gTfnM7z2XcOvH4Gn1qDf0u00ZV",
-	"065HzsiKP18Dph2nNV/SWvoGfJPep+OpOrY/tuEQPjzOF6WqjOXNs95lb5qbWT3up2pxMhaVmR1n4o7+",
-	"OglAimv8QVaqcBbrARJhwlOzU2r9iC99Bg1MZuruMIOprMdFnt7ORZfW4oj1h+zs4uL0FRBtwp6dkf4C",
-	"BtyYa/H8/Ao4LkhPbf1VJAH7bQnw/DyqzPDithJpXuZRm56IUaSVMGSZ4gT2hBmvhGMLRpF1WVb5HTeC",
-	"zXgxYdqgwpebWcBV+mtuk6k49TbJxcu4eKUVrMnmsSCHC8nn93+dP4t/fCcqHTWU/0YP2p6x3VDb0Nhw",
-	"ba3j3ABss4rEIlaU2ThU/U3p3Bn3B6DsLoQCpcNy6DZWPQiD7n00ewAyDiVLQptyD/cgMpaptAY4siff",
-	"39z88LTPfuDpDD1DqVoIi5IgndDJscaHf4XfYmy45KtC8Q5/hZ15jTSjIsuO825Fe4iItKnkpq5EW3tu",
-	"L2YuVh1cW+fT3dyaPqeXY0DeqoCHG/Db6bUWvi+vd2f5WNz+R8e19xfXvzvRbHV0VGTVBPHDUkuohVx5",
-	"jSjXLBNpnuGxs9yRSzhfQDINbH8SRfZGpfOoxXSrDTcdHlB85NgVYDNqGUapOcvNJRt9rEUtshGqbSPS",
-	"6EZsxu8EenmFzMjEbfzbE54XIou7LWl922QZ7mEdN/DDJNhJDLteZ0Ka3Kw2IdBWVtbIm4wdOIpv67zI",
-	"2Fs8MB0lMqcsbdsAff+v8OYORQhf3EsNal5NGpUorv58Tno/q/FvlZpWQuudvL4NjB89QrLlTLElN+mM",
-	"XBpsLtVSeqldiYynRmTb8fbRHI+ZAqjQh4HxGTmhTEmxY4bBY7o2UVY5g20TmDO1ZIWSU4CJVMuW5WpX",
-	"tnNpRhlebA4/ICcg2cVAinhCsRl2TQBmRJw3vBNVxcEG8qERdC0ApyB0o3BgWtTabGg5sQPa7SzHxbgT",
-	"b6BrT9ZBowPt3wpdF+YenDrlC0HsOfG4jRzPaqIkzD+oMUY2aJqYNN8ahhJVpaooKxCfcnObqqyNumen",
-	"5y/OXz57fv4iOMFj/+vLA8NNqjagqGAwUsJQf/R0naZCZMitPduuxKTW+FfKZSoK+rWWqagMz0HZlMoA",
-	"H64MPgHeGnLk0NTrssaBQ5DsYFol3n2L5i0wEWvbznhZCqmZFJ9Mn41mSptb/Gp0OZRSYVhxySUclpde",
-	"CsZN2Lgm+cunQpqEvAYqYxgH8yJ4KLPchiitCZ2jc0GC1sWnPJd9NrLv3lYC3Q7Z6BIWv+QaA8VDObEU",
-	"4d0UJPpzjdFK9xV70qiGkoO+iO8pSSTFh/KOF7Xwzq5K8EzDciwGUgTv6ZUleIxR0wqHciSFyPQtbYGW",
-	"B6fZhOMAu5d8Zf0qWi0Ego4+CPwIiKF2eU8QemWZMC5ZLsvaJLDKKp/OmmUA32nBi5i/FsWkz67lipEH",
-	"hxABPgB+MZRSLEXVcgjlmplKcCQ7G9BY9zaC2hN6Ufnxn7fvj6I8uRILQW77g/mPo5KQKHfonW228CCt",
-	"0w6FC3VhzXvonYplKgFAttgWjDZi9P4YPWl9diMkWIV3ghWC3wk8oBHqWKO2JY744dI7GAiHNi4LluUY",
-	"cCZNUgt2J6oVmS6X8MsKxyu51iJjSsLq8NclkD5FbWIevR2Opi38rtOz1QpzH+K6MvlCqLrlo93kwIFn",
-	"YIeftrHePR62lbt26Hh99l1YqZXsv+XLfxNa86mwEvJmlyFgHC8AZjpDWkS1xYkMMgdcCBv5/75CJCYi",
-	"3sAo11IvycvlZlFz/yWGw7WJfx01ePbLBdkjdyOXE7WL/DbUkG0JHyqdb3smsgOyQCImEqFOhKnRpu2G",
-	"wrliehQA9UHR3bX4tir2yPmImn32081FHhIYVkGkAjbed3u8X0zvAVZMN+rtE+Yd3BdD1yjdqfTfaAYW",
-	"HYDEu7YCozeG0IeaRgG+B3L89OzljqDhbintELrBeoREDJ3/jdSy0Pu5EQjJ5e3MJmfsmZqwMwLitMao",
-	"37RJOJyLlfuzpT/m2qZ3WPZ7WIQlVSB8d83t3sNF4KyLWpPLtsmAs+kMXRkmD3VitOI6IcyS8Fxi5/rb",
-	"TEnxkzVoDiBgVZuyvp87TyzKAlMAQTlH9cotXxuezvt26FGUjOI+7XL2AJ+220oUPAWXX4+1CR/R3Bqn",
-	"orf8+7ekMnZEiKwjipdlpSjoHwBOz/jZxfNLYkGT93915lDkYJtszvB9qKw6LXdcqLGzmezJWi5ZiWmu",
-	"TWXJhEubAol2Vysny7nDrGm1tuonkWU//ef4wgsub1F73g4ltF3JV82WeVGwcS7JGqYlGnX/Neh6seDV",
-	"amdicMHljX11HVcbli1cBLZ99v6IYltultCF4jfNEg+kZodeYH3M4IwtLlCKq3cCtT0/wZTRmDqasHHF",
-	"MxOF6HomlTXeg8djpQrBJT02t7hGgk5HMk2dztArUYiJYcizJ4zjdhqRohS5I41iY0B7Evl7qMLWjRFf",
-	"vhGf4lkCdZl1wGMNTRoAJA6I/utmcg/EPQ3yEEEeyyr/rSsp6wcUpeRBURMm8J+VqjFubUOg6HV58vbH",
-	"79ir84sXCRt1ZeWPnvYZ+vD5QrNxxWU6A5t5lKpMjK4c7qIYGmXC8LywARryfIz67FqyPKODHws4czh9",
-	"n1JjhOSSMqrQ9hIZK/K5QI8VueEUZboz8SnXJmaYO3dlhLSWqDlUSk4TsCrHQGZppTQITjQbdcIKtRTV",
-	"rZZ8Ltrho1TJSZHjmW5693GrO2clYIPZtJ7p00zj0g2GPZ4uxLDHeAHgXNGGdWx2PNsI9V0XBdO5nBaC",
-	"TXhdGPJySZbLO17kmQt8JwhPTGsDPjPJKwqG75XJaNHutUEbay2SGjq8utxBjI+BJ+QmccnDxBJ81CA4",
-	"gZlSWnhckXxBPspai1A00hDd4LLbjkbdfsxl1k4LcHK3UFPdiOXqLk/XDq4SH28Hpx+yQfps/mIRFVuG",
-	"m1rHnRw/vXv3G6MXWsOeD15FYy+5KcTOkWDtS1Vl7SF7323BZLOK5hoUSzBaR3hWl+OCy/mI3NNzkOpq",
-	"4s3cXFtm0J4y+HCnGmko0k5b9FBLenGXZ8P6EAejhTqI/UmTCIFc2x0s8j5VwT85m+SFjznzsmQTtPT7",
-	"ezIZymMqLKsCmTeu1FzILVyllojo1rSIJLsV9SISqfgOf/e4iVH7VNUYcZhUasFOW9M8i5r9eQyFfuPG",
-	"J/gjNOwcbWiEbNHzBF7mfaMWRdTkzmVksjdgV9oJYLKtmzg9j+1iYd2IrVI2C1U0IIdYCafLVAx7lyzL",
-	"M7ZSNVsILv0jDs/+OartKpiqimXf/Hzz6y/MPme5dMmklmsAVrUBdYKxCn0CKjv5TbdSgdtXDOHfWgP5",
-	"X8XqwEA6YChlHFHSmj3otNZGLTD9LjS+L0lbIMvBMeYg7hMy3eYJ5sqCSmcjKE2yFWgclDkYynxrXZPz",
-	"HqUPinvMp3Mpt17+29EwXVaLYrJP8u1crDq8PTEXRZMdeHDiXj6VuZzG3Rs70hoPzsSzm2rPGm5ghy7q",
-	"zrn/G6LDg/RQN5at0yWTNFJRpGLW4k9KG0QUmNMhpKqmiIs0VL/DEM3l7cyYMsb0ixXiLgMzC6M6rFCq",
-	"HPN0HgzmTZkN/y4ZgM0McSqk1V2nzn/nogRlXRSY2tcqVGqW7r5850ol23C6T+VlFUB9axaQew8TOKKV",
-	"mqNxNcVazITsTq41KBGkPK5A2yLdq79bkttSwVY9oV/pNpgiZO7pCMfj2L8WZ+0YW5V2Z9vq7JJeLfOP",
-	"tbCPAdM2vAx2LfGtSrG83xbJVtm/2sj6OlpbOx2cnW/q62WQnxXR2IWcYoJ/phjG25lUy8SXA+KqiE1j",
-	"Hp5WC2Flh2JGFEWfvXaFv9ajQaX6S6cuGVVkbCwmqhJXQLIwohc8YKXkmFhE4b/W0IiaC1VZAbAXXMJ8",
-	"tF2wCdmjnuflsSrpsI69ihBDAHtSnedPCVQPOl0cR2QYsNyZzLprPW6czdilD4VujZYFUdPPyY6soxaX",
-	"iyY/okFYKN12Bm3lg51Rzt2xG7vFOGx0XZjrNBWlEZFaWZ/GuqscHN/b8Jt3po7SvG+FE8dfOR64qTty",
-	"X7j4jW53I0CyzHzJ7+OFEiufO7cDuDbNpdvTa0fqAvRCZD+r8YFh+wPbKLQheiMs8Cqafn8039Jo4ZpN",
-	"KqFnDB97NZ2q+K+YjkwZdVSI3XwHB7AovbXFwc3uSXeT53Yq8SvZVGfspKNLNlVMyT4b3akc/ilsQIKk",
-	"GuqgFZJa2ErD6XR2lF7Sg6/jal0tDzTHrllVS/KHA1izGuwnUhrWUztrGc3r9LrnQYHsIOcz+O588Op5",
-	"8iWTQCe5zPXsoGySZN+46GZc0wH0oNls+uih30QRb5FrjXgX1Fu4LjTwT1BfMFIG/5OTQu3RjZ53pTHR",
-	"0BEsjCqgvTVodBJTR/4gthB6nDDF29rW4MfE6BauBizEqKlAj4EvsnNcjWO1l5KCCZ7OrIedW/JWoLGS",
-	"UolOBTZVKutKGuhs0eKCFvYsQQe9Ygu+GgfBCThc4iDCqbEd/LWTVf5OvTOMxp4wUyUaMQusnOPcOJlE",
-	"+3Ysplzu5qd2Z1Hu2dSFBCasdev0EuqwE+V3N+jviZS1HJj3SJ2q/tpK+lvL1XEdv9qX95Vf9FVcIwtT",
-	"HXF123MaaKg3ORly65XfVKCwv0JPo7l2Z7GoCjnabjUvYrqzbpqzaKGx6HNcqRrMtdy0lTbQ1liW79ML",
-	"ZKNDhttWN0B+vU9Gi/0IC1P4QrAnI8eG7JPRU4o8YFo6hmS0zxVGUg/Sgyl3eDPtJc7n3Hofi9etHeSh",
-	"dNKGi+YyG6tP2EHD4UyUuXRQ0y4M7z5Gr1c9uDsNjbdX45mu3JIbXgBzbeV0M3TUGfFpvYY37uMtcils",
-	"xGDnu1pUOdnomwbN/o0v7CjN1H5/W7rfELB+r3LzgEyyg9im/e6WJNfX57pr8+/iuVpH0yYzahSyM2nS",
-	"NRQBDbdUaazXVT7FnISZy1SxHlDPVb2E36/fno5HJ4U01Yo63YDy4roK5pKNrBY42jscH9ixEblBFmln",
-	"YeBPrijQed5AhoTcM9gOqGp1VXQpMEGjvzxesrrI5W1nswIs4ygy+Nz1ErJOwKWq5iJDDdDlt6FeJONB",
-	"gvu4xSshxXI7lNTEUFMYfDcOIYslXd4BLYzJ5VRvB4IUSwCCfcd3VrtiA9x2p7clVq0Z1athkrHglcDk",
-	"IF4UbFJXtjYKXdM6YaNxpbuaM25wOr/ppHH/I3mto986oC2JRCATHGODeG0M2sIh7udib3hgBDNLgbZb",
-	"2AbP8YSmyM4i7lRRXiY6F+HQGn2+Uosm4wYzmdnv7dLZyPCAAEuuEx8+3d736NImrNDnCqsW0XwaOT45",
-	"cp2P0H2OBNbqexRu5pD+R+2+YpjR+ewsHjhtZ7rvV9ixrR3f777rngdF03evDf92bT371Zly8KYzGjFC",
-	"rsoVg2Ex4yjLJxNRaRoCa3N5rkH1lIwXvFq0TH5tVKmpS2uupLZABHC5sLsrLgXIfU4ObMZjsTHmCKy4",
-	"zGCBmW8uahEh8Z1lHXyyXM/dfnPDuJ7rPrvWcxvptzWUDTwcRoHJW2uRJa4Rmkvba2x00OLd64BpZKwj",
-	"c+iz6zblNMOpaoMIsCYVM7OwhoumOB+8YiMLg1t1J6qRbxSHp0M7RDvByuuD0dOHt3cKkSYtIyx3oISF",
-	"Q5oltaoXwm7Sstpd3eJcR18gPLjV8Gx1cYJXklZGCGZrOJ9MmGWSsLkonXujXay8xlgihkOYM3Fx8ez5",
-	"Axr9AefTmCsAqJb+l23nZ6pam91NhOGldtnoQfkpYVVNI8hd3z9ag4eZ43kN8sYFOikGf2uWtJY4ETRL",
-	"2pfUgv0d2o622ZafOLpsw9P5dWryO7GrBUzMtZzOu1XEX+rFmDQ38obydB7oiqQxc5x5rV6ra0utsqf2",
-	"5B1bM5FNdfempVperl2ngmWVGyOk4xQHuga2mfYPaPKz1eyP0D3saa+gs38zuadLAL5/xBLYe6z8njWv",
-	"TTU+5b2RsActDXh/32/uBuvtIwH2r3UgnWC/jyPmATH4HSSUxBsg2KqwuVg9yMm2Ick3PG5Ex7lkaSF4",
-	"1Wc3gheUJOoUPiraX+apQFNCW50Z9DJEgStbDCGKQvvICvVicIP02S+2lYot9qQHBfXkndZg9VgNfEOp",
-	"27cO7wvUPj+gLvkAz+R9a5i3+zTvu2d973K3BV9hyZcrdQNrStfpDIQEJoOj6u7DDXj/yaoUkVLW+1Rn",
-	"348Ne0Vvk2yCTGrSbWw/EWcMqrFYaWpgV9VydMVGJa+1GCVhn+wrNqoEz26VLFb4JMjAtrd9XLER2JW3",
-	"Ui1hEC3I8nltyECiGCRV9nBnxbWsUusuwFztpjfOULZj0EhUtbZ9g2lFqBnQ1AjBu1bSVBAeDFXWLUWi",
-	"zgheVsoIiktZFxARPA6TWAyx/O5OyExVrqKjaQ3ergoPCWOfluChohxzbMr2grUwwQqD/uRBGZNvgIZB",
-	"K/TtWKxec/9gc2z6zIeQHV/bLw3hnbscZG3dz75jeFcHw1t3PmHdFWbC4BJ8lbAFHaeXN1NN8OeSV12d",
-	"l/G5jwFsyt0NMnrn7JC1tIlcq4IbQRk6lG/KraLQAA3bZ5GLS6NViU/QgY7OqQSQutai0kmTsYyVHpqp",
-	"ipXKFkVZVM8EKvALal/rVhBF6/+QxT+iScf/j90u3MjvY7xYi7SucrO6ATXUaXG629VtH36jbebaE+92",
-	"fppgcZYFM2tX2gCjdZ1Y+zbRBS++Iq92AxDM48c7olxzkkguFrJoXzyQclBOVG2QsR4dCVmpQh8doXsg",
-	"sd5Uzo6O7NqPjhADhxJIlPwW1jmLaUU6sVz36AipHQYqhbQOQX9rCl2JgM5xdH4Mpc2sposPnKciCRLW",
-	"dDt0hN6LoRzKo6PfZ4qceUdHjCqBfYVSbdiodM0qRljAQ5U1az2sv9FDGVSvuDrhs1OGlTwLYWYqS1jJ",
-	"zSxhH2uYA1b2Hd3xdUwdDWz1HQBmKMnfLFNx5RJ0GLe5tQy7OubaB9wwCw7OTufTUcJAAipt2PMB00wV",
-	"2dP+UF4XxfpuEjbCw7LVxwBmGw4YkUGS8qpahZ5Mh3dDyeFMCXuoJgk2ndsb5jyu2U4owRVz2RX6sOzE",
-	"CRwX4MLM9o1jK2Gcl9RQQlHQa8XLXzg0u1Q8tMZBCgNxyTCakiDQZq0ApfOSUjNf2+B7KK8104r6mqHn",
-	"FTEclw9QSXycx5feFJl9Bbiu9+eeD06HcuTiO3Dyhs+FHF1uBiL4ZhgiYeipomGBdQ8l5S/hy0vlNqmR",
-	"0shjDrvwAkBmnty8L3nKc+nBDOqB6/eGgQ3sJaDMjGl0rVNoZSN0odS8vVj0NA4lndP54JT5PWPWaJNW",
-	"5raLd/mwa1aJOwWKlov7CKMt0KwrzL4AQwAGYr1p6uuVc83GAnSemSgyiwdvRSk4KEIN9eIHVmeu8DEQ",
-	"LGkWzvtO3RaUBr2I9IqhzKmybypz7TrhajZyN3LAmhilR7tnmSVbbk258YqRskzk2zyuatdckQ6a21gL",
-	"3aHjHqHN53lSvPjfQq5d4n90dMnOB+f46TU2fyvQnMS2AGBCXrIj6v12lLAjav52BKNiDaFFFaBL+PfR",
-	"kWWRR0dD+QR5CEeVBxMGK6qAsC0SzgZM+zhJiu2oLIVk3PAx1+IpFkjBlnyOJqyBkjThLxuoOAKN48j3",
-	"mzvCJgiUF57ZSHuu2QhOjLT9ocwEzy4DOsYjx/VRdMbG6ZsyGCJsOHi8OVBkcPZSLIfSCQUSQSTd+MSI",
-	"ylE7Qga+JA0bpkbtibdDM3AsQ7y6p8g1Fezbs6VGNBprrFXlbqhMlQR1WGSu1Sj2qCcQDqUr+kT9tshT",
-	"IanqxN5aeV3ydCaOz/qDXtLDPAOU3/ry5GS5XPY5Pu6ranpiv9Unb15/98MvNz/gN02FfO9bUZmZheIx",
-	"L/PAHX3ZO3UBNHhw2XvWH/SfkR9hhgrLCaIy/DUVZtttW9qCdIT/N0KFBftQNhLrYjDwkQV2vRboADaE",
-	"0tTSgmNEmAEKSOhlMhEXarugMBAAfTvG11nvsvcvwmB0FHfSXAP7RzTBoOVBDm50a7JdgeUQp15PO8Dr",
-	"RlHiN/eNIgC23jh6WCbV+7VbRM8Ggy03iB52c2jrgrHI9aH2kTORXDNamfWp6Qf2FeiaxK86uKA0cJT0",
-	"3gqeNaFlewCNH48wD0vQY1aSXVpgyFF9NQ1qK7XpyjkftQYEK3iJGmQYnR1K4s50cUQOc4t0LpABBWph",
-	"6+ZZJ9Ybx65dOokHxxYIvUhogsqVC1cH3lwj6AQFRWfZNZvCGkF4vhrKEeUGTHk5urJNe8mDXEtQU7hD",
-	"YN9JCJQS1FwwMExfT1Q1HyVDiarCZqwe+J9dC6gisxwAByvNNUMzLkZkdAWkozOrRH1rvbaPh532psnP",
-	"bWsMSw2/NGFQckX8Ul3Es0aKWCaIZHE+ePXoV/y2bnaMLOl7pzJMcrNx2+JVSCQjLT4Ce564fAXAtscg",
-	"5++Aip0w6KLmz4kVKScu2SUqV24Am0BdHlDChLQMCKmm1c5tiV7SMhcZmBf9TlGAZ/mPRpjHAHOT2rOF",
-	"baJOTtBGYwy9JlE2+q3t9yNso6TjWgt7mYTzM9h2Gb4XZeTmILAShxLjHvAa6Wqgm1953RZtvI3UlWfW",
-	"WgTV6Hasakn3mQAPJeaE3wC/ylpKo10hMsnWGPaFEarL3mNpX3et4WFnR0dWKzs6ajX5fNLycHod7mky",
-	"lMZeqoSQ2CziDrTJS0wkdCZd+ND3twcODQaVU4moE751dGCjfMR80l2tNwDgioXl1JItG8qmwhzGq2xh",
-	"EXbA9PcCjGLcGy+fOphv+2YuwYVpvEpnoPYsMtRlZkobqwkVvDSqhKk1/CuX9af1i9B6z+f/frZ4tnj5",
-	"af4sfX22fG7+9vPZ+ONg8eq7werj/NmfH58vXsrTybk++8//sXnR1mWPT8Xpx+LZny9mH1YX5+Xy2Wy1",
-	"XF7w1WoyffHnx+ld+mL57MOZKJYv/1xUH87m0ws9ka/4x0XK05dlr+n+2RsLeXs+/3j6958H6bsXy1f1",
-	"385W/1NeLL59qb9/NvmX57M3g/LfqxvzH3e/f/rPP09bavSgf0pK937Mormk7iuLNX8TTweTyu3zRvcF",
-	"XJdqCZz3AdzLekJ7l3+8D3nZt64jpstxVs6KDnjXSRk2CI4ysWvno7EcawurQqoiJySndFDmmYfnezYG",
-	"UaCznLf784TxrTwTQWsf8j0ka1V6sCHLNHQSeBZb+V90oQlxYm6VU+tGo1ntyuiKPVh1J023LpT7MnrZ",
-	"5jxfGY3XO0d3YPNG32ZlnUZ478fjozO6dfi2Fk/k7aNsEELxD2qsT1J/o/IW9NZOUqzdMY75yv6yRnd1",
-	"hyg0phk5z6d7PRlKekTWenj97IjwzitbRQ6S/Q1JpLqEdY8wfW2EGYPJUNoKBWqYyP6Nz4XNbW38ak1Z",
-	"B8X3rMteUCcr9MW47YDQb3nvLptsijyzSRT+F0xapKxcCguYmcgrJ0B5JYayi07w4uifKdf+3vKvuUK6",
-	"l56Oz8SL7Hwy4K/O0+fCp/ldPmuSIm0wuX2V8MXF3jKjddv117aGED87qMzeJQzn0XUJvm9Uk6nHUIHf",
-	"AaL567QBovYSHptSY+MLM8ErMxbcBJT21wc1/nxS2hbca86h2FqaV05+VuPX32O6V1lHbRZpwgRx601u",
-	"ev1+UGNi5tRnmXq6j4Xt/4kr/6DG3wQXriKtuOu9UHCB8hdc6eI4G9YqWKI/PzuzMgPIBGd2KSawQiSZ",
-	"Ri0H09+3yIAPfPWVJgcC9n626f5RTfK32mBL8y8ja3DovdD9vMtHRGkgS/TM2oK1h+PgT+jkkdS5yR7w",
-	"UtVFxjK1gW9NB5dHxTh/yLZpB3HDsAaB68CrZN+iFrjumJs0jaEslJxaf0ZZCcQWdwuWczZhAlErt8Pe",
-	"SPONDisThrIpTdB1KSotMpGN3OVUmMnANRN3oHCm1HnE3XnlWo+AAfdrIL0zjPQsiLy4ZBdskcvaALNH",
-	"Zwwg7NkZG+F7t7m8ndSmrgRZgqPgZrQRw/pqd5XOmKfzpn0lRlL6ofVElTDc38A5lDYDCXZAoQ4izs0W",
-	"zei7jo0fJyN/TdWXIKRWJ6WvLD/WukdFBIl79gUolbaMFz4GeI+X1SWoTxG5kuJwgiGmblUMEBIjkFis",
-	"URRBGxMy1BMbPBu1avtGjWvZ0eblUI7UfJSQb+6KjSg85n5wpowUnwzTfCKo0yoF3DA+HGQ/XA2lC575",
-	"K+RQFgDjR/1QSUy5w++wZd1an58IQmI7NNL+HqInuWZufwTJP6dNNg/+MTidD/jZ+Fl6nl2I55MX05ez",
-	"Vx/mC1l+JObne/KtDWJvH6XG9NQshq4ZPd9/guCe0NNXA3+p5+mZu36zx5f6NhvfolSWqegv0JP5fm/N",
-	"rdXn8KtTHvXYi5Dcr9KZrKwUVnFOXC9iukLOxyfs/eAPJ8Z/FaJEunHd5gGJC8ErSWkMpNYbhZhKhOlK",
-	"X499AW+cNEdlXRTW3gASBCpI2Kis9Wy0eYswmR5P0HsIr9xayTVCwnlKGhTlYSH/b+JF5NSL2hV4P0K7",
-	"t+kDKMf38bT9VA/BuEgT0a+OeSEYOmwHBLDTCmwGNJwLBnYfAd3+RYBypmeqMsdFfoceorApXLvLrsW3",
-	"WuqTv6pafj5cYXtby50mAhpHYbuzqpYuNwFdvtampVxZQD6KXXpTOffSi4x4LpmqDZ+SkldLf3mAS0+w",
-	"/dTQyeRnNflCYHyT7gmwPmjS80zQ7qnV0gktfZtxFPi8KAhqZZxTRq3TYunjFYXyFeOwSlCOrEOMhx37",
-	"sCSWqiu07fFEMU1QpJpkK+pdZ/O+vOPbJnah4lnV8tY1XBsFlc1SufRqHcDDqY8ErFvbQH2UBJ23H6SD",
-	"RhW++hEYRO+yNxO8MLPWzaiXg7Vuc72zwdnz49PT47PBu9PB5QD+23/19/XOaNH3/t5r94WLjnX6d99W",
-	"7TLo2bY/06q/uh8x7MXWwaE8ZlW1JGm13GhQ9ohaatDerFVAz6mjmkuTJE6lffuxLck5rmyk6UrMg9vD",
-	"idBU5aqpbMOZJsnP/q55YSx7kXRtMEUNFyirBS/oHzYjEbPNbA8NG6rR7oYJS74we4wq3uTa2LZqX/Dg",
-	"g35lneduAZe4RlyPE7zljQHcDt26W6eLVbszQmrDFOGRn/zllvc5OP2NwPfXgmMMhjdU5yoDlHIVro+Y",
-	"OaT9LCjNbec0dLlVQfu4A4W4/XKbJHf2qhPLeSG8n9NdcK5tSaB1nl0GK3YZwpSlMZSUWJowW4TFmgTT",
-	"jQ5fycZ2m1JSIMuhfDJq95EaPaWOcCZHLPO5IUqKMCKFniQU5EmQGNVuLRfwBXjbdqBrqiCvpb0rA61P",
-	"n8JkuyYs1B0WtdAljfaK9JhcDBD38R0hYVux+zoWqUr3UTgCrCPAY3eooOz4GleElWMAlFPQbQfdYLIa",
-	"ltNRDv8lK5X2DXCCjHvCwbQSGPXlRZ/9TeUuG4TeH0rnP/StuGzGG7k5nDtlOVPa9xHONeMFokxlH5AD",
-	"FJOwLRq6UBzqlVdNlChQKu01wRRLJRPBtzIeyic+XYI20vR2+Qavxn4Ks1OjY/ak3ejYeT8wmRfQ9Wmf",
-	"XbcSLYBejqQyR7jZzBXlVmK8CpKEL8n7a92BfjRYDyVkNxn6YfJGvjM549emWuNRUjQ2czLaLVZ6lay2",
-	"+0h8S5UHuHFsTOx8IyZm+3E0VWcPSK1Y63n1lRVKd2gdSoXzHQTOhUe1ezvi0jegPjLOinwiAgvMlntQ",
-	"FYfjLmQXdeqULhRtmtZs3pZaH9kpNi4amFe+NUeuW6U7lDTuGm2MEozpaWulc+OCz61gNYkiimXbRZ0N",
-	"zm2AzXYjgXlKrjUKu6DpBuXzXoUqNmb84gtYm+XNTo0X5wA7sqvryDd3rVn2STlvNSgJK5IPSDAPesM1",
-	"qOmxZvB49w98Tjq7JAa82kYYZ6LImLtjKLb2Vvi7a+l+pRcX/8Dc+PVmOxGa/gVrThwBIOFG1YVfwhqV",
-	"x/JrUc4mJqa7FbTj4b7UzRG34elcn2CN4PHM3s8d1yHe+WY6VAGK4pU8RIEjtEmWAmp1l3DbNPcsCEI7",
-	"pYZcW62qOh+htMnt2iYyrjc4w1Xfwqpv0U3bZ78odxNaq6y/XTyFScExJdPfUf4A+Rq0mY1lPbpWQlle",
-	"9S57J3e8OinysW2VbLuynYDkPT1xzcY/h/mI5eygfMS9RWSz968tHYM+UJ3FJo8ZA+yShzxIcCQ0B6mA",
-	"G4Ppfd6eO2BHPkbouOndkY5IV8qqMO7oUqww85DUV7yc7YMa+x6FboYrdj44h+99PAPlXZcEMnQn807x",
-	"4wLZ5MXp4tS+2r27jumwOvxNQfIaWALBpVPWBXfXdC3jsEYCX1Zm2LbOUe0vrSvs/oOI1C0sQu+TvejL",
-	"2odY4PCY3hOyLje8gV/RfeJ0Q4blpaAWogaxIkIY2f4KowSRNkiIJxcFZaPkmlLz4eVvtO3lSvW1yzV/",
-	"R+Jvi+VTX8DePKbSA3vBcc6LRk+1wozetA/bnhPrrsGKGkpwvGRngwGV7UbcImxEvbdc3JFmoNIuND+P",
-	"XJaMqsoZlyI7OhpKnzETJBJzrWRiVdasUmWJoaFCqwC6xGjstb4EQrTGUY9Td6K6cusBe9nXtC26HDTG",
-	"3f/+BfwzTbOxry+ffAO2LgvOBaZMQNCIWJsy60vUgbUa4EVl6IS6xwIVrKdZPZ6/an/uEZWcJ64VYSYK",
-	"Ebs56MdKYCuApfWXTyoh/D3wubX0rpmrSW8nvWCS/CU7P3vWSPIZXdwcwWbqZvMlEbrdL+e+LkcACaHV",
-	"2bNHR6s3Kp1vwaqbFnypeiJ/FFkEu2r4f9M73KlLOBfME1W0frRhfB8saYdUbKAaGSMqPUrNcd1d2hN2",
-	"v/yCDOYnUWTUYbMjlVqB5dxtReIZPCb4QRNezlTQOt2RVEPD32ii7IdrAh0ZdQXdYECZP41D1SbnSGVu",
-	"qXW4nLaSc1Dqhl0pWunLPhcWZLBjFeTblbbDC2kPhZiArjDLZdaUT5NE5HLFmixpjO1vshT2w6cyr1YE",
-	"M5KzJIqBZ5H3KJ1fNrl8boFgp0YDoF+YG705lBcNHnXqGOrD7zaa8l+Kub0hnBMxyeg7sjgL5/OaxRo0",
-	"C/vjPbrPRXXnCK9pCHJ5cnJ69qI/6A/6p5cvXwxOe5/ff/5/AQAA//8=",
+	"3H0Jcxs5luZfQXAnomxNiqIuH1RsTKiuLle7q2osT9dOF70imAmSaSYBOoEUzXI4Yn/N/rD9JRvvPQCJ",
+	"JJE8JNk9MR0d3TIzE+fDu9+HT51UzRdKCml0p/+ps+AlnwsjSvzXz2r06nv4IxM6LfOFyZXs9DuvMqbG",
+	"jLP3agR/mGmuWVlJKcpuJ+nk8MqCm2kn6Ug+F51+570adZJOKT5UeSmyTt+UlUg6Op2KOYfmxUc+XxT2",
+	"zdve6azHz0bn6UV2KZ6Nn09eTF++n83l4kMngYaNKKGL/w3v/tE7fsmP/3z36ezZ53/pJB2zWkAz2pS5",
+	"nHQ+f046b4RWVZmKbRMp7Ts0G2En841mudSGF0XLtNxne86tFHrvucG7e8ytku3TshNJ2Jxngo1WwczY",
+	"kyEv5e3/+z//d/i0bW6V3HNa0NK+04J3d03rM3SrF0pqgUT4W6lGhZjDn6mSRkgDf/LFoshTDjM+WdAb",
+	"//pew/Q/BaP8l1KMO/3O/zipqfyEnuoT1y722FzAt7BS4kMltGFLrplUhmlR3onsCldxpLIV03yl2XK6",
+	"6uJW2Fah02ut84mc24E2W/5VCgbLMV8Yxg1TUsApgj1YlGohSpPTpO078Kddn1waMRFl53PSGQuZis22",
+	"YdSTkktoljbb0ucV4yMtpGHLqaAncHLnleFG4OSmuZzAGMaqnHNDnT27qPcm6BsOXZ4F43L7lnQKwbW4",
+	"FR8XOVAvx8H7FjNuxLHJ52Jzx5NOoSa3Rs2E3JzU71NuWKEmx7mcwHYYPhOajVXJcpOw4agwSMbdWLOw",
+	"oJzaWW92VOVFlrBFwWXCgJZWTJVwOmiDNZ8LxuH80z8XIo33UGai3EVoP8g7UaiFgA+gpV3v/6xGN/Aa",
+	"vG5Kwed2wTd3u1ATz4AtxUSHaUpOBLOt27f4Eh0/d+r/cPudeIoMl9XOJ7L14dDD/XVjeedHqUbvRWpg",
+	"lNc1zfMsy6EHXvwWHIsxL7TYclLm/GM+r+ad/mkP/5N05rm0v2yn5YOlytYlik3uuynP5fViIWR24ARL",
+	"kaoywz9zI+Z61z5iT2/wI+h4zj++os8u7YrYf9ZLwsuSrzam5fptnc1PgtPiNYY75Xq6Sa0/cT11Qqng",
+	"2jBq/YrBgq08YyoFy4EjSRGlYy0+NJhKG5tamwl8ltDAWicTSBleFL+OO/0/9hQfyR7bgUv1+d26nLlm",
+	"VnQxA2yOF1o5sQJLgazHqFJkLIVWmJCZ7voh2z0+jJpAdMWZCe3IN5qJjzw1bLQyQidsmZupqgwrcinY",
+	"WIisISfgpUM2yp/Ql73e89OXL88uL55f9F6+PN1+VKP7iTNp3c839al51ON0/yNT8Hy+OZz3arT/WALN",
+	"YtdQsN3Wcbwh5eZA2knh002OCdzy+vgf/PjP2+N3n14kzy5iTBMbc0dsXcY3lFMS8VIxKZZsqcpZArI5",
+	"5RLUsEyx3Gj7M6gBC6EWhegzzsZVUbAs1/aB1VC77NopP3khGC8KYDFLURTdgSSSfC3kxEw7/TMnM9wP",
+	"pzHSLhSZSmsMTi3ZnMsVqFaa5QbGizNhUi2vWI8pWVidEc96bmAYvMjvkNX5g3F2+Sw4C72Y2NLL3KTT",
+	"XbRyQ2/5929Lwa1+vPuzN/Ru/bHO5W4Ngr69wVc/J50lz82tFqmSdNz8HC8vt09xjZQ92bnFX2var0iM",
+	"3L/P9aIyEW35GvReUQIHToXWbKqKTDetv5lYddkvpB7DbqGWkzGjgtcSxmXmdGimBS9EBu9O8jsQaQrV",
+	"1EqavGDc9jjn6RS4KdE5UPOi4KkgclxnVm7PIlqxnqoldGbCgxCXm2739lHH15ktfpu4ocTW+IfxGP5q",
+	"ZSZkO64tf1HQQciEEeU8lwKkHje4tOmUy4lgmRKaPRkuZpOTlC90VYgudUVW6xpzwm9uZ7mMWyeeXqNP",
+	"raHfZtqoctL2yBlZ8edri2nbafSXNIa+sb5J5+PxRB3bH5vrED48zucLVRrLm6edfmeSm2k16qZqfjIS",
+	"pZkeZ+KO/joJlhTH+IMsVeEs1gMkwpinZqfU+hFf+gwamMzU3WEG06IaFXl6OxNtWos7rD9kZ5eXpy/h",
+	"0Cbs/Iz0FzDgRlyLZxdXwHFBemrrryIJ2G1KgGcXUWWGF7elSPNFHrXp6TCKtBSGLFPswO4w46VwbMEo",
+	"si4XZX7HjWBTXoyZNqjw5WYacJXumttkIk69TXL5Ii5eaQRrsnkkyOFC8vndp4vz+Md3otRRQ/nv9KDp",
+	"Gdu9ahsaG46tsZ0bC1uPIrGEFWU2jlR/Uzp3xv0BJLuLoEDpsBy6SVUPoqB7b80eCxlfJXuENuUezkFk",
+	"LFNpBevInnx/c/PD0y77gadT9Aylai4sSYJ0QifHGh/+FX6LseEFXxWKt/grbM9rRzMqsmw7b1c0h4hI",
+	"m0huqlI0tefmYGZi1cK1dT7Zza3pc3o5tshbFfBwAn46ncbA9+X1bi8fi9v/6Lj2/uL6dyearY6Oiqwa",
+	"I33Y0xJqIVdeI8o1y0SaZ7jtLHfHJewvODL12v4kiuy1SmdRi+lWG25aPKD4yLEroGbUMoxSM5abPht+",
+	"qEQlsiGqbUPS6IZsyu8EenmFzMjErf3bY54XIou7LWl822QZzmGdNvDDJJhJjLpeZUKa3Kw2V6CprKwd",
+	"bzJ2YCu+rfIiY29ww3T0kDlladsE6Pu/wps7FCF8cS81qH41qVWiuPrzOen8rEa/lWpSCq138vrmYvzo",
+	"CZItp4otuUmn5NJgM6mW0kvtUmQ8NSLbTreP5njMFKwKfRgYn5EdypQUO3roPaZrE2WVM9g2F3OqlqxQ",
+	"cgJrItWyYbnake0cmlGGF5vN98gJSHYxHEXcoVgPuzoAMyLOG96KsuRgA/nQCLoWgFMQuVE4MC0qbTa0",
+	"nNgG7XaW42Dcjtera3fWrUYL2b8RuirMPTh1yueC2HPiaRs5ntVESZi/VyOMbFA3MWm+NQwlylKVUVYg",
+	"PubmNlVZk3TPTi+eX7w4f3bxPNjBY//riwPDTaoyoKhgMFJCU390dJWmQmTIrT3bLsW40vhXymUqCvq1",
+	"kqkoDc9B2ZTKAB8uDT4B3hpy5NDUa7PGgUOQ7GBaJd59i+YtMBFr2075YiGkZlJ8NF02nCptbvGrYX8g",
+	"pcKw4pJL2CwvvRS0m7BRRfKXT4Q0CXkNVMYwDuZF8EBmuQ1RWhM6R+eCBK2LT3guu2xo370tBbodsmEf",
+	"Br/kGgPFAzm2J8K7KUj05xqjle4r9qRWDSUHfRHfU5KOFB/IO15Uwju7SsEzDcOxFEgRvKdX9sBjjJpG",
+	"OJBDKUSmb2kKNDzYzTocB9S95CvrV9FqLnDp6IPAj4AUaof3BFdvsUgYlyyXi8okMMoyn0zrYQDfaawX",
+	"MX8tinGXXcsVIw8OEQJ8APxiIKVYirLhEMo1M6XgeOxsQGPd2whqT+hF5cd/3r47ivLkUswFue0P5j/u",
+	"lISHcofe2WQLD9I6bVM4UBfWvIfeqVimEljIBtuC1oaM3h+hJ63LboQEq/BOsELwO4EbNEQda9i0xJE+",
+	"XHoHA+HQpGXBshwDzqRJasHuRLki06UPv6ywvQXXWmRMSRgd/rqEo09Rm5hHb4ejaQu/a/VsNcLch7iu",
+	"TD4Xqmr4aDc5cOAZ2OGnra13T4dN5a4ZOl7vfRdVaiW7b/jyb0JrPhFWQt7sMgSM4wXATKd4FlFtcSKD",
+	"zAEXwkb+v68QiYmI19DKtdRL8nK5XtTMf4nhcG3iX0cNnv1yQfbI3cjlWO06fhtqyLaED5XOtj0T2QFZ",
+	"IBETiUgnwtRo0nZCYV8xPQoW9UHR3bX4tir2yPmImn32081BHhIYVkGkAibedXO8X0zvAVZMO+ntE+bt",
+	"3ZdC1066U+m/0QwsOlgS79oKjN4YQR9qGgX0Hsjx07MXO4KGu6W0I+ia6nElYuT8N1LLQu/nRiAkl7dT",
+	"m5yxZ2rCzgiI0xqjftM64XAmVu7Phv6Ya5veYdnvYRGWVIHw3dW3ew8Hgb3OK00u2zoDzqYztGWYPNSJ",
+	"0YjrhGuWhPsS29ffpkqKn6xBc8ABVpVZVPdz54n5osAUQFDOUb1yw9eGp7OubXoYPUZxn/Zi+gCftptK",
+	"dHkKLr8eaxM+ork1TkVv+fdvSWVsiRBZRxRfLEpFQf9g4fSUn10+6xMLGr/71JpDkYNtstnD96Gy6rTc",
+	"UaFGzmayO2u5ZCkmuTalPSZc2hRItLsaOVnOHWZNq7VRP4kM++m/xQdecHmL2vP2VULblXzVbJkXBRvl",
+	"kqxhGqJR9x+DruZzXq52JgYXXN7YV9dptWbZwkVgm3vvtyg25XoIbSR+Uw/xwNPsyAusjynssaUFSnH1",
+	"TqCm5yfoMhpTRxM2rnhmohBtz6SyxnvweKRUIbikx+YWx0ir05JMU6VT9EoUYmwY8uwx4zidWqQoRe5I",
+	"o9gIyJ5E/h6qsHVjxIdvxMd4lkC1yFrWY41M6gVI3CL6r+vO/SLuaZCHBPJYVvlvbUlZP6AoJQ+KGjOB",
+	"/yxVhXFrGwJFr8uTNz9+x15eXD5P2LAtK3/4tMvQh8/nmo1KLtMp2MzDVGVieOVoF8XQMBOG54UN0JDn",
+	"Y9hl15LlGW38SMCew+77lBojJJeUUYW2l8hYkc8EeqzIDaco052Jj7k2McPcuSsjR2uJmkOp5CQBq3IE",
+	"xywtlQbBiWajTlihlqK81ZLPRDN8lCo5LnLc003vPk51Z6+02GA2rWf61N24dINBh6dzMegwXsByrmjC",
+	"OtY77m3k9F0XBdO5nBSCjXlVGPJySZbLO17kmQt8J7iemNYGfGaclxQM3yuT0ZLdK4M21lokNXR4tbmD",
+	"GB8BT8hN4pKHiSX4qEGwA1OltPC0IvmcfJSVFqFopCbal8tOOxp1+zGXWTMtwMndQk10LZbLuzxd27hS",
+	"fLjtnb7Peun57Pk8KrYMN5WOOzl+evv2N0YvNJq96L2Mxl5yU4idLcHYl6rMmk12vttCyWYVzTUolmC0",
+	"DnGv+qOCy9mQ3NMzkOpq7M3cXFtm0Owy+HCnGmko0k5T9KuWdOIuz5r1IQ1GC3WQ+pM6EQK5tttY5H2q",
+	"hH9yNs4LH3PmiwUbo6Xf3ZPJUB5TYVkVyLxRqWZCbuEqlURCt6ZFJNmtqOaRSMV3+LunTYzap6rCiMO4",
+	"VHN22ujmPGr25zES+o0bn+CPq2H7aK5GyBY9T+CLvGvUvIia3LmMdPYa7ErbAXS2dRKnF7FZzK0bsVHK",
+	"ZlcVDcgBVsLpRSoGnT7L8oytVMXmgkv/iMOzf4tquwq6KmPZNz/f/PoLs89ZLl0yqeUaQFXNhTrBWIU+",
+	"AZWd/KZbT4GbV4zg31gD+a9idWAgHSiUMo4oac1udFppo+aYfhca333SFshycIw5iPuETLd+grmyoNLZ",
+	"CEqdbAUaB2UOhjLfWtfkvEfpg+Ie8+lcyq2X/7Y1TJfVohjvk3w7E6sWb0/MRVFnBx6cuJdPZC4ncffG",
+	"jrTGgzPx7KSavYYT2KGLun3u/obk8CA91LVl63TJJI1UFKmYtfiT0gYJBfp0BKnKCdIiNdVtMURzeTs1",
+	"ZhFj+sUKaZeBmYVRHVYotRjxdBY05k2ZDf8uGYB1D/FTSKO7Tp3/zkUJFlVRYGpfo1CpHrr78q0rlWyu",
+	"030qL8tg1bdmAbn3MIEjWqk5HJUTrMVMyO7kWoMSQcrjCrQt0r26uyW5LRVs1BP6kW5bU1yZezrCcTv2",
+	"r8VZ28ZGpd3Ztjq7pFPJ/EMl7GOgtA0vgx1LfKpSLO83RbJV9q82sr6OxtROe2cXm/r6IsjPimjsQk4w",
+	"wT9TDOPtTKpl4ssBcVTEpjEPT6u5sLJDMSOKosteucJf69GgUv2lU5eMKjI2EmNViis4stCiFzxgpeSY",
+	"WEThv0bTSJpzVVoBsNe6hPlou9YmZI96li+O1YI269irCDECsDvVuv+UQPWg3cV2RIYBy53JrLvG49rZ",
+	"jF36UOjWaFkQNf2c7Mg6anC5aPIjGoSF0k1n0FY+2Brl3B27sVOMr42uCnOdpmJhRKRW1qex7ioHx/c2",
+	"/OatqaPU7xvhxPFXjgdu6o7cFy5+o5toBHgsM1/y+3ihxNLnzu1YXJvm0u7ptS21LfRcZD+r0YFh+wNh",
+	"FJoreiPs4pXU/f5kvgVo4ZqNS6GnDB97NZ2q+K+YjnQZdVSI3XwHG7AkvRXi4GZ3p7uP5/ZT4keyqc7Y",
+	"Tod9NlFMyS4b3qkc/ilsQIKkGuqgJR61EErD6XS2lU7Sga/jal0lDzTHrllZSfKHw7JmFdhPpDSsp3ZW",
+	"MprX6XXPgwLZQc5n8N1F7+Wz5EsmgY5zmevpQdkkyb5x0c24plvQg3qz6aOHfhMlvHmuNdJdUG/hUGjg",
+	"n6C+YKQM/icnhdqTGz1vS2OipiNUGFVAO2ur0XqYWvIHEULoccIUbypbgx8To1u4GrAQoyYCPQa+yM5x",
+	"NY7VXkoKJng6tR52bo+3Ao2VlEp0KrCJUllb0kArRIsLWti9BB30is35ahQEJ2BziYMIp8a28NdWVvk7",
+	"YWcYjZgwEyVqMQusnGPf2JlE+3YkJlzu5qd2ZlHuWdeFBCasdet0EkLYifK7G/T3RMpaDsx7JKSqT1uP",
+	"/tZydRzHr/blfeUXfRXXyMJURxzd9pwGaup1TobceuU3FSjsr9BTaw7uLBZVIUfbreZFTHfWNTiLFhqL",
+	"PkelqsBcy01TaQNtjWX5PlggGwgZblrtC/LrfTJa7EdYmMLngj0ZOjZknwyfUuQB09IxJKN9rjAe9SA9",
+	"mHKHN9Ne4nzOjfexeN3aRh56TprrornMRuojImg4mokyl5bTtIvC27fR61UPRqeh9vYCnmnLLbnhBTDX",
+	"Rk43Q0edER/Xa3jjPt4il8JGDHa+q0WZk42+adDsD3xhW6m79vPbgn5Di/V7mZsHZJIdxDbtd7ckub4+",
+	"113rfxfPTUth7kOb20nLZU2BtAXu6BINOTGcdQqLFvu5I7hdJw9rRijPrnf8snt7/O5fW+r5ImN+Rc6w",
+	"YHCbWTpamMPUWWFuR6tQGXDhoY7Lq8SMF4yqRhWDVhCC71QljQ7ZtwvqwCymPIsWIu7yWKzn7JDArqsY",
+	"NCYl1qlbND+/MO3Upe/lebG1qAfI+5qS19yQAXXF/Xmur/gctI4mFmcEpbMzrdhB7oANuFBpDA0un2DW",
+	"ztTlctkYgdc7vA68HyKljsfvhTQlnUhU7x3uZi7Z0NpJw70TVgJPT0SzIp9Na+nsT65s1vmmQcsK9Ytg",
+	"OmDMVGXRpuIHUJh5vKh7nsvb1pOEhU5FBp87tC3rJl+qciYy5FshL+MyHka7T+CoFFIst6+SGhuCTcJ3",
+	"4ytkqaTNf6aFMbmc6O2LIMUSFsG+47EHr1gPp93qj4zVM0ctT+hkJHgpMH2OFwUbV6WtHsTgjU7YcFTq",
+	"NvjSjRPrJ53UATI8Xuvkt77Q9ohEVibYxprwmhS0hUPcLwhVawkRylwI9G6EQJGOJ9RlqJZwJ4oyl9H9",
+	"DptWW7ylmtc5aZjrz35vFpdHmgcCWHKd+ASD7chgfZvSRZ8rrOtFB8PQ8cmhwwbDABMesAYyWDiZQxDC",
+	"msh7mPN8fhZPLWjWguxX+rQNsPJ3j0vpl6JGpmyufxN9gv3qnB3wpnOrYA6JWqwYNIs5eVk+HotSUxNY",
+	"vc5zDcaZZLzg5bzhFNNGLTThGOdKaruIsFxO83Dl17Byn5MD4aosNcZc5SWXGQww8/C7lhASj73s1ifL",
+	"9czNNzeM65nusms9s7kwtsq4Xg9HUUuuWaVFljioQJfYWnuxwM51rwOlkTsLmUOXXTdPTt2cKjcOAVZt",
+	"Y+4iVjlSFxe9l2xo1+BW3Yly6KEUcXdohmhJW3l9MHn6BJCdQqROXAoLgiil5xA4sUZ9T4i3Lsvd9V/O",
+	"ufoFAuhbXTMNnDN4JWnkTGE+k/NahnlYCZuJhXMANsv51xhLxLQOs4ouL8+fPQAKEzifxmwaILX0vy3g",
+	"pSkrbXbDbMNLTWvnoAyusO4sMFYsMiaNwa+Z43k18cYFOikGf6+HtJZaFMCJ7XvUgvkdCthcT8t3HB22",
+	"4ensOjX5ndgFkhQLvqSzdhXxl2o+Is2N4gU8nQW6ImnMHHteq2hsm1KjMLDZecvUTGRS7ejNVO3OtcPy",
+	"WJa5MUI6TnGg82yb8+sBMFhbHWORcw9z2istw7+Z3NNpBt8/YpH4PUZ+z6rwGq+CMkNJ2IOWBry/6yd3",
+	"g4gUkRSUr7Uhrct+H1flA7JUdhyhJA4RYusmZ2L1IDf0hiTf8EnTOc4lSwvByy67EbygNGqn8BGsxTJP",
+	"BZoS2urMoJchCVzZciFRFNrHHgmtxDXSZb9YsCHrpaQHBaFWTyqweqwGvqHU7Vup+gXQAR5QuX+A7/6+",
+	"Vf7bvf73nbO+d0HonK+wKNIVg4I1pat0CkIiJYeqGnsgNIycQfeRYu/74Bfcjw17RW/z2AS1BqTbWMQd",
+	"ZwyqkVhpgngsKzm8YsMFr7QYJiGS/BUbloJnt0oWK3wS1CjY+3Cu2BDsylupltCIFmT5vDJkIFGUnmrf",
+	"uLPiGlapdRdgNUONHjWQzSwNPFSVtsjaNCLUDKhrXMG7RlphEEAPVdYtZdTOCF6WygiK3FoXEB14bCax",
+	"FGL53Z2QmSpdzVMNnt/ETWiGMnaD5oeKcsyxKZsD1sIEIwwQ/INCPw8RiGFd9O1Yql5z/yB8PH3mkywc",
+	"X9svsvHWXZ+zNu7z7xjeZsPwXqqPWJmIuWI4BF9H7yNB+PJmMhb+vOBlGzY5PvdRsk25u3GM3jo7ZC2x",
+	"KNeq4EZQDhtlZHOrKNSLhgBz5OLSaFXiE3Sgo3MqAaKutCh1Uuf0Yy2UZqpkC2XLBi2pZwIV+DkBPLsR",
+	"RMn6P2Txz4Cx+a+IB+NafhfjxVqkVZmb1Q2ooU6L0+2ubvvwG21zO594t/PTBMsX7TKzZi0aMFqHVdy1",
+	"qWB4NRx5tesFwUoXvEXNwfdEshWRRfvympSDcqIqg4z16EjIUhX66AjdA4n1pnJ2dGTHfnSEFDiQcETJ",
+	"b2Gds5h4pxPLdY+O8LRDQwshrUPQ3ytEl4agcxydHwNpaw/oahDnqUiClE7dDB2h92IgB/Lo6PepImfe",
+	"0RGjWnlfw1cZNlw4OJchlrhR7dkayvs3eiCD+i5XSX92yrDWbS7MVGUJW3AzTdiHCvqAkX1Ht+AdE+aH",
+	"rU+FhRlI8jfLVFy5FDbGbfY5Q9zTXPuAG+aJwt7pfDJMGEhApQ171mOaqSJ72h3I66JYn03ChrhZtj4f",
+	"ltmGA4ZkkKS8LFehJ9PR3UBixJmoh6r2YNK5vYPR05rFCgouYcyu0IdlO05gu4AWphZZka2EcV5SQyl3",
+	"ARqRl7+waXaouGm1gxRD4ZJhNCXBRZs2ApTOS0pw1xYCfyCvNdOKkP/Q8yoo8p9rJL7Ex3l8cVqR2VeA",
+	"63p/7kXvdCCHLr4DO2/4TMhhfzMQwTfDEAlDTxU1C6x7ICnDD19eKjdJjSeNPOYwCy8AZOaPm/clT3gu",
+	"/TKDeuAQETGwgWgbykyZRtc6hVY2QhdKzZqDRU/jQNI+XfROmZ8z5lXXiZduunjbFbtmpbhToGi5uI8w",
+	"2i6adYXZF6AJoECsyE59RX+u2UiAzjMVRWbp4I1YCA6KUH168QOrM5f4GA4saRbO+054JEqDXkR6xUDm",
+	"VPs6kbl2WNGaDd2dNTAmRgUE7llmjy23ptxoxUhZpuNbPy4rBz9KG81trIVumXKP0ObzPCkOj2FXrgmC",
+	"cXTUZxe9C/z0GuERCzQnETgDTMg+OyJ0xKOEHRE84hG0ilW2llRcusvRkWWRR0cD+QR5CEeVB1NqS6oR",
+	"siAiZz2mfZwkRcA2e0IybviIa/EUSwhhSj6LGcZAaczwlw1UHIHGceQRGY8QJoQqJzIbac81G8KOkbY/",
+	"kJngWT84x7jlOD6Kztg4fV0oRgcbNh7v1hQZ7L0Uy4F0QoFEEEk3PjaidKedEoG4tho2dI3aE2+GZmBb",
+	"Bni5VZFrgrSwe0tQTRpRCFTp7nBNlQR1WGQOjBdvcaAlHEhXFo36bZGnQlJdlr3X9XrB06k4Puv2OkkH",
+	"8wxQfuv+yclyuexyfNxV5eTEfqtPXr/67odfbn7Ab2oMic63ojRTu4rHfJEH7uh+59QF0OBBv3Pe7XXP",
+	"yY8wRYXlBEkZ/poIs+0+Om2XdIj/N0SFBZFaa4l12ev5yAK7Xgt0ABtCaWrPgmNEmCMNROhlMh0u1HZB",
+	"YaAF9IClr7JOv/MXYTA6ijOpL0r+I5pg0PAgB3ce1vngwHKIU6+nHeCFvCjx6xt5cQG23sl7WK7hu7V7",
+	"ds96vS137B52t27jCr7IBbv2kTORHFyzzLoEi0M5Yi2d+FEHV/gGjpLOG8GzOrRsN6D24xHlIUhDzEqy",
+	"QwsMOUIgoEYtlgFdyuij1kBgBV+gBhlGZweSuDNdrZJD3yKdCWRAgVrYuJvZifXasWuHTuLBsQUiLxKa",
+	"oHLlwiEl1BdtOkFB0Vl2zSYwRhCeLwdySLkBE74YXllYa/IgVxLUFO4I2GNtgVKCmgsGhunrsSpnw2Qg",
+	"UVXYjNUD/7NjAVVkmsPCwUhzzdCMix0yuiTVnTOrRH1rvbaPR532LtbPTWsMi3G/9MGg5Ir4tdNIZ7UU",
+	"sUwQj8VF7+WjX4LduPs0MqTvncowzs3GfaRX4SEZavEB2PPY5SsAtT3Gcf4OTrETBm2n+XNiRcqJS3aJ",
+	"ypUboCZQl3uUMCEtA8JT0wA8XKKXdJGLDMyLbqsowL38ZxPMYyxzndqzhW2iTk6rjcYYek2ibPRbi4gl",
+	"LJTYcaWFvW7F+RksoIxHa43crQVW4kBi3ANeI10NdPMrr9uijbeRunJurUVQjW5HqpJ04w/wUGJO+A3w",
+	"q6yhNNoRIpNstGFfGKK67D2W9nV3eQLM7OjIamVHRw0Y3CcND6fX4Z4mA2nstWO4EpswB4E22cdEQmfS",
+	"hQ/9DRDAocGgcioR3RVhHR14lQRSPumu1hsA64rQCwRamA1kjcEA7ZW29A4xYv3NGcMY98br2Q7m2x7u",
+	"KLhSkJfpFNSeeYa6zFRpYzWhgi+MWkDXGv6Vy+rj+lWBnWezfz+bn89ffJydp6/Ols/M338+G33ozV9+",
+	"11t9mJ3/+eHZ/IU8HV/os//8n5tX0fU7fCJOPxTnfz6fvl9dXiyW59PVcnnJV6vx5PmfHyZ36fPl+fsz",
+	"USxf/Dkv35/NJpd6LF/yD/OUpy8WnRoftzMS8vZi9uH0Hz/30rfPly+rv5+t/pe8nH/7Qn9/Pv7Ls+nr",
+	"3uLfyxvzH3e/f/zPP08banSve0pK937Mor7G8SuLNX9XVQuTyu3zWvcFWpdqCZz3AdzLekI7/T/ehbzs",
+	"W4cZ63KclbOiA951sgghtKNM7Nr5aCzH2sKq8FSRE5JTOijzzMPzPRuDKNBZzpsIVmF8K89EAH5Fvodk",
+	"rY4VJmSZhk4Cz2Ij/4uu/CFOzK1yat1o1KsdGV1CCaNuPdONKxe/jF622c9XJuN1bPUWat5ANlfWaYQ3",
+	"4zw+OaNbh28DQSNvH2WDEIm/VyN9kvo7x7eQt3aSYu0WfsxX9teZusttRKExzch5Pt3ryUDSI7LWwwua",
+	"h0R3XtkqcpDsr0kiVQsY9xDT14aYMZgMpK1QIEhR9jc+Eza3tfar1WUdFN+zLntBZUHoi3HTAaHf8N71",
+	"62yKPLNJFP4XTFqkrFwKC5ipyEsnQHkpBrLtnODV6j9Trv295V99yXonPR2diefZxbjHX16kz4RP8+uf",
+	"10mRNpjcvGz78nJvmdG4D/5rW0NIny2nzN62DfvRgCT3BBpAOWXqMVTgt0Bo/sJ5WFF7TZVNqbHxhang",
+	"pRkJboKT9um9Gn0+WViQ+jXnUGws9SsnP6vRq+8x3WtRRW0WacIEcetNrtGw36sRMXNCIqdbD0bCIuTi",
+	"yN+r0TfBlcR4VtwFeCi4QPkLLj1ynA1rFeyhvzg7szIDjgn27FJMYIR4ZGq1HEx/DyIDH/jqK00OBERH",
+	"t+n+UU3yt8og6P+XkTXY9F7kftHmI6I0kCV6Zm3B2sNp8Cd08kjCNrMbvFRVkbFMbdBbjXH0qBTnN9nC",
+	"2hA3DGsQuA68SvYtAol221ynaQxkoeTE+jMWpUBqcffEOWcTJhA1cjvsnU3f6LAyYSDr0gRdLUSpRSay",
+	"obu+DTMZuGbiDhTOlLB53K1wDpwHDLhfA+mdYaRnTseLS3bJ5rmsDDB7dMYAwZ6dsSG+d5vL23FlqlKQ",
+	"JTgM7g4cMkQgcJdNjXg6qwFeMZLSDa0nqoTh/o7agbQZSDADCnXQ4dwEMUffdaz9+DHyF7l9iYPUwBr7",
+	"yvJjDV8tIkjcsy9wUmnKeCVqQPd4nWOC+hQdV1IcTjDE1K6KAUFiBBKLNYoiAPohQz2xwbNho7ZvWLuW",
+	"3dnsD+RQzYYJ+eau2JDCY+4HZ8pI8dEwzceCsIgp4Ibx4SD74WogXfDMX7KIsgAYP+qHSmLKHX6HoI5r",
+	"SFgRgkTAQNL+HqInObjDP4Lkn9M6mwf/6J3OevxsdJ5eZJfi2fj55MX05fvZXC4+EPPzqJVrjdj7eenq",
+	"BoJToot4L/bvILhJ9/Rlz197e3rmLqjt8KW+zUa3KJVlKrpz9GS+21tzayCBfvWTRyiUkSP3q3QmK1sI",
+	"qzgnDq2bLln08Ql7g/7DD+NfhVjguXH3MQARF4KXktIYSK03CimVDqYrfT32BbzxozlcVEVh7Q04gnAK",
+	"EjZcVHo63Lxnm0yPJ+g9hFdureQa4sF5ShoU5WEh/6/jReTUi9oVeINIE/33ASfHI91axOFDKC4Cs/vV",
+	"KS9chhbbARfYaQU2Axr2BQO7j0BufxGgnOmpKs1xkd+hhyiETWziUFt6q6Q++VRW8vPhCtubSu40EdA4",
+	"CgEBy0q63AR0+VqblnJlgfgodulN5dxLLzLiuWSqMnxCSl4l/fUaLj3BIg6ik8n3avK5wPgm3aRhfdCk",
+	"55kAEK0BeoaWvs04CnxeFAS1Ms4po9ZpsfTxikL5inEYJShH1iHGQ0xLLIml6gptUdAopgmKVJ1sReiO",
+	"Nu/LO75tYhcqnmUlbx0k4TCobJbKpVfrYD2c+kiLdWuvGBgmATb9g3TQqMJXPQKD6PQ7U8ELM23cHdzv",
+	"reExds56Z8+OT0+Pz3pvT3v9Hvy3+/If69iB0ff+0WkiJ0bbOv2HBx7sB6iG+zOt6qv7EUO0whYO5Smr",
+	"rCRJq+UGhN8jaqkBAGCjgJ4T5qBLkyROpT1A35bkHFc2UuN28+B+fTpoqnTVVBaSqU7ys79rXhjLXiRd",
+	"rE1RwznKasEL+ofNSMRsM4uhYUM12t3BYo8v9B47Fa9zbSzw4Bfc+ADRr3Xf7cIlDqrucYK3vDaAm6Fb",
+	"dy97sWoiI6Q2TBFu+cknN7zPwe5vBL6/1jrG1vCG6lxlQFKuwvURM4e07wWlucUWRJdbGQAsHijE7Zfb",
+	"JLmzV51Yzgvh/ZwjV6hnSwKt86wfjNhlCFOWxkBSYmnCbBEWqxNMNzDwko3p1qWkcCwH8smwibQ2fEqY",
+	"iSZHKvO5IUqKMCKFniQU5EmQGNUEXwz4ArxtQb7qKshraW+TQevTpzBZ1IS5usOiFrrGFFhFi1wMCPfx",
+	"HSEh8N59HYtUpfsoHAHGEdCx21RQdnyNK66VYwAefSxOmEVhSWbed7tp49SkXjaqWXViNSzaSbB6lLuS",
+	"geMtwPUFabm28kMqep20dPa7KmfjgnLPUV+07njQmwiRu22TaSYPUID8YvxRw/51pnOeHtvq18vxaVpn",
+	"ZmajW3fbiYWNc6mZFkKvVfexkHkhUp4P/p8d4Apo4s491K39KLEUURRWn7er2aiR5NqRHaWytJvfN5gj",
+	"iVWcVDrSZwulPe5SUOhBPaSlwGQDXnTZ31XukpDo/YF0bmuPAGcTLcm75rx4SyRXC/Cea8YL5FSlfUB+",
+	"d8z9t9zPRYDRnLmqg5OBLWPvb6cQPlmmHmN+IJ/4LB2aSA0p9I1mUi2fQu+EQM+eNBHondMNc8iBSz7t",
+	"sutGfg8cuSOpzBFONnO14KUYrYLc9D4FHawX2rcG46E6gLowJMwZynfmBP1aFwk9SmbQZipQE9mnU8py",
+	"u2vOI/k8wHtoQ7EXG6FYCwNTFzs+IKNnDWrtK9sxbtNadFnnsgp8Wo/qbmlJh7gBq4VxVuRjERj+tsqI",
+	"ioccdyFzvNWUcRkQpkYE9Cb8estOn3ZB6Lz0iDC5blSMUa2Cw3cZJii7tHUOceNyHho5EqQBUQqFHdRZ",
+	"78LGdS0IDvQDggZ1rADrhdLIr0IGi4nm+AKWBHpvh8YbzYAd2dG1lDk4RKB9Kh0auDhNJr93XUMASViT",
+	"pqea3uNdDPM5aQXnDHi1DWxPRZExd/lbbOyNrIu2ofuRXl7+E0sy1jGeImf6Fyx1cgcAD25UT/glLI16",
+	"LHcqpQpjPYQbQTMNw1dYusNteDrTJ1iaejxVBJ0c1yHeegwnKjxG8UqOycD/XufowWkFoQDs21ZXZEHu",
+	"g9OlyaPaKOb0gXFbU6Ft/uw6rh6O+hZGfYvRgS77RbkrKhtoEs2aPcxFj6m9rj73IfI1wP+OJds6BKss",
+	"Lzv9zskdL0+KfGQx7C0Y4AlI3tMTdwvE5zANdjE9KA12bxFZz/1rS8cAfqy1xukxQ89t8pAHebVE5iAV",
+	"cGLQvU8XdRvsjo8ROu7xacmCpbu+VRjudpl9mPBK6ivemvlejTw0puvhil30LuB7H0ZDedcmgQxdlr9T",
+	"/Lj8CXIetnFqD7LQXj53GPzDpiB5BSyB1qVV1gWXirUN4zD8ii8rMyzeflT7S6sSQaeQkNqFRej0tDcw",
+	"WrcE1tU8ptOOnBobTuiv6LVzuiHDqmZQC1GDWNFBGFpYj2GCRBvUYZBnjJKgck0VIfDyN9pCCFNZ93LN",
+	"zZb4a7z5xOMm1I+p4sXePJ/zotZTrTCjN+3DpsPOegmxkIvyavvsrNejavGIN44NCfLNhbupB6ooRPPz",
+	"yCVnqXIx5VJkR0cD6RO1gvx1rpV07qOsVIsFRiQLrYLVJUZj71unJURrHPU4dSfKKzcesJd9KeW8zWVk",
+	"ec0XcQvWGHdfXz553L82C87FQ01woJGwNmXWlyg/bOAuRmXomECL4RSsZ/c9npt0f+4RlZwnDgEzE4WI",
+	"Xen2YykQgWJpwzTjUgjGCxBY6LdCS++aOSiEZq4V1mb02cXZeS3Jp3SjfoSaCUTpSxJ0E6bpvr5GWBIi",
+	"q7PzRyer1yqdbaGqm8b6UtFO/iiyCGZV8/8ast6pS9gX9BNVtH602SM+RteM5Nn8CGSMqPQoNcNxt2lP",
+	"CLr6BRnMT6LICNi1JYNfgeXcbkXiHjzm8oMmvJyqALHfHan6DH+j6WQ/XBNoSeQs6OIMSjirHao2J0wq",
+	"c0uI9XLSyAlDqRuCoTSy5n0KNshgxyrItystsBBpD4UYg64wzWVWV+2TRORyxerkfEwp2WQp7IePi7xc",
+	"0ZqRnCVRDDyLvEfprF+nkLoBgp0ajbt/YW70+lBe1HvUrmOkD7/bIMp/K+b2mmhOxCSjj8w5C+fzmsUa",
+	"YNT98Q7d56K8cwevxqHpn5ycnj3v9rq97mn/xfPeaefzu8//PwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -48,6 +48,7 @@ var Routes = map[string]Route{
 	"PutResult":           {LiveSession, 16 * mebibyte},
 	"GetSettings":         {LiveSession, kibibyte},
 	"PutRun":              {LiveSession, 4 * mebibyte},
+	"PutSecrets":          {LiveSession, mebibyte},
 	"GetState":            {LiveSession, kibibyte},
 	"PutState":            {LiveSession, largestState},
 	"GetStateLock":        {LiveSession, kibibyte},

@@ -1,0 +1,58 @@
+package orders_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/customersecret"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+)
+
+func TestSecretsOfAnApp(t *testing.T) {
+	t.Parallel()
+	app, diags := check.Folder(appconfigtest.Folder(map[string]string{
+		"secrets.toml": `[[secret]]
+name = "token"
+display_name = "Token"
+description = "of the API"
+required = true
+user_configurable = true
+[[secret]]
+name = "key"
+description = "signs"
+auto_generate = true
+format = "base64"
+[[secret]]
+name = "mode"
+description = "how"
+default = "careful one"
+[[secret]]
+name = "extra"
+description = "may be"
+`,
+	}), appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
+		t.Fatal(diags)
+	}
+	mode := "careful one"
+	want := []customersecret.Declaration{
+		{Name: "extra", Description: "may be"},
+		{Name: "key", Description: "signs", AutoGenerate: true, Format: "base64"},
+		{Name: "mode", Description: "how", Default: &mode},
+		{Name: "token", Description: "Token: of the API", Required: true, UserConfigurable: true},
+	}
+	got := orders.Secrets(app)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("declared (-want +got):\n%s", diff)
+	}
+	for i, needed := range []bool{false, true, true, true} {
+		if got[i].Needed() != needed {
+			t.Errorf("%s is needed: %v", got[i].Name, !needed)
+		}
+	}
+}
