@@ -1394,6 +1394,69 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for WebhookDeliveryCause.
+const (
+	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
+	WebhookDeliveryCauseReplay WebhookDeliveryCause = "replay"
+	WebhookDeliveryCauseTest   WebhookDeliveryCause = "test"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeliveryCause enum.
+func (e WebhookDeliveryCause) Valid() bool {
+	switch e {
+	case WebhookDeliveryCauseEvent:
+		return true
+	case WebhookDeliveryCauseReplay:
+		return true
+	case WebhookDeliveryCauseTest:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookDeliveryState.
+const (
+	WebhookDeliveryStateDead      WebhookDeliveryState = "dead"
+	WebhookDeliveryStateDelivered WebhookDeliveryState = "delivered"
+	WebhookDeliveryStatePending   WebhookDeliveryState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeliveryState enum.
+func (e WebhookDeliveryState) Valid() bool {
+	switch e {
+	case WebhookDeliveryStateDead:
+		return true
+	case WebhookDeliveryStateDelivered:
+		return true
+	case WebhookDeliveryStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookState.
+const (
+	WebhookStateDisabled WebhookState = "disabled"
+	WebhookStateEnabled  WebhookState = "enabled"
+	WebhookStateFailed   WebhookState = "failed"
+)
+
+// Valid indicates whether the value is a known member of the WebhookState enum.
+func (e WebhookState) Valid() bool {
+	switch e {
+	case WebhookStateDisabled:
+		return true
+	case WebhookStateEnabled:
+		return true
+	case WebhookStateFailed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun   WorkflowKind = "action_run"
@@ -2302,6 +2365,43 @@ type EnrolmentSecret struct {
 	//
 	// Example: ben_example
 	Secret string `json:"secret"`
+}
+
+// Event defines model for Event.
+type Event struct {
+	// After The number of what this answer had before it; nothing of yours lies between.
+	After int64     `json:"after"`
+	AppID *string   `json:"app_id,omitempty"`
+	At    time.Time `json:"at"`
+
+	// Body Ids, names, states and counts; never a value of an input, a secret or the output of a tool.
+	Body       json.RawMessage `json:"body"`
+	CustomerID *string         `json:"customer_id,omitempty"`
+
+	// ID Stays the same wherever the event is sent.
+	//
+	// Example: evt_3b6e0b54cf0c4d3ea4d1b1b4e6a0f9d2
+	ID        string  `json:"id"`
+	InstallID *string `json:"install_id,omitempty"`
+
+	// Kind One of the kinds that the reference lists.
+	//
+	// Example: change.proposed
+	Kind string `json:"kind"`
+
+	// Seq Its number in the stream of the org.
+	Seq int64 `json:"seq"`
+}
+
+// EventPage defines model for EventPage.
+type EventPage struct {
+	Items []Event `json:"items"`
+
+	// More There is more already.
+	More bool `json:"more"`
+
+	// Position You have seen everything up to this number: pass it as `after`.
+	Position int64 `json:"position"`
 }
 
 // FetchedFile A file that stands outside of the app folder, as it was when the folder was synced.
@@ -3932,6 +4032,184 @@ type Warning struct {
 	Remedy  *string `json:"remedy,omitempty"`
 }
 
+// Webhook defines model for Webhook.
+type Webhook struct {
+	// Apps Ids of the apps whose events it gets; none: all.
+	Apps      []string  `json:"apps"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Dead Deliveries that were given up and are still kept.
+	Dead int64 `json:"dead"`
+
+	// FailingSince The first failure after the last success.
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+
+	// ID Example: whk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Installs Ids of the installs whose events it gets; none: all.
+	Installs []string `json:"installs"`
+
+	// Kinds Kinds that it gets; none: all.
+	Kinds []string `json:"kinds"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name Name `json:"name"`
+
+	// Pending Deliveries that wait for an attempt.
+	Pending int64 `json:"pending"`
+
+	// Position The number of the last event that was looked at for it.
+	Position int64 `json:"position"`
+
+	// Secret Signs deliveries; only in the answer that makes it.
+	Secret *string `json:"secret,omitempty"`
+
+	// Secrets How many secrets sign: 2 while a rotation is under way.
+	Secrets int `json:"secrets"`
+
+	// State `failed`: Berth disabled it, because nothing arrived for three days.
+	State       WebhookState `json:"state"`
+	SucceededAt *time.Time   `json:"succeeded_at,omitempty"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+	URL         string       `json:"url"`
+}
+
+// WebhookDelivery defines model for WebhookDelivery.
+type WebhookDelivery struct {
+	AttemptedAt *time.Time           `json:"attempted_at,omitempty"`
+	Attempts    int                  `json:"attempts"`
+	Cause       WebhookDeliveryCause `json:"cause"`
+	CreatedAt   time.Time            `json:"created_at"`
+
+	// Error Why the last attempt failed.
+	Error      *string    `json:"error,omitempty"`
+	EventID    string     `json:"event_id"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: dlv_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+
+	// NextAt When the next attempt is due.
+	NextAt *time.Time `json:"next_at,omitempty"`
+
+	// Response The start of the last answer, at most 1 KiB, without the webhook's secrets.
+	Response *string `json:"response,omitempty"`
+
+	// Seq The number of the event; absent for a test.
+	Seq *int64 `json:"seq,omitempty"`
+
+	// State `dead`: the last attempt failed, or the webhook was disabled.
+	State WebhookDeliveryState `json:"state"`
+
+	// Status The HTTP status of the last answer.
+	Status *int `json:"status,omitempty"`
+
+	// TookMs How long the last attempt took.
+	TookMs *int `json:"took_ms,omitempty"`
+}
+
+// WebhookDeliveryCause defines model for WebhookDelivery.Cause.
+type WebhookDeliveryCause string
+
+// WebhookDeliveryPage defines model for WebhookDeliveryPage.
+type WebhookDeliveryPage struct {
+	Items []WebhookDelivery `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// WebhookDeliveryState `dead`: the last attempt failed, or the webhook was disabled.
+type WebhookDeliveryState string
+
+// WebhookPage defines model for WebhookPage.
+type WebhookPage struct {
+	Items []Webhook `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// WebhookPatch defines model for WebhookPatch.
+type WebhookPatch struct {
+	Apps     *[]string `json:"apps,omitempty"`
+	Enabled  *bool     `json:"enabled,omitempty"`
+	Installs *[]string `json:"installs,omitempty"`
+	Kinds    *[]string `json:"kinds,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name *Name `json:"name,omitempty"`
+
+	// RetireSecret Drop the older of two secrets.
+	RetireSecret *bool `json:"retire_secret,omitempty"`
+
+	// RotateSecret Make a new secret; the newest one before it signs too.
+	RotateSecret *bool   `json:"rotate_secret,omitempty"`
+	URL          *string `json:"url,omitempty"`
+}
+
+// WebhookReplay One delivery, all dead ones, or a range of the stream.
+type WebhookReplay struct {
+	// After Events with a higher number.
+	After    *int64  `json:"after,omitempty"`
+	Dead     *bool   `json:"dead,omitempty"`
+	Delivery *string `json:"delivery,omitempty"`
+
+	// UpTo The last number of the range; the newest when absent.
+	UpTo *int64 `json:"up_to,omitempty"`
+}
+
+// WebhookReplayed defines model for WebhookReplayed.
+type WebhookReplayed struct {
+	// Events How many are being sent.
+	Events int `json:"events"`
+}
+
+// WebhookRequest defines model for WebhookRequest.
+type WebhookRequest struct {
+	// Apps Only these apps, by id or name.
+	Apps *[]string `json:"apps,omitempty"`
+
+	// Installs Only these installs, by id or name.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Kinds Only these kinds, as in the filter of GET /events.
+	Kinds *[]string `json:"kinds,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name Name `json:"name"`
+
+	// URL An https address outside of private networks, unless the operator allows others.
+	URL string `json:"url"`
+}
+
+// WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
+type WebhookState string
+
 // Why Example: {"items":[{"deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\""}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -4142,6 +4420,9 @@ type DiffTo = string
 // DryRun defines model for DryRun.
 type DryRun = bool
 
+// EventKinds defines model for EventKinds.
+type EventKinds = []string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -4180,6 +4461,9 @@ type TokenID = string
 
 // Wait Example: 30s
 type Wait = string
+
+// WebhookID defines model for WebhookID.
+type WebhookID = string
 
 // WorkflowID defines model for WorkflowID.
 type WorkflowID = string
@@ -4418,6 +4702,33 @@ type CreateCustomerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After Only events with a higher number; 0 begins with the oldest that is kept.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// FromNow Begin with what happens from now on; stronger than `after`.
+	FromNow *bool `form:"from_now,omitempty" json:"from_now,omitempty"`
+
+	// Follow Answer a stream of server-sent events.
+	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
+
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app and its installs, by id or name.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// LastEventID The id of the last event that was received; stronger than `after`.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // ListInstallsParams defines parameters for ListInstalls.
 type ListInstallsParams struct {
 	// App Only those of this app, by id or name.
@@ -4616,6 +4927,45 @@ type RevokeTokenParams struct {
 	MadeWithIt *bool `form:"made_with_it,omitempty" json:"made_with_it,omitempty"`
 }
 
+// ListWebhooksParams defines parameters for ListWebhooks.
+type ListWebhooksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateWebhookParams defines parameters for CreateWebhook.
+type CreateWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParams struct {
+	// State Only deliveries in this state.
+	State *WebhookDeliveryState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ReplayWebhookParams defines parameters for ReplayWebhook.
+type ReplayWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// TestWebhookParams defines parameters for TestWebhook.
+type TestWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListWorkflowsParams defines parameters for ListWorkflows.
 type ListWorkflowsParams struct {
 	// Install Only those of this install, by id or name.
@@ -4727,6 +5077,15 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
 
+// CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
+type CreateWebhookJSONRequestBody = WebhookRequest
+
+// UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
+type UpdateWebhookJSONRequestBody = WebhookPatch
+
+// ReplayWebhookJSONRequestBody defines body for ReplayWebhook for application/json ContentType.
+type ReplayWebhookJSONRequestBody = WebhookReplay
+
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
 
@@ -4834,6 +5193,9 @@ type ServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(c *gin.Context, customer CustomerIDOrName)
+	// ListEvents Read or follow what happened in the org
+	// (GET /events)
+	ListEvents(c *gin.Context, params ListEventsParams)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(c *gin.Context, params ListInstallsParams)
@@ -4960,6 +5322,30 @@ type ServerInterface interface {
 	// RevokeToken Revoke a token
 	// (DELETE /tokens/{token})
 	RevokeToken(c *gin.Context, token TokenID, params RevokeTokenParams)
+	// ListWebhooks List webhooks
+	// (GET /webhooks)
+	ListWebhooks(c *gin.Context, params ListWebhooksParams)
+	// CreateWebhook Make a webhook
+	// (POST /webhooks)
+	CreateWebhook(c *gin.Context, params CreateWebhookParams)
+	// DeleteWebhook Delete a webhook
+	// (DELETE /webhooks/{webhook})
+	DeleteWebhook(c *gin.Context, webhook WebhookID)
+	// GetWebhook Show a webhook
+	// (GET /webhooks/{webhook})
+	GetWebhook(c *gin.Context, webhook WebhookID)
+	// UpdateWebhook Change a webhook
+	// (PATCH /webhooks/{webhook})
+	UpdateWebhook(c *gin.Context, webhook WebhookID)
+	// ListWebhookDeliveries List the deliveries of a webhook
+	// (GET /webhooks/{webhook}/deliveries)
+	ListWebhookDeliveries(c *gin.Context, webhook WebhookID, params ListWebhookDeliveriesParams)
+	// ReplayWebhook Send events to a webhook again
+	// (POST /webhooks/{webhook}/replay)
+	ReplayWebhook(c *gin.Context, webhook WebhookID, params ReplayWebhookParams)
+	// TestWebhook Send a test to a webhook
+	// (POST /webhooks/{webhook}/test)
+	TestWebhook(c *gin.Context, webhook WebhookID, params TestWebhookParams)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(c *gin.Context, params ListWorkflowsParams)
@@ -6432,6 +6818,102 @@ func (siw *ServerInterfaceWrapper) GetCustomer(c *gin.Context) {
 	}
 
 	siw.Handler.GetCustomer(c, customer)
+}
+
+// ListEvents operation middleware
+func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListEventsParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "from_now" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from_now", c.Request.URL.Query(), &params.FromNow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from_now: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "follow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "follow", c.Request.URL.Query(), &params.Follow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter follow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Last-Event-ID, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Last-Event-ID: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.LastEventID = &LastEventID
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListEvents(c, params)
 }
 
 // ListInstalls operation middleware
@@ -7991,6 +8473,306 @@ func (siw *ServerInterfaceWrapper) RevokeToken(c *gin.Context) {
 	siw.Handler.RevokeToken(c, token, params)
 }
 
+// ListWebhooks operation middleware
+func (siw *ServerInterfaceWrapper) ListWebhooks(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWebhooksParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListWebhooks(c, params)
+}
+
+// CreateWebhook operation middleware
+func (siw *ServerInterfaceWrapper) CreateWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateWebhook(c, params)
+}
+
+// DeleteWebhook operation middleware
+func (siw *ServerInterfaceWrapper) DeleteWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteWebhook(c, webhook)
+}
+
+// GetWebhook operation middleware
+func (siw *ServerInterfaceWrapper) GetWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetWebhook(c, webhook)
+}
+
+// UpdateWebhook operation middleware
+func (siw *ServerInterfaceWrapper) UpdateWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateWebhook(c, webhook)
+}
+
+// ListWebhookDeliveries operation middleware
+func (siw *ServerInterfaceWrapper) ListWebhookDeliveries(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWebhookDeliveriesParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListWebhookDeliveries(c, webhook, params)
+}
+
+// ReplayWebhook operation middleware
+func (siw *ServerInterfaceWrapper) ReplayWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReplayWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ReplayWebhook(c, webhook, params)
+}
+
+// TestWebhook operation middleware
+func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TestWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.TestWebhook(c, webhook, params)
+}
+
 // ListWorkflows operation middleware
 func (siw *ServerInterfaceWrapper) ListWorkflows(c *gin.Context) {
 
@@ -8327,6 +9109,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
+	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/installs", wrapper.ListInstalls)
 	router.POST(options.BaseURL+"/installs", wrapper.CreateInstall)
 	router.DELETE(options.BaseURL+"/installs/:install", wrapper.ForgetInstall)
@@ -8369,6 +9152,14 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
 	router.POST(options.BaseURL+"/tokens", wrapper.CreateToken)
 	router.DELETE(options.BaseURL+"/tokens/:token", wrapper.RevokeToken)
+	router.GET(options.BaseURL+"/webhooks", wrapper.ListWebhooks)
+	router.POST(options.BaseURL+"/webhooks", wrapper.CreateWebhook)
+	router.DELETE(options.BaseURL+"/webhooks/:webhook", wrapper.DeleteWebhook)
+	router.GET(options.BaseURL+"/webhooks/:webhook", wrapper.GetWebhook)
+	router.PATCH(options.BaseURL+"/webhooks/:webhook", wrapper.UpdateWebhook)
+	router.GET(options.BaseURL+"/webhooks/:webhook/deliveries", wrapper.ListWebhookDeliveries)
+	router.POST(options.BaseURL+"/webhooks/:webhook/replay", wrapper.ReplayWebhook)
+	router.POST(options.BaseURL+"/webhooks/:webhook/test", wrapper.TestWebhook)
 	router.GET(options.BaseURL+"/workflows", wrapper.ListWorkflows)
 	router.GET(options.BaseURL+"/workflows/:workflow", wrapper.GetWorkflow)
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
@@ -9802,6 +10593,88 @@ type GetCustomerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetCustomerdefaultApplicationProblemPlusJSONResponse) VisitGetCustomerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEventsRequestObject struct {
+	Params ListEventsParams
+}
+
+type ListEventsResponseObject interface {
+	VisitListEventsResponse(w http.ResponseWriter) error
+}
+
+type ListEvents200JSONResponse EventPage
+
+func (response ListEvents200JSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEvents200TextEventStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListEvents200TextEventStreamResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11501,6 +12374,318 @@ func (response RevokeTokendefaultApplicationProblemPlusJSONResponse) VisitRevoke
 	return err
 }
 
+type ListWebhooksRequestObject struct {
+	Params ListWebhooksParams
+}
+
+type ListWebhooksResponseObject interface {
+	VisitListWebhooksResponse(w http.ResponseWriter) error
+}
+
+type ListWebhooks200JSONResponse WebhookPage
+
+func (response ListWebhooks200JSONResponse) VisitListWebhooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhooksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListWebhooksdefaultApplicationProblemPlusJSONResponse) VisitListWebhooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWebhookRequestObject struct {
+	Params CreateWebhookParams
+	Body   *CreateWebhookJSONRequestBody
+}
+
+type CreateWebhookResponseObject interface {
+	VisitCreateWebhookResponse(w http.ResponseWriter) error
+}
+
+type CreateWebhook201JSONResponse Webhook
+
+func (response CreateWebhook201JSONResponse) VisitCreateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateWebhookdefaultApplicationProblemPlusJSONResponse) VisitCreateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+}
+
+type DeleteWebhookResponseObject interface {
+	VisitDeleteWebhookResponse(w http.ResponseWriter) error
+}
+
+type DeleteWebhook204Response struct {
+}
+
+func (response DeleteWebhook204Response) VisitDeleteWebhookResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteWebhookdefaultApplicationProblemPlusJSONResponse) VisitDeleteWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+}
+
+type GetWebhookResponseObject interface {
+	VisitGetWebhookResponse(w http.ResponseWriter) error
+}
+
+type GetWebhook200JSONResponse Webhook
+
+func (response GetWebhook200JSONResponse) VisitGetWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetWebhookdefaultApplicationProblemPlusJSONResponse) VisitGetWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Body    *UpdateWebhookJSONRequestBody
+}
+
+type UpdateWebhookResponseObject interface {
+	VisitUpdateWebhookResponse(w http.ResponseWriter) error
+}
+
+type UpdateWebhook200JSONResponse Webhook
+
+func (response UpdateWebhook200JSONResponse) VisitUpdateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response UpdateWebhookdefaultApplicationProblemPlusJSONResponse) VisitUpdateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhookDeliveriesRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  ListWebhookDeliveriesParams
+}
+
+type ListWebhookDeliveriesResponseObject interface {
+	VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error
+}
+
+type ListWebhookDeliveries200JSONResponse WebhookDeliveryPage
+
+func (response ListWebhookDeliveries200JSONResponse) VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhookDeliveriesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListWebhookDeliveriesdefaultApplicationProblemPlusJSONResponse) VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplayWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  ReplayWebhookParams
+	Body    *ReplayWebhookJSONRequestBody
+}
+
+type ReplayWebhookResponseObject interface {
+	VisitReplayWebhookResponse(w http.ResponseWriter) error
+}
+
+type ReplayWebhook202JSONResponse WebhookReplayed
+
+func (response ReplayWebhook202JSONResponse) VisitReplayWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplayWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ReplayWebhookdefaultApplicationProblemPlusJSONResponse) VisitReplayWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  TestWebhookParams
+}
+
+type TestWebhookResponseObject interface {
+	VisitTestWebhookResponse(w http.ResponseWriter) error
+}
+
+type TestWebhook202JSONResponse WebhookReplayed
+
+func (response TestWebhook202JSONResponse) VisitTestWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response TestWebhookdefaultApplicationProblemPlusJSONResponse) VisitTestWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWorkflowsRequestObject struct {
 	Params ListWorkflowsParams
 }
@@ -11873,6 +13058,9 @@ type StrictServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(ctx context.Context, request GetCustomerRequestObject) (GetCustomerResponseObject, error)
+	// ListEvents Read or follow what happened in the org
+	// (GET /events)
+	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(ctx context.Context, request ListInstallsRequestObject) (ListInstallsResponseObject, error)
@@ -11999,6 +13187,30 @@ type StrictServerInterface interface {
 	// RevokeToken Revoke a token
 	// (DELETE /tokens/{token})
 	RevokeToken(ctx context.Context, request RevokeTokenRequestObject) (RevokeTokenResponseObject, error)
+	// ListWebhooks List webhooks
+	// (GET /webhooks)
+	ListWebhooks(ctx context.Context, request ListWebhooksRequestObject) (ListWebhooksResponseObject, error)
+	// CreateWebhook Make a webhook
+	// (POST /webhooks)
+	CreateWebhook(ctx context.Context, request CreateWebhookRequestObject) (CreateWebhookResponseObject, error)
+	// DeleteWebhook Delete a webhook
+	// (DELETE /webhooks/{webhook})
+	DeleteWebhook(ctx context.Context, request DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error)
+	// GetWebhook Show a webhook
+	// (GET /webhooks/{webhook})
+	GetWebhook(ctx context.Context, request GetWebhookRequestObject) (GetWebhookResponseObject, error)
+	// UpdateWebhook Change a webhook
+	// (PATCH /webhooks/{webhook})
+	UpdateWebhook(ctx context.Context, request UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error)
+	// ListWebhookDeliveries List the deliveries of a webhook
+	// (GET /webhooks/{webhook}/deliveries)
+	ListWebhookDeliveries(ctx context.Context, request ListWebhookDeliveriesRequestObject) (ListWebhookDeliveriesResponseObject, error)
+	// ReplayWebhook Send events to a webhook again
+	// (POST /webhooks/{webhook}/replay)
+	ReplayWebhook(ctx context.Context, request ReplayWebhookRequestObject) (ReplayWebhookResponseObject, error)
+	// TestWebhook Send a test to a webhook
+	// (POST /webhooks/{webhook}/test)
+	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(ctx context.Context, request ListWorkflowsRequestObject) (ListWorkflowsResponseObject, error)
@@ -13173,6 +14385,32 @@ func (sh *strictHandler) GetCustomer(ctx *gin.Context, customer CustomerIDOrName
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetCustomerResponseObject); ok {
 		if err := validResponse.VisitGetCustomerResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEvents operation middleware
+func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
+	var request ListEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEvents(ctx.Request.Context(), request.(ListEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
+		if err := validResponse.VisitListEventsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -14485,6 +15723,271 @@ func (sh *strictHandler) RevokeToken(ctx *gin.Context, token TokenID, params Rev
 	}
 }
 
+// ListWebhooks operation middleware
+func (sh *strictHandler) ListWebhooks(ctx *gin.Context, params ListWebhooksParams) {
+	var request ListWebhooksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWebhooks(ctx.Request.Context(), request.(ListWebhooksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWebhooks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListWebhooksResponseObject); ok {
+		if err := validResponse.VisitListWebhooksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateWebhook operation middleware
+func (sh *strictHandler) CreateWebhook(ctx *gin.Context, params CreateWebhookParams) {
+	var request CreateWebhookRequestObject
+
+	request.Params = params
+
+	var body CreateWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateWebhook(ctx.Request.Context(), request.(CreateWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateWebhookResponseObject); ok {
+		if err := validResponse.VisitCreateWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteWebhook operation middleware
+func (sh *strictHandler) DeleteWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request DeleteWebhookRequestObject
+
+	request.Webhook = webhook
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteWebhook(ctx.Request.Context(), request.(DeleteWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteWebhookResponseObject); ok {
+		if err := validResponse.VisitDeleteWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetWebhook operation middleware
+func (sh *strictHandler) GetWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request GetWebhookRequestObject
+
+	request.Webhook = webhook
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetWebhook(ctx.Request.Context(), request.(GetWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetWebhookResponseObject); ok {
+		if err := validResponse.VisitGetWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateWebhook operation middleware
+func (sh *strictHandler) UpdateWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request UpdateWebhookRequestObject
+
+	request.Webhook = webhook
+
+	var body UpdateWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateWebhook(ctx.Request.Context(), request.(UpdateWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateWebhookResponseObject); ok {
+		if err := validResponse.VisitUpdateWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListWebhookDeliveries operation middleware
+func (sh *strictHandler) ListWebhookDeliveries(ctx *gin.Context, webhook WebhookID, params ListWebhookDeliveriesParams) {
+	var request ListWebhookDeliveriesRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWebhookDeliveries(ctx.Request.Context(), request.(ListWebhookDeliveriesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWebhookDeliveries")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListWebhookDeliveriesResponseObject); ok {
+		if err := validResponse.VisitListWebhookDeliveriesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReplayWebhook operation middleware
+func (sh *strictHandler) ReplayWebhook(ctx *gin.Context, webhook WebhookID, params ReplayWebhookParams) {
+	var request ReplayWebhookRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	var body ReplayWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplayWebhook(ctx.Request.Context(), request.(ReplayWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplayWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ReplayWebhookResponseObject); ok {
+		if err := validResponse.VisitReplayWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// TestWebhook operation middleware
+func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhook WebhookID, params TestWebhookParams) {
+	var request TestWebhookRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.TestWebhook(ctx.Request.Context(), request.(TestWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TestWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(TestWebhookResponseObject); ok {
+		if err := validResponse.VisitTestWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListWorkflows operation middleware
 func (sh *strictHandler) ListWorkflows(ctx *gin.Context, params ListWorkflowsParams) {
 	var request ListWorkflowsRequestObject
@@ -14668,490 +16171,537 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2Nkts4kif+KgjdRfTHsT790e2qmNit7vZMe6e73Wf7xv/bLp8IkZDELgrgEFDJGp8j9mn2wfZJ/oHM",
-	"BAhSoERVqezpi7vYaZdI4iuRSGT+8pcfRplaVEoKafTo4sNoLnguavjP52/4zP5vLnRWF5UplBxdjN7M",
-	"BbsVtS6UZGrKVnNuWMYlmwiWzbmciTxhU1Wz9MX06Gdusnl6PEpGOpuLBbdfM+tKjC5G2tSFnI0+fvyY",
-	"jCpe84Uw1OzV1Ig63m4qxXuT2mbNXLCKzwSbiKmqxSXjEy2kYUrCT9Oi1gYesI0X9v2/L0W9HiUjyRe2",
-	"fQ6thB1b8Pc/CTkz89HFk7PzZKOjCfbsbzj2zQ6+LcycpStemDRhXOqVqBnXTCsl7f+aYN4KzebFbC5q",
-	"Zubc9rjQW/s5phdb/Z2qesHN6GJUSPP08SixAygWy8Xo4tnp6Tdnz56dP3n8zePTZ8/OktGikPjTqR9X",
-	"IY2YiRoHVlUvfnhZ/wJNdsd1JRmvKjZZsyJnqma2Y763FTfzoLNVNUpGtfj7sqhFProw9VL0TPHZ+bfQ",
-	"Lf/v6IRX1d94XfBJKeJ9s0Jh27YiwdktPXvBSmGsOCUsL2aF0YzLnC2lFexM1UIn8Aep8GeUlp4huW8e",
-	"dFzfLYsyf/FDfDx2lu1oJvahnl7Bbwft0vewd3f1CXd4T6fwx8P2SslpMYv16opl8BvKZWIFc7IGQYWl",
-	"XS4muP0KydK5KEv1r4/Svn7Dhw7f73qxXWBBdRaa1WKhbkV+zOyPtg9C09+nSy1ytirMXC0NK0yfksio",
-	"uW1djnRyqY1aiHrL1mcZPTNo+7uHDzqVPxTT6RsVn0llrA5VUiS01HgsmDnIg5Llmtndj9LQN3lGbe2v",
-	"eM8XVWkffII6dr/e1+tXy8hh8TdeFjk3AqSVDguQh5Valjmb86oSMqH9xqQy80LO+kaQ1+txvWyfDrmY",
-	"8mVpRhdTXmrhuzZRqhRcQt9e5GJRKSNktv6rWMdWvxaVsH2yJ5udWm0l90asodcTla/ZTBgdnLju2Jvx",
-	"Ql62X4GPcIlLBu92RJw9Pn12fC3dGNEQaQYZ9PbIdvc+MvViCpZJj5Fh7Z7UnswGRkBrUGg24bavSh6z",
-	"t3MhWQG71A1JSWE3iVSrpPNae5Bn5yytapEpmRe21fGUF6XI021DJ0tqz/39QmrDy3LryV7gM4O2Nz17",
-	"0N39E5+IcrNnL+3WNXOlhRO+QrPSPgs7Pb0R6z/d8nIp0kumxa2oeckWSyuAZcnmCs9Nv3N/G9n2/pRx",
-	"yev16F18E8HXWzNcGLHQnUGdP3lq7VVrXdhv/J/f/s+f3v2PPx1//d9HG6MDZfECv3H21P/M65qvcezF",
-	"ojCbY/9RrdiCS6u6xEIzjnbunGvGDVso3XsKlPC9qBJ4chqYh09OTwOL8CxqEf4srMrcdjIs4IlBgoOP",
-	"HlRuXk6vqmqr3MAlwe7Pqkp6etk1tcF63WeHvZzSHhvUE9o/A3vT7LZ9evRqKaVdt+1mXA1P9awW/njQ",
-	"1XptuBHTZflKaLWssx5DXnOZT9R7OzGc+VtpMkjEavflw3ZbVLumUhtR9fTJ/nTQ/rxRN0Lu6pCxDyUs",
-	"Nepm/F//8Z9pYq0HMIO0yGrRd8+B1w7a27e8T7uVSs7gjCRzYcHXbCLYXJQ5m/Dshi2lKUr7RA0HqFYL",
-	"AQYQM4ppvoYzgLO/KJYva27IE0HakaVPT3XaOARqlp7qlJoCHapkJoLTtrPv7AV+FDcAH53qtgn4bess",
-	"+PLLp6f/97ezoyfv/uW306Nn777S//fLp6enp60/fjhLHn/8aqG/ipwYdtJUfTMt1WrXKq/ouZ7VdD8f",
-	"cEE/2k/pSkkt4FD8tVaTUsAVJ1PSCAmLzauqLDJYk5MKn/gfv2t0lzQt//daTEcXo/920vieTvBXfeK+",
-	"Cy1uToC7H624BsHWor4VOdqaYFVqvtZsNV8fw3zSV8GvlBny21S1qkRtChxIq40Pm6f4XPDSzMfZXGQ3",
-	"wQPekrYLUC3Re+ZNhm0jxI68sC/Zt9t2QTIquTZgzg/6jL1dfHTrHgorCXzMLrGKaXPoI3vSox/KjWLj",
-	"zW5fTV3MZuS322Psb/C1zS9+DOX1NxxVWwo66xF0wa+DG+A7/3U1+V1kMNnh3O8tCW6SN35o+vwhdtHa",
-	"OST/QH+Xf+UzsdljP+d7TH5sHaV4b3a9/Yt9pjscbLe/23T5bfea+504SFzxJjUu8ujcZ7XgRuRjblpO",
-	"UXu5PjIFTHbvO5N19JOirlUd/+V9YcaZykMx8GZzMpoWstDzPTuD4wpmopbj07Pf8/P33/z92T/qb1eP",
-	"bp/cPF08lqdmNufRLzRG6LYFfCWm9mm1NE5d8RzvoLz8NVggPCfaC5qM3h/N1BH90Wr041d89bPQ2sol",
-	"CEWl6n3XwfYsX5b7vmX4/i1ZC3RT5aWLQmuRpxdwfqDl648W+09rdIAfwP6fAs1PIe296TdrOCwFeGHx",
-	"Qat4llkmRA5/xXv9KBllXGaixP/G9oINE3axFnzRJ+ak5iJhB9s1mhJWmAt7d1zyMmFZbe0ia0tXqrCW",
-	"EEZNymIqWLbOStG6I4/s47GZc6ZEvGNddZCPkuDmQhu96b1biEYKW5uxtZu3KpXDqUM6QD+lRnyFNkz/",
-	"DiSfXUdrVlWtbsU4et28wh9Dz5O7dtZLeTzacAAGG/pI3xTVkaqwH0cgLVbSrB5oWTfxzrYMyadPnjx6",
-	"mvQaDs1k1KqM7MdXS4lxGuq6KgVcmwXPcTz2Pu09c7yqwNw7Zq/IxTa1t0S1uiBf2/k5S5fyRqqVHNtv",
-	"peC4tK9KwWtrRoIvfjUX6DquRSm4FiwXWWl/Z1Ixvczm0JGEidL5o+jLelmh1ksTpguZCXhQszm/FfZd",
-	"MZ2KzLC1MHjf2H5/H7okH3tl602jJNqy44W35whVcux0cfsw+vrkCfsa/9+od1k/7FQjnT0Cv0a3SMkx",
-	"atIR/Ylamh7VJ97zzJTrC8bZgmfzAoIBrBaZqnP7X7+rSVvR4U/s0TexAfHMSksp8tmeB0zrxR67IuNL",
-	"LXqGgR5/kR9vs1f26VAuDC/KXad8uycvcp1QtARjpnkxE9rooFND7YENq6ZcPKhVc1PITovZnBdyPBFz",
-	"+0sSM9q5jsbx52ty7WthTNmzJLVYiHzds5hGsVwxkFqK2m2+D7bG8EP1BkeBO8GJku9G+D2/9LtPU7vb",
-	"rhrBXbhL/PBDafAkXtI/cfdZUwVVrqpnX2gGa3Xc1pDOTb3VyRTOE/Wld6QHsRlAQX0ie6HU6geRFTle",
-	"LPdYldaNKdwRs+17cId/ORnhgTZGtbBruD/gU90BN53rfi86Cejm7x5nELHfNd2gyEg/3E2FbvcH5IWu",
-	"Sr4ebzpffhRlqQZd9qpqP60IYaqdYvoTPhV1DM37+kbWzx7TGlNUzsERzk3X30GD2K2gquogm7aqPtWW",
-	"raq7GfcdUQs24uPTZzGDuit7O7fuXQVn6+zYZ6Ierp7J+V9VTvfwP/DcfIyPzSHVWrvtQxOgmjlfH0cD",
-	"8bcPZLQE1nkQiyxGH98lIy2kLkxxK/zcLGEKUZGNzk/Pnx6dPjo6PX9zdnpx9uTi9PTfR80ztpkRLwuI",
-	"i0G8fHQxEsujTEhTc2shOGDhxaOP3Wnf1Bx+DDFbylm9EXPI/qrh/Jd0+VrZuxdq8YTxUit7B6vx+gpX",
-	"skIjfAfubnhBc/aDvR6iUTZ087uVeYW4iogqCKY55uAP53zo4RGuQdsQxuXYeIHWZ+NmT3GsKfOdZEoK",
-	"tM8LycqibaAHH+xDqn6vlpJgO3gYawgqlaVHUGrnLeJVdYl3cSUFy+C2bC/ALas2BA5EfN3N5DZ9as1P",
-	"a4IbYXq3fZ8d6GTw2/aTnRAdcdwYgr/KkJ+R4uL2uAwUBfnWYp7ESDCoKnZeyumGsU19Nz2/yxnX2mQe",
-	"mhK7h76dC4PoaMFgWwDQygWw2VsPiExQK0T8W/0b6o14b8J48dPH7K/Fd53LR9yP1ZkxbKBnrmp1y8uX",
-	"/tSKD9BtvxUvDDivOKtErZVkX6ZVrRaVSb9iqmYV15pN1nZCFlqUtxincwKCT1qZCFyEMcEgL+FVWd5t",
-	"BaUyYsARfC9HVm2KKc/6vD0Ei2YLnoukfYe0p5M29drOTMeA2Ou6grEMXRhVd1S3qmf9xvoJ2NUn0Z2W",
-	"jHTxDzGerA12aAO6v0ORBh1KRlsuS9+VahIJa+45/HZf/fBxpfftOjXe+mpf17ELel/zsHlrkM5vBhrg",
-	"805PT3fEol0z0c4DHH/TbYl31wHeKx5I/dbzyj330YWVxgSI2DcCGjqEB3TwLtfn/jDqQeKkkzLf06P4",
-	"O+6ObcP9NzUZoSV8K6Sd4Jj1tFjYk8coVaIVZnusAZTkvVseMu1W9g4u1B2+tRXXjOsbjHq0XdyIhXP5",
-	"WHGD3UlNj6+6Fkst8vG0Vj1ZDKiHVxCRcYNsLEWj1A1Ttwgy3NSGHgW4bS1gV73GR+8b9t3dDjy5zWp+",
-	"VWh7UrtYEXzaHeB2lDs1Y4LYsiG9Aexc1L2CINXQEHQR1ca0JsHx89xZ7p1uF+jCIcxr1IufxrCGtu4c",
-	"Wd1c7u+6qNO94HJJJ60ygrS6ZClZ9imYfqaBwB6z54vKrCF6j9c/sA3LsnXr3enWaM63JxvH2x42Wjj/",
-	"dqp6Z/+139Yb0cco0n1WmAvKgkJ1VgutyluRM6MuWbHgM3EByFU8eyGp583VX/71hxd/ef76DUGZ7f67",
-	"tPuwNhfsb89fvX7x8hd6AhMx8OUmaTSzKhOej+qmxlpqd7ZUGS8vIl/kdTYvbkXPx2qROUMyMvipKnNR",
-	"Ozu2MfP8gOiOXpsvtBfEjVa6F0bo6iixTVh5sfM4AhhVbaLXAtiE0f5Nai6zecIMn9nJx4W0B92qLowR",
-	"0q8SPQCr0fqdxuEzhjef6QmvVSrap8R9ER1G9ny6ZMHaNHMY4ARwhazKljnkidGJOeBC3C/s7mi5Oxwo",
-	"thaN+t8Y/Z8V5Yi5SxAMUCqAva5UfWOPXrhK6mP2wkDKiFQsFzwvCykucZfZ/YT4anSo+e5s3pu6GD07",
-	"l9A/9srlCGyJqjbvYUM4P17Vbf9QPLSXjHrie9/PeSFfgfG1qX7s/MRtGMAOMLiU4GSurEzNubVNE0j3",
-	"evq4bVmJR6d/ig3bvrPZxusfr47Onzx1msJ2JGFz8b79zWfTb5/mp9+effvt4+yb/OmTZ/x8Kjg/zZ48",
-	"4fnp2RP+aDJ9PD2bnE9OJ9+en2f52ZP8aXb2ZHI6PT3lp9/GlwEN0f2sJfH31sKdne9/37PfoOlIcObb",
-	"ndmxenpz+eaC5+P4/L4wGlYLJvWSCTg0nYWGuQNSybjShM/SiDunMyYPO7wc14bs+kt22vP1AbbffpZT",
-	"KNC7UNL4wWBESTBnPfMtY8YduY/y8UaYdxPucpcL651CsBD/3vsde9js4RKgN2Kmal5Mp4Rw7xiIAkAY",
-	"mMldZHM2LUSJcQ60ZQCSlthTpxRgu5RKYyYOJ/fg4CDGD9AJIbOomxqXaz+oz9vNZGNCUl1u2DiFZrnK",
-	"lgtriBYaz6BKqKoUNBJxh9vthoxtVZ0Zl0oWGS8JU3e8n8NBvBfZcm//xfuqqIWmdzYcuJRtXqtKadsv",
-	"a1q4VH3OnBC2tMPW5qaC3A0DlMlBHCg74SARSFa1NHocXJEjem4v2NbvajJ8m5Jzpiv+zvzdoU/lTPzV",
-	"PvkxGVUl35le82vJ5evlYsHrNXmEKqX3nPH9ERUhsCxmFJc8iwTFwZgh2C9ZveSHqYWpC6EhhlByqTE1",
-	"v8fkHuaWcUmc1N9BLhacfu9jgXe2i5E2ourDwg9xo1gT+gAI9vDdplMejud8L52N0R1heCY1JwpJ/053",
-	"TCC7mwkMPMtEZSiBAX/RdDMmMDOvBcOnRE4xJJeK/IWmnIdLlk5VPRP2Q/aCB4+jecO4XLOFqill0t12",
-	"clGVyhp3RvA6Vytkn7DNQ2zSvo+abybASQWhu7Fey8zahbXgN+NZybVuoIsYA45einAGDuGRIkFs9vUn",
-	"8EyFwr+xgEfABlFxO9T0gk1EIWewVaXIL+1vqHbSC7q6YZDQidPltTxiqbPb0oSleNLZjyXwQ1nAy0qC",
-	"4bGC5FmZs1xJgS9LNUbNQTJk27anPBjTlyzNhcRPaLUQlGFZ5EwqfJ26mqKjxm0XBG/ouVpp1DsJ08pK",
-	"FpyS1nrGt/WyErW2N+T0gnEAhtSt/AUiEHG6iZEKzFlh8Av2xM1rvpLdHlgbzN9twfzKuJTKsJmCazKi",
-	"GKgb1kRLLzwjT1ncCgakPATrdxMD37HN2PsMZgqBUefc/deSuSwiJCazY56IGZeXjsQFXsqRs0bmdAmn",
-	"WSTiFOgT2Y+d1CQw2OwocgXhb/sJynj1JigjBYPfWcpM1IYXdoK4dCkJC77GLAWHO7/E6cflnxZ2mdTS",
-	"tPe8F9RRcx42UWfAczrpwz9b4RslIy9iIzx6pUCUssSfGyGwCtetJypRIt6CqQidKH5UW/SF2+URf+SS",
-	"3LK7DABEynzKy8sOs5iC4G7/g09Q720Mf1K79hBm510yAfYwB9u2XeciAgrAIdBACYMWsP/luA7vMi2f",
-	"1Nz6I9lSO60hysPfZCkERBSFJNXSZGohNJg/vy/zWczBuVfWfC0yipdv2t7gJHJNJg7g2PAKDjNNRHbz",
-	"Er8RxSgWpZCmf9fC75lgC34jwAtBmW/DRRLOuuGq6lbUebHbBfQj5Ov/jR7uwQi6b7lO+OnuFQE3U5te",
-	"rD20rephdKiXcpCEA15R3cR76abi5a2o6yLfF/Y8F+ViDBAzHeWPWxJsEwMiAD/431c//zQEyDY8+dNM",
-	"x7e8jnYgQIpy9kbUNbdzzhYqX5ZIyPfj9z9ZTflvr1/+cshefRwy2VsTVrduw41l2+AhaSZfF3JWioas",
-	"SANbkZXphAIKhQQYBKBrI4mrb8SiKrkRjr1wAfrKgZxZWdyIkEUKXiWjrIGYr8RkQ2DAWVBkXF+wRyC2",
-	"C/4+nIQwIhyZxjdqNiu3T+LmrukqJWuRNlPTIsFielWYbC4gZPWlXdavwJZV0yn7ErbDV8cMOLRaH7DG",
-	"Ty1YaqB7Vv5SRz5sJx14YHyKsH3SmsrwC16DdXv6uxO5EKYuMrchh0+ay0aK0Vz0hf/9guJTx+wnMYUz",
-	"pAXqHkjFMnxDD8ekTZYyL8V4X/RgVhYRz86D8nXs28WpsKKX9yVvzoWLywOKaVqrBaR+Y8S5sQQ102uZ",
-	"iXzX0m3r1J+xK38uIgD0PVL0uyb29G6e3Z4ZoT2r4daohbnPgIF65wcxLWQRJaPZY9CuuYgrNNDHuais",
-	"NpVZITRZZPfoPhESG7G4R88xw7q1ZI9iXv67uI/7iE4AMVDIWeqD/xpRBGghu4DCJUup1TxFUW8ciWrq",
-	"5H7Bc3HJUmIudc8hKAH/iDekEF3Q8iS43oz8IIPb/bt9clkaVJ6AY9bhw9Uter1DWocCez4oYNuPvaPV",
-	"Sxpoc1tTtlVgDJ+3D+NJIHCbwAY71HH/RR9/77n44Y93AEi2oMM7UkysTdBsv9YLv43yCXCxDiYbu4l7",
-	"wMnpneIJzzzkynnB23ggoAaDn/DcZfVSMoyIbM+3oWbi1D13wbNucmcYZ0SP0YjeCYsJ+3cT0Bx0pj2Q",
-	"hPa69wvcQXztaBd9Iie74x7f9PbdweDYOFCXevyp87R5ttgtAWHK9dCsajdVB1ljN+2fdpXvhvP9/CnQ",
-	"HmgSuyyouiMAeVSy0EU1FNJyhU/fNYVjJxCou1Nyke25U1xSWYQiJUYRlWKCXHrp415jXpZpAly8XObA",
-	"2AaDvmTpjahMmjRxJIp+QOoERS18BZkgEpb4YI1RDL34YBjxfKxkuYbGgH+yEx+BnnXy8JLRDcZCwyiI",
-	"/1TkOIlaHriK3QVJSGxormgudyqAjmwEGFbqOEZn1tGzzr18R6h9qSO43petZMgw8OfDed53An8m4uAC",
-	"4qEJEzybNyk3DXQJKyrYi5oQ8phdlSV9HN0sFJ8Bdz4g+ZAUeBgPTMPN0kHa3/1qfseNfSdSluQBkjlb",
-	"ntG4xPaIY8lrkQdc6lslqreIAbBCT4sSywFh2SK6yXtGN0xcj+EeeTlWPl13R9J4mNwbmsRj0/jNBjkZ",
-	"nZ9tI2FkLxclvh9YQFtSWVygt4GA+BovhWY8h+y1DZCrBwJCEgK7arJSTFDRJoCWJO7y5b9uKNFjzruO",
-	"NzB1jjJVV/un2TSOi51eB3TbPiwXClz3MD617eHX9iEMPw42HYrptEMtQr48ewTvJBIiXhEk//Gkuhpo",
-	"SLCalNtedEi5ek4YqgewDwFJEecKb2IVtYvR9ehqrtbXI3u/gOMU/gYsSPBHYCffvOAc3/JaHxuwAd8l",
-	"A+hQXDoiDHmnl8v5WR5Z41QNe28SvPfk48fkzim9foI/DIf4vvSr3bWl3cAH+4FwvHfjcUI/BzSZYHkk",
-	"N5g+waSOxz0U8eJd1B/WzXxz1AgIjLEfMOiCbaoAiFKLe1GaZh4A7w2fHOEnVIvLDznujXL74W7j0k2+",
-	"bKEZfsulDGMtIS2MKeRM32uQbptuGFuuaCMO0KVNTF12ERjHcAyo2tcmG+zPto1SfsFgF85bOhkKTKJ2",
-	"IRo6ujNwPeO57ZZrIQzPubGbvPHW+MIlqILpbBjParWs3L88FDHOppJYG35RaHLUtXGKlSqLjLgWJ0rd",
-	"NOAGPYZ8NfsCl1CnyW4CqIIAvLP27ZvlRNRSGKHHUC/hvWnxItOX6L+zcpmLrdwu7Rl83l5Cf3Tjyd1O",
-	"N9qXCyZpCvuRSPVpAcpQ2NAC8FqX5Bx3QHOT2RjpTJkexEqUxrYzAmyTnsaPxbvtjOYge37Oz588vThA",
-	"WlZgy3xz1qoVQm38dnr0jB9N3314+vhjtITUc5nHAlU/qhXjgQPewy5rcHAiUZNRoGyEJIPOAxCtelrV",
-	"Ss5YIYEy3IE8kwbkiX/xJR8vWYqwsRwux/QI3H8gcl0EViE01mjrvMCgwDG7Ajj62iHRZc64vnGQ9A66",
-	"mLCB1Gh0KzyXtSoXQpq7XUW3o+mJSziAcRaazZQUl0xCSicO026wObeTXKuyzRW7r8aOwRr8EF+j0trY",
-	"Wm0s392cm0LWe7pswqmLgmd6qW29+t3E2c3VysroCgt4YjTHJSsErB9Cjt2/BrlOQmJcr/r9AFpoyJiC",
-	"CAO0kfMebpsUWOAEmtVFHsI16BzDEpV4vHoSCTrigljy5uU0z2uhdYfD05hKX5yc0F+OM7U40XN7iT5B",
-	"AMjxmi/K7entA2Pl0YG/gYqPpR+mi5dDQjKgGwpDN0B3tLOFqGegLYzqVB5o2l+JybFR8Z7fiJ4s3hux",
-	"brd8yVKMyKTYKHEPtlvFeRrbUfx2+u6Yahjpw5M3wQxi9xO/mslgYqTQotr0Grta2XfFd7nbWnde/+31",
-	"y18Sln7pOdu+SqGU1pdIyAjtWuEu11+lm/Dj4e3jxbCVLE5m2vatDe/FpusvNY+BNK+Iwp+YFlZzVQJv",
-	"mK8Ta63vAvW581gksHtV7VwaUcdRb1ka+kjf7/TNvp9deYStF037zEamvP1jbGIQhhkJj81FdrNPAo3I",
-	"bmKmvcMzD/+UQzZTz6KQ108PSG2QqDQz4dD6J/ZvTdvOiCH8rS9ZBUSX0v13zKLpgmMiFaqINTHOEnrR",
-	"yUxnvygDWTjAeBEQiKLX7PgQpNebdjvct7bVz2o2+6wWgtJF9iqqtZOx1QfXXUzfKSaP3rAPj5JRWYAS",
-	"/l1HuTR7indt47Z2100KxPvXwy7HxKhxUUYuUFEWrreeMhc5MhHvbp9toRnA4HGCk4ysYGy9Wf5TLsQu",
-	"etxNjzXmRg0U+/g60xKSIyyksd1asC10Nt+vak4UdkwA42P2/FbU6xY/KryYIKQN4bTQKW1NT4fCDvzH",
-	"fvddgPt2NBTw+sL73IOPkcr/zUkrCR45cION3kw0Xcs2Oa671oSjrqZexpvgVTFGI2uj5GXTQKu2mZvo",
-	"dwG+7HzD5XvvuMzhAa/7YTQCzRI5Y3uRdaeEFLQ3eQiXajGE9LmBufXDOFCA7kQGv5Qab4+flgaNZHC/",
-	"QNPH6NB9kPPOZKH/HOHKw4t1GMEcMA9zb9HuYe1tuj8KqQ/PgvFQ8C/wLMsxL3kdAz9DeRrtKw+1GMKg",
-	"gnxQpep4FMcczwWvNR+QbekevDtSea9A6cDcR9pg+3BNBIXctuQEwGVwCi5VByiGzGssKVdoz3GXK4EF",
-	"JHlmmJIET1EyE5d01wQ7xV41HXKh0Gim74FAectr2QOU7SRpbnpMKD+xDa4psNMOCX68F/aQaEndBm5i",
-	"MF1lFcIUN9RQA5amvd0W9wE8G/tAq0lStmLyoidjKpUZE6IkT8H2akAotOXQPSaR6BMdYKWYGsZLogxz",
-	"BjF20tdAwNx2H3kPW4qaxfuGmWnQu+J0oopcMvHYbpKrtDAk/d0h71dFerjyc5DSePxwxSUxZDgiBzd1",
-	"zCg2EcT8mIkLINa4hWVP2YSIvApDbucV1wlLMTDb/CxVs2GsLjX8RiCrBkplwkiMwafkLMCm+GPA1o8t",
-	"N8CKdz1DHW8jkX1bmLnvJWIcY7lyQqrlbH65jUj2MLll8TuUD6w6QSXh2rIhOx7PzVHbwy1VZZ6i7xk4",
-	"L1zRXrgDJp6wIJVildqVnSm7EaUoMAhP+nazrMqmky8SvaR75DbvhRSr6NSqsi8ssuUa3RPb3OVQgNk8",
-	"BMrbGa2fBuRNrT0kl/NmNbQ9YWf3tsG3VvPFrd2oqMShlSGNuIWT5c0xfj9IDBxD434Q4VWet/F8u0CC",
-	"9+rNMCzj8QaK8P8BAGFzPmzGSA2v0Rhtm27+Fd0uzLT/xO9v/rtt2r4FbNqczmY2qukuZMvTcsLVoHVM",
-	"NaXCjofUpjwE8HLDkN2in3oIvdKyuBUpmPsu3OvHK/JLNlcrthIl0C/DTaHQLEVzN0WIBE0s/ED/AjMT",
-	"62C3jQl7zAQig4dR6ZyU9C4aGu1ngj9g7qWqZ8oYIXsCE37IywhF70CCnuAYKfnuIPRbkvHv6gJvjCgM",
-	"47tcNisBmSFbCJWsGUX8WhM77AufCWvVr0RgHtzZdCCZlyxFBYKlxYmYQKdJYxyDmThZt+xHbxT649ct",
-	"qBucV0zJyN2O3iW7TWnCwO3avPCUn1eXN9NrWWuqdrEQXGossJ6G8pSy1dza/rwZYUslJcHj41bWMBwb",
-	"sA0aMjRrxlkRRhs8/h5HZCLyU/kkHmbN93VDszbzSR1+vygzbgt+Z19029t/OzUv7rfH3NTtuS26ZpWn",
-	"W/Kr2kj/Dm221Ac0FklXfFKT8U4e5X8Od+r9S5DSHOi72c0OyboPZ3Yra2eHo71HTrcup34lNEW77+or",
-	"z+v1uF7KeGyyh0EC42rOn9MAuTy3zx5kF20P0z7hFySJIUcGMs7h4SQSZO8EGyl9MT36mZtsnu7216Fp",
-	"42YkGRSp+TcsmdUF01SFyJD5XNU35GvwHJVW8Ra3WNijS81lxCLmWfpRrZiamoZZZc5Brauladn4ZzGX",
-	"tSdAiGTSI0bpgon3BUD0zFKzsyj79iEYtX9Xkz2RlB4nvjknkDuREO0oDAMA+UvZhXNX5Tr2aay3sW+5",
-	"rLuX2Nqog+J5PaJlUBpSz+0FUbSpBV+Mi7wHqFuqGcNntHPPk5jZXVPmLSK+gH1Cm62o1z2YKWJu8WZd",
-	"G5+2k/7WmMJ1im3Av4oIgSkvZ6ouzHwRzrvIz588OXtmL3v4H++Sw7AvdaX8RqzvRuDZB3azH4yFKlAF",
-	"GoJ4FpLpYia5WdZU/rRJOi90ZZXg0dn0NDufxLpQLSdlkY0JRNq8+vP3avXd//zfP/z1/G+rq/Xzq79M",
-	"nj3//u3i+T+mT//8Pyf1d//+bPVNqef/c/53tTL15Kcf/rx6XP9/V+//ffn8T/F26krtvpz8Vax/pSdB",
-	"fIyVnj1WJSZzNI1NH5JAUFozsDM0Yrt3AFPQCu+nMQCD+dy8kTvxSEGAiLwZbxwu0yppbnv0EP0TfoGD",
-	"DQM9dMp9oVmRC2kKs05YqgUvU18aowkGfaGpZrGmeAkvIRaRsNR5GFIGbMSiPoJm27eV5jLohtBKcxJQ",
-	"5Sviq2jE8SdvVg6AIZ0/2Q1C+nMtKMYD84eoCGTBdSVBCHY1LUojat3BHNWIN8q4JAL2DuLo6ePI6v7M",
-	"ZTEV2sRpkPaFtHfLpflaNp7BflhRbef+Hxd63ED+BuZUbcmH/5mve/He4B2LFUJyF2d0yK6FidfEVtOe",
-	"S75jjb1gvAkjJUGJQmtsEsPuL1c/P0/bGng7kJP3Hd5qaaqlobA4+BmQ5t2R7C34mk2wBAERN8SbPXb5",
-	"dLuqiMGJq6ZWNeJURhdAdBOtM9ikTbJ1toPkxEHSco6IWA4RvN8+EK57xPNFIcOc56WGLV2q2XhZl5Th",
-	"cXFycnb+zfHp8enx2cW335ye277XM9+NrfWom14UsjAiQ4C1uhHIbGv/c/sY/M1kdHp8dnw62syFbmZl",
-	"wE3MTcLAowNx/FtSSD3KWpMyrG+LLI5s9bMaR9CGFiSyr/I8aehENObS3fRUKqQFGTADzeR/2IPgzm4T",
-	"Xz2R4ivfidrMB1z4aIE8OZjtq1+JoEPhXdBNVnxjOOLC+1Ns5YXmk3JfPqIFL8oe1PlhxKtr7O7c6jur",
-	"cQ4Q0M2zhU7+o4kye+FwaKH9Eu+w83BBD2HqkWh8GmsPGztggPhlkAIEO8y5e7aXAN6KYNzRQpNl1G6G",
-	"vaIp8DEwe2b4xwd1w2+TlnH3eHtphR399bwu+8/KA+yIPYO8Lp2qoXuw56+7pgOD1m0hkLBoiz0dDxnS",
-	"nuvNvPq50LqQs+9KqnXWlscF/roHT4izY7d6IdxnYx36Jcoh8JNaifoo41qwUhhruicsL2YFpRLkXM+F",
-	"vmRLWfx9KVwinapnu4LwTx91lyfIg/+NH/3j9OjZuy/pP47efe3+9NW/RDPifxGrl3WMbRuWdNhJPODM",
-	"tm24M3vXs2/sQ5Sh3V0HPHKdvOHnomsSRbb9yjUkr3LNUsi5TJlRbCYMhSDfG1bxmfBhcyWbmqX2h/uk",
-	"Zjbx0yjPiZwWWPKZ4vqoFiB3G17c9P52j9ZalPtSBW4SJz8eRt1Lb8ZmHrlrem9cPRhQPFgThqjNxBWm",
-	"SlguSmFE1FXrEZ6bcKJYknfDlpRzw7eizRqul3uztOyDFXGlng/DGOdTo2nOo4sV2/qHcGruuksNOKHc",
-	"PWsfe22HffayPggTr1NmD2+ZvaxndzTLnPredAF7koGi1obBg50zB4hS9zQJ7kfu6lR6fA6KGY5lDxpD",
-	"vIpyooHw3Ec+pbNJXVd17jkylYRcdvdWYS7wbsi0UTW56LAKnysWh0nNHq5XEA6lsxhLM1d1T+5AsCKZ",
-	"WiwK84Vm+EJ7Va6kbK/KeRAU3vs0wqbiXZoVhrrS0IQGzBq8ix97+vju/VhQBePWzr/SN95ar1RtNsZ9",
-	"j4EvVF5MC9GTyUHDnPPcw0I98ruQTCqamAPz0gBh69sAsHJ/hbwr5bEndDSg2Jvrp0sjWris141AAVR3",
-	"o4qLUqzCYpJQW3KObC+CaNqwwiF5/SfKzGkNAIwviebIWm9Q1TGodqldrcnmW1SDDrds8C0IpUPhTmv5",
-	"dTsGJMi8pvqva/eOY3oqJCy/6rArwWjCwotw6NrvRO9iLWaHiOu4NfIYROJQtWsG5X+51aYEsGigLF5w",
-	"rpsz1EhKTMsH5SGjcIbFMpszjvU0cyX0MUMnPYZ7cuQ0hPV3OdoyJ3+4btQYvO5LlAQuaUobskcbWpyj",
-	"i9OQY9qdMvRFeJBsVHgSQDGnPusolvdMLcQy5lyTsd+CPsRANyDuA+pKtVrbhOfQDsSAxASDB1h3S8PE",
-	"Qx7QTJgESoFYc3xZzWqq/tFbqn6HAPrJ3PCWhOuGo+9Lr6QliI2TgEodzDfVdLbiMVfqRntOpXopdbyV",
-	"pcfB7bgbhZzkm4lorrN+vbGLzTz07Yug8mpEX7g4YS2aJBzcKLBH5qrMrYFCodMeuT/dJfe4q5Cllu5w",
-	"zcj8fWvLJevuNLdIYfTx3cd37T3nluXsU+01qcwYprhhr+pRVHYJIHmx0FjVmCokJT79jfvK0LRoslyz",
-	"ZWVPpW/Zz8V3wHBql9QT/xWakRcKs9OMeG8wZVary7Cq8Y0QlQ54mQpMq7ML0pRzOWbW3iECf6J4z9St",
-	"qOGINUrhGbeLnWuPze4kaOglK/Qj3P2QC3TMJ73LO3DzsLwPpL3fqs1Mf64mSINSUIVKlFO8otzHV/VQ",
-	"Ci+q4Go1KcWiDzcKaES7nwCLzmq1NEgRCXsLMvG/fPXn79mzx0++cSXaM4CKnVT45f/xu1Yy/eqY/Vqr",
-	"Wc0XmiGtLFOSpZnKRXrpdGgteM7SXBhelJSBUIuFyNfpMbuSrKDc3IkolZxpu1ddJoMRkkuDuct61RSb",
-	"tPdCeMdnsYv3hY7eEm1Xeha4oRhNmDZ8YtV9VisdwmpKtRL1WEt+I7p8gHJaIgVXBIxiKLSxtVWcbHvV",
-	"CKEp7WYcwPcafNbXI8ZLO51rHLDurakdpV0oXSlQoFnSVICgkLe8LHJWo0sEyoqg4vT+jMFYYhK7aOk5",
-	"EHK77H37TbFceVaIxKXuYY60LxIcluhWyqp8khW0q6wJpUXI8Y+f6J8uGnYU2/dnKDEPy0SPOQdHqWZN",
-	"DRAMEbV7V4u/g9/4NHt0882iD5O67IGc/Pjmza+EBG599vHps5gpZQrTR4AZfMn2HRwz7Z5+v0WSHTFW",
-	"V5JW9oBMYa0uJiWXNymelfbSYqeFlARkh4Ey6PjCmhd3OiKJ3wqH6GctwY29RfU5GFY3YkjST9gJe4SD",
-	"OnULC7oP6BSDMh1tktTjgUoGEgqXjnrVGiyTWt0IuUWrEBsf4R833Q+qXC4i5vf38Hcvm4UUSfsKd9Zq",
-	"JlrHMc6h+is388a1Wfppas9GlCaVV0UvTartYiS4V0jfgG1s6yDOHsdGEfV80awCQPcaXKO6ysT16AJo",
-	"n9dqCTlj/iduf/uXKG7WneibsaZ/e/3yF0a/A30sFXVErWGlqj1RJ5g5d1KLGUJatu8CN66YwPdEv9C+",
-	"DSJe5PHYHu/aVaJjQIjBZasPDTDExzQrtKnXb1xo8/6M0nOlo0kdGlMgK1UbJ+k1td5lda7N/DhgM46K",
-	"SMkLOZ4bU/VlGOOnma4Ev9Ggnx33iiIUA9F6x8GRvlZk0evrQsv1RkhWLctSX7DwHbCzVtiQY3m5e4Cp",
-	"jyjbDrXiWtvz5pgNpc2uZ/202QkgMuKVBVoTawAkyuX60g8SL3QrrLqtkBGFFToWoNkutCBDrUUOutWm",
-	"7m4WaSd9d0vYDw0YcsBh7YF5m7ChLvGKj9wgcGI3eV0hl6ZD/vr0NInc40u0e90ylJychgv+vlgsF6OL",
-	"b85P4Xv4r7No4DwygQEhQFc0WmB3gse75xOq5w6O7k3l2OtKe9uUiXIHFloR4CXKSrXMgUqdcn2Iygp8",
-	"uTD1FTfzQ/Js+QlAH9897thVyY3Vp4Nb/NW9sMF+7X54t23FqMMbGt5xbnfJndDihkRvU4v4bWkMLAvH",
-	"tHrHt1WG+NEtJXFd1AFyAmEDZ6rGZLAFz8V4We3F9yrXnsrUT/zoAnhjj1/x1c90mkcJw3233OcHzJ/e",
-	"M5DrXMGepvXNXKzB2XkjKrjkZKXgdcK0wpjNYqnR6dn2eXbMYCv34wBxHe8R0pt2UirOT+/u8W4TUPW5",
-	"7PfoTJxRdoPjxbdLGmzHJ/aIIVG5oHv3eq+wFRKTfJoGt2rxXwMdFKmbb6WsCT7Zm0ih2aoujBFAnXbp",
-	"UQcuCOELKyItA5x1Ib0dX9lTepbZ45z/Y1mLbRTUG6Qy+229n8E8CR0UwXl0ERSFdK6PYGTN2aIklpLN",
-	"bjyLGHCpvzBsJoz2Mbru4WTQBnKTB1/7QtOXkCbPlwOjXG6rEuHD2lgrys6r7cpMqbxTIvEDqc+LD404",
-	"kfK9sP9xdHp2/ujxk6fffPuMT7JcTE9HHzer1/lv7HHgaRdnKJc6ekF70zjy50DCxujRY/b9nNcUulpQ",
-	"CpdLsZA5+Bw9JEXkaDAAbybE1fN7ERnd47ANjqi9p2rL5uslF6XKMZvGjgu8E8GiELl2YnrBUnhtXEgs",
-	"fUxypaZMLWvdyV4hkb1k6ULZqU4xrVy6qnP4V+RsgdRIwHXSErlNwN26QqlkM6YvpAmVkwOJtss3Ee7r",
-	"x+zltAGkmpVCu4wqNR8V0vezqJt9pb0ARJzOc8SbNHTyOAn2lIBBEGcmdSCqZZzVsT2Ka8XUPsmWlV2a",
-	"itdQ0w8iVA+CbvCzv0U3N8FfkIYH6cdS1oJncz6J+z2tknNFlM3Gws95/iCdWs2j5RbtaSNkJjpO/l03",
-	"zdUIvxg3/zy71J1LfwI4ei9+qrtlULm8V16WL6cQqR6SOfAuiV65NMZdj9mblfJhmlYxbgKbAUJpWZS5",
-	"ZnN+K5rfsUPHMXjt/ljvHnIWuxWgcQix8WwemIrsJ4pa25F40MzAWx6MNxpd2QOrZzULAti8glrLDC49",
-	"WAoVtvlCdfDNoW7CY3Jgf11i9HBwfDJSHp66HTIMT1nzFbClJJkboFXwMw1kCsEPTaJRKo9hRVyp3UAd",
-	"H5KU/0oI6+O9CsAh7Y0vN0Kbs1mssBSX72E47J0o7VB4NtWGyy7fxSvlnvuYIPVLb2UpX7a0410utmUj",
-	"dpCO+A+dwjEXoCyc4UE+trWrbScqjGkCkkZbe88VVHNy7suwhmVVqZkt1HXxhAcsD71zfcOmCNRHMS0/",
-	"g0mzAFuW7udg20WC+ujv96a9T3mxnaKoeis/DgWKMJ6eGIlnmaiMDkpK1kuog7kmJHZEf0UsoH3pDvbM",
-	"4wypFnYlmfmN058QQBN8iCwGdzJ/mkwGau1uPmM8HiPstXhsNgUjiZKcLo8eVu/U36cuctJYLp00DNCe",
-	"7f5t42rd28ncuAs7wl4X056iauBFSPCJHkt/6uoR97GNwW4uZnOASBB4mhjIIIUaL6E7Kz7euRYJvjbe",
-	"s87dpnGl75mj7qo1xLR4bGIjxax7Li1wYwzLgJZYiCuxwrT5GQ1x7Q3Ron59odkGVmUVKx89XOJtd8bd",
-	"atSxYxceRBHpO5nhkUHVYeyDd6GxLeGOGzWhYLpRgp17ayLssUWXaSZbDOHbosw9poTa5Q9HT2Y8nDOz",
-	"NwW1NJcB3z6SBwVAYK6h5CgvRd4qK7rpAY15/O+KYtQ9RM6kalJX7VQSCx8GO9XSZGohHO8OPHrJUlVX",
-	"cy49T21zyOf4JITpRE3+BI9/uWxRPRPFrfeS0LZpZ3EQgU2UnxYEgWDMjnCv0Zyuj3G+vVUBFY/HajqN",
-	"S5lzrs65Zu7pdvkJpqbTe3nv7mIbOhznfpfoYJ/uW9g3zCVpVwzcqGKDx5g7kEK6FbepWr1/t+WM7Kvj",
-	"eq9qWAc/IHqLSe511O2ecBr1tgk7jOlJBsqnsj2xuSj8CPEfqD26dYda4HuAAg5Jw//U1sPAE2fX6kdn",
-	"TsW8lkcsdfGA9IKozlQ905fX8oilkMmbXoTk4Q27RcIWQDZDdb7UjZCaFTIrl7nI8X1HItL+xGRpWq9S",
-	"mh/4KL/Q9CX8AFKPpBcA56a/eX5A+itycIgMagpFilV3agy5YEZyV6qTZPTKU8kfhOypWtqX/PbvJDnZ",
-	"PxMseQUFIjKhtdAYFy+MZjdifdHkNRLDsLXaC0N1Kh1amSBeBFbyKNRj5kvFUhYnFi7xFPEDGagqlc17",
-	"EmnsTV4L7Vjv4YBUlZCDbxEAJrqbfYWl6AjhHcO5DbWhNtSDrO/G9jrQWd5VJg2BPXpMo4RuXJuxFkLu",
-	"JYR71FiUcRTt27nA8lG4thMhJLNGF+KcHFlSEO4i9FYcblj1JZLAmmJSVGEQoLtS9Q0kUjWBjguKU0mf",
-	"QGz3DKXP0ZZB3vBQRBA2JcppZz8QOmolyhK3QwTNf6tu9iWHLlVvfqzdLb+riW5sZANVU+IpjX1GOpU2",
-	"SJ0S8NvfLpCQtSpL3H5eNQpXFYFnvpozjGyLOTysoMZrfNa/NW4YUnqgpE0xpVoZUoBESduu5NPt0L4u",
-	"A1MvY97NNBe3olTVQkiTXuBy6DmnsuJL3fh8+KwD7AjeHCWjQquS97lhNu/Cww08Z0rTlgxNZxyTXyIn",
-	"bU5H73bbB1VQtqEa2nZWIe1ltTZ+/5A7t1/yYubXgVRao6gOrl62CN8ffDdE+dqdeNEI++XlINcJNK0+",
-	"0WUiXI2424jm/Qt3n0/soZDN6RJxCwS8aHnVYqEM1M/kS6iMJJUnpAAfBs/HSpZrQpjokHPG/v2Spdqo",
-	"aizVygFHQPfbP1qjWNkHrBWdejiQs/gAWdamx4ZkdOjJCGmGoW3QGtgGAMdvewzc1w5IdX/79i5JE/dg",
-	"NGlVRR7oltvTDKzmSop8PFcLsdeo9ilAtce5XhgGPbL2zULsOM9xNXL0ruR7HEuBvbHixe4CZbwwu46x",
-	"TqnilsenxTWyI5EBlvx7SoYbkiLXmxhyyVJItzmi481BDtjREeQT+otTJEXn7Fis/+0sW6yKl8V//cd/",
-	"HmeP/mZ+Kh4vD7snmka1udnz8kEp3Dp+JuKQB3AwD3H9NUvbfJaSJ4N+DFvZv3ZuQaXKgNy/iZBYAd/A",
-	"0vaoNSPe1CImKaAq+wjgc9GqY95JXyJsnJoGbt6eQMFdNKihDh9QhQXL6cfxzU6vblBLnA4W6NpOa/K1",
-	"EdU2+shNzkf4aVwveznBg3JJmwqq4f3YWmoMnnJ8LHZXygG41ufwkHu6F7GTC1kA65yP11FNP8j0RWcV",
-	"RLjtoh/3JtRHx36QekzaVHuqj9+JozeyQXCT2ytyLcj9ZK3lwnTKDN0DhfZvanIP9Fkc6oMQY8rA1EZU",
-	"F4zbww0zeRL6Bw4uoTqYCTOC17layYQgPwn7r//4z3bNHSxdHoUirANWmo0sI86qWtwWYnXZcKDZfgV+",
-	"TsBB40Oe1s6jZpAIxr6B4WDkpVlxjSoMEMWu/jt6+aRaXUI4TRD0H1tqnOVOerlmdoorBz0eiJhZ35t+",
-	"ZdM1RQVJezQsoH/7CiY5yKZBVh2r2yHFiN8K5ktx0Xx2imJRq/lkn/pXcNWcOf7a7XarqH51z7YYZLsy",
-	"u27EotCtYGlY7Trw5FEEn8Qlj5sGjiKjl+JuaBzolS+cevd6absmigjs9jRFmzqi8VMlZsiEb3QrCaCk",
-	"+aXarGbWdxb+GshEz33fFQxUNdwOCYljTVagiLA/291ppQBSPoHnqcx9ZB3crLWQYiUwSACACkTgYa4s",
-	"kfCcnzLd5/93N0yjmBFlmTQsCbU2TItMyVwnvqoRIRqPmQNN1yLnmaFzjurRhX+27URhfGpLxV0NJR4d",
-	"jwZ4ced2WlyySIcZwlomPczQ9jtbHLC8tiPFo7ZNh9LDXqcCgd8EA4fLCkul1aX3PwOj0IKvURPRRmXg",
-	"utkDRNzactt7MBEz7lNMMAl5oDGqTCzh+eUUVmEBCfCnbRYdjwFpM2mcx6bRTkjcE/PG1610GgnWvqGJ",
-	"dFnQlIhjj3Qr4rxM2pl5eIcDrEmn8qG9RYzzyRj8mXbqF7zYTZIBXU5IaFur0JYKEjg3hX3K4XW3aGRz",
-	"i6ddP0K9R80FBSTpgA6RLdsLSL5ey+xFE5IKuQSD5NbfPoTAagpII9scECKBETLy9ZpC5LE7xUYIcJss",
-	"i5I4XyHXIgiHQbZeIfWg2lHZQnSK6sPrOzMpXB7A+Wb+XzubN5bZg3w6kNGDY75kVsuvnWVPtbXtA4Ot",
-	"2mABfOXjaOkdGWcEeCFDTtSmFElDUeZqrSMyy+l+WrS79POFvF+q/34h0P2RgL1Fv4MVju692FJEHEr7",
-	"ZBi4TbLhwpNilRIHQ+DGBfznWphLltICEd7N2ezwAOVEKunjm5T0UxOQwhVuvGRpc9+gL3mGNXzHHuva",
-	"cUZwItOjyCgdGE5kXKinWpqGZhUuC9TXTYRfQDbeoPuAvAJq6ZFFXQp+K5AMutwsSi9WDrMHOia4QO0A",
-	"620gcQYicBrDO2B42NBed0i/IGHwLewQQtxnm16TaZwKSrMUry0d0rMf47RIDUvrxpfIFPSprSQAjZ3H",
-	"A5wqyEOH3H4ev/v2V4mMU/xQEzFvZbzsQPNK79TG05B66pgEkAa3+rA1uGSC12Xhdx7tSHR5hA54l9hW",
-	"i6WOeyTDdKboOoC5n9dryCsKjiB48ThO17aPisJNOHZ3w22T4Iqs08YVOcuL6VTUQhpQKhzYppssiOAe",
-	"HSOU6r/fhttNWd3RkTBK/d5ynz1wAhVhV0lQghtfZ/b65O6O7EolXDyRKHNcqbLIouxbv9IvPgurqJmQ",
-	"s0IKhpXENftSKvbX9a2opUpYQEwHer9elkJDuPKVmKmv4OKz4rU1Ne1ljhRBQe6otczwEgc1yvEK8fj8",
-	"nKW46K6/qQuUYkFcYPGzCuRGrFsgmv0B0JOlzEsxPliKL6bN2m9uki7aYwo49ialmrAPeEW6YNfEyoav",
-	"ndyeXY8SVvHsRl+w37Bj4BV89/GYPefZHH5DEij7oYRxZnh9PPsH3FJUUMcFWv0C50sTEQ4kylH+gpoi",
-	"FYadzmVVKp4jN4ZtwM6r3f9lEaZYHKi4B6xuHzkKr6ovHMc8nPxpVS+lSCEmbg9370+8ZKIkptR+SZLK",
-	"jKk9kafH7MorQCR6gNId8DOQA6M8bU8D22OgEMsYR6nNfuY3wkuIM3Gcr0QKz3XmSA/vLOP7JiLDdMcY",
-	"Ot07DXFDY4kVLQsNkE38xtqIyzD9InFu56L2rm+wRcXUuLobuQCGBleIFXLPyfBuKRCsP9Bd+QvnZMZI",
-	"7EJwqalW2D1VRW9xDhDaOptbE8Z1GOKKzLkWGj66hZsBSkNccHvJtrtuv/vTaw+TP0RCYue0aivF/nNI",
-	"A0teu4IzSjpWb97Bw0kXcOTabCVFwuvZdDbsAv6oCYV67G69HkOVBzoLaV7DGgXOnGqMptGkzLe3uOm5",
-	"6Fo82Lz3VPQZFxsGxMck6BpaeMO7Nul0bSUmka7RVPi+LeWAbkFlBat2rWC8S0buKCdHTr7J+OsIfh85",
-	"Pt4eQl0E1J09Dghve1luR01QYbSN7/bju83i2faGtTuNu5X9twcDCd0l47yVoblNjmw0cnVTlYas25T6",
-	"mSZBiu9lmOeweUIMVhg/FNPpS793752yvC/ZSv89AM43UOAQUvxS1XQvWPAb8RXjAHlrsrQ3DX+/z2Mg",
-	"FDo0hq1OkHCnQ9ON6AUTxg1bKG3Y+elpEgQ/vefB8+4iZ4E7vWl9Q1ffHjHP0Kd6by+ZHvf52zenwwcu",
-	"/Jyg6PEajjMwJe0RBl7BObnjNz3wPeQyz1t8MkmXtS3ZkqC/c7Z6efv3zwL2mm+XKQRQhZi9c9m9creo",
-	"62LuLJItuxPI1CHztyM1O2PFjaYeCJZ9iy/sJKNAnhe3t5s96DrXzFvQiT4j4rUPB+9xl205JfrrWAYC",
-	"pmqWknClGM2hak+pWklRn9gtfnLi2Vn+tRbTLt8/HPfhveD0/PFWsqhhrCFoAG43KhviOpenPwN/aZs8",
-	"JjhN4FC8XynCPu/FFqPQB9V+UjG8Ly/JAbc50N/VhDgNDQMo1AWFeLMblnFJnGfTWkTJCochuKJ+sW4y",
-	"v6HONIVcjnvQS72fs6/Dt1yCUO8XPEKhkTLQUVEnlJ2LXj4EZCvYK6EBshS7qL3RS/fnN+tKXFVVGXW+",
-	"ruYq6jRuoqqQAhVFtv4rxoyPznb6zNyI/XQ3yxwOOSHB2iqRZP1Eipnfrx40N6YuJo44fHg24QujWfNu",
-	"EvjAAXtN/Az0t6/SpAmBuKC/oDN5sZl6aBU4t/KfD3B3uxnYOn0+jNzVw8sdhMW7agx6M2PBJZ+J3Ifj",
-	"A3vD36ntx6KjzZZ1TafB1vLxreH8jbxa94julGJqxmpptuA+XNHJOQfa6VqpRdxSKsWtKLcUjjPt/JGW",
-	"GBBFO+gTHYYMaIF8HT5ENzcy+65H0QyeSdD0e3GbNMXe2gN95RceErC54eQ90R70CqZUWexRy6m7/yNm",
-	"0p3IVqyepxcPv3fdFhjfn0Cg0WSBD3dzKPQj2bKQE9bV3WfHZ2fHj3fq7LDvu0kE2hvyx0JbY+a+OV+9",
-	"u/wTpIC12z5EBltHBe+yzYd27W+NOHQI1eL1K18X/xBNrTBeihy1zcB8+8NbYI2ZvQEda6orNDUA4E7F",
-	"meYl4Q08dMHnQs65Ph6CdTdTvT/Wfbe1GG67geSSb7yjCGtvaEYHYRs8wb1vPHH0SFAhgWsmbotcECzQ",
-	"nxl0mAZlq/Nd8IiykILPRA/kd2tsNuhePPFU1AVvA8rOzgcJHZHO72EWxzC71H4zRq/WPCmjN0+DFqNb",
-	"MF4IKig2McTj+EmzJgOxV/tmiEGmtV3XKIb0+XueQciHE3nDcNQoEMraHR3fEliWx/hcKyzECGm2QbVN",
-	"tTT22tDOqPnO3lBcsVR6uX0O7j8Nm6ZRFrWMqlpMi/cRVJ7RhJHO5rzmmRG1TuzE1SJTM1nozU5OajN+",
-	"PH3z7DDsEr1Fz3yfEy/DO7O3YA8c5GCEzfSJjvW7F7VyW6+Q45yvdR8y56Ilm/gSFKzAKCZ9hZWcSB5l",
-	"UICKJL3JJfWFqB49fbKjElUyQuqkSN1QwCYR0w88s63glrV8RTkdVGmrZ0N031sU0v97l0z2W5h2hl77",
-	"Am/ttekr/Da41JvZVurNOG0/QIq79ULhr74WW2xgLg8lum6rNkXZihf2nqIkW83VIqFMb6vwEkLzetVX",
-	"QuF7GCwV+6dV7eRUCJ47QoxmQs5Pz58enZ0fnZ++OTu9OLX//98HK/W4iaBYxiUTFB6wA+mSlTNeVbW6",
-	"BZqtwbbHnz37RgKmU1l0qwg2CJkmC/faXmqvR75ASC6yQkcrX9qWTb0mJdudoTM3Q0/2mKGNixaBxgg5",
-	"RusRFxX06/fms9+hduuwOqx3rqk6vELq8OSzDZ82pI9vK0r6FmthBOiGBkbQ7IA+sUcMw3wHhgHEsS3F",
-	"QZqD9lzJ2heSQZ20IYFLOUHPDbpZ3QfZzh5gksxoQ8wh9q8poRnTJFCTgMI/a9reCLnvd5C/na/7Yna+",
-	"9VgJ5M0929/FXbvJNbSNYN31c5M6O1CG+9jWm2ZeEb8C7VKNPZfGRvlt1U7DuuzFK3p/V4sFhnA5xG96",
-	"XP/DZTIScejL5ApKBhSaabPMbvpL0W8K+cB8rC0o+7eU1LkfJwHOxJhyVzYDWphqNabiy3ve9+5yR3Tv",
-	"TOKJu5+VzmBHgduD0xvMRZn3J0s7Ly5Y3A6paZUOsLpJteqSB0aJn3TDxIk22JoyELkJs3g862FhjtnL",
-	"drFVl07cqbYaXFZjTQNy2DBgc6JeeLPkvDnBLtzRM62F+McgF8FqunftoQ0O904ZB6jzfIrJEEF2Gnnv",
-	"7KlI7AVL3Qp4hxCUO7Fkbj2xaN4dMVRTEKiLEsHK7xXAYxHAGq7PN9GqQfbG1QMyxdvYUjqh9hLgEUu+",
-	"HqNu1W6fqiWa0Atn8XPDJiJTAY2BWSmSMFcfX+oVpBeHn9oDu/TS9tZrx3uV85XIN9ZDvwcSMDZqNit9",
-	"rsMADL8H8byhN+NofvruNsFrAXzbSq0w8ES77ogXhjvikh6MDsGtlg82ALdFnF1EMlXnruRELXQFcc4U",
-	"TNP0PuQsQPBzd3HpVSZNbRWgMOAaWAukuWR1oamwKtz1m5sz5BsMjHHcm8isSS71NbTI0+yoIDrqMtwa",
-	"bZMi5MwKDvad3jm3/j1cnVfBkUPsnBdsKa0UpO6XNMCvtpL2ndJK3Bt2BdKGxteD/hOPqKxbuQDOuozX",
-	"q/x/zebpt3FiVgnVDmOYqh99/yBET/sf8Xc5UO+oE++o3+JnbUNi1Mxp5CJx0oNzCGJnkasefdMewWCG",
-	"AdBZ1P68NkrdBIzq98laORS/otNBd1EnXdI9v6d9lsIopGnDv/pnYgFH9+VDRBJ6TZSHCSa45u6YxtmT",
-	"XtzM3iUIjksa2+mN79xEOwqfLuzWvHH8YA7Y7vmh2BuPc68XkE/nMrvuJbjbODRQaC59FJ/IiAioL/MG",
-	"7NutbMWWshQayjt7X8Cck3UHk8aeAw+HqsP4BkyA71DHCP6UNeP6kibJeGgnToY0XrAoIRebW6BDpTo2",
-	"rCJ9YMAwefTJk0dPownkfUKNdrOjxoT7CfwahVDd5dBpXTM6OdElx1u6vWUnVJ2KLun3K55Od5dg7gZd",
-	"XZCp5X9BIaPItWXTlAL8ix/hJVL5cc2KaWRi3SUSshocfVRZ3CBtKaTKrCn7EyhhKFX4IS9i+45IB+j/",
-	"+LiUZF/aVfgKqE6mU+J1gts3XZ9hkN3hUh0uSufyLAZqOnXgGp+j5Tz2RtknKCmCJiswcXaM9DIIu4LB",
-	"4wnW2vUgg6yTQYq/jlbwebWUZJ+DkrcPwbwJnmMDrQQWXlUA9T5mryjvegoUC6uLIAHbBZXst1Kf6iMF",
-	"r22vrboKEJKUPZWLrLS/29ME8nztywmme4df1ssKObFS51GzD1K9bKkY0qSwtTCHzOvunPWgbbYd9Rss",
-	"XH9fiiWgqnaRcA2i3gKUVLasC7N+bbcUQa9d/Ll7h0PUAFD0uMB+OqnN+L/+4z8h5wW2JTrteR3GVefG",
-	"VKOPH0HXT2MZAOxWyFzV7Ouv9Vpm+uuvqZYfJTo5GA5iFTglqySuxrmVDH4tv/6ahODrr4/ZlZeIQjdM",
-	"IYUE3FDg2vz6a9rcX39ttwt8xp18X3+dEGEVMnVag8r+6+uvyaSxDf0K3lq6iFnl4HmI+LV09SnkhjPX",
-	"Pox1HzUT73lmwEHLEdZGppXd8rY/SBoKSiLXx19/zdIPvKo+pglLP1DvP+L+SD+4Nj4iSziQJYEK4Gik",
-	"XMs3WDaLoQ+vSSetRS6kKXhJGqrBUXo4h32t0OTfE/m1BN0O3Q4gKIU2F+zx6WPq/U+FNrCitWAVn4n8",
-	"gqX/UhaLwlwvT0/PnwKVEGWvkuew0HZk1vBJmDWkP6aXLqntWqb2L3j9t58jxYmuACRusq3SzcTOlh0N",
-	"uGcwwpfxurazntp/sg8YoEkY6k0MyCXMxbk+phdWM11LO8hhSAgCgQWACKvkeA40ttfSCVfiUq6U4+8B",
-	"9ZT+i+3Wnx6d6mB2nOPmTzKl5KBmsq6l49/XLKXnUggAFLO5w/ykkqo1uFxUUMR2fWm6vqdylMyoGWTY",
-	"uomDWOGkOc2BL4FTZ+2Xn7/hs/SyoQaxX76WmoJ5AGp/MT36mZtsnoY8G18+Pjv/iiqIqIUAbwZqaa7Z",
-	"lGsDFdNs316JCtkzbZ+g2jf79eXrNxRHsX14kYtFpYyQ2fror2KdHtNj4PkgK10w28S1TH/FqivpJQNS",
-	"XL7QRDhmVxdmEUj2XeOQGWEb5tncyScmKUmW2l9/sqKcet5JdxXHNjNelsQ2VoqpPUu+E2vlIp7IMPT4",
-	"/BndPV5ZqTu6gg2BjeD5pmCzsgnPbhyTC9WSUtNridDq+rbIrO2ylMZxQFk5pPOUOCjZRMwLCawRjDI7",
-	"krCfM2G0/SDgwsKxgJoQPJu7njYDL5yHe9omuHRagiYSsVROEWA1WSUzkXSjBgHVvYs6hEgqOI3LIhMS",
-	"jSDigriqeDYXR+fHp6NktKxLOnX0xcnJarU65vDzsapnJ/SuPvnpxffPf3n9HN6xN/jCgIcGdnHgCL0Y",
-	"nVHem+RVMboYPTo+PX4EZU3MHA7ME7xQHNVLCf+exbBhr5aSJgrje4zrGzJ77BBr/3MQKSR3fRtQ5RPw",
-	"XuSji5HVrlfQvG0AelXzhTAQCuoxn5tHTl5OmyTxaHI39Kt1b3J0rQHBTGEf//tSABDCs2MSSxUa6wOu",
-	"u7YHO7oLIjca8CDsISKh0JWy6217cH56ivglaSjtC87gDObz5HdCPTQ93nb58LMOriSwbrpWDZxPQG0l",
-	"4SRbNRz0eGcFSru+hnzPT0hlocHmgTV26f364HRbATAcSDZGfy7VavTOvhLK58mHeik/9krpFWxC7YTQ",
-	"8Rtrl7QE1YFqwRfjIk+JVAuCImq2KZt/EY1ojj7FSsRWgcqEHWLCX1sdD6zXREPpZbwz5xu7MOJ2ydGQ",
-	"hq7RDrIKpdlANU2auy5gOln/btoOe30HclDyetGvolpFFNx1y65QrUq4k8JNtsgIS+aPbThgFVg8jJtj",
-	"diUZtATFOyshmwpB1njM7KWuFPlM5JfE0aSDcq5fAHTNKfqIssMxHFLRXTWsFA0pQ9jPfh3XPNPSdF7Q",
-	"yBW7mUr7x1J1ds53qzkUrwdSdNyte7PXhDBOwcGPJx/gfz+eBOsCPv6Bm5HEtmc/wm+H3JHJqFKxTLTX",
-	"1vDzxaL9DrPbS4AFXxh36XAklVoYU9r9ZDznfabqvOG8DzcW8yzsmi8Em/OqEtJht70Pyt35cErYS2fW",
-	"dbawtVHWmrj/Cx3btVfN41c0h/vt3cC8/6tYk6iDYfqdQsTuDikPgLgeI2vH7+pBYiqZNqq2Fpk1deE2",
-	"KYvZ3NjLuuSVnivwzOyxYYJxQw3Oj233D3lyH3bT9p2IsKpJR8ndf6cGQ/bbqW/LVpUeZIbYB/3lop71",
-	"mMD2a/vK1T+Viq2qAQq2qrSPVx1Os+LcuUW6qio0YaLK6Wd36UbSeV5Vx+wKmbjQf9EQV6Y+t4gZpTbX",
-	"7Xt48gpIgT6fQsgLXZV8PSYt74iquxSDg1fRRWcH7fazQ8pP716vqkPIys/kTkQWp7a0uA19Ao5JlJpS",
-	"xMpGvjCO2UwnzkWLxuYtrws+KYVmM9XUVQGvJ4WlPfBwWgvRRA7QrX/6zNXJbioBA2LLw4hUPVPGeI9d",
-	"D8+ri/Om9KfUORgbdtnYIfcDjPcuwvw9RWcj6uVxL88terVtkwfR29j7vtVNtitpcCZVVXNXJPuP/Jvg",
-	"3cCFjl8RocWHVKxbN0YymgueE3L2+RveS1RIj53AM/TFA1wn+6Z8PyG6qqoXP7ysf7FaCyxLHq0l/D1B",
-	"MbB8kkBPMjHyQsG8yzCYaU27zSXD4PGd1PYU3MD31NebgKsFL0uBBxkOB4IRHrBwvJf+drHxT2ys/dNK",
-	"KYoMa2TVJw3sOAVOSM33G3lOQ8BtgxWLxdLYAyChcLXIPb/MBiN63Ar8nlr8IxuCOIbdtqA/RB/ktt1Q",
-	"Amp3NX4ILRU1Md84ExOZ5UXey4vvnVT+SSI+dMxW1zKk00YEivsacJHai/Wqw6qJcSWMeJRaQNoMEsFc",
-	"SzAucvHefh9pPLS/FkMRdZFfhFk4UwGgD6wxh1Ep99s1Vijgxt457eJdAlgM1k43AR8GyQOZSK4lHLDT",
-	"wu6Q0l5boXI7ZNZC7ZxY+QMYscSgTM2lJhc+GOYYOXKxdHtw1wIRJLrJ9YDClBMs1GOOWZe/NC+gAjwF",
-	"/64lEFATTTtENS8pUwmKQSUtqEZB9UBpgBAnCphpAvMhwKq4l6E6hIuX2+uHyOHSjkuMK0mRrM4TFGhC",
-	"vzU18uX56elX0NSCkrPw5GBXkqFQuC86CELDL4xxVfiD6xxFSMjBQmrBgRiA4d4PCEb9Fm5ORIf6J3vW",
-	"pBA7pY6uGsAQOmsSKtqPhzl1FhLGrqUrhgJMeCqcOqdtZVPXiexryVLH1ptiL69lGwVFNCiO0rfLXdwa",
-	"fJuw+Fpe0fZzaHNHScq7ZKQLvrai5jczwYcu0PiH7eyITfGuiRSoKORueMaKmwuSc9PMPiwTOrXs6OCv",
-	"DlFCvi5iDcZOp0EFixTQEKtOBT9Crwbuca5vNOIFvvzu+as3P45/fvHL+PufXoz/9vzV6xcvf/mqp2ZJ",
-	"WYxdIfw0drt4vZbZXSyuH+o1hEWST3ql7pRGGek5P3/y9OLZ9Nun+em3Z99++zj7Jn/65Bk/nwrOT7Mn",
-	"T3h+evaEP5pMH0/PJueT08m35+dZfvYkf5qdPZmcTk9P+em3o05RkdHp8RmEe8NaGeSTdRUXokUDux17",
-	"evro9BEX5+eTZ8++/fbp2SQTjybn304fPRIiO5uIb558y8/PHmXfPs2ePcpOv3maT8Sz6ZMn32ZnZ9k3",
-	"T86RPX7Y8R7W4fnENmZQeiFiWfxCh5YUK6q8hhzlREANiYBgXhzSa7G9S1ctFvcDXLjWMmsDy3aZsCER",
-	"/D1NnWWvpdNoVXcxK0VgdTmzhJCNAIu4IMUVBK14La6B79igvZL5q55/BI8G1IRU7g5q3eFaS4X1fJAC",
-	"mr0Aq+FaBmbDBfNOlYQqYmFxbqtZG9PFGSwY3PNnIWSksELaU7nQgMahQuHg2lH5mkIQnXMN1PHLaejX",
-	"MWHx8MQZhbW65SVD5KV3FbmahZoXaIUlbLK+lq6cYFrValGZ9JKVfCJK4MfCrM2QwCWwhwrN1K2o6yLP",
-	"EQvZPHQtc+UBqevwTh1mIAMemC/AVhVMC4MdwoA7Nfwb1U6kF999+d8Mn51QAPPEHw0nWhgEdH/VMOHj",
-	"3f3aPrtmX6Y3ojLpV8cM/G6OsRCit8Yal4isocOa/aL8FMM5Bbhj+DSIljNqPdJY5JRqB+jKC0bQPEIu",
-	"FQCpsmvApWHFAU2dY/aamH2uZYN5A1vEA4/ayLNmflymVAeKdi3TqoZS0pCBMEb8bPqVT8bFTuUqSIQA",
-	"uNpkzaRa9R3aL5wCucfJvekS6IxZdCrzcc34rBYAIPfBTHQMNJ5tNzV7IXTuYxU0uvS3DyO3XccqgK8j",
-	"QbefjzAfYCFMXWQut2kjyWclJvZ/5qJcjG95ubQvjWoB/dEX7BEcBE78ifDlKFN1NQrTTzxfN1WPBCpC",
-	"qxUgcIg/ZFzaw+RjtwqwB6LNSjUR7/cxCZyMfCazoGm+7xx+66SqKXke1tZqVenyhVgm4mBBB9OpsELn",
-	"IlUt1+6AtGonONAd3mPjUHdRhy2OqeCK6soJ4L2bd6+lgN12pW+JbtyPL+6leuXa/yO7qWgQA7BvNNoH",
-	"dFT5MNKn9lRRMDQs3eMF5Mvg5k0Z20i1C4f/VwGybiUpkSFh4n0mKszPCYwPzEFAGXMfII/SVVm6LAjw",
-	"1ED6is8DCeyrbK6KTJCFxYPwOvzqBgB+kNhZhrFaWvTPGq/F0UKxue1F1941laceDdbFNMLPpIrd/PbB",
-	"GJ2HhfsiB2UteL4++L1sR0cCd88hNjIKV7CPwPeaWal3W2PXRc0HjwdBShC32hxbX+gm+gwpP1Cv3l60",
-	"WikeDci97VHD+uNAy29NaDBAAlAjFB7oQzNW1d981//g+BU3kN1nQjDZhwaz2AlvkAQPdSD0Sd/JB/ef",
-	"W0EQADht/IhiUZXcCM20KcoSxMk5i1P7j/Fk7S19lyUhylJfoEyi+BUmKHjkE95C5K2V6SCHoge/4Fbx",
-	"ntHdhxezPuXkVsB7CWZKUvwG679q3KGHxE00jW6TuJ0oCvcVvK57PYK6nnApbi2pTMil98LMIO6FqThL",
-	"0/AOxwAXwSL/MyzV50dhDFvAe6iMZMjjbr52eA29vrAXDkh027yJYZYeJeAdy6WSx7yqjr2mOr5enp4+",
-	"yqzuhf8SKbCGh6LlJC70moBrB1xMq0KLC0aYWazskbgKH0a1LohfoJF7IxwHIcpwU1jC14J0+ZK/NM4m",
-	"r8omyJ926f1wLkteivdY4idwEJJ3FE0V3O6NLYwbq8/ZuOnH6W6Zz4B68YviUwpgEKOLkVgeZUKampd7",
-	"wVzccD6TpbuPHnfYcvCzfU5NYc/PIYrCWgeTUk30yaLQ2jFoR2+QjVUasPy1gAWePwJ32lpEvAp/LmT+",
-	"Mzb1nW33MwNqoffAjnygwN9wX5od/g/UgU8s0q0F6JFpv7KKotxJk6CRI8Wg/QfMPFDUHACSr2888ICw",
-	"MQ7T4QLtWwT4A/b44840mtc/Xh2dP3nqRgDVoHoSaXz5m0GZNN+cAZrRiNp+6f+QSP12evSMH03ffXj6",
-	"+ON/H8WTa2Jn52u7izR5FAHHUzPOKp7dbATcvtAed4RsKUGlft4t009p9U8fs5+L7whmZKcg8Mo0O7vJ",
-	"87UT4wJur/lUYHWWSvDohfHXpbHSNRq6OVVmhDnCfM22HHsOv0khkb68O4GfdOvAqHq2jJXDT+Dx2NkF",
-	"4Ai3KvgQm/J/wc4DeUOhim9BcnXt8GiQ/69JkYEq2A6VDSRF8K+mJvamH+I752XZN6sSgKvx1HHqV4P6",
-	"QV3nS5v3ZVWS127PzPH+DrhWfd25WKOOpXCgtNgvExfkHyyXE7q+20XjPNIP4rTv8en1udm/c4LkIudt",
-	"bBpq7S828g6sfd8iWI744S8YB67e3HOA1KDctTW8TDHlmWnyJdfOs5508H6EZOx3nN9xex3SLAN0FOUz",
-	"tcOnvwEsag8byw5mr3vD+aeRXueaRvE6hLRCcy0ciBWqLcr65AP8bz/BAuIfVrwgCqOG8WguSuevawpR",
-	"OnMK+4F31ahTB3q6t4C95XvoJV8R9cHVU+9BbH88IJPDhCbtfn4e6PKLH8gt3JaDE6Rf2x8/1ny0Tyte",
-	"EdaUcWuYQBomionze3qy/06K9qaOgj7eTYKiKuohN/9W2UjYRBRyxjzpndXnbh4OEqqCD/eKjhUASLLX",
-	"Jx/gfz+eYCb+sLgU3fHx5kBbn95PGHBU4L1h7Vi5bkVdTAs7zOkUUgK+TKFgzhH8sE6/wqtIkP1P0Gh0",
-	"Gy6WhlM+APAt1Wo5I2qfq19fXAYeNf96oRkVKyVWIiIM6QtwfW/fekVzsIMXBQmH8FlXeJdYzIjAso+H",
-	"A0jStPh7nITjNELD72sbnm5S8g+36B40ESicuYjQ00/WvAXnQQNxm3vOTUGUDweQ/Ff2o/B1rudH8Fmo",
-	"um87Ee6DLBNa7+bASVU9aziWUUDVSmJ/AUYUuHNb5SN7vArw4qEJc+jE3XGaw1H9J2KHzFPyVrrQL6ZP",
-	"AILKFRhr6q8d920aaPbgbF69VNw9G8v9foDLmGv6AW5jOF1/zOsY9n1Auh9O3wNdyDIvcBH2MPoRTjQ5",
-	"E8PIw4gN0qOckE8Xsdq5ypYLrGShtHeKOVo85D5NXBUD6dWa2zMaiRpjJ85fBO2d0YMvWZ8dQljqwxmp",
-	"mRvQLpKxXTwD8B1vp3ZX9cRP7/7GavDp3qTOxvvp3M8hayTRLTvT1elSZISmWickGU3C5tqxNRumhZDH",
-	"7Mrx1OINv+4SRKTYzJjITNPEHihYBVA0bWI3O5SmgfaWyoti8GmpzNgfAcfXMuWlVinxAlPMtK1/KRoZ",
-	"Vsbxf2xlXRBYhK6Kmbr11DhZJipjTVIik3PJkbRjYPs4plHKhyjMPI7/sP38vB4KGB9kacFCj5IRrdcD",
-	"ZJJJZexBE5Jq4WJeIZ57oC74gQThM7G+DFFFiSsSdJBoEtX1gLQPud6inqI6xgpk7/HxxkmsTxkySjnw",
-	"gBHvzTEjElm7VQoMjdYC8oryY/b49DExwDScLwQRiHpMfi35g7JS2u+/ponrWSDbvYOdFJSw5w5eSlc5",
-	"/LmBrAAnH/A/BloD6JL1C9uDl8dDn7KlIKsMWU3D7B1CWkvIJyauOiXFMQs9aygBgUeNLuxYl80F9Aa4",
-	"b61B4cIRf3TXGg2kT1kcLs2S7BY3b/fzrmGve8XvJC+m050y6CkeHOf6lKVGpfYumwAHhFUWRBXu0U1I",
-	"nW4vK9cSJQzkrcn/CnwhdHZTJoojEWBNMv7xtfxBUIKkmgYgq0Da4e+o4Dzqo6nO2jmvi+n0rnQn9t03",
-	"6mGFzbbRj4LwFAWXGI5pai01fAkHcdepRQU5syv1AHQmXdGk/LKtjDcuBbPQDbtnIekmxDPib0cmCiCn",
-	"DPKDiSs44i/wLf+hmW9oFAMuw268h8ePZ8FUxnxavZcb5KjQbCmLvy9FwLvaR3zohvtZbe4mv9EUYHvP",
-	"VJlvZjfuuYKfyxp2M9p3xNHvBzGE8zwoJBMTlpZKOGkKs+w8rACr4bsas0iaVh98M36KuXQGw5bJ3Fs1",
-	"07c6ORshn8NOozVMOaW93CC3qGDGgq+ZFiKulu+c/L0VVtPuVtGk9Sc9fvIuvKaZ5vv6dH1XHsCpS5MX",
-	"eHW3dQDPz5WqwZkpshtEqkPZuZ7uzAUvzXxwf36Ex/8m6rzIzO4ONUTyE4iqmbCOkrt4kIHZFGKTLuJf",
-	"1E06NdxrAPWdurqVbar6oIUWsVTPwLEGTGvgd+GntyfH6A/mbSeh2m1huHU8vIFRNEphM1N9J+tykOjh",
-	"wap1oDuTxuNeC2JBwls18n04Ol0M2n6hmZC1KheeIMtTewBYAKnboE6NUcfsBV1VoLgjcN0hHkb7mn7H",
-	"7OXUoVeyG52wFHCyVJzsZjkRtRRG6NSxoNXiMix4A17M1nMIXHSeS7hW5iKxOpf95hv6QjumyH6uFCSJ",
-	"em0fp9v2lkTnF76i+j8NYAs5rhoOC4xudjgtdtFZhFZdElRTdrFSOzvgFc32SSeh2fpMVp8PecYNFdox",
-	"l02h+U7pGj8Ljir2QDzZTVX+OCOFUwQnvobftpTRVwJdV2E5UqxUUGijE6DE1g1TNjL8qEqHEA32whCp",
-	"j8936ilNCGiTwkSDKEFWWEAWFNTdRtTNimtiFwp+cDlmmxR4A0m429WKYxv4z6qeCXPXDbw/GXcwB55h",
-	"/BBihOPYJUhJvysd85+oQB/JO2RHN5y64Bb79erN9z9uxRY2k/nQB/OOTfzPwNa9fTX2PC7wzYMwdxPd",
-	"GteMW2u49B7xoPriBusV20Z61S7L6ApAApB6IbiEWMsxuwrqoRP9VhOElULkOshLd0WQoeoxBmswCizJ",
-	"jx9P/VS1IyO7IAv3vQnqkwO3HTzrgG1Nlyb2AqMZn6ilacjgXC3miP5A/u87GwCHSPbcJMcKa+0PZcjq",
-	"pa7a91z/PIzo//wa4XuHDgAaPwNypqZ3O/pPXP2+bcFReqZBhvpbpGkdxxDVaMgXoT4fx1qB2wpI6oev",
-	"0dd78SrLJtb3EJQgwdRF1+eOsdFNBb59eU8+4H98PHG1Qu/ZXtLrim7V7OwraebqFz58TTPDawNHk9Pa",
-	"aspuCnsrxE6M66VM4TQB7w2UtSQi0UvG5ZoANMRfXuhedE6ArYxo91dLeeUG/fmuds0d7VbUE6XtHNqJ",
-	"30M3+5qXnykRx1Wo79PPDbL0ANDjpdxWbbNny3nPxiH2WX8WBtOFnJXiaKkFRW9R61LOta8x5whp294O",
-	"8Jq6s4ylhGbR/r6T2XmRQcZw87mp8kwaMyXFhWcq9dQa4LSmgDS+BaU7lkQQ4yltHbkjZE5QAFKzpcxE",
-	"bXrogtBN8txN8Wcu6YeT5oV+mAT7zn8mv4VvH0FNfRsJZSoJKmYf0knhNwm1s4/JQg70bRbLLbrLm2Ky",
-	"VrlrV4W8MBdsKfEzawZJHE2hcp5bKcU9A8UCarVKmH8YeQxbr8yUgsrmOmFLeSOBTgYfKEqCYMRutz+6",
-	"OMCD2T7UQs8C45AOFkcz/pMDjNEHs3cCL+S2MJtjL6qWJuQu8mYrkNxcBmgZJPftwGPiPgvowINeUKCF",
-	"3vuJ/fWzOyyM78onkYYe1o2fg6IpnZJO2LkLimkVkqW4xGlDj978tJRamJTNFFbGwXhXUTOaqWSjeFnM",
-	"m3AZcyG0+aKwiz1cUF6y7ugZSAZzf9/nUISpssu7UMao0TsijIoHBvbwCNixfy6HwO79RiUU1qQgVh0+",
-	"6s/LHTV4H/boVB/Q23rkQgwnITSdzCfqPZy+XaAt2ajoDyuJ1qboZax2LT8o+S02ss1H4KfgwPzR9NXP",
-	"eWL6Tpx8cP/ZDxV67Q9EtTQ+KEsUepqlXyIR31fppUMMiAgZn4K638BbGztC3YJ8ikXvpzzG3w8IM3Kf",
-	"/BSLncSo5an5FljnErJIs5s0YSlt2xS5SFpk8hEfTh2u0gFTXyMiSuHhIQTLiGfpnPWkmvDiKcCfUxhW",
-	"zSFkOFeLeH1YCNk/pAxiA33XL/vjwaTPmWQB3KHBdMwws+XTqh0Y34lDTzykp8QZgYFQdLAegXyg7yMX",
-	"oS+lE6fOyqU2HmzfhLkviGSU3CdBdbZCO1rlG7EGEr6JKAtxK6jNlfL4e3QqqvoGb9zsTRM4RXS2e7Dx",
-	"w6CDx75k5qXQ+n7uHKjoOMU0eH9J7/fEhLiWz+mM+cN4X2DCvld5f/Ic4owewOuCgu1SHjYleh+bEDGV",
-	"2+xBU4sNnvFa8BxqKJER4YqBxW2IPq1sxC5CD189s3MQ2D5dMj6BveAmgmCLfRQfpo1XdfQdZxH6jncP",
-	"e1gY8aYWvXJjx3ZQZw4SQcEyfkbz1PZiqQdh1915ZoXoL8/fMHo3hbLc2wAmr7GNhw8qU0PbQ8ug5u0i",
-	"FK5o6SGW9ccWioQV+tMuoxF1zaeqXhyBWG1hNqGrIfpR22UvWtRk4SVzI6ETFQ9k1UnHwA3twq1Di9Kr",
-	"HU8cHupEn/oPB3rGJVxZ8MbSwzf0xg3wNY7vAYWp3dS2ayuO+aB3Vt+4m9DPqBu6QjXkBnuV57XQUBcK",
-	"7wPKF+3FelvH7MqYupgsjaDsyOCmi5m/rtZieIaSZQ31MRCr9GV6dHQrZK7qIy2Exj4y7j+efpUQULHr",
-	"Zu4JGLTX/dNJ2JYrihGHTSMPNz7vytqDXZV3vAKTMF2Wjc/gDgJ5Mi+0UfV6i2ulLjgUAi0WJHnE2p1g",
-	"yXg1bXSYy8AgTN3xAJX0I7X/R87UjI9oa0IFTtkDFoEL1yRw8tizZ87zP7bMLqXViIeBC+3f4b4L/Z8B",
-	"cg5U6DcO+smEzEXOflcTmPlSTA1Fe1HP17zQDgRBLXyh2VTITFzg67PC1UXC2C9EepbS3iIIzwBG5qou",
-	"DObYkz6Xa7ZQNWTpI6xUQC/K4taKHbrSEDBUaGKJhA0g8oSu3UDjA18bF3K81E1JFGS5E3mQ1esIEY/Z",
-	"FfXAFRiiCemQbsaQprCqG6fJofk3P8tx1NRb8uf5ITDxeJfFDw4/m3p23Grefwo8vxX1GkOHTa1/Z7Q3",
-	"YDNVM22Wiwkwjd6KGso5gF1vNNqqLsRIfCa1WqJ3axEiNOHMXcqJHZbuoTZ7O19/Ahz+2/m63xXPtZKO",
-	"sQFTwzDvYSXK8hDL+3a+bt+NIMbvSwbpOQXyPq1161fwIZ2jwNIqBcuVqkGyREcAF9xRKAZTdHEtr+UR",
-	"FDHHDJv0AgHvbFltXM7slDbdvIQXMSbu3wqIrr8EQY/ULTWqIRqzOh09PNeSYUE7xWpVlqC1L1tdgDhU",
-	"AFGDz2EvAgToBZSx9mA/38tggJgJEE4QMb3norKnj+09mhdNvfGq5HJse5C6BAF/FLgqUuDUnauVdCWp",
-	"cNR0RthjxR5w17K522LdPbh3tWjnDGZNNkWLGo8091SLybVMF3xNVHRpEyIRFaYuawX9v+rkORjBax1w",
-	"0OTWSv8SB9WaKBwG92vMVA01zt3vneADcJAgYrEZ4YrrVsrGV3Cog9/cTgRla13sTNNiLz2nThHN/7qW",
-	"nQQw7H0q6lrVOsUktwatCHoA5eCY/SIKmP00SJJIr6Ukt2LTFZdWwTCtglFrdqEuWyKCWStSuSdAkfb7",
-	"3t82JKmfDwQZIfRPRjeFtN1ECYBjA8u6XoweD8/udMP7JwcaB5nPdhMdxNsCqPUAtB7HHt+I9XZIRrWc",
-	"lEXG5hzcXbTTIQQVMEu4zGx3AgEW3rEFVQUG6lleaEgQg/g95H9azZIAoFdN2YTLvM8z9lexHsbA3fTM",
-	"qsdlXSndy+lAPw9mUfirWP9Krzysn942tKVMhB3j/0/e1fa2cSPhv0IIB7QFVpZcBHG7+XK5tkADXJpD",
-	"UKDAVT2L1tIS4RW5JSm7gpH/fuDMkEtZS1lKVpGdAgXi2isuX0bDeXnmmQKurt6dUTrtG7G2OVqYpdgr",
-	"i050UAEuC5EuI/wNJ3mNVf3Q7SfoRW8jVDom2CkHineTNyzaU/2XMG7BuMlhYt8eNaz1Np90A1aVfmxJ",
-	"zd4wvswfwfJqN1UXPoGlJo0wViv0IkPKFvkIVDylXYxPXjDe0hufc+AH1/A4fQbt7pG+YTR6AApIw+aG",
-	"K3cQZdfrqrLp6cFpegMOhioBb15HGi8oqKXWWoZMWekNsA2ypiI03AoFHVmTAffxpAYD2QZWmFsJ6KGI",
-	"JwIbYXiloUWf9k/TGrTZ32rAFZ4ouU/bm1EyKD79kYAtw2HuUjSje/xhJ8nDj9Ji3/JU+0PYTNzqgHJx",
-	"+kYoSw6JdKySocOLVhSp2lZASB8RxW4/aoNWA1L1dT99JMB927Vth34tcFkPPHlt5vvRfPkHE16veMEi",
-	"PLJbl78z86OmFt+Z+S7rxU+51+A57EHkE4tbcIhCbeFdqtLmK8ucUDwoVi+3qekKgQNeLaVq4V7wv1+R",
-	"745SXhCvF9XVyZZojLjQvSb2HqCgxCHobO/KuWttltO8An5n5qcl9/GLHZQDXvFW9UolnYASgf3F5EQa",
-	"9hdx57cwL5/xWOEgEVxu8Yz7rF/TZp5TvEbMpXVmPUSFme/BHCTXLrRxw1reAhDhRhB1frOqa4u+Vhv7",
-	"D4MHK3DN3v3whs1qKZSDrIFQlW0T1MlwAa6IavUW6Oe1YeKvRhphsfP/Tnl/Rdb7jRCNn/aC20Ve0N/T",
-	"RH/1M3gCfFZ2oRtsv7QC+MnL8d7SvrGUE8n95nbmIGCku2I8Ao6zRwAhitN1pDHHOeW/CGDRQUYRftqP",
-	"sz3QS0TS9tAQcxvmkykfwGDTUasH8BXZjAX8udfagbCmR5ijt1H/uJkA+gcn4goammCsGZqbQchYsSkw",
-	"vv3zxTSL92+3tUe4/7aQPMKsHgDNy4YbaSO2U5pAtE1xiJz0JJH0ciPoTHwOFt2sq5WsHZX72gXk0Wzg",
-	"IsrxopNYfHHE6GELN/vH9Efcn7KlB3k4hC79+Qk9gMXybgLl79h7fC7aNGgDYHNY/Fumbo7G/7Q+bs8o",
-	"PoQLfjw+RBt/JDiQidveRuuFcOE6xL+O7vGHPS9DhBUmVZOOWS4rIhaTzor6uvsahE8Ojr7p2UuQ5LO/",
-	"OzAs6OHmHirlOO/YPuHhuYzQOj48656Mm3NW0ci2WM4j6JryNwyQ4dmQAo6x3iVfsxVkLy2T4Bw74qA4",
-	"Y+/9NKHGPNxTlW4JNjtJiGBhUTCeLuBnH8kqghfTT3DID7VLyLyk7FmLcCCH+xYgJ4b977iCuBtgYlFX",
-	"lZuVAaGuLOko1OLli9D+08scxvMI2hIoCYqIug1VZ9DgqoglCIB54jZhLACcXS7VFwspPpZ2/gvm/sa9",
-	"ORED+M+RkoPEkps8ZA3S2KN7/8+HPdtHi4Q7JaKFqgCGTMoaRUVNNLtru0Rz3IJb0eTRg6Lp8bKCLQGg",
-	"YD6Hf+jXxE8/3lrpIY2McIgs/8gBc9fVf2quAn9KynoX6kuRFRbIW5lWQJjXol2kZTeicW0winptko6y",
-	"ANB5v4PlGfYQR+++zZxZk8g83d7x+8NI5hp5sfu5z5xZMx7OxuIudWBI2hhlplpmKZUF1vsYTox3Wpqc",
-	"RO4b9MP1nWo7JgIhCla5dHMmQaUCzuJZlyb4JTyu3XEHj5SfdmEbD06etIE9rYR3KZg2UAnepkuwJhxB",
-	"HZTJ7DtmfPpYMUXDL6W6rPjaDsrvx8WAEoYPU9ShrY3cP29yyggyvHs35d/niR/nwsUovaN7+HdnujrO",
-	"lVoNeB3qdeemM4WIW8Aj5ZyliQreEkMVlJRWLXkV24hDnht4/qBBAdX64BRmXEFuxe/YRNkVLEmbV2zq",
-	"R7j0I1xKN42pdGqioyNeKvSU9o8XyI4vZws/+YlC0SuJYBZfGKAhRqs5W0B9cNbXy3yjHlaKWk3Taz2G",
-	"dPkFq6QRM1evgTZGZ4vl0xVvQPOi+ABJeLHd92fvtge0B/Yo3l9WPg/VSbDv0VbbQPLv7hcaqzaSMhZp",
-	"ArK06+78LQ7+adG+DkBmO5sj9NkK804abT2j6z7M/vEbP27ikYKOd8n5dxh48c+j+/Djfk5d9PgfwJt3",
-	"9ztuCwSg3Uunm/fRuPWn19r4c7JRk2fZnz8ZJr+tpxJZGVF1w9DriYM9zI1XZCGR+AYbg1GN0Y32XqEC",
-	"0op4SUqbSmVdhwdZzZ03RyGVRSTs1I8IPmRWdRuPIKhvx5VJ83h94v5bSjsgnpkbERzj17OlKJiTsxvh",
-	"2IuL8/P9Tc52UX8DwnZaLJacUeOaR4IwWbmfcTUTxxJ5aksQmmEttUEB5fYGqST8bzFypsHIZTyYAkAg",
-	"a/m1YI2Wyp2xh5Va0rJrqaRdiGqPYuAfYJn9lhKdPJSCZdZ4gjXinMKW9JKvhoE/TqzEbegMkCPYDJ4L",
-	"g0eJSnwK/1xa8ee0vZCTVDay7qukRBiK0ifqlxVi1hf8VjCl2Zw3FnAPABkL4byZVkrMHDU7nP6bWzf8",
-	"yb9++ObHKVtKaxNnCSQVSAPDL9ydnIkzBvcuhvpu4+C08ZtGBYAwBNI24bNToappi8nEEILfDGLvQbg4",
-	"5EzExkMTJbippTDs68DA4L9c37zCDUHGFsh74DsSnj/cgnb1ncTLzgi+DKL3E57ePtVMeNChe+RCzhfC",
-	"0IllucbCGXf7TuNicK3NkjskHXv5AvFsyEc27uAj62zSIqsQv4PETnJS3u0zYibkraheMeu8gwnnyVUq",
-	"f3H2SFbcTn9DajaW0HDnhPGf+d/v4+H3f9yfF+ffffjHoLORyyPGmhN/OfwWDS2czcb1OZBVyS4mCh4o",
-	"wWSdqIo7XrL7ycCKPyeD8qKYDLibDMqJV08vh+fnw2/Hv56Py7H/77+TQTGBKgV4Akbwv7nS1XoyKO/D",
-	"r8oJ1Tcy3kh4Avwf+ANp8MngwwcQqa2Gt3G9W4oMJQxLmP28I+gN6oE25LCfbn91vWFWIifz1/77JswQ",
-	"iPJQkr/5XAbnIfQI0u0kRdjBdNDFc5Dcgk+E6CAoWFhkb1QH7WEHxACba9bV4ubTTti/WcxWRro1fBjD",
-	"K+Xvf/ivOUoYjroytdcnzjXlaHT+7cXZ+Gx8dl5+dzEeg0lBs9rmitNUewjnW0I5QdEWgYVge+yGX0B1",
-	"5FmrsijAs60pAw2dXcimEVVJLY/rCkaJSMOrlawrW0TUWjp0Zyf13wKphFkpWybJXjTukKq9SJjBsaEq",
-	"RV1o6HzY5mcEB5DtW6bBB/Dei0gD0DpKRWhSlrwBjr9r9prNuDESkeR65coAetr4sBDOn///AwAA//8=",
+	"3L2Nktu2ki/+KijdrcrHcjSa8UdsTZ3anSTOiU8+nLW9yX8345UgEpKYoQCFgEbW8XXVPs0+2D7Jv9Dd",
+	"AEEKlCiN7Jzculv3xCOS+Go0Gt2//vW7XqoWSyWFNLo3fNebC56JEv7z2Ws+s/+bCZ2W+dLkSvaGvddz",
+	"we5EqXMlmZqy9ZwblnLJJoKlcy5nIkvYVJVs/Hx69gM36Xzc7yU9nc7Fgtuvmc1S9IY9bcpcznrv379P",
+	"ekte8oUw1Oz11Igy3u5YirdmbJs1c8GWfCbYRExVKa4Yn2ghDVMSfprmpTbwgG08t+//vhLlppf0JF/Y",
+	"9jm0EnZswd9+L+TMzHvDRxeXyVZHE+zZzzj27Q7+kps5G695bsYJ41KvRcm4Zlopaf/XBPOWazbPZ3NR",
+	"MjPntse53tnPEb1Y6+9UlQtuesNeLs3jh73EDiBfrBa94dPB4IuLp08vHz384uHg6dOLpLfIJf408OPK",
+	"pREzUeLAlsvnX78of4Qmm+O6lowvl2yyYXnGVMlsx3xvl9zMg84ul72kV4rfV3kpst7QlCvRMsUXl0+g",
+	"W/7f0QlfLn/mZc4nhYj3zQqFbduKBGd39OyQFcJYcUpYls9yoxmXGVtJK9ipKoVO4A9S4c8oLS1Dct88",
+	"6bi+XOVF9vzr+HjsLNvRTOxDLb2C307apa9g7+7rE+7wlk7hj6ftlZLTfBbr1TVL4TeUy8QK5mQDggpL",
+	"u1pMcPvlko3noijUvz4Yt/UbPnT6fpeL3QILqjPXrBQLdSeyPrM/2j4ITX+frrTI2Do3c7UyLDdtSiKl",
+	"5nZ1OdLJlTZqIcodW5+l9Eyn7e8ePulUfp1Pp69VfCaVsTpUSZHQUuOxYOYgD0oWG2Z3P0pD2+QZtbO/",
+	"4i1fLAv74CPUsYf1vty8XEUOi595kWfcCJBWOixAHtZqVWRszpdLIRPab0wqM8/lrG0EWbkZlav66ZCJ",
+	"KV8Vpjec8kIL37WJUoXgEvr27E5I810uM73dvxd27sxcaMFu7RMJ06t0bmd5TDpgyvNCZGOY6fFalbfT",
+	"Qq37n4/h8OdFgQpDqpW8YlrciZIXjJeC8cKIUnKT34nWQ882WRtNbsRCN6Tn8cOtCYf1eY7PPqqOOl6W",
+	"fANDfp6JxVIZIdPNd2ITE/hSLIVdBnuYW2nSdrPeig0s1ERlGzYTRgdGhjvpZzyXV/VX4CNcopTCu41d",
+	"zR4OnvZvpJsFtL2qaQh6e2a7e59t9HwKxliLXWVNvbE1RgyMgMQu12zCbV+V7LNf5kKyHBSTG5KSwuoF",
+	"qdZJ47X6IC8u2XhZilTJLLetjkh2dg2djMcDVdpzqQ0vip3GTI7PdNJo9OxJFdr3fCKK1h2ntHDCl2tW",
+	"2GdBuY1vxeYvd7xYiXG1nxYrK4BFweYKTQWvrH7t2fb+knLJy03vTXybwdf37rPLR4+tiW4NKvuN//r1",
+	"v/7y5p//0v/8n3o799/F48j++z5f5GZ77N+qNVtwabW1WGjG0bSfc824YQulWw++Ar4X1Xt2/3uL+NFg",
+	"EBjBF1Ej+AdhT4ldh+ECnugkOPjoSeXmxfR6udwpN3AvsvtzuUxaetm8XYDBfsgOezGlPdapJ7R/Ovam",
+	"2m2H9OjlSkq7brst1xKealkt/PGkq/XKcCOmq+Kl0GpVpi13F81lNlFv7cRw5i/iSScRK92XT9ttsdw3",
+	"ldqIZUuf7E8n7c9rdSvkvg4Z+1DCxkbdjv73v/9nnFiDCSw/LdJStF3t4LWT9vYX3qbdCiVncEaSubDg",
+	"GzYRbC6KjE14estW0uSFfaKEA1SrhQCbjxnFNN/AGcDZXxXLViU35Hwh7cjGjwd6XPlASjYe6DE1BTpU",
+	"yVQEp21j3615Q4lWNu+Dga5bvU9qZ8Gnnz4e/N9fL84evfmXXwdnT998pv/vp48Hg0Htj+8ukofvP1vo",
+	"zyInhp00MZkrdRu/5K3xx247gh4+7ZKSZbtPBr0F3NI1+vmEfXtvP6WXSmoBR/ZPpZoUAu6cqZJGSBBF",
+	"vlwWeQoSc77EJ/75N43+q6rlfyrFtDfs/Z/zyhl4jr/qc/ddaHF7AtyFdc01bDstyjuRoSUMNq/mG83W",
+	"800f5pO+Co6+1JAjbVmqpShNLrZvIu+2bYy54IWZj9K5SG+DB/zVxi7AcoXuTG/Q7BohduS5fcm+Xbda",
+	"kl7BtYH7VafP2Ovee7fu4Vai7RizmqzajFzCrB2CdyQ3iq03m301ZT6bkSP1gLG/xte2v/g+lNdfcVR1",
+	"KWisR9AFvw5ugG/819XkN5HCZIdzf7AkuEne+qHq87vYzXfvkPwD7V3+ic/Edo/9nB8w+bF1lOKt2ff2",
+	"j/aZ5nCw3fZukzei3mvud2InccV73ijPonOfloIbkY24qXmpM27EmclhslvfmWyinxRlqcr4L29zM0pV",
+	"FoqBN+qT3jSXuZ4f2BkcVzATpRwNLn7LLt9+8fvTv5dP1g/uHt0+XjyUAzOb8+gXKhN51wK+FFP7tFoZ",
+	"p654hjdkXvwULBCeE/UFTXpvz2bqjP5oNXr/JV//ILS2cglCsVTloetge5atikPfMvzwlqx9vK3yxotc",
+	"a5GNh3B+oF3ujxb7T2sSgZfC/n85mgJC2lvdr9asWQlwi+ODVvGs0lSIDP6KXode0ku5TEWB/43tBRsm",
+	"7GIp+KJNzEnNReJAtms0JSw3Q3uzXfEiYWlprTZr6S9Vbu00DGMV+VSwdJMWonaD79nHYzPnTIl4x5rq",
+	"IOslwb2KNnrVe7cQlRTWNmNtN+9UKqdTh3SAfkyN+BJtmPYdSE7UhtZcLkt1J0bRy/A1/hj6xdyluFzJ",
+	"fm/LIxts6DN9my/P1BL7cQbSYiXN6oGadRPvbN1L+ujRg8dJq+FQTUapish+fLmSGDijrqtCwKVe8AzH",
+	"Y2/73m/Il0sw9/rsJTkAp9ZiV+sheQIvL9l4JW+lWsuR/dYY3Kr2VSl4ac1ICI6s5wJ9+aUoBNeCZSIt",
+	"7O9MKnRE25cTJgrnLaMv69UStd44YTqXqYAHNZvzO2HfFdOpSA3bCIO3od3eha5L8r5Vtl5XSqIuO154",
+	"W45QJUdOF9cPo8/PH7HP8f/1Wpf13V410tgj8Gt0ixQcw1gN0Z+olWlRfeItT02xGTLOFjyd5xCdYaVI",
+	"VZnZ//pNTeqKDn9iD76IDYinVloKkc0OPGBqL7bYFSlfadEyDAzBiKy/y145pEOZMDwv9p3y9Z48z3RC",
+	"4SsMYmf5TGijg051tQe2rJpi8UGtGojh1CVxznM5mog5RnciRjvXUWDFfEOBBy2MKVqWpBQLkW1aFtMo",
+	"likGUkth1O33wdbofqhSjAp3ghMl343we37p95+mdrddV4K7cJf47odS50m8on/i7rOmCqpcVc4+0QzW",
+	"ql/XkM6JvtNfEs4T9aV1pCexGUBBfSR7odDqa5HmGV4sD1iV2o0p3BGz3Xtwj/c76eGBNkK1sG+4X+NT",
+	"zQFXnWt+LzoJGIRoHmcAodg33aDISD8cp0J3+wOyXC8LvhltO1++FUWhOl32lsvDtCIE0faK6ff4VNQx",
+	"NG/rG1k/B0xrTFE5B0c4N01/Bw1iv4JaLk+yaZfLj7Vll8vjjPuGqAUb8eHgacygbsre3q17rODsnB37",
+	"TNTD1TI5/77M6B7+J56b9/GxOehgbbe9q8JnM+fr42gg/vqOjJbAOg8ipXnv/Zukp4XUucnvhJ+bFUwh",
+	"KrLe5eDy8dngwdng8vXFYHjxaDgY/GevesY20+NFDlE7iOb3hj2xOkuFNCW3FoJDeg4fvG9O+7bm8GOI",
+	"2VLO6o2YQ/ZXDee/pMvX2t69UIsnjBda2TtYiddXuJLlGvFUcHfDC5qzH+z1EI2yrpvfrcxLRH1EVEEw",
+	"zTEHfzjnXQ+PcA3qhjAux9YLtD5bN3uKsk2Z7yRTUqB9nktW5HUDPfhgG3T4K7WSBCrCw1hDUKkoPKRV",
+	"O28RXy6v8C6upGAp3JbtBbhm1Yawhoivu5rcqk+1+alNcCVMb3bvsxOdDH7bfrQToiGOW0PwVxnyM1LU",
+	"3h6XgaIg31rMkxgJBi3zvZdyumHsUt9Vz48542qbzANnYvfQX+bCIFxdMNgWAANz4XX2i0eoJqgVIv6t",
+	"9g31Wrw1YTT78UP2Xf5l4/IR92M1ZgwbaJmrUt3x4oU/teIDdNtvzXODSEa2FKVWkn06XpZqsTTjz5gq",
+	"2ZJrzSYAkVxoURCW0QkIPmllInARxgSDvITXRXHcCkplRIcj+F6OrNLkU562eXsIp84WPBNJ/Q5pTydt",
+	"yo2dmYYBcdB1BWMZOjeqbKhuVc7ajfVzsKvPozst6en872I02Rjs0FYuxR5FGnQo6e24LH1ZqEkkrHng",
+	"8Ot99cPHlT6069R47attXccu6EPNw+qtTjq/GmiAHhwMBnti0a6ZaOchP2LbbYl31w7eKx5I/c7zyj33",
+	"3oWVRgSIODQCGjqEO3TwmOtzexj1JHHSSZEd6FH8DXfHruH+TU16aAnfCWknOGY9LRb25DFKFWiF2R5r",
+	"gEx575YHdLuVPcKFuse3tuaacX2LUY+6ixuRei5BLm6wO6lp8VWXYqVFNpqWqiWtBPXwGiIybpCVpWiU",
+	"umXqDiGQ29rQYxR3rQXsqlf46H3DvvvbgSd3Wc0vc21Pahcrgk+7A9yOcq9mTBD51qU3gOyLulcQQhsa",
+	"gi6iWpnWJDh+nhvLvdftAl04hXmNevHjGNbQ1tGR1e3l/rKJADwILpc08lwjSKsrNibLHpNYTAXQ7bNn",
+	"i6XZQPQer3+U5VK79e51a4TZKc3j7QAbLZx/O1Wts//Kb+ut6GMUhz/LzZDS0lCdlUKr4k5kzKgrli/4",
+	"TAwBV4tnL+T+vL7+679+/fyvz169JqC13X9Xdh+WZsh+fvby1fMXP9ITmCaCL1dZvKlVmfB8VDdV1lK9",
+	"s4VKeTGMfJGX6Ty/Ey0fK0XqDMnI4KeqyETp7NjKzPMDojt6aT7RXhC3WmleGKGrvcQ2YeXFzmMPYFSl",
+	"iV4LYBNG+zcpuUznCTN8ZicfF9IedOsyN0ZIv0r0AKxG7Xcah0/h3n6mJby2VNE+Je6L6DCy59MVC9am",
+	"msMAJ4ArZFW2zCBxj07MDhfidmF3R8vxcKDYWlTqf2v03yhK2nOXIBigVAB7Xavy1h69cJXUffbcQEKL",
+	"VCwTPCtyKa5wl9n9hOhvdKj57mzfm5oYPTuX0D/20mUw7IiqVu9hQzg/XtXt/lA8tJf0WuJ7X815Ll+C",
+	"8bWtfuz8xG0YwA4wuJTgZK6tTM25tU0TSEZ7/LBuWYkHg7/Ehm3f2W7j1bfXZ5ePHjtNYTuSsLl4W//m",
+	"0+mTx9ngycWTJw/TL7LHj57yy6ngfJA+esSzwcUj/mAyfTi9mFxOBpMnl5dpdvEoe5xePJoMpoMBHzyJ",
+	"LwMaoodZS+L32sJdXB5+37PfoOlIcObrndmzenp7+eaCZ6P4/D43GlYLJvWKCTg0nYWGmQ1SybjShM/S",
+	"iBunM2ZzO7wc14bs+is2aPl6B9vvMMspFOh9KGn8YDCiJJizlvmWMeOO3EfZaCvMuw13OebCelQIFuLf",
+	"B79jD5sDXAL0RsxUzfLplBDuDQNRAAgDU+vzdM6muSgwzoG2DEDSEnvqFAJsl0JpzBPi5B7sHMT4Gjoh",
+	"ZBp1U+NyHQb1+WU7+5uQVFdbNk6uWabS1cIaornGM2gp1LIQNBJxxO12S8Z2qs6USyXzlBeEqesf5nAQ",
+	"b0W6Oth/8XaZl0LTO1sOXEr/L9VSadsva1o47gTOnBDWtMPO5qaC3A0dlMlJHCh74SARSNZyZfQouCJH",
+	"9NxBsK3f1KT7NiXnTFP8nfm7R5/KmfjOPvk+6S0Lvje95qeCy1erxYKXG/IILZU+cMYPR1SEwLKYUVzw",
+	"NBIUB2OGYL9k9ZIfphSmzIWGGELBpUbigBaTu5tbxqWYUn87uVhw+r2PBd7ZLUbaiGUbFr6LG8Wa0CdA",
+	"sIfvVp3ycDzne2lsjOYIwzOpOlFI+ve6YwLZ3U5g4GkqloYSGPAXTTdjAjMDCwY8JTKKIblE6U805Txc",
+	"sfFUlTNhP2QvePA4mjeMyw1bqJISOt1tJxPLQlnjzgheZmqNdCC2eYhN2vdR880EOKkgdDfSG5lau7AU",
+	"/HY0K7jWFXQRY8DRSxHOwCk8UiSI1b7+CJ6pUPi3FvAMuCqW3A51PGQTkcsZbFUpsiv7G6qd8ZCubhgk",
+	"dOJ0dSPP2NjZbeOEjfGksx9L4Icih5eVBMNjDam9MmOZkgJflmqEmoNkyLZtT3kwpq/YOBMSP6HVQlCG",
+	"ZZ4xqfB16uoYHTVuuyB4Q8/VWqPeSZhWVrLglLTWM76tV0tRantDHg8ZB2BIWctfIHoTp5sYqcCM5Qa/",
+	"YE/crORr2eyBtcH83RbMr5RLqQybKbgmI4qBumFNtPHQUyQV+Z1gwJJEsH43MfAd24y9z2CmEBh1zt1/",
+	"I5nLIkKmODvmiZhxeeVYdeClDEmEZEaXcJpFonWBPpH92EhNAoPNjiJTEP62n6CMV2+CMlIw+J2VTEVp",
+	"eG4niEuXkrDgG8xScLjzK5x+XP5pbpdJrUx9z3tB7VXnYRV1Bjynkz78sxW+XtLzItbDo1cKRClL/LkS",
+	"Aqtw3XqiEiUmNJiK0IniR7VDX7hdHvFHrsgtu88AQKTMx7y87DGLKQju9j/4BPXBxvBHtWtPYXYekwlw",
+	"gDlYt+0aFxFQAA6BBkoYtID9L0c+ecy0fFRz689kS+21higPf5s2EhBRFJJUK5OqhdBg/vy2ymYxB+dB",
+	"WfOlSClevm17g5PINZk4gGNF9NjNNBHp7Qv8RhSjmBdCmvZdC7+ngi34rQAvBGW+dRdJOOu6q6o7UWb5",
+	"fhfQt5Cv/zM93IIRdN9ynfDT3SoCbqa2vVgHaFvVwuhQrmQnCQe8orqN99JNxYs7UZZ5dijseS6KxQgg",
+	"ZjpK6Lci2CYGRAB+8B/XP3zfBcjWPfnTTEd3vIx2IECKcvZalCW3c84WKlsVyJD47VffW035t1cvfjxl",
+	"r953meydCas7t+HWsm3xkFSTr3M5K0RFpaSBOcbKdEIBhVwCDALQtZHE1ddisSy4EY5OcgH6yoGcWZHf",
+	"ipDjCl4lo6yCmK/FZEtgwFmQp1wP2QMQ2wV/G05CGBGOTONrNZsVuydxe9c0lZK1SKupqVF0Mb3OTToX",
+	"ELL61C7rZ2DLqumUfQrb4bM+A4av2ges8VMKNjbQPSt/Y8cGbScdeGB8irB90prK8Ateg3V9+psTuRCm",
+	"zFO3IbtPmstGitFctIX//YLiU332vZjCGVIDdXekYum+obtj0iYrmRVidCh6MC3yiGfng/J1HNrFqbCi",
+	"l7Ulb86Fi8sDimlaqgWkfmPEubIENdMbmYps39Lt6tQ32JVv8ggA/YAU/aaJPT3Os9syI7RnNdwatTD3",
+	"GTBQ73wtprnMo2Q0BwzaNRdxhQb6OBNLq01lmgtNFtk9uk8M0UYs7tFzzLCuLdmDmJf/GPdxG9EJIAZy",
+	"ORv74L9GFAFayC6gcMXG1Go2RlGvHIlq6uR+wTNxxcbEq+qeQ1AC/hFvSCG6oOZJcL3p+UEGt/s3h+Sy",
+	"VKg8Acesw4erO/R6h7QOOfa8U8C2HXtHq5dU0Oa6pqyrwBg+7xDGk0DgtoENdqij9os+/t5y8cMfjwBI",
+	"1qDDe1JMrE1Qbb/aC7/2sgkwxXYmG7uNe8DJ6T3GE555yJXzgtfxQEANBj/hucvKlWQYEdmdb0PNxKl7",
+	"jsGzbnNnGGdEj9CI3guLCft3G9AcNKY9kIT6urcL3El87WgXfSQnuyOD3/b2HWFwbB2oKz362HnaPF3s",
+	"l4Aw5bprVrWbqpOssZv2j7vKx+F8//gUaA80iV0WVNkQgCwqWeii6gppucanj03h2AsEau6UTKQH7hSX",
+	"VBahSIlRRI0xQW585eNeI14U4wSYgrnMgLENBn3FxrdiacZJFUei6AekTlDUwpf0CSJhiQ/WGMXQiw+G",
+	"Ec9GShYbaAz4JxvxEehZIw8v6d1iLDSMgvhPRY6TqOWBq9hckITEhuaK5nKvAmjIRoBhpY5jdGYTPevc",
+	"y0dC7QsdwfW+qCVDhoE/H87zvhP4M9Ea5xAPTZjg6bxKuamgS1jiwl7UhJB9do1lIrybheIz4M4HJB9S",
+	"Fnfjgam4WXbXgTjgan7kxj6KlCX5AMmcNc9oXGJbxLHgpcgCpvedEtVaYgE4q6d5gfWZsI4U3eQ9oxsm",
+	"rsdwj7wYKZ+uuydpPEzuDU3ikan8Zp2cjM7PtpUwcpCLEt8PLKAdqSwu0FtBQHzRnVwznkH22hbI1QMB",
+	"IQmBXVdZKSYoMRRASxJ3+fJfN5ToMedNxxuYOmepKpeHp9lUjou9Xgd0235YLhS47mF8atfDr+xDGH7s",
+	"bDrk02mDWoR8efYI3kskRLwiSP7jSXU10JBgeS+3veiQcgW2MFQPYB8CkiLOFd7EsnbD3k3veq42Nz17",
+	"v4DjFP4GLEjwR2An377g9O94qfsGbMA3SQc6FJeOCEPe6+VyfpYH1jhV3d6bBO89ev8+OTql10/wu+4Q",
+	"3xd+tZu2tBt4Zz8Qjvc4Hif0c0CTCdarcoNpE0zqeNxDEa+mRv1hzcw3R42AwBj7AYMu2KpGgSi0uBel",
+	"aeoB8N7wyRB+QsXR/JDj3ii3H44bl67yZXPN8FsuZRgrHWlhTC5n+l6DdNt0y9hyVTRxgC5tYuqyi8A4",
+	"hmNAlb5YXGd/tm2U8gs6u3B+oZMhxyRqF6KhozsF1zOe2265FsLwjBu7yStvjS+rgiqYzobRrFSrpfuX",
+	"hyLG2VQSa8Mvck2OujpOcamKPCWuxQkWfnCe8RHkq9kXuIQqUnYTQBUE4J21b9+uJqKUwgg9gnoJb02N",
+	"F5m+RP+dFqtM7OR2qc/gs/oS+qMbT+56utGhXDBJVWmRRKpNC1CGwpYWgNeaJOe4A6qbzNZIZ8q0IFai",
+	"NLaNEWCb9DR+LN5tZzQH2fNzfvno8fAEaVmBLfPFRa2SCbXx6+DsKT+bvnn3+OH7aIGrZzKLBaq+VWvG",
+	"Awe8h12W4OBEoiajQNkISQadByBa9bQulZyxXAJluAN5JhXIE//ia3BesTHCxjK4HNMjcP+ByHUeWIXQ",
+	"WKWtsxyDAn12DXD0jUOiy4xxfesg6Q10MWEDqdHoVngmS1UshDTHXUV3o+mJSziAceaazZQUV0xCSicO",
+	"026wObeTXKqizhV7qMaOwRr8EF+h0traWnUs33HOTSHLA1024dRFwTOt1LZe/W7j7OZqbWV0jRVVMZrj",
+	"khUC1g8hR+5fnVwnITGuV/1+ADU0ZExBQNXKiLuuvWq09OmDa5+KQf6KOc8qgaoQwWrKNmpValbkQrOJ",
+	"MGshZMe0Qr5shfYdIhMuR/ZQrmgOeDeIJuCORmztlVtAou/C+zicwIkn8nImEpYCcLW1VHFEMpm7ZLZN",
+	"RR7Roa8M3+jA02TPzDsiHRN3lOtmFVojA/jOjB5MHovB5NHDdDpIH2YPBH+YXUwuJg/FYz6YPs0ud4BY",
+	"23oYt4xeSH+vhrqolRusFHTcVgHsGvW1nIl+gNFuy/Xdzqcl8c0dy0kp+ML1QZWzY4KnmJPqSqCjQzMI",
+	"WYHste69U0QpcBNH7NEFXFUjuxjNJ/sz40UpeLaJc8xBcDEamP4PtUKEvRZCWoEqN7jbV0t7MqMzBeZ6",
+	"iPRuSKwwhmkaHxWjpjxg3ycaX2xqQ9xJ5BoDTjSKl3LKBdB5FqLQyDzHUsh4a/DcOGS5BxCZbZ9blpVC",
+	"6wY1sTFLPTw/p7/0U7U413NeiuwccW39DV8Uu1k7OkKAogN/DWV2Cz9MBwMCngUAbeWGHFvuxsIWopyB",
+	"EWRUYxNW7a/FpG9UvOe3ooWc4FZs6i1fsTEGmsfYKFGq1lvFeRrZUfw6eNOn0mz69Jx0MIPY/cSvZtKZ",
+	"7y28KLafrsfCVp0Tqjmvf3v14seEjT/1VJSfjaF+4afIMwvtWuEuNp+Nt7MqureP/q4aBwbdPndbLPBe",
+	"bLr+WvIY9vyaKpOQtl7PVQFa2tcjX+dW6SB5K52RCexeVTpPbdQf3lpta99Bu/uUc1VfdvrP7DNbBCD2",
+	"j7GJQXR5JOo/F+ntIXmBIr2NnRAuTaP7p1zCBvUsiuT/+Dj7CmBPMxMOrX1if67adnczSivwlfiAv1e6",
+	"/45d1JqYv0jhPSKDjZMfDxuEG+xHZSC5EIh8Al5kDAb0T8Hlv+2OADfSrrKA1WaflUJQFtxBtQL3ElF7",
+	"zJCDKjnF5EFp9uFe0rNGYS8BU3l/iLkLZb/zohG+yL8edjkmRlXkJeIXipIL/uKZwPHugGk89tkaSAvu",
+	"cU5wkp4VjJ0Os3/IhdjH+r0diMOUz45iH19nWkLy74fs3DvrUIYxtPsVA4tmU1DeRJ89s6ZyjfYZXkzw",
+	"ooNZAtApbU1Pl1wShMX87htCVKrXFcf/3IcSg4+Ryv/VSSsJHsWlgo1eTTR5m7ap+5vWhGPkp17Gm+DL",
+	"fIRG1lYl36qBWslGN9FvAtjs5VYk697h5tPj+A+71AWaJXLGtgKGBwSA1mqB3AhadOGyr9C77eg0FKCj",
+	"alyspEan2MdldyQZPCx+/j46dI/dOJoD+R8DhXF6sQ6BGR3mYe4t2gOsvW2vbi716cl9PhSqFQJmcsQL",
+	"XsZyOqDqlvYF1WrEh3OuWVh8r9+Lp1LMBS8175BE7h48PgHjIPxHx5Ru2mCHUOgE9Sl3pDrBZXAKkSKX",
+	"JwGEElgpM9eeujNTAuvi8tQwJQl1p2QqruiuCXaKvWo6QFau0Uw/AFj3Cy9lC/6/kXse8bxj2nUdM5hj",
+	"p12CS/8gSDWxLbsNXIWWm8oqRF9vqaEqB4T2dl3cO9AHHZIxQpKyE2ocPRnHUpkRAeWyMdheFbaOthy6",
+	"xyTyF6MDrBBTw3hBTIjOIMZO+tIuSNnhAUVhS1Gz+FD0DA16H/xALCOXTDy2q5xRLQxJf3PIhxXH7678",
+	"HFI+DotYc0nEP46fxk0dM4pNBBHapmIIfEF3sOxjNiF+wtxQMGbNdcLGiDepfpaq2jBWlxp+K5AsCKUy",
+	"YSTG4FNyFmBV0zYoQoItV3ixNy1DHe3ixv4lN3PfS4Rux1KAhVSr2fxqFz/2aVJm43cojxdxgkrCtWND",
+	"Njye26O2h9tYFdkYfc9A5eNqkcMdMPE8LGMp1mO7sjMlINiWI7aI9O12tahtJ18ElEH3yF3eCynW0alV",
+	"RVu0d8c1ugWysc+hALN5irCQM1o/Tu4KtfYhKeq3izweiKa9tw2+s0g5bu1KRSUuCQPYEWrwf14d4/dD",
+	"+sExNGrHRl9nWR2mvA/7fK/edINo97fA0f8P4KKr8yEWiS/RGK2bbv4VXa83d/jEH27+u21avwVs25zO",
+	"Zjaq6i6QgNBywtWgdkxVFRD7XUrungJPvmXI7tBPLTyF4yK/E2Mw9124149XZFdsrtZsLQpglYebQq7Z",
+	"GM3dMSK/aGLhB/oXmJlY3r9uTNhjJhAZPIwK56Skd9HQqD8T/AFTylU5U8YI2RKY8ENeRZjHO/KOBcdI",
+	"wfcHoX8hGf+yzPHGiMIwOuayuRSQ8LaDJ86aUUQbOLHDHvoEf6t+JeKN4c6mA8m8YmNUIGOwhIlvRY+T",
+	"yjgGM3GyqdmP3ij0x69bUDc4r5iSnrsdxRZmKwqH0N59mxee8vPq0gFbLWtNRXwWgkur6tehAQ1cCeu5",
+	"tf15NcKaSkqCx0c1MgQ4NmAbVByP1oyzIow2ePw9joBrpN3zuYkhesRuvJnPVfP7RZlRXfAb+6LZ3uHb",
+	"qXrxsD3mpu7AbdE0qzyLnF/VSvr3aLOVPqGxSLrio5qMR3mU/zHcqfevrExzoI+zmx1A/5BSALVkxD2O",
+	"9hY53bmc+qXQFO0+1leelZtRuZLx2GQLMQ7G1Zw/pwJyecqyAzh86h6mQ8IvyH1Fjgwk0sTDSSRISgw2",
+	"0vj59OwHbtL5eL+/Dk0bNyNJp0jN37ASYBNMs8xFigUdVHlLvgZPvWsVb36HwNwm46ARi5hn6Vu1Zmpq",
+	"KsKoOQe1rlZ1UOlFzGXteV0iBCGIURoy8TYHiJ5ZaXYRLSpwikIBv6nJgQBxn/6yPSeQEpYQmzIMA/KM",
+	"VrKZpbIsNrFPYxmhQ6sAHl85cKu8k6crilZ3qriKd9d5QmDtKM9a8g8KNSPwrXbueRIzu2uKrMYvGpDq",
+	"aLMTzH8A4U7MLV6ta+XTdtJfG1O4TrEN+J2I8DLzYqbK3MwX4byL7PLRo4un9rKH//EmOQ2pXFPKb8Xm",
+	"OF7iVki32ERDFagCDUE8c8l0PpPcrErRgHFnuV5aJXh2MR2kl5NYF5arSZGnIwKRVq/+8JVaf/lv//H1",
+	"d5c/r683z67/Onn67KtfFs/+Pn38zb9Nyi//8+n6i0LP/23+u1qbcvL919+sH5b/3/Xb/1w9+0u8nXKp",
+	"9l9OvhObn+hJEB9jpeeAVYnJHE1j1YckEJTaDOwNjdjuncAUtML7cQzAYD63b+ROPMYgQMRJjzcOl0Ca",
+	"VLc9eoj+Cb/AwYaBHjrlPtEsz4Q0udkkbKwFL8a+4k8VDPpEUwaHpngJLyAWkbCx8zCMMRFElGfQbP22",
+	"Ul0G3RBq2ZsCihdGfBWVOH7vzcoOMKTLR/tBSN+UgmI8MH+IikByb1fpiGBX07wwotQNzFGJeKOUS6or",
+	"0UAcPX4YWd0fuMynQps4u9uhkPZmFUhfossX5tgFj9sGL45yPaogfx1TRXfQfPzAN614b/COxfJR3MUZ",
+	"HbIbYeJpGGracsl3ZNhDxqswUhJUXrXGJhGH/3j9w7NxXQPvBnLytsMbM5ooLA5+Bqxe4bhDF3zDJlhZ",
+	"hfho4s32XZrwvuKIcOKqqVWNOJXRBRBN/ogUNmnFIZHu4W5ykLSMIyKWQwTv13eE6+7xbJHLkMphpWFL",
+	"F2o2WpUFZXgMz88vLr/oD/qD/sXwyReDS9v3cua7sbPMftWLXOZGpAiwVrcCCbvtf+4eg7+Z9Ab9i/6g",
+	"t03xUM1Kh5uYm4SORwfi+HdkxnuUtSZlWN7laRzZ6mc1jqANLUgkleZZUrEkaUwRvm0pwEoL0mEGqsl/",
+	"dwBvp90mvigsxVe+FKWZd7jw0QL5BDLbV78SQYfCu6CbrPjGcHys92cOzHLNJ8WhNGsLnhctqPPTiFfT",
+	"2N271fcWGe4goNtnC538ZxNlDsLh0EL7Jd5j5+GCnsLUI9H4ONYeNnbCAPGLIAUI85DJ3bO7svlOBOOe",
+	"Fqoso3oz7CVNgY+B2TPDP96pG36b1Iy7h7srxuzpr6erOnxWPsCOODDI69KpKhYbe/66azoQA97lAnnY",
+	"dtjT8ZAh7bnWzKsfcq1zOfuyoBKOdXlc4K8H0B85O3anF8J9NtahH6PUKN+rtSjPUq4FK4SxpnvCsnyW",
+	"UypBxvVc6Cu2kvnvK+ES6SjReVcQ/vGD5vIE9B6/8rO/D86evvmU/uPszefuT5/9S5To40exflHGigjA",
+	"knY7iTuc2bYNd2bve/a1fYiIJ5rrgEeukzf8XHRNosi2n7bynZlRbCYMhSDfGrbkM+HD5kpWpZjtD/dJ",
+	"zazip1H6JjnNsZI9xfVRLQAlBby47f1tHq2lKA5lQN3mg3/YjZGc3ozNPFJytd64WjCgeLAmDFGbiau3",
+	"l7BMFMKIqKvWIzy34USxJO+KBC7jhu9Em1UUVvcmnzoEK+Iq2J+GCNOnRtOcRxcrtvVP4dTcd5fqcEK5",
+	"e9Yh9toe++xFeRKCcafMPrxl9qKcHWmWOfW97QL2JAN5qQ2DBxtnDvA/H2gS3I+z2qn0+BzkMxzLAeys",
+	"eBXlRAPhKd18SmeVuq7KzFP/Kgm57O6t3Azxbsi0USW56LC4qKuBiUnNHq6XEw6lsRgrM1dtrD3BiqRq",
+	"scjNJ5rhC/VVuZayviqXQVD44NMIm4p3aZYb6kpF+xIwa/Amfuzxw+P7sSAundrOv9a33lpfqtJsjfse",
+	"A1+oLJ/moiWTg4Y555mHhXrkdy6ZVDQxJ6bbAh7qXwLAyv0V8r6Ux91sQF0AMy6NaOGyXrcCBVC0kgrJ",
+	"SrEOa+RCydw5sr0IYp/Ewq3k9Z8oM6c1ADC+JPY2a71BsdqgiK92JXSrbxEFEW7Z4FsQSod6xEiGU+8Y",
+	"cLvzkspab9w7ji8rl7D8qkEaB6MJ68nCoWu/E72L1ZgdIq7j2shjEIlTleTqlP/lVpsSwKKBsngdzWbO",
+	"UCUpMS0fVL2NwhkWq3TOOJYJzpTQfYZOegz3ZEjVCuvvcrRlRv7wgL0KXt8mrnJbDI42tDh7w0FIne9O",
+	"GfoiPEg2KjwJoJiBzzqK5T1TC7GMOddk7LegDzHQDYh7h3J5tda24Tm0AzEgMcHgAZYT1DDxkAc0EyaB",
+	"CkfWHF8tZyUVNWolTdsjgH4yt7wl4boRqVhLeiUtQWycBFRqYL6pVL0Vj7lSt9pzKpUrqeOtrDwObs/d",
+	"KCy1sJ2I5jrr1xu7WM1D274ICkpH9IWLE5aiSsLBjQJ7ZK6KzBooFDptkfvBPrnHXYXk23SHq0bm71s7",
+	"LlnHs3cjhdH7N+/f1PecW5aLj7XXpDIjmOKKvapFUdklgOTFXGOxdir8lvj0N+4L3tOiyWJDFG1P2A/5",
+	"l0DcbJfU85nmmpEXCrPTjHhrMGVWq6uwWPutEEsd8DLlmFZnF6SqUtVn1t6huiRUuSJVd6KEI9YohWfc",
+	"PnauAza7k6Cul6zQj3D8IRfomI96l3fg5m55H1jNY6c2M+25miANSkFxPVFM8YpyH1/Vh1J4UQVXqkkh",
+	"Fm24UUAj2v0EWHRWqpVB5lvYW5CJ/+nLb75iTx8++iKB0jxFngJU7HyJX/7n37SS48/67KdSzUq+0AzZ",
+	"spmSbJyqTIyvnA4tBc/YOBOG5wVlIJRiIbLNuM+uJcspN3ciCiVn2u5Vl8lghOTI3ImUq66Grr0Xwjs+",
+	"i128zXX0lmi70rLAFXMycJ5OrLpPS6VDWE2h1qIcaclvRZMPUE4LpOCKgFEMhTZ2toqTba8aITSl3owD",
+	"+N6Az/qm5/grccBRIkBY2yjtQuEqHAPNkvY8rne8yDNWoksEqiWh4vT+jM5YYhK7aEVNEHK77G37TbFM",
+	"eVaIxKXuYY60r30e0qIqZVU+yQraVdaE0iIsXYKfaJ8uGnYU2/cNsbTm2s2Oc3AUalaVNsIQUb13pfgd",
+	"/MaD9MHtF4s2TOqqBXLy7evXPxESuPbZh4OnMVPK5KaNADP4ku07OGbqPf1qhyQ7YqymJK3tATmGtRpO",
+	"Ci5vx1ee1tZOCykJyA4DZdDwhVUv7nVEEr8VDtHPWoIbe4fqczCsbQpekH7CTtgjHNSpW1jQfUCnGFQf",
+	"qpOk9jsqGUgoXDnqVWuwTEp1K+QOrUJsfIR/3HY/qGK1iJjfX8HfvWzmUiT1K9xFrZloedo4h+pP3Mwr",
+	"12bhp6k+G1GaVL7MW2lSbRcjwb1c+gZsYzsHcfEwNoqo54tmFQC6N+Aa1ctU3PSGwGa/USvIGfM/cfvb",
+	"v0Rxs+5E3441/e3Vix8Z/Q70scTrjFrDSlV9os4xc+68FDOEtOzeBW5cMYFviX6hfRtEvMjjsTveta/y",
+	"UIcQg8tW7xpgiI9plmtTbl670Ob9ifLnSkeTOjSmQC5VaZykl9R6k6y+NPN+wGYcFZGC53I0N2bZlmGM",
+	"n2Z6KfitBv3suFcUoRioWkEcHOlL4Oatvi60XG+FZMtVUeghC98BO2uNDTmWl+MDTG38/3aoS661PW/6",
+	"rGs1gHLWXg0gAURGvGBKbWINgES53Fz5QeKFbj1X2k0MTHgsQLNbaEGGaoscdKtekaBapL1VCWrCfmrA",
+	"kAMOaw/M24YNNYlXGgzx+8nrcrkyDfLXx4Mkco8v0O51y1Bwchou+Nt8sVr0hl9cDuB7+K+LaOA8MoEB",
+	"IUBTNGpgd4LHu+cx3ETFHbaVY6sr7Zeq+p07sNCKAC9RWqhVBlTqlOtDVFbgy4WpX3IzPyXPlp8A9PHd",
+	"4469LLix+rRziz+5F7bYr90Pb3atGHV4S8M7zu0muRPVMeBGMFOK+G1pBCwLfVq9/t0yRfzojkrfLuoA",
+	"OYGwgVNVYjLYgmditFoexPcqN57KdGetixhhuO+W+3yH+dMHBnKdK9jTtL6eiw04O2/FEi45aSF4mTCt",
+	"MGazWGl0etZ9ng0z2Mr9KEBc76o/0kipuBwc7/GuE1C1uewP6EycUXaL48W3SxpszycOiCFRFbR79/qg",
+	"sBUSk3ycBndq8Z8CHbR90IOUVcEnexPJNVuXuTECqNOuPOrABSF8vVikZZj4OjAOabm2p/Qstcc5//uq",
+	"FLsoqLdIZQ7bej+AeRI6KILzaBjUunWuj2Bk1dmiJFbITm89ixhwqT83bCaM9jG65uFk0AZykwdf+0TT",
+	"l5Amz1c5pFxuqxLhwxpK7Nh5tV2ZKZU1Kr++I/U5fFeJEynfof2Ps8HF5YOHjx5/8eQpn6SZmA5677eL",
+	"cvpvHHDgaRdnKFa6tZQTOfLnQMLG6NE++2rOSwpdLSiFy6VYyAx8jh6SIjI0GIA3E+Lq2b2IjO5x2AZH",
+	"1MFTtWPztZKLUuWYbWPHBd6JYFGITDsxHbIxvDbKJVZ0J7lSUwYFsurZKySyV2y8UHaqx5hWLl0xTfwr",
+	"crZAaiTgOmmJ3Cbgbl2hArwZ0RfGCVXJBIm2yzcR7ut99mJaAVLNWqFdRgXoz3Lp+5mX1b7SXgAiTuc5",
+	"4k0qOnmcBCjhYwdBnJnUgaiWcVbH7iiuFVP7JFst7dIseQl1uCBC9UHQDX72d+jmKvgL0vBB+rGSpeDp",
+	"nE/ifk+r5FxteLO18HOefZBOrefRKrL2tIHaXnUn/76b5rqHX4ybf55d6uiKxgCOPoif6rgMKpf3yovi",
+	"xRQi1V0yB94k0SuXxrhrn71eKx+m8Y54q0YIbAYIpVVeZBrrdvnfsUP9GLz2cKx3CzmL3QrQOITYeDoP",
+	"TEX2PUWt7Ug8aKbjLQ/GG42uHIDVs5oFAWxeQW1kCpcerPAM23yhGvjmUDfhMdmxvy4xujs4PukpD0/d",
+	"DRmGp6z5CthSkswt0Gq9/OJuphD80CQapfIYVsSV2g3U8CFJ+a+EsO4fVNcSaW98uRHanNVihaW4fA/D",
+	"Ye9FaYfCs602XHb5Pl4p99z7BKlfWitL+WrMDe9yvisbsYF0xH/oMRxzAcrCGR7kY9u42nZiiTFNQNJo",
+	"a++5gmpOzn116bBaNDWzg7ounvCAVe/3rm/YFIH6KKblZzCpFmDH0v0QbLtIUB/9/UFJSUp5sZ2iqHot",
+	"Pw4FijCenhiJp6lYGh1Uyi1XUN53Q0jsiP6KWECH0h0cmMcZUi3sSzLzG6c9IYAm+BRZDO5k/jiZDNTa",
+	"cT5jPB4j7LV4bFYFI4mSnC6PHlbv1N/HLnJSWS6NNAxfqrfq3y6u1oOdzJW7sCHsZT5tKaoGXoQEn2ix",
+	"9KeuzHob2xjs5nw2B4gEgaeJgQxSqPES2qG68JG1SPC10YF17raNK33PHHVXrSGmxWMTG6nR33JpgRtj",
+	"WAa0wEJciRWm7c9oiGtviRb16xPNtrAq61hV/O4Sb7szahbZjx278CCKSNvJDI90qg5jHzyGxraAO27U",
+	"hILpRgl27q2JsMcWXaaZrDGE74oyt5gSap8/PFb92oVzZvamoFbmKuDbR/KgAAjMNZQc5YXIamVFu1a3",
+	"Pg7FqFuInEnVjF21U0ksfBjsVCuTqoVwvDvw6BUbq3I559Lz1FaHfIZPQphOlORP8PiXqxrVM1Hcei8J",
+	"bZt6FgcR2ET5aUEQCMbsCPcqzen6GOfbW+dQ8XikptO4lDnn6pxr5p6ul59gajq9l/fuGNvQ4TgPu0QH",
+	"+/TgMtJBLkm9YuBWFRs8xtyBFNKtuE1V6/2bHWdkWx3Xe1XDOvkB0VpM8qCjbv+E06h3TdhpTE8yUD6W",
+	"7YnNReFHiP9A7dGsO1QD3wMUsEsa/se2HjqeOPtWPzpzKua1PGNjFw8YD4nqTJUzfXUjz9gYMnnHw5A8",
+	"vGK3SNgCyGaozpe6FVKzXKbFKhMZvu9IROqfmKxM7VVK8wMf5SeavoQfQOqR8RDg3PQ3zw9If0UODpFC",
+	"TaFIsepGjSEXzEiOpTpJei89lfxJyJ6WK/uS3/6NJCf7Z4Ilr6FARCq0Fhrj4rnR7FZshlVeIzEMW6s9",
+	"N1Sn0qGVCeJFYCWPQu0zXyqWsjixcImniO/IQLVU6bwlkcbe5LXQjvUeDki1FLLzLQLARMfZV1iKjhDe",
+	"MZxbVxtqSz3I8ji2147O8qYyqQjs0WMaJXTj2oy0EPIgITygxqKMo2h/mQssH4VrOxFCMmt0Ic7JkSUF",
+	"4S5Cb8Xhhsu2RBJYU0yKyg0CdNeqvIVEqirQMaQ4lfQJxHbPUPocbRnkDQ9FBGFTopg29gOho9aiKHA7",
+	"RND8d+r2UHLoQrXmx9rd8pua6MpGNlA1JZ7S2GakU2mDsVMCfvvbBRKyVEWB28+rRuGqIvDUV3OGke0w",
+	"h7sV1HiFz/q3RhVDSguUtCqmVCpDCpAoaeuVfJodOtRlYMpVzLs5zsSdKNRyIaQZD3E59JxTWfGVrnw+",
+	"fNYAdgRv9pJerlXB29ww23fh7gaeM6VpS4amM47JL5GTNqej97vtgyoou1ANdTsrl/ayWhq/f8id2y55",
+	"MfPrRCqtUlQnVy87hO9PvhuifO1OvGiE7fJykusEmlYf6TIRrkbcbUTz/om7zyf2UEjndIm4AwJetLxK",
+	"sVAG6mfyFVRGksoTUoAPg2cjJYsNIUx0yDlj/37Fxtqo5UiqtQOOgO63f7RGsbIPWCt67OFAzuIDZFmd",
+	"HhuS0aEnPaQZhrZBa2AbABy/azFwXzkg1f3t22OSJu7BaFKritzRLXegGbicKymy0VwtxEGjOqQA1QHn",
+	"em4Y9MjaNwux5zzH1cjQu5IdcCwF9saa5/sLlPHc7DvGGqWKax6fGtfInkQGWPKvKBmuS4pca2LIFRtD",
+	"us0ZHW8OcsDOziCf0F+cIik6F32x+dtFuljnL/L//e//6acPfjbf5w9Xp90TVaPa3B54+aAUbh0/E3HI",
+	"HTiYu7j+qqWtPkvJk0E/uq3sd41bUKFSIPevIiRWwLewtC1qzYjXpYhJCqjKNgL4TNTqmDfSlwgbp6aB",
+	"m7clUHCMBjXU4ROqsGA5/Ti+2OvVDWqJ08ECXdtrTb4yYrmLPnKb8xF+GpWrVk7woFzStoKqeD92lhqD",
+	"pxwfi92VsgOu9Rk85J5uRexkQubAOufjdVTTDzJ90VkFEW676P3WhPro2E9Sj0mb5YHq4zfi6I1sENzk",
+	"9opcCnI/WWs5N40yQ/dAof1NTe6BPotDfRBiTBmY2ojlkHF7uGEmT0L/wMElVAczYUbwMlNrmRDkJ2H/",
+	"+9//U6+5g6XLo1CETcBKs5VlxNmyFHe5WF9VHGi2X4GfE3DQ+JCntfOoGSSCsW9gOBh5adZcowoDRLGr",
+	"/45ePqnWVxBOEwT9x5YqZ7mTXq6ZneKlgx53RMxs7k2/su2aooKkLRoW0L9tBZMcZNMgq47V7ZBixO8E",
+	"86W4aD4bRbGo1WxySP0ruGrOHH/tbrtVLH9yz9YYZJsyu6nEIte1YGlY7Trw5FEEn8Qli5sGjiKjleKu",
+	"axzopS+ceny9tH0TRQR2B5qiVR3R+KkSM2TCN5qVBFDS/FJtVzNrOwt/CmSi5b7vCgaqEm6HhMSxJitQ",
+	"RNif7e60UgApn8DzVGQ+sg5u1lJIsRYYJABABSLwMFeWSHguB0y3+f/dDdMoZkRRJBVLQqkN0yJVMtOJ",
+	"r2pEiMY+c6DpUmQ8NXTOUT268M+2nSiMT+2ouKuhxKPj0QAv7txOi0sWaTBDWMukhRnafmeHA5aXdqR4",
+	"1NbpUFrY61Qg8Ntg4HBZYam0uvL+Z2AUWvANaiLaqAxcNweAiGtbbncPJmLGfYoJJiF3NEaViSU8v5jC",
+	"KiwgAX5QZ9HxGJA6k8ZlbBrthMQ9Ma993UqnkWDtK5pIlwVNiTj2SLcizouknpmHdzjAmjQqH9pbxCib",
+	"jMCfaad+wfP9JBnQ5YSEtrYKdakggXNT2KYcXjWLRla3eNr1PdR71FxQQJIO6BDZsruA5KuNTJ9XIamQ",
+	"SzBIbv31XQispoA0ss0BIRIYIT1frylEHrtTrIcAt8kqL4jzFXItgnAYZOvlUneqHZUuRKOoPry+N5PC",
+	"5QFcbuf/1bN5Y5k9yKcDGT045itmtfzGWfZUW9s+0NmqDRbAVz6Olt6RcUaA5zLkRK1KkVQUZa7WOiKz",
+	"nO6nRTumn8/l/VL9DwuBHo4EbC36HaxwdO/FliLiUDokw8Btki0XnhTrMXEwBG5cwH9uhLliY1ogwrs5",
+	"mx0eoJxIJX18k5J+SgJSuMKNV2xc3TfoS55hDd+xx7p2nBGcyPQoMkoHhhMZF+pZrkxFswqXBerrNsIv",
+	"IBuv0H1AXgG19MiiLgS/E0gGXWwXpRdrh9kDHRNcoPaA9baQOB0ROJXhHTA8bGmvI9IvSBh8C3uEEPfZ",
+	"ttdkGqeC0myM15YG6dm3cVqkiqV160tkCvrUVhKAys7jAU4V5KFBbj+P333bq0TGKX6oiZi3Ml52oHql",
+	"dWrjaUgtdUwCSINbfdgaXDLByyL3O492JLo8Qge8S2wrxUrHPZJhOlN0HcDcz8oN5BUFRxC82I/TtR2i",
+	"onATjtzdcNckuCLrtHFFxrJ8OhWlkAaUCge26SoLIrhHxwil2u+34XZTVnc0JIxSv3fcZ0+cQEXYVRKU",
+	"4MbXmL02uTuSXamAiycSZY6WqsjTKPvWT/SLz8LKSybkLJeCYSVxzT6Vin23uROlVAkLiOlA75erQmgI",
+	"V74UM/UZXHzWvLSmpr3MkSLIyR21kSle4qBGOV4hHl5esjEuuuvv2AVKsSAusPhZBXIrNjUQzeEA6MlK",
+	"ZoUYnSzFF9Nm7Te3SRftMQUce5NCTdg7vCIN2Q2xsuFr53cXN72ELXl6q4fsV+wYeAXfvO+zZzydw29I",
+	"AmU/lDDODC/7s7/DLUUFdVyg1U9wvjQR4UCiHOUvqClSYdjpXC0LxTPkxrAN2Hm1+7/IwxSLExX3gNVt",
+	"I0fhy+UnjmMeTv7xslxJMYaYuD3cvT/xiomCmFLbJUkqM6L2RDbus2uvAJHoAUp3wM9ADozytDsN7ICB",
+	"QixjFKU2+4HfCi8hzsRxvhIpPNeZIz08WsYPTUSG6Y4xdLp3KuKGyhLLaxYaIJv4rbURV2H6ReLcznnp",
+	"Xd9gi4qpcXU3MgEMDa4QK+Sek+FdUyBYf6C58kPnZMZI7EJwqalW2D1VRWtxDhDaMp1bE8Z1GOKKzLkW",
+	"Kj66hZsBSkNccHvJtrvusPvTKw+TP0VCYuO0qivF9nNIA0tevYIzSjpWb97Dw0kXcOTarCVFwuvpdNbt",
+	"Av6gCoV67G65GUGVBzoLaV7DGgXOnKqMpt6kyHa3uO25aFo82Lz3VLQZF1sGxPsk6BpaeN27Nml0bS0m",
+	"ka7RVPi+rWSHbkFlBat2rWC8SXruKCdHTrbN+OsIfh84Pt4WQl0E1F08DAhvW1lue1VQobeL7/b9m+3i",
+	"2faGtT+Nu5b9dwADCd0l47yVoblNjmw0cnVVlYas2zH1c5wEKb5XYZ7D9gnRWWF8nU+nL/zevXfK8qFk",
+	"K+33ADjfQIFDSPFTVdK9YMFvxWeMA+StytLeNvz9Po+BUOjQ6LY6QcKdDk03ohdMGDdsobRhl4NBEgQ/",
+	"vefB8+4iZ4E7vWl9Q1ffATHP0Kd6by+ZHrX527enwwcu/Jyg6PESjjMwJe0RBl7BObnjtz3wLeQyz2p8",
+	"MkmTtS3ZkaC/d7ZaefsPzwL2mm+fKQRQhZi9c9W8cteo62LuLJItuxPI1CHztyE1e2PFlabuCJb9BV/Y",
+	"S0aBPC9ub1d70HWumregE21GxCsfDj7gLltzSrTXsQwETJVsTMI1xmgOVXsaq7UU5bnd4ufnnp3lX0sx",
+	"bfL9w3Ef3gsGlw93kkV1Yw1BA3C3UVkR17k8/Rn4S+vkMcFpAofi/UoRtnkvdhiFPqj2vYrhfXlBDrjt",
+	"gf6mJsRpaBhAoYYU4k1vWcolcZ5NSxElK+yG4Ir6xZrJ/IY6UxVy6begl1o/Z1+Hb7kEodYveIRCJWWg",
+	"o6JOKDsXrXwIyFZwUEIDZCk2UXu9F+7PrzdLcb1cFlHn63quok7jKqoKKVBRZOu/Ysz47GKvz8yN2E93",
+	"tczhkBMSrJ0SSdZPpJj5/epBc2PKfOKIw7tnEz43mlXvJoEPHLDXxM9Af/tsnFQhEBf0F3QmL7ZTD60C",
+	"51b+sw7ubjcDO6fPh5Gbeni1h7B4X41Bb2YsuOQzkflwfGBv+Du1/Vh0tOmqLOk02Fk+vjacn8mrdY/o",
+	"TiGmZqRWZgfuwxWdnHOgnS6VWsQtpULciWJH4ThTzx+piQFRtIM+0WHIgBbI1+FDdHMls29aFE3nmQRN",
+	"fxC3SVXsrT7Ql37hIQGbG07eE+1Br2BKFfkBtZya+z9iJh1FtmL1PL14+r3rtsDo/gQClSYLfLjbQ6Ef",
+	"yZaFnLCm7r7oX1z0H+7V2WHf95MI1Dfkt7m2xsx9c75ad/lHSAGrt32KDLaGCt5nm3ft2s+VODQI1eL1",
+	"K1/lfxdVrTBeiAy1Tcd8+9NbYJWZvQUdq6orVDUA4E7FmeYF4Q08dMHnQs657nfBupupPhzrvt9aDLdd",
+	"R3LJ195RhLU3NKODsA6e4N43njh6JKiQwDUTd3kmCBbozww6TIOy1dk+eESRS8FnogXyuzM2G3Qvnngq",
+	"ypzXAWUXl52EjkjnDzCLY5hdar8ao1drnpTRm6dBi9EtGC8EFRSb6OJx/KhZk4HYq0MzxCDT2q5rFEP6",
+	"7C1PIeTDibyhO2oUCGXtjo5vCSzLY3yuFRZihDTboNqmWhl7bahn1HxpbyiuWCq9XD8HD5+GbdMojVpG",
+	"y1JM87cRVJ7RhJFO57zkqRGlTuzElSJVM5nr7U5OSjN6OH399DTsEq1Fz3yfEy/De7O3YA+c5GCEzfSR",
+	"jvXji1q5rZfLUcY3ug2ZM6zJJr4EBSswiklfYQUnkkcZFKAiSa9ySX0hqgePH+2pRJX0kDopUjcUsEnE",
+	"9APP7Cq4ZS1fUUw7Vdpq2RDN9xa59P/eJ5PtFqadoVe+wFt9bdoKv3Uu9WZ2lXozTtt3kOJmvVD4q6/F",
+	"FhuYy0OJrtu6TlG25rm9pyjJ1nO1SCjT2yq8hNC8XvUVUPgeBkvF/mlVGzkVgmeOEKOakMvB5eOzi8uz",
+	"y8Hri8FwYP/vPzsr9biJoFjKJRMUHrADaZKVM75cluoOaLY62x7fePaNBEynIm9WEawQMlUW7o291N70",
+	"fIGQTKS5jla+tC2bckNKtjlDF26GHh0wQ1sXLQKNEXKM1iMuKujXb81nP6J2a7c6rEfXVO1eIbV78tmW",
+	"TxvSx3cVJf1FTOZK3UYrVMTg81kYOHS1GsUdhIlyLGp0BYHbIeNF0T8omnOM2efemcRz8azQbI/ia2HN",
+	"otIjAIMs3NUS1AXQyJq8KOAa0ZlxLS9yOWvjpXvtE8Hsg6tSEBesJ/mCzBStuxuJTft1Pb89jl5t90r7",
+	"8OhJV9veMCLtfke1vInp9z4tFHwiir1G1vf4VHBo77SqOGbSuByj/bLFc6rXKRm59juKE0S+Wv1Zssai",
+	"DvIDC1NVsbbnnMgYNwHOukOzrRZDPkOUGQ2P6mK6QtNQ+H/bTmupRKt3sh7CE0znMzlkl45TjpXKQNjG",
+	"Xu5XMhMlW/PNHoK3nbFgVH3e6eQTww5SQMfwBK/KomM2Ld1B7AtuxySomoO96yW9Sqh1sxxIURLkxYFa",
+	"rCnPBoHMHv5gmjqS9Yg7kyT9wHmht1qiKp5wxHlxQN4dPQoc5vWo7f1IRDydRDydHHYcdZhh9mCclcJ2",
+	"si2oeRJiiqy4O5JzN0IF8Nbszoa1T/hh55plqwOcGqXQSyV1y9kIeaA1hYZKpYIlXbDv8i8TDxoBcxkl",
+	"8RPt1EaL0vm9ixaFtaoXWWaGcl67aM4DtI7bOpX2MdysWoC3375+/RPDByLzE1eBRqnb0aJFz/ryzjUp",
+	"tq/0O1KVe7H2rkLHcNPI6df7/SWNKTmF56SpoD6ODyW6tjGeTJ6Nh21axCdpk2jDWZ7lmk9ayUfpUEak",
+	"klXtMR1InTvh7H7cWf2JE+fgYeXW66M6qPTN9uiEhFXYD8U8psGLwWCHlRz74uOHB4/gQ9rEpTB5KUZt",
+	"BuTXpVoisQAgAq0iW6uI2g5z3qzJ1/5FyC5BAC0+chUAi8HpUZXH0mC+GqXiLZFJFkzu5eBhBw9dm7S+",
+	"RJvkwHLfUjgDe4MJFXY3g+MR8yhZ6Tw2GAAsBV9se65aMl6f4b2NwoTzfDYXJR2A0QPO+1QHSRTjwlv2",
+	"QRZYhXvFf7UcGRU/9UA31g/oElkEgkVuVIpuH0TH6lG15cOd3nB238UpD2osKFgsx3Vqz3lKX3yzqzdH",
+	"ZUNGPTgvKCis0YPTcHgfXycsRsGwE5qOfXAPnagfu3Voay/gCaQFcoQ9hUGx++uz1+wcl6itU/9gaphU",
+	"WSMEI9ncmKVmhJJiamV0noEuWZb5HTd2SxmgT0rYShb2GVDWVOqBQXKtRsYE3QiCdNOVkQx029cdgt9m",
+	"QaGlNB6SR99ZRxAGnQiwRD1NBC/L/E5kBCsuhWAZ39QQZO5Uh9IS7j+JECZqSWH94CAjrEq9qqIGbaEC",
+	"zPua78n7gnHWPf8BNYz29eW0L76NcZwtr/1KThDthtBU90G2twdILNTbCg1AvpQmEkiklsHoC8zwRdX2",
+	"VprSgUbmfNOW5+Bbfxc5QLfjHO1d3CelrqFdRSldP7fLDQYBpENu9tuh8TzuWtgXTmrxwFUBo50RnY6u",
+	"LCdeUcyTWiww7YUD5r0FLt1dJiMo7Tb2q6DMaq6ZNqv0tslIHwndeCHvyGG1g5nkFyLCO4zHFWdiRHw/",
+	"28YV0lONSrQIjgyWnDDA8odSwAZbPOMfgRJ2Loqs3SPokK/g/XbZ7VbpQCUMqdbNgitRsnxdVS/CuPWG",
+	"HALchMxHvlJMbvoMLBkkRwKmP5I8EHzIW0OGoArgE2sa2BYMAwZ86oUP5V5WJ9jQHT3TUoi/dwtLTQ+u",
+	"175V97JR+lbY4Q0wsBEwehHi0Z6KxPi60rUkoTBt76jKQjtPLJp3R6ZfFVFvZtatpBEZWwKlACb9h+vz",
+	"RbTSOthdcV2HCJaVdELtJaAZwrMWLiZwgvpgU7VC2MHCoSS4sQaUCqhfzVqRhDVCPSr81AH5ni9sb712",
+	"PD7j0xo+WKOhpWQJSMDIqNms8PwwHXhPfOLja3ozzoBC390leDVShLpSyw08Ua/V7IXhyFzOD0Yh61Yr",
+	"8FaLKDzAKi2mysyFAkuhl5AbMgbTdHwfQmsgRT9eXFqVSVWPGmhffST1ipW5XSK7XoCPqtBGwNHSMSpw",
+	"7+IPFSEfKRTvcneu9oa6DLdG3aQI6wy0Bf922TIt9Y2ugyOHKhoNKUQ7dr+MQ69NSHTqlFbi3rArMK68",
+	"454oJfFZ6GWNP8VZl45o+/4VWP6RbZ7D4pRQGl4sdwUoTxKDPPyIP+ZAPVInHqnf2qKUjvi9mtPIReK8",
+	"JTcsyDeIXPXom96HAb5tUfrz2ih1G1ShvA/Tz6lq0jgddIw6aRYq8XvaM7v0wtIW+Ff/TNQ1Q18+SZSr",
+	"zUT5QGEuau5IZ28LJWM1e1cgOM65uten2riJNhQ+XditeeNqKjgyEM+pz157bpByARxkjg3rXoK7i3cY",
+	"hebKZz4RgTuRm8isIkjwLAP0B+fy5AEWds7JuoNJY8+Au1iVNXyAnQDfoYYRfJD/fHA/0po2ojkyHupk",
+	"c2HpA1iUsH6FW6BT0cNVTMxtCdShK/3RowePo6SbbUKNdrMrJwT3E/g1mnZ6zKFTu2Y0eCQLjrd0e8tO",
+	"qKI/XdLvJePu7hLMXaerC7Jb/zuAtyLXlm1TCoKBfoRXWP6Ea5ZPIxPrLpEAl3WU+0V+i6WegF5oQ4x5",
+	"QKNN9Iof8iJ26Ih0wJgSH5eS7FO7Cp8BPfR0Slz4cPum6zMMsjlc8KGIjCiwPPOrmk5dQqLntXIee6Ps",
+	"E0QkQ5MVmDh7RnoVRMwwiOuKUjjV5uLgHq/dSfGX0arnL1eS7HNQ8vYhmDeIT0+bpD98uQR6jD57SVyV",
+	"U6ClXQ8D0koHxLffGnt6JCl4aXtt1VWQVU6MU5lIC/u7PU2AG9G+nCBFZvhlvVpiHYGx86jZBzVWi5CK",
+	"IbU02whzSi7MxlkP2mbXUb9VueD3lVhB9Glf4YJO5QoQbbsqc7N5ZbcU0VW4nJ3mHQ4zrYDW3CVDjSel",
+	"Gf3vf/8P8ATBtkSnPS/DXJS5Mcve+/eg66cx1hR2J2SmSvb553ojU/355wwjW0QO5VIXETfMieAnQcZm",
+	"5ErgN/Lzz0kIPv+8z669ROS6YlfOJeRaBq7Nzz+nzf3553a7wGfcyff55wkh2rG6kTWo7L8+/5xMGtvQ",
+	"T+CtpYuYVQ6eu53fSFfTV245c+3D9jjIhWbiLU8NOGgJmE2mld3ytj9YaAmURKb7n3/Oxu/4cvl+nLDx",
+	"O+r9e9wf43eujfdYWREI5jOEhoCRciPBH1jOGPrwKgq+UmRCmpwXpKGq3HOfAmdfyzX590R2I0G3Q7eD",
+	"tL1cmyF7OHhIvf8+1wZWtBRsyWciG7LxvxT5Ijc3q8Hg8jGAUYjxjzyHubYjs4ZPAnjS9+Mrh+m8kWP7",
+	"F7z+28+R4kRXAJLd21bpZmJny44G3DMY4Ut5CeD7MQDv32GAJmGoNzEglzAX53o/HlrNdCPtILtlj1Hi",
+	"bJBEZpUczyDUfCOdcCWOpko5znNQT+N/sd36y4OBDmbHOW7+IsdEqFRN1o10NUs1G9NzYwgAIH4H8iTH",
+	"kircOqAsKGK7vjRdUFMMCxPNgJXQTRzECifVaQ4cs5w6a7/87DWfja8qOmX75RupKZgHRCDPp2c/cJPO",
+	"xyE38acPLy4/o6rLaiHAm4Famms25dqIkvr2Uiyx4pDt0zMosfTTi1evKY5i+/A8E4ulMkKmm7PvxGbc",
+	"p8fA80FWumC2iRs5/gkrVY+vGBQS4wtNRRrs6sIsQmFS1ziwydiGeTp38onETpKN7a/fW1Ee+1o97iqO",
+	"baa8KKhCQyGm9iz5UmyUi3giK/vDy6d093hppe7sGjYENoLnm4LNyiY8vXXs11R/X01vJNJRlHd5am2X",
+	"lTSON9/KIZ2nVLeHTcQ8lwAYcziPJOznTBhtPwg5GuFYQE0Ins5dT6uB587DPa0XBXJagiYS80+dIoCo",
+	"ExTgT+IJIlAe1EUdwuxTOI2LPBUEEyf+3OslT+fi7LI/INAInjp6eH6+Xq/7HH7uq3J2Tu/q8++ff/Xs",
+	"x1fP4B17g88NeGhgFweO0GHvgrjCJF/mvWHvQX/QfwCloM0cDsxzvFCclSsJ/57FoIgvV5ImCuN7jOtb",
+	"MnvsEEv/cxApJHd9PQnVk5Y9z3rDntWu19C8bQB6VfKFMBAKajGfq0fOX0wrYs0o/An6Vbs3uRJXASl3",
+	"bh//fSUACOErClFSCRrrHa67tgd7ugsi1+vwIOwhIu7FlAJYmcvBAHM+pSGqLDiDU5jP898I9VD1eNfl",
+	"w886uJLAumlaNXA+QTkACSfZuqrbiXdWKAPS1pDv+TmpLDTYPLDGLr1fH5xuKwCGAzFx75tCrXtv7Cuh",
+	"fJ6/K1fyfauUXsMm1E4IXU047YieoKJ6KfhilGdjKkQAQRE125bNv4pKNHsfYyViq/AaR3KKCX9ldTxU",
+	"CqTSPV7GG3O+tQsjbpcMDWnoGu0gq1CqDVTSpLnrAlJwte+m3eC6NyAHBS8X7SqqVnjWXbfsCpWqgDsp",
+	"3GTzlLBk/tiGA1aBxcO46bNryaAlezRYtVlVVbfGY2ovdYXIZiK7Il57j6pU5ewTgK45RR9RdjiGUyq6",
+	"64rJt8r2DfvZruOqZ2qazgsauWK36Qf/XKrOzvl+NYfi9YEUHXfrXu01IYxTcPDj+Tv43/fnwbqAj7/j",
+	"ZiSxbdmP8NspdySkXsbyaK3hZxx7hd9hVbZubtylwxX20cKYwu4n4+uEpqrMqjqh4cZiPldP84Vgc75c",
+	"Cun4LrwPyt35cErYC2fWNbawtVE2muql5jq2a6+rx69pDg/bu4F5/53YkKiDYfqlQpaDPVIeAHE9RtaO",
+	"f8HTeS4F0W9po0prkVlTF1ML8tnc2Mu65Es9V+CZOWDDBONeQBHCuvuHPLkfdtO2nYiwqklDyd1/pwZD",
+	"9tupbctS8sFeMwRoJNzlopy1mMCY8XyYXP1DqdjlsoOCdfkYaHifSrPi3LlFul4u0YSJKqcf3KUbC3Xy",
+	"5bLPrrF6AfovqmI/Y5/n77Kq6uv2FTx5DUTqf5xCyHK9LPhmRFreFfdrlmXpvIouOttpt1+cUn5a9/py",
+	"eQpZ+YHcich8X5cWt6HPwTGJUlOIWGbGc+OqQejEuWjR2LzjZc4nhdBspqpa1OD1pLC0Bx5OSyGqyAG6",
+	"9QdPHQ+E9PEaQGx5GJEqZ8oY77FrqY3l4rxj+tPYORirilyxQ+5rGO8xwvwVRWcj6uVha20w9GrbJk+i",
+	"t7H3baub7FbS4ExaLqu7Itl/5N8E7wYudPyKCC1+SMW6c2MkvbngGSFnn73mrcVd6LFzeIa+eILrZNuU",
+	"HyZE18vl869flJjh9QZ8U2mEGfIrgmJgBpsosqCKGdAbXYXBTGvabS8ZBo+PUttTcAPfU19vA64WvCgE",
+	"HmQ4HAhGeMBC/yD97WLjH9lY+4eVUhQZVsmqTxrYcwqck5pvN/KchoDbBssXi5WxB0BC4WqReU7urSqS",
+	"cSvwK2rxz2wI4hj224L+EP0gt+2qjIp2V+MPoaWiJuZrZ2JiNU6RtdYS9U4q/yQVi3HVAG5kWIIQESju",
+	"a1C/yV6s141KRBhXwohHoQWkzSCnzI0E4yITb+33kfpY+2txOhfprciGYRbOVADog9lvUFTK/XaDVV25",
+	"sXdOu3hXABaDtdNVwIdB8kAqkhsJB+w0tzuksNdWO3pkI4TM5FjJWBixxKBMyaUmFz4Y5hg5crF0e3CX",
+	"AhEkusr1WKw0lJ2B0sF91qz5lOUZGFcY/LuRULSPSltCVPOKMpWggH5Sg2rkGuM8NECIEwVs3oH5EGBV",
+	"3MtQUdfFy+31Q2RwacclxpWkSFbjCQo0od+aGvn0cjD4DJpaUHIWnhzsWhIZhfuigyBUNdkwrgp/cJ2j",
+	"CAk5WEgtOBADVAX1A4JR/wI3Jyoh9Rd71owhdkodXVeAIXTWoAXrcJXUWUgYu5GugDRUD1Hh1DltK6ta",
+	"+GRfSzZ2afZj7OWNrKOgiDra8fw1673VBl8v8nYjr2n7ObS5K+PEmwWcFnxjRc1vZoIPDdH4h+3sikHh",
+	"XRPLRqGQu+EZK24uSM5NNfuwTOjUsqODvzpECfm6qNIadnocVP0dAxpiXQ9wusp2gXuc61uNeIFPv3z2",
+	"8vW3ox+e/zj66vvno5+fvXz1/MWPn7XUeS7ykVoZ0AXj2O3i1Uamx1hcX5cbCIskH/VK3Sgn3dNzfvno",
+	"8fDp9MnjbPDk4smTh+kX2eNHT/nlVHA+SB894tng4hF/MJk+nF5MLieDyZPLyzS7eJQ9Ti8eTQbTwYAP",
+	"nvQahZh7g/4FhHvD+sLkk3VVan99FytX2ujY48GDwQMuLi8nT58+efL4YpKKB5PLJ9MHD4RILybii0dP",
+	"+OXFg/TJ4/Tpg3TwxeNsIp5OHz16kl5cpF88usSKm92O97B2+Ue2MYNytRHL4kc6tKRYQz6pq+tIRfsg",
+	"ERDMi1N6LXZ36bpW+fIEF66NTOvAsn0mbMhQck9TZ9Vq6VRa1V3MChFYXc4sIWQjwCKGpLiCoBUvxQ3U",
+	"iDNor6T+qucfwaMBNWEhuDWTeAH5wJg7jDXQsWweew5Ww40MzIYh804VEBFPoGE1a2W6OIMFg3v+LISM",
+	"FJZLeyrnGtA4qLjhkIQwB4YgGucaqOMX09Cv4ywuGioZhaW64wVD5KV3Fa1dfj/P0QpL2GRzI0mS2HhZ",
+	"qsXSjK8YEq4kPmszJL0O7KFcM3UnyjLPMsRCVg/dyEx5QOomvFOHGciAB+YLQRTCwmCHMOBODf+qhTFg",
+	"JcKLbz79P4bPzimAee6PhnMtDAK6P6uqh+Ld/cY+u2Gfjm/F0ow/6zPwu7kqLxC9Nda4RGQNHdbsR+Wn",
+	"GM4pwB3Dp0G0nFHrkcYio1Q7QFcOGUHzCLmUA6TKrgGXhuUnNHX67BWxod/ICvMGtogHHtWRZ9X8uEyp",
+	"BhTtRo6XpUiVxAyEERHIfOaTcbFTmQoSIQCuNtkwqdZth/bzioL16JN72yXQGLMISqs6BOmsFAAg98FM",
+	"dAxUnm03NQchdO5jFVS69Nd3PbddRyqAr2NRQz8fYT7AQpgyT11u01aSz1pM7P/MRbEY3fFiZV8C1tc8",
+	"5XrIHsBB4MSfCF/OUlUue2H6ia9xOOxdz1WDhqnEH1IuOdJFegzAAguX079nhZqIt4eYBE5G/iCzoGq+",
+	"7Rz+xUlVBoeF3cGI26jc7KSC0XKg1IaTBR1Moyo1nYuojwHtCAekVTvBge7wHluHuos67HBMBVdUV4IV",
+	"7928eS0F7DYBeF2JRj++uJfqpWv/z+ymokF0wL7RaD+go8qHkT62p4qCoWG5cy8gnzY5CCWVJ4PD/7MA",
+	"WbeWlMiQMPE2FUvMzwmMD8xBQBlzHyCP0nVRuCwI8NRA+orPAwnsq3Su8lSQhcWD8Dr86gYAfpDYWYax",
+	"Wlr0PzRei6O1Kzspsl0p5W+qav0POutiGuEfpIrd/LbBGJ2HhfvCsEUpeLY5+b1sT0cCd88pNjIKV7CP",
+	"wPeaWql3W2PfRc0HjztBShC3Wh1bn+gq+gwpP9Yuh4tWLcWjArnXPWp2DaiUqTWhwQAJQI1QrLUNzbhc",
+	"/uy7/ifHr7iB7D8Tgsk+NZjFTniFJPhQB0Kb9J2/c/+5EwQBgNPKjygWy4IboamgjBUn5ywe23+MJhtv",
+	"6bssCVEUeogyieKXm6BIvE94C5G3VqaDHIoW/IJbxXtGdz+8mLUpJ7cC3kswU1JUNQHskQs79JS4iarR",
+	"XRK3F0XhvoLXda9HUNcTLsWtJZVWvvJemBnEvTAVZ2WqWm0xwEWwyP8IS/XHozC6LeA9VEbS5XE3X3u8",
+	"hl5f2AsHJLpt38QwS48S8PpypWSfL5d9r6n6N6vB4EFqdS/8lxhDpcVQtEKSX+c1AdcOuJjWuRZDRphZ",
+	"rIacuKrIRtUuiJ+gkXsrHAchynBVjBfy4yEjjPIlf6ycTV6VTZA/7cr74VyWPFQcAau2chCSdxRNFdzu",
+	"lS2MG6vN2bjtx2lumT8A9eIXxacUwCB6w55YnaVCmpIXB8Fc3HD+IEv3ED3usOXgZ/sjNYU9P7soCmsd",
+	"TAo10eeLXGtXdTB6g6ys0oDlrwYs8PwRuNM2IuJV+CaX2Q/Y1Je23T8YUAu9B3bkEwX+uvvS7PC/pg58",
+	"ZJGuLUCLTPuVVRTlTqoEjayqYgAzDxQ1J4Dk61sPPCBsjMN0uED7DgF+hz1+vzeN5tW312eXjx67EUAF",
+	"/ZZEGl8yvFMmzRcXgGY0orRf+i8SqV8HZ0/52fTNu8cP3/9TL55cEzs7X9ldpMmjCDieknG25OntVsDt",
+	"E+1xR8iW4rAH4OUJcUVV/anHD9kP+ZcEM7JTEHhlqp1d5fnaiXEBt1d8KrCi9VLw6IXxp5Wx0tXrujlV",
+	"aoQ5w3zNuhx7Dr9JLpG+vDmBH3XrwKhatoyVw4/g8djbBeAItyr4FJvy32HngbyhUMW3ILm69ng0yP9X",
+	"pcgk9r8dKhtIiuBfLpAe80N86bwsh2ZVAnA1njpO/apQP6jrHOXbrC2rkrx2B2aOt3fAtQpEhG2N+rqI",
+	"3aTFfpm4IP9kuZzQ9f0uGueR/iBO+xafXpub/UsnSC5yXsemodb+ZCvvwNr3NYLliB9+yDhw9WaeA6QE",
+	"5a6t4WXyKU9NlS+5cZ71pIH3IyRju+P8yO11SrMM0FGUz1QPn/4KsKgDbCw7mIPuDZcfR3qdaxrF6xTS",
+	"Cs3VcCBWqHYo6/N38L/tBAuIf1jznCiMKsajuSicvw5rd3HjbwQY+6G7atSpAz09WMB+4QfopZ8JePfh",
+	"1VPrQWx/PCGTw4Qm7X5+Hujy86/JLVyXg3OkXzscP1Z9tE0rXhPWlHFrmEAaJoqJ83t6sv9Giva2joI+",
+	"HidBURX1ITf/TtlIqLCaJ72z+tzNw0lCVfDhVtGxAgBJ9vr8Hfzv+3PMxO8Wl6I7Pt4cXEU7fD9hwFGB",
+	"94aNY+W6E2U+ze0wp1NICfh0DAVzzuCHzfgzvIoE2f8EjUa34WJFBbOJb6lUqxlR+1z/9Pwq8Kj513PN",
+	"1mVujJDESkSEIW0Brq/sWy9pDvbwoiDhED7bWoUwysMBJGla/B4n4RgcWLuwu0X3QROBwpmLCD39ZM1b",
+	"cB5UELe559wURPlwAsl/aT8KX+d6fgafFRmtVrgP0lRovZ8DZ6zKWcWxjAKq1hL7i7UsK3fuduW/ba8C",
+	"vHhqwhw6cfec5nBU/4XYIbMxeStd6BfTJ6jQv9PYrsBYv23TQLMnZ/NqpeJu2Vju9xNcxlzTH+A2htP1",
+	"57yOYd87pPvh9H2gC1nqBS7CHkY/wokmZ6IbeRixQXqUE/LpIlY7U+lqgZUslPZOMUeLh9yniatiIL1a",
+	"c3tGI1Fj7MT5q6C90/vgS9ZmhxCW+nRGauoGtI9kbB/PAHzH26nNVT3303u4sRp8ujWps/J+OvdzyBpJ",
+	"dMvOdHW6FBmhqdYJSUaVsLlxbM2GaSFkn107nlq84ZdNgogxNjMiMtNxYg+UnCrd+zaxmw1K00B7S+VF",
+	"Mfi0VGbkj4D+jRzzQqsx8QJTzLSufykaGVbG8X+sZV0QWISuiqm689Q4aSqWxpqkRCbnkiNpx8D2cUyj",
+	"lA+Rm3kc/2H7+cd6KGB8kKUFC91LerReHyCTTCpjD5qQVAsX8xrx3B11wdckCH8Q60sXVZS4IkEniSZR",
+	"XQ9I+5CbHeopqmOsQLYeH6+dxPqUIaOUAw8Y8db0GZHI2q2SY2i0FJBXlPXZw8FDYoCpOF8IIhD1mPxU",
+	"8A/KSmm//4omrmWBbPdOdlJQwp47eCld5fTnBrICnL/D/+hoDaBL1i9sC14eD33KloKsMmQ1DbN3CGkt",
+	"IZ+YuOqUFH0WetZQAgKPGl3YsS6bC+h1cN9ag8KFI/7srjUaSJuyOF2aJdktbt7u513DXreK33mWT6d7",
+	"ZdBTPDjO9SkbGzW2d9kEOCCssiCqcI9uQup0e1m5kShhIG9V/lfgC3FV4TETxZEIsCoZv38jvxaUIKmm",
+	"AcgqkHb4Oyo4j/qoqrM2zut8Oj2W7sS++1p9WGGzbbSjIDxFwRWGY6paSxVfwkncdWqxhJzZtfoAdCZN",
+	"0aT8sp2MNy4FM9cVu2cu6SbEU+JvRyYKIKcM8oOJKzjiL/At/6mZb2gUHS7Dbrynx4+nwVTGfFqtlxvk",
+	"qNBsJfPfVyLgXW0jPnTD/UNt7iq/0eRge89UkW1nNx64gn+UNexmtO2Io99PYghnWVBIJiYsNZVwXhVm",
+	"2XtYAVbDdzVmkVStfvDN+DHm0hkMOybzYNVM32rkbEDZXr3zBoJwKYJWBzXAVDkbVsRkkKF04ZMKZnyp",
+	"AcoHRd1LJAwqbyC7foNMB6S9XDES+jhELtgYa+DgVX2jVsCEowVe5H2diORGQu0N4MvJlRwP4VlM+RNC",
+	"YlAHTZPVkhkFpd/Bb6+kL/RTiiAPf6oKX3m3ikTzYBK0KO9EeQZlw6jPpl7vR2ZAYIAFKqjcXmXb58iz",
+	"5AuQSfxKMAq8Ffy20vb2gs8B+5AAJglroRsKV10OGB6NgEK3QjPlZDdgf+3kAnGWLwuGXb6RWOLLWVXW",
+	"3NiolZ2cVEkpUrr7j7/n2pw9s++cPf8aSyrBcuRah2wXN3ImqmL7Zp2nDl5OZVig+o2fRlzkqbX2Frlc",
+	"GUwyE9J+u8SqWjcS/FV36I1wBYWAHgmKgOgrCLVgX81cSFhErGOr2USYtRUAa+aoKX7WCVgpautmh+NI",
+	"u7i+halQ1mLdIHuIFjQUJ5NuIXHZKK4hfUXstfvoDDKPporg/ZLq0thTESWrimDax1NrWgvH5RGQSxBk",
+	"2m4mGlZbaPEZbuYuQUWagVhM8YoN2ETMcqmr66m14oMi1LdiaXaGHk8XdmwAn2y/sFswz46qHfayVGum",
+	"5JUVMiVnvtITLltbd+2bI9kI6HSpVhA7qvYoitY+gNI5db0EkIbvcpnpLubs3khZAMjPoSCbZyJ25njS",
+	"EpZsCghcND5MEZy2Sga+HhpuWs8KUopU5Hci2yc0Ta6QmlqsjSZAZv86OHv65t1FcvGkDZH9wYwV6Bpd",
+	"G5KeEW8NnvQB9rmqwJ1nQ/YFHM3SDKsIqE+av5EZN3zI3t30tPj9pjf8IrnBbX7TGz5Obnp5dtMb3vTE",
+	"nRk9nl6kNz37u4G/XQ4uH59dXJxdDl5fDIYD+3//Cb/f5hLfirRnf4faZL3huxsq4X/TGz54//6mXj8p",
+	"gtFuuyHhDsQ4erBJzVws8Ii2YwwPaS4ZzOLJoAIKOBML55hE1VUrSBHYeaTK0WgOSbf2ehZDXhD6bgWv",
+	"p6pmZE3F785HM/TsxD7Xu5VX3EsdtUZgC9838O678gEi7zR5Qeh9VwfQybFWJUScRXqLhhzUBm7pzlzw",
+	"wsw79+dbePxnUWZ5avZ3qKr2MwHokwmLXTrvMHkBq2q50sEy87LivEFz2p5eY1dcvF5PKGihxv7ZMnAs",
+	"1Bfb/gcVEbLX+96fDBJBQrXfDVQ7iU/qBcorpbBNJ7S3NEaQjeszisrggptUsIhSEFUlhj6QlM1ZGois",
+	"+0QzIUtVLDyLqedfA0Qn8uvCJdGoPntO/mSowA2ExAha1r7wcp+9mDqIcXqrEzaGZCaqIHu7mohSCiP0",
+	"2FHVluIqrEoIoebac5hd4sLL4PvPRAI32F99Q59oR+fdTmiHTJ6v7OMUEtnBRuNW5B8IVY9EpBXRGELQ",
+	"GsRj+zjHQtdbUpX19oA2OzsQuk4Pyfml2fqDXHPe2o57k2jHXLGxs48a9QX9LDg+/xMVM8m9DMVpw5wi",
+	"OPeFlnfxerwUGF8Ma8ZjOalcW2tsWgoaj8R7cQbQbR3iaNlzQ8yLlcshXj8aLtS5iSJdgtT9gNExEw3q",
+	"RnspQArI4AdHBLDNU9yxUkqFGW6rlvKNKmfCHLuBD6+YEsyBLwNzCjHCcewTpKTd24g3LaqiTPIOFDZV",
+	"4QMwn3+6fv3VtzsTQKrJ/NAH855N/I9QUmX3ahx4XOCbJymvQpy4XDNureHCwxaCEtlb1KRsFzNpvXa2",
+	"q9IN2W4LwSUAYvrsusJYOI7UCiknhch0QB6k1zkWLVDTKSFqEKonCWwR5+dQpWOMHZKF+9ZU4DZ0GsOz",
+	"Lvug6tLEXmA04xO1MhVjL3Ujpj+wSMvRBsApGDm2GUwJtjbCLnWjMW3lFz30XP9jytb842uErxyEE7iW",
+	"DciZmh539J+7Isu74kf0TJW+42+RpnYcA/SkYsiGIsocCzrvqvKtP3wh5daLV1FUgKwPwdsWTF10fY4E",
+	"sG0r8N3Le/4O/+P9uSvofs/2kla8QK2welvdWVdk+v8n79p728iR/FchhAMmAeTXYjDZlf8538zcZbA3",
+	"k0UmQIBb5dyUmpZ4bpFakm2PYOS7H1hVfLTc3ZaSlhXvAguMN5K6+SgW6/n7HZ54FjJN/moKWlvfsFvp",
+	"vUIcxLWpVQG3CURvgHuc0N4vGVcbqnImkhnIJLaXUGcNMC3a/X2trsKkj+faJR/tTpiZtn4N/cLvoZsj",
+	"MfmRuqU/hvadDv2c2n8GCPrWqo8SvePIxcjGEOesu1WWWakWlTipraASu5BVA2CcSAQcWAOa0Q6Imoa7",
+	"jBVUcmyjvzP366IyWJf0uJgPRRjCSczrRvyzkG808VfAr1YTil/kHQgI3NDeSlViltVqLozrwHTEMMnP",
+	"YYmPzLuMixaFfsfMThj8keIW8f1Yed51kFCmxgRiB2xWAwYp4iGh9+xjslAAvc9iucNweWL898rdMoxA",
+	"M+kmrFb4mA2VMlhvwPOKzXjppRTPDDA6GX0/ZvHLCDbd+MlC6xJYIcasVrcKMP/wC7KiOtk27/ZtyAMc",
+	"zPahN3RsME5psGInFx+5gzF6MHsni0L2pdkCxOS6djnAZDRbAYnwMitpRgaGrRrm9pgFDOCgDgq8odM/",
+	"8Z8ePWDh4lCeRRo6oNF+zZjttng3cXATymlJxQrc4iJx2KSPamWFK9hCI30h5rukYbRS40cMs23RhMu2",
+	"EEIT1BOH2AHYGSXrCyMD450JWr7mUoSl8tu70s7p0SdC9WxPDOwREfBzP1ZA4OnzRjxXG1IQ91ukIccF",
+	"+Nz5HHbo1JjQe6LIlM9vx9TyoMqZ/gNu3+1uqFT5JS2rCHtQdtKKhDcflKEAX9IXI4hLMDDJBz31mDdm",
+	"HMTZQ/izu57793gh6trFpCzhHFtWvEK05NfFZagYEC2IyRoq/oBcoO0KDRvyHJvezUuBnw9YCx4e+Ryb",
+	"PW7j/6HXN4p1LgHqY35bjFlBx7bACqsG409LDMfkuzQgPkmLiFJ6eBcWDKxn2brrSTVRDTLEc6Rj6yWk",
+	"DJd61U7iDyn7Q8ogvqDL/fIfDiZ9wSTLyh1STccC24+fV+3A/M5C9cQhIyXBCMyEYqvWI5MPjH2UIo+l",
+	"bOWp51VtXeyITGnuCSHBU/gko9CVNnBf3IoNICXPRCXFnaB33uvYJIlBRW1u0eNmH1LilPoE6IspDoMB",
+	"Hv8jt6yEtV8XzgHa7RvEKopOenckJq9rOWYw5sVEX2DBftRlN8IB1hkdIOqCgh36Uh9L9D42IdZU9tmD",
+	"zohHZDBG8BKILsmICIyt7TZEl1Z24qkGiUhxvnUR+DFdMj6DsxAWgsoWu2rdXbNeNTQ7XLQ0O3w67GXh",
+	"xAcjOuXGz23QYA6idcI2HtE89aOo7U4NhuE+80L0Xz9/YPTbAhq7+gpMfsd3HD6pTC/qTy2DmvebIAOz",
+	"/BDb+rZRRcKkfd5tdMIYfqPN6gTEqgd+LjQoQRy1yU3WwI/NncxHqBuoeAD6QIU+NngveB1WVFHtRHaX",
+	"XCdGfCa40OdcgcuCHktH59aHMMHfcX4HFKbmq/rcVpzzoD5rfHlY0CPqhm2h2sWDvSpLIyyQd6I/oAk+",
+	"NJCinrIr54yc1U4QhEXm6SI8S2zFzO5QsqyBxAxrlV4VJyd3QpXanFghLI6R8fjw4vWYChW3w8wdCYPm",
+	"vj+fhPW4KE4Mi/WTH3y+LWsHc5Wf+Akswk1dpZjBFwjk2VJap82mJ7RiJAe2drkiySNqlTHjQK53k3RY",
+	"6MCgmrrTHVTSW3r/S4bTaJ9Rb0MFLtkBmXrzPcmCPP7uWfLyZctsrbxGHKZcaP8Bdzn0/wkl58BXcxtK",
+	"P5lQpSjZ/+kZrHwlbhxle1HPGy5tKIKgN3xn2Y1QczHBny9kIK/E3C9kempVChPqGcDIvDfSIRAS6XO1",
+	"YSttAEoJy0oFjKKSdyI0K1LBkLQE5Q0HQJRjcrsBaxGedi3VdW0Tbx1CETc6DANq9Sm7ohEEwAZakC1k",
+	"9LZKU9jVR7fJ0CDpR7mOEilmvM+HqIlHXxYfuPvd1HHi7pfdt8DPCe+CYjWpTicrNtOGWVevZgAHfycM",
+	"AHWAXe8s2qohxUigc0bXGN1a5RWacOfWauanZTvwZz8uN89Qh/9xuekOxXOrVYDVwtYw7Hu4F1U1xPZ+",
+	"XG6avhHk+COvo11SIu95rdu4g4cMjgKUvhKs1NDcbHLAFRDAFQ8419kSTaZqqk5YETtsigkWvANIy5Zz",
+	"5pc0DfMSfog58firjI3kFQh6C7m80wkN1ut0jPBMFUPWYc2MrirQ2peNIUAeKitRg8fhKLIK0Ik34FOx",
+	"XxxlNkHsBMgXiOh4SrH2t48fPZoXCYxmXXF17UdQhAaBeBUEqk8I6i71vQq8oThruiP8teIvOICPId8W",
+	"yZHB72pgAzvsmkzMkikizSMe9niqihXfEF5wkVIkYo2ty1bD+K+2+hyc4MZmQIGlt9Jf4aQaC4XT4HGP",
+	"mTZTlUnKVvIBgOKwYjHN8J7bRsvGa8QY0mwm/EJQt9bkyTYt9i4CH8rW/q+p2moAw9EXwhhtbIFNbqla",
+	"EfQAysEp+01IWP0ia5IopkpRWDENJbRVMGyrYPQ2v1GXDRHBrhWlwzdAkXbH3j8mJPvjFUG2sC6NARpi",
+	"NBmhBMC1gdz7k9H3u3d3hul944XGWeezP0SDRFugaj0rWm+vPb4Vm/6SjHU9q+ScLTmEu+ikQwoqQ5bY",
+	"xoCBWvgA6biWmKhnpbTQIAb5e+j/9JplDAW9+obNuCq7ImN/9cPcBdEojcyrx9qste3EdKCPd0ZR+KvY",
+	"/I1+ctg4vX9RD5eXn+M4gDEN64zSbt/icrdi963ETll0wuwM5bIQ6TLC33CSV9jVD5SMQS96G6HUMcFO",
+	"OVC8m7xhkXb1P4RxS8ZNV03srwcNa/3anXQDVJVhbEnNfmF81b0FgG/Wg6eK38BWk7UwViv0IkPKFvEI",
+	"VNylPlhOLxi/0htfcuAH5/A0fAat7oFOGD09FApIwxaGI17bzriqV2Vp892D3fQGHDxqAvXmVcRahYZa",
+	"4j81ZMpKb4A1EDXHgRU1NHR0mgy4jkc1GMg2IFjBvJ4IbISTmQYeZQ3AVjgHbXa3GnCGR0ru0/J2KBkU",
+	"n+GQWldhM/sUzdkD/tEL8vCTtHxWiab2h7AZwDdilQuAOlpySKQDyEUMNmlFkarHCgjhI6LY7QZtkDQg",
+	"dV8Pg+AF7lvfsu17LHBaW568NovdYL78FzNcr3jBYnlkuy5/ZxYHTS2+M4s+68UPedDgOaxBxBOLS7CP",
+	"Qk3lXarU5jvLnFA8KFYvt7npCoEDXq6kSuVe8H+/I98dpXxMuF7UVycT0BghynpN7D1AQYlD0NnelXM3",
+	"2qyKbgX8ziyOC+7jJzuajHjJk+qVSjoBLQK7i8mRNOxv4t4vYbd8xm2FjcTicot7PGT/WhPrr6F4jVhI",
+	"68zmBBUmRO96JdcutXEnlbyDQoRbQfxG67qqbMQ4pth/eHiwAjfs3Y+/sHklhXKQNQCY3pigzh4XyhVZ",
+	"hsqrDRN/rKUR1v/W9sv7JVnvt0Ks/bCX3C67Bf09DfSDH8E3gGdll3qNYLU1lJ/8cL6ztDemciS5by5n",
+	"VwkY6a4Yj4DtHLCAEMXpJnLN4Ji6DwJYdJBRhL92I9YJ8BIRujiwlj8u8+loH8Bg00G7B/AVnRkL+HjQ",
+	"3oEwpyfoPR5X/eNiQtE/OBGzTYT+JchrDse9AMS3f/++6Kz3T8s6YLn/YyF5gv4mFDSv1txIG2s7pQls",
+	"KBSH6JKeLJI+aQSdI6QwuFmzWlaO2n3tEvJoNmARdZHXkFj807HXhCVskvwNx66UU9oEediH0+blCT0U",
+	"i3W7CZS/Y+/xe9GmQRsAGfzxs46+OXr+15HtvqD4EE746fgQLfyByoFMXPYUrRfChesQPz17wD92vAyx",
+	"rDDrmnTMclkSsBgyVLRfg/DL0cEXvfMSJPkc7g4ME9pe3H2lHMcdOa629+UMreP9s+7Zc7ucVTSyLbbz",
+	"CLqm/A0DYHg2pIBjrHfFN6yG7KVlEpxjRxgUp+y9Hyb0mId7KhCYLKVatIIQwcSiYHy7BT+7SNY4eDHD",
+	"BIf8o/qEzEvKjr0Ie2K4PyrIiWH/ew4cJxpqYlFXTZqdAaGvLKN9TPXy48DR7mUO43lU2hIgCcax6jZ0",
+	"nQEL6Ti2IETWhVgMAHV2Xam+2EjxpbDz/8TY37g2R0IAfxshOUgsuekuWYM09tmD/89ulxQUj0SvM1YL",
+	"laEYMmtrFCUxnbf3don1YRtuxbq7elCsB7ysYEmgULA7h7/vMfHDj7dWvklnRjisLP/CB3ZdV3+ruAr4",
+	"KTnqXegvRVRYAG9lWgFgXqp2IZahjLgKCdFJR1ko0Hnfg/IMa4hPb7/NnNmQyAx9lR2jjGShERd7mPvM",
+	"mQ3jYW8srlJLDUmKUXZ0y6yksoB6H8OJ8U7Lk5OIfYN+uL5XidYaAFGwy6UdMwk6FXAUL7o1wU/hae2O",
+	"K3ig/LQLy7h38iQF9rQS3qVg2kAneEqXYE84FnVQJnPomPHxY8UUDb+W6rrkGzua/OV8PKKE4XaKOtDa",
+	"yN3zJseMIMO7+yH/nid+3BUuRuk9e4D/9qar41iJasDrUK87m84UVtxCPVKXswT8gOAtMVRBWWvVigcU",
+	"CLS2N4Dzlxj/wqGZcwW5Fb9iUwUUWNZqc8kK/4Rr/4Rr6YqYSicSHR3rpdAp2MALx4iOL+dLP/ipQtGb",
+	"EMAsvjCUhhitFmwJ/cGdvl7HidruFLWahpc8hnz6Y1ZKI+au2gBsjO5sls9nvB8Z3s60B7QG9iDeX6d8",
+	"7quTYN2jrXYvZkutb58A2Q6NqSheC+GykF/kPsuvjf3u2I9hEC/5lqVJPH3PhiUf7G69T8v3iOGtE3xa",
+	"RDXEVtzNoXAe+Qszuksk6Ar7j7cu+7HSdQkvYFYulMgSGnThBibP1sqEqzDeYG2DGE28KltoARU7UWkG",
+	"8zwEHZYaD790hM/RU4GOLzl6PRlsR0R+RqMXQfcqtzylrM3oU6oe5gsI8tSmGk1GS+fWdnJ2hgJDjz6d",
+	"69XZzBsve1Ss43Ic6YIPm9HlaODHh7ze76M4tJIghiN09kB/9V7yGYImQhcBMVBot4yxLSxdn1d12dYG",
+	"/RM8PInpbndMdnZwdIPcMjiW/mUaP41y0tzHpb5nK78opajknTBSWFiUGMGDD8GgAbYWVq9bQy+dS3T+",
+	"zPI5YAymd533U1g09hAs6afKCTFV6DQ7ZYXR0NuLx62gQhwMqgSQbYzidvlQtXKyYoURTpr0nNJ42zdh",
+	"rQN4VyYGc24gBuDvD+5qI0IG/JT9rPisgg62KOtoFOes0Y/pmaHBTKtLjP9sUv2/tLaP1CYXri/FWs/X",
+	"cE/A9Wg0AAzu84LH7qqU87a9QVLqFITdXyefJRHqB+mZiTnxfWRk6lRqBp1721nWHqv0p/TOXTqFMik/",
+	"AANsc0ybjAn25VnKYRJPW8xpTQet8M22CsPhh1HKHbKMimr/yPiWvu+x7lFvQngbDoC+wX5qWvcxtD+n",
+	"qEK4hNmrohS8LF4TRISB4xqbcY3gq8xSu5GVH9Yp8llbCKdRsFWWFmISPDChG+Ilg9shaOgl5AC9oQ+X",
+	"DxxYBJi8cmylrWMX5+fnDMMaciW2PM3W+IJf2W/BAfDr+GU3As7h2RtL85eLsu1Uvg2GG/r94OAjdIgd",
+	"iM/cC294OnTWN+yAPW4LJ/BsHOx8qXSwoH0VuJuCsbiWalGMg4vsPeeqCskIHrwEcUcYLvSr79KBeiTW",
+	"H4R1gwr18YQIIWSS2Fy26ONsVSB2hAojUAYRMvtA0saZl5WGtHXKWQ590esRJZiTDPdFmtCK3WpyxId/",
+	"XXlci12SRnMIs4Qe/kLtERr9DqG7sIgHqtK7z/a/JSMaPz57CH/uVgURS2S28ACIDtV75YEKdSmqkry6",
+	"hKgB/MjtzvmXAj185Hvsf0BxfhYxeA76thAGGKwAIww+WZwtsnJGcCAnXk/sfzHmr+jsIcY3pEjD2ui1",
+	"tqKEiHKWVZI2l8qqCl9kFXfCIC5qYC0kAm/4kamrVMBDvfEtNiCN4+rIhPVKO0BqXhgR4uRXc2/DOjm/",
+	"FY59/+biYvcgbprUvwDDIU0WMZoofPVE1VKn3M+5motDiTzxeAb2+JU2KKDc3iL2qv9XLDXTkBVmPJgC",
+	"wLhk+Y1gay2Vg+RIA9pIentQSbsU5Q7oeT/CNIfF3jl67RFaibiDFTYGhiUZJBoFD/4ysUInpY+RJubY",
+	"0FFA7r0C/nNtxT+KdCFnvR9IU6kyTD1AcZyq32oEeVjyO8GUZgu+ttAoBD2Wof5trpUSc0eh0uK/uXUn",
+	"YMKe/PJTgQHRVF0AkgosG+Ef3L0E5xuGmoIH8HBa+KZRAV1LAjMA+N1CqLJITcwYL/aLQXDXiK8ARcai",
+	"8aWpEtxUUhj2KkCW+sP1+hIXBCGOIRKJ78iIMXAJ0uxbmcogeBFEj8z6XYJ65I1iYytbysVSGNqxTnD+",
+	"sMftxQbn49GNNivuEKX/h++xARQB/M9bAPxbWY1lGTwlqITOduqe2xB1KS+ZdUarBcZfVC5/cfTI7pWG",
+	"35CaxhTW3Dlh/G/+9+/nJ3/59HAxvvjz538btTIfP2GsOfGHw1N0goGlxvU5kuWEvZkq+MIETNapKrnj",
+	"E/YwHVnxj+lo8mY8HXE3HU2mXj39cHJxcfKn8w8X55Nz/7//mY7GU0jDwjfgCf5fZrrcTEeTh/BPkykB",
+	"gjG+lvAN8H/gA9Lg09HnzyBSaSW25/tIkaGEkXPLHY8BaQDQacjhIFCguqoaZiWSmL3y502YE0hVoiS/",
+	"fi6Dcx88Uel6UUR7oEHbgEGzW/AbQQYNChYmORg2aNrs0GLDFpq1cUJ/3Q77N4t5baTbwI+xHmny90/+",
+	"mKOE4VNT4cLk7OziT29Oz0/PTy8mf35zfg4mBY3qcd5GE1gX7O8E8DfGCTUpVKcGYCE7Bjix06SyqCLq",
+	"saYMvA12KddrUU6g3/IGMpP+gaE1d1bLqrTj2OaZP5p6QLafSyisplZ2knVHUPgbuA3HGZUe4GmGqAs9",
+	"ujts8xa7acj2neTBB/DexxE3MzlK48Dqn70Btr9t9BrysBKhF3TtJqFLsPFjIVzXmmIG1q9oSg1QcyyU",
+	"XoO7F6ud4jPp4v386fP/BwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

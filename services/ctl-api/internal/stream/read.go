@@ -69,21 +69,32 @@ func Read(ctx context.Context, tx *database.Tx, q Query, after int64, most int) 
 		return Page{}, fault.With(fault.Newf(fault.ErrInvalid, "events before %d are no longer kept", first),
 			fault.Code("events_expired"), fault.Remedy("read on from %d, and read the state of installs again", first-1))
 	}
-	most = min(most, mostOfPage)
+	return ReadTo(ctx, tx, q, Span{After: after, UpTo: head, Most: min(most, mostOfPage)})
+}
+
+// Span is a piece of the stream: numbers above After up to UpTo, which have been
+// given out, and at most so many events.
+type Span struct {
+	After, UpTo int64
+	Most        int
+}
+
+// ReadTo reads a span. What of it is no longer kept is left out.
+func ReadTo(ctx context.Context, tx *database.Tx, q Query, span Span) (Page, error) {
 	scope := q.Principal.Scope(permission(event.Installs))
 	rows, err := tx.EventsBetween(ctx, ctldb.EventsBetweenParams{
-		After: after, UpTo: head, Everywhere: scope.Everywhere, Customers: list(scope.Customers), Apps: list(scope.Apps), Installs: list(scope.Installs),
-		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(most), //nolint:gosec // at most 500
+		After: span.After, UpTo: span.UpTo, Everywhere: scope.Everywhere, Customers: list(scope.Customers), Apps: list(scope.Apps), Installs: list(scope.Installs),
+		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most), //nolint:gosec // at most 1000
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("read events: %w", err)
 	}
-	page := Page{Position: head}
-	if len(rows) == most {
+	page := Page{Position: max(span.After, span.UpTo)}
+	if len(rows) == span.Most {
 		page.Position = rows[len(rows)-1].Seq
-		page.More = page.Position < head
+		page.More = page.Position < span.UpTo
 	}
-	seen := after
+	seen := span.After
 	for _, row := range rows {
 		e := eventOf(row)
 		if !MayRead(q.Principal, e) {

@@ -31,16 +31,3 @@ WHERE seq > sqlc.arg(after) AND seq <= sqlc.arg(up_to)
   AND (sqlc.narg(install_id)::text IS NULL OR install_id = sqlc.narg(install_id))
   AND (sqlc.narg(app_id)::text IS NULL OR app_id = sqlc.narg(app_id))
 ORDER BY seq LIMIT sqlc.arg(most);
-
--- name: Timeline :many
--- What happened to an install, newest first, and to its app where that concerns
--- all installs (kinds without an install); before a number, within a time.
-SELECT seq, id, at, kind, app_id, install_id, body FROM events
-WHERE seq < sqlc.arg(before)
-  AND (install_id = sqlc.arg(install_id) OR (install_id IS NULL AND app_id = sqlc.arg(app_id)))
-  AND kind = ANY (sqlc.arg(kinds)::text[])
-  AND (sqlc.narg(since)::timestamptz IS NULL OR at >= sqlc.narg(since))
-  AND (sqlc.narg(until)::timestamptz IS NULL OR at <= sqlc.narg(until))
-  AND (sqlc.narg(resource)::text IS NULL OR body ->> 'resource' = sqlc.narg(resource))
-  AND (sqlc.narg(actor)::text IS NULL OR body ->> 'actor' = sqlc.narg(actor))
-ORDER BY seq DESC LIMIT sqlc.arg(most);
