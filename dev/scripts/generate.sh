@@ -24,7 +24,7 @@ api() {
   "$tools/bundle" "$spec" "$dir/openapi.json"
   "$tools/oapi-codegen" -config "$config/server.yaml" -package apigen -o "$dir/apigen.gen.go" "$dir/openapi.json"
   # Handlers get the request's context, not gin's: gin gives its own to the next
-  # request, and whoever still holds it then (a pool that goes on connecting, a
+  # request, and anyone who still holds it then (a pool that goes on connecting, a
   # writer of a stream) would read that one's values.
   sed -i 's/return sh\.ssi\.\([A-Za-z]*\)(ctx, /return sh.ssi.\1(ctx.Request.Context(), /' "$dir/apigen.gen.go"
   mkdir -p "$client"

@@ -191,7 +191,7 @@ func TestGetFieldsOfEachKind(t *testing.T) {
 		"permissions/b.json":          `"permissions"`,
 		"break_glass.toml":            "[[role]]\n" + strings.Replace(role, "\"r\"", "\"g\"", 1),
 		"policies/deep/p.toml":        "type = \"sandbox\"\nengine = \"opa\"\ncontents = \"./p.rego\"\n",
-		"policies/deep/p.rego":        "package nuon # beside",
+		"policies/deep/p.rego":        "package nuon # next to",
 		"runbooks/deep/r.toml":        "name = \"r\"\nreadme = \"./r.md\"\n[[steps]]\nname = \"s\"\ntype = \"action\"\ninline_contents = \"./r.sh\"\n",
 		"r.md":                        "root",
 		"runbooks/r.sh":               "runbooks",
@@ -210,7 +210,7 @@ func TestGetFieldsOfEachKind(t *testing.T) {
 		app.Runbooks[0].Readme.Contents, app.Runbooks[0].Steps[0].InlineContents.Contents, app.Component("c").KubernetesManifest.Manifest.Contents,
 		app.Action("a").Steps[0].InlineContents.Contents, app.Sandbox.VarFiles[0].Contents.Contents, h[0].Contents.Contents, h[1].Contents.File,
 	}
-	want := []string{`"permissions"`, `"permissions"`, "package nuon # beside", "root", "runbooks", "kind: A", "shared", "# base", "v: 1", "components/values/v.yaml"}
+	want := []string{`"permissions"`, `"permissions"`, "package nuon # next to", "root", "runbooks", "kind: A", "shared", "# base", "v: 1", "components/values/v.yaml"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}

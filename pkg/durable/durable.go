@@ -27,7 +27,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace is WriteFile of what fill writes. Whoever has the old file open, or
+// Replace is WriteFile of what fill writes. Anyone who has the old file open, or
 // runs it, keeps the old one; a link at path is replaced, not followed. When
 // fill returns an error, the old file stays.
 //

@@ -97,7 +97,7 @@ func TestFunctionSet(t *testing.T) {
 	}
 	want := strings.Fields("and call eq ge gt html index js le len lt ne not or print printf println urlquery")
 	if diff := cmp.Diff(want, own); diff != "" {
-		t.Errorf("functions beside Sprig's (-want +got):\n%s", diff)
+		t.Errorf("functions next to Sprig's (-want +got):\n%s", diff)
 	}
 }
 

@@ -173,10 +173,10 @@ func TestLiterals(t *testing.T) {
 		want      []interpolate.Literal
 	}{
 		{"none", "{{ .nuon.id }}", nil},
-		{"beside ours", "{{ .nuon.id }}\n  {{ request.object.x }}", []interpolate.Literal{{Text: "{{ request.object.x }}", Line: 2, Column: 3}}},
+		{"next to ours", "{{ .nuon.id }}\n  {{ request.object.x }}", []interpolate.Literal{{Text: "{{ request.object.x }}", Line: 2, Column: 3}}},
 		{"no template", "{{ request.object.x }}", nil},
 		{"dotless", "{{nuon.install.id}}", []interpolate.Literal{{Text: "{{nuon.install.id}}", Line: 1, Column: 1, Dotless: true}}},
-		{"dotless beside ours", "{{ .nuon.id }}{{ berth.id }}", []interpolate.Literal{{Text: "{{ berth.id }}", Line: 1, Column: 15, Dotless: true}}},
+		{"dotless next to ours", "{{ .nuon.id }}{{ berth.id }}", []interpolate.Literal{{Text: "{{ berth.id }}", Line: 1, Column: 15, Dotless: true}}},
 		{"dotless argument", `{{ default "x" nuon.name }}`, []interpolate.Literal{{Text: `{{ default "x" nuon.name }}`, Line: 1, Column: 1, Dotless: true}}},
 		{"a host name is no root", "{{ x }} https://nuon.co {{ `docs.nuon.co` }}", nil},
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// PID is the process of the server that runs on the data folder, whoever
+// PID is the process of the server that runs on the data folder, no matter who
 // started it; ok is false when none does.
 func (c Cluster) PID() (pid int, ok bool) {
 	pid, _, ok = c.postmaster()

@@ -55,7 +55,7 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// What a schema may be at most: enough for any config, and little work for whoever
+// What a schema may be at most: enough for any config, and little work for one who
 // reads one that is made to be a burden.
 const (
 	maxDepth   = 16

@@ -137,7 +137,7 @@ func attackCollect(t *testing.T, f form) {
 		"sh mkdir out/deep && ln -s "+dir+" out/deep/there && ln -s "+dir+" work/there && ln -s "+file+" out/outputs.json",
 		"sh ln -s "+dir+" out/pinned; rm -rf work/tmp && ln -s "+dir+" work/tmp",
 		"sh mkdir -p out/shut/in work/shut/in && touch out/shut/in/f work/shut/in/f && chmod 0 out/shut/in out/shut work/shut/in work/shut",
-		"sh mv out away 2>/dev/null; ln -s "+dir+" other 2>/dev/null && echo leak: writes beside its folders",
+		"sh mv out away 2>/dev/null; ln -s "+dir+" other 2>/dev/null && echo leak: writes next to its folders",
 	))
 	result := r.plane.result(t, job)
 	if len(result.Outputs) > 0 {

@@ -362,7 +362,7 @@ func TestAuthorities(t *testing.T) {
 	if !found {
 		t.Error("the authority did not come through as it is")
 	}
-	for name, text := range map[string]string{"a key beside it": cert + key, "no certificate": "hello", "a damaged one": strings.Replace(cert, "MII", "AAA", 1)} {
+	for name, text := range map[string]string{"a key next to it": cert + key, "no certificate": "hello", "a damaged one": strings.Replace(cert, "MII", "AAA", 1)} {
 		o.CA = text
 		if _, err := deploy.Manifest(o); err == nil {
 			t.Errorf("%s was taken", name)
@@ -395,7 +395,7 @@ func TestRefuses(t *testing.T) {
 		"an image with a line break":  func(o *deploy.Options) { o.Image = "a\nb@sha256:" + strings.Repeat("0f", 32) },
 		"an image by tag":             func(o *deploy.Options) { o.Image = "registry.example.com/berth/runner:1.0" },
 		"a namespace that is none":    func(o *deploy.Options) { o.Namespace = "Berth Acme" },
-		"engines beside the agent":    func(o *deploy.Options) { o.Namespace, o.Namespaces = "shop", []string{"shop"} },
+		"engines next to the agent":   func(o *deploy.Options) { o.Namespace, o.Namespaces = "shop", []string{"shop"} },
 		"unknown rights":              func(o *deploy.Options) { o.Rights = "all" },
 		"engines that are nowhere":    func(o *deploy.Options) { o.Engines = "threads" },
 		"a level that is none":        func(o *deploy.Options) { o.PodSecurity = "strict" },

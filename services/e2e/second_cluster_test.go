@@ -52,7 +52,7 @@ func newSecondCluster(t *testing.T) *secondCluster {
 	if err != nil {
 		t.Skip("no second cluster: kube-apiserver and etcd are not next to KUBECTL")
 	}
-	// Beside the caller's folder, whose path may be longer than etcd's socket allows.
+	// Next to the caller's folder, whose path may be longer than etcd's socket allows.
 	c := &secondCluster{t: t, dir: t.TempDir(), bin: filepath.Dir(server), port: freePorts(t), token: suffix() + suffix() + suffix() + suffix()}
 	c.accounts = c.key("accounts")
 	c.certificate()

@@ -44,7 +44,7 @@ func TestTamper(t *testing.T) {
 		{"the engine", "engine_digest", func(in *install, _ ctlapi.Change) func() {
 			return extend(in.t, filepath.Join(in.bin, "berth-engine"))
 		}},
-		{"the key of whoever gives the order", "signature", func(in *install, _ ctlapi.Change) func() {
+		{"the key of the one who gives the order", "signature", func(in *install, _ ctlapi.Change) func() {
 			return in.trustAnother()
 		}},
 		{"the artifact that the job names", "spec_digest", func(in *install, c ctlapi.Change) func() {

@@ -89,7 +89,7 @@ func TestAHostThatNeverAccepts(t *testing.T) {
 	}
 }
 
-// A refusal, an error and a name that is not there are answers: whoever asks gets them
+// A refusal, an error and a name that is not there are answers: anyone who asks gets them
 // at once.
 func TestAnswers(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func TestDiagnostics(t *testing.T) {
 		{"wrong types, all at once", map[string]string{"components/api.toml": "name = 3\ntype = \"terraform_module\"\nterraform_version = 1.11\n" +
 			"max_auto_retries = \"two\"\ntoggleable = \"yes\"\ndependencies = \"db\"\ndeploy_timeout = \"soon\"\npublic_repo = \"a/b\"\n[vars]\nlist = [1]\n"}},
 		{"misspelt file", map[string]string{"sandbx.toml": "x = 1\n"}},
-		{"whole file beside others", map[string]string{"nuon.shop.toml": "version = \"v1\"\n"}},
+		{"whole file next to others", map[string]string{"nuon.shop.toml": "version = \"v1\"\n"}},
 		{"whole file", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",
 			"nuon.shop.toml": "version = \"v1\"\ndescription = \"{{ .config_vars.titel }}\"\nrunnr = 1\n[config_vars]\ntitle = \"x\"\n[runner]\nrunner_typ = \"local\"\n" +
 				"[[actions]]\nname = \"x\"\nstps = []\n[stack]\nsource = \"./stack.toml\"\n"}},

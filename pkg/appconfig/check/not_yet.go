@@ -34,7 +34,7 @@ type use struct {
 }
 
 // NotYets lists every part of the format that this version reads and does not act
-// on. Whoever implements one removes its row.
+// on. Anyone who implements one removes its row.
 func NotYets() []NotYet { return slices.Clone(notYets) }
 
 // Capabilities that rows wait for.

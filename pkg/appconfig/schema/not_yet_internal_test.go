@@ -242,7 +242,7 @@ func accounts(parts []string, rows []check.NotYet, shown map[string][]string) (p
 	return problems
 }
 
-// TestEveryKeyIsActedOnOrNotYet walks the format: whoever adds a key says which
+// TestEveryKeyIsActedOnOrNotYet walks the format: anyone who adds a key says which
 // test shows what it does, or adds it to what has no effect yet.
 func TestEveryKeyIsActedOnOrNotYet(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func TestFile(t *testing.T) {
 		secrets       []string
 	}{
 		{
-			name:    "a token beside an authority",
+			name:    "a token next to an authority",
 			cluster: "certificate-authority-data: " + b64("-CA-"), user: "token: s3cret-token",
 			wantUser: map[string]any{"token": "s3cret-token"}, authority: "-CA-", secrets: []string{"s3cret-token"},
 		},

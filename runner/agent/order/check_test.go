@@ -178,7 +178,7 @@ func TestJudgeNamesWhatDiffers(t *testing.T) {
 		{name: "a plan of before, without origin", change: func(s *scene) { s.effect.Planned.OriginID = "" }, want: []string{"origin_id"}},
 		{name: "another spec", change: func(s *scene) { s.facts.SpecDigest = "sha256:evil" }, want: []string{"spec_digest"}},
 		{name: "another state", scene: newCheck, change: func(s *scene) { s.facts.StateDigest = "sha256:evil" }, want: []string{"state_digest"}},
-		{name: "a state beside what was pinned", change: func(s *scene) { s.order.StateDigest, s.facts.StateDigest = "sha256:s", "sha256:s" }, want: []string{"state_digest"}},
+		{name: "a state next to what was pinned", change: func(s *scene) { s.order.StateDigest, s.facts.StateDigest = "sha256:s", "sha256:s" }, want: []string{"state_digest"}},
 		{name: "a newer runner is wanted", change: func(s *scene) { s.order.MinRunnerVersion = "2.0.0" }, want: []string{"min_runner_version"}},
 
 		// When, and how often.
@@ -241,7 +241,7 @@ func TestJudgeNamesWhatDiffers(t *testing.T) {
 
 		// Somebody else worked on the resource: no attack.
 		{name: "the state moved", change: func(s *scene) { s.effect.Effect.Serial = 8 }, want: []string{"serial"}, stale: true},
-		{name: "the state was made anew", change: func(s *scene) { s.effect.Effect.Lineage, s.effect.Effect.Serial = "new", 1 }, want: []string{"lineage", "serial"}, stale: true},
+		{name: "the state was made again", change: func(s *scene) { s.effect.Effect.Lineage, s.effect.Effect.Serial = "new", 1 }, want: []string{"lineage", "serial"}, stale: true},
 		{name: "the state moved and the order is forged", change: func(s *scene) { s.effect.Effect.Serial, s.order.Fence = 8, 9 }, want: []string{"fence", "serial"}},
 		{
 			name:   "everything at once is named at once",

@@ -330,7 +330,7 @@ func TestAttackAnotherStateIsNotOpened(t *testing.T) {
 		"of another lineage":  func(p *seal.Purpose, _ *runnerapi.State) { p.Lineage = "other" },
 		"that is a leaf":      func(p *seal.Purpose, _ *runnerapi.State) { p.Kind, p.Path = seal.KindInput, "x" },
 		"under a false serial": func(p *seal.Purpose, s *runnerapi.State) {
-			p.Serial, s.Serial = 4, 4 // whoever knows the recipient can seal that
+			p.Serial, s.Serial = 4, 4 // anyone who knows the recipient can seal that
 		},
 	} {
 		b := newBench(t, false)

@@ -62,7 +62,7 @@ func TestSettle(t *testing.T) {
 		{name: "update, and somebody edits one of its fields", previous: update(t, old, target), now: update(t, deployment("9", "a"), target)},
 		{name: "update, and somebody edits another field", previous: update(t, old, target), now: update(t, old+"  paused: true\n", target)},
 		{name: "update, and another one is wanted now", previous: update(t, old, target), now: update(t, target, deployment("2", "c"))},
-		{name: "update, and it was made anew", previous: update(t, old, target), now: update(t, swapped(target), swapped(target))},
+		{name: "update, and it was made again", previous: update(t, old, target), now: update(t, swapped(target), swapped(target))},
 		{name: "delete, not yet done", previous: remove(t, old), now: remove(t, old), samePlan: true},
 		{name: "delete, done", previous: remove(t, old), now: remove(t, ""), samePlan: true},
 		{name: "replace, not yet done", previous: replace(t, old, target), now: replace(t, old, target), samePlan: true},
@@ -134,7 +134,7 @@ func TestCompare(t *testing.T) {
 			want: []jobspec.Difference{is("Deployment/web", "there", "not there")},
 		},
 		{
-			name: "an object was made anew", planned: update(t, old, target), now: update(t, swapped(old), swapped(target)),
+			name: "an object was made again", planned: update(t, old, target), now: update(t, swapped(old), swapped(target)),
 			want: []jobspec.Difference{is("Deployment/web: metadata.uid", "u-1", "u-2")},
 		},
 		{name: "to be replaced", planned: replace(t, old, target), now: replace(t, old, target)},
@@ -157,7 +157,7 @@ func TestCompare(t *testing.T) {
 		},
 		{name: "deleted already", planned: remove(t, old), now: remove(t, "")},
 		{
-			name: "what is to be deleted was made anew", planned: remove(t, old), now: remove(t, swapped(old)),
+			name: "what is to be deleted was made again", planned: remove(t, old), now: remove(t, swapped(old)),
 			want: []jobspec.Difference{is("Deployment/web: metadata.uid", "u-1", "u-2")},
 		},
 		{

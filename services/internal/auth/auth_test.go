@@ -79,7 +79,7 @@ func TestAuthorize(t *testing.T) {
 		{"no token", "GET", "/boats", "", 401, "unauthenticated"},
 		{"another scheme", "GET", "/boats", "Basic operator", 401, "unauthenticated"},
 		{"a token in the URL", "GET", "/boats?token=" + secret, "", 422, "token_in_url"},
-		{"a token in the URL, beside a good one", "GET", "/boats?x=" + secret, "Bearer viewer", 422, "token_in_url"},
+		{"a token in the URL, next to a good one", "GET", "/boats?x=" + secret, "Bearer viewer", 422, "token_in_url"},
 		{"a public operation needs none", "POST", "/enrol", "", 200, ""},
 	}
 	for _, tt := range tests {

@@ -44,7 +44,7 @@ const policy = "default-src 'none'; script-src 'nonce-%[1]s'; " +
 	"style-src 'nonce-%[1]s' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"connect-src 'self'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Redoc shows a logo of its makers beside their name, from their site, and has no
+// Redoc shows a logo of its makers next to their name, from their site, and has no
 // setting for it. An image that holds nothing takes its place, and Redoc leaves
 // out what cannot be shown.
 var redocLogo, noLogo = []byte("https://cdn.redoc.ly/redoc/logo-mini.svg"), []byte("data:,")

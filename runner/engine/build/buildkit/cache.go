@@ -12,7 +12,7 @@ import (
 
 // OpenCache lays out in dir, which it makes, what buildctl imports from the image
 // layout given, and returns the digest of what the layout lists. buildctl writes
-// beside what it reads, and the layout is not to be written to.
+// next to what it reads, and the layout is not to be written to.
 func OpenCache(given, dir string) (digest string, err error) {
 	var index ocispec.Index
 	if err := layout(given).readJSON(ocispec.ImageIndexFile, &index); err != nil {

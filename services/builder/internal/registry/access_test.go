@@ -190,7 +190,7 @@ func testMountFromAnotherOrg(t *testing.T, in place) {
 		{name: "own repository first", token: token, query: query(secret, "org_a/shop", "org_b/shop"), want: 202},
 		{name: "other org first", token: token, query: query(secret, "org_b/shop", "org_a/shop"), want: 202},
 		{name: "in a form", token: token, change: form("application/x-www-form-urlencoded"), want: 202},
-		{name: "in a form beside an allowed query", token: token, query: query(secret, "org_a/shop"), change: form("application/x-www-form-urlencoded; charset=utf-8"), want: 202},
+		{name: "in a form next to an allowed query", token: token, query: query(secret, "org_a/shop"), change: form("application/x-www-form-urlencoded; charset=utf-8"), want: 202},
 		{name: "climbing", token: token, query: query(secret, "org_a/../org_b/shop"), want: 202},
 		{name: "outside the prefix", token: narrow, query: query(mine, "org_a/shop"), want: 202},
 		{name: "with a semicolon", token: token, query: "?mount=" + secret.String() + ";from=org_b/shop", want: 400},

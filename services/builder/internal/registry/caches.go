@@ -20,7 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The caches of builds have a storage of their own beside that of artifacts: no
+// The caches of builds have a storage of their own, apart from that of artifacts: no
 // blob is in both, so what is swept here can be of no artifact. A cache that loses
 // a blob to a sweep while it is pushed is one that the next build does without.
 

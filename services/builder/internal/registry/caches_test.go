@@ -71,7 +71,7 @@ func testAttackCaches(t *testing.T, in place) {
 			t.Errorf("%s: mounted the blob: %d", name, got.Status)
 		}
 	}
-	// What is in a cache is in no artifact, whoever asks: the sweep of one cannot
+	// What is in a cache is in no artifact, no matter who asks: the sweep of one cannot
 	// take it from the other.
 	f.do(t, "POST", "/v2/org_a/shop/web/blobs/uploads/?mount="+blob.String()+"&from="+cache, builds, nil)
 	got, _ := f.do(t, "PUT", "/v2/org_a/shop/web/manifests/x", builds, func(r *http.Request) {

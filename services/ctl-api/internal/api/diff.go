@@ -20,7 +20,7 @@ func (s *Server) DiffConfigs(ctx context.Context, req apigen.DiffConfigsRequestO
 		if err != nil {
 			return err
 		}
-		to, err := findConfig(ctx, tx, beside(from.AppName, req.Params.To))
+		to, err := findConfig(ctx, tx, referenceIn(from.AppName, req.Params.To))
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Server) DiffReleases(ctx context.Context, req apigen.DiffReleasesReques
 		if err != nil {
 			return err
 		}
-		to, err := findRelease(ctx, tx, beside(from.AppName, req.Params.To))
+		to, err := findRelease(ctx, tx, referenceIn(from.AppName, req.Params.To))
 		if err != nil {
 			return err
 		}
@@ -80,9 +80,9 @@ func versionOfRelease(ctx context.Context, tx *database.Tx, release ctldb.Releas
 	return apps.VersionOfRelease(ctx, tx, release.ID, config.Config)
 }
 
-// beside reads "5" as the number 5 of the same app, and leaves other references
+// referenceIn reads "5" as the number 5 of the same app, and leaves other references
 // as they are.
-func beside(app, to string) string {
+func referenceIn(app, to string) string {
 	if _, err := strconv.ParseUint(to, 10, 31); err == nil {
 		return app + "@" + to
 	}

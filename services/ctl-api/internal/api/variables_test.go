@@ -206,7 +206,7 @@ func TestAppVariablesRefuse(t *testing.T) {
 		{"a zero byte", "hello", "x", `{"value":"\u0000` + canary + `"}`, 422, "not_text"},
 		{"no value", "hello", "x", `{"sensitive":true}`, 422, "invalid"},
 		{"not a text", "hello", "x", `{"value":["` + canary + `"]}`, 422, "invalid"},
-		{"something else beside it", "hello", "x", `{"value":"x","` + "secret" + `":"` + canary + `"}`, 422, "invalid"},
+		{"something else next to it", "hello", "x", `{"value":"x","` + "secret" + `":"` + canary + `"}`, 422, "invalid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -239,7 +239,7 @@ func TestNextOfManySteps(t *testing.T) {
 		want  flow.Decision
 	}{
 		{name: "a queued workflow starts", state: flow.State{WorkflowState: model.WorkflowQueued}, want: flow.Decision{Do: flow.DoStartWorkflow}},
-		{name: "what needs nothing starts beside what runs", state: running(busy("a"), step("b", model.StepPending)),
+		{name: "what needs nothing starts next to what runs", state: running(busy("a"), step("b", model.StepPending)),
 			want: flow.Decision{Do: flow.DoStartStep, StepID: "b"}},
 		{name: "a dependent waits", state: running(busy("a"), step("b", model.StepPending, "a")),
 			want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},

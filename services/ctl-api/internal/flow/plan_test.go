@@ -109,7 +109,7 @@ func TestPlan(t *testing.T) {
 			},
 		},
 		{
-			name: "what is off and was made is removed by a deploy of all, dependents first, beside the rest",
+			name: "what is off and was made is removed by a deploy of all, dependents first, next to the rest",
 			in: flow.PlanInput{Kind: flow.KindDeploy, Components: []flow.PlanComponent{
 				{Name: "api"}, {Name: "db", Off: true}, {Name: "admin", Needs: []string{"db"}, Off: true}, {Name: "never", Off: true},
 			}, Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "db"}, {Name: "admin", Needs: []string{"db"}}, {Name: "orphan"}},

@@ -648,7 +648,7 @@ func TestOneChangePerResourceExecutes(t *testing.T) {
 		t.Errorf("the second waits for %q, want the lock of %s", got, holder)
 	}
 	if got := r.steps(other)["component/key"]; got != "running executing" {
-		t.Errorf("another resource is %q, want executing beside it", got)
+		t.Errorf("another resource is %q, want executing next to it", got)
 	}
 	r.applied(first, "component/greeting", jobspec.OutcomeSucceeded, nil)
 	r.advance(second) // woken by the end of the first

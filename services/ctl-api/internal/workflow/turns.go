@@ -6,7 +6,7 @@ import (
 )
 
 // turns lets one Advance of a workflow work at a time, one more wait for it, and has
-// no more than these two: whoever waits looks at the workflow after everything that
+// no more than these two: the one that waits looks at the workflow after everything that
 // happened until then, so a wake-up that comes meanwhile has nothing to add.
 //
 // Without it, each wake-up of a busy workflow would hold a database connection and

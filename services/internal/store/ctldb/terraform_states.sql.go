@@ -29,7 +29,7 @@ const raiseFence = `-- name: RaiseFence :one
 UPDATE resources SET fence = fence + 1, version = version + 1, updated_at = now() WHERE id = $1 AND locked_by IS NULL RETURNING fence
 `
 
-// Whoever still works under an older grant writes no state any more.
+// Anyone who still works under an older grant writes no state any more.
 func (q *Queries) RaiseFence(ctx context.Context, id string) (int64, error) {
 	row := q.db.QueryRow(ctx, raiseFence, id)
 	var fence int64

@@ -36,5 +36,5 @@ LIMIT sqlc.arg(most);
 SELECT id FROM resources WHERE id = sqlc.arg(id) FOR UPDATE;
 
 -- name: RaiseFence :one
--- Whoever still works under an older grant writes no state any more.
+-- Anyone who still works under an older grant writes no state any more.
 UPDATE resources SET fence = fence + 1, version = version + 1, updated_at = now() WHERE id = sqlc.arg(id) AND locked_by IS NULL RETURNING fence;
