@@ -125,13 +125,15 @@ func TestHostileAnswers(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	secret := webhook.NewSecret()
 	metadata, asked := receiver(t, "127.0.0.3:0", fine) // allowed or not, nothing is to follow there
-	done := t.Context().Done() // it ends before the servers are closed
+	done := t.Context().Done()                          // it ends before the servers are closed
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
 		want   func(Outcome) bool
 	}{
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, metadata, http.StatusTemporaryRedirect) },
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, metadata, http.StatusTemporaryRedirect)
+		},
 			func(o Outcome) bool { return !o.OK && o.Status == 307 && strings.Contains(o.Error, "redirects") }},
 		{"a redirect to the metadata of the cloud", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
@@ -141,7 +143,9 @@ func TestHostileAnswers(t *testing.T) {
 			case <-done:
 			case <-r.Context().Done():
 			}
-		}, func(o Outcome) bool { return !o.OK && strings.Contains(o.Error, "no complete answer") && o.Took < 10*timeout }},
+		}, func(o Outcome) bool {
+			return !o.OK && strings.Contains(o.Error, "no complete answer") && o.Took < 10*timeout
+		}},
 		{"an answer that drips", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for r.Context().Err() == nil {

@@ -147,7 +147,7 @@ func (c *Courier) leave(ctx context.Context, tx *database.Tx, webhookID string) 
 	if err != nil || hook.State != enabled || hook.BusyUntil == nil {
 		return err
 	}
-	return c.Jobs.InsertAt(ctx, tx.Tx, laterOf(tx.OrgID(), webhookID, *hook.BusyUntil), *hook.BusyUntil)
+	return turnAt(ctx, tx, c.Jobs, webhookID, *hook.BusyUntil)
 }
 
 // again has the next turn take place when the next delivery is due.
@@ -162,12 +162,15 @@ func (c *Courier) again(ctx context.Context, tx *database.Tx, webhookID string) 
 	if !next.After(time.Now()) {
 		return c.Jobs.InsertAt(ctx, tx.Tx, Wake{OrgID: tx.OrgID(), WebhookID: webhookID}, time.Time{})
 	}
-	return c.Jobs.InsertAt(ctx, tx.Tx, laterOf(tx.OrgID(), webhookID, next), next)
+	return turnAt(ctx, tx, c.Jobs, webhookID, next)
 }
 
-// laterOf rounds up, so that turns for nearly the same time are one.
-func laterOf(org, webhookID string, due time.Time) Later {
-	return Later{OrgID: org, WebhookID: webhookID, Due: due.UTC().Truncate(time.Second).Add(time.Second)}
+// turnAt has a turn take place. The time is rounded up, so that turns for nearly the
+// same time are one; and never to that of a turn that takes place now, whose job
+// would be taken for this one.
+func turnAt(ctx context.Context, tx *database.Tx, jobs Inserter, webhookID string, due time.Time) error {
+	due = due.UTC().Truncate(time.Second).Add(time.Second)
+	return jobs.InsertAt(ctx, tx.Tx, Later{OrgID: tx.OrgID(), WebhookID: webhookID, Due: due}, due)
 }
 
 // deliver makes one attempt and writes down what became of it.
@@ -279,7 +282,7 @@ func (d *Distributor) wakeOverdue(ctx context.Context) error {
 	for _, one := range due {
 		org, hook, _ := strings.Cut(one, " ")
 		err := d.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
-			return d.Jobs.InsertAt(ctx, tx.Tx, laterOf(org, hook, now), now)
+			return turnAt(ctx, tx, d.Jobs, hook, now)
 		})
 		if err != nil {
 			return err

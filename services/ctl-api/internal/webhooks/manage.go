@@ -17,17 +17,18 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // States of webhooks and deliveries, as in the table.
 const (
-	enabled   = "enabled"
-	disabled  = "disabled"
-	deleted   = "deleted"
-	pending   = "pending"
-	delivered = "delivered"
-	dead      = "dead"
+	enabled   = model.WebhookEnabled
+	disabled  = model.WebhookDisabled
+	deleted   = model.WebhookDeleted
+	pending   = model.DeliveryPending
+	delivered = model.DeliveryDelivered
+	dead      = model.DeliveryDead
 )
 
 const (
@@ -215,7 +216,7 @@ func (o *Office) Replay(ctx context.Context, tx *database.Tx, ref string, r Repl
 func again(ctx context.Context, tx *database.Tx, row ctldb.Webhook, r Replay) ([]stream.Event, error) {
 	p := ctldb.DeliveriesToReplayParams{WebhookID: row.ID, Most: maxReplay}
 	if r.Dead {
-		state := dead
+		state := string(dead)
 		p.State = &state
 	} else {
 		p.ID = &r.Delivery

@@ -453,7 +453,7 @@ type Webhook struct {
 	URL          string
 	Filters      json.RawMessage
 	Secrets      []byte
-	State        string
+	State        model.WebhookState
 	Position     int64
 	BusyUntil    *time.Time
 	FailingSince *time.Time
@@ -470,8 +470,8 @@ type WebhookDelivery struct {
 	EventID     string
 	EventKind   string
 	EventSeq    *int64
-	Cause       string
-	State       string
+	Cause       model.DeliveryCause
+	State       model.DeliveryState
 	Attempts    int32
 	NextAt      *time.Time
 	Status      *int32

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const buryDeliveries = `-- name: BuryDeliveries :execrows
@@ -159,7 +161,7 @@ type DueDeliveriesRow struct {
 	EventID    string
 	EventKind  string
 	EventSeq   *int64
-	Cause      string
+	Cause      model.DeliveryCause
 	Attempts   int32
 	At         *time.Time
 	InstallID  *string
@@ -520,7 +522,7 @@ WHERE id = $7 AND created_at = $8 AND state = 'pending'
 `
 
 type RecordAttemptParams struct {
-	State     string
+	State     model.DeliveryState
 	Status    *int32
 	Error     *string
 	Response  *string
@@ -565,7 +567,7 @@ type UpdateWebhookParams struct {
 	URL          string
 	Filters      json.RawMessage
 	Secrets      []byte
-	State        string
+	State        model.WebhookState
 	Position     int64
 	FailingSince *time.Time
 	ID           string

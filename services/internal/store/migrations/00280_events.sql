@@ -388,11 +388,14 @@ BEGIN
         FOR old IN
             SELECT c.relname AS name
             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-            WHERE i.inhparent = ('berth.' || parent)::regclass AND to_date(right(c.relname, 8), 'YYYYMMDD') < today - keep_days
+            WHERE i.inhparent = ('berth.' || parent)::regclass
             ORDER BY c.relname
         LOOP
-            EXECUTE format('DROP TABLE berth.%I', old.name);
-            dropped := dropped || old.name::text;
+            -- Not in the query: it could read the names of other relations first.
+            IF to_date(right(old.name, 8), 'YYYYMMDD') < today - keep_days THEN
+                EXECUTE format('DROP TABLE berth.%I', old.name);
+                dropped := dropped || old.name::text;
+            END IF;
         END LOOP;
     END LOOP;
     RETURN dropped;

@@ -91,3 +91,39 @@ SELECT berth.system_function('berth.webhooks_due(float8)', 'berth_ctl');
 ALTER TABLE alarms ALTER COLUMN runner_id DROP NOT NULL;
 DROP INDEX alarms_open;
 CREATE UNIQUE INDEX alarms_open ON alarms (org_id, (coalesce(runner_id, '')), kind, subject) WHERE acknowledged_at IS NULL;
+
+-- As before, but for the order of its conditions: with partitions of other tables
+-- Postgres may read their names as dates before it looks whose they are.
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION berth.keep_log_partitions(keep_days int, ahead_days int) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp SET timezone = 'UTC' SET lock_timeout = '3s'
+AS $$
+DECLARE
+    today   date := current_date;
+    old     record;
+    dropped text[] := '{}';
+BEGIN
+    IF keep_days < 1 OR ahead_days < 1 THEN
+        RAISE EXCEPTION 'keep_days and ahead_days must be at least 1';
+    END IF;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('berth.log_partitions', 0)) THEN
+        RETURN NULL;
+    END IF;
+    FOR i IN 0 .. ahead_days LOOP
+        PERFORM berth.add_log_partition(today + i);
+    END LOOP;
+    FOR old IN
+        SELECT c.relname AS name
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'berth.log_chunks'::regclass
+        ORDER BY c.relname
+    LOOP
+        IF to_date(right(old.name, 8), 'YYYYMMDD') < today - keep_days THEN
+            EXECUTE format('DROP TABLE berth.%I', old.name);
+            dropped := dropped || old.name::text;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+-- +goose StatementEnd
