@@ -125,6 +125,8 @@ var machines = map[string]string{
 	"Enrolment":     "EnrolmentState",
 	"Run":           "RunState",
 	"Log stream":    "StreamState",
+	"Webhook":       "WebhookState",
+	"Delivery":      "DeliveryState",
 }
 
 var (

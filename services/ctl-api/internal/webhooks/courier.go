@@ -21,6 +21,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -185,7 +186,7 @@ func (c *Courier) deliver(ctx context.Context, hook ctldb.Webhook, secrets []str
 	if d.At != nil {
 		e.At = *d.At
 	}
-	if d.Cause == "test" {
+	if d.Cause == model.CauseTest {
 		made := ping(hook.Name, d.CreatedAt)
 		e.At, e.Body = made.At, made.Body
 	}

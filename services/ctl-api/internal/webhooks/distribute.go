@@ -120,7 +120,7 @@ func (d *Distributor) feed(ctx context.Context, tx *database.Tx) (more bool, _ e
 		if err != nil {
 			return false, err
 		}
-		if err := d.enqueue(ctx, tx, hook.ID, "event", events); err != nil {
+		if err := d.enqueue(ctx, tx, hook.ID, model.CauseEvent, events); err != nil {
 			return false, err
 		}
 		if err := tx.MoveWebhook(ctx, ctldb.MoveWebhookParams{ID: hook.ID, Position: position}); err != nil {
@@ -187,14 +187,14 @@ func labelsOf(ctx context.Context, tx *database.Tx, filters Filters, events []st
 }
 
 // enqueue makes a delivery of each event and wakes the courier.
-func (d *Distributor) enqueue(ctx context.Context, tx *database.Tx, hookID, cause string, events []stream.Event) error {
+func (d *Distributor) enqueue(ctx context.Context, tx *database.Tx, hookID string, cause model.DeliveryCause, events []stream.Event) error {
 	return enqueue(ctx, tx, d.Jobs, Batch{WebhookID: hookID, Cause: cause, Events: events})
 }
 
 // Batch is events for one webhook.
 type Batch struct {
 	WebhookID string
-	Cause     string // event, replay or test
+	Cause     model.DeliveryCause
 	Events    []stream.Event
 }
 
@@ -202,7 +202,7 @@ func enqueue(ctx context.Context, tx *database.Tx, jobs Inserter, b Batch) error
 	if len(b.Events) == 0 {
 		return nil
 	}
-	p := ctldb.InsertDeliveriesParams{WebhookID: b.WebhookID, Cause: b.Cause}
+	p := ctldb.InsertDeliveriesParams{WebhookID: b.WebhookID, Cause: string(b.Cause)}
 	for _, e := range b.Events {
 		p.Ids = append(p.Ids, id.New(id.Delivery))
 		p.EventIds = append(p.EventIds, e.ID)

@@ -210,7 +210,7 @@ func (o *Office) Replay(ctx context.Context, tx *database.Tx, ref string, r Repl
 	if err != nil {
 		return row, 0, err
 	}
-	return row, len(events), enqueue(ctx, tx, o.Jobs, Batch{WebhookID: row.ID, Cause: "replay", Events: events})
+	return row, len(events), enqueue(ctx, tx, o.Jobs, Batch{WebhookID: row.ID, Cause: model.CauseReplay, Events: events})
 }
 
 func again(ctx context.Context, tx *database.Tx, row ctldb.Webhook, r Replay) ([]stream.Event, error) {
@@ -264,7 +264,7 @@ func (o *Office) Test(ctx context.Context, tx *database.Tx, ref string) (ctldb.W
 	if err != nil {
 		return row, err
 	}
-	return row, enqueue(ctx, tx, o.Jobs, Batch{WebhookID: row.ID, Cause: "test", Events: []stream.Event{ping(row.Name, time.Now())}})
+	return row, enqueue(ctx, tx, o.Jobs, Batch{WebhookID: row.ID, Cause: model.CauseTest, Events: []stream.Event{ping(row.Name, time.Now())}})
 }
 
 func (o *Office) enabled(ctx context.Context, tx *database.Tx, ref string) (ctldb.Webhook, error) {
