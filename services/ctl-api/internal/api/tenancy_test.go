@@ -130,13 +130,13 @@ var visits = map[string]visit{
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
 
 	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
-	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
+	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
 	"GetWebhook": {}, "UpdateWebhook": {body: `{"rotate_secret":true}`}, "ListWebhookDeliveries": {}, "TestWebhook": {}, "ReplayWebhook": {body: `{"dead":true}`}, "DeleteWebhook": {},
 	"ListAlarms": {query: "install={{.Install}}"}, "AcknowledgeAlarm": {body: `{"reason":"looked"}`},
 }
 
 // last are visited by the owner after all others, because they take away.
-var last = []string{"DeleteAppVariable", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+var last = []string{"DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -153,7 +153,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 	params := map[string]string{
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
-		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm,
+		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook,
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]

@@ -180,7 +180,7 @@ func resolve(ctx context.Context, tx *database.Tx, w *webhooks.Wish) error {
 		for _, ref := range *w.Apps {
 			app, err := tx.FindApp(ctx, ref)
 			if err != nil {
-				return fault.Newf(fault.ErrInvalid, "there is no app %q", ref)
+				return fault.Newf(fault.ErrNotFound, "there is no app %q", ref)
 			}
 			ids = append(ids, app.ID)
 		}
@@ -191,7 +191,7 @@ func resolve(ctx context.Context, tx *database.Tx, w *webhooks.Wish) error {
 		for _, ref := range *w.Installs {
 			install, err := installs.Find(ctx, tx, ref)
 			if err != nil {
-				return fault.Newf(fault.ErrInvalid, "there is no install %q", ref)
+				return fault.Newf(fault.ErrNotFound, "there is no install %q", ref)
 			}
 			ids = append(ids, install.ID)
 		}
