@@ -36,6 +36,8 @@ const (
 	Runner    = "rnr"
 	Session   = "ses"
 	Enrolment = "enr"
+	Webhook   = "whk"
+	Delivery  = "dlv"
 	ActionRun = "arn"
 	Stream    = "str"
 	Token     = "tok"

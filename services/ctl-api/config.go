@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
@@ -45,6 +46,11 @@ type Config struct {
 	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty lets all
 	// pass.
 	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
+	// EventDays is for how many days events and deliveries of webhooks are kept.
+	EventDays int `env:"BERTH_EVENT_DAYS" default:"30"`
+	// WebhookAllow names networks, addresses and hosts that webhooks may reach
+	// besides the public internet, separated by commas.
+	WebhookAllow string `env:"BERTH_WEBHOOK_ALLOW"`
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
 	// What callers can make the service hold.
@@ -70,7 +76,13 @@ func (c Config) Validate() error {
 	if _, err := semver.NewVersion(c.MinCLIVersion); c.MinCLIVersion != "" && err != nil {
 		badVersion = fmt.Errorf("BERTH_MIN_CLI_VERSION %q is not a version such as 1.4.0", c.MinCLIVersion)
 	}
+	_, badAllow := webhooks.NewGuard(c.WebhookAllow)
+	if badAllow != nil {
+		badAllow = fmt.Errorf("BERTH_WEBHOOK_ALLOW: %w", badAllow)
+	}
 	return errors.Join(
+		badAllow,
+		setting.Within("BERTH_EVENT_DAYS", c.EventDays, 7, 3650),
 		setting.Address("BERTH_LISTEN", c.Listen),
 		setting.DSNFile("BERTH_DSN_FILE", c.DSNFile),
 		noKey,

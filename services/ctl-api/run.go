@@ -21,7 +21,9 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
+	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
@@ -65,7 +67,13 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	}
 	river.AddWorker(workers, &installWorker{tender: tender})
 	river.AddWorker(workers, &dueWorker{tender: tender})
-	client, err := jobs.New(st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log})
+	guard, err := webhooks.NewGuard(config.WebhookAllow)
+	if err != nil {
+		return err
+	}
+	courier := &webhooks.Courier{Store: st, Jobs: wake, Keys: ring, Sender: webhooks.NewSender(guard), Log: log}
+	courier.AddWorkers(workers)
+	client, err := jobs.New(st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log})
 	if err != nil {
 		return err
 	}
@@ -77,8 +85,11 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	authenticator := access.NewAuthenticator(st, nil)
 	wakeups := st.NewListener(api.Channels...)
 	wakeups.Handle(model.ChannelRevoked, authenticator.Revoked)
+	sequencer := stream.NewSequencer(stream.Sequencer{Store: st, Listener: wakeups, KeepDays: config.EventDays, Log: log})
+	distributor := webhooks.NewDistributor(webhooks.Distributor{Store: st, Listener: wakeups, Jobs: wake, Log: log})
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
+		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard},
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion, Log: log,
 	}
 	spec, err := apigen.GetSpec()
@@ -100,6 +111,8 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	defer census.Observe(st)()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return wakeups.Run(groupCtx) })
+	group.Go(func() error { return sequencer.Run(groupCtx) })
+	group.Go(func() error { return distributor.Run(groupCtx) })
 	group.Go(func() error { return client.Run(groupCtx) })
 	group.Go(func() error { return door.Run(groupCtx) })
 	return group.Wait()

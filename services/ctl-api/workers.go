@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // workflowAdvance wakes the engine for one workflow. runner-api inserts the
@@ -77,6 +78,11 @@ func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error 
 // waker schedules wake-ups with River. Its client is set once that exists: the
 // engine is one of the client's workers.
 type waker struct{ client *jobs.Client }
+
+// InsertAt adds a job to a transaction, for the couriers of webhooks.
+func (w *waker) InsertAt(ctx context.Context, tx *store.Tx, args river.JobArgs, due time.Time) error {
+	return w.client.InsertAt(ctx, tx, args, due)
+}
 
 func (w *waker) WakeWorkflowAt(ctx context.Context, tx *database.Tx, workflowID string, at time.Time) error {
 	return w.client.InsertAt(ctx, tx.Tx, workflowAdvance{WorkflowID: workflowID}, at)

@@ -634,6 +634,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read or follow what happened in the org
+         * @description The stream of events of the org: numbered from 1 without gaps, in one order for
+         *     everybody. A page has the events after `after` that you may see and asked for,
+         *     and `position`: you have seen everything up to it. Read on from there.
+         *
+         *     With `follow` the answer is a stream of server-sent events that does not end by
+         *     itself; the id of each is its number. An event `position` with just a number
+         *     comes at least every 20 s and says how far the stream has come when the events
+         *     since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+         *     get nothing twice. The service ends a stream after five minutes, when your token
+         *     is revoked and when it restarts; reconnect then.
+         *
+         *     Numbers between two of your events are events that you did not ask for or may
+         *     not see. The `after` of each event is the number of what you got before it in
+         *     the same answer, so that you can tell that nothing is missing in between.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs": {
         parameters: {
             query?: never;
@@ -1506,6 +1539,130 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description The addresses that get the org's events, oldest first. Secrets are never shown.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Make a webhook
+         * @description Sends every matching event from now on to an address, as a CloudEvent signed with the secret that is in this answer only. A webhook is the org's: it goes on working when the person who made it leaves.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a webhook
+         * @description Answers one webhook, with how many deliveries wait and how many were given up.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Nothing is sent to it any more, what waits included.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook
+         * @description Changes what is named. `rotate_secret` makes a new secret, which is in this answer only; until `retire_secret` drops the older one, deliveries carry a signature of each. Enabling a webhook again begins with what happens from then on; replay what it missed.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/webhooks/{webhook}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook
+         * @description What became of each event that matched, newest first.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send events to a webhook again
+         * @description Sends again the event of one delivery, all that were given up (`dead`), or a range of the stream, with its filters. Events keep their ids, so a receiver that drops what it has seen takes each once. At most 1000 at a time, oldest first.
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test to a webhook
+         * @description Sends an event of the kind `webhook.ping`, signed as all others are, whatever the webhook's filters.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows": {
         parameters: {
             query?: never;
@@ -2317,6 +2474,47 @@ export interface components {
              * @example ben_example
              */
             secret: string;
+        };
+        Event: {
+            /**
+             * Format: int64
+             * @description The number of what this answer had before it; nothing of yours lies between.
+             */
+            after: number;
+            app_id?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description Ids, names, states and counts; never a value of an input, a secret or the output of a tool. */
+            body: {
+                [key: string]: unknown;
+            };
+            customer_id?: string;
+            /**
+             * @description Stays the same wherever the event is sent.
+             * @example evt_3b6e0b54cf0c4d3ea4d1b1b4e6a0f9d2
+             */
+            id: string;
+            install_id?: string;
+            /**
+             * @description One of the kinds that the reference lists.
+             * @example change.proposed
+             */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Its number in the stream of the org.
+             */
+            seq: number;
+        };
+        EventPage: {
+            items: components["schemas"]["Event"][];
+            /** @description There is more already. */
+            more: boolean;
+            /**
+             * Format: int64
+             * @description You have seen everything up to this number: pass it as `after`.
+             */
+            position: number;
         };
         /** @description A file that stands outside of the app folder, as it was when the folder was synced. */
         FetchedFile: {
@@ -3792,6 +3990,147 @@ export interface components {
             message: string;
             remedy?: string;
         };
+        Webhook: {
+            /** @description Ids of the apps whose events it gets; none: all. */
+            apps: string[];
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /**
+             * Format: int64
+             * @description Deliveries that were given up and are still kept.
+             */
+            dead: number;
+            /**
+             * Format: date-time
+             * @description The first failure after the last success.
+             */
+            failing_since?: string;
+            /** @example whk_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            /** @description Ids of the installs whose events it gets; none: all. */
+            installs: string[];
+            /** @description Kinds that it gets; none: all. */
+            kinds: string[];
+            labels: components["schemas"]["Labels"];
+            name: components["schemas"]["Name"];
+            /**
+             * Format: int64
+             * @description Deliveries that wait for an attempt.
+             */
+            pending: number;
+            /**
+             * Format: int64
+             * @description The number of the last event that was looked at for it.
+             */
+            position: number;
+            /** @description Signs deliveries; only in the answer that makes it. */
+            secret?: string;
+            /** @description How many secrets sign: 2 while a rotation is under way. */
+            secrets: number;
+            state: components["schemas"]["WebhookState"];
+            /** Format: date-time */
+            succeeded_at?: string;
+            /** Format: date-time */
+            updated_at: string;
+            url: string;
+        };
+        WebhookDelivery: {
+            /** Format: date-time */
+            attempted_at?: string;
+            attempts: number;
+            /** @enum {string} */
+            cause: "event" | "replay" | "test";
+            /** Format: date-time */
+            created_at: string;
+            /** @description Why the last attempt failed. */
+            error?: string;
+            event_id: string;
+            /** Format: date-time */
+            finished_at?: string;
+            /** @example dlv_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            kind: string;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due.
+             */
+            next_at?: string;
+            /** @description The start of the last answer, at most 1 KiB, without the webhook's secrets. */
+            response?: string;
+            /**
+             * Format: int64
+             * @description The number of the event; absent for a test.
+             */
+            seq?: number;
+            state: components["schemas"]["WebhookDeliveryState"];
+            /** @description The HTTP status of the last answer. */
+            status?: number;
+            /** @description How long the last attempt took. */
+            took_ms?: number;
+        };
+        WebhookDeliveryPage: {
+            items: components["schemas"]["WebhookDelivery"][];
+            next?: components["schemas"]["Next"];
+        };
+        /**
+         * @description `dead`: the last attempt failed, or the webhook was disabled.
+         * @enum {string}
+         */
+        WebhookDeliveryState: "pending" | "delivered" | "dead";
+        WebhookPage: {
+            items: components["schemas"]["Webhook"][];
+            next?: components["schemas"]["Next"];
+        };
+        WebhookPatch: {
+            apps?: string[];
+            enabled?: boolean;
+            installs?: string[];
+            kinds?: string[];
+            labels?: components["schemas"]["Labels"];
+            name?: components["schemas"]["Name"];
+            /** @description Drop the older of two secrets. */
+            retire_secret?: boolean;
+            /** @description Make a new secret; the newest one before it signs too. */
+            rotate_secret?: boolean;
+            url?: string;
+        };
+        /** @description One delivery, all dead ones, or a range of the stream. */
+        WebhookReplay: {
+            /**
+             * Format: int64
+             * @description Events with a higher number.
+             */
+            after?: number;
+            dead?: boolean;
+            delivery?: string;
+            /**
+             * Format: int64
+             * @description The last number of the range; the newest when absent.
+             */
+            up_to?: number;
+        };
+        WebhookReplayed: {
+            /** @description How many are being sent. */
+            events: number;
+        };
+        WebhookRequest: {
+            /** @description Only these apps, by id or name. */
+            apps?: string[];
+            /** @description Only these installs, by id or name. */
+            installs?: string[];
+            /** @description Only these kinds, as in the filter of GET /events. */
+            kinds?: string[];
+            labels?: components["schemas"]["Labels"];
+            name: components["schemas"]["Name"];
+            /** @description An https address outside of private networks, unless the operator allows others. */
+            url: string;
+        };
+        /**
+         * @description `failed`: Berth disabled it, because nothing arrived for three days.
+         * @enum {string}
+         */
+        WebhookState: "enabled" | "disabled" | "failed";
         /**
          * @example {
          *       "items": [
@@ -4002,6 +4341,8 @@ export interface components {
         DiffTo: string;
         /** @description Validate and answer what would happen, change nothing. */
         DryRun: boolean;
+        /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
+        EventKinds: string[];
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
         /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
@@ -4033,6 +4374,8 @@ export interface components {
         TokenID: string;
         /** @description How long the answer may be held back until there is something to say, as a Go duration of at most `60s`; absent or `0s` answers at once. */
         Wait: string;
+        /** @description A webhook, by id or name. */
+        WebhookID: string;
         /** @description The id of a workflow. */
         WorkflowID: string;
     };
@@ -5141,6 +5484,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Customer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events with a higher number; 0 begins with the oldest that is kept. */
+                after?: number;
+                /** @description Begin with what happens from now on; stronger than `after`. */
+                from_now?: boolean;
+                /** @description Answer a stream of server-sent events. */
+                follow?: boolean;
+                /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
+                kind?: components["parameters"]["EventKinds"];
+                /** @description Only those of this install, by id or name. */
+                install?: components["parameters"]["OfInstall"];
+                /** @description Only those of this app and its installs, by id or name. */
+                app?: string;
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: {
+                /** @description The id of the last event that was received; stronger than `after`. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events, or a stream of them; the data of each is an Event. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                    /**
+                     * @example id: 7
+                     *     event: workflow.succeeded
+                     *     data: {"seq":7,"after":6,"id":"evt_6f1c","at":"2026-11-20T10:00:00Z","kind":"workflow.succeeded","body":{"number":3}}
+                     */
+                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["Problem"];
@@ -6409,6 +6797,243 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kinds": [
+                 *         "workflow.failed",
+                 *         "health.changed"
+                 *       ],
+                 *       "name": "pager",
+                 *       "url": "https://hooks.example.com/berth"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its secret. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook is deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rotate_secret": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookPatch"];
+            };
+        };
+        responses: {
+            /** @description The webhook, as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state. */
+                state?: components["schemas"]["WebhookDeliveryState"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "dead": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookReplay"];
+            };
+        };
+        responses: {
+            /** @description How many events are being sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplayed"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A webhook, by id or name. */
+                webhook: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is being sent; the deliveries of the webhook show what becomes of it. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplayed"];
+                };
             };
             default: components["responses"]["Problem"];
         };

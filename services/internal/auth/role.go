@@ -22,6 +22,8 @@ const (
 	ChangesDecide  Permission = "changes:decide"
 	RunnersRead    Permission = "runners:read"
 	RunnersWrite   Permission = "runners:write"
+	WebhooksRead   Permission = "webhooks:read" // their addresses may be secrets
+	WebhooksWrite  Permission = "webhooks:write"
 	LogsRead       Permission = "logs:read"
 	LogsWrite      Permission = "logs:write"
 	JobsWork       Permission = "jobs:work"
@@ -44,7 +46,7 @@ const (
 
 var (
 	reads    = []Permission{Self, OrgRead, AppsRead, InstallsRead, RunnersRead, LogsRead}
-	operates = append(slices.Clone(reads), CustomersWrite, AppsWrite, InstallsWrite, WorkflowsWrite, ChangesDecide, RunnersWrite)
+	operates = append(slices.Clone(reads), CustomersWrite, AppsWrite, InstallsWrite, WorkflowsWrite, ChangesDecide, RunnersWrite, WebhooksRead, WebhooksWrite)
 
 	allowed = map[Role][]Permission{
 		RolePlatform: {Self, OrgsCreate},

@@ -23,6 +23,9 @@ import (
 // columns have the words of each type. Channels are in no column, and the reasons
 // to wait have no CHECK: they are empty while nothing waits.
 var columns = map[string][]string{
+	"WebhookState":   {"webhooks.state"},
+	"DeliveryState":  {"webhook_deliveries.state"},
+	"DeliveryCause":  {"webhook_deliveries.cause"},
 	"Answer":         {"decisions.answer"},
 	"BuildState":     {"builds.state"},
 	"ChangeKind":     {"changes.kind"},
@@ -122,6 +125,8 @@ var machines = map[string]string{
 	"Enrolment":     "EnrolmentState",
 	"Run":           "RunState",
 	"Log stream":    "StreamState",
+	"Webhook":       "WebhookState",
+	"Delivery":      "DeliveryState",
 }
 
 var (

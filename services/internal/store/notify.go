@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berth-dev/berth/services/internal/model"
@@ -112,4 +113,19 @@ func (n *notifier) send(batch []notification) error {
 	defer cancel()
 	_, err := n.pool.Exec(ctx, `select pg_notify(n.channel, n.key) from unnest($1::text[], $2::text[]) as n (channel, key)`, channels, keys)
 	return err
+}
+
+const (
+	// eventNotice is what berth.emit says when a transaction wrote an event.
+	eventNotice = "BE001"
+	eventsHeard = "berth.events"
+)
+
+// noticeEvents remembers with the connection that its transaction wrote events.
+// Triggers write them, so the program would not know otherwise, and a NOTIFY in
+// the trigger would make commits queue. The sequencer is notified after the commit.
+func noticeEvents(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Code == eventNotice {
+		c.CustomData()[eventsHeard] = true
+	}
 }

@@ -72,6 +72,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	// Statements have parameters in place of values, so they may be attributes.
 	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes())
 
+	cfg.ConnConfig.OnNotice = noticeEvents
+
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database pool: %w", translate(err))

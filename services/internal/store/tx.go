@@ -155,13 +155,19 @@ func (s *Store) attempt(ctx context.Context, of scope, fn func(ctx context.Conte
 	if of.object != "" && tx.org == "" {
 		return nil, ErrNoObject
 	}
+	heard := raw.Conn().PgConn().CustomData()
+	delete(heard, eventsHeard) // of a transaction that was rolled back
 	if err := fn(ctx, tx); err != nil {
 		return nil, err
 	}
+	_, events := heard[eventsHeard] // before the connection goes back to the pool
 	if err := raw.Commit(ctx); err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	committed = true
+	if events {
+		tx.NotifyAfterCommit(model.ChannelOutbox, "")
+	}
 	return tx, nil
 }
 

@@ -124,6 +124,17 @@ var Routes = map[string]Route{
 
 	"ListAlarms":       {auth.RunnersRead, WhereFilter},
 	"AcknowledgeAlarm": {auth.RunnersWrite, WhereAlarm},
+
+	"ListEvents": {auth.InstallsRead, WhereList}, // each event is filtered by where it happened and of which kind it is
+	// A webhook sends what happens everywhere in the org to an address outside.
+	"ListWebhooks":          {auth.WebhooksRead, WhereOrg},
+	"CreateWebhook":         {auth.WebhooksWrite, WhereOrg},
+	"GetWebhook":            {auth.WebhooksRead, WhereOrg},
+	"UpdateWebhook":         {auth.WebhooksWrite, WhereOrg},
+	"DeleteWebhook":         {auth.WebhooksWrite, WhereOrg},
+	"TestWebhook":           {auth.WebhooksWrite, WhereOrg},
+	"ReplayWebhook":         {auth.WebhooksWrite, WhereOrg},
+	"ListWebhookDeliveries": {auth.WebhooksRead, WhereOrg},
 }
 
 // Permissions is the table as package auth takes it.

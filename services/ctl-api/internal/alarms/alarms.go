@@ -40,6 +40,10 @@ var texts = map[string]Text{
 		"ctl-api could not verify the machine that is enrolled; nothing is sealed to it",
 		"find out who enrolled it; if it was the customer, have the recovery key sign: berth-runner replace --recovery FILE",
 	},
+	"webhook_failed": {
+		"nothing that was sent to a webhook has arrived for three days, and it was disabled",
+		"repair the receiver, then: berth webhooks update WEBHOOK --enable, and berth webhooks replay WEBHOOK --dead",
+	},
 	"runner_disputed": {
 		"two processes hold the key of the runner",
 		"find the second one: a clone or a snapshot of the machine, or a thief; have the customer replace the machine (berth-runner replace), and rotate the secrets that the other one could open",

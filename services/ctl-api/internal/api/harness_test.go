@@ -28,6 +28,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
@@ -67,6 +68,7 @@ func newDoor(t testing.TB) *door {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{})
 	river.AddWorker(workers, &stacks.RemovalWorker{})
+	(&webhooks.Courier{}).AddWorkers(workers)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	client, err := jobs.New(d.store.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log}) // inserts only
 	if err != nil {
@@ -76,11 +78,16 @@ func newDoor(t testing.TB) *door {
 		return client.Insert(ctx, tx.Tx, args)
 	}
 
+	guard, err := webhooks.NewGuard("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	authenticator := access.NewAuthenticator(d.store, nil)
 	listener := d.store.NewListener(api.Channels...)
 	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
+		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard},
 		Listener: listener, Version: "test", LogURL: "http://logs.test", RegistryURL: "https://registry.test", Log: log,
 	}
 	d.server = server

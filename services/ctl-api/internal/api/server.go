@@ -9,20 +9,26 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// Server implements the routes.
+// Server implements the routes. Those of events and webhooks are in a package of
+// their own; Register joins them.
 type Server struct {
+	*eventapi.Handlers
+
 	Store    *database.Store
 	Keys     *keys.Ring
 	Auth     *access.Authenticator
 	Installs *installs.Service
 	Stacks   *stacks.Service
+	Webhooks *webhooks.Office
 	// Listener wakes requests that wait; it listens on the Channels.
 	Listener *store.Listener
 	// GET /me returns Version and LogURL.

@@ -18,7 +18,7 @@ import (
 type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
-	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable                 string
+	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook        string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -61,6 +61,9 @@ func (d *door) tenant(name string) tenant {
 		values ($1, $2, $3, $4, $5, $6, 'deploy', 'proposed', 1, 1, $7, '{}',
 			'{"no_change":false,"create":1,"update":0,"replace":0,"delete":0}', 'decision', 'an approver', now() + interval '1 day')`,
 		o.Change, o.Org, o.Install, o.Workflow, o.Step, o.Resource, o.Digest)
+	hook, err := o.CreateWebhookWithResponse(ctx, nil, ctlapi.WebhookRequest{Name: "hook-of-" + name, URL: "https://hooks.example.com/" + name})
+	must(t, hook, err, http.StatusCreated)
+	o.Webhook = hook.JSON201.ID
 	o.Alarm = "alm_of_" + name
 	insert(`insert into alarms (id, org_id, runner_id, kind, subject) values ($1, $2, $3, 'chain_behind', 'subject of ' || $4)`, o.Alarm, o.Org, o.Runner, name)
 	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
@@ -127,11 +130,13 @@ var visits = map[string]visit{
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
 
 	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
+	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
+	"GetWebhook": {}, "UpdateWebhook": {body: `{"rotate_secret":true}`}, "ListWebhookDeliveries": {}, "TestWebhook": {}, "ReplayWebhook": {body: `{"dead":true}`}, "DeleteWebhook": {},
 	"ListAlarms": {query: "install={{.Install}}"}, "AcknowledgeAlarm": {body: `{"reason":"looked"}`},
 }
 
 // last are visited by the owner after all others, because they take away.
-var last = []string{"DeleteAppVariable", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+var last = []string{"DeleteAppVariable", "DeleteWebhook", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -148,7 +153,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 	params := map[string]string{
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
-		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm,
+		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook,
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]

@@ -12,7 +12,7 @@ import (
 
 // Channels is what the Server's Listener must listen on: what wakes requests
 // that wait, and revocations.
-var Channels = []model.Channel{model.ChannelWorkflow, model.ChannelBuild, model.ChannelRevoked}
+var Channels = []model.Channel{model.ChannelWorkflow, model.ChannelBuild, model.ChannelRevoked, model.ChannelOutbox, model.ChannelEvents}
 
 const (
 	// maxWait is the contract's.

@@ -1394,6 +1394,69 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for WebhookDeliveryCause.
+const (
+	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
+	WebhookDeliveryCauseReplay WebhookDeliveryCause = "replay"
+	WebhookDeliveryCauseTest   WebhookDeliveryCause = "test"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeliveryCause enum.
+func (e WebhookDeliveryCause) Valid() bool {
+	switch e {
+	case WebhookDeliveryCauseEvent:
+		return true
+	case WebhookDeliveryCauseReplay:
+		return true
+	case WebhookDeliveryCauseTest:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookDeliveryState.
+const (
+	WebhookDeliveryStateDead      WebhookDeliveryState = "dead"
+	WebhookDeliveryStateDelivered WebhookDeliveryState = "delivered"
+	WebhookDeliveryStatePending   WebhookDeliveryState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeliveryState enum.
+func (e WebhookDeliveryState) Valid() bool {
+	switch e {
+	case WebhookDeliveryStateDead:
+		return true
+	case WebhookDeliveryStateDelivered:
+		return true
+	case WebhookDeliveryStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookState.
+const (
+	WebhookStateDisabled WebhookState = "disabled"
+	WebhookStateEnabled  WebhookState = "enabled"
+	WebhookStateFailed   WebhookState = "failed"
+)
+
+// Valid indicates whether the value is a known member of the WebhookState enum.
+func (e WebhookState) Valid() bool {
+	switch e {
+	case WebhookStateDisabled:
+		return true
+	case WebhookStateEnabled:
+		return true
+	case WebhookStateFailed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun          WorkflowKind = "action_run"
@@ -2323,6 +2386,43 @@ type EnrolmentSecret struct {
 	//
 	// Example: ben_example
 	Secret string `json:"secret"`
+}
+
+// Event defines model for Event.
+type Event struct {
+	// After The number of what this answer had before it; nothing of yours lies between.
+	After int64     `json:"after"`
+	AppID *string   `json:"app_id,omitempty"`
+	At    time.Time `json:"at"`
+
+	// Body Ids, names, states and counts; never a value of an input, a secret or the output of a tool.
+	Body       json.RawMessage `json:"body"`
+	CustomerID *string         `json:"customer_id,omitempty"`
+
+	// ID Stays the same wherever the event is sent.
+	//
+	// Example: evt_3b6e0b54cf0c4d3ea4d1b1b4e6a0f9d2
+	ID        string  `json:"id"`
+	InstallID *string `json:"install_id,omitempty"`
+
+	// Kind One of the kinds that the reference lists.
+	//
+	// Example: change.proposed
+	Kind string `json:"kind"`
+
+	// Seq Its number in the stream of the org.
+	Seq int64 `json:"seq"`
+}
+
+// EventPage defines model for EventPage.
+type EventPage struct {
+	Items []Event `json:"items"`
+
+	// More There is more already.
+	More bool `json:"more"`
+
+	// Position You have seen everything up to this number: pass it as `after`.
+	Position int64 `json:"position"`
 }
 
 // FetchedFile A file that stands outside of the app folder, as it was when the folder was synced.
@@ -4038,6 +4138,184 @@ type Warning struct {
 	Remedy  *string `json:"remedy,omitempty"`
 }
 
+// Webhook defines model for Webhook.
+type Webhook struct {
+	// Apps Ids of the apps whose events it gets; none: all.
+	Apps      []string  `json:"apps"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Dead Deliveries that were given up and are still kept.
+	Dead int64 `json:"dead"`
+
+	// FailingSince The first failure after the last success.
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+
+	// ID Example: whk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Installs Ids of the installs whose events it gets; none: all.
+	Installs []string `json:"installs"`
+
+	// Kinds Kinds that it gets; none: all.
+	Kinds []string `json:"kinds"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name Name `json:"name"`
+
+	// Pending Deliveries that wait for an attempt.
+	Pending int64 `json:"pending"`
+
+	// Position The number of the last event that was looked at for it.
+	Position int64 `json:"position"`
+
+	// Secret Signs deliveries; only in the answer that makes it.
+	Secret *string `json:"secret,omitempty"`
+
+	// Secrets How many secrets sign: 2 while a rotation is under way.
+	Secrets int `json:"secrets"`
+
+	// State `failed`: Berth disabled it, because nothing arrived for three days.
+	State       WebhookState `json:"state"`
+	SucceededAt *time.Time   `json:"succeeded_at,omitempty"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+	URL         string       `json:"url"`
+}
+
+// WebhookDelivery defines model for WebhookDelivery.
+type WebhookDelivery struct {
+	AttemptedAt *time.Time           `json:"attempted_at,omitempty"`
+	Attempts    int                  `json:"attempts"`
+	Cause       WebhookDeliveryCause `json:"cause"`
+	CreatedAt   time.Time            `json:"created_at"`
+
+	// Error Why the last attempt failed.
+	Error      *string    `json:"error,omitempty"`
+	EventID    string     `json:"event_id"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: dlv_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+
+	// NextAt When the next attempt is due.
+	NextAt *time.Time `json:"next_at,omitempty"`
+
+	// Response The start of the last answer, at most 1 KiB, without the webhook's secrets.
+	Response *string `json:"response,omitempty"`
+
+	// Seq The number of the event; absent for a test.
+	Seq *int64 `json:"seq,omitempty"`
+
+	// State `dead`: the last attempt failed, or the webhook was disabled.
+	State WebhookDeliveryState `json:"state"`
+
+	// Status The HTTP status of the last answer.
+	Status *int `json:"status,omitempty"`
+
+	// TookMs How long the last attempt took.
+	TookMs *int `json:"took_ms,omitempty"`
+}
+
+// WebhookDeliveryCause defines model for WebhookDelivery.Cause.
+type WebhookDeliveryCause string
+
+// WebhookDeliveryPage defines model for WebhookDeliveryPage.
+type WebhookDeliveryPage struct {
+	Items []WebhookDelivery `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// WebhookDeliveryState `dead`: the last attempt failed, or the webhook was disabled.
+type WebhookDeliveryState string
+
+// WebhookPage defines model for WebhookPage.
+type WebhookPage struct {
+	Items []Webhook `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// WebhookPatch defines model for WebhookPatch.
+type WebhookPatch struct {
+	Apps     *[]string `json:"apps,omitempty"`
+	Enabled  *bool     `json:"enabled,omitempty"`
+	Installs *[]string `json:"installs,omitempty"`
+	Kinds    *[]string `json:"kinds,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name *Name `json:"name,omitempty"`
+
+	// RetireSecret Drop the older of two secrets.
+	RetireSecret *bool `json:"retire_secret,omitempty"`
+
+	// RotateSecret Make a new secret; the newest one before it signs too.
+	RotateSecret *bool   `json:"rotate_secret,omitempty"`
+	URL          *string `json:"url,omitempty"`
+}
+
+// WebhookReplay One delivery, all dead ones, or a range of the stream.
+type WebhookReplay struct {
+	// After Events with a higher number.
+	After    *int64  `json:"after,omitempty"`
+	Dead     *bool   `json:"dead,omitempty"`
+	Delivery *string `json:"delivery,omitempty"`
+
+	// UpTo The last number of the range; the newest when absent.
+	UpTo *int64 `json:"up_to,omitempty"`
+}
+
+// WebhookReplayed defines model for WebhookReplayed.
+type WebhookReplayed struct {
+	// Events How many are being sent.
+	Events int `json:"events"`
+}
+
+// WebhookRequest defines model for WebhookRequest.
+type WebhookRequest struct {
+	// Apps Only these apps, by id or name.
+	Apps *[]string `json:"apps,omitempty"`
+
+	// Installs Only these installs, by id or name.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Kinds Only these kinds, as in the filter of GET /events.
+	Kinds *[]string `json:"kinds,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name Name `json:"name"`
+
+	// URL An https address outside of private networks, unless the operator allows others.
+	URL string `json:"url"`
+}
+
+// WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
+type WebhookState string
+
 // Why Example: {"items":[{"deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\""}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -4254,6 +4532,9 @@ type DiffTo = string
 // DryRun defines model for DryRun.
 type DryRun = bool
 
+// EventKinds defines model for EventKinds.
+type EventKinds = []string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -4292,6 +4573,9 @@ type TokenID = string
 
 // Wait Example: 30s
 type Wait = string
+
+// WebhookID defines model for WebhookID.
+type WebhookID = string
 
 // WorkflowID defines model for WorkflowID.
 type WorkflowID = string
@@ -4530,6 +4814,33 @@ type CreateCustomerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After Only events with a higher number; 0 begins with the oldest that is kept.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// FromNow Begin with what happens from now on; stronger than `after`.
+	FromNow *bool `form:"from_now,omitempty" json:"from_now,omitempty"`
+
+	// Follow Answer a stream of server-sent events.
+	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
+
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app and its installs, by id or name.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// LastEventID The id of the last event that was received; stronger than `after`.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // ListInstallsParams defines parameters for ListInstalls.
 type ListInstallsParams struct {
 	// App Only those of this app, by id or name.
@@ -4728,6 +5039,45 @@ type RevokeTokenParams struct {
 	MadeWithIt *bool `form:"made_with_it,omitempty" json:"made_with_it,omitempty"`
 }
 
+// ListWebhooksParams defines parameters for ListWebhooks.
+type ListWebhooksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateWebhookParams defines parameters for CreateWebhook.
+type CreateWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParams struct {
+	// State Only deliveries in this state.
+	State *WebhookDeliveryState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ReplayWebhookParams defines parameters for ReplayWebhook.
+type ReplayWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// TestWebhookParams defines parameters for TestWebhook.
+type TestWebhookParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListWorkflowsParams defines parameters for ListWorkflows.
 type ListWorkflowsParams struct {
 	// Install Only those of this install, by id or name.
@@ -4839,6 +5189,15 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
 
+// CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
+type CreateWebhookJSONRequestBody = WebhookRequest
+
+// UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
+type UpdateWebhookJSONRequestBody = WebhookPatch
+
+// ReplayWebhookJSONRequestBody defines body for ReplayWebhook for application/json ContentType.
+type ReplayWebhookJSONRequestBody = WebhookReplay
+
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
 
@@ -4946,6 +5305,9 @@ type ServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(c *gin.Context, customer CustomerIDOrName)
+	// ListEvents Read or follow what happened in the org
+	// (GET /events)
+	ListEvents(c *gin.Context, params ListEventsParams)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(c *gin.Context, params ListInstallsParams)
@@ -5075,6 +5437,30 @@ type ServerInterface interface {
 	// RevokeToken Revoke a token
 	// (DELETE /tokens/{token})
 	RevokeToken(c *gin.Context, token TokenID, params RevokeTokenParams)
+	// ListWebhooks List webhooks
+	// (GET /webhooks)
+	ListWebhooks(c *gin.Context, params ListWebhooksParams)
+	// CreateWebhook Make a webhook
+	// (POST /webhooks)
+	CreateWebhook(c *gin.Context, params CreateWebhookParams)
+	// DeleteWebhook Delete a webhook
+	// (DELETE /webhooks/{webhook})
+	DeleteWebhook(c *gin.Context, webhook WebhookID)
+	// GetWebhook Show a webhook
+	// (GET /webhooks/{webhook})
+	GetWebhook(c *gin.Context, webhook WebhookID)
+	// UpdateWebhook Change a webhook
+	// (PATCH /webhooks/{webhook})
+	UpdateWebhook(c *gin.Context, webhook WebhookID)
+	// ListWebhookDeliveries List the deliveries of a webhook
+	// (GET /webhooks/{webhook}/deliveries)
+	ListWebhookDeliveries(c *gin.Context, webhook WebhookID, params ListWebhookDeliveriesParams)
+	// ReplayWebhook Send events to a webhook again
+	// (POST /webhooks/{webhook}/replay)
+	ReplayWebhook(c *gin.Context, webhook WebhookID, params ReplayWebhookParams)
+	// TestWebhook Send a test to a webhook
+	// (POST /webhooks/{webhook}/test)
+	TestWebhook(c *gin.Context, webhook WebhookID, params TestWebhookParams)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(c *gin.Context, params ListWorkflowsParams)
@@ -6547,6 +6933,102 @@ func (siw *ServerInterfaceWrapper) GetCustomer(c *gin.Context) {
 	}
 
 	siw.Handler.GetCustomer(c, customer)
+}
+
+// ListEvents operation middleware
+func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListEventsParams
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "from_now" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from_now", c.Request.URL.Query(), &params.FromNow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from_now: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "follow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "follow", c.Request.URL.Query(), &params.Follow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter follow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Last-Event-ID, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Last-Event-ID: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.LastEventID = &LastEventID
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListEvents(c, params)
 }
 
 // ListInstalls operation middleware
@@ -8131,6 +8613,306 @@ func (siw *ServerInterfaceWrapper) RevokeToken(c *gin.Context) {
 	siw.Handler.RevokeToken(c, token, params)
 }
 
+// ListWebhooks operation middleware
+func (siw *ServerInterfaceWrapper) ListWebhooks(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWebhooksParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListWebhooks(c, params)
+}
+
+// CreateWebhook operation middleware
+func (siw *ServerInterfaceWrapper) CreateWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateWebhook(c, params)
+}
+
+// DeleteWebhook operation middleware
+func (siw *ServerInterfaceWrapper) DeleteWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteWebhook(c, webhook)
+}
+
+// GetWebhook operation middleware
+func (siw *ServerInterfaceWrapper) GetWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetWebhook(c, webhook)
+}
+
+// UpdateWebhook operation middleware
+func (siw *ServerInterfaceWrapper) UpdateWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpdateWebhook(c, webhook)
+}
+
+// ListWebhookDeliveries operation middleware
+func (siw *ServerInterfaceWrapper) ListWebhookDeliveries(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWebhookDeliveriesParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListWebhookDeliveries(c, webhook, params)
+}
+
+// ReplayWebhook operation middleware
+func (siw *ServerInterfaceWrapper) ReplayWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReplayWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ReplayWebhook(c, webhook, params)
+}
+
+// TestWebhook operation middleware
+func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "webhook" -------------
+	var webhook WebhookID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "webhook", c.Param("webhook"), &webhook, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter webhook: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TestWebhookParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.TestWebhook(c, webhook, params)
+}
+
 // ListWorkflows operation middleware
 func (siw *ServerInterfaceWrapper) ListWorkflows(c *gin.Context) {
 
@@ -8467,6 +9249,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
+	router.GET(options.BaseURL+"/events", wrapper.ListEvents)
 	router.GET(options.BaseURL+"/installs", wrapper.ListInstalls)
 	router.POST(options.BaseURL+"/installs", wrapper.CreateInstall)
 	router.DELETE(options.BaseURL+"/installs/:install", wrapper.ForgetInstall)
@@ -8510,6 +9293,14 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
 	router.POST(options.BaseURL+"/tokens", wrapper.CreateToken)
 	router.DELETE(options.BaseURL+"/tokens/:token", wrapper.RevokeToken)
+	router.GET(options.BaseURL+"/webhooks", wrapper.ListWebhooks)
+	router.POST(options.BaseURL+"/webhooks", wrapper.CreateWebhook)
+	router.DELETE(options.BaseURL+"/webhooks/:webhook", wrapper.DeleteWebhook)
+	router.GET(options.BaseURL+"/webhooks/:webhook", wrapper.GetWebhook)
+	router.PATCH(options.BaseURL+"/webhooks/:webhook", wrapper.UpdateWebhook)
+	router.GET(options.BaseURL+"/webhooks/:webhook/deliveries", wrapper.ListWebhookDeliveries)
+	router.POST(options.BaseURL+"/webhooks/:webhook/replay", wrapper.ReplayWebhook)
+	router.POST(options.BaseURL+"/webhooks/:webhook/test", wrapper.TestWebhook)
 	router.GET(options.BaseURL+"/workflows", wrapper.ListWorkflows)
 	router.GET(options.BaseURL+"/workflows/:workflow", wrapper.GetWorkflow)
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
@@ -9943,6 +10734,88 @@ type GetCustomerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetCustomerdefaultApplicationProblemPlusJSONResponse) VisitGetCustomerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEventsRequestObject struct {
+	Params ListEventsParams
+}
+
+type ListEventsResponseObject interface {
+	VisitListEventsResponse(w http.ResponseWriter) error
+}
+
+type ListEvents200JSONResponse EventPage
+
+func (response ListEvents200JSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEvents200TextEventStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListEvents200TextEventStreamResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11681,6 +12554,318 @@ func (response RevokeTokendefaultApplicationProblemPlusJSONResponse) VisitRevoke
 	return err
 }
 
+type ListWebhooksRequestObject struct {
+	Params ListWebhooksParams
+}
+
+type ListWebhooksResponseObject interface {
+	VisitListWebhooksResponse(w http.ResponseWriter) error
+}
+
+type ListWebhooks200JSONResponse WebhookPage
+
+func (response ListWebhooks200JSONResponse) VisitListWebhooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhooksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListWebhooksdefaultApplicationProblemPlusJSONResponse) VisitListWebhooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWebhookRequestObject struct {
+	Params CreateWebhookParams
+	Body   *CreateWebhookJSONRequestBody
+}
+
+type CreateWebhookResponseObject interface {
+	VisitCreateWebhookResponse(w http.ResponseWriter) error
+}
+
+type CreateWebhook201JSONResponse Webhook
+
+func (response CreateWebhook201JSONResponse) VisitCreateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateWebhookdefaultApplicationProblemPlusJSONResponse) VisitCreateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+}
+
+type DeleteWebhookResponseObject interface {
+	VisitDeleteWebhookResponse(w http.ResponseWriter) error
+}
+
+type DeleteWebhook204Response struct {
+}
+
+func (response DeleteWebhook204Response) VisitDeleteWebhookResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteWebhookdefaultApplicationProblemPlusJSONResponse) VisitDeleteWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+}
+
+type GetWebhookResponseObject interface {
+	VisitGetWebhookResponse(w http.ResponseWriter) error
+}
+
+type GetWebhook200JSONResponse Webhook
+
+func (response GetWebhook200JSONResponse) VisitGetWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetWebhookdefaultApplicationProblemPlusJSONResponse) VisitGetWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Body    *UpdateWebhookJSONRequestBody
+}
+
+type UpdateWebhookResponseObject interface {
+	VisitUpdateWebhookResponse(w http.ResponseWriter) error
+}
+
+type UpdateWebhook200JSONResponse Webhook
+
+func (response UpdateWebhook200JSONResponse) VisitUpdateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response UpdateWebhookdefaultApplicationProblemPlusJSONResponse) VisitUpdateWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhookDeliveriesRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  ListWebhookDeliveriesParams
+}
+
+type ListWebhookDeliveriesResponseObject interface {
+	VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error
+}
+
+type ListWebhookDeliveries200JSONResponse WebhookDeliveryPage
+
+func (response ListWebhookDeliveries200JSONResponse) VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWebhookDeliveriesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListWebhookDeliveriesdefaultApplicationProblemPlusJSONResponse) VisitListWebhookDeliveriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplayWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  ReplayWebhookParams
+	Body    *ReplayWebhookJSONRequestBody
+}
+
+type ReplayWebhookResponseObject interface {
+	VisitReplayWebhookResponse(w http.ResponseWriter) error
+}
+
+type ReplayWebhook202JSONResponse WebhookReplayed
+
+func (response ReplayWebhook202JSONResponse) VisitReplayWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplayWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ReplayWebhookdefaultApplicationProblemPlusJSONResponse) VisitReplayWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestWebhookRequestObject struct {
+	Webhook WebhookID `json:"webhook"`
+	Params  TestWebhookParams
+}
+
+type TestWebhookResponseObject interface {
+	VisitTestWebhookResponse(w http.ResponseWriter) error
+}
+
+type TestWebhook202JSONResponse WebhookReplayed
+
+func (response TestWebhook202JSONResponse) VisitTestWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestWebhookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response TestWebhookdefaultApplicationProblemPlusJSONResponse) VisitTestWebhookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWorkflowsRequestObject struct {
 	Params ListWorkflowsParams
 }
@@ -12053,6 +13238,9 @@ type StrictServerInterface interface {
 	// GetCustomer Show a customer
 	// (GET /customers/{customer})
 	GetCustomer(ctx context.Context, request GetCustomerRequestObject) (GetCustomerResponseObject, error)
+	// ListEvents Read or follow what happened in the org
+	// (GET /events)
+	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
 	// ListInstalls List installs
 	// (GET /installs)
 	ListInstalls(ctx context.Context, request ListInstallsRequestObject) (ListInstallsResponseObject, error)
@@ -12182,6 +13370,30 @@ type StrictServerInterface interface {
 	// RevokeToken Revoke a token
 	// (DELETE /tokens/{token})
 	RevokeToken(ctx context.Context, request RevokeTokenRequestObject) (RevokeTokenResponseObject, error)
+	// ListWebhooks List webhooks
+	// (GET /webhooks)
+	ListWebhooks(ctx context.Context, request ListWebhooksRequestObject) (ListWebhooksResponseObject, error)
+	// CreateWebhook Make a webhook
+	// (POST /webhooks)
+	CreateWebhook(ctx context.Context, request CreateWebhookRequestObject) (CreateWebhookResponseObject, error)
+	// DeleteWebhook Delete a webhook
+	// (DELETE /webhooks/{webhook})
+	DeleteWebhook(ctx context.Context, request DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error)
+	// GetWebhook Show a webhook
+	// (GET /webhooks/{webhook})
+	GetWebhook(ctx context.Context, request GetWebhookRequestObject) (GetWebhookResponseObject, error)
+	// UpdateWebhook Change a webhook
+	// (PATCH /webhooks/{webhook})
+	UpdateWebhook(ctx context.Context, request UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error)
+	// ListWebhookDeliveries List the deliveries of a webhook
+	// (GET /webhooks/{webhook}/deliveries)
+	ListWebhookDeliveries(ctx context.Context, request ListWebhookDeliveriesRequestObject) (ListWebhookDeliveriesResponseObject, error)
+	// ReplayWebhook Send events to a webhook again
+	// (POST /webhooks/{webhook}/replay)
+	ReplayWebhook(ctx context.Context, request ReplayWebhookRequestObject) (ReplayWebhookResponseObject, error)
+	// TestWebhook Send a test to a webhook
+	// (POST /webhooks/{webhook}/test)
+	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(ctx context.Context, request ListWorkflowsRequestObject) (ListWorkflowsResponseObject, error)
@@ -13356,6 +14568,32 @@ func (sh *strictHandler) GetCustomer(ctx *gin.Context, customer CustomerIDOrName
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetCustomerResponseObject); ok {
 		if err := validResponse.VisitGetCustomerResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEvents operation middleware
+func (sh *strictHandler) ListEvents(ctx *gin.Context, params ListEventsParams) {
+	var request ListEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEvents(ctx.Request.Context(), request.(ListEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
+		if err := validResponse.VisitListEventsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -14694,6 +15932,271 @@ func (sh *strictHandler) RevokeToken(ctx *gin.Context, token TokenID, params Rev
 	}
 }
 
+// ListWebhooks operation middleware
+func (sh *strictHandler) ListWebhooks(ctx *gin.Context, params ListWebhooksParams) {
+	var request ListWebhooksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWebhooks(ctx.Request.Context(), request.(ListWebhooksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWebhooks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListWebhooksResponseObject); ok {
+		if err := validResponse.VisitListWebhooksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateWebhook operation middleware
+func (sh *strictHandler) CreateWebhook(ctx *gin.Context, params CreateWebhookParams) {
+	var request CreateWebhookRequestObject
+
+	request.Params = params
+
+	var body CreateWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateWebhook(ctx.Request.Context(), request.(CreateWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateWebhookResponseObject); ok {
+		if err := validResponse.VisitCreateWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteWebhook operation middleware
+func (sh *strictHandler) DeleteWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request DeleteWebhookRequestObject
+
+	request.Webhook = webhook
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteWebhook(ctx.Request.Context(), request.(DeleteWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteWebhookResponseObject); ok {
+		if err := validResponse.VisitDeleteWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetWebhook operation middleware
+func (sh *strictHandler) GetWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request GetWebhookRequestObject
+
+	request.Webhook = webhook
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetWebhook(ctx.Request.Context(), request.(GetWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetWebhookResponseObject); ok {
+		if err := validResponse.VisitGetWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateWebhook operation middleware
+func (sh *strictHandler) UpdateWebhook(ctx *gin.Context, webhook WebhookID) {
+	var request UpdateWebhookRequestObject
+
+	request.Webhook = webhook
+
+	var body UpdateWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateWebhook(ctx.Request.Context(), request.(UpdateWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpdateWebhookResponseObject); ok {
+		if err := validResponse.VisitUpdateWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListWebhookDeliveries operation middleware
+func (sh *strictHandler) ListWebhookDeliveries(ctx *gin.Context, webhook WebhookID, params ListWebhookDeliveriesParams) {
+	var request ListWebhookDeliveriesRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWebhookDeliveries(ctx.Request.Context(), request.(ListWebhookDeliveriesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWebhookDeliveries")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListWebhookDeliveriesResponseObject); ok {
+		if err := validResponse.VisitListWebhookDeliveriesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReplayWebhook operation middleware
+func (sh *strictHandler) ReplayWebhook(ctx *gin.Context, webhook WebhookID, params ReplayWebhookParams) {
+	var request ReplayWebhookRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	var body ReplayWebhookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplayWebhook(ctx.Request.Context(), request.(ReplayWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplayWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ReplayWebhookResponseObject); ok {
+		if err := validResponse.VisitReplayWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// TestWebhook operation middleware
+func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhook WebhookID, params TestWebhookParams) {
+	var request TestWebhookRequestObject
+
+	request.Webhook = webhook
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.TestWebhook(ctx.Request.Context(), request.(TestWebhookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TestWebhook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(TestWebhookResponseObject); ok {
+		if err := validResponse.VisitTestWebhookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListWorkflows operation middleware
 func (sh *strictHandler) ListWorkflows(ctx *gin.Context, params ListWorkflowsParams) {
 	var request ListWorkflowsRequestObject
@@ -14877,509 +16380,556 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2Nkhs3kif+KgjeRdjyVbPZrQ9L3TGx27Y1Y83Ylk/S2v9bS0uCVSBZ7iLAKYBNcXSK2KfZB9sn+Qcy",
-	"EyhUFYosdrOl8cVd7MjN+kABiUR+/PKXHwapWq6UFNLowcWHwULwTJTwz+dv+Nz+byZ0WuYrkys5uBi8",
-	"WQh2I0qdK8nUjG0W3LCUSzYVLF1wORdZwmaqZJMXs5MfuUkXk+EgGeh0IZbcPs1sV2JwMdCmzOV88PHj",
-	"x2Sw4iVfCkOvvZoZUcbfO5HivZnY15qFYCs+F2wqZqoUl4xPtZCGKQk/zfJSG7jAvjy39/99LcrtIBlI",
-	"vrTv5/CWcGBL/v4HIedmMbh4fHaetAaa4Mh+wW9vD/DX3CzYZMNzM0kYl3ojSsY100pJ+78mmLdcs0U+",
-	"X4iSmQW3I871znGO6cbaeGeqXHIzuBjk0jx5NEjsB+TL9XJw8Ww0+vrs2bPzx4++fjR69uwsGSxziT+N",
-	"/Hfl0oi5KPHDVqsX370sf4JXNr/rSjK+WrHpluUZUyWzA/OjXXGzCAa7Wg2SQSn+vs5LkQ0uTLkWHVN8",
-	"dv4UhuX/Ozrhq9UvvMz5tBDxsVmhsO+2IsHZDV17wQphrDglLMvnudGMy4ytpRXsVJVCJ/AHqfBnlJaO",
-	"T3LPPOp3fbPOi+zFd/HvsbNsv2ZqL+oYFfx21CF9C3t335hwh3cMCn887qiUnOXz2KiuWAq/oVwmVjCn",
-	"WxBUWNr1corbL5dsshBFof714aRr3PCg44+7XO4WWFCduWalWKobkQ2Z/dGOQWj6+2ytRcY2uVmotWG5",
-	"6VISKb1u15Ajg1xro5ai3LH1WUrX9Nr+7uKjTuV3+Wz2RsVnUhmrQ5UUCS01HgtmAfKgZLFldvejNHRN",
-	"nlE7xyve8+WqsBc+Rh172OjL7at15LD4hRd5xo0AaaXDAuRho9ZFxhZ8tRIyof3GpDKLXM67viArt+Ny",
-	"XT8dMjHj68IMLma80MIPbapUIbiEsb3IxHKljJDp9m9iG1v9UqyEHZM92ezUaiu512ILo56qbMvmwujg",
-	"xHXH3pzn8rJ+CzyES1wyuLch4uzR6NnwrXTfiIZI9ZHBaE/scO8iUy9mYJl0GBnW7pnYk9nAF9Aa5JpN",
-	"uR2rkkP260JIlsMudZ+kpLCbRKpN0rit/pFn52yyKkWqZJbbt45nPC9ENtn16WRJHbi/X0hteFHsPNlz",
-	"vKbX9qZrj7q7f+BTUbRH9tJuXbNQWjjhyzUr7LWw0yfXYvunG16sxeSSaXEjSl6w5doKYFGwhcJz0+/c",
-	"3wb2fX9KueTldvAuvong6bUZzo1Y6sZHnT9+Yu1Va13YZ/zHb//xp3f/60/Dr/7noPV1oCxe4DPOnvif",
-	"eVnyLX57vsxN+9u/Vxu25NKqLrHUjKOdu+CaccOWSneeAgU8L6oEHo8C8/DxaBRYhGdRi/BHYVXmrpNh",
-	"CVf0Ehy89Khy83J2tVrtlBtwEuz+XK2SjlE2TW2wXg/ZYS9ntMd6jYT2T8/RVLvtkBG9Wktp1223GVfC",
-	"VR2rhT8edbVeG27EbF28Elqty7TDkNdcZlP13k4MZ94rTXqJWOmefNxhi9W+qdRGrDrGZH866njeqGsh",
-	"9w3I2IsSNjHqevzf//lfk8RaD2AGaZGWosvPgduOOtpfeZd2K5ScwxlJ5sKSb9lUsIUoMjbl6TVbS5MX",
-	"9ooSDlCtlgIMIGYU03wLZwBnf1EsW5fcUCSCtCObPBnpSRUQKNlkpCf0KtChSqYiOG0b+8468IO4Afhw",
-	"pOsm4NPaWfDll09G//e3s5PH7/7lt9HJs3cP9P/98sloNKr98cNZ8ujjg6V+EDkx7KSp8npWqM2+Vd7Q",
-	"dR2r6X4+4oJ+tI/SKyW1gEPx51JNCwEuTqqkERIWm69WRZ7Cmpyu8Ir/9bvGcEn15v9ZitngYvA/TqvY",
-	"0yn+qk/dc+GN7Qlw/tGGaxBsLcobkaGtCVal5lvNNovtEOaTngpxpdRQ3GZVqpUoTY4fUnvHh/YpvhC8",
-	"MItxuhDpdXCBt6TtAqzWGD3zJsOuL8SBvLA32bvrdkEyKLg2YM73eoz1Lj66dQ+FlQQ+ZpdYxdT+9IE9",
-	"6TEO5b6idWdzrKbM53OK2x3w7W/wtvYTP4by+ht+VV0KGusRDMGvg/vAd/7pavq7SGGyw7k/WBLcJLd+",
-	"qMb8IeZo7f0kf0H3kH/mc9EesZ/zAyY/to5SvDf77v7JXtP8HHxv97DJ+a2Pmvud2Etc0ZMa51l07tNS",
-	"cCOyMTe1oKh1rk9MDpPdec90G32kKEtVxn95n5txqrJQDLzZnAxmucz14sDB4HcFM1HK8ejs9+z8/dd/",
-	"f/aP8unm4c3j6yfLR3Jk5gsefUJlhO5awFdiZq9Wa+PUFc/QB+XFz8EC4TlRX9Bk8P5krk7oj1ajD1/x",
-	"zY9CayuXIBQrVR66DnZk2bo49C7DD3+TtUDbKm+yzLUW2eQCzg+0fP3RYv/TGh0QB7D/J0fzU0jrN/1m",
-	"DYe1gCgsXmgVzzpNhcjgr+jXD5JBymUqCvw3vi/YMOEQS8GXXWJOai6SdrBDoylhubmwvuOaFwlLS2sX",
-	"WVt6pXJrCWHWpMhngqXbtBA1H3lgL4/NnDMl4gNrqoNskASeC230avRuISoprG3G2m7eqVSOpw7pAP2U",
-	"GvEV2jDdO5Bidg2tuVqV6kaMo+7mFf4YRp6c21mu5XDQCgAGG/pEX+erE7XCcZyAtFhJs3qgZt3EB1sz",
-	"JJ88fvzwSdJpOFSTUaoish9frSXmaWjoqhDgNgue4fdYf9pH5vhqBebekL2iENvMeolqc0GxtvNzNlnL",
-	"a6k2cmyfNYHApb1VCl5aMxJi8ZuFwNBxKQrBtWCZSAv7O5OK6XW6gIEkTBQuHkVP1usVar1JwnQuUwEX",
-	"arbgN8LeK2YzkRq2FQb9jd3+e98l+dgpW28qJVGXHS+8HUeokmOni+uH0Venj9lX+P8Gncv6Ya8aaewR",
-	"+DW6RQqOWZOG6E/V2nSoPvGep6bYXjDOljxd5JAMYKVIVZnZf/2upnVFhz+xh1/HPoinVloKkc0PPGBq",
-	"N3bYFSlfa9HxGRjxF9lwl71yyIAyYXhe7Dvl6yN5kemEsiWYM83yudBGB4Pqaw+0rJpiea9WzXUuG29M",
-	"FzyX46lY2F+SmNHOdTSPv9hSaF8LY4qOJSnFUmTbjsU0imWKgdRS1q59P9ga/Q/Va/wK3AlOlPwwwuf5",
-	"pd9/mtrddlUJ7tI58f0Ppd6TeEn/ibvPmiqoclU5/0IzWKthXUO6MPXOIFM4TzSWzi89is0ACuoT2QuF",
-	"Vt+JNM/QsTxgVWoeU7gj5rv34J74cjLAA22MamHf536HVzU/uBpc83nRScAwf/M4g4z9vukGRUb64XYq",
-	"dHc8IMv1quDbcTv48r0oCtXL2VutDtOKkKbaK6Y/4FXRwNCia2xk/RwwrTFF5QIc4dw04x30EfsV1Gp1",
-	"lE27Wn2qLbta3c64b4hasBEfjZ7FDOqm7O3durcVnJ2zY6+JRrg6JuffVhn54X/gufkY/zaHVKvttg9V",
-	"gmruYn0cDcTfPpDREljnQS4yH3x8lwy0kDo3+Y3wc7OGKURFNjgfnT85GT08GZ2/ORtdnD2+GI3+fVBd",
-	"Y18z4EUOeTHIlw8uBmJ9kgppSm4tBAcsvHj4sTntbc3hvyFmSzmrN2IO2V81nP+SnK+N9b1QiyeMF1pZ",
-	"H6xE9xVcslwjfAd8N3TQnP1g3UM0yvpufrcyrxBXEVEFwTTHAvzhnPc9PMI1qBvCuBytG2h9Wp495bFm",
-	"zA+SKSnQPs8lK/K6gR48sAup+q1aS4Lt4GGsIalUFB5BqV20iK9Wl+iLKylYCt6ydYBrVm0IHIjEuqvJ",
-	"rcZUm5/aBFfC9G73PjvSyeC37Sc7IRri2PoE78pQnJHy4va4DBQFxdZikcRIMmiV73XKycPYpb6rkd/m",
-	"jKttMg9Nifmhvy6EQXS0YLAtAGjlEtjsVw+ITFArROJb3RvqjXhvwnzxk0fsb/k3DecjHsdqzBi+oGOu",
-	"SnXDi5f+1Ip/oNt+G54bCF5xthKlVpJ9OVmVarkykwdMlWzFtWbTrZ2QpRbFDebpnIDglVYmghBhTDAo",
-	"SnhVFLdbQamM6HEE3ymQVZp8xtOuaA/BotmSZyKp+5D2dNKm3NqZaRgQB7krmMvQuVFlQ3Wrct5trJ+C",
-	"XX0a3WnJQOf/EOPp1uCAWtD9PYo0GFAy2OEsfVOoaSSteeDn18fqPx9X+tCh08trT+0aOg5BH2oeVnf1",
-	"0vnVhwb4vNFotCcX7V4THTzA8dthS/Rde0SveCD1O88rd91Hl1YaEyDi0AxoGBDuMcDbuM/dadSj5Emn",
-	"RXZgRPF33B27PvevajpAS/hGSDvBMetpubQnj1GqQCvMjlgDKMlHtzxk2q3sLUKoe2JrG64Z19eY9aiH",
-	"uBEL5+qx4ga7k5qOWHUp1lpk41mpOqoYUA9vICPjPrKyFI1S10zdIMiwrQ09CnDXWsCueo2X3jXtu/89",
-	"cOUuq/lVru1J7XJF8Gh3gNuv3KsZE8SW9RkNYOei4RUEqYaGoMuoVqY1CY6f58Zy7w27wBCOYV6jXvw0",
-	"hjW869aZ1fZyf9NEnR4El0saZZURpNUlm5BlPwHTz1QQ2CF7vlyZLWTv0f0D27Aoal7v3rBGdb49bh1v",
-	"B9ho4fzbqeqc/dd+W7eyj1Gk+zw3F1QFheqsFFoVNyJjRl2yfMnn4gKQq3j2QlHPm6u//Ot3L/7y/PUb",
-	"gjLb/Xdp92FpLtgvz1+9fvHyJ7oCCzHw5qpoNLUqE66P6qbKWqoPtlApLy4iT+RlushvRMfDSpE6QzLy",
-	"8TNVZKJ0dmxl5vkPIh+9NF9oL4ittzQdRhjqILGvsPJi53EAMKrSRN0C2ITR8U1LLtNFwgyf28nHhbQH",
-	"3abMjRHSrxJdAKtR+52+w1cMt6/pSK+tVHRMiXsiBozs+XTJgrWp5jDACeAKWZUtM6gToxOzh0PcLezu",
-	"aLk9HCi2FpX6b339nxXViDknCD5QKoC9blR5bY9ecCX1kL0wUDIiFcsEz4pcikvcZXY/Ib4aA2p+OG2/",
-	"qYnRs3MJ42OvXI3AjqxqdR++COfHq7rdD4qn9pJBR37v2wXP5Sswvtrqx85P3IYB7AADpwQnc2NlasGt",
-	"bZpAudeTR3XLSjwc/Sn22fae9jtef391cv74idMUdiAJW4j39Wc+mz19ko2enj19+ij9Onvy+Bk/nwnO",
-	"R+njxzwbnT3mD6ezR7Oz6fl0NH16fp5mZ4+zJ+nZ4+loNhrx0dP4MqAhepi1JP5eW7iz88P9PfsMmo4E",
-	"Z74+mD2rp9vLtxA8G8fn94XRsFowqZdMwKHpLDSsHZBKxpUmPJa+uHE6Y/Gww8txbciuv2Sjjqf3sP0O",
-	"s5xCgd6HksYHBl+UBHPWMd8yZtxR+Cgbt9K8bbjLbRzWW6VgIf998D32sDkgJEB3xEzVLJ/NCOHeMBAF",
-	"gDCwkjtPF2yWiwLzHGjLACQtsadOIcB2KZTGShxO4cHeSYzvYBBCptEwNS7XYVCfX9vFxoSkumzZOLlm",
-	"mUrXS2uI5hrPoJVQq0LQl4hbeLctGdupOlMulcxTXhCmbnhYwEG8F+n64PjF+1VeCk33tAK4VG1eqpXS",
-	"dlzWtHCl+pw5Iaxph52vmwkKN/RQJkcJoOyFg0QgWau10ePARY7ouYNgW7+raf9tSsGZpvg783ePPpVz",
-	"8Td75cdksCr43vKanwsuX6+XS15uKSK0UvrAGT8cURECy2JGccHTSFIcjBmC/ZLVS3GYUpgyFxpyCAWX",
-	"GkvzO0zufmEZV8RJ4+0VYsHp9zEWuGe3GGkjVl1Y+D5hFGtCHwHBHt5bDcrD8VzspbExml8YnknViULS",
-	"vzccE8huu4CBp6lYGSpgwF80ecYEZualYHiVyCiH5EqRv9BU83DJJjNVzoV9kHXw4HI0bxiXW7ZUJZVM",
-	"Om8nE6tCWePOCF5maoPsE/b1kJu096PmmwsIUkHqbqy3MrV2YSn49XhecK0r6CLmgKNOEc7AMSJSJIjV",
-	"vv4EkalQ+FsLeAJsECtuP3VywaYil3PYqlJkl/Y3VDuTC3LdMEnoxOnyrTxhE2e3TRI2wZPOPiyBH4oc",
-	"blYSDI8NFM/KjGVKCrxZqjFqDpIh+257yoMxfckmmZD4CK2Wgios84xJhbfTUCcYqHHbBcEbeqE2GvVO",
-	"wrSykgWnpLWe8W69XolSWw95csE4AEPKWv0CEYg43cRIBWYsN/gEe+JmJd/I5gisDeZ9WzC/Ui6lMmyu",
-	"wE1GFAMNw5pokwvPyFPkN4IBKQ/B+t3EwHPsa6w/g5VCYNS5cP9byVwVERKT2W+eijmXl47EBW7KkLNG",
-	"ZuSE0ywScQqMiezHRmkSGGz2KzIF6W/7CKp49SYoIwWDz1nLVJSG53aCuHQlCUu+xSoFhzu/xOnH5Z/l",
-	"dpnU2tT3vBfUQXUeVllnwHM66cM/W+EbJAMvYgM8eqVAlLLEnyshsArXrScqUSLegqkIgyj+q3boC7fL",
-	"I/HINYVl9xkAiJT5lM7LHrOYkuBu/0NMUB9sDH9Su/YYZudtKgEOMAfrtl3DEQEF4BBooIRBC9h/Oa7D",
-	"20zLJzW3/ki21F5riOrw2yyFgIiilKRam1QthQbz5/d1No8FOA+qmi9FSvnytu0NQSL3ysQBHCtewX6m",
-	"iUivX+IzohjFvBDSdO9a+D0VbMmvBUQhqPKtv0jCWddfVd2IMsv3h4C+h3r9X+jiDoyge5YbhJ/uThFw",
-	"M9WOYh2gbVUHo0O5lr0kHPCK6jo+SjcVL29EWebZobDnhSiWY4CY6Sh/3Jpgm5gQAfjB/7n68Yc+QLb+",
-	"xZ9mNr7hZXQAAVKUszeiLLmdc7ZU2bpAQr7vv/3Basq/vn750zFH9bHPZO8sWN25DVvL1uIhqSZf53Je",
-	"iIqsSANbkZXphBIKuQQYBKBrI4Wrb8RyVXAjHHvhEvSVAzmzIr8WIYsU3EpGWQUx34hpS2AgWJCnXF+w",
-	"hyC2S/4+nIQwIxyZxjdqPi92T2J71zSVkrVIq6mpkWAxvclNuhCQsvrSLusDsGXVbMa+hO3wYMiAQ6v2",
-	"AGv8lIJNDAzPyt/EkQ/bSQceGF8ibK+0pjL8gm6wrk9/cyKXwpR56jZk/0lz1Ugxmouu9L9fULxqyH4Q",
-	"MzhDaqDunlQs/Td0f0zadC2zQowPRQ+mRR6J7NwrX8ehQ5wJK3pZV/HmQri8PKCYZqVaQuk3ZpwrS1Az",
-	"vZWpyPYt3a5B/RmH8uc8AkA/oES/aWLPbhfZ7ZgR2rMavEYtzF0+GKh3vhOzXOZRMpoDPtq9LhIKDfRx",
-	"JlZWm8o0F5ossjsMnwiJjVjeYeRYYV1bsoexKP9twsddRCeAGMjlfOKT/xpRBGghu4TCJZvQW7MJinoV",
-	"SFQzJ/dLnolLNiHmUncdghLwj+ghheiCWiTBjWbgPzLw7t8dUstSofIEHLMOH65uMOod0jrkOPJeCdtu",
-	"7B2tXlJBm+uasq4CY/i8QxhPAoFrAxvsp467HX38vcPxwx9vAZCsQYf3lJhYm6DafrUbfhtkU+Bi7U02",
-	"dh2PgFPQe4InPPOQKxcFr+OBgBoMfsJzl5VryTAjsrvehl4Tp+65DZ61zZ1hnBE9RiN6LywmHN91QHPQ",
-	"mPZAEurr3i1wR4m1o130iYLsjnu8He27hcHROlDXevyp67R5utwvAWHJdd+qajdVR1ljN+2fdpVvh/P9",
-	"/CXQHmgScxZU2RCALCpZGKLqC2m5wqtvW8KxFwjU3CmZSA/cKa6oLEKREqOImmCB3OTS573GvCgmCXDx",
-	"cpkBYxt89CWbXIuVmSRVHomyH1A6QVkL30EmyIQlPlljFMMoPhhGPBsrWWzhZcA/2ciPwMgadXjJ4Bpz",
-	"oWEWxD8qcpxELQ9cxeaCJCQ2NFc0l3sVQEM2AgwrDRyzM9voWeduviXUvtARXO/LWjFkmPjz6TwfO4E/",
-	"E3FwDvnQhAmeLqqSmwq6hB0VrKMmhByyq6Kgh2OYhfIzEM4HJB+SAvfjgam4WRpI+9u75rfc2LciZUnu",
-	"oZizFhmNS2yHOBa8FFnApb5TojqbGAAr9CwvsB0Qti0iT94zumHhegz3yIux8uW6e4rGw+Le0CQemypu",
-	"1ivI6OJsrYKRg0KUeH9gAe0oZXGJ3goC4nu85JrxDKrXWiBXDwSEIgR2VVWlmKCjTQAtSZzz5Z9uqNBj",
-	"wZuBNzB1TlJVrg4vs6kCF3ujDhi2vV8uFHD3MD+16+LX9iJMP/Y2HfLZrEEtQrE8ewTvJRIiXhEk//Gk",
-	"uhpoSLCblNtedEi5fk6YqgewDwFJEecKd2IXtYvB28HVQm3fDqx/Accp/A1YkOCPwE7ednCGN7zUQwM2",
-	"4LukBx2KK0eET94b5XJxlofWOFX97psG9z3++DG5dUmvn+AP/SG+L/1qN21p9+G940D4vbfjccI4B7wy",
-	"wfZI7mO6BJMGHo9QxJt30XhYs/LNUSMgMMY+wGAItuoCIAot7kRpmnoAvDd8MoSfUC8u/8nxaJTbD7f7",
-	"Ll3Vy+aa4bNcyTD2EtLCmFzO9Z0+0m3TlrHlmjbiB7qyiZmrLgLjGI4BVfreZL3j2falVF/QO4TzK50M",
-	"ORZRuxQNHd0phJ7x3HbLtRSGZ9zYTV5Fa3zjElTBdDaM56Var9x/eShinE0lsTb8MtcUqKvjFFeqyFPi",
-	"WpwqdV2BG/QY6tXsDVxCnya7CaALAvDO2ruv11NRSmGEHkO/hPemxotMT6J/p8U6Ezu5Xeoz+Ly+hP7o",
-	"xpO7Xm50KBdMUjX2I5Hq0gJUodDSAnBbk+Qcd0DlybS+dK5MB2IlSmPb+AJ8J12ND4sP2xnNQfX8gp8/",
-	"fnJxhLKswJb5+qzWK4Te8dvo5Bk/mb378OTRx2gLqecyiyWqvlcbxoMAvIddlhDgRKImo0DZCEkGnQcg",
-	"WvW0KZWcs1wCZbgDeSYVyBP/4ls+XrIJwsYycI7pEvB/IHOdB1YhvKzS1lmOSYEhuwI4+tYh0WXGuL52",
-	"kPQGupiwgfTS6FZ4LktVLIU0t3NFd6PpiUs4gHHmms2VFJdMQkknfqbdYAtuJ7lURZ0r9lCNHYM1+E98",
-	"jUqrtbXqWL7bBTeFLA8M2YRTFwXPdFLbevXbxtkt1MbK6AYbeGI2xxUrBKwfQo7df/UKnYTEuF71+w+o",
-	"oSFjCiJM0EbOe/A2KbHACTSr8yyEa9A5hi0q8Xj1JBJ0xAW55LZzmmWl0LrB4WnMSl+cntJfhqlanuqF",
-	"daJPEQAy3PJlsbu8vWeuPPrhb6DjY+E/0+XLoSAZ0A25IQ/QHe1sKco5aAujGp0HqvdvxHRoVHzk16Kj",
-	"ivdabOtvvmQTzMhM8KXEPVh/K87T2H7Fb6N3Q+phpI9P3gQziMNP/GomvYmRQouqHTV2vbJvi+9y3lpz",
-	"Xv/6+uVPCZt86TnbHkygldaXSMgI77XCXWwfTNrw4/7vR8ewVixOZtrurQ33xabrLyWPgTSviMKfmBY2",
-	"C1UAb5jvE2ut7xz1uYtYJLB7VelCGtHAUWdbGnpI1+/0zK6fXXuEnY6mvaZVKW//GJsYhGFG0mMLkV4f",
-	"UkAj0uuYae/wzP0f5ZDNNLIo5PXTA1IrJCrNTPhp3RP7S/VuZ8QQ/ta3rAKiS+n+HbNomuCYSIcqYk2M",
-	"s4ReNCrT2U/KQBUOMF4EBKIYNRseg/S6bbeDv7Wrf1a12eelEFQuclBTrb2MrT657nL6TjF59Ia9eJAM",
-	"ihyU8O86yqXZ0bxrF7e1czcpEe9vD4ccE6MqRBlxoKIsXL96ylzkyES8u722hmYAg8cJTjKwgrHTs/yn",
-	"XIh99LjtiDXWRvUU+/g60xJSICyksd3ZsC0MNt+ta04UdkwA4yF7fiPKbY0fFW5MENKGcFoYlLamp0Nh",
-	"B/Fjv/suIHw76At4feFj7sHDSOX/5qSVBI8CuMFGryaa3LI2x3XTmnDU1TTK+Cv4Kh+jkdVqeVm9oNbb",
-	"zE30uwBfdt4K+d45L3N8wOthGI1As0TO2E5k3YiQgtaTh3SpFn1InyuYWzeMAwXoVmTwa6nRe/y0NGgk",
-	"g4clmj5GP90nOW9NFvrPka48vliHGcwe87DwFu0B1l47/JFLfXwWjPuCf0FkWY55wcsY+Bna02jfeajG",
-	"EAYd5IMuVcNBHHO8ELzUvEe1pbvw9kjlgxKlPWsfaYMdwjURNHLbURMAzuAMQqoOUAyV19hSLtee4y5T",
-	"AhtI8tQwJQmeomQqLsnXBDvFupoOuZBrNNMPQKD8ykvZAZRtFGm2IyZUn1gH1+Q4aIcEHx6EPSRaUreB",
-	"qxxMU1mFMMWWGqrA0rS36+Leg2fjEGg1ScpOTF70ZJxIZcaEKMkmYHtVIBTachgek0j0iQGwQswM4wVR",
-	"hjmDGAfpeyBgbbvPvIdviprFh6aZ6aP35enEKuJk4rFdFVdpYUj6m598WBfp/srPQUrj+cMNl8SQ4Ygc",
-	"3NQxo9hUEPNjKi6AWOMGln3CpkTklRsKO2+4TtgEE7PVz1JVG8bqUsOvBbJqoFQmjMQYYkrOAqyaPwZs",
-	"/fjmCljxruNTx7tIZH/NzcKPEjGOsVo5IdV6vrjcRSR7nNqyuA/lE6tOUEm4dmzIRsSz/dX2cJuoIptg",
-	"7Bk4L1zTXvABE09YMJFiM7ErO1d2I0qRYxKe9G27rUo7yBfJXpIfuSt6IcUmOrWq6EqL7HCjO3Kb+wIK",
-	"MJvHQHk7o/XTgLzpbffJ5dzuhnYg7OzONvjObr64tSsVlTi0MpQR13CyvDrG7waJgWNo3A0ivMqyOp5v",
-	"H0jwTqPph2UctlCE/w8ACKvzoZ0jNbxEY7RuuvlbdL0x0+ETf7j577Zp3Qto25zOZjaqGi5Uy9NygmtQ",
-	"O6aqVmHDPr0pjwG8bBmyO/RTV0rem2vRaeCr1ReVA7GAnPCQAQAeKzHBSgTKACw85mWRi9Ld0dHqqBG0",
-	"3+HBgMsSZGXjTNjdNOgvZ1XEOWGaFwGrnJu16AOXPOuQDHebZ6PzFCYa3xP/5rbVmE3HK671RpVZ/EgW",
-	"UTDNT4SLCcF4FewD3OZd49DC9P2u4FnoSnY+8UDeZtPRfE+BjZ6biyCpSWP5EhnD7LKw3DyAbD1lCRrp",
-	"+cqpaze50yLe9w9IcYBzHeF54CcE5imS9BjPflEKntF89LJIcPP9mz4spBk0vsNwXghKZwueJWzklh5N",
-	"SyLw8bNx3rfpndcCXu5oCyQUtQ464dEk7tU1RzTlSHn1o5beNbCOcnO79hOIeTjMi1f6IrtkC7VhG1EA",
-	"Bz2ES3LNJujzTxAnRqcL/ED/Bb621EbwRjW5tbWDcxMt8sJlauhe9Lbq1wR/wAJ0Vc6VMUJ2ZGf9J68j",
-	"POU9WcoCW7rg+5E4v9JB/02ZY9gMT8TxbSJuKwHlcTtY5az2I5LBqf3sC08HYG1QiehkCFzp4Hi+ZBO0",
-	"oiawzYmdRU+SKkIAvvJ0W3OivWfsBdctqPs4b50lAxciii1MC4qAQOB9Fgxc5efVFQ92hhc0tfxZCi6t",
-	"vbsJowjArLBZ5IVgvPrCml2WBJePa9QJYDvDNqgYIa0va0UYAxHx+zjCs5Gkrzq0xI0otxXX5NxXtvn9",
-	"osy4LviNfdF83+HbqbrxsD3mpu7AbdFUW55zzq9qJf17tNlaH1PNoq74pH7zrdJq/xw5pbv3YaY50LcL",
-	"Hjg4/yGNA2qli3uyjR1yunM59SuhCfJz24RhVm7H5VrGARodNDoILnBB7QrN6gnODmD8qYfZDzHYkCmL",
-	"orlIu4mHk0iQwhgcxcmL2cmP3KSLyf6kBfp3bkaSXunqv2LfwCaicJWLFNs/qPKaAq6eqNcq3vwGuxs1",
-	"+Qmt2WvioH41MxW91IKDWlfrug16FsvbeRaYCJ0IAjUvmHifA07ZrDU7i7YgOEZbgd/V9EA4uS+Wac8J",
-	"FJAlxL0MnwFVSWvZrGlZFdvYo7Hp0KE9A2/fZ7DVDMqTG0V7QVXMxru7QmlTCr4c51lHtUKh5gyv0S5H",
-	"SWJmd02R1dhIAwoebXZC/w+g54nlBqt1rRJ7Tvpr3xSuU2wD/k1EWJx5MVdlbhbLcN5Fdv748dmzQTJ4",
-	"j/94lxyHgq4p5ddiezsW4y7Er31gLF+LKtAQzj2XTOdzyc26pB7QVfQj1yurBE/OZqP0fBobwmo9LfJ0",
-	"TEj66tYfv1Wbb/73//nub+e/bK62z6/+Mn32/Ntfl8//MXvy5/89Lb/592ebrwu9+N+Lv6uNKac/fPfn",
-	"zaPy/7t6/+/r53+Kv6dcqf3Oyd/E9me6EsTHWOk5YFViMkfTWI0hCQSlNgN788N2eEcwBa3wfhoDMJjP",
-	"tkfuxGMCAkQM9uhxuHLTpPL26CIXdbS/wMGG2W465b7QLM+ENLnZJmyiBS8mvj9QlRH/QlPjdk1JY15A",
-	"QjZhExdamjCgZBflCby27q1UzqD7hFqtp4BWh5GAbSWOP3izsgcW8/zxfiTmn0tBiW6YP4wlIRW464tE",
-	"2NNZXhhR6gbwskTQZcoldaFowC6fPIqs7o9c5jOhTZwL7tC6nmbPSN/Qy7fx2IURbiO4x7keV7jnnoWl",
-	"O0hBfuTbzqIXSBHEusE5xxmzUlvREV9Vsw4n38WdLxivgpVJ0KfVGptEM/7T1Y/PJ3UNvBvNzrsOb7U2",
-	"q7UhbBDEGbDXhWMaXfItm2IfFmKvib926IqK97VShBNXzaxqxKmMLoBosk2ksEkrxol0D9OTw+VmHMsC",
-	"OMAYfvtAxS0Dni1zGRI/rDVs6ULNx+uyoDK3i9PTs/Ovh6PhaHh28fTr0bkdezn3w9jZlL8aRS5zI1Ks",
-	"MlHXAum97T93f4P3TAaj4dlwNGgTQlSz0sMTc5PQ8+jAYqYddfS+1ESTMixv8jQO7/ezGi8jCC1IpKDm",
-	"WVJxKmksKL7uaNdKC9JjBqrJ/3AAy6fdJr6FLCWZvxGlWfRw+GiBPEOiHatfiWBAoS/oJiu+MRx76915",
-	"BrNc82lxKCnbkudFR+nNccSraezu3ep7WxL3END22UIn/8lUmYPAiLTQfon32Hm4oMcw9Ug0Po21hy87",
-	"IkrmZVAHCTvMhXt290HfCePe84YqK1l/DXtFU+CBAPbMqCWY9w7Db5Oacfdod3+ZPeP15FaHz8o97IgD",
-	"kS6uprTivLHnr3PTgUbwJhfI2rbDno7nO2nPdZaf/phrncv5NwU1fKzL4xJ/PYAsydmxO6MQ7rGxAf0U",
-	"JVL5QW1EeZJyLVghjDXdE5bl85zqqTKuF0JfsrXM/74WrppYlfN9SKQnD5vLE5CB/MZP/jE6efbuS/rH",
-	"ybuv3J8e/EuUFuQnsXlZxloOwJL2O4l7nNn2He7M3nftG3uRSys31gGPXCdv+LjomkThvT9zDRX8XLMJ",
-	"FJ5PmFFsLgylIN8btuJz4bFDSlaNm+0Pd6lPr/KnUbInOcux7z3heVAtAIEF3NiO/jaP1lIUh/Klttnj",
-	"H/XjL6c7YzOPBF6dHlcHEB4P1oQhdD1x3fkSlolCGBEN1XqYextTGWO6qCjjMm74TshtRXh1Z6qqQwBz",
-	"rt/9cWgzPT8EzXl0sWJb/xhBzX2+VI8TyvlZh9hre+yzl+VR6MidMrt/y+xlOb+lWebUdzsE7JlW8lIb",
-	"Bhc2zhxgiz7QJLgbw7VT6fE5yOf4LQdwuaIryokLxxPA+br2ir9DlZknClYSCD3cXbm5QN+QaaNKCtFh",
-	"K1LXMROZHTxmOSccSmMx1mahyo4CqmBFUrVc5uYLzfCG+qpcSVlflfMgKXzwaYSvig9pnhsaSsWVHNAL",
-	"8SaI9smj249jSW3cazv/Sl97a32lStP67jt8+FJl+SzvwtTSZy545rHxvvwll0wqmpgjk3MBaPfXALBy",
-	"d4W8r+67I3XUo+OlG6erpVy60v9WogBaXFLbWSk2YUddaLC7QMorQVyV2OaVov5TZRa0BlCRJInrzVpv",
-	"0No2aPmrXcPd6lnUiBO3bPAsSKVD92Jr+TUHBkzwvKQm2Ft3j6O7yyUsv2pQzMHXhN1n4dC1z4n6YjV6",
-	"m0jouPblMYjEsRp49SqCdatNVbDRRFm862azcLKSlJiWD3rkRuEMy3W6YBybCmdK6CHDID2mezKEuMP6",
-	"O6IKmVE8XFdqDG73fZqCkDTVTtqjDS3OwcUoJNp3pww9ES4kGxWuBFDMyJdexsgf6A2xsmH3ythvwRhi",
-	"oBsQ9x7N9Wpva8NzaAdiQmKKyQNsPqhh4gHePxcmgX5I1hxfr+YltUCqL2Z/AfST2YqWhOuGX99VY05L",
-	"EPtOAio1Cl+osb0Vj4VS1xVwu1xLHX/L2uPg9iG2g8YM7WpcN1i/3jjEah669kXQfjqiL1yesBRVJSJu",
-	"FNgjC1Vk1kCh1GmH3I/2yT3uKqTqJh+u+jLvb+1wsm7P9Y08bh/ffXxX33NuWc4+1V6TyoxhiisKvw5F",
-	"ZZcAKrhzja3dqU1c4muAuW+PT4smiy1br+yp9JT9mH8DNM92ST37aa4ZRaGwRNeI9waLcLS6DFu7Xwux",
-	"0gE5XY61xXZBqp5WQ2btHepiQn0uUnUjSjhijVJ4xu2jKDxgszsJ6utkhXGE2x9ygY75pL68Azf3K37D",
-	"3h87tZnpLlgHaVAKWvGJYoYuyl1iVfel8KIKrlTTQiy7cKOARrT7CbDorFRrg8VusLeAjuTLV3/+lj17",
-	"9PjrBBr5FHkKULHTFT75f/2ulZw8GLKfSzUv+VIz5NZmSrJJqjIxuXQ6FGqHJpkwPC+oAqEUS5FtJ0N2",
-	"JVlOBAVTUSg513avukoGIySXBgkc9KbquGv9QrjHU3mI97mOeol2KB0LXPEsJ0wbPrXqPi2VDmE1hdqI",
-	"cqwlvxZNUlQ5K5CHMAJGMZTa2PlWnGzraoTQlPprHMD3LcSs3w4YL+x0bvGDo2yosLZR7pnC9UOGKjJN",
-	"XVhyecOLPGMlhkSgtxIqzlqJVa99TmIX7b8JQm6XvWu/KZYpT42TuPplJIrwndKDFVgoZVU+yQraVdaE",
-	"0iJsdIKP6J4u+uwotu/PucxoT9BlLsBRqHnVCAlTRPXRleLvEDcepQ+vv152YVLXHZCT79+8+ZmQwLXH",
-	"Pho9i5lSJjddLMDBk+zYITBTH+m3OyTZsQM2JWljD8gJrNXFtODyeoJnpXVa7LSQkoDqMFAGjVhYdePe",
-	"QCSR/OEn+llLcGPvUH0OhtXMGJL0E3bCHuGgTt3Cgu4DTtmgV1GdKXrYU8lAVfXa8U9bg2Vaqmshd2gV",
-	"oiQl/GM7/KCK9TJaN2n/7mUzlyKpu3BntddEm9nGiaR/5mZRhTYLP0312YhyRfNV3skVbYcYSe7l0r/A",
-	"vmznR5w9in1FNPJFswoA3bcQGtWrVLwdXAD3/VatoWbM/8Ttb/8Sxc26E72da/rr65c/MfodOLSpsy1q",
-	"DStV9Yk6xcq501LMEdKyexe474oJfEf2C+3bIONFEY/d+a59fYp6pBgcZUffBEP8m+a5NuX2jUtt3p1W",
-	"f6F0tKhDYwnkSpXGSXpJb29S25dmMQwo3aMiUvBcjhfGrLpoFvDRTK8Ev9agnx0BlSIUA/U2iIMjfcPc",
-	"vDPWhZbrtZBstS4KfcHCe8DO2uCLHNXV7RNMXd0C7Ke6Wv8h69s7oJx39w6AOuwy3l6lNrEGQKJcbi/9",
-	"R6JDRzXtCmmhWK5jCZrdQgsyVFvkYFj1/gXVIu3tYVAT9mMDhhxwWHtgXhs21GSf8pkbBE7sZ/DM5do0",
-	"GLCfjJKIH1+g3euWoeAUNFzy9/lyvRxcfH0+gufhf51FE+eRCQxYUZqiUQO7EzzeXY/pJupE2VaOnaG0",
-	"XwNaAjqw0IqAKFFaqHUG/SSo1of4/CCWC1O/4mZxTLJBPwEY47uDj70quLH6tPcbf3Y3tFoAuB/e7Vox",
-	"GnBLw7vGA02GO7S4odDblCLuLY2BamZIqze8WaWIH93RF9xlHaAmEDZwqsqKFWK8Xh1Eei23ns/ZT/zg",
-	"Asizh6/45kc6zaNdE/yw3ON7zJ8+MJHrQsGeq/rNQmwh2HktVuDkpIXgZcK0wpzNcq0x6FmPeTbMYCv3",
-	"4wBxHR8Rcjw3SirOR7ePeNdZ+LpC9gcMJk6r3SK68u8lDbbnEQfkkKhn2p1HfVDaCtmZPs0Ld2rxnwMd",
-	"FKHtsVJWJZ+sJ5JrtilzYwTwR1561IFLQvjuskjLAGddyPHJN/aUnqf2OOf/WJdiFw9/i1nrsK33I5gn",
-	"YYAiOI8ugs64LvQRfFl1tiiJ/bTTa0+lCA0lXhg2F0b7HF3zcDJoA7nJg6d9oelJyBVacQJhLbdVifBg",
-	"bawVZefVDmWuVNboE/uB1OfFh0qcSPle2H+cjM7OHz56/OTrp8/4NM3EbDT42G7h6Z9xwIGnXZ6hWOuo",
-	"g/amCuQvgImS0aVD9u2Cl5S6WlIJlyuxkBnEHD0kRWRoMAB5MOTVszuxud3hsA2OqIOnasfm62RYpvZZ",
-	"bWPHJd6JZVaITDsxvWATuG2cS+z/TnKlZkytS92oXiGRvWSTpbJTPcGyculab+JfkbMFSiMB10lL5DYB",
-	"d+sK/eLNmJ4wSainJki0Xb6pcE8fMuJMA0Cq2Si0y6hd/Uku/TjzstpX2gtAJOi8QLxJ1VMDJ8GeEvAR",
-	"RBxMA4hqGWd17M7iWjEFhrD1yi7NipfQ2BQyVPeCbvCzv0M3V8lfkIZ7GcdaloKnCz6Nxz2tknOd5E1r",
-	"4Rc8u5dBbRbRnrP2tBEyFY0g/z5PczPAJ8bNP88udev+xwCOPoif6nYVVK7ulRfFyxlkqvtUDrxLoi6X",
-	"xrzrkL3ZKJ+m8YF4q0YIbAYIpXVeZJot+I2ofscBDWPw2sOx3h3kLHYrwMshxcbTRWAqsh8oa22/xINm",
-	"enp58L3R7MoBWD2rWRDA5hXUVqbg9GA/aNjmS9XAN4e6CY/JnuN1hdH9wfHJQHl46m7IMFxlzVfAlpJk",
-	"tkCrEGfqyRSCD+qka0QMK+JK7QZqxJCk/FdCWA8P6oKJtDe+5xJtzmqxwn6EfoThZ+9FaYfC01Ybrrp8",
-	"H6+Uu+5jgtQvne31fO/mRnQ531WN2EA64n/oCRxzAcrCGR4UY9u6Bp9ihTlNQNIAqafrKunk3PeiDntL",
-	"02t2UNfFCx6wR/7e9Q1fRaA+ymn5GUyqBdixdD8G2y6S1Md4vzftfcmLHRRl1Wv1cShQhPH0xEg8TcXK",
-	"6IBgtVxDM+AtIbEj+itiAR1Kd3BgHWdItbCvyMxvnO6CAJrgY1QxuJP501Qy0NtuFzPG4zFC4Y3HZtU1",
-	"l/oykPPoYfVO/X3qTk+V5dIowwDtWR/fLsLqg4PMVbiwIexlPuvoLAlRhASv6LD0Z64pexfbGOzmfL4A",
-	"iASBp4mBDEqo0Qnd2/b21g2Z8Lbxgc0+F2CH9e0x+mZdyrhJpu9Y2e4a3cR0f2w5rtdTUUphhB5Dz+H3",
-	"XezR6GeGXN0F9jBMrAi2H6MhG94SSBrXF5q1EC6bWOf9/vvEDmfcbOQfO6zhQhSsrvMcLunVWMteeBvy",
-	"2wI8406yapJ7FxSbCnvYkQvOZK25wq7cdIcBovZF0TH+GU8Cza1/odbmMmhVQvTVFXyYa+jWzAuR1Toy",
-	"t+OmsTwBEbBFvEvsO9EorNnw3AtYXjKzLmVSFeNCBO8gWFdzl35S/KbuoLAmJTtxza4l8Q9imletTaqW",
-	"wjEOwaWXbKLK1YJLz9BbmTcZXgkJSlFSJMUjfy5rJNdE7uvjQ7T16/UrRN0TZeaFxSIAt6MarM4MN8Y4",
-	"0+Amh4b3YzWbxXeKCysvuGbu6nr3IaZmszvFLW9jFTsE62Hhg0DXHNrXPayiqTeMbTUxwwPcHcUh0YxT",
-	"DLXRv9thHXS18b5TM8SjH3KdvYQPOuT3Tzh99a4JO47RTabZp7K68XVR4BUiX1B7NNvO1coOAATZh4Dg",
-	"U1tAPU/Nfau/a+bgIIkxNgSnPJbYVAkGpBeGGkd7tOWxBLQvMwlhwvMD569e5BmJASEBba3PT9T88Jup",
-	"HZBqGPDkseOHXkKCRIrqLNeJP66gVpgO/QOiWkasGtPiROC0wySC945nsQrrl+3hmcpE85GDIfML6gO0",
-	"mADCWhrolRW0HOE5sOQN9tDOB/bx7NB4re+8eXhJbjOq4wo0/NCaT6dZb5RuokxE94aK5TJO2MRlCScX",
-	"RICoyrm+fCtP2ATq+ycXYUuBivMmYUugoKIWqOpaSM1ymRbrTGR4v6MWqj9iuja1W6n4FzIXX2h6Ej4A",
-	"CYkmF1DkQX/zrKH0V2TmESm0WyS2Jis/ni2q3n7RpTiT2xIgJYNXvsHEUSjgVmt7U8dufm3/TMUKG+id",
-	"lQqthUa0jNVW12J7UVU7E++49eVzQy28XQ0DAT8Jwuix6UPmu+hTbTf2dPONI3ry0q1Uuugor+Nyy7TQ",
-	"rhcGGI9qJWTv2AJADG/nP2GXXqr7iKFf+/pIraNTlrfjgO6ZQmsetFVbC8yjRGkeuTZjLYQ8SAgPaD8t",
-	"49j6XxcCO2vi2k6FkMw6JIh+dBRqQRKcMJ1xEPKqq7wM1hTVu3VBS7WEIxLKK6v05wVlr6WnFbB7hk58",
-	"2jJ43IcigmBKUcwa+4EwkxtRFLgdIjU+N+r6UMr4QnVWzdvd8rua6sp/NNBLKV7o3OXAUsOTiVMCfvvb",
-	"BRKyVEWB28+rRuF6pfDUOK8SvmyHq9ivzc5rvNbfNa54kzoA5lWfyVIZUoBEVF1vnNYc0KGBRFOuYzmP",
-	"SSZuRKFWSyHN5AKXQy84dQZb6yoSzOcNuFdw5yAZ5FoVvCs424519Xd+nJtJWzJ0K/Gb/BI5aXM6en8y",
-	"L+iNtAvrVPdBcsn0QpXG7x8y1bolL+aaHEmlVYrq6Oplh/D9wXdDtIuDEy/6wm55OYqrjabVJ3K0w9XY",
-	"18MRP996Snm6IAf7Bmi50fIqxVIZaC3O19AvTSpPUwPxPZ6NlSy2hDvTIROV/fslm2ijVmOpNg5OBrrf",
-	"/tEaxcpeYK3oiQcJOosP8KZ10nygqICRDJB8HN4NWgPfAeUkNx0GbtVesbWcU7GIZtNfUKtMOnMdW7OM",
-	"9iU+JHa+kxQ6ROFa19U38LQmx76uOXFOs0qL0qfGJOe1w5/e3QG4Ta3ZHYiggg64vfMSB9rJq4WSIhsv",
-	"1FIc9FWH9O07wPDJDYMRWQOQekZ3Gzy4GhmGZrMDzu3AINvwfH9fR4xG7DznK0n0R70PF9comvbUf8GS",
-	"f0s1xH0qizvr6S7ZBKoUT3yjXgRKsJMTKMP2nmWksvFsKLZ/PUuXm/xl/t//+V/D9OEv5of80fq4e6J6",
-	"qTbXB3pnxHyh40YDfnIP6vo+eYNqaavHUs15MI5+K/u3hptYqBR6olQpYivgrRKEqN63cvamFDFJgbOk",
-	"q29GJrD2j76rUfVJkGI1C3JEHdr+NhrU0ICPqMKC5fTf8fXeE6Ra1ZROXhjaXnP7NYVPu1h321S58NO4",
-	"XHe2Ugi6zLUVVBXH3tmhEa5yNFZ2V8oe5QDP4SJ3dWeQOxMyB7JOD1igVqhAkIDRPAAG2UUfdvKQRL/9",
-	"KG3stFkdqD5+J2rzyAbBTa7ZRpSC4nOYY2h0Z7sDePevanqH1HkcIYmVGVS4ro1YXTBuDzcsgEzoP/Dj",
-	"ErK9EmYELzO1kQkhJRP23//5X/VWZXBlvEv8NiDzahVncrYqxU0uNpcVdaQdVxAIhvIRvMiDFoKUwRu6",
-	"A/EwSOdlDUdQYVCIQd0mKQwq1eYScvGCKqbwTVWmzUkv18xO8cpVbPQEGm7vzFoV6YOPfZw7NCwUTXT1",
-	"mXOJFINkZFa3Q2UmvxHMdzCk+Wz0EqS3ZtND2gaCLz53tN+77Vax+tldWyPebsrsthKLXNeQFmE2LfA7",
-	"CMJE4pLFTQPHLNTJDNo3ifzK95u+fZvJfRNFvJ8HmqJBhil6qsQMmfCOZgMWlDS/VO0mkF1n4c+BTHQE",
-	"RFyfVVWC+0wARmuyArOO/dnuTisFUCkP9HhF5vOcEIcuhRQbgVkUQJQhcBkpBoi77HzEdFeCxLngRjEj",
-	"iiKpyGVKbZgWqZKZTnwzOAKCD5mrNSlFxlND5xy18Qz/bN8TRT+rHY3KNXTGdfRDEOZe2GlxNXYNQh1r",
-	"mXQQ6tvn7IhQ89J+KR61dRapDtJPFQh8JGUdLCsslVaXPkAPRGxLvkVNRBuVQWzrkCw17z2CqZhzX5mH",
-	"3A09jVFlYjwRL2ewCkvgDRnVycc8gKwesDiPTaOdkHgo5I1v91tDNFTsuo48guoX7ZFuRZwXSb2gGX04",
-	"AKo1GsZaL2KcTccQ8LVTv+T5fm4hGHJCQltbhbpUkMC5KexSDq+bvXYrL552/QD1Hr0u6LtLB3QIi9vd",
-	"d/f1VqYvqpxdSMEacAL89iGsR6E4FpJ0AkAEjJCBb3MXFmy4U2yACN/pOi+IKhtK1IJ8IRQ551L3armX",
-	"LqmlqsfJwu17C9Bc+dR5u2y6ToIQK4hEvAYUQuI3XzKr5bfOskddCRf0tmqDBfAN46Mdy2ScSOWFDKmk",
-	"qw5OFbOjFsjPhLBOp/tp0W4zzhfybgwph+WID4dCx3vQD2o0F9G9F1uKSEDpkMIst0laITwpNhOirgni",
-	"3ACA3wpzySa0QASWdTY7XECl5Er6YDTVSpaENHH9bi/ZpPI36EmemBLvsce6dlQ7nDhIKXVMB4YTGZcL",
-	"W61NxU4NzgKNtQ0PDno0VNBg4PyBFqRkUReC3wjk0C88JMMpPyk2DvALOiZwoPYgfVswvp7wvcrwDohx",
-	"WtrrFlVrJAz+DXuEEPdZO2oyizPoaTZBt6XBFfl9nE2uIrduPYlMQc8IQAJQ2Xk8AOqDPDR6gizivm93",
-	"c904Mxq9IhatjGc2qls6pzZevdnR/inAfLjVh63BJRO8LHK/82hHVrBKJ3OuHrgUax2PSIZVoNF1AHM/",
-	"K7dQjhkcQXDjMM5yeYiKwk04dr7hrkmgF4sqC5Xls5kohTSgVDiQ9FfFY4EfHePh6/Zvw+2mrO5oSBgx",
-	"ZuzwZ49cd0rAdxKUwONrzF6X3N2SlK4AxxP5hccrVeRplLTwZ/rFF6/mJRNynkvBSjFba6HZl1Kxv21v",
-	"RClVwgI+T9D75boQGvK5r8RcPQDHZ8NLa2paZ44UQU7hqK1M0YmzTyZukUfn52yCi+7GO3GZZOwjDuSn",
-	"VoFci20NZXR49cR0LbNCjI/GjIBsA/aZba5ae0wBNem0UFP2AV2kC/aWyCzxttObs7eDhK14eq0v2G84",
-	"MIgKvvs4ZM95uoDfkDvPPihhnBleDuf/AC9FBe2v4K1f4Hxp4g+D+uIKCYz1R4Vg61WheIaUQvYFdl7t",
-	"/i/ysMbsSD2RYHW7OKX4avWFa80BJ/9kVa6lmABowB7uPp54yURBBNPdkiSVGdP7RDYZsiuvAJEfBzoe",
-	"wc/AqY7ytLt69oAPhVzGOMoI+SO/Fl5CnInjYiVSeIpIxxV7axk/lL8BpjtGbOzh4Z7vprLE8pqFBtAv",
-	"fm1txHVYu5W4sHNe+tA32KJiZly7okwAsY3rXw2UHWR41xQItm1prvyFCzJjJnYpuNTUYvGOqqKzpxEI",
-	"bZkurAnjBgx5ReZCCxWN59LNAFVvL7l1su2uO8x/eu1rbI5Rx904repKsfsc0kAuWm98j5KOTe/30BeT",
-	"A44UxbVacrg9nc37OeAPq1SoBzeX2zE0x6GzkOY1bO3izKnKaBpMi2z3G9uRi6bFg6/3kYou46JlQHxM",
-	"gqGhhdd/aNPG0DZiGhkaTYUf21r2GBY0pLFq1wrGu2TgjnIK5GRtonTHi/7Q0Zh38JAj4vDsUcAT3kkO",
-	"PqiSCoNdNOEf37VCMeBh7We/qJU/H0DcRL5knO43NLcpkI1Grq6aeZF1O6FxTpKAGeEyLARpnxC9FcZ3",
-	"+Wz20u/dOzM9HMpR1e0HwPkGChxSil+qkvyCJb8WDxgHTGBFbtE2/P0+j4FQ6NDotzpBta4OTTdiZU0Y",
-	"N2yptGHno1ESJD995MHTlSPVizu9aX3DUN8BOc8wpnrnKJked8Xb29PhExd+TlD0eAnHGZiS9giDqOCC",
-	"wvHtCHwHJ9fzGg1X0iS7THbwmuydrc52J4fTIHjNt88UAqhCzN65bLrcNcbPWDiLZMvuBDJ1yPxtSM3e",
-	"XHGlqXuiiX/FG/Zy+CA9ltvb1R50g6vmLRhElxHx2qeDD/Bla0GJ7va/gYCpkk1IuCaYzaEmeRO1kaI8",
-	"tVv89NSTWv1rKWbNNilw3Id+wej80U6OvX5kS2gA7jYqK75PR1Qyh3hpnXMrOE3gULxbB9eu6MUOo9An",
-	"1X5QMbwvLygA1/7Q39WUqGANAyjUBaV402uWcklUkbNSRDle+yG4onGxJpuJocFU/a+GHeilzsfZ24Oa",
-	"6Y6CA/sEj1CopAx0VDQIZeeikxAG6VoOqviAMs4mam/w0v35zXYlrlarIhp83SxUNGhcZVWhRiyKbP1X",
-	"zBmfnO2Nmbkv9tNdLXP4yQkJ1k6JJOunLZN3bKPPjSnzqeu30L/c8oXRrLo3CWLggL0mghr624NJUqVA",
-	"XNJf0Jm8bNdmWgXOrfxnPcLdbgZ2Tp9PIzf18HoPz/u+1qzezFhyyeci8+n4wN7wPrV9WPRr03VZ0mmw",
-	"S+nWP+cXimrdIbtTiJkZq7XZgftwvXoXHNj6S6WWcUupEDei2NFv09QLbGpiQJ0tQJ/oMGVAC+TblyK6",
-	"uZLZdx2KpvdMgqY/iNyp6pFZ/9BXfuGhQp0bTtET7UGvYEoV+QFcSc39HzGTbsU2BdU0eOPx967bAuO7",
-	"s49UmmxnYZCrP0JbFormmrr7bHh2Nny0V2eHY9/PQFLfkN/n2hozdy2K69zln6BGrv7uY5T4NVTwPtu8",
-	"79B+qcShUbEWb/v7Ov9HRRwCxGmobXoSEhzfAqvM7BZ0rGpKU7VOAZ+KM80Lwht46IIvFl1wPeyDdTcz",
-	"fTjWfb+1GG67npy8b3ygCFsWaUYHYR08wX1sPHHcatBYhmsmbvJMECzQnxl0mAbd/rN98Igil4LPRQfk",
-	"d2duNhhevDJXlDmvA8rOznsJHfXqOMAsjmF26f3VN3q15rlsvXkavDG6BeP984IePX0ijp+0ajIQe3Vo",
-	"hRiUott1jWJIn7/nKaR8OLFb9EeNAg+33dHxLYHdzIyvtcL+tVCHHDQpVmtj3YZ6Rc031kNxPabp5vo5",
-	"ePg0tE2jNGoZrUoxy9/HaoU1YaTTBS95akSpEztxpUjVXOa6PchpacaPZm+eHYd+o7NXpB9z4mV4b/UW",
-	"7IGjHIywmT7RsX77XoBu6+VynPGt7kLmXNRkE2+CPj+YxaSnsIITy60M+vaRpFe1pL5/38Mnj/c08EsG",
-	"yC0VabcM2CSiQoJrdvUptJavKGa9GhR2bIjmfctc+v/eJ5PdFqadode+L2Z9bbr6ZfbukGl2dcg0Ttv3",
-	"kOJmm2X4q29hGfswV4cSXbdNnd+QaOGUZJuFWiZU6W0VXkJoXq/6CqWuNX4srLZxq9qoqRA8c4wh1YSc",
-	"j86fnJydn5yP3pyNLkb2//97b6UeNxEUS7lkgtID9kOaPR4cAV85SPrbHn/29CQJmE5F3my+WiFkqirc",
-	"t9apfTvwfZUykeY62jDYvtmUW1KyzRk6czP0+IAZajlaBBoj5BitR1xUMK7fWc9+i5bX/dpX37oVdf/G",
-	"0v2Lz1oxbSgf39XL+VdsIRSgGyoYQbUDusQeMQz7CC9BHOtSHJQ5aE8xr33/LdRJLQlcyylGbjDM6h7I",
-	"9o4Ai2QGLTGH3L+mgmYskwgYP8+qd7dS7ocd5L8utl05O//2WOf49p7tHuK+3eRetKsvhRtnu+NAoAwP",
-	"sa3bZl4ed4H2qcYOp7FSfju1U78he/GK+u9qucQULof8TUfov79MRjIOXZVcQaeVXDNt1ul1k34qooa8",
-	"kPesx9qBsv81oEPtz0mAMzGm2pV2QgtLrcbUs/5Af+82PmKdaLftQn5OOoM9fcGPTm+wEEXWXSztorhg",
-	"cTukplU6QHsn1abJrhhlxtIVVSnaYFuqQOQmrOLxtJC5GbKX9R7Vrpy40aQ6cFZjrwbksGFAd0Wj8GbJ",
-	"eXWCXbijZ1YK8Y9eIYLDKYDbTSwa3W+gPf4IiyGC6jSK3tlTkdgL1rqW8A4hKLeiEe3PRRz2UWuiRNbA",
-	"J70CeCwCWMP1+TrabM16XB0gU/TG1tIJtZcAj1jybWw1gZFAfbCZWqMJvXQWPzdsKlIV0BiYjSIJIygv",
-	"l3oD5cXhow7ALr20o/Xa8U5d0CUSsnXwE4IEjI2azwtf69ADw+9BPG/ozjian567S/BqAN+6UssNXFFv",
-	"1+SF4Za4pHujQ3Cr5ZMNwG0RZxeRTJWZ67lTCr2CPOcETNPJXchZgODn9uLSqUyqllRAYcA1sBZIc8nK",
-	"XFM/avD1K88Z6g165jjuTGRWFZf61oOeuxypIBrqMtwadZMi5MyqMZ7vic659e8gM70KjhyiL71ga2ml",
-	"YOJ+mQT41VrRvlNaibvDrsCk4jn2oP/EIyrLWi2Asy7jbX7/X7N5um2cmFVCLRcZlupH7z8K0dPhR/xt",
-	"DtRb6sRb6rf4WVuRGFVzekDHhiB3FmP/xGfaIxjMMAA6i9Kf10ap64By/i5VK8fiV3Q66DbqpEm65/c0",
-	"klrE/2tcoXA8BRYowDF2/xmEzG52hqicKPgn6UKEo44xg6nxefG3+JHEkpzua46Rveg0i+4ngeFed8vS",
-	"0Y6S5mr6L0FYXaHa3gxAw/uNdlHDjiTESebA9J6Tir3x2PpyCTV8bs3vtFl28XagEF565AARIFFxgMwq",
-	"gHGznSBby0Jo6MTv4w8LThYlTBp7DtwfqgxzKvWWLEP/hZfu7dwAERNk/4esLuXhOBs2+6fsDNpV40m2",
-	"Tr3OM2Qdg68NqePc2h6rMrMiQenCLoa1ro8fP3wSrXfv2g9o5jsmT3Cn4Nco4us2Z2TNK2qUcBccgwp6",
-	"oTYJdeKjmMKdtodztYK56+VpIbHMv6HabntZLcsvYaGiR/CO/95L5CHkmuWzyDQ7DxhKMhz3VZFfI+cq",
-	"1PlsqXQV+Gyozvk+vci2Zbv7i7QIWzHFvktJ9qVdkwfA0zKbESkVhA7I94ePbH4udSCkWjRPwaBmM4cM",
-	"8gVmLt1glL2CKjposgL7rBGv8QliMM08FVy94W9YXvVla3IeJFjV7e6pqLbq/RT7FGrbsUY7Ob1aS3JD",
-	"4FyxF8GzBc9wdLU6HTtQzbd6yF5RefkMmCQ2F0Gducud2WdNfEWTFLy0n2zVXAAEpSKxTKSF/d0eYFDO",
-	"bG+m7w+frNcrpP6auMChvVAjwZtUDNlg2FaY45av2zGMM7Gyvs2OQzEJziaoDYP4EiapYBL4UmS1syxi",
-	"gV26srKa9AeNr5VkubljDTfVVI13HfRlbGzAK9QcHFIMHa3M5rqLQL/utgSGNDSizXqQufWicAO0Xbou",
-	"c7N9bbUbQfgdjqEZC0D0CVA9OYDIZFqa8X//539B7RRoSEz+8DLMzy+MWQ0+foRDeBarJGE3QmaqZF99",
-	"pbcy1V99RQ1lqWDOwbkQ88Kp6ClBFhvEj/O38quvaJd99dWQXfktlwd9D3IJ+LMgRP7VV6RhvvrKGnfw",
-	"GGeSfPVVQsRnyPhqjWT7X199RWaqfdHPEPUnh96KrOez4m+lawQjW0kBezE2UNZMvOepgUA/b7QYfCvt",
-	"eJB8FvR1podffcUmH/hq9XGSsMkHGv1HVECTD+4dH5FtHki3QEFzNDzfyjfYn45hLLgqSy6F3fI5L+iw",
-	"qPC4HhZkb8s1xYlF9lbCMQvDDqBMuTYX7NHoEY3+h1wbWNFSsBWfi+yCTf6lyJe5ebsejc6fACUVVUFT",
-	"BDrX9susRZpA0+SPk0tXHPlWTuxfMIxkH0dnGIaUkADMvpU8XDtb9msgzIeZ4pSXpZ31CfRp/oCJvoTh",
-	"eYSJ3YS5fOnHyYVV/W+l/ch+iBoCEwbAGnuK8AzokN9KJ1yJK91TjgcK9P/kX+yw/vRwpIPZcQHAP8kJ",
-	"FZlVk/VWuj4Omk3ougkkkvL5wmHHJpLaoriaZtCydn1pur6lnsjMqDlUaruJg5zztDKsgHeD02Dtk5+/",
-	"4fPJZUUxY5/8VmpKCkNxxIvZyY/cpItJyNfy5aOz8wfUqkctBUTF8Bjkms24NtCa0I7tlVghC6sd03Og",
-	"nf355es3lI+zY3iRieVKGSHT7cnfxHYypMsggkael2D2FW/l5GdsbzS5ZECuzJeaiOvwvNFsAs0a3Muh",
-	"wsa+mKcLJ59Y7CbZxP76gxXliecvdSEdfGfKi4JY6woxs4fZN2KrXOYcmaoenT8jf/KVlbqTK9gQ+BI0",
-	"IBRsVjbl6bVjBKKmbWr2ViJEv7zJU3tWraVv0WrlkAwW4jJl2LQFTCyqEErCcc6F0faBgC8MvwXUhODp",
-	"wo20+vDcZUpmdevNaQmaSMTkOUWAbdmVTEXSzD4FLRNc9ipE5IE5UOSpkGiPEqfI1YqnC3FyPhwNksG6",
-	"LOjU0Renp5vNZsjh56Eq56d0rz794cW3z396/Rzu+ZgMTG4g0ge7OAioXwzOqH5S8lU+uBg8HI6GD6F/",
-	"kFnAgXmKnt5JuZbw3/MYxvDVWtJEYZ6YcX1NdqX9xNL/HGScXa/bGjDPF3K+yAYXA6tdr+D19gUwqpIv",
-	"hYGUYocnU11y+nJWkQ1ESQJgXDWH1tH+BkRFub3872sBgBrPskpsZ+g39YhD2BHsGS6I3KDHhbCHiMxE",
-	"r5RdbzuC89EIcXDSUPkgnMEpzOfp74SeqUa8yw/0sw7hQbBumlYNnE9AkSbhJNtUvQwwmADUiF0v8iM/",
-	"JZWFBpsHaNml9+uD020FwHAgaxn8uVCbwTt7Syifpx/KtfzYKaVXsAm1E0LHk61d8Ru04SoFX47zbELk",
-	"bJBcU/O2bP5FVKI5+BQrEVsF6sd3jAl/bXU8sKcTnamX8cact3ZhJB6WoSENQ6MdZBVKtYFKmjTnLmBZ",
-	"Yvdu2g2ffgdyUPBy2a2ias04nD9rV6hUBYQHIKiQp4RJ9Mc2HLAKLB7GzZBdSQZvgi65KyGrTlPWeEyt",
-	"11yIbC6yS+L60kHf5C8AAukUfUTZ4TccU9FdVewmFblHOM5uHVddU9N0XtAovN4uyf5jqTo75/vVHIrX",
-	"PSk67ta92mtCGKfg4MfTD/C/H0+DdYG8Tc/NSGLbsR/ht2PuyGSwUrGKxtfW8DMO0e93mN1eAiz43Din",
-	"w5GdamFMYfeT8b0TUlVmVe+EcGMxz+av+VKwBV+thHQ1AD4c6Hw+nBL20rcSrG9ha6NsNfWQyHVs115V",
-	"l1/RHB62dwPz/m9iS6IOhuk3CpHfe6Q8AHR7rLX9ftd4FUsStVGltcisqQvepMznC2OddclXeqEgMnPA",
-	"hgm+G5rdfqyHfyhAdb+btutEhFVNGkru7js1+GS/nbq27Gqle5kh9kLvXJTzDhPYPu1QufqnUrGrVQ8F",
-	"u1ppn4M8nmbFuXOLdLVaoQkTVU4/Oqcbmxfw1WrIrpDRDeMXFQHqxNeoMaNUe92+hSuvgFzq8ymELNer",
-	"gm/HpOUd4XmTqrL3KrqMe6/dfnZM+enc66vVMWTlRwonIhtYXVrchj6FwCRKTSFi7UdfGMeQpxMXokVj",
-	"84aXOZ8WQrO5qvrzQNSToAYewDorhahSM5g3GT1zDemrltuA/PNwNFXOlTE+YtfBF+xy9xP608QFGCuW",
-	"4tgh9x18722E+VtKm0fUy6NOvmSMattXHkVv4+i7VjfZraQhmLRaVb4i2X8U34ToBi503EWEN96nYt25",
-	"MZLBQvCMENjP3/BOwku67BSuoScewZ3smvLDhOhqtXrx3cvyJ6u1wLLk0abd3xK8BttwCYwkE7MzNF68",
-	"DPPK1rRrLxlm9W+ltmcQBr6jvm4D95a8KAQeZPg5kIzwSJLhQfrbgRY+sbH2TyulKDKsklVffLLnFDgl",
-	"Nd9t5DkNAd4Gy5fLtbEHQEJgApF5nqIWs37cCvyW3vhHNgTxG/bbgv4QvRdvu6KW1M41vg8tFTUx3zgT",
-	"EzsUiKyzv4IPUvkriUDTMaS9lSEtO4KB3NMAfGAd602DnRXzSpjxKLSA8iskFHorwbjIxHv7fKSD0d4t",
-	"ThcivRbZRVjNNROAv8FehZiVcr+9xU4X3Fif0y7eJQAAYe10lfBhUISSiuSthAN2ltsdUli31X49VmhD",
-	"D6ZYGw34YolJmZJLTSF8MMwxc+Ry6fbgLgWiIHRVMwQNTqfY8MkMWZMHN8szMK4w+fdWApE50f1DVvOS",
-	"Kt6gqVhSw8Lk1FeWPhDyRAHDUWA+BEgidzN0GXH5cut+iAycdlxiXEnKZDWuoEQTxq3pJV+ej0YP4FVL",
-	"KvLDk4NdSYZC4Z7oIAgVTzXmVeEPbnCUIaEAC6kFB2KATgn+g+CrfwXPiWh1/2TPmgnkTmmgmwq7hcEa",
-	"tGAdVpYGC4WHb6VrqgOMiiqcOqdtZdUfjOxrySaO9XmCo3wr64A0otNx1NBNDuzax9eJr9/KK9p+AbRH",
-	"I7Vfg9R2ybdW1PxmJnzWBRr/sJ0dQS76mkili0LuPs9YcXNJcm6q2YdlwqCW/Tr4q0OUUKyL2Kdx0JOg",
-	"E8oE0BCbJjwNEclBeJzra414gS+/ef7qzffjH1/8NP72hxfjX56/ev3i5U8POnrfFPlYrQ3ogknMu3i9",
-	"leltLK7vyi2kRZJP6lI3WuwM9IKfP35y8Wz29Ek2enr29Omj9OvsyeNn/HwmOB+ljx/zbHT2mD+czh7N",
-	"zqbn09H06fl5mp09zp6kZ4+no9loxEdPB43mNIPR8AzSvWHPFYrJus4d0eaTzYE9GT0cPeTi/Hz67NnT",
-	"p0/Opql4OD1/Onv4UIj0bCq+fvyUn589TJ8+SZ89TEdfP8mm4tns8eOn6dlZ+vXjc+xC0O94D/s5fWIb",
-	"M2jhEbEsfqJDS4oNdfBDrnsiMoeCUjAvjhm12D2kq1o3gCM4XFuZ1oFl+0zYsKHAHU2ddaelU2lV55gV",
-	"IrC6nFlC0FGARVyQ4gqSVrwUb4E326C9knpXz1+CRwNqQmqbCIBGQm8q7AuFVOLsBVgNb2VgNlwwH1RJ",
-	"qLMaNnm3mrUyXZzBgsk9fxZCZRPLpT2Vcw1oHGo4D6EdlW0pBdE410Adv5yFcR0TNqFPnFFYqhteMERe",
-	"+lCR632peY5WWMKm27fStaWcrEq1XJnJJSv4VBTAs4bVvyERUGAP5ZqpG1GWeZYhFrK66K3MlEf8bkOf",
-	"OqxkB2g2wGMBByMMDggT7vTi36gHJ9347sv/Yfj8lBKYp/5oONXCINL+QdVRAX33t/baLftyci1WZvJg",
-	"yCDu5pgvIXtrrHGJyBo6rNlPyk8xnFMAAYdHg2g5o9ajZUVGJZuArrxgBM0j5FIOkCq7BlwaRPIeydQZ",
-	"stfEEPVWVpg3sEU88KiOPKvmx1XcNaBob+VkVUJLcigNGSN+dvLAF3XjoDIVVKgAXG26ZVJtug7tF06B",
-	"3OHkbocEGt8sGh0euWZ8XgrA8vtkJgYGqsi2m5qDEDp3sQoqXfrbh4HbrmMV1Ewg0bufj7A0YylMmaeu",
-	"Xq1VuLURU/s/C1Esxze8WNubBqWA8egL9hAOAif+RBx0kqpyNQjrgjzvO3UhBUpLqxUgcYg/pFzaw+Rj",
-	"s5u0B6LNCzUV7w8xCZyMfCazoHp91zn8q5OqqnV+2KOt1u3NN/SZiqMlHUyjUw+di9T9XrsD0qqd4EB3",
-	"eI/Woe6yDjsCU4GL6tpSoN/Nm24pYLddC2WirfffF49SvXLv/yOHqegjemDf6GvvMVDl00ifOlJFydCw",
-	"BZQXkC8Dz5sq/5GyGQ7/BwGybiOpkCFh4n0qVlg9FRgfWIOAMuYeQBGlq6JwVRAQqYH6IF8HEthX6ULl",
-	"qSALiwfpdfjVfQDEQWJnGeZqadE/a74WvxaaFu5u3veu6mD2sLcupi/8TKrYzW8XjNFFWLhvllGUgmfb",
-	"o/tlewYShHuOsZFRuIJ9BLHX1Eq92xr7HDWfPO4FKUHcanVsfaGr7DOU/Fi7HBytWolHBXKvR9Swjz20",
-	"d7AmNBggAagRGlh0oRlXq1/80P/g+BX3IfvPhGCyjw1msRNeIQnu60Dokr7TD+6fO0EQADit4ohiuSq4",
-	"EZppkxcFiJMLFk/sf4ynW2/puyoJURT6AmUSxS83QeMsX/AWIm+tTAc1FB34BbeKd8zu3r+YdSkntwI+",
-	"SjBXkvI32EdY4w49Jm6ieukuiduLonBPQXfd6xHU9YRLcWtJ7WYufRRmDnkvLMVZm4q/Oga4CBb5n2Gp",
-	"Pj8Ko98C3kFlJH0ud/O1J2ro9YV1OKDQre2JYZUeFeAN5VrJIV+thl5TDd+uR6OHqdW98C8xAfb5ULSc",
-	"xIVREwjtQIhpk2txwQgzix1iEtcpxqiag/gFGrnXwnFZogxXDUp8T1FXL/lTFWzyqmyKPHyXPg7nCAuk",
-	"eI+tooIAIUVH0VTB7V7ZwrixuoKN7ThOc8t8BtSLXxRfUgAfMbgYiPVJKqQpeXEQzMV9zmeydA/R4w5b",
-	"DnG2z6kp7PnZR1FY62BaqKk+XeZaOyb2qAdZWaUBW2QNWOCpPHCnbUUkqvDnXGY/4qu+se/9zIBaGD2w",
-	"bB8p8dc/lmY//zsawCcW6doCdMi0X1lFWe6kKtDIkKrS/gfMPHAHHQGSr6898ICwMQ7T4RLtOwT4A474",
-	"494ymtffX52cP37ivgC6inUU0vg2Sr0qab4+AzSjEaV90n+QSP02OnnGT2bvPjx59PF/DuLFNbGz87Xd",
-	"RZoiioDjKRlnK55etxJuX2iPO0JeGoc9gChPiCuqWoU/ecR+zL8hmJGdgiAqU+3sqs7XToxLuL3mM4Fd",
-	"flaCRx3Gn9fGSteg7+ZUqRHmBOs163LsuSCnuUQa/OYEftKtA1/VsWWsHH6CiMfeIQDXvFXBx9iU/wY7",
-	"D+QNhSq+BSnUtSeiQfG/qkQGuqk7VDbwRcF/Vb3V23GIb1yU5dCqSgCuxkvHaVwBoQ/oOt8iv6uqkqJ2",
-	"B1aOdw/AvdX3L4y91LFd9pQW+2TiFP2D1XLC0PeHaFxE+l6C9h0xva4w+zdOkNrEUpXW/qJVd2Dt+xpR",
-	"dyQOf8E4cD5nngOkBOWureFl8hlPTVUvuXWR9aSB9yMkY3fg/Jbb65hmGaCjqJ6pnj79DWBRB9hY9mMO",
-	"8hvOP430utA0itcxpBVeV8OBWKHaoaxPP8D/dhMsIP5hw3OiMKoYjxaicPG6qqGpM6dwHOirRoM6MNKD",
-	"BexXfoBe8p117109dR7E9scjMjlMadLuFueBIb/4jsLCdTk4Rfq1w/Fj1UO7tOIVYU0Zt4YJlGGimLi4",
-	"p28a0SjRbusoGOPtJCiqou5z8++UjYRNRS7nzJPeWX3u5uEoqSp4cKfoWAGAInt9+gH+9+MpVuL3y0uR",
-	"j4+eA219uj9hwFGBfsPWsXLdiDKf5fYzZzMoCfhyAo2XTuCH7eQBuiJB9T9BozFsuFwbTvUAwLdUqvWc",
-	"qH2ufn5xGUTU/O25ZtT0lliJiDCkK8H1rb3rFc3BHl4UJBzCa10DZ2IxI3rRLh4OIEnT4u9xEo5RpJ2D",
-	"75E5ard26G/R3WshUDhzEaGnn6x5C8GDCuK28KSmgigfjiD5r+xD4elcL07gsSKj1Qr3QZoKrfdz4ExU",
-	"Oa94s1FA1UbieAFGFIRza21IO6IKcOOxCXPoxN1zmsNR/Sdih8wmFK10qV8snwAElWtUV/XxG3ZtGnjt",
-	"0dm8OunVOzaW+/0Izph79T14Yzhdf0x3DMfeo9wPp++eHLLUC1yEPYx+hBNNzkU/8jBig/QoJyQsRqx2",
-	"ptL1EjuiKO2DYo4WD7lPE9cNQ3q15vaMDomBW4YwTujg3pesyw4hLPXxjNTUfdA+krF9PAPwHG+nNlf1",
-	"1E/v4cZq8OjOos4q+unCzyFrJPFZO9PV6VKk3KaeOSQZVcHm1tFhG6aFkEN25Xhq0cMvmwQRE3zNmMhM",
-	"J4k9ULCbpKjeicNsUJoG2lsqL4rBo6UyY38EDN/KCS+0mhAvMOVM6/qXspFhhyX/x1rVBYFFyFVM1Y2n",
-	"xklTsTLWJCUyOVccSTsGto9jGqV6iNws4vgPO87PG6GA74MqLVjoQTKg9bqHSjKpjD1oQlItXMwrxHP3",
-	"1AXfkSB8JtaXPqoocc2mjpJNol4tUPYhtzvUU1THWIHsPD7eOIn1JUNGKQceMOK9GTIikbVbJcfUaCmg",
-	"rigbskejR8QAU3G+EEQgGjH5ueD3ykppn/+aJq5jgezwjnZSUMGeO3ipXOX45wayApx+wH/0tAYwJOsX",
-	"tgMvj4c+VUtBVRmymobVO4S0llBPTFx10A4njKyhBAQRNXLYsb+fS+j1CN9ag8KlI/7ooTX6kC5lcbwy",
-	"S7Jb3LzdLbqGo+4Uv9Msn832yqCneHCc6zM2MWpifdkEOCCssiCqcI9uQup066y8lShhIG9V/VcQC6Gz",
-	"mypRHIkAq4rxh2/ld4IKJNUsAFkF0g5/RwXnUR9Vl9/GeZ3PZrelO7H3vlH3K2z2Hd0oCE9RcInpmKp/",
-	"VsWXcJRwnVquoGZ2o+6BzqQpmlRftpPxxpVg5rpi98wleUI8Jf52ZKIAcsqgPpi4giPxAv/mPzTzDX1F",
-	"D2fYfe/x8eNpMJWxmFanc4McFZqtZf73tQh4V7uID93nflabu6pvNDnY3nNVZO3qxgNX8HNZw25Gu444",
-	"+v0ohnCWBY1kYsJSUwmnVWOWvYcVYDX8UGMWSfXWe9+Mn2IuncGwYzIPVs30rEbNRsjnsNdoDUtOaS9X",
-	"yC1qmLHkW6aFiKvlWxd/74TV1IeVV2X9SUecvAmvqab5rjFdP5R7COrS5AVR3V0DwPNzo0oIZor0GpHq",
-	"0AGwYzgLwQuz6D2e7+HyX0SZ5anZP6CKSH4KWTUT9lFyjgcZmFWbPOky/nlZlVODXwOo74nr8Vmnqg/e",
-	"UCOW6vhw7AFT+/Db8NPbk2PwB4u2k1DttzDcOh7fwMgrpdCuVN/LuhwUeniwahnozqSKuJeCWJDQq0a+",
-	"D0eni0nbLzQTslTF0hNkeWoPAAsgdRv0qTFqyF6QqwJ9NoHrDvEw2jdNHLKXM4deSa91wiaAk6XmZNfr",
-	"qSilMEJPHAtaKS7DhjcQxaxdh8BFF7kEtzITidW57Df/oi+0Y4rs5kpBkqjX9nLytncUOr/wnfn/aQBb",
-	"yHFVcVhgdrPBabGPziK06pKgK7fLldrZgahoekg5Cc3WZ7L6fMozbqjQjrlkExdob7Su8bPgqGKPxJOd",
-	"exmKM1I4RXDqe/jtKhl9JTB0FfZExU4FuTY6AUpsXTFlI8OPWukQosFeGCL18fVOHa0JAW2Sm2gSJagK",
-	"C8iCgv6eiLrZcE3sQsEPrsasTYHXk4S73kY6toH/rMq5MLfdwIeTcQdz4BnGjyFG+B37BCnpDqVj/RM1",
-	"6CN5h+roilMXwmI/X7359vud2MJqMu/7YN6zif8Z2Lp3r8aBxwXeeRTmbqJb45pxaw0XPiIedF9ssV6x",
-	"XaRX9baMrgEkAKmXgkvItQzZVdDjnui3qiQsdgSu6tJdP2poQI3JGswCS4rjx0s/VenIyC7Iwn1vgsbx",
-	"wG0H1zpgWzWkqXVgNONTtTYVGZxrix3RH8j/fWsD4BjFnm1yLMqIjnFI/RiyOqmrDj3XPw8j+j+/RvjW",
-	"oQOAxs+AnKnZ7Y7+U9e/b1dylK6pkKHei2z1Sg/JF6E/H8degbsaSOr779HX6XgVRZXruw9KkGDqoutz",
-	"y9xoW4HvXt7TD/iPj6euV+gd35d0hqJrPTu7Wpq5/oX339PM8NLA0eS0tpqx69x6hTiIcbmWEzhNIHoD",
-	"bS2JSPSScbklAA3xl+e6E50TYCsj2v3VWl65j/58rl3lo92Icqq0nUM78QfoZt/z8jMV4rgO9V36uUKW",
-	"HgF6vJa7um12bDkf2TjGPuuuwmA6l/NCnKy1oOwtal2qufY95hwhbT3aAVFTd5axCaFZtPd3UjsvMqgY",
-	"rh43U55JY66kuPBMpZ5aA4LWlJDGu6B1x5oIYjylrSN3hMoJSkBqtpapKE0HXRCGSZ67Kf7MLf1w0rzQ",
-	"95NgP/jPFLfw70dQU9dGQplKgo7ZxwxS+E1C7znEZKEA+i6L5QbD5VUzWavctetCnpsLtpb4mC2DIo6q",
-	"UTnPrJTinoFmAaXaJMxfjDyGtVvmSkFnc52wtbyWQCeDF+QFQTBi3u33Lg9wb7YPvaFjgfGTjpZHM/6R",
-	"PYzRe7N3gijkrjSbYy9arU3IXeTNViC5uQzQMkju24DHxGMWMIB7dVDgDZ3+if31swcsjB/KJ5GGDtaN",
-	"H4OmKY2WTji4C8pp5ZJNcIknFT169dNaamEmbK6wMw7mu/KS0UwlreZlsWjCZSyEUOeLwiF2cEF5ybpl",
-	"ZCDpzf19l0MRpsou71IZowbviDAqnhg4ICJgv/1zBQT27zdqobAlBbFp8FF/Xu6o3vuwQ6f6hN7OIxdy",
-	"OAmh6WQ2Ve/h9G0CbclGxXhYQbQ2eSdjtXvzvZLf4kt2xQj8FByZP5qe+jlPTD+I0w/un91Qodf+QFRr",
-	"45OyRKGn2eRLJOJ7MLl0iAERIeNT0PcbeGtjR6hbkE+x6N2Ux/j7EWFG7pGfYrGTGLU8vb4G1rmEKtL0",
-	"epKwCW3bCXKR1MjkIzGcMlylI5a+RkSUwMnd1bCkTtD2JtIV7N6lE5+hT6yjCsEcr6nhmEd/VFnf1XUP",
-	"cQcxQz5AMP2gr4kvJHB5S18kBhDtBXd0zCHpGryJF8axTqKKLAzxI7SeCV2rO8raHTqJZuRWOyQMCBmx",
-	"dFXS0OXHr+GSZ8L92/GnTccrrvUGC68lML37Jbfr4v85nm7rgK+1Fhn88bcPDgZUfzY2yPItts6sDeL/",
-	"6/zwphY4QbtUOgnV/YR9HZz+M+p1wlT0YSVHEFjDQKbzHHcH7pvcsNUC8uwLtYw3VQacy30qbnxBV8zC",
-	"/ng0le38mAAjVAGh5lgO9hnW9NQptPsMLzrPKRCKBkAqkA8MGGYiDEA2wB1psdbGV6hU2JALYualmGPQ",
-	"0jDXjov8WmyBuXIqilzcCHrnRvldhpF4VV5jmIq9qdAGWNLgLqyClxgVtTeZRSG0vlsMFNqgzpA7wke2",
-	"usOXIRjsc0Yw/zAhS5iwb1XWXXGK4Lx7CFWiYLs6obZEH+JIIRB5lxNlStEi5y8Fz6DxGFneroNe3PDu",
-	"0spG7GPB8S1nGweBHdMl41PYC24iCOvbxYtj6iBvx3lzFuG8eXe/h4URb0rRKTf2244aAUX2NFjGz3v2",
-	"m7XuVfDhzjMrRH95/obRvRPoZb8LlfUa33H/SAx60W48Bqh5uwi56/R7jGX9vga9Yrn+tMtoRFnymSqX",
-	"JyBWhzlAzqyr8fmFkZlWFTQqHihFlY62Ht4LPo0WhVc7nm2/2xVKuQQ/H/2hDm/mjfvA1/h99yhM9Vft",
-	"dAxgLEd1B/zL3YR+Rt3QFKo+YZ+rLCuFhmZqzlt2na6xSd2QXRlT5tO1EVRSHISHsFzeNSgNz1CyrKGp",
-	"DAL8vpycnNwImanyRAuhcYyM+4dPHiSE7m3mZjqybPV1/3QStsNFMeK43AvhxudNWbu3+NKeW2ASZuui",
-	"CrTdQiBPF7k2qtzuiEeWOYfuufmSJI+iLgnj0OxoVukwV7ZEQNRhD5X0Pb3/j1zeHP+inVVIOGX32Dkx",
-	"XJMgMmrPngXP/tgyu5ZWIx4HY3f4gLsc+j9DnQb0D7h2eGkmZCYy9ruawswXYmYIIoF6vuS5dsghesMX",
-	"ms2ETMUF3j7PXTMxBExAenQtM1E6EBAYmZsyN0hMQfpcbtlSlUBtgVhs8f+Td/09bttI9KsQxgFNAXnX",
-	"WwRJq/3ncm2ABr0kRVAgwFU9m7a4FrEyqZL0bo1FvvuBM/wlW/LaiRwnPaBA0tim+GNEDmfeewO9qPmd",
-	"NTuMPyPKjmsnrQovACszd+0G7StobcrFdK1jHSGUhmRlQoX3KqIX5IXrga/K5SZkS6m2C54Nq7pzmgwt",
-	"WnuW4ygWKQvn+RBEErzLYoOHn009b9x91X8KvLxjaoP5dherieC2BKEpFdFmvZqDPO8dU1ADBfx6o9FX",
-	"9Xl5JwKk5BqjW6sU1gxn7lrM7bB0jx7g+2rzGcgr76tNf/6Kaim8zAnyKZEsdM/qeojlfV9t2ncjAMaE",
-	"Olu6ctnvz+vdhhU8ZXAUpI0FI6WUCiyLbRnginrd0WSK8kIUYgyV/5GWNsuRJULWzc7lzE5p7OY1/BCB",
-	"JOFXiTr8EzD0jmK/RkZ1PrunY4SnEASrQEqiZF3Drn3d6gIkbxNcJzSHvQA0wXQNUIxZ7tAtviDkDeQU",
-	"pIccRJ9LM0M0FwsWUJ++eL/tTPpoLPMdJxShdNxkSAeCutcus5zMgAnPJ0a6Jlcp2gAZQQDpccxfeEPC",
-	"LVgb1iB3H4LOOFbF0sXy/OdILPS1HtIvTn0aNU+HBcAIYTu2RRS6JnNpqpgE3Eeu8OzEdI2xowmWPYeC",
-	"/AG2jJ8bRlUp7+FTIDR1FrXI4hentK5n+W5nTcXsIPxiwbl5Qd7tCF5WVE9L1lgHQxg9c5yrKGEFa4lr",
-	"IgXzs217NpWqqajQsavby0yJ3ogFMVLeAqA4LQOPGQMBJoDI/YC1msNxn/BF0c/wI4aAV3jROlYzmbj4",
-	"miyY9WpiCAVjTygUu9NYbCS1bzShOFnO3ba7BRLpmpqKqX0jZ349gmvkSxFCkqOS98LXNUQLcT6TdbPs",
-	"vBUidhSLt0IcoqVdapB6HyvfxQwNDXq9WSFmK7pxeqazmDL075CW0P8djl7CgQMqHr7cJsHtw+aQDisk",
-	"WzS0X9jXQRkNTd3ypmHldSxp22pf+EOJliVw7myH2uw9u/g6MUswhCc4y62VS16NmR196z3JdmwXdQe6",
-	"7AgXyDrALfogretkdbYCRCjUZQ0bDnPansRvEXYgydzJzCmoL/MYhZm8DXpzvJMbXYgtcjR2fcaUkkrP",
-	"kAAekfxw3OM0XJA3jINRzRIC4awQwmUPYlc85ZAg5dAPwNrfdcvyca8Q0n8D/KX+FNv7KCB+PoJAR7Gb",
-	"bHQL4IcRLjx4h1jyPB89PVz5wA/vCyfhJKog9t0dJKgKjK6E0NXNy7llm/1wxWY9r/mCVBSi2m4Dg0xz",
-	"orrkVUu8owk8MY/SaTiC2EjJNZCnAdsG2gh2w8z82TSnouwLgP9iu3lIdYrYM7vrr1Ujda/ekfv4YIWh",
-	"X9jmV/eT06bj7IP2lFCyY8zAQx085uRW+xanu1MybcUOAss4qURPJQE3VDF7cHNao+INVMLz+6K9CpQy",
-	"4Ggc1AGPXHt/iKv6L6ZMRajq44u8Pmn0+nV/bh0Ux4a5MkryitBV/xKs5vtlLPEbSMNsmNLeifPIDNTq",
-	"EWGV9qkhWsN47Z74Ncd3cQyPS0u52T3RG+Za93ggrshSUWGOkrN8UZY6XT1YTevyQFM5cLHqIHEJYhOu",
-	"7KRyN1Zu3biWkGHmi1F6smOvy4DzeFaHwfkGmqk7DsjagLUFH2E8l1C+VtpvuzFIdbjXgCM8E4bHTW/P",
-	"JoPmM5xA5sov5r6N5vIB/7JXAOknrqFwfWv3h+g4u5MezGbkLRPa3bO4ISX31c+kcAHp3Q0IpZWC2R0m",
-	"+xN3QKdMMkyNJbiV7pu2Y18LHNZWwE6q5WESmPaLieZlOGCROtC9l79Vy5MiCN6q5T7vxXZ50BwZzEHQ",
-	"2gxTcMyGGlGcopTqG00ME9RvrNZuU9cV4oO0XHERUZ3wv9+4kARaeeY0Lx3nnEcRTlcnxO7E9gbIHD4A",
-	"9mx7lTM3Uq1m/RvwW7U8r/CdHewoH9GSxq2XC24Y0OcON5Mz7bBv2L2dwn77DMsKC4nEK41rPCS3W6pl",
-	"38ar2JJrozZj3DAhSL/XcnUllRnX/A7wRrfMlZVp1nWt8a4VU3y+ce8FbsjbH1+RRc2ZMJAcZKLUEYeS",
-	"NOdRybit3kFpFqkI+6vhimn7W73f3q+d937LWGO7XVFd9Rv6O9fR32wPvgCtR13JBksTrgFl9mxysLW3",
-	"hnImu29PZx/S0+1dIR4ByzkgThjN6SaU+MA+9b8I4NEBcAD+dlg9E58dCOkCXyx6F83XQ63DYNNJmXX4",
-	"iN7EJHw8KK/Oj+mRqgq7jDicTCDEwSViDsW+MIQOhT8hEi7IDNRQ//l01suFi9M6IBVu10geqTqiQ1qM",
-	"Kq4DhJsrX4TCxSH6rCcJQecpBdBrHWm8Zs3XvDZOCkNXkC7XXqevr2aIM4u/XdEQP4Xt2mrDFbVJK4l4",
-	"ezimlMjXZ/SACe2/Jrg0PXmH3ws+DfoAWDgdP+vhlLv2P63G6VcUH8IBPx4fchN/ItSfCtMeo/WMGX8c",
-	"4qeXD/iXAw9DRA8nigKGaMpLJ7rJjWb1TfcxCL8cnXzSew9BZ5/DnYF+QNuTe6yVY79DaaHtdblE7/h4",
-	"cE3Sbt9lFZ1sjaw95o4pe8KAUKz2me0Q613RDVlrzAxzuBwbp890Qd7ZboL+ij+nShnFpzsF+mBgwTC+",
-	"XFzfIZaV+VvMMMEh29Q+I7OWciDl6Mj6Jju4uxD2v6eAB5EAfce9Km8TgDwYJKm2F2kxmS+NrQGaBIk+",
-	"BAt4YFIWwPWeXArFH7PANAJoI9WJmg/AaftSfYEv9bElWf7GdTFwbs5UHePnIFflzJKqfmQqpLEvH+wf",
-	"hx1SgIkJt84ACiw95jlhLzvMiumhcLLmtLx61vSDhFkz4GEFUwJAuv4c/rGvie1+OLXSRbpUzCCB5CMb",
-	"7Duufq2p8NpiqSKsp5GjYjoImwPEzXnsiHbhmtyyxsRglKtD7fYoDQCdd3sqIMAcYuvdp5lRG2cyQx9l",
-	"54CRLCXWjBjmPDNqQ6hfG42z1IEhiTHKHlLcigsNFWFCODGcaWlyEnXh8B4u70WsJgxiYUhm69YTBEIS",
-	"9uKrZiDZITy+u+MMnig/bfw0Hp08iYE9KZi9UhCpQPAhpktQ+gFBHS6TOXTM+PyxYhcNn3IxLelGj/If",
-	"JtnIJQy3U9S+5Bs/PG9yzggyPHu/HO7niR/3hYvRei8f4M+96erQV1eGx+6hdu9sX6YQSAx4pL7LUiH8",
-	"bYngFpSg+VfUi72gt70BDVwo3uMQ2tiFBRWQW7EzVgi9hiFJdU1mtoWpbWHKzSyk0l2BORnwUngp2MAD",
-	"M6wcwxeV7Xwh0PRyJ76OD/TQECXFklQgA9B71+t5o7YJ4Vq67sUbQzr8jJRcMaAkSGUvEH2ovHTELWhe",
-	"MB8ooJHt1sQ7uCSQmwN9kttfr30euyfBvAdfrUXY2V9LO5CzErYaVx5Z2nV2vg+Nf1q0rwOQGXtzghqU",
-	"vt9JEcqv6Lj3vX/8xA+TeKKg432y/h0OXvj48sH/9bBLXSQrtOHNrvLRPbWbGqaTK1aXZC0MrxOaAZRC",
-	"67zmfTRu/csr+/85KzW4m+Vw90nf+d19KrGVS8duGNt94ugbZusRvZBIfIIOwahGyUbaW6EAbZpwSHKd",
-	"WmVd+y+SmhrrjkIqyxUocbX64EdqXcd4hIP6dhyZrh8vzlybUkgD+lJLxfzF+MVixTJi+OKWGfL0+dXV",
-	"4S5nHNT/QTETN1hklrqibo8EYXrtfkHFgp3K5F3JHl8ociUVGijVt6gYY/8VI2cSnFxCvSsA4uqa3jDS",
-	"SC7MBdnme3FNbrjgumLlAZz/H2GYw1KJzh5KQTUFXMEacU5+SgbJV0PDH2dW7M5XzekTn/Y3FwJfdfTB",
-	"Gfwx1ezPWTyQk1Q2VqQRiRIAaE8U4s0aMesVvQMa55I2GnAPABnz4byFFIItjBPqnf2bajN+aR8/fvXT",
-	"jKy41sllCSwVtEH9P5h7vmAX5EVgOmLXoXE38W2nAkAYDFm++N0ZE+UsYjIxhGAnw4l0IVwccias9aVC",
-	"MKpqzhR54oVW7Mv17TVOCAozQd4Dn5HIeeIUxNF3FiUwitGVN72XuHqHsJlwoX1l5YovK6bcivVKCvo1",
-	"7r47TbLRjVQralBb8NlTxLOh7OCkQ3aws4AZL338DhI7yUrZa59iC8bvWHlNtLEXTFhPKlL7C71HIf/Y",
-	"/ZbVtIbQUGOYsr/57++T8Q9/PFxlV99/+Meos8jZI86aYX8ZfIvGGtamdXyOeJmT54WAL+SOTVtSQ3Py",
-	"UIw0+7MY5c+zYkRNMcoLuz09G19djb+b/HY1ySf2v/8Uo6wAlgJ8A1qw/zKX5aYY5Q/+n/LC8RsJbTh8",
-	"A+4/8IHbwYvRhw9gUjvF4MN4dzYytDCk79t+B9Ab8IFadjhMJdy6brmVWK/giX3fmBqDHiZa8refy+E8",
-	"RgWFm73aJ3sETbrkTJJT8AvRM/EbLAxyMEWTuNgeMUCWknSVf/u0FbZPZou14gZV0TG8kv/+h33N0cKw",
-	"1bWq7X5iTJNfXl599/xicjG5uMq/fz6ZgEvherUrCSkd9xDWNwc6QRZJYD7Y7nlSOgN25EXcslyAZ3en",
-	"9GqTugL6fQ7wsRtQFrENeqThfM3rUmcBtZY27VLa2+067Ri1FjpPkr3o3KGmSJZUzcBi4y7q4pruD9v8",
-	"jOAA5/vmafABbu9ZUDeIF6XMF/BMngDL39V7SRZUKY5Icrk2uQc9tX7MmLHr/78AAAD//w==",
+	"3L2Lkhs3ki78KgiejbDlrWazWxdL7JjYbduascYXeSWt/e+6tSRYBZLlLgJ0AWyKo6OIfZp9sH2SP5CZ",
+	"QKGKKLLIpuSZE2fjjNWsKtwSiUTml1++76VqsVRSSKN7w/e9ueCZKOE/n7/hM/u/mdBpmS9NrmRv2Hsz",
+	"F+xOlDpXkqkpW8+5YSmXbCJYOudyJrKETVXJxi+mZz9wk87H/V7S0+lcLLj9mtksRW/Y06bM5az34cOH",
+	"pLfkJV8IQ81eT40o4+2OpXhnxrZZMxdsyWeCTcRUleKK8YkW0jAl4adpXmoDD9jGc/v+7ytRbnpJT/KF",
+	"bZ9DK2HHFvzd90LOzLw3fHxxmWx1NMGe/Yxj3+7gL7mZs/Ga52acMC71WpSMa6aVkvZ/TTBvuWbzfDYX",
+	"JTNzbnuc6539HNGLtf5OVbngpjfs5dI8edRL7ADyxWrRGz4bDL68ePbs8vGjLx8Nnj27SHqLXOJPAz+u",
+	"XBoxEyUObLl88c3L8kdosjmua8n4cskmG5ZnTJXMdsz3dsnNPOjsctlLeqX4fZWXIusNTbkSLVN8cfkU",
+	"uuX/HZ3w5fJnXuZ8Uoh436xQ2LatSHB2R88OWSGMFaeEZfksN5pxmbGVtIKdqlLoBP4gFf6M0tIyJPfN",
+	"k47rq1VeZC++iY/HzrIdzcQ+1NIr+O2kXfoa9u6+PuEOb+kU/njaXik5zWexXl2zFH5DuUysYE42IKiw",
+	"tKvFBLdfLtl4LopC/evDcVu/4UOn73e52C2woDpzzUqxUHci6zP7o+2D0PT36UqLjK1zM1crw3LTpiRS",
+	"am5XlyOdXGmjFqLcsfVZSs902v7u4ZNO5Tf5dPpGxWdSGatDlRQJLTUeC2YO8qBksWF296M0tE2eUTv7",
+	"K97xxbKwDz5GHXtY78vNq1XksPiZF3nGjQBppcMC5GGtVkXG5ny5FDKh/cakMvNcztpGkJWbUbmqnw6Z",
+	"mPJVYXrDKS+08F2bKFUILqFvz++ENN/lMtPb/Xtp587MhRbs1j6RML1K53aWx6QDpjwvRDaGmR6vVXk7",
+	"LdS6/8UYDn9eFKgwpFrJK6bFnSh5wXgpGC+MKCU3+Z1oPfRsk7XR5EYsdEN6njzamnBYnxf47OPqqONl",
+	"yTcw5BeZWCyVETLdfCc2MYEvxVLYZbCHuZUmbTfrrdjAQk1UtmEzYXRgZLiTfsZzeVV/BT7CJUopvNvY",
+	"1ezR4Fn/RrpZQNurmoagt2e2u/fZRi+mYIy12FXW1BtbY8TACEjscs0m3PZVyT77ZS4ky0ExuSEpKaxe",
+	"kGqdNF6rD/Liko2XpUiVzHLb6ohkZ9fQyXg8UKW9kNrwothpzOT4TCeNRs+eVKF9zyeiaN1xSgsnfLlm",
+	"hX0WlNv4Vmz+dMeLlRhX+2mxsgJYFGyu0FTwyurXnm3vTymXvNz03sa3GXx97z67fPzEmujWoLLf+K9f",
+	"/+tPb//5T/0v/qm3c/9dPInsv+/zRW62x/6tWrMFl1Zbi4VmHE37OdeMG7ZQuvXgK+B7Ub1n97+3iB8P",
+	"BoERfBE1gn8Q9pTYdRgu4IlOgoOPnlRuXk6vl8udcgP3Irs/l8ukpZfN2wUY7IfssJdT2mOdekL7p2Nv",
+	"qt12SI9eraS067bbci3hqZbVwh9PulqvDTdiuipeCa1WZdpyd9FcZhP1zk4MZ/4innQSsdJ9+bTdFst9",
+	"U6mNWLb0yf500v68UbdC7uuQsQ8lbGzU7eh///t/xok1mMDy0yItRdvVDl47aW9/4W3arVByBmckmQsL",
+	"vmETweaiyNiEp7dsJU1e2CdKOEC1Wgiw+ZhRTPMNnAGc/UWxbFVyQ84X0o5s/GSgx5UPpGTjgR5TU6BD",
+	"lUxFcNo29t2aN5RoZfM+HOi61fu0dhZ8/vmTwf/99eLs8dt/+XVw9uztA/1/P38yGAxqf3x/kTz68GCh",
+	"H0RODDtpYjJX6jZ+yVvjj912BD182iUly3afDHoLuKVr9PMJ+/bBfkovldQCjuyfSjUpBNw5UyWNkCCK",
+	"fLks8hQk5nyJT/zzbxr9V1XL/1SKaW/Y+z/nlTPwHH/V5+670OL2BLgL65pr2HZalHciQ0sYbF7NN5qt",
+	"55s+zCd9FRx9qSFH2rJUS1GaXGzfRN5v2xhzwQszH6Vzkd4GD/irjV2A5Qrdmd6g2TVC7MgL+5J9u261",
+	"JL2CawP3q06fsde9D27dw61E2zFmNVm1GbmEWTsE70huFFtvNvtqynw2I0fqAWN/g69tf/FDKK+/4qjq",
+	"UtBYj6ALfh3cAN/6r6vJbyKFyQ7n/mBJcJO89UPV5/exm+/eIfkH2rv8E5+J7R77OT9g8mPrKMU7s+/t",
+	"H+0zzeFgu+3dJm9Evdfc78RO4or3vFGeRec+LQU3IhtxU/NSZ9yIM5PDZLe+M9lEPynKUpXxX97lZpSq",
+	"LBQDb9QnvWkucz0/sDM4rmAmSjkaXPyWXb778vdnfyufrh/ePb59sngkB2Y259EvVCbyrgV8Jab2abUy",
+	"Tl3xDG/IvPgpWCA8J+oLmvTenc3UGf3RavT+K77+QWht5RKEYqnKQ9fB9ixbFYe+ZfjhLVn7eFvljRe5",
+	"1iIbD+H8QLvcHy32n9YkAi+F/f9yNAWEtLe6X61ZsxLgFscHreJZpakQGfwVvQ69pJdymYoC/xvbCzZM",
+	"2MVS8EWbmJOai8SBbNdoSlhuhvZmu+JFwtLSWm3W0l+q3NppGMYq8qlg6SYtRO0G37OPx2bOmRLxjjXV",
+	"QdZLgnsVbfSq924hKimsbcbabt6pVE6nDukA/ZQa8RXaMO07kJyoDa25XJbqToyil+Fr/DH0i7lLcbmS",
+	"/d6WRzbY0Gf6Nl+eqSX24wykxUqa1QM16ybe2bqX9PHjh0+SVsOhmoxSFZH9+GolMXBGXVeFgEu94BmO",
+	"x972vd+QL5dg7vXZK3IATq3FrtZD8gReXrLxSt5KtZYj+60xuFXtq1Lw0pqREBxZzwX68ktRCK4Fy0Ra",
+	"2N+ZVOiIti8nTBTOW0Zf1qslar1xwnQuUwEPajbnd8K+K6ZTkRq2EQZvQ7u9C12X5EOrbL2plERddrzw",
+	"thyhSo6cLq4fRl+cP2Zf4P/rtS7r+71qpLFH4NfoFik4hrEaoj9RK9Oi+sQ7nppiM2ScLXg6zyE6w0qR",
+	"qjKz//WbmtQVHf7EHn4ZGxBPrbQUIpsdeMDUXmyxK1K+0qJlGBiCEVl/l71ySIcyYXhe7Dvl6z15kemE",
+	"wlcYxM7ymdBGB53qag9sWTXF4qNaNRDDqUvinOdyNBFzjO5EjHauo8CK+YYCD1oYU7QsSSkWItu0LKZR",
+	"LFMMpJbCqNvvg63R/VClGBXuBCdKvhvh9/zS7z9N7W67rgR34S7x3Q+lzpN4Rf/E3WdNFVS5qpx9phms",
+	"Vb+uIZ0Tfae/JJwn6kvrSE9iM4CC+kT2QqHVNyLNM7xYHrAqtRtTuCNmu/fgHu930sMDbYRqYd9wv8Gn",
+	"mgOuOtf8XnQSMAjRPM4AQrFvukGRkX44ToXu9gdkuV4WfDPadr58K4pCdbrsLZeHaUUIou0V0+/xqahj",
+	"aN7WN7J+DpjWmKJyDo5wbpr+DhrEfgW1XJ5k0y6Xn2rLLpfHGfcNUQs24qPBs5hB3ZS9vVv3WMHZOTv2",
+	"maiHq2Vy/n2Z0T38H3huPsTH5qCDtd32vgqfzZyvj6OB+Ot7MloC6zyIlOa9D2+TnhZS5ya/E35uVjCF",
+	"qMh6l4PLJ2eDh2eDyzcXg+HF4+Fg8J+96hnbTI8XOUTtIJrfG/bE6iwV0pTcWggO6Tl8+KE57duaw48h",
+	"Zks5qzdiDtlfNZz/ki5fa3v3Qi2eMF5oZe9gJV5f4UqWa8RTwd0NL2jOfrDXQzTKum5+tzKvEPURUQXB",
+	"NMcc/OGcdz08wjWoG8K4HFsv0Pps3ewpyjZlvpNMSYH2eS5ZkdcN9OCDbdDhr9VKEqgID2MNQaWi8JBW",
+	"7bxFfLm8wru4koKlcFu2F+CaVRvCGiK+7mpyqz7V5qc2wZUwvd29z050Mvht+8lOiIY4bg3BX2XIz0hR",
+	"e3tcBoqCfGsxT2IkGLTM917K6YaxS31XPT/mjKttMg+cid1Df5kLg3B1wWBbAAzMhdfZLx6hmqBWiPi3",
+	"2jfUG/HOhNHsJ4/Yd/lXjctH3I/VmDFsoGWuSnXHi5f+1IoP0G2/Nc8NIhnZUpRaSfb5eFmqxdKMHzBV",
+	"siXXmk0AIrnQoiAsoxMQfNLKROAijAkGeQmvi+K4FZTKiA5H8L0cWaXJpzxt8/YQTp0teCaS+h3Snk7a",
+	"lBs7Mw0D4qDrCsYydG5U2VDdqpy1G+vnYFefR3da0tP538RosjHYoa1cij2KNOhQ0ttxWfqqUJNIWPPA",
+	"4df76oePK31o16nx2lfbuo5d0Ieah9VbnXR+NdAAPTgYDPbEol0z0c5DfsS22xLvrh28VzyQ+p3nlXvu",
+	"gwsrjQgQcWgENHQId+jgMdfn9jDqSeKkkyI70KP4G+6OXcP9q5r00BK+E9JOcMx6WizsyWOUKtAKsz3W",
+	"AJny3i0P6HYre4QLdY9vbc014/oWox51Fzci9VyCXNxgd1LT4qsuxUqLbDQtVUtaCerhNURk3CArS9Eo",
+	"dcvUHUIgt7WhxyjuWgvYVa/x0fuGffe3A0/usppf5dqe1C5WBJ92B7gd5V7NmCDyrUtvANkXda8ghDY0",
+	"BF1EtTKtSXD8PDeWe6/bBbpwCvMa9eKnMayhraMjq9vL/VUTAXgQXC5p5LlGkFZXbEyWPSaxmAqg22fP",
+	"F0uzgeg9Xv8oy6V2693r1gizU5rH2wE2Wjj/dqpaZ/+139Zb0ccoDn+WmyGlpaE6K4VWxZ3ImFFXLF/w",
+	"mRgCrhbPXsj9eXP9l3/95sVfnr9+Q0Bru/+u7D4szZD9/PzV6xcvf6QnME0EX66yeFOrMuH5qG6qrKV6",
+	"ZwuV8mIY+SIv03l+J1o+VorUGZKRwU9VkYnS2bGVmecHRHf00nymvSButdK8MEJXe4ltwsqLnccewKhK",
+	"E70WwCaM9m9ScpnOE2b4zE4+LqQ96NZlboyQfpXoAViN2u80Dp/Cvf1MS3htqaJ9StwX0WFkz6crFqxN",
+	"NYcBTgBXyKpsmUHiHp2YHS7E7cLujpbj4UCxtajU/9bo/6woac9dgmCAUgHsda3KW3v0wlVS99kLAwkt",
+	"UrFM8KzIpbjCXWb3E6K/0aHmu7N9b2pi9OxcQv/YK5fBsCOqWr2HDeH8eFW3+0Px0F7Sa4nvfT3nuXwF",
+	"xte2+rHzE7dhADvA4FKCk7m2MjXn1jZNIBntyaO6ZSUeDv4UG7Z9Z7uN199en10+fuI0he1IwubiXf2b",
+	"z6ZPn2SDpxdPnz5Kv8yePH7GL6eC80H6+DHPBheP+cPJ9NH0YnI5GUyeXl6m2cXj7El68XgymA4GfPA0",
+	"vgxoiB5mLYnfawt3cXn4fc9+g6YjwZmvd2bP6unt5ZsLno3i8/vCaFgtmNQrJuDQdBYaZjZIJeNKEz5L",
+	"I26czpjN7fByXBuy66/YoOXrHWy/wyynUKD3oaTxg8GIkmDOWuZbxow7ch9lo60w7zbc5ZgL61EhWIh/",
+	"H/yOPWwOcAnQGzFTNcunU0K4NwxEASAMTK3P0zmb5qLAOAfaMgBJS+ypUwiwXQqlMU+Ik3uwcxDjG+iE",
+	"kGnUTY3LdRjU55ft7G9CUl1t2Ti5ZplKVwtriOYaz6ClUMtC0EjEEbfbLRnbqTpTLpXMU14Qpq5/mMNB",
+	"vBPp6mD/xbtlXgpN72w5cCn9v1RLpW2/rGnhuBM4c0JY0w47m5sKcjd0UCYncaDshYNEIFnLldGj4Ioc",
+	"0XMHwbZ+U5Pu25ScM03xd+bvHn0qZ+I7++SHpLcs+N70mp8KLl+vFgtebsgjtFT6wBk/HFERAstiRnHB",
+	"00hQHIwZgv2S1Ut+mFKYMhcaYggFlxqJA1pM7m5uGZdiSv3t5GLB6fc+FnhntxhpI5ZtWPgubhRrQp8A",
+	"wR6+W3XKw/Gc76WxMZojDM+k6kQh6d/rjglkdzuBgaepWBpKYMBfNN2MCcwMLBjwlMgohuQSpT/TlPNw",
+	"xcZTVc6E/ZC94MHjaN4wLjdsoUpK6HS3nUwsC2WNOyN4mak10oHY5iE2ad9HzTcT4KSC0N1Ib2Rq7cJS",
+	"8NvRrOBaV9BFjAFHL0U4A6fwSJEgVvv6E3imQuHfWsAz4KpYcjvU8ZBNRC5nsFWlyK7sb6h2xkO6umGQ",
+	"0InT1Y08Y2Nnt40TNsaTzn4sgR+KHF5WEgyPNaT2yoxlSgp8WaoRag6SIdu2PeXBmL5i40xI/IRWC0EZ",
+	"lnnGpMLXqatjdNS47YLgDT1Xa416J2FaWcmCU9Jaz/i2Xi1Fqe0NeTxkHIAhZS1/gehNnG5ipAIzlhv8",
+	"gj1xs5KvZbMH1gbzd1swv1IupTJspuCajCgG6oY10cZDT5FU5HeCAUsSwfrdxMB3bDP2PoOZQmDUOXf/",
+	"jWQuiwiZ4uyYJ2LG5ZVj1YGXMiQRkhldwmkWidYF+kT2YyM1CQw2O4pMQfjbfoIyXr0JykjB4HdWMhWl",
+	"4bmdIC5dSsKCbzBLweHOr3D6cfmnuV0mtTL1Pe8FtVedh1XUGfCcTvrwz1b4eknPi1gPj14pEKUs8edK",
+	"CKzCdeuJSpSY0GAqQieKH9UOfeF2ecQfuSK37D4DAJEyn/LysscspiC42//gE9QHG8Of1K49hdl5TCbA",
+	"AeZg3bZrXERAATgEGihh0AL2vxz55DHT8knNrX8kW2qvNUR5+Nu0kYCIopCkWplULYQG8+e3VTaLOTgP",
+	"ypovRUrx8m3bG5xErsnEARwrosdupolIb1/iN6IYxbwQ0rTvWvg9FWzBbwV4ISjzrbtIwlnXXVXdiTLL",
+	"97uAvoV8/Z/p4RaMoPuW64Sf7lYRcDO17cU6QNuqFkaHciU7STjgFdVtvJduKl7eibLMs0Nhz3NRLEYA",
+	"MdNRQr8VwTYxIALwg/+4/uH7LkC27smfZjq642W0AwFSlLM3oiy5nXO2UNmqQIbEb7/+3mrKv75++eMp",
+	"e/Why2TvTFjduQ23lm2Lh6SafJ3LWSEqKiUNzDFWphMKKOQSYBCAro0krr4Ri2XBjXB0kgvQVw7kzIr8",
+	"VoQcV/AqGWUVxHwtJlsCA86CPOV6yB6C2C74u3ASwohwZBrfqNms2D2J27umqZSsRVpNTY2ii+l1btK5",
+	"gJDV53ZZH4Atq6ZT9jlshwd9BgxftQ9Y46cUbGyge1b+xo4N2k468MD4FGH7pDWV4Re8Buv69DcnciFM",
+	"maduQ3afNJeNFKO5aAv/+wXFp/rsezGFM6QG6u5IxdJ9Q3fHpE1WMivE6FD0YFrkEc/OR+XrOLSLU2FF",
+	"L2tL3pwLF5cHFNO0VAtI/caIc2UJaqY3MhXZvqXb1ak/Y1f+nEcA6Aek6DdN7Olxnt2WGaE9q+HWqIW5",
+	"z4CBeucbMc1lHiWjOWDQrrmIKzTQx5lYWm0q01xossju0X1iiDZicY+eY4Z1bckexrz8x7iP24hOADGQ",
+	"y9nYB/81ogjQQnYBhSs2plazMYp65UhUUyf3C56JKzYmXlX3HIIS8I94QwrRBTVPgutNzw8yuN2/PSSX",
+	"pULlCThmHT5c3aHXO6R1yLHnnQK27dg7Wr2kgjbXNWVdBcbweYcwngQCtw1ssEMdtV/08feWix/+eARA",
+	"sgYd3pNiYm2CavvVXvi1l02AKbYz2dht3ANOTu8xnvDMQ66cF7yOBwJqMPgJz11WriTDiMjufBtqJk7d",
+	"cwyedZs7wzgjeoRG9F5YTNi/24DmoDHtgSTU171d4E7ia0e76BM52R0Z/La37wiDY+tAXenRp87T5uli",
+	"vwSEKddds6rdVJ1kjd20f9pVPg7n+8enQHugSeyyoMqGAGRRyUIXVVdIyzU+fWwKx14gUHOnZCI9cKe4",
+	"pLIIRUqMImqMCXLjKx/3GvGiGCfAFMxlBoxtMOgrNr4VSzNOqjgSRT8gdYKiFr6kTxAJS3ywxiiGXnww",
+	"jHg2UrLYQGPAP9mIj0DPGnl4Se8WY6FhFMR/KnKcRC0PXMXmgiQkNjRXNJd7FUBDNgIMK3UcozOb6Fnn",
+	"Xj4Sal/oCK73ZS0ZMgz8+XCe953An4nWOId4aMIET+dVyk0FXcISF/aiJoTss2ssE+HdLBSfAXc+IPmQ",
+	"srgbD0zFzbK7DsQBV/MjN/ZRpCzJR0jmrHlG4xLbIo4FL0UWML3vlKjWEgvAWT3NC6zPhHWk6CbvGd0w",
+	"cT2Ge+TFSPl03T1J42Fyb2gSj0zlN+vkZHR+tq2EkYNclPh+YAHtSGVxgd4KAuKL7uSa8Qyy17ZArh4I",
+	"CEkI7LrKSjFBiaEAWpK4y5f/uqFEjzlvOt7A1DlLVbk8PM2mclzs9Tqg2/bjcqHAdQ/jU7sefm0fwvBj",
+	"Z9Mhn04b1CLky7NH8F4iIeIVQfIfT6qrgYYEy3u57UWHlCuwhaF6APsQkBRxrvAmlrUb9m5613O1uenZ",
+	"+wUcp/A3YEGCPwI7+fYFp3/HS903YAO+TTrQobh0RBjyXi+X87M8tMap6vbeJHjv8YcPydEpvX6C33eH",
+	"+L70q920pd3AO/uBcLzH8TihnwOaTLBelRtMm2BSx+Meing1NeoPa2a+OWoEBMbYDxh0wVY1CkShxb0o",
+	"TVMPgPeGT4bwEyqO5occ90a5/XDcuHSVL5trht9yKcNY6UgLY3I50/capNumW8aWq6KJA3RpE1OXXQTG",
+	"MRwDqvTF4jr7s22jlF/Q2YXzC50MOSZRuxANHd0puJ7x3HbLtRCGZ9zYTV55a3xZFVTBdDaMZqVaLd2/",
+	"PBQxzqaSWBt+kWty1NVxiktV5ClxLU6w8IPzjI8gX82+wCVUkbKbAKogAO+sfft2NRGlFEboEdRLeGdq",
+	"vMj0JfrvtFhlYie3S30Gn9eX0B/deHLX040O5YJJqkqLJFJtWoAyFLa0ALzWJDnHHVDdZLZGOlOmBbES",
+	"pbFtjADbpKfxY/FuO6M5yJ6f88vHT4YnSMsKbJkvL2qVTKiNXwdnz/jZ9O37J48+RAtcPZdZLFD1rVoz",
+	"HjjgPeyyBAcnEjUZBcpGSDLoPADRqqd1qeSM5RIowx3IM6lAnvgXX4Pzio0RNpbB5ZgegfsPRK7zwCqE",
+	"xiptneUYFOiza4CjbxwSXWaM61sHSW+giwkbSI1Gt8JzWapiIaQ57iq6G01PXMIBjDPXbKakuGISUjpx",
+	"mHaDzbmd5FIVda7YQzV2DNbgh/galdbW1qpj+Y5zbgpZHuiyCacuCp5ppbb16ncbZzdXayuja6yoitEc",
+	"l6wQsH4IOXL/6uQ6CYlxver3A6ihIWMKAqpWRtx17VWjpU8fXPtUDPJXzHlWCVSFCFZTtlGrUrMiF5pN",
+	"hFkLITumFfJlK7TvEJlwObKHckVzwLtBNAF3NGJrr9wCEn0X3sfhBE48kZczkbAUgKutpYojksncJbNt",
+	"KvKIDn1t+EYHniZ7Zt4R6Zi4o1w3q9AaGcB3ZvRw8kQMJo8fpdNB+ih7KPij7GJyMXkknvDB9Fl2uQPE",
+	"2tbDuGX0Uvp7NdRFrdxgpaDjtgpg16iv5Uz0A4x2W67vdj4tiW/uWE5KwReuD6qcHRM8xZxUVwIdHZpB",
+	"yApkr3XvnSJKgZs4Yo8u4Koa2cVoPtmfGS9KwbNNnGMOgovRwPR/qBUi7LUQ0gpUucHdvlrakxmdKTDX",
+	"Q6R3Q2KFMUzT+KgYNeUB+z7R+GJTG+JOItcYcKJRvJRTLoDOsxCFRuY5lkLGW4PnxiHLPYDIbPvcsqwU",
+	"WjeoiY1Z6uH5Of2ln6rFuZ7zUmTniGvrb/ii2M3a0RECFB34GyizW/hhOhgQ8CwAaCs35NhyNxa2EOUM",
+	"jCCjGpuwan8tJn2j4j2/FS3kBLdiU2/5io0x0DzGRolStd4qztPIjuLXwds+lWbTp+ekgxnE7id+NZPO",
+	"fG/hRbH9dD0WtuqcUM15/evrlz8mbPy5p6J8MIb6hZ8jzyy0a4W72DwYb2dVdG8f/V01Dgy6fe62WOC9",
+	"2HT9peQx7Pk1VSYhbb2eqwK0tK9Hvs6t0kHyVjojE9i9qnSe2qg/vLXa1r6Ddvcp56q+7PSf2We2CEDs",
+	"H2MTg+jySNR/LtLbQ/ICRXobOyFcmkb3T7mEDepZFMn/6XH2FcCeZiYcWvvE/ly17e5mlFbgK/EBf690",
+	"/x27qDUxf5HCe0QGGyc/HjYIN9iPykByIRD5BLzIGAzon4LLf9sdAW6kXWUBq80+K4WgLLiDagXuJaL2",
+	"mCEHVXKKyYPS7MO9pGeNwl4CpvL+EHMXyn7nRSN8kX897HJMjKrIS8QvFCUX/MUzgePdAdN47LM1kBbc",
+	"45zgJD0rGDsdZn+XC7GP9Xs7EIcpnx3FPr7OtITk3w/ZuXfWoQxjaPcrBhbNpqC8iT57bk3lGu0zvJjg",
+	"RQezBKBT2pqeLrkkCIv53TeEqFSvK47/hQ8lBh8jlf+rk1YSPIpLBRu9mmjyNm1T9zetCcfIT72MN8GX",
+	"+QiNrK1KvlUDtZKNbqLfBrDZy61I1r3DzafH8R92qQs0S+SMbQUMDwgArdUCuRG06MJlX6F329FpKEBH",
+	"1bhYSY1OsU/L7kgyeFj8/EN06B67cTQH8t8HCuP0Yh0CMzrMw9xbtAdYe9te3Vzq05P7fCxUKwTM5IgX",
+	"vIzldEDVLe0LqtWID+dcs7D4Xr8XT6WYC15q3iGJ3D14fALGQfiPjindtMEOodAJ6lPuSHWCy+AUIkUu",
+	"TwIIJbBSZq49dWemBNbF5alhShLqTslUXNFdE+wUe9V0gKxco5l+ALDuF17KFvx/I/c84nnHtOs6ZjDH",
+	"TrsEl/5BkGpiW3YbuAotN5VViL7eUkNVDgjt7bq4d6APOiRjhCRlJ9Q4ejKOpTIjAsplY7C9KmwdbTl0",
+	"j0nkL0YHWCGmhvGCmBCdQYyd9KVdkLLDA4rClqJm8aHoGRr0PviBWEYumXhsVzmjWhiS/uaQDyuO3135",
+	"OaR8HBax5pKIfxw/jZs6ZhSbCCK0TcUQ+ILuYNnHbEL8hLmhYMya64SNEW9S/SxVtWGsLjX8ViBZEEpl",
+	"wkiMwafkLMCqpm1QhARbrvBib1uGOtrFjf1Lbua+lwjdjqUAC6lWs/nVLn7s06TMxu9QHi/iBJWEa8eG",
+	"bHg8t0dtD7exKrIx+p6BysfVIoc7YOJ5WMZSrMd2ZWdKQLAtR2wR6dvtalHbTr4IKIPukbu8F1Kso1Or",
+	"irZo745rdAtkY59DAWbzFGEhZ7R+mtwVau1jUtRvF3k8EE17bxt8Z5Fy3NqVikpcEgawI9Tg/7w6xu+H",
+	"9INjaNSOjb7OsjpMeR/2+V696QbR7m+Bo/8fwEVX50MsEl+iMVo33fwrul5v7vCJP9z8d9u0fgvYtjmd",
+	"zWxU1V0gAaHlhKtB7ZiqKiD2u5TcPQWefMuQ3aGf2pBG3lyLTgNfLj+rLhBziAn3GeT1YII5WInAhIJ8",
+	"CrwsclG6N1oquDWc9jtuMBqxHD4qGyf4b6/u8HJaeZwTpnkRkGW6WYt+cMGzFslwr3mSTc/MpLGd+Ji3",
+	"rcZsMlpyrdeqzOJHsohiBH8kdFGIMa7QbHBt3tUPLUzXcQXfwqtk6xcPpKM3LTVFFdjouRkGQU3qy+dI",
+	"hGiXheXmAUTrKUrQCM9Xl7rt2p1axMuZAtcXlJJA1DFBnrx5itxjxpP6lIJnNB+dLBLcfP+uD3NpBvU8",
+	"0Z0X5tqwOc8SNnBLj6Yl8ZL52bjsWsvTawEvd7QFEvJaBwU+aRL36poTmnKkvLox5u/qWAuLhl37Mfg8",
+	"HObFK32RXbG5WrO1KKC0BrhLcs3GeOcfI/yVThf4gf4Fd22pjeANkgxrawfnJlrkhYvU0Lt426o/E/wB",
+	"eTVUOVPGCNkSnfVDXkXKL3QkXwxs6YLvR+L8Qgf9V2WObjM8EUfHeNyWArJ+d5BlWu1H3KkTO+yhZzmx",
+	"NqjEpAtwXOngeL5iY7SixrDNiXRKj5PKQwB35cmmdon2N2MvuG5B3eC8dZb0nIsotjBbUATMb9hnwcBT",
+	"fl5dTnSre0FTJbOF4NLau+vQiwCEMet5XgjGqxHW7LIkeHxUY4QB2xm2QUV0a++yVoTRERF/j2PWCXKP",
+	"VodWAKGzG2/mE3b9flFmVBf8xr5otnf4dqpePGyPuak7cFs01Zan0vSrWkn/Hm220qdUs6grPum9+aiw",
+	"2t9HTOn+5eVpDvRxzgOXpXRIPZRaRvaeaGOLnO5cTv1KaIL8HBswzMrNqFzJOECjhR0MwQXOqV2hWT1v",
+	"4wFEZnU3+yEGGxIAkjcX2YTxcBIJMrPDRXH8Ynr2AzfpfLw/aIH3OzcjSadw9V+xHGoTUbjMRYpVbVR5",
+	"Sw5Xzz9uFW9+h9kJTdpVa/aaeK6SmpqKNW/OQa2rVd0GvYjF7Ty5VYQlCYGaQybe5YBTNivNLqKVVU5R",
+	"LeU3NTkwS8bnAG7PCeTFJkQpD8OAZMuVbKbqLYtN7NNYS+3QUqjHl0/dqnHnOduiJe4qwvbdxe4wu2CU",
+	"Zy1JWIWaUQaCdjFKEjO7a4qsRrIcMItpszOj6QDWsVhssFrXKrDnpL82pnCdYhvwOxEhp+fFTJW5mS/C",
+	"eRfZ5ePHF896Se8d/sfb5DTMmk0pvxWb48jZW/NaxCYar0UVaAjnnkum85nkZlWKRi5LluulVYJnF9NB",
+	"ejmJdWG5mhR5OiIkffXqD1+r9Vf/9h/ffHf58/p68/z6L5Nnz7/+ZfH8b9Mnf/63SfnVfz5bf1no+b/N",
+	"f1drU06+/+bP60fl/3f97j9Xz/8Ub6dcqv2Xk+/E5id6EsTHWOk5YFViMkfTWPUhCQSlNgN748O2eycw",
+	"Ba3wfhoDMJjP7Ru5E48xCBAV5sAbh8uiT6rbHj3kvI72FzjYMNpNp9xnmuWZkCY3m4SNteDF2Jc9qyLi",
+	"n2lKY9MUNOYFBGQTNnaupTFmw4nyDJqt31aqy6AbQi2FXUAF14jDthLH771Z2QGLefl4PxLzz6WgQDfM",
+	"H/qSsMKBK/dG2NNpXhhR6gbwskTQZcolFddpwC6fPIqs7g9c5lOhTZzi8tC8nmYpXF+n0Fcn2oUR3kZw",
+	"j3I9qnDPHfPld3Ad/cA3rUkvECKIJeW5izNGpTaixb+qpi2XfOd3HjJeOSuToPy0NTapesKP1z88H9c1",
+	"8G40O287vDGtk7BB4GfAEj6OQHnBN2yC5aWIlCvebN9xJeyrEAsnrppa1YhTGV0A0STRSWGTVkQ66R4C",
+	"O4fLzTimBXCAMfz6npJbejxb5DLks1lp2NKFmo1WZUFpbsPz84vLL/uD/qB/MXz65eDS9r2c+W6octal",
+	"F7nMjUgxy0TdCqxaYP9z9xj8zaQ36F/0B71tnptqVjrcxNwkdDw6MJlpBz2ITzXRpAzLuzyNw/v9rMbT",
+	"CEILEpn1eZZUVHEaeRJuW6pQ04J0mIFq8t8fQF5st4mvjE1B5q9EaeYdLny0QD6L1vbVr0TQofAu6CYr",
+	"vjEcKfX96VOzXPNJcSjX5ILnRUvqzWnEq2ns7t3qeyutdxDQ7bOFTv6ziTIHgRFpof0S77HzcEFPYeqR",
+	"aHwaaw8bOyFK5mWQB4lkDOTuqQMu9gbi28EbWy1UUcl6M+wVTYEHAtgzoxZg3tsNv01qxt2j3WWz9vTX",
+	"c/YdPisfYUcciHRxOaUVlZc9f901HdhR73KBZJQ77Ol4vJP2XGv66Q+51rmcfVVQHdu6PC7w1wM44Jwd",
+	"u9ML4T4b69CPUX6o79ValGcp14IVwljTPWFZPsspnyrjei70FVvJ/PeVcNnExPawC4n05GFzeQKOo1/5",
+	"2d8GZ8/efk7/cfb2C/enB/8SZTv6UaxflrFKKrCk3U7iDme2bcOd2fuefWMfcmHlxjrgkevkDT8XXZMo",
+	"vPenLdIHZhSbCUMhyHeGLflMeOyQklU9evvDffLTq/hplMNOTvMZsr8hngfVAvDywIvb3t/m0VqK4lAa",
+	"6O2iGI+6lWWgN2Mzj7yErTeuFiA8HqwJQ+h64oqOJiwThTAi6qr1MPdtTGWM6aJiwsy44TshtxWP370Z",
+	"+A4BzHEdy5Q+lg3Y80PQnEcXK7b1T+HU3HeX6nBCuXvWIfbaHvvsZXmSKgtOmX18y+xlOTvSLHPqe9sF",
+	"7JlW8lIbBg82zhwgwT/QJLgfcb9T6fE5yGc4lgMoqvEqyokLx/Na+rz2ir9DlZnnP1cSCD3cW7kZ4t2Q",
+	"aaNKctFhhWVXCBiZHTxmOSccSmMxVmau2qjLghVJ1WKRm880wxfqq3ItZX1VLoOg8MGnETYV79IsN9SV",
+	"ivsqoBfiTRDtk0fH92NBhGK1nX+tb721vlSl2Rr3PQa+UFk+zdswtTTMOc88Nt6nv+SSSUUTc2LOQQDt",
+	"/hIAVu6vkPflfe+mROsCmHG5lAuX+r8VKIDKvVRNW4p1WCgc6obPkfJKEAUvVq8mr/9EmTmtAWQkSaKw",
+	"tNYbVOwOKplrV0e8+hbxsOGWDb4FoXQoyo6MYPWOQYELXlJt/417x5EG5hKWXzWYM2E0YVFtOHTtd6J3",
+	"sRq9TcR1XBt5DCJxqrqEnZJg3WpTFmw0UBYvJtxMnKwkJablg9LfUTjDYpXOGcda6ZkSus/QSY/hngwh",
+	"7rD+jqhCZuQPDyj84PVt9j63xeBoQ4uzNxyE9UPcKUNfhAfJRoUnARQz8KmXMfIHaiGWNuyajP0W9CEG",
+	"ugFx71AztNbaNjyHdiAGJCYYPMCaqhomHuD9M2ESKPNmzfHVclZSZbdW5sg9Augnc8tbEq4bMSu25JjT",
+	"EsTGSUClRuIL1hQD8ZgrdVsBt8uV1PFWVh4Htw+xHdSb2c7GdZ31641drOahbV8EVfUj+sLFCUtRZSLi",
+	"RoE9MldFZg0UCp22yP1gn9zjrsIKBHSHq0bm71s7LlnHlzBAHrcPbz+8re85tywXn2qvSWVGMMUVhV+L",
+	"orJLABncuQabqaDql4nPASZVVqWPymJDPJVP2Q/5V8Beb5fUkzrnmpEXClN0jXhnMAlHqyv0bCJi7FaI",
+	"pQ7I6XLMLbYLUpXq6zNr71BxJirfk6o7UcIRa5TCM24fReEBm91JUNdLVuhHOP6QC3TMJ73LO3Bzt+Q3",
+	"LGm0U5uZ9oR1kAaloMKoKKZ4RbmPr+pjKbyogivVpBCLNtwooBHtfgIsOivVymCyG+wtoCP5/NWfv2bP",
+	"Hj3+MoH6ZEWeAlTsfIlf/ufftJLjB332U6lmJV9ohiUDmJJsnKpMjK+cDoXcoXEmDM8LykAoxUJkm3Gf",
+	"XUuWE0HBRBRKzrTdqy6TwQjJkb4YeaddIXF7L4R3PJWHeJfr6C3RdqVlgSv6eCB+nlh1n5ZKh7CaQq1F",
+	"OdKS34omKaqcFshDGAGjGApt7GwVJ9teNUJoSr0ZB/C9AZ/1Tc+R+OKAo2yosLZR7pnClXmHLDLtyazv",
+	"eJFnrESXCJSMQ8VZS7HqtM9J7KJlhUHI7bK37TfFMuWpcRKXv4xEEcDU2OSGVsqqfJIVtKusCaVFWL8J",
+	"P9E+XTTsKLbvz0RVnWs3O87BUahZVd8NQ0T13pXid/AbD9KHt18u2jCpqxbIybdv3vxESODaZx8NnsVM",
+	"KZObNhbg4Eu27+CYqff06x2S7NgBm5K0tgfkGNZqOCm4vB1feW5vOy2kJCA7DJRBwxdWvbjXEUkkfzhE",
+	"P2sJbuwdqs/BsLZ5yEH6CTthj3BQp25hQfcBp2xQgq3OFN3vqGQgq3rl+KetwTIp1a2QO7QKUZIS/nHb",
+	"/aCK1SKaN2n/7mUzlyKpX+Euas1Ea3THiaR/4mZeuTYLP0312YhyRfNl3soVbbsYCe7l0jdgG9s5iItH",
+	"sVFEPV80qwDQvQHXqF6m4qY3hJIeG7WCnDH/E7e//UsUN+tO9O1Y019fv/yR0e/AoU3k9qg1rFTVJ+oc",
+	"M+fOSzFDSMvuXeDGFRP4lugX2rdBxIs8HrvjXfvKr3UIMTjKjq4BhviYZrk25eaNC23ev1rIXOloUofG",
+	"FMilKo2T9JJab1bsKM28H1C6R0Wk4LkczY1ZttEs4KeZXgp+q0E/OwIqRSgGKtkSB0f6OuB5q68LLddb",
+	"IdlyVRR6yMJ3wM5aY0OO6ur4AFNbERQ7VJfr32ddS6KUs/aSKJCHXcarRtUm1gBIlMvNlR8kXugop10h",
+	"LRTLdSxAs1toQYZqixx0q16WpVqkvaVZasJ+asCQAw5rD8zbhg012acaZTL2M3jmcmUaDNhPBknkHl+g",
+	"3euWoeDkNFzwd/litegNv7wcwPfwXxfRwHlkAgNWlKZo1MDuBI93z2O4iSrcbCvHVlfaLwEtAR1YaEWA",
+	"lygt1CqDehKU60N8fuDLhalfcjM/JdmgnwD08d3jjr0suLH6tHOLP7kXtkoAuB/e7lox6vCWhneFB5oM",
+	"d1TMhRvBTCnit6URUM30afX6d8sU8aPb2gtCBiHmCnICYQOnqqxYIUar5UGk13Lj+Zx3FvyJVU3w3XKf",
+	"7zB/+sBArnMFe67qN3OxAWfnrVjCJSctBC8TphXGbBYrjU7Pus+zYQZbuR8FiOtdRZgaKRWXg+M93nUW",
+	"vjaX/QGdidNqbxFd+XZJg+35xAExJCoFee9eHxS2QnamT9PgTi3+U6CDIrQ9Vsqq4JO9ieSarcvcGAH8",
+	"kVcedeCCEL5oNtIyTHwxLIe0XNtTepba45z/bVWKXTz8W8xah229H8A8CR0UwXk0DAp+O9dHMLLqbFES",
+	"+OR5euupFKGgxAvDZsJoH6NrHk4GbSA3efC1zzR9CblCK04gzOW2KhE+rKHOmJ1X25WZUlmj/PV7Up/D",
+	"95U4kfId2v84G1xcPnz0+MmXT5/xSZqJ6aD3Ybsysf/GAQeednGGYqVb69kFJE9SMXq0z76e85JCVwtK",
+	"4XIpFjIDn6OHpIgMDQYgD4a4enYvNrd7HLbBEXXwVO3YfK0My1Q+a9vYcYF3YpkVItNOTIdsDK+NcqBI",
+	"9HKlpgyqBNazV0hkr9h4oexUjzGtXLqKwvhX5GyB1EjAddISuU3A3bpeMWABpi+MEyoVDBJtl28i3Nf7",
+	"jDjTAJBq1grtMo5DPsul72deVvtKewGIOJ3niDepamrgJEAdMzsIIg6mDkS1jLM6dkdxrZgCQ9hqaZdm",
+	"yUsoRggRqo+CbvCzv0M3V8FfkIaP0o+VLAVP53wS93taJUe5eBTuDhd+zrOP0qn1PFpK2542UOCw7uTf",
+	"d9Nc9/CLcfPPs0sdXdYdwNEH8VMdl0Hl8l55UbycQqS6S+bA2yR65dIYd+2zN2vlwzTeEW/VCIHNAKG0",
+	"yotMY/FC/zt2qB+D1x6O9W4hZ7FbARqHEBtP54GpyL6nqLUdiQfNdLzlwXij0ZUDsHpWsyCAzSuojUzh",
+	"0oNl7mGbL1QD3xzqJjwmO/bXJUZ3B8cnPeXhqbshw/CUNV8BW0qSuQVardeg3c0Ugh9qpWtEDCviSu0G",
+	"aviQpPxXQlj3Dyrui7Q3vuYSbc5qscJ6hL6H4bD3orRD4dlWGy67fB+vlHvuQ4LUL63l9XxJ+oZ3Od+V",
+	"jdhAOuI/9BiOuQBl4QwP8rFtXIFPscSYJiBpgNTTVZV0cu5L7Icl86mZHdR18YSHhcpWHdY3bIpAfRTT",
+	"8jOYVAuwY+l+CLZdJKiP/v6gri6lvNhOUVS9lh+HAkUYT0+MxNNULI0OCFbLFdQ43xASO6K/IhbQoXQH",
+	"B+ZxhlQL+5LM/MZpTwigCT5FFoM7mT9NJgO1dpzPGI/HCIU3HptV1Vyqy0CXRw+rd+rvU1d6qiyXRhqG",
+	"r1de9W8XYfXBTubKXdgQ9jKftlSWBC9Cgk+0WPpTQUU029jGYDfnszlAJAg8TQxkkEKNl9AOJdaPLMiE",
+	"r40OLPY5Bzusa43RN6tSxk0yfc/MdlfoJqb7Y8txu5qIUgoj9AhqDr9rY4/Ge2bI1V1gDcPEiuD2ZzRE",
+	"w7cEkvr1mWZbCJc16q1j8Wa2OyN3sIwqjRyJxt8JQpy1nefwSKfCWvbBY8hvC7gZt5JVk9w7p9hE2MOO",
+	"ruBM1oor7IpNtxggap8XHf2f8SDQzN4v1MpcBaVKiL66gg9zDdWaeSGyWkXmbb9pLE5ABGyR2yXWnWgk",
+	"1qx57gUsL5lZlTKpknHBg3cQrKu5Sz8pflO3UFiTkh27YteS+AcxzKtWJlUL4RiH4NErNlblcs6lZ+it",
+	"zJsMn4QApSjJk+KRP1c1kmsi9/X+Idr69fwVou6JMvPCYhGA21ENVmeG62OcaXCdQ8H7kZpO4zvFuZXn",
+	"XDP3dL36EFPT6b38lsdYxQ7Bepj7INA1h9Z1D7No6gVjt4qY4QHujuKQaMYphlrv3+6wDtrKeN+rGOLJ",
+	"D7nWWsIHHfL7J5xGvWvCTmN0k2n2qaxubC4KvELkC2qPZtm5WtoBgCC7EBB8aguo46m5b/V3zRwcJDHG",
+	"huCUxxSbKsCA9MKQ42iPtjwWgPZpJiFMeHbg/NWTPCM+ICSgrdX5iZoffjNtO6QaBjzd2HGgVxAgkaI6",
+	"y3XijyvIFaZD/wCvlhHLxrQ4EThvMYmg3dE0lmH9crt7pjLRvOegz/yCegctBoAwlwZqZQUlR3gOLHm9",
+	"PbTzgX08PdRf6ytvHp6S2/TquAQN37Xm12nWG6mbKBPRvaFisYwzNnZRwvGQCBBVOdNXN/KMjSG/fzwM",
+	"SwpUnDcJWwAFFZVAVbdCapbLtFhlIsP3HbVQ/ROTlam9Ssm/ELn4TNOX8ANISDQeQpIH/c2zhtJfkZlH",
+	"pFBukdiarPx4tqh6+UUX4kyOJUBKeq98gYmTUMAtV/allt382v6ZkhXWUDsrFVoLjWgZq61uxWZYZTsT",
+	"77i9y+eGSni7HAYCfhKE0WPT+8xX0afcbqzp5gtHdOSlW6p03pJex+WGaaFdLQwwHtVSyM6+BYAYHnd/",
+	"wiq9lPcRQ792vSNtHZ2yPI4DumMIrXnQVmUtMI4SpXnk2oy0EPIgITyg/LSMY+t/mQusrIlrOxFCMnsh",
+	"QfSjo1ALguCE6YyDkJdt6WWwpqje7RW0VAs4IiG9sgp/Dil6LT2tgN0zdOLTlsHjPhQRBFOKYtrYD4SZ",
+	"XIuiwO0QyfG5U7eHUsYXqjVr3u6W39REV/dHA7WU4onObRdYKngydkrAb3+7QEKWqihw+3nVKFytFJ4a",
+	"d6uEke24KnYrs/Man/VvjSrepBaAeVVnslSGFCARVdcLpzU7dKgj0ZSrWMxjnIk7UajlQkgzHuJy6Dmn",
+	"ymArXXmC+awB9wre7CW9XKuCtzlnt31d3S8/7ppJWzK8VuKY/BI5aXM6en8wL6iNtAvrVL+D5JLpuSqN",
+	"3z9kqrVLXuxqciKVVimqk6uXHcL3D74bolUcnHjRCNvl5SRXbTStPtFFO1yNfTUccfj2ppSnc7pg3wEt",
+	"N1pepVgoA6XF+QrqpUnlaWrAv8ezkZLFhnBnOmSisn+/YmNt1HIk1drByUD32z9ao1jZB6wVPfYgQWfx",
+	"Ad60TpoPFBXQkx6Sj0PboDWwDUgnuWsxcKvyilvLORHzaDT9BZXKpDPXsTXLaF3iQ3znO0mhQxSuvbr6",
+	"Ap7W5NhXNSfOaVZpURpqTHJeO/zp/S8Ax+Sa3YMIKqiA2zkucaCdvJwrKbLRXC3EQaM6pG7fAYZPbhj0",
+	"yBqAVDO63eDB1cjQNZsdcG4HBtma5/vrOqI3Yuc5X0miP+q9u7hG0bQn/wuW/GvKIe6SWdyaT3fFxpCl",
+	"eOYL9SJQgp2dQRq2v1lGMhsv+mLz14t0sc5f5v/73//TTx/+bL7PH61OuyeqRrW5PfB2RswXOm404JA7",
+	"UNd3iRtUS1t9lnLOg350W9nvGtfEQqVQE6UKEVsB30pBiOp9K2dvShGTFDhL2upmZAJz/2hcjaxPghSr",
+	"aRAjatH2x2hQQx0+oQoLltOP48u9J0i1qimdvNC1veb2a3KftrHublPlwk+jctVaSiGoMretoCo/9s4K",
+	"jfCUo7Gyu1J2SAd4Dg+5p1ud3JmQOZB1esAClUIFggT05gEwyC56v5WHJDr2k5Sx02Z5oPr4jajNIxsE",
+	"N7lma1EK8s9hjKFRne0e4N2/qsk9QudxhCRmZlDiujZiOWTcHm6YAJnQP3BwCdleCTOCl5lay4SQkgn7",
+	"3//+n3qpMngyXiV+E5B5bSVncrYsxV0u1lcVdaTtV+AIhvQRfMiDFoKQwRt6A/EwSOdlDUdQYZCIQdUm",
+	"yQ0q1foKYvGCMqawpSrS5qSXa2aneOkyNjoCDTf3Zq2K1MHHOs4tGhaSJtrqzLlAikEyMqvbITOT3wnm",
+	"KxjSfDZqCVKr2eSQsoFwF5852u/ddqtY/uSerRFvN2V2U4lFrmtIizCaFtw7CMJE4pLFTQPHLNTKDNo1",
+	"iPzK15s+vszkvoki3s8DTdEgwhQ9VWKGTPhGswALSppfqu0ikG1n4U+BTLQ4RFydVVXC9ZkAjNZkBWYd",
+	"+7PdnVYKIFMe6PGKzMc5wQ9dCinWAqMogChD4DJSDBB32eWA6bYAibuCG8WMKIqkIpcptWFapEpmOvHF",
+	"4AgI3mcu16QUGU8NnXNUxjP8s20nin5WOwqVa6iM6+iHwM09t9PicuwahDrWMmkh1Lff2eGh5qUdKR61",
+	"dRapFtJPFQh8JGQdLCsslVZX3kEPRGwLvkFNRBuVgW/rkCg179yDiZhxn5mH3A0djVFlYjwRL6ewCgvg",
+	"DRnUycc8gKzusLiMTaOdkLgr5I0v91tDNFTsuo48gvIX7ZFuRZwXST2hGe9wAFRrFIy1t4hRNhmBw9dO",
+	"/YLn+7mFoMsJCW1tFepSQQLnprBNObxu1tqtbvG063uo96i5oO4uHdAhLG533d3XG5m+qGJ2IQVrwAnw",
+	"6/swH4X8WEjSCQARMEJ6vsxdmLDhTrEeInwnq7wgqmxIUQvihZDknEvdqeReuqCSqh4nC6/vTUBz6VOX",
+	"22nTdRKEWEIk4jUgERLHfMWslt84yx51JTzQ2aoNFsAXjI9WLJNxIpUXMqSSrio4VcyOWiA/E8I6ne6n",
+	"RTumny/k/RhSDosRHw6Fjteg79VoLqJ7L7YUEYfSIYlZbpNsufCkWI+JuibwcwMAfiPMFRvTAhFY1tns",
+	"8AClkivpndGUK1kS0sTVu71i4+q+QV/yxJT4jj3WtaPa4cRBSqFjOjCcyLhY2HJlKnZquCxQX7fhwUGN",
+	"hgoaDJw/UIKULOpC8DuBHPqFh2Q45SfF2gF+QccEF6g9SN8tGF9H+F5leAfEOFva64isNRIG38IeIcR9",
+	"tu01mcYZ9DQb47WlwRX5bZxNriK33voSmYKeEYAEoLLzeADUB3lo1ASZx+++7cV148xo1ETMWxmPbFSv",
+	"tE5tPHuzpfxTgPlwqw9bg0smeFnkfufRjqxglU7mXD5wKVY67pEMs0Cj6wDmflZuIB0zOILgxX6c5fIQ",
+	"FYWbcOTuhrsmgRoWVRQqy6dTUQppQKlwIOmvkseCe3SMh6/9fhtuN2V1R0PCiDFjx332xHmnBHwnQQlu",
+	"fI3Za5O7I0npCrh4Ir/waKmKPI2SFv5Ev/jk1bxkQs5yKVgppistNPtcKvbd5k6UUiUs4PMEvV+uCqEh",
+	"nvtKzNQDuPiseWlNTXuZI0WQkztqI1O8xNkvE7fIo8tLNsZFd/0du0gy1hEH8lOrQG7FpoYyOjx7YrKS",
+	"WSFGJ2NGQLYB+81trlp7TAE16aRQE/Yer0hDdkNklvja+d3FTS9hS57e6iH7FTsGXsG3H/rsOU/n8Bty",
+	"59kPJYwzw8v+7G9wS1FB+Sto9TOcL038YZBfXCGBMf+oEGy1LBTPkFLINmDn1e7/Ig9zzE5UEwlWt41T",
+	"ii+Xn7nSHHDyj5flSooxgAbs4e79iVdMFEQw3S5JUpkRtSeycZ9dewWI/DhQ8Qh+Bk51lKfd2bMHDBRi",
+	"GaMoI+QP/FZ4CXEmjvOVSOEpIh1X7NEyfih/A0x3jNjYw8M9301lieU1Cw2gX/zW2oirMHcrcW7nvPSu",
+	"b7BFxdS4ckWZAGIbV78aKDvI8K4pECzb0lz5oXMyYyR2IbjUVGLxnqqitaYRCG2Zzq0J4zoMcUXmXAsV",
+	"jefCzQBlby+4vWTbXXfY/em1z7E5RR5347SqK8X2c0gDuWi98D1KOha930NfTBdwpCiu5ZLD6+l01u0C",
+	"/rAKhXpwc7kZQXEcOgtpXsPSLs6cqoym3qTIdre47bloWjzYvPdUtBkXWwbEhyToGlp43bs2aXRtLSaR",
+	"rtFU+L6tZIduQUEaq3atYLxNeu4oJ0dOtk2U7njRHzoa8xYeckQcXjwKeMJbycF7VVCht4sm/MPbLVcM",
+	"3LD2s1/U0p8PIG6iu2Sc7jc0t8mRjUaurop5kXU7pn6Ok4AZ4SpMBNk+ITorjG/y6fSl37v3Zno4lKOq",
+	"/R4A5xsocAgpfq5Kuhcs+K14wDhgAityi23D3+/zGAiFDo1uqxNk6+rQdCNW1oRxwxZKG3Y5GCRB8NN7",
+	"HjxdOVK9uNOb1jd09R0Q8wx9qvf2kulRm799ezp84MLPCYoeL+E4A1PSHmHgFZyTO37bA9/CyfW8RsOV",
+	"NMkukx28Jntnq7XcyeE0CF7z7TOFAKoQs3eumlfuGuNnzJ1FsmV3Apk6ZP42pGZvrLjS1B3RxL/gC3s5",
+	"fJAey+3tag+6zlXzFnSizYh47cPBB9xla06J9vK/gYCpko1JuMYYzaEieWO1lqI8t1v8/NyTWv1rKabN",
+	"Milw3If3gsHlo50ce93IltAA3G1UVnyfjqhkBv7SOudWcJrAoXi/Cq5t3osdRqEPqn2vYnhfXpADbnug",
+	"v6kJUcEaBlCoIYV401uWcklUkdNSRDleuyG4on6xJpuJoc5U9a/6Leil1s/Z14Oc6ZaEA/sFj1CopAx0",
+	"VNQJZeeilRAG6VoOyviANM4maq/30v35zWYprpfLIup8Xc9V1GlcRVUhRyyKbP1XjBmfXez1mbkR++mu",
+	"ljkcckKCtVMiyfrZlsl7ltHnxpT5xNVb6J5u+cJoVr2bBD5wwF4TQQ397cE4qUIgLugv6ExebOdmWgXO",
+	"rfxnHdzdbgZ2Tp8PIzf18GoPz/u+0qzezFhwyWci8+H4wN7wd2r7seho01VZ0mmwS+nWh/MzebXuEd0p",
+	"xNSM1MrswH24Wr1zDmz9pVKLuKVUiDtR7Ki3aeoJNjUxoMoWoE90GDKgBfLlSxHdXMns2xZF03kmQdMf",
+	"RO5U1cisD/SVX3jIUOeGk/dEe9ArmFJFfgBXUnP/R8yko9imIJsGXzz93nVbYHR/9pFKk+1MDHL5R2jL",
+	"QtJcU3df9C8u+o/26uyw7/sZSOob8ttcW2Pmvklxrbv8E+TI1ds+RYpfQwXvs827du3nShwaGWvxsr+v",
+	"879VxCFAnIbapiMhwektsMrM3oKOVUVpqtIpcKfiTPOC8AYeuuCTRedc97tg3c1UH451328thtuuIyfv",
+	"G+8owpJFmtFBWAdPcO8bTxy3GhSW4ZqJuzwTBAv0ZwYdpkG1/2wfPKLIpeAz0QL53RmbDboXz8wVZc7r",
+	"gLKLy05CR7U6DjCLY5hdar8ao1drnsvWm6dBi9EtGK+fF9To6eJx/KRZk4HYq0MzxCAV3a5rFEP6/B1P",
+	"IeTDid2iO2oUeLjtjo5vCaxmZnyuFdavhTzkoEixWhl7bahn1HxlbyiuxjS9XD8HD5+GbdMojVpGy1JM",
+	"83exXGFNGOl0zkueGlHqxE5cKVI1k7ne7uSkNKNH0zfPTkO/0Vor0vc58TK8N3sL9sBJDkbYTJ/oWD++",
+	"FqDberkcZXyj25A5w5ps4ktQ5wejmPQVVnBiuZVB3T6S9CqX1Nfve/jk8Z4CfkkPuaUi5ZYBm0RUSPDM",
+	"rjqF1vIVxbRTgcKWDdF8b5FL/+99MtluYdoZeu3rYtbXpq1eZucKmWZXhUzjtH0HKW6WWYa/+hKWsYG5",
+	"PJTouq3r/IZEC6ckW8/VIqFMb6vwEkLzetVXKHWrcbCw2sataiOnQvDMMYZUE3I5uHxydnF5djl4czEY",
+	"Duz//WdnpR43ERRLuWSCwgN2IM0aD46Ar+wl3W2PP3t6kgRMpyJvFl+tEDJVFu6NvdTe9HxdpUykuY4W",
+	"DLYtm3JDSrY5Qxduhh4fMENbFy0CjRFyjNYjLiro12/NZz+i5HW38tVHl6LuXli6e/LZlk8b0sd31XL+",
+	"RUzmSt1GC/vE4PNZGDh0JW7FHYSJcqwFdwWB2yHjRdE/KJpzjNlX586MgDV55FLxjbBmUekRgEEW7moJ",
+	"6gJ4tE1eFHCN6ExJlxe5nLUR973xiWD2wVUpiEjas6BBZorW3Y3Epv26nt8exz+3e6V9ePSkq21vGJF2",
+	"v7N/9nj5e7VQ8Iko9hpZ3+NTwaG906rimEnjcoz2y5ajRrdqHF37HcUJIl+t/ixZKz4B8gMLUxX/t+ec",
+	"yBg3Ac66Q7OtFkM+Q5QZDY/KCbv6/FKvXXGC0E5rKeCtd9JCwhNM5zM5ZJeOdI+VykDYxl7uVzITJVvz",
+	"zR4GvJ2xYFR93unkE8MOUkDHkIyvyqJjNi3dQewLbsckqJqDveslvUqodbMcSFES5MWBWmwQxdYIZPaQ",
+	"j9PUkaxH3Jkk6QfOC73VElXxhCPOiwPy7uhR4DCvR23vRyLi6STi6eSw46jDDLMH46wUtpNtQc2TEFNk",
+	"xd2RhN0RKoB3Znc2LBR0cMPONctWBzg1SqGXSuqWsxHyQGsKDZVKBUu6YN/lXyUeNALmMkriZ9qpjRal",
+	"83sXLQprVa9NzwzlvHbRnAdoHbd1Ku1juFm1AG+/ffPmJ4YPROYnrgKNUrejRYue9VXxa1JsX+l3rHPg",
+	"xdq7Ch3DTSOnX+/3lzSm5BSek6aC+jQ+lOjaxohEeTYetmkRn6RNoo00drnmk1Z2VjqUEalkVXtMB1Ln",
+	"Tji7n3ZWf+JEynhIQhBdYo6rGLY9OiFhFfZDMY9p8GIw2GElx7745NHBI/iYNnEpTF6KUZsB+U2plkgs",
+	"AIhAq8jWKqK2w5w3a/K1fxGySxBAi49cBcBicHpUVQU1mK9GqXhLZJIFk3s5eNTBQ9cmra/QJjmsVPtL",
+	"KZyBvcGECrubwfGIeZSsrFU3MKXgi23PVUvG63O8t1GYcJ7P5qKkAzB6wHmf6iCJYlx4yz7IAqtwr/iv",
+	"liOj4qce6Mb6AV0ii0CwyI0C++2D6Fh0r7Z8uNMbzu67OOVBjQUFq4W5Tu05T+mLb3f15qhsyKgH5yUF",
+	"hTV6cBoO7+PLK8YoGHZC07EP7qET9WO3Dm3tBTyBtECOsKcwKHZ/ef6GneMStXXq70wNkyprhGAkmxuz",
+	"1IxQUkytjM4z0CXLMr/jxm4pA/RJCVvJwj4DyppqYTBIrtXImKAbQZBuujKSgW77ukPw2ywotJTGQ/Lo",
+	"O+sIwqATAZaop4ngZZnfiYxgxaUQLOObGoLMnepQe8P9JxHCRC0pLLseZIRVqVdV1KAtVIB5X/uKBME4",
+	"657/gBpG+7KcULFDSpFRHGfLa7+SE0S7ITTVfZDt7QESC/W2QgOQL6WJBBKpZYIqSRdV21tpSgcamfNN",
+	"W56Db/195ADdjnO0d3GflLqGdtXydf3crtIaBJAOudlvh8bzuGthXzipxQNXBYx2RnQ6urKceEUxT2qx",
+	"wLQXDpj3Frh0d5mMoLTb2K+C6tS5Ztqs0tsmZX8kdOOFvCOH1Q5mkl+CElLdeVxxJkbE97NtXCE91ahE",
+	"i+DIYMkJAyx/KAVssMUz/gkoYeeiyNo9gg75Ct5vl91ulQ6UCpFq3axIE60moKvyThi33pBDgJuQ+ciX",
+	"0slNn4Elg+RIwPRHkgeCD3lryBBUAXxiTQPbgmFQIoB64UO5l9UJNnRHz7QU4m/dwlIHl03bLvzbqBgu",
+	"7PAGGNgIGL0I8WhPRWJ8XelaklCYtndU6aXu9duq3O3tzLoV1OBbAqUAJv2H6/NlrLtod7UUPQAEy0o6",
+	"ofYS0AzhWQsXEzhBfbCpWiHsYOFQEtxYA0oF1K9mrUjCGqEeFX7qgHzPl7a3Xjsen/FpDR8sYtFS0wUk",
+	"YGTUbFZ4fpgOvCc+8fENvRlnQKHv7hK8GilCXanlBp6ol7j3wnBkLudHo5B1qxV4q0UUHmCVFlNl5kKB",
+	"pdBLyA0Zg2k6vg+hNZCiHy8urcqkKuMPtK8+knrFytwukV0vwEdVaCPgaOkYFbh38YeKkI8Uine5O1d7",
+	"Q12GW6NuUoR1BtqCf7tsmZYCUNfBkUMln4YUoh27X8ah1yYkOnVKK3Fv2BUYV95xT5SS+Cz0ssaf4qxL",
+	"R7R9/wosf882z2FxSm6Q93pHgPIkMcjDj/hjDtQjdeKR+q0tSumI36s5PaDKbZBvEKuYhN/0PgzwbYvS",
+	"n9dGqdugTOd9mH5OVZPG6aBj1EmzUInf0xjUj/9rVGUu+rIBoABHCFrohdUwABSAFEzBf5IuxBT+EWZ9",
+	"aPxevBXfk6g7iEZzksham1n0kUJr1NyRDuYWGshq+q9AWJ1Dd68ft3H7bRwy5CSAKs5Ux8ERkHgef/bG",
+	"85GUC+A9c2t+r82yi+sYhfDKZ1sRaTwRqsisImXwzAauLDW5WXmAv51zsihh0thz4EtWZQ2TUCtj3fcj",
+	"vHKtcwPk9RAB67O6lIf9bNjsB7n7B/fj2GnjxSNbp86NF1ZqgNGG5Tbc2p6Kza4ijm7L9w49/48fP3wS",
+	"5Qht2w9o5rvqR3Cdgl+jWbLHnJG1W1GD9rLg6FTQc7VOGF8ui43zKdxre7irVjB3nW5aSMb976i2t29Z",
+	"W5ZfwkJFj5FMP94rrN3CNcunkWl2N2DA+rp6AUV+i3WqgBtpQ3R/wAFO3JAf8xa5bdnuHpEWYfn62LiU",
+	"ZJ/bNXkA3NbTKRH5g+uA7v4wyOZwwQEkMuLv8rS1ajp12ZSelMuFG4yyTxALDk1WYJ81/DU+tofhZlc+",
+	"wylEF7GvKKk+35qcBwkyYbp3qvIEwSzMue5CbgnQglj1+1crSdcQOFfsQ/BtCMNPm9xGtqOab3SfvSJK",
+	"zimw766HATenyzew3xp7FigpeGmHbNVckDxPxFqZSAv7uz3AgALSvkzjD7+sV0sslzB2jkP7oMaiGFIx",
+	"ZNBmG2FOS/lp+zDKxNLebXYciklwNgGfFviXMEgFk8AXIqudZREL7MpRcdWkn642djqVZLm5J+8lQQpH",
+	"uw76MtY34GJvdg5p2U9GTXTbVnS0fm0JDOnfV2IFUcx9BTA6lb1A1PaqzM3mtdVuRHvicr+avgDM2AN6",
+	"fJdUN56UZvS///0/wDcFGhKDP7wMc5rmxix7Hz7AITyNse+wOyEzVbIvvtAbmeovvmAYISWSMZcCi/hz",
+	"TkRRCTJ/I+cGv5FffEG77Isv+uzab7k8qBWbS8jZDVzkX3xBGuaLL6xxB59xJskXXySUGYFVsqyRbP/1",
+	"xRdkptqGfgKvP13orcj6GgD8Rrri2XIrKGAftud0LjQT73hqwNFPAH8yl632tf3Bgl2grzPd/+ILNn7P",
+	"l8sP44SN31PvP6ACGr93bXzACp1QqCBDiBEYnjcS/MrljKEvuKJyLIXd8jkv6LCoOAx8KqV9LdfkJxbZ",
+	"jYRjFrodpH/m2gzZo8Ej6v33uTawoqVgSz4T2ZCN/6XIF7m5WQ0Gl08A1ETMkeSBzrUdmbVIE8Alfxhf",
+	"OWzwjRzbv6AbyX6OzjB0KWHRBNsq3XDtbNnRgJsPI8UpLyGJYwwJHO8x0JcwPI8wsJswFy/9MB5a1X8j",
+	"7SC7ZSFSAnaQjGhPEZ4BZOFGOuFKHN2Zctz5oP/H/2K79aeHAx3MjnMA/kmOiZirmqwb6Wrfajam58YQ",
+	"SEIcGOTbjiWVknaAa9Cydn1puqA2HRa4mgG7pZs4iDlPKsMKuIo5ddZ++fkbPhtfVbTc9ss3UlNQGAhl",
+	"XkzPfuAmnY9DjuvPH11cPqDy5mohwCuGxyDXbMq1ESX17ZVYYuUq26fnUKrrp5ev31A8zvbhRSYWS2WE",
+	"TDdn34nNuE+PgQeNbl6C2SZu5PgnLAk/vmJQkI4vNBX7wPNGszEUuHWNAyuRbZincyefSBAm2dj++r0V",
+	"5bGv+eRcOthmyouCKn0UYmoPs6/ERrnIObL7P7p8RvfJV1bqzq5hQ2AjaEAo2KxswtNbx6JeqhTAPtMb",
+	"ibQm5V2e2rNqJY2rv2DlkAwWqv/EsNA1mFiEF0rCfs6E0faDkOsTjgXUhODp3PW0GnjuIiXTuvXmtARN",
+	"JOYxO0UA0UumZCqSeKIRlJl10aswixnMgSJPBaUbEA/z9ZKnc3F22R8Q+AhPHT08P1+v130OP/dVOTun",
+	"d/X59y++fv7j6+fwzoekZ3IDnj7YxYFDfdi7IM45yZd5b9h72B/0H0LNdTOHA/Mcb3pn5UrCv2cxSOur",
+	"laSJwjgx4/qW7Eo7xNL/HEScKexTT2b25Hcvst6wZ7XrNTRvG4BelXwhDIQUW24y1SPnL6cVQWsURgf9",
+	"ql1oXam0gNw9t4//vhIAqPGVqSg5Ce9NHfwQtgd7ugsi1+vwIOwhIoDG1BRYmcvBAHOHpSHKNTiDU5jP",
+	"898IPVP1eNc90M86uAfBumlaNXA+QVkJCSfZuqr/is4EKCfT1pDv+TmpLDTYPEDLLr1fH5xuKwCGA8F1",
+	"78+FWvfe2ldC+Tx/X67kh1YpvYZNqJ0QutqC2hGGXbExgpNHeTamghYQXFOzbdn8i6hEs/cpViK2Cm9w",
+	"JKeY8NdWx0PFSSoB5WW8MedbuzDiD8vQkIau0Q6yCqXaQCVNmrsuIJVb+27aDdJ8C3JQ8HLRrqJqBYzd",
+	"fdauUKkKcA+AUyFPCZPoj204YBVYPIybPruWDFqyR4NVm1V1fms8pvbWXIhsJrIrqo/g0bmqnH0GEEin",
+	"6CPKDsdwSkV3XTFCV1njYT/bdVz1TE3TeUEj9/o2jeU/lqqzc75fzaF4fSRFx926V3tNCOMUHPx4/h7+",
+	"98N5sC4Qt+m4GUlsW/Yj/HbKHQkpvLF8bGv4GceC4ndYlfWdG3fpcAWitDCmsPvJ+HqzqSqzqt5suLGY",
+	"z/nUfCHYnC+XQjreFO8OdHc+nBL20pl1jS1sbZSNprq7uY7t2uvq8Wuaw8P2bmDefyc2JOpgmH6lkC1j",
+	"j5QHgG6PtbbjX/B0nktBNG7aqNJaZNbUxRSVfDY39rIu+VLPFXhmDtgwwbgXUMyy7v4hB9XH3bRtJyKs",
+	"atJQcvffqcGQ/XZq27KUxLLXDAE6Ene5KGctJjBmzh8mV39XKna57KBgXV4PGt6n0qw4d26RrpdLNGGi",
+	"yukHd+nGgq98ueyza6yCgf6LqmjU2PNFuOy8+rp9DU9eAyH/H6cQslwvC74ZkZZ3RSKb5X06r6KLuHfa",
+	"7RenlJ/Wvb5cnkJWfiB3IlZQqEuL29Dn4JhEqSlELMPnhXFVRXTiXLRobN7xMueTQmg2U1VNc/B6EtTA",
+	"A1inpRBVaAbjJoNnjk9E+qARIP88HE2VM2WM99i11Fhzsfsx/WnsHIxVZbfYIfcNjPcYYf6awuYR9fKo",
+	"tcYcerVtkyfR29j7ttVNditpcCYtl9Vdkew/8m+CdwMXOn5FhBY/pmLduTGS3lzwjBDYz9/w1iJB9Ng5",
+	"PENfPMF1sm3KDxOi6+XyxTcvS8wUfAu+qTTCMPo1wWswE1IUWVAND2iyrsK4sjXttpcMo/pHqe0puIHv",
+	"qa+3gXsLXhQCDzIcDgQjPJKkf5D+dqCFT2ys/d1KKYoMq2TVJ5/sOQXOSc23G3lOQ8Btg+WLxcrYAyAh",
+	"MIHIPLf7VjXSuBX4NbX4j2wI4hj224L+EP0ot+2qHI92V+OPoaWiJuYbZ2JiVVeRtdak9U4q/yQVHXJV",
+	"JW5kWMoSwUDuawA+sBfrdaOiFcaVMOJRaAHpV8hNdCPBuMjEO/t9pNDW/lqczkV6K7JhmM01FYC/YfYb",
+	"FJVyv91gdWBu7J3TLt4VAABh7XQV8GGQhJKK5EbCATvN7Q4p7LXVjh5ZLSHDPVZ6GEYsMShTcqnJhQ+G",
+	"OUaOXCzdHtylQBSErnKGFisN5YugBHWfNWuHZXkGxhUG/24kFH+kEqkQ1byijLeiYJlKaliYXGOchwYI",
+	"caKAFT4wHwIkkXsZKjO7eLm9fogMLu24xLiSFMlqPEGBJvRbUyOfXw4GD6CpBSX54cnBriWRmrgvOghC",
+	"VdsP46rwB9c5ipCQg4XUggMxQHVZPyAY9S9wc6JSZH+yZ80YYqfU0XWF3UJnDVqwDitLnYXEwxvpCpFD",
+	"FRoVTp3TtpKN6VUKCtu/OLqGMfbyRtYBaURB7vgim3UDa4OvFwu8kde0/QJoj8ZyKI1CYAu+saLmNzPh",
+	"s4Zo/MN2dkXF8K6J5cdQyN3wjBU3FyTnppp9WCZ0atnRwV8dooR8XVSxDzs9DqpHjwENsW7C0xCRHLjH",
+	"ub7ViBf4/Kvnr958O/rhxY+jr79/Mfr5+avXL17++KClXniRj9TKgC4Yx24XrzcyPcbi+qbcQFgk+aRX",
+	"6kZZ8p6e88vHT4bPpk+fZIOnF0+fPkq/zJ48fsYvp4LzQfr4Mc8GF4/5w8n00fRicjkZTJ5eXqbZxePs",
+	"SXrxeDKYDgZ88LTXKOjdG/QvINwb1qkmn6yrdvzr+1jZ20bHngweDh5ycXk5efbs6dMnF5NUPJxcPp0+",
+	"fChEejERXz5+yi8vHqZPn6TPHqaDL59kE/Fs+vjx0/TiIv3y8SVWbu12vIc18D+xjRmUPY5YFj/SoSXF",
+	"GvKSXX1QKv4ICaVgXpzSa7G7S9e1CqonuHBtZFoHlu0zYUOmm3uaOqtWS6fSqu5iVojA6nJmCUFHARYx",
+	"JMUVBK14KW6g1qBBeyX1Vz3/CB4NqAkB3kiARkJvKqylj+UX2QuwGm5kYDYMmXeqgIh4IharWSvTxRks",
+	"GNzzZyFkNrFc2lM514DGQcUNhySEOTAE0TjXQB2/nIZ+HWdx0VDJKCzVHS8YIi+9q2jteCJ4jlZYwiab",
+	"G0mSxMbLUi2WZnzFkLgn8dm/IXl6YA/lmqk7UZZ5liEWsnroRmbKI3434Z06zGQHaDbAYwEHIwx2CAPu",
+	"1PCvWhgDViK8+Pbz/2P47JwCmOf+aDjXwiDS/kFVhRbv7jf22Q37fHwrlmb8oM/A7+aqBUH01ljjEpE1",
+	"dFizH5WfYjinAAIOnwbRckatR8uKjFI2AV05ZATNI+RSDpAquwZcGkTynsjU6bPXxKp/IyvMG9giHnhU",
+	"R55V8+My7hpQtBs5XpYiVRJTQ0ZERPTAJ3VjpzIVZKgAXG2yYVKt2w7tFxWV79En97ZLoDFmEZTodQjS",
+	"WSkAy++DmegYqDzbbmoOQujcxyqodOmv73tuu45UkDOBxTH9fISpGQthyjx1+WpbiVtrMbH/MxfFYnTH",
+	"i5V9CdiD85TrIXsIB4ETfyIOOktVueyFeUG+Vuawdz1XDTqvEn9IueRIO+oxAAssgE//nhVqIt4dYhI4",
+	"GfmDzIKq+bZz+BcnVRkcFnYHI26jcrOTCkbLgbJMThZ0MI3q5nQuoj4GtCMckFbtBAe6w3tsHeou6rDD",
+	"MRVcUV0pX7x38+a1FLDbBOB1pT79+OJeqleu/X9kNxUNogP2jUb7ER1VPoz0qT1VFAwNy+Z7Afm8yWUp",
+	"qcwdHP4PAmTdWlIiQ8LEu1QsMXsqMD4wBwFlzH2APErXReGyIMBTA/lBPg8ksK/SucpTQRYWD8Lr8Ksb",
+	"APhBYmcZxmpp0f/QeC2O1q7spMh2URO8pYzUWW/4sLMuphH+QarYzW8bjNF5WLgvMFyUgmebk9/L9nQk",
+	"cPecYiOjcAX7CHyvqZV6tzX2XdR88LgTpARxq9Wx9Zmuos+Q8mPtcrho1VI8KpB73aNm14BK4loTGgyQ",
+	"ANQIRX/b0IzL5c++6//g+BU3kP1nQjDZpwaz2AmvkAQf60Bok77z9+4/d4IgAHBa+RHFYllwIzQVJrLi",
+	"5JzFY/uP0WTjLX2XJSGKQg9RJlH8ckjVkQq89T7hLUTeWpkOciha8AtuFe8Z3f34YtamnNwKeC/BTElR",
+	"1ZawRy7s0FPiJqpGd0ncXhSF+wpe170eQV1PuBS3llSi+8p7YWYQ98JUnJWpav7FABfBIv89LNUfj8Lo",
+	"toD3UBlJl8fdfO3xGnp9YS8ckOi2fRPDLD1KwOvLlZJ9vlz2vabq36wGg4ep1b3wX2IMFTtD0QrJop3X",
+	"BFw74GJa51oMGWFmsap24qprG1W7IH6GRu6tcFyWKMNVUWegKoCMMMqX/LFyNnlVNkEevivvh3OEBVC5",
+	"BqzaykFI3lE0VXC7V7Ywbqw2Z+O2H6e5Zf4A1ItfFJ9SAIPoDXtidZYKaUpeHARzccP5gyzdQ/S4w5aD",
+	"n+2P1BT2/OyiKKx1MCnURJ8vcq1d9croDbKySgO2yBqwwFN54E7biIhX4c+5zH7Apr6y7f7BgFroPbBs",
+	"nyjw192XZof/DXXgE4t0bQFaZNqvrKIod1IlaGRVNQyYeeAOOgEkX9964AFhYxymwwXadwjwe+zxh71p",
+	"NK+/vT67fPzEjWCyMcijGUmk8aXnO2XSfHkBaEYjSvul/yKR+nVw9oyfTd++f/Lowz/14sk1sbPztd1F",
+	"mjyKgOMpGWdLnt5uBdw+0x53hLw0DnsAXp4QV1TVMXvyiP2Qf0UwIzsFgVem2tlVnq+dGBdwe82nAiuj",
+	"LwWPXhh/WhkrXb2um1OlRpgzzNesy7HngpzkEmnwmxP4SbcOjKply1g5/AQej71dAK55q4JPsSn/HXYe",
+	"yBsKVXwLkqtrj0eD/H9Vikxi/9uhsoEvCv7lAukxP8RXzstyaFYlAFfjqePUr4DQB3Sdo/GbtWVVktfu",
+	"wMzx9g64VoHQsq1RX1+zm7TYLxOn6D9YLid0fb+LxnmkP4rTvsWn1+Zm/8oJ0jaxVKW1P9vKO7D2fY2o",
+	"O+KHHzIOnM+Z5wApQblra3iZfMpTU+VLbpxnPWng/QjJ2O44P3J7ndIsA3QU5TPVw6e/AizqABvLDuag",
+	"e8Plp5Fe55pG8TqFtEJzNRyIFaodyvr8PfxvO8EC4h/WPCcKo4rxaC4K56/DGnDc+BsBxn7orhp16kBP",
+	"DxawX/gBeulnAt59fPXUehDbH0/I5DChSbufnwe6/OIbcgvX5eAc6dcOx49VH23TiteENWXcGiaQholi",
+	"4vyevmhEI0V7W0dBH4+ToKiK+pibf6dsJFSgz5PeWX3u5uEkoSr4cKvoWAGAJHt9/h7+98M5ZuJ3i0vR",
+	"HR9vDq4yIr6fMOCowHvDxrFy3Ykyn+Z2mNMppAR8PobCS2fww2b8AK8iQfY/QaPRbbhYUeF14lsq1WpG",
+	"1D7XP724Cjxq/vVcs3WZGyMksRIRYUhbgOtr+9YrmoM9vChIOITPtlazjPJwAEmaFr/HSTgGB9bA7G7R",
+	"fdREoHDmIkJPP1nzFpwHFcRt7klNBVE+nEDyX9mPwte5np/BZ0VGqxXugzQVWu/nwBmrclbxZqOAqrXE",
+	"/mJN1Mqdu11BcturAC+emjCHTtw9pzkc1X8idshsTN5KF/rF9AlAULlCdVUdv37bpoFmT87m1Uqv3rKx",
+	"3O8nuIy5pj/CbQyn6x/zOoZ975Duh9P3kS5kqRe4CHsY/QgnmpyJbuRhxAbpUU5IWIxY7UylqwVWRFHa",
+	"O8UcLR5ynyauGob0as3tGR0SA28ZwjihvY++ZG12CGGpT2ekpm5A+0jG9vEMwHe8ndpc1XM/vYcbq8Gn",
+	"W5M6K++ncz+HrJHEZ+1MV6dLkXKbauaQZFQJmxtHh22YFkL22bXjqcUbftkkiBhjMyMiMx0n9kDBapKi",
+	"ahO72aA0DbS3VF4Ug09LZUb+COjfyDEvtBoTLzDFTOv6l6KRYYUl/8da1gWBReiqmKo7T42TpmJprElK",
+	"ZHIuOZJ2DGwfxzRK+RC5mcfxH7aff6yHAsYHWVqw0L2kR+v1ETLJpDL2oAlJtXAxrxHP3VEXfEOC8Aex",
+	"vnRRRYkrNnWSaBLVaoG0D7nZoZ6iOsYKZOvx8cZJrE8ZMko58IAR70yfEYms3So5hkZLAXlFWZ89Gjwi",
+	"BpiK84UgAlGPyU8F/6islPb7r2niWhbIdu9kJwUl7LmDl9JVTn9uICvA+Xv8j47WALpk/cK24OXx0Kds",
+	"KcgqQ1bTMHuHkNYS8omJqw7K4YSeNZSAwKNGF3as7+cCeh3ct9agcOGIf3TXGg2kTVmcLs2S7BY3b/fz",
+	"rmGvW8XvPMun070y6CkeHOf6lI2NGtu7bAIcEFZZEFW4Rzchdbq9rNxIlDCQtyr/K/CF0NlNmSiORIBV",
+	"yfj9G/mNoARJNQ1AVoG0w99RwXnUR1Xlt3Fe59PpsXQn9t036uMKm22jHQXhKQquMBxT1c+q+BJO4q5T",
+	"iyXkzK7VR6AzaYom5ZftZLxxKZi5rtg9c0k3IZ4SfzsyUQA5ZZAfTFzBEX+Bb/kfmvmGRtHhMuzGe3r8",
+	"eBpMZcyn1Xq5QY4KzVYy/30lAt7VNuJDN9w/1Oau8htNDrb3TBXZdnbjgSv4R1nDbkbbjjj6/SSGcJYF",
+	"hWRiwlJTCedVYZa9hxVgNXxXYxZJ1epH34yfYi6dwbBjMg9WzfStRs4GlH/WO28gCJciaHVQjk2Vs2FF",
+	"TAYZShc+qWDGlxqgfHbtEMoHLDAQZkGmA9JerhgJfRwiF2yMNXDwqr5RK2DC0QIv8r5ORHIjofYG8OXk",
+	"So6H8Cym/AkhMaiDpslqyYxiucHSM0xJX+inFEEe/lQVvoJzFYnmwSRoUd6J8gyKulGfTb3ej8yAwAAL",
+	"VFAdxMq2z5FnyZeHk/iVYBR4K/htpe3tBZ8D9iGhq3qXGK66HDA8GgGFboVmysluwP7ayQXiLF93Dbt8",
+	"I7GGmrOqrLmxUSs7OamSUqR09x9/z7U5e27fOXvxDZZUguXItQ7ZLm7kTBj/B7POUwcvpzIsUP3GTyMu",
+	"8tRae4tcrgwmmQlpv11iVa0bCf6qO/RGuIJCQI8ERUD0FYRasK9mLiQsItZD1mwizNoKgDVz1BQ/6wSs",
+	"FLV1s8NxpF1c38JUKGuxbpA9RAsaipNJt5C4bBTXkL6y+tp9dAaZR1NF8H5JdWnsqYiSVUUw7eOpNa2F",
+	"4/IIyCUIMm03Ew2rLbT4HDdzl6AizUAspnjFBmwiZrnU1fXUWvFBMfNbsTQ7Q4+nCzs2gE+2X9gtmGdH",
+	"1Q57Wao1U/LKCpmSM1/pCZetrbv2zZFsBHS6VCuIHVV7FEVrH0DpnLpeAkjDd7nMdBdzdm+kLADk51CQ",
+	"zTMRO3M8aQlLNgUELhofpwhOWyUDXw8NN61nBSlFKvI7ke0TmiZXSE0t1kYTILN/HZw9e/v+Irl42obI",
+	"/mjGCnSNrg1Jz4h3Bk/6APtcVXLPsyH7Eo5maYZVBNQnzd/IjBs+ZO9velr8ftMbfpnc4Da/6Q2fJDe9",
+	"PLvpDW964s6Mnkwv0pue/d3A3y4Hl0/OLi7OLgdvLgbDgf2//4Tfb3OJb0Xas79DbbLe8P1Nj07A3vDh",
+	"hw839fpJEYx22w0JdyDG0YNNauZigUe0HWN4SHPJYBZPBhVQwJlYOMckqq5aQYrAziNVjkZzSLq117MY",
+	"8oLQdyt4PVU1I2sqfnc+mqFnJ/a53q284l7qqDUCW/i+gXfflY8QeafJC0LvuzqATo61KiHiLNJbNOSg",
+	"THNLd+aCF2beuT/fwuM/i/L/J+/af9y4kfS/QggH2AZ6XkGQ7Gp+uVknew72EgeOAQOX8U231Bypb1qk",
+	"lqQ8EQb+3w+sB8mWunukSWtk7wILZNaSuvkoksWqr76vrKbu8QZFtZ8JQJ9cKnbJ0WGKAkYtY8WwzMpE",
+	"zht0p/3plbMQe1NPKHlDg/2zo+Mo1Ne2/PcSEfLX+9FXBokgo3o8DNQ4iQeNAlVxU9imE3pUGiOpxg0V",
+	"RSa54GYRFmEkUVVi6gNJ2djTQGTdCyukMrpeBBbTwL8GiE7k14VLotOn4ieKJ4MYOhASI2jZBmXrU/H2",
+	"liHG0zubiRyKmUhB9m41kUZJJ23OVLVGXqaqhJBqbnwPq0s4vQyx/1JmcIP9PbzohWU6725CO2Ty/M1/",
+	"nVIiPWw0PCNfEKoeiUgj0RhC0DaIxx7jHEtDb1nUkg+ANj86kLqe7lPzS6N1pNBc8Lbbo0m0Yi5Fzv7R",
+	"hr5gGAXm8x9IzKQKNtROG8YbwVkQWu7j9XgnMb+YCtejnFRlvTd2ayT1R+G9uATotk1xtOInR8yLMeTQ",
+	"rh8NF+rKtSJdktL9hNExEWFHaLS/FCAFZPIBEwFs8xTvqJQSMcNdail/12Ym3VMX8P6KKckYBBmYIcwI",
+	"+/GYIWXd0Ua8aZGKMtk7UNhE4QNwn3+9ev/6TW8BSBzMQx/MjyziL0FSpX829jwu8JeDyKsQJ25hReG9",
+	"4TrAFhKJ7C1qUtHHTNrUzmaVbqh2W8hCASDmVFxFjAVzpEaknJKytAl5kL2vULRA394SogaheorAFu38",
+	"HNowY+yYPNw/XAS3YdAYvsvVB7FJE3+BsaKY6JWLjL3UjLb9A0VanuwADMHIsc1gSrC1G2zSbjSmnfyi",
+	"+57rx5Gt+fJ3hNcM4QSuZQd2pm+fdvSfschyX/6IvhPLd8It0jWOY4CeRIZsEFEuUNC5T+XbHl5IufPi",
+	"VdcRkHUI3rZk6Frn54kAtu0NvH96zx7wj89nLOj+J9+XdeIFGsLqXbqzLDJ9eOFZyDT5o4l3bX0r7ip/",
+	"K8RG3JiVyuE0gegNaI8T2/ulKNSaUM4kMgOZxHYIdVIA07K7v1upK+708a528Y72SZqJtn4M/cDvsTcH",
+	"YfIjVUt/4PKdjv05lv8MEPRdqT5J9I4lFyIbQ6yz7lJZYSs1q+XJykqC2HFWDYhxghAwqwY0ox0QNeWz",
+	"TOQEObbhvjP146ISWpf4uJAPRRrCccjrBv4zzjea8CvQV1sRi1/QHWAGbihvJZSYFSs1lcZ1cDpimORH",
+	"HuIj6y7joAWj3zGzw40/UtwivB+R510LCW0qIxI7ULMaMEgRFgm9Zx+XhQLofR7LJwyXR8V/v7lbgRFo",
+	"UbmxWCl8zJqgDNY78EUtJkXprRTXDCg6GX2fifBlJJtu/GSmdQmqEJlYqTsFnH/4haomnGzb7fYN5wEO",
+	"5vvQGzomGLs0GNjJhUfu4IwezN9JopB9aTammFyuXEowGdxWYCK8TCDNqMCwgWFuj1lAAw56QYE3dN5P",
+	"/KdHD1i40JRnsYYOarSfE2W7Dd1NbNyYclqVEjlOcR41bOJHK2Wly8VMo3wh5rsqI2iksi2F2bZowmVb",
+	"CKFJ6olN7CDsDJb1xMhAtrNAy585FGGo/PQutHN69JFYPdsTA3tEBHzfjxUQeHy9kc7VmjaI+w3RkOMS",
+	"fO68Djv21JDQewRkWkzvMip5UOVE/wGn72Y1VER+VVbUxD1YdcqK8JsPqlCAL+mLEYQhGFjkg556zBMz",
+	"NOLsgf/sxnP/Fg5EvXIhKUs8x1bkL5Et+VV+yYgB2cKYrAHxB+ICbUcoT8hzTHq3LgV+PiAWnB/5HJOd",
+	"ten/0OsbYJ1LoPqY3uWZyGnZ5oiwaij+tMRwTDpLA/KTtJgoVZB1U5YwqBV8b8KEocSqzUKGHgDKEMwJ",
+	"OzUc83gf1f7uyhJvfBALJG0G1w/E5wKclvOWoZIf6ugICb/AHzIzLrypqB1Tg+MWWTsisdp6pnBadwGE",
+	"GZ1EI/KkFZIGhJxcMMIYpBjDHC6KUvLfTHI7uVkW1t4jO44CpF+Ycj8v4c+byboJ+FpZWcI//v7AMKDm",
+	"s1HFNOigXngfJPy/b/ZXHsMB6tvSyagOE/blmscj7uuEqdhFOgZBYBsOMp3nBNyHdVM5sZxDnn2uF7J1",
+	"7wacyyE3bnxBV8zCfzjYls33mAQjFIFQM6zZP8KcnvGGdsjwIt+cEqPYAEgl9oEBw1KmAcgNcMe0XlkX",
+	"yogjNmRM8gkUc0x0pyvLgjF3cg304hNZV/KTpHfe67DKMBKvzR2GqcT7iDag4hr6YgxeYlTU/8jNa2nt",
+	"n4uBglb9LRJ8hchWd/gyBYMdM4L51YQsYcBe67KbFgTBeQcIVaJhczH3tkXvc5FCIHLfJcoZuaWgZGRR",
+	"gjosed4sc9zueHftyk4+VlV0pShov3EQ+DZdimICa4EHgrC+XQUirgny5gqhi5YKoY+HPSycfG9kp934",
+	"vg0aAUWKW5jG4579bmV3qsrl88wb0X/9+F7Qb3OohuxDZf2G7zg8EoNe1I/HgG3eT0JFxOyD3NTfNKBX",
+	"orLPO41OGlPcarM4AbPa7wLEbl2DdDmNzGxR1eDGA3whios/4b1wp7GyDttOkETqvgpNCwX3fLwPddxm",
+	"3nMHf8P+HdCYmq/qvRhAWwa9DoSX84AecW/YNKpdwj5XZWmkBcVbvi0j5y4rCZ+KK+dMNVk5SbwvSXgI",
+	"OY1C/XJyhpJnDcp/CPB7mZ+cfJKq1ObESmmxjaIID89fZYTu3czNdGTZmvP+fBbWc0VxcliCrHThF5u2",
+	"drD40iM/gUG4XdUx0PYEgzybV9Zps+6JR5qqqG0mXLUgy6OoSyYKUKS8jXsYly0REPV0hy3pDb3/a+ag",
+	"ae9RbxUSDtkB5a3TOUkio/7smRfl122zK+V3xGEwdvs3uOtC/3eo0wCRpzvGSwupSlmK/9MTGPla3jqC",
+	"SOA+b4rKMnKI3vDCiluppnKMP59VrPiKgAlIj65UKQ2DgMDJvDeVQ/Yw2s/VWiy0Af4xxGJLaEVdfZJc",
+	"4Usou8oS/z0sAFlmdO0GglJ42k2lblY2ij0if3ejLJep3k/FFbWAWU5oQDbkBNrg2TCrW6fJ0MoCRzmO",
+	"opJsOM+HKCTBuyw+cPezqWPF3c+7T4EfI0kMxWoiuC1BaGojrFstJqCh8EkaYLcBv95Z9FU5L09MjUav",
+	"MLq1SGHNcOau1MR3y3aQNn+Yr5+heOXDfN2dvyqsVsxFh/WUWCx0L+t6iOn9MF8370YAjAliqHZO2e/n",
+	"9W7DDB4yOAr6E0qKUgMjgElZisAAFwWTwydDNL5W1+pE5KEsLR9jlQgwG21czvyQxmZewg8RSBJ+lUj4",
+	"vARD31KCegW134zX93s6RniulUCpbi2MrmvYtS8bTYDkbYLrhMdhKwBNcLMCKEY+JnQLq3bfQk5BM+Qg",
+	"+lxWOoGERYz6JFTM2DcmfTWssWRAEUpXuQzLgeQfxdRRZjkZARfeL5ymRy5StAFWBAGkhyp/YYWEW7B1",
+	"com1+xB0xr4amU4W1z/HwkIW5Eq/eMNp1HHaLQBGKN+wjUKhSzHRbh6TgH3FFVydmM4xNjTBso/9rSrC",
+	"lvFzJwtT6nv4FAqaWpXHsvjFm6Ku8/F2Y91c+k7wZMG5eSrebbGSzwt7U8qldzCUsznVXEWeUZhLnBOt",
+	"JI+2b9mNNst5oWxs6uY0F8Ku1VQ4re8AUBwBfJwxUGACiNwPWKsJHPdJvSj6GdxjCHiFhdYym8nAxWUy",
+	"ld6riSEUjD0hm//Ww+JDUvtGE4qDRe52ZDRb1oW68Ssy5/kIrhHrRUOSY67vFYtPo4WQz+TdLD9uwEFG",
+	"DUWFfYhDNAjmHZbeR3nimKEpgqhCdq3yRbEm0vk8pgx5DVkN7d+q0Utq4KAUDxe3S3D7sDmk3QrJFgvP",
+	"v1ZIHgaPuquWS1le4ma29XzFh1JRllBz5xvUrN7zk28TswRDeImj3Ji5ZGnkvveNdZJt2S7yDrTZEU6Q",
+	"d4Ab5YNFXSezsxEgQjZVb9hwmBfNQXyFsAMtJsQFbEAE8LESZvE2kAJXrbXR12qjOBqbnktjtLE5FoBH",
+	"JD8c9zgMp+IXWYFR5UkBYX6tFGUPYlO45FBgySF3wNvfZcPyca9Qmr8B/lJ3iu1DVHk5XoFAiyJhBrRJ",
+	"o/EIJx68Q9jwR+PRt7szH3D3vvAinIQVxK/dQYKqUNGVFHS11+XcyXU/XHG5mtTVVMwLiGrTBgaZ5oR1",
+	"aZMfDerEGKWzrBDEJsrKQvE0YNuAG8FvmBmfTZNClV0B8H/4Zu7C9hdb5nf9lVlq28l3RB/vzDD0D7n+",
+	"lX5y2HScf1GPzqXvY8ZEhcPGnGi273C4W3ltF3InsAzxWXMpCbihRvqDuypqZLwBuWLeF/1VoNQBR0NQ",
+	"Bzxy/f0hzurfpHFzUZiuepGfDxq9/rk7tw6MY8NcGbX4SRSL7ikA7s8ernH8BpZhLqWx7MQxMgO5elSY",
+	"pT7Kam8YP9Mbv+b4LvbhcWopGt0DrTB6OuOBKiNmpkAu0505x6/K0qazB7PpXR541BhqserAQw5kE6QN",
+	"bujGWnk3rsE2nbFiOBc7droMOI5HdRjINyDK3RRrCz7CyUQ7vwdoIH3EPmizu9eAPTwShoeGt2OTQfMZ",
+	"jsV8wZPZt9GcPeAfvQRIP1S2mNSyuftDdByojRHMBoTHlu5ZlQM6Yowpa0UB6e0NCKmVgtntRvsTd0Bi",
+	"JhmG3RJupX3Dtu+ywG5tBOy0me1Ggem/mHBehgMWSwfa9/K3ZnZQBMFbM+vzXnyTB82RwRgErs0wBPts",
+	"qBHFqUptXljhpCp4Y/V2m7quEB8sykWlIqoT/u8LCkmglWfEeUk151Uk4SS2db8T+xugJHwA7Nn+Kudu",
+	"tVnk3RvwWzM7LvGd7+xoPCrKIm69laqchPK53c3kSDvsL/LeD2G3fYZphYnEwiuLczxkbXeTB7ex8Ro5",
+	"q6wz6xPcMCFI32u5dq6NO6mrT4A3upOk/bdc1bUN/P+U4uOHsxe4Fm9f/ySmdSWVg+QgUNgHHEryOEYl",
+	"i4SxXhsh/1hWRlr/W9tv75fkvd9JufTNnhd23m3o76ih730LvgCuRzvXSyRyXwHK7Lvzna290ZUj2X1z",
+	"OLuQnrR3hXgETOeAOGE0p9ugw4Zt6l4I4NEBcAD+2k10jrMDIV1QGFfdFlO3jebrKK3DYNNBK+vwFZ2J",
+	"Sfh40Lo67tMj0lfbFXE4mFAQB5eIyTrQ4pMcRAHLPQc21P/8Nu+shYvDOmAp3LaRPCINZ0NarDCVDRDu",
+	"yrBSGMUhuqwnCUGP0xLASLcP16zJqqodUWHYOaTLLfP0dQm7kVn8yym78RA2BXCHUx5M5d7YHvbRe/v6",
+	"jB4wod3XBErTi3f4veDToA/wN5DExM86asrp+X9OiP4rig9hhx+PD9HAHwj1Z8Kwx2i9lI6PQ/z07AH/",
+	"2PEwRPRwwijghC2qkkg3Ub2p/RiEX44OPuidhyDZ53BnIHdoc3D3tXJsd9B/3JyXM/SO9wfXJM/tuqyi",
+	"k22xak/SMeVPGCCKtZzZDrHeRbEWK4uZ4Qoux474mU7FO99M4F/hc4rFveaVmrUS9EHHgmF8ubi+XSwr",
+	"41vMMMEh/6g+I/OWsmPJ0Z76Jlu4uxD2vy8AD6IB+o571bhZAMRgkEQSOZbFUIIGcukS43kEFmBgUhbA",
+	"9VxcCgrdWag0CopEAVIAcNquVF+ol3qqJMu/sC4Gjs2R1DHeBLoqMsvCdCNTIY199uD/s9shBZiYcOsM",
+	"oMCSMc9J9TJhVlxHCadcHrauXi67QcJyOeBhBUMCQLruHP6+y8Q3P5xa6SSdGemwgOSJD+w6rn6tC8Xc",
+	"YikjLJeRI2M6EJsDxI08dkS7kAJfIup4eyunQYvQAkDnXY8CAowhPr39NHNmTSYz9FF2DBjJTKNmxDDn",
+	"mTNrUfDcWBylFgxJjFF2FMUtKmVBESaEE8OZliYnkRcO7+H6Xp2K31JFdCxma+cThIIkbMVXXYHku/D4",
+	"7o4jeKD8tONh3Dt5EgN7Wkl/pRDaAOFDTJcg9QOCOiiTOXTM+PixYoqG31TqpizWdjT+63k2ooThZoqa",
+	"Jd+q3fMmx4wgw7v76XCfJ37cFS5G6z17gP/2pqtDW0mGx++hfu9sXqYQSAx4pK7LEmjnwm1J4BaUoPkX",
+	"BZO9oLe9Bg7cqIbLi2ZaKMit+BG7ViAPaa02lyL3T7jxT7ipXB5S6SQwpwNeCi8Fa3hhhsox1XTuG3+t",
+	"0PTGRL6OL2RoiNFqJuZAA9B51+tYUZsF4VZT8+KNIe1+JsrKSChJ0MZfILpQeWmP9xOK3VkSiMbAHuT2",
+	"12mf++5JMO7BV7uXk7nWd48IUHD9OZrXTLok5Bd0QdNjY78z9gM34ms+ZakTj5+zPOSDna33cfi21E87",
+	"hRlk2IbEonBTrAoBbd9EChrFK3n+8dQVr2u9KuEFwlYzJZOEBh24XAvQiky44vaytw1mNPZb2UxLQOyE",
+	"TZPdcw46zDUu/soRDU8PAh1fcnQ8GUxHUEVApxcJaWs3P6WszehjRA8XM6TsM/VoPJo7t7TjszM0GHr0",
+	"6VQvzibeedkDsY7DcaQDniej66KBHx/yeL8P5tAqEMxL6OyB/uo95BN2aWQoA9E8rqoOsS2Erk/rVdnG",
+	"dvADPDya6W5nTLJ2sHWDnDLYlv5hyh4nM2rO41zfi4UflFLW1SdpKmlhUEIEDz4EhwaUzMRq2Rp66Ryi",
+	"82e2zwFjML3jvN+GRW3nYEm/jBzHVKH08FTkRkMJPy63nIA4GFRhAQqM4nbdoVbKVbXIjXSVic8pjfd9",
+	"ow4JcPQlZjAtDMQA/PlRuJWRnAE/FT+qYlJDYV6wdXSKJ3Lm7/sxFo363xGGpIRWlxj/WUf8f2Vtn+Bb",
+	"alxP1SFJx3BPMZLgNABF/PMSq++6KafViIOk1CkIu/+efBZNqJ+LayKnpIUF+Qv0awhqBoV7m1nWHq/0",
+	"h/jOXSqFEis/gDp6s03rRCX96/OUuROPe8xxTAdF+CZTheHww2zKHbaMG9X+kfGN/b7Hu8d9E8LbsAD0",
+	"LdIm0LhnUFEfowp8CIuXeSmLMn9FTDAGlmuoMTayWCSe2m1V+2adChwrCKdRsLUqLcQkCmHkVPp3UtEt",
+	"nA68Q88hB+gdfTh8YMEij+yVEwttnbg4Pz8XGNaoFnLjptkaX/Aj+yVcAPw4Pu1EwD48e2Fp+nJZtq3K",
+	"N+y44b0fLvjIEGQB9TiEZoYq+elAoNHwA/Y4LZzEtXGw9aXiwoLyVdA1ZGdxWalZnvEVubDIX4HJiIJv",
+	"CfIT19/jr17EBbVl1u+ldYMa9fGMCJmiotlctuzHyahA7Ag3DJbTI9WSgaytEN5WGtbWaWcpw03vjSiy",
+	"GSX0TpXhUuxWlyM8/M/B41r8ktiaQ7gl9PCv1B+h1u8QuuNBPBBK7z6Z/5aMaPj47IH/3A0FEdk9mnwA",
+	"JBXub+UsEz6XdUm3usjLsdCfOtiIn0z08KHYY/6ZrP1ZzOA5pE05DDAYAIMbHz3OFls5IzqQE79P7H8w",
+	"pq/orCHGN8RIw9LopbayhIhyklWqbGqVdc1fFHXhpCEFF1L0xXgF/sis6gjgodr4Fh+Q2nH1FC33AR1A",
+	"pR0Qss+M5Dj51dT7sK6a3kknvv3+4mL3IG7s1L+B+i91FqnYKHz1CGqp0+6nhZrKQ5k8aVxTuhZCwEgy",
+	"ZO+QYtn/K0LNNGSFRcGuAKgR2uJWiqWulIPkSIMgqfL+oKrsXJY7kGS+hm4Oy71zdOwReok4gzUWBvKQ",
+	"DBKNggc/zazwktKn1hZybHhRQL6tHP5zY+U/83ggJ7UfKOGsEupMIGu9Vr+skORhXnwC3rNZsbRQKAQ1",
+	"lox/m2ql5NRRqDT/78K6E3BhT376IceAaEQXgKWCmA7/g7uv4PIdqMGS6BkNfNOpgKoliRkA/G4uVZnH",
+	"ImaMF/vBIFZ75FcAkLFsfOlaycLUlTTiJTMT+8X16hIHBJnMIRKJ70j0b3AIYu9bVTwheMGmR279LkE9",
+	"uo1iYauYV7O5NDRjnRocPMftYIPzbHSrzaJwKMbx3bdYAIo6HectOh2tiv9VyTclQEInM3VfWI66lJfC",
+	"OqPVDOMvKrW/0HpUvozNb1hNowvLwjlp/G/+9/fzk79+fLjILv7y+T9GLfVEjzprTv7hcBWdYGCpcXyO",
+	"qnIsvr9W8IUx0c+VhSvG4uF6ZOU/r0fj77PrUeGuR+Nrvz19d3JxcfLN+fuL8/G5/9//XI+ya0jDwjfg",
+	"Cf5fJrpcX4/GD/xP42siBBPFsoJvwP0HPqAd/Hr0+TOYVByJzf5ubWRoYXS5LVwRAtJAoNOww0EYf3Vd",
+	"N9xKFPh86debNCeQqkRLfvVcDuc+tMGV6yUL7mEAbuP/TU7BL4QAmDdY6ORgFMBxsrnERsy00GroGfZv",
+	"ltOVqRzKCCIeafz7R7/M0cLwqRG4MD47u/jm+9Pz0/PTi/Ffvj8/B5eCWrWdt9FE1gXzOwb+jSyyJjE6",
+	"lYmFbAZ0YqdxyyJE1PZOyfIsdg58lWOot7yFzKR/IJfmTlZVXdoslHmmj6YakM3nEtmyWSk7TqojKPwN",
+	"JLxZIjMLNKEcdaFHd4dt3mA1Dfm+4zT4ALf3LNCBxotSRrSzaeNh+ttaryEPWyH1gl65MVcJNn4spesa",
+	"U8zA+hGNqQEqjgXoNVz3AtopPJMO3s8fP/9/AAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -28,6 +28,11 @@ func AnswerAtRest(org, account, key string) seal.Purpose {
 	return atRest(org, account, "idempotency_keys", key)
 }
 
+// WebhookAtRest are the secrets that sign what is sent to a webhook.
+func WebhookAtRest(org, webhook string) seal.Purpose {
+	return atRest(org, webhook, "webhooks", "secrets")
+}
+
 // HandoverAtRest are the secrets for the supervisor of a local stack.
 func HandoverAtRest(org, install string) seal.Purpose {
 	return atRest(org, install, "stack_versions", "handover")

@@ -42,7 +42,7 @@ func (q *Queries) MarkAlarmsRecorded(ctx context.Context, ids []string) error {
 const raiseAlarm = `-- name: RaiseAlarm :execrows
 
 INSERT INTO alarms (id, org_id, runner_id, kind, subject, detail)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5)
+VALUES ($1, berth.current_org(), $2::text, $3, $4, $5)
 ON CONFLICT DO NOTHING
 `
 
@@ -70,11 +70,38 @@ func (q *Queries) RaiseAlarm(ctx context.Context, arg RaiseAlarmParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const raiseWebhookAlarm = `-- name: RaiseWebhookAlarm :execrows
+INSERT INTO alarms (id, org_id, kind, subject, detail)
+VALUES ($1, berth.current_org(), $2, $3, $4)
+ON CONFLICT DO NOTHING
+`
+
+type RaiseWebhookAlarmParams struct {
+	ID      string
+	Kind    string
+	Subject string
+	Detail  json.RawMessage
+}
+
+// An alarm that is no runner's; none while one is open about the same webhook.
+func (q *Queries) RaiseWebhookAlarm(ctx context.Context, arg RaiseWebhookAlarmParams) (int64, error) {
+	result, err := q.db.Exec(ctx, raiseWebhookAlarm,
+		arg.ID,
+		arg.Kind,
+		arg.Subject,
+		arg.Detail,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const showAlarms = `-- name: ShowAlarms :many
-SELECT a.id, a.runner_id, a.kind, a.subject, a.detail, a.created_at, a.acknowledged_at, a.acknowledged_by, a.acknowledgement,
+SELECT a.id, coalesce(a.runner_id, '')::text AS runner_id, a.kind, a.subject, a.detail, a.created_at, a.acknowledged_at, a.acknowledged_by, a.acknowledgement,
        r.install_id, coalesce(i.name, '')::text AS install_name
 FROM alarms a
-JOIN runners r ON r.org_id = a.org_id AND r.id = a.runner_id
+LEFT JOIN runners r ON r.org_id = a.org_id AND r.id = a.runner_id
 LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
 WHERE a.kind <> 'recipient_trusted'
   AND ($1::text IS NULL OR a.id = $1)
@@ -147,8 +174,8 @@ func (q *Queries) ShowAlarms(ctx context.Context, arg ShowAlarmsParams) ([]ShowA
 }
 
 const unrecordedAlarms = `-- name: UnrecordedAlarms :many
-SELECT a.id, a.runner_id, a.kind, a.subject, a.detail, a.created_at
-FROM alarms a JOIN runners r ON r.org_id = a.org_id AND r.id = a.runner_id
+SELECT a.id, coalesce(a.runner_id, 'webhooks')::text AS runner_id, a.kind, a.subject, a.detail, a.created_at
+FROM alarms a LEFT JOIN runners r ON r.org_id = a.org_id AND r.id = a.runner_id
 WHERE a.recorded_at IS NULL AND r.install_id IS NOT DISTINCT FROM $1
 ORDER BY a.created_at, a.id LIMIT $2
 FOR UPDATE OF a
@@ -169,7 +196,7 @@ type UnrecordedAlarmsRow struct {
 }
 
 // The oldest alarms of the install's runners that are in no chain yet, locked;
-// of the org's Build Runners when there is no install.
+// of the org's Build Runners and webhooks when there is no install.
 func (q *Queries) UnrecordedAlarms(ctx context.Context, arg UnrecordedAlarmsParams) ([]UnrecordedAlarmsRow, error) {
 	rows, err := q.db.Query(ctx, unrecordedAlarms, arg.InstallID, arg.Most)
 	if err != nil {

@@ -193,7 +193,7 @@ func (q *Queries) InsertRunnerJob(ctx context.Context, arg InsertRunnerJobParams
 }
 
 const installRunner = `-- name: InstallRunner :one
-SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
+SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since, online FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
 `
 
 // The runner of an install: the one that is not revoked, else the last.
@@ -223,6 +223,7 @@ func (q *Queries) InstallRunner(ctx context.Context, installID string) (Runner, 
 		&i.DisputedReason,
 		&i.SwitchReason,
 		&i.SwitchSince,
+		&i.Online,
 	)
 	return i, err
 }
@@ -682,7 +683,7 @@ func (q *Queries) RevokeRunnerByID(ctx context.Context, id string) error {
 }
 
 const runnersOfInstalls = `-- name: RunnersOfInstalls :many
-SELECT DISTINCT ON (install_id) id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since FROM runners WHERE install_id = ANY ($1::text[])
+SELECT DISTINCT ON (install_id) id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since, online FROM runners WHERE install_id = ANY ($1::text[])
 ORDER BY install_id, state = 'revoked', id DESC
 `
 
@@ -719,6 +720,7 @@ func (q *Queries) RunnersOfInstalls(ctx context.Context, installIds []string) ([
 			&i.DisputedReason,
 			&i.SwitchReason,
 			&i.SwitchSince,
+			&i.Online,
 		); err != nil {
 			return nil, err
 		}
@@ -781,7 +783,7 @@ func (q *Queries) SettleResource(ctx context.Context, arg SettleResourceParams) 
 }
 
 const showRunners = `-- name: ShowRunners :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, r.session_opening, r.disputed_since, r.disputed_reason, r.switch_reason, r.switch_since, coalesce(i.name, '')::text AS install_name
+SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, r.session_opening, r.disputed_since, r.disputed_reason, r.switch_reason, r.switch_since, r.online, coalesce(i.name, '')::text AS install_name
 FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
 WHERE ($1::text IS NULL OR r.id = $1)
   AND ($2::text IS NULL OR r.install_id = $2)
@@ -839,6 +841,7 @@ func (q *Queries) ShowRunners(ctx context.Context, arg ShowRunnersParams) ([]Sho
 			&i.Runner.DisputedReason,
 			&i.Runner.SwitchReason,
 			&i.Runner.SwitchSince,
+			&i.Runner.Online,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

@@ -386,6 +386,7 @@ type Runner struct {
 	DisputedReason *string
 	SwitchReason   *string
 	SwitchSince    *time.Time
+	Online         bool
 }
 
 type StackVersion struct {
@@ -458,6 +459,43 @@ type Token struct {
 	LastUsedAt *time.Time
 	RevokedAt  *time.Time
 	MadeWith   *string
+}
+
+type Webhook struct {
+	ID           string
+	OrgID        string
+	Name         string
+	URL          string
+	Filters      json.RawMessage
+	Secrets      []byte
+	State        model.WebhookState
+	Position     int64
+	BusyUntil    *time.Time
+	FailingSince *time.Time
+	SucceededAt  *time.Time
+	CreatedBy    string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+type WebhookDelivery struct {
+	ID          string
+	OrgID       string
+	WebhookID   string
+	EventID     string
+	EventKind   string
+	EventSeq    *int64
+	Cause       model.DeliveryCause
+	State       model.DeliveryState
+	Attempts    int32
+	NextAt      *time.Time
+	Status      *int32
+	Error       *string
+	Response    *string
+	TookMs      *int32
+	CreatedAt   time.Time
+	AttemptedAt *time.Time
+	FinishedAt  *time.Time
 }
 
 type Workflow struct {

@@ -90,7 +90,7 @@ func (q *Queries) InsertEnrolment(ctx context.Context, arg InsertEnrolmentParams
 const insertInstallRunner = `-- name: InsertInstallRunner :one
 INSERT INTO runners (id, org_id, install_id, kind, name)
 VALUES ($1, berth.current_org(), $2, 'install', $3)
-RETURNING id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since
+RETURNING id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since, online
 `
 
 type InsertInstallRunnerParams struct {
@@ -125,6 +125,7 @@ func (q *Queries) InsertInstallRunner(ctx context.Context, arg InsertInstallRunn
 		&i.DisputedReason,
 		&i.SwitchReason,
 		&i.SwitchSince,
+		&i.Online,
 	)
 	return i, err
 }
@@ -250,7 +251,7 @@ func (q *Queries) SetStackBody(ctx context.Context, arg SetStackBodyParams) erro
 }
 
 const stackRunner = `-- name: StackRunner :one
-SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since FROM runners WHERE install_id = $1 ORDER BY state = 'revoked', id DESC LIMIT 1
+SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason, switch_reason, switch_since, online FROM runners WHERE install_id = $1 ORDER BY state = 'revoked', id DESC LIMIT 1
 `
 
 // The runner that is not revoked, else the last one.
@@ -280,6 +281,7 @@ func (q *Queries) StackRunner(ctx context.Context, installID *string) (Runner, e
 		&i.DisputedReason,
 		&i.SwitchReason,
 		&i.SwitchSince,
+		&i.Online,
 	)
 	return i, err
 }

@@ -13,7 +13,7 @@ import (
 const raiseAlarm = `-- name: RaiseAlarm :execrows
 
 INSERT INTO alarms (id, org_id, runner_id, kind, subject, detail)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5)
+VALUES ($1, berth.current_org(), $2::text, $3, $4, $5)
 ON CONFLICT DO NOTHING
 `
 

@@ -1,0 +1,144 @@
+package event
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is what happened: a noun, a dot and the state or deed.
+type Kind string
+
+// Right is what somebody must be allowed to read to get events of a kind.
+type Right string
+
+// The rights, as the permissions of the API are called.
+const (
+	Installs Right = "installs:read"
+	Apps     Right = "apps:read"
+	Runners  Right = "runners:read"
+)
+
+// Doc says what a kind means.
+type Doc struct {
+	Kind Kind
+	When string // in a sentence without a full stop
+	// Fields of the body, besides those that every event about an install has
+	// (install, app); some may be missing, where there is nothing to say.
+	Fields []string
+	Right  Right
+}
+
+var (
+	workflow  = []string{"workflow_id", "number", "workflow_kind", "release_id", "inputs_version", "plan_only", "actor"}
+	waiting   = append(slices.Clone(workflow), "wait_reason")
+	step      = []string{"workflow_id", "step_id", "step", "step_kind", "resource_id", "resource", "resource_kind", "action", "attempt"}
+	change    = []string{"workflow_id", "step_id", "change_id", "change_kind", "resource_id", "resource", "resource_kind", "release_id", "effect_digest", "replaces"}
+	decision  = append(slices.Clone(change), "actor", "rule")
+	build     = []string{"build_id", "component_id", "component", "app", "reason", "actor", "source_commit", "artifact_digest"}
+	resource  = []string{"resource_id", "resource", "resource_kind", "from", "release_id", "change_id"}
+	run       = []string{"run_id", "action", "trigger", "actor", "workflow_id", "change_id", "scheduled_at", "exit_code"}
+	runner    = []string{"runner_id", "runner_kind", "version"}
+	alarm     = []string{"alarm_id", "alarm_kind", "about", "runner_id"}
+	fromState = []string{"from"}
+)
+
+// All are the kinds, by name.
+var All = []Doc{
+	{"action_run.cancelled", "a run of an action was cancelled", run, Installs},
+	{"action_run.failed", "a run of an action failed", run, Installs},
+	{"action_run.missed", "the runner could not start a scheduled run in time", run, Installs},
+	{"action_run.queued", "a run of an action was requested", run, Installs},
+	{"action_run.running", "a run of an action started", run, Installs},
+	{"action_run.succeeded", "a run of an action succeeded; runs of the probes of components are left out", run, Installs},
+	{"alarm.acknowledged", "somebody acknowledged an alarm", append(slices.Clone(alarm), "actor"), Runners},
+	{"alarm.raised", "a runner or the control plane noticed something that a person should look at", alarm, Runners},
+	{"build.cancelled", "a build was cancelled", build, Apps},
+	{"build.failed", "a build failed", build, Apps},
+	{"build.queued", "a build was requested", build, Apps},
+	{"build.running", "a build started", build, Apps},
+	{"build.succeeded", "a build made its artifact, or reused one", build, Apps},
+	{"change.applied", "a change was carried out", change, Installs},
+	{"change.approved", "a change was approved, by a person or a rule", decision, Installs},
+	{"change.denied", "a change was denied, or nobody decided in time", decision, Installs},
+	{"change.executing", "a change took the lock of its resource and started", change, Installs},
+	{"change.failed", "a change failed while it was planned or carried out", change, Installs},
+	{"change.no_change", "the plan of a change was empty: nothing to do", decision, Installs},
+	{"change.planned", "a preview made its plan; nothing follows", change, Installs},
+	{"change.preparing", "a change is being planned", change, Installs},
+	{"change.proposed", "a change has a plan and waits for a decision", change, Installs},
+	{"change.refused", "the runner refused to carry out a change", change, Installs},
+	{"change.stale", "what is live moved after the plan of a change; it is planned again", change, Installs},
+	{"change.superseded", "a newer change replaced a change", change, Installs},
+	{"change.uncertain", "it is not known whether a change had its effect; a plan will look", change, Installs},
+	{"change.withdrawn", "the workflow of a change ended before the change was carried out", change, Installs},
+	{"check.changed", "the verdict of a health check of an install changed", []string{"check", "from", "to"}, Installs},
+	{"config.created", "a sync made a new config of an app", []string{"config_id", "number", "actor"}, Apps},
+	{"drift.changed", "a resource drifted from what was deployed, or no longer does", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
+	{"health.changed", "the health of a resource changed", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
+	{"inputs.changed", "an install got new inputs; changed names the plain ones that differ", []string{"version", "changed", "actor"}, Installs},
+	{"install.created", "an install was made", []string{"stack", "actor"}, Installs},
+	{"install.deprovisioned", "nothing of an install is left", fromState, Installs},
+	{"install.deprovisioning", "an install is being taken down", fromState, Installs},
+	{"install.forgotten", "the record of an install was deleted", nil, Installs},
+	{"install.live", "an install was provisioned", fromState, Installs},
+	{"install.provisioning", "the first provision of an install started", fromState, Installs},
+	{"install.updated", "the name, labels, approval option or component toggles of an install changed", []string{"changed"}, Installs},
+	{"release.created", "an app got a new release", []string{"release_id", "number", "config_id", "made_by"}, Apps},
+	{"resource.absent", "a resource is gone", resource, Installs},
+	{"resource.changing", "a change of a resource started", resource, Installs},
+	{"resource.failed", "a resource is not as it should be after a change", resource, Installs},
+	{"resource.live", "a resource is as its last change wanted it", resource, Installs},
+	{"resource.orphaned", "the component of a resource is in no release any more", resource, Installs},
+	{"resource.unknown", "the outcome of a change of a resource is uncertain", resource, Installs},
+	{"runner.enrolled", "a machine enrolled as a runner", runner, Installs},
+	{"runner.offline", "a runner has been silent for 2 minutes, or was revoked", append(slices.Clone(runner), "last_seen_at"), Installs},
+	{"runner.online", "a runner is being heard", append(slices.Clone(runner), "last_seen_at"), Installs},
+	{"runner.revoked", "a runner was revoked", runner, Installs},
+	{"runner.switched", "the customer moved the switch of a runner", append(slices.Clone(runner), "from", "to"), Installs},
+	{"step.cancelled", "a step was cancelled", step, Installs},
+	{"step.failed", "a step failed", step, Installs},
+	{"step.pending", "a step is to be tried again", step, Installs},
+	{"step.running", "a step started or goes on", step, Installs},
+	{"step.skipped", "a step was skipped", step, Installs},
+	{"step.succeeded", "a step succeeded", step, Installs},
+	{"step.waiting", "a step waits; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
+	{"variables.changed", "variables of an app changed", []string{"version"}, Apps},
+	{"workflow.cancelled", "a workflow was cancelled", workflow, Installs},
+	{"workflow.failed", "a workflow failed", workflow, Installs},
+	{"workflow.queued", "a workflow was requested", workflow, Installs},
+	{"workflow.running", "a workflow started or goes on", workflow, Installs},
+	{"workflow.succeeded", "a workflow succeeded", workflow, Installs},
+	{"workflow.waiting", "a workflow waits; wait_reason says for what", waiting, Installs},
+}
+
+// Ping is the kind that a test of a webhook sends. It is in no stream.
+const Ping Kind = "webhook.ping"
+
+// Of finds the row of a kind; known is false for one that this version has not.
+func Of(k Kind) (doc Doc, known bool) {
+	i, found := slices.BinarySearchFunc(All, k, func(d Doc, k Kind) int { return strings.Compare(string(d.Kind), string(k)) })
+	if !found {
+		return Doc{}, false
+	}
+	return All[i], true
+}
+
+// Expand turns patterns into kinds: a kind stands for itself and "workflow.*" for
+// all of a noun. unknown is the first pattern that matches nothing; empty when each
+// does. No patterns are no kinds.
+func Expand(patterns []string) (kinds []Kind, unknown string) {
+	for _, pattern := range patterns {
+		noun, all := strings.CutSuffix(pattern, ".*")
+		before := len(kinds)
+		for _, d := range All {
+			if string(d.Kind) == pattern || all && strings.HasPrefix(string(d.Kind), noun+".") {
+				kinds = append(kinds, d.Kind)
+			}
+		}
+		if len(kinds) == before {
+			return nil, pattern
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds), ""
+}

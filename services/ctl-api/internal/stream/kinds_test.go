@@ -1,0 +1,163 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berth-dev/berth/pkg/event"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+func sequencer(db *pgtest.DB) (*stream.Sequencer, *store.Listener) {
+	st := database.New(db.AsRole(store.RoleCtl))
+	listener := st.NewListener(model.ChannelOutbox, model.ChannelEvents)
+	return stream.NewSequencer(stream.Sequencer{Store: st, Listener: listener, KeepDays: 30, Log: slog.New(slog.DiscardHandler)}), listener
+}
+
+// Every kind of the list is written by a trigger, and triggers write no other
+// kind: each table's rows go through every state that the schema allows.
+func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	admin := db.Admin()
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	exec(`insert into orgs (org_id, name) values ('org1', 'org')`)
+	statesOf := map[string][]string{}
+	for _, table := range []string{"workflows", "steps", "changes", "builds", "installs", "resources", "runners", "action_runs"} {
+		statesOf[table] = statesIn(t, admin, table)
+	}
+	// What rows need of each other is not what this is about.
+	exec(`do $$ declare c record; begin
+	        for c in select conrelid::regclass as t, conname from pg_constraint
+	                 where connamespace = 'berth'::regnamespace and contype in ('f', 'c') and conparentid = 0 and conname not like 'event%' loop
+	          execute format('alter table %s drop constraint if exists %I', c.t, c.conname);
+	        end loop;
+	      end $$`)
+	exec(`insert into installs (id, org_id, customer_id, app_id, name, stack_kind, created_by) values ('ins1', 'org1', 'cus1', 'app1', 'acme', 'local', 'ada')`)
+	exec(`insert into apps (id, org_id, name) values ('app1', 'org1', 'shop')`)
+	exec(`update apps set variables_version = 1`)
+	exec(`insert into configs (id, org_id, app_id, number, digest, bundle_digest, body, created_by) values ('cfg_1', 'org1', 'app1', 1, 'd', 'd', '{}', 'ada')`)
+	exec(`insert into releases (id, org_id, app_id, number, config_id, made_by, digest) values ('rel_1', 'org1', 'app1', 1, 'cfg_1', 'sync', 'd')`)
+	exec(`insert into install_inputs (org_id, install_id, version, values, created_by) values ('org1', 'ins1', 1, '{"size": 1, "zone": "a"}', 'ada'), ('org1', 'ins1', 2, '{"size": 2, "zone": "a"}', 'ada')`)
+	exec(`insert into workflows (id, org_id, install_id, number, kind, inputs_version, created_by) values ('wfl_1', 'org1', 'ins1', 1, 'deploy', 1, 'ada')`)
+	exec(`insert into resources (id, org_id, install_id, kind, name) values ('res_1', 'org1', 'ins1', 'component', 'api')`)
+	exec(`insert into steps (id, org_id, workflow_id, install_id, idx, name, kind, reason, resource_id) values ('stp_1', 'org1', 'wfl_1', 'ins1', 1, 'deploy api', 'deploy', 'x', 'res_1')`)
+	exec(`insert into changes (id, org_id, install_id, workflow_id, step_id, kind, inputs_version, state_version, resource_id) values ('chg_1', 'org1', 'ins1', 'wfl_1', 'stp_1', 'deploy', 1, 1, 'res_1')`)
+	exec(`insert into decisions (id, org_id, change_id, answer, effect_digest, actor) values ('dec_1', 'org1', 'chg_1', 'approve', 'd', 'bob')`)
+	exec(`insert into builds (id, org_id, app_id, component_id, revision_id, build_digest, source, requested_by) values ('bld_1', 'org1', 'app1', 'cmp_1', 'rev_1', 'd', '{}', 'ada')`)
+	exec(`insert into runners (id, org_id, install_id, kind, name) values ('rnr_1', 'org1', 'ins1', 'install', 'acme')`)
+	exec(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ('arn_1', 'org1', 'ins1', 'backup', 'manual', 'k', 'ada'), ('arn_2', 'org1', 'ins1', 'component/api', 'cron', 'p', 'x')`)
+	for table, states := range statesOf {
+		first := states[0]
+		for _, state := range append(states[1:], first) {
+			if table == "installs" && state == "forgotten" {
+				exec(`update installs set state = 'forgotten', forgotten_at = now()`)
+				continue
+			}
+			exec(fmt.Sprintf(`update %s set state = $1`, table), state)
+		}
+	}
+	exec(`update installs set labels = '{"tier": "gold"}', name = 'acme-eu'`)
+	exec(`update resources set health = 'unhealthy', drift = 'drifted'`)
+	exec(`insert into checks (org_id, install_id, name) values ('org1', 'ins1', 'ping'), ('org1', 'ins1', 'component/api')`)
+	exec(`update checks set verdict = 'unhealthy'`)
+	exec(`update runners set state = 'active', switch = 'pause', last_seen_at = now()`)
+	exec(`insert into alarms (id, org_id, runner_id, kind, subject) values ('alm_1', 'org1', 'rnr_1', 'late_result', 'job'), ('alm_2', 'org1', 'rnr_1', 'recipient_trusted', 'job')`)
+	exec(`update alarms set acknowledged_at = now(), acknowledged_by = 'ada', acknowledgement = 'ok' where id = 'alm_1'`)
+	exec(`select berth.note_presence(120)`)
+	exec(`update runners set last_seen_at = now() - interval '3 minutes'`)
+	exec(`select berth.note_presence(120)`)
+
+	seq, _ := sequencer(db)
+	if _, err := seq.Number(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, d := range event.All {
+		want = append(want, string(d.Kind))
+	}
+	if !slices.IsSorted(want) {
+		t.Error("the list of kinds is not sorted: event.Of would not find them")
+	}
+	if diff := cmp.Diff(want, column(t, admin, `select kind from events group by kind order by kind collate "C"`)); diff != "" {
+		t.Errorf("kinds in the stream (-listed in pkg/event +emitted):\n%s", diff)
+	}
+	// Every field of a body is documented, and no text of a tool is one.
+	for _, d := range event.All {
+		for _, key := range column(t, admin, `select distinct jsonb_object_keys(body) from events where kind = $1`, string(d.Kind)) {
+			if !slices.Contains(append([]string{"install", "app"}, d.Fields...), key) {
+				t.Errorf("%s has a field %q that pkg/event does not list", d.Kind, key)
+			}
+		}
+	}
+	for field, want := range map[string]string{
+		`select body->>'actor' from events where kind = 'change.approved'`:                  "bob",
+		`select body->>'resource' from events where kind = 'health.changed'`:                "api",
+		`select body->>'changed' from events where kind = 'inputs.changed'`:                 `["size"]`,
+		`select app_id || customer_id from events where kind = 'step.failed'`:               "app1cus1",
+		`select count(*)::text from events where body->>'action' like 'component/%'`:        "0",
+		`select count(*)::text from event_outbox`:                                           "0",
+		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                   "true",
+		`select count(*)::text from events where kind = 'install.updated'`:                  "1",
+		`select count(*)::text from events where kind = 'check.changed'`:                    "1",
+		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`: "0",
+	} {
+		if got := column(t, admin, field); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+}
+
+func column(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := pool.Query(context.Background(), sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		out = append(out, s)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+// statesIn reads the states of a table from its check.
+func statesIn(t *testing.T, pool *pgxpool.Pool, table string) []string {
+	t.Helper()
+	defs := column(t, pool, `select pg_get_constraintdef(oid) from pg_constraint where conname = $1 and connamespace = 'berth'::regnamespace`, table+"_state_check")
+	if len(defs) != 1 {
+		t.Fatalf("table %s has %d checks of its state", table, len(defs))
+	}
+	var states []string
+	for _, m := range regexp.MustCompile(`'([a-z_]+)'`).FindAllStringSubmatch(defs[0], -1) {
+		states = append(states, m[1])
+	}
+	if len(states) < 3 {
+		t.Fatalf("found only the states %v of %s", states, table)
+	}
+	return states
+}

@@ -1,0 +1,185 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/event"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+)
+
+// Event is one event as readers and receivers get it.
+type Event struct {
+	Seq int64 `json:"seq"`
+	// After is the number up to which the reader had seen everything before: there
+	// is nothing for this reader between After and Seq.
+	After      int64           `json:"after"`
+	ID         string          `json:"id"`
+	At         time.Time       `json:"at"`
+	Kind       event.Kind      `json:"kind"`
+	CustomerID string          `json:"customer_id,omitempty"`
+	AppID      string          `json:"app_id,omitempty"`
+	InstallID  string          `json:"install_id,omitempty"`
+	Body       json.RawMessage `json:"body"`
+}
+
+// Query is what a reader wants, of what its rights let it see.
+type Query struct {
+	Kinds     []event.Kind // none: all
+	InstallID *string
+	AppID     *string
+	Principal auth.Principal
+}
+
+// Page is a piece of the stream. Position is the number up to which the reader has
+// seen everything that is for it: the next page goes on there.
+type Page struct {
+	Events   []Event
+	Position int64
+	// More says that there is more already.
+	More bool
+}
+
+// mostOfPage bounds one read.
+const mostOfPage = 500
+
+// Read reads events after a number, at most so many. after may not lie before what
+// is still kept.
+func Read(ctx context.Context, tx *database.Tx, q Query, after int64, most int) (Page, error) {
+	// The head first: what is numbered after this look is for the next page.
+	head, err := tx.EventHead(ctx)
+	if err != nil {
+		return Page{}, fmt.Errorf("read head of events: %w", err)
+	}
+	if after > head {
+		return Page{}, fault.With(fault.Newf(fault.ErrInvalid, "there is no event %d: the last one is %d", after, head), fault.Code("event_ahead"))
+	}
+	first, err := tx.FirstEvent(ctx)
+	if err != nil {
+		return Page{}, fmt.Errorf("read oldest event: %w", err)
+	}
+	if first > 0 && after > 0 && after < first-1 {
+		return Page{}, fault.With(fault.Newf(fault.ErrInvalid, "events before %d are no longer kept", first),
+			fault.Code("events_expired"), fault.Remedy("read on from %d, and read the state of installs again", first-1))
+	}
+	return ReadTo(ctx, tx, q, Span{After: after, UpTo: head, Most: min(most, mostOfPage)})
+}
+
+// Span is a piece of the stream: numbers above After up to UpTo, which have been
+// given out, and at most so many events.
+type Span struct {
+	After, UpTo int64
+	Most        int
+}
+
+// ReadTo reads a span. What of it is no longer kept is left out.
+func ReadTo(ctx context.Context, tx *database.Tx, q Query, span Span) (Page, error) {
+	scope := q.Principal.Scope(permission(event.Installs))
+	rows, err := tx.EventsBetween(ctx, ctldb.EventsBetweenParams{
+		After: span.After, UpTo: span.UpTo, Everywhere: scope.Everywhere, Customers: list(scope.Customers), Apps: list(scope.Apps), Installs: list(scope.Installs),
+		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most), //nolint:gosec // at most 1000
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("read events: %w", err)
+	}
+	page := Page{Position: max(span.After, span.UpTo)}
+	if len(rows) == span.Most {
+		page.Position = rows[len(rows)-1].Seq
+		page.More = page.Position < span.UpTo
+	}
+	seen := span.After
+	for _, row := range rows {
+		e := eventOf(row)
+		if !MayRead(q.Principal, e) {
+			continue
+		}
+		e.After, seen = seen, e.Seq
+		page.Events = append(page.Events, e)
+	}
+	return page, nil
+}
+
+func eventOf(row ctldb.EventsBetweenRow) Event {
+	return Event{
+		Seq: row.Seq, ID: row.ID, At: row.At, Kind: event.Kind(row.Kind), Body: row.Body,
+		CustomerID: optional.Value(row.CustomerID), AppID: optional.Value(row.AppID), InstallID: optional.Value(row.InstallID),
+	}
+}
+
+// MayRead says whether somebody may know of an event: where it happened, and of
+// which kind it is. One of a kind that this version does not know is for those who
+// may read everything of the org.
+func MayRead(p auth.Principal, e Event) bool {
+	right := event.Runners
+	if doc, known := event.Of(e.Kind); known {
+		right = doc.Right
+	}
+	scope := p.Scope(permission(right))
+	return scope.Includes(auth.Location{CustomerID: e.CustomerID, AppID: e.AppID, InstallID: e.InstallID})
+}
+
+func permission(right event.Right) auth.Permission { return auth.Permission(right) }
+
+// list is never nil: NULL would match nothing, and not be false.
+func list(all []string) []string { return append([]string{}, all...) }
+
+func words(kinds []event.Kind) []string {
+	out := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// KindsOf are the kinds that a filter names: "change.failed", "workflow.*".
+func KindsOf(patterns []string) ([]event.Kind, error) {
+	kinds, unknown := event.Expand(patterns)
+	if unknown != "" {
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "there is no kind of event %q", unknown), fault.Code("event_kind_unknown"),
+			fault.Remedy("the reference lists them (docs/reference/events.md); NOUN.* stands for all of a noun"))
+	}
+	return kinds, nil
+}
+
+// Writer writes a stream as server-sent events. Position is the number that its
+// reader has seen everything up to.
+type Writer struct {
+	W        io.Writer
+	Position int64
+}
+
+// Send writes a page, and its position when its last event is not at it: a reader
+// that filters then knows how far it has come without knowing what it did not get.
+func (w *Writer) Send(p Page) error {
+	for _, e := range p.Events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("encode event %d: %w", e.Seq, err)
+		}
+		if _, err := fmt.Fprintf(w.W, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, data); err != nil {
+			return err
+		}
+		w.Position = e.Seq
+	}
+	if p.Position == w.Position {
+		return nil
+	}
+	return w.tell(p.Position)
+}
+
+// Alive tells the position again, so that proxies keep the connection and a client
+// that is gone is noticed.
+func (w *Writer) Alive() error { return w.tell(w.Position) }
+
+func (w *Writer) tell(position int64) error {
+	w.Position = position
+	_, err := fmt.Fprintf(w.W, "id: %d\nevent: position\ndata: {\"seq\":%d}\n\n", position, position)
+	return err
+}

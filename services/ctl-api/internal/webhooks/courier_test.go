@@ -1,0 +1,271 @@
+package webhooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/pkg/webhook"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
+	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
+	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+const patience = 30 * time.Second
+
+type world struct {
+	db     *pgtest.DB
+	st     *database.Store
+	office *webhooks.Office
+	seq    *stream.Sequencer
+}
+
+type inserter struct{ client *jobs.Client }
+
+func (i *inserter) InsertAt(ctx context.Context, tx *store.Tx, args river.JobArgs, due time.Time) error {
+	return i.client.InsertAt(ctx, tx, args, due)
+}
+
+// start runs everything between the outbox and receivers.
+func start(t *testing.T) *world {
+	t.Helper()
+	w := &world{db: pgtest.New(t)}
+	w.st = database.New(w.db.AsRole(store.RoleCtl))
+	master, err := seal.LoadOrCreateMasterKey(filepath.Join(t.TempDir(), "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	guard, err := webhooks.NewGuard("127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, insert := keys.New(master), &inserter{}
+	w.office = &webhooks.Office{Keys: ring, Jobs: insert, Guard: guard}
+	courier := &webhooks.Courier{Store: w.st, Jobs: insert, Keys: ring, Sender: webhooks.NewSender(guard), Log: log, Next: func(failed int, _ float64) (time.Duration, bool) {
+		return 50 * time.Millisecond, failed < 3
+	}}
+	workers := river.NewWorkers()
+	courier.AddWorkers(workers)
+	river.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[installAdvance]) error { return nil }))
+	if insert.client, err = jobs.New(w.st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: 10}, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	listener := w.st.NewListener(model.ChannelOutbox, model.ChannelEvents)
+	w.seq = stream.NewSequencer(stream.Sequencer{Store: w.st, Listener: listener, KeepDays: 30, Log: log})
+	distributor := webhooks.NewDistributor(webhooks.Distributor{Store: w.st, Listener: listener, Jobs: insert, Log: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{listener.Run, w.seq.Run, distributor.Run, insert.client.Run} {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); running.Wait() })
+	<-listener.Ready()
+	w.exec(t, `insert into orgs (org_id, name) values ('org1', 'one')`)
+	return w
+}
+
+type installAdvance struct {
+	InstallID string `json:"install_id"`
+}
+
+func (installAdvance) Kind() string { return "install_advance" }
+
+func (w *world) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := w.db.Admin().Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (w *world) value(t *testing.T, sql string) (v string) {
+	t.Helper()
+	if err := w.db.Admin().QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+func (w *world) eventually(t *testing.T, sql, want string) {
+	t.Helper()
+	for began := time.Now(); ; <-time.After(20 * time.Millisecond) {
+		got := w.value(t, sql)
+		if got == want {
+			return
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("%s: got %q, want %q", sql, got, want)
+		}
+	}
+}
+
+func (w *world) create(t *testing.T, name, url string) (id, secret string) {
+	t.Helper()
+	err := w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
+		row, s, err := w.office.Create(ctx, tx, webhooks.Wish{Name: &name, URL: &url, Actor: "ada"})
+		id, secret = row.ID, s
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, secret
+}
+
+// A receiver that fails half of what it gets for the first time, while another one
+// hangs and a worker was killed in the middle: each event arrives, once by its id,
+// with a signature that verifies.
+func TestEveryEventArrives(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var mu sync.Mutex
+	tries, taken := map[string]int{}, map[string]int{}
+	secret := ""
+	good := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if err := webhook.Verify(r.Header, body, secret, time.Now()); err != nil {
+			t.Errorf("signature: %v", err)
+		}
+		var ce struct{ SpecVersion, ID, Type, Source, Sequence string }
+		if err := json.Unmarshal(body, &ce); err != nil || ce.SpecVersion != "1.0" || ce.ID != r.Header.Get("webhook-id") || ce.Source != "/orgs/org1" {
+			t.Errorf("event %s: %v", body, err)
+		}
+		if tries[ce.ID]++; tries[ce.ID] == 1 && len(tries)%2 == 0 {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		taken[ce.ID]++
+	}))
+	t.Cleanup(good.Close)
+	hung := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
+	t.Cleanup(func() { close(hung); slow.CloseClientConnections(); slow.Close() })
+
+	mu.Lock() // before the first delivery
+	goodID, s := w.create(t, "good", good.URL)
+	secret = s
+	mu.Unlock()
+	slowID, _ := w.create(t, "slow", slow.URL)
+	// What a killed worker leaves behind: a claim that runs out.
+	w.exec(t, `update webhooks set busy_until = now() + interval '1 second' where id = $1`, goodID)
+	const events = 60
+	w.exec(t, `select berth.emit('org1', 'workflow.failed', null, null, jsonb_build_object('number', n)) from generate_series(1, $1::int) n`, events)
+	if _, err := w.seq.Number(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually(t, `select count(*)::text from webhook_deliveries where state = 'delivered' and webhook_id = '`+goodID+`'`, "60")
+	mu.Lock()
+	failed := 0
+	for id, n := range taken {
+		if n != 1 {
+			t.Errorf("event %s was taken %d times", id, n)
+		}
+		failed += tries[id] - 1
+	}
+	if len(taken) != events || failed != events/2 {
+		t.Errorf("%d events taken, %d failures", len(taken), failed)
+	}
+	mu.Unlock()
+	if got := w.value(t, `select count(*)::text from webhook_deliveries where state = 'delivered' and webhook_id = '`+slowID+`'`); got != "0" {
+		t.Errorf("the slow receiver took %s", got)
+	}
+	// Nothing of it is in clear.
+	if got := w.value(t, `select count(*)::text from webhooks w where position($$`+secret+`$$ in encode(w.secrets, 'escape')) > 0`); got != "0" {
+		t.Error("a secret is stored in clear")
+	}
+}
+
+// A receiver that never takes anything: the last attempt makes a dead letter; after
+// three days of nothing the webhook is disabled with one alarm. Then it is repaired,
+// and what is dead is sent again, once.
+func TestDeadLettersAndReplay(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var mu sync.Mutex
+	broken, taken := true, map[string]int{}
+	r := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken {
+			rw.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		taken[r.Header.Get("webhook-id")]++
+	}))
+	t.Cleanup(r.Close)
+	id, _ := w.create(t, "hook", r.URL)
+	emit := func() {
+		w.exec(t, `select berth.emit('org1', 'workflow.failed', null, null, '{}')`)
+		if _, err := w.seq.Number(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	emit()
+	w.eventually(t, `select coalesce(string_agg(state || attempts || coalesce(status::text, ''), ','), '') from webhook_deliveries`, "dead3500")
+	w.eventually(t, `select state from webhooks`, "enabled")
+	w.exec(t, `update webhooks set failing_since = now() - interval '4 days'`)
+	emit()
+	w.eventually(t, `select state from webhooks`, "failed")
+	if got := w.value(t, `select string_agg(kind || ' ' || subject, ',') from alarms`); got != "webhook_failed webhook hook" {
+		t.Errorf("alarms: %s", got)
+	}
+	w.eventually(t, `select count(*)::text from event_outbox`, "0")
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	var n int
+	change := func(fn func(ctx context.Context, tx *database.Tx) error) error {
+		return w.st.Tx(t.Context(), "org1", fn)
+	}
+	replay := func(ctx context.Context, tx *database.Tx) (err error) {
+		_, n, err = w.office.Replay(ctx, tx, "hook", webhooks.Replay{Dead: true})
+		return err
+	}
+	if err := change(replay); err == nil {
+		t.Error("a disabled webhook replays")
+	}
+	yes := true
+	if err := change(func(ctx context.Context, tx *database.Tx) error {
+		_, _, err := w.office.Update(ctx, tx, id, webhooks.Wish{Enabled: &yes})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := change(replay); err != nil || n != 2 {
+		t.Fatalf("replay: %d events, %v", n, err)
+	}
+	w.eventually(t, `select count(*)::text from webhook_deliveries where cause = 'replay' and state = 'delivered'`, "2")
+	if err := change(replay); err != nil || n != 0 {
+		t.Errorf("what arrived is sent again: %d, %v", n, err)
+	}
+	if err := change(func(ctx context.Context, tx *database.Tx) error { _, err := w.office.Test(ctx, tx, id); return err }); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually(t, `select count(*)::text from webhook_deliveries where cause = 'test' and state = 'delivered'`, "1")
+	mu.Lock()
+	defer mu.Unlock()
+	if len(taken) != 3 {
+		t.Errorf("taken: %v", taken)
+	}
+}
