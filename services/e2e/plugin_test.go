@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -154,7 +155,14 @@ func TestPlugin(t *testing.T) {
 		if history := show("history", "greeting"); strings.Count(history, "\n") < 3 {
 			t.Errorf("the states of this install:\n%s", history)
 		}
-		// What is in it is in clear in the plugin's own job alone, which is over.
+		// What is in it is in clear in the plugin's own job alone, whose folder goes when
+		// its result is known.
+		in.eventually(20*time.Second, "the jobs' folders are gone", func() error {
+			if left, err := filepath.Glob(filepath.Join(data, "jobs", "*", "engine")); err != nil || len(left) > 0 {
+				return fmt.Errorf("there are %v (%w)", left, err)
+			}
+			return nil
+		})
 		err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return nil //nolint:nilerr // a file that is gone again
