@@ -23,7 +23,7 @@ func Webhook(now time.Time) output.View[ctlapi.Webhook] {
 			{Head: "PENDING", Cell: func(w ctlapi.Webhook) string { return strconv.FormatInt(w.Pending, 10) }},
 			{Head: "DEAD", Cell: func(w ctlapi.Webhook) string { return strconv.FormatInt(w.Dead, 10) }},
 			{Head: "SUCCEEDED", Yields: true, Cell: func(w ctlapi.Webhook) string { return ageOf(now, w.SucceededAt) }},
-			{Head: "FAILING FOR", Cell: func(w ctlapi.Webhook) string { return ageOf(now, w.FailingSince) }},
+			{Head: "FAILING", Cell: func(w ctlapi.Webhook) string { return ageOf(now, w.FailingSince) }},
 			{Head: "SECRETS", Wide: true, Cell: func(w ctlapi.Webhook) string { return strconv.Itoa(w.Secrets) }},
 			{Head: "POSITION", Wide: true, Cell: func(w ctlapi.Webhook) string { return strconv.FormatInt(w.Position, 10) }},
 			{Head: "AGE", Wide: true, Cell: func(w ctlapi.Webhook) string { return age(now, w.CreatedAt) }},

@@ -18,10 +18,10 @@ import (
 func goes(w ctlapi.Webhook) []string {
 	lines := []string{"its secret, and what it sends to " + w.URL}
 	if w.Pending > 0 {
-		lines = append(lines, fmt.Sprintf("%d deliveries that wait", w.Pending))
+		lines = append(lines, fmt.Sprintf("deliveries that wait: %d", w.Pending))
 	}
 	if w.Dead > 0 {
-		lines = append(lines, fmt.Sprintf("%d dead deliveries, which could be replayed", w.Dead))
+		lines = append(lines, fmt.Sprintf("dead deliveries, which could be replayed: %d", w.Dead))
 	}
 	return lines
 }
@@ -55,7 +55,7 @@ send what it missed with berth webhooks replay.`,
 	f.BoolVar(&to.retire, "retire-secret", false, "drop the older of two secrets")
 	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
 	cmd.MarkFlagsMutuallyExclusive("rotate-secret", "retire-secret")
-	call := func(ctx context.Context, client *api.Client, args []string) error {
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		patch, err := to.patch(f.Changed)
 		if err != nil {
 			return err
@@ -77,8 +77,7 @@ send what it missed with berth webhooks replay.`,
 			return printSecret(c, *webhook, "this is the new secret of webhook %[1]s, which you see only now. The one before it signs too: give the new one to the receiver, then run berth webhooks update %[1]s --retire-secret\n")
 		}
 		return command.PrintOne(c, *webhook, table.Webhook(c.Now()))
-	}
-	cmd.RunE = c.Call(call)
+	})
 	return cmd
 }
 
@@ -125,8 +124,8 @@ func replay(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay WEBHOOK", Short: "Send events to a webhook again", Args: command.Exactly("WEBHOOK"),
 		Long: `Sends again one delivery, all that are dead, or a range of the org's stream that passes the
-webhook's filters; at most 1000 events, oldest first. Events keep their ids, so a receiver that drops the
-ids it has seen takes each once.`,
+webhook's filters; at most 1000 events, oldest first. Events keep their ids, so a receiver
+that drops the ids it has seen takes each once.`,
 	}
 	cmd.Flags().StringVar(&delivery, "delivery", "", "the id of one delivery (dlv_…)")
 	cmd.Flags().BoolVar(&dead, "dead", false, "all deliveries that are dead")
@@ -156,7 +155,7 @@ ids it has seen takes each once.`,
 		if c.ForPrograms() {
 			return command.PrintOne(c, *sent, output.View[ctlapi.WebhookReplayed]{Name: func(r ctlapi.WebhookReplayed) string { return fmt.Sprint(r.Events) }})
 		}
-		_, err = output.Printf(c.Out, "sending %d events to webhook %s; follow them with berth webhooks deliveries %[2]s\n", sent.Events, args[0])
+		_, err = output.Printf(c.Out, "sending %s to webhook %s; berth webhooks deliveries %[2]s shows what becomes of it\n", output.Plural(sent.Events, "event"), args[0])
 		return err
 	})
 	return cmd
