@@ -116,7 +116,7 @@ func TestTables(t *testing.T) {
 			ctlapi.WebhookDelivery{ID: "dlv_2", EventID: "evt_2", Seq: new(int64(42)), Kind: "workflow.failed", Cause: ctlapi.WebhookDeliveryCauseEvent, State: ctlapi.WebhookDeliveryStatePending, Attempts: 3, Status: new(503),
 				NextAt: new(now.Add(2 * time.Minute)), Error: new("the receiver answered 503"), Response: new("try\nlater"), CreatedAt: ago(time.Minute)},
 			ctlapi.WebhookDelivery{ID: "dlv_1", EventID: "evt_1", Seq: new(int64(41)), Kind: "change.proposed", Cause: ctlapi.WebhookDeliveryCauseReplay, State: ctlapi.WebhookDeliveryStateDead, Attempts: 13, Error: new("connection refused"), CreatedAt: ago(80 * time.Hour)}),
-		"org":              lists(table.Org(now), ctlapi.Org{ID: "org_1", Name: "vendor", CreatedAt: ago(time.Hour)}),
+		"org": lists(table.Org(now), ctlapi.Org{ID: "org_1", Name: "vendor", CreatedAt: ago(time.Hour)}),
 		"token": lists(table.Token(now),
 			ctlapi.Token{ID: "tok_1", Name: "ci", Account: ctlapi.Ref{Name: "ada"}, Prefix: "brt_abc", CreatedAt: ago(time.Hour), LastUsedAt: new(ago(time.Minute))},
 			ctlapi.Token{ID: "tok_2", Name: "old", ExpiresAt: new(ago(time.Minute)), CreatedAt: ago(time.Hour)},

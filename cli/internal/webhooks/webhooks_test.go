@@ -41,6 +41,9 @@ func (b *berth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(v)
 	}
 	switch {
+	case r.URL.Path == "/apps":
+		b.asked = nil // a look at names, not what the command does
+		answer(http.StatusOK, ctlapi.AppPage{Items: []ctlapi.App{{ID: "app_01jd2x7q9zr8w3v5k6m4n0tgha", Name: "hello"}, {ID: "app_01zz2x7q9zr8w3v5k6m4n0tgha", Name: "shop"}}})
 	case strings.HasSuffix(r.URL.Path, "/deliveries"):
 		page := ctlapi.WebhookDeliveryPage{Items: []ctlapi.WebhookDelivery{{ID: "dlv_old", Cause: ctlapi.WebhookDeliveryCauseTest, State: ctlapi.WebhookDeliveryStateDelivered, Attempts: 1}}}
 		if b.tested {
@@ -91,6 +94,7 @@ func TestRequests(t *testing.T) {
 		"update pager --kind= --disable":       `PATCH /webhooks/pager {"enabled":false,"kinds":[]}`,
 		"update pager --label= --enable":       `PATCH /webhooks/pager {"enabled":true,"labels":{}}`,
 		"update pager --install acme,globex":   `PATCH /webhooks/pager {"installs":["acme","globex"]}`,
+		"update pager --app app_01jd,app_01zz": `PATCH /webhooks/pager {"apps":["app_01jd2x7q9zr8w3v5k6m4n0tgha","app_01zz2x7q9zr8w3v5k6m4n0tgha"]}`, // beginnings of ids
 		"update pager --retire-secret":         `PATCH /webhooks/pager {"retire_secret":true}`,
 		"replay pager --dead":                  `POST /webhooks/pager/replay {"dead":true}`,
 		"replay pager --after 0 --up-to 9":     `POST /webhooks/pager/replay {"after":0,"up_to":9}`,
