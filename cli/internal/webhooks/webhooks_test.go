@@ -31,7 +31,7 @@ type berth struct {
 func (b *berth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	line := strings.TrimSpace(r.Method + " " + r.URL.Path + " " + string(body))
-	if !strings.HasSuffix(r.URL.Path, "/deliveries") {
+	if strings.HasPrefix(r.URL.Path, "/webhooks") && !strings.HasSuffix(r.URL.Path, "/deliveries") {
 		b.asked = append(b.asked, line)
 	}
 	hook := ctlapi.Webhook{ID: "whk_1", Name: "pager", URL: "https://hooks.example.com/berth", State: ctlapi.WebhookStateEnabled, Secrets: 1, Dead: 2}
@@ -41,8 +41,9 @@ func (b *berth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(v)
 	}
 	switch {
+	case strings.HasPrefix(r.URL.Path, "/apps/"): // no app has the beginning of an id as its name
+		answer(http.StatusNotFound, ctlapi.Problem{Status: http.StatusNotFound, Title: "not found"})
 	case r.URL.Path == "/apps":
-		b.asked = nil // a look at names, not what the command does
 		answer(http.StatusOK, ctlapi.AppPage{Items: []ctlapi.App{{ID: "app_01jd2x7q9zr8w3v5k6m4n0tgha", Name: "hello"}, {ID: "app_01zz2x7q9zr8w3v5k6m4n0tgha", Name: "shop"}}})
 	case strings.HasSuffix(r.URL.Path, "/deliveries"):
 		page := ctlapi.WebhookDeliveryPage{Items: []ctlapi.WebhookDelivery{{ID: "dlv_old", Cause: ctlapi.WebhookDeliveryCauseTest, State: ctlapi.WebhookDeliveryStateDelivered, Attempts: 1}}}
