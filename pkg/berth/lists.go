@@ -60,6 +60,32 @@ func (c *Client) TerraformStateHistory(ctx context.Context, install, resource st
 	})
 }
 
+// Webhooks lists webhooks, oldest first.
+func (c *Client) Webhooks(ctx context.Context, which ctlapi.ListWebhooksParams) iter.Seq2[ctlapi.Webhook, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Webhook], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListWebhooksWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Webhook])(resp.JSON200), nil
+	})
+}
+
+// WebhookDeliveries lists the deliveries of a webhook, newest first.
+func (c *Client) WebhookDeliveries(ctx context.Context, webhook string, which ctlapi.ListWebhookDeliveriesParams) iter.Seq2[ctlapi.WebhookDelivery, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.WebhookDelivery], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListWebhookDeliveriesWithResponse(ctx, webhook, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.WebhookDelivery])(resp.JSON200), nil
+	})
+}
+
 // Apps lists apps.
 func (c *Client) Apps(ctx context.Context, which ctlapi.ListAppsParams) iter.Seq2[ctlapi.App, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.App], error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/tfstates"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/webhooks"
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/pkg/visible"
 )
@@ -139,6 +140,6 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
+		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
 }

@@ -100,6 +100,16 @@ func (c *Client) Tokens(ctx context.Context, limit int) ([]ctlapi.Token, error) 
 	return collect(limit, c.Client.Tokens(ctx, ctlapi.ListTokensParams{Limit: size(limit)}))
 }
 
+// Webhooks lists webhooks, oldest first.
+func (c *Client) Webhooks(ctx context.Context, limit int) ([]ctlapi.Webhook, error) {
+	return collect(limit, c.Client.Webhooks(ctx, ctlapi.ListWebhooksParams{Limit: size(limit)}))
+}
+
+// WebhookDeliveries lists the deliveries of a webhook, newest first; state "" for all.
+func (c *Client) WebhookDeliveries(ctx context.Context, limit int, webhook string, state ctlapi.WebhookDeliveryState) ([]ctlapi.WebhookDelivery, error) {
+	return collect(limit, c.Client.WebhookDeliveries(ctx, webhook, ctlapi.ListWebhookDeliveriesParams{Limit: size(limit), State: Optional(state)}))
+}
+
 // size is that of a page, when so many items are wanted.
 func size(limit int) *int {
 	if limit <= 0 || limit > PageSize {

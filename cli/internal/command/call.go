@@ -47,6 +47,16 @@ func resolveArgs(cmd *cobra.Command, book names.Book, typed []string) ([]string,
 		if kind == "" || wrong != nil || f.Value.String() == "" {
 			return
 		}
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			typed := several.GetSlice()
+			for i := range typed {
+				if typed[i], wrong = book.Resolve(cmd.Context(), kind, typed[i]); wrong != nil {
+					return
+				}
+			}
+			wrong = several.Replace(typed)
+			return
+		}
 		var name string
 		if name, wrong = book.Resolve(cmd.Context(), kind, f.Value.String()); wrong == nil {
 			wrong = f.Value.Set(name)

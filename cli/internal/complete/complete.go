@@ -37,7 +37,7 @@ func Attach(cmd *cobra.Command, dial Dial) {
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		word, ok := ofFlags[f.Name]
-		if !ok || f.Value.Type() != "string" {
+		if !ok || f.Value.Type() != "string" && f.Value.Type() != "stringSlice" {
 			return
 		}
 		// It fails only for a flag that there is not, or that has one already.
