@@ -41,8 +41,8 @@ func TerraformState(now time.Time) output.View[ctlapi.TerraformState] {
 			{Head: "LOCK", Shrinks: true, Cell: lockOf},
 			{Head: "SIZE", Wide: true, Cell: version(stateSize)},
 			{Head: "CHANGE", Wide: true, Cell: version(func(v ctlapi.TerraformStateVersion) string { return api.Value(v.ChangeID) })},
-			{Head: "WRITTEN BY", Wide: true, Cell: func(s ctlapi.TerraformState) string { return api.Value(s.TerraformVersion) }},
-			{Head: "TOLD", Wide: true, Cell: func(s ctlapi.TerraformState) string { return string(api.Value(s.Level)) }},
+			{Head: "TOOL VERSION", Wide: true, Cell: func(s ctlapi.TerraformState) string { return api.Value(s.TerraformVersion) }},
+			{Head: "SHOWN", Wide: true, Cell: func(s ctlapi.TerraformState) string { return string(api.Value(s.Level)) }},
 			{Head: "LINEAGE", Wide: true, Cell: version(func(v ctlapi.TerraformStateVersion) string { return v.Lineage })},
 		},
 	}

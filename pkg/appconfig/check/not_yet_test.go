@@ -45,11 +45,11 @@ func TestEveryNotYetIsTold(t *testing.T) {
 	action := "name = \"a\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[[triggers]]\ntype = \"post-deploy-component\"\n" +
 		"[[triggers]]\ntype = \"pre-secrets-sync\"\n[[steps]]\nname = \"s\"\ncommand = \"./x\"\n[steps.connected_repo]\nrepo = \"a/b\"\n"
 	cloud := appconfigtest.Folder(map[string]string{
-		"runner.toml":       "runner_type = \"aws\"\ninit_script_url = \"https://example.com/x\"\ninstance_type = \"t3\"\nenv_vars = {A = \"b\"}\n",
-		"stack.toml":        "type = \"aws-cloudformation\"\nname = \"n\"\ndescription = \"d\"\n",
-		"actions/a.toml":    action,
-		"installer.toml":    "name = \"old\"\n",
-		"secrets.toml":      "[[secret]]\nname = \"s\"\ndescription = \"d\"\nkubernetes_sync = true\nkubernetes_secret_name = \"n\"\nkubernetes_secret_namespace = \"n\"\n" +
+		"runner.toml":    "runner_type = \"aws\"\ninit_script_url = \"https://example.com/x\"\ninstance_type = \"t3\"\nenv_vars = {A = \"b\"}\n",
+		"stack.toml":     "type = \"aws-cloudformation\"\nname = \"n\"\ndescription = \"d\"\n",
+		"actions/a.toml": action,
+		"installer.toml": "name = \"old\"\n",
+		"secrets.toml": "[[secret]]\nname = \"s\"\ndescription = \"d\"\nkubernetes_sync = true\nkubernetes_secret_name = \"n\"\nkubernetes_secret_namespace = \"n\"\n" +
 			"[[secret]]\nname = \"t\"\ndescription = \"d\"\n[[secret.kubernetes_sync_targets]]\nnamespaces = [\"a\"]\nname = \"t\"\n",
 		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
 		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
