@@ -222,8 +222,7 @@ func TestModulesThatMayNotBeFetched(t *testing.T) {
 		http.NotFound(w, req)
 	}))
 	t.Cleanup(thief.Close)
-	var registry *httptest.Server
-	registry = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		leads := map[string]string{
 			"/api/a/file/x/1.0.0/download": "file:///etc", "/api/a/path/x/1.0.0/download": "/../../etc", "/api/a/local/x/1.0.0/download": "git::http://127.0.0.1:1/r.git",
 			"/api/a/cloud/x/1.0.0/download": "https://169.254.169.254/latest.zip", "/api/a/climb/x/1.0.0/download": "/climb.tgz", "/api/a/link/x/1.0.0/download": "/link.tgz",

@@ -21,6 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 const (
@@ -262,9 +264,12 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 		"variable": column(t, db, `select name from berth.app_variables order by name`),
 		"resource": column(t, db, `select name from berth.resources where kind <> 'stack' order by name`),
 	}
+	if len(column(t, db, `select id from berth.webhooks`)) == 0 {
+		in.post("/webhooks", ctlapi.WebhookRequest{Name: "nobody", URL: "https://nobody.invalid/events"}, nil)
+	}
 	for name, table := range map[string]string{
 		"workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
-		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams",
+		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams", "webhook": "webhooks",
 	} {
 		ids[name] = column(t, db, `select id from berth.`+table)
 	}

@@ -58,6 +58,7 @@ func attempts(v victim) map[string]struct {
 		"ClaimJobs":           {http.MethodPost, "/jobs/claim", runnerapi.ClaimRequest{ClaimID: "claim-" + v.apply.JobID[4:], Slots: 8, Switch: runnerapi.SwitchRun}},
 		"GetSettings":         {http.MethodGet, "/settings", nil},
 		"PutRun":              {http.MethodPut, "/runs/" + id.New(id.ActionRun), jobspec.Run{Action: "health", State: "failed"}},
+		"PutSecrets":          {http.MethodPut, "/secrets", heldSecrets(7)},
 		"CreateRegistryToken": {http.MethodPost, "/registry-token", runnerapi.RegistryTokenRequest{Actions: []runnerapi.RegistryAction{"pull"}}},
 		"AppendChain":         {http.MethodPost, "/chain", runnerapi.ChainAppend{Records: records}},
 		"GetChainHead":        {http.MethodGet, "/chain/head", nil},
@@ -66,6 +67,13 @@ func attempts(v victim) map[string]struct {
 		"GetSealed":           {http.MethodGet, "/sealed/" + v.o.resource, nil},
 		"PutSealed":           {http.MethodPut, "/sealed/" + v.o.resource, runnerapi.SealedWrite{OutputsBefore: jobspec.Outputs{}, Outputs: jobspec.Outputs{}}},
 	}
+}
+
+// heldSecrets is a report of one secret.
+func heldSecrets(version int) runnerapi.SecretsReport {
+	return runnerapi.SecretsReport{Secrets: []runnerapi.SecretState{
+		{Name: "db_password", Version: version, Set: true, Digest: "hmac-sha256:5f1c", SetBy: "customer", SetAt: time.Now()},
+	}}
 }
 
 // send makes a raw request through the agent's transport.
@@ -109,6 +117,9 @@ func (w *world) newVictim() victim {
 	a.addSettings(1)
 	records, _ := a.lines(chain.Head{}, "one")
 	must(w.t, a.append(records), nil, http.StatusOK)
+	if status, answer := a.send(http.MethodPut, "/secrets", heldSecrets(1)); status != http.StatusNoContent {
+		w.t.Fatalf("report of secrets: %d %s", status, answer)
+	}
 	return v
 }
 
@@ -120,6 +131,7 @@ func (v victim) footprint() string {
 		'leases', (select jsonb_agg(to_jsonb(l) order by id) from leases l where org_id = $1),
 		'states', (select jsonb_agg(to_jsonb(s) order by id) from tf_states s where org_id = $1),
 		'locks', (select jsonb_agg(to_jsonb(k)) from tf_locks k where org_id = $1),
+		'secrets', (select jsonb_agg(to_jsonb(s) order by name) from install_secrets s where org_id = $1),
 		'runs', (select jsonb_agg(to_jsonb(r)) from action_runs r where org_id = $1),
 		'streams', (select jsonb_agg(to_jsonb(s) order by id) from log_streams s where org_id = $1),
 		'alarms', (select jsonb_agg(to_jsonb(a) order by id) from alarms a where org_id = $1),

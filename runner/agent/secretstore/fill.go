@@ -11,7 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/customersecret"
 )
 
-// ErrMoved: the tree names another version of a secret than the runner has. A plan that is
+// ErrMoved is returned when the tree names another version of a secret than the runner has. A plan that is
 // made again reads the one of now.
 var ErrMoved = errors.New("a secret has another value than the one that was planned with")
 

@@ -26,7 +26,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// ErrNotThere: nothing of that name is kept.
+// ErrNotThere is returned when nothing of that name is kept.
 var ErrNotThere = errors.New("no such secret")
 
 // Store is the directory of an install's secrets.

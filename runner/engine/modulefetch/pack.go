@@ -85,7 +85,7 @@ func (f *fetcher) walk(ctx context.Context, at place) error {
 	m, err := module.Read(filepath.Join(f.root, filepath.FromSlash(at.dir)), f.job.Spec.Source.Tool == jobspec.ToolOpenTofu)
 	switch {
 	case err != nil && at.base == "":
-		return nil //nolint:nilerr // the check of the build says it, with its place
+		return nil // the check of the build says it, with its place
 	case err != nil:
 		return job.Wrongf("correct it there", "module %s cannot be read: %v", at.of, err)
 	case at.depth > maxDepth:

@@ -120,7 +120,7 @@ var visits = map[string]visit{
 	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
-	"ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
+	"ListInstallSecrets": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},

@@ -21,7 +21,7 @@ func (h *Handlers) ListWebhooks(ctx context.Context, req apigen.ListWebhooksRequ
 	limit := limitOf(req.Params.Limit)
 	out := apigen.ListWebhooks200JSONResponse{Items: []apigen.Webhook{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		rows, err := tx.ListWebhooks(ctx, ctldb.ListWebhooksParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)}) //nolint:gosec // at most 501
+		rows, err := tx.ListWebhooks(ctx, ctldb.ListWebhooksParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (h *Handlers) ListWebhookDeliveries(ctx context.Context, req apigen.ListWeb
 			return err
 		}
 		rows, err := tx.ListDeliveries(ctx, ctldb.ListDeliveriesParams{
-			WebhookID: hook.ID, State: (*string)(req.Params.State), Before: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1), //nolint:gosec // at most 501
+			WebhookID: hook.ID, State: (*string)(req.Params.State), Before: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		if len(rows) > limit {
 			rows = rows[:limit]

@@ -84,7 +84,7 @@ func ReadTo(ctx context.Context, tx *database.Tx, q Query, span Span) (Page, err
 	scope := q.Principal.Scope(permission(event.Installs))
 	rows, err := tx.EventsBetween(ctx, ctldb.EventsBetweenParams{
 		After: span.After, UpTo: span.UpTo, Everywhere: scope.Everywhere, Customers: list(scope.Customers), Apps: list(scope.Apps), Installs: list(scope.Installs),
-		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most), //nolint:gosec // at most 1000
+		Kinds: words(q.Kinds), InstallID: q.InstallID, AppID: q.AppID, Most: int32(span.Most),
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("read events: %w", err)

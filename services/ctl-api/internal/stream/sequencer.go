@@ -131,7 +131,7 @@ func (s *Sequencer) notePresence(ctx context.Context) error {
 
 func (s *Sequencer) keepPartitions(ctx context.Context) error {
 	return s.Store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
-		dropped, err := tx.KeepEventPartitions(ctx, ctldb.KeepEventPartitionsParams{KeepDays: int32(s.KeepDays), AheadDays: aheadDays}) //nolint:gosec // days
+		dropped, err := tx.KeepEventPartitions(ctx, ctldb.KeepEventPartitionsParams{KeepDays: int32(s.KeepDays), AheadDays: aheadDays})
 		if len(dropped) > 0 {
 			s.Log.InfoContext(ctx, "partitions of events dropped", "partitions", dropped)
 		}

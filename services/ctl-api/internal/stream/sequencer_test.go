@@ -153,7 +153,7 @@ func TestNumbersHaveNoGaps(t *testing.T) {
 }
 
 func sequencerProcess(dsn string) *exec.Cmd {
-	child := exec.Command(os.Args[0]) //nolint:gosec,noctx // this test binary; it is killed
+	child := exec.Command(os.Args[0]) // this test binary
 	child.Env = append(os.Environ(), "BERTH_TEST_SEQUENCER_DSN="+dsn)
 	return child
 }

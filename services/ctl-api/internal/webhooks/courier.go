@@ -205,10 +205,10 @@ func (c *Courier) record(ctx context.Context, hook ctldb.Webhook, d ctldb.DueDel
 	return c.Store.Tx(ctx, hook.OrgID, func(ctx context.Context, tx *database.Tx) error {
 		p := ctldb.RecordAttemptParams{
 			ID: d.ID, CreatedAt: d.CreatedAt, State: delivered, Error: optional.Of(out.Error), Response: optional.Of(out.Response),
-			TookMs: int32(out.Took.Milliseconds()), //nolint:gosec // seconds
+			TookMs: int32(out.Took.Milliseconds()),
 		}
 		if out.Status != 0 {
-			status := int32(out.Status) //nolint:gosec // three digits
+			status := int32(out.Status)
 			p.Status = &status
 		}
 		if out.OK {
