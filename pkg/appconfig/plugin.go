@@ -36,7 +36,7 @@ func (c *Component) checkPlugin(ch *checker) {
 	key, err := base64.StdEncoding.DecodeString(c.Berth.Plugin.Signer)
 	if c.Berth.Plugin.Signer != "" && (err != nil || len(key) != signerBytes) {
 		ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("berth.plugin.signer"), "signer is not a public key: %d bytes in base64", signerBytes).
-			WithRemedy("`berth plugin sign` prints the key"))
+			WithRemedy("`berth plugins sign` prints the key"))
 	}
 }
 

@@ -98,7 +98,7 @@ var All = []Doc{
 	{"step.cancelled", "a step was cancelled", step, Installs},
 	{"step.failed", "a step failed", step, Installs},
 	{"step.pending", "a step is to be tried again", step, Installs},
-	{"step.running", "a step started or goes on", step, Installs},
+	{"step.running", "a step started or resumed", step, Installs},
 	{"step.skipped", "a step was skipped", step, Installs},
 	{"step.succeeded", "a step succeeded", step, Installs},
 	{"step.waiting", "a step waits; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
@@ -106,7 +106,7 @@ var All = []Doc{
 	{"workflow.cancelled", "a workflow was cancelled", workflow, Installs},
 	{"workflow.failed", "a workflow failed", workflow, Installs},
 	{"workflow.queued", "a workflow was requested", workflow, Installs},
-	{"workflow.running", "a workflow started or goes on", workflow, Installs},
+	{"workflow.running", "a workflow started or resumed", workflow, Installs},
 	{"workflow.succeeded", "a workflow succeeded", workflow, Installs},
 	{"workflow.waiting", "a workflow waits; wait_reason says for what", waiting, Installs},
 }

@@ -85,7 +85,7 @@ var ErrOther = errors.New("the state is not one of Helm releases, or of a newer 
 
 // Parse reads a document; an empty body is one without records, of no lineage yet. The
 // state of another tool that has nothing in it any more is one without records too, so
-// that its serial goes on. Errors quote nothing of it.
+// that its serial keeps rising. Errors quote nothing of it.
 func Parse(body []byte) (Document, error) {
 	var d Document
 	if len(body) == 0 {

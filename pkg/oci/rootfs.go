@@ -131,7 +131,7 @@ func (f folder) platform(ctx context.Context, desc ocispec.Descriptor, platform 
 // hard link links what the image has, and only so much is unpacked. Devices and pipes
 // are refused, but for what is in /dev, where nobody looks. Owners, special mode bits
 // and attributes are not restored, so that nothing in an image gives rights. Symlinks
-// stay as they are: whoever reads dir without being confined to it must not follow one.
+// stay as they are: code that reads dir without being confined to it must not follow one.
 func (i ContainerImage) Unpack(ctx context.Context, dir string, limits Limits) error {
 	err := stage(dir, func(root *os.Root) error {
 		x := newExtractor(root, limits)
@@ -225,7 +225,7 @@ func (l layer) entry(header *tar.Header, content io.Reader) error {
 		return unsafef("%w", err)
 	}
 	if strings.HasPrefix(name, "dev/") {
-		return nil // whoever runs the image has devices of their own there
+		return nil // a room mounts devices of its own there
 	}
 	base := path.Base(name)
 	switch {

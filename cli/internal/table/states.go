@@ -10,7 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// TerraformState shows what is known of Terraform states.
+// TerraformState shows what is known of states: of Terraform, Helm, Pulumi and plugins.
 func TerraformState(now time.Time) output.View[ctlapi.TerraformState] {
 	version := func(of func(ctlapi.TerraformStateVersion) string) func(ctlapi.TerraformState) string {
 		return func(s ctlapi.TerraformState) string {
@@ -22,7 +22,7 @@ func TerraformState(now time.Time) output.View[ctlapi.TerraformState] {
 	}
 	return output.View[ctlapi.TerraformState]{
 		Name: func(s ctlapi.TerraformState) string { return s.Name },
-		None: "no Terraform states yet",
+		None: "no states yet",
 		Columns: []output.Column[ctlapi.TerraformState]{
 			{Head: "NAME", Shrinks: true, Cell: func(s ctlapi.TerraformState) string { return s.Name }},
 			{Head: "KIND", Yields: true, Cell: func(s ctlapi.TerraformState) string { return string(s.Kind) }},
@@ -41,8 +41,8 @@ func TerraformState(now time.Time) output.View[ctlapi.TerraformState] {
 			{Head: "LOCK", Shrinks: true, Cell: lockOf},
 			{Head: "SIZE", Wide: true, Cell: version(stateSize)},
 			{Head: "CHANGE", Wide: true, Cell: version(func(v ctlapi.TerraformStateVersion) string { return api.Value(v.ChangeID) })},
-			{Head: "TERRAFORM", Wide: true, Cell: func(s ctlapi.TerraformState) string { return api.Value(s.TerraformVersion) }},
-			{Head: "TOLD", Wide: true, Cell: func(s ctlapi.TerraformState) string { return string(api.Value(s.Level)) }},
+			{Head: "TOOL VERSION", Wide: true, Cell: func(s ctlapi.TerraformState) string { return api.Value(s.TerraformVersion) }},
+			{Head: "SHOWN", Wide: true, Cell: func(s ctlapi.TerraformState) string { return string(api.Value(s.Level)) }},
 			{Head: "LINEAGE", Wide: true, Cell: version(func(v ctlapi.TerraformStateVersion) string { return v.Lineage })},
 		},
 	}

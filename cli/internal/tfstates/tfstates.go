@@ -34,13 +34,13 @@ type Doors struct {
 
 // Command is `berth states`. noun makes a command that only holds verbs.
 func Command(noun func(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command, d Doors) *cobra.Command {
-	return noun("states", "state", "Terraform states: their addresses, history and locks", d.list(), d.history(), d.show(), d.pull(), d.unlock())
+	return noun("states", "state", "States of Terraform, Pulumi and Helm: their addresses, history and locks", d.list(), d.history(), d.show(), d.pull(), d.unlock())
 }
 
 func (d Doors) list() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list INSTALL [COMPONENT]", Short: "List the Terraform states of an install, or the addresses in one", Args: d.Args("INSTALL", "[COMPONENT]"),
-		Long: `Lists what is known of the newest Terraform state of the sandbox and of each component.
+		Use: "list INSTALL [COMPONENT]", Short: "List the states of an install, or the addresses in one", Args: d.Args("INSTALL", "[COMPONENT]"),
+		Long: `Lists what is known of the newest state of the sandbox and of each component.
 With a component, or sandbox, it lists the addresses in that state, as far as the customer's runner
 tells them.`,
 	}
@@ -91,7 +91,7 @@ func (d Doors) history() *cobra.Command {
 
 func (d Doors) show() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show INSTALL COMPONENT", Short: "Show what the customer lets you see of a Terraform state", Args: d.Args("INSTALL", "COMPONENT"),
+		Use: "show INSTALL COMPONENT", Short: "Show what the customer lets you see of a state", Args: d.Args("INSTALL", "COMPONENT"),
 		Long: `Shows serial, lock and addresses of the newest state of a component, or of the sandbox.
 Attributes and outputs are shown where the customer has set --vendor-sees-state attributes on the
 runner, and never sensitive values. The state itself is sealed to the customer.`,
@@ -120,7 +120,7 @@ runner, and never sensitive values. The state itself is sealed to the customer.`
 func (d Doors) print(s ctlapi.TerraformState) error {
 	if v := s.Current; v != nil {
 		output.Printf(d.Out, "%s: serial %d, written %s by %s\n", s.Name, v.Serial, v.WrittenAt.UTC().Format(time.RFC3339), writer(*v))
-		output.Printf(d.Out, "terraform %s, lineage %s, %s\n", either(api.Value(s.TerraformVersion), "unknown"), v.Lineage, v.Digest)
+		output.Printf(d.Out, "tool version %s, lineage %s, %s\n", either(api.Value(s.TerraformVersion), "unknown"), v.Lineage, v.Digest)
 	}
 	d.printLock(s)
 	for _, kind := range slices.Sorted(maps.Keys(api.Value(s.Counts))) {
@@ -168,7 +168,7 @@ func (d Doors) printLock(s ctlapi.TerraformState) {
 	}
 	output.Printf(d.Out, "locked since %s by attempt %d of job %s, which %s\n", l.LockedAt.UTC().Format(time.RFC3339), l.Attempt, l.JobID, ended)
 	if who := strings.TrimSpace(api.Value(l.Who) + " " + api.Value(l.Operation)); who != "" {
-		output.Printf(d.Out, "Terraform says: %s\n", who)
+		output.Printf(d.Out, "holder of the lock: %s\n", who)
 	}
 }
 

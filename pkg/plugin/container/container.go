@@ -4,7 +4,7 @@
 //
 // Open checks the image, Image.Unpack makes its files, and Image.Command starts its
 // entry point in them. The starting process re-executes itself for that (see Room), so
-// whoever imports this package can be that process.
+// every program that imports this package can be that process.
 package container
 
 import (

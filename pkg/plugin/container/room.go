@@ -28,7 +28,7 @@ const nobody = 65532
 // Room is where a program of an image runs: it sees the image's files, read-only, an
 // empty /tmp, harmless devices, and the directories in Open at their own paths. Its
 // user is the one who starts it, in a user namespace that has nobody else and gives no
-// rights. The network is that of whoever starts it.
+// rights. It shares the network of the process that starts it.
 type Room struct {
 	// Root has the image's files. It belongs to who starts the program.
 	Root string
@@ -38,7 +38,7 @@ type Room struct {
 	Hosts bool
 }
 
-// order is what the first process of a room is told.
+// order is what the first process of a room gets as its argument, as JSON.
 type order struct {
 	Room
 	Dir string
@@ -52,7 +52,7 @@ func (r Room) Command(dir string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/proc/self/exe") //nolint:noctx // whoever starts it ends it
+	cmd := exec.Command("/proc/self/exe") //nolint:noctx // the caller starts and ends it
 	cmd.Args = append([]string{name, string(raw)}, args...)
 	cmd.Dir = dir
 	uid, gid := os.Geteuid(), os.Getegid()

@@ -172,7 +172,7 @@ func (c *Client) AppendChain(ctx context.Context, records []runnerapi.ChainRecor
 	return head, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 }
 
-// PutSecrets tells which versions of the customer's secrets there are.
+// PutSecrets reports which versions of the customer's secrets there are.
 func (c *Client) PutSecrets(ctx context.Context, list []customersecret.Version) error {
 	const what = "tell secrets"
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -230,11 +231,24 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 		// A secret that is also a number or a time of the result: say only how
 		// it ended.
 		clean = jobspec.Result{JobID: r.JobID, Attempt: r.Attempt, Outcome: r.Outcome, ExitCode: r.ExitCode, NoChange: r.NoChange,
-			Lineage: r.Lineage, Serial: r.Serial, Tool: r.Tool, Artifact: r.Artifact, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
+			Reason: jobspec.Reason(j.secrets.set.String(string(r.Reason))), Lineage: r.Lineage, Serial: r.Serial, Tool: r.Tool, Artifact: r.Artifact, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 	}
-	clean.Outputs = outputs
+	clean.Outputs, clean.Modules = outputs, j.withoutSecrets(r.Modules)
 	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
 	return clean, nil
+}
+
+// withoutSecrets redacts the texts of modules and keeps the rest, whatever is a secret:
+// without Moves, a build would be reused although its modules may have moved.
+func (j *job) withoutSecrets(modules []jobspec.Module) []jobspec.Module {
+	modules = slices.Clone(modules)
+	for i := range modules {
+		m := &modules[i]
+		for _, text := range []*string{&m.Source, &m.Wanted, &m.Version, &m.From, &m.Commit, &m.Digest, &m.Before} {
+			*text = j.secrets.set.String(*text)
+		}
+	}
+	return modules
 }
 
 // outputPurpose is what a sealed output of the job is for: its place in the

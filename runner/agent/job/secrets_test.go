@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -150,5 +151,30 @@ func TestReadOutIsNotFooled(t *testing.T) {
 		if strings.Contains(string(data), "key") {
 			t.Errorf("%s: the agent's key was read", tc.name)
 		}
+	}
+}
+
+// A secret that is also a number of the result makes it unreadable as it is. What decides
+// about reuse and the next step stays.
+func TestPresentableKeepsWhatDecides(t *testing.T) {
+	t.Parallel()
+	j := &job{deps: &Deps{}, secrets: newSecrets()}
+	j.secrets.set.Add([]byte("123456789"), "")
+	at := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	result := jobspec.Result{
+		JobID: "job_1", Attempt: 1, Outcome: jobspec.OutcomeSucceeded, Reason: jobspec.ReasonMachineReplaced, Serial: 123456789, StartedAt: at, FinishedAt: at,
+		Modules: []jobspec.Module{{Source: "git::https://h/123456789.git", From: "https://h/123456789.git", Commit: "c0ffee", Moves: true}, {Source: "b", Digest: "sha256:1"}},
+	}
+	got, err := j.presentable(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := result
+	want.Modules = []jobspec.Module{{Source: "git::https://h/(redacted).git", From: "https://h/(redacted).git", Commit: "c0ffee", Moves: true}, {Source: "b", Digest: "sha256:1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a result with a secret in a number (-want +got):\n%s", diff)
+	}
+	if result.Modules[0].From != "https://h/123456789.git" {
+		t.Error("the engine's own result was changed")
 	}
 }

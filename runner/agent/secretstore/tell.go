@@ -9,12 +9,12 @@ import (
 	"github.com/berth-dev/berth/pkg/customersecret"
 )
 
-// Told has the control plane know which versions there are.
+// Told sends the versions that there are to the control plane.
 type Told func(context.Context, []customersecret.Version) error
 
 // Tell tells the control plane which versions there are, at once and each time that they
-// change, until ctx ends. What cannot be told goes to failed, and is told with the next
-// change. A runner that never had a secret says nothing.
+// change, until ctx ends. An error of put goes to failed; the next change sends the whole
+// list again. A runner that never had a secret says nothing.
 func (s Store) Tell(ctx context.Context, put Told, failed func(error)) error {
 	changed, end, err := s.watch()
 	if err != nil {
@@ -53,11 +53,12 @@ func (s Store) watch() (<-chan struct{}, func(), error) {
 		return nil, nil, err
 	}
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err == nil {
-		_, err = unix.InotifyAddWatch(fd, s.Dir, unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE)
-	}
 	if err != nil {
 		_ = unix.Close(fd)
+		return nil, nil, err
+	}
+	if _, err = unix.InotifyAddWatch(fd, s.Dir, unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE); err != nil {
+		_, _ = unix.Close(fd), unix.Close(wake)
 		return nil, nil, err
 	}
 	changed, over := make(chan struct{}, 1), make(chan struct{})

@@ -104,7 +104,7 @@ func (s *Store) Close() error {
 	return s.lock.Free(s.ctx)
 }
 
-// Unsaved is the first write that failed, nil when all are kept: Helm goes on when it
+// Unsaved is the first write that failed, nil when all are kept: Helm continues when it
 // cannot write how an action ended.
 func (s *Store) Unsaved() error {
 	if s == nil {

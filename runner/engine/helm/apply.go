@@ -76,11 +76,11 @@ func (a *applying) change(ctx context.Context) (jobspec.Outputs, error) {
 	return writeOutputs(ctx, a.job, a.cluster, deployed)
 }
 
-// saved makes a failure of an apply whose records were not all kept: Helm goes on when
+// saved makes a failure of an apply whose records were not all kept: Helm continues when
 // it cannot write how an action ended.
 func (a *applying) saved(err error) error {
 	if unsaved := a.keeping.held.Unsaved(); err == nil && unsaved != nil {
-		return job.Failf("plan again: the next plan finds what is there and goes on", "%s of release %s is done, but %v", a.Mode, a.ReleaseName, unsaved)
+		return job.Failf("plan again: the next plan starts from what is there", "%s of release %s is done, but %v", a.Mode, a.ReleaseName, unsaved)
 	}
 	return err
 }

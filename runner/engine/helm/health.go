@@ -51,7 +51,7 @@ func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 }
 
 // inventoryHealth looks at the objects that the inventory in the cluster names: what the
-// control plane keeps of a release is not asked for, so that health goes on without it.
+// control plane keeps of a release is not asked for, so that health checks work without it.
 func inventoryHealth(ctx context.Context, j *job.Job, cluster *kube.Cluster, in inputs) error {
 	record, err := cluster.InventoryOf(j, in.Namespace).Load(ctx)
 	if err != nil {

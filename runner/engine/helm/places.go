@@ -281,7 +281,7 @@ func quotedList(names []string) string {
 // move brings the history to the place that is wanted, and removes it from all others.
 // guard makes a storage one that is written only under the claim. Whole copies come
 // first: cut short, there are two equal histories, or a part of one, and the next
-// apply goes on.
+// apply continues.
 func (k keeping) move(at located, log func(string, ...any), guard func(driver.Driver) driver.Driver) error {
 	from, to := at.moves(k.in.StorageDriver), k.in.StorageDriver
 	switch {

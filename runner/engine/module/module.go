@@ -23,7 +23,7 @@ type Module struct {
 	// backend block, "cloud", or "".
 	Backend   string
 	BackendAt string // "main.tf:3"
-	// EncryptionAt is where OpenTofu is told to encrypt states and plans, "" for nowhere.
+	// EncryptionAt is where a module has OpenTofu encrypt states and plans, "" for nowhere.
 	EncryptionAt string
 	// Versions are the required_version of the module, one for each time that it says one.
 	Versions  []string

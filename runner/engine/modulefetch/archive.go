@@ -90,6 +90,7 @@ func (u *unpacking) tar(in io.Reader) error {
 		case tar.TypeReg:
 			err = u.file(h.Name, h.FileInfo().Mode(), r)
 		case tar.TypeXGlobalHeader:
+			err = u.count(".")
 		default:
 			err = fmt.Errorf("%q is neither a file nor a directory", h.Name)
 		}
@@ -126,10 +127,8 @@ func (u *unpacking) zip(in io.ReaderAt, size int64) error {
 }
 
 func (u *unpacking) directory(name string) error {
-	if name = path.Clean(name); name == "." {
-		return nil
-	}
-	if err := u.count(name); err != nil {
+	name = path.Clean(name)
+	if err := u.count(name); err != nil || name == "." {
 		return err
 	}
 	return u.root.MkdirAll(filepath.FromSlash(name), 0o700)

@@ -1,5 +1,5 @@
 // Package modulefetch packs the modules that a Terraform module calls from elsewhere into
-// the artifact of its build, so that whoever plans it needs no network and no credentials
+// the artifact of its build, so that a plan needs no network and no credentials
 // for them.
 //
 //	call ──Parse──▶ git ─────────────────────────▶ commit ─┐

@@ -76,7 +76,7 @@ type place struct {
 	depth int
 }
 
-// walk fetches what a module calls, and goes on with all that it calls.
+// walk fetches what a module calls, and what those modules call in turn.
 func (f *fetcher) walk(ctx context.Context, at place) error {
 	if f.seen[at.dir] {
 		return nil

@@ -86,7 +86,7 @@ func (f *fetcher) fromRegistry(ctx context.Context, a Address, constraint string
 		var body struct {
 			Location string `json:"location"`
 		}
-		_ = json.NewDecoder(io.LimitReader(res.Body, maxList)).Decode(&body) // none is told below
+		_ = json.NewDecoder(io.LimitReader(res.Body, maxList)).Decode(&body) // relative reports a missing one
 		where = body.Location
 	}
 	found, err = relative(download, where)

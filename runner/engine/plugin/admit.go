@@ -19,7 +19,7 @@ import (
 
 // Build makes the artifact of a plugin: its directory as it is.
 func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
-	return build.Folder{What: "plugin", Tool: "berth plugin test", Check: func(dir string) error { return checkFolder(ctx, dir) }}.Build(ctx, j)
+	return build.Folder{What: "plugin", Tool: "berth plugins test", Check: func(dir string) error { return checkFolder(ctx, dir) }}.Build(ctx, j)
 }
 
 // checkFolder finds early what runners refuse. Who has signed counts there.
@@ -29,7 +29,7 @@ func checkFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, plugin.SignatureFile)); err != nil {
-		return fmt.Errorf("it is not signed: there is no %s (`berth plugin sign` makes it)", plugin.SignatureFile)
+		return fmt.Errorf("it is not signed: there is no %s (`berth plugins sign` makes it)", plugin.SignatureFile)
 	}
 	if m.Image != "" {
 		return checkImage(ctx, dir, m)

@@ -61,7 +61,7 @@ func checkOverrides(m *module.Module) error {
 	return nil
 }
 
-// checkEncryption refuses states and plans that OpenTofu is told to encrypt.
+// checkEncryption refuses a module that has OpenTofu encrypt states and plans.
 func checkEncryption(m *module.Module) error {
 	if m.EncryptionAt != "" {
 		return fmt.Errorf("%s: it encrypts its state; %s", m.EncryptionAt, encryptionRemedy)

@@ -33,7 +33,7 @@ const (
 )
 
 // Handlers are the routes. Read and Write run a transaction of the caller's org;
-// Write records what it is told was done.
+// Write also records in the org's chain what fn says was done; "" for nothing.
 type Handlers struct {
 	Read     func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error
 	Write    func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error

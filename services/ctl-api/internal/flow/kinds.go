@@ -175,3 +175,10 @@ func (p *planner) addDependents(why map[string]string) {
 		why[d.name] = "needs " + d.needs
 	}
 }
+
+// Moved is what of an install's inputs changed: names of inputs, and components
+// whose override did. All says that every input counts as changed.
+type Moved struct {
+	Inputs, Overrides []string
+	All               bool
+}

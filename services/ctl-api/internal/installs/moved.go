@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -16,7 +16,7 @@ import (
 // install stands on and another version, which is the one in force unless it is a
 // preview's. What was left behind by an apply that failed stands on none (0): every
 // input counts as changed for it. It names inputs, and has no value of them.
-func (s *Service) Moved(ctx context.Context, tx *database.Tx, install ctldb.Install, version int32) (map[int32]workflow.Moved, error) {
+func (s *Service) Moved(ctx context.Context, tx *database.Tx, install ctldb.Install, version int32) (map[int32]flow.Moved, error) {
 	now, overrides, err := s.inputsAt(ctx, tx, install.ID, version)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *Service) Moved(ctx context.Context, tx *database.Tx, install ctldb.Inst
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
-	all := map[int32]workflow.Moved{0: {All: true}}
+	all := map[int32]flow.Moved{0: {All: true}}
 	for _, r := range resources {
 		if r.LiveInputsVersion == nil {
 			continue
@@ -38,7 +38,7 @@ func (s *Service) Moved(ctx context.Context, tx *database.Tx, install ctldb.Inst
 		if err != nil {
 			return nil, err
 		}
-		all[from] = workflow.Moved{Inputs: differing(was.all(), now.all()), Overrides: differing(wasOverrides, overrides)}
+		all[from] = flow.Moved{Inputs: differing(was.all(), now.all()), Overrides: differing(wasOverrides, overrides)}
 	}
 	return all, nil
 }

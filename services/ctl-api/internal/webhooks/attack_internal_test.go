@@ -174,6 +174,15 @@ func TestHostileAnswers(t *testing.T) {
 		}, func(o Outcome) bool {
 			return strings.Contains(o.Response, "your secret is") && !strings.Contains(o.Response, secret[6:]) && !strings.Contains(o.Response, "\x1b")
 		}},
+		{"no HTTP, but the secret", func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				fmt.Fprintf(conn, "%s %s\r\n\r\n", secret, strings.Repeat("x", 8000))
+				_ = conn.Close()
+			}
+		}, func(o Outcome) bool {
+			return !o.OK && o.Status == 0 && o.Error != "" && len(o.Error) <= maxResponse && !strings.Contains(o.Error, secret[6:])
+		}},
 		{"a plain yes", fine, func(o Outcome) bool { return o.OK && o.Error == "" }},
 	}
 	for _, tt := range tests {

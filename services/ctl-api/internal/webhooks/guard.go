@@ -28,7 +28,7 @@ type Guard struct {
 	nets  []netip.Prefix
 }
 
-// errBlocked is told to the vendor with a delivery. It does not say what is there.
+// errBlocked is what a delivery shows to the vendor. It does not say what is there.
 var errBlocked = errors.New("the address is not on the public internet, and the operator of this Berth does not allow it (BERTH_WEBHOOK_ALLOW)")
 
 // blocked are networks of which no address is a receiver on the public internet.

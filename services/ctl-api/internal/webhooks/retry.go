@@ -3,7 +3,7 @@ package webhooks
 import "time"
 
 // Pauses before the second and each later attempt of a delivery: 13 attempts in
-// about three days. docs/reference/webhooks.md has the same table.
+// about three days. docs/guides/webhooks.md has the same table.
 var pauses = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 20 * time.Hour, 24 * time.Hour,

@@ -92,7 +92,7 @@ func (s *Sender) Send(ctx context.Context, to string, m Message, secrets []strin
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return Outcome{Error: s.reason(err)}
+		return Outcome{Error: clean([]byte(s.reason(err)), secrets)}
 	}
 	defer resp.Body.Close()
 	out = Outcome{OK: resp.StatusCode >= 200 && resp.StatusCode < 300, Status: resp.StatusCode}
@@ -103,7 +103,7 @@ func (s *Sender) Send(ctx context.Context, to string, m Message, secrets []strin
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		out.Error = fmt.Sprintf("the receiver answered %d; redirects are not followed: give the webhook the final address", resp.StatusCode)
 	case err != nil:
-		out.Error = s.reason(err)
+		out.Error = clean([]byte(s.reason(err)), secrets)
 	default:
 		out.Error = fmt.Sprintf("the receiver answered %d", resp.StatusCode)
 	}
@@ -131,7 +131,7 @@ func (s *Sender) reason(err error) string {
 	return "no answer: " + text
 }
 
-// clean makes text of an answer, at most maxResponse bytes, without secrets and
+// clean makes text of what a receiver sent, at most maxResponse bytes, without secrets and
 // without what a terminal would obey.
 func clean(raw []byte, secrets []string) string {
 	set := redact.New()

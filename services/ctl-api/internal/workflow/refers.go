@@ -40,9 +40,9 @@ func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanI
 	for _, m := range in.Made {
 		made[resourceKey(m.Sandbox, m.Name)] = true
 	}
-	refers := func(key string, source foresight.Source, override appconfig.InstallComponent) (inputs []string, moved Moved) {
+	refers := func(key string, source foresight.Source, override appconfig.InstallComponent) (inputs []string, moved flow.Moved) {
 		if !made[key] {
-			return nil, Moved{}
+			return nil, flow.Moved{}
 		}
 		moved = b.Moved[optional.Value(resources[key].LiveInputsVersion)]
 		for _, name := range foresight.Inputs(foresight.Block{App: app, Source: source, Override: override}) {
@@ -55,7 +55,7 @@ func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanI
 	in.SandboxRefers, _ = refers(resourceKey(true, ""), foresight.Source{Kind: foresight.SourceSandbox}, appconfig.InstallComponent{})
 	for i := range in.Components {
 		c := &in.Components[i]
-		var moved Moved
+		var moved flow.Moved
 		c.Refers, moved = refers(resourceKey(false, c.Name), foresight.Source{Kind: foresight.SourceComponent, Name: c.Name}, overrides[c.Name])
 		c.Overridden = slices.Contains(moved.Overrides, c.Name)
 	}

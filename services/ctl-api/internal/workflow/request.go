@@ -32,7 +32,7 @@ type Request struct {
 	// Moved says which inputs and overrides changed since a version of the inputs
 	// that resources stand on, by that version; 0 for those that stand on none. For
 	// input_update.
-	Moved    map[int32]Moved
+	Moved    map[int32]flow.Moved
 	Action   string // action_run
 	Inputs   map[string]string
 	PlanOnly bool
@@ -48,13 +48,6 @@ type Request struct {
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
-}
-
-// Moved is what of an install's inputs changed: names of inputs, and components
-// whose override did. All says that every input counts as changed.
-type Moved struct {
-	Inputs, Overrides []string
-	All               bool
 }
 
 // requestParams is what a workflow's row keeps of its request.
