@@ -33,6 +33,7 @@ type world struct {
 	st     *database.Store
 	office *webhooks.Office
 	seq    *stream.Sequencer
+	jobs   *inserter
 }
 
 type inserter struct{ client *jobs.Client }
@@ -56,6 +57,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	ring, insert := keys.New(master), &inserter{}
+	w.jobs = insert
 	w.office = &webhooks.Office{Keys: ring, Jobs: insert, Guard: guard}
 	courier := &webhooks.Courier{Store: w.st, Jobs: insert, Keys: ring, Sender: webhooks.NewSender(guard), Log: log, Next: func(failed int, _ float64) (time.Duration, bool) {
 		return 50 * time.Millisecond, failed < 3
@@ -268,4 +270,40 @@ func TestDeadLettersAndReplay(t *testing.T) {
 	if len(taken) != 3 {
 		t.Errorf("taken: %v", taken)
 	}
+}
+
+// A courier locks a webhook's row for a moment. What is distributed in that moment must
+// not wait for the next sweep.
+func TestEventsWaitForALockedWebhook(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.create(t, "busy", "https://127.0.0.1:1/events")
+	lock, err := w.db.Admin().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), `select from webhooks where name = 'busy' for update`); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(t, `select berth.emit('org1', 'config.created', null, null, '{}')`)
+	if _, err := w.seq.Number(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	distributor := webhooks.NewDistributor(webhooks.Distributor{
+		Store: w.st, Listener: w.st.NewListener(model.ChannelEvents), Jobs: w.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	distributed := make(chan error, 1)
+	go func() { distributed <- distributor.Distribute(context.WithoutCancel(t.Context())) }()
+	select {
+	case err := <-distributed:
+		t.Errorf("it went past the webhook: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	if err := lock.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-distributed; err != nil {
+		t.Fatal(err)
+	}
+	w.eventually(t, `select count(*)::text from webhook_deliveries`, "1")
 }

@@ -664,10 +664,11 @@ func (q *Queries) WebhooksDue(ctx context.Context, lateSeconds float64) ([]strin
 }
 
 const webhooksToFeed = `-- name: WebhooksToFeed :many
-SELECT id, org_id, name, url, filters, secrets, state, position, busy_until, failing_since, succeeded_at, created_by, created_at, updated_at FROM webhooks WHERE state = 'enabled' AND position < $1 ORDER BY id FOR UPDATE SKIP LOCKED
+SELECT id, org_id, name, url, filters, secrets, state, position, busy_until, failing_since, succeeded_at, created_by, created_at, updated_at FROM webhooks WHERE state = 'enabled' AND position < $1 ORDER BY id FOR UPDATE
 `
 
-// Enabled webhooks that are behind the head, locked; another worker's are left to it.
+// Enabled webhooks that are behind the head, locked. It waits for those that are locked:
+// a courier that claims or releases one would not distribute what was skipped.
 func (q *Queries) WebhooksToFeed(ctx context.Context, head int64) ([]Webhook, error) {
 	rows, err := q.db.Query(ctx, webhooksToFeed, head)
 	if err != nil {

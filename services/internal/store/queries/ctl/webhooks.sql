@@ -55,8 +55,9 @@ UPDATE webhooks SET failing_since = coalesce(failing_since, now()) WHERE id = sq
 UPDATE webhooks SET state = 'failed', updated_at = now() WHERE id = sqlc.arg(id) AND state = 'enabled';
 
 -- name: WebhooksToFeed :many
--- Enabled webhooks that are behind the head, locked; another worker's are left to it.
-SELECT * FROM webhooks WHERE state = 'enabled' AND position < sqlc.arg(head) ORDER BY id FOR UPDATE SKIP LOCKED;
+-- Enabled webhooks that are behind the head, locked. It waits for those that are locked:
+-- a courier that claims or releases one would not distribute what was skipped.
+SELECT * FROM webhooks WHERE state = 'enabled' AND position < sqlc.arg(head) ORDER BY id FOR UPDATE;
 
 -- name: MoveWebhook :exec
 UPDATE webhooks SET position = sqlc.arg(position) WHERE id = sqlc.arg(id);
