@@ -179,7 +179,9 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 }
 
 const skipStep = `-- name: SkipStep :exec
-UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now() WHERE id = $2
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = $2
 `
 
 type SkipStepParams struct {

@@ -41,4 +41,6 @@ UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);
 
 -- name: SkipStep :exec
 -- A step that is not wanted any more; its reason says why.
-UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now() WHERE id = sqlc.arg(id);
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id);
