@@ -195,6 +195,21 @@ func (q *Queries) SkipStep(ctx context.Context, arg SkipStepParams) error {
 	return err
 }
 
+const skippedByDenial = `-- name: SkippedByDenial :one
+SELECT EXISTS (
+    SELECT 1 FROM steps s JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = $1 AND s.state = 'skipped' AND c.state = 'denied'
+)::boolean
+`
+
+// Whether a workflow skipped what somebody denied.
+func (q *Queries) SkippedByDenial(ctx context.Context, workflowID string) (bool, error) {
+	row := q.db.QueryRow(ctx, skippedByDenial, workflowID)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const stepsOfWorkflow = `-- name: StepsOfWorkflow :many
 SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE workflow_id = $1 ORDER BY idx
 `
