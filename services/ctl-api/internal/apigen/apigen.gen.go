@@ -143,6 +143,81 @@ func (e BuildState) Valid() bool {
 	}
 }
 
+// Defines values for BulkOperation.
+const (
+	BulkOperationDeploy BulkOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkOperation enum.
+func (e BulkOperation) Valid() bool {
+	switch e {
+	case BulkOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkState.
+const (
+	BulkStateDone    BulkState = "done"
+	BulkStatePreview BulkState = "preview"
+	BulkStateWorking BulkState = "working"
+)
+
+// Valid indicates whether the value is a known member of the BulkState enum.
+func (e BulkState) Valid() bool {
+	switch e {
+	case BulkStateDone:
+		return true
+	case BulkStatePreview:
+		return true
+	case BulkStateWorking:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkItemOutcome.
+const (
+	BulkItemOutcomePending    BulkItemOutcome = "pending"
+	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
+	BulkItemOutcomeStarted    BulkItemOutcome = "started"
+	BulkItemOutcomeWouldStart BulkItemOutcome = "would_start"
+)
+
+// Valid indicates whether the value is a known member of the BulkItemOutcome enum.
+func (e BulkItemOutcome) Valid() bool {
+	switch e {
+	case BulkItemOutcomePending:
+		return true
+	case BulkItemOutcomeRefused:
+		return true
+	case BulkItemOutcomeStarted:
+		return true
+	case BulkItemOutcomeWouldStart:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkRequestOperation.
+const (
+	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkRequestOperation enum.
+func (e BulkRequestOperation) Valid() bool {
+	switch e {
+	case BulkRequestOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChangeKind.
 const (
 	ChangeKindAccept       ChangeKind = "accept"
@@ -431,6 +506,48 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for GraphNodeKind.
+const (
+	GraphNodeKindComponent GraphNodeKind = "component"
+	GraphNodeKindSandbox   GraphNodeKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the GraphNodeKind enum.
+func (e GraphNodeKind) Valid() bool {
+	switch e {
+	case GraphNodeKindComponent:
+		return true
+	case GraphNodeKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphReasonKind.
+const (
+	GraphReasonKindContext      GraphReasonKind = "context"
+	GraphReasonKindDependencies GraphReasonKind = "dependencies"
+	GraphReasonKindOrder        GraphReasonKind = "order"
+	GraphReasonKindReference    GraphReasonKind = "reference"
+)
+
+// Valid indicates whether the value is a known member of the GraphReasonKind enum.
+func (e GraphReasonKind) Valid() bool {
+	switch e {
+	case GraphReasonKindContext:
+		return true
+	case GraphReasonKindDependencies:
+		return true
+	case GraphReasonKindOrder:
+		return true
+	case GraphReasonKindReference:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -563,6 +680,30 @@ func (e InstallDecisionNext) Valid() bool {
 	case InstallDecisionNextDeploy:
 		return true
 	case InstallDecisionNextProvision:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallSort.
+const (
+	InstallSortExpiry InstallSort = "expiry"
+	InstallSortHealth InstallSort = "health"
+	InstallSortName   InstallSort = "name"
+	InstallSortNewest InstallSort = "newest"
+)
+
+// Valid indicates whether the value is a known member of the InstallSort enum.
+func (e InstallSort) Valid() bool {
+	switch e {
+	case InstallSortExpiry:
+		return true
+	case InstallSortHealth:
+		return true
+	case InstallSortName:
+		return true
+	case InstallSortNewest:
 		return true
 	default:
 		return false
@@ -854,6 +995,27 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for PlanNodeKind.
+const (
+	PlanNodeKindAttribute PlanNodeKind = "attribute"
+	PlanNodeKindModule    PlanNodeKind = "module"
+	PlanNodeKindResource  PlanNodeKind = "resource"
+)
+
+// Valid indicates whether the value is a known member of the PlanNodeKind enum.
+func (e PlanNodeKind) Valid() bool {
+	switch e {
+	case PlanNodeKindAttribute:
+		return true
+	case PlanNodeKindModule:
+		return true
+	case PlanNodeKindResource:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1058,6 +1220,48 @@ func (e ResourceHealthKind) Valid() bool {
 	}
 }
 
+// Defines values for ResourceOfInstallDrift.
+const (
+	ResourceOfInstallDriftDrifted ResourceOfInstallDrift = "drifted"
+	ResourceOfInstallDriftNone    ResourceOfInstallDrift = "none"
+	ResourceOfInstallDriftUnknown ResourceOfInstallDrift = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallDrift enum.
+func (e ResourceOfInstallDrift) Valid() bool {
+	switch e {
+	case ResourceOfInstallDriftDrifted:
+		return true
+	case ResourceOfInstallDriftNone:
+		return true
+	case ResourceOfInstallDriftUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceOfInstallKind.
+const (
+	ResourceOfInstallKindComponent ResourceOfInstallKind = "component"
+	ResourceOfInstallKindSandbox   ResourceOfInstallKind = "sandbox"
+	ResourceOfInstallKindStack     ResourceOfInstallKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallKind enum.
+func (e ResourceOfInstallKind) Valid() bool {
+	switch e {
+	case ResourceOfInstallKindComponent:
+		return true
+	case ResourceOfInstallKindSandbox:
+		return true
+	case ResourceOfInstallKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceRefKind.
 const (
 	ResourceRefKindComponent ResourceRefKind = "component"
@@ -1235,6 +1439,39 @@ func (e StackKind) Valid() bool {
 	case StackKindKubernetes:
 		return true
 	case StackKindLocal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StateOfResource.
+const (
+	StateOfResourceAbsent    StateOfResource = "absent"
+	StateOfResourceChanging  StateOfResource = "changing"
+	StateOfResourceFailed    StateOfResource = "failed"
+	StateOfResourceLive      StateOfResource = "live"
+	StateOfResourceOrphaned  StateOfResource = "orphaned"
+	StateOfResourceRehearsed StateOfResource = "rehearsed"
+	StateOfResourceUnknown   StateOfResource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StateOfResource enum.
+func (e StateOfResource) Valid() bool {
+	switch e {
+	case StateOfResourceAbsent:
+		return true
+	case StateOfResourceChanging:
+		return true
+	case StateOfResourceFailed:
+		return true
+	case StateOfResourceLive:
+		return true
+	case StateOfResourceOrphaned:
+		return true
+	case StateOfResourceRehearsed:
+		return true
+	case StateOfResourceUnknown:
 		return true
 	default:
 		return false
@@ -1526,6 +1763,69 @@ func (e WorkflowState) Valid() bool {
 	case WorkflowStateSucceeded:
 		return true
 	case WorkflowStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Drawing.
+const (
+	DrawingDot     Drawing = "dot"
+	DrawingMermaid Drawing = "mermaid"
+	DrawingText    Drawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the Drawing enum.
+func (e Drawing) Valid() bool {
+	switch e {
+	case DrawingDot:
+		return true
+	case DrawingMermaid:
+		return true
+	case DrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetConfigGraphParamsDrawing.
+const (
+	GetConfigGraphParamsDrawingDot     GetConfigGraphParamsDrawing = "dot"
+	GetConfigGraphParamsDrawingMermaid GetConfigGraphParamsDrawing = "mermaid"
+	GetConfigGraphParamsDrawingText    GetConfigGraphParamsDrawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the GetConfigGraphParamsDrawing enum.
+func (e GetConfigGraphParamsDrawing) Valid() bool {
+	switch e {
+	case GetConfigGraphParamsDrawingDot:
+		return true
+	case GetConfigGraphParamsDrawingMermaid:
+		return true
+	case GetConfigGraphParamsDrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListAllResourcesParamsKind.
+const (
+	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
+	ListAllResourcesParamsKindSandbox   ListAllResourcesParamsKind = "sandbox"
+	ListAllResourcesParamsKindStack     ListAllResourcesParamsKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ListAllResourcesParamsKind enum.
+func (e ListAllResourcesParamsKind) Valid() bool {
+	switch e {
+	case ListAllResourcesParamsKindComponent:
+		return true
+	case ListAllResourcesParamsKindSandbox:
+		return true
+	case ListAllResourcesParamsKindStack:
 		return true
 	default:
 		return false
@@ -1915,6 +2215,109 @@ type BuildWait struct {
 	// Reason Example: it is queued for the Build Runner
 	Reason string `json:"reason"`
 }
+
+// Bulk The same thing done in many installs.
+type Bulk struct {
+	// Counts How many installs the caller may see, by outcome.
+	Counts     BulkCounts `json:"counts"`
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Absent in the answer of a dry run.
+	//
+	// Example: blk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID        string        `json:"id,omitempty"`
+	Items     []BulkItem    `json:"items,omitempty"`
+	Operation BulkOperation `json:"operation"`
+	Release   string        `json:"release,omitempty"`
+
+	// State `done` when every workflow was started or refused; the workflows may still run.
+	State BulkState `json:"state"`
+
+	// Version Names the request and the installs.
+	Version string `json:"version"`
+}
+
+// BulkOperation defines model for Bulk.Operation.
+type BulkOperation string
+
+// BulkState `done` when every workflow was started or refused; the workflows may still run.
+type BulkState string
+
+// BulkCounts How many installs the caller may see, by outcome.
+type BulkCounts struct {
+	Pending int `json:"pending"`
+	Refused int `json:"refused"`
+
+	// Started Of a dry run: would start.
+	Started int `json:"started"`
+}
+
+// BulkFilter Which installs; everything that is given must hold.
+type BulkFilter struct {
+	// App By id or name.
+	App    *string `json:"app,omitempty"`
+	Behind *bool   `json:"behind,omitempty"`
+
+	// Customer By id or name.
+	Customer *string        `json:"customer,omitempty"`
+	Expiring *string        `json:"expiring,omitempty"`
+	Health   *HealthVerdict `json:"health,omitempty"`
+
+	// Installs By id or name; one that is not there refuses the request.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels  *Labels `json:"labels,omitempty"`
+	Waiting *string `json:"waiting,omitempty"`
+}
+
+// BulkItem defines model for BulkItem.
+type BulkItem struct {
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Install A thing by id and name.
+	Install       Ref             `json:"install"`
+	Outcome       BulkItemOutcome `json:"outcome"`
+	Remedy        string          `json:"remedy,omitempty"`
+	WorkflowID    string          `json:"workflow_id,omitempty"`
+	WorkflowState *WorkflowState  `json:"workflow_state,omitempty"`
+}
+
+// BulkItemOutcome defines model for BulkItem.Outcome.
+type BulkItemOutcome string
+
+// BulkPage defines model for BulkPage.
+type BulkPage struct {
+	Items []Bulk `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BulkRequest defines model for BulkRequest.
+type BulkRequest struct {
+	// Components Only these; all when empty.
+	Components []string `json:"components,omitempty"`
+
+	// Filter Which installs; everything that is given must hold.
+	Filter    BulkFilter           `json:"filter"`
+	Operation BulkRequestOperation `json:"operation"`
+
+	// PlanOnly Plan, and change nothing.
+	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// Release By id or number; the newest one when absent. Only with a filter for one app.
+	Release *string `json:"release,omitempty"`
+}
+
+// BulkRequestOperation defines model for BulkRequest.Operation.
+type BulkRequestOperation string
 
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
@@ -2470,6 +2873,71 @@ type Grant struct {
 	Role Role `json:"role"`
 }
 
+// Graph Nodes, and which of them needs which.
+type Graph struct {
+	// Drawing The text that was asked for.
+	Drawing string      `json:"drawing,omitempty"`
+	Edges   []GraphEdge `json:"edges"`
+
+	// Layers Names that a deploy may take side by side, one layer after the other. What waits for itself is in none.
+	//
+	//
+	// Example: [["sandbox"],["db"],["api","web"]]
+	Layers [][]string  `json:"layers"`
+	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphEdge defines model for GraphEdge.
+type GraphEdge struct {
+	// From What needs the other.
+	//
+	// Example: api
+	From    string        `json:"from"`
+	Reasons []GraphReason `json:"reasons"`
+
+	// To Example: db
+	To string `json:"to"`
+}
+
+// GraphNode defines model for GraphNode.
+type GraphNode struct {
+	Health *HealthVerdict `json:"health,omitempty"`
+	Kind   GraphNodeKind  `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// ResourceID In the graph of an install.
+	ResourceID *string          `json:"resource_id,omitempty"`
+	State      *StateOfResource `json:"state,omitempty"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// GraphNodeKind defines model for GraphNode.Kind.
+type GraphNodeKind string
+
+// GraphReason One thing that makes a need.
+type GraphReason struct {
+	// File Example: components/api.toml
+	File string `json:"file,omitempty"`
+
+	// Kind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+	Kind              GraphReasonKind `json:"kind"`
+	KubernetesContext string          `json:"kubernetes_context,omitempty"`
+	Line              int             `json:"line,omitempty"`
+
+	// Reference Example: .nuon.components.db.outputs.url
+	Reference string `json:"reference,omitempty"`
+}
+
+// GraphReasonKind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+type GraphReasonKind string
+
 // Health defines model for Health.
 type Health struct {
 	Checks    []Check          `json:"checks"`
@@ -2735,6 +3203,9 @@ type InstallSecret struct {
 type InstallSecretPage struct {
 	Items []InstallSecret `json:"items"`
 }
+
+// InstallSort defines model for InstallSort.
+type InstallSort string
 
 // InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
@@ -3113,6 +3584,37 @@ type PlanCounts struct {
 	Update int `json:"update"`
 }
 
+// PlanNode A module or group, an object in it, or an attribute of that.
+type PlanNode struct {
+	// Action Of a resource: create, update, replace, delete or run.
+	Action string `json:"action,omitempty"`
+
+	// Address Of a resource and a module: as the tool writes it.
+	Address string `json:"address,omitempty"`
+	After   string `json:"after,omitempty"`
+
+	// Before Of an attribute: JSON, absent when there was none.
+	Before   string     `json:"before,omitempty"`
+	Children []PlanNode `json:"children,omitempty"`
+
+	// Hidden Its values are not shown: one of them is sensitive.
+	Hidden          bool         `json:"hidden,omitempty"`
+	Kind            PlanNodeKind `json:"kind"`
+	KnownAfterApply bool         `json:"known_after_apply,omitempty"`
+
+	// Name Example: greeting
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"`
+
+	// Type Of a resource: what sort of object it is.
+	//
+	// Example: terraform_data
+	Type string `json:"type,omitempty"`
+}
+
+// PlanNodeKind defines model for PlanNode.Kind.
+type PlanNodeKind string
+
 // PlanSummary What people are shown of a plan. It holds no secret.
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
@@ -3133,6 +3635,22 @@ type PlanSummary struct {
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
+}
+
+// PlanTree defines model for PlanTree.
+type PlanTree struct {
+	ChangeID string `json:"change_id"`
+
+	// Counts How much a plan does. It is counted from the objects and outputs that the plan lists.
+	//
+	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
+	Counts   PlanCounts `json:"counts"`
+	NoChange bool       `json:"no_change"`
+
+	// NotShownBytes As in the plan.
+	NotShownBytes int64      `json:"not_shown_bytes,omitempty"`
+	Outputs       []PlanNode `json:"outputs,omitempty"`
+	Roots         []PlanNode `json:"roots"`
 }
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
@@ -3485,6 +4003,54 @@ type ResourceHealth struct {
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
 
+// ResourceOfInstall A resource as lists over installs show it.
+type ResourceOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Customer A thing by id and name.
+	Customer    Ref                    `json:"customer"`
+	Drift       ResourceOfInstallDrift `json:"drift"`
+	Health      HealthVerdict          `json:"health"`
+	HealthSince *time.Time             `json:"health_since,omitempty"`
+
+	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install      Ref                   `json:"install"`
+	Kind         ResourceOfInstallKind `json:"kind"`
+	LiveChangeID *string               `json:"live_change_id,omitempty"`
+
+	// LiveRelease A config or release by id and number.
+	LiveRelease *NumberRef `json:"live_release,omitempty"`
+
+	// LockedBy The change that is being applied now.
+	LockedBy *string `json:"locked_by,omitempty"`
+
+	// Name Example: api
+	Name  string          `json:"name"`
+	State StateOfResource `json:"state"`
+
+	// Type Example: helm_chart
+	Type      string    `json:"type"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ResourceOfInstallDrift defines model for ResourceOfInstall.Drift.
+type ResourceOfInstallDrift string
+
+// ResourceOfInstallKind defines model for ResourceOfInstall.Kind.
+type ResourceOfInstallKind string
+
+// ResourceOfInstallPage defines model for ResourceOfInstallPage.
+type ResourceOfInstallPage struct {
+	Items []ResourceOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // ResourcePage defines model for ResourcePage.
 type ResourcePage struct {
 	Items []Resource `json:"items"`
@@ -3610,6 +4176,52 @@ type RunnerBrief struct {
 	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 }
 
+// RunnerJob A job with what it is for.
+type RunnerJob struct {
+	ActionRunID *string    `json:"action_run_id,omitempty"`
+	Attempt     int        `json:"attempt"`
+	BuildID     *string    `json:"build_id,omitempty"`
+	ChangeID    *string    `json:"change_id,omitempty"`
+	Error       *string    `json:"error,omitempty"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: job_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind The type of what it works on.
+	//
+	// Example: terraform_module
+	Kind    string `json:"kind"`
+	Mutates bool   `json:"mutates"`
+
+	// Operation build, plan, apply or run.
+	//
+	// Example: apply
+	Operation string    `json:"operation"`
+	QueuedAt  time.Time `json:"queued_at"`
+
+	// Resource The part of an install that something is about.
+	Resource  *ResourceRef `json:"resource,omitempty"`
+	StartedAt *time.Time   `json:"started_at,omitempty"`
+	State     JobState     `json:"state"`
+	StepID    *string      `json:"step_id,omitempty"`
+
+	// StreamID The log of its last attempt.
+	StreamID   *string `json:"stream_id,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// RunnerJobPage defines model for RunnerJobPage.
+type RunnerJobPage struct {
+	Items []RunnerJob `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
 	Items []Runner `json:"items"`
@@ -3673,6 +4285,9 @@ type StackCode struct {
 
 // StackKind defines model for StackKind.
 type StackKind string
+
+// StateOfResource defines model for StateOfResource.
+type StateOfResource string
 
 // StateTree defines model for StateTree.
 type StateTree struct {
@@ -4529,6 +5144,9 @@ type CustomerIDOrName = string
 // DiffTo Example: 5
 type DiffTo = string
 
+// Drawing defines model for Drawing.
+type Drawing string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -4751,6 +5369,27 @@ type CancelBuildParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListBulksParams defines parameters for ListBulks.
+type ListBulksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateBulkParams defines parameters for CreateBulk.
+type CreateBulkParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListChainRecordsParams defines parameters for ListChainRecords.
 type ListChainRecordsParams struct {
 	// AfterSeq Only records with a higher number.
@@ -4767,6 +5406,9 @@ type ListChangesParams struct {
 
 	// Workflow Only changes of this workflow.
 	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Resource Only changes of this resource, by id, or by name together with `install`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
 
 	// State Only changes in this state.
 	State *ChangeState `form:"state,omitempty" json:"state,omitempty"`
@@ -4798,6 +5440,15 @@ type DiffConfigsParams struct {
 	// To The other one, as in the path, or only its number.
 	To DiffTo `form:"to" json:"to"`
 }
+
+// GetConfigGraphParams defines parameters for GetConfigGraph.
+type GetConfigGraphParams struct {
+	// Drawing Also answer the graph as a text in this language.
+	Drawing *GetConfigGraphParamsDrawing `form:"drawing,omitempty" json:"drawing,omitempty"`
+}
+
+// GetConfigGraphParamsDrawing defines parameters for GetConfigGraph.
+type GetConfigGraphParamsDrawing string
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
@@ -4857,6 +5508,15 @@ type ListInstallsParams struct {
 
 	// Behind Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest.
 	Behind *bool `form:"behind,omitempty" json:"behind,omitempty"`
+
+	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
+	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
+
+	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
+	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
+
+	// Sort The order: by `name`; by `health`, what is unhealthy first; by `expiry`, the proposal that ends soonest first and installs without one last; `newest` first.
+	Sort *InstallSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Label Only those with this label, as `key=value`; several must all hold.
 	Label *Label `form:"label,omitempty" json:"label,omitempty"`
@@ -4979,10 +5639,55 @@ type DiffReleasesParams struct {
 	To DiffTo `form:"to" json:"to"`
 }
 
+// ListAllResourcesParams defines parameters for ListAllResources.
+type ListAllResourcesParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Kind Only this kind.
+	Kind *ListAllResourcesParamsKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Type Only components and sandboxes of this type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
+
+	// Health Only those of this health.
+	Health *HealthVerdict `form:"health,omitempty" json:"health,omitempty"`
+
+	// State Only those in this state.
+	State *StateOfResource `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListAllResourcesParamsKind defines parameters for ListAllResources.
+type ListAllResourcesParamsKind string
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
 	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListRunnerJobsParams defines parameters for ListRunnerJobs.
+type ListRunnerJobsParams struct {
+	// State Only jobs in this state.
+	State *JobState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -5150,6 +5855,9 @@ type FindMissingBlobsJSONRequestBody = BlobDigests
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
 
+// CreateBulkJSONRequestBody defines body for CreateBulk for application/json ContentType.
+type CreateBulkJSONRequestBody = BulkRequest
+
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
 
@@ -5275,6 +5983,15 @@ type ServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(c *gin.Context, build BuildID, params CancelBuildParams)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(c *gin.Context, params ListBulksParams)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(c *gin.Context, params CreateBulkParams)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(c *gin.Context, bulk string)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(c *gin.Context, chain string, params ListChainRecordsParams)
@@ -5290,12 +6007,18 @@ type ServerInterface interface {
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(c *gin.Context, change ChangeID)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(c *gin.Context, change ChangeID)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(c *gin.Context, config ConfigID, params DiffConfigsParams)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(c *gin.Context, config ConfigID, params GetConfigGraphParams)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(c *gin.Context, params ListCustomersParams)
@@ -5332,6 +6055,9 @@ type ServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(c *gin.Context, install InstallIDOrName)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(c *gin.Context, install InstallIDOrName)
@@ -5410,12 +6136,18 @@ type ServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(c *gin.Context, params ListAllResourcesParams)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(c *gin.Context, runner RunnerID)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(c *gin.Context, runner RunnerID, params ListRunnerJobsParams)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
@@ -6553,6 +7285,133 @@ func (siw *ServerInterfaceWrapper) CancelBuild(c *gin.Context) {
 	siw.Handler.CancelBuild(c, build, params)
 }
 
+// ListBulks operation middleware
+func (siw *ServerInterfaceWrapper) ListBulks(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBulksParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListBulks(c, params)
+}
+
+// CreateBulk operation middleware
+func (siw *ServerInterfaceWrapper) CreateBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBulkParams
+
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", c.Request.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateBulk(c, params)
+}
+
+// GetBulk operation middleware
+func (siw *ServerInterfaceWrapper) GetBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "bulk" -------------
+	var bulk string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "bulk", c.Param("bulk"), &bulk, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter bulk: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBulk(c, bulk)
+}
+
 // ListChainRecords operation middleware
 func (siw *ServerInterfaceWrapper) ListChainRecords(c *gin.Context) {
 
@@ -6619,6 +7478,14 @@ func (siw *ServerInterfaceWrapper) ListChanges(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "workflow", c.Request.URL.Query(), &params.Workflow, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -6755,6 +7622,31 @@ func (siw *ServerInterfaceWrapper) GetPlan(c *gin.Context) {
 	siw.Handler.GetPlan(c, change)
 }
 
+// GetPlanTree operation middleware
+func (siw *ServerInterfaceWrapper) GetPlanTree(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetPlanTree(c, change)
+}
+
 // GetConfig operation middleware
 func (siw *ServerInterfaceWrapper) GetConfig(c *gin.Context) {
 
@@ -6833,6 +7725,42 @@ func (siw *ServerInterfaceWrapper) DiffConfigs(c *gin.Context) {
 	}
 
 	siw.Handler.DiffConfigs(c, config, params)
+}
+
+// GetConfigGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetConfigGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "config" -------------
+	var config ConfigID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "config", c.Param("config"), &config, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter config: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetConfigGraphParams
+
+	// ------------- Optional query parameter "drawing" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "drawing", c.Request.URL.Query(), &params.Drawing, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter drawing: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetConfigGraph(c, config, params)
 }
 
 // ListCustomers operation middleware
@@ -7077,6 +8005,30 @@ func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "behind", c.Request.URL.Query(), &params.Behind, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter behind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "waiting" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "waiting", c.Request.URL.Query(), &params.Waiting, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter waiting: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "expiring" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "expiring", c.Request.URL.Query(), &params.Expiring, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter expiring: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -7394,6 +8346,31 @@ func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 	}
 
 	siw.Handler.CreateEnrolment(c, install, params)
+}
+
+// GetInstallGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallGraph(c, install)
 }
 
 // GetHealth operation middleware
@@ -8260,6 +9237,97 @@ func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
 	siw.Handler.DiffReleases(c, release, params)
 }
 
+// ListAllResources operation middleware
+func (siw *ServerInterfaceWrapper) ListAllResources(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllResourcesParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "type", c.Request.URL.Query(), &params.Type, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter type: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "component" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "component", c.Request.URL.Query(), &params.Component, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter component: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "health" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "health", c.Request.URL.Query(), &params.Health, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter health: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAllResources(c, params)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -8326,6 +9394,58 @@ func (siw *ServerInterfaceWrapper) GetRunner(c *gin.Context) {
 	}
 
 	siw.Handler.GetRunner(c, runner)
+}
+
+// ListRunnerJobs operation middleware
+func (siw *ServerInterfaceWrapper) ListRunnerJobs(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "runner" -------------
+	var runner RunnerID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "runner", c.Param("runner"), &runner, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter runner: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRunnerJobsParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunnerJobs(c, runner, params)
 }
 
 // RevokeRunner operation middleware
@@ -9239,13 +10359,18 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/builds", wrapper.CreateBuilds)
 	router.GET(options.BaseURL+"/builds/:build", wrapper.GetBuild)
 	router.POST(options.BaseURL+"/builds/:build/cancel", wrapper.CancelBuild)
+	router.GET(options.BaseURL+"/bulk", wrapper.ListBulks)
+	router.POST(options.BaseURL+"/bulk", wrapper.CreateBulk)
+	router.GET(options.BaseURL+"/bulk/:bulk", wrapper.GetBulk)
 	router.GET(options.BaseURL+"/chains/:chain/records", wrapper.ListChainRecords)
 	router.GET(options.BaseURL+"/changes", wrapper.ListChanges)
 	router.GET(options.BaseURL+"/changes/:change", wrapper.GetChange)
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
+	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
 	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
+	router.GET(options.BaseURL+"/configs/:config/graph", wrapper.GetConfigGraph)
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
@@ -9258,6 +10383,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/actions", wrapper.ListActions)
 	router.POST(options.BaseURL+"/installs/:install/actions/:action/runs", wrapper.RunAction)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
+	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
@@ -9284,8 +10410,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
+	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
+	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
 	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
@@ -10349,6 +11477,138 @@ func (response CancelBuilddefaultApplicationProblemPlusJSONResponse) VisitCancel
 	return err
 }
 
+type ListBulksRequestObject struct {
+	Params ListBulksParams
+}
+
+type ListBulksResponseObject interface {
+	VisitListBulksResponse(w http.ResponseWriter) error
+}
+
+type ListBulks200JSONResponse BulkPage
+
+func (response ListBulks200JSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBulksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListBulksdefaultApplicationProblemPlusJSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkRequestObject struct {
+	Params CreateBulkParams
+	Body   *CreateBulkJSONRequestBody
+}
+
+type CreateBulkResponseObject interface {
+	VisitCreateBulkResponse(w http.ResponseWriter) error
+}
+
+type CreateBulk200JSONResponse Bulk
+
+func (response CreateBulk200JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulk202JSONResponse Bulk
+
+func (response CreateBulk202JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateBulkdefaultApplicationProblemPlusJSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkRequestObject struct {
+	Bulk string `json:"bulk"`
+}
+
+type GetBulkResponseObject interface {
+	VisitGetBulkResponse(w http.ResponseWriter) error
+}
+
+type GetBulk200JSONResponse Bulk
+
+func (response GetBulk200JSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetBulkdefaultApplicationProblemPlusJSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListChainRecordsRequestObject struct {
 	Chain  string `json:"chain"`
 	Params ListChainRecordsParams
@@ -10547,6 +11807,45 @@ func (response GetPlandefaultApplicationProblemPlusJSONResponse) VisitGetPlanRes
 	return err
 }
 
+type GetPlanTreeRequestObject struct {
+	Change ChangeID `json:"change"`
+}
+
+type GetPlanTreeResponseObject interface {
+	VisitGetPlanTreeResponse(w http.ResponseWriter) error
+}
+
+type GetPlanTree200JSONResponse PlanTree
+
+func (response GetPlanTree200JSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPlanTreedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPlanTreedefaultApplicationProblemPlusJSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetConfigRequestObject struct {
 	Config ConfigID `json:"config"`
 	Params GetConfigParams
@@ -10616,6 +11915,46 @@ type DiffConfigsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DiffConfigsdefaultApplicationProblemPlusJSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphRequestObject struct {
+	Config ConfigID `json:"config"`
+	Params GetConfigGraphParams
+}
+
+type GetConfigGraphResponseObject interface {
+	VisitGetConfigGraphResponse(w http.ResponseWriter) error
+}
+
+type GetConfigGraph200JSONResponse Graph
+
+func (response GetConfigGraph200JSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConfigGraphdefaultApplicationProblemPlusJSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11151,6 +12490,45 @@ type CreateEnrolmentdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateEnrolmentdefaultApplicationProblemPlusJSONResponse) VisitCreateEnrolmentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallGraphRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallGraphResponseObject interface {
+	VisitGetInstallGraphResponse(w http.ResponseWriter) error
+}
+
+type GetInstallGraph200JSONResponse Graph
+
+func (response GetInstallGraph200JSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallGraphdefaultApplicationProblemPlusJSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12205,6 +13583,45 @@ func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffR
 	return err
 }
 
+type ListAllResourcesRequestObject struct {
+	Params ListAllResourcesParams
+}
+
+type ListAllResourcesResponseObject interface {
+	VisitListAllResourcesResponse(w http.ResponseWriter) error
+}
+
+type ListAllResources200JSONResponse ResourceOfInstallPage
+
+func (response ListAllResources200JSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllResourcesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAllResourcesdefaultApplicationProblemPlusJSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -12272,6 +13689,46 @@ type GetRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRunnerdefaultApplicationProblemPlusJSONResponse) VisitGetRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsRequestObject struct {
+	Runner RunnerID `json:"runner"`
+	Params ListRunnerJobsParams
+}
+
+type ListRunnerJobsResponseObject interface {
+	VisitListRunnerJobsResponse(w http.ResponseWriter) error
+}
+
+type ListRunnerJobs200JSONResponse RunnerJobPage
+
+func (response ListRunnerJobs200JSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunnerJobsdefaultApplicationProblemPlusJSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13208,6 +14665,15 @@ type StrictServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(ctx context.Context, request CancelBuildRequestObject) (CancelBuildResponseObject, error)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(ctx context.Context, request ListBulksRequestObject) (ListBulksResponseObject, error)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(ctx context.Context, request CreateBulkRequestObject) (CreateBulkResponseObject, error)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(ctx context.Context, request GetBulkRequestObject) (GetBulkResponseObject, error)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(ctx context.Context, request ListChainRecordsRequestObject) (ListChainRecordsResponseObject, error)
@@ -13223,12 +14689,18 @@ type StrictServerInterface interface {
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(ctx context.Context, request GetPlanRequestObject) (GetPlanResponseObject, error)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(ctx context.Context, request GetPlanTreeRequestObject) (GetPlanTreeResponseObject, error)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(ctx context.Context, request DiffConfigsRequestObject) (DiffConfigsResponseObject, error)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(ctx context.Context, request GetConfigGraphRequestObject) (GetConfigGraphResponseObject, error)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
@@ -13265,6 +14737,9 @@ type StrictServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(ctx context.Context, request GetInstallGraphRequestObject) (GetInstallGraphResponseObject, error)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -13343,12 +14818,18 @@ type StrictServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(ctx context.Context, request ListAllResourcesRequestObject) (ListAllResourcesResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(ctx context.Context, request GetRunnerRequestObject) (GetRunnerResponseObject, error)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(ctx context.Context, request ListRunnerJobsRequestObject) (ListRunnerJobsResponseObject, error)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
@@ -14275,6 +15756,102 @@ func (sh *strictHandler) CancelBuild(ctx *gin.Context, build BuildID, params Can
 	}
 }
 
+// ListBulks operation middleware
+func (sh *strictHandler) ListBulks(ctx *gin.Context, params ListBulksParams) {
+	var request ListBulksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBulks(ctx.Request.Context(), request.(ListBulksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBulks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListBulksResponseObject); ok {
+		if err := validResponse.VisitListBulksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateBulk operation middleware
+func (sh *strictHandler) CreateBulk(ctx *gin.Context, params CreateBulkParams) {
+	var request CreateBulkRequestObject
+
+	request.Params = params
+
+	var body CreateBulkJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBulk(ctx.Request.Context(), request.(CreateBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateBulkResponseObject); ok {
+		if err := validResponse.VisitCreateBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBulk operation middleware
+func (sh *strictHandler) GetBulk(ctx *gin.Context, bulk string) {
+	var request GetBulkRequestObject
+
+	request.Bulk = bulk
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBulk(ctx.Request.Context(), request.(GetBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBulkResponseObject); ok {
+		if err := validResponse.VisitGetBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListChainRecords operation middleware
 func (sh *strictHandler) ListChainRecords(ctx *gin.Context, chain string, params ListChainRecordsParams) {
 	var request ListChainRecordsRequestObject
@@ -14425,6 +16002,32 @@ func (sh *strictHandler) GetPlan(ctx *gin.Context, change ChangeID) {
 	}
 }
 
+// GetPlanTree operation middleware
+func (sh *strictHandler) GetPlanTree(ctx *gin.Context, change ChangeID) {
+	var request GetPlanTreeRequestObject
+
+	request.Change = change
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPlanTree(ctx.Request.Context(), request.(GetPlanTreeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPlanTree")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetPlanTreeResponseObject); ok {
+		if err := validResponse.VisitGetPlanTreeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetConfig operation middleware
 func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params GetConfigParams) {
 	var request GetConfigRequestObject
@@ -14472,6 +16075,33 @@ func (sh *strictHandler) DiffConfigs(ctx *gin.Context, config ConfigID, params D
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DiffConfigsResponseObject); ok {
 		if err := validResponse.VisitDiffConfigsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConfigGraph operation middleware
+func (sh *strictHandler) GetConfigGraph(ctx *gin.Context, config ConfigID, params GetConfigGraphParams) {
+	var request GetConfigGraphRequestObject
+
+	request.Config = config
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConfigGraph(ctx.Request.Context(), request.(GetConfigGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConfigGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetConfigGraphResponseObject); ok {
+		if err := validResponse.VisitGetConfigGraphResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -14879,6 +16509,32 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateEnrolmentResponseObject); ok {
 		if err := validResponse.VisitCreateEnrolmentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetInstallGraph operation middleware
+func (sh *strictHandler) GetInstallGraph(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallGraphRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallGraph(ctx.Request.Context(), request.(GetInstallGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallGraphResponseObject); ok {
+		if err := validResponse.VisitGetInstallGraphResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -15677,6 +17333,32 @@ func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params D
 	}
 }
 
+// ListAllResources operation middleware
+func (sh *strictHandler) ListAllResources(ctx *gin.Context, params ListAllResourcesParams) {
+	var request ListAllResourcesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllResources(ctx.Request.Context(), request.(ListAllResourcesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllResources")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAllResourcesResponseObject); ok {
+		if err := validResponse.VisitListAllResourcesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -15722,6 +17404,33 @@ func (sh *strictHandler) GetRunner(ctx *gin.Context, runner RunnerID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetRunnerResponseObject); ok {
 		if err := validResponse.VisitGetRunnerResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunnerJobs operation middleware
+func (sh *strictHandler) ListRunnerJobs(ctx *gin.Context, runner RunnerID, params ListRunnerJobsParams) {
+	var request ListRunnerJobsRequestObject
+
+	request.Runner = runner
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunnerJobs(ctx.Request.Context(), request.(ListRunnerJobsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunnerJobs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunnerJobsResponseObject); ok {
+		if err := validResponse.VisitListRunnerJobsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -16380,556 +18089,603 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2Lkhs3ki78KgiejbDlrWazWxdL7JjYbduascYXeSWt/e+6tSRYBZLlLgJ0AWyKo6OIfZp9sH2SP5CZ",
-	"QKGKKLLIpuSZE2fjjNWsKtwSiUTml1++76VqsVRSSKN7w/e9ueCZKOE/n7/hM/u/mdBpmS9NrmRv2Hsz",
-	"F+xOlDpXkqkpW8+5YSmXbCJYOudyJrKETVXJxi+mZz9wk87H/V7S0+lcLLj9mtksRW/Y06bM5az34cOH",
-	"pLfkJV8IQ81eT40o4+2OpXhnxrZZMxdsyWeCTcRUleKK8YkW0jAl4adpXmoDD9jGc/v+7ytRbnpJT/KF",
-	"bZ9DK2HHFvzd90LOzLw3fHxxmWx1NMGe/Yxj3+7gL7mZs/Ga52acMC71WpSMa6aVkvZ/TTBvuWbzfDYX",
-	"JTNzbnuc6539HNGLtf5OVbngpjfs5dI8edRL7ADyxWrRGz4bDL68ePbs8vGjLx8Nnj27SHqLXOJPAz+u",
-	"XBoxEyUObLl88c3L8kdosjmua8n4cskmG5ZnTJXMdsz3dsnNPOjsctlLeqX4fZWXIusNTbkSLVN8cfkU",
-	"uuX/HZ3w5fJnXuZ8Uoh436xQ2LatSHB2R88OWSGMFaeEZfksN5pxmbGVtIKdqlLoBP4gFf6M0tIyJPfN",
-	"k47rq1VeZC++iY/HzrIdzcQ+1NIr+O2kXfoa9u6+PuEOb+kU/njaXik5zWexXl2zFH5DuUysYE42IKiw",
-	"tKvFBLdfLtl4LopC/evDcVu/4UOn73e52C2woDpzzUqxUHci6zP7o+2D0PT36UqLjK1zM1crw3LTpiRS",
-	"am5XlyOdXGmjFqLcsfVZSs902v7u4ZNO5Tf5dPpGxWdSGatDlRQJLTUeC2YO8qBksWF296M0tE2eUTv7",
-	"K97xxbKwDz5GHXtY78vNq1XksPiZF3nGjQBppcMC5GGtVkXG5ny5FDKh/cakMvNcztpGkJWbUbmqnw6Z",
-	"mPJVYXrDKS+08F2bKFUILqFvz++ENN/lMtPb/Xtp587MhRbs1j6RML1K53aWx6QDpjwvRDaGmR6vVXk7",
-	"LdS6/8UYDn9eFKgwpFrJK6bFnSh5wXgpGC+MKCU3+Z1oPfRsk7XR5EYsdEN6njzamnBYnxf47OPqqONl",
-	"yTcw5BeZWCyVETLdfCc2MYEvxVLYZbCHuZUmbTfrrdjAQk1UtmEzYXRgZLiTfsZzeVV/BT7CJUopvNvY",
-	"1ezR4Fn/RrpZQNurmoagt2e2u/fZRi+mYIy12FXW1BtbY8TACEjscs0m3PZVyT77ZS4ky0ExuSEpKaxe",
-	"kGqdNF6rD/Liko2XpUiVzHLb6ohkZ9fQyXg8UKW9kNrwothpzOT4TCeNRs+eVKF9zyeiaN1xSgsnfLlm",
-	"hX0WlNv4Vmz+dMeLlRhX+2mxsgJYFGyu0FTwyurXnm3vTymXvNz03sa3GXx97z67fPzEmujWoLLf+K9f",
-	"/+tPb//5T/0v/qm3c/9dPInsv+/zRW62x/6tWrMFl1Zbi4VmHE37OdeMG7ZQuvXgK+B7Ub1n97+3iB8P",
-	"BoERfBE1gn8Q9pTYdRgu4IlOgoOPnlRuXk6vl8udcgP3Irs/l8ukpZfN2wUY7IfssJdT2mOdekL7p2Nv",
-	"qt12SI9eraS067bbci3hqZbVwh9PulqvDTdiuipeCa1WZdpyd9FcZhP1zk4MZ/4innQSsdJ9+bTdFst9",
-	"U6mNWLb0yf500v68UbdC7uuQsQ8lbGzU7eh///t/xok1mMDy0yItRdvVDl47aW9/4W3arVByBmckmQsL",
-	"vmETweaiyNiEp7dsJU1e2CdKOEC1Wgiw+ZhRTPMNnAGc/UWxbFVyQ84X0o5s/GSgx5UPpGTjgR5TU6BD",
-	"lUxFcNo29t2aN5RoZfM+HOi61fu0dhZ8/vmTwf/99eLs8dt/+XVw9uztA/1/P38yGAxqf3x/kTz68GCh",
-	"H0RODDtpYjJX6jZ+yVvjj912BD182iUly3afDHoLuKVr9PMJ+/bBfkovldQCjuyfSjUpBNw5UyWNkCCK",
-	"fLks8hQk5nyJT/zzbxr9V1XL/1SKaW/Y+z/nlTPwHH/V5+670OL2BLgL65pr2HZalHciQ0sYbF7NN5qt",
-	"55s+zCd9FRx9qSFH2rJUS1GaXGzfRN5v2xhzwQszH6Vzkd4GD/irjV2A5Qrdmd6g2TVC7MgL+5J9u261",
-	"JL2CawP3q06fsde9D27dw61E2zFmNVm1GbmEWTsE70huFFtvNvtqynw2I0fqAWN/g69tf/FDKK+/4qjq",
-	"UtBYj6ALfh3cAN/6r6vJbyKFyQ7n/mBJcJO89UPV5/exm+/eIfkH2rv8E5+J7R77OT9g8mPrKMU7s+/t",
-	"H+0zzeFgu+3dJm9Evdfc78RO4or3vFGeRec+LQU3IhtxU/NSZ9yIM5PDZLe+M9lEPynKUpXxX97lZpSq",
-	"LBQDb9QnvWkucz0/sDM4rmAmSjkaXPyWXb778vdnfyufrh/ePb59sngkB2Y259EvVCbyrgV8Jab2abUy",
-	"Tl3xDG/IvPgpWCA8J+oLmvTenc3UGf3RavT+K77+QWht5RKEYqnKQ9fB9ixbFYe+ZfjhLVn7eFvljRe5",
-	"1iIbD+H8QLvcHy32n9YkAi+F/f9yNAWEtLe6X61ZsxLgFscHreJZpakQGfwVvQ69pJdymYoC/xvbCzZM",
-	"2MVS8EWbmJOai8SBbNdoSlhuhvZmu+JFwtLSWm3W0l+q3NppGMYq8qlg6SYtRO0G37OPx2bOmRLxjjXV",
-	"QdZLgnsVbfSq924hKimsbcbabt6pVE6nDukA/ZQa8RXaMO07kJyoDa25XJbqToyil+Fr/DH0i7lLcbmS",
-	"/d6WRzbY0Gf6Nl+eqSX24wykxUqa1QM16ybe2bqX9PHjh0+SVsOhmoxSFZH9+GolMXBGXVeFgEu94BmO",
-	"x972vd+QL5dg7vXZK3IATq3FrtZD8gReXrLxSt5KtZYj+60xuFXtq1Lw0pqREBxZzwX68ktRCK4Fy0Ra",
-	"2N+ZVOiIti8nTBTOW0Zf1qslar1xwnQuUwEPajbnd8K+K6ZTkRq2EQZvQ7u9C12X5EOrbL2plERddrzw",
-	"thyhSo6cLq4fRl+cP2Zf4P/rtS7r+71qpLFH4NfoFik4hrEaoj9RK9Oi+sQ7nppiM2ScLXg6zyE6w0qR",
-	"qjKz//WbmtQVHf7EHn4ZGxBPrbQUIpsdeMDUXmyxK1K+0qJlGBiCEVl/l71ySIcyYXhe7Dvl6z15kemE",
-	"wlcYxM7ymdBGB53qag9sWTXF4qNaNRDDqUvinOdyNBFzjO5EjHauo8CK+YYCD1oYU7QsSSkWItu0LKZR",
-	"LFMMpJbCqNvvg63R/VClGBXuBCdKvhvh9/zS7z9N7W67rgR34S7x3Q+lzpN4Rf/E3WdNFVS5qpx9phms",
-	"Vb+uIZ0Tfae/JJwn6kvrSE9iM4CC+kT2QqHVNyLNM7xYHrAqtRtTuCNmu/fgHu930sMDbYRqYd9wv8Gn",
-	"mgOuOtf8XnQSMAjRPM4AQrFvukGRkX44ToXu9gdkuV4WfDPadr58K4pCdbrsLZeHaUUIou0V0+/xqahj",
-	"aN7WN7J+DpjWmKJyDo5wbpr+DhrEfgW1XJ5k0y6Xn2rLLpfHGfcNUQs24qPBs5hB3ZS9vVv3WMHZOTv2",
-	"maiHq2Vy/n2Z0T38H3huPsTH5qCDtd32vgqfzZyvj6OB+Ot7MloC6zyIlOa9D2+TnhZS5ya/E35uVjCF",
-	"qMh6l4PLJ2eDh2eDyzcXg+HF4+Fg8J+96hnbTI8XOUTtIJrfG/bE6iwV0pTcWggO6Tl8+KE57duaw48h",
-	"Zks5qzdiDtlfNZz/ki5fa3v3Qi2eMF5oZe9gJV5f4UqWa8RTwd0NL2jOfrDXQzTKum5+tzKvEPURUQXB",
-	"NMcc/OGcdz08wjWoG8K4HFsv0Pps3ewpyjZlvpNMSYH2eS5ZkdcN9OCDbdDhr9VKEqgID2MNQaWi8JBW",
-	"7bxFfLm8wru4koKlcFu2F+CaVRvCGiK+7mpyqz7V5qc2wZUwvd29z050Mvht+8lOiIY4bg3BX2XIz0hR",
-	"e3tcBoqCfGsxT2IkGLTM917K6YaxS31XPT/mjKttMg+cid1Df5kLg3B1wWBbAAzMhdfZLx6hmqBWiPi3",
-	"2jfUG/HOhNHsJ4/Yd/lXjctH3I/VmDFsoGWuSnXHi5f+1IoP0G2/Nc8NIhnZUpRaSfb5eFmqxdKMHzBV",
-	"siXXmk0AIrnQoiAsoxMQfNLKROAijAkGeQmvi+K4FZTKiA5H8L0cWaXJpzxt8/YQTp0teCaS+h3Snk7a",
-	"lBs7Mw0D4qDrCsYydG5U2VDdqpy1G+vnYFefR3da0tP538RosjHYoa1cij2KNOhQ0ttxWfqqUJNIWPPA",
-	"4df76oePK31o16nx2lfbuo5d0Ieah9VbnXR+NdAAPTgYDPbEol0z0c5DfsS22xLvrh28VzyQ+p3nlXvu",
-	"gwsrjQgQcWgENHQId+jgMdfn9jDqSeKkkyI70KP4G+6OXcP9q5r00BK+E9JOcMx6WizsyWOUKtAKsz3W",
-	"AJny3i0P6HYre4QLdY9vbc014/oWox51Fzci9VyCXNxgd1LT4qsuxUqLbDQtVUtaCerhNURk3CArS9Eo",
-	"dcvUHUIgt7WhxyjuWgvYVa/x0fuGffe3A0/usppf5dqe1C5WBJ92B7gd5V7NmCDyrUtvANkXda8ghDY0",
-	"BF1EtTKtSXD8PDeWe6/bBbpwCvMa9eKnMayhraMjq9vL/VUTAXgQXC5p5LlGkFZXbEyWPSaxmAqg22fP",
-	"F0uzgeg9Xv8oy6V2693r1gizU5rH2wE2Wjj/dqpaZ/+139Zb0ccoDn+WmyGlpaE6K4VWxZ3ImFFXLF/w",
-	"mRgCrhbPXsj9eXP9l3/95sVfnr9+Q0Bru/+u7D4szZD9/PzV6xcvf6QnME0EX66yeFOrMuH5qG6qrKV6",
-	"ZwuV8mIY+SIv03l+J1o+VorUGZKRwU9VkYnS2bGVmecHRHf00nymvSButdK8MEJXe4ltwsqLnccewKhK",
-	"E70WwCaM9m9ScpnOE2b4zE4+LqQ96NZlboyQfpXoAViN2u80Dp/Cvf1MS3htqaJ9StwX0WFkz6crFqxN",
-	"NYcBTgBXyKpsmUHiHp2YHS7E7cLujpbj4UCxtajU/9bo/6woac9dgmCAUgHsda3KW3v0wlVS99kLAwkt",
-	"UrFM8KzIpbjCXWb3E6K/0aHmu7N9b2pi9OxcQv/YK5fBsCOqWr2HDeH8eFW3+0Px0F7Sa4nvfT3nuXwF",
-	"xte2+rHzE7dhADvA4FKCk7m2MjXn1jZNIBntyaO6ZSUeDv4UG7Z9Z7uN199en10+fuI0he1IwubiXf2b",
-	"z6ZPn2SDpxdPnz5Kv8yePH7GL6eC80H6+DHPBheP+cPJ9NH0YnI5GUyeXl6m2cXj7El68XgymA4GfPA0",
-	"vgxoiB5mLYnfawt3cXn4fc9+g6YjwZmvd2bP6unt5ZsLno3i8/vCaFgtmNQrJuDQdBYaZjZIJeNKEz5L",
-	"I26czpjN7fByXBuy66/YoOXrHWy/wyynUKD3oaTxg8GIkmDOWuZbxow7ch9lo60w7zbc5ZgL61EhWIh/",
-	"H/yOPWwOcAnQGzFTNcunU0K4NwxEASAMTK3P0zmb5qLAOAfaMgBJS+ypUwiwXQqlMU+Ik3uwcxDjG+iE",
-	"kGnUTY3LdRjU55ft7G9CUl1t2Ti5ZplKVwtriOYaz6ClUMtC0EjEEbfbLRnbqTpTLpXMU14Qpq5/mMNB",
-	"vBPp6mD/xbtlXgpN72w5cCn9v1RLpW2/rGnhuBM4c0JY0w47m5sKcjd0UCYncaDshYNEIFnLldGj4Ioc",
-	"0XMHwbZ+U5Pu25ScM03xd+bvHn0qZ+I7++SHpLcs+N70mp8KLl+vFgtebsgjtFT6wBk/HFERAstiRnHB",
-	"00hQHIwZgv2S1Ut+mFKYMhcaYggFlxqJA1pM7m5uGZdiSv3t5GLB6fc+FnhntxhpI5ZtWPgubhRrQp8A",
-	"wR6+W3XKw/Gc76WxMZojDM+k6kQh6d/rjglkdzuBgaepWBpKYMBfNN2MCcwMLBjwlMgohuQSpT/TlPNw",
-	"xcZTVc6E/ZC94MHjaN4wLjdsoUpK6HS3nUwsC2WNOyN4mak10oHY5iE2ad9HzTcT4KSC0N1Ib2Rq7cJS",
-	"8NvRrOBaV9BFjAFHL0U4A6fwSJEgVvv6E3imQuHfWsAz4KpYcjvU8ZBNRC5nsFWlyK7sb6h2xkO6umGQ",
-	"0InT1Y08Y2Nnt40TNsaTzn4sgR+KHF5WEgyPNaT2yoxlSgp8WaoRag6SIdu2PeXBmL5i40xI/IRWC0EZ",
-	"lnnGpMLXqatjdNS47YLgDT1Xa416J2FaWcmCU9Jaz/i2Xi1Fqe0NeTxkHIAhZS1/gehNnG5ipAIzlhv8",
-	"gj1xs5KvZbMH1gbzd1swv1IupTJspuCajCgG6oY10cZDT5FU5HeCAUsSwfrdxMB3bDP2PoOZQmDUOXf/",
-	"jWQuiwiZ4uyYJ2LG5ZVj1YGXMiQRkhldwmkWidYF+kT2YyM1CQw2O4pMQfjbfoIyXr0JykjB4HdWMhWl",
-	"4bmdIC5dSsKCbzBLweHOr3D6cfmnuV0mtTL1Pe8FtVedh1XUGfCcTvrwz1b4eknPi1gPj14pEKUs8edK",
-	"CKzCdeuJSpSY0GAqQieKH9UOfeF2ecQfuSK37D4DAJEyn/LysscspiC42//gE9QHG8Of1K49hdl5TCbA",
-	"AeZg3bZrXERAATgEGihh0AL2vxz55DHT8knNrX8kW2qvNUR5+Nu0kYCIopCkWplULYQG8+e3VTaLOTgP",
-	"ypovRUrx8m3bG5xErsnEARwrosdupolIb1/iN6IYxbwQ0rTvWvg9FWzBbwV4ISjzrbtIwlnXXVXdiTLL",
-	"97uAvoV8/Z/p4RaMoPuW64Sf7lYRcDO17cU6QNuqFkaHciU7STjgFdVtvJduKl7eibLMs0Nhz3NRLEYA",
-	"MdNRQr8VwTYxIALwg/+4/uH7LkC27smfZjq642W0AwFSlLM3oiy5nXO2UNmqQIbEb7/+3mrKv75++eMp",
-	"e/Why2TvTFjduQ23lm2Lh6SafJ3LWSEqKiUNzDFWphMKKOQSYBCAro0krr4Ri2XBjXB0kgvQVw7kzIr8",
-	"VoQcV/AqGWUVxHwtJlsCA86CPOV6yB6C2C74u3ASwohwZBrfqNms2D2J27umqZSsRVpNTY2ii+l1btK5",
-	"gJDV53ZZH4Atq6ZT9jlshwd9BgxftQ9Y46cUbGyge1b+xo4N2k468MD4FGH7pDWV4Re8Buv69DcnciFM",
-	"maduQ3afNJeNFKO5aAv/+wXFp/rsezGFM6QG6u5IxdJ9Q3fHpE1WMivE6FD0YFrkEc/OR+XrOLSLU2FF",
-	"L2tL3pwLF5cHFNO0VAtI/caIc2UJaqY3MhXZvqXb1ak/Y1f+nEcA6Aek6DdN7Olxnt2WGaE9q+HWqIW5",
-	"z4CBeucbMc1lHiWjOWDQrrmIKzTQx5lYWm0q01xossju0X1iiDZicY+eY4Z1bckexrz8x7iP24hOADGQ",
-	"y9nYB/81ogjQQnYBhSs2plazMYp65UhUUyf3C56JKzYmXlX3HIIS8I94QwrRBTVPgutNzw8yuN2/PSSX",
-	"pULlCThmHT5c3aHXO6R1yLHnnQK27dg7Wr2kgjbXNWVdBcbweYcwngQCtw1ssEMdtV/08feWix/+eARA",
-	"sgYd3pNiYm2CavvVXvi1l02AKbYz2dht3ANOTu8xnvDMQ66cF7yOBwJqMPgJz11WriTDiMjufBtqJk7d",
-	"cwyedZs7wzgjeoRG9F5YTNi/24DmoDHtgSTU171d4E7ia0e76BM52R0Z/La37wiDY+tAXenRp87T5uli",
-	"vwSEKddds6rdVJ1kjd20f9pVPg7n+8enQHugSeyyoMqGAGRRyUIXVVdIyzU+fWwKx14gUHOnZCI9cKe4",
-	"pLIIRUqMImqMCXLjKx/3GvGiGCfAFMxlBoxtMOgrNr4VSzNOqjgSRT8gdYKiFr6kTxAJS3ywxiiGXnww",
-	"jHg2UrLYQGPAP9mIj0DPGnl4Se8WY6FhFMR/KnKcRC0PXMXmgiQkNjRXNJd7FUBDNgIMK3UcozOb6Fnn",
-	"Xj4Sal/oCK73ZS0ZMgz8+XCe953An4nWOId4aMIET+dVyk0FXcISF/aiJoTss2ssE+HdLBSfAXc+IPmQ",
-	"srgbD0zFzbK7DsQBV/MjN/ZRpCzJR0jmrHlG4xLbIo4FL0UWML3vlKjWEgvAWT3NC6zPhHWk6CbvGd0w",
-	"cT2Ge+TFSPl03T1J42Fyb2gSj0zlN+vkZHR+tq2EkYNclPh+YAHtSGVxgd4KAuKL7uSa8Qyy17ZArh4I",
-	"CEkI7LrKSjFBiaEAWpK4y5f/uqFEjzlvOt7A1DlLVbk8PM2mclzs9Tqg2/bjcqHAdQ/jU7sefm0fwvBj",
-	"Z9Mhn04b1CLky7NH8F4iIeIVQfIfT6qrgYYEy3u57UWHlCuwhaF6APsQkBRxrvAmlrUb9m5613O1uenZ",
-	"+wUcp/A3YEGCPwI7+fYFp3/HS903YAO+TTrQobh0RBjyXi+X87M8tMap6vbeJHjv8YcPydEpvX6C33eH",
-	"+L70q920pd3AO/uBcLzH8TihnwOaTLBelRtMm2BSx+Meing1NeoPa2a+OWoEBMbYDxh0wVY1CkShxb0o",
-	"TVMPgPeGT4bwEyqO5occ90a5/XDcuHSVL5trht9yKcNY6UgLY3I50/capNumW8aWq6KJA3RpE1OXXQTG",
-	"MRwDqvTF4jr7s22jlF/Q2YXzC50MOSZRuxANHd0puJ7x3HbLtRCGZ9zYTV55a3xZFVTBdDaMZqVaLd2/",
-	"PBQxzqaSWBt+kWty1NVxiktV5ClxLU6w8IPzjI8gX82+wCVUkbKbAKogAO+sfft2NRGlFEboEdRLeGdq",
-	"vMj0JfrvtFhlYie3S30Gn9eX0B/deHLX040O5YJJqkqLJFJtWoAyFLa0ALzWJDnHHVDdZLZGOlOmBbES",
-	"pbFtjADbpKfxY/FuO6M5yJ6f88vHT4YnSMsKbJkvL2qVTKiNXwdnz/jZ9O37J48+RAtcPZdZLFD1rVoz",
-	"HjjgPeyyBAcnEjUZBcpGSDLoPADRqqd1qeSM5RIowx3IM6lAnvgXX4Pzio0RNpbB5ZgegfsPRK7zwCqE",
-	"xiptneUYFOiza4CjbxwSXWaM61sHSW+giwkbSI1Gt8JzWapiIaQ57iq6G01PXMIBjDPXbKakuGISUjpx",
-	"mHaDzbmd5FIVda7YQzV2DNbgh/galdbW1qpj+Y5zbgpZHuiyCacuCp5ppbb16ncbZzdXayuja6yoitEc",
-	"l6wQsH4IOXL/6uQ6CYlxver3A6ihIWMKAqpWRtx17VWjpU8fXPtUDPJXzHlWCVSFCFZTtlGrUrMiF5pN",
-	"hFkLITumFfJlK7TvEJlwObKHckVzwLtBNAF3NGJrr9wCEn0X3sfhBE48kZczkbAUgKutpYojksncJbNt",
-	"KvKIDn1t+EYHniZ7Zt4R6Zi4o1w3q9AaGcB3ZvRw8kQMJo8fpdNB+ih7KPij7GJyMXkknvDB9Fl2uQPE",
-	"2tbDuGX0Uvp7NdRFrdxgpaDjtgpg16iv5Uz0A4x2W67vdj4tiW/uWE5KwReuD6qcHRM8xZxUVwIdHZpB",
-	"yApkr3XvnSJKgZs4Yo8u4Koa2cVoPtmfGS9KwbNNnGMOgovRwPR/qBUi7LUQ0gpUucHdvlrakxmdKTDX",
-	"Q6R3Q2KFMUzT+KgYNeUB+z7R+GJTG+JOItcYcKJRvJRTLoDOsxCFRuY5lkLGW4PnxiHLPYDIbPvcsqwU",
-	"WjeoiY1Z6uH5Of2ln6rFuZ7zUmTniGvrb/ii2M3a0RECFB34GyizW/hhOhgQ8CwAaCs35NhyNxa2EOUM",
-	"jCCjGpuwan8tJn2j4j2/FS3kBLdiU2/5io0x0DzGRolStd4qztPIjuLXwds+lWbTp+ekgxnE7id+NZPO",
-	"fG/hRbH9dD0WtuqcUM15/evrlz8mbPy5p6J8MIb6hZ8jzyy0a4W72DwYb2dVdG8f/V01Dgy6fe62WOC9",
-	"2HT9peQx7Pk1VSYhbb2eqwK0tK9Hvs6t0kHyVjojE9i9qnSe2qg/vLXa1r6Ddvcp56q+7PSf2We2CEDs",
-	"H2MTg+jySNR/LtLbQ/ICRXobOyFcmkb3T7mEDepZFMn/6XH2FcCeZiYcWvvE/ly17e5mlFbgK/EBf690",
-	"/x27qDUxf5HCe0QGGyc/HjYIN9iPykByIRD5BLzIGAzon4LLf9sdAW6kXWUBq80+K4WgLLiDagXuJaL2",
-	"mCEHVXKKyYPS7MO9pGeNwl4CpvL+EHMXyn7nRSN8kX897HJMjKrIS8QvFCUX/MUzgePdAdN47LM1kBbc",
-	"45zgJD0rGDsdZn+XC7GP9Xs7EIcpnx3FPr7OtITk3w/ZuXfWoQxjaPcrBhbNpqC8iT57bk3lGu0zvJjg",
-	"RQezBKBT2pqeLrkkCIv53TeEqFSvK47/hQ8lBh8jlf+rk1YSPIpLBRu9mmjyNm1T9zetCcfIT72MN8GX",
-	"+QiNrK1KvlUDtZKNbqLfBrDZy61I1r3DzafH8R92qQs0S+SMbQUMDwgArdUCuRG06MJlX6F329FpKEBH",
-	"1bhYSY1OsU/L7kgyeFj8/EN06B67cTQH8t8HCuP0Yh0CMzrMw9xbtAdYe9te3Vzq05P7fCxUKwTM5IgX",
-	"vIzldEDVLe0LqtWID+dcs7D4Xr8XT6WYC15q3iGJ3D14fALGQfiPjindtMEOodAJ6lPuSHWCy+AUIkUu",
-	"TwIIJbBSZq49dWemBNbF5alhShLqTslUXNFdE+wUe9V0gKxco5l+ALDuF17KFvx/I/c84nnHtOs6ZjDH",
-	"TrsEl/5BkGpiW3YbuAotN5VViL7eUkNVDgjt7bq4d6APOiRjhCRlJ9Q4ejKOpTIjAsplY7C9KmwdbTl0",
-	"j0nkL0YHWCGmhvGCmBCdQYyd9KVdkLLDA4rClqJm8aHoGRr0PviBWEYumXhsVzmjWhiS/uaQDyuO3135",
-	"OaR8HBax5pKIfxw/jZs6ZhSbCCK0TcUQ+ILuYNnHbEL8hLmhYMya64SNEW9S/SxVtWGsLjX8ViBZEEpl",
-	"wkiMwafkLMCqpm1QhARbrvBib1uGOtrFjf1Lbua+lwjdjqUAC6lWs/nVLn7s06TMxu9QHi/iBJWEa8eG",
-	"bHg8t0dtD7exKrIx+p6BysfVIoc7YOJ5WMZSrMd2ZWdKQLAtR2wR6dvtalHbTr4IKIPukbu8F1Kso1Or",
-	"irZo745rdAtkY59DAWbzFGEhZ7R+mtwVau1jUtRvF3k8EE17bxt8Z5Fy3NqVikpcEgawI9Tg/7w6xu+H",
-	"9INjaNSOjb7OsjpMeR/2+V696QbR7m+Bo/8fwEVX50MsEl+iMVo33fwrul5v7vCJP9z8d9u0fgvYtjmd",
-	"zWxU1V0gAaHlhKtB7ZiqKiD2u5TcPQWefMuQ3aGf2pBG3lyLTgNfLj+rLhBziAn3GeT1YII5WInAhIJ8",
-	"CrwsclG6N1oquDWc9jtuMBqxHD4qGyf4b6/u8HJaeZwTpnkRkGW6WYt+cMGzFslwr3mSTc/MpLGd+Ji3",
-	"rcZsMlpyrdeqzOJHsohiBH8kdFGIMa7QbHBt3tUPLUzXcQXfwqtk6xcPpKM3LTVFFdjouRkGQU3qy+dI",
-	"hGiXheXmAUTrKUrQCM9Xl7rt2p1axMuZAtcXlJJA1DFBnrx5itxjxpP6lIJnNB+dLBLcfP+uD3NpBvU8",
-	"0Z0X5tqwOc8SNnBLj6Yl8ZL52bjsWsvTawEvd7QFEvJaBwU+aRL36poTmnKkvLox5u/qWAuLhl37Mfg8",
-	"HObFK32RXbG5WrO1KKC0BrhLcs3GeOcfI/yVThf4gf4Fd22pjeANkgxrawfnJlrkhYvU0Lt426o/E/wB",
-	"eTVUOVPGCNkSnfVDXkXKL3QkXwxs6YLvR+L8Qgf9V2WObjM8EUfHeNyWArJ+d5BlWu1H3KkTO+yhZzmx",
-	"NqjEpAtwXOngeL5iY7SixrDNiXRKj5PKQwB35cmmdon2N2MvuG5B3eC8dZb0nIsotjBbUATMb9hnwcBT",
-	"fl5dTnSre0FTJbOF4NLau+vQiwCEMet5XgjGqxHW7LIkeHxUY4QB2xm2QUV0a++yVoTRERF/j2PWCXKP",
-	"VodWAKGzG2/mE3b9flFmVBf8xr5otnf4dqpePGyPuak7cFs01Zan0vSrWkn/Hm220qdUs6grPum9+aiw",
-	"2t9HTOn+5eVpDvRxzgOXpXRIPZRaRvaeaGOLnO5cTv1KaIL8HBswzMrNqFzJOECjhR0MwQXOqV2hWT1v",
-	"4wFEZnU3+yEGGxIAkjcX2YTxcBIJMrPDRXH8Ynr2AzfpfLw/aIH3OzcjSadw9V+xHGoTUbjMRYpVbVR5",
-	"Sw5Xzz9uFW9+h9kJTdpVa/aaeK6SmpqKNW/OQa2rVd0GvYjF7Ty5VYQlCYGaQybe5YBTNivNLqKVVU5R",
-	"LeU3NTkwS8bnAG7PCeTFJkQpD8OAZMuVbKbqLYtN7NNYS+3QUqjHl0/dqnHnOduiJe4qwvbdxe4wu2CU",
-	"Zy1JWIWaUQaCdjFKEjO7a4qsRrIcMItpszOj6QDWsVhssFrXKrDnpL82pnCdYhvwOxEhp+fFTJW5mS/C",
-	"eRfZ5ePHF896Se8d/sfb5DTMmk0pvxWb48jZW/NaxCYar0UVaAjnnkum85nkZlWKRi5LluulVYJnF9NB",
-	"ejmJdWG5mhR5OiIkffXqD1+r9Vf/9h/ffHf58/p68/z6L5Nnz7/+ZfH8b9Mnf/63SfnVfz5bf1no+b/N",
-	"f1drU06+/+bP60fl/3f97j9Xz/8Ub6dcqv2Xk+/E5id6EsTHWOk5YFViMkfTWPUhCQSlNgN748O2eycw",
-	"Ba3wfhoDMJjP7Ru5E48xCBAV5sAbh8uiT6rbHj3kvI72FzjYMNpNp9xnmuWZkCY3m4SNteDF2Jc9qyLi",
-	"n2lKY9MUNOYFBGQTNnaupTFmw4nyDJqt31aqy6AbQi2FXUAF14jDthLH771Z2QGLefl4PxLzz6WgQDfM",
-	"H/qSsMKBK/dG2NNpXhhR6gbwskTQZcolFddpwC6fPIqs7g9c5lOhTZzi8tC8nmYpXF+n0Fcn2oUR3kZw",
-	"j3I9qnDPHfPld3Ad/cA3rUkvECKIJeW5izNGpTaixb+qpi2XfOd3HjJeOSuToPy0NTapesKP1z88H9c1",
-	"8G40O287vDGtk7BB4GfAEj6OQHnBN2yC5aWIlCvebN9xJeyrEAsnrppa1YhTGV0A0STRSWGTVkQ66R4C",
-	"O4fLzTimBXCAMfz6npJbejxb5DLks1lp2NKFmo1WZUFpbsPz84vLL/uD/qB/MXz65eDS9r2c+W6octal",
-	"F7nMjUgxy0TdCqxaYP9z9xj8zaQ36F/0B71tnptqVjrcxNwkdDw6MJlpBz2ITzXRpAzLuzyNw/v9rMbT",
-	"CEILEpn1eZZUVHEaeRJuW6pQ04J0mIFq8t8fQF5st4mvjE1B5q9EaeYdLny0QD6L1vbVr0TQofAu6CYr",
-	"vjEcKfX96VOzXPNJcSjX5ILnRUvqzWnEq2ns7t3qeyutdxDQ7bOFTv6ziTIHgRFpof0S77HzcEFPYeqR",
-	"aHwaaw8bOyFK5mWQB4lkDOTuqQMu9gbi28EbWy1UUcl6M+wVTYEHAtgzoxZg3tsNv01qxt2j3WWz9vTX",
-	"c/YdPisfYUcciHRxOaUVlZc9f901HdhR73KBZJQ77Ol4vJP2XGv66Q+51rmcfVVQHdu6PC7w1wM44Jwd",
-	"u9ML4T4b69CPUX6o79ValGcp14IVwljTPWFZPsspnyrjei70FVvJ/PeVcNnExPawC4n05GFzeQKOo1/5",
-	"2d8GZ8/efk7/cfb2C/enB/8SZTv6UaxflrFKKrCk3U7iDme2bcOd2fuefWMfcmHlxjrgkevkDT8XXZMo",
-	"vPenLdIHZhSbCUMhyHeGLflMeOyQklU9evvDffLTq/hplMNOTvMZsr8hngfVAvDywIvb3t/m0VqK4lAa",
-	"6O2iGI+6lWWgN2Mzj7yErTeuFiA8HqwJQ+h64oqOJiwThTAi6qr1MPdtTGWM6aJiwsy44TshtxWP370Z",
-	"+A4BzHEdy5Q+lg3Y80PQnEcXK7b1T+HU3HeX6nBCuXvWIfbaHvvsZXmSKgtOmX18y+xlOTvSLHPqe9sF",
-	"7JlW8lIbBg82zhwgwT/QJLgfcb9T6fE5yGc4lgMoqvEqyokLx/Na+rz2ir9DlZnnP1cSCD3cW7kZ4t2Q",
-	"aaNKctFhhWVXCBiZHTxmOSccSmMxVmau2qjLghVJ1WKRm880wxfqq3ItZX1VLoOg8MGnETYV79IsN9SV",
-	"ivsqoBfiTRDtk0fH92NBhGK1nX+tb721vlSl2Rr3PQa+UFk+zdswtTTMOc88Nt6nv+SSSUUTc2LOQQDt",
-	"/hIAVu6vkPflfe+mROsCmHG5lAuX+r8VKIDKvVRNW4p1WCgc6obPkfJKEAUvVq8mr/9EmTmtAWQkSaKw",
-	"tNYbVOwOKplrV0e8+hbxsOGWDb4FoXQoyo6MYPWOQYELXlJt/417x5EG5hKWXzWYM2E0YVFtOHTtd6J3",
-	"sRq9TcR1XBt5DCJxqrqEnZJg3WpTFmw0UBYvJtxMnKwkJablg9LfUTjDYpXOGcda6ZkSus/QSY/hngwh",
-	"7rD+jqhCZuQPDyj84PVt9j63xeBoQ4uzNxyE9UPcKUNfhAfJRoUnARQz8KmXMfIHaiGWNuyajP0W9CEG",
-	"ugFx71AztNbaNjyHdiAGJCYYPMCaqhomHuD9M2ESKPNmzfHVclZSZbdW5sg9Augnc8tbEq4bMSu25JjT",
-	"EsTGSUClRuIL1hQD8ZgrdVsBt8uV1PFWVh4Htw+xHdSb2c7GdZ31641drOahbV8EVfUj+sLFCUtRZSLi",
-	"RoE9MldFZg0UCp22yP1gn9zjrsIKBHSHq0bm71s7LlnHlzBAHrcPbz+8re85tywXn2qvSWVGMMUVhV+L",
-	"orJLABncuQabqaDql4nPASZVVqWPymJDPJVP2Q/5V8Beb5fUkzrnmpEXClN0jXhnMAlHqyv0bCJi7FaI",
-	"pQ7I6XLMLbYLUpXq6zNr71BxJirfk6o7UcIRa5TCM24fReEBm91JUNdLVuhHOP6QC3TMJ73LO3Bzt+Q3",
-	"LGm0U5uZ9oR1kAaloMKoKKZ4RbmPr+pjKbyogivVpBCLNtwooBHtfgIsOivVymCyG+wtoCP5/NWfv2bP",
-	"Hj3+MoH6ZEWeAlTsfIlf/ufftJLjB332U6lmJV9ohiUDmJJsnKpMjK+cDoXcoXEmDM8LykAoxUJkm3Gf",
-	"XUuWE0HBRBRKzrTdqy6TwQjJkb4YeaddIXF7L4R3PJWHeJfr6C3RdqVlgSv6eCB+nlh1n5ZKh7CaQq1F",
-	"OdKS34omKaqcFshDGAGjGApt7GwVJ9teNUJoSr0ZB/C9AZ/1Tc+R+OKAo2yosLZR7pnClXmHLDLtyazv",
-	"eJFnrESXCJSMQ8VZS7HqtM9J7KJlhUHI7bK37TfFMuWpcRKXv4xEEcDU2OSGVsqqfJIVtKusCaVFWL8J",
-	"P9E+XTTsKLbvz0RVnWs3O87BUahZVd8NQ0T13pXid/AbD9KHt18u2jCpqxbIybdv3vxESODaZx8NnsVM",
-	"KZObNhbg4Eu27+CYqff06x2S7NgBm5K0tgfkGNZqOCm4vB1feW5vOy2kJCA7DJRBwxdWvbjXEUkkfzhE",
-	"P2sJbuwdqs/BsLZ5yEH6CTthj3BQp25hQfcBp2xQgq3OFN3vqGQgq3rl+KetwTIp1a2QO7QKUZIS/nHb",
-	"/aCK1SKaN2n/7mUzlyKpX+Euas1Ea3THiaR/4mZeuTYLP0312YhyRfNl3soVbbsYCe7l0jdgG9s5iItH",
-	"sVFEPV80qwDQvQHXqF6m4qY3hJIeG7WCnDH/E7e//UsUN+tO9O1Y019fv/yR0e/AoU3k9qg1rFTVJ+oc",
-	"M+fOSzFDSMvuXeDGFRP4lugX2rdBxIs8HrvjXfvKr3UIMTjKjq4BhviYZrk25eaNC23ev1rIXOloUofG",
-	"FMilKo2T9JJab1bsKM28H1C6R0Wk4LkczY1ZttEs4KeZXgp+q0E/OwIqRSgGKtkSB0f6OuB5q68LLddb",
-	"IdlyVRR6yMJ3wM5aY0OO6ur4AFNbERQ7VJfr32ddS6KUs/aSKJCHXcarRtUm1gBIlMvNlR8kXugop10h",
-	"LRTLdSxAs1toQYZqixx0q16WpVqkvaVZasJ+asCQAw5rD8zbhg012acaZTL2M3jmcmUaDNhPBknkHl+g",
-	"3euWoeDkNFzwd/litegNv7wcwPfwXxfRwHlkAgNWlKZo1MDuBI93z2O4iSrcbCvHVlfaLwEtAR1YaEWA",
-	"lygt1CqDehKU60N8fuDLhalfcjM/JdmgnwD08d3jjr0suLH6tHOLP7kXtkoAuB/e7lox6vCWhneFB5oM",
-	"d1TMhRvBTCnit6URUM30afX6d8sU8aPb2gtCBiHmCnICYQOnqqxYIUar5UGk13Lj+Zx3FvyJVU3w3XKf",
-	"7zB/+sBArnMFe67qN3OxAWfnrVjCJSctBC8TphXGbBYrjU7Pus+zYQZbuR8FiOtdRZgaKRWXg+M93nUW",
-	"vjaX/QGdidNqbxFd+XZJg+35xAExJCoFee9eHxS2QnamT9PgTi3+U6CDIrQ9Vsqq4JO9ieSarcvcGAH8",
-	"kVcedeCCEL5oNtIyTHwxLIe0XNtTepba45z/bVWKXTz8W8xah229H8A8CR0UwXk0DAp+O9dHMLLqbFES",
-	"+OR5euupFKGgxAvDZsJoH6NrHk4GbSA3efC1zzR9CblCK04gzOW2KhE+rKHOmJ1X25WZUlmj/PV7Up/D",
-	"95U4kfId2v84G1xcPnz0+MmXT5/xSZqJ6aD3Ybsysf/GAQeednGGYqVb69kFJE9SMXq0z76e85JCVwtK",
-	"4XIpFjIDn6OHpIgMDQYgD4a4enYvNrd7HLbBEXXwVO3YfK0My1Q+a9vYcYF3YpkVItNOTIdsDK+NcqBI",
-	"9HKlpgyqBNazV0hkr9h4oexUjzGtXLqKwvhX5GyB1EjAddISuU3A3bpeMWABpi+MEyoVDBJtl28i3Nf7",
-	"jDjTAJBq1grtMo5DPsul72deVvtKewGIOJ3niDepamrgJEAdMzsIIg6mDkS1jLM6dkdxrZgCQ9hqaZdm",
-	"yUsoRggRqo+CbvCzv0M3V8FfkIaP0o+VLAVP53wS93taJUe5eBTuDhd+zrOP0qn1PFpK2542UOCw7uTf",
-	"d9Nc9/CLcfPPs0sdXdYdwNEH8VMdl0Hl8l55UbycQqS6S+bA2yR65dIYd+2zN2vlwzTeEW/VCIHNAKG0",
-	"yotMY/FC/zt2qB+D1x6O9W4hZ7FbARqHEBtP54GpyL6nqLUdiQfNdLzlwXij0ZUDsHpWsyCAzSuojUzh",
-	"0oNl7mGbL1QD3xzqJjwmO/bXJUZ3B8cnPeXhqbshw/CUNV8BW0qSuQVardeg3c0Ugh9qpWtEDCviSu0G",
-	"aviQpPxXQlj3Dyrui7Q3vuYSbc5qscJ6hL6H4bD3orRD4dlWGy67fB+vlHvuQ4LUL63l9XxJ+oZ3Od+V",
-	"jdhAOuI/9BiOuQBl4QwP8rFtXIFPscSYJiBpgNTTVZV0cu5L7Icl86mZHdR18YSHhcpWHdY3bIpAfRTT",
-	"8jOYVAuwY+l+CLZdJKiP/v6gri6lvNhOUVS9lh+HAkUYT0+MxNNULI0OCFbLFdQ43xASO6K/IhbQoXQH",
-	"B+ZxhlQL+5LM/MZpTwigCT5FFoM7mT9NJgO1dpzPGI/HCIU3HptV1Vyqy0CXRw+rd+rvU1d6qiyXRhqG",
-	"r1de9W8XYfXBTubKXdgQ9jKftlSWBC9Cgk+0WPpTQUU029jGYDfnszlAJAg8TQxkkEKNl9AOJdaPLMiE",
-	"r40OLPY5Bzusa43RN6tSxk0yfc/MdlfoJqb7Y8txu5qIUgoj9AhqDr9rY4/Ge2bI1V1gDcPEiuD2ZzRE",
-	"w7cEkvr1mWZbCJc16q1j8Wa2OyN3sIwqjRyJxt8JQpy1nefwSKfCWvbBY8hvC7gZt5JVk9w7p9hE2MOO",
-	"ruBM1oor7IpNtxggap8XHf2f8SDQzN4v1MpcBaVKiL66gg9zDdWaeSGyWkXmbb9pLE5ABGyR2yXWnWgk",
-	"1qx57gUsL5lZlTKpknHBg3cQrKu5Sz8pflO3UFiTkh27YteS+AcxzKtWJlUL4RiH4NErNlblcs6lZ+it",
-	"zJsMn4QApSjJk+KRP1c1kmsi9/X+Idr69fwVou6JMvPCYhGA21ENVmeG62OcaXCdQ8H7kZpO4zvFuZXn",
-	"XDP3dL36EFPT6b38lsdYxQ7Bepj7INA1h9Z1D7No6gVjt4qY4QHujuKQaMYphlrv3+6wDtrKeN+rGOLJ",
-	"D7nWWsIHHfL7J5xGvWvCTmN0k2n2qaxubC4KvELkC2qPZtm5WtoBgCC7EBB8aguo46m5b/V3zRwcJDHG",
-	"huCUxxSbKsCA9MKQ42iPtjwWgPZpJiFMeHbg/NWTPCM+ICSgrdX5iZoffjNtO6QaBjzd2HGgVxAgkaI6",
-	"y3XijyvIFaZD/wCvlhHLxrQ4EThvMYmg3dE0lmH9crt7pjLRvOegz/yCegctBoAwlwZqZQUlR3gOLHm9",
-	"PbTzgX08PdRf6ytvHp6S2/TquAQN37Xm12nWG6mbKBPRvaFisYwzNnZRwvGQCBBVOdNXN/KMjSG/fzwM",
-	"SwpUnDcJWwAFFZVAVbdCapbLtFhlIsP3HbVQ/ROTlam9Ssm/ELn4TNOX8ANISDQeQpIH/c2zhtJfkZlH",
-	"pFBukdiarPx4tqh6+UUX4kyOJUBKeq98gYmTUMAtV/allt382v6ZkhXWUDsrFVoLjWgZq61uxWZYZTsT",
-	"77i9y+eGSni7HAYCfhKE0WPT+8xX0afcbqzp5gtHdOSlW6p03pJex+WGaaFdLQwwHtVSyM6+BYAYHnd/",
-	"wiq9lPcRQ792vSNtHZ2yPI4DumMIrXnQVmUtMI4SpXnk2oy0EPIgITyg/LSMY+t/mQusrIlrOxFCMnsh",
-	"QfSjo1ALguCE6YyDkJdt6WWwpqje7RW0VAs4IiG9sgp/Dil6LT2tgN0zdOLTlsHjPhQRBFOKYtrYD4SZ",
-	"XIuiwO0QyfG5U7eHUsYXqjVr3u6W39REV/dHA7WU4onObRdYKngydkrAb3+7QEKWqihw+3nVKFytFJ4a",
-	"d6uEke24KnYrs/Man/VvjSrepBaAeVVnslSGFCARVdcLpzU7dKgj0ZSrWMxjnIk7UajlQkgzHuJy6Dmn",
-	"ymArXXmC+awB9wre7CW9XKuCtzlnt31d3S8/7ppJWzK8VuKY/BI5aXM6en8wL6iNtAvrVL+D5JLpuSqN",
-	"3z9kqrVLXuxqciKVVimqk6uXHcL3D74bolUcnHjRCNvl5SRXbTStPtFFO1yNfTUccfj2ppSnc7pg3wEt",
-	"N1pepVgoA6XF+QrqpUnlaWrAv8ezkZLFhnBnOmSisn+/YmNt1HIk1drByUD32z9ao1jZB6wVPfYgQWfx",
-	"Ad60TpoPFBXQkx6Sj0PboDWwDUgnuWsxcKvyilvLORHzaDT9BZXKpDPXsTXLaF3iQ3znO0mhQxSuvbr6",
-	"Ap7W5NhXNSfOaVZpURpqTHJeO/zp/S8Ax+Sa3YMIKqiA2zkucaCdvJwrKbLRXC3EQaM6pG7fAYZPbhj0",
-	"yBqAVDO63eDB1cjQNZsdcG4HBtma5/vrOqI3Yuc5X0miP+q9u7hG0bQn/wuW/GvKIe6SWdyaT3fFxpCl",
-	"eOYL9SJQgp2dQRq2v1lGMhsv+mLz14t0sc5f5v/73//TTx/+bL7PH61OuyeqRrW5PfB2RswXOm404JA7",
-	"UNd3iRtUS1t9lnLOg350W9nvGtfEQqVQE6UKEVsB30pBiOp9K2dvShGTFDhL2upmZAJz/2hcjaxPghSr",
-	"aRAjatH2x2hQQx0+oQoLltOP48u9J0i1qimdvNC1veb2a3KftrHublPlwk+jctVaSiGoMretoCo/9s4K",
-	"jfCUo7Gyu1J2SAd4Dg+5p1ud3JmQOZB1esAClUIFggT05gEwyC56v5WHJDr2k5Sx02Z5oPr4jajNIxsE",
-	"N7lma1EK8s9hjKFRne0e4N2/qsk9QudxhCRmZlDiujZiOWTcHm6YAJnQP3BwCdleCTOCl5lay4SQkgn7",
-	"3//+n3qpMngyXiV+E5B5bSVncrYsxV0u1lcVdaTtV+AIhvQRfMiDFoKQwRt6A/EwSOdlDUdQYZCIQdUm",
-	"yQ0q1foKYvGCMqawpSrS5qSXa2aneOkyNjoCDTf3Zq2K1MHHOs4tGhaSJtrqzLlAikEyMqvbITOT3wnm",
-	"KxjSfDZqCVKr2eSQsoFwF5852u/ddqtY/uSerRFvN2V2U4lFrmtIizCaFtw7CMJE4pLFTQPHLNTKDNo1",
-	"iPzK15s+vszkvoki3s8DTdEgwhQ9VWKGTPhGswALSppfqu0ikG1n4U+BTLQ4RFydVVXC9ZkAjNZkBWYd",
-	"+7PdnVYKIFMe6PGKzMc5wQ9dCinWAqMogChD4DJSDBB32eWA6bYAibuCG8WMKIqkIpcptWFapEpmOvHF",
-	"4AgI3mcu16QUGU8NnXNUxjP8s20nin5WOwqVa6iM6+iHwM09t9PicuwahDrWMmkh1Lff2eGh5qUdKR61",
-	"dRapFtJPFQh8JGQdLCsslVZX3kEPRGwLvkFNRBuVgW/rkCg179yDiZhxn5mH3A0djVFlYjwRL6ewCgvg",
-	"DRnUycc8gKzusLiMTaOdkLgr5I0v91tDNFTsuo48gvIX7ZFuRZwXST2hGe9wAFRrFIy1t4hRNhmBw9dO",
-	"/YLn+7mFoMsJCW1tFepSQQLnprBNObxu1tqtbvG063uo96i5oO4uHdAhLG533d3XG5m+qGJ2IQVrwAnw",
-	"6/swH4X8WEjSCQARMEJ6vsxdmLDhTrEeInwnq7wgqmxIUQvihZDknEvdqeReuqCSqh4nC6/vTUBz6VOX",
-	"22nTdRKEWEIk4jUgERLHfMWslt84yx51JTzQ2aoNFsAXjI9WLJNxIpUXMqSSrio4VcyOWiA/E8I6ne6n",
-	"RTumny/k/RhSDosRHw6Fjteg79VoLqJ7L7YUEYfSIYlZbpNsufCkWI+JuibwcwMAfiPMFRvTAhFY1tns",
-	"8AClkivpndGUK1kS0sTVu71i4+q+QV/yxJT4jj3WtaPa4cRBSqFjOjCcyLhY2HJlKnZquCxQX7fhwUGN",
-	"hgoaDJw/UIKULOpC8DuBHPqFh2Q45SfF2gF+QccEF6g9SN8tGF9H+F5leAfEOFva64isNRIG38IeIcR9",
-	"tu01mcYZ9DQb47WlwRX5bZxNriK33voSmYKeEYAEoLLzeADUB3lo1ASZx+++7cV148xo1ETMWxmPbFSv",
-	"tE5tPHuzpfxTgPlwqw9bg0smeFnkfufRjqxglU7mXD5wKVY67pEMs0Cj6wDmflZuIB0zOILgxX6c5fIQ",
-	"FYWbcOTuhrsmgRoWVRQqy6dTUQppQKlwIOmvkseCe3SMh6/9fhtuN2V1R0PCiDFjx332xHmnBHwnQQlu",
-	"fI3Za5O7I0npCrh4Ir/waKmKPI2SFv5Ev/jk1bxkQs5yKVgppistNPtcKvbd5k6UUiUs4PMEvV+uCqEh",
-	"nvtKzNQDuPiseWlNTXuZI0WQkztqI1O8xNkvE7fIo8tLNsZFd/0du0gy1hEH8lOrQG7FpoYyOjx7YrKS",
-	"WSFGJ2NGQLYB+81trlp7TAE16aRQE/Yer0hDdkNklvja+d3FTS9hS57e6iH7FTsGXsG3H/rsOU/n8Bty",
-	"59kPJYwzw8v+7G9wS1FB+Sto9TOcL038YZBfXCGBMf+oEGy1LBTPkFLINmDn1e7/Ig9zzE5UEwlWt41T",
-	"ii+Xn7nSHHDyj5flSooxgAbs4e79iVdMFEQw3S5JUpkRtSeycZ9dewWI/DhQ8Qh+Bk51lKfd2bMHDBRi",
-	"GaMoI+QP/FZ4CXEmjvOVSOEpIh1X7NEyfih/A0x3jNjYw8M9301lieU1Cw2gX/zW2oirMHcrcW7nvPSu",
-	"b7BFxdS4ckWZAGIbV78aKDvI8K4pECzb0lz5oXMyYyR2IbjUVGLxnqqitaYRCG2Zzq0J4zoMcUXmXAsV",
-	"jefCzQBlby+4vWTbXXfY/em1z7E5RR5347SqK8X2c0gDuWi98D1KOha930NfTBdwpCiu5ZLD6+l01u0C",
-	"/rAKhXpwc7kZQXEcOgtpXsPSLs6cqoym3qTIdre47bloWjzYvPdUtBkXWwbEhyToGlp43bs2aXRtLSaR",
-	"rtFU+L6tZIduQUEaq3atYLxNeu4oJ0dOtk2U7njRHzoa8xYeckQcXjwKeMJbycF7VVCht4sm/MPbLVcM",
-	"3LD2s1/U0p8PIG6iu2Sc7jc0t8mRjUaurop5kXU7pn6Ok4AZ4SpMBNk+ITorjG/y6fSl37v3Zno4lKOq",
-	"/R4A5xsocAgpfq5Kuhcs+K14wDhgAityi23D3+/zGAiFDo1uqxNk6+rQdCNW1oRxwxZKG3Y5GCRB8NN7",
-	"HjxdOVK9uNOb1jd09R0Q8wx9qvf2kulRm799ezp84MLPCYoeL+E4A1PSHmHgFZyTO37bA9/CyfW8RsOV",
-	"NMkukx28Jntnq7XcyeE0CF7z7TOFAKoQs3eumlfuGuNnzJ1FsmV3Apk6ZP42pGZvrLjS1B3RxL/gC3s5",
-	"fJAey+3tag+6zlXzFnSizYh47cPBB9xla06J9vK/gYCpko1JuMYYzaEieWO1lqI8t1v8/NyTWv1rKabN",
-	"Milw3If3gsHlo50ce93IltAA3G1UVnyfjqhkBv7SOudWcJrAoXi/Cq5t3osdRqEPqn2vYnhfXpADbnug",
-	"v6kJUcEaBlCoIYV401uWcklUkdNSRDleuyG4on6xJpuJoc5U9a/6Leil1s/Z14Oc6ZaEA/sFj1CopAx0",
-	"VNQJZeeilRAG6VoOyviANM4maq/30v35zWYprpfLIup8Xc9V1GlcRVUhRyyKbP1XjBmfXez1mbkR++mu",
-	"ljkcckKCtVMiyfrZlsl7ltHnxpT5xNVb6J5u+cJoVr2bBD5wwF4TQQ397cE4qUIgLugv6ExebOdmWgXO",
-	"rfxnHdzdbgZ2Tp8PIzf18GoPz/u+0qzezFhwyWci8+H4wN7wd2r7seho01VZ0mmwS+nWh/MzebXuEd0p",
-	"xNSM1MrswH24Wr1zDmz9pVKLuKVUiDtR7Ki3aeoJNjUxoMoWoE90GDKgBfLlSxHdXMns2xZF03kmQdMf",
-	"RO5U1cisD/SVX3jIUOeGk/dEe9ArmFJFfgBXUnP/R8yko9imIJsGXzz93nVbYHR/9pFKk+1MDHL5R2jL",
-	"QtJcU3df9C8u+o/26uyw7/sZSOob8ttcW2Pmvklxrbv8E+TI1ds+RYpfQwXvs827du3nShwaGWvxsr+v",
-	"879VxCFAnIbapiMhwektsMrM3oKOVUVpqtIpcKfiTPOC8AYeuuCTRedc97tg3c1UH451328thtuuIyfv",
-	"G+8owpJFmtFBWAdPcO8bTxy3GhSW4ZqJuzwTBAv0ZwYdpkG1/2wfPKLIpeAz0QL53RmbDboXz8wVZc7r",
-	"gLKLy05CR7U6DjCLY5hdar8ao1drnsvWm6dBi9EtGK+fF9To6eJx/KRZk4HYq0MzxCAV3a5rFEP6/B1P",
-	"IeTDid2iO2oUeLjtjo5vCaxmZnyuFdavhTzkoEixWhl7bahn1HxlbyiuxjS9XD8HD5+GbdMojVpGy1JM",
-	"83exXGFNGOl0zkueGlHqxE5cKVI1k7ne7uSkNKNH0zfPTkO/0Vor0vc58TK8N3sL9sBJDkbYTJ/oWD++",
-	"FqDberkcZXyj25A5w5ps4ktQ5wejmPQVVnBiuZVB3T6S9CqX1Nfve/jk8Z4CfkkPuaUi5ZYBm0RUSPDM",
-	"rjqF1vIVxbRTgcKWDdF8b5FL/+99MtluYdoZeu3rYtbXpq1eZucKmWZXhUzjtH0HKW6WWYa/+hKWsYG5",
-	"PJTouq3r/IZEC6ckW8/VIqFMb6vwEkLzetVXKHWrcbCw2sataiOnQvDMMYZUE3I5uHxydnF5djl4czEY",
-	"Duz//WdnpR43ERRLuWSCwgN2IM0aD46Ar+wl3W2PP3t6kgRMpyJvFl+tEDJVFu6NvdTe9HxdpUykuY4W",
-	"DLYtm3JDSrY5Qxduhh4fMENbFy0CjRFyjNYjLiro12/NZz+i5HW38tVHl6LuXli6e/LZlk8b0sd31XL+",
-	"RUzmSt1GC/vE4PNZGDh0JW7FHYSJcqwFdwWB2yHjRdE/KJpzjNlX586MgDV55FLxjbBmUekRgEEW7moJ",
-	"6gJ4tE1eFHCN6ExJlxe5nLUR973xiWD2wVUpiEjas6BBZorW3Y3Epv26nt8exz+3e6V9ePSkq21vGJF2",
-	"v7N/9nj5e7VQ8Iko9hpZ3+NTwaG906rimEnjcoz2y5ajRrdqHF37HcUJIl+t/ixZKz4B8gMLUxX/t+ec",
-	"yBg3Ac66Q7OtFkM+Q5QZDY/KCbv6/FKvXXGC0E5rKeCtd9JCwhNM5zM5ZJeOdI+VykDYxl7uVzITJVvz",
-	"zR4GvJ2xYFR93unkE8MOUkDHkIyvyqJjNi3dQewLbsckqJqDveslvUqodbMcSFES5MWBWmwQxdYIZPaQ",
-	"j9PUkaxH3Jkk6QfOC73VElXxhCPOiwPy7uhR4DCvR23vRyLi6STi6eSw46jDDLMH46wUtpNtQc2TEFNk",
-	"xd2RhN0RKoB3Znc2LBR0cMPONctWBzg1SqGXSuqWsxHyQGsKDZVKBUu6YN/lXyUeNALmMkriZ9qpjRal",
-	"83sXLQprVa9NzwzlvHbRnAdoHbd1Ku1juFm1AG+/ffPmJ4YPROYnrgKNUrejRYue9VXxa1JsX+l3rHPg",
-	"xdq7Ch3DTSOnX+/3lzSm5BSek6aC+jQ+lOjaxohEeTYetmkRn6RNoo00drnmk1Z2VjqUEalkVXtMB1Ln",
-	"Tji7n3ZWf+JEynhIQhBdYo6rGLY9OiFhFfZDMY9p8GIw2GElx7745NHBI/iYNnEpTF6KUZsB+U2plkgs",
-	"AIhAq8jWKqK2w5w3a/K1fxGySxBAi49cBcBicHpUVQU1mK9GqXhLZJIFk3s5eNTBQ9cmra/QJjmsVPtL",
-	"KZyBvcGECrubwfGIeZSsrFU3MKXgi23PVUvG63O8t1GYcJ7P5qKkAzB6wHmf6iCJYlx4yz7IAqtwr/iv",
-	"liOj4qce6Mb6AV0ii0CwyI0C++2D6Fh0r7Z8uNMbzu67OOVBjQUFq4W5Tu05T+mLb3f15qhsyKgH5yUF",
-	"hTV6cBoO7+PLK8YoGHZC07EP7qET9WO3Dm3tBTyBtECOsKcwKHZ/ef6GneMStXXq70wNkyprhGAkmxuz",
-	"1IxQUkytjM4z0CXLMr/jxm4pA/RJCVvJwj4DyppqYTBIrtXImKAbQZBuujKSgW77ukPw2ywotJTGQ/Lo",
-	"O+sIwqATAZaop4ngZZnfiYxgxaUQLOObGoLMnepQe8P9JxHCRC0pLLseZIRVqVdV1KAtVIB5X/uKBME4",
-	"657/gBpG+7KcULFDSpFRHGfLa7+SE0S7ITTVfZDt7QESC/W2QgOQL6WJBBKpZYIqSRdV21tpSgcamfNN",
-	"W56Db/195ADdjnO0d3GflLqGdtXydf3crtIaBJAOudlvh8bzuGthXzipxQNXBYx2RnQ6urKceEUxT2qx",
-	"wLQXDpj3Frh0d5mMoLTb2K+C6tS5Ztqs0tsmZX8kdOOFvCOH1Q5mkl+CElLdeVxxJkbE97NtXCE91ahE",
-	"i+DIYMkJAyx/KAVssMUz/gkoYeeiyNo9gg75Ct5vl91ulQ6UCpFq3axIE60moKvyThi33pBDgJuQ+ciX",
-	"0slNn4Elg+RIwPRHkgeCD3lryBBUAXxiTQPbgmFQIoB64UO5l9UJNnRHz7QU4m/dwlIHl03bLvzbqBgu",
-	"7PAGGNgIGL0I8WhPRWJ8XelaklCYtndU6aXu9duq3O3tzLoV1OBbAqUAJv2H6/NlrLtod7UUPQAEy0o6",
-	"ofYS0AzhWQsXEzhBfbCpWiHsYOFQEtxYA0oF1K9mrUjCGqEeFX7qgHzPl7a3Xjsen/FpDR8sYtFS0wUk",
-	"YGTUbFZ4fpgOvCc+8fENvRlnQKHv7hK8GilCXanlBp6ol7j3wnBkLudHo5B1qxV4q0UUHmCVFlNl5kKB",
-	"pdBLyA0Zg2k6vg+hNZCiHy8urcqkKuMPtK8+knrFytwukV0vwEdVaCPgaOkYFbh38YeKkI8Uine5O1d7",
-	"Q12GW6NuUoR1BtqCf7tsmZYCUNfBkUMln4YUoh27X8ah1yYkOnVKK3Fv2BUYV95xT5SS+Cz0ssaf4qxL",
-	"R7R9/wosf882z2FxSm6Q93pHgPIkMcjDj/hjDtQjdeKR+q0tSumI36s5PaDKbZBvEKuYhN/0PgzwbYvS",
-	"n9dGqdugTOd9mH5OVZPG6aBj1EmzUInf0xjUj/9rVGUu+rIBoABHCFrohdUwABSAFEzBf5IuxBT+EWZ9",
-	"aPxevBXfk6g7iEZzksham1n0kUJr1NyRDuYWGshq+q9AWJ1Dd68ft3H7bRwy5CSAKs5Ux8ERkHgef/bG",
-	"85GUC+A9c2t+r82yi+sYhfDKZ1sRaTwRqsisImXwzAauLDW5WXmAv51zsihh0thz4EtWZQ2TUCtj3fcj",
-	"vHKtcwPk9RAB67O6lIf9bNjsB7n7B/fj2GnjxSNbp86NF1ZqgNGG5Tbc2p6Kza4ijm7L9w49/48fP3wS",
-	"5Qht2w9o5rvqR3Cdgl+jWbLHnJG1W1GD9rLg6FTQc7VOGF8ui43zKdxre7irVjB3nW5aSMb976i2t29Z",
-	"W5ZfwkJFj5FMP94rrN3CNcunkWl2N2DA+rp6AUV+i3WqgBtpQ3R/wAFO3JAf8xa5bdnuHpEWYfn62LiU",
-	"ZJ/bNXkA3NbTKRH5g+uA7v4wyOZwwQEkMuLv8rS1ajp12ZSelMuFG4yyTxALDk1WYJ81/DU+tofhZlc+",
-	"wylEF7GvKKk+35qcBwkyYbp3qvIEwSzMue5CbgnQglj1+1crSdcQOFfsQ/BtCMNPm9xGtqOab3SfvSJK",
-	"zimw766HATenyzew3xp7FigpeGmHbNVckDxPxFqZSAv7uz3AgALSvkzjD7+sV0sslzB2jkP7oMaiGFIx",
-	"ZNBmG2FOS/lp+zDKxNLebXYciklwNgGfFviXMEgFk8AXIqudZREL7MpRcdWkn642djqVZLm5J+8lQQpH",
-	"uw76MtY34GJvdg5p2U9GTXTbVnS0fm0JDOnfV2IFUcx9BTA6lb1A1PaqzM3mtdVuRHvicr+avgDM2AN6",
-	"fJdUN56UZvS///0/wDcFGhKDP7wMc5rmxix7Hz7AITyNse+wOyEzVbIvvtAbmeovvmAYISWSMZcCi/hz",
-	"TkRRCTJ/I+cGv5FffEG77Isv+uzab7k8qBWbS8jZDVzkX3xBGuaLL6xxB59xJskXXySUGYFVsqyRbP/1",
-	"xRdkptqGfgKvP13orcj6GgD8Rrri2XIrKGAftud0LjQT73hqwNFPAH8yl632tf3Bgl2grzPd/+ILNn7P",
-	"l8sP44SN31PvP6ACGr93bXzACp1QqCBDiBEYnjcS/MrljKEvuKJyLIXd8jkv6LCoOAx8KqV9LdfkJxbZ",
-	"jYRjFrodpH/m2gzZo8Ej6v33uTawoqVgSz4T2ZCN/6XIF7m5WQ0Gl08A1ETMkeSBzrUdmbVIE8Alfxhf",
-	"OWzwjRzbv6AbyX6OzjB0KWHRBNsq3XDtbNnRgJsPI8UpLyGJYwwJHO8x0JcwPI8wsJswFy/9MB5a1X8j",
-	"7SC7ZSFSAnaQjGhPEZ4BZOFGOuFKHN2Zctz5oP/H/2K79aeHAx3MjnMA/kmOiZirmqwb6Wrfajam58YQ",
-	"SEIcGOTbjiWVknaAa9Cydn1puqA2HRa4mgG7pZs4iDlPKsMKuIo5ddZ++fkbPhtfVbTc9ss3UlNQGAhl",
-	"XkzPfuAmnY9DjuvPH11cPqDy5mohwCuGxyDXbMq1ESX17ZVYYuUq26fnUKrrp5ev31A8zvbhRSYWS2WE",
-	"TDdn34nNuE+PgQeNbl6C2SZu5PgnLAk/vmJQkI4vNBX7wPNGszEUuHWNAyuRbZincyefSBAm2dj++r0V",
-	"5bGv+eRcOthmyouCKn0UYmoPs6/ERrnIObL7P7p8RvfJV1bqzq5hQ2AjaEAo2KxswtNbx6JeqhTAPtMb",
-	"ibQm5V2e2rNqJY2rv2DlkAwWqv/EsNA1mFiEF0rCfs6E0faDkOsTjgXUhODp3PW0GnjuIiXTuvXmtARN",
-	"JOYxO0UA0UumZCqSeKIRlJl10aswixnMgSJPBaUbEA/z9ZKnc3F22R8Q+AhPHT08P1+v130OP/dVOTun",
-	"d/X59y++fv7j6+fwzoekZ3IDnj7YxYFDfdi7IM45yZd5b9h72B/0H0LNdTOHA/Mcb3pn5UrCv2cxSOur",
-	"laSJwjgx4/qW7Eo7xNL/HEScKexTT2b25Hcvst6wZ7XrNTRvG4BelXwhDIQUW24y1SPnL6cVQWsURgf9",
-	"ql1oXam0gNw9t4//vhIAqPGVqSg5Ce9NHfwQtgd7ugsi1+vwIOwhIoDG1BRYmcvBAHOHpSHKNTiDU5jP",
-	"898IPVP1eNc90M86uAfBumlaNXA+QVkJCSfZuqr/is4EKCfT1pDv+TmpLDTYPEDLLr1fH5xuKwCGA8F1",
-	"78+FWvfe2ldC+Tx/X67kh1YpvYZNqJ0QutqC2hGGXbExgpNHeTamghYQXFOzbdn8i6hEs/cpViK2Cm9w",
-	"JKeY8NdWx0PFSSoB5WW8MedbuzDiD8vQkIau0Q6yCqXaQCVNmrsuIJVb+27aDdJ8C3JQ8HLRrqJqBYzd",
-	"fdauUKkKcA+AUyFPCZPoj204YBVYPIybPruWDFqyR4NVm1V1fms8pvbWXIhsJrIrqo/g0bmqnH0GEEin",
-	"6CPKDsdwSkV3XTFCV1njYT/bdVz1TE3TeUEj9/o2jeU/lqqzc75fzaF4fSRFx926V3tNCOMUHPx4/h7+",
-	"98N5sC4Qt+m4GUlsW/Yj/HbKHQkpvLF8bGv4GceC4ndYlfWdG3fpcAWitDCmsPvJ+HqzqSqzqt5suLGY",
-	"z/nUfCHYnC+XQjreFO8OdHc+nBL20pl1jS1sbZSNprq7uY7t2uvq8Wuaw8P2bmDefyc2JOpgmH6lkC1j",
-	"j5QHgG6PtbbjX/B0nktBNG7aqNJaZNbUxRSVfDY39rIu+VLPFXhmDtgwwbgXUMyy7v4hB9XH3bRtJyKs",
-	"atJQcvffqcGQ/XZq27KUxLLXDAE6Ene5KGctJjBmzh8mV39XKna57KBgXV4PGt6n0qw4d26RrpdLNGGi",
-	"yukHd+nGgq98ueyza6yCgf6LqmjU2PNFuOy8+rp9DU9eAyH/H6cQslwvC74ZkZZ3RSKb5X06r6KLuHfa",
-	"7RenlJ/Wvb5cnkJWfiB3IlZQqEuL29Dn4JhEqSlELMPnhXFVRXTiXLRobN7xMueTQmg2U1VNc/B6EtTA",
-	"A1inpRBVaAbjJoNnjk9E+qARIP88HE2VM2WM99i11Fhzsfsx/WnsHIxVZbfYIfcNjPcYYf6awuYR9fKo",
-	"tcYcerVtkyfR29j7ttVNditpcCYtl9Vdkew/8m+CdwMXOn5FhBY/pmLduTGS3lzwjBDYz9/w1iJB9Ng5",
-	"PENfPMF1sm3KDxOi6+XyxTcvS8wUfAu+qTTCMPo1wWswE1IUWVAND2iyrsK4sjXttpcMo/pHqe0puIHv",
-	"qa+3gXsLXhQCDzIcDgQjPJKkf5D+dqCFT2ys/d1KKYoMq2TVJ5/sOQXOSc23G3lOQ8Btg+WLxcrYAyAh",
-	"MIHIPLf7VjXSuBX4NbX4j2wI4hj224L+EP0ot+2qHI92V+OPoaWiJuYbZ2JiVVeRtdak9U4q/yQVHXJV",
-	"JW5kWMoSwUDuawA+sBfrdaOiFcaVMOJRaAHpV8hNdCPBuMjEO/t9pNDW/lqczkV6K7JhmM01FYC/YfYb",
-	"FJVyv91gdWBu7J3TLt4VAABh7XQV8GGQhJKK5EbCATvN7Q4p7LXVjh5ZLSHDPVZ6GEYsMShTcqnJhQ+G",
-	"OUaOXCzdHtylQBSErnKGFisN5YugBHWfNWuHZXkGxhUG/24kFH+kEqkQ1byijLeiYJlKaliYXGOchwYI",
-	"caKAFT4wHwIkkXsZKjO7eLm9fogMLu24xLiSFMlqPEGBJvRbUyOfXw4GD6CpBSX54cnBriWRmrgvOghC",
-	"VdsP46rwB9c5ipCQg4XUggMxQHVZPyAY9S9wc6JSZH+yZ80YYqfU0XWF3UJnDVqwDitLnYXEwxvpCpFD",
-	"FRoVTp3TtpKN6VUKCtu/OLqGMfbyRtYBaURB7vgim3UDa4OvFwu8kde0/QJoj8ZyKI1CYAu+saLmNzPh",
-	"s4Zo/MN2dkXF8K6J5cdQyN3wjBU3FyTnppp9WCZ0atnRwV8dooR8XVSxDzs9DqpHjwENsW7C0xCRHLjH",
-	"ub7ViBf4/Kvnr958O/rhxY+jr79/Mfr5+avXL17++KClXniRj9TKgC4Yx24XrzcyPcbi+qbcQFgk+aRX",
-	"6kZZ8p6e88vHT4bPpk+fZIOnF0+fPkq/zJ48fsYvp4LzQfr4Mc8GF4/5w8n00fRicjkZTJ5eXqbZxePs",
-	"SXrxeDKYDgZ88LTXKOjdG/QvINwb1qkmn6yrdvzr+1jZ20bHngweDh5ycXk5efbs6dMnF5NUPJxcPp0+",
-	"fChEejERXz5+yi8vHqZPn6TPHqaDL59kE/Fs+vjx0/TiIv3y8SVWbu12vIc18D+xjRmUPY5YFj/SoSXF",
-	"GvKSXX1QKv4ICaVgXpzSa7G7S9e1CqonuHBtZFoHlu0zYUOmm3uaOqtWS6fSqu5iVojA6nJmCUFHARYx",
-	"JMUVBK14KW6g1qBBeyX1Vz3/CB4NqAkB3kiARkJvKqylj+UX2QuwGm5kYDYMmXeqgIh4IharWSvTxRks",
-	"GNzzZyFkNrFc2lM514DGQcUNhySEOTAE0TjXQB2/nIZ+HWdx0VDJKCzVHS8YIi+9q2jteCJ4jlZYwiab",
-	"G0mSxMbLUi2WZnzFkLgn8dm/IXl6YA/lmqk7UZZ5liEWsnroRmbKI3434Z06zGQHaDbAYwEHIwx2CAPu",
-	"1PCvWhgDViK8+Pbz/2P47JwCmOf+aDjXwiDS/kFVhRbv7jf22Q37fHwrlmb8oM/A7+aqBUH01ljjEpE1",
-	"dFizH5WfYjinAAIOnwbRckatR8uKjFI2AV05ZATNI+RSDpAquwZcGkTynsjU6bPXxKp/IyvMG9giHnhU",
-	"R55V8+My7hpQtBs5XpYiVRJTQ0ZERPTAJ3VjpzIVZKgAXG2yYVKt2w7tFxWV79En97ZLoDFmEZTodQjS",
-	"WSkAy++DmegYqDzbbmoOQujcxyqodOmv73tuu45UkDOBxTH9fISpGQthyjx1+WpbiVtrMbH/MxfFYnTH",
-	"i5V9CdiD85TrIXsIB4ETfyIOOktVueyFeUG+Vuawdz1XDTqvEn9IueRIO+oxAAssgE//nhVqIt4dYhI4",
-	"GfmDzIKq+bZz+BcnVRkcFnYHI26jcrOTCkbLgbJMThZ0MI3q5nQuoj4GtCMckFbtBAe6w3tsHeou6rDD",
-	"MRVcUV0pX7x38+a1FLDbBOB1pT79+OJeqleu/X9kNxUNogP2jUb7ER1VPoz0qT1VFAwNy+Z7Afm8yWUp",
-	"qcwdHP4PAmTdWlIiQ8LEu1QsMXsqMD4wBwFlzH2APErXReGyIMBTA/lBPg8ksK/SucpTQRYWD8Lr8Ksb",
-	"APhBYmcZxmpp0f/QeC2O1q7spMh2URO8pYzUWW/4sLMuphH+QarYzW8bjNF5WLgvMFyUgmebk9/L9nQk",
-	"cPecYiOjcAX7CHyvqZV6tzX2XdR88LgTpARxq9Wx9Zmuos+Q8mPtcrho1VI8KpB73aNm14BK4loTGgyQ",
-	"ANQIRX/b0IzL5c++6//g+BU3kP1nQjDZpwaz2AmvkAQf60Bok77z9+4/d4IgAHBa+RHFYllwIzQVJrLi",
-	"5JzFY/uP0WTjLX2XJSGKQg9RJlH8ckjVkQq89T7hLUTeWpkOciha8AtuFe8Z3f34YtamnNwKeC/BTElR",
-	"1ZawRy7s0FPiJqpGd0ncXhSF+wpe170eQV1PuBS3llSi+8p7YWYQ98JUnJWpav7FABfBIv89LNUfj8Lo",
-	"toD3UBlJl8fdfO3xGnp9YS8ckOi2fRPDLD1KwOvLlZJ9vlz2vabq36wGg4ep1b3wX2IMFTtD0QrJop3X",
-	"BFw74GJa51oMGWFmsap24qprG1W7IH6GRu6tcFyWKMNVUWegKoCMMMqX/LFyNnlVNkEevivvh3OEBVC5",
-	"BqzaykFI3lE0VXC7V7Ywbqw2Z+O2H6e5Zf4A1ItfFJ9SAIPoDXtidZYKaUpeHARzccP5gyzdQ/S4w5aD",
-	"n+2P1BT2/OyiKKx1MCnURJ8vcq1d9croDbKySgO2yBqwwFN54E7biIhX4c+5zH7Apr6y7f7BgFroPbBs",
-	"nyjw192XZof/DXXgE4t0bQFaZNqvrKIod1IlaGRVNQyYeeAOOgEkX9964AFhYxymwwXadwjwe+zxh71p",
-	"NK+/vT67fPzEjWCyMcijGUmk8aXnO2XSfHkBaEYjSvul/yKR+nVw9oyfTd++f/Lowz/14sk1sbPztd1F",
-	"mjyKgOMpGWdLnt5uBdw+0x53hLw0DnsAXp4QV1TVMXvyiP2Qf0UwIzsFgVem2tlVnq+dGBdwe82nAiuj",
-	"LwWPXhh/WhkrXb2um1OlRpgzzNesy7HngpzkEmnwmxP4SbcOjKply1g5/AQej71dAK55q4JPsSn/HXYe",
-	"yBsKVXwLkqtrj0eD/H9Vikxi/9uhsoEvCv7lAukxP8RXzstyaFYlAFfjqePUr4DQB3Sdo/GbtWVVktfu",
-	"wMzx9g64VoHQsq1RX1+zm7TYLxOn6D9YLid0fb+LxnmkP4rTvsWn1+Zm/8oJ0jaxVKW1P9vKO7D2fY2o",
-	"O+KHHzIOnM+Z5wApQblra3iZfMpTU+VLbpxnPWng/QjJ2O44P3J7ndIsA3QU5TPVw6e/AizqABvLDuag",
-	"e8Plp5Fe55pG8TqFtEJzNRyIFaodyvr8PfxvO8EC4h/WPCcKo4rxaC4K56/DGnDc+BsBxn7orhp16kBP",
-	"DxawX/gBeulnAt59fPXUehDbH0/I5DChSbufnwe6/OIbcgvX5eAc6dcOx49VH23TiteENWXcGiaQholi",
-	"4vyevmhEI0V7W0dBH4+ToKiK+pibf6dsJFSgz5PeWX3u5uEkoSr4cKvoWAGAJHt9/h7+98M5ZuJ3i0vR",
-	"HR9vDq4yIr6fMOCowHvDxrFy3Ykyn+Z2mNMppAR8PobCS2fww2b8AK8iQfY/QaPRbbhYUeF14lsq1WpG",
-	"1D7XP724Cjxq/vVcs3WZGyMksRIRYUhbgOtr+9YrmoM9vChIOITPtlazjPJwAEmaFr/HSTgGB9bA7G7R",
-	"fdREoHDmIkJPP1nzFpwHFcRt7klNBVE+nEDyX9mPwte5np/BZ0VGqxXugzQVWu/nwBmrclbxZqOAqrXE",
-	"/mJN1Mqdu11BcturAC+emjCHTtw9pzkc1X8idshsTN5KF/rF9AlAULlCdVUdv37bpoFmT87m1Uqv3rKx",
-	"3O8nuIy5pj/CbQyn6x/zOoZ975Duh9P3kS5kqRe4CHsY/QgnmpyJbuRhxAbpUU5IWIxY7UylqwVWRFHa",
-	"O8UcLR5ynyauGob0as3tGR0SA28ZwjihvY++ZG12CGGpT2ekpm5A+0jG9vEMwHe8ndpc1XM/vYcbq8Gn",
-	"W5M6K++ncz+HrJHEZ+1MV6dLkXKbauaQZFQJmxtHh22YFkL22bXjqcUbftkkiBhjMyMiMx0n9kDBapKi",
-	"ahO72aA0DbS3VF4Ug09LZUb+COjfyDEvtBoTLzDFTOv6l6KRYYUl/8da1gWBReiqmKo7T42TpmJprElK",
-	"ZHIuOZJ2DGwfxzRK+RC5mcfxH7aff6yHAsYHWVqw0L2kR+v1ETLJpDL2oAlJtXAxrxHP3VEXfEOC8Aex",
-	"vnRRRYkrNnWSaBLVaoG0D7nZoZ6iOsYKZOvx8cZJrE8ZMko58IAR70yfEYms3So5hkZLAXlFWZ89Gjwi",
-	"BpiK84UgAlGPyU8F/6islPb7r2niWhbIdu9kJwUl7LmDl9JVTn9uICvA+Xv8j47WALpk/cK24OXx0Kds",
-	"KcgqQ1bTMHuHkNYS8omJqw7K4YSeNZSAwKNGF3as7+cCeh3ct9agcOGIf3TXGg2kTVmcLs2S7BY3b/fz",
-	"rmGvW8XvPMun070y6CkeHOf6lI2NGtu7bAIcEFZZEFW4Rzchdbq9rNxIlDCQtyr/K/CF0NlNmSiORIBV",
-	"yfj9G/mNoARJNQ1AVoG0w99RwXnUR1Xlt3Fe59PpsXQn9t036uMKm22jHQXhKQquMBxT1c+q+BJO4q5T",
-	"iyXkzK7VR6AzaYom5ZftZLxxKZi5rtg9c0k3IZ4SfzsyUQA5ZZAfTFzBEX+Bb/kfmvmGRtHhMuzGe3r8",
-	"eBpMZcyn1Xq5QY4KzVYy/30lAt7VNuJDN9w/1Oau8htNDrb3TBXZdnbjgSv4R1nDbkbbjjj6/SSGcJYF",
-	"hWRiwlJTCedVYZa9hxVgNXxXYxZJ1epH34yfYi6dwbBjMg9WzfStRs4GlH/WO28gCJciaHVQjk2Vs2FF",
-	"TAYZShc+qWDGlxqgfHbtEMoHLDAQZkGmA9JerhgJfRwiF2yMNXDwqr5RK2DC0QIv8r5ORHIjofYG8OXk",
-	"So6H8Cym/AkhMaiDpslqyYxiucHSM0xJX+inFEEe/lQVvoJzFYnmwSRoUd6J8gyKulGfTb3ej8yAwAAL",
-	"VFAdxMq2z5FnyZeHk/iVYBR4K/htpe3tBZ8D9iGhq3qXGK66HDA8GgGFboVmysluwP7ayQXiLF93Dbt8",
-	"I7GGmrOqrLmxUSs7OamSUqR09x9/z7U5e27fOXvxDZZUguXItQ7ZLm7kTBj/B7POUwcvpzIsUP3GTyMu",
-	"8tRae4tcrgwmmQlpv11iVa0bCf6qO/RGuIJCQI8ERUD0FYRasK9mLiQsItZD1mwizNoKgDVz1BQ/6wSs",
-	"FLV1s8NxpF1c38JUKGuxbpA9RAsaipNJt5C4bBTXkL6y+tp9dAaZR1NF8H5JdWnsqYiSVUUw7eOpNa2F",
-	"4/IIyCUIMm03Ew2rLbT4HDdzl6AizUAspnjFBmwiZrnU1fXUWvFBMfNbsTQ7Q4+nCzs2gE+2X9gtmGdH",
-	"1Q57Wao1U/LKCpmSM1/pCZetrbv2zZFsBHS6VCuIHVV7FEVrH0DpnLpeAkjDd7nMdBdzdm+kLADk51CQ",
-	"zTMRO3M8aQlLNgUELhofpwhOWyUDXw8NN61nBSlFKvI7ke0TmiZXSE0t1kYTILN/HZw9e/v+Irl42obI",
-	"/mjGCnSNrg1Jz4h3Bk/6APtcVXLPsyH7Eo5maYZVBNQnzd/IjBs+ZO9velr8ftMbfpnc4Da/6Q2fJDe9",
-	"PLvpDW964s6Mnkwv0pue/d3A3y4Hl0/OLi7OLgdvLgbDgf2//4Tfb3OJb0Xas79DbbLe8P1Nj07A3vDh",
-	"hw839fpJEYx22w0JdyDG0YNNauZigUe0HWN4SHPJYBZPBhVQwJlYOMckqq5aQYrAziNVjkZzSLq117MY",
-	"8oLQdyt4PVU1I2sqfnc+mqFnJ/a53q284l7qqDUCW/i+gXfflY8QeafJC0LvuzqATo61KiHiLNJbNOSg",
-	"THNLd+aCF2beuT/fwuM/i/L/J+/af9y4kfS/QggH2AZ6XkGQ7Gp+uVknew72EgeOAQOX8U231Bypb1qk",
-	"lqQ8EQb+3w+sB8mWunukSWtk7wILZNaSuvkoksWqr76vrKbu8QZFtZ8JQJ9cKnbJ0WGKAkYtY8WwzMpE",
-	"zht0p/3plbMQe1NPKHlDg/2zo+Mo1Ne2/PcSEfLX+9FXBokgo3o8DNQ4iQeNAlVxU9imE3pUGiOpxg0V",
-	"RSa54GYRFmEkUVVi6gNJ2djTQGTdCyukMrpeBBbTwL8GiE7k14VLotOn4ieKJ4MYOhASI2jZBmXrU/H2",
-	"liHG0zubiRyKmUhB9m41kUZJJ23OVLVGXqaqhJBqbnwPq0s4vQyx/1JmcIP9PbzohWU6725CO2Ty/M1/",
-	"nVIiPWw0PCNfEKoeiUgj0RhC0DaIxx7jHEtDb1nUkg+ANj86kLqe7lPzS6N1pNBc8Lbbo0m0Yi5Fzv7R",
-	"hr5gGAXm8x9IzKQKNtROG8YbwVkQWu7j9XgnMb+YCtejnFRlvTd2ayT1R+G9uATotk1xtOInR8yLMeTQ",
-	"rh8NF+rKtSJdktL9hNExEWFHaLS/FCAFZPIBEwFs8xTvqJQSMcNdail/12Ym3VMX8P6KKckYBBmYIcwI",
-	"+/GYIWXd0Ua8aZGKMtk7UNhE4QNwn3+9ev/6TW8BSBzMQx/MjyziL0FSpX829jwu8JeDyKsQJ25hReG9",
-	"4TrAFhKJ7C1qUtHHTNrUzmaVbqh2W8hCASDmVFxFjAVzpEaknJKytAl5kL2vULRA394SogaheorAFu38",
-	"HNowY+yYPNw/XAS3YdAYvsvVB7FJE3+BsaKY6JWLjL3UjLb9A0VanuwADMHIsc1gSrC1G2zSbjSmnfyi",
-	"+57rx5Gt+fJ3hNcM4QSuZQd2pm+fdvSfschyX/6IvhPLd8It0jWOY4CeRIZsEFEuUNC5T+XbHl5IufPi",
-	"VdcRkHUI3rZk6Frn54kAtu0NvH96zx7wj89nLOj+J9+XdeIFGsLqXbqzLDJ9eOFZyDT5o4l3bX0r7ip/",
-	"K8RG3JiVyuE0gegNaI8T2/ulKNSaUM4kMgOZxHYIdVIA07K7v1upK+708a528Y72SZqJtn4M/cDvsTcH",
-	"YfIjVUt/4PKdjv05lv8MEPRdqT5J9I4lFyIbQ6yz7lJZYSs1q+XJykqC2HFWDYhxghAwqwY0ox0QNeWz",
-	"TOQEObbhvjP146ISWpf4uJAPRRrCccjrBv4zzjea8CvQV1sRi1/QHWAGbihvJZSYFSs1lcZ1cDpimORH",
-	"HuIj6y7joAWj3zGzw40/UtwivB+R510LCW0qIxI7ULMaMEgRFgm9Zx+XhQLofR7LJwyXR8V/v7lbgRFo",
-	"UbmxWCl8zJqgDNY78EUtJkXprRTXDCg6GX2fifBlJJtu/GSmdQmqEJlYqTsFnH/4haomnGzb7fYN5wEO",
-	"5vvQGzomGLs0GNjJhUfu4IwezN9JopB9aTammFyuXEowGdxWYCK8TCDNqMCwgWFuj1lAAw56QYE3dN5P",
-	"/KdHD1i40JRnsYYOarSfE2W7Dd1NbNyYclqVEjlOcR41bOJHK2Wly8VMo3wh5rsqI2iksi2F2bZowmVb",
-	"CKFJ6olN7CDsDJb1xMhAtrNAy585FGGo/PQutHN69JFYPdsTA3tEBHzfjxUQeHy9kc7VmjaI+w3RkOMS",
-	"fO68Djv21JDQewRkWkzvMip5UOVE/wGn72Y1VER+VVbUxD1YdcqK8JsPqlCAL+mLEYQhGFjkg556zBMz",
-	"NOLsgf/sxnP/Fg5EvXIhKUs8x1bkL5Et+VV+yYgB2cKYrAHxB+ICbUcoT8hzTHq3LgV+PiAWnB/5HJOd",
-	"ten/0OsbYJ1LoPqY3uWZyGnZ5oiwaij+tMRwTDpLA/KTtJgoVZB1U5YwqBV8b8KEocSqzUKGHgDKEMwJ",
-	"OzUc83gf1f7uyhJvfBALJG0G1w/E5wKclvOWoZIf6ugICb/AHzIzLrypqB1Tg+MWWTsisdp6pnBadwGE",
-	"GZ1EI/KkFZIGhJxcMMIYpBjDHC6KUvLfTHI7uVkW1t4jO44CpF+Ycj8v4c+byboJ+FpZWcI//v7AMKDm",
-	"s1HFNOigXngfJPy/b/ZXHsMB6tvSyagOE/blmscj7uuEqdhFOgZBYBsOMp3nBNyHdVM5sZxDnn2uF7J1",
-	"7wacyyE3bnxBV8zCfzjYls33mAQjFIFQM6zZP8KcnvGGdsjwIt+cEqPYAEgl9oEBw1KmAcgNcMe0XlkX",
-	"yogjNmRM8gkUc0x0pyvLgjF3cg304hNZV/KTpHfe67DKMBKvzR2GqcT7iDag4hr6YgxeYlTU/8jNa2nt",
-	"n4uBglb9LRJ8hchWd/gyBYMdM4L51YQsYcBe67KbFgTBeQcIVaJhczH3tkXvc5FCIHLfJcoZuaWgZGRR",
-	"gjosed4sc9zueHftyk4+VlV0pShov3EQ+DZdimICa4EHgrC+XQUirgny5gqhi5YKoY+HPSycfG9kp934",
-	"vg0aAUWKW5jG4579bmV3qsrl88wb0X/9+F7Qb3OohuxDZf2G7zg8EoNe1I/HgG3eT0JFxOyD3NTfNKBX",
-	"orLPO41OGlPcarM4AbPa7wLEbl2DdDmNzGxR1eDGA3whios/4b1wp7GyDttOkETqvgpNCwX3fLwPddxm",
-	"3nMHf8P+HdCYmq/qvRhAWwa9DoSX84AecW/YNKpdwj5XZWmkBcVbvi0j5y4rCZ+KK+dMNVk5SbwvSXgI",
-	"OY1C/XJyhpJnDcp/CPB7mZ+cfJKq1ObESmmxjaIID89fZYTu3czNdGTZmvP+fBbWc0VxcliCrHThF5u2",
-	"drD40iM/gUG4XdUx0PYEgzybV9Zps+6JR5qqqG0mXLUgy6OoSyYKUKS8jXsYly0REPV0hy3pDb3/a+ag",
-	"ae9RbxUSDtkB5a3TOUkio/7smRfl122zK+V3xGEwdvs3uOtC/3eo0wCRpzvGSwupSlmK/9MTGPla3jqC",
-	"SOA+b4rKMnKI3vDCiluppnKMP59VrPiKgAlIj65UKQ2DgMDJvDeVQ/Yw2s/VWiy0Af4xxGJLaEVdfZJc",
-	"4Usou8oS/z0sAFlmdO0GglJ42k2lblY2ij0if3ejLJep3k/FFbWAWU5oQDbkBNrg2TCrW6fJ0MoCRzmO",
-	"opJsOM+HKCTBuyw+cPezqWPF3c+7T4EfI0kMxWoiuC1BaGojrFstJqCh8EkaYLcBv95Z9FU5L09MjUav",
-	"MLq1SGHNcOau1MR3y3aQNn+Yr5+heOXDfN2dvyqsVsxFh/WUWCx0L+t6iOn9MF8370YAjAliqHZO2e/n",
-	"9W7DDB4yOAr6E0qKUgMjgElZisAAFwWTwydDNL5W1+pE5KEsLR9jlQgwG21czvyQxmZewg8RSBJ+lUj4",
-	"vARD31KCegW134zX93s6RniulUCpbi2MrmvYtS8bTYDkbYLrhMdhKwBNcLMCKEY+JnQLq3bfQk5BM+Qg",
-	"+lxWOoGERYz6JFTM2DcmfTWssWRAEUpXuQzLgeQfxdRRZjkZARfeL5ymRy5StAFWBAGkhyp/YYWEW7B1",
-	"com1+xB0xr4amU4W1z/HwkIW5Eq/eMNp1HHaLQBGKN+wjUKhSzHRbh6TgH3FFVydmM4xNjTBso/9rSrC",
-	"lvFzJwtT6nv4FAqaWpXHsvjFm6Ku8/F2Y91c+k7wZMG5eSrebbGSzwt7U8qldzCUsznVXEWeUZhLnBOt",
-	"JI+2b9mNNst5oWxs6uY0F8Ku1VQ4re8AUBwBfJwxUGACiNwPWKsJHPdJvSj6GdxjCHiFhdYym8nAxWUy",
-	"ld6riSEUjD0hm//Ww+JDUvtGE4qDRe52ZDRb1oW68Ssy5/kIrhHrRUOSY67vFYtPo4WQz+TdLD9uwEFG",
-	"DUWFfYhDNAjmHZbeR3nimKEpgqhCdq3yRbEm0vk8pgx5DVkN7d+q0Utq4KAUDxe3S3D7sDmk3QrJFgvP",
-	"v1ZIHgaPuquWS1le4ma29XzFh1JRllBz5xvUrN7zk28TswRDeImj3Ji5ZGnkvveNdZJt2S7yDrTZEU6Q",
-	"d4Ab5YNFXSezsxEgQjZVb9hwmBfNQXyFsAMtJsQFbEAE8LESZvE2kAJXrbXR12qjOBqbnktjtLE5FoBH",
-	"JD8c9zgMp+IXWYFR5UkBYX6tFGUPYlO45FBgySF3wNvfZcPyca9Qmr8B/lJ3iu1DVHk5XoFAiyJhBrRJ",
-	"o/EIJx68Q9jwR+PRt7szH3D3vvAinIQVxK/dQYKqUNGVFHS11+XcyXU/XHG5mtTVVMwLiGrTBgaZ5oR1",
-	"aZMfDerEGKWzrBDEJsrKQvE0YNuAG8FvmBmfTZNClV0B8H/4Zu7C9hdb5nf9lVlq28l3RB/vzDD0D7n+",
-	"lX5y2HScf1GPzqXvY8ZEhcPGnGi273C4W3ltF3InsAzxWXMpCbihRvqDuypqZLwBuWLeF/1VoNQBR0NQ",
-	"Bzxy/f0hzurfpHFzUZiuepGfDxq9/rk7tw6MY8NcGbX4SRSL7ikA7s8ernH8BpZhLqWx7MQxMgO5elSY",
-	"pT7Kam8YP9Mbv+b4LvbhcWopGt0DrTB6OuOBKiNmpkAu0505x6/K0qazB7PpXR541BhqserAQw5kE6QN",
-	"bujGWnk3rsE2nbFiOBc7droMOI5HdRjINyDK3RRrCz7CyUQ7vwdoIH3EPmizu9eAPTwShoeGt2OTQfMZ",
-	"jsV8wZPZt9GcPeAfvQRIP1S2mNSyuftDdByojRHMBoTHlu5ZlQM6Yowpa0UB6e0NCKmVgtntRvsTd0Bi",
-	"JhmG3RJupX3Dtu+ywG5tBOy0me1Ggem/mHBehgMWSwfa9/K3ZnZQBMFbM+vzXnyTB82RwRgErs0wBPts",
-	"qBHFqUptXljhpCp4Y/V2m7quEB8sykWlIqoT/u8LCkmglWfEeUk151Uk4SS2db8T+xugJHwA7Nn+Kudu",
-	"tVnk3RvwWzM7LvGd7+xoPCrKIm69laqchPK53c3kSDvsL/LeD2G3fYZphYnEwiuLczxkbXeTB7ex8Ro5",
-	"q6wz6xPcMCFI32u5dq6NO6mrT4A3upOk/bdc1bUN/P+U4uOHsxe4Fm9f/ySmdSWVg+QgUNgHHEryOEYl",
-	"i4SxXhsh/1hWRlr/W9tv75fkvd9JufTNnhd23m3o76ih730LvgCuRzvXSyRyXwHK7Lvzna290ZUj2X1z",
-	"OLuQnrR3hXgETOeAOGE0p9ugw4Zt6l4I4NEBcAD+2k10jrMDIV1QGFfdFlO3jebrKK3DYNNBK+vwFZ2J",
-	"Sfh40Lo67tMj0lfbFXE4mFAQB5eIyTrQ4pMcRAHLPQc21P/8Nu+shYvDOmAp3LaRPCINZ0NarDCVDRDu",
-	"yrBSGMUhuqwnCUGP0xLASLcP16zJqqodUWHYOaTLLfP0dQm7kVn8yym78RA2BXCHUx5M5d7YHvbRe/v6",
-	"jB4wod3XBErTi3f4veDToA/wN5DExM86asrp+X9OiP4rig9hhx+PD9HAHwj1Z8Kwx2i9lI6PQ/z07AH/",
-	"2PEwRPRwwijghC2qkkg3Ub2p/RiEX44OPuidhyDZ53BnIHdoc3D3tXJsd9B/3JyXM/SO9wfXJM/tuqyi",
-	"k22xak/SMeVPGCCKtZzZDrHeRbEWK4uZ4Qoux474mU7FO99M4F/hc4rFveaVmrUS9EHHgmF8ubi+XSwr",
-	"41vMMMEh/6g+I/OWsmPJ0Z76Jlu4uxD2vy8AD6IB+o571bhZAMRgkEQSOZbFUIIGcukS43kEFmBgUhbA",
-	"9VxcCgrdWag0CopEAVIAcNquVF+ol3qqJMu/sC4Gjs2R1DHeBLoqMsvCdCNTIY199uD/s9shBZiYcOsM",
-	"oMCSMc9J9TJhVlxHCadcHrauXi67QcJyOeBhBUMCQLruHP6+y8Q3P5xa6SSdGemwgOSJD+w6rn6tC8Xc",
-	"YikjLJeRI2M6EJsDxI08dkS7kAJfIup4eyunQYvQAkDnXY8CAowhPr39NHNmTSYz9FF2DBjJTKNmxDDn",
-	"mTNrUfDcWBylFgxJjFF2FMUtKmVBESaEE8OZliYnkRcO7+H6Xp2K31JFdCxma+cThIIkbMVXXYHku/D4",
-	"7o4jeKD8tONh3Dt5EgN7Wkl/pRDaAOFDTJcg9QOCOiiTOXTM+PixYoqG31TqpizWdjT+63k2ooThZoqa",
-	"Jd+q3fMmx4wgw7v76XCfJ37cFS5G6z17gP/2pqtDW0mGx++hfu9sXqYQSAx4pK7LEmjnwm1J4BaUoPkX",
-	"BZO9oLe9Bg7cqIbLi2ZaKMit+BG7ViAPaa02lyL3T7jxT7ipXB5S6SQwpwNeCi8Fa3hhhsox1XTuG3+t",
-	"0PTGRL6OL2RoiNFqJuZAA9B51+tYUZsF4VZT8+KNIe1+JsrKSChJ0MZfILpQeWmP9xOK3VkSiMbAHuT2",
-	"12mf++5JMO7BV7uXk7nWd48IUHD9OZrXTLok5Bd0QdNjY78z9gM34ms+ZakTj5+zPOSDna33cfi21E87",
-	"hRlk2IbEonBTrAoBbd9EChrFK3n+8dQVr2u9KuEFwlYzJZOEBh24XAvQiky44vaytw1mNPZb2UxLQOyE",
-	"TZPdcw46zDUu/soRDU8PAh1fcnQ8GUxHUEVApxcJaWs3P6WszehjRA8XM6TsM/VoPJo7t7TjszM0GHr0",
-	"6VQvzibeedkDsY7DcaQDniej66KBHx/yeL8P5tAqEMxL6OyB/uo95BN2aWQoA9E8rqoOsS2Erk/rVdnG",
-	"dvADPDya6W5nTLJ2sHWDnDLYlv5hyh4nM2rO41zfi4UflFLW1SdpKmlhUEIEDz4EhwaUzMRq2Rp66Ryi",
-	"82e2zwFjML3jvN+GRW3nYEm/jBzHVKH08FTkRkMJPy63nIA4GFRhAQqM4nbdoVbKVbXIjXSVic8pjfd9",
-	"ow4JcPQlZjAtDMQA/PlRuJWRnAE/FT+qYlJDYV6wdXSKJ3Lm7/sxFo363xGGpIRWlxj/WUf8f2Vtn+Bb",
-	"alxP1SFJx3BPMZLgNABF/PMSq++6KafViIOk1CkIu/+efBZNqJ+LayKnpIUF+Qv0awhqBoV7m1nWHq/0",
-	"h/jOXSqFEis/gDp6s03rRCX96/OUuROPe8xxTAdF+CZTheHww2zKHbaMG9X+kfGN/b7Hu8d9E8LbsAD0",
-	"LdIm0LhnUFEfowp8CIuXeSmLMn9FTDAGlmuoMTayWCSe2m1V+2adChwrCKdRsLUqLcQkCmHkVPp3UtEt",
-	"nA68Q88hB+gdfTh8YMEij+yVEwttnbg4Pz8XGNaoFnLjptkaX/Aj+yVcAPw4Pu1EwD48e2Fp+nJZtq3K",
-	"N+y44b0fLvjIEGQB9TiEZoYq+elAoNHwA/Y4LZzEtXGw9aXiwoLyVdA1ZGdxWalZnvEVubDIX4HJiIJv",
-	"CfIT19/jr17EBbVl1u+ldYMa9fGMCJmiotlctuzHyahA7Ag3DJbTI9WSgaytEN5WGtbWaWcpw03vjSiy",
-	"GSX0TpXhUuxWlyM8/M/B41r8ktiaQ7gl9PCv1B+h1u8QuuNBPBBK7z6Z/5aMaPj47IH/3A0FEdk9mnwA",
-	"JBXub+UsEz6XdUm3usjLsdCfOtiIn0z08KHYY/6ZrP1ZzOA5pE05DDAYAIMbHz3OFls5IzqQE79P7H8w",
-	"pq/orCHGN8RIw9LopbayhIhyklWqbGqVdc1fFHXhpCEFF1L0xXgF/sis6gjgodr4Fh+Q2nH1FC33AR1A",
-	"pR0Qss+M5Dj51dT7sK6a3kknvv3+4mL3IG7s1L+B+i91FqnYKHz1CGqp0+6nhZrKQ5k8aVxTuhZCwEgy",
-	"ZO+QYtn/K0LNNGSFRcGuAKgR2uJWiqWulIPkSIMgqfL+oKrsXJY7kGS+hm4Oy71zdOwReok4gzUWBvKQ",
-	"DBKNggc/zazwktKn1hZybHhRQL6tHP5zY+U/83ggJ7UfKOGsEupMIGu9Vr+skORhXnwC3rNZsbRQKAQ1",
-	"lox/m2ql5NRRqDT/78K6E3BhT376IceAaEQXgKWCmA7/g7uv4PIdqMGS6BkNfNOpgKoliRkA/G4uVZnH",
-	"ImaMF/vBIFZ75FcAkLFsfOlaycLUlTTiJTMT+8X16hIHBJnMIRKJ70j0b3AIYu9bVTwheMGmR279LkE9",
-	"uo1iYauYV7O5NDRjnRocPMftYIPzbHSrzaJwKMbx3bdYAIo6HectOh2tiv9VyTclQEInM3VfWI66lJfC",
-	"OqPVDOMvKrW/0HpUvozNb1hNowvLwjlp/G/+9/fzk79+fLjILv7y+T9GLfVEjzprTv7hcBWdYGCpcXyO",
-	"qnIsvr9W8IUx0c+VhSvG4uF6ZOU/r0fj77PrUeGuR+Nrvz19d3JxcfLN+fuL8/G5/9//XI+ya0jDwjfg",
-	"Cf5fJrpcX4/GD/xP42siBBPFsoJvwP0HPqAd/Hr0+TOYVByJzf5ubWRoYXS5LVwRAtJAoNOww0EYf3Vd",
-	"N9xKFPh86debNCeQqkRLfvVcDuc+tMGV6yUL7mEAbuP/TU7BL4QAmDdY6ORgFMBxsrnERsy00GroGfZv",
-	"ltOVqRzKCCIeafz7R7/M0cLwqRG4MD47u/jm+9Pz0/PTi/Ffvj8/B5eCWrWdt9FE1gXzOwb+jSyyJjE6",
-	"lYmFbAZ0YqdxyyJE1PZOyfIsdg58lWOot7yFzKR/IJfmTlZVXdoslHmmj6YakM3nEtmyWSk7TqojKPwN",
-	"JLxZIjMLNKEcdaFHd4dt3mA1Dfm+4zT4ALf3LNCBxotSRrSzaeNh+ttaryEPWyH1gl65MVcJNn4spesa",
-	"U8zA+hGNqQEqjgXoNVz3AtopPJMO3s8fP/9/AAAA//8=",
+	"5P0Nk9s2li8OfxWU7q1KnGW31e2XxOqa2u0kzsSTF+fa3uS5G3sliIQkpimCQ0Ata3xdtZ9mP9h+kqdw",
+	"zgEIkqBEquWemfrXvbUTt/gCAgcH5+V3fufDKJbrQuYi12o0+TBaCZ6IEv7z+Ru+NP+bCBWXaaFTmY8m",
+	"ozcrwW5FqVKZM7lg2xXXLOY5mwsWr3i+FEnEFrJksxeLs5+4jlez81E0UvFKrLl5mt4VYjQZKV2m+XL0",
+	"8ePHaFTwkq+FptdeL7Qow++d5eK9npnX6pVgBV8KNhcLWYorxudK5JrJHH5apKXScIF5eWru/+tGlLtR",
+	"NMr52ryfw1v8ga35+x9FvtSr0eTJxWXUGmiEI/sVv709wN9SvWKzLU/1LGI8V1tRMq6YkjI3/6u9eUsV",
+	"W6XLlSiZXnEz4lTtHeeUbqyNdyHLNdejySjN9dPHo8h8QLrerEeTZ+PxlxfPnl0+efzl4/GzZxfRaJ3m",
+	"+NPYfVeaa7EUJX5YUbz49mX5M7yy+V3XOeNFweY7liZMlswMzI224HrlDbYoRtGoFH/dpKVIRhNdbkTH",
+	"FF9cfgXDcv8OTnhR/MrLlM8zER6bEQrzbiMSnN3StROWCW3EKWJJuky1YjxP2CY3gh3LUqgI/pBL/Bml",
+	"peOT7DNP+l1fb9IsefFt+HvMLJuvmZuLOkYFv510SN/A3j00JtzhHYPCH087Kpkv0mVoVNcsht9QLiMj",
+	"mPMdCCos7WY9x+2X5my2Elkm/+3RrGvc8KDTj7tc7xdYUJ2pYqVYy1uRnDPzoxmDUPT3xUaJhG1TvZIb",
+	"zVLdpSRiet2+IQcGuVFarkW5Z+uzmK7ptf3txSedym/TxeKNDM+k1EaHylxEtNR4LOgVyIPMsx0zux+l",
+	"oWvytNw7XvGer4vMXPgEdeyw0Zd8a/67PbWZkvaUMKNelrxYma/gTIv3Gj8mVSzj+XKz5xxL6AW1IedG",
+	"1f8+Mg8aRaNEmv+7FuWap8noXXiYu1ebwJn2K8/ShGsBm4pGC2K7lZssYSteFCKPSC2wXOpVmi+7h7qb",
+	"lpv6IZaIBd9kejRZ8EwJN7S5lJngOYzt+a3I9Q9pnqj2+F6aJdYroQS7MVdETG1imMYZqaoFTzORzEAg",
+	"ZltZ3iwyuT3/YgY2Cs8y1Gu53ORXTIlbUfKM8VIwnmlR5lynt6LzbDavrH1NqsVaNYT86ePWhIMYvcBr",
+	"n1QnMi9LvoNPfpGIdSG1yOPdD2IX2pelKIRZBmNzGPFRRqfciB0s1FwmO7YUWnm2kDVIljzNr+q3wEN4",
+	"jpsJ7m0oH/Z4/Oz8bW5nAU3Eahq80Z6Z4d5lt79YgM3YYf4Zi3RmbCYNX0Bilyo252asMj9nv61EzlLQ",
+	"n/aTZC6M+srlNmrcVv/Ii0s2K0oRyzxJzVunJDv7Pp1s3IGa90WuNM+yvTZXitf0Urx07Un17o98LrLO",
+	"HSeVsMIHSmouMtDBsxux+9MtzzZiVu2n9cYIYJaxlUSLxunU30fmfX+Kec7LnVFNoW0GTz+4zy6fPDWe",
+	"hLH7zDP+8/f//NO7f/nT+Rf/e7R3/108Dey/H9N1qtvf/r3csjXPzaEi1kZTgweyMkpbs7VUnedzBs8L",
+	"6j2z/53h/mQ89mz1i6Ct/pMwh9m+M3sNV/QSHLz0pHLzcnFdFHvlBtw3sz+LIuoYZdMJAr9iyA57uaA9",
+	"1msktH96jqbabUNG9GqT52bd9hvYJVzVsVr440lX67XmWiw22Suh5KaMO1wsxfNkLt+bieHMxQuiXiJW",
+	"2iefdtiiODSVSouiY0zmp5OO5428EfmhAWlzUcRmWt5M/+e//nsWGYMJDFQl4lJ0eaBw20lH+xvv0m6Z",
+	"zJdwRpK5sOY7NhdsJbKEzXl8wza5TjNzRQkHqJJrATYf05IpvovQgv2zZMmm5JpiRKQd2ezpWM2qUE3J",
+	"ZmM1o1eBDpV5LLzTtrHvtryhRCvT/NFY1Y3zr2pnweefPx3/v98vzp68+9ffx2fP3j1Q/+/zp+PxuPbH",
+	"DxfR448P1upB4MQwkybmKylvwr7oFn/styPo4tMuKVm2h2TQWcAdQ6OfTzi2j+ZRqpC5EnBk/1LKeSbA",
+	"NY5lrkUOosiLIktjkJiHBV7xL38oDLNVb/7fpViMJqP/9bCKWT7EX9VD+1x4Y3sCrF+95Qq2nRLlrUjQ",
+	"EgabV/GdYtvV7hzmk54K8chYU7yvKGUhSp2KtifyoW1jrATP9Goar0R8413gXBuzAMUGo67OoNn3hTiQ",
+	"F+Ymc3fdaolGGVca/KtejzHu3ke77v5Wou0YspqM2gw4YcYOQR/JfkXrzuZYdZkulxTvHfDtb/C29hM/",
+	"+vL6O35VXQoa6+ENwa2D/cDKQ5bzP0QMk+3P/WBJsJPc+qEa84eQ53vwk9wF3UP+hS9Fe8RuzgdMfmgd",
+	"c/FeH7r7Z3NN83Pwvd3DpmhEfdTc7cRe4op+3jRNgnMfl4JrkUy5rgXTE67FmU5hsjvvme+CjxRlKcvw",
+	"L+9TPY1l4ouBM+qj0SLNU7UaOBj8Lm8mynw6vvgjuXz/5V+f/a38avvo9snN0/XjfKyXKx58QmUi71vA",
+	"V2JhrpYbbdUVT9BD5tkv3gLhOVFf0Gj0/mwpz+iPRqOfv+Lbn4RSRi5BKApZDl0HM7Jkkw29S/PhbzL2",
+	"cVvlzdapUiKZTeD8QLvcHS3mn8YkgiiF+T8pmgI2LPfXjdgIiN7jhUbxbOJYiAT+ilGHUTSKeR6LDP8b",
+	"3xcI3pkhloKvu8Sc1FwgXWWGRlPCUj0xnu2GZxGLS2O1GUu/kKmx0zDblqULweJdnImaBz8yl4dmzpoS",
+	"4YE11UEyijy/ijZ6NXq7EJUU1jZjbTfvVSqnU4d0gN6nRnyFNkz3DqQgakNrFkUpb8U06Axf449+XMw6",
+	"xeUmPx+1IrLehj5TN2lxJgscxxlIi5E0owdq1k14sPUo6ZMnj55GnYZDNRmlzAL78dUmx/weDV1mApx6",
+	"wRP8HuPtu7ghLwow987ZKwoALozFLrcTigReXrLZJr/J5TafmmfNIKxqbs0FL40ZCTmc7UpgyqEUmeBK",
+	"sETEmfmd5RID0ebmiInMRsvoyWpToNabRUyleSzgQsVW/FaYe8ViIWLNdkKjN7Q/utB3ST52ytabSknU",
+	"ZccJb8cRKvOp1cX1w+iLh0/YF/j/Rp3L+uGgGmnsEfg1uEUyjtm2hujP5UZ3qD7xnsc6200YZ2ser1JI",
+	"IrFSxLJMzH/9Ied1RYc/sUdfhj6Ix0ZaMpEsBx4wtRs77IqYb5To+AxMwYjkfJ+9MmRAidA8zQ6d8vWR",
+	"vEhURFk2zLUn6VIorbxB9bUHWlZNtv6kVg3kcOqSuOJpPp2LFWZ3AkY7V0H8x2pHiQcltM46lqQUa5Hs",
+	"OhZTS5ZIBlJL2d72/WBr9D9UKUeFO8GKkhuG/zy39IdPU7PbrivBXVsnvv+h1HsSr+ifuPuMqYIqV5bL",
+	"zxSDtTqva0gbRN8bL/HnicbS+aUnsRlAQd2TvZAp+a2I0wQdywGrUvOY/B2x3L8HD0S/oxEeaFNUC4c+",
+	"91u8qvnB1eCazwtOAiYhmscZID0OTTcoMtIPx6nQ/fGAJFVFxnfTdvDle5FlspezVxTDtCIk0Q6K6Y94",
+	"VTAwtOoaG1k/A6Y1pKhsgMOfm2a8gz7isIIqipNs2qK4ry1bFMcZ9w1R8zbi4/GzkEHdlL2DW/dYwdk7",
+	"O+aaYISrY3L+vUjID/8nnpuP4W+zCMfabvtQpc+WNtbH0UD8/QMZLZ517mVK09HHd9FIiVylOr0Vbm42",
+	"MIWoyEaX48unZ+NHZ+PLNxfjycWTyXj8H6PqGvOaEc9SyNpBNn80GYnNWSxyXXJjIVhA6uTRx+a0tzWH",
+	"+4aQLWWt3oA5ZH5VcP7n5Hxtje+FWjxiPFPS+GAluq/gkqUKYV/gu6GDZu0H4x6iUdZ389uVeYWoj4Aq",
+	"8KY5FOD357zv4eGvQd0QxuVo3UDr0/LsKcu2YG6QTOYC7fM0Z1laN9C9B3YhnL+Rm5xARXgYK0gqZZlD",
+	"3iobLeJFcYW+uMwFi8FbNg5wzar1YQ2BWHc1udWYavNTm+BKmN7t32cnOhnctr23E6Ihjq1PcK4MxRkp",
+	"a2+OS09RUGwtFEkMJIOK9KBTTh7GPvVdjfyYM662yRxwJuSH/rYSekWAStgWAAOz6XX2mwPSRqgVAvGt",
+	"7g31RrzXfjb76WP2Q/p1w/kIx7EaM4Yv6JirUt7y7KU7tcIfaLfflqcakYysEKWSOft8VpRyXejZAyZL",
+	"VnCl2BwgkmslMsIyWgHBK41MeCHCkGBQlPA6y45bwVxq0eMIvlMgq9Tpgsdd0R6C07M1T0RU9yHN6aR0",
+	"uTMz0zAgBrkrmMtQqZZlQ3XLctltrD8Eu/phcKdFI5X+TUznO40DapV8HFCk3oCi0R5n6etMzgNpzYGf",
+	"Xx+r+3xc6aFDp5fXnto1dByCGmoeVnf10vnVh3rowfF4fCAXbV8THDyUcbTDlui79ohecU/q955X9rqP",
+	"Nq00JUDE0AyoHxDuMcBj3OfuNOpJ8qTzLBkYUfwDd8e+z/2LnI/QEr4VuZngkPW0XpuTR0uZoRVmRqwA",
+	"MuWiWw7QbVf2iBDqgdjalivG1Q1mPeohbkTq2Tq+sMFupaYjVl2KjRLJdFHKjuoX1MNbyMjYj6wsRS3l",
+	"DZO3CIFsa0OHUdy3FrCrXuOld037Hn4PXLnPan6VKnNS21wRPNoe4OYrD2rGCJFvfUYDyL5geAUhtL4h",
+	"aDOqlWlNguPmubHcB8MuMIRTmNeoF+/HsIZ3HZ1ZbS/3100E4CC4XNQoxw0gra7YjCx7LGLRFUD3nD1f",
+	"F3oH2Xt0/6jKpeb1Hgxr+NUpzeNtgI3mz7+Zqs7Zf+22dSv7GMThL1M9oeo5VGelUDK7FQnT8oqla74U",
+	"E8DV4tkLtT9vrv/8b9+++PPz128IaG3235XZh6WesF+fv3r94uXPdAWWieDNVbFxbFQmXB/UTZW1VB9s",
+	"JmOeTQJP5GW8Sm9Fx8NKEVtDMvDxC5klorR2bGXmuQ8iH73UnykniK23NB1GGOooMq8w8mLmcQQwqlIH",
+	"3QLYhMHxzUuex6uIab40k48LaQ66bZlqLXK3SnQBrEbtd/oOV2nevqYjvVbI4Jgi+0QMGJnz6Yp5a1PN",
+	"oYcTwBUyKjtPoL6QTsweDnG3sNuj5Xg4UGgtKvXf+vrvJBXtWScIPjCXAHvdyvLGHL3gSqpz9kJDQUsu",
+	"WSJ4kqW5uMJdZvYTor8xoOaG0/abmhg9M5cwPvbKVjDsyapW9+GLcH6cqtv/oHBqLxp15Pe+3mQ3XSUP",
+	"a8EQ2p4YwyTNqfQHs8uq/dUxRMcOH23ZDcbRPhEI8Q42cjCASDqGCgJAdyblzqKDfLP6ZohZPQBHNNB0",
+	"yG7M4dWyHvq/0Cwqd0hT2qWJKDK561CDLv917Dd2wQyN6M3QdhS3otw5/D4cexa9Z5QjApkQz24vUlC/",
+	"oXSaZW69XOhH3KZiO0KcHg7WvCz4gZ2mLdgjpD4RXm9xUv422b9Fq9kOmaS0qYah/bw9tqeGj0aIRyXP",
+	"Mip3UUJAGYfc6FjiwVnf54XIEyrpblvqtA7hH2m9AiVp3q6aUG01XNwjWG6HUz2+GkXX5HyXZjqMCU3j",
+	"lZuZK5Q5qu8hsoJleityrOi01ZzrNPdN5YvTmMktKSRETjDR4pgHTvAe8b5IS1pg/+JQxhBrCg7ppO/h",
+	"ql9FmaS4BnaGDwz3Cl1imvlcaiq8wuWtbby9Bv4Bj6Nh7q/T3Ea3QkUmw7LBxm5oz+Wjy3qpLj/72/Td",
+	"v4TrroICDBo+4C8kIri5wIDH+qDIJQXRcYCNcn6H46nCyx19wA2F4Ru95J9NlQoA1TEFRXBAIYQQacd+",
+	"wF6o9xGP6RV9sRVvFIBp+vsOS27nq0sXniZekd3cW7giu/GiFR1w3b1UGVeQskWjYl3o3f0HB4yVak+g",
+	"Q/NKZ9URdlmR8Xwq8yzgRP+S8RxJoNrUJUcD3j07sEupAwTqygczGA0PS4EBm3MG64SUHAxnCVwfcx0v",
+	"ih4n2B77imY9JFffrHiav4IwdFuujKcYdpMARc0gPYMH1dYcUCtuPJAIaDmePq77CeLR+E8hF8Tc037H",
+	"6++vzy6fPLUxEzOQiK3E+/ozny2+epqMv7r46qvH8ZfJ0yfP+OVCcD6OnzzhyfjiCX80XzxeXMwv5+P5",
+	"V5eXcXLxJHkaXzyZjxfjMR9/FXZIMSQ/LG4s/lpzYS8uh2e+zDNoOiKc+fpgDqyeai/fSvBkGp7fF1rB",
+	"asGkXqE+cLFqrPHOZR4OH8Fj6YsbfgHSb9nKIa40ZTiu2Ljj6T2i4MN0si/Qh+pF8YHeF0XenHXMdx46",
+	"NiiRnkxbgNc28P+Y1N1RYFRAAg++xzhgA5KjdEfoFEzSxYJqfRt6UQAcHbnQjOexSEWGiC/POIuMK5QJ",
+	"iOJmUiFjAiegRG8417cwCJHHQcAOLtewooff2jxYVFNy1Yr2poolMt6sIaCiMBpXCFlkgr5EHJHna8nY",
+	"XtUZ81zmacwzqi46H5Z6Fe9FvBmcyTWulFB0TwvKklvDvJDKjCtPlCO748wKYU077H3dQlDitYcyOUkq",
+	"+SAwPlCcUmy0mnoRlYCeG+QP/CHn/bcppamb4m8TAQf0ab4UP5grybY6yMiQ8fz1Zr3m5Y5y44VUA2d8",
+	"OLa826HB9EDG4wA8GIwZsgUp/k8Z6VLoMhUK0FQZzxVSqHUkH/olqC3ZDo23l7uD0++yzXDPfjFSWhRd",
+	"VcF9Esq/ket+x1pe/95qUK4wyYb8Ghuj+YX+mVSdKCT9BwOCnuy2Y6w8jkWhqZQbf1GUI6SyTuADhKtE",
+	"Qmg6GyT7TFH19xWbLWS5FOZBqabL0bxhPN+xtSyJ2qbhuUQjLXiZyC0SI5rXA0rT3I+abynAmQcQ41Tt",
+	"8tjYhaXgN9NlxpWqirgQDRv0hXAGTuHrkiBW+/oenF5f+FsLeAasfQU3nzqbsLlI8yVs1VwkV+Y3VDuz",
+	"CSWxEC5pxenqbX7GZtZum0VshiedeVgEP2Qp3CxzMDy2QHKUJ5AVwptzOUXNQTJk3m1OeTCmr9gsETk+",
+	"Qsm1IK6ZNGG5xNtpqDNMWbsAP8DY1UpuFeqdiClpJAtOSWM9491qU4hSiQQewMGrLGuV3JTKsrqJkQpM",
+	"WKrxCebETUq+zZsjMDaYy/KB+RXzPJeaLSUkDBHPTcMwJtps4jhts/RWMKC1pQJnOzHwHPMa488gZwIY",
+	"dRb49DZnlk8Bqb3NN8/FkudX1kmHmxJkfc0TSkfSLBLBJYyJ7McGSQMYbOYrEglAYPMI4v5xJigjBYPP",
+	"2eSxKDVPzQTx3BZnr/kO67VtBe4VTj8u/yI1yyQ3ur7nnaCOqvOwwt9CZZuVPvyzEb5RNHIiNsKjNxdY",
+	"r5njz5UQGIVr1xOVKFFXY/zPSye7r9qjL+wuDwSa+uQ6jQFwt1znMc7LAbOY4MB2/0OgXQ02hu/Vrj2F",
+	"2XlMTfQAc7Bu2zUcEVAAVdg91Qq0gPkv2y3gmGm5V3Prn8mWOmgNESNZm+cfakMInEmBcwXmzx+bZBmC",
+	"egziDytFTMjhtu0NQSL7yshGRytm/n6miYhvXlK8P1StlWYi1927Fn6PBVvzGwFRCOIA6S+ScNb1V1W3",
+	"lBIclj8MV0vZZ9lBuOnuFIGXVSapEcUaoG1lB7dducl7SThUbsmb8CjtVLy8FWWZJkMLQFciW0+h2EYF",
+	"qc03VMCG0DAAYv/f659+7FPS0z8roBfTW14GB+DVzHH2RpQlN3PO1jLZZEhp//03PxpN+ZfXL38+5ag+",
+	"9pnsvdQ9e7dha9lajIzV5Ks0X2aiIpVVAL4wMh1RQiHNARAOSasAhc8bsS4yroXl/1+DvrLlnixLb4TP",
+	"9otZFDTKqmLbrZi3BAaCBWnM1YQ9ArFd8/f+JPjpr8A0vpHLZbZ/Etu7JgTHqKamRlbM1DbV8UoAeO9z",
+	"s6wPwJaViwX7HLbDA0om1R5gjJ9SsJmG4Rn5m9n2PWbSAUHkyJLMlcZUhl/QDVb16W9O5FroMo3thuw/",
+	"aZaXIUT41wWEdguKV52zH8UCzpBaeWtPUsr+G7p/dc58kyeZmA6to4qzNBDZ+aTMhUOHuBBG9JIuGpuV",
+	"sAhlqOdYlHINJFiIvfUBGGqXxyI5tHT7BvUdDuW7NFCKOwCD0TSxF8dFdjtmxIHNEGGm7/LBQEL6rVik",
+	"eRqk5TwCWRkIhXr6OBGF0aZ5nApFFtkdhk8tfe4G0cREem3JHkVBON7w8HEXFhOw02m+nDkYtEI8NVrI",
+	"NqFwxWb01oSQm1UgUS6s3K95Iq7YjDpM2OsQno1/RA/Jx1nXIgl2NCP3kZ53PwjEWdUnCThmbaWsvMWo",
+	"t09wl+LIeyVsu6uQaPWiqsizrinrKjAICx2ABvUErg1sMJ867Xb08fcOxw9/PKJUrFZEeaDY3tgE1far",
+	"3fD7KJlDz4zetMs34Qg4Bb1neMIzV3xio+D1ygggSYaf8Nxl5SZnaQ1dHGYeoNeESUyPqexrswhqa0RP",
+	"0Yg+iD72x3fjEb41pt2ThPq6dwvcSWLtaBfdU5Ddw9A2on1HGBytA3WjpvfNWMXj9WEJ8Mmn+vJL2ak6",
+	"yRrbab/fVT6u4vHvTwblgCYhZ0GWDQFIgpKFIaq+kJZrvPrYYvaDQKDmTklEPHCnWHqNAFlkiCx3hlQh",
+	"syuX95ryLJtF0DOFA5SYyn2u2OxGFHoWVXkkyn5AETllLVwPVi8TFrlkjZYMo/hgGPEEEJnwMmDib+RH",
+	"YGQNRpJodIO5UD8L4h4VbmjXtjxwFZsLEpHY0FzRXB5UAA3Z8PCoNHDMzoRxqfbmI4uOMxWocHxZo4Xx",
+	"E38unediJ/BnqudKIR8aMcHjVUU+UEGXsNmfcdSEyM/ZNTbMc2EWys9AOB+QfNi8pR8jZsVSub8j3gDX",
+	"/MiNfRQ9ZfQJaG1qkdGwxHaIY8ZLkXg9r/ZKVGezOejes0gzbKiLjX/Jk3fc1kjhFcI98mwqHXHRAfos",
+	"n+bIN4mnuoqb9Qoy2jhbq3R+UIhSDagisoneCgLiuqSmivEEeDxaIFcHBIRCJHZd1edrryesBy2JrPPl",
+	"nq6p5H3Fm4E3MHXOYlkWwwkHqsDFwagDhm0/LSskuHuYn9p38WtzEaYfe5sO6WLRIFmkWJ45gg9SqhLD",
+	"ItKguvYiCggZsR+z3V50SNmOyJiqB7APAUkR5wp3Yh/yyejt6Hold29Hxr+A4xT+Bnyw8Efo09R2cM5v",
+	"eanOodHrx3dRD2JIS8wCn3wwymXjLI+McSr73Tf37nvy8WN0NLmRm+AP/SG+L91qN21p++G940D4vccx",
+	"2mKcA14ZYYNh+zFdgkkDD0cowu2vaTysyQFiSeIQGGMeoDEEW3VrE5kSd6p1iR0A3hk+SUKlZmuCsljp",
+	"fxcOasB+OO67VMUclCqGz7LkSdjzVQmt03yp7vSRdpsGKgrBLqIPtGUTC8uzAMYxHANQmY3dvXvHs81L",
+	"qb6gdwjnNzoZUqSTsikaOrpjCD3juW2Xay00T7g2m7yK1rgGk6iC6WyYLku5Key/HBQxzCsZGRt+nSoK",
+	"1NVxioXM0phY5+fYAs9GxqfA3GFu4Dn003V1S9CBw9x9s5mLMhdaqCl0joPm1lWHGHoS/XecbRKxl+Wy",
+	"PoPP60vojm48uevlRkNZMaOqNT6JVJcWoAqFlhaA25rtnnAHVJ5M60uXUncgVoINPRpfgO+kq/Fh4WFb",
+	"o9njEVvxyydPJycoy/JsmS8vakXD9I7fx2fP+Nni3Yenjz8GW/0+z5NQoup7uWXcC8A72GUJAU6krNUS",
+	"lI3IyaBzAESjnralzJcszaF5kgV5RhXIE/+C6ALgGpohbCwB55guAf8HMtepZxXCyyptnaSYFDhn1wBH",
+	"31kkep4wrm4sJL2BLiZsIL00uBWe56XM1iLXx7mi+9H01FXFg3Gmii1lLq5YDuQ2+Jlmg624meRSZvWu",
+	"GUM1dgjW4D7xNSqt1taqY/mOC26KvBwYsvGnLgie6Wzy4dRvG2e3klsjo1sQDMrm2GIFj6hF5FP7r16h",
+	"E79FiFP97gNqaMiQgoD+/YFw3SJIQWEkJ3flg1tXikHxihVPKoGqEMFywXZyUyqWpUKxudBbIfKeZYW8",
+	"6IT2DZEJWyM7tGsOB7wbZBNwRyO29souIBEZoz8OJ3DkKI2tiYRN0WyXYZkdUUxmncyuqQgxBL3WfKe8",
+	"SJM5M2+JflncUq0bVDXXK4Bv9fTR/KkYz588jhfj+HHySPDHycX8Yv5YPOXjxbPkcg+ItWuEYcvoZe78",
+	"6hvAZLswWCnouK0S2LUmQPlSnHsY7a5a33Y9LYlvavkeS8HXdgyyXB6TPMWaVNwyEQU0vZQVyF7n3jtF",
+	"lgI3ccAeXYOrGtjFaD6ZnxnPSsGTXZhtG5KLwcT0/5UbRNgrYfmPcLdvCnMyYzAF5nqCRNdIMTeDaZod",
+	"laOmOmA3Jvq+0NT6uJOAGwNBNMqXcqoFUGnio9DIPAeLnWABjiWULHcPItOOuSVJKZRqNGnRulCThw/p",
+	"L+exXD9UK16K5CHi2s53fJ3t5y/sCQEKfrhR3zZ+6MOAgHEOQFuppsCW9VjYWpRLMIK0bGzC6v1bMT/X",
+	"MjzyG9FBTnAjdvU3X7EZJppn+FJqLlF/K87T1HzF7+N359SkWp2enRtmEIcfudWMejNf+45i9+l6LGzV",
+	"BqGa8/qX1y9/jtjsc0fK/2AGndw/x44b8F4j3NnuwewutDoY76qxAZL3ud9igftC0/Xnkoew59fUo5G0",
+	"9XYlM9DSDDg3iIojRTPVnpER7F5Z2khtMB7e2Xf40EG7/5Sz/S/3xs/MNS0qRPPHjokpAswQP8sEyKnB",
+	"90njlcv7GOOdqqUClPkl3xLfU3s/GpedQL1NDupjxUQkQyKE8KnPk3BkJeO7IEuBJbmjsqEikzuA8Wl+",
+	"Ixio9PkO/jcCIYHH0D6AE1+vRHnOkC3AFSCmWolswQDO62XOKmxPBaJ5FxHQ53cKPGzFfPTuXYgP43Df",
+	"9SbAQCZDp8/IxeEG7PBcuzxubjvFD9akHfUIkojDTKIQVvN7OD5jKUYHfu4rZBANzaVs5O3nB5WTHxC2",
+	"o+mck5+JzazF5XIM41yf3jB3aAlTFWNNQ47CC1SuS/NZzpNxqvM49nVA071c2OIuuA8R8clULhZhDWTz",
+	"nCtjV9HVmGOros6LxZ2Cxm1QGlQVIIvyIQGhcKGPROuUj1cdNP8vc0tcCzoLi5k47Ji2vrZWXNDo4kUa",
+	"Nrr6z0YH4hCKf2dG/XkR/ogOGqw6Iy8faU/doKCcugLmwSOID5opCRAT8upmjmiFM001IthR7IrNKH7s",
+	"RhBnG6Wtneq0Cs5dPa4GI2/DA91rYUdhcDq0nwIx7DsYaVmaiwD5wxDKMi/kXMnAeb6R+XklCefJ/Jwa",
+	"r59vyuPloS9R9vdOyTX7k4r4ZghVgYiDvHxWWfV/lFUzNLJgceH9l/5VNX80M/6ndU/sr9W7rVhTpePI",
+	"UppCc7Xc/ndIkptlCO32QbZTV5hYetLgAGM/Sw18B8Cy7jWtQ3zC+SkarbYzJJDZCv3SPviWpRBUmB9s",
+	"i4KLEgrnHugS6E4MezbbTeVw8uZiY0Wl4Bf+oYL928JHyd5+qjaxR5Bnd7s/5JAYVWCQ/kabbdOI4UzU",
+	"8ebaGm4cQstWcIx5mu/P4f1DLsShloxtbBC6WT3FPrzOtIRkYfqtE93F+1dyb6XiwQ53HQWeVMp5zp7D",
+	"Me735IMbI4y9YuEiDMr4ha7e1UPquN03AaDMqG9p4QuHbvIeRir/dyutJHgElfE2ejXRlABr91VtnoS2",
+	"XSqNMvwKXqRTjPtUb8AUgfcC/ENjot95lTyXH6O9BLBHIOBOX1o4LM7saZbAGdtZwzSmmiwl10jXpEQf",
+	"7vSqoKgbMI8CdFQD4k2uME933+y6Vc17b0jfx+CnOzjp0Q3q/jGAoacXax8r2mMejiWKT5oxUHV6vsFP",
+	"VWgDGJ58yjNehspMr+HvjM+xJWutK43xz3lsTNJMWOKRUHXnSvBS8R68NvbC42tCB0FSe8YwaIMNYfXb",
+	"5GpTFDLcR+I3nx4Bik2VK90Ejitsz5Eq11cpkQI7C/BYM5lTIYDMY2g+kO2oXRJ2wMHYSarQTB+A9f+N",
+	"l3lHRLJBhxMAAyATTL2Mgdoh2Jrb80FVXtQKz27gCu3WVFZ+QVhLDVVlqbS36+Leg9FwSBErScre6qfg",
+	"yTjLpZ4Sdj+BeEcVfLNbDjN2OTaXw5xcJhaa8YzIma1BjIN0fbeRRcxhnP03Bc3ioYBe+uhDiEhR6FDI",
+	"0cx+RWOhhG1O0/zkASQRg5SfLd4LIzW3PKdUgKXMs1PHtGRzQd3GYjEBCsNbWPYZmxNlcqoJH7LlKoKY",
+	"WCZ31c+5rDaM0aWa3wjkL0SpjBiJMaS5rAXIdqLFV0dvriDs7zo+dbqv+cBvqV65UUb1iKu3SCKXm+Xq",
+	"al/zwtOweIR9KAdhtYJKwrVnQzaSsO2vNofbTGbJDNPhwC645V43l8hRw81ysZ2ZlV1KAfifFOHOpG/b",
+	"rfxD4dwWTpT8yH3Ri1xsg1Mrsy4A2h43ugNFeiigALN5CqSKNVrvp5yW3vYp+4fWEgmZHF7gc2cb3C/G",
+	"7NjalYqKbF0oEDbVKhJ5dYzfrfgAjqFpd7nWdZLUK6cOlWPdaTT9e0+1Do1/9lKt6nwIgQNLXWtHhxLg",
+	"brEVCXfotzLU/LfbdF+zljce3YmW1XCBl6zexoU3avjAUu3VY+wUJW4tQ3aPfuoCPztzLTgNvCg+qxyI",
+	"FcDUzhmUGiPnDViJQM6GFE+8zFJR2jtUGPDXCNrv8WAUwksdUCzcfbW79S51/oJoSMQUzzz+bjtrwQeu",
+	"edIhGfY2x/vtyCIVvif8zW2rMZlPC67UVpZJ+EgWwbKFnwnw7Jc9VQB7cJv3jUMJ3fe7vGehK9n5xIEd",
+	"cjSFVJoLL8FGT/XEw1nRWD7HxLBZFpbqBwAgpCxBAzFYOXWtN0Nf+nkHVBD4qikPTShsZ54iHap2PIOl",
+	"4AnNRy+LBDffv6thIU0kTq4EWPnlv2zFk4iN7dKjaUlUqW42Lg/GP11SiLSAkzvaAhFFrSuf1U7iQV1z",
+	"QlOOlFe/Jj77BiZLXUtM2u+33g790/nzUNiwg1nZ1kvv/TSoF8Jpe99GrmYQT7EQX3egiOSKreSWbUUG",
+	"PZUhFJMqNsP3z7Dah04u+IH+BX58rrTgDU6wHBq6uhegtZ/ZLBDdi55c/RrvD0gjJsul1Frkhz55E+g2",
+	"1ZNr2rPTM34YeGzb/X1dphiSwzWZHhPN8zq4dnCDA8gPqeLn5rMnjtTN2Lc5okMgKKa8o/+KzdBCm4EK",
+	"IY5NNYuq6AP44fNdzUF3XrfbFHZB7cc5yy8a2fBTaGFaMAcs5zxkHcFVbl4tBUxn6EJhsQpbC54bW3rr",
+	"RyiAH2+7SjPBePWFNZsv8i6f1gjwwC6HbVDx+hs/2YgwBjnC93EsskWq9epA9CoGzMZbVihLu1+kntYF",
+	"v7Evmu8bvp2qG4ftMTt1A7dFZxdMt6qV9O/TlLC1T6nCUVfcq09+VMruHyNfNcxl25O6U8cFJvz+xH3b",
+	"v9UIaA5kMjvkdO9yqldCEZzo2GRkUu6m5SYPgz86yFARuGAD5lXxjqOpHsDbWg/hDzEGEYNOkWJsnoCH",
+	"k4iwEQ04obMXi7OfuI5Xs8MJEfQd7YxEvVLhf5HzUAFFkYoYm/jJ8sYC5W27FU4twwM1EtqY1Dpcmi0X",
+	"uiIJXnFQ63JTt28vQjlBx+UZIIXEupQJE+9TKMvSG8Uugo3kTtEc7g85H1gUXGtwW58ToAGJqIMOfAZw",
+	"S2zyJvK9yHahR/91IzZDe5li9+ih9+gahArfa85NS1GrNnFsnQx3OFb9aRzdbZgmFIopp2nSUXOeySUV",
+	"XCqb/yQxM7smS2o9JTwiVaX3FnAPIFkN5R39Frw2aWilv/ZN/jp1bMDXn3iGfxCBdj88W8oy1au1/2KR",
+	"XD55cvFsFI3e43+8i07DVd7cSDdid1y7m85KYbELppttpQ9WDqY5U+ky53pTikZ1cJKqwujZs4vFOL6c",
+	"h4ZQbOZZGk+pNrG69adv5Pbr//N/v/3h8tft9e759Z/nz55/89v6+d8WT7/7P/Py6/94tv0yU6v/s/qr",
+	"3Opy/uO3320fl/+/6/f/sXn+p/B7ykIe9n9+ELtf6EqQUG0EdMCqhMSaprEaQ+QJSm0GDqa3zfBOYG0a",
+	"4b0fG9Obz7bTb8VjBgJErc7QqbG8RFHlUNJFNmhqfoGzE5P1dJB+pliaiFynehexmRI88+obco+KDokB",
+	"FOW8eQb55IjNbGRshvwCojyD19YdosrftJ9QIwUSPAvHmytx/NFZrj2gpJdPDgNJvysF5elh/jAUhj2j",
+	"bANdgs5ic3PVwI2WiBmNeU7tChuo0aePA6v7E8/ThVA6TBo+tFK6WXvlOj+7fo/9Kq9sCneaqmkF2+7J",
+	"QLSHPfInvussI4YMR4jmwPrmmFTbiY7wsFx0xBFs2HzCeBVrNaKNMVgsKqZ+VD9f//R8VtfA+8H4vMs+",
+	"wCIWgjZBKAObItqWFGu+Y3Ns2EnlruHXnlv2qb0rgAOBSYjsVAYXQDRpCWPYpBU1YXyAEtjCihOOVQ0c",
+	"UBi/f6By4RFP1mnuMwRuFGzpTC6nmzIj4oDJw4cXl1+ej8/H5xeTr74cX5qxl0s3DFku+4wizVMtYiyS",
+	"kTcC+0CZ/9z/Dc75GY3PL87HozZzYDUrPZw9Own9iz3DBBfN3Uszp0R5m8bh6gQ3q+EqCN9IxV5FPIkq",
+	"8l2FzFM3ItxkmBakxwxUk/9hQDsIs00sOtDmyL8WpV718ClpgVwBoxmrWwlvQL67aScrvDFsm4+7E9In",
+	"qeLzbCh795qnWUfl0GnEq2nsHtzqnbw3AwS0fbbQyX82l3oQlpIW2i3xATsPF/QUph6Jxv1Ye/iyE4J8",
+	"XnrMEkhvRRGlOl7kII6gG3vSekOVVK2/hr2iKXA4BnNm1PLjB4fhtknNuHu8vxHpgfE6FuThs/IJdsRA",
+	"oI5l6ajIUc35ayMBwDd/mwqk995jT++tDu8k9PgpVSrNl19nch5Iz63x1wGsutaO3RvosI8NDejnIOPm",
+	"j3IryrOYK8EyoY3pHrEkXaZUDpZwtRLqim3y9K8bYflZiD9rH5Dq6aPm8niskb/zs7+Nz569+5z+4+zd",
+	"F/ZPD/41yB/5s9i+LEO96WBJ+53EPc5s8w57Zh+69o25yGbFG+uAR66VN3xccE2C6ORfWjRaTEu2FJqy",
+	"nO81K/hSOOiTxFWB5q3mh7tQuVQp2iArcL5Il8ini3AkVAvAdAg3tgPMzaO1FNnQxhrtNmOP+zW6ojtD",
+	"M49Mz50eVweOHw/WiCHyPrJt3COWiExoEYwGO5R+GxIa4g6ruMUTrvlexHDFjHxnTuMheD9LeHGa/gqO",
+	"cYvmPLhYoa1/iqDmIV+qxwll/awh9toB++xleZK+VVaZfXrL7GW5PNIss+q7HQJ23HVpqTSDCxtnDrQV",
+	"GmgS3K0VklXp4TlIl/gtA5p+oCvKiV3QMYW7svyKEU2WiesoI3OgSLN3pXqCviFTWpYUolMruUWcB+Do",
+	"gJjCQa5Tgro0FmOjV7KLDNZbkViu16n+TDG8ob4q13leX5VLL+88+DTCV4WHtEw1DaUijPEIG3kTA/z0",
+	"8fHjWBNFa23nX6sbZ60XstSt777Dh69lki7SLkgwfeaKJw7a76p3gMmMJubELM6AOf7Nw8TcXSEfKlvf",
+	"TzLbB5NjS0HXlrmglSgAPrjZxELIKsAUEsUhjqqiI+JFAfzGEPWfS72iNYCCqpxIwY31tuRpfsVmalOI",
+	"UolEmHds69RGxGyLW9Z7FmTrFdvyHXKs1gcGLcN4qXHMO3uPpWFOc1h+2eAih6+BxKQdD4DXeRmOfNfY",
+	"eQKh49qXh1AYp+r03KuG1642FfEGE2XosNnUb1fdZyUpIS3/S8ZzxASHERPrTbxiHIQAMHTnDIP0mO5J",
+	"EKEP6295NvKE4uEeKTLc3uZDtlsMjja0OEeTsd+RzZ4y9ES4kGxUuBJwN2NXORrirqA3hKqe7StDv3lj",
+	"COF6QNx7dGGvva2NAKIdiAmJOSYPsEu9gomH6oSl0BE0zjXm+KZYltQrt5OL+4AAuslsRUv8dSOu6o4S",
+	"eVqC0HcSFqpRt4NdWkE8VlLeVLjzcpOr8Fs2Dmp3CHDudfBrFxPbwbr1xiFW89C1LyxVYtNrxB5JZjGA",
+	"6chYJCT+2LcBkFQ8Z1zrMp1vtLB1agG0Uodf9hJb5KLGmrD+btqx57Pnuu0ZCfaGoAmY2J4wWsoM6PJE",
+	"o/hq+Cg+Fb/wy0VtQSYMCYd5izoJi2jzO4Uc4lWaJSUGXHo5Nk7Yjj9UVmmSiDzMHE+FHsaYyi0b2oS5",
+	"akWxJkJ9rKS9U/FcM0bq+iVbCUKMEq5CmMowl9t8CoIwRdxZW/8O6Og+kG/tbqGAiutr724Gm0nJElor",
+	"WMVhTtW651EPnJyUHTHqbmdnZPH1Zr3m5a7DULIAiVJUFeRoIYBxsJJZYvYQYUY6DvzxoQMfzQlsZkdK",
+	"slLpTlvtiS4d3w0PKcE/vvv4rm5s2PPo4r6MjFzqKUxxxQbfYaGZJQDmjVSBCsMSyo2OHHcD2XBV2X+e",
+	"7ajlwVfsp/RraIRmltT1B0oVo/A7UisAzzYUTyp5hSkdROPeCFEoj+c8RU4IsyBV1/dzZhw96vNLnWBj",
+	"eStK8C20lGjcH2K7H2DlWAnqG13yA6jHK2LPuLrXIKYtHOlXtIzdcfeacbqbaMQd+sQ3DrGZu5yYn8rS",
+	"61Jwb0ohQjyw5smdDPvOSzp0lJM/dYL9fa1svAzU62n3x0BBPYGRUkp5ihc2haJat3ozb1ox+96gMJRy",
+	"nol1V4EGwP6NckW+6FIaYx6Yb4yiBU6xz1999w179vjJlxH0Pc/SGDDZDwt88r/8oWQ+e3DOfinlsuRr",
+	"xbAVIZM5m8UyEbMre6BCAfAsEZqnGZX6lWItkt3snF3nLCWWobnIZL5URnHbkkEtco5tkbCflUhYlt5g",
+	"XBXucXxc4n2qgrHSOOjrYHsB15YOGkrNzdkfl1L54NJMbkU5VTm/Ec1mK/kiQzLhACRTU4J/71txsnVq",
+	"vOIKoFl/ja2keQuZ27cj2xwIPzjYZQXWNkgglzFz6GWCQUGvctTytzxLE1ZiYgBa0eMpWquT7ifaKBwA",
+	"BA0SSZtl71K+kiXS8dtF1nlBtiewnps9p6Q05z/JCkYXZMmMUeD1hcZHdE8XfXYQ4f4dtcBKlZ0dq7Yy",
+	"uaz6xiNQoj66UvwVsqfj+NHNl+uu4o9NB/Dy+zdvfqGSm9pjH4+fhQIKOtVd3YW8J5mxQ3qiPtJv9khy",
+	"2Oy/zrbGWprBWk3mGc9vZleuZ5iZFlISUIYNyqCREapuPJiOI6Ze/EQ3axFu7D2qz4KR22z/IP2EIDT2",
+	"HJytdmFB90GvGq+1e70D1XlPJQPUKBvb18pYr/NS3oh8j1YhXnGqAggc1dlmHSQ/MH93spnmIqoHMi9q",
+	"r3kUkqFwg6pfuF5VCb7MTVN9Noa1Q/CY+BsQlzR3LzAv2/sRF49DXxHM/9CsQpnKW/AQVRGLt6MJtArd",
+	"yQ0UZ7ufuPntX4PVI/bcb8fO/vL65c+MfofeXNQ0D7WGkar6RD3EEvWHpVgisHP/LrDfFRL4DgwIOjse",
+	"7oPi/vtRH4fauvdItFverb5p9vA3LVOly90bC/C5exfSlVTB6kmFXAMFxS1w2fDtzU6gpV6de63igiKS",
+	"8TSfrrQuuriS8NFMFYLfKNDPlkVSEpaPWsGGSwRKAe32ZJl2ZnzQjbkROSs2WaYmzL8H7KwtvsjyVR4P",
+	"s+hqrmo+1RL2nLO+rVbLZXerVSBTKcPdqGsTq7GDS767ch+J3j0R00jkdmyFpRCmsF9oQYZqi+wNq97u",
+	"tVqkgy1fa8J+atisLZ9RDp7eBs82KSQb7TcP03Cn+UY32lg8HUeBoE6Gdq9dhoxT6mzN36frzXo0+fJy",
+	"DM/Df10E4WOBCfSozZqiUSv5oiIxez2CLqhzbls5diaUfvO4hSpHFsu6OYszuUmgTyUV1RIpL2Q0YeoL",
+	"rlenZAx2E4CZrju4skXGtdGnvd/4i72h1VrQ/vBu34rRgFsa3jY0DHbGQkYVXYqwtzQFvjjXgue2iNGH",
+	"bmsvDN17cX0ovocNHMuyonaabopBnSvynWvKsLeRcKgboxuWfXyP+VMD4Uw2IeoaTrxZiR1Evm9EAU5O",
+	"nAleRkxJRC6sNwoj4PUAeMMMNnI/9eqO9jV3bhQWXo6Pz/vWqXS7EtcDBhPujdFiq3TvJQ124BEDkBTU",
+	"bu7Oox4E3kCKxft54V4t/oungwLce0bKKgiG8US8rmYLWV457J1NxRNjGzUMxrPOJ+rmW3NKL2NznPO/",
+	"bUqxr5lOix5z2Nb7CcwTP0DhnUcTismYj7KhD+/LqrNF5tAUhsc3jg8ZukK90GwptHJIlebhpNEGspMH",
+	"T/tM0ZOQ8Lsi9kPSFKMS4cEK+pebeTVDWUqZNLpwfiD1OflQiRMp34n5j7PxxeWjx0+efvnVMz6PE7EY",
+	"jz5+bOWc3DMGHHguKI2N6bp8ccfUmEvbw+6cfbPiJQE41lTIbAsN8wRijg6YKRI0GKADAKDLkjtlle9w",
+	"2HpH1OCp2rP5OtskUFvutrHjIBS6ajRKYjphM7htmgLPsZMruWByU6pGDSeJ7BWbraWZ6hnyt+QiwQvx",
+	"r0iOBgQBUN1AS2Q3AbfresWAyp+eMIswOR2DRJvlmwv79HNGxKdQlqG3Eu0yjp98luZunGlZ7SvlBCAQ",
+	"dF4h6rJqjIWTAP3RzUcQ+z8NIKhlrNWxH8tkxBRoPjeFWZqCGx+2xHTlJ8H4udnfo5srCBRIwycZxyYv",
+	"BY9XfB6OexolZzEgurXwK558kkFtV7tQIMacNiKPRSPIf8jT3I7wiWHzz9E4HsvuhSVCg4ggj6sjtuwP",
+	"PMteLgC20Kd+7l0UdLkUJuHP2ZutdGkaF4g3aoQg14DT3aRZotiK34rqdxzQeajIZHjFUwcLmtkK8HJI",
+	"sXFs0kqmIvuRIAzmSxx0tKeXB98bzK4MQKwbzYIwbqegdnkMTg8MGtXZWjaqfHzdhMdkz/FaepD+JWLR",
+	"SLoijf2FM3CVMV+hwoIks1W6Uc8w76fkwgd1ci5jJQdWV5gN1Igh5fm/UZ3ReWckKxQIRX451ziRNme1",
+	"WG4j+SP0P/tgrZIvPG21YTlWDhE42us+Rsix1g0qsG2y+3TD7mh7jP9QMzjmPMiNNTwoxrZDFa+0KDCn",
+	"CbAqYOZmFGLc08bbssrs44gNl/05DOD+9fVf5Xeq9mYwqhZgz9L95G27QFLfa2KtPVJ+IOSlrHqtShwF",
+	"amKbPpN1zONYFFp5LOnlJleW4iUN6q+ABTSU9Gcgm4FPOHQIReE2TndZHE3wKWr57Ml8P/V89LbjYsZ4",
+	"PAb6cOCxqZ3ZT82VyHl0xWVW/d13u8bKcmkUI4L2rI9vX9eJwUHmKlzYEPYyXXS0h4YoQoRXdFj6C9tQ",
+	"vIvWE3ZzulwBRIJKiIjqE4hE0Ak9BKA6vqsi3jYd2LF7BXZY30bhbzZlHjbJ1B35XWy3upDu799yPuTq",
+	"eD3wqQscNiKOjAi2H6MgG94SSBrXZ4q1EC5b1FvHt7u/FVN7sEwrjRzIxt+K6X6QIFzSqzumufAYlvkM",
+	"POPOjhMk9zYoNhfmsCMXnOW1Dkn7ctMdBog8FEXH+Gc4CbQ0/oXc6Cuv35hXmoCwZK7Y7HNkGHww21vk",
+	"FMoTENNpwLvE5lGN8tItT52ApSXTmzKPKkoKiOANgnU1d+m9gnlVR68IUrIzBih4ippCQg1OqY2O5VpY",
+	"3j249IrNZFmseO6o8CvzJsErIUEpSoqkOOTPVa2bBLHou/gQbf16FScR2AUp8GGxCM1vGWerM8OOMUzp",
+	"u011vBLJVC4W4Z1iw8orrpi9ut5CkMnF4k5xy2OsYgtnHhY+8HTNwQNuTy1pvet7qxMpHuD2KPbp1qxi",
+	"qI3+3R7r4Ht3xjZCgnfpaHzyQ84qxrZ4DTnkD084ffW+CXu5eNFFcnXt1ecpan0P7bMsAT7oVirNOzoO",
+	"Nqwz9d1svXu1wO5uS/XsTUNTc1eh7GuG/NNZF70K46Eg/uXCeRlBNbsS2dpMUalPo2BDO7jqgtLq/DxM",
+	"m/bUmE4BnMb9bmqV+3LE8b2n/IZ7HnoQRoo4PrSFmp2waxV1AOnuQyp23/5cz1166CzbN3NgFodY2Dyt",
+	"gtWjVboUu5IAb4kx1ENnWFVh5Rc9LAfOX524JRDRxr4VtdajQXXnTp92eL0RjqD4I37oFaR7c1F5Jipy",
+	"xjfw/5ALMyBGr0XRmBYrAg87VDC8d7oIsSa9bA9PV0eCi4OeM7egLt2E6WwsE4X2vV4XRJ4C8/XoQLcq",
+	"z9tfDM0+2edMh9PsBCvNRt7Qmk+nWW/QsaBMBPeGDGVmz9jMYh5mEyI1l+VSXb3Nz9gMOLtmE78TWcVj",
+	"GbE10MqiswbwUcXSPM42iUjwfksXWn/EfKNrtxKhD+RhP1P0JHwAkozOJlCyRn9znQDor8i2KWLoAE8M",
+	"rEZ+HANsvSO8BWxEx5KaRqNXri/dSWidi425qWM3vzZ/ptKrLbTzjYVSQiH2z2irG7GbVAxG1K6IaWm2",
+	"8ybXaeYqsgjGToBsV2lzzq4tOwXxNWGbaddvrifXdCHjVUflOM93TAllW+iBKywLkfeOlAJg+rhoEEDN",
+	"bRVbCMvfN+LTOjrz8l7N98oOxKxw0GTnSk+VEPkgIQwcyXH4SpmHK4V+Wwls9o9rOxciZyvBS8RyW1pk",
+	"D9JDCPVwSUXRVSwLa4rqPdVYhGS0IjAHVGCOCWFxckcVZvYMnfi0ZfC490UEoeEiWzT2AyHAtyLLcDsE",
+	"KhZv5c3QTlOZ7GTCMrvlDzlXVTRMQwvWMHlRVziO+iTOrBJw298skMhLmWW4/ZxqFLbFIo+1jZHBl+0J",
+	"fPXrzvkar3V3TSsClI5ymar1fSk1KUBqPhOk/qkePdAp1+UmlMGdJeJWZLJYi1zPJrgcasWpWfFGVXkt",
+	"vmyAV707jfemZMa7wg/tyH3/UI5182hL+kEy/Ca3RFbarI4+DE3wWqruQ27WfZA0Z2olS+32D5lq3ZIX",
+	"ck1OpNIqRXVy9bJH+P7Jd0Ow+ZsVL/rCbnnpaK/4h5wjYHPb6oQfoiiblpvOph9ey8W2HtwPf9kbxXJN",
+	"F/9ROikeZyi096l5sK2mAvdOljfGsOvif+rOFaw3Rt2oDo7Cf6jGj6WHC+gT1nnlGkcf3y9y33tc10Py",
+	"lLuk0DVS7O4NSeVrYEXRZtjr0IZfteds8Vs92iUPNX3c3+fR6YOTRN+ccrmn8Bu873Qjv9dhv3bHUCCm",
+	"TofIZzYNGRkLN15RtPAW+oahG1mKtdRiwmYF30DP+Fw6Hl1IvfJkKvNsRyUByqfKNn+/YjOlZTHN5dYi",
+	"/cGQNX80Hr40F4hbUc5c/YZ1X6EUqN7VDzg0YSQj7I4G7wa5xHdApe9th7eOjSb+PQTOnotVUHW+QC/G",
+	"OhC2nVQ97+DTK/VNPOztWuUXSG25ojb+VEtxqHNwmHS9MgnpU0OS89qWBt09mnEMDcAdmKph5Jamuidk",
+	"ZKDTX6xkLpLpSq7FsEPIxYj6aYieXlyqGYzIeLPIHrHHe8PVSDBrngxwQjyrasvTg5rqNwyt7j1YKkl0",
+	"fovL5Nc4pA+U5sOSf0P0Ln1IXzqpDq7YDAgkzsiZsSB6dnYGDDkuTBYgnbg4F7u/XMTrbfoy/Z//+u/z",
+	"+NGv+sf08ea0e6J6qdI3Ay1IYqjrMNjwk3v01usD6aiWtnos0QF54+i3sj80Yl6ZjKFpa4XeMwLeqg4N",
+	"6v1G/tZvZ/VpoEDwxg7GPzi9ulqJJgKJIGgmGxQgVF8mFx5gqON8OUZnaxrwCZWmJ0DuO748eGZVchTT",
+	"WQ9DOxiteE3Zpy7C67YbeTdHs0oD7lOKyLRpCW6NHsh71IY+h4vs1Z05wkTkKfQvuaoxS+cS2LIwGQIo",
+	"cbPo552kdJ/O5VW6GKiw/qBub4ENgmpFsa0oBaU3MEXb6Il/h0qukHsxnIw6VKZLLEbG8Zswbo5TZMOI",
+	"6B/4cRFZexHTgpeJ3BpvGcQ0Yv/zX/9d794OVwaddL7zaEBbTB2cFaW4TcX2quqmYcbl5dGglhgvcghW",
+	"L+P6hu5AcDQS/RpTFVSYF+RRlEXK5fYKgJmCyufxTRVQwUovV8xMcWHLd3tWnezuzGfbNt1xers0LFTQ",
+	"drXet3lojTTFRrcDTQe/FUxt4lgIsy1xPmtK/nf71mRuVFzPQlgMZS4tnf5+S1kUv9hrawTkTZndVWKR",
+	"qhrs1gcjeJ4O4dlJXJKwMWJpJv/hgzVmoly0ZpDxe0zUxb+j2ZMWJc0tVTsK03UW/uLJREc8mUxeGw6k",
+	"ahZjJAPNovnZ7E4jBUCbBMTZWeJgIhCAKkUutgKT0AAAxCo25JsiItvLMVNd+WXr9GvJtMiyqGIaLJVm",
+	"SsQyT1Tk+uNTVeA5s4XHpUh4rOmcowCZ/2fznmApnAx2M7KPTaBJGHJRQpYQIa1EuNBgVzSWSQfHv3nO",
+	"ngQfL82X4lFbpxTt6IMiPYEPIH68ZYWlUvLKhX2BlXfNd6iJaKMySA0MAfnw3iOYiyV3NA1I5NXTGJU6",
+	"RBr2cgGrsAYSuXGdidZVE9RDJJehaTQTEg6+vLEx8DogrGo4ZJnEiMzCHOlGxHkW1dlt0GuEqgXVcB35",
+	"Vk2T+RSC+2bq1zw9TDQJQ45IaGurUJcKEjg7hV3K4bVVgu24Ae36Eeo9ep09tcx/4wHtO0ax+Y4s6/KH",
+	"dnnsYcn95gweQdTvH/ziZIqcIX0/4OvACBm5zv9+9a49xUaYVZpv0oy6hwFfgZdFAcabNFd9+v8D9gFW",
+	"wcGa4faDbAS2lv6yzaFTZ8QKsWMg3A1YMfCbr5jR8jtr2aOuhAt6W7XeAnzjpi3UxD0Ps+q9yP3uWlVT",
+	"64rmWwkk68QaH6v7adGOGeeL/G50ecMyZ8OR681T3GFyvBUO7r3QUgRCWEOq9O0maQUNc7GdEY+hF1mH",
+	"asid0FdsRgtElVPWZocLiFdI5i78TcQZJQH1KO8MvEDO36AnOZZyvMcc68ryLnIipCfkDR0YVmQslKDY",
+	"6KphFzgLNNZ2rZjXtrKqEwMCSD1hnBwqY5ncCmwrmDlEm1V+udjakA/oGM+BOhDraaGge6KfK8PbY0ls",
+	"aa8jKAxIGNwbDggh7rN21GQRplNWbIZuS4M4/PswtXB3fyxrCjp6KBKAys7jXtUmyEOjTeoq7PsOa8Dk",
+	"XhGKj4ZzKdUtnVMbpvLo6LzmQebs6tt+boKXWep2Hu3ICpVuZc6Sw5Rio8IxUB8TEVwHMPeTcgfcHN4R",
+	"BDeehynPh6go3IRT6xvumwR6sajyXkm6WIhS5BqUCoe+hRWTgOdHh0iZu/1bf7tJozsaEkYVbnv82ROT",
+	"kFDdDgmK5/E1Zq9L7o5kKM7A8cRmE9NCZmkcZLD+hX5xTCZpyUS+THPBSrHYKKHY57lkP+xuRZnLiHnk",
+	"7qD3y00mFGSQX4mlfACOz5aXxtQ0zhwpgpTCUbs8RifOPJmI5h5fXrIZLrod78zmroEhHpnwjQK5Ebsa",
+	"SHN4Ke18kyeZmJ6MJgupp8wz240LzDEFPPXzTM7ZB3SRJuwtMZvjbQ9vL96OIlbw+EZN2O84MIgKvvt4",
+	"zp7zeAW/IZGyeVDEONO8PF/+DbwU6XUEh7d+hvOliEwWyGaqQgosRs8E2xSZ5AnyS5oXmHk1+z9LfcKB",
+	"E7WJhtXtIhjlRfGZ7VYKJ/+sKDe5mAFMwRzuLp54xURG3Ua6JSmXekrvE8nsnF07BYhkidAEGn4GJAzK",
+	"034qlQEfCrmMaZAe/Cd+I5yEeK0i06r/OFjhtnHA0TI+lMwLpjvU5cJV1zjyw8oSS2sWGiBn+Y2xETd+",
+	"IX9kw85p6ULfYIuKhbYdnBMBLIeAwbD8bWR41xQIdrJtrvzEBpkx97sWPFfUzvSOqqKzzTMIbRmvjAlj",
+	"BwyZTGZDCxWn+9rOAFH5rLlxss2uG+Y/vXYliqcg9WmcVnWl2H0OKWCar7n6JOngQR/qZUEOOParqBEL",
+	"we3xYtnPAX9UpUJdbUi5m0K/YDoLaV79po/WnKqMptE8S/a/sR25aFo8+HoXqegyLloGxMfIGxpaeP2H",
+	"Nm8MbSvmgaHRVLixbfIew4JWlUbtGsF4F43sUU6BnKTdNcc2yXlke9p0NKVBwPbFY69pTGenmFGVVBjt",
+	"6xnz8V0rFAMe1mEqtFq1+gD2AvIlw70ffHObAtlo5KqqvzlZtzMa5yzyaLKu/Dq69gnRW2F8my4WL93e",
+	"vTPt11DC0m4/AM43UOCQUvxcluQXrPmNeMA4oBArprO24e/2eQj2Ymkqeq2OR92ifNONKPojxjVbS6XZ",
+	"5XgceclPF3lwvWuQ98+e3rS+fqhvQM7Tj6neOUqmpl3x9vZ0uMSFmxMUPV7CcQampDnCXOPncLVSB0Hr",
+	"8xona9RkPo/2kNwdnK3O3nfDWSuc5jtkCgFUIWTvXDVd7hr9eyicRbJldgKZOmT+NqTmYK640tQ98cu/",
+	"4Q0HCR2JloL2drUH7eCqefMG0WVEvHbp4AG+bC0o0c7MV9LjBEyWbEbCNcNsDqYX2Uxuc1E+NFv84UPH",
+	"cPpvpVg0e+bBce/7BePLx3sJl/sxb6IBuN+orMjfLWvdEuKldQJW7zSBQ/EOPsOe6MUeo9Al1X6UIYQx",
+	"zygA1/7QP+Sc+gJoBlCoCaV44xsW85x4wxelCBL+90NwdVZa+DQRmgZTNUM970AvdT7O3O5RTnTUa5kn",
+	"OIRCJWWgo4JBKDMXnbQ8yK4zqGDOr+Gp3v/S/vnNrhDXXVU625UMBo2rrCqU2AaxtP+GOeOzi4MxM/vF",
+	"brr9ipTqkyMSrL0SSdZPWyZtw/cPnQ3yz/cFlrnWZTq3zbf6V6u/0IpV90ZeDBzQ3sRWSH97MIuqFIhN",
+	"+gs6k9ft0najwLmR/6RHuNvOwN7pc2nkph7eHGj6E2pbH8RHrHnOlyJx6XjP3nA+tXlY8GvjTVnSabBP",
+	"6dY/51eKat0hu5OJhZ7Kjd6D+6Bu8WzFoXVTKeU6bCll4lZkezrx63pJT00MqE4M9InyUwauUzWtMuKp",
+	"K5l916Foes8kaPpBTJ9V9/z6h75yCw8EH1xzip4oB3oFUypLBxBnNvd/wEw6inoU6nfwxtPvXbsFpncn",
+	"b6o02d5SJFvxhLYs1Bw3dffF+cXF+eODOtsf+2ECp/qG/D5Vxpi5axle5y6/h6q8+rtPUVTYUMGHbPO+",
+	"Q/u1EodGjdxOh8IZr9O/VbxLwKKL2qYnn8vpLbDKzG5Bx6oOhVUfPfCpOFM8I7yBgy64WvsVV+d9sO56",
+	"oYZj3Q9bi/6269mg4Y0LFGH/SsXoIKyDJ7iLjUeWaBe6DHLFxG2aCIIFujODDtNopDaFKBXBwfbCI7I0",
+	"FyTseyAQwdysN7wwsYEoU14HlF1c9hI6atx2RzpGen/1jU6tucYGzjz13hjcguFmyl7Dxj4Rx3ut0/TE",
+	"Xg6tSQMmD7OuQQzp8/c8hpQPJ3Kg/qhRaMpidnQHCwK0ttWu1irVrvJZV1A2udHGbahX1HxtPBTiBbI3",
+	"N8gTBk9D2zSKg5ZRUYpF+j5UnawIIx2veMljLUoVmYkrRSyXearag5yXevp48ebZadiLOhuHuzFHToYP",
+	"Vm/BHjjJwQib6Z6O9eMbQ9utl+bThO9UFzJnUpNNvAmaPmIWk57CMk4tD3KviTNJelW96po5P3r65EA3",
+	"52iE1HztcX0H2CRikoNr9jWtNpavyBa9ulV3bIjmfes0d/8+JJPdFqaZodeuSXp9bbqap/dul673tUvX",
+	"Vtv3kOLG5+Ctrp956MNsHUpw3bZ1elhi1ZQ5267kOqLacqPwIkLzOtWXSXmj8GNhtbVd1UZNheCJJVyq",
+	"JuRyfPn07OLy7HL85mI8GZv//x+9lXrYRJAs5jkTlB4wH9Js+GX5S8tR1N/2+M6xO0VgOmVpsxN/hZCp",
+	"qnDfGqf27cg12UxEnFoKrvabdbkjJducoQs7Q08GzFDL0SLQGCHHaD3CooJx/c4K+mp89UxuAAyIqV3v",
+	"lkdB+sY0Ex0EsbUUcNCOrJt6j8M6ixLGHwYUn7Vi2lCwbh8VnDgxX0l5E+zyGILPJ37iUBFIXtxCmijF",
+	"xsBXkLidMJ5l54OyOceYfXXq4QBYkwecim+FMYtKhwD0qnA3BagLaKqi0ywDN6I3o2eapfmyi/f0jSsE",
+	"MxduSkFdRRyJJFSmKNXfSGzar9vVzXGsXPtX2qVHT7raxsMIvPcH82eHl7/TGzI+F9lBI+tHvMo7tPda",
+	"VRwraWyN0WHZsn1yjBqv+K16iBNkvjrjWXmtExnIDyyMfauCc04kjGsPZ93jtZ0WQ7pElBl93hXGFwgT",
+	"x3O1tZ2qfDst4Ouax6u9rLpwBVPpMp+wS8tZykqpIW1jnPtNnoiSbfnuAIHo3lwwqr6KyMwWhg1SQMd0",
+	"nNmUWc9qWvJBzA12x0Somr296yS9Kqi1s+xJUeTVxYFabPBs1yhrDvRVoKkjWQ+EM0nSB84L3dWRVXGE",
+	"IzaKA/JuCVngMK9nbe9GIuLoJMLl5D5hHcPqwTArhRlkV1LzJMQUSXZ7ZL+DABXAe72/Gha6e9nPThVL",
+	"NgOCGqVQhcxVx9kIdaA1hYZKpYIlXbAf0q8jBxoBcxkl8TNl1UaH0vlrHy0Ka1Xz+TjTVPPaR3MO0Dp2",
+	"63g0ilxvOoC337958wvDCwLzE1aBWsqb6bpDz2YS2rg2pNjcct6z6ZUTaxcqtAw3jZp+dThe0piSU0RO",
+	"mgrqfmIowbUN8TDzZDbp0iKuSJtEG4nzUsXnneTWdCgjUsmo9pAOpMGdcHbvd1Z/4UQDOaQgiJyY49rH",
+	"tr9O5LAKh6GYx7zwYjzeYyWHnvj08eAv+JQ2cSl0WopplwH5bSkLJBYARKBRZFsZUNt+zZsx+bqfCNUl",
+	"CKDFS648YDEEPaoW0wrMVy1l+E1kknmTezl+3CNC1yWtr9AmOSSuTYyqsAb2DgsqzG6GwCPWUbKy1hwG",
+	"2HUDrNPhitfn6LdRmnCVLleipAMweMC5mOo4CmJceMc+SDyr8KD4b4qplh3swEY31g/oElkEvEXGPplw",
+	"YO//iJ4dmGvLhzu9Eey+DVMe1FhQsLmbHdSB85Se+G7faI6qhgxGcF5SUlhhBKcR8D6+13aIgmEvNB3H",
+	"YC860Tj269DOUcAVSAtkCXsyjWL35+dv2ENcoq5B/YOpYVJljRRMzlZaF4oRSorJjVZpArqkKNNbrs2W",
+	"0kCfFLFNnplrQFlTKyEGxbUKGRNUIwnST1cGKtDNWPcIfpcFhZbSbEIRfWsdQRp0LsASdTQRvCzTW5EQ",
+	"rLgUgiV8V0OQ2VMdWhfZ/yRCmKAltdo1KsKq0qsqa9CVKsC6r0M91uA765F/jxpGuR7t0PAoz0VCeZxW",
+	"1H6TzxHthtBU+0B2cARILDRqpQagXkoRCSRSy3hN5i6qd7fKlAYamatdV52De/uHwAHaznN0D/GQlNoX",
+	"RfvMUxpnu2W/l0Aa4tm3U+NpOLRwKJ3UEYGrEkZ7Mzo9Q1lWvIKYJ7leY9kLB8x7B1y6v0wGUNpd7FdE",
+	"xEY8MEpv4ptmx5NA6sYJeU8Oqz3MJL95Hfj687jiTEyJ76dtXCE91bREi+DIZMkJEyx/VwpYb4sn/B4o",
+	"YVciS7ojghb5CtFvW91ulA50WsrlttnQK9i/QFXd8TBvvaOAANc+85HrRJbqcwaWDJIjAdMfSR4IPtSt",
+	"IUNQBfAJvRrYFjSDpgQ0CpfKvaxOsIk9ehalEH/rl5Ya3HUS2bu6Ab1fC/N5Y0xseIxehHg0pyIxvm5U",
+	"rUjIL9s7qiFN//aXVe12u7JuAy1Mi6rNeE2avwwNF+2ujjYLgGDZ5FaonQQ0U3jGwsUCTlAfbCE3CDtY",
+	"W5QE18aAkh71q95KkrBGqkf6jxpQ7/nSjNZpx+MrPo3hg20zOlpigQRMtVwuM8cP04P3xBU+vqE7wwwo",
+	"9Nx9glcjRagrtVTDFRVJgrdK58fWcn4yClm7WrWmPyrMyJwzWSY2FVgKVUBtyAxM09ldCK2BFP14celU",
+	"Jj+7EINrRESJgDI1S2TWC/BRFdoIOFp6ZgXu3G6iIuQjheJC7jbU3lCX/taomxR+Z4Ou5N8+W6ajf961",
+	"d+RQx7wJpWhn9peZH7XxiU6t0orsHWYFZlV03BGlRK4Kvazxp1jr0hJt373nyz+yzTMsT8k18l7vSVCe",
+	"JAc5/Ig/5kA9Uiceqd+6spSW+L2a0wFNwr16g1CPJnymi2FAbFuU7rzWUt54XY7vwvRzqi44Vgcdo06a",
+	"rVHcnsakfvhf06py0bUNAAU4RdDCyO+GAaAApGDy/pN0IZbwT7HqQ+Hzwm9xIwmGg+hrTpJZ6zKLPlFq",
+	"jV53ZIC5gwaymv4rEFYb0D0Yx214v41DhoIE0ASf+jhYAhLH48/eOD6Scg28Z3bN77RZ9nEdoxBeuWor",
+	"Io0nQpU8qUgZHLOB7epPYVbu4W9XnCxKmDT2HPiSZVnDJJgJcAM6d194Zd/ONZDXQwbsnNWl3B9nw2Yf",
+	"FO4f341jp4sXj2ydOjee36kBvtZvt2HX9lRsdhVxdFe9tx/5f/Lk0dMgR2jXfkAz33Y/AncKfg1WyR5z",
+	"Rta8ogbtZcYxqKBWcmtbl1JM4U7bw7pa3tz18rSQjPvfUW23vayW5RcxX9FjJtN97xX2buGKpYvANFsP",
+	"GLC+tl9Alt5gnyrgRtoR3R9wgBM35Kf0ItuW7f4vUh7dS/i7ZM4+N2vyALitFwsi8ofQAfn+8JHNz4UA",
+	"kEiIv8vR1srFwlZTOlIum27Q0lxBLDg0WZ591ojXuNwepptt+wyrEG3GvqKk+rw1OQ8iZMK091TtCbxZ",
+	"WHHVh9wSoAVZYKCvNjm5IXCumIvg2ZCGXzS5jcxAFd+pc/aKKDkXwL67nXjcnLbewDxr5ligcsFL88lG",
+	"zXnF80SslYg4M7+bAwwoIM3N9P3+k9WmwHYJMxs4NBcqbIqRS4YM2mwn9GkpP80YpokojG+z51CMvLMJ",
+	"+LQgvoRJKpgEvhZJ7SwLWGBXloqrJv3k2pjplDlL9R15LwlSON130JehsQEXe3NwSMt+Mmqim642p3W3",
+	"xTOksZdxjwYYvdpeIGp7U6Z699poN6I9sbVfzVgAVuwBPb4tqpvNSz39n//6b+CbAg2JyR9e+jVNK62L",
+	"0cePcAgvQuw77FbkiSzZF1+oXR6rL75gmCElkjFbAov4c05EUREyfyPnBn+bf/EF7bIvvjhn127LpV53",
+	"2jSHml0vRP7FF6RhvvjCGHfwGGuSfPFFRJUR2CXLGMnmX198QWaqedEvEPUnh96IrOsBwN/mlDmQeSsp",
+	"YC4253QqFBPveawh0E8AfzKXjfY148GGXaCvE3X+xRds9oEXxcdZxGYfaPQfUQHNPth3fMSeoNCoIEGI",
+	"ERieb3OIK5dLhrHgisqxFGbLpzyjw6LiMHCllOa2VFGcWCRvczhmYdhe+Weq9IQ9Hj+m0f+YKg0rWgpW",
+	"8KVIJmz2r1m6TvXbzXh8+RRATcQcSRHoVJkvMxZpBLjkj7Mriw1+m8/MXzCMZB5HZxiGlLBpgnkrebhm",
+	"tszXQJgPM8UxL6GIYwYFHB8w0RcxPI8wsRsxmy/9OJsY1f82Nx/ZrwqRCrC9YkRzivAEIAtvcytckaU7",
+	"k5Y7H/T/7F/NsP70aKy82bEBwD/lMyLmqibrbW677So2o+tmkEhCHBjU285yal5tAdegZc360nR9Q51E",
+	"mZZLYLe0Ewc553llWAFXMafBmic/f8OXs6uKlts8+W2uKCkMhDIvFmc/cR2vZj7H9eePLy4f4LwZmx+i",
+	"YngMcsUWXGlR0theiQI7V5kxPYdWXb+8fP2G8nFmDC8SsS6kFnm8O/tB7GbndBlE0MjzEsy84m0++6WU",
+	"80ysZ1cMGtLxtaJmH3jeKDaDlrr25cBKZF7M45WVTyQIy9nM/PqjEeWZ6/lkQzr4zphnGXX6yMTCHGZf",
+	"i520mXNk9398+Yz8yVdG6s6uYUPgS9CAkLBZ2ZzHN5ZFvZQxgH0Wb3OkNSlv09icVZtc2/4LRg7JYKH+",
+	"Twxba4OJRXihyB/nUmhlHgi1Pv63gJoQPF7ZkVYfntpMyaJuvVktQROJdcxWEUD2ksk8FlG40AjazNrs",
+	"lV/FDOZAlsaCyg2Ih/m64PFKnF2ejwl8hKeOmjx8uN1uzzn8fC7L5UO6Vz388cU3z39+/Rzu+RiNdKoh",
+	"0ge72AuoT0YXxDmX8yIdTUaPzsfnj6DLu17BgfkQPb2zcpPDv5chSOurTU4ThXlixtUN2ZXmE0v3s5dx",
+	"prRPvZjZkd+9SEaTkdGu1/B68wIYVcnXQkNKscOTqS55+HJREbQGYXQwrppDa1uleeTuqbn8rxsBgBrX",
+	"mYqKk9Bv6hGHMCM4MFwQuVGPC2EPEQE0lqbAylyOx1g7nGuiXIMzOIb5fPgHoWeqEe/zA92sQ3gQrJum",
+	"VQPnE7SVyOEk21b9XzGYAO1kul7kRv6QVBYabA6gZZberQ9OtxEAzYHgevRdJrejd+YWXz4ffig3+cdO",
+	"Kb2GTaisENregsoShl2xGYKTp2kyo4YWkFyTy7Zs/llUojm6j5UIrcIb/JJTTPhro+Oh4yS1gHIy3pjz",
+	"1i4MxMMSNKRhaLSDjEKpNlBJk2bdBaRy695N+0Ga70AOMl6uu1VUrYGx9WfNCpUyg/AABBXSmDCJ7tiG",
+	"A1aCxcO4PmfXOYM3maPBqE1mLRQwHmPjNWciWYrkivojOHSuLJefAQTSKvqAssNvOKWiu64YoauqcX+c",
+	"3Tquuqam6ZygUXi9TWP5z6XqzJwfVnMoXp9I0XG77tVeE0JbBQc/PvwA//vxobcukLfpuRlJbDv2I/x2",
+	"yh0JJbyhemxj+GnLguJ2WFX1nWrrdNgGUUponZn9pF2/2ViWSdVv1t9YzNV8Kr4WbMWLQuSWN8WFA63P",
+	"h1PCXlqzrrGFjY2yU9R3N1WhXXtdXX5Nczhs73rm/Q9iR6IOhunXEtkyDki5B+h2WGvz/Wser9JcEI2b",
+	"0rI0FpkxdbFEJV2utHHWc16olYTIzIAN4333GppZ1sM/FKD6tJu260SEVY0aSu7uO9X7ZLedurYsFbEc",
+	"NEOAjsQ6F+WywwTGyvlhcvUPpWKLooeCtXU9aHifSrPi3NlFui4KNGGCyukn63Rjw1deFOfsGrtgYPyi",
+	"aho1c3wRtjqvvm7fwJXXQMj/91MISaqKjO+mpOVtk8hme5/eq2gz7r12+8Up5adzrxfFKWTlJwonYgeF",
+	"urTYDf0QApMoNZkIVfi80LariIpsiBaNzVtepnyeCcWWsuppDlFPgho4AOuiFKJKzWDeZPzM8onkLmkE",
+	"yD8HR5PlUmrtInYdPdZs7n5Gf5rZAGPV2S10yH0L33uMMH9DafOAennc2WMOo9rmlSfR2zj6rtWN9itp",
+	"CCYVReUrkv1H8U2IbuBCh11EeOOnVKx7N0Y0WgmeEAL7+Rve2SSILnsI19ATT+BOdk35MCG6LooX374s",
+	"sVLwHcSm4gDD6DcEr8FKSJElXjc8oMm68vPKxrRrLxlm9Y9S2wsIA99RX7eBe2ueZQIPMvwcSEY4JMn5",
+	"IP1tQQv3bKz9w0opigyrZNUVnxw4BR6Smu828qyGAG+Dpev1RpsDICIwgUgct3urG2nYCvyG3vjPbAji",
+	"Nxy2Bd0h+km87aodj7Ku8afQUkET8401MbGrq0g6e9K6IJW7kpoO2a4Sb3O/lSWCgezTAHxgHOtto6MV",
+	"5pUw45EpAeVXyE30NgfjIhHvzfORQls5tzheifhGJBO/mmshAH/DzDMoK2V/e4vdgbk2PqdZvCsAAMLa",
+	"qSrhw6AIJRbR2xwO2EVqdkhm3Fbz9chqCRXuodbD8MU5JmVKnisK4YNhjpkjm0s3B3cpEAWhqpqh9UZB",
+	"+yJoQX3Omr3DkjQB4wqTf29zaP5ILVIhq3lFFW9ZxhIZ1bAwqcI8D30g5Ik8VnjPfPCQRPZm6Mxs8+XG",
+	"/RAJOO24xLiSlMlqXEGJJoxb00s+vxyPH8Cr1lTkhycHu86J1MQ+0UIQqt5+mFeFP9jBUYaEAiykFiyI",
+	"AbrLug+Cr/4NPCdqRfYnc9bMIHdKA91W2C0M1qAFa7GyNFgoPHyb20bk0IVG+lNntW3OZnQrJYXNXyxd",
+	"wwxH+TavA9KIgtzyRTb7BtY+vt4s8G1+TdvPg/YobIfSaAS25jsjam4zEz5rgsY/bGfbVAx9TWw/hkJu",
+	"P08bcbNJcq6r2YdlwqCW+Tr4q0WUUKyLOvbhoGde9+gZoCG2TXgaIpK98DhXNwrxAp9//fzVm++nP734",
+	"efrNjy+mvz5/9frFy58fdPQLz9Kp3GjQBbOQd/F6l8fHWFzfljtIi0T36lI32pKP1IpfPnk6ebb46mky",
+	"/uriq68ex18mT58845cLwfk4fvKEJ+OLJ/zRfPF4cTG/nI/nX11exsnFk+RpfPFkPl6Mx3z81ajR0Hs0",
+	"Pr+AdK/fp5pisrbb8e8fQm1vGwN7On40fsTF5eX82bOvvnp6MY/Fo/nlV4tHj4SIL+biyydf8cuLR/FX",
+	"T+Nnj+Lxl0+TuXi2ePLkq/jiIv7yySV2bu13vPs98O/ZxvTaHgcsi5/p0MrFFuqSbX9Qav4IBaVgXpwy",
+	"arF/SNe1DqoncLh2eVwHlh0yYX2mmzuaOptOS6fSqtYxy4RndVmzhKCjAIuYkOLykla8FG+h16BGeyV2",
+	"rp67BI8G1IQAbyRAI6E3JfbSx/aL7AVYDW9zz2yYMBdUARFxRCxGs1amizVYMLnnzkKobGJpbk7lVAEa",
+	"BxU3HJKQ5sAURONcA3X8cuHHdazFRZ9KRmEpb3nGEHnpQkVbyxPBU7TCIjbfvc1JktisKOW60LMrhsQ9",
+	"kav+9cnTPXsoVUzeirJMkwSxkNVFb/NEOsTvzvep/Up2gGYDPBZwMELjgDDhTi/+XQmtwUqEG999/r80",
+	"Xz6kBOZDdzQ8VEIj0v5B1YUWffe35tod+3x2Iwo9e3DOIO5muwVB9lYb4xKRNXRYs5+lm2I4pwACDo8G",
+	"0bJGrUPLioRKNgFdOWEEzSPkUgqQKrMGPNeI5D2RqXPOXhOr/tu8wryBLeKAR3XkWTU/tuKuAUV7m8+K",
+	"UsQyx9KQKRERPXBF3TioRHoVKgBXm+9YLrddh/aLisr36JO7HRJofLPwWvRaBOmyFIDld8lMDAxUkW07",
+	"NYMQOnexCipd+vuHkd2uU+nVTGBzTDcffmnGWugyjW29Wqtwayvm5n9WIltPb3m2MTcBe3AaczVhj+Ag",
+	"sOJPxEFnsSyLkV8X5HplTkbXK9mg8yrxh5jnHGlHHQZgjQ3w6d/LTM7F+yEmgZWRv5NZUL2+6xz+zUpV",
+	"AoeF2cGI26jC7KSC0XKgKpOTJR10o7s5nYuojwHtCAekUTvegW7xHq1D3WYd9gSmPBfVtvJFv5s33VLA",
+	"bhOA17b6dN8XjlK9su//Zw5T0Uf0wL7R137CQJVLI913pIqSoX7bfCcgnze5LHNqcweH/wMPWbfNqZAh",
+	"YuJ9LAqsnvKMD6xBQBmzD6CI0nWW2SoIiNRAfZCrA/Hsq3gl01iQhcW99Dr8aj8A4iChswxztbTof9d8",
+	"LX6tWdl5luyjJnhHFanL0eRRb11MX/h3UsV2frtgjDbCwl2D4awUPNmd3C87MBAv3HOKjYzC5e0jiL3G",
+	"Rurt1jjkqLnkcS9ICeJWq2PrM1Vln6Hkx9jl4GjVSjwqkHs9ombWgFriGhMaDBAP1AhNf7vQjEXxqxv6",
+	"Pzl+xX7I4TPBm+xTg1nMhFdIgk91IHRJ38MP9j/3giAAcFrFEcW6yLgWihoTGXGyweKZ+cd0vnOWvq2S",
+	"EFmmJiiTKH4plOrkEqL1ruDNR94amfZqKDrwC3YV75jd/fRi1qWc7Aq4KMFS5qLqLWGOXNihp8RNVC/d",
+	"J3EHURT2KeiuOz2Cup5wKXYtqUX3lYvCLCHvhaU4G131/AsBLrxF/kdYqr8/CqPfAt5BZUR9LrfzdSBq",
+	"6PSFcTig0K3tiWGVHhXgnecbmZ/zojh3mur87WY8fhQb3Qv/JWbQsdMXLZ8s2kZNILQDIaZtqsSEEWYW",
+	"u2pHtru2ljUH8TM0cm+E5bJEGa6aOgNVAVSEUb3kz1WwyamyOfLwXbk4nCUsgM41YNVWAUKKjqKpgtu9",
+	"soVxY3UFG9txnOaW+TugXtyiuJIC+IjRZCQ2Z7HIdcmzQTAX+zl/J0t3iB632HKIs/09NYU5P/soCmMd",
+	"zDM5Vw/XqVK2e2XQg6ysUo8tsgYscFQeuNN2IhBV+C7Nk5/wVV+b9/6dAbUwemDZPlHir38szXz+tzSA",
+	"exbp2gJ0yLRbWUlZ7qgq0Eiqbhgw88AddAJIvrpxwAPCxlhMh0207xHgDzjijwfLaF5/f312+eSp/YL5",
+	"TiOPZqCQxrWe71VJ8+UFoBm1KM2T/pNE6vfx2TN+tnj34enjj/97FC6uCZ2dr80uUhRRBBxPyTgreHzT",
+	"Srh9phzuCHlpLPYAojw+rqjqY/b0Mfsp/ZpgRmYKvKhMtbOrOl8zMTbh9povBHZGLwQPOoy/bLSRrlHf",
+	"zSljLfQZ1mvW5dhxQc7THGnwmxN4r1sHvqpjyxg5vIeIx8EhANe8UcGn2JT/DjsP5A2FKrwFKdR1IKJB",
+	"8b+qRCYy/21R2cAXBf+yifRQHOJrG2UZWlUJwNVw6TiNyyP0AV1nafyWXVWVFLUbWDnePQD7ViC07Hqp",
+	"66/ZT1rMk4lT9J+slhOGfjhEYyPSnyRo3xHT6wqzf20FqU0sVWntz1p1B8a+rxF1B+LwE8aB8zlxHCAl",
+	"KHdlDC+dLnisq3rJnY2sRw28HyEZuwPnR26vU5plgI6ieqZ6+vR3gEUNsLHMxwzyGy7vR3ptaBrF6xTS",
+	"Cq+r4UCMUO1R1g8/wP92Eywg/mHLU6IwqhiPViKz8TrsAce18wgw90O+ajCoAyMdLGC/8QF66VcC3n16",
+	"9dR5EJsfT8jkMKdJu1ucB4b84lsKC9fl4CHSrw3Hj1UP7dKK14Q1ZdwYJlCGiWJi456uaUSjRLuto2CM",
+	"x0lQUEV9ys2/VzYiatDnSO+MPrfzcJJUFTy4U3RQALKbzu3/s3ecRjXOCVneMJm3UG4eOdOa75gSGMhK",
+	"Swb8aFV4YEV0uSHbLrv5504umS/oY7JkN8x9vjqhtVJ7bhBi0snloHlpjo1aHwWIjWbGlWwtNbUnzIRW",
+	"rOBKWXw+evAAePOlARpru54wE+eHPhmPiSjMw/MRvZnc5hOKw8Lz3MgofQQPRVClETGL5ts1IYb0dhw+",
+	"RlZBNN/mlWSaZwtzUyk3y1Ur1oF5WKC4QxMdT8MrDF6jyQZlN7/jIeivQycocilA4h8MhBvS19hEr6PK",
+	"JZAgoSA7gYjseBzi29wHIrJ9OMSmiGDZgsNGgcR0AxKtLZrd3FnNR/8fBDDixLdtaeTUs0GsTsTgR285",
+	"HJHuaIDVnd38nYL1IDGduEAPrHvlm7QQJqN1pXDN5Scf0puWnsBOBZVKoubqJ8n+ygpBlebImJhWgN8w",
+	"ENGMzliH2c1hFrZUO55NUMXG2oPDg1oauY3fZSqEPQXY//cuLe2lOakl7z+464jeF8C+bjyD+hZ3xLDn",
+	"dhJPyM4G7Ezq4Yf/P3ffwuO2jbX9VwjjA5rg09yyQdL14AO+2TbbdC9tkQRvgK3zjmSLtrUjk65Ij+t3",
+	"kP/+gudCUrbky1QeJwsUiDuWJYo8JA/Pec7zwL+fL5DCaT9AEyWHMOTMktr4+0QAuRnax4rpXO9lVYwL",
+	"5x+Px1BL+iwFxc4z+GKVPscYdkQbRTV1mG+eLWxGhaRA1InbO2zhN7/8eB15sf7nhRHLqrBWKqKzJKa5",
+	"NmTUd+5X76gPdowdMlXita0y6I0EbsCua+RvzextlweKp+8fCjxqBXnccw0Tkb5ySxZ4YsEnmXo2fElc",
+	"YR3M0Hfky4lpZqZncFuZ02jFB6jRSBqze56mupoEwRU0UL1U2F4U0w9HqE3p8c2pDD88wlx2fuKOMBDE",
+	"eP4f0YrnKaW5GTOIdbfgD7HCcRCAPm+bNPDYzmlgW3V5WiYWf99BFH/90ZXkrBuMLgw5oQg9ezXVB5MZ",
+	"pG2t5Ft12MojJBtwUL/ObAO2fQ82C+y+I+UbRn5aNJDj0pew76qJ3I8bl8jOPYgf9Tjw1Jzr0WKGgn/a",
+	"+Jwvsz4jtX/CYm/KL748s02se7HhvWGH9o4+ZG0eHJUKdue5jfiFdnHo7qLRgvv4MOz6qF747j08Fhvd",
+	"upWzJCT3GV0Rk6KTXAtHZnnFR0UZkoQkywh8JCtWe7HOl1fn4oZlGDCBVa3zn6X4mFvi6k8TtyiiWLoM",
+	"z8RmrjH2R3uM0t4Uo1srbW/9RnU+UGlWGp2S7AUHImpLNR2M4sCX/2OtqJiw0HRsHOl7z/w4Gsm5zdSI",
+	"MBee+4NmDEwfJtKnct/CTpvhza6dp03AwfsBCQEMdC/p0XgdgShBaes2mpgzFgfzBssV91wLvidDOBGp",
+	"4T5LUcJaqp2ApUiKEKqa1WrL8tS4xjiDbN0+PrDF+op4qzVjY6383Z4L0khwU6VA5F8loWw+PxcvL18S",
+	"wWGgNCQEbOMx/5cyOyrpurv/e+q4lgFyzetspyA+Ct54qRr7+PuGe4kLW0m5e2ALJFoy02yOamZ4WJZq",
+	"UijZFzOdY4F/JSaVXswNg/9QgAfVn9b+mFlbFcOFpaUt2huQpFzlxHQQjCc2G0j6KfErr5YUNHddVY+Y",
+	"u9F87hmKmBmr0Ui3GWKzz+Ju/sH14JHNEZ7RYotuBI9si0DClcGTujdL5GK7eMAPezqpCITx601LlXJC",
+	"sUTgqAAuD9SSiHMVVN+qgMWJGMJBhDTGM6A9RDgGSpOiqjrDKPcAzTg/l0FgXzuggV6kbQ/rjtyG3Gnu",
+	"tz+GacBWt5rfRV6Mxztt0BPrsdLVWKRWp25pSWB9cUsHCTT5mhIUrHJn6IFCCwN7C6wbUSCRXEqq/2fq",
+	"NhEo0M4H6ntJtDR6HJW2RNYOfw9LZ0imN7mRxXj8WJJJ99sP+rjG5p7Rjj33xHDXCIILqsWBpa4TkISe",
+	"zYGpaKmPQCK5yzQnVTaf7hc1J7XmIHXCz0vQdmGdRFVLEnmrpJerCsxMfKwjs4wS5ZDo9ul7z5rny5Nm",
+	"W1e/H+BNDmeOyZYQqTqmoWHTWiwNRqDDzbaIdytTY1lwg4NXdG5XxBazlb+WCZUKE7Q6YLi1geMrqrEh",
+	"ryRITUQ5O1L+aQji+id/1Ty29BZ7xP74fbuvBh9FXdmUaGiN5SDjpBELVfy2kJGKSpuMAb/uSUMMAXtg",
+	"Cwg1THSZb3IVHTiCpzr8c4+2uU70fSfn/jyPZGGbjKW2JFwEmdWdGw1UXvimNq314alHn4xP0ZfsiG7p",
+	"zIOXZrrXGgODvGf+r9ZzORY/UaF0JK6uq0k/0IwD38iVpwiYZHQ2d2OHezhwusJxHnkLafXiQzLdHJFs",
+	"KSraoluw0gtGY+DZilUfk4ECJU1gvy20SvtwLRL4SKkweIAu72IurBaFRSFZoZWX7a1kBHMb67LUy3Vc",
+	"eRZ1gpHVvazOQKKd2mzr6r0qBzpClJtEPE8RzowFsiZ7sXeFd4neAk+b/14Yd0DG64BLWAIvpDv5WQqL",
+	"vLgUuDUCwNAZzTgjfxTb6zoXaLA99A2bPFCoiM7eunNjV3rhOmeklZIjCnWm/8iMPXvjfnP24/cokAzD",
+	"URgTc1cO1ERa/we7LEZcLE6iqqBl67sRB3nsThGzQi0sUsZI5e5doUb2QEF4/h6DrywPDGTHADM015D/",
+	"xrbaqVQwiD9BbxkxlHbpDMC5z3qMt2UDq2Rt3NzrMAV3Zu6gKzTAf5ALlOHC3iZ5IHHYKNmMw+TTze6m",
+	"E+ARGWsq1lekMut2RbSsACtxl4/ckU0ykDWiiqQCaDeZ6LXa8B5vcDLvg/SgHmgCelyLSzGUk0KZEPZw",
+	"TroJyZc7Obdb8SDdYUHWyphcu6IwHguvwVxWeim0unZGptXE6zbjsLU11/3yVq1l2ffRHmzaqnYsFK1t",
+	"gEWna/VDsIa/Fyo3+7izO+ELUXl9AfLqXleI3fGkBSuybiBwgD2OpG2bLqFXN8dJ6yGylRzJ4l7mu4xm",
+	"HThbWxZrbxPVWf96efbnTw9XydW3bfXVR3NWoGl0bEh6Vv5ucaePKpm9z9sr8r54DVuzsv0AS/EUeAOV",
+	"Zzbri4dBz8jfBr3+62SA03zQ679KBr0iH/T6g568t7evxlejQc99b+FvLy5fvDq7ujp7cfnh6rJ/6f77",
+	"F3x/Vyj8VcPz3PegNN7rPwx6tAP2+n/6/HlQV0NuqLhuOyHhDERwUzRJ7VTOcIt27xhv0pkS0Iud4bc0",
+	"KCCUHPvGpasmLxn5ebSUo9McU2jvjMjELJ903/2xrW4XeTTf7tZK5nqzisCkvOeqEfnCfxRn5JtyBKAR",
+	"dV6ENNrWAAxyLHUFABs5ukNHzjWqrTlTmZV2und73sLl/yWrvBjZ3Q0K2r1DwKNa5zSztANnHSi67Cn8",
+	"wMUfk2KJZ7BFd9rtXqnQYQNpfEJNy6PlxalEoGH6b9mWN8abo4geUkHrgZxH8A3X/4kwC3elESlDOVJ3",
+	"cYqQ2/RapJlaIYrSzWcgAY/0WxsRfVkB3MgtJvynFzWajl+zs/+5/fR/m7aOXWaFXh1iTTLyKMED5+NZ",
+	"Vsen8ESwxUxSCu4HLfIFrgwQLaSqqPTb168upySwEbaQFy+nLe8sf58X1ZaXvnq1x+t94EBw3y0Wqbt1",
+	"eg0fcTqkiWe0Wij804oFgdxV0IhVmkQonlq3GK2Vh8xRvVjUl67HnJE7D+JapGipKQHsWkfb6MoevG64",
+	"3+zl8mRDWfa+MiQjveTucGbwKGvlbqGyiSMAnUU5t9ac7BRyjbjjPP9NFQVwkoByZLyswZQxSgiwJ41r",
+	"yzdGSFXpcuY1d7xaANazgBoUdIHV5+JHysNVkuWzsMSemDxBXvbnMRfEj+5MIlKg3sHjfHq3GMpKSStN",
+	"ysJKlUSfCNuD2YLadciFwmgxyCXkMoEIza/+Qd8YFp9rl19A3Zn37nJKJW/hTuYR+YI4IFA2J9DiI+59",
+	"jSZ/F0N+HFpOen6wPYre9Q4g0UaHMNRRb50o9OxPk83RUpox1yLlnfi2yFOqZgVcL/dCR4VmLL1beBtq",
+	"ri3jheDigT5tZaF9JxGXETneJH5eGHfaGFeS3kdh3CcHogETF++IHy3phISQmsZlj+3oGyNMARNME0Jk",
+	"A7gaEU1G9cq5XBMacasnCpZEXzBt5aaq1p66vqFQqU3b96+6mkj72Al8uL5v1AdetLgLM8L32GVISXs0",
+	"HSMJIn3zIZuwvQPhcpDpBFfml5sP373dSlcSOvPYG/aOSfwlCABvH40Dtwv8ZSdiwKTgBC71cqpLD/fy",
+	"5exrE3pn/bpPkoN0DuHUEe04k5kCWOG5uAnZfq6kD8B3hGMEqmuzLFBiU4/HhEtE5L0ikFozm6yuWN+o",
+	"Tye43wOTAiVF4FoueQxNGjpP34hs6Fxrry9FzWhaP1BS+NEOQBf8sZt6O4RCv8Um7Se6s622/aBJeRqR",
+	"5S9/RfiOKzJAGcyCnenx47b+C4Jxbs2P0jWhZthHSWxtOwbIXtBzcx4AhKRbQSw3IyZLOR6HMDyi9UBW",
+	"lgHIegyVgajrGsfnkcDfzQV8+/BePOCHzxfV4jHFTRvPS1rxMMwuPrJUgNpQTYtfdllOuz+1jh6Lu8Kd",
+	"CrERt9VCpbCbQHTSdQ9rE16LTK2oaIkkkSFT3lwRFVXdNqzu7xbqhl/6dEe7cEa7l9VQG9eHruMPWJvx",
+	"Ld4t1Im4/T5yzXDL+hxqjjtIaiyAastba0N1T8OU85GNLuZZO7GbMIWalPJsYSRBkzlrjPFfwhJ6jct6",
+	"tAOCobyXiZRKQYw/74xcv6iIhDjczuf7UTSj73ELnq2f8+mV/5XzfaYL0pzwKpmsFwdkbISCNGKhRrKy",
+	"LQokGCZ5w1180tnEneaNfs/MJTf+RHEL/3ysBWqbSGhTCUkugPZ6h0EKP0noOYe4LNux2x5bvNNdIZFx",
+	"rZJIix0INZ2JYpDd50s5qsmlBpsA7wxxxnHlgYkKBSCGwUePms8klPZCWc1Ib+oShnr/5wC2fay47iA1",
+	"I7a7PO+2mBblHrfZ1j1mGkM9gPMbjMDknShsP0rQIArMuLNhVophlrsFEJdjkLav9DIR/mJU3av9ZKJ1",
+	"DvK4iVioOwXiJ3hBUVLpSpO9vOUU6tEshZ7QYir4Sp3ZivW33OOcczTbiALc2xAKrLUzX9hYacefiECS",
+	"5TqqMkIp2l0cnT+wivNxo2HwhNajr/v25LEw65vyJNbQohHBqp4gHRQim6FxfYIDFEqkOMRpEPMOXy2U",
+	"kTYVEy2G2eiOoAJFJainkjUuzVVjoOq6KTpVVzfCJrYoF3nLemTQaX+ixz/ib0FXueGdaWt17xPJGzXn",
+	"nA4INrl3P1Wsafd8I8H/FS0QyzX15NMqHe09D1vWVL//78DnZ6O7ZKMab71AOYBmC4PMucCA2KavzE8+",
+	"qlQrPmRb+Ml3Qcdqx42O1dPumL4RFw/8sb0U5r3fEPXC+nw/Cb4ZkT5D2bjn6TWDrWSDdJwGsDQUTTZt",
+	"oe8Cl9fRB71doJdOEt2V0fAtn2KwkyYhdHp8Ded4DdR1o7s0ESlN2xTBaDXp84bwYBWPUod8ew0mSkXd",
+	"7RR8XA8AvjfBafuY1Uw8+ANqOyBO6Fdq2OYx1KHFwgBjkzvx8EYsUL0OXD+3r4cjKKfEPecTnDepiGiG",
+	"P2SJMHhSVlrWSMQlsrTE5r9xT2G1bqutYIAW9cijZkgca7RyxsUZozKLxnCW5ZI/s9rX8HaeGbNEtkcF",
+	"IGk/5G5c/Mfb4aqOlV0YmcMff31YI1n2aPyil/So33v9K+eD+P978fnToWkp7KBtSzoZ1XEyCkxDcMJ1",
+	"neA6+2hoI352zUGm/ZxqnpCd3Ir5FCAcUz1rpiQGCNUxF258QFs4zH3Z2ZLN55gIfhaCHxNkdzrBmF7w",
+	"gnbMyDWfnCKjWMPeRfaBsehcxrHtNdzQqFwY65k9Auwo0i8A3opKl0BBJEVhmMToTq5AZ3Eoy0LeS3rm",
+	"UvtZFstucMUfdxKCnejCEBfHgLv7kZ2W0pg/Fl4HsPIYCWt90LQ9Mh7jDE8ZHP9qouHQYd/pvJ1ADnGf",
+	"R4iCo2Ezv8qmRR9ykMIajm2HKFvJDSn5SmY5qFOQ513K7F62Ot5tq7KVuwoybxTlg9Y2Atema5ENYS5w",
+	"R1CZRFttXR1x7osrrxqKKz8dd7Ow8sm4xEJqAobxtHu/XZi9CA14P3NG9MObD4J+m0Ih+TbA33t8xvFB",
+	"PvSg7VAfzAbppVuUMWXUxbC+raH6RGGedhitrKpsrKvZGZjVYQcgdutq6nNxZGaDPQ4XHqDwUlw3D8+F",
+	"M42RpV92vDZ8+1FolCk457dyIzlf+QO/4Ht8vyMaU/1RWw8G0JZOjwP+4dyhJ1wb1o1qn7DPTZ5X0hhp",
+	"wmkZNSSgoFmP7s7FTaC3BOOKwkNIM+ipH6I9lDxrK7HoT87Es/Ts7F6qXFdnRkpzRqlef/P0eULA8fXc",
+	"TEuWrT7uT2dhW44otmP6ynjiZ+u2drT40o6fQCeMF2UItD3CIC+mhbG6Wm2JR1ZFVpoESgbR8ijqkiD3",
+	"qR6HNYwrPgnjfL7HkvSWnv8103c1v9HWwjfssiNR+Nt4XwH2VR+adHvPNMu/bptdKLcidgPfPLzBbQf6",
+	"v0IJEKjd3zEUX0iVy1z8Ww+h50s5tgSRwHW+ygrDoDR6wjdGjKUayT7+fOKOw3A3BExAenShsEoS8GXg",
+	"ZC6rwiKhJ0N3VmKmK8DpMNbGtaIs7iWTIxCAszAkBAoTQOYJHbuByh7udluo24WRaSgfGukqrzEasHTR",
+	"ubihFoQKZOiQNV3VJuQ/jOrGbtK1xOpJtqPEd4ffz7uoUcKzLN5w/72pZcYtp+27wJvAr0WxmoCbjMC/",
+	"uhLGLmZDEJO9lxWU9YJfbw36ql5/Ewm+Kr3A6NYsRszDnrtQQ/dapkXe4+N09QR1UR+nq/b8VWa0YnpY",
+	"LNXFOrSlLMsuhvfjdFU/GwEwhohVASGD2e+n9W79CB4zOAo8AEqKXAOZShUTvIEBzjKWEYq6qD9QA3Um",
+	"Ul/xmPaxAAlI4dYOZ65LQzOv4YcIJPG/inhUn4Ghb0jiPwfaDIYtujUdIzwDJaD9VotKlyWs2te1JkDy",
+	"NoIMw+2wFYAmuF0AFCPtMw8uTIpKjiGnoBlyEHwuI61ArjcGFBMqpu8aEz8a5ljUoQilK2yClWby92xk",
+	"KbMc9YD1zxdW0y1nMdoAi80A0kNF5TBD/CkYuDdIILcYTfFdKxkPFpfWh5pVhAMmtQtvOY3aj18LgBHK",
+	"NWytBu1aDLWdhiTgtrodLnyNxxgbGpVJ9EF91SPi8XsrsyrXS/gWauUwQuBuUONK9hfeZmWZ9jcbCzrD",
+	"wg8W7Jvn4t2Gfs00M7e5nDsHQ1mTEqY2UH/DWOKYaCW5t13LbnU1n2bKhKauD3MmzEqNhNX6DrDqAcDH",
+	"GQMFJoBFIR5rNSTCkTB64GfwG0PAy0+0htGMOi5Mk5F0Xk0IoXi4sijsxs3CTWL7RhMKneUJPZgMcl5m",
+	"6tbNyJTHw7tGpNaASY6pXhJjNa8C5DM5N8v1G9A3UkMrmeUUh6hJEVlkdfCKEMuQocm8/FYyUOksW5E8",
+	"URpShjyHjIb2b5R/RuWVUOXJgtGRuJBbHOLX8skWA/cfKORdhFvdFfO5zK9xMdu4v8d2Z3kO5ZyuQfXC",
+	"UDf4JjJLMIRn2Mu1kYumRurevjZPkg3bRUqLJjvCAXIOcK0yNSvLaHTWkdaeMQg286zeic8RdqDFkOj5",
+	"q5nM+zur48XPnqe/aCy7H6i1untseiqrSlcmRW6BUCQC2z12w7n4SRZgVGlUm5oOlKLsQWgKV7MKrGbl",
+	"F3D2d12zfFwrlOYrUHa2NcX2MagWnq72JDzBeT/ZvOh9SoBxLohGu7vDgt/r917uT6rBr/eF13dFhDNu",
+	"7nYSVH2P6u4i0qVsKPm6k6vtcMX5YlgWIzHNIKpNCxhkmiPCunVqSShBZJTOvEAQm8gLA3X5gG0D2g23",
+	"YCa8Nw0zlbcFwP/umrkPUWpomVv1F9Vcm1aqOPp6b9Knv8vVL/ST46bj3IOydhUw944Jc7x2G3Oi0b7D",
+	"7m6kBJ/JvcAyJAXApSTghlbSbdxFViKZkq4miV8X3VEABIW86oTHisP5IYzqX2RlpyKr2upF/nnU6PU/",
+	"23PrQNbYzZFRix9FNmsfAqBN3iLTgFdghe9cVoadOEZmsMY6j9I2tn9nGP+kJ37N8V18h91sZtS7R5ph",
+	"dHfGAxWVmFQZ0kDvLddwk4M8ix89GE3n8sCt+lCLVfqqPuAxwcmmKzqxIolgTNSfQGGPrnwdbavLgP14",
+	"UoeBfANiK4+xtuAjnA21dWuABrJDfAdd7e814BueCMND3duyyKD5dCcAMePB3LbQXDzgh63cWt8XJhuW",
+	"sr76Q3QcWOERzAZc8YbOWYUFJneMKWtFAenNBQhZu7zZ7ccoFVZAIr3phhgYTqXbuu3QaYGvtRaw09Vk",
+	"P/Zgd2FEF+w3WCwdaF7Lf64mR0UQ/FxNtnkvrsmd5sigDzxNse+CQxbUgOJUua6+McJKlfHC6uw2dl0h",
+	"PpjlsyKSvYL//YZCEmjlCdEFE51BEfiLSajCrcTuBCgJHwBrtjvK2bGuZmn7AvxzNTktp6J72V6/l+VZ",
+	"WHoLVVgJ5XP7m8mJVtif5NJ1Ybt9+mGFgcTCK4Nj3CVtQJ1CvLbwVnJSGFutznDBhCD9Vss1U13Zs7K4",
+	"B7zRnSSV6PmiLI2XTqEUH9+cvcCV+Pm7H8WoLKSykBxE7mHGoUS3Y1SyiMQ+dCWAr1ca91uz3d6vyXu/",
+	"k3Lumj3NzLTd0N9RQz+4FnwBNKJmqueogbEAlNmry72tvfYqJ7L7ene2IT1p7fLxCBjODnHCaE5jL42K",
+	"bWqfCODRAXAAPu2nA8vZAZ8uyCpbjLOR3UTztZTWYbDpqJV1+IjWxCRyaHRZV8fvtEM1cLMiDjsTCuLg",
+	"EDFceUURUtJB1eUUiHb//8u0tRYudGuHpXCbRrJDrdX4tFhWFcZDuIuKxTspDtFmPVEIuh+XAAbKazhm",
+	"DRdFaYkKw0whXW6YArJNa5XM4j9ObJW70ASI7axLMeBYgZXt4RAJ1q/Q6PeuNjcJZ+II+1dPoNRkSFq0",
+	"R6D8bzM7EhAxQaZ9kmHZc1ss96Ys43r1Q0VLYt2jP6JwAq7JXaHytvDw3bp+hVSLmbMgQ7V71Kcxl2jv",
+	"077qD9EQoCIcjw+fZNxtzmuqDVNZzm5H0wx0CppaDE9uMatXL/dtWQ0x4JuzVezFv/4fV3up61Yx984T",
+	"iqt4NpOutWYAX/bzOKqo/7rkILjhfgruDqV2TwdRp4KAlO8WJQhYJwE7375K0tXiHV4XKVm7s9JfQM0f",
+	"v2vh3qD7H3Ul+6LsAF54j8HHjjkSOrry3R6ymlLa+qBfPOCHPQ8NWGURMa9YYbIiJ95rFAhtPi7AL3tH",
+	"7/TWwwLZZ3dnBX6h9c491Mqx3V5ifH1cLv6th+1T86fIcGKMGmu+gaJM+5z8m7v3Pklj14hjrPh/08NI",
+	"Weyrm+J/08Pds9z1XafhXBgMgA8+mRFiKOtwJGx037bIMkbEDJbYSzpTuuMgCAYYhqH5xKxztxcGYVwF",
+	"RLItkSmei3eumUCWxodKFjGeFmrSSNQML+ZXpy8XhL/P8pZwyLGbTI671TYjc5ayZ33wgTqOGyB5n6Nf",
+	"ZgDe1FCnhutev16tm3iuUTyeFjE1CaEpAPgmSRgNkX2MIg7Ca8wEUSjADHNZsFde9fg/qH1pO8v54ubH",
+	"Sk/+B+umYd8cop7WIcPOW88tSWaZVe1lJIA5u3hw/+znKaEAI4eIPYI/Dwu4pxohgKlt4VuQ8+OS4Mh5",
+	"e0WPnHfoMUGXwLbVDrg7dJq45vtdKx6ki0parPZ85A3btqtfykwxEWisDMCcL6icAwI3gEen8BpCU0lp",
+	"PBKvH4/lyGuuG0DTvtuihAV9iHdv3s1stSKT6XorOwXmc6JRO6yb/cxWK5Hx2BjspQbAZ0gotlSwzwpl",
+	"QBnQ5/78nhYjiZDEFYPmwAhOVGvI7ImV583kv1A9jK34qsuF3SvsXt2xB48EJrPcjQcjHUIWTivpzrVC",
+	"Vygl67ENyNOECEyCHXWd4D19YpdS17eFus2zlen1/3yZ9Ajds44n42hnsT/I4ZTpXnj2dlmEp0n2tuV2",
+	"0XovHuDfrdgy31aSY3RrqFs764cprPoB8HDbYWmg+LQkcAmKSu9mGTOzobe9AsJ6EHGkcipswihTAIRw",
+	"PTZQIINvjK6uRerucOvucFvY1OPeSEhbe3AzJ0rc5QkqCBajqWv8QKHp9UmEBx/IOM5Kq4mYAmdP61mv",
+	"ZUats7cYTc0LJ4b49RORF5WE+kFduQNEWzwkfuNaWMSbDwipJZva33tLQ1IfmKOc/lrt89A1Cfrd+2pL",
+	"OZxqfbdDiIzJYtC8JtJGcWd5j4WGtW3jsD32Izfia95l6SV277Pc5Z3trcvQfWwdb2BQtuyu76VfhsQs",
+	"syMs4bwHQrhKz4Q71WuFIv08/iTg/l2pFzk8QJhiomSEPqANlwv3GmGEN9xe9rbBjPpuKZtoCfBav2iy",
+	"e85Bh6nGyV9Y4szbUi6GDzk5+BuGw6tjodOL7PGlnZ4TxKL3KZT6ZBPk163KXr83tXZu+hcXaDB06/OR",
+	"nl0MnfNyQHkZdseJNngejLaDBn59zO196c1hY4rEy+DFA33auslHUhBIJwriyUyB4mNbWGc2Khd5EzXR",
+	"93DzYKb77THR3MHWdbLLYFu2d1Oym3mwPo5TvRQz1ym5LIt7WRXSQKf4CB58CQ4NKNqKxbwx9NLaRZdP",
+	"bJ8dxmC29vNhCxa1nYMl2+WEOaYKPAHnIq008O3gdEsJNYtBFRYiwyhu2xlqoWxRirSStqjCffLK+b5B",
+	"jw4IdSMzGGUVxADc/pHZRSUZrnYu3qhsWEIVvbd1dIqHcuLO+yEWPc3moDrAmGEltLrG+M8qFOsVxmwT",
+	"/o2N67F6dHEfHihK550G0HN5WhWUfRflmDqgE/wbBWEPX5MvggltJ84cyhFpokL+Av0awoVDlf16qn+L",
+	"V/p9eOY+GdrIyo+Qp623afV15mzXXmK3xxz6tNP8bTRUGA4/zqLcYsu4UB0eGV9b77d497huQnj7ngBy",
+	"wHFE/Z4AKilEFXgTFs/SXGZ5+pxo2yqYrp4QpJLZLPLUxkXpmnUusK8gnEbB1iI3EJPIRCVH0j2TGDJg",
+	"d+AVego5QOfow+YDExZJ32+smGljxdXl5aXAsEYxk2snzcb4guvZL+EA4PrxcTsCvsOTs0DED5d506x8",
+	"y44bnvvhgI90fgZKFLoQuFI53x3Yrmp+wAG7hZU4N442v1SYWMA1AfrW7CzOCzVJEz4iZwbJpjAZkfEp",
+	"Qd4zWQ7+6pswoTbM+oM0tlOjPp0RIa1jMJvrhvU46hWIHeGCwbLKJDHWkbVlwtlKzdpa7Symo9t6IgrU",
+	"gxEXY1Exb0qjy+Fv/scwmg1+SWjNMdwSuvlX6o9Q6/cI3XEnHgkquozGvyEj6r++eOCP+6EgAhVXnbxH",
+	"IB2ZO5Wn5ORPZZnTqS6QaM30fYt0wKNZmT5mB4w/K6s8iRk8hcQ9hwE6A2Bw44PH2WArF8TddebWicM3",
+	"xvgRrYQf+IQQaZhXeq6NzCGiHGWVChNbZVnyhaLMrKxIbk2OCsQjulUJf1QtygDgISKbBh+Q2nEDdK2n",
+	"cwCVtqCeMqkkx8lvRs6HtcXoTlrx8vXV1f5B3PBSXzhLWCesH/iyyJtK4asdqKVWux9laiSPZfLvkb2Q",
+	"0rUQAkZGQHOHegjurwg105AVFhm7AiAdbLKxFHNdKAvJkRqbYeH8QVWYqcz3YLT+Dl6zW6K8k2OP0EvE",
+	"ESyxip+7pJNoFNz4cWaFh5Rt0qo+x4YHBSTHTOGfWyN/S8OGHBVq5kgtG/FcA7P6QP20QEamaXYPJKWT",
+	"bG6gqhcIERj/NtJKyZGlUGn6j8zYM3Bhz378PsWAaEAXgKWC8h3/wS4LOHx7Hs8oekYdX3cqoMRYYgYA",
+	"r02lytPAOILxYtcZJEGDZEgAMpa1iwZKZlVZyEo8YxkBN7meX2OHoOwIRCLxGZFYHXZBePtGyW0IXrDp",
+	"kVu/T1CPTqPIQiGmxWQqKxqxVsEsHuNmsMFl0hvrapZZVM569RLZGlBU67JBVCtpygYVOZ+UAAkdjdQy",
+	"Mxx1ya+FsZVWE4y/qNj+fOtRpjo0v2Y1tVeYZ9bKyv3mv3+9PPvzp4er5Orbz/+n11D8u9NZs/J3i7Po",
+	"DANLte2zV+R98Xqg4II+ccXmmc364mHQM/K3Qa//Ohn0Mjvo9QdueXp1dnV19uLyw9Vl/9L9969BLxlA",
+	"GhaugDu4vwx1vhr0+g/8p/6A2DtFNi/gCjj/wBe0gg96nz+DSYWeWH/fjYUMLYwOt5nNfEAa2O5qdtgJ",
+	"Pb8uy5pbiWrcz9x8k9UZpCrRkp8/lcN5CMd/Ybcy+2+h628i6492wS+ErZ8XWHjJzvj6w2BziY2YaKFV",
+	"1yPsnixHi6qwqPmLeKT+r5/cNEcLw7sG4EL/4uLqxevzy/PL86v+t68vL8GloFZt5m00MWvC+PaBLCsJ",
+	"FIeMTmUWQJMA9+d5WLIIEbW5UrKWmpkCuXQfyBHGkJl0N2QejeGiKHOTeE6G+NaNxfkfWRmhWijTj6oj",
+	"KPwNjPlJVAgM5fMcdaFbt4dt3mI1Dfm+/Tj4AKf3xHN3h4NSQhzxceNh+JtaryEPWyBPkl7YPpeq1n4s",
+	"pW3rU8zAuh4NqQFisgDoNRz3PNrJ35M23s+fPv9vAAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
