@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -22,18 +23,19 @@ import (
 )
 
 func (c *cli) changesCommand() *cobra.Command {
-	var install, workflow, state string
+	var install, workflow, resource, state string
 	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: command.Exactly()}
 	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
+	list.Flags().StringVar(&resource, "resource", "", "only for this resource, by id, or by name together with --install")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed means waiting for a decision")
 	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
-			Install: api.Optional(install), Workflow: api.Optional(workflow), State: api.Optional(ctlapi.ChangeState(state)),
+			Install: api.Optional(install), Workflow: api.Optional(workflow), Resource: api.Optional(resource), State: api.Optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
@@ -55,7 +57,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
-	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), approve, deny)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
