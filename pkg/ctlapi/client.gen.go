@@ -3719,6 +3719,36 @@ type ProblemItem struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// Readme A page about an install.
+type Readme struct {
+	// HTML Safe to put into a page.
+	HTML string `json:"html"`
+
+	// Markdown Rendered, as the vendor wrote it: it may hold any HTML.
+	Markdown string `json:"markdown"`
+
+	// StateVersion The version of the state that it shows.
+	StateVersion int            `json:"state_version"`
+	Widgets      []ReadmeWidget `json:"widgets"`
+}
+
+// ReadmeWidget defines model for ReadmeWidget.
+type ReadmeWidget struct {
+	// Attributes As the vendor wrote them; not safe to put into a page as they are.
+	//
+	// Example: {"name":"api"}
+	Attributes map[string]string `json:"attributes"`
+	Resource   *GraphNode        `json:"resource,omitempty"`
+
+	// Text What stands in it, without markup.
+	Text string `json:"text"`
+
+	// Type The tag without its prefix, or callout or mermaid.
+	//
+	// Example: component-card
+	Type string `json:"type"`
+}
+
 // Ref A thing by id and name.
 type Ref struct {
 	// ID Example: app01jd2x7q9zr8w3v5k6m4n0tgha
@@ -6633,6 +6663,22 @@ type ClientInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallReadme Show the README of an install
+	//
+	// The README of the app (`readme` in metadata.toml), as the release of the install has
+	// it, rendered with the newest version of the install's state. Sensitive values are
+	// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+	// README, 409 `no_state` before the install was first planned, and 422
+	// `readme_not_rendered` when its template fails.
+	//
+	// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+	// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+	// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+	// n stands in a `div` with `data-widget="n"`.
+	//
+	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+	GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListResources List the resources of an install
 	//
 	// The stack, the sandbox and each component, with what is live of it.
@@ -8482,6 +8528,32 @@ func (c *Client) SetInputsWithBody(ctx context.Context, install InstallIDOrName,
 // Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetInputsRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInstallReadme Show the README of an install
+//
+// The README of the app (`readme` in metadata.toml), as the release of the install has
+// it, rendered with the newest version of the install's state. Sensitive values are
+// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+// README, 409 `no_state` before the install was first planned, and 422
+// `readme_not_rendered` when its template fails.
+//
+// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+// n stands in a `div` with `data-widget="n"`.
+//
+// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+func (c *Client) GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallReadmeRequest(c.Server, install)
 	if err != nil {
 		return nil, err
 	}
@@ -12906,6 +12978,40 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	return req, nil
 }
 
+// NewGetInstallReadmeRequest constructs an http.Request for the GetInstallReadme method
+func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/readme", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListResourcesRequest constructs an http.Request for the ListResources method
 func NewListResourcesRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -16312,6 +16418,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
 
+	// GetInstallReadmeWithResponse Show the README of an install
+	//
+	// The README of the app (`readme` in metadata.toml), as the release of the install has
+	// it, rendered with the newest version of the install's state. Sensitive values are
+	// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+	// README, 409 `no_state` before the install was first planned, and 422
+	// `readme_not_rendered` when its template fails.
+	//
+	// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+	// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+	// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+	// n stands in a `div` with `data-widget="n"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+	GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error)
+
 	// ListResourcesWithResponse List the resources of an install
 	//
 	// The stack, the sandbox and each component, with what is live of it.
@@ -19461,6 +19585,54 @@ func (r SetInputsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetInputsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInstallReadmeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Readme
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallReadmeResponse) GetJSON200() *Readme {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallReadmeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallReadmeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallReadmeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallReadmeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallReadmeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -22881,6 +23053,30 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 	return ParseSetInputsResponse(rsp)
 }
 
+// GetInstallReadmeWithResponse Show the README of an install
+//
+// The README of the app (`readme` in metadata.toml), as the release of the install has
+// it, rendered with the newest version of the install's state. Sensitive values are
+// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+// README, 409 `no_state` before the install was first planned, and 422
+// `readme_not_rendered` when its template fails.
+//
+// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+// n stands in a `div` with `data-widget="n"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+func (c *ClientWithResponses) GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error) {
+	rsp, err := c.GetInstallReadme(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallReadmeResponse(rsp)
+}
+
 // ListResourcesWithResponse List the resources of an install
 //
 // The stack, the sandbox and each component, with what is live of it.
@@ -25655,6 +25851,39 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 			headers.ETag = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetInstallReadmeResponse parses an HTTP response from a GetInstallReadmeWithResponse call
+func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallReadmeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Readme
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
 	}
 
 	return response, nil

@@ -207,7 +207,7 @@ func commandLines(dir string) [][]string {
 		{"logs", "str_1"}, {"logs", "str_1", "--follow"}, {"logs", "str_1", "--timestamps"},
 		{"approve", "chg_1"}, {"approve", "chg_1", "--auto-approve"}, {"approve", "--all", "wfl_1", "--auto-approve"}, {"deny", "chg_1"},
 		{"changes", "list"}, {"changes", "show", "chg_1"}, {"changes", "show", "chg_1", "--text=false"},
-		{"changes", "plan", "chg_1"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"},
+		{"changes", "plan", "chg_1"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"}, {"installs", "readme", "acme"},
 		{"bulk", "list"}, {"bulk", "show", "blk_1"}, {"bulk", "deploy", "--app", "hello"}, {"bulk", "deploy", "--app", "hello", "--preview"},
 		{"resources", "list"}, {"runners", "jobs", "rnr_1"}, {"installs", "list", "--waiting", "any", "--expiring", "24h", "--sort", "health"},
 		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"},

@@ -200,3 +200,30 @@ func valuesOf(n ctlapi.PlanNode) string {
 	}
 	return before + " → " + after
 }
+
+// Readme is `berth installs readme`.
+func Readme(c *command.CLI) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "readme INSTALL", Short: "Show the README of an install, rendered with its state", Args: command.Exactly("INSTALL"),
+		Long: "Shows the app's README as Markdown, with the values of this install; sensitive ones are shown as\n(sealed). --json html has it as HTML that is safe to show, -o json its widgets too.",
+	}
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetInstallReadmeWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		page, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if c.ForPrograms() {
+			return command.PrintOne(c, *page, output.View[ctlapi.Readme]{Name: func(ctlapi.Readme) string { return args[0] }})
+		}
+		// Indented, as all text that somebody else wrote.
+		for line := range strings.SplitSeq(strings.TrimSuffix(page.Markdown, "\n"), "\n") {
+			output.Println(c.Out, " ", visible.Line(line))
+		}
+		return nil
+	})
+	return cmd
+}

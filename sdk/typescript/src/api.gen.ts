@@ -967,6 +967,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/readme": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show the README of an install
+         * @description The README of the app (`readme` in metadata.toml), as the release of the install has
+         *     it, rendered with the newest version of the install's state. Sensitive values are
+         *     shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+         *     README, 409 `no_state` before the install was first planned, and 422
+         *     `readme_not_rendered` when its template fails.
+         *
+         *     The HTML has no scripts, styles, forms, frames or images, and its links are http,
+         *     https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+         *     `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+         *     n stands in a `div` with `data-widget="n"`.
+         */
+        get: operations["getInstallReadme"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/resources": {
         parameters: {
             query?: never;
@@ -3501,6 +3533,35 @@ export interface components {
              * @example /inputs/region
              */
             pointer?: string;
+        };
+        /** @description A page about an install. */
+        Readme: {
+            /** @description Safe to put into a page. */
+            html: string;
+            /** @description Rendered, as the vendor wrote it: it may hold any HTML. */
+            markdown: string;
+            /** @description The version of the state that it shows. */
+            state_version: number;
+            widgets: components["schemas"]["ReadmeWidget"][];
+        };
+        ReadmeWidget: {
+            /**
+             * @description As the vendor wrote them; not safe to put into a page as they are.
+             * @example {
+             *       "name": "api"
+             *     }
+             */
+            attributes: {
+                [key: string]: string;
+            };
+            resource?: components["schemas"]["GraphNode"];
+            /** @description What stands in it, without markup. */
+            text: string;
+            /**
+             * @description The tag without its prefix, or callout or mermaid.
+             * @example component-card
+             */
+            type: string;
         };
         /** @description A thing by id and name. */
         Ref: {
@@ -6505,6 +6566,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Inputs"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getInstallReadme: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readme"];
                 };
             };
             default: components["responses"]["Problem"];

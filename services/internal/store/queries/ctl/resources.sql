@@ -58,5 +58,6 @@ WHERE i.forgotten_at IS NULL
   AND (sqlc.arg(health)::text = '' OR r.health = sqlc.arg(health))
   AND (sqlc.arg(state)::text = '' OR s.state = sqlc.arg(state))
   AND (sqlc.arg(everywhere)::bool OR i.customer_id = ANY (sqlc.arg(customer_ids)::text[]) OR i.app_id = ANY (sqlc.arg(app_ids)::text[]) OR i.id = ANY (sqlc.arg(install_ids)::text[]))
+  AND i.name >= sqlc.arg(after_install)::text -- for the index
   AND (i.name, r.kind, r.name) > (sqlc.arg(after_install)::text, sqlc.arg(after_kind)::text, sqlc.arg(after_name)::text)
 ORDER BY i.name, r.kind, r.name LIMIT sqlc.arg(most);
