@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -34,6 +35,14 @@ type Deploy struct {
 	Actor     string
 }
 
+// Wish is a request for several installs.
+type Wish struct {
+	Request
+
+	Actor      string
+	InstallIDs []string // in the order in which they are worked on
+}
+
 // Office makes bulk operations and works on them.
 type Office struct {
 	Store *database.Store
@@ -55,11 +64,11 @@ var errTried = errors.New("only tried")
 
 // Preview tries each install and changes nothing. An error that is no refusal
 // ends it.
-func (o *Office) Preview(ctx context.Context, orgID string, r Request, actor string, installIDs []string) ([]Tried, error) {
-	out := make([]Tried, 0, len(installIDs))
-	for _, install := range installIDs {
+func (o *Office) Preview(ctx context.Context, orgID string, w Wish) ([]Tried, error) {
+	out := make([]Tried, 0, len(w.InstallIDs))
+	for _, install := range w.InstallIDs {
 		err := o.Store.Tx(ctx, orgID, func(ctx context.Context, tx *database.Tx) error {
-			if _, err := o.Start(ctx, tx, Deploy{r, install, actor}); err != nil {
+			if _, err := o.Start(ctx, tx, Deploy{w.Request, install, w.Actor}); err != nil {
 				return err
 			}
 			return errTried
@@ -77,18 +86,17 @@ func (o *Office) Preview(ctx context.Context, orgID string, r Request, actor str
 	return out, nil
 }
 
-// Create makes an operation with a pending item for each install, in this order,
-// and wakes its worker, all in the caller's transaction.
-func (o *Office) Create(ctx context.Context, tx *database.Tx, r Request, actor string, installIDs []string) (ctldb.BulkOperation, error) {
-	raw, err := json.Marshal(r)
+// Create makes an operation with a pending item for each install, and wakes its worker, all in the caller's transaction.
+func (o *Office) Create(ctx context.Context, tx *database.Tx, w Wish) (ctldb.BulkOperation, error) {
+	raw, err := json.Marshal(w.Request)
 	if err != nil {
 		return ctldb.BulkOperation{}, err
 	}
-	row, err := tx.InsertBulk(ctx, ctldb.InsertBulkParams{ID: id.New("blk"), Operation: "deploy", Request: raw, Version: Version(r, installIDs), CreatedBy: actor})
+	row, err := tx.InsertBulk(ctx, ctldb.InsertBulkParams{ID: id.New("blk"), Operation: "deploy", Request: raw, Version: Version(w.Request, w.InstallIDs), CreatedBy: w.Actor})
 	if err != nil {
 		return row, fmt.Errorf("insert bulk operation: %w", err)
 	}
-	if err := tx.InsertBulkItems(ctx, ctldb.InsertBulkItemsParams{BulkID: row.ID, InstallIds: installIDs}); err != nil {
+	if err := tx.InsertBulkItems(ctx, ctldb.InsertBulkItemsParams{BulkID: row.ID, InstallIds: w.InstallIDs}); err != nil {
 		return row, fmt.Errorf("insert items of bulk operation: %w", err)
 	}
 	return row, o.InsertAt(ctx, tx.Tx, Wake{OrgID: row.OrgID, BulkID: row.ID}, time.Now())
@@ -186,11 +194,7 @@ func (o *Office) refuse(ctx context.Context, orgID string, item ctldb.BulkItem, 
 // refuses tells whether an error is the engine's answer to the request; all
 // others may be gone at the next attempt.
 func refuses(err error) bool {
-	switch fault.KindOf(err) {
-	case fault.ErrConflict, fault.ErrInvalid, fault.ErrNotFound, fault.ErrForbidden:
-		return true
-	}
-	return false
+	return slices.Contains([]error{fault.ErrConflict, fault.ErrInvalid, fault.ErrNotFound, fault.ErrForbidden}, fault.KindOf(err))
 }
 
 func (o *Office) finish(ctx context.Context, orgID, bulkID string) error {

@@ -32,7 +32,7 @@ func (h *Fleet) CreateBulk(ctx context.Context, req apigen.CreateBulkRequestObje
 		if err != nil {
 			return "", err
 		}
-		made, err := h.Bulk.Create(ctx, tx, asked, actor, idsOf(rows))
+		made, err := h.Bulk.Create(ctx, tx, bulk.Wish{Request: asked, Actor: actor, InstallIDs: idsOf(rows)})
 		if err != nil {
 			return "", err
 		}
@@ -57,7 +57,7 @@ func (h *Fleet) previewBulk(ctx context.Context, req apigen.CreateBulkRequestObj
 	if err != nil {
 		return apigen.Bulk{}, err
 	}
-	tried, err := h.Bulk.Preview(ctx, caller.OrgID, asked, caller.AccountName, idsOf(rows))
+	tried, err := h.Bulk.Preview(ctx, caller.OrgID, bulk.Wish{Request: asked, Actor: caller.AccountName, InstallIDs: idsOf(rows)})
 	if err != nil {
 		return apigen.Bulk{}, err
 	}

@@ -122,7 +122,7 @@ func sandboxType(app *appconfig.App) string {
 	if app.Sandbox == nil {
 		return ""
 	}
-	return string(app.Sandbox.Type)
+	return app.Sandbox.Type
 }
 
 func reasonView(r graph.Reason, at places) apigen.GraphReason {
