@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -22,11 +23,12 @@ import (
 )
 
 func (c *cli) changesCommand() *cobra.Command {
-	var install, workflow, state string
+	var install, workflow, resource, state string
 	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: command.Exactly()}
 	limit := command.LimitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
+	list.Flags().StringVar(&resource, "resource", "", "only for this resource, by id, or by name together with --install")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
@@ -40,7 +42,7 @@ func (c *cli) changesCommand() *cobra.Command {
 			state, view = string(ctlapi.ChangeStateProposed), table.Waiting(c.Now())
 		}
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
-			Install: api.Optional(install), Workflow: api.Optional(workflow), State: api.Optional(ctlapi.ChangeState(state)),
+			Install: api.Optional(install), Workflow: api.Optional(workflow), Resource: api.Optional(resource), State: api.Optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
@@ -62,7 +64,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny, again := c.approveCommand(), c.denyCommand(), c.planAgainCommand()
-	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny, again)
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), approve, deny, again)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {

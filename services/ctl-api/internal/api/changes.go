@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -25,8 +26,12 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 		if err != nil {
 			return err
 		}
+		resourceID, err := fleetapi.ResourceFilter(ctx, tx, installID, req.Params.Resource)
+		if err != nil {
+			return err
+		}
 		rows, err := tx.ListChanges(ctx, ctldb.ListChangesParams{
-			InstallID: installID, WorkflowID: req.Params.Workflow, State: (*string)(req.Params.State),
+			InstallID: installID, WorkflowID: req.Params.Workflow, ResourceID: resourceID, State: (*string)(req.Params.State),
 			After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r ctldb.ListChangesRow) string { return r.Change.ID })

@@ -143,6 +143,81 @@ func (e BuildState) Valid() bool {
 	}
 }
 
+// Defines values for BulkOperation.
+const (
+	BulkOperationDeploy BulkOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkOperation enum.
+func (e BulkOperation) Valid() bool {
+	switch e {
+	case BulkOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkState.
+const (
+	BulkStateDone    BulkState = "done"
+	BulkStatePreview BulkState = "preview"
+	BulkStateWorking BulkState = "working"
+)
+
+// Valid indicates whether the value is a known member of the BulkState enum.
+func (e BulkState) Valid() bool {
+	switch e {
+	case BulkStateDone:
+		return true
+	case BulkStatePreview:
+		return true
+	case BulkStateWorking:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkItemOutcome.
+const (
+	BulkItemOutcomePending    BulkItemOutcome = "pending"
+	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
+	BulkItemOutcomeStarted    BulkItemOutcome = "started"
+	BulkItemOutcomeWouldStart BulkItemOutcome = "would_start"
+)
+
+// Valid indicates whether the value is a known member of the BulkItemOutcome enum.
+func (e BulkItemOutcome) Valid() bool {
+	switch e {
+	case BulkItemOutcomePending:
+		return true
+	case BulkItemOutcomeRefused:
+		return true
+	case BulkItemOutcomeStarted:
+		return true
+	case BulkItemOutcomeWouldStart:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkRequestOperation.
+const (
+	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkRequestOperation enum.
+func (e BulkRequestOperation) Valid() bool {
+	switch e {
+	case BulkRequestOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChangeKind.
 const (
 	ChangeKindAccept       ChangeKind = "accept"
@@ -455,6 +530,48 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for GraphNodeKind.
+const (
+	GraphNodeKindComponent GraphNodeKind = "component"
+	GraphNodeKindSandbox   GraphNodeKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the GraphNodeKind enum.
+func (e GraphNodeKind) Valid() bool {
+	switch e {
+	case GraphNodeKindComponent:
+		return true
+	case GraphNodeKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphReasonKind.
+const (
+	GraphReasonKindContext      GraphReasonKind = "context"
+	GraphReasonKindDependencies GraphReasonKind = "dependencies"
+	GraphReasonKindOrder        GraphReasonKind = "order"
+	GraphReasonKindReference    GraphReasonKind = "reference"
+)
+
+// Valid indicates whether the value is a known member of the GraphReasonKind enum.
+func (e GraphReasonKind) Valid() bool {
+	switch e {
+	case GraphReasonKindContext:
+		return true
+	case GraphReasonKindDependencies:
+		return true
+	case GraphReasonKindOrder:
+		return true
+	case GraphReasonKindReference:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -587,6 +704,30 @@ func (e InstallDecisionNext) Valid() bool {
 	case InstallDecisionNextDeploy:
 		return true
 	case InstallDecisionNextProvision:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallSort.
+const (
+	InstallSortExpiry InstallSort = "expiry"
+	InstallSortHealth InstallSort = "health"
+	InstallSortName   InstallSort = "name"
+	InstallSortNewest InstallSort = "newest"
+)
+
+// Valid indicates whether the value is a known member of the InstallSort enum.
+func (e InstallSort) Valid() bool {
+	switch e {
+	case InstallSortExpiry:
+		return true
+	case InstallSortHealth:
+		return true
+	case InstallSortName:
+		return true
+	case InstallSortNewest:
 		return true
 	default:
 		return false
@@ -878,6 +1019,27 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for PlanNodeKind.
+const (
+	PlanNodeKindAttribute PlanNodeKind = "attribute"
+	PlanNodeKindModule    PlanNodeKind = "module"
+	PlanNodeKindResource  PlanNodeKind = "resource"
+)
+
+// Valid indicates whether the value is a known member of the PlanNodeKind enum.
+func (e PlanNodeKind) Valid() bool {
+	switch e {
+	case PlanNodeKindAttribute:
+		return true
+	case PlanNodeKindModule:
+		return true
+	case PlanNodeKindResource:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1082,6 +1244,48 @@ func (e ResourceHealthKind) Valid() bool {
 	}
 }
 
+// Defines values for ResourceOfInstallDrift.
+const (
+	ResourceOfInstallDriftDrifted ResourceOfInstallDrift = "drifted"
+	ResourceOfInstallDriftNone    ResourceOfInstallDrift = "none"
+	ResourceOfInstallDriftUnknown ResourceOfInstallDrift = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallDrift enum.
+func (e ResourceOfInstallDrift) Valid() bool {
+	switch e {
+	case ResourceOfInstallDriftDrifted:
+		return true
+	case ResourceOfInstallDriftNone:
+		return true
+	case ResourceOfInstallDriftUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceOfInstallKind.
+const (
+	ResourceOfInstallKindComponent ResourceOfInstallKind = "component"
+	ResourceOfInstallKindSandbox   ResourceOfInstallKind = "sandbox"
+	ResourceOfInstallKindStack     ResourceOfInstallKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallKind enum.
+func (e ResourceOfInstallKind) Valid() bool {
+	switch e {
+	case ResourceOfInstallKindComponent:
+		return true
+	case ResourceOfInstallKindSandbox:
+		return true
+	case ResourceOfInstallKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceRefKind.
 const (
 	ResourceRefKindComponent ResourceRefKind = "component"
@@ -1259,6 +1463,39 @@ func (e StackKind) Valid() bool {
 	case StackKindKubernetes:
 		return true
 	case StackKindLocal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StateOfResource.
+const (
+	StateOfResourceAbsent    StateOfResource = "absent"
+	StateOfResourceChanging  StateOfResource = "changing"
+	StateOfResourceFailed    StateOfResource = "failed"
+	StateOfResourceLive      StateOfResource = "live"
+	StateOfResourceOrphaned  StateOfResource = "orphaned"
+	StateOfResourceRehearsed StateOfResource = "rehearsed"
+	StateOfResourceUnknown   StateOfResource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StateOfResource enum.
+func (e StateOfResource) Valid() bool {
+	switch e {
+	case StateOfResourceAbsent:
+		return true
+	case StateOfResourceChanging:
+		return true
+	case StateOfResourceFailed:
+		return true
+	case StateOfResourceLive:
+		return true
+	case StateOfResourceOrphaned:
+		return true
+	case StateOfResourceRehearsed:
+		return true
+	case StateOfResourceUnknown:
 		return true
 	default:
 		return false
@@ -1550,6 +1787,69 @@ func (e WorkflowState) Valid() bool {
 	case WorkflowStateSucceeded:
 		return true
 	case WorkflowStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Drawing.
+const (
+	DrawingDot     Drawing = "dot"
+	DrawingMermaid Drawing = "mermaid"
+	DrawingText    Drawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the Drawing enum.
+func (e Drawing) Valid() bool {
+	switch e {
+	case DrawingDot:
+		return true
+	case DrawingMermaid:
+		return true
+	case DrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetConfigGraphParamsDrawing.
+const (
+	GetConfigGraphParamsDrawingDot     GetConfigGraphParamsDrawing = "dot"
+	GetConfigGraphParamsDrawingMermaid GetConfigGraphParamsDrawing = "mermaid"
+	GetConfigGraphParamsDrawingText    GetConfigGraphParamsDrawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the GetConfigGraphParamsDrawing enum.
+func (e GetConfigGraphParamsDrawing) Valid() bool {
+	switch e {
+	case GetConfigGraphParamsDrawingDot:
+		return true
+	case GetConfigGraphParamsDrawingMermaid:
+		return true
+	case GetConfigGraphParamsDrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListAllResourcesParamsKind.
+const (
+	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
+	ListAllResourcesParamsKindSandbox   ListAllResourcesParamsKind = "sandbox"
+	ListAllResourcesParamsKindStack     ListAllResourcesParamsKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ListAllResourcesParamsKind enum.
+func (e ListAllResourcesParamsKind) Valid() bool {
+	switch e {
+	case ListAllResourcesParamsKindComponent:
+		return true
+	case ListAllResourcesParamsKindSandbox:
+		return true
+	case ListAllResourcesParamsKindStack:
 		return true
 	default:
 		return false
@@ -1939,6 +2239,109 @@ type BuildWait struct {
 	// Reason Example: it is queued for the Build Runner
 	Reason string `json:"reason"`
 }
+
+// Bulk The same thing done in many installs.
+type Bulk struct {
+	// Counts How many installs the caller may see, by outcome.
+	Counts     BulkCounts `json:"counts"`
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Absent in the answer of a dry run.
+	//
+	// Example: blk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID        string        `json:"id,omitempty"`
+	Items     []BulkItem    `json:"items,omitempty"`
+	Operation BulkOperation `json:"operation"`
+	Release   string        `json:"release,omitempty"`
+
+	// State `done` when every workflow was started or refused; the workflows may still run.
+	State BulkState `json:"state"`
+
+	// Version Names the request and the installs.
+	Version string `json:"version"`
+}
+
+// BulkOperation defines model for Bulk.Operation.
+type BulkOperation string
+
+// BulkState `done` when every workflow was started or refused; the workflows may still run.
+type BulkState string
+
+// BulkCounts How many installs the caller may see, by outcome.
+type BulkCounts struct {
+	Pending int `json:"pending"`
+	Refused int `json:"refused"`
+
+	// Started Of a dry run: would start.
+	Started int `json:"started"`
+}
+
+// BulkFilter Which installs; everything that is given must hold.
+type BulkFilter struct {
+	// App By id or name.
+	App    *string `json:"app,omitempty"`
+	Behind *bool   `json:"behind,omitempty"`
+
+	// Customer By id or name.
+	Customer *string        `json:"customer,omitempty"`
+	Expiring *string        `json:"expiring,omitempty"`
+	Health   *HealthVerdict `json:"health,omitempty"`
+
+	// Installs By id or name; one that is not there refuses the request.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels  *Labels `json:"labels,omitempty"`
+	Waiting *string `json:"waiting,omitempty"`
+}
+
+// BulkItem defines model for BulkItem.
+type BulkItem struct {
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Install A thing by id and name.
+	Install       Ref             `json:"install"`
+	Outcome       BulkItemOutcome `json:"outcome"`
+	Remedy        string          `json:"remedy,omitempty"`
+	WorkflowID    string          `json:"workflow_id,omitempty"`
+	WorkflowState *WorkflowState  `json:"workflow_state,omitempty"`
+}
+
+// BulkItemOutcome defines model for BulkItem.Outcome.
+type BulkItemOutcome string
+
+// BulkPage defines model for BulkPage.
+type BulkPage struct {
+	Items []Bulk `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BulkRequest defines model for BulkRequest.
+type BulkRequest struct {
+	// Components Only these; all when empty.
+	Components []string `json:"components,omitempty"`
+
+	// Filter Which installs; everything that is given must hold.
+	Filter    BulkFilter           `json:"filter"`
+	Operation BulkRequestOperation `json:"operation"`
+
+	// PlanOnly Plan, and change nothing.
+	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// Release By id or number; the newest one when absent. Only with a filter for one app.
+	Release *string `json:"release,omitempty"`
+}
+
+// BulkRequestOperation defines model for BulkRequest.Operation.
+type BulkRequestOperation string
 
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
@@ -2504,6 +2907,71 @@ type Grant struct {
 	Role Role `json:"role"`
 }
 
+// Graph Nodes, and which of them needs which.
+type Graph struct {
+	// Drawing The text that was asked for.
+	Drawing string      `json:"drawing,omitempty"`
+	Edges   []GraphEdge `json:"edges"`
+
+	// Layers Names that a deploy may take side by side, one layer after the other. What waits for itself is in none.
+	//
+	//
+	// Example: [["sandbox"],["db"],["api","web"]]
+	Layers [][]string  `json:"layers"`
+	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphEdge defines model for GraphEdge.
+type GraphEdge struct {
+	// From What needs the other.
+	//
+	// Example: api
+	From    string        `json:"from"`
+	Reasons []GraphReason `json:"reasons"`
+
+	// To Example: db
+	To string `json:"to"`
+}
+
+// GraphNode defines model for GraphNode.
+type GraphNode struct {
+	Health *HealthVerdict `json:"health,omitempty"`
+	Kind   GraphNodeKind  `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// ResourceID In the graph of an install.
+	ResourceID *string          `json:"resource_id,omitempty"`
+	State      *StateOfResource `json:"state,omitempty"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// GraphNodeKind defines model for GraphNode.Kind.
+type GraphNodeKind string
+
+// GraphReason One thing that makes a need.
+type GraphReason struct {
+	// File Example: components/api.toml
+	File string `json:"file,omitempty"`
+
+	// Kind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+	Kind              GraphReasonKind `json:"kind"`
+	KubernetesContext string          `json:"kubernetes_context,omitempty"`
+	Line              int             `json:"line,omitempty"`
+
+	// Reference Example: .nuon.components.db.outputs.url
+	Reference string `json:"reference,omitempty"`
+}
+
+// GraphReasonKind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+type GraphReasonKind string
+
 // Health defines model for Health.
 type Health struct {
 	Checks    []Check          `json:"checks"`
@@ -2769,6 +3237,9 @@ type InstallSecret struct {
 type InstallSecretPage struct {
 	Items []InstallSecret `json:"items"`
 }
+
+// InstallSort defines model for InstallSort.
+type InstallSort string
 
 // InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
@@ -3147,6 +3618,37 @@ type PlanCounts struct {
 	Update int `json:"update"`
 }
 
+// PlanNode A module or group, an object in it, or an attribute of that.
+type PlanNode struct {
+	// Action Of a resource: create, update, replace, delete or run.
+	Action string `json:"action,omitempty"`
+
+	// Address Of a resource and a module: as the tool writes it.
+	Address string `json:"address,omitempty"`
+	After   string `json:"after,omitempty"`
+
+	// Before Of an attribute: JSON, absent when there was none.
+	Before   string     `json:"before,omitempty"`
+	Children []PlanNode `json:"children,omitempty"`
+
+	// Hidden Its values are not shown: one of them is sensitive.
+	Hidden          bool         `json:"hidden,omitempty"`
+	Kind            PlanNodeKind `json:"kind"`
+	KnownAfterApply bool         `json:"known_after_apply,omitempty"`
+
+	// Name Example: greeting
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"`
+
+	// Type Of a resource: what sort of object it is.
+	//
+	// Example: terraform_data
+	Type string `json:"type,omitempty"`
+}
+
+// PlanNodeKind defines model for PlanNode.Kind.
+type PlanNodeKind string
+
 // PlanSummary What people are shown of a plan. It holds no secret.
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
@@ -3167,6 +3669,22 @@ type PlanSummary struct {
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
+}
+
+// PlanTree defines model for PlanTree.
+type PlanTree struct {
+	ChangeID string `json:"change_id"`
+
+	// Counts How much a plan does. It is counted from the objects and outputs that the plan lists.
+	//
+	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
+	Counts   PlanCounts `json:"counts"`
+	NoChange bool       `json:"no_change"`
+
+	// NotShownBytes As in the plan.
+	NotShownBytes int64      `json:"not_shown_bytes,omitempty"`
+	Outputs       []PlanNode `json:"outputs,omitempty"`
+	Roots         []PlanNode `json:"roots"`
 }
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
@@ -3239,6 +3757,36 @@ type ProblemItem struct {
 	//
 	// Example: /inputs/region
 	Pointer *string `json:"pointer,omitempty"`
+}
+
+// Readme A page about an install.
+type Readme struct {
+	// HTML Safe to put into a page.
+	HTML string `json:"html"`
+
+	// Markdown Rendered, as the vendor wrote it: it may hold any HTML.
+	Markdown string `json:"markdown"`
+
+	// StateVersion The version of the state that it shows.
+	StateVersion int            `json:"state_version"`
+	Widgets      []ReadmeWidget `json:"widgets"`
+}
+
+// ReadmeWidget defines model for ReadmeWidget.
+type ReadmeWidget struct {
+	// Attributes As the vendor wrote them; not safe to put into a page as they are.
+	//
+	// Example: {"name":"api"}
+	Attributes map[string]string `json:"attributes"`
+	Resource   *GraphNode        `json:"resource,omitempty"`
+
+	// Text What stands in it, without markup.
+	Text string `json:"text"`
+
+	// Type The tag without its prefix, or callout or mermaid.
+	//
+	// Example: component-card
+	Type string `json:"type"`
 }
 
 // Ref A thing by id and name.
@@ -3519,6 +4067,54 @@ type ResourceHealth struct {
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
 
+// ResourceOfInstall A resource as lists over installs show it.
+type ResourceOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Customer A thing by id and name.
+	Customer    Ref                    `json:"customer"`
+	Drift       ResourceOfInstallDrift `json:"drift"`
+	Health      HealthVerdict          `json:"health"`
+	HealthSince *time.Time             `json:"health_since,omitempty"`
+
+	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install      Ref                   `json:"install"`
+	Kind         ResourceOfInstallKind `json:"kind"`
+	LiveChangeID *string               `json:"live_change_id,omitempty"`
+
+	// LiveRelease A config or release by id and number.
+	LiveRelease *NumberRef `json:"live_release,omitempty"`
+
+	// LockedBy The change that is being applied now.
+	LockedBy *string `json:"locked_by,omitempty"`
+
+	// Name Example: api
+	Name  string          `json:"name"`
+	State StateOfResource `json:"state"`
+
+	// Type Example: helm_chart
+	Type      string    `json:"type"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ResourceOfInstallDrift defines model for ResourceOfInstall.Drift.
+type ResourceOfInstallDrift string
+
+// ResourceOfInstallKind defines model for ResourceOfInstall.Kind.
+type ResourceOfInstallKind string
+
+// ResourceOfInstallPage defines model for ResourceOfInstallPage.
+type ResourceOfInstallPage struct {
+	Items []ResourceOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // ResourcePage defines model for ResourcePage.
 type ResourcePage struct {
 	Items []Resource `json:"items"`
@@ -3644,6 +4240,52 @@ type RunnerBrief struct {
 	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 }
 
+// RunnerJob A job with what it is for.
+type RunnerJob struct {
+	ActionRunID *string    `json:"action_run_id,omitempty"`
+	Attempt     int        `json:"attempt"`
+	BuildID     *string    `json:"build_id,omitempty"`
+	ChangeID    *string    `json:"change_id,omitempty"`
+	Error       *string    `json:"error,omitempty"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: job_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind The type of what it works on.
+	//
+	// Example: terraform_module
+	Kind    string `json:"kind"`
+	Mutates bool   `json:"mutates"`
+
+	// Operation build, plan, apply or run.
+	//
+	// Example: apply
+	Operation string    `json:"operation"`
+	QueuedAt  time.Time `json:"queued_at"`
+
+	// Resource The part of an install that something is about.
+	Resource  *ResourceRef `json:"resource,omitempty"`
+	StartedAt *time.Time   `json:"started_at,omitempty"`
+	State     JobState     `json:"state"`
+	StepID    *string      `json:"step_id,omitempty"`
+
+	// StreamID The log of its last attempt.
+	StreamID   *string `json:"stream_id,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// RunnerJobPage defines model for RunnerJobPage.
+type RunnerJobPage struct {
+	Items []RunnerJob `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
 	Items []Runner `json:"items"`
@@ -3707,6 +4349,9 @@ type StackCode struct {
 
 // StackKind defines model for StackKind.
 type StackKind string
+
+// StateOfResource defines model for StateOfResource.
+type StateOfResource string
 
 // StateTree defines model for StateTree.
 type StateTree struct {
@@ -4563,6 +5208,9 @@ type CustomerIDOrName = string
 // DiffTo Example: 5
 type DiffTo = string
 
+// Drawing defines model for Drawing.
+type Drawing string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -4785,6 +5433,27 @@ type CancelBuildParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListBulksParams defines parameters for ListBulks.
+type ListBulksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateBulkParams defines parameters for CreateBulk.
+type CreateBulkParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListChainRecordsParams defines parameters for ListChainRecords.
 type ListChainRecordsParams struct {
 	// AfterSeq Only records with a higher number.
@@ -4801,6 +5470,9 @@ type ListChangesParams struct {
 
 	// Workflow Only changes of this workflow.
 	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Resource Only changes of this resource, by id, or by name together with `install`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
 
 	// State Only changes in this state.
 	State *ChangeState `form:"state,omitempty" json:"state,omitempty"`
@@ -4832,6 +5504,15 @@ type DiffConfigsParams struct {
 	// To The other one, as in the path, or only its number.
 	To DiffTo `form:"to" json:"to"`
 }
+
+// GetConfigGraphParams defines parameters for GetConfigGraph.
+type GetConfigGraphParams struct {
+	// Drawing Also answer the graph as a text in this language.
+	Drawing *GetConfigGraphParamsDrawing `form:"drawing,omitempty" json:"drawing,omitempty"`
+}
+
+// GetConfigGraphParamsDrawing defines parameters for GetConfigGraph.
+type GetConfigGraphParamsDrawing string
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
@@ -4891,6 +5572,15 @@ type ListInstallsParams struct {
 
 	// Behind Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest.
 	Behind *bool `form:"behind,omitempty" json:"behind,omitempty"`
+
+	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
+	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
+
+	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
+	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
+
+	// Sort The order: by `name`; by `health`, what is unhealthy first; by `expiry`, the proposal that ends soonest first and installs without one last; `newest` first.
+	Sort *InstallSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Label Only those with this label, as `key=value`; several must all hold.
 	Label *Label `form:"label,omitempty" json:"label,omitempty"`
@@ -5013,10 +5703,55 @@ type DiffReleasesParams struct {
 	To DiffTo `form:"to" json:"to"`
 }
 
+// ListAllResourcesParams defines parameters for ListAllResources.
+type ListAllResourcesParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Kind Only this kind.
+	Kind *ListAllResourcesParamsKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Type Only components and sandboxes of this type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
+
+	// Health Only those of this health.
+	Health *HealthVerdict `form:"health,omitempty" json:"health,omitempty"`
+
+	// State Only those in this state.
+	State *StateOfResource `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListAllResourcesParamsKind defines parameters for ListAllResources.
+type ListAllResourcesParamsKind string
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
 	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListRunnerJobsParams defines parameters for ListRunnerJobs.
+type ListRunnerJobsParams struct {
+	// State Only jobs in this state.
+	State *JobState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -5184,6 +5919,9 @@ type FindMissingBlobsJSONRequestBody = BlobDigests
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
 
+// CreateBulkJSONRequestBody defines body for CreateBulk for application/json ContentType.
+type CreateBulkJSONRequestBody = BulkRequest
+
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
 
@@ -5309,6 +6047,15 @@ type ServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(c *gin.Context, build BuildID, params CancelBuildParams)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(c *gin.Context, params ListBulksParams)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(c *gin.Context, params CreateBulkParams)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(c *gin.Context, bulk string)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(c *gin.Context, chain string, params ListChainRecordsParams)
@@ -5324,12 +6071,18 @@ type ServerInterface interface {
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(c *gin.Context, change ChangeID)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(c *gin.Context, change ChangeID)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(c *gin.Context, config ConfigID, params DiffConfigsParams)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(c *gin.Context, config ConfigID, params GetConfigGraphParams)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(c *gin.Context, params ListCustomersParams)
@@ -5366,6 +6119,9 @@ type ServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(c *gin.Context, install InstallIDOrName)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(c *gin.Context, install InstallIDOrName)
@@ -5375,6 +6131,9 @@ type ServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(c *gin.Context, install InstallIDOrName, params SetInputsParams)
+	// GetInstallReadme Show the README of an install
+	// (GET /installs/{install}/readme)
+	GetInstallReadme(c *gin.Context, install InstallIDOrName)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(c *gin.Context, install InstallIDOrName)
@@ -5444,12 +6203,18 @@ type ServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(c *gin.Context, params ListAllResourcesParams)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(c *gin.Context, runner RunnerID)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(c *gin.Context, runner RunnerID, params ListRunnerJobsParams)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
@@ -6587,6 +7352,133 @@ func (siw *ServerInterfaceWrapper) CancelBuild(c *gin.Context) {
 	siw.Handler.CancelBuild(c, build, params)
 }
 
+// ListBulks operation middleware
+func (siw *ServerInterfaceWrapper) ListBulks(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBulksParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListBulks(c, params)
+}
+
+// CreateBulk operation middleware
+func (siw *ServerInterfaceWrapper) CreateBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBulkParams
+
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", c.Request.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateBulk(c, params)
+}
+
+// GetBulk operation middleware
+func (siw *ServerInterfaceWrapper) GetBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "bulk" -------------
+	var bulk string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "bulk", c.Param("bulk"), &bulk, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter bulk: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBulk(c, bulk)
+}
+
 // ListChainRecords operation middleware
 func (siw *ServerInterfaceWrapper) ListChainRecords(c *gin.Context) {
 
@@ -6653,6 +7545,14 @@ func (siw *ServerInterfaceWrapper) ListChanges(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "workflow", c.Request.URL.Query(), &params.Workflow, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -6789,6 +7689,31 @@ func (siw *ServerInterfaceWrapper) GetPlan(c *gin.Context) {
 	siw.Handler.GetPlan(c, change)
 }
 
+// GetPlanTree operation middleware
+func (siw *ServerInterfaceWrapper) GetPlanTree(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetPlanTree(c, change)
+}
+
 // GetConfig operation middleware
 func (siw *ServerInterfaceWrapper) GetConfig(c *gin.Context) {
 
@@ -6867,6 +7792,42 @@ func (siw *ServerInterfaceWrapper) DiffConfigs(c *gin.Context) {
 	}
 
 	siw.Handler.DiffConfigs(c, config, params)
+}
+
+// GetConfigGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetConfigGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "config" -------------
+	var config ConfigID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "config", c.Param("config"), &config, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter config: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetConfigGraphParams
+
+	// ------------- Optional query parameter "drawing" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "drawing", c.Request.URL.Query(), &params.Drawing, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter drawing: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetConfigGraph(c, config, params)
 }
 
 // ListCustomers operation middleware
@@ -7111,6 +8072,30 @@ func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "behind", c.Request.URL.Query(), &params.Behind, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter behind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "waiting" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "waiting", c.Request.URL.Query(), &params.Waiting, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter waiting: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "expiring" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "expiring", c.Request.URL.Query(), &params.Expiring, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter expiring: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -7430,6 +8415,31 @@ func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 	siw.Handler.CreateEnrolment(c, install, params)
 }
 
+// GetInstallGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallGraph(c, install)
+}
+
 // GetHealth operation middleware
 func (siw *ServerInterfaceWrapper) GetHealth(c *gin.Context) {
 
@@ -7535,6 +8545,31 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	}
 
 	siw.Handler.SetInputs(c, install, params)
+}
+
+// GetInstallReadme operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallReadme(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallReadme(c, install)
 }
 
 // ListResources operation middleware
@@ -8294,6 +9329,97 @@ func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
 	siw.Handler.DiffReleases(c, release, params)
 }
 
+// ListAllResources operation middleware
+func (siw *ServerInterfaceWrapper) ListAllResources(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllResourcesParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "type", c.Request.URL.Query(), &params.Type, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter type: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "component" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "component", c.Request.URL.Query(), &params.Component, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter component: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "health" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "health", c.Request.URL.Query(), &params.Health, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter health: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAllResources(c, params)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -8360,6 +9486,58 @@ func (siw *ServerInterfaceWrapper) GetRunner(c *gin.Context) {
 	}
 
 	siw.Handler.GetRunner(c, runner)
+}
+
+// ListRunnerJobs operation middleware
+func (siw *ServerInterfaceWrapper) ListRunnerJobs(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "runner" -------------
+	var runner RunnerID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "runner", c.Param("runner"), &runner, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter runner: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRunnerJobsParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunnerJobs(c, runner, params)
 }
 
 // RevokeRunner operation middleware
@@ -9273,13 +10451,18 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/builds", wrapper.CreateBuilds)
 	router.GET(options.BaseURL+"/builds/:build", wrapper.GetBuild)
 	router.POST(options.BaseURL+"/builds/:build/cancel", wrapper.CancelBuild)
+	router.GET(options.BaseURL+"/bulk", wrapper.ListBulks)
+	router.POST(options.BaseURL+"/bulk", wrapper.CreateBulk)
+	router.GET(options.BaseURL+"/bulk/:bulk", wrapper.GetBulk)
 	router.GET(options.BaseURL+"/chains/:chain/records", wrapper.ListChainRecords)
 	router.GET(options.BaseURL+"/changes", wrapper.ListChanges)
 	router.GET(options.BaseURL+"/changes/:change", wrapper.GetChange)
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
+	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
 	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
+	router.GET(options.BaseURL+"/configs/:config/graph", wrapper.GetConfigGraph)
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
@@ -9292,9 +10475,11 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/actions", wrapper.ListActions)
 	router.POST(options.BaseURL+"/installs/:install/actions/:action/runs", wrapper.RunAction)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
+	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
+	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
 	router.GET(options.BaseURL+"/installs/:install/secrets", wrapper.ListInstallSecrets)
@@ -9318,8 +10503,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
+	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
+	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
 	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
@@ -10383,6 +11570,138 @@ func (response CancelBuilddefaultApplicationProblemPlusJSONResponse) VisitCancel
 	return err
 }
 
+type ListBulksRequestObject struct {
+	Params ListBulksParams
+}
+
+type ListBulksResponseObject interface {
+	VisitListBulksResponse(w http.ResponseWriter) error
+}
+
+type ListBulks200JSONResponse BulkPage
+
+func (response ListBulks200JSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBulksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListBulksdefaultApplicationProblemPlusJSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkRequestObject struct {
+	Params CreateBulkParams
+	Body   *CreateBulkJSONRequestBody
+}
+
+type CreateBulkResponseObject interface {
+	VisitCreateBulkResponse(w http.ResponseWriter) error
+}
+
+type CreateBulk200JSONResponse Bulk
+
+func (response CreateBulk200JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulk202JSONResponse Bulk
+
+func (response CreateBulk202JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateBulkdefaultApplicationProblemPlusJSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkRequestObject struct {
+	Bulk string `json:"bulk"`
+}
+
+type GetBulkResponseObject interface {
+	VisitGetBulkResponse(w http.ResponseWriter) error
+}
+
+type GetBulk200JSONResponse Bulk
+
+func (response GetBulk200JSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetBulkdefaultApplicationProblemPlusJSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListChainRecordsRequestObject struct {
 	Chain  string `json:"chain"`
 	Params ListChainRecordsParams
@@ -10581,6 +11900,45 @@ func (response GetPlandefaultApplicationProblemPlusJSONResponse) VisitGetPlanRes
 	return err
 }
 
+type GetPlanTreeRequestObject struct {
+	Change ChangeID `json:"change"`
+}
+
+type GetPlanTreeResponseObject interface {
+	VisitGetPlanTreeResponse(w http.ResponseWriter) error
+}
+
+type GetPlanTree200JSONResponse PlanTree
+
+func (response GetPlanTree200JSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPlanTreedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPlanTreedefaultApplicationProblemPlusJSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetConfigRequestObject struct {
 	Config ConfigID `json:"config"`
 	Params GetConfigParams
@@ -10650,6 +12008,46 @@ type DiffConfigsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DiffConfigsdefaultApplicationProblemPlusJSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphRequestObject struct {
+	Config ConfigID `json:"config"`
+	Params GetConfigGraphParams
+}
+
+type GetConfigGraphResponseObject interface {
+	VisitGetConfigGraphResponse(w http.ResponseWriter) error
+}
+
+type GetConfigGraph200JSONResponse Graph
+
+func (response GetConfigGraph200JSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConfigGraphdefaultApplicationProblemPlusJSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11196,6 +12594,45 @@ func (response CreateEnrolmentdefaultApplicationProblemPlusJSONResponse) VisitCr
 	return err
 }
 
+type GetInstallGraphRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallGraphResponseObject interface {
+	VisitGetInstallGraphResponse(w http.ResponseWriter) error
+}
+
+type GetInstallGraph200JSONResponse Graph
+
+func (response GetInstallGraph200JSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallGraphdefaultApplicationProblemPlusJSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetHealthRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -11324,6 +12761,45 @@ type SetInputsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetInputsdefaultApplicationProblemPlusJSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallReadmeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallReadmeResponseObject interface {
+	VisitGetInstallReadmeResponse(w http.ResponseWriter) error
+}
+
+type GetInstallReadme200JSONResponse Readme
+
+func (response GetInstallReadme200JSONResponse) VisitGetInstallReadmeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallReadmedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallReadmedefaultApplicationProblemPlusJSONResponse) VisitGetInstallReadmeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12239,6 +13715,45 @@ func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffR
 	return err
 }
 
+type ListAllResourcesRequestObject struct {
+	Params ListAllResourcesParams
+}
+
+type ListAllResourcesResponseObject interface {
+	VisitListAllResourcesResponse(w http.ResponseWriter) error
+}
+
+type ListAllResources200JSONResponse ResourceOfInstallPage
+
+func (response ListAllResources200JSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllResourcesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAllResourcesdefaultApplicationProblemPlusJSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -12306,6 +13821,46 @@ type GetRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRunnerdefaultApplicationProblemPlusJSONResponse) VisitGetRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsRequestObject struct {
+	Runner RunnerID `json:"runner"`
+	Params ListRunnerJobsParams
+}
+
+type ListRunnerJobsResponseObject interface {
+	VisitListRunnerJobsResponse(w http.ResponseWriter) error
+}
+
+type ListRunnerJobs200JSONResponse RunnerJobPage
+
+func (response ListRunnerJobs200JSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunnerJobsdefaultApplicationProblemPlusJSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13242,6 +14797,15 @@ type StrictServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(ctx context.Context, request CancelBuildRequestObject) (CancelBuildResponseObject, error)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(ctx context.Context, request ListBulksRequestObject) (ListBulksResponseObject, error)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(ctx context.Context, request CreateBulkRequestObject) (CreateBulkResponseObject, error)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(ctx context.Context, request GetBulkRequestObject) (GetBulkResponseObject, error)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(ctx context.Context, request ListChainRecordsRequestObject) (ListChainRecordsResponseObject, error)
@@ -13257,12 +14821,18 @@ type StrictServerInterface interface {
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(ctx context.Context, request GetPlanRequestObject) (GetPlanResponseObject, error)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(ctx context.Context, request GetPlanTreeRequestObject) (GetPlanTreeResponseObject, error)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(ctx context.Context, request DiffConfigsRequestObject) (DiffConfigsResponseObject, error)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(ctx context.Context, request GetConfigGraphRequestObject) (GetConfigGraphResponseObject, error)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
@@ -13299,6 +14869,9 @@ type StrictServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(ctx context.Context, request GetInstallGraphRequestObject) (GetInstallGraphResponseObject, error)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -13308,6 +14881,9 @@ type StrictServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(ctx context.Context, request SetInputsRequestObject) (SetInputsResponseObject, error)
+	// GetInstallReadme Show the README of an install
+	// (GET /installs/{install}/readme)
+	GetInstallReadme(ctx context.Context, request GetInstallReadmeRequestObject) (GetInstallReadmeResponseObject, error)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error)
@@ -13377,12 +14953,18 @@ type StrictServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(ctx context.Context, request ListAllResourcesRequestObject) (ListAllResourcesResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(ctx context.Context, request GetRunnerRequestObject) (GetRunnerResponseObject, error)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(ctx context.Context, request ListRunnerJobsRequestObject) (ListRunnerJobsResponseObject, error)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
@@ -14309,6 +15891,102 @@ func (sh *strictHandler) CancelBuild(ctx *gin.Context, build BuildID, params Can
 	}
 }
 
+// ListBulks operation middleware
+func (sh *strictHandler) ListBulks(ctx *gin.Context, params ListBulksParams) {
+	var request ListBulksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBulks(ctx.Request.Context(), request.(ListBulksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBulks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListBulksResponseObject); ok {
+		if err := validResponse.VisitListBulksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateBulk operation middleware
+func (sh *strictHandler) CreateBulk(ctx *gin.Context, params CreateBulkParams) {
+	var request CreateBulkRequestObject
+
+	request.Params = params
+
+	var body CreateBulkJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBulk(ctx.Request.Context(), request.(CreateBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateBulkResponseObject); ok {
+		if err := validResponse.VisitCreateBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBulk operation middleware
+func (sh *strictHandler) GetBulk(ctx *gin.Context, bulk string) {
+	var request GetBulkRequestObject
+
+	request.Bulk = bulk
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBulk(ctx.Request.Context(), request.(GetBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBulkResponseObject); ok {
+		if err := validResponse.VisitGetBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListChainRecords operation middleware
 func (sh *strictHandler) ListChainRecords(ctx *gin.Context, chain string, params ListChainRecordsParams) {
 	var request ListChainRecordsRequestObject
@@ -14459,6 +16137,32 @@ func (sh *strictHandler) GetPlan(ctx *gin.Context, change ChangeID) {
 	}
 }
 
+// GetPlanTree operation middleware
+func (sh *strictHandler) GetPlanTree(ctx *gin.Context, change ChangeID) {
+	var request GetPlanTreeRequestObject
+
+	request.Change = change
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPlanTree(ctx.Request.Context(), request.(GetPlanTreeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPlanTree")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetPlanTreeResponseObject); ok {
+		if err := validResponse.VisitGetPlanTreeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetConfig operation middleware
 func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params GetConfigParams) {
 	var request GetConfigRequestObject
@@ -14506,6 +16210,33 @@ func (sh *strictHandler) DiffConfigs(ctx *gin.Context, config ConfigID, params D
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DiffConfigsResponseObject); ok {
 		if err := validResponse.VisitDiffConfigsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConfigGraph operation middleware
+func (sh *strictHandler) GetConfigGraph(ctx *gin.Context, config ConfigID, params GetConfigGraphParams) {
+	var request GetConfigGraphRequestObject
+
+	request.Config = config
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConfigGraph(ctx.Request.Context(), request.(GetConfigGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConfigGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetConfigGraphResponseObject); ok {
+		if err := validResponse.VisitGetConfigGraphResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -14920,6 +16651,32 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 	}
 }
 
+// GetInstallGraph operation middleware
+func (sh *strictHandler) GetInstallGraph(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallGraphRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallGraph(ctx.Request.Context(), request.(GetInstallGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallGraphResponseObject); ok {
+		if err := validResponse.VisitGetInstallGraphResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetHealth operation middleware
 func (sh *strictHandler) GetHealth(ctx *gin.Context, install InstallIDOrName) {
 	var request GetHealthRequestObject
@@ -15010,6 +16767,32 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SetInputsResponseObject); ok {
 		if err := validResponse.VisitSetInputsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetInstallReadme operation middleware
+func (sh *strictHandler) GetInstallReadme(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallReadmeRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallReadme(ctx.Request.Context(), request.(GetInstallReadmeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallReadme")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallReadmeResponseObject); ok {
+		if err := validResponse.VisitGetInstallReadmeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -15711,6 +17494,32 @@ func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params D
 	}
 }
 
+// ListAllResources operation middleware
+func (sh *strictHandler) ListAllResources(ctx *gin.Context, params ListAllResourcesParams) {
+	var request ListAllResourcesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllResources(ctx.Request.Context(), request.(ListAllResourcesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllResources")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAllResourcesResponseObject); ok {
+		if err := validResponse.VisitListAllResourcesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -15756,6 +17565,33 @@ func (sh *strictHandler) GetRunner(ctx *gin.Context, runner RunnerID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetRunnerResponseObject); ok {
 		if err := validResponse.VisitGetRunnerResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunnerJobs operation middleware
+func (sh *strictHandler) ListRunnerJobs(ctx *gin.Context, runner RunnerID, params ListRunnerJobsParams) {
+	var request ListRunnerJobsRequestObject
+
+	request.Runner = runner
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunnerJobs(ctx.Request.Context(), request.(ListRunnerJobsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunnerJobs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunnerJobsResponseObject); ok {
+		if err := validResponse.VisitListRunnerJobsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -16414,559 +18250,616 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P2Lkts4licOvwpCuxF1WaasTF/KVkbHTFaVu9tdF9fanqpvptIjQSQksZICWASUstrriHmaebB5ki9w",
-	"zgEIUqBEZcqu7n/sxnQ5RRK3g4ODc/n93g9StSqVFNLowfj9YCl4Jir4z+dv+ML+byZ0WuWlyZUcjAdv",
-	"loLdikrnSjI1Z5slNyzlks0ES5dcLkSWsLmq2PTF/OwHbtLldDhIBjpdihW3XzPbUgzGA22qXC4GHz58",
-	"SAYlr/hKGGr2am5EFW93KsU7M7XNmqVgJV8INhNzVYlLxmdaSMOUhJ/meaUNPGAbz+37v69FtR0kA8lX",
-	"tn0OrYQdW/F33wu5MMvB+PH5RbLT0QR79jOOfbeDv+RmyaYbnptpwrjUG1ExrplWStr/NcG85Zot88VS",
-	"VMwsue1xrvf2c0IvNvo7V9WKm8F4kEvz5NEgsQPIV+vVYPxsNPrq/Nmzi8ePvno0evbsPBmscok/jfy4",
-	"cmnEQlQ4sLJ88e3L6kdosj2uK8l4WbLZluUZUxWzHfO9LblZBp0ty0EyqMTv67wS2WBsqrXomOLzi6fQ",
-	"Lf/v6ISX5c+8yvmsEPG+WaGwbVuR4OyWnh2zQhgrTgnL8kVuNOMyY2tpBTtVldAJ/EEq/BmlpWNI7psn",
-	"HdfX67zIXnwbH4+dZTuamX2oo1fw20m79A3s3UN9wh3e0Sn88bS9UnKeL2K9umIp/IZymVjBnG1BUGFp",
-	"16sZbr9csulSFIX614fTrn7Dh07f72q1X2BBdeaaVWKlbkU2ZPZH2weh6e/ztRYZ2+RmqdaG5aZLSaTU",
-	"3L4uRzq51katRLVn67OUnum1/d3DJ53Kb/P5/I2Kz6QyVocqKRJaajwWzBLkQcliy+zuR2nomjyj9vZX",
-	"vOOrsrAPPkYde1zvq+2rdeSw+JkXecaNAGmlwwLkYaPWRcaWvCyFTGi/ManMMpeLrhFk1XZSrZunQybm",
-	"fF2YwXjOCy1812ZKFYJL6NvzWyHNd7nM9G7/Xtq5M0uhBbuxTyRMr9OlneUp6YA5zwuRTWGmpxtV3cwL",
-	"tRl+OYXDnxcFKgyp1vKSaXErKl4wXgnGCyMqyU1+KzoPPdtkYzS5ESvdkp4nj3YmHNbnBT77uD7qeFXx",
-	"LQz5RSZWpTJCptvvxDYm8JUohV0Ge5hbadJ2s96ILSzUTGVbthBGB0aGO+kXPJeXzVfgI1yilMK7rV3N",
-	"Ho2eDa+lmwW0veppCHp7Zrt7n230Yg7GWIddZU29qTVGDIyAxC7XbMZtX5Ucsl+WQrIcFJMbkpLC6gWp",
-	"NknrteYgzy/YtKxEqmSW21YnJDv7hk7G45Eq7YXUhhfFXmMmx2d6aTR69qQK7Xs+E0XnjlNaOOHLNSvs",
-	"s6Dcpjdi+6dbXqzFtN5Pq7UVwKJgS4WmgldWvw5se39KueTVdvA2vs3g6wf32cXjJ9ZEtwaV/cZ//vqf",
-	"f3r7f/40/PJ/D/buv/Mnkf33fb7Kze7Y/6o2bMWl1dZipRlH037JNeOGrZTuPPgK+F5U79n97y3ix6NR",
-	"YASfR43gH4Q9JfYdhit4opfg4KMnlZuX86uy3Cs3cC+y+7Msk45etm8XYLAfs8NezmmP9eoJ7Z+eval3",
-	"2zE9erWW0q7bfsu1gqc6Vgt/POlqvTbciPm6eCW0Wldpx91Fc5nN1Ds7MZz5i3jSS8Qq9+XTdluUh6ZS",
-	"G1F29Mn+dNL+vFE3Qh7qkLEPJWxq1M3kf/7rv6eJNZjA8tMirUTX1Q5eO2lvf+Fd2q1QcgFnJJkLK75l",
-	"M8GWosjYjKc3bC1NXtgnKjhAtVoJsPmYUUzzLZwBnP1FsWxdcUPOF9KObPpkpKe1D6Ri05GeUlOgQ5VM",
-	"RXDatvbdhreUaG3zPhzpptX7tHEWfP75k9H/+/X87PHbf/l1dPbs7Rf6/33+ZDQaNf74/jx59OGLlf4i",
-	"cmLYSROzpVI38UveBn/styPo4dMuKVm2h2TQW8AdXaOfT9i3D/ZTulRSCziyf6rUrBBw50yVNEKCKPKy",
-	"LPIUJOZBiU/8n980+q/qlv93JeaD8eB/PaidgQ/wV/3AfRda3J0Ad2HdcA3bTovqVmRoCYPNq/lWs81y",
-	"O4T5pK+Coy815EgrK1WKyuRi9ybyftfGWApemOUkXYr0JnjAX23sApRrdGd6g2bfCLEjL+xL9u2m1ZIM",
-	"Cq4N3K96fcZe9z64dQ+3Em3HmNVk1WbkEmbtELwjuVHsvNnuq6nyxYIcqUeM/Q2+tvvFD6G8/oqjakpB",
-	"az2CLvh1cAN867+uZr+JFCY7nPujJcFN8s4PdZ/fx26+B4fkH+ju8k98IXZ77Of8iMmPraMU78yht3+0",
-	"z7SHg+12d5u8Ec1ec78Te4kr3vMmeRad+7QS3Ihswk3DS51xI85MDpPd+c5sG/2kqCpVxX95l5tJqrJQ",
-	"DLxRnwzmucz18sjO4LiCmajkZHT+W3bx7qvfn/29erp5ePv45snqkRyZxZJHv1CbyPsW8JWY26fV2jh1",
-	"xTO8IfPip2CB8JxoLmgyeHe2UGf0R6vRh6/45gehtZVLEIpSVceug+1Zti6Ofcvw41uy9vGuypuucq1F",
-	"Nh3D+YF2uT9a7D+tSQReCvt/cjQFhLS3ul+tWbMW4BbHB63iWaepEBn8Fb0Og2SQcpmKAv8b2ws2TNjF",
-	"SvBVl5iTmovEgWzXaEpYbsb2ZrvmRcLSylpt1tIvVW7tNAxjFflcsHSbFqJxgx/Yx2Mz50yJeMfa6iAb",
-	"JMG9ijZ63Xu3ELUUNjZjYzfvVSqnU4d0gH5KjfgKbZjuHUhO1JbWLMtK3YpJ9DJ8hT+GfjF3Ka7WcjjY",
-	"8cgGG/pM3+TlmSqxH2cgLVbSrB5oWDfxzja9pI8fP3ySdBoO9WRUqojsx1driYEz6roqBFzqBc9wPPa2",
-	"7/2GvCzB3BuyV+QAnFuLXW3G5Am8uGDTtbyRaiMn9ltTcKvaV6XglTUjITiyWQr05VeiEFwLlom0sL8z",
-	"qdARbV9OmCict4y+rNclar1pwnQuUwEParbkt8K+K+ZzkRq2FQZvQ/u9C32X5EOnbL2plURTdrzwdhyh",
-	"Sk6cLm4eRl8+eMy+xP836FzW9wfVSGuPwK/RLVJwDGO1RH+m1qZD9Yl3PDXFdsw4W/F0mUN0hlUiVVVm",
-	"/+s3NWsqOvyJPfwqNiCeWmkpRLY48oBpvNhhV6R8rUXHMDAEI7LhPnvlmA5lwvC8OHTKN3vyItMJha8w",
-	"iJ3lC6GNDjrV1x7YsWqK1Ue1aiCG05TEJc/lZCaWGN2JGO1cRxMrllsKPGhhTNGxJJVYiWzbsZhGsUwx",
-	"kFoKo+6+D7ZG/0OVYlS4E5wo+W6E3/NLf/g0tbvtqhbclbvE9z+Uek/iJf0Td581VVDlqmrxmWawVsOm",
-	"hnRO9L3+knCeqC+dIz2JzQAK6hPZC4VW34o0z/BiecSqNG5M4Y5Y7N+DB7zfyQAPtAmqhUPD/Rafag+4",
-	"7lz7e9FJwCBE+ziDFIpD0w2KjPTD3VTofn9Aluuy4NvJrvPlr6IoVK/LXlkepxUhiHZQTL/Hp6KOoWVX",
-	"38j6OWJaY4rKOTjCuWn7O2gQhxVUWZ5k05blp9qyZXk3474lasFGfDR6FjOo27J3cOveVXD2zo59Jurh",
-	"6picfyszuof/E8/Nh/jYXOpgY7e9r8NnC+fr42gg/vqejJbAOg8ipfngw9tkoIXUuclvhZ+bNUwhKrLB",
-	"xejiydno4dno4s35aHz+eDwa/cegfsY2M+BFDlE7iOYPxgOxPkuFNBW3FoLL9Bw//NCe9l3N4ccQs6Wc",
-	"1Rsxh+yvGs5/SZevjb17oRZPGC+0snewCq+vcCXLNeZTwd0NL2jOfrDXQzTK+m5+tzKvMOsjogqCaY45",
-	"+MM573t4hGvQNIRxOXZeoPXZudlTlG3OfCeZkgLt81yyIm8a6MEHu1KHv1FrSUlFeBhrCCoVhU9p1c5b",
-	"xMvyEu/iSgqWwm3ZXoAbVm2Y1hDxddeTW/epMT+NCa6F6e3+fXaik8Fv2092QrTEcWcI/ipDfkaK2tvj",
-	"MlAU5FuLeRIjwaAyP3gppxvGPvVd9/wuZ1xjk/nEmdg99JelMJiuLhhsC0gDc+F19ovPUE1QK0T8W90b",
-	"6o14Z8Jo9pNH7Lv869blI+7Has0YNtAxV5W65cVLf2rFB+i234bnBjMZWSkqrST7fFpWalWa6RdMVazk",
-	"WrMZpEiutCgol9EJCD5pZSJwEcYEg7yEV0VxtxWUyogeR/C9HFmVyec87fL2UJ46W/FMJM07pD2dtKm2",
-	"dmZaBsRR1xWMZejcqKqlulW16DbWH4Bd/SC605KBzv8uJrOtwQ7t1FIcUKRBh5LBnsvS14WaRcKaRw6/",
-	"2Vc/fFzpY7tOjTe+2tV17II+1jys3+ql8+uBBtmDo9HoQCzaNRPtPNRH7Lot8e7aw3vFA6nfe1655z64",
-	"sNKEEiKOjYCGDuEeHbzL9bk7jHqSOOmsyI70KP6Gu2PfcP+mZgO0hG+FtBMcs55WK3vyGKUKtMJsjzWk",
-	"THnvlk/odit7BxfqAd/ahmvG9Q1GPZoubszUcwVycYPdSU2Hr7oSay2yybxSHWUlqIc3EJFxg6wtRaPU",
-	"DVO3mAK5qw19juK+tYBd9RofvW/Y93A78OQ+q/lVru1J7WJF8Gl3gNtRHtSMCWa+9ekNZPZF3SuYQhsa",
-	"gi6iWpvWJDh+nlvLfdDtAl04hXmNevHTGNbQ1p0jq7vL/XU7A/CodLmkVecaybS6ZFOy7LGIxdQJukP2",
-	"fFWaLUTv8fpHVS6NW+9Bt0ZYndI+3o6w0cL5t1PVOfuv/bbeiT5G8/AXuRlTWRqqs0poVdyKjBl1yfIV",
-	"X4gx5NXi2Qu1P2+u/vKv3774y/PXbyjR2u6/S7sPKzNmPz9/9frFyx/pCSwTwZfrKt7Uqkx4Pqqbamup",
-	"2dlCpbwYR77Iq3SZ34qOj1UidYZkZPBzVWSicnZsbeb5AdEdvTKfaS+IO620L4zQ1UFim7DyYudxAGlU",
-	"lYleC2ATRvs3q7hMlwkzfGEnHxfSHnSbKjdGSL9K9ACsRuN3Gocv4d59piO8VqponxL3RXQY2fPpkgVr",
-	"U89hkCeAK2RVtsygcI9OzB4X4m5hd0fL3dOBYmtRq/+d0f9ZUdGeuwTBAKWCtNeNqm7s0QtXST1kLwwU",
-	"tEjFMsGzIpfiEneZ3U+Y/Y0ONd+d3XtTO0fPziX0j71yFQx7oqr1e9gQzo9Xdfs/FA/tJYOO+N43S57L",
-	"V2B87aofOz9xGwZyBxhcSnAyN1amltzapgkUoz151LSsxMPRn2LDtu/stvH6r1dnF4+fOE1hO5KwpXjX",
-	"/Oaz+dMn2ejp+dOnj9KvsiePn/GLueB8lD5+zLPR+WP+cDZ/ND+fXcxGs6cXF2l2/jh7kp4/no3moxEf",
-	"PY0vAxqix1lL4vfGwp1fHH/fs9+g6Uhw5pudObB6enf5loJnk/j8vjAaVgsm9ZIJODSdhYaVDVLJuNKE",
-	"z9KIW6czVnO7fDmuDdn1l2zU8fUett9xllMo0IeypPGDwYiSYM465lvGjDtyH2WTnTDvbrrLXS6sdwrB",
-	"Qvz76HfsYXOES4DeiJmqWT6fU4Z7y0AUkISBpfV5umTzXBQY50BbBlLSEnvqFAJsl0JprBPi5B7sHcT4",
-	"FjohZBp1U+NyHZfq88tu9TdlUl3u2Di5ZplK1ytriOYaz6BSqLIQNBJxh9vtjoztVZ0pl0rmKS8op254",
-	"nMNBvBPp+mj/xbsyr4Smd3YcuFT+X6lSadsva1o47ATOnBA2tMPe5uaC3A09lMlJHCgH00EiKVnl2uhJ",
-	"cEWO6Lmj0rZ+U7P+25ScM23xd+bvAX0qF+I7++SHZFAW/GB5zU8Fl6/XqxWvtuQRKpU+csaPz6gIE8ti",
-	"RnHB00hQHIwZSvslq5f8MJUwVS40xBAKLjUCB3SY3P3cMq7ElPrby8WC0+99LPDOfjHSRpRdufB93CjW",
-	"hD5BBnv4bt0pn47nfC+tjdEeYXgm1ScKSf9Bd0wgu7sFDDxNRWmogAF/0XQzpmRmQMGAp0RGMSRXKP2Z",
-	"ppqHSzadq2oh7IfsBQ8eR/OGcbllK1VRQae77WSiLJQ17ozgVaY2CAdim4fYpH0fNd9CgJMKQncTvZWp",
-	"tQsrwW8mi4JrXacuYgw4einCGTiFR4oEsd7Xn8AzFQr/zgKeAVZFye1Qp2M2E7lcwFaVIru0v6HamY7p",
-	"6oZBQidOl9fyjE2d3TZN2BRPOvuxBH4ocnhZSTA8NlDaKzOWKSnwZakmqDlIhmzb9pQHY/qSTTMh8RNa",
-	"rQRVWOYZkwpfp65O0VHjtgsmb+il2mjUOwnTykoWnJLWesa39boUlbY35OmYcUgMqRr1CwRv4nQTIxWY",
-	"sdzgF+yJm1V8I9s9sDaYv9uC+ZVyKZVhCwXXZMxioG5YE2069hBJRX4rGKAkUVq/mxj4jm3G3mewUgiM",
-	"Oufuv5bMVREhUpwd80wsuLx0qDrwUoYgQjKjSzjNIsG6QJ/IfmyVJoHBZkeRKQh/209Qxas3QRkpGPzO",
-	"WqaiMjy3E8SlK0lY8S1WKbi880ucflz+eW6XSa1Nc897QR3U52EddYZ8Tid9+GcrfINk4EVsgEevFJil",
-	"LPHnWgiswnXriUqUkNBgKkInih/VHn3hdnnEH7kmt+whAwAzZT7l5eWAWUxBcLf/wSeojzaGP6ldewqz",
-	"8y6VAEeYg03brnURAQXgMtBACYMWsP/lwCfvMi2f1Nz6Z7KlDlpDVIe/CxsJGVEUklRrk6qV0GD+/LbO",
-	"FjEH51FV85VIKV6+a3uDk8g1mbgExxrosZ9pItKbl/iNaI5iXghpunct/J4KtuI3ArwQVPnWXyThrOuv",
-	"qm5FleWHXUB/hXr9n+nhjhxB9y3XCT/dnSLgZmrXi3WEtlUdiA7VWvaScMhXVDfxXrqpeHkrqirPjk17",
-	"XopiNYEUMx0F9FtT2iYGRCD94N+vfvi+TyJb/+JPM5/c8iragSBTlLM3oqq4nXO2Utm6QITEv37zvdWU",
-	"f3v98sdT9upDn8neW7C6dxvuLNsODkk9+TqXi0LUUEoakGOsTCcUUMglpEFAdm2kcPWNWJUFN8LBSa5A",
-	"X7kkZ1bkNyLEuIJXySirU8w3YrYjMOAsyFOux+whiO2KvwsnIYwIR6bxjVosiv2TuLtr2krJWqT11DQg",
-	"upje5CZdCghZfW6X9QuwZdV8zj6H7fDFkAHCV+MD1vipBJsa6J6Vv6lDg7aTDjgwvkTYPmlNZfgFr8G6",
-	"Of3tiVwJU+Wp25D9J81VI8VgLrrC/35B8akh+17M4QxpJHX3hGLpv6H756TN1jIrxOTY7MG0yCOenY+K",
-	"13FsF+fCil7WVby5FC4uD1lM80qtoPQbI861JaiZ3spUZIeWbl+n/oxd+XMeSUA/okS/bWLP7+bZ7ZgR",
-	"2rMabo1amPsMGKB3vhXzXOZRMJojBu2ai7hCA32cidJqU5nmQpNFdo/uE0K0Eat79BwrrBtL9jDm5b+L",
-	"+7gL6AQyBnK5mPrgv8YsArSQXUDhkk2p1WyKol47EtXcyf2KZ+KSTQlX1T2HSQn4R7whhdkFDU+C683A",
-	"DzK43b89ppalzsoTcMy6/HB1i17vENYhx573Cth2597R6iV1anNTUzZVYCw/7xjEk0DgdhMb7FAn3Rd9",
-	"/L3j4oc/3iFBspE6fKDExNoE9fZrvPDrIJsBUmxvsLGbuAecnN5TPOGZT7lyXvBmPhBAg8FPeO6yai0Z",
-	"RkT219tQM3Honrvks+5iZxhnRE/QiD6YFhP27yaAOWhNeyAJzXXvFriT+NrRLvpETnYHBr/r7buDwbFz",
-	"oK715FPXafN0dVgCwpLrvlXVbqpOssZu2j/tKt8tz/ePL4H2iSaxy4KqWgKQRSULXVR9U1qu8Om7lnAc",
-	"TARq75RMpEfuFFdUFoFIiUFETbFAbnrp414TXhTTBJCCucwAsQ0GfcmmN6I006SOI1H0A0onKGrhKX2C",
-	"SFjigzVGMfTig2HEs4mSxRYaA/zJVnwEetaqw0sGNxgLDaMg/lOR4yRqeeAqthckIbGhuaK5PKgAWrIR",
-	"meKCywnEoqbMBWR0IyxA1ANGlORvrKNHCcWiYvFKtCE1UxvZnDqaMQwLbSlOhF2InrhuCHdM+C90JLv4",
-	"ZaMkMww/+qCi9+DAnwlcOYdRJkxwO2pX+FMnUCHRhr0uCiGH7ArJKryzh6JEEFSAfEIETu6HRlMjxOxn",
-	"ozjCQXBH9XInaJjk1CWlycAshWwUGMO1YpDE6LMChOyplbtpgos1Exg7cDJgRDnE6w7mR9j/8qxOqCis",
-	"9M/EIpeeGMZDNLOp7TG+mWtm/1Ha9bavQ3NSCMwbXChwiNEbE2fEGd1+mbg+nE/RfSDx+HYAbuc/96Yr",
-	"N4RC4jNR90pipBx7tuTaqsCZcKxBLqztqjYopV61tjNNuf0o/U8wmMM6r0PddeiyglciC2gC9iqCTn4O",
-	"ADyf5wWSeyEJGbmBPBwgoh7EkmZ5MVG+1vsA4kBYGR7epyamdrr28lA7J+1OtdFR/m18PzCf99RBuSyB",
-	"On/IMzblmvEMSh93MqR9FilUsLCruqTJBPxUQV5S4m7u/uuG5G3J215bsJPPUlWVx9do1V6vgy4r9Pl/",
-	"XCAd8BVgcHPfw6/tQxi77m135vN5C5eGHMHWfjuIQkWgNIgc5RGZNWDYIDec215k4Th2NszzgEwxykLG",
-	"JGl4EzkRx4PrwdVSba8H9nIK2gX+BhBa8EeAtt+9HQ9veaWHBi4Qb5MeWDqulhWGfNBF6px0D+2Zovq9",
-	"Nwvee/zhQ3LnenA/we/754e/9Kvdvoi5gfd2IuJ47wYChk4yaDJBsjM3mC7BpI7H3VtxKj7qD2uXTTpc",
-	"DTws7QcM+u9rggtRaHEvPNzUV0944zXD3CU6I/2Q465Mtx/uNi5dF1vnmuG3nD2ANFlaGJPLhb7XIN02",
-	"3bGRHQUrDtDV3MxdaRrcrOAYUJVnGuwdDLGNUnFKb//fL3Qy5FiB7+J7dHSnELfAc9st10oYnnFjN3nt",
-	"6vOcPKiC6WyYLCq1Lt2/fB5rHIonsRfAVa7Jy9tMci1VkacE1DlD1hAXVplAsaN9gUugILObACg0ALTY",
-	"vn2znolKCiP0BMg23pkGqDZ9if47LdaZ2AsM1JzB580l9Ec3ntzNWrVjgYSSmqaTRKpLC1B5y44WgNfa",
-	"CPm4A+pr8M5IF8p0pDtFMZBbI8A26Wn8WLzb7q4TQC8s+cXjJ+MT1PQFtsxX5w0aHGrj19HZM342f/v+",
-	"yaMPUXa05zKLRTn/qjaMB9Ebn7Nb4YUeUL6MAmUjJBl0PnvVqqdNpeTC3nNyM/YZwkmdIYx/8QSul2yK",
-	"OYcZeFboEbi2wmUpD6xCaKzW1lmOEaUhu4Jahq0rY5AZ4/rG1TO0UtMpsZQajW6F57JSxUpIczcPwv5S",
-	"DAKiDnKAc80WSopLuKo5I9luMHvDErYvTaDhYzV2LCfGD/E1Kq2drdVMBL2bZ1zI6kh/Xzh10cyrTlxk",
-	"r353kzSXamNldIN3cgwFukqXADJGyIn7Vy+/W4iq7FW/H0AjlTamIIDyNOLr7aYcl772dOPreMhDseRZ",
-	"LVB1Ormas61aV5oVudBsJsxGCNmzJpWXnXmhx8iEK7A+FmicQ7IkhKJwR2Ni9qVbQMJ+w/s4nMCJR4Fz",
-	"JhLySDhiNlXcoRLRXTK7piKP6NDXhm914CC0Z+YtIdaJWyqUtAqtVT5+ayYPZ0/EaPb4UTofpY+yh4I/",
-	"ys5n57NH4gkfzZ9lF3syoLt6GLeMXkp/rwZS3dp7WQk6buvshwZuulyIYZDg31UovluMTeKbO4icSvCV",
-	"64OqFneJvGNBs+PPR294EO8E2evce6cIceEmjtijK7iqRnYxmk/2Z8aLSvBsGwcohMh0NKvh39UayzO0",
-	"ENIKVLXF3b4u7cmMzhSY6zFiAyIqxxSmaXqnBAcqIvd9ovHFpjZMWopcY8CJRsF2ToUkOs/CFEYyz5FH",
-	"G28NHliJLPcgv2rX55ZlldC6hWttTKnHDx7QX4apWj3QS16J7AEmRQ63fFXsh3zpmT8WHfgb4Ggu/DBd",
-	"Dhk4aCHjLzfk2HI3FrYS1QKMIKNam7BufyNmQ6PiPb8RHcgWN2LbbPmSTTFLYYqNEh5vs1Wcp4kdxa+j",
-	"t0Pi9dOnBzSEGcTuJ341k95ggeFFsft0vWsEwTmh2vP6t9cvf0zY9HOPY/rFFMgvP0eQYmjXCnex/WK6",
-	"W5LTv330dzUAVOj2ud9igfdi0/WXiscKF66I1sbFK5aqAC3tyew3uVU6iPxLZ2QCu1dVzlMb9Yd3UrUd",
-	"Omj3n3KOMmiv/8w+s4MeY/8YmxgsTYikjCxFenNMUalIb2InhKvx6f8pV+1DPYuWgXz6Io26OoNmJhxa",
-	"98T+XLft7mZUk+JpHAH8Wbr/jl3U2gmjEdZGCvTFkbPHLbQW9qMyUJkKKFABqDYGA4anIILYdUeAG2kf",
-	"p2S92ReVEFRCeRTR5EEUc59w5vLcnGLyGY324UEysEbhIAFT+XCsrg/fg/OiUXKafz3sckyM6shLxC8U",
-	"Rab8xcPI490B47j22UaGH9zjnOAkAysYex1m/5ALcQgyfjcQh/HhnmIfX2daQvLvh9Due0lMwxja/Zjk",
-	"oqU4VHQzZM+tqdzADIcXE7zoYIkJdEpb09NVJgVhMb/7xhCVGvQtAnnhQ4nBx0jl/+qklQSP4lLBRq8n",
-	"mrxNu7wPbWvC0TlQL+NN8DKfoJG1QwNdN9Dg+3QT/TbIub7YiWTdO9x8+iKQ4y51gWaJnLGd2eYjyp7X",
-	"aoXAGlr0IUKoU7+7UxtRgO5EkLKWGp1inxYalGTwuPj5h+jQfe7GnQG0/zGyME4v1mFiRo95WHqL9ghr",
-	"b9erm0t9emSoj5USDQEzOeEFr2IFQUDZpj0bXwM1c8k1C5kbh4N4Hc5S8ErzHggE7sG7V+8clf/REw+A",
-	"Ntgx+EsBuemeOjm4DGJKp0spAzQSTEPLtcd9zZRAUmWeGqYkJUsqmYpLumuCnWKvmi4hK9doph+RD/kL",
-	"r2RH8UgLuCDiecea/WaqZ46ddtVRw6Py8Qmq223gOrTcVlZh6v6OGqoLiGhvN8W9B/bUMeVGJCl789Sj",
-	"J+NUKjOhRLlsCrZXnVtHWw7dYxLBr9EBVoi5YbwgGE1nEGMnPS8Q4r34hKKwpahZfGz2DA36UPqBKCOX",
-	"TDy264JjLQxJf3vIR5TzHqX8XJlFPC1iwyVlYTtwIzd1lNiJaMipGAPY1C0s+5TNCNwyNxSM2XCdsCnm",
-	"m9Q/S1VvGMgV5TcCkaZQKhNGYgw+JWcB1oTIAYMNtlzni73tGOpkH7A6ZPW6XmLef6x+XEi1Xiwv94Gr",
-	"n6beOn6H8vkiTlBJuPZsyJbHc3fU9nCbqiKbou8ZcKAckT3cARMP4jOVYjN16caXTIocc4tI3+5Sje06",
-	"+SJJGXSP3Oe9kGITnVpVdEV791yjO1I2DjkUYDZPERZyRuunKXyi1j4mv8EuQ+iR2bT3tsH3Mtzj1q5V",
-	"VOIqeCANvlG1wetj/H6ZfnAMTbpzo6+yrJmmfCj3+V696ZeiPdxJjv7/QF50fT7EIvGVaRRcoAT4V3ST",
-	"rPD4iT/e/HfbtHkL2LU5nc1sVN1dQJCh5YSrQeOYqukzh334mk+RT75jyO7RT12ZRt5ci04DL8vP6gvE",
-	"EmLCQwblWIhOAFYiwOggGAevilxU7o0O+r+W037PDUZjLoePysbZIbqpQV7Oa49zwjQvAqRVN2vRD654",
-	"1iEZ7jWP0OphvTS2Ex/zrtWYzSYl13qjqix+JItojuCPlF0U5hjX2Wxwbd7XDy1M33EF38KrZOcXj+Qy",
-	"MB2EtAps9NyMg6Am9eVzrFy0y8Jy8wVE6ylK0ArP15e6XeJXLeJcuAAUBzwkmHVMKU/ePEXgOuMRoSrB",
-	"M5qPXhYJbr5/08e5NAMyWHTnhbU2bMmzhI3c0qNpSaB2fjYu+hLBei3g5Y62QEJe64AdlibxoK45oSlH",
-	"yqsf3cK+jnVAsNi1n4LPw+W8eKUvsku2VBu2EQXwsoC7JNdsinf+Kaa/0ukCP9C/4K4ttRG8hbBibe3g",
-	"3ESLvHCRGnoXb1vNZ4I/ICiLqhbKGCE7orN+yOsId0dP5M7Ali744UycX+ig/7rK0W2GJ+LkLh63UkDJ",
-	"+B6kVav9CHh3Zoc99hA51gaVWHQBjisdHM+XbIpW1BS2OSGW6WlSewjgrjzbNi7R/mbsBdctqBuct86S",
-	"gXMRxRZmJxUB6xsOWTDwlJ9XV1Df6V7QRIO3Elxae3cTehEAbWizzAvBeD3Chl2WBI9PGnBCYDvDNqhR",
-	"ku1d1oowOiLi73GsOkHg2vrQClLo7MZb+Dprv1+UmTQFv7Uv2u0dv53qF4/bY27qjtwWbbXlcVj9qtbS",
-	"f0CbrfUp1Szqik96b75TWO0fI6Z03LVqT3hN38154KqUjiHTaVRkH4g2dsjp3uXUr4SmlJ+7Bgyzajup",
-	"1jKeoNEBLYfJBc6pXWezetDPI1Dwmm72Yww2RI8kby5CUePhJBKE9YeL4vTF/OwHbtLl9HDQAu93bkaS",
-	"XuHqvyGXbjujsMxFipRIqrohh6sHr7eKN7/F6oQ2Zq81e028VknNTQ25uOSg1tW6aYOex+J2HhktArGF",
-	"iZpjJt4hioFZa3YepeU5BdXOb2p2ZJWMrwHcnROoi00IawWGAcWWa9ku1SuLbezTSMR3LI/u3bl3dwgS",
-	"PeBflB+xRvvfz5SI1QWTPOsowirUgioQtItRkpjZXVNkDYTuAJZOm70VTUdA1sVig/W61oE9J/2NMYXr",
-	"FNuA34kIswEvFqrKzXIVzrvILh4/Pn82SAbv8D/eJqeBZW1L+Y3Y3g3Zv7OuRWyj8VpUgYby3HPJdL6Q",
-	"3Kwr0aplyXJdWiV4dj4fpRezWBfK9azI0wll0tev/vCN2nz9f//92+8uft5cbZ9f/WX27Pk3v6ye/33+",
-	"5M//d1Z9/R/PNl8Vevl/l7+rjalm33/7582j6v939e4/1s//FG+nKtXhy8l3YvsTPQniY6z0HLEqMZmj",
-	"aaz7kASC0piBg/Fh270TmIJWeD+NARjM5+6N3InHFASIWF3wxuGq6JP6tkcPOa+j/QUONox20yn3mWZ5",
-	"JqTJzTZhUy14MfWceXVE/DNNZWyagsa8gIBswqbOtTTFajhRnUGzzdtKfRl0Q2iUsAug/404bGtx/N6b",
-	"lT1yMS8eH87E/HMlKNAN84e+JKTHcFyBlHs6zwsjKt1KvKww6TLlkpiZWmmXTx5FVvcHLvO50CaOj3ps",
-	"XU+bR9mTXHpqq305wrsZ3JNcT+q855718nuwjn7g286iFwgRxIry3MUZo1Jb0eFfVfOOS77zO48Zr52V",
-	"ScBdbo1Not748eqH59OmBt6fzc67Dm8s66TcIPAzIP+TQ99e8S2bITcZYanFmx06rIRD9MJw4qq5VY04",
-	"ldEFEG0QnRQ2aQ2kkx5AP3R5uRnHsgAOaQy/vqfilgHPVrkM8WzWGrZ0oRaTdVVQmdv4wYPzi6+Go+Fo",
-	"eD5++tXowva9WvhuqGrRpxe5zI1IscpE3QikvLD/uX8M/mYyGA3Ph6PBLs5NPSs9bmJuEnoeHVjMtAce",
-	"xJeaaFKG1W2extP7/azGywhCCxJpGXiW1Ah/GnESbjoozGlBesxAPfnvj0C+ttvE06pTkPlrUZlljwsf",
-	"LZCvorV99SsRdCi8C7rJim8Mh2h+f+zdLNd8VhwLVLriedFRenMa8Wobuwe3+kGa/h4Cunu20Ml/NlPm",
-	"qGREWmi/xAfsPFzQU5h6JBqfxtrDxk6YJfMyqINEMAZy9zQTLg4G4ruTN3ZaqKOSzWbYK5oCnwhgz4xG",
-	"gPlgN/w2aRh3j/Zzrh3or8fsO35WPsKOODLTxdWU1lBe9vx113SA1r3NBYJR7rGn4/FO2nOd5ac/5Frn",
-	"cvF1QSTITXlc4a9HYMA5O3avF8J9NtahH6P4UN+rjajOUq4FK4SxpnvCsnyRUz1VxvVS6Eu2lvnva+Gq",
-	"iQntYV8m0pOH7eUJMI5+5Wd/H509e/s5/cfZ2y/dn774lyja0Y9i87KK0fDAkvY7iXuc2bYNd2YfevaN",
-	"fciFlVvrgEeukzf8XHRNoum9P+2APjCj2EIYCkG+M6zkC+FzhxSuCvDU2R/uU59ex0+jGHZyni8Q/Q3z",
-	"eVAtAC4PvLjr/W0frZUojsUQ32VUedSP04PejM084hJ23rg6EuHxYE0Ypq4njrE2YZkohBFRV61Pc9/N",
-	"qYwhXdRImBk3fG/KbY3jd28EvmMS5riOVUrfMWu6xoegOY8uVmzrn8Kpeegu1eOEcvesY+y1A/bZy+ok",
-	"FB1OmX18y+xltbijWebU964L2COt5JU2DB5snTnAoHCkSXA/1gen0uNzkC9wLEdAVONVlBMWjse19HXt",
-	"SYA3nnnIciUB0MO9lZsx3g2ZNqoiFx3SczvUcER28DnLOeWhtBZjbZaqC7osWJFUrVa5+UwzfKG5KldS",
-	"NlflIggKH30aYVPxLi1yQ12psa8CeCHeTqJ98uju/VgRoFhj51/pG2+tl6oyO+O+x8BXKsvneVdOLQ1z",
-	"yTOfG+/LX3LJpKKJOTHmICTt/hIkrNxfIR+q+94PidYnYcbVUq5c6f9OoAC4LIiKXYpNyDIPpPNLhLwS",
-	"BMGL1Ofk9Z8ps6Q1gIokSRCW1noDuveABl87Evr6W4TDhls2+BaE0oHRHxHBmh0DdhReGezz1r3jQANz",
-	"Ccvfhu2H0YSM7HDo2u9E72INeJuI67gx8liKxKlILXsVwbrVpirYaKAszkTdLpysJSWm5QPe+Gg6w2qd",
-	"LhlHov1MCT1k6KTHcE+GKe6w/g6oQmbkDw8g/OD1XfQ+t8XgaEOLczAeheQz7pShL8KDZKPCk5AUM/Kl",
-	"lzHwB2ohVjbsmoz9FvQhlnQD4t6DcLbR2m56Du1ADEjMMHiAhLwaJh7S+xfCJMARaM3xdbmoiBawEzny",
-	"gAD6ydzxloTrRsiKHTXmtASxcVKiUqvwhQg9rHgslbqpE7ertdTxVtY+D+5QxnZAVrRbjes669cbu1jP",
-	"Q9e+eL1erXi17dAXLk5YiboSETcK7JGlKjJroFDotEPuR4fkHncVMhDQHa4emb9v7blk3Z3CAHHcPrz9",
-	"8La559yynH+qvSaVmcAU1xB+HYrKLgFUcOcabKaCqFMTXwNMqqwuH5XFlnAqn7If8q8Bvd4uqQd1zjUj",
-	"LxSW6BrxzmARjlZILEUZYzdClDoAp8uxttguSM3ziPQ2xOxFrEupuhUVHLFGKTzjDkEUHrHZnQT1vWSF",
-	"foS7H3KBjvmkd3mX3Nyv+A2ZqPZqM9NdsA7SoBTQ04pijleU+/iqPpbCiyq4Ss0KserKG4VsRLufIBed",
-	"VWptsNgN9hbAkXz+6s/fsGePHn+VALldkaeQKvagxC//n9+0ktMvhuynSi0qvtIMKQOYkmyaqkxML50O",
-	"hdqhaSYMzwuqQKjESmTb6ZBdSZYTQMFMFEougOPJVTIYITnCFyPutGOht/dCeMdDeYh3uY7eEm1XOha4",
-	"ho8H4OeZVfdppXSYVlOojagmWvIb0QZFlfMCcQgjySiGQht7W8XJtleNMDWl2YxL8L0Gn/X1wIH44oCj",
-	"aKiwtlHsmYJZPVcIBlVk2oNZ3/Iiz1iFLhHgG0TF2Six6rXPSeyinNQg5HbZu/abYpny0DiJq19GoAhA",
-	"amxjQytlVT7JCtpV1oTSIuRvwk90TxcNO5rb92eCqs61mx3n4CjUoqZkwxBRs3eV+B38xqP04c1Xq66c",
-	"1HVHyslf37z5iTKBG599NHoWM6VMbrpQgIMv2b6DY6bZ02/2SLJDB2xL0sYekFNYq/Gs4PJmeumxve20",
-	"kJKA6jBQBi1fWP3iQUckgfzhEP2sJbix96g+l4a1i0MO0k+5E/YIB3XqFhZ0H2DKBhRsTaToYU8lA1XV",
-	"a4c/bQ2WWaVuhNyjVQiSlPIfd90PqlivonWT9u9eNnMpkuYV7rzRTJTgPQ4k/RM3y9q1Wfhpas5GFCua",
-	"l3knVrTtYiS4l0vfgG1s7yDOH8VGEfV80axCgu41uEZ1mYrrwRgoPbZqDTVj/iduf/uXaN6sO9F3Y01/",
-	"e/3yR0a/A4Y2gduj1rBS1ZyoB1g596ASC0xp2b8L3LhiAt8R/UL7Noh4kcdjf7zrEP1ajxCDg+zoG2CI",
-	"j2mRa1Nt37jQ5v3ZQpZKR4s6NJZAlqoyTtIrar3N2FGZ5TCAdI+KSMFzOVkaU3bBLOCnmS4Fv9Ggnx0A",
-	"laIsBqJsiSdHehL5vNPXhZbrjZCsXBeFHrPwHbCzNtiQg7q6e4CpiwTFDtXV+g9ZX0qUatFNiQJ12FWc",
-	"NaoxsQY5gOX20g8SL3RU064QForlOhag2S+0IEONRQ661aRlqRfpIDVLQ9hPnTDkEoe1T8zbTRtqo0+1",
-	"aDIOI3jmcm1aCNhPRknkHl+g3euWoeDkNFzxd/lqvRqMv7oYwffwX+fRwHlkAgNUlLZoNJLdKT3ePY/h",
-	"JmK42VWOna60XwJYAjqw0IoAL1FaqHUGfBJU60N4fuDLhakvuVmeEmzQTwD6+O5xxy4Lbqw+7d3iT+6F",
-	"HQoA98PbfStGHd7R8I54oI1wR2Qu3AhmKhG/LU0AamZIqze8LVPMH93VXhAyCHOuoCYQNnCqqhoVYrIu",
-	"jwK9lluP57yX8CfGmuC75T7fY/70kYFc5wr2WNVvlmILzs4bUcIlJy0ErxKmFcZsVmuNTs+mz7NlBlu5",
-	"nwQZ1/tImFolFReju3u8myh8XS77IzoTh9XeAbry7ZIGO/CJI2JIRAV5714fFbZCdKZP0+BeLf5ToIMi",
-	"sD1Wyurgk72J5JptqtwYAfiRlz7rwAUhPGk2wjLMPBmWy7Tc2FN6kdrjnP99XYl9OPw7yFrHbb0fwDwJ",
-	"HRTBeTQOCL+d6yMYWX22KAl48jy98VCKQCjxwrCFMNrH6NqHk0EbyE0efO0zTV9yhO0OEwhrua1KhA9r",
-	"4Bmz82q7slAqa9Ffvyf1OX5fixMp37H9j7PR+cXDR4+ffPX0GZ+lmZiPBh92mYn9N4448LSLMxRr3cln",
-	"F4A8ScXo0SH7ZskrCl2tqITLlVjIDHyOPiXFMeUDeDDE1bN7obnd47ANjqijp2rP5utEWCb6rF1jxwXe",
-	"Q/Z/EtMxm8JrkxwgEr1cqTkDlsBm9QqJ7CWbrpSd6imWlUvHKIx/RcwWKI2EvE5aIrcJuFvXSwYowPSF",
-	"aUJUwSDRdvlmwn19yAgzDRJSzUahXcZxyGe59P3Mq3pfaS8AEafzEvNNak4NnATgMbODIOBg6kBUyzir",
-	"Y38U14opIIStS7s0Ja+AjBAiVB8lu8HP/h7dXAd/QRo+Sj/WshI8XfJZ3O9plRzV4lG4O1z4Jc8+Sqc2",
-	"yyiVtj1tgOCw6eQ/dNPcDPCLcfPPo0vdmdYdkqOPwqe6WwWVq3vlRfFyDpHqPpUDb5PolUtj3HXI3myU",
-	"D9N4R7xVI5RsBhlK67zINJIX+t+xQ8NYeu3xud4d4Cx2K0DjEGLj6TIwFdn3FLW2I/FJMz1veTDeaHTl",
-	"iFw9q1kwgc0rqK1M4dKDNPewzVeqld8c6iY8Jnv21xVG90+OTwbKp6fuTxmGp6z5CrmlJJk7SatNDtr9",
-	"SCH4oU64RsxhxbxSu4FaPiQp/5UyrIdHkfsi7I3nXKLNWS9WyEfoexgO+2CWdig8u2rDVZcfwpVyz31I",
-	"EPqlk17PU9K3vMv5vmrEVqYj/kNP4ZgLsiyc4UE+tq0j+BQlxjQhkwZAPR2rpJNzT7EfUuZTM3ug6+IF",
-	"DyuVrXusb9gUJfVRTMvPYFIvwJ6l+yHYdpGgPvr7A15dKnmxnaKoeqM+DgWKcjw9MBJPU1EaHQCsVmvg",
-	"ON9SJnZEf0UsoGPhDo6s4wyhFg4VmfmN010QQBN8iioGdzJ/mkoGau1uPmM8HiMQ3nhs1qy5xMtAl0ef",
-	"Vu/U36dmeqotl1YZhucrr/u3D7D6aCdz7S5sCXuVzzuYJcGLkOATHZb+XBCJZhfaGOzmfLGEFAlKniYE",
-	"MiihxktoD4r1OxIy4WuTI8k+l2CH9eUYfbOuZNwk0/esbHdENzHdH1uOm/VMVFIYoSfAOfyuCz0a75kh",
-	"VneBHIaJFcHdz2iIhu8IJPXrM812Mlw2qLfumm9muzNxB8uk1siRaPytoIyzrvMcHulFrGUfvAv4bQE3",
-	"406wapJ75xSbCXvY0RWcyQa5wr7YdIcBog550dH/GQ8CLez9Qq3NZUBVQvDVdfow18DWzAuRNRiZd/2m",
-	"sTgBAbBFbpfIO9EqrNnw3AtYXjGzrmRSF+OCB++otK72Lv2k+Zu6A8KalOzUkV1Lwh/EMK9am1SthEMc",
-	"gkcv2VRV5ZJLj9BbmzcZPgkBSlGRJ8Vn/lw2QK4J3Nf7h2jrN+tXCLoniswLi0UJ3A5qsD4zXB/jSIOb",
-	"HAjvJ2o+j+8U51Zecs3c0032Iabm83v5Le9iFbsM1uPcB4GuOZbXPayiaRLG7pCY4QHujuIQaMYphkbv",
-	"3+6xDrpovO9FhnjyQ66TS/ioQ/7whNOo903YaYxuMs0+ldWNzUUTrzDzBbVHm3auUXYASZB9AAg+tQXU",
-	"89Q8tPr7Zg4OkhhiQ3DKY4lNHWBAeGGocbRHWx4LQPsykzBNeHHk/DWLPCM+IASgbfD8RM0Pv5l2HVIt",
-	"A55u7DjQSwiQSFGf5TrxxxXUCtOhf4RXy4iyNS1OBB50mETQ7mQeq7B+uds9U5to3nMwZH5BvYMWA0BY",
-	"SwNcWQHlCM8BJW9wAHY+sI/nx/prPfPm8SW5ba+OK9DwXWt/nWa9VbqJMhHdGyoWyzhjUxclnI4JAFFV",
-	"C315Lc/YFOr7p+OQUqDGvEnYCiCoiAJV3QipWS7TYp2JDN930ELNT8zWpvEqFf9C5OIzTV/CDyAg0XQM",
-	"RR70N48aSn9FZB6RAt0ioTVZ+fFoUU36RRfiTO4KgJQMXnmCiZNAwJVr+1LHbn5t/0zFChvgzkqF1kJj",
-	"tozVVjdiO66rnQl33N7lc0MU3q6GgRI/KYXR56YPmWfRp9pu5HTzxBE9celKlS47yuu43DIttOPCAONR",
-	"lUL29i1AiuHd7k/I0kt1H7Hs1753pJ2jU1Z3w4DuGUJrH7Q1rQXGUaIwj1ybiRZCHiWER9BPy3hu/S9L",
-	"gcyauLYzISSzFxLMfnQQakEQnHI640nIZVd5Gawpqnd7Ba3UCo5IKK+sw59jil5LDytg9wyd+LRl8LgP",
-	"RQSTKUUxb+0HypnciKLA7RCp8blVN8dCxheqs2re7pbf1EzX90cDXErxQueuCywRnkydEvDb3y6QkJUq",
-	"Ctx+XjUKx5XCU+NulTCyPVfFfjQ7r/FZ/9akxk3qSDCveSYrZUgBElB1kzit3aFjHYmmWsdiHtNM3IpC",
-	"lSshzXSMy6GXnJjB1rr2BPNFK90reHOQDHKtCt7lnN31dfW//LhrJm3J8FqJY/JL5KTN6ejDwbyAG2lf",
-	"rlPzDpJLppeqMn7/kKnWLXmxq8mJVFqtqE6uXvYI3z/5boiyODjxohF2y8tJrtpoWn2ii3a4Goc4HHH4",
-	"9qaUp0u6YN8CLDdaXpVYKQPU4nwNfGlSeZga8O/xbKJksaW8Mx0iUdm/X7KpNqqcSLVx6WSg++0frVGs",
-	"7APWip76JEFn8UG+aRM0HyAqoCcDBB+HtkFrYBtQTnLbYeDW9Io7yzkTy2g0/QVRZdKZ69CaZZSX+Bjf",
-	"+V5Q6DAL115dPYGnNTkOsebEMc1qLUpDjUnOa5d/ev8LwF1qze4BBBUw4PaOSxxpJ5dLJUU2WaqVOGpU",
-	"x/D2HWH45IZBj6wBSJzR3QYPrkaGrtnsiHM7MMg2PD/M64jeiL3nfC2J/qj37uIGRNOB+i9Y8m+ohrhP",
-	"ZXFnPd0lm0KV4pkn6sVECXZ2BmXY/mYZqWw8H4rt387T1SZ/mf/Pf/33MH34s/k+f7Q+7Z6oG9Xm5sjb",
-	"GSFf6LjRgEPuAV3fJ25QL239Wao5D/rRb2W/a10TC5UCJ0odIrYCvlOCENX7Vs7eVCImKXCWdPFmZAJr",
-	"/2hcrapPSilW8yBG1KHt76JBDXX4hCosWE4/jq8OniD1qqZ08kLXDprbr8l92oW6uwuVCz9NqnUnlULA",
-	"MreroGo/9l6GRnjKwVjZXSl7lAM8h4fc051O7kzIHMA6fcICUaECQAJ68yAxyC76sBOHJDr2k9DYaVMe",
-	"qT5+I2jzyAbBTa7ZRlSC/HMYY2ixs90jefdvanaP0Hk8QxIrM6hwXRtRjhm3hxsWQCb0DxxcQrZXwozg",
-	"VaY2MqFMyYT9z3/9d5OqDJ6Ms8RvAzCvneJMzspK3OZic1lDR9p+BY5gKB/Bh3zSQhAyeENvYD4MwnlZ",
-	"wxFUGBRiENskuUGl2lxCLF5QxRS2VEfanPRyzewUl65io2ei4fbeqFURHnzkce7QsFA00cUz5wIpBsHI",
-	"rG6Hykx+K5hnMKT5bHEJUqvZ7BjaQLiLLxzs9367VZQ/uWcbwNttmd3WYpHrRqZFGE0L7h2UwkTiksVN",
-	"A4cs1IkM2jeI/MrzTd+dZvLQRBHu55GmaBBhip4qMUMmfKNNwIKS5pdqlwSy6yz8KZCJDoeI41lVFVyf",
-	"KYHRmqyArGN/trvTSgFUygM8XpH5OCf4oSshxUZgFAUyyjBxGSEGCLvsYsR0V4DEXcGNYkYURVKDy1Ta",
-	"MC1SJTOdeDI4SgQfMldrUomMp4bOOaLxDP9s24lmP6s9ROUamHEd/BC4uZd2WlyNXQtQx1omHYD69jt7",
-	"PNS8siPFo7aJItUB+qkCgY+ErINlhaXS6tI76AGIbcW3qIloozLwbR0Tpea9ezATC+4r8xC7oacxqkwM",
-	"J+LlHFZhBbghoyb4mE8gazosLmLTaCck7gp54+l+GxkNNbquA4+g+kV7pFsR50XSLGjGOxwkqrUIY+0t",
-	"YpLNJuDwtVO/4vlhbCHockJC21iFplSQwLkp7FIOr9tcu/Utnnb9APUeNRfw7tIBHabF7efdfb2V6Ys6",
-	"ZhdCsAaYAL++D+tRyI+FIJ2QIAJGyMDT3IUFG+4UG2CG72ydFwSVDSVqQbwQipxzqXtR7qUrolT1ebLw",
-	"+sECNFc+dbFbNt0EQYgVRGK+BhRC4pgvmdXyW2fZo66EB3pbtcECeML4KGOZjAOpvJAhlHTN4FQjO2qB",
-	"+EyY1ul0Py3aXfr5Qt4PIeW4GPHxqdBxDvpBA+YiuvdiSxFxKB1TmOU2yY4LT4rNlKBrAj83JMBvhblk",
-	"U1ogSpZ1Njs8QKXkSnpnNNVKVpRp4vhuL9m0vm/QlzwwJb5jj3XtoHY4YZBS6JgODCcyLhZWrk2NTg2X",
-	"BerrbnpwwNFQpwYD5g9QkJJFXQh+KxBDv/ApGU75SbFxCb+gY4IL1IFM3500vp7pe7XhHQDj7GivO1St",
-	"kTD4Fg4IIe6zXa/JPI6gp9kUry0trMi/xtHkanDrnS+RKegRAUgAajuPB4n6IA8tTpBl/O7bTa4bR0aj",
-	"JmLeynhko36lc2rj1Zsd9E9BzodbfdgaXDLBqyL3O492ZJ1W6WTO1QNXYq3jHsmwCjS6DmDuZ9UWyjGD",
-	"IwheHMZRLo9RUbgJJ+5uuG8SqGFRR6GyfD4XlZAGlAoHkP66eCy4R8dw+Lrvt+F2U1Z3tCSMEDP23GdP",
-	"XHdKie8kKMGNrzV7XXJ3R1C6Ai6eiC88KVWRp1HQwp/oF1+8mldMyEUuBavEfK2FZp9Lxb7b3opKqoQF",
-	"eJ6g96t1ITTEc1+JhfoCLj4bXllT017mSBHk5I7ayhQvcfbLhC3y6OKCTXHRXX+nLpKMPOIAfmoVyI3Y",
-	"NrKMjq+emK1lVojJyZAREG3AfnMXq9YeUwBNOivUjL3HK9KYXROYJb724Pb8epCwkqc3esx+xY6BV/Dt",
-	"hyF7ztMl/IbYefZDCePM8Gq4+DvcUlRAfwWtfobzpQk/DOqL60xgrD8qBFuXheIZQgrZBuy82v1f5GGN",
-	"2Yk4kWB1uzCleFl+5qg54OSfltVaiikkDdjD3fsTL5koCGC6W5KkMhNqT2TTIbvyChDxcYDxCH4GTHWU",
-	"p/3Vs0cMFGIZkygi5A/8RngJcSaO85VI4SEiHVbsnWX8WPwGmO4YsLFPD/d4N7UlljcsNEj94jfWRlyH",
-	"tVuJczvnlXd9gy0q5sbRFWUCgG0cfzVAdpDh3VAgSNvSXvmxczJjJHYluNREsXhPVdHJaQRCW6VLa8K4",
-	"DkNckTnXQg3juXIzQNXbK24v2XbXHXd/eu1rbE5Rx906rZpKsfsc0gAu2iS+R0lH0vsD8MV0AUeI4kYt",
-	"Obyezhf9LuAP61CoT26uthMgx6GzkOY1pHZx5lRtNA1mRba/xV3PRdviwea9p6LLuNgxID4kQdfQwuvf",
-	"tVmraxsxi3SNpsL3bS17dAsIaazatYLxNhm4o5wcOdkuULrDRX/oYMw7cMgx4/D8UYAT3gkOPqiDCoN9",
-	"MOEf3u64YuCGdRj9olH+fARwE90l43C/oblNjmw0cnVN5kXW7ZT6OU0CZITLsBBk94TorTC+zefzl37v",
-	"3hvp4ViMqu57AJxvoMAhpPi5quhesOI34gvGISewBrfYNfz9Po8lodCh0W91gmpdHZpuhMqaMG7YSmnD",
-	"LkajJAh+es+DhytHqBd3etP6hq6+I2KeoU/13l4yPenyt+9Ohw9c+DlB0eMVHGdgStojDLyCS3LH73rg",
-	"OzC5njdguJI22GWyB9fk4Gx10p0cD4PgNd8hUwhSFWL2zmX7yt1A/Iy5s0i27E4gU4fM35bUHIwV15q6",
-	"ZzbxL/jCQQwfhMdye7veg65z9bwFnegyIl77cPARd9mGU6Kb/jcQMFWxKQnXFKM5RJI3VRspqgd2iz94",
-	"4EGt/rUS8zZNChz34b1gdPFoL8ZeP7AlNAD3G5U13qcDKlmAv7SJuRWcJnAo3o/Btct7scco9EG171Us",
-	"35cX5IDbHehvakZQsIZBKtSYQrzpDUu5JKjIeSWiGK/9MriifrE2momhztT8V8OO7KXOz9nXg5rpjoID",
-	"+wWfoVBLGeioqBPKzkUnIAzCtRxV8QFlnO2svcFL9+c321JclWURdb5ulirqNK6jqlAjFs1s/VeMGZ+d",
-	"H/SZuRH76a6XORxyQoK1VyLJ+tmVyXvS6HNjqnzm+Bb6l1u+MJrV7yaBDxxyrwmghv72xTSpQyAu6C/o",
-	"TF7t1mZaBc6t/Gc93N1uBvZOnw8jt/Xw+gDO+yFqVm9mrLjkC5H5cHxgb/g7tf1YdLTpuqroNNindJvD",
-	"+Zm8WveI7hRibiZqbfbkfTiu3iUHtP5KqVXcUirErSj28G2aZoFNQwyI2QL0iQ5DBrRAnr4Us5trmX3b",
-	"oWh6zyRo+qPAnWqOzOZAX/mFhwp1bjh5T7RPegVTqsiPwEpq7/+ImXQntCmopsEXT7933RaY3B99pNZk",
-	"ewuDXP0R2rJQNNfW3efD8/Pho4M6O+z7YQSS5ob8a66tMXPforjOXf4JauSabZ+ixK+lgg/Z5n279nMt",
-	"Dq2KtTjt7+v87zVwCACnobbpCUhwegusNrN3UsdqUpqaOgXuVJxpXlC+gU9d8MWiS66HfXLdzVwfn+t+",
-	"2FoMt11PTN433lGElEWa0UHYTJ7g3jeeOGw1IJbhmonbPBOUFujPDDpMA7b/7FB6RJFLwReiI+V3b2w2",
-	"6F68MldUOW8mlJ1f9BI64uo4wiyO5exS+/UYvVrzWLbePA1ajG7BOH9ewNHTx+P4SasmA7FXx1aIQSm6",
-	"XddoDunzdzyFkA8ndIv+WaOAw213dHxLIJuZ8bVWyF8LdcgBSbFaG3ttaFbUfG1vKI5jml5unoPHT8Ou",
-	"aZRGLaOyEvP8XaxWWFOOdLrkFU+NqHRiJ64SqVrIXO92claZyaP5m2engd/o5Ir0fU68DB+s3oI9cJKD",
-	"ETbTJzrW784F6LZeLicZ3+quzJxxQzbxJeD5wSgmfYUVnFBuZcDbR5Je15J6/r6HTx4fIPBLBogtFaFb",
-	"htwkgkKCZ/bxFFrLVxTzXgSFHRui/d4ql/7fh2Sy28K0M/Ta82I216aLL7M3Q6bZx5BpnLbvIcVtmmX4",
-	"q6ewjA3M1aFE123TxDckWDgl2WapVglVeluFl1A2r1d9hVI3GgcLq23cqrZqKgTPHGJIPSEXo4snZ+cX",
-	"ZxejN+ej8cj+///ordTjJoJiKZdMUHjADqTN8eAA+KpB0t/2+LOHJ0nAdCryNvlqnSFTV+Fe20vt9cDz",
-	"KmUizXWUMNi2bKotKdn2DJ27GXp8xAztXLQoaYwyx2g94qKCfv3OevY7UF73o6++MxV1f2Lp/sVnOz5t",
-	"KB/fx+X8i5gtlbqJEvvE0uezMHDoKG7FLYSJcuSCu4TA7ZjxohgeFc25i9nXxM6MJGvyyKXiW2HNospn",
-	"AAZVuOsS1AXgaJu8KOAa0RuSLi9yuegC7nvjC8Hsg+tKEJC0R0GDyhSt+xuJbft1s7y5G/7c/pX24dGT",
-	"rra9YUTa/c7+2efL36uFgs9EcdDI+h6fCg7tvVYVx0oaV2N0WLYcNLpV4+ja7ylOEPnq9GfJBvkEyA8s",
-	"TE3+b885kTFugjzrHs12Wgz5ArPMaHhEJ+z4+aXeOHKC0E7rIPDWe2Eh4Qmm84UcswsHuscqZSBsYy/3",
-	"a5mJim349gAC3t5YMKo+73TyhWFHKaC7gIyvq6JnNS3dQewLbsckqJqDveslvS6odbMcSFES1MWBWmwB",
-	"xTYAZA6Aj9PUkaxH3Jkk6UfOC73VEVXxgCPOiwPy7uBR4DBvRm3vByLi4STi5eSw46jDDKsH46gUtpNd",
-	"Qc2TAFNkxe0dAbsjUADvzP5qWCB0cMPONcvWRzg1KqFLJXXH2Qh1oA2FhkqlTks6Z9/lXyc+aQTMZZTE",
-	"z7RTGx1K5/c+WhTWqslNzwzVvPbRnEdoHbd1au1juFl3JN7+9c2bnxg+EJmfuAo0St1MVh161rPiN6TY",
-	"vjLsyXPgxdq7Ch3CTaumXx/2l7Sm5BSek7aC+jQ+lOjaxoBEeTYdd2kRX6RNoo0wdrnms050VjqUMVPJ",
-	"qvaYDqTOnXB2P+2s/sQJlPGYgiC6xNyNMWx3dELCKhxOxbxLg+ej0R4rOfbFJ4+OHsHHtIkrYfJKTLoM",
-	"yG8rVSKwAGQEWkW2URG1Hda8WZOv+4tQXYIJtPjIZZBYDE6PmlVQg/lqlIq3RCZZMLkXo0c9PHRd0voK",
-	"bZLjqNpfSuEM7C0WVNjdDI5HrKNkVYPdwFSCr3Y9Vx0Vr8/x3kZhwmW+WIqKDsDoAed9qqMkmuPCO/ZB",
-	"FliFB8V/XU6Mip96oBubB3SFKALBIrcI9rsH0ZN0r7F8uNNbzu7bOORBAwUF2cJcpw6cp/TFt/t6c6dq",
-	"yKgH5yUFhTV6cFoO77vTK8YgGPampmMf3EMn6sd+HdrZC3gCYYEcYE9hUOz+8vwNe4BL1NWpfzA1TKqs",
-	"FYKRbGlMqRllSTG1NjrPQJeUVX7Ljd1SBuCTEraWhX0GlDVxYTAortWImKBbQZB+ujJSgW77ukfwuywo",
-	"tJSmY/LoO+sIwqAzAZaoh4ngVZXfiozSiishWMa3jQwyd6oD94b7TwKEiVpSSLseVITVpVd11KArVIB1",
-	"X4dIgmCcTc9/AA2jPS0nMHZIKTKK4+x47ddyhtlumJrqPsgO9gCBhQY7oQGol9IEAonQMgFL0nnd9k6Z",
-	"0pFG5nLbVefgW38fOUB34xzdXTwkpa6hfVy+rp+7LK1BAOmYm/1uaDyPuxYOhZM6PHB1wGhvRKenK8uJ",
-	"VzTnSa1WWPbCIee9I126v0xGsrS70K8CdupcM23W6U0bsj8SuvFC3hPDag8yyS8BhVR/HFeciQnh/ewa",
-	"VwhPNanQIrhjsOSEAZY/FAI22OIZ/wSQsEtRZN0eQZf5Ct5vV91ulQ5QhUi1aTPSRNkEdE3vhHHrLTkE",
-	"uAmRjzyVTm6GDCwZBEcCpD+SPBB8qFtDhKA6wSfWNKAtGAYUAdQLH8q9qE+wsTt65pUQf+8XljqaNm2X",
-	"+LfFGC7s8EYY2AgQvSjj0Z6KhPi61o0iobBs707US/352+ra7d3KujVw8JUAKYBF/+H6fBXrLtpdHaQH",
-	"kMGylk6ovQS0Q3jWwsUCTlAfbK7WmHawclkS3FgDSgXQr2ajSMJaoR4VfuqIes+XtrdeO9694tMaPkhi",
-	"0cHpAhIwMWqxKDw+TA/cE1/4+IbejCOg0Hf3CV4DFKGp1HIDTzQp7r0w3LGW86NByLrVCrzVIpoeYJUW",
-	"U1XmQoGV0CXUhkzBNJ3eB9AaQNHvLi6dyqSm8QfYVx9JvWRVbpfIrhfkR9XZRoDR0jMqcG/yhxqQjxSK",
-	"d7k7V3tLXYZbo2lShDwDXcG/fbZMBwHUVXDkEOXTmEK0U/fLNPTahECnTmkl7g27AtPaO+6BUhJfhV41",
-	"8FOcdemAtu/PwPKPbPMcF6fkBnGv9wQoTxKDPP6Iv8uBekedeEf91hWldMDv9ZwewXIb1BvEGJPwm96H",
-	"Ab5tUfnz2ih1E9B03gfp51ScNE4H3UWdtIlK/J7GoH78X5O6ctHTBoACnGDSwiBkw4CkAIRgCv6TdCGW",
-	"8E+w6kPj9+Kt+J5E3UE0mpNE1rrMoo8UWqPm7uhg7oCBrKf/EoTVOXQP+nFbt9/WIUNOAmBxJh4HB0Di",
-	"cfzZG49HUq0A98yt+b02yz6sYxTCS19tRaDxBKgisxqUwSMbOFpqcrPyIP92ycmihEljzwEvWVWNnIQG",
-	"jfXQj/DStc4NgNdDBGzImlIe9rNlsx/l7h/dD2OnCxePbJ0mNl7I1ACjDek23NqeCs2uBo7uqvcOPf+P",
-	"Hz98EsUI7doPaOY79iO4TsGv0SrZu5yRjVtRC/ay4OhU0Eu1SRgvy2LrfAr32h7uqhXMXa+bFoJx/xuq",
-	"7d1b1o7ll7BQ0WMk04/3ErlbuGb5PDLN7gYMub6OL6DIb5CnCrCRtgT3BxjghA35MW+Ru5bt/hFpEdLX",
-	"x8alJPvcrskXgG09nxOQP7gO6O4Pg2wPFxxAIiP8Lg9bq+ZzV03pQblcuMEo+wSh4NBkBfZZy1/jY3sY",
-	"bnb0GU4huoh9DUn1+c7kfJEgEqZ7p6YnCGZhyXUfcEtILYix379aS7qGwLliH4JvQxh+3sY2sh3VfKuH",
-	"7BVBcs4BfXczDrA5Xb2B/dbUo0BJwSs7ZKvmguJ5AtbKRFrY3+0BBhCQ9mUaf/hlvS6RLmHqHIf2QY2k",
-	"GFIxRNBmW2FOC/lp+zDJRGnvNnsOxSQ4mwBPC/xLGKSCSeArkTXOsogFdumguBrST1cbO51KstzcE/eS",
-	"Ugon+w76KtY3wGJvdw5h2U8GTXTTRTravLYEhvTva7GGKOYhAoxetBeYtb2ucrN9bbUbwZ642q+2LwAr",
-	"9gAe3xXVTWeVmfzPf/034E2BhsTgD6/CmqalMeXgwwc4hOcx9B12K2SmKvbll3orU/3llwwjpAQy5kpg",
-	"Mf+cE1BUgsjfiLnBr+WXX9Iu+/LLIbvyWy4PuGJzCTW7gYv8yy9Jw3z5pTXu4DPOJPnyy4QqI5AlyxrJ",
-	"9l9ffklmqm3oJ/D604XeiqznAODX0pFny52ggH3YntO50Ey846kBRz8l+JO5bLWv7Q8SdoG+zvTwyy/Z",
-	"9D0vyw/ThE3fU+8/oAKavndtfECGTiAqyDDFCAzPawl+5WrB0BdcQzlWwm75nBd0WNQYBr6U0r6Wa/IT",
-	"i+xawjEL3Q7KP3NtxuzR6BH1/vtcG1jRSrCSL0Q2ZtN/KfJVbq7Xo9HFE0hqIuRI8kDn2o7MWqQJ5CV/",
-	"mF663OBrObV/QTeS/RydYehSQtIE2yrdcO1s2dGAmw8jxSmvoIhjCgUc7zHQlzA8jzCwmzAXL/0wHVvV",
-	"fy3tIPtVIVIBdlCMaE8RnkHKwrV0wpU4uDPlsPNB/0//xXbrTw9HOpgd5wD8k5wSMFc9WdfScd9qNqXn",
-	"phBIwjwwqLedSqKSdgnXoGXt+tJ0ATcdElwtAN3STRzEnGe1YQVYxZw6a7/8/A1fTC9rWG775WupKSgM",
-	"gDIv5mc/cJMupyHG9eePzi++IHpztRLgFcNjkGs259qIivr2SpTIXGX79Byoun56+foNxeNsH15kYlUq",
-	"I2S6PftObKdDegw8aHTzEsw2cS2nPyEl/PSSASEdX2ki+8DzRrMpENy6xgGVyDbM06WTTwQIk2xqf/3e",
-	"ivLUcz45lw62mfKiIKaPQsztYfa12CoXOUd0/0cXz+g++cpK3dkVbAhsBA0IBZuVzXh641DUK5VCss/8",
-	"WiKsSXWbp/asWkvj+BesHJLBQvxPDImuwcSifKEk7OdCGG0/CLU+4VhATQieLl1P64HnLlIyb1pvTkvQ",
-	"RGIds1MEEL1kSqYiiRcaAc2si16FVcxgDhR5KqjcgHCYr0qeLsXZxXBEyUd46ujxgwebzWbI4eehqhYP",
-	"6F394PsX3zz/8fVzeOdDMjC5AU8f7OLAoT4enBPmnORlPhgPHg5Hw4fAuW6WcGA+wJveWbWW8O9FLKX1",
-	"1VrSRGGcmHF9Q3alHWLlfw4izhT2aRYze/C7F9lgPLDa9Qqatw1Aryq+EgZCih03mfqRBy/nNUBrNI0O",
-	"+tW40DqqtADcPbeP/74WkFDjmamoOAnvTT38ELYHB7oLIjfo8SDsIQKAxtIUWJmL0Qhrh6UhyDU4g1OY",
-	"zwe/UfZM3eN990A/6+AeBOumbdXA+QS0EhJOsk3N/4rOBKCT6WrI9/wBqSw02HyCll16vz443VYADAeA",
-	"68GfC7UZvLWvhPL54H21lh86pfQKNqF2Qui4BbUDDLtkU0xOnuTZlAgtILimFruy+RdRi+bgU6xEbBXe",
-	"4EhOMeGvrY4HxkmigPIy3prznV0Y8YdlaEhD12gHWYVSb6CKJs1dFxDKrXs37U/SfAtyUPBq1a2iGgTG",
-	"7j5rV6hSBbgHwKmQp5ST6I9tOGAVWDyMmyG7kgxaskeDVZs1O781HlN7ay5EthDZJfEj+OxcVS0+gxRI",
-	"p+gjyg7HcEpFd1UjQtdV42E/u3Vc/UxD03lBI/f6LozlP5eqs3N+WM2heH0kRcfdutd7TQjjFBz8+OA9",
-	"/O+HB8G6QNym52Ykse3Yj/DbKXcklPDG6rGt4WccCorfYXXVd27cpcMRRGlhTGH3k/F8s6mqsppvNtxY",
-	"zNd8ar4SbMnLUkiHm+Ldge7Oh1PCXjqzrrWFrY2y1cS7m+vYrr2qH7+iOTxu7wbm/XdiS6IOhunXCtEy",
-	"Dkh5kNDtc63t+Fc8XeZSEIybNqqyFpk1dbFEJV8sjb2sS17qpQLPzBEbJhj3Csgsm+4fclB93E3bdSLC",
-	"qiYtJXf/nRoM2W+nri1LRSwHzRCAI3GXi2rRYQJj5fxxcvUPpWLLsoeCdXU9aHifSrPi3LlFuipLNGGi",
-	"yukHd+lGwldelkN2hSwY6L+oSaOmHi/CVec11+0bePIKAPn/OIWQ5bos+HZCWt6RRLbpfXqvoou499rt",
-	"56eUn869XpankJUfyJ2IDApNaXEb+gE4JlFqChGr8HlhHKuITpyLFo3NW17lfFYIzRaq5jQHryelGvgE",
-	"1nklRB2awbjJ6JnDE5E+aASZfz4dTVULZYz32HVwrLnY/ZT+NHUOxprZLXbIfQvjvYswf0Nh84h6edTJ",
-	"MYdebdvkSfQ29r5rdZP9ShqcSWVZ3xXJ/iP/Jng3cKHjV0Ro8WMq1r0bIxksBc8oA/v5G95JEkSPPYBn",
-	"6IsnuE52TflxQnRVli++fVlhpeBb8E2lEYTRbyi9BishRZEFbHgAk3UZxpWtabe7ZBjVv5PanoMb+J76",
-	"ejdxb8WLQuBBhsOBYITPJBkepb9d0sInNtb+YaUURYbVsuqLTw6cAg9IzXcbeU5DwG2D5avV2tgDIKFk",
-	"ApF5bPcdNtK4FfgNtfjPbAjiGA7bgv4Q/Si37ZqOR7ur8cfQUlET840zMZHVVWSdnLTeSeWfJNIhxypx",
-	"LUMqS0wGcl+D5AN7sd60GK0wroQRj0ILKL9CbKJrCcZFJt7Z7yOEtvbX4nQp0huRjcNqrrmA/Btmv0FR",
-	"KffbNbIDc2PvnHbxLiEBENZO1wEfBkUoqUiuJRyw89zukMJeW+3oEdUSKtxj1MMwYolBmYpLTS58MMwx",
-	"cuRi6fbgrgRmQei6Zmi11kBfBBTUQ9bmDsvyDIwrDP5dSyB/JIpUiGpeUsVbUbBMJY1cmFxjnIcGCHGi",
-	"ABU+MB+CTCL3MjAzu3i5vX6IDC7tuMS4khTJaj1BgSb0W1Mjn1+MRl9AUysq8sOTg11JAjVxX3QpCDW3",
-	"H8ZV4Q+ucxQhIQcLqQWXxADssn5AMOpf4OZEVGR/smfNFGKn1NFNnbuFzhq0YF2uLHUWCg+vpSMiBxYa",
-	"FU6d07aSTelVCgrbvzi4hin28lo2E9IIgtzhRbZ5AxuDb5IFXssr2n5Bao9GOpQWEdiKb62o+c1M+Vlj",
-	"NP5hOztSMbxrIv0YCrkbnrHi5oLk3NSzD8uETi07OviryyghXxcx9mGnpwF79BSyITbt9DTMSA7c41zf",
-	"aMwX+Pzr56/e/HXyw4sfJ998/2Ly8/NXr1+8/PGLDr7wIp+otQFdMI3dLl5vZXoXi+vbagthkeSTXqlb",
-	"tOQDveQXj5+Mn82fPslGT8+fPn2UfpU9efyMX8wF56P08WOejc4f84ez+aP5+exiNpo9vbhIs/PH2ZP0",
-	"/PFsNB+N+OjpoEXoPRgNzyHcG/JUk0/WsR3/+j5Ge9vq2JPRw9FDLi4uZs+ePX365HyWioezi6fzhw+F",
-	"SM9n4qvHT/nF+cP06ZP02cN09NWTbCaezR8/fpqen6dfPb5A5tZ+x3vIgf+JbcyA9jhiWfxIh5YUG6hL",
-	"dvygRP4IBaVgXpzSa7G/S1cNBtUTXLi2Mm0mlh0yYUOkm3uaOutOS6fWqu5iVojA6nJmCaWOQlrEmBRX",
-	"ELTilbgGrkGD9krqr3r+ETwaUBNCeiMlNFL2pkIufaRfZC/AariWgdkwZt6pAiLigVisZq1NF2ewYHDP",
-	"n4VQ2cRyaU/lXEM2DipuOCQhzIEhiNa5Bur45Tz06ziLi4ZKRmGlbnnBMPPSu4o2DieC52iFJWy2vZYk",
-	"SWxaVmpVmuklQ+CexFf/huDpgT2Ua6ZuRVXlWYa5kPVD1zJTPuN3G96pw0p2SM2G9FjIgxEGO4QBd2r4",
-	"Vy2MASsRXnz7+f8yfPGAApgP/NHwQAuDmfZf1Cy0eHe/ts9u2efTG1Ga6RdDBn43xxYE0VtjjUvMrKHD",
-	"mv2o/BTDOQUp4PBpEC1n1PpsWZFRySZkV44ZpeZR5lIOKVV2Dbg0mMl7IlNnyF4Tqv61rHPewBbxiUfN",
-	"zLN6flzFXSsV7VpOy0qkSmJpyISAiL7wRd3YqUwFFSqQrjbbMqk2XYf2ixrK984n965LoDVmEVD0ugzS",
-	"RSUgl98HM9ExUHu23dQclaFzH6ug1qW/vh+47TpRQc0EkmP6+QhLM1bCVHnq6tV2Crc2Ymb/ZymK1eSW",
-	"F2v7EqAH5ynXY/YQDgIn/gQcdJaqqhyEdUGeK3M8uFqqFpxXhT+kXHKEHfU5ACskwKd/Lwo1E++OMQmc",
-	"jPxBZkHdfNc5/IuTqgwOC7uDMW+jdrOTCkbLgapMThZ0MC12czoXUR9DtiMckFbtBAe6y/fYOdRd1GGP",
-	"Yyq4ojoqX7x38/a1FHK3KYHXUX368cW9VK9c+//MbioaRI/cNxrtR3RU+TDSp/ZUUTA0pM33AvJ5G8tS",
-	"Es0dHP5fBJl1G0mFDAkT71JRYvVUYHxgDQLKmPsAeZSuisJVQYCnBuqDfB1IYF+lS5WngiwsHoTX4Vc3",
-	"APCDxM4yjNXSov+h8VocrV3ZWZHtgyZ4SxWpi8H4YW9dTCP8g1Sxm9+uNEbnYeGeYLioBM+2J7+XHehI",
-	"4O45xUZG4Qr2EfheUyv1bmscuqj54HGvlBLMW62Prc90HX2Gkh9rl8NFq1HiUSe5Nz1qdg2IEtea0GCA",
-	"BEmNQPrblc1Ylj/7rv+T56+4gRw+E4LJPnUyi53wOpPgYx0IXdL34L37z71JEJBwWvsRxaosuBGaiIms",
-	"ODln8dT+YzLbekvfVUmIotBjlEkUvxxKdaQCb70veAszb61MBzUUHfkLbhXvGd39+GLWpZzcCngvwUJJ",
-	"UXNL2CMXdugp8ybqRvdJ3MEsCvcVvK57PYK6nvJS3FoSRfel98IsIO6FpThrU3P+xRIugkX+R1iqPz4L",
-	"o98C3kNlJH0ed/N1wGvo9YW9cECh2+5NDKv0qABvKNdKDnlZDr2mGl6vR6OHqdW98F9iCoydoWiFYNHO",
-	"awKuHXAxbXItxoxyZpFVO3Hs2kY1LoifoZF7IxyWJcpwTeoMUAVQEUb1kj/WziavymaIw3fp/XAOsACY",
-	"a8CqrR2E5B1FUwW3e20L48bqcjbu+nHaW+YPyHrxi+JLCmAQg/FArM9SIU3Fi6PSXNxw/iBL9xg97nLL",
-	"wc/2R2oKe372URTWOpgVaqYfrHKtHXtl9AZZW6UBWmQjscBDeeBO24qIV+HPucx+wKa+tu3+wQm10HtA",
-	"2T5R4K+/L80O/1vqwCcW6cYCdMi0X1lFUe6kLtDIajYMmHnADjpBSr6+8YkHlBvjcjpcoH2PAL/HHn84",
-	"WEbz+q9XZxePn7gRzLYGcTQjhTSeer5XJc1X55DNaERlv/SfJFK/js6e8bP52/dPHn3434N4cU3s7Hxt",
-	"d5EmjyLk8VSMs5KnNzsBt8+0zztCXBqXewBenjCvqOYxe/KI/ZB/TWlGdgoCr0y9s+s6XzsxLuD2ms8F",
-	"MqOXgkcvjD+tjZWuQd/NqVIjzBnWazbl2GNBznKJMPjtCfykWwdG1bFlrBx+Ao/HwS4A1rxVwafYlP8G",
-	"Ow/kDYUqvgXJ1XXAo0H+v7pEJrH/7bKyAS8K/uUC6TE/xNfOy3JsVSUkrsZLx6lfAaAP6DoH47foqqok",
-	"r92RlePdHXCtAqBlV6OeX7OftNgvE6boP1ktJ3T9sIvGeaQ/itO+w6fX5Wb/2gnSLrBUrbU/26k7sPZ9",
-	"A6g74ocfMw6Yz5nHAKlAuWtreJl8zlNT10tunWc9aeX7USZjt+P8jtvrlGYZZEdRPVMzfPorpEUdYWPZ",
-	"wRx1b7j4NNLrXNMoXqeQVmiukQdihWqPsn7wHv63G2AB8x82PCcIoxrxaCkK569DDjhu/I0AYz90V406",
-	"daCnRwvYL/wIvfQzJd59fPXUeRDbH0+I5DCjSbufnwe6/OJbcgs35eABwq8dnz9Wf7RLK15Rrinj1jCB",
-	"MkwUE+f39KQRrRLtXR0FfbybBEVV1Mfc/HtlIyGCPg96Z/W5m4eThKrgw52iYwUAiuz1g/fwvx8eYCV+",
-	"v7gU3fHx5uCYEfH9hAFGBd4btg6V61ZU+Ty3w5zPoSTg8ykQL53BD9vpF3gVCar/KTUa3YarNRGvE95S",
-	"pdYLgva5+unFZeBR86/nmm2q3BghCZWIAEO6Alzf2Lde0RwcwEVBwCF8tpPNMorDASBpWvweB+EYHcmB",
-	"2d+i+6iFQOHMRYSefrLmLTgP6hS3pQc1FQT5cALJf2U/Cl/nenkGnxUZrVa4D9JUaH0YA2eqqkWNm40C",
-	"qjYS+4ucqLU7d5dBcterAC+eGjCHTtwDpzkc1X8idMhsSt5KF/rF8gnIoHJEdTWP37Br00CzJ0fz6oRX",
-	"79hY7vcTXMZc0x/hNobT9c95HcO+9yj3w+n7SBey1AtcBD2MfoQTTS5EP/AwQoP0WU4IWIy52plK1ytk",
-	"RFHaO8UcLB5inyaODUN6teb2jA6BgXcMYZzQwUdfsi47hHKpT2ekpm5Ah0DGDuEMwHe8ndpe1Qd+eo83",
-	"VoNPdxZ11t5P534OUSMJz9qZrk6XIuQ2ceaQZNQFm1sHh22YFkIO2ZXDqcUbftUGiJhiMxMCM50m9kBB",
-	"NklRt4ndbEGaBtpbKi+KwaelMhN/BAyv5ZQXWk0JF5hipk39S9HIkGHJ/7FRdUHJInRVTNWth8ZJU1Ea",
-	"a5ISmJwrjqQdA9vHIY1SPURulvH8D9vPP9ZDAeODKi1Y6EEyoPX6CJVkUhl70ISgWriYV5jP3VMXfEuC",
-	"8AehvvRRRYkjmzpJNMlxtQQfl1tXEATbMTc1c3HLW7LnUHlg3+k8Wd44YfbVREYpl1dgxDszZIQva3dR",
-	"jlHTSkDJUTZkj0aPCBymhoOhPkadKT8V/KMCVtrvv6Y57Vg7272THSJUy+fOZKpkOf2RgoABD97jf/Q0",
-	"FNBb6xe2I5Ue7QEqpIKCMwQ8DQt7KAlbQqkxwdgBU07odEMJCJxtdJdH6j8X6+vh2bW2hotU/LN73Wgg",
-	"XXrkdBWYZNK4ebuf4w173Sl+D7J8Pj8ogx79wcGxz9nUqKm95iYAD2GVBaGI+8QnRFW395hriRIG8laX",
-	"hgVuEjrWqUjF4Quwuk5/eC2/FVQ7qeZB/lUg7fB3VHA+IaQmAG4d5fl8flckFPvuG/Vxhc220Z0g4dEL",
-	"LjFSU1Nr1VAKJ/HkqVUJ5bQb9RGQTtqiSaVne8FwXHVmrmvgz1zSJYmnBO2OIBWAWxmUDhOMcMSV4Fv+",
-	"pwbFoVH0uCe78Z4+tTwNpjLm7uq89yB8hWZrmf++FgEkaxcmohvuH2qO16WPJgezfKGKbLfw8cgV/KMM",
-	"ZTejXUcc/X4SGznLAo6ZmLA0VMKDmrPl4GEFaRy+qzGLpG71o2/GTzGXzmDYM5lHq2b6VqucA5ih9d4b",
-	"CGZSUdZ1wNSmqsW4xiyD4qVzX2+w4KWGLD+7dpjlBwAxEIFBEATSXo6nhD4OQQ02RXocvMVv1RpAcrTA",
-	"O76nkEiuJdByAJROruR0DM9iNaAQEuM9aJqsS2YUyw2y0jAlPQdQJYIS/bkqPLlzHaTmwSRoUd2K6gz4",
-	"3qjPpkkFJDPANkDuCqJIrG37HCGYPHOcxK8Eo8BbwW9rbW8v+BwAEwldU2FiJOtixPBohAR1KzRzTnYD",
-	"9tdOLmBqeUo27PK1RHo1Z1VZc2Or1nZyUiWlSMktMP2ea3P23L5z9uJbZFuC5ci1DoEwruVCGP8Hs8lT",
-	"l3lODC1AjOOnERd5bq29VS7XBuvPhLTfrpBw61qCK+sWHRWOawiQk4AfRF9CFAb7apZCwiIiVbJmM2E2",
-	"VgCsmaPm+FknYJVorJsdjsPz4voGpkJZi3WLwCJa0FCcTLqFxGWjkIf0pOsb99EFFCXNFWX+S6Kssaci",
-	"SlYd3LSPp9a0Fg7mI8CdoGxqu5loWF1Rx+e4mfvEG2kGYuHGSzZiM7HIpa6vp9aKD3jOb0Rp9kYlTxeR",
-	"bOVE2X5ht2CeHYo77GWpNkzJSytkSi48CRQuW1d37ZsT2Yr19CEyiB1VBxRFZx9A6ZyaSgGk4btcZrqP",
-	"OXswiBbk6ufA1eZBip05nnRELNsCAheNj8OP00Vy4KnScNN6wJBKpCK/FdkhoWnDiDTUYmM0QdL2r6Oz",
-	"Z2/fnyfnT7uStT+asQJdo2tDMjDincGTPkiLrkne82zMvoKjWZpxHRz19fTXMuOGj9n764EWv18Pxl8l",
-	"17jNrwfjJ8n1IM+uB+Prgbg1kyfz8/R6YH///5N37T+O20j6XyGMAzIDqF+5INl1/3K9SfYm2MsmmAxu",
-	"gI1zLdli27qWSS9JT8dozP9+YD1IypbUdkduz+wBC6R3bEt8FMli1Vff5+Dfvrz88uuzq6uzLy/fXV2O",
-	"L/3//gGf31cKf9XyPv85yJaNxo+TEZ2Ao/G/f/w4aUortcC3u25IuAIxxZ4sUreQSzyifR/TQ7pQAkZx",
-	"MBSBBjrFmgOTuHU1tCoSP4+2cnSaUz6uJyOLKWUIPTci70nwjLyp9rvzs8l7emHRzWZVkZZpz10j8YX/",
-	"aE4+NOUISXkavCQr39cADHI8aAPJaDm7R0cOFJw7mrOQRe0We7fnDXz9v6Upq5l7ukFRCGgKqCiX6mBy",
-	"dJiigFHmWDFiszKRDgfdaX965azR3pQaSt7QIAbt6Dhq+LUt/4P0hfz1fvSZoSXIqJ4OAzVO4kGjQFXc",
-	"FHaZhp5UzUgKdUOxkUkuuFlETBhJLJaY+kC+NvY0EHT3hRVSGV0vA8FpoGYDsCdS78Il0elz8QPFk0En",
-	"HbiKMUNng+j1ufjpjtHHs3ubiRzqnEhc9n49lUZJJ23OLLZGXqeChZCFbnwPC0848wyx/1JmcIP9Nbzo",
-	"C8tM391cd0jy+Yv/OqVEeohqeEY+IcA9cpRGDjJEp21xkj1FR5aG3rIoMx+wbn50IKs9O6QcmEbrRKG5",
-	"4G23R5NoxVyLnP2jLenBMApM9T+QzkkVbKidUYw3gougwdxH+fFWYn4x1bRHpanKem/szkjqj8J7cQmo",
-	"bptCbMUPjkgZY8ihXVoaLtSVawXBJFX9Cdljos+OqGl/KUB2yOQD5gjYpTDeU0Qlwom7hFT+qs1cuucu",
-	"4MPFVJIxCAoxQ5gR9uMpQ8q6o4140yKBZbJ3YLeJmgjgPv988+7bN721IXEwj30wP7GIPwW1lf7ZOPC4",
-	"wF8OorxCdLmFFYX3husAW0jUs3dYS0UfaWlTVpsFvKEQbikLBYCYc3ETMRZMnxpBdErK0ia8QvahQj0D",
-	"fXdHiBpE8SkCW7RTd2jDZLJj8nB/dxH3hkFj+C4XJsQmTf0FxopiqtcukvlSM9r2D9RvebYDMARZxy65",
-	"KSHabrFJ+zGcdlKPHnqun0bR5tPfEb5ldCfQMDuwM333vKP/gvWX+/JH9J1Y2RNuka5xHAP0JJJng75y",
-	"gVrPfQLg9vgay50Xr7qOgKxjULolQ9c6P88EsO1u4P3Te/GIf3y8YK33P/i+rBMv0NBc75KkZf3p42vS",
-	"QqbJH028a+s7cV/5WyE24tasVQ6nCURvQJaciOCvRaE2BIAm/RnIJLajq5PamJbd/e1a3XCnT3e1i3e0",
-	"D9JMtfVj6Af+gL05aJafqJD6PVf2dOzPsTJogKDvWvWppXcsuRDZGGKddVfRClupeS3P1lYSxI6zasCZ",
-	"EzSCWVCgGe2AqCmfZSInyLEN952ZHxeVML7Ex4V8KDIUjkNeN1Cjcb7RhF+B9NqaCP6CJAGTc0PlK6HE",
-	"rFirmTSug+4RwyTf8xCfWJIZBy0Y/Z6ZHW78ieIW4f2IPO9aSGhTGfHbgdDVgEGKsEjoPYe4LBRA7/NY",
-	"PmC4PGCsYXO3AiPQonJjsVb4mA1BGax34ItaTIvSWymuGRB7MvohE+HLyEPd+Mlc6xIEIzKxVvcK6ADx",
-	"C1VNONm22+0bzgMczfehN3RMMHZpMLCTC4/cwxk9mr+TRCH70mzMPrlau5R7MritQFJ4nUCaUZxhC8Pc",
-	"HrOABhz1ggJv6Lyf+E9PHrBwoSkvYg0drGk/JqJ3W5Kc2Lgx5bQqJXKc4jzK28SP1spKl4u5RmVDzHdV",
-	"RtBIZTvis23RhOu2EEKT7xOb2MHlGSzrmZGBbG/tlj9yKMJQ+eldauf06Dci/GxPDBwQEfB9P1VA4On1",
-	"RhJYG9ogHrb0RE7L/bn3OuzYU0NC7wmQaTG7z6jkQZVT/TucvtvVUBH5VVlREy1h1ak4wm8+qngBvqQv",
-	"RhCGYGD9D3rqKU/M0IiLR/6zG8/9SzgQ9dqFpCxRIFuRv0Ii5df5NSMGZAuZsgbEH+gOtB2hPCEvMend",
-	"khX4+YBYcH7kS0x21iYNRK9vgHWugQVkdp9nIqdlmyPCqiEG1BLDMeksDUhd0mKiVEHWzWbCoFbwvQkT",
-	"huqrNgsZegAoQzAn7NRwzON9VPu7K6u/8UEskM8ZXD/QpQtwWs5bhiJ/qKMjJPwSf8ikufCmonbMGo5b",
-	"ZO2I32rnmcJp3QUQZnQSjcizVkgaEHJyyQhjUGkMc7gsSsl/M//t9HZVWPuAxDkKkH5hyv28hD9vp5sm",
-	"4GttZQn/+Osjw4Caz0aB0yCReuV9kPD/vjxclAwHqG9LJ6M6TtiXax5PuK8TpmIfVRkEgW05yHSeE3Af",
-	"1k3lxGoBefaFXsrWvRtwLsfcuPEFXTEL/+FgWzbfYxKMUARCzbFm/wRzesEb2jHDi3xzSoxiCyCV2AcG",
-	"DEuZBiC3wB2zem1dKCOO2JAxKStQzDGRpK4sa8ncyw0wj09lXckPkt75oMMqw0i8NvcYphLvItqAimvo",
-	"izF4iVFR/yO3qKW1fywGCjL2d8j9FSJb3eHLFAx2ygjmZxOyhAH7VpfdjCEIzjtCqBINm4u5dy36kIsU",
-	"ApH7LlHOyB1xJSOLEoRjyfNmBeR2x7trV3byqaqiG0VB+62DwLfpWhRTWAs8EIT17SoQcU2QN1cIXbVU",
-	"CP123MPCyXdGdtqN79ugEVBkv4VpPO3Z79Z2r6pcPs+8Ef3n9+8E/TaHasg+VNYv+I7jIzHoRf14DNjm",
-	"/SRUxNk+yE39TQN6JSr7stPopDHFnTbLMzCrwy5A7NY1+JjTyMwOVQ1uPMAXorj4E94Ldxor67DtBLWk",
-	"7qvQrFBwz8f7UMdt5h138Bfs3xGNqfmq3osBtGXQ60B4OQ/oCfeGbaPaJ+xzU5ZGWhDD5dsy0vGyyPC5",
-	"uHHOVNO1k8T7koSHkNMo1C8nZyh51iAKiAC/V/nZ2QepSm3OrJQW2yiK8PD8dUbo3u3cTEeWrTnvL2dh",
-	"PVcUJ4clyEoXfrFta0eLLz3xExiEu3UdA23PMMiLRWWdNpueeKSpitpmwlVLsjyKumSiALHKu7iHcdkS",
-	"AVHP99iS3tD7P2cOmvYe9VYh4ZAdUfk6nZMkMurPnkVRft42u1Z+RxwGY3d4g7su9H+FOg3Qf7pnvLSQ",
-	"qpSl+F89hZGv5Z0jiATu86aoLCOH6A1fWHEn1UyO8efzisVgETAB6dG1KqVhEBA4mQ+mcsgeRvu52oil",
-	"NsA/hlhsCa2oqw+SK3wJZVdZosaHBSDLjK7dwF0KT7ut1O3aRh1IpPZulOUyC/y5uKEWMMsJDciW0kAb",
-	"PBtmdec0GVp04CTHURSZDef5EIUkeJfFB+5/NnWsuIdF9ynwfSSJoVhNBLclCE1thHXr5RTkFT5IA+w2",
-	"4Nc7i74q5+WJqdHoNUa3limsGc7ctZr6btkOPuf3i80LFK+8X2y681eF1Yq56LCeEouFHmRdDzG97xeb",
-	"5t0IgDFBJ9UuKPv9st5tmMFjBkdBmkJJUWpgBDApSxEY4LJg3vhkiMYTNVFnIg9lafkYq0SA2WjrcuaH",
-	"NDbzGn6IQJLwq0Td5xUY+o5I1Guo/Wa8vt/TMcIzUQJVvLUwuq5h175uNAGStwmuEx6HrQA0we0aoBj5",
-	"mNAtLOh9BzkFzZCD6HNZ6QQSFjHqk1AxY9+Y9NWwxpIBRShd5TIsB5K/FzNHmeVkBFx4v3CaHrlM0QZY",
-	"EQSQHqr8hRUSbsHWyRXW7kPQGftqZDpZXP8cCwtZqyv94i2nUcdptwAYoXzDtgqFrsVUu0VMAvYVV3B1",
-	"YjrH2NAEyz72t6oIW8bPnSxMqR/gUyhoahUly+IXb4u6zse7jXUL6TvBkwXn5rl4u0NYvijsbSlX3sFQ",
-	"zuZUcxV5RmEucU60kjzavmW32qwWhbKxqdvTXAi7UTPhtL4HQHEE8HHGQIEJIHI/YK2mcNwn9aLoZ3CP",
-	"IeAVFlrLbCYDF5fJTHqvJoZQMPaERP87D4sPSe0bTSgOFrnbkdFsVRfq1q/InOcjuEaBsFqVGAxmXWq0",
-	"EPKZvJvlxw04yKihKL4PcYgG97zD0vuoXBwzNEXQW8gmKl8WG+Kjz2PKkNeQ1dD+nRq9pAYOSvFwcbsE",
-	"tw+bQ9qtkGyx8PyJQvIweNR9tVrJ8ho3s53nKz6UirKEmjvfoGb1np98m5glGMIrHOXGzCVLI/e9b6yT",
-	"bMd2kXegzY5wgrwD3CgfLOo6mZ2tABGyqXrDhsO8aA7ia4QdaDElLmAD+oBPlTCLnwIpcNVaGz1RW8XR",
-	"2PRcGqONzbEAPCL54bjHYTgXf5cVGFWeFBDmE6UoexCbwiWHAksOuQPe/q4blo97hdL8DfCXulNs76MA",
-	"zOkKBFrECjOgTRqNRzjx4B3Chj8aj77an/mAu/eJF+EkrCB+7Q4SVIWKrqSgq70u515u+uGKq/W0rmZi",
-	"UUBUmzYwyDQnrEvb/GhQJ8YonVWFIDZRVhaKpwHbBtwIfsPM+GyaFqrsCoD/zTdzH7a/2DK/66/NSttO",
-	"viP6eG+Gob/Jzc/0k+Om4/yLeiQwfR8zJiocNuZEs32Pw93Ka7uUe4FliM+aS0nADTXSH9xVUSPjDSgZ",
-	"877orwKlDjgagjrgkevvD3FW/yKNW4jCdNWL/HjU6PWP3bl1YBwb5sqoxQ+iWHZPAXB/9nCN4zewDHMl",
-	"jWUnjpEZyNWjwiz1UVZ7w/iR3vg5x3exD09TS9HoHmmF0dMZD1QZMTcFcpnuzTl+U5Y2nT2YTe/ywKPG",
-	"UItVBx5yIJsg2XBDN9bKu3ENtumMxcS52LHTZcBxPKnDQL4BUe6mWFvwEc6m2vk9QAPpI/ZBm/29Buzh",
-	"iTA8NLwdmwyaz3As5kuezL6N5uIR/+glQPqussW0ls3dH6LjQG2MYDYgPLZ0z6oc0BFjTFkrCkjvbkBI",
-	"rRTMbj/an7gDEjPJMOyWSxRH6h62Q5cFdmsrYKfNfD8KTP/FhPMyHLBYOtC+l/9k5kdFEPxk5n3ei2/y",
-	"oDkyGIPAtRmG4JANNaI4VanNF1Y4qQreWL3dpq4rxAeLclmpiOqE//sFhSTQyjPivKSa8yqScBLbut+J",
-	"/Q1QEj4A9mx/lXN32izz7g34JzM/LfGd7+xoPCrKIm69laqchPK5/c3kRDvs3+WDH8Ju+wzTChOJhVcW",
-	"53jI2u4mD25j4zVyXllnNme4YUKQvtdy7UIbd1ZXHwBvdC9JFnC1rmsb+P8pxccPZy9wI3769gcxqyup",
-	"HCQHgcI+4FCSxzEqWSSM9doI+fuqMtL639p+e78m7/1eypVv9qKwi25Df0sNfedb8AlwPdqFXiGR+xpQ",
-	"Zl9f7m3tja6cyO6bw9mF9KS9K8QjYDoHxAmjOd0FHTZsU/dCAI8OgAPw136ic5wdCOmCwrjqrpi5XTRf",
-	"R2kdBpuOWlmHr+hMTMLHg9bVcZ+ekL7arYjDwYSCOLhETDeBFp/kIApY7jmwof7HV3lnLVwc1gFL4XaN",
-	"5AlpOBvSYoWpbIBwV4aVwigO0WU9SQh6nJYARrp9uGZN11XtiArDLiBdbpmnr0vYjcziX07ZjYewqY07",
-	"nPJgKvfG9nCI3tvnZ/SACe2+JlCaXrzF7wWfBn2Av4AkJn7WUVNOz/9jGvWfUXwIO/x0fIgG/kioPxOG",
-	"PUbrpXR8HOKnF4/4x56HIaKHE0YBJ2xRlUS6iepN7ccg/HJ09EHvPATJPoc7A7lD24N7qJVju4P+4/a8",
-	"XKB3fDi4Jnlu12UVnWyLVXuSjil/wgBRrOXMdoj1LouNWFvMDFdwOXbEz3Qu3vpmAv8Kn1Ms7rWo1LyV",
-	"oA86Fgzj08X17WNZGd9ihgkO+Uf1GZm3lD1Ljg7UN9nB3YWw/0MBeBAN0Hfcq8bNAiAGgySSyLEshhI0",
-	"kEuXGM8jsAADk7IArufiUlDozkKlUVAkCpACgNN2pfpCvdRzJVn+hXUxcGxOpI7xJtBVkVkWphuZCmns",
-	"i0f/n/0OKcDEhFtnAAWWjHlOqpcJs+I6Sjjl6rh19XLVDRKWqwEPKxgSANJ15/APXSa++eHUSifpwkiH",
-	"BSTPfGDXcfVzXSjmFksZYbmMHBnTgdgcIG7ksSPahRT4ElHHuzs5C1qEFgA6b3sUEGAM8entp5kzGzKZ",
-	"oY+yU8BI5ho1I4Y5z5zZiILnxuIotWBIYoyyoyhuWSkLijAhnBjOtDQ5ibxweA/XD+pc/JIqomMxWzuf",
-	"IBQkYSs+6wok34Wnd3ccwSPlpx0P48HJkxjY00r6K4XQBggfYroEqR8Q1EGZzKFjxqePFVM0/LZSt2Wx",
-	"saPxny+zESUMt1PULPlW7Z83OWUEGd7dT4f7MvHjrnAxWu/FI/y3N10d2koyPH4P9Xtn8zKFQGLAI3Vd",
-	"lkA7F25LAregBM2/LJjsBb3tDXDgRjVcXjSzQkFuxY/YRIE8pLXaXIvcP+HWP+G2cnlIpZPAnA54KbwU",
-	"bOCFGSrHVLOFb/xEoemNiXwdX8jQEKPVXCyABqDzrtexorYLwq2m5sUbQ9r9TJSVkVCSoI2/QHSh8tIe",
-	"HyYUu7ckEI2BPcrtr9M+D92TYNyDr/Ygpwut758QoOD6czSvuXRJyC/ogqbHxmFn7HtuxOd8ylInnj5n",
-	"ecgHO1sf4vDtqJ92CjPIsA2JZeFmWBUC2r6JFDSKV/L846krvq31uoQXCFvNlUwSGnTgci1AKzLhhtvL",
-	"3jaY0dhvZXMtAbETNk12zznosNC4+CtHNDw9CHR8ycnxZDAdQRUBnV4kpK3d4pyyNqPfInq4mCNln6lH",
-	"49HCuZUdX1ygwdCjz2d6eTH1zssBiHUcjhMd8DwZXRcN/PiYx/tDMIdWgWBeQheP9FfvIZ+wSyNDGYjm",
-	"cVV1iG0hdH1Wr8s2toPv4OHRTPc7Y5K1g60b5JTBtvQPU/Y0mVFzHhf6QSz9oJSyrj5IU0kLgxIiePAh",
-	"ODSgZCbWq9bQS+cQXb6wfQ4Yg+kd58M2LGo7B0v6ZeQ4pgqlh+ciNxpK+HG55QTEwaAKC1BgFLfrDrVW",
-	"rqpFbqSrTHxOabzvG3VIgKMvMYNZYSAG4M+Pwq2N5Az4ufheFdMaCvOCraNTPJVzf9+PsWjU/44wJCW0",
-	"usb4zybi/ytr+wTfUuN6rg5JOoYHipEEpwEo4l+WWH3fTTmtRhwkpU5B2MP35ItoQv1cXFM5Iy0syF+g",
-	"X0NQMyjc286y9nil38V37lMplFj5EdTRm23aJCrpn5+nzJ142mOOYzoowjeZKgyHH2dT7rBl3KgOj4xv",
-	"7fc93j3umxDehgWg75A2gcY9g4r6GFXgQ1i8yktZlPlrYoIxsFxDjbGRxTLx1O6q2jfrXOBYQTiNgq1V",
-	"aSEmUQgjZ9K/k4pu4XTgHXoBOUDv6MPhAwsWeWRvnFhq68TV5eWlwLBGtZRbN83W+IIf2U/hAuDH8Xkn",
-	"AvbhxQtL05fLsm1VvmHHDe/9cMFHhiALqMchNDNUyU8HAo2GH3DAaeEkro2jrS8VFxaUr4KuITuLq0rN",
-	"84yvyIVF/gpMRhR8S5AfuP4ef/VFXFA7Zv1OWjeoUZ/OiJApKprNdct+nIwKxI5ww2A5PVItGcjaCuFt",
-	"pWFtnXaWMtz03ogim1FC71QZLsVudTnCw/8YPK7FL4mtOYZbQg//TP0Rav0eoTsexCOh9B6S+W/JiIaP",
-	"Lx75z/1QEJHdo8kHQFLh/lbOMuELWZd0q4u8HEv9oYON+NlED++LA+afydpfxAxeQtqUwwCDATC48dHj",
-	"bLGVC6IDOfP7xOEHY/qKzhpifEOMNKyMXmkrS4goJ1mlyqZWWdf8RVEXThpScCFFX4xX4I/Muo4AHqqN",
-	"b/EBqR03z9FyH9ABVNoBIfvcSI6T38y8D+uq2b104qtvrq72D+LGTv0/UP+lziIVG4WvnkAtddr9rFAz",
-	"eSyTJ41rStdCCBhJhuw9Uiz7f0WomYassCjYFQA1QlvcSbHSlXKQHGkQJFXeH1SVXchyD5LMb6Gbw3Lv",
-	"nBx7hF4izmCNhYE8JINEo+DBzzMrvKT0qbWFHBteFJBvK4f/3Fr5zzweyEntB0o4q4Q6E8haJ+rvayR5",
-	"WBQfgPdsXqwsFApBjSXj32ZaKTlzFCrN/6uw7gxc2LMfvssxIBrRBWCpIKbD/+AeKrh8B2qwJHpGA990",
-	"KqBqSWIGAL+bS1XmsYgZ48V+MIjVHvkVAGQsG1+aKFmYupJGvGJmYr+4Xl/jgCCTOUQi8R2J/g0OQex9",
-	"q4onBC/Y9Mit3yeoR7dRLGwVi2q+kIZmrFODg+e4HWxwmY3utFkWDsU4vv4KC0BRp+OyRaejVfG/Kvmm",
-	"BEjoZKYeCstRl/JaWGe0mmP8RaX2F1qPypex+Q2raXRhVTgnjf/N//x6efbn3x6vsqs/ffy3UUs90ZPO",
-	"mpO/O1xFZxhYahyfo6oci28mCr4wJvq5snDFWDxORlb+czIaf5NNRoWbjMYTvz19fXZ1dfbl5bury/Gl",
-	"/98/JqNsAmlY+AY8wf/LVJebyWj8yP80nhAhmChWFXwD7j/wAe3gk9HHj2BScSS2+7uzkaGF0eW2cEUI",
-	"SAOBTsMOB2H81XXdcCtR4POVX2/SnEGqEi359Us5nIfQBleulyy4hwG4jf83OQU/EQJg3mChk4NRAMfJ",
-	"5hIbMddCq6Fn2L9ZztamcigjiHik8a+/+WWOFoZPjcCF8cXF1ZffnF+eX55fjf/0zeUluBTUqt28jSay",
-	"LpjfMfBvZJE1idGpTCxkM6ATO49bFiGidndKlmexC+CrHEO95R1kJv0DuTR3uq7q0mahzDN9NNWAbD+X",
-	"yJbNWtlxUh1B4W8g4c0SmVmgCeWoCz26O2zzBqtpyPcdp8EHuL1ngQ40XpQyop1NGw/T39Z6DXnYCqkX",
-	"9NqNuUqw8WMpXdeYYgbWj2hMDVBxLECv4boX0E7hmXTwfvzt4/8FAAD//w==",
+	"1P2LkttGlicOv0oG/xvhy6BKrNLFVlV0zJRtua3xRV5J0/52LC2ZBJIkXGAmGpksiq1VxDzNPNg8yRd5",
+	"zslEAkyQAItSd8duTFtFAHk7ee7nd96PUrUqlRTS6NHV+9FS8ExU8J/PXvOF/d9M6LTKS5MrOboavV4K",
+	"dicqnSvJ1JxtltywlEs2EyxdcrkQWcLmqmLT5/Ozn7lJl9PzUTLS6VKsuP2a2ZZidDXSpsrlYvThw4dk",
+	"VPKKr4ShYW/mRlTxcadSvDNTO6xZClbyhWAzMVeVuGZ8poU0TEn4aZ5X2sADdvDcvv/Xtai2o2Qk+cqO",
+	"z2GUcGIr/u4nIRdmObp6fHGZ7Ew0wZn9Bde+O8HfcrNk0w3PzTRhXOqNqBjXTCsl7f+aYN9yzZb5Yikq",
+	"ZpbczjjXe+c5oRcb852rasXN6GqUS/Pk0SixC8hX69Xo6ul4/NXF06eXjx999Wj89OlFMlrlEn8a+3Xl",
+	"0oiFqHBhZfn8uxfVLzBke103kvGyZLMtyzOmKmYn5mdbcrMMJluWo2RUib+u80pkoytTrUXHFl9cfg3T",
+	"8v+ObnhZ/oVXOZ8VIj43SxR2bEsSnN3Rs1esEMaSU8KyfJEbzbjM2Fpawk5VJXQCf5AKf0Zq6ViS++ZJ",
+	"1/XNOi+y59/F12N32a5mZh/qmBX8dtIpfQt399Cc8IZ3TAp/PO2slJzni9isblgKvyFdJpYwZ1sgVDja",
+	"9WqG1y+XbLoURaH+7eG0a97wodPPu1rtJ1hgnblmlVipO5GdM/ujnYPQ9Pf5WouMbXKzVGvDctPFJFIa",
+	"bt+UI5Nca6NWotpz9VlKz/S6/u7hk27ld/l8/lrFd1IZy0OVFAkdNYoFswR6ULLYMnv7kRq6Ns+ovfMV",
+	"7/iqLOyDj5HHDpt9xTf2v3e3ttDKSQk760XFy6VdBWdGvDO4mFyzgsvFeo8cy2iAxpSlZfW/j+yHRsko",
+	"U/b/rkS14nk2ehuf5vblOiLT/sKLPONGwKWi2QLZbtS6yNiSl6WQCbEFJpVZ5nLRPdXtpFo3hVgm5nxd",
+	"mNHVnBda+KnNlCoElzC3Z3dCmh9zmend+b2wR2yWQgt2a59ImF6nsI1TYlVznhcimwJBTDequp0XanP+",
+	"5RR0FF4UyNekWstrpsWdqHjBeCUYL4yoJDf5neiUzXbIxmpyI1a6ReRPHu1sOJDRc3z2cS2ReVXxLSz5",
+	"eSZWpTJCptsfxTZ2LytRCnsMVuew5KMtT7kVWziomcq2bCGMDnQhp5AseC6vm6/AR7jEywTvtpgPezR+",
+	"ev5Gul1AFbHehmC2Z3a697ntz+egM3aof1YjnVqdycAKiOxyzWbczlXJc/bbUkiWA/90S1JSWPYl1SZp",
+	"vdZc5MUlm5aVSJXMcjvqhGhn39JJxx3IeZ9LbXhR7NW5cnymF+OlZ0/Kd3/iM1F03jilhSM+YFIzUQAP",
+	"nt6K7Z/ueLEW0/o+rdaWAIuCLRVqNJ6n/j6y4/0p5ZJXW8uaYtcMvn7wnl0+fmItCav32W/839//75/e",
+	"/sufzr/8X6O99+/iSeT+/ZSvcrO79h/Uhq24tEJFrCynBgtkaZm2YSulO+VzAd+L8j17/73i/ng8DnT1",
+	"i6iu/rOwwmyfzF7BE70IBx89Kd28mN+U5V66AfPN3s+yTDpm2TaCwK4YcsNezOmO9ZoJ3Z+es6lv25AZ",
+	"vVxLac9tv4JdwVMdp4U/nvS0XhluxHxdvBRarau0w8TSXGYz9c5uDGfeX5D0IrHKffm00xbloa3URpQd",
+	"c7I/nXQ+r9WtkIcmZOxDCZsadTv5n//672liFSZQULVIK9FlgcJrJ53tb7yLuxVKLkBGkrqw4ls2E2wp",
+	"iozNeHrL1tLkhX2iAgGq1UqAzseMYppvE9Rg/6xYtq64IR8RcUc2fTLW09pVU7HpWE9pKOChSqYikLat",
+	"e7fhLSZaq+YPx7qpnH/dkAWff/5k/P9+vzh7/PZffx+fPX37hf5/nz8Zj8eNP76/SB59+GKlv4hIDLtp",
+	"YrZU6jZui27wx343gh4+7ZGSZnuIBr0G3DE1+vmEc/tgP6VLJbUAkf1rpWaFANM4VdIICaTIy7LIU6CY",
+	"ByU+8S9/aHSz1SP/r0rMR1ej/+9B7bN8gL/qB+67MOLuBji7esM1XDstqjuRoSYMOq/mW802y+057Cd9",
+	"FfyRqSF/X1mpUlQmF7uWyPtdHWMpeGGWk3Qp0tvgAW/a2AMo1+h19QrNvhXiRJ7bl+zbTa0lGRVcG7Cv",
+	"en3Gmnsf3LmHV4muY0xrsmwzYoRZPQRtJLeKnTfbczVVvliQv3fA2l/ja7tf/BDS6++4qiYVtM4jmII/",
+	"B7fA2kJWsz9ECpsd7v1gSnCbvPNDPef3Mcv34JL8A91T/pUvxO6M/Z4P2PzYOUrxzhx6+xf7THs5OG73",
+	"tMkb0Zw19zexF7minTfJs+jep5XgRmQTbhrO9IwbcWZy2OzOd2bb6CdFVakq/su73ExSlYVk4JX6ZDTP",
+	"Za6XAyeD6wp2opKT8cUf2eW7r/769G/V15uHd49vn6weybFZLHn0C7WKvO8AX4q5fVqtjWNXPEMLmRe/",
+	"BgeEcqJ5oMno3dlCndEfLUc/f8k3PwutLV0CUZSqGnoOdmbZuhj6luHDR7L68S7Lm65yrUU2vQL5gXq5",
+	"Fy32n1YlAi+F/T85qgLOLffXtVgL8N7jg5bxrNNUiAz+il6HUTJKuUxFgf+N40Wcd3aKleCrLjInNhcJ",
+	"V9mp0Zaw3FxZy3bNi4SlldXarKZfqtzqaRhtK/K5YOk2LUTDgh/Zx2M751SJ+MTa7CAbJYFdRRe9nr07",
+	"iJoKG5excZv3MpXTsUMSoJ+SI75EHab7BpITtcU1y7JSd2ISNYZv8MfQL+aM4motz0c7HtngQp/p27w8",
+	"UyXO4wyoxVKa5QMN7SY+2aaX9PHjh0+STsWh3oxKFZH7+HItMb5HU1eFAKNe8AzXY6197zfkZQnq3jl7",
+	"SQ7AudXY1eaKPIGXl2y6lrdSbeTEfmsKblX7qhS8smokxHA2S4Ehh0oUgmvBMpEW9ncmFTqi7csJE4Xz",
+	"ltGX9bpErjdNmM5lKuBBzZb8Tth3xXwuUsO2wqA1tN+70PdIPnTS1uuaSTRpxxNvhwhVcuJ4cVMYffng",
+	"MfsS/9+o81jfH2QjrTsCv0avSMEx2tYi/Zlamw7WJ97x1BTbK8bZiqfLHIJIrBKpqjL7X3+oWZPR4U/s",
+	"4VexBfHUUkshssVAAdN4sUOvSPlai45lYAhGZOf79JUhE8qE4XlxSMo3Z/I80wlF2TDWnuULoY0OJtVX",
+	"H9jRaorVR9VqIIbTpMQlz+VkJpYY3Yko7VxH8z+WWwo8aGFM0XEklViJbNtxmEaxTDGgWor27r4PukZ/",
+	"oUoxKrwJjpT8NMLv+aM/LE3tbbupCXfljPj+Qqn3Jl7TP/H2WVUFWa6qFp9pBmd13uSQzom+118S7hPN",
+	"pXOlJ9EZgEF9In2h0Oo7keYZGpYDTqVhMYU3YrH/Dh7wficjFGgTZAuHlvsdPtVecD259veim4BBiLY4",
+	"g0yPQ9sNjIz4w3EsdL8/IMt1WfDtZNf58oMoCtXL2CvLYVwRgmgHyfQnfCrqGFp2zY20nwHbGmNUzsER",
+	"7k3b30GLOMygyvIkl7YsP9WVLcvjlPsWqQUX8dH4aUyhbtPewat7LOHs3R37TNTD1bE5/1FmZIf/E+/N",
+	"h/jaXIZj47a9r8NnC+fr46gg/v6elJZAOw8ipfnow9tkpIXUucnvhN+bNWwhMrLR5fjyydn44dn48vXF",
+	"+Ori8dV4/J+j+hk7zIgXOUTtIJo/uhqJ9VkqpKm41RBcQurVww/tbd/lHH4NMV3Kab0Rdcj+qkH+SzK+",
+	"Ntb2Qi6eMF5oZW2wCs1XMMlyjWlfYLuhgeb0B2seolLW9/K7k3mJWR8RVhBsc8zBH+55X+ERnkFTEcbj",
+	"2HmBzmfHsqco25z5STIlBernuWRF3lTQgw92ZTh/q9aSkopQGGsIKhWFz7zVzlvEy/IabXElBUvBWrYG",
+	"cEOrDdMaIr7uenPrOTX2p7HBNTG93X/PTiQZ/LX9ZBKiRY47S/CmDPkZKWpvxWXAKMi3FvMkRoJBZX7Q",
+	"KCcLYx/7rmd+jIxrXDKfOBOzQ39bCrOkhEq4FpAG5sLr7DefSJsgV4j4t7ov1GvxzoTR7CeP2I/5Ny3j",
+	"I+7Hau0YDtCxV5W648ULL7XiC3TXb8Nzg5mMrBSVVpJ9Pi0rtSrN9AumKlZyrdkMUiRXWhSUy+gIBJ+0",
+	"NBG4CGOEQV7Cm6I47gSlMqKHCL6XI6sy+ZynXd4eSqdnK56JpGlDWumkTbW1O9NSIAaZKxjL0LlRVYt1",
+	"q2rRraw/AL36QfSmJSOd/01MZluDE9op+TjASIMJJaM9xtI3hZpFwpoDl9+cq18+nvTQqdPgja92TR2n",
+	"oIeqh/VbvXh+vdAge3A8Hh+IRbthopOHMo5dtyXarj28Vzyg+r3yyj33wYWVJpQQMTQCGjqEe0zwGPO5",
+	"O4x6kjjprMgGehT/wNuxb7n/rmYj1ITvhLQbHNOeVisreYxSBWphdsYaUqa8d8sndLuTPcKFesC3tuGa",
+	"cX2LUY+mixsz9VwdX1xhd1TT4auuxFqLbDKvVEf1C/LhDURk3CJrTdEodcvUHaZA7nJDn6O47yzgVr3C",
+	"R+8b9j08Djy5T2t+mWsrqV2sCD7tBLhd5UHOmGDmW5/ZQGZf1L2CKbShIugiqrVqTYTj97l13AfdLjCF",
+	"U6jXyBc/jWINYx0dWd097m/aGYCD0uWSVjluJNPqmk1Js8ciFlMn6J6zZ6vSbCF6j+YfVbk0rN6Dbo2w",
+	"OqUt3gboaOH+263q3P1X/lrvRB+jefiL3FxR9Ryys0poVdyJjBl1zfIVX4gryKtF2Qu1P69v/vxv3z3/",
+	"87NXrynR2t6/a3sPK3PF/vLs5avnL36hJ7BMBF+ui41TyzLh+ShvqrWl5mQLlfLiKvJFXqXL/E50fKwS",
+	"qVMkI4ufqyITldNjazXPL4hs9Mp8pj0h7ozSNhhhqqPEDmHpxe7jCNKoKhM1C+ASRuc3q7hMlwkzfGE3",
+	"Hw/SCrpNlRsjpD8legBOo/E7rcNXmu8+0xFeK1V0Ton7IjqMrHy6ZsHZ1HsY5AngCVmWLTOoLySJ2cMg",
+	"7iZ2J1qOTweKnUXN/ndW/72ioj1nBMECpYK0142qbq3oBVNSn7PnBgpapGKZ4FmRS3GNt8zeJ8z+Roea",
+	"n86u3dTO0bN7CfNjL10Fw56oav0eDoT741nd/g/FQ3vJqCO+9826uO0qeVgJhqntmVVMckmlPxhd1rur",
+	"TsE7dli0FbfoR/tISYj30JGjDkTiMVQQALwzq7YuOyhUq2+HqNUD8ogGqg7FrRVeO9pD/wHtoXKfaUq3",
+	"NBNlobYdbNDHv45dY1eaoSW9KeqO4k5UW5+/D2LPZe9Z5oiJTJjP7h7SUL+hTV4U/ry860fc5WIzwjw9",
+	"nKwdLLrATtUW9BFin5he7/Kkwmuy/4rWux1TSelSDcv2C+7Ynho+miGKSl4UVO6ihYAyDrU2qULB2bzn",
+	"pZAZlXTvaup0DvEf6bwiJWnBrbqi2mp4uIez3E2n/nw9i67N+T4vTDwnNE+XfmeukeaovofAChb5nZBY",
+	"0emqOVe5DFXli9OoyTtUSBk50UCLRx44wTjiXZlXdMDhw7GIIdYUHOJJP8BTfxFVluMZuB0+MN1rNIlp",
+	"56UyVHiFx9u4eHsV/AMWR0vdX+XSebdiRSbDosFWb9jdy4eXzVJdfva3ydt/idddRQkYOHzEXshE9HKB",
+	"Ao/1QYkPCqLhABfl/B7iqc6XO1rADU3Dt3wplE01CwDWMQFGcIAhxDLSjl3A3lTvIz7Ty/viKt7IAdO2",
+	"930uuduvLl54Gn9FcfvJ3BXFbeCt6EjX3QuVcQ0hW1QqVqXZfnrngNVSnQQ6tK8kq47Qy8qCy4mSRcSI",
+	"/rXgEkGgdqFLjk54D/TALqYOKVDXYTKD5fBwFOiwOWdwTgjJwXCXwPSxz/Gy7CHB9uhXtOsxuvp2yXP5",
+	"EtzQu3RlLcW4mQRZ1AzCMyioNlZALbm1QBKA5XjyqGkniIfjP8VMEPvO7hivfrg5u3z8xPlM7EQSthTv",
+	"mt98Ov/6STb++uLrrx+lX2VPHj/ll3PB+Th9/Jhn44vH/OFs/mh+MbucjWdfX16m2cXj7El68Xg2no/H",
+	"fPx13CBFl/wwv7H4a8OEvbgcHvmy36DtSHDnm5M5cHp69/iWgmeT+P4+NxpOCzb1GvmB91VjjbdUMu4+",
+	"gs/Silt2AcJvucohrg1FOK7ZuOPrPbzgw3hySNCH6kXxg8GKkmDPOvZbxsQGBdKzyU7C627i/zGhu6OS",
+	"USETePA71gAbEBylN2JSMMvnc6r1bfFFAenoiIVmLY95LgrM+AqUs8SaQoUAL26hNCImcEqU6J3O9R1M",
+	"Qsg0mrCDxzWs6OG3XRwsqim53vH25pplKl2vwKGi0RtXClUWglYijojz7dDYXtaZcqlknvKCqovOh4Ve",
+	"xTuRrgdHcq0pJTS9s5PKIp1iXipt5yUz7cHuOHNE2OAOe4ebCwq89mAmJwklH0yMjxSnlGujJ4FHJcLn",
+	"BtkDf6hZ/2tKYeo2+btAwAF+KhfiR/sk6VYHERkKLl+tVytebSk2Xio9cMeH55Z3GzQYHih4GkkPBmWG",
+	"dEHy/1NEuhKmyoWGbKqCS40Qah3Bh34Bage2Q/PtZe7g9vtoM7yzn4y0EWVXVXCfgPJvZLrfs5Y3fLee",
+	"lC9Mci6/1sVorzCUSbVEIeo/6BAMaHfXx8rTVJSGSrnxF00xQirrBDxAeEpklE3nnGSfaar+vmbTuaoW",
+	"wn4oN/Q4qjeMyy1bqYqgbVqWSzIygleZ2iAwoh0esjTt+8j5FgKMeUhinOitTK1eWAl+O1kUXOu6iAuz",
+	"YaO2EO7AKWxdIsT6Xn8Cozck/p0DPAPUvpLbpU6v2EzkcgFXVYrs2v6GbGd6RUEsTJd05HT9Rp6xqdPb",
+	"pgmboqSzH0vghyKHl5UExWMDIEcyg6gQvizVBDkH0ZAd20p5UKav2TQTEj+h1UoQ1kyeManwdZrqFEPW",
+	"3sEPaex6qTYa+U7CtLKUBVLSas/4tl6XotIigw9wsCqrRiU3hbIcb2LEAjOWG/yClbhZxTeyPQOrg/ko",
+	"H6hfKZdSGbZQEDDEfG6ahlXRplce07bI7wQDWFsqcHYbA9+xw1h7BjETQKlziU9vJHN4Cgjtbdc8Ewsu",
+	"r52RDi9liPoqMwpH0i4SwCXMifTHFkgDKGx2FZmCRGD7CcL+8SooIwaD31nLVFSG53aDuHTF2Su+xXpt",
+	"V4F7jduPxz/P7TGptWneeU+oo1oe1vm3UNnmqA//bIlvlIw8iY1Q9EqB9ZoSf66JwDJcd57IRAm6Gv1/",
+	"QTjZr2oPv3C3POJo6hPrtArA/WKdxxgvB9RiSgd29x8c7XqwMvxJ9dpTqJ3H1EQPUAebul3LEAEGULvd",
+	"c6OBC9j/ct0CjtmWT6pu/TPpUge1IUIk28X5h9oQSs4kx7kG9eePdbaIpXoMwg+rREqZw7u6NziJ3JCJ",
+	"847WyPz9VBOR3r4gf3+sWisvhDTdtxZ+TwVb8VsBXgjCAOlPkiDr+rOqOwoJDosfxqul3LfcJPx2d5LA",
+	"izqS1PJiDeC2qgPbrlrLXhQOlVvqNj5LtxUv7kRV5dnQAtClKFYTKLbRUWjzNRWwYWoYJGL/n5uff+pT",
+	"0tM/KmDmkzteRScQ1Mxx9lpUFbd7zlYqWxcIaf/Dtz9ZTvnvr178cspZfeiz2Xuhe/Zew51j20FkrDdf",
+	"53JRiBpUVkPyhaXphAIKuYSEcAhaRSB8XotVWXAjHP7/CviVK/dkRX4rQrRfjKKgUlYX227EbIdgwFmQ",
+	"p1xfsYdAtiv+LtyEMPwV2cbXarEo9m/i7q2JpWPUW9MAK2Z6k5t0KSB573N7rF+ALqvmc/Y5XIcvKJjU",
+	"+IBVfirBpgamZ+lv6tr32E2HDCIPlmSftKoy/IJmsG5uf3sjV8JUeeouZP9Nc7gMMcC/rkRof6D41Dn7",
+	"ScxBhjTKW3uCUva/0P2rc2ZrmRViMrSOKi3yiGfnoyIXDp3iXFjSy7pgbJbCZShDPce8UisAwcLc2zAB",
+	"Q29lKrJDR7dvUt/jVL7PI6W4A3Iw2ir2/DjPbseO+GQzzDAz91kwgJB+J+a5zKOwnEdkVkZcoQE/zkRp",
+	"ualMc6FJI7vH9Kmlz/1SNDGQ3jiyh0k0HW+4+7grFxNyp3O5mPo0aI351Kghu4DCNZvSqBllbtaORDV3",
+	"dL/imbhmU+ow4Z7D9Gz8I1pIYZ51w5PgZjPyiwys+0FJnHV9kgAx6ypl1R16vUOAuxxn3itg212FRKeX",
+	"1EWeTU7ZZIHRtNAB2aABwe0mNtilTroNffy9w/DDH48oFWsUUR4otrc6QX39Gi/8Pspm0DOjN+zybdwD",
+	"Tk7vKUp45otPnBe8WRkBIMnwE8pdVq0lyxvZxXHkARomDmJ6TGXfLoqgcUr0BJXog9nH4fxuA8C31rYH",
+	"lNA8926CO4mvHfWiT+RkD3JoW96+IxSOHYG61pNPjVjF09VhCgjBp/riS7mtOskZu23/tKd8XMXj3x8M",
+	"yieaxIwFVbUIIItSFrqo+qa03ODTxxazH0wEat+UTKQDb4qD14iARcbAcqcIFTK99nGvCS+KaQI9Uzik",
+	"ElO5zzWb3orSTJM6jkTRDygip6iF78EaRMISH6wxiqEXHxQjnkFGJgwGSPyt+AjMrIVIkoxuMRYaRkH8",
+	"p+IN7XY1DzzF9oEkRDa0V7SXBxlAizYiW1xwOYFY1JS5gIxuhAWoCZsRJfkb6+hRQrGoWLwSdUjN1EY2",
+	"t452DMNCW4oT4RSiEtct4cjS50JH6ixfNMBpwvCjDyp6Dw78marKclhlwgS3q3YQCHUCFbYctOaiEPKc",
+	"3WDbPu/soSgRBBUgnxBbyPTD5ayxMvf35RvgIDiSvRwFkpmcGlwnGZmlkA2oJTArRkms33FQGji1dDdN",
+	"8LBmAmMHjgaMKM/R3MH8CPtfvg0vMgpL/TOxyKXv5Omb1bCpnTG+mWtm/1Ha87avw3BSCMwbXChwiNEb",
+	"E6fEGd1+mVKsnU/RfSDxFWwA8+0/97orN4RC4jNRz0pipBxntuTassCZcG1eXVjb1a9TcbFqXWfacvtR",
+	"+p9gMYd5Xge76+BlBa9EFjRM28sIOjsVQuuneV5gN2bsGk1uIA+MjvhvsaRZXkyUR706gL0WYmSF9tTE",
+	"1E7XXh5q56TdwV0Y5N/WA0rQXJZAnT/kW+zmmvEMQGB2MqR9FilUsbGbGtzBBA2Fg7ykxFnu/uuG6G3J",
+	"215b0JPPUlWVw9Eqaq/XQZcV+vw/LqQo+AowuLnv4Vf2IYxd99Y78/m8hdBJjmCrvx3E4yV4TsTQ9b1p",
+	"NKB5YjNvd71Iw3HttDHPAzLFKAsZk6ThTWxifzV6M7pZqu2bkTVOgbvA3wBMGP4ITb52rePzO17pc+gS",
+	"/OFt0gNV1KH6wJIPukidk+6hlSmq33uz4L3HHz4kRyNj+Q1+3z8//IU/7bYh5hbe24mI6z0ODhmdZDBk",
+	"gt2p3WK6CJMmHndvxXun03xYG0DGIQyisLQfMOi/r1v9iUKLexVKpb56wiuvWUZ1iivKg3LU/zbuEYP7",
+	"cNy6dA07lWuG33L6ADYM1sKYXC70vRbprmmkHBVEPy3Q1dzMHUgHWFYgBqCsH1vD9w6G2EGpOKW3/+83",
+	"kgw5YpG5+B6J7hTiFii33XGthOEZN/aS164+350UWTDJhsmiUuvS/cvnscZBSRNrAK5yTV7eZpJrqYo8",
+	"pZYFM+yf6MIqE4B9sS9wCc2YfdEbtG+xb9+uZ6KSwgg9gbaD0Bm9bi9EX6L/Tot1JvZCpDZ38FnzCL3o",
+	"RsndrFUbCqnqr4snqS4uQOUtO1wAXmv3CsMbUJvBOytdKNOR7hTtBtNaAY5JT+PH4tN2tk4AQrfkl4+f",
+	"XJ2gpi/QZb66aFSc0xi/j8+e8rP52/dPHn2I9ol+JrNYlPMHtWE8iN74nN0KDXrAOzYKmI2QpND57FXL",
+	"njaVkgtr5+TmymcIJ3WGMP4FU1MAqGqKOYcZeFboETBbwVjKA60QBqu5dZZjROmc3UAtw9aVMciMcX3r",
+	"6hlaqemUWEqDRq/CM1mpYiWkOc6DsL8Ug1ryBDnAuWYLJcU1mGpOSbYXzFpYws6l2XJlKMeO5cT4Jb5C",
+	"prVztZqJoMd5xoWsBvr7wq2LZl51dojx7Hc3SXOpNpZGN2iTYyjQVboEKD9CTty/evndwv4ynvX7BTRS",
+	"aWMM4tkdhclaeuA8il9iKUf62tONr+MhD8WSZzVB1enkas62al1pVuRCs5kwGyFkz5pUXnbmhQ6hCVdg",
+	"PbTlEodkSQhF4Y3GxOxrd4CEgo32OEjgxONhOxUJO+q5FtWqOKIS0RmZXVsRg5d6ZfhWBw5CKzPvCLtb",
+	"3FGhJJTEN8vH78zk4eyJGM8eP0rn4/RR9lDwR9nF7GL2SDzh4/nT7HJPBnTXDOOa0Qvp7epbSOj33stK",
+	"kLitsx8aHaTkQpwHCf5dheK7xdhEvrkDC60EX7k5qGpxTOQdC5rxyiTkDQ/inUB7nXfvFCEuvMQRfXQF",
+	"pmrkFqP6ZH9mvKgEz7ZxqHaITEezGv6PWmN5hhYOPAtv+7q0khmdKbDXV4iSjviEU9im6VEJDlRE7udE",
+	"64ttbZi0FDFjwIlGwXZOhSQ6z8IURlLPQWOnnBIPMUuae5Bftetzy7JKaN3q8GNMqa8ePKC/nKdq9UAv",
+	"eSWyB5gUeb7lq2I/+GXP/LHowi37dv7DMIcMHLSQ8Zcbcmw5i4WtRLUAJcio1iWsx9+I2blR8Znfig5k",
+	"i1uxbY58zaaYpTDFQakzSXNU3KeJXcXv47fn1OFcnx7aHXYQp5/400x6w6aHhmK3dD02guCcUO19/fdX",
+	"L35J2PRz39Hhi6k9zunn2K4FxrXEXWy/mN4Hkwn9XQ0oSbI+92ss8F5su/5c8Vjhwg01+HTxiqUqgEsz",
+	"AGwhHJcc1VQnIxO4vapyntqoP7yzafUhQbtfyrnmqXv9Z/aZHRxN+8eOjSkjsCK/qExoF5/J06UP12Gc",
+	"Bf4W6bdQ8Q2Bhe3eR2uyU0Z4G8D8WDIR2RAPISz1WRb3rBR8G4W4cAiJVHNWFmoLOaCG3woGLH22hf9N",
+	"gEjgM3QPQOKbpajOGUJN+GhwbrQo5gxywYOAZ50YVmdgvU0oS+x3cjxsxGz09m0MTOVw0/52dorKhm6f",
+	"pYvD3fvhu+54/N52kh+cya7XI4pA/1sd7Kv397B/xuHTDlzuS4Sfje2laiV9zA4yp9Ah7GbTuSe/EBTe",
+	"DhDQMXCFfRoL3aOfUF3JN4kZCs+RuS7ssrwl41nncdD9kIr5Yu4qA+E9LKfIJmo+j3MgF+dcWr2KnsYY",
+	"W+11ns/v5TTezWiEkhSE4D5EIOQuDNMYO+njZUePiBfSoR4Dz6ozU2JKpNPiokoXL/O40tV/NzrSVaFy",
+	"fGrZX+DhdzkzmHZAVj5i5vpJQS1+ndUJnyAwcaYV5CeRVTf1KD2cGSowwnZ012xK/mM/g7RYa+P0VM9V",
+	"cO+afjWY+W5uqR8WbhQ6p2P3KeLDvoeSVuRSRJBDhuDdBS7nmgbO5VrJ85oSzrPZOXXtP19Xx9NDX5T1",
+	"HzyTaze3FentEJwLkUZBHR2z6v8px2ZoZtHK1E9fN1oXjNLOhEvr3ti/1GM7sqYy2ZHDw4XOfNL9d4yS",
+	"2zUsu72nXO5RHJX8qgUgx35RBsAyAKI/6HiI+Qnnp+jSuxshgchW7JddwbeohCBUh2hPHTyUmDv3QItJ",
+	"LzGcbHaXyhdZ2IetFpWDXfiHjjb/i4uSvc14XWCP8uX96+GUY2RUJ4P0V9pcj090ZyKPt882ig7AtewI",
+	"x6qncn8M7x/yIA7189zNDUIzqyfZx8+ZjpA0zLDvpn94/0nuLXM92B6xozqY6oDP2TMQ42FDR3gxQd8r",
+	"Vr3CpKxd6Iulg0wdf/uuIFFm1Lcu9bnPbgo+Riz/d0etRHiUKhNc9HqjKQC225S3LQldr12aZXwIXuYT",
+	"9PvUI2CIIBgA/9Da6LdBGdjlh2QvevARGXCnr0sd5mcOOEtExnYWwI2poE+rFWJ9adEHeL+uRuuutkAC",
+	"Oqp79VpqjNN9amjmGjChd0rfh+jSfTrp0d0N/zESQ09P1mGuaI99OLbLQNb2gerTg1V+rCotyOGRE17w",
+	"KlajfAN/Z3yG/XwbLY2sfc5Tq5IWwqHWxEqDl4JXmvcARXIPHl9QPCgltacPgy7YEEjItdTrslTxJiS/",
+	"hdgaVGXistwBIA0z43Ptm3JlSmBbCp4apiTVbyiZQueKYku9trB9EvpOco1q+oASjd94JTs8ki0spUgy",
+	"AMIINatPqJeGK9g+H1QiSH0U3QWus93azCqsJtxhQ3VNM93tJrn3gMMcUgFNlLK3dC4qGadSmQnl7mfg",
+	"76idb+7KYcROYmdCjMkVYm4YLwjZ2ynEOEnftB0h6HyOczhSVC0emtBLiz6UESlKE3M52t2vMVC0cJ2N",
+	"2ksegDAyiPm5ys94puaGSwoFOLxFt3VUa4Kt6lJxBfiXd3DsUzYjvO3cUH7IhusEfGKF2tY/S1VfGChf",
+	"4bcCwS+RKhNGZAxhLqcBsq3YATukkesU9rcdS53s61wBhUZulknT4xockpBqvVhe7+t8eRoImLgN5VNY",
+	"HaESce25kK0g7O6qrXCbqiKbYjgcoCk3PGgFlHhcwakUm6mrgLpmUuSY7kz8FqCWvHmopNAxd+5OnijZ",
+	"kfu8F1Jsoluriq4EtD1mdEcW6SGHAuzmKTJVnNL6aWqxabSP2Xy2EUgo1PACn3vr4GElb8fVrllU4oqK",
+	"oTKvUUjKazF+v+IDEEOT7nKtmyxrVk4dKse612z6Ny7bERr/7KVatXyIJQdWplEDihTgX3EVCfdo1jNU",
+	"/XfXdF+nn9cBVo5R9XQB1K7ZA4i3avhAU+3VoO4UJW47iuwe/tSV/OzVteg28LL8rDYglpCmds6gQhwB",
+	"k0BLBGQ/xAfjVZGLyr2h4wl/Laf9HgtGY3qpTxSLt+7t7ttMbePAG5IwzYsA/N3tWvSDK551UIZ7zYPG",
+	"e6RRjePE17yrNWazScm13qgqi4tkES1b+IUSnsOypzrBHszmffPQwvRdV/AtNCU7vziwvZIhl0r74BXo",
+	"6Lm5CvKsaC6fY2DYHgvLzReQQEhRglbGYG3U7Yy81t6bE8GuhSbRGIemLGyvniKWrvEglZXgGe1HL40E",
+	"L99/6GEuTUTdrglYh+W/bMmzhI3d0aNqSTi7fjcuD/o/fVCIuICnO7oCCXmta5vVbeJBXnNCVY6YV78O",
+	"UPsmpirTBEWg9Ttrh/7p7XkobNjCrmyapfdhGDRw4exa35aupuBPcSm+XqCI7Jot1YZtRAENucEVk2s2",
+	"xfGnWO1Dkgt+oH+BHS+1EbwFKCehG7AfALX9wkWB6F205JrPBH9ADDpVLZQxQh5a8jrSqqwnUHmgpxf8",
+	"cOKx6xX5TZWjSw7PZHKMNy9o/9sBLA9JfthnYGaXfeURAa1+KzE7BJxiOhD912yKGtoUWAgBtOppUnsf",
+	"wA6fbRsGure6/aVwB+oW5zW/ZOTcT7GD2UlzwHLOQ9oRPOX31eEHdbouNBarsJXg0urSm9BDAeCKm2Ve",
+	"CMbrFTZ0viR4fNJATwS9HK5B3RTC2smWhNHJEX+PY5Et4vTXAjGoGLAXb1FnWbr7osykSfite9Eeb/h1",
+	"ql8cdsfc1g28Fp0tVP2p1tS/j1PC1T4lC0de8Ult8qNCdv8Y8aphJtue0J0+zjERNrfu2zuwAUBzIJLZ",
+	"Qad7j1O/FJrSiY4NRmbVdlKtZTz5owNJFxMXnMO8Lt7xGOcDQH+bLvwhyiDmoJOnGDtvoHASCXYxAiN0",
+	"+nx+9jM36XJ6OCCCtqPbkaRXKPzf1SxWQFHmIsUOkKq6dYnyrlcPp37zkRoJY1VqEy/NVnNTI0wvObB1",
+	"tW7qtxexmKAHgo0gimJdyhUT7xC0yaw1u4h2ITxFZ8E/1GxgUXCjO3JzTwAGJCFoOVgGYEusZTvzvSy2",
+	"sU//dS3WQxvhYuvxoe+YRgoVjmvlpsM31us0dUaGF451cyOPlRzHmIViykmeddScF2pBBZfaxT+JzOyt",
+	"KbJGQ5IAhVebvQXcAxB6Y3HHsH+zCxo66m+sKTynjgv46iPv8I8i0iuKFwtV5Wa5CgcW2eXjxxdPR8no",
+	"Hf7H2+Q0QPfti3Qrtsf1SuqsFBbbaLjZVfpg5WAumc4Xkpt1JVrVwVmuS8tnzy7m4/RyFptCuZ4VeTqh",
+	"2sT61Z+/VZtv/vf/+e7Hy79sbrbPbv48e/rs299Wz/42f/L9/55V3/zn081XhV7+7+Vf1cZUs5+++37z",
+	"qPr/3bz7z/WzP8XHqUp12P75UWx/pSeBQo0l0AGnEiNr2sZ6DklAKI0dOBjettM7gbZpiffT6JjBfu4a",
+	"/Y48pkBA1CcPjRqHS5TUBiU95Jym9heQnRisJ0H6mWZ5JqTJzTZhUy14EdQ3yACKDoEBNMW8eQHx5IRN",
+	"nWdsivgCojqDYZsGUW1vuiU0QIEEL+L+5pocf/Kaa49U0svHhxNJv68Exelh/9AVhg3HXPdlSp3Fzvi6",
+	"lTdaYc5oyiX1umxljT55FDndn7nM50KbOOL80Erpdu2Vbxvum4X2q7xyIdxJrid12nZPBKI96JE/821n",
+	"GTFEOGIwB842x6DaVnS4h9W8w4/g3OZXjNe+Vkva6IPFomJqZvbLzc/Ppk0OvD8Zn3fpB1jEQqlN4MrA",
+	"jpqun8mKb9kMu71SuWt82HOHPrX3BHAisAmJ28roAYg2LGEKl7SGJkwP4Em7tOKMY1UDhyyM399TufCI",
+	"Z6tchgiBaw1XulCLyboqCDjg6sGDi8uvzsfn4/OLq6+/Gl/auVcLPw1VLfrMIpe5ESkWyahbgU3E7H/u",
+	"X4M3fkbj84vz8WgXObDelR7GntuE/sWecYCL9u2lndOiusvTeHWC39V4FUSopGKjK54lNWayRuSpWxHv",
+	"UE0H0mMH6s1/P6CXiL0mLjvQxci/EZVZ9rAp6YB8AaOdqz+JYEKhuek2K34xXI+Y+3czyHLNZ8VQ6PcV",
+	"z4uOyqHTkFdb2T141TtxbwYQ6K5sIcl/NlNmUC4lHbQ/4gN6Hh7oKVQ9Io1Po+3hYCdM8nkRIEsgvBV5",
+	"lJr5IgfzCLpzT3ZGqIOqzWHYS9oCn8dgZUYjPn5wGv6aNJS7R/u72B6Yr0dBHr4rH+FGDEzUcSgdNTiq",
+	"lb/OEwDNCu5ygfDee/TpvdXhnYAeP+da53LxTaFmkfDcCn8dgKrr9Ni9jg732diEfokibv6kNqI6S7kW",
+	"rBDGqu4Jy/JFTuVgGddLoa/ZWuZ/XQuHz0L4WfsSqZ48bB9PgBr5Oz/72/js6dvP6T/O3n7p/vTFv0bx",
+	"I38RmxdVrLEhHGk/SdxDZtsxnMw+9Oxr+5CLirfOAUWuozf8XPRMotnJv+7AaDGj2EIYinK+M6zkC+FT",
+	"nxSeCnT+tT/cB8qlDtFGUYHlPF8gni6mIyFbAKRDeHHXwdwWrZUohnZl2e1R96hflzR6M7bziPTcaXF1",
+	"5PGjYE0YZt4njPAXE5aJQhgR9Qb7LP3dlNAYdliNLZ5xw/dmDNfIyPfGNB6S7+cAL06CPlAjbtGeRw8r",
+	"dvVP4dQ8ZEv1kFDOzhqirx3Qz15UJ2l65pjZx9fMXlSLI9Uyx753XcAeuy6vtGHwYEvmQE+qgSrB/fpo",
+	"OZYe34N8gWsZ0PQDTVFO6IIeKdyX5SdBB5fMN4FREiDS3Fu5uULbkGmjKnLR6aXa1H1YEJjCp1znlOrS",
+	"Ooy1WaouMNjgRFK1WuXmM83wheap3EjZPJXLIO48WBrhUPEpLXJDU6kBYwLARt7OAX7y6Ph5rAiitXHz",
+	"b/St19ZLVZmddd9j4SuV5fO8KyWYlrnkmU/t99U7gGRGG3NiFGfIOf4tyIm5P0M+VLa+H2S2T06OKwVd",
+	"OeSCnUAB4MFNr1wKWZ0whUBxmEdVwxHxsgR8Y2zPpMySzgAKqiSBglvtbcFzec2mel2KSotM2DE2TWgj",
+	"QrbFKxt8C6L1mm34FjFWmxODfnO8MjjnrXvHwTDnEo6/3QgJVgOBSTcfSF7nVdzz3UDnibiOGyuPZWGc",
+	"qk14rxped9pUxBsNlKHB5kK/XXWfNaXEuPyvBZeYExzPmFit0yXjQASQQ3fO0EmP4Z4MM/Th/B3OhszI",
+	"Hx6AIsPru3jI7oqBaEONc3Q1Dtv5OSlDX4QHSUeFJyHvZuwrR2PYFTRCrOrZDRn7LZhDLK8HyL1HC//G",
+	"aLsZQHQDMSAxw+CBJbyEadh4qE5YCJNA12Wrjq/LRUWNljuxuA8QoN/MHW9JeG6EVd1RIk9HEFsn5UK1",
+	"6naoRZolj6VSt3XeebWWOj7K2qfaHUo4D9o/7hYTu8n688Yp1vvQdS8cVGLbasQeSfYwAOnIaiRE/ti3",
+	"ATKpuGTcmCqfrY1wdWqRbKUOu+wFdpJDjnXF+ptpx8rnwHTbMxPsDUEbcOV6whilCoDLE63iq+Gz+Fj4",
+	"wi/mjQO5Ygg4zHegk7CIVt7L5ZAu8yKr0OHSy7DxxHa8UFnmWSZkHDmeCj2sMiUdGtoV89WKYkWA+lhJ",
+	"e6/iubaP1DfbdhSEOUp4CnEoQ6k2cgKEMMG8s13+238+Q/HW7ucKqLG+9t5m0Jm0qqC1gmMcVqo2LY+m",
+	"4+Sk6IhJdzs7S4uv1qsVr7YdipJLkKhEXUGOGgIoB0tVZPYOUc5Ih8AfHxL4qE5gMztikjVL99xqj3fp",
+	"+G54CAn+4e2Ht01lw8mji0+lZEhlJrDFNRp8h4ZmjwCQN3INLAxLKNcm8dgNpMPVZf+y2FLLg6/Zz/k3",
+	"0AjNHqnvD5RrRu53hFYAnG0ontQKexRTNu6tEKUOcM5zxISwB8KyvBKpUdUWO6VSk2hq4JuqO1GBbWGU",
+	"QuX+ENr9AC3HUVBf71LoQD2eEQfK1Sd1YrrCkX5Fy9jUeK8aZ7qBRrzQJ7xx8M3cR2J+LE2vi8G9roSI",
+	"4cDaL3ci7Hsr6ZAoJ3vqBPf7xnc8BvZ62vsxkFBPoKRUSp1iwDZR1OfW7ARPJ+bGjRJDpWaFWHUVaEDa",
+	"v2WuiBddKavMA/KNZbSAKfb5y++/ZU8fPf4qgab5RZ5CTvaDEr/8L39oJadfnLNfK7Wo+EozbEXIlGTT",
+	"VGVieu0EKhQATzNheF5QqV8lViLbTs/ZjWQ5oQzNRKHkAnpHu5JBIyTHtkjYz0pkrMhv0a8K73g8LvEu",
+	"11FfaRq1dbC9gG9LBw2lZlb2p5XSYXJpoTaimmjJb0W72YqcFwgmHEnJNBTg3zsqbrbJrVVcJ2g2h3GV",
+	"NG8gcvtm5JoD4YKjXVbgbKMAcgWzQq8QDAp6tYeWv+NFnrEKAwMJ7CdI0UaddD/SRuKARNAokLQ99i7m",
+	"q1imPL5d4owXRHsC7bndc0opK/+JVtC7oCpmlYKgLzR+onu7aNnRDPfvqQVWrt3uOLZVqEXd6h0TJZqz",
+	"q8RfIXo6Th/efrXqKv5YdyRe/vD69a9UctP47KPx05hDweSmq7tQ8CU7dwhPNGf67R5Kjqv9N8XGaktT",
+	"OKurWcHl7fTa9wyz20JMAsqwgRm0IkL1iwfDcYTUi0v0u5bgxd7D+lwy8i7aP1A/ZRBafQ5kqztY4H3Q",
+	"qyZo7d7sQHXek8kANMra9bWy2uusUrdC7uEqhCtOVQARUV2sV1HwA/t3T5u5FEnTkXnRGOZhjIbiDap+",
+	"5WZZB/gKv03N3RjWDiFA4m+luOTSD2AH27uIi0exVUTjP7SrUKbyBixEXabizegKWoVu1RqKs/1P3P72",
+	"r9HqESf3d31n//7qxS+MfofeXNQ0D7mGparmRj3AEvUHlVhgYuf+W+DWFSP4l4Jnq6hDr+QLQRy12UOk",
+	"1STFrCLS6hWfI6SP5cd2QbwjZwWqBKrbTG0ipPlSyMwKbt9o+U7ITFVWAhoBEVHKI7fmNWSS//D655+6",
+	"+5xM+mfiCqq8dw7ZtjYfkM0mzxbCDOlvYLf8N3jrcK6X25wEd7oerr2m7tOloXbzX5zPSffw2XcVjdxE",
+	"TsYsxeoa3WpxOqDz3DJeiZYvJOyhH1mRd5kN6p/UbbVRx0ByUTt4QLvr6/K8v1SDllt84T8AoqES8/wd",
+	"qBUpLwr7Z1WxlahWPM86ON9ZymMgRXGxFpwfrTFOA9EsL3RnBJldFNnbn9fFy/K+qTQOWa9vIk18TYtc",
+	"m2r72qXw3b/P8FLpaH20RjSRkjyTyJhx9Hav38osz4NmkFEhUPBcTpbGlF1oaPhppkvBbzVoYA4nVlG2",
+	"LjV7jhcBVQIaaqoq74zpoqPiVkhWrotCX7HwHbCkNjiQQ6Q9PpGqq32yXaqD5DpnfZspV4vuZsoAl1TF",
+	"+803NtZgjya5vfaLRP8dQU8pRG/dcTxjItJ+ogUaahxyMK1mQ+f6kA42dW4Q+6kT412BnPYFKLvp8W2Q",
+	"2FaD3cNA+7lcm1ajmifjJOK2LdCydcdQcAqOr/i7fLVeja6+uhzD9/BfF9EE0cgGBuCFbdJoFHVSGah7",
+	"HtOqqDf2LnPsDBn/FqCH1a4qBG7gLC3UGlUaKpsn2G0Q57D1JTfLU2KC+w3AWPY9nFVlwY3lp71H/NW9",
+	"sNM81P3wdt+J0YR3OLxrWRrtfUeaWyXi/pAJIEL6Jlt3ZYpesl3u5TUNF7kDeA24wKmqavC2yboc1JtG",
+	"bn3blb2twmP9Vv203Od77J8emLDoUh58S5nXpKuxW1GCGyMtBK8SphWqcau1xhhXM8TVMnQt3U+CysJ9",
+	"7dtbpcOX4+MzO5pg2V1q7oDJxLvf7ODR+nGJgx34xIBcKWooee9ZD0rPQhDVTzPgXi7+a8CDIuialsrq",
+	"JCtelmHfwrmqrn12rbPtCJORWoKjrAuh+PnGSulFasU5/9u6EvvaZe0A4A67ej+DehK6IAN5dEVeV7so",
+	"59wMVlbLFiWh7RNPb71FAn3fnhtmbUefi9YWTgZ1ILd58LXPNH0JIf1r6E6ERbIsET6sjdWi7L7aqSyU",
+	"ylp9dt8T+7x6X5MTMd8r+x9n44vLh48eP/nq66d8lmZiPh59+LATVfbfGCDwfNgJW092eds8FqtUrkvl",
+	"Oft2yStK0VoRVIErJUbnRJ16DY4Kq8EqQ/mj2b3yRu4hbAMRNXir9ly+zkYotRndUnZ8kpSpWwkTmV6x",
+	"Kbw2yQHJ3NOVmjO1rnSrSptI9ppNV8pu9RQRmqTI8EH8K8IfAgQI1C/REblLwN25XjNo1kFfmCaYfpIC",
+	"Rdvjmwn39XNG0MZQeGU2CvUyjks+y6WfZ17V90p7AoiElZaYV123vsNNsFICFkH9PWgCUS7jtI792YqW",
+	"TAHId13aoyl5BS4ISEj4KFm8fvf38OY6yRGo4aPMYy0rwdMln8UjG5bJuSwvs3PwS559lEltltuYI8ZK",
+	"GyFT0QrjHbI0NyP8Ylz980Ctx+L3YRHgIKjX45ACHL4LL4oXc0hM6lMh+zaJmlzkyDtnrzfKB2K9Q9ey",
+	"ESqqgEz8dV5kmi35nah/xwmdx8rIhtc0duAc2qsAg0MQnWMbZlIV2U+UpGRX4pPDe1p5sN5o/HRATYrl",
+	"LFio4RnUVqZg9MCkkZ2tVKuOL+RNKCZ7ztcBAPUvAk1Gypdh7S+Ng6es+go1VESZO8VZzRyS/aB7+KFO",
+	"VHWs1cL6KXuBWj4kKf+NKgnPOz1ZMUcoIkj61qh0OevD8hcpnGG47IPViCHx7LINh6J0CKLVPfchQRTF",
+	"7rQh1wi/T7/7jsbm+A89BTEXJNU5xYN8bFtk8dqIErMWIHESsPcZuRj3NOp3uFH7UKDjhb0+y3f/+YZD",
+	"hb3ogx1M6gPYc3Q/B9cukrYTtKk3QdsNgNymvJkGDgQS1JVr607aMU9TURod9EGo1lI7EKc8yr8iGtBQ",
+	"WK+BeCUhpNihAJu/ON2Fr7TBp6jWdZL501Ts0mjH+YxRPEY67aDYNF7tp/ZpZDz68lHH/j51Q9Zac2mV",
+	"GwP3bM5vX1+ZwU7m2l3YIvYqn3c0gAcvQoJPdGj6c0G97ruAe+E254slJEFRkSCB+QJUEBqhh1Ikj++b",
+	"iq9NBvbkX4Iedvi64Ka+XlcyrpLpeyI4uX6UMd4frcRYz0QlhRF6kioZDyyjqQN2ZthSp8BW44klwd3P",
+	"aMh32SFImtdnmu3ksG2Qbx2bXmynM3GCZVJz5Ei+zZ2Y7E8Dhkd69b+1Dx7TR6IAy7izpwzRvXOKzYQV",
+	"dmSCM9nogbYvNt2hgKhDXnT0f8aDQAtrX6i1uQ46CgbFR1h4wDWbfo4Yol9M95YxxuIEhGUcsS6xPVyr",
+	"gHzDc09gecXMupJJDToDHrxBiZvtW/pJ0/V1RzcYYrJTBnUu5DWFgBpIqbVJ1Uo4ZE149JpNVVUuufTN",
+	"Lmr1JsMnIUApKvKk+Ny+60a/GOqT4f1DdPWbddoEURltcgGHRfU6DlO6lhlujnHQ7k1u0qXIJmo+j98U",
+	"51Zecs3c080moUzN5/fyWx6jFbuChWHug4DXHBRwe6rFKT5PevdOr2EU4E4Uh4CKjjE0Zv92j3bwg5ex",
+	"LZfgfXqWn1zIOca4S15DhPzhDadV79uwF/PnXTB2N0EFrkZbAxvkuRYXwFup+PZoP9iw3vP30/U+qQZ2",
+	"f12qZ/cp2pr7EmVfNeSfTrvoBX0BkBcv5t7KiLLZpShWdosqcxoGG7vBdZ+jnd7uw7hpT47pGcBpzO82",
+	"V/lUhjiOe8o1fOKpR9NIMY8PdaF2r/tGzSzkkfeBDfzU9lzPW3pIlu3bOVCLYziLAVfB+vA6XIp9hwCZ",
+	"yCrqMRlW11CGZU2LgfvXhGaKeLSxM02juXA8wT6P+il+W9a9hcgdQf5HXOg1hHulqC0TnXjlGxC+yIQZ",
+	"4KM3omxtiyOBBx0sGMadzGO4aC92p2dqkeD9oOfMH6gPN2E4GwvBoUF30OeU54BtPzrQjy6w9udDo0/u",
+	"O5PhQFrRWtJRMLX212nXW4BLSBPRu6FikdkzNnU5D9MralugqoW+fiPP2BRQ+aZXYa/BGqk2YSsAjkZj",
+	"DdJHNctlWqwzkeH7DhC4+YnZ2jReJcguiMN+pulL+AGEEZ5eQVEq/c33+qC/Ip6uSPNMaIexbOnHYzw3",
+	"rECf4ZEcC1ucjF76zpMnAW4v1/aljtv8yv6Ziis30LA7FVoLjbl/llvdiu1VjVFGDcmYUfY6r6XJC19z",
+	"SWnslJDta+nO2Y3DnyFENmwk7ztK9kSTL1W67MCG4HLLtNCuSSaYwqoUsrenFBKmj/MGQaq5q1ON5fL3",
+	"9fjsiE5ZfVL1vdYDMSocVdm5NhMthBxEhBGRnMafVDJeC/jbUgCJ0dnOhJBsKXiFudwO+DxI6aEM9XhJ",
+	"RdlVDg9niuw9N1hmaLkiYIPUyRxXlIsjPRigvTMk8enKoLgPSQRTw0Uxb90HygDfiKLA6xCpSb5Tt0N7",
+	"yRWqE+vO3pY/1EzX3jADTZbjxXBd7jjqhDp1TMBff3tAQlaqKPD6edYoXBNVnhrnI4OV7XF89eu/+wqf",
+	"9W9NaoijjnIZx4Cpvg0YILWXioJ71Z8eaJSbah2L4E4zcScKVa6ENNMrPA695NSOfK3ruBZftJJXgzet",
+	"9aZVwbvcD7ue+/6uHGfm0ZUMnWS4Jn9Ejtocjz6cmhA0Td6Xudm0QXLJ9FJVxt8fUtW6KS9mmpyIpdWM",
+	"6uTsZQ/x/ZPfhmh7R0detMJueulooPqHmmHC5qYOzM1V1QVCOKnWnW19gqaqu3xwf/rLXi+Wb6v6j9Ir",
+	"9ThFIVIguy2Fq6YC805Vt1ax60J4644VrNaW3egOFNJ/qNaufQuWQz/LfTvC7hvH9zUlS7mLCn2r1O7u",
+	"r1S+BloUXYa9Bm18qD2yJWzm6o481tZ1fydXzw9O4n3zzOUTud9gvNPN/JNO+5UXQxGfOgmRz1wYMrEa",
+	"brokb+EddAZEM7ISK2XEFZuWfK3FNGFSeaRsCL3ybKJksaWSAB2C4du/X7OpNqqcSLVxmf6gyNo/Wgtf",
+	"2QfEnaimvn7Dma9QCtTs2wkouTCTEfY/hLGBLnEMqPS967DWsZXMf8SSs2diGWWdz9GKcQaEg6loxh1C",
+	"ALW+gYe9aBhhgdSGa5aJslBbqqU41Bs83lahVglpqTHKeeVKg+7vzTgGBuAeWPQwcwdE3zNlZKDRXy6V",
+	"FNlkqVZimBDyPqJ+HKKnFZcbBjOy1iyiR+yx3vA0MoyaZwOMkBBqhecHOdVv6FrdK1hqSvR2i4/kN1Di",
+	"D5Tmw5F/SwBOfWCdOqEOrtkUACTOyJhxSfTs7AwwsLybLAI6cXEutv9+ka42+Yv8f/7rv8/Th38xP+WP",
+	"1qe9E/Wg2twO1CAJg7JDYcMl9+ie2Seloz7a+rME+BXMo9/J/tjyeRUqhbbMdfaeJfCd6tAo32/Fb8OG",
+	"dR8nFQhG7MD0BOnV1Sw4EwgEQTvZggCh+jI1DxKGOuTLMTzb0IRPyDQDAvLr+OqgzKrpKCVZD1M76K14",
+	"RdGnLkj7XTPyfoZmHQbcxxQRS9dBWFs+IHvUhj6Dh9zTnTHCTMgcOhRdN7DjpQI8PAyGQJa4PfTzTtjJ",
+	"j2fyalMOZFh/UD/HyAVBtqLZRlSCwhsYok2YKjLLsjF78h6VXDHzYjjcfKxMl1CMrOF3xbgVp4iGkdA/",
+	"cHEJaXsJM4JXmdpYaxnINGH/81//3WAI+GQc120bAP3uIHVwVlbiLheb67pfjp1XEEeDWmJ8yGewBhHX",
+	"1/QGJkcjlLdVVYGFBU4eTVEkqTbXkJgpqHweR6oTFRz1cs3sFpeufLdn1cn23ojVu6o7bm8Xh4UK2nhn",
+	"tbrs0SAQueXtANPB7wTT6zQVwl5L3M8Gk//djZrNLIvrWQiLrsyFa5ixX1MW5a/u2UaLgTbNbmuyyHUj",
+	"7TZMRggsHcpnJ3LJ4sqIA5L9h3fW2I3y3ppByu8xXpfwjXbXaaQ0f1S7XpguWfhrQBMd/mRSeZ07kKpZ",
+	"rJIMQKr2Z3s7LRUAbBJA4xeZTxMBB1QlpNgIDEJDAiBWsSHeFEFVX46Z7oovO6PfKGZEUSQ1lmilDdMi",
+	"VTLT6B+w7J6qAs+ZKzyuRMZTQ3KOHGThn+040VI4Fe1X5j6bQRtARJuFKCGmtBLgQgtF0GomHV087Hf2",
+	"BPh4ZVeKorYJGtzR6UgFBB/J+AmOFY5Kq2vv9gXcbUDttJyILiqD0MCQJB/eewYzseAepgGBvHoqo8rE",
+	"QMNezOEUVgAiN25iTftqgqaL5DIKHLrkHdVDr50PvJkQVrcUc0hiBGZhRbolcV4kTXQbtBqhakG3TEe+",
+	"0ZNsNgHnvt36Fc8PQ8nClBMi2sYpNKmCCM5tYRdzeOWY4K7fgG79CPkeDeeklv1vFNChYZTadRRFlz20",
+	"lWmQSx62XwkAon5/HxYnk+cMG3RAfh0oIY4tXjWqd50UG2FUabbOC+oPCHgFQRQFEG9yqffqpA4INV0J",
+	"vHM+rRleP4hG4GrpL3cxdJqIWDF0DEx3A1QMXPM1s1x+6zR75JXwQG+tNjiAb/22RbQIrCOL6Yxh/7y6",
+	"bX0N5K8FgnVijY/j/XRox8zzubwfXN6wyNnwzPW2FPc5OcEJR+9e7CgiLqwhVfrukuw4DaXYTAnHMPCs",
+	"QzXkVphrNqUDosopp7PDA4QrpKR3fxNwRkWJehR3Blwgb2/Ql3wfAnzHinXtcBc5tZygzBsSGI5kXCpB",
+	"uTZ1Sz4wFmiuu7ViQWPauk4MACDNFeNkUFnN5E5g49DCZ7Q55ifFxrl8gMcEBtQBX89OFnTP7Oda8Q5Q",
+	"Ene41xEQBkQMfoQDRIj3bNdrMo8Dpms2RbOl1Rrghzi0cHcHPKcKengoIoBaz+NB1SbQQ6sR8jJu+w5r",
+	"seaHiPlH47GU+pXOrY1DeXT0VgxS5tzpu46NgldF7m8e3cg6K93RnAOHqcRax32gYU5E9BxA3c+qLWBz",
+	"BCIIXjyPNzUYwqLwEk6cbbhvE2hgUce9snw+F5WQBpgKh86kNZJAYEfHQJm77dvwuinLO1oURhVue+zZ",
+	"E4OQOHDxlALv3uJr7V4X3R2JUFyA4YntZCalKvI0imD9K/3ikUzyigm5yKVglZivtdDsc6nYj9s7UUmV",
+	"sKB9A/D9al0IDRHkl2KhvgDDZ8Mrq2paY87Dt6PfYStTNOLslwlo7tHlJZviobv5Tl3sGnpAYK8Ly0Bu",
+	"xbaRpDm8lHa2llkhJieDyULoKfvN3dYkVkxBJ4pZoWbsPZpIV+wNIZvjaw/uLt6MElby9FZfsd9xYuAV",
+	"fPvhnD3j6RJ+QyBl+6GEcWZ4db74G1gpKuj5D6N+hvulCUwWwGbqQgosRi8EW5eF4hniS9oB7L7a+1/k",
+	"IeDAiRrBw+l2AYzysvzM9SMGyT8tq7UUU0hTsMLd+xOvmSion1A3JUllJjSeyKbn7MYzQARLhDbv8DNk",
+	"wiA97YdSGbBQiGVMovDgP/Nb4SkkaAabYy9YjxfuGgccTeNDwbxgu2N9bHx1jQc/rDWxvKGhQeYsv7U6",
+	"4jos5E+c2zmvvOsbdFExN65HeyYA5dC1CgH8NtcdJWQg2Ku6ffJXzsmMsd+V4FJTw+J7sorORu5AtFW6",
+	"tCqMmzBEMplzLdSY7iu3AwTls+LWyLa3bpj99MqXKJ4C1KclrZpMsVsOaUCab5j6ROlgQR/qZUEGOPar",
+	"aAALwevpfNHPAH9Yh0J9bUi1nUBHcJKFtK9hW1enTtVK02hWZPtH3PVctDUeHN57KrqUix0F4kMSTA01",
+	"vP5Tm7WmthGzyNRoK/zc1rLHtKAZrWW7ljDeJiMnysmRk+32xXJtsB66rlUdbacwYfviUdAWqrMX1KgO",
+	"Koz2dYX68HbHFQMW1mEotEa1+gD0ArIl470fQnWbHNmo5GrMNg+02ynNc5oEMFnXYR3droTozTC+y+fz",
+	"F/7u3hv2ayhgabcdAPINGDiEFD9XFdkFK34rvmAcshBrpLNdxd/f81jai4Op6HU6AXSLDlU3guhPGDds",
+	"pbRhl+NxEgQ/vefB965B3D8nvel8Q1ffgJhn6FO9t5dMT7r87bvb4QMXfk+Q9HgF4gxUSSvCfGv3eLVS",
+	"B0DrswYma9JGPk/2gNwd3K3O7pbDUSs85zukCkGqQkzfuW6b3A3495g7i2jL3gRSdUj9bVHNwVhxzal7",
+	"5i//hi8cBHQkWAq62/UddJOr9y2YRJcS8cqHgwfYsg2nxG5kvqYeT2CqYlMirilGczC8yKZqI0X1wF7x",
+	"Bw88wum/VWLe7ooJ4j60C8aXj/YCLvdD3kQFcL9SWYO/O9S6BfhLmwCsgTQBoXgPm2GP92KPUuiDaj+p",
+	"WIYxL8gBt7vQP9SM+gIYBqlQVxTiTW9ZyiXhhs8rEQX875fB1VlpEcJEGJpM3e74vCN7qfNz9vUAcqKj",
+	"Xst+wWco1FQGPCrqhLJ70QnLg+g6gwrmwhqeevwX7s+vt6W46arS2SxV1GlcR1WhxDaaS/tvGDM+uzjo",
+	"M3Mr9tsdVqTUS06IsPZSJGk/uzSZZS53Iubdy7jh5/scy306PMaq1Z8bzep3k8AHDtnehFZIf/timtQh",
+	"EBf0FySTV7ul7ZaBc0v/WQ93t9uBvdvnw8htPrw+0PRn9zJ25EesuOQLkflwfKBveJvafiy62nRdVSQN",
+	"9jHd5nL+Ql6te0R3CjE3E7U2e/I+cJKaLTm0bqqUWsU1pULciaLjQ+t02agL/Uw3yYDqxICf6DBk4HvR",
+	"0yljPnVNs287GE3vnQROPwjpE/cj1orWHTwAfHDDyXuifdIrqFJFPgA4s33/I2rSUdCjUL+DL57+7ror",
+	"MLk/eFPNyXo15kVdlnr/Nnn3xfnFxfmjgzw7nPthAKfmhfwh11aZuW8ZXuct/wRVec2xT1FU2GLBh3Tz",
+	"vlP7S00OrRq5rYm5M17lf6txlwBFF7lNTzyX02tgtZq9kzpWdyis++iBTcWZ5gXlG/jUBV9rv+T6vE+u",
+	"u5nr4bnuh7XF8Nr1bNDw2juKsH+lZiQIm8kT3PvGEwe0C10GuWbiLs8EpQV6mUHCNBnpdSkqTelge9Mj",
+	"ilwKIvY9KRDR2GwwvTiwgahy3kwou7jsRXTUuO2ecIw0fr1Gz9Z8YwOvngYjRq9gvJly0LCxj8fxk9Zp",
+	"BmSvhtakAZKHPddoDumzdzyFkA8ncKD+WaPQlMXe6A4UBGhta3ytFfQdx8pnU6eyqbWxZkOzouYba6EQ",
+	"LpB7uQWeMHgbdlWjNKoZYTfzWHWyphzpdMkrnhpR6cRuXCVStZC53p3krDKTR/PXT0+DXtTZONzPOfE0",
+	"fLB6C+7ASQQjXKZPJNaPbwztrl4uJxnf6q7MnKsGbeJL0PQRo5j0FVZwankggybOROl19apv5vzwyeMD",
+	"3ZyTEULz7c7re8hNIiQ5eGZf02qr+Ypi3qtbdceFaL+3yqX/9yGa7NYw7Q698k3Sm2fT1Ty9d7t0s69d",
+	"unHcvgcVt5aDr/p+5rGFuTqU6LltmvCwhKqpJNss1Sqh2nLL8BLK5vWsr1DqVuNi4bSNO9VWTYXgmQNc",
+	"qjfkcnz55Ozi8uxy/PpifDW2//8/ezP1uIqgWMolExQesAtpN/xy+KXVKOmve3zv0Z0SUJ2KvN2Jv86Q",
+	"qatw31ij9s3IN9nMRJo7CK7dkU21JSbb3qELt0OPB+zQjqFFSWOUOUbnEScV9Ot3VtDX82tGciPJgBja",
+	"DV55GIVvzAvRARDbCAFH9cimqvcozrMoYPx+QPHZjk8bCtbdp6IbJ2ZLpW6jXR5j6fNZGDjUlCQv7iBM",
+	"lGNj4GsI3F4xXhTng6I5x6h9TejhSLImjxgV3wmrFlU+AzCowl2XwC6gqYrJiwLMiN6InnmRy0UX7ulr",
+	"XwhmH1xXgrqKeBBJqEzRur+S2NZfN8vb41C59p+0D4+e9LSthREZ90f7Z58vf68RCj4TxUEl6yd8KhDa",
+	"e7UqjpU0rsboMG25PjmWjdf4Vj3ICSJfnf4s2ehEBvQDB+NG1SDnRMa4CfKsewzbqTHkC8wyo+Vdo3+B",
+	"cuK41BvXqSrU0yK2rv283ouqC08wnS/kFbt0mKWsUgbCNta4X8tMVGzDtwcARPfGgpH11UBmrjBsEAM6",
+	"puPMuip6VtOSDWJfcDcmQdYc3F1P6XVBrdvlgIqSoC4O2GILZ7sBWXOgrwJtHdF6xJ1JlD5wX+itjqiK",
+	"BxxxXhygdwfIAsK8GbW9H4iIh5OIl5OHgHUMqwfjqBR2kl1BzZMAU2TF3ZH9DiJQAO/M/mpY6O7llp1r",
+	"lq0HODUqoUsldYdshDrQBkNDplKnJV2wH/NvEp80AuoyUuJn2rGNDqbz1z5cFM6qYfNxZqjmtQ/nHMB1",
+	"3NUJYBS5WXck3v7w+vWvDB+I7E+cBRqlbierDj5bKGjj2qJi+8p5z6ZXnqy9q9Ah3LRq+vVhf0lrS07h",
+	"OWkzqE/jQ4mebQyHmWfTqy4u4ou0ibQROC/XfNYJbk1CGTOVLGuP8UCa3Al399Pu6q+cYCCHFASREXNc",
+	"+9jd1QkJp3A4FfOYAS/G4z1acuyLTx4NXsHH1IkrYfJKTLoUyO8qVSKwAGQEWka2URG2Hda8WZWv+4tQ",
+	"XYIJtPjIdZBYDE6PusW0BvXVKBUfiVSyYHMvx496eOi6qPUl6iSHyLWdoyqcgr3Fggp7m8HxiHWUrGo0",
+	"hwF03QjqdLzi9RnabRQmXOaLpahIAEYFnPepjpNojgvvuAdZoBUeJP91OTGqAx3Y8samgK4QRSA4ZOyT",
+	"CQJ7/yJ6dmBuHB/e9Jaz+y4OedBAQcHmbm5SB+QpffHtvtkcVQ0Z9eC8oKCwRg9Oy+F9fK/tGATD3tR0",
+	"nIN76ETz2M9DO2cBTyAskAPsKQyS3Z+fvWYP8Ii6JvUPxoaJlbVCMJItjSk1oywpptZG5xnwkrLK77ix",
+	"V8oAfFLC1rKwzwCzplZCDIprNSIm6FYQpB+vjFSg27nuIfwuDQo1pekVefSddgRh0JkATdTDRPCqyu9E",
+	"RmnFlRAs49tGBpmT6tC6yP0nAcJENanltlURVpde1VGDrlAB1n0d6rEG62x6/gNoGO17tEPDIylFRnGc",
+	"Ha/9Ws4w2w1TU90H2cEZILDQaCc0APVSmkAgEVomaDJ3UY+9U6Y0UMlcbrvqHPzo7yMCdDfO0T3FQ1Tq",
+	"Bkr2qac0z92W/UEAaYhlvxsaz+OuhUPhpA4PXB0w2hvR6enKcuQVzXlSqxWWvXDIee9Il+5Pk5Es7S70",
+	"KwJiIxwYbdbpbbvjSSR044m8J4bVHmSS34IOfP1xXHEnJoT3s6tcITzVpEKN4MhgyQkDLH9XCNjgimf8",
+	"E0DCLkWRdXsEXeYreL9ddbtlOtBpSapNu6FXtH+BrrvjYdx6Sw4BbkLkI9+JLDfnDDQZBEcCpD+iPCB8",
+	"qFtDhKA6wSc2NKAtGAZNCWgWPpR7WUuwKyd65pUQf+sXlhrcdRLRu7oTer8RdnljDGwEiF6U8WilIiG+",
+	"rnWjSCgs2zuqIU3/9pd17fZuZd0aWpiWdZvxBjV/FZsu6l0dbRYgg2UtHVF7CmiH8KyGiwWcwD7YXK0x",
+	"7WDlsiS4sQqUCqBfzUYRhbVCPSr81IB6zxd2tp47Hl/xaRUfbJvR0RILKGBi1GJReHyYHrgnvvDxNb0Z",
+	"R0Ch7+4jvAYoQpOp5QaeqEESglM6P7aW86NByLrTajT90XFEZslUlblQYCV0CbUhU1BNp/cBtAZQ9OPJ",
+	"pZOZ/OJdDL4REQUCqtwekT0vyI+qs40Ao6VnVODe7SZqQD5iKN7l7lztLXYZXo2mShF2NugK/u3TZTr6",
+	"590EIoc65l1RiHbqfpmGXpsQ6NQxrcS9YU9gWnvHPVBK4qvQqwZ+itMuHdD2/Xu+/CPrPMPilNwg7vWe",
+	"AOVJYpDDRfwxAvVInngkf+uKUjrg93pPBzQJD+oNYj2a8JvehwG+bVF5eW2Uug26HN8H6edUXXAcDzqG",
+	"nbRbo/g7jUH9+L8mdeWibxsADHCCSQujsBsGJAUgBFPwn8QLsYR/glUfGr8XH8XPJOoOotWcJLLWpRZ9",
+	"pNAaDXekg7kDBrLe/msgVufQPejHbVm/LSFDTgJogk99HBwAicfxZ689Hkm1Atwzd+b3uiz7sI6RCK99",
+	"tRWBxhOgisxqUAaPbOC6+pOblQf5t0tOGiVsGnsGeMmqauQk2A3wEzr3K7x2o3MD4PUQATtnTSoP59nS",
+	"2Qe5+8f3w9jpwsUjXaeJjRd2aoDVhu023NmeCs2uBo7uqvcOPf+PHz98EsUI7boPqOa77kdgTsGv0SrZ",
+	"Y2RkwypqwV4WHJ0Keqk2rnUp+RTudT2cqRXsXS9LC8G4/wPZ9q6VtaP5JSxk9BjJ9Ou9xt4tXLN8Htlm",
+	"ZwFDrq/rF1Dkt9inCrCRtgT3BxjghA35Ma3IXc12/4p0APcSX5eS7HN7Jl8AtvV8TkD+4Dog2x8W2V4u",
+	"OIBERvhdHrZWzeeumtKDcrlwg1H2CULBoc0K9LOWv8bH9jDc7NpnOIboIvY1JNXnO5vzRYJImO6duj1B",
+	"sAtLrvuAW0JqQRGZ6Mu1JDME5Ip9CL4NYfh5G9vITlTzrT5nLwmScw7ou5urAJvT1RvYb009CpQUvLJL",
+	"tmwuKJ4nYK1MpIX93QowgIC0L9P6wy/rdYntEqbOcWgf1NgUQyqGCNpsK8xpIT/tHCaZKK1ts0coJoFs",
+	"Ajwt8C9hkAo2ga9E1pBlEQ3s2kFxNaifTBu7nUqy3NwT95JSCif7BH0Vmxtgsbcnh7DsJ4Mmuu1qc9o0",
+	"WwJFGnsZ92iA0avtBWZtr6vcbF9Z7kawJ672q+0LwIo9gMd3RXXTWWUm//Nf/w14U8AhMfjDq7CmaWlM",
+	"OfrwAYTwPIa+w+6EzFTFvvxSb2Wqv/ySYYSUQMZcCSzmn3MCikoQ+RsxN/gb+eWXdMu+/PKc3fgrlwfd",
+	"aXMJNbuBi/zLL4nDfPmlVe7gM04l+fLLhCojsEuWVZLtv778ktRUO9Cv4PUng96SrO8BwN9IihwouRMU",
+	"sA9bOZ0LzcQ7nhpw9FOCP6nLlvva+WDDLuDXmT7/8ks2fc/L8sM0YdP3NPsPyICm790YH7AnKDQqyDDF",
+	"CBTPNxL8ytWCoS+4hnKshL3yOS9IWNQYBr6U0r6Wa/ITi+yNBDEL0w7KP3Ntrtij8SOa/U+5NnCilWAl",
+	"X4jsik3/tchXuXmzHo8vn0BSEyFHkgc613ZlViNNIC/5w/Ta5Qa/kVP7F3Qj2c+RDEOXEjZNsKOShWt3",
+	"y64G3HwYKU55BUUcUyjgeI+BvoShPMLAbsJcvPTD9Mqy/jfSLrJfFSIVYAfFiFaK8AxSFt5IR1yJgztT",
+	"Djsf+P/0X+20/vRwrIPdcQ7AP8kpAXPVm/VGum67mk3puSkEkjAPDOptp5KaV7uEa+Cy9nxpu76lTqLM",
+	"qAWgW7qNg5jzrFasAKuY02Ttl5+95ovpdQ3Lbb/8RmoKCgOgzPP52c/cpMtpiHH9+aOLyy9w36zOD14x",
+	"FINcsznXRlQ0t5eixM5Vdk7PoFXXry9evaZ4nJ3D80ysSmWETLdnP4rt9JweAw8aWV6C2SHeyOmvlZoV",
+	"YjW9ZtCQjq80NftAeaPZFFrqusEBlcgOzNOlo08ECJNsan/9yZLy1Pd8ci4dHDPlRUGdPgoxt8LsG7FV",
+	"LnKO6P6PLp+SPfnSUt3ZDVwIHAQVCAWXlc14eutQ1CuVQrLP/I1EWJPqLk+trFpL4/ovWDokhYX6PzFs",
+	"rQ0qFuULJeE8F8Jo+0Go9QnXAmxC8HTpZlovPHeRknlTe3NcgjYS65gdI4DoJVMyFUm80AjazLroVVjF",
+	"DOpAkaeCyg0Ih/mm5OlSnF2ejyn5CKWOvnrwYLPZnHP4+VxViwf0rn7w0/Nvn/3y6hm88yEZmdyApw9u",
+	"ceBQvxpdEOac5GU+uho9PB+fP4Qu72YJAvMBWnpn1VrCvxexlNaXa0kbhXFixvUt6ZV2iZX/OYg4U9in",
+	"Wczswe+eZ6OrkeWuNzC8HQBmVfGVMBBS7LBk6kcevJjXAK3RNDqYV8Ogda3SAnD33D7+17WAhBrfmYqK",
+	"k9Bu6uGHsDM4MF0guVGPB+EOEQA0lqbAyVyOx1g7LA1BroEMTmE/H/xB2TP1jPfZgX7XwT0I2k1bqwH5",
+	"BG0lJEiyTd3/FZ0J0E6mayA/8wfEslBh8wla9uj9+eB2WwIwHACuR98XajN6a18J6fPB+2otP3RS6Q1c",
+	"Qu2I0PUW1A4w7JpNMTl5kmdTamgBwTW12KXNP4uaNEef4iRip/AaV3KKDX9leTx0nKQWUJ7GW3u+cwsj",
+	"/rAMFWmYGt0gy1DqC1TRpjlzAaHcum/T/iTNt0AHBa9W3Syq0cDY2bP2hCpVgHsAnAp5SjmJXmyDgFWg",
+	"8TBuztmNZDCSFQ2WbTKnoYDymFqruRDZQmTX1B/BZ+eqavEZpEA6Rh9hdriGUzK6mxoRuq4aD+fZzePq",
+	"ZxqczhMaudd3YSz/uVid3fPDbA7J6yMxOu7Ovb5rQhjH4ODHB+/hfz88CM4F4jY9LyORbcd9hN9OeSOh",
+	"hDdWj20VP+NQUPwNq6u+c+OMDtcgSgtjCnufjO83m6oqq/vNhheL+ZpPzVeCLXlZCulwU7w70Nl8uCXs",
+	"hVPrWlfY6ihbTX13cx27tTf14ze0h8PubqDe/yi2ROqgmH6jEC3jAJUHCd0+19quf8XTZS4Fwbhpoyqr",
+	"kVlVF0tU8sXSWGNd8lIvFXhmBlyYYN0raGbZdP+Qg+rjXtouiQinmrSY3P1varBkf526riwVsRxUQwCO",
+	"xBkX1aJDBcbK+WF09Q/FYsuyB4N1dT2oeJ+Ks+LeuUO6KUtUYaLM6WdndGPDV16W5+wGu2Cg/6JuGjX1",
+	"eBGuOq95bt/CkzcAyP/3YwhZrsuCbyfE5V2TyHZ7n96n6CLuvW77xSnpp/Oul+UpaOVncidiB4UmtbgL",
+	"/QAck0g1hYhV+Dw3rquITpyLFpXNO17lfFYIzRaq7mkOXk9KNfAJrPNKiDo0g3GT8VOHJyJ90Agy/3w6",
+	"mqoWyhjvsevoseZi91P609Q5GOvObjEh9x2s9xhi/pbC5hH28qizxxx6te2QJ+HbOPuu0032M2lwJpVl",
+	"bSuS/kf+TfBu4EHHTUQY8WMy1r0XIxktBc8oA/vZa97ZJIgeewDP0BdPYE52bfkwIropy+ffvaiwUvAt",
+	"+KbSCMLot5Reg5WQosiCbngAk3UdxpWtard7ZBjVP4ptz8ENfE9+vZu4t+JFIVCQ4XIgGOEzSc4H8W+X",
+	"tPCJlbV/WCpFkmE1rfrikwNS4AGx+W4lz3EIsDZYvlqtjRUACSUTiMxju+90I41rgd/SiP/MiiCu4bAu",
+	"6IXoR7G263Y82pnGH4NLRVXM107FxK6uIuvsSeudVP5Jajrkukq8kWErS0wGcl+D5ANrWG9aHa0wroQR",
+	"j0ILKL9CbKI3EpSLTLyz30cIbe3N4nQp0luRXYXVXHMB+TfMfoOiUu63N9gdmBtrc9rDu4YEQDg7XQd8",
+	"GBShpCJ5I0HAznN7QwprttrVI6olVLjHWg/DiiUGZSouNbnwQTHHyJGLpVvBXQnMgtB1zdBqraF9EbSg",
+	"Pmft3mFZnoFyhcG/NxKaP1KLVIhqXlPFW1GwTCWNXJhcY5yHFghxogAVPlAfgkwi9zJ0Znbxcmt+iAyM",
+	"djxiPEmKZLWeoEAT+q1pkM8vx+MvYKgVFfmh5GA3kkBN3BddCkLd2w/jqvAHNzmKkJCDhdiCS2KA7rJ+",
+	"QbDq38ByolZkf7KyZgqxU5rops7dQmcNarAuV5YmC4WHb6RrRA5daFS4dY7bSjalVykobP/i4BqmOMs3",
+	"spmQRhDkDi+y3Tewsfhms8A38oauX5Dao7EdSqsR2IpvLan5y0z5WVeo/MN1dk3F0NbE9mNI5G55xpKb",
+	"C5JzU+8+HBM6tezq4K8uo4R8XdSxDyc9DbpHTyEbYtNOT8OM5MA9zvWtxnyBz7959vL1D5Ofn/8y+fan",
+	"55O/PHv56vmLX77o6Bde5BO1NsALpjHr4tVWpsdoXN9VWwiLJJ/UpG61JR/pJb98/OTq6fzrJ9n464uv",
+	"v36UfpU9efyUX84F5+P08WOejS8e84ez+aP5xexyNp59fXmZZhePsyfpxePZeD4e8/HXo1ZD79H4/ALC",
+	"vWGfavLJum7Hv7+Ptb1tTezJ+OH4IReXl7OnT7/++snFLBUPZ5dfzx8+FCK9mImvHn/NLy8epl8/SZ8+",
+	"TMdfPclm4un88eOv04uL9KvHl9i5tZ94D3vgf2IdM2h7HNEsfiGhJcUG6pJdf1Bq/ggFpaBenNJrsX9K",
+	"N40OqicwuLYybSaWHVJhQ6Sbe6o6605Np+aqzjArRKB1ObWEUkchLeKKGFcQtOKVeAO9Bg3qK6k39fwj",
+	"KBqQE0J6IyU0Uvamwl762H6RPQet4Y0M1IYr5p0qQCIeiMVy1lp1cQoLBve8LITKJpZLK5VzDdk4yLhB",
+	"SEKYA0MQLbkG7PjFPPTrOI2LlkpKYaXueMEw89K7ijYOJ4LnqIUlbLZ9I4mS2LSs1Ko002uGwD2Jr/4N",
+	"wdMDfSjXTN2JqsqzDHMh64feyEz5jN9taFOHleyQmg3psZAHIwxOCAPuNPDvWhgDWiK8+Pbz/8/wxQMK",
+	"YD7wouGBFgYz7b+ou9Ci7f7GPrtln09vRWmmX5wz8Lu5bkEQvTVWucTMGhLW7BfltxjkFKSAw6eBtJxS",
+	"67NlRUYlm5BdecUoNY8yl3JIqbJnwKXBTN4TqTrn7BWh6r+Rdc4b6CI+8aiZeVbvj6u4a6WivZHTshKp",
+	"klgaMiEgoi98UTdOKlNBhQqkq822TKpNl9B+XkP5Hi25d10CrTWLoEWvyyBdVAJy+X0wEx0DtWfbbc2g",
+	"DJ37aAU1L/39/chd14kKaiawOabfj7A0YyVMlaeuXm2ncGsjZvZ/lqJYTe54sbYvAXpwnnJ9xR6CIHDk",
+	"T8BBZ6mqylFYF+R7ZV6NbpaqBedV4Q8plxxhR30OwAob4NO/F4WaiXdDVAJHI38ntaAevksO/+aoKgNh",
+	"YW8w5m3UbnZiwag5UJXJyYIOptXdnOQi8mPIdgQBadlOINBdvseOUHdRhz2OqcBEda180e7mbbMUcrcp",
+	"gde1+vTri3upXrrx/5ndVLSIHrlvtNqP6KjyYaRP7amiYGjYNt8TyOdtLEtJbe5A+H8RZNZtJBUyJEy8",
+	"S0WJ1VOB8oE1CEhj7gPkUbopClcFAZ4aqA/ydSCBfpUuVZ4K0rB4EF6HX90CwA8Sk2UYq6VD/7vGa3G1",
+	"9mRnRbYPmuAtVaQuRlcPe/NiWuHfiRW7/e1KY3QeFu4bDBeV4Nn25HbZgYkE7p5TXGQkruAege81tVTv",
+	"rsYhQ80Hj3ullGDeai22PtN19BlKfqxeDoZWo8SjTnJvetTsGVBLXKtCgwISJDVC09+ubMay/Iuf+j95",
+	"/opbyGGZEGz2qZNZ7IbXmQQfSyB0Ud+D9+4/9yZBQMJp7UcUq7LgRmhqTGTJyTmLp/Yfk9nWa/quSkIU",
+	"hb5CmkTyy6FURyrw1vuCtzDz1tJ0UEPRkb/gTvGe0d2PT2ZdzMmdgPcSLJQUdW8JK3Lhhp4yb6IedB/F",
+	"HcyicF9Bc93zEeT1lJfizpJadF97L8wC4l5YirM2dc+/WMJFcMj/CEf198/C6HeA92AZSZ/H3X4d8Bp6",
+	"fmENDih027XEsEqPCvDO5VrJc16W555Tnb9Zj8cPU8t74b/EFDp2hqQVgkU7rwm4dsDFtMm1uGKUM4td",
+	"tRPXXduohoH4GSq5t8JhWSIN102dAaoAKsKoXvKX2tnkWdkMcfiuvR/OARZA5xrQamsHIXlHUVXB617r",
+	"wnixupyNu36c9pX5O2S9+EPxJQWwiNHVSKzPUiFNxYtBaS5uOX8nTXcIH3e55eBn+3tyCis/+zAKqx3M",
+	"CjXTD1a51q57ZdSCrLXSAC2ykVjgoTzwpm1FxKvwfS6zn3Gob+y4f+eEWpg9oGyfKPDX35dml/8dTeAT",
+	"k3TjADpo2p+soih3UhdoZHU3DNh5wA46QUq+vvWJB5Qb43I6XKB9DwG/xxl/OFhG8+qHm7PLx0/cCmZb",
+	"gziakUIa33q+VyXNVxeQzWhEZb/0f4mkfh+fPeVn87fvnzz68L9G8eKamOx8ZW+RJo8i5PFUjLOSp7c7",
+	"AbfPtM87Qlwal3sAXp4wr6juY/bkEfs5/4bSjOwWBF6Z+mbXdb52Y1zA7RWfC+yMXgoeNRh/XRtLXaO+",
+	"l1OlRpgzrNds0rHHgpzlEmHw2xv4Sa8OrKrjylg6/AQej4NTAKx5y4JPcSn/A24e0BsSVfwKkqvrgEeD",
+	"/H91iUxi/9tlZQNeFPzLBdJjfohvnJdlaFUlJK7GS8dpXgGgD/A6B+O36KqqJK/dwMrx7gm4UQHQsmtQ",
+	"31+zH7XYLxOm6D9ZLSdM/bCLxnmkP4rTvsOn1+Vm/8YR0i6wVM21P9upO7D6fQOoO+KHv2IcMJ8zjwFS",
+	"AXPXVvEy+Zynpq6X3DrPetLK96NMxm7H+ZHX65RqGWRHUT1TM3z6O6RFDdCx7GIG2Q2Xn4Z6nWsayev/",
+	"T9638LhxY2v+FUJYIDa2+uXrTWbUuMD2jX0nmZkkA8e4AW7k7SqpKInTJVIpUt3pbfi/L3geJEuq0qNT",
+	"suxZYID0WFIVH4fk4Tnf+b4+rBVe18CBeKPasllfPMF/uwkWEP/wUCiiMIqMR3NZcbwONeAKF24EmPuh",
+	"u2prUAdaerCB/VIcsC/9FwHvjr89dR7E/sMemRzGNGh/LM4DTf7+DYWFm3ZwgfRrh+PH4kO7dsUbwpqK",
+	"wjsmUIaJZsJxzyAasVaivblHQRufZ0GtW9QxF/9W28hIoC+Q3vn9nMehl1QVPLjTdNAAqrvO5f9jcpxm",
+	"Dc4JU98JozdQbgk506J4FFZiIEvVAvjRYnhgTnS5bb5ddfdlJ5d8D/ZxWao7Ebpve/RWGs9thZh0cjm4",
+	"ovbHRkNHAWKjlb9Kbkw1yRNW0lmxLKxlfD7e4AHwlloDCGsHTZhhuIf+r8tLIgpL8HxEb2Ye9JDisPC8",
+	"0DJKH8FDEVTpTYzRfI/rEEN6OzYfI6tgmiMdLdM/W/of1WY1m2/EOjAPCxR36KLjaXiNwWt02aDs5lc8",
+	"BNN56ARFziRY/MsD4YbUG070BqpcAgkSCrITiCiej0Mc6RSIKLbhENdNBMsWAjYKLKYbkMi+aHX3h7f5",
+	"7P9DACMO/KYvjZx6HMTqRAx+TKYjEOkODvC6q7sTBevBYjpxgQlY9zp1aSFMRvNK4ZpXR2/S+419ApUK",
+	"4pZE4uq9ZH9NRFApjYyJKgJ+24GIvnXeO6zudrOwKRd4NmEr9t4eHB4kaRQWfper0H5TgPX/ya1lc2p6",
+	"9eTTB3cd0dsC2DdrzyDd4o4Y9pgHsUd2NmBnshdP8N+PF0jhtB+giZJDGHJmSW38fSaA3Azt45HpXO9l",
+	"rabK+8fTKdSSvshBsfMMPnjMX2IMO6GNopo6zDcvVq6gQlIg6sTjHY7wm398f514seHnyoqHWjknNdFZ",
+	"EtNcFzLqW/+rdzQGO+YOmSrxu50y6K0EbsCua+Vv7extlweKp+8fCjxqBXk6ci0LkT7yWxZ4YtEnmQc2",
+	"fElcYT2s0Hfky4l5Yedn8FhZ0mylF6jJRFq7e53mpp5FwRU0UPOgsb0oph+vUJvS45tLGX54hLXs/cQd",
+	"YSCI8fw70YqXOaW5GTOIdbfgD7HCcRSAPu9aNPDa3mlgO3V5OhYWf95DFH/91bXkrBvMLkw5oQgDezXV",
+	"B5MZ5F2t5Ef12MojJBtwUr/MbAO2fQ82Cxy+I+UbJmFZtJDj0odw7uqZ3I8bl8jOA4gf9Tjw1lyayWqB",
+	"gn/Ghpwvsz4jtX/GYm86bL68sm2qe7HhveGADo4+ZV0eHJUK9ue5TbhDuzh0d9FowXNCGHZ9Vi/C8B4e",
+	"i00e3clZEpP7jK5ISdFJroUjs7zjo6IMSUKSZUQ+kkdWe3Hel9fn4oZlGDCBVa/zn+X4mlvi6s8zvymi",
+	"WLqM78RmrjH2J2eMNsEUk0dr427DQXU+0nlRWZOT7AUHIhpbNV2M0sBX+MdGUTFhoenaODH3gflxMpFL",
+	"V+gJYS4C9wetGFg+TKRP5b7Kzdvhzb6dp03AQf+AhAAmepANaL6OQJSgjfMHTcoZi5N5g+WKe+4Fb8gQ",
+	"TkRquM9WlLGWai9gKZYiTB7uL/VY7w7LUbkAPF1PBm45VC78bzpPlvdszKFY3hnDsFknf3fnguQT/CpS",
+	"CAqsJVTUl+fi9eVr4j6MbIfUxtYIwD+q4qh87P75P9OYdsydb15vhwhRVfCZTIXaxz9SfCcuXC3l7olV",
+	"yMFk58UShc7wHi31TGk5FAtTYu1/LWa1WS0t4wJRmweFodb+sXCuVuOVo10vOTaQv1yXRIIQjSc1G8gH",
+	"avErb6QUT/dD1Qym+9l8GciLmDSr1Ui3GWK7O+Mf/t6P4JHNEd7RYYt+Bo9si8DPVcCb+jdLpGm7eMI/",
+	"9vRfESMT9puOAuaMwoxAXwE0HygzkaYxqPRVA8ETkYeDPmkKdUB7SCAOlEFFwXVGWO6Bp/EuMOPDvnSs",
+	"A3Wk63jrj/eGPG0etz8Gd8BWd5rfRamm0502GDj3WARrKnJncr+1ZLC/+K2DtJtCuQlqWfnr9UijhYG9",
+	"RUKOJMZI3iZRAzCrm4jsaOcj/UYSY42ZJlUvibXDv8etM+bZ2zxMNZ0+l3/S//a9Oa6x+Xd0w9IDZ9w1",
+	"4uOioHEksOsFP2EWSyAxejBH4JfcZZqzuljO9wuok5BzVEHh92Vou7BPouAl6b/VMihZRdImvvGRWSY5",
+	"dMiBh8x+INQLlUuLrbvfX6Anh5PKFA8QxDqmoWHTOiwNZqDHw1alp5VtEDD4ycFv9G5XRCSzldqWuZaU",
+	"jTIeMN3Gws0WhdqQchJUKJJ0HokCtcR3w5u/aIpb6sUeYUHub/+F4pNkKNtyEJ1hHiSjtGKl1W8rmQis",
+	"dCkccHdPGn2IsASnIAoxM1W5SWN04AyeKi7AI9rlOtHnvYQEyjJRjG0zlsaWcBEVWHceNFCUEZrattfH",
+	"tx59MX6KsWRHdMtgHrw107PWyBnkPVODdd7LsS6KaqgT3XVTz4aRgRyoSK4Ce8CsoLu5nzs8w4HuFa7z",
+	"SGlIuxdfkunhCHLLUewW3YJHs2KgBt6tWBAyG2kQ2QRiXGV0PoTvIrePlBqDB+jyrpbCGaEcaswKo4Oi",
+	"by0TBNzUVJV5WIecF8kgWFnfy/oM1Nupza4p7KtLYCpEJUqE+qh4Z1RIqBx04DU+JekF3jb/ubL+gozf",
+	"A5phCZSR/ubnKCzy6lLg0QjYQ28004L8UWyvH1xgyA6oOGzySKNYOnvr3o19NCs/OBOjtZxQFDT/e2Hd",
+	"2Vv/m7Pv36B2MkyHsjaltRzpmXThH9yDmnAdOemtgsxtGEac5Km/RSyUXjlkk5HaP7tG+eyRhsj9PcZl",
+	"WTkYeJABgWivITWObXVzqWESf4TRsmIs3YM3AO8+myk+lg2slo15891hdu7C3sFQGEAGIU0oI4mDTfJE",
+	"4rRRHhqnKWSi/UNnQDEyNVTHr0mA1p+KaFkRceK/PvFXNskY14RFkmqj/WKibnVBQd7iYt4HBEIj0IYB",
+	"uRaXYixnStsY9vBOuo15mTu5dFuhIv3BRNYqnHy7kjAea7LBWtbmQRh97Y3M6FmQdMZp62qu/+WtXkvA",
+	"7yNL2HZU7dgoOtsAm07fwohgDX9TurT7uLM7kQ1J5b0C5fUgOcTueNYBI1k3ELjAHkfttkuyMAif46IN",
+	"6NlaTqS6l+Uuo1nH1Da2xUZvkhLsXy/P/vzh6Sq7+lNX6fXRnBVoGl0bsoGTvzs86ZMi5+DzDlQ5FN/A",
+	"0azdMCJWAjveSJeFK4biaTSw8rfRYPhNNsJlPhoMv85GA1WOBsPRQN6726+nV5PRwH/u4N9eXb76+uzq",
+	"6uzV5fury+Gl/99/w+d3SuOvWt7nPwcR8sHwaTSgE3Aw/LePH0dNoeSWYuyuGxKuQMQ9JYvUzeUCj2jf",
+	"x/SQLrSAUewN2mVAHKHi2DduXQ3lycTPo60cneaUXXtnRCYlAKXn7g979afIs6l4txY5N5ulIsnynrtG",
+	"4gv/UQhSaMoRMEg0eAkIaVsDMMjxYGrA3sjJHTpyvlFdzZnLonLzvdvzHXz9v2Rdqonb3aAo6zsGqKrz",
+	"TjOrPnDWgaLLgd0PXPwpiZkEclt0p/3plQsTD5DWNzRkPjo6TtUDLct/y7G8Md8cRQxoC9oP5DJBdvjx",
+	"z4Rd+W9akTPKI/dfzhGNm1+LvNCPCLD06xn4wRNp11awX6GANrnDhP/tVYPB49fi7P/efvifbUfHLrNC",
+	"rw5hKAV5lOCB8/WsaEJXeCE4tZCUgvuLEeUKdwaIFlLBVP6nb76+nJP2RjxCXr2ed/RZ/r5U9ZZOX329",
+	"R/fecyB46DeL3D86v4Y/cTnkWSC7Wmn8p0fWCvLfgkY85lkC8GkMizVGBzQdlZIlY+lHzBu59yCuRY6W",
+	"mhP2rnO2randwfuG/81eLk8xltXgCwM5Uid3hzOjR9mohItFTxwB6C3KubUcZafGa0IrF6hx6iSAk0UA",
+	"JENpLaaMUV2APWncW76yQuraVIsgxxOEBLDUBYSiYAicORffUx6ulqyshYAbIvkE5dmfplwrP7mzmciB",
+	"lQev8/ndaixrLZ20OWsu1RJ9ImwPZgsa30OaFAaSQS6hlBlEaH4NL/rKsi5dtzIDStL87L9OqeQttMo8",
+	"I58RPQQq6kTGfITErzHo7yLPT0PL2SBMdgDY+9EBkNrkEPI6Gq0ThZ7DbbI9Wkor5lrkfBLfqjKnQleA",
+	"/PIo9FSDxqq8KthQe9kZbwQXT/TXVoLadxJxGYnjTbroyvrbxrSW1B+NcZ8SOAhsWtcjvnckIRJDaga3",
+	"Pbajr6ywChaYIYTIBqY14aBMSplLuaZB4ndP1DJJPmBGy03BrT0lf2MNU5fs73+aeibdcxfw4dK/yRgE",
+	"PeM+zAj7scuQsu5oOkYSRP72fTFjewcu5qjgCa7MP27ef/vdViaTOJjHPrB3LOLPQRt4+2wceFzgL3vR",
+	"CSZxJ3CpH+amCnCvUOm+tqB3lraHJDmo6hCEHdGOC1logBWei5uY7eci+4iJRzhGZMG2DwrVN810SrhE",
+	"BOVrAqm1E82amqWPhnSD+z2SLFBSBL7L1ZCxSWPv6VtRjL1rHaSnqBlt+weqDT/bAeiDWnZTiocA6rfY",
+	"pP30eLaVvR+0KE+jv/z57wjfcrEGiIY5sDMzfd7Rf0Ewzq35UfpOLCcOURLXOI4Bshel3rwHACHpThDL",
+	"zYR5VI5HLwyv6LyQVVUEsh5DgCAZutb5eSbwd3MD3z69F0/4x8eLevWcuqeN92WdeBgmHp84qk1tKbTF",
+	"D/ustN2fdcdMxZ3yt0JsxG290jmcJhCd9MPDsoXXotCPVM9EasmQKW8vlkoKclt293crfcOdPt3VLt7R",
+	"7mU9NtaPoR/4A/Zm7MW7lT4R7d8vXE7csT/HcuQekhorYOEK1tpS3dOy5EJko4911s35JqzSs0qerawk",
+	"aDJnjTH+S1jCIH/ZjHZAMJTPMpFTKYgN952JHxed8BPHx4V8P+ppDANuIRD5cz69Dr/yvs98RXIUQUCT",
+	"peSAp41QkFas9ETWrkOcBMMkb3mIT7qaeNCC0e+ZueTGnyhuEd6PtUBdCwltKiM1BpBl7zFIERYJvecQ",
+	"l2U7djtgi3e6K6Q/bnSWyLQD16Y3UQyyh3wpRzW51GAT4F0gzjitPLBJoQDEMPjq0fCZhDZBQ6sd6U1D",
+	"wlDvfx3AdogVNx2kdsR2n/fdDtOi3OM227rHTGOsB/B+gxWYvBPKDZMEDaLArL8bFpUYF6XfAHE7BtX7",
+	"2jxkInwZBfkaP5kZU4JybiZW+k6DLgp+QVVUutJmL99xCvVolkJv6DAV7FJvtuLCI/e45xzNNpIA9zaE",
+	"AsvwLFcuFeEJNyJQa7lOqoxQpXYXfedfWOD5uNEweEPn1dd/evJYmAtN+STW0CEfwYKfoCoUI5uxcUOC",
+	"AygtcpziPOp8x49W2kqXi5kR42JyR1ABVQsaqWyNZvOxNVB13RadagofYRM7RI2CZT0z6LQ/B+Qf8bdg",
+	"qPz0LoxzZvCBlI/ac04HBJt8308Va9q93gSixx9pg3hYE1Y+rQjS3uuwY0+tZVEuthfNv3t78+aHt+lW",
+	"+iLHn+VAtShdURauOHdmUb3MaLRSHd41b2uklctELXUJqP7g+RHUZ2Mtc94HIVTi55Z9e6RJssyK/AUK",
+	"n73Mh3yPcrWpoPZdckDaLBGqvuA6eRmdSfQHRxq7nTHlyi28PufrV9onf4dCWAcV2GNG/fWrVyNNI3Wr",
+	"jbvlLud8YbNBb1JMC1VZwJf7If/u/Q9/Z8cUp8NmwrpHkOmcmnoBeT9UTq2FWhTA18Qp/krpOzzO5s4t",
+	"s5H2/7GIOFeVM4g19yYCqSBVzqSz4kVOMnQro898Z1eW1OiCp1WpO5kh7wB52CNNv0LGwsbPXmaABTRc",
+	"wfuDrBeFKkWpilldEAUowj55ovx1hOYdmzXSmm8J4K/lpbqn4oXc//QMv/bvo4EeDfLtzvs7NPWjagbD",
+	"G7p4NooeyZpcY2GeyiMLt4cd1T3F5C7bqOVdpzeIkHtlkZIbqFW7hNv5zUedT3zJtuB1GIKeZdRbr2Un",
+	"mt2LJ/6zu5Aubstm5QJaqGVbvmaopmzRpDRQagE7c9tKfhdJAo8+6d3K3xSH6K8Ijx/5KSZ7s6wkvr6B",
+	"kr4GTszJXZ6JnJZtjlDW8KaO5EKdzlKPRJ4tJkqUEN3cnlxNBDd3AuMPERORBegYVIZBliH4eXBJwECp",
+	"ESsLVHBqMg9uvEBZTHBA/K0gujEMqAlkchCtohLEBf6QtQfhTUXl2GXALbJyJBOy8UzhjOmqzGJ4J43I",
+	"s1ZImqlwcsGlXZOqSOZwUZSS/2YZwfHtsrD2AWlkNZRYhCn38xL+vB0/NpH2KytL+Mdfn9bY20Mtjxpk",
+	"Axr3wfDK32DC/3v18cOhSW0coG1bOhnVcfKRTGJywn2dwH77iPO3uuR0nlPFJMoeOLGcAwBsbhbtXOcA",
+	"wDzmxo0v6Aqm+w9727LZA0vAqzF0OkNuuBPM6QVvaMfMe3HcJTGKNeRuYh/o2JcyzYytoQ4n1cq6wAsU",
+	"QYuJMMraJU5ZpkC7k48g4DqWlZL3kt75YMIqS/V8uF6YBwmhkvTFmFXDdJ3/kZtX0to/lpyD+/AUmbBD",
+	"yqU7r5ailE+ZWvticmkwYN+aspuZElHjR8ihoWEzO9OmRR8ShsEKsG2XKFdLzqAFzflaFmUaEKlkcS87",
+	"He+uXdnJXeXcN5qyyWsHgW/TtSjGsBZ4IKjIqqsyt1mvEkqzr1pKsz8c97Bw8pMxEcbEJkzjac9+t7J7",
+	"0aHweeaN6C9v3wv6bQ40FNvgwj/jO44PEaQXbQcKYi7ZPPhNGUNJfUzrdw1MsFD2006jk3VdTE29gJCb",
+	"POwCxG5dQ9YyjcxscE/ixgMEgJpZN+C9cKexsgrbDuw1XG/ZfhWaFDoJwHbcZt5zB3/G/h3RmJqv2nox",
+	"gLb0eh0IL+cBPeHesG5U+4R9bsqyltZy+NnfllGcBuLFZnJ3Lm4iOS4YVxIeQpLSEH5PzlDyrJ3EkmG5",
+	"EC/ys7N7qUtTn1kp7RkBRcLD85cZlZ2sZ3Y7wsLNef90FrbliuJ6Jr9NF36xbmtHiy/t+AkMwnRVxUDb",
+	"MwzyYq6sM/XjlnhkrYrKZlBwjJZHURfKYJhp3MO4XpwqJM732JK+o/d/yeR/7T3aWjaLQ3YkbRCXnivA",
+	"3RxCk/7smRfll22zK+13xH7A34c3uOtC/59QQFjAbs2FPELqUpbin2YMI1/JqSOAFe7zdaEsQ1rpDV9Z",
+	"MZV6Iof485m/DsPTEG4F4IqVxhprQKeCk/lQK4d0wAz8exQLUwPKj5F6vhWVupdMrULwb2VJYRgWgCwz",
+	"unZDwhaedqv07crKPBYfTkxdNvhQWBPtXNxQCyJ/AQzImmBzW90QzOrGadK3dvNJjqMsDEc4z/uocMS7",
+	"LD5w/7OpY8U9zLtPgbeRnY9iNRF1nZQOmFpYt1qMQaX6XtZACgB+vbPoqwZhX6QHrM0Ko1uLtN4GztyV",
+	"Hvtu2Q7doF/mj5+gqvKX+WN3/qqwRjO5NBb6YxXrg6yqPqb3l/lj824EsDqiZQZ8HWJnPq13G2bwmMFR",
+	"YBHRUpQGqJjqlB4SDHBRsD5ZMkTDkR7pM5GHeul8iOWLQCm5djnzQxqbeQ0/RBha+FXCwvwCDN1PsqZS",
+	"S10sZPkSSHcYpOP3dIzwjLSA9jsjalNVsGtfN5oAyduk4AAeh60ALNLtCoBc+ZBZtGFR1HIKOQXDgKXo",
+	"c1npBDJFcjkCYeqGvjHpq2GNJQOKQFzlMqxTlb8XE0eZ5WQEXHi/cIYeuUjRBliqCoBAoqSAFRJuwcDc",
+	"Q8rbajLHvtYynSwm5ogV7wgmzhpfvOU06jDtFgAjtG/YWgXrtRgbN49JwG1Vf1w2n84xNjQpshqCrHOo",
+	"p8HPnSzq0jzAp1BpixEC/4AG03r44m1RVflws7EgYC7CZMG5eS7ebQhjzQt7W8qldzC0szkh8qNwAMwl",
+	"zonRkkfbt+zW1Mt5oW1s6vo0F8I+6olwxtxBpUvErHHGQIMJYElZQGqOia4ozh74GdxjCHiFhdYym8nA",
+	"xWUykd6riSGUUOwglNt4WHxIat9oQnGwAh0QU8kuq0Lf+hWZ83wE1ygII+kSg8HouPEuQD6Td7P8uAH5",
+	"KzW0lkVJcYiGxplDTpigJ/MQMzRF0PXLRjpfFI+ke5bHlCGvIWug/RvF40lxNtSIsxJ9olrmN4e0WyHZ",
+	"YuH5I42srfCoO7VcyvIaN7ON54fKkKIsoRjcN6hZVu4n3yZmCYbwAke5MXPJ0sh97xvrJNuwXSTEabMj",
+	"nCDvADfq2ouqSmZnvU4j8I3BYV40B/Elwg6MGJO4R72Q5XAnt4b4Kah8qFbSjpFeY+3Apueyrk1tc2Qm",
+	"iSVmcNzjMJyLH6UCo8qTyvZ8pDVlD2JTuBZeYC08d8Db33XD8nGv0Ia/gXrWnSm2X6Ic6ukq1+IbvPdT",
+	"LNXgQwZ8lVGN3j8dNvzBcPB6f0oe7t5nXh2a0FX5tdtLUBVKjZNK4/aC0Tv5uB2uuFyNKzUR8wKi2rSB",
+	"QaY5obtcJ6aFAmZG6SwVgthEqSywegC2DUh7/IaZ8dk0LnTZFQD/m2/mPjTLsWV+11/VS2M7iSbp470p",
+	"4/4mH/9BPzluOs6/qOiWF/R9zJghut+YE832HQ53q6DAFnx8CpYhIREuRAM3tJb+4FZFhVRspp5lYV/0",
+	"VwGQIwuaNaHSBO4PcVb/Q9ZuLoq6q9rsh6NGr3/ozq0D1Ws/V0YjvhfFonsKgHR9i8gLfgP5AZaytuzE",
+	"MTIDSeR0mKVtWiHeMH6gN37J8V3sw24uRBrdI60wejrjgVQtZnWBJPJ7i73clCDuFGYPZtO7PPCoIVRy",
+	"VqEmGFiQcLGZmm6sSEGaynxkUO5h6lCF3+ky4Die1GEg34C0DlKsLfgIZ2Pj/B5ggCoV+2Dq/b0G7OGJ",
+	"MDw0vB2bDJpPf/IxC57MbRvNxRP+sZWZ742yxbiSzd0fouOgKYFgNlCasHTPUg50IDCmbDQFpDc3IOT8",
+	"C2a3Hx9d3AGJMqsfWvEFivB2D9uhywK7tRawM/VsP+5x/8WEbDwcsFg60L6X/1TPjoog+KmebfNefJN7",
+	"zZHBGASS8zAEh2yoEcWpS1N/ZYWTuuCN1dtt6rpCfLAoFyoRzYP/+xUXvoGVZ0Q2TmQoKrKfk8yN34n9",
+	"DVASPgD2bH+Vc1NTL/LuDfinenZaRlbf2cFwUJRF3HqVVk5C8e3+ZnKiHfZH+eCHsNs+w7TCRGLhlcU5",
+	"7pN0pClA0Nh4azlT1tWPZ7hhQpB+q+XauandWaXuAW90J0l+frmqKhuElyjFxw9nL/BR/PTt92JSKakd",
+	"JAeRuZxxKMnjGJUsEqkgUwtg+5bW/9Zut/dr8t7vpFz6Zs8LO+829HfU0Pe+BZ8BCbGdmyUq6KwAZfb1",
+	"5d7W3ujKiey+OZxdSE/au0I8AqazR5wwmtM0CCtjm7oXAnh0AByAv/ZTkebsQEgXFLVT02LiNtF8HaV1",
+	"GGw6amUdvqIzMYkMPH3W1XGfdmiOblbE4WBCQRxcIsaPQY+IdLhQsz0Hmu7//TrvrIWLw9pjKdymkezQ",
+	"erYhLVbUygYIt6pZ+pfiEF3Wk4Sgh2kJYCTMh2vWeKUqR0Q6dg7pcssEsl1KzWQW/3JSzTyENkJsF31K",
+	"iaf6zWwPhwg4f4FGv3e1uc04E0fYv2YCpSFi1KFcBOV/m9mRiIhh3fRHMSuw7LkrlntTVWm9+qGSR6lq",
+	"2h/RRwLX5E7psis8fLeufiP1auEtyFLtHo1pykQ8+LCvdkwyBagnyfPDNxn/mPOG5stcVovbybwAlZO2",
+	"FsObO8zq69f7tqyBGAjN2SoVFbr/x7Wimqp3zNz1CaWZAhdS30pVgC/7aZpU1H9ZYjLc8LAEd4dS+6eD",
+	"aFJBQMp3i44M7JOAne/eJenb4h1+L9HB93el/1ipqqTPOrg36PlH3ck+KzuADu8x+TgwR0JH12HYY1ZT",
+	"Stec9Isn/GPPSwNWWSTMK07YQpXEmo/ywu3XBfjl4OiD3nlZIPvs767AHVof3EOtHNv9/RsKbK7Py8U/",
+	"zbh7af6YGE6KUWPFSNCj6l6Tf/XP3idp7BtxjB3/r2ac6BJ+cUv8r2a8e5X7ses1nAuTAfDBT2aEGMo6",
+	"HAmbPLcrsowRMYsl9pLulP46CHIjlmFoITHr3e2VRRiXgki2IyrWc/HONxOoFvlSyRLoc6VnrTTv0LGw",
+	"O32+IPx9treMQ479ZHL8o7YZmbeUPeuDD1SB3QDJhxz9QwHgTQN1arjvDZvVullgKsbrqUqpSQhNAcA3",
+	"SbKKiOxjFHGUbWQmCKUBM8xlwUG3OeD/oPal6y4XipufK1z7L6y6iGNziPZijww73wVmWjLLou4uIwHM",
+	"2cWT/89+nhLKt3KIOCD4y7iBB6oRApi6Dr4FuTwuCY5cdlf0yGWPHhMMCRxb3YC7Q5eJb344tdJJuqil",
+	"w2rPZz6w67j6R1VophFOdUWY8wV1t0AeC/DoFF5DaKqy4k4uXcwcyelUThzvURbQtO+26OjBGOLT208z",
+	"Vz+SyfR9lJ0C8zkzqDzYz3nm6kdR8NxYHKUWwGdMKHZUsC+UtqArGnJ/4UxLkURIAY1Bc9ATIKo15AXG",
+	"yvN26nCoHsZWfNHlwr4Lu3d3HMEjgckcD+PBSIeYhTNa+nutMDUKUQdsA/I0IQKTYEd9J3hPn9il1PWt",
+	"0rdl8WgHwz9fZgNC96zjyTjaqfYHOZwy3Qvv3i6q8mmSvV25XbTeiyf471ZsWWgribn6PdTvnc3LFFb9",
+	"AHi467I00nxbErgFJaV3i4KZ2dDbfgS5C5CApXIqbMKk0ACE8CM20nYFXTL1tcj9E279E26VywPujWT4",
+	"TQA3c6LEfz1D/VE1mfvGjzSa3pAkvPCFjOOsjZ6JOXD2dN71OlbUOnuLNdS8eGNIu5+JUtUS6gdN7S8Q",
+	"XfGQtMeNsEgwH5BhDMH/sTGVLHQrfv71tnmPgJNeb3+d9nnongTjHny1BzmeG3O3Q8aQyWLQvGbSJXFn",
+	"eY+Fho1j47Az9hduxJd8ylIndp+zPOS9na0PcfjYOt7CpGw5XX+WYRsSi8JNsITzHgjharMQ/lZvNFQb",
+	"a55/PHXFt5VZlfACYdVMp1IAdOBy4V4rjPCG28veNpjR0G9lMyMBXhs2TXbPOegwN7j4lSPOvC3lYviS",
+	"k4O/YTqCth46vag9Ubn5OUEsBh9iqU8xQ37duhoMB6AAMLy4QIOhR59PzOICiPsPKC/D4TjRAc+T0XXR",
+	"wI+Pebw/BHPYWCLpNnjxRH9tPeQTIRmkEwXpdaZACbEtrDObVKuyjZroDTw8mul+Z0yydrB1vZwy2Jbt",
+	"w5TtZh5szuPcPIiFH5RSVupe1kpaGJQQwYMPwaEBPWyxWraGXjqH6PIT22ePMZit43zYhkVt52DJdjFy",
+	"jqkCT8C5yGsDfDu43HJCzWJQhWUMMYrbdYdaaacqkdfSqTo+p6y97xvVLIFQNzGDSVFDDMCfH4Vb1ZLh",
+	"aufirS7GFVTRB1tHp3gsZ/6+H2PR82IJqgOMGdbC6GuM/zzGYj1l7TbZ8NS4nqtmmY7hgZKWwWkANahP",
+	"q6G076acUgf0gn+jIOzhe/JFNKHtxJljOSFFZchfoF9DuHCosl9P9W/xSt/Ed+6ToU2s/Ah52mabHr/M",
+	"nO1aJ3Z7zHFMe83fJlOF4fDjbModtowb1eGR8bX9fot3j/smhLfvCSAHHEc07hmgkmJUgQ9h8SIvZVHm",
+	"L4m2rYblGghBalksEk9tqirfrHOBYwXhNAq2qtJCTKIQtZxI/05iyIDTgXfoOeQAvaMPhw8sWCR9v3Fi",
+	"YawTV5eXlwLDGmoh126arfEFP7KfwwXAj+PzTgTswydngUhfLsu2VfkdO25474cLPtL5WShR6EMeT5f8",
+	"dGC7avgBB5wWTuLaONr60nFhAdcEqOOzs7hUepZnfEUuLJJNYTKi4FuCvGeyHPzVV3FBbZj1e2ldr0Z9",
+	"OiNCWsdoNtct+3EyKhA7wg2DRdlJYqwnayuEt5WGtXXaWUpHt/VGFKkHEy5GVTNvSqvLER7+xzCaLX5J",
+	"bM0x3BJ6+Bfqj1Dr9wjd8SAeCSr6kMx/S0Y0fHzxxH/uh4KIVFxN8h6BdGT+Vp6Tkz+XVUm3ukiitTD3",
+	"HdIBz2Zl+qU4YP5ZWeWTmMGudHifYYDeABjc+OhxttjKBXF3nfl94vCDMX1FJ+EHviFGGpa1WRorS4go",
+	"J1klZVOrrCr+oqgKJ2uSW5MThXhEvyvhj+pVFQE8RGTT4gNSO26ArvV0DqA2DtRTZrXkOPnNxPuwTk3u",
+	"pBOvv7m62j+IGzv1mbOE9cL6gZ1F3lQKX+1ALXXa/aTQE3ksk/8Z2QspXQshYGQEtHeoh+D/FaFmBrLC",
+	"omBXAITHbTGVYmmUdpAcabAZKu8PamXnstyD0fpb6Ga/RHknxx6hl4gzWGEVPw9JL9EoePDzzAovKduk",
+	"VUOODS8KSI6Zw39urfwtjwdyUqhZIrVswnMNzOoj/eMKGZnmxT2QlM6KpYWqXiBEYPzbxGgtJ45Cpfnf",
+	"C+vOwIU9+/5NjgHRiC4ASwXlO/4H96Dg8h14PJPoGQ1806mAEmOJGQD8bi51GdWnKV7sB4MkaJAMCUDG",
+	"svGlkZZFXSlZixcsI+AX18trHBCUHYFIJL4jEavDIYi9bxXsh+AFmx659fsE9eg2iiwUYq5mc1nTjHUK",
+	"ZvEct4MNLrPB1NSLwqFy1tevka0BRbUuW0S1srZskCr5pgRI6GSmHgrLUZfyWlhXGz3D+ItO7S+0HkXu",
+	"Y/MbVtPowrJwTtb+N//n18uzP394usqu/vTxfwxain93OmtO/u5wFZ1hYKlxfA5UORTfjDR8YUhcsSg8",
+	"/jQaWPnbaDD8JhsNCjcaDEd+e/r67Orq7NXl+6vL4aX/33+PBtkI0rDwDXiC/5exKR9Hg+ET/9NwROyd",
+	"olgq+Abcf+AD2sFHg48fwaTiSKz3d2MjQwujy23hihCQBra7hh32Qs9vqqrhVqIa9wu/3mR9BqlKtOSX",
+	"n8rhPITjX7mtzP5b6PrbyPqTU/AzYevnDRY62Rtff5xsLrERMyOM7nuG/ZvlZFUrh5q/iEca/vrBL3O0",
+	"MHxqBC4MLy6uXn1zfnl+eX41/NM3l5fgUlCrNvM2hpg1YX6HQJaVRYpDRqcyC6DNgPvzPG5ZhIja3ClZ",
+	"S83OgVx6COQIU8hM+gcyj8Z4parSZoGTIX10a3H+L6yMUK+0HSbVERT+Bsb8LCkEhvJ5jrrQo7vDNt9h",
+	"NQ35vsM0+AC39yxwd8eLUkYc8WnjYfrbWm8gD6uQJ8ms3JBLVRs/ltJ1jSlmYP2IxtQAMVkA9BquewHt",
+	"FJ5JB+/HDx//XwAAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -345,15 +345,17 @@ FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r
 WHERE ($1::text IS NULL OR c.id = $1)
   AND ($2::text IS NULL OR c.install_id = $2)
   AND ($3::text IS NULL OR c.workflow_id = $3)
-  AND ($4::text IS NULL OR c.state = $4)
-  AND ($5::text IS NULL OR c.id < $5)
-ORDER BY c.id DESC LIMIT $6
+  AND ($4::text IS NULL OR c.resource_id = $4)
+  AND ($5::text IS NULL OR c.state = $5)
+  AND ($6::text IS NULL OR c.id < $6)
+ORDER BY c.id DESC LIMIT $7
 `
 
 type ListChangesParams struct {
 	ID         *string
 	InstallID  *string
 	WorkflowID *string
+	ResourceID *string
 	State      *string
 	After      *string
 	Most       int32
@@ -373,6 +375,7 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 		arg.ID,
 		arg.InstallID,
 		arg.WorkflowID,
+		arg.ResourceID,
 		arg.State,
 		arg.After,
 		arg.Most,

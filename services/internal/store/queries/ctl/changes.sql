@@ -97,6 +97,7 @@ FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r
 WHERE (sqlc.narg(id)::text IS NULL OR c.id = sqlc.narg(id))
   AND (sqlc.narg(install_id)::text IS NULL OR c.install_id = sqlc.narg(install_id))
   AND (sqlc.narg(workflow_id)::text IS NULL OR c.workflow_id = sqlc.narg(workflow_id))
+  AND (sqlc.narg(resource_id)::text IS NULL OR c.resource_id = sqlc.narg(resource_id))
   AND (sqlc.narg(state)::text IS NULL OR c.state = sqlc.narg(state))
   AND (sqlc.narg(after)::text IS NULL OR c.id < sqlc.narg(after))
 ORDER BY c.id DESC LIMIT sqlc.arg(most);
