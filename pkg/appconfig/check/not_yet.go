@@ -51,13 +51,12 @@ const (
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
-	waitsCopies    = "copies of secrets in clusters"
 )
 
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
 	"pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
-	"pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
+	string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 
 var notYets = []NotYet{
@@ -92,12 +91,6 @@ var notYets = []NotYet{
 		}
 		return place.Place{File: "installer.toml"}, true
 	})},
-
-	// secrets
-	{Keys: []string{"secret.kubernetes_sync", "secret.kubernetes_secret_name", "secret.kubernetes_secret_namespace"}, What: `key "kubernetes_sync" is`, WaitsFor: waitsCopies,
-		find: secrets("kubernetes_sync", func(s *appconfig.Secret) bool { return s.KubernetesSync })},
-	{Keys: []string{"secret.kubernetes_sync_targets"}, What: `key "kubernetes_sync_targets" is`, WaitsFor: waitsCopies,
-		find: secrets("kubernetes_sync_targets", func(s *appconfig.Secret) bool { return len(s.KubernetesSyncTargets) > 0 })},
 
 	// metadata.toml
 	{Keys: []string{"metadata.readme"}, What: `key "readme", the page of an install, is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("readme", func(m *appconfig.Metadata) bool { return m.Readme != nil })},
