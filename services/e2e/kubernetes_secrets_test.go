@@ -102,10 +102,11 @@ func TestKubernetesSecrets(t *testing.T) {
 	k.copies("made")
 	s.sync("probe", in.app)
 	w = in.deploy(false, "one")
+	in.decide(in.proposed(w.ID, "pre-secrets-sync/around"), "approve")
 	if removal := in.proposed(w.ID, "secrets-sync"); removal.Plan == nil || removal.Plan.Delete != 1 {
 		t.Errorf("the change does not show a removal: %+v", removal.Plan)
 	} else {
-		in.decide(removal, "approve")
+		k.approve(removal)
 	}
 	in.eventually(time.Minute, "the copy is gone", func() error {
 		_, err := k.command("kubectl", "--namespace", k.namespace, "get", "secret", "token")
@@ -114,7 +115,6 @@ func TestKubernetesSecrets(t *testing.T) {
 		}
 		return nil
 	})
-	in.post("/workflows/"+w.ID+"/cancel", map[string]any{}, nil)
 
 	places := map[string]*search{}
 	in.searchAnswers(t, db, placeOf(places, "API"))
