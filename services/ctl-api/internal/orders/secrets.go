@@ -1,8 +1,6 @@
 package orders
 
 import (
-	"cmp"
-
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/customersecret"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -26,21 +24,14 @@ func Secrets(app *appconfig.App) []customersecret.Declaration {
 // SecretsFile is where copies are declared, for errors.
 const SecretsFile = "secrets.toml"
 
-// defaultKey is the key of a copy that names none.
-const defaultKey = "value"
-
 // SecretCopies is what an app copies of the customer's secrets into the install's cluster,
 // one item per key of a Secret, in the order of the app.
 func SecretCopies(app *appconfig.App) (copies []jobspec.SecretCopy) {
-	for _, s := range app.Secrets {
-		if s.KubernetesSync && s.KubernetesSecretName != "" {
-			copies = append(copies, jobspec.SecretCopy{
-				Secret: s.Name, Format: s.Format, Namespace: s.KubernetesSecretNamespace, Name: s.KubernetesSecretName, Key: defaultKey,
-			})
-		}
-		for _, t := range s.KubernetesSyncTargets {
+	for i := range app.Secrets {
+		s := &app.Secrets[i]
+		for _, t := range s.Copies() {
 			for _, namespace := range t.Namespaces {
-				copies = append(copies, jobspec.SecretCopy{Secret: s.Name, Format: s.Format, Namespace: namespace, Name: t.Name, Key: cmp.Or(t.Key, defaultKey)})
+				copies = append(copies, jobspec.SecretCopy{Secret: s.Name, Format: s.Format, Namespace: namespace, Name: t.Name, Key: t.Key})
 			}
 		}
 	}
