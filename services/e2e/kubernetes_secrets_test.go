@@ -55,7 +55,7 @@ func TestKubernetesSecrets(t *testing.T) {
 		t.Errorf("the change is %+v", c)
 	}
 
-	in.set("token", rotatedText)
+	k.fromKubernetes("token", rotatedText)
 	in.eventually(goOnTimeout, "the copy is behind", func() error {
 		token := in.secret("token")
 		if len(token.Copies) == 1 && token.Copies[0].Behind && token.Copies[0].Version == 1 && token.Copies[0].Namespace == k.namespace {
@@ -140,6 +140,36 @@ func TestKubernetesSecrets(t *testing.T) {
 	}
 	if out, err := k.command("kubectl", "get", "secrets", "--all-namespaces", "-l", "berth.dev/secret-copies", "-o", "jsonpath={.items[*].metadata.annotations.berth\\.dev/install}"); err != nil || strings.Contains(out, in.id) {
 		t.Errorf("copies are left: %s %v", out, err)
+	}
+}
+
+// fromKubernetes sets a secret from a Secret of the customer's, with an account that may get
+// that one and nothing else; another one is refused.
+func (k *shop) fromKubernetes(name, value string) {
+	k.t.Helper()
+	k.kubectl("create", "secret", "generic", "vault", "--from-literal=current="+value)
+	k.kubectl("create", "secret", "generic", "vault-of-others", "--from-literal=current=somebody else's value")
+	k.kubectl("create", "serviceaccount", "reader")
+	k.kubectl("create", "role", "reader", "--verb=get", "--resource=secrets", "--resource-name=vault")
+	k.kubectl("create", "rolebinding", "reader", "--role=reader", "--serviceaccount="+k.namespace+":reader")
+	token := strings.TrimSpace(k.kubectl("create", "token", "reader"))
+	file := filepath.Join(k.t.TempDir(), "reader.yaml")
+	config := k.kubectl("config", "view", "--minify", "--flatten", "--output", "jsonpath={.clusters[0].cluster}")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":%s}],"users":[{"name":"u","user":{"token":%q}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`, config, token)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	set := func(from string) (string, error) {
+		return k.command(filepath.Join(k.bin, "berth-runner"), "--data", k.runnerDir(), "secrets", "set", name, "--from-kubernetes", k.namespace+"/"+from, "--kubeconfig", file)
+	}
+	if out, err := set("vault-of-others:current"); err == nil || !strings.Contains(err.Error(), "needs the right to get Secret vault-of-others") {
+		k.t.Errorf("a Secret without the right to it: %s %v", out, err)
+	}
+	if out, err := set("vault:earlier"); err == nil || !strings.Contains(err.Error(), "it has: current") {
+		k.t.Errorf("a key that is not there: %s %v", out, err)
+	}
+	if out, err := set("vault:current"); err != nil || strings.Contains(out, value) {
+		k.t.Errorf("set from a Secret: %s %v", out, err)
 	}
 }
 
