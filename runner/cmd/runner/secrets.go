@@ -243,7 +243,7 @@ func saySet(to io.Writer, store secretstore.Store, v customersecret.Version, dec
 		fmt.Fprintln(to, "note: the app does not ask for a secret of this name; `berth-runner secrets list` shows those that it asks for")
 	}
 	if v.Version > 1 {
-		fmt.Fprintln(to, "what uses it keeps the earlier value until it is deployed again")
+		fmt.Fprintln(to, "what uses it keeps the earlier value until it is deployed again, and a copy in the cluster until the next sync of secrets")
 	}
 	return nil
 }
