@@ -274,15 +274,6 @@ func inputs(key string, used func(*appconfig.Input) bool) finder {
 	}
 }
 
-func secrets(key string, used func(*appconfig.Secret) bool) finder {
-	return func(a *appconfig.App) (uses []use) {
-		for i := range a.Secrets {
-			uses = append(uses, found(used(&a.Secrets[i]), a.Secrets[i].At.Below(key))...)
-		}
-		return uses
-	}
-}
-
 func components(key string, used func(*appconfig.Component) bool) finder {
 	return func(a *appconfig.App) (uses []use) {
 		for i := range a.Components {

@@ -80,7 +80,7 @@ func Read(ctx context.Context, c *cluster.Client, p Place, format string) (strin
 	case cluster.IsStatus(err, http.StatusForbidden):
 		return "", fmt.Errorf("%w: this account needs the right to get Secret %s in namespace %s", err, p.Name, p.Namespace)
 	case err != nil:
-		return "", fmt.Errorf("read Secret %s/%s: %w", p.Namespace, p.Name, err)
+		return "", fmt.Errorf("read Secret %s: %w", p, err)
 	}
 	value, there := found.Data[p.Key]
 	if !there {

@@ -174,7 +174,7 @@ changed: the runner does not watch it.`,
 			if found && d.AutoGenerate && !d.UserConfigurable && !force {
 				return fmt.Errorf("the app has the runner make %s: `berth-runner secrets rotate %s` makes another one; with --force your own is taken", args[0], args[0])
 			}
-			value, err := "", error(nil)
+			var value string
 			if from != "" {
 				value, err = fromKubernetes(cmd.Context(), from, kubeconfig, d.Format)
 			} else {
