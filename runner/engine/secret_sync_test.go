@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/permissions"
 	"github.com/berth-dev/berth/runner/engine/kubetest"
 )
 
@@ -413,5 +414,62 @@ func (s *synced) killAt(t *testing.T, plan *jobDir, n int, done bool) {
 	case <-killed:
 	case <-time.After(10 * time.Second): // the hook is long done when it has run
 		t.Fatalf("the apply ended by itself before write %d:\n%s", n, apply.log(t))
+	}
+}
+
+// The rights of `berth apps permissions` are enough for every part of a sync, and let an
+// engine read no other Secret.
+func TestSecretSyncRights(t *testing.T) {
+	t.Parallel()
+	kubectl := os.Getenv("KUBECTL")
+	if kubectl == "" {
+		kubectl = "kubectl"
+	}
+	s := syncing(t)
+	list := permissions.Compute(permissions.App{Copies: &permissions.Copies{
+		Inventory: s.install, Secrets: []permissions.Copy{{Namespace: s.space, Name: "one"}, {Namespace: s.space, Name: "two"}},
+	}})
+	admin := func(input string, args ...string) string {
+		cmd := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", s.Kubeconfig}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("kubectl %s: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	for _, name := range list.Namespaces {
+		admin("", "create", "namespace", name)
+	}
+	admin("", "--namespace", s.install, "create", "serviceaccount", "berth-engine")
+	admin(list.Roles(permissions.Account{Namespace: s.install, Name: "berth-engine"}), "apply", "-f", "-")
+	s.foreign(t, "theirs")
+	config := strings.ReplaceAll(admin("", "config", "view", "--minify", "--flatten", "-o", "json"), `"user": {`, `"user": {"as": "system:serviceaccount:`+s.install+`:berth-engine",`)
+	s.kubeconfig = filepath.Join(t.TempDir(), "engine.json")
+	if err := os.WriteFile(s.kubeconfig, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	s.set("token", valueOne, 1)
+	s.copyTo("token", "one", "value")
+	s.copyTo("token", "two", "value")
+	s.roll(t)
+	s.set("token", valueTwo, 2)
+	s.copies = s.copies[:1]
+	s.roll(t)
+	if got := s.there(t, "one") + " | " + s.there(t, "two"); got != "value="+valueTwo+" | absent" {
+		t.Errorf("the copies have %q", got)
+	}
+	s.copyTo("token", "theirs", "value")
+	if r := s.job(t, jobspec.OperationPlan).run(t); r.Outcome != jobspec.OutcomeFailed || !strings.Contains(r.Error, "forbidden") {
+		t.Errorf("a Secret that is not in the list: %s: %s", r.Outcome, r.Error)
+	}
+	s.copies = s.copies[:1]
+	gone := s.job(t, jobspec.OperationPlan)
+	gone.spec.Destroy = true
+	gone.must(t)
+	s.applyJob(t, gone).must(t)
+	if got := s.there(t, "one"); got != "absent" {
+		t.Errorf("after the teardown the copy has %q", got)
 	}
 }
