@@ -1,6 +1,8 @@
 package appconfig
 
 import (
+	"cmp"
+
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
@@ -53,6 +55,19 @@ type SyncTarget struct {
 	Name string `toml:"name" json:"name" rule:"required" template:"true"`
 	// The key in it.
 	Key string `toml:"key" json:"key,omitempty" template:"true" default:"value"`
+}
+
+// Copies are the places in the cluster that the secret is copied to, each with its key.
+func (s *Secret) Copies() (targets []SyncTarget) {
+	const defaultKey = "value"
+	if s.KubernetesSync && s.KubernetesSecretName != "" {
+		targets = append(targets, SyncTarget{Namespaces: []string{s.KubernetesSecretNamespace}, Name: s.KubernetesSecretName, Key: defaultKey})
+	}
+	for _, t := range s.KubernetesSyncTargets {
+		t.Key = cmp.Or(t.Key, defaultKey)
+		targets = append(targets, t)
+	}
+	return targets
 }
 
 func (s *Secret) check(c *checker) {

@@ -1167,6 +1167,7 @@ func (e ResourceDrift) Valid() bool {
 const (
 	ResourceKindComponent ResourceKind = "component"
 	ResourceKindSandbox   ResourceKind = "sandbox"
+	ResourceKindSecrets   ResourceKind = "secrets"
 	ResourceKindStack     ResourceKind = "stack"
 )
 
@@ -1176,6 +1177,8 @@ func (e ResourceKind) Valid() bool {
 	case ResourceKindComponent:
 		return true
 	case ResourceKindSandbox:
+		return true
+	case ResourceKindSecrets:
 		return true
 	case ResourceKindStack:
 		return true
@@ -1221,6 +1224,7 @@ func (e ResourceState) Valid() bool {
 const (
 	ResourceHealthKindComponent ResourceHealthKind = "component"
 	ResourceHealthKindSandbox   ResourceHealthKind = "sandbox"
+	ResourceHealthKindSecrets   ResourceHealthKind = "secrets"
 	ResourceHealthKindStack     ResourceHealthKind = "stack"
 )
 
@@ -1230,6 +1234,8 @@ func (e ResourceHealthKind) Valid() bool {
 	case ResourceHealthKindComponent:
 		return true
 	case ResourceHealthKindSandbox:
+		return true
+	case ResourceHealthKindSecrets:
 		return true
 	case ResourceHealthKindStack:
 		return true
@@ -1284,6 +1290,7 @@ func (e ResourceOfInstallKind) Valid() bool {
 const (
 	ResourceRefKindComponent ResourceRefKind = "component"
 	ResourceRefKindSandbox   ResourceRefKind = "sandbox"
+	ResourceRefKindSecrets   ResourceRefKind = "secrets"
 	ResourceRefKindStack     ResourceRefKind = "stack"
 )
 
@@ -1293,6 +1300,8 @@ func (e ResourceRefKind) Valid() bool {
 	case ResourceRefKindComponent:
 		return true
 	case ResourceRefKindSandbox:
+		return true
+	case ResourceRefKindSecrets:
 		return true
 	case ResourceRefKindStack:
 		return true
@@ -1723,6 +1732,7 @@ const (
 	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
 )
@@ -1747,6 +1757,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovision:
 		return true
 	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindSyncSecrets:
 		return true
 	case WorkflowKindTeardown:
 		return true
@@ -3191,6 +3203,9 @@ type InstallRequest struct {
 
 // InstallSecret defines model for InstallSecret.
 type InstallSecret struct {
+	// Copies Where it is in the install's cluster, after the last sync.
+	Copies []SecretCopy `json:"copies,omitempty"`
+
 	// Declared The app's release has it. Others are left over from earlier releases.
 	Declared bool `json:"declared"`
 
@@ -4290,6 +4305,28 @@ type RunnerPage struct {
 
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
+
+// SecretCopy defines model for SecretCopy.
+type SecretCopy struct {
+	// Behind The secret has another version now, or none; `sync_secrets` brings it.
+	Behind bool `json:"behind"`
+
+	// Key Example: value
+	Key string `json:"key"`
+
+	// Name Of the Secret.
+	//
+	// Example: api-credentials
+	Name string `json:"name"`
+
+	// Namespace Example: shop
+	Namespace string `json:"namespace"`
+
+	// Version The one that was copied.
+	//
+	// Example: 1
+	Version int `json:"version"`
+}
 
 // SecretUse defines model for SecretUse.
 type SecretUse struct {
@@ -6820,6 +6857,9 @@ type ClientInterface interface {
 	//   them, with what needs those; the reason of each step says which;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
+	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+	//   what the install's release declares and to the values of now, which stay with the
+	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -6858,6 +6898,9 @@ type ClientInterface interface {
 	//   them, with what needs those; the reason of each step says which;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
+	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+	//   what the install's release declares and to the values of now, which stay with the
+	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -8835,6 +8878,9 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //     them, with what needs those; the reason of each step says which;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
+//   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+//     what the install's release declares and to the values of now, which stay with the
+//     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -8883,6 +8929,9 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //     them, with what needs those; the reason of each step says which;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
+//   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+//     what the install's release declares and to the values of now, which stay with the
+//     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -16599,6 +16648,9 @@ type ClientWithResponsesInterface interface {
 	//   them, with what needs those; the reason of each step says which;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
+	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+	//   what the install's release declares and to the values of now, which stay with the
+	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -16637,6 +16689,9 @@ type ClientWithResponsesInterface interface {
 	//   them, with what needs those; the reason of each step says which;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
+	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+	//   what the install's release declares and to the values of now, which stay with the
+	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -23318,6 +23373,9 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //     them, with what needs those; the reason of each step says which;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
+//   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+//     what the install's release declares and to the values of now, which stay with the
+//     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -23362,6 +23420,9 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //     them, with what needs those; the reason of each step says which;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
+//   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+//     what the install's release declares and to the values of now, which stay with the
+//     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;

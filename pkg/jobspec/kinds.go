@@ -32,6 +32,8 @@ const (
 	KindScripts Kind = "scripts"
 	// KindPlugin is a component whose type is a plugin's: the plugin is the artifact.
 	KindPlugin Kind = "plugin"
+	// KindSecretSync copies secrets that the customer keeps into the install's cluster.
+	KindSecretSync Kind = "secret_sync"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -80,6 +82,10 @@ var Kinds = map[Kind]KindInfo{
 		Resource: true, Operations: []Operation{OperationPlan, OperationApply}, HasState: true,
 		given: func(s Spec) bool { return s.TerraformModule != nil && s.Rehearsal != nil },
 	},
+	KindSecretSync: {
+		Resource: true, Operations: []Operation{OperationPlan, OperationApply}, OnCluster: true, NoArtifact: true,
+		given: func(s Spec) bool { return s.SecretSync != nil },
+	},
 	KindRelease: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.Release != nil },
@@ -108,6 +114,8 @@ type KindInfo struct {
 	// Resource: the kind is no type of component, and its plan and its apply are
 	// about a resource all the same.
 	Resource bool
+	// NoArtifact: what the kind is about comes with the order, so that nothing is built for it.
+	NoArtifact bool
 	// Operations are what can be done with the kind. A runner refuses all others.
 	Operations []Operation
 	// Artifact is what a build leaves; "" where nothing is built.

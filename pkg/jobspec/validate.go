@@ -53,6 +53,9 @@ func (s Spec) validateKind(p *problems) {
 	if s.Action != nil {
 		s.Action.validateArtifacts(p)
 	}
+	if s.SecretSync != nil {
+		s.SecretSync.validate(p)
+	}
 	s.validateCluster(p)
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")
@@ -90,7 +93,12 @@ func (s Spec) validateChange(p *problems) {
 	if s.ChangeID == "" || s.InstallID == "" {
 		p.add("operation %s needs change_id and install_id", s.Operation)
 	}
-	if kind, known := Kinds[s.Kind]; (kind.Component || kind.Resource || !known) && (s.Resource == nil || s.Artifact == nil) {
+	switch kind, known := Kinds[s.Kind]; {
+	case kind.NoArtifact:
+		if s.Resource == nil || s.Artifact != nil {
+			p.add("operation %s of kind %s needs a resource, and has no artifact", s.Operation, s.Kind)
+		}
+	case (kind.Component || kind.Resource || !known) && (s.Resource == nil || s.Artifact == nil):
 		p.add("operation %s needs resource and artifact", s.Operation)
 	}
 	if s.Operation == OperationApply && s.Pinned == "" {

@@ -11,6 +11,8 @@ import (
 // App is what is known of an app.
 type App struct {
 	Components []Component
+	// Copies are the Secrets that secrets are copied to, nil for none.
+	Copies *Copies
 	// Grants are rules that somebody adds by hand, for scripts above all, in each
 	// namespace of the app.
 	Grants []Rule
@@ -37,6 +39,16 @@ type Component struct {
 	Objects []RenderedObject
 }
 
+// Copies are the Secrets that the customer's secrets are copied to.
+type Copies struct {
+	// Inventory is the namespace in which the list of them is kept.
+	Inventory string
+	Secrets   []Copy
+}
+
+// Copy is one Secret.
+type Copy struct{ Namespace, Name string }
+
 // Verbs of an engine: what it plans with, writes with and takes away with.
 var (
 	verbsOfObjects = []string{"create", "delete", "get", "patch"}
@@ -58,6 +70,9 @@ func Compute(app App) List {
 	}
 	for _, component := range app.Components {
 		c.component(component)
+	}
+	if app.Copies != nil {
+		c.copies(*app.Copies)
 	}
 	slices.Sort(c.list.Namespaces)
 	c.list.Namespaces = slices.Compact(c.list.Namespaces)
@@ -109,6 +124,34 @@ func (c *computing) component(component Component) {
 	}
 	for _, o := range component.Objects {
 		c.object(component, o, at)
+	}
+}
+
+// copies adds the rules for copies of secrets: engines read and change those by their names,
+// and no other Secret.
+func (c *computing) copies(copies Copies) {
+	const from = "secrets.toml"
+	at := func(namespace string) Rule {
+		if !slices.Contains(c.list.Namespaces, namespace) {
+			c.list.Namespaces = append(c.list.Namespaces, namespace)
+		}
+		rule := Rule{Namespace: namespace, From: []string{from}}
+		c.add(rule, "", "namespaces", []string{namespace}, []string{"get"}, "look whether the namespace is there")
+		return rule
+	}
+	if !namespaceName.MatchString(copies.Inventory) {
+		c.unknown(from, fmt.Sprintf("the namespace of the list of copies is only known in an install (%s)", copies.Inventory))
+	} else {
+		c.add(at(copies.Inventory), "", "configmaps", nil, verbsOfRecords, "the list of the copies of secrets, with its fence")
+	}
+	for _, secret := range copies.Secrets {
+		if !namespaceName.MatchString(secret.Namespace) {
+			c.unknown(from, fmt.Sprintf("the namespace of the copy %s is only known in an install (%s)", secret.Name, secret.Namespace))
+			continue
+		}
+		rule := at(secret.Namespace)
+		c.add(rule, "", "secrets", nil, []string{"create"}, "copy secrets of the customer")
+		c.add(rule, "", "secrets", []string{secret.Name}, []string{"delete", "get", "update"}, "copy secrets of the customer")
 	}
 }
 

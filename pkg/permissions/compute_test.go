@@ -213,3 +213,26 @@ subjects: [{kind: ServiceAccount, name: "berth-engine", namespace: "berth-acme"}
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 }
+
+// Engines may write the copies that the app declares, by name, and read no other Secret.
+func TestComputeCopies(t *testing.T) {
+	t.Parallel()
+	list := permissions.Compute(permissions.App{Copies: &permissions.Copies{Inventory: "ins01", Secrets: []permissions.Copy{
+		{Namespace: "shop", Name: "api"}, {Namespace: "shop", Name: "tls"}, {Namespace: "", Name: "lost"},
+	}}})
+	var got []string
+	for _, r := range list.Rules {
+		got = append(got, r.Namespace+" "+r.String())
+	}
+	slices.Sort(got)
+	want := []string{
+		"ins01 configmaps: create, delete, get, list, update", "ins01 namespaces ins01: get",
+		"shop namespaces shop: get", "shop secrets api, tls: delete, get, update", "shop secrets: create",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"ins01", "shop"}, list.Namespaces); diff != "" || len(list.Unknown) != 1 {
+		t.Errorf("namespaces (-want +got):\n%s\nunknown: %v", diff, list.Unknown)
+	}
+}

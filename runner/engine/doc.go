@@ -8,6 +8,7 @@
 //	kubernetes_manifest  build → package build    plan, apply, run → package manifest
 //	container_image      build → package build    plan → package image
 //	docker_build         build → package build    plan → package image
+//	secret_sync                                   plan, apply → package secretsync
 //	action                                        plan, apply, run → package action
 //
 // An engine decides nothing about leases, approval or secrecy: the agent gives

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/plugin"
 	"github.com/berth-dev/berth/runner/engine/pulumi"
 	"github.com/berth-dev/berth/runner/engine/rehearse"
+	"github.com/berth-dev/berth/runner/engine/secretsync"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -77,6 +78,10 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationBuild: plugin.Build,
 		jobspec.OperationPlan:  plugin.Plan,
 		jobspec.OperationApply: plugin.Apply,
+	},
+	jobspec.KindSecretSync: {
+		jobspec.OperationPlan:  secretsync.Plan,
+		jobspec.OperationApply: secretsync.Apply,
 	},
 	jobspec.KindScripts: {jobspec.OperationBuild: build.Scripts},
 	jobspec.KindAction: {

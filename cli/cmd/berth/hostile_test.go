@@ -226,7 +226,7 @@ func commandLines(dir string) [][]string {
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},
 		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "toggle", "acme", "api", "off"},
 		{"installs", "create", "acme", "--app", "hello", "--customer", "acme"}, {"installs", "provision", "acme"},
-		{"installs", "deprovision", "acme"}, {"installs", "reprovision", "acme"}, {"installs", "teardown", "acme", "api"}, {"installs", "forget", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
+		{"installs", "deprovision", "acme"}, {"installs", "reprovision", "acme"}, {"installs", "teardown", "acme", "api"}, {"installs", "forget", "acme"}, {"installs", "sync-secrets", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
 		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"states", "list", "acme"}, {"states", "list", "acme", "api"}, {"states", "history", "acme", "api"}, {"states", "show", "acme", "api"},

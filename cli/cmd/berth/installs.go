@@ -21,7 +21,7 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), c.installsState(),
-		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {

@@ -33,7 +33,11 @@ func (c *Client) Made(ctx context.Context, install string) ([]string, error) {
 	}
 	var goes []string
 	for _, r := range page.Items {
-		if r.Kind != ctlapi.ResourceKindStack && r.State != ctlapi.ResourceStateAbsent {
+		switch {
+		case r.Kind == ctlapi.ResourceKindStack, r.State == ctlapi.ResourceStateAbsent:
+		case r.Kind == ctlapi.ResourceKindSecrets:
+			goes = append(goes, fmt.Sprintf("copies of secrets in the cluster (%s)", r.State))
+		default:
 			goes = append(goes, fmt.Sprintf("%s %s (%s)", r.Kind, r.Name, r.State))
 		}
 	}

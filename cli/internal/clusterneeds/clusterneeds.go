@@ -54,6 +54,7 @@ func List(ctx context.Context, f Folder, asked Asked) (permissions.List, error) 
 		})
 		g.unknown = append(g.unknown, r.Unknown...)
 	}
+	app.Copies = g.copies
 	list := permissions.Compute(app)
 	list.Unknown = append(g.unknown, list.Unknown...)
 	if list.Unknown == nil {

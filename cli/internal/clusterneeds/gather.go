@@ -29,6 +29,7 @@ type gathering struct {
 	now    time.Time
 
 	sources []permissions.Source
+	copies  *permissions.Copies
 	storage map[string]string // of Helm's releases, by component
 	unknown []permissions.Note
 }
@@ -50,6 +51,9 @@ func (g *gathering) all() {
 			src, ok := c.Source()
 			g.terraform(c.Name, src, ok)
 		}
+	}
+	for i := range g.app.Secrets {
+		g.secret(&g.app.Secrets[i])
 	}
 	for i := range g.app.Actions {
 		g.action(&g.app.Actions[i])
@@ -140,6 +144,20 @@ func (g *gathering) manifest(c *appconfig.Component) {
 		Component: c.Name, Namespace: strings.TrimSpace(g.render(g.at(c.Name, c.At.File), c.At.File, k.Namespace)),
 		Manifest: g.render(g.at(c.Name, file), file, text), File: file,
 	})
+}
+
+// secret collects the copies of a secret in the cluster.
+func (g *gathering) secret(s *appconfig.Secret) {
+	from := g.at("secret "+s.Name, s.At.File)
+	for _, t := range s.Copies() {
+		if g.copies == nil {
+			g.copies = &permissions.Copies{Inventory: g.installID()}
+		}
+		name := strings.TrimSpace(g.render(from, s.At.File, t.Name))
+		for _, namespace := range t.Namespaces {
+			g.copies.Secrets = append(g.copies.Secrets, permissions.Copy{Namespace: strings.TrimSpace(g.render(from, s.At.File, namespace)), Name: name})
+		}
+	}
 }
 
 // inCluster finds Terraform that works on a cluster.

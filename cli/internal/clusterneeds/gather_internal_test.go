@@ -29,6 +29,7 @@ func TestGather(t *testing.T) {
 		"components/far.toml":    "name = \"far\"\ntype = \"helm_chart\"\nchart_name = \"far\"\n[public_repo]\nrepo = \"acme/charts\"\ndirectory = \"far\"\n",
 		"components/extras.toml": "name = \"extras\"\ntype = \"kubernetes_manifest\"\nnamespace = \"fixed\"\nmanifest = \"./extras.yaml\"\n",
 		"components/extras.yaml": "kind: Service\n",
+		"secrets.toml":           "[[secret]]\nname = \"token\"\ndescription = \"d\"\n[[secret.kubernetes_sync_targets]]\nnamespaces = [\"jobs\", \"{{ .nuon.sandbox.outputs.namespace }}\"]\nname = \"api\"\n",
 		"actions/look.toml":      "name = \"look\"\n[[steps]]\nname = \"a\"\ncommand = \"kubectl get pods\"\n[[triggers]]\ntype = \"manual\"\n",
 		"actions/quiet.toml":     "name = \"quiet\"\n[[steps]]\nname = \"a\"\ncommand = \"true\"\n[[triggers]]\ntype = \"manual\"\n",
 	} {
@@ -47,6 +48,9 @@ func TestGather(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, g.sources); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	if g.copies == nil || len(g.copies.Secrets) != 2 || g.copies.Secrets[1] != (permissions.Copy{Namespace: "shop-acme", Name: "api"}) {
+		t.Errorf("copies of secrets: %+v", g.copies)
 	}
 	if g.storage["web"] != "configmaps" {
 		t.Errorf("releases are kept in %q", g.storage["web"])

@@ -27,6 +27,7 @@ func InstallSecret(now time.Time) output.View[ctlapi.InstallSecret] {
 				return age(now, *s.SetAt)
 			}},
 			{Head: "USED BY", Shrinks: true, Cell: secretUses},
+			{Head: "COPIED TO", Wide: true, Shrinks: true, Cell: secretCopies},
 			{Head: "DIGEST", Wide: true, Cell: func(s ctlapi.InstallSecret) string { return api.Value(s.Digest) }},
 			{Head: "DESCRIPTION", Wide: true, Cell: func(s ctlapi.InstallSecret) string { return api.Value(s.Description) }},
 		},
@@ -43,6 +44,20 @@ func secretValue(s ctlapi.InstallSecret) string {
 		return "missing"
 	}
 	return "not set"
+}
+
+// secretCopies says where a secret is in the cluster, with the version where that is another
+// one.
+func secretCopies(s ctlapi.InstallSecret) string {
+	var copies []string
+	for _, c := range s.Copies {
+		text := c.Namespace + "/" + c.Name + ":" + c.Key
+		if c.Behind {
+			text += " (version " + strconv.Itoa(c.Version) + ")"
+		}
+		copies = append(copies, text)
+	}
+	return strings.Join(copies, ", ")
 }
 
 // secretUses names what uses a secret, with the version where that is another one.

@@ -51,13 +51,12 @@ const (
 	waitsPoints    = "workflows of their own for this point"
 	waitsBranches  = "branches and rollouts"
 	waitsRisk      = "risk of a change"
-	waitsCopies    = "copies of secrets in clusters"
 )
 
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
 	"pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
-	"pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
+	string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 
 var notYets = []NotYet{
@@ -92,12 +91,6 @@ var notYets = []NotYet{
 		}
 		return place.Place{File: "installer.toml"}, true
 	})},
-
-	// secrets
-	{Keys: []string{"secret.kubernetes_sync", "secret.kubernetes_secret_name", "secret.kubernetes_secret_namespace"}, What: `key "kubernetes_sync" is`, WaitsFor: waitsCopies,
-		find: secrets("kubernetes_sync", func(s *appconfig.Secret) bool { return s.KubernetesSync })},
-	{Keys: []string{"secret.kubernetes_sync_targets"}, What: `key "kubernetes_sync_targets" is`, WaitsFor: waitsCopies,
-		find: secrets("kubernetes_sync_targets", func(s *appconfig.Secret) bool { return len(s.KubernetesSyncTargets) > 0 })},
 
 	// metadata.toml
 	{Keys: []string{"metadata.slack_webhook_url"}, What: `key "slack_webhook_url" is`, WaitsFor: "notifications", find: metadata("slack_webhook_url", func(m *appconfig.Metadata) bool { return m.SlackWebhookURL != "" })},
@@ -275,15 +268,6 @@ func inputs(key string, used func(*appconfig.Input) bool) finder {
 	return func(a *appconfig.App) (uses []use) {
 		for i := range a.Inputs {
 			uses = append(uses, found(used(&a.Inputs[i]), a.Inputs[i].At.Below(key))...)
-		}
-		return uses
-	}
-}
-
-func secrets(key string, used func(*appconfig.Secret) bool) finder {
-	return func(a *appconfig.App) (uses []use) {
-		for i := range a.Secrets {
-			uses = append(uses, found(used(&a.Secrets[i]), a.Secrets[i].At.Below(key))...)
 		}
 		return uses
 	}

@@ -108,6 +108,10 @@ var actedOn = map[string][]string{
 	"orders.TestSecretsOfAnApp": {
 		"secrets.secret", "secret.name", "secret.description", "secret.display_name", "secret.required", "secret.auto_generate", "secret.default", "secret.user_configurable",
 	},
+	"orders.TestSecretCopies": {
+		"secret.kubernetes_sync", "secret.kubernetes_secret_name", "secret.kubernetes_secret_namespace", "secret.kubernetes_sync_targets",
+		"secret.kubernetes_sync_targets[].key", "secret.kubernetes_sync_targets[].name", "secret.kubernetes_sync_targets[].namespaces",
+	},
 	"secretstore.TestDeclaredSecretsAreMade": {"secret.format", "secret.format=base64"},
 	"api.TestInputs":                         {"input.default", "input.sensitive"},
 	"installs.TestApply":                     {"input.required", "input.min", "input.max", "input.pattern"},
@@ -133,6 +137,7 @@ var actedOn = map[string][]string{
 		"action.triggers[].type=pre-teardown-all-components", "action.triggers[].type=post-teardown-all-components",
 		"action.triggers[].type=pre-deploy-component", "action.triggers[].type=post-deploy-component",
 		"action.triggers[].type=pre-teardown-component", "action.triggers[].type=post-teardown-component",
+		"action.triggers[].type=pre-secrets-sync", "action.triggers[].type=post-secrets-sync",
 	},
 	"appconfig.TestTriggerAliases":               {"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy"},
 	"appconfig.TestHealthCheck":                  {"action.labels", "action.berth", "action.berth.health_check"},

@@ -164,6 +164,9 @@ func (j *job) named() (leaves.Names, error) {
 		}
 	}
 	manifestsecrets.Texts(tree, add)
+	for _, secret := range spec.SecretSync.Secrets() {
+		names = append(names, []string{"secrets", secret, "value"})
+	}
 	if file := j.kind().Template; file != "" {
 		text, err := j.template(file)
 		if err != nil {

@@ -114,6 +114,8 @@ func changeKind(spec jobspec.Spec) string {
 		return "accept"
 	case spec.Destroy:
 		return "teardown"
+	case spec.Kind == jobspec.KindSecretSync:
+		return "secret_sync"
 	default:
 		return "deploy"
 	}

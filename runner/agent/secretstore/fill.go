@@ -57,6 +57,7 @@ func (s Store) Fill(tree any, want Wanted) (hide []string, err error) {
 			return nil, fmt.Errorf("%w: %s is at version %d, and the order is for version %s", ErrMoved, name, k.Version.Version, said)
 		}
 		one["version"], one["exists"], one["length"], one["value"] = json.Number(fmt.Sprint(k.Version.Version)), k.Set, k.Length, ""
+		one["digest"] = k.Digest // a plan names it in the place of the value
 		if !k.Set {
 			continue
 		}

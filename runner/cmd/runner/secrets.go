@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/customersecret"
 	"github.com/berth-dev/berth/pkg/visible"
+	"github.com/berth-dev/berth/runner/agent/kubesecret"
 	"github.com/berth-dev/berth/runner/agent/secretstore"
 )
 
@@ -146,15 +148,20 @@ func printSecrets(to io.Writer, list []listed) error {
 }
 
 func (s *settings) secretsSetCommand() *cobra.Command {
-	var file string
+	var file, from, kubeconfig string
 	var force, keep bool
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Set a secret, from standard input, a file or a prompt", Args: oneSecret,
+		Use: "set NAME", Short: "Set a secret, from standard input, a file, a prompt or a Secret of Kubernetes", Args: oneSecret,
 		Long: `Sets a secret. Without --file the value is read from standard input, or asked for without showing
 it on a terminal. One line end at the end is not part of the value; --keep-newline keeps it.
 
 A value has at least ` + strconv.Itoa(customersecret.MinBytes) + ` bytes: a shorter one could not be kept out of logs. What the app wants as base64 is
-given as base64. The same value again is no new version.`,
+given as base64. The same value again is no new version.
+
+--from-kubernetes reads one key of one Secret, once, with the account of --kubeconfig, of KUBECONFIG
+or of the pod that the command runs in, which needs the right to get that Secret and no other. The
+bytes are taken as they are, as base64 where the app wants that. Run it again after the Secret has
+changed: the runner does not watch it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := s.secretStore()
 			if err != nil {
@@ -167,11 +174,16 @@ given as base64. The same value again is no new version.`,
 			if found && d.AutoGenerate && !d.UserConfigurable && !force {
 				return fmt.Errorf("the app has the runner make %s: `berth-runner secrets rotate %s` makes another one; with --force your own is taken", args[0], args[0])
 			}
-			value, err := readValue(cmd, file, args[0])
+			var value string
+			if from != "" {
+				value, err = fromKubernetes(cmd.Context(), from, kubeconfig, d.Format)
+			} else {
+				value, err = readValue(cmd, file, args[0])
+			}
 			if err != nil {
 				return err
 			}
-			if !keep {
+			if !keep && from == "" {
 				value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 			}
 			v, err := store.Set(args[0], value, customersecret.ByCustomer)
@@ -182,9 +194,25 @@ given as base64. The same value again is no new version.`,
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the value from this file")
+	cmd.Flags().StringVar(&from, "from-kubernetes", "", "NAMESPACE/NAME:KEY: read the value from this key of a Secret")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "with --from-kubernetes: the kubeconfig of its cluster (default: KUBECONFIG, else the pod's own account)")
+	cmd.MarkFlagsMutuallyExclusive("from-kubernetes", "file")
 	cmd.Flags().BoolVar(&keep, "keep-newline", false, "a line end at the end is part of the value")
 	cmd.Flags().BoolVar(&force, "force", false, "also a secret that the app has the runner make")
 	return cmd
+}
+
+// fromKubernetes reads a value from a key of a Secret.
+func fromKubernetes(ctx context.Context, place, kubeconfig, format string) (string, error) {
+	p, err := kubesecret.Parse(place)
+	if err != nil {
+		return "", usageError{err}
+	}
+	c, err := kubesecret.Connect(ctx, kubeconfig, os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return kubesecret.Read(ctx, c, p, format)
 }
 
 // readValue reads a value from the file, from a prompt, or from standard input. It is
@@ -215,7 +243,7 @@ func saySet(to io.Writer, store secretstore.Store, v customersecret.Version, dec
 		fmt.Fprintln(to, "note: the app does not ask for a secret of this name; `berth-runner secrets list` shows those that it asks for")
 	}
 	if v.Version > 1 {
-		fmt.Fprintln(to, "what uses it keeps the earlier value until it is deployed again")
+		fmt.Fprintln(to, "what uses it keeps the earlier value until it is deployed again, and a copy in the cluster until the next sync of secrets")
 	}
 	return nil
 }

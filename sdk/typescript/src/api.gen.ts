@@ -1307,6 +1307,9 @@ export interface paths {
          *       them, with what needs those; the reason of each step says which;
          *     - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
          *       every component; both with the release that the install has unless one is named;
+         *     - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
+         *       what the install's release declares and to the values of now, which stay with the
+         *       customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
          *     - `action_run`: run an action;
          *     - `teardown`: remove the named components, `teardown_all`: every component; the
          *       sandbox stays. Refused with 409 `has_dependents` while something else needs one;
@@ -3054,6 +3057,8 @@ export interface components {
             stack?: components["schemas"]["StackKind"];
         };
         InstallSecret: {
+            /** @description Where it is in the install's cluster, after the last sync. */
+            copies?: components["schemas"]["SecretCopy"][];
             /** @description The app's release has it. Others are left over from earlier releases. */
             declared: boolean;
             /** @description What the app says that it is for. */
@@ -3755,7 +3760,7 @@ export interface components {
             /** @example res_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @enum {string} */
-            kind: "stack" | "sandbox" | "component";
+            kind: "stack" | "sandbox" | "component" | "secrets";
             /**
              * @description The cluster that it is live in, of kubernetes_contexts.toml; absent for the sandbox's own.
              * @example west
@@ -3794,7 +3799,7 @@ export interface components {
             health: components["schemas"]["HealthVerdict"];
             id: string;
             /** @enum {string} */
-            kind: "stack" | "sandbox" | "component";
+            kind: "stack" | "sandbox" | "component" | "secrets";
             name: string;
             /** Format: date-time */
             since?: string;
@@ -3838,7 +3843,7 @@ export interface components {
             /** @example res_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @enum {string} */
-            kind: "stack" | "sandbox" | "component";
+            kind: "stack" | "sandbox" | "component" | "secrets";
             /** @example api */
             name: string;
         };
@@ -3982,6 +3987,24 @@ export interface components {
          * @enum {string}
          */
         RunnerSwitch: "run" | "pause" | "read_only" | "stop_now" | "sever";
+        SecretCopy: {
+            /** @description The secret has another version now, or none; `sync_secrets` brings it. */
+            behind: boolean;
+            /** @example value */
+            key: string;
+            /**
+             * @description Of the Secret.
+             * @example api-credentials
+             */
+            name: string;
+            /** @example shop */
+            namespace: string;
+            /**
+             * @description The one that was copied.
+             * @example 1
+             */
+            version: number;
+        };
         SecretUse: {
             /** @description It has another version now. */
             behind: boolean;
@@ -4753,7 +4776,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];

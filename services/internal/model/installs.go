@@ -75,6 +75,7 @@ const (
 	KindStack     ResourceKind = "stack"
 	KindSandbox   ResourceKind = "sandbox"
 	KindComponent ResourceKind = "component"
+	KindSecrets   ResourceKind = "secrets" // the copies of secrets in the install's cluster
 	// KindScripts is built and released with the components, and no resource of an
 	// install: a directory of a repository that steps of actions run in.
 	KindScripts ResourceKind = "scripts"

@@ -107,7 +107,7 @@ const (
 	ChangeScript       ChangeKind = "script"        // an action that mutates
 	ChangeAccept       ChangeKind = "accept"        // the runner accepts the scripts of a release
 	ChangeForget       ChangeKind = "forget"        // the runner accepts no script any more
-	ChangeSecretSync   ChangeKind = "secret_sync"   // not yet
+	ChangeSecretSync   ChangeKind = "secret_sync"   // copies of secrets in the install's cluster
 	ChangeBreakGlass   ChangeKind = "break_glass"   // not yet
 	ChangeRunnerUpdate ChangeKind = "runner_update" // not yet
 )

@@ -64,7 +64,7 @@ func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.R
 	})
 	out.Resources = []apigen.ResourceHealth{}
 	for _, r := range resources {
-		if r.Kind == model.KindStack {
+		if r.Kind == model.KindStack || r.Kind == model.KindSecrets {
 			continue
 		}
 		out.Resources = append(out.Resources, apigen.ResourceHealth{

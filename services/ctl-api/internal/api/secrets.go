@@ -22,10 +22,10 @@ func (s *Server) ListInstallSecrets(ctx context.Context, req apigen.ListInstallS
 		if err != nil {
 			return err
 		}
-		rows, uses, err := secretsOf(ctx, tx, install)
+		rows, in, err := secretsOf(ctx, tx, install)
 		for _, row := range rows {
 			if row.Declared || row.Present {
-				out.Items = append(out.Items, secretView(row, uses))
+				out.Items = append(out.Items, secretView(row, in))
 			}
 		}
 		return err
@@ -33,12 +33,17 @@ func (s *Server) ListInstallSecrets(ctx context.Context, req apigen.ListInstallS
 	return out, err
 }
 
-func secretView(row ctldb.InstallSecret, uses []why.SecretUse) apigen.InstallSecret {
+func secretView(row ctldb.InstallSecret, in why.SecretsInUse) apigen.InstallSecret {
 	view := apigen.InstallSecret{
 		Name: row.Name, Description: optional.Of(row.Description), Declared: row.Declared, Needed: row.Needed, Made: row.Made,
 		Set: row.Present, Version: int(row.Version), Digest: optional.Of(row.Digest), SetBy: optional.Of(row.SetBy), SetAt: row.SetAt, UsedBy: []apigen.SecretUse{},
 	}
-	for _, use := range uses {
+	for _, c := range in.Copies {
+		if c.Secret == row.Name {
+			view.Copies = append(view.Copies, apigen.SecretCopy{Namespace: c.Namespace, Name: c.Name, Key: c.Key, Version: c.Version, Behind: why.Behind(c, row)})
+		}
+	}
+	for _, use := range in.Uses {
 		if use.Secret == row.Name {
 			view.UsedBy = append(view.UsedBy, apigen.SecretUse{Name: use.Resource, Version: int(use.Version), Behind: row.Present && use.Version != row.Version})
 		}
@@ -47,32 +52,40 @@ func secretView(row ctldb.InstallSecret, uses []why.SecretUse) apigen.InstallSec
 }
 
 // secretsOf reads the secrets of an install, and which versions its live resources have.
-func secretsOf(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]ctldb.InstallSecret, []why.SecretUse, error) {
-	rows, err := tx.SecretsOfInstall(ctx, install.ID)
+func secretsOf(ctx context.Context, tx *database.Tx, install ctldb.Install) (rows []ctldb.InstallSecret, in why.SecretsInUse, err error) {
+	rows, err = tx.SecretsOfInstall(ctx, install.ID)
 	if err != nil || len(rows) == 0 || install.ReleaseID == nil {
-		return rows, nil, err
+		return rows, in, err
+	}
+	resources, err := tx.ResourcesOfInstall(ctx, install.ID)
+	if err != nil {
+		return nil, in, fmt.Errorf("read resources: %w", err)
+	}
+	if in.Copies, err = why.Copies(resources); err != nil {
+		return nil, in, err
 	}
 	app, err := releaseview.App(ctx, tx.Queries, *install.ReleaseID)
 	if err != nil {
-		return nil, nil, err
+		return nil, in, err
 	}
 	overrides, err := releaseview.Overrides(ctx, tx.Queries, install.ID, install.InputsVersion)
 	if err != nil {
-		return nil, nil, err
+		return nil, in, err
 	}
 	live, err := tx.SecretVersionsRead(ctx, install.ID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read versions of secrets: %w", err)
+		return nil, in, fmt.Errorf("read versions of secrets: %w", err)
 	}
 	reads := map[string][]string{"sandbox": foresight.Secrets(foresight.Block{App: app, Source: foresight.Source{Kind: foresight.SourceSandbox}})}
 	for _, c := range app.Components {
 		reads[c.Name] = foresight.Secrets(foresight.Block{App: app, Source: foresight.Source{Kind: foresight.SourceComponent, Name: c.Name}, Override: overrides[c.Name]})
 	}
-	return rows, why.Uses(live, reads), nil
+	in.Uses = why.Uses(live, reads)
+	return rows, in, nil
 }
 
 // whyRotated explains what still has an earlier value of a secret.
 func whyRotated(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]why.Reason, error) {
-	rows, uses, err := secretsOf(ctx, tx, install)
-	return why.Rotated(install, rows, uses), err
+	rows, in, err := secretsOf(ctx, tx, install)
+	return why.Rotated(install, rows, in), err
 }

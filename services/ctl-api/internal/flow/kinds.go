@@ -18,6 +18,7 @@ var kinds = map[Kind]func(*planner) error{
 			p.sandbox("components stand on the sandbox")
 			p.hooks("post-provision-sandbox")
 		}
+		p.syncSecrets()
 		return p.deployAll("post-provision")
 	},
 	KindReprovision: func(p *planner) error {
@@ -28,6 +29,7 @@ var kinds = map[Kind]func(*planner) error{
 		if p.in.HasSandbox {
 			p.sandbox("components stand on the sandbox")
 		}
+		p.syncSecrets()
 		return p.deployAll("post-reprovision")
 	},
 	KindReprovisionSandbox: (*planner).reprovisionSandbox,
@@ -42,6 +44,7 @@ var kinds = map[Kind]func(*planner) error{
 		return nil
 	},
 	KindInputUpdate: (*planner).inputUpdate,
+	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
 	KindTeardown: func(p *planner) error {
 		p.runner()
@@ -104,6 +107,7 @@ func (p *planner) reprovisionSandbox() error {
 	p.secrets()
 	p.hooks("pre-reprovision-sandbox")
 	p.sandbox("asked for")
+	p.syncSecrets()
 	if !p.in.WithoutComponents {
 		return p.deployAll("post-reprovision-sandbox")
 	}
@@ -133,8 +137,10 @@ func (p *planner) inputUpdate() error {
 	p.hooks("pre-update-inputs")
 	if p.in.HasSandbox && len(p.in.SandboxRefers) > 0 {
 		p.sandbox(refersTo(p.in.SandboxRefers))
+		p.syncSecrets()
 		return p.deployAll("post-update-inputs")
 	}
+	p.syncSecretsIfAny()
 	why := map[string]string{}
 	for _, c := range p.in.Components {
 		switch {

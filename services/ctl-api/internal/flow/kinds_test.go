@@ -54,6 +54,64 @@ func TestPlanOfEachKind(t *testing.T) {
 			},
 		},
 		{
+			name: "secrets are copied after the sandbox and before components, between their points", kind: flow.KindReprovision,
+			change: func(in *flow.PlanInput) {
+				in.Components, in.Secrets, in.Copies = in.Components[3:], true, true
+				in.Hooks = []flow.PlanHook{{Action: "a", Trigger: "pre-secrets-sync"}, {Action: "z", Trigger: "post-secrets-sync"}}
+			},
+			want: []string{
+				"stack", "runner <- stack", "release <- runner", "secrets <- runner", "sandbox <- secrets", "pre-secrets-sync/a <- sandbox",
+				"secrets-sync <- pre-secrets-sync/a", "post-secrets-sync/z <- secrets-sync", "component/assets <- post-secrets-sync/z",
+			},
+		},
+		{
+			name: "a reprovision has these points without copies too", kind: flow.KindReprovision,
+			change: func(in *flow.PlanInput) {
+				in.Components, in.Hooks = nil, []flow.PlanHook{{Action: "a", Trigger: "pre-secrets-sync"}}
+			},
+			want: []string{"stack", "runner <- stack", "release <- runner", "sandbox <- runner", "pre-secrets-sync/a <- sandbox"},
+		},
+		{
+			name: "a deploy copies them before the components that it names", kind: flow.KindDeploy,
+			change: func(in *flow.PlanInput) { in.Selected, in.Copies = []string{"sandbox", "assets"}, true },
+			want:   []string{"runner", "release <- runner", "sandbox <- runner", "secrets-sync <- sandbox", "component/assets <- secrets-sync"},
+		},
+		{
+			name: "a deploy without copies has no such points", kind: flow.KindDeploy,
+			change: func(in *flow.PlanInput) {
+				in.Selected, in.Hooks = []string{"assets"}, []flow.PlanHook{{Action: "a", Trigger: "pre-secrets-sync"}}
+			},
+			want: []string{"runner", "release <- runner", "component/assets <- runner"},
+		},
+		{
+			name: "a release that has no copies any more takes away what is there", kind: flow.KindDeploy,
+			change: func(in *flow.PlanInput) { in.Selected, in.CopiesMade = []string{"assets"}, true },
+			want:   []string{"runner", "release <- runner", "secrets-sync <- runner", "component/assets <- secrets-sync"},
+		},
+		{
+			name: "an input update copies them too: their names may refer to inputs", kind: flow.KindInputUpdate,
+			change: func(in *flow.PlanInput) { in.Copies, in.Components[3].Refers = true, []string{"colour"} },
+			want:   []string{"runner", "release <- runner", "secrets-sync <- runner", "component/assets <- secrets-sync"},
+		},
+		{
+			name: "a sync of secrets does nothing else", kind: flow.KindSyncSecrets,
+			change: func(in *flow.PlanInput) {
+				in.Secrets, in.Copies, in.Checks = true, true, []string{"up"}
+				in.Hooks = []flow.PlanHook{{Action: "z", Trigger: "post-secrets-sync"}, {Action: "no", Trigger: "pre-deploy-all-components"}}
+			},
+			want: []string{"runner", "release <- runner", "secrets <- runner", "secrets-sync <- secrets", "post-secrets-sync/z <- secrets-sync"},
+		},
+		{
+			name: "the sandbox is removed after the copies in its cluster", kind: flow.KindDeprovisionSandbox,
+			change: func(in *flow.PlanInput) { in.Made, in.CopiesMade = in.Made[:1], true },
+			want:   []string{"runner", "secrets-sync <- runner", "sandbox <- secrets-sync", "scripts <- sandbox"},
+		},
+		{
+			name: "a deprovision removes copies even when nothing else is there", kind: flow.KindDeprovision,
+			change: func(in *flow.PlanInput) { in.Made, in.CopiesMade = nil, true },
+			want:   []string{"runner", "secrets-sync <- runner", "scripts <- secrets-sync"},
+		},
+		{
 			name: "a sandbox reprovisioned takes the components along", kind: flow.KindReprovisionSandbox,
 			change: func(in *flow.PlanInput) {
 				in.Components = in.Components[3:]

@@ -28,6 +28,7 @@ const (
 	KindTeardownAll        Kind = "teardown_all"        // every component; the sandbox stays
 	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
+	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
 )
 
 // StepKind says what a step does.
@@ -74,6 +75,9 @@ type PlanInput struct {
 	HasSandbox bool
 	// Secrets: the release has secrets that need a value.
 	Secrets bool
+	// Copies: the release copies secrets into the install's cluster. CopiesMade: an
+	// earlier sync left some there.
+	Copies, CopiesMade bool
 	// Hooks are the actions with life-cycle triggers.
 	Hooks []PlanHook
 	// Checks are the names of the actions that are health checks.
@@ -123,6 +127,7 @@ type PlannedStep struct {
 	Kind       StepKind
 	Resource   string // name of the resource, for deploy and teardown
 	Sandbox    bool   // the resource is the sandbox
+	Copies     bool   // the resource is the copies of secrets
 	Action     string
 	Needs      []string // names of steps
 	Reason     string
@@ -200,11 +205,13 @@ func (p *planner) deploySelected() error {
 		return name == sandboxName && p.in.HasSandbox && !slices.ContainsFunc(p.in.Components, func(c PlanComponent) bool { return c.Name == name })
 	}
 	components := slices.DeleteFunc(slices.Clone(p.in.Selected), isSandbox)
-	if len(components) < len(p.in.Selected) {
+	sandbox := len(components) < len(p.in.Selected)
+	if sandbox {
 		p.sandbox("asked for")
-		if len(components) == 0 {
-			return nil
-		}
+	}
+	p.syncSecretsIfAny()
+	if sandbox && len(components) == 0 {
+		return nil
 	}
 	if len(components) == 0 {
 		return p.deploy(nil)

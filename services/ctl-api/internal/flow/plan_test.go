@@ -193,7 +193,7 @@ func TestPlanKnowsTheKindsOfTheContract(t *testing.T) {
 	}
 	for _, kind := range spec.Components.Schemas["WorkflowKind"].Value.Enum {
 		if _, err := flow.Plan(flow.PlanInput{
-			Kind: flow.Kind(kind.(string)), Action: "a", HasSandbox: true, Selected: selectedOf[kind.(string)], Made: []flow.PlanMade{{Name: "old", Orphan: true}}, WithDependents: true,
+			Kind: flow.Kind(kind.(string)), Action: "a", HasSandbox: true, Selected: selectedOf[kind.(string)], Copies: true, Made: []flow.PlanMade{{Name: "old", Orphan: true}}, WithDependents: true,
 		}); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}

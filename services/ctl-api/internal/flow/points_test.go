@@ -36,10 +36,10 @@ func TestEveryPointOfTheLifeCycle(t *testing.T) {
 		planned := false
 		for _, kind := range []flow.Kind{
 			flow.KindProvision, flow.KindReprovision, flow.KindReprovisionSandbox, flow.KindDeploy, flow.KindInputUpdate,
-			flow.KindDeprovisionSandbox, flow.KindDeprovision,
+			flow.KindDeprovisionSandbox, flow.KindDeprovision, flow.KindSyncSecrets,
 		} {
 			steps, err := flow.Plan(flow.PlanInput{
-				Kind: kind, WithDependents: true, HasSandbox: true, Components: []flow.PlanComponent{{Name: "api"}}, Hooks: []flow.PlanHook{hook},
+				Kind: kind, WithDependents: true, HasSandbox: true, Copies: true, Components: []flow.PlanComponent{{Name: "api"}}, Hooks: []flow.PlanHook{hook},
 				Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api", Needs: []string{"sandbox"}}},
 			})
 			if err != nil {

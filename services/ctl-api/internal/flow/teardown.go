@@ -19,6 +19,8 @@ func Removes(steps []PlannedStep) []string {
 		switch {
 		case s.Kind == StepTeardown && s.Sandbox:
 			goes = append(goes, "the sandbox")
+		case s.Kind == StepTeardown && s.Copies:
+			goes = append(goes, "the copies of secrets")
 		case s.Kind == StepTeardown:
 			goes = append(goes, "component "+s.Resource)
 		}
@@ -127,13 +129,15 @@ func (p *planner) deprovision() {
 // forget appends the step that accepts no script any more; none where nothing was
 // made, since nobody may be there to forget anything.
 func (p *planner) forget() {
-	if len(p.in.Made) > 0 {
+	if len(p.in.Made) > 0 || p.in.CopiesMade {
 		p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
 	}
 }
 
 // removeSandbox appends the removal of the sandbox, if it was made.
+// The copies of secrets in its cluster go before.
 func (p *planner) removeSandbox(reason string) {
+	p.removeCopies()
 	if slices.ContainsFunc(p.in.Made, func(m PlanMade) bool { return m.Sandbox }) {
 		p.add(PlannedStep{Name: sandboxName, Kind: StepTeardown, Resource: sandboxName, Sandbox: true, Reason: reason})
 	}

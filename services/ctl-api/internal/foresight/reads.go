@@ -16,9 +16,10 @@ const (
 	SourceSandbox   SourceKind = "sandbox"
 	SourceComponent SourceKind = "component"
 	SourceAction    SourceKind = "action"
+	SourceCopies    SourceKind = "copies" // of secrets in the cluster
 )
 
-// Source makes something that templates read. Name is empty for the sandbox.
+// Source makes something that templates read. Name is empty for the sandbox and the copies.
 type Source struct {
 	Kind SourceKind
 	Name string
@@ -31,6 +32,8 @@ func (s Source) String() string {
 		return "sandbox"
 	case SourceAction:
 		return "action " + s.Name
+	case SourceCopies:
+		return "copies of secrets"
 	}
 	return s.Name
 }
@@ -123,6 +126,10 @@ func (b Block) references() []interpolate.Reference {
 	switch c := b.component(); {
 	case b.Source.Kind == SourceSandbox && b.App.Sandbox != nil:
 		values = template.In(b.App.Sandbox.At, b.App.Sandbox)
+	case b.Source.Kind == SourceCopies:
+		for _, s := range b.App.Secrets {
+			values = append(values, template.In(s.At, s)...)
+		}
 	case b.Source.Kind == SourceAction && b.App.Action(b.Source.Name) != nil:
 		a := b.App.Action(b.Source.Name)
 		values = template.In(a.At, a)

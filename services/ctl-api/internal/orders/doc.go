@@ -13,6 +13,7 @@
 //	               ├─ docker_build.go docker_build
 //	               └─ plugin.go      every type that is a plugin's
 //	Action, Scripts ─ action.go      what a script is
+//	SecretCopies ──── secrets.go     what is copied of the customer's secrets
 //	Probe ─────────── probe.go       what a runner looks at in a cluster
 //
 // A new type of component is a file with a function, and its row in types

@@ -1,10 +1,13 @@
 package why
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -48,10 +51,62 @@ func Uses(rows []ctldb.SecretVersionsReadRow, reads map[string][]string) (uses [
 	return uses
 }
 
-// Rotated explains which live resources still have an earlier value of a secret.
-func Rotated(install ctldb.Install, secrets []ctldb.InstallSecret, uses []SecretUse) (out []Reason) {
+// Copies are those of secrets in the install's cluster, as the last sync left them.
+func Copies(resources []ctldb.Resource) (list []jobspec.Copied, err error) {
+	for _, r := range resources {
+		if r.Kind != model.KindSecrets || r.LiveReleaseID == nil {
+			continue
+		}
+		var outputs jobspec.Outputs
+		if err := json.Unmarshal(r.Outputs, &outputs); err != nil {
+			return nil, fmt.Errorf("read outputs of %s: %w", r.Name, err)
+		}
+		if copies, there := outputs[jobspec.CopiesOutput]; there {
+			if err := json.Unmarshal(copies.Value, &list); err != nil {
+				return nil, fmt.Errorf("read copies of secrets: %w", err)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Behind says whether a copy has another value than the secret has now.
+func Behind(c jobspec.Copied, secret ctldb.InstallSecret) bool {
+	return !secret.Present || int(secret.Version) != c.Version
+}
+
+// copyBehind explains the copies of a secret that have an earlier value, nil when none has.
+func copyBehind(install ctldb.Install, secret ctldb.InstallSecret, copies []jobspec.Copied) *Reason {
+	for _, c := range copies {
+		if c.Secret != secret.Name || !Behind(c, secret) {
+			continue
+		}
+		now := fmt.Sprintf("rotated to version %d", secret.Version)
+		if !secret.Present {
+			now = "its value was taken away"
+		}
+		return &Reason{
+			What: "secret " + secret.Name, ID: install.ID, On: "operator",
+			Reason:  fmt.Sprintf("%s; its copy in the cluster (%s/%s, key %s) still has version %d", now, c.Namespace, c.Name, c.Key, c.Version),
+			Unblock: "berth installs sync-secrets " + install.Name,
+		}
+	}
+	return nil
+}
+
+// SecretsInUse is which values of secrets are where.
+type SecretsInUse struct {
+	Uses   []SecretUse
+	Copies []jobspec.Copied
+}
+
+// Rotated explains which live resources and copies still have an earlier value of a secret.
+func Rotated(install ctldb.Install, secrets []ctldb.InstallSecret, in SecretsInUse) (out []Reason) {
 	for _, secret := range secrets {
-		for _, use := range uses {
+		if behind := copyBehind(install, secret, in.Copies); behind != nil {
+			out = append(out, *behind)
+		}
+		for _, use := range in.Uses {
 			if use.Secret == secret.Name && secret.Present && use.Version != secret.Version {
 				out = append(out, Reason{
 					What: "secret " + secret.Name, ID: install.ID, On: "operator",

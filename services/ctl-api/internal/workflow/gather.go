@@ -56,10 +56,14 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	resources := map[string]ctldb.Resource{}
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
-		resources[resourceKey(row.Kind == model.KindSandbox, row.Name)] = row
+		resources[resourceKey(row.Kind, row.Name)] = row
 		standsOn := cmp.Or(optional.Value(row.LiveReleaseID), left[row.ID])
 		if row.Kind == model.KindStack || standsOn == "" {
 			continue // what never came to be has nothing to tear down
+		}
+		if row.Kind == model.KindSecrets {
+			in.CopiesMade = true
+			continue
 		}
 		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == model.KindSandbox, Orphan: slices.Contains(orphans, row.ID), MaxRetries: retriesOf(in, row.Name)}
 		if !made.Sandbox {
@@ -234,9 +238,9 @@ func actionNames(app *appconfig.App) []string {
 }
 
 // resourceKey is unique among the resources of an install.
-func resourceKey(sandbox bool, name string) string {
-	if sandbox {
+func resourceKey(kind model.ResourceKind, name string) string {
+	if kind == model.KindSandbox {
 		return "sandbox"
 	}
-	return "component/" + name
+	return string(kind) + "/" + name
 }

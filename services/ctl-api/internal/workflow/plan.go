@@ -143,6 +143,9 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 // the workflow's release has of it, or nothing, and then it is about what is live
 // or was left behind.
 func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
+	if s.resource.Kind == model.KindSecrets {
+		return secretsSpec(ctx, q, s, insert)
+	}
 	insert.Kind = model.ChangeDeploy
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	spec := newSpec(s, "", jobspec.OperationPlan, 0)

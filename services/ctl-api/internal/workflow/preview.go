@@ -69,8 +69,11 @@ func unforeseen(ctx context.Context, tx *database.Tx, s subject) ([]model.MayCha
 
 // sourceOf is a resource as something that templates read.
 func sourceOf(r ctldb.Resource) foresight.Source {
-	if r.Kind == model.KindSandbox {
+	switch r.Kind {
+	case model.KindSandbox:
 		return foresight.Source{Kind: foresight.SourceSandbox}
+	case model.KindSecrets:
+		return foresight.Source{Kind: foresight.SourceCopies}
 	}
 	return foresight.Source{Kind: foresight.SourceComponent, Name: r.Name}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/foresight"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -38,7 +39,7 @@ func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanI
 	}
 	made := map[string]bool{}
 	for _, m := range in.Made {
-		made[resourceKey(m.Sandbox, m.Name)] = true
+		made[resourceKey(kindOf(m), m.Name)] = true
 	}
 	refers := func(key string, source foresight.Source, override appconfig.InstallComponent) (inputs []string, moved flow.Moved) {
 		if !made[key] {
@@ -52,12 +53,20 @@ func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanI
 		}
 		return inputs, moved
 	}
-	in.SandboxRefers, _ = refers(resourceKey(true, ""), foresight.Source{Kind: foresight.SourceSandbox}, appconfig.InstallComponent{})
+	in.SandboxRefers, _ = refers(resourceKey(model.KindSandbox, ""), foresight.Source{Kind: foresight.SourceSandbox}, appconfig.InstallComponent{})
 	for i := range in.Components {
 		c := &in.Components[i]
 		var moved flow.Moved
-		c.Refers, moved = refers(resourceKey(false, c.Name), foresight.Source{Kind: foresight.SourceComponent, Name: c.Name}, overrides[c.Name])
+		c.Refers, moved = refers(resourceKey(model.KindComponent, c.Name), foresight.Source{Kind: foresight.SourceComponent, Name: c.Name}, overrides[c.Name])
 		c.Overridden = slices.Contains(moved.Overrides, c.Name)
 	}
 	return nil
+}
+
+// kindOf is the kind of the resource that something which exists is.
+func kindOf(m flow.PlanMade) model.ResourceKind {
+	if m.Sandbox {
+		return model.KindSandbox
+	}
+	return model.KindComponent
 }

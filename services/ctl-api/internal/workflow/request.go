@@ -171,7 +171,7 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == model.InstallNew && (kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate):
+	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate):
 		return fault.With(fault.Newf(fault.ErrConflict, "install %q was never provisioned", install.Name), fault.Code("never_provisioned"),
 			fault.Remedy("provision it: `berth installs provision %s`", install.Name))
 	case install.State == model.InstallDeprovisioned:
@@ -207,7 +207,14 @@ func resourceOf(s flow.PlannedStep, resources map[string]ctldb.Resource) (*strin
 	if s.Resource == "" {
 		return nil, nil
 	}
-	resource, ok := resources[resourceKey(s.Sandbox, s.Resource)]
+	kind := model.KindComponent
+	switch {
+	case s.Sandbox:
+		kind = model.KindSandbox
+	case s.Copies:
+		kind = model.KindSecrets
+	}
+	resource, ok := resources[resourceKey(kind, s.Resource)]
 	if !ok {
 		return nil, fmt.Errorf("step %s: the install has no resource %q", s.Name, s.Resource)
 	}

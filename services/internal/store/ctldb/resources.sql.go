@@ -250,7 +250,7 @@ LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
 LEFT JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
 WHERE r.install_id = $1 AND ($2::text = '' OR r.id = $2 OR r.name = $2)
-ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name
+ORDER BY array_position(ARRAY['stack', 'sandbox', 'secrets', 'component'], r.kind), r.name
 `
 
 type ShowResourcesParams struct {

@@ -16,7 +16,7 @@ LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 LEFT JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
 LEFT JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
 WHERE r.install_id = sqlc.arg(install_id) AND (sqlc.arg(ref)::text = '' OR r.id = sqlc.arg(ref) OR r.name = sqlc.arg(ref))
-ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name;
+ORDER BY array_position(ARRAY['stack', 'sandbox', 'secrets', 'component'], r.kind), r.name;
 
 -- name: LiveRevisions :many
 -- What is live of the sandbox and the components of these installs.

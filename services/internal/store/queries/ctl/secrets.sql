@@ -18,11 +18,11 @@ WHERE install_id = sqlc.arg(install_id) AND declared AND NOT name = ANY (sqlc.ar
 
 -- name: SecretVersionsRead :many
 -- Which version of each secret the templates of a live resource read last: those of the
--- state that its live change was planned with.
+-- state that its live change was planned with. Copies in the cluster say it themselves.
 SELECT r.name AS resource, r.kind, k.key::text AS secret, coalesce((k.value ->> 'version')::int, 0)::int AS version
 FROM resources r
 JOIN changes c ON c.org_id = r.org_id AND c.id = r.live_change_id
 JOIN state_versions v ON v.org_id = c.org_id AND v.install_id = c.install_id AND v.version = c.state_version
 CROSS JOIN LATERAL jsonb_each(coalesce(v.tree -> 'secrets', '{}')) AS k (key, value)
-WHERE r.install_id = sqlc.arg(install_id) AND r.live_release_id IS NOT NULL
+WHERE r.install_id = sqlc.arg(install_id) AND r.live_release_id IS NOT NULL AND r.kind <> 'secrets'
 ORDER BY r.kind, r.name, k.key;
