@@ -1462,6 +1462,7 @@ const (
 	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindRollback           WorkflowKind = "rollback"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
 )
@@ -1486,6 +1487,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovision:
 		return true
 	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindRollback:
 		return true
 	case WorkflowKindTeardown:
 		return true
@@ -3529,6 +3532,46 @@ type ResourceTurn struct {
 // - `customer`: reads and decides within one customer.
 type Role string
 
+// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+type Rollback struct {
+	// Answers Of a rollback, the workflow whose failure it answers.
+	Answers *string `json:"answers,omitempty"`
+
+	// ByItself Berth began it, since the app asks for that.
+	ByItself bool `json:"by_itself,omitempty"`
+
+	// Command Of an offer, what accepts it.
+	//
+	// Example: berth rollback acme
+	Command *string `json:"command,omitempty"`
+
+	// Components Of a rollback, the components that it names, none for all. Of an offer, what the failed workflow changed: each can be rolled back alone.
+	Components []string `json:"components,omitempty"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// Inputs The names of the inputs that get another value.
+	Inputs []string `json:"inputs,omitempty"`
+
+	// InputsVersion Whose values come back.
+	//
+	// Example: 3
+	InputsVersion int `json:"inputs_version"`
+
+	// Overrides The components for which what the install overrides changes.
+	Overrides []string `json:"overrides,omitempty"`
+
+	// Release A config or release by id and number.
+	Release NumberRef `json:"release"`
+
+	// Says For people, what it brings back and what not, a line each.
+	Says []string `json:"says"`
+
+	// Stays Components that the release does not have; they stay as they are.
+	Stays []string `json:"stays,omitempty"`
+}
+
 // Runner defines model for Runner.
 type Runner struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -4390,7 +4433,10 @@ type Workflow struct {
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release A config or release by id and number.
-	Release   *NumberRef    `json:"release,omitempty"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+	Rollback  *Rollback     `json:"rollback,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
 	State     WorkflowState `json:"state"`
 
@@ -4424,8 +4470,13 @@ type WorkflowBrief struct {
 	Kind WorkflowKind `json:"kind"`
 
 	// Release A config or release by id and number.
-	Release *NumberRef    `json:"release,omitempty"`
-	State   WorkflowState `json:"state"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Under `last`; what takes the install back to where it was before the failure, when there is something.
+	//
+	// Example: berth rollback acme
+	Rollback *string       `json:"rollback,omitempty"`
+	State    WorkflowState `json:"state"`
 
 	// Step The step that failed.
 	//
@@ -4458,7 +4509,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -4477,13 +4528,13 @@ type WorkflowRequest struct {
 	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
-	// Release By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has.
+	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
 	Release *string `json:"release,omitempty"`
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
-	// WithDependents deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
+	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
 	// WithoutComponents reprovision_sandbox; leave the components alone.
@@ -5956,8 +6007,15 @@ type ClientInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -5994,8 +6052,15 @@ type ClientInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -7792,8 +7857,15 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -7840,8 +7912,15 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -14786,8 +14865,15 @@ type ClientWithResponsesInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -14824,8 +14910,15 @@ type ClientWithResponsesInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -20903,8 +20996,15 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -20947,8 +21047,15 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;

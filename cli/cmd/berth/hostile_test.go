@@ -235,7 +235,7 @@ func commandLines(dir string) [][]string {
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
 		{"registry", "token"}, {"registry", "login", "--config", filepath.Join(dir, "docker.json")},
 		{"approve", "acme"}, {"approve", "acme/api", "--auto-approve"}, {"deny", "acme"}, {"retry", "acme/api"}, {"workflows", "show", "acme"},
-		{"changes", "show", "acme"}, {"logs"}, {"deploy", "--label", "a=b"}, {"rollback", "acme"},
+		{"changes", "show", "acme"}, {"logs"}, {"deploy", "--label", "a=b"}, {"rollback", "acme"}, {"rollback", "acme/api"},
 		{"history", "acme"}, {"outputs", "acme"}, {"outputs", "acme", "api"}, {"diff", "acme"}, {"diff", "rel_1", "rel_2"},
 		{"members", "list"}, {"members", "create", "bot", "--role", "viewer"}, {"members", "remove", "bot"}, {"installs", "set", "acme", "label=a=b"},
 		{"ps"}, {"ls"}, {"whoami"}, {"plan", "acme"}, {"watch", "acme"}, {"cancel", "acme"}, {"get", "installs"}, {"describe", "acme"},

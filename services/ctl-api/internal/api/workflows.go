@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -84,6 +85,11 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 			}
 		}
 		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
+		if r.Kind == flow.KindRollback {
+			if err := (rollback.Finder{Installs: s.Installs}).Prepare(ctx, tx, &r.Request); err != nil {
+				return "", err
+			}
+		}
 		id, err := workflow.Start(ctx, tx, r.Request)
 		if err != nil {
 			return "", err
@@ -232,6 +238,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	}
 	out, err := workflowHead(rows[0])
 	if err != nil {
+		return out, err
+	}
+	if out.Rollback, err = (rollback.Finder{Installs: s.Installs}).View(ctx, tx, rows[0].Workflow); err != nil {
 		return out, err
 	}
 	steps, err := tx.StepsOfWorkflow(ctx, id)

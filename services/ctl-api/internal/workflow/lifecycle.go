@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -91,6 +92,7 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 // brings are the kinds after which the install has the release of the workflow.
 var brings = map[flow.Kind]bool{
 	flow.KindProvision: true, flow.KindReprovision: true, flow.KindReprovisionSandbox: true, flow.KindDeploy: true, flow.KindInputUpdate: true,
+	flow.KindRollback: true,
 }
 
 // moveInstall writes what the install is after a workflow, and makes the verdicts
@@ -102,6 +104,14 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 	var brought *string
 	if done && brings[kind] {
 		brought = s.workflow.ReleaseID
+	}
+	if brought != nil && kind == flow.KindRollback {
+		var err error
+		if brought, err = wentBack(ctx, tx, s); err != nil {
+			return err
+		}
+	}
+	if brought != nil {
 		install.ReleaseID = brought
 	}
 	after, err := whatIsLeft(ctx, tx, install)
@@ -117,6 +127,28 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 		return err
 	}
 	return judge(ctx, tx, install, s.now)
+}
+
+// wentBack makes what a rollback that succeeded brought back what the install is to
+// be: its inputs come into force, unless somebody has set others since it began, and
+// its release is the install's. One of single components does neither, as long as
+// anything else stands on the install's release.
+func wentBack(ctx context.Context, tx *database.Tx, s subject) (release *string, err error) {
+	components, err := ComponentsOf(s.workflow)
+	if err != nil {
+		return nil, err
+	}
+	if len(components) > 0 {
+		stands, err := tx.InstallStandsOn(ctx, ctldb.InstallStandsOnParams{InstallID: s.install.ID, ReleaseID: optional.Value(s.install.ReleaseID)})
+		if err != nil || stands {
+			return nil, err
+		}
+		return s.workflow.ReleaseID, nil
+	}
+	if err := tx.BringInputsBack(ctx, ctldb.BringInputsBackParams{InstallID: s.install.ID, Version: s.workflow.InputsVersion}); err != nil {
+		return nil, fmt.Errorf("bring inputs back: %w", err)
+	}
+	return s.workflow.ReleaseID, nil
 }
 
 // whatIsLeft looks whether an install between two states is whole, and whether
