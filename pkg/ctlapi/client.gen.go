@@ -1073,6 +1073,30 @@ func (e ResourceRefKind) Valid() bool {
 	}
 }
 
+// Defines values for ReversalClass.
+const (
+	ReversalClassDataLoss     ReversalClass = "data_loss"
+	ReversalClassIrreversible ReversalClass = "irreversible"
+	ReversalClassReversible   ReversalClass = "reversible"
+	ReversalClassUnknown      ReversalClass = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ReversalClass enum.
+func (e ReversalClass) Valid() bool {
+	switch e {
+	case ReversalClassDataLoss:
+		return true
+	case ReversalClassIrreversible:
+		return true
+	case ReversalClassReversible:
+		return true
+	case ReversalClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	RoleAdmin    Role = "admin"
@@ -2065,6 +2089,9 @@ type ChangeSummary struct {
 
 	// Resource The part of an install that something is about.
 	Resource *ResourceRef `json:"resource,omitempty"`
+
+	// RollbackClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	RollbackClass *ReversalClass `json:"rollback_class,omitempty"`
 
 	// State - `preparing`: being planned; `proposed`: waits for a decision;
 	// - `approved`, `executing`, `applied`: on its way, and done;
@@ -3127,6 +3154,9 @@ type PlanSummary struct {
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 	Replace   int        `json:"replace"`
 
+	// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+	Reversal *Reversal `json:"reversal,omitempty"`
+
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
@@ -3524,6 +3554,21 @@ type ResourceTurn struct {
 	Workflow     string       `json:"workflow"`
 	WorkflowKind WorkflowKind `json:"workflow_kind"`
 }
+
+// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+type Reversal struct {
+	// Class What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	Class ReversalClass `json:"class"`
+
+	// Reverse Of charts and manifests, what going back does, as far as the plan is shown; left out of plans of more than 1 MiB.
+	Reverse []ObjectChange `json:"reverse,omitempty"`
+
+	// Why For people, the worst first; at most 8.
+	Why []string `json:"why,omitempty"`
+}
+
+// ReversalClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+type ReversalClass string
 
 // Role - `platform`: makes orgs;
 // - `admin`: everything in the org, members and tokens included;

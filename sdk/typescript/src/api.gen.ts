@@ -2228,6 +2228,7 @@ export interface components {
              */
             proposed_at?: string;
             resource?: components["schemas"]["ResourceRef"];
+            rollback_class?: components["schemas"]["ReversalClass"];
             state: components["schemas"]["ChangeState"];
             step_id: string;
             wait?: components["schemas"]["Waiting"];
@@ -3092,6 +3093,7 @@ export interface components {
             outputs?: components["schemas"]["FieldChange"][];
             rehearsed?: components["schemas"]["Rehearsed"];
             replace: number;
+            reversal?: components["schemas"]["Reversal"];
             /** @description What the tool itself shows. */
             text?: string;
             update: number;
@@ -3425,6 +3427,19 @@ export interface components {
             workflow: string;
             workflow_kind: components["schemas"]["WorkflowKind"];
         };
+        /** @description What going back from the plan costs. Absent from runners that do not say, and for what is not a resource. */
+        Reversal: {
+            class: components["schemas"]["ReversalClass"];
+            /** @description Of charts and manifests, what going back does, as far as the plan is shown; left out of plans of more than 1 MiB. */
+            reverse?: components["schemas"]["ObjectChange"][];
+            /** @description For people, the worst first; at most 8. */
+            why?: string[];
+        };
+        /**
+         * @description What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+         * @enum {string}
+         */
+        ReversalClass: "reversible" | "unknown" | "data_loss" | "irreversible";
         /**
          * @description - `platform`: makes orgs;
          *     - `admin`: everything in the org, members and tokens included;

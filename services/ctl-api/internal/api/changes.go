@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -61,7 +62,9 @@ func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (
 		if len(c.Plan) == 0 {
 			return fault.Newf(fault.ErrNotFound, "change %s has not been planned yet", c.ID)
 		}
-		return json.Unmarshal(c.Plan, &out)
+		view, err := rollback.PlanView(c.Plan)
+		out = apigen.GetPlan200JSONResponse(view)
+		return err
 	})
 	return out, err
 }
@@ -111,10 +114,11 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 		out.Effect = &c.Effect
 	}
 	if len(c.Plan) > 0 {
-		out.Plan = new(apigen.PlanSummary)
-		if err := json.Unmarshal(c.Plan, out.Plan); err != nil {
+		view, err := rollback.PlanView(c.Plan)
+		if err != nil {
 			return out, err
 		}
+		out.Plan = &view
 	}
 	if err := json.Unmarshal(c.Differs, &out.Differs); err != nil {
 		return out, err
@@ -148,6 +152,7 @@ func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.Resource
 			return out, err
 		}
 		n := plan.Counts()
+		out.RollbackClass = rollback.ClassOf(plan)
 		out.Counts = &apigen.PlanCounts{
 			NoChange: n.NoChange, Create: n.Create, Update: n.Update, Replace: n.Replace, Delete: n.Delete, Run: n.Run, Outputs: n.Outputs, Other: n.Other,
 		}
