@@ -1,5 +1,7 @@
 package flow
 
+import "github.com/berth-dev/berth/pkg/jobspec"
+
 // Past is a time at which an install, or one of its resources, was brought to a
 // release, or something of that was applied and did not come out.
 type Past struct {
@@ -42,4 +44,33 @@ func Back(past []Past, releaseID string) (from, to Past, found bool) {
 		}
 	}
 	return from, Past{}, false
+}
+
+// Tried is a resource whose deploy a workflow has ended with.
+type Tried struct {
+	Name string // "sandbox" for the sandbox
+	// Failed: it was applied, and did not come out.
+	Failed bool
+	// Asked: the app asks for a rollback when it fails.
+	Asked bool
+	Class jobspec.ReversalClass // of the plan that was applied
+}
+
+// ByItself names what goes back without being asked, after a workflow of a kind has
+// failed: what failed, for which the app asks for that, when going back costs nothing.
+// answered tells that the same failure had its rollback: there is no second one, and
+// none for a rollback.
+func ByItself(kind Kind, answered bool, tried []Tried) []string {
+	var names []string
+	switch kind {
+	case KindProvision, KindReprovision, KindReprovisionSandbox, KindDeploy, KindInputUpdate:
+	default:
+		return nil
+	}
+	for _, t := range tried {
+		if t.Failed && t.Asked && t.Class == jobspec.Reversible && !answered {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }

@@ -2,8 +2,10 @@ package flow_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 )
 
@@ -48,6 +50,34 @@ func TestBack(t *testing.T) {
 		}
 		if got := to.Number*10 + to.InputsVersion; got != tt.to || found != (tt.to != 0) {
 			t.Errorf("%s: to %d, %t, want %d", tt.name, got, found, tt.to)
+		}
+	}
+}
+
+func TestWhatGoesBackByItself(t *testing.T) {
+	t.Parallel()
+	failed := flow.Tried{Name: "api", Failed: true, Asked: true, Class: jobspec.Reversible}
+	but := func(change func(*flow.Tried)) flow.Tried { next := failed; change(&next); return next }
+	for _, tt := range []struct {
+		name     string
+		kind     flow.Kind
+		answered bool
+		tried    []flow.Tried
+		want     []string
+	}{
+		{"a deploy that failed", flow.KindDeploy, false, []flow.Tried{failed}, []string{"api"}},
+		{"and only what failed of it", flow.KindInputUpdate, false, []flow.Tried{failed, but(func(t *flow.Tried) { t.Name, t.Failed = "web", false })}, []string{"api"}},
+		{"once", flow.KindDeploy, true, []flow.Tried{failed}, nil},
+		{"never of a rollback", flow.KindRollback, false, []flow.Tried{failed}, nil},
+		{"never of a removal", flow.KindTeardown, false, []flow.Tried{failed}, nil},
+		{"not when nobody asks for it", flow.KindDeploy, false, []flow.Tried{but(func(t *flow.Tried) { t.Asked = false })}, nil},
+		{"not when it loses data", flow.KindDeploy, false, []flow.Tried{but(func(t *flow.Tried) { t.Class = jobspec.ReverseLoses })}, nil},
+		{"not when it cannot be done", flow.KindDeploy, false, []flow.Tried{but(func(t *flow.Tried) { t.Class = jobspec.Irreversible })}, nil},
+		{"not when the plan does not tell", flow.KindDeploy, false, []flow.Tried{but(func(t *flow.Tried) { t.Class = jobspec.ReverseUnknown })}, nil},
+		{"not from a runner that says nothing", flow.KindDeploy, false, []flow.Tried{but(func(t *flow.Tried) { t.Class = "" })}, nil},
+	} {
+		if got := flow.ByItself(tt.kind, tt.answered, tt.tried); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

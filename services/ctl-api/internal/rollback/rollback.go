@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -36,6 +37,7 @@ const sandboxName = "sandbox"
 // Finder finds what can be gone back to. Its methods run in the caller's transaction.
 type Finder struct {
 	Installs *installs.Service
+	Log      *slog.Logger // needed by ByItself
 }
 
 // asked is a rollback as somebody asks for it, or as it is offered.

@@ -63,7 +63,7 @@ func installDuring(k flow.Kind) model.InstallState {
 }
 
 // finishWorkflow ends the workflow and moves the install.
-func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+func (e *Engine) finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{
 		ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error), Ended: optional.Of(d.Ended), EndedBy: optional.Of(d.EndedBy),
 	})
@@ -85,6 +85,11 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 		return err
 	}
 	tx.AfterCommit(func() { countEnded(ctx, s.workflow, d.WorkflowState) })
+	if e.Failed != nil && d.WorkflowState == model.WorkflowFailed {
+		if err := e.Failed(ctx, tx, s.workflow); err != nil {
+			return fmt.Errorf("after the failure: %w", err)
+		}
+	}
 	// What the runner does by itself depends on what is deployed.
 	return tx.WakeInstall(ctx, s.install.ID)
 }

@@ -3,8 +3,10 @@ package workflow_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -232,5 +234,92 @@ func TestRollbacksThatAreRefused(t *testing.T) {
 	r.advance(w)
 	if got := r.offer(w); got != "" {
 		t.Errorf("a deploy that applied nothing offers %q", got)
+	}
+}
+
+// A component whose app asks for it goes back once when its deploy fails, and no
+// crash makes that two. The approval of the failed workflow does not count for it.
+func TestRollbackThatTheAppAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		class jobspec.ReversalClass
+		asks  bool
+		want  string // workflows of kind rollback that Berth started
+	}{
+		{"reversible", jobspec.Reversible, true, "1"},
+		{"not when it loses data", jobspec.ReverseLoses, true, "0"},
+		{"not when nobody asks", jobspec.Reversible, false, "0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(app *appconfig.App) {
+				key := app.Component("key")
+				if key.Berth == nil {
+					key.Berth = &appconfig.BlockExtension{}
+				}
+				key.Berth.AutoRollback = tt.asks
+			})
+			finder := r.finder()
+			finder.Log = slog.New(slog.DiscardHandler)
+			died := errors.New("killed")
+			killed := false
+			r.engine.Failed = func(ctx context.Context, tx *database.Tx, w ctldb.Workflow) error {
+				if err := finder.ByItself(ctx, tx, w); err != nil || killed {
+					return err
+				}
+				killed = true
+				return died // before the commit
+			}
+			r.provision()
+			r.inputs(installs.Values{"greeting": "Hello"})
+			r.newRelease(2)
+			w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true, Components: []string{"key"}})
+			fails := func() {
+				t.Helper()
+				r.planned(w, "component/key", "key 2")
+				r.exec(`update changes set plan = jsonb_set(plan, '{reversal}', jsonb_build_object('class', $2::text)) where id = (select change_id from steps where workflow_id = $1 and name = 'component/key')`, w, tt.class)
+				jobID, _ := r.openJob(w, "component/key")
+				r.exec(`update runner_jobs set state = 'failed', result = '{"outcome": "failed"}', finished_at = now() where id = $1`, jobID)
+				for {
+					err := r.engine.Advance(t.Context(), w)
+					if err == nil {
+						return
+					}
+					if !errors.Is(err, died) {
+						t.Fatal(err)
+					}
+					if got := r.value(`select state || ' ' || (select count(*) from workflows where kind = 'rollback') from workflows where id = $1`, w); got != "running 0" {
+						t.Fatalf("after the crash, workflow and rollbacks are %q", got)
+					}
+				}
+			}
+			started := `select count(*)::text from workflows where kind = 'rollback' and created_by = 'berth' and params->'rollback'->>'answers' = $1 and not approve_all and params->'components' = '["key"]'`
+			fails()
+			if got := r.value(started, w); got != tt.want {
+				t.Fatalf("%s rollbacks began by themselves, want %s", got, tt.want)
+			}
+			if tt.want == "0" {
+				return
+			}
+			back := r.value(`select id from workflows where kind = 'rollback'`)
+			r.advance(back)
+			r.planned(back, "component/key", "key 1")
+			if got := r.steps(back)["component/key"]; got != "waiting proposed" {
+				t.Errorf("the rollback's change is %s, want it to wait for a decision", got)
+			}
+			r.approve(back, "component/key")
+			r.applied(back, "component/key", jobspec.OutcomeFailed, nil)
+			// A retry that fails again, and a rollback that failed: there is no second one.
+			r.tx(func(ctx context.Context, tx *database.Tx) error {
+				_, err := workflow.Retry(ctx, tx, r.value(`select id from steps where workflow_id = $1 and name = 'component/key'`, w), "ada")
+				return err
+			})
+			r.advance(w)
+			fails()
+			if got := r.value(`select count(*)::text from workflows where kind = 'rollback'`); got != "1" {
+				t.Errorf("after the second failure there are %s rollbacks", got)
+			}
+		})
 	}
 }
