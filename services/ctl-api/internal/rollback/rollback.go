@@ -287,5 +287,5 @@ func (a asked) nothing(what string) error {
 			fault.Code(CodeNoEarlier), fault.Remedy("see what was deployed: `berth history %s`", a.install.Name))
 	}
 	return fault.With(fault.Newf(fault.ErrConflict, "release %d was never deployed well to %s, so there is nothing to go back to", a.number, what),
-		fault.Code(CodeNever), fault.Remedy("deploy it: `berth deploy %s --release %d`", a.install.Name, a.number))
+		fault.Code(CodeNever), fault.Remedy("deploy it: `berth deploy %s --to %d`", a.install.Name, a.number))
 }
