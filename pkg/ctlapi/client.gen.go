@@ -5108,6 +5108,12 @@ type RetryStepParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SkipStepParams defines parameters for SkipStep.
+type SkipStepParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Limit How many items a page has at most.
@@ -6282,6 +6288,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SkipStep Go on without a failed step
+	//
+	// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+	//
+	// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+	SkipStep(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTokens List tokens
 	//
@@ -8333,6 +8346,23 @@ func (c *Client) GetStep(ctx context.Context, step StepID, reqEditors ...Request
 // Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 func (c *Client) RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryStepRequest(c.Server, step, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SkipStep Go on without a failed step
+//
+// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+//
+// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+func (c *Client) SkipStep(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSkipStepRequest(c.Server, step, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13101,6 +13131,55 @@ func NewRetryStepRequest(server string, step StepID, params *RetryStepParams) (*
 	return req, nil
 }
 
+// NewSkipStepRequest constructs an http.Request for the SkipStep method
+func NewSkipStepRequest(server string, step StepID, params *SkipStepParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "step", step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/steps/%s/skip", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListTokensRequest constructs an http.Request for the ListTokens method
 func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
@@ -15166,6 +15245,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStepWithResponse(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*RetryStepResponse, error)
+
+	// SkipStepWithResponse Go on without a failed step
+	//
+	// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+	SkipStepWithResponse(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*SkipStepResponse, error)
 
 	// ListTokensWithResponse List tokens
 	//
@@ -19029,6 +19117,54 @@ func (r RetryStepResponse) ContentType() string {
 	return ""
 }
 
+type SkipStepResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SkipStepResponse) GetJSON202() *Workflow {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SkipStepResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SkipStepResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SkipStepResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SkipStepResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SkipStepResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListTokensResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -21422,6 +21558,21 @@ func (c *ClientWithResponses) RetryStepWithResponse(ctx context.Context, step St
 		return nil, err
 	}
 	return ParseRetryStepResponse(rsp)
+}
+
+// SkipStepWithResponse Go on without a failed step
+//
+// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+func (c *ClientWithResponses) SkipStepWithResponse(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*SkipStepResponse, error) {
+	rsp, err := c.SkipStep(ctx, step, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSkipStepResponse(rsp)
 }
 
 // ListTokensWithResponse List tokens
@@ -24328,6 +24479,39 @@ func ParseRetryStepResponse(rsp *http.Response) (*RetryStepResponse, error) {
 	}
 
 	response := &RetryStepResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSkipStepResponse parses an HTTP response from a SkipStepWithResponse call
+func ParseSkipStepResponse(rsp *http.Response) (*SkipStepResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SkipStepResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

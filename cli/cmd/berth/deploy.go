@@ -246,25 +246,57 @@ Berth retries all its failed steps, or those of the component you name.`,
 	}
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		what, err := names.Book{Client: client}.Retry(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		steps, err := follow.ToRetry(ctx, client, what)
-		if err != nil {
-			return err
-		}
-		var w *ctlapi.Workflow
-		for _, step := range steps {
+		return c.failedSteps(ctx, client, args[0], how, func(step string) (*ctlapi.Workflow, error) {
 			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if w, err = api.Body(resp.JSON202); err != nil {
-				return err
-			}
-		}
-		return c.started(ctx, client, w, how)
+			return api.Body(resp.JSON202)
+		})
 	})
 	return cmd
+}
+
+func (c *cli) skipCommand() *cobra.Command {
+	var how watching
+	cmd := &cobra.Command{
+		Use:   "skip STEP | WORKFLOW | INSTALL[/COMPONENT]",
+		Short: "Go on without a failed step",
+		Long: `Skips a failed deploy, action or check, and what needs it; what does not need it goes
+on. Something of the release is missing then, so the install does not count as brought
+to it: berth status shows the release as pending until a deploy succeeds. To try the
+step again use berth retry, to go back berth rollback, to stop leave it as it is.`,
+		Args: command.Exactly("STEP, WORKFLOW or INSTALL"),
+	}
+	how.flags(cmd)
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		return c.failedSteps(ctx, client, args[0], how, func(step string) (*ctlapi.Workflow, error) {
+			resp, err := client.SkipStepWithResponse(ctx, step, &ctlapi.SkipStepParams{})
+			if err != nil {
+				return nil, err
+			}
+			return api.Body(resp.JSON202)
+		})
+	})
+	return cmd
+}
+
+// failedSteps does something about each failed step that a person names, and follows
+// the workflow that goes on with it.
+func (c *cli) failedSteps(ctx context.Context, client *api.Client, named string, how watching, do func(step string) (*ctlapi.Workflow, error)) error {
+	what, err := names.Book{Client: client}.Retry(ctx, named)
+	if err != nil {
+		return err
+	}
+	steps, err := follow.ToRetry(ctx, client, what)
+	if err != nil {
+		return err
+	}
+	var w *ctlapi.Workflow
+	for _, step := range steps {
+		if w, err = do(step); err != nil {
+			return err
+		}
+	}
+	return c.started(ctx, client, w, how)
 }

@@ -209,7 +209,7 @@ func commandLines(dir string) [][]string {
 		{"changes", "list"}, {"changes", "show", "chg_1"}, {"changes", "show", "chg_1", "--text=false"},
 		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},
-		{"rollback", "acme", "--to", "1"}, {"retry", "wfl_1"}, {"retry", "stp_1"},
+		{"rollback", "acme", "--to", "1"}, {"retry", "wfl_1"}, {"retry", "stp_1"}, {"skip", "wfl_1"}, {"skip", "stp_1"},
 		{"workflows", "list"}, {"workflows", "show", "wfl_1"}, {"workflows", "watch", "wfl_1"}, {"workflows", "cancel", "wfl_1"},
 		{"actions", "list", "acme"}, {"actions", "runs"}, {"actions", "run", "acme", "check"}, {"actions", "run", "acme", "check", "--watch"},
 		{"apps", "list"}, {"apps", "show", "hello"}, {"apps", "create", "hello"}, {"apps", "delete", "hello"},

@@ -41,7 +41,7 @@ var actedOn = map[string][]string{
 		"metadata.display_name", "metadata.description", "component.name",
 		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name",
 	},
-	"graph.TestGraph": {"component.dependencies"},
+	"graph.TestGraph":                        {"component.dependencies"},
 	"workflow.TestRollbackThatTheAppAsksFor": {"component.berth.auto_rollback", "sandbox.berth.auto_rollback"},
 	"orders.TestReversalThatTheAppSays": {
 		"component.berth.rollback", "component.berth.rollback=data_loss", "component.berth.rollback=irreversible", "component.berth.rollback=reversible",

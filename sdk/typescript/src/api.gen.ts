@@ -1496,6 +1496,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/steps/{step}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a step. */
+                step: components["parameters"]["StepID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on without a failed step
+         * @description Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+         */
+        post: operations["skipStep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokens": {
         parameters: {
             query?: never;
@@ -6746,6 +6769,33 @@ export interface operations {
         };
     };
     retryStep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a step. */
+                step: components["parameters"]["StepID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflow, going on. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    skipStep: {
         parameters: {
             query?: never;
             header?: {

@@ -230,6 +230,20 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 	return apigen.RetryStep202JSONResponse(out), err
 }
 
+// SkipStep has a workflow go on without a failed step.
+func (s *Server) SkipStep(ctx context.Context, req apigen.SkipStepRequestObject) (apigen.SkipStepResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		id, err := workflow.Skip(ctx, tx, req.Step, auth.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out, err = s.workflowView(ctx, tx, id)
+		return "skip step " + req.Step, err
+	})
+	return apigen.SkipStep202JSONResponse(out), err
+}
+
 // workflowView shows a workflow with its steps and the change of each.
 func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})

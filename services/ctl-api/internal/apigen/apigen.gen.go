@@ -5114,6 +5114,12 @@ type RetryStepParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SkipStepParams defines parameters for SkipStep.
+type SkipStepParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Limit How many items a page has at most.
@@ -5524,6 +5530,9 @@ type ServerInterface interface {
 	// RetryStep Retry a failed step
 	// (POST /steps/{step}/retry)
 	RetryStep(c *gin.Context, step StepID, params RetryStepParams)
+	// SkipStep Go on without a failed step
+	// (POST /steps/{step}/skip)
+	SkipStep(c *gin.Context, step StepID, params SkipStepParams)
 	// ListTokens List tokens
 	// (GET /tokens)
 	ListTokens(c *gin.Context, params ListTokensParams)
@@ -8598,6 +8607,55 @@ func (siw *ServerInterfaceWrapper) RetryStep(c *gin.Context) {
 	siw.Handler.RetryStep(c, step, params)
 }
 
+// SkipStep operation middleware
+func (siw *ServerInterfaceWrapper) SkipStep(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "step" -------------
+	var step StepID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "step", c.Param("step"), &step, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter step: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SkipStepParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SkipStep(c, step, params)
+}
+
 // ListTokens operation middleware
 func (siw *ServerInterfaceWrapper) ListTokens(c *gin.Context) {
 
@@ -9386,6 +9444,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
+	router.POST(options.BaseURL+"/steps/:step/skip", wrapper.SkipStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
 	router.POST(options.BaseURL+"/tokens", wrapper.CreateToken)
 	router.DELETE(options.BaseURL+"/tokens/:token", wrapper.RevokeToken)
@@ -12537,6 +12596,46 @@ func (response RetryStepdefaultApplicationProblemPlusJSONResponse) VisitRetrySte
 	return err
 }
 
+type SkipStepRequestObject struct {
+	Step   StepID `json:"step"`
+	Params SkipStepParams
+}
+
+type SkipStepResponseObject interface {
+	VisitSkipStepResponse(w http.ResponseWriter) error
+}
+
+type SkipStep202JSONResponse Workflow
+
+func (response SkipStep202JSONResponse) VisitSkipStepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SkipStepdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SkipStepdefaultApplicationProblemPlusJSONResponse) VisitSkipStepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListTokensRequestObject struct {
 	Params ListTokensParams
 }
@@ -13457,6 +13556,9 @@ type StrictServerInterface interface {
 	// RetryStep Retry a failed step
 	// (POST /steps/{step}/retry)
 	RetryStep(ctx context.Context, request RetryStepRequestObject) (RetryStepResponseObject, error)
+	// SkipStep Go on without a failed step
+	// (POST /steps/{step}/skip)
+	SkipStep(ctx context.Context, request SkipStepRequestObject) (SkipStepResponseObject, error)
 	// ListTokens List tokens
 	// (GET /tokens)
 	ListTokens(ctx context.Context, request ListTokensRequestObject) (ListTokensResponseObject, error)
@@ -15931,6 +16033,33 @@ func (sh *strictHandler) RetryStep(ctx *gin.Context, step StepID, params RetrySt
 	}
 }
 
+// SkipStep operation middleware
+func (sh *strictHandler) SkipStep(ctx *gin.Context, step StepID, params SkipStepParams) {
+	var request SkipStepRequestObject
+
+	request.Step = step
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SkipStep(ctx.Request.Context(), request.(SkipStepRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SkipStep")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SkipStepResponseObject); ok {
+		if err := validResponse.VisitSkipStepResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListTokens operation middleware
 func (sh *strictHandler) ListTokens(ctx *gin.Context, params ListTokensParams) {
 	var request ListTokensRequestObject
@@ -16919,128 +17048,131 @@ var swaggerSpec = []string{
 	"z64dQvmABQbCLMh0QNrLFSOhj0Pkgk2xBg5e1bdqDUw4WuBF3teJSN5KqL0BfDm5ktNLeBZT/oSQGNRB",
 	"02RdMqNYbrD0DFPSF/qpRJCHP1eFr15dR6J5MAlaVLeiOoE6cNRn06z3IzMgMMACFVQ6sbbtc+RZ8hXl",
 	"JH4lGAXeCn5fa3t7weeAfUjoukQmhqsuxgyPRkChW6GZc7IbsL92coE4y1dgwy6/lVhNzVlV1tzYqrWd",
-	"nFRJKVK6+09/4NqcPLfvnLz47v9P3rf/OHJb6f4rhHABe4Dql6/hSdS/3Int3DGyjoPxYAeINdtVUlFS",
-	"bZdIhaS6LTTmf1/wPEiWVKVHu9SayQIB3BlJLBZ5SB6e853vQ0klmI7K2pTtYqRm0oV/cI/VhOHlJMMC",
-	"6jdhGHGSp97bW1Rq5bDITCrftkFVrZGCeNUDRiNYUAjokUAExN5CqgX76uZSwSSiFrQVY+kevQF4N0dP",
-	"sVk2MCMb8+Zfh0m7CnsPQ6G9x7pG9hAr6VXYJnkicdoor6GCqvwjNzqDyiPQ+PO3L0W6NP5URMuKGUz/",
-	"9Yl3rSVzeSTkEgSZ9ouJXqsrtfgjLuZDkoo0Am05xVtxLcZyVikbr6fei0+E3O/l0u1MPfaXdtwAPvl+",
-	"YbdgnJmqHday0o9Cq1tvZFrNgtITTltXd/0v79RGQucQtYK2o2rPRtHZB9h0+tZLAGv4W6VKe4g7uzdT",
-	"lgDyKxBkC0zE7I5nHWnJTQOBi8ZpRHC6lAyCHhou2sAKYuREVg+y3Gc0m1whjW2x8TYJMvu364s/f3y6",
-	"yW7+1IXIPpmzAl2ja0M2cPJ3hyd9gn2OivBVORSv4WhWbhgzoKFofqTKwhVD8TQaWPmv0WD4OhvhMh8N",
-	"ht9lo0FVjgbD0UA+uLvvpjeT0cB/7uDfvrn+5ruLm5uLb67f31wPr/3//gmf31cKf9XyPP85aJMNhk+j",
-	"AZ2Ag+H//fRp1NRPasFod92QcAViHj1ZpG4uF3hE+3dMD+lCCRjF3qACGjgTaw5M4tbVEKRI/DzaytFp",
-	"Tkm39kYWU14QajfC60nVjLyp9rvzsxl6dmKfm92qIvfSgbtG4gv/0cR76MoJMu80eEnqfVcHMMjxqA1k",
-	"nOXkHh05UHbu6M5cFrWbH9yft/D1/5SmrCZuf4ei2s8YoE8uFbvk6DBFAaP8sWJYZmUi5w260/70ylm7",
-	"vaknlDyhwf7Z8eIo1Ne2/I8SEfLX+8EXBokgo9ofBmqcxL1Ggaq4KWzTCe2VxkiqcUNFkUkuuFmERRhJ",
-	"VJWY+kBSNvY0EFn3lRVSGV0vAotp4F8DRCfy68Il0elL8RPFk0E/HQiJEbRsg8b1pfhlyhDjyb3NRA7F",
-	"TKQge78aS6OkkzZnqlojb1NVQkg1N76H1SWcXobYfykzuMH+Fh70lWU6725CO2Ty/NV/nVIiO9hoeEY+",
-	"I1Q9EpFGojGEoG0Qj+3jHEtDb1mUnw+ANj86kLqeHFPzS6N1ptBc8Lbbo0m0Ym5Fzv7Rhr5gGAXm8+9J",
-	"zKQKNtROG8YbwVUQWt7F6/FOYn4xlbBHOanKem9saiS9j8J7cQnQbZviaMVPjpgXY8ihXT8aLtSVa0W6",
-	"JKX7CaNjIsKO0Gh/KUAKyOQDJgLY5ik+UCklYoa71FL+qs1Muucu4OMVU5IxCDIwfZgRvsc+Q8q6o414",
-	"0yIVZbJ3oLCJwgfgPv/jzfvv3+4sAImDeeqDec8i/hwkVXbPxpHHBf6yF3kV4sQtrCi8N1wH2EIikb1F",
-	"TSp2MZM2tbNZpRuq3RayUACIuRRvIsaCOVIjUk5JWdqEPMg+VihaoKdTQtQgVE8R2KKdn0MbZowdkof7",
-	"u4vgNgwaw3e5+iB2aewvMFYUY71ykbGXutG2f6BIy7MdgD4YObYZTAm2doddOozGtJNf9Nhz/TyyNZ//",
-	"jvA9QziBa9mBnenp847+KxZZ3pU/ou/E8p1wi3SN4xigJ5EhG0SUCxR03qXybU8vpNx58arrCMg6BW9b",
-	"MnSt8/NMANv2Br57eq+e8I9PVyzo/gefl3XiBRrC6l26sywyfXrhWcg0+aOJd209FfeVvxViJ+7MSuVw",
-	"mkD0BrTHie39VhRqTShnEpmBTGI7hDopgGnZ3d+t1Bt+6fNd7eId7UGasbZ+DP3AH7E3B2HyM1VLf+Dy",
-	"nY79OZb/9BD0XaldkugdSy5ENvpYZ92lssJWalbLi5WVBLHjrBoQ4wQhYFYNaEY7IGrKZ5nICXJsw31n",
-	"4sdFJbQusbmQD0UawmHI6wb+M843mvAr0FdbEYtf0B1gBm4obyWUmBUrNZHGdXA6YpjkRx7iM+su46AF",
-	"oz8ws8OdP1PcIjwfkeddCwltKiMSO1Cz6jFIERYJPecYl4UC6Ls8lgcMl0fFf7+5W4ERaFG5oVgpbGZN",
-	"UAbrHfiiFuOi9FaKawYUnYx+zET4MpJNN34y07oEVYhMrNS9As4//EJVE0627Xb7lvMAJ/N96AkdE4yv",
-	"1BvYyYUmD3BGT+bvJFHIXWk2pphcrlxKMBncVmAivE0gzajAsIFhbo9ZQAdOekGBJ3TeT/ynZw9YuNCV",
-	"F7GGDmq0nxNluw3dTezckHJalRI5TnEeNWziRytlpcvFTKN8Iea7KiNopLIthdm2aMJtWwihSeqJXewg",
-	"7AyW9czIQHawQMsfORRhqPz0LrRzevCRWD3bEwNHRAT8u58rILB/vZHO1Zo2iMcN0ZDzEnwevA479tSQ",
-	"0NsDMi0m9xmVPKhyrH+H03ezGioivyorauIerDplRfjJJ1UowIfsihGEIehZ5INaPeeJGTpx9cR/duO5",
-	"fw0Hol65kJQlnmMr8q+RLflVfsuIAdnCmKwB8QfiAm1HKE/IS0x6ty4Fft4jFpybfInJztr0f+jxDbDO",
-	"LVB9TO7zTOS0bHNEWDUUf1piOCadpR75SVpMlCrIuilLGNQKvjdhwlBi1WYhQw8AZQjmhJ0ajnm8j2p/",
-	"d2WJNz6IBZI2g+sH4nMBTst5y1DJD3V0hIRf4A+ZGReeVNSOqcFxi6wdkVhttSmc1l0AYUYn0Yg8a4Wk",
-	"ASEnF4wwBinGMIeLopT8N5Pcju+WhbWPyI6jAOkXptzPS/jzbrxuAr5WVpbwj789MQyo2TaqmAYd1Bvv",
-	"g4T/983xymM4QLu2dDKq04R9uebxjPs6YSoOkY5BENiGg0znOQH3Yd1UTiznkGef64Vs3bsB53LKjRsf",
-	"0BWz8B/2tmXzPSbBCEUg1Axr9s8wp1e8oZ0yvMg3p8QoNgBSiX1gwLCUaQByA9wxqVfWhTLiiA0ZknwC",
-	"xRwT3enKsmDMvVwDvfhY1pV8kPTMRx1WGUbitbnHMJV4H9EGVFxDX4zBS4yK+h+5eS2t/WMxUNCqnyLB",
-	"V4hsdYcvUzDYOSOYX0zIEgbse11204IgOO8EoUo0bC7m3rboYy5SCETedYlyRm4pKBlZlKAOS543yxy3",
-	"O95du7KT+6qK3igK2m8cBL5Pt6IYw1rggSCsb1eBiGuCvLlC6KalQujjaQ8LJ98b2Wk3/t16jYAixS1M",
-	"43nPfreyB1Xl8nnmjej///he0G9zqIbchcr6FZ9xeiQGPWg3HgO2eT8JFRGz93JTf9uAXonKvuw0OmlM",
-	"MdVmcQFmddwFiN26BulyGpnZoqrBjQf4QhQXf8Jz4U5jZR22nSCJ1H0VmhQK7vl4H+q4zbznF/wV3++E",
-	"xtR81M6LAfSl1+tAeDgP6Bn3hk2jOiTs86YsjbSgeMu3ZeTcZSXhS/HGOVONV04S70sSHkJOo1C/nJyh",
-	"5FmD8h8C/L7OLy4epCq1ubBSWuyjKELj+auM0L2buZmOLFtz3l/OwnZcUZzslyArXfjFpq2dLL605ycw",
-	"CNNVHQNtzzDIq3llnTbrHfFIUxW1zYSrFmR5FHXJRAGKlNO4h3HZEgFRLw/Ykt7S879kDpr2N9pZhYRD",
-	"dkJ563ROksioP3vmRfll2+xK+R2xH4zd8R3uutD/Feo0QOTpnvHSQqpSluK/9RhGvpZTRxAJ3OdNUVlG",
-	"DtETvrJiKtVEDvHns4oVXxEwAenRlSqlYRAQOJmPpnLIHkb7uVqLhTbAP4ZYbAm9qKsHyRW+hLKrLPHf",
-	"wwKQZUbXbiAohdbuKnW3slHsEfm7G2W5TPV+Kd5QD5jlhAZkQ06gDZ4Ns7p1mvStLHCW4ygqyYbzvI9C",
-	"ErzLYoOHn00dK+5x3n0K/BhJYihWE8FtCUJTG2HdajEGDYUHaYDdBvx6Z9FX5bw8MTUavcLo1iKFNcOZ",
-	"u1Jj/1q2g7T5w3z9AsUrH+br7vxVYbViLjqsp8RioUdZ131M74f5unk3AmBMEEO1c8p+v6x3G2bwlMFR",
-	"0J9QUpQaGAFMylIEBrgomBw+GaLhSI3UhchDWVo+xCoRYDbauJz5IY3dvIUfIpAk/CqR8PkaDH1LCeoV",
-	"1H4zXv82fchICczQJuBN+A0+yui69nt5eFiSyM2Ya3RTuCoL6JiiUSPgn4VSUw6RclnMeaVUkQ/SGCSW",
-	"hsuqug3bUk7N5XTn9C1CZQFA73BHp6DsZlW74Q8KMS2qemVAiRrOO1j2jyowsvtW+d+4FIaUsmLpc9hW",
-	"oMiHIA+gWJ7yVCNwyL+ab7SA689GsURFMe3AYqWgDInpgKEdrLLB1GOCMMm4t6FRWZi6Sgr8A5UVMmlh",
-	"njHqFF+KdxvVlb61XOk7auguDLg2IocL1x3jmPJwlUOm2sAZpROAFJoRDMHdCmA7+ZCQUKzwPoX8k2YT",
-	"iP65lU4guRUjhOnJQ7KksFKg98niQ9hl5TIsHZO/FxNHKIRktbjwfOE0NblIkSlYPQazSFXisJuGiIl1",
-	"cok8D5CgoCUj04XNBhOLUFm8Lf3iHafch+lrAYhG+Y5tFJXdirF287h4dhXicCVruh9gR5O6h6G/gUeI",
-	"O37uZGFK/QifQvFbx2IPX7wr6jofbneWFipPFljhtuWJfF5Yb1zeGVXO5lSfFzlpYS5xTrSSPNq+Z3fa",
-	"LOeFsrGrm9NcCLtWE+G0vgfweQR7cnZJgQlglUfA5Y3BNUxqi9En5TeG9RU25ZbZTAaOXx/onZVOwm0Y",
-	"p0Tlh63GYiOpfaMJxcGiq1lkv/N72Z3f2HOej+BGs7Y4JMTm+lGxUDlaCPnXfsPz4wZ8ddRRI4uSYlYN",
-	"MQKHNA1Ryjpm84ogwJGNVL4o1iRQkMf0Mq8hq6H/W/WcSb0klG3i4nZJjQdsDulrhcSchfZHConmoKn7",
-	"armU5S30fbt9xQ5MUZZQn+k71Kz09JNvE7MEQ/gaR7kxc8nSyP3bN9ZJtmW7yFHRZkc4Qf6y1Cg1Leo6",
-	"mZ2NYCIy73rDBsevaA7iK4SowLkTqt6He8vdxS+BQLpqraMfqY1Ceux6Lo3RxuZIFhCrPsA1xGG4FH+X",
-	"FRhVnhSb5iOlyMuIXeEzWWB5Kr+At7/bhuXjXqE0fwN86+507IeoCHS+YpIW9coMKLYGwwFOPNwkYMMf",
-	"DAffHs6Swa/3mRdsJQwyfu32EoCH6r+k+K+9huterndDW5ercV1NxLyADAhtYIBKSBi6Nrn0oKaQEV3L",
-	"CgGPoqwsFNoDDhI8P79hZnw2jQtVdiVL/ua7eQgzZOyZ3/VXZqltJzcWfXwwG9Xf5Pof9JPTpm79g3Zo",
-	"ovp3zJjUst/4JM32PQ53KwfyQh4ErCLucy47AjfUSH9wV0WN7Eggbc37or82ljpgrug2g0euv2vGWf2L",
-	"NG7urwIdWY+fT5rp+LkbhwHsdP2EF7T4SRSL7ikAntgdvPT4DSzZXUpj2YljFA/yOqkwS7vozb1h/ExP",
-	"/JJzAfgO+2nIaHRPtMKodcaOVUbMTIG8twfz078pS5vOHsymd3mgqSHU7dWBsx6ISUhH3lDgo/JuXIOZ",
-	"PGN1eS6M7XQZcBzP6jCQb0D0zCkuG3yEi7F2fg/QQBCK76DN4V4DvuGZ8F40vB2bDJpPf4z3C57MXRvN",
-	"1RP+sZMs64fKFuNaNnd/yKQADTaGnIAc29I9q3JAXY0RGq0oebG9ASENVzC7wyii4g5ILDb9MKHCrXTX",
-	"sB27LPC1NoK72swOo0v1X0z4UcMBi2Um7Xv5L2Z2UrTJL2a2y3vxXe41nwpjEHhZwxAcs6FGxK8qtfnK",
-	"CidVwRurt9vUdc1g6y0XlYoIYPi/X1FIAq08I35U4ieoImErMfP7ndjfACVhSWDP9lc5N9VmkXdvwL+Y",
-	"2XlJEv3LDoaDoizi1lupykkotTzcTM60w/5dPvoh7LbPMK0wkVikZ3GO++QBaHImNzZeI2eVdWZ9gRsm",
-	"JHR2Wq6da+Mu6uoBsGn3knQil6u6tiHKTulgbpy9wLX45fufxKSupHKQIAC5g4BZSppjBLtI1A20EfL3",
-	"ZWWk9b+1u+39lrz3eymXvtvzws67Df0ddfS978FnwAtq53qJpP8rQCR+d32wtTde5Ux23xzOLlQw7V0h",
-	"HgHT2SOmHM1pGjT7sE/dCwE8OgCZwF+HCRRydiCkCwrjqmkxcdvIz44yTAw2nbQKEx/RmcSGj3utweR3",
-	"2iOTtl09iYMJxZNwiRivg4QCSYcUsNxzYM79f9/mnXWTcVh7LJvcNpI9MoI2pMUKU9kA968Mq8pRHKLL",
-	"epIQ9DAtF43SDHDNGq+q2hFtip0DtMIyp2OXCCCZxb+dCiAPYVMsuT+VylQakO3hGG3AL8/oAT/cfU0g",
-	"SId4h98LPg36AH8B+VT8rIN/gNo/XkchlWL5guJD+ML740M08CdCiJow7DFaL6Xj4xA/vXrCPw48DBFp",
-	"nrBPOGGLqiSCVlT6aj8G4ZeDkw965yFI9tnfGcgvtDm4x1o59jtohW7OyxV6x8cDsZJ2uy6r6GRbrPCU",
-	"dEz5EwZIhS1ntkOsd1GsxcpiZriCy7EjLq9L8c53E7h6+Jxi9My8UrNWMkd4sWAYny8G9BDLyvgW009w",
-	"yDe1y8i8pRxYnnakFs4WRjOE/R8LwINoKJPAvWrYLBZjMEginx2BZJSggVy6xHgegQUYmJSFQgwuRAY1",
-	"9yxUpQX1qgApAOh1V6ov1NY9V77n31hDBcfmTEoqbwO1GZllYbpRzJDGvnry/znskAJMTLh1BgBpyfj4",
-	"pNKdMCuuo9xXLk/LwSCX3YByuezxsIIhASBddw7/2GXiux9OrXSSrox0WGz0zAa7jqt/1IViHrqUPZgp",
-	"B5BdH0jwAeJGHjuiXUitMREAnU7lJOhWWgDovNuhlgFjiK23n2bOrMlk+j7KzgEjmWnUF+nnPHNmTdBh",
-	"WcJItmNIYoyyo4ByUSkL6kEhnBjOtDQ5iRyCeA/Xjyke2EgufGznnoTiNezFF12t5l9h/+6OI3ii/LTj",
-	"YTw6eRIDe1pJf6UQ2gA5SEyXIE0Igjook9l3zPj8sWKKht9V6q4s1nYw/PN1NqCE4WaKmuUBq8PzJueM",
-	"IMOzd1Mnv0z8uCtcjNZ79QT/3ZmuDn0lySa/h/q9s3mZQiAx4JG6Lkugswy3JYFbUILmXxRMDITe9hqK",
-	"NqJyMi+aSaEgt+JHbKRAStRabW5F7lu48y3cVS4PqXQSI9QBL4WXgjU8MEOVoWoy950fKTS9IRH14wMZ",
-	"GmK0mok5UEZ03vU6VtQmeYDV1L14Y0hfPxNlZSSUJGjjLxBdqLz0jY8TFT5YPorGwJ7k9tdpn8fuSTDu",
-	"wVd7lOO51vd7xEqYqwDNayZdEvILGrLpsXHcGfuBO/Eln7L0EvvPWR7y3s7Wxzh8W0q5nSIeMmxDYlG4",
-	"CVaFgA50IhuOQqc8/3jqiu9rvSrhAcJWMyWThAYduFwL0IpMeMP9ZW8bzGjot7KZloDYCZsmu+ccdJhr",
-	"XPyVI8qmHQh0fMjZ8WQwHUFBA51eJC+u3fySsjaDjxE9XMyQ3tHUg+Fg7tzSDq+u0GCo6cuJXlyNvfNy",
-	"BGIdh+NMBzxPRtdFAz8+5fH+GMyhVUyal9DVE/2185BPmMiRzQ4EFrkCP8S2ELo+qVdlGzPGD9B4NNPD",
-	"zphk7WDvejllsC+7hynbT3zVnMe5fhQLPyilrKsHaSppYVBCBA8+BIcGVO/EatkaeukcousXts8eYzA7",
-	"x/m4DYv6zsGS3ZKDHFOF0sNLkRsNdA+43HIC4mBQhcVKMIrbdYdaKVfVIjfSVSa2Uxrv+0bNGuBzTMxg",
-	"UhiIAfjzo3ArIzkDfil+VMW4hsK8YOvoFI/lzN/3YywateJto9j3FuM/64j/r6zdJQ6YGtdzNWvSMTxS",
-	"uCY4DSAn8LIk/Iduymk1Yi8pdQrCHr8nX0UT2s3bNpYT0k2D/AX6NQQ1g8K9zSzrDq/0h/jMQyqFEis/",
-	"gZJ+s0/rRFH/y/OU+SX2e8xxTHtF+CZTheHw02zKHbaMG9XxkfGN/X6Hd4/7JoS3YQHoKVJs0LhnUFEf",
-	"owp8CIuv81IWZf6KWIMMLNdQY2xksUg8tWlV+25dChwrCKdRsLUqLcQkCmHkRPpnUtEtnA68Q88hB+gd",
-	"fTh8YMEi5/AbJxbaOnFzfX0tMKxRLeTGTbM1vuBH9nO4APhxfN6JgO/w4oWl6cNl2bYq37Ljhvd+uOAj",
-	"m5QF1GMf+iqq5NaB+KThBxxxWjiJa+Nk60vFhQXlq6CByc7islKzPOMrcmGRvwKTEQXfEuQD19/jr76K",
-	"C2rLrN9L63o16vMZEbKKRbO5bdmPk1GB2BFuGCy9SAo3PVlbIbytNKyt085SNqSdN6LIfJVQgVWGS7Fb",
-	"XY7Q+B+Dx7X4JbE3p3BLqPEv1B+h3h8QuuNBPBFK7zGZ/5aMaPj46on/PAwFEdk9mnwAJCvvb+UsKT+X",
-	"dUm3usjLsdAPHczVzyZ6+FAcMf9M7P8iZvASMrgcBugNgMGdjx5ni61cER3Ihd8njj8Y00d01hDjE2Kk",
-	"YWn0UltZQkQ5ySpVNrXKuuYvirpw0pDaD6k/Y7wCf2RWdQTwUG18iw9I/XjzHN3/Hh1ApR2Q98+M5Dj5",
-	"m4n3YV01uZdOfPv65ubwIG58qf8FStH0skjbR+GrPailTrufFGoiT2XypIfOnG0LYMbzToW9Rzpu/68I",
-	"NdOQFRYFuwKgXGmLqRRLXSkHyZEGQVLl/UFV2bksDyBU/R5es1/unbNjj9BLxBmssTCQh6SXaBQ0/Dyz",
-	"wkvKLmW/kGPDiwLybeXwnzsr/5XHAzmp/UC5b5XQrAKx70j9fYUkD8BAqLSYFUsLhUJQY8n4t4lWSk4c",
-	"hUrz/yisuwAX9uKnH3IMiEZ0AVgqCC8FzsHHCi7fgRosiZ7RwDedCqhakpgBwO/mUpV5LGLGeLEfDFJA",
-	"QH4FABnLxpdGilkXv2YWa7+4Xt3igCT8iPiMRCsJhyC+faviKwQv2PTIrT8kqEe3USxsFfNqNpeGZqxT",
-	"r4XnuB1scJ0NptosCofCLd99iwWgqOly3aLpkrVlg6qSb0qAhE5m6rGwHHUpb4V1RqsZxl9Uan+h96iS",
-	"GrvfsJrGKywL56Txv/mv364v/vzx6Sa7+dOn/zNoqSfa66w5+bvDVXSBgaXG8TmoyqF4PVLwhSHRz5WF",
-	"K4biaTSw8l+jwfB1NhoUbjQYjvz29N3Fzc3FN9fvb66H1/5//xwNshGkYeEb0IL/l7Eu16PB8In/aTgi",
-	"QjBRLCv4Btx/4APawUeDT5/ApOJIbL7v1kaGFkaX28IVISANBDoNO+yFHVrXdcOtRDHYr/16k+YCUpVo",
-	"ya9eyuE8hmK6cjuJpXewRbdxRSen4GdCFs0bLLxkb3TRcbIDQe1MC636nmH/ZDlZmcqh5CTikYa/ffTL",
-	"HC0MW43AheHV1c03ry+vL68vb4Z/en19DS4F9Wo7b6OJrAvmdwj8G1lkTWJ0KhML2QzoxC7jlkWIqO2d",
-	"kqV87Bz4KodQbzmFzKRvkEtzx6uqLm0WyjzTpqkGZLNdYv81K2WHSXUEhb+BhDdLJImBJpSjLtR0d9jm",
-	"LVbTkO87TIMPcHvPAh1ovChlRDubdh6mv633GvKwFVIv6JUbcpVg48dSuq4xxQysH9GYGqDiWIBew3Uv",
-	"oJ1Cm3Twfvr46X8CAAD//w==",
+	"nFRJKVK6+09/4NqcPLfvnLz47v/P3rX/OHIb6X+FEA6wDfS8fIY30fxyG9vJGjnHwXpxC8Tam26pKalv",
+	"WqRCUjMWBvu/H1gPki116zFujXZzBwTwZiSx2WSRLFZ99X0oqQTTUVmbsl2M1Ey68Af3WE0YXk4yLKB+",
+	"E4YRJ3nqvb1FpVYOi8yk8m0bVNUaKYhXPWA0ggWFgB4JREDsLaRasK9uLhVMImpBWzGW7tEbgHdz9BSb",
+	"ZQMzsjFv/nWYtKuw9zAU2nusa2QPsZJehW2SJxKnjfIaKqjKP3KjM6g8Ao0/f/tSpEvjT0W0rJjB9F+f",
+	"eNdaMpdHQi5BkGm/mOi1ulKLP+BiPiSpSCPQllO8FddiLGeVsvF66r34RMj9Xi7dztRjf2nHDeCT7xd2",
+	"C8aZqdphLSv9KLS69Uam1SwoPeG0dXXX//JObSR0DlEraDuq9mwUnX2ATadvvQSwhr9WqrSHuLN7M2UJ",
+	"IL8CQbbARMzueNaRltw0ELhonEYEp0vJIOih4aINrCBGTmT1IMt9RrPJFdLYFhtvkyCzf72++OOHp5vs",
+	"5g9diOyTOSvQNbo2ZAMnf3N40ifY56gIX5VD8QqOZuWGMQMaiuZHqixcMRRPo4GV/xwNhq+yES7z0WD4",
+	"bTYaVOVoMBwN5IO7+3Z6MxkN/OcO/vb19dffXtzcXHx9/e7menjt//cP+Py+Uvirluf5z0GbbDB8Gg3o",
+	"BBwM//3jx1FTP6kFo911Q8IViHn0ZJG6uVzgEe3fMT2kCyVgFHuDCmjgTKw5MIlbV0OQIvHzaCtHpzkl",
+	"3dobWUx5QajdCK8nVTPyptrvzs9m6NmJfW52q4rcSwfuGokv/HsT76ErJ8i80+AlqfddHcAgx6M2kHGW",
+	"k3t05EDZuaM7c1nUbn5wf97A1/9LmrKauP0dimo/Y4A+uVTskqPDFAWM8seKYZmViZw36E770ytn7fam",
+	"nlDyhAb7Z8eLo1Bf2/I/SkTIX+8HnxkkgoxqfxiocRL3GgWq4qawTSe0VxojqcYNFUUmueBmERZhJFFV",
+	"YuoDSdnY00Bk3RdWSGV0vQgspoF/DRCdyK8Ll0SnL8WPFE8G/XQgJEbQsg0a15fi5ylDjCf3NhM5FDOR",
+	"guz9aiyNkk7anKlqjbxNVQkh1dz4HlaXcHoZYv+lzOAG+2t40BeW6by7Ce2QyfMX/3VKiexgo+EZ+YRQ",
+	"9UhEGonGEIK2QTy2j3MsDb1lUX4+ANr86EDqenJMzS+N1plCc8Hbbo8m0Yq5FTn7Rxv6gmEUmM+/JzGT",
+	"KthQO20YbwRXQWh5F6/HW4n5xVTCHuWkKuu9samR9D4K78UlQLdtiqMVPzpiXowhh3b9aLhQV64V6ZKU",
+	"7ieMjokIO0Kj/aUAKSCTD5gIYJun+ECllIgZ7lJL+bM2M+meu4CPV0xJxiDIwPRhRvge+wwp64424k2L",
+	"VJTJ3oHCJgofgPv899fvvnuzswAkDuapD+Y9i/hTkFTZPRtHHhf4y17kVYgTt7Ci8N5wHWALiUT2FjWp",
+	"2MVM2tTOZpVuqHZbyEIBIOZSvI4YC+ZIjUg5JWVpE/Ig+1ihaIGeTglRg1A9RWCLdn4ObZgxdkge7m8u",
+	"gtswaAzf5eqD2KWxv8BYUYz1ykXGXupG2/6BIi3PdgD6YOTYZjAl2NoddukwGtNOftFjz/XzyNZ8+jvC",
+	"dwzhBK5lB3amp887+q9YZHlX/oi+E8t3wi3SNY5jgJ5EhmwQUS5Q0HmXyrc9vZBy58WrriMg6xS8bcnQ",
+	"tc7PMwFs2xv47um9esJ/fLxiQfff+bysEy/QEFbv0p1lkenTC89CpskfTbxr66m4r/ytEDtxZ1Yqh9ME",
+	"ojegPU5s77eiUGtCOZPIDGQS2yHUSQFMy+7+dqVe80uf72oX72gP0oy19WPoB/6IvTkIk5+pWvo9l+90",
+	"7M+x/KeHoO9K7ZJE71hyIbLRxzrrLpUVtlKzWl6srCSIHWfVgBgnCAGzakAz2gFRUz7LRE6QYxvuOxM/",
+	"LiqhdYnNhXwo0hAOQ1438J9xvtGEX4G+2opY/ILuADNwQ3krocSsWKmJNK6D0xHDJD/wEJ9ZdxkHLRj9",
+	"gZkd7vyZ4hbh+Yg871pIaFMZkdiBmlWPQYqwSOg5x7gsFEDf5bE8YLg8Kv77zd0KjECLyg3FSmEza4Iy",
+	"WO/AF7UYF6W3UlwzoOhk9GMmwpeRbLrxk5nWJahCZGKl7hVw/uEXqppwsm232zecBziZ70NP6JhgfKXe",
+	"wE4uNHmAM3oyfyeJQu5KszHF5HLlUoLJ4LYCE+FtAmlGBYYNDHN7zAI6cNILCjyh837iPz17wMKFrryI",
+	"NXRQo/2UKNtt6G5i54aU06qUyHGK86hhEz9aKStdLmYa5Qsx31UZQSOVbSnMtkUTbttCCE1ST+xiB2Fn",
+	"sKxnRgaygwVafs+hCEPlp3ehndODD8Tq2Z4YOCIi4N/9XAGB/euNdK7WtEE8boiGnJfg8+B12LGnhoTe",
+	"HpBpMbnPqORBlWP9G5y+m9VQEflVWVET92DVKSvCTz6pQgE+ZFeMIAxBzyIf1Oo5T8zQiasn/mc3nvuX",
+	"cCDqlQtJWeI5tiL/EtmSv8pvGTEgWxiTNSD+QFyg7QjlCXmJSe/WpcDPe8SCc5MvMdlZm/4PPb4B1rkF",
+	"qo/JfZ6JnJZtjgirhuJPSwzHpLPUIz9Ji4lSBVk3ZQmDWsH3JkwYSqzaLGToAaAMwZywU8Mxj/dR7e+u",
+	"LPHGB7FA0mZw/UB8LsBpOW8ZKvmhjo6Q8Av8ITPjwpOK2jE1OG6RtSMSq602hdO6CyDM6CQakWetkDQg",
+	"5OSCEcYgxRjmcFGUkv/NJLfju2Vh7SOy4yhA+oUp9/MS/nk3XjcBXysrS/jjr08MA2q2jSqmQQf1xvsg",
+	"4f99fbzyGA7Qri2djOo0YV+ueTzjvk6YikOkYxAEtuEg03lOwH1YN5UTyznk2ed6IVv3bsC5nHLjxgd0",
+	"xSz8h71t2XyPSTBCEQg1w5r9M8zpFW9opwwv8s0pMYoNgFRiHxgwLGUagNwAd0zqlXWhjDhiQ4Ykn0Ax",
+	"x0R3urIsGHMv10AvPpZ1JR8kPfNRh1WGkXht7jFMJd5FtAEV19AXY/ASo6L+R25eS2t/XwwUtOqnSPAV",
+	"Ilvd4csUDHbOCOZnE7KEAftOl920IAjOO0GoEg2bi7m3LfqYixQCkXddopyRWwpKRhYlqMOS580yx+2O",
+	"d9eu7OS+qqLXioL2GweB79OtKMawFnggCOvbVSDimiBvrhC6aakQ+nDaw8LJd0Z22o1/t14joEhxC9N4",
+	"3rPfrexBVbl8nnkj+ssP7wT9NodqyF2orF/wGadHYtCDduMxYJv3k1ARMXsvN/U3DeiVqOzLTqOTxhRT",
+	"bRYXYFbHXYDYrWuQLqeRmS2qGtx4gC9EcfEnPBfuNFbWYdsJkkjdV6FJoeCej/ehjtvMO37BX/D9TmhM",
+	"zUftvBhAX3q9DoSH84CecW/YNKpDwj6vy9JIC4q3fFtGzl1WEr4Ur50z1XjlJPG+JOEh5DQK9cvJGUqe",
+	"NSj/IcDvy/zi4kGqUpsLK6XFPooiNJ5/lRG6dzM305Fla877y1nYjiuKk/0SZKULv9i0tZPFl/b8BAZh",
+	"uqpjoO0ZBnk1r6zTZr0jHmmqoraZcNWCLI+iLpkoQJFyGvcwLlsiIOrlAVvSG3r+58xB0/5GO6uQcMhO",
+	"KG+dzkkSGfVnz7woP2+bXSm/I/aDsTu+w10X+j9DnQaIPN0zXlpIVcpS/I8ew8jXcuoIIoH7vCkqy8gh",
+	"esIXVkylmsgh/nxWseIrAiYgPbpSpTQMAgIn89FUDtnDaD9Xa7HQBvjHEIstoRd19SC5wpdQdpUl/ntY",
+	"ALLM6NoNBKXQ2l2l7lY2ij0if3ejLJep3i/Fa+oBs5zQgGzICbTBs2FWt06TvpUFznIcRSXZcJ73UUiC",
+	"d1ls8PCzqWPFPc67T4EfIkkMxWoiuC1BaGojrFstxqCh8CANsNuAX+8s+qqclyemRqNXGN1apLBmOHNX",
+	"auxfy3aQNr+fr1+geOX9fN2dvyqsVsxFh/WUWCz0KOu6j+l9P18370YAjAliqHZO2e+X9W7DDJ4yOAr6",
+	"E0qKUgMjgElZisAAFwWTwydDNBypkboQeShLy4dYJQLMRhuXMz+ksZu38EMEkoRfJRI+X4KhbylBfQW1",
+	"34zXv00fMlICM7QJeBN+g48yuq79Xh4eliRyM+Ya3RSuygI6pmjUCPhnodSUQ6RcFnNeKVXkgzQGiaXh",
+	"sqpuw7aUU3M53Tl9i1BZANA73NEpKLtZ1W74g0JMi6peGVCihvMOlv2jCozsvlX+G5fCkFJWLH0O2woU",
+	"+RDkARTLU55qBA75V/ONFnD92SiWqCimHVisFJQhMR0wtINVNph6TBAmGfc2NCoLU1dJgX+gskImLcwz",
+	"Rp3iS/F2o7rSt5YrfUcN3YUB10bkcOG6YxxTHq5yyFQbOKN0ApBCM4IhuFsBbCcfEhKKFd6nkH/SbALR",
+	"P7fSCSS3YoQwPXlIlhRWCvQ+WXwIu6xchqVj8rdi4giFkKwWF54vnKYmFykyBavHYBapShx20xAxsU4u",
+	"kecBEhS0ZGS6sNlgYhEqi7elX7zjlPswfS0A0SjfsY2islsx1m4eF8+uQhyuZE33A+xoUvcw9DfwCHHH",
+	"z50sTKkf4VMofutY7OGLd0Vd58PtztJC5ckCK9y2PJHPC+uNyzujytmc6vMiJy3MJc6JVpJH2/fsTpvl",
+	"vFA2dnVzmgth12oinNb3AD6PYE/OLikwAazyCLi8MbiGSW0x+qT8xrC+wqbcMpvJwPHrA72z0km4DeOU",
+	"qPyw1VhsJLVvNKE4WHQ1i+x3fi+78xt7zvMR3GjWFoeE2Fw/KhYqRwsh/9pveH7cgK+OOmpkUVLMqiFG",
+	"4JCmIUpZx2xeEQQ4spHKF8WaBArymF7mNWQ19H+rnjOpl4SyTVzcLqnxgM0hfa2QmLPQ/kgh0Rw0dV8t",
+	"l7K8hb5vt6/YgSnKEuozfYealZ5+8m1ilmAIX+IoN2YuWRq5f/vGOsm2bBc5KtrsCCfIX5YapaZFXSez",
+	"sxFMROZdb9jg+BXNQfwKISpw7oSq9+HecnfxcyCQrlrr6Edqo5Aeu55LY7SxOZIFxKoPcA1xGC7F32QF",
+	"RpUnxab5SCnyMmJX+EwWWJ7KL+Dt77Zh+bhXKM3fAN+6Ox37PioCna+YpEW9MgOKrcFwgBMPNwnY8AfD",
+	"wTeHs2Tw633iBVsJg4xfu70E4KH6Lyn+a6/hupfr3dDW5WpcVxMxLyADQhsYoBIShq5NLj2oKWRE17JC",
+	"wKMoKwuF9oCDBM/Pb5gZn03jQpVdyZK/+m4ewgwZe+Z3/ZVZatvJjUUfH8xG9Ve5/jv95LSpW/+gHZqo",
+	"/h0zJrXsNz5Js32Pw93KgbyQBwGriPucy47ADTXSH9xVUSM7Ekhb877or42lDpgrus3gkevvmnFW/ySN",
+	"m/urQEfW46eTZjp+6sZhADtdP+EFLX4UxaJ7CoAndgcvPX4DS3aX0lh24hjFg7xOKszSLnpzbxg/0RM/",
+	"51wAvsN+GjIa3ROtMGqdsWOVETNTIO/twfz0r8vSprMHs+ldHmhqCHV7deCsB2IS0pE3FPiovBvXYCbP",
+	"WF2eC2M7XQYcx7M6DOQbED1zissGH+FirJ3fAzQQhOI7aHO414BveCa8Fw1vxyaD5tMf4/2CJ3PXRnP1",
+	"hP/YSZb1fWWLcS2buz9kUoAGG0NOQI5t6Z5VOaCuxgiNVpS82N6AkIYrmN1hFFFxByQWm36YUOFWumvY",
+	"jl0W+FobwV1tZofRpfovJvyo4YDFMpP2vfxnMzsp2uRnM9vlvfgu95pPhTEIvKxhCI7ZUCPiV5XafGGF",
+	"k6rgjdXbbeq6ZrD1lotKRQQw/N8vKCSBVp4RPyrxE1SRsJWY+f1O7G+AkrAksGf7q5ybarPIuzfgn83s",
+	"vCSJ/mUHw0FRFnHrrVTlJJRaHm4mZ9ph/yYf/RB222eYVphILNKzOMd98gA0OZMbG6+Rs8o6s77ADRMS",
+	"Ojst1861cRd19QDYtHtJOpHLVV3bEGWndDA3zl7gWvz83Y9iUldSOUgQgNxBwCwlzTGCXSTqBtoI+duy",
+	"MtL639rd9n5L3vu9lEvf7Xlh592G/pY6+s734BPgBbVzvUTS/xUgEr+9PtjaG69yJrtvDmcXKpj2rhCP",
+	"gOnsEVOO5jQNmn3Yp+6FAB4dgEzgX4cJFHJ2IKQLCuOqaTFx28jPjjJMDDadtAoTH9GZxIaPe63B5Hfa",
+	"I5O2XT2JgwnFk3CJGK+DhAJJhxSw3HNgzv2Pb/LOusk4rD2WTW4byR4ZQRvSYoWpbID7V4ZV5SgO0WU9",
+	"SQh6mJaLRmkGuGaNV1XtiDbFzgFaYZnTsUsEkMziX04FkIewKZbcn0plKg3I9nCMNuDnZ/SAH+6+JhCk",
+	"Q7zF7wWfBn2AP4F8Kn7WwT9A7R+vo5BKsXxG8SF84f3xIRr4EyFETRj2GK2X0vFxiJ9ePeE/DjwMEWme",
+	"sE84YYuqJIJWVPpqPwbhl4OTD3rnIUj22d8ZyC+0ObjHWjn2O2iFbs7LFXrHxwOxkna7LqvoZFus8JR0",
+	"TPkTBkiFLWe2Q6x3UazFymJmuILLsSMur0vx1ncTuHr4nGL0zLxSs1YyR3ixYBifLgb0EMvK+BbTT3DI",
+	"N7XLyLylHFiedqQWzhZGM4T9HwvAg2gok8C9atgsFmMwSCKfHYFklKCBXLrEeB6BBRiYlIVCDC5EBjX3",
+	"LFSlBfWqACkA6HVXqi/U1j1XvudfWEMFx+ZMSipvArUZmWVhulHMkMa+evL/OeyQAkxMuHUGAGnJ+Pik",
+	"0p0wK66j3FcuT8vBIJfdgHK57PGwgiEBIF13Dv/YZeK7H06tdJKujHRYbPTMBruOq7/XhWIeupQ9mCkH",
+	"kF0fSPAB4kYeO6JdSK0xEQCdTuUk6FZaAOi83aGWAWOIrbefZs6syWT6PsrOASOZadQX6ec8c2ZN0GFZ",
+	"wki2Y0gaZmTvq+UJrOiX+woChklnyH0t6CTKIpaTi2gkIJT1DBlcImAWf+4i3LVyt3iKBeyw/7s/Imf+",
+	"D8yGlGDiZPSUICpK6k+MSZURareBTR0mKDoILCciqQebchKeABSp0u4OQH7FuJY5XLzhdRL4JABJjawr",
+	"eJ9hSnPjEn8oMANRFk8uXaEmcpP+HvN6C79GWyuG/HT9/7JqXVZ/0f70ijVYe5dXTAF01CcvKmVBnCtE",
+	"64PLmOb+kaITw1z6MYXbG8l1xe3UrlAbir34rItB/Svsd55wBE8E/3A8jEfnJmPcXCvpb+xCG+DeidlI",
+	"ZOFBzBQBBfpOyZw/FUPJprtK3ZXF2g6Gf7zOBpSP30SAsPpmdXha8pwJGnj2bmbyl0nPdGVj0HqvnuC/",
+	"O9Egoa+kiOb3Ur+HNmMVeEAB3K8rFgEy5hCMELgFJcUyi4J5t/Ayu4aaqChMzotmUqhwSI8UKPVaq82t",
+	"yH0Ld76Fu8rlAalCWp86wBHxGF/DAzMU8aomc9/5kULTG5IOBj6QkVdGq5mYAyNLZyilY0VtcnNYTd2L",
+	"F/L09TNRVkZCxY823ivpAr2mb3ycZvfB6mw0BvYkwZVO+zx2T4JxD1ehRzmea32/RwuIqUDQvGbSJRH1",
+	"INGcHhvHnbHvuROf8ylLL7H/nOUh7+1sfYzDtyVE3XmvkGEbEovCTdBXBpn1RJUfdYR5/vHUFd/VelXC",
+	"A4StZkom+UI6cLnUphX485r7y5dZMKNhcumImybffjmmN9e4+CtHjGg7CjzwIWeHa8J0BIEadHqRG7x2",
+	"80tKig4+RHB+MUP2VFMPhoO5c0s7vLpCg6GmLyd6cTX2zssRBSE4HGc64Hkyui4c+PEpj/fHYA6tWu28",
+	"hK6e6F87D/mE6B/JIkG/lAkuQugYK0Mm9apsI575HhqPZnrYGZOsHexdL6cM9mX3MGX7eeWa8zjXj2Lh",
+	"B6WUdfUgjb+B+0EJAXL4EBwaEJUUq2VrZLNziK5f2D57DHHuHOfjNizqO0eRdit6csoCKnsvRW40sKng",
+	"cssJ54YxS9YCwiRJ1x1qpVxVi9xIV5nYTmm87xsloYAuNTGDSWEgxObPj8KtjGSAyaX4QRXjGupeg62j",
+	"UzyWM3/fj6meebEETvm0lv4Ww6vrWF5TWbtLezM1rudKQqVjeKQuVHAaQK3jZTUuDt2U02LfXhArlOM4",
+	"fk++iia0mxZxLCckSwjpQfRrCMkJdbGbIIYdXun38ZmHFOIlVs4Lhujf2u8lTIpz1JxRn9ZM85N9jp4y",
+	"v8R+jzmOaa8A+mSqMNt0mk25w5Zxozo+ZbCx3+/w7nHfhOwRLAA9RQYbGvcMCCtiVIEPYfFlXsqizL8i",
+	"Ui4DyzWU8BtZLBJPbVrVvluXAscKwmkUbK1KCzGJQhg5kf6ZVNMOpwPv0HNIsXtHHw4fWLBI6f3aiYW2",
+	"TtxcX18LDGtUC7lx02yNL/iR/RQuAH4cn3ci4Du8eN12+nBZtq3KN+y44b0fLvhI1mYBVNyHfJEquXXg",
+	"FWr4AUecFk7i2jjZ+lJxYUF1OEjMsrO4rNQsz/iKXFikh8FkRMG3BPnA9Bb4qy/igtoy63fSul6N+nxG",
+	"hKR90WxuW/bjZFQgdoQbBiubkoBUT9ZWCG8rDWvrtLOUbGznjSgSyyVMe5VhpoNWlyM0/vvQpy1+SezN",
+	"KdwSavwz9Ueo9weE7ngQTwSCfUzmvyUjGj6+euJ/HgYyiuQ5TboNgQRC/laek5M/l3VJt7qYsF/ohw5i",
+	"+GfzqLwvjph/1s14ETN4CZVpDgP0hm/izkePs8VWroht58LvE8cfjOkjOkv08Qkx0rA0eqmtLCGinGSV",
+	"KptaZV3zF0VdOGlITIvE1TFegT8yqzri44h6osUHpH68BjLO8zmASjvQxpgZyXHy1xPvw7pqci+d+ObV",
+	"zc3hQdz4Uv8HhNjpZZEVk8JXe0CBnXY/KdREnsrkf0G+MaZEXADxpHcq7D2y3fu/IpJTQ1ZYFOwKgDCs",
+	"LaZSLHWlHCRHGvxjlfcHVWXnsjyAr/g7eM1+qa3OjkFCLxFnsMa6Wx6SXqJR0PDzzAovKbuEM0OODS8K",
+	"SGeXw3/urPxnHg/kpLQK1fRVwmIMvNkj9bcVcqgAwafSYlYsLdThQQkzw0snWik5cRQqzf+zsO4CXNiL",
+	"H7/PMSAa0QVgqaBrFig9Hyu4fAfmvSR6RgPfdCqgKFBiBgC/m0tV5pEjAOPFfjBIYATpSwDDLxtfGikm",
+	"Nf2SSeL94vrqFgckoR/FZyRSZDgE8e1b0XkQvGDTI7f+kKAe3UaxblzMq9lcGpqxTjkknuN2sMF1Nphq",
+	"sygc6iJ9+w3WV6Nk0nWLZFLWlg2qSr4pQaFBMlOPheWoS3krrDNazTD+olL7C71HEeLY/YbVNF5hWTgn",
+	"jf/Nf/96ffHHD0832c0fPv7boKVcb6+z5uRvDlfRBQaWGsfnoCqH4tVIwReGxO5YFq4YiqfRwMp/jgbD",
+	"V9loULjRYDjy29O3Fzc3F19fv7u5Hl77//1jNMhGkIaFb0AL/i9jXa5Hg+ET/2k4Ir49USwr+Abcf+AD",
+	"2sFHg48fwaTiSGy+79ZGhhZGl9vCFSEgDfxUDTvshXxd13XDrUSt5S/9epPmAlKVaMlfvZTDeQyDe+V2",
+	"8rbvIGNvo2JPTsFPhIudN1h4yd7Y2ONkB1z2TAut+p5h/2Q5WZnKoaIr4pGGv37wyxwtDFuNwIXh1dXN",
+	"168ury+vL2+Gf3h1fQ0uBfVqO2+jiQsP5ncI9DZZJCVjdCrzdtkM2Pou45ZFiKjtnZKVsuwc6GCHUM48",
+	"hcykb5Ar38erqi5tFqqo06apxGqzXSLXNitlh0nxEYW/geM6SxS/gYWXoy7UdHfY5g0Wq5HvO0yDD3B7",
+	"zwLbbrwoZVQJkHYepr+t9xrysBUym+iVG3IRbuPHUrquMcUMrB/RmBqg2nOAXsN1L6CdQpt08H788PF/",
+	"AwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

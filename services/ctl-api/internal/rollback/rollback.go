@@ -205,7 +205,7 @@ func find(ctx context.Context, tx *database.Tx, a asked) (goal, error) {
 		}
 		past = append(past, flow.Past{
 			WorkflowID: r.WorkflowID, ReleaseID: r.ReleaseID, Number: r.ReleaseNumber, InputsVersion: r.InputsVersion,
-			Good: r.State == model.WorkflowSucceeded, Rollback: rollback,
+			Good: r.Good, Rollback: rollback,
 		})
 	}
 	var g goal

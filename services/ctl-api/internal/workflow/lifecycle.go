@@ -105,13 +105,19 @@ var brings = map[flow.Kind]bool{
 // it asks for them next.
 func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.WorkflowState) error {
 	install, kind := s.install, flow.Kind(s.workflow.Kind)
+	skipped, err := tx.SkippedByPeople(ctx, s.workflow.ID)
+	if err != nil {
+		return fmt.Errorf("read skipped steps: %w", err)
+	}
+	if skipped && brings[kind] && ended == model.WorkflowSucceeded {
+		ended = model.WorkflowFailed // for the install: something of the release is missing
+	}
 	done := ended == model.WorkflowSucceeded
 	var brought *string
 	if done && brings[kind] {
 		brought = s.workflow.ReleaseID
 	}
 	if brought != nil && kind == flow.KindRollback {
-		var err error
 		if brought, err = wentBack(ctx, tx, s); err != nil {
 			return err
 		}

@@ -323,3 +323,44 @@ func TestRollbackThatTheAppAsksFor(t *testing.T) {
 		})
 	}
 }
+
+// A workflow goes on without a step that a person skips. The install does not count as
+// brought to the release then, and a rollback never goes back to that.
+func TestSkippedStep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	r.newRelease(2)
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(w, "component/greeting", "greeting 2")
+	r.planned(w, "component/key", "key 2")
+	r.applied(w, "component/key", jobspec.OutcomeSucceeded, r.output("text", "Ahoy"))
+	r.applied(w, "component/greeting", jobspec.OutcomeFailed, nil)
+	skip := func(name string) error {
+		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+			_, err := workflow.Skip(ctx, tx, r.value(`select id from steps where workflow_id = $1 and name = $2`, w, name), "ada")
+			return err
+		})
+	}
+	if err := skip("component/key"); !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("skip of what came out: %v", err)
+	}
+	if err := skip("component/greeting"); err != nil {
+		t.Fatal(err)
+	}
+	r.advance(w)
+	r.applied(w, "check/files_intact", jobspec.OutcomeSucceeded, nil)
+	steps := r.steps(w)
+	if got := r.value(`select state from workflows where id = $1`, w) + " " + r.value(standsAt) + " " + steps["component/greeting"] + " " + steps["component/card"]; got != "succeeded 1 1 Ahoy skipped failed skipped" {
+		t.Errorf("workflow, install and steps are %q", got)
+	}
+	if got := r.value(`select reason from steps where workflow_id = $1 and name = 'component/card'`, w); got != "every component of the release is deployed; skipped by ada" {
+		t.Errorf("the card says %q", got)
+	}
+	if _, err := r.back(workflow.Request{ReleaseID: r.value(`select id from releases where number = 2`)}); fault.From(err).Code != rollback.CodeNever {
+		t.Errorf("back to a release with something missing: %v", err)
+	}
+	if back, err := r.back(workflow.Request{}); err != nil || r.value(`select r.number::text from workflows w join releases r on r.id = w.release_id where w.id = $1`, back) != "1" {
+		t.Errorf("back from a release with something missing: %v", err)
+	}
+}

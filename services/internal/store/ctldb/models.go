@@ -445,6 +445,7 @@ type Step struct {
 	FinishedAt   *time.Time
 	RetriedAt    *time.Time
 	MayChange    json.RawMessage
+	SkippedBy    *string
 }
 
 type Token struct {

@@ -85,7 +85,8 @@ func (q *Queries) MovedByWorkflow(ctx context.Context, arg MovedByWorkflowParams
 const pastOfInstall = `-- name: PastOfInstall :many
 
 SELECT w.id AS workflow_id, w.kind, w.state, w.release_id::text AS release_id, r.number AS release_number, w.inputs_version,
-       (coalesce(jsonb_array_length(w.params->'components'), 0) > 0)::boolean AS part
+       (coalesce(jsonb_array_length(w.params->'components'), 0) > 0)::boolean AS part,
+       (w.state = 'succeeded' AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.workflow_id = w.id AND s.kind = 'deploy' AND s.skipped_by IS NOT NULL))::boolean AS good
 FROM workflows w JOIN releases r ON r.org_id = w.org_id AND r.id = w.release_id
 WHERE w.install_id = $1 AND NOT w.plan_only AND w.state IN ('succeeded', 'failed', 'cancelled')
   AND w.kind IN ('provision', 'reprovision', 'reprovision_sandbox', 'deploy', 'input_update', 'rollback')
@@ -101,12 +102,14 @@ type PastOfInstallRow struct {
 	ReleaseNumber int32
 	InputsVersion int32
 	Part          bool
+	Good          bool
 }
 
 // What a rollback goes back to. All run inside store.Tx of the org.
 // The ended workflows that brought, or tried to bring, an install to a release,
 // newest first. Those that were given up before anything was applied do not count.
-// Part tells that the workflow was about named components only.
+// Part tells that the workflow was about named components only; Good that it came out,
+// with nothing skipped by a person.
 func (q *Queries) PastOfInstall(ctx context.Context, installID string) ([]PastOfInstallRow, error) {
 	rows, err := q.db.Query(ctx, pastOfInstall, installID)
 	if err != nil {
@@ -124,6 +127,7 @@ func (q *Queries) PastOfInstall(ctx context.Context, installID string) ([]PastOf
 			&i.ReleaseNumber,
 			&i.InputsVersion,
 			&i.Part,
+			&i.Good,
 		); err != nil {
 			return nil, err
 		}

@@ -42,3 +42,13 @@ UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);
 -- name: SkipStep :exec
 -- A step that is not wanted any more; its reason says why.
 UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now() WHERE id = sqlc.arg(id);
+
+-- name: SkipFailedStep :exec
+-- A person has the workflow go on without a step; its error stays to be read.
+UPDATE steps SET state = 'skipped', skipped_by = sqlc.arg(actor)::text, reason = reason || '; skipped by ' || sqlc.arg(actor)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id);
+
+-- name: SkippedByPeople :one
+-- Whether a person had a workflow go on without a deploy.
+SELECT EXISTS (SELECT 1 FROM steps WHERE workflow_id = sqlc.arg(workflow_id) AND kind = 'deploy' AND skipped_by IS NOT NULL);
