@@ -110,12 +110,8 @@ func TestOpenTofuReadsItsFiles(t *testing.T) {
 		p.spec.TerraformModule.Tool = tool
 		return p.run(t), p, i
 	}
-	files := map[string]string{
-		"main.tofu": `output "of" { value = "tofu" }`,
-		// These would put the state elsewhere if they were read.
-		"berth_backend_override.tofu.json": `{"terraform": {"backend": {"http": {"address": "http://127.0.0.1:1/"}}}}`,
-		"berth_backend_override.tf.json":   `{"terraform": {"backend": {"http": {"address": "http://127.0.0.1:1/"}}}}`,
-	}
+	files := map[string]string{"main.tofu": `output "of" { value = "tofu" }`}
+	elsewhere := `{"terraform": {"backend": {"http": {"address": "http://127.0.0.1:1/"}}}}`
 	got, p, i := plan(jobspec.ToolOpenTofu, files)
 	if s := p.summary(t); got.Outcome != jobspec.OutcomeSucceeded || len(s.Outputs) != 1 {
 		t.Errorf("the module of OpenTofu: %+v, %+v", got, s)
@@ -132,7 +128,9 @@ func TestOpenTofuReadsItsFiles(t *testing.T) {
 	}{
 		{jobspec.ToolTerraform, jobspec.OutcomeRefused, "is for terraform, the runner gave opentofu", files},
 		{jobspec.ToolOpenTofu, jobspec.OutcomeFailed, "encrypts its state (main.tofu:2)", map[string]string{"main.tofu": "terraform {\n  encryption {}\n}\n"}},
-		{"", jobspec.OutcomeFailed, `declares where its state is kept ("local", main.tofu:2)`, map[string]string{"main.tofu": "terraform {\n  backend \"local\" {}\n}\n"}},
+		{jobspec.ToolOpenTofu, jobspec.OutcomeFailed, "declares in an override file where its state is kept", map[string]string{"main.tofu": "", "berth_backend_override.tofu.json": elsewhere}},
+		{jobspec.ToolOpenTofu, jobspec.OutcomeFailed, "declares in an override file where its state is kept", map[string]string{"main.tofu": "", "zz_override.tf.json": elsewhere}},
+		{"", jobspec.OutcomeSucceeded, "", map[string]string{"main.tofu": "terraform {\n  backend \"local\" {}\n}\n"}},
 	} {
 		if got, _, _ := plan(tc.tool, tc.files); got.Outcome != tc.outcome || !strings.Contains(got.Error, tc.want) {
 			t.Errorf("%q: %+v, want %q", tc.tool, got, tc.want)

@@ -262,7 +262,7 @@ func TestApplyRefusesAnotherTerraform(t *testing.T) {
 	}
 	apply.write(t, "in/pinned/terraform.json", string(changed))
 	r := apply.run(t)
-	if r.Outcome != jobspec.OutcomeRefused || len(r.Differs) != 1 || r.Differs[0].Want != "1.5.0" || i.effects(t) != 0 {
+	if r.Outcome != jobspec.OutcomeRefused || len(r.Differs) != 1 || r.Differs[0].Want != "terraform 1.5.0" || i.effects(t) != 0 {
 		t.Errorf("result %+v", r)
 	}
 }

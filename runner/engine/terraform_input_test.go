@@ -141,7 +141,7 @@ variable "ports" { type = list(number) }
 		{
 			name: "a version that is none", module: module,
 			order:   jobspec.TerraformModule{TerraformVersion: "latest please"},
-			outcome: jobspec.OutcomeRefused, want: `terraform_version "latest please" is neither a version nor a range`,
+			outcome: jobspec.OutcomeRefused, want: `terraform_version "latest please", which is neither a version nor a range`,
 		},
 		{
 			name: "an environment that moves the state", module: module,

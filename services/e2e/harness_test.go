@@ -240,6 +240,13 @@ func freePorts(t *testing.T) int {
 	return 0
 }
 
+// freeAddress is a port of host that nothing uses: a program that is told to listen
+// there finds it free, whatever clients and listeners begin meanwhile.
+func freeAddress(t *testing.T, host string) string {
+	t.Helper()
+	return net.JoinHostPort(host, strconv.Itoa(freePorts(t)))
+}
+
 // part is what `berth up --status` says of one process.
 type part struct {
 	Name  string `json:"name"`

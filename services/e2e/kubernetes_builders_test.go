@@ -128,13 +128,8 @@ func newBuilders(t *testing.T) *builders {
 	kubeconfig := b.rights()
 
 	node := b.nodeAddress()
-	probe, err := net.Listen("tcp", net.JoinHostPort(node, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := probe.Addr().String()
+	address := freeAddress(t, node)
 	_, port, _ := net.SplitHostPort(address)
-	_ = probe.Close()
 	cert, key, authority := certificates(t)
 	b.system = start(t, "KUBECONFIG="+os.Getenv("KUBECONFIG"),
 		"BERTH_BUILD_RUNNERS=pods", "BERTH_BUILD_RUNNER_KUBECONFIG="+kubeconfig, "BERTH_BUILD_RUNNER_NAMESPACE="+b.namespace,

@@ -108,12 +108,7 @@ done`
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("certificates: %v\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(node, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = "tcp://" + l.Addr().String()
-	_ = l.Close()
+	address = "tcp://" + freeAddress(t, node)
 	server := filepath.Join(dir, "server")
 	config := fmt.Sprintf("root = %q\n[grpc]\n  address = [%q]\n  [grpc.tls]\n    cert = %q\n    key = %q\n    ca = %q\n[otel]\n  socketPath = %q\n[worker.containerd]\n  enabled = false\n[worker.oci]\n  networkMode = \"host\"\n",
 		filepath.Join(dir, "root"), address, server+"/cert.pem", server+"/key.pem", server+"/ca.pem", filepath.Join(dir, "otel"))

@@ -314,12 +314,7 @@ func (s *system) nodeAddress() string {
 // front starts `berth front` and returns its address.
 func (s *system) front(host, cert, key string) string {
 	s.t.Helper()
-	probe, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	address := probe.Addr().String()
-	_ = probe.Close()
+	address := freeAddress(s.t, host)
 	var log bytes.Buffer
 	cmd := exec.Command(filepath.Join(s.bin, "berth"), "front", "--listen", address, "--tls-cert", cert, "--tls-key", key)
 	cmd.Env, cmd.Stderr = s.env, &log

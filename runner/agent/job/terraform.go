@@ -95,7 +95,11 @@ func (j *job) useTerraform(path string) error {
 }
 
 // terraform is the executable of the job, "" when there is none.
-func (j *job) terraform() string { return cmp.Or(j.attempt.Terraform, j.deps.Engine.Terraform) }
+func (j *job) terraform() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return cmp.Or(j.attempt.Terraform, j.deps.Engine.Terraform)
+}
 
 // initBasis is what an init of the job's module depends on; ok is false where there is
 // none, or it is not known.

@@ -26,6 +26,9 @@ const (
 	// aheadDays is how long the service may then be down.
 	partitionsEvery = time.Hour
 	aheadDays       = 7
+	// gather is how long the sequencer waits for more after it was woken: what is
+	// committed meanwhile gets its numbers in the same transaction.
+	gather = 20 * time.Millisecond
 	// afterFailure is the pause before the next look when the database failed.
 	afterFailure = time.Second
 )
@@ -87,6 +90,11 @@ func (s *Sequencer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.wake:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(gather):
+			}
 		case <-ticks.C:
 			if err := s.notePresence(ctx); err != nil && ctx.Err() == nil {
 				s.Log.WarnContext(ctx, "presence of runners not noted", "err", err)

@@ -277,25 +277,25 @@ func (q *Queries) LockQueue(ctx context.Context, installID string) ([]LockQueueR
 }
 
 const stepsToMove = `-- name: StepsToMove :many
+WITH ended AS MATERIALIZED (
+    SELECT x.step_id, x.state, x.created_at, x.result->>'reason' AS reason
+    FROM changes x WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
+)
 SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change, s.skipped_by,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by,
-       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
-       coalesce(n.host_ended, 0)::int AS host_ended
+       n.failed::int AS failed, n.stale::int AS stale, n.uncertain::int AS uncertain, n.host_ended::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = $1
-LEFT JOIN (
-    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
-           count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
-           count(*) FILTER (WHERE x.state = 'uncertain' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS uncertain,
-           count(*) FILTER (WHERE x.state <> 'failed' AND x.result->>'reason' = 'host_ended') AS host_ended
-    FROM changes x JOIN steps y ON y.id = x.step_id
-    WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
-      AND x.created_at > coalesce(y.retried_at, '-infinity')
-    GROUP BY x.step_id
-) n ON n.step_id = s.id
+LEFT JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE e.state = 'failed') AS failed,
+           count(*) FILTER (WHERE e.state = 'stale' AND e.reason IS DISTINCT FROM 'host_ended') AS stale,
+           count(*) FILTER (WHERE e.state = 'uncertain' AND e.reason IS DISTINCT FROM 'host_ended') AS uncertain,
+           count(*) FILTER (WHERE e.state <> 'failed' AND e.reason = 'host_ended') AS host_ended
+    FROM ended e WHERE e.step_id = s.id AND e.created_at > coalesce(s.retried_at, '-infinity')
+) n ON true
 WHERE s.workflow_id = $1 ORDER BY s.idx
 `
 
@@ -320,6 +320,8 @@ type StepsToMoveRow struct {
 // The steps of a workflow, each with what Next needs of the change that it is at,
 // without its bulk, and with how its changes ended since its last retry by a
 // person: those whose runner's host ended are counted as that alone.
+// Those changes are read once and first: a planner without statistics would read them
+// for each pair of steps.
 func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsToMoveRow, error) {
 	rows, err := q.db.Query(ctx, stepsToMove, workflowID)
 	if err != nil {
