@@ -246,7 +246,7 @@ Berth retries all its failed steps, or those of the component you name.`,
 	}
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.failedSteps(ctx, client, args[0], how, func(step string) (*ctlapi.Workflow, error) {
+		return c.eachFailed(ctx, failedSteps{client, args[0], how}, func(step string) (*ctlapi.Workflow, error) {
 			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
 			if err != nil {
 				return nil, err
@@ -270,7 +270,7 @@ step again use berth retry, to go back berth rollback, to stop leave it as it is
 	}
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.failedSteps(ctx, client, args[0], how, func(step string) (*ctlapi.Workflow, error) {
+		return c.eachFailed(ctx, failedSteps{client, args[0], how}, func(step string) (*ctlapi.Workflow, error) {
 			resp, err := client.SkipStepWithResponse(ctx, step, &ctlapi.SkipStepParams{})
 			if err != nil {
 				return nil, err
@@ -281,14 +281,21 @@ step again use berth retry, to go back berth rollback, to stop leave it as it is
 	return cmd
 }
 
-// failedSteps does something about each failed step that a person names, and follows
-// the workflow that goes on with it.
-func (c *cli) failedSteps(ctx context.Context, client *api.Client, named string, how watching, do func(step string) (*ctlapi.Workflow, error)) error {
-	what, err := names.Book{Client: client}.Retry(ctx, named)
+// failedSteps are those that a person names, by a step, a workflow or an install.
+type failedSteps struct {
+	client *api.Client
+	named  string
+	how    watching
+}
+
+// eachFailed does something about each of the steps, and follows the workflow that
+// goes on with it.
+func (c *cli) eachFailed(ctx context.Context, f failedSteps, do func(step string) (*ctlapi.Workflow, error)) error {
+	what, err := names.Book{Client: f.client}.Retry(ctx, f.named)
 	if err != nil {
 		return err
 	}
-	steps, err := follow.ToRetry(ctx, client, what)
+	steps, err := follow.ToRetry(ctx, f.client, what)
 	if err != nil {
 		return err
 	}
@@ -298,5 +305,5 @@ func (c *cli) failedSteps(ctx context.Context, client *api.Client, named string,
 			return err
 		}
 	}
-	return c.started(ctx, client, w, how)
+	return c.started(ctx, f.client, w, f.how)
 }

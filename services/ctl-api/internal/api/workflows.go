@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -254,11 +255,10 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	if err != nil {
 		return out, err
 	}
-	if out.Rollback, err = (rollback.Finder{Installs: s.Installs}).View(ctx, tx, rows[0].Workflow); err != nil {
-		return out, err
-	}
+	back, backErr := (rollback.Finder{Installs: s.Installs}).View(ctx, tx, rows[0].Workflow)
+	out.Rollback = back
 	steps, err := tx.StepsOfWorkflow(ctx, id)
-	if err != nil {
+	if err := errors.Join(backErr, err); err != nil {
 		return out, err
 	}
 	resources, err := tx.ResourcesOfInstall(ctx, rows[0].Workflow.InstallID)

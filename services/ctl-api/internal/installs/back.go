@@ -17,6 +17,8 @@ type Back struct {
 	// as it is now: the release does not read it, and a later deploy forward needs it.
 	Defined []appconfig.Input
 	Actor   string
+	// Look stores nothing, and says what would differ.
+	Look bool
 	// Preview stores them below 0, so that they never come into force.
 	Preview bool
 }
@@ -29,9 +31,9 @@ type WentBack struct {
 }
 
 // BringBack stores the inputs and overrides of then as a version of its own, which
-// is not in force yet. The install's row has to be locked. With store unset it only
-// says what would differ.
-func (s *Service) BringBack(ctx context.Context, tx *database.Tx, install ctldb.Install, b Back, store bool) (WentBack, error) {
+// is not in force yet. The install's row has to be locked, unless it only
+// looks.
+func (s *Service) BringBack(ctx context.Context, tx *database.Tx, install ctldb.Install, b Back) (WentBack, error) {
 	now, nowOverrides, err := s.inputsOrNone(ctx, tx, install.ID, install.InputsVersion)
 	if err != nil {
 		return WentBack{}, err
@@ -42,7 +44,7 @@ func (s *Service) BringBack(ctx context.Context, tx *database.Tx, install ctldb.
 	}
 	next := returned(b.Defined, now, was)
 	back := WentBack{Version: install.InputsVersion, Inputs: differing(now.all(), next.all()), Overrides: differing(nowOverrides, wasOverrides)}
-	if !store || len(back.Inputs) == 0 && len(back.Overrides) == 0 {
+	if b.Look || len(back.Inputs) == 0 && len(back.Overrides) == 0 {
 		return back, nil
 	}
 	number := tx.NextInputs

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -87,7 +86,7 @@ func (f Finder) Prepare(ctx context.Context, tx *database.Tx, req *workflow.Requ
 	}
 	back, err := f.Installs.BringBack(ctx, tx, install, installs.Back{
 		Version: g.to.InputsVersion, Defined: app.Inputs, Actor: req.Actor, Preview: req.PlanOnly,
-	}, true)
+	})
 	if err != nil {
 		return err
 	}
@@ -133,19 +132,7 @@ func (f Finder) Offer(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (o
 	for _, r := range moved {
 		names = append(names, r.Name)
 	}
-	a := asked{install: install}
-	command = "berth rollback " + install.Name
-	part, err := workflow.ComponentsOf(w)
-	if err != nil {
-		return nil, "", err
-	}
-	g, err := find(ctx, tx, a)
-	if len(part) > 0 {
-		a.components = names
-		if g, err = find(ctx, tx, a); err == nil {
-			command += " --component " + strings.Join(names, " --component ")
-		}
-	}
+	g, a, err := answerTo(ctx, tx, w, asked{install: install, components: names})
 	if errors.Is(err, fault.ErrConflict) || err == nil && g.from.WorkflowID != w.ID {
 		return nil, "", nil
 	}
@@ -156,7 +143,7 @@ func (f Finder) Offer(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (o
 	if err != nil {
 		return nil, "", err
 	}
-	back, err := f.Installs.BringBack(ctx, tx, install, installs.Back{Version: g.to.InputsVersion, Defined: app.Inputs}, false)
+	back, err := f.Installs.BringBack(ctx, tx, install, installs.Back{Version: g.to.InputsVersion, Defined: app.Inputs, Look: true})
 	if err != nil {
 		return nil, "", err
 	}
@@ -164,7 +151,29 @@ func (f Finder) Offer(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (o
 		return nil, "", err
 	}
 	offer.Components, offer.Changed, offer.Overrides = names, back.Inputs, back.Overrides
+	command = "berth rollback " + install.Name
+	for _, name := range a.components {
+		command += " --component " + name
+	}
 	return offer, command, nil
+}
+
+// answerTo finds what answers the failure of a workflow: of one about components what
+// it changed, if that was at one state before, else all of the install. changed names
+// what it changed; the answer is with the components that go back, none for all.
+func answerTo(ctx context.Context, tx *database.Tx, w ctldb.Workflow, changed asked) (goal, asked, error) {
+	part, err := workflow.ComponentsOf(w)
+	if err != nil {
+		return goal{}, changed, err
+	}
+	if len(part) > 0 {
+		if g, err := find(ctx, tx, changed); !errors.Is(err, fault.ErrConflict) {
+			return g, changed, err
+		}
+	}
+	changed.components = nil
+	g, err := find(ctx, tx, changed)
+	return g, changed, err
 }
 
 // rollback is the goal as a row keeps it.
