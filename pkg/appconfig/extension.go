@@ -18,6 +18,8 @@ type BlockExtension struct {
 	Tool string `toml:"tool" json:"tool,omitempty" enum:"terraform,opentofu" digest:"build"`
 	// What going back to an earlier release costs: "reversible" nothing, "data_loss" what was written since, "irreversible" cannot be done.
 	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
+	// Takes it back to the release and the inputs of before, once, when its deploy fails and the plan says that this is reversible. The rollback is planned and needs the same approval as any other.
+	AutoRollback bool `toml:"auto_rollback" json:"auto_rollback,omitempty" default:"false" digest:"config"`
 	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
 	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.

@@ -1310,6 +1310,30 @@ func (e ResourceRefKind) Valid() bool {
 	}
 }
 
+// Defines values for ReversalClass.
+const (
+	ReversalClassDataLoss     ReversalClass = "data_loss"
+	ReversalClassIrreversible ReversalClass = "irreversible"
+	ReversalClassReversible   ReversalClass = "reversible"
+	ReversalClassUnknown      ReversalClass = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ReversalClass enum.
+func (e ReversalClass) Valid() bool {
+	switch e {
+	case ReversalClassDataLoss:
+		return true
+	case ReversalClassIrreversible:
+		return true
+	case ReversalClassReversible:
+		return true
+	case ReversalClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	RoleAdmin    Role = "admin"
@@ -1732,6 +1756,7 @@ const (
 	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindRollback           WorkflowKind = "rollback"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
@@ -1757,6 +1782,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovision:
 		return true
 	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindRollback:
 		return true
 	case WorkflowKindSyncSecrets:
 		return true
@@ -2501,6 +2528,9 @@ type ChangeSummary struct {
 
 	// Resource The part of an install that something is about.
 	Resource *ResourceRef `json:"resource,omitempty"`
+
+	// RollbackClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	RollbackClass *ReversalClass `json:"rollback_class,omitempty"`
 
 	// State - `preparing`: being planned; `proposed`: waits for a decision;
 	// - `approved`, `executing`, `applied`: on its way, and done;
@@ -3675,6 +3705,9 @@ type PlanSummary struct {
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 	Replace   int        `json:"replace"`
 
+	// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+	Reversal *Reversal `json:"reversal,omitempty"`
+
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
@@ -4167,12 +4200,67 @@ type ResourceTurn struct {
 	WorkflowKind WorkflowKind `json:"workflow_kind"`
 }
 
+// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+type Reversal struct {
+	// Class What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	Class ReversalClass `json:"class"`
+
+	// Reverse Of charts and manifests, what going back does, as far as the plan is shown; left out of plans of more than 1 MiB.
+	Reverse []ObjectChange `json:"reverse,omitempty"`
+
+	// Why For people, the worst first; at most 8.
+	Why []string `json:"why,omitempty"`
+}
+
+// ReversalClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+type ReversalClass string
+
 // Role - `platform`: makes orgs;
 // - `admin`: everything in the org, members and tokens included;
 // - `operator`: everything but members and other people's tokens;
 // - `viewer`: reads;
 // - `customer`: reads and decides within one customer.
 type Role string
+
+// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+type Rollback struct {
+	// Answers Of a rollback, the workflow whose failure it answers.
+	Answers *string `json:"answers,omitempty"`
+
+	// ByItself Berth began it, since the app asks for that.
+	ByItself bool `json:"by_itself,omitempty"`
+
+	// Command Of an offer, what accepts it.
+	//
+	// Example: berth rollback acme
+	Command *string `json:"command,omitempty"`
+
+	// Components Of a rollback, the components that it names, none for all. Of an offer, what the failed workflow changed: each can be rolled back alone.
+	Components []string `json:"components,omitempty"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// Inputs The names of the inputs that get another value.
+	Inputs []string `json:"inputs,omitempty"`
+
+	// InputsVersion Whose values come back.
+	//
+	// Example: 3
+	InputsVersion int `json:"inputs_version"`
+
+	// Overrides The components for which what the install overrides changes.
+	Overrides []string `json:"overrides,omitempty"`
+
+	// Release A config or release by id and number.
+	Release NumberRef `json:"release"`
+
+	// Says For people, what it brings back and what not, a line each.
+	Says []string `json:"says"`
+
+	// Stays Components that the release does not have; they stay as they are.
+	Stays []string `json:"stays,omitempty"`
+}
 
 // Runner defines model for Runner.
 type Runner struct {
@@ -5106,7 +5194,10 @@ type Workflow struct {
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release A config or release by id and number.
-	Release   *NumberRef    `json:"release,omitempty"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+	Rollback  *Rollback     `json:"rollback,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
 	State     WorkflowState `json:"state"`
 
@@ -5140,8 +5231,13 @@ type WorkflowBrief struct {
 	Kind WorkflowKind `json:"kind"`
 
 	// Release A config or release by id and number.
-	Release *NumberRef    `json:"release,omitempty"`
-	State   WorkflowState `json:"state"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Under `last`; what takes the install back to where it was before the failure, when there is something.
+	//
+	// Example: berth rollback acme
+	Rollback *string       `json:"rollback,omitempty"`
+	State    WorkflowState `json:"state"`
 
 	// Step The step that failed.
 	//
@@ -5174,7 +5270,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -5193,13 +5289,13 @@ type WorkflowRequest struct {
 	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
-	// Release By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has.
+	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
 	Release *string `json:"release,omitempty"`
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
-	// WithDependents deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
+	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
 	// WithoutComponents reprovision_sandbox; leave the components alone.
@@ -5814,6 +5910,12 @@ type ListStatusParams struct {
 
 // RetryStepParams defines parameters for RetryStep.
 type RetryStepParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SkipStepParams defines parameters for SkipStep.
+type SkipStepParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -6850,8 +6952,15 @@ type ClientInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -6891,8 +7000,15 @@ type ClientInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -7086,6 +7202,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SkipStep Go on without a failed step
+	//
+	// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+	//
+	// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+	SkipStep(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTokens List tokens
 	//
@@ -8871,8 +8994,15 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -8922,8 +9052,15 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -9328,6 +9465,23 @@ func (c *Client) GetStep(ctx context.Context, step StepID, reqEditors ...Request
 // Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 func (c *Client) RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryStepRequest(c.Server, step, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SkipStep Go on without a failed step
+//
+// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+//
+// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+func (c *Client) SkipStep(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSkipStepRequest(c.Server, step, params)
 	if err != nil {
 		return nil, err
 	}
@@ -14735,6 +14889,55 @@ func NewRetryStepRequest(server string, step StepID, params *RetryStepParams) (*
 	return req, nil
 }
 
+// NewSkipStepRequest constructs an http.Request for the SkipStep method
+func NewSkipStepRequest(server string, step StepID, params *SkipStepParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "step", step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/steps/%s/skip", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListTokensRequest constructs an http.Request for the ListTokens method
 func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
@@ -16641,8 +16844,15 @@ type ClientWithResponsesInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -16682,8 +16892,15 @@ type ClientWithResponsesInterface interface {
 	// The one door for everything that may change an install:
 	//
 	// - `provision`: bring up the sandbox and all components;
-	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back; the sandbox only when it is named;
+	// - `deploy`: bring components (all when none is named) to a release; the sandbox
+	//   only when it is named;
+	// - `rollback`: bring the install, or the named components, back to a release that
+	//   they stood on, with the inputs and overrides of then; without `release` to the
+	//   last good state before the newest one or before a failure. It has its own plan and
+	//   its own approval. When all of an install went back, that release and those inputs
+	//   are what the install is to be from then on. Secrets and toggles stay as they are, and
+	//   what the earlier release does not have stays where it is. Refused with 409
+	//   `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
@@ -16907,6 +17124,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStepWithResponse(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*RetryStepResponse, error)
+
+	// SkipStepWithResponse Go on without a failed step
+	//
+	// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+	SkipStepWithResponse(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*SkipStepResponse, error)
 
 	// ListTokensWithResponse List tokens
 	//
@@ -21209,6 +21435,54 @@ func (r RetryStepResponse) ContentType() string {
 	return ""
 }
 
+type SkipStepResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SkipStepResponse) GetJSON202() *Workflow {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SkipStepResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SkipStepResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SkipStepResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SkipStepResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SkipStepResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListTokensResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -23366,8 +23640,15 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -23413,8 +23694,15 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 // The one door for everything that may change an install:
 //
 //   - `provision`: bring up the sandbox and all components;
-//   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back; the sandbox only when it is named;
+//   - `deploy`: bring components (all when none is named) to a release; the sandbox
+//     only when it is named;
+//   - `rollback`: bring the install, or the named components, back to a release that
+//     they stood on, with the inputs and overrides of then; without `release` to the
+//     last good state before the newest one or before a failure. It has its own plan and
+//     its own approval. When all of an install went back, that release and those inputs
+//     are what the install is to be from then on. Secrets and toggles stay as they are, and
+//     what the earlier release does not have stays where it is. Refused with 409
+//     `no_earlier_release` or `never_deployed` when there is nothing to go back to;
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
@@ -23769,6 +24057,21 @@ func (c *ClientWithResponses) RetryStepWithResponse(ctx context.Context, step St
 		return nil, err
 	}
 	return ParseRetryStepResponse(rsp)
+}
+
+// SkipStepWithResponse Go on without a failed step
+//
+// Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /steps/{step}/skip (the `SkipStep` operationId).
+func (c *ClientWithResponses) SkipStepWithResponse(ctx context.Context, step StepID, params *SkipStepParams, reqEditors ...RequestEditorFn) (*SkipStepResponse, error) {
+	rsp, err := c.SkipStep(ctx, step, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSkipStepResponse(rsp)
 }
 
 // ListTokensWithResponse List tokens
@@ -26979,6 +27282,39 @@ func ParseRetryStepResponse(rsp *http.Response) (*RetryStepResponse, error) {
 	}
 
 	response := &RetryStepResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSkipStepResponse parses an HTTP response from a SkipStepWithResponse call
+func ParseSkipStepResponse(rsp *http.Response) (*SkipStepResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SkipStepResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

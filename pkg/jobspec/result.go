@@ -169,6 +169,30 @@ type PlanSummary struct {
 	// NotShownBytes is how much of all this was left out because a plan is shown
 	// only up to a limit. Where something is missing, the text says so.
 	NotShownBytes int64 `json:"not_shown_bytes,omitempty"`
+	// Reversal says what going back costs once the plan is applied; nil from a runner
+	// that does not say, and for what is not a resource.
+	Reversal *Reversal `json:"reversal,omitempty"`
+}
+
+// ReversalClass says what going back to what was before a plan costs.
+type ReversalClass string
+
+// All of them. Who does not know more treats another one as unknown.
+const (
+	Reversible     ReversalClass = "reversible"   // nothing
+	ReverseUnknown ReversalClass = "unknown"      // the plan does not tell
+	ReverseLoses   ReversalClass = "data_loss"    // what was written since the plan was applied
+	Irreversible   ReversalClass = "irreversible" // it cannot be done
+)
+
+// Reversal is the class of a plan, and why it has it.
+type Reversal struct {
+	Class ReversalClass `json:"class"`
+	// Why are sentences for people, the worst first; none when it is reversible.
+	Why []string `json:"why,omitempty"`
+	// Backwards: what the plan shows, backwards, is what going back does. So it is of
+	// objects of a cluster; Terraform plans going back by itself.
+	Backwards bool `json:"backwards,omitempty"`
 }
 
 // PlannedWith begins the text of a rehearsed plan for which another version of

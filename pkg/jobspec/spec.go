@@ -75,6 +75,9 @@ type Resource struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"` // sandbox, component or secrets
 	Name string `json:"name"`
+	// Reversal is what the app says that going back costs, empty for nothing. It counts
+	// where it is worse than what the plan tells.
+	Reversal ReversalClass `json:"reversal,omitempty"`
 }
 
 // Artifact names an artifact of the org's registry, by digest.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/reversal"
 	"github.com/berth-dev/berth/runner/engine/action"
 	"github.com/berth-dev/berth/runner/engine/build"
 	"github.com/berth-dev/berth/runner/engine/helm"
@@ -133,12 +135,35 @@ func work(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	defer cancel()
 	result, err := do(ctx, j)
 	if err == nil && j.Spec.Operation == jobspec.OperationPlan {
-		err = j.PinNames()
+		err = errors.Join(j.PinNames(), classify(j))
 	}
 	if err != nil {
 		err = explain(ctx, j, err)
 	}
 	return result, err
+}
+
+// classify writes into the plan's summary what going back from it costs. It reads the
+// whole plan, also what is not going to be shown of it.
+func classify(j *job.Job) error {
+	if j.Spec.Resource == nil {
+		return nil
+	}
+	raw, err := os.ReadFile(j.Out("plan.summary.json"))
+	if err != nil {
+		return err
+	}
+	var s jobspec.PlanSummary
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("read the summary of the plan: %w", err)
+	}
+	said := j.Spec.Resource.Reversal
+	if s.Reversal != nil { // a plugin's own word
+		said = reversal.Worse(said, s.Reversal.Class)
+	}
+	found := reversal.Of(j.Spec.Kind, s, said)
+	s.Reversal = &found
+	return job.WriteJSON(j.Out("plan.summary.json"), s)
 }
 
 // explain turns the error of an operation that was cut short into one that says

@@ -35,7 +35,8 @@ func TestPlanAndApply(t *testing.T) {
 			{Path: "output", After: "(known after apply)"},
 			{Path: "triggers_replace", After: `"ahoy acme"`},
 		}}},
-		Outputs: []jobspec.FieldChange{{Path: "secret", After: "(sensitive)"}, {Path: "text", After: `"ahoy acme"`}},
+		Outputs:  []jobspec.FieldChange{{Path: "secret", After: "(sensitive)"}, {Path: "text", After: `"ahoy acme"`}},
+		Reversal: &jobspec.Reversal{Class: jobspec.ReverseUnknown, Why: []string{"terraform_data.file: what it runs may leave something behind"}},
 	}
 	got := plan.summary(t)
 	wantContains(t, "the text of the plan", got.Text, `+ triggers_replace = "ahoy acme"`)

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
@@ -62,6 +63,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	wake := &waker{}
 	river.AddWorker(workers, &workflowWorker{engine: &workflow.Engine{
 		Store: st, Waker: wake, Keys: ring, MinRunnerVersion: config.MinRunnerVersion, Log: log,
+		Failed: rollback.Finder{Installs: &installs.Service{Keys: ring}, Log: log}.ByItself,
 	}})
 	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,

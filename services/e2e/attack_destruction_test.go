@@ -58,7 +58,6 @@ func TestAttackDestruction(t *testing.T) {
 		{"deprovision with another name", []string{"installs", "deprovision", "acme", "--auto-approve", "--confirm", "yes"}, "not the name"},
 		{"deploy of what is off", []string{"deploy", "acme", "--auto-approve"}, "component three\n"},
 		{"provision of what is off", []string{"installs", "provision", "acme", "--auto-approve"}, "component three\n"},
-		{"rollback to what is off", []string{"rollback", "acme", "--to", "2", "--auto-approve"}, "component three\n"},
 		{"forget", []string{"installs", "forget", "acme"}, "--confirm acme"},
 		{"delete of the app", []string{"apps", "delete", "probe"}, "--confirm probe"},
 		{"prune", []string{"sync", in.app, "--app", "probe", "--prune", "--wait"}, "component two\n"},

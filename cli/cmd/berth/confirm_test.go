@@ -86,7 +86,7 @@ var deeds = []struct {
 	{[]string{"installs", "teardown", "acme", "--orphans"}, "component metrics", "acme", "remove_orphans"},
 	{[]string{"installs", "deprovision", "acme", "--sandbox"}, "component metrics", "acme", "deprovision_sandbox"},
 	{[]string{"deploy", "acme"}, "component metrics", "acme", "deploy"},
-	{[]string{"rollback", "acme", "--to", "1"}, "component metrics", "acme", "deploy"},
+	{[]string{"rollback", "acme", "--to", "1"}, "component metrics", "acme", "rollback"},
 	{[]string{"installs", "provision", "acme"}, "component metrics", "acme", "provision"},
 	{[]string{"installs", "forget", "acme"}, "its inputs, state and history", "acme", "install"},
 	{[]string{"apps", "delete", "hello"}, "its configs, releases and variables", "hello", "app"},

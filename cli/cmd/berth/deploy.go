@@ -12,7 +12,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/follow"
-	"github.com/berth-dev/berth/cli/internal/history"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -203,33 +202,34 @@ func deployTarget(args []string) (install string, components []string) {
 func (c *cli) rollbackCommand() *cobra.Command {
 	var how watching
 	var to, confirm string
+	var components []string
+	var dependents bool
 	cmd := &cobra.Command{
-		Use:   "rollback INSTALL",
-		Short: "Deploy an older release again",
-		Long: `A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.
-Without --to it is the last one before the current release that was deployed well.`,
+		Use:   "rollback INSTALL[/COMPONENT]",
+		Short: "Go back to an earlier release, with the inputs of then",
+		Long: `Brings an install, or only the components you name, back to a release that they stood
+on, with the inputs and overrides that they had with it. Without --to it is the last
+good state before the current release, or before the failure when a deploy has just
+failed. Berth plans it, shows it and asks, as always.
+
+When all of the install has gone back, that release and those inputs are what the
+install is to be: berth status shows it, and a newer release waits to be deployed.
+Secrets, toggles and data do not go back. A component that the earlier release does
+not have stays as it is.`,
 		Args: command.Exactly("INSTALL"),
 	}
-	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the last good one before)")
 	alsoCalled(cmd, "to", "release")
+	cmd.Flags().StringSliceVar(&components, "component", nil, "only this component, or sandbox; may be repeated")
+	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also what needs the components you name")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		wanted := to
-		if wanted == "" {
-			done, err := client.Workflows(ctx, 0, ctlapi.ListWorkflowsParams{Install: &args[0]})
-			if err != nil {
-				return err
-			}
-			from, back, found := history.Back(done)
-			if !found {
-				return fmt.Errorf("install %s has no older release to go back to; berth history %s shows what was deployed", args[0], args[0])
-			}
-			output.Printf(c.Err, "rolling %s back from release %d to %d\n", args[0], from.Number, back.Number)
-			wanted = back.ID
-		}
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &wanted, Confirm: confirm}, how})
+		install, named := deployTarget(args)
+		return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
+			Kind: ctlapi.WorkflowKindRollback, Release: api.Optional(to), Components: append(named, components...), WithDependents: dependents, Confirm: confirm,
+		}, how})
 	})
 	return cmd
 }
@@ -246,25 +246,64 @@ Berth retries all its failed steps, or those of the component you name.`,
 	}
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		what, err := names.Book{Client: client}.Retry(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		steps, err := follow.ToRetry(ctx, client, what)
-		if err != nil {
-			return err
-		}
-		var w *ctlapi.Workflow
-		for _, step := range steps {
+		return c.eachFailed(ctx, failedSteps{client, args[0], how}, func(step string) (*ctlapi.Workflow, error) {
 			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if w, err = api.Body(resp.JSON202); err != nil {
-				return err
-			}
-		}
-		return c.started(ctx, client, w, how)
+			return api.Body(resp.JSON202)
+		})
 	})
 	return cmd
+}
+
+func (c *cli) skipCommand() *cobra.Command {
+	var how watching
+	cmd := &cobra.Command{
+		Use:   "skip STEP | WORKFLOW | INSTALL[/COMPONENT]",
+		Short: "Go on without a failed step",
+		Long: `Skips a failed deploy, action or check, and what needs it; what does not need it goes
+on. Something of the release is missing then, so the install does not count as brought
+to it: berth status shows the release as pending until a deploy succeeds. To try the
+step again use berth retry, to go back berth rollback, to stop leave it as it is.`,
+		Args: command.Exactly("STEP, WORKFLOW or INSTALL"),
+	}
+	how.flags(cmd)
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+		return c.eachFailed(ctx, failedSteps{client, args[0], how}, func(step string) (*ctlapi.Workflow, error) {
+			resp, err := client.SkipStepWithResponse(ctx, step, &ctlapi.SkipStepParams{})
+			if err != nil {
+				return nil, err
+			}
+			return api.Body(resp.JSON202)
+		})
+	})
+	return cmd
+}
+
+// failedSteps are those that a person names, by a step, a workflow or an install.
+type failedSteps struct {
+	client *api.Client
+	named  string
+	how    watching
+}
+
+// eachFailed does something about each of the steps, and follows the workflow that
+// goes on with it.
+func (c *cli) eachFailed(ctx context.Context, f failedSteps, do func(step string) (*ctlapi.Workflow, error)) error {
+	what, err := names.Book{Client: f.client}.Retry(ctx, f.named)
+	if err != nil {
+		return err
+	}
+	steps, err := follow.ToRetry(ctx, f.client, what)
+	if err != nil {
+		return err
+	}
+	var w *ctlapi.Workflow
+	for _, step := range steps {
+		if w, err = do(step); err != nil {
+			return err
+		}
+	}
+	return c.started(ctx, f.client, w, f.how)
 }

@@ -97,6 +97,9 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
 		c.tellRelease(ctx, client, w, l.request.Release != nil)
 	}
+	if w.Kind == ctlapi.WorkflowKindRollback && w.Rollback != nil && !c.ForPrograms() {
+		output.Printf(c.Err, "rolling %s back %s\n", w.Install.Name, strings.Join(w.Rollback.Says, "\n  "))
+	}
 	return w, nil
 }
 

@@ -142,7 +142,6 @@ func TestNamesOnTheCommandLine(t *testing.T) {
 		{"installs set acme lable=a=b", 64, "did you mean label?"},
 		{"deploy acme --app hello", 64, "name an install, or select"},
 		{"deploy --label a=b --watch -o json", 64, "text only"},
-		{"rollback globex", 1, "has no older release"},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			t.Parallel()

@@ -102,8 +102,32 @@ func ending(c ctlapi.Change) []string {
 		lines = append(lines, fmt.Sprintf("  ! %d bytes of this plan are not shown, but the digest below covers them; the whole plan is in plans/%s.summary "+
 			"in the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
 	}
+	lines = append(lines, goingBack(c)...)
 	if c.EffectDigest != nil {
 		lines = append(lines, "  effect "+visible.Line(*c.EffectDigest))
+	}
+	return lines
+}
+
+// classes are what going back costs, in words.
+var classes = map[ctlapi.ReversalClass]string{
+	ctlapi.ReversalClassReversible: "reversible", ctlapi.ReversalClassUnknown: "unknown", ctlapi.ReversalClassDataLoss: "reversible, and loses data",
+	ctlapi.ReversalClassIrreversible: "not reversible",
+}
+
+// goingBack says what going back from a plan costs, and why; nothing for a plan that
+// does nothing, or that does not say.
+func goingBack(c ctlapi.Change) []string {
+	if c.Plan == nil || c.Plan.NoChange || c.Plan.Reversal == nil {
+		return nil
+	}
+	word, known := classes[c.Plan.Reversal.Class]
+	if !known {
+		word = string(c.Plan.Reversal.Class)
+	}
+	lines := []string{"  going back: " + visible.Line(word)}
+	for _, why := range c.Plan.Reversal.Why {
+		lines = append(lines, "    "+visible.Line(why))
 	}
 	return lines
 }

@@ -55,6 +55,22 @@ func Failures(w ctlapi.Workflow) []string {
 			lines = append(lines, failure(w.Install.Name, s)...)
 		}
 	}
+	return append(lines, offer(w)...)
+}
+
+// offer says how a failed workflow can be gone back from; nothing for a rollback
+// itself, and where there is nothing to go back to.
+func offer(w ctlapi.Workflow) []string {
+	if w.Rollback == nil || w.Rollback.Command == nil {
+		return nil
+	}
+	lines := []string{"to go back: " + flat(*w.Rollback.Command)}
+	if back := w.Rollback; len(back.Components) > 1 && !strings.Contains(*back.Command, "--component") {
+		lines = append(lines, "  or one of "+flat(strings.Join(back.Components, ", "))+" alone: --component NAME")
+	}
+	for _, line := range w.Rollback.Says {
+		lines = append(lines, "  "+flat(line))
+	}
 	return lines
 }
 

@@ -194,6 +194,9 @@ func StatusNotes(list []InstallStatus, now time.Time, columns int) []string {
 				text += ": " + message
 			}
 			text += "; berth why " + s.Name
+			if back := api.Value(failed.Rollback); back != "" {
+				text += ", or go back: " + back
+			}
 			note(s, text)
 		}
 		if !hasRunner(s) {

@@ -136,7 +136,6 @@ var notYets = []NotYet{
 	{Keys: []string{"sandbox.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: sandbox("operation_roles", func(s *appconfig.Sandbox) bool { return len(s.OperationRoles) > 0 })},
 	{Keys: []string{"sandbox.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: sandbox("connected_repo", func(s *appconfig.Sandbox) bool { return s.ConnectedRepo != nil })},
-	{Keys: []string{"sandbox.berth.rollback"}, What: `key "rollback" is`, WaitsFor: waitsRisk, find: sandbox("berth.rollback", func(s *appconfig.Sandbox) bool { return s.Berth != nil && s.Berth.Rollback != "" })},
 	{Keys: []string{"sandbox.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: sandbox("berth.guardrails", func(s *appconfig.Sandbox) bool { return s.Berth != nil && len(s.Berth.Guardrails) > 0 })},
 
 	// components
@@ -146,7 +145,6 @@ var notYets = []NotYet{
 	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
 	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: components("connected_repo", func(c *appconfig.Component) bool { return c.ConnectedRepo != nil })},
-	{Keys: []string{"component.berth.rollback"}, What: `key "rollback" is`, WaitsFor: waitsRisk, find: components("berth.rollback", func(c *appconfig.Component) bool { return c.Berth != nil && c.Berth.Rollback != "" })},
 	{Keys: []string{"component.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: components("berth.guardrails", func(c *appconfig.Component) bool { return c.Berth != nil && len(c.Berth.Guardrails) > 0 })},
 
 	// actions

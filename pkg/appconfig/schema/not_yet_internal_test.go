@@ -42,7 +42,12 @@ var actedOn = map[string][]string{
 		"metadata.display_name", "metadata.description", "component.name",
 		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name",
 	},
-	"graph.TestGraph": {"component.dependencies"},
+	"graph.TestGraph":                        {"component.dependencies"},
+	"workflow.TestRollbackThatTheAppAsksFor": {"component.berth.auto_rollback", "sandbox.berth.auto_rollback"},
+	"orders.TestReversalThatTheAppSays": {
+		"component.berth.rollback", "component.berth.rollback=data_loss", "component.berth.rollback=irreversible", "component.berth.rollback=reversible",
+		"sandbox.berth.rollback", "sandbox.berth.rollback=data_loss", "sandbox.berth.rollback=irreversible", "sandbox.berth.rollback=reversible",
+	},
 	"appconfig.TestSources": {
 		"component.public_repo", "component.public_repo.repo", "component.public_repo.directory", "component.public_repo.branch",
 		"component.connected_repo", "component.connected_repo.repo", "component.connected_repo.directory", "component.connected_repo.branch",

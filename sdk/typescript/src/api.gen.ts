@@ -1300,8 +1300,15 @@ export interface paths {
          * @description The one door for everything that may change an install:
          *
          *     - `provision`: bring up the sandbox and all components;
-         *     - `deploy`: bring components (all when none is named) to a release, an older
-         *       one to roll back; the sandbox only when it is named;
+         *     - `deploy`: bring components (all when none is named) to a release; the sandbox
+         *       only when it is named;
+         *     - `rollback`: bring the install, or the named components, back to a release that
+         *       they stood on, with the inputs and overrides of then; without `release` to the
+         *       last good state before the newest one or before a failure. It has its own plan and
+         *       its own approval. When all of an install went back, that release and those inputs
+         *       are what the install is to be from then on. Secrets and toggles stay as they are, and
+         *       what the earlier release does not have stays where it is. Refused with 409
+         *       `no_earlier_release` or `never_deployed` when there is nothing to go back to;
          *     - `input_update`: deploy what refers to inputs that were set since it was deployed:
          *       the sandbox with everything after it, else exactly the components that refer to
          *       them, with what needs those; the reason of each step says which;
@@ -1685,6 +1692,29 @@ export interface paths {
          * @description Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
          */
         post: operations["retryStep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/steps/{step}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a step. */
+                step: components["parameters"]["StepID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on without a failed step
+         * @description Skips a failed step about a deploy, an action or a check, together with every step that needs it; what does not need it goes on. The workflow then does not make its release the one that the install has: something of it is missing. Refused with 409 unless the step failed, and with 409 `not_skippable` for what everything else relies on: the stack, the runner, secrets, the acceptance of the release and removals.
+         */
+        post: operations["skipStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2495,6 +2525,7 @@ export interface components {
              */
             proposed_at?: string;
             resource?: components["schemas"]["ResourceRef"];
+            rollback_class?: components["schemas"]["ReversalClass"];
             state: components["schemas"]["ChangeState"];
             step_id: string;
             wait?: components["schemas"]["Waiting"];
@@ -3462,6 +3493,7 @@ export interface components {
             outputs?: components["schemas"]["FieldChange"][];
             rehearsed?: components["schemas"]["Rehearsed"];
             replace: number;
+            reversal?: components["schemas"]["Reversal"];
             /** @description What the tool itself shows. */
             text?: string;
             update: number;
@@ -3866,6 +3898,19 @@ export interface components {
             workflow: string;
             workflow_kind: components["schemas"]["WorkflowKind"];
         };
+        /** @description What going back from the plan costs. Absent from runners that do not say, and for what is not a resource. */
+        Reversal: {
+            class: components["schemas"]["ReversalClass"];
+            /** @description Of charts and manifests, what going back does, as far as the plan is shown; left out of plans of more than 1 MiB. */
+            reverse?: components["schemas"]["ObjectChange"][];
+            /** @description For people, the worst first; at most 8. */
+            why?: string[];
+        };
+        /**
+         * @description What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+         * @enum {string}
+         */
+        ReversalClass: "reversible" | "unknown" | "data_loss" | "irreversible";
         /**
          * @description - `platform`: makes orgs;
          *     - `admin`: everything in the org, members and tokens included;
@@ -3875,6 +3920,35 @@ export interface components {
          * @enum {string}
          */
         Role: "platform" | "admin" | "operator" | "viewer" | "customer";
+        /** @description Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown. */
+        Rollback: {
+            /** @description Of a rollback, the workflow whose failure it answers. */
+            answers?: string;
+            /** @description Berth began it, since the app asks for that. */
+            by_itself?: boolean;
+            /**
+             * @description Of an offer, what accepts it.
+             * @example berth rollback acme
+             */
+            command?: string;
+            /** @description Of a rollback, the components that it names, none for all. Of an offer, what the failed workflow changed: each can be rolled back alone. */
+            components?: string[];
+            from: components["schemas"]["NumberRef"];
+            /** @description The names of the inputs that get another value. */
+            inputs?: string[];
+            /**
+             * @description Whose values come back.
+             * @example 3
+             */
+            inputs_version: number;
+            /** @description The components for which what the install overrides changes. */
+            overrides?: string[];
+            release: components["schemas"]["NumberRef"];
+            /** @description For people, what it brings back and what not, a line each. */
+            says: string[];
+            /** @description Components that the release does not have; they stay as they are. */
+            stays?: string[];
+        };
         Runner: {
             /** Format: date-time */
             created_at: string;
@@ -4720,6 +4794,7 @@ export interface components {
             /** @description The toggles that only this preview uses, all of them; absent when it uses those of the install. */
             preview_toggles?: components["schemas"]["ComponentToggles"];
             release?: components["schemas"]["NumberRef"];
+            rollback?: components["schemas"]["Rollback"];
             /** Format: date-time */
             started_at?: string;
             state: components["schemas"]["WorkflowState"];
@@ -4748,6 +4823,11 @@ export interface components {
             id: string;
             kind: components["schemas"]["WorkflowKind"];
             release?: components["schemas"]["NumberRef"];
+            /**
+             * @description Under `last`; what takes the install back to where it was before the failure, when there is something.
+             * @example berth rollback acme
+             */
+            rollback?: string;
             state: components["schemas"]["WorkflowState"];
             /**
              * @description The step that failed.
@@ -4776,7 +4856,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -4786,7 +4866,7 @@ export interface components {
             action?: string;
             /** @description Approve all changes of this workflow. This confirms no teardown. */
             approve_all?: boolean;
-            /** @description deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these. */
+            /** @description deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these. */
             components?: string[];
             /** @description The install's name, when the workflow tears something down. */
             confirm?: string;
@@ -4801,11 +4881,11 @@ export interface components {
             preview_inputs?: components["schemas"]["InputsUpdate"];
             /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
             preview_toggles?: components["schemas"]["ComponentToggles"];
-            /** @description By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has. */
+            /** @description By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has. */
             release?: string;
             /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
             role?: string;
-            /** @description deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
+            /** @description deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
             with_dependents?: boolean;
             /** @description reprovision_sandbox; leave the components alone. */
             without_components?: boolean;
@@ -7485,6 +7565,33 @@ export interface operations {
         };
     };
     retryStep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a step. */
+                step: components["parameters"]["StepID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflow, going on. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    skipStep: {
         parameters: {
             query?: never;
             header?: {

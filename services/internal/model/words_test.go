@@ -28,6 +28,7 @@ var columns = map[string][]string{
 	"DeliveryCause":  {"webhook_deliveries.cause"},
 	"Answer":         {"decisions.answer"},
 	"BuildState":     {"builds.state"},
+	"BulkOutcome":    {"bulk_items.outcome"},
 	"ChangeKind":     {"changes.kind"},
 	"ChangeState":    {"changes.state"},
 	"Channel":        nil,

@@ -34,6 +34,7 @@ var Of = map[string]string{
 	"AzureAccount":                           "Says where in Azure an install stands.",
 	"AzureAccount.Location":                  "The location.",
 	"BlockExtension":                         "The [berth] table of a sandbox or a component: what Berth adds to the public format.",
+	"BlockExtension.AutoRollback":            "Takes it back to the release and the inputs of before, once, when its deploy fails and the plan says that this is reversible. The rollback is planned and needs the same approval as any other.",
 	"BlockExtension.Guardrails":              "What its changes may do that customers' guardrails stop by default: \"deletes_data\", \"changes_iam\", \"changes_rbac\".",
 	"BlockExtension.LocalSource":             "A directory of the app folder that holds the source.",
 	"BlockExtension.OCISource":               "A plugin in a registry: \"oci://host/path:tag\", or \"oci://host/path@sha256:…\". Only for components whose type is a plugin's.",

@@ -116,6 +116,7 @@ var Routes = map[string]Route{
 	"WhyWorkflow":          {auth.InstallsRead, WhereWorkflow},
 	"GetStep":              {auth.InstallsRead, WhereStep},
 	"RetryStep":            {auth.WorkflowsWrite, WhereStep},
+	"SkipStep":             {auth.WorkflowsWrite, WhereStep},
 	"ListChanges":          {auth.InstallsRead, WhereFilter},
 	"GetChange":            {auth.InstallsRead, WhereChange},
 	"GetPlan":              {auth.InstallsRead, WhereChange},

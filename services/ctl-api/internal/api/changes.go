@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -67,7 +68,9 @@ func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (
 		if len(c.Plan) == 0 {
 			return fault.Newf(fault.ErrNotFound, "change %s has not been planned yet", c.ID)
 		}
-		return json.Unmarshal(c.Plan, &out)
+		view, err := rollback.PlanView(c.Plan)
+		out = apigen.GetPlan200JSONResponse(view)
+		return err
 	})
 	return out, err
 }
@@ -77,7 +80,7 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 	var out apigen.Change
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		then := model.DeniedThen(optional.Value(req.Body.Then))
-		if then == "fail" {
+		if then == model.DeniedThen(apigen.DecisionRequestThenFail) {
 			then = ""
 		}
 		if then != "" && req.Body.Answer != apigen.DecisionAnswerDeny {
@@ -124,10 +127,11 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 		out.Effect = &c.Effect
 	}
 	if len(c.Plan) > 0 {
-		out.Plan = new(apigen.PlanSummary)
-		if err := json.Unmarshal(c.Plan, out.Plan); err != nil {
+		view, err := rollback.PlanView(c.Plan)
+		if err != nil {
 			return out, err
 		}
+		out.Plan = &view
 	}
 	if err := json.Unmarshal(c.Differs, &out.Differs); err != nil {
 		return out, err
@@ -161,6 +165,7 @@ func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.Resource
 			return out, err
 		}
 		n := plan.Counts()
+		out.RollbackClass = rollback.ClassOf(plan)
 		out.Counts = &apigen.PlanCounts{
 			NoChange: n.NoChange, Create: n.Create, Update: n.Update, Replace: n.Replace, Delete: n.Delete, Run: n.Run, Outputs: n.Outputs, Other: n.Other,
 		}

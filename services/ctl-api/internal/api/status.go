@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/status"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -67,6 +68,7 @@ type around struct {
 	newest  map[string]ctldb.Release
 	open    map[string]ctldb.OpenWorkflowsOfInstallsRow
 	last    map[string]ctldb.LastWorkflowsOfInstallsRow
+	offers  map[string]string // what takes it back after a failure
 	runners map[string]ctldb.Runner
 	untaken map[string]installs.Untaken
 }
@@ -82,7 +84,7 @@ func (s *Server) statusOf(ctx context.Context, tx *database.Tx, rows []ctldb.Sho
 func (s *Server) readAround(ctx context.Context, tx *database.Tx, rows []ctldb.ShowInstallsRow) (around, error) {
 	a := around{
 		newest: map[string]ctldb.Release{}, open: map[string]ctldb.OpenWorkflowsOfInstallsRow{},
-		last: map[string]ctldb.LastWorkflowsOfInstallsRow{}, runners: map[string]ctldb.Runner{},
+		last: map[string]ctldb.LastWorkflowsOfInstallsRow{}, offers: map[string]string{}, runners: map[string]ctldb.Runner{},
 	}
 	list, ids, apps := []ctldb.Install{}, []string{}, map[string]bool{}
 	for _, r := range rows {
@@ -111,6 +113,9 @@ func (s *Server) readAround(ctx context.Context, tx *database.Tx, rows []ctldb.S
 	}
 	for _, w := range last {
 		a.last[w.Workflow.InstallID] = w
+		if _, a.offers[w.Workflow.InstallID], err = (rollback.Finder{Installs: s.Installs}).Offer(ctx, tx, w.Workflow); err != nil {
+			return a, err
+		}
 	}
 	runners, err := tx.RunnersOfInstalls(ctx, ids)
 	if err != nil {
@@ -140,6 +145,7 @@ func (s *Server) statusView(r ctldb.ShowInstallsRow, a around) (apigen.InstallSt
 	if w, ok := a.last[in.ID]; ok {
 		brief := workflowBrief(w.Workflow, w.ReleaseNumber)
 		brief.Step, brief.Superseded = optional.Of(w.FailedStep), w.Superseded
+		brief.Rollback = optional.Of(a.offers[in.ID])
 		brief.Error = optional.Of(w.StepError)
 		if brief.Error == nil {
 			brief.Error = w.Workflow.Error

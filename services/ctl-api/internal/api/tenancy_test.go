@@ -129,7 +129,7 @@ var visits = map[string]visit{
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
-	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "GetStep": {}, "RetryStep": {owner: 409},
+	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "GetStep": {}, "RetryStep": {owner: 409}, "SkipStep": {owner: 409},
 	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/status"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -158,7 +159,8 @@ func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([
 			in.Superseded[c.StepID] = c.State == model.ChangeSuperseded
 		}
 	}
-	return why.Workflow(in), "workflow " + w.ID, nil
+	offered, err := (rollback.Finder{Installs: s.Installs}).Why(ctx, tx, w)
+	return append(why.Workflow(in), offered...), "workflow " + w.ID, err
 }
 
 // runnerOf reads the runner of an install; nil for none.

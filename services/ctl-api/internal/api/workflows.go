@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -85,6 +87,11 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 			}
 		}
 		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
+		if r.Kind == flow.KindRollback {
+			if err := (rollback.Finder{Installs: s.Installs}).Prepare(ctx, tx, &r.Request); err != nil {
+				return "", err
+			}
+		}
 		id, err := workflow.Start(ctx, tx, r.Request)
 		if err != nil {
 			return "", err
@@ -233,6 +240,20 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 	return apigen.RetryStep202JSONResponse(out), err
 }
 
+// SkipStep has a workflow go on without a failed step.
+func (s *Server) SkipStep(ctx context.Context, req apigen.SkipStepRequestObject) (apigen.SkipStepResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		id, err := workflow.Skip(ctx, tx, req.Step, auth.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out, err = s.workflowView(ctx, tx, id)
+		return "skip step " + req.Step, err
+	})
+	return apigen.SkipStep202JSONResponse(out), err
+}
+
 // workflowView shows a workflow with its steps and the change of each.
 func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
@@ -243,8 +264,10 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 	if err != nil {
 		return out, err
 	}
+	back, backErr := (rollback.Finder{Installs: s.Installs}).View(ctx, tx, rows[0].Workflow)
+	out.Rollback = back
 	steps, err := tx.StepsOfWorkflow(ctx, id)
-	if err != nil {
+	if err := errors.Join(backErr, err); err != nil {
 		return out, err
 	}
 	resources, err := tx.ResourcesOfInstall(ctx, rows[0].Workflow.InstallID)

@@ -1316,6 +1316,30 @@ func (e ResourceRefKind) Valid() bool {
 	}
 }
 
+// Defines values for ReversalClass.
+const (
+	ReversalClassDataLoss     ReversalClass = "data_loss"
+	ReversalClassIrreversible ReversalClass = "irreversible"
+	ReversalClassReversible   ReversalClass = "reversible"
+	ReversalClassUnknown      ReversalClass = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ReversalClass enum.
+func (e ReversalClass) Valid() bool {
+	switch e {
+	case ReversalClassDataLoss:
+		return true
+	case ReversalClassIrreversible:
+		return true
+	case ReversalClassReversible:
+		return true
+	case ReversalClassUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	RoleAdmin    Role = "admin"
@@ -1738,6 +1762,7 @@ const (
 	WorkflowKindRemoveOrphans      WorkflowKind = "remove_orphans"
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
+	WorkflowKindRollback           WorkflowKind = "rollback"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
@@ -1763,6 +1788,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovision:
 		return true
 	case WorkflowKindReprovisionSandbox:
+		return true
+	case WorkflowKindRollback:
 		return true
 	case WorkflowKindSyncSecrets:
 		return true
@@ -2507,6 +2534,9 @@ type ChangeSummary struct {
 
 	// Resource The part of an install that something is about.
 	Resource *ResourceRef `json:"resource,omitempty"`
+
+	// RollbackClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	RollbackClass *ReversalClass `json:"rollback_class,omitempty"`
 
 	// State - `preparing`: being planned; `proposed`: waits for a decision;
 	// - `approved`, `executing`, `applied`: on its way, and done;
@@ -3681,6 +3711,9 @@ type PlanSummary struct {
 	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 	Replace   int        `json:"replace"`
 
+	// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+	Reversal *Reversal `json:"reversal,omitempty"`
+
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
@@ -4173,12 +4206,67 @@ type ResourceTurn struct {
 	WorkflowKind WorkflowKind `json:"workflow_kind"`
 }
 
+// Reversal What going back from the plan costs. Absent from runners that do not say, and for what is not a resource.
+type Reversal struct {
+	// Class What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+	Class ReversalClass `json:"class"`
+
+	// Reverse Of charts and manifests, what going back does, as far as the plan is shown; left out of plans of more than 1 MiB.
+	Reverse []ObjectChange `json:"reverse,omitempty"`
+
+	// Why For people, the worst first; at most 8.
+	Why []string `json:"why,omitempty"`
+}
+
+// ReversalClass What going back costs once the change is applied; `reversible`: nothing, `data_loss`: what was written since, `irreversible`: it cannot be done, `unknown`: the plan does not tell. The app's key `[berth] rollback` counts where it is worse.
+type ReversalClass string
+
 // Role - `platform`: makes orgs;
 // - `admin`: everything in the org, members and tokens included;
 // - `operator`: everything but members and other people's tokens;
 // - `viewer`: reads;
 // - `customer`: reads and decides within one customer.
 type Role string
+
+// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+type Rollback struct {
+	// Answers Of a rollback, the workflow whose failure it answers.
+	Answers *string `json:"answers,omitempty"`
+
+	// ByItself Berth began it, since the app asks for that.
+	ByItself bool `json:"by_itself,omitempty"`
+
+	// Command Of an offer, what accepts it.
+	//
+	// Example: berth rollback acme
+	Command *string `json:"command,omitempty"`
+
+	// Components Of a rollback, the components that it names, none for all. Of an offer, what the failed workflow changed: each can be rolled back alone.
+	Components []string `json:"components,omitempty"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// Inputs The names of the inputs that get another value.
+	Inputs []string `json:"inputs,omitempty"`
+
+	// InputsVersion Whose values come back.
+	//
+	// Example: 3
+	InputsVersion int `json:"inputs_version"`
+
+	// Overrides The components for which what the install overrides changes.
+	Overrides []string `json:"overrides,omitempty"`
+
+	// Release A config or release by id and number.
+	Release NumberRef `json:"release"`
+
+	// Says For people, what it brings back and what not, a line each.
+	Says []string `json:"says"`
+
+	// Stays Components that the release does not have; they stay as they are.
+	Stays []string `json:"stays,omitempty"`
+}
 
 // Runner defines model for Runner.
 type Runner struct {
@@ -5112,7 +5200,10 @@ type Workflow struct {
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release A config or release by id and number.
-	Release   *NumberRef    `json:"release,omitempty"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Of a rollback, what it goes back to. Of a failed workflow that applied something, the rollback that is offered, while nothing newer has happened to the install. Only where one workflow is shown.
+	Rollback  *Rollback     `json:"rollback,omitempty"`
 	StartedAt *time.Time    `json:"started_at,omitempty"`
 	State     WorkflowState `json:"state"`
 
@@ -5146,8 +5237,13 @@ type WorkflowBrief struct {
 	Kind WorkflowKind `json:"kind"`
 
 	// Release A config or release by id and number.
-	Release *NumberRef    `json:"release,omitempty"`
-	State   WorkflowState `json:"state"`
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Rollback Under `last`; what takes the install back to where it was before the failure, when there is something.
+	//
+	// Example: berth rollback acme
+	Rollback *string       `json:"rollback,omitempty"`
+	State    WorkflowState `json:"state"`
 
 	// Step The step that failed.
 	//
@@ -5180,7 +5276,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -5199,13 +5295,13 @@ type WorkflowRequest struct {
 	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
-	// Release By id or number. Absent for the newest of the app (provision, deploy), else for the one that the install has.
+	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
 	Release *string `json:"release,omitempty"`
 
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
-	// WithDependents deploy, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
+	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
 	// WithoutComponents reprovision_sandbox; leave the components alone.
@@ -5824,6 +5920,12 @@ type RetryStepParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SkipStepParams defines parameters for SkipStep.
+type SkipStepParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Limit How many items a page has at most.
@@ -6264,6 +6366,9 @@ type ServerInterface interface {
 	// RetryStep Retry a failed step
 	// (POST /steps/{step}/retry)
 	RetryStep(c *gin.Context, step StepID, params RetryStepParams)
+	// SkipStep Go on without a failed step
+	// (POST /steps/{step}/skip)
+	SkipStep(c *gin.Context, step StepID, params SkipStepParams)
 	// ListTokens List tokens
 	// (GET /tokens)
 	ListTokens(c *gin.Context, params ListTokensParams)
@@ -9751,6 +9856,55 @@ func (siw *ServerInterfaceWrapper) RetryStep(c *gin.Context) {
 	siw.Handler.RetryStep(c, step, params)
 }
 
+// SkipStep operation middleware
+func (siw *ServerInterfaceWrapper) SkipStep(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "step" -------------
+	var step StepID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "step", c.Param("step"), &step, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter step: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SkipStepParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SkipStep(c, step, params)
+}
+
 // ListTokens operation middleware
 func (siw *ServerInterfaceWrapper) ListTokens(c *gin.Context) {
 
@@ -10548,6 +10702,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
+	router.POST(options.BaseURL+"/steps/:step/skip", wrapper.SkipStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
 	router.POST(options.BaseURL+"/tokens", wrapper.CreateToken)
 	router.DELETE(options.BaseURL+"/tokens/:token", wrapper.RevokeToken)
@@ -14067,6 +14222,46 @@ func (response RetryStepdefaultApplicationProblemPlusJSONResponse) VisitRetrySte
 	return err
 }
 
+type SkipStepRequestObject struct {
+	Step   StepID `json:"step"`
+	Params SkipStepParams
+}
+
+type SkipStepResponseObject interface {
+	VisitSkipStepResponse(w http.ResponseWriter) error
+}
+
+type SkipStep202JSONResponse Workflow
+
+func (response SkipStep202JSONResponse) VisitSkipStepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SkipStepdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SkipStepdefaultApplicationProblemPlusJSONResponse) VisitSkipStepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListTokensRequestObject struct {
 	Params ListTokensParams
 }
@@ -15014,6 +15209,9 @@ type StrictServerInterface interface {
 	// RetryStep Retry a failed step
 	// (POST /steps/{step}/retry)
 	RetryStep(ctx context.Context, request RetryStepRequestObject) (RetryStepResponseObject, error)
+	// SkipStep Go on without a failed step
+	// (POST /steps/{step}/skip)
+	SkipStep(ctx context.Context, request SkipStepRequestObject) (SkipStepResponseObject, error)
 	// ListTokens List tokens
 	// (GET /tokens)
 	ListTokens(ctx context.Context, request ListTokensRequestObject) (ListTokensResponseObject, error)
@@ -17742,6 +17940,33 @@ func (sh *strictHandler) RetryStep(ctx *gin.Context, step StepID, params RetrySt
 	}
 }
 
+// SkipStep operation middleware
+func (sh *strictHandler) SkipStep(ctx *gin.Context, step StepID, params SkipStepParams) {
+	var request SkipStepRequestObject
+
+	request.Step = step
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SkipStep(ctx.Request.Context(), request.(SkipStepRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SkipStep")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SkipStepResponseObject); ok {
+		if err := validResponse.VisitSkipStepResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListTokens operation middleware
 func (sh *strictHandler) ListTokens(ctx *gin.Context, params ListTokensParams) {
 	var request ListTokensRequestObject
@@ -18287,620 +18512,638 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"1P2Lkts4licOvwpC/42oyzBlZfpSZWV0zGRVubo8dXGt7en6dspeCSIhiZUUwCaglNVeR8zTzIPNk3yB",
-	"cw5AkAIlSim7u2M3pl0pkrgdHBycy+/3fpCqVamkkEYPxu8HS8EzUcE/n73mC/u/mdBplZcmV3IwHrxe",
-	"CnYnKp0rydScbZbcsJRLNhMsXXK5EFnC5qpi0+fzi5+5SZfT4SAZ6HQpVtx+zWxLMRgPtKlyuRh8+PAh",
-	"GZS84ithqNmbuRFVvN2pFO/M1DZrloKVfCHYTMxVJa4Zn2khDVMSfprnlTbwgG08t+//dS2q7SAZSL6y",
-	"7XNoJezYir/7SciFWQ7Gjy+vkp2OJtizv+DYdzv4W26WbLrhuZkmjEu9ERXjmmmlpP1fE8xbrtkyXyxF",
-	"xcyS2x7nem8/J/Rio79zVa24GYwHuTRPHg0SO4B8tV4Nxk9Ho68unz69evzoq0ejp08vk8Eql/jTyI8r",
-	"l0YsRIUDK8vn372ofoEm2+O6kYyXJZttWZ4xVTHbMd/bkptl0NmyHCSDSvx1nVciG4xNtRYdU3x59TV0",
-	"y/93dMLL8i+8yvmsEPG+WaGwbVuR4OyOnh2zQhgrTgnL8kVuNOMyY2tpBTtVldAJ/EEq/BmlpWNI7ptn",
-	"Hdc367zInn8XH4+dZTuamX2oo1fw21m79C3s3UN9wh3e0Sn88by9UnKeL2K9umEp/IZymVjBnG1BUGFp",
-	"16sZbr9csulSFIX6t4fTrn7Dh87f72q1X2BBdeaaVWKl7kQ2ZPZH2weh6e/ztRYZ2+RmqdaG5aZLSaTU",
-	"3L4uRzq51katRLVn67OUnum1/d3DZ53K7/L5/LWKz6QyVocqKRJaajwWzBLkQcliy+zuR2nomjyj9vZX",
-	"vOOrsrAPPkYde1zvK76x/96d2kIrd0rYXi8qXi7tKDgz4p3BweSaFVwu1nvOsYwaaHRZWlX/+8B+aJAM",
-	"MmX/70pUK55ng7fxbm5friNn2l94kWfcCNhU1FsQ241aFxlb8rIUMiG1wKQyy1wuuru6nVTr5iGWiTlf",
-	"F2YwnvNCC9+1mVKF4BL69uxOSPNjLjO9278XdonNUmjBbu0TCdPrFKZxSqpqzvNCZFMQiOlGVbfzQm2G",
-	"X07BRuFFgXpNqrW8ZlrciYoXjFeC8cKISnKT34nOs9k22RhNbsRKt4T8yaOdCQcxeo7PPq5PZF5VfAtD",
-	"fp6JVamMkOn2R7GN7ctKlMIug7U5rPhoq1NuxRYWaqayLVsIowNbyBkkC57L6+Yr8BEucTPBuy3lwx6N",
-	"ng7fSDcLaCLW0xD09sJ29z67/fkcbMYO889apFNrMxkYAYldrtmM274qOWS/LYVkOehPNyQlhVVfUm2S",
-	"1mvNQV5esWlZiVTJLLetTkh29g2dbNwjNe9zqQ0vir02V47P9FK89OxZ9e5PfCaKzh2ntHDCB0pqJgrQ",
-	"wdNbsf3THS/WYlrvp9XaCmBRsKVCi8br1N8Htr0/pVzyamtVU2ybwdcP7rOrx0/sTcLaffYb//f3//un",
-	"t//yp+GX/2uwd/9dPonsv5/yVW52x/6D2rAVl/ZQESurqeEGsrRK27CV0p3ncwHfi+o9u/+94f54NAps",
-	"9cuorf6zsIfZvjN7BU/0Ehx89Kxy82J+U5Z75Qaub3Z/lmXS0cv2JQjuFcfssBdz2mO9ekL7p2dv6t12",
-	"TI9erqW067bfwK7gqY7Vwh/PulqvDDdivi5eCq3WVdpxxdJcZjP1zk4MZ95fkPQSscp9+bzdFuWhqdRG",
-	"lB19sj+dtT+v1a2Qhzpk7EMJmxp1O/mf//rvaWINJjBQtUgr0XUDhdfO2tvfeJd2K5RcwBlJ5sKKb9lM",
-	"sKUoMjbj6S1bS5MX9okKDlCtVgJsPmYU03yboAX7Z8WydcUN+YhIO7Lpk5Ge1q6aik1HekpNgQ5VMhXB",
-	"advadxveUqK1af5wpJvG+deNs+Dzz5+M/t/vlxeP3/7r76OLp2+/0P/v8yej0ajxx/eXyaMPX6z0F5ET",
-	"w06amC2Vuo3fRTf4Y78dQQ+fd0nJsj0kg94C7uga/XzGvn2wn9KlklrAkf1rpWaFgKtxqqQREkSRl2WR",
-	"pyAxD0p84l/+0Ohmq1v+X5WYD8aD/+9B7bN8gL/qB+670OLuBLh79YZr2HZaVHciQ0sYbF7Nt5ptltsh",
-	"zCd9FfyRqSF/X1mpUlQmF7s3kfe7NsZS8MIsJ+lSpLfBA/5qYxegXKPX1Rs0+0aIHXluX7JvN62WZFBw",
-	"beB+1esz9rr3wa17uJVoO8asJqs2I5cwa4fgHcmNYufNdl9NlS8W5O89Yuyv8bXdL34I5fV3HFVTClrr",
-	"EXTBr4MbYH1DVrM/RAqTHc790ZLgJnnnh7rP72M334ND8g90d/lXvhC7PfZzfsTkx9ZRinfm0Nu/2Gfa",
-	"w8F2u7tN3ohmr7nfib3EFe95kzyLzn1aCW5ENuGm4UzPuBEXJofJ7nxnto1+UlSVquK/vMvNJFVZKAbe",
-	"qE8G81zmenlkZ3BcwUxUcjK6/CO7evfVX5/+rfp68/Du8e2T1SM5Moslj36hNpH3LeBLMbdPq7Vx6opn",
-	"eEPmxa/BAuE50VzQZPDuYqEu6I9Wow9f8s3PQmsrlyAUpaqOXQfbs2xdHPuW4ce3ZO3jXZU3XeVai2w6",
-	"hvMD7XJ/tNj/tCYReCns/8nRFHBuub+uxVqA9x4ftIpnnaZCZPBX9DoMkkHKZSoK/De2F3He2S5Wgq+6",
-	"xJzUXCRcZbtGU8JyM7Y32zUvEpZW1mqzln6pcmunYbStyOeCpdu0EI0b/MA+Hps5Z0rEO9ZWB9kgCe5V",
-	"tNHr3ruFqKWwsRkbu3mvUjmfOqQD9FNqxJdow3TvQHKitrRmWVbqTkyil+Eb/DH0i7lLcbWWw8GORzbY",
-	"0Bf6Ni8vVIn9uABpsZJm9UDDuol3tuklffz44ZOk03CoJ6NSRWQ/vlxLjO9R11Uh4FIveIbjsbd97zfk",
-	"ZQnm3pC9JAfg3FrsajMmT+DVFZuu5a1UGzmx35qCW9W+KgWvrBkJMZzNUmDIoRKF4FqwTKSF/Z1JhY5o",
-	"+3LCROG8ZfRlvS5R600TpnOZCnhQsyW/E/ZdMZ+L1LCtMHgb2u9d6LskHzpl63WtJJqy44W34whVcuJ0",
-	"cfMw+vLBY/Yl/r9B57K+P6hGWnsEfo1ukYJjtK0l+jO1Nh2qT7zjqSm2Y8bZiqfLHIJIrBKpqjL7rz/U",
-	"rKno8Cf28KvYgHhqpaUQ2eLIA6bxYoddkfK1Fh3DwBCMyIb77JVjOpQJw/Pi0Cnf7MnzTCcUZcNYe5Yv",
-	"hDY66FRfe2DHqilWH9WqgRhOUxKXPJeTmVhidCditHMdzf9YbinwoIUxRceSVGIlsm3HYhrFMsVAaina",
-	"u/s+2Br9D1WKUeFOcKLkuxF+zy/94dPU7rabWnBX7hLf/1DqPYnX9J+4+6ypgipXVYvPNIO1GjY1pHOi",
-	"7/WXhPNEfekc6VlsBlBQn8heKLT6TqR5hhfLI1alcWMKd8Ri/x484P1OBnigTVAtHBrud/hUe8B159rf",
-	"i04CBiHaxxlkehyablBkpB9OU6H7/QFZrsuCbye7zpcfRFGoXpe9sjxOK0IQ7aCY/oRPRR1Dy66+kfVz",
-	"xLTGFJVzcIRz0/Z30CAOK6iyPMumLctPtWXL8jTjviVqwUZ8NHoaM6jbsndw654qOHtnxz4T9XB1TM5/",
-	"lBndw/+J5+ZDfGwuw7Gx297X4bOF8/VxNBB/f09GS2CdB5HSfPDhbTLQQurc5HfCz80aphAV2eBqdPXk",
-	"YvTwYnT1+nI0vnw8Ho3+c1A/Y5sZ8CKHqB1E8wfjgVhfpEKailsLwSWkjh9+aE/7rubwY4jZUs7qjZhD",
-	"9lcN57+ky9fG3r1QiyeMF1rZO1iF11e4kuUa077g7oYXNGc/2OshGmV9N79bmZeY9RFRBcE0xxz84Zz3",
-	"PTzCNWgawrgcOy/Q+uzc7CnKNme+k0xJgfZ5LlmRNw304INdGc7fqrWkpCI8jDUElYrCZ95q5y3iZXmN",
-	"d3ElBUvhtmwvwA2rNkxriPi668mt+9SYn8YE18L0dv8+O9PJ4LftJzshWuK4MwR/lSE/I0Xt7XEZKAry",
-	"rcU8iZFgUJkfvJTTDWOf+q57fsoZ19hkPnEmdg/9bSnMkhIqYVtAGpgLr7PffCJtgloh4t/q3lCvxTsT",
-	"RrOfPGI/5t+0Lh9xP1ZrxrCBjrmq1B0vXvhTKz5At/02PDeYychKUWkl2efTslKr0ky/YKpiJdeazSBF",
-	"cqVFQbmMTkDwSSsTgYswJhjkJbwpitNWUCojehzB93JkVSaf87TL20Pp9GzFM5E075D2dNKm2tqZaRkQ",
-	"R11XMJahc6OqlupW1aLbWH8AdvWD6E5LBjr/m5jMtgY7tFPycUCRBh1KBnsuS98UahYJax45/GZf/fBx",
-	"pY/tOjXe+GpX17EL+ljzsH6rl86vBxpkD45GowOxaNdMtPNQxrHrtsS7aw/vFQ+kfu955Z774MJKE0qI",
-	"ODYCGjqEe3TwlOtzdxj1LHHSWZEd6VH8A3fHvuH+u5oN0BK+E9JOcMx6Wq3syWOUKtAKsz3WkDLlvVs+",
-	"odut7Aku1AO+tQ3XjOtbjHo0XdyYqefq+OIGu5OaDl91JdZaZJN5pTqqX1APbyAi4wZZW4pGqVum7jAF",
-	"clcb+hzFfWsBu+oVPnrfsO/hduDJfVbzy1zbk9rFiuDT7gC3ozyoGRPMfOvTG8jsi7pXMIU2NARdRLU2",
-	"rUlw/Dy3lvug2wW6cA7zGvXipzGsoa2TI6u7y/1NOwPwqHS5pFWOG8m0umZTsuyxiMXUCbpD9mxVmi1E",
-	"7/H6R1UujVvvQbdGWJ3SPt6OsNHC+bdT1Tn7r/y23ok+RvPwF7kZU/UcqrNKaFXciYwZdc3yFV+IMeTV",
-	"4tkLtT+vb/78b989//OzV68p0druv2u7DyszZn959vLV8xe/0BNYJoIv18XGqVWZ8HxUN9XWUrOzhUp5",
-	"MY58kVfpMr8THR+rROoMycjg56rIROXs2NrM8wOiO3plPtNeEHdaaV8YoauDxDZh5cXO4wDSqCoTvRbA",
-	"Joz2b1ZxmS4TZvjCTj4upD3oNlVujJB+legBWI3G7zQOX2m++0xHeK1U0T4l7ovoMLLn0zUL1qaewyBP",
-	"AFfIqmyZQX0hnZg9LsTdwu6OltPTgWJrUav/ndF/r6hoz12CYIBSQdrrRlW39uiFq6QesucGClqkYpng",
-	"WZFLcY27zO4nzP5Gh5rvzu69qZ2jZ+cS+sdeugqGPVHV+j1sCOfHq7r9H4qH9pJBR3zvm3Vx21XysBIM",
-	"U9sza5jkkkp/MLqsd0edgnfs8NFW3KIf7SMlId7DRo46EEnHUEEA6M6s2rrsoNCsvj3GrD4ij+hI06G4",
-	"tYfXjvXQv0G7qNxnmtIuzURZqG2HGvTxr1PH2JVmaEVvirajuBPV1ufvw7HnsvescsREJsxndw9pqN/Q",
-	"Ji8Kv17e9SPucrEZYJ4edtY2Fh1gp2kL9gipT0yvd3lS4TbZv0Xr2Y6ZpLSpjsv2C/bYnho+6iEelbwo",
-	"qNxFCwFlHGptUoUHZ3Ofl0JmVNK9a6nTOsR/pPWKlKQFu2pMtdXwcA9nuetO/fm6F12T831emHhOaJ4u",
-	"/cxco8xRfQ+BFSzyOyGxotNVc65yGZrKl+cxk3ekkDJyooEWjzxwhnbEuzKvaIHDh2MRQ6wpOKSTfoCn",
-	"/iKqLMc1cDN8oLvXeCWmmZfKUOEVLm9j4+018A/cOFrm/iqXzrsVKzI5Lhps7YbduXx41SzV5Rd/m7z9",
-	"l3jdVVSAQcNH7guZiG4uMOCxPijxQUG8OMBGGd7jeKrz5U4+4I5Nw7d6KTybahUAqmMCiuCAQohlpJ06",
-	"gL2p3id8ppf3xVW8kQOmfd/3ueRuvrp04Xn8FcXtJ3NXFLeBt6IjXXcvVMY1hGzRqFiVZvvpnQPWSnUn",
-	"0KF5pbPqBLusLLicKFlELtG/FlwiCNQudMnJCe+BHdil1CEF6jpMZrAaHpYCHTZDBuuEkBwMZwmuPvY5",
-	"XpY9TrA99hXNekyuvl3yXL4EN/SuXNmbYvyaBFnUDMIzeFBt7AG15PYGkgAsx5NHzXuCeDj6U+wKYt/Z",
-	"bePVDzcXV4+fOJ+J7UjCluJd85tP518/yUZfX3799aP0q+zJ46f8ai44H6WPH/NsdPmYP5zNH80vZ1ez",
-	"0ezrq6s0u3ycPUkvH89G89GIj76OX0jRJX+c31j8tXGFvbw6PvJlv0HTkeDMNztzYPX07vItBc8m8fl9",
-	"bjSsFkzqNeoD76vGGm+pZNx9BJ+lEbfuBQi/5SqHuDYU4bhmo46v9/CCH6eTQ4E+VC+KHwxGlARz1jHf",
-	"MnZsUCA9m+wkvO4m/p8SujspGRUygY9+x17AjgiO0huxUzDL53Oq9W3pRQHp6IiFZm8e81wUmPEVGGeJ",
-	"vQoVAry4hdKImMApUaJ3Otd30Akh02jCDi7XcUUPv+3iYFFNyfWOtzfXLFPpegUOFY3euFKoshA0EnFC",
-	"nG9HxvaqzpRLJfOUF1RdNDwu9CreiXR9dCTXXqWEpnd2UlmkM8xLpW2/ZKY92B1nTggb2mFvc3NBgdce",
-	"yuQsoeSDifGR4pRybfQk8KhE9NxR94E/1Kz/NqUwdVv8XSDggD6VC/GjfZJsq4OIDAWXr9arFa+2FBsv",
-	"lT5yxo/PLe++0GB4oOBpJD0YjBmyBcn/TxHpSpgqFxqyqQouNUKodQQf+gWoHdgO9bfXdQen30eb4Z39",
-	"YqSNKLuqgvsElH+jq/s9a3nDd+tO+cIk5/JrbYz2CMMzqT5RSPoPOgQD2d31sfI0FaWhUm78RVOMkMo6",
-	"AQ8QnhIZZdM5J9lnmqq/r9l0rqqFsB/KDT2O5g3jcstWqiJom9bNJRkYwatMbRAY0TYPWZr2fdR8CwGX",
-	"eUhinOitTK1dWAl+O1kUXOu6iAuzYaN3IZyBc9x1SRDrff0JLr2h8O8s4AWg9pXcDnU6ZjORywVsVSmy",
-	"a/sbqp3pmIJYmC7pxOn6jbxgU2e3TRM2xZPOfiyBH4ocXlYSDI8NgBzJDKJC+LJUE9QcJEO2bXvKgzF9",
-	"zaaZkPgJrVaCsGbyjEmFr1NXpxiy9g5+SGPXS7XRqHcSppWVLDglrfWMb+t1KSotMvgAh1tl1ajkplCW",
-	"002MVGDGcoNfsCduVvGNbPfA2mA+ygfmV8qlVIYtFAQMMZ+bumFNtOnYY9oW+Z1gAGtLBc5uYuA7thl7",
-	"n0HMBDDqXOLTG8kcngJCe9sxz8SCy2t3SYeXMkR9lRmFI2kWCeAS+kT2YwukAQw2O4pMQSKw/QRh/3gT",
-	"lJGCwe+sZSoqw3M7QVy64uwV32K9tqvAvcbpx+Wf53aZ1No097wX1EF9Htb5t1DZ5qQP/2yFb5AMvIgN",
-	"8OiVAus1Jf5cC4FVuG49UYkSdDX6/4Jwsh/VHn3hdnnE0dQn1mkNgPvFOk+5vBwwiykd2O1/cLTro43h",
-	"T2rXnsPsPKUm+ghzsGnbtS4ioABqt3tuNGgB+y/HFnDKtHxSc+ufyZY6aA0RItkuzj/UhlByJjnONZg/",
-	"f6yzRSzV4yj8sEqklDm8a3uDk8g1mTjvaI3M3880EentC/L3x6q18kJI071r4fdUsBW/FeCFIAyQ/iIJ",
-	"Z11/VXVHIcHj4ofxain3LdcJP92dIvCijiS1vFhHaFvVgW1XrWUvCYfKLXUb76Wbihd3oqry7NgC0KUo",
-	"VhMottFRaPM1FbBhahgkYv+fm59/6lPS0z8qYOaTO15FOxDUzHH2WlQVt3POVipbFwhp/8O3P1lN+e+v",
-	"Xvxyzl596DPZe6F79m7DnWXbQWSsJ1/nclGIGlRWQ/KFlemEAgq5hIRwCFpFIHxei1VZcCMc/v8K9JUr",
-	"92RFfitCtF+MoqBRVhfbbsRsR2DAWZCnXI/ZQxDbFX8XTkIY/opM42u1WBT7J3F318TSMeqpaYAVM73J",
-	"TboUkLz3uV3WL8CWVfM5+xy2wxcUTGp8wBo/lWBTA92z8jd19D120iGDyIMl2SetqQy/4DVYN6e/PZEr",
-	"Yao8dRuy/6Q5XIYY4F9XIrRfUHxqyH4SczhDGuWtPUEp+2/o/tU5s7XMCjE5to4qLfKIZ+ejIhce28W5",
-	"sKKXdcHYLIXLUIZ6jnmlVgCChbm3YQKG3spUZIeWbl+nvseufJ9HSnGPyMFom9jz0zy7HTPik80ww8zc",
-	"Z8AAQvqdmOcyj8JynpBZGXGFBvo4E6XVpjLNhSaL7B7dJ0qf+6VoYiC9sWQPk2g63vHu465cTMidzuVi",
-	"6tOgNeZTo4XsAgrXbEqtZpS5WTsS1dzJ/Ypn4ppNiWHCPYfp2fhHvCGFedYNT4LrzcAPMrjdH5XEWdcn",
-	"CThmXaWsukOvdwhwl2PPewVsu6uQaPWSusizqSmbKjCaFnpENmggcLuJDXaok+6LPv7ecfHDH08oFWsU",
-	"UR4otrc2Qb39Gi/8PshmwJnRG3b5Nu4BJ6f3FE945otPnBe8WRkBIMnwE567rFpLljeyi+PIA9RMHMT0",
-	"lMq+XRRB44zoCRrRB7OPw/7dBoBvrWkPJKG57t0CdxZfO9pFn8jJHuTQtrx9JxgcOwfqWk8+NWIVT1eH",
-	"JSAEn+qLL+Wm6ixr7Kb9067yaRWPf38wKJ9oErssqKolAFlUstBF1Tel5QafPrWY/WAiUHunZCI9cqc4",
-	"eI0IWGQMLHeKUCHTax/3mvCimCbAmcIhlZjKfa7Z9FaUZprUcSSKfkAROUUtPAdrEAlLfLDGKIZefDCM",
-	"eAYZmdAYIPG34iPQsxYiSTK4xVhoGAXxn4oT2u1aHriK7QVJSGxormguDyqAlmxEprjgcgKxqClzARnd",
-	"CAsQCZsRJfkb6+hRQrGoWLwSbUjN1EY2p45mDMNCW4oTYReiJ64bwomlz4WO1Fm+aIDThOFHH1T0Hhz4",
-	"M1WV5TDKhAluR+0gEOoEKqQctNdFIeSQ3SBtn3f2UJQIggqQT4gUMv1wOWuszP28fEc4CE5ULyeBZCbn",
-	"BtdJBmYpZANqCa4VgyTGdxyUBk6t3E0TXKyZwNiBkwEjyiFedzA/wv7L0/CiorDSPxOLXHomT09Ww6a2",
-	"x/hmrpn9j9Kut30dmpNCYN7gQoFDjN6YOCPO6PbLlGLtfIruA4mvYAOYb/+51125IRQSn4m6VxIj5diz",
-	"JddWBc6Eo3l1YW1Xv07Fxaq1nWnK7Ufpf4LBHNZ5HequQ5cVvBJZQJi2VxF0MhUC9dM8L5CNGVmjyQ3k",
-	"gdER/y2WNMuLifKoVwew10KMrPA+NTG107WXh9o5aXdwF47yb+sjStBclkCdP+QpdnPNeAYgMDsZ0j6L",
-	"FKrY2E0N7mACQuEgLylxN3f/dUPytuRtry3YyRepqsrj0Spqr9dBlxX6/D8upCj4CjC4ue/hV/YhjF33",
-	"tjvz+byF0EmOYGu/HcTjJXhOxND13DQa0DyRzNttL7JwHJ025nlAphhlIWOSNLyJJPbjwZvBzVJt3wzs",
-	"5RS0C/wNwIThj0DytXs7Ht7xSg+BJfjD26QHqqhD9YEhH3SROifdQ3umqH7vzYL3Hn/4kJyMjOUn+H3/",
-	"/PAXfrXbFzE38N5ORBzvaXDI6CSDJhNkp3aD6RJM6njcvRXnTqf+sDaAjEMYxMPSfsCg/76m+hOFFvcq",
-	"lEp99YQ3XrOM6hRXlAflpP9t3CMG++G0cekadirXDL/l7AEkDNbCmFwu9L0G6bZppBwVjn4aoKu5mTuQ",
-	"DrhZwTEAZf1IDd87GGIbpeKU3v6/3+hkyBGLzMX36OhOIW6B57ZbrpUwPOPGbvLa1efZSVEF09kwWVRq",
-	"Xbr/8nmscVDSxF4AV7kmL28zybVURZ4SZcEM+RNdWGUCsC/2BS6BjNkXvQF9i337dj0TlRRG6AnQDgIz",
-	"ek0vRF+if6fFOhN7IVKbM/isuYT+6MaTu1mrdiykqt8uXqS6tACVt+xoAXitzRWGO6C+Bu+MdKFMR7pT",
-	"lA2mNQJsk57Gj8W77e46AQjdkl89fjI+Q01fYMt8ddmoOKc2fh9dPOUX87fvnzz6EOWJfiazWJTzB7Vh",
-	"PIje+JzdCi/0gHdsFCgbIcmg89mrVj1tKiUX9p6Tm7HPEE7qDGH8C6amAFDVFHMOM/Cs0CNwbYXLUh5Y",
-	"hdBYra2zHCNKQ3YDtQxbV8YgM8b1ratnaKWmU2IpNRrdCs9kpYqVkOY0D8L+Ugyi5AlygHPNFkqKa7iq",
-	"OSPZbjB7wxK2L03KlWM1diwnxg/xFSqtna3VTAQ9zTMuZHWkvy+cumjmVSdDjFe/u0maS7WxMrrBOzmG",
-	"Al2lS4DyI+TE/Vcvv1vIL+NVvx9AI5U2piCe3VGYrGUHzqP4JVZypK893fg6HvJQLHlWC1SdTq7mbKvW",
-	"lWZFLjSbCbMRQvasSeVlZ17oMTLhCqyPpVzikCwJoSjc0ZiYfe0WkFCw8T4OJ3Di8bCdiYSMeo6iWhUn",
-	"VCK6S2bXVMTgpV4ZvtWBg9CemXeE3S3uqFASSuKb5eN3ZvJw9kSMZo8fpfNR+ih7KPij7HJ2OXsknvDR",
-	"/Gl2tScDuquHccvohfT36ltI6Pfey0rQcVtnPzQYpORCDIME/65C8d1ibBLf3IGFVoKvXB9UtTgl8o4F",
-	"zbhlEvKGB/FOkL3OvXeOEBdu4og9uoKramQXo/lkf2a8qATPtnGodohMR7Ma/o9aY3mGFg48C3f7urQn",
-	"MzpTYK7HiJKO+IRTmKbpSQkOVETu+0Tji01tmLQUucaAE42C7ZwKSXSehSmMZJ6DxU45JR5iliz3IL9q",
-	"1+eWZZXQusXwY0ypxw8e0F+GqVo90EteiewBJkUOt3xV7Ae/7Jk/Fh24Vd/OfxjmkIGDFjL+ckOOLXdj",
-	"YStRLcAIMqq1Cev2N2I2NCre81vRgWxxK7bNlq/ZFLMUptgoMZM0W8V5mthR/D56OySGc31+aHeYQex+",
-	"4lcz6Q2bHl4Uu0/XUyMIzgnVntd/f/Xil4RNP/eMDl9M7XJOP0e6FmjXCnex/WJ6H0wm9Hc1oCTp9rnf",
-	"YoH3YtP154rHChduiODTxSuWqgAtzQCwhXBccjRT3RmZwO5VlfPURv3hnaTVhw7a/aecI0/d6z+zz+zg",
-	"aNo/dkxMGYEV+UVlQrv4TJ4ufbgO4yzwtwjfQsU3BBa2ux/tlZ0ywtsA5qeKiciO8RDCUJ9lcc9KwbdR",
-	"iAuHkEg1Z2WhtpADavitYKDSZ1v43wSEBD5D+wBOfLMU1ZAh1ISPBudGi2LOIBc8CHjWiWF1BtbbhLLE",
-	"fifHw0bMBm/fxsBUDpP2t7NTVHbs9Fm5OMzeD991y+PntlP8YE12vR5RBPrf6mBfPb+H/TMOn/bI4b5E",
-	"+NnYXKpW0sfsoHIKHcKuN51z8gtB4e0AAZ0CV9iHWOgefEJ1Jd8kdlF4jsp1YYflbzJedZ4G3Q+pmC/m",
-	"rjIQ3sNyimyi5vO4BnJxzqW1q+hpjLHVXuf5/F5O492MRihJQQjuQwJC7sIwjbFTPl52cES8kA71GHRW",
-	"nZkSMyKdFRc1uniZx42u/rPRka4KleNTq/4CD7/LmcG0A7rlI2au7xTU4tdZnfAJAhNnWkF+Et3qph6l",
-	"hzNDBUZIR3fNpuQ/9j1Ii7U2zk71WgXnrulXg57v5pb6ZmFHoXM6tp8iPux7GGlFLkUEOeQYvLvA5VzL",
-	"wFCulRzWkjDMZkNi7R+uq9PloS/K+g9eybXJbUV6ewzOhUijoI5OWfX/lFMz1LNoZeqnrxutC0ZpZsKh",
-	"dU/sX+q2nVhTmezA4eECM590/45JcruGZZd7yuUexVHJxy0AOfaLMgCWARD9AeMh5icMz8HSuxshgchW",
-	"7Jfdg29RCUGoDlFOHVyUmDv3AMWkPzHc2ew2lS+ysA9bKyqHe+EfOkr+Fz9K9pLxusAe5cv718Mux8So",
-	"Tgbpb7Q5jk90Z6KOt882ig7AtewEx5qncn8M7x9yIQ7xee7mBuE1q6fYx9eZlpAszJB30z+8fyX3lrke",
-	"pEfsqA6mOuAhewbHeEjoCC8m6HvFqlfolL0X+mLpIFPH774xJMoM+talPvfZTcHHSOX/7qSVBI9SZYKN",
-	"Xk80BcB2SXnbJ6Hj2qVexpvgZT5Bv0/dAoYIggbwD62JfhuUgV19SPaiB5+QAXf+utTj/MyBZomcsZ0F",
-	"cCMq6NNqhVhfWvQB3q+r0bqrLVCATmKvXkuNcbpPDc1cAyb0Tun7EB26Tyc9md3wHyMx9PxiHeaK9piH",
-	"U1kGsrYPVJ8frPJjVWlBDo+c8IJXsRrlG/g74zPk821QGtn7OU+tSVoIh1oTKw1eCl5p3gMUyT14ekHx",
-	"USmpPX0YtMGOgYRcS70uSxUnIfktxNagKhOX5Q4AaZgZn2tPypUpgbQUPDVMSarfUDIF5opiS1xbSJ+E",
-	"vpNco5l+RInGb7ySHR7JFpZSJBkAYYSa1SfEpeEKtodHlQgSj6LbwHW2W1tZhdWEO2qormmmvd0U9x5w",
-	"mMdUQJOk7C2di56MU6nMhHL3M/B31M43t+UwYieRmRBjcoWYG8YLQvZ2BjF20pO2IwSdz3EOW4qaxccm",
-	"9NKgD2VEitLEXI529msMFC0cs1F7yEcgjByl/FzlZzxTc8MlhQIc3qKbOqo1Qaq6VIwB//IOln3KZoS3",
-	"nRvKD9lwnYBPrFDb+mep6g0D5Sv8ViD4JUplwkiMIczlLEC2FTtgh9RyncL+tmOok33MFVBo5HqZND2u",
-	"wSIJqdaL5fU+5svzQMDE71A+hdUJKgnXng3ZCsLujtoeblNVZFMMhwM05YYHVECJxxWcSrGZugqoayZF",
-	"junOpG8BaslfD5UUOubO3ckTpXvkPu+FFJvo1KqiKwFtzzW6I4v0kEMBZvMcmSrOaP00tdjU2sckn20E",
-	"Egp1fIHPvW3wsJK3Y2vXKipxRcVQmdcoJOX1MX6/4gM4hibd5Vo3WdasnDpUjnWv3vQnLts5NP7ZS7Xq",
-	"8yGWHFiZRg0oSoB/xVUk3IOs51jz323TfUw/rwOsHKPq7gKoXZMDiLdq+MBS7UVQd44Stx1Ddo9+6kp+",
-	"TlWZC93lrkVTkDJjgmpHDJYlQZIDQH/qrUx7l7lgj75V5fYeGFLe2oyuIi/Lz+r7zxKy7IYMCtwR7wmM",
-	"XAAmRHgzXhW5qNwbOp6v2Io57LmAacyO9XlucebhbtppYr0DZ07CNC8C7Hq36NEPrnjWIdjuNY9574FS",
-	"NbYTH/Ou0ZvNJiXXeqOqLG5RiGjVxS+Urx1WbdX1AXDr39cPLUzfcQXfwptw5xePZIcy5BFqL7yCK0Zu",
-	"xkGaGPXlc4xr22VhufkC8h8pyNFKeKzvpDstr7V3RkWgd4HjGsPolETurWuEAjYeY7MSPKP5OGKn/oc+",
-	"ziOLoOG1AOuwepkteZawkVt6tIwJJtjPxtVB962PaZEW8HJHWyAhp3t95XaTeFBVntESJd3bj8BqX8dU",
-	"ZZqYDjR+d1mj//TuCKjL2MKsbJrIAWEUN/BA7ToPrFxNwR3kMpT9eSiya7ZUG7YRBfCJgycp12yK7U+x",
-	"WIkOXviB/gvcEFIbwVt4eBLIjH0DeFkpXBCL3sWLaPOZ4A8IoaeqhTJGyENDXkeY1nrirAfXDHv49aW6",
-	"/KbK0aOIazI5xRkZsBd34OJDjiLSJMzssMce0NCa5xKTW8CnpwPL5ZpN0cCcggohfFk9TWrnCbgRZtuG",
-	"f8E7DfymcAvqBucN12TgvGexhdnJ0sBq1EPGHTzl59XBH3V6XjTW2rCV4NJeBTahgwWwITfLvBCM1yNs",
-	"mKxJ8PikAf4I1wrYBjWnhb3mWxFGH038PY41wkgzUB+IQcGD3XiLOknU7RdlJk3Bb+2LdnvHb6f6xeP2",
-	"mJu6I7dFJwOsX9Va+vdpStja51ThqCs+qUvhpIjjP0a47bgb557Ioz7NrxJyc/elPmzg5xwIxHbI6d7l",
-	"1C+FpmyoU2OpWbWdVGsZz13pAALGvAvn769rjzxE+xGYxc0IxDHGIKbQk6MbiUPwcBIJkjDBHXr6fH7x",
-	"Mzfpcno4noNXXzcjSa9I/r+rWaz+o8xFigSWqrp1ef6OaogTXX6kxMNYk9rEK8vV3NQA2UsOal2tm/bt",
-	"ZSyk6XFsI4CoWFYzZuIdYk6ZtWaXURLFcxAj/qFmR9Y0N8idm3MCKCYJIePBMAAaYy3biftlsY19+q9r",
-	"sT6WxxeZ0499xzQywLBde246eGa9TlN3yfCHY83N5KGe4xC5UAs6ybOOkvlCLaheVLvwLYmZ3TVF1uBT",
-	"CUCEtdlbf34EwHAsbBrST7uYp5P+xpjCderYgK8+8gz/KCJUV7xYqCo3y1XYsMiuHj++fDpIBu/wH2+T",
-	"8+D0tzfSrdieRvXUWegsttFouStUwsLHXDKdLyQ360q0ipuzXJdWz15czkfp1SzWhXI9K/J0QqWV9as/",
-	"f6s23/zv//Pdj1d/2dxsn938efb02be/rZ79bf7k+/89q775z6ebrwq9/N/Lv6qNqWY/fff95lH1/7t5",
-	"95/rZ3+Kt1OV6vD950ex/ZWeBAk1VkCPWJWYWNM01n1IAkFpzMDB6Lzt3hmsTSu8n8bGDOZz99LvxGMK",
-	"AkQ0f3ipcbBKSX2hpIec09T+Amcn5hrQQfqZZnkmpMnNNmFTLXgRlGfIwLeMuAaaQva8gHB4wqbOMzZF",
-	"eARRXUCzzQtRfd90Q2hgGglexN3ltTj+5C3XHpmwV48P58F+XwlKM4D5Q1cY8qU58mjK/EVif91Ke60w",
-	"5TXlkqg6W0mvTx5FVvdnLvO50CYOmH9soXe7dMyznnuu036FYy4CPcn1pM467wmgtAf88me+7ayChgBN",
-	"DKXB3c0xJrgVHe5hNe/wIzi3+Zjx2tdqRRt9sFgTTVxsv9z8/Gza1MD7awl4l32ANTiUmQWuDCQEdXQs",
-	"K75lMySrpWrdeLNDB561dwWwIzAJiZvK6AKINqpiCpu0RlZMD8Bhu6zojGNRBockkt/fU7XzgGerXIYA",
-	"h2sNW7pQi8m6Kgj3YPzgweXVV8PRcDS8HH/91ejK9r1a+G6oatGnF7nMjUixxkfdCuRAs//cPwZ/+RmM",
-	"hpfD0WAX+LCelR6XPTcJ/WtV4/gc7d1LM6dFdZen8eIKP6vxqGBopCJPF8+SGvJZI3DWrYgTbNOC9JiB",
-	"evLfH0GFYreJS250If5vRGWWPe6UtEC+/tL21a9E0KHwuukmK74xHMXN/ckYslzzWXEscv2K50VH4dN5",
-	"xKtt7B7c6p2wPUcI6O7ZQif/xUyZo1JBaaH9Eh+w83BBz2HqkWh8GmsPGztjjtKLABgD0bnIo9RMdzmY",
-	"BtGdOrPTQh1UbTbDXtIU+DQMe2Y04uMHu+G3ScO4e7SfhPdAfz2I8/Gz8hF2xJF5Rg5kpMZ2teev8wQA",
-	"18JdLhCdfI89vbe4vROP5Odc61wuvinULBKeW+GvR4ACOzt2r6PDfTbWoV+igKE/qY2oLlKuBSuEsaZ7",
-	"wrJ8kVM1W8b1Uuhrtpb5X9fCJdEQ/Ne+PLAnD9vLE4Be/s4v/ja6ePr2c/rHxdsv3Z+++Nco/OUvYvOi",
-	"ivEywpL2O4l7nNm2DXdmH3r2tX3IRcVb64BHrpM3/Fx0TaLJ1b/uoIAxo9hCGIpyvjOs5AvhM7eUrLOX",
-	"7A/3QaKpQ7RRUGM5zxcIB4zpSKgWAKgRXtx1MLeP1koUx5LK7FLsPepH8kZvxmYegao7b1wdZQh4sCYM",
-	"CwcSRvCRCctEIYyIeoN9kcFuRmsM+qyGRs+44XsTnmtg53tDMh+TrujwOs4CnlADhtGcRxcrtvXP4dQ8",
-	"dJfqcUK5e9Yx9toB++xFdRbONqfMPr5l9qJanGiWOfW96wL20Ht5pQ2DB1tnDlBqHWkS3I8GzKn0+Bzk",
-	"CxzLEZwleBXlBI7ogc49qkASENBknsNGSUB4c2/lZox3Q6aNqshFp5dqU9PIIK6GzxjPKdWltRhrs1Rd",
-	"WLbBiqRqtcrNZ5rhC81VuZGyuSpXQdz56NMIm4p3aZEb6kqNdxPgTfJ2CvOTR6f3Y0UIs42df6NvvbVe",
-	"qsrsjPseA1+pLJ/nXSnBNMwlz3xlgi8+AiA2mpgzg1BDzvFvQU7M/RXyoar7/Ri5fXJyXCXrygEv7AQK",
-	"AM5uOnYpZHXCFOLcYR5VjabEyxLgmZFdSpklrQHUg0nCNLfW24Ln8ppN9boUlRaZsG1smshMBMyLWzb4",
-	"FkTrNdvwLULENjsGdHm8MtjnrXvHoUjnEpa/zeMEo4HApOsP5N7zKu75boALRVzHjZHHsjDOxXLeqwTZ",
-	"rTbVIEcDZXhhc6HfrrLVWlJiWv7XgkvMCY5nTKzW6ZJxEALIoRsydNJjuCfDDH1YfwcTIjPyhweYzvD6",
-	"Lpyz22JwtKHFORiPQjZCd8rQF+FBslHhSci7GfnC1xj0BrUQK9p2TcZ+C/oQy+sBcd8XkIq1tpsBRDsQ",
-	"AxIzDB5YwUuYhomH6oSFMAmQRltzfF0uKuKJ7oQSPyCAfjJ3vCXhuhHUdkeFPy1BbJyUC9UqOyKGNyse",
-	"S6Vu67zzai11vJW1T7U7lHAesFfu1kK7zvr1xi7W89C1LxzSY/vWiBRPdjEAqMlaJCT+SDsBmVRcMm5M",
-	"lc/WRrgyu0i2Use97AUS4aHGGrP+17RTz+fg6ranJ0htQRMwdpQ2RqkC0P5Eq3bs+F58LHjkF/PGgowZ",
-	"4iXzHeQnrAGW93I5pMu8yCp0uPS62HhhO/1QWeZZJmQc+J4KPawxJR2Y25j5YkuxIj4ALAS+V+1f20fq",
-	"ucKdBGGOEq5CHIlRqo2cgCBMMO9sV//278+xcHH3cwXUUGV7dzPYTFpVwAzhFIc9VZs3j6bj5Kzgjkk3",
-	"G5+VxVfr1YpX2w5DySVIVKIugEcLAYyDpSoyu4coZ6TjwB8dOvDRnEAuPlKStUr32mqPd+l0Mj9ENP/w",
-	"9sPbprHhzqPLT2VkSGUmMMU1mH2HhWaXAIBDcg0qDEso1ybx0BNkw9WoBbLYEmPD1+zn/BvgcbNL6umN",
-	"cs3I/Y7IEAATDsWTWiHFMmXj3gpR6gCmPUdIC7sgLMsrkRpVbZHolTiuiX84VXeigruFUQqN+0Ng/UdY",
-	"OU6C+nqXQgfq6Yo4MK4+qRPTFY70q7lGTua9Zpzpxknxhz7BpYNv5j4n5sey9LoU3OtKiBiMrf1yJ0GA",
-	"vyUdOsrpPnWG/X3jy7xBvZ53fxwpqGcwUiqlztFgWyjqdWsS2dOKuXajwlCpWSFWXQUakPZvlSvCXVfK",
-	"GvMA3GMVLUCiff7y+2/Z00ePv0qA87/IU8jJflDil//lD63k9Ish+7VSi4qvNEMmRaYkm6YqE9Nrd6BC",
-	"AfA0E4bnBZX6VWIlsu10yG4kywkkaSYKJRdAfe1KBo2QHFmdkI5LZKzIb9GvCu94ODHxLtdRX2kavesg",
-	"O4Jn1QM+rJk9+9NK6TC5tFAbUU205LeizRUj5wViIUdSMg0F+Pe2ipNtcnsrrhM0m824Spo3ELl9M3Dc",
-	"RjjgKEkMrG0U/65g9tArBIOCXu2R8e94kWeswsBAAvMJp2ijTrqfaKNwQCJoFAfbLnuX8lUsUx6eL3GX",
-	"FwSrAuu5TZmllD3/SVbQu6AqZo2CAEACP9E9XTTsaIb798TglWs3O05tFWpRM9VjokSzd5X4K0RPR+nD",
-	"269WXcUf647Eyx9ev/6VSm4an300ehpzKJjcdJEjBV+yfYfwRLOn3+6R5LjZf1NsrLU0hbUazwoub6fX",
-	"nvLMTgspCSjDBmXQigjVLx4MxxHQMA7Rz1qCG3uP6nPJyLtkBSD9lEFo7Tk4W93Cgu4Dqp2Amb5JoDXs",
-	"qWQA2WXtaLms9Tqr1K2Qe7QKwaJTFUDkqC7Wqyj4gf27l81ciqTpyLxsNPMwJkNxfq1fuVnWAb7CT1Nz",
-	"No5jcwiIBFopLrn0DdjG9g7i8lFsFNH4D80qlKm8gRuiLlPxZjAGptOtWkNxtv+J29/+NVo94s79Xd/Z",
-	"v7968Quj34FajDj/UGtYqWpO1AMsUX9QiQUmdu7fBW5cMYF/KXi2ijr0Sr4QpFGbFCgtjhezipxWr/gc",
-	"EYmsPrYD4h05K1AlUN1mahMRzZdCZvbg9jzRd0JmqrInoBEQEaU8cnu9hkzyH17//FM3TcukfyauoMp7",
-	"55BtW/OB2GzybCHMMfQMdsp/g7cO53q5yUlwpuvm2mPqXl1qajf/xfmcdA+ffVfRyE1kZcxSrK7RrRaX",
-	"A1rPLeOVaPlCatDxQSw66V1mR9E/dd/aiPCQXNQO3dDO+roc9j/VgDGML/wH4GioxDx/B2ZFyovC/llV",
-	"bCWqFc+zDs13kfIYSFH8WAvWj8YYl4Folhe6M4LMLors7c/r4mV531QaBwzYN5EmPqZFrk21fe1S+O5P",
-	"k7xUOlofrRFNpCTPJCpmbL1NVVyZ5TDgsoweAgXP5WRpTNkF5oafZroU/FaDBeZgbhVl6xJXdbwIqBLA",
-	"B6qqvDOmi46KWyFZuS4KPWbhO3CT2mBDDlD39ESqLvZnO1QHyTVkfbmgq0U3FzTAJVVxuvzGxBqkmJLb",
-	"az9I9N8R9JRC8NkdxzMmIu0XWpChxiIH3WryUdeLdJCTuiHs506MdwVy2heg7KbHtzFuW/zAh3kCcrk2",
-	"LZ6dJ6Mk4rYt8GbrlqHgFBxf8Xf5ar0ajL+6GsH38L8uowmikQkMsBfbotEo6qQyUPc8plURtfeucuwM",
-	"Gf8WoIfVrioEbuAsLdQaTRoqmyfUcDjOYepLbpbnhDT3E4Cx7Hs4q8qCG6tPe7f4q3thh/vU/fB234pR",
-	"h3c0vGNcjVL3keVWibg/ZAKAlp4j7K5M0Uu2q728peEidwCvARs4VVUN3jZZl0dR68itZ43Zy3Qeo4v1",
-	"3XKf7zF/+siERZfy4BlxXpOtxm5FCW6MtBC8SphWaMat1hpjXM0QV+uia+V+ElQW7mOfb5UOX41Oz+xo",
-	"Yn13mblHdCZO3rMDp+vbJQ124BNH5EoRH+a9e31UehZiwH6aBvdq8V8DHRRB17RSVidZ8bIMaRfnqrr2",
-	"2bXubkeYjMRojmddyCTAN/aUXqT2OOd/W1diH9vXDn7vcVvvZzBPQhdkcB6NyetqB+Wcm8HI6rNFSWCt",
-	"4umtv5EAbd1zw+zd0eeitQ8ngzaQmzz42meavoSMBDV0J8IiWZUIH9bGWlF2Xm1XFkplLZrg96Q+x+9r",
-	"cSLlO7b/uBhdXj189PjJV18/5bM0E/PR4MOHnaiy/8YRB54POyEYcJe3zWOxSuVwg4fs2yWvKEVrRVAF",
-	"rpQYnRN16jU4KqwFqwzlj2b3yhu5x2EbHFFHT9WezdfJ41Jfo1vGjk+SMjUTMonpmE3htUkOQOxertSc",
-	"qXWlW1XaJLLXbLpSdqqniNAkRYYP4l8R/hAgQKB+iZbIbQLu1vWaAdcIfWGaYPpJChJtl28m3NeHjKCN",
-	"ofDKbBTaZRyHfJFL38+8qveV9gIQCSstMa+6Zu7DSbCnBAyC6EmoA1Et46yO/dmKVkwByHdd2qUpeQUu",
-	"CEhI+ChZvH729+jmOskRpOGj9GMtK8HTJZ/FIxtWybksL7Oz8EuefZRObZbbmCPGnjZCpqIVxjt009wM",
-	"8Itx888DtZ6K34dFgEdBvZ6GFODwXXhRvJhDYlKfCtm3SfTKRY68IXu9UT4Q6x26Vo1QUQVk4q/zItNs",
-	"ye9E/Tt2aBgrIzu+prED59BuBWgcgugcWaTJVGQ/UZKSHYlPDu95y4PxRuOnR9SkWM2ChRpeQW1lCpce",
-	"6DSqs5Vq1fGFugmPyZ79dQBA/YtAk4HyZVj7S+PgKWu+Qg0VSeZOcVYzh2Q/6B5+qBNVHWu1sH7KbqCW",
-	"D0nKf6NKwmGnJyvmCEUESc/sSpuzXiy/kcIehsM+WI0YCs+u2nAoSocgWt1zHxJEUexOG3I8/n3o+jt4",
-	"2fE/9BSOuSCpzhke5GPboorXRpSYtQCJk4C9z8jF6OSc7lVh/xxu1D4U6Hhhr8/y3b++YVMhlX4wg0m9",
-	"AHuW7udg20XSdgKWfROwhgDkNuXNNHAgUKDGjpWerGOepqI0OuBBqNZSOxCnPKq/IhbQsbBeR+KVhJBi",
-	"hwJsfuN0F77SBJ+jWtedzJ+mYpdaO81njMdjhCgIj03jzX5if6PLoy8fdervU/PJ1pZLq9wYtGezf/to",
-	"cY52MtfuwpawV/m8g78evAgJPtFh6c8FUfV3AffCbs4XS0iCoiJBAvMFqCC8hB5KkTyd9hVfm+ic+tk3",
-	"3GbtsMPbBSf19bqScZNM3xPBydFpduh+RHiM12SsZ6KSwgg9SZWMh5jx0gM3zpBcp0DO9MQK4+5nNGS+",
-	"7Igm9fAzzXay2TaowU5NNLbdmbgjZlLr5kjmzZ2Y7E8Ihkd6EfnaB09hlCjgjtzJLkM7wLnHZsIee3QZ",
-	"Z7JB5rYvSt1hiqhD/nT0hMbDQQt701Brcx1QIwZlSFiCwDWbfo5ool9M9xY0xiIGhGocuWciz12rlHzD",
-	"cy9gecXMupJJDT8DvryjUjjb+/WTJu7rDl4YUrdTogBD/ymE1uC8WptUrYTD2IRHr9lUVeWSS097URs6",
-	"GT4JoUpRkU/FZ/ldN5hjiDHDe4po6zcrtgmsMkp3AYtFlTsOXbo+PVwf4/Ddm9ykS5FN1Hwe3ynOwbzk",
-	"mrmnm2ynTM3n9/JgnmIfu9KF4xwJga45eNTtqRunSD1Z4DukyXiUu0M5hFZ0iqHR+7d77IQf/Gnbcg7e",
-	"h3z9Ix53TkXuCtoxB//hqafx75u6F/PnXdB2N0FVrsb7B5LmOdoL0LJUkHuyb+w4Ov372X+f1Cq7v33V",
-	"k5GKpuYY8Yyiv/Y0SP7p7IxecBgAg/Fi7m8eUYW7FMXKTlFlzqNqYzu45j7aoas/Tq/21J1eAZznSt7W",
-	"Kp/qco7tnnMMn7jr0dRSzO1Dq6hN39+oo4Xc8j5Qgn+/O17P/XroVNs3h2Aqx1AYA/2C1eN1MBVZiQC3",
-	"yBrvsdOsrrAMi54WR85kE7gp4u9G3poGc3I8/T6PejF+W9bMQ+SsIO8kDvQagsFS1LcVnXiDHPC/6Fpz",
-	"hAffiLI1LU4YHnQoY2h3Mo+hpr3Y7Z6pDwfvJR0yv6A+GIXBbiwTB/bxgAWV54B8PzjAVhd4AObHxqbc",
-	"dybHw2xFK00HQdfaX6dZb8ExoUxE94aKxW0v2NRlREzHRGqgqoW+fiMv2BQw+6bjkImwxrFN2ApgpfEC",
-	"B8mlmuUyLdaZyPB9Bxfc/MRsbRqvEqAXRGk/0/Ql/ACCDE/HULJKf/NMIPRXRNsVaZ4J7RCYrfx4BOjG",
-	"zdDnfySnghong5eel/IssO7l2r7UsZtf2T9T6eUG2MhTobXQmBlotdWt2I5rBDOiK2NG2e28liYvfEUm",
-	"JblTuravtBuyG4dOQ3htyJLv+SZ7Ys2XKl12IEdwuWVaaEehCddjVQrZ248K6dSneYggEd1VscYy/ft6",
-	"gXYOUVl9UkO+tggxZhw13rk2Ey2EPEoII0dyGn9SyXil4G9LASJGazsTQrKl4BVmejtY9CDhh/LX4wUX",
-	"ZVexPKwpqvfcYBGi1YqAHFKneowpU0d6qEC7Z+jEpy2Dx30oIpg4Lop5az9QfvhGFAVuh0jF8p26PZZp",
-	"rlCdSHh2t/yhZrr2kBmgYI6XynW56IgndeqUgN/+doGErFRR4PbzqlE4ilWeGuc3g5HtcYb1Y+d9hc/6",
-	"tyY1AFJHMY1TwFT9BgqQyKei0F/1p4+8nptqHYvvTjNxJwpVroQ00zEuh15yIitf6zrqxRet1NbgTXuP",
-	"06rgXY6IXW9+f6eOu/DRlgwdZzgmv0RO2pyOPpy4EFAq78vrbN5Gcsn0UlXG7x8y1bolL3ZJOZNKqxXV",
-	"2dXLHuH7J98NUfJHJ140wm556aBX/UPNMJ1zUwfr5qrqgiicVOtO0p+AcnVXD+5Pjtnrz/Kkq/8oTKqn",
-	"GQqR8tltKVytFVzvVHVrDbsu/Lfu+MFqbdWN7sAo/Ycifu1bzhx6XO7LF7uvHc96SjflLin0RKrd3LBU",
-	"3AZWFG2GvRfaeFN7zpaQ6tUteYz0dT/Pq9cHZ/HDeeXyiRxx0N75ev5Ju/3KH0MR7zodIp+50GRiLdx0",
-	"SX7DO+ANxGtkJVbKiDGblnytxTRhUnkcbQjH8myiZLGlggEdQuXbv1+zqTaqnEi1cXUAYMjaP9obvrIP",
-	"iDtRTX11h7u+QqFQk9UTMHShJwNkR4S2QS6xDfA43nXc1pFo5ltVRoiBZ2LZqTvRhwk2i7tJODQLqTZw",
-	"f5BAXT7VW5lOyOU5ddl/eQej5A6jLlYc7rmV7XjHrEXwahfzcsDL/CKtBPCs8kJ3fRMAVZp90EtVHogA",
-	"R8goZYCkk6qSSnP28ZtHqCGwNzUhGwDt1KYsrVBM4nEK/iOWk9+1rs871zO+WL1jS/0mihysmSgLtaUS",
-	"mhOmrPcEuYqw+7upTkF/uAcFAfTc8Q/0zA860ptTLpUU2WSpVuI468I7//qp/p7X89ww6JFmtkcHruW4",
-	"GhmmSGRH3C5DhB2eHzyCfkOf+V6LoZZEfyH1aRsNcoADiAyw5N8SblcfNK9OhItrNgXckAu6pbraCXZx",
-	"AdBn3v8ZwRq5HIrtv1+mq03+Iv+f//rvYfrwL+an/NH6vHsiULzm9sirAUGPdljiOOQepKl98nfqpa0/",
-	"SzhvQT/6reyPLWdmoVJg465TNa2A7xQFRw/0Vog+5Cn8OHlf0GIHlCuYJV0c0ZlA/A+ayRbyC5UVqnmQ",
-	"HdZxvpyisw11+IxKMxAgP46vDp5ZtRylZMRB1w66oV5RWLGLyWDXP3A/D0Id392nFBFC2SGXWz0ge5QE",
-	"P4OH3NOdwd9MyByIqa4blAFSAQwiRrmgOMAu+rATbfTj+TK0KY9UWH8QjWdkg6Ba0WwjKkFxK4y9J0wV",
-	"mVXZmCp7jwK+2L3xeJaBWHU2gVfZG/2YcXucIghKQv+Bg0vI2kuYEbzK1EYmVC2VsP/5r/9uKAR8Mg7n",
-	"tw3wnXcAWjgrK3GXi811TZNk+xUESKGEHB/y6cpBKP01vYGZ8Ijgbk1VUGGB905TeFCqzTVk4QpCTcCW",
-	"6lwUJ71cMzvFpava7llstL03UPmu6Y7T26VhoXA6TqhXV7saxJ+3uh3QWfidYHqdpkLYbYnz2VDyv7tW",
-	"s5lVcT3rn9FHvXA8KfstZVH+6p5tMEu0ZXZbi0WuGznWYZZJcNOh4gUSlyxujDj84H94L5ydKO+GO8r4",
-	"PcWdFr7RJhtHSfNLtete6zoLfw1koiNQQCav8/NSEZM1kgE/1/5sd6eVAkDLAkaEIvP5P+BZrIQUG4HZ",
-	"BZDjicWLCDNGCOVXI6a7EgecN8coZkRRJDWEbKUN0yJVMtPo+LHqnopBh8zVm1ci46mhc448n+GfbTvR",
-	"CkgVpalzn82A/RFBhsF9g1nLhLPRAo+0lkkHeYv9zp7ILa/sSPGobWJFdxBcqUDgI6lcwbLCUml17f35",
-	"ALcOYK1WE9FGZRDzOSZ7i/fuwUwsuEfnQPy2nsaoMjGsuBdzWIUVYAeOmhDjvnSk6SK5iuLFLnlHqdhr",
-	"F9xoZvrVTHIOQI4wTOyRbkWcF0kT1AhvjVCiotuOt42eZLMJRG3s1K94fhhBGLqckNA2VqEpFSRwbgq7",
-	"lMMrpwR3/Qa06weo96g5d2rZf+MBHV6MUjuOoui6D21lGpQLhKw7AS7Y7+/DmnTynCEvCyROghHi1OK4",
-	"kT/qTrEBhgtn67wgWkiAqQjCYwB0lEu91yZ1+LfpSuCe85nr8PpBEAoHoXC1C53UBEKLgaKgixTAUHDM",
-	"18xq+a2z7FFXwgO9rdpgAb710xaxIrBoMGYzhrSJAPGBMXzP36AFYrRiQZfT/bRop/TzubwfSuJxIdHj",
-	"ixPap7hPtgpWOLr3YksRcWEdA87gNsmO01CKzZTgK4OQCZS+boW5ZlNaICqTczY7PEBwUkp69zfhpVSU",
-	"gUkJBQAH5e8b9CVPP4Hv2GNdO7hNTkwjlFJFB4YTGZcjUq5NzcQIlwXq625hYMBHXBcFAu6nGTNOFypr",
-	"mdwJ5IstfKqiU35SbJzLB3RMcIE64OvZSXTvWTZTG94BOOaO9joBuYKEwbdwQAhxn+16TeZxnHzNpnht",
-	"aTFC/BBHlO4mPnSmoEcFIwGo7TwelOiCPLT4r5fxu+9xzHq+iZh/NB5LqV/pnNo4gksHpWaQC+lW3xF1",
-	"Cl4Vud95tCPrcgMncw4TqBJrHfeBhsku0XUAcz+rtgDJEhxB8OIwzmVxjIrCTThxd8N9k0ANizruleXz",
-	"uaiENKBUOBDS1gASwT06hsXdfb8NtxtEZ1sSRkWMe+6zZ8aecZjyKWVU+Btfa/a65O5EYOoCLp7IIjQp",
-	"VZGnUeDyX+kXD2CTV0zIRS4Fq8R8rYVmn0vFftzeiUqqhAWsHaD3q3UhNKQGvBQL9QVcfDa8sqamvcx5",
-	"1H70O2xlipc4+2XCF3x0dcWmuOiuv1OXlACxYaQ4sQrkVmwb2bfH103P1jIrxORs6GiIOGa/uctIY48p",
-	"ICCZFWrG3uMVaczeEKA9vvbg7vLNIGElT2/1mP2OHQOv4NsPQ/aMp0v4DfGz7YcSxpnh1XDxN7ilqJVv",
-	"GVv9DOdLE4YwYAzVFTKIPFAIti4LxTOEFbUN2Hm1+7/IQ3SJM/H/w+p24crysvzM0VDDyT8tq7UUU8g/",
-	"sYe79ydeM1EQjVS3JEllJtSeyKZDduMVIGJkArs//AwpTihP+xF0jhgoxDImUVT4n/mt8BIScADnSAHs",
-	"YeIdX8TJMn4shhtMd4y+yJdNeczL2hLLGxYapETzW2sjrkPUhsS5nfPKu77BFhVz46j5MwHglo4hBmD7",
-	"HClOqECQory98mPnZMbY70pwqYmn+p6qopO/H4S2SpfWhHEdhkgmc66FGsp/5WaAEJxW3F6y7a477v70",
-	"ylehngPLqXVaNZVi9zmkgWCgcdUnSYcb9CEKE7qAI01JA08KXk/ni34X8Id1KNQX/VTbCRDB01lI8xqy",
-	"+TpzqjaaBrMi29/irueibfFg895T0WVc7BgQH5Kga2jh9e/arNW1jZhFukZT4fu2lj26BRzEVu1awXib",
-	"DNxRTo6cbJcOzbGfPXRkZR1sY5iJf/koYAPrpAAb1EGFwT4ysA9vd1wxcMM6jIDXACQ4AqCC7pJxyo/Q",
-	"3CZHNhq5GssIAut2Sv2cJgE62nVYILl7QvRWGN/l8/kLv3fvjfZ2LE5t9z0AzjdQ4BBS/FxVdC9Y8Vvx",
-	"BeOQXloD3O0a/n6fx9JeHBJJr9UJcHp0aLoRM0PCuGErpQ27Go2SIPjpPQ+esgjhHt3pTesbuvqOiHmG",
-	"PtV7e8n0pMvfvjsdPnDh5wRFj1dwnIEpaY8wz+gfL0PrwOV91oDiTdqA98kebMODs9VJano8MInXfIdM",
-	"IUhViNk71+0rdwP1P+bOItmyO4FMHTJ/W1JzMFZca+qeiem/4QsHcTwJeYT2dr0HXefqeQs60WVEvPLh",
-	"4CPusg2nxG5kvpYeL2CqYlMSrilGczC8yKZqI0X1wG7xBw88sO2/VWI+3Umjbt0LRleP9uJs9wNcRQNw",
-	"v1FZY/47iMIF+EubuLvBaQKH4j3uDHu8F3uMQh9U+0nFMox5QQ643YH+oWZEB2EYpEKNKcSb3rKUS4KL",
-	"n1ciyvPQL4Ors4QmxP8w1Jma5XrYkb3U+Tn7eoAl0lGIZ7/gMxRqKQMdFXVC2bnoRF5CAKWjKiHD4qy6",
-	"/Rfuz6+3pbjpKr/aLFXUaVxHVaF2OppL+28YM764POgzcyP20x2WGtVDTkiw9kokWT+7MpllLnci5t3L",
-	"uOHDfY7lPsSeMRiC50az+t0k8IFDtjdBU9LfvpgmdQjEBf0FncmrXcwCq8C5lf+sh7vbzcDe6fNh5LYe",
-	"Xh/getrdjB35ESsu+UJkPhwf2Bv+Tm0/Fh1tuq4qOg32Kd3mcP5CXq17RHcKMTcTtTZ78j6wk5otOTB2",
-	"VUqt4pZSIe5E0fGhdbpsFPx+pptiQAWAoE90GDKgBUrcKmM+dS2zbzsUTe+ZBE1/FKwrzkeMgdgtPCC3",
-	"cMPJe6J90iuYUkV+BEpqe/9HzKSTcGahfgdfPP/edVtgcn98rlqT9eJjRluWKJ+buvtyeHk5fHRQZ4d9",
-	"P4zM1dyQP+TaGjP3ra/s3OWfoNyy2fY5qkVbKviQbd63a3+pxaFVI7c1MXfGq/xvNaAWQCajtukJ1HN+",
-	"C6w2s6OFkEhMWdMnwp2KM80LyjfwqQseRGHJ9bBPrruZ6+Nz3Q9bi+G268nL8do7ipC2VDM6CJvJE9z7",
-	"xhOHqgzkklwzcZdngtIC/ZlBh2ky0OtSVJrSwfamRxS5FCTse1IgorHZoHtxxApR5byZUHZ51UvoiK/v",
-	"noib1H49Rq/WPJ+FN0+DFqNbMM6hHfB09vE4ftI6zUDs1bE1aQDRYtc1mkP67B1PIeTDCfWpf9YocPHY",
-	"Hd0BbwGMxsbXWgHdPJa0mzqVTa2NvTY0K2q+sTcUAnxyL7dQMY6ehl3TKI1aRkhiH6tO1pQjnS55xVMj",
-	"Kp3YiatEqhYy17udnFVm8mj++ul5YKk6+eJ9nxMvwwert2APnOVghM30iY710/nA3dbL5STjW92VmTNu",
-	"yCa+BFyfGMWkr7CCE7+FDLi7SdLr6lXP4f3wyeMDJN7JADEXd/v1PeQmEUQgPLOPq9xavqKY9yIp79gQ",
-	"7fdWufT/fUgmuy1MO0OvPDd+c226OPN7s+SbfSz5xmn7HlLcGg6+6mnsYwNzdSjRdds0EYAJLlVJtlmq",
-	"VUK15VbhJZTN61VfodStxsHCahu3qq2aCsEzh6RVT8jV6OrJxeXVxdXo9eVoPLL//z97K/W4iaBYyiUT",
-	"FB6wA2nzvDlg2mqQ9Lc9vvewXQmYTgVhP4YIvi5Dpq7CfWMvtW8Gnls1E2nusNV2WzbVlpRse4Yu3Qw9",
-	"PmKGdi5alDRGmWO0HnFRQb9+ZwV93b9mJDeSDIih3eCVh1FczrwQHci/jRBw1I5smnqP4jqLAsbvjyg+",
-	"2/FpQ8G6+1R04sRsqdRtlNwzlj6fhYFDTUny4g7CRDnyQV9D4HbMeFEMj4rmnGL2NTGlI8maPHKp+E5Y",
-	"s6jyGYBBFe66BHUBDDomLwq4RvSGas2LXC66AG1f+0Iw++C6EkQh49FBoTJF6/5GYtt+3SxvT4Nb27/S",
-	"Pjx61tW2N4xIuz/aP/t8+Xu1UPCZKA4aWT/hU8Ghvdeq4lhJ42qMDsuWI0WyarwGLushThD56vRnyQYB",
-	"HcgPLEwNTGTPOZExboI86x7NdloM+QKzzGh41+hfoJw4LvXG0ZKFdlrkrosA+fvgkuEJpvOFHLMrB0bL",
-	"KmUgbGMv92uZiYpt+PYAMuzeWDCqvhqhzhWGHaWATqEXWldFz2pauoPYF9yOSVA1B3vXS3pdUOtmOZCi",
-	"JKiLA7XYAlBvQNYcoM6gqSNZj7gzSdKPnBd6qyOq4gFHnBcH5N0BssBh3oza3g9ExMNJxMvJQyRChtWD",
-	"cVQK28muoOZZgCmy4u5ESosIFMA7s78aFqjc3LBzzbL1EU6NSuhSSd1xNkIdaEOhoVKp05Iu2Y/5N4lP",
-	"GgFzGSXxM+3URofS+WsfLQpr1bjzcWao5rWP5jxC67itE+BjcrPuSLz94fXrXxk+EJmfuAo0St1OVh16",
-	"tlDA3tuSYvvKsCfDmRdr7yp0CDetmn592F/SmpJzeE7aCurT+FCiaxsD2ObZdNylRXyRNok2Auflms86",
-	"UcvpUMZMJavaYzqQOnfG2f20s/orJ3zPYwqC6BJzGmvw7uiEhFU4nIp5SoOXo9EeKzn2xSePjh7Bx7SJ",
-	"K2HySky6DMjvKlUisABkBFpFtlERtR3WvFmTr/uLUF2CCbT4yHWQWAxOj5pZXIP5apSKt0QmWTC5V6NH",
-	"PTx0XdL6Em2SQ+LazlEVzsDeYkGF3c3geMQ6SlY1WH8ANjkCJx6veH2G9zYKEy7zxVJUdABGDzjvUx0l",
-	"0RwX3rEPssAqPCj+63JiVAfss9WNzQO6QhSBYJGRFBUO7P2D6Em83Vg+3OktZ/ddHPKggYKC/H2uUwfO",
-	"U/ri2329OakaMurBeUFBYY0enJbD+3SK9RgEw97UdOyDe+hM/divQzt7AU8gLJAD7CkMit2fn71mD3CJ",
-	"ujr1D6aGSZW1QjCSLY0pNaMsKabWRucZ6JKyyu+4sVvKAHxSwtaysM+AsiaOKAbFtRoRE3QrCNJPV0Yq",
-	"0G1f9wh+lwWFltJ0TB59Zx1BGHQmwBL1MBG8qvI7kVFacSUEy/i2kUHmTnXgpHL/JECYqCW13LYqwurS",
-	"qzpq0BUqwLqvQ+R5MM6m5z+AhtGemh+YrKQUGcVxdrz2aznDbDdMTXUfZAd7gMBCg53QANRLaQKBRGiZ",
-	"gD3wsm57p0zpSCNzue2qc/Ctv48coLtxju4uHpJS11Cyzzylfu6cFGEA6Zib/W5oPI+7Fg6Fkzo8cHXA",
-	"aG9Ep6cry4lXNOdJrVZY9sIh570jXbq/TEaytLvQrwiIjXBgtFmnt20qm0joxgt5TwyrPcgkvwXUiv1x",
-	"XHEmJoT3s2tcITzVpEKL4MRgyRkDLH9XCNhgi2f8E0DCLkWRdXsEXeYreL9ddbtVOkChBcwJTaa2KDGF",
-	"rmkPMW69JYcANyHykaeYy82QgSWD4EiA9EeSB4IPdWuIEFQn+MSaBrQFw4BtgnrhQ7lX9Qk2dkfPvBLi",
-	"b/3CUkfTiSJ6V3dC7zfCDm+EgY0A0YsyHu2pSIiva90oEgrL9k5iGurPa1rXbu9W1q2Bm7asmeQb0vxV",
-	"rLtod3XQLEAGy1o6ofYS0A7hWQsXCzhBfbC5WmPawcplSXBjDSgVQL+ajSIJa4V6VPipI+o9X9jeeu14",
-	"esWnNXyQD6WD6wwkYGLUYlF4fJgeuCe+8PE1vRlHQKHv7hO8BihCU6nlBp6oQRKCVRqeWsv50SBk3Wo1",
-	"2Jx0HJFZMlVlLhRYCV1CbcgUTNPpfQCtART9dHHpVCa/eBeDZ5iiQECV2yWy6wX5UXW2EWC09IwK3Jtu",
-	"ogbkI4XiXe7O1d5Sl+HWaJoUIbNBV/Bvny3TQYx4Exw5RIU4phDt1P0yDb02IdCpU1qJe8OuwLT2jnug",
-	"lMRXoVcN/BRnXTqg7ftzvvwj2zzHxSm5QdzrPQHKs8Qgjz/iTzlQT9SJJ+q3riilA36v5/QI9veg3iDG",
-	"0YTf9D4M8G2Lyp/XRqnbgL76Pkg/52LBcTroFHXSpkbxexqD+vH/mtSVi542ABTgBJMWbJ8CWrJBSI4B",
-	"OQKIyBT8k1QjVvRPsAhE4+fjjfqORb1DNLizBNq6rKSPFGmj5k70N3egQtbTfw2y6/y7B926rctw68wh",
-	"n4G1sBytg8Mj8bD+7LWHJ6lWAIPm1vxee2cf9DHK5LUvviIMecJXkVmN0eCBDugPzuvKg3TcJScDEyaN",
-	"PQP4ZFU1UhTsBPgODf0Ir13r3ACWPQTEhqwp5WE/Wyb8Ud7/0f0gd7pg8sj0aULlhcQNMNqQfcOt7bnA",
-	"7Woc6a7y7zAQ8PjxwydRyNCu/YBWvyNDgtsV/Botmj3lyGxckloomAVHH4Neqo2jqCUXw722h7t5BXPX",
-	"6+KF2Nz/gVp899K1YwgmLNT7GNj0471GKheuWT6PTLO7EEPqr6MPKPJbpK0CqKQtof8BJDhBRX7MS+Wu",
-	"obt/RDpAf4mPS0n2uV2TLwDqej4nXH/wJJArAAbZHi74g0RGcF4exVbN56640mN0ueiDUfYJAsWhyQrM",
-	"tZb7xof6MPrs2DScQnQB/Bqh6vOdyfkiQWBM907NVhDMwpLrPliXkGlQRDr6ci3pVgLnin0Ivg1R+Xkb",
-	"6sh2VPOtHrKXhNA5BzDezTiA6nTlB/ZbUw8KJQWv7JCtmgtq6QlnKxNpYX+3BxggQtqXafzhl/W6RPaE",
-	"qfMj2gc1cmRIxRBQm22FOS8CqO3DJBOlversORST4GwCeC1wN2HMCiaBr0TWOMsiFti1Q+ZqSD/ddOx0",
-	"Kslyc08YTMownOw76KtY3wCavd05RGk/G1LRbRfrafMWE9jVyFndgw+jFwsGJnGvq9xsX1ntRigorhSs",
-	"7RrAAj5Ay3c1dtNZZSb/81//DfBToCExFsSrsMRpaUw5+PABDuF5DIyH3QmZqYp9+aU1+PWXXzIMmBLm",
-	"mKuIxXR0TrhRCQKBIwQHfyO//JJ22ZdfDtmN33J5QFabSyjhDTzmX35JGubLL61xB59xJsmXXyZUKIGk",
-	"WdZItv/15ZdkptqGfoUgAN3vrch6SgD+RlIgQcmdGIF92J7TudBMvOOpAb8/5fuTuWy1r+0P8neBvs70",
-	"8Msv2fQ9L8sP04RN31PvP6ACmr53bXxAilDgLcgw4wgMzzcS3MzVgqFruEZ29KTLdFjUkAa+stK+lmty",
-	"G4vsjYRjFrodVIPm2ozZo9Ej6v1PuTawopVgJV+IbMym/1rkq9y8WY9GV08gx4mAJMkhnWs7MmuRJpCm",
-	"/GF67VKF38ip/Qt6lezn6AxDDxNyKNhW6cJrZ8uOBrx+GDhOeQU1HVOo53iPcb+E4XmEcd6EufDph+nY",
-	"qv430g6yX1Ei1WMHtYn2FOEZZDC8kU64Eod+phyUPuj/6b/abv3p4UgHs+P8gX+SU8LpqifrjXTku5pN",
-	"6bkpxJUwLQzKb6eSSMpd/jVoWbu+NF3fErEoM2oBYJdu4iAEPasNK4Au5tRZ++Vnr/liel2jdNsvv5Ga",
-	"YsSAL/N8fvEzN+lyGkJef/7o8uoLnDdr84OTDI9BrtmcayMq6ttLUSKRle3TM2Du+vXFq9cUnrN9eJ6J",
-	"VamMkOn24kexnQ7pMXCo0c1LMNvEGzn9tVKzQqym1wz46fhKE/cHnjeaTYFh1zUOIEW2YZ4unXwiXphk",
-	"U/vrT1aUp54Cynl4sM2UFwURfxRibg+zb8RWuUA6gv0/unpK98mXVuoubmBDYCNoQCjYrGzG01sHql6p",
-	"FHJ/5m8kopxUd3lqz6q1NI6OwcohGSxEB8WQaRtMLEofSsJ+LoTR9oNQ+hOOBdSE4OnS9bQeeO4CJ/Om",
-	"9ea0BE0kljU7RQDBTKZkKpJ43RGwzrpgVljUDOZAkaeCqg8Ilvmm5OlSXFwNR5SLhKeOHj94sNlshhx+",
-	"Hqpq8YDe1Q9+ev7ts19ePYN3PiQDkxtw/MEuDvzr48ElQdBJXuaD8eDhcDR8CGz+ZgkH5gO86V1Uawn/",
-	"vYhluL5cS5ooDBszrm/JrrRDrPzPQQCaokDN2maPhfc8G4wHVrveQPO2AehVxVfCQISx4yZTP/LgxbzG",
-	"a41m1UG/Ghdax5wWYL3n9vG/rgXk13iiKqpVwntTDz+E7cGB7oLIDXo8CHuI8KCxUgVW5mo0wlJiaQiB",
-	"Dc7gFObzwR+UTFP3eN890M86uAfBumlbNXA+AcuEhJNsU9PBojMB2GW6GvI9f0AqCw02n69ll96vD063",
-	"FQDDAe968H2hNoO39pVQPh+8r9byQ6eU3sAm1E4IHdWgdvhh12yKucqTPJsSvwXE2tRiVzb/LGrRHHyK",
-	"lYitwmscyTkm/JXV8UBASYxQXsZbc76zCyP+sAwNaega7SCrUOoNVNGkuesCIrt176b9OZtvQQ4KXq26",
-	"VVSDz9jdZ+0KVaoA9wA4FfKUUhT9sQ0HrAKLh3EzZDeSQUv2aLBqkzkLBYzH1N6aC5EtRHZNdAk+WVdV",
-	"i88gI9Ip+oiywzGcU9Hd1ADRdRF52M9uHVc/09B0XtDIvb6LavnPpersnB9WcyheH0nRcbfu9V4TwjgF",
-	"Bz8+eA//++FBsC4Qt+m5GUlsO/Yj/HbOHQkVvbHybGv4GQeK4ndYXQSeG3fpcHxRWhhT2P1kPP1sqqqs",
-	"pp8NNxbzJaCarwRb8rIU0sGoeHegu/PhlLAXzqxrbWFro2w10fDmOrZrb+rHb2gOj9u7gXn/o9iSqINh",
-	"+o1C8IwDUh7kd/vUazv+FU+XuRSE6qaNqqxFZk1drFjJF0tjL+uSl3qpwDNzxIYJxr0Cbsum+4ccVB93",
-	"03adiLCqSUvJ3X+nBkP226lry1JNy0EzBNBJ3OWiWnSYwFhIf5xc/UOp2LLsoWBdmQ8a3ufSrDh3bpFu",
-	"yhJNmKhy+tldupH/lZflkN0gKQb6L2oOqamHj3DFes11+xaevAF8/r+fQshyXRZ8OyEt7zgj22w/vVfR",
-	"Rdx77fbLc8pP514vy3PIys/kTkRChaa0uA39AByTKDWFiBX8PDeOZEQnzkWLxuYdr3I+K4RmC1VTnIPX",
-	"k1INfD7rvBKiDs1g3GT01MGLSB80gkRAn52mqoUyxnvsOijXXOx+Sn+aOgdjTfQWO+S+g/GeIszfUtg8",
-	"ol4edVLOoVfbNnkWvY2971rdZL+SBmdSWdZ3RbL/yL8J3g1c6PgVEVr8mIp178ZIBkvBM0rIfvaad3IG",
-	"0WMP4Bn64hmuk11TfpwQ3ZTl8+9eVFg4+BZ8U2kEcPRbSq/BwkhRZAE5HqBmXYdxZWva7S4ZRvVPUttz",
-	"cAPfU1/v5vGteFEIPMhwOBCM8Jkkw6P0t0ta+MTG2j+slKLIsFpWfS3KgVPgAan5biPPaQi4bbB8tVob",
-	"ewAklEwgMg/1vkNOGrcCv6UW/5kNQRzDYVvQH6If5bZds/NodzX+GFoqamK+diYmkryKrJOi1jup/JPE",
-	"QeRIJt7IkNkSk4Hc1yD5wF6sNy2CK4wrYcSj0AKqsRCq6I0E4yIT7+z3EVFb+2txuhTprcjGYXHXXED+",
-	"DbPfoKiU++0NkgVzY++cdvGuIQEQ1k7XAR8GNSmpSN5IOGDnud0hhb222tEjyCUUvMeYiGHEEoMyFZea",
-	"XPhgmGPkyMXS7cFdCcyC0HUJ0Wqtgc0IGKmHrE0lluUZGFcY/HsjgQuSGFMhqnlNBXBFwTKVNHJhco1x",
-	"HhogxIkCkPjAfAgyidzLQNTs4uX2+iEyuLTjEuNKUiSr9QQFmtBvTY18fjUafQFNrajmD08OdiMJ48R9",
-	"0aUg1FR/GFeFP7jOUYSEHCykFlwSA5DN+gHBqH+DmxMxk/3JnjVTiJ1SRzd17hY6a9CCdbmy1FmoQ3wj",
-	"HS85kNKocOqctpVsSq9SUNj+xaE3TLGXb2QzIY0QyR18ZJtGsDH4JnfgG3lD2y9I7dHIjtLiBVvxrRU1",
-	"v5kpP2uMxj9sZ8cxhndNZCNDIXfDM1bcXJCcm3r2YZnQqWVHB391GSXk6yICP+z0NCCTnkI2xKadnoYZ",
-	"yYF7nOtbjfkCn3/z7OXrHyY/P/9l8u1Pzyd/efby1fMXv3zRQR9e5BO1NqALprHbxautTE+xuL6rthAW",
-	"ST7plbrFUj7QS371+Mn46fzrJ9no68uvv36UfpU9efyUX80F56P08WOejS4f84ez+aP55exqNpp9fXWV",
-	"ZpePsyfp5ePZaD4a8dHXgxa/92A0vIRwb0hbTT5ZR378+/sYC26rY09GD0cPubi6mj19+vXXTy5nqXg4",
-	"u/p6/vChEOnlTHz1+Gt+dfkw/fpJ+vRhOvrqSTYTT+ePH3+dXl6mXz2+QiLXfsd7SIn/iW3MgAU5Yln8",
-	"QoeWFBsoU3Z0ocQFCfWlYF6c02uxv0s3DULVM1y4tjJtJpYdMmFD4Jt7mjrrTkun1qruYlaIwOpyZgml",
-	"jkJaxJgUVxC04pV4A9SDBu2V1F/1/CN4NKAmhPRGSmik7E2F1PrIxsieg9XwRgZmw5h5pwqIiMdlsZq1",
-	"Nl2cwYLBPX8WQqETy6U9lXMN2TiouOGQhDAHhiBa5xqo4xfz0K/jLC4aKhmFlbrjBcPMS+8q2jjYCJ6j",
-	"FZaw2faNJEli07JSq9JMrxni+CS+GDjEUg/soVwzdSeqKs8yzIWsH3ojM+UzfrfhnTosbIfUbEiPhTwY",
-	"YbBDGHCnhn/XwhiwEuHFt5//f4YvHlAA84E/Gh5oYTDT/oualBbv7m/ss1v2+fRWlGb6xZCB382RB0H0",
-	"1ljjEjNr6LBmvyg/xXBOQQo4fBpEyxm1PltWZFTBCdmVY0apeZS5lENKlV0DLg1m8p7J1BmyVwSy/0bW",
-	"OW9gi/jEo2bmWT0/rgCvlYr2Rk7LSqRKYmnIhHCJvvA13tipTAUVKpCuNtsyqTZdh/bzGtn35JN71yXQ",
-	"GrMIGHtdBumiEpDL74OZ6BioPdtuao7K0LmPVVDr0t/fD9x2naigZgK5Mv18hKUZK2GqPHX1ajuFWxsx",
-	"s/+zFMVqcseLtX0JwITzlOsxewgHgRN/whG6SFVVDsK6IE+dOR7cLFUL3avCH1IuOaKQ+hyAFfLh038v",
-	"CjUT744xCZyM/J3Mgrr5rnP4NydVGRwWdgdj3kbtZicVjJYDVZmcLehgWmTndC6iPoZsRzggrdoJDnSX",
-	"77FzqLuowx7HVHBFdcy+eO/m7Wsp5G5TAq9j/vTji3upXrr2/5ndVDSIHrlvNNqP6KjyYaRP7amiYGjI",
-	"ou8F5PM2tKUk1js4/L8IMus2kgoZEibepaLE6qnA+MAaBJQx9wHyKN0UhauCAE8N1Af5OpDAvkqXKk8F",
-	"WVg8CK/Dr24A4AeJnWUYq6VF/7vGa3G0dmVnRbYPqeAtVaQuBuOHvXUxjfDvpIrd/HalMToPC/d8w0Ul",
-	"eLY9+73sQEcCd885NjIKV7CPwPeaWql3W+PQRc0Hj3ullGDean1sfabr6DOU/Fi7HC5ajRKPOsm96VGz",
-	"a0AMudaEBgMkSGoEDuCubMay/Ivv+j95/oobyOEzIZjscyez2AmvMwk+1oHQJX0P3rt/7k2CgITT2o8o",
-	"VmXBjdDEU2TFyTmLp/Y/JrOtt/RdlYQoCj1GmUTxy6FURyrw1vuCtzDz1sp0UEPRkb/gVvGe0d2PL2Zd",
-	"ysmtgPcSLJQUNdWEPXJhh54zb6JudJ/EHcyicF/B67rXI6jrKS/FrSUxdl97L8wC4l5YirM2NQVgLOEi",
-	"WOR/hKX6+2dh9FvAe6iMpM/jbr4OeA29vrAXDih0272JYZUeFeAN5VrJIS/LoddUwzfr0ehhanUv/EtM",
-	"gcAzFK0QO9p5TcC1Ay6mTa7FmFHOLJJsJ45s26jGBfEzNHJvhYO2RBmuOZ4BqgAqwqhe8pfa2eRV2Qxh",
-	"+a69H84BFgCRDVi1tYOQvKNoquB2r21h3FhdzsZdP057y/wdsl78oviSAhjEYDwQ64tUSFPx4qg0Fzec",
-	"v5Ole4wed7nl4Gf7e2oKe372URTWOpgVaqYfrHKtHZll9AZZW6UBeGQjscBDeeBO24qIV+H7XGY/Y1Pf",
-	"2Hb/zgm10HsA3T5T4K+/L80O/zvqwCcW6cYCdMi0X1lFUe6kLtDIanIMmHnADjpDSr6+9YkHlBvjcjpc",
-	"oH2PAL/HHn84WEbz6oebi6vHT9wIZluDsJqRQhrPRN+rkuarS8hmNKKyX/q/JFK/jy6e8ov52/dPHn34",
-	"X4N4cU3s7Hxld5EmjyLk8VSMs5KntzsBt8+0zztCXBqXewBenjCvqKY1e/KI/Zx/Q2lGdgoCr0y9s+s6",
-	"XzsxLuD2is8FEqWXgkcvjL+ujZWuQd/NqVIjzAXWazbl2ENDznKJqPjtCfykWwdG1bFlrBx+Ao/HwS4A",
-	"9LxVwefYlP8BOw/kDYUqvgXJ1XXAo0H+v7pEJrH/dlnZ/3/yvoXHjRtb868QwgKxsdUvX28yV40LbE/s",
-	"O8nMJBk4xg1wI29XSUVJnC6RSpHqjrbh/77geZAsqUqPTsltzwIDpMeSqvg4JA/P+c73AV8U/D9OpLfF",
-	"If7MUZZjqyoBuNpeOk7tSgh9YK9jGr9ZV1UlRe2OrBzvbgC/Ffgtu14a5DYPsxb/ZKIY/cJqOaHp+0M0",
-	"HJE+SdC+I6bXFWb/MxvSNrFU3LW/2qo78P59g7e7JQ4/FAVQQJeBA6SGzd16x8upaTFxsV5yzZH1bAPv",
-	"R0jG7sD5E5dXn24ZoKOonqmZPv0VYFFH+Fi+M0fdG159Guvl0DSaVx/WCq9r4EC8Ue3YrC8e4b/dBAuI",
-	"f3goFFEYRcajuaw4XoeScIULNwLM/dBdtTWoAy092sB+KY7Yl/6LgHen3546D2L/YY9MDmMatD8W54Em",
-	"f/+GwsJNO7hA+rXj8WPxoV274g1hTUXhHRMow0Qz4bhn0JDYKNHe3qOgjU+zoNYt6pSLf6dtZKTXF0jv",
-	"/H7O49BLqgoe3Gk6aADVXefy/zE5TrMG54Sp74TRWyi3hJxpUayFlRjIUrUAfrQYHpgTXW6bb1fdfdnJ",
-	"Jd+DQ1yW6k6E7tsevZXGc1shJp1cDq6o/bHRkFWA2Gjlr5JbU01qhZV0ViwLaxmfjzd4ALyl1gA620Ei",
-	"Zhjuof/r8pKIwhI8H9GbmQc9pDgsPC+0jNJH8FAEVXoTYzTfehNiSG/H5mNkFUxzpKNl+mdL/6ParGbz",
-	"rVgH5mGB4g5ddDwNrzF4jS4blN38iodgOg+doMiZBIt/eSTckHrDid5AlUsgQUJBdgIRxdNxiCOdAhHF",
-	"Lhzipolg2ULARoHFdAMS2Ret7v7wNp/9fwhgxIHf9qWRU4+DWJ2IwY/JdAQi3cERXnd190zBerCYTlxg",
-	"Ata9Tl1aCJPRvFK45tXJm/R+a59ApYK4JZHWei/ZXxMRVEojY6KKgN92IKJvnfcOq7v9LGzKBZ5N2Iq9",
-	"tweHBykchYXf5Sq03xRg/X9ya9meml49+fTBXUf0rgD2zcYzSMa4I4Y95kHskZ0N2JnsxSP89+MFUjgd",
-	"Bmii5BCGnFlhG3+fCSA3Q/tYM53rvazVVHn/eDqFWtIXOQh4nsEH6/wlxrAT2iiqqcN882LlCiokBaJO",
-	"PN7hCL/5x/fXiRcbfq6seKiVc1ITnSUxzXUho771v3pHY7Bn7pCpEr/bqYreSuAG7LpW/tbO3nZ5pJb6",
-	"4aHAk1aQpyPXshDpI79lgScWfZJ5YMOXxBXWwwp9R76cmBd2fgaPlSXNVnqBmkyktfvXaW7qWRRcQQM1",
-	"Dxrbi9r68Qq1rUS+vZThhydYy95P3BMGghjPfxCteJlTmpsxg1h3C/4QCx5HPejzrkUDr+2dBrZTl6dj",
-	"YfHnPUTxN19dS866wezClBOKMLBXU30wmUHe1Up+VI+tPEGyASf1y8w2YNsPYLPA4TtRvmESlkULOS59",
-	"COeunsnDuHGJ7DyA+FGPA2/NpZmsFqj/Z2zI+TLrM1L7Z6z9psPmyyvbproXW94bDujg5FPW5cFRqWB/",
-	"ntuEO7SPQ3cfjRY8J4RhN2f1Igzv8bHY5NGdnCUxuc/oipQUneRaODLLOz4qypBCJFlG5CNZs9qL8768",
-	"Phc3LMOACax6k/8sx9fcEld/nvlNEbXTZXwnNnODsT85Y7QJppg8Wht3Gw6q85HOi8qanGQvOBDR2Krp",
-	"YpQGvsI/NoqKCQtN18aJuQ/Mj5OJXLpCTwhzEbg/aMXA8mEifSr3VW7eDm/27XzeBBz0D0gIYKIH2YDm",
-	"6wRECdo4f9CknLE4mTdYrnjgXvCGDOGZSA0P2YoyllbtBSzFUoTJw/2lHuvdYTkqF4Cnm8nAHYfKhf9N",
-	"58nyno05FMs7Yxg26+Tv7lyQfIJfRQpBgbWEivryXLy+fE3ch5HtkNrYGgH4R1WclI/dP/9nGtOOufPN",
-	"6+0QIaoKPpOpUPv0R4rvxIWrpdw/sQo5mOy8WKLQGd6jpZ4pLYdiYUqs/a/FrDarpWVcIGrzoDDUxj8W",
-	"ztVqvHK06yXHBvKX65JIEKLxpGYD+UAtfuWNlOLpfqiawXQ/my8DeRGTZrUa6S5DbHdn/MPf+xE8sTnC",
-	"Ozps0c/giW0R+LkKeFP/Zok0bReP+MeB/itiZMJ+01HAnFGYEegrgOYDZSbSNAaVvmogeCLycNAnTaEO",
-	"aA8JxIEyqKi/zgjLA/A03gVmfNiXjnWgjnQdb/3x3pCnzeP2x+AO2OpO87so1XS61wYD5x6LYE1F7kzu",
-	"t5YM9he/dZB2Uyg3QS0rf70eabQwsLdIyJHEGMnbJGoAZnUTkR3tfKTfSGKsMdOk6iWxdvj3uHXGPHub",
-	"h6mm06fyT/rfvjenNTb/jm5YeuCMu0Z8XBQ0jgR2veAnzGIJJEYP5gT8kvtMc1YXy/lhAXUSco4qKPy+",
-	"DG0X9kkUvCT9t1oGJatI2sQ3PjLLJIcOOfCQ2Q+EeqFyabFz9/sL9OR4UpniAYJYpzQ0bFqHpcEM9HjY",
-	"qvS0sg0CBj85+I3e7YqIZHZS2zLXkrJRxgOm21i42aJQG1JOggpFks4jUaCW+G548xdNcUu9OCAsyP3t",
-	"v1B8kgxlWw6iM8yDZJRWrLT6bSUTgZUuhQPu7rNGHyIswSmIQsxMVW7TGB05g88VF+AR7XKd6PNeQgJl",
-	"mSjGthlLY0u4iAqsew8aKMoITW3b6+NbT74YP8VYsiO6YzCP3prpWRvkDPKeqcE67+VYF0U11Inuuqln",
-	"w8hADlQkV4E9YFbQ3dzPHZ7hQPcK13mkNKTdiy/J9HAEueUodotuwdqsGKiBdysWhMxGGkQ2gRhXGZ0P",
-	"4bvI7SOlxuABuryrpXBGKIcas8LooOhbywQBNzVVZR42IedFMghW1veyPgP1dmqzawr76hKYClGJEqE+",
-	"Kt4ZFRIqBx14jU9JeoG3zX+urL8g4/eAZlgCZaS/+TkKi7y6FHg0AvbQG820IH8U2+sHFxiyAyoOmzzS",
-	"KJbO3rp3Y9dm5QdnYrSWE4qC5n8vrDt7639z9v0b1E6G6VDWprSWIz2TLvyDe1ATriMnvVWQuQ3DiJM8",
-	"9beIhdIrh2wyUvtn1yifPdIQub/HuCwrBwMPMiAQ7TWkxrGtbi41TOKPMFpWjKV78Abg3WczxceygdWy",
-	"MW++O8zOXdg7GAoDyCCkCWUkcbBJnkicNspD4zSFTLR/6AwoRqaG6vg1CdD6UxEtKyJO/Ncn/somGeOa",
-	"sEhSbbRfTNStLijIW1zMh4BAaATaMCDX4lKM5UxpG8Me3km3MS9zJ5duJ1SkP5jIRoWTb1cSxmNNNljL",
-	"2jwIo6+9kRk9C5LOOG1dzfW/vNUbCfhDZAnbjqo9G0VnG2DT6VsYEazhb0qX9hB3di+yIam8V6C8HiSH",
-	"2B3POmAkmwYCF9jTqN12SRYG4XNctAE9W8uJVPey3Gc0m5jaxrbY6E1Sgv3r5dm/f3i8yq7+1FV6fTJn",
-	"BZpG14Zs4OTvDk/6pMg5+LwDVQ7FN3A0azeMiJXAjjfSZeGKoXgcDaz8bTQYfpONcJmPBsOvs9FAlaPB",
-	"cDSQ9+726+nVZDTwnzv4t1eXr74+u7o6e3X5/upyeOn/99/w+Z3S+KuW9/nPQYR8MHwcDegEHAz/7ePH",
-	"UVMouaUYu+uGhCsQcU/JInVzucAj2vcxPaQLLWAUe4N2GRBHqDj2jVtXQ3ky8fNoK0enOWXX3huRSQlA",
-	"6bmHw179KfJkKt6dRc7NZqlIsnzgrpH4wn8UghSacgIMEg1eAkLa1QAMcjyYGrA3cnKHjpxvVFdz5rKo",
-	"3Pzg9nwHX/8vWZdq4vY3KMr6jgGq6rzTzKoPnHWg6HJg9wMXf0piJoHcFt1pf3rlwsQDpPUNDZmPjo5T",
-	"9UDL8t9xLG/NN0cRA9qC9gO5TJAdfvwzYVf+m1bkjPLI/ZdzROPm1yIv9BoBln49Az94Iu3aCvYrFNAm",
-	"d5jwv71qMHj8Wpz939sP/7Pt6NhnVujVIQylII8SPHC+nhVN6AovBKcWklJwfzGiXOHOANFCKpjK//TN",
-	"15dz0t6IR8ir1/OOPsvfl6re0emrrw/o3nsOBA/9ZpH7R+fX8CcuhzwLZFcrjf+0Zq0g/y1oxDrPEoBP",
-	"Y1isMTqg6aiULBlLP2LeyL0HcS1ytNScsHeds21N7Y7eN/xvDnJ5irGsBl8YyJE6uT+cGT3KRiVcLHri",
-	"CEBvUc6d5Sh7NV4TWrlAjVMnAZwsAiAZSmsxZYzqAuxJ497ylRVS16ZaBDmeICSApS4gFAVD4My5+J7y",
-	"cLVkZS0E3BDJJyjP/jTlWvnJnc1EDqw8eJ3P71ZjWWvppM1Zc6mW6BNhezBb0Pge0qQwkAxyCaXMIELz",
-	"a3jRV5Z16bqVGVCS5mf/dUol76BV5hn5jOghUFEnMuYjJH6DQX8feX4aWs4GYbIDwN6PDoDUJseQ19Fo",
-	"PVPoOdwm26OltGKuRc4n8a0qcyp0Bcgvj0JPNWisyquCDbWXnfFGcPFIf+0kqH0nEZeRON6ki66sv21M",
-	"a0n90Rj3KYGDwKZ1PeJ7RxIiMaRmcNtjO/rKCqtggRlCiGxhWhMOyqSUuZQbGiR+90Qtk+QDZrTcFtw6",
-	"UPI31jB1yf7+p6ln0j11AR8v/ZuMQdAz7sOMsB/7DCnrjqZjJEHkb98XM7Z34GKOCp7gyvzj5v233+1k",
-	"MomDeeoDe88i/hy0gXfPxpHHBf6yF51gEncCl/phbqoA9wqV7hsLem9pe0iSg6oOQdgR7biQhQZY4bm4",
-	"idl+LrKPmHiEY0QWbPugUH3TTKeES0RQviaQWjvRrKlZ+mhIN7jfI8kCJUXgu1wNGZs09p6+FcXYu9ZB",
-	"eoqa0bZ/oNrwkx2APqhlt6V4CKB+i006TI9nV9n7UYvyefSXP/8d4Vsu1gDRMAd2ZqZPO/ovCMa5Mz9K",
-	"34nlxCFK4hrHMUD2otSb9wAgJN0JYrmZMI/K6eiF4RWdF7KqikDWUwgQJEPXOj9PBP5ub+C7p/fiEf/4",
-	"eFGvnlL3tPW+rBMPw8TjE0e1qS2Ftvhhn5W2h7PumKm4U/5WiI24rVc6h9MEopN+eFi28FoUek31TKSW",
-	"DJny9mKppCC3ZXd/t9I33Onnu9rFO9q9rMfG+jH0A3/E3oy9eLfSz0T79wuXE3fsz7EcuYekxgpYuIK1",
-	"tlT3tCy5ENnoY511c74Jq/SskmcrKwmazFljjP8SljDIXzajHRAM5bNM5FQKYsN9Z+LHRSf8xPFxId+P",
-	"ehrDgFsIRP6cT6/Dr7zvM1+RHEUQ0GQpOeBpIxSkFSs9kbXrECfBMMlbHuJnXU08aMHoD8xccuOfKW4R",
-	"3o+1QF0LCW0qIzUGkGXvMUgRFgm95xiXZTd2O2CL97orpD9udJbItAPXpjdRDLKHfClHNbnUYBvgXSDO",
-	"OK08sEmhAMQw+OrR8JmENkFDqx3pTUPCUO9/HcB2iBU3HaR2xHaf990O06Lc4y7busdMY6wH8H6DFZi8",
-	"E8oNkwQNosCsvxsWlRgXpd8AcTsG1fvaPGQifBkF+Ro/mRlTgnJuJlb6ToMuCn5BVVS60mYv33EK9WSW",
-	"Qm/oMBXsUm+24sIjD7jnnMw2kgD3LoQCy/AsVy4V4Qk3IlBruU6qjFCldh99519Y4Pm00TB4Q+fV13/6",
-	"7LEwF5rySayhQz6CBT9BVShGNmPjhgQHUFrkOMV51PmOH620lS4XMyPGxeSOoAKqFjRS2QbN5ro1UHXd",
-	"Fp1qCh9hEztEjYJlPTHodDgH5B/xt2Co/PQujHNm8IGUj9pzTkcEm3zfnyvWtH+9CUSPr2mDeNgQVn5e",
-	"EaSD12HHnlrLolzsLpp/9/bmzQ9v0630RY4/y4FqUbqiLFxx7syiepnRaKU6vBve1kgrl4la6hJQ/cHz",
-	"I6jP1lrmvA9CqMTPLfv2SJNkmRX5CxQ+e5kP+R7lalNB7bvkgLRZIlR9wXXyMjqT6A+ONHY7Y8qVW3h9",
-	"ztevtE/+DoWwDiqwx4z661evRppG6lYbd8tdzvnCZoPepJgWqrKAL/dD/t37H/7OjilOh82EdWuQ6Zya",
-	"egF5P1ROrYVaFMDXxCn+Suk7PM7mzi2zkfb/sYg4V5UziDX3JgKpIFXOpLPiRU4ydCujz3xnV5bU6IKn",
-	"Vak7mSHvAHnYI02/QsbCxs9eZoAFNFzB+4OsF4UqRamKWV0QBSjCPnmi/HWE5h2bNdKabwngr+Wluqfi",
-	"hdz/9Ay/9h+jgR4N8t3O+zs09ZNqBsMbung2ih7JmlxjYT6XRxZuD3uqe4rJXbZVy7tJbxAh98oiJTdQ",
-	"q3YJt/ObTzqf+JJdweswBD3LqLdey55pdi8e+c/uQrq4LZuVC2ihlm35mqGaskWT0kCpBezMbSv5XSQJ",
-	"PPmkdyt/UxyivyI8fuSnmOztspL4+gZK+ho4MSd3eSZyWrY5QlnDmzqSC3U6Sz0SebaYKFFCdHN7cjUR",
-	"3NwJjD9ETEQWoGNQGQZZhuDnwSUBA6VGrCxQwanJPLjxAmUxwQHxt4LoxjCgJpDJQbSKShAX+EPWHoQ3",
-	"FZVjlwG3yMqRTMjWM4Uzpqsyi+GdNCJPWiFppsLJBZd2TaoimcNFUUr+m2UEx7fLwtoHpJHVUGIRptzP",
-	"S/jzdrxuIu1XVpbwj78+brC3h1oeNcgGNO6D4ZW/wYT/9+rjh2OT2jhAu7Z0MqrT5COZxOQZ93UC+x0i",
-	"zt/qktN5ThWTKHvgxHIOALC5WbRznQMA85QbN76gK5juP+xty2YPLAGvxtDpDLnhnmFOL3hDO2Xei+Mu",
-	"iVFsIHcT+0DHvpRpZmwDdTipVtYFXqAIWkyEUTYuccoyBdqdXIOA61hWSt5LeueDCass1fPhemEeJIRK",
-	"0hdjVg3Tdf5Hbl5Ja/9Ycg7uw1Nkwg4pl+68WopSfs7U2heTS4MB+9aU3cyUiBo/QQ4NDZvZmbYt+pgw",
-	"DFaA7bpEuVpyBi1ozteyKNOASCWLe9npeHftyk7uK+e+0ZRN3jgIfJuuRTGGtcADQUVWXZW5zXqVUJp9",
-	"1VKa/eG0h4WTn4yJMCY2YRqf9+x3K3sQHQqfZ96I/vL2vaDf5kBDsQsu/DO+4/QQQXrRbqAg5pLNg9+U",
-	"MZTUx7R+18AEC2U/7TQ6WdfF1NQLCLnJ4y5A7NY1ZC3TyMwW9yRuPEAAqJl1A94Ldxorq7DtwF7D9Zbt",
-	"V6FJoZMAbMdt5j138Gfs3wmNqfmqnRcDaEuv14Hwch7QZ9wbNo3qkLDPTVnW0loOP/vbMorTQLzYTO7O",
-	"xU0kxwXjSsJDSFIawu/JGUqetZNYMiwX4kV+dnYvdWnqMyulPSOgSHh4/jKjspPNzG5HWLg575/OwnZc",
-	"UVzP5Lfpwi82be1k8aU9P4FBmK6qGGh7gkFezJV1pl7viEfWqqhsBgXHaHkUdaEMhpnGPYzrxalC4vyA",
-	"Lek7ev+XTP7X3qOdZbM4ZCfSBnHpuQLczSE06c+eeVF+2Ta70n5H7Af8fXyDuy70/wkFhAXs1lzII6Qu",
-	"ZSn+acYw8pWcOgJY4T5fF8oypJXe8JUVU6kncog/n/nrMDwN4VYArlhprLEGdCo4mQ+1ckgHzMC/tViY",
-	"GlB+jNTzrajUvWRqFYJ/K0sKw7AAZJnRtRsStvC0W6VvV1bmsfhwYuqywYfCmmjn4oZaEPkLYEA2BJvb",
-	"6oZgVrdOk761m5/lOMrCcITzvI8KR7zL4gMPP5s6VtzDvPsUeBvZ+ShWE1HXSemAqYV1q8UYVKrvZQ2k",
-	"AODXO4u+ahD2RXrA2qwwurVI623gzF3pse+W7dAN+mW+/gRVlb/M1935q8IazeTSWOiPVawPsqr6mN5f",
-	"5uvm3QhgdUTLDPg6xM58Wu82zOApg6PAIqKlKA1QMdUpPSQY4KJgfbJkiIYjPdJnIg/10vkQyxeBUnLj",
-	"cuaHNDbzGn6IMLTwq4SF+QUYup9kTaWWuljI8iWQ7jBIx+/pGOEZaQHtd0bUpqpg175uNAGSt0nBATwO",
-	"WwFYpNsVALnyIbNow6Ko5RRyCoYBS9HnstIJZIrkcgTC1A19Y9JXwxpLBhSBuMplWKcqfy8mjjLLyQi4",
-	"8H7hDD1ykaINsFQVAIFESQErJNyCgbmHlLfVZI59rWU6WUzMESveEUycNb54y2nUYdotAEZo37CNCtZr",
-	"MTZuHpOAu6r+uGw+nWNsqF3ryS1FuYOB4BAtVdSHSmkAorxNM0nPkXocxoeNZvhLG7WQMoa4V1IsgHKl",
-	"ZooQOozfNzKn/qGB4Va8ayMK8NN+68yt71RAUcXXadSuKoOtI88IjENSbDYEeetQV4SfO1nUpXmAT6Hi",
-	"GCMlfiAbjPPhi7dFVeXD7UmjnrDRgv+w2R3vocwLe1vKpXe0tLM5VSZEAQWwabRNoyVbnW/ZramX80Lb",
-	"2NRNcy+EHyHhjLmDip+I3eOR1zCHWFoXEKtjom2KVgz+FvcYAn9hw2mx6mTg4nYxkd67i6GkUPQhlNt6",
-	"WHxIus5xKcXBCrRITKm7rAp963emnOcjuIhBIEqXGBTPGhZCvqN3N/24AQkuNbSWRUnxmIbWm0NunKCr",
-	"8xAzVUXQN8xGOl8Ua9J/y2PqlPcSa6D9W0X0SZE61MqzIn+i3uY3ybRbIelk4fkjjey18Kg7tVzK8ho3",
-	"9a3nhwqZoiyhKN43qFle7yffJmYJhvACR7kxc8nSyH3vG+sk27JdJAZqsyOcIH8RaNT3F1WVzM5mvUrg",
-	"XQOnpmgO4kuEXxgxJpGTeiHL4V6OEfFTUDtRreQlI73BXoJNz2Vdm9rmyNASS+3A7cFhOBc/SgVGlScV",
-	"/vlIa8qixKYwJ4BATgDugLe/64bl416hDX8Ddb07U42/RFnY56vgi2/wXmCxVIMPGfB2RlV+/3Q4VgbD",
-	"wevDqYm4e595lWxC2+XXbi/BZSi5Tiqu2wtn7+R6N2xzuRpXaiLmBUT3aQODjHtC+7lJ0AuF3IxWWioE",
-	"84lSWWA3AYwfkBf5DTPjs2lc6LIrEfA338xD6KZjy/yuv6qXxnYSbtLHB1Pn/U2u/0E/OW1a0r+o6JZZ",
-	"9H3MmCm739gbzfYdDnersMKOOoEUNESCKlyQB95lLf3BrYoKKelMPcvCvuivRCDLFrR7QsUN3KPirP5Z",
-	"1m4uirqr6u6Hk0bxf+jGGADlbT9XZyO+F8WiewqAfH6H2A1+A3kSlrK27MQxQgXJ9HSYpV2aKd4wfqA3",
-	"fslxbuzDfk5IGt0TrTB6OuOiVC1mdYFk+geL3tyUIHIVZg9m07s88KghVLRWoTYa2KBwsZmabu5IxZrK",
-	"nWRQ9mLqwEbQ6TLgOD6rw0C+AWk+pJhj8BHOxsb5PcAAZSz2wdSHew3Yw2fCMtHwdmwyaD79yegseDJ3",
-	"bTQXj/jHTobCN8oW40o2d3/IEoC2BoL6QHHD0j3LX9pVSbF1oykwv70BIfdhMLvDePniDkjUYf3Qqy9Q",
-	"jLh72I5dFtitjcClqWeHcbD7Lyak6+GAxRKK9r38p3p2UiTFT/Vsl/fim9xrrhDGIJC9hyE4ZkONaFZd",
-	"mvorK5zUBW+s3m5T1xXipEW5UIl4IPzfr7gAEKw8I9J1IoVRkQWe5H78TuxvgJJwErBn+6ucm5p6kXdv",
-	"wD/Vs+dlpvWdHQwHRVnErVdp5SQUIR9uJs+0w/4oH/wQdttnmFaYSCxAszjHfZKvNIUYGhtvLWfKunp9",
-	"hhsmJCt2Wq6dm9qdVeoecFd3kmT4l6uqskGAilKd/HD2Atfip2+/F5NKSe0gSYoM7ozHSR7H6GyRSCaZ",
-	"WgDrubT+t3a3vV+T934n5dI3e17Yebehv6OGvvct+AzImO3cLFFJaAVou68vD7b2Rleeye6bw9mFeKW9",
-	"K8QjYDp7xEujOU2DwDS2qXshgEcHAAr46zA1bc5BhLRJUTs1LSZuG9XYUWKIwaaTVhjiKzoTtMhE1Gd9",
-	"Ifdpj/bqdmUgDiYUBsIlYrwOukykR4ba9TnQlf/v13lnTWAc1h5LAreNZI/mtQ3pwaJWNkDZVc0SyBSH",
-	"6LKeJAQ9TEsho3AAXLPGK1U5IhSyc4ANWCbS7VKsJrP4l5Os5iG0EWq86FNSPdWxZns4Rsj6CzT6g6vu",
-	"bcaZOMrGNhMoDTGnDgUnKIPczo5EZBAngtdiVmD5d1cs96aq0rr9Y6WfUvW4P6ITBa7JndJlV3j4blMF",
-	"SOrVwluQpRpGGtOUkXnw4VANnWQKUFeT54dvMv4x5w3tm7msFreTeQFqL20thjd3mNXXrw9tWQM5EZqz",
-	"UzIrdP+Pa2Y11f+YwewTSlQFTqi+FbsAZ/fTNGEW+LJEdbjhYQnuD6X2T4vRpMSAlO8OPR3YJ6GGoHuX",
-	"pG+Ld/i9cPfDu9KfV6oq6bMODhJ6/kl3ss/KDqDDB0w+DsyJUOJ1GPaY1ZTSNSf94hH/OPDSgNUmCQON",
-	"E7ZQJakHoMxy+3UBfjk4+aB3XhbIPvu7K3CHNgf3WCvHdn//hgKbm/Ny8U8z7l6aPyaGk2L1WDkTdLm6",
-	"1+Rf/bMPSRr7Rpxix/+rGSf6jF/cEv+rGe9f5X7seg3nwmQAjPKTGSGGso5HBCfP7YosY0TMItWApDul",
-	"vw6C7IplGFpIzHp3e2URxqUgku2IkvZcvPPNBMpJvlSyFPxc6Vkr3T10LOxOn28xwiHbW8Yhx34yOf5R",
-	"u4zMW8qBddJHquFuFQuEHP1DAeBNA/V6uO8Nm1XLWWBsxuupSilaCE0BwDdJ8pKI7GM0dZSvZEYMpQE7",
-	"zeXRQb864P+gBqjrLheKvJ8q4PsvrD6JY3OMBmWPTEPfBYZeMsui7i6nAczZxaP/z2GeEsrYcog4VDKU",
-	"cQMPlCsEMHUdvBNyeVoyILnsrmySyx49JhgSOLa6AXfHLhPf/HBqpZN0UUuHVa9PfGDXcfWPqtBMp5zq",
-	"qzD3DeqPgUwY4NEpvIbQVGXFnVy6mDmS06mcON6jLKBp3+3QE4QxxKe3n2auXpPJ9H2UPQfmc2ZQgbGf",
-	"88zVa1Hw3FgcpRbAZ0wodlTyL5S2oK8acn/hTEuRREiFjUFz0FUgyjnkR8YK/HYKdaiixlZ80WXTvgv7",
-	"d3ccwROByRwP49FIh5iFM1r6e60wNQpyB2wD8lUhApNgR30neJ8/sUup61ulb8tibQfDf7/MBoTu2cST",
-	"cbRTHQ5yeM50L7x7t7jMp0n2duV20XovHuG/O7Floa0kauv3UL93Ni9TWPUD4OGuy9JI821J4BaUlCAu",
-	"CmaoQ297DbIfIIVL5VTYhEmhAQjhR2yk7Qq6ZOprkfsn3Pon3CqXB9wbBpSdCeBmTpT4r2eow6omc9/4",
-	"kUbTG5KUGb6QcZy10TMxB+6izrtex4raZLGxhpoXbwxp9zNRqlpCHaWp/QWiKx6S9rgRFgnmA3KUIfg/",
-	"NqaShW7Fz7/eNe8RcNLr7a/TPo/dk2Dcg6/2IMdzY+72yDkyaQ6a10y6JO4s77HQsHFsHHfG/sKN+JJP",
-	"WerE/nOWh7y3s/UhDh9bx1uYlB2n688ybENiUbgJlnDeAzFebRbC3+qNhqprzfOPp674tjKrEl4grJrp",
-	"VBKBDlwu3GuFEd5we9nbBjMa+q1sZiTAa8Omye45Bx3mBhe/csQduKNcDF/y7OBvmI6gMYhOL2pwVG5+",
-	"ThCLwYdY6lPMkGe4rgbDASghDC8u0GDo0ecTs7gAAYMjystwOJ7pgOfJ6Lpo4MenPN4fgjlsLZF0G7x4",
-	"pL92HvKJoA7SqoIEPVPBhNgW1plNqlXZRtH0Bh4ezfSwMyZZO9i6Xk4ZbMvuYcr2MzA253FuHsTCD0op",
-	"K3UvayUtDEqI4MGH4NCALrhYLVtDL51DdPmJ7bPHGMzOcT5uw6K2c7Bktyg7x1SBJ+Bc5LUB3iFcbjmh",
-	"ZjGownKOGMXtukOttFOVyGvpVB2fU9be942qnkAsnJjBpKghBuDPj8KtaslwtXPxVhfjCqrog62jUzyW",
-	"M3/fj7HoebEE9QXGDGth9DXGf9axWE9Zu0s+PTWup6p6pmN4pLRncBpAFevTakkduimn1AG94N8oCHv8",
-	"nnwRTWg3gehYTkhZGvIX6NcQLhyq7DdT/Tu80jfxnYdkaBMrP0Gettmm9ZeZs93oxH6POY5pr/nbZKow",
-	"HH6aTbnDlnGjOj4yvrHf7/Ducd+E8PY9AeSA64nGPQNUUowq8CEsXuSlLMr8JdHX1bBcAyFILYtF4qlN",
-	"VeWbdS5wrCCcRsFWVVqISRSilhPp30kMGXA68A49hxygd/Th8IEFi+T3N04sjHXi6vLyUmBYQy3kxk2z",
-	"Nb7gR/ZzuAD4cXzaiYB9+OQsEOnLZdm2Kr9jxw3v/XDBR1pDCyUKfcgE6pKfDqxfDT/giNPCSVwbJ1tf",
-	"Oi4s4JpQuhQ5O4tLpWd5xlfkwiLpFiYjCr4lyHsmy8FffRUX1JZZv5fW9WrUz2dESG8Zzea6ZT9ORgVi",
-	"R7hhsDg9Sa31ZG2F8LbSsLZOO0tp+XbeiCIFY8JJqWrmTWl1OcLD/xhGs8Uvia05hVtCD/9C/RFq/QGh",
-	"Ox7EE0FFH5L5b8mIho8vHvnPw1AQkYqrSd4jkI7M38pzcvLnsirpVhdJtBbmvkNC4cmsTL8UR8w/K8x8",
-	"EjPYlw7vMwzQGwCDGx89zhZbuSDurjO/Txx/MKav6CT8wDfESMOyNktjZQkR5SSrpGxqlVXFXxRV4WRN",
-	"snNyohCP6Hcl/FG9qiKAh4hsWnxAascN0NY+nwOojQMVmVktOU5+M/E+rFOTO+nE62+urg4P4sZOfeYs",
-	"Yb2wfmBnkT+Wwld7UEuddj8p9ESeyuR/RvZCStdCCBgZAe0d6kL4f0WomYGssCjYFQABdltMpVgapR0k",
-	"Rxpshsr7g1rZuSwPYPb+FrrZL1Hes2OP0EvEGaywip+HpJdoFDz4aWaFl5RdErMhx4YXBSTHzOE/t1b+",
-	"lscDOSnULJFiN+H7Bob5kf5xhYxM8+IeSEpnxdJCVS8QIjD+bWK0lhNHodL874V1Z+DCnn3/JseAaEQX",
-	"gKWCAiD/g3tQcPkOPJ5J9IwGvulUQImxxAwAfjeXuowq3BQv9oNBUjxIhgQgY9n40kjLoq6UrMULllPw",
-	"i+vlNQ4Iyq9AJBLfkYj24RDE3retj58heMGmR279IUE9uo0iC4WYq9lc1jRjncJhPMftYIPLbDA19aJw",
-	"qCD29Wtka0BxscsWcbGsLRukSr4pARI6mamHwnLUpbwW1tVGzzD+olP7C61Hsf/Y/IbVNLqwLJyTtf/N",
-	"//n18uzfPzxeZVd/+vg/Bi3Fv3udNSd/d7iKzjCw1Dg+B6ocim9GGr4wJK5YFGB/HA2s/G00GH6TjQaF",
-	"Gw2GI789fX12dXX26vL91eXw0v/vv0eDbARpWPgGPMH/y9iU69Fg+Mj/NBwRe6colgq+Afcf+IB28NHg",
-	"40cwqTgSm/3d2sjQwuhyW7giBKSB7a5hh73IFJiqariVqEr+wq83WZ9BqhIt+eWncjiP0TpQbqfCwQ7Z",
-	"gjbRguQU/ExUC3iDhU72plsQJ5tLbMTMCKP7nmH/ZjlZ1cqh9jHikYa/fvDLHC0MnxqBC8OLi6tX35xf",
-	"nl+eXw3/9M3lJbgU1KrtvI0hZk2Y3yGQZWWR4pDRqcwCaDPg/jyPWxYhorZ3StaUs3Mglx4COcIUMpP+",
-	"gcyjMV6pqrRZ4GRIH91anP8LK0TUK22HSXUEhb9BOSBLCoGhfJ6jLvTo7rDNd1hNQ77vMA0+wO09C9zd",
-	"8aKUEUd82niY/rbWG8jDKuRJMis35FLVxo+ldF1jihlYP6IxNUBMFgC9huteQDuFZ9LB+/HDx/8XAAD/",
-	"/w==",
+	"1L2Lkts4lib8KgjtRlS5hk4r05eyM6NjJqvK3eWui2ttT9c/U/ZKEAlJrKQANgGlrPY6Yp5mHmye5A+c",
+	"cwCCJChRStndHbsxXU6RxO3g4OBcvu/DKFWrUkkhjR5dfhgtBc9EBf/5/A1f2P/NhE6rvDS5kqPL0Zul",
+	"YLei0rmSTM3ZZskNS7lkM8HSJZcLkSVsrio2fTG//xM36XJ6NkpGOl2KFbdfM9tSjC5H2lS5XIw+fvyY",
+	"jEpe8ZUw1Oz13Igq3u5Uivdmaps1S8FKvhBsJuaqEleMz7SQhikJP83zSht4wDae2/f/uhbVdpSMJF/Z",
+	"9jm0EnZsxd//KOTCLEeXj88vkk5HE+zZX3Ds3Q7+mpslm254bqYJ41JvRMW4Zlopaf/XBPOWa7bMF0tR",
+	"MbPktse53tnPCb3Y6O9cVStuRpejXJonj0aJHUC+Wq9Gl8/G46/Pnz27ePzo60fjZ8/Ok9Eql/jT2I8r",
+	"l0YsRIUDK8sX372sfoYm2+O6loyXJZttWZ4xVTHbMd/bkptl0NmyHCWjSvx1nVciG12aai16pvj84il0",
+	"y/87OuFl+Rde5XxWiHjfrFDYtq1IcHZLz16yQhgrTgnL8kVuNOMyY2tpBTtVldAJ/EEq/BmlpWdI7psn",
+	"Hdc367zIXnwXH4+dZTuamX2op1fw20m79C3s3X19wh3e0yn88bS9UnKeL2K9umYp/IZymVjBnG1BUGFp",
+	"16sZbr9csulSFIX6t4fTvn7Dh07f72q1W2BBdeaaVWKlbkV2xuyPtg9C09/nay0ytsnNUq0Ny02fkkip",
+	"uV1djnRyrY1aiWrH1mcpPTNo+7uHTzqV3+Xz+RsVn0llrA5VUiS01HgsmCXIg5LFltndj9LQN3lG7eyv",
+	"eM9XZWEffIw69rDeV3xj/7s7tYVW7pSwvV5UvFzaUXBmxHuDg8k1K7hcrHecYxk10OiytKr+t5H90CgZ",
+	"Zcr+35WoVjzPRu/i3dy+WkfOtL/wIs+4EbCpqLcgthu1LjK25GUpZEJqgUlllrlc9Hd1O6nWzUMsE3O+",
+	"Lszocs4LLXzXZkoVgkvo2/NbIc0Pucx0t38v7RKbpdCC3dgnEqbXKUzjlFTVnOeFyKYgENONqm7mhdqc",
+	"fTUFG4UXBeo1qdbyimlxKypeMF4JxgsjKslNfit6z2bbZGM0uREr3RLyJ486Ew5i9AKffVyfyLyq+BaG",
+	"/CITq1IZIdPtD2Ib25eVKIVdBmtzWPHRVqfciC0s1ExlW7YQRge2kDNIFjyXV81X4CNc4maCd1vKhz0a",
+	"Pzt7K90soIlYT0PQ2/u2u3fZ7S/mYDP2mH/WIp1am8nACEjscs1m3PZVyTP261JIloP+dENSUlj1JdUm",
+	"ab3WHOT5BZuWlUiVzHLb6oRkZ9fQycY9UPO+kNrwothpc+X4zCDFS8+eVO/+yGei6N1xSgsnfKCkZqIA",
+	"HTy9Eds/3PJiLab1flqtrQAWBVsqtGi8Tv1tZNv7Q8olr7ZWNcW2GXx97z67ePzE3iSs3We/8X9/+79/",
+	"ePcvfzj76n+Pdu6/8yeR/fdjvspNd+zfqw1bcWkPFbGymhpuIEurtA1bKd17Phfwvajes/vfG+6Px+PA",
+	"Vj+P2uo/CXuY7TqzV/DEIMHBR08qNy/n12W5U27g+mb3Z1kmPb1sX4LgXnHIDns5pz02qCe0fwb2pt5t",
+	"h/To1VpKu267DewKnupZLfzxpKv12nAj5uvildBqXaU9VyzNZTZT7+3EcOb9BckgEavcl0/bbVHum0pt",
+	"RNnTJ/vTSfvzRt0Iua9Dxj6UsKlRN5P/+a//nibWYAIDVYu0En03UHjtpL39lfdpt0LJBZyRZC6s+JbN",
+	"BFuKImMznt6wtTR5YZ+o4ADVaiXA5mNGMc23CVqwf1IsW1fckI+ItCObPhnrae2qqdh0rKfUFOhQJVMR",
+	"nLatfbfhLSVam+YPx7ppnD9tnAVffvlk/P9+O7//+N2//ja+/+zdPf3/vnwyHo8bf/xwnjz6eG+l70VO",
+	"DDtpYrZU6iZ+F93gj8N2BD182iUly3afDHoLuKdr9PMJ+/bRfkqXSmoBR/YvlZoVAq7GqZJGSBBFXpZF",
+	"noLEPCjxiX/5XaObrW75f1diProc/a8Htc/yAf6qH7jvQovdCXD36g3XsO20qG5FhpYw2LyabzXbLLdn",
+	"MJ/0VfBHpob8fWWlSlGZXHRvIh+6NsZS8MIsJ+lSpDfBA/5qYxegXKPX1Rs0u0aIHXlhX7JvN62WZFRw",
+	"beB+Negz9rr30a17uJVoO8asJqs2I5cwa4fgHcmNovNmu6+myhcL8vceMPY3+Fr3ix9Def0NR9WUgtZ6",
+	"BF3w6+AGWN+Q1ex3kcJkh3N/sCS4Se78UPf5Q+zmu3dI/oH+Lv/CF6LbYz/nB0x+bB2leG/2vf2zfaY9",
+	"HGy3v9vkjWj2mvudOEhc8Z43ybPo3KeV4EZkE24azvSMG3Hf5DDZve/MttFPiqpSVfyX97mZpCoLxcAb",
+	"9clonstcLw/sDI4rmIlKTsbnv2cX77/+67O/VU83D28f3zxZPZJjs1jy6BdqE3nXAr4Sc/u0WhunrniG",
+	"N2Re/BIsEJ4TzQVNRu/vL9R9+qPV6Gev+OYnobWVSxCKUlWHroPtWbYuDn3L8MNbsvZxV+VNV7nWIpte",
+	"wvmBdrk/Wuw/rUkEXgr7f3I0BZxb7q9rsRbgvccHreJZp6kQGfwVvQ6jZJRymYoC/xvbizjvbBcrwVd9",
+	"Yk5qLhKusl2jKWG5ubQ32zUvEpZW1mqzln6pcmunYbStyOeCpdu0EI0b/Mg+Hps5Z0rEO9ZWB9koCe5V",
+	"tNHr3ruFqKWwsRkbu3mnUjmdOqQD9HNqxFdow/TvQHKitrRmWVbqVkyil+Fr/DH0i7lLcbWWZ6OORzbY",
+	"0Pf1TV7eVyX24z5Ii5U0qwca1k28s00v6ePHD58kvYZDPRmVKiL78dVaYnyPuq4KAZd6wTMcj73te78h",
+	"L0sw987YK3IAzq3FrjaX5Am8uGDTtbyRaiMn9ltTcKvaV6XglTUjIYazWQoMOVSiEFwLlom0sL8zqdAR",
+	"bV9OmCict4y+rNclar1pwnQuUwEParbkt8K+K+ZzkRq2FQZvQ7u9C0OX5GOvbL2plURTdrzw9hyhSk6c",
+	"Lm4eRl89eMy+wv836l3WD3vVSGuPwK/RLVJwjLa1RH+m1qZH9Yn3PDXF9pJxtuLpMocgEqtEqqrM/tfv",
+	"atZUdPgTe/h1bEA8tdJSiGxx4AHTeLHHrkj5WoueYWAIRmRnu+yVQzqUCcPzYt8p3+zJi0wnFGXDWHuW",
+	"L4Q2OujUUHugY9UUq09q1UAMpymJS57LyUwsMboTMdq5juZ/LLcUeNDCmKJnSSqxEtm2ZzGNYpliILUU",
+	"7e2+D7bG8EOVYlS4E5wo+W6E3/NLv/80tbvtuhbclbvEDz+UBk/iFf0Td581VVDlqmrxhWawVmdNDemc",
+	"6Dv9JeE8UV96R3oSmwEU1GeyFwqtvhNpnuHF8oBVadyYwh2x2L0H93i/kxEeaBNUC/uG+x0+1R5w3bn2",
+	"96KTgEGI9nEGmR77phsUGemH41Tobn9Aluuy4NtJ1/nyvSgKNeiyV5aHaUUIou0V0x/xqahjaNnXN7J+",
+	"DpjWmKJyDo5wbtr+DhrEfgVVlifZtGX5ubZsWR5n3LdELdiIj8bPYgZ1W/b2bt1jBWfn7Nhnoh6unsn5",
+	"9zKje/g/8dx8jI/NZTg2dtuHOny2cL4+jgbibx/IaAms8yBSmo8+vktGWkidm/xW+LlZwxSiIhtdjC+e",
+	"3B8/vD++eHM+vjx/fDke/+eofsY2M+JFDlE7iOaPLkdifT8V0lTcWgguIfXy4cf2tHc1hx9DzJZyVm/E",
+	"HLK/ajj/JV2+NvbuhVo8YbzQyt7BKry+wpUs15j2BXc3vKA5+8FeD9EoG7r53cq8wqyPiCoIpjnm4A/n",
+	"fOjhEa5B0xDG5ei8QOvTudlTlG3OfCeZkgLt81yyIm8a6MEH+zKcv1VrSUlFeBhrCCoVhc+81c5bxMvy",
+	"Cu/iSgqWwm3ZXoAbVm2Y1hDxddeTW/epMT+NCa6F6d3ufXaik8Fv2892QrTEsTMEf5UhPyNF7e1xGSgK",
+	"8q3FPImRYFCZ772U0w1jl/que37MGdfYZD5xJnYP/XUpzJISKmFbQBqYC6+zX30ibYJaIeLf6t9Qb8R7",
+	"E0aznzxiP+TftC4fcT9Wa8awgZ65qtQtL176Uys+QLf9Njw3mMnISlFpJdmX07JSq9JM7zFVsZJrzWaQ",
+	"IrnSoqBcRicg+KSVicBFGBMM8hJeF8VxKyiVEQOO4Ds5siqTz3na5+2hdHq24plImndIezppU23tzLQM",
+	"iIOuKxjL0LlRVUt1q2rRb6w/ALv6QXSnJSOd/01MZluDHeqUfOxRpEGHktGOy9I3hZpFwpoHDr/ZVz98",
+	"XOlDu06NN77a13Xsgj7UPKzfGqTz64EG2YPj8XhPLNo1E+08lHF03ZZ4dx3gveKB1O88r9xzH11YaUIJ",
+	"EYdGQEOH8IAOHnN97g+jniROOiuyAz2Kv+Pu2DXcP6vZCC3hWyHtBMesp9XKnjxGqQKtMNtjDSlT3rvl",
+	"E7rdyh7hQt3jW9twzbi+wahH08WNmXquji9usDup6fFVV2KtRTaZV6qn+gX18AYiMm6QtaVolLph6hZT",
+	"ILva0Oco7loL2FWv8dG7hn33twNP7rKaX+XantQuVgSfdge4HeVezZhg5tuQ3kBmX9S9gim0oSHoIqq1",
+	"aU2C4+e5tdx73S7QhVOY16gXP49hDW0dHVntLvc37QzAg9LlklY5biTT6opNybLHIhZTJ+ieseer0mwh",
+	"eo/XP6pyadx697o1wuqU9vF2gI0Wzr+dqt7Zf+23dSf6GM3DX+TmkqrnUJ1VQqviVmTMqCuWr/hCXEJe",
+	"LZ69UPvz5vpP//bdiz89f/2GEq3t/ruy+7Ayl+wvz1+9fvHyZ3oCy0Tw5brYOLUqE56P6qbaWmp2tlAp",
+	"Ly4jX+RVusxvRc/HKpE6QzIy+LkqMlE5O7Y28/yA6I5emS+0F8ROK+0LI3R1lNgmrLzYeRxBGlVlotcC",
+	"2ITR/s0qLtNlwgxf2MnHhbQH3abKjRHSrxI9AKvR+J3G4SvNu8/0hNdKFe1T4r6IDiN7Pl2xYG3qOQzy",
+	"BHCFrMqWGdQX0ok54ELcL+zuaDk+HSi2FrX674z+j4qK9twlCAYoFaS9blR1Y49euErqM/bCQEGLVCwT",
+	"PCtyKa5wl9n9hNnf6FDz3enem9o5enYuoX/slatg2BFVrd/DhnB+vKrb/aF4aC8Z9cT3vlkXN30lDyvB",
+	"MLU9s4ZJLqn0B6PLujvqFLxj+4+24gb9aJ8oCfEONnLUgUg6hgoCQHdm1dZlB4Vm9c0hZvUBeUQHmg7F",
+	"jT28OtbD8AbtonKfaUq7NBNlobY9atDHv44dY1+aoRW9KdqO4lZUW5+/D8eey96zyhETmTCf3T2koX5D",
+	"m7wo/Hp514+4zcVmhHl62FnbWHSAvaYt2COkPjG93uVJhdtk9xatZztmktKmOizbL9hjO2r4qId4VPKi",
+	"oHIXLQSUcai1SRUenM19XgqZUUl311KndYj/SOsVKUkLdtUl1VbDwwOc5a479efrXvRNzh/zwsRzQvN0",
+	"6WfmCmWO6nsIrGCR3wqJFZ2umnOVy9BUPj+NmdyRQsrIiQZaPPLACdoR78u8ogUOH45FDLGmYJ9O+h6e",
+	"+ouoshzXwM3wnu5e4ZWYZl4qQ4VXuLyNjbfTwN9z42iZ+6tcOu9WrMjksGiwtRu6c/nwolmqy+//bfLu",
+	"X+J1V1EBBg0fuS9kIrq5wIDH+qDEBwXx4gAb5ewOx1OdL3f0AXdoGr7VS+HZVKsAUB0TUAR7FEIsI+3Y",
+	"AexM9T7iM4O8L67ijRww7fu+zyV389WnC0/jryhuPpu7orgJvBU96bo7oTKuIGSLRsWqNNvP7xywVqo7",
+	"gfbNK51VR9hlZcHlRMkicon+peASQaC60CVHJ7wHdmCfUocUqKswmcFqeFgKdNicMVgnhORgOEtw9bHP",
+	"8bIccILtsK9o1mNy9e2S5/IVuKG7cmVvivFrEmRRMwjP4EG1sQfUktsbSAKwHE8eNe8J4uH4D7EriH2n",
+	"28br76/vXzx+4nwmtiMJW4r3zW8+mz99ko2fnj99+ij9Onvy+Bm/mAvOx+njxzwbnz/mD2fzR/Pz2cVs",
+	"PHt6cZFm54+zJ+n549l4Ph7z8dP4hRRd8of5jcVfG1fY84vDI1/2GzQdCc58szN7Vk93l28peDaJz+8L",
+	"o2G1YFKvUB94XzXWeEsl4+4j+CyNuHUvQPgtVznEtaEIxxUb93x9gBf8MJ0cCvS+elH8YDCiJJiznvmW",
+	"sWODAunZpJPw2k38PyZ0d1QyKmQCH/yOvYAdEBylN2KnYJbP51Tr29KLAtLREQvN3jzmuSgw4yswzhJ7",
+	"FSoEeHELpRExgVOixOB0ru+gE0Km0YQdXK7Dih5+7eJgUU3JVcfbm2uWqXS9AoeKRm9cKVRZCBqJOCLO",
+	"15Gxnaoz5VLJPOUFVRedHRZ6Fe9Fuj44kmuvUkLTO51UFukM81Jp2y+ZaQ92x5kTwoZ22NncXFDgdYAy",
+	"OUkoeW9ifKQ4pVwbPQk8KhE9d9B94Hc1G75NKUzdFn8XCNijT+VC/GCfJNtqLyJDweXr9WrFqy3Fxkul",
+	"D5zxw3PL+y80GB4oeBpJDwZjhmxB8v9TRLoSpsqFhmyqgkuNEGo9wYdhAWoHtkP9HXTdwen30WZ4Z7cY",
+	"aSPKvqrgIQHlX+nqfsda3vDdulO+MMm5/Foboz3C8EyqTxSS/r0OwUB2uz5WnqaiNFTKjb9oihFSWSfg",
+	"AcJTIqNsOuck+0JT9fcVm85VtRD2Q7mhx9G8YVxu2UpVBG3TurkkIyN4lakNAiPa5iFL076Pmm8h4DIP",
+	"SYwTvZWptQsrwW8mi4JrXRdxYTZs9C6EM3CKuy4JYr2vP8OlNxT+zgLeB9S+ktuhTi/ZTORyAVtViuzK",
+	"/oZqZ3pJQSxMl3TidPVW3mdTZ7dNEzbFk85+LIEfihxeVhIMjw2AHMkMokL4slQT1BwkQ7Zte8qDMX3F",
+	"ppmQ+AmtVoKwZvKMSYWvU1enGLL2Dn5IY9dLtdGodxKmlZUsOCWt9Yxv63UpKi0y+ACHW2XVqOSmUJbT",
+	"TYxUYMZyg1+wJ25W8Y1s98DaYD7KB+ZXyqVUhi0UBAwxn5u6YU206aXHtC3yW8EA1pYKnN3EwHdsM/Y+",
+	"g5gJYNS5xKe3kjk8BYT2tmOeiQWXV+6SDi9liPoqMwpH0iwSwCX0iezHFkgDGGx2FJmCRGD7CcL+8SYo",
+	"IwWD31nLVFSG53aCuHTF2Su+xXptV4F7hdOPyz/P7TKptWnueS+oo/o8rPNvobLNSR/+2QrfKBl5ERvh",
+	"0SsF1mtK/LkWAqtw3XqiEiXoavT/BeFkP6od+sLt8oijaUis0xoAd4t1HnN52WMWUzqw2//gaNcHG8Of",
+	"1a49hdl5TE30AeZg07ZrXURAAdRu99xo0AL2vxxbwDHTcqS5VamimPH0ZpLC6bn3ZWuC8OJbePhoa+2f",
+	"yRTba0wRoFmXJgBKSyi3k/zuGqyn39fZIpYpchD8WCVSSjzumu7gY3JNJs65WgP7D7NsRHrzksIFsWKv",
+	"vBDS9G96+D0VbMVvBDgxCEJkuETDUTlc091SRPGw8GO82Mp9y3XCT3evCLysA1EtJ9gBylr1QONVazlI",
+	"wqHwS93Ee+mm4uWtqKo8O7R+dCmK1QRqdXQUGX1N9W+YWQZ53P9x/dOPQyqChgcVzHxyy6toB4KSO87e",
+	"iKrids7ZSmXrAhHxv//2R6to//z65c+n7NXHIZO9E/ln5zbsLFsH0LGefJ3LRSFqTFoNuRtWphOKR+QS",
+	"8skh5hVBAHojVmXBjXD0ASvQV65alBX5jQjBgjEIgzZdXau7EbOOwICvIU+5vmQPQWxX/H04CWH0LDKN",
+	"b9RiUeyexO6uiWVz1FPTwDpmepObdCkg9+9Lu6z3wBRW8zn7ErbDPYpFNT5gbadKsKmB7ln5mzr2Hzvp",
+	"kIDksZbsk9bShl/wFq2b09+eyJUwVZ66DTl80hysQwwvsC+P2i8oPnXGfhRzOEMa1bEDMS2Hb+jhxT2z",
+	"tcwKMTm0DCst8ohj6JMCHx7axbmwopf1oeAshUtwhnKQeaVWgKGFqbth/obeylRk+5ZuV6f+iF35Yx6p",
+	"5D0ghaNtoc+Pcwz3zIjPVcMENXOXAQOG6Xdinss8iup5RGJmxJMa6ONMlFabyjQXmiyyO3SfGIHuluGJ",
+	"cfjGkj1Motl8h3uf+1I5IfU6l4upz6LWmI6NFrKLR1yxKbWaUeJn7YdUcyf3K56JKzYlggr3HGZ34x/x",
+	"ghWmaTccEa43Iz/IwDlwUA5oXd4k4Jh1hbbqFp3mIT5ejj0fFO/tL2Ki1UvqGtGmpmyqwGhW6QHJpIHA",
+	"dfMi7FAn/X4C/L3n4oc/HlFp1qjB3FOrb22Cevs1XvhtlM2AcmMwavNN3IFOPvMpnvDM1644J3qzsAIw",
+	"luEnPHdZtZYsbyQnx4ELqJk4BuoxhYFdEELjjOgJGtF7k5fD/t0EeHGtaQ8kobnu/QJ3Elc92kWfyUcf",
+	"pOC2nIVHGBydA3WtJ58b8Iqnq/0SEGJXDYWnclN1kjV20/55V/m4gsm/P5aUz1OJXRZU1RKALCpZ6KIa",
+	"mhFzjU8fWwu/N4+ovVMykR64Uxw6RwRrMoa1O0WkkemVD5tNeFFME6Bc4ZCJTNVCV2x6I0ozTeowFAVP",
+	"oAadgh6ewjUIpCU+1mMUwyAAGEY8g4ROaAyA/FvhFehZC9AkGd1gKDUMovhPxfnwupYHrmJ7QRISG5or",
+	"msu9CqAlG5EpLricQChrylw8RzeiCsThZkRJ/sY6+JRQKCsW7kQbUjO1kc2poxnDqNKWwkzYheiJ64Zw",
+	"ZOV0oSNlmi8b2DZh9NLHJL0HB/5MRWk5jDJhgttROwSFOv8KGQvtdVEIecaukfXPO3soyAQxCUhHRAaa",
+	"YbCeNdTmblq/AxwER6qXozA2k1Nj8yQjsxSygdQE14pREqNLDioLp1bupgku1kxg7MDJgBHlGV53ML3C",
+	"/pdn8UVFYaV/Jha59ESgnuuGTW2P8c1cM/uP0q63fR2ak0Jg2uFCgUOM3pg4I87o9suUoe18iu4DiS+A",
+	"A5Rw/7k3faklFFGfibpXEgPt2LMl11YFzoRjiXVRcVf+TrXJqrWdacrtR+l/gsHs13k96q5HlxW8ElnA",
+	"t7ZTEfQSHQJz1DwvkMwZSafJDeRx1RE+LpZzy4uJ8qBZe6DbQoit8D41MbXTdZCH2jlpO7ANB/m39QEV",
+	"bC7JoE4/8gy9uWY8AwyZToK1T0KFIjh2XWNDmICPOEhrStzN3X/dkLwtedtrC3by/VRV5eFgF7XXa6/L",
+	"Cn3+nxaRFHwFGNzc9fBr+xCGvgfbnfl83gL4JEewtd/2wvkSuidC8HpqGw1goMgF7rYXWTiOjRvTRCDR",
+	"jJKYMcca3kQO/MvR29H1Um3fjuzlFLQL/A2wiOGPwBHWvR2f3fJKnwHJ8Md3yQBQUgcKBEPe6yJ1TrqH",
+	"9kxRw96bBe89/vgxORpYy0/wh+Hp5S/9arcvYm7gg52ION7j0JTRSQZNJkhu7QbTJ5jU8bh7K069Tv1h",
+	"bfwZB1CIh6X9gEH/fc0UKAot7lRnlfriC2+8ZhmVOa4ojcpJ/7u4Rwz2w3Hj0jVqVa4ZfsvZA8g3rIUx",
+	"uVzoOw3SbdNINSsc/TRAV7IzdxgfcLOCYwBQAZBZfnAwxDZKtS2D/X+/0smQI5SZi+/R0Z1C3ALPbbdc",
+	"K2F4xo3d5LWrz5Obogqms2GyqNS6dP/yabBxTNPEXgBXuSYvbzNHtlRFnhLjwQzpF11YZQKoMfYFLoHL",
+	"2dfMAfuLfftmPROVFEboCbAWArF6zU5EX6L/Tot1JnYirDZn8HlzCf3RjSd3s9TtUERWv128SPVpAaqO",
+	"6WgBeK1NNYY7oL4Gd0a6UKYn3SlKJtMaAbZJT+PH4t12d50Aw27JLx4/uTxBSWBgy3x93ihYpzZ+G99/",
+	"xu/P33148uhjlGb6ucxiUc7v1YbxIHrjU34rvNADXLJRoGyEJIPOJ79a9bSplFzYe05uLn2CcVInGONf",
+	"MDUFcK6mmLKYgWeFHoFrK1yW8sAqhMZqbZ3lGFE6Y9dQCrF1VRAyY1zfuHKIVmY75aVSo9Gt8FxWqlgJ",
+	"aY7zIOyu5CBGnyCFONdsoaS4gquaM5LtBrM3LGH70mRsOVRjx3Ji/BBfo9LqbK1mHulxnnEhqwP9feHU",
+	"RTOveglmvPrt5ngu1cbK6Abv5BgKdIUyAUiQkBP3r0F+t5Cexqt+P4BGJm5MQTy/pTBZyw6cR+FPrORI",
+	"X7q68WVA5KFY8qwWqDobXc3ZVq0rzYpcaDYTZiOEHFjSysvevNBDZMLVZx/K2MQhWRJCUbijMa/7yi0g",
+	"gWjjfRxO4MTDaTsTCQn5HMO1Ko4oZHSXzL6piKFTvTZ8qwMHoT0zbwn6W9xSnSVU1Derz2/N5OHsiRjP",
+	"Hj9K5+P0UfZQ8EfZ+ex89kg84eP5s+xiRwJ1Xw/jltFL6e/VN1AP4L2XlaDjts5+aBBQyYU4C+oD+urM",
+	"u7XcJL65wxqtBF+5PqhqcUzkHeuhccsk5A0P4p0ge7177xQhLtzEEXt0BVfVyC5G88n+zHhRCZ5t40jv",
+	"EJmOZjX8h1pjdYcWDnsLd/u6tCczOlNgri8RZB3hDacwTdOjEhyoBt33icYXm9owaSlyjQEnGgXbOdWh",
+	"6DwLUxjJPAeLnXJKPEItWe5BflXX55ZlldC6RRBkTKkvHzygv5ylavVAL3klsgeYFHm25atiN3bmwPyx",
+	"6MCt+nb+wzCHDBy0kPGXG3JsuRsLW4lqAUaQUa1NWLe/EbMzo+I9vxE9wBg3Ytts+YpNMUthio0SsUmz",
+	"VZyniR3Fb+N3Z0SQrk+PDA8ziN1P/Gomg1HXw4ti/+l6bATBOaHa8/rn1y9/Ttj0S08IcW9ql3P6JbK9",
+	"QLtWuIvtveldIJ3Q39VAoqTb526LBd6LTdefKh4rXLgmflAXr1iqArQ0A7wXgoHJ0Ux1Z2QCu1dVzlMb",
+	"9Yf3cl7vO2h3n3KOe3Wn/8w+04HhtH/smZgygkrys8qEdvGZPF36cB3GWeBvEbqGim8Ia6y7H+2VnTLC",
+	"2/jnx4qJyA7xEMJQn2dxz0rBt1GEDAewSCVrZaG2kANq+I1goNJnW/jfBIQEPkP7AE58sxTVGUOkCh8N",
+	"zo0WxZxBLngQ8KwTw+oMrHcJZYn9Ro6HjZiN3r2LYbHs5/xvZ6eo7NDps3Kxn/wfvuuWx89tr/jBmnS9",
+	"HlEA+1/rYF89v/v9Mw7e9sDhvkL02thcqlbSx2yvcgodwq43vXPyMyHpdXCEjkE7HMJLdAc6oroQcBK7",
+	"KLxA5bqww/I3Ga86j0P+h1TMl3NXWAjvYTlFNlHzeVwDuTjn0tpV9DTG2Gqv83x+J6dxN6MRSlIQwXuf",
+	"gJC7MExj7JWPVz0UEy+lA00GnVVnpsSMSGfFRY0uXuZxo2v4bPSkq0Lh+dSqv8DD73JmMO2AbvkIues7",
+	"BaX8dVYnfIKwyJlWkJ9Et7qpB/nhzFCBEbLZXbEp+Y99D9JirY2zU71Wwblr+tWg593cUt8s7Ch0Tsf2",
+	"U8SHfQcjrciliACPHAKXF7icaxk4k2slz2pJOMtmZ0T6f7aujpeHoSDt33sl1+bGFenNITAZIo1iQjpl",
+	"NfxTTs1Qz6KVqZ+/brQuGKWZCYfWP7F/qdt2Yk1lsiMHpwvEftL9d0yS2zUsXeoql3sUBzW/bOHPsZ+V",
+	"AawNQPgPCBMxP+HsFCS/3QgJRLZiv3QPvkUlBIFCRCl5cFFi7tw9DJX+xHBns9tUvsjCPmytqBzuhb/r",
+	"KHdg/CjZyeXrAnuUL+9fD7scE6M6GWS40eYoQtGdiTrePtsoOgDXshMca57K3TG8f8iF2EcH2s0NwmvW",
+	"QLGPrzMtIVmYIW2nf3j3Su4sc93LrthTHUx1wGfsORzjIR8kvJig7xWrXqFT9l7oi6WDTB2/+y4hUWY0",
+	"tC71hc9uCj5GKv83J60keJQqE2z0eqIpANbl9G2fhI6ql3oZb4KX+QT9PnULGCIIGsA/tCb6XVAGdvEx",
+	"2Qk+fEQG3OnrUg/zMweaJXLG9hbAjamgT6sVQoVpMQS3v65G66+2QAE6ivx6LTXG6T43snMNmDA4pe9j",
+	"dOg+nfRocsR/jMTQ04t1mCs6YB6OJSnI2j5QfXqsy09VpQU5PHLCC17FapSv4e+Mz5AOuMGIZO/nPLUm",
+	"aSEcak2sNHgpeKX5AEwl9+DxBcUHpaQO9GHQBjsEUXIt9bosVZzD5NcQW4OqTFyWO+CrYWZ8rj2nV6YE",
+	"slrw1DAlqX5DyRSIL4otUXUh+xL6TnKNZvoBJRq/8kr2eCRbWEqRZACEEWpWnxAVhyvYPjuoRJBoGN0G",
+	"rrPd2soqrCbsqKG6ppn2dlPcB6BpHlIBTZKys3QuejJOpTITyt3PwN9RO9/clsOInURiQ4zJFWJuGC8I",
+	"GNwZxNhJz/mOCHY+xzlsKWoWH5rQS4PelxEpShNzOdrZrzFQtHDESO0hH4AwcpDyc5Wf8UzNDZcUCnBw",
+	"jW7qqNYEme5ScQnwmbew7FM2I7ju3FB+yIbrBHxihdrWP0tVbxgoX+E3ArEzUSoTRmIMYS5nAbKt6GAl",
+	"Ust1Cvu7nqFOdhFfQKGR62XS9LgGiySkWi+WV7uIM08DARO/Q/kUVieoJFw7NmQrCNsdtT3cpqrIphgO",
+	"B2TLDQ+YhBIPSziVYjN1FVBXTIoc051J3wLUkr8eKil0zJ3byROle+Qu74UUm+jUqqIvAW3HNboni3Sf",
+	"QwFm8xSZKs5o/Ty12NTap+SubQQSCnV4gc+dbfCwkrdna9cqKnFFxVCZ1ygk5fUxfrfiAziGJv3lWtdZ",
+	"1qyc2leOdafeDOc96xwa/+ylWvX5EEsOrEyjBhQlwL/iKhLuwPVzqPnvtukuoqA3AVaOUXV3AdSuSSHE",
+	"WzV8YKkO4rc7RYlbx5DdoZ/6kp9TVeZC97lr0RSkzJig2hGDZUmQ5ADQn3or08FlLtijb1W5vQOGlLc2",
+	"o6vIy/KL+v6zhCy7MwYF7oj3BEYuABMivBmvilxU7g0dz1dsxRx2XMA0Zsf6PLc4cXE/azWR5oEzJ2Ga",
+	"FwH0vVv06AdXPOsRbPeah8z3QKka24mPuWv0ZrNJybXeqCqLWxQiWnXxM+Vrh1VbdX0A3Pp39UMLM3Rc",
+	"wbfwJtz7xQPJpQx5hNoLr+CKkZvLIE2M+vIlxrXtsrDc3IP8RwpytBIe6ztpp+W19s6oCPQuUGRjGJ2S",
+	"yL11jVDAxmNsVoJnNB8H7NR/14d5ZBFzvBZgHVYvsyXPEjZ2S4+WMcEE+9m42Ou+9TEt0gJe7mgLJOR0",
+	"r6/cbhL3qsoTWqKke4fxX+3qmKpME9OBxu8ua/RP746AuowtzMqmiRwQRnEDD1TXeWDlagruIJeh7M9D",
+	"kV2xpdqwjSiAjhw8SblmU2x/isVKdPDCD/QvcENIbQRv4eFJ4EL2DeBlpXBBLHoXL6LNZ4I/IISeqhbK",
+	"GCH3DXkdIWobCNMeXDPs4TeUKfObKkePIq7J5BhnZEB+3AOrDzmKyLIws8O+9ICG1jyXmNwCPj0dWC5X",
+	"bIoG5hRUCOHL6mlSO0/AjTDbNvwL3mngN4VbUDc4b7gmI+c9iy1MJ0sDq1H3GXfwlJ9XB3/U63nRWGvD",
+	"VoJLexXYhA4WwIbcLPNCMF6PsGGyJsHjkwb4I1wrYBvUlBj2mm9FGH008fc41ggjS0F9IAYFD3bjLeok",
+	"UbdflJk0Bb+1L9rtHb6d6hcP22Nu6g7cFr0Esn5Va+nfpSlha59ShaOu+KwuhaMijv8Y4bbDbpw7Io/6",
+	"OL9KSO09lDmxgZ+zJxDbI6c7l1O/EpqyoY6NpWbVdlKtZTx3pQcIGPMunL+/rj3yEO0HYBY3IxCHGIOY",
+	"Qk+ObuQdwcNJJMjhBHfo6Yv5/Z+4SZfT/fEcvPq6GUkGRfL/rGax+o8yFynyX6rqxuX5O6YiTmz7kRIP",
+	"Y01qE68sV3NTA2QvOah1tW7at+exkKbHsY0AomJZzSUT7xFzyqw1O49yMJ6CV/F3NTuwprnBDd2cE0Ax",
+	"SQgZD4YB0Bhr2U7cL4tt7NN/XYv1oTTASLx+6DumkQGG7dpz08Ez63WaukuGPxxraicP9RyHyIVa0Eme",
+	"9ZTMF2pB9aLahW9JzOyuKbIGn0oAIqzNzvrzAwCGY2HTkL3axTyd9DfGFK5TzwZ8/Yln+AcRYcrixUJV",
+	"uVmuwoZFdvH48fmzUTJ6j//xLjkNTn97I92I7XFMUb2FzmIbjZa7QiUsfMwl0/lCcrOuRKu4Oct1afXs",
+	"/fP5OL2YxbpQrmdFnk6otLJ+9adv1eab//Mf3/1w8ZfN9fb59Z9mz55/++vq+d/mT/74f2bVN//5bPN1",
+	"oZf/Z/lXtTHV7Mfv/rh5VP1/1+//c/38D/F2qlLtv//8ILa/0JMgocYK6AGrEhNrmsa6D0kgKI0Z2Bud",
+	"t907gbVphffz2JjBfHYv/U48piBAxBKIlxoHq5TUF0p6yDlN7S9wdmKuAR2kX2iWZ0Ka3GwTNtWCF0F5",
+	"hgx8y4hroClkzwsIhyds6jxjU4RHENV9aLZ5Iarvm24IDUwjwYu4u7wWxx+95TogE/bi8f482D9WgtIM",
+	"YP7QFYZ0a457mjJ/53lhRKVbaa8VprymXBLTZyvp9cmjyOr+xGU+F9rEAfMPLfRul4550nRPlTqscMxF",
+	"oCe5ntRZ5wMBlHaAX/7Et71V0BCgiaE0uLs5xgS3osc9rOY9fgTnNr9kvPa1WtFGHyzWRBMX28/XPz2f",
+	"NjXw7loC3mcfYA0OZWaBKwP5RB0dy4pv2Qy5bqlaN97smQPP2rkC2BGYhMRNZXQBRBtVMYVNWiMrpnvg",
+	"sF1WdMaxKINDEslvH6jaecSzVS5DgMO1hi1dqMVkXRWEe3D54MH5xddn47Px2fnl06/HF7bv1cJ3Q1WL",
+	"Ib3IZW5EijU+6kYgB5r9z91j8Jef0fjs/Gw86gIf1rMy4LLnJmF4rWocn6O9e2nmtKhu8zReXOFnNR4V",
+	"DI1U5OniWVJDPmsEzroRcX5uWpABM1BP/ocDqFDsNnHJjS7E/42ozHLAnZIWyNdf2r76lQg6FF433WTF",
+	"N4ajuLk7GUOWaz4rDkWuX/G86Cl8Oo14tY3dvVu9F7bnAAHtni108t+fKXNQKigttF/iPXYeLugpTD0S",
+	"jc9j7WFjJ8xRehkAYyA6F3mUmukue9Mg+lNnOi3UQdVmM+wVTYFPw7BnRiM+vrcbfps0jLtHuzl89/TX",
+	"gzgfPiufYEccmGfkQEZqbFd7/jpPAHAt3OYC0cl32NM7i9t78Uh+yrXO5eKbQs0i4bkV/noAKLCzY3c6",
+	"OtxnYx36OQoY+qPaiOp+yrVghTDWdE9Yli9yqmbLuF4KfcXWMv/rWrgkGoL/2pUH9uRhe3kC0Mvf+P2/",
+	"je8/e/cl/cf9d1+5P9371yj85c9i87KK8TLCkg47iQec2bYNd2bve/aNfchFxVvrgEeukzf8XHRNosnV",
+	"v3RQwJhRbCEMRTnfG1byhfCZW0rW2Uv2h7sg0dQh2iiosZznC4QDxnQkVAsA1Agvdh3M7aO1EsWhpDJd",
+	"ir1Hw0je6M3YzCNQde+Nq6cMAQ/WhGHhQMIIPjJhmSiEEVFvsC8y6Ga0xqDPamj0jBu+M+G5Bna+MyTz",
+	"IemKDq/jJOAJNWAYzXl0sWJb/xROzX13qQEnlLtnHWKv7bHPXlYn4WxzyuzTW2Yvq8WRZplT310XsIfe",
+	"yyttGDzYOnOAUutAk+BuNGBOpcfnIF/gWA7gLMGrKCdwRA907lEFkoCAJvMcNkoCwpt7KzeXeDdk2qiK",
+	"XHR6qTY1jQziaviM8ZxSXVqLsTZL1YdlG6xIqlar3HyhGb7QXJVrKZurchHEnQ8+jbCpeJcWuaGu1Hg3",
+	"Ad4kb6cwP3l0fD9WhDDb2PnX+sZb66WqTGfcdxj4SmX5PO9LCaZhLnnmKxN88REAsdHEnBiEGnKOfw1y",
+	"Yu6ukPdV3e/GyB2Sk+MqWVcOeKETKAA4u+mlSyGrE6YQ5w7zqGo0JV6WAM+M7FLKLGkNoB5MEqa5td4W",
+	"PJdXbKrXpai0yIRtY9NEZiJgXtyywbcgWq/Zhm8RIrbZMaDL45XBPm/dOw5FOpew/G0eJxgNBCZdfyD3",
+	"nldxz3cDXCjiOm6MPJaFcSqW80ElyG61qQY5GijDC5sL/faVrdaSEtPyvxRcYk5wPGNitU6XjIMQQA7d",
+	"GUMnPYZ7MszQh/V3MCEyI394gOkMr3fhnN0Wg6MNLc7R5ThkI3SnDH0RHiQbFZ6EvJuxL3yNQW9QC7Gi",
+	"bddk7LegD7G8HhD3XQGpWGvdDCDagRiQmGHwwApewjRMPFQnLIRJgDTamuPrclERT3QvlPgeAfST2fGW",
+	"hOtGUNs9Ff60BLFxUi5Uq+yIGN6seCyVuqnzzqu11PFW1j7Vbl/CecBe2a2Fdp31641drOehb184pMf2",
+	"rREpnuxiAFCTtUhI/JF2AjKpuGTcmCqfrY1wZXaRbKWee9lLJMJDjXXJhl/Tjj2fg6vbjp4gtQVNwKWj",
+	"tDFKFYD2J1q1Y4f34lPBI7+cNxbkkiFeMu8gP2ENsLyTyyFd5kVWocNl0MXGC9vxh8oyzzIh48D3VOhh",
+	"jSnpwNwumS+2FCviA8BC4DvV/rV9pJ4r3EkQ5ijhKsSRGKXayAkIwgTzzrr6d3h/DoWLu5sroIYq27mb",
+	"wWbSqgJmCKc47KnavHk0HScnBXdM+tn4rCy+Xq9WvNr2GEouQaISdQE8WghgHCxVkdk9RDkjPQf+eN+B",
+	"j+YEcvGRkqxVutdWO7xLx5P5IaL5x3cf3zWNDXcenX8uI0MqM4EprsHseyw0uwQAHJJrUGFYQrk2iYee",
+	"IBuuRi2QxZYYG56yn/JvgMfNLqmnN8o1I/c7IkMATDgUT2qFFMuUjXsjRKkDmPYcIS3sgrAsr0RqVLVF",
+	"olfiuCb+4VTdigruFkYpNO73gfUfYOU4CRrqXQodqMcr4sC4+qxOTFc4MqzmGjmZd5txwi7OkCpues72",
+	"vh9bxRsKBLEO/py7nLKfyjrsU4pvKiFi0Lf2y72kAv5mte/4pzvYCXTCtS8NB5V82j11oHCfwLCplDpF",
+	"g22hqNetSX5PK+bajQpDpWaFWPUVdUCpgFXICJFdKXsBALAfq5wBRu3LV3/8lj179PjrhE3B+5JCHveD",
+	"Er/8L79rJaf3ztgvlVpUfKUZsi8yJdk0VZmYXrlDGIqGp5kwPC+oPLASK5Ftp2fsWrKcgJVmolByAXTZ",
+	"rszQCMmRCQopvETGivwGfbHwjocgE+9zHfWvptH7ETIqeCY+4NCaWXshrZQOE1ILtRHVREt+I9r8MnJe",
+	"IH5yJI3TUFLAzlZxsk1ub9J1UmezGVd98xaivW9Hjg8JBxwlloG1jWLmFcwelIVgUASsPZr+LS/yjFUY",
+	"TEhgPuHkbdRWDxNtFA5IHo1iZ9tl71O+imXKQ/ol7sKDAFdgcbdptpSyNgPJCnokVMWsIRGATuAn+qeL",
+	"hh3Niv8jsX7l2s2OU1uFWtTs9phc0exdJf4KEddx+vDm61Vfwci6J1nz+zdvfqEyncZnH42fxZwQJjd9",
+	"hErBl2zfIaTR7Om3OyQ5flW4LjbWwprCWl3OCi5vpleeJs1OCykJKN0GZdCKItUv7g3hETgxDtHPWoIb",
+	"e4fqcwnMXYIDkH7KOrQ2IJytbmFB9wE9T8Bm3yTdOhuoZAANZu2ovKzFO6vUjZA7tApBqVPlQOSoLtar",
+	"KGCC/buXzVyKpOn8PG808zAmQ3FOrl+4WdZBwcJPU3M2DmOACMgHWmkxufQN2MZ2DuL8UWwU0ZgRzSqU",
+	"tryFW6UuU/F2dAnsqFu1hoJu/xO3v/1rtOLEnftdf9ufX7/8mdHvQEdGPIGoNaxUNSfqAZa1P6jEApNB",
+	"d+8CN66YwL8SPFtFnYAlXwjSqE3alBYvjFlFTqvXfI4oRlYf2wHxnjwXqCyobjK1iYjmKyEze3B7bulb",
+	"ITNV2RPQCIiiUu65vZJD9vn3b376sZ/aZTI8e1dQtb5z4rat+UBsNnm2EOYQSgc75b/CW/vzw9zkJDjT",
+	"dXPtMfWvLjXVzZlxfio9wM/fV2hyHVkZsxSrK3TFxeWA1nPLeCVa/pMaqHwUi2h6N9tBlFH9tzYiSSS3",
+	"tkNEtLO+Ls+Gn2rAMsYX/gNwNFRinr8HsyLlRWH/rCq2EtWK51mP5ruf8hiwUfxYC9aPxhiXgWhmGLpA",
+	"gmwwigbuzgXjZXnX9BsHJjg0+SY+pkWuTbV949L+7k6tvFQ6WlOtEYGkJG8mKmZsvU1vXJnlWcB/GT0E",
+	"Cp7LydKYsg8ADj/NdCn4jQYLzEHjKsrwJX7reOFQJYBDVFV5bxwYHRU3QrJyXRT6koXvwE1qgw05EN7j",
+	"k6/6GKPtUB2M1xkbyh9dLfr5owFiqYpT7Dcm1iAtldxe+UGiz4/gqhQC1nac1Zi8tFtoQYYaixx0q8lh",
+	"XS/SXh7rhrCfOpneFdVpX7TSTalv4+K2OIX3cwvkcm1a3DxPxknE1VvgzdYtQ8EpoL7i7/PVejW6/Ppi",
+	"DN/Df51Hk0ojExjgNbZFo1EISqWj7nlMxSI68K5y7A0z/xogjtWuKgR74Cwt1BpNGiq1J6RxOM5h6ktu",
+	"lqeEQfcTgPHvOziryoIbq08Ht/iLe6HDl+p+eLdrxajDHQ3vWFqjdH9kuVUi7g+ZAAim5xW7LVP0knW1",
+	"l7c0XLQPIDlgA6eqqgHfJuvyIDoeufVMMzvZ0WMUs75b7vMD5k8fmOTo0iQ8i84bstXYjSjBjZEWglcJ",
+	"0wrNuNVaY1ysGRZrXXSt3E+CasRdjPWtcuOL8fHZIE188D4z94DOxAl/OhC8vl3SYHs+cUB+FXFo3rnX",
+	"B6V0IW7s52lwpxb/JdBBEUROK2V1YhYvy5Cqca6qK5+R6+52hONILOh41oXsA3xjT+lFao9z/rd1JXYx",
+	"hHUwfw/bej+BeRK6IIPz6JK8rnZQzrkZjKw+W5QEpiue3vgbCVDdvTDM3h19/lr7cDJoA7nJg699oelL",
+	"yGJQw30ilJJVifBhbawVZefVdmWhVNaiFv5A6vPyQy1OpHwv7X/cH59fPHz0+MnXT5/xWZqJ+Xj08WMn",
+	"Eu2/ccCB58NOCCDc523z+K1SOazhM/btkleU1rUieANXfozOiTpdGxwV1oJVhnJOszvlmtzhsA2OqIOn",
+	"asfm6+V+qa/RLWPHJ1aZmj2ZxPSSTeG1SQ7g7V6u1JypdaVbld0ksldsulJ2qqeI6iRFhg/iXxEyEWBD",
+	"oOaJlshtAu7W9YoBPwl9YZpgykoKEm2Xbybc188YwSFDsZbZKLTLOA75fi59P/Oq3lfaC0AkrLTEXOya",
+	"7Q8nwZ4SMAiiNKEORLWMszp2ZzhaMQXw33Vpl6bkFbggIInhk2T++tnfoZvrxEiQhk/Sj7WsBE+XfBaP",
+	"bFgl5zLDTGfhlzz7JJ3aLLcxR4w9bYRMRSuMt++muRnhF+Pmnwd3PRbzDwsHD4KHPQ5dwGHC8KJ4OYdk",
+	"piFVte+S6JWLHHln7M1G+UCsd+haNUKFGJC9v86LTLMlvxX179ihs1jp2eF1kD3YiHYrQOMQROfIPE2m",
+	"IvuREpvsSHxC+cBbHow3Gj89oI7FahYs7vAKaitTuPRAp1GdrVSr9i/UTXhMDuyvAw0aXjiajJQv3dpd",
+	"TgdPWfMV6q5IMjsFXc0ckt1AffihXiR2rO/Cmiu7gVo+JCn/jaoPz3o9WTFHKKJOejZY2pz1YvmNFPYw",
+	"HPbeCsZQeLpqwyEv7YN1dc99TBB5sT9tyHH/D6H47+Fyx3/oKRxzQSKeMzzIx7ZFFa+NKDFrAZItAa+f",
+	"kYvRyTndq8L+OaypXcjR8WJgnxm8e33DpkL6/WAGk3oBdizdT8G2i6TtBMz8JmAaAZhuyptpYEegQF06",
+	"JnuyjnmaitLogDuhWkvtgJ/yqP6KWECHQoEdiHESwpDtC7D5jdNfLEsTfIoKX3cyf54qX2rtOJ8xHo8R",
+	"ciE8No03+4kxji6PvuTUqb/PzUFbWy6tEmXQns3+7aLSOdjJXLsLW8Je5fMeznvwIiT4RI+lPxdE798H",
+	"9gu7OV8sIQmKCgsJABjghfASui9F8niqWHxtonPq59Bwm7XD9m8XnNQ360rGTTJ9R9QnR8HZo/sRFTJe",
+	"x7GeiUoKI/QkVTIeYsZLD9w4Q0KeAnnWEyuM3c9oyHzpiCb18AvNOtlsG9RgxyYa2+5M3BEzqXVzJPPm",
+	"Vkx2JwTDI4PIf+2Dx7BQFHBH7mWkoR3g3GMzYY89uowz2SCA2xWl7jFF1D5/OnpC4+Gghb1pqLW5CugU",
+	"g9IlLFvgmk2/RATSe9OdRZCxiAEhIUfumciN1yo/3/DcC1heMbOuZFJD1oAv76AUzvZ+/azJ/rqHS4bU",
+	"7ZRow9B/CqE1OK/WJlUr4XA54dErNlVVueTSU2XUhk6GT0KoUlTkU/FZflcNthli2fCeItr6zSpvAriM",
+	"UmTAYlG1j0Okrk8P18c45PcmN+lSZBM1n8d3inMwL7lm7ukmQypT8/mdPJjH2MeudOEwR0Kga/YedTtq",
+	"zSlSTxZ4h2gZj3J3KIdwjE4xNHr/boed8L0/bVvOwbsQtn/C486pyK6gHXLw7596Gv+uqXs5f9EHh3cd",
+	"VPJqvH8g0Z6jygAtS0W8R/vGDqPgv5v991mtsrvbVwNZrGhqDhHPKGLsQIPkn87OGAShAdAZL+f+5hFV",
+	"uEtRrOwUVeY0qja2g2u+pA7F/WF6daDu9ArgNFfytlb5XJdzbPeUY/jMXY+mlmJuH1pFbcr/Ru0t5JYP",
+	"gR/8+93xBu7XfafarjkEUzmG3BjoF6w4r4OpyGQEWEfWeI+dZnWFZVj0tDhwJptgTxF/N3LdNNiW4+n3",
+	"edSL8euyZisiZwV5J3GgVxAMlqK+rejEG+SAGUbXmgM8+EaUrWlxwvCgRxlDu5N5DGntZbd7pj4cvJf0",
+	"jPkF9cEoDHZjaTkwlgfMqTwHtPzRHoa7wAMwPzQ25b4zORyaK1ppOgq61v46zXoLwgllIr436srsyFV6",
+	"oSB1nac3NToT1P6nSht9xq7JcWJ/Q7+1dhWfVJSwTTz9BZGDYdKGF7xY9hrXemip+LfwsK8xjyNmpJHM",
+	"EkpECEaYKaEhWXTOK1cG0wA6uPJYCFA8B2Bmas5WSHDLJTsH9IPh2aInwgmIhrv/6GPciVMajlrqinHD",
+	"Vkob9vQThN/bMgsLtEv2vnXrvVsAQeSQqDbY+HX+BzgE4Jo4K8T00kG+JWyaccMnhdIeZM7qM5fNBXsj",
+	"YdO8arydG5ZySXkKmZL2EefeuKxFw1c2G1EUiEuBnOQ3Ysumv0GlwjtWqaKwYyBqG025xuiitAsj2iw3",
+	"ricNL4Qfh120oLvx7DgVy8i4z6Yu12l6SRQnqlroq7fyPpsCguf0MuQlrVGtE7YCkHncR5A2rlku02Kd",
+	"iQzfd+DhzU/M1qbxKsH7gWx+oelL+AGEHJ9eQjE6/c3zAtFfEXtbpHkmtMNjtyeDx4NvTKXP7EqOhTiH",
+	"qYTl60PjoZ9Jo+RWaoVGoTUKspo4Q6dSjZ+IWUN0ifHGWuLg7Qt8mzSmms+xOA/xFh2YobSdJ7LtshQS",
+	"mJTCjMYz9rKZ2e6bb6a2t67nUMSv9442NEXIxWdHuUbJpq9ET9bZdoLQHZGYF4C1zsSCY50YbE+fX8r1",
+	"jSYvKjd38pelarXisWA3wnvBjNOCukhsbiJlSPViEc57fwR+2IwGxonP3uIrezJJl/GJK9vpJ9TjtsQM",
+	"tWR2SckvXFp1ZhsUGQooLzzp8MnTsKxZcJAjgDike1F2fYIRPogTtADmalQq4OP/JCll3UBLx0bXPsYA",
+	"bm47vfvrudWtqCqrynp8H7U0oAmVp8t6tT3pq/uIizl8kik4xrWj+Vbvtk2czqT0iJnLf4a/S2USxqFU",
+	"HiT4gHGhayfW+retHRYmafjzfMlvxRWWXNjPtMtoP63NBBsn6ZCrT2onOMxr1KjyjOonISQq1/alnjvl",
+	"a9DNCACyUaysVCq0FhrrU+yd+UZsL2vsXSLatYdUbthamrzwO5dKLalo0OM9+CuGRxquBKOCySbI126W",
+	"pFKlyx7MMy63TAvtyN/hPFVwmg6M5kNR33FxSiiHdFgqsXrTobHIjitHVp/VnVz7JTFzMepC5tpMtBDy",
+	"ICGMOIZ6Dlol43gVvy4FiBit7UwIyZaCV1hv6Ah9grRzqqKMl/2WfZBNsKboZMjpSmyPYbDq6oTjS7L8",
+	"pAe5tnuG/E60ZdDpFIoIli+KYt7aD1SluLGXj7cyjptzq24O5UguVC+Gs90tv6uZruO0Bu5kccCGvkAx",
+	"MfxPnRLw298ukJBooIQJg/QCUWFQ9BZGtiMku1eWQVe+xmf9W5MaurOnpNtdFgiDARQg0aZGQWvrTx8Y",
+	"JDLVOpZlOM3ErShUuRLSTC9xOfSSV2gnr3Wde8UXrQKr4E17rGhV8L5wWDenZHho0YUdaEuG4Vsck18i",
+	"J21OR+9Pn4VF+6bK+zzilD/Z9Inn0t53KuP3DzkM+yUv5io/kUqrFdXJ1csO4fsn3w1R2nInXjTCfnn5",
+	"s5rFXP+/qxkWFW3qlLG5qvrAtSfVupeu0tGlR1Owdqdo74yqAk5c9Jd5LnO9vCPLz+9q9lkMhQiIy7YU",
+	"ruIfggyqurGGXR9ycX8Wy2pt1Y3uQdf31PadXsCqYHFbQplKMZIqhI6OtFtT4Q+e/qGgOmHcD8/R6lDr",
+	"fVBg2/P1U7ymTwqRDTaKvvcGcfYcxAJYUbQZdoZV4k3tOFvqlayXvD5q3P4Ll2WnPjhJNNgrl88UDob2",
+	"Ttfzz9rt1/4Yivg56BD5wiXIJeTrwOj1LTBe4zWyEitlxCWblnytxTRhUnkGGIgB8GyiZLGlslUdkjzZ",
+	"v1+xqTaqnEi1cdWoYMjaP2pmlLIPiFtRTX2Nsbu+Qrl601MP7A/QkxHyekPbIJfYBsS9b3s8y0iR+K0q",
+	"t931nIllr+7ESDrYLN71RZhqUm3g/iCVFHYkW5lOKPA+dU6WvIcL/UZsm6cD4l7suJV13JnWInjdRWsf",
+	"8TK/n1YiE9LkvNB93wRYv2Yf9FKVe/IQIzTqMsBzTFVJBeI1LOHeXMW6NzWVMMA91qYsrVBM4nEK/j1W",
+	"Gdq3ri961zO+WIMznIZNFIX5M1EWakuF3EdM2eAJcrgEd3dTHYNBdgfyLOi5Y84amKV+oDenXCopsslS",
+	"rcRh1oV3/g1T/QOv57lh0CPNbI/2XMtxNTJM1M0OuF2GOI8833sE/YqZGzsthsBf6i6kPnm4QWu1BxcM",
+	"lvxbQo8dginbi7N2xaYQNrpPt1SXjsDu3wcAXu//jISazs/E9s/n6WqTv8z/57/++yx9+BfzY/5ofdo9",
+	"EShec3Pg1YAA8HsscRzyALr/IVnk9dLWnyW04aAfw1b2h5Yzs1ApL0Zh3ZEV8A40TfRAbyWKhgzbn6b6",
+	"AFrsIRQAsyR+cwewCkCho5ls4Q8SuIWaBzUKPefLMTrbUIdPqDQDAfLj+HrvmVXLUUpGHHRtrxvqNSW3",
+	"9XFwdf0Dd/Mg1FmGu5QiphI5zh2rB+QAYJrn8JB7ujcFMRMyB0rVqwbZlVQAxo0ZGVCiahf9rBfz/tP5",
+	"MrQpD1RYvxMBfWSDuHS2jagExa0wAzRhqsiEy6W6C4xE7N54OD9WDCOIIFTtjf6ScXucIhRfQv/AwSVk",
+	"7SXMCF5laiMTqtlP2P/81383FAI+GQeV3gYsIx2YQM7KStzmYnNVx61tv4JkHsimwod80VyQ0PmG3sB6",
+	"TMy7sqYqqLDAe6cpPCjV5gpqwQRhd2FLdUa0k16umZ3i0mEHDSx53945Ya9ruuP09mlYgO+JU0HXmCsG",
+	"mZOsbgeMQH4rmF6nqRB2W+J8NpT8b67VbGZV3PC4elmphWP4220pi/IX92yDE60ts9taLHLdqPQLc52D",
+	"mw6V0Lr8lrgx4lgs/uG9cHaivBvuIOP3GHda+EZ9t6X4DUiaX6que63vLPwlkImeQAGZvM7PS6X01kgG",
+	"Fgf7s92dVgogDRe4vIrMZ6GDZ7ESUmwEZhdAdgRCaCDYLfHkXIyZ7ksccN4coyBlM6mJDCptmBapkpmu",
+	"c5YJkuSMOdSjSmQ8NXTOkecz/LNtJ4rDoaIEy+6zGWTnIdUFuG+wdo7Q3loQ5tYy6aEdtN/ZEbnllR0p",
+	"HrVNxpIealYVCHykoCBYVlgqra68Px9SaYAywGoi2qiYz3dIDQEf3ANMGiSMOEwPHGiMKhPLgH85h1VY",
+	"AYL1uEl04wuYmy6SiyhrwZL3ABa8ccGNZr1JzYHsYIwJSc8e6VbEeZE0oTXx1giF0rrteNvoSTabQNTG",
+	"Tv2K5/t5LKDLCQltYxWaUkEC56awTzm8dkqw6zegXT9CvUfNuVPL/jce0OHFKLXjKIq++9BWpkHRasgX",
+	"GSRi/vYhREYizxkyCkL5DhghTi1eNqqY3Ck2wnDhbJ0XRGgOYGlBeAzgNnOpd9qkjoUhXYlRM8kOXt8L",
+	"heaAvC66AJ67Mk/f1PijiC6KY75iVstvnWWPuhIeGGzVBgvgM+1iVkRfsucLGRJ+A9AcxvB9bp4WhlIE",
+	"7Ric7o+lPg7s5wt5N6zuw0Kih+dRtk9xn2wVrHB078WWIuLCOgQizG2SjtNQis2UUs2DkAkAsGyFuWJT",
+	"WiACa3A2OzxAoKZKevc3ofZVVC1ACQUASurvG/QlT4KG79hjXTvQd058d5RSRQeGExmXI1KuTc0hDpcF",
+	"6msXngJsBUQ2rKEpAH3eXDJOFyprmdyCGy/Mr3bKT4qNc/mAjgkuUHt8PZ1yy4HF27XhHUC0d7TXEfhp",
+	"JAy+hT1CiPus6zWZx9maNJvitaXFS/Z9nNekn7LbmYIem5YEoLbzeAAUA/LQbPF6Gb/7HsYJ7ZuI+Ufj",
+	"sZT6ld6pjeMI9pDBB7mQbvUdxbzgVZH7nUc7si56dTLnkCkrsdZxH2iY7BJdBzD3s2oLwIDBEQQvnu2s",
+	"oRikonATTtzdcNckUMOijntlORTbSANKhUt7vahhzIJ7dIwRpv9+G243iM62JIygNHbcZ0+MgOiYjVLK",
+	"qPA3vtbs9cndkfQoBVw8kctyUqoiT6P0Ob/QLz5DP6+YkItcClaJ+VoLzb6Uiv2wvRWVVAkLuONA71fr",
+	"Aktm2CuxUPfg4rPhlTU17WXOc0eh32ErU7zE2S8TyvWjiws2xUV3/Z26pASsRQGiPatAbsS2kX17eDXS",
+	"bC2zQkxOhtGLuLf2m11eRHtMAQ3erFAz9gGvSJfsLdEq4WsPbs/fjhJW8vRGX7LfsGPgFXz38Yw95+kS",
+	"fkMWF/uhhHFmeHW2+BvcUtTKt4ytfoHzpYnJApAu6zptxL8qBFuXheIZgtvbBuy82v1f5GHpTYBv+OTR",
+	"8WhssLp97AZYxol0pXDyT8tqLcUU8k/s4e79iVdMFERm2i9JUpkJtSey6Rm79goQkdqlYvQzpDihPO3G",
+	"cTxgoBDLmES5iX7iN3V9nTNxnK9ECk9W5FjLjpbxQ5GEYbr3V+9wsDedJZY3LDRIieY31kZch9hhiXM7",
+	"55V3fYMtKubGlVBmAiDWHU8h1M/5sspAgeh1urTmQ3PlL52TGWO/K8GlZsgKfkdVgQdFT7kYr9KlNWFc",
+	"hyGSyZxroSaUWrkZIBzRFbeXbLvrDrs/vfZYKKdAFG2dVk2l2H8OaaC5alz1SdLhBr2PSI8u4EiW10A1",
+	"hdfT+WLYBfxhHQr1RT/VdlKtpT8LaV5/q+0zb07VRtNoVmS7W+x6LtoWDzbvPRV9xkXHgPiYBF1DC294",
+	"12atrm3ELNI1mgrft7Uc0K134M5XtyAY75KRO8rJkZN1SXkdB+9DR5nbw3mLmfjnjwJO2l4i2lEdVBjt",
+	"oqT9+K7jioEb1n4c5kbt5AEwaXSXjBPPheY2ObLRyNU1qAdZt1Pq5zQJMHqvwmL+7gkxWGF8l8/nL/3e",
+	"vTPm8KFsCf33ADjfQIFDSPFLVdG9YMVvxD3GIb20hlnuGv5+n8fSXhwe3qDVCdAidWi6ET9Y4pE7Lsbj",
+	"JAh+es+DJ87EelZ3etP6hq6+A2KeoU/1zl4yPenzt3enwwcu/Jyg6PEKjjMwJe0RBl7BJbnjux74HnaI",
+	"5w1CiKRNu5TsQNjeO1u91PqH11B7zbfPFIJUhZi9c9W+cje4p2LuLJItuxPI1CHz9yCogI+hph6YmP4r",
+	"vrAXTZ7w72hv13vQda6et6ATfUbEax8OPuAu23BKdCPztfR4AVMVm5JwTTGag+FFNlUbKaoHdos/eODp",
+	"Ff6tEvNpJ426dS8YXzzayfYyDPYfDcDdRmXNPOWAshfgL22yPwSnCRyKd7gz7PBe7DAKfVDtRxXLMOYF",
+	"OeC6A/1dzYiUzDBIhbqkEG96E4ABzSsRZRsblsHVW0ITotAZ6sxM2B2pmVFnPdlLvZ+zrweIdj2FePYL",
+	"PkOhljLQUVEnlJ2LXvxPhPE8qBIyLM6q23/p/vxmW4rrvvKrzVJFncZ1VBVqp6O5tP+GMeP753t9Zm7E",
+	"frrDUqN6yAkJ1k6JJOunK5NZ5nInYt69jBt+tsuxPIRePgZD8MJoVr+bBD5wyPYmgHT6271pUodAXNBf",
+	"0Jm86mIWWAXOrfxnA9zdbgZ2Tp8PI7f18HoP42h3M/bkR6y45AuR+XB8YG/4O7X9WHS06bqq6DTYpXSb",
+	"w/kLebXuEN0pxNxM1NrsyPvATmq25MAbWym1iltKhbgVRc+H1umyUfD7hW6KARUAgj7RYciAFihxq4z5",
+	"1LXMvutRNINnEjT9QeQCOB/dgb7yCw8oY9xw8p5on/QKplSRH4DV397/ETPpKLYDqN/BF0+/d90WmNwd",
+	"JbbWZDtLkVzFE9qyUEze1t3nZ+fnZ4/26uyw7/vxYZsb8vtcW2PmrvWVvbv8M5RbNts+RbVoSwXvs82H",
+	"du0vtTi0auS2JubOeJ3/rYZ1BeIO1DYDgXpOb4HVZna0EBLp0WsSb7hTcaZ5QfkGPnXBgygseRwyr70L",
+	"zVwfnuu+31oMt91Adrg33lGE5Pma0UHYTJ7g3jeeOG4PoDjnmonbPBOUFujPDDpMk5Fel6LSlA62Mz2i",
+	"yKUgYd+RAhGNzQbdiyNWiCrnzYSy84tBQkc4o3fEfaf26zF6teZZ1bx5GrQY3YLqRshYxoBnix/icfys",
+	"dZqB2KtDa9IAosWuazSH9Pl7nkLIhxPq0/CsUWCEtDu6B97CTjPl4/NMQF4vlbSbOpVNrY29NjQrahAD",
+	"EwGf3MstVIyDp6FrGqVRy6isxDx/H6tO1pQjnS55xVMjKp3YiatEqhYy191OziozeTR/8+w0sFSxXUFJ",
+	"MtTnxMvw3uot2AMnORhhM32mY922dVzahdt6uZxkUUxEzMy5bMgmvgSM8xjFpK+wghPLGtqTDUmvq1dX",
+	"/D3S+j188ni8m+UvGSE+cBwp0kMEwjOQ759DaqBd/gZ5m7V8RTE/2xs6798Q7fdWufT/3ieT/RamnSGE",
+	"BOgKnPZ/H1hD3N1lvQy3ycg4bT9AilvDwVcdbUN0YK4OJbpumyYPBYH2K8k2S7VKqLbcKryEsnm96iuU",
+	"utE4WFht41a1VVMheOaQtOoJuRhfPLl/fnH/YvzmfHw5tv//Pwcr9R5oV0DOFRQesANpsw07eoRqlAy3",
+	"PUIYVGs6FYT9GPJIuAyZugr3rb3Uvh15hv9MpLnDVuu2bKotKdn2DJ27GXp8wAx1LlqUNEaZY7QecVFB",
+	"v35vBX3dv2YkN5IMiKHdD3ugdTHuG+WfaISAo3Zk09R7FNdZFDD+cEDxWcenDQXr7lPRiROzpVI3UYr5",
+	"WPp8FgYONSXJi1sIE+UAl6yvIHB7CUDSB0VzjjH7mswmkWRNHrlUfCesWVT5DMCgCnddgroAHkeTFwVc",
+	"IwZDteZFLhd9gLZvfCGYAzJHIkOPDgqVKVoPNxLb9utmeXMc3Nrulfbh0ZOutr1hRNr9wf7Z58vfqYWC",
+	"z0Sx18j6EZ8KDu2dVhXHShpXY7Rfthw1p1XjNXDZAHGCyFevP0s2aJBBfmBhamAie86JjHET5FkPaLbX",
+	"YsgXmGVGw7tC/wLlxCEgf9dOi9x1kaZpF1wyPMF0vpCX7MKB0bJKGQjb2Mv9WmaiYhu+3YMMuzMWjKqv",
+	"RqhzhWEHKaBjSC7XVTGwmpbuIPYFt2MSVM3B3vWSXhfUulkOpCgJ6uJALbZofBqQNXsI3GjqSNYj7kyS",
+	"9APnhd7qiap4wBHnxQF5d4AscJg3o7Z3AxHxcBLxcvIQiZCIEeKoFLaTfUHNkwBTZMXtkcRqESiA92Z3",
+	"NSwQCrth55pl6wOcGpXQpZK652yEOtCGQkOlUqclnbMf8m8SnzQC5jJK4hfaqY0epfPXIVoU1qpx5+PM",
+	"UM3rEM15gNZxWyfAx+Rm3ZN4+/2bN78wfCAyP3EVaJS6max69Gyh5KIrxfaVs4E8u16svavQIdy0avr1",
+	"fn9Ja0pO4TlpK6jP40OJrm0MYJtnRPMU0SK+SJtEG4Hzcs1nvajldChjppJV7TEdSJ074ex+3ln9hRO+",
+	"5yEFQXSJ8aPa67gJM827oxMSVmF/KuYxDZ6Pxzus5NgXnzw6eASf0iauhMkrMekzIL+rVInAApARaBXZ",
+	"RkXUdljzZk2+/i9CdQkm0OIjV0FiMTg9PNAPWJMAwBpviUyyYHIvxo8GeOj6pPUV2iT7xLWdoyqcgb3F",
+	"ggq7m8HxiHWUrGpwTwJscgROPF7x+hzvbRQmXOaLpajoAIwecN6nOk6iOS68Zx9kgVW4V/zX5cSoHthn",
+	"qxubB3SFKALBIiM1PxzYuwcRBxjdvXy401vO7ts45EEDBQVZpF2n9pyn9MV3u3pzVDVk1IPzkoLCGj04",
+	"LYd344J9R2W5JzUd++AeOlE/duvQ3l7AEwgL5AB7CoNi96fnb9gDXKK+Tv2DqWFSZa0QjGRLY0rNKEuK",
+	"qbXReQa6pKzyW27sljIAn5SwtSzsM6Csic+QQXGtRsQE3QqCDNOVkQp029cdgt9nQaGlNL0kj76zjiAM",
+	"OhNgiXqYCF5V+a3IKK24EoJlfNvIIHOnOnBSuf8kQJioJbXctirC6tKrOmrQFyrAuq99FM4wzqbnP4CG",
+	"0QFBaVlwKUVGcZyO134tZ5jtRoyC9EG2twcILDTqhAagXkoTCCRCywQc1ud1250ypQONzOW2r87Bt/4h",
+	"coB24xz9Xdwnpa6hZJd5Sv3snBRhAOmQm303NJ7HXQv7wkk9Hrg6YLQzojPQleXEq4dfcIVlLxxy3vtY",
+	"LgfLZCRLuw/9ioDYCAdGm3V606ayiYRuvJAPxLDagUzya0DwPRzHFWdiQng/XeMK4akmFVoERwZLThhg",
+	"+btCwAZbPOOfARJ2KYqs3yPoMl/B++2q263SAQotYE5oMrVFiSl0TXuIcestOQSQsNIhH3mKudwM5eEN",
+	"EnxiTQPagmHANkG98KHci/oEu3RHz7wS4m/DwlIHk9rv40P9RtjhjTGwESB6UcajPRUJ8XWtG0VCYdne",
+	"UUxDw9n169rtbmXdWhqRsRIgBbDoP1yfr6NUrmB39dAsQAbLWjqh9hLQDuE54nlSH2yu1ph2sEpqWtSZ",
+	"SFUA/Wo2iiSsFepR4acO4aW3vfXa8fiKT2v4IB9KD9cZSMDEqMWi8PgwA3BPfOHjG3ozjoBC390leA1Q",
+	"hKZSyw08UYMkhMTaR9dyBlTiO2XaPfcpYWfdCjcYoHQcxVkyVWUufFgJXUI9yRTM2eldQLABSP14EetV",
+	"QD97t4RnpaLgQZXbZbVrDDlVdYYS4LoMjCTcmaKiBvEjJeTd9M493yH9rbdT0wwJ2RD6Aoa77J8eMsXr",
+	"4Jgi+sRLCutO3S/T0NMTgqM6RZe4N+wKTGuPugdXSXzletXAXHEWqQPnvjtPzD+ynXRYbJMbxMreEdQ8",
+	"SdzycLPgmEP4rnq0OUP/Hoibg5wHey88ZIFl3CiyyCj/nzzRjkZ/XYmkBXfhVUXsiuS6xPr4iY/XyX3R",
+	"WAdwX8tB5ML0oKcGLqiriHFR4Te9rwZ8+KLydolR6iag6b4LotGp2H6c3jxGBbYpYLwewuSF+L8mdYWm",
+	"p0cApT3B5Azbp4B+bRSIbcgHAmkRCEIV/CdpdgQxmGDdi8aW4u37PkYdYjTOk8QW+wzDTxRcpOaOdLH3",
+	"AGHW038FYuxc2ns92a37f+vIJDeJ1TGOycJBsHgmA/bGI7JUK0B+c2t+p220C+3Z8Xw4+bvylWcEoE/g",
+	"MjKrASo8ygP9wbmceZCLvORkXcP0seeAHa2qRn6GnQrftTM/1ivXOjcA5A/RwDPWlPewn637y0Ghj/Hd",
+	"8Ib6MALpOGniBIasFTDakHrErfKpkP1qEO2+2vcwCvL48cMnUbzUvp2BZ6ZjgoKrJfwarRg+5uxv3BBb",
+	"EKAFRweLXqqN4+cl/8qdNoq7dgZzN+jWicDk/46qvXvj7Fi0CQsPA4zq+vFeIY8N1yyfR6bZGSqQ9+y4",
+	"E4r8Bjm7ACdqS9CHgIdOOJmf8kbdtdh3j0gH0DfxcSnJvrRrcg9wvudzIjUANwr5QWCQ7eGCM0xkhGXm",
+	"IXzVfO4qS73F5kIvRtknCBGIJiuwO1u+Kx/nxNC7oxJxCtFlL9TwXF92Jude4h+H+85CqSzMd/jSqeJ7",
+	"CcKHuqdrTodgupZcD0EERcM4MqJXa0n3MDiK7EPwbchdmLcBoeyINN/qM/aKcEznAFm8uQwATV2Rhv3W",
+	"1ENnScErOzdWHwaIA4RGlom0sL/bMw9wM+3LNP7wy3pdIsfE1Hlb7YMamUSkYgg7zrbCnBYn1fZhkonS",
+	"Xu4GnaNJcJwBHBncNzDGB9PBVyJrHH8R8+3KIZk1Ngzd8uzEKslyc0fYUMrInOyyEqpY3wDKvt05RLU/",
+	"GbLTTR9LbPM2FNjnyPE9gD9kEGsIJr2vq9xsX1uFSKgxrnSu7RbBgkdgF3A1idNZZSb/81//DXBdoFTx",
+	"YsirsCRsaUw5+vgRzu15DLyI3QqZqYp99ZW9OOivvmIYYCaMNldBjOn7nHC2EgROR8gS/lZ+9RXtt6++",
+	"OmPXfvPlAblvLqHkOYgwfPUV6ZqvvrL2IHzGWTFffZVQYQmSjFkL2/7rq6/IxrUN/QJBE/JtWJH1FAr8",
+	"raTAi5KdmIp92B7tudBMvOepgTgJ1UeQrW0Vtu0P8p2Bis/02VdfsekHXpYfpwmbfqDef0RVNP3g2viI",
+	"lKrA85BhhhbYqm8luOWrBUNXeo2E6Umq6XypISB8Jap9LdfkZhfZWwknM3Q7qJ7Ntblkj8aPqPc/5trA",
+	"ilaClXwhsks2/dciX+Xm7Xo8vngCOWEEvEkO/FzbkVkjNoG07o/TK5da/VZO7V/Qo2Y/R8cenjbIOWFb",
+	"pYuznS07GvB4YqA95RXUwEyh/uUDxkkThkcYxsUT5sLNH6eX9hB4K+0ghxVxUv16UMtpzxOeQcbHW+mE",
+	"K3FoccpRD8BJMP1X260/PBzrYHacL/QPckq4ZvVkvZWOrFizKT03hTgcptFBufJUEqm7y1cHLWvXl6br",
+	"WyJiZUYtABzUTRyE7Ge1LQZQz5w6a7/8/A1fTK9qVHP75bdSU0wd8HhezO//xE26nIYQ4V8+Or+4h/Nm",
+	"rwngIMQDkWs259qIivr2SpRI/GX79ByYzn55+foNubdsH15kYlUqI2S6vf+D2E7P6DFwJtJlTTDbxFs5",
+	"/aVSs0KsplcM+Pz4ShNXCp43mk2Bkdg1DqBOtmGeLp18Ir6aZFP7649WlKeeMst5irDNlBcFEaUUYm4P",
+	"s2/EVrnEAyRHeHTxjK6gr6zU3b+GDYGNoCmhYLOC986B0FcqhVyp+VuJqDDVbZ7as2otjaOvsHJIpgvR",
+	"ZzFkJgdji9KtkrCfC2G0/SCUSoVjATUheLp0Pa0HnrtA07xpxzktQROJZeBOEUDwlymZiiRepwUsvS74",
+	"FxaBgzlQ5Kmgag2Csb4ueboU9y/OxpS7haeOvnzwYLPZnHH4+UxViwf0rn7w44tvn//8+jm88zEZmdyA",
+	"AxF2cRBbuBydE2Sf5GU+uhw9PBufPRwlo5KbJRyYD/ByeL9aS/j3IpYR/GotaaIwzM64viEL0w6x8j8H",
+	"AXuKgDVrwT124ItsdDmy2vUamrcNQK8qvhIGIrI9l5/6kQcv5zW+bTQLEfrVuAM7prkAGz+3j/91LSAf",
+	"yRN7UW0XXrUGuC5sD/Z0F0RuNOBB2EOEn42VPbAyF+Mxll5LQ4h1cAanMJ8Pfqfko7rHu66OftbBtwjW",
+	"TduqgfMJWDkknGSbmj4X/Q/AxtPXkO/5A1JZaLD5/Da79H59cLqtABgO+OCjPxZqM3pnXwnl88GHai0/",
+	"9krpNWxC7YTQUTNqh7d2xaaY2z3JsynxgUCcUS26svknUYvm6HOsRGwV3uBITjHhr62OB8JOYtDyMt6a",
+	"884ujLjQMjSkoWu0g6xCqTdQRZPmrguIhNe/m3bnuL4DOSh4tepXUQ3+Z3eztStUqQI8CuCHyFNK6fTH",
+	"NhywCiwexs0Zu5YMWrJHg1WbzFkoYDym9v5ciGwhsiuil/DJzapafAEZpE7RR5QdjuGUiu66BtSui+7D",
+	"fvbruPqZhqbzgka++S4K6D+XqrNzvl/NoXh9IkXH3brXe00I4xQc/PjgA/zvxwfBukDQZ+BmJLHt2Y/w",
+	"2yl3JFRAx8rZreFnHIiM32F10Xxu3KXD8WtpYUxh95PxdL2pqrKarjfcWMyXzGq+EmzJy1JIBzvjPYju",
+	"zodTwl46s661ha2NstVEW5zr2K69rh+/pjk8bO8G5v0PYkuiDobpNwrBRvZIeZAP71PV7fhXPF3mUhAK",
+	"njaqshaZNXWxwidfLI29rEte6qUCz8wBGyYY9wq4QJvuH3JQfdpN23ciwqomLSV3950aDNlvp74tSzVA",
+	"e80QQHNxl4tq0WMCI/DAYXL1D6Viy3KAgnVlUWh4n0qz4ty5RbouSzRhosrpJ3fpRr5cXpZn7BpJRNB/",
+	"UXNuTT3chitubK7bt/DkNfAZ/P0UQpbrsuDbCWl5x7HZZkcavIouXD9ot5+fUn5693pZnkJWfiJ3IhJQ",
+	"NKXFbegH4JhEqSlErEDqhXGkLDpxLlo0Nm95lfNZITRbqJoSHryelKfg83/nlRB1kAYjKONnDo5F+vAR",
+	"JEH6zDxVLZQx3mPXQ1Hnwv1T+tPUORhrYrzYIfcdjPcYYf6WIu0R9fKol6IPvdq2yZPobex93+omu5U0",
+	"OJPKsr4rkv1H/k3wbuBCx6+I0OKnVKw7N0YyWgqeUQL78ze8l2OJHnsAz9AXT3Cd7Jvyw4TouixffPey",
+	"wkLLd+CbSiMArd9Sbg4WkooiC8gEAWXsKgxFW9Ouu2SYCHCU2p6DG/iO+rqbD7jiRSHwIMPhQDAiSFo8",
+	"RH+7PIfPbKz9w0opigyrZdXX7uw5BR6Qmu838pyGgNsGy1ertbEHQEL5ByLz0PgdMte4FfgttfjPbAji",
+	"GPbbgv4Q/SS37ZrNSLur8afQUlET840zMZEUV2S9lL7eSeWfJM4mR8rxVoZMoJg/5L4GyQf2Yr1pEYJh",
+	"XAkjHoUWkCuN0E5vJRgXmXhvv48I5Npfi9OlSG9EdhkWw80FpOww+w2KSrnf3iK5Mjf2zmkX7wpyBmHt",
+	"dB3wYVDDk4rkrYQDdp7bHVLYa6sdPYKCAkBAjLkZRiwxKFNxqcmFD4Y5Ro5cLN0e3JXALAhdl1yt1hrY",
+	"n4DB+4y1qdeyPAPjCoN/byVwZxLDLEQ1r6hgsChYppJGVkyuMc5DA4Q4UQCqH5gPQfKRexmIrV283F4/",
+	"RAaXdlxiXEmKZLWeoEAT+q2pkS8vxuN70NSKaiTx5GDXkjBh3BddCkJNjYhxVfiD6xxFSMjBQmrBJTFw",
+	"yrXHAcGof4WbEzG5/cGeNVOInVJHN3W6Fzpr0IJ1ibbUWajbfCsdjzuQ+Khw6py2lWxKr1JQ2P7FoV1M",
+	"sZdvZTOHjRDcHdxmm3axMfgm1+JbeU3bL0jt0cgm0+JRW/GtFTW/mSlT6xKNf9jOjpMN75rI3oZC7oZn",
+	"rLi5IDk39ezDMqFTy44O/uoySsjXRYSH2OlpQL49hWyITTtRDdOZA/c41zca8wW+/Ob5qzffT3568fPk",
+	"2x9fTP7y/NXrFy9/vtdDt17kE7U2oAumsdvF661Mj7G4vqu2EBZJPuuVusXqPtJLfvH4yeWz+dMn2fjp",
+	"+dOnj9KvsyePn/GLueB8nD5+zLPx+WP+cDZ/ND+fXczGs6cXF2l2/jh7kp4/no3n4zEfPx21+NBH47Nz",
+	"CPeGNN/kk3Vk0b99iLEGtzr2ZPxw/JCLi4vZs2dPnz45n6Xi4ezi6fzhQyHS85n4+vFTfnH+MH36JH32",
+	"MB1//SSbiWfzx4+fpufn6dePL5D4dtjxjtTNB7gITmdZBKzREcviZzq0pNhAWbejVyXuTKjHBfPilF6L",
+	"3V26bhDQnuDCtZVpM7FsnwkbAgXd0dRZ91o6tVZ1F7NCBFaXM0soiRTSIi5JcQVBK16Jt0DVaNBeSf1V",
+	"zz+CRwNqQkhvpIRGyt5U0DKxV7IXYDW8lYHZcMm8UwVExOPYWM1amy7OYMHgnj8LoWCK5dKeyrmGbBxU",
+	"3HBIQpgDQxCtcw3U8ct56NdxFhcNlYzCSt3ygmHmpXcVbRzMBs/RCkvYbPtWkiSxaVmpVWmmVwxxjxJf",
+	"PB1izwf2UK6ZuhVVlWcZ5kLWD72VmfK5v9vwTh0CAUA2N6THQh6MMNghDLhTw79pYQxYifDiuy//l+GL",
+	"BxTAfOCPhgdaGEzOv1eT+OLd/a19dsu+nN6I0kzvnTHwuzmyJYjeGmtcYmYNHdbsZ+WnGM4pyBqHT4No",
+	"OaPWZ8uKjKpXIbvyklFqHmUu5ZBSZdeAS4OZvCcydc7YayIleCvrnDewRXziUTPzrJ4fV8jXSkV7K6dl",
+	"JVIlsZpkQjhO93xNPHYqU0FRC6SrzbZMqk3fof2iRkI++uTuugRaYxYBw7HLIF1UAtL/fTATHQO1Z9tN",
+	"zUEZOnexCmpd+tuHkduuExWUWSC3qJ+PsJpjJUyVp67YrVP1tREz+z9LUawmt7xY25cAfDlPub5kD+Eg",
+	"cOJPuEv3U1WVo7CUyFONXo6ul6qFhlbhDymXHFFbfQ4AYJv5RLRFoWbi/SEmgZORv5NZUDffdw7/6qQq",
+	"g8PC7mDM26jd7KSC0XKgwpSTBR1MixyezkXUx5DtCAekVTvBge7yPTqHuos67HBMBVdUx4SM927evpZC",
+	"7jYl8DqmVD++uJfqlWv/n9lNRYMYkPtGo/2EjiofRvrcnioKhnpxgYwu51JoQ4FKYgmEw/9ekFm3kVTI",
+	"kDDxPhUlFlwFxgfWIKCMuQ+QR+m6KFwVBHhqoFLI14H8/+y9C48bubUt/FcI4QAe46t+OT6eRI0DfD1j",
+	"J3aSecD2zQDH8ukqqSipohKpFKnu0W34v19wP0iWVKWHXWrZuRcIMB1LquJjk9zce+21Iv9qNNXFSJKH",
+	"lUXpdfiUOwBxkKazDHO1NOknzddib93MDst8G0vDRypinfT6f9h7L6Yenmgr5vFtgzFyhCXz+sxlJbN8",
+	"1fm9bEdDonBPFwsZjStaRxB7HTmr56Wx66Lmk8d7QUoQtxqOrScmZJ+h5Mf55XDRqpV4BJB7PaLm5oAU",
+	"hZ0LDQ5IBGoEzeQ2NONi8Q/f9G8cv8Id2X0mRIPdNZjFDXhAEhzrQGizvosH/nMrCAIApyGOKOeLMrPS",
+	"kK6TMycOFqfu/9wOV97T5yoJWZamjzaJ5ldAqY7SEK33BW8x8tbZdFRD0YJf4Fn8wuzu8c2sbXPiGfBR",
+	"golWMkhzuCMXVmiXuInw0m0WtxNFwU/B67rfR3CvJ1wKzyUpnF/7KMwE8l5YirO0QTKxCXARTfLXMFWn",
+	"R2HsN4FfsGUk+3ydx2tH1NDvF+7CAYVumzcxrNKjArxztdTqPFsszv1OdT5YXl7+YeT2XvhLpiB4GptW",
+	"zLXNURMI7UCI6b4wsi8IM4ui5AmLk1tduyA+QSd3JleBeKowImhiA7sBVIRRveTPIdjkt7Ih0hhe+zgc",
+	"cxyA8A94tSFA6JmvnKuCyz34wriw2oKNm3Gc9SVzAtSLnxRfUgCd6PV7cnk2kspWWXkQzIW7cyJP95B9",
+	"nLHlEGc75U7hzs99NgrnHQxLPTQX88IYFv9svEEGrzQi26wBCzz7B660lWyIKvy5UPlP+Kof3HtPDKiF",
+	"1gNJeUeJv/1jaa77L6kBj2zStQlosWk/s5qy3Eko0MiDmAiMPNANdQDJNzMPPCBsDGM6ONG+xYAfsMWf",
+	"dpbRvHt9c/bsP19wD4Yri5SiDYU0Xrl/r0qa768AzWhl5Z70P2RSHy7P/pSdjT8+vHj+6T96zcU1TWfn",
+	"O7eKmBMRcDyVyMQiG802Em5PjMcdIUMNYw8gyhPjioIM3Ivn4qfiB4IZuSGIojJhZYc6XzcwnHB7l40l",
+	"CssvZNZ4Yfx1aZ119fZdnHpkpT3Des26HXtazGGhUEVgfQAfdelAr1qWjLPDR4h47GwCUPW7LbiLRfm/",
+	"YOWBvaFRNS9BCnXtiGhQ/C+UyCTub0ZlA8UU/D9OpDfFIX7gKMuhVZUAXG0uHad2RYQ+sNcxB+CkraqS",
+	"onYHVo63N4DfCjyZbS/18qT7WYt7MlGVfmO1nND03SEajkgfJWjfEtNrC7P/wIa0SSwVdu0nG3UHzr+v",
+	"8Zw3xOH7IgP669xzgFSwuRvneNlinI1sqJdccWQ9WcP7EZKxPXD+mcurS7cM0FFUz1RPn34AWNQBPpbr",
+	"zEH3hmePY70cmkbz6sJa4XU1HIgzqi2b9cUD/LedYAHxD/dZQRRGgfFoKkuO16GEXmb9jQBzP3RXbQzq",
+	"QEsPNrDfsgP2pX8Q8O7421PrQew+7JDJYUiD9mVxHmjym5cUFq7bwQXSrx2OHwsPbdsVbwhrKjLnmEAZ",
+	"JpoJxz295sZaifbmHgVt/DwLatyijrn4t9pGQvqGnvTO7ec8Dp2kquDBraaDBlDOWpf/z9FxmtQ4J3Q1",
+	"E1ptoNwicqZ5thJGYiCrqATwo4XwwJQYdpt8u3L2bSeXXA/2cVnKmfDdNx16K7XnNkJMWrkcbFa5Y6Mm",
+	"KQGx0dJdJTemmtQdS2mNWGTGMD4fb/AAeIutAXTJvaRO399D//PykojCIjwf0Zvpe9WnOCw8z7eM0kfw",
+	"UARVOhNjNN9qHWJIb8fmY2QVTHOggmW6Z0v3o0ovJ9ONWAfmYYHiDl10PA2vMXiNLhuU3XzAQzCeh1ZQ",
+	"5ESCxT89EG5IveFEr2fXJZAgoSBbgYji83GIAxUDEcU2HOK6iWDZgsdGgcW0AxLZFy1nX7zNJ/8XAhhx",
+	"4Dd9aeTU4yBWK2LwUzQdnlK3d4DXXc5OFKwHi2nFBUZg3evYpYUwGc0rhWueHb1J7zf2CZQ5CFsSadN3",
+	"kv3VAUFVKGRMLALgtxmI6FrnvMNytpuFrbCeZxO2YuftweFB6k5+4be5Cs03BVj/j24tm1PTqScfP7jt",
+	"iN4WwL5ZewbJPrfEsIc8iB2yswE7k7l4gP9+ukAKp/0ATZQcwpAzK5Lj7xMB5GZoHyumc72TVTEunH88",
+	"HkMt6XcpqPmcwQer9CnGsCPaKKqpw3zzfGkzKiQFok483uEIv/n1zXXkxfqfF0bcV4W1UhGdJTHNtSGj",
+	"fnS/ektjsGPukKkSv9uqIt9I4Absukb+q5m97fJA7fn9Q4FHrSCPR65hIdJHbssCTyz4JFPPiy+JK6yD",
+	"FfqWfDkxzcz0DB4rc5qt+AI1Gkljdq/TVFeToNGCBqrvFbYX8OfRFWpTuX1zKcMPj7CWnZ+4IwwEMZ7/",
+	"IlrxPKU0N2MGse4W/CEWiA762edtiwZe2zkNbKuoT8vC4s87iOKvv7qSnHWD2YUpJxShZ6+m+mAyg7St",
+	"lfyoDlt5hGQDTuq3mW3Atu/BZoHDd6R8w8gviwZyXPoQzl01kftx4xLZuQfxozIH3ppzPVrOUftQG5/z",
+	"ZdZnpPZPWENO+c2XV7aJdS82vDcc0N7Rp6zNg6NSwe48txF3aBeH7i4aLXiOD8Ouz+qFH97DY7HRo1s5",
+	"S0Jyn9EVMSk6CbdwZJZ3fNSWIXVMsozAR7Ji3RfrfHl1Lm5YhgETWNU6/1mKr7klrv40cZsias3L8E5s",
+	"5hpjf3TGKO1NMXq00vbWH1TnA5VmpdEpyV5wIKK2VdPFKA58+X+sFRUTFpqujSN955kfRyO5sJkaEebC",
+	"c3/QioHlw0T6VO5b2GkzvNm187QJOOgfkBDARPeSHs3XEYgSlLbuoIk5Y3Eyb7Bccc+94CUZwolIDffZ",
+	"ihKWle0ELMU6htHD3aUe691hORbWA0/Xk4FbDpUL95vWk+U9G7MvlrdaM2zWyt/tuSD5BLeKCgQFVhIq",
+	"6vNz8fzyOXEfBrZDamNjBODXMjsqH7t7/jsa05a5c83r7BAhqgo+k6lQ+/hHiuvEha2k3D2xBXIwmWm2",
+	"QMkzvEdLNSmU7Iu5zrH2vxKTSi8XhnGBqM2DwlBr/5hZWxXDpaVdLzo2kL9c5USCEIwnNhvIByrxgTdS",
+	"iqe7oaoH091sPvXkRUya1Wik2wyx2Z1xD3/vRvDI5gjvaLFFN4NHtkXg58rgTd2bJdK0XTzgH3v6r4iR",
+	"8ftNSwFzQmFGoK8Amg+UmYjTGFT6qoDgicjDQdI0hjqgPUQQB8qgovY8Iyz3wNM4F5jxYd861oE60na8",
+	"dcd7Q542j9uXwR2w1a3md5EX4/FOG/SceyyCNRap1anbWhLYX9zWQdpNvtwEtazc9Xqg0MLA3gIhRxRj",
+	"JG+TqAGY1U0EdrTzgXopibFGj6Oql8ja4d/D1hny7E0eZjEefy7/pPvte31cY3PvaIele864a8THBQ3k",
+	"QGDXCX5CzxdAYnSvj8Avucs0J1W2mO4XUCft56CCwu9L0HZhn0TBS9J/q6RXsgqkTXzjI7OMcuiQA/eZ",
+	"fU+o5yuX5lt3v79ATw4nlcnuIYh1TEPDprVYGsxAh4dtEZ9WpkbA4CYHv9G5XRGRzFZqW+ZaKkyQ8YDp",
+	"1gZutijUhpSToEIRpfNIFKghvuvf/E1T3FIv9ggLcn+7LxQfRUPZlINoDfMgGaURS1X8aykjgZU2hQPu",
+	"7kmjDwGWYAuIQkx0mW/SGB04g6eKC/CItrlO9HknIYE8jxRjm4yltiVcBAXWnQcNFGX4pjbt9eGtR1+M",
+	"jzGW7IhuGcyDt2Z61ho5g7xjarDWeznWRVENdSTVrqtJPzCQAxXJlWcPmGR0N3dzh2c40L3CdR4pDWn3",
+	"4ksyPRxBbimK3aJbsNJLBmrg3YoFIZOBApFNIMYttEr78F3k9pFSYfAAXd7lQlgtCosas0Irr+hbyQgB",
+	"N9Zlqe/XIedZNAhGVneyOgPBd2qzrQv7qhyYClGJEqE+RbgzFkio7KXjFT4l6gXeNv+5NO6CjN8DmmEJ",
+	"lJHu5mcpLPLsUuDRCNhDZzTjjPxRbK8bXGDI9qg4bPJAoWw6e+vOjV3ppRuckVZKjigKmv49M/bslfvN",
+	"2ZuXqJ0M01EYE9NaDtREWv8P9r4YcR056a2CzK0fRpzksbtFzAu1tMgmI5V7doXy2QMFkfs7jMuycjDw",
+	"IAMC0VxDahzbaqdSwST+DKNlxFDae2cAzn3WY3wsG1gla/PmusPs3JmZwVBoQAYhTSgjib1N8kTitFEe",
+	"GqfJZ6LdQydAMQJi/u5Wr0iA1p2KaFkBceK+PnJXNskY14hFkmqj3WKibrVBQV7hYt4HBEIj0IQBuRaX",
+	"YignhTIh7OGcdBPyMjO5sFuhIt3BRNYqnFy7ojAea7LBWlb6Xmh17YxMq4mXdMZpa2uu++WtWkvA7yNL",
+	"2HRU7dgoWtsAm07XwohgDX8rVG72cWd3IhuiyvsClNe95BC740kLjGTdQOACexy12zbJQi98jovWo2cr",
+	"OZLFncx3Gc06pra2LdZ6E5Vgf7g8+9PHh6vk6o9tpddHc1agaXRtSHpW/m7xpI+KnL3P2yvyvvgejmZl",
+	"+wGx4tnxBirPbNYXD4Oekf8a9PrfJwNc5oNe/0Uy6BX5oNcf9OSdvX0xvhoNeu5zC//27PLZi7Orq7Nn",
+	"l++vLvuX7n//DZ/PCoW/anif+xxEyHv9h0GPTsBe/w+fPg3qQskNxdhtNyRcgYh7ihapnco5HtGuj/Eh",
+	"nSkBo9gZtEuDOELJsW/cumrKk5GfR1s5Os0xu/bOiExMAErP3R/26k6Rz6bi3VrkXG9WEUiW99w1Il/4",
+	"SyFIvilHwCDR4EUgpG0NwCDHva4AeyNHM3TkXKPamjOVWWmne7fnNXz9H7LKi5Hd3aAg6zsEqKp1TjOr",
+	"PnDWgaLLnt0PXPwxiZl4clt0p93plQodDpDGN9RkPlo6TtUDDct/y7G8Md8cRfRoC9oP5CJCdrjxT4RZ",
+	"um8akTLKI3VfThGNm16LNFMrBFi69Qz84JG0ayPYLyuANrnFhP/wrMbg8SE7+9+3H/+/pqNjl1mhV4cw",
+	"lIw8SvDA+XqW1aErvBBsMZeUgvuLFvkSdwaIFlLBVPrH719cTkl7Ixwhz55PW/osf18U1ZZOX73Yo3vv",
+	"ORDcd5tF6h6dXsOfuBzSxJNdLRX+04q1gty3oBGrNIkAPrVhMVorj6ajUrJoLN2IOSN3HsS1SNFSU8Le",
+	"tc620ZU9eN9wv9nL5cmGsux9YyBH6uTucGbwKGuVcKHoiSMAnUU5t5aj7NR4jWjlPDVOFQVwkgCAZCit",
+	"wZQxqguwJ417yxMjpKp0OfdyPF5IAEtdQCgKhsDqc/GG8nCVZGUtBNwQyScoz/4y5lr50cwkIgVWHrzO",
+	"p7PlUFZKWmlS1lyqJPpE2B7MFtS+hzQpDCSDXEIuE4jQfPAvemJYl65dmQElad65r1MqeQutMs/IV0QP",
+	"gYo6gTEfIfFrDPq7yPPj0HLS85PtAfZudACkNjqEvI5G60ShZ3+bbI6W0oq5FimfxLdFnlKhK0B+eRQ6",
+	"qkFjVd7C21Bz2RlvBBcP9NdWgtq3EnEZkeNNuuiFcbeNcSWpPwrjPjlwEJi4rke8sSQhEkJqGrc9tqMn",
+	"RpgCFpgmhMgGpjXioIxKmXO5pkHidk/UMok+YEbLTcGtPSV/Qw1Tm+zvn3U1kfZzF/Dh0r/RGHg94y7M",
+	"CPuxy5CS9mg6RhJE+up9NmF7By7moOAJrsyvN+9/fL2VySQM5rEP7B2L+GvQBt4+GwceF/jLTnSCSdwJ",
+	"XOr7qS493MtXuq8t6J2l7T5JDqo6BGFHtONcZgpghefiJmT7ucg+YOIRjhFYsM19geqbejwmXCKC8hWB",
+	"1JqJZnXF0kd9usH9HkgWKCkC3+VqyNCkofP0jciGzrX20lPUjKb9A9WGP9sB6IJadlOKhwDqt9ik/fR4",
+	"tpW9H7QoT6O//PXvCD9ysQaIhlmwMz3+vKP/gmCcW/Oj9J1QTuyjJLZ2HANkL0i9OQ8AQtKtIJabEfOo",
+	"HI9eGF7ReiErywBkPYYAQTR0jfPzmcDfzQ18+/RePOAfny6q5efUPW28L2nFwzDx+MhSbWpDoS1+2GWl",
+	"7f6sO3osZoW7FWIjbqulSuE0geikGx6WLbwWmVpRPROpJUOmvLlYKirIbdjd3y7VDXf6dFe7cEe7k9VQ",
+	"GzeGbuAP2JuxF2+X6kS0f79xOXHL/hzKkTtIaiyBhctba0N1T8OS85GNLtZZO+ebMIWalPJsaSRBkzlr",
+	"jPFfwhJ6+ct6tAOCoXyWiZRKQYy/74zcuKiInzg8zuf7UU+j73ELnsif8+mV/5XzfaZLkqPwAposJQc8",
+	"bYSCNGKpRrKyLeIkGCZ5xUN80tXEg+aNfs/MJTf+RHEL/36sBWpbSGhTCakxgCx7h0EKv0joPYe4LNux",
+	"2x5bvNNdIf1xrZJIph24Np2JYpDd50s5qsmlBpsA7wxxxnHlgYkKBSCGwVePms8klPYaWs1IbxoShnr/",
+	"+wC2fay47iA1I7a7vO+2mBblHrfZ1h1mGkM9gPMbjMDknShsP0rQIArMuLthVophlrsNELdjUL2v9H0i",
+	"/JdRkK/2k4nWOSjnJmKpZgp0UfALRUmlK0328ppTqEezFHpDi6lglzqzFesfucc952i2EQW4tyEUWIZn",
+	"sbSxCI+/EYFay3VUZYQqtbvoO//CAs/HjYbBG1qvvu7Tk8fCrG/Ko1hDi3wEC36CqlCIbIbG9QkOUCiR",
+	"4hSnQec7fLRURtpUTLQYZqMZQQWKStBIJWs0m6vGQNV1U3SqLnyETWwRNfKW9ZlBp/05IL/E34KhctM7",
+	"19bq3kdSPmrOOR0QbHJ9P1Wsafd6E4geX9EGcb8mrHxaEaS912HLnlrJLJ9vL5p/++rm5U+v4q30uxR/",
+	"lgLVorRZntns3Op5+TSh0Yp1eNe8rYEqbCIqqXJA9XvPj6A+G2uZ8z4IoRLvGvbtgSLJMiPS71D47Gna",
+	"53uUrXQJte+SA9J6gVD1OdfJy+BMoj84UNjthClXbuH1KV+/4j65OxTCOqjAHjPqz589GygaqVul7S13",
+	"OeULm/F6k2KcFaUBfLkb8tfvf/o7O6Y4HSYRxq5ApnOsqznk/VA5tRLFPAO+Jk7xl4Wa4XE2tXaRDJT7",
+	"j0HEeVFajVhzZyKQCiryibRGfJeSDN1SqzPX2aUhNTrvaZXFTCbIO0Ae9kDRr5CxsPazpwlgATVX8P4k",
+	"q3lW5CIvskmVEQUowj55otx1hOYdmzVQim8J4K+leXFHxQup++kZfu2/Bj016KXbnfe3aOpH1QyGN7Tx",
+	"bGQdkjXZ2sI8lUfmbw87qnuy0SzZqOVdpzcIkPvCICU3UKu2Cbfzm486n/iSbcFrPwQdy6g3XstONLsX",
+	"D/xneyFd2Jb10nq0UMO2fM1QTdmgSamh1AJ25qaV/DaQBB590tuVvykO0V0RHj/yMSZ7s6wkvL6Gkr4G",
+	"TszRLE1ESss2RSirf1NLcqGKZ6lDIs8GEyVKiHZuT64mgps7gfH7iIlIPHQMKsMgy+D9PLgkYKBUi6UB",
+	"KrhiNPVuvEBZTHBA3K0guDEMqPFkchCtohLEOf6QtQfhTVlp2WXALbK0JBOy8UxhtW6rzGJ4J43IZ62Q",
+	"OFNh5ZxLu0ZlFs3hPMsl/80ygsPbRWbMPdLIKiix8FPu5sX/eTtc1ZH2SyNz+McPD2vs7b6Wp+glPRr3",
+	"Xv/K3WD8/3v26eOhSW0coG1bOhnVcfKRTGJywn2dwH77iPM3uuR0nlPFJMoeWLGYAgBsqufNXOcAwDzm",
+	"xo0vaAumuw8727LZA4vAqyF0OkFuuBPM6QVvaMfMe3HcJTKKNeRuZB/o2OcyzoytoQ5H5dJYzwsUQIuR",
+	"MMraJa4wTIE2kysQcB3KspB3kt55r/0qi/V8uF6YBwmhkvTFkFXDdJ37kZ2W0pgvS87BfXiMTNg+5dKe",
+	"V4tRyqdMrX0zuTQYsB913s5MiajxI+TQ0LCZnWnTog8Jw2AF2LZLlK0kZ9C85nwlszwOiJQyu5Otjnfb",
+	"rmzlrnLuG0XZ5LWDwLXpWmRDWAs8EFRk1VaZW69X8aXZVw2l2R+Pe1hY+WhMhCGxCdN42rPfLs1edCh8",
+	"njkj+sur94J+mwINxTa48Dt8x/EhgvSi7UBBzCXre7cpYyipi2l9XcMEi8I87jRaWVXZWFdzCLnJwy5A",
+	"7NbVZC3jyMwG9yRuPEAAqJh1A94LdxojS7/twF7D9ZbNV6FRpqIAbMtt5j138B3274jGVH/V1osBtKXT",
+	"64B/OQ/oCfeGdaPaJ+xzk+eVNIbDz+62jOI0EC/Wo9m5uAnkuGBcUXgISUp9+D06Q8mzthJLhuVcfJee",
+	"nd1JlevqzEhpzggo4h+ePk2o7GQ9s9sSFq7P++NZ2JYriu2Y/DZe+Nm6rR0tvrTjJzAI42UZAm2fYZAX",
+	"08JYXa22xCOrIitNAgXHaHkUdaEMhh6HPYzrxalC4nyPLek1vf9bJv9r7tHWslkcsiNpg9j4XAHuZh+a",
+	"dGfPNMu/bZtdKrcjdgP+PrzBbRf6P0MBYQa7NRfyCKlymYt/6iGMfCnHlgBWuM9XWWEY0kpveGLEWKqR",
+	"7OPPJ+46DE9DuBWAK5YKa6wBnQpO5n1VWKQDZuDfSsx1BSg/Ruq5VpTFnWRqFYJ/F4YUhmEByDyhazck",
+	"bOFpt4W6XRqZhuLDka7yGh8Ka6KdixtqQeAvgAFZE2xuqhuCWd04TbrWbj7JcZT44fDneRcVjniXxQfu",
+	"fza1rLj7afsp8Cqw81GsJqCuo9IBXQljl/MhqFTfyQpIAcCvtwZ9VS/si/SAlV5idGse19vAmbtUQ9ct",
+	"06Ib9Nt09QhVlb9NV+35q8xoxeTSWOiPVaz3siy7mN7fpqv63QhgdUTLDPg6xM48rnfrZ/CYwVFgEVFS",
+	"5BqomKqYHhIMcJ6xPlk0RP2BGqgzkfp66bSP5YtAKbl2OXNDGpp5DT9EGJr/VcTC/B0YuptkRaWWKpvL",
+	"/CmQ7jBI5zp+yUAJzNBGVQXwG3xVpcvS7eX+ZVEiN2HxAPh+jaibsXVZDQ3u3gUpN2MRZxsBwWPu9ztZ",
+	"VahtBJdVde23pZQel9Kd0z0RSt4AuIs7egTZiemEKv4gA/TN0h06b/CWS9rcXhTMPZX/jWs0AYeOa6ce",
+	"/7+H6lOCPGR2TSoJYYeua+6hIMy9DosvKKbt6UMV1Md65RD3HCz/xNRjhE9LuLX+oTKryiJiVvIcokhh",
+	"inlGXpqFORdv18r+3dNSpW/pQbd+wHUlUrhw3TIKMvVXOZSe8GSdOoJXohnBENwuAfSX9plx/R7Hawz5",
+	"J80mEPxzI61AVlEuXaE398mS/EqB1keLD0HbhU2wpln+no0soRCi1WL9+4XV9Mh5jEzBsmaYRaIvgd3U",
+	"R0yA5YlU2ovRlJaMjBc2G0xgR0DgeVL74i2n3PtxtwBEo1zD1qqdr8VQ22lYPNsqRJliId4PsKFmpUa3",
+	"lBGpre+RXhRBSyymjAhSSHVAB2d1cBjXTdxd8NkeMbvMZo1EBZhX12OEW2Kup5Zldw/1bMhrJkukEm7a",
+	"b62+dZ3yiLvwOoU6Z7nfF5GTBsYhKkzsgxS6r0HDz63Mqlzfw6dQnd6y6fkv3mZlmfY3J416wkYLq3Fz",
+	"BYp0mhm3yJxTrqxJqYoliG2ATaNtaiXZ6lzLbnW1mGbKhKaum3sm3AgJq/UMqsMCzpNHXsEcYhmmRzcP",
+	"ieIrWDH45txj2Gf84dRg1dHAcfdBt0bpKOzoC4REYTceFh4Sr3NcSmGwPIUW0y+7Pf3WHXApz4e/Tngx",
+	"MZVjAiWpWQjdM9zG78YNCJOpoZXMcord1XQBLfIoeQ2m+5DVzLwWZjJQ6TxbkVZgGtLsvJcYDe3fIFyI",
+	"CA2AVwE3ORsVYcImGXfLJygNPH+gkOkYHjUrFguZX0PbN5/vq6myPAcCBdegOhWDm3wTmSUYwnc4yrWZ",
+	"i5ZG6npfWyfJhu0iiVSTHeEEuUtjjQsiK8todtZrmzxHHzjAWX0QnyJUB85fT0vT38lHI37xyjhFI9HN",
+	"QK0x3WDTU1lVujIpsvmEskxwkXEYzsXPsgCjSiM2iHSgFHlboSnsmwjkj+AOOPu7rlk+7hVK8zdQA741",
+	"Lf1bkBA+XbVneIO7MWSLovcxAY7XXr+HEw83KjhWev3e8/1prLh7X3lFdUTx5tZuJ4kIKM+PqvObi6xn",
+	"crUd4rtYDstiJKYZZIJoAwN0RkQRu07mDEX/jGxbFAj8FHlhgAkH8KDgAbsNM+GzaZipvC1p9DfXzH2o",
+	"yUPL3K6/rBbatJKz0sd70yz+Ta5+pZ8cN4XtXpS1S3K6PibMqt5tnJZme4bD3SjCsaWmJAaYkfgOF2+C",
+	"d1lJd3AXWYn0hbqaJH5fdNdnkPDzOk++Ogvu3GFWf5CVnborUUv256ejZnx+asejAD1yN2EWLd6IbN4+",
+	"BSBUsEUYCb+BnBoLWRl24hjNhMSLys/SNn0dZxg/0Ru/5ZwI9mE3fyiN7pFWGD2dMXRFJSZVhsILewsk",
+	"3eQgiOZnD2bTuTzwqD5UP5e+jh6Yw3Cx6YoCQEjbG0vjJFAipSvPXNHqMuA4ntRhIN+A9EFifDr4CGdD",
+	"bd0eoIFeGPugq/29BuzhiXBvNLwtmwyaT3eSS3OezG0bzcUD/rGVzfJlYbJhKeu7P2SUQIcFQ2+gzmLo",
+	"nuUu7UVOkSqtKImzuQEhT6Y3u/04HMMOSDRz3VDxz1G4un3YDl0W2K21ILeuJvvx9bsvRgT9/oDFcpvm",
+	"vfyXanJU1M0v1WSb9+Ka3GleGcbACwP4IThkQw3IZ5Xr6okRVqqMN1Znt7HrmsDWm8+LSGgS/u8TLhYF",
+	"K0+IoJ8IhIqgGEDSUG4ndjdASZga2LPdVc6OdTVP2zfgX6rJaVmMXWd7/V6WZ2HrLVRhJRSs728mJ9ph",
+	"f5b3bgjb7dNPK0wkFisanOMuiXrqoh21jbeSk8LYanWGGyYktrZarpnqyp6VxR1g9GYQq8+cP1+Wxmcb",
+	"KC3OD2cvcCV++fGNGJWFVBYSJcj2z9it6HGM5BeRvJauBDDkS+N+a7bb+zV57zMpF67Z08xM2w39LTX0",
+	"vWvBV0DcbaZ6gapTS0Bmvrjc29prXTmR3deHsw0dTXuXj0fAdHaIrUdzGnsxcmxT+0IAjw7ANvDXfsrr",
+	"nIPwaZOsssU4G9lNBGxLOSoGm45ajYqvaE3mI2tVl7Wo3KcdOr2bVaQ4mFBECpeI4cpreJF2XQbLPQVq",
+	"+///edpaPxqGtcPy0U0j2aGPbnx6MKsK48seiorlsikO0WY9UQi6H5fNBpEJuGYNl0VpiXzKTAFiYph0",
+	"uU3dnMzi307enIfQBFj6vEv5/VjznO3hENHzb9Do92ZoMAln4igbW0+g1IS/WtS+oGR2MzsSUGScCF6J",
+	"SYZUAW2x3JuyjDkeDpUJi5UGv0RTDFyTWaHytvDwbF0xSqrl3FmQoXpXGtOYvbv3cV+9pWgKUIOV54dv",
+	"Mu4x5zWdpKks57ejaQbKQE0thje3mNWL5/u2rIac8M3ZKq/mu//l+mp1pUhmu3tEOTPPH9a1uhtgMn8Z",
+	"RywU35YAEzfcL8HdodTuKVTq9CmQ8t2ivQT7JNSbtO+S9G3xFr/n7354V/phWZQ5fdbCV0PPP+pO9lXZ",
+	"AXR4j8nHgTlSRUHlhz1kNaW09Um/eMA/9rw0YGVSxFZkhcmKnJQmUJK7+boAv+wdfdBbLwtkn93dFbhD",
+	"64N7qJVju9+8pMDm+rxc/FMP25fmz5HhxFg9VlkFDbf2NflX9+x9ksauEcfY8f+qh5GW5ze3xP+qh7tX",
+	"uRu7TsO5MBkAo3w0I8RQ1uHo8ei5bZFljIgZpKWQdKd010GQ6DEMQ/OJWeduLw3CuAqIZFuiLz4Xb10z",
+	"gZ6UL5UM+Z0WatIojQAd87vT11u4ss/2lnDIsZtMjnvUNiNzlrJnTf2ByskbhSU+R3+fAXhTQ20n7nv9",
+	"eoV74tm98XpaxHQ+hKYA4JskKVJE9jGaOkidMntKoQA7zaX0Xuvc4/+gXqztLucJAT5X7PnfWKkUx+YQ",
+	"vdIOWaleezZnMsusai+9AszZxYP7z36eEkoec4jYV73kYQP39DwEMLUtHCVycVziKLlor4KTiw49JhgS",
+	"OLbaAXeHLhPXfH9qxZN0UUmLFdKf+cC24+rXMlNMvR1r8TBPEmrVgaQc4NEpvIbQ1MKImVzYkDmS47Ec",
+	"Wd6jDKBp327RnoQxxKc3n2a2WpHJdH2UnQLzOdGo1tnNeWarFdU7yRxGshnwWTMjMysWR7Cid7MCsntR",
+	"Y+gOldFJlITCC678lVBWpSdIOxeqfPDnNtToFPYaTzFf8ITiIFZM3D8whWMEYJfBU4IUJmkpcyGNDLj4",
+	"tYKafgR5hyyws+V5YYzzt/Y15SiXQIzT9hYQ+dmwlEEDPq51gKqPSpZQmqP6MTefjfwhT2dIkBu5sJka",
+	"yXV1FgThzN0abSxzdtP1/5ZV47L6ixakco/Wu3N5hXx9C6nKvFAGpK59at27jDFQD1UJMCcFEje+RrCS",
+	"TIbSrGYBhBbYim+awcJ1YbfzhCN4JKym5WE8GEgUktxaSSPLsdAVEAYG6BBSByLAmVB9XeMnTo+bIGTI",
+	"baFu82xlev0/XSY9As+twzU5mVDsjyE6JZoC3r1d5+txsBRt0Am03osH+O9W6KZvK+mLu73U7aH1WAUe",
+	"UIDNb4tFDBQHIwRuQVGF7zxjslC8zK6gkBtUyalaEZswypQ/pAfKLKFLuroWqXvCrXvCbWFTDyvFfI3V",
+	"vnaA85Du6wlKYhejqWv8QKHp9UlVEl/IMOlKq4mYAo1cayilZUWtE4oZTc0LF/K4+4nIi0pCmbKunFfS",
+	"Fm6Me1yLOnrzAWVgn1sbal3KTDWWpzzfNu8Bz9VpcKXVPg/dk2Dc/VXoXg6nWs92KOsyfxma10TaKK0j",
+	"77COt3ZsHHbG/saN+JZPWerE7nOWh7yzs/U+DB9bxyuYlC2n6zvptyExz+wIfeU74Cit9Fwofe/cNavx",
+	"mIX5x1NX/FjqZQ4vEKaYqFidhg5crottROnecHv5Mgtm1I8uHWHT5Nsvx/SmGhd/YYnGdUs1Jr7k5LUV",
+	"MB1e7hWdXpRDKu30nBBMvY+hki6bIOV7Vfb6PRCl6V9coMHQo89Hen4BWjIHVG/icJzogOfJaLtw4MfH",
+	"PN7vvTlsLJF4G7x4oL+2HvKRthkyXGs4u4mVy4eOsYxzVC7zJra8l/DwYKb7nTHR2sHWdXLKYFu2D1Oy",
+	"mwy3Po9TfS/mblByWRZ3snI3cDcoPkAOH4JDMynupBLLRWNks3WILh/ZPjsMcW4d58M2LGo7R5FA6m5j",
+	"llCM3/iUBdBwnIu00kABh8stJVA6xixZWReTJG13qKWyRSnSStqiCs/JK+f7BoFl4HiPzGCUVRBic+dH",
+	"ZpeVZDTouXilsmEJJBXe1tEpHsqJu++HVM80W4AQTkwAdI3h1VWohS2MaQ6BopZebFyfK7Acj+GBKsve",
+	"aQCBwseV9dt3U46ZOTqBl1KO4/A9+SKY0HYu56Eckcg/pAfRr6GyCyCxWEfSbPFKX4Z37gOAiKz8CDCI",
+	"eptW3yYkYq0Tuz3mMKadwiOiqcJs03E25RZbxo3q8JTB2n6/xbvHfROyR3eEPwXaPRr3BEB/IarAh7D4",
+	"Ls1llqdPiUm0guXq+XYqmc0jT21clK5Z5wLHCsJpFGwtcgMxiUxUciTdO4mABk4H3qGnkGJ3jj4cPrBg",
+	"UYfkxoq5NlZcXV5eCgxrFHO5dtNsjC+4kf0aLgBuHD/vRMA+PDrJSvxymTetytfsuOG9Hy74yDBroAKo",
+	"C8VWlfPTgQyx5gcccFpYiWvjaOtLhYUFVC6FykXKzuKiUJM04StyZpDTDpMRGd8S5B1zUeGvnoQFtWHW",
+	"76WxnRr16YwImYaD2Vw37MfRqEDsCDcMFB4yrHrZkbVlwtlKzdpa7SxmSN16IwpsuBE9cFExLVGjy+Ef",
+	"/mUQ6Aa/JLTmGG4JPfwb9Ueo9XuE7ngQj4TEvo/mvyEj6j++eOA/9wMZBaa7OjeWQLY/dytPycmfyjKn",
+	"W11I2M/1XYuazWeTnv2WHTD/LPb1KGawKy3eZRigM3wTNz54nA22ckHUeGdunzj8YIxf0cqng28IkYZF",
+	"pRfayBwiylFWqTCxVZYlf1GUmZUVKYDKUYFwX7cr4Y+qZRnwccQT1eADUjtugEH8dA6g0hYEvSaV5Dj5",
+	"zcj5sLYYzaQVz7+/uto/iBs69ZWT8HVCqoOdRSpvCl/tAAW22v0oUyN5LJN/h+SgzOM8B7Zs51SYGUr0",
+	"uH9FJKeGrLDI2BVQ8ncrTDaWYqELZSE5UiMLLZw/qAozlfkeIgs/Qje75aE8OQYJvUScwRJJMnhIOolG",
+	"wYM/z6zwkrJN7dvn2PCigNyzKfzn1sh/peFAjuqgc2SwjqQXQOxjoH5eIuEZsJIrLSbZwkDRPPCNMLx0",
+	"pJWSI0uh0vTvmbFn4MKevXmZYkA0oAvAUkGM1fOQ3xdw+fY0uVH0jAa+7lRABb/EDAB+N5UqTwOhD8aL",
+	"3WCQKhpyjQGGX9a+NFDMxP4dK9u4xfX0Ggck4kzHd0T6qTgEofeN6DwIXrDpkVu/T1CPbqNI8iKmxWQq",
+	"K5qxVg1HnuNmsMFl0hvrap5ZFHN88RzJUFDn8bJB5zFpygYVOd+UoNAgmqn7zHDUJb8WxlZaTTD+omL7",
+	"862fyiyHvCM1v2Y1tS4sMmtl5X7zPx8uz/708eEqufrjp//oNdTW73TWrPzd4io6w8BS7fjsFXlffD9Q",
+	"8IU+UTHnmc364mHQM/Jfg17/+2TQy+yg1x+47enF2dXV2bPL91eX/Uv3v/8e9JIBpGHhG/AE9y9Dna8G",
+	"vf4D/1N/QOS4IlsU8A24/8AHtIMPep8+gUmFkVjv78ZGhhZGl9vMZj4gDWSSNTvsRDFGl2XNrQRBIPGd",
+	"W2+yOoNUJVry08dyOA+RnSnsVrGZLQoyTfox0Sn4lQjI8AYLnexMQiZMtsdlT7TQqusZdm+Wo2VVWJSh",
+	"RzxS/8NHt8zRwvCpAbjQv7i4evb9+eX55flV/4/fX16CS0Gt2szbaCKuhfntAxddEhhEGZ3KJJsmAWrd",
+	"87BlESJqc6dkeU8zBe72PnCPjCEz6R7INDXDZVHmJvGUJ/GjG7kvfmNFkGqpTD8qPqLwNwhzJFGdPbBT",
+	"cNSFHt0etnmNxWrk+/bj4APc3hNPjR8uSglVAsSNh+lvar2GPGyBNGR6aftcCV77sZS2bUwxA+tGNKQG",
+	"iCgGoNdw3fNoJ/9MOng/ffz0fwIAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -43,6 +43,7 @@ var kinds = map[Kind]func(*planner) error{
 		p.checks()
 		return nil
 	},
+	KindRollback:    (*planner).rollback,
 	KindInputUpdate: (*planner).inputUpdate,
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
@@ -112,6 +113,22 @@ func (p *planner) reprovisionSandbox() error {
 		return p.deployAll("post-reprovision-sandbox")
 	}
 	p.hooks("post-reprovision-sandbox")
+	p.checks()
+	return nil
+}
+
+// rollback appends what goes back: all of the release, and the sandbox first when it
+// moved since; else what is named.
+func (p *planner) rollback() error {
+	p.runner()
+	p.accept()
+	p.secrets()
+	if len(p.in.Selected) == 0 && p.in.HasSandbox && p.in.SandboxMoved {
+		p.sandbox(p.in.Because)
+	}
+	if err := p.deploySelected(); err != nil {
+		return err
+	}
 	p.checks()
 	return nil
 }

@@ -29,6 +29,7 @@ const (
 	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
+	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
 // StepKind says what a step does.
@@ -62,10 +63,16 @@ type PlanInput struct {
 	// them, and KindRemoveOrphans only those of them, or all when empty.
 	Selected []string
 	// WithDependents also takes what needs the selected components (KindDeploy,
-	// KindTeardown), or stands on the sandbox (KindDeprovisionSandbox).
+	// KindRollback, KindTeardown), or stands on the sandbox (KindDeprovisionSandbox).
 	WithDependents bool
 	// WithoutComponents leaves the components alone (KindReprovisionSandbox).
 	WithoutComponents bool
+	// Because is why components are in that are in for no reason of their own; empty
+	// for the usual one.
+	Because string
+	// SandboxMoved: the sandbox stands on something else than what is gone back to
+	// (KindRollback).
+	SandboxMoved bool
 	// SandboxRefers names the changed inputs that the sandbox refers to (KindInputUpdate).
 	SandboxRefers []string
 	// Made lists the resources of the install that are not absent: "sandbox" and
@@ -207,7 +214,7 @@ func (p *planner) deploySelected() error {
 	components := slices.DeleteFunc(slices.Clone(p.in.Selected), isSandbox)
 	sandbox := len(components) < len(p.in.Selected)
 	if sandbox {
-		p.sandbox("asked for")
+		p.sandbox(cmp.Or(p.in.Because, "asked for"))
 	}
 	p.syncSecretsIfAny()
 	if sandbox && len(components) == 0 {
@@ -218,7 +225,7 @@ func (p *planner) deploySelected() error {
 	}
 	why := map[string]string{}
 	for _, name := range components {
-		why[name] = "asked for"
+		why[name] = cmp.Or(p.in.Because, "asked for")
 	}
 	if p.in.WithDependents {
 		p.addDependents(why)
@@ -297,7 +304,7 @@ func (p *planner) deploy(why map[string]string) error {
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
-			Needs: after, Reason: cmp.Or(why[c.Name], "every component of the release is deployed"), MaxRetries: c.MaxRetries, Toggle: c.Name,
+			Needs: after, Reason: cmp.Or(why[c.Name], p.in.Because, "every component of the release is deployed"), MaxRetries: c.MaxRetries, Toggle: c.Name,
 		}
 		p.steps = append(p.steps, step)
 		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)

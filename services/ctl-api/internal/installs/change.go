@@ -78,8 +78,12 @@ func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID stri
 		return view, false, err
 	}
 	view.Values = next
+	version, err := tx.NextInputs(ctx, install.ID)
+	if err != nil {
+		return view, false, err
+	}
 	view.Row, err = s.storeInputs(ctx, tx, newInputs{
-		installID: install.ID, version: install.InputsVersion + 1, inputs: next, overrides: view.Overrides, actor: change.Actor,
+		installID: install.ID, version: version, inputs: next, overrides: view.Overrides, actor: change.Actor,
 	})
 	if err != nil {
 		return view, false, err

@@ -211,7 +211,10 @@ func (s *Service) update(ctx context.Context, tx *database.Tx, d Decision, actor
 	if !d.setsInputs() {
 		return nil
 	}
-	version := d.present.InputsVersion + 1
+	version, err := tx.NextInputs(ctx, d.present.ID)
+	if err != nil {
+		return err
+	}
 	if _, err := s.storeInputs(ctx, tx, newInputs{
 		installID: d.present.ID, version: version, inputs: d.inputs, overrides: d.overrides, actor: actor,
 	}); err != nil {

@@ -23,7 +23,7 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 	case flow.DoStartWorkflow:
 		return startWorkflow(ctx, tx, s)
 	case flow.DoFinishWorkflow:
-		return finishWorkflow(ctx, tx, s, d)
+		return e.finishWorkflow(ctx, tx, s, d)
 	case flow.DoStartStep:
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepRunning})
 	case flow.DoWaitStep:

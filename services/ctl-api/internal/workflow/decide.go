@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -103,15 +104,38 @@ func answer(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) (mod
 		reason := said("to be planned again, asked for by "+a.Actor, a.Note)
 		return model.ChangeWithdrawn, tx.PlanChangeAgain(ctx, ctldb.PlanChangeAgainParams{ID: c.ID, Error: &reason})
 	}
-	w, err := tx.GetWorkflow(ctx, c.WorkflowID)
-	if err != nil {
-		return "", err
-	}
-	if err := flow.Skippable(flow.Kind(w.Kind), c.Kind, a.Then); err != nil {
+	if err := skipDependents(ctx, tx, a, c); err != nil {
 		return "", err
 	}
 	reason := said("denied by "+a.Actor, a.Note)
 	return model.ChangeDenied, tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor, DeniedThen: optional.Of(a.Then)})
+}
+
+// skipDependents skips what needs a step whose change is denied, if that is wanted.
+func skipDependents(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) error {
+	if a.Then == "" {
+		return nil
+	}
+	rows, err := tx.StepsOfWorkflow(ctx, c.WorkflowID)
+	if err != nil {
+		return fmt.Errorf("read steps: %w", err)
+	}
+	steps, of := stepsOf(rows), slices.IndexFunc(rows, func(s ctldb.Step) bool { return s.ID == c.StepID })
+	if of < 0 {
+		return fault.Newf(fault.ErrConflict, "change %s belongs to no step of its workflow", c.ID)
+	}
+	others, err := flow.SkippedByDenial(steps, steps[of], a.Then)
+	if err != nil {
+		return err
+	}
+	for _, s := range rows {
+		if slices.Contains(others, s.Name) {
+			if err := skipStep(ctx, tx, s, "it needs "+rows[of].Name+", which was denied"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func said(what, note string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // maxMoves bounds one run of Advance. A provision of hundreds of components
@@ -33,7 +34,10 @@ type Engine struct {
 	Keys *keys.Ring
 	// MinRunnerVersion goes into every capsule; empty lets all runners pass.
 	MinRunnerVersion string
-	Log              *slog.Logger
+	// Failed is called in the transaction in which a workflow fails, after its row says
+	// so; nil for nothing. It may start another workflow.
+	Failed func(ctx context.Context, tx *database.Tx, w ctldb.Workflow) error
+	Log    *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 

@@ -76,12 +76,20 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 		}
 		in.Made = append(in.Made, made)
 	}
+	if b.Rollback != nil {
+		in.Because, in.SandboxMoved = b.Rollback.because(), b.Rollback.SandboxMoved
+	}
 	if b.Kind == flow.KindInputUpdate {
 		if err := b.gatherRefers(ctx, tx, &in, resources); err != nil {
 			return in, nil, err
 		}
 	}
 	return in, resources, nil
+}
+
+// because says why something is in a rollback.
+func (r Rollback) because() string {
+	return fmt.Sprintf("goes back to release %d, with the inputs of then", r.To.Number)
 }
 
 // leftBehind reads what is there of an install's resources although none of

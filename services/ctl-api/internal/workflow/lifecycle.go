@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -62,7 +63,7 @@ func installDuring(k flow.Kind) model.InstallState {
 }
 
 // finishWorkflow ends the workflow and moves the install.
-func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+func (e *Engine) finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{
 		ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error), Ended: optional.Of(d.Ended), EndedBy: optional.Of(d.EndedBy),
 	})
@@ -84,6 +85,11 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 		return err
 	}
 	tx.AfterCommit(func() { countEnded(ctx, s.workflow, d.WorkflowState) })
+	if e.Failed != nil && d.WorkflowState == model.WorkflowFailed {
+		if err := e.Failed(ctx, tx, s.workflow); err != nil {
+			return fmt.Errorf("after the failure: %w", err)
+		}
+	}
 	// What the runner does by itself depends on what is deployed.
 	return tx.WakeInstall(ctx, s.install.ID)
 }
@@ -91,6 +97,7 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 // brings are the kinds after which the install has the release of the workflow.
 var brings = map[flow.Kind]bool{
 	flow.KindProvision: true, flow.KindReprovision: true, flow.KindReprovisionSandbox: true, flow.KindDeploy: true, flow.KindInputUpdate: true,
+	flow.KindRollback: true,
 }
 
 // moveInstall writes what the install is after a workflow, and makes the verdicts
@@ -98,19 +105,25 @@ var brings = map[flow.Kind]bool{
 // it asks for them next.
 func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.WorkflowState) error {
 	install, kind := s.install, flow.Kind(s.workflow.Kind)
+	skipped, err := tx.SkippedByPeople(ctx, s.workflow.ID)
+	if err != nil {
+		return fmt.Errorf("read skipped steps: %w", err)
+	}
+	if skipped && brings[kind] && ended == model.WorkflowSucceeded {
+		ended = model.WorkflowFailed // for the install: something of the release is missing
+	}
 	done := ended == model.WorkflowSucceeded
 	var brought *string
 	if done && brings[kind] {
-		// Where something of the release was denied, it stays to be deployed. An install
-		// that has none yet gets it: it has nothing else to go by.
-		denied, err := tx.SkippedByDenial(ctx, s.workflow.ID)
-		if err != nil {
+		brought = s.workflow.ReleaseID
+	}
+	if brought != nil && kind == flow.KindRollback {
+		if brought, err = wentBack(ctx, tx, s); err != nil {
 			return err
 		}
-		if !denied || install.ReleaseID == nil {
-			brought = s.workflow.ReleaseID
-			install.ReleaseID = brought
-		}
+	}
+	if brought != nil {
+		install.ReleaseID = brought
 	}
 	after, err := whatIsLeft(ctx, tx, install)
 	if err != nil {
@@ -125,6 +138,28 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 		return err
 	}
 	return judge(ctx, tx, install, s.now)
+}
+
+// wentBack makes what a rollback that succeeded brought back what the install is to
+// be: its inputs come into force, unless somebody has set others since it began, and
+// its release is the install's. One of single components does neither, as long as
+// anything else stands on the install's release.
+func wentBack(ctx context.Context, tx *database.Tx, s subject) (release *string, err error) {
+	components, err := ComponentsOf(s.workflow)
+	if err != nil {
+		return nil, err
+	}
+	if len(components) > 0 {
+		stands, err := tx.InstallStandsOn(ctx, ctldb.InstallStandsOnParams{InstallID: s.install.ID, ReleaseID: optional.Value(s.install.ReleaseID)})
+		if err != nil || stands {
+			return nil, err
+		}
+		return s.workflow.ReleaseID, nil
+	}
+	if err := tx.BringInputsBack(ctx, ctldb.BringInputsBackParams{InstallID: s.install.ID, Version: s.workflow.InputsVersion}); err != nil {
+		return nil, fmt.Errorf("bring inputs back: %w", err)
+	}
+	return s.workflow.ReleaseID, nil
 }
 
 // whatIsLeft looks whether an install between two states is whole, and whether

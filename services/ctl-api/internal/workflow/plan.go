@@ -172,6 +172,7 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
 	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: string(s.resource.Kind), Name: s.resource.Name}
+	spec.Resource.Reversal = orders.Reversal(item.Revision.App, *spec.Resource)
 	rehearsed, err := releaseview.RehearsalOf(s.install)
 	if err != nil {
 		return jobspec.Spec{}, err

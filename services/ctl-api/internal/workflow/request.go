@@ -37,8 +37,10 @@ type Request struct {
 	Inputs   map[string]string
 	PlanOnly bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
-	// Only with PlanOnly.
+	// Only with PlanOnly, and for a rollback.
 	InputsVersion int32
+	// Rollback says what a rollback goes back to; nil for every other kind.
+	Rollback *Rollback
 	// Toggles are those to plan with; nil takes those of the install. Only with
 	// PlanOnly.
 	Toggles map[string]bool
@@ -48,6 +50,32 @@ type Request struct {
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
+}
+
+// ReleaseRef names a release.
+type ReleaseRef struct {
+	ID     string `json:"id"`
+	Number int32  `json:"number"`
+}
+
+// Rollback is what a rollback goes back to, as its row keeps it, or what one would
+// that is offered.
+type Rollback struct {
+	From   ReleaseRef `json:"from"` // what it gets away from
+	To     ReleaseRef `json:"to"`
+	Inputs int32      `json:"inputs"` // the version whose values come back
+	// Changed are the inputs that get another value, Overrides the components for
+	// which what the install overrides changes.
+	Changed   []string `json:"changed,omitempty"`
+	Overrides []string `json:"overrides,omitempty"`
+	// Components are those that it names, none for all; of an offer, what the failed
+	// workflow changed.
+	Components []string `json:"components,omitempty"`
+	Stays      []string `json:"stays,omitempty"` // components that the release does not have
+	// SandboxMoved: the sandbox was changed since.
+	SandboxMoved bool   `json:"sandbox_moved,omitempty"`
+	Answers      string `json:"answers,omitempty"`   // the workflow whose failure it answers
+	ByItself     bool   `json:"by_itself,omitempty"` // nobody asked for it but the app
 }
 
 // requestParams is what a workflow's row keeps of its request.
@@ -60,12 +88,26 @@ type requestParams struct {
 	Action  string            `json:"action,omitempty"`
 	Inputs  map[string]string `json:"inputs,omitempty"`
 	Toggles map[string]bool   `json:"toggles,omitempty"` // of a preview
+
+	Rollback *Rollback `json:"rollback,omitempty"`
+}
+
+// RollbackOf is what a rollback goes back to; nil for a workflow of another kind.
+func RollbackOf(w ctldb.Workflow) (*Rollback, error) {
+	p, err := paramsOf(w)
+	return p.Rollback, err
+}
+
+// ComponentsOf are the components that a workflow was asked for; none for all.
+func ComponentsOf(w ctldb.Workflow) ([]string, error) {
+	p, err := paramsOf(w)
+	return p.Components, err
 }
 
 func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
-		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback,
 	}
 }
 
@@ -93,7 +135,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		return "", err
 	}
 	if req.InputsVersion != 0 {
-		if !req.PlanOnly {
+		if !req.PlanOnly && req.Rollback == nil {
 			return "", fault.Newf(fault.ErrInvalid, "only a preview takes inputs that are not set yet: set them first")
 		}
 		install.InputsVersion = req.InputsVersion
@@ -171,7 +213,7 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate):
+	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate || kind == flow.KindRollback):
 		return fault.With(fault.Newf(fault.ErrConflict, "install %q was never provisioned", install.Name), fault.Code("never_provisioned"),
 			fault.Remedy("provision it: `berth installs provision %s`", install.Name))
 	case install.State == model.InstallDeprovisioned:

@@ -111,7 +111,7 @@ func TestScriptsAreNotSkipped(t *testing.T) {
 	t.Parallel()
 	r, w := deployed(t)
 	r.planned(w, "release", "new")
-	if err := r.answered(w, "release", model.Deny, model.ThenSkip); !errors.Is(err, fault.ErrInvalid) {
+	if err := r.answered(w, "release", model.Deny, model.ThenSkip); !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("skipping the scripts: %v", err)
 	}
 	if got := r.value(`select c.state from steps s join changes c on c.id = s.change_id where s.workflow_id = $1 and s.name = 'release'`, w); got != "proposed" {

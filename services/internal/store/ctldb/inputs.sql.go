@@ -117,8 +117,10 @@ SELECT t.install_id::text AS install_id, t.component::text AS component, t.versi
 FROM (
     SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, coalesce(max(w.toggles_version) FILTER (WHERE w.kind <> 'input_update'), 0) AS toggles_version
     FROM workflows w LEFT JOIN LATERAL jsonb_array_elements_text(w.params->'components') AS c(name) ON true
-    WHERE w.install_id = ANY ($1::text[]) AND w.kind IN ('provision', 'deploy', 'reprovision', 'input_update') AND NOT w.plan_only
+    WHERE w.install_id = ANY ($1::text[]) AND w.kind IN ('provision', 'deploy', 'reprovision', 'input_update', 'rollback') AND NOT w.plan_only
+      AND NOT (w.kind = 'rollback' AND coalesce(jsonb_array_length(w.params->'components'), 0) > 0)
       AND w.state IN ('queued', 'running', 'waiting', 'succeeded')
+      AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.workflow_id = w.id AND s.kind = 'deploy' AND s.skipped_by IS NOT NULL)
     GROUP BY w.org_id, w.install_id, c.name
 ) t
 JOIN install_inputs n ON n.org_id = t.org_id AND n.install_id = t.install_id AND n.version = t.version
@@ -135,9 +137,10 @@ type InputsTakenRow struct {
 }
 
 // The newest inputs that workflows have taken to deploy these installs: to every
-// component (component is empty), and to single ones; a workflow that failed has
-// not. An input update takes them for all, since it deploys whatever refers to one,
-// and no toggles.
+// component (component is empty), and to single ones; a workflow that failed, or
+// in which a person skipped a deploy, has not. An input update takes them for all, since it deploys whatever refers to one,
+// and no toggles. A rollback of single components takes none: the inputs in force stay
+// what the rest stands on.
 func (q *Queries) InputsTaken(ctx context.Context, installIds []string) ([]InputsTakenRow, error) {
 	rows, err := q.db.Query(ctx, inputsTaken, installIds)
 	if err != nil {
@@ -164,6 +167,19 @@ func (q *Queries) InputsTaken(ctx context.Context, installIds []string) ([]Input
 		return nil, err
 	}
 	return items, nil
+}
+
+const nextInputs = `-- name: NextInputs :one
+SELECT (greatest(coalesce(max(version), 0), 0) + 1)::int FROM install_inputs WHERE install_id = $1
+`
+
+// The next version for inputs. It is behind those of a rollback that has not ended,
+// or never came to its end. Call with the install's row locked.
+func (q *Queries) NextInputs(ctx context.Context, installID string) (int32, error) {
+	row := q.db.QueryRow(ctx, nextInputs, installID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const nextPreviewInputs = `-- name: NextPreviewInputs :one

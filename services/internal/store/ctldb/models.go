@@ -100,7 +100,7 @@ type BulkItem struct {
 	BulkID     string
 	InstallID  string
 	Idx        int32
-	Outcome    string
+	Outcome    model.BulkOutcome
 	WorkflowID *string
 	Code       *string
 	Detail     *string
@@ -469,6 +469,7 @@ type Step struct {
 	FinishedAt   *time.Time
 	RetriedAt    *time.Time
 	MayChange    json.RawMessage
+	SkippedBy    *string
 }
 
 type Token struct {

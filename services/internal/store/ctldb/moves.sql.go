@@ -281,7 +281,7 @@ WITH ended AS MATERIALIZED (
     SELECT x.step_id, x.state, x.created_at, x.result->>'reason' AS reason
     FROM changes x WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
 )
-SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change,
+SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change, s.skipped_by,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
@@ -359,6 +359,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.Step.FinishedAt,
 			&i.Step.RetriedAt,
 			&i.Step.MayChange,
+			&i.Step.SkippedBy,
 			&i.ChangeState,
 			&i.ChangeMadeAt,
 			&i.ChangeDeadline,

@@ -23,7 +23,7 @@ func (q *Queries) CountStepAttempt(ctx context.Context, id string) error {
 }
 
 const getStep = `-- name: GetStep :one
-SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE id = $1
+SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change, skipped_by FROM steps WHERE id = $1
 `
 
 func (q *Queries) GetStep(ctx context.Context, id string) (Step, error) {
@@ -56,6 +56,7 @@ func (q *Queries) GetStep(ctx context.Context, id string) (Step, error) {
 		&i.FinishedAt,
 		&i.RetriedAt,
 		&i.MayChange,
+		&i.SkippedBy,
 	)
 	return i, err
 }
@@ -178,6 +179,23 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 	return err
 }
 
+const skipFailedStep = `-- name: SkipFailedStep :exec
+UPDATE steps SET state = 'skipped', skipped_by = $1::text, reason = reason || '; skipped by ' || $1::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = $2
+`
+
+type SkipFailedStepParams struct {
+	Actor string
+	ID    string
+}
+
+// A person has the workflow go on without a step; its error stays to be read.
+func (q *Queries) SkipFailedStep(ctx context.Context, arg SkipFailedStepParams) error {
+	_, err := q.db.Exec(ctx, skipFailedStep, arg.Actor, arg.ID)
+	return err
+}
+
 const skipStep = `-- name: SkipStep :exec
 UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
@@ -195,23 +213,23 @@ func (q *Queries) SkipStep(ctx context.Context, arg SkipStepParams) error {
 	return err
 }
 
-const skippedByDenial = `-- name: SkippedByDenial :one
+const skippedByPeople = `-- name: SkippedByPeople :one
 SELECT EXISTS (
-    SELECT 1 FROM steps s JOIN changes c ON c.id = s.change_id
-    WHERE s.workflow_id = $1 AND s.state = 'skipped' AND c.state = 'denied'
-)::boolean
+    SELECT 1 FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = $1 AND s.kind = 'deploy' AND (s.skipped_by IS NOT NULL OR s.state = 'skipped' AND c.state = 'denied')
+)
 `
 
-// Whether a workflow skipped what somebody denied.
-func (q *Queries) SkippedByDenial(ctx context.Context, workflowID string) (bool, error) {
-	row := q.db.QueryRow(ctx, skippedByDenial, workflowID)
-	var column_1 bool
-	err := row.Scan(&column_1)
-	return column_1, err
+// Whether a person had a workflow go on without a deploy: one that failed, or that they denied.
+func (q *Queries) SkippedByPeople(ctx context.Context, workflowID string) (bool, error) {
+	row := q.db.QueryRow(ctx, skippedByPeople, workflowID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const stepsOfWorkflow = `-- name: StepsOfWorkflow :many
-SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change FROM steps WHERE workflow_id = $1 ORDER BY idx
+SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at, may_change, skipped_by FROM steps WHERE workflow_id = $1 ORDER BY idx
 `
 
 func (q *Queries) StepsOfWorkflow(ctx context.Context, workflowID string) ([]Step, error) {
@@ -250,6 +268,7 @@ func (q *Queries) StepsOfWorkflow(ctx context.Context, workflowID string) ([]Ste
 			&i.FinishedAt,
 			&i.RetriedAt,
 			&i.MayChange,
+			&i.SkippedBy,
 		); err != nil {
 			return nil, err
 		}

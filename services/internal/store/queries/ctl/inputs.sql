@@ -17,6 +17,11 @@ WHERE i.id = ANY (sqlc.arg(install_ids)::text[]);
 -- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id);
 
+-- name: NextInputs :one
+-- The next version for inputs. It is behind those of a rollback that has not ended,
+-- or never came to its end. Call with the install's row locked.
+SELECT (greatest(coalesce(max(version), 0), 0) + 1)::int FROM install_inputs WHERE install_id = sqlc.arg(install_id);
+
 -- name: NextPreviewInputs :one
 -- The version for inputs that only a preview uses: these count down from -1. Call
 -- with the install's row locked.
@@ -24,16 +29,19 @@ SELECT (least(coalesce(min(version), 0), 0) - 1)::int FROM install_inputs WHERE 
 
 -- name: InputsTaken :many
 -- The newest inputs that workflows have taken to deploy these installs: to every
--- component (component is empty), and to single ones; a workflow that failed has
--- not. An input update takes them for all, since it deploys whatever refers to one,
--- and no toggles.
+-- component (component is empty), and to single ones; a workflow that failed, or
+-- in which a person skipped a deploy, has not. An input update takes them for all, since it deploys whatever refers to one,
+-- and no toggles. A rollback of single components takes none: the inputs in force stay
+-- what the rest stands on.
 SELECT t.install_id::text AS install_id, t.component::text AS component, t.version::int AS version, t.toggles_version::int AS toggles_version,
        n.values, n.sealed, n.overrides
 FROM (
     SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, coalesce(max(w.toggles_version) FILTER (WHERE w.kind <> 'input_update'), 0) AS toggles_version
     FROM workflows w LEFT JOIN LATERAL jsonb_array_elements_text(w.params->'components') AS c(name) ON true
-    WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.kind IN ('provision', 'deploy', 'reprovision', 'input_update') AND NOT w.plan_only
+    WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.kind IN ('provision', 'deploy', 'reprovision', 'input_update', 'rollback') AND NOT w.plan_only
+      AND NOT (w.kind = 'rollback' AND coalesce(jsonb_array_length(w.params->'components'), 0) > 0)
       AND w.state IN ('queued', 'running', 'waiting', 'succeeded')
+      AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.workflow_id = w.id AND s.kind = 'deploy' AND s.skipped_by IS NOT NULL)
     GROUP BY w.org_id, w.install_id, c.name
 ) t
 JOIN install_inputs n ON n.org_id = t.org_id AND n.install_id = t.install_id AND n.version = t.version;

@@ -39,15 +39,21 @@ UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = N
 -- What a preview could not know of the step.
 UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);
 
--- name: SkippedByDenial :one
--- Whether a workflow skipped what somebody denied.
-SELECT EXISTS (
-    SELECT 1 FROM steps s JOIN changes c ON c.id = s.change_id
-    WHERE s.workflow_id = sqlc.arg(workflow_id) AND s.state = 'skipped' AND c.state = 'denied'
-)::boolean;
-
 -- name: SkipStep :exec
 -- A step that is not wanted any more; its reason says why.
 UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id);
+
+-- name: SkipFailedStep :exec
+-- A person has the workflow go on without a step; its error stays to be read.
+UPDATE steps SET state = 'skipped', skipped_by = sqlc.arg(actor)::text, reason = reason || '; skipped by ' || sqlc.arg(actor)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id);
+
+-- name: SkippedByPeople :one
+-- Whether a person had a workflow go on without a deploy: one that failed, or that they denied.
+SELECT EXISTS (
+    SELECT 1 FROM steps s LEFT JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = sqlc.arg(workflow_id) AND s.kind = 'deploy' AND (s.skipped_by IS NOT NULL OR s.state = 'skipped' AND c.state = 'denied')
+);

@@ -1,0 +1,11 @@
+package model
+
+// BulkOutcome says what came of one install of a bulk operation.
+type BulkOutcome string
+
+// The outcomes.
+const (
+	BulkPending BulkOutcome = "pending"
+	BulkStarted BulkOutcome = "started"
+	BulkRefused BulkOutcome = "refused"
+)
