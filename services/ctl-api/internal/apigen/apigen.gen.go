@@ -1457,6 +1457,156 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WhyCode.
+const (
+	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAtWork             WhyCode = "at_work"
+	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeControlPlane       WhyCode = "control_plane"
+	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
+	WhyCodeDecision           WhyCode = "decision"
+	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
+	WhyCodeEnrolment          WhyCode = "enrolment"
+	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeLock               WhyCode = "lock"
+	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNotLive            WhyCode = "not_live"
+	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
+	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodeRelease            WhyCode = "release"
+	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
+	WhyCodeRunnerOffline      WhyCode = "runner_offline"
+	WhyCodeRunnerProblem      WhyCode = "runner_problem"
+	WhyCodeRunnerQueue        WhyCode = "runner_queue"
+	WhyCodeScriptsNotAccepted WhyCode = "scripts_not_accepted"
+	WhyCodeSecretMissing      WhyCode = "secret_missing"
+	WhyCodeSecretRotated      WhyCode = "secret_rotated"
+	WhyCodeStack              WhyCode = "stack"
+	WhyCodeSuperseded         WhyCode = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the WhyCode enum.
+func (e WhyCode) Valid() bool {
+	switch e {
+	case WhyCodeAlarm:
+		return true
+	case WhyCodeAtWork:
+		return true
+	case WhyCodeBehind:
+		return true
+	case WhyCodeControlPlane:
+		return true
+	case WhyCodeCustomerSwitch:
+		return true
+	case WhyCodeDecision:
+		return true
+	case WhyCodeDeprovisioned:
+		return true
+	case WhyCodeEnrolment:
+		return true
+	case WhyCodeFailed:
+		return true
+	case WhyCodeLock:
+		return true
+	case WhyCodeNeeds:
+		return true
+	case WhyCodeNotLive:
+		return true
+	case WhyCodeNotProvisioned:
+		return true
+	case WhyCodeNotRemoved:
+		return true
+	case WhyCodeRelease:
+		return true
+	case WhyCodeRunnerDisputed:
+		return true
+	case WhyCodeRunnerOffline:
+		return true
+	case WhyCodeRunnerProblem:
+		return true
+	case WhyCodeRunnerQueue:
+		return true
+	case WhyCodeScriptsNotAccepted:
+		return true
+	case WhyCodeSecretMissing:
+		return true
+	case WhyCodeSecretRotated:
+		return true
+	case WhyCodeStack:
+		return true
+	case WhyCodeSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWaker.
+const (
+	WhyWakerCustomer    WhyWaker = "customer"
+	WhyWakerDecision    WhyWaker = "decision"
+	WhyWakerOtherChange WhyWaker = "other_change"
+	WhyWakerOtherStep   WhyWaker = "other_step"
+	WhyWakerRequest     WhyWaker = "request"
+	WhyWakerRunner      WhyWaker = "runner"
+	WhyWakerWakeup      WhyWaker = "wakeup"
+)
+
+// Valid indicates whether the value is a known member of the WhyWaker enum.
+func (e WhyWaker) Valid() bool {
+	switch e {
+	case WhyWakerCustomer:
+		return true
+	case WhyWakerDecision:
+		return true
+	case WhyWakerOtherChange:
+		return true
+	case WhyWakerOtherStep:
+		return true
+	case WhyWakerRequest:
+		return true
+	case WhyWakerRunner:
+		return true
+	case WhyWakerWakeup:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWho.
+const (
+	WhyWhoAnotherChange WhyWho = "another_change"
+	WhyWhoApprover      WhyWho = "approver"
+	WhyWhoControlPlane  WhyWho = "control_plane"
+	WhyWhoCustomer      WhyWho = "customer"
+	WhyWhoNobody        WhyWho = "nobody"
+	WhyWhoOperator      WhyWho = "operator"
+	WhyWhoRunner        WhyWho = "runner"
+)
+
+// Valid indicates whether the value is a known member of the WhyWho enum.
+func (e WhyWho) Valid() bool {
+	switch e {
+	case WhyWhoAnotherChange:
+		return true
+	case WhyWhoApprover:
+		return true
+	case WhyWhoControlPlane:
+		return true
+	case WhyWhoCustomer:
+		return true
+	case WhyWhoNobody:
+		return true
+	case WhyWhoOperator:
+		return true
+	case WhyWhoRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun          WorkflowKind = "action_run"
@@ -4316,7 +4466,7 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
-// Why Example: {"items":[{"deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\""}],"summary":"acme waits for 1 decision"}
+// Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
 
@@ -4326,16 +4476,55 @@ type Why struct {
 	Summary string `json:"summary"`
 }
 
+// WhyCode Why something waits, or does not stand where it should. What waits:
+//   - `decision`, `release`: a person approves its change, or the release;
+//   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+//     runner's switch;
+//   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+//     has a key that two processes hold, says that it cannot work;
+//   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+//   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+//
+// What ended: `failed`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+type WhyCode string
+
 // WhyItem defines model for WhyItem.
 type WhyItem struct {
+	// Code Why something waits, or does not stand where it should. What waits:
+	// - `decision`, `release`: a person approves its change, or the release;
+	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+	//   runner's switch;
+	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+	//   has a key that two processes hold, says that it cannot work;
+	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+	//
+	// What ended: `failed`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	Code WhyCode `json:"code"`
+
+	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
 	Deadline *time.Time `json:"deadline,omitempty"`
+
+	// Holders Of a wait for a lock, the changes that hold what it waits for.
+	Holders []ResourceTurn `json:"holders,omitempty"`
 
 	// ID Its id.
 	ID *string `json:"id,omitempty"`
 
-	// On Who can end it.
-	On      *string    `json:"on,omitempty"`
-	Reason  string     `json:"reason"`
+	// On Who can end it, for people; of a wait for another change, its id.
+	On *string `json:"on,omitempty"`
+
+	// Queue Of a wait for a lock, all who wait for it, the next one first, this one included.
+	Queue []ResourceTurn `json:"queue,omitempty"`
+
+	// Reason The same for people.
+	Reason string `json:"reason"`
+
+	// RetryAt When the control plane looks again by itself, whatever happens until then.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 
 	// Unblock The command that ends it.
@@ -4347,7 +4536,19 @@ type WhyItem struct {
 	//
 	// Example: component "api"
 	What string `json:"what"`
+
+	// Who Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+	Who WhyWho `json:"who"`
+
+	// WokenBy What makes the control plane look again, next to `retry_at` and `deadline`.
+	WokenBy WhyWaker `json:"woken_by"`
 }
+
+// WhyWaker What makes the control plane look again, next to `retry_at` and `deadline`.
+type WhyWaker string
+
+// WhyWho Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+type WhyWho string
 
 // Workflow defines model for Workflow.
 type Workflow struct {
@@ -5461,6 +5662,9 @@ type ServerInterface interface {
 	// TestWebhook Send a test to a webhook
 	// (POST /webhooks/{webhook}/test)
 	TestWebhook(c *gin.Context, webhook WebhookID, params TestWebhookParams)
+	// WhyObject Why something waits
+	// (GET /why/{object})
+	WhyObject(c *gin.Context, object string)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(c *gin.Context, params ListWorkflowsParams)
@@ -8913,6 +9117,31 @@ func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
 	siw.Handler.TestWebhook(c, webhook, params)
 }
 
+// WhyObject operation middleware
+func (siw *ServerInterfaceWrapper) WhyObject(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "object" -------------
+	var object string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "object", c.Param("object"), &object, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter object: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.WhyObject(c, object)
+}
+
 // ListWorkflows operation middleware
 func (siw *ServerInterfaceWrapper) ListWorkflows(c *gin.Context) {
 
@@ -9301,6 +9530,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/webhooks/:webhook/deliveries", wrapper.ListWebhookDeliveries)
 	router.POST(options.BaseURL+"/webhooks/:webhook/replay", wrapper.ReplayWebhook)
 	router.POST(options.BaseURL+"/webhooks/:webhook/test", wrapper.TestWebhook)
+	router.GET(options.BaseURL+"/why/:object", wrapper.WhyObject)
 	router.GET(options.BaseURL+"/workflows", wrapper.ListWorkflows)
 	router.GET(options.BaseURL+"/workflows/:workflow", wrapper.GetWorkflow)
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
@@ -12866,6 +13096,45 @@ func (response TestWebhookdefaultApplicationProblemPlusJSONResponse) VisitTestWe
 	return err
 }
 
+type WhyObjectRequestObject struct {
+	Object string `json:"object"`
+}
+
+type WhyObjectResponseObject interface {
+	VisitWhyObjectResponse(w http.ResponseWriter) error
+}
+
+type WhyObject200JSONResponse Why
+
+func (response WhyObject200JSONResponse) VisitWhyObjectResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WhyObjectdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response WhyObjectdefaultApplicationProblemPlusJSONResponse) VisitWhyObjectResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWorkflowsRequestObject struct {
 	Params ListWorkflowsParams
 }
@@ -13394,6 +13663,9 @@ type StrictServerInterface interface {
 	// TestWebhook Send a test to a webhook
 	// (POST /webhooks/{webhook}/test)
 	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
+	// WhyObject Why something waits
+	// (GET /why/{object})
+	WhyObject(ctx context.Context, request WhyObjectRequestObject) (WhyObjectResponseObject, error)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(ctx context.Context, request ListWorkflowsRequestObject) (ListWorkflowsResponseObject, error)
@@ -16197,6 +16469,32 @@ func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhook WebhookID, params
 	}
 }
 
+// WhyObject operation middleware
+func (sh *strictHandler) WhyObject(ctx *gin.Context, object string) {
+	var request WhyObjectRequestObject
+
+	request.Object = object
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.WhyObject(ctx.Request.Context(), request.(WhyObjectRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "WhyObject")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(WhyObjectResponseObject); ok {
+		if err := validResponse.VisitWhyObjectResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListWorkflows operation middleware
 func (sh *strictHandler) ListWorkflows(ctx *gin.Context, params ListWorkflowsParams) {
 	var request ListWorkflowsRequestObject
@@ -16380,556 +16678,571 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2Lkhs3ki78KgiejbDlrWazWxdL7JjYbduascYXeSWt/e+6tSRYBZLlLgJ0AWyKo6OIfZp9sH2SP5CZ",
-	"QKGKKLLIpuSZE2fjjNWsKtwSiUTml1++76VqsVRSSKN7w/e9ueCZKOE/n7/hM/u/mdBpmS9NrmRv2Hsz",
-	"F+xOlDpXkqkpW8+5YSmXbCJYOudyJrKETVXJxi+mZz9wk87H/V7S0+lcLLj9mtksRW/Y06bM5az34cOH",
-	"pLfkJV8IQ81eT40o4+2OpXhnxrZZMxdsyWeCTcRUleKK8YkW0jAl4adpXmoDD9jGc/v+7ytRbnpJT/KF",
-	"bZ9DK2HHFvzd90LOzLw3fHxxmWx1NMGe/Yxj3+7gL7mZs/Ga52acMC71WpSMa6aVkvZ/TTBvuWbzfDYX",
-	"JTNzbnuc6539HNGLtf5OVbngpjfs5dI8edRL7ADyxWrRGz4bDL68ePbs8vGjLx8Nnj27SHqLXOJPAz+u",
-	"XBoxEyUObLl88c3L8kdosjmua8n4cskmG5ZnTJXMdsz3dsnNPOjsctlLeqX4fZWXIusNTbkSLVN8cfkU",
-	"uuX/HZ3w5fJnXuZ8Uoh436xQ2LatSHB2R88OWSGMFaeEZfksN5pxmbGVtIKdqlLoBP4gFf6M0tIyJPfN",
-	"k47rq1VeZC++iY/HzrIdzcQ+1NIr+O2kXfoa9u6+PuEOb+kU/njaXik5zWexXl2zFH5DuUysYE42IKiw",
-	"tKvFBLdfLtl4LopC/evDcVu/4UOn73e52C2woDpzzUqxUHci6zP7o+2D0PT36UqLjK1zM1crw3LTpiRS",
-	"am5XlyOdXGmjFqLcsfVZSs902v7u4ZNO5Tf5dPpGxWdSGatDlRQJLTUeC2YO8qBksWF296M0tE2eUTv7",
-	"K97xxbKwDz5GHXtY78vNq1XksPiZF3nGjQBppcMC5GGtVkXG5ny5FDKh/cakMvNcztpGkJWbUbmqnw6Z",
-	"mPJVYXrDKS+08F2bKFUILqFvz++ENN/lMtPb/Xtp587MhRbs1j6RML1K53aWx6QDpjwvRDaGmR6vVXk7",
-	"LdS6/8UYDn9eFKgwpFrJK6bFnSh5wXgpGC+MKCU3+Z1oPfRsk7XR5EYsdEN6njzamnBYnxf47OPqqONl",
-	"yTcw5BeZWCyVETLdfCc2MYEvxVLYZbCHuZUmbTfrrdjAQk1UtmEzYXRgZLiTfsZzeVV/BT7CJUopvNvY",
-	"1ezR4Fn/RrpZQNurmoagt2e2u/fZRi+mYIy12FXW1BtbY8TACEjscs0m3PZVyT77ZS4ky0ExuSEpKaxe",
-	"kGqdNF6rD/Liko2XpUiVzHLb6ohkZ9fQyXg8UKW9kNrwothpzOT4TCeNRs+eVKF9zyeiaN1xSgsnfLlm",
-	"hX0WlNv4Vmz+dMeLlRhX+2mxsgJYFGyu0FTwyurXnm3vTymXvNz03sa3GXx97z67fPzEmujWoLLf+K9f",
-	"/+tPb//5T/0v/qm3c/9dPInsv+/zRW62x/6tWrMFl1Zbi4VmHE37OdeMG7ZQuvXgK+B7Ub1n97+3iB8P",
-	"BoERfBE1gn8Q9pTYdRgu4IlOgoOPnlRuXk6vl8udcgP3Irs/l8ukpZfN2wUY7IfssJdT2mOdekL7p2Nv",
-	"qt12SI9eraS067bbci3hqZbVwh9PulqvDTdiuipeCa1WZdpyd9FcZhP1zk4MZ/4innQSsdJ9+bTdFst9",
-	"U6mNWLb0yf500v68UbdC7uuQsQ8lbGzU7eh///t/xok1mMDy0yItRdvVDl47aW9/4W3arVByBmckmQsL",
-	"vmETweaiyNiEp7dsJU1e2CdKOEC1Wgiw+ZhRTPMNnAGc/UWxbFVyQ84X0o5s/GSgx5UPpGTjgR5TU6BD",
-	"lUxFcNo29t2aN5RoZfM+HOi61fu0dhZ8/vmTwf/99eLs8dt/+XVw9uztA/1/P38yGAxqf3x/kTz68GCh",
-	"H0RODDtpYjJX6jZ+yVvjj912BD182iUly3afDHoLuKVr9PMJ+/bBfkovldQCjuyfSjUpBNw5UyWNkCCK",
-	"fLks8hQk5nyJT/zzbxr9V1XL/1SKaW/Y+z/nlTPwHH/V5+670OL2BLgL65pr2HZalHciQ0sYbF7NN5qt",
-	"55s+zCd9FRx9qSFH2rJUS1GaXGzfRN5v2xhzwQszH6Vzkd4GD/irjV2A5Qrdmd6g2TVC7MgL+5J9u261",
-	"JL2CawP3q06fsde9D27dw61E2zFmNVm1GbmEWTsE70huFFtvNvtqynw2I0fqAWN/g69tf/FDKK+/4qjq",
-	"UtBYj6ALfh3cAN/6r6vJbyKFyQ7n/mBJcJO89UPV5/exm+/eIfkH2rv8E5+J7R77OT9g8mPrKMU7s+/t",
-	"H+0zzeFgu+3dJm9Evdfc78RO4or3vFGeRec+LQU3IhtxU/NSZ9yIM5PDZLe+M9lEPynKUpXxX97lZpSq",
-	"LBQDb9QnvWkucz0/sDM4rmAmSjkaXPyWXb778vdnfyufrh/ePb59sngkB2Y259EvVCbyrgV8Jab2abUy",
-	"Tl3xDG/IvPgpWCA8J+oLmvTenc3UGf3RavT+K77+QWht5RKEYqnKQ9fB9ixbFYe+ZfjhLVn7eFvljRe5",
-	"1iIbD+H8QLvcHy32n9YkAi+F/f9yNAWEtLe6X61ZsxLgFscHreJZpakQGfwVvQ69pJdymYoC/xvbCzZM",
-	"2MVS8EWbmJOai8SBbNdoSlhuhvZmu+JFwtLSWm3W0l+q3NppGMYq8qlg6SYtRO0G37OPx2bOmRLxjjXV",
-	"QdZLgnsVbfSq924hKimsbcbabt6pVE6nDukA/ZQa8RXaMO07kJyoDa25XJbqToyil+Fr/DH0i7lLcbmS",
-	"/d6WRzbY0Gf6Nl+eqSX24wykxUqa1QM16ybe2bqX9PHjh0+SVsOhmoxSFZH9+GolMXBGXVeFgEu94BmO",
-	"x972vd+QL5dg7vXZK3IATq3FrtZD8gReXrLxSt5KtZYj+60xuFXtq1Lw0pqREBxZzwX68ktRCK4Fy0Ra",
-	"2N+ZVOiIti8nTBTOW0Zf1qslar1xwnQuUwEPajbnd8K+K6ZTkRq2EQZvQ7u9C12X5EOrbL2plERddrzw",
-	"thyhSo6cLq4fRl+cP2Zf4P/rtS7r+71qpLFH4NfoFik4hrEaoj9RK9Oi+sQ7nppiM2ScLXg6zyE6w0qR",
-	"qjKz//WbmtQVHf7EHn4ZGxBPrbQUIpsdeMDUXmyxK1K+0qJlGBiCEVl/l71ySIcyYXhe7Dvl6z15kemE",
-	"wlcYxM7ymdBGB53qag9sWTXF4qNaNRDDqUvinOdyNBFzjO5EjHauo8CK+YYCD1oYU7QsSSkWItu0LKZR",
-	"LFMMpJbCqNvvg63R/VClGBXuBCdKvhvh9/zS7z9N7W67rgR34S7x3Q+lzpN4Rf/E3WdNFVS5qpx9phms",
-	"Vb+uIZ0Tfae/JJwn6kvrSE9iM4CC+kT2QqHVNyLNM7xYHrAqtRtTuCNmu/fgHu930sMDbYRqYd9wv8Gn",
-	"mgOuOtf8XnQSMAjRPM4AQrFvukGRkX44ToXu9gdkuV4WfDPadr58K4pCdbrsLZeHaUUIou0V0+/xqahj",
-	"aN7WN7J+DpjWmKJyDo5wbpr+DhrEfgW1XJ5k0y6Xn2rLLpfHGfcNUQs24qPBs5hB3ZS9vVv3WMHZOTv2",
-	"maiHq2Vy/n2Z0T38H3huPsTH5qCDtd32vgqfzZyvj6OB+Ot7MloC6zyIlOa9D2+TnhZS5ya/E35uVjCF",
-	"qMh6l4PLJ2eDh2eDyzcXg+HF4+Fg8J+96hnbTI8XOUTtIJrfG/bE6iwV0pTcWggO6Tl8+KE57duaw48h",
-	"Zks5qzdiDtlfNZz/ki5fa3v3Qi2eMF5oZe9gJV5f4UqWa8RTwd0NL2jOfrDXQzTKum5+tzKvEPURUQXB",
-	"NMcc/OGcdz08wjWoG8K4HFsv0Pps3ewpyjZlvpNMSYH2eS5ZkdcN9OCDbdDhr9VKEqgID2MNQaWi8JBW",
-	"7bxFfLm8wru4koKlcFu2F+CaVRvCGiK+7mpyqz7V5qc2wZUwvd29z050Mvht+8lOiIY4bg3BX2XIz0hR",
-	"e3tcBoqCfGsxT2IkGLTM917K6YaxS31XPT/mjKttMg+cid1Df5kLg3B1wWBbAAzMhdfZLx6hmqBWiPi3",
-	"2jfUG/HOhNHsJ4/Yd/lXjctH3I/VmDFsoGWuSnXHi5f+1IoP0G2/Nc8NIhnZUpRaSfb5eFmqxdKMHzBV",
-	"siXXmk0AIrnQoiAsoxMQfNLKROAijAkGeQmvi+K4FZTKiA5H8L0cWaXJpzxt8/YQTp0teCaS+h3Snk7a",
-	"lBs7Mw0D4qDrCsYydG5U2VDdqpy1G+vnYFefR3da0tP538RosjHYoa1cij2KNOhQ0ttxWfqqUJNIWPPA",
-	"4df76oePK31o16nx2lfbuo5d0Ieah9VbnXR+NdAAPTgYDPbEol0z0c5DfsS22xLvrh28VzyQ+p3nlXvu",
-	"gwsrjQgQcWgENHQId+jgMdfn9jDqSeKkkyI70KP4G+6OXcP9q5r00BK+E9JOcMx6WizsyWOUKtAKsz3W",
-	"AJny3i0P6HYre4QLdY9vbc014/oWox51Fzci9VyCXNxgd1LT4qsuxUqLbDQtVUtaCerhNURk3CArS9Eo",
-	"dcvUHUIgt7WhxyjuWgvYVa/x0fuGffe3A0/usppf5dqe1C5WBJ92B7gd5V7NmCDyrUtvANkXda8ghDY0",
-	"BF1EtTKtSXD8PDeWe6/bBbpwCvMa9eKnMayhraMjq9vL/VUTAXgQXC5p5LlGkFZXbEyWPSaxmAqg22fP",
-	"F0uzgeg9Xv8oy6V2693r1gizU5rH2wE2Wjj/dqpaZ/+139Zb0ccoDn+WmyGlpaE6K4VWxZ3ImFFXLF/w",
-	"mRgCrhbPXsj9eXP9l3/95sVfnr9+Q0Bru/+u7D4szZD9/PzV6xcvf6QnME0EX66yeFOrMuH5qG6qrKV6",
-	"ZwuV8mIY+SIv03l+J1o+VorUGZKRwU9VkYnS2bGVmecHRHf00nymvSButdK8MEJXe4ltwsqLnccewKhK",
-	"E70WwCaM9m9ScpnOE2b4zE4+LqQ96NZlboyQfpXoAViN2u80Dp/Cvf1MS3htqaJ9StwX0WFkz6crFqxN",
-	"NYcBTgBXyKpsmUHiHp2YHS7E7cLujpbj4UCxtajU/9bo/6woac9dgmCAUgHsda3KW3v0wlVS99kLAwkt",
-	"UrFM8KzIpbjCXWb3E6K/0aHmu7N9b2pi9OxcQv/YK5fBsCOqWr2HDeH8eFW3+0Px0F7Sa4nvfT3nuXwF",
-	"xte2+rHzE7dhADvA4FKCk7m2MjXn1jZNIBntyaO6ZSUeDv4UG7Z9Z7uN199en10+fuI0he1IwubiXf2b",
-	"z6ZPn2SDpxdPnz5Kv8yePH7GL6eC80H6+DHPBheP+cPJ9NH0YnI5GUyeXl6m2cXj7El68XgymA4GfPA0",
-	"vgxoiB5mLYnfawt3cXn4fc9+g6YjwZmvd2bP6unt5ZsLno3i8/vCaFgtmNQrJuDQdBYaZjZIJeNKEz5L",
-	"I26czpjN7fByXBuy66/YoOXrHWy/wyynUKD3oaTxg8GIkmDOWuZbxow7ch9lo60w7zbc5ZgL61EhWIh/",
-	"H/yOPWwOcAnQGzFTNcunU0K4NwxEASAMTK3P0zmb5qLAOAfaMgBJS+ypUwiwXQqlMU+Ik3uwcxDjG+iE",
-	"kGnUTY3LdRjU55ft7G9CUl1t2Ti5ZplKVwtriOYaz6ClUMtC0EjEEbfbLRnbqTpTLpXMU14Qpq5/mMNB",
-	"vBPp6mD/xbtlXgpN72w5cCn9v1RLpW2/rGnhuBM4c0JY0w47m5sKcjd0UCYncaDshYNEIFnLldGj4Ioc",
-	"0XMHwbZ+U5Pu25ScM03xd+bvHn0qZ+I7++SHpLcs+N70mp8KLl+vFgtebsgjtFT6wBk/HFERAstiRnHB",
-	"00hQHIwZgv2S1Ut+mFKYMhcaYggFlxqJA1pM7m5uGZdiSv3t5GLB6fc+FnhntxhpI5ZtWPgubhRrQp8A",
-	"wR6+W3XKw/Gc76WxMZojDM+k6kQh6d/rjglkdzuBgaepWBpKYMBfNN2MCcwMLBjwlMgohuQSpT/TlPNw",
-	"xcZTVc6E/ZC94MHjaN4wLjdsoUpK6HS3nUwsC2WNOyN4mak10oHY5iE2ad9HzTcT4KSC0N1Ib2Rq7cJS",
-	"8NvRrOBaV9BFjAFHL0U4A6fwSJEgVvv6E3imQuHfWsAz4KpYcjvU8ZBNRC5nsFWlyK7sb6h2xkO6umGQ",
-	"0InT1Y08Y2Nnt40TNsaTzn4sgR+KHF5WEgyPNaT2yoxlSgp8WaoRag6SIdu2PeXBmL5i40xI/IRWC0EZ",
-	"lnnGpMLXqatjdNS47YLgDT1Xa416J2FaWcmCU9Jaz/i2Xi1Fqe0NeTxkHIAhZS1/gehNnG5ipAIzlhv8",
-	"gj1xs5KvZbMH1gbzd1swv1IupTJspuCajCgG6oY10cZDT5FU5HeCAUsSwfrdxMB3bDP2PoOZQmDUOXf/",
-	"jWQuiwiZ4uyYJ2LG5ZVj1YGXMiQRkhldwmkWidYF+kT2YyM1CQw2O4pMQfjbfoIyXr0JykjB4HdWMhWl",
-	"4bmdIC5dSsKCbzBLweHOr3D6cfmnuV0mtTL1Pe8FtVedh1XUGfCcTvrwz1b4eknPi1gPj14pEKUs8edK",
-	"CKzCdeuJSpSY0GAqQieKH9UOfeF2ecQfuSK37D4DAJEyn/LysscspiC42//gE9QHG8Of1K49hdl5TCbA",
-	"AeZg3bZrXERAATgEGihh0AL2vxz55DHT8knNrX8kW2qvNUR5+Nu0kYCIopCkWplULYQG8+e3VTaLOTgP",
-	"ypovRUrx8m3bG5xErsnEARwrosdupolIb1/iN6IYxbwQ0rTvWvg9FWzBbwV4ISjzrbtIwlnXXVXdiTLL",
-	"97uAvoV8/Z/p4RaMoPuW64Sf7lYRcDO17cU6QNuqFkaHciU7STjgFdVtvJduKl7eibLMs0Nhz3NRLEYA",
-	"MdNRQr8VwTYxIALwg/+4/uH7LkC27smfZjq642W0AwFSlLM3oiy5nXO2UNmqQIbEb7/+3mrKv75++eMp",
-	"e/Why2TvTFjduQ23lm2Lh6SafJ3LWSEqKiUNzDFWphMKKOQSYBCAro0krr4Ri2XBjXB0kgvQVw7kzIr8",
-	"VoQcV/AqGWUVxHwtJlsCA86CPOV6yB6C2C74u3ASwohwZBrfqNms2D2J27umqZSsRVpNTY2ii+l1btK5",
-	"gJDV53ZZH4Atq6ZT9jlshwd9BgxftQ9Y46cUbGyge1b+xo4N2k468MD4FGH7pDWV4Re8Buv69DcnciFM",
-	"maduQ3afNJeNFKO5aAv/+wXFp/rsezGFM6QG6u5IxdJ9Q3fHpE1WMivE6FD0YFrkEc/OR+XrOLSLU2FF",
-	"L2tL3pwLF5cHFNO0VAtI/caIc2UJaqY3MhXZvqXb1ak/Y1f+nEcA6Aek6DdN7Olxnt2WGaE9q+HWqIW5",
-	"z4CBeucbMc1lHiWjOWDQrrmIKzTQx5lYWm0q01xossju0X1iiDZicY+eY4Z1bckexrz8x7iP24hOADGQ",
-	"y9nYB/81ogjQQnYBhSs2plazMYp65UhUUyf3C56JKzYmXlX3HIIS8I94QwrRBTVPgutNzw8yuN2/PSSX",
-	"pULlCThmHT5c3aHXO6R1yLHnnQK27dg7Wr2kgjbXNWVdBcbweYcwngQCtw1ssEMdtV/08feWix/+eARA",
-	"sgYd3pNiYm2CavvVXvi1l02AKbYz2dht3ANOTu8xnvDMQ66cF7yOBwJqMPgJz11WriTDiMjufBtqJk7d",
-	"cwyedZs7wzgjeoRG9F5YTNi/24DmoDHtgSTU171d4E7ia0e76BM52R0Z/La37wiDY+tAXenRp87T5uli",
-	"vwSEKddds6rdVJ1kjd20f9pVPg7n+8enQHugSeyyoMqGAGRRyUIXVVdIyzU+fWwKx14gUHOnZCI9cKe4",
-	"pLIIRUqMImqMCXLjKx/3GvGiGCfAFMxlBoxtMOgrNr4VSzNOqjgSRT8gdYKiFr6kTxAJS3ywxiiGXnww",
-	"jHg2UrLYQGPAP9mIj0DPGnl4Se8WY6FhFMR/KnKcRC0PXMXmgiQkNjRXNJd7FUBDNgIMK3UcozOb6Fnn",
-	"Xj4Sal/oCK73ZS0ZMgz8+XCe953An4nWOId4aMIET+dVyk0FXcISF/aiJoTss2ssE+HdLBSfAXc+IPmQ",
-	"srgbD0zFzbK7DsQBV/MjN/ZRpCzJR0jmrHlG4xLbIo4FL0UWML3vlKjWEgvAWT3NC6zPhHWk6CbvGd0w",
-	"cT2Ge+TFSPl03T1J42Fyb2gSj0zlN+vkZHR+tq2EkYNclPh+YAHtSGVxgd4KAuKL7uSa8Qyy17ZArh4I",
-	"CEkI7LrKSjFBiaEAWpK4y5f/uqFEjzlvOt7A1DlLVbk8PM2mclzs9Tqg2/bjcqHAdQ/jU7sefm0fwvBj",
-	"Z9Mhn04b1CLky7NH8F4iIeIVQfIfT6qrgYYEy3u57UWHlCuwhaF6APsQkBRxrvAmlrUb9m5613O1uenZ",
-	"+wUcp/A3YEGCPwI7+fYFp3/HS903YAO+TTrQobh0RBjyXi+X87M8tMap6vbeJHjv8YcPydEpvX6C33eH",
-	"+L70q920pd3AO/uBcLzH8TihnwOaTLBelRtMm2BSx+Meing1NeoPa2a+OWoEBMbYDxh0wVY1CkShxb0o",
-	"TVMPgPeGT4bwEyqO5occ90a5/XDcuHSVL5trht9yKcNY6UgLY3I50/capNumW8aWq6KJA3RpE1OXXQTG",
-	"MRwDqvTF4jr7s22jlF/Q2YXzC50MOSZRuxANHd0puJ7x3HbLtRCGZ9zYTV55a3xZFVTBdDaMZqVaLd2/",
-	"PBQxzqaSWBt+kWty1NVxiktV5ClxLU6w8IPzjI8gX82+wCVUkbKbAKogAO+sfft2NRGlFEboEdRLeGdq",
-	"vMj0JfrvtFhlYie3S30Gn9eX0B/deHLX040O5YJJqkqLJFJtWoAyFLa0ALzWJDnHHVDdZLZGOlOmBbES",
-	"pbFtjADbpKfxY/FuO6M5yJ6f88vHT4YnSMsKbJkvL2qVTKiNXwdnz/jZ9O37J48+RAtcPZdZLFD1rVoz",
-	"HjjgPeyyBAcnEjUZBcpGSDLoPADRqqd1qeSM5RIowx3IM6lAnvgXX4Pzio0RNpbB5ZgegfsPRK7zwCqE",
-	"xiptneUYFOiza4CjbxwSXWaM61sHSW+giwkbSI1Gt8JzWapiIaQ57iq6G01PXMIBjDPXbKakuGISUjpx",
-	"mHaDzbmd5FIVda7YQzV2DNbgh/galdbW1qpj+Y5zbgpZHuiyCacuCp5ppbb16ncbZzdXayuja6yoitEc",
-	"l6wQsH4IOXL/6uQ6CYlxver3A6ihIWMKAqpWRtx17VWjpU8fXPtUDPJXzHlWCVSFCFZTtlGrUrMiF5pN",
-	"hFkLITumFfJlK7TvEJlwObKHckVzwLtBNAF3NGJrr9wCEn0X3sfhBE48kZczkbAUgKutpYojksncJbNt",
-	"KvKIDn1t+EYHniZ7Zt4R6Zi4o1w3q9AaGcB3ZvRw8kQMJo8fpdNB+ih7KPij7GJyMXkknvDB9Fl2uQPE",
-	"2tbDuGX0Uvp7NdRFrdxgpaDjtgpg16iv5Uz0A4x2W67vdj4tiW/uWE5KwReuD6qcHRM8xZxUVwIdHZpB",
-	"yApkr3XvnSJKgZs4Yo8u4Koa2cVoPtmfGS9KwbNNnGMOgovRwPR/qBUi7LUQ0gpUucHdvlrakxmdKTDX",
-	"Q6R3Q2KFMUzT+KgYNeUB+z7R+GJTG+JOItcYcKJRvJRTLoDOsxCFRuY5lkLGW4PnxiHLPYDIbPvcsqwU",
-	"WjeoiY1Z6uH5Of2ln6rFuZ7zUmTniGvrb/ii2M3a0RECFB34GyizW/hhOhgQ8CwAaCs35NhyNxa2EOUM",
-	"jCCjGpuwan8tJn2j4j2/FS3kBLdiU2/5io0x0DzGRolStd4qztPIjuLXwds+lWbTp+ekgxnE7id+NZPO",
-	"fG/hRbH9dD0WtuqcUM15/evrlz8mbPy5p6J8MIb6hZ8jzyy0a4W72DwYb2dVdG8f/V01Dgy6fe62WOC9",
-	"2HT9peQx7Pk1VSYhbb2eqwK0tK9Hvs6t0kHyVjojE9i9qnSe2qg/vLXa1r6Ddvcp56q+7PSf2We2CEDs",
-	"H2MTg+jySNR/LtLbQ/ICRXobOyFcmkb3T7mEDepZFMn/6XH2FcCeZiYcWvvE/ly17e5mlFbgK/EBf690",
-	"/x27qDUxf5HCe0QGGyc/HjYIN9iPykByIRD5BLzIGAzon4LLf9sdAW6kXWUBq80+K4WgLLiDagXuJaL2",
-	"mCEHVXKKyYPS7MO9pGeNwl4CpvL+EHMXyn7nRSN8kX897HJMjKrIS8QvFCUX/MUzgePdAdN47LM1kBbc",
-	"45zgJD0rGDsdZn+XC7GP9Xs7EIcpnx3FPr7OtITk3w/ZuXfWoQxjaPcrBhbNpqC8iT57bk3lGu0zvJjg",
-	"RQezBKBT2pqeLrkkCIv53TeEqFSvK47/hQ8lBh8jlf+rk1YSPIpLBRu9mmjyNm1T9zetCcfIT72MN8GX",
-	"+QiNrK1KvlUDtZKNbqLfBrDZy61I1r3DzafH8R92qQs0S+SMbQUMDwgArdUCuRG06MJlX6F329FpKEBH",
-	"1bhYSY1OsU/L7kgyeFj8/EN06B67cTQH8t8HCuP0Yh0CMzrMw9xbtAdYe9te3Vzq05P7fCxUKwTM5IgX",
-	"vIzldEDVLe0LqtWID+dcs7D4Xr8XT6WYC15q3iGJ3D14fALGQfiPjindtMEOodAJ6lPuSHWCy+AUIkUu",
-	"TwIIJbBSZq49dWemBNbF5alhShLqTslUXNFdE+wUe9V0gKxco5l+ALDuF17KFvx/I/c84nnHtOs6ZjDH",
-	"TrsEl/5BkGpiW3YbuAotN5VViL7eUkNVDgjt7bq4d6APOiRjhCRlJ9Q4ejKOpTIjAsplY7C9KmwdbTl0",
-	"j0nkL0YHWCGmhvGCmBCdQYyd9KVdkLLDA4rClqJm8aHoGRr0PviBWEYumXhsVzmjWhiS/uaQDyuO3135",
-	"OaR8HBax5pKIfxw/jZs6ZhSbCCK0TcUQ+ILuYNnHbEL8hLmhYMya64SNEW9S/SxVtWGsLjX8ViBZEEpl",
-	"wkiMwafkLMCqpm1QhARbrvBib1uGOtrFjf1Lbua+lwjdjqUAC6lWs/nVLn7s06TMxu9QHi/iBJWEa8eG",
-	"bHg8t0dtD7exKrIx+p6BysfVIoc7YOJ5WMZSrMd2ZWdKQLAtR2wR6dvtalHbTr4IKIPukbu8F1Kso1Or",
-	"irZo745rdAtkY59DAWbzFGEhZ7R+mtwVau1jUtRvF3k8EE17bxt8Z5Fy3NqVikpcEgawI9Tg/7w6xu+H",
-	"9INjaNSOjb7OsjpMeR/2+V696QbR7m+Bo/8fwEVX50MsEl+iMVo33fwrul5v7vCJP9z8d9u0fgvYtjmd",
-	"zWxU1V0gAaHlhKtB7ZiqKiD2u5TcPQWefMuQ3aGf2pBG3lyLTgNfLj+rLhBziAn3GeT1YII5WInAhIJ8",
-	"CrwsclG6N1oquDWc9jtuMBqxHD4qGyf4b6/u8HJaeZwTpnkRkGW6WYt+cMGzFslwr3mSTc/MpLGd+Ji3",
-	"rcZsMlpyrdeqzOJHsohiBH8kdFGIMa7QbHBt3tUPLUzXcQXfwqtk6xcPpKM3LTVFFdjouRkGQU3qy+dI",
-	"hGiXheXmAUTrKUrQCM9Xl7rt2p1axMuZAtcXlJJA1DFBnrx5itxjxpP6lIJnNB+dLBLcfP+uD3NpBvU8",
-	"0Z0X5tqwOc8SNnBLj6Yl8ZL52bjsWsvTawEvd7QFEvJaBwU+aRL36poTmnKkvLox5u/qWAuLhl37Mfg8",
-	"HObFK32RXbG5WrO1KKC0BrhLcs3GeOcfI/yVThf4gf4Fd22pjeANkgxrawfnJlrkhYvU0Lt426o/E/wB",
-	"eTVUOVPGCNkSnfVDXkXKL3QkXwxs6YLvR+L8Qgf9V2WObjM8EUfHeNyWArJ+d5BlWu1H3KkTO+yhZzmx",
-	"NqjEpAtwXOngeL5iY7SixrDNiXRKj5PKQwB35cmmdon2N2MvuG5B3eC8dZb0nIsotjBbUATMb9hnwcBT",
-	"fl5dTnSre0FTJbOF4NLau+vQiwCEMet5XgjGqxHW7LIkeHxUY4QB2xm2QUV0a++yVoTRERF/j2PWCXKP",
-	"VodWAKGzG2/mE3b9flFmVBf8xr5otnf4dqpePGyPuak7cFs01Zan0vSrWkn/Hm220qdUs6grPum9+aiw",
-	"2t9HTOn+5eVpDvRxzgOXpXRIPZRaRvaeaGOLnO5cTv1KaIL8HBswzMrNqFzJOECjhR0MwQXOqV2hWT1v",
-	"4wFEZnU3+yEGGxIAkjcX2YTxcBIJMrPDRXH8Ynr2AzfpfLw/aIH3OzcjSadw9V+xHGoTUbjMRYpVbVR5",
-	"Sw5Xzz9uFW9+h9kJTdpVa/aaeK6SmpqKNW/OQa2rVd0GvYjF7Ty5VYQlCYGaQybe5YBTNivNLqKVVU5R",
-	"LeU3NTkwS8bnAG7PCeTFJkQpD8OAZMuVbKbqLYtN7NNYS+3QUqjHl0/dqnHnOduiJe4qwvbdxe4wu2CU",
-	"Zy1JWIWaUQaCdjFKEjO7a4qsRrIcMItpszOj6QDWsVhssFrXKrDnpL82pnCdYhvwOxEhp+fFTJW5mS/C",
-	"eRfZ5ePHF896Se8d/sfb5DTMmk0pvxWb48jZW/NaxCYar0UVaAjnnkum85nkZlWKRi5LluulVYJnF9NB",
-	"ejmJdWG5mhR5OiIkffXqD1+r9Vf/9h/ffHf58/p68/z6L5Nnz7/+ZfH8b9Mnf/63SfnVfz5bf1no+b/N",
-	"f1drU06+/+bP60fl/3f97j9Xz/8Ub6dcqv2Xk+/E5id6EsTHWOk5YFViMkfTWPUhCQSlNgN748O2eycw",
-	"Ba3wfhoDMJjP7Ru5E48xCBAV5sAbh8uiT6rbHj3kvI72FzjYMNpNp9xnmuWZkCY3m4SNteDF2Jc9qyLi",
-	"n2lKY9MUNOYFBGQTNnaupTFmw4nyDJqt31aqy6AbQi2FXUAF14jDthLH771Z2QGLefl4PxLzz6WgQDfM",
-	"H/qSsMKBK/dG2NNpXhhR6gbwskTQZcolFddpwC6fPIqs7g9c5lOhTZzi8tC8nmYpXF+n0Fcn2oUR3kZw",
-	"j3I9qnDPHfPld3Ad/cA3rUkvECKIJeW5izNGpTaixb+qpi2XfOd3HjJeOSuToPy0NTapesKP1z88H9c1",
-	"8G40O287vDGtk7BB4GfAEj6OQHnBN2yC5aWIlCvebN9xJeyrEAsnrppa1YhTGV0A0STRSWGTVkQ66R4C",
-	"O4fLzTimBXCAMfz6npJbejxb5DLks1lp2NKFmo1WZUFpbsPz84vLL/uD/qB/MXz65eDS9r2c+W6octal",
-	"F7nMjUgxy0TdCqxaYP9z9xj8zaQ36F/0B71tnptqVjrcxNwkdDw6MJlpBz2ITzXRpAzLuzyNw/v9rMbT",
-	"CEILEpn1eZZUVHEaeRJuW6pQ04J0mIFq8t8fQF5st4mvjE1B5q9EaeYdLny0QD6L1vbVr0TQofAu6CYr",
-	"vjEcKfX96VOzXPNJcSjX5ILnRUvqzWnEq2ns7t3qeyutdxDQ7bOFTv6ziTIHgRFpof0S77HzcEFPYeqR",
-	"aHwaaw8bOyFK5mWQB4lkDOTuqQMu9gbi28EbWy1UUcl6M+wVTYEHAtgzoxZg3tsNv01qxt2j3WWz9vTX",
-	"c/YdPisfYUcciHRxOaUVlZc9f901HdhR73KBZJQ77Ol4vJP2XGv66Q+51rmcfVVQHdu6PC7w1wM44Jwd",
-	"u9ML4T4b69CPUX6o79ValGcp14IVwljTPWFZPsspnyrjei70FVvJ/PeVcNnExPawC4n05GFzeQKOo1/5",
-	"2d8GZ8/efk7/cfb2C/enB/8SZTv6UaxflrFKKrCk3U7iDme2bcOd2fuefWMfcmHlxjrgkevkDT8XXZMo",
-	"vPenLdIHZhSbCUMhyHeGLflMeOyQklU9evvDffLTq/hplMNOTvMZsr8hngfVAvDywIvb3t/m0VqK4lAa",
-	"6O2iGI+6lWWgN2Mzj7yErTeuFiA8HqwJQ+h64oqOJiwThTAi6qr1MPdtTGWM6aJiwsy44TshtxWP370Z",
-	"+A4BzHEdy5Q+lg3Y80PQnEcXK7b1T+HU3HeX6nBCuXvWIfbaHvvsZXmSKgtOmX18y+xlOTvSLHPqe9sF",
-	"7JlW8lIbBg82zhwgwT/QJLgfcb9T6fE5yGc4lgMoqvEqyokLx/Na+rz2ir9DlZnnP1cSCD3cW7kZ4t2Q",
-	"aaNKctFhhWVXCBiZHTxmOSccSmMxVmau2qjLghVJ1WKRm880wxfqq3ItZX1VLoOg8MGnETYV79IsN9SV",
-	"ivsqoBfiTRDtk0fH92NBhGK1nX+tb721vlSl2Rr3PQa+UFk+zdswtTTMOc88Nt6nv+SSSUUTc2LOQQDt",
-	"/hIAVu6vkPflfe+mROsCmHG5lAuX+r8VKIDKvVRNW4p1WCgc6obPkfJKEAUvVq8mr/9EmTmtAWQkSaKw",
-	"tNYbVOwOKplrV0e8+hbxsOGWDb4FoXQoyo6MYPWOQYELXlJt/417x5EG5hKWXzWYM2E0YVFtOHTtd6J3",
-	"sRq9TcR1XBt5DCJxqrqEnZJg3WpTFmw0UBYvJtxMnKwkJablg9LfUTjDYpXOGcda6ZkSus/QSY/hngwh",
-	"7rD+jqhCZuQPDyj84PVt9j63xeBoQ4uzNxyE9UPcKUNfhAfJRoUnARQz8KmXMfIHaiGWNuyajP0W9CEG",
-	"ugFx71AztNbaNjyHdiAGJCYYPMCaqhomHuD9M2ESKPNmzfHVclZSZbdW5sg9Augnc8tbEq4bMSu25JjT",
-	"EsTGSUClRuIL1hQD8ZgrdVsBt8uV1PFWVh4Htw+xHdSb2c7GdZ31641drOahbV8EVfUj+sLFCUtRZSLi",
-	"RoE9MldFZg0UCp22yP1gn9zjrsIKBHSHq0bm71s7LlnHlzBAHrcPbz+8re85tywXn2qvSWVGMMUVhV+L",
-	"orJLABncuQabqaDql4nPASZVVqWPymJDPJVP2Q/5V8Beb5fUkzrnmpEXClN0jXhnMAlHqyv0bCJi7FaI",
-	"pQ7I6XLMLbYLUpXq6zNr71BxJirfk6o7UcIRa5TCM24fReEBm91JUNdLVuhHOP6QC3TMJ73LO3Bzt+Q3",
-	"LGm0U5uZ9oR1kAaloMKoKKZ4RbmPr+pjKbyogivVpBCLNtwooBHtfgIsOivVymCyG+wtoCP5/NWfv2bP",
-	"Hj3+MoH6ZEWeAlTsfIlf/ufftJLjB332U6lmJV9ohiUDmJJsnKpMjK+cDoXcoXEmDM8LykAoxUJkm3Gf",
-	"XUuWE0HBRBRKzrTdqy6TwQjJkb4YeaddIXF7L4R3PJWHeJfr6C3RdqVlgSv6eCB+nlh1n5ZKh7CaQq1F",
-	"OdKS34omKaqcFshDGAGjGApt7GwVJ9teNUJoSr0ZB/C9AZ/1Tc+R+OKAo2yosLZR7pnClXmHLDLtyazv",
-	"eJFnrESXCJSMQ8VZS7HqtM9J7KJlhUHI7bK37TfFMuWpcRKXv4xEEcDU2OSGVsqqfJIVtKusCaVFWL8J",
-	"P9E+XTTsKLbvz0RVnWs3O87BUahZVd8NQ0T13pXid/AbD9KHt18u2jCpqxbIybdv3vxESODaZx8NnsVM",
-	"KZObNhbg4Eu27+CYqff06x2S7NgBm5K0tgfkGNZqOCm4vB1feW5vOy2kJCA7DJRBwxdWvbjXEUkkfzhE",
-	"P2sJbuwdqs/BsLZ5yEH6CTthj3BQp25hQfcBp2xQgq3OFN3vqGQgq3rl+KetwTIp1a2QO7QKUZIS/nHb",
-	"/aCK1SKaN2n/7mUzlyKpX+Euas1Ea3THiaR/4mZeuTYLP0312YhyRfNl3soVbbsYCe7l0jdgG9s5iItH",
-	"sVFEPV80qwDQvQHXqF6m4qY3hJIeG7WCnDH/E7e//UsUN+tO9O1Y019fv/yR0e/AoU3k9qg1rFTVJ+oc",
-	"M+fOSzFDSMvuXeDGFRP4lugX2rdBxIs8HrvjXfvKr3UIMTjKjq4BhviYZrk25eaNC23ev1rIXOloUofG",
-	"FMilKo2T9JJab1bsKM28H1C6R0Wk4LkczY1ZttEs4KeZXgp+q0E/OwIqRSgGKtkSB0f6OuB5q68LLddb",
-	"IdlyVRR6yMJ3wM5aY0OO6ur4AFNbERQ7VJfr32ddS6KUs/aSKJCHXcarRtUm1gBIlMvNlR8kXugop10h",
-	"LRTLdSxAs1toQYZqixx0q16WpVqkvaVZasJ+asCQAw5rD8zbhg012acaZTL2M3jmcmUaDNhPBknkHl+g",
-	"3euWoeDkNFzwd/litegNv7wcwPfwXxfRwHlkAgNWlKZo1MDuBI93z2O4iSrcbCvHVlfaLwEtAR1YaEWA",
-	"lygt1CqDehKU60N8fuDLhalfcjM/JdmgnwD08d3jjr0suLH6tHOLP7kXtkoAuB/e7lox6vCWhneFB5oM",
-	"d1TMhRvBTCnit6URUM30afX6d8sU8aPb2gtCBiHmCnICYQOnqqxYIUar5UGk13Lj+Zx3FvyJVU3w3XKf",
-	"7zB/+sBArnMFe67qN3OxAWfnrVjCJSctBC8TphXGbBYrjU7Pus+zYQZbuR8FiOtdRZgaKRWXg+M93nUW",
-	"vjaX/QGdidNqbxFd+XZJg+35xAExJCoFee9eHxS2QnamT9PgTi3+U6CDIrQ9Vsqq4JO9ieSarcvcGAH8",
-	"kVcedeCCEL5oNtIyTHwxLIe0XNtTepba45z/bVWKXTz8W8xah229H8A8CR0UwXk0DAp+O9dHMLLqbFES",
-	"+OR5euupFKGgxAvDZsJoH6NrHk4GbSA3efC1zzR9CblCK04gzOW2KhE+rKHOmJ1X25WZUlmj/PV7Up/D",
-	"95U4kfId2v84G1xcPnz0+MmXT5/xSZqJ6aD3Ybsysf/GAQeednGGYqVb69kFJE9SMXq0z76e85JCVwtK",
-	"4XIpFjIDn6OHpIgMDQYgD4a4enYvNrd7HLbBEXXwVO3YfK0My1Q+a9vYcYF3YpkVItNOTIdsDK+NcqBI",
-	"9HKlpgyqBNazV0hkr9h4oexUjzGtXLqKwvhX5GyB1EjAddISuU3A3bpeMWABpi+MEyoVDBJtl28i3Nf7",
-	"jDjTAJBq1grtMo5DPsul72deVvtKewGIOJ3niDepamrgJEAdMzsIIg6mDkS1jLM6dkdxrZgCQ9hqaZdm",
-	"yUsoRggRqo+CbvCzv0M3V8FfkIaP0o+VLAVP53wS93taJUe5eBTuDhd+zrOP0qn1PFpK2542UOCw7uTf",
-	"d9Nc9/CLcfPPs0sdXdYdwNEH8VMdl0Hl8l55UbycQqS6S+bA2yR65dIYd+2zN2vlwzTeEW/VCIHNAKG0",
-	"yotMY/FC/zt2qB+D1x6O9W4hZ7FbARqHEBtP54GpyL6nqLUdiQfNdLzlwXij0ZUDsHpWsyCAzSuojUzh",
-	"0oNl7mGbL1QD3xzqJjwmO/bXJUZ3B8cnPeXhqbshw/CUNV8BW0qSuQVardeg3c0Ugh9qpWtEDCviSu0G",
-	"aviQpPxXQlj3Dyrui7Q3vuYSbc5qscJ6hL6H4bD3orRD4dlWGy67fB+vlHvuQ4LUL63l9XxJ+oZ3Od+V",
-	"jdhAOuI/9BiOuQBl4QwP8rFtXIFPscSYJiBpgNTTVZV0cu5L7Icl86mZHdR18YSHhcpWHdY3bIpAfRTT",
-	"8jOYVAuwY+l+CLZdJKiP/v6gri6lvNhOUVS9lh+HAkUYT0+MxNNULI0OCFbLFdQ43xASO6K/IhbQoXQH",
-	"B+ZxhlQL+5LM/MZpTwigCT5FFoM7mT9NJgO1dpzPGI/HCIU3HptV1Vyqy0CXRw+rd+rvU1d6qiyXRhqG",
-	"r1de9W8XYfXBTubKXdgQ9jKftlSWBC9Cgk+0WPpTQUU029jGYDfnszlAJAg8TQxkkEKNl9AOJdaPLMiE",
-	"r40OLPY5Bzusa43RN6tSxk0yfc/MdlfoJqb7Y8txu5qIUgoj9AhqDr9rY4/Ge2bI1V1gDcPEiuD2ZzRE",
-	"w7cEkvr1mWZbCJc16q1j8Wa2OyN3sIwqjRyJxt8JQpy1nefwSKfCWvbBY8hvC7gZt5JVk9w7p9hE2MOO",
-	"ruBM1oor7IpNtxggap8XHf2f8SDQzN4v1MpcBaVKiL66gg9zDdWaeSGyWkXmbb9pLE5ABGyR2yXWnWgk",
-	"1qx57gUsL5lZlTKpknHBg3cQrKu5Sz8pflO3UFiTkh27YteS+AcxzKtWJlUL4RiH4NErNlblcs6lZ+it",
-	"zJsMn4QApSjJk+KRP1c1kmsi9/X+Idr69fwVou6JMvPCYhGA21ENVmeG62OcaXCdQ8H7kZpO4zvFuZXn",
-	"XDP3dL36EFPT6b38lsdYxQ7Bepj7INA1h9Z1D7No6gVjt4qY4QHujuKQaMYphlrv3+6wDtrKeN+rGOLJ",
-	"D7nWWsIHHfL7J5xGvWvCTmN0k2n2qaxubC4KvELkC2qPZtm5WtoBgCC7EBB8aguo46m5b/V3zRwcJDHG",
-	"huCUxxSbKsCA9MKQ42iPtjwWgPZpJiFMeHbg/NWTPCM+ICSgrdX5iZoffjNtO6QaBjzd2HGgVxAgkaI6",
-	"y3XijyvIFaZD/wCvlhHLxrQ4EThvMYmg3dE0lmH9crt7pjLRvOegz/yCegctBoAwlwZqZQUlR3gOLHm9",
-	"PbTzgX08PdRf6ytvHp6S2/TquAQN37Xm12nWG6mbKBPRvaFisYwzNnZRwvGQCBBVOdNXN/KMjSG/fzwM",
-	"SwpUnDcJWwAFFZVAVbdCapbLtFhlIsP3HbVQ/ROTlam9Ssm/ELn4TNOX8ANISDQeQpIH/c2zhtJfkZlH",
-	"pFBukdiarPx4tqh6+UUX4kyOJUBKeq98gYmTUMAtV/allt382v6ZkhXWUDsrFVoLjWgZq61uxWZYZTsT",
-	"77i9y+eGSni7HAYCfhKE0WPT+8xX0afcbqzp5gtHdOSlW6p03pJex+WGaaFdLQwwHtVSyM6+BYAYHnd/",
-	"wiq9lPcRQ792vSNtHZ2yPI4DumMIrXnQVmUtMI4SpXnk2oy0EPIgITyg/LSMY+t/mQusrIlrOxFCMnsh",
-	"QfSjo1ALguCE6YyDkJdt6WWwpqje7RW0VAs4IiG9sgp/Dil6LT2tgN0zdOLTlsHjPhQRBFOKYtrYD4SZ",
-	"XIuiwO0QyfG5U7eHUsYXqjVr3u6W39REV/dHA7WU4onObRdYKngydkrAb3+7QEKWqihw+3nVKFytFJ4a",
-	"d6uEke24KnYrs/Man/VvjSrepBaAeVVnslSGFCARVdcLpzU7dKgj0ZSrWMxjnIk7UajlQkgzHuJy6Dmn",
-	"ymArXXmC+awB9wre7CW9XKuCtzlnt31d3S8/7ppJWzK8VuKY/BI5aXM6en8wL6iNtAvrVL+D5JLpuSqN",
-	"3z9kqrVLXuxqciKVVimqk6uXHcL3D74bolUcnHjRCNvl5SRXbTStPtFFO1yNfTUccfj2ppSnc7pg3wEt",
-	"N1pepVgoA6XF+QrqpUnlaWrAv8ezkZLFhnBnOmSisn+/YmNt1HIk1drByUD32z9ao1jZB6wVPfYgQWfx",
-	"Ad60TpoPFBXQkx6Sj0PboDWwDUgnuWsxcKvyilvLORHzaDT9BZXKpDPXsTXLaF3iQ3znO0mhQxSuvbr6",
-	"Ap7W5NhXNSfOaVZpURpqTHJeO/zp/S8Ax+Sa3YMIKqiA2zkucaCdvJwrKbLRXC3EQaM6pG7fAYZPbhj0",
-	"yBqAVDO63eDB1cjQNZsdcG4HBtma5/vrOqI3Yuc5X0miP+q9u7hG0bQn/wuW/GvKIe6SWdyaT3fFxpCl",
-	"eOYL9SJQgp2dQRq2v1lGMhsv+mLz14t0sc5f5v/73//TTx/+bL7PH61OuyeqRrW5PfB2RswXOm404JA7",
-	"UNd3iRtUS1t9lnLOg350W9nvGtfEQqVQE6UKEVsB30pBiOp9K2dvShGTFDhL2upmZAJz/2hcjaxPghSr",
-	"aRAjatH2x2hQQx0+oQoLltOP48u9J0i1qimdvNC1veb2a3KftrHublPlwk+jctVaSiGoMretoCo/9s4K",
-	"jfCUo7Gyu1J2SAd4Dg+5p1ud3JmQOZB1esAClUIFggT05gEwyC56v5WHJDr2k5Sx02Z5oPr4jajNIxsE",
-	"N7lma1EK8s9hjKFRne0e4N2/qsk9QudxhCRmZlDiujZiOWTcHm6YAJnQP3BwCdleCTOCl5lay4SQkgn7",
-	"3//+n3qpMngyXiV+E5B5bSVncrYsxV0u1lcVdaTtV+AIhvQRfMiDFoKQwRt6A/EwSOdlDUdQYZCIQdUm",
-	"yQ0q1foKYvGCMqawpSrS5qSXa2aneOkyNjoCDTf3Zq2K1MHHOs4tGhaSJtrqzLlAikEyMqvbITOT3wnm",
-	"KxjSfDZqCVKr2eSQsoFwF5852u/ddqtY/uSerRFvN2V2U4lFrmtIizCaFtw7CMJE4pLFTQPHLNTKDNo1",
-	"iPzK15s+vszkvoki3s8DTdEgwhQ9VWKGTPhGswALSppfqu0ikG1n4U+BTLQ4RFydVVXC9ZkAjNZkBWYd",
-	"+7PdnVYKIFMe6PGKzMc5wQ9dCinWAqMogChD4DJSDBB32eWA6bYAibuCG8WMKIqkIpcptWFapEpmOvHF",
-	"4AgI3mcu16QUGU8NnXNUxjP8s20nin5WOwqVa6iM6+iHwM09t9PicuwahDrWMmkh1Lff2eGh5qUdKR61",
-	"dRapFtJPFQh8JGQdLCsslVZX3kEPRGwLvkFNRBuVgW/rkCg179yDiZhxn5mH3A0djVFlYjwRL6ewCgvg",
-	"DRnUycc8gKzusLiMTaOdkLgr5I0v91tDNFTsuo48gvIX7ZFuRZwXST2hGe9wAFRrFIy1t4hRNhmBw9dO",
-	"/YLn+7mFoMsJCW1tFepSQQLnprBNObxu1tqtbvG063uo96i5oO4uHdAhLG533d3XG5m+qGJ2IQVrwAnw",
-	"6/swH4X8WEjSCQARMEJ6vsxdmLDhTrEeInwnq7wgqmxIUQvihZDknEvdqeReuqCSqh4nC6/vTUBz6VOX",
-	"22nTdRKEWEIk4jUgERLHfMWslt84yx51JTzQ2aoNFsAXjI9WLJNxIpUXMqSSrio4VcyOWiA/E8I6ne6n",
-	"RTumny/k/RhSDosRHw6Fjteg79VoLqJ7L7YUEYfSIYlZbpNsufCkWI+JuibwcwMAfiPMFRvTAhFY1tns",
-	"8AClkivpndGUK1kS0sTVu71i4+q+QV/yxJT4jj3WtaPa4cRBSqFjOjCcyLhY2HJlKnZquCxQX7fhwUGN",
-	"hgoaDJw/UIKULOpC8DuBHPqFh2Q45SfF2gF+QccEF6g9SN8tGF9H+F5leAfEOFva64isNRIG38IeIcR9",
-	"tu01mcYZ9DQb47WlwRX5bZxNriK33voSmYKeEYAEoLLzeADUB3lo1ASZx+++7cV148xo1ETMWxmPbFSv",
-	"tE5tPHuzpfxTgPlwqw9bg0smeFnkfufRjqxglU7mXD5wKVY67pEMs0Cj6wDmflZuIB0zOILgxX6c5fIQ",
-	"FYWbcOTuhrsmgRoWVRQqy6dTUQppQKlwIOmvkseCe3SMh6/9fhtuN2V1R0PCiDFjx332xHmnBHwnQQlu",
-	"fI3Za5O7I0npCrh4Ir/waKmKPI2SFv5Ev/jk1bxkQs5yKVgppistNPtcKvbd5k6UUiUs4PMEvV+uCqEh",
-	"nvtKzNQDuPiseWlNTXuZI0WQkztqI1O8xNkvE7fIo8tLNsZFd/0du0gy1hEH8lOrQG7FpoYyOjx7YrKS",
-	"WSFGJ2NGQLYB+81trlp7TAE16aRQE/Yer0hDdkNklvja+d3FTS9hS57e6iH7FTsGXsG3H/rsOU/n8Bty",
-	"59kPJYwzw8v+7G9wS1FB+Sto9TOcL038YZBfXCGBMf+oEGy1LBTPkFLINmDn1e7/Ig9zzE5UEwlWt41T",
-	"ii+Xn7nSHHDyj5flSooxgAbs4e79iVdMFEQw3S5JUpkRtSeycZ9dewWI/DhQ8Qh+Bk51lKfd2bMHDBRi",
-	"GaMoI+QP/FZ4CXEmjvOVSOEpIh1X7NEyfih/A0x3jNjYw8M9301lieU1Cw2gX/zW2oirMHcrcW7nvPSu",
-	"b7BFxdS4ckWZAGIbV78aKDvI8K4pECzb0lz5oXMyYyR2IbjUVGLxnqqitaYRCG2Zzq0J4zoMcUXmXAsV",
-	"jefCzQBlby+4vWTbXXfY/em1z7E5RR5347SqK8X2c0gDuWi98D1KOha930NfTBdwpCiu5ZLD6+l01u0C",
-	"/rAKhXpwc7kZQXEcOgtpXsPSLs6cqoym3qTIdre47bloWjzYvPdUtBkXWwbEhyToGlp43bs2aXRtLSaR",
-	"rtFU+L6tZIduQUEaq3atYLxNeu4oJ0dOtk2U7njRHzoa8xYeckQcXjwKeMJbycF7VVCht4sm/MPbLVcM",
-	"3LD2s1/U0p8PIG6iu2Sc7jc0t8mRjUaurop5kXU7pn6Ok4AZ4SpMBNk+ITorjG/y6fSl37v3Zno4lKOq",
-	"/R4A5xsocAgpfq5Kuhcs+K14wDhgAityi23D3+/zGAiFDo1uqxNk6+rQdCNW1oRxwxZKG3Y5GCRB8NN7",
-	"HjxdOVK9uNOb1jd09R0Q8wx9qvf2kulRm799ezp84MLPCYoeL+E4A1PSHmHgFZyTO37bA9/CyfW8RsOV",
-	"NMkukx28Jntnq7XcyeE0CF7z7TOFAKoQs3eumlfuGuNnzJ1FsmV3Apk6ZP42pGZvrLjS1B3RxL/gC3s5",
-	"fJAey+3tag+6zlXzFnSizYh47cPBB9xla06J9vK/gYCpko1JuMYYzaEieWO1lqI8t1v8/NyTWv1rKabN",
-	"Milw3If3gsHlo50ce93IltAA3G1UVnyfjqhkBv7SOudWcJrAoXi/Cq5t3osdRqEPqn2vYnhfXpADbnug",
-	"v6kJUcEaBlCoIYV401uWcklUkdNSRDleuyG4on6xJpuJoc5U9a/6Leil1s/Z14Oc6ZaEA/sFj1CopAx0",
-	"VNQJZeeilRAG6VoOyviANM4maq/30v35zWYprpfLIup8Xc9V1GlcRVUhRyyKbP1XjBmfXez1mbkR++mu",
-	"ljkcckKCtVMiyfrZlsl7ltHnxpT5xNVb6J5u+cJoVr2bBD5wwF4TQQ397cE4qUIgLugv6ExebOdmWgXO",
-	"rfxnHdzdbgZ2Tp8PIzf18GoPz/u+0qzezFhwyWci8+H4wN7wd2r7seho01VZ0mmwS+nWh/MzebXuEd0p",
-	"xNSM1MrswH24Wr1zDmz9pVKLuKVUiDtR7Ki3aeoJNjUxoMoWoE90GDKgBfLlSxHdXMns2xZF03kmQdMf",
-	"RO5U1cisD/SVX3jIUOeGk/dEe9ArmFJFfgBXUnP/R8yko9imIJsGXzz93nVbYHR/9pFKk+1MDHL5R2jL",
-	"QtJcU3df9C8u+o/26uyw7/sZSOob8ttcW2Pmvklxrbv8E+TI1ds+RYpfQwXvs827du3nShwaGWvxsr+v",
-	"879VxCFAnIbapiMhwektsMrM3oKOVUVpqtIpcKfiTPOC8AYeuuCTRedc97tg3c1UH451328thtuuIyfv",
-	"G+8owpJFmtFBWAdPcO8bTxy3GhSW4ZqJuzwTBAv0ZwYdpkG1/2wfPKLIpeAz0QL53RmbDboXz8wVZc7r",
-	"gLKLy05CR7U6DjCLY5hdar8ao1drnsvWm6dBi9EtGK+fF9To6eJx/KRZk4HYq0MzxCAV3a5rFEP6/B1P",
-	"IeTDid2iO2oUeLjtjo5vCaxmZnyuFdavhTzkoEixWhl7bahn1HxlbyiuxjS9XD8HD5+GbdMojVpGy1JM",
-	"83exXGFNGOl0zkueGlHqxE5cKVI1k7ne7uSkNKNH0zfPTkO/0Vor0vc58TK8N3sL9sBJDkbYTJ/oWD++",
-	"FqDberkcZXyj25A5w5ps4ktQ5wejmPQVVnBiuZVB3T6S9CqX1Nfve/jk8Z4CfkkPuaUi5ZYBm0RUSPDM",
-	"rjqF1vIVxbRTgcKWDdF8b5FL/+99MtluYdoZeu3rYtbXpq1eZucKmWZXhUzjtH0HKW6WWYa/+hKWsYG5",
-	"PJTouq3r/IZEC6ckW8/VIqFMb6vwEkLzetVXKHWrcbCw2sataiOnQvDMMYZUE3I5uHxydnF5djl4czEY",
-	"Duz//WdnpR43ERRLuWSCwgN2IM0aD46Ar+wl3W2PP3t6kgRMpyJvFl+tEDJVFu6NvdTe9HxdpUykuY4W",
-	"DLYtm3JDSrY5Qxduhh4fMENbFy0CjRFyjNYjLiro12/NZz+i5HW38tVHl6LuXli6e/LZlk8b0sd31XL+",
-	"RUzmSt1GC/vE4PNZGDh0JW7FHYSJcqwFdwWB2yHjRdE/KJpzjNlX586MgDV55FLxjbBmUekRgEEW7moJ",
-	"6gJ4tE1eFHCN6ExJlxe5nLUR973xiWD2wVUpiEjas6BBZorW3Y3Epv26nt8exz+3e6V9ePSkq21vGJF2",
-	"v7N/9nj5e7VQ8Iko9hpZ3+NTwaG906rimEnjcoz2y5ajRrdqHF37HcUJIl+t/ixZKz4B8gMLUxX/t+ec",
-	"yBg3Ac66Q7OtFkM+Q5QZDY/KCbv6/FKvXXGC0E5rKeCtd9JCwhNM5zM5ZJeOdI+VykDYxl7uVzITJVvz",
-	"zR4GvJ2xYFR93unkE8MOUkDHkIyvyqJjNi3dQewLbsckqJqDveslvUqodbMcSFES5MWBWmwQxdYIZPaQ",
-	"j9PUkaxH3Jkk6QfOC73VElXxhCPOiwPy7uhR4DCvR23vRyLi6STi6eSw46jDDLMH46wUtpNtQc2TEFNk",
-	"xd2RhN0RKoB3Znc2LBR0cMPONctWBzg1SqGXSuqWsxHyQGsKDZVKBUu6YN/lXyUeNALmMkriZ9qpjRal",
-	"83sXLQprVa9NzwzlvHbRnAdoHbd1Ku1juFm1AG+/ffPmJ4YPROYnrgKNUrejRYue9VXxa1JsX+l3rHPg",
-	"xdq7Ch3DTSOnX+/3lzSm5BSek6aC+jQ+lOjaxohEeTYetmkRn6RNoo00drnmk1Z2VjqUEalkVXtMB1Ln",
-	"Tji7n3ZWf+JEynhIQhBdYo6rGLY9OiFhFfZDMY9p8GIw2GElx7745NHBI/iYNnEpTF6KUZsB+U2plkgs",
-	"AIhAq8jWKqK2w5w3a/K1fxGySxBAi49cBcBicHpUVQU1mK9GqXhLZJIFk3s5eNTBQ9cmra/QJjmsVPtL",
-	"KZyBvcGECrubwfGIeZSsrFU3MKXgi23PVUvG63O8t1GYcJ7P5qKkAzB6wHmf6iCJYlx4yz7IAqtwr/iv",
-	"liOj4qce6Mb6AV0ii0CwyI0C++2D6Fh0r7Z8uNMbzu67OOVBjQUFq4W5Tu05T+mLb3f15qhsyKgH5yUF",
-	"hTV6cBoO7+PLK8YoGHZC07EP7qET9WO3Dm3tBTyBtECOsKcwKHZ/ef6GneMStXXq70wNkyprhGAkmxuz",
-	"1IxQUkytjM4z0CXLMr/jxm4pA/RJCVvJwj4DyppqYTBIrtXImKAbQZBuujKSgW77ukPw2ywotJTGQ/Lo",
-	"O+sIwqATAZaop4ngZZnfiYxgxaUQLOObGoLMnepQe8P9JxHCRC0pLLseZIRVqVdV1KAtVIB5X/uKBME4",
-	"657/gBpG+7KcULFDSpFRHGfLa7+SE0S7ITTVfZDt7QESC/W2QgOQL6WJBBKpZYIqSRdV21tpSgcamfNN",
-	"W56Db/195ADdjnO0d3GflLqGdtXydf3crtIaBJAOudlvh8bzuGthXzipxQNXBYx2RnQ6urKceEUxT2qx",
-	"wLQXDpj3Frh0d5mMoLTb2K+C6tS5Ztqs0tsmZX8kdOOFvCOH1Q5mkl+CElLdeVxxJkbE97NtXCE91ahE",
-	"i+DIYMkJAyx/KAVssMUz/gkoYeeiyNo9gg75Ct5vl91ulQ6UCpFq3axIE60moKvyThi33pBDgJuQ+ciX",
-	"0slNn4Elg+RIwPRHkgeCD3lryBBUAXxiTQPbgmFQIoB64UO5l9UJNnRHz7QU4m/dwlIHl03bLvzbqBgu",
-	"7PAGGNgIGL0I8WhPRWJ8XelaklCYtndU6aXu9duq3O3tzLoV1OBbAqUAJv2H6/NlrLtod7UUPQAEy0o6",
-	"ofYS0AzhWQsXEzhBfbCpWiHsYOFQEtxYA0oF1K9mrUjCGqEeFX7qgHzPl7a3Xjsen/FpDR8sYtFS0wUk",
-	"YGTUbFZ4fpgOvCc+8fENvRlnQKHv7hK8GilCXanlBp6ol7j3wnBkLudHo5B1qxV4q0UUHmCVFlNl5kKB",
-	"pdBLyA0Zg2k6vg+hNZCiHy8urcqkKuMPtK8+knrFytwukV0vwEdVaCPgaOkYFbh38YeKkI8Uine5O1d7",
-	"Q12GW6NuUoR1BtqCf7tsmZYCUNfBkUMln4YUoh27X8ah1yYkOnVKK3Fv2BUYV95xT5SS+Cz0ssaf4qxL",
-	"R7R9/wosf882z2FxSm6Q93pHgPIkMcjDj/hjDtQjdeKR+q0tSumI36s5PaDKbZBvEKuYhN/0PgzwbYvS",
-	"n9dGqdugTOd9mH5OVZPG6aBj1EmzUInf0xjUj/9rVGUu+rIBoABHCFrohdUwABSAFEzBf5IuxBT+EWZ9",
-	"aPxevBXfk6g7iEZzksham1n0kUJr1NyRDuYWGshq+q9AWJ1Dd68ft3H7bRwy5CSAKs5Ux8ERkHgef/bG",
-	"85GUC+A9c2t+r82yi+sYhfDKZ1sRaTwRqsisImXwzAauLDW5WXmAv51zsihh0thz4EtWZQ2TUCtj3fcj",
-	"vHKtcwPk9RAB67O6lIf9bNjsB7n7B/fj2GnjxSNbp86NF1ZqgNGG5Tbc2p6Kza4ijm7L9w49/48fP3wS",
-	"5Qht2w9o5rvqR3Cdgl+jWbLHnJG1W1GD9rLg6FTQc7VOGF8ui43zKdxre7irVjB3nW5aSMb976i2t29Z",
-	"W5ZfwkJFj5FMP94rrN3CNcunkWl2N2DA+rp6AUV+i3WqgBtpQ3R/wAFO3JAf8xa5bdnuHpEWYfn62LiU",
-	"ZJ/bNXkA3NbTKRH5g+uA7v4wyOZwwQEkMuLv8rS1ajp12ZSelMuFG4yyTxALDk1WYJ81/DU+tofhZlc+",
-	"wylEF7GvKKk+35qcBwkyYbp3qvIEwSzMue5CbgnQglj1+1crSdcQOFfsQ/BtCMNPm9xGtqOab3SfvSJK",
-	"zimw766HATenyzew3xp7FigpeGmHbNVckDxPxFqZSAv7uz3AgALSvkzjD7+sV0sslzB2jkP7oMaiGFIx",
-	"ZNBmG2FOS/lp+zDKxNLebXYciklwNgGfFviXMEgFk8AXIqudZREL7MpRcdWkn642djqVZLm5J+8lQQpH",
-	"uw76MtY34GJvdg5p2U9GTXTbVnS0fm0JDOnfV2IFUcx9BTA6lb1A1PaqzM3mtdVuRHvicr+avgDM2AN6",
-	"fJdUN56UZvS///0/wDcFGhKDP7wMc5rmxix7Hz7AITyNse+wOyEzVbIvvtAbmeovvmAYISWSMZcCi/hz",
-	"TkRRCTJ/I+cGv5FffEG77Isv+uzab7k8qBWbS8jZDVzkX3xBGuaLL6xxB59xJskXXySUGYFVsqyRbP/1",
-	"xRdkptqGfgKvP13orcj6GgD8Rrri2XIrKGAftud0LjQT73hqwNFPAH8yl632tf3Bgl2grzPd/+ILNn7P",
-	"l8sP44SN31PvP6ACGr93bXzACp1QqCBDiBEYnjcS/MrljKEvuKJyLIXd8jkv6LCoOAx8KqV9LdfkJxbZ",
-	"jYRjFrodpH/m2gzZo8Ej6v33uTawoqVgSz4T2ZCN/6XIF7m5WQ0Gl08A1ETMkeSBzrUdmbVIE8Alfxhf",
-	"OWzwjRzbv6AbyX6OzjB0KWHRBNsq3XDtbNnRgJsPI8UpLyGJYwwJHO8x0JcwPI8wsJswFy/9MB5a1X8j",
-	"7SC7ZSFSAnaQjGhPEZ4BZOFGOuFKHN2Zctz5oP/H/2K79aeHAx3MjnMA/kmOiZirmqwb6Wrfajam58YQ",
-	"SEIcGOTbjiWVknaAa9Cydn1puqA2HRa4mgG7pZs4iDlPKsMKuIo5ddZ++fkbPhtfVbTc9ss3UlNQGAhl",
-	"XkzPfuAmnY9DjuvPH11cPqDy5mohwCuGxyDXbMq1ESX17ZVYYuUq26fnUKrrp5ev31A8zvbhRSYWS2WE",
-	"TDdn34nNuE+PgQeNbl6C2SZu5PgnLAk/vmJQkI4vNBX7wPNGszEUuHWNAyuRbZincyefSBAm2dj++r0V",
-	"5bGv+eRcOthmyouCKn0UYmoPs6/ERrnIObL7P7p8RvfJV1bqzq5hQ2AjaEAo2KxswtNbx6JeqhTAPtMb",
-	"ibQm5V2e2rNqJY2rv2DlkAwWqv/EsNA1mFiEF0rCfs6E0faDkOsTjgXUhODp3PW0GnjuIiXTuvXmtARN",
-	"JOYxO0UA0UumZCqSeKIRlJl10aswixnMgSJPBaUbEA/z9ZKnc3F22R8Q+AhPHT08P1+v130OP/dVOTun",
-	"d/X59y++fv7j6+fwzoekZ3IDnj7YxYFDfdi7IM45yZd5b9h72B/0H0LNdTOHA/Mcb3pn5UrCv2cxSOur",
-	"laSJwjgx4/qW7Eo7xNL/HEScKexTT2b25Hcvst6wZ7XrNTRvG4BelXwhDIQUW24y1SPnL6cVQWsURgf9",
-	"ql1oXam0gNw9t4//vhIAqPGVqSg5Ce9NHfwQtgd7ugsi1+vwIOwhIoDG1BRYmcvBAHOHpSHKNTiDU5jP",
-	"898IPVP1eNc90M86uAfBumlaNXA+QVkJCSfZuqr/is4EKCfT1pDv+TmpLDTYPEDLLr1fH5xuKwCGA8F1",
-	"78+FWvfe2ldC+Tx/X67kh1YpvYZNqJ0QutqC2hGGXbExgpNHeTamghYQXFOzbdn8i6hEs/cpViK2Cm9w",
-	"JKeY8NdWx0PFSSoB5WW8MedbuzDiD8vQkIau0Q6yCqXaQCVNmrsuIJVb+27aDdJ8C3JQ8HLRrqJqBYzd",
-	"fdauUKkKcA+AUyFPCZPoj204YBVYPIybPruWDFqyR4NVm1V1fms8pvbWXIhsJrIrqo/g0bmqnH0GEEin",
-	"6CPKDsdwSkV3XTFCV1njYT/bdVz1TE3TeUEj9/o2jeU/lqqzc75fzaF4fSRFx926V3tNCOMUHPx4/h7+",
-	"98N5sC4Qt+m4GUlsW/Yj/HbKHQkpvLF8bGv4GceC4ndYlfWdG3fpcAWitDCmsPvJ+HqzqSqzqt5suLGY",
-	"z/nUfCHYnC+XQjreFO8OdHc+nBL20pl1jS1sbZSNprq7uY7t2uvq8Wuaw8P2bmDefyc2JOpgmH6lkC1j",
-	"j5QHgG6PtbbjX/B0nktBNG7aqNJaZNbUxRSVfDY39rIu+VLPFXhmDtgwwbgXUMyy7v4hB9XH3bRtJyKs",
-	"atJQcvffqcGQ/XZq27KUxLLXDAE6Ene5KGctJjBmzh8mV39XKna57KBgXV4PGt6n0qw4d26RrpdLNGGi",
-	"yukHd+nGgq98ueyza6yCgf6LqmjU2PNFuOy8+rp9DU9eAyH/H6cQslwvC74ZkZZ3RSKb5X06r6KLuHfa",
-	"7RenlJ/Wvb5cnkJWfiB3IlZQqEuL29Dn4JhEqSlELMPnhXFVRXTiXLRobN7xMueTQmg2U1VNc/B6EtTA",
-	"A1inpRBVaAbjJoNnjk9E+qARIP88HE2VM2WM99i11Fhzsfsx/WnsHIxVZbfYIfcNjPcYYf6awuYR9fKo",
-	"tcYcerVtkyfR29j7ttVNditpcCYtl9Vdkew/8m+CdwMXOn5FhBY/pmLduTGS3lzwjBDYz9/w1iJB9Ng5",
-	"PENfPMF1sm3KDxOi6+XyxTcvS8wUfAu+qTTCMPo1wWswE1IUWVAND2iyrsK4sjXttpcMo/pHqe0puIHv",
-	"qa+3gXsLXhQCDzIcDgQjPJKkf5D+dqCFT2ys/d1KKYoMq2TVJ5/sOQXOSc23G3lOQ8Btg+WLxcrYAyAh",
-	"MIHIPLf7VjXSuBX4NbX4j2wI4hj224L+EP0ot+2qHI92V+OPoaWiJuYbZ2JiVVeRtdak9U4q/yQVHXJV",
-	"JW5kWMoSwUDuawA+sBfrdaOiFcaVMOJRaAHpV8hNdCPBuMjEO/t9pNDW/lqczkV6K7JhmM01FYC/YfYb",
-	"FJVyv91gdWBu7J3TLt4VAABh7XQV8GGQhJKK5EbCATvN7Q4p7LXVjh5ZLSHDPVZ6GEYsMShTcqnJhQ+G",
-	"OUaOXCzdHtylQBSErnKGFisN5YugBHWfNWuHZXkGxhUG/24kFH+kEqkQ1byijLeiYJlKaliYXGOchwYI",
-	"caKAFT4wHwIkkXsZKjO7eLm9fogMLu24xLiSFMlqPEGBJvRbUyOfXw4GD6CpBSX54cnBriWRmrgvOghC",
-	"VdsP46rwB9c5ipCQg4XUggMxQHVZPyAY9S9wc6JSZH+yZ80YYqfU0XWF3UJnDVqwDitLnYXEwxvpCpFD",
-	"FRoVTp3TtpKN6VUKCtu/OLqGMfbyRtYBaURB7vgim3UDa4OvFwu8kde0/QJoj8ZyKI1CYAu+saLmNzPh",
-	"s4Zo/MN2dkXF8K6J5cdQyN3wjBU3FyTnppp9WCZ0atnRwV8dooR8XVSxDzs9DqpHjwENsW7C0xCRHLjH",
-	"ub7ViBf4/Kvnr958O/rhxY+jr79/Mfr5+avXL17++KClXniRj9TKgC4Yx24XrzcyPcbi+qbcQFgk+aRX",
-	"6kZZ8p6e88vHT4bPpk+fZIOnF0+fPkq/zJ48fsYvp4LzQfr4Mc8GF4/5w8n00fRicjkZTJ5eXqbZxePs",
-	"SXrxeDKYDgZ88LTXKOjdG/QvINwb1qkmn6yrdvzr+1jZ20bHngweDh5ycXk5efbs6dMnF5NUPJxcPp0+",
-	"fChEejERXz5+yi8vHqZPn6TPHqaDL59kE/Fs+vjx0/TiIv3y8SVWbu12vIc18D+xjRmUPY5YFj/SoSXF",
-	"GvKSXX1QKv4ICaVgXpzSa7G7S9e1CqonuHBtZFoHlu0zYUOmm3uaOqtWS6fSqu5iVojA6nJmCUFHARYx",
-	"JMUVBK14KW6g1qBBeyX1Vz3/CB4NqAkB3kiARkJvKqylj+UX2QuwGm5kYDYMmXeqgIh4IharWSvTxRks",
-	"GNzzZyFkNrFc2lM514DGQcUNhySEOTAE0TjXQB2/nIZ+HWdx0VDJKCzVHS8YIi+9q2jteCJ4jlZYwiab",
-	"G0mSxMbLUi2WZnzFkLgn8dm/IXl6YA/lmqk7UZZ5liEWsnroRmbKI3434Z06zGQHaDbAYwEHIwx2CAPu",
-	"1PCvWhgDViK8+Pbz/2P47JwCmOf+aDjXwiDS/kFVhRbv7jf22Q37fHwrlmb8oM/A7+aqBUH01ljjEpE1",
-	"dFizH5WfYjinAAIOnwbRckatR8uKjFI2AV05ZATNI+RSDpAquwZcGkTynsjU6bPXxKp/IyvMG9giHnhU",
-	"R55V8+My7hpQtBs5XpYiVRJTQ0ZERPTAJ3VjpzIVZKgAXG2yYVKt2w7tFxWV79En97ZLoDFmEZTodQjS",
-	"WSkAy++DmegYqDzbbmoOQujcxyqodOmv73tuu45UkDOBxTH9fISpGQthyjx1+WpbiVtrMbH/MxfFYnTH",
-	"i5V9CdiD85TrIXsIB4ETfyIOOktVueyFeUG+Vuawdz1XDTqvEn9IueRIO+oxAAssgE//nhVqIt4dYhI4",
-	"GfmDzIKq+bZz+BcnVRkcFnYHI26jcrOTCkbLgbJMThZ0MI3q5nQuoj4GtCMckFbtBAe6w3tsHeou6rDD",
-	"MRVcUV0pX7x38+a1FLDbBOB1pT79+OJeqleu/X9kNxUNogP2jUb7ER1VPoz0qT1VFAwNy+Z7Afm8yWUp",
-	"qcwdHP4PAmTdWlIiQ8LEu1QsMXsqMD4wBwFlzH2APErXReGyIMBTA/lBPg8ksK/SucpTQRYWD8Lr8Ksb",
-	"APhBYmcZxmpp0f/QeC2O1q7spMh2URO8pYzUWW/4sLMuphH+QarYzW8bjNF5WLgvMFyUgmebk9/L9nQk",
-	"cPecYiOjcAX7CHyvqZV6tzX2XdR88LgTpARxq9Wx9Zmuos+Q8mPtcrho1VI8KpB73aNm14BK4loTGgyQ",
-	"ANQIRX/b0IzL5c++6//g+BU3kP1nQjDZpwaz2AmvkAQf60Bok77z9+4/d4IgAHBa+RHFYllwIzQVJrLi",
-	"5JzFY/uP0WTjLX2XJSGKQg9RJlH8ckjVkQq89T7hLUTeWpkOciha8AtuFe8Z3f34YtamnNwKeC/BTElR",
-	"1ZawRy7s0FPiJqpGd0ncXhSF+wpe170eQV1PuBS3llSi+8p7YWYQ98JUnJWpav7FABfBIv89LNUfj8Lo",
-	"toD3UBlJl8fdfO3xGnp9YS8ckOi2fRPDLD1KwOvLlZJ9vlz2vabq36wGg4ep1b3wX2IMFTtD0QrJop3X",
-	"BFw74GJa51oMGWFmsap24qprG1W7IH6GRu6tcFyWKMNVUWegKoCMMMqX/LFyNnlVNkEevivvh3OEBVC5",
-	"BqzaykFI3lE0VXC7V7Ywbqw2Z+O2H6e5Zf4A1ItfFJ9SAIPoDXtidZYKaUpeHARzccP5gyzdQ/S4w5aD",
-	"n+2P1BT2/OyiKKx1MCnURJ8vcq1d9croDbKySgO2yBqwwFN54E7biIhX4c+5zH7Apr6y7f7BgFroPbBs",
-	"nyjw192XZof/DXXgE4t0bQFaZNqvrKIod1IlaGRVNQyYeeAOOgEkX9964AFhYxymwwXadwjwe+zxh71p",
-	"NK+/vT67fPzEjWCyMcijGUmk8aXnO2XSfHkBaEYjSvul/yKR+nVw9oyfTd++f/Lowz/14sk1sbPztd1F",
-	"mjyKgOMpGWdLnt5uBdw+0x53hLw0DnsAXp4QV1TVMXvyiP2Qf0UwIzsFgVem2tlVnq+dGBdwe82nAiuj",
-	"LwWPXhh/WhkrXb2um1OlRpgzzNesy7HngpzkEmnwmxP4SbcOjKply1g5/AQej71dAK55q4JPsSn/HXYe",
-	"yBsKVXwLkqtrj0eD/H9Vikxi/9uhsoEvCv7lAukxP8RXzstyaFYlAFfjqePUr4DQB3Sdo/GbtWVVktfu",
-	"wMzx9g64VoHQsq1RX1+zm7TYLxOn6D9YLid0fb+LxnmkP4rTvsWn1+Zm/8oJ0jaxVKW1P9vKO7D2fY2o",
-	"O+KHHzIOnM+Z5wApQblra3iZfMpTU+VLbpxnPWng/QjJ2O44P3J7ndIsA3QU5TPVw6e/AizqABvLDuag",
-	"e8Plp5Fe55pG8TqFtEJzNRyIFaodyvr8PfxvO8EC4h/WPCcKo4rxaC4K56/DGnDc+BsBxn7orhp16kBP",
-	"DxawX/gBeulnAt59fPXUehDbH0/I5DChSbufnwe6/OIbcgvX5eAc6dcOx49VH23TiteENWXcGiaQholi",
-	"4vyevmhEI0V7W0dBH4+ToKiK+pibf6dsJFSgz5PeWX3u5uEkoSr4cKvoWAGAJHt9/h7+98M5ZuJ3i0vR",
-	"HR9vDq4yIr6fMOCowHvDxrFy3Ykyn+Z2mNMppAR8PobCS2fww2b8AK8iQfY/QaPRbbhYUeF14lsq1WpG",
-	"1D7XP724Cjxq/vVcs3WZGyMksRIRYUhbgOtr+9YrmoM9vChIOITPtlazjPJwAEmaFr/HSTgGB9bA7G7R",
-	"fdREoHDmIkJPP1nzFpwHFcRt7klNBVE+nEDyX9mPwte5np/BZ0VGqxXugzQVWu/nwBmrclbxZqOAqrXE",
-	"/mJN1Mqdu11BcturAC+emjCHTtw9pzkc1X8idshsTN5KF/rF9AlAULlCdVUdv37bpoFmT87m1Uqv3rKx",
-	"3O8nuIy5pj/CbQyn6x/zOoZ975Duh9P3kS5kqRe4CHsY/QgnmpyJbuRhxAbpUU5IWIxY7UylqwVWRFHa",
-	"O8UcLR5ynyauGob0as3tGR0SA28ZwjihvY++ZG12CGGpT2ekpm5A+0jG9vEMwHe8ndpc1XM/vYcbq8Gn",
-	"W5M6K++ncz+HrJHEZ+1MV6dLkXKbauaQZFQJmxtHh22YFkL22bXjqcUbftkkiBhjMyMiMx0n9kDBapKi",
-	"ahO72aA0DbS3VF4Ug09LZUb+COjfyDEvtBoTLzDFTOv6l6KRYYUl/8da1gWBReiqmKo7T42TpmJprElK",
-	"ZHIuOZJ2DGwfxzRK+RC5mcfxH7aff6yHAsYHWVqw0L2kR+v1ETLJpDL2oAlJtXAxrxHP3VEXfEOC8Aex",
-	"vnRRRYkrNnWSaBLVaoG0D7nZoZ6iOsYKZOvx8cZJrE8ZMko58IAR70yfEYms3So5hkZLAXlFWZ89Gjwi",
-	"BpiK84UgAlGPyU8F/6islPb7r2niWhbIdu9kJwUl7LmDl9JVTn9uICvA+Xv8j47WALpk/cK24OXx0Kds",
-	"KcgqQ1bTMHuHkNYS8omJqw7K4YSeNZSAwKNGF3as7+cCeh3ct9agcOGIf3TXGg2kTVmcLs2S7BY3b/fz",
-	"rmGvW8XvPMun070y6CkeHOf6lI2NGtu7bAIcEFZZEFW4Rzchdbq9rNxIlDCQtyr/K/CF0NlNmSiORIBV",
-	"yfj9G/mNoARJNQ1AVoG0w99RwXnUR1Xlt3Fe59PpsXQn9t036uMKm22jHQXhKQquMBxT1c+q+BJO4q5T",
-	"iyXkzK7VR6AzaYom5ZftZLxxKZi5rtg9c0k3IZ4SfzsyUQA5ZZAfTFzBEX+Bb/kfmvmGRtHhMuzGe3r8",
-	"eBpMZcyn1Xq5QY4KzVYy/30lAt7VNuJDN9w/1Oau8htNDrb3TBXZdnbjgSv4R1nDbkbbjjj6/SSGcJYF",
-	"hWRiwlJTCedVYZa9hxVgNXxXYxZJ1epH34yfYi6dwbBjMg9WzfStRs4GlH/WO28gCJciaHVQjk2Vs2FF",
-	"TAYZShc+qWDGlxqgfHbtEMoHLDAQZkGmA9JerhgJfRwiF2yMNXDwqr5RK2DC0QIv8r5ORHIjofYG8OXk",
-	"So6H8Cym/AkhMaiDpslqyYxiucHSM0xJX+inFEEe/lQVvoJzFYnmwSRoUd6J8gyKulGfTb3ej8yAwAAL",
-	"VFAdxMq2z5FnyZeHk/iVYBR4K/htpe3tBZ8D9iGhq3qXGK66HDA8GgGFboVmysluwP7ayQXiLF93Dbt8",
-	"I7GGmrOqrLmxUSs7OamSUqR09x9/z7U5e27fOXvxDZZUguXItQ7ZLm7kTBj/B7POUwcvpzIsUP3GTyMu",
-	"8tRae4tcrgwmmQlpv11iVa0bCf6qO/RGuIJCQI8ERUD0FYRasK9mLiQsItZD1mwizNoKgDVz1BQ/6wSs",
-	"FLV1s8NxpF1c38JUKGuxbpA9RAsaipNJt5C4bBTXkL6y+tp9dAaZR1NF8H5JdWnsqYiSVUUw7eOpNa2F",
-	"4/IIyCUIMm03Ew2rLbT4HDdzl6AizUAspnjFBmwiZrnU1fXUWvFBMfNbsTQ7Q4+nCzs2gE+2X9gtmGdH",
-	"1Q57Wao1U/LKCpmSM1/pCZetrbv2zZFsBHS6VCuIHVV7FEVrH0DpnLpeAkjDd7nMdBdzdm+kLADk51CQ",
-	"zTMRO3M8aQlLNgUELhofpwhOWyUDXw8NN61nBSlFKvI7ke0TmiZXSE0t1kYTILN/HZw9e/v+Irl42obI",
-	"/mjGCnSNrg1Jz4h3Bk/6APtcVXLPsyH7Eo5maYZVBNQnzd/IjBs+ZO9velr8ftMbfpnc4Da/6Q2fJDe9",
-	"PLvpDW964s6Mnkwv0pue/d3A3y4Hl0/OLi7OLgdvLgbDgf2//4Tfb3OJb0Xas79DbbLe8P1Nj07A3vDh",
-	"hw839fpJEYx22w0JdyDG0YNNauZigUe0HWN4SHPJYBZPBhVQwJlYOMckqq5aQYrAziNVjkZzSLq117MY",
-	"8oLQdyt4PVU1I2sqfnc+mqFnJ/a53q284l7qqDUCW/i+gXfflY8QeafJC0LvuzqATo61KiHiLNJbNOSg",
-	"THNLd+aCF2beuT/fwuM/i/L/J+/af9y4kfS/QggH2AZ6XkGQ7Gp+uVknew72EgeOAQOX8U231Bypb1qk",
-	"lqQ8EQb+3w+sB8mWunukSWtk7wILZNaSuvkoksWqr76vrKbu8QZFtZ8JQJ9cKnbJ0WGKAkYtY8WwzMpE",
-	"zht0p/3plbMQe1NPKHlDg/2zo+Mo1Ne2/PcSEfLX+9FXBokgo3o8DNQ4iQeNAlVxU9imE3pUGiOpxg0V",
-	"RSa54GYRFmEkUVVi6gNJ2djTQGTdCyukMrpeBBbTwL8GiE7k14VLotOn4ieKJ4MYOhASI2jZBmXrU/H2",
-	"liHG0zubiRyKmUhB9m41kUZJJ23OVLVGXqaqhJBqbnwPq0s4vQyx/1JmcIP9PbzohWU6725CO2Ty/M1/",
-	"nVIiPWw0PCNfEKoeiUgj0RhC0DaIxx7jHEtDb1nUkg+ANj86kLqe7lPzS6N1pNBc8Lbbo0m0Yi5Fzv7R",
-	"hr5gGAXm8x9IzKQKNtROG8YbwVkQWu7j9XgnMb+YCtejnFRlvTd2ayT1R+G9uATotk1xtOInR8yLMeTQ",
-	"rh8NF+rKtSJdktL9hNExEWFHaLS/FCAFZPIBEwFs8xTvqJQSMcNdail/12Ym3VMX8P6KKckYBBmYIcwI",
-	"+/GYIWXd0Ua8aZGKMtk7UNhE4QNwn3+9ev/6TW8BSBzMQx/MjyziL0FSpX829jwu8JeDyKsQJ25hReG9",
-	"4TrAFhKJ7C1qUtHHTNrUzmaVbqh2W8hCASDmVFxFjAVzpEaknJKytAl5kL2vULRA394SogaheorAFu38",
-	"HNowY+yYPNw/XAS3YdAYvsvVB7FJE3+BsaKY6JWLjL3UjLb9A0VanuwADMHIsc1gSrC1G2zSbjSmnfyi",
-	"+57rx5Gt+fJ3hNcM4QSuZQd2pm+fdvSfschyX/6IvhPLd8It0jWOY4CeRIZsEFEuUNC5T+XbHl5IufPi",
-	"VdcRkHUI3rZk6Frn54kAtu0NvH96zx7wj89nLOj+J9+XdeIFGsLqXbqzLDJ9eOFZyDT5o4l3bX0r7ip/",
-	"K8RG3JiVyuE0gegNaI8T2/ulKNSaUM4kMgOZxHYIdVIA07K7v1upK+708a528Y72SZqJtn4M/cDvsTcH",
-	"YfIjVUt/4PKdjv05lv8MEPRdqT5J9I4lFyIbQ6yz7lJZYSs1q+XJykqC2HFWDYhxghAwqwY0ox0QNeWz",
-	"TOQEObbhvjP146ISWpf4uJAPRRrCccjrBv4zzjea8CvQV1sRi1/QHWAGbihvJZSYFSs1lcZ1cDpimORH",
-	"HuIj6y7joAWj3zGzw40/UtwivB+R510LCW0qIxI7ULMaMEgRFgm9Zx+XhQLofR7LJwyXR8V/v7lbgRFo",
-	"UbmxWCl8zJqgDNY78EUtJkXprRTXDCg6GX2fifBlJJtu/GSmdQmqEJlYqTsFnH/4haomnGzb7fYN5wEO",
-	"5vvQGzomGLs0GNjJhUfu4IwezN9JopB9aTammFyuXEowGdxWYCK8TCDNqMCwgWFuj1lAAw56QYE3dN5P",
-	"/KdHD1i40JRnsYYOarSfE2W7Dd1NbNyYclqVEjlOcR41bOJHK2Wly8VMo3wh5rsqI2iksi2F2bZowmVb",
-	"CKFJ6olN7CDsDJb1xMhAtrNAy585FGGo/PQutHN69JFYPdsTA3tEBHzfjxUQeHy9kc7VmjaI+w3RkOMS",
-	"fO68Djv21JDQewRkWkzvMip5UOVE/wGn72Y1VER+VVbUxD1YdcqK8JsPqlCAL+mLEYQhGFjkg556zBMz",
-	"NOLsgf/sxnP/Fg5EvXIhKUs8x1bkL5Et+VV+yYgB2cKYrAHxB+ICbUcoT8hzTHq3LgV+PiAWnB/5HJOd",
-	"ten/0OsbYJ1LoPqY3uWZyGnZ5oiwaij+tMRwTDpLA/KTtJgoVZB1U5YwqBV8b8KEocSqzUKGHgDKEMwJ",
-	"OzUc83gf1f7uyhJvfBALJG0G1w/E5wKclvOWoZIf6ugICb/AHzIzLrypqB1Tg+MWWTsisdp6pnBadwGE",
-	"GZ1EI/KkFZIGhJxcMMIYpBjDHC6KUvLfTHI7uVkW1t4jO44CpF+Ycj8v4c+byboJ+FpZWcI//v7AMKDm",
-	"s1HFNOigXngfJPy/b/ZXHsMB6tvSyagOE/blmscj7uuEqdhFOgZBYBsOMp3nBNyHdVM5sZxDnn2uF7J1",
-	"7wacyyE3bnxBV8zCfzjYls33mAQjFIFQM6zZP8KcnvGGdsjwIt+cEqPYAEgl9oEBw1KmAcgNcMe0XlkX",
-	"yogjNmRM8gkUc0x0pyvLgjF3cg304hNZV/KTpHfe67DKMBKvzR2GqcT7iDag4hr6YgxeYlTU/8jNa2nt",
-	"n4uBglb9LRJ8hchWd/gyBYMdM4L51YQsYcBe67KbFgTBeQcIVaJhczH3tkXvc5FCIHLfJcoZuaWgZGRR",
-	"gjosed4sc9zueHftyk4+VlV0pShov3EQ+DZdimICa4EHgrC+XQUirgny5gqhi5YKoY+HPSycfG9kp934",
-	"vg0aAUWKW5jG4579bmV3qsrl88wb0X/9+F7Qb3OohuxDZf2G7zg8EoNe1I/HgG3eT0JFxOyD3NTfNKBX",
-	"orLPO41OGlPcarM4AbPa7wLEbl2DdDmNzGxR1eDGA3whios/4b1wp7GyDttOkETqvgpNCwX3fLwPddxm",
-	"3nMHf8P+HdCYmq/qvRhAWwa9DoSX84AecW/YNKpdwj5XZWmkBcVbvi0j5y4rCZ+KK+dMNVk5SbwvSXgI",
-	"OY1C/XJyhpJnDcp/CPB7mZ+cfJKq1ObESmmxjaIID89fZYTu3czNdGTZmvP+fBbWc0VxcliCrHThF5u2",
-	"drD40iM/gUG4XdUx0PYEgzybV9Zps+6JR5qqqG0mXLUgy6OoSyYKUKS8jXsYly0REPV0hy3pDb3/a+ag",
-	"ae9RbxUSDtkB5a3TOUkio/7smRfl122zK+V3xGEwdvs3uOtC/3eo0wCRpzvGSwupSlmK/9MTGPla3jqC",
-	"SOA+b4rKMnKI3vDCiluppnKMP59VrPiKgAlIj65UKQ2DgMDJvDeVQ/Yw2s/VWiy0Af4xxGJLaEVdfZJc",
-	"4Usou8oS/z0sAFlmdO0GglJ42k2lblY2ij0if3ejLJep3k/FFbWAWU5oQDbkBNrg2TCrW6fJ0MoCRzmO",
-	"opJsOM+HKCTBuyw+cPezqWPF3c+7T4EfI0kMxWoiuC1BaGojrFstJqCh8EkaYLcBv95Z9FU5L09MjUav",
-	"MLq1SGHNcOau1MR3y3aQNn+Yr5+heOXDfN2dvyqsVsxFh/WUWCx0L+t6iOn9MF8370YAjAliqHZO2e/n",
-	"9W7DDB4yOAr6E0qKUgMjgElZisAAFwWTwydDNL5W1+pE5KEsLR9jlQgwG21czvyQxmZewg8RSBJ+lUj4",
-	"vARD31KCegW134zX93s6RniulUCpbi2MrmvYtS8bTYDkbYLrhMdhKwBNcLMCKEY+JnQLq3bfQk5BM+Qg",
-	"+lxWOoGERYz6JFTM2DcmfTWssWRAEUpXuQzLgeQfxdRRZjkZARfeL5ymRy5StAFWBAGkhyp/YYWEW7B1",
-	"com1+xB0xr4amU4W1z/HwkIW5Eq/eMNp1HHaLQBGKN+wjUKhSzHRbh6TgH3FFVydmM4xNjTBso/9rSrC",
-	"lvFzJwtT6nv4FAqaWpXHsvjFm6Ku8/F2Y91c+k7wZMG5eSrebbGSzwt7U8qldzCUsznVXEWeUZhLnBOt",
-	"JI+2b9mNNst5oWxs6uY0F8Ku1VQ4re8AUBwBfJwxUGACiNwPWKsJHPdJvSj6GdxjCHiFhdYym8nAxWUy",
-	"ld6riSEUjD0hm//Ww+JDUvtGE4qDRe52ZDRb1oW68Ssy5/kIrhHrRUOSY67vFYtPo4WQz+TdLD9uwEFG",
-	"DUWFfYhDNAjmHZbeR3nimKEpgqhCdq3yRbEm0vk8pgx5DVkN7d+q0Utq4KAUDxe3S3D7sDmk3QrJFgvP",
-	"v1ZIHgaPuquWS1le4ma29XzFh1JRllBz5xvUrN7zk28TswRDeImj3Ji5ZGnkvveNdZJt2S7yDrTZEU6Q",
-	"d4Ab5YNFXSezsxEgQjZVb9hwmBfNQXyFsAMtJsQFbEAE8LESZvE2kAJXrbXR12qjOBqbnktjtLE5FoBH",
-	"JD8c9zgMp+IXWYFR5UkBYX6tFGUPYlO45FBgySF3wNvfZcPyca9Qmr8B/lJ3iu1DVHk5XoFAiyJhBrRJ",
-	"o/EIJx68Q9jwR+PRt7szH3D3vvAinIQVxK/dQYKqUNGVFHS11+XcyXU/XHG5mtTVVMwLiGrTBgaZ5oR1",
-	"aZMfDerEGKWzrBDEJsrKQvE0YNuAG8FvmBmfTZNClV0B8H/4Zu7C9hdb5nf9lVlq28l3RB/vzDD0D7n+",
-	"lX5y2HScf1GPzqXvY8ZEhcPGnGi273C4W3ltF3InsAzxWXMpCbihRvqDuypqZLwBuWLeF/1VoNQBR0NQ",
-	"Bzxy/f0hzurfpHFzUZiuepGfDxq9/rk7tw6MY8NcGbX4SRSL7ikA7s8ernH8BpZhLqWx7MQxMgO5elSY",
-	"pT7Kam8YP9Mbv+b4LvbhcWopGt0DrTB6OuOBKiNmpkAu0505x6/K0qazB7PpXR541BhqserAQw5kE6QN",
-	"bujGWnk3rsE2nbFiOBc7droMOI5HdRjINyDK3RRrCz7CyUQ7vwdoIH3EPmizu9eAPTwShoeGt2OTQfMZ",
-	"jsV8wZPZt9GcPeAfvQRIP1S2mNSyuftDdByojRHMBoTHlu5ZlQM6Yowpa0UB6e0NCKmVgtntRvsTd0Bi",
-	"JhmG3RJupX3Dtu+ywG5tBOy0me1Ggem/mHBehgMWSwfa9/K3ZnZQBMFbM+vzXnyTB82RwRgErs0wBPts",
-	"qBHFqUptXljhpCp4Y/V2m7quEB8sykWlIqoT/u8LCkmglWfEeUk151Uk4SS2db8T+xugJHwA7Nn+Kudu",
-	"tVnk3RvwWzM7LvGd7+xoPCrKIm69laqchPK53c3kSDvsL/LeD2G3fYZphYnEwiuLczxkbXeTB7ex8Ro5",
-	"q6wz6xPcMCFI32u5dq6NO6mrT4A3upOk/bdc1bUN/P+U4uOHsxe4Fm9f/ySmdSWVg+QgUNgHHEryOEYl",
-	"i4SxXhsh/1hWRlr/W9tv75fkvd9JufTNnhd23m3o76ih730LvgCuRzvXSyRyXwHK7Lvzna290ZUj2X1z",
-	"OLuQnrR3hXgETOeAOGE0p9ugw4Zt6l4I4NEBcAD+2k10jrMDIV1QGFfdFlO3jebrKK3DYNNBK+vwFZ2J",
-	"Sfh40Lo67tMj0lfbFXE4mFAQB5eIyTrQ4pMcRAHLPQc21P/8Nu+shYvDOmAp3LaRPCINZ0NarDCVDRDu",
-	"yrBSGMUhuqwnCUGP0xLASLcP16zJqqodUWHYOaTLLfP0dQm7kVn8yym78RA2BXCHUx5M5d7YHvbRe/v6",
-	"jB4wod3XBErTi3f4veDToA/wN5DExM86asrp+X9OiP4rig9hhx+PD9HAHwj1Z8Kwx2i9lI6PQ/z07AH/",
-	"2PEwRPRwwijghC2qkkg3Ub2p/RiEX44OPuidhyDZ53BnIHdoc3D3tXJsd9B/3JyXM/SO9wfXJM/tuqyi",
-	"k22xak/SMeVPGCCKtZzZDrHeRbEWK4uZ4Qoux474mU7FO99M4F/hc4rFveaVmrUS9EHHgmF8ubi+XSwr",
-	"41vMMMEh/6g+I/OWsmPJ0Z76Jlu4uxD2vy8AD6IB+o571bhZAMRgkEQSOZbFUIIGcukS43kEFmBgUhbA",
-	"9VxcCgrdWag0CopEAVIAcNquVF+ol3qqJMu/sC4Gjs2R1DHeBLoqMsvCdCNTIY199uD/s9shBZiYcOsM",
-	"oMCSMc9J9TJhVlxHCadcHrauXi67QcJyOeBhBUMCQLruHP6+y8Q3P5xa6SSdGemwgOSJD+w6rn6tC8Xc",
-	"YikjLJeRI2M6EJsDxI08dkS7kAJfIup4eyunQYvQAkDnXY8CAowhPr39NHNmTSYz9FF2DBjJTKNmxDDn",
-	"mTNrUfDcWBylFgxJjFF2FMUtKmVBESaEE8OZliYnkRcO7+H6Xp2K31JFdCxma+cThIIkbMVXXYHku/D4",
-	"7o4jeKD8tONh3Dt5EgN7Wkl/pRDaAOFDTJcg9QOCOiiTOXTM+PixYoqG31TqpizWdjT+63k2ooThZoqa",
-	"Jd+q3fMmx4wgw7v76XCfJ37cFS5G6z17gP/2pqtDW0mGx++hfu9sXqYQSAx4pK7LEmjnwm1J4BaUoPkX",
-	"BZO9oLe9Bg7cqIbLi2ZaKMit+BG7ViAPaa02lyL3T7jxT7ipXB5S6SQwpwNeCi8Fa3hhhsox1XTuG3+t",
-	"0PTGRL6OL2RoiNFqJuZAA9B51+tYUZsF4VZT8+KNIe1+JsrKSChJ0MZfILpQeWmP9xOK3VkSiMbAHuT2",
-	"12mf++5JMO7BV7uXk7nWd48IUHD9OZrXTLok5Bd0QdNjY78z9gM34ms+ZakTj5+zPOSDna33cfi21E87",
-	"hRlk2IbEonBTrAoBbd9EChrFK3n+8dQVr2u9KuEFwlYzJZOEBh24XAvQiky44vaytw1mNPZb2UxLQOyE",
-	"TZPdcw46zDUu/soRDU8PAh1fcnQ8GUxHUEVApxcJaWs3P6WszehjRA8XM6TsM/VoPJo7t7TjszM0GHr0",
-	"6VQvzibeedkDsY7DcaQDniej66KBHx/yeL8P5tAqEMxL6OyB/uo95BN2aWQoA9E8rqoOsS2Erk/rVdnG",
-	"dvADPDya6W5nTLJ2sHWDnDLYlv5hyh4nM2rO41zfi4UflFLW1SdpKmlhUEIEDz4EhwaUzMRq2Rp66Ryi",
-	"82e2zwFjML3jvN+GRW3nYEm/jBzHVKH08FTkRkMJPy63nIA4GFRhAQqM4nbdoVbKVbXIjXSVic8pjfd9",
-	"ow4JcPQlZjAtDMQA/PlRuJWRnAE/FT+qYlJDYV6wdXSKJ3Lm7/sxFo363xGGpIRWlxj/WUf8f2Vtn+Bb",
-	"alxP1SFJx3BPMZLgNABF/PMSq++6KafViIOk1CkIu/+efBZNqJ+LayKnpIUF+Qv0awhqBoV7m1nWHq/0",
-	"h/jOXSqFEis/gDp6s03rRCX96/OUuROPe8xxTAdF+CZTheHww2zKHbaMG9X+kfGN/b7Hu8d9E8LbsAD0",
-	"LdIm0LhnUFEfowp8CIuXeSmLMn9FTDAGlmuoMTayWCSe2m1V+2adChwrCKdRsLUqLcQkCmHkVPp3UtEt",
-	"nA68Q88hB+gdfTh8YMEij+yVEwttnbg4Pz8XGNaoFnLjptkaX/Aj+yVcAPw4Pu1EwD48e2Fp+nJZtq3K",
-	"N+y44b0fLvjIEGQB9TiEZoYq+elAoNHwA/Y4LZzEtXGw9aXiwoLyVdA1ZGdxWalZnvEVubDIX4HJiIJv",
-	"CfIT19/jr17EBbVl1u+ldYMa9fGMCJmiotlctuzHyahA7Ag3DJbTI9WSgaytEN5WGtbWaWcpw03vjSiy",
-	"GSX0TpXhUuxWlyM8/M/B41r8ktiaQ7gl9PCv1B+h1u8QuuNBPBBK7z6Z/5aMaPj47IH/3A0FEdk9mnwA",
-	"JBXub+UsEz6XdUm3usjLsdCfOtiIn0z08KHYY/6ZrP1ZzOA5pE05DDAYAIMbHz3OFls5IzqQE79P7H8w",
-	"pq/orCHGN8RIw9LopbayhIhyklWqbGqVdc1fFHXhpCEFF1L0xXgF/sis6gjgodr4Fh+Q2nH1FC33AR1A",
-	"pR0Qss+M5Dj51dT7sK6a3kknvv3+4mL3IG7s1L+B+i91FqnYKHz1CGqp0+6nhZrKQ5k8aVxTuhZCwEgy",
-	"ZO+QYtn/K0LNNGSFRcGuAKgR2uJWiqWulIPkSIMgqfL+oKrsXJY7kGS+hm4Oy71zdOwReok4gzUWBvKQ",
-	"DBKNggc/zazwktKn1hZybHhRQL6tHP5zY+U/83ggJ7UfKOGsEupMIGu9Vr+skORhXnwC3rNZsbRQKAQ1",
-	"lox/m2ql5NRRqDT/78K6E3BhT376IceAaEQXgKWCmA7/g7uv4PIdqMGS6BkNfNOpgKoliRkA/G4uVZnH",
-	"ImaMF/vBIFZ75FcAkLFsfOlaycLUlTTiJTMT+8X16hIHBJnMIRKJ70j0b3AIYu9bVTwheMGmR279LkE9",
-	"uo1iYauYV7O5NDRjnRocPMftYIPzbHSrzaJwKMbx3bdYAIo6HectOh2tiv9VyTclQEInM3VfWI66lJfC",
-	"OqPVDOMvKrW/0HpUvozNb1hNowvLwjlp/G/+9/fzk79+fLjILv7y+T9GLfVEjzprTv7hcBWdYGCpcXyO",
-	"qnIsvr9W8IUx0c+VhSvG4uF6ZOU/r0fj77PrUeGuR+Nrvz19d3JxcfLN+fuL8/G5/9//XI+ya0jDwjfg",
-	"Cf5fJrpcX4/GD/xP42siBBPFsoJvwP0HPqAd/Hr0+TOYVByJzf5ubWRoYXS5LVwRAtJAoNOww0EYf3Vd",
-	"N9xKFPh86debNCeQqkRLfvVcDuc+tMGV6yUL7mEAbuP/TU7BL4QAmDdY6ORgFMBxsrnERsy00GroGfZv",
-	"ltOVqRzKCCIeafz7R7/M0cLwqRG4MD47u/jm+9Pz0/PTi/Ffvj8/B5eCWrWdt9FE1gXzOwb+jSyyJjE6",
-	"lYmFbAZ0YqdxyyJE1PZOyfIsdg58lWOot7yFzKR/IJfmTlZVXdoslHmmj6YakM3nEtmyWSk7TqojKPwN",
-	"JLxZIjMLNKEcdaFHd4dt3mA1Dfm+4zT4ALf3LNCBxotSRrSzaeNh+ttaryEPWyH1gl65MVcJNn4spesa",
-	"U8zA+hGNqQEqjgXoNVz3AtopPJMO3s8fP/9/AAAA//8=",
+	"3L2Lkhs3ki78KgieE2Fbp5rNbl1ssWNit21rxhpf5CNp7f+spSXBKpAsdxHgFMCmODqK2KfZB9sn+QOZ",
+	"CRSqiCKruil55sRujNWsGy6JRCLzyy/fD1K1WisppNGD8fvBUvBMlPDPZ6/5wv43Ezot87XJlRyMB6+X",
+	"gt2KUudKMjVn2yU3LOWSzQRLl1wuRJawuSrZ9Pn87Edu0uV0OEgGOl2KFbdvM7u1GIwH2pS5XAw+fPiQ",
+	"DNa85Cth6LPXcyPK+HenUrwzU/tZsxRszReCzcRcleKK8ZkW0jAl4dI8L7WBG+zHc/v83zai3A2SgeQr",
+	"+30OXwkbtuLvfhByYZaD8eOLy2SvoQm27Bfs+34Df83Nkk23PDfThHGpt6JkXDOtlLT/NcG45Zot88VS",
+	"lMwsuW1xrg+2c0IP1to7V+WKm8F4kEvz5NEgsR3IV5vVYPx0NPry4unTy8ePvnw0evr0IhmscomXRr5f",
+	"uTRiIUrs2Hr9/NsX5U/wyWa/riXj6zWb7VieMVUy2zDf2jU3y6Cx6/UgGZTib5u8FNlgbMqNaBnii8uv",
+	"oFn+7+iAr9e/8DLns0LE22aFwn7bigRnt3TvmBXCWHFKWJYvcqMZlxnbSCvYqSqFTuAHqfAySktLl9w7",
+	"T9qvrzd5kT3/Nt4fO8q2NzN7U0ur4NpJm/QNrN1jbcIV3tIovHjaVik5zxexVl2zFK6hXCZWMGc7EFSY",
+	"2s1qhssvl2y6FEWh/vXhtK3d8KLTt7tcHRZYUJ25ZqVYqVuRDZm9aNsgNP0+32iRsW1ulmpjWG7alERK",
+	"nzvU5EgjN9qolSgPLH2W0j2dlr+7+aRD+W0+n79W8ZFUxupQJUVCU43bglmCPChZ7Jhd/SgNbYNn1MH2",
+	"ind8tS7sjY9Rx/Zrfbl7uYlsFr/wIs+4ESCttFmAPGzVpsjYkq/XQia03phUZpnLRVsPsnI3KTf13SET",
+	"c74pzGA854UWvmkzpQrBJbTt2a2Q5vtcZnq/fS/s2Jml0ILd2DsSpjfp0o7ylHTAnOeFyKYw0tOtKm/m",
+	"hdoOH0xh8+dFgQpDqo28YlrcipIXjJeC8cKIUnKT34rWTc9+stab3IiVbkjPk0d7Aw7z8xzvfVxtdbws",
+	"+Q66/DwTq7UyQqa778UuJvClWAs7DXYzt9Kk7WK9ETuYqJnKdmwhjA6MDLfTL3gur+qPwEu4RCmFZxur",
+	"mj0aPR2+kW4U0PaqhiFo7Zlt7n2W0fM5GGMtdpU19abWGDHQAxK7XLMZt21Vcsh+XQrJclBMrktKCqsX",
+	"pNomjcfqnby4ZNN1KVIls9x+dUKyc6jrZDz2VGnPpTa8KA4aMzne00mj0b0nVWg/8JkoWlec0sIJX65Z",
+	"Ye8F5Ta9Ebs/3fJiI6bVelptrAAWBVsqNBW8svptYL/3p5RLXu4Gb+PLDN5+dJ1dPn5iTXRrUNl3/Mdv",
+	"//Gnt//rT8MH/3NwcP1dPImsvx/yVW72+/6d2rIVl1Zbi5VmHE37JdeMG7ZSunXjK+B9Ub1n17+3iB+P",
+	"RoERfBE1gn8Udpc4tBmu4I5OgoO3nlRuXsyv1+uDcgPnIrs+1+ukpZXN0wUY7H1W2Is5rbFOLaH107E1",
+	"1Wrr06KXGyntvB22XEu4q2W28OJJZ+uV4UbMN8VLodWmTFvOLprLbKbe2YHhzB/Ek04iVro3n7bZYn1s",
+	"KLUR65Y22Usnbc9rdSPksQYZe1PCpkbdTP77P/9rmliDCSw/LdJStB3t4LGTtvZX3qbdCiUXsEeSubDi",
+	"OzYTbCmKjM14esM20uSFvaOEDVSrlQCbjxnFNN/BHsDZXxTLNiU35Hwh7cimT0Z6WvlASjYd6Sl9CnSo",
+	"kqkIdtvGutvyhhKtbN6HI123er+q7QWff/5k9H9/uzh7/PZffhudPX37hf6/nz8ZjUa1H99fJI8+fLHS",
+	"X0R2DDtoYrZU6iZ+yNvixW4rgm4+7ZSSZXtMBr0F3NI0unzCtn2wr9JrJbWALfvnUs0KAWfOVEkjJIgi",
+	"X6+LPAWJOV/jHf/rd43+q+rL/7MU88F48D/OK2fgOV7V5+698MX9AXAH1i3XsOy0KG9FhpYw2Lya7zTb",
+	"LndDGE96Kzj6UkOOtHWp1qI0udg/ibzftzGWghdmOUmXIr0JbvBHGzsB6w26M71Bc6iH2JDn9iH7dN1q",
+	"SQYF1wbOV51eY497H9y8h0uJlmPMarJqM3IIs3YInpFcL/aebLbVlPliQY7UHn1/jY/tv/FDKK+/Ya/q",
+	"UtCYj6AJfh5cB9/6t6vZ7yKFwQ7HvrckuEHeu1C1+X3s5Hu0S/6G9ib/zBdiv8V+zHsMfmwepXhnjj39",
+	"k72n2R38bnuzyRtRbzX3K7GTuOI5b5Jn0bFPS8GNyCbc1LzUGTfizOQw2K3PzHbRV4qyVGX8yrvcTFKV",
+	"hWLgjfpkMM9lrpc9G4P9CkailJPRxe/Z5bsv//b07+VX24e3j2+erB7JkVksefQNlYl8aAJfirm9W22M",
+	"U1c8wxMyL34OJgj3ifqEJoN3Zwt1Rj9ajT58ybc/Cq2tXIJQrFXZdx5sy7JN0fcpw/t/ydrH+ypvusq1",
+	"Ftl0DPsH2uV+a7F/WpMIvBT2f3I0BYS0p7rfrFmzEeAWxxut4tmkqRAZ/Ipeh0EySLlMRYH/xu8FCyZs",
+	"Yin4qk3MSc1F4kC2aTQkLDdje7Ld8CJhaWmtNmvpr1Vu7TQMYxX5XLB0lxaidoIf2NtjI+dMiXjDmuog",
+	"GyTBuYoWetV6NxGVFNYWY201H1Qqp1OHtIF+So34Em2Y9hVITtSG1lyvS3UrJtHD8DVeDP1i7lBcbuRw",
+	"sOeRDRb0mb7J12dqje04A2mxkmb1QM26iTe27iV9/Pjhk6TVcKgGo1RFZD2+3EgMnFHTVSHgUC94hv2x",
+	"p33vN+TrNZh7Q/aSHIBza7Gr7Zg8gZeXbLqRN1Jt5cS+awpuVfuoFLy0ZiQER7ZLgb78UhSCa8EykRb2",
+	"OpMKHdH24YSJwnnL6M16s0atN02YzmUq4EbNlvxW2GfFfC5Sw3bC4GnosHeh65R8aJWt15WSqMuOF96W",
+	"LVTJidPF9c3owflj9gD/b9A6re+PqpHGGoGr0SVScAxjNUR/pjamRfWJdzw1xW7MOFvxdJlDdIaVIlVl",
+	"Zv/1u5rVFR1eYg+/jHWIp1ZaCpEtem4wtQdb7IqUb7Ro6QaGYEQ2PGSv9GlQJgzPi2O7fL0lzzOdUPgK",
+	"g9hZvhDa6KBRXe2BPaumWH1UqwZiOHVJXPJcTmZiidGdiNHOdRRYsdxR4EELY4qWKSnFSmS7lsk0imWK",
+	"gdRSGHX/ebA1um+qFKPCleBEyTcjfJ+f+uO7qV1t15Xgrtwhvvum1HkQr+hPXH3WVEGVq8rFZ5rBXA3r",
+	"GtI50Q/6S8Jxora09vQkNgMoqE9kLxRafSvSPMODZY9ZqZ2YwhWxOLwGj3i/kwFuaBNUC8e6+y3e1exw",
+	"1bjm+6KDgEGI5nYGEIpjww2KjPTD3VToYX9Alut1wXeTfefLd6IoVKfD3nrdTytCEO2omP6Ad0UdQ8u2",
+	"tpH102NYY4rKOTjCsWn6O6gTxxXUen2SRbtef6olu17fzbhviFqwEB+NnsYM6qbsHV26dxWcg6Nj74l6",
+	"uFoG59/WGZ3D/4nH5kO8bw46WFtt76vw2cL5+jgaiL+9J6MlsM6DSGk++PA2GWghdW7yW+HHZgNDiIps",
+	"cDm6fHI2eng2unx9MRpfPB6PRv8+qO6xnxnwIoeoHUTzB+OB2JylQpqSWwvBIT3HDz80h31fc/g+xGwp",
+	"Z/VGzCF7VcP+L+nwtbVnL9TiCeOFVvYMVuLxFY5kuUY8FZzd8IDm7Ad7PESjrOvidzPzElEfEVUQDHPM",
+	"wR+OedfNI5yDuiGM07H3AM3P3smeomxz5hvJlBRon+eSFXndQA9e2AYd/kZtJIGKcDPWEFQqCg9p1c5b",
+	"xNfrKzyLKylYCqdlewCuWbUhrCHi664Gt2pTbXxqA1wJ09vD6+xEO4Nftp9sh2iI414X/FGG/IwUtbfb",
+	"ZaAoyLcW8yRGgkHr/OihnE4Yh9R31fK77HG1ReaBM7Fz6K9LYRCuLhgsC4CBufA6+9UjVBPUChH/VvuC",
+	"ei3emTCa/eQR+z7/unH4iPuxGiOGH2gZq1Ld8uKF37XiHXTLb8tzg0hGthalVpJ9Pl2XarU20y+YKtma",
+	"a81mAJFcaVEQltEJCN5pZSJwEcYEg7yE10VxtxmUyogOW/C9HFmlyec8bfP2EE6drXgmkvoZ0u5O2pQ7",
+	"OzINA6LXcQVjGTo3qmyoblUu2o31c7Crz6MrLRno/O9iMtsZbNBeLsURRRo0KBkcOCx9XahZJKzZs/v1",
+	"tvru40z3bTp9vPbWtqZjE3Rf87B6qpPOrzoaoAdHo9GRWLT7TLTxkB+x77bEs2sH7xUPpP7gfuXu++DC",
+	"ShMCRPSNgIYO4Q4NvMvxuT2MepI46azIenoUf8fVcai7f1WzAVrCt0LaAY5ZT6uV3XmMUgVaYbbFGiBT",
+	"3rvlAd1uZu/gQj3iW9tyzbi+wahH3cWNSD2XIBc32J3UtPiqS7HRIpvMS9WSVoJ6eAsRGdfJylI0St0w",
+	"dYsQyH1t6DGKh+YCVtUrvPW+Yd/j34E7D1nNL3Ntd2oXK4JXuw3c9vKoZkwQ+dalNYDsi7pXEEIbGoIu",
+	"olqZ1iQ4fpwb033U7QJNOIV5jXrx0xjW8K07R1b3p/vrJgKwF1wuaeS5RpBWV2xKlj0msZgKoDtkz1Zr",
+	"s4PoPR7/KMulduo96tYIs1Oa21sPGy0cfztUraP/yi/rvehjFIe/yM2Y0tJQnZVCq+JWZMyoK5av+EKM",
+	"AVeLey/k/ry+/su/fvv8L89evSagtV1/V3YdlmbMfnn28tXzFz/RHZgmgg9XWbypVZlwf1Q3VdZSvbGF",
+	"SnkxjryRl+kyvxUtLytF6gzJSOfnqshE6ezYyszzHaIzemk+014Q977SPDBCUweJ/YSVFzuOA4BRlSZ6",
+	"LIBFGG3frOQyXSbM8IUdfJxIu9Fty9wYIf0s0Q0wG7Xr1A+fwr1/T0t4ba2ibUrcG9FhZPenKxbMTTWG",
+	"AU4AZ8iqbJlB4h7tmB0OxO3C7raWu8OBYnNRqf+93v9ZUdKeOwRBB6UC2OtWlTd264WjpB6y5wYSWqRi",
+	"meBZkUtxhavMridEf6NDzTdn/9zUxOjZsYT2sZcug+FAVLV6Dj+E4+NV3eEXxUN7yaAlvvfNkufyJRhf",
+	"++rHjk/chgHsAINDCQ7m1srUklvbNIFktCeP6paVeDj6U6zb9pn9b7z67vrs8vETpylsQxK2FO/q73w6",
+	"/+pJNvrq4quvHqVfZk8eP+WXc8H5KH38mGeji8f84Wz+aH4xu5yNZl9dXqbZxePsSXrxeDaaj0Z89FV8",
+	"GtAQ7Wctib/VJu7isv95z76DhiPBka835sjs6f3pWwqeTeLj+9xomC0Y1CsmYNN0FhpmNkgl40oTXks9",
+	"buzOmM3t8HJcG7Lrr9io5e0dbL9+llMo0MdQ0vjCoEdJMGYt4y1jxh25j7LJXph3H+5ylwPrnUKwEP/u",
+	"/YzdbHq4BOiJmKma5fM5IdwbBqIAEAam1ufpks1zUWCcA20ZgKQldtcpBNguhdKYJ8TJPdg5iPEtNELI",
+	"NOqmxunqB/X5dT/7m5BUV3s2Tq5ZptLNyhqiucY9aC3UuhDUE3GH0+2ejB1UnSmXSuYpLwhTN+zncBDv",
+	"RLrp7b94t85LoemZPQcupf+Xaq20bZc1LRx3AmdOCGva4eDn5oLcDR2UyUkcKEfhIBFI1npj9CQ4Ikf0",
+	"XC/Y1u9q1n2ZknOmKf7O/D2iT+VCfG/v/JAM1gU/ml7zc8Hlq81qxcsdeYTWSvcc8f6IihBYFjOKC55G",
+	"guJgzBDsl6xe8sOUwpS50BBDKLjUSBzQYnJ3c8u4FFNqbycXCw6/97HAM4fFSBuxbsPCd3GjWBP6BAj2",
+	"8NmqUR6O53wvjYXR7GG4J1U7Ckn/UXdMILv7CQw8TcXaUAIDXtF0MiYwM7BgwF0ioxiSS5T+TFPOwxWb",
+	"zlW5EPZF9oAHt6N5w7jcsZUqKaHTnXYysS6UNe6M4GWmtkgHYj8PsUn7PGq+hQAnFYTuJnonU2sXloLf",
+	"TBYF17qCLmIMOHoowhE4hUeKBLFa15/AMxUK/94EngFXxZrbrk7HbCZyuYClKkV2Za+h2pmO6eiGQUIn",
+	"Tldv5BmbOrttmrAp7nT2ZQlcKHJ4WEkwPLaQ2iszlikp8GGpJqg5SIbst+0uD8b0FZtmQuIrtFoJyrDM",
+	"MyYVPk5NnaKjxi0XBG/opdpq1DsJ08pKFuyS1nrGp/VmLUptT8jTMeMADClr+QtEb+J0EyMVmLHc4Bvs",
+	"jpuVfCubLbA2mD/bgvmVcimVYQsFx2REMVAzrIk2HXuKpCK/FQxYkgjW7wYG3mM/Y88zmCkERp1z97+R",
+	"zGURIVOc7fNMLLi8cqw68FCGJEIyo0M4jSLRukCbyH5spCaBwWZ7kSkIf9tXUMarN0EZKRh8z0amojQ8",
+	"twPEpUtJWPEdZik43PkVDj9O/zy306Q2pr7mvaAOqv2wijoDntNJH/5shW+QDLyIDXDrlQJRyhIvV0Jg",
+	"Fa6bT1SixIQGQxE6UXyvDugLt8oj/sgNuWWPGQCIlPmUh5cjZjEFwd36B5+g7m0Mf1K79hRm510yAXqY",
+	"g3XbrnEQAQXgEGighEEL2H858sm7DMsnNbf+mWypo9YQ5eHv00YCIopCkmpjUrUSGsyf3zfZIubg7JU1",
+	"X4qU4uX7tjc4idwnEwdwrIgeu5kmIr15ge+IYhTzQkjTvmrheirYit8I8EJQ5lt3kYS9rruquhVllh93",
+	"AX0H+fq/0M0tGEH3LtcIP9ytIuBGat+L1UPbqhZGh3IjO0k44BXVTbyVbihe3IqyzLO+sOelKFYTgJjp",
+	"KKHfhmCbGBAB+MH/uf7xhy5Atu7Jn2Y+ueVltAEBUpSz16IsuR1ztlLZpkCGxO+++cFqyr++evHTKVv1",
+	"octgH0xYPbgM96Ztj4ekGnydy0UhKiolDcwxVqYTCijkEmAQgK6NJK6+Fqt1wY1wdJIr0FcO5MyK/EaE",
+	"HFfwKBllFcR8K2Z7AgPOgjzleswegtiu+LtwEMKIcGQYX6vFojg8iPurpqmUrEVaDU2NoovpbW7SpYCQ",
+	"1ed2Wr8AW1bN5+xzWA5fDBkwfNVeYI2fUrCpgeZZ+Zs6Nmg76MAD41OE7Z3WVIYreAzW9eFvDuRKmDJP",
+	"3YLsPmguGylGc9EW/vcTincN2Q9iDntIDdTdkYql+4LujkmbbWRWiElf9GBa5BHPzkfl6+jbxLmwope1",
+	"JW8uhYvLA4ppXqoVpH5jxLmyBDXTO5mK7NjUHWrUn7Epf84jAPQeKfpNE3t+N89uy4jQmtVwatTC3KfD",
+	"QL3zrZjnMo+S0fTotPtcxBUa6ONMrK02lWkuNFlk92g+MUQbsbpHyzHDujZlD2Ne/ru4j9uITgAxkMvF",
+	"1Af/NaII0EJ2AYUrNqWvZlMU9cqRqOZO7lc8E1dsSryq7j4EJeCPeEIK0QU1T4JrzcB3Mjjdv+2Ty1Kh",
+	"8gRssw4frm7R6x3SOuTY8k4B23bsHc1eUkGb65qyrgJj+Lw+jCeBwO0DG2xXJ+0HfbzecvDDi3cASNag",
+	"w0dSTKxNUC2/2gO/DbIZMMV2Jhu7iXvAyek9xR2eeciV84LX8UBADQaXcN9l5UYyjIgczrehz8Spe+6C",
+	"Z93nzjDOiJ6gEX0UFhO27yagOWgMeyAJ9XlvF7iT+NrRLvpETnZHBr/v7buDwbG3oW705FPnafN0dVwC",
+	"wpTrrlnVbqhOMsdu2D/tLN8N5/vHp0B7oEnssKDKhgBkUclCF1VXSMs13n3XFI6jQKDmSslE2nOluKSy",
+	"CEVKjCJqigly0ysf95rwopgmwBTMZQaMbdDpKza9EWszTao4EkU/IHWCoha+pE8QCUt8sMYohl58MIx4",
+	"NlGy2MHHgH+yER+BljXy8JLBDcZCwyiIf1VkO4laHjiLzQlJSGxorGgsjyqAhmwEGFZqOEZndtG9zj18",
+	"R6h9oSO43he1ZMgw8OfDed53Aj8TrXEO8dCECZ4uq5SbCrqEJS7sQU0IOWTXWCbCu1koPgPufEDyIWVx",
+	"Nx6YipvlcB2IHkfzOy7sO5GyJB8hmbPmGY1LbIs4FrwUWcD0flCiWkssAGf1PC+wPhPWkaKTvGd0w8T1",
+	"GO6RFxPl03WPJI2Hyb2hSTwxld+sk5PR+dn2EkZ6uSjx+cACOpDK4gK9FQTEF93JNeMZZK/tgVw9EBCS",
+	"ENh1lZVighJDAbQkcYcv/3ZDiR5L3nS8galzlqpy3T/NpnJcHPU6oNv243KhwHEP41OHbn5lb8LwY2fT",
+	"IZ/PG9Qi5MuzW/BRIiHiFUHyH0+qq4GGBMt7ueVFm5QrsIWhegD7EJAUca7wJJa1Gw/eDK6XavdmYM8X",
+	"sJ3Cb8CCBD8CO/n+AWd4y0s9NGADvk060KG4dETo8lEvl/OzPLTGqer23Cx47vGHD8mdU3r9AL/vDvF9",
+	"4We7aUu7jnf2A2F/78bjhH4O+GSC9apcZ9oEkxoe91DEq6lRe1gz881RIyAwxr7AoAu2qlEgCi3uRWma",
+	"egC8N3wyhJ9QcTTf5bg3yq2Hu/VLV/myuWb4LpcyjJWOtDAmlwt9r066ZbpnbLkqmthBlzYxd9lFYBzD",
+	"NqBKXyyusz/bfpTyCzq7cH6lnSHHJGoXoqGtOwXXM+7bbrpWwvCMG7vIK2+NL6uCKpj2hsmiVJu1+8tD",
+	"EeNsKom14Ve5JkddHae4VkWeEtfiDAs/OM/4BPLV7ANcQhUpuwigCgLwztqnbzYzUUphhJ5AvYR3psaL",
+	"TG+if6fFJhMHuV3qI/isPoV+68adu55u1JcLJqkqLZJItWkBylDY0wLwWJPkHFdAdZLZ6+lCmRbESpTG",
+	"ttED/CbdjS+LN9sZzUH2/JJfPn4yPkFaVmDLfHlRq2RC3/htdPaUn83fvn/y6EO0wNUzmcUCVd+pLeOB",
+	"A97DLktwcCJRk1GgbIQkg84DEK162pZKLlgugTLcgTyTCuSJv/ganFdsirCxDA7HdAucfyBynQdWIXys",
+	"0tZZjkGBIbsGOPrOIdFlxri+cZD0BrqYsIH00ehSeCZLVayENHc7ih5G0xOXcADjzDVbKCmumISUTuym",
+	"XWBLbge5VEWdK7avxo7BGnwXX6HS2ltadSzf3ZybQpY9XTbh0EXBM63Utl797uPslmprZXSLFVUxmuOS",
+	"FQLWDyEn7q9OrpOQGNerft+BGhoypiCgamXEXddeNVr69MGtT8Ugf8WSZ5VAVYhgNWc7tSk1K3Kh2UyY",
+	"rRCyY1ohX7dC+/rIhMuR7csVzQHvBtEEXNGIrb1yE0j0XXgehx048URezkTCUgCutpYq7pBM5g6ZbUOR",
+	"R3ToK8N3OvA02T3zlkjHxC3lulmF1sgAvjWTh7MnYjR7/Cidj9JH2UPBH2UXs4vZI/GEj+ZPs8sDINa2",
+	"FsYtoxfSn6uhLmrlBisFbbdVALtGfS0XYhhgtNtyfffzaUl8c8dyUgq+cm1Q5eIuwVPMSXUl0NGhGYSs",
+	"QPZa194pohS4iCP26AqOqpFVjOaTvcx4UQqe7eIccxBcjAam/4/aIMJeCyGtQJU7XO2btd2Z0ZkCYz1G",
+	"ejckVpjCME3vFKOmPGDfJupfbGhD3EnkGANONIqXcsoF0HkWotDIPMdSyHhq8Nw4ZLkHEJl9n1uWlULr",
+	"BjWxMWs9Pj+nX4apWp3rJS9Fdo64tuGOr4rDrB0dIUDRjr+GMruF76aDAQHPAoC2ckOOLXdiYStRLsAI",
+	"MqqxCKvvb8VsaFS85TeihZzgRuzqX75iUww0T/GjRKla/yqO08T24rfR2yGVZtOn56SDEcTmJ342k858",
+	"b+FBsX13vSts1TmhmuP611cvfkrY9HNPRfnFFOoXfo48s/BdK9zF7ovpflZF9++jv6vGgUGnz8MWCzwX",
+	"G66/lDyGPb+myiSkrbdLVYCW9vXIt7lVOkjeSntkAqtXlc5TG/WHt1bbOrbRHt7lXNWXg/4ze88eAYj9",
+	"MTYwiC6PRP2XIr3pkxco0pvYDuHSNLq/yiVsUMuiSP5Pj7OvAPY0MmHX2gf2l+rb7mxGaQW+Eh/w90r3",
+	"79hBrYn5ixTeIzLYOPnxuEG4wX5SBpILgcgn4EXGYMDwFFz+++4IcCMdKgtYLfZFKQRlwfWqFXiUiNpj",
+	"hhxUySkmD0qzNw+SgTUKBwmYysdDzF0o+50XjfBF/vGwyTExqiIvEb9QlFzwV88EjmcHTOOx99ZAWnCO",
+	"c4KTDKxgHHSY/UNOxDHW7/1AHKZ8dhT7+DzTFJJ/P2TnPliHMoyh3a8YWDSbgvImhuyZNZVrtM/wYIIH",
+	"HcwSgEZpa3q65JIgLOZX3xiiUoOuOP7nPpQYvIxU/m9OWknwKC4VLPRqoMnbtE/d37QmHCM/tTL+Cb7O",
+	"J2hk7VXyrT5QK9noBvptAJu93Itk3TvcfHocf79DXaBZIntsK2B4RABorVbIjaBFFy77Cr3bjk5DAbpT",
+	"jYuN1OgU+7TsjiSD/eLnH6Jd99iNO3Mg/2OgME4v1iEwo8M4LL1F28Pa2/fq5lKfntznY6FaIWAmJ7zg",
+	"ZSynA6puaV9QrUZ8uOSahcX3hoN4KsVS8FLzDknk7sa7J2D0wn90TOmmBdaHQieoT3kg1QkOg3OIFLk8",
+	"CSCUwEqZufbUnZkSWBeXp4YpSag7JVNxRWdNsFPsUdMBsnKNZnoPYN2vvJQt+P9G7nnE845p13XMYI6N",
+	"dgkuw16QamJbdgu4Ci03lVWIvt5TQ1UOCK3turh3oA/qkzFCknIQahzdGadSmQkB5bIp2F4Vto6WHLrH",
+	"JPIXowOsEHPDeEFMiM4gxkb60i5I2eEBReGXomZxX/QMdfoY/ECsI4dM3LarnFEtDEl/s8v9iuN3V34O",
+	"KR+HRWy5JOIfx0/jho4ZxWaCCG1TMQa+oFuY9imbET9hbigYs+U6YVPEm1SXpaoWjNWlht8IJAtCqUwY",
+	"iTH4lJwFWNW0DYqQ4JcrvNjblq5ODnFj/5qbpW8lQrdjKcBCqs1ieXWIH/s0KbPxM5THizhBJeE6sCAb",
+	"Hs/9XtvNbaqKbIq+Z6DycbXI4QyYeB6WqRTbqZ3ZhRIQbMsRW0T6dr9a1L6TLwLKoHPkIe+FFNvo0Kqi",
+	"Ldp74BjdAtk45lCA0TxFWMgZrZ8md4W+9jEp6veLPPZE097bBj9YpByXdqWiEpeEAewINfg/r7bx+yH9",
+	"YBuatGOjr7OsDlM+hn2+V2u6QbSHe+Do/wdw0dX+EIvEl2iM1k03/4iu15vrP/D9zX+3TOungH2b09nM",
+	"RlXNBRIQmk44GtS2qaoC4rBLyd1T4Mn3DNkD+qkNaeTNtegw8PX6s+oAsYSY8JBBXg8mmIOVCEwoyKfA",
+	"yyIXpXuipYJbw2l/4ASjEcvho7Jxgv/26g4v5pXHOWGaFwFZphu16AtXPGuRDPeYJ9n0zEwavxPv877V",
+	"mM0ma671VpVZfEsWUYzgT4QuCjHGFZoNjs2H2qGF6dqv4F14lGx9Y086etNSU1SBjZ6bcRDUpLZ8jkSI",
+	"dlpYbr6AaD1FCRrh+epQt1+7U4t4OVPg+oJSEog6JsiTN0+Re8x4Up9S8IzGo5NFgovv33Q/l2ZQzxPd",
+	"eWGuDVvyLGEjN/VoWhIvmR+Ny661PL0W8HJHSyAhr3VQ4JMG8aiuOaEpR8qrG2P+oYa1sGjYuZ+Cz8Nh",
+	"XrzSF9kVW6ot24oCSmuAuyTXbIpn/inCX2l3gQv0F5y1pTaCN0gyrK0d7JtokRcuUkPP4mmrfk/wA/Jq",
+	"qHKhjBGyJTrru7yJlF/oSL4Y2NIFP47E+ZU2+q/LHN1muCNO7uJxWwvI+j1Almm1H3Gnzmy3x57lxNqg",
+	"EpMuwHGlg+35ik3RiprCMifSKT1NKg8BnJVnu9oh2p+MveC6CXWd89ZZMnAuotjE7EERML/hmAUDd/lx",
+	"dTnRre4FTZXMVoJLa+9uQy8CEMZsl3khGK96WLPLkuD2SY0RBmxnWAYV0a09y1oRRkdE/DmOWSfIPVpt",
+	"WgGEzi68hU/Y9etFmUld8Bvrovm9/superDfGnND13NZNNWWp9L0s1pJ/xFtttGnVLOoKz7puflOYbV/",
+	"jJjS/cvL0xjouzkPXJZSn3ootYzsI9HGFjk9OJ36pdAE+blrwDArd5NyI+MAjRZ2MAQXOKd2hWb1vI09",
+	"iMzqbvY+BhsSAJI3F9mEcXMSCTKzw0Fx+nx+9iM36XJ6PGiB5zs3IkmncPVfsRxqE1G4zkWKVW1UeUMO",
+	"V88/bhVvfovZCU3aVWv2mniukpqbijVvyUGtq03dBr2Ixe08uVWEJQmBmmMm3uWAUzYbzS6ilVVOUS3l",
+	"dzXrmSXjcwD3xwTyYhOilIduQLLlRjZT9dbFLvZqrKXWtxTq3cun7tW485xt0RJ3FWH74WJ3mF0wybOW",
+	"JKxCLSgDQbsYJYmZXTVFViNZDpjFtDmY0dSDdSwWG6zmtQrsOemv9Smcp9gC/F5EyOl5sVBlbparcNxF",
+	"dvn48cXTQTJ4h/94m5yGWbMp5Tdidzdy9ta8FrGLxmtRBRrCueeS6XwhudmUopHLkuV6bZXg2cV8lF7O",
+	"Yk1Yb2ZFnk4ISV89+uM3avv1//4/335/+cv2evfs+i+zp8+++XX17O/zJ3/+37Py639/uv2y0Mv/vfyb",
+	"2ppy9sO3f94+Kv+/63f/vnn2p/h3yrU6fjj5Xux+pjtBfIyVnh6zEpM5GsaqDUkgKLUROBofts07gSlo",
+	"hffTGIDBeO6fyJ14TEGAqDAHnjhcFn1SnfboJud1tFdgY8NoN+1yn2mWZ0Ka3OwSNtWCF1Nf9qyKiH+m",
+	"KY1NU9CYFxCQTdjUuZammA0nyjP4bP20Uh0GXRdqKewCKrhGHLaVOP7gzcoOWMzLx8eRmH8uBQW6YfzQ",
+	"l4QVDly5N8KezvPCiFI3gJclgi5TLqm4TgN2+eRRZHZ/5DKfC23iFJd983qapXB9nUJfnegQRngfwT3J",
+	"9aTCPXfMlz/AdfQj37UmvUCIIJaU5w7OGJXaiRb/qpq3HPKd33nMeOWsTILy09bYpOoJP13/+Gxa18CH",
+	"0ey8bfPGtE7CBoGfAUv4OALlFd+xGZaXIlKu+GeHjivhWIVY2HHV3KpGHMroBIgmiU4Ki7Qi0kmPENg5",
+	"XG7GMS2AA4zht/eU3DLg2SqXIZ/NRsOSLtRisikLSnMbn59fXH45HA1Hw4vxV1+OLm3by4VvhioXXVqR",
+	"y9yIFLNM1I3AqgX2n4f74E8mg9HwYjga7PPcVKPS4STmBqHj1oHJTAfoQXyqiSZlWN7maRze70c1nkYQ",
+	"WpDIrM+zpKKK08iTcNNShZompMMIVIP/vgd5sV0mvjI2BZm/FqVZdjjw0QT5LFrbVj8TQYPCs6AbrPjC",
+	"cKTU96dPzXLNZ0VfrskVz4uW1JvTiFfT2D261I9WWu8goPt7C+38ZzNleoERaaL9FB+x83BCT2HqkWh8",
+	"GmsPP3ZClMyLIA8SyRjI3VMHXBwNxLeDN/a+UEUl659hL2kIPBDA7hm1APPRZvhlUjPuHh0um3WkvZ6z",
+	"r/+ofIQV0RPp4nJKKyovu/+6Yzqwo97mAskoD9jT8XgnrbnW9NMfc61zufi6oDq2dXlc4dUeHHDOjj3o",
+	"hXCvjTXopyg/1A9qK8qzlGvBCmGs6Z6wLF/klE+Vcb0U+optZP63jXDZxMT2cAiJ9ORhc3oCjqPf+Nnf",
+	"R2dP335O/zh7+8D99MW/RNmOfhLbF2WskgpMabeduMOebb/h9uxj9762N7mwcmMecMt18oavi85JFN77",
+	"8x7pAzOKLYShEOQ7w9Z8ITx2SMmqHr29cJ/89Cp+GuWwk/N8gexviOdBtQC8PPDgvve3ubWWouhLA71f",
+	"FONRt7IM9GRs5JGXsPXE1QKEx401YQhdT1zR0YRlohBGRF21Hua+j6mMMV1UTJgZN/wg5Lbi8bs3A18f",
+	"wBzXsUzpu7IBe34IGvPoZMWW/imcmsfOUh12KHfO6mOvHbHPXpQnqbLglNnHt8xelIs7mmVOfe+7gD3T",
+	"Sl5qw+DGxp4DJPg9TYL7Efc7lR4fg3yBfelBUY1HUU5cOJ7X0ue1V/wdqsw8/7mSQOjhnsrNGM+GTBtV",
+	"kosOKyy7QsDI7OAxyznhUBqTsTFL1UZdFsxIqlar3HymGT5Qn5VrKeuzchkEhXvvRvipeJMWuaGmVNxX",
+	"Ab0Qb4Jonzy6eztWRChWW/nX+sZb62tVmr1+36PjK5Xl87wNU0vdXPLMY+N9+ksumVQ0MCfmHATQ7q8B",
+	"YOX+CvlY3vdhSrQugBmXS7lyqf97gQKo3EvVtKXYhoXCoW74EimvBFHwYvVq8vrPlFnSHEBGkiQKS2u9",
+	"QcXuoJK5dnXEq3cRDxsu2eBdEEqHouzICFZvGBS44CXV9t+5ZxxpYC5h+lWDORN6ExbVhk3Xvid6FqvR",
+	"20Rcx7WexyASp6pL2CkJ1s02ZcFGA2XxYsLNxMlKUmJaPij9HYUzrDbpknGslZ4poYcMnfQY7skQ4g7z",
+	"74gqZEb+8IDCDx7fZ+9zSwy2NrQ4B+NRWD/E7TL0RriRbFS4E0AxI596GSN/oC/E0obdJ2PXgjbEQDcg",
+	"7h1qhta+tg/PoRWIAYkZBg+wpqqGgQd4/0KYBMq8WXN8s16UVNmtlTnyiAD6wdzzloTzRsyKLTnmNAWx",
+	"fhJQqZH4gjXFQDyWSt1UwO1yI3X8KxuPgzuG2A7qzexn47rG+vnGJlbj0LYugqr6EX3h4oSlqDIRcaHA",
+	"GlmqIrMGCoVOW+R+dEzucVVhBQI6w1U98+etA4esu5cwQB63D28/vK2vOTctF59qrUllJjDEFYVfi6Ky",
+	"UwAZ3LkGm6mg6peJzwEmVValj8piRzyVX7Ef86+Bvd5OqSd1zjUjLxSm6BrxzmASjlZX6NlExNiNEGsd",
+	"kNPlmFtsJ6Qq1Tdk1t6h4kxUvidVt6KELdYohXvcMYrCHovdSVDXQ1boR7j7JhfomE96lnfg5m7Jb1jS",
+	"6KA2M+0J6yANSkGFUVHM8YhyH1/Vx1J4UQVXqlkhVm24UUAj2vUEWHRWqo3BZDdYW0BH8vnLP3/Dnj56",
+	"/GUC9cmKPAWo2Pka3/y/ftdKTr8Ysp9LtSj5SjMsGcCUZNNUZWJ65XQo5A5NM2F4XlAGQilWIttNh+xa",
+	"spwICmaiUHKh7Vp1mQxGSI70xcg77QqJ23MhPOOpPMS7XEdPibYpLRNc0ccD8fPMqvu0VDqE1RRqK8qJ",
+	"lvxGNElR5bxAHsIIGMVQaOPgV3Gw7VEjhKbUP+MAvm/AZ/1m4Eh8scNRNlSY2yj3TOHKvEMWmfZk1re8",
+	"yDNWoksESsah4qylWHVa5yR20bLCIOR22tvWm2KZ8tQ4ictfRqIIYGpsckMrZVU+yQraVdaE0iKs34Sv",
+	"aB8u6nYU2/dnoqrOtRsd5+Ao1KKq74YhonrrSvE38BuP0oc3X67aMKmbFsjJd69f/0xI4NprH42exkwp",
+	"k5s2FuDgTbbt4Jipt/SbA5Ls2AGbkrS1G+QU5mo8K7i8mV55bm87LKQkIDsMlEHDF1Y9eNQRSSR/2EU/",
+	"agku7AOqz8Gw9nnIQfoJO2G3cFCnbmJB9wGnbFCCrc4UPeyoZCCreuP4p63BMivVjZAHtApRkhL+cd/9",
+	"oIrNKpo3aX/3splLkdSPcBe1z0RrdMeJpH/mZlm5Ngs/TPXRiHJF83XeyhVtmxgJ7uXSf8B+7GAnLh7F",
+	"ehH1fNGoAkD3DbhG9ToVbwZjKOmxUxvIGfOXuL32L1HcrNvR92NNf3314idG14FDm8jtUWtYqaoP1Dlm",
+	"zp2XYoGQlsOrwPUrJvAt0S+0b4OIF3k8Dse7jpVf6xBicJQdXQMM8T4tcm3K3WsX2rx/tZCl0tGkDo0p",
+	"kGtVGifpJX29WbGjNMthQOkeFZGC53KyNGbdRrOAr2Z6LfiNBv3sCKgUoRioZEscHOnrgOetvi60XG+E",
+	"ZOtNUegxC58BO2uLH3JUV3cPMLUVQbFddbn+Q9a1JEq5aC+JAnnYZbxqVG1gDYBEudxd+U7igY5y2hXS",
+	"QrFcxwI0h4UWZKg2yUGz6mVZqkk6WpqlJuynBgw54LD2wLx92FCTfapRJuM4g2cuN6bBgP1klETO8QXa",
+	"vW4aCk5OwxV/l682q8H4y8sRvA//uogGziMDGLCiNEWjBnYneLy7H8NNVOFmXzm2utJ+DWgJaMNCKwK8",
+	"RGmhNhnUk6BcH+LzA18uDP2am+UpyQb9AKCP7x5n7HXBjdWnnb/4s3tgrwSAu/D20IxRg/c0vCs80GS4",
+	"o2Iu3AhmShE/LU2AamZIsze8XaeIH93XXhAyCDFXkBMICzhVZcUKMdmse5Fey53ncz5Y8CdWNcE3y72+",
+	"w/jpnoFc5wr2XNWvl2IHzs4bsYZDTloIXiZMK4zZrDYanZ51n2fDDLZyPwkQ14eKMDVSKi5Hd/d411n4",
+	"2lz2PRoTp9XeI7ry3yUNduQVPWJIVAry3q3uFbZCdqZP88GDWvznQAdFaHuslFXBJ3sSyTXblrkxAvgj",
+	"rzzqwAUhfNFspGWY+WJYDmm5tbv0IrXbOf/7phSHePj3mLX6Lb0fwTwJHRTBfjQOCn4710fQs2pvURL4",
+	"5Hl646kUoaDEc8MWwmgfo2tuTgZtIDd48LbPNL0JuUIrTiDM5bYqEV6soc6YHVfblIVSWaP89XtSn+P3",
+	"lTiR8h3bf5yNLi4fPnr85MuvnvJZmon5aPBhvzKxf0ePDU+7OEOx0a317AKSJ6kY3Tpk3yx5SaGrFaVw",
+	"uRQLmYHP0UNSRIYGA5AHQ1w9uxeb2z0222CL6j1UBxZfK8Mylc/aN3Zc4J1YZoXItBPTMZvCY5McKBK9",
+	"XKk5gyqB9ewVEtkrNl0pO9RTTCuXrqIw/oqcLZAaCbhOmiK3CLib1ysGLMD0hmlCpYJBou30zYR7+5AR",
+	"ZxoAUs1WoV3GsctnufTtzMtqXWkvABGn8xLxJlVNDRwEqGNmO0HEwdSAqJZxVsfhKK4VU2AI26zt1Kx5",
+	"CcUIIUL1UdANfvQP6OYq+AvS8FHasZGl4OmSz+J+T6vkKBePwt3hxC959lEatV1GS2nb3QYKHNad/MdO",
+	"mtsBvjFu/nl2qTuXdQdwdC9+qrtlULm8V14UL+YQqe6SOfA2iR65NMZdh+z1VvkwjXfEWzVCYDNAKG3y",
+	"ItNYvNBfxwYNY/Da/ljvFnIWuxTg4xBi4+kyMBXZDxS1tj3xoJmOpzzobzS60gOrZzULAti8gtrJFA49",
+	"WOYelvlKNfDNoW7CbbJje11idHdwfDJQHp56GDIMd1nzFbClJJl7oNV6DdrDTCH4ola6RsSwIq7ULqCG",
+	"D0nKfyWE9bBXcV+kvfE1l2hxVpMV1iP0LQy7fRSlHQrPvtpw2eXHeKXcfR8SpH5pLa/nS9I3vMv5oWzE",
+	"BtIR/9BT2OYClIUzPMjHtnMFPsUaY5qApAFST1dV0sm5L7EflsynzxygrosnPKxUtukwv+GnCNRHMS0/",
+	"gkk1AQem7sdg2UWC+ujvD+rqUsqLbRRF1Wv5cShQhPH0xEg8TcXa6IBgtdxAjfMdIbEj+itiAfWlO+iZ",
+	"xxlSLRxLMvMLpz0hgAb4FFkMbmf+NJkM9LW7+Yxxe4xQeOO2WVXNpboMdHj0sHqn/j51pafKcmmkYfh6",
+	"5VX7DhFW93YyV+7ChrCX+bylsiR4ERK8o8XSnwsqotnGNgarOV8sASJB4GliIIMUajyEdiixfseCTPjY",
+	"pGexzyXYYV1rjL7elDJukul7Zra7Qjcx3R+bjpvNTJRSGKEnUHP4XRt7NJ4zQ67uAmsYJlYE91+jIRq+",
+	"J5DUrs8020O4bFFv3RVvZpszcRvLpNLIkWj8rSDEWdt+Drd0Kqxlb7wL+W0BJ+NWsmqSe+cUmwm72dER",
+	"nMlacYVDsekWA0Qd86Kj/zMeBFrY84XamKugVAnRV1fwYa6hWjMvRFaryLzvN43FCYiALXK6xLoTjcSa",
+	"Lc+9gOUlM5tSJlUyLnjwesG6mqv0k+I3dQuFNSnZqSt2LYl/EMO8amNStRKOcQhuvWJTVa6XXHqG3sq8",
+	"yfBOCFCKkjwpHvlzVSO5JnJf7x+ipV/PXyHqnigzL0wWAbgd1WC1Z7g2xpkGtzkUvJ+o+Ty+Upxbeck1",
+	"c3fXqw8xNZ/fy295F6vYIVj7uQ8CXdO3rnuYRVMvGLtXxAw3cLcVh0QzTjHUWv/2gHXQVsb7XsUQT77J",
+	"tdYS7rXJHx9w6vWhATuN0U2m2aeyuvFzUeAVIl9QezTLztXSDgAE2YWA4FNbQB13zWOzf2jkYCOJMTYE",
+	"uzym2FQBBqQXhhxHu7XlsQC0TzMJYcKLnuNXT/KM+ICQgLZW5ydqfvjFtO+QahjwdGLHjl5BgESKai/X",
+	"id+uIFeYNv0eXi0j1o1hcSJw3mISwXcn81iG9Yv95pnKRPOegyHzE+odtBgAwlwaqJUVlBzhObDkDY7Q",
+	"zgf28byvv9ZX3uyfktv06rgEDd+05ttp1BupmygT0bWhYrGMMzZ1UcLpmAgQVbnQV2/kGZtCfv90HJYU",
+	"qDhvErYCCioqgapuhNQsl2mxyUSGzztqoforZhtTe5SSfyFy8ZmmN+ELkJBoOoYkD/rNs4bSr8jMI1Io",
+	"t0hsTVZ+PFtUvfyiC3EmdyVASgYvfYGJk1DArTf2oZbV/Mr+TMkKW6idlQqthUa0jNVWN2I3rrKdiXfc",
+	"nuVzQyW8XQ4DAT8Jwuix6UPmq+hTbjfWdPOFIzry0q1VumxJr+Nyx7TQrhYGGI9qLWRn3wJADO92fsIq",
+	"vZT3EUO/dj0j7W2dsrwbB3THEFpzo63KWmAcJUrzyLWZaCFkLyHsUX5axrH1vy4FVtbEuZ0JIZk9kCD6",
+	"0VGoBUFwwnTGQcjrtvQymFNU7/YIWqoVbJGQXlmFP8cUvZaeVsCuGdrxacngdh+KCIIpRTFvrAfCTG5F",
+	"UeByiOT43KqbvpTxhWrNmrer5Xc109X50UAtpXiic9sBlgqeTJ0S8MvfTpCQpSoKXH5eNQpXK4Wnxp0q",
+	"oWcHjordyuy8wnv9U5OKN6kFYF7VmSyVIQVIRNX1wmnNBvV1JJpyE4t5TDNxKwq1XglppmOcDr3kVBls",
+	"oytPMF804F7Bk4NkkGtV8Dbn7L6vq/vhxx0zaUmGx0rsk58iJ21ORx8P5gW1kQ5hnepnkFwyvVSl8euH",
+	"TLV2yYsdTU6k0ipFdXL1ckD4/slXQ7SKgxMv6mG7vJzkqI2m1Sc6aIezcayGI3bfnpTydEkH7Fug5UbL",
+	"qxQrZaC0ON9AvTSpPE0N+Pd4NlGy2BHuTIdMVPb3KzbVRq0nUm0dnAx0v/3RGsXK3mCt6KkHCTqLD/Cm",
+	"ddJ8oKiAlgyQfBy+DVoDvwHpJLctBm5VXnFvOmdiGY2mP6dSmbTnOrZmGa1L3Md3fpAUOkTh2qOrL+Bp",
+	"TY5jVXPinGaVFqWuxiTnlcOf3v8AcJdcs3sQQQUVcDvHJXrayeulkiKbLNVK9OpVn7p9PQyf3DBokTUA",
+	"qWZ0u8GDs5GhazbrsW8HBtmW58frOqI34uA+X0mi3+q9u7hG0XQk/wum/BvKIe6SWdyaT3fFppCleOYL",
+	"9SJQgp2dQRq2P1lGMhsvhmL314t0tc1f5P/9n/81TB/+Yn7IH21Ouyaqj2pz0/N0RswXOm40YJc7UNd3",
+	"iRtUU1u9lnLOg3Z0m9nvG8fEQqVQE6UKEVsB30tBiOp9K2evSxGTFNhL2upmZAJz/6hfjaxPghSreRAj",
+	"atH2d9Gghhp8QhUWTKfvx5dHd5BqVlPaeaFpR83tV+Q+bWPd3afKhUuTctNaSiGoMrevoCo/9sEKjXCX",
+	"o7Gyq1J2SAd4Bje5u1ud3JmQOZB1esAClUIFggT05gEwyE76sJWHJNr3k5Sx02bdU338TtTmkQWCi1yz",
+	"rSgF+ecwxtCoznYP8O5f1eweofM4QhIzMyhxXRuxHjNuNzdMgEzoD+xcQrZXwozgZaa2MiGkZML++z//",
+	"q16qDO6MV4nfBWRee8mZnK1LcZuL7VVFHWnbFTiCIX0Eb/KghSBk8JqeQDwM0nlZwxFUGCRiULVJcoNK",
+	"tb2CWLygjCn8UhVpc9LLNbNDvHYZGx2Bhrt7s1ZF6uBjHecWDQtJE2115lwgxSAZmdXtkJnJbwXzFQxp",
+	"PBu1BOmr2axP2UA4iy8c7fdhu1Wsf3b31oi3mzK7q8Qi1zWkRRhNC84dBGEiccnipoFjFmplBu0aRH7p",
+	"603fvczksYEi3s+epmgQYYruKjFDJnyiWYAFJc1P1X4RyLa98OdAJlocIq7Oqirh+EwARmuyArOOvWxX",
+	"p5UCyJQHerwi83FO8EOXQoqtwCgKIMoQuIwUA8Rddjliui1A4o7gRjEjiiKpyGVKbZgWqZKZTnwxOAKC",
+	"D5nLNSlFxlND+xyV8Qx/tt+Jop/VgULlGirjOvohcHMv7bC4HLsGoY61TFoI9e17DnioeWl7ilttnUWq",
+	"hfRTBQIfCVkH0wpTpdWVd9ADEduK71AT0UJl4NvqE6XmnVswEwvuM/OQu6GjMapMjCfixRxmYQW8IaM6",
+	"+ZgHkNUdFpexYbQDEneFvPblfmuIhopd15FHUP6i3dKtiPMiqSc04xkOgGqNgrH2FDHJZhNw+NqhX/H8",
+	"OLcQNDkhoa3NQl0qSODcELYph1fNWrvVKZ5W/QD1Hn0uqLtLG3QIiztcd/fVTqbPq5hdSMEacAL89j7M",
+	"RyE/FpJ0AkAEjJCBL3MXJmy4XWyACN/ZJi+IKhtS1IJ4ISQ551J3KrmXrqikqsfJwuNHE9Bc+tTlftp0",
+	"nQQhlhCJeA1IhMQ+XzGr5XfOskddCTd0tmqDCfAF46MVy2ScSOW5DKmkqwpOFbOjFsjPhLBOp/tp0u7S",
+	"zufyfgwp/WLE/aHQ8Rr0gxrNRXTtxaYi4lDqk5jlFsmeC0+K7ZSoawI/NwDgd8JcsSlNEIFlnc0ON1Aq",
+	"uZLeGU25kiUhTVy92ys2rc4b9CZPTInP2G1dO6odThykFDqmDcOJjIuFrTemYqeGwwK1dR8eHNRoqKDB",
+	"wPkDJUjJoi4EvxXIoV94SIZTflJsHeAXdExwgDqC9N2D8XWE71WGd0CMs6e97pC1RsLgv3BECHGd7XtN",
+	"5nEGPc2meGxpcEV+F2eTq8it995EpqBnBCABqOw8HgD1QR4aNUGW8bNve3HdODMafSLmrYxHNqpHWoc2",
+	"nr3ZUv4pwHy42YelwSUTvCxyv/JoRVawSidzLh+4FBsd90iGWaDReQBzPyt3kI4ZbEHw4DDOctlHReEi",
+	"nLiz4aFBoA+LKgqV5fO5KIU0oFQ4kPRXyWPBOTrGw9d+vg2Xm7K6oyFhxJhx4Dx74rxTAr6ToAQnvsbo",
+	"tcndHUnpCjh4Ir/wZK2KPI2SFv5MV3zyal4yIRe5FKwU840Wmn0uFft+dytKqRIW8HmC3i83hdAQz30p",
+	"FuoLOPhseWlNTXuYI0WQkztqJ1M8xNk3E7fIo8tLNsVJd+2dukgy1hEH8lOrQG7EroYy6p89MdvIrBCT",
+	"kzEjINuAfec+V63dpoCadFaoGXuPR6Qxe0NklvjY+e3Fm0HC1jy90WP2GzYMvIJvPwzZM54u4Rpy59kX",
+	"JYwzw8vh4u9wSlFB+Sv46mc4Xpr4wyC/uEICY/5RIdhmXSieIaWQ/YAdV7v+izzMMTtRTSSY3TZOKb5e",
+	"f+ZKc8DOP12XGymmABqwm7v3J14xURDBdLskSWUm9D2RTYfs2itA5MeBikdwGTjVUZ4OZ8/26CjEMiZR",
+	"Rsgf+Y3wEuJMHOcrkcJTRDqu2DvLeF/+BhjuGLGxh4d7vpvKEstrFhpAv/iNtRE3Ye5W4tzOeeld32CL",
+	"irlx5YoyAcQ2rn41UHaQ4V1TIFi2pTnzY+dkxkjsSnCpqcTiPVVFa00jENoyXVoTxjUY4orMuRYqGs+V",
+	"GwHK3l5xe8i2q67f+emVz7E5RR53Y7eqK8X2fUgDuWi98D1KOha9P0JfTAdwpCiu5ZLD4+l80e0A/rAK",
+	"hXpwc7mbQHEc2gtpXMPSLs6cqoymwazIDn9x33PRtHjw895T0WZc7BkQH5KgaWjhdW/arNG0rZhFmkZD",
+	"4du2kR2aBQVprNq1gvE2GbitnBw52T5RuuNFf+hozFt4yBFxePEo4AlvJQcfVEGFwSGa8A9v91wxcMI6",
+	"zn5RS3/uQdxEZ8k43W9obpMjG41cXRXzIut2Su2cJgEzwlWYCLK/Q3RWGN/m8/kLv3bvzfTQl6Oq/RwA",
+	"+xsocAgpfq5KOhes+I34gnHABFbkFvuGv1/nMRAKbRrdZifI1tWh6UasrAnjhq2UNuxyNEqC4Kf3PHi6",
+	"cqR6cbs3zW/o6usR8wx9qvf2kulJm799fzh84MKPCYoeL2E7A1PSbmHgFVySO37fA9/CyfWsRsOVNMku",
+	"kwO8JkdHq7XcSX8aBK/5jplCAFWI2TtXzSN3jfEz5s4i2bIrgUwdMn8bUnM0Vlxp6o5o4l/xgaMcPkiP",
+	"5dZ2tQZd46pxCxrRZkS88uHgHmfZmlOivfxvIGCqZFMSrilGc6hI3lRtpSjP7RI/P/ekVv9ainmzTAps",
+	"9+G5YHT56CDHXjeyJTQADxuVFd+nIypZgL+0zrkV7CawKd6vgmub9+KAUeiDaj+oGN6XF+SA2+/o72pG",
+	"VLCGARRqTCHe9IalXBJV5LwUUY7XbgiuqF+syWZiqDFV/athC3qp9XX28SBnuiXhwL7BIxQqKQMdFXVC",
+	"2bFoJYRBupZeGR+QxtlE7Q1euJ9f79bier0uos7X7VJFncZVVBVyxKLI1n/FmPHZxVGfmeuxH+5qmsMu",
+	"JyRYByWSrJ99mbxnGX1uTJnPXL2F7umWz41m1bNJ4AMH7DUR1NBvX0yTKgTigv6C9uTVfm6mVeDcyn/W",
+	"wd3tRuDg8PkwclMPb47wvB8rzerNjBWXfCEyH44P7A1/prYvi/Y23ZQl7QaHlG69O7+QV+se0Z1CzM1E",
+	"bcwB3Ier1bvkwNZfKrWKW0qFuBXFgXqbpp5gUxMDqmwB+kSHIQOaIF++FNHNlcy+bVE0nUcSNH0vcqeq",
+	"Rma9oy/9xEOGOjecvCfag17BlCryHlxJzfUfMZPuxDYF2TT44OnXrlsCk/uzj1Sa7GBikMs/QlsWkuaa",
+	"uvtieHExfHRUZ4dtP85AUl+Q3+XaGjP3TYprXeWfIEeu/u1TpPg1VPAx27xr036pxKGRsRYv+/sq/3tF",
+	"HALEaahtOhISnN4Cq8zsPehYVZSmKp0CZyrONC8Ib+ChCz5ZdMn1sAvW3cx1f6z7cWsxXHYdOXlfe0cR",
+	"lizSjDbCOniCe9944rjVoLAM10zc5pkgWKDfM2gzDar9Z8fgEUUuBV+IFsjvwdhs0Lx4Zq4oc14HlF1c",
+	"dhI6qtXRwyyOYXbp+1UfvVrzXLbePA2+GF2C8fp5QY2eLh7HT5o1GYi96pshBqnodl6jGNJn73gKIR9O",
+	"7BbdUaPAw21XdHxJYDUz43OtsH4t5CEHRYrVxthjQz2j5mt7QnE1punh+j7Yfxj2TaM0ahmtSzHP38Vy",
+	"hTVhpNMlL3lqRKkTO3ClSNVC5nq/kbPSTB7NXz89Df1Ga61I3+bEy/DR7C1YAyfZGGExfaJt/e61AN3S",
+	"y+Uk4zvdhswZ12QTH4I6PxjFpLewghPLrQzq9pGkV7mkvn7fwyePjxTwSwbILRUptwzYJKJCgnsO1Sm0",
+	"lq8o5p0KFLYsiOZzq1z6v4/JZLuFaUfola+LWZ+btnqZnStkmkMVMo3T9h2kuFlmGX71JSxjHXN5KNF5",
+	"29b5DYkWTkm2XapVQpneVuElhOb1qq9Q6kZjZ2G2jZvVRk6F4JljDKkG5HJ0+eTs4vLscvT6YjQe2f//",
+	"985KPW4iKJZyyQSFB2xHmjUeHAFfOUi62x5/9vQkCZhORd4svlohZKos3Df2UPtm4OsqZSLNdbRgsP2y",
+	"KXekZJsjdOFG6HGPEdo7aBFojJBjNB9xUUG/fms++x1KXncrX33nUtTdC0t3Tz7b82lD+vihWs6/itlS",
+	"qZtoYZ8YfD4LA4euxK24hTBRjrXgriBwO2a8KIa9ojl3Mfvq3JkRsCaPHCq+FdYsKj0CMMjC3axBXQCP",
+	"tsmLAo4RnSnp8iKXizbivtc+EczeuCkFEUl7FjTITNG6u5HYtF+3y5u78c8dnmkfHj3pbNsTRuS739uf",
+	"PV7+Xl8o+EwUR42sH/CuYNM+aFVxzKRxOUbHZctRo1s1jq79juIEka9Wf5asFZ8A+YGJqYr/231OZIyb",
+	"AGfd4bOtFkO+QJQZdY/KCbv6/FJvXXGC0E5rKeCtD9JCwh1M5ws5ZpeOdI+VykDYxh7uNzITJdvy3REG",
+	"vIOxYFR93unkE8N6KaC7kIxvyqJjNi2dQewDbsUkqJqDteslvUqodaMcSFES5MWBWmwQxdYIZI6Qj9PQ",
+	"kaxH3Jkk6T3HhZ5qiap4whHnxQF5d/QosJnXo7b3IxHxdBLxdHJYcdRghtmDcVYK28i2oOZJiCmy4vaO",
+	"hN0RKoB35nA2LBR0cN3ONcs2PZwapdBrJXXL3gh5oDWFhkqlgiVdsO/zrxMPGgFzGSXxM+3URovS+VsX",
+	"LQpzVa9NzwzlvHbRnD20jls6lfYx3GxagLffvX79M8MbIuMTV4FGqZvJqkXP+qr4NSm2jww71jnwYu1d",
+	"hY7hppHTr4/7SxpDcgrPSVNBfRofSnRuY0SiPJuO27SIT9Im0UYau1zzWSs7K23KiFSyqj2mA6lxJxzd",
+	"TzuqP3MiZeyTEESHmLtVDNvvnZAwC8ehmHf54MVodMBKjr3xyaPePfiYNnEpTF6KSZsB+W2p1kgsAIhA",
+	"q8i2KqK2w5w3a/K1vxGySxBAi7dcBcBicHpUVQU1mK9GqfiXyCQLBvdy9KiDh65NWl+iTdKvVPsLKZyB",
+	"vcOECruawfGIeZSsrFU3MKXgq33PVUvG6zM8t1GYcJkvlqKkDTC6wXmf6iiJYlx4yzrIAqvwqPhv1hOj",
+	"4rse6Mb6Bl0ii0AwyY0C++2d6Fh0rzZ9uNIbzu7bOOVBjQUFq4W5Rh3ZT+mNbw+15k7ZkFEPzgsKCmv0",
+	"4DQc3ncvrxijYDgITcc2uJtO1I7DOrS1FXAH0gI5wp7CoNj95dlrdo5T1NaofzA1TKqsEYKRbGnMWjNC",
+	"STG1MTrPQJesy/yWG7ukDNAnJWwjC3sPKGuqhcEguVYjY4JuBEG66cpIBrpt6wHBb7Og0FKajsmj76wj",
+	"CIPOBFiiniaCl2V+KzKCFZdCsIzvaggyt6tD7Q33TyKEiVpSWHY9yAirUq8oXShwm1dxhLbgAWaCHSsb",
+	"BD2vxwICshjtC3VCDQ8pRUaRnT0//kbOEP+GYFX3Qna0BUg1NNgLFgwILTsImrZVN0KCV7Yaiw9vk4Em",
+	"9kjkpAnKK11UTdzLb+ppnS53bQkS/uvvIzvvfoCkvYnHxNt96FAR4F+Xu2+ibLu/LneRyFYZUNQYCmmR",
+	"abMECh1MvoLbx1AXx7V2mrAppYZMx4yztSi18oKEBTBQevzZg27H+jpWWuyDFCklQUPod1hHCp7Ow1LO",
+	"pE2hliS+C4gibYPQYJuscq1zubC/OJTSBInV6YTksUtYe1M76FN6kzAtjAZyDfsq+tMsxRvJCIboWdrx",
+	"41BpAOo32BFBnl01n9uJD35xBXiCn6g+ADWJII4VmB/rFySOusuVOUlsQ4ADHZL9EPq1V7InQSC583hT",
+	"KgCQxEOjqQkwhrZJ3EzsxXpbXHk3yC+2VrHVhDnUCckNvgc0wXTsKG+A0BEqVkJM4groCEypiolVH8Lr",
+	"1vDNhT2OwiuHb+QbCfJGqQxOJduZ9ZCqKeZYBRUhMMtjjBnrPgUanwtyovEHe481JafJGwl/UM6NvYZU",
+	"7PA5zHKZ2BuwmDg1AwUMjxDwCy94uZrW6XKCFe2ypwgenPg6dl5svGPViW3AadiQ3orImQSs+sHJV/WL",
+	"Kz/hf8Diq8mA5hoL9FeTE/KV1QBsjVHFBNna325M6Z9VFhNx2/vq9LXxrDpOwwkZCbxcte2Pcd4YF4w9",
+	"or1BK35IahH4FnckRFeEzHQVyQcNV6q10rxwoJLEMbbaYYO/flczK9ogvfZv4H3NifbVAyH6VJ7WUaAm",
+	"DwJAkOsTlq7TVRKNJzb0282nLpabZ3FcVh73ax/DMlgFVFVIuUK6rCAYFu4lCWxBLR9qKUQcH1urY7ZL",
+	"VV2wzdgvRJxg3iogSqk+3aevTRyHbYAnnFu1fLi8TAi+aFkcpDNAtkUc9oJ1RQD9s+TrtZCakDNmKXqs",
+	"AG9SRpHParXC5FdOazWaNNXdDo3karVxYBIdK7HBabOxQlIf2QiAIzBs2/LCjqiwX5cK6XOdFXz8CX4T",
+	"8Q0QVaZHwhCiwzYieHuLdYmvbGPovyFbal9KUEgSXDNGWeMRZW0KR4qp08vTYdtGiu4KX8AjqJ6YDGDh",
+	"B5R08CdVrtzyG7FZt20qv8ZS8uo6Z+jspSkxdof5RFR0KjA1p8gOjvaw1RtqK3WDkiw41AR1IYMOVZ1s",
+	"7NGk5Kq+Ipl9vHtBwdHurP/YtAmxQ+674pDMdEITckdozQnhOH9owYDgXJfxT1BAYCmKrD1+7PKkYB06",
+	"LiS7DUJhOam2zfqF0dpTuioGikfCHR3huAl5Mn3hRbtCwO+Fh0fghSbJAwUJLAdoIFdw8Nin6XABBaWo",
+	"FR74d1l5N8butDgvhfh7NxBT7yK7yPXanv71tbDdG6E9EPC/Un5Mrn19gI2upZSHJA93KtTZvdpvxfSz",
+	"z8OwgYrNayCgQoqocH6+jDUXvXQtJbLA8tpIJ9ReApqAL8bd+R7UB5urDYJUVw5Tyw2bCXuI9I+arSIJ",
+	"awCDVPiqHuwgL2xrvXa8u71llTKWPGupAAgSMDFqsSg8m2AHljxPk/Ganozz5dF7DwlejUKrrtRyA3dU",
+	"lFrBLA3vyvzx0QoOuNkKsA0iCia1SoupMnPAsVLoNWQSk7PiPuVPoITO3cWlVZn85ANSUCTA4+6uWJnb",
+	"KbLzBfZ05cEDRr+OGJJ7lwqr6JtJoXiAhgNmNNRluDTqJkVYlaoNKhY1PWn+W8qFXgdbDhUIHROgb+qu",
+	"TMMYX0iL75RW4p6wMzCtsBTe25F4zqKyxrZnvNMqVkjh/zWbpx+qjZvKS9ICZzsJYq3/Fn+XDfWOOvGO",
+	"+q0N0+bKBFVjGjlwnrcwCQTOvVh9TXynj3gBEkKUfr829ixXFXW/Dy/kqSoYOh10F3XSLGvn1zRCQON/",
+	"TSqeC19kChTgBCGug7B2GkBIkbAz+CfpQnSVTjBHWNddq/Wv+JYcOuidBIfVZhZ9JCAWfe6OcIQW0vBq",
+	"+K9AWF34/2jUv3H6bWwy5EyyJpVztjq6Ol/1ib327HXlClhy3Zzfa7EcqoyBQnjlc/OpxBDR78msovDy",
+	"PFj0gwvK8yBba8nJooRBY8+guoYqawhWOwC+QUPfwyv3dW6g1BF4R4esLuVhOxs2ey9wyOh+jIxtLMpk",
+	"69SZlMO6XtDbsDibm9tTcR9XZUba2IFCnMjjxw+fRBnl29YDmvmuViYcp+BqlFPlLntk7VTUIEkvODoV",
+	"9FJtEwi/7pxP4V7Lwx21grHrdNLC0i3/hmp7/5S1Z/klLFT0iHvz/b3CiA/XLJ9HhtmdgCEzzFWXKvIb",
+	"rGoKTJo7IoeGijHEJP4xT5H7lu3hHumAHDDeLyXZ53ZOvoBKKPM5lX0C1wGd/aGTze6CA0h4wIErcqDm",
+	"c8e94SlcHRTFKHsHRRtpsAL7rOGv8UgwBCe6YmtOITp8Z0Vg+vne4HyRIG+6e6YqZhWMwpLrLlToAEQt",
+	"Ig19uZF0DIF9xd4E7wbQ5rzJhGkbqvlOD9lLInCfQ62G7ThgcnfZqfZdU88ZKgUvbZetmguoloiGNRNp",
+	"Ya/bDQwIw+3D1P/wzXqzxuJaU+c4tDdqLKEmFcN6K2wnzGkJ4m0bJplY27PNgU0xCfYmYF8F/xICmGAQ",
+	"+Epktb0sYoFdOeLWmvTT0cYOp5IIX7iXNYwJKJNDG30ZaxtU7mk2Dov4nIzI8qatRH392BIY0hBhzTqU",
+	"S+tUJA1z/DZlbnavrHYjkjzHFND0BSC/A0SHHQXDdFaayX//539BfAk0JAYJeRlmwC+NWQ8+fIBNeB7j",
+	"amS3QmaqZA8e6J1M9YMHDNFzREnrCFMwEsaJVjTBOjHI0MbfyAcPaJU9eDBk137J5bqq6ZJLYHgJXOQP",
+	"HpCGefDAGnfwGmeSPHiQUB4tQnAQqiDYgwdkptoP/QxefzrQW5H1FaP4G0mRAyX3ggL2ZgeTEu94asDR",
+	"T+mgZC5nAN158ADLu4K+zvTwwQM2fc/X6w/ThE3fU+s/ULzvvfvGB6znDoCeDAHpYHi+keBXLhcMfcEV",
+	"8Xcp7JLPeUGbRcV45SEA9rFck59YZG8kbLPQ7IAsJNdmzB6NHlHrf8i1gRktBVvzBSCQ/qXIV7l5sxmN",
+	"Lp8ABJ54xskDnWvbM2uRYmTzw/TKZZK9kVP7C0UDOaIovUsJS2zZr9IJ147Wry5sjniNlJeQ8jsF4MF7",
+	"jNcmDPcjjJYmzIVRP0zHVvW/kbaT3TgriK4niOHbXYRnAHB9I51wJY4cV7lKS6D/p/9im/WnhyMdjI5z",
+	"AP5JTgMsHw7WG4ltsV2b0n0QUaWsAWBnmcopttOl54GWtfNLwwWVjLEc6gK40N3AQcB2VhlWUNmCU2Pt",
+	"m5+95ovpVVXExb75jdQEHgD6wefzsx+5SZfTsCLK548uLr/AcbM2P3jFcBvkms25NqKktr0Ua6xzatv0",
+	"DAq7/vzi1WuKx9k2PM/Eaq2MkOnu7Huxmw7pNvCg0clLMPuJN3L6MwEErxiUL+YrTaXhcL/RbJqqDPit",
+	"4ePAYWk/zNOlk0+kk5Vsaq/+YEV56iuEOpcOhbR5URD+sBBzu5l9LXbKISywFtSjy6d0nnxppe7sGhYE",
+	"fgQNCIXovxlPb1zNHcQlMjV/I5EEr7zNU7tXbaRx1boQYgUzRdVCGULHwMQidHkStnMhjLYvBNRB2BdQ",
+	"E4KnS9fSquO5i5TM69ab0xI0kMh64xQBRC+ZkqlI4mnpmQiiVyHnDZgDRZ4KSk6lqh3Xa54uxdnlcERQ",
+	"ddx19Pj8fLvdDjlcHqpycU7P6vMfnn/z7KdXz+CZD8nA5AY8fbCKA4f6eHBBDMWSr/PBePBwOBo+HCSD",
+	"NTdL2DDP8aR3Vm4k/L2IJUC93EgaKIwTM65vyK60XSz95SDiTGGfOvWNp0p+ng3GA6tdr+Hz9gPQqpKv",
+	"hIGQYstJprrl/MW8ovOPJl1Au2oHWldYNygFlNvb/7YRgKL2dUwplR3PTR38ELYFR5oLIjfocCOsISoX",
+	"gonMMDOXoxGCG6Uhgl7Yg1MYz/PfCeVVtfjQOdCPOrgHwbppWjWwP0ERMgk7GZyFANU2RGcCFB9s+5Bv",
+	"+TmpLDTYPCrfTr2fHxxuKwCGQzmUwZ8LtR28tY+E8nn+vtzID61Seg2LUDshdJWotaOXvWJTTGWb5NmU",
+	"yp9BcE0t9mXzL6ISzcGnmInYLLzGnpxiwF9ZHQ/1yalgqJfxxpjvrcKIPyxDQxqaRivIKpRqAZUbB9DC",
+	"4wIS/7avpsMpPW9BDgpertpVFOz3qHq0P8/WMWdSmTylfBW/bcMG6yHnQ3YtGXzJbg1WbTJnoYDxmNpT",
+	"cyGyhciuqJqWz+VS5eIzSHBwij6i7LAPp1R011X9kIpjKGxnu46r7qlpOi9o5F7fJz3/51J1dsyPqzkU",
+	"r4+k6Lib92qtCWGcgoOL5+/hvx/Og3mBuE3HxUhi27IeEUR/whUJhC8x9h6fY1JbYRVHUG7cocOVE9XC",
+	"mMKuJxd/L0WqShdgbiws5lHHAF52YGKEG3t3oDvz4ZCwF86sayxha6PswAUJLYmt2uvq9msaw35rNzDv",
+	"vxc7EnUwTL9WyK12RMqD9D+fh2f7TyhTIv3VRpXWIrOmLiY054ulsYd1ydd6qcAz02PBBP2GjJQPdfeP",
+	"B5d/zEXbtiPCrCYNJXf/lRp02S+ntiVLKc9HzRAgr3OHi3LRYgIjz1I/ufqHUrHrdQcF67LA0fA+lWbF",
+	"sXOTdL1eowkTVU4/ukO3gAAmX6+H7BprpqH/oioxOvXsYo7LoT5v38Cd11C+6Y9TCFmu1wXfTUjLu5Li",
+	"zWKQnWfRRdw7rfaLU8pP61pfr08hKz+SOxHrbdWlxS3oc3BMotQUIpYP/ty4GnQ6cS5aNDZveZnzWSE0",
+	"Wyh37iCGeIIaeADrvBSiCs1g3GT01LHPVSmMgPzzcDRVLpQx3mPXUpHXxe6n9JPPTqjqAMc2uW+hv3cR",
+	"5m8obB5RL49aKxKjV9t+8iR6G1vfNrvJYSUNzqT1ujorkv1H/k3wbuBEx4+I8MWPqVgPLoxksBTc5QQ+",
+	"e81bS0rSbedwD73xBMfJtiHvJ0TX6/Xzb1+UyCvxFnxTaYSP/hufyyjYPBdFFtROBlLVqzCubE27/SnD",
+	"qP6d1PYc3MD31Nf7wL0VLwqBGxl2B4IRHkky7KW/HWjhExtr/7BS+o2jEHCy6pNPjuwC56Tm2408pyHg",
+	"tMHy1Wpj7AaQEJhAZL4S0F7t+rgV+A198Z/ZEMQ+HLcF/Sb6UU7bVfFG7Y7GH0NLRU3M187E3KwLxe0h",
+	"FguA70uBd1L5O6lEpatB9kaGhc8RDOTeBuADe7DeNuqfYlwJIx6FFpB+hUyWbyQYF5l4Z9+PBVe0Pxan",
+	"S5HeiGwcZnPNBeBvmH0HRaXctTfylhc5cLc6Xgdrs8Dc6SrgwyAJJRXJGwkb7Dy3K6Swx1bbe+RABz4k",
+	"MGZw0iY5vnwKPZYYlCm51OTCB8McI0culm437lIgCkJXOUOrjYZil7NNXpgha1aazfIMjCsM/r2RUCqc",
+	"CupDVPOKMt6KgmUqqWFhfAo/dhDiREENocB8CJBE7mG7Y/l4uT1+iAwO7TjFOJMUyWrcQYEm4lLBj3x+",
+	"ORp9AZ9aUZIf7hzsWhIFnnujgyBUlaAxrgo/uMZRhIQcLKQWHIjBtrzqELJzwMmJCtf+ye41U4idUkO3",
+	"FXYLnTVowTqsLDV2jHwqWNFbSKhZqMKhc9pWsik9SkFh+4sj95piK9/IOiCNCtY4dvFmlela5+ulpd/I",
+	"a1p+AbRHY/G8RtnYFd9ZUfOLmfBZYzT+YTm7ErR41sRitSjkrnvGipsLknNTjT5MEzq1bO/gV4cocRQH",
+	"WN8ZGz1Ni3ziA+ozSExswNMQkRy4x7m+0YgX+PzrZy9ffzf58flPk29+eD755dnLV89f/PRFGAGvTiD2",
+	"S2pjQBdMY6eLVzuZ3sXi+rbcQVgk+aRHalSwE1cTbaCX/PLxk/HT+VdPstFXF1999Sj9Mnvy+Cm/nAvO",
+	"R+njxzwbXTzmD2fzR/OL2eVsNPvq8jLNLh5nT9KLx7PRfDTio68GySCYksF4MBpeQLi3cjl4nyzqe6L5",
+	"8tWZqQpks2FPRg9HD7m4vJw9ffrVV08uZql4OLv8av7woRDpxUx8+fgrfnnxMP3qSfr0YTr68kk2E0/n",
+	"jx9/lV5cpF8+vsQ6/922dzuTvVwEp7Ms8NPamgYRy+In2rSk2EJesqsmT6XCIaEUzItTei0ON+m6Vm//",
+	"BAeunUzrwLJjJmzIi3hPU2fTaulUWtUdzAoRWF3OLCHoKMAixp4UwgeteCneAB2VQXuloq3xt+DWgJoQ",
+	"4I0EaCT0poIvU7Fu9hyshjcyMBvGzDtVQEQ8bZ/VrJXp4gwWDO75vRAym1gu7a6ca0DjoOKGTRLCHBiC",
+	"aOxroI5fzEO/jrO4qKtkFJbqlhcMkZfeVbR1fCI8RyssYbPdG0mSxKbrUq3WZnrFkOYx8dm/YamdwB7K",
+	"NVO3oizzLEMsZHXTG5kpj/jdhWfqMJMdoNkAjwUcjDDYIAy404d/08IYsBLhwbef/w/DF+cUwDz3W8O5",
+	"FgaR9l8k3k7Cs/sbe++OfT69EWsz/WLIwO/m+dlkhrxshKyhzZr9pPwQwz4FEHB4NYiWM2oDmipK2QR0",
+	"5ZgRNI+QSzlAquwccFkRkZ3C1BmyV1SD6Y2sMG9gi3jgUR15Vo2Py7hrQNHeyOm6FKmSmBoyIY60L3xS",
+	"NzYqU0GGCsDVZjsm1bZt035eFX6488697xJo9Fl4Le3tXb4oBWD5fTATHQOVZ9sNTS+Ezn2sgkqX/vZ+",
+	"4JbrRAU5E1hK3Y9HmJqxEqbMU5evtpe4tRUz+5+lKFaTW15s7ENQayJPuR6zh7AReB4YZIs8S1W5HoR5",
+	"Qb6y+nhwvVQN8tcSL6RcciSp9xgAoHL1QLRFoWbiXR+TwMnIH2QWVJ9v24d/dVKVwWZhVzDiNio3O6lg",
+	"tBwoy+RkQYdaYaNqXyQaNu02SKt2gg3d4T32NnUXdTjgmAqOqIAtVukNnrt581gK2G0C8LrC8L5/cS/V",
+	"S/f9f2Y3FXWiA/aNevsRHVU+jPSpPVUUDPXiAogu51JoMp9LKooMm/8XAbJuKymRIWHiXSrWmD0VGB+Y",
+	"g4Ay5l5AHqXronBZEOCpgfwgnwcS2FfpUuUp0SX63da7KFwHwA8S28swVvvS027+cfFa7K2d2VmRHaIm",
+	"eEsZqYvB+GFnXUw9/INUsRvfNhij87Bwl7bHi1LwbHfyc9mRhgTunlMsZBSuYB2B7zW1Uu+WxrGDmg8e",
+	"d4KUIG612rY+01X0GVJ+rF0OB61aikcFcq971OwcwItXYEKDARKAGovcsShFcSu/+Kb/k+NXXEeO7wnB",
+	"YJ8azGIHvEISfKwNoU36zt+7fx4EQQDgtPIjitW64EZoKmNpxck5i6f2j8ls5y19lyUhikKPUSZR/Co+",
+	"6pmoEt5C5K2V6SCHogW/4GbxntHdjy9mbcrJzYD3EiyUFFUlMrvlwgo9JW6i+ughiTuKonBvweO61yOo",
+	"6wmX4uZS6txAwXh3MF9A3AtTcTamIkaOAS6CSf5HmKo/HoXRbQLvoTKSLre78TriNfT6wh44INFt/ySG",
+	"WXqUgDeUGyWHfL0eek01fLMZjR6mVvfCv8QU6ruHohWWFnFeE3DtgItpm2sxZoSZ1YIDqz7+lxlVOyB+",
+	"hkbujdhVhRByzTaanEtIVQAZYZQv+VPlbPKqbIY8fFfeD+cIC4D7FqzaykHoKXOtqYLLvbKFcWG1ORv3",
+	"/TjNJfMHoF78pPiUAujEYDwQm7NUSFPyohfMxXXnD7J0++hxhy0HP9sfqSns/tlFUVjrYFaomT53tQfG",
+	"71tOkJVVGrBF1oAFnsoDV9pORLwKf85l9iN+6mv73T8YUAuth9IqJwr8dfel2e5/Sw34xCJdm4AWmfYz",
+	"qyjKnVQJGllVOw1GHriDTgDJ1zceeEDYGIfpcIH2AwL8Hlv84Wgazavvrs8uHz9xPZjtDPJoRhJpKPza",
+	"MZPmywtAMxpR2jf9B4nUb6Ozp/xs/vb9k0cf/ucgnlwT2ztf2VWkyaMIOJ6Scbbm6c1ewO0z7XFHyEvj",
+	"sAfg5QlxRVXV2yeP2I/51wQzskMQeGWqlV3l+dqBcQG3V3wurGCUkO4e24h+3hgrXYOui1OlRpgzzNes",
+	"y7HngpzlEmsfNQfwky4d6FXLkrFy+Ak8HkebADUJrAo+xaL8N1h5IG8oVPElSK6uIx4N8v9VKTKJ/bdD",
+	"ZQNfFPzlAukxP8TXzsvSN6sSgKvx1HFqV0DoA7rO0fgt2rIqyWvXM3O8vQHuq0Bo2fZRX429m7TYNxOn",
+	"6D9ZLic0/biLxnmkP4rTvsWn1+Zm/9oJ0j6xVKW1P9vLO8DKGAFRd8QPP2YcOJ8zzwGCBWq0NbxMPuep",
+	"qfIld86znjTwfoRkbHec33F5ndIsA3QU5TPVw6e/ASyqh41lO9Pr3HD5aaTXuaZRvE4hrfC5Gg7ECtUB",
+	"ZX3+Hv7bTrCA+Ictz4nCqGI8Wooiqyr6oLby5hS2A8+qUacOtLS3gP3Ke+ilXwh49/HVU+tGbC+ekMlh",
+	"RoN2Pz8PNPn5t+QWrsvBOdKv9cePVS9t04rXhDWFemkK0jBRTJzf0xeNaKRo7+soaOPdJCiqoj7m4j8o",
+	"GwmVc/akd1afu3E4SagKXtwqOlYAIMlen7+H/344x0z8bnEpOuPjycHV0cbnEwYcFXhu2DlWrltR5vPc",
+	"dhMrF7LPp1Cg6wwu7KZf4FEkyP4naDS6DVcbwykfAPiWSrVZELXP9c/PrwKPmn8812xb5sYIV5mMCEPa",
+	"Alzf2Kde0hgc4UVBwiG8t7X2eZSHA0jStPhbnIRj1LNieneL7qMmAoUjFxF6umTNW3AeVBC3pSc1FUT5",
+	"cALJf2lfCm/nenkGrxUZzVa4DtJUaH2cA2eqykXFm40CqrYS24sV9Ct37n698X2vAjx4asIc2nGP7Oaw",
+	"Vf+J2CGzKXkrXegX0yd4UC4yqPE8bFs08NmTs3m10qu3LCx3/QSHMffpj3Aaw+H65zyOYds7pPvh8H2k",
+	"A1nqBS7CHkYXYUeTC9GNPIzYID3KCQmLEaudqXSzwoooSnunmKPFQ+7TxFXDkF6tuTWjQ2LgPUP4G1fB",
+	"7yNPWZsdQljq0xmpviThMZKxYzwD8B5vpzZn9dwPb39jNXh1a1Jn5f107ueQNZL4rJ3p6nQpUm5TzRxf",
+	"BH3rzSCiwzZMCyGH7Nrx1OIJv2wSREzxM1TlMZsmdkPBqqOi+iY2s0FpGmhvqbwoBq+mes64BQzfyCkv",
+	"tJoSLzDFTOv6l6KRYYUl/2Mt64LAInRUTNWtp8aBms/WJCUyOZccSSsGlo+vVo75ELlZxvEftp1/rIcC",
+	"+gdZWjDRg2RA8/URMsmkMnajCUm1cDKvEc/dURd8S4LwB7G+dFFFiSs2dZJoEtVqgbQPuTugnqI6xgpk",
+	"6/bx2kmsTxkySjnwgBHvzJARiaxdKjmGRksBeUXZkD0aPSIGmIrzhSACUY/JzwX/qKyU9v2vaOBaJsg2",
+	"72Q7BSXsuY2X0lVOv28gK8D5e/xHR2sAXbJ+Ylvw8lRcHLOlIKsMWU3D7B1CWkvIJyauOiiHE3rWUAIC",
+	"jxod2LG+nwvodXDfWoPChSP+2V1r1JE2ZXG6NEuyW9y43c+7hq1uFb/zLJ/Pj8qgp3hwnOtzNjVqas+y",
+	"CXBAWGVBVOEe3YTU6faw8kaihIG8VflfgS+E9m7KRHEkAqxKxh++kd8KSpBU8wBkFUg7/I4KzqM+qiq/",
+	"jf06n8/vSndin32tPq6w2W+0oyA8RcEVhmOq+lkVX8JJ3HVqtYac2a36CHQmTdGk/LKDjDcuBTPXFbtn",
+	"LukkxFPib0cmCiCnDPKDiSs44i/wX/6nZr6hXnQ4DLv+nh4/ngZDGfNptR5ukKNCs43M/7YRAe9qG/Hh",
+	"N1VZ+j/O5q7yG00OtvdCFdl+dmPPGfyjrGE3om1bHF0/iSGcZUEhmZiw1FTCeVWY5ehmBVgN39SYRVJ9",
+	"9aMvxk8xls5gODCYvVUzvauRswHln/XBEwjCpQhaHZRjU+ViXBGTQYbShU8qWPC1BiifnTuE8gELDIRZ",
+	"kOmAtJcrRkIvh8gFm2INHDyq79QGmHC0wIO8rxORvJFQewP4cnIlp2O4F1P+hJAY1EHTZLNmRrHcYOkZ",
+	"pqQv9FOKIA9/rgpfwbmKRPNgELQob0V5BkXdqM2mXu9HZkBggAUqqA5iZdvnyLPky8NJfEvQCzwV/L7R",
+	"9vSC9wH7kNBVvUsMV12OGG6NgEK3QjPnZDdge+3g/v/kff2PG7fV7r9CCBdIAsx+5QZxq/3luol7HbSp",
+	"C8d4DTTyuxppKGm6I1IhqZWFhf/3FzwfJEea0cd6tLL7AgWytSQOhzwkD895zvMAcVbQXcMuDxRqqLFX",
+	"5d2NtV76wRlrpeSY7v7Dv+fWXbzyv7n45WeUVILpKK1N2S4Gaipd+Ae3KscMLycZFlC/CcOIkzzx3t68",
+	"VEuHRWZS+bYNqmoNFMSrHjAawYJCQI8EIiD2FlIt2Fc3kwomEfWQrRhJt/IG4N0cPcFm2cCMrM2bfx0m",
+	"7crtPQyF9h7rGtlDrKRXYZvkicRpo7yGCsrqK250CpVHE03wfkW6NP5URMuKGUz/9bF3rSVzeSTkEgSZ",
+	"9ouJXqsttfgKF/MhSUUagaac4q24FiM5LZWN11PvxSdi5vdy4XamHrtLO24An3y/sFswzkzVDmtZ6ZXQ",
+	"6tYbmVbToPSE09bWXf/LO7WR0DlEraDpqNqzUbT2ATadrvUSwBr+VqrCHuLO7s2UJYD8EgTZAhMxu+NZ",
+	"S1py00DgonEaEZw2JYOgh4aLNrCCGDmW5YMs9hnNJldIbVusvU2CzP79+uLPHx5vsps/tSGyT+asQNfo",
+	"2pD1nPzo8KRPsM9Ryb0s+uIFHM3K9WMGNBTND1SRu7wvHgc9K/8Y9PovsgEu80Gv/2M26JXFoNcf9OSD",
+	"u/txcjMe9PznDv7t++vvf7y4ubn4/vrdzXX/2v/vX/D5fanwVw3P85+DNlmv/zjo0QnY6//fT58Gdf2k",
+	"Box22w0JVyDm0ZNF6mZyjke0f8f0kM6VgFHsDCqggTOx4sAkbl01QYrEz6OtHJ3mlHRrb2Qx5QWhdiO8",
+	"nlTNyJtqvjs/maFnJ/a53q0yci8duGskvvDnJt5DV06QeafBS1LvuzqAQY6VNpBxluN7dORAprmlOzOZ",
+	"V252cH9ew9f/S5qiHLv9HYpqPyOAPrlU7JKjwxQFjFrGimGZpYmcN+hO+9NryELsdT2h5Ak19s+WF0eh",
+	"vqblf5SIkL/e974ySAQZ1f4wUO0k7jQKVMZNYZtOaK80RlKNGyqKTHLBzSIswkiiqsTUB5KysaeByLpv",
+	"rJDK6GoeWEwD/xogOpFfFy6JTl+KXyieDGLoQEiMoGUblK0vxZsJQ4zH9zYTQyhmIgXZ++VIGiWdtEOm",
+	"qjXyNlUlhFRz7XtYXcLpZYj9FzKDG+zv4UHfWKbzbie0QybP3/zXKSWyg42GZ+QLQtUjEWkkGkMI2gbx",
+	"2D7OsTT0lkUt+QBo86MDqevxMTW/NFpnCs0Fb7s5mkQr5lYM2T/a0BcMo8B8/h2JmZTBhpppw3gjuApC",
+	"y7t4Pd5KzC+mwvUoJ1Va741NjKT3UXgvLgC6bVMcrfjFEfNiDDk060fDhbp0jUiXpHQ/YXRMRNgRGu0v",
+	"BUgBmXzARADbPMUHKqVEzHCbWspftZlK99QFfLxiSjIGQQamCzPC99hnSFl7tBFvWqSiTPYOFDZR+ADc",
+	"53++fPfT650FIHEwT30w71nEX4Kkyu7ZOPK4wF92Iq9CnLi5Fbn3hqsAW0gksreoScUuZtK6djardEO1",
+	"21zmCgAxl+JlxFgwR2pEyikpC5uQB9lViaIFejIhRA1C9RSBLZr5ObRhxtg+ebgfXQS3YdAYvsvVB7FL",
+	"I3+BsSIf6aWLjL3Ujab9A0VanuwAdMHIsc1gSrC1O+zSYTSmrfyix57r55Gt+fJ3hJ8Ywglcyw7sTE+e",
+	"dvRfscjyrvwRfSeW74RbpKsdxwA9iQzZIKKco6DzLpVve3oh5daLV1VFQNYpeNuSoWucnycC2LY38N3T",
+	"e/WIf3y6YkH3z3xe1ooXqAmrt+nOssj06YVnIdPkjybetfVE3Jf+VoiduDNLNYTTBKI3oD1ObO+3Ildr",
+	"QjmTyAxkEpsh1EkBTMPu/napXvJLn+9qF+9oD9KMtPVj6Af+iL05CJOfqVr6PZfvtOzPsfyng6DvUu2S",
+	"RG9ZciGy0cU6ay+VFbZU00peLK0kiB1n1YAYJwgBs2pAPdoBUVM+y8SQIMc23HfGflxUQusSmwv5UKQh",
+	"7Ie8buA/43yjCb8CfbUlsfgF3QFm4IbyVkKJWbFUY2lcC6cjhkle8RCfWXcZBy0Y/YGZHe78meIW4fmI",
+	"PG9bSGhTGZHYgZpVh0GKsEjoOce4LBRA3+WxPGC4PCr++83dCoxAi9L1xVJhM2uCMljvwOeVGOWFt1Jc",
+	"M6DoZPQqE+HLSDZd+8lU6wJUITKxVPcKOP/wC2VFONmm2+1rzgOczPehJ7RMML5SZ2AnF5o8wBk9mb+T",
+	"RCF3pdmYYnKxdCnBZHBbgYnwNoE0owLDBoa5OWYBHTjpBQWe0Ho/8Z+ePWDhQleexRpaqNF+TZTtNnQ3",
+	"sXN9ymmVSgxxiodRwyZ+tFRWuqGYapQvxHxXaQSNVLalMNsUTbhtCiHUST2xiy2EncGynhgZyA4WaPmc",
+	"QxGGyk/vXDunex+I1bM5MXBERMC/+7kCAvvXG+lcrWmDWG2IhpyX4PPgddiyp4aE3h6QaT6+z6jkQRUj",
+	"/RFO381qqIj8Kq2oiHuwbJUV4SefVKEAH7IrRhCGoGORD2r1nCdm6MTVI//Zjuf+LRyIeulCUpZ4jq0Y",
+	"fotsyd8NbxkxIBsYkzUg/kBcoOkI5Ql5jklv16XAzzvEgnOTzzHZWZP+Dz2+Bta5BaqP8f0wE0NatkNE",
+	"WNUUfxpiOCadpQ75SRpMlCrI2ilLGNQKvjdhwlBi1WYhQw8AZQjmhJ0ajnm8j2p/d2WJNz6IBZI2g+sH",
+	"4nMBTst5y1DJD3V0hISf4w+ZGReelFeOqcFxi6wckVhttSmc1m0AYUYn0Yg8aYWkASEn54wwBinGMIfz",
+	"vJD8N5Pcju4WubUrZMdRgPQLU+7nJfx5N1rXAV9LKwv4x98fGQZUbxtVTIMO6o33QcL/+/545TEcoF1b",
+	"OhnVacK+XPN4xn2dMBWHSMcgCGzDQabznID7sG5KJxYzyLPP9Fw27t2Acznlxo0PaItZ+A8727L5HpNg",
+	"hCIQaoo1+2eY0yve0E4ZXuSbU2IUGwCpxD4wYFjINAC5Ae4YV0vrQhlxxIb0ST6BYo6J7nRpWTDmXq6B",
+	"Xnwkq1I+SHrmSodVhpF4be4xTCXeRbQBFdfQF2PwEqOi/kduVklrPy8GClr1EyT4CpGt9vBlCgY7ZwTz",
+	"qwlZwoD9pIt2WhAE550gVImGzcXc2xZ9zEUKgci7LlHOyC0FJSPzAtRhyfNmmeNmx7ttV3ZyX1XRS0VB",
+	"+42DwPfpVuQjWAs8EIT1bSsQcXWQN1cI3TRUCH047WHh5DsjW+3Gv1unEVCkuIVpPO/Z75b2oKpcPs+8",
+	"Ef3/V+8E/XYI1ZC7UFm/4TNOj8SgB+3GY8A27yehJGL2Tm7qr2vQK1Ha551GJ43JJ9rML8CsjrsAsVtX",
+	"I11OIzNbVDW48QBfiOLiT3gu3GmsrMK2EySR2q9C41zBPR/vQy23mXf8gr/h+53QmOqP2nkxgL50eh0I",
+	"D+cBPePesGlUh4R9XhaFkRYUb/m2jJy7rCR8KV46Z8rR0knifUnCQ8hpFOqXkzOUPGtQ/kOA37fDi4sH",
+	"qQptLqyUFvso8tD48LuM0L2buZmWLFt93p/PwnZcUZzsliArXfj5pq2dLL605ycwCJNlFQNtTzDIq1lp",
+	"nTbrHfFIU+aVzYQr52R5FHXJRA6KlJO4h3HZEgFRLw/Ykl7T879mDprmN9pZhYRDdkJ563ROksioP3tm",
+	"efF12+xS+R2xG4zd8R1uu9D/Feo0QOTpnvHSQqpCFuLfegQjX8mJI4gE7vMmLy0jh+gJ31gxkWos+/jz",
+	"acmKrwiYgPToUhXSMAgInMyVKR2yh9F+rtZirg3wjyEWW0IvqvJBcoUvoexKS/z3sABkkdG1GwhKobW7",
+	"Ut0tbRR7RP7uWlkuU71fipfUA2Y5oQHZkBNogmfDrG6dJl0rC5zlOIpKsuE876KQBO+y2ODhZ1PLilvN",
+	"2k+BV5EkhmI1EdyWIDS1EdYt5yPQUHiQBthtwK93Fn1VzssTU6PRS4xuzVNYM5y5SzXyr2VbSJvfz9bP",
+	"ULzyfrZuz1/lVivmosN6SiwWWsmq6mJ638/W9bsRAGOCGKqdUfb7eb3bMIOnDI6C/oSSotDACGBSliIw",
+	"wHnO5PDJEPUHaqAuxDCUpQ37WCUCzEYblzM/pLGbt/BDBJKEXyUSPt+CoW8pQX0Htd+M1/d7OkZ4Bkqg",
+	"VLcWRlcV7Nq3tS5A8jbBdUJz2AtAE9wtAYox7BO6hVW7J5BT0Aw5iD6XlU4gYRGjPgkV0/edSR8NaywZ",
+	"UITSlS7DciD5MR87yiwnI+DC84XT1OQ8RRtgRRBAeqjyF1ZIuAVbJxdYuw9BZ3xXI9PJ4vrnWFjIglzp",
+	"F+84jdpPXwuAEcp3bKNQ6FaMtJvFJOCu4gquTkznGDuaYNn7/lYVYcv4uZO5KfQKPoWCpkblsSx+8S6v",
+	"qmF/u7NuJv1L8GTBuXkp3m6xks9ye1fIhXcwlLNDqrmKPKMwlzgnWkkebd+zO20Ws1zZ2NXNac6FXaux",
+	"cFrfA6A4Avg4Y6DABBC5H7BWIzjuk3pR9DP4jSHgFRZaw2wmAxeXyVh6ryaGUDD2hGz+W43FRlL7RhOK",
+	"g0XudmQ0W1S5uvMrcsjzEVwj1ouGJMdMrxSLT6OFkM/k3Sw/bsBBRh1FhX2IQ9QI5h2W3kd54pihyYOo",
+	"QjZQw3m+JtL5YUwZ8hqyGvq/VaOX1MBBKR4ubpfg9mFzSF8rJFsstD9QSB4GTd2Xi4UsbnEz22pf8aGU",
+	"FwXU3PkO1av3/OTbxCzBEL7FUa7NXLI0hv7ta+sk27Jd5B1osiOcIO8A18oH86pKZmcjQIRsqt6w4TDP",
+	"64P4HcIOtBgRF7ABEcB9JcziTSAFLhtrowdqozgauz6Uxmhjh1gAHpH8cNzjMFyKf8gSjGqYFBAOB0pR",
+	"9iB2hUsOBZYc8gt4+7utWT7uFUrzN8Bfak+xvY8qL+crEGhQJMyANqnX7+HEg3cIG36v3/vhcOYDfr0v",
+	"vAgnYQXxa7eToCpUdCUFXc11OfdyvRuuuFiOqnIsZjlEtWkDg0xzwrq0yY8GdWKM0lmUCGITRWmheBqw",
+	"bcCN4DfMjM+mUa6KtgD433w3D2H7iz3zu/7SLLRt5Tuijw9mGPqbXP+TfnLadJx/0A6dS/+OGRMVdhtz",
+	"otm+x+Fu5LWdy4PAMsRnzaUk4IYa6Q/uMq+Q8Qbkinlf9FeBQgccDUEd8Mj194c4q3+Rxs1EbtrqRX49",
+	"afT61/bcOjCOdXNl1OIXkc/bpwC4P3dwjeM3sAxzIY1lJ46RGcjVo8Is7aKs9obxKz3xa47v4jvsp5ai",
+	"0T3RCqPWGQ9UGjE1OXKZHsw5/rIobDp7MJve5YGm+lCLVQUeciCbIG1wQzfW0rtxNbbpjBXDudix1WXA",
+	"cTyrw0C+AVHuplhb8BEuRtr5PUAD6SO+gzaHew34hmfC8NDwtmwyaD7dsZjPeTJ3bTRXj/jHTgKkn0ub",
+	"jypZ3/0hOg7UxghmA8JjS/es0gEdMcaUtaKA9PYGhNRKwewOo/2JOyAxk3TDbgm30l3DduyywNfaCNhp",
+	"Mz2MAtN/MeG8DAcslg407+VvzPSkCII3ZrrLe/Fd7jRHBmMQuDbDEByzoUYUpyq0+cYKJ1XOG6u329R1",
+	"hfhgXsxLFVGd8H+/oZAEWnlGnJdUc15GEk5iW/c7sb8BSsIHwJ7tr3Juos182L4BvzHT8xLf+Zft9Xt5",
+	"kcett1Slk1A+d7iZnGmH/Ydc+SFst88wrTCRWHhlcY67rO2u8+DWNl4jp6V1Zn2BGyYE6Xdarp1p4y6q",
+	"8gHwRveStP8Wy6qygf+fUnzcOHuBa/Hmp1/EuCqlcpAcBAr7gENJmmNUskgY67UR8uOiNNL639rd9n5L",
+	"3vu9lAvf7VluZ+2G/pY6+s734AvgerQzvUAi9yWgzH68Ptjaa69yJruvD2cb0pP2rhCPgOnsECeM5jQJ",
+	"OmzYp/aFAB4dAAfgr8NE5zg7ENIFuXHlJB+7bTRfS2kdBptOWlmHj2hNTMLHndbV8Tvtkb7arojDwYSC",
+	"OLhEjNaBFp/kIHJY7kNgQ/1/Pwxba+HisHZYCrdtJHuk4WxIi+WmtAHCXRpWCqM4RJv1JCHofloCGOn2",
+	"4Zo1WpaVIyoMO4N0uWWevjZhNzKL/zhlNx7CugBud8qDqdwb28Mxem9fn9EDJrT9mkBpevEWvxd8GvQB",
+	"/gKSmPhZS005tf95QvRfUXwIX3h/fIgG/kSoPxOGPUbrpXR8HOKnV4/4x4GHIaKHE0YBJ2xeFkS6iepN",
+	"zccg/LJ38kFvPQTJPrs7A/mFNgf3WCvHfgf9x815uULv+HhwTdJu22UVnWyLVXuSjil/wgBRrOXMdoj1",
+	"zvO1WFrMDJdwOXbEz3Qp3vpuAv8Kn1Ms7jUr1bSRoA9eLBjGl4vrO8SyMr7FdBMc8k3tMjJvKQeWHB2p",
+	"b7KFuwth/1UOeBAN0Hfcq/r1AiAGgySSyLEshhI0kEuXGM8jsAADk7IArufiUlDozkKlUVAkCpACgNO2",
+	"pfpCvdRTJVn+g3UxcGzOpI7xOtBVkVnmph2ZCmnsq0f/n8MOKcDEhFtnAAUWjHlOqpcJs+JaSjjl4rR1",
+	"9XLRDhKWiw4PKxgSANK15/CPXSa+++HUSifpykiHBSRPbLDtuPpnlSvmFksZYbmMHBnTgdgcIG7ksSPa",
+	"hRT4ElHHyUSOgxahBYDO2x0KCDCG2HrzaebMmkym66PsHDCSqUbNiG7OM2fWIue5sThKDRiSGKNsKYqb",
+	"l8qCIkwIJ4YzLU1OIi8c3sP1Sl2K31JFdCxma+YThIIk7MVXXYHkX2H/7o4jeKL8tONhPDp5EgN7Wkl/",
+	"pRDaAOFDTJcg9QOCOiiT2XXM+PyxYoqG35XqrsjXttf/83XWo4ThZoqaJd/Kw/Mm54wgw7N30+E+T/y4",
+	"LVyM1nv1CP/dma4OfSUZHr+H+r2zfplCIDHgkdouS6CdC7clgVtQguaf50z2gt72GjhwoxouL5pxriC3",
+	"4kdsoEAe0lptbsXQt3DnW7gr3TCk0klgTge8FF4K1vDADJVjyvHMd36g0PT6RL6OD2RoiNFqKmZAA9B6",
+	"12tZUZsF4VZT9+KNIX39TBSlkVCSoI2/QLSh8tI3Pk4o9mBJIBoDe5LbX6t9HrsnwbgHX20lRzOt7/cI",
+	"UHD9OZrXVLok5Bd0QdNj47gz9j134ms+Zekl9p+zPOSdna2rOHxb6qetwgwybENinrsxVoWAtm8iBY3i",
+	"lTz/eOqKnyq9LOABwpZTJZOEBh24XAvQiEx4yf1lbxvMqO+3sqmWgNgJmya75xx0mGlc/KUjGp4dCHR8",
+	"yNnxZDAdQRUBnV4kpK3c7JKyNr0PET2cT5Gyz1S9fm/m3ML2r67QYKjpy7GeX42883IEYh2H40wHPE9G",
+	"20UDPz7l8b4K5tAoEMxL6OqR/tp5yCfs0shQBqJ5XFUdYlsIXR9Xy6KJ7eBnaDya6WFnTLJ2sHednDLY",
+	"l93DlO0nM6rP40yvxNwPSiGr8kGaUloYlBDBgw/BoQElM7FcNIZeWofo+pnts8MYzM5xPm7Dor5zsGS3",
+	"jBzHVKH08FIMjYYSflxuQwLiYFCFBSgwitt2h1oqV1ZiaKQrTWynMN73jTokwNGXmME4NxAD8OdH7pZG",
+	"cgb8UrxS+aiCwrxg6+gUj+TU3/djLBr1vyMMSQmtbjH+s474/9LaXYJvqXE9VYckHcMjxUiC0wAU8c9L",
+	"rH7oppxWI3aSUqcg7PF78lU0od1cXCM5Ji0syF+gX0NQMyjc28yy7vBKf47PPKRSKLHyE6ij1/u0TlTS",
+	"vz5PmV9iv8ccx7RThG8yVRgOP82m3GLLuFEdHxnf2O93ePe4b0J4GxaAniBtAo17BhX1MarAh7D4dljI",
+	"vBh+R0wwBpZrqDE2Mp8nntqkrHy3LgWOFYTTKNhaFhZiErkwciz9M6noFk4H3qFnkAP0jj4cPrBgkUf2",
+	"pRNzbZ24ub6+FhjWKOdy46bZGF/wI/slXAD8OD7tRMB3ePbC0vThsmhala/ZccN7P1zwkSHIAuqxC80M",
+	"VXDrQKBR8wOOOC2cxLVxsvWl4sKC8lXQNWRncVGq6TDjK3Jukb8CkxE53xLkA9ff46++iQtqy6zfSes6",
+	"NerzGREyRUWzuW3Yj5NRgdgRbhgsp0eqJR1ZWy68rdSsrdXOZuurRz36txy79gz0q4+LKi+B/Zrz2lmS",
+	"b80oC5sFni3/17/1iDbcpWKIIXCI9BO9vnYypdVMQ8BXQnI7Z4jFPEgc1fm9q7CisiiMZDA3R+lxv3tV",
+	"JfIXBR7JkuhJ30yIvCtLEm5/LOVSJveLV/OFW0N/V8xtipxnwILUTNz0Bsb2y+FtYsV8GPuumJsi5QU0",
+	"e0ACvoF6t6jTVHyGhd0K5pUmtzm22oI+1XGWOgSf1uijdoYbIlVYwp1WGuY5aPTnQ+Ofhz1tcPpjb07h",
+	"81PjX6mzT70/IC7Og3giCOwqmf8GuEH4+OqR/zwMYhSpc+pkG6TD7xc4a/DPZFVQyCTuAHP90EL1/WQW",
+	"lff5EfPPSgjPYgbPoRvMMbbO0E3c+Xida7CVK+LaufD7xPFeZ/qI1gJ9fEIM4y2MXmgrC0jXJCnb0qZW",
+	"WVX8RVHlThqSRyK5bDys8UdmWUV0HBFPNJzS1I+XQK94vtuV0g7UDqZGchLq5dhfEF05vpdO/PDi5ubw",
+	"DEl8qf8F0tr0sshzSLHhPZDAVrsf52osT2XyJCDPTthcGzTQ3N4jf7n/V8RxaoBciJxdAfBobT6RYqFL",
+	"5SDzWGMfK/1lS5V2JosDGGh/gtfsltjq7MA+vILhDFZYdctD0kmoFxp+mllhBGCXFGJIYOMtHMnshvCf",
+	"Oyv/GMYDOSmsQn10lVylgAl5oP6xRAaVWf4ApILTfGGhCg8KmBlcOtZKybGjPMTw77l1F3A/vPjl5yFm",
+	"GyJ0BywVlKr4H9yqhMhW4N1LQtM08HWnAkoCJabX8LtDqYphZAjAZIwfDJKMQPISQPDL2pcGSuamKqUR",
+	"3zLtt19c393igITrndL4jERcCocgvn2jRC5EBtn06M58SMScQj1YNS5m5XQmDc1Yq8ANz3Ezkuc66020",
+	"mecOlW5+/AGrq1EE57pBBCdrv1+FMoNkpla55ZBmcSusM1pNMbipUvsLvUdZ2dj9mtXUXmGROyeN/81/",
+	"/3598ecPjzfZzZ8+/Z9ew31pr7Pm5EeHq+gCo7a147NXFn3xYqDgC33idixyl/fF46Bn5R+DXv9FNujl",
+	"btDrD/z29OPFzc3F99fvbq771/5//xr0sgFgHOAb0IL/l5Eu1oNe/5H/qT8gtj2RL0r4Btx/4APawQe9",
+	"T5/ApOJIbL7v1kaGFkaRo9zlIdsD7FQ1O+yETltXVc2tRPXcb/16k+YCcABoyd89l8N5DCf3nuDRDnrt",
+	"phhNcgr+J0dpksnm+jUx1UKrrmfYP1mOl6Z0qNGJYL/+7x/8MkcLw1YjKqh/dXXz/YvL68vry5v+n15c",
+	"X4NLQb3aTopqYsKD+e0DuU0WKckY+s2sXTYDrr7LuGUR3HB7p2TtIzsDMtg+FDNPIO3vG+S699GyrAqb",
+	"hRrqtGkqsNpsl5jMzVLZflJ6RLklYLjOEg1n4ODlqAs13R62eY2lauT79tPgA9zes8C1Gy9KGUXL0s7D",
+	"9Df1XgPIoUReE710fS7Brf1YStc2pghv8CMa824UmoO6BrjuBShhaJMO3k8fPv1PAAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
