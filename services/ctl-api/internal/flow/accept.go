@@ -40,12 +40,14 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 		return Decision{}, false
 	}
 	on := orElse(accept.changeID(), accept.ID)
-	if step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on {
-		return Decision{}, true
-	}
+	waits := step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on && s.Now.Before(step.WaitDeadline)
 	deadline := s.Now.Add(ApprovalTime)
-	if accept.Change != nil && accept.Change.Deadline.After(s.Now) {
+	if accept.Change != nil && accept.Change.Deadline.After(s.Now) { // the proposal's own
 		deadline = accept.Change.Deadline
+		waits = waits && step.WaitDeadline.Equal(deadline)
+	}
+	if waits {
+		return Decision{}, true
 	}
 	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}, true
 }
