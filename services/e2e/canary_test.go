@@ -268,7 +268,7 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 		in.post("/webhooks", ctlapi.WebhookRequest{Name: "nobody", URL: "https://nobody.invalid/events"}, nil)
 	}
 	for name, table := range map[string]string{
-		"workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
+		"workflow": "workflows", "change": "changes", "step": "steps", "object": "steps", "run": "action_runs", "runner": "runners",
 		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams", "webhook": "webhooks",
 	} {
 		ids[name] = column(t, db, `select id from berth.`+table)

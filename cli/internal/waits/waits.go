@@ -52,12 +52,19 @@ func Print(out io.Writer, columns int, why *ctlapi.Why) {
 		}
 	}
 	show(why.Summary, "  ") // says all of it when there is one thing only
-	for _, item := range why.Items {
-		if len(why.Items) > 1 {
-			show("- "+item.What+": "+item.Reason, "  ")
+	for i, item := range why.Items {
+		line := ends(item)
+		switch {
+		case len(why.Items) == 1:
+		case i == 0 && item.Code == ctlapi.WhyCodeNeeds: // the summary
+			line = ""
+		case line == "":
+			line = "- " + item.What + ": " + item.Reason
+		default:
+			line = "- " + item.What + ": " + item.Reason + "; " + line
 		}
-		if line := ends(item); line != "" {
-			show("  "+line, "    ")
+		if line != "" {
+			show(line, "  ")
 		}
 		turns(out, item)
 		if unblock := api.Value(item.Unblock); unblock != "" {
@@ -70,6 +77,9 @@ func Print(out io.Writer, columns int, why *ctlapi.Why) {
 // nothing to say.
 func ends(item ctlapi.WhyItem) string {
 	var parts []string
+	if item.Code == ctlapi.WhyCodeNeeds {
+		return ""
+	}
 	switch item.Who {
 	case ctlapi.WhyWhoOperator, ctlapi.WhyWhoNobody: // the command below is for the reader
 	case ctlapi.WhyWhoControlPlane:

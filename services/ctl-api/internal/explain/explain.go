@@ -64,10 +64,19 @@ func Workflow(ctx context.Context, tx *database.Tx, ref string, now time.Time) (
 
 // stands says how something is that has no reasons to show.
 func stands(state string, ended bool) string {
-	if ended {
-		return "is " + strings.ReplaceAll(state, "_", " ")
+	if !ended {
+		return "waits for nothing"
 	}
-	return "waits for nothing"
+	if text, ok := endings[state]; ok {
+		return text
+	}
+	return "is " + state
+}
+
+// endings are the states that are not said as "it is applied".
+var endings = map[string]string{
+	"succeeded": "has succeeded", "failed": "has failed", "no_change": "has nothing to change", "uncertain": "has ended, and nobody knows how",
+	"missed": "was missed", "skipped": "was skipped", "planned": "was only to be planned",
 }
 
 // read reads what explains a workflow and its parts.

@@ -34,6 +34,8 @@ func View(a Answer) apigen.Why {
 		if about := " " + a.Name; strings.HasSuffix(" "+first.What, about) || strings.HasSuffix(about, " "+first.What) { // about the thing itself
 			out.Summary = a.Name + ": " + first.Reason
 		}
+	case len(a.Reasons) > 1 && a.Reasons[0].Code == why.CodeNeeds: // what holds the others comes after it
+		out.Summary = a.Name + ": " + a.Reasons[0].Reason
 	case decisions > 0:
 		out.Summary = fmt.Sprintf("%s waits for %s", a.Name, count(decisions, "decision"))
 		if others > 0 {

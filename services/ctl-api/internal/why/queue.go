@@ -116,7 +116,11 @@ func (in Input) pending(step ctldb.Step, seen map[string]bool) []Reason {
 		} else {
 			r.Reason += ", " + other.Name
 		}
-		behind = append(behind, in.step(other, seen)...)
+		if of := in.step(other, seen); other.State != model.StepPending {
+			behind = append(behind, of...)
+		} else if len(of) > 1 { // what holds that one; that it waits is said by its name
+			behind = append(behind, of[1:]...)
+		}
 	}
 	if in.Workflow.State.Finished() {
 		r.is(facts{CodeFailed, Operator, WakeRequest})
