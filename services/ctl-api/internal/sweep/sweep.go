@@ -48,8 +48,19 @@ func (Due) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: atOnce}}
 }
 
-// Every is the periodic job of a queue.
+// kinds are what there can be to do; their series begin at 0, so that the first one that is
+// counted is seen as an increase.
+var kinds = []flow.Do{
+	flow.DoStartWorkflow, flow.DoFinishWorkflow, flow.DoStartStep, flow.DoWaitStep, flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep, flow.DoPlan,
+	flow.DoRunCheck, flow.DoPropose, flow.DoNoChange, flow.DoPlanned, flow.DoApprove, flow.DoExecute, flow.DoSettleChange, flow.DoCancelJob, flow.DoSkipStep,
+	flow.DoPutOff, flow.DoLookAgain,
+}
+
+// Every is the periodic job of a queue, and begins to count.
 func Every(interval time.Duration) *river.PeriodicJob {
+	for _, do := range kinds {
+		swept.Add(context.Background(), 0, metric.WithAttributes(attribute.String("kind", string(do))))
+	}
 	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) { return Due{}, nil }, nil)
 }
 
