@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +67,9 @@ func Print(out io.Writer, columns int, why *ctlapi.Why) {
 		if line != "" {
 			show(line, "  ")
 		}
-		turns(out, item)
+		if n := len(why.Items[:i]); n == 0 || !sameQueue(why.Items[n-1], item) {
+			turns(out, item)
+		}
 		if unblock := api.Value(item.Unblock); unblock != "" {
 			output.Println(out, "  try: "+unblock)
 		}
@@ -90,7 +93,7 @@ func ends(item ctlapi.WhyItem) string {
 		parts = append(parts, "waits for "+api.Value(item.On))
 	}
 	if item.RetryAt != nil {
-		parts = append(parts, "looks again at "+clock(*item.RetryAt))
+		parts = append(parts, "Berth looks again at "+clock(*item.RetryAt))
 	}
 	if item.Deadline != nil {
 		parts = append(parts, "until "+clock(*item.Deadline)+ended[item.Code])
@@ -122,6 +125,12 @@ func turns(out io.Writer, item ctlapi.WhyItem) {
 	for i, t := range item.Queue {
 		line(fmt.Sprintf("%d.", i+1), t, "approved")
 	}
+}
+
+// sameQueue tells whether two reasons wait in one queue, which is shown once.
+func sameQueue(a, b ctlapi.WhyItem) bool {
+	same := func(x, y ctlapi.ResourceTurn) bool { return x.Change == y.Change }
+	return slices.EqualFunc(a.Holders, b.Holders, same) && slices.EqualFunc(a.Queue, b.Queue, same)
 }
 
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

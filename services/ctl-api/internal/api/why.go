@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
@@ -83,6 +85,8 @@ func (s *Server) whyInstall(ctx context.Context, tx *database.Tx, ref string) (e
 		}
 		all = append(of.Reasons, all...)
 	}
+	// What holds the others comes first.
+	slices.SortStableFunc(all, func(a, b why.Reason) int { return cmp.Compare(a.Rank(), b.Rank()) })
 	unaccepted, err := whyNotAccepted(ctx, tx, install)
 	if err != nil {
 		return explain.Answer{}, err

@@ -94,3 +94,11 @@ type facts struct {
 }
 
 func (r *Reason) is(f facts) { r.Code, r.Who, r.WokenBy = f.code, f.who, f.wake }
+
+// Rank orders reasons: what only waits for something else comes after that.
+func (r Reason) Rank() int {
+	if r.Code == CodeLock || r.Code == CodeNeeds {
+		return 1
+	}
+	return 0
+}

@@ -59,7 +59,7 @@ func (in Input) locked(step ctldb.Step, r *Reason) {
 	}
 	switch {
 	case len(r.Holders) > 0:
-		r.Reason = fmt.Sprintf("%s holds the resource since %s", text(r.Holders[0]), timeText(r.Holders[0].Since))
+		r.Reason = text(r.Holders[0]) + " holds the resource"
 		if more := len(r.Holders) - 1; more > 0 {
 			r.Reason += fmt.Sprintf(", and %d more", more)
 		}

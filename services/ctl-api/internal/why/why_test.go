@@ -233,7 +233,7 @@ func TestTheWholeQueueIsNamed(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"chg_h"}, {"chg_1", "chg_2", "chg_4"}}, [][]string{changes(got.Holders), changes(got.Queue)}); diff != "" {
 		t.Errorf("holders and queue (-want +got):\n%s", diff)
 	}
-	want := "change chg_h (component/api, deploy by ann) holds the resource since 2026-11-21T12:00:00Z; number 3 of 3 in the queue"
+	want := "change chg_h (component/api, deploy by ann) holds the resource; number 3 of 3 in the queue"
 	if got.Reason != want || got.Unblock != "berth why chg_h" {
 		t.Errorf("reason %q, unblock %q; want %q", got.Reason, got.Unblock, want)
 	}
