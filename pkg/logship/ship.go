@@ -14,7 +14,7 @@ const (
 	// defaultInterval is the least time between two batches of one stream: the
 	// first line leaves at once, a flood is sent in few requests, and a tail
 	// stays well under its 250 ms.
-	defaultInterval = 100 * time.Millisecond
+	defaultInterval = 150 * time.Millisecond
 
 	minBackoff = 100 * time.Millisecond
 	// maxBackoff keeps recovery after an outage under 15 s.
@@ -72,7 +72,8 @@ type Shipper struct {
 	Sink  Sink
 	// Log gets one line when sending begins to fail and one when it works again.
 	Log *slog.Logger
-	// Interval is the least time between two batches; 0 means 100 ms.
+	// Interval is the least time between two batches; 0 means 150 ms.
+	// What comes with the end of the spool is sent at once.
 	Interval time.Duration
 }
 
@@ -105,7 +106,7 @@ func (s Shipper) Run(ctx context.Context) error {
 			if len(batch.Frames) > MaxBatch/2 {
 				continue // a backlog: no reason to collect more
 			}
-			if err := pause.For(ctx, s.Interval); err != nil {
+			if err := s.collect(ctx); err != nil {
 				return err
 			}
 		case pos.Final && pos.Head == after.head:
@@ -121,6 +122,26 @@ func (s Shipper) Run(ctx context.Context) error {
 				return context.Cause(ctx)
 			case <-changed:
 			}
+		}
+	}
+}
+
+// collect waits for lines of the next batch: for the interval, or until no more will
+// come.
+func (s Shipper) collect(ctx context.Context) error {
+	due := time.NewTimer(s.Interval)
+	defer due.Stop()
+	for {
+		changed := s.Spool.changes()
+		if s.Spool.Position().Final {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-due.C:
+			return nil
+		case <-changed:
 		}
 	}
 }

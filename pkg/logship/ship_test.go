@@ -55,6 +55,24 @@ func TestShipperThroughOutagesAndLostReplies(t *testing.T) {
 	}
 }
 
+// The end of a log does not wait for its interval.
+func TestShipperSendsTheEndAtOnce(t *testing.T) {
+	t.Parallel()
+	s, to := openSpool(t, t.TempDir()), newStream()
+	done := make(chan error, 1)
+	go func() { done <- logship.Shipper{Spool: s, Sink: to, Interval: time.Hour}.Run(t.Context()) }()
+	appendLines(t, s, 1, 1)
+	to.wait(t, 1) // from here on the shipper collects for an hour
+	appendLines(t, s, 2, 5)
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, to.texts(), 5)
+}
+
 func TestShipperFreesWhatIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
