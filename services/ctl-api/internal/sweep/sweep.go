@@ -20,7 +20,6 @@ import (
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 )
 
 var swept = telemetry.InstrumentsOf("services/ctl-api").Counter("sweep.moved", "{workflow}", "workflows that the sweep moved because a wake-up was lost, by what was to do")
@@ -64,11 +63,18 @@ func Every(interval time.Duration) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) { return Due{}, nil }, nil)
 }
 
+// Engine says what is overdue and does it: workflow.Engine.
+type Engine interface {
+	// Overdue says what should have been done to a workflow already; "" for nothing.
+	Overdue(ctx context.Context, workflowID string) (flow.Do, error)
+	Advance(ctx context.Context, workflowID string) error
+}
+
 // Worker is the sweep.
 type Worker struct {
 	river.WorkerDefaults[Due]
 	Store  *database.Store
-	Engine *workflow.Engine
+	Engine Engine
 	Log    *slog.Logger
 }
 
