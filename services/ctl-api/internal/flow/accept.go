@@ -39,6 +39,11 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 	default:
 		return Decision{}, false
 	}
+	return s.awaitRelease(step, accept), true
+}
+
+// awaitRelease is a step that waits for the acceptance, as long as that waits itself.
+func (s State) awaitRelease(step Step, accept *Step) Decision {
 	on := orElse(accept.changeID(), accept.ID)
 	waits := step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on && s.Now.Before(step.WaitDeadline)
 	deadline := s.Now.Add(ApprovalTime)
@@ -47,9 +52,9 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 		waits = waits && step.WaitDeadline.Equal(deadline)
 	}
 	if waits {
-		return Decision{}, true
+		return Decision{}
 	}
-	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}, true
+	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}
 }
 
 // putOff takes a step back whose release was not accepted.

@@ -64,7 +64,7 @@ type history struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{rand: rand.New(rand.NewPCG(seed, 7)), holders: map[string]string{}} //nolint:gosec // the same histories each time
+	w := &world{rand: rand.New(rand.NewPCG(seed, 7)), holders: map[string]string{}}
 	w.state = flow.State{Now: now, RunnerID: "rnr_1", NoMachine: true, Locks: flow.Locks{SandboxID: "sandbox"}}
 	w.runner = ctldb.Runner{ID: "rnr_1", Switch: "run"}
 	if w.rand.IntN(4) > 0 { // an install that is up
