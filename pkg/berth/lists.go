@@ -86,6 +86,45 @@ func (c *Client) WebhookDeliveries(ctx context.Context, webhook string, which ct
 	})
 }
 
+// Bulks lists bulk operations without their items, newest first.
+func (c *Client) Bulks(ctx context.Context, which ctlapi.ListBulksParams) iter.Seq2[ctlapi.Bulk, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.Bulk], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListBulksWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.Bulk])(resp.JSON200), nil
+	})
+}
+
+// Resources lists resources of all installs, by the name of the install.
+func (c *Client) Resources(ctx context.Context, which ctlapi.ListAllResourcesParams) iter.Seq2[ctlapi.ResourceOfInstall, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.ResourceOfInstall], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListAllResourcesWithResponse(ctx, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.ResourceOfInstall])(resp.JSON200), nil
+	})
+}
+
+// RunnerJobs lists the jobs of a runner, newest first.
+func (c *Client) RunnerJobs(ctx context.Context, runner string, which ctlapi.ListRunnerJobsParams) iter.Seq2[ctlapi.RunnerJob, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.RunnerJob], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListRunnerJobsWithResponse(ctx, runner, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.RunnerJob])(resp.JSON200), nil
+	})
+}
+
 // Apps lists apps.
 func (c *Client) Apps(ctx context.Context, which ctlapi.ListAppsParams) iter.Seq2[ctlapi.App, error] {
 	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.App], error) {

@@ -137,6 +137,81 @@ func (e BuildState) Valid() bool {
 	}
 }
 
+// Defines values for BulkOperation.
+const (
+	BulkOperationDeploy BulkOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkOperation enum.
+func (e BulkOperation) Valid() bool {
+	switch e {
+	case BulkOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkState.
+const (
+	BulkStateDone    BulkState = "done"
+	BulkStatePreview BulkState = "preview"
+	BulkStateWorking BulkState = "working"
+)
+
+// Valid indicates whether the value is a known member of the BulkState enum.
+func (e BulkState) Valid() bool {
+	switch e {
+	case BulkStateDone:
+		return true
+	case BulkStatePreview:
+		return true
+	case BulkStateWorking:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkItemOutcome.
+const (
+	BulkItemOutcomePending    BulkItemOutcome = "pending"
+	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
+	BulkItemOutcomeStarted    BulkItemOutcome = "started"
+	BulkItemOutcomeWouldStart BulkItemOutcome = "would_start"
+)
+
+// Valid indicates whether the value is a known member of the BulkItemOutcome enum.
+func (e BulkItemOutcome) Valid() bool {
+	switch e {
+	case BulkItemOutcomePending:
+		return true
+	case BulkItemOutcomeRefused:
+		return true
+	case BulkItemOutcomeStarted:
+		return true
+	case BulkItemOutcomeWouldStart:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkRequestOperation.
+const (
+	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkRequestOperation enum.
+func (e BulkRequestOperation) Valid() bool {
+	switch e {
+	case BulkRequestOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChangeKind.
 const (
 	ChangeKindAccept       ChangeKind = "accept"
@@ -298,8 +373,9 @@ func (e DecisionRule) Valid() bool {
 
 // Defines values for DecisionAnswer.
 const (
-	DecisionAnswerApprove DecisionAnswer = "approve"
-	DecisionAnswerDeny    DecisionAnswer = "deny"
+	DecisionAnswerApprove   DecisionAnswer = "approve"
+	DecisionAnswerDeny      DecisionAnswer = "deny"
+	DecisionAnswerPlanAgain DecisionAnswer = "plan_again"
 )
 
 // Valid indicates whether the value is a known member of the DecisionAnswer enum.
@@ -308,6 +384,29 @@ func (e DecisionAnswer) Valid() bool {
 	case DecisionAnswerApprove:
 		return true
 	case DecisionAnswerDeny:
+		return true
+	case DecisionAnswerPlanAgain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecisionRequestThen.
+const (
+	DecisionRequestThenFail           DecisionRequestThen = "fail"
+	DecisionRequestThenSkip           DecisionRequestThen = "skip"
+	DecisionRequestThenSkipDependents DecisionRequestThen = "skip_dependents"
+)
+
+// Valid indicates whether the value is a known member of the DecisionRequestThen enum.
+func (e DecisionRequestThen) Valid() bool {
+	switch e {
+	case DecisionRequestThenFail:
+		return true
+	case DecisionRequestThenSkip:
+		return true
+	case DecisionRequestThenSkipDependents:
 		return true
 	default:
 		return false
@@ -419,6 +518,48 @@ func (e Ended) Valid() bool {
 	case EndedDenied:
 		return true
 	case EndedExpired:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphNodeKind.
+const (
+	GraphNodeKindComponent GraphNodeKind = "component"
+	GraphNodeKindSandbox   GraphNodeKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the GraphNodeKind enum.
+func (e GraphNodeKind) Valid() bool {
+	switch e {
+	case GraphNodeKindComponent:
+		return true
+	case GraphNodeKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphReasonKind.
+const (
+	GraphReasonKindContext      GraphReasonKind = "context"
+	GraphReasonKindDependencies GraphReasonKind = "dependencies"
+	GraphReasonKindOrder        GraphReasonKind = "order"
+	GraphReasonKindReference    GraphReasonKind = "reference"
+)
+
+// Valid indicates whether the value is a known member of the GraphReasonKind enum.
+func (e GraphReasonKind) Valid() bool {
+	switch e {
+	case GraphReasonKindContext:
+		return true
+	case GraphReasonKindDependencies:
+		return true
+	case GraphReasonKindOrder:
+		return true
+	case GraphReasonKindReference:
 		return true
 	default:
 		return false
@@ -557,6 +698,30 @@ func (e InstallDecisionNext) Valid() bool {
 	case InstallDecisionNextDeploy:
 		return true
 	case InstallDecisionNextProvision:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallSort.
+const (
+	InstallSortExpiry InstallSort = "expiry"
+	InstallSortHealth InstallSort = "health"
+	InstallSortName   InstallSort = "name"
+	InstallSortNewest InstallSort = "newest"
+)
+
+// Valid indicates whether the value is a known member of the InstallSort enum.
+func (e InstallSort) Valid() bool {
+	switch e {
+	case InstallSortExpiry:
+		return true
+	case InstallSortHealth:
+		return true
+	case InstallSortName:
+		return true
+	case InstallSortNewest:
 		return true
 	default:
 		return false
@@ -848,6 +1013,27 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for PlanNodeKind.
+const (
+	PlanNodeKindAttribute PlanNodeKind = "attribute"
+	PlanNodeKindModule    PlanNodeKind = "module"
+	PlanNodeKindResource  PlanNodeKind = "resource"
+)
+
+// Valid indicates whether the value is a known member of the PlanNodeKind enum.
+func (e PlanNodeKind) Valid() bool {
+	switch e {
+	case PlanNodeKindAttribute:
+		return true
+	case PlanNodeKindModule:
+		return true
+	case PlanNodeKindResource:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1052,6 +1238,48 @@ func (e ResourceHealthKind) Valid() bool {
 	}
 }
 
+// Defines values for ResourceOfInstallDrift.
+const (
+	ResourceOfInstallDriftDrifted ResourceOfInstallDrift = "drifted"
+	ResourceOfInstallDriftNone    ResourceOfInstallDrift = "none"
+	ResourceOfInstallDriftUnknown ResourceOfInstallDrift = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallDrift enum.
+func (e ResourceOfInstallDrift) Valid() bool {
+	switch e {
+	case ResourceOfInstallDriftDrifted:
+		return true
+	case ResourceOfInstallDriftNone:
+		return true
+	case ResourceOfInstallDriftUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceOfInstallKind.
+const (
+	ResourceOfInstallKindComponent ResourceOfInstallKind = "component"
+	ResourceOfInstallKindSandbox   ResourceOfInstallKind = "sandbox"
+	ResourceOfInstallKindStack     ResourceOfInstallKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallKind enum.
+func (e ResourceOfInstallKind) Valid() bool {
+	switch e {
+	case ResourceOfInstallKindComponent:
+		return true
+	case ResourceOfInstallKindSandbox:
+		return true
+	case ResourceOfInstallKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceRefKind.
 const (
 	ResourceRefKindComponent ResourceRefKind = "component"
@@ -1229,6 +1457,39 @@ func (e StackKind) Valid() bool {
 	case StackKindKubernetes:
 		return true
 	case StackKindLocal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StateOfResource.
+const (
+	StateOfResourceAbsent    StateOfResource = "absent"
+	StateOfResourceChanging  StateOfResource = "changing"
+	StateOfResourceFailed    StateOfResource = "failed"
+	StateOfResourceLive      StateOfResource = "live"
+	StateOfResourceOrphaned  StateOfResource = "orphaned"
+	StateOfResourceRehearsed StateOfResource = "rehearsed"
+	StateOfResourceUnknown   StateOfResource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StateOfResource enum.
+func (e StateOfResource) Valid() bool {
+	switch e {
+	case StateOfResourceAbsent:
+		return true
+	case StateOfResourceChanging:
+		return true
+	case StateOfResourceFailed:
+		return true
+	case StateOfResourceLive:
+		return true
+	case StateOfResourceOrphaned:
+		return true
+	case StateOfResourceRehearsed:
+		return true
+	case StateOfResourceUnknown:
 		return true
 	default:
 		return false
@@ -1676,6 +1937,69 @@ func (e WorkflowState) Valid() bool {
 	}
 }
 
+// Defines values for Drawing.
+const (
+	DrawingDot     Drawing = "dot"
+	DrawingMermaid Drawing = "mermaid"
+	DrawingText    Drawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the Drawing enum.
+func (e Drawing) Valid() bool {
+	switch e {
+	case DrawingDot:
+		return true
+	case DrawingMermaid:
+		return true
+	case DrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetConfigGraphParamsDrawing.
+const (
+	GetConfigGraphParamsDrawingDot     GetConfigGraphParamsDrawing = "dot"
+	GetConfigGraphParamsDrawingMermaid GetConfigGraphParamsDrawing = "mermaid"
+	GetConfigGraphParamsDrawingText    GetConfigGraphParamsDrawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the GetConfigGraphParamsDrawing enum.
+func (e GetConfigGraphParamsDrawing) Valid() bool {
+	switch e {
+	case GetConfigGraphParamsDrawingDot:
+		return true
+	case GetConfigGraphParamsDrawingMermaid:
+		return true
+	case GetConfigGraphParamsDrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListAllResourcesParamsKind.
+const (
+	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
+	ListAllResourcesParamsKindSandbox   ListAllResourcesParamsKind = "sandbox"
+	ListAllResourcesParamsKindStack     ListAllResourcesParamsKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ListAllResourcesParamsKind enum.
+func (e ListAllResourcesParamsKind) Valid() bool {
+	switch e {
+	case ListAllResourcesParamsKindComponent:
+		return true
+	case ListAllResourcesParamsKindSandbox:
+		return true
+	case ListAllResourcesParamsKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Action defines model for Action.
 type Action struct {
 	Description string        `json:"description"`
@@ -2060,6 +2384,109 @@ type BuildWait struct {
 	Reason string `json:"reason"`
 }
 
+// Bulk The same thing done in many installs.
+type Bulk struct {
+	// Counts How many installs the caller may see, by outcome.
+	Counts     BulkCounts `json:"counts"`
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Absent in the answer of a dry run.
+	//
+	// Example: blk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID        string        `json:"id,omitempty"`
+	Items     []BulkItem    `json:"items,omitempty"`
+	Operation BulkOperation `json:"operation"`
+	Release   string        `json:"release,omitempty"`
+
+	// State `done` when every workflow was started or refused; the workflows may still run.
+	State BulkState `json:"state"`
+
+	// Version Names the request and the installs.
+	Version string `json:"version"`
+}
+
+// BulkOperation defines model for Bulk.Operation.
+type BulkOperation string
+
+// BulkState `done` when every workflow was started or refused; the workflows may still run.
+type BulkState string
+
+// BulkCounts How many installs the caller may see, by outcome.
+type BulkCounts struct {
+	Pending int `json:"pending"`
+	Refused int `json:"refused"`
+
+	// Started Of a dry run: would start.
+	Started int `json:"started"`
+}
+
+// BulkFilter Which installs; everything that is given must hold.
+type BulkFilter struct {
+	// App By id or name.
+	App    *string `json:"app,omitempty"`
+	Behind *bool   `json:"behind,omitempty"`
+
+	// Customer By id or name.
+	Customer *string        `json:"customer,omitempty"`
+	Expiring *string        `json:"expiring,omitempty"`
+	Health   *HealthVerdict `json:"health,omitempty"`
+
+	// Installs By id or name; one that is not there refuses the request.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels  *Labels `json:"labels,omitempty"`
+	Waiting *string `json:"waiting,omitempty"`
+}
+
+// BulkItem defines model for BulkItem.
+type BulkItem struct {
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Install A thing by id and name.
+	Install       Ref             `json:"install"`
+	Outcome       BulkItemOutcome `json:"outcome"`
+	Remedy        string          `json:"remedy,omitempty"`
+	WorkflowID    string          `json:"workflow_id,omitempty"`
+	WorkflowState *WorkflowState  `json:"workflow_state,omitempty"`
+}
+
+// BulkItemOutcome defines model for BulkItem.Outcome.
+type BulkItemOutcome string
+
+// BulkPage defines model for BulkPage.
+type BulkPage struct {
+	Items []Bulk `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BulkRequest defines model for BulkRequest.
+type BulkRequest struct {
+	// Components Only these; all when empty.
+	Components []string `json:"components,omitempty"`
+
+	// Filter Which installs; everything that is given must hold.
+	Filter    BulkFilter           `json:"filter"`
+	Operation BulkRequestOperation `json:"operation"`
+
+	// PlanOnly Plan, and change nothing.
+	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// Release By id or number; the newest one when absent. Only with a filter for one app.
+	Release *string `json:"release,omitempty"`
+}
+
+// BulkRequestOperation defines model for BulkRequest.Operation.
+type BulkRequestOperation string
+
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
 	// Body The exact bytes that were hashed, base64.
@@ -2387,7 +2814,9 @@ type CustomerRequest struct {
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
-	Actor        string         `json:"actor"`
+	Actor string `json:"actor"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer       DecisionAnswer `json:"answer"`
 	CreatedAt    time.Time      `json:"created_at"`
 	EffectDigest string         `json:"effect_digest"`
@@ -2403,19 +2832,27 @@ type Decision struct {
 // DecisionRule `person`; `approve_all`, a standing answer; `kept`, the same effect was approved before; `no_change`, nothing to decide; `read_only`, a check.
 type DecisionRule string
 
-// DecisionAnswer defines model for DecisionAnswer.
+// DecisionAnswer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 type DecisionAnswer string
 
 // DecisionRequest defines model for DecisionRequest.
 type DecisionRequest struct {
 	// Also Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none.
-	Also   []AlsoDecided  `json:"also,omitempty"`
+	Also []AlsoDecided `json:"also,omitempty"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer DecisionAnswer `json:"answer"`
 
 	// EffectDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
+
+	// Then With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+	Then *DecisionRequestThen `json:"then,omitempty"`
 }
+
+// DecisionRequestThen With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+type DecisionRequestThen string
 
 // DeclaredInstall An install as a file of an app folder declares it.
 type DeclaredInstall struct {
@@ -2613,6 +3050,71 @@ type Grant struct {
 	// - `customer`: reads and decides within one customer.
 	Role Role `json:"role"`
 }
+
+// Graph Nodes, and which of them needs which.
+type Graph struct {
+	// Drawing The text that was asked for.
+	Drawing string      `json:"drawing,omitempty"`
+	Edges   []GraphEdge `json:"edges"`
+
+	// Layers Names that a deploy may take side by side, one layer after the other. What waits for itself is in none.
+	//
+	//
+	// Example: [["sandbox"],["db"],["api","web"]]
+	Layers [][]string  `json:"layers"`
+	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphEdge defines model for GraphEdge.
+type GraphEdge struct {
+	// From What needs the other.
+	//
+	// Example: api
+	From    string        `json:"from"`
+	Reasons []GraphReason `json:"reasons"`
+
+	// To Example: db
+	To string `json:"to"`
+}
+
+// GraphNode defines model for GraphNode.
+type GraphNode struct {
+	Health *HealthVerdict `json:"health,omitempty"`
+	Kind   GraphNodeKind  `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// ResourceID In the graph of an install.
+	ResourceID *string          `json:"resource_id,omitempty"`
+	State      *StateOfResource `json:"state,omitempty"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// GraphNodeKind defines model for GraphNode.Kind.
+type GraphNodeKind string
+
+// GraphReason One thing that makes a need.
+type GraphReason struct {
+	// File Example: components/api.toml
+	File string `json:"file,omitempty"`
+
+	// Kind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+	Kind              GraphReasonKind `json:"kind"`
+	KubernetesContext string          `json:"kubernetes_context,omitempty"`
+	Line              int             `json:"line,omitempty"`
+
+	// Reference Example: .nuon.components.db.outputs.url
+	Reference string `json:"reference,omitempty"`
+}
+
+// GraphReasonKind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+type GraphReasonKind string
 
 // Health defines model for Health.
 type Health struct {
@@ -2879,6 +3381,9 @@ type InstallSecret struct {
 type InstallSecretPage struct {
 	Items []InstallSecret `json:"items"`
 }
+
+// InstallSort defines model for InstallSort.
+type InstallSort string
 
 // InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
@@ -3257,6 +3762,37 @@ type PlanCounts struct {
 	Update int `json:"update"`
 }
 
+// PlanNode A module or group, an object in it, or an attribute of that.
+type PlanNode struct {
+	// Action Of a resource: create, update, replace, delete or run.
+	Action string `json:"action,omitempty"`
+
+	// Address Of a resource and a module: as the tool writes it.
+	Address string `json:"address,omitempty"`
+	After   string `json:"after,omitempty"`
+
+	// Before Of an attribute: JSON, absent when there was none.
+	Before   string     `json:"before,omitempty"`
+	Children []PlanNode `json:"children,omitempty"`
+
+	// Hidden Its values are not shown: one of them is sensitive.
+	Hidden          bool         `json:"hidden,omitempty"`
+	Kind            PlanNodeKind `json:"kind"`
+	KnownAfterApply bool         `json:"known_after_apply,omitempty"`
+
+	// Name Example: greeting
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"`
+
+	// Type Of a resource: what sort of object it is.
+	//
+	// Example: terraform_data
+	Type string `json:"type,omitempty"`
+}
+
+// PlanNodeKind defines model for PlanNode.Kind.
+type PlanNodeKind string
+
 // PlanSummary What people are shown of a plan. It holds no secret.
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
@@ -3277,6 +3813,22 @@ type PlanSummary struct {
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
+}
+
+// PlanTree defines model for PlanTree.
+type PlanTree struct {
+	ChangeID string `json:"change_id"`
+
+	// Counts How much a plan does. It is counted from the objects and outputs that the plan lists.
+	//
+	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
+	Counts   PlanCounts `json:"counts"`
+	NoChange bool       `json:"no_change"`
+
+	// NotShownBytes As in the plan.
+	NotShownBytes int64      `json:"not_shown_bytes,omitempty"`
+	Outputs       []PlanNode `json:"outputs,omitempty"`
+	Roots         []PlanNode `json:"roots"`
 }
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
@@ -3349,6 +3901,36 @@ type ProblemItem struct {
 	//
 	// Example: /inputs/region
 	Pointer *string `json:"pointer,omitempty"`
+}
+
+// Readme A page about an install.
+type Readme struct {
+	// HTML Safe to put into a page.
+	HTML string `json:"html"`
+
+	// Markdown Rendered, as the vendor wrote it: it may hold any HTML.
+	Markdown string `json:"markdown"`
+
+	// StateVersion The version of the state that it shows.
+	StateVersion int            `json:"state_version"`
+	Widgets      []ReadmeWidget `json:"widgets"`
+}
+
+// ReadmeWidget defines model for ReadmeWidget.
+type ReadmeWidget struct {
+	// Attributes As the vendor wrote them; not safe to put into a page as they are.
+	//
+	// Example: {"name":"api"}
+	Attributes map[string]string `json:"attributes"`
+	Resource   *GraphNode        `json:"resource,omitempty"`
+
+	// Text What stands in it, without markup.
+	Text string `json:"text"`
+
+	// Type The tag without its prefix, or callout or mermaid.
+	//
+	// Example: component-card
+	Type string `json:"type"`
 }
 
 // Ref A thing by id and name.
@@ -3629,6 +4211,54 @@ type ResourceHealth struct {
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
 
+// ResourceOfInstall A resource as lists over installs show it.
+type ResourceOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Customer A thing by id and name.
+	Customer    Ref                    `json:"customer"`
+	Drift       ResourceOfInstallDrift `json:"drift"`
+	Health      HealthVerdict          `json:"health"`
+	HealthSince *time.Time             `json:"health_since,omitempty"`
+
+	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install      Ref                   `json:"install"`
+	Kind         ResourceOfInstallKind `json:"kind"`
+	LiveChangeID *string               `json:"live_change_id,omitempty"`
+
+	// LiveRelease A config or release by id and number.
+	LiveRelease *NumberRef `json:"live_release,omitempty"`
+
+	// LockedBy The change that is being applied now.
+	LockedBy *string `json:"locked_by,omitempty"`
+
+	// Name Example: api
+	Name  string          `json:"name"`
+	State StateOfResource `json:"state"`
+
+	// Type Example: helm_chart
+	Type      string    `json:"type"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ResourceOfInstallDrift defines model for ResourceOfInstall.Drift.
+type ResourceOfInstallDrift string
+
+// ResourceOfInstallKind defines model for ResourceOfInstall.Kind.
+type ResourceOfInstallKind string
+
+// ResourceOfInstallPage defines model for ResourceOfInstallPage.
+type ResourceOfInstallPage struct {
+	Items []ResourceOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // ResourcePage defines model for ResourcePage.
 type ResourcePage struct {
 	Items []Resource `json:"items"`
@@ -3754,6 +4384,52 @@ type RunnerBrief struct {
 	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 }
 
+// RunnerJob A job with what it is for.
+type RunnerJob struct {
+	ActionRunID *string    `json:"action_run_id,omitempty"`
+	Attempt     int        `json:"attempt"`
+	BuildID     *string    `json:"build_id,omitempty"`
+	ChangeID    *string    `json:"change_id,omitempty"`
+	Error       *string    `json:"error,omitempty"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: job_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind The type of what it works on.
+	//
+	// Example: terraform_module
+	Kind    string `json:"kind"`
+	Mutates bool   `json:"mutates"`
+
+	// Operation build, plan, apply or run.
+	//
+	// Example: apply
+	Operation string    `json:"operation"`
+	QueuedAt  time.Time `json:"queued_at"`
+
+	// Resource The part of an install that something is about.
+	Resource  *ResourceRef `json:"resource,omitempty"`
+	StartedAt *time.Time   `json:"started_at,omitempty"`
+	State     JobState     `json:"state"`
+	StepID    *string      `json:"step_id,omitempty"`
+
+	// StreamID The log of its last attempt.
+	StreamID   *string `json:"stream_id,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// RunnerJobPage defines model for RunnerJobPage.
+type RunnerJobPage struct {
+	Items []RunnerJob `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
 	Items []Runner `json:"items"`
@@ -3817,6 +4493,9 @@ type StackCode struct {
 
 // StackKind defines model for StackKind.
 type StackKind string
+
+// StateOfResource defines model for StateOfResource.
+type StateOfResource string
 
 // StateTree defines model for StateTree.
 type StateTree struct {
@@ -4724,6 +5403,9 @@ type CustomerIDOrName = string
 // DiffTo Example: 5
 type DiffTo = string
 
+// Drawing defines model for Drawing.
+type Drawing string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -4946,6 +5628,27 @@ type CancelBuildParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListBulksParams defines parameters for ListBulks.
+type ListBulksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateBulkParams defines parameters for CreateBulk.
+type CreateBulkParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListChainRecordsParams defines parameters for ListChainRecords.
 type ListChainRecordsParams struct {
 	// AfterSeq Only records with a higher number.
@@ -4962,6 +5665,9 @@ type ListChangesParams struct {
 
 	// Workflow Only changes of this workflow.
 	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Resource Only changes of this resource, by id, or by name together with `install`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
 
 	// State Only changes in this state.
 	State *ChangeState `form:"state,omitempty" json:"state,omitempty"`
@@ -4993,6 +5699,15 @@ type DiffConfigsParams struct {
 	// To The other one, as in the path, or only its number.
 	To DiffTo `form:"to" json:"to"`
 }
+
+// GetConfigGraphParams defines parameters for GetConfigGraph.
+type GetConfigGraphParams struct {
+	// Drawing Also answer the graph as a text in this language.
+	Drawing *GetConfigGraphParamsDrawing `form:"drawing,omitempty" json:"drawing,omitempty"`
+}
+
+// GetConfigGraphParamsDrawing defines parameters for GetConfigGraph.
+type GetConfigGraphParamsDrawing string
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
@@ -5052,6 +5767,15 @@ type ListInstallsParams struct {
 
 	// Behind Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest.
 	Behind *bool `form:"behind,omitempty" json:"behind,omitempty"`
+
+	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
+	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
+
+	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
+	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
+
+	// Sort The order: by `name`; by `health`, what is unhealthy first; by `expiry`, the proposal that ends soonest first and installs without one last; `newest` first.
+	Sort *InstallSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Label Only those with this label, as `key=value`; several must all hold.
 	Label *Label `form:"label,omitempty" json:"label,omitempty"`
@@ -5174,10 +5898,55 @@ type DiffReleasesParams struct {
 	To DiffTo `form:"to" json:"to"`
 }
 
+// ListAllResourcesParams defines parameters for ListAllResources.
+type ListAllResourcesParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Kind Only this kind.
+	Kind *ListAllResourcesParamsKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Type Only components and sandboxes of this type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
+
+	// Health Only those of this health.
+	Health *HealthVerdict `form:"health,omitempty" json:"health,omitempty"`
+
+	// State Only those in this state.
+	State *StateOfResource `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListAllResourcesParamsKind defines parameters for ListAllResources.
+type ListAllResourcesParamsKind string
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
 	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListRunnerJobsParams defines parameters for ListRunnerJobs.
+type ListRunnerJobsParams struct {
+	// State Only jobs in this state.
+	State *JobState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -5344,6 +6113,9 @@ type FindMissingBlobsJSONRequestBody = BlobDigests
 
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
+
+// CreateBulkJSONRequestBody defines body for CreateBulk for application/json ContentType.
+type CreateBulkJSONRequestBody = BulkRequest
 
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
@@ -5809,6 +6581,54 @@ type ClientInterface interface {
 	// Corresponds with POST /builds/{build}/cancel (the `CancelBuild` operationId).
 	CancelBuild(ctx context.Context, build BuildID, params *CancelBuildParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListBulks List bulk operations
+	//
+	// Newest first, those that work on an install that the caller may see. Their items are not shown.
+	//
+	// Corresponds with GET /bulk (the `ListBulks` operationId).
+	ListBulks(ctx context.Context, params *ListBulksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBulkWithBody Do the same in many installs
+	//
+	// Starts a workflow in each live install that the filter lets pass and in which the
+	// caller may start workflows: at most 500. Each install is on its own: where the
+	// workflow cannot start, the item says why, and the others start all the same. The
+	// items are worked through in the order of names after this answer; read them with
+	// [the bulk operation](#tag/Install/operation/getBulk).
+	//
+	// With `dry_run=true` it answers what would start and what would be refused, and
+	// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+	// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /bulk (the `CreateBulk` operationId).
+	CreateBulkWithBody(ctx context.Context, params *CreateBulkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBulk Do the same in many installs
+	//
+	// Starts a workflow in each live install that the filter lets pass and in which the
+	// caller may start workflows: at most 500. Each install is on its own: where the
+	// workflow cannot start, the item says why, and the others start all the same. The
+	// items are worked through in the order of names after this answer; read them with
+	// [the bulk operation](#tag/Install/operation/getBulk).
+	//
+	// With `dry_run=true` it answers what would start and what would be refused, and
+	// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+	// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /bulk (the `CreateBulk` operationId).
+	CreateBulk(ctx context.Context, params *CreateBulkParams, body CreateBulkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBulk Show a bulk operation
+	//
+	// Answers it with an item for each of its installs that the caller may see.
+	//
+	// Corresponds with GET /bulk/{bulk} (the `GetBulk` operationId).
+	GetBulk(ctx context.Context, bulk string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChainRecords Read the hash-chained record
 	//
 	// Answers the stored bytes of the records, so that they can be verified offline (`berth-verify`). The org's chain holds every mutation made through this API; an install's chain is written by its runner.
@@ -5830,7 +6650,7 @@ type ClientInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChange(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DecideWithBody Approve or deny a change
+	// DecideWithBody Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -5840,7 +6660,7 @@ type ClientInterface interface {
 	// Corresponds with POST /changes/{change}/decisions (the `Decide` operationId).
 	DecideWithBody(ctx context.Context, change ChangeID, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Decide Approve or deny a change
+	// Decide Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -5857,6 +6677,13 @@ type ClientInterface interface {
 	// Corresponds with GET /changes/{change}/plan (the `GetPlan` operationId).
 	GetPlan(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetPlanTree Show what a change would do, as a tree
+	//
+	// The plan in one shape for every engine: modules or groups, in them the objects, in them the attributes with what they were and become. Secrets are replaced as in [the plan](#tag/Flow/operation/getPlan), which also has the tool's own text. 404 while it is not planned.
+	//
+	// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
+	GetPlanTree(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetConfig Show a config
 	//
 	// Answers the config with the build of each component, its inputs and actions, and the release once there is one. With `wait` it is held until a build moves or the release is made.
@@ -5872,6 +6699,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
 	DiffConfigs(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConfigGraph Show which components of a config need which
+	//
+	// Answers the sandbox and the components, what each needs and where in the app folder that is written, and the order in which a deploy takes them.
+	//
+	// Corresponds with GET /configs/{config}/graph (the `GetConfigGraph` operationId).
+	GetConfigGraph(ctx context.Context, config ConfigID, params *GetConfigGraphParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCustomers List customers
 	//
@@ -6025,6 +6859,13 @@ type ClientInterface interface {
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolment(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallGraph Show which resources of an install need which
+	//
+	// The graph of the release that the install stands on, with the state and health of each resource. Where in the app folder a need is written is not shown. 409 while the install has no release.
+	//
+	// Corresponds with GET /installs/{install}/graph (the `GetInstallGraph` operationId).
+	GetInstallGraph(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetHealth Show the health of an install
 	//
 	// The verdict and the checks behind it: unhealthy after several bad outcomes in a row, healthy again after several good ones, unknown after silence.
@@ -6056,6 +6897,22 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInstallReadme Show the README of an install
+	//
+	// The README of the app (`readme` in metadata.toml), as the release of the install has
+	// it, rendered with the newest version of the install's state. Sensitive values are
+	// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+	// README, 409 `no_state` before the install was first planned, and 422
+	// `readme_not_rendered` when its template fails.
+	//
+	// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+	// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+	// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+	// n stands in a `div` with `data-widget="n"`.
+	//
+	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+	GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListResources List the resources of an install
 	//
@@ -6332,6 +7189,13 @@ type ClientInterface interface {
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAllResources List resources of all installs
+	//
+	// The stacks, sandboxes and components of the installs that the caller may see, by the install's name, without what they gave out.
+	//
+	// Corresponds with GET /resources (the `ListAllResources` operationId).
+	ListAllResources(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRunners List runners
 	//
 	// Install Runners and the org's Build Runner.
@@ -6345,6 +7209,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /runners/{runner} (the `GetRunner` operationId).
 	GetRunner(ctx context.Context, runner RunnerID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRunnerJobs List the jobs of a runner
+	//
+	// Newest first, with what each is for.
+	//
+	// Corresponds with GET /runners/{runner}/jobs (the `ListRunnerJobs` operationId).
+	ListRunnerJobs(ctx context.Context, runner RunnerID, params *ListRunnerJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeRunner Revoke a runner
 	//
@@ -7232,6 +8103,94 @@ func (c *Client) CancelBuild(ctx context.Context, build BuildID, params *CancelB
 	return c.Client.Do(req)
 }
 
+// ListBulks List bulk operations
+//
+// Newest first, those that work on an install that the caller may see. Their items are not shown.
+//
+// Corresponds with GET /bulk (the `ListBulks` operationId).
+func (c *Client) ListBulks(ctx context.Context, params *ListBulksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBulksRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBulkWithBody Do the same in many installs
+//
+// Starts a workflow in each live install that the filter lets pass and in which the
+// caller may start workflows: at most 500. Each install is on its own: where the
+// workflow cannot start, the item says why, and the others start all the same. The
+// items are worked through in the order of names after this answer; read them with
+// [the bulk operation](#tag/Install/operation/getBulk).
+//
+// With `dry_run=true` it answers what would start and what would be refused, and
+// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /bulk (the `CreateBulk` operationId).
+func (c *Client) CreateBulkWithBody(ctx context.Context, params *CreateBulkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBulkRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBulk Do the same in many installs
+//
+// Starts a workflow in each live install that the filter lets pass and in which the
+// caller may start workflows: at most 500. Each install is on its own: where the
+// workflow cannot start, the item says why, and the others start all the same. The
+// items are worked through in the order of names after this answer; read them with
+// [the bulk operation](#tag/Install/operation/getBulk).
+//
+// With `dry_run=true` it answers what would start and what would be refused, and
+// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /bulk (the `CreateBulk` operationId).
+func (c *Client) CreateBulk(ctx context.Context, params *CreateBulkParams, body CreateBulkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBulkRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBulk Show a bulk operation
+//
+// Answers it with an item for each of its installs that the caller may see.
+//
+// Corresponds with GET /bulk/{bulk} (the `GetBulk` operationId).
+func (c *Client) GetBulk(ctx context.Context, bulk string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBulkRequest(c.Server, bulk)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListChainRecords Read the hash-chained record
 //
 // Answers the stored bytes of the records, so that they can be verified offline (`berth-verify`). The org's chain holds every mutation made through this API; an install's chain is written by its runner.
@@ -7283,7 +8242,7 @@ func (c *Client) GetChange(ctx context.Context, change ChangeID, reqEditors ...R
 	return c.Client.Do(req)
 }
 
-// DecideWithBody Approve or deny a change
+// DecideWithBody Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -7303,7 +8262,7 @@ func (c *Client) DecideWithBody(ctx context.Context, change ChangeID, params *De
 	return c.Client.Do(req)
 }
 
-// Decide Approve or deny a change
+// Decide Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -7340,6 +8299,23 @@ func (c *Client) GetPlan(ctx context.Context, change ChangeID, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
+// GetPlanTree Show what a change would do, as a tree
+//
+// The plan in one shape for every engine: modules or groups, in them the objects, in them the attributes with what they were and become. Secrets are replaced as in [the plan](#tag/Flow/operation/getPlan), which also has the tool's own text. 404 while it is not planned.
+//
+// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
+func (c *Client) GetPlanTree(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPlanTreeRequest(c.Server, change)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetConfig Show a config
 //
 // Answers the config with the build of each component, its inputs and actions, and the release once there is one. With `wait` it is held until a build moves or the release is made.
@@ -7366,6 +8342,23 @@ func (c *Client) GetConfig(ctx context.Context, config ConfigID, params *GetConf
 // Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
 func (c *Client) DiffConfigs(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiffConfigsRequest(c.Server, config, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConfigGraph Show which components of a config need which
+//
+// Answers the sandbox and the components, what each needs and where in the app folder that is written, and the order in which a deploy takes them.
+//
+// Corresponds with GET /configs/{config}/graph (the `GetConfigGraph` operationId).
+func (c *Client) GetConfigGraph(ctx context.Context, config ConfigID, params *GetConfigGraphParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConfigGraphRequest(c.Server, config, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7698,6 +8691,23 @@ func (c *Client) CreateEnrolment(ctx context.Context, install InstallIDOrName, p
 	return c.Client.Do(req)
 }
 
+// GetInstallGraph Show which resources of an install need which
+//
+// The graph of the release that the install stands on, with the state and health of each resource. Where in the app folder a need is written is not shown. 409 while the install has no release.
+//
+// Corresponds with GET /installs/{install}/graph (the `GetInstallGraph` operationId).
+func (c *Client) GetInstallGraph(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallGraphRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetHealth Show the health of an install
 //
 // The verdict and the checks behind it: unhealthy after several bad outcomes in a row, healthy again after several good ones, unknown after silence.
@@ -7760,6 +8770,32 @@ func (c *Client) SetInputsWithBody(ctx context.Context, install InstallIDOrName,
 // Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetInputsRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInstallReadme Show the README of an install
+//
+// The README of the app (`readme` in metadata.toml), as the release of the install has
+// it, rendered with the newest version of the install's state. Sensitive values are
+// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+// README, 409 `no_state` before the install was first planned, and 422
+// `readme_not_rendered` when its template fails.
+//
+// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+// n stands in a `div` with `data-widget="n"`.
+//
+// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+func (c *Client) GetInstallReadme(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallReadmeRequest(c.Server, install)
 	if err != nil {
 		return nil, err
 	}
@@ -8325,6 +9361,23 @@ func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffR
 	return c.Client.Do(req)
 }
 
+// ListAllResources List resources of all installs
+//
+// The stacks, sandboxes and components of the installs that the caller may see, by the install's name, without what they gave out.
+//
+// Corresponds with GET /resources (the `ListAllResources` operationId).
+func (c *Client) ListAllResources(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAllResourcesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListRunners List runners
 //
 // Install Runners and the org's Build Runner.
@@ -8349,6 +9402,23 @@ func (c *Client) ListRunners(ctx context.Context, params *ListRunnersParams, req
 // Corresponds with GET /runners/{runner} (the `GetRunner` operationId).
 func (c *Client) GetRunner(ctx context.Context, runner RunnerID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetRunnerRequest(c.Server, runner)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRunnerJobs List the jobs of a runner
+//
+// Newest first, with what each is for.
+//
+// Corresponds with GET /runners/{runner}/jobs (the `ListRunnerJobs` operationId).
+func (c *Client) ListRunnerJobs(ctx context.Context, runner RunnerID, params *ListRunnerJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunnerJobsRequest(c.Server, runner, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10394,6 +11464,199 @@ func NewCancelBuildRequest(server string, build BuildID, params *CancelBuildPara
 	return req, nil
 }
 
+// NewListBulksRequest constructs an http.Request for the ListBulks method
+func NewListBulksRequest(server string, params *ListBulksParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bulk")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateBulkRequest calls the generic CreateBulk builder with application/json body
+func NewCreateBulkRequest(server string, params *CreateBulkParams, body CreateBulkJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBulkRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBulkRequestWithBody constructs an http.Request for the CreateBulk method, with any body, and a specified content type
+func NewCreateBulkRequestWithBody(server string, params *CreateBulkParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bulk")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IfMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetBulkRequest constructs an http.Request for the GetBulk method
+func NewGetBulkRequest(server string, bulk string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "bulk", bulk, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bulk/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListChainRecordsRequest constructs an http.Request for the ListChainRecords method
 func NewListChainRecordsRequest(server string, chain string, params *ListChainRecordsParams) (*http.Request, error) {
 	var err error
@@ -10510,6 +11773,18 @@ func NewListChangesRequest(server string, params *ListChangesParams) (*http.Requ
 		if params.Workflow != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "workflow", *params.Workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Resource != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource", *params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10699,6 +11974,40 @@ func NewGetPlanRequest(server string, change ChangeID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetPlanTreeRequest constructs an http.Request for the GetPlanTree method
+func NewGetPlanTreeRequest(server string, change ChangeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "change", change, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/changes/%s/plan/tree", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetConfigRequest constructs an http.Request for the GetConfig method
 func NewGetConfigRequest(server string, config ConfigID, params *GetConfigParams) (*http.Request, error) {
 	var err error
@@ -10813,6 +12122,67 @@ func NewDiffConfigsRequest(server string, config ConfigID, params *DiffConfigsPa
 			for _, qp := range strings.Split(queryFrag, "&") {
 				rawQueryFragments = append(rawQueryFragments, qp)
 			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetConfigGraphRequest constructs an http.Request for the GetConfigGraph method
+func NewGetConfigGraphRequest(server string, config ConfigID, params *GetConfigGraphParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "config", config, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/configs/%s/graph", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Drawing != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "drawing", *params.Drawing, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -11204,6 +12574,42 @@ func NewListInstallsRequest(server string, params *ListInstallsParams) (*http.Re
 		if params.Behind != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "behind", *params.Behind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Waiting != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "waiting", *params.Waiting, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Expiring != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expiring", *params.Expiring, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11640,6 +13046,40 @@ func NewCreateEnrolmentRequestWithBody(server string, install InstallIDOrName, p
 	return req, nil
 }
 
+// NewGetInstallGraphRequest constructs an http.Request for the GetInstallGraph method
+func NewGetInstallGraphRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/graph", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetHealthRequest constructs an http.Request for the GetHealth method
 func NewGetHealthRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -11792,6 +13232,40 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 			req.Header.Set("If-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetInstallReadmeRequest constructs an http.Request for the GetInstallReadme method
+func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/readme", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -12868,6 +14342,156 @@ func NewDiffReleasesRequest(server string, release string, params *DiffReleasesP
 	return req, nil
 }
 
+// NewListAllResourcesRequest constructs an http.Request for the ListAllResources method
+func NewListAllResourcesRequest(server string, params *ListAllResourcesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resources")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Component != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "component", *params.Component, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Health != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "health", *params.Health, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListRunnersRequest constructs an http.Request for the ListRunners method
 func NewListRunnersRequest(server string, params *ListRunnersParams) (*http.Request, error) {
 	var err error
@@ -12970,6 +14594,91 @@ func NewGetRunnerRequest(server string, runner RunnerID) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRunnerJobsRequest constructs an http.Request for the ListRunnerJobs method
+func NewListRunnerJobsRequest(server string, runner RunnerID, params *ListRunnerJobsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runner", runner, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runners/%s/jobs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -14645,6 +16354,58 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /builds/{build}/cancel (the `CancelBuild` operationId).
 	CancelBuildWithResponse(ctx context.Context, build BuildID, params *CancelBuildParams, reqEditors ...RequestEditorFn) (*CancelBuildResponse, error)
 
+	// ListBulksWithResponse List bulk operations
+	//
+	// Newest first, those that work on an install that the caller may see. Their items are not shown.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /bulk (the `ListBulks` operationId).
+	ListBulksWithResponse(ctx context.Context, params *ListBulksParams, reqEditors ...RequestEditorFn) (*ListBulksResponse, error)
+
+	// CreateBulkWithBodyWithResponse Do the same in many installs
+	//
+	// Starts a workflow in each live install that the filter lets pass and in which the
+	// caller may start workflows: at most 500. Each install is on its own: where the
+	// workflow cannot start, the item says why, and the others start all the same. The
+	// items are worked through in the order of names after this answer; read them with
+	// [the bulk operation](#tag/Install/operation/getBulk).
+	//
+	// With `dry_run=true` it answers what would start and what would be refused, and
+	// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+	// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bulk (the `CreateBulk` operationId).
+	CreateBulkWithBodyWithResponse(ctx context.Context, params *CreateBulkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBulkResponse, error)
+
+	// CreateBulkWithResponse Do the same in many installs
+	//
+	// Starts a workflow in each live install that the filter lets pass and in which the
+	// caller may start workflows: at most 500. Each install is on its own: where the
+	// workflow cannot start, the item says why, and the others start all the same. The
+	// items are worked through in the order of names after this answer; read them with
+	// [the bulk operation](#tag/Install/operation/getBulk).
+	//
+	// With `dry_run=true` it answers what would start and what would be refused, and
+	// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+	// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bulk (the `CreateBulk` operationId).
+	CreateBulkWithResponse(ctx context.Context, params *CreateBulkParams, body CreateBulkJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBulkResponse, error)
+
+	// GetBulkWithResponse Show a bulk operation
+	//
+	// Answers it with an item for each of its installs that the caller may see.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /bulk/{bulk} (the `GetBulk` operationId).
+	GetBulkWithResponse(ctx context.Context, bulk string, reqEditors ...RequestEditorFn) (*GetBulkResponse, error)
+
 	// ListChainRecordsWithResponse Read the hash-chained record
 	//
 	// Answers the stored bytes of the records, so that they can be verified offline (`berth-verify`). The org's chain holds every mutation made through this API; an install's chain is written by its runner.
@@ -14672,7 +16433,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChangeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetChangeResponse, error)
 
-	// DecideWithBodyWithResponse Approve or deny a change
+	// DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -14682,7 +16443,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /changes/{change}/decisions (the `Decide` operationId).
 	DecideWithBodyWithResponse(ctx context.Context, change ChangeID, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideResponse, error)
 
-	// DecideWithResponse Approve or deny a change
+	// DecideWithResponse Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -14700,6 +16461,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /changes/{change}/plan (the `GetPlan` operationId).
 	GetPlanWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetPlanResponse, error)
+
+	// GetPlanTreeWithResponse Show what a change would do, as a tree
+	//
+	// The plan in one shape for every engine: modules or groups, in them the objects, in them the attributes with what they were and become. Secrets are replaced as in [the plan](#tag/Flow/operation/getPlan), which also has the tool's own text. 404 while it is not planned.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
+	GetPlanTreeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetPlanTreeResponse, error)
 
 	// GetConfigWithResponse Show a config
 	//
@@ -14720,6 +16490,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
 	DiffConfigsWithResponse(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*DiffConfigsResponse, error)
+
+	// GetConfigGraphWithResponse Show which components of a config need which
+	//
+	// Answers the sandbox and the components, what each needs and where in the app folder that is written, and the order in which a deploy takes them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /configs/{config}/graph (the `GetConfigGraph` operationId).
+	GetConfigGraphWithResponse(ctx context.Context, config ConfigID, params *GetConfigGraphParams, reqEditors ...RequestEditorFn) (*GetConfigGraphResponse, error)
 
 	// ListCustomersWithResponse List customers
 	//
@@ -14887,6 +16666,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolmentWithResponse(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEnrolmentResponse, error)
 
+	// GetInstallGraphWithResponse Show which resources of an install need which
+	//
+	// The graph of the release that the install stands on, with the state and health of each resource. Where in the app folder a need is written is not shown. 409 while the install has no release.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/graph (the `GetInstallGraph` operationId).
+	GetInstallGraphWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallGraphResponse, error)
+
 	// GetHealthWithResponse Show the health of an install
 	//
 	// The verdict and the checks behind it: unhealthy after several bad outcomes in a row, healthy again after several good ones, unknown after silence.
@@ -14922,6 +16710,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
+
+	// GetInstallReadmeWithResponse Show the README of an install
+	//
+	// The README of the app (`readme` in metadata.toml), as the release of the install has
+	// it, rendered with the newest version of the install's state. Sensitive values are
+	// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+	// README, 409 `no_state` before the install was first planned, and 422
+	// `readme_not_rendered` when its template fails.
+	//
+	// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+	// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+	// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+	// n stands in a `div` with `data-widget="n"`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+	GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error)
 
 	// ListResourcesWithResponse List the resources of an install
 	//
@@ -15234,6 +17040,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
 	DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error)
 
+	// ListAllResourcesWithResponse List resources of all installs
+	//
+	// The stacks, sandboxes and components of the installs that the caller may see, by the install's name, without what they gave out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /resources (the `ListAllResources` operationId).
+	ListAllResourcesWithResponse(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*ListAllResourcesResponse, error)
+
 	// ListRunnersWithResponse List runners
 	//
 	// Install Runners and the org's Build Runner.
@@ -15251,6 +17066,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /runners/{runner} (the `GetRunner` operationId).
 	GetRunnerWithResponse(ctx context.Context, runner RunnerID, reqEditors ...RequestEditorFn) (*GetRunnerResponse, error)
+
+	// ListRunnerJobsWithResponse List the jobs of a runner
+	//
+	// Newest first, with what each is for.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /runners/{runner}/jobs (the `ListRunnerJobs` operationId).
+	ListRunnerJobsWithResponse(ctx context.Context, runner RunnerID, params *ListRunnerJobsParams, reqEditors ...RequestEditorFn) (*ListRunnerJobsResponse, error)
 
 	// RevokeRunnerWithResponse Revoke a runner
 	//
@@ -16697,6 +18521,157 @@ func (r CancelBuildResponse) ContentType() string {
 	return ""
 }
 
+type ListBulksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BulkPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBulksResponse) GetJSON200() *BulkPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListBulksResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBulksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBulksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBulksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBulksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBulkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Bulk
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Bulk
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateBulkResponse) GetJSON200() *Bulk {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateBulkResponse) GetJSON202() *Bulk {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateBulkResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBulkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBulkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBulkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBulkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBulkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Bulk
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBulkResponse) GetJSON200() *Bulk {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBulkResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBulkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBulkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBulkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBulkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListChainRecordsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16937,6 +18912,54 @@ func (r GetPlanResponse) ContentType() string {
 	return ""
 }
 
+type GetPlanTreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PlanTree
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetPlanTreeResponse) GetJSON200() *PlanTree {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetPlanTreeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPlanTreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPlanTreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPlanTreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPlanTreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetConfigResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17027,6 +19050,54 @@ func (r DiffConfigsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DiffConfigsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetConfigGraphResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Graph
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConfigGraphResponse) GetJSON200() *Graph {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetConfigGraphResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConfigGraphResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConfigGraphResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConfigGraphResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConfigGraphResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17616,6 +19687,54 @@ func (r CreateEnrolmentResponse) ContentType() string {
 	return ""
 }
 
+type GetInstallGraphResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Graph
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallGraphResponse) GetJSON200() *Graph {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallGraphResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallGraphResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallGraphResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallGraphResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallGraphResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetHealthResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17768,6 +19887,54 @@ func (r SetInputsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetInputsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInstallReadmeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Readme
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallReadmeResponse) GetJSON200() *Readme {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallReadmeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallReadmeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallReadmeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallReadmeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallReadmeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18871,6 +21038,54 @@ func (r DiffReleasesResponse) ContentType() string {
 	return ""
 }
 
+type ListAllResourcesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ResourceOfInstallPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAllResourcesResponse) GetJSON200() *ResourceOfInstallPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAllResourcesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAllResourcesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAllResourcesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAllResourcesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAllResourcesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListRunnersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18961,6 +21176,54 @@ func (r GetRunnerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetRunnerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRunnerJobsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunnerJobPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunnerJobsResponse) GetJSON200() *RunnerJobPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRunnerJobsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunnerJobsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunnerJobsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunnerJobsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunnerJobsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20567,6 +22830,82 @@ func (c *ClientWithResponses) CancelBuildWithResponse(ctx context.Context, build
 	return ParseCancelBuildResponse(rsp)
 }
 
+// ListBulksWithResponse List bulk operations
+//
+// Newest first, those that work on an install that the caller may see. Their items are not shown.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /bulk (the `ListBulks` operationId).
+func (c *ClientWithResponses) ListBulksWithResponse(ctx context.Context, params *ListBulksParams, reqEditors ...RequestEditorFn) (*ListBulksResponse, error) {
+	rsp, err := c.ListBulks(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBulksResponse(rsp)
+}
+
+// CreateBulkWithBodyWithResponse Do the same in many installs
+//
+// Starts a workflow in each live install that the filter lets pass and in which the
+// caller may start workflows: at most 500. Each install is on its own: where the
+// workflow cannot start, the item says why, and the others start all the same. The
+// items are worked through in the order of names after this answer; read them with
+// [the bulk operation](#tag/Install/operation/getBulk).
+//
+// With `dry_run=true` it answers what would start and what would be refused, and
+// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bulk (the `CreateBulk` operationId).
+func (c *ClientWithResponses) CreateBulkWithBodyWithResponse(ctx context.Context, params *CreateBulkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBulkResponse, error) {
+	rsp, err := c.CreateBulkWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBulkResponse(rsp)
+}
+
+// CreateBulkWithResponse Do the same in many installs
+//
+// Starts a workflow in each live install that the filter lets pass and in which the
+// caller may start workflows: at most 500. Each install is on its own: where the
+// workflow cannot start, the item says why, and the others start all the same. The
+// items are worked through in the order of names after this answer; read them with
+// [the bulk operation](#tag/Install/operation/getBulk).
+//
+// With `dry_run=true` it answers what would start and what would be refused, and
+// changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+// refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bulk (the `CreateBulk` operationId).
+func (c *ClientWithResponses) CreateBulkWithResponse(ctx context.Context, params *CreateBulkParams, body CreateBulkJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBulkResponse, error) {
+	rsp, err := c.CreateBulk(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBulkResponse(rsp)
+}
+
+// GetBulkWithResponse Show a bulk operation
+//
+// Answers it with an item for each of its installs that the caller may see.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /bulk/{bulk} (the `GetBulk` operationId).
+func (c *ClientWithResponses) GetBulkWithResponse(ctx context.Context, bulk string, reqEditors ...RequestEditorFn) (*GetBulkResponse, error) {
+	rsp, err := c.GetBulk(ctx, bulk, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBulkResponse(rsp)
+}
+
 // ListChainRecordsWithResponse Read the hash-chained record
 //
 // Answers the stored bytes of the records, so that they can be verified offline (`berth-verify`). The org's chain holds every mutation made through this API; an install's chain is written by its runner.
@@ -20612,7 +22951,7 @@ func (c *ClientWithResponses) GetChangeWithResponse(ctx context.Context, change 
 	return ParseGetChangeResponse(rsp)
 }
 
-// DecideWithBodyWithResponse Approve or deny a change
+// DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -20628,7 +22967,7 @@ func (c *ClientWithResponses) DecideWithBodyWithResponse(ctx context.Context, ch
 	return ParseDecideResponse(rsp)
 }
 
-// DecideWithResponse Approve or deny a change
+// DecideWithResponse Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -20657,6 +22996,21 @@ func (c *ClientWithResponses) GetPlanWithResponse(ctx context.Context, change Ch
 		return nil, err
 	}
 	return ParseGetPlanResponse(rsp)
+}
+
+// GetPlanTreeWithResponse Show what a change would do, as a tree
+//
+// The plan in one shape for every engine: modules or groups, in them the objects, in them the attributes with what they were and become. Secrets are replaced as in [the plan](#tag/Flow/operation/getPlan), which also has the tool's own text. 404 while it is not planned.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /changes/{change}/plan/tree (the `GetPlanTree` operationId).
+func (c *ClientWithResponses) GetPlanTreeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetPlanTreeResponse, error) {
+	rsp, err := c.GetPlanTree(ctx, change, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPlanTreeResponse(rsp)
 }
 
 // GetConfigWithResponse Show a config
@@ -20689,6 +23043,21 @@ func (c *ClientWithResponses) DiffConfigsWithResponse(ctx context.Context, confi
 		return nil, err
 	}
 	return ParseDiffConfigsResponse(rsp)
+}
+
+// GetConfigGraphWithResponse Show which components of a config need which
+//
+// Answers the sandbox and the components, what each needs and where in the app folder that is written, and the order in which a deploy takes them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /configs/{config}/graph (the `GetConfigGraph` operationId).
+func (c *ClientWithResponses) GetConfigGraphWithResponse(ctx context.Context, config ConfigID, params *GetConfigGraphParams, reqEditors ...RequestEditorFn) (*GetConfigGraphResponse, error) {
+	rsp, err := c.GetConfigGraph(ctx, config, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConfigGraphResponse(rsp)
 }
 
 // ListCustomersWithResponse List customers
@@ -20959,6 +23328,21 @@ func (c *ClientWithResponses) CreateEnrolmentWithResponse(ctx context.Context, i
 	return ParseCreateEnrolmentResponse(rsp)
 }
 
+// GetInstallGraphWithResponse Show which resources of an install need which
+//
+// The graph of the release that the install stands on, with the state and health of each resource. Where in the app folder a need is written is not shown. 409 while the install has no release.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/graph (the `GetInstallGraph` operationId).
+func (c *ClientWithResponses) GetInstallGraphWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallGraphResponse, error) {
+	rsp, err := c.GetInstallGraph(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallGraphResponse(rsp)
+}
+
 // GetHealthWithResponse Show the health of an install
 //
 // The verdict and the checks behind it: unhealthy after several bad outcomes in a row, healthy again after several good ones, unknown after silence.
@@ -21017,6 +23401,30 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 		return nil, err
 	}
 	return ParseSetInputsResponse(rsp)
+}
+
+// GetInstallReadmeWithResponse Show the README of an install
+//
+// The README of the app (`readme` in metadata.toml), as the release of the install has
+// it, rendered with the newest version of the install's state. Sensitive values are
+// shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+// README, 409 `no_state` before the install was first planned, and 422
+// `readme_not_rendered` when its template fails.
+//
+// The HTML has no scripts, styles, forms, frames or images, and its links are http,
+// https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+// `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+// n stands in a `div` with `data-widget="n"`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/readme (the `GetInstallReadme` operationId).
+func (c *ClientWithResponses) GetInstallReadmeWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallReadmeResponse, error) {
+	rsp, err := c.GetInstallReadme(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallReadmeResponse(rsp)
 }
 
 // ListResourcesWithResponse List the resources of an install
@@ -21498,6 +23906,21 @@ func (c *ClientWithResponses) DiffReleasesWithResponse(ctx context.Context, rele
 	return ParseDiffReleasesResponse(rsp)
 }
 
+// ListAllResourcesWithResponse List resources of all installs
+//
+// The stacks, sandboxes and components of the installs that the caller may see, by the install's name, without what they gave out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /resources (the `ListAllResources` operationId).
+func (c *ClientWithResponses) ListAllResourcesWithResponse(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*ListAllResourcesResponse, error) {
+	rsp, err := c.ListAllResources(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAllResourcesResponse(rsp)
+}
+
 // ListRunnersWithResponse List runners
 //
 // Install Runners and the org's Build Runner.
@@ -21526,6 +23949,21 @@ func (c *ClientWithResponses) GetRunnerWithResponse(ctx context.Context, runner 
 		return nil, err
 	}
 	return ParseGetRunnerResponse(rsp)
+}
+
+// ListRunnerJobsWithResponse List the jobs of a runner
+//
+// Newest first, with what each is for.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /runners/{runner}/jobs (the `ListRunnerJobs` operationId).
+func (c *ClientWithResponses) ListRunnerJobsWithResponse(ctx context.Context, runner RunnerID, params *ListRunnerJobsParams, reqEditors ...RequestEditorFn) (*ListRunnerJobsResponse, error) {
+	rsp, err := c.ListRunnerJobs(ctx, runner, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunnerJobsResponse(rsp)
 }
 
 // RevokeRunnerWithResponse Revoke a runner
@@ -22801,6 +25239,112 @@ func ParseCancelBuildResponse(rsp *http.Response) (*CancelBuildResponse, error) 
 	return response, nil
 }
 
+// ParseListBulksResponse parses an HTTP response from a ListBulksWithResponse call
+func ParseListBulksResponse(rsp *http.Response) (*ListBulksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBulksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BulkPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBulkResponse parses an HTTP response from a CreateBulkWithResponse call
+func ParseCreateBulkResponse(rsp *http.Response) (*CreateBulkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBulkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Bulk
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Bulk
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBulkResponse parses an HTTP response from a GetBulkWithResponse call
+func ParseGetBulkResponse(rsp *http.Response) (*GetBulkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBulkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Bulk
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListChainRecordsResponse parses an HTTP response from a ListChainRecordsWithResponse call
 func ParseListChainRecordsResponse(rsp *http.Response) (*ListChainRecordsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -22966,6 +25510,39 @@ func ParseGetPlanResponse(rsp *http.Response) (*GetPlanResponse, error) {
 	return response, nil
 }
 
+// ParseGetPlanTreeResponse parses an HTTP response from a GetPlanTreeWithResponse call
+func ParseGetPlanTreeResponse(rsp *http.Response) (*GetPlanTreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPlanTreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PlanTree
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetConfigResponse parses an HTTP response from a GetConfigWithResponse call
 func ParseGetConfigResponse(rsp *http.Response) (*GetConfigResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -23015,6 +25592,39 @@ func ParseDiffConfigsResponse(rsp *http.Response) (*DiffConfigsResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Diff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetConfigGraphResponse parses an HTTP response from a GetConfigGraphWithResponse call
+func ParseGetConfigGraphResponse(rsp *http.Response) (*GetConfigGraphResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConfigGraphResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Graph
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -23453,6 +26063,39 @@ func ParseCreateEnrolmentResponse(rsp *http.Response) (*CreateEnrolmentResponse,
 	return response, nil
 }
 
+// ParseGetInstallGraphResponse parses an HTTP response from a GetInstallGraphWithResponse call
+func ParseGetInstallGraphResponse(rsp *http.Response) (*GetInstallGraphResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallGraphResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Graph
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
 func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -23573,6 +26216,39 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 			headers.ETag = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetInstallReadmeResponse parses an HTTP response from a GetInstallReadmeWithResponse call
+func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallReadmeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Readme
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
 	}
 
 	return response, nil
@@ -24333,6 +27009,39 @@ func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error
 	return response, nil
 }
 
+// ParseListAllResourcesResponse parses an HTTP response from a ListAllResourcesWithResponse call
+func ParseListAllResourcesResponse(rsp *http.Response) (*ListAllResourcesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAllResourcesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ResourceOfInstallPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListRunnersResponse parses an HTTP response from a ListRunnersWithResponse call
 func ParseListRunnersResponse(rsp *http.Response) (*ListRunnersResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -24382,6 +27091,39 @@ func ParseGetRunnerResponse(rsp *http.Response) (*GetRunnerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Runner
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRunnerJobsResponse parses an HTTP response from a ListRunnerJobsWithResponse call
+func ParseListRunnerJobsResponse(rsp *http.Response) (*ListRunnerJobsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunnerJobsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunnerJobPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/census"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -75,6 +76,8 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	}
 	courier := &webhooks.Courier{Store: st, Jobs: wake, Keys: ring, Sender: webhooks.NewSender(guard), Log: log}
 	courier.AddWorkers(workers)
+	office := &bulk.Office{Store: st, Keys: ring, Start: api.StartBulk, InsertAt: wake.InsertAt}
+	river.AddWorker(workers, &bulk.Worker{Office: office})
 	client, err := jobs.New(st.Store, jobs.Config{
 		Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log,
 		Periodic: []*river.PeriodicJob{sweep.Every(time.Duration(config.SweepSeconds) * time.Second)},
@@ -94,7 +97,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	distributor := webhooks.NewDistributor(webhooks.Distributor{Store: st, Listener: wakeups, Jobs: wake, Log: log})
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
-		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard},
+		Webhooks: &webhooks.Office{Keys: ring, Jobs: wake, Guard: guard}, Bulk: office,
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, RegistryURL: config.RegistryURL, MinCLIVersion: config.MinCLIVersion, Log: log,
 	}
 	spec, err := apigen.GetSpec()

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
@@ -49,7 +50,7 @@ func (c *cli) configsCommand() *cobra.Command {
 			}
 			return api.Body(resp.JSON200)
 		})
-	return command.Noun("configs", "config", "The numbered versions of an app folder", list, show, diff)
+	return command.Noun("configs", "config", "The numbered versions of an app folder", list, show, diff, fleet.ConfigGraph(c.CLI))
 }
 
 // comparing is a question for the differences between two of something.

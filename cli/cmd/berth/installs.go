@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
@@ -19,12 +20,12 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), c.installsState(),
 		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {
-	var app, customer, state, health string
+	var app, customer, state, health, waiting, expiring, sort string
 	var behind bool
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: command.Exactly()}
@@ -36,10 +37,13 @@ func (c *cli) installsList() *cobra.Command {
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
+	cmd.Flags().StringVar(&waiting, "waiting", "", "only those in which something waits for this, such as decision or runner; any for whatever it is")
+	cmd.Flags().StringVar(&expiring, "expiring", "", "only those with a proposal that ends without a decision within this time, such as 24h")
+	cmd.Flags().Var(usage.OneOf(&sort, ctlapi.InstallSortName, ctlapi.InstallSortHealth, ctlapi.InstallSortExpiry, ctlapi.InstallSortNewest), "sort", "name, health (unhealthy first), expiry (what ends soonest first) or newest")
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
 		which := ctlapi.ListInstallsParams{
 			App: api.Optional(app), Customer: api.Optional(customer), State: api.Optional(ctlapi.InstallState(state)), Label: optionalList(labels),
-			Health: api.Optional(ctlapi.HealthVerdict(health)),
+			Health: api.Optional(ctlapi.HealthVerdict(health)), Waiting: api.Optional(waiting), Expiring: api.Optional(expiring), Sort: api.Optional(ctlapi.InstallSort(sort)),
 		}
 		if cmd.Flags().Changed("behind") {
 			which.Behind = &behind

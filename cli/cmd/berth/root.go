@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/example"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/front"
 	"github.com/berth-dev/berth/cli/internal/manual"
 	"github.com/berth-dev/berth/cli/internal/plugins"
@@ -86,7 +87,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetFlagErrorFunc(usage.OfFlag)
 	root.PersistentFlags().StringVar(&c.ContextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
 	root.PersistentFlags().StringVar(&c.OrgFlag, "org", "", "the org to work in, if you belong to several (BERTH_ORG)")
-	root.PersistentFlags().StringVarP(&c.OutputFlag, "output", "o", "table", "table, wide, json, yaml or name")
+	root.PersistentFlags().StringVarP(&c.OutputFlag, "output", "o", "table", "table, wide, json, yaml, csv or name")
 	root.PersistentFlags().StringVar(&c.JSONFlag, "json", "", "print only these fields, as JSON: name,install.name")
 	root.PersistentFlags().BoolVar(&c.NoPager, "no-pager", false, "print long output directly instead of through a pager (NO_PAGER)")
 	root.AddGroup(
@@ -140,6 +141,6 @@ func (c *cli) add(root *cobra.Command) {
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
+		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
 }

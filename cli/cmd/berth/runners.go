@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -48,7 +49,7 @@ func (c *cli) runnersCommand() *cobra.Command {
 		}
 		return command.PrintOne(c.CLI, *runner, table.Runner(c.Now()))
 	})
-	return command.Noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
+	return command.Noun("runners", "runner", "The programs that carry out changes for customers", list, show, fleet.Jobs(c.CLI), revoke, c.runnersReplace())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {

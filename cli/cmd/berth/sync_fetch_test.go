@@ -122,8 +122,7 @@ func TestSyncFetches(t *testing.T) {
 		t.Errorf("%d files are fetched (-want +got):\n%s", len(config.Fetched), diff)
 	}
 	want := "fetched git::file://" + repo + "//vars/x.tfvars?ref=main, 6 bytes\nfetched " + url + "/README.md, 7 bytes\nfetched " + url + "/api.toml, " +
-		fmt.Sprint(len(files["/api.toml"])) + " bytes\nfetched " + url + "/more.tfvars, 6 bytes\n" +
-		"metadata.toml:2:1 note key \"readme\", the page of an install, is not supported yet by this version and has no effect; it waits for the dashboard\n"
+		fmt.Sprint(len(files["/api.toml"])) + " bytes\nfetched " + url + "/more.tfvars, 6 bytes\n"
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
@@ -149,7 +148,6 @@ func TestSyncTellsWhatCannotBeFetched(t *testing.T) {
 	want := "components/api.toml:2:1 error source: \"git::file://" + repo + `//gone.toml" is not a file of the repository: check the path and the ref
 components/web.toml:2:1 error source: "https://…@example.invalid/web.toml" has credentials in it, which would be stored with the app: take it from a git repository (git::), which is read with the credentials of your git, or put the file into the folder
 metadata.toml:2:1 error readme: "` + url + `/README.md" answered 404 Not Found: check the address; some hosts also say this about files you may not read
-metadata.toml:2:1 note key "readme", the page of an install, is not supported yet by this version and has no effect; it waits for the dashboard
 sandbox.toml:5:1 error contents: "` + url + `/x.tfvars" answered 404 Not Found: check the address; some hosts also say this about files you may not read
 sandbox.toml:6:1 warning unknown key "mistake"
 berth: cannot sync the app folder ` + app + ": 4 errors\n"

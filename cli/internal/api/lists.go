@@ -110,6 +110,22 @@ func (c *Client) WebhookDeliveries(ctx context.Context, limit int, webhook strin
 	return collect(limit, c.Client.WebhookDeliveries(ctx, webhook, ctlapi.ListWebhookDeliveriesParams{Limit: size(limit), State: Optional(state)}))
 }
 
+// Bulks lists bulk operations without their items, newest first.
+func (c *Client) Bulks(ctx context.Context, limit int) ([]ctlapi.Bulk, error) {
+	return collect(limit, c.Client.Bulks(ctx, ctlapi.ListBulksParams{Limit: size(limit)}))
+}
+
+// Resources lists resources of all installs, by install.
+func (c *Client) Resources(ctx context.Context, limit int, which ctlapi.ListAllResourcesParams) ([]ctlapi.ResourceOfInstall, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Resources(ctx, which))
+}
+
+// RunnerJobs lists the jobs of a runner, newest first; state "" for all.
+func (c *Client) RunnerJobs(ctx context.Context, limit int, runner string, state ctlapi.JobState) ([]ctlapi.RunnerJob, error) {
+	return collect(limit, c.Client.RunnerJobs(ctx, runner, ctlapi.ListRunnerJobsParams{Limit: size(limit), State: Optional(state)}))
+}
+
 // size is that of a page, when so many items are wanted.
 func size(limit int) *int {
 	if limit <= 0 || limit > PageSize {

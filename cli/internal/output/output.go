@@ -26,11 +26,12 @@ const (
 	Wide  Format = "wide"  // a table with every column
 	JSON  Format = "json"
 	YAML  Format = "yaml"
+	CSV   Format = "csv"  // every column, for spreadsheets
 	Name  Format = "name" // one name per line, for xargs
 )
 
 // Formats are all of them.
-var Formats = []Format{Table, Wide, JSON, YAML, Name}
+var Formats = []Format{Table, Wide, JSON, YAML, CSV, Name}
 
 // Options say how to print.
 type Options struct {
@@ -47,7 +48,7 @@ type Options struct {
 func Parse(format string, fields string) (Options, error) {
 	o := Options{Format: Format(format)}
 	if !slices.Contains(Formats, o.Format) {
-		return o, fmt.Errorf("-o %s is not a format; choose table, wide, json, yaml or name", format)
+		return o, fmt.Errorf("-o %s is not a format; choose table, wide, json, yaml, csv or name", format)
 	}
 	if fields != "" {
 		if o.Format != Table && o.Format != JSON {
@@ -93,6 +94,8 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 			items = []T{}
 		}
 		return program(w, o, items)
+	case CSV:
+		return writeCSV(w, items, v)
 	case Name:
 		for _, item := range items {
 			if _, err := fmt.Fprintln(w, visible.Line(v.Name(item))); err != nil {
@@ -135,6 +138,8 @@ func One[T any](w io.Writer, o Options, item T, v View[T]) error {
 	switch o.Format {
 	case JSON, YAML:
 		return program(w, o, item)
+	case CSV:
+		return writeCSV(w, []T{item}, v)
 	case Name:
 		_, err := fmt.Fprintln(w, visible.Line(v.Name(item)))
 		return err

@@ -83,7 +83,7 @@ func TestFormats(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, fields, want string }{
-		{"no such format", "xml", "", "choose table, wide, json, yaml or name"},
+		{"no such format", "xml", "", "choose table, wide, json, yaml, csv or name"},
 		{"fields of another format", "yaml", "name", "cannot be used together"},
 		{"no such field", "table", "nam", `no field "nam"; there are: home, name, state, tons`},
 	} {

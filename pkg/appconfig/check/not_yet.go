@@ -100,7 +100,6 @@ var notYets = []NotYet{
 		find: secrets("kubernetes_sync_targets", func(s *appconfig.Secret) bool { return len(s.KubernetesSyncTargets) > 0 })},
 
 	// metadata.toml
-	{Keys: []string{"metadata.readme"}, What: `key "readme", the page of an install, is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("readme", func(m *appconfig.Metadata) bool { return m.Readme != nil })},
 	{Keys: []string{"metadata.slack_webhook_url"}, What: `key "slack_webhook_url" is`, WaitsFor: "notifications", find: metadata("slack_webhook_url", func(m *appconfig.Metadata) bool { return m.SlackWebhookURL != "" })},
 	{Keys: []string{"metadata.label_colors"}, What: `key "label_colors" is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("label_colors", func(m *appconfig.Metadata) bool { return len(m.LabelColors) > 0 })},
 	{Keys: []string{"metadata.default_labels"}, What: `key "default_labels" is`, WaitsFor: "labels that an app gives its installs", find: metadata("default_labels", func(m *appconfig.Metadata) bool { return len(m.DefaultLabels) > 0 })},

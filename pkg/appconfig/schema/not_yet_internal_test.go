@@ -23,6 +23,7 @@ import (
 var actedOn = map[string][]string{
 	// How a folder is read.
 	"check.TestDiagnostics":             {"metadata.version", "metadata.version=v1", "metadata.version=v2"}, // a folder without it is refused
+	"api.TestReadmeOfInstall":           {"metadata.readme"},
 	"appconfig.TestOneFileIsTheSameApp": {"full.config_vars"},
 	"appconfig.TestOneFileHasEveryBlock": {
 		"full.inputs", "full.sandbox", "full.runner", "full.stack", "full.secrets", "full.permissions", "full.break_glass", "full.policies", "full.components",

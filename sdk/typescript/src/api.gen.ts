@@ -426,6 +426,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List bulk operations
+         * @description Newest first, those that work on an install that the caller may see. Their items are not shown.
+         */
+        get: operations["listBulks"];
+        put?: never;
+        /**
+         * Do the same in many installs
+         * @description Starts a workflow in each live install that the filter lets pass and in which the
+         *     caller may start workflows: at most 500. Each install is on its own: where the
+         *     workflow cannot start, the item says why, and the others start all the same. The
+         *     items are worked through in the order of names after this answer; read them with
+         *     [the bulk operation](#tag/Install/operation/getBulk).
+         *
+         *     With `dry_run=true` it answers what would start and what would be refused, and
+         *     changes nothing. Send the `version` of that answer as `If-Match`, and the request is
+         *     refused (412 `precondition_failed`) when the filter lets other installs pass by now.
+         */
+        post: operations["createBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/bulk/{bulk}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A bulk operation, by id. */
+                bulk: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a bulk operation
+         * @description Answers it with an item for each of its installs that the caller may see.
+         */
+        get: operations["getBulk"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/chains/{chain}/records": {
         parameters: {
             query?: never;
@@ -505,7 +560,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approve or deny a change
+         * Approve a change, deny it, or have it planned again
          * @description The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
          *     `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
          */
@@ -531,6 +586,29 @@ export interface paths {
          * @description The plan with the tool's own text. Secrets in it are replaced. 404 while it is not planned.
          */
         get: operations["getPlan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/changes/{change}/plan/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show what a change would do, as a tree
+         * @description The plan in one shape for every engine: modules or groups, in them the objects, in them the attributes with what they were and become. Secrets are replaced as in [the plan](#tag/Flow/operation/getPlan), which also has the tool's own text. 404 while it is not planned.
+         */
+        get: operations["getPlanTree"];
         put?: never;
         post?: never;
         delete?: never;
@@ -579,6 +657,29 @@ export interface paths {
          *     Defaults of sensitive inputs and of secrets are not shown.
          */
         get: operations["diffConfigs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/configs/{config}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A config by id, or by app and number as in `hello@3`. */
+                config: components["parameters"]["ConfigID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show which components of a config need which
+         * @description Answers the sandbox and the components, what each needs and where in the app folder that is written, and the order in which a deploy takes them.
+         */
+        get: operations["getConfigGraph"];
         put?: never;
         post?: never;
         delete?: never;
@@ -793,6 +894,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show which resources of an install need which
+         * @description The graph of the release that the install stands on, with the state and health of each resource. Where in the app folder a need is written is not shown. 409 while the install has no release.
+         */
+        get: operations["getInstallGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/health": {
         parameters: {
             query?: never;
@@ -836,6 +960,38 @@ export interface paths {
          * @description Makes a new version of the inputs: those in `values` are set, those in `unset` go back to their default, the others stay. Nothing is deployed; the next workflow takes the new version.
          */
         put: operations["setInputs"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/readme": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show the README of an install
+         * @description The README of the app (`readme` in metadata.toml), as the release of the install has
+         *     it, rendered with the newest version of the install's state. Sensitive values are
+         *     shown as `(sealed)`: the control plane cannot open them. 404 when the app has no
+         *     README, 409 `no_state` before the install was first planned, and 422
+         *     `readme_not_rendered` when its template fails.
+         *
+         *     The HTML has no scripts, styles, forms, frames or images, and its links are http,
+         *     https or mailto. The tags of widgets (`<nuon-status>` and the like, also written
+         *     `<berth-status>`), callouts and Mermaid diagrams are data: the content of the widget
+         *     n stands in a `div` with `data-widget="n"`.
+         */
+        get: operations["getInstallReadme"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1357,6 +1513,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List resources of all installs
+         * @description The stacks, sandboxes and components of the installs that the caller may see, by the install's name, without what they gave out.
+         */
+        get: operations["listAllResources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/runners": {
         parameters: {
             query?: never;
@@ -1392,6 +1568,29 @@ export interface paths {
          * @description Answers the runner with what it said about itself.
          */
         get: operations["getRunner"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runners/{runner}/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a runner. */
+                runner: components["parameters"]["RunnerID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the jobs of a runner
+         * @description Newest first, with what each is for.
+         */
+        get: operations["listRunnerJobs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2120,6 +2319,78 @@ export interface components {
             /** @example it is queued for the Build Runner */
             reason: string;
         };
+        /** @description The same thing done in many installs. */
+        Bulk: {
+            counts: components["schemas"]["BulkCounts"];
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** Format: date-time */
+            finished_at?: string;
+            /**
+             * @description Absent in the answer of a dry run.
+             * @example blk_01jd2x7q9zr8w3v5k6m4n0tgha
+             */
+            id?: string;
+            items?: components["schemas"]["BulkItem"][];
+            /** @enum {string} */
+            operation: "deploy";
+            release?: string;
+            /**
+             * @description `done` when every workflow was started or refused; the workflows may still run.
+             * @enum {string}
+             */
+            state: "preview" | "working" | "done";
+            /** @description Names the request and the installs. */
+            version: string;
+        };
+        /** @description How many installs the caller may see, by outcome. */
+        BulkCounts: {
+            pending: number;
+            refused: number;
+            /** @description Of a dry run: would start. */
+            started: number;
+        };
+        /** @description Which installs; everything that is given must hold. */
+        BulkFilter: {
+            /** @description By id or name. */
+            app?: string;
+            behind?: boolean;
+            /** @description By id or name. */
+            customer?: string;
+            expiring?: string;
+            health?: components["schemas"]["HealthVerdict"];
+            /** @description By id or name; one that is not there refuses the request. */
+            installs?: string[];
+            labels?: components["schemas"]["Labels"];
+            waiting?: string;
+        };
+        BulkItem: {
+            /** @description Of the problem, when it was refused. */
+            code?: string;
+            detail?: string;
+            install: components["schemas"]["Ref"];
+            /** @enum {string} */
+            outcome: "pending" | "would_start" | "started" | "refused";
+            remedy?: string;
+            workflow_id?: string;
+            workflow_state?: components["schemas"]["WorkflowState"];
+        };
+        BulkPage: {
+            items: components["schemas"]["Bulk"][];
+            next?: components["schemas"]["Next"];
+        };
+        BulkRequest: {
+            /** @description Only these; all when empty. */
+            components?: string[];
+            filter: components["schemas"]["BulkFilter"];
+            /** @enum {string} */
+            operation: "deploy";
+            /** @description Plan, and change nothing. */
+            plan_only?: boolean;
+            /** @description By id or number; the newest one when absent. Only with a filter for one app. */
+            release?: string;
+        };
         ChainRecord: {
             /**
              * @description The exact bytes that were hashed, base64.
@@ -2386,14 +2657,23 @@ export interface components {
              */
             rule: "person" | "approve_all" | "kept" | "no_change" | "read_only";
         };
-        /** @enum {string} */
-        DecisionAnswer: "approve" | "deny";
+        /**
+         * @description `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
+         * @enum {string}
+         */
+        DecisionAnswer: "approve" | "deny" | "plan_again";
         DecisionRequest: {
             /** @description Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none. */
             also?: components["schemas"]["AlsoDecided"][];
             answer: components["schemas"]["DecisionAnswer"];
             effect_digest: components["schemas"]["Digest"];
             note?: string;
+            /**
+             * @description With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+             * @default fail
+             * @enum {string}
+             */
+            then?: "fail" | "skip" | "skip_dependents";
         };
         /** @description An install as a file of an app folder declares it. */
         DeclaredInstall: {
@@ -2570,6 +2850,67 @@ export interface components {
             customer_id?: string;
             install_id?: string;
             role: components["schemas"]["Role"];
+        };
+        /** @description Nodes, and which of them needs which. */
+        Graph: {
+            /** @description The text that was asked for. */
+            drawing?: string;
+            edges: components["schemas"]["GraphEdge"][];
+            /**
+             * @description Names that a deploy may take side by side, one layer after the other. What waits for itself is in none.
+             * @example [
+             *       [
+             *         "sandbox"
+             *       ],
+             *       [
+             *         "db"
+             *       ],
+             *       [
+             *         "api",
+             *         "web"
+             *       ]
+             *     ]
+             */
+            layers: string[][];
+            nodes: components["schemas"]["GraphNode"][];
+        };
+        GraphEdge: {
+            /**
+             * @description What needs the other.
+             * @example api
+             */
+            from: string;
+            reasons: components["schemas"]["GraphReason"][];
+            /** @example db */
+            to: string;
+        };
+        GraphNode: {
+            health?: components["schemas"]["HealthVerdict"];
+            /** @enum {string} */
+            kind: "sandbox" | "component";
+            /** @example api */
+            name: string;
+            /** @description In the graph of an install. */
+            resource_id?: string;
+            state?: components["schemas"]["StateOfResource"];
+            /** @description The install has switched the component off. */
+            switched_off?: boolean;
+            /** @example helm_chart */
+            type: string;
+        };
+        /** @description One thing that makes a need. */
+        GraphReason: {
+            /** @example components/api.toml */
+            file?: string;
+            /**
+             * @description `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+             * @enum {string}
+             */
+            kind: "order" | "dependencies" | "reference" | "context";
+            kubernetes_context?: string;
+            line?: number;
+            /** @example .nuon.components.db.outputs.url */
+            reference?: string;
         };
         Health: {
             checks: components["schemas"]["Check"][];
@@ -2769,6 +3110,11 @@ export interface components {
             items: components["schemas"]["InstallSecret"][];
         };
         /**
+         * @default name
+         * @enum {string}
+         */
+        InstallSort: "name" | "health" | "expiry" | "newest";
+        /**
          * @description `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
          * @enum {string}
          */
@@ -2839,6 +3185,8 @@ export interface components {
              */
             stream_ids: string[];
         };
+        /** @enum {string} */
+        JobState: "queued" | "leased" | "succeeded" | "failed" | "refused" | "cancelled";
         Key: {
             /** @enum {string} */
             algorithm: "ed25519" | "x25519";
@@ -3072,6 +3420,30 @@ export interface components {
             run: number;
             update: number;
         };
+        /** @description A module or group, an object in it, or an attribute of that. */
+        PlanNode: {
+            /** @description Of a resource: create, update, replace, delete or run. */
+            action?: string;
+            /** @description Of a resource and a module: as the tool writes it. */
+            address?: string;
+            after?: string;
+            /** @description Of an attribute: JSON, absent when there was none. */
+            before?: string;
+            children?: components["schemas"]["PlanNode"][];
+            /** @description Its values are not shown: one of them is sensitive. */
+            hidden?: boolean;
+            /** @enum {string} */
+            kind: "module" | "resource" | "attribute";
+            known_after_apply?: boolean;
+            /** @example greeting */
+            name: string;
+            reason?: string;
+            /**
+             * @description Of a resource: what sort of object it is.
+             * @example terraform_data
+             */
+            type?: string;
+        };
         /**
          * @description What people are shown of a plan. It holds no secret.
          * @example {
@@ -3111,6 +3483,18 @@ export interface components {
             /** @description What the tool itself shows. */
             text?: string;
             update: number;
+        };
+        PlanTree: {
+            change_id: string;
+            counts: components["schemas"]["PlanCounts"];
+            no_change: boolean;
+            /**
+             * Format: int64
+             * @description As in the plan.
+             */
+            not_shown_bytes?: number;
+            outputs?: components["schemas"]["PlanNode"][];
+            roots: components["schemas"]["PlanNode"][];
         };
         /** @description Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist. */
         Problem: {
@@ -3181,6 +3565,35 @@ export interface components {
              * @example /inputs/region
              */
             pointer?: string;
+        };
+        /** @description A page about an install. */
+        Readme: {
+            /** @description Safe to put into a page. */
+            html: string;
+            /** @description Rendered, as the vendor wrote it: it may hold any HTML. */
+            markdown: string;
+            /** @description The version of the state that it shows. */
+            state_version: number;
+            widgets: components["schemas"]["ReadmeWidget"][];
+        };
+        ReadmeWidget: {
+            /**
+             * @description As the vendor wrote them; not safe to put into a page as they are.
+             * @example {
+             *       "name": "api"
+             *     }
+             */
+            attributes: {
+                [key: string]: string;
+            };
+            resource?: components["schemas"]["GraphNode"];
+            /** @description What stands in it, without markup. */
+            text: string;
+            /**
+             * @description The tag without its prefix, or callout or mermaid.
+             * @example component-card
+             */
+            type: string;
         };
         /** @description A thing by id and name. */
         Ref: {
@@ -3409,6 +3822,36 @@ export interface components {
             /** Format: date-time */
             since?: string;
         };
+        /** @description A resource as lists over installs show it. */
+        ResourceOfInstall: {
+            app: components["schemas"]["Ref"];
+            customer: components["schemas"]["Ref"];
+            /** @enum {string} */
+            drift: "unknown" | "none" | "drifted";
+            health: components["schemas"]["HealthVerdict"];
+            /** Format: date-time */
+            health_since?: string;
+            /** @example res_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            install: components["schemas"]["Ref"];
+            /** @enum {string} */
+            kind: "stack" | "sandbox" | "component";
+            live_change_id?: string;
+            live_release?: components["schemas"]["NumberRef"];
+            /** @description The change that is being applied now. */
+            locked_by?: string;
+            /** @example api */
+            name: string;
+            state: components["schemas"]["StateOfResource"];
+            /** @example helm_chart */
+            type: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        ResourceOfInstallPage: {
+            items: components["schemas"]["ResourceOfInstall"][];
+            next?: components["schemas"]["Next"];
+        };
         ResourcePage: {
             items: components["schemas"]["Resource"][];
             next?: components["schemas"]["Next"];
@@ -3515,6 +3958,44 @@ export interface components {
             /** Format: date-time */
             switch_since?: string;
         };
+        /** @description A job with what it is for. */
+        RunnerJob: {
+            action_run_id?: string;
+            attempt: number;
+            build_id?: string;
+            change_id?: string;
+            error?: string;
+            /** Format: date-time */
+            finished_at?: string;
+            /** @example job_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            install?: components["schemas"]["Ref"];
+            /**
+             * @description The type of what it works on.
+             * @example terraform_module
+             */
+            kind: string;
+            mutates: boolean;
+            /**
+             * @description build, plan, apply or run.
+             * @example apply
+             */
+            operation: string;
+            /** Format: date-time */
+            queued_at: string;
+            resource?: components["schemas"]["ResourceRef"];
+            /** Format: date-time */
+            started_at?: string;
+            state: components["schemas"]["JobState"];
+            step_id?: string;
+            /** @description The log of its last attempt. */
+            stream_id?: string;
+            workflow_id?: string;
+        };
+        RunnerJobPage: {
+            items: components["schemas"]["RunnerJob"][];
+            next?: components["schemas"]["Next"];
+        };
         RunnerPage: {
             items: components["schemas"]["Runner"][];
             next?: components["schemas"]["Next"];
@@ -3572,6 +4053,8 @@ export interface components {
         };
         /** @enum {string} */
         StackKind: "local" | "kubernetes" | "aws" | "gcp" | "azure";
+        /** @enum {string} */
+        StateOfResource: "absent" | "live" | "rehearsed" | "changing" | "failed" | "unknown" | "orphaned";
         StateTree: {
             /**
              * @description What made this version.
@@ -4405,6 +4888,8 @@ export interface components {
         CustomerIDOrName: string;
         /** @description The other one, as in the path, or only its number. */
         DiffTo: string;
+        /** @description Also answer the graph as a text in this language. */
+        Drawing: "text" | "dot" | "mermaid";
         /** @description Validate and answer what would happen, change nothing. */
         DryRun: boolean;
         /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
@@ -5266,6 +5751,110 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listBulks: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of bulk operations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createBulk: {
+        parameters: {
+            query?: {
+                /** @description Validate and answer what would happen, change nothing. */
+                dry_run?: components["parameters"]["DryRun"];
+            };
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `version` of the dry run that was agreed to. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "app": "hello",
+                 *         "behind": true,
+                 *         "labels": {
+                 *           "ring": "canary"
+                 *         }
+                 *       },
+                 *       "operation": "deploy"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            /** @description What would happen; the answer of a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bulk"];
+                };
+            };
+            /** @description The bulk operation; its items are pending. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bulk"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A bulk operation, by id. */
+                bulk: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bulk operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bulk"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listChainRecords: {
         parameters: {
             query?: {
@@ -5302,6 +5891,8 @@ export interface operations {
                 install?: components["parameters"]["OfInstall"];
                 /** @description Only changes of this workflow. */
                 workflow?: string;
+                /** @description Only changes of this resource, by id, or by name together with `install`. */
+                resource?: string;
                 /** @description Only changes in this state. */
                 state?: components["schemas"]["ChangeState"];
                 /** @description How many items a page has at most. */
@@ -5413,6 +6004,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getPlanTree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tree. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanTree"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getConfig: {
         parameters: {
             query?: {
@@ -5464,6 +6079,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Diff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getConfigGraph: {
+        parameters: {
+            query?: {
+                /** @description Also answer the graph as a text in this language. */
+                drawing?: components["parameters"]["Drawing"];
+            };
+            header?: never;
+            path: {
+                /** @description A config by id, or by app and number as in `hello@3`. */
+                config: components["parameters"]["ConfigID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The graph. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5613,6 +6255,15 @@ export interface operations {
                 health?: components["schemas"]["HealthVerdict"];
                 /** @description Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest. */
                 behind?: boolean;
+                /** @description Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is. */
+                waiting?: string;
+                /**
+                 * @description Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
+                 * @example 24h
+                 */
+                expiring?: string;
+                /** @description The order: by `name`; by `health`, what is unhealthy first; by `expiry`, the proposal that ends soonest first and installs without one last; `newest` first. */
+                sort?: components["schemas"]["InstallSort"];
                 /**
                  * @description Only those with this label, as `key=value`; several must all hold.
                  * @example [
@@ -5631,7 +6282,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of installs, by name. */
+            /** @description A page of installs, in the order that was asked for. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5877,6 +6528,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getInstallGraph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The graph. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getHealth: {
         parameters: {
             query?: never;
@@ -5966,6 +6641,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Inputs"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getInstallReadme: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readme"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6616,6 +7315,49 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listAllResources: {
+        parameters: {
+            query?: {
+                /** @description Only those of this install, by id or name. */
+                install?: components["parameters"]["OfInstall"];
+                /** @description Only those of this app, by id or name. */
+                app?: components["parameters"]["OfApp"];
+                /** @description Only this kind. */
+                kind?: "stack" | "sandbox" | "component";
+                /**
+                 * @description Only components and sandboxes of this type.
+                 * @example helm_chart
+                 */
+                type?: string;
+                /** @description Only the component of this name. */
+                component?: string;
+                /** @description Only those of this health. */
+                health?: components["schemas"]["HealthVerdict"];
+                /** @description Only those in this state. */
+                state?: components["schemas"]["StateOfResource"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of resources. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceOfInstallPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listRunners: {
         parameters: {
             query?: {
@@ -6663,6 +7405,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Runner"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRunnerJobs: {
+        parameters: {
+            query?: {
+                /** @description Only jobs in this state. */
+                state?: components["schemas"]["JobState"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description The id of a runner. */
+                runner: components["parameters"]["RunnerID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerJobPage"];
                 };
             };
             default: components["responses"]["Problem"];

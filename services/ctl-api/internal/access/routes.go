@@ -62,6 +62,7 @@ var Routes = map[string]Route{
 	"SyncApp":           {auth.AppsWrite, WhereOrg}, // it may make the app, and reads uploads of all
 	"GetConfig":         {auth.AppsRead, WhereOrg},
 	"DiffConfigs":       {auth.AppsRead, WhereOrg},
+	"GetConfigGraph":    {auth.AppsRead, WhereOrg},
 	"ListBuilds":        {auth.AppsRead, WhereOrg},
 	"CreateBuilds":      {auth.AppsWrite, WhereOrg},
 	"GetBuild":          {auth.AppsRead, WhereOrg},
@@ -88,6 +89,12 @@ var Routes = map[string]Route{
 	"ListResources":    {auth.InstallsRead, WhereInstall},
 	"GetResource":      {auth.InstallsRead, WhereInstall},
 	"GetState":         {auth.InstallsRead, WhereInstall},
+	"GetInstallGraph":  {auth.InstallsRead, WhereInstall},
+	"GetInstallReadme": {auth.InstallsRead, WhereInstall},
+	"ListAllResources": {auth.InstallsRead, WhereList},
+	"CreateBulk":       {auth.WorkflowsWrite, WhereList}, // only in installs where the caller may
+	"ListBulks":        {auth.InstallsRead, WhereList},
+	"GetBulk":          {auth.InstallsRead, WhereList}, // with the items that the caller may see
 	"GetStack":         {auth.InstallsRead, WhereInstall},
 
 	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
@@ -114,15 +121,17 @@ var Routes = map[string]Route{
 	"ListChanges":          {auth.InstallsRead, WhereFilter},
 	"GetChange":            {auth.InstallsRead, WhereChange},
 	"GetPlan":              {auth.InstallsRead, WhereChange},
+	"GetPlanTree":          {auth.InstallsRead, WhereChange},
 	"Decide":               {auth.ChangesDecide, WhereChange},
 	"ListActions":          {auth.InstallsRead, WhereInstall},
 	"RunAction":            {auth.WorkflowsWrite, WhereInstall},
 	"ListActionRuns":       {auth.InstallsRead, WhereFilter},
 	"GetActionRun":         {auth.InstallsRead, WhereRun},
 
-	"ListRunners":  {auth.RunnersRead, WhereFilter},
-	"GetRunner":    {auth.RunnersRead, WhereRunner},
-	"RevokeRunner": {auth.RunnersWrite, WhereRunner},
+	"ListRunners":    {auth.RunnersRead, WhereFilter},
+	"GetRunner":      {auth.RunnersRead, WhereRunner},
+	"ListRunnerJobs": {auth.RunnersRead, WhereRunner},
+	"RevokeRunner":   {auth.RunnersWrite, WhereRunner},
 
 	"ListAlarms":       {auth.RunnersRead, WhereFilter},
 	"AcknowledgeAlarm": {auth.RunnersWrite, WhereAlarm},

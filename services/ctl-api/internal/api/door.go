@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
@@ -27,6 +28,7 @@ func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 // Register adds the handlers of all routes.
 func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
+	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,
 		HandlerErrorFunc:         httpserver.HandlerError,

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
@@ -70,6 +71,8 @@ func newDoor(t testing.TB) *door {
 	river.AddWorker(workers, &stacks.RemovalWorker{})
 	(&webhooks.Courier{}).AddWorkers(workers)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	office := &bulk.Office{Store: d.store, Keys: d.keys, Start: api.StartBulk}
+	river.AddWorker(workers, &bulk.Worker{Office: office})
 	client, err := jobs.New(d.store.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log}) // inserts only
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +80,8 @@ func newDoor(t testing.TB) *door {
 	d.stacks.Insert = func(ctx context.Context, tx *database.Tx, args river.JobArgs) error {
 		return client.Insert(ctx, tx.Tx, args)
 	}
+
+	office.InsertAt = client.InsertAt
 
 	guard, err := webhooks.NewGuard("")
 	if err != nil {
@@ -87,7 +92,7 @@ func newDoor(t testing.TB) *door {
 	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
-		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard},
+		Webhooks: &webhooks.Office{Keys: d.keys, Jobs: client, Guard: guard}, Bulk: office,
 		Listener: listener, Version: "test", LogURL: "http://logs.test", RegistryURL: "https://registry.test", Log: log,
 	}
 	d.server = server

@@ -3,12 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/rehearsal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
@@ -21,26 +21,26 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// ListInstalls answers the installs that the caller may see, by name.
+// ListInstalls answers the installs that the caller may see.
 func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsRequestObject) (apigen.ListInstallsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListInstalls200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		filter, err := installsOf(ctx, tx, req.Params.App, req.Params.Label)
+		p := req.Params
+		labels, err := fleetapi.LabelsOf(optional.Value(p.Label))
 		if err != nil {
 			return err
 		}
-		filter.State, filter.Health, filter.Behind = string(optional.Value(req.Params.State)), string(optional.Value(req.Params.Health)), req.Params.Behind
-		filter.After, filter.Most = optional.Value(req.Params.After), int32(limit+1)
-		if name := optional.Value(req.Params.Customer); name != "" {
-			customer, err := tx.FindCustomer(ctx, name)
-			if err != nil {
-				return missing(err, "there is no customer %q", name)
-			}
-			filter.CustomerID = customer.ID
+		filter, err := fleetapi.Choose(ctx, tx, auth.InstallsRead, fleetapi.Filter{
+			App: p.App, Customer: p.Customer, State: string(optional.Value(p.State)), Health: string(optional.Value(p.Health)), Behind: p.Behind,
+			Waiting: p.Waiting, Expiring: p.Expiring, Labels: labels,
+		})
+		if err != nil {
+			return err
 		}
+		filter.Sort, filter.After, filter.Most = string(optional.Value(p.Sort)), optional.Value(p.After), int32(limit+1)
 		rows, err := tx.ShowInstalls(ctx, filter)
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.SortKey })
 		if err != nil {
 			return err
 		}
@@ -53,16 +53,11 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 // installsOf chooses the installs of an app, or of all, that the caller may see
 // and that have all of these labels.
 func installsOf(ctx context.Context, tx *database.Tx, app *string, label *[]string) (ctldb.ShowInstallsParams, error) {
-	labels, err := labelFilter(optional.Value(label))
+	labels, err := fleetapi.LabelsOf(optional.Value(label))
 	if err != nil {
 		return ctldb.ShowInstallsParams{}, err
 	}
-	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
-	filter := ctldb.ShowInstallsParams{
-		Labels: labels, Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
-	}
-	filter.AppID, err = appID(ctx, tx, app)
-	return filter, err
+	return fleetapi.Choose(ctx, tx, auth.InstallsRead, fleetapi.Filter{App: app, Labels: labels})
 }
 
 // CreateInstall makes an install, and starts its provisioning when asked to.
@@ -239,17 +234,4 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
 	return tagOf(i.ID, i.ApprovalOption, i.Labels, i.ComponentToggles)
-}
-
-// labelFilter turns "key=value" texts into what the labels column must contain.
-func labelFilter(texts []string) (json.RawMessage, error) {
-	want := apigen.Labels{}
-	for _, text := range texts {
-		key, val, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return nil, fault.Newf(fault.ErrInvalid, "label %q is not key=value", text)
-		}
-		want[key] = val
-	}
-	return labelsJSON(&want), nil
 }

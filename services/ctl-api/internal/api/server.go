@@ -8,8 +8,10 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
@@ -18,10 +20,11 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// Server implements the routes. Those of events and webhooks are in a package of
-// their own; Register joins them.
+// Server implements the routes. Those of events and webhooks, and of what looks
+// at many things at once, are in packages of their own; Register joins them.
 type Server struct {
 	*eventapi.Handlers
+	*fleetapi.Fleet
 
 	Store    *database.Store
 	Keys     *keys.Ring
@@ -29,6 +32,7 @@ type Server struct {
 	Installs *installs.Service
 	Stacks   *stacks.Service
 	Webhooks *webhooks.Office
+	Bulk     *bulk.Office
 	// Listener wakes requests that wait; it listens on the Channels.
 	Listener *store.Listener
 	// GET /me returns Version and LogURL.

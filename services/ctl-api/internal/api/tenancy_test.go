@@ -19,7 +19,7 @@ import (
 type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
-	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook        string
+	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -76,6 +76,9 @@ func (d *door) tenant(name string) tenant {
 		values ($1, $2, $3, $4, $5, 'terraform_module', 'apply', true, 'failed', '{}', 1, 60)`, "job_of_"+name, o.Org, o.Runner, o.Install, o.Resource)
 	insert(`insert into tf_states (id, org_id, resource_id, serial, lineage, body, digest, job_id, attempt, fence)
 		values ($1, $2, $3, 1, 'lineage', 'sealed', $4, $5, 1, 1)`, "tfs_of_"+name, o.Org, o.Resource, o.Digest, "job_of_"+name)
+	o.Bulk = "blk_of_" + name
+	insert(`insert into bulk_operations (id, org_id, operation, request, version, created_by) values ($1, $2, 'deploy', '{}', 'v', 'x')`, o.Bulk, o.Org)
+	insert(`insert into bulk_items (org_id, bulk_id, install_id, idx, outcome, workflow_id) values ($1, $2, $3, 1, 'started', $4)`, o.Org, o.Bulk, o.Install, o.Workflow)
 	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
 	return o
 }
@@ -114,6 +117,8 @@ var visits = map[string]visit{
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
 	"ListInstalls":     {query: "app={{.App}}"},
+	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "ListRunnerJobs": {},
+	"CreateBulk": {body: `{"operation":"deploy","filter":{"installs":["{{.Install}}"]}}`, owner: 422}, "ListBulks": {stranger: 200}, "GetBulk": {},
 	"CreateInstall":    {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
 	"SyncInstalls":     {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
 	"ListStatus":       {query: "app={{.App}}"},
@@ -154,7 +159,8 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 	params := map[string]string{
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
-		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "object": o.Step,
+		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
+		"object": o.Step,
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -97,6 +98,14 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
 	})
 	return out, err
+}
+
+// StartBulk starts the workflow of a bulk operation in one install; see
+// bulk.Office.
+func StartBulk(ctx context.Context, tx *database.Tx, d bulk.Deploy) (string, error) {
+	return workflow.Start(ctx, tx, workflow.Request{
+		InstallID: d.InstallID, Kind: flow.KindDeploy, ReleaseID: d.Release, Components: d.Components, PlanOnly: d.PlanOnly, Actor: d.Actor,
+	})
 }
 
 // previewInputs stores the inputs that a preview of a provision or a deploy is to

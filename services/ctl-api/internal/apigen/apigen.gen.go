@@ -143,6 +143,81 @@ func (e BuildState) Valid() bool {
 	}
 }
 
+// Defines values for BulkOperation.
+const (
+	BulkOperationDeploy BulkOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkOperation enum.
+func (e BulkOperation) Valid() bool {
+	switch e {
+	case BulkOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkState.
+const (
+	BulkStateDone    BulkState = "done"
+	BulkStatePreview BulkState = "preview"
+	BulkStateWorking BulkState = "working"
+)
+
+// Valid indicates whether the value is a known member of the BulkState enum.
+func (e BulkState) Valid() bool {
+	switch e {
+	case BulkStateDone:
+		return true
+	case BulkStatePreview:
+		return true
+	case BulkStateWorking:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkItemOutcome.
+const (
+	BulkItemOutcomePending    BulkItemOutcome = "pending"
+	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
+	BulkItemOutcomeStarted    BulkItemOutcome = "started"
+	BulkItemOutcomeWouldStart BulkItemOutcome = "would_start"
+)
+
+// Valid indicates whether the value is a known member of the BulkItemOutcome enum.
+func (e BulkItemOutcome) Valid() bool {
+	switch e {
+	case BulkItemOutcomePending:
+		return true
+	case BulkItemOutcomeRefused:
+		return true
+	case BulkItemOutcomeStarted:
+		return true
+	case BulkItemOutcomeWouldStart:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkRequestOperation.
+const (
+	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+)
+
+// Valid indicates whether the value is a known member of the BulkRequestOperation enum.
+func (e BulkRequestOperation) Valid() bool {
+	switch e {
+	case BulkRequestOperationDeploy:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChangeKind.
 const (
 	ChangeKindAccept       ChangeKind = "accept"
@@ -304,8 +379,9 @@ func (e DecisionRule) Valid() bool {
 
 // Defines values for DecisionAnswer.
 const (
-	DecisionAnswerApprove DecisionAnswer = "approve"
-	DecisionAnswerDeny    DecisionAnswer = "deny"
+	DecisionAnswerApprove   DecisionAnswer = "approve"
+	DecisionAnswerDeny      DecisionAnswer = "deny"
+	DecisionAnswerPlanAgain DecisionAnswer = "plan_again"
 )
 
 // Valid indicates whether the value is a known member of the DecisionAnswer enum.
@@ -314,6 +390,29 @@ func (e DecisionAnswer) Valid() bool {
 	case DecisionAnswerApprove:
 		return true
 	case DecisionAnswerDeny:
+		return true
+	case DecisionAnswerPlanAgain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecisionRequestThen.
+const (
+	DecisionRequestThenFail           DecisionRequestThen = "fail"
+	DecisionRequestThenSkip           DecisionRequestThen = "skip"
+	DecisionRequestThenSkipDependents DecisionRequestThen = "skip_dependents"
+)
+
+// Valid indicates whether the value is a known member of the DecisionRequestThen enum.
+func (e DecisionRequestThen) Valid() bool {
+	switch e {
+	case DecisionRequestThenFail:
+		return true
+	case DecisionRequestThenSkip:
+		return true
+	case DecisionRequestThenSkipDependents:
 		return true
 	default:
 		return false
@@ -425,6 +524,48 @@ func (e Ended) Valid() bool {
 	case EndedDenied:
 		return true
 	case EndedExpired:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphNodeKind.
+const (
+	GraphNodeKindComponent GraphNodeKind = "component"
+	GraphNodeKindSandbox   GraphNodeKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the GraphNodeKind enum.
+func (e GraphNodeKind) Valid() bool {
+	switch e {
+	case GraphNodeKindComponent:
+		return true
+	case GraphNodeKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GraphReasonKind.
+const (
+	GraphReasonKindContext      GraphReasonKind = "context"
+	GraphReasonKindDependencies GraphReasonKind = "dependencies"
+	GraphReasonKindOrder        GraphReasonKind = "order"
+	GraphReasonKindReference    GraphReasonKind = "reference"
+)
+
+// Valid indicates whether the value is a known member of the GraphReasonKind enum.
+func (e GraphReasonKind) Valid() bool {
+	switch e {
+	case GraphReasonKindContext:
+		return true
+	case GraphReasonKindDependencies:
+		return true
+	case GraphReasonKindOrder:
+		return true
+	case GraphReasonKindReference:
 		return true
 	default:
 		return false
@@ -563,6 +704,30 @@ func (e InstallDecisionNext) Valid() bool {
 	case InstallDecisionNextDeploy:
 		return true
 	case InstallDecisionNextProvision:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallSort.
+const (
+	InstallSortExpiry InstallSort = "expiry"
+	InstallSortHealth InstallSort = "health"
+	InstallSortName   InstallSort = "name"
+	InstallSortNewest InstallSort = "newest"
+)
+
+// Valid indicates whether the value is a known member of the InstallSort enum.
+func (e InstallSort) Valid() bool {
+	switch e {
+	case InstallSortExpiry:
+		return true
+	case InstallSortHealth:
+		return true
+	case InstallSortName:
+		return true
+	case InstallSortNewest:
 		return true
 	default:
 		return false
@@ -854,6 +1019,27 @@ func (e OtherWorkflowMeeting) Valid() bool {
 	}
 }
 
+// Defines values for PlanNodeKind.
+const (
+	PlanNodeKindAttribute PlanNodeKind = "attribute"
+	PlanNodeKindModule    PlanNodeKind = "module"
+	PlanNodeKindResource  PlanNodeKind = "resource"
+)
+
+// Valid indicates whether the value is a known member of the PlanNodeKind enum.
+func (e PlanNodeKind) Valid() bool {
+	switch e {
+	case PlanNodeKindAttribute:
+		return true
+	case PlanNodeKindModule:
+		return true
+	case PlanNodeKindResource:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RehearsalOutputSource.
 const (
 	RehearsalOutputSourceGiven    RehearsalOutputSource = "given"
@@ -1058,6 +1244,48 @@ func (e ResourceHealthKind) Valid() bool {
 	}
 }
 
+// Defines values for ResourceOfInstallDrift.
+const (
+	ResourceOfInstallDriftDrifted ResourceOfInstallDrift = "drifted"
+	ResourceOfInstallDriftNone    ResourceOfInstallDrift = "none"
+	ResourceOfInstallDriftUnknown ResourceOfInstallDrift = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallDrift enum.
+func (e ResourceOfInstallDrift) Valid() bool {
+	switch e {
+	case ResourceOfInstallDriftDrifted:
+		return true
+	case ResourceOfInstallDriftNone:
+		return true
+	case ResourceOfInstallDriftUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceOfInstallKind.
+const (
+	ResourceOfInstallKindComponent ResourceOfInstallKind = "component"
+	ResourceOfInstallKindSandbox   ResourceOfInstallKind = "sandbox"
+	ResourceOfInstallKindStack     ResourceOfInstallKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ResourceOfInstallKind enum.
+func (e ResourceOfInstallKind) Valid() bool {
+	switch e {
+	case ResourceOfInstallKindComponent:
+		return true
+	case ResourceOfInstallKindSandbox:
+		return true
+	case ResourceOfInstallKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ResourceRefKind.
 const (
 	ResourceRefKindComponent ResourceRefKind = "component"
@@ -1235,6 +1463,39 @@ func (e StackKind) Valid() bool {
 	case StackKindKubernetes:
 		return true
 	case StackKindLocal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StateOfResource.
+const (
+	StateOfResourceAbsent    StateOfResource = "absent"
+	StateOfResourceChanging  StateOfResource = "changing"
+	StateOfResourceFailed    StateOfResource = "failed"
+	StateOfResourceLive      StateOfResource = "live"
+	StateOfResourceOrphaned  StateOfResource = "orphaned"
+	StateOfResourceRehearsed StateOfResource = "rehearsed"
+	StateOfResourceUnknown   StateOfResource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StateOfResource enum.
+func (e StateOfResource) Valid() bool {
+	switch e {
+	case StateOfResourceAbsent:
+		return true
+	case StateOfResourceChanging:
+		return true
+	case StateOfResourceFailed:
+		return true
+	case StateOfResourceLive:
+		return true
+	case StateOfResourceOrphaned:
+		return true
+	case StateOfResourceRehearsed:
+		return true
+	case StateOfResourceUnknown:
 		return true
 	default:
 		return false
@@ -1682,6 +1943,69 @@ func (e WorkflowState) Valid() bool {
 	}
 }
 
+// Defines values for Drawing.
+const (
+	DrawingDot     Drawing = "dot"
+	DrawingMermaid Drawing = "mermaid"
+	DrawingText    Drawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the Drawing enum.
+func (e Drawing) Valid() bool {
+	switch e {
+	case DrawingDot:
+		return true
+	case DrawingMermaid:
+		return true
+	case DrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetConfigGraphParamsDrawing.
+const (
+	GetConfigGraphParamsDrawingDot     GetConfigGraphParamsDrawing = "dot"
+	GetConfigGraphParamsDrawingMermaid GetConfigGraphParamsDrawing = "mermaid"
+	GetConfigGraphParamsDrawingText    GetConfigGraphParamsDrawing = "text"
+)
+
+// Valid indicates whether the value is a known member of the GetConfigGraphParamsDrawing enum.
+func (e GetConfigGraphParamsDrawing) Valid() bool {
+	switch e {
+	case GetConfigGraphParamsDrawingDot:
+		return true
+	case GetConfigGraphParamsDrawingMermaid:
+		return true
+	case GetConfigGraphParamsDrawingText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListAllResourcesParamsKind.
+const (
+	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
+	ListAllResourcesParamsKindSandbox   ListAllResourcesParamsKind = "sandbox"
+	ListAllResourcesParamsKindStack     ListAllResourcesParamsKind = "stack"
+)
+
+// Valid indicates whether the value is a known member of the ListAllResourcesParamsKind enum.
+func (e ListAllResourcesParamsKind) Valid() bool {
+	switch e {
+	case ListAllResourcesParamsKindComponent:
+		return true
+	case ListAllResourcesParamsKindSandbox:
+		return true
+	case ListAllResourcesParamsKindStack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Action defines model for Action.
 type Action struct {
 	Description string        `json:"description"`
@@ -2066,6 +2390,109 @@ type BuildWait struct {
 	Reason string `json:"reason"`
 }
 
+// Bulk The same thing done in many installs.
+type Bulk struct {
+	// Counts How many installs the caller may see, by outcome.
+	Counts     BulkCounts `json:"counts"`
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Absent in the answer of a dry run.
+	//
+	// Example: blk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID        string        `json:"id,omitempty"`
+	Items     []BulkItem    `json:"items,omitempty"`
+	Operation BulkOperation `json:"operation"`
+	Release   string        `json:"release,omitempty"`
+
+	// State `done` when every workflow was started or refused; the workflows may still run.
+	State BulkState `json:"state"`
+
+	// Version Names the request and the installs.
+	Version string `json:"version"`
+}
+
+// BulkOperation defines model for Bulk.Operation.
+type BulkOperation string
+
+// BulkState `done` when every workflow was started or refused; the workflows may still run.
+type BulkState string
+
+// BulkCounts How many installs the caller may see, by outcome.
+type BulkCounts struct {
+	Pending int `json:"pending"`
+	Refused int `json:"refused"`
+
+	// Started Of a dry run: would start.
+	Started int `json:"started"`
+}
+
+// BulkFilter Which installs; everything that is given must hold.
+type BulkFilter struct {
+	// App By id or name.
+	App    *string `json:"app,omitempty"`
+	Behind *bool   `json:"behind,omitempty"`
+
+	// Customer By id or name.
+	Customer *string        `json:"customer,omitempty"`
+	Expiring *string        `json:"expiring,omitempty"`
+	Health   *HealthVerdict `json:"health,omitempty"`
+
+	// Installs By id or name; one that is not there refuses the request.
+	Installs *[]string `json:"installs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels  *Labels `json:"labels,omitempty"`
+	Waiting *string `json:"waiting,omitempty"`
+}
+
+// BulkItem defines model for BulkItem.
+type BulkItem struct {
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Install A thing by id and name.
+	Install       Ref             `json:"install"`
+	Outcome       BulkItemOutcome `json:"outcome"`
+	Remedy        string          `json:"remedy,omitempty"`
+	WorkflowID    string          `json:"workflow_id,omitempty"`
+	WorkflowState *WorkflowState  `json:"workflow_state,omitempty"`
+}
+
+// BulkItemOutcome defines model for BulkItem.Outcome.
+type BulkItemOutcome string
+
+// BulkPage defines model for BulkPage.
+type BulkPage struct {
+	Items []Bulk `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// BulkRequest defines model for BulkRequest.
+type BulkRequest struct {
+	// Components Only these; all when empty.
+	Components []string `json:"components,omitempty"`
+
+	// Filter Which installs; everything that is given must hold.
+	Filter    BulkFilter           `json:"filter"`
+	Operation BulkRequestOperation `json:"operation"`
+
+	// PlanOnly Plan, and change nothing.
+	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// Release By id or number; the newest one when absent. Only with a filter for one app.
+	Release *string `json:"release,omitempty"`
+}
+
+// BulkRequestOperation defines model for BulkRequest.Operation.
+type BulkRequestOperation string
+
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
 	// Body The exact bytes that were hashed, base64.
@@ -2393,7 +2820,9 @@ type CustomerRequest struct {
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
-	Actor        string         `json:"actor"`
+	Actor string `json:"actor"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer       DecisionAnswer `json:"answer"`
 	CreatedAt    time.Time      `json:"created_at"`
 	EffectDigest string         `json:"effect_digest"`
@@ -2409,19 +2838,27 @@ type Decision struct {
 // DecisionRule `person`; `approve_all`, a standing answer; `kept`, the same effect was approved before; `no_change`, nothing to decide; `read_only`, a check.
 type DecisionRule string
 
-// DecisionAnswer defines model for DecisionAnswer.
+// DecisionAnswer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 type DecisionAnswer string
 
 // DecisionRequest defines model for DecisionRequest.
 type DecisionRequest struct {
 	// Also Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none.
-	Also   []AlsoDecided  `json:"also,omitempty"`
+	Also []AlsoDecided `json:"also,omitempty"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer DecisionAnswer `json:"answer"`
 
 	// EffectDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
+
+	// Then With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+	Then *DecisionRequestThen `json:"then,omitempty"`
 }
+
+// DecisionRequestThen With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+type DecisionRequestThen string
 
 // DeclaredInstall An install as a file of an app folder declares it.
 type DeclaredInstall struct {
@@ -2619,6 +3056,71 @@ type Grant struct {
 	// - `customer`: reads and decides within one customer.
 	Role Role `json:"role"`
 }
+
+// Graph Nodes, and which of them needs which.
+type Graph struct {
+	// Drawing The text that was asked for.
+	Drawing string      `json:"drawing,omitempty"`
+	Edges   []GraphEdge `json:"edges"`
+
+	// Layers Names that a deploy may take side by side, one layer after the other. What waits for itself is in none.
+	//
+	//
+	// Example: [["sandbox"],["db"],["api","web"]]
+	Layers [][]string  `json:"layers"`
+	Nodes  []GraphNode `json:"nodes"`
+}
+
+// GraphEdge defines model for GraphEdge.
+type GraphEdge struct {
+	// From What needs the other.
+	//
+	// Example: api
+	From    string        `json:"from"`
+	Reasons []GraphReason `json:"reasons"`
+
+	// To Example: db
+	To string `json:"to"`
+}
+
+// GraphNode defines model for GraphNode.
+type GraphNode struct {
+	Health *HealthVerdict `json:"health,omitempty"`
+	Kind   GraphNodeKind  `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+
+	// ResourceID In the graph of an install.
+	ResourceID *string          `json:"resource_id,omitempty"`
+	State      *StateOfResource `json:"state,omitempty"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
+	// Type Example: helm_chart
+	Type string `json:"type"`
+}
+
+// GraphNodeKind defines model for GraphNode.Kind.
+type GraphNodeKind string
+
+// GraphReason One thing that makes a need.
+type GraphReason struct {
+	// File Example: components/api.toml
+	File string `json:"file,omitempty"`
+
+	// Kind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+	Kind              GraphReasonKind `json:"kind"`
+	KubernetesContext string          `json:"kubernetes_context,omitempty"`
+	Line              int             `json:"line,omitempty"`
+
+	// Reference Example: .nuon.components.db.outputs.url
+	Reference string `json:"reference,omitempty"`
+}
+
+// GraphReasonKind `order` is the sandbox, which comes before every component; `dependencies` is written so; `reference` is what a template reads; `context` is the cluster that the other makes.
+type GraphReasonKind string
 
 // Health defines model for Health.
 type Health struct {
@@ -2885,6 +3387,9 @@ type InstallSecret struct {
 type InstallSecretPage struct {
 	Items []InstallSecret `json:"items"`
 }
+
+// InstallSort defines model for InstallSort.
+type InstallSort string
 
 // InstallState `live` once it was provisioned; how well it does is `health`. A rehearsal is `rehearsed` instead.
 type InstallState string
@@ -3263,6 +3768,37 @@ type PlanCounts struct {
 	Update int `json:"update"`
 }
 
+// PlanNode A module or group, an object in it, or an attribute of that.
+type PlanNode struct {
+	// Action Of a resource: create, update, replace, delete or run.
+	Action string `json:"action,omitempty"`
+
+	// Address Of a resource and a module: as the tool writes it.
+	Address string `json:"address,omitempty"`
+	After   string `json:"after,omitempty"`
+
+	// Before Of an attribute: JSON, absent when there was none.
+	Before   string     `json:"before,omitempty"`
+	Children []PlanNode `json:"children,omitempty"`
+
+	// Hidden Its values are not shown: one of them is sensitive.
+	Hidden          bool         `json:"hidden,omitempty"`
+	Kind            PlanNodeKind `json:"kind"`
+	KnownAfterApply bool         `json:"known_after_apply,omitempty"`
+
+	// Name Example: greeting
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"`
+
+	// Type Of a resource: what sort of object it is.
+	//
+	// Example: terraform_data
+	Type string `json:"type,omitempty"`
+}
+
+// PlanNodeKind defines model for PlanNode.Kind.
+type PlanNodeKind string
+
 // PlanSummary What people are shown of a plan. It holds no secret.
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
@@ -3283,6 +3819,22 @@ type PlanSummary struct {
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`
 	Update int    `json:"update"`
+}
+
+// PlanTree defines model for PlanTree.
+type PlanTree struct {
+	ChangeID string `json:"change_id"`
+
+	// Counts How much a plan does. It is counted from the objects and outputs that the plan lists.
+	//
+	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
+	Counts   PlanCounts `json:"counts"`
+	NoChange bool       `json:"no_change"`
+
+	// NotShownBytes As in the plan.
+	NotShownBytes int64      `json:"not_shown_bytes,omitempty"`
+	Outputs       []PlanNode `json:"outputs,omitempty"`
+	Roots         []PlanNode `json:"roots"`
 }
 
 // Problem Every error of every route has this body (RFC 9457, `application/problem+json`). Programs branch on `code`; people read `detail` and `remedy`. An id that belongs to another tenant is answered like one that does not exist.
@@ -3355,6 +3907,36 @@ type ProblemItem struct {
 	//
 	// Example: /inputs/region
 	Pointer *string `json:"pointer,omitempty"`
+}
+
+// Readme A page about an install.
+type Readme struct {
+	// HTML Safe to put into a page.
+	HTML string `json:"html"`
+
+	// Markdown Rendered, as the vendor wrote it: it may hold any HTML.
+	Markdown string `json:"markdown"`
+
+	// StateVersion The version of the state that it shows.
+	StateVersion int            `json:"state_version"`
+	Widgets      []ReadmeWidget `json:"widgets"`
+}
+
+// ReadmeWidget defines model for ReadmeWidget.
+type ReadmeWidget struct {
+	// Attributes As the vendor wrote them; not safe to put into a page as they are.
+	//
+	// Example: {"name":"api"}
+	Attributes map[string]string `json:"attributes"`
+	Resource   *GraphNode        `json:"resource,omitempty"`
+
+	// Text What stands in it, without markup.
+	Text string `json:"text"`
+
+	// Type The tag without its prefix, or callout or mermaid.
+	//
+	// Example: component-card
+	Type string `json:"type"`
 }
 
 // Ref A thing by id and name.
@@ -3635,6 +4217,54 @@ type ResourceHealth struct {
 // ResourceHealthKind defines model for ResourceHealth.Kind.
 type ResourceHealthKind string
 
+// ResourceOfInstall A resource as lists over installs show it.
+type ResourceOfInstall struct {
+	// App A thing by id and name.
+	App Ref `json:"app"`
+
+	// Customer A thing by id and name.
+	Customer    Ref                    `json:"customer"`
+	Drift       ResourceOfInstallDrift `json:"drift"`
+	Health      HealthVerdict          `json:"health"`
+	HealthSince *time.Time             `json:"health_since,omitempty"`
+
+	// ID Example: res_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install      Ref                   `json:"install"`
+	Kind         ResourceOfInstallKind `json:"kind"`
+	LiveChangeID *string               `json:"live_change_id,omitempty"`
+
+	// LiveRelease A config or release by id and number.
+	LiveRelease *NumberRef `json:"live_release,omitempty"`
+
+	// LockedBy The change that is being applied now.
+	LockedBy *string `json:"locked_by,omitempty"`
+
+	// Name Example: api
+	Name  string          `json:"name"`
+	State StateOfResource `json:"state"`
+
+	// Type Example: helm_chart
+	Type      string    `json:"type"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ResourceOfInstallDrift defines model for ResourceOfInstall.Drift.
+type ResourceOfInstallDrift string
+
+// ResourceOfInstallKind defines model for ResourceOfInstall.Kind.
+type ResourceOfInstallKind string
+
+// ResourceOfInstallPage defines model for ResourceOfInstallPage.
+type ResourceOfInstallPage struct {
+	Items []ResourceOfInstall `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // ResourcePage defines model for ResourcePage.
 type ResourcePage struct {
 	Items []Resource `json:"items"`
@@ -3760,6 +4390,52 @@ type RunnerBrief struct {
 	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 }
 
+// RunnerJob A job with what it is for.
+type RunnerJob struct {
+	ActionRunID *string    `json:"action_run_id,omitempty"`
+	Attempt     int        `json:"attempt"`
+	BuildID     *string    `json:"build_id,omitempty"`
+	ChangeID    *string    `json:"change_id,omitempty"`
+	Error       *string    `json:"error,omitempty"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: job_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind The type of what it works on.
+	//
+	// Example: terraform_module
+	Kind    string `json:"kind"`
+	Mutates bool   `json:"mutates"`
+
+	// Operation build, plan, apply or run.
+	//
+	// Example: apply
+	Operation string    `json:"operation"`
+	QueuedAt  time.Time `json:"queued_at"`
+
+	// Resource The part of an install that something is about.
+	Resource  *ResourceRef `json:"resource,omitempty"`
+	StartedAt *time.Time   `json:"started_at,omitempty"`
+	State     JobState     `json:"state"`
+	StepID    *string      `json:"step_id,omitempty"`
+
+	// StreamID The log of its last attempt.
+	StreamID   *string `json:"stream_id,omitempty"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// RunnerJobPage defines model for RunnerJobPage.
+type RunnerJobPage struct {
+	Items []RunnerJob `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
 	Items []Runner `json:"items"`
@@ -3823,6 +4499,9 @@ type StackCode struct {
 
 // StackKind defines model for StackKind.
 type StackKind string
+
+// StateOfResource defines model for StateOfResource.
+type StateOfResource string
 
 // StateTree defines model for StateTree.
 type StateTree struct {
@@ -4730,6 +5409,9 @@ type CustomerIDOrName = string
 // DiffTo Example: 5
 type DiffTo = string
 
+// Drawing defines model for Drawing.
+type Drawing string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -4952,6 +5634,27 @@ type CancelBuildParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListBulksParams defines parameters for ListBulks.
+type ListBulksParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// CreateBulkParams defines parameters for CreateBulk.
+type CreateBulkParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListChainRecordsParams defines parameters for ListChainRecords.
 type ListChainRecordsParams struct {
 	// AfterSeq Only records with a higher number.
@@ -4968,6 +5671,9 @@ type ListChangesParams struct {
 
 	// Workflow Only changes of this workflow.
 	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Resource Only changes of this resource, by id, or by name together with `install`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
 
 	// State Only changes in this state.
 	State *ChangeState `form:"state,omitempty" json:"state,omitempty"`
@@ -4999,6 +5705,15 @@ type DiffConfigsParams struct {
 	// To The other one, as in the path, or only its number.
 	To DiffTo `form:"to" json:"to"`
 }
+
+// GetConfigGraphParams defines parameters for GetConfigGraph.
+type GetConfigGraphParams struct {
+	// Drawing Also answer the graph as a text in this language.
+	Drawing *GetConfigGraphParamsDrawing `form:"drawing,omitempty" json:"drawing,omitempty"`
+}
+
+// GetConfigGraphParamsDrawing defines parameters for GetConfigGraph.
+type GetConfigGraphParamsDrawing string
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
@@ -5058,6 +5773,15 @@ type ListInstallsParams struct {
 
 	// Behind Only installs that were brought to another release than the newest one of their app, or with `false` only those that were brought to the newest.
 	Behind *bool `form:"behind,omitempty" json:"behind,omitempty"`
+
+	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
+	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
+
+	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
+	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
+
+	// Sort The order: by `name`; by `health`, what is unhealthy first; by `expiry`, the proposal that ends soonest first and installs without one last; `newest` first.
+	Sort *InstallSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Label Only those with this label, as `key=value`; several must all hold.
 	Label *Label `form:"label,omitempty" json:"label,omitempty"`
@@ -5180,10 +5904,55 @@ type DiffReleasesParams struct {
 	To DiffTo `form:"to" json:"to"`
 }
 
+// ListAllResourcesParams defines parameters for ListAllResources.
+type ListAllResourcesParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Kind Only this kind.
+	Kind *ListAllResourcesParamsKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Type Only components and sandboxes of this type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Component Only the component of this name.
+	Component *string `form:"component,omitempty" json:"component,omitempty"`
+
+	// Health Only those of this health.
+	Health *HealthVerdict `form:"health,omitempty" json:"health,omitempty"`
+
+	// State Only those in this state.
+	State *StateOfResource `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListAllResourcesParamsKind defines parameters for ListAllResources.
+type ListAllResourcesParamsKind string
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
 	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListRunnerJobsParams defines parameters for ListRunnerJobs.
+type ListRunnerJobsParams struct {
+	// State Only jobs in this state.
+	State *JobState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Limit How many items a page has at most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -5351,6 +6120,9 @@ type FindMissingBlobsJSONRequestBody = BlobDigests
 // CreateBuildsJSONRequestBody defines body for CreateBuilds for application/json ContentType.
 type CreateBuildsJSONRequestBody = BuildRequest
 
+// CreateBulkJSONRequestBody defines body for CreateBulk for application/json ContentType.
+type CreateBulkJSONRequestBody = BulkRequest
+
 // DecideJSONRequestBody defines body for Decide for application/json ContentType.
 type DecideJSONRequestBody = DecisionRequest
 
@@ -5476,6 +6248,15 @@ type ServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(c *gin.Context, build BuildID, params CancelBuildParams)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(c *gin.Context, params ListBulksParams)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(c *gin.Context, params CreateBulkParams)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(c *gin.Context, bulk string)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(c *gin.Context, chain string, params ListChainRecordsParams)
@@ -5485,18 +6266,24 @@ type ServerInterface interface {
 	// GetChange Show a change
 	// (GET /changes/{change})
 	GetChange(c *gin.Context, change ChangeID)
-	// Decide Approve or deny a change
+	// Decide Approve a change, deny it, or have it planned again
 	// (POST /changes/{change}/decisions)
 	Decide(c *gin.Context, change ChangeID, params DecideParams)
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(c *gin.Context, change ChangeID)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(c *gin.Context, change ChangeID)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(c *gin.Context, config ConfigID, params DiffConfigsParams)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(c *gin.Context, config ConfigID, params GetConfigGraphParams)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(c *gin.Context, params ListCustomersParams)
@@ -5533,6 +6320,9 @@ type ServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(c *gin.Context, install InstallIDOrName)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(c *gin.Context, install InstallIDOrName)
@@ -5542,6 +6332,9 @@ type ServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(c *gin.Context, install InstallIDOrName, params SetInputsParams)
+	// GetInstallReadme Show the README of an install
+	// (GET /installs/{install}/readme)
+	GetInstallReadme(c *gin.Context, install InstallIDOrName)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(c *gin.Context, install InstallIDOrName)
@@ -5611,12 +6404,18 @@ type ServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(c *gin.Context, params ListAllResourcesParams)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(c *gin.Context, runner RunnerID)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(c *gin.Context, runner RunnerID, params ListRunnerJobsParams)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
@@ -6757,6 +7556,133 @@ func (siw *ServerInterfaceWrapper) CancelBuild(c *gin.Context) {
 	siw.Handler.CancelBuild(c, build, params)
 }
 
+// ListBulks operation middleware
+func (siw *ServerInterfaceWrapper) ListBulks(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBulksParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListBulks(c, params)
+}
+
+// CreateBulk operation middleware
+func (siw *ServerInterfaceWrapper) CreateBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBulkParams
+
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", c.Request.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateBulk(c, params)
+}
+
+// GetBulk operation middleware
+func (siw *ServerInterfaceWrapper) GetBulk(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "bulk" -------------
+	var bulk string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "bulk", c.Param("bulk"), &bulk, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter bulk: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBulk(c, bulk)
+}
+
 // ListChainRecords operation middleware
 func (siw *ServerInterfaceWrapper) ListChainRecords(c *gin.Context) {
 
@@ -6823,6 +7749,14 @@ func (siw *ServerInterfaceWrapper) ListChanges(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "workflow", c.Request.URL.Query(), &params.Workflow, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -6959,6 +7893,31 @@ func (siw *ServerInterfaceWrapper) GetPlan(c *gin.Context) {
 	siw.Handler.GetPlan(c, change)
 }
 
+// GetPlanTree operation middleware
+func (siw *ServerInterfaceWrapper) GetPlanTree(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetPlanTree(c, change)
+}
+
 // GetConfig operation middleware
 func (siw *ServerInterfaceWrapper) GetConfig(c *gin.Context) {
 
@@ -7037,6 +7996,42 @@ func (siw *ServerInterfaceWrapper) DiffConfigs(c *gin.Context) {
 	}
 
 	siw.Handler.DiffConfigs(c, config, params)
+}
+
+// GetConfigGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetConfigGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "config" -------------
+	var config ConfigID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "config", c.Param("config"), &config, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter config: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetConfigGraphParams
+
+	// ------------- Optional query parameter "drawing" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "drawing", c.Request.URL.Query(), &params.Drawing, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter drawing: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetConfigGraph(c, config, params)
 }
 
 // ListCustomers operation middleware
@@ -7281,6 +8276,30 @@ func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "behind", c.Request.URL.Query(), &params.Behind, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter behind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "waiting" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "waiting", c.Request.URL.Query(), &params.Waiting, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter waiting: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "expiring" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "expiring", c.Request.URL.Query(), &params.Expiring, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter expiring: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", c.Request.URL.Query(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter sort: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -7600,6 +8619,31 @@ func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 	siw.Handler.CreateEnrolment(c, install, params)
 }
 
+// GetInstallGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallGraph(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallGraph(c, install)
+}
+
 // GetHealth operation middleware
 func (siw *ServerInterfaceWrapper) GetHealth(c *gin.Context) {
 
@@ -7705,6 +8749,31 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	}
 
 	siw.Handler.SetInputs(c, install, params)
+}
+
+// GetInstallReadme operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallReadme(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallReadme(c, install)
 }
 
 // ListResources operation middleware
@@ -8464,6 +9533,97 @@ func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
 	siw.Handler.DiffReleases(c, release, params)
 }
 
+// ListAllResources operation middleware
+func (siw *ServerInterfaceWrapper) ListAllResources(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllResourcesParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "type", c.Request.URL.Query(), &params.Type, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter type: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "component" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "component", c.Request.URL.Query(), &params.Component, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter component: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "health" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "health", c.Request.URL.Query(), &params.Health, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter health: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAllResources(c, params)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -8530,6 +9690,58 @@ func (siw *ServerInterfaceWrapper) GetRunner(c *gin.Context) {
 	}
 
 	siw.Handler.GetRunner(c, runner)
+}
+
+// ListRunnerJobs operation middleware
+func (siw *ServerInterfaceWrapper) ListRunnerJobs(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "runner" -------------
+	var runner RunnerID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "runner", c.Param("runner"), &runner, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter runner: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRunnerJobsParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", c.Request.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter state: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunnerJobs(c, runner, params)
 }
 
 // RevokeRunner operation middleware
@@ -9468,13 +10680,18 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/builds", wrapper.CreateBuilds)
 	router.GET(options.BaseURL+"/builds/:build", wrapper.GetBuild)
 	router.POST(options.BaseURL+"/builds/:build/cancel", wrapper.CancelBuild)
+	router.GET(options.BaseURL+"/bulk", wrapper.ListBulks)
+	router.POST(options.BaseURL+"/bulk", wrapper.CreateBulk)
+	router.GET(options.BaseURL+"/bulk/:bulk", wrapper.GetBulk)
 	router.GET(options.BaseURL+"/chains/:chain/records", wrapper.ListChainRecords)
 	router.GET(options.BaseURL+"/changes", wrapper.ListChanges)
 	router.GET(options.BaseURL+"/changes/:change", wrapper.GetChange)
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
+	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
 	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
+	router.GET(options.BaseURL+"/configs/:config/graph", wrapper.GetConfigGraph)
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
@@ -9487,9 +10704,11 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/actions", wrapper.ListActions)
 	router.POST(options.BaseURL+"/installs/:install/actions/:action/runs", wrapper.RunAction)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
+	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
+	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
 	router.GET(options.BaseURL+"/installs/:install/secrets", wrapper.ListInstallSecrets)
@@ -9513,8 +10732,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/registry-tokens", wrapper.CreateRegistryToken)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
+	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
+	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
 	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
@@ -10579,6 +11800,138 @@ func (response CancelBuilddefaultApplicationProblemPlusJSONResponse) VisitCancel
 	return err
 }
 
+type ListBulksRequestObject struct {
+	Params ListBulksParams
+}
+
+type ListBulksResponseObject interface {
+	VisitListBulksResponse(w http.ResponseWriter) error
+}
+
+type ListBulks200JSONResponse BulkPage
+
+func (response ListBulks200JSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBulksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListBulksdefaultApplicationProblemPlusJSONResponse) VisitListBulksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkRequestObject struct {
+	Params CreateBulkParams
+	Body   *CreateBulkJSONRequestBody
+}
+
+type CreateBulkResponseObject interface {
+	VisitCreateBulkResponse(w http.ResponseWriter) error
+}
+
+type CreateBulk200JSONResponse Bulk
+
+func (response CreateBulk200JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulk202JSONResponse Bulk
+
+func (response CreateBulk202JSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateBulkdefaultApplicationProblemPlusJSONResponse) VisitCreateBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkRequestObject struct {
+	Bulk string `json:"bulk"`
+}
+
+type GetBulkResponseObject interface {
+	VisitGetBulkResponse(w http.ResponseWriter) error
+}
+
+type GetBulk200JSONResponse Bulk
+
+func (response GetBulk200JSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBulkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetBulkdefaultApplicationProblemPlusJSONResponse) VisitGetBulkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListChainRecordsRequestObject struct {
 	Chain  string `json:"chain"`
 	Params ListChainRecordsParams
@@ -10777,6 +12130,45 @@ func (response GetPlandefaultApplicationProblemPlusJSONResponse) VisitGetPlanRes
 	return err
 }
 
+type GetPlanTreeRequestObject struct {
+	Change ChangeID `json:"change"`
+}
+
+type GetPlanTreeResponseObject interface {
+	VisitGetPlanTreeResponse(w http.ResponseWriter) error
+}
+
+type GetPlanTree200JSONResponse PlanTree
+
+func (response GetPlanTree200JSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPlanTreedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPlanTreedefaultApplicationProblemPlusJSONResponse) VisitGetPlanTreeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetConfigRequestObject struct {
 	Config ConfigID `json:"config"`
 	Params GetConfigParams
@@ -10846,6 +12238,46 @@ type DiffConfigsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DiffConfigsdefaultApplicationProblemPlusJSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphRequestObject struct {
+	Config ConfigID `json:"config"`
+	Params GetConfigGraphParams
+}
+
+type GetConfigGraphResponseObject interface {
+	VisitGetConfigGraphResponse(w http.ResponseWriter) error
+}
+
+type GetConfigGraph200JSONResponse Graph
+
+func (response GetConfigGraph200JSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConfigGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetConfigGraphdefaultApplicationProblemPlusJSONResponse) VisitGetConfigGraphResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11392,6 +12824,45 @@ func (response CreateEnrolmentdefaultApplicationProblemPlusJSONResponse) VisitCr
 	return err
 }
 
+type GetInstallGraphRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallGraphResponseObject interface {
+	VisitGetInstallGraphResponse(w http.ResponseWriter) error
+}
+
+type GetInstallGraph200JSONResponse Graph
+
+func (response GetInstallGraph200JSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallGraphdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallGraphdefaultApplicationProblemPlusJSONResponse) VisitGetInstallGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetHealthRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -11520,6 +12991,45 @@ type SetInputsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetInputsdefaultApplicationProblemPlusJSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallReadmeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallReadmeResponseObject interface {
+	VisitGetInstallReadmeResponse(w http.ResponseWriter) error
+}
+
+type GetInstallReadme200JSONResponse Readme
+
+func (response GetInstallReadme200JSONResponse) VisitGetInstallReadmeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallReadmedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallReadmedefaultApplicationProblemPlusJSONResponse) VisitGetInstallReadmeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12435,6 +13945,45 @@ func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffR
 	return err
 }
 
+type ListAllResourcesRequestObject struct {
+	Params ListAllResourcesParams
+}
+
+type ListAllResourcesResponseObject interface {
+	VisitListAllResourcesResponse(w http.ResponseWriter) error
+}
+
+type ListAllResources200JSONResponse ResourceOfInstallPage
+
+func (response ListAllResources200JSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllResourcesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAllResourcesdefaultApplicationProblemPlusJSONResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -12502,6 +14051,46 @@ type GetRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRunnerdefaultApplicationProblemPlusJSONResponse) VisitGetRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsRequestObject struct {
+	Runner RunnerID `json:"runner"`
+	Params ListRunnerJobsParams
+}
+
+type ListRunnerJobsResponseObject interface {
+	VisitListRunnerJobsResponse(w http.ResponseWriter) error
+}
+
+type ListRunnerJobs200JSONResponse RunnerJobPage
+
+func (response ListRunnerJobs200JSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunnerJobsdefaultApplicationProblemPlusJSONResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13477,6 +15066,15 @@ type StrictServerInterface interface {
 	// CancelBuild Cancel a build
 	// (POST /builds/{build}/cancel)
 	CancelBuild(ctx context.Context, request CancelBuildRequestObject) (CancelBuildResponseObject, error)
+	// ListBulks List bulk operations
+	// (GET /bulk)
+	ListBulks(ctx context.Context, request ListBulksRequestObject) (ListBulksResponseObject, error)
+	// CreateBulk Do the same in many installs
+	// (POST /bulk)
+	CreateBulk(ctx context.Context, request CreateBulkRequestObject) (CreateBulkResponseObject, error)
+	// GetBulk Show a bulk operation
+	// (GET /bulk/{bulk})
+	GetBulk(ctx context.Context, request GetBulkRequestObject) (GetBulkResponseObject, error)
 	// ListChainRecords Read the hash-chained record
 	// (GET /chains/{chain}/records)
 	ListChainRecords(ctx context.Context, request ListChainRecordsRequestObject) (ListChainRecordsResponseObject, error)
@@ -13486,18 +15084,24 @@ type StrictServerInterface interface {
 	// GetChange Show a change
 	// (GET /changes/{change})
 	GetChange(ctx context.Context, request GetChangeRequestObject) (GetChangeResponseObject, error)
-	// Decide Approve or deny a change
+	// Decide Approve a change, deny it, or have it planned again
 	// (POST /changes/{change}/decisions)
 	Decide(ctx context.Context, request DecideRequestObject) (DecideResponseObject, error)
 	// GetPlan Show what a change would do
 	// (GET /changes/{change}/plan)
 	GetPlan(ctx context.Context, request GetPlanRequestObject) (GetPlanResponseObject, error)
+	// GetPlanTree Show what a change would do, as a tree
+	// (GET /changes/{change}/plan/tree)
+	GetPlanTree(ctx context.Context, request GetPlanTreeRequestObject) (GetPlanTreeResponseObject, error)
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
 	// DiffConfigs Compare two configs of an app
 	// (GET /configs/{config}/diff)
 	DiffConfigs(ctx context.Context, request DiffConfigsRequestObject) (DiffConfigsResponseObject, error)
+	// GetConfigGraph Show which components of a config need which
+	// (GET /configs/{config}/graph)
+	GetConfigGraph(ctx context.Context, request GetConfigGraphRequestObject) (GetConfigGraphResponseObject, error)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
@@ -13534,6 +15138,9 @@ type StrictServerInterface interface {
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
+	// GetInstallGraph Show which resources of an install need which
+	// (GET /installs/{install}/graph)
+	GetInstallGraph(ctx context.Context, request GetInstallGraphRequestObject) (GetInstallGraphResponseObject, error)
 	// GetHealth Show the health of an install
 	// (GET /installs/{install}/health)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -13543,6 +15150,9 @@ type StrictServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(ctx context.Context, request SetInputsRequestObject) (SetInputsResponseObject, error)
+	// GetInstallReadme Show the README of an install
+	// (GET /installs/{install}/readme)
+	GetInstallReadme(ctx context.Context, request GetInstallReadmeRequestObject) (GetInstallReadmeResponseObject, error)
 	// ListResources List the resources of an install
 	// (GET /installs/{install}/resources)
 	ListResources(ctx context.Context, request ListResourcesRequestObject) (ListResourcesResponseObject, error)
@@ -13612,12 +15222,18 @@ type StrictServerInterface interface {
 	// DiffReleases Compare two releases of an app
 	// (GET /releases/{release}/diff)
 	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
+	// ListAllResources List resources of all installs
+	// (GET /resources)
+	ListAllResources(ctx context.Context, request ListAllResourcesRequestObject) (ListAllResourcesResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
 	// GetRunner Show a runner
 	// (GET /runners/{runner})
 	GetRunner(ctx context.Context, request GetRunnerRequestObject) (GetRunnerResponseObject, error)
+	// ListRunnerJobs List the jobs of a runner
+	// (GET /runners/{runner}/jobs)
+	ListRunnerJobs(ctx context.Context, request ListRunnerJobsRequestObject) (ListRunnerJobsResponseObject, error)
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
@@ -14547,6 +16163,102 @@ func (sh *strictHandler) CancelBuild(ctx *gin.Context, build BuildID, params Can
 	}
 }
 
+// ListBulks operation middleware
+func (sh *strictHandler) ListBulks(ctx *gin.Context, params ListBulksParams) {
+	var request ListBulksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBulks(ctx.Request.Context(), request.(ListBulksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBulks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListBulksResponseObject); ok {
+		if err := validResponse.VisitListBulksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateBulk operation middleware
+func (sh *strictHandler) CreateBulk(ctx *gin.Context, params CreateBulkParams) {
+	var request CreateBulkRequestObject
+
+	request.Params = params
+
+	var body CreateBulkJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBulk(ctx.Request.Context(), request.(CreateBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateBulkResponseObject); ok {
+		if err := validResponse.VisitCreateBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBulk operation middleware
+func (sh *strictHandler) GetBulk(ctx *gin.Context, bulk string) {
+	var request GetBulkRequestObject
+
+	request.Bulk = bulk
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBulk(ctx.Request.Context(), request.(GetBulkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBulk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBulkResponseObject); ok {
+		if err := validResponse.VisitGetBulkResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListChainRecords operation middleware
 func (sh *strictHandler) ListChainRecords(ctx *gin.Context, chain string, params ListChainRecordsParams) {
 	var request ListChainRecordsRequestObject
@@ -14697,6 +16409,32 @@ func (sh *strictHandler) GetPlan(ctx *gin.Context, change ChangeID) {
 	}
 }
 
+// GetPlanTree operation middleware
+func (sh *strictHandler) GetPlanTree(ctx *gin.Context, change ChangeID) {
+	var request GetPlanTreeRequestObject
+
+	request.Change = change
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPlanTree(ctx.Request.Context(), request.(GetPlanTreeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPlanTree")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetPlanTreeResponseObject); ok {
+		if err := validResponse.VisitGetPlanTreeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetConfig operation middleware
 func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params GetConfigParams) {
 	var request GetConfigRequestObject
@@ -14744,6 +16482,33 @@ func (sh *strictHandler) DiffConfigs(ctx *gin.Context, config ConfigID, params D
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(DiffConfigsResponseObject); ok {
 		if err := validResponse.VisitDiffConfigsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConfigGraph operation middleware
+func (sh *strictHandler) GetConfigGraph(ctx *gin.Context, config ConfigID, params GetConfigGraphParams) {
+	var request GetConfigGraphRequestObject
+
+	request.Config = config
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConfigGraph(ctx.Request.Context(), request.(GetConfigGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConfigGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetConfigGraphResponseObject); ok {
+		if err := validResponse.VisitGetConfigGraphResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -15158,6 +16923,32 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 	}
 }
 
+// GetInstallGraph operation middleware
+func (sh *strictHandler) GetInstallGraph(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallGraphRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallGraph(ctx.Request.Context(), request.(GetInstallGraphRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallGraph")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallGraphResponseObject); ok {
+		if err := validResponse.VisitGetInstallGraphResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetHealth operation middleware
 func (sh *strictHandler) GetHealth(ctx *gin.Context, install InstallIDOrName) {
 	var request GetHealthRequestObject
@@ -15248,6 +17039,32 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SetInputsResponseObject); ok {
 		if err := validResponse.VisitSetInputsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetInstallReadme operation middleware
+func (sh *strictHandler) GetInstallReadme(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallReadmeRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallReadme(ctx.Request.Context(), request.(GetInstallReadmeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallReadme")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallReadmeResponseObject); ok {
+		if err := validResponse.VisitGetInstallReadmeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -15949,6 +17766,32 @@ func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params D
 	}
 }
 
+// ListAllResources operation middleware
+func (sh *strictHandler) ListAllResources(ctx *gin.Context, params ListAllResourcesParams) {
+	var request ListAllResourcesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllResources(ctx.Request.Context(), request.(ListAllResourcesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllResources")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAllResourcesResponseObject); ok {
+		if err := validResponse.VisitListAllResourcesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -15994,6 +17837,33 @@ func (sh *strictHandler) GetRunner(ctx *gin.Context, runner RunnerID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetRunnerResponseObject); ok {
 		if err := validResponse.VisitGetRunnerResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunnerJobs operation middleware
+func (sh *strictHandler) ListRunnerJobs(ctx *gin.Context, runner RunnerID, params ListRunnerJobsParams) {
+	var request ListRunnerJobsRequestObject
+
+	request.Runner = runner
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunnerJobs(ctx.Request.Context(), request.(ListRunnerJobsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunnerJobs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunnerJobsResponseObject); ok {
+		if err := validResponse.VisitListRunnerJobsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -16678,571 +18548,632 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2Lkhs3ki78KgieE2Fbp5rNbl1ssWNit21rxhpf5CNp7f+spSXBKpAsdxHgFMCmODqK2KfZB9sn+QOZ",
-	"CRSqiCKruil55sRujNWsGy6JRCLzyy/fD1K1WisppNGD8fvBUvBMlPDPZ6/5wv43Ezot87XJlRyMB6+X",
-	"gt2KUudKMjVn2yU3LOWSzQRLl1wuRJawuSrZ9Pn87Edu0uV0OEgGOl2KFbdvM7u1GIwH2pS5XAw+fPiQ",
-	"DNa85Cth6LPXcyPK+HenUrwzU/tZsxRszReCzcRcleKK8ZkW0jAl4dI8L7WBG+zHc/v83zai3A2SgeQr",
-	"+30OXwkbtuLvfhByYZaD8eOLy2SvoQm27Bfs+34Df83Nkk23PDfThHGpt6JkXDOtlLT/NcG45Zot88VS",
-	"lMwsuW1xrg+2c0IP1to7V+WKm8F4kEvz5NEgsR3IV5vVYPx0NPry4unTy8ePvnw0evr0IhmscomXRr5f",
-	"uTRiIUrs2Hr9/NsX5U/wyWa/riXj6zWb7VieMVUy2zDf2jU3y6Cx6/UgGZTib5u8FNlgbMqNaBnii8uv",
-	"oFn+7+iAr9e/8DLns0LE22aFwn7bigRnt3TvmBXCWHFKWJYvcqMZlxnbSCvYqSqFTuAHqfAySktLl9w7",
-	"T9qvrzd5kT3/Nt4fO8q2NzN7U0ur4NpJm/QNrN1jbcIV3tIovHjaVik5zxexVl2zFK6hXCZWMGc7EFSY",
-	"2s1qhssvl2y6FEWh/vXhtK3d8KLTt7tcHRZYUJ25ZqVYqVuRDZm9aNsgNP0+32iRsW1ulmpjWG7alERK",
-	"nzvU5EgjN9qolSgPLH2W0j2dlr+7+aRD+W0+n79W8ZFUxupQJUVCU43bglmCPChZ7Jhd/SgNbYNn1MH2",
-	"ind8tS7sjY9Rx/Zrfbl7uYlsFr/wIs+4ESCttFmAPGzVpsjYkq/XQia03phUZpnLRVsPsnI3KTf13SET",
-	"c74pzGA854UWvmkzpQrBJbTt2a2Q5vtcZnq/fS/s2Jml0ILd2DsSpjfp0o7ylHTAnOeFyKYw0tOtKm/m",
-	"hdoOH0xh8+dFgQpDqo28YlrcipIXjJeC8cKIUnKT34rWTc9+stab3IiVbkjPk0d7Aw7z8xzvfVxtdbws",
-	"+Q66/DwTq7UyQqa778UuJvClWAs7DXYzt9Kk7WK9ETuYqJnKdmwhjA6MDLfTL3gur+qPwEu4RCmFZxur",
-	"mj0aPR2+kW4U0PaqhiFo7Zlt7n2W0fM5GGMtdpU19abWGDHQAxK7XLMZt21Vcsh+XQrJclBMrktKCqsX",
-	"pNomjcfqnby4ZNN1KVIls9x+dUKyc6jrZDz2VGnPpTa8KA4aMzne00mj0b0nVWg/8JkoWlec0sIJX65Z",
-	"Ye8F5Ta9Ebs/3fJiI6bVelptrAAWBVsqNBW8svptYL/3p5RLXu4Gb+PLDN5+dJ1dPn5iTXRrUNl3/Mdv",
-	"//Gnt//rT8MH/3NwcP1dPImsvx/yVW72+/6d2rIVl1Zbi5VmHE37JdeMG7ZSunXjK+B9Ub1n17+3iB+P",
-	"RoERfBE1gn8Udpc4tBmu4I5OgoO3nlRuXsyv1+uDcgPnIrs+1+ukpZXN0wUY7H1W2Is5rbFOLaH107E1",
-	"1Wrr06KXGyntvB22XEu4q2W28OJJZ+uV4UbMN8VLodWmTFvOLprLbKbe2YHhzB/Ek04iVro3n7bZYn1s",
-	"KLUR65Y22Usnbc9rdSPksQYZe1PCpkbdTP77P/9rmliDCSw/LdJStB3t4LGTtvZX3qbdCiUXsEeSubDi",
-	"OzYTbCmKjM14esM20uSFvaOEDVSrlQCbjxnFNN/BHsDZXxTLNiU35Hwh7cimT0Z6WvlASjYd6Sl9CnSo",
-	"kqkIdtvGutvyhhKtbN6HI123er+q7QWff/5k9H9/uzh7/PZffhudPX37hf6/nz8ZjUa1H99fJI8+fLHS",
-	"X0R2DDtoYrZU6iZ+yNvixW4rgm4+7ZSSZXtMBr0F3NI0unzCtn2wr9JrJbWALfvnUs0KAWfOVEkjJIgi",
-	"X6+LPAWJOV/jHf/rd43+q+rL/7MU88F48D/OK2fgOV7V5+698MX9AXAH1i3XsOy0KG9FhpYw2Lya7zTb",
-	"LndDGE96Kzj6UkOOtHWp1qI0udg/ibzftzGWghdmOUmXIr0JbvBHGzsB6w26M71Bc6iH2JDn9iH7dN1q",
-	"SQYF1wbOV51eY497H9y8h0uJlmPMarJqM3IIs3YInpFcL/aebLbVlPliQY7UHn1/jY/tv/FDKK+/Ya/q",
-	"UtCYj6AJfh5cB9/6t6vZ7yKFwQ7HvrckuEHeu1C1+X3s5Hu0S/6G9ib/zBdiv8V+zHsMfmwepXhnjj39",
-	"k72n2R38bnuzyRtRbzX3K7GTuOI5b5Jn0bFPS8GNyCbc1LzUGTfizOQw2K3PzHbRV4qyVGX8yrvcTFKV",
-	"hWLgjfpkMM9lrpc9G4P9CkailJPRxe/Z5bsv//b07+VX24e3j2+erB7JkVksefQNlYl8aAJfirm9W22M",
-	"U1c8wxMyL34OJgj3ifqEJoN3Zwt1Rj9ajT58ybc/Cq2tXIJQrFXZdx5sy7JN0fcpw/t/ydrH+ypvusq1",
-	"Ftl0DPsH2uV+a7F/WpMIvBT2f3I0BYS0p7rfrFmzEeAWxxut4tmkqRAZ/Ipeh0EySLlMRYH/xu8FCyZs",
-	"Yin4qk3MSc1F4kC2aTQkLDdje7Ld8CJhaWmtNmvpr1Vu7TQMYxX5XLB0lxaidoIf2NtjI+dMiXjDmuog",
-	"GyTBuYoWetV6NxGVFNYWY201H1Qqp1OHtIF+So34Em2Y9hVITtSG1lyvS3UrJtHD8DVeDP1i7lBcbuRw",
-	"sOeRDRb0mb7J12dqje04A2mxkmb1QM26iTe27iV9/Pjhk6TVcKgGo1RFZD2+3EgMnFHTVSHgUC94hv2x",
-	"p33vN+TrNZh7Q/aSHIBza7Gr7Zg8gZeXbLqRN1Jt5cS+awpuVfuoFLy0ZiQER7ZLgb78UhSCa8EykRb2",
-	"OpMKHdH24YSJwnnL6M16s0atN02YzmUq4EbNlvxW2GfFfC5Sw3bC4GnosHeh65R8aJWt15WSqMuOF96W",
-	"LVTJidPF9c3owflj9gD/b9A6re+PqpHGGoGr0SVScAxjNUR/pjamRfWJdzw1xW7MOFvxdJlDdIaVIlVl",
-	"Zv/1u5rVFR1eYg+/jHWIp1ZaCpEtem4wtQdb7IqUb7Ro6QaGYEQ2PGSv9GlQJgzPi2O7fL0lzzOdUPgK",
-	"g9hZvhDa6KBRXe2BPaumWH1UqwZiOHVJXPJcTmZiidGdiNHOdRRYsdxR4EELY4qWKSnFSmS7lsk0imWK",
-	"gdRSGHX/ebA1um+qFKPCleBEyTcjfJ+f+uO7qV1t15Xgrtwhvvum1HkQr+hPXH3WVEGVq8rFZ5rBXA3r",
-	"GtI50Q/6S8Jxora09vQkNgMoqE9kLxRafSvSPMODZY9ZqZ2YwhWxOLwGj3i/kwFuaBNUC8e6+y3e1exw",
-	"1bjm+6KDgEGI5nYGEIpjww2KjPTD3VToYX9Alut1wXeTfefLd6IoVKfD3nrdTytCEO2omP6Ad0UdQ8u2",
-	"tpH102NYY4rKOTjCsWn6O6gTxxXUen2SRbtef6olu17fzbhviFqwEB+NnsYM6qbsHV26dxWcg6Nj74l6",
-	"uFoG59/WGZ3D/4nH5kO8bw46WFtt76vw2cL5+jgaiL+9J6MlsM6DSGk++PA2GWghdW7yW+HHZgNDiIps",
-	"cDm6fHI2eng2unx9MRpfPB6PRv8+qO6xnxnwIoeoHUTzB+OB2JylQpqSWwvBIT3HDz80h31fc/g+xGwp",
-	"Z/VGzCF7VcP+L+nwtbVnL9TiCeOFVvYMVuLxFY5kuUY8FZzd8IDm7Ad7PESjrOvidzPzElEfEVUQDHPM",
-	"wR+OedfNI5yDuiGM07H3AM3P3smeomxz5hvJlBRon+eSFXndQA9e2AYd/kZtJIGKcDPWEFQqCg9p1c5b",
-	"xNfrKzyLKylYCqdlewCuWbUhrCHi664Gt2pTbXxqA1wJ09vD6+xEO4Nftp9sh2iI414X/FGG/IwUtbfb",
-	"ZaAoyLcW8yRGgkHr/OihnE4Yh9R31fK77HG1ReaBM7Fz6K9LYRCuLhgsC4CBufA6+9UjVBPUChH/VvuC",
-	"ei3emTCa/eQR+z7/unH4iPuxGiOGH2gZq1Ld8uKF37XiHXTLb8tzg0hGthalVpJ9Pl2XarU20y+YKtma",
-	"a81mAJFcaVEQltEJCN5pZSJwEcYEg7yE10VxtxmUyogOW/C9HFmlyec8bfP2EE6drXgmkvoZ0u5O2pQ7",
-	"OzINA6LXcQVjGTo3qmyoblUu2o31c7Crz6MrLRno/O9iMtsZbNBeLsURRRo0KBkcOCx9XahZJKzZs/v1",
-	"tvru40z3bTp9vPbWtqZjE3Rf87B6qpPOrzoaoAdHo9GRWLT7TLTxkB+x77bEs2sH7xUPpP7gfuXu++DC",
-	"ShMCRPSNgIYO4Q4NvMvxuT2MepI46azIenoUf8fVcai7f1WzAVrCt0LaAY5ZT6uV3XmMUgVaYbbFGiBT",
-	"3rvlAd1uZu/gQj3iW9tyzbi+wahH3cWNSD2XIBc32J3UtPiqS7HRIpvMS9WSVoJ6eAsRGdfJylI0St0w",
-	"dYsQyH1t6DGKh+YCVtUrvPW+Yd/j34E7D1nNL3Ntd2oXK4JXuw3c9vKoZkwQ+dalNYDsi7pXEEIbGoIu",
-	"olqZ1iQ4fpwb033U7QJNOIV5jXrx0xjW8K07R1b3p/vrJgKwF1wuaeS5RpBWV2xKlj0msZgKoDtkz1Zr",
-	"s4PoPR7/KMulduo96tYIs1Oa21sPGy0cfztUraP/yi/rvehjFIe/yM2Y0tJQnZVCq+JWZMyoK5av+EKM",
-	"AVeLey/k/ry+/su/fvv8L89evSagtV1/V3YdlmbMfnn28tXzFz/RHZgmgg9XWbypVZlwf1Q3VdZSvbGF",
-	"SnkxjryRl+kyvxUtLytF6gzJSOfnqshE6ezYyszzHaIzemk+014Q977SPDBCUweJ/YSVFzuOA4BRlSZ6",
-	"LIBFGG3frOQyXSbM8IUdfJxIu9Fty9wYIf0s0Q0wG7Xr1A+fwr1/T0t4ba2ibUrcG9FhZPenKxbMTTWG",
-	"AU4AZ8iqbJlB4h7tmB0OxO3C7raWu8OBYnNRqf+93v9ZUdKeOwRBB6UC2OtWlTd264WjpB6y5wYSWqRi",
-	"meBZkUtxhavMridEf6NDzTdn/9zUxOjZsYT2sZcug+FAVLV6Dj+E4+NV3eEXxUN7yaAlvvfNkufyJRhf",
-	"++rHjk/chgHsAINDCQ7m1srUklvbNIFktCeP6paVeDj6U6zb9pn9b7z67vrs8vETpylsQxK2FO/q73w6",
-	"/+pJNvrq4quvHqVfZk8eP+WXc8H5KH38mGeji8f84Wz+aH4xu5yNZl9dXqbZxePsSXrxeDaaj0Z89FV8",
-	"GtAQ7Wctib/VJu7isv95z76DhiPBka835sjs6f3pWwqeTeLj+9xomC0Y1CsmYNN0FhpmNkgl40oTXks9",
-	"buzOmM3t8HJcG7Lrr9io5e0dbL9+llMo0MdQ0vjCoEdJMGYt4y1jxh25j7LJXph3H+5ylwPrnUKwEP/u",
-	"/YzdbHq4BOiJmKma5fM5IdwbBqIAEAam1ufpks1zUWCcA20ZgKQldtcpBNguhdKYJ8TJPdg5iPEtNELI",
-	"NOqmxunqB/X5dT/7m5BUV3s2Tq5ZptLNyhqiucY9aC3UuhDUE3GH0+2ejB1UnSmXSuYpLwhTN+zncBDv",
-	"RLrp7b94t85LoemZPQcupf+Xaq20bZc1LRx3AmdOCGva4eDn5oLcDR2UyUkcKEfhIBFI1npj9CQ4Ikf0",
-	"XC/Y1u9q1n2ZknOmKf7O/D2iT+VCfG/v/JAM1gU/ml7zc8Hlq81qxcsdeYTWSvcc8f6IihBYFjOKC55G",
-	"guJgzBDsl6xe8sOUwpS50BBDKLjUSBzQYnJ3c8u4FFNqbycXCw6/97HAM4fFSBuxbsPCd3GjWBP6BAj2",
-	"8NmqUR6O53wvjYXR7GG4J1U7Ckn/UXdMILv7CQw8TcXaUAIDXtF0MiYwM7BgwF0ioxiSS5T+TFPOwxWb",
-	"zlW5EPZF9oAHt6N5w7jcsZUqKaHTnXYysS6UNe6M4GWmtkgHYj8PsUn7PGq+hQAnFYTuJnonU2sXloLf",
-	"TBYF17qCLmIMOHoowhE4hUeKBLFa15/AMxUK/94EngFXxZrbrk7HbCZyuYClKkV2Za+h2pmO6eiGQUIn",
-	"Tldv5BmbOrttmrAp7nT2ZQlcKHJ4WEkwPLaQ2iszlikp8GGpJqg5SIbst+0uD8b0FZtmQuIrtFoJyrDM",
-	"MyYVPk5NnaKjxi0XBG/opdpq1DsJ08pKFuyS1nrGp/VmLUptT8jTMeMADClr+QtEb+J0EyMVmLHc4Bvs",
-	"jpuVfCubLbA2mD/bgvmVcimVYQsFx2REMVAzrIk2HXuKpCK/FQxYkgjW7wYG3mM/Y88zmCkERp1z97+R",
-	"zGURIVOc7fNMLLi8cqw68FCGJEIyo0M4jSLRukCbyH5spCaBwWZ7kSkIf9tXUMarN0EZKRh8z0amojQ8",
-	"twPEpUtJWPEdZik43PkVDj9O/zy306Q2pr7mvaAOqv2wijoDntNJH/5shW+QDLyIDXDrlQJRyhIvV0Jg",
-	"Fa6bT1SixIQGQxE6UXyvDugLt8oj/sgNuWWPGQCIlPmUh5cjZjEFwd36B5+g7m0Mf1K79hRm510yAXqY",
-	"g3XbrnEQAQXgEGighEEL2H858sm7DMsnNbf+mWypo9YQ5eHv00YCIopCkmpjUrUSGsyf3zfZIubg7JU1",
-	"X4qU4uX7tjc4idwnEwdwrIgeu5kmIr15ge+IYhTzQkjTvmrheirYit8I8EJQ5lt3kYS9rruquhVllh93",
-	"AX0H+fq/0M0tGEH3LtcIP9ytIuBGat+L1UPbqhZGh3IjO0k44BXVTbyVbihe3IqyzLO+sOelKFYTgJjp",
-	"KKHfhmCbGBAB+MH/uf7xhy5Atu7Jn2Y+ueVltAEBUpSz16IsuR1ztlLZpkCGxO+++cFqyr++evHTKVv1",
-	"octgH0xYPbgM96Ztj4ekGnydy0UhKiolDcwxVqYTCijkEmAQgK6NJK6+Fqt1wY1wdJIr0FcO5MyK/EaE",
-	"HFfwKBllFcR8K2Z7AgPOgjzleswegtiu+LtwEMKIcGQYX6vFojg8iPurpqmUrEVaDU2NoovpbW7SpYCQ",
-	"1ed2Wr8AW1bN5+xzWA5fDBkwfNVeYI2fUrCpgeZZ+Zs6Nmg76MAD41OE7Z3WVIYreAzW9eFvDuRKmDJP",
-	"3YLsPmguGylGc9EW/vcTincN2Q9iDntIDdTdkYql+4LujkmbbWRWiElf9GBa5BHPzkfl6+jbxLmwope1",
-	"JW8uhYvLA4ppXqoVpH5jxLmyBDXTO5mK7NjUHWrUn7Epf84jAPQeKfpNE3t+N89uy4jQmtVwatTC3KfD",
-	"QL3zrZjnMo+S0fTotPtcxBUa6ONMrK02lWkuNFlk92g+MUQbsbpHyzHDujZlD2Ne/ru4j9uITgAxkMvF",
-	"1Af/NaII0EJ2AYUrNqWvZlMU9cqRqOZO7lc8E1dsSryq7j4EJeCPeEIK0QU1T4JrzcB3Mjjdv+2Ty1Kh",
-	"8gRssw4frm7R6x3SOuTY8k4B23bsHc1eUkGb65qyrgJj+Lw+jCeBwO0DG2xXJ+0HfbzecvDDi3cASNag",
-	"w0dSTKxNUC2/2gO/DbIZMMV2Jhu7iXvAyek9xR2eeciV84LX8UBADQaXcN9l5UYyjIgczrehz8Spe+6C",
-	"Z93nzjDOiJ6gEX0UFhO27yagOWgMeyAJ9XlvF7iT+NrRLvpETnZHBr/v7buDwbG3oW705FPnafN0dVwC",
-	"wpTrrlnVbqhOMsdu2D/tLN8N5/vHp0B7oEnssKDKhgBkUclCF1VXSMs13n3XFI6jQKDmSslE2nOluKSy",
-	"CEVKjCJqigly0ysf95rwopgmwBTMZQaMbdDpKza9EWszTao4EkU/IHWCoha+pE8QCUt8sMYohl58MIx4",
-	"NlGy2MHHgH+yER+BljXy8JLBDcZCwyiIf1VkO4laHjiLzQlJSGxorGgsjyqAhmwEGFZqOEZndtG9zj18",
-	"R6h9oSO43he1ZMgw8OfDed53Aj8TrXEO8dCECZ4uq5SbCrqEJS7sQU0IOWTXWCbCu1koPgPufEDyIWVx",
-	"Nx6YipvlcB2IHkfzOy7sO5GyJB8hmbPmGY1LbIs4FrwUWcD0flCiWkssAGf1PC+wPhPWkaKTvGd0w8T1",
-	"GO6RFxPl03WPJI2Hyb2hSTwxld+sk5PR+dn2EkZ6uSjx+cACOpDK4gK9FQTEF93JNeMZZK/tgVw9EBCS",
-	"ENh1lZVighJDAbQkcYcv/3ZDiR5L3nS8galzlqpy3T/NpnJcHPU6oNv243KhwHEP41OHbn5lb8LwY2fT",
-	"IZ/PG9Qi5MuzW/BRIiHiFUHyH0+qq4GGBMt7ueVFm5QrsIWhegD7EJAUca7wJJa1Gw/eDK6XavdmYM8X",
-	"sJ3Cb8CCBD8CO/n+AWd4y0s9NGADvk060KG4dETo8lEvl/OzPLTGqer23Cx47vGHD8mdU3r9AL/vDvF9",
-	"4We7aUu7jnf2A2F/78bjhH4O+GSC9apcZ9oEkxoe91DEq6lRe1gz881RIyAwxr7AoAu2qlEgCi3uRWma",
-	"egC8N3wyhJ9QcTTf5bg3yq2Hu/VLV/myuWb4LpcyjJWOtDAmlwt9r066ZbpnbLkqmthBlzYxd9lFYBzD",
-	"NqBKXyyusz/bfpTyCzq7cH6lnSHHJGoXoqGtOwXXM+7bbrpWwvCMG7vIK2+NL6uCKpj2hsmiVJu1+8tD",
-	"EeNsKom14Ve5JkddHae4VkWeEtfiDAs/OM/4BPLV7ANcQhUpuwigCgLwztqnbzYzUUphhJ5AvYR3psaL",
-	"TG+if6fFJhMHuV3qI/isPoV+68adu55u1JcLJqkqLZJItWkBylDY0wLwWJPkHFdAdZLZ6+lCmRbESpTG",
-	"ttED/CbdjS+LN9sZzUH2/JJfPn4yPkFaVmDLfHlRq2RC3/htdPaUn83fvn/y6EO0wNUzmcUCVd+pLeOB",
-	"A97DLktwcCJRk1GgbIQkg84DEK162pZKLlgugTLcgTyTCuSJv/ganFdsirCxDA7HdAucfyBynQdWIXys",
-	"0tZZjkGBIbsGOPrOIdFlxri+cZD0BrqYsIH00ehSeCZLVayENHc7ih5G0xOXcADjzDVbKCmumISUTuym",
-	"XWBLbge5VEWdK7avxo7BGnwXX6HS2ltadSzf3ZybQpY9XTbh0EXBM63Utl797uPslmprZXSLFVUxmuOS",
-	"FQLWDyEn7q9OrpOQGNerft+BGhoypiCgamXEXddeNVr69MGtT8Ugf8WSZ5VAVYhgNWc7tSk1K3Kh2UyY",
-	"rRCyY1ohX7dC+/rIhMuR7csVzQHvBtEEXNGIrb1yE0j0XXgehx048URezkTCUgCutpYq7pBM5g6ZbUOR",
-	"R3ToK8N3OvA02T3zlkjHxC3lulmF1sgAvjWTh7MnYjR7/Cidj9JH2UPBH2UXs4vZI/GEj+ZPs8sDINa2",
-	"FsYtoxfSn6uhLmrlBisFbbdVALtGfS0XYhhgtNtyfffzaUl8c8dyUgq+cm1Q5eIuwVPMSXUl0NGhGYSs",
-	"QPZa194pohS4iCP26AqOqpFVjOaTvcx4UQqe7eIccxBcjAam/4/aIMJeCyGtQJU7XO2btd2Z0ZkCYz1G",
-	"ejckVpjCME3vFKOmPGDfJupfbGhD3EnkGANONIqXcsoF0HkWotDIPMdSyHhq8Nw4ZLkHEJl9n1uWlULr",
-	"BjWxMWs9Pj+nX4apWp3rJS9Fdo64tuGOr4rDrB0dIUDRjr+GMruF76aDAQHPAoC2ckOOLXdiYStRLsAI",
-	"MqqxCKvvb8VsaFS85TeihZzgRuzqX75iUww0T/GjRKla/yqO08T24rfR2yGVZtOn56SDEcTmJ342k858",
-	"b+FBsX13vSts1TmhmuP611cvfkrY9HNPRfnFFOoXfo48s/BdK9zF7ovpflZF9++jv6vGgUGnz8MWCzwX",
-	"G66/lDyGPb+myiSkrbdLVYCW9vXIt7lVOkjeSntkAqtXlc5TG/WHt1bbOrbRHt7lXNWXg/4ze88eAYj9",
-	"MTYwiC6PRP2XIr3pkxco0pvYDuHSNLq/yiVsUMuiSP5Pj7OvAPY0MmHX2gf2l+rb7mxGaQW+Eh/w90r3",
-	"79hBrYn5ixTeIzLYOPnxuEG4wX5SBpILgcgn4EXGYMDwFFz+++4IcCMdKgtYLfZFKQRlwfWqFXiUiNpj",
-	"hhxUySkmD0qzNw+SgTUKBwmYysdDzF0o+50XjfBF/vGwyTExqiIvEb9QlFzwV88EjmcHTOOx99ZAWnCO",
-	"c4KTDKxgHHSY/UNOxDHW7/1AHKZ8dhT7+DzTFJJ/P2TnPliHMoyh3a8YWDSbgvImhuyZNZVrtM/wYIIH",
-	"HcwSgEZpa3q65JIgLOZX3xiiUoOuOP7nPpQYvIxU/m9OWknwKC4VLPRqoMnbtE/d37QmHCM/tTL+Cb7O",
-	"J2hk7VXyrT5QK9noBvptAJu93Itk3TvcfHocf79DXaBZIntsK2B4RABorVbIjaBFFy77Cr3bjk5DAbpT",
-	"jYuN1OgU+7TsjiSD/eLnH6Jd99iNO3Mg/2OgME4v1iEwo8M4LL1F28Pa2/fq5lKfntznY6FaIWAmJ7zg",
-	"ZSynA6puaV9QrUZ8uOSahcX3hoN4KsVS8FLzDknk7sa7J2D0wn90TOmmBdaHQieoT3kg1QkOg3OIFLk8",
-	"CSCUwEqZufbUnZkSWBeXp4YpSag7JVNxRWdNsFPsUdMBsnKNZnoPYN2vvJQt+P9G7nnE845p13XMYI6N",
-	"dgkuw16QamJbdgu4Ci03lVWIvt5TQ1UOCK3turh3oA/qkzFCknIQahzdGadSmQkB5bIp2F4Vto6WHLrH",
-	"JPIXowOsEHPDeEFMiM4gxkb60i5I2eEBReGXomZxX/QMdfoY/ECsI4dM3LarnFEtDEl/s8v9iuN3V34O",
-	"KR+HRWy5JOIfx0/jho4ZxWaCCG1TMQa+oFuY9imbET9hbigYs+U6YVPEm1SXpaoWjNWlht8IJAtCqUwY",
-	"iTH4lJwFWNW0DYqQ4JcrvNjblq5ODnFj/5qbpW8lQrdjKcBCqs1ieXWIH/s0KbPxM5THizhBJeE6sCAb",
-	"Hs/9XtvNbaqKbIq+Z6DycbXI4QyYeB6WqRTbqZ3ZhRIQbMsRW0T6dr9a1L6TLwLKoHPkIe+FFNvo0Kqi",
-	"Ldp74BjdAtk45lCA0TxFWMgZrZ8md4W+9jEp6veLPPZE097bBj9YpByXdqWiEpeEAewINfg/r7bx+yH9",
-	"YBuatGOjr7OsDlM+hn2+V2u6QbSHe+Do/wdw0dX+EIvEl2iM1k03/4iu15vrP/D9zX+3TOungH2b09nM",
-	"RlXNBRIQmk44GtS2qaoC4rBLyd1T4Mn3DNkD+qkNaeTNtegw8PX6s+oAsYSY8JBBXg8mmIOVCEwoyKfA",
-	"yyIXpXuipYJbw2l/4ASjEcvho7Jxgv/26g4v5pXHOWGaFwFZphu16AtXPGuRDPeYJ9n0zEwavxPv877V",
-	"mM0ma671VpVZfEsWUYzgT4QuCjHGFZoNjs2H2qGF6dqv4F14lGx9Y086etNSU1SBjZ6bcRDUpLZ8jkSI",
-	"dlpYbr6AaD1FCRrh+epQt1+7U4t4OVPg+oJSEog6JsiTN0+Re8x4Up9S8IzGo5NFgovv33Q/l2ZQzxPd",
-	"eWGuDVvyLGEjN/VoWhIvmR+Ny661PL0W8HJHSyAhr3VQ4JMG8aiuOaEpR8qrG2P+oYa1sGjYuZ+Cz8Nh",
-	"XrzSF9kVW6ot24oCSmuAuyTXbIpn/inCX2l3gQv0F5y1pTaCN0gyrK0d7JtokRcuUkPP4mmrfk/wA/Jq",
-	"qHKhjBGyJTrru7yJlF/oSL4Y2NIFP47E+ZU2+q/LHN1muCNO7uJxWwvI+j1Almm1H3Gnzmy3x57lxNqg",
-	"EpMuwHGlg+35ik3RiprCMifSKT1NKg8BnJVnu9oh2p+MveC6CXWd89ZZMnAuotjE7EERML/hmAUDd/lx",
-	"dTnRre4FTZXMVoJLa+9uQy8CEMZsl3khGK96WLPLkuD2SY0RBmxnWAYV0a09y1oRRkdE/DmOWSfIPVpt",
-	"WgGEzi68hU/Y9etFmUld8Bvrovm9/superDfGnND13NZNNWWp9L0s1pJ/xFtttGnVLOoKz7puflOYbV/",
-	"jJjS/cvL0xjouzkPXJZSn3ootYzsI9HGFjk9OJ36pdAE+blrwDArd5NyI+MAjRZ2MAQXOKd2hWb1vI09",
-	"iMzqbvY+BhsSAJI3F9mEcXMSCTKzw0Fx+nx+9iM36XJ6PGiB5zs3IkmncPVfsRxqE1G4zkWKVW1UeUMO",
-	"V88/bhVvfovZCU3aVWv2mniukpqbijVvyUGtq03dBr2Ixe08uVWEJQmBmmMm3uWAUzYbzS6ilVVOUS3l",
-	"dzXrmSXjcwD3xwTyYhOilIduQLLlRjZT9dbFLvZqrKXWtxTq3cun7tW485xt0RJ3FWH74WJ3mF0wybOW",
-	"JKxCLSgDQbsYJYmZXTVFViNZDpjFtDmY0dSDdSwWG6zmtQrsOemv9Smcp9gC/F5EyOl5sVBlbparcNxF",
-	"dvn48cXTQTJ4h/94m5yGWbMp5Tdidzdy9ta8FrGLxmtRBRrCueeS6XwhudmUopHLkuV6bZXg2cV8lF7O",
-	"Yk1Yb2ZFnk4ISV89+uM3avv1//4/335/+cv2evfs+i+zp8+++XX17O/zJ3/+37Py639/uv2y0Mv/vfyb",
-	"2ppy9sO3f94+Kv+/63f/vnn2p/h3yrU6fjj5Xux+pjtBfIyVnh6zEpM5GsaqDUkgKLUROBofts07gSlo",
-	"hffTGIDBeO6fyJ14TEGAqDAHnjhcFn1SnfboJud1tFdgY8NoN+1yn2mWZ0Ka3OwSNtWCF1Nf9qyKiH+m",
-	"KY1NU9CYFxCQTdjUuZammA0nyjP4bP20Uh0GXRdqKewCKrhGHLaVOP7gzcoOWMzLx8eRmH8uBQW6YfzQ",
-	"l4QVDly5N8KezvPCiFI3gJclgi5TLqm4TgN2+eRRZHZ/5DKfC23iFJd983qapXB9nUJfnegQRngfwT3J",
-	"9aTCPXfMlz/AdfQj37UmvUCIIJaU5w7OGJXaiRb/qpq3HPKd33nMeOWsTILy09bYpOoJP13/+Gxa18CH",
-	"0ey8bfPGtE7CBoGfAUv4OALlFd+xGZaXIlKu+GeHjivhWIVY2HHV3KpGHMroBIgmiU4Ki7Qi0kmPENg5",
-	"XG7GMS2AA4zht/eU3DLg2SqXIZ/NRsOSLtRisikLSnMbn59fXH45HA1Hw4vxV1+OLm3by4VvhioXXVqR",
-	"y9yIFLNM1I3AqgX2n4f74E8mg9HwYjga7PPcVKPS4STmBqHj1oHJTAfoQXyqiSZlWN7maRze70c1nkYQ",
-	"WpDIrM+zpKKK08iTcNNShZompMMIVIP/vgd5sV0mvjI2BZm/FqVZdjjw0QT5LFrbVj8TQYPCs6AbrPjC",
-	"cKTU96dPzXLNZ0VfrskVz4uW1JvTiFfT2D261I9WWu8goPt7C+38ZzNleoERaaL9FB+x83BCT2HqkWh8",
-	"GmsPP3ZClMyLIA8SyRjI3VMHXBwNxLeDN/a+UEUl659hL2kIPBDA7hm1APPRZvhlUjPuHh0um3WkvZ6z",
-	"r/+ofIQV0RPp4nJKKyovu/+6Yzqwo97mAskoD9jT8XgnrbnW9NMfc61zufi6oDq2dXlc4dUeHHDOjj3o",
-	"hXCvjTXopyg/1A9qK8qzlGvBCmGs6Z6wLF/klE+Vcb0U+optZP63jXDZxMT2cAiJ9ORhc3oCjqPf+Nnf",
-	"R2dP335O/zh7+8D99MW/RNmOfhLbF2WskgpMabeduMOebb/h9uxj9762N7mwcmMecMt18oavi85JFN77",
-	"8x7pAzOKLYShEOQ7w9Z8ITx2SMmqHr29cJ/89Cp+GuWwk/N8gexviOdBtQC8PPDgvve3ubWWouhLA71f",
-	"FONRt7IM9GRs5JGXsPXE1QKEx401YQhdT1zR0YRlohBGRF21Hua+j6mMMV1UTJgZN/wg5Lbi8bs3A18f",
-	"wBzXsUzpu7IBe34IGvPoZMWW/imcmsfOUh12KHfO6mOvHbHPXpQnqbLglNnHt8xelIs7mmVOfe+7gD3T",
-	"Sl5qw+DGxp4DJPg9TYL7Efc7lR4fg3yBfelBUY1HUU5cOJ7X0ue1V/wdqsw8/7mSQOjhnsrNGM+GTBtV",
-	"kosOKyy7QsDI7OAxyznhUBqTsTFL1UZdFsxIqlar3HymGT5Qn5VrKeuzchkEhXvvRvipeJMWuaGmVNxX",
-	"Ab0Qb4Jonzy6eztWRChWW/nX+sZb62tVmr1+36PjK5Xl87wNU0vdXPLMY+N9+ksumVQ0MCfmHATQ7q8B",
-	"YOX+CvlY3vdhSrQugBmXS7lyqf97gQKo3EvVtKXYhoXCoW74EimvBFHwYvVq8vrPlFnSHEBGkiQKS2u9",
-	"QcXuoJK5dnXEq3cRDxsu2eBdEEqHouzICFZvGBS44CXV9t+5ZxxpYC5h+lWDORN6ExbVhk3Xvid6FqvR",
-	"20Rcx7WexyASp6pL2CkJ1s02ZcFGA2XxYsLNxMlKUmJaPij9HYUzrDbpknGslZ4poYcMnfQY7skQ4g7z",
-	"74gqZEb+8IDCDx7fZ+9zSwy2NrQ4B+NRWD/E7TL0RriRbFS4E0AxI596GSN/oC/E0obdJ2PXgjbEQDcg",
-	"7h1qhta+tg/PoRWIAYkZBg+wpqqGgQd4/0KYBMq8WXN8s16UVNmtlTnyiAD6wdzzloTzRsyKLTnmNAWx",
-	"fhJQqZH4gjXFQDyWSt1UwO1yI3X8KxuPgzuG2A7qzexn47rG+vnGJlbj0LYugqr6EX3h4oSlqDIRcaHA",
-	"GlmqIrMGCoVOW+R+dEzucVVhBQI6w1U98+etA4esu5cwQB63D28/vK2vOTctF59qrUllJjDEFYVfi6Ky",
-	"UwAZ3LkGm6mg6peJzwEmVValj8piRzyVX7Ef86+Bvd5OqSd1zjUjLxSm6BrxzmASjlZX6NlExNiNEGsd",
-	"kNPlmFtsJ6Qq1Tdk1t6h4kxUvidVt6KELdYohXvcMYrCHovdSVDXQ1boR7j7JhfomE96lnfg5m7Jb1jS",
-	"6KA2M+0J6yANSkGFUVHM8YhyH1/Vx1J4UQVXqlkhVm24UUAj2vUEWHRWqo3BZDdYW0BH8vnLP3/Dnj56",
-	"/GUC9cmKPAWo2Pka3/y/ftdKTr8Ysp9LtSj5SjMsGcCUZNNUZWJ65XQo5A5NM2F4XlAGQilWIttNh+xa",
-	"spwICmaiUHKh7Vp1mQxGSI70xcg77QqJ23MhPOOpPMS7XEdPibYpLRNc0ccD8fPMqvu0VDqE1RRqK8qJ",
-	"lvxGNElR5bxAHsIIGMVQaOPgV3Gw7VEjhKbUP+MAvm/AZ/1m4Eh8scNRNlSY2yj3TOHKvEMWmfZk1re8",
-	"yDNWoksESsah4qylWHVa5yR20bLCIOR22tvWm2KZ8tQ4ictfRqIIYGpsckMrZVU+yQraVdaE0iKs34Sv",
-	"aB8u6nYU2/dnoqrOtRsd5+Ao1KKq74YhonrrSvE38BuP0oc3X67aMKmbFsjJd69f/0xI4NprH42exkwp",
-	"k5s2FuDgTbbt4Jipt/SbA5Ls2AGbkrS1G+QU5mo8K7i8mV55bm87LKQkIDsMlEHDF1Y9eNQRSSR/2EU/",
-	"agku7AOqz8Gw9nnIQfoJO2G3cFCnbmJB9wGnbFCCrc4UPeyoZCCreuP4p63BMivVjZAHtApRkhL+cd/9",
-	"oIrNKpo3aX/3splLkdSPcBe1z0RrdMeJpH/mZlm5Ngs/TPXRiHJF83XeyhVtmxgJ7uXSf8B+7GAnLh7F",
-	"ehH1fNGoAkD3DbhG9ToVbwZjKOmxUxvIGfOXuL32L1HcrNvR92NNf3314idG14FDm8jtUWtYqaoP1Dlm",
-	"zp2XYoGQlsOrwPUrJvAt0S+0b4OIF3k8Dse7jpVf6xBicJQdXQMM8T4tcm3K3WsX2rx/tZCl0tGkDo0p",
-	"kGtVGifpJX29WbGjNMthQOkeFZGC53KyNGbdRrOAr2Z6LfiNBv3sCKgUoRioZEscHOnrgOetvi60XG+E",
-	"ZOtNUegxC58BO2uLH3JUV3cPMLUVQbFddbn+Q9a1JEq5aC+JAnnYZbxqVG1gDYBEudxd+U7igY5y2hXS",
-	"QrFcxwI0h4UWZKg2yUGz6mVZqkk6WpqlJuynBgw54LD2wLx92FCTfapRJuM4g2cuN6bBgP1klETO8QXa",
-	"vW4aCk5OwxV/l682q8H4y8sRvA//uogGziMDGLCiNEWjBnYneLy7H8NNVOFmXzm2utJ+DWgJaMNCKwK8",
-	"RGmhNhnUk6BcH+LzA18uDP2am+UpyQb9AKCP7x5n7HXBjdWnnb/4s3tgrwSAu/D20IxRg/c0vCs80GS4",
-	"o2Iu3AhmShE/LU2AamZIsze8XaeIH93XXhAyCDFXkBMICzhVZcUKMdmse5Fey53ncz5Y8CdWNcE3y72+",
-	"w/jpnoFc5wr2XNWvl2IHzs4bsYZDTloIXiZMK4zZrDYanZ51n2fDDLZyPwkQ14eKMDVSKi5Hd/d411n4",
-	"2lz2PRoTp9XeI7ry3yUNduQVPWJIVAry3q3uFbZCdqZP88GDWvznQAdFaHuslFXBJ3sSyTXblrkxAvgj",
-	"rzzqwAUhfNFspGWY+WJYDmm5tbv0IrXbOf/7phSHePj3mLX6Lb0fwTwJHRTBfjQOCn4710fQs2pvURL4",
-	"5Hl646kUoaDEc8MWwmgfo2tuTgZtIDd48LbPNL0JuUIrTiDM5bYqEV6soc6YHVfblIVSWaP89XtSn+P3",
-	"lTiR8h3bf5yNLi4fPnr85MuvnvJZmon5aPBhvzKxf0ePDU+7OEOx0a317AKSJ6kY3Tpk3yx5SaGrFaVw",
-	"uRQLmYHP0UNSRIYGA5AHQ1w9uxeb2z0222CL6j1UBxZfK8Mylc/aN3Zc4J1YZoXItBPTMZvCY5McKBK9",
-	"XKk5gyqB9ewVEtkrNl0pO9RTTCuXrqIw/oqcLZAaCbhOmiK3CLib1ysGLMD0hmlCpYJBou30zYR7+5AR",
-	"ZxoAUs1WoV3GsctnufTtzMtqXWkvABGn8xLxJlVNDRwEqGNmO0HEwdSAqJZxVsfhKK4VU2AI26zt1Kx5",
-	"CcUIIUL1UdANfvQP6OYq+AvS8FHasZGl4OmSz+J+T6vkKBePwt3hxC959lEatV1GS2nb3QYKHNad/MdO",
-	"mtsBvjFu/nl2qTuXdQdwdC9+qrtlULm8V14UL+YQqe6SOfA2iR65NMZdh+z1VvkwjXfEWzVCYDNAKG3y",
-	"ItNYvNBfxwYNY/Da/ljvFnIWuxTg4xBi4+kyMBXZDxS1tj3xoJmOpzzobzS60gOrZzULAti8gtrJFA49",
-	"WOYelvlKNfDNoW7CbbJje11idHdwfDJQHp56GDIMd1nzFbClJJl7oNV6DdrDTCH4ola6RsSwIq7ULqCG",
-	"D0nKfyWE9bBXcV+kvfE1l2hxVpMV1iP0LQy7fRSlHQrPvtpw2eXHeKXcfR8SpH5pLa/nS9I3vMv5oWzE",
-	"BtIR/9BT2OYClIUzPMjHtnMFPsUaY5qApAFST1dV0sm5L7EflsynzxygrosnPKxUtukwv+GnCNRHMS0/",
-	"gkk1AQem7sdg2UWC+ujvD+rqUsqLbRRF1Wv5cShQhPH0xEg8TcXa6IBgtdxAjfMdIbEj+itiAfWlO+iZ",
-	"xxlSLRxLMvMLpz0hgAb4FFkMbmf+NJkM9LW7+Yxxe4xQeOO2WVXNpboMdHj0sHqn/j51pafKcmmkYfh6",
-	"5VX7DhFW93YyV+7ChrCX+bylsiR4ERK8o8XSnwsqotnGNgarOV8sASJB4GliIIMUajyEdiixfseCTPjY",
-	"pGexzyXYYV1rjL7elDJukul7Zra7Qjcx3R+bjpvNTJRSGKEnUHP4XRt7NJ4zQ67uAmsYJlYE91+jIRq+",
-	"J5DUrs8020O4bFFv3RVvZpszcRvLpNLIkWj8rSDEWdt+Drd0Kqxlb7wL+W0BJ+NWsmqSe+cUmwm72dER",
-	"nMlacYVDsekWA0Qd86Kj/zMeBFrY84XamKugVAnRV1fwYa6hWjMvRFaryLzvN43FCYiALXK6xLoTjcSa",
-	"Lc+9gOUlM5tSJlUyLnjwesG6mqv0k+I3dQuFNSnZqSt2LYl/EMO8amNStRKOcQhuvWJTVa6XXHqG3sq8",
-	"yfBOCFCKkjwpHvlzVSO5JnJf7x+ipV/PXyHqnigzL0wWAbgd1WC1Z7g2xpkGtzkUvJ+o+Ty+Upxbeck1",
-	"c3fXqw8xNZ/fy295F6vYIVj7uQ8CXdO3rnuYRVMvGLtXxAw3cLcVh0QzTjHUWv/2gHXQVsb7XsUQT77J",
-	"tdYS7rXJHx9w6vWhATuN0U2m2aeyuvFzUeAVIl9QezTLztXSDgAE2YWA4FNbQB13zWOzf2jkYCOJMTYE",
-	"uzym2FQBBqQXhhxHu7XlsQC0TzMJYcKLnuNXT/KM+ICQgLZW5ydqfvjFtO+QahjwdGLHjl5BgESKai/X",
-	"id+uIFeYNv0eXi0j1o1hcSJw3mISwXcn81iG9Yv95pnKRPOegyHzE+odtBgAwlwaqJUVlBzhObDkDY7Q",
-	"zgf28byvv9ZX3uyfktv06rgEDd+05ttp1BupmygT0bWhYrGMMzZ1UcLpmAgQVbnQV2/kGZtCfv90HJYU",
-	"qDhvErYCCioqgapuhNQsl2mxyUSGzztqoforZhtTe5SSfyFy8ZmmN+ELkJBoOoYkD/rNs4bSr8jMI1Io",
-	"t0hsTVZ+PFtUvfyiC3EmdyVASgYvfYGJk1DArTf2oZbV/Mr+TMkKW6idlQqthUa0jNVWN2I3rrKdiXfc",
-	"nuVzQyW8XQ4DAT8Jwuix6UPmq+hTbjfWdPOFIzry0q1VumxJr+Nyx7TQrhYGGI9qLWRn3wJADO92fsIq",
-	"vZT3EUO/dj0j7W2dsrwbB3THEFpzo63KWmAcJUrzyLWZaCFkLyHsUX5axrH1vy4FVtbEuZ0JIZk9kCD6",
-	"0VGoBUFwwnTGQcjrtvQymFNU7/YIWqoVbJGQXlmFP8cUvZaeVsCuGdrxacngdh+KCIIpRTFvrAfCTG5F",
-	"UeByiOT43KqbvpTxhWrNmrer5Xc109X50UAtpXiic9sBlgqeTJ0S8MvfTpCQpSoKXH5eNQpXK4Wnxp0q",
-	"oWcHjordyuy8wnv9U5OKN6kFYF7VmSyVIQVIRNX1wmnNBvV1JJpyE4t5TDNxKwq1XglppmOcDr3kVBls",
-	"oytPMF804F7Bk4NkkGtV8Dbn7L6vq/vhxx0zaUmGx0rsk58iJ21ORx8P5gW1kQ5hnepnkFwyvVSl8euH",
-	"TLV2yYsdTU6k0ipFdXL1ckD4/slXQ7SKgxMv6mG7vJzkqI2m1Sc6aIezcayGI3bfnpTydEkH7Fug5UbL",
-	"qxQrZaC0ON9AvTSpPE0N+Pd4NlGy2BHuTIdMVPb3KzbVRq0nUm0dnAx0v/3RGsXK3mCt6KkHCTqLD/Cm",
-	"ddJ8oKiAlgyQfBy+DVoDvwHpJLctBm5VXnFvOmdiGY2mP6dSmbTnOrZmGa1L3Md3fpAUOkTh2qOrL+Bp",
-	"TY5jVXPinGaVFqWuxiTnlcOf3v8AcJdcs3sQQQUVcDvHJXrayeulkiKbLNVK9OpVn7p9PQyf3DBokTUA",
-	"qWZ0u8GDs5GhazbrsW8HBtmW58frOqI34uA+X0mi3+q9u7hG0XQk/wum/BvKIe6SWdyaT3fFppCleOYL",
-	"9SJQgp2dQRq2P1lGMhsvhmL314t0tc1f5P/9n/81TB/+Yn7IH21Ouyaqj2pz0/N0RswXOm40YJc7UNd3",
-	"iRtUU1u9lnLOg3Z0m9nvG8fEQqVQE6UKEVsB30tBiOp9K2evSxGTFNhL2upmZAJz/6hfjaxPghSreRAj",
-	"atH2d9Gghhp8QhUWTKfvx5dHd5BqVlPaeaFpR83tV+Q+bWPd3afKhUuTctNaSiGoMrevoCo/9sEKjXCX",
-	"o7Gyq1J2SAd4Bje5u1ud3JmQOZB1esAClUIFggT05gEwyE76sJWHJNr3k5Sx02bdU338TtTmkQWCi1yz",
-	"rSgF+ecwxtCoznYP8O5f1eweofM4QhIzMyhxXRuxHjNuNzdMgEzoD+xcQrZXwozgZaa2MiGkZML++z//",
-	"q16qDO6MV4nfBWRee8mZnK1LcZuL7VVFHWnbFTiCIX0Eb/KghSBk8JqeQDwM0nlZwxFUGCRiULVJcoNK",
-	"tb2CWLygjCn8UhVpc9LLNbNDvHYZGx2Bhrt7s1ZF6uBjHecWDQtJE2115lwgxSAZmdXtkJnJbwXzFQxp",
-	"PBu1BOmr2axP2UA4iy8c7fdhu1Wsf3b31oi3mzK7q8Qi1zWkRRhNC84dBGEiccnipoFjFmplBu0aRH7p",
-	"603fvczksYEi3s+epmgQYYruKjFDJnyiWYAFJc1P1X4RyLa98OdAJlocIq7Oqirh+EwARmuyArOOvWxX",
-	"p5UCyJQHerwi83FO8EOXQoqtwCgKIMoQuIwUA8Rddjliui1A4o7gRjEjiiKpyGVKbZgWqZKZTnwxOAKC",
-	"D5nLNSlFxlND+xyV8Qx/tt+Jop/VgULlGirjOvohcHMv7bC4HLsGoY61TFoI9e17DnioeWl7ilttnUWq",
-	"hfRTBQIfCVkH0wpTpdWVd9ADEduK71AT0UJl4NvqE6XmnVswEwvuM/OQu6GjMapMjCfixRxmYQW8IaM6",
-	"+ZgHkNUdFpexYbQDEneFvPblfmuIhopd15FHUP6i3dKtiPMiqSc04xkOgGqNgrH2FDHJZhNw+NqhX/H8",
-	"OLcQNDkhoa3NQl0qSODcELYph1fNWrvVKZ5W/QD1Hn0uqLtLG3QIiztcd/fVTqbPq5hdSMEacAL89j7M",
-	"RyE/FpJ0AkAEjJCBL3MXJmy4XWyACN/ZJi+IKhtS1IJ4ISQ551J3KrmXrqikqsfJwuNHE9Bc+tTlftp0",
-	"nQQhlhCJeA1IhMQ+XzGr5XfOskddCTd0tmqDCfAF46MVy2ScSOW5DKmkqwpOFbOjFsjPhLBOp/tp0u7S",
-	"zufyfgwp/WLE/aHQ8Rr0gxrNRXTtxaYi4lDqk5jlFsmeC0+K7ZSoawI/NwDgd8JcsSlNEIFlnc0ON1Aq",
-	"uZLeGU25kiUhTVy92ys2rc4b9CZPTInP2G1dO6odThykFDqmDcOJjIuFrTemYqeGwwK1dR8eHNRoqKDB",
-	"wPkDJUjJoi4EvxXIoV94SIZTflJsHeAXdExwgDqC9N2D8XWE71WGd0CMs6e97pC1RsLgv3BECHGd7XtN",
-	"5nEGPc2meGxpcEV+F2eTq8it995EpqBnBCABqOw8HgD1QR4aNUGW8bNve3HdODMafSLmrYxHNqpHWoc2",
-	"nr3ZUv4pwHy42YelwSUTvCxyv/JoRVawSidzLh+4FBsd90iGWaDReQBzPyt3kI4ZbEHw4DDOctlHReEi",
-	"nLiz4aFBoA+LKgqV5fO5KIU0oFQ4kPRXyWPBOTrGw9d+vg2Xm7K6oyFhxJhx4Dx74rxTAr6ToAQnvsbo",
-	"tcndHUnpCjh4Ir/wZK2KPI2SFv5MV3zyal4yIRe5FKwU840Wmn0uFft+dytKqRIW8HmC3i83hdAQz30p",
-	"FuoLOPhseWlNTXuYI0WQkztqJ1M8xNk3E7fIo8tLNsVJd+2dukgy1hEH8lOrQG7EroYy6p89MdvIrBCT",
-	"kzEjINuAfec+V63dpoCadFaoGXuPR6Qxe0NklvjY+e3Fm0HC1jy90WP2GzYMvIJvPwzZM54u4Rpy59kX",
-	"JYwzw8vh4u9wSlFB+Sv46mc4Xpr4wyC/uEICY/5RIdhmXSieIaWQ/YAdV7v+izzMMTtRTSSY3TZOKb5e",
-	"f+ZKc8DOP12XGymmABqwm7v3J14xURDBdLskSWUm9D2RTYfs2itA5MeBikdwGTjVUZ4OZ8/26CjEMiZR",
-	"Rsgf+Y3wEuJMHOcrkcJTRDqu2DvLeF/+BhjuGLGxh4d7vpvKEstrFhpAv/iNtRE3Ye5W4tzOeeld32CL",
-	"irlx5YoyAcQ2rn41UHaQ4V1TIFi2pTnzY+dkxkjsSnCpqcTiPVVFa00jENoyXVoTxjUY4orMuRYqGs+V",
-	"GwHK3l5xe8i2q67f+emVz7E5RR53Y7eqK8X2fUgDuWi98D1KOha9P0JfTAdwpCiu5ZLD4+l80e0A/rAK",
-	"hXpwc7mbQHEc2gtpXMPSLs6cqoymwazIDn9x33PRtHjw895T0WZc7BkQH5KgaWjhdW/arNG0rZhFmkZD",
-	"4du2kR2aBQVprNq1gvE2GbitnBw52T5RuuNFf+hozFt4yBFxePEo4AlvJQcfVEGFwSGa8A9v91wxcMI6",
-	"zn5RS3/uQdxEZ8k43W9obpMjG41cXRXzIut2Su2cJgEzwlWYCLK/Q3RWGN/m8/kLv3bvzfTQl6Oq/RwA",
-	"+xsocAgpfq5KOhes+I34gnHABFbkFvuGv1/nMRAKbRrdZifI1tWh6UasrAnjhq2UNuxyNEqC4Kf3PHi6",
-	"cqR6cbs3zW/o6usR8wx9qvf2kulJm799fzh84MKPCYoeL2E7A1PSbmHgFVySO37fA9/CyfWsRsOVNMku",
-	"kwO8JkdHq7XcSX8aBK/5jplCAFWI2TtXzSN3jfEz5s4i2bIrgUwdMn8bUnM0Vlxp6o5o4l/xgaMcPkiP",
-	"5dZ2tQZd46pxCxrRZkS88uHgHmfZmlOivfxvIGCqZFMSrilGc6hI3lRtpSjP7RI/P/ekVv9ainmzTAps",
-	"9+G5YHT56CDHXjeyJTQADxuVFd+nIypZgL+0zrkV7CawKd6vgmub9+KAUeiDaj+oGN6XF+SA2+/o72pG",
-	"VLCGARRqTCHe9IalXBJV5LwUUY7XbgiuqF+syWZiqDFV/athC3qp9XX28SBnuiXhwL7BIxQqKQMdFXVC",
-	"2bFoJYRBupZeGR+QxtlE7Q1euJ9f79bier0uos7X7VJFncZVVBVyxKLI1n/FmPHZxVGfmeuxH+5qmsMu",
-	"JyRYByWSrJ99mbxnGX1uTJnPXL2F7umWz41m1bNJ4AMH7DUR1NBvX0yTKgTigv6C9uTVfm6mVeDcyn/W",
-	"wd3tRuDg8PkwclMPb47wvB8rzerNjBWXfCEyH44P7A1/prYvi/Y23ZQl7QaHlG69O7+QV+se0Z1CzM1E",
-	"bcwB3Ier1bvkwNZfKrWKW0qFuBXFgXqbpp5gUxMDqmwB+kSHIQOaIF++FNHNlcy+bVE0nUcSNH0vcqeq",
-	"Rma9oy/9xEOGOjecvCfag17BlCryHlxJzfUfMZPuxDYF2TT44OnXrlsCk/uzj1Sa7GBikMs/QlsWkuaa",
-	"uvtieHExfHRUZ4dtP85AUl+Q3+XaGjP3TYprXeWfIEeu/u1TpPg1VPAx27xr036pxKGRsRYv+/sq/3tF",
-	"HALEaahtOhISnN4Cq8zsPehYVZSmKp0CZyrONC8Ib+ChCz5ZdMn1sAvW3cx1f6z7cWsxXHYdOXlfe0cR",
-	"lizSjDbCOniCe9944rjVoLAM10zc5pkgWKDfM2gzDar9Z8fgEUUuBV+IFsjvwdhs0Lx4Zq4oc14HlF1c",
-	"dhI6qtXRwyyOYXbp+1UfvVrzXLbePA2+GF2C8fp5QY2eLh7HT5o1GYi96pshBqnodl6jGNJn73gKIR9O",
-	"7BbdUaPAw21XdHxJYDUz43OtsH4t5CEHRYrVxthjQz2j5mt7QnE1punh+j7Yfxj2TaM0ahmtSzHP38Vy",
-	"hTVhpNMlL3lqRKkTO3ClSNVC5nq/kbPSTB7NXz89Df1Ga61I3+bEy/DR7C1YAyfZGGExfaJt/e61AN3S",
-	"y+Uk4zvdhswZ12QTH4I6PxjFpLewghPLrQzq9pGkV7mkvn7fwyePjxTwSwbILRUptwzYJKJCgnsO1Sm0",
-	"lq8o5p0KFLYsiOZzq1z6v4/JZLuFaUfola+LWZ+btnqZnStkmkMVMo3T9h2kuFlmGX71JSxjHXN5KNF5",
-	"29b5DYkWTkm2XapVQpneVuElhOb1qq9Q6kZjZ2G2jZvVRk6F4JljDKkG5HJ0+eTs4vLscvT6YjQe2f//",
-	"985KPW4iKJZyyQSFB2xHmjUeHAFfOUi62x5/9vQkCZhORd4svlohZKos3Df2UPtm4OsqZSLNdbRgsP2y",
-	"KXekZJsjdOFG6HGPEdo7aBFojJBjNB9xUUG/fms++x1KXncrX33nUtTdC0t3Tz7b82lD+vihWs6/itlS",
-	"qZtoYZ8YfD4LA4euxK24hTBRjrXgriBwO2a8KIa9ojl3Mfvq3JkRsCaPHCq+FdYsKj0CMMjC3axBXQCP",
-	"tsmLAo4RnSnp8iKXizbivtc+EczeuCkFEUl7FjTITNG6u5HYtF+3y5u78c8dnmkfHj3pbNsTRuS739uf",
-	"PV7+Xl8o+EwUR42sH/CuYNM+aFVxzKRxOUbHZctRo1s1jq79juIEka9Wf5asFZ8A+YGJqYr/231OZIyb",
-	"AGfd4bOtFkO+QJQZdY/KCbv6/FJvXXGC0E5rKeCtD9JCwh1M5ws5ZpeOdI+VykDYxh7uNzITJdvy3REG",
-	"vIOxYFR93unkE8N6KaC7kIxvyqJjNi2dQewDbsUkqJqDteslvUqodaMcSFES5MWBWmwQxdYIZI6Qj9PQ",
-	"kaxH3Jkk6T3HhZ5qiap4whHnxQF5d/QosJnXo7b3IxHxdBLxdHJYcdRghtmDcVYK28i2oOZJiCmy4vaO",
-	"hN0RKoB35nA2LBR0cN3ONcs2PZwapdBrJXXL3gh5oDWFhkqlgiVdsO/zrxMPGgFzGSXxM+3URovS+VsX",
-	"LQpzVa9NzwzlvHbRnD20jls6lfYx3GxagLffvX79M8MbIuMTV4FGqZvJqkXP+qr4NSm2jww71jnwYu1d",
-	"hY7hppHTr4/7SxpDcgrPSVNBfRofSnRuY0SiPJuO27SIT9Im0UYau1zzWSs7K23KiFSyqj2mA6lxJxzd",
-	"TzuqP3MiZeyTEESHmLtVDNvvnZAwC8ehmHf54MVodMBKjr3xyaPePfiYNnEpTF6KSZsB+W2p1kgsAIhA",
-	"q8i2KqK2w5w3a/K1vxGySxBAi7dcBcBicHpUVQU1mK9GqfiXyCQLBvdy9KiDh65NWl+iTdKvVPsLKZyB",
-	"vcOECruawfGIeZSsrFU3MKXgq33PVUvG6zM8t1GYcJkvlqKkDTC6wXmf6iiJYlx4yzrIAqvwqPhv1hOj",
-	"4rse6Mb6Bl0ii0AwyY0C++2d6Fh0rzZ9uNIbzu7bOOVBjQUFq4W5Rh3ZT+mNbw+15k7ZkFEPzgsKCmv0",
-	"4DQc3ncvrxijYDgITcc2uJtO1I7DOrS1FXAH0gI5wp7CoNj95dlrdo5T1NaofzA1TKqsEYKRbGnMWjNC",
-	"STG1MTrPQJesy/yWG7ukDNAnJWwjC3sPKGuqhcEguVYjY4JuBEG66cpIBrpt6wHBb7Og0FKajsmj76wj",
-	"CIPOBFiiniaCl2V+KzKCFZdCsIzvaggyt6tD7Q33TyKEiVpSWHY9yAirUq8oXShwm1dxhLbgAWaCHSsb",
-	"BD2vxwICshjtC3VCDQ8pRUaRnT0//kbOEP+GYFX3Qna0BUg1NNgLFgwILTsImrZVN0KCV7Yaiw9vk4Em",
-	"9kjkpAnKK11UTdzLb+ppnS53bQkS/uvvIzvvfoCkvYnHxNt96FAR4F+Xu2+ibLu/LneRyFYZUNQYCmmR",
-	"abMECh1MvoLbx1AXx7V2mrAppYZMx4yztSi18oKEBTBQevzZg27H+jpWWuyDFCklQUPod1hHCp7Ow1LO",
-	"pE2hliS+C4gibYPQYJuscq1zubC/OJTSBInV6YTksUtYe1M76FN6kzAtjAZyDfsq+tMsxRvJCIboWdrx",
-	"41BpAOo32BFBnl01n9uJD35xBXiCn6g+ADWJII4VmB/rFySOusuVOUlsQ4ADHZL9EPq1V7InQSC583hT",
-	"KgCQxEOjqQkwhrZJ3EzsxXpbXHk3yC+2VrHVhDnUCckNvgc0wXTsKG+A0BEqVkJM4groCEypiolVH8Lr",
-	"1vDNhT2OwiuHb+QbCfJGqQxOJduZ9ZCqKeZYBRUhMMtjjBnrPgUanwtyovEHe481JafJGwl/UM6NvYZU",
-	"7PA5zHKZ2BuwmDg1AwUMjxDwCy94uZrW6XKCFe2ypwgenPg6dl5svGPViW3AadiQ3orImQSs+sHJV/WL",
-	"Kz/hf8Diq8mA5hoL9FeTE/KV1QBsjVHFBNna325M6Z9VFhNx2/vq9LXxrDpOwwkZCbxcte2Pcd4YF4w9",
-	"or1BK35IahH4FnckRFeEzHQVyQcNV6q10rxwoJLEMbbaYYO/flczK9ogvfZv4H3NifbVAyH6VJ7WUaAm",
-	"DwJAkOsTlq7TVRKNJzb0282nLpabZ3FcVh73ax/DMlgFVFVIuUK6rCAYFu4lCWxBLR9qKUQcH1urY7ZL",
-	"VV2wzdgvRJxg3iogSqk+3aevTRyHbYAnnFu1fLi8TAi+aFkcpDNAtkUc9oJ1RQD9s+TrtZCakDNmKXqs",
-	"AG9SRpHParXC5FdOazWaNNXdDo3karVxYBIdK7HBabOxQlIf2QiAIzBs2/LCjqiwX5cK6XOdFXz8CX4T",
-	"8Q0QVaZHwhCiwzYieHuLdYmvbGPovyFbal9KUEgSXDNGWeMRZW0KR4qp08vTYdtGiu4KX8AjqJ6YDGDh",
-	"B5R08CdVrtzyG7FZt20qv8ZS8uo6Z+jspSkxdof5RFR0KjA1p8gOjvaw1RtqK3WDkiw41AR1IYMOVZ1s",
-	"7NGk5Kq+Ipl9vHtBwdHurP/YtAmxQ+674pDMdEITckdozQnhOH9owYDgXJfxT1BAYCmKrD1+7PKkYB06",
-	"LiS7DUJhOam2zfqF0dpTuioGikfCHR3huAl5Mn3hRbtCwO+Fh0fghSbJAwUJLAdoIFdw8Nin6XABBaWo",
-	"FR74d1l5N8butDgvhfh7NxBT7yK7yPXanv71tbDdG6E9EPC/Un5Mrn19gI2upZSHJA93KtTZvdpvxfSz",
-	"z8OwgYrNayCgQoqocH6+jDUXvXQtJbLA8tpIJ9ReApqAL8bd+R7UB5urDYJUVw5Tyw2bCXuI9I+arSIJ",
-	"awCDVPiqHuwgL2xrvXa8u71llTKWPGupAAgSMDFqsSg8m2AHljxPk/Ganozz5dF7DwlejUKrrtRyA3dU",
-	"lFrBLA3vyvzx0QoOuNkKsA0iCia1SoupMnPAsVLoNWQSk7PiPuVPoITO3cWlVZn85ANSUCTA4+6uWJnb",
-	"KbLzBfZ05cEDRr+OGJJ7lwqr6JtJoXiAhgNmNNRluDTqJkVYlaoNKhY1PWn+W8qFXgdbDhUIHROgb+qu",
-	"TMMYX0iL75RW4p6wMzCtsBTe25F4zqKyxrZnvNMqVkjh/zWbpx+qjZvKS9ICZzsJYq3/Fn+XDfWOOvGO",
-	"+q0N0+bKBFVjGjlwnrcwCQTOvVh9TXynj3gBEkKUfr829ixXFXW/Dy/kqSoYOh10F3XSLGvn1zRCQON/",
-	"TSqeC19kChTgBCGug7B2GkBIkbAz+CfpQnSVTjBHWNddq/Wv+JYcOuidBIfVZhZ9JCAWfe6OcIQW0vBq",
-	"+K9AWF34/2jUv3H6bWwy5EyyJpVztjq6Ol/1ib327HXlClhy3Zzfa7EcqoyBQnjlc/OpxBDR78msovDy",
-	"PFj0gwvK8yBba8nJooRBY8+guoYqawhWOwC+QUPfwyv3dW6g1BF4R4esLuVhOxs2ey9wyOh+jIxtLMpk",
-	"69SZlMO6XtDbsDibm9tTcR9XZUba2IFCnMjjxw+fRBnl29YDmvmuViYcp+BqlFPlLntk7VTUIEkvODoV",
-	"9FJtEwi/7pxP4V7Lwx21grHrdNLC0i3/hmp7/5S1Z/klLFT0iHvz/b3CiA/XLJ9HhtmdgCEzzFWXKvIb",
-	"rGoKTJo7IoeGijHEJP4xT5H7lu3hHumAHDDeLyXZ53ZOvoBKKPM5lX0C1wGd/aGTze6CA0h4wIErcqDm",
-	"c8e94SlcHRTFKHsHRRtpsAL7rOGv8UgwBCe6YmtOITp8Z0Vg+vne4HyRIG+6e6YqZhWMwpLrLlToAEQt",
-	"Ig19uZF0DIF9xd4E7wbQ5rzJhGkbqvlOD9lLInCfQ62G7ThgcnfZqfZdU88ZKgUvbZetmguoloiGNRNp",
-	"Ya/bDQwIw+3D1P/wzXqzxuJaU+c4tDdqLKEmFcN6K2wnzGkJ4m0bJplY27PNgU0xCfYmYF8F/xICmGAQ",
-	"+Epktb0sYoFdOeLWmvTT0cYOp5IIX7iXNYwJKJNDG30ZaxtU7mk2Dov4nIzI8qatRH392BIY0hBhzTqU",
-	"S+tUJA1z/DZlbnavrHYjkjzHFND0BSC/A0SHHQXDdFaayX//539BfAk0JAYJeRlmwC+NWQ8+fIBNeB7j",
-	"amS3QmaqZA8e6J1M9YMHDNFzREnrCFMwEsaJVjTBOjHI0MbfyAcPaJU9eDBk137J5bqq6ZJLYHgJXOQP",
-	"HpCGefDAGnfwGmeSPHiQUB4tQnAQqiDYgwdkptoP/QxefzrQW5H1FaP4G0mRAyX3ggL2ZgeTEu94asDR",
-	"T+mgZC5nAN158ADLu4K+zvTwwQM2fc/X6w/ThE3fU+s/ULzvvfvGB6znDoCeDAHpYHi+keBXLhcMfcEV",
-	"8Xcp7JLPeUGbRcV45SEA9rFck59YZG8kbLPQ7IAsJNdmzB6NHlHrf8i1gRktBVvzBSCQ/qXIV7l5sxmN",
-	"Lp8ABJ54xskDnWvbM2uRYmTzw/TKZZK9kVP7C0UDOaIovUsJS2zZr9IJ147Wry5sjniNlJeQ8jsF4MF7",
-	"jNcmDPcjjJYmzIVRP0zHVvW/kbaT3TgriK4niOHbXYRnAHB9I51wJY4cV7lKS6D/p/9im/WnhyMdjI5z",
-	"AP5JTgMsHw7WG4ltsV2b0n0QUaWsAWBnmcopttOl54GWtfNLwwWVjLEc6gK40N3AQcB2VhlWUNmCU2Pt",
-	"m5+95ovpVVXExb75jdQEHgD6wefzsx+5SZfTsCLK548uLr/AcbM2P3jFcBvkms25NqKktr0Ua6xzatv0",
-	"DAq7/vzi1WuKx9k2PM/Eaq2MkOnu7Huxmw7pNvCg0clLMPuJN3L6MwEErxiUL+YrTaXhcL/RbJqqDPit",
-	"4ePAYWk/zNOlk0+kk5Vsaq/+YEV56iuEOpcOhbR5URD+sBBzu5l9LXbKISywFtSjy6d0nnxppe7sGhYE",
-	"fgQNCIXovxlPb1zNHcQlMjV/I5EEr7zNU7tXbaRx1boQYgUzRdVCGULHwMQidHkStnMhjLYvBNRB2BdQ",
-	"E4KnS9fSquO5i5TM69ab0xI0kMh64xQBRC+ZkqlI4mnpmQiiVyHnDZgDRZ4KSk6lqh3Xa54uxdnlcERQ",
-	"ddx19Pj8fLvdDjlcHqpycU7P6vMfnn/z7KdXz+CZD8nA5AY8fbCKA4f6eHBBDMWSr/PBePBwOBo+HCSD",
-	"NTdL2DDP8aR3Vm4k/L2IJUC93EgaKIwTM65vyK60XSz95SDiTGGfOvWNp0p+ng3GA6tdr+Hz9gPQqpKv",
-	"hIGQYstJprrl/MW8ovOPJl1Au2oHWldYNygFlNvb/7YRgKL2dUwplR3PTR38ELYFR5oLIjfocCOsISoX",
-	"gonMMDOXoxGCG6Uhgl7Yg1MYz/PfCeVVtfjQOdCPOrgHwbppWjWwP0ERMgk7GZyFANU2RGcCFB9s+5Bv",
-	"+TmpLDTYPCrfTr2fHxxuKwCGQzmUwZ8LtR28tY+E8nn+vtzID61Seg2LUDshdJWotaOXvWJTTGWb5NmU",
-	"yp9BcE0t9mXzL6ISzcGnmInYLLzGnpxiwF9ZHQ/1yalgqJfxxpjvrcKIPyxDQxqaRivIKpRqAZUbB9DC",
-	"4wIS/7avpsMpPW9BDgpertpVFOz3qHq0P8/WMWdSmTylfBW/bcMG6yHnQ3YtGXzJbg1WbTJnoYDxmNpT",
-	"cyGyhciuqJqWz+VS5eIzSHBwij6i7LAPp1R011X9kIpjKGxnu46r7qlpOi9o5F7fJz3/51J1dsyPqzkU",
-	"r4+k6Lib92qtCWGcgoOL5+/hvx/Og3mBuE3HxUhi27IeEUR/whUJhC8x9h6fY1JbYRVHUG7cocOVE9XC",
-	"mMKuJxd/L0WqShdgbiws5lHHAF52YGKEG3t3oDvz4ZCwF86sayxha6PswAUJLYmt2uvq9msaw35rNzDv",
-	"vxc7EnUwTL9WyK12RMqD9D+fh2f7TyhTIv3VRpXWIrOmLiY054ulsYd1ydd6qcAz02PBBP2GjJQPdfeP",
-	"B5d/zEXbtiPCrCYNJXf/lRp02S+ntiVLKc9HzRAgr3OHi3LRYgIjz1I/ufqHUrHrdQcF67LA0fA+lWbF",
-	"sXOTdL1eowkTVU4/ukO3gAAmX6+H7BprpqH/oioxOvXsYo7LoT5v38Cd11C+6Y9TCFmu1wXfTUjLu5Li",
-	"zWKQnWfRRdw7rfaLU8pP61pfr08hKz+SOxHrbdWlxS3oc3BMotQUIpYP/ty4GnQ6cS5aNDZveZnzWSE0",
-	"Wyh37iCGeIIaeADrvBSiCs1g3GT01LHPVSmMgPzzcDRVLpQx3mPXUpHXxe6n9JPPTqjqAMc2uW+hv3cR",
-	"5m8obB5RL49aKxKjV9t+8iR6G1vfNrvJYSUNzqT1ujorkv1H/k3wbuBEx4+I8MWPqVgPLoxksBTc5QQ+",
-	"e81bS0rSbedwD73xBMfJtiHvJ0TX6/Xzb1+UyCvxFnxTaYSP/hufyyjYPBdFFtROBlLVqzCubE27/SnD",
-	"qP6d1PYc3MD31Nf7wL0VLwqBGxl2B4IRHkky7KW/HWjhExtr/7BS+o2jEHCy6pNPjuwC56Tm2408pyHg",
-	"tMHy1Wpj7AaQEJhAZL4S0F7t+rgV+A198Z/ZEMQ+HLcF/Sb6UU7bVfFG7Y7GH0NLRU3M187E3KwLxe0h",
-	"FguA70uBd1L5O6lEpatB9kaGhc8RDOTeBuADe7DeNuqfYlwJIx6FFpB+hUyWbyQYF5l4Z9+PBVe0Pxan",
-	"S5HeiGwcZnPNBeBvmH0HRaXctTfylhc5cLc6Xgdrs8Dc6SrgwyAJJRXJGwkb7Dy3K6Swx1bbe+RABz4k",
-	"MGZw0iY5vnwKPZYYlCm51OTCB8McI0culm437lIgCkJXOUOrjYZil7NNXpgha1aazfIMjCsM/r2RUCqc",
-	"CupDVPOKMt6KgmUqqWFhfAo/dhDiREENocB8CJBE7mG7Y/l4uT1+iAwO7TjFOJMUyWrcQYEm4lLBj3x+",
-	"ORp9AZ9aUZIf7hzsWhIFnnujgyBUlaAxrgo/uMZRhIQcLKQWHIjBtrzqELJzwMmJCtf+ye41U4idUkO3",
-	"FXYLnTVowTqsLDV2jHwqWNFbSKhZqMKhc9pWsik9SkFh+4sj95piK9/IOiCNCtY4dvFmlela5+ulpd/I",
-	"a1p+AbRHY/G8RtnYFd9ZUfOLmfBZYzT+YTm7ErR41sRitSjkrnvGipsLknNTjT5MEzq1bO/gV4cocRQH",
-	"WN8ZGz1Ni3ziA+ozSExswNMQkRy4x7m+0YgX+PzrZy9ffzf58flPk29+eD755dnLV89f/PRFGAGvTiD2",
-	"S2pjQBdMY6eLVzuZ3sXi+rbcQVgk+aRHalSwE1cTbaCX/PLxk/HT+VdPstFXF1999Sj9Mnvy+Cm/nAvO",
-	"R+njxzwbXTzmD2fzR/OL2eVsNPvq8jLNLh5nT9KLx7PRfDTio68GySCYksF4MBpeQLi3cjl4nyzqe6L5",
-	"8tWZqQpks2FPRg9HD7m4vJw9ffrVV08uZql4OLv8av7woRDpxUx8+fgrfnnxMP3qSfr0YTr68kk2E0/n",
-	"jx9/lV5cpF8+vsQ6/922dzuTvVwEp7Ms8NPamgYRy+In2rSk2EJesqsmT6XCIaEUzItTei0ON+m6Vm//",
-	"BAeunUzrwLJjJmzIi3hPU2fTaulUWtUdzAoRWF3OLCHoKMAixp4UwgeteCneAB2VQXuloq3xt+DWgJoQ",
-	"4I0EaCT0poIvU7Fu9hyshjcyMBvGzDtVQEQ8bZ/VrJXp4gwWDO75vRAym1gu7a6ca0DjoOKGTRLCHBiC",
-	"aOxroI5fzEO/jrO4qKtkFJbqlhcMkZfeVbR1fCI8RyssYbPdG0mSxKbrUq3WZnrFkOYx8dm/YamdwB7K",
-	"NVO3oizzLEMsZHXTG5kpj/jdhWfqMJMdoNkAjwUcjDDYIAy404d/08IYsBLhwbef/w/DF+cUwDz3W8O5",
-	"FgaR9l8k3k7Cs/sbe++OfT69EWsz/WLIwO/m+dlkhrxshKyhzZr9pPwQwz4FEHB4NYiWM2oDmipK2QR0",
-	"5ZgRNI+QSzlAquwccFkRkZ3C1BmyV1SD6Y2sMG9gi3jgUR15Vo2Py7hrQNHeyOm6FKmSmBoyIY60L3xS",
-	"NzYqU0GGCsDVZjsm1bZt035eFX6488697xJo9Fl4Le3tXb4oBWD5fTATHQOVZ9sNTS+Ezn2sgkqX/vZ+",
-	"4JbrRAU5E1hK3Y9HmJqxEqbMU5evtpe4tRUz+5+lKFaTW15s7ENQayJPuR6zh7AReB4YZIs8S1W5HoR5",
-	"Qb6y+nhwvVQN8tcSL6RcciSp9xgAoHL1QLRFoWbiXR+TwMnIH2QWVJ9v24d/dVKVwWZhVzDiNio3O6lg",
-	"tBwoy+RkQYdaYaNqXyQaNu02SKt2gg3d4T32NnUXdTjgmAqOqIAtVukNnrt581gK2G0C8LrC8L5/cS/V",
-	"S/f9f2Y3FXWiA/aNevsRHVU+jPSpPVUUDPXiAogu51JoMp9LKooMm/8XAbJuKymRIWHiXSrWmD0VGB+Y",
-	"g4Ay5l5AHqXronBZEOCpgfwgnwcS2FfpUuUp0SX63da7KFwHwA8S28swVvvS027+cfFa7K2d2VmRHaIm",
-	"eEsZqYvB+GFnXUw9/INUsRvfNhij87Bwl7bHi1LwbHfyc9mRhgTunlMsZBSuYB2B7zW1Uu+WxrGDmg8e",
-	"d4KUIG612rY+01X0GVJ+rF0OB61aikcFcq971OwcwItXYEKDARKAGovcsShFcSu/+Kb/k+NXXEeO7wnB",
-	"YJ8azGIHvEISfKwNoU36zt+7fx4EQQDgtPIjitW64EZoKmNpxck5i6f2j8ls5y19lyUhikKPUSZR/Co+",
-	"6pmoEt5C5K2V6SCHogW/4GbxntHdjy9mbcrJzYD3EiyUFFUlMrvlwgo9JW6i+ughiTuKonBvweO61yOo",
-	"6wmX4uZS6txAwXh3MF9A3AtTcTamIkaOAS6CSf5HmKo/HoXRbQLvoTKSLre78TriNfT6wh44INFt/ySG",
-	"WXqUgDeUGyWHfL0eek01fLMZjR6mVvfCv8QU6ruHohWWFnFeE3DtgItpm2sxZoSZ1YIDqz7+lxlVOyB+",
-	"hkbujdhVhRByzTaanEtIVQAZYZQv+VPlbPKqbIY8fFfeD+cIC4D7FqzaykHoKXOtqYLLvbKFcWG1ORv3",
-	"/TjNJfMHoF78pPiUAujEYDwQm7NUSFPyohfMxXXnD7J0++hxhy0HP9sfqSns/tlFUVjrYFaomT53tQfG",
-	"71tOkJVVGrBF1oAFnsoDV9pORLwKf85l9iN+6mv73T8YUAuth9IqJwr8dfel2e5/Sw34xCJdm4AWmfYz",
-	"qyjKnVQJGllVOw1GHriDTgDJ1zceeEDYGIfpcIH2AwL8Hlv84Wgazavvrs8uHz9xPZjtDPJoRhJpKPza",
-	"MZPmywtAMxpR2jf9B4nUb6Ozp/xs/vb9k0cf/ucgnlwT2ztf2VWkyaMIOJ6Scbbm6c1ewO0z7XFHyEvj",
-	"sAfg5QlxRVXV2yeP2I/51wQzskMQeGWqlV3l+dqBcQG3V3wurGCUkO4e24h+3hgrXYOui1OlRpgzzNes",
-	"y7HngpzlEmsfNQfwky4d6FXLkrFy+Ak8HkebADUJrAo+xaL8N1h5IG8oVPElSK6uIx4N8v9VKTKJ/bdD",
-	"ZQNfFPzlAukxP8TXzsvSN6sSgKvx1HFqV0DoA7rO0fgt2rIqyWvXM3O8vQHuq0Bo2fZRX429m7TYNxOn",
-	"6D9ZLic0/biLxnmkP4rTvsWn1+Zm/9oJ0j6xVKW1P9vLO8DKGAFRd8QPP2YcOJ8zzwGCBWq0NbxMPuep",
-	"qfIld86znjTwfoRkbHec33F5ndIsA3QU5TPVw6e/ASyqh41lO9Pr3HD5aaTXuaZRvE4hrfC5Gg7ECtUB",
-	"ZX3+Hv7bTrCA+Ictz4nCqGI8Wooiqyr6oLby5hS2A8+qUacOtLS3gP3Ke+ilXwh49/HVU+tGbC+ekMlh",
-	"RoN2Pz8PNPn5t+QWrsvBOdKv9cePVS9t04rXhDWFemkK0jBRTJzf0xeNaKRo7+soaOPdJCiqoj7m4j8o",
-	"GwmVc/akd1afu3E4SagKXtwqOlYAIMlen7+H/344x0z8bnEpOuPjycHV0cbnEwYcFXhu2DlWrltR5vPc",
-	"dhMrF7LPp1Cg6wwu7KZf4FEkyP4naDS6DVcbwykfAPiWSrVZELXP9c/PrwKPmn8812xb5sYIV5mMCEPa",
-	"Alzf2Kde0hgc4UVBwiG8t7X2eZSHA0jStPhbnIRj1LNieneL7qMmAoUjFxF6umTNW3AeVBC3pSc1FUT5",
-	"cALJf2lfCm/nenkGrxUZzVa4DtJUaH2cA2eqykXFm40CqrYS24sV9Ct37n698X2vAjx4asIc2nGP7Oaw",
-	"Vf+J2CGzKXkrXegX0yd4UC4yqPE8bFs08NmTs3m10qu3LCx3/QSHMffpj3Aaw+H65zyOYds7pPvh8H2k",
-	"A1nqBS7CHkYXYUeTC9GNPIzYID3KCQmLEaudqXSzwoooSnunmKPFQ+7TxFXDkF6tuTWjQ2LgPUP4G1fB",
-	"7yNPWZsdQljq0xmpviThMZKxYzwD8B5vpzZn9dwPb39jNXh1a1Jn5f107ueQNZL4rJ3p6nQpUm5TzRxf",
-	"BH3rzSCiwzZMCyGH7Nrx1OIJv2wSREzxM1TlMZsmdkPBqqOi+iY2s0FpGmhvqbwoBq+mes64BQzfyCkv",
-	"tJoSLzDFTOv6l6KRYYUl/2Mt64LAInRUTNWtp8aBms/WJCUyOZccSSsGlo+vVo75ELlZxvEftp1/rIcC",
-	"+gdZWjDRg2RA8/URMsmkMnajCUm1cDKvEc/dURd8S4LwB7G+dFFFiSs2dZJoEtVqgbQPuTugnqI6xgpk",
-	"6/bx2kmsTxkySjnwgBHvzJARiaxdKjmGRksBeUXZkD0aPSIGmIrzhSACUY/JzwX/qKyU9v2vaOBaJsg2",
-	"72Q7BSXsuY2X0lVOv28gK8D5e/xHR2sAXbJ+Ylvw8lRcHLOlIKsMWU3D7B1CWkvIJyauOiiHE3rWUAIC",
-	"jxod2LG+nwvodXDfWoPChSP+2V1r1JE2ZXG6NEuyW9y43c+7hq1uFb/zLJ/Pj8qgp3hwnOtzNjVqas+y",
-	"CXBAWGVBVOEe3YTU6faw8kaihIG8VflfgS+E9m7KRHEkAqxKxh++kd8KSpBU8wBkFUg7/I4KzqM+qiq/",
-	"jf06n8/vSndin32tPq6w2W+0oyA8RcEVhmOq+lkVX8JJ3HVqtYac2a36CHQmTdGk/LKDjDcuBTPXFbtn",
-	"LukkxFPib0cmCiCnDPKDiSs44i/wX/6nZr6hXnQ4DLv+nh4/ngZDGfNptR5ukKNCs43M/7YRAe9qG/Hh",
-	"N1VZ+j/O5q7yG00OtvdCFdl+dmPPGfyjrGE3om1bHF0/iSGcZUEhmZiw1FTCeVWY5ehmBVgN39SYRVJ9",
-	"9aMvxk8xls5gODCYvVUzvauRswHln/XBEwjCpQhaHZRjU+ViXBGTQYbShU8qWPC1BiifnTuE8gELDIRZ",
-	"kOmAtJcrRkIvh8gFm2INHDyq79QGmHC0wIO8rxORvJFQewP4cnIlp2O4F1P+hJAY1EHTZLNmRrHcYOkZ",
-	"pqQv9FOKIA9/rgpfwbmKRPNgELQob0V5BkXdqM2mXu9HZkBggAUqqA5iZdvnyLPky8NJfEvQCzwV/L7R",
-	"9vSC9wH7kNBVvUsMV12OGG6NgEK3QjPnZDdge+3g/v/kff2PG7fV7r9CCBdIAsx+5QZxq/3luol7HbSp",
-	"C8d4DTTyuxppKGm6I1IhqZWFhf/3FzwfJEea0cd6tLL7AgWytSQOhzwkD895zvMAcVbQXcMuDxRqqLFX",
-	"5d2NtV76wRlrpeSY7v7Dv+fWXbzyv7n45WeUVILpKK1N2S4Gaipd+Ae3KscMLycZFlC/CcOIkzzx3t68",
-	"VEuHRWZS+bYNqmoNFMSrHjAawYJCQI8EIiD2FlIt2Fc3kwomEfWQrRhJt/IG4N0cPcFm2cCMrM2bfx0m",
-	"7crtPQyF9h7rGtlDrKRXYZvkicRpo7yGCsrqK250CpVHE03wfkW6NP5URMuKGUz/9bF3rSVzeSTkEgSZ",
-	"9ouJXqsttfgKF/MhSUUagaac4q24FiM5LZWN11PvxSdi5vdy4XamHrtLO24An3y/sFswzkzVDmtZ6ZXQ",
-	"6tYbmVbToPSE09bWXf/LO7WR0DlEraDpqNqzUbT2ATadrvUSwBr+VqrCHuLO7s2UJYD8EgTZAhMxu+NZ",
-	"S1py00DgonEaEZw2JYOgh4aLNrCCGDmW5YMs9hnNJldIbVusvU2CzP79+uLPHx5vsps/tSGyT+asQNfo",
-	"2pD1nPzo8KRPsM9Ryb0s+uIFHM3K9WMGNBTND1SRu7wvHgc9K/8Y9PovsgEu80Gv/2M26JXFoNcf9OSD",
-	"u/txcjMe9PznDv7t++vvf7y4ubn4/vrdzXX/2v/vX/D5fanwVw3P85+DNlmv/zjo0QnY6//fT58Gdf2k",
-	"Box22w0JVyDm0ZNF6mZyjke0f8f0kM6VgFHsDCqggTOx4sAkbl01QYrEz6OtHJ3mlHRrb2Qx5QWhdiO8",
-	"nlTNyJtqvjs/maFnJ/a53q0yci8duGskvvDnJt5DV06QeafBS1LvuzqAQY6VNpBxluN7dORAprmlOzOZ",
-	"V252cH9ew9f/S5qiHLv9HYpqPyOAPrlU7JKjwxQFjFrGimGZpYmcN+hO+9NryELsdT2h5Ak19s+WF0eh",
-	"vqblf5SIkL/e974ySAQZ1f4wUO0k7jQKVMZNYZtOaK80RlKNGyqKTHLBzSIswkiiqsTUB5KysaeByLpv",
-	"rJDK6GoeWEwD/xogOpFfFy6JTl+KXyieDGLoQEiMoGUblK0vxZsJQ4zH9zYTQyhmIgXZ++VIGiWdtEOm",
-	"qjXyNlUlhFRz7XtYXcLpZYj9FzKDG+zv4UHfWKbzbie0QybP3/zXKSWyg42GZ+QLQtUjEWkkGkMI2gbx",
-	"2D7OsTT0lkUt+QBo86MDqevxMTW/NFpnCs0Fb7s5mkQr5lYM2T/a0BcMo8B8/h2JmZTBhpppw3gjuApC",
-	"y7t4Pd5KzC+mwvUoJ1Va741NjKT3UXgvLgC6bVMcrfjFEfNiDDk060fDhbp0jUiXpHQ/YXRMRNgRGu0v",
-	"BUgBmXzARADbPMUHKqVEzHCbWspftZlK99QFfLxiSjIGQQamCzPC99hnSFl7tBFvWqSiTPYOFDZR+ADc",
-	"53++fPfT650FIHEwT30w71nEX4Kkyu7ZOPK4wF92Iq9CnLi5Fbn3hqsAW0gksreoScUuZtK6djardEO1",
-	"21zmCgAxl+JlxFgwR2pEyikpC5uQB9lViaIFejIhRA1C9RSBLZr5ObRhxtg+ebgfXQS3YdAYvsvVB7FL",
-	"I3+BsSIf6aWLjL3Ujab9A0VanuwAdMHIsc1gSrC1O+zSYTSmrfyix57r55Gt+fJ3hJ8Ywglcyw7sTE+e",
-	"dvRfscjyrvwRfSeW74RbpKsdxwA9iQzZIKKco6DzLpVve3oh5daLV1VFQNYpeNuSoWucnycC2LY38N3T",
-	"e/WIf3y6YkH3z3xe1ooXqAmrt+nOssj06YVnIdPkjybetfVE3Jf+VoiduDNLNYTTBKI3oD1ObO+3Ildr",
-	"QjmTyAxkEpsh1EkBTMPu/napXvJLn+9qF+9oD9KMtPVj6Af+iL05CJOfqVr6PZfvtOzPsfyng6DvUu2S",
-	"RG9ZciGy0cU6ay+VFbZU00peLK0kiB1n1YAYJwgBs2pAPdoBUVM+y8SQIMc23HfGflxUQusSmwv5UKQh",
-	"7Ie8buA/43yjCb8CfbUlsfgF3QFm4IbyVkKJWbFUY2lcC6cjhkle8RCfWXcZBy0Y/YGZHe78meIW4fmI",
-	"PG9bSGhTGZHYgZpVh0GKsEjoOce4LBRA3+WxPGC4PCr++83dCoxAi9L1xVJhM2uCMljvwOeVGOWFt1Jc",
-	"M6DoZPQqE+HLSDZd+8lU6wJUITKxVPcKOP/wC2VFONmm2+1rzgOczPehJ7RMML5SZ2AnF5o8wBk9mb+T",
-	"RCF3pdmYYnKxdCnBZHBbgYnwNoE0owLDBoa5OWYBHTjpBQWe0Ho/8Z+ePWDhQleexRpaqNF+TZTtNnQ3",
-	"sXN9ymmVSgxxiodRwyZ+tFRWuqGYapQvxHxXaQSNVLalMNsUTbhtCiHUST2xiy2EncGynhgZyA4WaPmc",
-	"QxGGyk/vXDunex+I1bM5MXBERMC/+7kCAvvXG+lcrWmDWG2IhpyX4PPgddiyp4aE3h6QaT6+z6jkQRUj",
-	"/RFO381qqIj8Kq2oiHuwbJUV4SefVKEAH7IrRhCGoGORD2r1nCdm6MTVI//Zjuf+LRyIeulCUpZ4jq0Y",
-	"fotsyd8NbxkxIBsYkzUg/kBcoOkI5Ql5jklv16XAzzvEgnOTzzHZWZP+Dz2+Bta5BaqP8f0wE0NatkNE",
-	"WNUUfxpiOCadpQ75SRpMlCrI2ilLGNQKvjdhwlBi1WYhQw8AZQjmhJ0ajnm8j2p/d2WJNz6IBZI2g+sH",
-	"4nMBTst5y1DJD3V0hISf4w+ZGReelFeOqcFxi6wckVhttSmc1m0AYUYn0Yg8aYWkASEn54wwBinGMIfz",
-	"vJD8N5Pcju4WubUrZMdRgPQLU+7nJfx5N1rXAV9LKwv4x98fGQZUbxtVTIMO6o33QcL/+/545TEcoF1b",
-	"OhnVacK+XPN4xn2dMBWHSMcgCGzDQabznID7sG5KJxYzyLPP9Fw27t2Acznlxo0PaItZ+A8727L5HpNg",
-	"hCIQaoo1+2eY0yve0E4ZXuSbU2IUGwCpxD4wYFjINAC5Ae4YV0vrQhlxxIb0ST6BYo6J7nRpWTDmXq6B",
-	"Xnwkq1I+SHrmSodVhpF4be4xTCXeRbQBFdfQF2PwEqOi/kduVklrPy8GClr1EyT4CpGt9vBlCgY7ZwTz",
-	"qwlZwoD9pIt2WhAE550gVImGzcXc2xZ9zEUKgci7LlHOyC0FJSPzAtRhyfNmmeNmx7ttV3ZyX1XRS0VB",
-	"+42DwPfpVuQjWAs8EIT1bSsQcXWQN1cI3TRUCH047WHh5DsjW+3Gv1unEVCkuIVpPO/Z75b2oKpcPs+8",
-	"Ef3/V+8E/XYI1ZC7UFm/4TNOj8SgB+3GY8A27yehJGL2Tm7qr2vQK1Ha551GJ43JJ9rML8CsjrsAsVtX",
-	"I11OIzNbVDW48QBfiOLiT3gu3GmsrMK2EySR2q9C41zBPR/vQy23mXf8gr/h+53QmOqP2nkxgL50eh0I",
-	"D+cBPePesGlUh4R9XhaFkRYUb/m2jJy7rCR8KV46Z8rR0knifUnCQ8hpFOqXkzOUPGtQ/kOA37fDi4sH",
-	"qQptLqyUFvso8tD48LuM0L2buZmWLFt93p/PwnZcUZzsliArXfj5pq2dLL605ycwCJNlFQNtTzDIq1lp",
-	"nTbrHfFIU+aVzYQr52R5FHXJRA6KlJO4h3HZEgFRLw/Ykl7T879mDprmN9pZhYRDdkJ563ROksioP3tm",
-	"efF12+xS+R2xG4zd8R1uu9D/Feo0QOTpnvHSQqpCFuLfegQjX8mJI4gE7vMmLy0jh+gJ31gxkWos+/jz",
-	"acmKrwiYgPToUhXSMAgInMyVKR2yh9F+rtZirg3wjyEWW0IvqvJBcoUvoexKS/z3sABkkdG1GwhKobW7",
-	"Ut0tbRR7RP7uWlkuU71fipfUA2Y5oQHZkBNogmfDrG6dJl0rC5zlOIpKsuE876KQBO+y2ODhZ1PLilvN",
-	"2k+BV5EkhmI1EdyWIDS1EdYt5yPQUHiQBthtwK93Fn1VzssTU6PRS4xuzVNYM5y5SzXyr2VbSJvfz9bP",
-	"ULzyfrZuz1/lVivmosN6SiwWWsmq6mJ638/W9bsRAGOCGKqdUfb7eb3bMIOnDI6C/oSSotDACGBSliIw",
-	"wHnO5PDJEPUHaqAuxDCUpQ37WCUCzEYblzM/pLGbt/BDBJKEXyUSPt+CoW8pQX0Htd+M1/d7OkZ4Bkqg",
-	"VLcWRlcV7Nq3tS5A8jbBdUJz2AtAE9wtAYox7BO6hVW7J5BT0Aw5iD6XlU4gYRGjPgkV0/edSR8NaywZ",
-	"UITSlS7DciD5MR87yiwnI+DC84XT1OQ8RRtgRRBAeqjyF1ZIuAVbJxdYuw9BZ3xXI9PJ4vrnWFjIglzp",
-	"F+84jdpPXwuAEcp3bKNQ6FaMtJvFJOCu4gquTkznGDuaYNn7/lYVYcv4uZO5KfQKPoWCpkblsSx+8S6v",
-	"qmF/u7NuJv1L8GTBuXkp3m6xks9ye1fIhXcwlLNDqrmKPKMwlzgnWkkebd+zO20Ws1zZ2NXNac6FXaux",
-	"cFrfA6A4Avg4Y6DABBC5H7BWIzjuk3pR9DP4jSHgFRZaw2wmAxeXyVh6ryaGUDD2hGz+W43FRlL7RhOK",
-	"g0XudmQ0W1S5uvMrcsjzEVwj1ouGJMdMrxSLT6OFkM/k3Sw/bsBBRh1FhX2IQ9QI5h2W3kd54pihyYOo",
-	"QjZQw3m+JtL5YUwZ8hqyGvq/VaOX1MBBKR4ubpfg9mFzSF8rJFsstD9QSB4GTd2Xi4UsbnEz22pf8aGU",
-	"FwXU3PkO1av3/OTbxCzBEL7FUa7NXLI0hv7ta+sk27Jd5B1osiOcIO8A18oH86pKZmcjQIRsqt6w4TDP",
-	"64P4HcIOtBgRF7ABEcB9JcziTSAFLhtrowdqozgauz6Uxmhjh1gAHpH8cNzjMFyKf8gSjGqYFBAOB0pR",
-	"9iB2hUsOBZYc8gt4+7utWT7uFUrzN8Bfak+xvY8qL+crEGhQJMyANqnX7+HEg3cIG36v3/vhcOYDfr0v",
-	"vAgnYQXxa7eToCpUdCUFXc11OfdyvRuuuFiOqnIsZjlEtWkDg0xzwrq0yY8GdWKM0lmUCGITRWmheBqw",
-	"bcCN4DfMjM+mUa6KtgD433w3D2H7iz3zu/7SLLRt5Tuijw9mGPqbXP+TfnLadJx/0A6dS/+OGRMVdhtz",
-	"otm+x+Fu5LWdy4PAMsRnzaUk4IYa6Q/uMq+Q8Qbkinlf9FeBQgccDUEd8Mj194c4q3+Rxs1EbtrqRX49",
-	"afT61/bcOjCOdXNl1OIXkc/bpwC4P3dwjeM3sAxzIY1lJ46RGcjVo8Is7aKs9obxKz3xa47v4jvsp5ai",
-	"0T3RCqPWGQ9UGjE1OXKZHsw5/rIobDp7MJve5YGm+lCLVQUeciCbIG1wQzfW0rtxNbbpjBXDudix1WXA",
-	"cTyrw0C+AVHuplhb8BEuRtr5PUAD6SO+gzaHew34hmfC8NDwtmwyaD7dsZjPeTJ3bTRXj/jHTgKkn0ub",
-	"jypZ3/0hOg7UxghmA8JjS/es0gEdMcaUtaKA9PYGhNRKwewOo/2JOyAxk3TDbgm30l3DduyywNfaCNhp",
-	"Mz2MAtN/MeG8DAcslg407+VvzPSkCII3ZrrLe/Fd7jRHBmMQuDbDEByzoUYUpyq0+cYKJ1XOG6u329R1",
-	"hfhgXsxLFVGd8H+/oZAEWnlGnJdUc15GEk5iW/c7sb8BSsIHwJ7tr3Juos182L4BvzHT8xLf+Zft9Xt5",
-	"kcett1Slk1A+d7iZnGmH/Ydc+SFst88wrTCRWHhlcY67rO2u8+DWNl4jp6V1Zn2BGyYE6Xdarp1p4y6q",
-	"8gHwRveStP8Wy6qygf+fUnzcOHuBa/Hmp1/EuCqlcpAcBAr7gENJmmNUskgY67UR8uOiNNL639rd9n5L",
-	"3vu9lAvf7VluZ+2G/pY6+s734AvgerQzvUAi9yWgzH68Ptjaa69yJruvD2cb0pP2rhCPgOnsECeM5jQJ",
-	"OmzYp/aFAB4dAAfgr8NE5zg7ENIFuXHlJB+7bTRfS2kdBptOWlmHj2hNTMLHndbV8Tvtkb7arojDwYSC",
-	"OLhEjNaBFp/kIHJY7kNgQ/1/Pwxba+HisHZYCrdtJHuk4WxIi+WmtAHCXRpWCqM4RJv1JCHofloCGOn2",
-	"4Zo1WpaVIyoMO4N0uWWevjZhNzKL/zhlNx7CugBud8qDqdwb28Mxem9fn9EDJrT9mkBpevEWvxd8GvQB",
-	"/gKSmPhZS005tf95QvRfUXwIX3h/fIgG/kSoPxOGPUbrpXR8HOKnV4/4x4GHIaKHE0YBJ2xeFkS6iepN",
-	"zccg/LJ38kFvPQTJPrs7A/mFNgf3WCvHfgf9x815uULv+HhwTdJu22UVnWyLVXuSjil/wgBRrOXMdoj1",
-	"zvO1WFrMDJdwOXbEz3Qp3vpuAv8Kn1Ms7jUr1bSRoA9eLBjGl4vrO8SyMr7FdBMc8k3tMjJvKQeWHB2p",
-	"b7KFuwth/1UOeBAN0Hfcq/r1AiAGgySSyLEshhI0kEuXGM8jsAADk7IArufiUlDozkKlUVAkCpACgNO2",
-	"pfpCvdRTJVn+g3UxcGzOpI7xOtBVkVnmph2ZCmnsq0f/n8MOKcDEhFtnAAUWjHlOqpcJs+JaSjjl4rR1",
-	"9XLRDhKWiw4PKxgSANK15/CPXSa+++HUSifpykiHBSRPbLDtuPpnlSvmFksZYbmMHBnTgdgcIG7ksSPa",
-	"hRT4ElHHyUSOgxahBYDO2x0KCDCG2HrzaebMmkym66PsHDCSqUbNiG7OM2fWIue5sThKDRiSGKNsKYqb",
-	"l8qCIkwIJ4YzLU1OIi8c3sP1Sl2K31JFdCxma+YThIIk7MVXXYHkX2H/7o4jeKL8tONhPDp5EgN7Wkl/",
-	"pRDaAOFDTJcg9QOCOiiT2XXM+PyxYoqG35XqrsjXttf/83XWo4ThZoqaJd/Kw/Mm54wgw7N30+E+T/y4",
-	"LVyM1nv1CP/dma4OfSUZHr+H+r2zfplCIDHgkdouS6CdC7clgVtQguaf50z2gt72GjhwoxouL5pxriC3",
-	"4kdsoEAe0lptbsXQt3DnW7gr3TCk0klgTge8FF4K1vDADJVjyvHMd36g0PT6RL6OD2RoiNFqKmZAA9B6",
-	"12tZUZsF4VZT9+KNIX39TBSlkVCSoI2/QLSh8tI3Pk4o9mBJIBoDe5LbX6t9HrsnwbgHX20lRzOt7/cI",
-	"UHD9OZrXVLok5Bd0QdNj47gz9j134ms+Zekl9p+zPOSdna2rOHxb6qetwgwybENinrsxVoWAtm8iBY3i",
-	"lTz/eOqKnyq9LOABwpZTJZOEBh24XAvQiEx4yf1lbxvMqO+3sqmWgNgJmya75xx0mGlc/KUjGp4dCHR8",
-	"yNnxZDAdQRUBnV4kpK3c7JKyNr0PET2cT5Gyz1S9fm/m3ML2r67QYKjpy7GeX42883IEYh2H40wHPE9G",
-	"20UDPz7l8b4K5tAoEMxL6OqR/tp5yCfs0shQBqJ5XFUdYlsIXR9Xy6KJ7eBnaDya6WFnTLJ2sHednDLY",
-	"l93DlO0nM6rP40yvxNwPSiGr8kGaUloYlBDBgw/BoQElM7FcNIZeWofo+pnts8MYzM5xPm7Dor5zsGS3",
-	"jBzHVKH08FIMjYYSflxuQwLiYFCFBSgwitt2h1oqV1ZiaKQrTWynMN73jTokwNGXmME4NxAD8OdH7pZG",
-	"cgb8UrxS+aiCwrxg6+gUj+TU3/djLBr1vyMMSQmtbjH+s474/9LaXYJvqXE9VYckHcMjxUiC0wAU8c9L",
-	"rH7oppxWI3aSUqcg7PF78lU0od1cXCM5Ji0syF+gX0NQMyjc28yy7vBKf47PPKRSKLHyE6ij1/u0TlTS",
-	"vz5PmV9iv8ccx7RThG8yVRgOP82m3GLLuFEdHxnf2O93ePe4b0J4GxaAniBtAo17BhX1MarAh7D4dljI",
-	"vBh+R0wwBpZrqDE2Mp8nntqkrHy3LgWOFYTTKNhaFhZiErkwciz9M6noFk4H3qFnkAP0jj4cPrBgkUf2",
-	"pRNzbZ24ub6+FhjWKOdy46bZGF/wI/slXAD8OD7tRMB3ePbC0vThsmhala/ZccN7P1zwkSHIAuqxC80M",
-	"VXDrQKBR8wOOOC2cxLVxsvWl4sKC8lXQNWRncVGq6TDjK3Jukb8CkxE53xLkA9ff46++iQtqy6zfSes6",
-	"NerzGREyRUWzuW3Yj5NRgdgRbhgsp0eqJR1ZWy68rdSsrdXOZuurRz36txy79gz0q4+LKi+B/Zrz2lmS",
-	"b80oC5sFni3/17/1iDbcpWKIIXCI9BO9vnYypdVMQ8BXQnI7Z4jFPEgc1fm9q7CisiiMZDA3R+lxv3tV",
-	"JfIXBR7JkuhJ30yIvCtLEm5/LOVSJveLV/OFW0N/V8xtipxnwILUTNz0Bsb2y+FtYsV8GPuumJsi5QU0",
-	"e0ACvoF6t6jTVHyGhd0K5pUmtzm22oI+1XGWOgSf1uijdoYbIlVYwp1WGuY5aPTnQ+Ofhz1tcPpjb07h",
-	"81PjX6mzT70/IC7Og3giCOwqmf8GuEH4+OqR/zwMYhSpc+pkG6TD7xc4a/DPZFVQyCTuAHP90EL1/WQW",
-	"lff5EfPPSgjPYgbPoRvMMbbO0E3c+Xida7CVK+LaufD7xPFeZ/qI1gJ9fEIM4y2MXmgrC0jXJCnb0qZW",
-	"WVX8RVHlThqSRyK5bDys8UdmWUV0HBFPNJzS1I+XQK94vtuV0g7UDqZGchLq5dhfEF05vpdO/PDi5ubw",
-	"DEl8qf8F0tr0sshzSLHhPZDAVrsf52osT2XyJCDPTthcGzTQ3N4jf7n/V8RxaoBciJxdAfBobT6RYqFL",
-	"5SDzWGMfK/1lS5V2JosDGGh/gtfsltjq7MA+vILhDFZYdctD0kmoFxp+mllhBGCXFGJIYOMtHMnshvCf",
-	"Oyv/GMYDOSmsQn10lVylgAl5oP6xRAaVWf4ApILTfGGhCg8KmBlcOtZKybGjPMTw77l1F3A/vPjl5yFm",
-	"GyJ0BywVlKr4H9yqhMhW4N1LQtM08HWnAkoCJabX8LtDqYphZAjAZIwfDJKMQPISQPDL2pcGSuamKqUR",
-	"3zLtt19c393igITrndL4jERcCocgvn2jRC5EBtn06M58SMScQj1YNS5m5XQmDc1Yq8ANz3Ezkuc66020",
-	"mecOlW5+/AGrq1EE57pBBCdrv1+FMoNkpla55ZBmcSusM1pNMbipUvsLvUdZ2dj9mtXUXmGROyeN/81/",
-	"/3598ecPjzfZzZ8+/Z9ew31pr7Pm5EeHq+gCo7a147NXFn3xYqDgC33idixyl/fF46Bn5R+DXv9FNujl",
-	"btDrD/z29OPFzc3F99fvbq771/5//xr0sgFgHOAb0IL/l5Eu1oNe/5H/qT8gtj2RL0r4Btx/4APawQe9",
-	"T5/ApOJIbL7v1kaGFkaRo9zlIdsD7FQ1O+yETltXVc2tRPXcb/16k+YCcABoyd89l8N5DCf3nuDRDnrt",
-	"phhNcgr+J0dpksnm+jUx1UKrrmfYP1mOl6Z0qNGJYL/+7x/8MkcLw1YjKqh/dXXz/YvL68vry5v+n15c",
-	"X4NLQb3aTopqYsKD+e0DuU0WKckY+s2sXTYDrr7LuGUR3HB7p2TtIzsDMtg+FDNPIO3vG+S699GyrAqb",
-	"hRrqtGkqsNpsl5jMzVLZflJ6RLklYLjOEg1n4ODlqAs13R62eY2lauT79tPgA9zes8C1Gy9KGUXL0s7D",
-	"9Df1XgPIoUReE710fS7Brf1YStc2pghv8CMa824UmoO6BrjuBShhaJMO3k8fPv1PAAAA//8=",
+	"3P2Lkhs3ki8OvwqC50TY1pYodutiix0Tu21bM9b6Ih9Ja327lg4JVoFkuYtATQFsiqOjiH2afbB9ki+Q",
+	"mUChiiiyyKa0M/84J3asZl1QQCKRl1/+8sMgVatSSSGNHow/DJaCZ6KC/3z2mi/s/2ZCp1VemlzJwXjw",
+	"einYrah0riRTc7ZZcsNSLtlMsHTJ5UJkCZurik2fz+//zE26nA4HyUCnS7Hi9mlmW4rBeKBNlcvF4OPH",
+	"j8mg5BVfCUOvvZ4bUcXfO5XivZna15qlYCVfCDYTc1WJK8ZnWkjDlISf5nmlDVxgX57b+/+6FtV2kAwk",
+	"X9n3c3hLOLAVf/+TkAuzHIwfX1wmOwNNcGS/4bfvDvBNbpZsuuG5mSaMS70RFeOaaaWk/V8TzFuu2TJf",
+	"LEXFzJLbEed67zgndGNjvHNVrbgZjAe5NE8eDRL7AflqvRqMn45GX188fXr5+NHXj0ZPn14kg1Uu8aeR",
+	"/65cGrEQFX5YWT7//kX1C7yy/V3XkvGyZLMtyzOmKmYH5kdbcrMMBluWg2RQib+u80pkg7Gp1qJjii8u",
+	"v4Fh+X9HJ7wsf+NVzmeFiI/NCoV9txUJzm7p2jErhLHilLAsX+RGMy4ztpZWsFNVCZ3AH6TCn1FaOj7J",
+	"PfOs3/XtOi+y59/Hv8fOsv2amb2oY1Tw21mH9B3s3UNjwh3eMSj88byjUnKeL2KjumYp/IZymVjBnG1B",
+	"UGFp16sZbr9csulSFIX6l4fTrnHDg84/7mq1X2BBdeaaVWKlbkU2ZPZHOwah6e/ztRYZ2+RmqdaG5aZL",
+	"SaT0un1DjgxyrY1aiWrP1mcpXdNr+7uLzzqV3+fz+WsVn0llrA5VUiS01HgsmCXIg5LFltndj9LQNXlG",
+	"7R2veM9XZWEvfIw69rjRV3xj/3t3agut3ClhR72oeLm0X8GZEe8NfkyuWcHlYr3nHMvoBY0hS6vqfx/Y",
+	"Bw2SQabs/12JasXzbPAuPszty3XkTPuNF3nGjYBNRaMFsd2odZGxJS9LIRNSC0wqs8zlonuo20m1bh5i",
+	"mZjzdWEG4zkvtPBDmylVCC5hbM9uhTQ/5jLTu+N7YZfYLIUW7MZekTC9TmEap6Sq5jwvRDYFgZhuVHUz",
+	"L9RmeG8KNgovCtRrUq3lFdPiVlS8YLwSjBdGVJKb/FZ0ns32lY2vyY1Y6ZaQP3m0M+EgRs/x2sf1icyr",
+	"im/hk59nYlUqI2S6/VFsY/uyEqWwy2BtDis+2uqUG7GFhZqpbMsWwujAFnIGyYLn8qp5CzyES9xMcG9L",
+	"+bBHo6fDt9LNApqI9TQEo71vh3uX3f58DjZjh/lnLdKptZkMfAGJXa7ZjNuxKjlkb5ZCshz0p/skJYVV",
+	"X1JtktZtzY+8uGTTshKpkllu3zoh2dn36WTjHql5n0tteFHstblyvKaX4qVrz6p3f+IzUXTuOKWFEz5Q",
+	"UjNRgA6e3ojtn255sRbTej+t1lYAi4ItFVo0Xqf+PrDv+1PKJa+2VjXFthk8/eA+u3z8xHoS1u6zz/i/",
+	"v//fP737pz8N7/3vwd79d/Eksv9+yle52f32H9SGrbi0h4pYWU0NHsjSKm3DVkp3ns8FPC+q9+z+94b7",
+	"49EosNUvorb6z8IeZvvO7BVc0Utw8NKzys2L+XVZ7pUbcN/s/izLpGOUbScI/IpjdtiLOe2xXiOh/dNz",
+	"NPVuO2ZEL9dS2nXbb2BXcFXHauGPZ12tV4YbMV8XL4VW6yrtcLE0l9lMvbcTw5mPFyS9RKxyTz7vsEV5",
+	"aCq1EWXHmOxPZx3Pa3Uj5KEBGXtRwqZG3Uz++z//a5pYgwkMVC3SSnR5oHDbWUf7hndpt0LJBZyRZC6s",
+	"+JbNBFuKImMznt6wtTR5Ya+o4ADVaiXA5mNGMc23CVqwf1EsW1fcUIyItCObPhnpaR2qqdh0pKf0KtCh",
+	"SqYiOG1b+27DW0q0Ns0fjnTTOP+mcRZ8+eWT0f/7/eL+43f//Pvo/tN3X+n/9+WT0WjU+OOHi+TRx69W",
+	"+qvIiWEnTcyWSt3EfdEN/thvR9DF511SsmwPyaC3gDuGRj+fcWwf7aN0qaQWcGT/WqlZIcA1TpU0QoIo",
+	"8rIs8hQk5kGJV/zTHxrDbPWb/3cl5oPx4H89qGOWD/BX/cA9F964OwHOr95wDdtOi+pWZGgJg82r+Vaz",
+	"zXI7hPmkp0I8MjUU7ysrVYrK5GLXE/mwa2MsBS/McpIuRXoTXOBdG7sA5Rqjrt6g2feFOJDn9iZ7d9Nq",
+	"SQYF1wb8q16Pse7eR7fu4Vai7RizmqzajDhh1g5BH8l9xc6d7bGaKl8sKN57xLe/xtt2n/gxlNff8aua",
+	"UtBaj2AIfh3cB9Yespr9IVKY7HDuj5YEN8k7P9Rj/hDzfA9+kr+ge8i/8oXYHbGf8yMmP7aOUrw3h+7+",
+	"xV7T/hx8b/ewKRrRHDX3O7GXuKKfN8mz6NynleBGZBNuGsH0jBtx3+Qw2Z33zLbRR4qqUlX8l/e5maQq",
+	"C8XAG/XJYJ7LXC+PHAx+VzATlZyMLv7ILt9//denf6u+2Ty8fXzzZPVIjsxiyaNPqE3kfQv4Uszt1Wpt",
+	"nLriGXrIvPg1WCA8J5oLmgze31+o+/RHq9GHL/nmZ6G1lUsQilJVx66DHVm2Lo69y/Dj32Tt412VN13l",
+	"WotsOobzA+1yf7TYf1qTCKIU9v/kaAq4sNxf12ItIHqPF1rFs05TITL4K0YdBskg5TIVBf43vi8SvLND",
+	"rARfdYk5qblIusoOjaaE5WZsPds1LxKWVtZqs5Z+qXJrp2G2rcjngqXbtBAND35gL4/NnDMl4gNrq4Ns",
+	"kAR+FW30evRuIWopbGzGxm7eq1TOpw7pAP2cGvEl2jDdO5CCqC2tWZaVuhWTqDN8jT+GcTHnFFdrORzs",
+	"RGSDDX1f3+TlfVXiOO6DtFhJs3qgYd3EB9uMkj5+/PBJ0mk41JNRqSKyH1+uJeb3aOiqEODUC57h91hv",
+	"38cNeVmCuTdkLykAOLcWu9qMKRJ4ecmma3kj1UZO7LOmEFa1t0rBK2tGQg5nsxSYcqhEIbgWLBNpYX9n",
+	"UmEg2t6cMFG4aBk9Wa9L1HrThOlcpgIu1GzJb4W9V8znIjVsKwx6Q/ujC32X5GOnbL2ulURTdrzwdhyh",
+	"Sk6cLm4eRvcePGb38P8NOpf1w0E10toj8Gt0ixQcs20t0Z+ptelQfeI9T02xHTPOVjxd5pBEYpVIVZXZ",
+	"//pDzZqKDn9iD7+OfRBPrbQUIlscecA0buywK1K+1qLjMzAFI7LhPnvlmAFlwvC8OHTKN0fyPNMJZdkw",
+	"157lC6GNDgbV1x7YsWqK1Se1aiCH05TEJc/lZCaWmN2JGO1cR/Efyy0lHrQwpuhYkkqsRLbtWEyjWKYY",
+	"SC1le3fvB1uj/6FKOSrcCU6U/DDC5/mlP3ya2t12XQvuyjnx/Q+l3pN4Rf/E3WdNFVS5qlp8oRms1bCp",
+	"IV0QfW+8JJwnGkvnl57FZgAF9ZnshUKr70WaZ+hYHrEqDY8p3BGL/XvwQPQ7GeCBNkG1cOhzv8er2h9c",
+	"D679vOgkYBKifZwB0uPQdIMiI/1wmgrdHw/Icl0WfDvZDb78IIpC9XL2yvI4rQhJtINi+hNeFQ0MLbvG",
+	"RtbPEdMaU1QuwBHOTTveQR9xWEGV5Vk2bVl+ri1blqcZ9y1RCzbio9HTmEHdlr2DW/dUwdk7O/aaaISr",
+	"Y3L+rczID/8HnpuP8W9zCMfGbvtQp88WLtbH0UD8/QMZLYF1HmRK88HHd8lAC6lzk98KPzdrmEJUZIPL",
+	"0eWT+6OH90eXry9G44vH49HoPwb1NfY1A17kkLWDbP5gPBDr+6mQpuLWQnCA1PHDj+1p39Uc/htitpSz",
+	"eiPmkP1Vw/kvyfnaWN8LtXjCeKGV9cEqdF/BJcs1wr7Ad0MHzdkP1j1Eo6zv5ncr8xJRHxFVEExzLMAf",
+	"znnfwyNcg6YhjMuxcwOtz45nT1m2OfODZEoKtM9zyYq8aaAHD+xCOH+n1pJARXgYa0gqFYVH3moXLeJl",
+	"eYW+uJKCpeAtWwe4YdWGsIZIrLue3HpMjflpTHAtTO/277MznQx+2362E6Iljjuf4F0ZijNS1t4el4Gi",
+	"oNhaLJIYSQaV+UGnnDyMfeq7HvkpZ1xjk3ngTMwPfbMUZkmAStgWAANz6XX2xgNpE9QKkfhW94Z6Ld6b",
+	"MJv95BH7Mf+25XzE41itGcMXdMxVpW558cKfWvEPdNtvw3ODSEZWikoryb6clpValWb6FVMVK7nWbAYQ",
+	"yZUWBWEZnYDglVYmghBhTDAoSnhdFKetoFRG9DiC7xTIqkw+52lXtIfg9GzFM5E0fUh7OmlTbe3MtAyI",
+	"o9wVzGXo3KiqpbpVteg21h+AXf0gutOSgc7/JiazrcEB7ZR8HFCkwYCSwR5n6dtCzSJpzSM/vzlW//m4",
+	"0scOnV7eeGrX0HEI+ljzsL6rl86vPzRAD45GowO5aPea6OChjGM3bIm+a4/oFQ+kfu955a776NJKEwJE",
+	"HJsBDQPCPQZ4ivvcnUY9S550VmRHRhT/wN2x73P/Vc0GaAnfCmknOGY9rVb25DFKFWiF2RFrgEz56JYH",
+	"dLuVPSGEeiC2tuGacX2DWY9miBuReq6OL26wO6npiFVXYq1FNplXqqP6BfXwBjIy7iNrS9EodcPULUIg",
+	"d7WhxyjuWwvYVa/w0rumfQ+/B67cZzW/zLU9qV2uCB7tDnD7lQc1Y4LItz6jAWRfNLyCENrQEHQZ1dq0",
+	"JsHx89xa7oNhFxjCOcxr1Iufx7CGd52cWd1d7m/bCMCj4HJJqxw3grS6YlOy7LGIxdQA3SF7tirNFrL3",
+	"6P5RlUvD6z0Y1girU9rH2xE2Wjj/dqo6Z/+V39Y72ccoDn+RmzFVz6E6q4RWxa3ImFFXLF/xhRgDrhbP",
+	"Xqj9eX39l3/5/vlfnr16TUBru/+u7D6szJj99uzlq+cvfqErsEwEb66LjVOrMuH6qG6qraXmYAuV8mIc",
+	"eSKv0mV+KzoeVonUGZKRj5+rIhOVs2NrM89/EPnolflCe0HceUvbYYShDhL7Cisvdh4HAKOqTNQtgE0Y",
+	"Hd+s4jJdJszwhZ18XEh70G2q3Bgh/SrRBbAajd/pO3yl+e41Hem1UkXHlLgnYsDInk9XLFibeg4DnACu",
+	"kFXZMoP6QjoxezjE3cLujpbT4UCxtajV/87X/1lR0Z5zguADpQLY60ZVN/boBVdSD9lzAwUtUrFM8KzI",
+	"pbjCXWb3E6K/MaDmh7PrN7UxenYuYXzspatg2JNVre/DF+H8eFW3/0Hx1F4y6MjvfbsubrpKHlaCIbQ9",
+	"s4ZJLqn0B7PLeverU4iOHT7aihuMo30iEOIdbORoAJF0DBUEgO7Mqq1DB4Vm9c0xZvUROKIjTYfixh5e",
+	"O9ZD/xfaReUeaUq7NBNlobYdatDnv079xi6YoRW9KdqO4lZUW4/fh2PPofesckQgE+LZ3UUa6je0yYvC",
+	"r5cP/YjbXGwGiNPDwdqXRT+w07QFe4TUJ8LrHU4q3Cb7t2g92zGTlDbVcWi/YI/tqeGjEeJRyYuCyl20",
+	"EFDGodYmVXhwNvd5KWRGJd27ljqtQ/xHWq9ISVqwq8ZUWw0X9wiWu+HUj69H0TU5f84LE8eE5unSz8wV",
+	"yhzV9xBZwSK/FRIrOl015yqXoal8cR4zeUcKCZETTbR45oEzvEe8L/OKFji8OJYxxJqCQzrpB7jqN1Fl",
+	"Oa6Bm+EDw71Cl5hmXipDhVe4vI2Nt9fAP+BxtMz9VS5ddCtWZHJcNtjaDbtz+fCyWarL7/9t8u6f4nVX",
+	"UQEGDR/xFzIR3VxgwGN9UOKTgug4wEYZ3uF4qvFyJx9wx8LwrV4Kz6ZaBYDqmIAiOKAQYoi0Uz9gL9T7",
+	"hMf0ir64ijcKwLT9fY8ld/PVpQvPE68obj5buKK4CaIVHXDdvVQZV5CyRaNiVZrt5w8OWCvVnUCH5pXO",
+	"qhPssrLgcqJkEXGify24RBKoXeqSkwHvgR3YpdQBAnUVghmshoelwIDNkME6ISUHw1kC18dex8uyxwm2",
+	"x76iWY/J1XdLnsuXEIbelSvrKcbdJEBRM0jP4EG1sQfUklsPJAFajiePmn6CeDj6U8wFsffsvuPVD9f3",
+	"Lx8/cTETO5CELcX75jOfzr95ko2+ufjmm0fp19mTx0/55VxwPkofP+bZ6OIxfzibP5pfzC5no9k3l5dp",
+	"dvE4e5JePJ6N5qMRH30Td0gxJH9c3Fj8teHCXlwen/myz6DpSHDmm4M5sHp6d/mWgmeT+Pw+NxpWCyb1",
+	"CvWBj1VjjbdUMh4+gsfSF7f8AqTfcpVDXBvKcFyxUcfTe0TBj9PJoUAfqhfFBwZflARz1jHfMnZsUCI9",
+	"m+wAXneB/6ek7k4CowIS+Oh7rAN2RHKU7oidglk+n1Otb0svCoCjIxea9TzmuSgQ8RUYZ4l1hQoBUdxC",
+	"aWRM4ASU6A3n+h4GIWQaBezgch1X9PBmlweLakqudqK9uWaZStcrCKhojMaVQpWFoC8RJ+T5dmRsr+pM",
+	"uVQyT3lB1UXD41Kv4r1I10dncq0rJTTdswNlkc4wL5W245KZ9mR3nDkhbGiHva+bC0q89lAmZ0klHwTG",
+	"R4pTyrXRkyCiEtFzR/kDf6hZ/21Kaeq2+LtEwAF9KhfiR3sl2VYHGRkKLl+tVytebSk3Xip95Iwfjy3v",
+	"dmgwPVDwNAIPBmOGbEGK/1NGuhKmyoUGNFXBpUYKtY7kQ78EtSPbofH2cndw+n22Ge7ZL0baiLKrKrhP",
+	"QvkNue53rOUN760H5QuTXMivtTHaXxieSfWJQtJ/MCAYyO5ujJWnqSgNlXLjL5pyhFTWCXyAcJXICE3n",
+	"gmRfaKr+vmLTuaoWwj4oN3Q5mjeMyy1bqYqobVqeSzIwgleZ2iAxon09oDTt/aj5FgKceQAxTvRWptYu",
+	"rAS/mSwKrnVdxIVo2KgvhDNwDl+XBLHe15/B6Q2Ff2cB7wNrX8ntp07HbCZyuYCtKkV2ZX9DtTMdUxIL",
+	"4ZJOnK7eyvts6uy2acKmeNLZhyXwQ5HDzUqC4bEBkiOZQVYIb5ZqgpqDZMi+257yYExfsWkmJD5Cq5Ug",
+	"rpk8Y1Lh7TTUKaasfYAfYOx6qTYa9U7CtLKSBaektZ7xbr0uRaVFBg/g4FVWjUpuSmU53cRIBWYsN/gE",
+	"e+JmFd/I9gisDeazfGB+pVxKZdhCQcIQ8dw0DGuiTcee07bIbwUDWlsqcHYTA8+xr7H+DHImgFHngE9v",
+	"JXN8Ckjtbb95JhZcXjknHW7KkPVVZpSOpFkkgksYE9mPLZIGMNjsV2QKgMD2EcT9401QRgoGn7OWqagM",
+	"z+0EcemKs1d8i/XargL3Cqcfl3+e22VSa9Pc815QB/V5WONvobLNSR/+2QrfIBl4ERvg0SsF1mtK/LkW",
+	"Aqtw3XqiEiXqaoz/Belk/1V79IXb5ZFAU59cpzUA7pbrPMV5OWAWExzY7X8ItOujjeHPateew+w8pSb6",
+	"CHOwadu1HBFQAHXYPTcatID9L9ct4JRp+azm1j+SLXXQGiJGsl2ef6gNIXAmBc41mD9/rLNFDOpxFH9Y",
+	"JVJCDu/a3hAkcq9MXHS0ZubvZ5qI9OYFxftj1Vp5IaTp3rXweyrYit8IiEIQB0h/kYSzrr+quqWU4HH5",
+	"w3i1lHuWG4Sf7k4ReFFnklpRrCO0rergtqvWspeEQ+WWuomP0k3Fi1tRVXl2bAHoUhSrCRTb6Ci1+ZoK",
+	"2BAaBkDsf7/++ac+JT39swJmPrnlVXQAQc0cZ69FVXE752ylsnWBlPY/fPeT1ZT/+urFL+cc1cc+k72X",
+	"umfvNtxZth1GxnrydS4XhahJZTWAL6xMJ5RQyCUAwiFpFaHweS1WZcGNcPz/K9BXrtyTFfmNCNl+MYuC",
+	"RlldbLsRsx2BgWBBnnI9Zg9BbFf8fTgJYforMo2v1WJR7J/E3V0Tg2PUU9MgK2Z6k5t0KQC896Vd1q/A",
+	"llXzOfsStsNXlExqPMAaP5VgUwPDs/I3de177KQDgsiTJdkrrakMv6AbrJvT357IlTBVnroN2X/SHC9D",
+	"jPCvCwjtFxSvGrKfxBzOkEZ5a09Syv4bun91zmwts0JMjq2jSos8Etn5pMyFxw5xLqzoZV00NkvhEMpQ",
+	"zzGv1ApIsBB7GwIw9FamIju0dPsG9Wccyp/zSCnuERiMtok9Py2y2zEjHmyGCDNzlw8GEtLvxTyXeZSW",
+	"8wRkZSQUGujjTJRWm8o0F5ossjsMn1r63A2iiYn0xpI9TKJwvOPDx11YTMBO53Ix9TBojXhqtJBdQuGK",
+	"TemtGSE360Cimju5X/FMXLEpdZhw1yE8G/+IHlKIs25EEtxoBv4jA+/+KBBnXZ8k4Jh1lbLqFqPeIcFd",
+	"jiPvlbDtrkKi1UvqIs+mpmyqwCgs9Ag0aCBwu8AG+6mTbkcff+9w/PDHE0rFGkWUB4rtrU1Qb7/GDb8P",
+	"shn0zOhNu3wTj4BT0HuKJzzzxScuCt6sjACSZPgJz11WrSXLG+jiOPMAvSZOYnpKZd8ui6BxRvQEjeiD",
+	"6ONwfDcB4Vtr2gNJaK57t8CdJdaOdtFnCrIHGNpWtO8Eg2PnQF3ryedmrOLp6rAEhORTffml3FSdZY3d",
+	"tH/eVT6t4vF/ngzKA01izoKqWgKQRSULQ1R9IS3XePWpxewHgUDtnZKJ9Mid4ug1ImSRMbLcKVKFTK98",
+	"3mvCi2KaQM8UDlBiKve5YtMbUZppUueRKPsBReSUtfA9WINMWOKTNUYxjOKDYcQzQGTCy4CJv5UfgZG1",
+	"GEmSwQ3mQsMsiH9UvKHdruWBq9hekITEhuaK5vKgAmjJRmSKCy4nkIuaMpeQ0Y20ADVhM6KkeGOdPUoo",
+	"FxXLV6INqZnayObU0YxhWmhLeSIcQvTEdZ9wYulzoSN1li8a5DRh+tEnFX0EB/5MVWU5fGXCBLdf7SgQ",
+	"agAVthy07qIQcsiusW2fD/ZQlgiSCoAnxBYy/Xg5a67M/X35jggQnKheTiLJTM5NrpMMzFLIBtUSuBWD",
+	"JNbvOCgNnFq5mya4WDOBuQMnA0aUQ3R3EB9h/8u34UVFYaV/Jha59J08fbMaNrUjxjtzzew/Srve9nZ4",
+	"nRQCcYMLBQExumPijDij2zcTxNrFFN0DEl/BBjTf/nGvu7AhlBKfiXpUEjPlOLIl11YFzoRr8+rS2q5+",
+	"nYqLVWs705Tbh9L/BB9zWOd1qLsOXVbwSmRBw7S9iqCzUyG0fprnBXZjxq7RFAbyxOjI/xYDzfJiojzr",
+	"1QHutZAjK/SnJqYOuvaKULsg7Q7vwlHxbX1ECZpDCdT4Id9iN9eMZ0ACs4OQ9ihSqGJj1zW5gwkaCge4",
+	"pMR57v7phuRtydtRW7CT76eqKo9nq6ijXgdDVhjz/7SUohArwOTmvotf2Yswd93b7szn8xZDJwWCrf12",
+	"kI+X6DmRQ9f3ptHA5onNvN32IgvHtdNGnAcgxQiFjCBpuBOb2I8HbwfXS7V9O7DOKWgX+BuQCcMfocnX",
+	"rnc8vOWVHkKX4I/vkh6soo7VBz75YIjUBeke2jNF9btvFtz3+OPH5GRmLD/BH/rjw1/41W47Yu7DewcR",
+	"8XtPo0PGIBm8MsHu1O5jugSTBh4Pb8V7p9N4WJtAxjEM4mFpH2Awfl+3+hOFFncqlEp99YQ3XrOM6hRX",
+	"hINy0v8uHhGD/XDad+madirXDJ/l7AFsGKyFMblc6Dt9pNumkXJUOPrpA13NzdyRdIBnBccAlPVja/je",
+	"yRD7UipO6R3/e0MnQ45cZC6/R0d3CnkLPLfdcq2E4Rk3dpPXoT7fnRRVMJ0Nk0Wl1qX7l8exxklJE+sA",
+	"rnJNUd4myLVURZ5Sy4IZ9k90aZUJ0L7YG7iEZsy+6A3at9i7b9YzUUlhhJ5A20HojF63F6In0X+nxToT",
+	"eylSmzP4rLmE/ujGk7tZq3YsparfLl6kurQAlbfsaAG4rd0rDHdA7QbvfOlCmQ64U7QbTOsL8J10NT4s",
+	"Pmzn6wQkdEt++fjJ+Aw1fYEt8/VFo+Kc3vH76P5Tfn/+7sOTRx+jfaKfySyW5fxBbRgPsjces1uhQw98",
+	"x0aBshGSDDqPXrXqaVMpubB+Tm7GHiGc1Ahh/AtCU4CoaoqYwwwiK3QJuK3gLOWBVQgvq7V1lmNGaciu",
+	"oZZh68oYZMa4vnH1DC1oOgFL6aXRrfBMVqpYCWlOiyDsL8WgljwBBjjXbKGkuAJXzRnJdoNZD0vYsTRb",
+	"rhyrsWOYGP+Jr1Bp7WytJhD0tMi4kNWR8b5w6qLIq84OMV797oI0l2pjZXSDPjmmAl2lS8DyI+TE/atX",
+	"3C3sL+NVv/+ABpQ2piCe3VKarGUHzqP8JVZypK893fg6HopQLHlWC1QNJ1dztlXrSrMiF5rNhNkIIXvW",
+	"pPKyExd6jEy4AutjWy5xAEtCKgp3NAKzr9wCEgs2+uNwAieeD9uZSNhRz7WoVsUJlYjOyeyaihi91CvD",
+	"tzoIENoz85a4u8UtFUpCSXyzfPzWTB7OnojR7PGjdD5KH2UPBX+UXcwuZo/EEz6aP80u9yCgu0YYt4xe",
+	"SO9X3wCg30cvK0HHbY1+aHSQkgsxDAD+XYXiu8XYJL65IwutBF+5MahqcUrmHQuaccskFA0P8p0ge517",
+	"7xwpLtzEEXt0Ba5qZBej+WR/ZryoBM+2cap2yExHUQ3/rtZYnqGFI8/C3b4u7cmMwRSY6zGypCM/4RSm",
+	"aXoSwIGKyP2Y6PtiUxuCliJuDATRKNnOqZBE51kIYSTzHCx2wpR4ilmy3AN81W7MLcsqoXWrw48xpR4/",
+	"eEB/GaZq9UAveSWyBwiKHG75qthPftkTPxb9cKu+XfwwxJBBgBYQf7mhwJbzWNhKVAswgoxqbcL6/Rsx",
+	"GxoVH/mN6GC2uBHb5puv2BRRClN8KXUmab4V52liv+L30bshdTjX56d2hxnE4Sd+NZPetOmho9h9up6a",
+	"QXBBqPa8/uurF78kbPql7+jw1dQu5/RLbNcC77XCXWy/mt6FkwnjXQ0qSfI+91sscF9suv5S8VjhwjU1",
+	"+HT5iqUqQEszIGwhHpcczVR3Riawe1XlIrXReHhn0+pDB+3+U841T90bP7PX7PBo2j92TEwZoRX5RWVC",
+	"u/xMni59ug7zLPC3SL+Fim+ILGx3P1qXnRDhbQLzU8VEZMdECOFTn2XxyErBt1GKC8eQSDVnZaG2gAE1",
+	"/EYwUOmzLfxvAkICj6F9ACe+WYpqyJBqwmeDc6NFMWeABQ8SnjUwrEZgvUsIJfY7BR42YjZ49y5GpnK4",
+	"aX8bnaKyY6fPysXh7v3wXLc8fm47xQ/WZDfqEWWgf1Mn++r5PRyfcfy0R37uS6Sfjc2laoE+ZgeVUxgQ",
+	"dqPpnJNfiApvhwjoFLrCPo2F7tBPqK7km8QcheeoXBf2s7wn41XnadT9AMV8MXeVgXAfllNkEzWfxzWQ",
+	"y3MurV1FV2OOrY46z+d3ChrvIhqhJAUpuA8JCIULQxhjp3y87OgR8UI61mPQWTUyJWZEOisuanTxMo8b",
+	"Xf1nowOuCpXjU6v+ggi/w8wg7IC8fOTM9YOCWvwa1QmPIDJxphXgk8irm3qWHs4MFRhhO7orNqX4sR9B",
+	"Wqy1cXaq1yo4d824Gox8F1vqXws7CoPTsf0UiWHfwUgrcikizCHH8N0FIedaBoZyreSwloRhNhtS1/7h",
+	"ujpdHvqyrP/glVy7ua1Ib47huRBplNTRKav+j3JqhkYWrUz9/HWjdcEozUz4ad0T+1v9bifWVCY7cHy4",
+	"0JlPuv+OSXK7hmW395TDHsVZycctAjn2izJAlgEU/UHHQ8QnDM/RpXc3QwKZrdgvuwffohKCWB2iPXVw",
+	"UWLh3AMtJv2J4c5mt6l8kYW92FpROfiFf+ho87/4UbK3Ga9L7BFe3t8eDjkmRjUYpL/R5np8YjgTdby9",
+	"tlF0AKFlJzjWPJX7c3h/lwtxqJ/nLjYI3ayeYh9fZ1pCsjDDvpv+4v0rubfM9WB7xI7qYKoDHrJncIyH",
+	"DR3hxgRjr1j1CoOyfqEvlg6QOn73jQEoM+hbl/rco5uCh5HK/91JKwkeQWWCjV5PNCXAdpvytk9C12uX",
+	"Rhl/BS/zCcZ96jdgiiB4Af6hNdHvgjKwy4/JXvbgExBw569LPS7OHGiWyBnbWQA3ooI+rVbI9aVFH+L9",
+	"uhqtu9oCBeik7tVrqTFP97mpmWvChN6Qvo/RT/dw0pO7G/59AEPPL9YhVrTHPJzaZSBrx0D1+ckqP1WV",
+	"FmB45IQXvIrVKF/D3xmfYT/fRksj65/z1JqkhXCsNbHS4KXgleY9SJHchacXFB8FSe0Zw6ANdgwl5Frq",
+	"dVmqeBOSNyG3BlWZOJQ7EKQhMj7XvilXpgS2peCpYUpS/YaSKXSuKLbUawvbJ2HsJNdoph9RovGGV7Ij",
+	"ItniUoqAAZBGqFl9Qr00XMH28KgSQeqj6DZwjXZrK6uwmnBHDdU1zbS3m+Legw7zmApokpS9pXPRk3Eq",
+	"lZkQdj+DeEcdfHNbDjN2EjsTYk6uEHPDeEHM3s4gxkH6pu1IQecxzuGbombxsYBe+uhDiEhRmljI0c5+",
+	"zYGihets1P7kIxhGjlJ+rvIzjtTccEmpAMe36KaOak2wVV0qxsB/eQvLPmUz4tvODeFDNlwnEBMr1Lb+",
+	"Wap6w0D5Cr8RSH6JUpkwEmNIczkLkG3FDtkhvbmGsL/r+NTJvs4VUGjkRpk0I67BIgmp1ovl1b7Ol+eh",
+	"gIn7UB7C6gSVhGvPhmwlYXe/2h5uU1VkU0yHAzXlhgetgBLPKziVYjN1FVBXTIoc4c6kb4FqybuHSgod",
+	"C+fu4ETJj9wXvZBiE51aVXQB0Pa40R0o0kMBBZjNcyBVnNH6eWqx6W2fsvlsI5FQqOMLfO5sg4eVvB1b",
+	"u1ZRiSsqhsq8RiEpr4/xuxUfwDE06S7Xus6yZuXUoXKsO42mf+OynUPjH71Uqz4fYuDAyjRqQFEC/C2u",
+	"IuEOzXqONf/dNt3X6ed1wJVjVD1cILVr9gDirRo+sFR7Nag7R4nbjiG7Rz91gZ+9uRadBl6WX9QOxBJg",
+	"akMGFeJImARWIjD7IT8Yr4pcVO4OHQf8tYL2ezwYjfBSDxSLt+7t7ttMbeMgGpIwzYuA/N3NWvSBK551",
+	"SIa7zZPGe6ZRje+Jf/Ou1ZjNJiXXeqOqLH4ki2jZwi8EeA7LnmqAPbjN+8ahhen7XcGz0JXsfOKR7ZUM",
+	"hVTaC6/ARs/NOMBZ0Vi+xMSwXRaWm68AQEhZghZisHbqdt681j6aE+GuhSbRmIcmFLY3T5FL13iSykrw",
+	"jOajl0WCm+/f9HEhTWTdrgVYh+W/bMmzhI3c0qNpSTy7fjYuD8Y/fVKItICXO9oCCUWta5/VTeJBXXNG",
+	"U46UV78OUPsGpirTJEWg73feDv3T+/NQ2LCFWdk0S+/DNGgQwtn1vq1cTSGe4iC+/kAR2RVbqg3biAIa",
+	"ckMoJtdsiu+fYrUPnVzwA/0L/HipjeAtQjkJ3YD9C9DaL1wWiO5FT655TfAH5KBT1UIZI+ShT15HWpX1",
+	"JCoP7PSCHwYeu16R31Y5huRwTSanRPOC9r8dxPIA8sM+AzP72WPPCGjtW4noEAiK6eDov2JTtNCmoEKI",
+	"oFVPkzr6AH74bNtw0L3X7TeFW1D3cd7ySwYu/BRbmB2YA5ZzHrKO4Co/r44/qDN0obFYha0El9aW3oQR",
+	"CiBX3CzzQjBef2HD5kuCyycN9kSwy2Eb1E0hrJ9sRRiDHPH7OBbZIk9/fSAGFQN24y1qlKXbL8pMmoLf",
+	"2hft9x2/neobj9tjbuqO3BadLVT9qtbSv09TwtY+pwpHXfFZffKTUnZ/H/mq41y2Pak7fVpgImxu3bd3",
+	"YIOA5kAms0NO9y6nfik0wYlOTUZm1XZSrWUc/NHBpIvABRcwr4t3PMf5EaS/zRD+McYgYtApUoydN/Bw",
+	"Egl2MQIndPp8fv9nbtLl9HBCBH1HNyNJr1T4v6pZrICizEWKHSBVdeOA8q5XD6d+85EaCWNNahMvzVZz",
+	"UzNMLzmodbVu2rcXsZygJ4KNMIpiXcqYifdI2mTWml1EuxCeo7PgH2p2ZFFwoztyc06ABiQhajn4DOCW",
+	"WMs28r0strFH/3Ut1sc2wsXW48feYxoQKnyvPTcdv7Fep6lzMvzhWDc38lzJcY5ZKKac5FlHzXmhFlRw",
+	"qV3+k8TM7poiazQkCVh4tdlbwH0EQ28s7xj2b3ZJQyf9jW8K16ljA776xDP8o4j0iuLFQlW5Wa7CF4vs",
+	"8vHji6eDZPAe/+Ndch6i+/ZGuhHb03oldVYKi2003ewqfbByMJdM5wvJzboSrergLNel1bP3L+aj9HIW",
+	"G0K5nhV5OqHaxPrWn79Tm2//z79//+Plb5vr7bPrv8yePvvuzerZ3+ZP/vx/ZtW3//F083Whl/9n+Ve1",
+	"MdXsp+//vHlU/f+u3//H+tmf4u+pSnXY//lRbH+lK0FCjRXQI1YlJtY0jfUYkkBQGjNwML1th3cGa9MK",
+	"7+exMYP53HX6nXhMQYCoTx46NY6XKKkdSrrIBU3tL3B2YrKeDtIvNMszIU1utgmbasGLoL5BBlR0SAyg",
+	"KefNC8gnJ2zqImNT5BcQ1X14bdMhqv1N9wkNUiDBi3i8uRbHn7zl2gNKevn4MJD0z5WgPD3MH4bCsOGY",
+	"675M0FnsjK9buNEKMaMpl9TrsoUaffIosro/c5nPhTZxxvljK6XbtVe+bbhvFtqv8sqlcCe5ntSw7Z4M",
+	"RHvYI3/m284yYshwxGgOnG+OSbWt6AgPq3lHHMGFzceM17FWK9oYg8WiYmpm9sv1z8+mTQ28H4zPu+wD",
+	"LGIhaBOEMrCjputnsuJbNsNur1TuGn/t0LFP7V0BHAhMQuKmMroAok1LmMImrakJ0wN80g5WnHGsauCA",
+	"wvj9A5ULD3i2ymXIELjWsKULtZisq4KIA8YPHlxcfj0cDUfDi/E3X48u7dirhR+GqhZ9RpHL3IgUi2TU",
+	"jcAmYvY/93+Dd34Go+HFcDTYZQ6sZ6WHs+cmoX+xZ5zgor17aea0qG7zNF6d4Gc1XgURGqnY6IpnSc2Z",
+	"rJF56kbEO1TTgvSYgXryPxzRS8RuE4cOdDnyb0Vllj18SlogX8Box+pXIhhQ6G66yYpvDNcj5u7dDLJc",
+	"81lxLPX7iudFR+XQecSrbewe3OqdvDdHCOju2UIn//2ZMkdhKWmh/RIfsPNwQc9h6pFofB5rD192RpDP",
+	"i4BZAumtKKLUxIscxBF0Y0923lAnVZuvYS9pCjyOwZ4Zjfz4wWH4bdIw7h7t72J7YLyeBfn4WfkEO+JI",
+	"oI5j6ajJUe356yIB0KzgNhdI773Hnt5bHd5J6PFzrnUuF98WahZJz63w1yNYdZ0duzfQ4R4bG9AvUcbN",
+	"n9RGVPdTrgUrhLGme8KyfJFTOVjG9VLoK7aW+V/XwvGzEH/WPiDVk4ft5QlYI3/n9/82uv/03Zf0H/ff",
+	"3XN/+uqfo/yRv4jNiyrW2BCWtN9J3OPMtu9wZ/aha1/bi1xWvLUOeOQ6ecPHRdckik7+dYdGixnFFsJQ",
+	"lvO9YSVfCA99Urgq0PnX/nAXKpc6RRtlBZbzfIF8ughHQrUATIdw426AuX20VqI4tivLbo+6R/26pNGd",
+	"sZlHpudOj6sDx48Ha8IQeZ8w4l9MWCYKYUQ0GuxR+ruQ0Bh3WM0tnnHD9yKGa2bkO3MaH4P3c4QXZ2Ef",
+	"qBm3aM6jixXb+ucIah7ypXqcUM7POsZeO2CfvajO0vTMKbNPb5m9qBYnmmVOfe+GgD13XV5pw+DC1pkD",
+	"PamONAnu1kfLqfT4HOQL/JYjmn6gK8qJXdAzhfuy/CTo4JL5JjBKAkWauys3Y/QNmTaqohCdXqpN3YcF",
+	"iSk85DonqEtrMdZmqbrIYIMVSdVqlZsvNMMbmqtyLWVzVS6DvPPRpxG+Kj6kRW5oKDVhTEDYyNsY4CeP",
+	"Th/HiihaGzv/Wt94a71Uldn57jt8+Epl+TzvggTTZy555qH9vnoHmMxoYs7M4gyY4zcBJubuCvlQ2fp+",
+	"ktk+mBxXCrpyzAU7iQLgg5uOHYSsBkwhURziqGo6Il6WwG+M7ZmUWdIaQEGVJFJwa70teC6v2FSvS1Fp",
+	"kQn7jk2T2oiYbXHLBs+CbL1mG75FjtXmwKDfHK8Mjnnr7nE0zLmE5W83QoKvgcSkGw+A13kVj3w32Hki",
+	"oePGl8dQGOdqE96rhtetNhXxRhNl6LC51G9X3WctKTEt/2vBJWKC44iJ1TpdMg5CABi6IcMgPaZ7MkTo",
+	"w/o7ng2ZUTw8IEWG23f5kN0Wg6MNLc7BeBS283OnDD0RLiQbFa4E3M3IV47GuCvoDbGqZ/fK2G/BGGK4",
+	"HhD3Hi38G2/bRQDRDsSExAyTB1bwEqZh4qE6YSFMAl2XrTm+LhcVNVru5OI+IIB+MneiJeG6EVd1R4k8",
+	"LUHsOwkL1arboRZpVjyWSt3UuPNqLXX8LWsPtTsEOA/aP+4WE7vB+vXGIdbz0LUvHFVi22vEHkl2MYDp",
+	"yFokJP7YtwGQVFwybkyVz9ZGuDq1CFqpwy97gZ3kUGONWX837dTzOXDd9owEe0PQBIxdTxijVAF0eaJV",
+	"fHX8KD4Vv/CLeWNBxgwJh/kOdRIW0co7hRzSZV5kFQZcejk2XthOP1SWeZYJGWeOp0IPa0xJx4Y2Zr5a",
+	"UayIUB8rae9UPNeOkfpm206CEKOEqxCnMpRqIycgCBPEne3q3/7jOZZv7W6hgJrra+9uBptJqwpaKzjF",
+	"YU/VpufRDJyclR0x6W5nZ2Xx1Xq14tW2w1ByAIlK1BXkaCGAcbBURWb3EGFGOg780aEDH80JbGZHSrJW",
+	"6V5b7Ykund4NDynBP777+K5pbLjz6OJzGRlSmQlMcc0G32Gh2SUA5o1cgwrDEsq1STx3A9lwddm/LLbU",
+	"8uAb9nP+LTRCs0vq+wPlmlH4HakVgGcbiie1wh7FhMa9EaLUAc95jpwQdkFYllciNaraYqdUahJNDXxT",
+	"dSsq8C2MUmjcH2K7P8LKcRLUN7oUBlBPV8SBcfVZg5iucKRf0TI2Nd5rxpluohF/6BPfOMRm7nJifipL",
+	"r0vBva6EiPHA2id3Mux7L+nQUU7+1Bn297XveAzq9bz740hBPYORUil1jhe2haJet2YneFox996oMFRq",
+	"VohVV4EGwP6tckW+6EpZYx6Yb6yiBU6xL1/++Tv29NHjrxNoml/kKWCyH5T45H/6Qys5/WrIfq3UouIr",
+	"zbAVIVOSTVOViemVO1ChAHiaCcPzgkr9KrES2XY6ZNeS5cQyNBOFkgvoHe1KBo2QHNsiYT8rkbEiv8G4",
+	"Ktzj+bjE+1xHY6Vp1NfB9gK+LR00lJrZsz+tlA7BpYXaiGqiJb8R7WYrcl4gmXAEkmkowb/3rTjZJrde",
+	"cQ3QbL7GVdK8hczt24FrDoQfHO2yAmsbJZArmD30CsGgoFd7avlbXuQZqzAxkMB8winaqJPuJ9ooHAAE",
+	"jRJJ22XvUr6KZcrz2yXOeUG2J7Ce2z2nlLLnP8kKRhdUxaxREPSFxkd0Txd9dhTh/mdqgZVrNztObRVq",
+	"Ubd6R6BEc3SV+CtkT0fpw5uvV13FH+sO4OUPr1//SiU3jcc+Gj2NBRRMbrq6CwVPsmOH9ERzpN/tkeS4",
+	"2X9dbKy1NIW1Gs8KLm+mV75nmJ0WUhJQhg3KoJURqm88mI4jpl78RD9rCW7sParPgZF32f5B+glBaO05",
+	"OFvdwoLug141QWv3ZgeqYU8lA9Qoa9fXylqvs0rdCLlHqxCvOFUBRI7qYr2Kkh/Yv3vZzKVImoHMi8Zr",
+	"HsZkKN6g6ldulnWCr/DT1JyN49ohBEz8LYhLLv0L7Mv2fsTFo9hXRPM/NKtQpvIWPERdpuLtYAytQrdq",
+	"DcXZ/iduf/vnaPWIO/d3Y2f/+urFL4x+h95c1DQPtYaVquZEPcAS9QeVWCCwc/8ucN8VE/iXgmeraECv",
+	"5AtBGrXZQ6TVJMWsIqfVKz5HSh+rj+0H8Q7MClQJVDeZ2kRE86WQmT24faPlWyEzVdkT0AjIiBKO3LrX",
+	"gCT/4fXPP3X3OZn0R+IKqrx3Adm2NR+IzSbPFsIc09/ATvkbuOsw1stNToIzXb+u/U3dq0uv2sW/uJiT",
+	"7hGz7yoauY6sjFmK1RWG1eJyQOu5ZbwSrVhI2EM/8kU+ZHZU/6Rur406BlKI2tED2llfl8P+pxq03OIL",
+	"/wA4Gioxz9+DWZHyorB/VhVbiWrF86xD891PeYykKH6sBetH3xiXgSjKC8MZAbKLMnv7cV28LO8KpXHM",
+	"en2BNPFvWuTaVNvXDsJ39z7DS6Wj9dEa2URKikyiYsa3t3v9VmY5DJpBRg+BgudysjSm7GJDw0czXQp+",
+	"o8ECczyxitC61Ow5XgRUCWioqaq8M6eLgYobIVm5Lgo9ZuE94Elt8EWOkfZ0IFVX+2T7qY6Sa8j6NlOu",
+	"Ft3NlIEuqYr3m29MrMEeTXJ75T8S43dEPaWQvXUn8IxApP1CCzLUWORgWM2GzvUiHWzq3BD2cwPjXYGc",
+	"9gUou/D4Nklsq8HuYaL9XK5Nq1HNk1ESCdsW6Nm6ZSg4JcdX/H2+Wq8G468vR/A8/NdFFCAamcCAvLAt",
+	"Go2iTioDddcjrIp6Y+8qx86U8ZuAPawOVSFxA2dpodZo0lDZPNFuw3EOU19yszwnJ7ifAMxl3yFYVRbc",
+	"WH3a+42/uht2moe6H97tWzEa8I6Gdy1Lo73vyHKrRDweMgFGSN9k67ZMMUq2q728peEyd0CvARs4VVVN",
+	"3jZZl0f1ppFb33Zlb6vwWL9VPyz3+B7zp48ELDrIg28p85psNXYjSghjpIXgVcK0QjNutdaY42qmuFqO",
+	"rpX7SVBZuK99e6t0+HJ0OrKjSZbdZeYeMZh495sdPlr/XtJgBx5xBFaKGkreedRHwbOQRPXzvHCvFv81",
+	"0EERdk0rZTXIipdl2Ldwrqorj651vh1xMlJLcDzrQip+vrGn9CK1xzn/27oS+9pl7RDgHrf1fgbzJAxB",
+	"BufRmKKu9qNccDP4svpsURLaPvH0xnsk0PftuWHWd/RYtPbhZNAGcpMHT/tC05OQ0r+m7kRaJKsS4cHa",
+	"WCvKzqsdykKprNVn9wOpz/GHWpxI+Y7tf9wfXVw+fPT4ydffPOWzNBPz0eDjx52ssn/GEQeeTzth68mu",
+	"aJvnYpXKdakcsu+WvCKI1oqoClwpMQYnaug1BCqsBasM4UezO+FG7nDYBkfU0VO1Z/N1NkKp3eiWseNB",
+	"UqZuJUxiOmZTuG2SA5O5lys1Z2pd6VaVNonsFZuulJ3qKTI0SZHhhfhXpD8EChCoX6IlcpuAu3W9YtCs",
+	"g54wTRB+koJE2+WbCff0ISNqYyi8MhuFdhnHT76fSz/OvKr3lfYCEEkrLRFXXbe+w0mwpwR8BPX3oAFE",
+	"tYyzOvajFa2YApHvurRLU/IKQhAASPgkKF4/+3t0cw1yBGn4JONYy0rwdMln8cyGVXIO5WV2Fn7Js08y",
+	"qM1yGwvE2NNGyFS00niHPM3NAJ8YN/88Ueup/H1YBHgU1etpTAGO34UXxYs5AJP6VMi+S6IuFwXyhuz1",
+	"RvlErA/oWjVCRRWAxF/nRabZkt+K+ncc0DBWRnZ8TWMHz6HdCvBySKJzbMNMpiL7iUBK9ks8OLynlwff",
+	"G82fHlGTYjULFmp4BbWVKTg9MGhUZyvVquMLdRMekz3H6wiA+heBJgPly7D2l8bBVdZ8hRoqksyd4qwm",
+	"hmQ/6R4+qJNVHWu1sH7KbqBWDEnKf6FKwmFnJCsWCEUGSd8alTZnvVh+I4UjDD/7YDViKDy7asOxKB2i",
+	"aHXXfUyQRbEbNuQa4ffpd9/R2Bz/oadwzAWgOmd4UIxtiypeG1EiagGAk8C9zyjEuKdRv+ON2scCHS/s",
+	"9Sjf/esbvirsRR/MYFIvwJ6l+znYdhHYTtCm3gRtN4Bym3AzDR4IFKixa+tO1jFPU1EaHfRBqNZSOxKn",
+	"PKq/IhbQsbReR/KVhJRihxJsfuN0F77SBJ+jWtedzJ+nYpfedlrMGI/HSKcdPDaNN/upfRo5j7581Km/",
+	"z92QtbZcWuXGoD2b49vXV+boIHMdLmwJe5XPOxrAQxQhwSs6LP25oF73XcS9sJvzxRJAUFQkSGS+QBWE",
+	"TughiOTpfVPxtsmRPfmXYIcd3i44qa/XlYybZPqODE6uH2VM90crMdYzUUlhhJ6kSsYTy+jqgJ8ZttQp",
+	"sNV4YkVw9zEa8C47Aknj+kKzHQzbBvXWqfBiO5yJO1gmtUaO4G1uxWQ/DBgu6dX/1l54Sh+JAjzjzp4y",
+	"JPcuKDYT9rAjF5zJRg+0fbnpDgNEHYqiY/wzngRaWP9Crc1V0FEwKD7CwgOu2fRL5BD9arq3jDGWJyAu",
+	"44h3ie3hWgXkG557AcsrZtaVTGrSGYjgHQXcbO/SzwrX1x3dYEjJThnUuVDUFBJqcEqtTapWwjFrwqVX",
+	"bKqqcsmlb3ZRmzcZXgkJSlFRJMVj+64a/WKoT4aPD9HWb9ZpE0VltMkFLBbV6zhO6frMcGOMk3ZvcpMu",
+	"RTZR83l8p7iw8pJr5q5uNgllaj6/U9zyFKvYFSwcFz4IdM3BA25PtTjl58nu3uk1jAe4O4pDQkWnGBqj",
+	"f7fHOvjBn7GtkOBdepaf/ZBzinFXvI455A9POH31vgl7MX/eRWN3HVTgavQ1sEGea3EBupWKb0+Ogx3X",
+	"e/5utt5ntcDubkv17D5FU3NXoexrhvzDWRe9qC+A8uLF3HsZUTW7FMXKTlFlzqNgYzu47nO009v9OG3a",
+	"U2N6BXAe97utVT6XI47vPec3fOahR2GkiONDW6jd675RMws48j60gZ/bn+u5Sw+dZftmDsziGM9ioFWw",
+	"PrxOl2LfIWAmsoZ67AyrayjDsqbFkfPXpGaKRLSxM02juXAcYJ9H4xRvlnVvIQpHUPwRP/QK0r1S1J6J",
+	"TrzxDQxf5MIcEaM3omxNixOBBx0qGN47mcd40V7sDs/UR4KPgw6ZX1CfbsJ0NhaCQ4PuoM8pz4HbfnCg",
+	"H13g7c+PzT6550yOJ9KK1pIOgqG1n06z3iJcQpmI7g0Vy8zeZ1OHeZiOqW2Bqhb66q28z6bAyjcdh70G",
+	"a6bahK2AOBqdNYCPapbLtFhnIsP7HSFw8xGztWncSpRdkIf9QtOT8AFIIzwdQ1Eq/c33+qC/Ip+uSPNM",
+	"aMexbOXHczw3vECP8EhOpS1OBi9958mzELeXa3tTx25+Zf9MxZUbaNidCq2FRuyf1VY3YjuuOcqoIRkz",
+	"ym7ntTR54WsuCcZOgGxfSzdk145/hhjZsJG87yjZk02+VOmygxuCyy3TQrsmmeAKq1LI3pFSAEyfFg0C",
+	"qLmrU41h+ftGfHaOTll9VvO9tgMxKxw12bk2Ey2EPEoII0dyGr9SyXgt4JulABGjtZ0JIdlS8Aqx3I74",
+	"PID0EEI9XlJRdpXDw5qies8NlhlarQjcIDWYY0xYHOnJAO2eoROftgwe96GIIDRcFPPWfiAE+EYUBW6H",
+	"SE3yrbo5tpdcoTq57uxu+UPNdB0NM9BkOV4M1xWOo06oU6cE/Pa3CyRkpYoCt59XjcI1UeWpcTEy+LI9",
+	"ga9+/Xdf4bX+rklNcdRRLuMUMNW3gQKk9lJRcq/60Uc65aZaxzK400zcikKVKyHNdIzLoZec2pGvdZ3X",
+	"4osWeDW403pvWhW8K/ywG7nvH8pxbh5tyTBIht/kl8hJm9PRh6EJQdPkfcjNpg+SS6aXqjJ+/5Cp1i15",
+	"MdfkTCqtVlRnVy97hO8ffDdE2zs68aIv7JaXjgaqf6gZAjY3dWJurqouEsJJte5s6xM0Vd3Vg/vhL3uj",
+	"WL6t6t9Lr9TTDIVIgey2FK6aCtw7Vd1Yw66L4a07V7BaW3WjO1hI/65au/YtWA7jLHftCLvvPb6vKXnK",
+	"XVLoW6V2d3+l8jWwomgz7HVo46/ac7aEzVzdksfauu7v5Or1wVmib165fKbwG7zvfCP/rMN+5Y+hSEyd",
+	"DpEvXBoysRZuuqRo4S10BkQ3shIrZcSYTUu+1mKaMKk8UzakXnk2UbLYUkmADsnw7d+v2FQbVU6k2jik",
+	"Pxiy9o/Ww1f2AnErqqmv33DuK5QCNft2AksujGSA/Q/h3SCX+A6o9L3t8Naxlcy/xcDZM7GMqs7n6MU4",
+	"B8LRVDTzDiGBWt/Ew142jLBAasM1y0RZqC3VUhzqDR5vq1CbhPSpMcl55UqD7h7NOIUG4A5c9DByR0Tf",
+	"EzJypNNfLpUU2WSpVuK4Q8jHiPppiJ5eXG4YjMh6s8gescd7w9XIMGueHeGEhFQrPD+oqd5gaHXvwVJL",
+	"ovdbfCa/wRJ/oDQflvw7InDqQ+vUSXVwxaZAIHGfnBkHomf37wMHlg+TRUgnLoZi+68X6WqTv8j/+z//",
+	"a5g+/M38lD9an3dP1C/V5uZIC5I4KDsMNvzkHt0z+0A66qWtH0uEX8E4+q3sj62YV6FSaMtco/esgO9U",
+	"h0b1fit/Gzas+zRQIHhjB6cnnF5dzYIzgUQQNJMtChCqL1PzADDUcb6corMNDfiMSjMQIP8dXx88s2o5",
+	"Sumsh6EdjFa8ouxTF6X9rht5N0ezTgPuU4rIpesorK0ekD1qQ5/BRe7qzhxhJmQOHYquGtzxUgEfHiZD",
+	"ACVuF33YSTv56VxebcojFdYf1M8xskFQrWi2EZWg9AamaBOmisyqbERP3qGSK+ZeHE83HyvTJRYj6/iN",
+	"GbfHKbJhJPQP/LiErL2EGcGrTG2stwximrD//s//aigEvDLO67YNiH53mDo4Kytxm4vNVd0vx44ryKNB",
+	"LTFe5BGsQcb1Nd2B4Gik8ramKqiwIMijKYsk1eYKgJmCyufxTTVQwUkv18xOcenKd3tWnWzvzFi9a7rj",
+	"9HZpWKigjXdWq8seDRKRW90ONB38VjC9TlMh7LbE+Wwo+d/dW7OZVXE9C2ExlLlwDTP2W8qi/NVd22gx",
+	"0JbZbS0WuW7AbkMwQuDpEJ6dxCWLGyOOSPbvPlhjJ8pHa44yfk+JuoR3tLtOo6T5pdqNwnSdhb8GMtER",
+	"TyaT14UDqZrFGslApGp/trvTSgHQJgE1fpF5mAgEoCohxUZgEhoAgFjFhnxTRFV9OWK6K7/snH6jmBFF",
+	"kdRcopU2TItUyUxjfMCqe6oKHDJXeFyJjKeGzjkKkIV/tu+JlsKpaL8y99gM2gAi2yxkCRHSSoQLLRZB",
+	"a5l0dPGwz9mT4OOV/VI8apukwR2djlQg8BHET7CssFRaXfmwL/BuA2un1US0URmkBo4B+fDeI5iJBfc0",
+	"DUjk1dMYVSZGGvZiDquwAhK5UZNr2lcTNEMkl1Hi0CXvqB567WLgTUBY3VLMMYkRmYU90q2I8yJpstug",
+	"1whVC7rlOvKNnmSzCQT37dSveH6YShaGnJDQNlahKRUkcG4Ku5TDK6cEd+MGtOsHqPfode7Usv+NB3To",
+	"GKX2O4qiyx/ayjTAkoftVwKCqN8/hMXJFDnDBh2ArwMjxKnFcaN6151iA8wqzdZ5Qf0Bga8gyKIA400u",
+	"9V6b1BGhpiuBe87DmuH2g2wErpb+cpdDp8mIFWPHQLgbsGLgN18xq+W3zrJHXQkX9LZqgwX4zk9bxIrA",
+	"OrKYzRj2z6vb1tdE/logWSfW+DjdT4t2yjify7vR5R2XOTseud4+xT0mJ1jh6N6LLUUkhHVMlb7bJDtB",
+	"Qyk2U+IxDCLrUA25FeaKTWmBqHLK2exwAfEKKenD30ScURFQj/LOwAvk/Q16ku9DgPfYY1073kVOLScI",
+	"eUMHhhMZByUo16ZuyQfOAo11t1YsaExb14kBAaQZM04OlbVMbgU2Di08os0pPyk2LuQDOiZwoA7EenZQ",
+	"0D3Rz7XhHbAk7mivEygMSBj8Gw4IIe6z3ajJPE6YrtkU3ZZWa4Af4tTC3R3wnCno6aFIAGo7jwdVmyAP",
+	"rUbIy7jve1yLNf+KWHw0nkupb+mc2jiVR0dvxQAy51bfdWwUvCpyv/NoR9aodCdzjhymEmsdj4GGmIjo",
+	"OoC5n1Vb4OYIjiC4cRhvanCMisJNOHG+4b5JoBeLOu+V5fO5qIQ0oFQ4dCatmQQCPzpGytzt34bbTVnd",
+	"0ZIwqnDb48+emYTEkYunlHj3Hl9r9rrk7kSG4gIcT2wnMylVkadRButf6RfPZJJXTMhFLgWrxHythWZf",
+	"SsV+3N6KSqqEBe0bQO9X60JoyCC/FAv1FTg+G15ZU9M6c56+HeMOW5miE2efTERzjy4v2RQX3Y136nLX",
+	"0AMCe11YBXIjtg2Q5vGltLO1zAoxORtNFlJP2WfutiaxxxR0opgVasY+oIs0Zm+J2Rxve3B78XaQsJKn",
+	"N3rMfseBQVTw3cche8bTJfyGRMr2QQnjzPBquPgbeCkq6PkPb/0C50sTmSyQzdSFFFiMXgi2LgvFM+SX",
+	"tC+w82r3f5GHhANnagQPq9tFMMrL8gvXjxhO/mlZraWYAkzBHu4+nnjFREH9hLolSSozofeJbDpk114B",
+	"IlkitHmHnwEJg/K0n0rliA+FXMYkSg/+M78RXkKCZrA59oL1fOGuccDJMn4smRdMd6yPja+u8eSHtSWW",
+	"Nyw0QM7yG2sjrsNC/sSFnfPKh77BFhVz43q0ZwJYDl2rEOBvc91RQgWCvarbKz92QWbM/a4El5oaFt9R",
+	"VXQ2cgehrdKlNWHcgCGTyVxooeZ0X7kZICqfFbdOtt11x/lPr3yJ4jlIfVqnVVMpdp9DGpjmG64+STp4",
+	"0Id6WZADjv0qGsRCcHs6X/RzwB/WqVBfG1JtJ9ARnM5Cmtewraszp2qjaTArsv1v3I1ctC0efL2PVHQZ",
+	"FzsGxMckGBpaeP2HNmsNbSNmkaHRVPixrWWPYUEzWqt2rWC8SwbuKKdATrbbF8u1wXroulZ1tJ1CwPbF",
+	"o6AtVGcvqEGdVBjs6wr18d1OKAY8rMNUaI1q9SPYC8iXjPd+CM1tCmSjkasRbR5Yt1Ma5zQJaLKuwjq6",
+	"3ROit8L4Pp/PX/i9e2far2MJS7v9ADjfQIFDSvFLVZFfsOI34ivGAYVYM53tGv5+n8dgL46motfqBNQt",
+	"OjTdiKI/YdywldKGXY5GSZD89JEH37sGef/c6U3rG4b6jsh5hjHVO0fJ9KQr3r47HT5x4ecERY9XcJyB",
+	"KWmPMN/aPV6t1EHQ+qzByZq0mc+TPSR3B2ers7vl8awVXvMdMoUAqhCzd67aLneD/j0WziLZsjuBTB0y",
+	"f1tSczBXXGvqnvjlN3jDQUJHoqWgvV3vQTe4et6CQXQZEa98OvgIX7YRlNjNzNfS4wVMVWxKwjXFbA6m",
+	"F9lUbaSoHtgt/uCBZzj9l0rM210x4bgP/YLR5aO9hMv9mDfRANxvVNbk7461bgHx0iYBa3CawKF4B59h",
+	"T/Rij1Hok2o/qRjCmBcUgNv90D/UjPoCGAZQqDGleNMblnJJvOHzSkQJ//shuDorLUKaCEODqdsdDzvQ",
+	"S52Ps7cHlBMd9Vr2CR6hUEsZ6KhoEMrORSctD7LrHFUwF9bw1O9/4f78eluK664qnc1SRYPGdVYVSmyj",
+	"WNp/wZzx/YuDMTP3xX66w4qU+pMTEqy9EknWz65MZpnDTsSiexk3fLgvsNynw2OsWv250ay+Nwli4ID2",
+	"JrZC+ttX06ROgbikv6AzebVb2m4VOLfyn/UId7sZ2Dt9Po3c1sPrA01/djdjBz5ixSVfiMyn4wN7w/vU",
+	"9mHRr03XVUWnwT6l2/yc3yiqdYfsTiHmZqLWZg/uAwep2ZJD66ZKqVXcUirErSg6HrROl4260C90Uwyo",
+	"Tgz0iQ5TBr4XPa0y4qlrmX3XoWh6zyRo+qOYPnE+Yq1o3cIDwQc3nKIn2oNewZQq8iOIM9v7P2ImnUQ9",
+	"CvU7eOP5967bApO7kzfVmqxXY160Zan3b1N3XwwvLoaPDurscOyHCZyaG/KHXFtj5q5leJ27/DNU5TXf",
+	"fY6iwpYKPmSb9x3ab7U4tGrktiYWzniV/63mXQIWXdQ2Pflczm+B1Wb2DnSs7lBY99EDn4ozzQvCG3jo",
+	"gq+1X3I97IN1N3N9PNb9sLUYbrueDRpe+0AR9q/UjA7CJniC+9h44oh2ocsg10zc5pkgWKA/M+gwTQZ6",
+	"XYpKExxsLzyiyKUgYd8DgYjmZoPhxYkNRJXzJqDs4rKX0FHjtjvSMdL762/0as03NvDmafDG6BaMN1MO",
+	"Gjb2iTh+1jrNQOzVsTVpwORh1zWKIX32nqeQ8uFEDtQfNQpNWeyO7mBBgNa2xtdaQd9xrHw2NZRNrY11",
+	"G5oVNd9aD4V4gdzNLfKEo6dh1zRKo5YRdjOPVSdrwkinS17x1IhKJ3biKpGqhcz17iBnlZk8mr9+eh72",
+	"os7G4X7MiZfhg9VbsAfOcjDCZvpMx/rpjaHd1svlJONb3YXMGTdkE2+Cpo+YxaSnsIJTywMZNHEmSa+r",
+	"V30z54dPHh/o5pwMkJpvd1x/BmwSMcnBNfuaVlvLVxTzXt2qOzZE+75VLv2/D8lkt4VpZ+iVb5LeXJuu",
+	"5um926Wbfe3SjdP2PaS49Tl4q+9nHvswV4cSXbdNkx6WWDWVZJulWiVUW24VXkJoXq/6CqVuNH4srLZx",
+	"q9qqqRA8c4RL9YRcji6f3L+4vH85en0xGo/s//+P3ko9biIolnLJBKUH7Ie0G345/tJqkPS3Pf7s2Z0S",
+	"MJ2KvN2Jv0bI1FW4b61T+3bgm2xmIs0dBdfum021JSXbnqELN0OPj5ihHUeLQGOEHKP1iIsKxvU7K+jr",
+	"8TUzuREwIKZ2g1seRukb80J0EMQ2UsBRO7Jp6j2K6yxKGH84ovhsJ6YNBevuUdGJE7OlUjfRLo8x+HwW",
+	"Jg41geTFLaSJcmwMfAWJ2zHjRTE8KptzitnXpB6OgDV5xKn4XlizqPIIwKAKd12CuoCmKiYvCnAjejN6",
+	"5kUuF128p699IZi9cF0J6iriSSShMkXr/kZi237dLG9OY+Xav9I+PXrW1bYeRuS9P9o/e7z8nd5Q8Jko",
+	"DhpZP+FVwaG916riWEnjaowOy5brk2PVeM1v1UOcIPPVGc+SjU5kID+wMO6tGs45kTFuApx1j9d2Wgz5",
+	"AlFm9HlXGF8gTByXeuM6VYV2WsTXtY/Xe1l14Qqm84Ucs0vHWcoqZSBtY537tcxExTZ8e4BAdG8uGFVf",
+	"TWTmCsOOUkCndJxZV0XPalryQewNbsckqJqDveslvS6odbMcSFES1MWBWmzxbDcoaw70VaCpI1mPhDNJ",
+	"0o+cF7qrI6viCUdcFAfk3RGywGHezNrejUTE00nEy8lDwjqG1YNxVgo7yK6k5lmIKbLi9sR+BxEqgPdm",
+	"fzUsdPdyn51rlq2PCGpUQpdK6o6zEepAGwoNlUoNS7pgP+bfJh40AuYySuIX2qmNDqXz1z5aFNaq4fNx",
+	"ZqjmtY/mPELruK0T0Chys+4A3v7w+vWvDC+IzE9cBRqlbiarDj1bKGjj2pJie8uwZ9MrL9Y+VOgYblo1",
+	"/fpwvKQ1JeeInLQV1OeJoUTXNsbDzLPpuEuL+CJtEm0kzss1n3WSW9OhjEglq9pjOpAGd8bZ/byz+isn",
+	"GshjCoLIiTmtfezu1wkJq3AYinnKCy9Goz1WcuyJTx4d/QWf0iauhMkrMekyIL+vVInEAoAItIpsoyJq",
+	"O6x5syZf9xOhugQBtHjJVQAshqBH3WJag/lqlIq/iUyyYHIvR496ROi6pPUl2iSHxLWNURXOwN5iQYXd",
+	"zRB4xDpKVjWawwC7boR1Ol7x+gz9NkoTLvPFUlR0AEYPOB9THSVRjAvv2AdZYBUeFP91OTGqgx3Y6sbm",
+	"AV0hi0CwyNgnEw7s/R/RswNzY/lwp7eC3bdxyoMGCwo2d3ODOnCe0hPf7RvNSdWQ0QjOC0oKa4zgtALe",
+	"p/fajlEw7IWm4xjcRWcax34d2jkKuAJpgRxhT2FQ7P7y7DV7gEvUNai/MzVMqqyVgpFsaUypGaGkmFob",
+	"nWegS8oqv+XGbikD9EkJW8vCXgPKmloJMSiu1ciYoFtJkH66MlKBbse6R/C7LCi0lKZjiug76wjSoDMB",
+	"lqinieBVld+KjGDFlRAs49sGgsyd6tC6yP0nEcJELanltlURVpdeUblQEDav8whdyQOsBDvUdQ2+vJkL",
+	"CMhitO/aDi2QpBQZZXZ24vhrOUP8G4JV3QPZwREg1dBgJ1kwILTsIBjaRt0ICVHZei4+vksGmtgjkZMm",
+	"6E53UQ9xp77pSOt0ue0qkPBv/xA5eXcTJN1DPCTe7kXJPrt2uf0uyu/7ZrmNZLaqgKLGUEqLTJslUOhg",
+	"8RVcPoa2Ym6004RNqTRkOmaclaLSygsS9g9C6fG+B12O7cmstNgbKVNKgobQ77ANH9ydB+yKTpsCtT4+",
+	"C4gi7YDQYJuscq1zubB/cSilCVK5k4fksUvYKlU76FN6kzAtjAZyDfso+qdZireSEQzR88Ljy6FRC7S/",
+	"sTOCzL5qPrcLH/zF9S8L/kTtVWhIBHGswfzY/iVx1F2uS1RiBwKs61Dsh9CvnY5nCQLJXcSbSgGAlh4G",
+	"TUOAObRD4mZif2yOxXXHhPpiaxVbTZhDm6Xc4HNAE0zHjvIGCB2hfTnkJK6AjsBUqphY9SG8bg2fXFh3",
+	"FB45fCvfSpA3KmVwKtmurIdUTbHGKmiog1UeY6xY9yXQeF9QE41/sNdYU3KavJXwD6q5sb8h+Tu8Dqtc",
+	"JvYCnqaipKUjAUMXAv7CC16tpk26nGBHu+opggcnvg2oFxsfWHViG3AatqS3po4mAav/4OSr/ovr3uP/",
+	"gJ34kwGtNYC0g8UJ+coaALbWrGKBbOPfbk7pP+sqJmLTTwax+aw/nKYTKhJ4teo6H+O8MS4Ze0B7g1b8",
+	"mDQy8B3hSMiuCJnpOpMPGq5SpdK8cKCSxDG22mmDf/2hZla0QXrtv4H3NSfaVw+E6BfWXIJDq6NATR4k",
+	"gKDWJ+z8qesimrqfjTtuegPAGy1i71BAmcVxWXk8rn0Iy2AVUN1g6grpsoJkWHiWJHAEdbwI90LPubU6",
+	"ZrNU9Q92GD5ujUQglYa/YTtI397zc093F2wDIuHcquX93blC8EXH5iCdAbIt4rAX7GQC6J8lL0shNSFn",
+	"zFIcsQO8SRlFPqvVCotfOe3VaNFUfzs0UqvVxYFJdKzEBqfN2gpJc2YjAI7AsO2qCzugwt4sFdLnOiv4",
+	"8B38JhIbIKpMj4QhRIcdRPD0DusSH9nF0H9DttSulKCQJLhnjLLGI8raFFyKqdPL02HXQYrhCt8ypNHg",
+	"HTZ+QEkH/6TGvxt+I9Zl16HyJlaS19Q5Q2cvTYmxO6wnop59gak5RXZwtIet3lAbqVuUZIFTE7TVDT6o",
+	"/sjWGU1Krv5WJLOPf17Qr7k/6z8ObULskLuhOCQzndCCnAitOSMc53+0YUDg12X8MzQQWIoi684fuzop",
+	"2IeOC8keg9CXU6pNu/1rtNuVrnspo0u4JReOm5An0/ettTsE4l7oPAIvNEkeKEhgOUADuYaDx15NzgW0",
+	"sKJReODfZR3dGDtvcV4J8bd+IKaje5Qj12t3+de3wn7eCO2BgP+V6mNy7fsDrHWjpDwkeTipfWH/Zuk1",
+	"088uD8MaGt6XQECFFFHh+nwdGy5G6TqacoHltZZOqL0EtAFfjDv/HtQHm6s1glRXDlPLDZsJ60T6W81G",
+	"kYS1gEEqfNQR7CAv7Gi9djzd3rJKGZusdTRQBQmYGLVYFJ5NsAdLnqfJeE13xvny6Ln7BK9BodVUarmB",
+	"K2pKrWCVhqcyf3yyhgNutRotInW8f4dkqsoccKwSuoRKYgpW3KX9CbTQOV1cOpXJLz4h5dtWEmykyu0S",
+	"2fUCe7qO4AGjX08MyZ2bk9X0zaRQPEDDATNa6jLcGk2TIuyD1QUVi5qetP4d3ZavgyOH+iuPCdA3db9M",
+	"wxxfSIvvlFbi7rArMK2xFD7akXjOoqrBtmd80CrWSOH/azbPcag2buooSQec7SyIteOP+FMO1BN14on6",
+	"rQvT5toE1XMacTgfdDAJBMG9WEdPfKbPeAESQlT+vDbWl7NaCvrV3Yle81w9E50OOkWdtBvp+T2NEND4",
+	"vyY1z4VvMgUKcIIQ10HYOw0gpEjYGfwn6UIMlU6wRlg3Q6vNt/iR7HP0zoLD6jKLPhEQi153IhyhgzS8",
+	"nv4rEFaX/j+Y9W95v61DhoJJ1qRywVZHV+e7PrHXnr2uWgFLrlvzO22WfZ0xUAivfG0+tRgi+j2Z1RRe",
+	"ngeL/uCS8jyo1lpysihh0tgz6K6hqgaC1U6AH9DQf+GVezs30OoIoqND1pTycJwtm/0ocMjoboyMXSzK",
+	"ZOs0mZTDvl7wtWFzNre25+I+rtuMdLEDhTiRx48fPokyynftBzTzXa9McKfg1yinyilnZMMrapGkFxyD",
+	"CnqpNq7RPcUU7rQ9nKsVzF0vTwtbt/wbqu1dL2vH8ktYqOgR9+a/9wozPlyzfB6ZZucBQ2WY6y5V5DfY",
+	"1RSYNLdEDg0dY4hJ/FN6kbuW7f4v0gE5YPy7lGRf2jX5CjqhzOfU9glCB+T7w0e2PxcCQMIDDlyTAzWf",
+	"O+4NT+HqoChG2Sso20iTFdhnrXiNR4IhONE1W3MK0eE7awLTL3cm56sEedPdPXUzq2AWllz3oUIHIGoR",
+	"GejLtSQ3BM4VexE8G0Cb8zYTph2o5ls9ZC+JwH0OvRo244DJ3VWn2mdNPWeoFLyyn2zVXEC1RDSsmUgL",
+	"+7s9wIAw3N5M3x8+Wa9LbK41dYFDe6HGFmpSMey3wrbCnJcg3o5hkonS+jZ7DsUkOJuAfRXiSwhggkng",
+	"K5E1zrKIBXbliFsb0k+ujZ1OJRG+cCdrGAtQJvsO+io2Nujc0x4cNvE5G5HlTVdT/KbbEhjSkGHNerRL",
+	"69UkDWv81lVutq+sdiOSPMcU0I4FIL8DZIcdBcN0VpnJf//nf0F+CTQkJgl5FVbAL40pBx8/wiE8j3E1",
+	"slshM1Wxe/f0Vqb63j2G6DmipHWEKZgJ40QrmmCfGGRo42/lvXu0y+7dG7Jrv+VyXfd0ySUwvAQh8nv3",
+	"SMPcu2eNO3iMM0nu3UuojhYhOAhVEOzePTJT7Yt+hag/OfRWZH3HKP5WUuZAyZ2kgL3YwaTEe54aCPRT",
+	"OSiZyxlAd+7dw/auoK8zPbx3j00/8LL8OE3Y9AON/iPl+z64d3zEDvIA6MkQkA6G51sJceVqwTAWXBN/",
+	"V8Ju+ZwXdFjUjFceAmBvyzXFiUX2VsIxC8MOyEJybcbs0egRjf6nXBtY0Uqwki8AgfTPRb7Kzdv1aHT5",
+	"BCDwxDNOEehc2y+zFilmNj9Or1wl2Vs5tX+hbCBHFKUPKWGLLftW8nDtbL1xaXPEa6S8gpLfKQAPPmC+",
+	"NmF4HmG2NGEujfpxOraq/620H9mPs4LoeoIcvj1FeAYA17fSCVfiyHGV67QE+n/6z3ZYf3o40sHsuADg",
+	"n+Q0wPLhZL2VOBb7aVO6DjKqVDUA7CxTOcVxuvI80LJ2fWm6vqO+88yoBXChu4mDhO2sNqygswWnwdon",
+	"P3vNF9OruomLffJbqQk8APSDz+f3f+YmXU7DjihfPrq4/Arnzdr8EBXDY5BrNufaiIrG9lKU2OfUjukZ",
+	"NHb99cWr15SPs2N4nolVqYyQ6fb+j2I7HdJlEEEjz0sw+4q3cvorAQSvGLQv5itNreHwvNFsmqoM+K3h",
+	"5cBhaV/M06WTT6STlWxqf/3JivLUdwh1IR1KafOiIPxhIeb2MPtWbJVDWGAvqEeXT8mffGml7v41bAh8",
+	"CRoQCtF/M57euJ47iEtkav5WIgledZun9qxaS+O6dSHEClaKuoUyhI6BiUXo8iQc50IYbR8IqIPwW0BN",
+	"CJ4u3UjrD89dpmTetN6clqCJRNYbpwgge8mUTEUSL0vPRJC9CjlvwBwo8lRQcSp17bgueboU9y+HI4Kq",
+	"46mjxw8ebDabIYefh6paPKB79YOfnn/37JdXz+Cej8nA5AYifbCLg4D6eHBBDMWSl/lgPHg4HA0fDpJB",
+	"yc0SDswH6Ondr9YS/r2IFUC9XEuaKMwTM65vyK60n1j5n4OMM6V9mtQ3nir5eTYYD6x2vYbX2xfAqCq+",
+	"EgZSih2eTH3Jgxfzms4/WnQB42o4tK6xbtAKKLeX/3UtAEXt+5hSKTv6TT3iEHYEB4YLIjfocSHsIWoX",
+	"goXMsDKXoxGCG6Uhgl44g1OYzwd/EMqrHvE+P9DPOoQHwbppWzVwPkETMgknGfhCgGobYjABmg92vciP",
+	"/AGpLDTYPCrfLr1fH5xuKwCGQzuUwZ8LtRm8s7eE8vngQ7WWHzul9Bo2oXZC6DpRa0cve8WmWMo2ybMp",
+	"tT+D5Jpa7MrmX0QtmoPPsRKxVXiNX3KOCX9ldTz0J6eGoV7GW3O+swsj8bAMDWkYGu0gq1DqDVStHUAL",
+	"3QUk/u3eTftLet6BHBS8WnWrKDjvUfVo7882MWdSmTylehV/bMMB6yHnQ3YtGbzJHg1WbTJnoYDxmFqv",
+	"uRDZQmRX1E3L13KpavEFFDg4RR9RdvgN51R013X/kJpjKBxnt46rr2loOi9oFF7fJT3/x1J1ds4PqzkU",
+	"r0+k6Lhb93qvCWGcgoMfH3yA//34IFgXyNv03Iwkth37EUH0Z9yRQPgSY+/xNSaNHVZzBOXGOR2unagW",
+	"xhR2P7n8eyVSVbkEc2tjMY86BvCyAxMj3NiHA53Ph1PCXjizrrWFrY2yhRAkjCS2a6/ry69pDo/bu4F5",
+	"/6PYkqiDYfqtQm61A1IelP/5Ojz7/YQyJdJfbVRlLTJr6mJBc75YGuusS17qpYLIzBEbJvhuqEj52Az/",
+	"eHD5p9y0XScirGrSUnJ336nBJ/vt1LVlqeT5oBkC5HXOuagWHSYw8iwdJ1d/Vyq2LHsoWFcFjob3uTQr",
+	"zp1bpOuyRBMmqpx+dk63gAQmL8shu8aeaRi/qFuMTj27mONyaK7bd3DlNbRv+p9TCFmuy4JvJ6TlXUvx",
+	"djPI3qvoMu69dvvFOeWnc6+X5Tlk5WcKJ2K/raa0uA39AAKTKDWFiNWDPzeuB51OXIgWjc1bXuV8VgjN",
+	"Fsr5HcQQT1ADD2CdV0LUqRnMm4yeOva5uoQRkH8ejqaqhTLGR+w6OvK63P2U/uSrE+o+wLFD7nv43lOE",
+	"+TtKm0fUy6POjsQY1bavPIvextF3rW6yX0lDMKksa1+R7D+Kb0J0Axc67iLCGz+lYt27MZLBUnBXE/js",
+	"Ne9sKUmXPYBr6IlncCe7pvw4Ibouy+ffv6iQV+IdxKbSCB/9d76WUbB5Loos6J0MpKpXYV7Zmna7S4ZZ",
+	"/ZPU9hzCwHfU17vAvRUvCoEHGX4OJCM8kmR4lP52oIXPbKz93Urpd45CwMmqLz45cAo8IDXfbeQ5DQHe",
+	"BstXq7WxB0BCYAKR+U5AO73r41bgd/TGf2RDEL/hsC3oD9FP4m3XzRu1c40/hZaKmpivnYm5LgvFrROL",
+	"DcB3pcAHqfyV1KLS9SB7K8PG5wgGck8D8IF1rDet/qeYV8KMR6EFlF8hk+VbCcZFJt7b52PDFe3d4nQp",
+	"0huRjcNqrrkA/A2zz6CslPvtrbzlRQ7crY7XwdossHa6TvgwKEJJRfJWwgE7z+0OKazbar8eOdCBDwmM",
+	"GVy0SY4Pn8IXS0zKVFxqCuGDYY6ZI5dLtwd3JRAFoeuaodVaQ7PL2TovzJC1O81meQbGFSb/3kpoFU4N",
+	"9SGreUUVb0XBMpU0sDC+hB8/EPJEQQ+hwHwIkETuZnti+Xy5dT9EBk47LjGuJGWyWldQoom4VPAlX16O",
+	"Rl/Bq1ZU5IcnB7uWRIHnnuggCHUnaMyrwh/c4ChDQgEWUgsOxGBHXn8QsnOA50SNa/9kz5op5E5poJsa",
+	"u4XBGrRgHVaWBjtGPhXs6C0k9CxU4dQ5bSvZlG6lpLD9iyP3muIo38omII0a1jh28XaX6cbHN1tLv5XX",
+	"tP0CaI/G5nmttrErvrWi5jcz4bPGaPzDdnYtaNHXxGa1KOTu84wVN5ck56aefVgmDGrZr4O/OkSJozjA",
+	"/s446Gla5BOfUJ9BYWILnoaI5CA8zvWNRrzAl98+e/n6h8nPz3+ZfPfT88lvz16+ev7il6/CDHjtgdg3",
+	"qbUBXTCNeRevtjI9xeL6vtpCWiT5rC41KtiJ64k20Et++fjJ+On8myfZ6JuLb755lH6dPXn8lF/OBeej",
+	"9PFjno0uHvOHs/mj+cXscjaafXN5mWYXj7Mn6cXj2Wg+GvHRN4NkECzJYDwYDS8g3VuHHHxMFvU90Xz5",
+	"7szUBbI9sCejh6OHXFxezp4+/eabJxezVDycXX4zf/hQiPRiJr5+/A2/vHiYfvMkffowHX39JJuJp/PH",
+	"j79JLy7Srx9fYp//fse7XcmjQgTnsyzw1dqaBhHL4hc6tKTYQF2y6yZPrcKhoBTMi3NGLfYP6brRb/8M",
+	"DtdWpk1g2SETNuRFvKOps+60dGqt6hyzQgRWlzNLCDoKsIixJ4XwSSteibdAR2XQXqlpa/wleDSgJgR4",
+	"IwEaCb2p4M3UrJs9B6vhrQzMhjHzQRUQEU/bZzVrbbo4gwWTe/4shMomlkt7Kuca0DiouOGQhDQHpiBa",
+	"5xqo4xfzMK7jLC76VDIKK3XLC4bISx8q2jg+EZ6jFZaw2fatJEli07JSq9JMrxjSPCa++jdstRPYQ7lm",
+	"6lZUVZ5liIWsL3orM+URv9vQpw4r2QGaDfBYwMEIgwPChDu9+HctjAErEW589+X/MnzxgBKYD/zR8EAL",
+	"g0j7rxJvJ6Hv/tZeu2VfTm9EaaZfDRnE3Tw/m8yQl42QNXRYs1+Un2I4pwACDo8G0XJGbUBTRSWbgK4c",
+	"M4LmEXIpB0iVXQMuayKyc5g6Q/aKejC9lTXmDWwRDzxqIs/q+XEVdy0o2ls5LSuRKomlIRPiSPvKF3Xj",
+	"oDIVVKgAXG22ZVJtug7t53Xjh5NP7t2QQOubhdfS3t7li0oAlt8nMzEwUEe23dQchdC5i1VQ69LfPwzc",
+	"dp2ooGYCW6n7+QhLM1bCVHnq6tV2Crc2Ymb/ZymK1eSWF2t7E/SayFOux+whHASeBwbZIu+nqioHYV2Q",
+	"76w+HlwvVYv8tcIfUi45ktR7DABQuXog2qJQM/H+GJPAycj/kFlQv77rHH7jpCqDw8LuYMRt1GF2UsFo",
+	"OVCVydmSDo3GRvW5SDRs2h2QVu0EB7rDe+wc6i7rsCcwFbiogC1W6Q363bztlgJ2mwC8rjG8/754lOql",
+	"e/8/cpiKPqIH9o2+9hMGqnwa6XNHqigZ6sUFEF0upNBmPpfUFBkO/68CZN1GUiFDwsT7VJRYPRUYH1iD",
+	"gDLmHkARpeuicFUQEKmB+iBfBxLYV+lS5SnRJfrT1oco3AdAHCR2lmGu9qWn3fyfy9fi19qVnRXZPmqC",
+	"d1SRuhiMH/bWxfSF/0Oq2M1vF4zRRVi4K9vjRSV4tj27X3ZgIEG45xwbGYUr2EcQe02t1LutcchR88nj",
+	"XpASxK3Wx9YXus4+Q8mPtcvB0WqUeNQg92ZEza4BPHgFJjQYIAGoscgdi1IUt/KbH/o/OH7FfcjhMyGY",
+	"7HODWeyE10iCT3UgdEnfgw/uP/eCIABwWscRxaosuBGa2lhacXLB4un/n7xv4W0jx9b8K4RwgSTY8iuT",
+	"m56RcYF1dzKTnpl+IMneADfKuEoqSqp2iVQXKbu1Rv77gudBsqQqPZySlcwCDcRtSywWeUgenvOd73P/",
+	"cz1cek+fqyRkWZo+2iSaX+CjHspQ8BYjb51NRzUULfgFnsUvzO4e3szaNieeAR8lmGglgxKZO3JhhXaJ",
+	"mwgP3WRxW1EU3Ape1/0+gns94VJ4LpUpLAjG88V8AnkvLMVZ2ECM3AS4iCb5a5iq46MwdpvAL9gykl0+",
+	"zuO1JWro9wt34YBCt/WbGFbpUQHeqVpodZrN56d+pzodLM7P/zRyey/8JFPQd49NK5YW4agJhHYgxHRX",
+	"GNkXhJk1MgNWffxXWF27ID5BJ/dGLoMQQmHEwlBwCakKoCKM6iV/DsEmv5UNkYfv0sfhmLAAuG/Bqw0B",
+	"Qk+Z61wVXO7BF8aF1RZsXI/jrC6ZI6Be/KT4kgJ4iV6/JxcnI6lslZV7wVz4dY7k6e6zjzO2HOJsx9wp",
+	"3Pm5y0bhvINhqYfmjLUH+vctN8jglUZskTVggafywJW2lA1Rhb8WKv8JH/W9e+6RAbXQe5BW6Sjxt3ss",
+	"zb3+K+rAI5t0bQJabNrPrKYsdxIKNPKgnQYjD9xBHUDyzY0HHhA2hjEdnGjfYMD32OPPW8to3r25Onn+",
+	"ny/5DYZLizyaDYU0lH7dsZLmuwtAM1pZuZb+RSb18fzkL9nJ+NP9yxef/6PXXFzTdHa+c6vIUEQRcDyV",
+	"yMQ8G92sJdyeGI87Ql4axh5AlCfGFQXV25cvxE/F9wQzckMQRWXCyg51vm5gOOH2LhtLZxgVlLs3HUS/",
+	"Lqyzrt6ui1OPrLQnWK9Zt2PPBTksFGofrQ7goy4deKuWJePs8BEiHlu7AJoEbgvuYlH+H1h5YG9oVM1L",
+	"kEJdWyIaFP8LJTKJ+5lR2cAXBf/HifSmOMT3HGXZt6oSgKvNpePUr4jQB/Y6pvGbtFVVUtRuz8rx9g7w",
+	"U4HQsu2hXo19N2txLROn6DdWywld3x6i4Yj0QYL2LTG9tjD792xI68RSYdd+slZ3gMoYEVF3Qxy+LzLg",
+	"fM49BwgK1BjneNlinI1sqJdccmQ9WcH7EZKxPXD+wOXVpVsG6CiqZ6qnTz8CLGoPH8u9zF73huePY70c",
+	"mkbz6sJa4XE1HIgzqg2b9dk9/NtOsID4h7usIAqjwHg0lWUeFH1wt/LuFPYD76qNQR3o6d4G9iHbY1/6",
+	"bwLeHX57aj2I3R87ZHIY0qB9WZwHuvzjKwoL1+3gDOnX9sePhUbbdsUrwpqCXpqGMkw0E457etGIlRLt",
+	"9T0K+vgwC2rcog65+DfaRkJyzp70zu3nPA6dpKqg4VbTQQMob1qX/8/RcZrUOCd0dSO0WkO5ReRMs2wp",
+	"jMRAVlEJ4EcL4YEp0eU2+XblzbedXHJvsIvLUt4I//qmQ2+l1m4jxKSVy8FmFQifxjoKEBst3VVybapJ",
+	"zLqU1oh5Zgzj8/EGD4C32Bpc60ETpu/vof95fk5EYRGej+jN9J3qUxwW2vM9o/QRNIqgSmdijOZbrkIM",
+	"6enYfYysgmkOVLBM17Z0X6r0YjJdi3VgHhYo7tBFx9PwEoPX6LJB2c1HPATjeWgFRU4kWPyzPeGG9Dac",
+	"6PVUuQQSJBRkKxBRPByHOFAxEFFswiGumgiWLXhsFFhMOyCRfdHy5ou3+eT/QwAjDvy6L01yrBTEakUM",
+	"fo6mwxPp9vbwusubIwXrwWJacYERWPcydmkhTEbzSuGa5wfv0vu1fQKVCsKWNJcq56LgL83+6oCgKhQy",
+	"JhYB8NsMRHS9c95hebOdha2wnmcTtmLn7cHhQZJGfuG3uQrNNwVY/49uLetT06knHzfcdkRvCmBfrbQB",
+	"0JQib4lhD3kQO2RnA3Ymc3YP/34+Qwqn3QBNlBzCkDNtqfT9RAC5GdrHkulcb2VVjAvnH6PktXiagrLr",
+	"CfxhmT7DGHZEG0U1dZhvni1sRoWkQNSJxzsc4Ve//ngZebH+64URd1VhrWRJW2Kaa0NG/eC+9ZbGYMvc",
+	"IVMlfpZWDNPfEi99G4EbsOsa+Xsze9t5gw7YrFDFbDGDP65qgu0eCjxoBXk8cg0Lkf7ktizwxIJPMvVs",
+	"+JK4wjpYoW/JlxPTzExPoFmZ02zFF6jRSBqzfZ2mupoEwRU0UH2nsL+AP4+uUEMvTxAzldaXMnzxAGvZ",
+	"+YlbwkAQ4/kvohXPU0pzM2YQ626zSGcc6m5Ru/e0bdHAYzungW3V5WlZWPz3DqL4q4+uJGfdYHZhyglF",
+	"6NmrqT6YzCBt6yU31WEvD5BswEn9NrMN2Pcd2Cxw+A6Ubxj5ZdFAjkt/hHNXTeRu3LhEdu5B/KjHgbfm",
+	"XI8WMxT808bnfJn1Gan9ExZ7U37z5ZVtYt2LNe/tBxaoPvCUtXlwVCrYnefmFbe3cehuo9GCdnwYdnVW",
+	"z/zw7h+LjZpu5SwJyX1GV8Sk6CTXwpFZ3vFRUYYkIckyAh/JktVerPPl1am4YhkGTGBVq/xnKT6GRMzz",
+	"NHGbIorqy/BM7OYKY390xijtTTFqWml77Q+q04FKs9LolGQvOBBR26rpYhQHvvwva0XFhIWma+NI33rm",
+	"x9FIzm2mRoS58NwftGJg+TCRPpX7FnbaDG92/TxuAg7eD0gIYKJ7SY/m6wBECUpbd9DEnLE4mVdYrrjj",
+	"XvCKDOFIpIa7bEUJa6l2ApZiKcKocXepx3p3WI6F9cDT1WTghkPlzH2n9WR5z8bsi+Wt1gybtfIPeypI",
+	"PsGtogJBgZWEivr8VLw4f0Hch4HtkPrYGAH4tcwOysfu2n9HY9oyd657nR0iRFXBZzIVah/+SHEvcWYr",
+	"KbdPbIEcTGaazVHoDO/RUk0KJftipnOs/a/EpNKLuWFcIGrzoDDUyi8za6tiuLC060XHBvKXq5xIEILx",
+	"xGYD+UAlPvJGSvF0N1T1YLqbzWeevIhJsxqNdJMhNrszrvH3bgQPbI7wjBZbdDN4YFsEfq4MntS9WSJN",
+	"29k9/rCj/4oYGb/ftBQwJxRmBPoKoPlAmYk4jUGlrwoInog8HPRJY6gD2kMEcaAMKgquM8JyBzyNc4EZ",
+	"H/atYx3oRdqOt+54b8jT5nH7MrgD9rrV/M7yYjzeaoOec49FsMYitTp1W0sC+4vbOki7yZeboJaVu14P",
+	"FFoY2Fsg5IhijORtEjUAs7qJwI52OlCvJDHW6HFU9RJZO/w+bJ0hz97kYRbj8UP5J9133+vDGpt7Rjss",
+	"3XPGXSI+LggaBwK7TvATejYHEqM7fQB+yW2mOamy+XS3gDoJOQcVFH5egrYL+yQKXpL+WyW9klUgbeIb",
+	"H5lllEOHHLjP7HtCPV+5NNu4+/0N3mR/UpnsDoJYhzQ07FqLpcEMdHjYFvFpZWoEDG5y8BOd2xURyWyk",
+	"tmWupcIEGQ+Ybm3gZotCbUg5CSoUUTqPRIEa4rv+yd80xS29xQ5hQX7f7gvFR9FQNuUgWsM8SEZpxEIV",
+	"vy9kJLDSpnDAr3vU6EOAJdgCohATXebrNEZ7zuCx4gI8om2uE/29k5BAnkeKsU3GUtsSzoIC69aDBooy",
+	"fFeb9vrw1IMvxscYS3ZENwzm3lsztbVCziBvmRqs9V6OdVFUQx3prutq0g8M5EBFcuHZAyYZ3c3d3OEZ",
+	"DnSvcJ1HSkPavfiSTI0jyC1FsVt0C5Z6wUANvFuxIGQyUCCyCcS4hVZpHz6L3D5SKgweoMu7mAurRWFR",
+	"Y1Zo5RV9Kxkh4Ma6LPXdKuQ8iwbByOpWVieg3k59tnVhX5UDUyEqUSLUpwh3xgIJlb0OvMJWorfA2+Zv",
+	"C+MuyPg5oBmWQBnpbn6WwiLPzwUejYA9dEYzzsgfxf66wQWGbI+Kwy4PFIqls7fu3NilXrjBGWml5Iii",
+	"oOk/M2NPXrvvnPz4CrWTYToKY2Jay4GaSOt/Ye+KEdeRk94qyNz6YcRJHrtbxKxQC4tsMlK5tiuUzx4o",
+	"iNzfYlyWlYOBBxkQiOYSUuPYVzuVCibxZxgtI4bS3jkDcO6zHmOzbGCVrM2bex1m587MDQyFBmQQ0oQy",
+	"ktjbJE8kThvloXGafCbaNToBipGxpjp+RQK07lREywqIE/fxkbuySca4RiySVBvtFhO9VhsU5DUu5l1A",
+	"IDQCTRiQS3EuhnJSKBPCHs5JNyEvcyPndiNUpDuYyEqFk+tXFMZjTTZYy0rfCa0unZFpNfGSzjhtbd11",
+	"37xWKwn4XWQJm46qLRtFax9g0+laGBGs4R+Fys0u7uxWZENUeV+A8rqXHGJ3PGmBkawaCFxgD6N22yZZ",
+	"6IXPcdF69GwlR7K4lfk2o1nF1Na2xdrbRCXYH89P/vLp/iK5+HNb6fXBnBXoGl0bkp6Vf1g86aMiZ+/z",
+	"9oq8L76Do1nZfkCseHa8gcozm/XF/aBn5O+DXv+7ZIDLfNDrv0wGvSIf9PqDnry11y/HF6NBz/3dwu+e",
+	"nz9/eXJxcfL8/P3Fef/c/fc/8PebQuG3Gp7n/g4i5L3+/aBHJ2Cv/6fPnwd1oeSGYuy2GxKuQMQ9RYvU",
+	"TuUMj2j3jvEhnSkBo9gZtEuDOELJsW/cumrKk5GfR1s5Os0xu/bWiExMAErt7g57dafIg6l4NxY517tV",
+	"BJLlHXeNyBf+UgiS78oBMEg0eBEIaVMHMMhxpyvA3sjRDTpyrlNt3ZnKrLTTnfvzBj7+37LKi5Hd3qEg",
+	"6zsEqKp1TjOrPnDWgaLLnt0PXPwxiZl4clt0p93plQodDpDGJ9RkPlpenKoHGpb/hmN5bb45iujRFrQf",
+	"yHmE7HDjnwizcJ80ImWUR+o+nCIaN70UaaaWCLB06xn4wSNp10awX1YAbXKLCf/peY3B42N28n+vP/2v",
+	"pqNjm1mhV4cwlIw8SvDA+XqW1aErvBBsMZOUgvubFvkCdwaIFlLBVPrn716eT0l7Ixwhz19MW95Z/jEv",
+	"qg0vffFyh9d7z4HgvtssUtd0egk/4nJIE092tVD4qyVrBblPQSeWaRIBfGrDYrRWHk1HpWTRWLoRc0bu",
+	"PIhLkaKlpoS9a51toyu7977hvrOTy5MNZdn7xkCO9JLbw5nBo6xVwoWiJ44AdBbl3FiOslXjNaKV89Q4",
+	"VRTASQIAkqG0BlPGqC7AnjTuLU+MkKrS5czL8XghASx1AaEoGAKrT8WPlIerJCtrIeCGSD5BefaXMdfK",
+	"j25MIlJg5cHrfHqzGMpKSStNyppLlUSfCPuD2YLa55AmhYFkkEvIZQIRmo/+QU8M69K1KzOgJM0793FK",
+	"JW+gVeYZ+YroIVBRJzDmIyR+hUF/G3l+HFpOen6yPcDejQ6A1Eb7kNfRaB0p9Oxvk83RUloxlyLlk/i6",
+	"yFMqdAXIL49CRzVorMpbeBtqLjvjjeDsnn7aSFD7ViIuI3K8SRe9MO62Ma4kvY/CuE8OHAQmrusRP1qS",
+	"EAkhNY3bHtvREyNMAQtME0JkDdMacVBGpcy5XNEgcbsnaplEf2BGy3XBrR0lf0MNU5vs7191NZH2oQt4",
+	"f+nfaAy8nnEXZoTvsc2QkvZoOkYSRPr6fTZhewcu5qDgCa7Mr1fvf3izkckkDOahD+wti/hr0AbePBt7",
+	"Hhf4zU50gkncCVzqu6kuPdzLV7qvLOitpe0+SQ6qOgRhR7TjTGYKYIWn4ipk+7nIPmDiEY4RWLDNXYHq",
+	"m3o8JlwigvIVgdSaiWZ1xdJHfbrB/RFIFigpAp/lasjQpaHz9I3Ihs619tJT1I2m/QPVhh/sAHRBLbsu",
+	"xUMA9Wvs0m56PJvK3vdalMfRX/76d4QfuFgDRMMs2JkeP+zoPyMY58b8KH0mlBP7KImtHccA2QtSb84D",
+	"gJB0K4jlasQ8KoejF4ZHtF7IyjIAWQ8hQBANXeP8PBD4u76Bb57es3v84fNZtXhI3dPa85JWPAwTj48s",
+	"1aY2FNriH7ustN2ddUePxU3hboXYietqoVI4TSA66YaHZQsvRaaWVM9EasmQKW8ulooKcht297cLdcUv",
+	"fbyrXbij3cpqqI0bQzfwe+zN+BZvF+pItH8fuJy4ZX8O5cgdJDUWwMLlrbWhuqdhyfnIRhfrrJ3zTZhC",
+	"TUp5sjCSoMmcNcb4L2EJvfxlPdoBwVA+y0RKpSDG33dGblxUxE8cmvP5ftTT6Hvcgify53x65b/lfJ/p",
+	"guQovIAmS8kBTxuhII1YqJGsbIs4CYZJXvMQH3U18aB5o98xc8mdP1Lcwj8fa4HaFhLaVEJqDCDL3mGQ",
+	"wi8Ses4+Lstm7LbHFm91V0h/XKskkmkHrk1nohhk9/lSjmpyqcE6wDtDnHFceWCiQgGIYfDVo+YzCaW9",
+	"hlYz0puGhKHe/z6AbR8rrjtIzYjtLu+7LaZFucdNtnWLmcZQD+D8BiMweScK248SNIgCM+5umJVimOVu",
+	"A8TtGFTvK32XCP9hFOSrfWWidQ7KuYlYqBsFuij4gaKk0pUme3nDKdSDWQo9ocVU8JU6sxXrm9zhnnMw",
+	"24gC3JsQCizDM1/YWITH34hAreUyqjJCldpt9J1/Y4Hnw0bD4AmtV1/316PHwqzvyqNYQ4t8BAt+gqpQ",
+	"iGyGzvUJDlAokeIUp0HnO/xpoYy0qZhoMcxGNwQVKCpBI5Ws0GwuGwNVl03RqbrwEXaxRdTIW9YDg067",
+	"c0B+ib8FQ+Wmd6at1b1PpHzUnHPaI9jk3v1Ysabt600genxJG8TdirDycUWQdl6HLXtqJbN8trlo/u3r",
+	"q1c/vY630qcpfi0FqkVpszyz2anVs/JZQqMV6/CueFsDVdhEVFLlgOr3nh9BfdbWMud9EEIl3jXs2wNF",
+	"kmVGpE9R+OxZ2ud7lK10CbXvkgPSeo5Q9RnXycvgTKI/OFD42glTrlzD41O+fsXv5O5QCOugAnvMqL94",
+	"/nygaKSulbbX/MopX9iM15sU46woDeDL3ZC/ef/TP9kxxekwiTB2CTKdY13NIO+HyqmVKGYZ8DVxir8s",
+	"1A0eZ1Nr58lAuX8MIs6L0mrEmjsTgVRQkU+kNeJpSjJ0C61O3MsuDKnReU+rLG5kgrwD5GEPFH0LGQtr",
+	"X3uWABZQcwXvT7KaZUUu8iKbVBlRgCLskyfKXUdo3rFbA6X4lgD+WpoXt1S8kLqvnuDH/mvQU4Neutl5",
+	"f4umflDNYHhCG89G1iFZk60tzGN5ZP72sKW6JxvdJGu1vKv0BgFyXxik5AZq1Tbhdn7yQecTH7IpeO2H",
+	"oGMZ9cZr2ZFm9+yef2wvpAvbsl5YjxZq2JYvGaopGzQpNZRawM7ctJLfBpLAg096u/I3xSG6K8LjJh9j",
+	"stfLSsLjayjpS+DEHN2kiUhp2aYIZfVPakkuVPEsdUjk2WCiRAnRzu3J1URwcycwfh8xEYmHjkFlGGQZ",
+	"vJ8HlwQMlGqxMEAFV4ym3o0XKIsJDoi7FQQ3hgE1nkwOolVUgjjDL7L2IDwpKy27DLhFlpZkQtbaFFbr",
+	"tsoshnfSiDxohcSZCitnXNo1KrNoDmdZLvlnlhEcXs8zY+6QRlZBiYWfcjcv/sfr4bKOtF8YmcMvP96v",
+	"sLf7Wp6il/Ro3Hv9C3eD8f/3/POnfZPaOECbtnQyqsPkI5nE5Ij7OoH9dhHnb3TJ6TynikmUPbBiPgUA",
+	"2FTPmrnOAYB5yI0bH9AWTHd/7GzLZg8sAq+G0OkEueGOMKdnvKEdMu/FcZfIKFaQu5F9oGOfyzgztoI6",
+	"HJULYz0vUAAtRsIoK5e4wjAF2o1cgoDrUJaFvJX0zDvtV1ms58P1wjxICJWkD4asGqbr3JfstJTGfFly",
+	"Du7DY2TC9imX9rxajFI+Zmrtm8mlwYD9oPN2ZkpEjR8gh4aGzexM6xa9TxgGK8A2XaJsJTmD5jXnK5nl",
+	"cUCklNmtbHW823ZlK7eVc18pyiavHASuT5ciG8Ja4IGgIqu2ytx6vYovzb5oKM3+dNjDwspHYyIMiU2Y",
+	"xuOe/XZhdqJD4fPMGdHfXr8X9N0UaCg2wYXf4TMODxGkB20GCmIuWd+5TRlDSV1M65saJlgU5nGn0cqq",
+	"ysa6mkHITe53AWK3riZrGUdm1rgnceMBAkDFrBvwXLjTGFn6bQf2Gq63bL4KjTIVBWBbbjPv+QXf4fsd",
+	"0Jjqj9p4MYC+dHod8A/nAT3i3rBqVLuEfa7yvJLGcPjZ3ZZRnAbixXp0cyquAjkuGFcUHkKSUh9+j85Q",
+	"8qytxJJhORNP05OTW6lyXZ0YKc0JAUV84+mzhMpOVjO7LWHh+rw/noVtuKLYjslv44WfrdraweJLW74C",
+	"gzBelCHQ9gCDPJsWxupquSEeWRVZaRIoOEbLo6gLZTD0OOxhXC9OFRKnO2xJb+j53zL5X/MbbSybxSE7",
+	"kDaIjc8V4G72oUl39kyz/Nu22YVyO2I34O/9O9x2of8rFBBmsFtzIY+QKpe5+E0PYeRLObYEsMJ9vsoK",
+	"w5BWesITI8ZSjWQfvz5x12FoDeFWAK5YKKyxBnQqOJl3VWGRDpiBf0sx0xWg/Bip53pRFreSqVUI/l0Y",
+	"UhiGBSDzhK7dkLCF1q4Ldb0wMg3FhyNd5TU+FNZEOxVX1IPAXwADsiLY3FQ3BLO6dpp0rd18lOMo8cPh",
+	"z/MuKhzxLosN7n42tay4u2n7KfA6sPNRrCagrqPSAV0JYxezIahU38oKSAHAr7cGfVUv7Iv0gJVeYHRr",
+	"FtfbwJm7UEP3WqZFN+jDdPkIVZUfpsv2/FVmtGJyaSz0xyrWO1mWXUzvh+myfjcCWB3RMgO+DrEzj+vd",
+	"+hk8ZHAUWESUFLkGKqYqpocEA5xlrE8WDVF/oAbqRKS+XjrtY/kiUEquXM7ckIZuXsIXEYbmvxWxMD8F",
+	"Q3eTrKjUUmUzmT8D0h0G6bg9HSM8AyWg/1aLSpcl7NqXtS5A8jYqOIDmsBeARbpeAJAr7TOLNiyKSo4h",
+	"p6AZsBR8LiOtQKZILkcgTF3fdSZ+NKyxaEARiFvYBOtU5R/ZyFJmORoB658vrKYmZzHaAEtVARBIlBSw",
+	"QvwtGJh7SHm7GE3xXSsZTxYTc4SKdwQTJ7UPXnMatR+/FgAjlOvYSgXrpRhqOw1JwE1Vf1w2H88xdjQq",
+	"suqDrLOvp8G/W5lVub6Dv0KlLUYIXAM1pnX/weusLNP+emdBwFz4yYJz81S8XRPGmmbmOpdz52Aoa1JC",
+	"5AfhAJhLnBOtJI+269m1rubTTJnQ1dVpzoRZqpGwWt9ApUvArHHGQIEJYEmZR2oOia4ozB74GfzGEPDy",
+	"C61hNqOBC8tkJJ1XE0IovthBFHatsdBIbN9oQmGwPB0QU8nOy0xduxWZ8nx418gLI6kcg8HouPEuQD6T",
+	"c7PcuAH5K3W0kllOcYiaxplFThivJ3MXMjSZ1/VLBiqdZUvSPUtDypDXkNHQ/7Xi8ag4G2rEWYk+Ui1z",
+	"m0P8Wj7ZYqD9gULWVmjqppjPZX6Jm9la+74yJMtzKAZ3HaqXlbvJN5FZgiE8xVGuzVy0NFL39rV1kqzZ",
+	"LhLiNNkRTpBzgGt17VlZRrOzWqfh+cbgMM/qg/gMYQdaDEnco5rJvL+VW0P84lU+ikbSjoFaYe3Arqey",
+	"qnRlUmQmCSVmcNzjMJyKn2UBRpVGle3pQCnKHoSucC28wFp4fgFnf5c1y8e9Qmn+BOpZt6bYPgQ51ONV",
+	"roUnOO8nmxe9TwnwVQY1etc6bPi9fu/F7pQ8/HpfeXVoRFfl1m4nQVUoNY4qjZsLRm/kcjNccb4YlsVI",
+	"TDOIatMGBpnmiO5ylZgWCpgZpTMvEMQm8sIAqwdg24C0x22YCZ9Nw0zlbQHwf7hu7kKzHHrmdv1FNdem",
+	"lWiS/rwzZdw/5PJX+sph03HuQVm7vKB7x4QZoruNOdFs3+BwNwoKbMDHx2AZEhLhQjRwQyvpDu4iK5GK",
+	"TVeTxO+L7ioAcmRes8ZXmsD9Iczq97KyU5FVbdVmPx00ev1Te24dqF67uTJq8aPIZu1TAKTrG0Re8BPI",
+	"DzCXlWEnjpEZSCKn/Cxt0gpxhvETPfFbju/iO2znQqTRPdAKo9YZD1RUYlJlSCK/s9jLVQ7iTn72YDad",
+	"ywNN9aGSs/Q1wcCChItNV3RjRQrSWOYjgXIPXfkq/FaXAcfxqA4D+QakdRBjbcFHOBlq6/YADVSp+A66",
+	"2t1rwDc8EoaHhrdlk0Hz6U4+ZsaTuWmjObvHHzYy870qTDYsZX33h+g4aEogmA2UJgzdswoLOhAYU9aK",
+	"AtLrGxBy/nmz242PLuyARJnVDa34DEV424dt32WBr7USsNPVZDfucffBiGzcH7BYOtC8l/9STQ6KIPil",
+	"mmzyXlyXO82RwRh4knM/BPtsqAHFqXJdPTHCSpXxxursNnZdIT6Y5bMiEs2D/33ChW9g5QmRjRMZShHY",
+	"z0nmxu3E7gYoCR8Ae7a7ytmxrmZp+wb8SzU5LiOre9lev5flWdh6C1VYCcW3u5vJkXbYn+WdG8J2+/TT",
+	"ChOJhVcG57hL0pG6AEFt463kpDC2Wp7ghglB+o2Wa6a6sidlcQt4oxtJ8vPzRVkaL7xEKT5unL3Apfjl",
+	"hx/FqCykspAcROZyxqFEzTEqWURSQboSwPYtjfuu2Wzvl+S930g5d92eZmbabuhvqaPvXQ++AhJiM9Vz",
+	"VNBZAMrs5fnO1l57lSPZfX0425CetHf5eARMZ4c4YTSnsRdWxj61LwTw6AA4AD/tpiLN2QGfLsgqW4yz",
+	"kV1H87WU1mGw6aCVdfiI1sQkMvB0WVfH77RFc3S9Ig4HEwri4BIxXHo9ItLhQs32FGi6//eLtLUWLgxr",
+	"h6Vw60ayRevZ+LRYVhXGQ7iLiqV/KQ7RZj1RCLoflwAGwny4Zg0XRWmJSMdMIV1umEC2TamZzOLfTqqZ",
+	"h9AEiO2sSynxWL+Z7WEfAedv0Oh3rjY3CWfiCPtXT6DURIxalIug/G89OxIQMaybvhSTDMue22K5V2UZ",
+	"16vvK3kUq6Z9iT4SuCY3hcrbwsM3q+o3Ui1mzoIM1e7RmMZMxL1Pu2rHRFOAepI8P3yTcc2c1jRfprKc",
+	"XY+mGaicNPUYntxiVi9f7NqzGmLAd2ejVJR//S/Xiqqr3jFz1yNKM3kupK6VqgBf9ss4qqj/tsRkuON+",
+	"CW4PpXZPB1GngoCU7wYdGdgnATvfvkvSp8Vb/Fykg+/uSt8vijKnv7Vwb1D7B93Jvio7gBfeYfJxYA6E",
+	"jq78sIesppS2Puln9/jDjpcGrLKImFesMFmRE2s+ygs3Xxfgm72DD3rrZYHss7u7Ar/Q6uDua+XY7x9f",
+	"UWBzdV7OftPD9qX5c2Q4MUaNFSNBj6p9Tf7dtb1L0th14hA7/t/1MNIl/OaW+N/1cPsqd2PXaTgXJgPg",
+	"g49mhBjK2h8JG7XbFlnGiJjBEntJd0p3HQS5EcMwNJ+Yde72wiCMq4BItiUq1lPx1nUTqBb5UskS6NNC",
+	"TRpp3uHF/O709YLwd9neEg45dpPJcU1tMjJnKTvWB++pArsGkvc5+rsMwJsa6tRw3+vXq3UTz1SM19Mi",
+	"piYhNAUA3yTJKiKyj1HEQbaRmSAKBZhhLgv2us0e/we1L213OV/c/FDh2n9j1UUcm320Fztk2HnjmWnJ",
+	"LLOqvYwEMGdn9+6f3TwllG/lELFH8OdhA/dUIwQwtS18C3J+WBIcOW+v6JHzDj0mGBI4ttoBd/suE9d9",
+	"f2rFk3RWSYvVng9ssO24+rXMFNMIx7oizPmCulsgjwV4dAqvITS1MOJGzm3IHMnxWI4s71EG0LRvN+jo",
+	"wRhi682nma2WZDJdH2XHwHxONCoPdnOe2WopMp4bg6PUAPgMCcWWCvZZoQzoivrcnz/TYiQRUkBj0Bz0",
+	"BIhqDXmBsfK8mTocqoexF990ubB7he27O47ggcBklodxb6RDyMJpJd29VugKhag9tgF5mhCBSbCjrhO8",
+	"x0/sUur6ulDXebY0vf5fzpMeoXtW8WQc7Sx2BzkcM90Lz94sqvI4yd623C5a79k9/LsRW+b7SmKubg91",
+	"e2f9MoVVPwAebrssDRTflgRuQVHp3SxjZjb0tpcgdwESsFROhV0YZQqAEG7EBsos4JV0dSlS18K1a+G6",
+	"sKnHvZEMv/bgZk6UuI8nqD9ajKau8wOFptcnCS98IOM4K60mYgqcPa13vZYVtcreYjR1L9wY4tdPRF5U",
+	"EuoHdeUuEG3xkPiNa2ERbz4gw+iD/0OtS5mpRvz8i03zHgAnnd7+Wu1z3z0Jxt37andyONX6ZouMIZPF",
+	"oHlNpI3izvIWCw1rx8Z+Z+wH7sS3fMrSS2w/Z3nIOztb78LwsXW8hknZcLq+k34bErPMjrCE8xYI4So9",
+	"E+5WrxVUGyuefzx1xQ+lXuTwAGGKiYqlAOjA5cK9RhjhFfeXvW0wo77byiZaArzWb5rsnnPQYapx8ReW",
+	"OPM2lIvhQ44O/obp8Np66PSi9kRpp6cEseh9CqU+2QT5dauy1++BAkD/7AwNhpo+HenZGRD371FehsNx",
+	"pAOeJ6PtooF/PuTxfufNYW2JxNvg2T39tPGQj4RkkE4UpNeZAsXHtrDObFQu8iZqolfQeDDT3c6YaO1g",
+	"7zo5ZbAvm4cp2c48WJ/Hqb4TMzcouSyLW1kV0sCg+Age/BEcGtDDFot5Y+ildYjOH9k+O4zBbBzn/TYs",
+	"6jsHSzaLkXNMFXgCTkVaaeDbweWWEmoWgyosY4hR3LY71ELZohRpJW1RhXbyyvm+Qc0SCHUjMxhlFcQA",
+	"3PmR2UUlGa52Kl6rbFhCFb23dXSKh3Li7vshFj3N5qA6wJhhJbS6xPjPMhTrFcZskg2PjeuhapbxGO4p",
+	"aemdBlCDelwNpV035Zg6oBP8GwVh99+Tz4IJbSbOHMoRKSpD/gL9GsKFQ5X9aqp/g1f6KjxzlwxtZOUH",
+	"yNPW+7T8NnO2Ky+x3WMOY9pp/jaaKgyHH2ZTbrFl3Kj2j4yv7PcbvHvcNyG8fUsAOeA4onFPAJUUogp8",
+	"CIunaS6zPH1GtG0VLFdPCFLJbBZ5auOidN06FThWEE6jYGuRG4hJZKKSI+meSQwZcDrwDj2FHKBz9OHw",
+	"gQWLpO9XVsy0seLi/PxcYFijmMmVm2ZjfMGN7NdwAXDj+LATAd/h0Vkg4ofLvGlVvmHHDe/9cMFHOj8D",
+	"JQpdyOOpnFsHtquaH7DHaWElro2DrS8VFhZwTYA6PjuL80JN0oSvyJlBsilMRmR8S5C3TJaD33oSFtSa",
+	"Wb+XxnZq1MczIqR1DGZz2bAfR6MCsSPcMFiUnSTGOrK2TDhbqVlbq51Nl2f3evibHNn2DPTrP+ZlVoBU",
+	"Bee1kyjfmlAWNvGkmO6n3/SQNtyF4noAIPzqR6rv7cyHd1MNAV8Jye2MIRYzr2ZaF+Mo/YpKggZqhbk5",
+	"So+73asskGzQkz4XxCX+y5iYNpMo4fb7Qi5kdL94PZvbJfT3jonIkaAUKAubWRZ/gbH9ekgWKQyPY98V",
+	"zWLgp4Jmd0jAN/Dk53VOqS+wsEvBIhDkNodWW0pFdJilDitFalyPG8MNgdczIjotKiYlavTnfeNfBoBu",
+	"cPpDbw7h81Pj36izT73fIS7Og3ggHPZdNP8NcAP/57N7/nE3iFHguaszYwnk+nMLPKUb9FSWOYVMwg4w",
+	"07ctuhwPpjz7kO0x/yxb9ChmsA1r0mWMrTN0E3c+XOcabOWMiPFO3D6xv9cZP6KVTQefEMJ480rPtZE5",
+	"pGuilG1hYqssS/6gKDMrK9IylKMCwb6w6cOXqkUZ0HHEEtVwSlM/roAL+Xi3K6UtSBNNKslJqKuRuyDa",
+	"YnQjrXjx3cXF7hmS8FJfOQVfJ5Q6+LJISkyx4S2QwFa7H2VqJA9l8u+QGpSdsJmu0EAzc4NiI+63iOPU",
+	"ALkQGbsC4NGabCzFXBfKQuaxRhVauMuWKsxU5jvQxf8Ar9ktC+XRgX14BcMZLJEig4ekk1AvNPwws8II",
+	"wCbdYp/Axls4Ms+m8M+1kb+n4UCOqqBz5G2OrlIgWzBQPy+Q7mya3QID8CSbGyiZB7YRBpeOtFJyZCkP",
+	"kf4zM/YE7ocnP75KMdsQoDtgqSAryb+wdwVEtjxJbhSapoGvOxVQvy8xvYafTaXKg7Q7JWPcYJC+EzKN",
+	"AYJf1j40UDKrykJW4ilrdLjF9ewSB8Rf75TGZ0RKkDgE4e2b1sc7iAyy6dGdeZeIOYV6kOJFTIvJVFY0",
+	"Y61qdDzHzUie86Q31tUssyhL9/IFUqGgYt15g2Jd0n6/8mUG0UzdZYZDmvmlMLbSaoLBTRXbn+/9VGY5",
+	"JPWp+zWrqb3CPLNWVu47//p4fvKXT/cXycWfP/9Hr+G+tNVZs/IPi6voBKO2teOzV+R98d1AwQf6RMSM",
+	"qv73g56Rvw96/e+SQS+zg15/4LanlycXFyfPz99fnPfP3X//M+glA8A4wCegBfeboc6Xg17/nn/VHxA1",
+	"rsjmBXwC7j/wB9rBB73Pn8Gkwkisvu/aRoYWRpGjzGY+2wNUkjU77ET7Qpdlza1Eqfunbr3J6gRwAGjJ",
+	"zx7L4dxHQGNL8GiDFkZTjCY6Bf+dozTRZHP9mphooVXXM+yeLEeLqrAoqI1gv/7HT26Zo4VhqwEV1D87",
+	"u3j+3en56fnpRf/P352fg0tBvVpPimqirYX57QMTXRL4Qxn6zRSbJgFi3dOwZRHccH2nZKFCMwXm9j4w",
+	"j4wh7e8aZJKa4aIoc5N4wpO46Ubmiw8sO1ItlOlHpUeUWwI5iiSqsgduCo66UNPtYZs3WKpGvm8/Dj7A",
+	"7T3xxPjhopRQtCzuPEx/U+81gBwKJCHTC9vnOvDal6W0bWOK8AY3oiHvRqE5qGuA656HEvo26eD9/Onz",
+	"/wsAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -118,7 +118,7 @@ func TestALockIsLookedAtAgainWhenItsRowSaysSo(t *testing.T) {
 	if again := r.value(`select count(*)::text from workflow_events where workflow_id = $1`, second); again != events {
 		t.Errorf("a look that found nothing made events: %s, were %s", again, events)
 	}
-	if len(wakeups) != 1 || says("wait_deadline") != deadline {
+	if len(wakeups) != 1 || !says("wait_deadline").Equal(deadline) {
 		t.Errorf("the retry woke %v and left the deadline at %s, want one wake-up and %s", wakeups, says("wait_deadline"), deadline)
 	}
 	before := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, second)

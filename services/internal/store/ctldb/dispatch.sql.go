@@ -321,6 +321,100 @@ func (q *Queries) JobsOfChange(ctx context.Context, changeID *string) ([]JobsOfC
 	return items, nil
 }
 
+const jobsOfRunner = `-- name: JobsOfRunner :many
+SELECT j.id, j.kind, j.operation, j.mutates, j.state, j.attempt, j.install_id, j.resource_id, j.workflow_id, j.step_id, j.change_id,
+       j.action_run_id, j.build_id, j.error, j.queued_at, j.leased_at, j.finished_at,
+       l.stream_id, coalesce(i.name, '')::text AS install_name, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+FROM runner_jobs j
+LEFT JOIN leases l ON l.org_id = j.org_id AND l.job_id = j.id AND l.attempt = j.attempt
+LEFT JOIN installs i ON i.org_id = j.org_id AND i.id = j.install_id
+LEFT JOIN resources r ON r.org_id = j.org_id AND r.id = j.resource_id
+WHERE j.runner_id = $1
+  AND ($2::text = '' OR j.state = $2)
+  AND ($3::text = '' OR j.id < $3)
+ORDER BY j.id DESC LIMIT $4
+`
+
+type JobsOfRunnerParams struct {
+	RunnerID string
+	State    string
+	After    string
+	Most     int32
+}
+
+type JobsOfRunnerRow struct {
+	ID           string
+	Kind         string
+	Operation    string
+	Mutates      bool
+	State        model.JobState
+	Attempt      int32
+	InstallID    *string
+	ResourceID   *string
+	WorkflowID   *string
+	StepID       *string
+	ChangeID     *string
+	ActionRunID  *string
+	BuildID      *string
+	Error        *string
+	QueuedAt     time.Time
+	LeasedAt     *time.Time
+	FinishedAt   *time.Time
+	StreamID     *string
+	InstallName  string
+	ResourceName string
+	ResourceKind string
+}
+
+// A page of a runner's jobs, newest first, with what each is for and the log of its
+// last attempt.
+func (q *Queries) JobsOfRunner(ctx context.Context, arg JobsOfRunnerParams) ([]JobsOfRunnerRow, error) {
+	rows, err := q.db.Query(ctx, jobsOfRunner,
+		arg.RunnerID,
+		arg.State,
+		arg.After,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []JobsOfRunnerRow{}
+	for rows.Next() {
+		var i JobsOfRunnerRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Operation,
+			&i.Mutates,
+			&i.State,
+			&i.Attempt,
+			&i.InstallID,
+			&i.ResourceID,
+			&i.WorkflowID,
+			&i.StepID,
+			&i.ChangeID,
+			&i.ActionRunID,
+			&i.BuildID,
+			&i.Error,
+			&i.QueuedAt,
+			&i.LeasedAt,
+			&i.FinishedAt,
+			&i.StreamID,
+			&i.InstallName,
+			&i.ResourceName,
+			&i.ResourceKind,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsOfStep = `-- name: JobsOfStep :many
 SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
        coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id

@@ -329,7 +329,7 @@ const showInstalls = `-- name: ShowInstalls :many
 SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
-       h.verdict AS health,
+       h.verdict AS health, k.sort_key,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
@@ -338,36 +338,56 @@ JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
 LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
 CROSS JOIN LATERAL (SELECT coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
                                      FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS verdict) h
-WHERE ($1::text = '' OR i.id = $1)
-  AND ($1::text <> '' OR i.forgotten_at IS NULL)
-  AND ($2::text = '' OR i.app_id = $2)
-  AND ($3::text = '' OR i.customer_id = $3)
-  AND ($4::text = '' OR $4 = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
-  AND i.labels @> $5::jsonb
-  AND ($6::text = '' OR h.verdict = $6)
+CROSS JOIN LATERAL (SELECT coalesce(CASE $1::text
+    WHEN 'health' THEN CASE h.verdict WHEN 'unhealthy' THEN '0' WHEN 'unknown' THEN '1' ELSE '2' END || i.name
+    WHEN 'expiry' THEN coalesce((SELECT to_char(min(p.wait_deadline) AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISS') FROM changes p
+                                 WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'), '9') || i.name
+    WHEN 'newest' THEN lpad((9999999999999999 - (extract(epoch FROM i.created_at) * 1000000)::bigint)::text, 16, '0') || i.name
+    ELSE i.name END, '')::text AS sort_key) k
+WHERE ($2::text = '' OR i.id = $2)
+  AND ($2::text <> '' OR i.forgotten_at IS NULL)
+  AND ($3::text[] IS NULL OR i.id = ANY ($3::text[]))
+  -- What waits is a workflow or one of its steps; finished ones keep the reason that they had.
+  AND ($4::text = ''
+       OR EXISTS (SELECT FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
+                  AND w.state = 'waiting' AND ($4 = 'any' OR w.wait_reason = $4))
+       OR EXISTS (SELECT FROM steps s WHERE s.org_id = i.org_id AND s.install_id = i.id AND s.state = 'waiting'
+                  AND ($4 = 'any' OR s.wait_reason = $4)))
+  AND ($5::float8 = 0
+       OR EXISTS (SELECT FROM changes p WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'
+                  AND p.wait_deadline <= now() + make_interval(secs => $5)))
+  AND ($6::text = '' OR i.app_id = $6)
+  AND ($7::text = '' OR i.customer_id = $7)
+  AND ($8::text = '' OR $8 = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
+  AND i.labels @> $9::jsonb
+  AND ($10::text = '' OR h.verdict = $10)
   -- As FindReleaseOfApp finds the newest one.
-  AND ($7::bool IS NULL OR i.release_id IS NOT NULL AND $7::bool = (i.release_id <> (
+  AND ($11::bool IS NULL OR i.release_id IS NOT NULL AND $11::bool = (i.release_id <> (
        SELECT n.id FROM releases n JOIN configs f ON f.org_id = n.org_id AND f.id = n.config_id
        WHERE n.org_id = i.org_id AND n.app_id = i.app_id ORDER BY f.number DESC, n.number DESC LIMIT 1)))
-  AND ($8::bool OR i.customer_id = ANY ($9::text[]) OR i.app_id = ANY ($10::text[]) OR i.id = ANY ($11::text[]))
-  AND i.name > $12
-ORDER BY i.name, i.id LIMIT $13
+  AND ($12::bool OR i.customer_id = ANY ($13::text[]) OR i.app_id = ANY ($14::text[]) OR i.id = ANY ($15::text[]))
+  AND k.sort_key > $16::text
+ORDER BY sort_key, i.id LIMIT $17
 `
 
 type ShowInstallsParams struct {
-	ID          string
-	AppID       string
-	CustomerID  string
-	State       string
-	Labels      json.RawMessage
-	Health      string
-	Behind      *bool
-	Everywhere  bool
-	CustomerIds []string
-	AppIds      []string
-	InstallIds  []string
-	After       string
-	Most        int32
+	Sort            string
+	ID              string
+	Ids             []string
+	Waiting         string
+	ExpiringSeconds float64
+	AppID           string
+	CustomerID      string
+	State           string
+	Labels          json.RawMessage
+	Health          string
+	Behind          *bool
+	Everywhere      bool
+	CustomerIds     []string
+	AppIds          []string
+	InstallIds      []string
+	After           string
+	Most            int32
 }
 
 type ShowInstallsRow struct {
@@ -377,16 +397,22 @@ type ShowInstallsRow struct {
 	ReleaseNumber *int32
 	WorkflowID    string
 	Health        string
+	SortKey       string
 	OpenAlarms    int32
 }
 
-// Installs with the names around them, by name; a filter that is empty lets all
-// pass. The three lists are the scopes of the caller's grants; all NULL for a
+// Installs with the names around them, in the order of sort_key, which the next
+// page begins behind; a filter that is empty lets all pass. sort is name, health
+// (unhealthy first), expiry (the proposal that ends soonest first) or newest. The three lists are the scopes of the caller's grants; all NULL for a
 // caller who sees the whole org.
 // The worst verdict of its checks; healthy only when one says so.
 func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]ShowInstallsRow, error) {
 	rows, err := q.db.Query(ctx, showInstalls,
+		arg.Sort,
 		arg.ID,
+		arg.Ids,
+		arg.Waiting,
+		arg.ExpiringSeconds,
 		arg.AppID,
 		arg.CustomerID,
 		arg.State,
@@ -431,6 +457,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.ReleaseNumber,
 			&i.WorkflowID,
 			&i.Health,
+			&i.SortKey,
 			&i.OpenAlarms,
 		); err != nil {
 			return nil, err

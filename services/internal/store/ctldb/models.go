@@ -95,6 +95,29 @@ type Build struct {
 	CancelRequestedAt  *time.Time
 }
 
+type BulkItem struct {
+	OrgID      string
+	BulkID     string
+	InstallID  string
+	Idx        int32
+	Outcome    string
+	WorkflowID *string
+	Code       *string
+	Detail     *string
+	Remedy     *string
+}
+
+type BulkOperation struct {
+	ID         string
+	OrgID      string
+	Operation  string
+	Request    json.RawMessage
+	Version    string
+	CreatedBy  string
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+}
+
 type Change struct {
 	ID                   string
 	OrgID                string
@@ -134,6 +157,7 @@ type Change struct {
 	FinishedAt           *time.Time
 	OriginID             *string
 	DeniedBy             *string
+	DeniedThen           *model.DeniedThen
 }
 
 type Check struct {

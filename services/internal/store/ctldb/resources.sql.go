@@ -8,6 +8,7 @@ package ctldb
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/berth-dev/berth/services/internal/model"
 )
@@ -106,6 +107,134 @@ func (q *Queries) OrphansOfInstall(ctx context.Context, installID string) ([]str
 			return nil, err
 		}
 		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const resourcesOfInstalls = `-- name: ResourcesOfInstalls :many
+SELECT r.id, r.kind, r.name, r.type, r.health, r.health_since, r.drift, r.live_change_id, r.locked_by, r.updated_at, r.live_release_id,
+       s.state, i.id AS install_id, i.name AS install_name, a.id AS app_id, a.name AS app_name, c.id AS customer_id, c.name AS customer_name,
+       l.number AS live_release_number
+FROM installs i
+JOIN resources r ON r.org_id = i.org_id AND r.install_id = i.id
+JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
+JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
+LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
+LEFT JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
+LEFT JOIN changes g ON g.org_id = r.org_id AND g.id = r.live_change_id
+CROSS JOIN LATERAL (SELECT coalesce(CASE WHEN r.state = 'live' AND o.tombstoned_at IS NOT NULL THEN 'orphaned'
+                                WHEN r.state = 'live' AND coalesce(g.plan -> 'rehearsed', 'null') <> 'null' THEN 'rehearsed'
+                                ELSE r.state END, '')::text AS state) s
+WHERE i.forgotten_at IS NULL
+  AND ($1::text = '' OR i.id = $1)
+  AND ($2::text = '' OR i.app_id = $2)
+  AND ($3::text = '' OR r.kind = $3)
+  AND ($4::text = '' OR r.type = $4)
+  AND ($5::text = '' OR r.kind = 'component' AND r.name = $5)
+  AND ($6::text = '' OR r.health = $6)
+  AND ($7::text = '' OR s.state = $7)
+  AND ($8::bool OR i.customer_id = ANY ($9::text[]) OR i.app_id = ANY ($10::text[]) OR i.id = ANY ($11::text[]))
+  AND i.name >= $12::text -- for the index
+  AND (i.name, r.kind, r.name) > ($12::text, $13::text, $14::text)
+ORDER BY i.name, r.kind, r.name LIMIT $15
+`
+
+type ResourcesOfInstallsParams struct {
+	InstallID    string
+	AppID        string
+	Kind         string
+	Type         string
+	Component    string
+	Health       string
+	State        string
+	Everywhere   bool
+	CustomerIds  []string
+	AppIds       []string
+	InstallIds   []string
+	AfterInstall string
+	AfterKind    string
+	AfterName    string
+	Most         int32
+}
+
+type ResourcesOfInstallsRow struct {
+	ID                string
+	Kind              model.ResourceKind
+	Name              string
+	Type              string
+	Health            model.Verdict
+	HealthSince       *time.Time
+	Drift             string
+	LiveChangeID      *string
+	LockedBy          *string
+	UpdatedAt         time.Time
+	LiveReleaseID     *string
+	State             string
+	InstallID         string
+	InstallName       string
+	AppID             string
+	AppName           string
+	CustomerID        string
+	CustomerName      string
+	LiveReleaseNumber *int32
+}
+
+// Resources of all installs that the caller may see, by the install's name; a
+// filter that is empty lets all pass. A page begins behind the resource of that
+// name, kind and install. The three lists are as in ShowInstalls.
+// As people are shown it: what is no longer part of the app, and what a stand-in is live of.
+func (q *Queries) ResourcesOfInstalls(ctx context.Context, arg ResourcesOfInstallsParams) ([]ResourcesOfInstallsRow, error) {
+	rows, err := q.db.Query(ctx, resourcesOfInstalls,
+		arg.InstallID,
+		arg.AppID,
+		arg.Kind,
+		arg.Type,
+		arg.Component,
+		arg.Health,
+		arg.State,
+		arg.Everywhere,
+		arg.CustomerIds,
+		arg.AppIds,
+		arg.InstallIds,
+		arg.AfterInstall,
+		arg.AfterKind,
+		arg.AfterName,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ResourcesOfInstallsRow{}
+	for rows.Next() {
+		var i ResourcesOfInstallsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Name,
+			&i.Type,
+			&i.Health,
+			&i.HealthSince,
+			&i.Drift,
+			&i.LiveChangeID,
+			&i.LockedBy,
+			&i.UpdatedAt,
+			&i.LiveReleaseID,
+			&i.State,
+			&i.InstallID,
+			&i.InstallName,
+			&i.AppID,
+			&i.AppName,
+			&i.CustomerID,
+			&i.CustomerName,
+			&i.LiveReleaseNumber,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

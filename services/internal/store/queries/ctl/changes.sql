@@ -41,7 +41,13 @@ WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: DenyChange :exec
 -- By somebody, or by time.
-UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), decided_at = now(), finished_at = now(),
+UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), denied_then = sqlc.narg(denied_then), decided_at = now(), finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id) AND state = 'proposed';
+
+-- name: PlanChangeAgain :exec
+-- Somebody wants to see what it would do now.
+UPDATE changes SET state = 'withdrawn', error = sqlc.arg(error), decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id) AND state = 'proposed';
 
@@ -91,6 +97,7 @@ FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r
 WHERE (sqlc.narg(id)::text IS NULL OR c.id = sqlc.narg(id))
   AND (sqlc.narg(install_id)::text IS NULL OR c.install_id = sqlc.narg(install_id))
   AND (sqlc.narg(workflow_id)::text IS NULL OR c.workflow_id = sqlc.narg(workflow_id))
+  AND (sqlc.narg(resource_id)::text IS NULL OR c.resource_id = sqlc.narg(resource_id))
   AND (sqlc.narg(state)::text IS NULL OR c.state = sqlc.narg(state))
   AND (sqlc.narg(after)::text IS NULL OR c.id < sqlc.narg(after))
 ORDER BY c.id DESC LIMIT sqlc.arg(most);

@@ -41,6 +41,21 @@ SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finish
 FROM runner_jobs j LEFT JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
 WHERE j.step_id = sqlc.arg(step_id) ORDER BY j.queued_at, j.id;
 
+-- name: JobsOfRunner :many
+-- A page of a runner's jobs, newest first, with what each is for and the log of its
+-- last attempt.
+SELECT j.id, j.kind, j.operation, j.mutates, j.state, j.attempt, j.install_id, j.resource_id, j.workflow_id, j.step_id, j.change_id,
+       j.action_run_id, j.build_id, j.error, j.queued_at, j.leased_at, j.finished_at,
+       l.stream_id, coalesce(i.name, '')::text AS install_name, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+FROM runner_jobs j
+LEFT JOIN leases l ON l.org_id = j.org_id AND l.job_id = j.id AND l.attempt = j.attempt
+LEFT JOIN installs i ON i.org_id = j.org_id AND i.id = j.install_id
+LEFT JOIN resources r ON r.org_id = j.org_id AND r.id = j.resource_id
+WHERE j.runner_id = sqlc.arg(runner_id)
+  AND (sqlc.arg(state)::text = '' OR j.state = sqlc.arg(state))
+  AND (sqlc.arg(after)::text = '' OR j.id < sqlc.arg(after))
+ORDER BY j.id DESC LIMIT sqlc.arg(most);
+
 -- name: JobResult :one
 SELECT id, state, error, result, attempt FROM runner_jobs WHERE id = sqlc.arg(id);
 

@@ -17,13 +17,14 @@ ORDER BY id = sqlc.arg(ref) DESC LIMIT 1;
 SELECT * FROM installs WHERE id = sqlc.arg(id) FOR NO KEY UPDATE;
 
 -- name: ShowInstalls :many
--- Installs with the names around them, by name; a filter that is empty lets all
--- pass. The three lists are the scopes of the caller's grants; all NULL for a
+-- Installs with the names around them, in the order of sort_key, which the next
+-- page begins behind; a filter that is empty lets all pass. sort is name, health
+-- (unhealthy first), expiry (the proposal that ends soonest first) or newest. The three lists are the scopes of the caller's grants; all NULL for a
 -- caller who sees the whole org.
 SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
-       h.verdict AS health,
+       h.verdict AS health, k.sort_key,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
@@ -33,8 +34,24 @@ LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
 -- The worst verdict of its checks; healthy only when one says so.
 CROSS JOIN LATERAL (SELECT coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
                                      FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS verdict) h
+CROSS JOIN LATERAL (SELECT coalesce(CASE sqlc.arg(sort)::text
+    WHEN 'health' THEN CASE h.verdict WHEN 'unhealthy' THEN '0' WHEN 'unknown' THEN '1' ELSE '2' END || i.name
+    WHEN 'expiry' THEN coalesce((SELECT to_char(min(p.wait_deadline) AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISS') FROM changes p
+                                 WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'), '9') || i.name
+    WHEN 'newest' THEN lpad((9999999999999999 - (extract(epoch FROM i.created_at) * 1000000)::bigint)::text, 16, '0') || i.name
+    ELSE i.name END, '')::text AS sort_key) k
 WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
   AND (sqlc.arg(id)::text <> '' OR i.forgotten_at IS NULL)
+  AND (sqlc.narg(ids)::text[] IS NULL OR i.id = ANY (sqlc.narg(ids)::text[]))
+  -- What waits is a workflow or one of its steps; finished ones keep the reason that they had.
+  AND (sqlc.arg(waiting)::text = ''
+       OR EXISTS (SELECT FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
+                  AND w.state = 'waiting' AND (sqlc.arg(waiting) = 'any' OR w.wait_reason = sqlc.arg(waiting)))
+       OR EXISTS (SELECT FROM steps s WHERE s.org_id = i.org_id AND s.install_id = i.id AND s.state = 'waiting'
+                  AND (sqlc.arg(waiting) = 'any' OR s.wait_reason = sqlc.arg(waiting))))
+  AND (sqlc.arg(expiring_seconds)::float8 = 0
+       OR EXISTS (SELECT FROM changes p WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'
+                  AND p.wait_deadline <= now() + make_interval(secs => sqlc.arg(expiring_seconds))))
   AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
   AND (sqlc.arg(customer_id)::text = '' OR i.customer_id = sqlc.arg(customer_id))
   AND (sqlc.arg(state)::text = '' OR sqlc.arg(state) = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
@@ -45,8 +62,8 @@ WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
        SELECT n.id FROM releases n JOIN configs f ON f.org_id = n.org_id AND f.id = n.config_id
        WHERE n.org_id = i.org_id AND n.app_id = i.app_id ORDER BY f.number DESC, n.number DESC LIMIT 1)))
   AND (sqlc.arg(everywhere)::bool OR i.customer_id = ANY (sqlc.arg(customer_ids)::text[]) OR i.app_id = ANY (sqlc.arg(app_ids)::text[]) OR i.id = ANY (sqlc.arg(install_ids)::text[]))
-  AND i.name > sqlc.arg(after)
-ORDER BY i.name, i.id LIMIT sqlc.arg(most);
+  AND k.sort_key > sqlc.arg(after)::text
+ORDER BY sort_key, i.id LIMIT sqlc.arg(most);
 
 -- name: UpdateInstallSettings :exec
 UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels) WHERE id = sqlc.arg(id);

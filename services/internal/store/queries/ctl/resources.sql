@@ -30,3 +30,34 @@ ORDER BY r.install_id, r.kind DESC, r.name;
 -- The resources of an install whose component a sync took out of the app.
 SELECT r.id FROM resources r JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
 WHERE r.install_id = sqlc.arg(install_id) AND o.tombstoned_at IS NOT NULL ORDER BY r.id;
+
+-- name: ResourcesOfInstalls :many
+-- Resources of all installs that the caller may see, by the install's name; a
+-- filter that is empty lets all pass. A page begins behind the resource of that
+-- name, kind and install. The three lists are as in ShowInstalls.
+SELECT r.id, r.kind, r.name, r.type, r.health, r.health_since, r.drift, r.live_change_id, r.locked_by, r.updated_at, r.live_release_id,
+       s.state, i.id AS install_id, i.name AS install_name, a.id AS app_id, a.name AS app_name, c.id AS customer_id, c.name AS customer_name,
+       l.number AS live_release_number
+FROM installs i
+JOIN resources r ON r.org_id = i.org_id AND r.install_id = i.id
+JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
+JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
+LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
+LEFT JOIN components o ON o.org_id = r.org_id AND o.id = r.component_id
+LEFT JOIN changes g ON g.org_id = r.org_id AND g.id = r.live_change_id
+-- As people are shown it: what is no longer part of the app, and what a stand-in is live of.
+CROSS JOIN LATERAL (SELECT coalesce(CASE WHEN r.state = 'live' AND o.tombstoned_at IS NOT NULL THEN 'orphaned'
+                                WHEN r.state = 'live' AND coalesce(g.plan -> 'rehearsed', 'null') <> 'null' THEN 'rehearsed'
+                                ELSE r.state END, '')::text AS state) s
+WHERE i.forgotten_at IS NULL
+  AND (sqlc.arg(install_id)::text = '' OR i.id = sqlc.arg(install_id))
+  AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
+  AND (sqlc.arg(kind)::text = '' OR r.kind = sqlc.arg(kind))
+  AND (sqlc.arg(type)::text = '' OR r.type = sqlc.arg(type))
+  AND (sqlc.arg(component)::text = '' OR r.kind = 'component' AND r.name = sqlc.arg(component))
+  AND (sqlc.arg(health)::text = '' OR r.health = sqlc.arg(health))
+  AND (sqlc.arg(state)::text = '' OR s.state = sqlc.arg(state))
+  AND (sqlc.arg(everywhere)::bool OR i.customer_id = ANY (sqlc.arg(customer_ids)::text[]) OR i.app_id = ANY (sqlc.arg(app_ids)::text[]) OR i.id = ANY (sqlc.arg(install_ids)::text[]))
+  AND i.name >= sqlc.arg(after_install)::text -- for the index
+  AND (i.name, r.kind, r.name) > (sqlc.arg(after_install)::text, sqlc.arg(after_kind)::text, sqlc.arg(after_name)::text)
+ORDER BY i.name, r.kind, r.name LIMIT sqlc.arg(most);

@@ -1,0 +1,66 @@
+// Package fleetapi answers the routes that look at, or act on, many things at
+// once: filters of installs, resources across installs, bulk operations, the jobs
+// of a runner; and graphs and plans as data for a dashboard. It is mounted by
+// package api.
+package fleetapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
+)
+
+// Fleet are the routes. Read and Write are as in package eventapi.
+type Fleet struct {
+	Read  func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error
+	Write func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error
+	Bulk  *bulk.Office
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (h *Fleet) now() time.Time {
+	if h.Now != nil {
+		return h.Now()
+	}
+	return time.Now()
+}
+
+const defaultLimit = 50 // the contract's
+
+func limitOf(limit *int) int {
+	if limit == nil || *limit < 1 {
+		return defaultLimit
+	}
+	return *limit
+}
+
+// page cuts off the item that was read too many and says behind which one the
+// next page begins; "" for none.
+func page[T any](items []T, limit int, key func(T) string) ([]T, string) {
+	if len(items) <= limit {
+		return items, ""
+	}
+	return items[:limit], key(items[limit-1])
+}
+
+func numberRef(id *string, number *int32) *apigen.NumberRef {
+	if id == nil || number == nil {
+		return nil
+	}
+	return &apigen.NumberRef{ID: *id, Number: int(*number)}
+}
+
+func resourceRef(id *string, kind, name string) *apigen.ResourceRef {
+	if id == nil {
+		return nil
+	}
+	return &apigen.ResourceRef{ID: *id, Kind: apigen.ResourceRefKind(kind), Name: name}
+}
+
+// kindSandbox is written as resources have it.
+const kindSandbox = string(model.KindSandbox)
