@@ -1720,6 +1720,7 @@ const (
 	WhyCodeControlPlane       WhyCode = "control_plane"
 	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
 	WhyCodeDecision           WhyCode = "decision"
+	WhyCodeDenied             WhyCode = "denied"
 	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
@@ -1754,6 +1755,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeCustomerSwitch:
 		return true
 	case WhyCodeDecision:
+		return true
+	case WhyCodeDenied:
 		return true
 	case WhyCodeDeprovisioned:
 		return true
@@ -5159,7 +5162,7 @@ type Why struct {
 //   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
 //   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 //
-// What ended: `failed`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+// What ended: `failed`, `denied`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
 // `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
 type WhyCode string
 
@@ -5175,7 +5178,7 @@ type WhyItem struct {
 	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
 	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
 	//
-	// What ended: `failed`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+	// What ended: `failed`, `denied`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
 	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
 	Code WhyCode `json:"code"`
 

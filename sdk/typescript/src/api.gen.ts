@@ -4674,11 +4674,11 @@ export interface components {
          *     - `runner_queue`, `at_work`: the runner is about to take it, is at it;
          *     - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
          *
-         *     What ended: `failed`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+         *     What ended: `failed`, `denied`, `superseded`. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "superseded" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**

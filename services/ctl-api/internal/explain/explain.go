@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,13 +109,14 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 	if err := readQueue(ctx, tx, &in); err != nil {
 		return in, err
 	}
-	if in.Workflow.State != model.WorkflowFailed {
+	failed := func(s ctldb.Step) bool { return s.State == model.StepFailed }
+	if !slices.ContainsFunc(in.Steps, failed) {
 		return in, nil
 	}
 	changes, err := tx.CurrentChanges(ctx, workflowID)
-	in.Superseded = map[string]bool{}
+	in.Superseded, in.Denied = map[string]bool{}, map[string]bool{}
 	for _, c := range changes {
-		in.Superseded[c.StepID] = c.State == model.ChangeSuperseded
+		in.Superseded[c.StepID], in.Denied[c.StepID] = c.State == model.ChangeSuperseded, c.State == model.ChangeDenied
 	}
 	return in, err
 }
@@ -212,7 +214,7 @@ func run(ctx context.Context, tx *database.Tx, ref string, now time.Time) (Answe
 		return Answer{}, fault.ErrNotFound
 	}
 	row := rows[0].ActionRun
-	open := row.State == "queued" || row.State == "running"
+	open := row.State == model.RunQueued || row.State == model.RunRunning
 	a := Answer{Name: "run " + ref, Stands: stands(string(row.State), !open)}
 	if row.WorkflowID == nil {
 		in := why.Input{Now: now}

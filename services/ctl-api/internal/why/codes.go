@@ -24,6 +24,7 @@ const (
 	CodeControlPlane   Code = "control_plane"   // ctl-api is about to look at it
 	// What ended badly.
 	CodeFailed     Code = "failed"
+	CodeDenied     Code = "denied"     // somebody said no, or nobody decided in time
 	CodeSuperseded Code = "superseded" // it gave way to a newer request
 	// What is so while nothing is at work.
 	CodeNotProvisioned Code = "not_provisioned"
@@ -39,7 +40,7 @@ const (
 // Codes are all codes.
 var Codes = []Code{
 	CodeDecision, CodeRelease, CodeLock, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
-	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeSuperseded, CodeNotProvisioned, CodeDeprovisioned,
+	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeNotProvisioned, CodeDeprovisioned,
 	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
 }
 

@@ -172,7 +172,7 @@ func Job(in Input, what string, j ctldb.JobsOfWorkflowRow) []Reason {
 
 // Scheduled explains a run that the runner's own scheduler started.
 func Scheduled(in Input, run ctldb.ActionRun) []Reason {
-	if run.State != "queued" && run.State != "running" {
+	if run.State != model.RunQueued && run.State != model.RunRunning {
 		return nil
 	}
 	r := Reason{What: "action " + run.Action, ID: run.ID, On: "the runner", Reason: "the runner is at it, by its own schedule"}

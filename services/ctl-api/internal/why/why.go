@@ -43,6 +43,8 @@ type Input struct {
 	// Superseded are the steps that failed because a newer request
 	// replaced their change, by id.
 	Superseded map[string]bool
+	// Denied are those whose change was denied, by id.
+	Denied map[string]bool
 	// MissingSecrets are those of the install that need a value and have none.
 	MissingSecrets []string
 	Locks          Locks
@@ -95,6 +97,9 @@ func NotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 func (in Input) failedReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + in.nameOf(step)}
 	r.is(facts{CodeFailed, Operator, WakeRequest})
+	if in.Denied[step.ID] {
+		r.Code = CodeDenied
+	}
 	if in.Superseded[step.ID] {
 		r.is(facts{CodeSuperseded, Nobody, WakeRequest})
 		r.On, r.Unblock = "nobody", ""
