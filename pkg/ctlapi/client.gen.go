@@ -1745,6 +1745,162 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WhyCode.
+const (
+	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAtWork             WhyCode = "at_work"
+	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeControlPlane       WhyCode = "control_plane"
+	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
+	WhyCodeDecision           WhyCode = "decision"
+	WhyCodeDenied             WhyCode = "denied"
+	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
+	WhyCodeEnrolment          WhyCode = "enrolment"
+	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeLock               WhyCode = "lock"
+	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNotLive            WhyCode = "not_live"
+	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
+	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodeRelease            WhyCode = "release"
+	WhyCodeRollback           WhyCode = "rollback"
+	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
+	WhyCodeRunnerOffline      WhyCode = "runner_offline"
+	WhyCodeRunnerProblem      WhyCode = "runner_problem"
+	WhyCodeRunnerQueue        WhyCode = "runner_queue"
+	WhyCodeScriptsNotAccepted WhyCode = "scripts_not_accepted"
+	WhyCodeSecretMissing      WhyCode = "secret_missing"
+	WhyCodeSecretRotated      WhyCode = "secret_rotated"
+	WhyCodeStack              WhyCode = "stack"
+	WhyCodeSuperseded         WhyCode = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the WhyCode enum.
+func (e WhyCode) Valid() bool {
+	switch e {
+	case WhyCodeAlarm:
+		return true
+	case WhyCodeAtWork:
+		return true
+	case WhyCodeBehind:
+		return true
+	case WhyCodeControlPlane:
+		return true
+	case WhyCodeCustomerSwitch:
+		return true
+	case WhyCodeDecision:
+		return true
+	case WhyCodeDenied:
+		return true
+	case WhyCodeDeprovisioned:
+		return true
+	case WhyCodeEnrolment:
+		return true
+	case WhyCodeFailed:
+		return true
+	case WhyCodeLock:
+		return true
+	case WhyCodeNeeds:
+		return true
+	case WhyCodeNotLive:
+		return true
+	case WhyCodeNotProvisioned:
+		return true
+	case WhyCodeNotRemoved:
+		return true
+	case WhyCodeRelease:
+		return true
+	case WhyCodeRollback:
+		return true
+	case WhyCodeRunnerDisputed:
+		return true
+	case WhyCodeRunnerOffline:
+		return true
+	case WhyCodeRunnerProblem:
+		return true
+	case WhyCodeRunnerQueue:
+		return true
+	case WhyCodeScriptsNotAccepted:
+		return true
+	case WhyCodeSecretMissing:
+		return true
+	case WhyCodeSecretRotated:
+		return true
+	case WhyCodeStack:
+		return true
+	case WhyCodeSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWaker.
+const (
+	WhyWakerCustomer    WhyWaker = "customer"
+	WhyWakerDecision    WhyWaker = "decision"
+	WhyWakerOtherChange WhyWaker = "other_change"
+	WhyWakerOtherStep   WhyWaker = "other_step"
+	WhyWakerRequest     WhyWaker = "request"
+	WhyWakerRunner      WhyWaker = "runner"
+	WhyWakerWakeup      WhyWaker = "wakeup"
+)
+
+// Valid indicates whether the value is a known member of the WhyWaker enum.
+func (e WhyWaker) Valid() bool {
+	switch e {
+	case WhyWakerCustomer:
+		return true
+	case WhyWakerDecision:
+		return true
+	case WhyWakerOtherChange:
+		return true
+	case WhyWakerOtherStep:
+		return true
+	case WhyWakerRequest:
+		return true
+	case WhyWakerRunner:
+		return true
+	case WhyWakerWakeup:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWho.
+const (
+	WhyWhoAnotherChange WhyWho = "another_change"
+	WhyWhoApprover      WhyWho = "approver"
+	WhyWhoControlPlane  WhyWho = "control_plane"
+	WhyWhoCustomer      WhyWho = "customer"
+	WhyWhoNobody        WhyWho = "nobody"
+	WhyWhoOperator      WhyWho = "operator"
+	WhyWhoRunner        WhyWho = "runner"
+)
+
+// Valid indicates whether the value is a known member of the WhyWho enum.
+func (e WhyWho) Valid() bool {
+	switch e {
+	case WhyWhoAnotherChange:
+		return true
+	case WhyWhoApprover:
+		return true
+	case WhyWhoControlPlane:
+		return true
+	case WhyWhoCustomer:
+		return true
+	case WhyWhoNobody:
+		return true
+	case WhyWhoOperator:
+		return true
+	case WhyWhoRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun          WorkflowKind = "action_run"
@@ -5114,7 +5270,7 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
-// Why Example: {"items":[{"deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\""}],"summary":"acme waits for 1 decision"}
+// Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
 
@@ -5124,16 +5280,55 @@ type Why struct {
 	Summary string `json:"summary"`
 }
 
+// WhyCode Why something waits, or does not stand where it should. What waits:
+//   - `decision`, `release`: a person approves its change, or the release;
+//   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+//     runner's switch;
+//   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+//     has a key that two processes hold, says that it cannot work;
+//   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+//   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+//
+// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+type WhyCode string
+
 // WhyItem defines model for WhyItem.
 type WhyItem struct {
+	// Code Why something waits, or does not stand where it should. What waits:
+	// - `decision`, `release`: a person approves its change, or the release;
+	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+	//   runner's switch;
+	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+	//   has a key that two processes hold, says that it cannot work;
+	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+	//
+	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	Code WhyCode `json:"code"`
+
+	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
 	Deadline *time.Time `json:"deadline,omitempty"`
+
+	// Holders Of a wait for a lock, the changes that hold what it waits for.
+	Holders []ResourceTurn `json:"holders,omitempty"`
 
 	// ID Its id.
 	ID *string `json:"id,omitempty"`
 
-	// On Who can end it.
-	On      *string    `json:"on,omitempty"`
-	Reason  string     `json:"reason"`
+	// On Who can end it, for people; of a wait for another change, its id.
+	On *string `json:"on,omitempty"`
+
+	// Queue Of a wait for a lock, all who wait for it, the next one first, this one included.
+	Queue []ResourceTurn `json:"queue,omitempty"`
+
+	// Reason The same for people.
+	Reason string `json:"reason"`
+
+	// RetryAt When the control plane looks again by itself, whatever happens until then.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 
 	// Unblock The command that ends it.
@@ -5145,7 +5340,19 @@ type WhyItem struct {
 	//
 	// Example: component "api"
 	What string `json:"what"`
+
+	// Who Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+	Who WhyWho `json:"who"`
+
+	// WokenBy What makes the control plane look again, next to `retry_at` and `deadline`.
+	WokenBy WhyWaker `json:"woken_by"`
 }
+
+// WhyWaker What makes the control plane look again, next to `retry_at` and `deadline`.
+type WhyWaker string
+
+// WhyWho Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+type WhyWho string
 
 // Workflow defines model for Workflow.
 type Workflow struct {
@@ -7333,6 +7540,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/{webhook}/test (the `TestWebhook` operationId).
 	TestWebhook(ctx context.Context, webhook WebhookID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WhyObject Why something waits
+	//
+	// Explains an install, a workflow, a step, a change, a job or a run of an action: what it waits for or stumbled over, who can end that, what makes the control plane look again, the next retry and the deadline where there is one. Of a lock, the whole queue is named. Empty for what has ended well.
+	//
+	// Corresponds with GET /why/{object} (the `WhyObject` operationId).
+	WhyObject(ctx context.Context, object string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorkflows List workflows
 	//
@@ -9756,6 +9970,23 @@ func (c *Client) ReplayWebhook(ctx context.Context, webhook WebhookID, params *R
 // Corresponds with POST /webhooks/{webhook}/test (the `TestWebhook` operationId).
 func (c *Client) TestWebhook(ctx context.Context, webhook WebhookID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTestWebhookRequest(c.Server, webhook, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WhyObject Why something waits
+//
+// Explains an install, a workflow, a step, a change, a job or a run of an action: what it waits for or stumbled over, who can end that, what makes the control plane look again, the next retry and the deadline where there is one. Of a lock, the whole queue is named. Empty for what has ended well.
+//
+// Corresponds with GET /why/{object} (the `WhyObject` operationId).
+func (c *Client) WhyObject(ctx context.Context, object string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWhyObjectRequest(c.Server, object)
 	if err != nil {
 		return nil, err
 	}
@@ -15552,6 +15783,40 @@ func NewTestWebhookRequest(server string, webhook WebhookID, params *TestWebhook
 	return req, nil
 }
 
+// NewWhyObjectRequest constructs an http.Request for the WhyObject method
+func NewWhyObjectRequest(server string, object string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "object", object, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/why/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListWorkflowsRequest constructs an http.Request for the ListWorkflows method
 func NewListWorkflowsRequest(server string, params *ListWorkflowsParams) (*http.Request, error) {
 	var err error
@@ -17271,6 +17536,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/{webhook}/test (the `TestWebhook` operationId).
 	TestWebhookWithResponse(ctx context.Context, webhook WebhookID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error)
+
+	// WhyObjectWithResponse Why something waits
+	//
+	// Explains an install, a workflow, a step, a change, a job or a run of an action: what it waits for or stumbled over, who can end that, what makes the control plane look again, the next retry and the deadline where there is one. Of a lock, the whole queue is named. Empty for what has ended well.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /why/{object} (the `WhyObject` operationId).
+	WhyObjectWithResponse(ctx context.Context, object string, reqEditors ...RequestEditorFn) (*WhyObjectResponse, error)
 
 	// ListWorkflowsWithResponse List workflows
 	//
@@ -21997,6 +22271,54 @@ func (r TestWebhookResponse) ContentType() string {
 	return ""
 }
 
+type WhyObjectResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Why
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WhyObjectResponse) GetJSON200() *Why {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r WhyObjectResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WhyObjectResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WhyObjectResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WhyObjectResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WhyObjectResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWorkflowsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -24300,6 +24622,21 @@ func (c *ClientWithResponses) TestWebhookWithResponse(ctx context.Context, webho
 		return nil, err
 	}
 	return ParseTestWebhookResponse(rsp)
+}
+
+// WhyObjectWithResponse Why something waits
+//
+// Explains an install, a workflow, a step, a change, a job or a run of an action: what it waits for or stumbled over, who can end that, what makes the control plane look again, the next retry and the deadline where there is one. Of a lock, the whole queue is named. Empty for what has ended well.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /why/{object} (the `WhyObject` operationId).
+func (c *ClientWithResponses) WhyObjectWithResponse(ctx context.Context, object string, reqEditors ...RequestEditorFn) (*WhyObjectResponse, error) {
+	rsp, err := c.WhyObject(ctx, object, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWhyObjectResponse(rsp)
 }
 
 // ListWorkflowsWithResponse List workflows
@@ -27681,6 +28018,39 @@ func ParseTestWebhookResponse(rsp *http.Response) (*TestWebhookResponse, error) 
 			return nil, err
 		}
 		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWhyObjectResponse parses an HTTP response from a WhyObjectWithResponse call
+func ParseWhyObjectResponse(rsp *http.Response) (*WhyObjectResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WhyObjectResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Why
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -48,6 +48,8 @@ type Config struct {
 	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
 	// EventDays is for how many days events and deliveries of webhooks are kept.
 	EventDays int `env:"BERTH_EVENT_DAYS" default:"30"`
+	// SweepSeconds is how often open workflows are looked at for a wake-up that was lost.
+	SweepSeconds int `env:"BERTH_SWEEP_SECONDS" default:"60"`
 	// WebhookAllow names networks, addresses and hosts that webhooks may reach
 	// besides the public internet, separated by commas.
 	WebhookAllow string `env:"BERTH_WEBHOOK_ALLOW"`
@@ -83,6 +85,7 @@ func (c Config) Validate() error {
 	return errors.Join(
 		badAllow,
 		setting.Within("BERTH_EVENT_DAYS", c.EventDays, 7, 3650),
+		setting.Within("BERTH_SWEEP_SECONDS", c.SweepSeconds, 1, 3600),
 		setting.Address("BERTH_LISTEN", c.Listen),
 		setting.DSNFile("BERTH_DSN_FILE", c.DSNFile),
 		noKey,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/riverqueue/river"
@@ -24,6 +25,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
+	"github.com/berth-dev/berth/services/ctl-api/internal/sweep"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -61,10 +63,12 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	river.AddWorker(workers, &stacks.HandoverWorker{Store: st, Stacks: stack, Supervisor: supervisor})
 	river.AddWorker(workers, &stacks.RemovalWorker{Supervisor: supervisor})
 	wake := &waker{}
-	river.AddWorker(workers, &workflowWorker{engine: &workflow.Engine{
+	engine := &workflow.Engine{
 		Store: st, Waker: wake, Keys: ring, MinRunnerVersion: config.MinRunnerVersion, Log: log,
 		Failed: rollback.Finder{Installs: &installs.Service{Keys: ring}, Log: log}.ByItself,
-	}})
+	}
+	river.AddWorker(workers, &workflowWorker{engine: engine})
+	river.AddWorker(workers, &sweep.Worker{Store: st, Engine: engine, Log: log})
 	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
 	}
@@ -78,7 +82,10 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	courier.AddWorkers(workers)
 	office := &bulk.Office{Store: st, Keys: ring, Start: api.StartBulk, InsertAt: wake.InsertAt}
 	river.AddWorker(workers, &bulk.Worker{Office: office})
-	client, err := jobs.New(st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log})
+	client, err := jobs.New(st.Store, jobs.Config{
+		Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log,
+		Periodic: []*river.PeriodicJob{sweep.Every(time.Duration(config.SweepSeconds) * time.Second)},
+	})
 	if err != nil {
 		return err
 	}

@@ -263,6 +263,8 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 		"install": {in.name}, "app": {"probe"}, "customer": {in.name}, "chain": {in.id},
 		"variable": column(t, db, `select name from berth.app_variables order by name`),
 		"resource": column(t, db, `select name from berth.resources where kind <> 'stack' order by name`),
+		"object": column(t, db, `select id from berth.workflows union all select id from berth.steps union all select id from berth.changes
+			union all select id from berth.runner_jobs union all select id from berth.action_runs`),
 	}
 	if len(column(t, db, `select id from berth.webhooks`)) == 0 {
 		in.post("/webhooks", ctlapi.WebhookRequest{Name: "nobody", URL: "https://nobody.invalid/events"}, nil)

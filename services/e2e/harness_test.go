@@ -115,7 +115,8 @@ func at(t *testing.T, dir, bin string, extraEnv ...string) *system {
 	s.api, s.logs = fmt.Sprintf("http://127.0.0.1:%d", s.port), fmt.Sprintf("http://127.0.0.1:%d", s.port+2)
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.dir, "BERTH_PORT="+strconv.Itoa(s.port), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
-		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "KUBECONFIG=", "NO_COLOR=1")
+		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "KUBECONFIG=", "NO_COLOR=1",
+		"BERTH_SWEEP_SECONDS=2")
 	s.env = append(s.env, extraEnv...)
 	return s
 }
@@ -128,11 +129,29 @@ func (s *system) begin() {
 		for _, report := range s.raceReports() {
 			s.t.Errorf("data race: %s", report)
 		}
+		for _, line := range s.lostWakeUps() {
+			s.t.Errorf("something waited that nobody would have moved: %s", line)
+		}
 		if s.t.Failed() {
 			s.dump()
 		}
 	})
 	s.launch()
+}
+
+// lostWakeUps are what the sweep of ctl-api had to move (package sweep): nothing, in a
+// system that works. It looks every two seconds here.
+func (s *system) lostWakeUps() (lines []string) {
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "log", "ctl-api.log*"))
+	for _, file := range logs {
+		data, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, "a wake-up was lost") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
 }
 
 // launch starts `berth up` in the foreground and waits until it is ready.

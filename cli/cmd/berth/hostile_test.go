@@ -202,7 +202,7 @@ func (s *speaker) value(contract, schema map[string]any, name string, depth int)
 // leaf of the command tree is here or in ours.
 func commandLines(dir string) [][]string {
 	return [][]string{
-		{"status"}, {"status", "acme"}, {"why", "acme"}, {"why", "wfl_1"},
+		{"status"}, {"status", "acme"}, {"why", "acme"}, {"why", "wfl_1"}, {"why", "stp_1"}, {"why", "chg_1"}, {"why", "job_1"}, {"why", "arn_1"},
 		{"logs", "acme"}, {"logs", "acme/api"}, {"logs", "wfl_1"}, {"logs", "chg_1"}, {"logs", "stp_1"}, {"logs", "bld_1"}, {"logs", "arn_1"},
 		{"logs", "str_1"}, {"logs", "str_1", "--follow"}, {"logs", "str_1", "--timestamps"},
 		{"approve", "chg_1"}, {"approve", "chg_1", "--auto-approve"}, {"approve", "--all", "wfl_1", "--auto-approve"}, {"deny", "chg_1"},

@@ -1895,6 +1895,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/why/{object}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an install, a workflow, a step, a change, a job or a run of an action; or the name of an install. */
+                object: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Why something waits
+         * @description Explains an install, a workflow, a step, a change, a job or a run of an action: what it waits for or stumbled over, who can end that, what makes the control plane look again, the next retry and the deadline where there is one. Of a lock, the whole queue is named. Empty for what has ended well.
+         */
+        get: operations["whyObject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows": {
         parameters: {
             query?: never;
@@ -4715,12 +4738,15 @@ export interface components {
          * @example {
          *       "items": [
          *         {
+         *           "code": "decision",
          *           "deadline": "2026-12-20T10:00:00Z",
          *           "id": "chg_01jd2x7q9zr8w3v5k6m4n0tgha",
          *           "on": "an approver",
          *           "reason": "its change is planned and needs a decision",
          *           "unblock": "berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha",
-         *           "what": "component \"api\""
+         *           "what": "component \"api\"",
+         *           "who": "approver",
+         *           "woken_by": "decision"
          *         }
          *       ],
          *       "summary": "acme waits for 1 decision"
@@ -4734,15 +4760,43 @@ export interface components {
              */
             summary: string;
         };
+        /**
+         * @description Why something waits, or does not stand where it should. What waits:
+         *     - `decision`, `release`: a person approves its change, or the release;
+         *     - `lock`: another change holds the resource, or is before it in the queue;
+         *     - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+         *       runner's switch;
+         *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+         *       has a key that two processes hold, says that it cannot work;
+         *     - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+         *     - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+         *
+         *     What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+         *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+         * @enum {string}
+         */
+        WhyCode: "decision" | "release" | "lock" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
-            /** Format: date-time */
+            code: components["schemas"]["WhyCode"];
+            /**
+             * Format: date-time
+             * @description When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
+             */
             deadline?: string;
+            /** @description Of a wait for a lock, the changes that hold what it waits for. */
+            holders?: components["schemas"]["ResourceTurn"][];
             /** @description Its id. */
             id?: string;
-            /** @description Who can end it. */
+            /** @description Who can end it, for people; of a wait for another change, its id. */
             on?: string;
+            /** @description Of a wait for a lock, all who wait for it, the next one first, this one included. */
+            queue?: components["schemas"]["ResourceTurn"][];
+            /** @description The same for people. */
             reason: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the control plane looks again by itself, whatever happens until then.
+             */
             retry_at?: string;
             /**
              * @description The command that ends it.
@@ -4754,7 +4808,19 @@ export interface components {
              * @example component "api"
              */
             what: string;
+            who: components["schemas"]["WhyWho"];
+            woken_by: components["schemas"]["WhyWaker"];
         };
+        /**
+         * @description What makes the control plane look again, next to `retry_at` and `deadline`.
+         * @enum {string}
+         */
+        WhyWaker: "decision" | "request" | "runner" | "customer" | "other_change" | "other_step" | "wakeup";
+        /**
+         * @description Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+         * @enum {string}
+         */
+        WhyWho: "approver" | "operator" | "customer" | "runner" | "control_plane" | "another_change" | "nobody";
         Workflow: {
             action?: string;
             approve_all: boolean;
@@ -7936,6 +8002,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WebhookReplayed"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    whyObject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an install, a workflow, a step, a change, a job or a run of an action; or the name of an install. */
+                object: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reasons; none when nothing waits. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
                 };
             };
             default: components["responses"]["Problem"];

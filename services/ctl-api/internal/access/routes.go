@@ -19,6 +19,7 @@ const (
 	WhereInstall  Where = "install"
 	WhereWorkflow Where = "workflow"
 	WhereStep     Where = "step"
+	WhereObject   Where = "object" // any of them
 	WhereChange   Where = "change"
 	WhereRun      Where = "run"
 	WhereRunner   Where = "runner"
@@ -114,6 +115,7 @@ var Routes = map[string]Route{
 	"ApproveAll":           {auth.ChangesDecide, WhereWorkflow},
 	"StreamWorkflowEvents": {auth.InstallsRead, WhereWorkflow},
 	"WhyWorkflow":          {auth.InstallsRead, WhereWorkflow},
+	"WhyObject":            {auth.InstallsRead, WhereObject},
 	"GetStep":              {auth.InstallsRead, WhereStep},
 	"RetryStep":            {auth.WorkflowsWrite, WhereStep},
 	"SkipStep":             {auth.WorkflowsWrite, WhereStep},

@@ -88,7 +88,7 @@ func whyAlarms(ctx context.Context, tx *database.Tx, install string) ([]why.Reas
 	for _, r := range rows {
 		text := alarms.Of(r.Kind)
 		reasons = append(reasons, why.Reason{
-			What: "alarm " + r.Kind, ID: r.ID, Reason: fmt.Sprintf("%s (%s). %s", text.Cause, r.Subject, text.Remedy), On: "somebody who looks into it",
+			What: "alarm " + r.Kind, ID: r.ID, Code: why.CodeAlarm, Who: why.Operator, WokenBy: why.WakeRequest, Reason: fmt.Sprintf("%s (%s). %s", text.Cause, r.Subject, text.Remedy), On: "somebody who looks into it",
 			Unblock: "berth alarms acknowledge " + r.ID + " --reason TEXT",
 		})
 	}

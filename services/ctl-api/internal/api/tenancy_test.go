@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 )
 
 // tenant is an org with one object of every kind.
@@ -129,7 +130,7 @@ var visits = map[string]visit{
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
-	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "GetStep": {}, "RetryStep": {owner: 409}, "SkipStep": {owner: 409},
+	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "SkipStep": {owner: 409},
 	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
@@ -159,6 +160,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
+		"object": o.Step,
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]
@@ -282,6 +284,87 @@ func TestViewerOnlyReads(t *testing.T) {
 	if after := d.fingerprint(o.Org); after != before {
 		t.Errorf("a viewer changed rows: %s, was %s", after, before)
 	}
+}
+
+// Everything that can be explained, by its id: to its org and to who is limited to its
+// install, and to nobody else, neither of another org nor of another install.
+func TestWhyIsConfined(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	stranger, owner := d.tenant("initech"), d.tenant("umbrella")
+	made, err := owner.CreateInstallWithResponse(t.Context(), nil, ctlapi.InstallRequest{
+		Name: "other", App: "app-umbrella", Customer: "customer-other", CreateCustomer: true, Inputs: &ctlapi.InputValues{"api_key": "x"},
+	})
+	must(t, made, err, http.StatusCreated)
+	limited := func(name, install string) caller {
+		return owner.member(ctlapi.MemberRequest{Name: name, Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleViewer, Install: &install})
+	}
+	inside, outside := limited("ina", owner.Install), limited("otto", made.JSON201.ID)
+	if _, err := d.db.Admin().Exec(t.Context(), `insert into runner_jobs (id, org_id, runner_id, install_id, kind, operation, state, spec, timeout_seconds)
+		select 'job_queued', org_id, id, install_id, 'script', 'run', 'queued', '{}', 60 from runners where id = $1`, owner.Runner); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{owner.Install, "install-umbrella", owner.Workflow, owner.Step, owner.Change, owner.Run, "job_queued", "job_of_umbrella"} {
+		for who, as := range map[string]struct {
+			caller
+			want int
+		}{
+			"the owner": {owner.caller, 200}, "who is limited to it": {inside, 200},
+			"who is limited to another install": {outside, 404}, "another org": {stranger.caller, 404},
+		} {
+			status, _, answer := as.raw(http.MethodGet, "/why/"+id, "")
+			if status != as.want {
+				t.Errorf("why %s answered %s %d, want %d: %s", id, who, status, as.want, answer)
+			}
+			if status == 404 && (bytes.Contains(answer, []byte(owner.Org)) || bytes.Contains(answer, []byte("acme"))) {
+				t.Errorf("why %s tells %s: %s", id, who, answer)
+			}
+		}
+	}
+	for _, id := range []string{"wfl_none", "stp_none", "chg_none", "job_none", "arn_none", "none", "job_' or true --"} {
+		if status, _, answer := owner.raw(http.MethodGet, "/why/"+strings.ReplaceAll(id, " ", "%20"), ""); status != 404 {
+			t.Errorf("why %s answered %d, want 404: %s", id, status, answer)
+		}
+	}
+	// A job of a build has no install: who sees installs only is not told.
+	if _, err := d.db.Admin().Exec(t.Context(), `with r as (insert into runners (id, org_id, kind, name, state) values ('rnr_build', $1, 'build', 'builds', 'active') returning id, org_id)
+		insert into runner_jobs (id, org_id, runner_id, kind, operation, state, spec, timeout_seconds) select 'job_build', org_id, id, 'script', 'build', 'queued', '{}', 60 from r`, owner.Org); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, answer := owner.raw(http.MethodGet, "/why/job_build", ""); status != 200 {
+		t.Errorf("why of a build's job answered the owner %d: %s", status, answer)
+	}
+	if status, _, answer := inside.raw(http.MethodGet, "/why/job_build", ""); status != 404 {
+		t.Errorf("why of a build's job answered who is limited to an install %d: %s", status, answer)
+	}
+}
+
+// The codes of package why are those of the contract.
+func TestWhyCodesAreTheContracts(t *testing.T) {
+	t.Parallel()
+	spec, err := apigen.GetSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(schema string, values ...string) {
+		var listed []string
+		for _, v := range spec.Components.Schemas[schema].Value.Enum {
+			listed = append(listed, v.(string)) //nolint:forcetypeassert // the contract's enums are strings
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(values))) {
+			t.Errorf("%s is %v in the contract, %v in package why", schema, listed, values)
+		}
+	}
+	has("WhyCode", words(why.Codes)...)
+	has("WhyWho", words(why.Whos)...)
+	has("WhyWaker", words(why.Wakers)...)
+}
+
+func words[T ~string](all []T) (out []string) {
+	for _, v := range all {
+		out = append(out, string(v))
+	}
+	return out
 }
 
 // fingerprint is one digest over all rows of an org, except for the time at

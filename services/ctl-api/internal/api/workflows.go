@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
@@ -373,7 +374,7 @@ func (s *Server) heldBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, 
 	if w.State.Finished() || !slices.ContainsFunc(jobs, queued) {
 		return nil, nil
 	}
-	runner, err := runnerOf(ctx, tx, w.InstallID)
+	runner, err := explain.Runner(ctx, tx, w.InstallID)
 	if err != nil {
 		return nil, err
 	}

@@ -1751,6 +1751,162 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WhyCode.
+const (
+	WhyCodeAlarm              WhyCode = "alarm"
+	WhyCodeAtWork             WhyCode = "at_work"
+	WhyCodeBehind             WhyCode = "behind"
+	WhyCodeControlPlane       WhyCode = "control_plane"
+	WhyCodeCustomerSwitch     WhyCode = "customer_switch"
+	WhyCodeDecision           WhyCode = "decision"
+	WhyCodeDenied             WhyCode = "denied"
+	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
+	WhyCodeEnrolment          WhyCode = "enrolment"
+	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeLock               WhyCode = "lock"
+	WhyCodeNeeds              WhyCode = "needs"
+	WhyCodeNotLive            WhyCode = "not_live"
+	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
+	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodeRelease            WhyCode = "release"
+	WhyCodeRollback           WhyCode = "rollback"
+	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
+	WhyCodeRunnerOffline      WhyCode = "runner_offline"
+	WhyCodeRunnerProblem      WhyCode = "runner_problem"
+	WhyCodeRunnerQueue        WhyCode = "runner_queue"
+	WhyCodeScriptsNotAccepted WhyCode = "scripts_not_accepted"
+	WhyCodeSecretMissing      WhyCode = "secret_missing"
+	WhyCodeSecretRotated      WhyCode = "secret_rotated"
+	WhyCodeStack              WhyCode = "stack"
+	WhyCodeSuperseded         WhyCode = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the WhyCode enum.
+func (e WhyCode) Valid() bool {
+	switch e {
+	case WhyCodeAlarm:
+		return true
+	case WhyCodeAtWork:
+		return true
+	case WhyCodeBehind:
+		return true
+	case WhyCodeControlPlane:
+		return true
+	case WhyCodeCustomerSwitch:
+		return true
+	case WhyCodeDecision:
+		return true
+	case WhyCodeDenied:
+		return true
+	case WhyCodeDeprovisioned:
+		return true
+	case WhyCodeEnrolment:
+		return true
+	case WhyCodeFailed:
+		return true
+	case WhyCodeLock:
+		return true
+	case WhyCodeNeeds:
+		return true
+	case WhyCodeNotLive:
+		return true
+	case WhyCodeNotProvisioned:
+		return true
+	case WhyCodeNotRemoved:
+		return true
+	case WhyCodeRelease:
+		return true
+	case WhyCodeRollback:
+		return true
+	case WhyCodeRunnerDisputed:
+		return true
+	case WhyCodeRunnerOffline:
+		return true
+	case WhyCodeRunnerProblem:
+		return true
+	case WhyCodeRunnerQueue:
+		return true
+	case WhyCodeScriptsNotAccepted:
+		return true
+	case WhyCodeSecretMissing:
+		return true
+	case WhyCodeSecretRotated:
+		return true
+	case WhyCodeStack:
+		return true
+	case WhyCodeSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWaker.
+const (
+	WhyWakerCustomer    WhyWaker = "customer"
+	WhyWakerDecision    WhyWaker = "decision"
+	WhyWakerOtherChange WhyWaker = "other_change"
+	WhyWakerOtherStep   WhyWaker = "other_step"
+	WhyWakerRequest     WhyWaker = "request"
+	WhyWakerRunner      WhyWaker = "runner"
+	WhyWakerWakeup      WhyWaker = "wakeup"
+)
+
+// Valid indicates whether the value is a known member of the WhyWaker enum.
+func (e WhyWaker) Valid() bool {
+	switch e {
+	case WhyWakerCustomer:
+		return true
+	case WhyWakerDecision:
+		return true
+	case WhyWakerOtherChange:
+		return true
+	case WhyWakerOtherStep:
+		return true
+	case WhyWakerRequest:
+		return true
+	case WhyWakerRunner:
+		return true
+	case WhyWakerWakeup:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WhyWho.
+const (
+	WhyWhoAnotherChange WhyWho = "another_change"
+	WhyWhoApprover      WhyWho = "approver"
+	WhyWhoControlPlane  WhyWho = "control_plane"
+	WhyWhoCustomer      WhyWho = "customer"
+	WhyWhoNobody        WhyWho = "nobody"
+	WhyWhoOperator      WhyWho = "operator"
+	WhyWhoRunner        WhyWho = "runner"
+)
+
+// Valid indicates whether the value is a known member of the WhyWho enum.
+func (e WhyWho) Valid() bool {
+	switch e {
+	case WhyWhoAnotherChange:
+		return true
+	case WhyWhoApprover:
+		return true
+	case WhyWhoControlPlane:
+		return true
+	case WhyWhoCustomer:
+		return true
+	case WhyWhoNobody:
+		return true
+	case WhyWhoOperator:
+		return true
+	case WhyWhoRunner:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkflowKind.
 const (
 	WorkflowKindActionRun          WorkflowKind = "action_run"
@@ -5120,7 +5276,7 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
-// Why Example: {"items":[{"deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\""}],"summary":"acme waits for 1 decision"}
+// Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
 
@@ -5130,16 +5286,55 @@ type Why struct {
 	Summary string `json:"summary"`
 }
 
+// WhyCode Why something waits, or does not stand where it should. What waits:
+//   - `decision`, `release`: a person approves its change, or the release;
+//   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+//     runner's switch;
+//   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+//     has a key that two processes hold, says that it cannot work;
+//   - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+//   - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+//
+// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+type WhyCode string
+
 // WhyItem defines model for WhyItem.
 type WhyItem struct {
+	// Code Why something waits, or does not stand where it should. What waits:
+	// - `decision`, `release`: a person approves its change, or the release;
+	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
+	//   runner's switch;
+	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
+	//   has a key that two processes hold, says that it cannot work;
+	// - `runner_queue`, `at_work`: the runner is about to take it, is at it;
+	// - `needs`: other steps come first; `control_plane`: Berth is about to look at it.
+	//
+	// What ended: `failed`, `denied`, `superseded`; `rollback`: an earlier release can be brought back. How an install stands: `not_provisioned`, `deprovisioned`, `not_live`,
+	// `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
+	Code WhyCode `json:"code"`
+
+	// Deadline When the wait ends by itself: a proposal expires, a step fails, a job is ended, a plan is made again.
 	Deadline *time.Time `json:"deadline,omitempty"`
+
+	// Holders Of a wait for a lock, the changes that hold what it waits for.
+	Holders []ResourceTurn `json:"holders,omitempty"`
 
 	// ID Its id.
 	ID *string `json:"id,omitempty"`
 
-	// On Who can end it.
-	On      *string    `json:"on,omitempty"`
-	Reason  string     `json:"reason"`
+	// On Who can end it, for people; of a wait for another change, its id.
+	On *string `json:"on,omitempty"`
+
+	// Queue Of a wait for a lock, all who wait for it, the next one first, this one included.
+	Queue []ResourceTurn `json:"queue,omitempty"`
+
+	// Reason The same for people.
+	Reason string `json:"reason"`
+
+	// RetryAt When the control plane looks again by itself, whatever happens until then.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 
 	// Unblock The command that ends it.
@@ -5151,7 +5346,19 @@ type WhyItem struct {
 	//
 	// Example: component "api"
 	What string `json:"what"`
+
+	// Who Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+	Who WhyWho `json:"who"`
+
+	// WokenBy What makes the control plane look again, next to `retry_at` and `deadline`.
+	WokenBy WhyWaker `json:"woken_by"`
 }
+
+// WhyWaker What makes the control plane look again, next to `retry_at` and `deadline`.
+type WhyWaker string
+
+// WhyWho Who can end it. `runner` is the customer's machine, `customer` the person who owns it.
+type WhyWho string
 
 // Workflow defines model for Workflow.
 type Workflow struct {
@@ -6402,6 +6609,9 @@ type ServerInterface interface {
 	// TestWebhook Send a test to a webhook
 	// (POST /webhooks/{webhook}/test)
 	TestWebhook(c *gin.Context, webhook WebhookID, params TestWebhookParams)
+	// WhyObject Why something waits
+	// (GET /why/{object})
+	WhyObject(c *gin.Context, object string)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(c *gin.Context, params ListWorkflowsParams)
@@ -10316,6 +10526,31 @@ func (siw *ServerInterfaceWrapper) TestWebhook(c *gin.Context) {
 	siw.Handler.TestWebhook(c, webhook, params)
 }
 
+// WhyObject operation middleware
+func (siw *ServerInterfaceWrapper) WhyObject(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "object" -------------
+	var object string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "object", c.Param("object"), &object, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter object: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.WhyObject(c, object)
+}
+
 // ListWorkflows operation middleware
 func (siw *ServerInterfaceWrapper) ListWorkflows(c *gin.Context) {
 
@@ -10714,6 +10949,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/webhooks/:webhook/deliveries", wrapper.ListWebhookDeliveries)
 	router.POST(options.BaseURL+"/webhooks/:webhook/replay", wrapper.ReplayWebhook)
 	router.POST(options.BaseURL+"/webhooks/:webhook/test", wrapper.TestWebhook)
+	router.GET(options.BaseURL+"/why/:object", wrapper.WhyObject)
 	router.GET(options.BaseURL+"/workflows", wrapper.ListWorkflows)
 	router.GET(options.BaseURL+"/workflows/:workflow", wrapper.GetWorkflow)
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
@@ -14687,6 +14923,45 @@ func (response TestWebhookdefaultApplicationProblemPlusJSONResponse) VisitTestWe
 	return err
 }
 
+type WhyObjectRequestObject struct {
+	Object string `json:"object"`
+}
+
+type WhyObjectResponseObject interface {
+	VisitWhyObjectResponse(w http.ResponseWriter) error
+}
+
+type WhyObject200JSONResponse Why
+
+func (response WhyObject200JSONResponse) VisitWhyObjectResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WhyObjectdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response WhyObjectdefaultApplicationProblemPlusJSONResponse) VisitWhyObjectResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListWorkflowsRequestObject struct {
 	Params ListWorkflowsParams
 }
@@ -15245,6 +15520,9 @@ type StrictServerInterface interface {
 	// TestWebhook Send a test to a webhook
 	// (POST /webhooks/{webhook}/test)
 	TestWebhook(ctx context.Context, request TestWebhookRequestObject) (TestWebhookResponseObject, error)
+	// WhyObject Why something waits
+	// (GET /why/{object})
+	WhyObject(ctx context.Context, request WhyObjectRequestObject) (WhyObjectResponseObject, error)
 	// ListWorkflows List workflows
 	// (GET /workflows)
 	ListWorkflows(ctx context.Context, request ListWorkflowsRequestObject) (ListWorkflowsResponseObject, error)
@@ -18329,6 +18607,32 @@ func (sh *strictHandler) TestWebhook(ctx *gin.Context, webhook WebhookID, params
 	}
 }
 
+// WhyObject operation middleware
+func (sh *strictHandler) WhyObject(ctx *gin.Context, object string) {
+	var request WhyObjectRequestObject
+
+	request.Object = object
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.WhyObject(ctx.Request.Context(), request.(WhyObjectRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "WhyObject")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(WhyObjectResponseObject); ok {
+		if err := validResponse.VisitWhyObjectResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListWorkflows operation middleware
 func (sh *strictHandler) ListWorkflows(ctx *gin.Context, params ListWorkflowsParams) {
 	var request ListWorkflowsRequestObject
@@ -18512,638 +18816,654 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"1L2Lkts4lib8KgjtRlS5hk4r05eyM6NjJqvK3eWui2ttT9c/U/ZKEAlJrKQANgGlrPY6Yp5mHmye5A+c",
-	"cwCCJChRStndHbsxXU6RxO3g4OBcvu/DKFWrUkkhjR5dfhgtBc9EBf/5/A1f2P/NhE6rvDS5kqPL0Zul",
-	"YLei0rmSTM3ZZskNS7lkM8HSJZcLkSVsrio2fTG//xM36XJ6NkpGOl2KFbdfM9tSjC5H2lS5XIw+fvyY",
-	"jEpe8ZUw1Oz13Igq3u5Uivdmaps1S8FKvhBsJuaqEleMz7SQhikJP83zSht4wDae2/f/uhbVdpSMJF/Z",
-	"9jm0EnZsxd//KOTCLEeXj88vkk5HE+zZX3Ds3Q7+mpslm254bqYJ41JvRMW4Zlopaf/XBPOWa7bMF0tR",
-	"MbPktse53tnPCb3Y6O9cVStuRpejXJonj0aJHUC+Wq9Gl8/G46/Pnz27ePzo60fjZ8/Ok9Eql/jT2I8r",
-	"l0YsRIUDK8sX372sfoYm2+O6loyXJZttWZ4xVTHbMd/bkptl0NmyHCWjSvx1nVciG12aai16pvj84il0",
-	"y/87OuFl+Rde5XxWiHjfrFDYtq1IcHZLz16yQhgrTgnL8kVuNOMyY2tpBTtVldAJ/EEq/BmlpWdI7psn",
-	"Hdc367zIXnwXH4+dZTuamX2op1fw20m79C3s3X19wh3e0yn88bS9UnKeL2K9umYp/IZymVjBnG1BUGFp",
-	"16sZbr9csulSFIX6t4fTvn7Dh07f72q1W2BBdeaaVWKlbkV2xuyPtg9C09/nay0ytsnNUq0Ny02fkkip",
-	"uV1djnRyrY1aiWrH1mcpPTNo+7uHTzqV3+Xz+RsVn0llrA5VUiS01HgsmCXIg5LFltndj9LQN3lG7eyv",
-	"eM9XZWEffIw69rDeV3xj/7s7tYVW7pSwvV5UvFzaUXBmxHuDg8k1K7hcrHecYxk10OiytKr+t5H90CgZ",
-	"Zcr+35WoVjzPRu/i3dy+WkfOtL/wIs+4EbCpqLcgthu1LjK25GUpZEJqgUlllrlc9Hd1O6nWzUMsE3O+",
-	"Lszocs4LLXzXZkoVgkvo2/NbIc0Pucx0t38v7RKbpdCC3dgnEqbXKUzjlFTVnOeFyKYgENONqm7mhdqc",
-	"fTUFG4UXBeo1qdbyimlxKypeMF4JxgsjKslNfit6z2bbZGM0uREr3RLyJ486Ew5i9AKffVyfyLyq+BaG",
-	"/CITq1IZIdPtD2Ib25eVKIVdBmtzWPHRVqfciC0s1ExlW7YQRge2kDNIFjyXV81X4CNc4maCd1vKhz0a",
-	"Pzt7K90soIlYT0PQ2/u2u3fZ7S/mYDP2mH/WIp1am8nACEjscs1m3PZVyTP261JIloP+dENSUlj1JdUm",
-	"ab3WHOT5BZuWlUiVzHLb6oRkZ9fQycY9UPO+kNrwothpc+X4zCDFS8+eVO/+yGei6N1xSgsnfKCkZqIA",
-	"HTy9Eds/3PJiLab1flqtrQAWBVsqtGi8Tv1tZNv7Q8olr7ZWNcW2GXx97z67ePzE3iSs3We/8X9/+79/",
-	"ePcvfzj76n+Pdu6/8yeR/fdjvspNd+zfqw1bcWkPFbGymhpuIEurtA1bKd17Phfwvajes/vfG+6Px+PA",
-	"Vj+P2uo/CXuY7TqzV/DEIMHBR08qNy/n12W5U27g+mb3Z1kmPb1sX4LgXnHIDns5pz02qCe0fwb2pt5t",
-	"h/To1VpKu267DewKnupZLfzxpKv12nAj5uvildBqXaU9VyzNZTZT7+3EcOb9BckgEavcl0/bbVHum0pt",
-	"RNnTJ/vTSfvzRt0Iua9Dxj6UsKlRN5P/+a//nibWYAIDVYu0En03UHjtpL39lfdpt0LJBZyRZC6s+JbN",
-	"BFuKImMznt6wtTR5YZ+o4ADVaiXA5mNGMc23CVqwf1IsW1fckI+ItCObPhnrae2qqdh0rKfUFOhQJVMR",
-	"nLatfbfhLSVam+YPx7ppnD9tnAVffvlk/P9+O7//+N2//ja+/+zdPf3/vnwyHo8bf/xwnjz6eG+l70VO",
-	"DDtpYrZU6iZ+F93gj8N2BD182iUly3afDHoLuKdr9PMJ+/bRfkqXSmoBR/YvlZoVAq7GqZJGSBBFXpZF",
-	"noLEPCjxiX/5XaObrW75f1diProc/a8Htc/yAf6qH7jvQovdCXD36g3XsO20qG5FhpYw2LyabzXbLLdn",
-	"MJ/0VfBHpob8fWWlSlGZXHRvIh+6NsZS8MIsJ+lSpDfBA/5qYxegXKPX1Rs0u0aIHXlhX7JvN62WZFRw",
-	"beB+Negz9rr30a17uJVoO8asJqs2I5cwa4fgHcmNovNmu6+myhcL8vceMPY3+Fr3ix9Def0NR9WUgtZ6",
-	"BF3w6+AGWN+Q1ex3kcJkh3N/sCS4Se78UPf5Q+zmu3dI/oH+Lv/CF6LbYz/nB0x+bB2leG/2vf2zfaY9",
-	"HGy3v9vkjWj2mvudOEhc8Z43ybPo3KeV4EZkE24azvSMG3Hf5DDZve/MttFPiqpSVfyX97mZpCoLxcAb",
-	"9clonstcLw/sDI4rmIlKTsbnv2cX77/+67O/VU83D28f3zxZPZJjs1jy6BdqE3nXAr4Sc/u0WhunrniG",
-	"N2Re/BIsEJ4TzQVNRu/vL9R9+qPV6Gev+OYnobWVSxCKUlWHroPtWbYuDn3L8MNbsvZxV+VNV7nWIpte",
-	"wvmBdrk/Wuw/rUkEXgr7f3I0BZxb7q9rsRbgvccHreJZp6kQGfwVvQ6jZJRymYoC/xvbizjvbBcrwVd9",
-	"Yk5qLhKusl2jKWG5ubQ32zUvEpZW1mqzln6pcmunYbStyOeCpdu0EI0b/Mg+Hps5Z0rEO9ZWB9koCe5V",
-	"tNHr3ruFqKWwsRkbu3mnUjmdOqQD9HNqxFdow/TvQHKitrRmWVbqVkyil+Fr/DH0i7lLcbWWZ6OORzbY",
-	"0Pf1TV7eVyX24z5Ii5U0qwca1k28s00v6ePHD58kvYZDPRmVKiL78dVaYnyPuq4KAZd6wTMcj73te78h",
-	"L0sw987YK3IAzq3FrjaX5Am8uGDTtbyRaiMn9ltTcKvaV6XglTUjIYazWQoMOVSiEFwLlom0sL8zqdAR",
-	"bV9OmCict4y+rNclar1pwnQuUwEParbkt8K+K+ZzkRq2FQZvQ7u9C0OX5GOvbL2plURTdrzw9hyhSk6c",
-	"Lm4eRl89eMy+wv836l3WD3vVSGuPwK/RLVJwjLa1RH+m1qZH9Yn3PDXF9pJxtuLpMocgEqtEqqrM/tfv",
-	"atZUdPgTe/h1bEA8tdJSiGxx4AHTeLHHrkj5WoueYWAIRmRnu+yVQzqUCcPzYt8p3+zJi0wnFGXDWHuW",
-	"L4Q2OujUUHugY9UUq09q1UAMpymJS57LyUwsMboTMdq5juZ/LLcUeNDCmKJnSSqxEtm2ZzGNYpliILUU",
-	"7e2+D7bG8EOVYlS4E5wo+W6E3/NLv/80tbvtuhbclbvEDz+UBk/iFf0Td581VVDlqmrxhWawVmdNDemc",
-	"6Dv9JeE8UV96R3oSmwEU1GeyFwqtvhNpnuHF8oBVadyYwh2x2L0H93i/kxEeaBNUC/uG+x0+1R5w3bn2",
-	"96KTgEGI9nEGmR77phsUGemH41Tobn9Aluuy4NtJ1/nyvSgKNeiyV5aHaUUIou0V0x/xqahjaNnXN7J+",
-	"DpjWmKJyDo5wbtr+DhrEfgVVlifZtGX5ubZsWR5n3LdELdiIj8bPYgZ1W/b2bt1jBWfn7Nhnoh6unsn5",
-	"9zKje/g/8dx8jI/NZTg2dtuHOny2cL4+jgbibx/IaAms8yBSmo8+vktGWkidm/xW+LlZwxSiIhtdjC+e",
-	"3B8/vD++eHM+vjx/fDke/+eofsY2M+JFDlE7iOaPLkdifT8V0lTcWgguIfXy4cf2tHc1hx9DzJZyVm/E",
-	"HLK/ajj/JV2+NvbuhVo8YbzQyt7BKry+wpUs15j2BXc3vKA5+8FeD9EoG7r53cq8wqyPiCoIpjnm4A/n",
-	"fOjhEa5B0xDG5ei8QOvTudlTlG3OfCeZkgLt81yyIm8a6MEH+zKcv1VrSUlFeBhrCCoVhc+81c5bxMvy",
-	"Cu/iSgqWwm3ZXoAbVm2Y1hDxddeTW/epMT+NCa6F6d3ufXaik8Fv2892QrTEsTMEf5UhPyNF7e1xGSgK",
-	"8q3FPImRYFCZ772U0w1jl/que37MGdfYZD5xJnYP/XUpzJISKmFbQBqYC6+zX30ibYJaIeLf6t9Qb8R7",
-	"E0aznzxiP+TftC4fcT9Wa8awgZ65qtQtL176Uys+QLf9Njw3mMnISlFpJdmX07JSq9JM7zFVsZJrzWaQ",
-	"IrnSoqBcRicg+KSVicBFGBMM8hJeF8VxKyiVEQOO4Ds5siqTz3na5+2hdHq24plImndIezppU23tzLQM",
-	"iIOuKxjL0LlRVUt1q2rRb6w/ALv6QXSnJSOd/01MZluDHeqUfOxRpEGHktGOy9I3hZpFwpoHDr/ZVz98",
-	"XOlDu06NN77a13Xsgj7UPKzfGqTz64EG2YPj8XhPLNo1E+08lHF03ZZ4dx3gveKB1O88r9xzH11YaUIJ",
-	"EYdGQEOH8IAOHnN97g+jniROOiuyAz2Kv+Pu2DXcP6vZCC3hWyHtBMesp9XKnjxGqQKtMNtjDSlT3rvl",
-	"E7rdyh7hQt3jW9twzbi+wahH08WNmXquji9usDup6fFVV2KtRTaZV6qn+gX18AYiMm6QtaVolLph6hZT",
-	"ILva0Oco7loL2FWv8dG7hn33twNP7rKaX+XantQuVgSfdge4HeVezZhg5tuQ3kBmX9S9gim0oSHoIqq1",
-	"aU2C4+e5tdx73S7QhVOY16gXP49hDW0dHVntLvc37QzAg9LlklY5biTT6opNybLHIhZTJ+ieseer0mwh",
-	"eo/XP6pyadx697o1wuqU9vF2gI0Wzr+dqt7Zf+23dSf6GM3DX+TmkqrnUJ1VQqviVmTMqCuWr/hCXEJe",
-	"LZ69UPvz5vpP//bdiz89f/2GEq3t/ruy+7Ayl+wvz1+9fvHyZ3oCy0Tw5brYOLUqE56P6qbaWmp2tlAp",
-	"Ly4jX+RVusxvRc/HKpE6QzIy+LkqMlE5O7Y28/yA6I5emS+0F8ROK+0LI3R1lNgmrLzYeRxBGlVlotcC",
-	"2ITR/s0qLtNlwgxf2MnHhbQH3abKjRHSrxI9AKvR+J3G4SvNu8/0hNdKFe1T4r6IDiN7Pl2xYG3qOQzy",
-	"BHCFrMqWGdQX0ok54ELcL+zuaDk+HSi2FrX674z+j4qK9twlCAYoFaS9blR1Y49euErqM/bCQEGLVCwT",
-	"PCtyKa5wl9n9hNnf6FDz3enem9o5enYuoX/slatg2BFVrd/DhnB+vKrb/aF4aC8Z9cT3vlkXN30lDyvB",
-	"MLU9s4ZJLqn0B6PLujvqFLxj+4+24gb9aJ8oCfEONnLUgUg6hgoCQHdm1dZlB4Vm9c0hZvUBeUQHmg7F",
-	"jT28OtbD8AbtonKfaUq7NBNlobY9atDHv44dY1+aoRW9KdqO4lZUW5+/D8eey96zyhETmTCf3T2koX5D",
-	"m7wo/Hp514+4zcVmhHl62FnbWHSAvaYt2COkPjG93uVJhdtk9xatZztmktKmOizbL9hjO2r4qId4VPKi",
-	"oHIXLQSUcai1SRUenM19XgqZUUl311KndYj/SOsVKUkLdtUl1VbDwwOc5a479efrXvRNzh/zwsRzQvN0",
-	"6WfmCmWO6nsIrGCR3wqJFZ2umnOVy9BUPj+NmdyRQsrIiQZaPPLACdoR78u8ogUOH45FDLGmYJ9O+h6e",
-	"+ouoshzXwM3wnu5e4ZWYZl4qQ4VXuLyNjbfTwN9z42iZ+6tcOu9WrMjksGiwtRu6c/nwolmqy+//bfLu",
-	"X+J1V1EBBg0fuS9kIrq5wIDH+qDEBwXx4gAb5ewOx1OdL3f0AXdoGr7VS+HZVKsAUB0TUAR7FEIsI+3Y",
-	"AexM9T7iM4O8L67ijRww7fu+zyV389WnC0/jryhuPpu7orgJvBU96bo7oTKuIGSLRsWqNNvP7xywVqo7",
-	"gfbNK51VR9hlZcHlRMkicon+peASQaC60CVHJ7wHdmCfUocUqKswmcFqeFgKdNicMVgnhORgOEtw9bHP",
-	"8bIccILtsK9o1mNy9e2S5/IVuKG7cmVvivFrEmRRMwjP4EG1sQfUktsbSAKwHE8eNe8J4uH4D7EriH2n",
-	"28br76/vXzx+4nwmtiMJW4r3zW8+mz99ko2fnj99+ij9Onvy+Bm/mAvOx+njxzwbnz/mD2fzR/Pz2cVs",
-	"PHt6cZFm54+zJ+n549l4Ph7z8dP4hRRd8of5jcVfG1fY84vDI1/2GzQdCc58szN7Vk93l28peDaJz+8L",
-	"o2G1YFKvUB94XzXWeEsl4+4j+CyNuHUvQPgtVznEtaEIxxUb93x9gBf8MJ0cCvS+elH8YDCiJJiznvmW",
-	"sWODAunZpJPw2k38PyZ0d1QyKmQCH/yOvYAdEBylN2KnYJbP51Tr29KLAtLREQvN3jzmuSgw4yswzhJ7",
-	"FSoEeHELpRExgVOixOB0ru+gE0Km0YQdXK7Dih5+7eJgUU3JVcfbm2uWqXS9AoeKRm9cKVRZCBqJOCLO",
-	"15Gxnaoz5VLJPOUFVRedHRZ6Fe9Fuj44kmuvUkLTO51UFukM81Jp2y+ZaQ92x5kTwoZ22NncXFDgdYAy",
-	"OUkoeW9ifKQ4pVwbPQk8KhE9d9B94Hc1G75NKUzdFn8XCNijT+VC/GCfJNtqLyJDweXr9WrFqy3Fxkul",
-	"D5zxw3PL+y80GB4oeBpJDwZjhmxB8v9TRLoSpsqFhmyqgkuNEGo9wYdhAWoHtkP9HXTdwen30WZ4Z7cY",
-	"aSPKvqrgIQHlX+nqfsda3vDdulO+MMm5/Foboz3C8EyqTxSS/r0OwUB2uz5WnqaiNFTKjb9oihFSWSfg",
-	"AcJTIqNsOuck+0JT9fcVm85VtRD2Q7mhx9G8YVxu2UpVBG3TurkkIyN4lakNAiPa5iFL076Pmm8h4DIP",
-	"SYwTvZWptQsrwW8mi4JrXRdxYTZs9C6EM3CKuy4JYr2vP8OlNxT+zgLeB9S+ktuhTi/ZTORyAVtViuzK",
-	"/oZqZ3pJQSxMl3TidPVW3mdTZ7dNEzbFk85+LIEfihxeVhIMjw2AHMkMokL4slQT1BwkQ7Zte8qDMX3F",
-	"ppmQ+AmtVoKwZvKMSYWvU1enGLL2Dn5IY9dLtdGodxKmlZUsOCWt9Yxv63UpKi0y+ACHW2XVqOSmUJbT",
-	"TYxUYMZyg1+wJ25W8Y1s98DaYD7KB+ZXyqVUhi0UBAwxn5u6YU206aXHtC3yW8EA1pYKnN3EwHdsM/Y+",
-	"g5gJYNS5xKe3kjk8BYT2tmOeiQWXV+6SDi9liPoqMwpH0iwSwCX0iezHFkgDGGx2FJmCRGD7CcL+8SYo",
-	"IwWD31nLVFSG53aCuHTF2Su+xXptV4F7hdOPyz/P7TKptWnueS+oo/o8rPNvobLNSR/+2QrfKBl5ERvh",
-	"0SsF1mtK/LkWAqtw3XqiEiXoavT/BeFkP6od+sLt8oijaUis0xoAd4t1HnN52WMWUzqw2//gaNcHG8Of",
-	"1a49hdl5TE30AeZg07ZrXURAAdRu99xo0AL2vxxbwDHTcqS5VamimPH0ZpLC6bn3ZWuC8OJbePhoa+2f",
-	"yRTba0wRoFmXJgBKSyi3k/zuGqyn39fZIpYpchD8WCVSSjzumu7gY3JNJs65WgP7D7NsRHrzksIFsWKv",
-	"vBDS9G96+D0VbMVvBDgxCEJkuETDUTlc091SRPGw8GO82Mp9y3XCT3evCLysA1EtJ9gBylr1QONVazlI",
-	"wqHwS93Ee+mm4uWtqKo8O7R+dCmK1QRqdXQUGX1N9W+YWQZ53P9x/dOPQyqChgcVzHxyy6toB4KSO87e",
-	"iKrids7ZSmXrAhHxv//2R6to//z65c+n7NXHIZO9E/ln5zbsLFsH0LGefJ3LRSFqTFoNuRtWphOKR+QS",
-	"8skh5hVBAHojVmXBjXD0ASvQV65alBX5jQjBgjEIgzZdXau7EbOOwICvIU+5vmQPQWxX/H04CWH0LDKN",
-	"b9RiUeyexO6uiWVz1FPTwDpmepObdCkg9+9Lu6z3wBRW8zn7ErbDPYpFNT5gbadKsKmB7ln5mzr2Hzvp",
-	"kIDksZbsk9bShl/wFq2b09+eyJUwVZ66DTl80hysQwwvsC+P2i8oPnXGfhRzOEMa1bEDMS2Hb+jhxT2z",
-	"tcwKMTm0DCst8ohj6JMCHx7axbmwopf1oeAshUtwhnKQeaVWgKGFqbth/obeylRk+5ZuV6f+iF35Yx6p",
-	"5D0ghaNtoc+Pcwz3zIjPVcMENXOXAQOG6Xdinss8iup5RGJmxJMa6ONMlFabyjQXmiyyO3SfGIHuluGJ",
-	"cfjGkj1Motl8h3uf+1I5IfU6l4upz6LWmI6NFrKLR1yxKbWaUeJn7YdUcyf3K56JKzYlggr3HGZ34x/x",
-	"ghWmaTccEa43Iz/IwDlwUA5oXd4k4Jh1hbbqFp3mIT5ejj0fFO/tL2Ki1UvqGtGmpmyqwGhW6QHJpIHA",
-	"dfMi7FAn/X4C/L3n4oc/HlFp1qjB3FOrb22Cevs1XvhtlM2AcmMwavNN3IFOPvMpnvDM1644J3qzsAIw",
-	"luEnPHdZtZYsbyQnx4ELqJk4BuoxhYFdEELjjOgJGtF7k5fD/t0EeHGtaQ8kobnu/QJ3Elc92kWfyUcf",
-	"pOC2nIVHGBydA3WtJ58b8Iqnq/0SEGJXDYWnclN1kjV20/55V/m4gsm/P5aUz1OJXRZU1RKALCpZ6KIa",
-	"mhFzjU8fWwu/N4+ovVMykR64Uxw6RwRrMoa1O0WkkemVD5tNeFFME6Bc4ZCJTNVCV2x6I0ozTeowFAVP",
-	"oAadgh6ewjUIpCU+1mMUwyAAGEY8g4ROaAyA/FvhFehZC9AkGd1gKDUMovhPxfnwupYHrmJ7QRISG5or",
-	"msu9CqAlG5EpLricQChrylw8RzeiCsThZkRJ/sY6+JRQKCsW7kQbUjO1kc2poxnDqNKWwkzYheiJ64Zw",
-	"ZOV0oSNlmi8b2DZh9NLHJL0HB/5MRWk5jDJhgttROwSFOv8KGQvtdVEIecaukfXPO3soyAQxCUhHRAaa",
-	"YbCeNdTmblq/AxwER6qXozA2k1Nj8yQjsxSygdQE14pREqNLDioLp1bupgku1kxg7MDJgBHlGV53ML3C",
-	"/pdn8UVFYaV/Jha59ESgnuuGTW2P8c1cM/uP0q63fR2ak0Jg2uFCgUOM3pg4I87o9suUoe18iu4DiS+A",
-	"A5Rw/7k3faklFFGfibpXEgPt2LMl11YFzoRjiXVRcVf+TrXJqrWdacrtR+l/gsHs13k96q5HlxW8ElnA",
-	"t7ZTEfQSHQJz1DwvkMwZSafJDeRx1RE+LpZzy4uJ8qBZe6DbQoit8D41MbXTdZCH2jlpO7ANB/m39QEV",
-	"bC7JoE4/8gy9uWY8AwyZToK1T0KFIjh2XWNDmICPOEhrStzN3X/dkLwtedtrC3by/VRV5eFgF7XXa6/L",
-	"Cn3+nxaRFHwFGNzc9fBr+xCGvgfbnfl83gL4JEewtd/2wvkSuidC8HpqGw1goMgF7rYXWTiOjRvTRCDR",
-	"jJKYMcca3kQO/MvR29H1Um3fjuzlFLQL/A2wiOGPwBHWvR2f3fJKnwHJ8Md3yQBQUgcKBEPe6yJ1TrqH",
-	"9kxRw96bBe89/vgxORpYy0/wh+Hp5S/9arcvYm7gg52ION7j0JTRSQZNJkhu7QbTJ5jU8bh7K069Tv1h",
-	"bfwZB1CIh6X9gEH/fc0UKAot7lRnlfriC2+8ZhmVOa4ojcpJ/7u4Rwz2w3Hj0jVqVa4ZfsvZA8g3rIUx",
-	"uVzoOw3SbdNINSsc/TRAV7IzdxgfcLOCYwBQAZBZfnAwxDZKtS2D/X+/0smQI5SZi+/R0Z1C3ALPbbdc",
-	"K2F4xo3d5LWrz5Obogqms2GyqNS6dP/yabBxTNPEXgBXuSYvbzNHtlRFnhLjwQzpF11YZQKoMfYFLoHL",
-	"2dfMAfuLfftmPROVFEboCbAWArF6zU5EX6L/Tot1JnYirDZn8HlzCf3RjSd3s9TtUERWv128SPVpAaqO",
-	"6WgBeK1NNYY7oL4Gd0a6UKYn3SlKJtMaAbZJT+PH4t12d50Aw27JLx4/uTxBSWBgy3x93ihYpzZ+G99/",
-	"xu/P33148uhjlGb6ucxiUc7v1YbxIHrjU34rvNADXLJRoGyEJIPOJ79a9bSplFzYe05uLn2CcVInGONf",
-	"MDUFcK6mmLKYgWeFHoFrK1yW8sAqhMZqbZ3lGFE6Y9dQCrF1VRAyY1zfuHKIVmY75aVSo9Gt8FxWqlgJ",
-	"aY7zIOyu5CBGnyCFONdsoaS4gquaM5LtBrM3LGH70mRsOVRjx3Ji/BBfo9LqbK1mHulxnnEhqwP9feHU",
-	"RTOveglmvPrt5ngu1cbK6Abv5BgKdIUyAUiQkBP3r0F+t5Cexqt+P4BGJm5MQTy/pTBZyw6cR+FPrORI",
-	"X7q68WVA5KFY8qwWqDobXc3ZVq0rzYpcaDYTZiOEHFjSysvevNBDZMLVZx/K2MQhWRJCUbijMa/7yi0g",
-	"gWjjfRxO4MTDaTsTCQn5HMO1Ko4oZHSXzL6piKFTvTZ8qwMHoT0zbwn6W9xSnSVU1Derz2/N5OHsiRjP",
-	"Hj9K5+P0UfZQ8EfZ+ex89kg84eP5s+xiRwJ1Xw/jltFL6e/VN1AP4L2XlaDjts5+aBBQyYU4C+oD+urM",
-	"u7XcJL65wxqtBF+5PqhqcUzkHeuhccsk5A0P4p0ge7177xQhLtzEEXt0BVfVyC5G88n+zHhRCZ5t40jv",
-	"EJmOZjX8h1pjdYcWDnsLd/u6tCczOlNgri8RZB3hDacwTdOjEhyoBt33icYXm9owaSlyjQEnGgXbOdWh",
-	"6DwLUxjJPAeLnXJKPEItWe5BflXX55ZlldC6RRBkTKkvHzygv5ylavVAL3klsgeYFHm25atiN3bmwPyx",
-	"6MCt+nb+wzCHDBy0kPGXG3JsuRsLW4lqAUaQUa1NWLe/EbMzo+I9vxE9wBg3Ytts+YpNMUthio0SsUmz",
-	"VZyniR3Fb+N3Z0SQrk+PDA8ziN1P/Gomg1HXw4ti/+l6bATBOaHa8/rn1y9/Ttj0S08IcW9ql3P6JbK9",
-	"QLtWuIvtveldIJ3Q39VAoqTb526LBd6LTdefKh4rXLgmflAXr1iqArQ0A7wXgoHJ0Ux1Z2QCu1dVzlMb",
-	"9Yf3cl7vO2h3n3KOe3Wn/8w+04HhtH/smZgygkrys8qEdvGZPF36cB3GWeBvEbqGim8Ia6y7H+2VnTLC",
-	"2/jnx4qJyA7xEMJQn2dxz0rBt1GEDAewSCVrZaG2kANq+I1goNJnW/jfBIQEPkP7AE58sxTVGUOkCh8N",
-	"zo0WxZxBLngQ8KwTw+oMrHcJZYn9Ro6HjZiN3r2LYbHs5/xvZ6eo7NDps3Kxn/wfvuuWx89tr/jBmnS9",
-	"HlEA+1/rYF89v/v9Mw7e9sDhvkL02thcqlbSx2yvcgodwq43vXPyMyHpdXCEjkE7HMJLdAc6oroQcBK7",
-	"KLxA5bqww/I3Ga86j0P+h1TMl3NXWAjvYTlFNlHzeVwDuTjn0tpV9DTG2Gqv83x+J6dxN6MRSlIQwXuf",
-	"gJC7MExj7JWPVz0UEy+lA00GnVVnpsSMSGfFRY0uXuZxo2v4bPSkq0Lh+dSqv8DD73JmMO2AbvkIues7",
-	"BaX8dVYnfIKwyJlWkJ9Et7qpB/nhzFCBEbLZXbEp+Y99D9JirY2zU71Wwblr+tWg593cUt8s7Ch0Tsf2",
-	"U8SHfQcjrciliACPHAKXF7icaxk4k2slz2pJOMtmZ0T6f7aujpeHoSDt33sl1+bGFenNITAZIo1iQjpl",
-	"NfxTTs1Qz6KVqZ+/brQuGKWZCYfWP7F/qdt2Yk1lsiMHpwvEftL9d0yS2zUsXeoql3sUBzW/bOHPsZ+V",
-	"AawNQPgPCBMxP+HsFCS/3QgJRLZiv3QPvkUlBIFCRCl5cFFi7tw9DJX+xHBns9tUvsjCPmytqBzuhb/r",
-	"KHdg/CjZyeXrAnuUL+9fD7scE6M6GWS40eYoQtGdiTrePtsoOgDXshMca57K3TG8f8iF2EcH2s0NwmvW",
-	"QLGPrzMtIVmYIW2nf3j3Su4sc93LrthTHUx1wGfsORzjIR8kvJig7xWrXqFT9l7oi6WDTB2/+y4hUWY0",
-	"tC71hc9uCj5GKv83J60keJQqE2z0eqIpANbl9G2fhI6ql3oZb4KX+QT9PnULGCIIGsA/tCb6XVAGdvEx",
-	"2Qk+fEQG3OnrUg/zMweaJXLG9hbAjamgT6sVQoVpMQS3v65G66+2QAE6ivx6LTXG6T43snMNmDA4pe9j",
-	"dOg+nfRocsR/jMTQ04t1mCs6YB6OJSnI2j5QfXqsy09VpQU5PHLCC17FapSv4e+Mz5AOuMGIZO/nPLUm",
-	"aSEcak2sNHgpeKX5AEwl9+DxBcUHpaQO9GHQBjsEUXIt9bosVZzD5NcQW4OqTFyWO+CrYWZ8rj2nV6YE",
-	"slrw1DAlqX5DyRSIL4otUXUh+xL6TnKNZvoBJRq/8kr2eCRbWEqRZACEEWpWnxAVhyvYPjuoRJBoGN0G",
-	"rrPd2soqrCbsqKG6ppn2dlPcB6BpHlIBTZKys3QuejJOpTITyt3PwN9RO9/clsOInURiQ4zJFWJuGC8I",
-	"GNwZxNhJz/mOCHY+xzlsKWoWH5rQS4PelxEpShNzOdrZrzFQtHDESO0hH4AwcpDyc5Wf8UzNDZcUCnBw",
-	"jW7qqNYEme5ScQnwmbew7FM2I7ju3FB+yIbrBHxihdrWP0tVbxgoX+E3ArEzUSoTRmIMYS5nAbKt6GAl",
-	"Ust1Cvu7nqFOdhFfQKGR62XS9LgGiySkWi+WV7uIM08DARO/Q/kUVieoJFw7NmQrCNsdtT3cpqrIphgO",
-	"B2TLDQ+YhBIPSziVYjN1FVBXTIoc051J3wLUkr8eKil0zJ3byROle+Qu74UUm+jUqqIvAW3HNboni3Sf",
-	"QwFm8xSZKs5o/Ty12NTap+SubQQSCnV4gc+dbfCwkrdna9cqKnFFxVCZ1ygk5fUxfrfiAziGJv3lWtdZ",
-	"1qyc2leOdafeDOc96xwa/+ylWvX5EEsOrEyjBhQlwL/iKhLuwPVzqPnvtukuoqA3AVaOUXV3AdSuSSHE",
-	"WzV8YKkO4rc7RYlbx5DdoZ/6kp9TVeZC97lr0RSkzJig2hGDZUmQ5ADQn3or08FlLtijb1W5vQOGlLc2",
-	"o6vIy/KL+v6zhCy7MwYF7oj3BEYuABMivBmvilxU7g0dz1dsxRx2XMA0Zsf6PLc4cXE/azWR5oEzJ2Ga",
-	"FwH0vVv06AdXPOsRbPeah8z3QKka24mPuWv0ZrNJybXeqCqLWxQiWnXxM+Vrh1VbdX0A3Pp39UMLM3Rc",
-	"wbfwJtz7xQPJpQx5hNoLr+CKkZvLIE2M+vIlxrXtsrDc3IP8RwpytBIe6ztpp+W19s6oCPQuUGRjGJ2S",
-	"yL11jVDAxmNsVoJnNB8H7NR/14d5ZBFzvBZgHVYvsyXPEjZ2S4+WMcEE+9m42Ou+9TEt0gJe7mgLJOR0",
-	"r6/cbhL3qsoTWqKke4fxX+3qmKpME9OBxu8ua/RP746AuowtzMqmiRwQRnEDD1TXeWDlagruIJeh7M9D",
-	"kV2xpdqwjSiAjhw8SblmU2x/isVKdPDCD/QvcENIbQRv4eFJ4EL2DeBlpXBBLHoXL6LNZ4I/IISeqhbK",
-	"GCH3DXkdIWobCNMeXDPs4TeUKfObKkePIq7J5BhnZEB+3AOrDzmKyLIws8O+9ICG1jyXmNwCPj0dWC5X",
-	"bIoG5hRUCOHL6mlSO0/AjTDbNvwL3mngN4VbUDc4b7gmI+c9iy1MJ0sDq1H3GXfwlJ9XB3/U63nRWGvD",
-	"VoJLexXYhA4WwIbcLPNCMF6PsGGyJsHjkwb4I1wrYBvUlBj2mm9FGH008fc41ggjS0F9IAYFD3bjLeok",
-	"UbdflJk0Bb+1L9rtHb6d6hcP22Nu6g7cFr0Esn5Va+nfpSlha59ShaOu+KwuhaMijv8Y4bbDbpw7Io/6",
-	"OL9KSO09lDmxgZ+zJxDbI6c7l1O/EpqyoY6NpWbVdlKtZTx3pQcIGPMunL+/rj3yEO0HYBY3IxCHGIOY",
-	"Qk+ObuQdwcNJJMjhBHfo6Yv5/Z+4SZfT/fEcvPq6GUkGRfL/rGax+o8yFynyX6rqxuX5O6YiTmz7kRIP",
-	"Y01qE68sV3NTA2QvOah1tW7at+exkKbHsY0AomJZzSUT7xFzyqw1O49yMJ6CV/F3NTuwprnBDd2cE0Ax",
-	"SQgZD4YB0Bhr2U7cL4tt7NN/XYv1oTTASLx+6DumkQGG7dpz08Ez63WaukuGPxxraicP9RyHyIVa0Eme",
-	"9ZTMF2pB9aLahW9JzOyuKbIGn0oAIqzNzvrzAwCGY2HTkL3axTyd9DfGFK5TzwZ8/Yln+AcRYcrixUJV",
-	"uVmuwoZFdvH48fmzUTJ6j//xLjkNTn97I92I7XFMUb2FzmIbjZa7QiUsfMwl0/lCcrOuRKu4Oct1afXs",
-	"/fP5OL2YxbpQrmdFnk6otLJ+9adv1eab//Mf3/1w8ZfN9fb59Z9mz55/++vq+d/mT/74f2bVN//5bPN1",
-	"oZf/Z/lXtTHV7Mfv/rh5VP1/1+//c/38D/F2qlLtv//8ILa/0JMgocYK6AGrEhNrmsa6D0kgKI0Z2Bud",
-	"t907gbVphffz2JjBfHYv/U48piBAxBKIlxoHq5TUF0p6yDlN7S9wdmKuAR2kX2iWZ0Ka3GwTNtWCF0F5",
-	"hgx8y4hroClkzwsIhyds6jxjU4RHENV9aLZ5Iarvm24IDUwjwYu4u7wWxx+95TogE/bi8f482D9WgtIM",
-	"YP7QFYZ0a457mjJ/53lhRKVbaa8VprymXBLTZyvp9cmjyOr+xGU+F9rEAfMPLfRul4550nRPlTqscMxF",
-	"oCe5ntRZ5wMBlHaAX/7Et71V0BCgiaE0uLs5xgS3osc9rOY9fgTnNr9kvPa1WtFGHyzWRBMX28/XPz2f",
-	"NjXw7loC3mcfYA0OZWaBKwP5RB0dy4pv2Qy5bqlaN97smQPP2rkC2BGYhMRNZXQBRBtVMYVNWiMrpnvg",
-	"sF1WdMaxKINDEslvH6jaecSzVS5DgMO1hi1dqMVkXRWEe3D54MH5xddn47Px2fnl06/HF7bv1cJ3Q1WL",
-	"Ib3IZW5EijU+6kYgB5r9z91j8Jef0fjs/Gw86gIf1rMy4LLnJmF4rWocn6O9e2nmtKhu8zReXOFnNR4V",
-	"DI1U5OniWVJDPmsEzroRcX5uWpABM1BP/ocDqFDsNnHJjS7E/42ozHLAnZIWyNdf2r76lQg6FF433WTF",
-	"N4ajuLk7GUOWaz4rDkWuX/G86Cl8Oo14tY3dvVu9F7bnAAHtni108t+fKXNQKigttF/iPXYeLugpTD0S",
-	"jc9j7WFjJ8xRehkAYyA6F3mUmukue9Mg+lNnOi3UQdVmM+wVTYFPw7BnRiM+vrcbfps0jLtHuzl89/TX",
-	"gzgfPiufYEccmGfkQEZqbFd7/jpPAHAt3OYC0cl32NM7i9t78Uh+yrXO5eKbQs0i4bkV/noAKLCzY3c6",
-	"OtxnYx36OQoY+qPaiOp+yrVghTDWdE9Yli9yqmbLuF4KfcXWMv/rWrgkGoL/2pUH9uRhe3kC0Mvf+P2/",
-	"je8/e/cl/cf9d1+5P9371yj85c9i87KK8TLCkg47iQec2bYNd2bve/aNfchFxVvrgEeukzf8XHRNosnV",
-	"v3RQwJhRbCEMRTnfG1byhfCZW0rW2Uv2h7sg0dQh2iiosZznC4QDxnQkVAsA1Agvdh3M7aO1EsWhpDJd",
-	"ir1Hw0je6M3YzCNQde+Nq6cMAQ/WhGHhQMIIPjJhmSiEEVFvsC8y6Ga0xqDPamj0jBu+M+G5Bna+MyTz",
-	"IemKDq/jJOAJNWAYzXl0sWJb/xROzX13qQEnlLtnHWKv7bHPXlYn4WxzyuzTW2Yvq8WRZplT310XsIfe",
-	"yyttGDzYOnOAUutAk+BuNGBOpcfnIF/gWA7gLMGrKCdwRA907lEFkoCAJvMcNkoCwpt7KzeXeDdk2qiK",
-	"XHR6qTY1jQziaviM8ZxSXVqLsTZL1YdlG6xIqlar3HyhGb7QXJVrKZurchHEnQ8+jbCpeJcWuaGu1Hg3",
-	"Ad4kb6cwP3l0fD9WhDDb2PnX+sZb66WqTGfcdxj4SmX5PO9LCaZhLnnmKxN88REAsdHEnBiEGnKOfw1y",
-	"Yu6ukPdV3e/GyB2Sk+MqWVcOeKETKAA4u+mlSyGrE6YQ5w7zqGo0JV6WAM+M7FLKLGkNoB5MEqa5td4W",
-	"PJdXbKrXpai0yIRtY9NEZiJgXtyywbcgWq/Zhm8RIrbZMaDL45XBPm/dOw5FOpew/G0eJxgNBCZdfyD3",
-	"nldxz3cDXCjiOm6MPJaFcSqW80ElyG61qQY5GijDC5sL/faVrdaSEtPyvxRcYk5wPGNitU6XjIMQQA7d",
-	"GUMnPYZ7MszQh/V3MCEyI394gOkMr3fhnN0Wg6MNLc7R5ThkI3SnDH0RHiQbFZ6EvJuxL3yNQW9QC7Gi",
-	"bddk7LegD7G8HhD3XQGpWGvdDCDagRiQmGHwwApewjRMPFQnLIRJgDTamuPrclERT3QvlPgeAfST2fGW",
-	"hOtGUNs9Ff60BLFxUi5Uq+yIGN6seCyVuqnzzqu11PFW1j7Vbl/CecBe2a2Fdp31641drOehb184pMf2",
-	"rREpnuxiAFCTtUhI/JF2AjKpuGTcmCqfrY1wZXaRbKWee9lLJMJDjXXJhl/Tjj2fg6vbjp4gtQVNwKWj",
-	"tDFKFYD2J1q1Y4f34lPBI7+cNxbkkiFeMu8gP2ENsLyTyyFd5kVWocNl0MXGC9vxh8oyzzIh48D3VOhh",
-	"jSnpwNwumS+2FCviA8BC4DvV/rV9pJ4r3EkQ5ijhKsSRGKXayAkIwgTzzrr6d3h/DoWLu5sroIYq27mb",
-	"wWbSqgJmCKc47KnavHk0HScnBXdM+tn4rCy+Xq9WvNr2GEouQaISdQE8WghgHCxVkdk9RDkjPQf+eN+B",
-	"j+YEcvGRkqxVutdWO7xLx5P5IaL5x3cf3zWNDXcenX8uI0MqM4EprsHseyw0uwQAHJJrUGFYQrk2iYee",
-	"IBuuRi2QxZYYG56yn/JvgMfNLqmnN8o1I/c7IkMATDgUT2qFFMuUjXsjRKkDmPYcIS3sgrAsr0RqVLVF",
-	"olfiuCb+4VTdigruFkYpNO73gfUfYOU4CRrqXQodqMcr4sC4+qxOTFc4MqzmGjmZd5txwi7OkCpues72",
-	"vh9bxRsKBLEO/py7nLKfyjrsU4pvKiFi0Lf2y72kAv5mte/4pzvYCXTCtS8NB5V82j11oHCfwLCplDpF",
-	"g22hqNetSX5PK+bajQpDpWaFWPUVdUCpgFXICJFdKXsBALAfq5wBRu3LV3/8lj179PjrhE3B+5JCHveD",
-	"Er/8L79rJaf3ztgvlVpUfKUZsi8yJdk0VZmYXrlDGIqGp5kwPC+oPLASK5Ftp2fsWrKcgJVmolByAXTZ",
-	"rszQCMmRCQopvETGivwGfbHwjocgE+9zHfWvptH7ETIqeCY+4NCaWXshrZQOE1ILtRHVREt+I9r8MnJe",
-	"IH5yJI3TUFLAzlZxsk1ub9J1UmezGVd98xaivW9Hjg8JBxwlloG1jWLmFcwelIVgUASsPZr+LS/yjFUY",
-	"TEhgPuHkbdRWDxNtFA5IHo1iZ9tl71O+imXKQ/ol7sKDAFdgcbdptpSyNgPJCnokVMWsIRGATuAn+qeL",
-	"hh3Niv8jsX7l2s2OU1uFWtTs9phc0exdJf4KEddx+vDm61Vfwci6J1nz+zdvfqEyncZnH42fxZwQJjd9",
-	"hErBl2zfIaTR7Om3OyQ5flW4LjbWwprCWl3OCi5vpleeJs1OCykJKN0GZdCKItUv7g3hETgxDtHPWoIb",
-	"e4fqcwnMXYIDkH7KOrQ2IJytbmFB9wE9T8Bm3yTdOhuoZAANZu2ovKzFO6vUjZA7tApBqVPlQOSoLtar",
-	"KGCC/buXzVyKpOn8PG808zAmQ3FOrl+4WdZBwcJPU3M2DmOACMgHWmkxufQN2MZ2DuL8UWwU0ZgRzSqU",
-	"tryFW6UuU/F2dAnsqFu1hoJu/xO3v/1rtOLEnftdf9ufX7/8mdHvQEdGPIGoNaxUNSfqAZa1P6jEApNB",
-	"d+8CN66YwL8SPFtFnYAlXwjSqE3alBYvjFlFTqvXfI4oRlYf2wHxnjwXqCyobjK1iYjmKyEze3B7bulb",
-	"ITNV2RPQCIiiUu65vZJD9vn3b376sZ/aZTI8e1dQtb5z4rat+UBsNnm2EOYQSgc75b/CW/vzw9zkJDjT",
-	"dXPtMfWvLjXVzZlxfio9wM/fV2hyHVkZsxSrK3TFxeWA1nPLeCVa/pMaqHwUi2h6N9tBlFH9tzYiSSS3",
-	"tkNEtLO+Ls+Gn2rAMsYX/gNwNFRinr8HsyLlRWH/rCq2EtWK51mP5ruf8hiwUfxYC9aPxhiXgWhmGLpA",
-	"gmwwigbuzgXjZXnX9BsHJjg0+SY+pkWuTbV949L+7k6tvFQ6WlOtEYGkJG8mKmZsvU1vXJnlWcB/GT0E",
-	"Cp7LydKYsg8ADj/NdCn4jQYLzEHjKsrwJX7reOFQJYBDVFV5bxwYHRU3QrJyXRT6koXvwE1qgw05EN7j",
-	"k6/6GKPtUB2M1xkbyh9dLfr5owFiqYpT7Dcm1iAtldxe+UGiz4/gqhQC1nac1Zi8tFtoQYYaixx0q8lh",
-	"XS/SXh7rhrCfOpneFdVpX7TSTalv4+K2OIX3cwvkcm1a3DxPxknE1VvgzdYtQ8EpoL7i7/PVejW6/Ppi",
-	"DN/Df51Hk0ojExjgNbZFo1EISqWj7nlMxSI68K5y7A0z/xogjtWuKgR74Cwt1BpNGiq1J6RxOM5h6ktu",
-	"lqeEQfcTgPHvOziryoIbq08Ht/iLe6HDl+p+eLdrxajDHQ3vWFqjdH9kuVUi7g+ZAAim5xW7LVP0knW1",
-	"l7c0XLQPIDlgA6eqqgHfJuvyIDoeufVMMzvZ0WMUs75b7vMD5k8fmOTo0iQ8i84bstXYjSjBjZEWglcJ",
-	"0wrNuNVaY1ysGRZrXXSt3E+CasRdjPWtcuOL8fHZIE188D4z94DOxAl/OhC8vl3SYHs+cUB+FXFo3rnX",
-	"B6V0IW7s52lwpxb/JdBBEUROK2V1YhYvy5Cqca6qK5+R6+52hONILOh41oXsA3xjT+lFao9z/rd1JXYx",
-	"hHUwfw/bej+BeRK6IIPz6JK8rnZQzrkZjKw+W5QEpiue3vgbCVDdvTDM3h19/lr7cDJoA7nJg699oelL",
-	"yGJQw30ilJJVifBhbawVZefVdmWhVNaiFv5A6vPyQy1OpHwv7X/cH59fPHz0+MnXT5/xWZqJ+Xj08WMn",
-	"Eu2/ccCB58NOCCDc523z+K1SOazhM/btkleU1rUieANXfozOiTpdGxwV1oJVhnJOszvlmtzhsA2OqIOn",
-	"asfm6+V+qa/RLWPHJ1aZmj2ZxPSSTeG1SQ7g7V6u1JypdaVbld0ksldsulJ2qqeI6iRFhg/iXxEyEWBD",
-	"oOaJlshtAu7W9YoBPwl9YZpgykoKEm2Xbybc188YwSFDsZbZKLTLOA75fi59P/Oq3lfaC0AkrLTEXOya",
-	"7Q8nwZ4SMAiiNKEORLWMszp2ZzhaMQXw33Vpl6bkFbggIInhk2T++tnfoZvrxEiQhk/Sj7WsBE+XfBaP",
-	"bFgl5zLDTGfhlzz7JJ3aLLcxR4w9bYRMRSuMt++muRnhF+Pmnwd3PRbzDwsHD4KHPQ5dwGHC8KJ4OYdk",
-	"piFVte+S6JWLHHln7M1G+UCsd+haNUKFGJC9v86LTLMlvxX179ihs1jp2eF1kD3YiHYrQOMQROfIPE2m",
-	"IvuREpvsSHxC+cBbHow3Gj89oI7FahYs7vAKaitTuPRAp1GdrVSr9i/UTXhMDuyvAw0aXjiajJQv3dpd",
-	"TgdPWfMV6q5IMjsFXc0ckt1AffihXiR2rO/Cmiu7gVo+JCn/jaoPz3o9WTFHKKJOejZY2pz1YvmNFPYw",
-	"HPbeCsZQeLpqwyEv7YN1dc99TBB5sT9tyHH/D6H47+Fyx3/oKRxzQSKeMzzIx7ZFFa+NKDFrAZItAa+f",
-	"kYvRyTndq8L+OaypXcjR8WJgnxm8e33DpkL6/WAGk3oBdizdT8G2i6TtBMz8JmAaAZhuyptpYEegQF06",
-	"JnuyjnmaitLogDuhWkvtgJ/yqP6KWECHQoEdiHESwpDtC7D5jdNfLEsTfIoKX3cyf54qX2rtOJ8xHo8R",
-	"ciE8No03+4kxji6PvuTUqb/PzUFbWy6tEmXQns3+7aLSOdjJXLsLW8Je5fMeznvwIiT4RI+lPxdE798H",
-	"9gu7OV8sIQmKCgsJABjghfASui9F8niqWHxtonPq59Bwm7XD9m8XnNQ360rGTTJ9R9QnR8HZo/sRFTJe",
-	"x7GeiUoKI/QkVTIeYsZLD9w4Q0KeAnnWEyuM3c9oyHzpiCb18AvNOtlsG9RgxyYa2+5M3BEzqXVzJPPm",
-	"Vkx2JwTDI4PIf+2Dx7BQFHBH7mWkoR3g3GMzYY89uowz2SCA2xWl7jFF1D5/OnpC4+Gghb1pqLW5CugU",
-	"g9IlLFvgmk2/RATSe9OdRZCxiAEhIUfumciN1yo/3/DcC1heMbOuZFJD1oAv76AUzvZ+/azJ/rqHS4bU",
-	"7ZRow9B/CqE1OK/WJlUr4XA54dErNlVVueTSU2XUhk6GT0KoUlTkU/FZflcNthli2fCeItr6zSpvAriM",
-	"UmTAYlG1j0Okrk8P18c45PcmN+lSZBM1n8d3inMwL7lm7ukmQypT8/mdPJjH2MeudOEwR0Kga/YedTtq",
-	"zSlSTxZ4h2gZj3J3KIdwjE4xNHr/boed8L0/bVvOwbsQtn/C486pyK6gHXLw7596Gv+uqXs5f9EHh3cd",
-	"VPJqvH8g0Z6jygAtS0W8R/vGDqPgv5v991mtsrvbVwNZrGhqDhHPKGLsQIPkn87OGAShAdAZL+f+5hFV",
-	"uEtRrOwUVeY0qja2g2u+pA7F/WF6daDu9ArgNFfytlb5XJdzbPeUY/jMXY+mlmJuH1pFbcr/Ru0t5JYP",
-	"gR/8+93xBu7XfafarjkEUzmG3BjoF6w4r4OpyGQEWEfWeI+dZnWFZVj0tDhwJptgTxF/N3LdNNiW4+n3",
-	"edSL8euyZisiZwV5J3GgVxAMlqK+rejEG+SAGUbXmgM8+EaUrWlxwvCgRxlDu5N5DGntZbd7pj4cvJf0",
-	"jPkF9cEoDHZjaTkwlgfMqTwHtPzRHoa7wAMwPzQ25b4zORyaK1ppOgq61v46zXoLwgllIr436srsyFV6",
-	"oSB1nac3NToT1P6nSht9xq7JcWJ/Q7+1dhWfVJSwTTz9BZGDYdKGF7xY9hrXemip+LfwsK8xjyNmpJHM",
-	"EkpECEaYKaEhWXTOK1cG0wA6uPJYCFA8B2Bmas5WSHDLJTsH9IPh2aInwgmIhrv/6GPciVMajlrqinHD",
-	"Vkob9vQThN/bMgsLtEv2vnXrvVsAQeSQqDbY+HX+BzgE4Jo4K8T00kG+JWyaccMnhdIeZM7qM5fNBXsj",
-	"YdO8arydG5ZySXkKmZL2EefeuKxFw1c2G1EUiEuBnOQ3Ysumv0GlwjtWqaKwYyBqG025xuiitAsj2iw3",
-	"ricNL4Qfh120oLvx7DgVy8i4z6Yu12l6SRQnqlroq7fyPpsCguf0MuQlrVGtE7YCkHncR5A2rlku02Kd",
-	"iQzfd+DhzU/M1qbxKsH7gWx+oelL+AGEHJ9eQjE6/c3zAtFfEXtbpHkmtMNjtyeDx4NvTKXP7EqOhTiH",
-	"qYTl60PjoZ9Jo+RWaoVGoTUKspo4Q6dSjZ+IWUN0ifHGWuLg7Qt8mzSmms+xOA/xFh2YobSdJ7LtshQS",
-	"mJTCjMYz9rKZ2e6bb6a2t67nUMSv9442NEXIxWdHuUbJpq9ET9bZdoLQHZGYF4C1zsSCY50YbE+fX8r1",
-	"jSYvKjd38pelarXisWA3wnvBjNOCukhsbiJlSPViEc57fwR+2IwGxonP3uIrezJJl/GJK9vpJ9TjtsQM",
-	"tWR2SckvXFp1ZhsUGQooLzzp8MnTsKxZcJAjgDike1F2fYIRPogTtADmalQq4OP/JCll3UBLx0bXPsYA",
-	"bm47vfvrudWtqCqrynp8H7U0oAmVp8t6tT3pq/uIizl8kik4xrWj+Vbvtk2czqT0iJnLf4a/S2USxqFU",
-	"HiT4gHGhayfW+retHRYmafjzfMlvxRWWXNjPtMtoP63NBBsn6ZCrT2onOMxr1KjyjOonISQq1/alnjvl",
-	"a9DNCACyUaysVCq0FhrrU+yd+UZsL2vsXSLatYdUbthamrzwO5dKLalo0OM9+CuGRxquBKOCySbI126W",
-	"pFKlyx7MMy63TAvtyN/hPFVwmg6M5kNR33FxSiiHdFgqsXrTobHIjitHVp/VnVz7JTFzMepC5tpMtBDy",
-	"ICGMOIZ6Dlol43gVvy4FiBit7UwIyZaCV1hv6Ah9grRzqqKMl/2WfZBNsKboZMjpSmyPYbDq6oTjS7L8",
-	"pAe5tnuG/E60ZdDpFIoIli+KYt7aD1SluLGXj7cyjptzq24O5UguVC+Gs90tv6uZruO0Bu5kccCGvkAx",
-	"MfxPnRLw298ukJBooIQJg/QCUWFQ9BZGtiMku1eWQVe+xmf9W5MaurOnpNtdFgiDARQg0aZGQWvrTx8Y",
-	"JDLVOpZlOM3ErShUuRLSTC9xOfSSV2gnr3Wde8UXrQKr4E17rGhV8L5wWDenZHho0YUdaEuG4Vsck18i",
-	"J21OR+9Pn4VF+6bK+zzilD/Z9Inn0t53KuP3DzkM+yUv5io/kUqrFdXJ1csO4fsn3w1R2nInXjTCfnn5",
-	"s5rFXP+/qxkWFW3qlLG5qvrAtSfVupeu0tGlR1Owdqdo74yqAk5c9Jd5LnO9vCPLz+9q9lkMhQiIy7YU",
-	"ruIfggyqurGGXR9ycX8Wy2pt1Y3uQdf31PadXsCqYHFbQplKMZIqhI6OtFtT4Q+e/qGgOmHcD8/R6lDr",
-	"fVBg2/P1U7ymTwqRDTaKvvcGcfYcxAJYUbQZdoZV4k3tOFvqlayXvD5q3P4Ll2WnPjhJNNgrl88UDob2",
-	"Ttfzz9rt1/4Yivg56BD5wiXIJeTrwOj1LTBe4zWyEitlxCWblnytxTRhUnkGGIgB8GyiZLGlslUdkjzZ",
-	"v1+xqTaqnEi1cdWoYMjaP2pmlLIPiFtRTX2Nsbu+Qrl601MP7A/QkxHyekPbIJfYBsS9b3s8y0iR+K0q",
-	"t931nIllr+7ESDrYLN71RZhqUm3g/iCVFHYkW5lOKPA+dU6WvIcL/UZsm6cD4l7suJV13JnWInjdRWsf",
-	"8TK/n1YiE9LkvNB93wRYv2Yf9FKVe/IQIzTqMsBzTFVJBeI1LOHeXMW6NzWVMMA91qYsrVBM4nEK/j1W",
-	"Gdq3ri961zO+WIMznIZNFIX5M1EWakuF3EdM2eAJcrgEd3dTHYNBdgfyLOi5Y84amKV+oDenXCopsslS",
-	"rcRh1oV3/g1T/QOv57lh0CPNbI/2XMtxNTJM1M0OuF2GOI8833sE/YqZGzsthsBf6i6kPnm4QWu1BxcM",
-	"lvxbQo8dginbi7N2xaYQNrpPt1SXjsDu3wcAXu//jISazs/E9s/n6WqTv8z/57/++yx9+BfzY/5ofdo9",
-	"EShec3Pg1YAA8HsscRzyALr/IVnk9dLWnyW04aAfw1b2h5Yzs1ApL0Zh3ZEV8A40TfRAbyWKhgzbn6b6",
-	"AFrsIRQAsyR+cwewCkCho5ls4Q8SuIWaBzUKPefLMTrbUIdPqDQDAfLj+HrvmVXLUUpGHHRtrxvqNSW3",
-	"9XFwdf0Dd/Mg1FmGu5QiphI5zh2rB+QAYJrn8JB7ujcFMRMyB0rVqwbZlVQAxo0ZGVCiahf9rBfz/tP5",
-	"MrQpD1RYvxMBfWSDuHS2jagExa0wAzRhqsiEy6W6C4xE7N54OD9WDCOIIFTtjf6ScXucIhRfQv/AwSVk",
-	"7SXMCF5laiMTqtlP2P/81383FAI+GQeV3gYsIx2YQM7KStzmYnNVx61tv4JkHsimwod80VyQ0PmG3sB6",
-	"TMy7sqYqqLDAe6cpPCjV5gpqwQRhd2FLdUa0k16umZ3i0mEHDSx53945Ya9ruuP09mlYgO+JU0HXmCsG",
-	"mZOsbgeMQH4rmF6nqRB2W+J8NpT8b67VbGZV3PC4elmphWP4220pi/IX92yDE60ts9taLHLdqPQLc52D",
-	"mw6V0Lr8lrgx4lgs/uG9cHaivBvuIOP3GHda+EZ9t6X4DUiaX6que63vLPwlkImeQAGZvM7PS6X01kgG",
-	"Fgf7s92dVgogDRe4vIrMZ6GDZ7ESUmwEZhdAdgRCaCDYLfHkXIyZ7ksccN4coyBlM6mJDCptmBapkpmu",
-	"c5YJkuSMOdSjSmQ8NXTOkecz/LNtJ4rDoaIEy+6zGWTnIdUFuG+wdo7Q3loQ5tYy6aEdtN/ZEbnllR0p",
-	"HrVNxpIealYVCHykoCBYVlgqra68Px9SaYAywGoi2qiYz3dIDQEf3ANMGiSMOEwPHGiMKhPLgH85h1VY",
-	"AYL1uEl04wuYmy6SiyhrwZL3ABa8ccGNZr1JzYHsYIwJSc8e6VbEeZE0oTXx1giF0rrteNvoSTabQNTG",
-	"Tv2K5/t5LKDLCQltYxWaUkEC56awTzm8dkqw6zegXT9CvUfNuVPL/jce0OHFKLXjKIq++9BWpkHRasgX",
-	"GSRi/vYhREYizxkyCkL5DhghTi1eNqqY3Ck2wnDhbJ0XRGgOYGlBeAzgNnOpd9qkjoUhXYlRM8kOXt8L",
-	"heaAvC66AJ67Mk/f1PijiC6KY75iVstvnWWPuhIeGGzVBgvgM+1iVkRfsucLGRJ+A9AcxvB9bp4WhlIE",
-	"7Ric7o+lPg7s5wt5N6zuw0Kih+dRtk9xn2wVrHB078WWIuLCOgQizG2SjtNQis2UUs2DkAkAsGyFuWJT",
-	"WiACa3A2OzxAoKZKevc3ofZVVC1ACQUASurvG/QlT4KG79hjXTvQd058d5RSRQeGExmXI1KuTc0hDpcF",
-	"6msXngJsBUQ2rKEpAH3eXDJOFyprmdyCGy/Mr3bKT4qNc/mAjgkuUHt8PZ1yy4HF27XhHUC0d7TXEfhp",
-	"JAy+hT1CiPus6zWZx9maNJvitaXFS/Z9nNekn7LbmYIem5YEoLbzeAAUA/LQbPF6Gb/7HsYJ7ZuI+Ufj",
-	"sZT6ld6pjeMI9pDBB7mQbvUdxbzgVZH7nUc7si56dTLnkCkrsdZxH2iY7BJdBzD3s2oLwIDBEQQvnu2s",
-	"oRikonATTtzdcNckUMOijntlORTbSANKhUt7vahhzIJ7dIwRpv9+G243iM62JIygNHbcZ0+MgOiYjVLK",
-	"qPA3vtbs9cndkfQoBVw8kctyUqoiT6P0Ob/QLz5DP6+YkItcClaJ+VoLzb6Uiv2wvRWVVAkLuONA71fr",
-	"Aktm2CuxUPfg4rPhlTU17WXOc0eh32ErU7zE2S8TyvWjiws2xUV3/Z26pASsRQGiPatAbsS2kX17eDXS",
-	"bC2zQkxOhtGLuLf2m11eRHtMAQ3erFAz9gGvSJfsLdEq4WsPbs/fjhJW8vRGX7LfsGPgFXz38Yw95+kS",
-	"fkMWF/uhhHFmeHW2+BvcUtTKt4ytfoHzpYnJApAu6zptxL8qBFuXheIZgtvbBuy82v1f5GHpTYBv+OTR",
-	"8WhssLp97AZYxol0pXDyT8tqLcUU8k/s4e79iVdMFERm2i9JUpkJtSey6Rm79goQkdqlYvQzpDihPO3G",
-	"cTxgoBDLmES5iX7iN3V9nTNxnK9ECk9W5FjLjpbxQ5GEYbr3V+9wsDedJZY3LDRIieY31kZch9hhiXM7",
-	"55V3fYMtKubGlVBmAiDWHU8h1M/5sspAgeh1urTmQ3PlL52TGWO/K8GlZsgKfkdVgQdFT7kYr9KlNWFc",
-	"hyGSyZxroSaUWrkZIBzRFbeXbLvrDrs/vfZYKKdAFG2dVk2l2H8OaaC5alz1SdLhBr2PSI8u4EiW10A1",
-	"hdfT+WLYBfxhHQr1RT/VdlKtpT8LaV5/q+0zb07VRtNoVmS7W+x6LtoWDzbvPRV9xkXHgPiYBF1DC294",
-	"12atrm3ELNI1mgrft7Uc0K134M5XtyAY75KRO8rJkZN1SXkdB+9DR5nbw3mLmfjnjwJO2l4i2lEdVBjt",
-	"oqT9+K7jioEb1n4c5kbt5AEwaXSXjBPPheY2ObLRyNU1qAdZt1Pq5zQJMHqvwmL+7gkxWGF8l8/nL/3e",
-	"vTPm8KFsCf33ADjfQIFDSPFLVdG9YMVvxD3GIb20hlnuGv5+n8fSXhwe3qDVCdAidWi6ET9Y4pE7Lsbj",
-	"JAh+es+DJ87EelZ3etP6hq6+A2KeoU/1zl4yPenzt3enwwcu/Jyg6PEKjjMwJe0RBl7BJbnjux74HnaI",
-	"5w1CiKRNu5TsQNjeO1u91PqH11B7zbfPFIJUhZi9c9W+cje4p2LuLJItuxPI1CHz9yCogI+hph6YmP4r",
-	"vrAXTZ7w72hv13vQda6et6ATfUbEax8OPuAu23BKdCPztfR4AVMVm5JwTTGag+FFNlUbKaoHdos/eODp",
-	"Ff6tEvNpJ426dS8YXzzayfYyDPYfDcDdRmXNPOWAshfgL22yPwSnCRyKd7gz7PBe7DAKfVDtRxXLMOYF",
-	"OeC6A/1dzYiUzDBIhbqkEG96E4ABzSsRZRsblsHVW0ITotAZ6sxM2B2pmVFnPdlLvZ+zrweIdj2FePYL",
-	"PkOhljLQUVEnlJ2LXvxPhPE8qBIyLM6q23/p/vxmW4rrvvKrzVJFncZ1VBVqp6O5tP+GMeP753t9Zm7E",
-	"frrDUqN6yAkJ1k6JJOunK5NZ5nInYt69jBt+tsuxPIRePgZD8MJoVr+bBD5wyPYmgHT6271pUodAXNBf",
-	"0Jm86mIWWAXOrfxnA9zdbgZ2Tp8PI7f18HoP42h3M/bkR6y45AuR+XB8YG/4O7X9WHS06bqq6DTYpXSb",
-	"w/kLebXuEN0pxNxM1NrsyPvATmq25MAbWym1iltKhbgVRc+H1umyUfD7hW6KARUAgj7RYciAFihxq4z5",
-	"1LXMvutRNINnEjT9QeQCOB/dgb7yCw8oY9xw8p5on/QKplSRH4DV397/ETPpKLYDqN/BF0+/d90WmNwd",
-	"JbbWZDtLkVzFE9qyUEze1t3nZ+fnZ4/26uyw7/vxYZsb8vtcW2PmrvWVvbv8M5RbNts+RbVoSwXvs82H",
-	"du0vtTi0auS2JubOeJ3/rYZ1BeIO1DYDgXpOb4HVZna0EBLp0WsSb7hTcaZ5QfkGPnXBgygseRwyr70L",
-	"zVwfnuu+31oMt91Adrg33lGE5Pma0UHYTJ7g3jeeOG4PoDjnmonbPBOUFujPDDpMk5Fel6LSlA62Mz2i",
-	"yKUgYd+RAhGNzQbdiyNWiCrnzYSy84tBQkc4o3fEfaf26zF6teZZ1bx5GrQY3YLqRshYxoBnix/icfys",
-	"dZqB2KtDa9IAosWuazSH9Pl7nkLIhxPq0/CsUWCEtDu6B97CTjPl4/NMQF4vlbSbOpVNrY29NjQrahAD",
-	"EwGf3MstVIyDp6FrGqVRy6isxDx/H6tO1pQjnS55xVMjKp3YiatEqhYy191OziozeTR/8+w0sFSxXUFJ",
-	"MtTnxMvw3uot2AMnORhhM32mY922dVzahdt6uZxkUUxEzMy5bMgmvgSM8xjFpK+wghPLGtqTDUmvq1dX",
-	"/D3S+j188ni8m+UvGSE+cBwp0kMEwjOQ759DaqBd/gZ5m7V8RTE/2xs6798Q7fdWufT/3ieT/RamnSGE",
-	"BOgKnPZ/H1hD3N1lvQy3ycg4bT9AilvDwVcdbUN0YK4OJbpumyYPBYH2K8k2S7VKqLbcKryEsnm96iuU",
-	"utE4WFht41a1VVMheOaQtOoJuRhfPLl/fnH/YvzmfHw5tv//Pwcr9R5oV0DOFRQesANpsw07eoRqlAy3",
-	"PUIYVGs6FYT9GPJIuAyZugr3rb3Uvh15hv9MpLnDVuu2bKotKdn2DJ27GXp8wAx1LlqUNEaZY7QecVFB",
-	"v35vBX3dv2YkN5IMiKHdD3ugdTHuG+WfaISAo3Zk09R7FNdZFDD+cEDxWcenDQXr7lPRiROzpVI3UYr5",
-	"WPp8FgYONSXJi1sIE+UAl6yvIHB7CUDSB0VzjjH7mswmkWRNHrlUfCesWVT5DMCgCnddgroAHkeTFwVc",
-	"IwZDteZFLhd9gLZvfCGYAzJHIkOPDgqVKVoPNxLb9utmeXMc3Nrulfbh0ZOutr1hRNr9wf7Z58vfqYWC",
-	"z0Sx18j6EZ8KDu2dVhXHShpXY7Rfthw1p1XjNXDZAHGCyFevP0s2aJBBfmBhamAie86JjHET5FkPaLbX",
-	"YsgXmGVGw7tC/wLlxCEgf9dOi9x1kaZpF1wyPMF0vpCX7MKB0bJKGQjb2Mv9WmaiYhu+3YMMuzMWjKqv",
-	"RqhzhWEHKaBjSC7XVTGwmpbuIPYFt2MSVM3B3vWSXhfUulkOpCgJ6uJALbZofBqQNXsI3GjqSNYj7kyS",
-	"9APnhd7qiap4wBHnxQF5d4AscJg3o7Z3AxHxcBLxcvIQiZCIEeKoFLaTfUHNkwBTZMXtkcRqESiA92Z3",
-	"NSwQCrth55pl6wOcGpXQpZK652yEOtCGQkOlUqclnbMf8m8SnzQC5jJK4hfaqY0epfPXIVoU1qpx5+PM",
-	"UM3rEM15gNZxWyfAx+Rm3ZN4+/2bN78wfCAyP3EVaJS6max69Gyh5KIrxfaVs4E8u16svavQIdy0avr1",
-	"fn9Ja0pO4TlpK6jP40OJrm0MYJtnRPMU0SK+SJtEG4Hzcs1nvajldChjppJV7TEdSJ074ex+3ln9hRO+",
-	"5yEFQXSJ8aPa67gJM827oxMSVmF/KuYxDZ6Pxzus5NgXnzw6eASf0iauhMkrMekzIL+rVInAApARaBXZ",
-	"RkXUdljzZk2+/i9CdQkm0OIjV0FiMTg9PNAPWJMAwBpviUyyYHIvxo8GeOj6pPUV2iT7xLWdoyqcgb3F",
-	"ggq7m8HxiHWUrGpwTwJscgROPF7x+hzvbRQmXOaLpajoAIwecN6nOk6iOS68Zx9kgVW4V/zX5cSoHthn",
-	"qxubB3SFKALBIiM1PxzYuwcRBxjdvXy401vO7ts45EEDBQVZpF2n9pyn9MV3u3pzVDVk1IPzkoLCGj04",
-	"LYd344J9R2W5JzUd++AeOlE/duvQ3l7AEwgL5AB7CoNi96fnb9gDXKK+Tv2DqWFSZa0QjGRLY0rNKEuK",
-	"qbXReQa6pKzyW27sljIAn5SwtSzsM6Csic+QQXGtRsQE3QqCDNOVkQp029cdgt9nQaGlNL0kj76zjiAM",
-	"OhNgiXqYCF5V+a3IKK24EoJlfNvIIHOnOnBSuf8kQJioJbXctirC6tKrOmrQFyrAuq99FM4wzqbnP4CG",
-	"0QFBaVlwKUVGcZyO134tZ5jtRoyC9EG2twcILDTqhAagXkoTCCRCywQc1ud1250ypQONzOW2r87Bt/4h",
-	"coB24xz9Xdwnpa6hZJd5Sv3snBRhAOmQm303NJ7HXQv7wkk9Hrg6YLQzojPQleXEq4dfcIVlLxxy3vtY",
-	"LgfLZCRLuw/9ioDYCAdGm3V606ayiYRuvJAPxLDagUzya0DwPRzHFWdiQng/XeMK4akmFVoERwZLThhg",
-	"+btCwAZbPOOfARJ2KYqs3yPoMl/B++2q263SAQotYE5oMrVFiSl0TXuIcestOQSQsNIhH3mKudwM5eEN",
-	"EnxiTQPagmHANkG98KHci/oEu3RHz7wS4m/DwlIHk9rv40P9RtjhjTGwESB6UcajPRUJ8XWtG0VCYdne",
-	"UUxDw9n169rtbmXdWhqRsRIgBbDoP1yfr6NUrmB39dAsQAbLWjqh9hLQDuE54nlSH2yu1ph2sEpqWtSZ",
-	"SFUA/Wo2iiSsFepR4acO4aW3vfXa8fiKT2v4IB9KD9cZSMDEqMWi8PgwA3BPfOHjG3ozjoBC390leA1Q",
-	"hKZSyw08UYMkhMTaR9dyBlTiO2XaPfcpYWfdCjcYoHQcxVkyVWUufFgJXUI9yRTM2eldQLABSP14EetV",
-	"QD97t4RnpaLgQZXbZbVrDDlVdYYS4LoMjCTcmaKiBvEjJeTd9M493yH9rbdT0wwJ2RD6Aoa77J8eMsXr",
-	"4Jgi+sRLCutO3S/T0NMTgqM6RZe4N+wKTGuPugdXSXzletXAXHEWqQPnvjtPzD+ynXRYbJMbxMreEdQ8",
-	"SdzycLPgmEP4rnq0OUP/Hoibg5wHey88ZIFl3CiyyCj/nzzRjkZ/XYmkBXfhVUXsiuS6xPr4iY/XyX3R",
-	"WAdwX8tB5ML0oKcGLqiriHFR4Te9rwZ8+KLydolR6iag6b4LotGp2H6c3jxGBbYpYLwewuSF+L8mdYWm",
-	"p0cApT3B5Azbp4B+bRSIbcgHAmkRCEIV/CdpdgQxmGDdi8aW4u37PkYdYjTOk8QW+wzDTxRcpOaOdLH3",
-	"AGHW038FYuxc2ns92a37f+vIJDeJ1TGOycJBsHgmA/bGI7JUK0B+c2t+p220C+3Z8Xw4+bvylWcEoE/g",
-	"MjKrASo8ygP9wbmceZCLvORkXcP0seeAHa2qRn6GnQrftTM/1ivXOjcA5A/RwDPWlPewn637y0Ghj/Hd",
-	"8Ib6MALpOGniBIasFTDakHrErfKpkP1qEO2+2vcwCvL48cMnUbzUvp2BZ6ZjgoKrJfwarRg+5uxv3BBb",
-	"EKAFRweLXqqN4+cl/8qdNoq7dgZzN+jWicDk/46qvXvj7Fi0CQsPA4zq+vFeIY8N1yyfR6bZGSqQ9+y4",
-	"E4r8Bjm7ACdqS9CHgIdOOJmf8kbdtdh3j0gH0DfxcSnJvrRrcg9wvudzIjUANwr5QWCQ7eGCM0xkhGXm",
-	"IXzVfO4qS73F5kIvRtknCBGIJiuwO1u+Kx/nxNC7oxJxCtFlL9TwXF92Jude4h+H+85CqSzMd/jSqeJ7",
-	"CcKHuqdrTodgupZcD0EERcM4MqJXa0n3MDiK7EPwbchdmLcBoeyINN/qM/aKcEznAFm8uQwATV2Rhv3W",
-	"1ENnScErOzdWHwaIA4RGlom0sL/bMw9wM+3LNP7wy3pdIsfE1Hlb7YMamUSkYgg7zrbCnBYn1fZhkonS",
-	"Xu4GnaNJcJwBHBncNzDGB9PBVyJrHH8R8+3KIZk1Ngzd8uzEKslyc0fYUMrInOyyEqpY3wDKvt05RLU/",
-	"GbLTTR9LbPM2FNjnyPE9gD9kEGsIJr2vq9xsX1uFSKgxrnSu7RbBgkdgF3A1idNZZSb/81//DXBdoFTx",
-	"YsirsCRsaUw5+vgRzu15DLyI3QqZqYp99ZW9OOivvmIYYCaMNldBjOn7nHC2EgROR8gS/lZ+9RXtt6++",
-	"OmPXfvPlAblvLqHkOYgwfPUV6ZqvvrL2IHzGWTFffZVQYQmSjFkL2/7rq6/IxrUN/QJBE/JtWJH1FAr8",
-	"raTAi5KdmIp92B7tudBMvOepgTgJ1UeQrW0Vtu0P8p2Bis/02VdfsekHXpYfpwmbfqDef0RVNP3g2viI",
-	"lKrA85BhhhbYqm8luOWrBUNXeo2E6Umq6XypISB8Jap9LdfkZhfZWwknM3Q7qJ7Ntblkj8aPqPc/5trA",
-	"ilaClXwhsks2/dciX+Xm7Xo8vngCOWEEvEkO/FzbkVkjNoG07o/TK5da/VZO7V/Qo2Y/R8cenjbIOWFb",
-	"pYuznS07GvB4YqA95RXUwEyh/uUDxkkThkcYxsUT5sLNH6eX9hB4K+0ghxVxUv16UMtpzxOeQcbHW+mE",
-	"K3FoccpRD8BJMP1X260/PBzrYHacL/QPckq4ZvVkvZWOrFizKT03hTgcptFBufJUEqm7y1cHLWvXl6br",
-	"WyJiZUYtABzUTRyE7Ge1LQZQz5w6a7/8/A1fTK9qVHP75bdSU0wd8HhezO//xE26nIYQ4V8+Or+4h/Nm",
-	"rwngIMQDkWs259qIivr2SpRI/GX79ByYzn55+foNubdsH15kYlUqI2S6vf+D2E7P6DFwJtJlTTDbxFs5",
-	"/aVSs0KsplcM+Pz4ShNXCp43mk2Bkdg1DqBOtmGeLp18Ir6aZFP7649WlKeeMst5irDNlBcFEaUUYm4P",
-	"s2/EVrnEAyRHeHTxjK6gr6zU3b+GDYGNoCmhYLOC986B0FcqhVyp+VuJqDDVbZ7as2otjaOvsHJIpgvR",
-	"ZzFkJgdji9KtkrCfC2G0/SCUSoVjATUheLp0Pa0HnrtA07xpxzktQROJZeBOEUDwlymZiiRepwUsvS74",
-	"FxaBgzlQ5Kmgag2Csb4ueboU9y/OxpS7haeOvnzwYLPZnHH4+UxViwf0rn7w44tvn//8+jm88zEZmdyA",
-	"AxF2cRBbuBydE2Sf5GU+uhw9PBufPRwlo5KbJRyYD/ByeL9aS/j3IpYR/GotaaIwzM64viEL0w6x8j8H",
-	"AXuKgDVrwT124ItsdDmy2vUamrcNQK8qvhIGIrI9l5/6kQcv5zW+bTQLEfrVuAM7prkAGz+3j/91LSAf",
-	"yRN7UW0XXrUGuC5sD/Z0F0RuNOBB2EOEn42VPbAyF+Mxll5LQ4h1cAanMJ8Pfqfko7rHu66OftbBtwjW",
-	"TduqgfMJWDkknGSbmj4X/Q/AxtPXkO/5A1JZaLD5/Da79H59cLqtABgO+OCjPxZqM3pnXwnl88GHai0/",
-	"9krpNWxC7YTQUTNqh7d2xaaY2z3JsynxgUCcUS26svknUYvm6HOsRGwV3uBITjHhr62OB8JOYtDyMt6a",
-	"884ujLjQMjSkoWu0g6xCqTdQRZPmrguIhNe/m3bnuL4DOSh4tepXUQ3+Z3eztStUqQI8CuCHyFNK6fTH",
-	"NhywCiwexs0Zu5YMWrJHg1WbzFkoYDym9v5ciGwhsiuil/DJzapafAEZpE7RR5QdjuGUiu66BtSui+7D",
-	"fvbruPqZhqbzgka++S4K6D+XqrNzvl/NoXh9IkXH3brXe00I4xQc/PjgA/zvxwfBukDQZ+BmJLHt2Y/w",
-	"2yl3JFRAx8rZreFnHIiM32F10Xxu3KXD8WtpYUxh95PxdL2pqrKarjfcWMyXzGq+EmzJy1JIBzvjPYju",
-	"zodTwl46s661ha2NstVEW5zr2K69rh+/pjk8bO8G5v0PYkuiDobpNwrBRvZIeZAP71PV7fhXPF3mUhAK",
-	"njaqshaZNXWxwidfLI29rEte6qUCz8wBGyYY9wq4QJvuH3JQfdpN23ciwqomLSV3950aDNlvp74tSzVA",
-	"e80QQHNxl4tq0WMCI/DAYXL1D6Viy3KAgnVlUWh4n0qz4ty5RbouSzRhosrpJ3fpRr5cXpZn7BpJRNB/",
-	"UXNuTT3chitubK7bt/DkNfAZ/P0UQpbrsuDbCWl5x7HZZkcavIouXD9ot5+fUn5693pZnkJWfiJ3IhJQ",
-	"NKXFbegH4JhEqSlErEDqhXGkLDpxLlo0Nm95lfNZITRbqJoSHryelKfg83/nlRB1kAYjKONnDo5F+vAR",
-	"JEH6zDxVLZQx3mPXQ1Hnwv1T+tPUORhrYrzYIfcdjPcYYf6WIu0R9fKol6IPvdq2yZPobex93+omu5U0",
-	"OJPKsr4rkv1H/k3wbuBCx6+I0OKnVKw7N0YyWgqeUQL78ze8l2OJHnsAz9AXT3Cd7Jvyw4TouixffPey",
-	"wkLLd+CbSiMArd9Sbg4WkooiC8gEAWXsKgxFW9Ouu2SYCHCU2p6DG/iO+rqbD7jiRSHwIMPhQDAiSFo8",
-	"RH+7PIfPbKz9w0opigyrZdXX7uw5BR6Qmu838pyGgNsGy1ertbEHQEL5ByLz0PgdMte4FfgttfjPbAji",
-	"GPbbgv4Q/SS37ZrNSLur8afQUlET840zMZEUV2S9lL7eSeWfJM4mR8rxVoZMoJg/5L4GyQf2Yr1pEYJh",
-	"XAkjHoUWkCuN0E5vJRgXmXhvv48I5Npfi9OlSG9EdhkWw80FpOww+w2KSrnf3iK5Mjf2zmkX7wpyBmHt",
-	"dB3wYVDDk4rkrYQDdp7bHVLYa6sdPYKCAkBAjLkZRiwxKFNxqcmFD4Y5Ro5cLN0e3JXALAhdl1yt1hrY",
-	"n4DB+4y1qdeyPAPjCoN/byVwZxLDLEQ1r6hgsChYppJGVkyuMc5DA4Q4UQCqH5gPQfKRexmIrV283F4/",
-	"RAaXdlxiXEmKZLWeoEAT+q2pkS8vxuN70NSKaiTx5GDXkjBh3BddCkJNjYhxVfiD6xxFSMjBQmrBJTFw",
-	"yrXHAcGof4WbEzG5/cGeNVOInVJHN3W6Fzpr0IJ1ibbUWajbfCsdjzuQ+Khw6py2lWxKr1JQ2P7FoV1M",
-	"sZdvZTOHjRDcHdxmm3axMfgm1+JbeU3bL0jt0cgm0+JRW/GtFTW/mSlT6xKNf9jOjpMN75rI3oZC7oZn",
-	"rLi5IDk39ezDMqFTy44O/uoySsjXRYSH2OlpQL49hWyITTtRDdOZA/c41zca8wW+/Ob5qzffT3568fPk",
-	"2x9fTP7y/NXrFy9/vtdDt17kE7U2oAumsdvF661Mj7G4vqu2EBZJPuuVusXqPtJLfvH4yeWz+dMn2fjp",
-	"+dOnj9KvsyePn/GLueB8nD5+zLPx+WP+cDZ/ND+fXczGs6cXF2l2/jh7kp4/no3n4zEfPx21+NBH47Nz",
-	"CPeGNN/kk3Vk0b99iLEGtzr2ZPxw/JCLi4vZs2dPnz45n6Xi4ezi6fzhQyHS85n4+vFTfnH+MH36JH32",
-	"MB1//SSbiWfzx4+fpufn6dePL5D4dtjxjtTNB7gITmdZBKzREcviZzq0pNhAWbejVyXuTKjHBfPilF6L",
-	"3V26bhDQnuDCtZVpM7FsnwkbAgXd0dRZ91o6tVZ1F7NCBFaXM0soiRTSIi5JcQVBK16Jt0DVaNBeSf1V",
-	"zz+CRwNqQkhvpIRGyt5U0DKxV7IXYDW8lYHZcMm8UwVExOPYWM1amy7OYMHgnj8LoWCK5dKeyrmGbBxU",
-	"3HBIQpgDQxCtcw3U8ct56NdxFhcNlYzCSt3ygmHmpXcVbRzMBs/RCkvYbPtWkiSxaVmpVWmmVwxxjxJf",
-	"PB1izwf2UK6ZuhVVlWcZ5kLWD72VmfK5v9vwTh0CAUA2N6THQh6MMNghDLhTw79pYQxYifDiuy//l+GL",
-	"BxTAfOCPhgdaGEzOv1eT+OLd/a19dsu+nN6I0kzvnTHwuzmyJYjeGmtcYmYNHdbsZ+WnGM4pyBqHT4No",
-	"OaPWZ8uKjKpXIbvyklFqHmUu5ZBSZdeAS4OZvCcydc7YayIleCvrnDewRXziUTPzrJ4fV8jXSkV7K6dl",
-	"JVIlsZpkQjhO93xNPHYqU0FRC6SrzbZMqk3fof2iRkI++uTuugRaYxYBw7HLIF1UAtL/fTATHQO1Z9tN",
-	"zUEZOnexCmpd+tuHkduuExWUWSC3qJ+PsJpjJUyVp67YrVP1tREz+z9LUawmt7xY25cAfDlPub5kD+Eg",
-	"cOJPuEv3U1WVo7CUyFONXo6ul6qFhlbhDymXHFFbfQ4AYJv5RLRFoWbi/SEmgZORv5NZUDffdw7/6qQq",
-	"g8PC7mDM26jd7KSC0XKgwpSTBR1MixyezkXUx5DtCAekVTvBge7yPTqHuos67HBMBVdUx4SM927evpZC",
-	"7jYl8DqmVD++uJfqlWv/n9lNRYMYkPtGo/2EjiofRvrcnioKhnpxgYwu51JoQ4FKYgmEw/9ekFm3kVTI",
-	"kDDxPhUlFlwFxgfWIKCMuQ+QR+m6KFwVBHhqoFLI14H8/+y9C48bubUt/FcI4QAe46t+OT6eRI0DfD1j",
-	"J3aSecD2zQDH8ukqqSipohKpFKnu0W34v19wP0iWVKWHXWrZuRcIMB1LquJjk9zce+21Iv9qNNXFSJKH",
-	"lUXpdfiUOwBxkKazDHO1NOknzddib93MDst8G0vDRypinfT6f9h7L6Yenmgr5vFtgzFyhCXz+sxlJbN8",
-	"1fm9bEdDonBPFwsZjStaRxB7HTmr56Wx66Lmk8d7QUoQtxqOrScmZJ+h5Mf55XDRqpV4BJB7PaLm5oAU",
-	"hZ0LDQ5IBGoEzeQ2NONi8Q/f9G8cv8Id2X0mRIPdNZjFDXhAEhzrQGizvosH/nMrCAIApyGOKOeLMrPS",
-	"kK6TMycOFqfu/9wOV97T5yoJWZamjzaJ5ldAqY7SEK33BW8x8tbZdFRD0YJf4Fn8wuzu8c2sbXPiGfBR",
-	"golWMkhzuCMXVmiXuInw0m0WtxNFwU/B67rfR3CvJ1wKzyUpnF/7KMwE8l5YirO0QTKxCXARTfLXMFWn",
-	"R2HsN4FfsGUk+3ydx2tH1NDvF+7CAYVumzcxrNKjArxztdTqPFsszv1OdT5YXl7+YeT2XvhLpiB4GptW",
-	"zLXNURMI7UCI6b4wsi8IM4ui5AmLk1tduyA+QSd3JleBeKowImhiA7sBVIRRveTPIdjkt7Ih0hhe+zgc",
-	"cxyA8A94tSFA6JmvnKuCyz34wriw2oKNm3Gc9SVzAtSLnxRfUgCd6PV7cnk2kspWWXkQzIW7cyJP95B9",
-	"nLHlEGc75U7hzs99NgrnHQxLPTQX88IYFv9svEEGrzQi26wBCzz7B660lWyIKvy5UPlP+Kof3HtPDKiF",
-	"1gNJeUeJv/1jaa77L6kBj2zStQlosWk/s5qy3Eko0MiDmAiMPNANdQDJNzMPPCBsDGM6ONG+xYAfsMWf",
-	"dpbRvHt9c/bsP19wD4Yri5SiDYU0Xrl/r0qa768AzWhl5Z70P2RSHy7P/pSdjT8+vHj+6T96zcU1TWfn",
-	"O7eKmBMRcDyVyMQiG802Em5PjMcdIUMNYw8gyhPjioIM3Ivn4qfiB4IZuSGIojJhZYc6XzcwnHB7l40l",
-	"CssvZNZ4Yfx1aZ119fZdnHpkpT3Des26HXtazGGhUEVgfQAfdelAr1qWjLPDR4h47GwCUPW7LbiLRfm/",
-	"YOWBvaFRNS9BCnXtiGhQ/C+UyCTub0ZlA8UU/D9OpDfFIX7gKMuhVZUAXG0uHad2RYQ+sNcxB+CkraqS",
-	"onYHVo63N4DfCjyZbS/18qT7WYt7MlGVfmO1nND03SEajkgfJWjfEtNrC7P/wIa0SSwVdu0nG3UHzr+v",
-	"8Zw3xOH7IgP669xzgFSwuRvneNlinI1sqJdccWQ9WcP7EZKxPXD+mcurS7cM0FFUz1RPn34AWNQBPpbr",
-	"zEH3hmePY70cmkbz6sJa4XU1HIgzqi2b9cUD/LedYAHxD/dZQRRGgfFoKkuO16GEXmb9jQBzP3RXbQzq",
-	"QEsPNrDfsgP2pX8Q8O7421PrQew+7JDJYUiD9mVxHmjym5cUFq7bwQXSrx2OHwsPbdsVbwhrKjLnmEAZ",
-	"JpoJxz295sZaifbmHgVt/DwLatyijrn4t9pGQvqGnvTO7ec8Dp2kquDBraaDBlDOWpf/z9FxmtQ4J3Q1",
-	"E1ptoNwicqZ5thJGYiCrqATwo4XwwJQYdpt8u3L2bSeXXA/2cVnKmfDdNx16K7XnNkJMWrkcbFa5Y6Mm",
-	"KQGx0dJdJTemmtQdS2mNWGTGMD4fb/AAeIutAXTJvaRO399D//PykojCIjwf0Zvpe9WnOCw8z7eM0kfw",
-	"UARVOhNjNN9qHWJIb8fmY2QVTHOggmW6Z0v3o0ovJ9ONWAfmYYHiDl10PA2vMXiNLhuU3XzAQzCeh1ZQ",
-	"5ESCxT89EG5IveFEr2fXJZAgoSBbgYji83GIAxUDEcU2HOK6iWDZgsdGgcW0AxLZFy1nX7zNJ/8XAhhx",
-	"4Dd9aeTU4yBWK2LwUzQdnlK3d4DXXc5OFKwHi2nFBUZg3evYpYUwGc0rhWueHb1J7zf2CZQ5CFsSadN3",
-	"kv3VAUFVKGRMLALgtxmI6FrnvMNytpuFrbCeZxO2YuftweFB6k5+4be5Cs03BVj/j24tm1PTqScfP7jt",
-	"iN4WwL5ZewbJPrfEsIc8iB2yswE7k7l4gP9+ukAKp/0ATZQcwpAzK5Lj7xMB5GZoHyumc72TVTEunH88",
-	"HkMt6XcpqPmcwQer9CnGsCPaKKqpw3zzfGkzKiQFok483uEIv/n1zXXkxfqfF0bcV4W1UhGdJTHNtSGj",
-	"fnS/ektjsGPukKkSv9uqIt9I4Absukb+q5m97fJA7fn9Q4FHrSCPR65hIdJHbssCTyz4JFPPiy+JK6yD",
-	"FfqWfDkxzcz0DB4rc5qt+AI1Gkljdq/TVFeToNGCBqrvFbYX8OfRFWpTuX1zKcMPj7CWnZ+4IwwEMZ7/",
-	"IlrxPKU0N2MGse4W/CEWiA762edtiwZe2zkNbKuoT8vC4s87iOKvv7qSnHWD2YUpJxShZ6+m+mAyg7St",
-	"lfyoDlt5hGQDTuq3mW3Atu/BZoHDd6R8w8gviwZyXPoQzl01kftx4xLZuQfxozIH3ppzPVrOUftQG5/z",
-	"ZdZnpPZPWENO+c2XV7aJdS82vDcc0N7Rp6zNg6NSwe48txF3aBeH7i4aLXiOD8Ouz+qFH97DY7HRo1s5",
-	"S0Jyn9EVMSk6CbdwZJZ3fNSWIXVMsozAR7Ji3RfrfHl1Lm5YhgETWNU6/1mKr7klrv40cZsias3L8E5s",
-	"5hpjf3TGKO1NMXq00vbWH1TnA5VmpdEpyV5wIKK2VdPFKA58+X+sFRUTFpqujSN955kfRyO5sJkaEebC",
-	"c3/QioHlw0T6VO5b2GkzvNm187QJOOgfkBDARPeSHs3XEYgSlLbuoIk5Y3Eyb7Bccc+94CUZwolIDffZ",
-	"ihKWle0ELMU6htHD3aUe691hORbWA0/Xk4FbDpUL95vWk+U9G7MvlrdaM2zWyt/tuSD5BLeKCgQFVhIq",
-	"6vNz8fzyOXEfBrZDamNjBODXMjsqH7t7/jsa05a5c83r7BAhqgo+k6lQ+/hHiuvEha2k3D2xBXIwmWm2",
-	"QMkzvEdLNSmU7Iu5zrH2vxKTSi8XhnGBqM2DwlBr/5hZWxXDpaVdLzo2kL9c5USCEIwnNhvIByrxgTdS",
-	"iqe7oaoH091sPvXkRUya1Wik2wyx2Z1xD3/vRvDI5gjvaLFFN4NHtkXg58rgTd2bJdK0XTzgH3v6r4iR",
-	"8ftNSwFzQmFGoK8Amg+UmYjTGFT6qoDgicjDQdI0hjqgPUQQB8qgovY8Iyz3wNM4F5jxYd861oE60na8",
-	"dcd7Q542j9uXwR2w1a3md5EX4/FOG/SceyyCNRap1anbWhLYX9zWQdpNvtwEtazc9Xqg0MLA3gIhRxRj",
-	"JG+TqAGY1U0EdrTzgXopibFGj6Oql8ja4d/D1hny7E0eZjEefy7/pPvte31cY3PvaIele864a8THBQ3k",
-	"QGDXCX5CzxdAYnSvj8Avucs0J1W2mO4XUCft56CCwu9L0HZhn0TBS9J/q6RXsgqkTXzjI7OMcuiQA/eZ",
-	"fU+o5yuX5lt3v79ATw4nlcnuIYh1TEPDprVYGsxAh4dtEZ9WpkbA4CYHv9G5XRGRzFZqW+ZaKkyQ8YDp",
-	"1gZutijUhpSToEIRpfNIFKghvuvf/E1T3FIv9ggLcn+7LxQfRUPZlINoDfMgGaURS1X8aykjgZU2hQPu",
-	"7kmjDwGWYAuIQkx0mW/SGB04g6eKC/CItrlO9HknIYE8jxRjm4yltiVcBAXWnQcNFGX4pjbt9eGtR1+M",
-	"jzGW7IhuGcyDt2Z61ho5g7xjarDWeznWRVENdSTVrqtJPzCQAxXJlWcPmGR0N3dzh2c40L3CdR4pDWn3",
-	"4ksyPRxBbimK3aJbsNJLBmrg3YoFIZOBApFNIMYttEr78F3k9pFSYfAAXd7lQlgtCosas0Irr+hbyQgB",
-	"N9Zlqe/XIedZNAhGVneyOgPBd2qzrQv7qhyYClGJEqE+RbgzFkio7KXjFT4l6gXeNv+5NO6CjN8DmmEJ",
-	"lJHu5mcpLPLsUuDRCNhDZzTjjPxRbK8bXGDI9qg4bPJAoWw6e+vOjV3ppRuckVZKjigKmv49M/bslfvN",
-	"2ZuXqJ0M01EYE9NaDtREWv8P9r4YcR056a2CzK0fRpzksbtFzAu1tMgmI5V7doXy2QMFkfs7jMuycjDw",
-	"IAMC0VxDahzbaqdSwST+DKNlxFDae2cAzn3WY3wsG1gla/PmusPs3JmZwVBoQAYhTSgjib1N8kTitFEe",
-	"GqfJZ6LdQydAMQJi/u5Wr0iA1p2KaFkBceK+PnJXNskY14hFkmqj3WKibrVBQV7hYt4HBEIj0IQBuRaX",
-	"YignhTIh7OGcdBPyMjO5sFuhIt3BRNYqnFy7ojAea7LBWlb6Xmh17YxMq4mXdMZpa2uu++WtWkvA7yNL",
-	"2HRU7dgoWtsAm07XwohgDX8rVG72cWd3IhuiyvsClNe95BC740kLjGTdQOACexy12zbJQi98jovWo2cr",
-	"OZLFncx3Gc06pra2LdZ6E5Vgf7g8+9PHh6vk6o9tpddHc1agaXRtSHpW/m7xpI+KnL3P2yvyvvgejmZl",
-	"+wGx4tnxBirPbNYXD4Oekf8a9PrfJwNc5oNe/0Uy6BX5oNcf9OSdvX0xvhoNeu5zC//27PLZi7Orq7Nn",
-	"l++vLvuX7n//DZ/PCoW/anif+xxEyHv9h0GPTsBe/w+fPg3qQskNxdhtNyRcgYh7ihapnco5HtGuj/Eh",
-	"nSkBo9gZtEuDOELJsW/cumrKk5GfR1s5Os0xu/bOiExMAErP3R/26k6Rz6bi3VrkXG9WEUiW99w1Il/4",
-	"SyFIvilHwCDR4EUgpG0NwCDHva4AeyNHM3TkXKPamjOVWWmne7fnNXz9H7LKi5Hd3aAg6zsEqKp1TjOr",
-	"PnDWgaLLnt0PXPwxiZl4clt0p93plQodDpDGN9RkPlo6TtUDDct/y7G8Md8cRfRoC9oP5CJCdrjxT4RZ",
-	"um8akTLKI3VfThGNm16LNFMrBFi69Qz84JG0ayPYLyuANrnFhP/wrMbg8SE7+9+3H/+/pqNjl1mhV4cw",
-	"lIw8SvDA+XqW1aErvBBsMZeUgvuLFvkSdwaIFlLBVPrH719cTkl7Ixwhz55PW/osf18U1ZZOX73Yo3vv",
-	"ORDcd5tF6h6dXsOfuBzSxJNdLRX+04q1gty3oBGrNIkAPrVhMVorj6ajUrJoLN2IOSN3HsS1SNFSU8Le",
-	"tc620ZU9eN9wv9nL5cmGsux9YyBH6uTucGbwKGuVcKHoiSMAnUU5t5aj7NR4jWjlPDVOFQVwkgCAZCit",
-	"wZQxqguwJ417yxMjpKp0OfdyPF5IAEtdQCgKhsDqc/GG8nCVZGUtBNwQyScoz/4y5lr50cwkIgVWHrzO",
-	"p7PlUFZKWmlS1lyqJPpE2B7MFtS+hzQpDCSDXEIuE4jQfPAvemJYl65dmQElad65r1MqeQutMs/IV0QP",
-	"gYo6gTEfIfFrDPq7yPPj0HLS85PtAfZudACkNjqEvI5G60ShZ3+bbI6W0oq5FimfxLdFnlKhK0B+eRQ6",
-	"qkFjVd7C21Bz2RlvBBcP9NdWgtq3EnEZkeNNuuiFcbeNcSWpPwrjPjlwEJi4rke8sSQhEkJqGrc9tqMn",
-	"RpgCFpgmhMgGpjXioIxKmXO5pkHidk/UMok+YEbLTcGtPSV/Qw1Tm+zvn3U1kfZzF/Dh0r/RGHg94y7M",
-	"CPuxy5CS9mg6RhJE+up9NmF7By7moOAJrsyvN+9/fL2VySQM5rEP7B2L+GvQBt4+GwceF/jLTnSCSdwJ",
-	"XOr7qS493MtXuq8t6J2l7T5JDqo6BGFHtONcZgpghefiJmT7ucg+YOIRjhFYsM19geqbejwmXCKC8hWB",
-	"1JqJZnXF0kd9usH9HkgWKCkC3+VqyNCkofP0jciGzrX20lPUjKb9A9WGP9sB6IJadlOKhwDqt9ik/fR4",
-	"tpW9H7QoT6O//PXvCD9ysQaIhlmwMz3+vKP/gmCcW/Oj9J1QTuyjJLZ2HANkL0i9OQ8AQtKtIJabEfOo",
-	"HI9eGF7ReiErywBkPYYAQTR0jfPzmcDfzQ18+/RePOAfny6q5efUPW28L2nFwzDx+MhSbWpDoS1+2GWl",
-	"7f6sO3osZoW7FWIjbqulSuE0geikGx6WLbwWmVpRPROpJUOmvLlYKirIbdjd3y7VDXf6dFe7cEe7k9VQ",
-	"GzeGbuAP2JuxF2+X6kS0f79xOXHL/hzKkTtIaiyBhctba0N1T8OS85GNLtZZO+ebMIWalPJsaSRBkzlr",
-	"jPFfwhJ6+ct6tAOCoXyWiZRKQYy/74zcuKiInzg8zuf7UU+j73ELnsif8+mV/5XzfaZLkqPwAposJQc8",
-	"bYSCNGKpRrKyLeIkGCZ5xUN80tXEg+aNfs/MJTf+RHEL/36sBWpbSGhTCakxgCx7h0EKv0joPYe4LNux",
-	"2x5bvNNdIf1xrZJIph24Np2JYpDd50s5qsmlBpsA7wxxxnHlgYkKBSCGwVePms8klPYaWs1IbxoShnr/",
-	"+wC2fay47iA1I7a7vO+2mBblHrfZ1h1mGkM9gPMbjMDknShsP0rQIArMuLthVophlrsNELdjUL2v9H0i",
-	"/JdRkK/2k4nWOSjnJmKpZgp0UfALRUmlK0328ppTqEezFHpDi6lglzqzFesfucc952i2EQW4tyEUWIZn",
-	"sbSxCI+/EYFay3VUZYQqtbvoO//CAs/HjYbBG1qvvu7Tk8fCrG/Ko1hDi3wEC36CqlCIbIbG9QkOUCiR",
-	"4hSnQec7fLRURtpUTLQYZqMZQQWKStBIJWs0m6vGQNV1U3SqLnyETWwRNfKW9ZlBp/05IL/E34KhctM7",
-	"19bq3kdSPmrOOR0QbHJ9P1Wsafd6E4geX9EGcb8mrHxaEaS912HLnlrJLJ9vL5p/++rm5U+v4q30uxR/",
-	"lgLVorRZntns3Op5+TSh0Yp1eNe8rYEqbCIqqXJA9XvPj6A+G2uZ8z4IoRLvGvbtgSLJMiPS71D47Gna",
-	"53uUrXQJte+SA9J6gVD1OdfJy+BMoj84UNjthClXbuH1KV+/4j65OxTCOqjAHjPqz589GygaqVul7S13",
-	"OeULm/F6k2KcFaUBfLkb8tfvf/o7O6Y4HSYRxq5ApnOsqznk/VA5tRLFPAO+Jk7xl4Wa4XE2tXaRDJT7",
-	"j0HEeVFajVhzZyKQCiryibRGfJeSDN1SqzPX2aUhNTrvaZXFTCbIO0Ae9kDRr5CxsPazpwlgATVX8P4k",
-	"q3lW5CIvskmVEQUowj55otx1hOYdmzVQim8J4K+leXFHxQup++kZfu2/Bj016KXbnfe3aOpH1QyGN7Tx",
-	"bGQdkjXZ2sI8lUfmbw87qnuy0SzZqOVdpzcIkPvCICU3UKu2Cbfzm486n/iSbcFrPwQdy6g3XstONLsX",
-	"D/xneyFd2Jb10nq0UMO2fM1QTdmgSamh1AJ25qaV/DaQBB590tuVvykO0V0RHj/yMSZ7s6wkvL6Gkr4G",
-	"TszRLE1ESss2RSirf1NLcqGKZ6lDIs8GEyVKiHZuT64mgps7gfH7iIlIPHQMKsMgy+D9PLgkYKBUi6UB",
-	"KrhiNPVuvEBZTHBA3K0guDEMqPFkchCtohLEOf6QtQfhTVlp2WXALbK0JBOy8UxhtW6rzGJ4J43IZ62Q",
-	"OFNh5ZxLu0ZlFs3hPMsl/80ygsPbRWbMPdLIKiix8FPu5sX/eTtc1ZH2SyNz+McPD2vs7b6Wp+glPRr3",
-	"Xv/K3WD8/3v26eOhSW0coG1bOhnVcfKRTGJywn2dwH77iPM3uuR0nlPFJMoeWLGYAgBsqufNXOcAwDzm",
-	"xo0vaAumuw8727LZA4vAqyF0OkFuuBPM6QVvaMfMe3HcJTKKNeRuZB/o2OcyzoytoQ5H5dJYzwsUQIuR",
-	"MMraJa4wTIE2kysQcB3KspB3kt55r/0qi/V8uF6YBwmhkvTFkFXDdJ37kZ2W0pgvS87BfXiMTNg+5dKe",
-	"V4tRyqdMrX0zuTQYsB913s5MiajxI+TQ0LCZnWnTog8Jw2AF2LZLlK0kZ9C85nwlszwOiJQyu5Otjnfb",
-	"rmzlrnLuG0XZ5LWDwLXpWmRDWAs8EFRk1VaZW69X8aXZVw2l2R+Pe1hY+WhMhCGxCdN42rPfLs1edCh8",
-	"njkj+sur94J+mwINxTa48Dt8x/EhgvSi7UBBzCXre7cpYyipi2l9XcMEi8I87jRaWVXZWFdzCLnJwy5A",
-	"7NbVZC3jyMwG9yRuPEAAqJh1A94LdxojS7/twF7D9ZbNV6FRpqIAbMtt5j138B3274jGVH/V1osBtKXT",
-	"64B/OQ/oCfeGdaPaJ+xzk+eVNIbDz+62jOI0EC/Wo9m5uAnkuGBcUXgISUp9+D06Q8mzthJLhuVcfJee",
-	"nd1JlevqzEhpzggo4h+ePk2o7GQ9s9sSFq7P++NZ2JYriu2Y/DZe+Nm6rR0tvrTjJzAI42UZAm2fYZAX",
-	"08JYXa22xCOrIitNAgXHaHkUdaEMhh6HPYzrxalC4nyPLek1vf9bJv9r7tHWslkcsiNpg9j4XAHuZh+a",
-	"dGfPNMu/bZtdKrcjdgP+PrzBbRf6P0MBYQa7NRfyCKlymYt/6iGMfCnHlgBWuM9XWWEY0kpveGLEWKqR",
-	"7OPPJ+46DE9DuBWAK5YKa6wBnQpO5n1VWKQDZuDfSsx1BSg/Ruq5VpTFnWRqFYJ/F4YUhmEByDyhazck",
-	"bOFpt4W6XRqZhuLDka7yGh8Ka6KdixtqQeAvgAFZE2xuqhuCWd04TbrWbj7JcZT44fDneRcVjniXxQfu",
-	"fza1rLj7afsp8Cqw81GsJqCuo9IBXQljl/MhqFTfyQpIAcCvtwZ9VS/si/SAlV5idGse19vAmbtUQ9ct",
-	"06Ib9Nt09QhVlb9NV+35q8xoxeTSWOiPVaz3siy7mN7fpqv63QhgdUTLDPg6xM48rnfrZ/CYwVFgEVFS",
-	"5BqomKqYHhIMcJ6xPlk0RP2BGqgzkfp66bSP5YtAKbl2OXNDGpp5DT9EGJr/VcTC/B0YuptkRaWWKpvL",
-	"/CmQ7jBI5zp+yUAJzNBGVQXwG3xVpcvS7eX+ZVEiN2HxAPh+jaibsXVZDQ3u3gUpN2MRZxsBwWPu9ztZ",
-	"VahtBJdVde23pZQel9Kd0z0RSt4AuIs7egTZiemEKv4gA/TN0h06b/CWS9rcXhTMPZX/jWs0AYeOa6ce",
-	"/7+H6lOCPGR2TSoJYYeua+6hIMy9DosvKKbt6UMV1Md65RD3HCz/xNRjhE9LuLX+oTKryiJiVvIcokhh",
-	"inlGXpqFORdv18r+3dNSpW/pQbd+wHUlUrhw3TIKMvVXOZSe8GSdOoJXohnBENwuAfSX9plx/R7Hawz5",
-	"J80mEPxzI61AVlEuXaE398mS/EqB1keLD0HbhU2wpln+no0soRCi1WL9+4XV9Mh5jEzBsmaYRaIvgd3U",
-	"R0yA5YlU2ovRlJaMjBc2G0xgR0DgeVL74i2n3PtxtwBEo1zD1qqdr8VQ22lYPNsqRJliId4PsKFmpUa3",
-	"lBGpre+RXhRBSyymjAhSSHVAB2d1cBjXTdxd8NkeMbvMZo1EBZhX12OEW2Kup5Zldw/1bMhrJkukEm7a",
-	"b62+dZ3yiLvwOoU6Z7nfF5GTBsYhKkzsgxS6r0HDz63Mqlzfw6dQnd6y6fkv3mZlmfY3J416wkYLq3Fz",
-	"BYp0mhm3yJxTrqxJqYoliG2ATaNtaiXZ6lzLbnW1mGbKhKaum3sm3AgJq/UMqsMCzpNHXsEcYhmmRzcP",
-	"ieIrWDH45txj2Gf84dRg1dHAcfdBt0bpKOzoC4REYTceFh4Sr3NcSmGwPIUW0y+7Pf3WHXApz4e/Tngx",
-	"MZVjAiWpWQjdM9zG78YNCJOpoZXMcord1XQBLfIoeQ2m+5DVzLwWZjJQ6TxbkVZgGtLsvJcYDe3fIFyI",
-	"CA2AVwE3ORsVYcImGXfLJygNPH+gkOkYHjUrFguZX0PbN5/vq6myPAcCBdegOhWDm3wTmSUYwnc4yrWZ",
-	"i5ZG6npfWyfJhu0iiVSTHeEEuUtjjQsiK8todtZrmzxHHzjAWX0QnyJUB85fT0vT38lHI37xyjhFI9HN",
-	"QK0x3WDTU1lVujIpsvmEskxwkXEYzsXPsgCjSiM2iHSgFHlboSnsmwjkj+AOOPu7rlk+7hVK8zdQA741",
-	"Lf1bkBA+XbVneIO7MWSLovcxAY7XXr+HEw83KjhWev3e8/1prLh7X3lFdUTx5tZuJ4kIKM+PqvObi6xn",
-	"crUd4rtYDstiJKYZZIJoAwN0RkQRu07mDEX/jGxbFAj8FHlhgAkH8KDgAbsNM+GzaZipvC1p9DfXzH2o",
-	"yUPL3K6/rBbatJKz0sd70yz+Ta5+pZ8cN4XtXpS1S3K6PibMqt5tnJZme4bD3SjCsaWmJAaYkfgOF2+C",
-	"d1lJd3AXWYn0hbqaJH5fdNdnkPDzOk++Ogvu3GFWf5CVnborUUv256ejZnx+asejAD1yN2EWLd6IbN4+",
-	"BSBUsEUYCb+BnBoLWRl24hjNhMSLys/SNn0dZxg/0Ru/5ZwI9mE3fyiN7pFWGD2dMXRFJSZVhsILewsk",
-	"3eQgiOZnD2bTuTzwqD5UP5e+jh6Yw3Cx6YoCQEjbG0vjJFAipSvPXNHqMuA4ntRhIN+A9EFifDr4CGdD",
-	"bd0eoIFeGPugq/29BuzhiXBvNLwtmwyaT3eSS3OezG0bzcUD/rGVzfJlYbJhKeu7P2SUQIcFQ2+gzmLo",
-	"nuUu7UVOkSqtKImzuQEhT6Y3u/04HMMOSDRz3VDxz1G4un3YDl0W2K21ILeuJvvx9bsvRgT9/oDFcpvm",
-	"vfyXanJU1M0v1WSb9+Ka3GleGcbACwP4IThkQw3IZ5Xr6okRVqqMN1Znt7HrmsDWm8+LSGgS/u8TLhYF",
-	"K0+IoJ8IhIqgGEDSUG4ndjdASZga2LPdVc6OdTVP2zfgX6rJaVmMXWd7/V6WZ2HrLVRhJRSs728mJ9ph",
-	"f5b3bgjb7dNPK0wkFisanOMuiXrqoh21jbeSk8LYanWGGyYktrZarpnqyp6VxR1g9GYQq8+cP1+Wxmcb",
-	"KC3OD2cvcCV++fGNGJWFVBYSJcj2z9it6HGM5BeRvJauBDDkS+N+a7bb+zV57zMpF67Z08xM2w39LTX0",
-	"vWvBV0DcbaZ6gapTS0Bmvrjc29prXTmR3deHsw0dTXuXj0fAdHaIrUdzGnsxcmxT+0IAjw7ANvDXfsrr",
-	"nIPwaZOsssU4G9lNBGxLOSoGm45ajYqvaE3mI2tVl7Wo3KcdOr2bVaQ4mFBECpeI4cpreJF2XQbLPQVq",
-	"+///edpaPxqGtcPy0U0j2aGPbnx6MKsK48seiorlsikO0WY9UQi6H5fNBpEJuGYNl0VpiXzKTAFiYph0",
-	"uU3dnMzi307enIfQBFj6vEv5/VjznO3hENHzb9Do92ZoMAln4igbW0+g1IS/WtS+oGR2MzsSUGScCF6J",
-	"SYZUAW2x3JuyjDkeDpUJi5UGv0RTDFyTWaHytvDwbF0xSqrl3FmQoXpXGtOYvbv3cV+9pWgKUIOV54dv",
-	"Mu4x5zWdpKks57ejaQbKQE0thje3mNWL5/u2rIac8M3ZKq/mu//l+mp1pUhmu3tEOTPPH9a1uhtgMn8Z",
-	"RywU35YAEzfcL8HdodTuKVTq9CmQ8t2ivQT7JNSbtO+S9G3xFr/n7354V/phWZQ5fdbCV0PPP+pO9lXZ",
-	"AXR4j8nHgTlSRUHlhz1kNaW09Um/eMA/9rw0YGVSxFZkhcmKnJQmUJK7+boAv+wdfdBbLwtkn93dFbhD",
-	"64N7qJVju9+8pMDm+rxc/FMP25fmz5HhxFg9VlkFDbf2NflX9+x9ksauEcfY8f+qh5GW5ze3xP+qh7tX",
-	"uRu7TsO5MBkAo3w0I8RQ1uHo8ei5bZFljIgZpKWQdKd010GQ6DEMQ/OJWeduLw3CuAqIZFuiLz4Xb10z",
-	"gZ6UL5UM+Z0WatIojQAd87vT11u4ss/2lnDIsZtMjnvUNiNzlrJnTf2ByskbhSU+R3+fAXhTQ20n7nv9",
-	"eoV74tm98XpaxHQ+hKYA4JskKVJE9jGaOkidMntKoQA7zaX0Xuvc4/+gXqztLucJAT5X7PnfWKkUx+YQ",
-	"vdIOWaleezZnMsusai+9AszZxYP7z36eEkoec4jYV73kYQP39DwEMLUtHCVycVziKLlor4KTiw49JhgS",
-	"OLbaAXeHLhPXfH9qxZN0UUmLFdKf+cC24+rXMlNMvR1r8TBPEmrVgaQc4NEpvIbQ1MKImVzYkDmS47Ec",
-	"Wd6jDKBp327RnoQxxKc3n2a2WpHJdH2UnQLzOdGo1tnNeWarFdU7yRxGshnwWTMjMysWR7Cid7MCsntR",
-	"Y+gOldFJlITCC678lVBWpSdIOxeqfPDnNtToFPYaTzFf8ITiIFZM3D8whWMEYJfBU4IUJmkpcyGNDLj4",
-	"tYKafgR5hyyws+V5YYzzt/Y15SiXQIzT9hYQ+dmwlEEDPq51gKqPSpZQmqP6MTefjfwhT2dIkBu5sJka",
-	"yXV1FgThzN0abSxzdtP1/5ZV47L6ixakco/Wu3N5hXx9C6nKvFAGpK59at27jDFQD1UJMCcFEje+RrCS",
-	"TIbSrGYBhBbYim+awcJ1YbfzhCN4JKym5WE8GEgUktxaSSPLsdAVEAYG6BBSByLAmVB9XeMnTo+bIGTI",
-	"baFu82xlev0/XSY9As+twzU5mVDsjyE6JZoC3r1d5+txsBRt0Am03osH+O9W6KZvK+mLu73U7aH1WAUe",
-	"UIDNb4tFDBQHIwRuQVGF7zxjslC8zK6gkBtUyalaEZswypQ/pAfKLKFLuroWqXvCrXvCbWFTDyvFfI3V",
-	"vnaA85Du6wlKYhejqWv8QKHp9UlVEl/IMOlKq4mYAo1cayilZUWtE4oZTc0LF/K4+4nIi0pCmbKunFfS",
-	"Fm6Me1yLOnrzAWVgn1sbal3KTDWWpzzfNu8Bz9VpcKXVPg/dk2Dc/VXoXg6nWs92KOsyfxma10TaKK0j",
-	"77COt3ZsHHbG/saN+JZPWerE7nOWh7yzs/U+DB9bxyuYlC2n6zvptyExz+wIfeU74Cit9Fwofe/cNavx",
-	"mIX5x1NX/FjqZQ4vEKaYqFidhg5crottROnecHv5Mgtm1I8uHWHT5Nsvx/SmGhd/YYnGdUs1Jr7k5LUV",
-	"MB1e7hWdXpRDKu30nBBMvY+hki6bIOV7Vfb6PRCl6V9coMHQo89Hen4BWjIHVG/icJzogOfJaLtw4MfH",
-	"PN7vvTlsLJF4G7x4oL+2HvKRthkyXGs4u4mVy4eOsYxzVC7zJra8l/DwYKb7nTHR2sHWdXLKYFu2D1Oy",
-	"mwy3Po9TfS/mblByWRZ3snI3cDcoPkAOH4JDMynupBLLRWNks3WILh/ZPjsMcW4d58M2LGo7R5FA6m5j",
-	"llCM3/iUBdBwnIu00kABh8stJVA6xixZWReTJG13qKWyRSnSStqiCs/JK+f7BoFl4HiPzGCUVRBic+dH",
-	"ZpeVZDTouXilsmEJJBXe1tEpHsqJu++HVM80W4AQTkwAdI3h1VWohS2MaQ6BopZebFyfK7Acj+GBKsve",
-	"aQCBwseV9dt3U46ZOTqBl1KO4/A9+SKY0HYu56Eckcg/pAfRr6GyCyCxWEfSbPFKX4Z37gOAiKz8CDCI",
-	"eptW3yYkYq0Tuz3mMKadwiOiqcJs03E25RZbxo3q8JTB2n6/xbvHfROyR3eEPwXaPRr3BEB/IarAh7D4",
-	"Ls1llqdPiUm0guXq+XYqmc0jT21clK5Z5wLHCsJpFGwtcgMxiUxUciTdO4mABk4H3qGnkGJ3jj4cPrBg",
-	"UYfkxoq5NlZcXV5eCgxrFHO5dtNsjC+4kf0aLgBuHD/vRMA+PDrJSvxymTetytfsuOG9Hy74yDBroAKo",
-	"C8VWlfPTgQyx5gcccFpYiWvjaOtLhYUFVC6FykXKzuKiUJM04StyZpDTDpMRGd8S5B1zUeGvnoQFtWHW",
-	"76WxnRr16YwImYaD2Vw37MfRqEDsCDcMFB4yrHrZkbVlwtlKzdpa7SxmSN16IwpsuBE9cFExLVGjy+Ef",
-	"/mUQ6Aa/JLTmGG4JPfwb9Ueo9XuE7ngQj4TEvo/mvyEj6j++eOA/9wMZBaa7OjeWQLY/dytPycmfyjKn",
-	"W11I2M/1XYuazWeTnv2WHTD/LPb1KGawKy3eZRigM3wTNz54nA22ckHUeGdunzj8YIxf0cqng28IkYZF",
-	"pRfayBwiylFWqTCxVZYlf1GUmZUVKYDKUYFwX7cr4Y+qZRnwccQT1eADUjtugEH8dA6g0hYEvSaV5Dj5",
-	"zcj5sLYYzaQVz7+/uto/iBs69ZWT8HVCqoOdRSpvCl/tAAW22v0oUyN5LJN/h+SgzOM8B7Zs51SYGUr0",
-	"uH9FJKeGrLDI2BVQ8ncrTDaWYqELZSE5UiMLLZw/qAozlfkeIgs/Qje75aE8OQYJvUScwRJJMnhIOolG",
-	"wYM/z6zwkrJN7dvn2PCigNyzKfzn1sh/peFAjuqgc2SwjqQXQOxjoH5eIuEZsJIrLSbZwkDRPPCNMLx0",
-	"pJWSI0uh0vTvmbFn4MKevXmZYkA0oAvAUkGM1fOQ3xdw+fY0uVH0jAa+7lRABb/EDAB+N5UqTwOhD8aL",
-	"3WCQKhpyjQGGX9a+NFDMxP4dK9u4xfX0Ggck4kzHd0T6qTgEofeN6DwIXrDpkVu/T1CPbqNI8iKmxWQq",
-	"K5qxVg1HnuNmsMFl0hvrap5ZFHN88RzJUFDn8bJB5zFpygYVOd+UoNAgmqn7zHDUJb8WxlZaTTD+omL7",
-	"862fyiyHvCM1v2Y1tS4sMmtl5X7zPx8uz/708eEqufrjp//oNdTW73TWrPzd4io6w8BS7fjsFXlffD9Q",
-	"8IU+UTHnmc364mHQM/Jfg17/+2TQy+yg1x+47enF2dXV2bPL91eX/Uv3v/8e9JIBpGHhG/AE9y9Dna8G",
-	"vf4D/1N/QOS4IlsU8A24/8AHtIMPep8+gUmFkVjv78ZGhhZGl9vMZj4gDWSSNTvsRDFGl2XNrQRBIPGd",
-	"W2+yOoNUJVry08dyOA+RnSnsVrGZLQoyTfox0Sn4lQjI8AYLnexMQiZMtsdlT7TQqusZdm+Wo2VVWJSh",
-	"RzxS/8NHt8zRwvCpAbjQv7i4evb9+eX55flV/4/fX16CS0Gt2szbaCKuhfntAxddEhhEGZ3KJJsmAWrd",
-	"87BlESJqc6dkeU8zBe72PnCPjCEz6R7INDXDZVHmJvGUJ/GjG7kvfmNFkGqpTD8qPqLwNwhzJFGdPbBT",
-	"cNSFHt0etnmNxWrk+/bj4APc3hNPjR8uSglVAsSNh+lvar2GPGyBNGR6aftcCV77sZS2bUwxA+tGNKQG",
-	"iCgGoNdw3fNoJ/9MOng/ffz0fwIAAP//",
+	"3L2Lkts4ki78Kgj9J6K7vXRZVb60XRUTu9XdnmlPX9zH9kz/u20fCSIhiV0UwCGgkjU+jtin2QfbJ/kD",
+	"mQkQJEGJUsnemT/OiZ12iRcQSCTy8uWXH0apWpVKCmn06PLDaCl4Jir4z+dv+ML+byZ0WuWlyZUcXY7e",
+	"LAW7FZXOlWRqzjZLbljKJZsJli65XIgsYXNVsemL+f2fuEmX07NRMtLpUqy4fZrZlmJ0OdKmyuVi9PHj",
+	"x2RU8oqvhKHXXs+NqOLvnUrx3kzta81SsJIvBJuJuarEFeMzLaRhSsJP87zSBi6wL8/t/X9bi2o7SkaS",
+	"r+z7ObwlHNiKv/9RyIVZji4fn18knYEmOLK/4rd3B/hrbpZsuuG5mSaMS70RFeOaaaWk/V8TzFuu2TJf",
+	"LEXFzJLbEed65zgndGNjvHNVrbgZXY5yaZ48GiX2A/LVejW6fDYef33+7NnF40dfPxo/e3aejFa5xJ/G",
+	"/rtyacRCVPhhZfniu5fVz/DK9nddS8bLks22LM+YqpgdmB9tyc0yGGxZjpJRJf62ziuRjS5NtRY9U3x+",
+	"8RSG5f8dnfCy/Cuvcj4rRHxsVijsu61IcHZL116yQhgrTgnL8kVuNOMyY2tpBTtVldAJ/EEq/BmlpeeT",
+	"3DNP+l3frPMie/Fd/HvsLNuvmdmLekYFv510SN/C3t03JtzhPYPCH087KiXn+SI2qmuWwm8ol4kVzNkW",
+	"BBWWdr2a4fbLJZsuRVGof3s47Rs3POj0465WuwUWVGeuWSVW6lZkZ8z+aMcgNP19vtYiY5vcLNXasNz0",
+	"KYmUXrdryJFBrrVRK1Ht2PospWsGbX938Umn8rt8Pn+j4jOpjNWhSoqElhqPBbMEeVCy2DK7+1Ea+ibP",
+	"qJ3jFe/5qizshY9Rxx42+opv7H93p7bQyp0SdtSLipdL+xWcGfHe4MfkmhVcLtY7zrGMXtAYsrSq/reR",
+	"fdAoGWXK/t+VqFY8z0bv4sPcvlpHzrS/8iLPuBGwqWi0ILYbtS4ytuRlKWRCaoFJZZa5XPQPdTup1s1D",
+	"LBNzvi7M6HLOCy380GZKFYJLGNvzWyHND7nMdHd8L+0Sm6XQgt3YKxKm1ylM45RU1ZznhcimIBDTjapu",
+	"5oXanN2bgo3CiwL1mlRrecW0uBUVLxivBOOFEZXkJr8VvWezfWXja3IjVrol5E8edSYcxOgFXvu4PpF5",
+	"VfEtfPKLTKxKZYRMtz+IbWxfVqIUdhmszWHFR1udciO2sFAzlW3ZQhgd2ELOIFnwXF41b4GHcImbCe5t",
+	"KR/2aPzs7K10s4AmYj0NwWjv2+HeZbe/mIPN2GP+WYt0am0mA19AYpdrNuN2rEqesV+XQrIc9Kf7JCWF",
+	"VV9SbZLWbc2PPL9g07ISqZJZbt86IdnZ9elk4x6oeV9IbXhR7LS5crxmkOKla0+qd3/kM1H07jilhRM+",
+	"UFIzUYAOnt6I7R9uebEW03o/rdZWAIuCLRVaNF6n/jay7/tDyiWvtlY1xbYZPH3vPrt4/MR6Etbus8/4",
+	"P7/9nz+8+5c/nN37X6Od++/8SWT//ZivctP99u/Vhq24tIeKWFlNDR7I0iptw1ZK957PBTwvqvfs/veG",
+	"++PxOLDVz6O2+k/CHma7zuwVXDFIcPDSk8rNy/l1We6UG3Df7P4sy6RnlG0nCPyKQ3bYyzntsUEjof0z",
+	"cDT1bjtkRK/WUtp1221gV3BVz2rhjyddrdeGGzFfF6+EVusq7XGxNJfZTL23E8OZjxckg0Ssck8+7bBF",
+	"uW8qtRFlz5jsTycdzxt1I+S+ARl7UcKmRt1M/vs//2uaWIMJDFQt0kr0eaBw20lH+yvv026Fkgs4I8lc",
+	"WPEtmwm2FEXGZjy9YWtp8sJeUcEBqtVKgM3HjGKabxO0YP+kWLauuKEYEWlHNn0y1tM6VFOx6VhP6VWg",
+	"Q5VMRXDatvbdhreUaG2aPxzrpnH+tHEWfPnlk/H//e38/uN3//rb+P6zd1/p//vlk/F43Pjjh/Pk0cev",
+	"VvqryIlhJ03MlkrdxH3RDf44bEfQxaddUrJs98mgt4B7hkY/n3BsH+2jdKmkFnBk/1KpWSHANU6VNEKC",
+	"KPKyLPIUJOZBiVf8y+8aw2z1m/9XJeajy9H/86COWT7AX/UD91x4Y3cCnF+94Rq2nRbVrcjQEgabV/Ot",
+	"Zpvl9gzmk54K8cjUULyvrFQpKpOLrifyoWtjLAUvzHKSLkV6E1zgXRu7AOUao67eoNn1hTiQF/Yme3fT",
+	"aklGBdcG/KtBj7Hu3ke37uFWou0Ys5qs2ow4YdYOQR/JfUXnzvZYTZUvFhTvPeDb3+Bt3Sd+DOX1N/yq",
+	"phS01iMYgl8H94G1h6xmv4sUJjuc+4MlwU1y54d6zB9inu/eT/IX9A/5F74Q3RH7OT9g8mPrKMV7s+/u",
+	"n+017c/B9/YPm6IRzVFzvxMHiSv6eZM8i859WgluRDbhphFMz7gR900Ok917z2wbfaSoKlXFf3mfm0mq",
+	"slAMvFGfjOa5zPXywMHgdwUzUcnJ+Pz37OL913979vfq6ebh7eObJ6tHcmwWSx59Qm0i71rAV2Jur1Zr",
+	"49QVz9BD5sUvwQLhOdFc0GT0/v5C3ac/Wo1+9opvfhJaW7kEoShVdeg62JFl6+LQuww//E3WPu6qvOkq",
+	"11pk00s4P9Au90eL/ac1iSBKYf9PjqaAC8v9bS3WAqL3eKFVPOs0FSKDv2LUYZSMUi5TUeB/4/siwTs7",
+	"xErwVZ+Yk5qLpKvs0GhKWG4urWe75kXC0spabdbSL1Vu7TTMthX5XLB0mxai4cGP7OWxmXOmRHxgbXWQ",
+	"jZLAr6KNXo/eLUQthY3N2NjNO5XK6dQhHaCfUyO+QhumfwdSELWlNcuyUrdiEnWGr/HHMC7mnOJqLc9G",
+	"nYhssKHv65u8vK9KHMd9kBYraVYPNKyb+GCbUdLHjx8+SXoNh3oyKlVE9uOrtcT8Hg1dFQKcesEz/B7r",
+	"7fu4IS9LMPfO2CsKAM6txa42lxQJvLhg07W8kWojJ/ZZUwir2lul4JU1IyGHs1kKTDlUohBcC5aJtLC/",
+	"M6kwEG1vTpgoXLSMnqzXJWq9acJ0LlMBF2q25LfC3ivmc5EathUGvaHd0YWhS/KxV7be1EqiKTteeHuO",
+	"UCUnThc3D6N7Dx6ze/j/Rr3L+mGvGmntEfg1ukUKjtm2lujP1Nr0qD7xnqem2F4yzlY8XeaQRGKVSFWV",
+	"2f/6Xc2aig5/Yg+/jn0QT620FCJbHHjANG7ssStSvtai5zMwBSOys132yiEDyoThebHvlG+O5EWmE8qy",
+	"Ya49yxdCGx0Maqg90LFqitUntWogh9OUxCXP5WQmlpjdiRjtXEfxH8stJR60MKboWZJKrES27VlMo1im",
+	"GEgtZXu794OtMfxQpRwV7gQnSn4Y4fP80u8/Te1uu64Fd+Wc+OGH0uBJvKJ/4u6zpgqqXFUtvtAM1uqs",
+	"qSFdEH1nvCScJxpL75eexGYABfWZ7IVCq+9EmmfoWB6wKg2PKdwRi917cE/0OxnhgTZBtbDvc7/Dq9of",
+	"XA+u/bzoJGASon2cAdJj33SDIiP9cJwK3R0PyHJdFnw76QZfvhdFoQY5e2V5mFaEJNpeMf0Rr4oGhpZ9",
+	"YyPr54BpjSkqF+AI56Yd76CP2K+gyvIkm7YsP9eWLcvjjPuWqAUb8dH4Wcygbsve3q17rODsnB17TTTC",
+	"1TM5fykz8sP/iefmY/zbHMKxsds+1OmzhYv1cTQQf/tARktgnQeZ0nz08V0y0kLq3OS3ws/NGqYQFdno",
+	"Ynzx5P744f3xxZvz8eX548vx+D9G9TX2NSNe5JC1g2z+6HIk1vdTIU3FrYXgAKmXDz+2p72rOfw3xGwp",
+	"Z/VGzCH7q4bzX5LztbG+F2rxhPFCK+uDVei+gkuWa4R9ge+GDpqzH6x7iEbZ0M3vVuYVoj4iqiCY5liA",
+	"P5zzoYdHuAZNQxiXo3MDrU/Hs6cs25z5QTIlBdrnuWRF3jTQgwf2IZy/VWtJoCI8jDUklYrCI2+1ixbx",
+	"srxCX1xJwVLwlq0D3LBqQ1hDJNZdT249psb8NCa4FqZ3u/fZiU4Gv20/2wnREsfOJ3hXhuKMlLW3x2Wg",
+	"KCi2FoskRpJBZb7XKScPY5f6rkd+zBnX2GQeOBPzQ39dCrMkQCVsC4CBufQ6+9UDaRPUCpH4Vv+GeiPe",
+	"mzCb/eQR+yH/puV8xONYrRnDF/TMVaVuefHSn1rxD3Tbb8Nzg0hGVopKK8m+nJaVWpVm+hVTFSu51mwG",
+	"EMmVFgVhGZ2A4JVWJoIQYUwwKEp4XRTHraBURgw4gu8UyKpMPudpX7SH4PRsxTORNH1IezppU23tzLQM",
+	"iIPcFcxl6NyoqqW6VbXoN9YfgF39ILrTkpHO/y4ms63BAXVKPvYo0mBAyWiHs/RNoWaRtOaBn98cq/98",
+	"XOlDh04vbzy1b+g4BH2oeVjfNUjn1x8aoAfH4/GeXLR7TXTwUMbRDVui7zogesUDqd95XrnrPrq00oQA",
+	"EYdmQMOA8IABHuM+96dRT5InnRXZgRHF33F37PrcP6vZCC3hWyHtBMesp9XKnjxGqQKtMDtiDZApH93y",
+	"gG63skeEUPfE1jZcM65vMOvRDHEjUs/V8cUNdic1PbHqSqy1yCbzSvVUv6Ae3kBGxn1kbSkapW6YukUI",
+	"ZFcbeozirrWAXfUaL71r2nf/e+DKXVbzq1zbk9rliuDR7gC3X7lXMyaIfBsyGkD2RcMrCKENDUGXUa1N",
+	"axIcP8+t5d4bdoEhnMK8Rr34eQxreNfRmdXucn/TRgAeBJdLWuW4EaTVFZuSZY9FLKYG6J6x56vSbCF7",
+	"j+4fVbk0vN69YY2wOqV9vB1go4Xzb6eqd/Zf+23dyT5GcfiL3FxS9Ryqs0poVdyKjBl1xfIVX4hLwNXi",
+	"2Qu1P2+u//Rv37340/PXbwhobfffld2Hlblkf33+6vWLlz/TFVgmgjfXxcapVZlwfVQ31dZSc7CFSnlx",
+	"GXkir9Jlfit6HlaJ1BmSkY+fqyITlbNjazPPfxD56JX5QntB7Lyl7TDCUEeJfYWVFzuPI4BRVSbqFsAm",
+	"jI5vVnGZLhNm+MJOPi6kPeg2VW6MkH6V6AJYjcbv9B2+0rx7TU96rVTRMSXuiRgwsufTFQvWpp7DACeA",
+	"K2RVtsygvpBOzAEOcb+wu6PleDhQbC1q9d/5+j8qKtpzThB8oFQAe92o6sYeveBK6jP2wkBBi1QsEzwr",
+	"cimucJfZ/YTobwyo+eF0/aY2Rs/OJYyPvXIVDDuyqvV9+CKcH6/qdj8ontpLRj35vW/WxU1fycNKMIS2",
+	"Z9YwySWV/mB2WXe/OoXo2P6jrbjBONonAiHewUaOBhBJx1BBAOjOrNo6dFBoVt8cYlYfgCM60HQobuzh",
+	"1bEehr/QLir3SFPapZkoC7XtUYM+/3XsN/bBDK3oTdF2FLei2nr8Phx7Dr1nlSMCmRDP7i7SUL+hTV4U",
+	"fr186Efc5mIzQpweDta+LPqBvaYt2COkPhFe73BS4TbZvUXr2Y6ZpLSpDkP7BXtsRw0fjRCPSl4UVO6i",
+	"hYAyDrU2qcKDs7nPSyEzKunuWuq0DvEfab0iJWnBrrqk2mq4eECw3A2nfnw9ir7J+WNemDgmNE+Xfmau",
+	"UOaovofIChb5rZBY0emqOVe5DE3l89OYyR0pJERONNHimQdO8B7xvswrWuDw4ljGEGsK9umk7+Gqv4oq",
+	"y3EN3AzvGe4VusQ081IZKrzC5W1svJ0G/h6Po2Xur3LpoluxIpPDssHWbujO5cOLZqkuv//3ybt/iddd",
+	"RQUYNHzEX8hEdHOBAY/1QYlPCqLjABvl7A7HU42XO/qAOxSGb/VSeDbVKgBUxwQUwR6FEEOkHfsBO6He",
+	"RzxmUPTFVbxRAKbt73ssuZuvPl14mnhFcfPZwhXFTRCt6IHr7qTKuIKULRoVq9JsP39wwFqp7gTaN690",
+	"Vh1hl5UFlxMli4gT/UvBJZJAdalLjga8B3Zgn1IHCNRVCGawGh6WAgM2ZwzWCSk5GM4SuD72Ol6WA06w",
+	"HfYVzXpMrr5d8ly+gjB0V66spxh3kwBFzSA9gwfVxh5QS249kARoOZ48avoJ4uH4DzEXxN7Tfcfr76/v",
+	"Xzx+4mImdiAJW4r3zWc+mz99ko2fnj99+ij9Onvy+Bm/mAvOx+njxzwbnz/mD2fzR/Pz2cVsPHt6cZFm",
+	"54+zJ+n549l4Ph7z8dO4Q4oh+cPixuJvDRf2/OLwzJd9Bk1HgjPfHMye1dPd5VsKnk3i8/vCaFgtmNQr",
+	"1Ac+Vo013lLJePgIHktf3PILkH7LVQ5xbSjDccXGPU8fEAU/TCeHAr2vXhQfGHxREsxZz3zL2LFBifRs",
+	"0gG8doH/x6TujgKjAhL44HusA3ZAcpTuiJ2CWT6fU61vSy8KgKMjF5r1POa5KBDxFRhniXWFCgFR3EJp",
+	"ZEzgBJQYDOf6DgYhZBoF7OByHVb08GuXB4tqSq460d5cs0yl6xUEVDRG40qhykLQl4gj8nwdGdupOlMu",
+	"lcxTXlB10dlhqVfxXqTrgzO51pUSmu7pQFmkM8xLpe24ZKY92R1nTggb2mHn6+aCEq8DlMlJUsl7gfGR",
+	"4pRybfQkiKhE9NxB/sDvajZ8m1Kaui3+LhGwR5/KhfjBXkm21V5GhoLL1+vVildbyo2XSh8444djy/sd",
+	"GkwPFDyNwIPBmCFbkOL/lJGuhKlyoQFNVXCpkUKtJ/kwLEHtyHZovIPcHZx+n22Ge3aLkTai7KsKHpJQ",
+	"/pVc9zvW8ob31oPyhUku5NfaGO0vDM+k+kQh6d8bEAxktxtj5WkqSkOl3PiLphwhlXUCHyBcJTJC07kg",
+	"2Reaqr+v2HSuqoWwD8oNXY7mDeNyy1aqImqblueSjIzgVaY2SIxoXw8oTXs/ar6FAGceQIwTvZWptQsr",
+	"wW8mi4JrXRdxIRo26gvhDJzC1yVBrPf1Z3B6Q+HvLOB9YO0ruf3U6SWbiVwuYKtKkV3Z31DtTC8piYVw",
+	"SSdOV2/lfTZ1dts0YVM86ezDEvihyOFmJcHw2ADJkcwgK4Q3SzVBzUEyZN9tT3kwpq/YNBMSH6HVShDX",
+	"TJ4xqfB2GuoUU9Y+wA8wdr1UG416J2FaWcmCU9Jaz3i3Xpei0iKDB3DwKqtGJTelspxuYqQCM5YbfII9",
+	"cbOKb2R7BNYG81k+ML9SLqUybKEgYYh4bhqGNdGml57TtshvBQNaWypwdhMDz7Gvsf4MciaAUeeAT28l",
+	"c3wKSO1tv3kmFlxeOScdbsqQ9VVmlI6kWSSCSxgT2Y8tkgYw2OxXZAqAwPYRxP3jTVBGCgafs5apqAzP",
+	"7QRx6YqzV3yL9dquAvcKpx+Xf57bZVJr09zzXlBH9XlY42+hss1JH/7ZCt8oGXkRG+HRKwXWa0r8uRYC",
+	"q3DdeqISJepqjP8F6WT/VTv0hdvlkUDTkFynNQDulus8xnnZYxYTHNjtfwi064ON4c9q157C7DymJvoA",
+	"c7Bp27UcEVAAddg9Nxq0gP0v1y3gmGk50tyqVFHMeHozSeH03HuzNUF48S1cfLS19s9kiu01pojQrNsm",
+	"AEpLCNtJcXcN1tPv62wRQ4ocRD9WiZSAx13THWJM7pWJC67WxP7DLBuR3rykdEGs2CsvhDT9mx5+TwVb",
+	"8RsBQQyiEBku0XBUDtd0t5RRPCz9GC+2cs9yg/DT3SsCL+tEVCsIdoCyVj3UeNVaDpJwKPxSN/FRuql4",
+	"eSuqKs8OrR9dimI1gVodHWVGX1P9GyLLAMf979c//TikImh4UsHMJ7e8ig4gKLnj7I2oKm7nnK1Uti6Q",
+	"Ef/7b3+0ivbPr1/+fMpRfRwy2TuZf3Zuw86ydQgd68nXuVwUouak1YDdsDKdUD4il4Anh5xXhAHojViV",
+	"BTfCtQ9Ygb5y1aKsyG9ESBaMSRi06epa3Y2YdQQGYg15yvUlewhiu+Lvw0kIs2eRaXyjFoti9yR2d00M",
+	"zVFPTYPrmOlNbtKlAOzfl3ZZvwJTWM3n7EvYDl9RLqrxAGs7VYJNDQzPyt/Udf+xkw4AJM+1ZK+0ljb8",
+	"gl60bk5/eyJXwlR56jbk8ElztA4xvsA+HLVfULzqjP0o5nCGNKpjB3JaDt/Qw4t7ZmuZFWJyaBlWWuSR",
+	"wNAnJT48dIhzYUUv62PBWQoHcIZykHmlVsChhdDdEL+htzIV2b6l2zWoP+JQ/phHKnkPgHC0LfT5cYHh",
+	"nhnxWDUEqJm7fDBwmH4n5rnMo6yeRwAzI5HUQB9norTaVKa50GSR3WH41BHobghPzMM3luxhEkXzHR59",
+	"7oNyAvQ6l4upR1FrhGOjhezyEVdsSm/NCPhZxyHV3Mn9imfiik2pQYW7DtHd+Ed0sEKYdiMQ4UYz8h8Z",
+	"BAcOwoDW5U0CjllXaKtuMWge8uPlOPJB+d7+IiZavaSuEW1qyqYKjKJKDwCTBgLXxUXYT530xwnw9x7H",
+	"D388otKsUYO5p1bf2gT19mvc8Nsom0HLjcGszTfxADrFzKd4wjNfu+KC6M3CCuBYhp/w3GXVWrK8AU6O",
+	"ExfQa+IcqMcUBnZJCI0zoidoRO8FL4fjuwn44lrTHkhCc937Be4koXq0iz5TjD6A4LaChUcYHJ0Dda0n",
+	"n5vwiqer/RIQclcNpadyU3WSNXbT/nlX+biCyf95LimPU4k5C6pqCUAWlSwMUQ1FxFzj1cfWwu/FEbV3",
+	"SibSA3eKY+eIcE3GuHanyDQyvfJpswkvimkCLVc4IJGpWuiKTW9EaaZJnYai5AnUoFPSw7dwDRJpic/1",
+	"GMUwCQCGEc8A0AkvAyL/VnoFRtYiNElGN5hKDZMo/lHxfnhdywNXsb0gCYkNzRXN5V4F0JKNyBQXXE4g",
+	"lTVlLp+jG1kF6uFmREnxxjr5lFAqK5buRBtSM7WRzamjGcOs0pbSTDiE6InrPuHIyulCR8o0Xza4bcLs",
+	"pc9J+ggO/JmK0nL4yoQJbr/aMSjU+CvsWGjdRSHkGbvGrn8+2ENJJshJABwRO9AMo/WsqTZ3t/U7IEBw",
+	"pHo5imMzOTU3TzIySyEbTE3gVoySWLvkoLJwauVumuBizQTmDpwMGFGeobuD8Ar7X76LLyoKK/0zscil",
+	"bwTqe92wqR0x3plrZv9R2vW2t8PrpBAIO1woCIjRHRNnxBndvpkQ2i6m6B6Q+AI4YAn3j3vTBy2hjPpM",
+	"1KOSmGjHkS25tipwJlyXWJcVd+XvVJusWtuZptw+lP4n+Jj9Oq9H3fXosoJXIgv6re1UBL2NDqFz1Dwv",
+	"sJkzNp2mMJDnVUf6uBjmlhcT5Umz9lC3hRRboT81MXXQdVCE2gVpO7QNB8W39QEVbA5kUMOPfIfeXDOe",
+	"AYdMB2DtQahQBMeua24IE/QjDmBNifPc/dMNyduSt6O2YCffT1VVHk52UUe99oasMOb/aRlJIVaAyc1d",
+	"F7+2F2Hqe7Ddmc/nLYJPCgRb+20vnS+xeyIFr29to4EMFHuBu+1FFo7rxo0wEQCaEYgZMdZwJ/bAvxy9",
+	"HV0v1fbtyDqnoF3gb8BFDH+EHmFd7/jsllf6DJoMf3yXDCAldaRA8Ml7Q6QuSPfQnilq2H2z4L7HHz8m",
+	"RxNr+Qn+MBxe/tKvdtsRcx8+OIiI33scmzIGyeCVCTa3dh/TJ5g08Hh4K956ncbD2vwzjqAQD0v7AIPx",
+	"+7pToCi0uFOdVeqLL7zxmmVU5rgiGJWT/nfxiBjsh+O+S9esVblm+CxnD2C/YS2MyeVC3+kj3TaNVLPC",
+	"0U8f6Ep25o7jAzwrOAaAFQA7yw9OhtiXUm3L4Pjfr3Qy5Ehl5vJ7dHSnkLfAc9st10oYnnFjN3kd6vPN",
+	"TVEF09kwWVRqXbp/eRhsnNM0sQ7gKtcU5W1iZEtV5Cl1PJhh+0WXVpkAa4y9gUvo5exr5qD7i737Zj0T",
+	"lRRG6Al0LYTG6nV3InoS/XdarDOxk2G1OYPPm0voj248uZulbocysvrt4kWqTwtQdUxHC8Bt7VZjuANq",
+	"N7jzpQtleuBO0WYyrS/Ad9LV+LD4sJ2vE3DYLfnF4yeXJygJDGyZr88bBev0jt/G95/x+/N3H548+hht",
+	"M/1cZrEs5/dqw3iQvfGQ3wodeqBLNgqUjZBk0Hnwq1VPm0rJhfVzcnPpAcZJDTDGvyA0BXiupghZzCCy",
+	"QpeA2wrOUh5YhfCyWltnOWaUztg1lEJsXRWEzBjXN64cooVsJ1wqvTS6FZ7LShUrIc1xEYTdlRzU0SeA",
+	"EOeaLZQUV+CqOSPZbjDrYQk7lmbHlkM1dgwT4z/xNSqtztZq4kiPi4wLWR0Y7wunLoq86m0w49VvF+O5",
+	"VBsroxv0yTEV6AplApIgISfuX4PibmF7Gq/6/Qc0kLgxBfH8ltJkLTtwHqU/sZIjfenqxpcBUYRiybNa",
+	"oGo0upqzrVpXmhW50GwmzEYIObCklZe9uNBDZMLVZx/asYkDWBJSUbijEdd95RaQSLTRH4cTOPF02s5E",
+	"woZ8rsO1Ko4oZHROZt9UxNipXhu+1UGA0J6Zt0T9LW6pzhIq6pvV57dm8nD2RIxnjx+l83H6KHso+KPs",
+	"fHY+eySe8PH8WXaxA0DdN8K4ZfRSer/6BuoBfPSyEnTc1uiHRgMquRBnQX1AX515t5abxDd3XKOV4Cs3",
+	"BlUtjsm8Yz00bpmEouFBvhNkr3fvnSLFhZs4Yo+uwFWN7GI0n+zPjBeV4Nk2zvQOmekoquHf1RqrO7Rw",
+	"3Fu429elPZkxmAJzfYkk60hvOIVpmh4FcKAadD8m+r7Y1IagpYgbA0E0SrZzqkPReRZCGMk8B4udMCWe",
+	"oZYs9wBf1Y25ZVkltG41CDKm1JcPHtBfzlK1eqCXvBLZAwRFnm35qtjNnTkQPxb9cKu+XfwwxJBBgBYQ",
+	"f7mhwJbzWNhKVAswgoxqbcL6/RsxOzMqPvIb0UOMcSO2zTdfsSmiFKb4Umps0nwrztPEfsVv43dn1CBd",
+	"n54ZHmYQh5/41UwGs66HjmL/6XpsBsEFodrz+ufXL39O2PRL3xDiq6ldzumX2O0F3muFu9h+Nb0LpRPG",
+	"uxpMlOR97rZY4L7YdP2p4rHChWvqD+ryFUtVgJZmwPdCNDA5mqnujExg96rKRWqj8fDentf7Dtrdp5zr",
+	"vbozfmav6dBw2j/2TEwZYSX5WWVCu/xMni59ug7zLPC3SLuGim+Ia6y7H63LTojwNv/5sWIiskMihPCp",
+	"z7N4ZKXg2yhDhiNYpJK1slBbwIAafiMYqPTZFv43ASGBx9A+gBPfLEV1xpCpwmeDc6NFMWeABQ8SnjUw",
+	"rEZgvUsIJfYbBR42YjZ69y7GxbK/538bnaKyQ6fPysX+5v/wXLc8fm57xQ/WpBv1iBLY/1on++r53R+f",
+	"cfS2B37uK2Svjc2laoE+ZnuVUxgQdqPpnZOfiUmvwyN0DNvhkL5Ed2hHVBcCTmKOwgtUrgv7Wd6T8arz",
+	"OOZ/gGK+nLvCQrgPyymyiZrP4xrI5TmX1q6iqzHHVked5/M7BY27iEYoSUEG730CQuHCEMbYKx+velpM",
+	"vJSONBl0Vo1MiRmRzoqLGl28zONG1/DZ6IGrQuH51Kq/IMLvMDMIOyAvHyl3/aCglL9GdcIjiIucaQX4",
+	"JPLqpp7khzNDBUbYze6KTSl+7EeQFmttnJ3qtQrOXTOuBiPvYkv9a2FHYXA6tp8iMew7GGlFLkWEeOQQ",
+	"urwg5FzLwJlcK3lWS8JZNjujpv9n6+p4eRhK0v69V3Lt3rgivTmEJkOkUU5Ip6yGP8qpGRpZtDL189eN",
+	"1gWjNDPhp/VP7F/rdzuxpjLZkaPThcZ+0v13TJLbNSzd1lUOexQnNb9s8c+xn5UBrg1g+A8aJiI+4ewU",
+	"TX67GRLIbMV+6R58i0oIIoWItuTBRYmFc/d0qPQnhjub3abyRRb2YmtF5eAX/q6jvQPjR8nOXr4usUd4",
+	"eX97OOSYGNVgkOFGm2sRiuFM1PH22kbRAYSWneBY81TuzuH9Qy7EvnagXWwQulkDxT6+zrSEZGGGbTv9",
+	"xbtXcmeZ697uij3VwVQHfMaewzEe9oOEGxOMvWLVKwzK+oW+WDpA6vjddwlAmdHQutQXHt0UPIxU/m9O",
+	"WknwCCoTbPR6oikB1u3p2z4JXateGmX8FbzMJxj3qd+AKYLgBfiH1kS/C8rALj4mO8mHj0DAnb4u9bA4",
+	"c6BZImdsbwHcmAr6tFohVZgWQ3j762q0/moLFKCjml+vpcY83edmdq4JEwZD+j5GP93DSY9ujviPAQw9",
+	"vViHWNEB83Bsk4KsHQPVp+e6/FRVWoDhkRNe8CpWo3wNf2d8hu2AGx2RrH/OU2uSFsKx1sRKg5eCV5oP",
+	"4FRyFx5fUHwQJHVgDIM22CGMkmup12Wp4j1Mfg25NajKxKHcgV8NkfG59j29MiWwqwVPDVOS6jeUTKHx",
+	"RbGlVl3YfQljJ7lGM/2AEo1feSV7IpItLqUIGABphJrVJ9SKwxVsnx1UIkhtGN0GrtFubWUVVhN21FBd",
+	"00x7uynuA9g0D6mAJknZWToXPRmnUpkJYfcziHfUwTe35TBjJ7GxIebkCjE3jBdEDO4MYhyk7/mODHYe",
+	"4xy+KWoWHwropY/eh4gUpYmFHO3s1xwoWrjGSO1PPoBh5CDl5yo/40jNDZeUCnB0jW7qqNYEO92l4hLo",
+	"M29h2adsRnTduSF8yIbrBGJihdrWP0tVbxgoX+E3ArkzUSoTRmIMaS5nAbKt6HAl0ptrCPu7nk+d7Gp8",
+	"AYVGbpRJM+IaLJKQar1YXu1qnHkaCpi4D+UhrE5QSbh2bMhWErb71fZwm6oim2I6HJgtNzzoJJR4WsKp",
+	"FJupq4C6YlLkCHcmfQtUS949VFLoWDi3gxMlP3JX9EKKTXRqVdEHQNvhRvegSPcFFGA2T4FUcUbr56nF",
+	"prd9yt61jURCoQ4v8LmzDR5W8vZs7VpFJa6oGCrzGoWkvD7G71Z8AMfQpL9c6zrLmpVT+8qx7jSa4X3P",
+	"OofGP3upVn0+xMCBlWnUgKIE+FtcRcIdev0cav67bbqrUdCbgCvHqHq4QGrXbCHEWzV8YKkO6m93ihK3",
+	"jiG7Qz/1gZ9TVeZC94Vr0RQkZExQ7YjJsiQAOQD1p97KdHCZC47oW1Vu78Ah5a3N6Crysvyi9n+WgLI7",
+	"Y1DgjnxPYOQCMSHSm/GqyEXl7tBxvGIr57DDAdOIjvU4t3jj4v6u1dQ0D4I5CdO8CKjv3aJHH7jiWY9g",
+	"u9s8Zb4nStX4nvg3d43ebDYpudYbVWVxi0JEqy5+Jrx2WLVV1weA179rHFqYod8VPAs94d4nHthcylBE",
+	"qL3wClyM3FwGMDEay5eY17bLwnLzFeAfKcnRAjzWPmnnzWvtg1ER6l1okY1pdAKRe+saqYCN59isBM9o",
+	"Pg7YqX/Rh0VkkXO8FmAdVi+zJc8SNnZLj5Yx0QT72bjYG771OS3SAl7uaAskFHSvXW43iXtV5QktUdK9",
+	"w/pf7RqYqkyT04G+3zlr9E8fjoC6jC3MyqbJHBBmcYMIVDd4YOVqCuEgh1D256HIrthSbdhGFNCOHCJJ",
+	"uWZTfP8Ui5Xo4IUf6F8QhpDaCN7iw5PQC9m/AJ2VwiWx6F50RJvXBH9ACj1VLZQxQu775HWkUdtAmvbA",
+	"zbCH39BOmd9UOUYUcU0mxwQjg+bHPbT6gFHELgsz+9mXntDQmucSwS0Q09OB5XLFpmhgTkGFEL+sniZ1",
+	"8ATCCLNtI77ggwZ+U7gFdR/nDddk5KJnsYXpoDSwGnWfcQdX+Xl19Ee9kReNtTZsJbi0rsAmDLAAN+Rm",
+	"mReC8foLGyZrElw+aZA/glsB26BuiWHdfCvCGKOJ38exRhi7FNQHYlDwYDfeogaJuv2izKQp+K190X7f",
+	"4dupvvGwPeam7sBt0dtA1q9qLf27NCVs7VOqcNQVnzWkcFTG8R8j3XaYx7kj86iPi6uErb2Hdk5s8Ofs",
+	"ScT2yOnO5dSvhCY01LG51KzaTqq1jGNXeoiAEXfh4v117ZGnaD+As7iZgTjEGEQIPQW6se8IHk4iwR5O",
+	"4ENPX8zv/8RNupzuz+eg6+tmJBmUyf+zmsXqP8pcpNj/UlU3DufvOhVx6rYfKfEw1qQ28cpyNTc1QfaS",
+	"g1pX66Z9ex5LaXoe2wghKpbVXDLxHjmnzFqz82gPxlP0VfxdzQ6saW70hm7OCbCYJMSMB58B1Bhr2Qbu",
+	"l8U29ui/rcX60DbA2Hj90HtMAwGG77XnpqNn1us0dU6GPxzr1k6e6jlOkQu1oJM86ymZL9SC6kW1S9+S",
+	"mNldU2SNfioBibA2O+vPDyAYjqVNw+7VLufppL/xTeE69WzA1594hn8QkU5ZvFioKjfLVfhikV08fnz+",
+	"bJSM3uN/vEtOw9Pf3kg3Yntcp6jeQmexjWbLXaESFj7mkul8IblZV6JV3JzlurR69v75fJxezGJDKNez",
+	"Ik8nVFpZ3/rTt2rzzf/+9+9+uPjr5nr7/PpPs2fPv/119fzv8yd//N+z6pv/eLb5utDL/738m9qYavbj",
+	"d3/cPKr+3+v3/7F+/of4e6pS7fd/fhDbX+hKkFBjBfSAVYmJNU1jPYYkEJTGDOzNztvhncDatML7eWzM",
+	"YD67Tr8TjykIEHUJRKfG0SoltUNJF7mgqf0Fzk7EGtBB+oVmeSakyc02YVMteBGUZ8ggtoy8BppS9ryA",
+	"dHjCpi4yNkV6BFHdh9c2HaLa33Sf0OA0EryIh8trcfzRW64DkLAXj/fjYP9YCYIZwPxhKAzbrbne04T8",
+	"neeFEZVuwV4rhLymXFKnzxbo9cmjyOr+xGU+F9rECfMPLfRul475pum+VeqwwjGXgZ7kelKjzgcSKO0g",
+	"v/yJb3uroCFBE2NpcL455gS3oic8rOY9cQQXNr9kvI61WtHGGCzWRFMvtp+vf3o+bWrg3bUEvM8+wBoc",
+	"QmZBKAP7ibp2LCu+ZTPsdUvVuvHXnjnyrJ0rgAOBSUjcVEYXQLRZFVPYpDWzYrqHDtuhojOORRkcQCS/",
+	"faBq5xHPVrkMCQ7XGrZ0oRaTdVUQ78HlgwfnF1+fjc/GZ+eXT78eX9ixVws/DFUthowil7kRKdb4qBuB",
+	"PdDsf+7+Bu/8jMZn52fjUZf4sJ6VAc6em4Thtapxfo727qWZ06K6zdN4cYWf1XhWMDRSsU8Xz5Ka8lkj",
+	"cdaNiPfnpgUZMAP15H84oBWK3SYO3OhS/N+IyiwH+JS0QL7+0o7Vr0QwoNDddJMV3xiuxc3dmzFkueaz",
+	"4lDm+hXPi57Cp9OIV9vY3bvVe2l7DhDQ7tlCJ//9mTIHQUFpof0S77HzcEFPYeqRaHweaw9fdkKM0suA",
+	"GAPZuSii1IS77IVB9ENnOm+ok6rN17BXNAUehmHPjEZ+fO8w/DZpGHePdvfw3TNeT+J8+Kx8gh1xIM7I",
+	"kYzU3K72/HWRAOi1cJsLZCffYU/vLG7v5SP5Kdc6l4tvCjWLpOdW+OsBpMDOjt0Z6HCPjQ3o5yhh6I9q",
+	"I6r7KdeCFcJY0z1hWb7IqZot43op9BVby/xva+FANET/tQsH9uRhe3kC0svf+P2/j+8/e/cl/cf9d/fc",
+	"n7761yj95c9i87KK9WWEJR12Eg84s+073Jm979o39iKXFW+tAx65Tt7wcdE1iYKrf+mwgDGj2EIYynK+",
+	"N6zkC+GRW0rW6CX7w12YaOoUbZTUWM7zBdIBIxwJ1QIQNcKN3QBz+2itRHFoU5lui71Hw5q80Z2xmUei",
+	"6l6Pq6cMAQ/WhGHhQMKIPjJhmSiEEdFosC8y6CJaY9RnNTV6xg3fCXiuiZ3vTMl8CFzR8XWchDyhJgyj",
+	"OY8uVmzrnyKouc+XGnBCOT/rEHttj332sjpJzzanzD69ZfayWhxpljn13Q0Be+q9vNKGwYWtMwdaah1o",
+	"EtytDZhT6fE5yBf4LQf0LEFXlBM5oic696wCSdCAJvM9bJQEhjd3V24u0Tdk2qiKQnR6qTZ1Gxnk1fCI",
+	"8ZygLq3FWJul6uOyDVYkVatVbr7QDG9orsq1lM1VuQjyzgefRviq+JAWuaGh1Hw3Ad8kb0OYnzw6fhwr",
+	"Ypht7PxrfeOt9VJVpvPdd/jwlcryed4HCabPXPLMVyb44iMgYqOJOTEJNWCOfw0wMXdXyPuq7ndz5A7B",
+	"5LhK1pUjXugkCoDObnrpIGQ1YAp57hBHVbMp8bIEembsLqXMktYA6sEkcZpb623Bc3nFpnpdikqLTNh3",
+	"bJrMTETMi1s2eBZk6zXb8C1SxDYHBu3yeGVwzFt3j2ORziUsf7uPE3wNJCbdeAB7z6t45LtBLhQJHTe+",
+	"PIbCOFWX80ElyG61qQY5mihDh82lfvvKVmtJiWn5XwouERMcR0ys1umScRACwNCdMQzSY7onQ4Q+rL+j",
+	"CZEZxcMDTme4vUvn7LYYHG1ocY4ux2E3QnfK0BPhQrJR4UrA3Yx94WuMeoPeECvadq+M/RaMIYbrAXHf",
+	"lZCKva2LAKIdiAmJGSYPrOAlTMPEQ3XCQpgEmkZbc3xdLirqE91LJb5HAP1kdqIl4boR1XZPhT8tQew7",
+	"CQvVKjuiDm9WPJZK3dS482otdfwtaw+12wc4D7pXdmuh3WD9euMQ63no2xeO6bHtNWKLJ7sYQNRkLRIS",
+	"f2w7AUgqLhk3pspnayNcmV0ErdTjl73ERniosS7ZcDft2PM5cN12jARbW9AEXLqWNkapAtj+RKt27PBR",
+	"fCp65JfzxoJcMuRL5h3mJ6wBlncKOaTLvMgqDLgMcmy8sB1/qCzzLBMyTnxPhR7WmJKOzO2S+WJLsaJ+",
+	"AFgIfKfav3aM1PcKdxKEGCVchTgTo1QbOQFBmCDurKt/h4/nULq4u4UCaqqynbsZbCatKugM4RSHPVWb",
+	"nkczcHJScsekvxuflcXX69WKV9seQ8kBJCpRF8CjhQDGwVIVmd1DhBnpOfDH+w58NCewFx8pyVqle221",
+	"I7p0fDM/ZDT/+O7ju6ax4c6j889lZEhlJjDFNZl9j4VmlwCIQ3INKgxLKNcm8dQTZMPVrAWy2FLHhqfs",
+	"p/wb6ONml9S3N8o1o/A7MkMATTgUT2qFLZYJjXsjRKkDmvYcKS3sgrAsr0RqVLXFRq/U45r6D6fqVlTg",
+	"Wxil0LjfR9Z/gJXjJGhodCkMoB6viAPj6rMGMV3hyLCaa+zJvNuME3ZxhlRx03V29P3cKt5QIIp1iOfc",
+	"5ZT9VNZhn1J8UwkRo761T+5tKuA9q33HP/lgJ9AJ1740HFTyaffUgcJ9AsOmUuoUL2wLRb1uzeb3tGLu",
+	"vVFhqNSsEKu+og4oFbAKGSmyK2UdACD7scoZaNS+fPXHb9mzR4+/TtgUoi8p4LgflPjkf/ldKzn96oz9",
+	"UqlFxVeaYfdFpiSbpioT0yt3CEPR8DQThucFlQdWYiWy7fSMXUuWE7HSTBRKLqBdtiszNEJy7ASFLbxE",
+	"xor8BmOxcI+nIBPvcx2Nr6ZR/wg7KvhOfNBDa2bthbRSOgSkFmojqomW/Ea0+8vIeYH8yREYpyFQwM63",
+	"4mSb3HrSNaiz+RpXffMWsr1vR64fEn5wtLEMrG2UM69g9qAsBIMiYO3Z9G95kWeswmRCAvMJJ2+jtnqY",
+	"aKNwAHg0yp1tl71P+SqWKU/plziHBwmuwOJut9lSytoMJCsYkVAVs4ZEQDqBj+ifLvrsKCr+j9T1K9du",
+	"dpzaKtSi7m6P4Irm6CrxN8i4jtOHN1+v+gpG1j1gze/fvPmFynQaj300fhYLQpjc9DVUCp5kxw4pjeZI",
+	"v90hyXFX4brYWAtrCmt1OSu4vJle+TZpdlpISUDpNiiDVhapvnFvCo/IifET/awluLF3qD4HYO42OADp",
+	"J9ShtQHhbHULC7oP2vME3eybTbfOBioZYINZu1Ze1uKdVepGyB1ahajUqXIgclQX61WUMMH+3ctmLkXS",
+	"DH6eN17zMCZD8Z5cv3CzrJOChZ+m5mwc1gEiaD7QgsXk0r/AvmznR5w/in1FNGdEswqlLW/Bq9RlKt6O",
+	"LqE76latoaDb/8Ttb/8arThx53433vbn1y9/ZvQ7tCOjPoGoNaxUNSfqAZa1P6jEAsGgu3eB+66YwL8S",
+	"PFtFg4AlXwjSqM22Ka2+MGYVOa1e8zmyGFl9bD+I9+BcoLKgusnUJiKar4TM7MHte0vfCpmpyp6ARkAW",
+	"lbDn1iUH9Pn3b376sb+1y2Q4eldQtb4L4rat+UBsNnm2EOaQlg52yn+Fu/bjw9zkJDjT9eva39S/uvSq",
+	"LmbGxan0gDh/X6HJdWRlzFKsrjAUF5cDWs8t45VoxU9qovJRLKPpw2wHtYzq99qoSSKFtR0jop31dXk2",
+	"/FSDLmN84R8AR0Ml5vl7MCtSXhT2z6piK1GteJ71aL77KY8RG8WPtWD96BvjMhBFhmEIJECDUTZwNxaM",
+	"l+Vd4TeOTHAo+Cb+TYtcm2r7xsH+7t5aeal0tKZaIwNJSdFMVMz49nZ748osz4L+l9FDoOC5nCyNKfsI",
+	"4PDRTJeC32iwwBw1riKEL/W3jhcOVQJ6iKoq780DY6DiRkhWrotCX7LwHvCkNvgiR8J7PPiqr2O0/VRH",
+	"43XGhvaPrhb9/aOBYqmKt9hvTKzBtlRye+U/EmN+RFelkLC2E6xG8NJuoQUZaixyMKxmD+t6kfb2sW4I",
+	"+6nB9K6oTvuilS6kvs2L2+opvL+3QC7XptWb58k4iYR6C/Rs3TIUnBLqK/4+X61Xo8uvL8bwPPzXeRRU",
+	"GpnAgK+xLRqNQlAqHXXXIxSL2oF3lWNvmvnXgHGsDlUh2QNnaaHWaNJQqT0xjcNxDlNfcrM8JQ26nwDM",
+	"f98hWFUW3Fh9OviNv7gbOv1S3Q/vdq0YDbij4V2X1mi7P7LcKhGPh0yABNP3FbstU4ySdbWXtzRctg8o",
+	"OWADp6qqCd8m6/Kgdjxy6zvN7OyOHmsx64flHj9g/vSBIEcHk/BddN6QrcZuRAlhjLQQvEqYVmjGrdYa",
+	"82LNtFjL0bVyPwmqEXd1rG+VG1+Mj0eDNPnB+8zcAwYTb/jToeD17yUNtucRB+CrqIfmnUd9EKQLeWM/",
+	"zwt3avFfAh0UYeS0UlYDs3hZhq0a56q68ohc59sRjyN1QcezLuw+wDf2lF6k9jjnf19XYleHsA7n72Fb",
+	"7ycwT8IQZHAeXVLU1X6UC24GX1afLUpCpyue3niPBFrdvTDM+o4ev9Y+nAzaQG7y4GlfaHoSdjGo6T6R",
+	"SsmqRHiwNtaKsvNqh7JQKmu1Fv5A6vPyQy1OpHwv7X/cH59fPHz0+MnXT5/xWZqJ+Xj08WMnE+2fccCB",
+	"59NOSCDcF23z/K1SOa7hM/btklcE61oRvYErP8bgRA3XhkCFtWCVIcxpdiesyR0O2+CIOniqdmy+3t4v",
+	"tRvdMnY8sMrU3ZNJTC/ZFG6b5EDe7uVKzZlaV7pV2U0ie8WmK2WneoqsTlJkeCH+FSkTgTYEap5oidwm",
+	"4G5drxj0J6EnTBOErKQg0Xb5ZsI9/YwRHTIUa5mNQruM4yffz6UfZ17V+0p7AYiklZaIxa67/eEk2FMC",
+	"PoJamtAAolrGWR27EY5WTIH8d13apSl5BSEIADF8EuSvn/0durkGRoI0fJJxrGUleLrks3hmwyo5hwwz",
+	"nYVf8uyTDGqz3MYCMfa0ETIVrTTePk9zM8Inxs0/T+56LOcfFg4eRA97HLuA44ThRfFyDmCmIVW175Ko",
+	"y0WBvDP2ZqN8ItYHdK0aoUIMQO+v8yLTbMlvRf07DugsVnp2eB1kDzei3Qrwckiic+w8TaYi+5GATfZL",
+	"PKB8oJcH3xvNnx5Qx2I1CxZ3eAW1lSk4PTBoVGcr1ar9C3UTHpMDx+tIg4YXjiYj5Uu3dpfTwVXWfIW6",
+	"K5LMTkFXE0Oym6gPH9TLxI71XVhzZTdQK4Yk5b9R9eFZbyQrFghF1knfDZY2Z71YfiOFIww/e28FYyg8",
+	"XbXhmJf20bq66z4myLzYDxtyvf+HtPjv6eWO/9BTOOYCIJ4zPCjGtkUVr40oEbUAYEvg62cUYnRyTn5V",
+	"OD7HNbWLOTpeDOyRwbvXN3xV2H4/mMGkXoAdS/dTsO0isJ2gM78JOo0ATTfhZhrcEShQl66TPVnHPE1F",
+	"aXTQO6FaS+2In/Ko/opYQIdSgR3IcRLSkO1LsPmN018sSxN8igpfdzJ/nipfettxMWM8HiPNhfDYNN7s",
+	"p45x5Dz6klOn/j53D9racmmVKIP2bI5vVyudg4PMdbiwJexVPu/peQ9RhASv6LH054La+/eR/cJuzhdL",
+	"AEFRYSERAAO9EDqh+yCSx7eKxdsmOqdxDk23WTts/3bBSX2zrmTcJNN3ZH1yLTh7dD+yQsbrONYzUUlh",
+	"hJ6kSsZTzOj0gMcZNuQpsM96YoWx+xgNyJeOaNIIv9Csg2bboAY7FmhshzNxR8yk1s0R5M2tmOwGBMMl",
+	"g5r/2guP6UJRgI/c25GGdoALj82EPfbIGWey0QBuV5a6xxRR++LpGAmNp4MW1tNQa3MVtFMMSpewbIFr",
+	"Nv0SGUi/mu4sgoxlDIgJOeJnYm+8Vvn5hudewPKKmXUlk5qyBmJ5B0E42/v1s4L9dU8vGVK3U2obhvFT",
+	"SK3BebU2qVoJx8sJl16xqarKJZe+VUZt6GR4JaQqRUUxFY/yu2p0m6EuGz5SRFu/WeVNBJfRFhmwWFTt",
+	"4xip69PDjTFO+b3JTboU2UTN5/Gd4gLMS66Zu7rZIZWp+fxOEcxj7GNXunBYICHQNXuPuh215pSpJwu8",
+	"02gZj3J3KId0jE4xNEb/boed8L0/bVvBwbs0bP+Ex51TkV1BO+Tg3z/19P27pu7l/EUfHd51UMmr0f/A",
+	"RnuuVQZoWSriPTo2dlgL/rvZf5/VKru7fTWwixVNzSHiGWWMHWiQ/NPZGYMoNIA64+Xcex5RhbsUxcpO",
+	"UWVOo2pjO7jul9RpcX+YXh2oO70COI1L3tYqn8s5x/ee8hs+89Cj0FLE9qFV1G7536i9BWz5EPrB/zkf",
+	"b+B+3Xeq7ZpDMJVjzI2BfsGK8zqZip2MgOvIGu+x06yusAyLnhYHzmST7CkS78ZeN41uy3H4fR6NYvy6",
+	"rLsVUbCCopP4oVeQDJai9lZ04g1y4Awjt+aACL4RZWtanDA86FHG8N7JPMa09rI7PFMfDj5Kesb8gvpk",
+	"FCa7sbQcOpYHnVN5Dmz5oz0d7oIIwPzQ3JR7zuRwaq5opekoGFr76TTrLQonlIn43qgrsyOu9EIBdJ2n",
+	"NzU7E9T+p0obfcauKXBif8O4tXYVn1SUsE18+wtqDoagDS94MfQa13poqfi3cLGvMY8zZqQRZAkBEYIv",
+	"zJTQABad88qVwTSIDq48FwIUzwGZmZqzFTa45ZKdA/vBcLToiXgCounuP/ocd+KUhmstdcW4YSulDXv6",
+	"CdLvbZmFBdole9+69d4tgCBy2Kg22Pg1/gMCAuAmzgoxvXSUbwmbZtzwSaG0J5mz+syhuWBvJGyaV427",
+	"c8NSLgmnkClpL3HhjctaNHxlsxFFgbwU2JP8RmzZ9DeoVHjHKlUU9huotY0mrDGGKO3CiHaXGzeSRhTC",
+	"f4ddtGC4cXSciiEy7rOpwzpNL6nFiaoW+uqtvM+mwOA5vQz7ktas1glbAck87iOAjWuWy7RYZyLD+x15",
+	"ePMRs7Vp3Er0fiCbX2h6Ej4AKcenl1CMTn/zfYHor8i9LdI8E9rxsduTwfPBN6bSI7uSYynOYSph+frY",
+	"eOhn0ii5lVqhUWiNAlQTZxhUqvkTETVETow31hJHb1/g3aQx1XyOxXnIt+jIDKUdPDXbLkshoZNSiGg8",
+	"Yy+byHb/+ia0veWeQxG/3vu1oSlCIT77lWuUbHpK9GSdbSdI3RHJeQFZ60wsONaJwfb0+FKubzRFUbm5",
+	"U7wsVasVjyW7kd4LZpwW1GVicxMpQ6oXi3je+zPww2Y0ME48eouv7MkkHeITV7YzTqjHbYkZasnsksAv",
+	"XFp1Zl8oMhRQXvimwyeHYVmz4KBAAPWQ7mXZ9QAjvBAnaAGdq1GpQIz/k0DKuomWjo2ufY4Bwtx2evfX",
+	"c6tbUVVWlfXEPmppQBMqT5f1avumr+4hLufwSabgmNCO5lu92zZxOpPgETOHf4a/S2USxqFUHiT4gO/C",
+	"0E7s7d+2dlgI0vDn+ZLfiissubCPaZfRflqbCTZO0mmuPqmD4DCvUaPKd1Q/SUOicm1v6vEpX4NuRgKQ",
+	"jWJlpVKhtdBYn2J95huxvay5d6nRrj2kcsPW0uSF37lUaklFg57vwbsYnmm4EowKJpskX7u7JJUqXfZw",
+	"nnG5ZVpo1/wdzlMFp+nAbD4U9R2Xp4RySMelEqs3HZqL7IRyZPVZw8l1XBKRi9EQMtdmooWQBwlhJDDU",
+	"c9AqGeer+HUpQMRobWdCSLYUvMJ6Q9fQJ4CdUxVlvOy37KNsgjXFIENOLrE9hsGqqwHHl2T5SU9ybfcM",
+	"xZ1oy2DQKRQRLF8Uxby1H6hKcWOdj7cyzptzq24O7ZFcqF4OZ7tbflczXedpDfhkccKGvkQxdfifOiXg",
+	"t79dICHRQAkBg3QDtcKg7C182Y6U7F5ZBl35Gq/1d01q6s6ekm7nLBAHAyhAapsaJa2tH31gkshU6xjK",
+	"cJqJW1GociWkmV7icuglr9BOXusae8UXrQKr4E57rGhV8L50WBdTMjy16NIOtCXD9C1+k18iJ21OR++H",
+	"z8KifVPlfRFxwk82Y+K5tP5OZfz+oYBhv+TFQuUnUmm1ojq5etkhfP/kuyHattyJF31hv7z8Wc1iof/f",
+	"1QyLijY1ZGyuqj5y7Um17m1X6dqlRyFYuyHaO7OqwBMX/WWey1wv79jl53c1+yyGQoTEZVsKV/EPSQZV",
+	"3VjDro+5uB/FslpbdaN72PV9a/vOKGBVsLgtIaRSrEkVUkdH3lu3wh88/UNJdcK8H56j1aHW+6DEtu/X",
+	"T/maPinEbrBR9r03yLPnKBbAiqLNsDOtEn/VjrOlXsl6yeujxu2/cFl26oOTZIO9cvlM6WB43+lG/lmH",
+	"/dofQ5E4Bx0iXziAXEKxDsxe30LHa3QjK7FSRlyyacnXWkwTJpXvAAM5AJ5NlCy2VLaqwyZP9u9XbKqN",
+	"KidSbVw1Khiy9o+aGaXsBeJWVFNfY+zcVyhXb0bqofsDjGSEfb3h3SCX+A7Ie9/2RJaxReK3qtx213Mm",
+	"lr26EzPpYLP40Bdxqkm1Af9BKinsl2xlOqHE+9QFWfKeXug3Yts8HZD3YodX1glnWovgdZetfcTL/H5a",
+	"iUxIk/NC9z0TaP2aY9BLVe7BIUbaqMuAzzFVJRWI17SEe7GK9WjqVsJA91ibsrRCMYnHKfhLrDK0b11f",
+	"9K5nfLEGI5yGTRSl+TNRFmpLhdxHTNngCXK8BHcPUx3DQXaH5lkwctc5ayBK/cBoTrlUUmSTpVqJw6wL",
+	"H/wbpvoHuue5YTAizeyI9rjluBoZAnWzA7zLkOeR53uPoF8RubHTYgjipc4h9eDhRlurPbxgsOTfEnvs",
+	"EE7ZXp61KzaFtNF98lIdHIHdvw8EvD7+GUk1nZ+J7Z/P09Umf5n/93/+11n68K/mx/zR+rR7IlC85uZA",
+	"14AI8HsscfzkAe3+h6DI66WtH0tsw8E4hq3sD61gZqFSXozCuiMr4B1qmuiB3gKKhh22P031Abyxp6EA",
+	"mCVxzx3IKoCFjmayxT9I5BZqHtQo9Jwvx+hsQwM+odIMBMh/x9d7z6xajlIy4mBoe8NQrwnc1teDqxsf",
+	"uFsEoUYZ7lKKCCVyPXesHpADiGmew0Xu6l4IYiZkDi1VrxrNrqQCMm5EZECJql30s17O+08Xy9CmPFBh",
+	"/U4N6CMbxMHZNqISlLdCBGjCVJEJh6W6C41EzG88vD9WjCOIKFStR3/JuD1OkYovoX/gxyVk7SXMCF5l",
+	"aiMTqtlP2H//5381FAJeGSeV3gZdRjo0gZyVlbjNxeaqzlvbcQVgHkBT4UW+aC4AdL6hO7AeE3FX1lQF",
+	"FRZE7zSlB6XaXEEtmCDuLnxTjYh20ss1s1NcOu6ggSXv2zsD9rqmO05vn4YF+p54K+iac8Vg5ySr24Ej",
+	"kN8KptdpKoTdljifDSX/m3trNrMqbnhevazUwnX4220pi/IXd22jJ1pbZre1WOS6UekXYp0DT4dKaB2+",
+	"JW6MuC4W//BRODtRPgx3kPF7TDgtvKP2bSl/A5Lml6obXus7C38JZKInUUAmr4vzUim9NZKhi4P92e5O",
+	"KwUAw4VeXkXmUegQWayEFBuB6AJARyCFBpLdUp+cizHTfcABF80xCiCbSd3IoNKGaZEqmekas0yUJGfM",
+	"sR5VIuOpoXOOIp/hn+17ojwcKtpg2T02A3QetrqA8A3WzhHbW4vC3FomPW0H7XN2ZG55Zb8Uj9pmx5Ke",
+	"1qwqEPhIQUGwrLBUWl35eD5AaaBlgNVEtFERz3dIDQEfPAIEDRJHHMIDBxqjysQQ8C/nsAorYLAeNxvd",
+	"+ALmZojkItq1YMl7CAveuORGs96k7oHsaIyJSc8e6VbEeZE0qTXRa4RCad0OvG30JJtNIGtjp37F8/19",
+	"LGDICQltYxWaUkEC56awTzm8dkqwGzegXT9CvUevc6eW/W88oEPHKLXfURR9/tBWpkHRatgvMgBi/vYh",
+	"ZEaiyBl2FITyHTBCnFq8bFQxuVNshOnC2TovqKE5kKUF6TGg28yl3mmTui4M6UqMmiA7uH0vFZoj8rro",
+	"EnjuQp6+qflHkV0Uv/mKWS2/dZY96kq4YLBVGyyAR9rFrIg+sOcLGTb8BqI5zOF7bJ4WhiCC9huc7o9B",
+	"HweO84W8G1f3YSnRw3GU7VPcg62CFY7uvdhSREJYh1CEuU3SCRpKsZkS1DxImQABy1aYKzalBSKyBmez",
+	"wwVEaqqkD38Ta19F1QIEKABSUu9v0JN8EzS8xx7r2pG+c+p3R5AqOjCcyDiMSLk2dQ9xcBZorF16CrAV",
+	"kNmwpqYA9nlzyTg5VNYyuYUwXoivdspPio0L+YCOCRyoPbGeTrnlwOLt2vAOKNo72usI/jQSBv+GPUKI",
+	"+6wbNZnHuzVpNkW3pdWX7Pt4X5P+lt3OFPTctCQAtZ3HA6IYkIfmG6+Xcd/3sJ7Q/hWx+Gg8l1Lf0ju1",
+	"cR7BnmbwARbSrb5rMS94VeR+59GOrItencw5ZspKrHU8BhqCXaLrAOZ+Vm2BGDA4guDGs501FINUFG7C",
+	"ifMNd00CvVjUea8sh2IbaUCpcGndi5rGLPCjYx1h+v3bcLtBdrYlYUSlscOfPTEDoutslBKiwnt8rdnr",
+	"k7sj26MU4HhiL8tJqYo8jbbP+YV+8Qj9vGJCLnIpWCXmay00+1Iq9sP2VlRSJSzoHQd6v1oXWDLDXomF",
+	"+gocnw2vrKlpnTnfOwrjDluZohNnn0ws148uLtgUF92Nd+pACViLAo32rAK5EdsG+vbwaqTZWmaFmJyM",
+	"oxd5b+0zu30R7TEFbfBmhZqxD+giXbK31FYJb3twe/52lLCSpzf6kv2GA4Oo4LuPZ+w5T5fwG3ZxsQ9K",
+	"GGeGV2eLv4OXolb+zfjWL3C+NHWyAKbLuk4b+a8KwdZloXiG5Pb2BXZe7f4v8rD0JuA3fPLoeDY2WN2+",
+	"7gZYxontSuHkn5bVWoop4E/s4e7jiVdMFNTMtF+SpDITep/Ipmfs2itAZGqXitHPAHFCedrN43jAh0Iu",
+	"YxLtTfQTv6nr65yJ42IlUvhmRa5r2dEyfiiTMEz3/uodDvams8TyhoUGkGh+Y23Edcgdlriwc1750DfY",
+	"omJuXAllJoBi3fUphPo5X1YZKBC9TpfWfGiu/KULMmPudyW41Ay7gt9RVeBB0VMuxqt0aU0YN2DIZDIX",
+	"WqgbSq3cDBCP6IpbJ9vuusP8p9eeC+UUjKKt06qpFPvPIQ1trhquPkk6eND7GumRA47N8hqspnB7Ol8M",
+	"c8Af1qlQX/RTbSfVWvqzkOb1t9o+8+ZUbTSNZkW2+43dyEXb4sHX+0hFn3HRMSA+JsHQ0MIbPrRZa2gb",
+	"MYsMjabCj20tBwzrHYTz1S0Ixrtk5I5yCuRk3aa8rgfvQ9cyt6fnLSLxzx8FPWl7G9GO6qTCaFdL2o/v",
+	"OqEY8LD28zA3aicPoEkjXzLeeC40tymQjUaurkk9yLqd0jinScDRexUW83dPiMEK47t8Pn/p9+6dOYcP",
+	"7ZbQ7wfA+QYKHFKKX6qK/IIVvxFfMQ7w0ppmuWv4+30eg704PrxBqxOwRerQdKP+YIln7rgYj5Mg+ekj",
+	"D75xJtazutOb1jcM9R2Q8wxjqneOkulJX7y9Ox0+ceHnBEWPV3CcgSlpjzCICi4pHN+NwPd0h3jeaAiR",
+	"tNsuJTsYtvfOVm9r/cNrqL3m22cKAVQhZu9ctV3uRu+pWDiLZMvuBDJ1yPw9iCrgY6ipBwLTf8Ub9rLJ",
+	"E/8d7e16D7rB1fMWDKLPiHjt08EH+LKNoEQ3M19LjxcwVbEpCdcUszmYXmRTtZGiemC3+IMHvr3Cv1Vi",
+	"Pu3AqFt+wfji0c5uL8No/9EA3G1U1p2nHFH2AuKlze4PwWkCh+IdfIYd0YsdRqFPqv2oYghjXlAArvuh",
+	"v6sZNSUzDKBQl5TiTW8CMqB5JaLdxoYhuHpLaEIWOkODmQm7IzUz6qwHvdT7OHt7wGjXU4hnn+ARCrWU",
+	"gY6KBqHsXPTyfyKN50GVkGFxVv3+l+7Pb7aluO4rv9osVTRoXGdVoXY6iqX9N8wZ3z/fGzNzX+ynOyw1",
+	"qj85IcHaKZFk/XRlMsscdiIW3cu44We7AstD2svHaAheGM3qe5MgBg5obyJIp799NU3qFIhL+gs6k1dd",
+	"zgKrwLmV/2xAuNvNwM7p82nkth5e7+k42t2MPfiIFZd8ITKfjg/sDe9T24dFvzZdVxWdBruUbvNz/kpR",
+	"rTtkdwoxNxO1NjtwHzhIzZYc+sZWSq3illIhbkXR86B1umwU/H6hm2JABYCgT3SYMqAFStwqI566ltl3",
+	"PYpm8EyCpj+ouQDOR/dDX/mFB5YxbjhFT7QHvYIpVeQHcPW393/ETDqq2wHU7+CNp9+7bgtM7s4SW2uy",
+	"naVIruIJbVkoJm/r7vOz8/OzR3t1djj2/fywzQ35fa6tMXPX+sreXf4Zyi2b7z5FtWhLBe+zzYcO7a+1",
+	"OLRq5LYmFs54nf+9pnWFxh2obQYS9ZzeAqvN7GghJLZHr5t4g0/FmeYF4Q08dMGTKCx5nDKvvQvNXB+O",
+	"dd9vLYbbbmB3uDc+UITN8zWjg7AJnuA+Np643h7Q4pxrJm7zTBAs0J8ZdJgmI70uRaUJDrYTHlHkUpCw",
+	"74BARHOzwfDijBWiynkTUHZ+MUjoiGf0jrzv9P76G71a813VvHkavDG6BdWNkDHEgO8WPyTi+FnrNAOx",
+	"V4fWpAFFi13XKIb0+XueQsqHE+vTcNQodIS0O7qH3sJOM+HxeSYA10sl7aaGsqm1sW5Ds6IGOTCR8Mnd",
+	"3GLFOHgauqZRGrWMykrM8/ex6mRNGOl0ySueGlHpxE5cJVK1kLnuDnJWmcmj+Ztnp6Gliu0KAsnQmBMv",
+	"w3urt2APnORghM30mY51+67jYBdu6+VykkU5ERGZc9mQTbwJOs5jFpOewgpOXdbQnmxIel29uuLvsa3f",
+	"wyePx7u7/CUj5AeOM0V6ikC4BvD+OUAD7fI3mrdZy1cU87O9qfP+DdG+b5VL/+99MtlvYdoZQkqArsBp",
+	"//eBNcTdXdbb4TYZGaftB0hx63PwVte2Ifphrg4lum6bZh8KIu1Xkm2WapVQbblVeAmheb3qK5S60fix",
+	"sNrGrWqrpkLwzDFp1RNyMb54cv/84v7F+M35+HJs//9/DFbqPdSuwJwrKD1gP6Tdbdi1R6hGyXDbI6RB",
+	"taZTQdyPYR8Jh5Cpq3DfWqf27ch3+M9Emjtute6bTbUlJdueoXM3Q48PmKGOo0WgMUKO0XrERQXj+r0V",
+	"9PX4mpncCBgQU7sf9lDrYt432n+ikQKO2pFNU+9RXGdRwvjDAcVnnZg2FKy7R0UnTsyWSt1EW8zH4PNZ",
+	"mDjUBJIXt5AmyoEuWV9B4vYSiKQPyuYcY/Y1O5tEwJo84lR8J6xZVHkEYFCFuy5BXUAfR5MXBbgRg6la",
+	"8yKXiz5C2ze+EMwRmWMjQ88OCpUpWg83Etv262Z5cxzd2u6V9unRk6629TAi7/3B/tnj5e/0hoLPRLHX",
+	"yPoRrwoO7Z1WFcdKGldjtF+2XGtOq8Zr4rIB4gSZr954lmy0QQb5gYWpiYnsOScyxk2Asx7w2l6LIV8g",
+	"yow+7wrjC4SJQ0L+rp0W8XWxTdMuumS4gul8IS/ZhSOjZZUykLaxzv1aZqJiG77dwwy7MxeMqq9mqHOF",
+	"YQcpoGOaXK6rYmA1Lfkg9ga3YxJUzcHe9ZJeF9S6WQ6kKAnq4kAtttr4NChr9jRwo6kjWY+EM0nSD5wX",
+	"uqsnq+IJR1wUB+TdEbLAYd7M2t6NRMTTScTLyUMmQmqMEGelsIPsS2qehJgiK26PbKwWoQJ4b3ZXw0JD",
+	"YffZuWbZ+oCgRiV0qaTuORuhDrSh0FCp1LCkc/ZD/k3iQSNgLqMkfqGd2uhROn8bokVhrRo+H2eGal6H",
+	"aM4DtI7bOgE/JjfrHuDt92/e/MLwgsj8xFWgUepmsurRs4WSi64U21vOBvbZ9WLtQ4WO4aZV06/3x0ta",
+	"U3KKyElbQX2eGEp0bWME2zyjNk8RLeKLtEm0kTgv13zWy1pOhzIilaxqj+lAGtwJZ/fzzuovnPg9DykI",
+	"IifGf9XewE2INO9+nZCwCvuhmMe88Hw83mElx5745NHBX/ApbeJKmLwSkz4D8rtKlUgsAIhAq8g2KqK2",
+	"w5o3a/L1PxGqSxBAi5dcBcBiCHp4oh+wJoGANf4mMsmCyb0YPxoQoeuT1ldok+wT1zZGVTgDe4sFFXY3",
+	"Q+AR6yhZ1eg9CbTJETrxeMXrc/TbKE24zBdLUdEBGD3gfEx1nEQxLrxnH2SBVbhX/NflxKge2merG5sH",
+	"dIUsAsEiY2t+OLB3f0ScYHT38uFObwW7b+OUBw0WFOwi7Qa15zylJ77bNZqjqiGjEZyXlBTWGMFpBbwb",
+	"DvYdleUeaDqOwV10onHs1qG9o4ArkBbIEfYUBsXuT8/fsAe4RH2D+gdTw6TKWikYyZbGlJoRSoqptdF5",
+	"BrqkrPJbbuyWMkCflLC1LOw1oKypnyGD4lqNjAm6lQQZpisjFeh2rDsEv8+CQktpekkRfWcdQRp0JsAS",
+	"9TQRvKryW5ERrLgSgmV820CQuVMdelK5/yRCmKgltdy2KsLq0isqFwrC5nUeoS95gJVg+5o6w5c3cwEB",
+	"WYwOWpaWBZdSZJTZ6cTx13KG+DfqMUgPZHtHgFRDo06yYERo2VEwtI26ERKisvVcfHyXjDSxRyInTdD8",
+	"+rweYqe+6UDrdLntK5Dwb/8QOXm7CZL+Ie4Tb/eiZJddu9x+G+X3/XW5jWS2qoCixlBKi0ybJVDoYPEV",
+	"XH4JvU3daKcJm1JpyPSScVaKSisvSNgYCqXH+x50OfZItdJib6RMKQkaQr/DLt9wdx6wKzptCj0T8FlA",
+	"FGkHhAbbZJVrncuF/YtDKU2Qo588JI9dwnam2kGf0puEaWE0kGvYR9E/zVK8lYxgiJ7wH18OHXigr5Gd",
+	"EWT2VfO5XfjgL64xXfAn6ptDQyKIYw3mx74+iaPucu2/EjsQYF2HYj+EfnVa2SUIJHcRbyoFgH4DMGga",
+	"AsyhHRI3E/tjcyyuDT/UF1ur2GrCHPpn5QafA5pgeukob4DQEVpJUtfmaaqkqVQxsepDeN0aPrmw7ig8",
+	"8uytfCtB3qiUwankxIqdzPG/anDV9IpNfZ/iy5AQxNWSUffQWaXWi6XB/pZQoRX0WcIakUusd/cF1O6t",
+	"rT/Ya6whOk3eSvgHVezY35A6HoaINTITewG2YqWho3iiAwJ/4QWvVtMm2U6gD+p2iqBcIQ4C/+uFzodl",
+	"ndAHjIgt2a+Jp0k86z846az/4po6+T+AqEAEBiQFIN7B0oZsZ7hWbRycWyk7wOZMY8lt499unuk/67oo",
+	"4udPRrE5rieDphhqHHi16jtx40w0Lr275zwAPfsxaeT0ewKckK8RMtM1NgB0ZqVKpXnhYCqJ44C1Uwn/",
+	"+l3N7GaB/WD/7Zq7A8TKQyuGBUqX4CL3tfStU0pQPZQEHct1XZZTtz5yB9hgSLnDqb9ZV/IuJZlZHOmV",
+	"xyPl+9ARVqXVvciukIArSK+Fp1MCh1rPi3B/DJxbq3c2S1X/YIfhI+FILVJp+Bt2DvVdyz/3dPcBQSC2",
+	"zldiXyO3EM7RszlIj4BsiziQBpveAJ4I+4ZrwuKYpThgB3gjtadv8QrLaTnt1Xj37MGWbaT6q49Vkwhe",
+	"iV9Om7UVkubMRiAhgancV2m2R4X9ulRIyOvs6v138JtItIHINz22hjAidhDB03vsVXxkH+f/DVlnXSlB",
+	"IUlwzxhlzVGUtSk4KVOnl6dnfYcrBkB8E5Kgp34ygo0fkNzBP61yhuLcG7Eu+w6VX2NFfk2dc+YssClx",
+	"gIcVStTeMTBep8g3jha21RtqI3WL5Cxwk5x33fyg+iNb5zYpufpbkR4//nlExHxYHwEc2oT4JrvBPaRH",
+	"ndCCHAnWOSHA53+0BUHgKWb8M7QkWIoi689Iu8or2IeOXckeg9DCFTp3NTsFRxuj6brtNjqZW3IKsWG6",
+	"Y970LY7tDoFIGrqjwDRNkgcKEngT0GiuAeaxV5O7At3OaBQeSnhRx0sunf85r4T4+zBY1Lw4GBa1ux//",
+	"N8J+3hjtgYBRlipucu07Dqx1o0g9pI04qtPlTp1P8+7aRznuoC6zw1oakVkt5UmnwvX5OjZcjPv1tPkC",
+	"y2stnVB7CWhDyKjRPSP1weZqjbDXVVK35Z8J65b6W81GkYS1oEYqfNQBfCMv7Wi9djze3rJKGfvx9fTa",
+	"BQmYGLVYFJ6fcADvnifeeEN3xhn46Lm7BK9BytVUarmBK2qSrmCVzo7mEnF+4z6Zdtd9yrYHboUbHUh1",
+	"vIuIZKrKHHytErqEemYKmdylCQs08jlexHoV0M8+Lea7ohJ4pcrtsto1Bhu8jiMCr+BAJMudW6TVJNKk",
+	"hDxMxMFDWio23E5NMyTsxtUHWIuaq7T+Pc28r4Njitp3XxKscOp+mYaZxpCc3ym6xN1hV2BaIzp8hCTx",
+	"zElVg/PP+NBZrJ3D/9/spMOwddzUkZUeUN1JcHOHmwXHHMJ31aPNGfpLIG6u5ZH3u9wha2+1x6NPEGy4",
+	"D8pDchPh50mLbs2ripgr7YbEoJXASXVyHxrQNViq5SDiWD/o4WAI4pmxXqj4TJ8rBAwJBKPRLjHWZ7Wa",
+	"FTr93YmY9FTdJp3ePEYFtlsQej2E4Nn4vyY1Q4hvzwVKe4LgYDumoP1vM2xc96MDWC6SoAb/SZodg8UT",
+	"rLvWzeBy8/1+jLtc3ZNg2/oMw08EbqPXHQnx6CFir6f/CsTYQSr2Iila/n/ryKRwmtUxLtzsKAB9Jy32",
+	"xjMCVitgHnZrfqdttKvbiOsz5+TvyjMfUAMnIjeUWU2Q5lnG6A8O8sCDWrglJ+sapo89h94lqmrgg+1U",
+	"+KGd+W+9cm/nBhpJQaT4jDXlPRxny385CHozvhvfZR9HNR0nTZ7qsGsafG3Y+s6t8qmYpesmLn3cSyEK",
+	"5/Hjh0+ifP19OwPPTNeJFFxL+DXKWHPM2d/wEFsU9AXHAIteqk0Cye2ti6/caaM4tzOYu0FeJzbG+Quq",
+	"9q7H2bFoExYeBogq9N97hdkvrlk+j0yzM1Sg7s717iryG+wZCzylW6Lehn48xNP+KT3qrsW++4t0QL0Y",
+	"/y4l2Zd2Tb6CPjPzOTXVgjAKxUHgI9ufC8Ew4eEcroWEms8ds4m32BzQxyh7BWVeabICu7MVu/I4O4R+",
+	"ulZ2TiE69GxND/tlZ3K+Svzl4O8slMpCvO2XThV/lSB9vbu67ikWTNeS6yGM9GgYR77o1VqSHwZHkb0I",
+	"ng3Y2XmbkNR+keZbfcZeEY/+HFpmbC4DQn1XJGyfNfXUrVLwys6N1YcB4xUhGDKRFvZ3e+YBb7u9mb4/",
+	"fLJel9jjbOqirfZCjZ3spGLY9oZthTktT78dwyQTpXXuBp2jSXCcAR0u+BuIKIPp4CuRNY6/iPl25Zh0",
+	"GxuGvDw7sUoinuRORjZWBE12WQlVbGzQSqk9OOyqdDJmUTg5dtl+nQZ2kKDOBvSvG9S1Dosu11Vutq+t",
+	"QiTWQkfd0A6LIOEGJNcdJ8Z0VpnJf//nf0F6DpQqOoa8CikJlsaUo48f4dyex8gz2a2QmarYvXvWcdD3",
+	"7jGEMxJHsGOwwUQiJ57XBBv3IGUefyvv3aP9du/eGbv2my/XdZOdXALlTpBhuHePdM29e9YehMc4K+be",
+	"vYQKmxEThUgPwe7dIxvXvugXSJpQbMOKrG/hxd9KSrwo2cmp2Isdbk2856mBPAnV55KtnQGW6t497LcL",
+	"Kj7TZ/fusekHXpYfpwmbfqDRf6R06Qf3jo/Y0h8wUhlWCICt+lZCWL5aMAyl10zslbCbP+cFnS81BZlH",
+	"UNjbck1hdpG9lXAyw7AD9pZcm0v2aPyIRv9jrg2saCVYyRcACfvXIl/l5u16PL54AjUJRPxOAfxc2y+z",
+	"Riwmhj9Or1xp31s5tX+hZCpHWKs/bbDnmX0rOc52tn51qAOEu6S8ghrsKeA2PmC6O2F4hGGyOWEuC/1x",
+	"emkPgbfSfuQwEhHiTwogEPY84Rkgjt9KJ1yJYytWrvUVnATTf7XD+sPDsQ5mx8VC/yCnAbgSJ+utxLHY",
+	"T5vSdZCQpjIOoMuZyimO09VLgpa160vTBa2lsT/tAsjp3cQ59J2zxaDVCKfB2ic/f8MX06u6q4598lup",
+	"CXsBfJAv5vd/4iZdTsMWNV8+Or/4CufNugkQIMQDkWs259qIisb2SpTYeNaO6Tl02v3l5es3FN6yY3iR",
+	"iVWpjJDp9v4PYjs9o8sgmEjOmmD2FW/l9BdCbF4x6CfNV5p69eF5o9k0VRkQjsPLgVTUvpinSyefyO8r",
+	"2dT++qMV5alv2eoiRYQI4EVBgNBCzO1h9o3YKgdQweZcjy6ekQv6ykrd/WvYEPgSNCUUwjER+YhNkBAo",
+	"ytT8rURWwuo2T+1ZtZbGtU9DhBqsFLVvZYi8A2OL4P5JOM6FMNo+EEAb4beAmhA8XbqR1h+eu0TTvGnH",
+	"OS1BE4k0RE4RQPKXKZmKJM4TkIkg+ReSEIE5UOSpoGphaqNyXfJ0Ke5fnI2pdgBPHX354MFmsznj8POZ",
+	"qhYP6F794McX3z7/+fVzuOdjMjK5gQAi7OIgt3A5OifKaMnLfHQ5eng2Pns4SkYlN0s4MB+gc3i/Wkv4",
+	"9yJWkfZqLWmiMM3OuL4hC9N+YuV/DhL2lAFrchF57uoX2ehyZLXrNbzevgBGVfGVMJCR7XF+6ksevJzX",
+	"/RWiVTAwroYP7DodB72Zcnv539YCYO2+sSxxC6CrNSB0YUewZ7ggcqMBF8Ieov4tWFkOK3MxHiM2VBpi",
+	"TIYzOIX5fPA7geTqEe9yHf2sQ2wRrJu2VQPnE3SFk3CSgfsEoMAzjD9AN8i+F/mRPyCVhQabL5OwS+/X",
+	"B6fbCoDh0J9m9MdCbUbv7C2hfD74UK3lx14pvYZNqJ0Qutbg2vH9XrEp1hZO8mxK/eggz6gWXdn8k6hF",
+	"c/Q5ViK2Cm/wS04x4a+tjoeG8dTB1ct4a847uzASQsvQkIah0Q6yCqXeQNXa4dvQXUAm5v7dtLvG6h3I",
+	"QcGrVb+KgvMeVY/2nm0TsieVyVMqIPLHNhywvgbgjF1LBm+yR4NVm8xZKGA8ptZ/LkS2ENkVtTfzxXWq",
+	"WnwBFSdO0UeUHX7DKRXddd3QpSZ9CsfZr+Pqaxqazgsaxea7LPT/XKrOzvl+NYfi9YkUHXfrXu81IYxT",
+	"cPDjgw/wvx8fBOsCSZ+Bm5HEtmc/Yg3CCXckMPDE6JR80U9jh9WkTblxTofr76qFMYXdTw6KUIlUVS7X",
+	"3tpYzIO2AfvtsNiI1vYRROfz4ZSwl86sa21ha6NsIWoJI4nt2uv68muaw8P2bmDe/yC2JOpgmH6jkOxu",
+	"j5QH9Zi+MNJ+P4F0iYVZG1VZi8yaulhhni+Wxjrrkpd6qSAyc8CGCb4binw+NsM/Hpv/KTdt34kIq5q0",
+	"lNzdd2rwyX479W1ZqkHfa4YAm6BzLqpFjwmMxFeHydU/lIotywEK1pXlo+F9Ks2Kc+cW6bos0YSJKqef",
+	"nNMtIOfJy/KMXWMTO4xf1D1fp57uzZFrNNftW7jyGvpp/c8phCzXZcG3E9Lyrsd7uzvn4FV06fpBu/38",
+	"lPLTu9fL8hSy8hOFE7EBWlNa3IZ+AIFJlJpCxAr0XxjXFFAnLkSLxuYtr3I+K4RmC+X8DqLsJ5yCx//O",
+	"KyHqJA1mUMbPHB1gXRUKIEiPzFPVQhnjI3Y9LZJdun9Kf/LFHXVj5tgh9x187zHC/C1l2iPq5VFvi2iM",
+	"attXnkRv4+j7VjfZraQhmFSWta9I9h/FNyG6gQsddxHhjZ9Sse7cGMloKbgrqXz+hvf2+KTLHsA19MQT",
+	"uJN9U36YEF2X5YvvXlZI9PEOYlNppEHAt74UVLB5LoosaGYNLLdXYSramnbdJUMgwFFqew5h4Dvq6y4e",
+	"cMWLQuBBhp8DyYgAtHiI/nY4h89srP3DSum3jtPByaqv3dlzCjwgNd9v5DkNAd4Gy1ertbEHQEL4A5H5",
+	"1kwB5AAzgnEr8Ft64z+zIYjfsN8W9IfoJ/G2626a2rnGn0JLRU3MN87EXJeF4taJxY7sXSnwQSp/JfUM",
+	"dU3h3sqwEz3ih9zTAHxgHetNqyEt5pUw41FoAVhppBZ9K8G4yMR7+3zsgKO9W5wuRXojssuwGG4uALLD",
+	"7DMoK+V+eytveZEDma4j2rA2C6ydrhM+DGp4UpG8lXDAznO7QwrrttqvR1J6IKgCYwYXbZLjw6fwxRKT",
+	"MhWXmkL4YJhj5sjl0u3BXQlEQei65Gq11tB9dLbOC3PG2q1/szwD4wqTf28l9G63k5lTVvOKCgaLgmUq",
+	"aaBiPAMCfiDkiYKmToH5EICP3M32xPL5cut+iAycdlxiXEnKZLWuoEQTkdvgS768GI+/gletqEYSTw52",
+	"LYmT0D3RQRDq1tyYV4U/uMFRhoQCLKQWHIiBE9YePwjpUsBzok7Cf7BnzRRypzTQTQ33wmANWrAOaEuD",
+	"vUSCG2yxLiQ0kVTh1DltK9mUbqWksP2LY1ub4ijfyiaGjToIObr3dtvvxsc3e32/lde0/QJoj8Zuhq0+",
+	"viu+taLmNzMhtS7R+Ift7HoCo6+J3YNRyN3nGStuLknOTT37sEwY1LJfB391iBLHEIENt3HQ07TIJz6h",
+	"PoO6zhZQDeHMQXic6xuNeIEvv3n+6s33k59e/Dz59scXk78+f/X6xcufvwoz4LUHYt+k1gZ0wTTmXbze",
+	"yvQYi+u7agtpkeSzutSoYCeuSd1IL/nF4yeXz+ZPn2Tjp+dPnz5Kv86ePH7GL+aC83H6+DHPxueP+cPZ",
+	"/NH8fHYxG8+eXlyk2fnj7El6/ng2no/HfPx0lIyCJRldjsZn55DurUMOPiaL+p5413y7bGrL2R7Yk/HD",
+	"8UMuLi5mz549ffrkfJaKh7OLp/OHD4VIz2fi68dP+cX5w/Tpk/TZw3T89ZNsJp7NHz9+mp7/f+x9C4/b",
+	"OLbmXyG8F+gEq3plMukZFy6w1Z3MdGamH0iy08CNc0uyRduakkm3SJfbW8h/X/A8SMqW/EjkcjK7QAOp",
+	"rrIlPg7Jw3O+831Xo2//+KwH2ZX9jnc3kweFCLrzLPDVxrkGDZ7FT3RoKbmEsm6W9yftdqjHBfeiy6jF",
+	"9ibdRLtsJ/m7lRrVgWW7XNiYqPIzXZ1Fq6cTdlW+mJUy8rrYLSEQKcAi+p5TwyetskoOgB/Mor8SWH/8",
+	"R/BowJ0Q4I0EaCT0poY3k3q6eA1ew0BFbkNf+KAKmIjnUXQ7a3Bd2GHB5J4/C6FgShTKncqFATQObtxw",
+	"SEKaA1MQa+cabMc/j+O4Dntc1FVyCit9n5UCkZc+VLRkOpasQC8sEcPVQJEliXRe6dncptcCeTcTXzwd",
+	"ax9F/lBhhL6XVVXkOWIhw4cGKtce+7uK79QxEQCguQEeCzgYabFBmHCnF7830lrwEuGLH578D5tNLiiB",
+	"eeGPhgsjLYLznybeT8K7+8B9diWepHdybtOn5wLibp4wT+VIlEfIGjqsxU/aDzGcU4Aah0eDabFTG7F8",
+	"UfUqoCv7gqB5hFwqAFLl5iBTgRmuC1fnXLwlUayBCpg38EU88KiOPAvjw4V8a1C0gUrnlRxphdUkt0Ra",
+	"99TXxGOjch0VtQBcbbgSSi/bDu3XQYnjk0/uzZDAWp+l36W9v5tNKgnwf5/MxMBAiGzz0ByE0PkcryDs",
+	"pe8ferxcb3VUZoHa9n484mqOmbRVMeJit42qr6Ucun+mspzd3mflwn0JxD+KUWb64g9wEHgaHaTvPBvp",
+	"at6LS4m81H2/dzPVa2y8Ff5hlKkMVQM8BgC4dT0QbVLqofz9EJeAbeREbkF4fds5/CtbVQ6HhVvBiNsI",
+	"YXbagtFzoMKUzpIONaWpcC4Si53hA9JtO9GBzniPjUOdsw5bAlPRFRWwxXp0h/fubP1aCthtAvDqMY6L",
+	"719zlOoNv/9rDlNRJ/bAvlFvjxio8mmkx45UUTLUmwsgujiksE5Fr0ilGg7/pxGybqmokCER8veRnGPB",
+	"VeR8YA0C2hg/gCJKN2XJVRAQqYFKIV8HEvlXo6kuRsQ26U9bH6LgDkAcpOksw1ztG89kerp8LfbWzeyw",
+	"zLexNHygItZJr/+Hvfdi6uGJtmIe3zYYI0dYMq70y8pKZvmq83vZjoZE4Z4uFjIaV7SOIPY6clbPS2PX",
+	"Rc0nj/eClCBuNRxb35iQfYaSH+eXw0WrVuIRQO71iJqbA3jwDFxocEAiUGNZMAlVI27ln77pXzl+hTuy",
+	"+0yIBrtrMIsb8IAkONaB0GZ9Fw/841YQBABOQxxRzuZlZqUhXVFnThwsTt3/3A5X3tPnKglZlqaPNonm",
+	"FwjChzIUvMXIW2fTUQ1FC36BZ/Ezs7vHN7O2zYlnwEcJJlrJIA3njlxYoV3iJsJLt1ncThQFPwWv634f",
+	"wb2ecCk8l8oUFhT8+WI+gbwXluIsbOCVbgJcRJP8JUzV6VEY+03gZ2wZyT4f5/HaETX0+4W7cECh2+ZN",
+	"DKv0qADvXC20Os/m83O/U50PFpeXfxi5vRd+kikI7semFWu9cNQEQjsQYloWRvYFYWaNzEDmAP8VVtcu",
+	"iN+gk3snV4F4qjBiYSi4hOwGUBFG9ZI/hWCT38qGSGN47eNwzHEA1MHg1YYAoWe+cq4KLvfgC+PCags2",
+	"bsZx1pfMCVAvflJ8SQF0otfvycXZSCpbZeVBMBfuzok83UP2ccaWQ5ztlDuFOz/32SicdzAs9dBcsJxD",
+	"/6HlBhm80ohsswYs8OwfuNJWsiGq8JdC5T/iq75z7z0xoBZaD1o3HSX+9o+lue6/pAY8sknXJqDFpv3M",
+	"aspyJ6FAIw9idjDyQDfUASTf3HngAWFjGNPBifYtBvyALf64s4zm7Q83Z8/++IJ7MFxZpBRtKKSh9Oue",
+	"lTTfXgGa0crKPem/yaTeX579OTsbf3h48fzjf/Sai2uazs63bhUxJyLgeCqRiXk2uttIuH1jPO4IGWoY",
+	"ewBRnhhXFGSIXzwXPxbfEczIDUEUlQkrO9T5uoHhhNvbbCydYVRQ7t50EP2ysM66evsuTj2y0p5hvWbd",
+	"jj0t5rBQKEa1PoCPunSgVy1LxtnhI0Q8djYBJB3cFtzFovzfsPLA3tCompcghbp2RDQo/hdKZBL3M6Oy",
+	"gWIK/o8T6U1xiO84ynJoVSUAV5tLx6ldEaEP7HXMAThpq6qkqN2BlePtDeC3Ak9m20u9PP5+1uKeTFSl",
+	"X1ktJzR9d4iGI9JHCdq3xPTawuzfsSFtEkuFXfubjboDFBaJeM4b4vB9kQH9de45QFDfxzjHyxbjbGRD",
+	"veSKI+vJGt6PkIztgfNPXF5dumWAjqJ6pnr69D3Aog7wsVxnDro3PHsc6+XQNJpXF9YKr6vhQJxRbdms",
+	"Lx7g33aCBcQ/LLOCKIwC49FUlnkQRMLdyrtT2A68qzYGdaClBxvYr9kB+9I/CXh3/O2p9SB2f+yQyWFI",
+	"g/Z5cR5o8uuXFBau28EF0q8djh8LD23bFW8IawpycxrKMNFMOO7pNTfWSrQ39yho46dZUOMWdczFv9U2",
+	"EtLX9qR3bj/ncegkVQUPbjUdNIDyrnX5/xQdp0mNc0JXd0KrDZRbRM40y1bCSAxkFZUAfrQQHpgSw26T",
+	"b1fefd3JJdeDfVyW8k747psOvZXacxshJq1cDjarQIk2lpSA2GjprpIbU03q4qW0RswzYxifjzd4ALzF",
+	"1uCeHiR1+v4e+sfLSyIKi/B8RG+ml6pPcVh4nm8ZpY/goQiqdCbGaL7VOsSQ3o7Nx8gqmOZABct0z5bu",
+	"S6DduhHrwDwsUNyhi46n4TUGr9Flg7Kb93gIxvPQCoqcSLD4pwfCDak3nOj17LoEEiQUZCsQUXw6DnGg",
+	"YiCi2IZDXDcRLFvw2CiwmHZAIvui5d1nb/PJ/4MARhz4TV+a1GwpiNWKGPwYTYen1O0d4HWXdycK1oPF",
+	"tOICI7DudezSQpiM5pXCNc+O3qR3G/sEyhyELWkuVc5FwZ+b/dUBQVUoZEwsAuC3GYjoWue8w/JuNwtb",
+	"YT3PJmzFztuDw4PUnfzCb3MVmm8KsP4f3Vo2p6ZTTz5+cNsRvS2AfbP2DICmFHlLDHvIg9ghOxuwM5mL",
+	"B/j34wVSOO0HaKLkEIacaUul7ycCyM3QPlZM53ovq2JcOP8YVcTFkxTUfM7gD6v0KcawI9ooqqnDfPNs",
+	"YTMqJAWiTjze4Qi/+eX1deTF+q8XRiyrwlrJisDENNeGjPrefesNjcGOuUOmSvwsrRimvyUq+zYCN2DX",
+	"NfK3Zva2ywZJtFmhitliBn9cl0fbPxR41AryeOQaFiL9yW1Z4IkFn2TqefElcYV1sELfkC8nppmZnsFj",
+	"ZU6zFV+gRiNpzO51mupqEjRa0ED1UmF7AX8eXaGGXtEgZiqtL2X44hHWsvMTd4SBIMbzn0QrnqeU5mbM",
+	"INbdZpFMO9TdovTxeduigdd2TgPbKurTsrD47x1E8ddfXUnOusHswpQTitCzV1N9MJlB2tZKflSHrTxC",
+	"sgEn9evMNmDb92CzwOE7Ur5h5JdFAzku/RHOXTWR+3HjEtm5B/GjMgfemnM9WsxQ+1Abn/Nl1mek9k9Y",
+	"Q075zZdXtol1Lza8t+9Z3/vIU9bmwVGpYHeemxcs38Whu4tGC57jw7Drs3rhh/fwWGz06FbOkpDcZ3RF",
+	"TIpOwi0cmeUdH7VlSB2TLCPwkaxY98U6X16dixuWYcAEVrXOf5bia0gDPk8TtykCqf9UhndiM9cY+6Mz",
+	"RmlvitGjlba3/qA6H6g0K41OSfaCAxG1rZouRnHgy/+yVlRMWGi6No70vWd+HI3k3GZqRJgLz/1BKwaW",
+	"DxPpU7lvYafN8GbXztMm4KB/QEIAE91LejRfRyBKUNq6gybmjMXJvMFyxT33gpdkCCciNdxnK0pYVrYT",
+	"sBTrGEYPd5d6rHeH5VhYDzxdTwZuOVQu3HdaT5Z3bMy+WN5qzbBZK3+354LkE9wqKhAUWEmoqM/PxfPL",
+	"58R9GNgOqY2NEYBfyuyofOzu+W9pTFvmzjWvs0OEqCr4TKZC7eMfKa4TF7aScvfEFsjBZKbZHCXP8B4t",
+	"1aRQsi9mOsfa/0pMKr2YG8YFojYPCkOt/TKztiqGC0u7XnRsIH+5yokEIRhPbDaQD1TiPW+kFE93Q1UP",
+	"prvZfOrJi5g0q9FItxliszvjHv7OjeCRzRHe0WKLbgaPbIvAz5XBm7o3S6Rpu3jAH/b0XxEj4/eblgLm",
+	"hMKMQF8BNB8oMxGnMaj0VQHBE5GHg6RpDHVAe4ggDpRBRe15RljugadxLjDjw752rAN1pO146473hjxt",
+	"HrfPgztgq1vN7yIvxuOdNug591gEayxSq1O3tSSwv7itg7SbfLkJalm56/VAoYWBvQVCjijGSN4mUQMw",
+	"q5sI7GjnA/VSEmONHkdVL5G1w+/D1hny7E0eZjEefyr/pPvuO31cY3PvaIele864a8THBQ3kQGDXCX5C",
+	"z+ZAYrTUR+CX3GWakyqbT/cLqJP2c1BB4fclaLuwT6LgJem/VdIrWQXSJr7xkVlGOXTIgfvMvifU85VL",
+	"s62731+hJ4eTymRLCGId09CwaS2WBjPQ4WFbxKeVqREwuMnBT3RuV0Qks5XalrmWChNkPGC6tYGbLQq1",
+	"IeUkqFBE6TwSBWqI7/o3f9UUt9SLPcKC3N/uC8VH0VA25SBawzxIRmnEQhW/LWQksNKmcMDdPWn0IcAS",
+	"bAFRiIku800aowNn8FRxAR7RNteJ/t5JSCDPI8XYJmOpbQkXQYF150EDRRm+qU17fXjr0RfjY4wlO6Jb",
+	"BvPgrZmetUbOIO+ZGqz1Xo51UVRDHUm162rSDwzkQEVy5dkDJhndzd3c4RkOdK9wnUdKQ9q9+JJMD0eQ",
+	"W4pit+gWrPSCgRp4t2JByGSgQGQTiHELrdI+fBa5faRUGDxAl3cxF1aLwqLGrNDKK/pWMkLAjXVZ6uU6",
+	"5DyLBsHI6l5WZyD4Tm22dWFflQNTISpRItSnCHfGAgmVvXS8wqdEvcDb5r8Wxl2Q8XNAMyyBMtLd/CyF",
+	"RZ5dCjwaAXvojGackT+K7XWDCwzZHhWHTR4olE1nb925sSu9cIMz0krJEUVB039kxp69ct85e/0StZNh",
+	"OgpjYlrLgZpI639hl8WI68hJbxVkbv0w4iSP3S1iVqiFRTYZqdyzK5TPHiiI3N9jXJaVg4EHGRCI5hpS",
+	"49hWO5UKJvEnGC0jhtIunQE491mP8bFsYJWszZvrDrNzZ+YOhkIDMghpQhlJ7G2SJxKnjfLQOE0+E+0e",
+	"OgGKERDzd7d6RQK07lREywqIE/fxkbuySca4RiySVBvtFhN1qw0K8goX8z4gEBqBJgzItbgUQzkplAlh",
+	"D+ekm5CXuZNzuxUq0h1MZK3CybUrCuOxJhusZaWXQqtrZ2RaTbykM05bW3PdN2/VWgJ+H1nCpqNqx0bR",
+	"2gbYdLoWRgRr+HuhcrOPO7sT2RBV3hegvO4lh9gdT1pgJOsGAhfY46jdtkkWeuFzXLQePVvJkSzuZb7L",
+	"aNYxtbVtsdabqAT7/eXZnz88XCVXf2orvT6aswJNo2tD0rPyd4snfVTk7H3eXpH3xbdwNCvbD4gVz443",
+	"UHlms754GPSM/G3Q63+bDHCZD3r9F8mgV+SDXn/Qk/f29sX4ajToub9b+N2zy2cvzq6uzp5dvru67F+6",
+	"//4L/n5XKPxWw/vc30GEvNd/GPToBOz1//Dx46AulNxQjN12Q8IViLinaJHaqZzhEe36GB/SmRIwip1B",
+	"uzSII5Qc+8atq6Y8Gfl5tJWj0xyza++MyMQEoPTc/WGv7hT5ZCrerUXO9WYVgWR5z10j8oU/F4Lkm3IE",
+	"DBINXgRC2tYADHIsdQXYGzm6Q0fONaqtOVOZlXa6d3t+gI//U1Z5MbK7GxRkfYcAVbXOaWbVB846UHTZ",
+	"s/uBiz8mMRNPbovutDu9UqHDAdL4hprMR0vHqXqgYflvOZY35pujiB5tQfuBnEfIDjf+iTAL90kjUkZ5",
+	"pO7DKaJx02uRZmqFAEu3noEfPJJ2bQT7ZQXQJreY8B+e1Rg83mdn/+f2w/9sOjp2mRV6dQhDycijBA+c",
+	"r2dZHbrCC8EWM0kpuL9qkS9wZ4BoIRVMpX/69sXllLQ3whHy7Pm0pc/y93lRben01Ys9uveOA8F9t1mk",
+	"7tHpNfyIyyFNPNnVQuGvVqwV5D4FjVilSQTwqQ2L0Vp5NB2VkkVj6UbMGbnzIK5FipaaEvaudbaNruzB",
+	"+4b7zl4uTzaUZe8rAzlSJ3eHM4NHWauEC0VPHAHoLMq5tRxlp8ZrRCvnqXGqKICTBAAkQ2kNpoxRXYA9",
+	"adxbvjFCqkqXMy/H44UEsNQFhKJgCKw+F68pD1dJVtZCwA2RfILy7M9jrpUf3ZlEpMDKg9f59G4xlJWS",
+	"VpqUNZcqiT4RtgezBbXPIU0KA8kgl5DLBCI07/2LvjGsS9euzICSNG/dxymVvIVWmWfkC6KHQEWdwJiP",
+	"kPg1Bv1d5PlxaDnp+cn2AHs3OgBSGx1CXkejdaLQs79NNkdLacVci5RP4tsiT6nQFSC/PAod1aCxKm/h",
+	"bai57Iw3gosH+mkrQe0bibiMyPEmXfTCuNvGuJLUH4Vxnxw4CExc1yNeW5IQCSE1jdse29E3RpgCFpgm",
+	"hMgGpjXioIxKmXO5pkHidk/UMon+wIyWm4Jbe0r+hhqmNtnfv+hqIu2nLuDDpX+jMfB6xl2YEfZjlyEl",
+	"7dF0jCSI9NW7bML2DlzMQcETXJlfbt59/8NWJpMwmMc+sHcs4i9BG3j7bBx4XOA3O9EJJnEncKmXU116",
+	"uJevdF9b0DtL232SHFR1CMKOaMeZzBTACs/FTcj2c5F9wMQjHCOwYJtlgeqbejwmXCKC8hWB1JqJZnXF",
+	"0kd9usH9HkgWKCkCn+VqyNCkofP0jciGzrX20lPUjKb9A9WGP9kB6IJadlOKhwDqt9ik/fR4tpW9H7Qo",
+	"T6O//OXvCN9zsQaIhlmwMz3+tKP/gmCcW/Oj9JlQTuyjJLZ2HANkL0i9OQ8AQtKtIJabEfOoHI9eGF7R",
+	"eiErywBkPYYAQTR0jfPzicDfzQ18+/RePOAPHy+qxafUPW28L2nFwzDx+MhSbWpDoS3+sctK2/1Zd/RY",
+	"3BXuVoiNuK0WKoXTBKKTbnhYtvBaZGpF9UyklgyZ8uZiqaggt2F3f7NQN9zp013twh3tXlZDbdwYuoE/",
+	"YG/GXrxZqBPR/v3K5cQt+3MoR+4gqbEAFi5vrQ3VPQ1Lzkc2ulhn7ZxvwhRqUsqzhZEETeasMcZ/CUvo",
+	"5S/r0Q4IhvJZJlIqBTH+vjNy46IifuLwOJ/vRz2NvscteCJ/zqdX/lvO95kuSI7CC2iylBzwtBEK0oiF",
+	"GsnKtoiTYJjkFQ/xSVcTD5o3+j0zl9z4E8Ut/PuxFqhtIaFNJaTGALLsHQYp/CKh9xzismzHbnts8U53",
+	"hfTHtUoimXbg2nQmikF2ny/lqCaXGmwCvDPEGceVByYqFIAYBl89aj6TUNpraDUjvWlIGOr97wPY9rHi",
+	"uoPUjNju8r7bYlqUe9xmW/eYaQz1AM5vMAKTd6Kw/ShBgygw4+6GWSmGWe42QNyOQfW+0stE+A+jIF/t",
+	"KxOtc1DOTcRC3SnQRcEPFCWVrjTZyw+cQj2apdAbWkwFu9SZrVj/yD3uOUezjSjAvQ2hwDI884WNRXj8",
+	"jQjUWq6jKiNUqd1F3/lXFng+bjQM3tB69XV/PXkszPqmPIo1tMhHsOAnqAqFyGZoXJ/gAIUSKU5xGnS+",
+	"w58WykibiokWw2x0R1CBohI0UskazeaqMVB13RSdqgsfYRNbRI28ZX1i0Gl/DsjP8bdgqNz0zrS1uveB",
+	"lI+ac04HBJtc308Va9q93gSix1e0QSzXhJVPK4K09zps2VMrmeWz7UXzb17dvPzxVbyVPknxaylQLUqb",
+	"5ZnNzq2elU8TGq1Yh3fN2xqowiaikioHVL/3/Ajqs7GWOe+DECrxtmHfHiiSLDMifYLCZ0/TPt+jbKVL",
+	"qH2XHJDWc4Sqz7hOXgZnEv3BgcJuJ0y5cguvT/n6FffJ3aEQ1kEF9phRf/7s2UDRSN0qbW+5yylf2IzX",
+	"mxTjrCgN4MvdkP/w7sd/sGOK02ESYewKZDrHuppB3g+VUytRzDLga+IUf1moOzzOptbOk4Fy/xhEnBel",
+	"1Yg1dyYCqaAin0hrxJOUZOgWWp25zi4MqdF5T6ss7mSCvAPkYQ8UfQsZC2tfe5oAFlBzBe+PspplRS7y",
+	"IptUGVGAIuyTJ8pdR2jesVkDpfiWAP5amhf3VLyQuq+e4cf+c9BTg1663Xl/g6Z+VM1geEMbz0bWIVmT",
+	"rS3MU3lk/vawo7onG90lG7W86/QGAXJfGKTkBmrVNuF2fvNR5xNfsi147YegYxn1xmvZiWb34oF/bC+k",
+	"C9uyXliPFmrYlq8ZqikbNCk1lFrAzty0kt8EksCjT3q78jfFIborwuNHPsZkb5aVhNfXUNLXwIk5uksT",
+	"kdKyTRHK6t/Uklyo4lnqkMizwUSJEqKd25OrieDmTmD8PmIiEg8dg8owyDJ4Pw8uCRgo1WJhgAquGE29",
+	"Gy9QFhMcEHcrCG4MA2o8mRxEq6gEcYZfZO1BeFNWWnYZcIssLcmEbDxTWK3bKrMY3kkj8kkrJM5UWDnj",
+	"0q5RmUVzOMtyyT+zjODwdp4Zs0QaWQUlFn7K3bz4H2+HqzrSfmFkDr98/7DG3u5reYpe0qNx7/Wv3A3G",
+	"/9+zjx8OTWrjAG3b0smojpOPZBKTE+7rBPbbR5y/0SWn85wqJlH2wIr5FABgUz1r5joHAOYxN258QVsw",
+	"3f2xsy2bPbAIvBpCpxPkhjvBnF7whnbMvBfHXSKjWEPuRvaBjn0u48zYGupwVC6M9bxAAbQYCaOsXeIK",
+	"wxRod3IFAq5DWRbyXtI7l9qvsljPh+uFeZAQKkkfDFk1TNe5L9lpKY35vOQc3IfHyITtUy7tebUYpXzK",
+	"1NpXk0uDAfte5+3MlIgaP0IODQ2b2Zk2LfqQMAxWgG27RNlKcgbNa85XMsvjgEgps3vZ6ni37cpW7irn",
+	"vlGUTV47CFybrkU2hLXAA0FFVm2VufV6FV+afdVQmv3huIeFlY/GRBgSmzCNpz377cLsRYfC55kzor++",
+	"eifouynQUGyDC7/FdxwfIkgv2g4UxFyyXrpNGUNJXUzrDzVMsCjM406jlVWVjXU1g5CbPOwCxG5dTdYy",
+	"jsxscE/ixgMEgIpZN+C9cKcxsvTbDuw1XG/ZfBUaZSoKwLbcZt5xB99i/45oTPVXbb0YQFs6vQ74l/OA",
+	"nnBvWDeqfcI+N3leSWM4/OxuyyhOA/FiPbo7FzeBHBeMKwoPIUmpD79HZyh51lZiybCciSfp2dm9VLmu",
+	"zoyU5oyAIv7h6dOEyk7WM7stYeH6vD+ehW25otiOyW/jhZ+t29rR4ks7vgKDMF6UIdD2CQZ5MS2M1dVq",
+	"SzyyKrLSJFBwjJZHURfKYOhx2MO4XpwqJM732JJ+oPd/zeR/zT3aWjaLQ3YkbRAbnyvA3exDk+7smWb5",
+	"122zC+V2xG7A34c3uO1C/xcoIMxgt+ZCHiFVLnPxLz2EkS/l2BLACvf5KisMQ1rpDd8YMZZqJPv49Ym7",
+	"DsPTEG4F4IqFwhprQKeCk7msCot0wAz8W4mZrgDlx0g914qyuJdMrULw78KQwjAsAJkndO2GhC087bZQ",
+	"twsj01B8ONJVXuNDYU20c3FDLQj8BTAga4LNTXVDMKsbp0nX2s0nOY4SPxz+PO+iwhHvsvjA/c+mlhW3",
+	"nLafAq8COx/FagLqOiod0JUwdjEbgkr1vayAFAD8emvQV/XCvkgPWOkFRrdmcb0NnLkLNXTdMi26Qb9O",
+	"V49QVfnrdNWev8qMVkwujYX+WMW6lGXZxfT+Ol3V70YAqyNaZsDXIXbmcb1bP4PHDI4Ci4iSItdAxVTF",
+	"9JBggLOM9cmiIeoP1ECdidTXS6d9LF8ESsm1y5kb0tDMa/giwtD8tyIW5idg6G6SFZVaqmwm86dAusMg",
+	"nev4JQMlMEMbVRXAd/BVlS5Lt5f7l0WJ3ITFA+DzNaJuxtZlNTS4exek3IxFnG0EBI+53+9lVaG2EVxW",
+	"1bXfllJ6XEp3TvdEKHkD4C7u6BFkJ6YTqvgPGaBvFu7QeY23XNLm9qJg7qn8O67RBBw6rp16/H8J1acE",
+	"ecjsmlQSwg5d19xDQZh7HRZfUEzb04cqqI/1yiHuOVj+ianHCJ+WcGv9Q2VWlUXErOQ5RJHCFPOMvDQL",
+	"cy7erJX9u6elSt/Sg279gOtKpHDhumUUZOqvcig94ck6dQSvRDOCIbhdAOgv7TPj+hLHawz5J80mEPxz",
+	"I61AVlEuXaE398mS/EqB1keLD0HbhU2wpln+no0soRCi1WL9+4XV9MhZjEzBsmaYRaIvgd3UR0yA5YlU",
+	"2ovRlJaMjBc2G0xgR0DgeVL74C2n3PtxtwBEo1zD1qqdr8VQ22lYPNsqRJliId4PsKFmpUa3lBGpre+R",
+	"nhdBSyymjAhSSHVAB2d1cBjXTdxd8NkeMbvMZo1EBZhX12OEW2Kup5Zldw/1bMhrJkukEm7ab62+dZ3y",
+	"iLvwOoU6Z7nfF5GTBsYhKkzsgxS6r0HDv1uZVblewl+hOr1l0/MfvM3KMu1vThr1hI0WVuPmChTpNDNu",
+	"kTmnXFmTUhVLENsAm0bb1Eqy1bmW3epqPs2UCU1dN/dMuBESVus7qA4LOE8eeQVziGWYHt08JIqvYMXg",
+	"m3OPYZ/xh1ODVUcDx90H3Rqlo7CjLxAShd14WHhIvM5xKYXB8hRaTL/s9vRbd8ClPB/+OuHFxFSOCZSk",
+	"ZiF0z3Abvxs3IEymhlYyyyl2V9MFtMij5DWYliGrmXktzGSg0lm2Iq3ANKTZeS8xGtq/QbgQERoArwJu",
+	"cjYqwoRNMu6WT1AaeP5AIdMxPOqumM9lfg1t33y+r6bK8hwIFFyD6lQMbvJNZJZgCE9wlGszFy2N1PW+",
+	"tk6SDdtFEqkmO8IJcpfGGhdEVpbR7KzXNnmOPnCAs/ogPkWoDpy/npamv5OPRvzslXGKRqKbgVpjusGm",
+	"p7KqdGVSZPMJZZngIuMwnIufZAFGlUZsEOlAKfK2QlPYNxHIH8EdcPZ3XbN83CuU5k+gBnxrWvrXICF8",
+	"umrP8AZ3Y8jmRe9DAhyvvX4PJx5uVHCs9Pq95/vTWHH3vvCK6ojiza3dThIRUJ4fVec3F1nfydV2iO98",
+	"MSyLkZhmkAmiDQzQGRFF7DqZMxT9M7JtXiDwU+SFASYcwIOCB+w2zITPpmGm8rak0d9dM/ehJg8tc7v+",
+	"oppr00rOSn/em2bx73L1C33luCls96KsXZLT9TFhVvVu47Q023c43I0iHFtqSmKAGYnvcPEmeJeVdAd3",
+	"kZVIX6irSeL3RXd9Bgk/r/Pkq7Pgzh1m9TtZ2am7ErVkf348asbnx3Y8CtAjdxNm0eK1yGbtUwBCBVuE",
+	"kfATyKkxl5VhJ47RTEi8qPwsbdPXcYbxI73xa86JYB9284fS6B5phdHTGUNXVGJSZSi8sLdA0k0Ogmh+",
+	"9mA2ncsDj+pD9XPp6+iBOQwXm64oAIS0vbE0TgIlUrryzBWtLgOO40kdBvINSB8kxqeDj3A21NbtARro",
+	"hbEPutrfa8Aengj3RsPbssmg+XQnuTTjydy20Vw84A9b2SxfFiYblrK++0NGCXRYMPQG6iyG7lnu0l7k",
+	"FKnSipI4mxsQ8mR6s9uPwzHsgEQz1w0V/wyFq9uH7dBlgd1aC3LrarIfX7/7YETQ7w9YLLdp3st/riZH",
+	"Rd38XE22eS+uyZ3mlWEMvDCAH4JDNtSAfFa5rr4xwkqV8cbq7DZ2XRPYevNZEQlNwv9+w8WiYOUJEfQT",
+	"gVARFANIGsrtxO4GKAlTA3u2u8rZsa5mafsG/HM1OS2Lsetsr9/L8ixsvYUqrISC9f3N5EQ77E9y6Yaw",
+	"3T79tMJEYrGiwTnukqinLtpR23grOSmMrVZnuGFCYmur5ZqpruxZWdwDRu8OYvWZ8+fL0vhsA6XF+eHs",
+	"Ba7Ez9+/FqOykMpCogTZ/hm7FT2OkfwiktfSlQCGfGncd812e78m7/1Oyrlr9jQz03ZDf0MNfeda8AUQ",
+	"d5upnqPq1AKQmS8u97b2WldOZPf14WxDR9Pe5eMRMJ0dYuvRnMZejBzb1L4QwKMDsA38tJ/yOucgfNok",
+	"q2wxzkZ2EwHbUo6KwaajVqPiK1qT+cha1WUtKvdph07vZhUpDiYUkcIlYrjyGl6kXZfBck+B2v5/PU9b",
+	"60fDsHZYPrppJDv00Y1PD2ZVYXzZQ1GxXDbFIdqsJwpB9+Oy2SAyAdes4aIoLZFPmSlATAyTLrepm5NZ",
+	"/NvJm/MQmgBLn3Upvx9rnrM9HCJ6/hUa/d4MDSbhTBxlY+sJlJrwV4vaF5TMbmZHAoqME8ErMcmQKqAt",
+	"lntTljHHw6EyYbHS4OdoioFrcleovC08fLeuGCXVYuYsyFC9K41pzN7d+7Cv3lI0BajByvPDNxn3mPOa",
+	"TtJUlrPb0TQDZaCmFsObW8zqxfN9W1ZDTvjmbJVX893/fH21ulIks909opyZ5w/rWt0NMJk/jyMWiq9L",
+	"gIkb7pfg7lBq9xQqdfoUSPlu0V6CfRLqTdp3Sfq0eIOf83c/vCt9tyjKnP7WwldDzz/qTvZF2QF0eI/J",
+	"x4E5UkVB5Yc9ZDWltPVJv3jAH/a8NGBlUsRWZIXJipyUJlCSu/m6AN/sHX3QWy8LZJ/d3RW4Q+uDe6iV",
+	"Y7tfv6TA5vq8XPxLD9uX5k+R4cRYPVZZBQ239jX5N/fsfZLGrhHH2PH/poeRludXt8T/poe7V7kbu07D",
+	"uTAZAKN8NCPEUNbh6PHouW2RZYyIGaSlkHSndNdBkOgxDEPziVnnbi8MwrgKiGRboi8+F29cM4GelC+V",
+	"DPmdFmrSKI0AHfO705dbuLLP9pZwyLGbTI571DYjc5ayZ039gcrJG4UlPke/zAC8qaG2E/e9fr3CPfHs",
+	"3ng9LWI6H0JTAPBNkhQpIvsYTR2kTpk9pVCAneZSeq917vF/UC/WdpfzhACfKvb8b6xUimNziF5ph6xU",
+	"P3g2ZzLLrGovvQLM2cWD+2c/TwkljzlE7Kte8rCBe3oeApjaFo4SOT8ucZSct1fByXmHHhMMCRxb7YC7",
+	"Q5eJa74/teJJuqikxQrpT3xg23H1S5kppt6OtXiYJwm16kBSDvDoFF5DaGphxJ2c25A5kuOxHFneowyg",
+	"ad9s0Z6EMcSnN59mtlqRyXR9lJ0C8znRqNbZzXlmqxXVO8kcRrIZ8FkzI3NXzI9gRW/vCsjuRY2hO1RG",
+	"J1ESCi+48ldCWZWeIO1cqPLBr9tQo1PYazzFfMETioNYMXG/YArHCMAug6cEKUzSUuZCGhlw8WsFNf0I",
+	"8g5ZYGfLs8IY52/ta8pRLoEYp+0tIPKzYSmDBnxc6wBVH5UsoTRH9WNuPhv5Q57OkCA3cm4zNZLr6iwI",
+	"wpm5NdpY5uym6/8vq8Zl9VctSOUerXfn8gr5+hZSlVmhDEhd+9S6dxljoB6qEmBOCiRufI1gJZkMpVnN",
+	"AggtsBVfNYOF68Ju5wlH8EhYTcvDeDCQKCS5tZJGlmOhKyAMDNAhpA5EgDOh+rrGT5weN0HIkNtC3ebZ",
+	"yvT6f75MegSeW4drcjKh2B9DdEo0Bbx7u87X42Ap2qATaL0XD/DvVuimbyvpi7u91O2h9VgFHlCAzW+L",
+	"RQwUByMEbkFRhe8sY7JQvMyuoJAbVMmpWhGbMMqUP6QHyiygS7q6Fql7wq17wm1hUw8rxXyN1b52gPOQ",
+	"7uMJSmIXo6lr/ECh6fVJVRJfyDDpSquJmAKNXGsopWVFrROKGU3NCxfyuPuJyItKQpmyrpxX0hZujHtc",
+	"izp68wFlYJ9bG2pdykw1lqc83zbvAc/VaXCl1T4P3ZNg3P1VaCmHU63vdijrMn8ZmtdE2iitI++xjrd2",
+	"bBx2xv7KjfiaT1nqxO5zloe8s7N1GYaPreMVTMqW0/Wt9NuQmGV2hL7yPXCUVnomlF46d81qPGZh/vHU",
+	"Fd+XepHDC4QpJipWp6EDl+tiG1G6N9xevsyCGfWjS0fYNPn2yzG9qcbFX1iicd1SjYkvOXltBUyHl3tF",
+	"pxflkEo7PScEU+9DqKTLJkj5XpW9fg9EafoXF2gw9OjzkZ5dgJbMAdWbOBwnOuB5MtouHPjnYx7vS28O",
+	"G0sk3gYvHuinrYd8pG2GDNcazm5i5fKhYyzjHJWLvIkt7yU8PJjpfmdMtHawdZ2cMtiW7cOU7CbDrc/j",
+	"VC/FzA1KLsviXlbuBu4GxQfI4Y/g0EyKe6nEYt4Y2WwdostHts8OQ5xbx/mwDYvazlEkkLrbmCUU4zc+",
+	"ZQE0HOcirTRQwOFySwmUjjFLVtbFJEnbHWqhbFGKtJK2qMJz8sr5vkFgGTjeIzMYZRWE2Nz5kdlFJRkN",
+	"ei5eqWxYAkmFt3V0iody4u77IdUzzeYghBMTAF1jeHUVamELY5pDoKilFxvXpwosx2N4oMqydxpAoPBx",
+	"Zf323ZRjZo5O4KWU4zh8T74IJrSdy3koRyTyD+lB9Guo7AJILNaRNFu80pfhnfsAICIrPwIMot6m1dcJ",
+	"iVjrxG6POYxpp/CIaKow23ScTbnFlnGjOjxlsLbfb/Hucd+E7NE94U+Bdo/GPQHQX4gq8CEsnqS5zPL0",
+	"KTGJVrBcPd9OJbNZ5KmNi9I161zgWEE4jYKtRW4gJpGJSo6keycR0MDpwDv0FFLsztGHwwcWLOqQ3Fgx",
+	"08aKq8vLS4FhjWIm126ajfEFN7JfwgXAjeOnnQjYh0cnWYlfLvOmVfkDO25474cLPjLMGqgA6kKxVeX8",
+	"dCBDrPkBB5wWVuLaONr6UmFhAZVLoXKRsrM4L9QkTfiKnBnktMNkRMa3BHnPXFT4rW/Cgtow63fS2E6N",
+	"+nRGhEzDwWyuG/bjaFQgdoQbBgoPGVa97MjaMuFspWZtrXY2XV086OG/5Mi2Azxe/T4vswLUkwLtZxYl",
+	"1hDkkHieZvfTv/SQNtyF4nIbSOv2A+PVFjLe5VRDwFcCdiRjBNPMC2zX9aFKv6KSIMtdYeqb0Cdu9yoL",
+	"5L/1OgQFyVv8PCby5yRKuP22kAsZ3S9ezeZ2FdKybqtHzmxg0W0m/v0ZxvbL4f1lfk4Y+66Yf0MuHB67",
+	"B76lQbolr1O2fYaFXcectPWntlRi6TBLHRZi1eiHt4YbAtV0xL1dVMz51ejP+4d/Xn1Bg9MfWnMMn58e",
+	"/pU6+9T6PeLiPIhHKnNYRvPfADfwf7544B/3Q/AFGsk68ZxAKk23wFO6QU9lmVPIJOwAM33fIhX1yYyC",
+	"v2YHzD8r6T2KGezCnHQZY+sMPMiND9e5Blu5IN7JM7dPHO51xq9oJavCN4Qw3rzSc21kDumaKGVbmNgq",
+	"y5I/KMrMyorkdeWoQCw9bPrwpWpRBvApkbA1nNLUjhug5z/d7UppC2p5k0pyEupm5C6IthjdSSuef3t1",
+	"tX+GJHTqC2e47ISxCjuLPPkUG96BuG21+1GmRvJYJv8WmXfZCZsBFb3z2M0d6l+53yJMWgPkQmTsCoBH",
+	"a7KxFHNdKAuZxxoTb+EuW6owU5nvoWDyPXSzW5LXkwP88AqGM1giAw0PSSehXnjwp5kVRgC2Sen7BDbe",
+	"wpHYOYV/bo38LQ0HckQykCM9fHSVAiWdgfppgWyCQPmvtJhkcwOMFEDmw9jtkVZKjizlIdJ/ZMaewf3w",
+	"7PXLFLMNAboDlgpKx57kf1lAZMtzUEehaRr4ulMB9BgS02v42VSqPA1sWZiMcYNBkoNI5AcFMrL2oYFi",
+	"mYMnLBvlFtfTaxyQSJAA3xGJE+MQhN43Ql8hMsimR3fmfSLmFOpBBiUxLSZTWdGMtQqk8hw3I3kuk95Y",
+	"V7PMolLqi+fINIQiqpcNIqpJ+/3KV/FEM7XMDIc082thbKXVBIObKrY/3/qpzHJI6lPza1ZT68I8s1ZW",
+	"7jv//f7y7M8fHq6Sqz99/I9ew31pp7Nm5e8WV9EZRm1rx2evyPvi24GCD/SJ5zzPbNYXD4Oekb8Nev1v",
+	"k0Evs4Nef+C2pxdnV1dnzy7fXV32L91//zXoJQPAOMAn4AnuN0Odrwa9/gP/qj8g5mmRzQv4BNx/4A+0",
+	"gw96Hz+CSYWRWO/vxkaGFkaRo8xmPtsDTK01O+xEjkmXZc2tBLUt8cStN1mdAQ4ALfnpYzmch2g67Qge",
+	"bZFnaorRRKfgv3OUJppsX/Qw0UKrrmfYvVmOFlVhV/BlBPv1339wyxwtDJ8aUEH9i4urZ9+eX55fnl/1",
+	"//Tt5SW4FNSqzaSoJlZomN8+ED0mgZ6Xod/MYGsS4K0+D1sWwQ03d0rWzjVTEEboA7HPGNL+7oHMATVc",
+	"FGVuEs8nFD+6kVjmV5bbqRbK9KPKPsotgepNEpFYAPULR13o0e1hmx+wEpR8334cfIDbe+J1J8JFKaFo",
+	"Wdx4mP6m1msAORTI8acXts80C7UvS2nbxhThDW5EQ96NQnNQ1wDXPQ8l9M+kg/fjh4//NwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -39,15 +39,22 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 	default:
 		return Decision{}, false
 	}
+	return s.awaitRelease(step, accept), true
+}
+
+// awaitRelease is a step that waits for the acceptance, as long as that waits itself.
+func (s State) awaitRelease(step Step, accept *Step) Decision {
 	on := orElse(accept.changeID(), accept.ID)
-	if step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on {
-		return Decision{}, true
-	}
+	waits := step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on && s.Now.Before(step.WaitDeadline)
 	deadline := s.Now.Add(ApprovalTime)
-	if accept.Change != nil && accept.Change.Deadline.After(s.Now) {
+	if accept.Change != nil && accept.Change.Deadline.After(s.Now) { // the proposal's own
 		deadline = accept.Change.Deadline
+		waits = waits && step.WaitDeadline.Equal(deadline)
 	}
-	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}, true
+	if waits {
+		return Decision{}
+	}
+	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}
 }
 
 // putOff takes a step back whose release was not accepted.

@@ -37,7 +37,7 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 	}
 	check := flow.Step{ID: "s", Name: "check/up", Kind: flow.StepCheck, State: model.StepRunning}
 	waits := func(s flow.Step, on string) flow.Step {
-		s.State, s.WaitReason, s.WaitOn = model.StepWaiting, "release", on
+		s.State, s.WaitReason, s.WaitOn, s.WaitDeadline = model.StepWaiting, "release", on, now.Add(time.Hour)
 		return s
 	}
 	failed := deploy(change(model.ChangeDenied))

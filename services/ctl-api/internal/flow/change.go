@@ -89,9 +89,21 @@ func nextOfApproved(s State, step Step) Decision {
 	case holder == "" || step.Change.ReadOnly:
 		return Decision{Do: DoExecute}
 	case step.State == model.StepWaiting && step.WaitReason == model.WaitLock && step.WaitOn == holder:
-		return Decision{}
+		return stillLocked(s, step)
 	}
-	return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitLock, On: holder, Deadline: s.Now.Add(lockWait)}}
+	return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitLock, On: holder, Deadline: s.Now.Add(lockWait), RetryAt: s.Now.Add(lockRetry)}}
+}
+
+// stillLocked is a step that waits for the same change as before: at the deadline its plan
+// has become too old, until then it looks again from time to time.
+func stillLocked(s State, step Step) Decision {
+	switch {
+	case !s.Now.Before(step.WaitDeadline):
+		return Decision{Do: DoSettleChange, ChangeState: model.ChangeStale, Error: fmt.Sprintf("it waited %d hours for change %s", int(lockWait.Hours()), step.WaitOn)}
+	case !s.Now.Before(step.WaitRetryAt):
+		return Decision{Do: DoLookAgain, Wait: Wait{Reason: model.WaitLock, On: step.WaitOn, Deadline: step.WaitDeadline, RetryAt: s.Now.Add(lockRetry)}}
+	}
+	return Decision{}
 }
 
 // planAgain makes a new plan after an apply that did not come out, as long as

@@ -32,6 +32,7 @@ const (
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
 	DoSkipStep       Do = "skip_step"     // nobody wants it any more, because of Error
 	DoPutOff         Do = "put_off"       // the step is pending again, its change is withdrawn, because of Error
+	DoLookAgain      Do = "look_again"    // the step waits on, until Wait.RetryAt at the most
 )
 
 // Wait is what a waiting row says.
@@ -39,6 +40,9 @@ type Wait struct {
 	Reason   model.WaitReason
 	On       string
 	Deadline time.Time
+	// RetryAt is when the engine looks again by itself, whatever happens until then;
+	// zero for a wait that only its event or its deadline ends.
+	RetryAt time.Time
 }
 
 // Decision is the one thing to do now.

@@ -5,8 +5,15 @@ import (
 	"time"
 )
 
-// lockWait bounds a wait for another change of the same resource.
-const lockWait = 24 * time.Hour
+const (
+	// lockWait bounds a wait for one other change of the same resource. What was planned
+	// so long ago is planned again.
+	lockWait = 24 * time.Hour
+	// lockRetry is how often a change that waits for a resource looks at the lock by
+	// itself. Whoever frees the resource wakes it at once; this makes up for a wake-up
+	// that was lost.
+	lockRetry = 15 * time.Minute
+)
 
 // Locks is who holds the resources of an install.
 type Locks struct {

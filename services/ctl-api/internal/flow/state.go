@@ -53,6 +53,8 @@ type Step struct {
 	WaitOn     string
 	// WaitDeadline is when the wait ends in vain.
 	WaitDeadline time.Time
+	// WaitRetryAt is when the engine looks again by itself; zero for not before the deadline.
+	WaitRetryAt time.Time
 	// MaxRetries is how often a failed change is planned again without being
 	// asked, unless its job said jobspec.ReasonNeedsChange. A check is never run
 	// again by itself.

@@ -56,7 +56,7 @@ func (f Finder) Why(ctx context.Context, tx *database.Tx, w ctldb.Workflow) ([]w
 		return nil, err
 	}
 	return []why.Reason{{
-		What: "rollback", ID: w.ID, On: "operator", Unblock: command,
+		What: "rollback", ID: w.ID, Code: why.CodeRollback, Who: why.Operator, On: "operator", WokenBy: why.WakeRequest, Unblock: command,
 		Reason: fmt.Sprintf("what failed can go back to release %d with the inputs of then; secrets and data stay as they are", offer.To.Number),
 	}}, nil
 }

@@ -26,22 +26,24 @@ type Settled struct {
 // workflow is at work in it.
 func Why(s Settled) []why.Reason {
 	name := s.Install.Name
-	about := func(reason, unblock string) why.Reason {
-		return why.Reason{What: "install " + name, ID: s.Install.ID, Reason: reason, On: "operator", Unblock: unblock}
+	about := func(code why.Code, reason, unblock string) why.Reason {
+		return why.Reason{
+			What: "install " + name, ID: s.Install.ID, Code: code, Reason: reason, Who: why.Operator, On: "operator", WokenBy: why.WakeRequest, Unblock: unblock,
+		}
 	}
 	var out []why.Reason
 	switch s.Status.Standing {
 	case NotProvisioned:
-		out = append(out, about("it was never provisioned", "berth installs provision "+name))
+		out = append(out, about(why.CodeNotProvisioned, "it was never provisioned", "berth installs provision "+name))
 	case Deprovisioned:
-		out = append(out, about("it is deprovisioned: nothing of it is left", "berth installs provision "+name))
+		out = append(out, about(why.CodeDeprovisioned, "it is deprovisioned: nothing of it is left", "berth installs provision "+name))
 	case ProvisionFailed:
 		if !s.LastFailed {
-			out = append(out, about("its provision did not succeed; not live: "+strings.Join(s.Missing, ", "), "berth installs provision "+name))
+			out = append(out, about(why.CodeNotLive, "its provision did not succeed; not live: "+strings.Join(s.Missing, ", "), "berth installs provision "+name))
 		}
 	case DeprovisionFailed:
 		if !s.LastFailed {
-			out = append(out, about("its removal did not succeed", "berth installs deprovision "+name))
+			out = append(out, about(why.CodeNotRemoved, "its removal did not succeed", "berth installs deprovision "+name))
 		}
 	case Provisioning, Live, Deprovisioning, Forgotten:
 	}
@@ -49,17 +51,17 @@ func Why(s Settled) []why.Reason {
 		deploy := "berth deploy " + name
 		switch p {
 		case Release:
-			out = append(out, about(fmt.Sprintf("it is on release %d, and %d is the newest", s.Release, s.Newest), deploy))
+			out = append(out, about(why.CodeBehind, fmt.Sprintf("it is on release %d, and %d is the newest", s.Release, s.Newest), deploy))
 		case Inputs:
-			out = append(out, about("inputs were set and are not deployed", deploy))
+			out = append(out, about(why.CodeBehind, "inputs were set and are not deployed", deploy))
 		case Toggles:
-			out = append(out, about("components were switched on or off, and that is not deployed", deploy))
+			out = append(out, about(why.CodeBehind, "components were switched on or off, and that is not deployed", deploy))
 		}
 	}
 	if s.Runner != nil && s.Runner.State == model.RunnerActive {
 		if text := why.SwitchText(*s.Runner); text != "" {
 			out = append(out, why.Reason{
-				What: "runner of " + name, ID: s.Runner.ID, Reason: text, On: "the customer", Unblock: "ask the customer to set the runner's switch to run",
+				What: "runner of " + name, ID: s.Runner.ID, Code: why.CodeSwitch, Reason: text, Who: why.Customer, On: "the customer", WokenBy: why.WakeCustomer, Unblock: "ask the customer to set the runner's switch to run",
 			})
 		}
 	}

@@ -109,7 +109,7 @@ func Rotated(install ctldb.Install, secrets []ctldb.InstallSecret, in SecretsInU
 		for _, use := range in.Uses {
 			if use.Secret == secret.Name && secret.Present && use.Version != secret.Version {
 				out = append(out, Reason{
-					What: "secret " + secret.Name, ID: install.ID, On: "operator",
+					What: "secret " + secret.Name, ID: install.ID, Code: CodeRotated, Who: Operator, On: "operator", WokenBy: WakeRequest,
 					Reason:  fmt.Sprintf("rotated to version %d; %s still uses version %d", secret.Version, use.Resource, use.Version),
 					Unblock: fmt.Sprintf("berth deploy %s %s", install.Name, use.Resource),
 				})

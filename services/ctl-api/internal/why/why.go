@@ -17,13 +17,20 @@ import (
 
 // Reason is one thing that a workflow waits for or stumbled over.
 type Reason struct {
-	What     string // for people: `component "api"`
-	ID       string
-	Reason   string
-	On       string // who can end it
+	What   string // for people: `component "api"`
+	ID     string
+	Code   Code
+	Reason string
+	Who    Who
+	On     string // who can end it, for people
+	// WokenBy is what makes the control plane look again.
+	WokenBy  Waker
 	Deadline *time.Time
 	RetryAt  *time.Time
 	Unblock  string // the command that ends it
+	// Holders have what it waits for, and Queue are all who wait for that, the next one
+	// first: of a wait for a lock.
+	Holders, Queue []Turn
 }
 
 // Input is what Workflow looks at.
@@ -36,8 +43,11 @@ type Input struct {
 	// Superseded are the steps that failed because a newer request
 	// replaced their change, by id.
 	Superseded map[string]bool
+	// Denied are those whose change was denied, by id.
+	Denied map[string]bool
 	// MissingSecrets are those of the install that need a value and have none.
 	MissingSecrets []string
+	Locks          Locks
 	Now            time.Time
 }
 
@@ -61,7 +71,9 @@ func Workflow(in Input) []Reason {
 		}
 	}
 	if len(out) == 0 && !in.Workflow.State.Finished() {
-		out = append(out, Reason{What: "workflow " + in.Workflow.ID, ID: in.Workflow.ID, Reason: "it is about to be looked at", On: "ctl-api"})
+		out = append(out, Reason{
+			What: "workflow " + in.Workflow.ID, ID: in.Workflow.ID, Code: CodeControlPlane, Reason: "it is about to be looked at", Who: ControlPlane, On: "ctl-api", WokenBy: WakeQueue,
+		})
 	}
 	return out
 }
@@ -74,7 +86,7 @@ func NotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 		return nil
 	}
 	return []Reason{{
-		What: "scripts of " + install.Name, ID: install.ID, On: "operator",
+		What: "scripts of " + install.Name, ID: install.ID, Code: CodeNotAccepted, Who: Operator, On: "operator", WokenBy: WakeRequest,
 		Reason:  "its runner has not accepted the scripts of its release yet, so its checks do not run",
 		Unblock: "berth deploy " + install.Name,
 	}}
@@ -84,7 +96,12 @@ func NotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 // nobody: its work is done there.
 func (in Input) failedReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator", Unblock: "berth retry " + in.nameOf(step)}
+	r.is(facts{CodeFailed, Operator, WakeRequest})
+	if in.Denied[step.ID] {
+		r.Code = CodeDenied
+	}
 	if in.Superseded[step.ID] {
+		r.is(facts{CodeSuperseded, Nobody, WakeRequest})
 		r.On, r.Unblock = "nobody", ""
 	}
 	return r
@@ -144,22 +161,28 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
 	switch optional.Value(step.WaitReason) {
 	case model.WaitDecision:
+		r.is(facts{CodeDecision, Approver, WakeDecision})
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
 		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+in.toApprove(step)
 		if flow.StepKind(step.Kind) == flow.StepAccept {
 			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
 		}
 	case model.WaitRelease:
+		r.is(facts{CodeRelease, Approver, WakeDecision})
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)
 	case model.WaitLock:
-		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource, or is before it in the queue", optional.Value(step.WaitOn)), "berth changes show "+optional.Value(step.WaitOn)
+		in.locked(step, &r)
 	case model.WaitStack:
+		r.is(facts{CodeStack, Customer, WakeCustomer})
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack "+in.Install+" --new` prints how"
 	case model.WaitRunner:
+		r.is(facts{CodeEnrolment, TheRunner, WakeRunner})
 		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
 	case model.WaitSecret:
+		r.is(facts{CodeSecret, Customer, WakeCustomer})
 		r.Reason, r.Unblock = in.missingSecrets()
 	default:
+		r.is(facts{CodeControlPlane, ControlPlane, WakeQueue})
 		r.Reason = string(optional.Value(step.WaitReason))
 	}
 	return r
@@ -168,35 +191,70 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 // runningReason tells what a running step is at: mostly a job at the runner.
 func (in Input) runningReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
+	r.is(facts{CodeControlPlane, ControlPlane, WakeQueue})
 	for _, j := range in.Jobs {
-		if optional.Value(j.StepID) != step.ID || j.State != model.JobQueued && j.State != model.JobLeased {
-			continue
-		}
-		r.ID, r.On = j.ID, "the runner"
-		problem := in.problem()
-		switch {
-		case j.State == model.JobLeased:
-			r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
-			if problem != "" {
-				r.Reason += "; the runner says: " + problem
-			}
-		case in.Runner != nil && in.Runner.DisputedSince != nil:
-			r.Reason = fmt.Sprintf("its %s is queued and nothing is given to the runner: %s", j.Operation, problem)
-			r.On, r.Unblock = "the customer", "berth-runner replace --recovery FILE, on another machine"
-		case in.Runner != nil && switchHolds(*in.Runner, j.Mutates):
-			r.Reason = fmt.Sprintf("its %s is queued, and %s", j.Operation, SwitchText(*in.Runner))
-			r.On, r.Unblock = "the customer", "ask the customer to set the runner's switch to run"
-		case problem != "" && !in.offline():
-			r.Reason = fmt.Sprintf("its %s is queued and the runner takes no work: %s", j.Operation, problem)
-			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
-		case in.offline():
-			r.Reason = fmt.Sprintf("its %s is queued and the runner is not heard of", j.Operation)
-			r.Unblock = "start the runner, or read its log"
-		default:
-			r.Reason = fmt.Sprintf("its %s is queued for the runner", j.Operation)
+		if optional.Value(j.StepID) == step.ID && (j.State == model.JobQueued || j.State == model.JobLeased) {
+			in.jobReason(&r, j)
 		}
 	}
 	return r
+}
+
+// jobReason tells what keeps a job that has not ended.
+func (in Input) jobReason(r *Reason, j ctldb.JobsOfWorkflowRow) {
+	r.ID, r.On, r.Unblock = j.ID, "the runner", ""
+	if j.State == model.JobLeased {
+		in.leased(r, j)
+		return
+	}
+	problem := in.problem()
+	switch {
+	case in.Runner != nil && in.Runner.DisputedSince != nil:
+		r.is(facts{CodeRunnerDisputed, Customer, WakeRunner})
+		r.Reason = fmt.Sprintf("its %s is queued and nothing is given to the runner: %s", j.Operation, problem)
+		r.On, r.Unblock = "the customer", "berth-runner replace --recovery FILE, on another machine"
+	case in.Runner != nil && switchHolds(*in.Runner, j.Mutates):
+		r.is(facts{CodeSwitch, Customer, WakeCustomer})
+		r.Reason = fmt.Sprintf("its %s is queued, and %s", j.Operation, SwitchText(*in.Runner))
+		r.On, r.Unblock = "the customer", "ask the customer to set the runner's switch to run"
+	case problem != "" && !in.offline():
+		r.is(facts{CodeRunnerProblem, TheRunner, WakeRunner})
+		r.Reason = fmt.Sprintf("its %s is queued and the runner takes no work: %s", j.Operation, problem)
+		r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
+	case in.offline():
+		r.is(facts{CodeRunnerOffline, TheRunner, WakeRunner})
+		r.Reason = fmt.Sprintf("its %s is queued and the runner %s", j.Operation, in.silent())
+		r.Unblock = "start the runner, or read its log"
+	default:
+		r.is(facts{CodeRunnerQueue, TheRunner, WakeRunner})
+		r.Reason = fmt.Sprintf("its %s is queued for the runner", j.Operation)
+	}
+}
+
+// leased tells of a job that the runner has taken. It ends the job at its deadline.
+func (in Input) leased(r *Reason, j ctldb.JobsOfWorkflowRow) {
+	r.is(facts{CodeAtWork, TheRunner, WakeRunner})
+	if j.LeasedAt != nil && j.TimeoutSeconds > 0 {
+		r.Deadline = optional.Of(j.LeasedAt.Add(time.Duration(j.TimeoutSeconds) * time.Second))
+	}
+	r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
+	problem := in.problem()
+	switch {
+	case in.Runner != nil && in.offline():
+		r.is(facts{CodeRunnerOffline, TheRunner, WakeRunner})
+		r.Reason = fmt.Sprintf("its %s was begun, attempt %d, and the runner %s", j.Operation, j.Attempt, in.silent())
+		r.Unblock = "start the runner, or read its log"
+	case problem != "":
+		r.Reason += "; the runner says: " + problem
+	}
+}
+
+// silent says since when nothing is heard of the runner, as the end of a sentence.
+func (in Input) silent() string {
+	if in.Runner == nil || in.Runner.LastSeenAt == nil {
+		return "is not heard of"
+	}
+	return "is not heard of since " + timeText(*in.Runner.LastSeenAt)
 }
 
 // problem is what keeps the runner from working, "" for nothing.

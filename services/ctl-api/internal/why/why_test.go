@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -82,13 +83,13 @@ func TestWhy(t *testing.T) {
 		{name: "a step about no component is retried by the install", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "runner", State: model.StepFailed, Error: ptr("boom")}}},
 			want: why.Reason{What: "runner", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry acme"}},
 		{name: "what another change holds shows that change", in: why.Input{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitLock), WaitOn: ptr("chg_9")}}},
-			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "change chg_9 holds the resource, or is before it in the queue", Unblock: "berth changes show chg_9", On: "chg_9"}},
+			want: why.Reason{What: "component/api", ID: "stp_1", Reason: "change chg_9 holds the resource, or is before it in the queue", Unblock: "berth why chg_9", On: "chg_9"}},
 		{name: "a leased job is being worked on", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobLeased), Runner: online},
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2", On: "the runner"}},
 		{name: "a queued job at a living runner", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: online},
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
 		{name: "a queued job at a silent runner says so", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
-			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or read its log"}},
+			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of since 2026-11-21T11:00:00Z", On: "the runner", Unblock: "start the runner, or read its log"}},
 		{name: "a runner that takes no work says why", in: why.Input{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: troubled},
 			want: why.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner takes no work: disk full: /data", On: "the runner",
 				Unblock: "look after the runner's machine; `berth-runner status` there shows the same"}},
@@ -99,7 +100,7 @@ func TestWhy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.in.Install, tt.in.Workflow, tt.in.Now = "acme", ctldb.Workflow{ID: "wfl_1", State: model.WorkflowRunning}, now
-			if diff := cmp.Diff([]why.Reason{tt.want}, why.Workflow(tt.in)); diff != "" {
+			if diff := cmp.Diff([]why.Reason{tt.want}, why.Workflow(tt.in), cmpopts.IgnoreFields(why.Reason{}, "Code", "Who", "WokenBy")); diff != "" {
 				t.Errorf("reasons differ (-want +got):\n%s", diff)
 			}
 		})
@@ -156,5 +157,88 @@ func TestHeld(t *testing.T) {
 		if got := why.Held(tc.in); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+// Each state of a step, its job and its runner has its code, and the code who can end it.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	online := ctldb.Runner{LastSeenAt: ptr(now), Switch: "run"}
+	runner := func(change func(*ctldb.Runner)) *ctldb.Runner {
+		r := online
+		change(&r)
+		return &r
+	}
+	waits := func(reason model.WaitReason) ctldb.Step {
+		return ctldb.Step{ID: "stp", State: model.StepWaiting, WaitReason: &reason, WaitOn: ptr("chg_9"), WaitDeadline: &now}
+	}
+	for _, tc := range []struct {
+		step   ctldb.Step
+		job    model.JobState
+		runner *ctldb.Runner
+		code   why.Code
+		who    why.Who
+	}{
+		{step: waits(model.WaitDecision), code: why.CodeDecision, who: why.Approver},
+		{step: waits(model.WaitRelease), code: why.CodeRelease, who: why.Approver},
+		{step: waits(model.WaitLock), code: why.CodeLock, who: why.AnotherChange},
+		{step: waits(model.WaitStack), code: why.CodeStack, who: why.Customer},
+		{step: waits(model.WaitRunner), code: why.CodeEnrolment, who: why.TheRunner},
+		{step: waits(model.WaitSecret), code: why.CodeSecret, who: why.Customer},
+		{step: ctldb.Step{State: model.StepFailed}, code: why.CodeFailed, who: why.Operator},
+		{step: ctldb.Step{State: model.StepRunning}, code: why.CodeControlPlane, who: why.ControlPlane},
+		{job: model.JobQueued, runner: &online, code: why.CodeRunnerQueue, who: why.TheRunner},
+		{job: model.JobQueued, runner: nil, code: why.CodeRunnerOffline, who: why.TheRunner},
+		{job: model.JobQueued, runner: runner(func(r *ctldb.Runner) { r.Switch = "pause" }), code: why.CodeSwitch, who: why.Customer},
+		{job: model.JobQueued, runner: runner(func(r *ctldb.Runner) { r.DisputedSince = &now }), code: why.CodeRunnerDisputed, who: why.Customer},
+		{job: model.JobQueued, runner: runner(func(r *ctldb.Runner) { r.Facts = []byte(`{"problem":"disk full"}`) }), code: why.CodeRunnerProblem, who: why.TheRunner},
+		{job: model.JobLeased, runner: &online, code: why.CodeAtWork, who: why.TheRunner},
+		{job: model.JobLeased, runner: runner(func(r *ctldb.Runner) { r.LastSeenAt = ptr(now.Add(-time.Hour)) }), code: why.CodeRunnerOffline, who: why.TheRunner},
+	} {
+		in := why.Input{Workflow: ctldb.Workflow{State: model.WorkflowRunning}, Runner: tc.runner, Now: now, Steps: []ctldb.Step{tc.step}}
+		if tc.job != "" {
+			in.Steps = []ctldb.Step{{ID: "stp", State: model.StepRunning}}
+			in.Jobs = []ctldb.JobsOfWorkflowRow{{ID: "job", StepID: ptr("stp"), State: tc.job, Operation: "plan"}}
+		}
+		got := why.Workflow(in)
+		if len(got) != 1 || got[0].Code != tc.code || got[0].Who != tc.who || got[0].WokenBy == "" {
+			t.Errorf("%+v, want %s and %s", got, tc.code, tc.who)
+		}
+	}
+}
+
+// Who waits for a resource is told who has it and all who want it; a change of the sandbox is in
+// the way of every component, one of another component is not.
+func TestTheWholeQueueIsNamed(t *testing.T) {
+	t.Parallel()
+	holder := func(change, resource string) ctldb.LockHoldersRow {
+		return ctldb.LockHoldersRow{ChangeID: change, ResourceID: resource, Step: "component/" + resource, WorkflowKind: "deploy", CreatedBy: "ann", Since: now}
+	}
+	turn := func(change, resource string) ctldb.LockQueueRow {
+		return ctldb.LockQueueRow{ChangeID: change, ResourceID: resource, Step: "component/" + resource, WorkflowKind: "deploy", CreatedBy: "bob", Since: now, WaitsFor: "chg_h"}
+	}
+	locks := why.Locks{
+		SandboxID: "sb",
+		Holders:   []ctldb.LockHoldersRow{holder("chg_h", "api"), holder("chg_other", "db")},
+		Queue:     []ctldb.LockQueueRow{turn("chg_1", "api"), turn("chg_2", "sb"), turn("chg_3", "db"), turn("chg_4", "api")},
+	}
+	step := ctldb.Step{ID: "stp", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitLock), WaitOn: ptr("chg_h"), ResourceID: ptr("api"), ChangeID: ptr("chg_4")}
+	got := why.Workflow(why.Input{Steps: []ctldb.Step{step}, Locks: locks, Now: now})[0]
+	changes := func(turns []why.Turn) (ids []string) {
+		for _, turn := range turns {
+			ids = append(ids, turn.Change)
+		}
+		return ids
+	}
+	if diff := cmp.Diff([][]string{{"chg_h"}, {"chg_1", "chg_2", "chg_4"}}, [][]string{changes(got.Holders), changes(got.Queue)}); diff != "" {
+		t.Errorf("holders and queue (-want +got):\n%s", diff)
+	}
+	want := "change chg_h (component/api, deploy by ann) holds the resource; number 3 of 3 in the queue"
+	if got.Reason != want || got.Unblock != "berth why chg_h" {
+		t.Errorf("reason %q, unblock %q; want %q", got.Reason, got.Unblock, want)
+	}
+	holders, queue := locks.Around("sb")
+	if len(holders) != 2 || len(queue) != 4 {
+		t.Errorf("around the sandbox are %v and %v, want all", holders, queue)
 	}
 }

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
@@ -27,10 +28,15 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 	case flow.DoStartStep:
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepRunning})
 	case flow.DoWaitStep:
-		if err := e.Waker.WakeWorkflowAt(ctx, tx, s.workflow.ID, d.Wait.Deadline); err != nil {
+		if err := e.wakeLater(ctx, tx, s, d.Wait); err != nil {
 			return err
 		}
 		return setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait})
+	case flow.DoLookAgain:
+		if err := e.wakeLater(ctx, tx, s, d.Wait); err != nil {
+			return err
+		}
+		return tx.SetStepRetryAt(ctx, ctldb.SetStepRetryAtParams{ID: s.step.ID, RetryAt: d.Wait.RetryAt})
 	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
 		return endStep(ctx, tx, s, d)
 	case flow.DoSkipStep:
@@ -49,7 +55,22 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 // behind it have nobody else to wake them. One that executes wakes them at its end.
 func leavesQueue(step ctldb.Step, d flow.Decision) bool {
 	waits := step.State == model.StepWaiting && optional.Value(step.WaitReason) == model.WaitLock
-	return waits && d.Do != flow.DoExecute && (d.Do != flow.DoWaitStep || d.Wait.Reason != model.WaitLock)
+	return waits && d.Do != flow.DoExecute && d.Do != flow.DoLookAgain && (d.Do != flow.DoWaitStep || d.Wait.Reason != model.WaitLock)
+}
+
+// wakeLater has the workflow looked at again when a wait of it says so: at its next
+// retry, and at its deadline. What a row says about either is so written nowhere else.
+func (e *Engine) wakeLater(ctx context.Context, tx *database.Tx, s subject, w flow.Wait) error {
+	for _, at := range []time.Time{w.RetryAt, w.Deadline} {
+		renewed := at.Equal(w.Deadline) && s.step.WaitDeadline != nil && at.Equal(*s.step.WaitDeadline)
+		if at.IsZero() || renewed {
+			continue
+		}
+		if err := e.Waker.WakeWorkflowAt(ctx, tx, s.workflow.ID, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // actOnChange does what is about the change of a step: it reads that and its

@@ -127,7 +127,7 @@ func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 	s := row.Step
 	step := flow.Step{
 		ID: s.ID, Name: s.Name, Kind: flow.StepKind(s.Kind), ResourceID: optional.Value(s.ResourceID), Needs: s.Needs,
-		State: s.State, WaitReason: optional.Value(s.WaitReason), WaitOn: optional.Value(s.WaitOn), WaitDeadline: optional.Value(s.WaitDeadline),
+		State: s.State, WaitReason: optional.Value(s.WaitReason), WaitOn: optional.Value(s.WaitOn), WaitDeadline: optional.Value(s.WaitDeadline), WaitRetryAt: optional.Value(s.WaitRetryAt),
 		MaxRetries: int(s.MaxRetries), Failed: int(row.Failed), Stale: int(row.Stale), Uncertain: int(row.Uncertain), HostEnded: int(row.HostEnded),
 	}
 	if row.ChangeMadeAt != nil && !beforeRetry(s, *row.ChangeMadeAt) {

@@ -27,6 +27,7 @@ func setStep(ctx context.Context, tx *database.Tx, step ctldb.Step, to stepIs) e
 	p := ctldb.SetStepStateParams{ID: step.ID, State: to.state, Error: optional.Of(to.err), Remedy: optional.Of(to.remedy)}
 	if to.state == model.StepWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(to.wait.Reason), optional.Of(to.wait.On), optional.Of(to.wait.Deadline)
+		p.WaitRetryAt = optional.Of(to.wait.RetryAt)
 		if to.wait.On == "" { // who can end it is always named
 			p.WaitOn = optional.Of("operator")
 		}

@@ -467,7 +467,7 @@ func (q *Queries) JobsOfStep(ctx context.Context, stepID *string) ([]JobsOfStepR
 }
 
 const jobsOfWorkflow = `-- name: JobsOfWorkflow :many
-SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at,
+SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, j.timeout_seconds,
        coalesce(j.ended->>'outcome', '')::text AS outcome,
        coalesce(j.ended->>'reason', '')::text AS reason,
        coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,
@@ -491,6 +491,7 @@ type JobsOfWorkflowRow struct {
 	QueuedAt        time.Time
 	LeasedAt        *time.Time
 	FinishedAt      *time.Time
+	TimeoutSeconds  int32
 	Outcome         string
 	Reason          string
 	NoChange        bool
@@ -522,6 +523,7 @@ func (q *Queries) JobsOfWorkflow(ctx context.Context, workflowID *string) ([]Job
 			&i.QueuedAt,
 			&i.LeasedAt,
 			&i.FinishedAt,
+			&i.TimeoutSeconds,
 			&i.Outcome,
 			&i.Reason,
 			&i.NoChange,

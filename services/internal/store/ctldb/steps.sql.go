@@ -115,7 +115,7 @@ func (q *Queries) RetryStep(ctx context.Context, id string) error {
 
 const setStepChange = `-- name: SetStepChange :exec
 UPDATE steps SET change_id = $1, attempt = attempt + 1, state = 'running',
-    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL, wait_retry_at = NULL
 WHERE id = $2
 `
 
@@ -145,14 +145,29 @@ func (q *Queries) SetStepMayChange(ctx context.Context, arg SetStepMayChangePara
 	return err
 }
 
+const setStepRetryAt = `-- name: SetStepRetryAt :exec
+UPDATE steps SET wait_retry_at = $1::timestamptz WHERE id = $2
+`
+
+type SetStepRetryAtParams struct {
+	RetryAt time.Time
+	ID      string
+}
+
+// When the engine looks at a waiting step again by itself.
+func (q *Queries) SetStepRetryAt(ctx context.Context, arg SetStepRetryAtParams) error {
+	_, err := q.db.Exec(ctx, setStepRetryAt, arg.RetryAt, arg.ID)
+	return err
+}
+
 const setStepState = `-- name: SetStepState :exec
 UPDATE steps SET
     state = $1,
-    wait_reason = $2, wait_on = $3, wait_deadline = $4,
-    error = $5, remedy = $6,
+    wait_reason = $2, wait_on = $3, wait_deadline = $4, wait_retry_at = $5,
+    error = $6, remedy = $7,
     started_at = CASE WHEN $1::text IN ('pending', 'cancelled') THEN started_at ELSE coalesce(started_at, now()) END,
     finished_at = CASE WHEN $1::text IN ('succeeded', 'skipped', 'failed', 'cancelled') THEN now() END
-WHERE id = $7
+WHERE id = $8
 `
 
 type SetStepStateParams struct {
@@ -160,6 +175,7 @@ type SetStepStateParams struct {
 	WaitReason   *model.WaitReason
 	WaitOn       *string
 	WaitDeadline *time.Time
+	WaitRetryAt  *time.Time
 	Error        *string
 	Remedy       *string
 	ID           string
@@ -172,6 +188,7 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 		arg.WaitReason,
 		arg.WaitOn,
 		arg.WaitDeadline,
+		arg.WaitRetryAt,
 		arg.Error,
 		arg.Remedy,
 		arg.ID,

@@ -11,7 +11,7 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(instal
 -- name: JobsOfWorkflow :many
 -- The jobs of a workflow, without their bulk; oldest first. A result holds the plan,
 -- which Postgres would unpack for each of the five fields that are read of it.
-SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at,
+SELECT j.id, j.change_id, j.step_id, j.action_run_id, j.operation, j.mutates, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, j.timeout_seconds,
        coalesce(j.ended->>'outcome', '')::text AS outcome,
        coalesce(j.ended->>'reason', '')::text AS reason,
        coalesce((j.ended->>'no_change')::boolean, false)::boolean AS no_change,

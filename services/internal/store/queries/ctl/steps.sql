@@ -15,7 +15,7 @@ SELECT * FROM steps WHERE id = sqlc.arg(id);
 -- The row's state, and what it waits for (all of reason, on and deadline, or none).
 UPDATE steps SET
     state = sqlc.arg(state),
-    wait_reason = sqlc.narg(wait_reason), wait_on = sqlc.narg(wait_on), wait_deadline = sqlc.narg(wait_deadline),
+    wait_reason = sqlc.narg(wait_reason), wait_on = sqlc.narg(wait_on), wait_deadline = sqlc.narg(wait_deadline), wait_retry_at = sqlc.narg(wait_retry_at),
     error = sqlc.narg(error), remedy = sqlc.narg(remedy),
     started_at = CASE WHEN sqlc.arg(state)::text IN ('pending', 'cancelled') THEN started_at ELSE coalesce(started_at, now()) END,
     finished_at = CASE WHEN sqlc.arg(state)::text IN ('succeeded', 'skipped', 'failed', 'cancelled') THEN now() END
@@ -24,8 +24,12 @@ WHERE id = sqlc.arg(id);
 -- name: SetStepChange :exec
 -- The change that the step is at now; counts an attempt.
 UPDATE steps SET change_id = sqlc.arg(change_id), attempt = attempt + 1, state = 'running',
-    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL, wait_retry_at = NULL
 WHERE id = sqlc.arg(id);
+
+-- name: SetStepRetryAt :exec
+-- When the engine looks at a waiting step again by itself.
+UPDATE steps SET wait_retry_at = sqlc.arg(retry_at)::timestamptz WHERE id = sqlc.arg(id);
 
 -- name: CountStepAttempt :exec
 UPDATE steps SET attempt = attempt + 1 WHERE id = sqlc.arg(id);
