@@ -1784,6 +1784,11 @@ type AppVariableRequest struct {
 	Value string `json:"value"`
 }
 
+// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+//
+// Example: 72
+type ApprovalHours = int
+
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
@@ -2547,6 +2552,12 @@ type Install struct {
 	// App A thing by id and name.
 	App Ref `json:"app"`
 
+	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+	//
+	//
+	// Example: 72
+	ApprovalHours ApprovalHours `json:"approval_hours"`
+
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption ApprovalOption `json:"approval_option"`
 
@@ -2772,6 +2783,12 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
+	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+	//
+	//
+	// Example: 72
+	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
 
