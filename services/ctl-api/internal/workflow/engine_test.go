@@ -537,6 +537,39 @@ func TestAChangeExpiresWhenItsInstallSays(t *testing.T) {
 	}
 }
 
+// Of decisions at the same moment exactly one counts.
+func TestAttackDecisionsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
+	r.planned(w, "component/greeting", "new text")
+	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
+	digest := r.value(`select effect_digest from changes where id = $1`, c)
+	const people = 6
+	results := make(chan error, people)
+	for i := range people {
+		go func() {
+			results <- r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Approve: i%2 == 0, EffectDigest: digest, Actor: "ada"})
+			})
+		}()
+	}
+	won := 0
+	for range people {
+		switch err := <-results; {
+		case err == nil:
+			won++
+		case !errors.Is(err, fault.ErrConflict):
+			t.Errorf("a decision that came too late: %v, want a conflict", err)
+		}
+	}
+	kept := r.value(`select string_agg(d.answer || ' ' || c.state, ', ') from decisions d join changes c on c.id = d.change_id where c.id = $1`, c)
+	if won != 1 || kept != "approve approved" && kept != "deny denied" {
+		t.Errorf("%d decisions counted, and the change has %q", won, kept)
+	}
+}
+
 // Which of two changes continues is decided by when people asked for them, not by
 // when their plans came.
 func TestThePlanOfAnOlderRequestGivesWay(t *testing.T) {
