@@ -298,8 +298,9 @@ func (e DecisionRule) Valid() bool {
 
 // Defines values for DecisionAnswer.
 const (
-	DecisionAnswerApprove DecisionAnswer = "approve"
-	DecisionAnswerDeny    DecisionAnswer = "deny"
+	DecisionAnswerApprove   DecisionAnswer = "approve"
+	DecisionAnswerDeny      DecisionAnswer = "deny"
+	DecisionAnswerPlanAgain DecisionAnswer = "plan_again"
 )
 
 // Valid indicates whether the value is a known member of the DecisionAnswer enum.
@@ -308,6 +309,29 @@ func (e DecisionAnswer) Valid() bool {
 	case DecisionAnswerApprove:
 		return true
 	case DecisionAnswerDeny:
+		return true
+	case DecisionAnswerPlanAgain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecisionRequestThen.
+const (
+	DecisionRequestThenFail           DecisionRequestThen = "fail"
+	DecisionRequestThenSkip           DecisionRequestThen = "skip"
+	DecisionRequestThenSkipDependents DecisionRequestThen = "skip_dependents"
+)
+
+// Valid indicates whether the value is a known member of the DecisionRequestThen enum.
+func (e DecisionRequestThen) Valid() bool {
+	switch e {
+	case DecisionRequestThenFail:
+		return true
+	case DecisionRequestThenSkip:
+		return true
+	case DecisionRequestThenSkipDependents:
 		return true
 	default:
 		return false
@@ -2242,7 +2266,9 @@ type CustomerRequest struct {
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
-	Actor        string         `json:"actor"`
+	Actor string `json:"actor"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer       DecisionAnswer `json:"answer"`
 	CreatedAt    time.Time      `json:"created_at"`
 	EffectDigest string         `json:"effect_digest"`
@@ -2258,19 +2284,27 @@ type Decision struct {
 // DecisionRule `person`; `approve_all`, a standing answer; `kept`, the same effect was approved before; `no_change`, nothing to decide; `read_only`, a check.
 type DecisionRule string
 
-// DecisionAnswer defines model for DecisionAnswer.
+// DecisionAnswer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 type DecisionAnswer string
 
 // DecisionRequest defines model for DecisionRequest.
 type DecisionRequest struct {
 	// Also Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none.
-	Also   []AlsoDecided  `json:"also,omitempty"`
+	Also []AlsoDecided `json:"also,omitempty"`
+
+	// Answer `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
 	Answer DecisionAnswer `json:"answer"`
 
 	// EffectDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
+
+	// Then With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+	Then *DecisionRequestThen `json:"then,omitempty"`
 }
+
+// DecisionRequestThen With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+type DecisionRequestThen string
 
 // DeclaredInstall An install as a file of an app folder declares it.
 type DeclaredInstall struct {
@@ -5646,7 +5680,7 @@ type ClientInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChange(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DecideWithBody Approve or deny a change
+	// DecideWithBody Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -5656,7 +5690,7 @@ type ClientInterface interface {
 	// Corresponds with POST /changes/{change}/decisions (the `Decide` operationId).
 	DecideWithBody(ctx context.Context, change ChangeID, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Decide Approve or deny a change
+	// Decide Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -7092,7 +7126,7 @@ func (c *Client) GetChange(ctx context.Context, change ChangeID, reqEditors ...R
 	return c.Client.Do(req)
 }
 
-// DecideWithBody Approve or deny a change
+// DecideWithBody Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -7112,7 +7146,7 @@ func (c *Client) DecideWithBody(ctx context.Context, change ChangeID, params *De
 	return c.Client.Do(req)
 }
 
-// Decide Approve or deny a change
+// Decide Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -14430,7 +14464,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChangeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetChangeResponse, error)
 
-	// DecideWithBodyWithResponse Approve or deny a change
+	// DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -14440,7 +14474,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /changes/{change}/decisions (the `Decide` operationId).
 	DecideWithBodyWithResponse(ctx context.Context, change ChangeID, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideResponse, error)
 
-	// DecideWithResponse Approve or deny a change
+	// DecideWithResponse Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -20313,7 +20347,7 @@ func (c *ClientWithResponses) GetChangeWithResponse(ctx context.Context, change 
 	return ParseGetChangeResponse(rsp)
 }
 
-// DecideWithBodyWithResponse Approve or deny a change
+// DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
@@ -20329,7 +20363,7 @@ func (c *ClientWithResponses) DecideWithBodyWithResponse(ctx context.Context, ch
 	return ParseDecideResponse(rsp)
 }
 
-// DecideWithResponse Approve or deny a change
+// DecideWithResponse Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
 // `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.

@@ -62,6 +62,22 @@ func TestNames(t *testing.T) {
 	if out := s.must("status", "acme") + s.must("history", "acme") + s.must("why", "acme") + s.must("workflows", "get", deploy.ID); strings.Contains(out, "failed") {
 		t.Errorf("a denial shows as a failure:\n%s", out)
 	}
+
+	// Planned again, then skipped: nothing of it is done, and the workflow goes on.
+	begin()
+	first := in.proposed(deploy.ID, "component/one").ID
+	says(first, 0, "changes", "list", "--waiting", "-o", "name")
+	says("planned again instead of "+first, 0, "changes", "plan-again", "acme/one", "--note", "once more")
+	if again := in.proposed(deploy.ID, "component/one").ID; again == first {
+		t.Error("there is no second change")
+	}
+	says("planned again, asked for by admin: once more", 0, "changes", "show", first)
+	says("denied chg_", 0, "deny", "acme/one", "--skip")
+	in.finished(deploy.ID, goOnTimeout)
+	says("skipped", 0, "workflows", "get", deploy.ID)
+	says("nothing waits for a decision", 0, "changes", "list", "--waiting")
+	says("release 1 → 2", 2, "diff", "acme")
+
 	begin()
 	says(deploy.ID, 0, "workflows", "show", "acme", "-o", "name")
 	says(deploy.ID, 0, "cancel", "acme", "-o", "name")

@@ -31,14 +31,21 @@ func (c *cli) changesCommand() *cobra.Command {
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed means waiting for a decision")
+	var waiting bool
+	list.Flags().BoolVar(&waiting, "waiting", false, "only what waits for a decision, of all installs unless --install names one, with when it expires")
+	list.MarkFlagsMutuallyExclusive("waiting", "state")
 	list.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) error {
+		view := table.Change(c.Now())
+		if waiting {
+			state, view = string(ctlapi.ChangeStateProposed), table.Waiting(c.Now())
+		}
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
 			Install: api.Optional(install), Workflow: api.Optional(workflow), State: api.Optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return command.PrintList(c.CLI, items, table.Change(c.Now()))
+		return command.PrintList(c.CLI, items, view)
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE | INSTALL[/COMPONENT]", Short: "Show what a change would do, or did", Args: command.Exactly("CHANGE or INSTALL")}
@@ -54,8 +61,8 @@ func (c *cli) changesCommand() *cobra.Command {
 		}
 		return c.printChange(change, text)
 	})
-	approve, deny := c.approveCommand(), c.denyCommand()
-	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
+	approve, deny, again := c.approveCommand(), c.denyCommand(), c.planAgainCommand()
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny, again)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
@@ -85,6 +92,7 @@ func forReason(change *ctlapi.Change) string {
 // deciding says what is decided, and how.
 type deciding struct {
 	answer           follow.Answer
+	then             ctlapi.DecisionRequestThen
 	autoApprove, all bool
 	note             string
 	watching         watching
@@ -135,8 +143,12 @@ workflow, or the install's open workflow, proposes now and later.`,
 
 func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
+	var skip, skipDependents bool
 	cmd := &cobra.Command{
 		Use: "deny CHANGE | INSTALL[/COMPONENT]", Short: "Deny a change and leave everything as it is",
+		Long: `Denies a change: nothing of it is done. Its step fails then, and its workflow begins
+nothing new. With --skip the step is skipped, and what needs it goes on as if it were done;
+with --skip-dependents it is skipped with all that needs it, and the rest goes on.`,
 		Args: command.Exactly("CHANGE or INSTALL"),
 		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
@@ -144,11 +156,41 @@ func (c *cli) denyCommand() *cobra.Command {
 				return err
 			}
 			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
+			switch {
+			case skip:
+				how.then = ctlapi.DecisionRequestThenSkip
+			case skipDependents:
+				how.then = ctlapi.DecisionRequestThenSkipDependents
+			}
+			return c.decide(ctx, client, change, how)
+		}),
+	}
+	cmd.Flags().BoolVar(&skip, "skip", false, "skip the step; what needs it goes on")
+	cmd.Flags().BoolVar(&skipDependents, "skip-dependents", false, "skip the step with all that needs it; the rest goes on")
+	cmd.MarkFlagsMutuallyExclusive("skip", "skip-dependents")
+	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
+	alsoCalled(cmd, "note", "reason")
+	return cmd
+}
+
+func (c *cli) planAgainCommand() *cobra.Command {
+	how := deciding{answer: follow.PlanAgain, autoApprove: true}
+	cmd := &cobra.Command{
+		Use: "plan-again CHANGE | INSTALL[/COMPONENT]", Short: "Withdraw a change that waits, and make a new plan for it",
+		Long: `Withdraws a change that waits for a decision. Its step makes a new plan of what is there
+now, and that waits for a decision of its own.`,
+		Args: command.Exactly("CHANGE or INSTALL"),
+		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
+			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
+			if err != nil {
+				return err
+			}
 			return c.decide(ctx, client, change, how)
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
-	alsoCalled(cmd, "note", "reason")
+	cmd.Flags().BoolVarP(&how.watching.watch, "watch", "w", false, "then follow the workflow until it finishes or needs another decision")
+	how.watching.timeoutFlag(cmd)
 	return cmd
 }
 
@@ -158,9 +200,11 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	if err != nil {
 		return err
 	}
-	shown, err := follow.Together(ctx, client, change)
-	if err != nil {
-		return err
+	shown := []ctlapi.Change{*change}
+	if how.then == "" && how.answer != follow.PlanAgain { // these are about one step
+		if shown, err = follow.Together(ctx, client, change); err != nil {
+			return err
+		}
 	}
 	inOrder := slices.Clone(shown)
 	slices.Reverse(inOrder) // what was asked for comes last
@@ -178,7 +222,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 			return err
 		}
 	}
-	if err := follow.Decide(ctx, client, shown, follow.Decision{Answer: how.answer, Note: how.note}); err != nil {
+	if err := follow.Decide(ctx, client, shown, follow.Decision{Answer: how.answer, Then: how.then, Note: how.note}); err != nil {
 		return err
 	}
 	if change, err = client.Change(ctx, id); err != nil {
@@ -190,10 +234,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 	if c.ForPrograms() {
 		return c.printChange(change, false)
 	}
-	word := "approved"
-	if how.answer == follow.Deny {
-		word = "denied"
-	}
+	word := map[follow.Answer]string{follow.Approve: "approved", follow.Deny: "denied", follow.PlanAgain: "planned again instead of"}[how.answer]
 	for _, s := range shown {
 		if _, err := output.Printf(c.Out, "%s %s, effect %s\n", word, s.ID, api.Value(s.EffectDigest)); err != nil {
 			return err

@@ -207,7 +207,7 @@ func commandLines(dir string) [][]string {
 		{"logs", "str_1"}, {"logs", "str_1", "--follow"}, {"logs", "str_1", "--timestamps"},
 		{"approve", "chg_1"}, {"approve", "chg_1", "--auto-approve"}, {"approve", "--all", "wfl_1", "--auto-approve"}, {"deny", "chg_1"},
 		{"changes", "list"}, {"changes", "show", "chg_1"}, {"changes", "show", "chg_1", "--text=false"},
-		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"},
+		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"}, {"changes", "deny", "chg_1", "--skip"}, {"changes", "plan-again", "chg_1"}, {"changes", "list", "--waiting"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},
 		{"rollback", "acme", "--to", "1"}, {"retry", "wfl_1"}, {"retry", "stp_1"},
 		{"workflows", "list"}, {"workflows", "show", "wfl_1"}, {"workflows", "watch", "wfl_1"}, {"workflows", "cancel", "wfl_1"},

@@ -15,11 +15,14 @@ const (
 	Later Answer = iota // nobody decides here
 	Approve
 	Deny
+	PlanAgain // withdraw it and make a new plan
 )
 
-// Decision answers changes. The note is kept with it.
+// Decision answers changes. The note is kept with it. Then is what becomes of the
+// steps of denied changes, empty for: they fail.
 type Decision struct {
 	Answer Answer
+	Then   ctlapi.DecisionRequestThen
 	Note   string
 }
 
@@ -27,8 +30,11 @@ type Decision struct {
 // shown.
 func Decide(ctx context.Context, client *api.Client, shown []ctlapi.Change, d Decision) error {
 	body := ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove, EffectDigest: api.Value(shown[0].EffectDigest), Note: d.Note}
-	if d.Answer == Deny {
-		body.Answer = ctlapi.DecisionAnswerDeny
+	switch d.Answer {
+	case Deny:
+		body.Answer, body.Then = ctlapi.DecisionAnswerDeny, api.Optional(d.Then)
+	case PlanAgain:
+		body.Answer = ctlapi.DecisionAnswerPlanAgain
 	}
 	for _, other := range shown[1:] {
 		body.Also = append(body.Also, ctlapi.AlsoDecided{ChangeID: other.ID, EffectDigest: api.Value(other.EffectDigest)})

@@ -54,6 +54,29 @@ func Change(now time.Time) output.View[ctlapi.ChangeSummary] {
 	}
 }
 
+// Waiting shows changes that wait for a decision.
+func Waiting(now time.Time) output.View[ctlapi.ChangeSummary] {
+	return output.View[ctlapi.ChangeSummary]{
+		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
+		None: "nothing waits for a decision",
+		Columns: []output.Column[ctlapi.ChangeSummary]{
+			{Head: "INSTALL", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
+			{Head: "RESOURCE", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return api.Value(x.Resource).Name }},
+			{Head: "KIND", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
+			{Head: "PLAN", Shrinks: true, Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
+			{Head: "WAITS", Cell: func(x ctlapi.ChangeSummary) string { return ageOf(now, x.ProposedAt) }},
+			{Head: "EXPIRES IN", Cell: func(x ctlapi.ChangeSummary) string {
+				if x.ExpiresAt == nil {
+					return ""
+				}
+				return follow.Duration(x.ExpiresAt.Sub(now))
+			}},
+			{Head: "ID", Shrinks: true, Least: shortID, Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
+			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(api.Value(x.EffectDigest)) }},
+		},
+	}
+}
+
 // Action shows the actions of an install.
 func Action(now time.Time) output.View[ctlapi.Action] {
 	return output.View[ctlapi.Action]{

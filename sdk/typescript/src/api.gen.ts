@@ -505,7 +505,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approve or deny a change
+         * Approve a change, deny it, or have it planned again
          * @description The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
          *     `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
          */
@@ -2368,14 +2368,23 @@ export interface components {
              */
             rule: "person" | "approve_all" | "kept" | "no_change" | "read_only";
         };
-        /** @enum {string} */
-        DecisionAnswer: "approve" | "deny";
+        /**
+         * @description `plan_again` withdraws the proposal; the step makes a new plan, which waits for a decision of its own.
+         * @enum {string}
+         */
+        DecisionAnswer: "approve" | "deny" | "plan_again";
         DecisionRequest: {
             /** @description Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none. */
             also?: components["schemas"]["AlsoDecided"][];
             answer: components["schemas"]["DecisionAnswer"];
             effect_digest: components["schemas"]["Digest"];
             note?: string;
+            /**
+             * @description With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+             * @default fail
+             * @enum {string}
+             */
+            then?: "fail" | "skip" | "skip_dependents";
         };
         /** @description An install as a file of an app folder declares it. */
         DeclaredInstall: {

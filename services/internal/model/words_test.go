@@ -31,6 +31,7 @@ var columns = map[string][]string{
 	"ChangeKind":     {"changes.kind"},
 	"ChangeState":    {"changes.state"},
 	"Channel":        nil,
+	"DeniedThen":     {"changes.denied_then"},
 	"Ended":          {"workflows.ended"},
 	"EnrolmentState": {"enrolments.state"},
 	"InstallState":   {"installs.state"},

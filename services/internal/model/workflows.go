@@ -117,8 +117,19 @@ type Answer string
 
 // The answers.
 const (
-	Approve Answer = "approve"
-	Deny    Answer = "deny"
+	Approve   Answer = "approve"
+	Deny      Answer = "deny"
+	PlanAgain Answer = "plan_again"
+)
+
+// DeniedThen says what becomes of a step whose change was denied. Empty: it fails,
+// and nothing new begins in its workflow.
+type DeniedThen string
+
+// What else can become of it.
+const (
+	ThenSkip           DeniedThen = "skip"            // what needs it goes on
+	ThenSkipDependents DeniedThen = "skip_dependents" // what needs it is skipped as well
 )
 
 // Rule says why a proposal was answered.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -70,8 +71,15 @@ func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (
 func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (apigen.DecideResponseObject, error) {
 	var out apigen.Change
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		then := model.DeniedThen(optional.Value(req.Body.Then))
+		if then == "fail" {
+			then = ""
+		}
+		if then != "" && req.Body.Answer != apigen.DecisionAnswerDeny {
+			return "", fault.Newf(fault.ErrInvalid, "then says what becomes of the step of a denied change: it goes with the answer deny only")
+		}
 		err := workflow.Decide(ctx, tx, workflow.Answer{
-			ChangeID: req.Change, Approve: string(req.Body.Answer) == "approve", EffectDigest: req.Body.EffectDigest,
+			ChangeID: req.Change, Answer: model.Answer(req.Body.Answer), Then: then, EffectDigest: req.Body.EffectDigest,
 			Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
 			Also: convert(req.Body.Also, func(a apigen.AlsoDecided) workflow.Seen {
 				return workflow.Seen{ChangeID: a.ChangeID, EffectDigest: a.EffectDigest}

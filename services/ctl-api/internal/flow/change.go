@@ -156,6 +156,8 @@ func nextOfGivenUp(s State, c *Change) Decision {
 	switch {
 	case c.State == model.ChangeRefused:
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step, which makes a new plan")}
+	case c.State == model.ChangeDenied && c.Then != "":
+		return Decision{Do: DoSkipStep, Error: orElse(c.Error, "the change was denied")}
 	case c.State == model.ChangeDenied:
 		how, by := c.ended()
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied"), Ended: how, EndedBy: by}

@@ -43,3 +43,28 @@ func TestWorkflowThatWasDenied(t *testing.T) {
 		})
 	}
 }
+
+func TestSkippable(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		of     flow.Kind
+		change model.ChangeKind
+		then   model.DeniedThen
+		want   bool
+	}{
+		{flow.KindDeploy, model.ChangeDeploy, model.ThenSkip, true},
+		{flow.KindDeploy, model.ChangeScript, model.ThenSkipDependents, true},
+		{flow.KindDeploy, model.ChangeAccept, "", true},
+		{flow.KindDeploy, model.ChangeAccept, model.ThenSkip, false},
+		{flow.KindDeprovision, model.ChangeForget, model.ThenSkipDependents, false},
+		{flow.KindDeprovision, model.ChangeTeardown, model.ThenSkip, false},
+		{flow.KindDeprovision, model.ChangeTeardown, model.ThenSkipDependents, true},
+		{flow.KindTeardownAll, model.ChangeTeardown, model.ThenSkip, false},
+		{flow.KindTeardown, model.ChangeTeardown, model.ThenSkip, true},
+		{flow.KindDeprovision, model.ChangeTeardown, "", true},
+	} {
+		if err := flow.Skippable(tc.of, tc.change, tc.then); (err == nil) != tc.want {
+			t.Errorf("%s of %s with %q: %v", tc.change, tc.of, tc.then, err)
+		}
+	}
+}

@@ -99,6 +99,8 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 		switch {
 		case s.met(step.Needs) && step.Unwanted != "":
 			return Decision{Do: DoSkipStep, Error: step.Unwanted}, true
+		case s.met(step.Needs) && s.dropped(step) != "":
+			return Decision{Do: DoSkipStep, Error: "it needs " + s.dropped(step) + ", which was denied"}, true
 		case s.met(step.Needs):
 			return Decision{Do: DoStartStep}, true
 		}
@@ -190,6 +192,24 @@ func (s State) met(needs []string) bool {
 		}
 	}
 	return true
+}
+
+// dropped names the step that somebody denied together with all that needs it, this
+// one among it; "" when there is none.
+func (s State) dropped(step Step) string {
+	for _, need := range step.Needs {
+		i := slices.IndexFunc(s.Steps, func(x Step) bool { return x.Name == need })
+		if i < 0 || s.Steps[i].State != model.StepSkipped {
+			continue
+		}
+		if c := s.Steps[i].Change; c != nil && c.State == model.ChangeDenied && c.Then == model.ThenSkipDependents {
+			return need
+		}
+		if by := s.dropped(s.Steps[i]); by != "" {
+			return by
+		}
+	}
+	return ""
 }
 
 func (s State) failedStep() *Step {

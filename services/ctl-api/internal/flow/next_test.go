@@ -197,6 +197,9 @@ func TestNextOfOneChange(t *testing.T) {
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
 		{name: "denied ends the step", change: change(model.ChangeDenied, func(c *flow.Change) { c.Error, c.DeniedBy = "denied by ada", "ada" }),
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "denied by ada", Ended: model.EndedDenied, EndedBy: "ada"}},
+		{name: "denied and skipped", change: change(model.ChangeDenied, func(c *flow.Change) {
+			c.Error, c.DeniedBy, c.Then = "denied by ada", "ada", model.ThenSkip
+		}), want: flow.Decision{Do: flow.DoSkipStep, StepID: "s", ChangeID: "chg", Error: "denied by ada"}},
 		{name: "nobody decided in time", change: change(model.ChangeDenied, func(c *flow.Change) { c.Error = "nobody decided in time" }),
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "nobody decided in time", Ended: model.EndedExpired}},
 		{name: "cancel asks a leased job to stop", change: change(model.ChangeExecuting, apply(job("leased", ""))),
@@ -233,6 +236,11 @@ func TestNextOfManySteps(t *testing.T) {
 		s.Change = change(model.ChangePreparing, func(c *flow.Change) { c.Plan = job("leased", "") })
 		return s
 	}
+	denied := func(name string, then model.DeniedThen) flow.Step {
+		s := step(name, model.StepSkipped)
+		s.Change = change(model.ChangeDenied, func(c *flow.Change) { c.Then = then })
+		return s
+	}
 	tests := []struct {
 		name  string
 		state flow.State
@@ -251,6 +259,16 @@ func TestNextOfManySteps(t *testing.T) {
 			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step a failed"}},
 		{name: "a workflow names every step that failed", state: running(step("a", model.StepFailed), step("b", model.StepFailed), step("c", model.StepPending, "a")),
 			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "steps a, b failed"}},
+		{name: "what needs a step that was denied and skipped goes on", state: running(denied("a", model.ThenSkip), step("b", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoStartStep, StepID: "b"}},
+		{name: "what needs one that was skipped with its dependents is skipped", state: running(denied("a", model.ThenSkipDependents), step("b", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoSkipStep, StepID: "b", Error: "it needs a, which was denied"}},
+		{name: "and what needs that", state: running(denied("a", model.ThenSkipDependents), step("b", model.StepSkipped, "a"), step("c", model.StepPending, "b")),
+			want: flow.Decision{Do: flow.DoSkipStep, StepID: "c", Error: "it needs a, which was denied"}},
+		{name: "the rest goes on", state: running(denied("a", model.ThenSkipDependents), step("b", model.StepSkipped, "a"), step("c", model.StepPending)),
+			want: flow.Decision{Do: flow.DoStartStep, StepID: "c"}},
+		{name: "a toggle drops nothing", state: running(step("a", model.StepSkipped), step("b", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoStartStep, StepID: "b"}},
 		{name: "all done is success", state: running(step("a", model.StepSucceeded), step("b", model.StepSkipped)),
 			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}},
 		{name: "a workflow that only waits says so", state: running(flow.Step{ID: "w", Name: "runner", Kind: flow.StepAwaitRunner, State: model.StepSucceeded}, func() flow.Step {

@@ -100,8 +100,10 @@ type Change struct {
 	Error    string
 	// Remedy is what the runner or its engine advise.
 	Remedy string
-	// DeniedBy is who denied it, empty when nobody decided in time.
+	// DeniedBy is who denied it, empty when nobody decided in time, and Then what they
+	// want to become of the step.
 	DeniedBy string
+	Then     model.DeniedThen
 }
 
 // Job is a row of runner_jobs.

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -16,7 +17,9 @@ import (
 // Answer is a person's decision on a change.
 type Answer struct {
 	ChangeID string
-	Approve  bool
+	Answer   model.Answer
+	// Then is what becomes of the steps of denied changes.
+	Then model.DeniedThen
 	// EffectDigest is what the person saw; another one than the proposed is
 	// refused.
 	EffectDigest string
@@ -34,7 +37,7 @@ type Seen struct{ ChangeID, EffectDigest string }
 //
 // Errors: ErrConflict with code not_proposed when a change waits for no
 // decision, effect_changed when the digest is not the proposed one; ErrInvalid
-// when the changes are not of one workflow.
+// when the changes are not of one workflow, or a step cannot be skipped.
 func Decide(ctx context.Context, tx *database.Tx, a Answer) error {
 	c, err := tx.GetChange(ctx, a.ChangeID)
 	if err != nil {
@@ -77,28 +80,45 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("review the change again, then decide"))
 	}
-	answer, state := model.Approve, model.ChangeApproved
-	if a.Approve {
-		err = tx.ApproveChange(ctx, c.ID)
-	} else {
-		answer, state = model.Deny, model.ChangeDenied
-		reason := "denied by " + a.Actor
-		if a.Note != "" {
-			reason += ": " + a.Note
-		}
-		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor})
-	}
+	state, err := answer(ctx, tx, a, c)
 	if err != nil {
-		return fmt.Errorf("%s change: %w", answer, err)
+		return fmt.Errorf("%s change: %w", a.Answer, err)
 	}
 	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
-		ID: id.New(id.Decision), ChangeID: c.ID, Answer: answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: model.RulePerson, Note: a.Note,
+		ID: id.New(id.Decision), ChangeID: c.ID, Answer: a.Answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: model.RulePerson, Note: a.Note,
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
 	body := events.Body{"change_id": c.ID, "state": state, "actor": a.Actor}
 	return events.Append(ctx, tx, events.Event{WorkflowID: c.WorkflowID, Kind: events.Change, Body: body})
+}
+
+// answer writes what a proposed change becomes by an answer.
+func answer(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) (model.ChangeState, error) {
+	switch a.Answer {
+	case model.Approve:
+		return model.ChangeApproved, tx.ApproveChange(ctx, c.ID)
+	case model.PlanAgain:
+		reason := said("to be planned again, asked for by "+a.Actor, a.Note)
+		return model.ChangeWithdrawn, tx.PlanChangeAgain(ctx, ctldb.PlanChangeAgainParams{ID: c.ID, Error: &reason})
+	}
+	w, err := tx.GetWorkflow(ctx, c.WorkflowID)
+	if err != nil {
+		return "", err
+	}
+	if err := flow.Skippable(flow.Kind(w.Kind), c.Kind, a.Then); err != nil {
+		return "", err
+	}
+	reason := said("denied by "+a.Actor, a.Note)
+	return model.ChangeDenied, tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor, DeniedThen: optional.Of(a.Then)})
+}
+
+func said(what, note string) string {
+	if note == "" {
+		return what
+	}
+	return what + ": " + note
 }
 
 // Standing is a person's answer to all that a workflow proposes.

@@ -34,6 +34,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/metrictest"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -458,11 +459,11 @@ func TestDecisions(t *testing.T) {
 	if got := r.value(`select wait_reason || ' ' || wait_on from workflows where id = $1`, w); got != "decision "+c {
 		t.Errorf("workflow waits for %q, want a decision on %s", got, c)
 	}
-	if err := decide(workflow.Answer{ChangeID: c, Approve: true, EffectDigest: "sha256:other"}); !errors.Is(err, fault.ErrConflict) {
+	if err := decide(workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: "sha256:other"}); !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("approving another effect: %v, want a conflict", err)
 	}
 	fence := r.value(`select fence::text from resources where name = 'greeting'`)
-	if err := decide(workflow.Answer{ChangeID: c, EffectDigest: digest(c), Note: "not today"}); err != nil {
+	if err := decide(workflow.Answer{ChangeID: c, Answer: model.Deny, EffectDigest: digest(c), Note: "not today"}); err != nil {
 		t.Fatalf("deny: %v", err)
 	}
 	r.advance(w)
@@ -475,12 +476,12 @@ func TestDecisions(t *testing.T) {
 	if got := r.value(`select state || ' ' || fence::text from resources where name = 'greeting'`); got != "live "+fence {
 		t.Errorf("resource is %q after the denial, want live and the fence as before", got)
 	}
-	if err := decide(workflow.Answer{ChangeID: c, Approve: true, EffectDigest: digest(c)}); !errors.Is(err, fault.ErrConflict) {
+	if err := decide(workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: digest(c)}); !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("deciding twice: %v, want a conflict", err)
 	}
 
 	w, c = propose()
-	if err := decide(workflow.Answer{ChangeID: c, Approve: true, EffectDigest: digest(c)}); err != nil {
+	if err := decide(workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: digest(c)}); err != nil {
 		t.Fatalf("approve: %v", err)
 	}
 	r.advance(w)
@@ -500,7 +501,7 @@ func TestDecisions(t *testing.T) {
 	if got := r.value(`select error from changes where id = $1`, olderChange); got != "superseded by "+newer+" of the newer deploy "+newerWorkflow+", which ada requested" {
 		t.Errorf("the older change says %q", got)
 	}
-	err := decide(workflow.Answer{ChangeID: olderChange, Approve: true, EffectDigest: digest(olderChange)})
+	err := decide(workflow.Answer{ChangeID: olderChange, Answer: model.Approve, EffectDigest: digest(olderChange)})
 	if !errors.Is(err, fault.ErrConflict) || !strings.Contains(err.Error(), "superseded by "+newer) || !strings.Contains(err.Error(), "which ada requested") {
 		t.Errorf("approving what was superseded: %v, want the newer change and who asked for it", err)
 	}
@@ -530,7 +531,7 @@ func TestAChangeExpiresWhenItsInstallSays(t *testing.T) {
 		t.Errorf("the workflow is %q after the deadline", got)
 	}
 	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Approve: true, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
 	})
 	if !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("approving what expired: %v, want a conflict", err)
@@ -549,9 +550,13 @@ func TestAttackDecisionsAtOnce(t *testing.T) {
 	const people = 6
 	results := make(chan error, people)
 	for i := range people {
+		answer := model.Approve
+		if i%2 == 0 {
+			answer = model.Deny
+		}
 		go func() {
 			results <- r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Approve: i%2 == 0, EffectDigest: digest, Actor: "ada"})
+				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, Actor: "ada"})
 			})
 		}()
 	}
@@ -646,7 +651,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Approve: true, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)
@@ -678,7 +683,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	}
 	// An empty plan says that the effect had happened.
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Approve: true, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), Actor: "ada"})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)

@@ -101,8 +101,16 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject, ended model.Wo
 	done := ended == model.WorkflowSucceeded
 	var brought *string
 	if done && brings[kind] {
-		brought = s.workflow.ReleaseID
-		install.ReleaseID = brought
+		// Where something of the release was denied, it stays to be deployed. An install
+		// that has none yet gets it: it has nothing else to go by.
+		denied, err := tx.SkippedByDenial(ctx, s.workflow.ID)
+		if err != nil {
+			return err
+		}
+		if !denied || install.ReleaseID == nil {
+			brought = s.workflow.ReleaseID
+			install.ReleaseID = brought
+		}
 	}
 	after, err := whatIsLeft(ctx, tx, install)
 	if err != nil {

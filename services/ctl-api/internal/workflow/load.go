@@ -134,7 +134,7 @@ func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 		step.Change = &flow.Change{
 			ID: optional.Value(s.ChangeID), State: model.ChangeState(row.ChangeState), ReadOnly: step.Kind == flow.StepForget,
 			EffectDigest: row.EffectDigest, ApprovedDigest: row.ApprovedDigest, Deadline: optional.Value(row.ChangeDeadline),
-			Error: row.ChangeError, Remedy: row.ChangeRemedy, DeniedBy: row.DeniedBy,
+			Error: row.ChangeError, Remedy: row.ChangeRemedy, DeniedBy: row.DeniedBy, Then: model.DeniedThen(row.DeniedThen),
 		}
 	}
 	return step

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // deployed brings the example up, then starts a deploy whose release brings
@@ -39,8 +40,12 @@ func (r *rig) seen(w, step string) workflow.Seen {
 // answer decides on changes and says how that went.
 func (r *rig) answer(w string, approve bool, first workflow.Seen, also ...workflow.Seen) error {
 	r.t.Helper()
+	answer := model.Deny
+	if approve {
+		answer = model.Approve
+	}
 	err := r.ctl.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: first.ChangeID, EffectDigest: first.EffectDigest, Also: also, Approve: approve, Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: first.ChangeID, EffectDigest: first.EffectDigest, Also: also, Answer: answer, Actor: "ada"})
 	})
 	r.advance(w)
 	return err

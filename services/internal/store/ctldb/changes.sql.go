@@ -25,7 +25,7 @@ func (q *Queries) ApproveChange(ctx context.Context, id string) error {
 }
 
 const currentChanges = `-- name: CurrentChanges :many
-SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, c.denied_by FROM changes c JOIN steps s ON s.change_id = c.id WHERE s.workflow_id = $1
+SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, c.denied_by, c.denied_then FROM changes c JOIN steps s ON s.change_id = c.id WHERE s.workflow_id = $1
 `
 
 // The change that each step of a workflow is at.
@@ -77,6 +77,7 @@ func (q *Queries) CurrentChanges(ctx context.Context, workflowID string) ([]Chan
 			&i.FinishedAt,
 			&i.OriginID,
 			&i.DeniedBy,
+			&i.DeniedThen,
 		); err != nil {
 			return nil, err
 		}
@@ -123,20 +124,26 @@ func (q *Queries) DecisionsOfChange(ctx context.Context, changeID string) ([]Dec
 }
 
 const denyChange = `-- name: DenyChange :exec
-UPDATE changes SET state = 'denied', error = $1, denied_by = $2, decided_at = now(), finished_at = now(),
+UPDATE changes SET state = 'denied', error = $1, denied_by = $2, denied_then = $3, decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = $3 AND state = 'proposed'
+WHERE id = $4 AND state = 'proposed'
 `
 
 type DenyChangeParams struct {
-	Error    *string
-	DeniedBy *string
-	ID       string
+	Error      *string
+	DeniedBy   *string
+	DeniedThen *model.DeniedThen
+	ID         string
 }
 
 // By somebody, or by time.
 func (q *Queries) DenyChange(ctx context.Context, arg DenyChangeParams) error {
-	_, err := q.db.Exec(ctx, denyChange, arg.Error, arg.DeniedBy, arg.ID)
+	_, err := q.db.Exec(ctx, denyChange,
+		arg.Error,
+		arg.DeniedBy,
+		arg.DeniedThen,
+		arg.ID,
+	)
 	return err
 }
 
@@ -187,7 +194,7 @@ func (q *Queries) ExecuteChange(ctx context.Context, arg ExecuteChangeParams) er
 }
 
 const getChange = `-- name: GetChange :one
-SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id, denied_by FROM changes WHERE id = $1
+SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id, denied_by, denied_then FROM changes WHERE id = $1
 `
 
 func (q *Queries) GetChange(ctx context.Context, id string) (Change, error) {
@@ -232,6 +239,7 @@ func (q *Queries) GetChange(ctx context.Context, id string) (Change, error) {
 		&i.FinishedAt,
 		&i.OriginID,
 		&i.DeniedBy,
+		&i.DeniedThen,
 	)
 	return i, err
 }
@@ -332,7 +340,7 @@ func (q *Queries) InsertDecision(ctx context.Context, arg InsertDecisionParams) 
 }
 
 const listChanges = `-- name: ListChanges :many
-SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, c.denied_by, i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, c.denied_by, c.denied_then, i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
 FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id LEFT JOIN releases l ON l.id = c.release_id
 WHERE ($1::text IS NULL OR c.id = $1)
   AND ($2::text IS NULL OR c.install_id = $2)
@@ -415,6 +423,7 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 			&i.Change.FinishedAt,
 			&i.Change.OriginID,
 			&i.Change.DeniedBy,
+			&i.Change.DeniedThen,
 			&i.InstallName,
 			&i.ReleaseNumber,
 			&i.ResourceName,
@@ -431,7 +440,7 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 }
 
 const lockChange = `-- name: LockChange :one
-SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id, denied_by FROM changes WHERE id = $1 FOR UPDATE
+SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id, denied_by, denied_then FROM changes WHERE id = $1 FOR UPDATE
 `
 
 func (q *Queries) LockChange(ctx context.Context, id string) (Change, error) {
@@ -476,8 +485,26 @@ func (q *Queries) LockChange(ctx context.Context, id string) (Change, error) {
 		&i.FinishedAt,
 		&i.OriginID,
 		&i.DeniedBy,
+		&i.DeniedThen,
 	)
 	return i, err
+}
+
+const planChangeAgain = `-- name: PlanChangeAgain :exec
+UPDATE changes SET state = 'withdrawn', error = $1, decided_at = now(), finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = $2 AND state = 'proposed'
+`
+
+type PlanChangeAgainParams struct {
+	Error *string
+	ID    string
+}
+
+// Somebody wants to see what it would do now.
+func (q *Queries) PlanChangeAgain(ctx context.Context, arg PlanChangeAgainParams) error {
+	_, err := q.db.Exec(ctx, planChangeAgain, arg.Error, arg.ID)
+	return err
 }
 
 const proposeChange = `-- name: ProposeChange :exec

@@ -134,6 +134,7 @@ type Change struct {
 	FinishedAt           *time.Time
 	OriginID             *string
 	DeniedBy             *string
+	DeniedThen           *model.DeniedThen
 }
 
 type Check struct {

@@ -286,7 +286,7 @@ SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.res
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
-       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by,
+       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by, coalesce(c.denied_then, '')::text AS denied_then,
        n.failed::int AS failed, n.stale::int AS stale, n.uncertain::int AS uncertain, n.host_ended::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = $1
@@ -312,6 +312,7 @@ type StepsToMoveRow struct {
 	ChangeError    string
 	ChangeRemedy   string
 	DeniedBy       string
+	DeniedThen     string
 	Failed         int32
 	Stale          int32
 	Uncertain      int32
@@ -369,6 +370,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.ChangeError,
 			&i.ChangeRemedy,
 			&i.DeniedBy,
+			&i.DeniedThen,
 			&i.Failed,
 			&i.Stale,
 			&i.Uncertain,

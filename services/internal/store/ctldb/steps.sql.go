@@ -179,7 +179,9 @@ func (q *Queries) SetStepState(ctx context.Context, arg SetStepStateParams) erro
 }
 
 const skipStep = `-- name: SkipStep :exec
-UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now() WHERE id = $2
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || $1::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = $2
 `
 
 type SkipStepParams struct {
@@ -191,6 +193,21 @@ type SkipStepParams struct {
 func (q *Queries) SkipStep(ctx context.Context, arg SkipStepParams) error {
 	_, err := q.db.Exec(ctx, skipStep, arg.Why, arg.ID)
 	return err
+}
+
+const skippedByDenial = `-- name: SkippedByDenial :one
+SELECT EXISTS (
+    SELECT 1 FROM steps s JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = $1 AND s.state = 'skipped' AND c.state = 'denied'
+)::boolean
+`
+
+// Whether a workflow skipped what somebody denied.
+func (q *Queries) SkippedByDenial(ctx context.Context, workflowID string) (bool, error) {
+	row := q.db.QueryRow(ctx, skippedByDenial, workflowID)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const stepsOfWorkflow = `-- name: StepsOfWorkflow :many

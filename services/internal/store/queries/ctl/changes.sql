@@ -41,7 +41,13 @@ WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: DenyChange :exec
 -- By somebody, or by time.
-UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), decided_at = now(), finished_at = now(),
+UPDATE changes SET state = 'denied', error = sqlc.arg(error), denied_by = sqlc.narg(denied_by), denied_then = sqlc.narg(denied_then), decided_at = now(), finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id) AND state = 'proposed';
+
+-- name: PlanChangeAgain :exec
+-- Somebody wants to see what it would do now.
+UPDATE changes SET state = 'withdrawn', error = sqlc.arg(error), decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE id = sqlc.arg(id) AND state = 'proposed';
 

@@ -33,7 +33,7 @@ SELECT sqlc.embed(s),
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
-       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by,
+       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy, coalesce(c.denied_by, '')::text AS denied_by, coalesce(c.denied_then, '')::text AS denied_then,
        n.failed::int AS failed, n.stale::int AS stale, n.uncertain::int AS uncertain, n.host_ended::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id AND c.workflow_id = s.workflow_id AND c.workflow_id = sqlc.arg(workflow_id)

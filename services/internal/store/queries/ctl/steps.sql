@@ -39,6 +39,15 @@ UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = N
 -- What a preview could not know of the step.
 UPDATE steps SET may_change = sqlc.arg(may_change) WHERE id = sqlc.arg(id);
 
+-- name: SkippedByDenial :one
+-- Whether a workflow skipped what somebody denied.
+SELECT EXISTS (
+    SELECT 1 FROM steps s JOIN changes c ON c.id = s.change_id
+    WHERE s.workflow_id = sqlc.arg(workflow_id) AND s.state = 'skipped' AND c.state = 'denied'
+)::boolean;
+
 -- name: SkipStep :exec
 -- A step that is not wanted any more; its reason says why.
-UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now() WHERE id = sqlc.arg(id);
+UPDATE steps SET state = 'skipped', reason = reason || '; skipped: ' || sqlc.arg(why)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE id = sqlc.arg(id);
