@@ -2303,6 +2303,11 @@ type AppVariableRequest struct {
 	Value string `json:"value"`
 }
 
+// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+//
+// Example: 72
+type ApprovalHours = int
+
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
@@ -3247,6 +3252,12 @@ type Install struct {
 	// App A thing by id and name.
 	App Ref `json:"app"`
 
+	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+	//
+	//
+	// Example: 72
+	ApprovalHours ApprovalHours `json:"approval_hours"`
+
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption ApprovalOption `json:"approval_option"`
 
@@ -3478,6 +3489,12 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
+	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+	//
+	//
+	// Example: 72
+	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
 

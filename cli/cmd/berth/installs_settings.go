@@ -200,9 +200,11 @@ syncing it changes nothing. It leaves out sensitive inputs and names them in a c
 
 func (c *cli) installsSet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "set INSTALL SETTING=VALUE...", Short: "Set labels and the approval option of an install", Args: cobra.MinimumNArgs(2),
+		Use: "set INSTALL SETTING=VALUE...", Short: "Set labels and how changes of an install are approved", Args: cobra.MinimumNArgs(2),
 		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
-approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
+approval=approve-all, and approval-time=HOURSh: how long a change waits for a decision
+before it is denied (720h unless you set it). A change that waits already keeps its
+deadline. This deploys nothing. berth installs inputs sets inputs.`,
 	}
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {

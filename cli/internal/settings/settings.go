@@ -4,16 +4,20 @@ package settings
 import (
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-var known = []string{"approval", "label"}
+var known = []string{"approval", "approval-time", "label"}
 
-// Update reads label=KEY=VALUE, label=KEY- (which removes a label) and
-// approval=prompt or approval=approve-all. Labels are those that the install has
+// maxHours is how long a change may wait for a decision: a year.
+const maxHours = 8760
+
+// Update reads label=KEY=VALUE, label=KEY- (which removes a label),
+// approval=prompt or approval=approve-all, and approval-time=72h. Labels are those that the install has
 // with these changes. It does no I/O.
 func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) {
 	var update ctlapi.InstallUpdate
@@ -21,7 +25,7 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 		name, value, ok := strings.Cut(setting, "=")
 		switch {
 		case !ok:
-			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE and approval=prompt|approve-all", usage.Shortened(setting))
+			return update, usage.Errorf("%q is not NAME=VALUE; there are label=KEY=VALUE, approval=prompt|approve-all and approval-time=72h", usage.Shortened(setting))
 		case name == "label":
 			if update.Labels == nil {
 				next := ctlapi.Labels{}
@@ -37,11 +41,26 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 				return update, usage.Errorf("approval is prompt or approve-all, not %q", usage.Shortened(value))
 			}
 			update.ApprovalOption = &option
+		case name == "approval-time":
+			hours, err := wholeHours(value)
+			if err != nil {
+				return update, err
+			}
+			update.ApprovalHours = &hours
 		default:
 			return update, usage.Errorf("an install has no setting %q%s", usage.Shortened(name), place.Meant(name, known))
 		}
 	}
 	return update, nil
+}
+
+// wholeHours reads 72h: from one hour to a year.
+func wholeHours(value string) (int, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d%time.Hour != 0 || d < time.Hour || d > maxHours*time.Hour {
+		return 0, usage.Errorf("approval-time is a number of whole hours from 1h to %dh, such as 72h, not %q", maxHours, usage.Shortened(value))
+	}
+	return int(d / time.Hour), nil
 }
 
 func label(labels ctlapi.Labels, typed string) error {

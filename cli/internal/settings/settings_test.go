@@ -12,6 +12,7 @@ import (
 
 func TestUpdate(t *testing.T) {
 	t.Parallel()
+	hours := 72
 	all, prompt := ctlapi.ApprovalOptionApproveAll, ctlapi.ApprovalOptionPrompt
 	for _, tc := range []struct {
 		typed string
@@ -25,6 +26,12 @@ func TestUpdate(t *testing.T) {
 		{"approval=approve-all", ctlapi.InstallUpdate{ApprovalOption: &all}, ""},
 		{"approval=approve_all", ctlapi.InstallUpdate{ApprovalOption: &all}, ""},
 		{"approval=prompt", ctlapi.InstallUpdate{ApprovalOption: &prompt}, ""},
+		{"approval-time=72h", ctlapi.InstallUpdate{ApprovalHours: &hours}, ""},
+		{"approval-time=0h", ctlapi.InstallUpdate{}, "from 1h to 8760h"},
+		{"approval-time=-3h", ctlapi.InstallUpdate{}, "from 1h to 8760h"},
+		{"approval-time=90m", ctlapi.InstallUpdate{}, "whole hours"},
+		{"approval-time=8761h", ctlapi.InstallUpdate{}, "from 1h to 8760h"},
+		{"approval-time=3", ctlapi.InstallUpdate{}, `such as 72h, not "3"`},
 		{"approval=yes", ctlapi.InstallUpdate{}, `not "yes"`},
 		{"lable=tier=gold", ctlapi.InstallUpdate{}, "did you mean label?"},
 		{"label=tier", ctlapi.InstallUpdate{}, "neither"},

@@ -2258,6 +2258,11 @@ export interface components {
             value: string;
         };
         /**
+         * @description How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
+         * @example 72
+         */
+        ApprovalHours: number;
+        /**
          * @description Whether changes wait for a person (`prompt`) or pass by themselves.
          * @enum {string}
          */
@@ -3028,6 +3033,7 @@ export interface components {
         };
         Install: {
             app: components["schemas"]["Ref"];
+            approval_hours: components["schemas"]["ApprovalHours"];
             approval_option: components["schemas"]["ApprovalOption"];
             component_toggles: components["schemas"]["ComponentToggles"];
             /** Format: date-time */
@@ -3174,6 +3180,7 @@ export interface components {
             next?: components["schemas"]["Next"];
         };
         InstallUpdate: {
+            approval_hours?: components["schemas"]["ApprovalHours"];
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
             labels?: components["schemas"]["Labels"];

@@ -144,6 +144,9 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		if req.Body.ApprovalOption != nil {
 			change.ApprovalOption = string(*req.Body.ApprovalOption)
 		}
+		if req.Body.ApprovalHours != nil {
+			change.ApprovalHours = optional.Of(int32(*req.Body.ApprovalHours))
+		}
 		if req.Body.Labels != nil {
 			change.Labels = labelsJSON(req.Body.Labels)
 		}
@@ -217,7 +220,7 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	}
 	view := apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
-		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
+		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), ApprovalHours: int(i.ApprovalHours), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
@@ -233,5 +236,5 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
-	return tagOf(i.ID, i.ApprovalOption, i.Labels, i.ComponentToggles)
+	return tagOf(i.ID, i.ApprovalOption, i.ApprovalHours, i.Labels, i.ComponentToggles)
 }

@@ -254,6 +254,16 @@ func TestUpdateInstall(t *testing.T) {
 			t.Errorf("%d installs with label %s, want %d", n, label, want)
 		}
 	}
+	for hours, want := range map[int]int{72: 200, 0: 422, 8761: 422} {
+		got, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{}, ctlapi.InstallUpdate{ApprovalHours: &hours})
+		if err == nil && got.StatusCode() != want || err != nil && want == 200 || err != nil && !strings.Contains(err.Error(), "approval_hours") {
+			t.Errorf("%d hours: %v, want %d", hours, err, want)
+		}
+	}
+	kept, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{}, ctlapi.InstallUpdate{Labels: &ctlapi.Labels{"ring": "next"}})
+	if err != nil || kept.JSON200 == nil || kept.JSON200.ApprovalHours != 72 {
+		t.Errorf("a change of labels answers %+v, %v; want the 72 hours kept", kept, err)
+	}
 }
 
 func TestInstallsByHealthAndRelease(t *testing.T) {

@@ -326,3 +326,12 @@ func TestNextOfCheck(t *testing.T) {
 		})
 	}
 }
+
+func TestApprovalDeadline(t *testing.T) {
+	t.Parallel()
+	for hours, want := range map[int]time.Duration{0: flow.ApprovalTime, -1: flow.ApprovalTime, 1: time.Hour, 8760: 8760 * time.Hour} {
+		if got := flow.ApprovalDeadline(now, hours).Sub(now); got != want {
+			t.Errorf("%d hours: a change waits %s, want %s", hours, got, want)
+		}
+	}
+}

@@ -8,7 +8,8 @@ import (
 
 // How long a step waits.
 const (
-	// ApprovalTime is how long a proposal waits for its decision.
+	// ApprovalTime is how long a proposal waits for its decision, unless its install
+	// says otherwise.
 	ApprovalTime = 30 * 24 * time.Hour
 	// SecretTime is how long a step waits for a value of a secret.
 	SecretTime = 30 * 24 * time.Hour
@@ -17,6 +18,15 @@ const (
 	// RunnerTime is how long it then waits for the runner to come.
 	RunnerTime = time.Hour
 )
+
+// ApprovalDeadline is when a change that is proposed now expires, in an install
+// whose changes wait so many hours; 0 is ApprovalTime.
+func ApprovalDeadline(now time.Time, hours int) time.Time {
+	if hours <= 0 {
+		return now.Add(ApprovalTime)
+	}
+	return now.Add(time.Duration(hours) * time.Hour)
+}
 
 // State is what Next looks at: the rows of one workflow and of what it touches.
 type State struct {

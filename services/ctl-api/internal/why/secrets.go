@@ -86,7 +86,7 @@ func copyBehind(install ctldb.Install, secret ctldb.InstallSecret, copies []jobs
 			now = "its value was taken away"
 		}
 		return &Reason{
-			What: "secret " + secret.Name, ID: install.ID, On: "operator",
+			What: "secret " + secret.Name, ID: install.ID, Code: CodeRotated, Who: Operator, On: "operator", WokenBy: WakeRequest,
 			Reason:  fmt.Sprintf("%s; its copy in the cluster (%s/%s, key %s) still has version %d", now, c.Namespace, c.Name, c.Key, c.Version),
 			Unblock: "berth installs sync-secrets " + install.Name,
 		}

@@ -37,8 +37,8 @@ type Seen struct{ ChangeID, EffectDigest string }
 // several changes, all of them are decided, or none.
 //
 // Errors: ErrConflict with code not_proposed when a change waits for no
-// decision, effect_changed when the digest is not the proposed one; ErrInvalid
-// when the changes are not of one workflow, or a step cannot be skipped.
+// decision, effect_changed when the digest is not the proposed one, not_skippable when
+// a step cannot be skipped; ErrInvalid when the changes are not of one workflow.
 func Decide(ctx context.Context, tx *database.Tx, a Answer) error {
 	c, err := tx.GetChange(ctx, a.ChangeID)
 	if err != nil {

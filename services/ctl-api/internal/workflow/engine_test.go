@@ -507,6 +507,74 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// How long a change waits is what its install says when it is proposed; then it is
+// denied by nobody, and nobody can approve it any more.
+func TestAChangeExpiresWhenItsInstallSays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	r.exec(`update installs set approval_hours = 3`)
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
+	r.planned(w, "component/greeting", "new text")
+	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
+	if got := r.value(`select round(extract(epoch from wait_deadline - proposed_at) / 60)::text from changes where id = $1`, c); got != "180" {
+		t.Errorf("the change waits %s minutes, want 180", got)
+	}
+	r.exec(`update installs set approval_hours = 1`)
+	r.advance(w)
+	if got := r.value(`select state || ' ' || round(extract(epoch from wait_deadline - proposed_at) / 60)::text from changes where id = $1`, c); got != "proposed 180" {
+		t.Errorf("after the setting changed the change is %q, want its deadline kept", got)
+	}
+	r.exec(`update changes set wait_deadline = now() - interval '1 second' where id = $1`, c)
+	r.advance(w)
+	if got := r.value(`select concat_ws(' ', state, ended, error) from workflows where id = $1`, w); got != "failed expired component/greeting was not done: nobody decided in time" {
+		t.Errorf("the workflow is %q after the deadline", got)
+	}
+	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+	})
+	if !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("approving what expired: %v, want a conflict", err)
+	}
+}
+
+// Of decisions at the same moment exactly one counts.
+func TestAttackDecisionsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
+	r.planned(w, "component/greeting", "new text")
+	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
+	digest := r.value(`select effect_digest from changes where id = $1`, c)
+	const people = 6
+	results := make(chan error, people)
+	for i := range people {
+		answer := model.Approve
+		if i%2 == 0 {
+			answer = model.Deny
+		}
+		go func() {
+			results <- r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, Actor: "ada"})
+			})
+		}()
+	}
+	won := 0
+	for range people {
+		switch err := <-results; {
+		case err == nil:
+			won++
+		case !errors.Is(err, fault.ErrConflict):
+			t.Errorf("a decision that came too late: %v, want a conflict", err)
+		}
+	}
+	kept := r.value(`select string_agg(d.answer || ' ' || c.state, ', ') from decisions d join changes c on c.id = d.change_id where c.id = $1`, c)
+	if won != 1 || kept != "approve approved" && kept != "deny denied" {
+		t.Errorf("%d decisions counted, and the change has %q", won, kept)
+	}
+}
+
 // Which of two changes continues is decided by when people asked for them, not by
 // when their plans came.
 func TestThePlanOfAnOlderRequestGivesWay(t *testing.T) {

@@ -61,7 +61,7 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	deadline := s.now.Add(flow.ApprovalTime)
+	deadline := flow.ApprovalDeadline(s.now, int(s.install.ApprovalHours))
 	err = tx.ProposeChange(ctx, ctldb.ProposeChangeParams{
 		ID: s.change.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
 		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),

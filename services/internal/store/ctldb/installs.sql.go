@@ -35,7 +35,7 @@ func (q *Queries) CountOpenWorkflows(ctx context.Context, installID string) (int
 }
 
 const findInstall = `-- name: FindInstall :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal FROM installs
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours FROM installs
 WHERE id = $1 OR (name = $1 AND forgotten_at IS NULL)
 ORDER BY id = $1 DESC LIMIT 1
 `
@@ -63,6 +63,7 @@ func (q *Queries) FindInstall(ctx context.Context, ref string) (Install, error) 
 		&i.ForgottenAt,
 		&i.TogglesVersion,
 		&i.Rehearsal,
+		&i.ApprovalHours,
 	)
 	return i, err
 }
@@ -81,7 +82,7 @@ const insertInstall = `-- name: InsertInstall :one
 INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by, rehearsal)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
         $6, $7, $8, $9, $10)
-RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal
+RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours
 `
 
 type InsertInstallParams struct {
@@ -131,12 +132,13 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		&i.ForgottenAt,
 		&i.TogglesVersion,
 		&i.Rehearsal,
+		&i.ApprovalHours,
 	)
 	return i, err
 }
 
 const installsForSync = `-- name: InstallsForSync :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
        coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
@@ -190,6 +192,7 @@ func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams
 			&i.Install.ForgottenAt,
 			&i.Install.TogglesVersion,
 			&i.Install.Rehearsal,
+			&i.Install.ApprovalHours,
 			&i.AppName,
 			&i.CustomerName,
 			&i.InputValues,
@@ -255,7 +258,7 @@ func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal FROM installs WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Excludes others who lock it, but not those who only insert what refers to it.
@@ -281,6 +284,7 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.ForgottenAt,
 		&i.TogglesVersion,
 		&i.Rehearsal,
+		&i.ApprovalHours,
 	)
 	return i, err
 }
@@ -326,7 +330,7 @@ func (q *Queries) SetInstallToggles(ctx context.Context, arg SetInstallTogglesPa
 }
 
 const showInstalls = `-- name: ShowInstalls :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        h.verdict AS health, k.sort_key,
@@ -452,6 +456,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.Install.ForgottenAt,
 			&i.Install.TogglesVersion,
 			&i.Install.Rehearsal,
+			&i.Install.ApprovalHours,
 			&i.AppName,
 			&i.CustomerName,
 			&i.ReleaseNumber,
@@ -471,16 +476,23 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 }
 
 const updateInstallSettings = `-- name: UpdateInstallSettings :exec
-UPDATE installs SET approval_option = $1, labels = $2 WHERE id = $3
+UPDATE installs SET approval_option = $1, labels = $2, approval_hours = coalesce($3, approval_hours) WHERE id = $4
 `
 
 type UpdateInstallSettingsParams struct {
 	ApprovalOption string
 	Labels         json.RawMessage
+	ApprovalHours  *int32
 	ID             string
 }
 
+// The hours stay when none are given.
 func (q *Queries) UpdateInstallSettings(ctx context.Context, arg UpdateInstallSettingsParams) error {
-	_, err := q.db.Exec(ctx, updateInstallSettings, arg.ApprovalOption, arg.Labels, arg.ID)
+	_, err := q.db.Exec(ctx, updateInstallSettings,
+		arg.ApprovalOption,
+		arg.Labels,
+		arg.ApprovalHours,
+		arg.ID,
+	)
 	return err
 }

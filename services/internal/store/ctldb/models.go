@@ -276,6 +276,7 @@ type Install struct {
 	ForgottenAt    *time.Time
 	TogglesVersion int32
 	Rehearsal      json.RawMessage
+	ApprovalHours  int32
 }
 
 type InstallInput struct {

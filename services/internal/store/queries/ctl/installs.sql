@@ -66,7 +66,8 @@ WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
 ORDER BY sort_key, i.id LIMIT sqlc.arg(most);
 
 -- name: UpdateInstallSettings :exec
-UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels) WHERE id = sqlc.arg(id);
+-- The hours stay when none are given.
+UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels), approval_hours = coalesce(sqlc.narg(approval_hours), approval_hours) WHERE id = sqlc.arg(id);
 
 -- name: SetInstallToggles :exec
 -- Toggles that are others than before; those who deploy all of it take them.
