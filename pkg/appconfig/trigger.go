@@ -41,7 +41,7 @@ type Trigger struct {
 	Index int `toml:"index" json:"index,omitempty" default:"0"`
 	// When a cron trigger fires: five fields, in UTC.
 	CronSchedule string `toml:"cron_schedule" alias:"schedule" json:"cron_schedule,omitempty"`
-	// The component that a trigger of one component is for.
+	// The component that a trigger of one component is for; left out, every component.
 	ComponentName string `toml:"component_name" json:"component_name,omitempty"`
 }
 

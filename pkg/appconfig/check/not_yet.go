@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -151,15 +150,10 @@ var notYets = []NotYet{
 	{Keys: []string{"action.role"}, What: `key "role" of an action is`, WaitsFor: waitsRoles, find: actions("role", func(a *appconfig.Action) bool { return a.Role != "" })},
 	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
 	{Keys: []string{"action.labels"}, When: `all but type = "health-check" and is_health_check`, What: `a label of an action that makes it no health check is`, WaitsFor: waitsLabels, find: actions("labels", (*appconfig.Action).OtherLabels)},
-	{Keys: []string{"action.inputs[].required"}, What: `key "required" of an action's input is`, WaitsFor: "forms for the inputs of actions", find: actionInputs("required", func(in *appconfig.ActionInput) bool { return in.Required })},
 	{Keys: []string{"action.triggers[].type"}, When: "cron, of an action that is no health check", What: "a cron trigger of an action that is no health check is", WaitsFor: waitsSchedules,
 		find: triggers("type", func(a *appconfig.Action, t *appconfig.Trigger) bool {
 			_, check := a.HealthCheck()
 			return t.Type == appconfig.TriggerCron && !check
-		})},
-	{Keys: []string{"action.triggers[].component_name"}, When: "left out, in a trigger of a single component", What: "a trigger of a single component that names none is", WaitsFor: "triggers of any component",
-		find: triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool {
-			return strings.HasSuffix(string(t.Type), "-component") && t.ComponentName == "" && !slices.Contains(pointsNotYet, string(t.Type))
 		})},
 	{Keys: withPrefix("action.triggers[].type=", pointsNotYet), What: "trigger type %q is", WaitsFor: waitsPoints, find: func(a *appconfig.App) (uses []use) {
 		for _, point := range pointsNotYet {

@@ -129,6 +129,7 @@ var actedOn = map[string][]string{
 	"workflow.TestStateHasTheVarNamesOfComponents":        {"component.var_name"},
 	"flow.TestNextOfOneChange":                            {"component.skip_noops", "sandbox.skip_noops"}, // an empty plan is never applied
 	"check.TestActionNeedsAny":                            {"action.dependencies"},
+	"orders.TestInputsOfAnAction":                         {"action.inputs[].required"},
 	"workflow.TestTriggersBecomeSteps": {
 		"action.triggers", "action.triggers[].type", "action.triggers[].index", "action.triggers[].component_name",
 		"action.triggers[].type=manual", // every action can be run by hand

@@ -424,7 +424,7 @@ var Of = map[string]string{
 	"TerraformModule.VarFiles":               "Files of variables; later files win.",
 	"TerraformModule.Vars":                   "Variables. They win over var files.",
 	"Trigger":                                "One way in which an action starts.",
-	"Trigger.ComponentName":                  "The component that a trigger of one component is for.",
+	"Trigger.ComponentName":                  "The component that a trigger of one component is for; left out, every component.",
 	"Trigger.CronSchedule":                   "When a cron trigger fires: five fields, in UTC.",
 	"Trigger.Index":                          "Its place among the actions of one trigger.",
 	"Trigger.Type":                           "What starts it: by hand, a cron, a role that is switched on or off in the stack, or before or after a point of the life cycle.",

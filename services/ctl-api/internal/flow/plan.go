@@ -124,7 +124,7 @@ type PlanMade struct {
 type PlanHook struct {
 	Action    string
 	Trigger   string // "pre-provision", "post-deploy-component", …
-	Component string // for the triggers of one component
+	Component string // for the triggers of one component; "" for every component
 	Index     int
 }
 
@@ -244,7 +244,10 @@ func (p *planner) hooks(trigger string) {
 func (p *planner) hooksAfter(after []string, trigger, component string) []string {
 	var hooks []PlanHook
 	for _, h := range p.in.Hooks {
-		if h.Trigger == trigger && h.Component == component {
+		if h.Trigger != trigger || h.Component != component && h.Component != "" {
+			continue // of another component; one that names none is of every component
+		}
+		if !slices.ContainsFunc(hooks, func(x PlanHook) bool { return x.Action == h.Action }) {
 			hooks = append(hooks, h)
 		}
 	}

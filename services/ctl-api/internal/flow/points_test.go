@@ -55,3 +55,35 @@ func TestEveryPointOfTheLifeCycle(t *testing.T) {
 		t.Errorf("%d points, want 29", count)
 	}
 }
+
+// A trigger of a single component that names none is of every component, each once.
+func TestPointsOfEveryComponent(t *testing.T) {
+	t.Parallel()
+	steps, err := flow.Plan(flow.PlanInput{
+		Kind: flow.KindDeploy, Components: []flow.PlanComponent{{Name: "api"}, {Name: "web", Needs: []string{"api"}}},
+		Hooks: []flow.PlanHook{
+			{Action: "warm", Trigger: "post-deploy-component"},
+			{Action: "look", Trigger: "post-deploy-component", Component: "api", Index: 1},
+			{Action: "look", Trigger: "post-deploy-component"},
+			{Action: "never", Trigger: "post-deploy-component", Component: "other"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range steps {
+		if s.Action != "" {
+			got = append(got, s.Name+" after "+strings.Join(s.Needs, "+"))
+		}
+	}
+	want := []string{
+		"post-deploy-component/api/warm after component/api",
+		"post-deploy-component/api/look after post-deploy-component/api/warm",
+		"post-deploy-component/web/look after component/web",
+		"post-deploy-component/web/warm after post-deploy-component/web/look",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
