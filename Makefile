@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults registry-check tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults model registry-check tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that
 
 faults: ## kill everything at random for long, full and slow disks included (SEEDS="1 2 3", MINUTES=10)
 	@dev/scripts/faults.sh $(SEEDS)
+
+model: ## let people do anything in any order while everything is killed, for long (SEEDS="1", MINUTES=120)
+	@dev/scripts/model.sh $(SEEDS)
 
 registry-check: ## try docker, skopeo, crane, oras, helm and cosign, and the official suite, with both registries (docs/reports/registry.md)
 	@dev/scripts/oci.sh report

@@ -269,8 +269,15 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 	if len(column(t, db, `select id from berth.webhooks`)) == 0 {
 		in.post("/webhooks", ctlapi.WebhookRequest{Name: "nobody", URL: "https://nobody.invalid/events"}, nil)
 	}
+	if len(column(t, db, `select id from berth.bulk_operations`)) == 0 { // one that starts nothing while we look
+		if _, err := db.Exec(t.Context(), `with made as (insert into berth.bulk_operations (id, org_id, operation, request, version, created_by, finished_at)
+				select 'blk_e2e', org_id, 'deploy', '{}', 'v', 'test', now() from berth.installs where id = $1 returning org_id)
+			insert into berth.bulk_items (org_id, bulk_id, install_id, idx, outcome, code, detail) select org_id, 'blk_e2e', $1, 1, 'refused', 'x', 'test' from made`, in.id); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, table := range map[string]string{
-		"workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
+		"bulk": "bulk_operations", "workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
 		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams", "webhook": "webhooks",
 	} {
 		ids[name] = column(t, db, `select id from berth.`+table)

@@ -47,7 +47,7 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		{"unknown command", []string{"instals"}, 64, "did you mean installs?"},
 		{"unknown verb", []string{"apps", "lisst"}, 64, "did you mean list?"},
 		{"unknown flag", []string{"status", "--colour"}, 64, "unknown flag: --colour; see berth status --help"},
-		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or WORKFLOW"},
+		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or ID"},
 		{"one argument too many", []string{"why", "a", "b"}, 64, `does not take "b"`},
 		{"unknown format", []string{"status", "-o", "xml"}, 64, "-o xml is not a format"},
 		{"no context", []string{"status"}, 1, "try: start one here with berth up"},
