@@ -190,11 +190,14 @@ func (m *model) byCommand(args ...string) string {
 }
 
 func (m *model) decide(v *victim, args ...string) string {
-	changes := v.changes("proposed")
-	if len(changes) == 0 {
+	var page ctlapi.ChangePage
+	if err := m.insist(http.MethodGet, "/changes?limit=200&state=proposed&install="+v.name, "", nil, &page); err != nil {
+		m.t.Fatal(err)
+	}
+	if len(page.Items) == 0 {
 		return ""
 	}
-	c := changes[m.rng.IntN(len(changes))]
+	c := page.Items[m.rng.IntN(len(page.Items))]
 	verbs := 1
 	if args[0] == "changes" {
 		verbs = 2
@@ -215,6 +218,13 @@ func (m *model) workflows(v *victim) []ctlapi.Workflow {
 		m.t.Fatal(err)
 	}
 	return page.Items
+}
+
+func (m *model) flow(id string) (w ctlapi.Workflow) {
+	if err := m.insist(http.MethodGet, "/workflows/"+id, "", nil, &w); err != nil {
+		m.t.Fatal(err)
+	}
+	return w
 }
 
 func (m *model) ofWorkflow(v *victim, which func(ctlapi.Workflow) bool, do func(id string) string) string {
@@ -319,12 +329,12 @@ func (m *model) settle(v *victim) {
 				if err := m.insist(http.MethodGet, "/why/"+w.ID, "", nil, &why); err != nil {
 					return err
 				}
-				if now := v.workflow(w.ID); now.State == "waiting" && len(why.Items) == 0 {
+				if now := m.flow(w.ID); now.State == "waiting" && len(why.Items) == 0 {
 					m.t.Errorf("workflow %s waits without a reason: %s", w.ID, v.explain(now))
 				}
 				m.run("approve", "--all", w.ID, "--auto-approve")
 			}
-			left = append(left, v.explain(v.workflow(w.ID)))
+			left = append(left, v.explain(m.flow(w.ID)))
 		}
 		if len(left) > 0 {
 			return errors.New(strings.Join(left, "; "))
@@ -343,9 +353,9 @@ func (m *model) insistOn(v *victim, args ...string) {
 			return
 		}
 		if try == 5 {
-			m.t.Fatalf("%s: %s: %s", strings.Join(args, " "), last.State, v.explain(v.workflow(last.ID)))
+			m.t.Fatalf("%s: %s: %s", strings.Join(args, " "), last.State, v.explain(m.flow(last.ID)))
 		}
-		m.t.Logf("again: %s", v.explain(v.workflow(last.ID)))
+		m.t.Logf("again: %s", v.explain(m.flow(last.ID)))
 		m.t.Log(m.byCommand("retry", last.ID))
 	}
 }

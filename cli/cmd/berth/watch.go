@@ -98,7 +98,12 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 		c.tellRelease(ctx, client, w, l.request.Release != nil)
 	}
 	if w.Kind == ctlapi.WorkflowKindRollback && w.Rollback != nil && !c.ForPrograms() {
-		output.Printf(c.Err, "rolling %s back %s\n", w.Install.Name, strings.Join(w.Rollback.Says, "\n  "))
+		for i, says := range w.Rollback.Says {
+			if i == 0 {
+				says = "rolling " + w.Install.Name + " back " + says
+			}
+			output.Printf(c.Err, "%s%s\n", strings.Repeat("  ", min(i, 1)), says)
+		}
 	}
 	return w, nil
 }

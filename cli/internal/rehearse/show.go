@@ -36,8 +36,13 @@ func Print(w io.Writer, install ctlapi.Install) error {
 			continue
 		}
 		slices.Sort(lines)
-		if _, err := output.Printf(w, "%s:\n%s\n", strings.ReplaceAll(string(source), "_", " "), strings.Join(lines, "\n")); err != nil {
+		if _, err := output.Printf(w, "%s:\n", strings.ReplaceAll(string(source), "_", " ")); err != nil {
 			return err
+		}
+		for _, line := range lines {
+			if _, err := output.Println(w, line); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
