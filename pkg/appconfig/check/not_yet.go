@@ -287,17 +287,6 @@ func actions(key string, used func(*appconfig.Action) bool) finder {
 	}
 }
 
-func actionInputs(key string, used func(*appconfig.ActionInput) bool) finder {
-	return func(a *appconfig.App) (uses []use) {
-		for i := range a.Actions {
-			for k := range a.Actions[i].Inputs {
-				uses = append(uses, found(used(&a.Actions[i].Inputs[k]), a.Actions[i].At.Below("inputs").Item(k).Below(key))...)
-			}
-		}
-		return uses
-	}
-}
-
 func triggers(key string, used func(*appconfig.Action, *appconfig.Trigger) bool) finder {
 	return func(a *appconfig.App) (uses []use) {
 		for i := range a.Actions {
