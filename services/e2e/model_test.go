@@ -21,7 +21,7 @@ import (
 
 const (
 	// modelSlice is how long the slice of every run of the tests takes.
-	modelSlice = 25 * time.Second
+	modelSlice = 10 * time.Second
 	// modelRest is within which everything that is open comes to its end.
 	modelRest = 4 * time.Minute
 )
