@@ -2900,11 +2900,11 @@ type DecisionRequest struct {
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
 
-	// Then With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+	// Then With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. Only deploys, actions and checks can be skipped, and the sandbox only with its dependents: 409 `not_skippable`.
 	Then *DecisionRequestThen `json:"then,omitempty"`
 }
 
-// DecisionRequestThen With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+// DecisionRequestThen With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. Only deploys, actions and checks can be skipped, and the sandbox only with its dependents: 409 `not_skippable`.
 type DecisionRequestThen string
 
 // DeclaredInstall An install as a file of an app folder declares it.

@@ -95,7 +95,13 @@ func killedApply(t *testing.T, d *deployed, manifest string, n int, done bool) {
 // plan that follows it.
 func killAndGoOn(t *testing.T, d *deployed, plan *jobDir, n int, done bool) {
 	t.Helper()
-	killAt(t, d, plan, n, done)
+	killAt(t, d.Connection, func(kubeconfig string) *jobDir {
+		behind := *d
+		behind.kubeconfig = kubeconfig
+		apply := behind.applyJob(t, plan)
+		d.fence = behind.fence
+		return apply
+	}, n, done)
 	next := d.planAfter(t, plan)
 	if diff := cmp.Diff(plan.read(t, "out/plan.canonical.json"), next.read(t, "out/plan.canonical.json")); diff != "" {
 		t.Errorf("the plan after the kill is another one (-before +after):\n%s", diff)
@@ -106,13 +112,14 @@ func killAndGoOn(t *testing.T, d *deployed, plan *jobDir, n int, done bool) {
 	d.applyJob(t, next).must(t)
 }
 
-func killAt(t *testing.T, d *deployed, plan *jobDir, n int, done bool) {
+// killAt kills the apply that makes gives for a kubeconfig at its nth write; done says
+// whether the API server does that one.
+func killAt(t *testing.T, cluster *kubetest.Connection, makes func(kubeconfig string) *jobDir, n int, done bool) {
 	t.Helper()
 	var engine *exec.Cmd
 	var once sync.Once
 	started, killed := make(chan struct{}), make(chan struct{})
-	behind := *d
-	behind.kubeconfig = d.Proxy(t, func(w kubetest.Write) {
+	apply := makes(cluster.Proxy(t, func(w kubetest.Write) {
 		if w.N < n {
 			return
 		}
@@ -125,9 +132,7 @@ func killAt(t *testing.T, d *deployed, plan *jobDir, n int, done bool) {
 			close(killed)
 		})
 		w.Cut()
-	})
-	apply := behind.applyJob(t, plan)
-	d.fence = behind.fence
+	}))
 	engine = apply.start(t)
 	close(started)
 	if err := engine.Wait(); err == nil {

@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -362,7 +360,13 @@ func TestSecretSyncKilledAtEachWrite(t *testing.T) {
 			t.Parallel()
 			s := begin(t)
 			plan, _ := s.plan(t)
-			s.killAt(t, plan, n+1, n%2 == 0)
+			killAt(t, s.Connection, func(kubeconfig string) *jobDir {
+				behind := *s
+				behind.kubeconfig = kubeconfig
+				apply := behind.applyJob(t, plan)
+				s.fence = behind.fence
+				return apply
+			}, n+1, n%2 == 0)
 			next := s.planAfter(t, plan)
 			for _, file := range []string{"out/plan.canonical.json", "out/plan.summary.json"} {
 				if diff := cmp.Diff(plan.read(t, file), next.read(t, file)); diff != "" {
@@ -378,42 +382,6 @@ func TestSecretSyncKilledAtEachWrite(t *testing.T) {
 				t.Error("there is something left to do")
 			}
 		})
-	}
-}
-
-// killAt kills the apply of a plan at its nth write; done says whether the API server
-// does that one.
-func (s *synced) killAt(t *testing.T, plan *jobDir, n int, done bool) {
-	t.Helper()
-	var engine *exec.Cmd
-	var once sync.Once
-	started, killed := make(chan struct{}), make(chan struct{})
-	behind := *s
-	behind.kubeconfig = s.Proxy(t, func(w kubetest.Write) {
-		if w.N < n {
-			return
-		}
-		<-started
-		if done && w.N == n {
-			w.Forward()
-		}
-		once.Do(func() {
-			_ = engine.Process.Kill()
-			close(killed)
-		})
-		w.Cut()
-	})
-	apply := behind.applyJob(t, plan)
-	s.fence = behind.fence
-	engine = apply.start(t)
-	close(started)
-	if err := engine.Wait(); err == nil {
-		t.Fatalf("the apply ended well before write %d:\n%s", n, apply.log(t))
-	}
-	select {
-	case <-killed:
-	case <-time.After(10 * time.Second): // the hook is long done when it has run
-		t.Fatalf("the apply ended by itself before write %d:\n%s", n, apply.log(t))
 	}
 }
 

@@ -255,6 +255,20 @@ func (in *install) searchFiles(t *testing.T, placeOf func(path string) *search) 
 	}
 }
 
+// searchAll looks at all answers, the database and the files outside of the customer's
+// directory, by place.
+func (in *install) searchAll(t *testing.T, db *pgxpool.Pool) map[string]*search {
+	t.Helper()
+	places := map[string]*search{}
+	in.searchAnswers(t, db, placeOf(places, "API"))
+	searchDatabase(t, db, placeOf(places, "database"))
+	in.searchFiles(t, func(path string) *search {
+		top, _, _ := strings.Cut(path, "/")
+		return placeOf(places, top)
+	})
+	return places
+}
+
 // searchAnswers calls every GET route of both APIs with everything that there
 // is. A parameter that is not known here fails the test.
 func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {

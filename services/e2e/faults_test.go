@@ -60,7 +60,7 @@ func TestFaults(t *testing.T) {
 	f.system = at(t, dir, executables(t))
 	f.begin()
 	for i := range faultsInstalls {
-		f.installs = append(f.installs, f.victim(fmt.Sprintf("acme-%d", i+1)))
+		f.installs = append(f.installs, f.victim(fmt.Sprintf("acme-%d", i+1), "probe"))
 	}
 	ctx, stop := context.WithTimeout(t.Context(), f.during)
 	defer stop()
@@ -113,10 +113,11 @@ type victim struct {
 	flows   []string // their workflows
 }
 
-// victim makes an install with an app of its own, and brings it up.
-func (f *faults) victim(name string) *victim {
+// victim makes an install with an app of its own, a copy of one in testdata, and brings
+// it up.
+func (f *faults) victim(name, app string) *victim {
 	f.t.Helper()
-	v := &victim{appName: "probe-" + name, install: &install{system: f.system, name: name, app: folder(f.t, "testdata/probe")}}
+	v := &victim{appName: app + "-" + name, install: &install{system: f.system, name: name, app: folder(f.t, "testdata/"+app)}}
 	f.sync(v.appName, v.app)
 	var made ctlapi.Install
 	f.post("/installs", map[string]any{
@@ -482,15 +483,20 @@ func (f *faults) report() {
 	line := fmt.Sprintf("| %d | %s | %d: %s | %d | %d | %s | %d | %d | %s |", f.seed, f.during, all, strings.Join(struck, ", "), f.deploys,
 		f.retries, f.slowest.Round(time.Second), f.effects, f.lines, outcome)
 	f.t.Logf("| seed | time | faults | deploys | retries | slowest | effects | lines | outcome |\n%s", line)
-	path := os.Getenv("BERTH_FAULTS_REPORT")
+	addLine(f.t, os.Getenv("BERTH_FAULTS_REPORT"), line)
+}
+
+// addLine adds a line to a file, if one is named.
+func addLine(t *testing.T, path, line string) {
+	t.Helper()
 	if path == "" {
 		return
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if _, err := fmt.Fprintln(file, line); errors.Join(err, file.Close()) != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 }

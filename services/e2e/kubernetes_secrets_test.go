@@ -116,13 +116,7 @@ func TestKubernetesSecrets(t *testing.T) {
 		return nil
 	})
 
-	places := map[string]*search{}
-	in.searchAnswers(t, db, placeOf(places, "API"))
-	searchDatabase(t, db, placeOf(places, "database"))
-	in.searchFiles(t, func(path string) *search {
-		top, _, _ := strings.Cut(path, "/")
-		return placeOf(places, top)
-	})
+	places := in.searchAll(t, db)
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		for _, text := range []string{customerText, rotatedText} {
 			for _, where := range places[name].found[text] {

@@ -47,7 +47,7 @@ func TestModel(t *testing.T) {
 	m.begin()
 	m.db = m.database()
 	for i := range 2 {
-		m.installs = append(m.installs, m.subject(fmt.Sprintf("model-%d", i+1)))
+		m.installs = append(m.installs, m.victim(fmt.Sprintf("acme-%d", i+1), "model"))
 	}
 	for end := time.Now().Add(m.during); time.Now().Before(end) && !t.Failed(); {
 		v := m.installs[m.rng.IntN(len(m.installs))]
@@ -235,27 +235,6 @@ func (m *model) ofWorkflow(v *victim, which func(ctlapi.Workflow) bool, do func(
 	return do(some[m.rng.IntN(min(len(some), 3))].ID)
 }
 
-// subject makes an install with an app of its own, and brings it up.
-func (m *model) subject(name string) *victim {
-	m.t.Helper()
-	v := &victim{appName: "app-" + name, install: &install{system: m.system, name: name, app: folder(m.t, "testdata/model")}}
-	m.sync(v.appName, v.app)
-	var made ctlapi.Install
-	m.post("/installs", map[string]any{
-		"name": name, "app": v.appName, "customer": name, "create_customer": true, "stack": "local",
-		"inputs": ctlapi.InputValues{"canary": canary}, "provision": true, "approve_all": true,
-	}, &made)
-	v.id = made.ID
-	if w := v.finished(*made.WorkflowID, 2*time.Minute); w.State != "succeeded" {
-		m.t.Fatalf("provision of %s: %s", name, v.explain(w))
-	}
-	var stack ctlapi.Stack
-	m.get("/installs/"+name+"/stack", &stack)
-	v.runner = stack.Runner.ID
-	v.files = filepath.Join(m.dir, "runners", v.runner, "install", "probe")
-	return v
-}
-
 // laws are what must be so at every moment, as queries that find what breaks them.
 var laws = map[string]string{
 	"two attempts on one resource": `select j.resource_id from berth.leases l join berth.runner_jobs j on j.id = l.job_id
@@ -377,15 +356,5 @@ func (m *model) tell() {
 	if all == 0 {
 		m.t.Error("nothing was done")
 	}
-	path := os.Getenv("BERTH_MODEL_REPORT")
-	if path == "" {
-		return
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if _, err := fmt.Fprintln(file, line); errors.Join(err, file.Close()) != nil {
-		m.t.Fatal(err)
-	}
+	addLine(m.t, os.Getenv("BERTH_MODEL_REPORT"), line)
 }

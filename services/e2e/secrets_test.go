@@ -111,13 +111,7 @@ auto_generate = true
 		}
 		return err
 	})
-	places := map[string]*search{}
-	in.searchAnswers(t, db, placeOf(places, "API"))
-	searchDatabase(t, db, placeOf(places, "database"))
-	in.searchFiles(t, func(path string) *search {
-		top, _, _ := strings.Cut(path, "/")
-		return placeOf(places, top)
-	})
+	places := in.searchAll(t, db)
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		t.Logf("%s: %d pieces, %d bytes", name, places[name].pieces, places[name].bytes)
 		for _, text := range []string{customerText, rotatedText} {

@@ -148,9 +148,9 @@ func (c *cli) denyCommand() *cobra.Command {
 	var skip, skipDependents bool
 	cmd := &cobra.Command{
 		Use: "deny CHANGE | INSTALL[/COMPONENT]", Short: "Deny a change and leave everything as it is",
-		Long: `Denies a change: nothing of it is done. Its step fails then, and its workflow begins
-nothing new. With --skip the step is skipped, and what needs it goes on as if it were done;
-with --skip-dependents it is skipped with all that needs it, and the rest goes on.`,
+		Long: `Denies a change: nothing of it is done. Its step fails then, and its workflow starts
+nothing new. With --skip the step is skipped instead, and the steps that need it still run.
+With --skip-dependents they are skipped too, and the rest of the workflow continues.`,
 		Args: command.Exactly("CHANGE or INSTALL"),
 		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 			change, err := names.Book{Client: client}.Change(ctx, args[0], true)
@@ -167,8 +167,8 @@ with --skip-dependents it is skipped with all that needs it, and the rest goes o
 			return c.decide(ctx, client, change, how)
 		}),
 	}
-	cmd.Flags().BoolVar(&skip, "skip", false, "skip the step; what needs it goes on")
-	cmd.Flags().BoolVar(&skipDependents, "skip-dependents", false, "skip the step with all that needs it; the rest goes on")
+	cmd.Flags().BoolVar(&skip, "skip", false, "skip the step; the steps that need it still run")
+	cmd.Flags().BoolVar(&skipDependents, "skip-dependents", false, "skip the step and every step that needs it; the rest continues")
 	cmd.MarkFlagsMutuallyExclusive("skip", "skip-dependents")
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	alsoCalled(cmd, "note", "reason")

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,6 +141,18 @@ func (i *Inventory) Save(ctx context.Context, objects []Ref) error {
 		found.Data = map[string]string{objectsKey: string(data)}
 		return i.held(r)
 	})
+}
+
+// Keep records the objects of the component, unless the record says so already.
+func (i *Inventory) Keep(ctx context.Context, r *Record, objects []Ref) error {
+	if slices.Equal(objects, r.Objects) {
+		return nil
+	}
+	if err := i.Save(ctx, objects); err != nil {
+		return err
+	}
+	r.Objects = objects
+	return nil
 }
 
 // Delete removes it, at the end of a teardown, if the claim is still ours. One

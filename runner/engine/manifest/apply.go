@@ -56,7 +56,7 @@ func (a *applying) rollOut(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
-	if err := a.save(ctx, a.claimed()); err != nil {
+	if err := a.inventory.Keep(ctx, &a.record, a.claimed()); err != nil {
 		return err
 	}
 	if err := a.writeAll(ctx); err != nil {
@@ -69,7 +69,7 @@ func (a *applying) rollOut(ctx context.Context) error {
 	if err := a.removeAll(ctx); err != nil {
 		return err
 	}
-	return a.save(ctx, append(a.refs(), a.kept()...))
+	return a.inventory.Keep(ctx, &a.record, append(a.refs(), a.kept()...))
 }
 
 // claimed are the objects that are recorded before the first write: what is
@@ -125,19 +125,6 @@ func (a *applying) compare(ctx context.Context) error {
 	if differs := kube.Compare(a.planned, a.now); len(differs) > 0 {
 		return kube.Stale(a.job.Subject(), differs)
 	}
-	return nil
-}
-
-// save records the objects of the component, unless the inventory says so
-// already.
-func (a *applying) save(ctx context.Context, objects []kube.Ref) error {
-	if slices.Equal(objects, a.record.Objects) {
-		return nil
-	}
-	if err := a.inventory.Save(ctx, objects); err != nil {
-		return err
-	}
-	a.record.Objects = objects
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (a *applying) rollOut(ctx context.Context) (err error) {
 	if err := a.compare(ctx); err != nil {
 		return err
 	}
-	if err := a.save(ctx, union(a.record.Objects, a.madeSpaces(), a.refs())); err != nil {
+	if err := a.inventory.Keep(ctx, &a.record, union(a.record.Objects, a.madeSpaces(), a.refs())); err != nil {
 		return err
 	}
 	for _, name := range a.spaces() {
@@ -82,7 +82,7 @@ func (a *applying) rollOut(ctx context.Context) (err error) {
 	if err := a.removeAll(ctx); err != nil {
 		return err
 	}
-	return a.save(ctx, union(a.refs(), spacesOf(a.record.Objects)))
+	return a.inventory.Keep(ctx, &a.record, union(a.refs(), spacesOf(a.record.Objects)))
 }
 
 // compare finds out what is to be done now, and fails when that is not what was planned.
@@ -227,18 +227,6 @@ func (a *applying) release(ctx context.Context, in *kube.Inventory) error {
 		a.job.Logf("removed namespace %s", in.Namespace)
 	}
 	return err
-}
-
-// save records objects, unless the inventory says so already.
-func (a *applying) save(ctx context.Context, objects []kube.Ref) error {
-	if slices.Equal(objects, a.record.Objects) {
-		return nil
-	}
-	if err := a.inventory.Save(ctx, objects); err != nil {
-		return err
-	}
-	a.record.Objects = objects
-	return nil
 }
 
 func (a *applying) refs() (refs []kube.Ref) {

@@ -2708,7 +2708,7 @@ export interface components {
             effect_digest: components["schemas"]["Digest"];
             note?: string;
             /**
-             * @description With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. The scripts of a release cannot be skipped, nor can what has to be removed before what it stands on.
+             * @description With the answer `deny`, what becomes of the step. `fail`: it fails, and nothing new begins in the workflow. `skip`: it is skipped, and what needs it goes on. `skip_dependents`: it is skipped with all that needs it, and the rest goes on. Only deploys, actions and checks can be skipped, and the sandbox only with its dependents: 409 `not_skippable`.
              * @default fail
              * @enum {string}
              */

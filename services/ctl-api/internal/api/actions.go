@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -54,7 +55,7 @@ func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObjec
 
 // ListActionRuns answers runs, newest first.
 func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRequestObject) (apigen.ListActionRunsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListActionRuns200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
@@ -64,7 +65,7 @@ func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRe
 		rows, err := tx.ListActionRuns(ctx, ctldb.ListActionRunsParams{
 			InstallID: installID, Action: req.Params.Action, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r ctldb.ListActionRunsRow) string { return r.ActionRun.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ListActionRunsRow) string { return r.ActionRun.ID })
 		out.Items = convert(rows, actionRunView)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/alarms"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -20,7 +21,7 @@ const mostAlarms = 20
 
 // ListAlarms answers open alarms, newest first.
 func (s *Server) ListAlarms(ctx context.Context, req apigen.ListAlarmsRequestObject) (apigen.ListAlarmsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListAlarms200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
@@ -30,7 +31,7 @@ func (s *Server) ListAlarms(ctx context.Context, req apigen.ListAlarmsRequestObj
 		rows, err := tx.ShowAlarms(ctx, ctldb.ShowAlarmsParams{
 			InstallID: installID, Settled: optional.Value(req.Params.Acknowledged), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowAlarmsRow) string { return r.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowAlarmsRow) string { return r.ID })
 		out.Items = convert(rows, alarmView)
 		return err
 	})

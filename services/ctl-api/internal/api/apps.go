@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -15,14 +16,14 @@ import (
 
 // ListApps answers apps by name.
 func (s *Server) ListApps(ctx context.Context, req apigen.ListAppsRequestObject) (apigen.ListAppsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListApps200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.ListApps(ctx, ctldb.ListAppsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(a ctldb.App) string { return a.Name })
+		rows, out.Next = paging.Page(rows, limit, func(a ctldb.App) string { return a.Name })
 		out.Items, err = appViews(ctx, tx, rows...)
 		return err
 	})

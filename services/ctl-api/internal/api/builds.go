@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -19,7 +20,7 @@ import (
 
 // ListBuilds answers builds, newest first.
 func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObject) (apigen.ListBuildsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListBuilds200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := appID(ctx, tx, req.Params.App)
@@ -38,7 +39,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowBuildsRow) string { return r.Build.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowBuildsRow) string { return r.Build.ID })
 		out.Items, err = s.buildViews(ctx, tx, rows)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -20,7 +21,7 @@ import (
 
 // ListChanges answers changes, newest first.
 func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestObject) (apigen.ListChangesResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListChanges200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
@@ -35,7 +36,7 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 			InstallID: installID, WorkflowID: req.Params.Workflow, ResourceID: resourceID, State: (*string)(req.Params.State),
 			After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r ctldb.ListChangesRow) string { return r.Change.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ListChangesRow) string { return r.Change.ID })
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -64,7 +65,7 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 
 // ListConfigs answers the configs of an app, newest first.
 func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestObject) (apigen.ListConfigsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	before, err := beforeNumber(req.Params.After)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestO
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(c ctldb.ListConfigsRow) string { return strconv.Itoa(int(c.Number)) })
+		rows, out.Next = paging.Page(rows, limit, func(c ctldb.ListConfigsRow) string { return strconv.Itoa(int(c.Number)) })
 		configs := convert(rows, func(c ctldb.ListConfigsRow) ctldb.Config {
 			return ctldb.Config{ID: c.ID, AppID: c.AppID, Number: c.Number, Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt}
 		})

@@ -9,28 +9,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/optional"
 )
 
-// defaultLimit is the contract's, for requests that the validator has not
-// filled in.
-const defaultLimit = 50
-
-// limitOf is how many items a page has at most.
-func limitOf(limit *int) int {
-	if limit == nil || *limit < 1 {
-		return defaultLimit
-	}
-	return *limit
-}
-
-// page cuts off the one item that was read too many, to know whether there is
-// a next page, and says where that starts: after the last item shown.
-func page[T any](items []T, limit int, key func(T) string) ([]T, string) {
-	if len(items) <= limit {
-		return items, ""
-	}
-	items = items[:limit]
-	return items, key(items[limit-1])
-}
-
 func ref(id, name string) apigen.Ref { return apigen.Ref{ID: id, Name: name} }
 
 // numberRef is nil when there is none.

@@ -6,17 +6,18 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListCustomers answers customers by name.
 func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequestObject) (apigen.ListCustomersResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListCustomers200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.ListCustomers(ctx, ctldb.ListCustomersParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(c ctldb.Customer) string { return c.Name })
+		rows, out.Next = paging.Page(rows, limit, func(c ctldb.Customer) string { return c.Name })
 		if err != nil {
 			return err
 		}

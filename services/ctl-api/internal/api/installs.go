@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -23,7 +24,7 @@ import (
 
 // ListInstalls answers the installs that the caller may see.
 func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsRequestObject) (apigen.ListInstallsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListInstalls200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		p := req.Params
@@ -40,7 +41,7 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 		}
 		filter.Sort, filter.After, filter.Most = string(optional.Value(p.Sort)), optional.Value(p.After), int32(limit+1)
 		rows, err := tx.ShowInstalls(ctx, filter)
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.SortKey })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.SortKey })
 		if err != nil {
 			return err
 		}

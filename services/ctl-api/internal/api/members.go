@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -16,14 +17,14 @@ import (
 
 // ListMembers answers accounts with their grants.
 func (s *Server) ListMembers(ctx context.Context, req apigen.ListMembersRequestObject) (apigen.ListMembersResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListMembers200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.ListAccounts(ctx, ctldb.ListAccountsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(a ctldb.Account) string { return a.ID })
+		rows, out.Next = paging.Page(rows, limit, func(a ctldb.Account) string { return a.ID })
 		grants, err := tx.ListGrantsOfAccounts(ctx, convert(rows, func(a ctldb.Account) string { return a.ID }))
 		out.Items = convert(rows, func(a ctldb.Account) apigen.Member { return memberView(a, grants) })
 		return err

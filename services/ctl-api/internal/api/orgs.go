@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -82,7 +83,7 @@ func (s *Server) ListChainRecords(ctx context.Context, req apigen.ListChainRecor
 			return err
 		}
 		out.HeadSeq, out.HeadHash = head.Seq, hex.EncodeToString(head.Hash)
-		rows, err := tx.ListChainRecords(ctx, ctldb.ListChainRecordsParams{Chain: chain, AfterSeq: optional.Value(req.Params.AfterSeq), Most: int32(limitOf(req.Params.Limit))})
+		rows, err := tx.ListChainRecords(ctx, ctldb.ListChainRecordsParams{Chain: chain, AfterSeq: optional.Value(req.Params.AfterSeq), Most: int32(paging.Limit(req.Params.Limit))})
 		out.Items = convert(rows, func(r ctldb.ListChainRecordsRow) apigen.ChainRecord {
 			return apigen.ChainRecord{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash), Body: base64.StdEncoding.EncodeToString(r.Body), RecordedAt: r.RecordedAt}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -17,7 +18,7 @@ import (
 
 // ListReleases answers the releases of an app, newest first.
 func (s *Server) ListReleases(ctx context.Context, req apigen.ListReleasesRequestObject) (apigen.ListReleasesResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	before, err := beforeNumber(req.Params.After)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (s *Server) ListReleases(ctx context.Context, req apigen.ListReleasesReques
 			return err
 		}
 		rows, err := tx.ShowReleases(ctx, ctldb.ShowReleasesParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowReleasesRow) string { return strconv.Itoa(int(r.Release.Number)) })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowReleasesRow) string { return strconv.Itoa(int(r.Release.Number)) })
 		out.Items = convert(rows, releaseView)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -19,7 +20,7 @@ const onlineWithin = 2 * time.Minute
 
 // ListRunners answers runners, newest first.
 func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestObject) (apigen.ListRunnersResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListRunners200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
@@ -27,7 +28,7 @@ func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestO
 			return err
 		}
 		rows, err := tx.ShowRunners(ctx, ctldb.ShowRunnersParams{InstallID: installID, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowRunnersRow) string { return r.Runner.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowRunnersRow) string { return r.Runner.ID })
 		out.Items = convert(rows, func(r ctldb.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/status"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -17,7 +18,7 @@ import (
 
 // ListStatus answers how the installs that the caller may see stand, by name.
 func (s *Server) ListStatus(ctx context.Context, req apigen.ListStatusRequestObject) (apigen.ListStatusResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListStatus200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		filter, err := installsOf(ctx, tx, req.Params.App, req.Params.Label)
@@ -26,7 +27,7 @@ func (s *Server) ListStatus(ctx context.Context, req apigen.ListStatusRequestObj
 		}
 		filter.After, filter.Most = optional.Value(req.Params.After), int32(limit+1)
 		rows, err := tx.ShowInstalls(ctx, filter)
-		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
 		if err != nil {
 			return err
 		}

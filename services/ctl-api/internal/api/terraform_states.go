@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tfstates"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -47,7 +48,7 @@ func (s *Server) GetTerraformState(ctx context.Context, req apigen.GetTerraformS
 
 // ListTerraformStateHistory answers the states that a resource has had.
 func (s *Server) ListTerraformStateHistory(ctx context.Context, req apigen.ListTerraformStateHistoryRequestObject) (apigen.ListTerraformStateHistoryResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListTerraformStateHistory200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		resource, err := terraformStateOf(ctx, tx, req.Install, req.Resource)
@@ -57,7 +58,7 @@ func (s *Server) ListTerraformStateHistory(ctx context.Context, req apigen.ListT
 		rows, err := tx.TerraformStateHistory(ctx, ctldb.TerraformStateHistoryParams{
 			ResourceID: resource.ResourceID, After: optional.Value(req.Params.After), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r ctldb.TerraformStateHistoryRow) string { return r.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.TerraformStateHistoryRow) string { return r.ID })
 		out.Items = convert(rows, func(r ctldb.TerraformStateHistoryRow) apigen.TerraformStateVersion {
 			return apigen.TerraformStateVersion{
 				ID: r.ID, Serial: r.Serial, Lineage: r.Lineage, Kind: apigen.TerraformStateVersionKind(r.Kind), Digest: r.Digest, Bytes: optional.Of(r.Bytes),

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -40,11 +41,11 @@ func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObj
 	if p.Scope(auth.TokensWrite).Everywhere {
 		owner = ""
 	}
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListTokens200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.ListTokens(ctx, ctldb.ListTokensParams{AccountID: owner, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r ctldb.ListTokensRow) string { return r.Token.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ListTokensRow) string { return r.Token.ID })
 		out.Items = convert(rows, func(r ctldb.ListTokensRow) apigen.Token { return tokenView(r.Token, r.AccountName) })
 		return err
 	})

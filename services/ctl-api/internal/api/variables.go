@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -14,7 +15,7 @@ import (
 
 // ListAppVariables answers the variables of an app by name, without values.
 func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariablesRequestObject) (apigen.ListAppVariablesResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListAppVariables200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
@@ -29,7 +30,7 @@ func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariabl
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(v ctldb.AppVariable) string { return v.Name })
+		rows, out.Next = paging.Page(rows, limit, func(v ctldb.AppVariable) string { return v.Name })
 		out.Items = convert(rows, func(v ctldb.AppVariable) apigen.AppVariable { return variableView(v, reads) })
 		return nil
 	})

@@ -48,12 +48,14 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 func (s *Server) WhyObject(ctx context.Context, req apigen.WhyObjectRequestObject) (apigen.WhyObjectResponseObject, error) {
 	var out apigen.Why
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		if strings.HasPrefix(req.Object, id.Workflow+"_") {
+			answer, err := s.whyWorkflow(ctx, tx, req.Object)
+			out = explain.View(answer)
+			return missing(err, "there is no workflow %q", req.Object)
+		}
 		answer, ok, err := explain.Object(ctx, tx, req.Object, s.now())
-		switch {
-		case !ok:
+		if !ok {
 			answer, err = s.whyInstall(ctx, tx, req.Object)
-		case err == nil && strings.HasPrefix(req.Object, id.Workflow+"_"):
-			answer, err = s.whyWorkflow(ctx, tx, req.Object)
 		}
 		out = explain.View(answer)
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/rollback"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -140,7 +141,7 @@ func (r asked) previewsDeploy() bool {
 
 // ListWorkflows answers workflows, newest first.
 func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequestObject) (apigen.ListWorkflowsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	var out apigen.ListWorkflows200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
@@ -150,7 +151,7 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 		rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{
 			InstallID: installID, State: (*string)(req.Params.State), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r ctldb.ListWorkflowsRow) string { return r.Workflow.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ListWorkflowsRow) string { return r.Workflow.ID })
 		if err != nil {
 			return err
 		}

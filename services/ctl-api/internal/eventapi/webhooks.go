@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -18,7 +19,7 @@ import (
 
 // ListWebhooks answers the webhooks of the org.
 func (h *Handlers) ListWebhooks(ctx context.Context, req apigen.ListWebhooksRequestObject) (apigen.ListWebhooksResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	out := apigen.ListWebhooks200JSONResponse{Items: []apigen.Webhook{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.ListWebhooks(ctx, ctldb.ListWebhooksParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
@@ -130,7 +131,7 @@ func (h *Handlers) ReplayWebhook(ctx context.Context, req apigen.ReplayWebhookRe
 
 // ListWebhookDeliveries answers what became of each event.
 func (h *Handlers) ListWebhookDeliveries(ctx context.Context, req apigen.ListWebhookDeliveriesRequestObject) (apigen.ListWebhookDeliveriesResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	out := apigen.ListWebhookDeliveries200JSONResponse{Items: []apigen.WebhookDelivery{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		hook, err := find(ctx, tx, req.Webhook)
@@ -206,13 +207,6 @@ func find(ctx context.Context, tx *database.Tx, ref string) (ctldb.Webhook, erro
 		return row, fault.Newf(fault.ErrNotFound, "there is no webhook %q", ref)
 	}
 	return row, nil
-}
-
-func limitOf(limit *int) int {
-	if limit == nil {
-		return defaultLimit
-	}
-	return *limit
 }
 
 func number(n *int32) *int {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -182,7 +183,7 @@ func (h *Fleet) GetBulk(ctx context.Context, req apigen.GetBulkRequestObject) (a
 
 // ListBulks answers operations without their items, newest first.
 func (h *Fleet) ListBulks(ctx context.Context, req apigen.ListBulksRequestObject) (apigen.ListBulksResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	out := apigen.ListBulks200JSONResponse{Items: []apigen.Bulk{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
@@ -193,7 +194,7 @@ func (h *Fleet) ListBulks(ctx context.Context, req apigen.ListBulksRequestObject
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(r ctldb.BulkOperation) string { return r.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.BulkOperation) string { return r.ID })
 		all, err := withItems(ctx, tx, rows)
 		for i := range all {
 			all[i].Items = nil

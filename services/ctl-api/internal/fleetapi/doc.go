@@ -30,24 +30,6 @@ func (h *Fleet) now() time.Time {
 	return time.Now()
 }
 
-const defaultLimit = 50 // the contract's
-
-func limitOf(limit *int) int {
-	if limit == nil || *limit < 1 {
-		return defaultLimit
-	}
-	return *limit
-}
-
-// page cuts off the item that was read too many and says behind which one the
-// next page begins; "" for none.
-func page[T any](items []T, limit int, key func(T) string) ([]T, string) {
-	if len(items) <= limit {
-		return items, ""
-	}
-	return items[:limit], key(items[limit-1])
-}
-
 func numberRef(id *string, number *int32) *apigen.NumberRef {
 	if id == nil || number == nil {
 		return nil

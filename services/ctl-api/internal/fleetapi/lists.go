@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -16,7 +17,7 @@ import (
 // ListAllResources answers resources of all installs that the caller may see.
 func (h *Fleet) ListAllResources(ctx context.Context, req apigen.ListAllResourcesRequestObject) (apigen.ListAllResourcesResponseObject, error) {
 	p := req.Params
-	limit := limitOf(p.Limit)
+	limit := paging.Limit(p.Limit)
 	after, err := afterResource(optional.Value(p.After))
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (h *Fleet) ListAllResources(ctx context.Context, req apigen.ListAllResource
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(r ctldb.ResourcesOfInstallsRow) string {
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ResourcesOfInstallsRow) string {
 			return strings.Join([]string{r.InstallName, string(r.Kind), r.Name}, "/")
 		})
 		for _, r := range rows {
@@ -83,7 +84,7 @@ func resourceOfInstall(r ctldb.ResourcesOfInstallsRow) apigen.ResourceOfInstall 
 
 // ListRunnerJobs answers the jobs of a runner, newest first.
 func (h *Fleet) ListRunnerJobs(ctx context.Context, req apigen.ListRunnerJobsRequestObject) (apigen.ListRunnerJobsResponseObject, error) {
-	limit := limitOf(req.Params.Limit)
+	limit := paging.Limit(req.Params.Limit)
 	out := apigen.ListRunnerJobs200JSONResponse{Items: []apigen.RunnerJob{}}
 	err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := tx.ShowRunners(ctx, ctldb.ShowRunnersParams{ID: &req.Runner, Most: 1})
@@ -99,7 +100,7 @@ func (h *Fleet) ListRunnerJobs(ctx context.Context, req apigen.ListRunnerJobsReq
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(r ctldb.JobsOfRunnerRow) string { return r.ID })
+		rows, out.Next = paging.Page(rows, limit, func(r ctldb.JobsOfRunnerRow) string { return r.ID })
 		for _, r := range rows {
 			out.Items = append(out.Items, runnerJob(r))
 		}

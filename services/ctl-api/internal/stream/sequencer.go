@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -90,10 +91,8 @@ func (s *Sequencer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.wake:
-			select {
-			case <-ctx.Done():
+			if pause.For(ctx, gather) != nil {
 				return nil
-			case <-time.After(gather):
 			}
 		case <-ticks.C:
 			if err := s.notePresence(ctx); err != nil && ctx.Err() == nil {
