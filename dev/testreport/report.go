@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,6 +35,7 @@ type report struct {
 	broken  map[string]bool             // packages in which a test failed
 	passed  int
 	failed  []string
+	said    []string // the first lines of each that failed
 	skipped []string
 	slow    []slowTest
 	// conformance are the lines of the conformance kit, one for each engine.
@@ -48,6 +50,16 @@ type slowTest struct {
 
 // conformanceMark begins what the conformance kit says of an engine.
 const conformanceMark = "conformance: "
+
+// saidLines and saidBytes are how much of a failed test the summary repeats: what
+// stands above it may be a thousand lines of logs.
+const (
+	saidLines = 5
+	saidBytes = 400
+)
+
+// testLine is what a test says of itself, as t.Log and t.Error print it.
+var testLine = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
 // slowest is how many of them the report names, and how long each takes at least.
 const (
@@ -129,8 +141,23 @@ func (r *report) endTest(e event) {
 		r.header(e.Package)
 		r.broken[e.Package] = true
 		r.failed = append(r.failed, name)
+		r.said = append(r.said, firstLines(name, text)...)
 		r.printf("%s", text)
 	}
+}
+
+// firstLines are the first lines in which a test says what it saw.
+func firstLines(name, text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if len(lines) == saidLines {
+			break
+		}
+		if testLine.MatchString(line) {
+			line = strings.TrimSpace(line)
+			lines = append(lines, name+": "+strings.ToValidUTF8(line[:min(len(line), saidBytes)], ""))
+		}
+	}
+	return lines
 }
 
 func (r *report) endPackage(e event) {
@@ -202,6 +229,9 @@ func (r *report) summary(allowed []skip) bool {
 	}
 	r.list("skipped, but not in dev/skips.txt", unlisted)
 	r.list("failed", r.failed)
+	if len(r.said) > 0 {
+		r.printf("\nwhat they said first:\n  %s\n", strings.Join(r.said, "\n  "))
+	}
 	if r.passed+len(r.failed) == 0 {
 		r.printf("\nno test ran\n")
 	}

@@ -55,6 +55,12 @@ func TestReport(t *testing.T) {
 			want: "\npkg\ngot 1, want 2\n" + badLine + "\nfailed:\n  pkg/p.TestB\n\n1 passed, 1 failed, 0 skipped\n",
 		},
 		{
+			name: "what a failed test said is repeated at the end, without the logs between",
+			in:   events(passA, strings.Replace(outB, "got 1", `    p_test.go:9: got 1, want 2\n  a log\n    p_test.go:11: got 3`, 1), failB, failP),
+			want: "\npkg\n    p_test.go:9: got 1, want 2\n  a log\n    p_test.go:11: got 3, want 2\n" + badLine + "\nfailed:\n  pkg/p.TestB\n" +
+				"\nwhat they said first:\n  pkg/p.TestB: p_test.go:9: got 1, want 2\n  pkg/p.TestB: p_test.go:11: got 3, want 2\n\n1 passed, 1 failed, 0 skipped\n",
+		},
+		{
 			name:    "a reviewed skip is named",
 			in:      events(passA, skipB, passP),
 			allowed: rootOnly,

@@ -420,19 +420,34 @@ func (s *system) database() *pgxpool.Pool {
 	return pool
 }
 
-// eventually waits until check has no objection.
+// stall is how much longer than asked a sleep takes when the machine stood still.
+const stall = 500 * time.Millisecond
+
+// eventually waits until check has no objection. Time in which the machine did not
+// run even this process does not count: the deadlines are promises of Berth, not of
+// the machine.
 func (s *system) eventually(within time.Duration, what string, check func() error) {
 	s.t.Helper()
-	deadline := time.Now().Add(within)
+	began := time.Now()
+	deadline := began.Add(within)
 	for wait := 20 * time.Millisecond; ; wait = min(wait*3/2, 300*time.Millisecond) {
 		err := check()
+		took := time.Since(began)
 		if err == nil {
+			if took > within/2 {
+				s.t.Logf("%s: after %s of %s", what, took.Round(100*time.Millisecond), within)
+			}
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: not within %s: %v", what, within, err)
+			s.t.Fatalf("%s: not within %s, but after %s still: %v", what, within, took.Round(100*time.Millisecond), err)
 		}
+		asleep := time.Now()
 		time.Sleep(wait) // looking costs the machine more than waiting
+		if over := time.Since(asleep) - wait; over > stall {
+			s.t.Logf("the machine stood still for %s", over)
+			deadline = deadline.Add(over)
+		}
 	}
 }
 
