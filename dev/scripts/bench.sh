@@ -7,6 +7,7 @@
 #	dev/scripts/bench.sh ./services/bench -samples 200      # only job dispatch
 #	dev/scripts/bench.sh ./services/bench -components 1,10  # only deploys
 #	dev/scripts/bench.sh ./services/bench -modules 50       # only of Terraform modules
+#	dev/scripts/bench.sh ./services/bench -shapes 50        # only how tight the schedule of a deploy is
 #	dev/scripts/bench.sh ./dev/ocibench -rounds 9           # only artifacts, against crane, oras and skopeo
 #	dev/scripts/bench.sh -count 5 ./pkg/redact              # only Go benchmarks of these
 #
@@ -56,7 +57,7 @@ if [ "${packages[*]}" = ./services/bench ]; then
   if [[ " ${flags[*]}" = *" -components"* ]]; then
     with_cluster || true # it says itself what is missing
   fi
-  [[ " ${flags[*]}" != *" -modules"* ]] || with_terraform
+  [[ " ${flags[*]}" != *" -modules"* && " ${flags[*]}" != *" -shapes"* ]] || with_terraform
   measure "${flags[@]}"
   exit
 fi
@@ -64,6 +65,7 @@ if [ ${#packages[@]} = 0 ]; then
   measure
   with_terraform
   measure -modules 1,10,50
+  measure -shapes 50
   dev/scripts/oci.sh bench
   if with_cluster; then
     measure -components 1,10,50

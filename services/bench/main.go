@@ -48,6 +48,7 @@ type options struct {
 	components []int
 	rounds     int  // of each number of components
 	modules    bool // they are Terraform modules, which need no cluster
+	shapes     bool // the same, which stand on each other in different shapes
 }
 
 // How long a run may take.
@@ -63,14 +64,21 @@ func main() {
 	flag.IntVar(&opts.engines, "engines", 100, "jobs to the real agent for each of these")
 	components := flag.String("components", "", "measure deploys on the cluster of KUBECONFIG instead: of how many components, rising, such as 1,10,50")
 	modules := flag.String("modules", "", "the same with Terraform modules, against terraform apply: of how many, rising; needs no cluster")
+	shapes := flag.String("shapes", "", "measure how close the schedule of modules that stand on each other comes to what their jobs take: of how many, rising; needs no cluster")
 	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
 	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
 	if opts.modules = *modules != ""; opts.modules {
 		*components = *modules
 	}
+	if opts.shapes = *shapes != ""; opts.shapes {
+		*components = *shapes
+	}
 	measure := run
-	if *components != "" {
+	switch {
+	case opts.shapes:
+		measure = runShapes
+	case *components != "":
 		measure = runComponents
 	}
 	if *limit == 0 {
