@@ -35,6 +35,12 @@ const (
 	DoLookAgain      Do = "look_again"    // the step waits on, until Wait.RetryAt at the most
 )
 
+// HandsOver tells whether somebody else does what was decided, and begins when it is
+// committed.
+func (d Do) HandsOver() bool {
+	return d == DoPlan || d == DoExecute || d == DoRunCheck || d == DoCancelJob
+}
+
 // Wait is what a waiting row says.
 type Wait struct {
 	Reason   model.WaitReason

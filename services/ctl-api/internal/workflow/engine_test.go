@@ -55,6 +55,8 @@ type rig struct {
 	// release is new.
 	reviews bool
 	machine ed25519.PrivateKey
+	// advancing is the time that Advance has taken.
+	advancing time.Duration
 }
 
 // noLater drops wake-ups for later: the test calls Advance itself.
@@ -201,9 +203,11 @@ func (r *rig) tx(fn func(ctx context.Context, tx *database.Tx) error) {
 
 func (r *rig) advance(workflowID string) {
 	r.t.Helper()
+	began := time.Now()
 	if err := r.engine.Advance(r.t.Context(), workflowID); err != nil {
 		r.t.Fatalf("Advance: %v", err)
 	}
+	r.advancing += time.Since(began)
 	if r.reviews {
 		return
 	}

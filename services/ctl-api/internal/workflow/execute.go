@@ -15,13 +15,10 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// execute gives the exclusive grant: in one transaction, under the install's
-// row, it looks again at the locks, raises the resource's fence, and stores the
+// execute gives the exclusive grant: under the install's row, which the engine
+// holds, it looks again at the locks, raises the resource's fence, and stores the
 // apply job with its order.
 func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error {
-	if _, err := tx.LockInstallRow(ctx, s.install.ID); err != nil {
-		return fmt.Errorf("lock install: %w", err)
-	}
 	c := *s.change
 	spec, err := e.applySpec(ctx, tx, c)
 	if errors.Is(err, order.ErrNotOrdered) {

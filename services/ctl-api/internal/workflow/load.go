@@ -40,19 +40,76 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 		return nil, fmt.Errorf("read install: %w", err)
 	}
-	if r.steps, err = tx.StepsToMove(ctx, workflowID); err != nil {
-		return nil, fmt.Errorf("read steps: %w", err)
+	if r.steps, r.jobs, err = readSteps(ctx, tx, workflowID, nil); err != nil {
+		return nil, err
 	}
-	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	if r.wantsTurn() {
-		if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
-			return nil, fmt.Errorf("read the queue: %w", err)
-		}
+	if err := r.readQueue(ctx, tx); err != nil {
+		return nil, err
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
 	return r, err
+}
+
+// hold locks the install's row, before the first move of a transaction: the moves
+// after it may lock what belongs to the install in any order.
+func (r *rows) hold(ctx context.Context, tx *database.Tx) (err error) {
+	before := r.around.Install
+	if r.around.Install, err = tx.LockInstallRow(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("lock install: %w", err)
+	}
+	if r.around.Install.TogglesVersion != before.TogglesVersion {
+		r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
+	}
+	return err
+}
+
+// again looks once more in the transaction that made the move d, of a step. Both rows
+// are held, so the step and the locks of the install are all that it changed.
+func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now time.Time) error {
+	r.now = now
+	steps, jobs, err := readSteps(ctx, tx, r.workflow.ID, &d.StepID)
+	if err != nil {
+		return err
+	}
+	for i := range r.steps {
+		for _, row := range steps {
+			if r.steps[i].Step.ID == row.Step.ID {
+				r.steps[i] = row
+			}
+		}
+	}
+	r.jobs = append(slices.DeleteFunc(r.jobs, func(j ctldb.JobsToMoveRow) bool { return optional.Value(j.StepID) == d.StepID }), jobs...)
+	if d.Do == flow.DoSettleChange {
+		if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
+			return fmt.Errorf("read install: %w", err)
+		}
+	}
+	return r.readQueue(ctx, tx)
+}
+
+// readSteps reads the steps of a workflow and their jobs; only one step when it is
+// named.
+func readSteps(ctx context.Context, tx *database.Tx, workflowID string, only *string) ([]ctldb.StepsToMoveRow, []ctldb.JobsToMoveRow, error) {
+	steps, err := tx.StepsToMove(ctx, ctldb.StepsToMoveParams{WorkflowID: workflowID, StepID: only})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read steps: %w", err)
+	}
+	jobs, err := tx.JobsToMove(ctx, ctldb.JobsToMoveParams{WorkflowID: &workflowID, StepID: only})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read jobs: %w", err)
+	}
+	return steps, jobs, nil
+}
+
+// readQueue reads who waits for the install's resources, when a step wants one.
+func (r *rows) readQueue(ctx context.Context, tx *database.Tx) (err error) {
+	if r.queue = nil; !r.wantsTurn() {
+		return nil
+	}
+	if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("read the queue: %w", err)
+	}
+	return nil
 }
 
 // wantsTurn tells whether a step has an approved change of a resource: only then

@@ -81,14 +81,10 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 }
 
 // stateFor is the newest version of the install's state tree, or a new one when
-// what it is made of has moved. The install's row is locked by it.
+// what it is made of has moved. The engine holds the install's row.
 func (e *Engine) stateFor(ctx context.Context, tx *database.Tx, s subject, cause string) (ctldb.StateVersion, error) {
-	install, err := tx.LockInstallRow(ctx, s.install.ID)
-	if err != nil {
-		return ctldb.StateVersion{}, fmt.Errorf("lock install: %w", err)
-	}
 	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
-		Install: install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
+		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
 		Preview: s.workflow.PlanOnly,
 	})
 }

@@ -92,13 +92,12 @@ LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = sqlc.arg(install_id) AND w.id <> sqlc.arg(workflow_id) AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
 ORDER BY w.number, s.idx;
 
--- name: NextEventSeq :one
--- Hands out the next number of a workflow's events; the row is locked by it.
-UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(id) RETURNING event_seq;
-
--- name: InsertWorkflowEvent :exec
+-- name: AppendWorkflowEvent :execrows
+-- Stores an event under the workflow's next number; the workflow's row is locked by
+-- it. No row when there is no such workflow.
+WITH numbered AS (UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(workflow_id) RETURNING id, event_seq)
 INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
-VALUES (berth.current_org(), sqlc.arg(workflow_id), sqlc.arg(seq), sqlc.arg(kind), sqlc.arg(body));
+SELECT berth.current_org(), n.id, n.event_seq, sqlc.arg(kind), sqlc.arg(body) FROM numbered n;
 
 -- name: WorkflowEventsAfter :many
 SELECT seq, at, kind, body FROM workflow_events
