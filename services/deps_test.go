@@ -165,6 +165,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"plantree":    {},
 		"readme":      {},
 		"paging":      {},
+		"csvlist":     {},
 		"fleetapi":    {"apigen", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
 		"why":         {"flow"},
 		"status":      {"why"},

@@ -16,6 +16,7 @@ const (
 	Installs Right = "installs:read"
 	Apps     Right = "apps:read"
 	Runners  Right = "runners:read"
+	Webhooks Right = "webhooks:read"
 )
 
 // Doc says what a kind means.
@@ -39,6 +40,8 @@ var (
 	run       = []string{"run_id", "action", "trigger", "actor", "workflow_id", "change_id", "scheduled_at", "exit_code"}
 	runner    = []string{"runner_id", "runner_kind", "version"}
 	alarm     = []string{"alarm_id", "alarm_kind", "about", "runner_id"}
+	secret    = []string{"secret", "version"}
+	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
 	fromState = []string{"from"}
 )
 
@@ -88,13 +91,15 @@ var All = []Doc{
 	{"resource.changing", "a change of a resource started", resource, Installs},
 	{"resource.failed", "a resource is not as it should be after a change", resource, Installs},
 	{"resource.live", "a resource is as its last change wanted it", resource, Installs},
-	{"resource.orphaned", "the component of a resource is in no release any more", resource, Installs},
+	{"resource.orphaned", "a sync took the component of a resource out of the app", resource, Installs},
 	{"resource.unknown", "the outcome of a change of a resource is uncertain", resource, Installs},
 	{"runner.enrolled", "a machine enrolled as a runner", runner, Installs},
 	{"runner.offline", "a runner has been silent for 2 minutes, or was revoked", append(slices.Clone(runner), "last_seen_at"), Installs},
 	{"runner.online", "a runner is being heard", append(slices.Clone(runner), "last_seen_at"), Installs},
 	{"runner.revoked", "a runner was revoked", runner, Installs},
 	{"runner.switched", "the customer moved the switch of a runner", append(slices.Clone(runner), "from", "to"), Installs},
+	{"secret.removed", "the customer took the value of a secret away", secret, Installs},
+	{"secret.set", "a secret has its first value, or another one; version counts them", secret, Installs},
 	{"step.cancelled", "a step was cancelled", step, Installs},
 	{"step.failed", "a step failed", step, Installs},
 	{"step.pending", "a step is to be tried again", step, Installs},
@@ -103,6 +108,7 @@ var All = []Doc{
 	{"step.succeeded", "a step succeeded", step, Installs},
 	{"step.waiting", "a step waits; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
 	{"variables.changed", "variables of an app changed", []string{"version"}, Apps},
+	{"webhook_delivery.dead", "the last attempt to deliver an event to a webhook failed; this kind itself is not reported so", delivery, Webhooks},
 	{"workflow.cancelled", "a workflow was cancelled", workflow, Installs},
 	{"workflow.failed", "a workflow failed", workflow, Installs},
 	{"workflow.queued", "a workflow was requested", workflow, Installs},

@@ -64,7 +64,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny, again := c.approveCommand(), c.denyCommand(), c.planAgainCommand()
-	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), approve, deny, again)
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), fleet.Capsule(c.CLI), approve, deny, again)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {

@@ -208,7 +208,7 @@ func commandLines(dir string) [][]string {
 		{"approve", "chg_1"}, {"approve", "chg_1", "--auto-approve"}, {"approve", "--all", "wfl_1", "--auto-approve"}, {"deny", "chg_1"},
 		{"changes", "list"}, {"changes", "show", "chg_1"}, {"changes", "show", "chg_1", "--text=false"},
 		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"}, {"changes", "deny", "chg_1", "--skip"}, {"changes", "plan-again", "chg_1"}, {"changes", "list", "--waiting"},
-		{"changes", "plan", "chg_1"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"}, {"installs", "readme", "acme"},
+		{"changes", "plan", "chg_1"}, {"changes", "capsule", "chg_1"}, {"changes", "capsule", "chg_1", "--raw"}, {"events", "--since", "0"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"}, {"installs", "readme", "acme"},
 		{"bulk", "list"}, {"bulk", "show", "blk_1"}, {"bulk", "deploy", "--app", "hello"}, {"bulk", "deploy", "--app", "hello", "--preview"},
 		{"resources", "list"}, {"runners", "jobs", "rnr_1"}, {"installs", "list", "--waiting", "any", "--expiring", "24h", "--sort", "health"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},

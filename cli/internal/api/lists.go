@@ -126,6 +126,12 @@ func (c *Client) RunnerJobs(ctx context.Context, limit int, runner string, state
 	return collect(limit, c.Client.RunnerJobs(ctx, runner, ctlapi.ListRunnerJobsParams{Limit: size(limit), State: Optional(state)}))
 }
 
+// EventsOf lists events of the org, oldest first.
+func (c *Client) EventsOf(ctx context.Context, limit int, which ctlapi.ListEventsParams) ([]ctlapi.Event, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Events(ctx, which))
+}
+
 // size is that of a page, when so many items are wanted.
 func size(limit int) *int {
 	if limit <= 0 || limit > PageSize {

@@ -123,6 +123,7 @@ var Routes = map[string]Route{
 	"GetChange":            {auth.InstallsRead, WhereChange},
 	"GetPlan":              {auth.InstallsRead, WhereChange},
 	"GetPlanTree":          {auth.InstallsRead, WhereChange},
+	"GetCapsule":           {auth.InstallsRead, WhereChange},
 	"Decide":               {auth.ChangesDecide, WhereChange},
 	"ListActions":          {auth.InstallsRead, WhereInstall},
 	"RunAction":            {auth.WorkflowsWrite, WhereInstall},

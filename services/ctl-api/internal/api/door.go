@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/csvlist"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
@@ -21,7 +22,7 @@ import (
 // they, may they there, and has this been asked before.
 func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 	return []gin.HandlerFunc{
-		access.Permissions().Authorize(spec, s.Auth), s.confine, auth.Idempotent(memory{s}), nameAttempt,
+		access.Permissions().Authorize(spec, s.Auth), s.confine, csvlist.Answer, auth.Idempotent(memory{s}), nameAttempt,
 	}
 }
 

@@ -117,7 +117,7 @@ var visits = map[string]visit{
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
 	"ListInstalls":     {query: "app={{.App}}"},
-	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "ListRunnerJobs": {},
+	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "GetCapsule": {owner: 404}, "ListRunnerJobs": {},
 	"CreateBulk": {body: `{"operation":"deploy","filter":{"installs":["{{.Install}}"]}}`, owner: 422}, "ListBulks": {stranger: 200}, "GetBulk": {},
 	"CreateInstall":    {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
 	"SyncInstalls":     {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},

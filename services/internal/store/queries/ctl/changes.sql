@@ -13,6 +13,10 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(workfl
 -- name: GetChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id);
 
+-- name: CapsuleOfChange :one
+-- The job that was granted to carry a change out, with its signed order.
+SELECT id, signed_order FROM runner_jobs WHERE change_id = sqlc.arg(change_id)::text AND mutates AND signed_order IS NOT NULL ORDER BY id DESC LIMIT 1;
+
 -- name: LockChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id) FOR UPDATE;
 
