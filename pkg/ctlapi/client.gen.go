@@ -1913,6 +1913,7 @@ const (
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
 	WorkflowKindRollback           WorkflowKind = "rollback"
+	WorkflowKindRunScript          WorkflowKind = "run_script"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
@@ -1940,6 +1941,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovisionSandbox:
 		return true
 	case WorkflowKindRollback:
+		return true
+	case WorkflowKindRunScript:
 		return true
 	case WorkflowKindSyncSecrets:
 		return true
@@ -2137,6 +2140,38 @@ type ActionTrigger struct {
 
 	// Type Example: cron
 	Type string `json:"type"`
+}
+
+// AdHocScript run_script; what is run. Text, image and plain values are templates, as those of actions are.
+type AdHocScript struct {
+	// Component The component that it is about. While it runs nothing else changes that component; other components may change.
+	Component string `json:"component,omitempty"`
+
+	// Env Environment variables. The plan shows their names.
+	Env map[string]string `json:"env,omitempty"`
+
+	// Image The image it runs in, by digest, where engines run in pods; else the runner refuses it.
+	Image string `json:"image,omitempty"`
+
+	// Kubeconfig Give it access to the install's cluster.
+	Kubeconfig bool `json:"kubeconfig,omitempty"`
+
+	// KubernetesContext Give it access to this cluster instead, one that the app names.
+	KubernetesContext string `json:"kubernetes_context,omitempty"`
+
+	// Name What people call it. Its runs are listed as those of action `script/NAME`.
+	//
+	// Example: requeue
+	Name *string `json:"name,omitempty"`
+
+	// SensitiveEnv More of them whose values are secret. They are sealed before they are stored and never shown; only the install's runner opens them, and it takes them out of the log and the outputs.
+	SensitiveEnv map[string]string `json:"sensitive_env,omitempty"`
+
+	// Text The script; its first line may name a shell. People see all of it in the plan, so it must hold no secret.
+	Text string `json:"text"`
+
+	// TimeoutSeconds After this time it is stopped.
+	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
 }
 
 // Alarm defines model for Alarm.
@@ -5519,6 +5554,9 @@ type WorkflowRequest struct {
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
+	// Script run_script; what is run. Text, image and plain values are templates, as those of actions are.
+	Script *AdHocScript `json:"script,omitempty"`
+
 	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
@@ -7194,6 +7232,12 @@ type ClientInterface interface {
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -7242,6 +7286,12 @@ type ClientInterface interface {
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -9243,6 +9293,12 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -9301,6 +9357,12 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -17144,6 +17206,12 @@ type ClientWithResponsesInterface interface {
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -17192,6 +17260,12 @@ type ClientWithResponsesInterface interface {
 	//   what the install's release declares and to the values of now, which stay with the
 	//   customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 	// - `action_run`: run an action;
+	// - `run_script`: run a script that is part of no release, given in `script`, once. The
+	//   runner shows its whole text and the names of its variables in the plan, and runs
+	//   exactly that after a decision; the install's approval option counts for it as for
+	//   any other change. It runs while nothing else changes the install, or with
+	//   `component` while nothing else changes that component. The runner does not accept
+	//   it for good. When it is not known whether it ran, it is not started again by itself;
 	// - `teardown`: remove the named components, `teardown_all`: every component; the
 	//   sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -23997,6 +24071,12 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -24051,6 +24131,12 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //     what the install's release declares and to the values of now, which stay with the
 //     customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
 //   - `action_run`: run an action;
+//   - `run_script`: run a script that is part of no release, given in `script`, once. The
+//     runner shows its whole text and the names of its variables in the plan, and runs
+//     exactly that after a decision; the install's approval option counts for it as for
+//     any other change. It runs while nothing else changes the install, or with
+//     `component` while nothing else changes that component. The runner does not accept
+//     it for good. When it is not known whether it ran, it is not started again by itself;
 //   - `teardown`: remove the named components, `teardown_all`: every component; the
 //     sandbox stays. Refused with 409 `has_dependents` while something else needs one;
 //   - `remove_orphans`: remove components that a sync took out of the app, which no

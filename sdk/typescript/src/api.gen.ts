@@ -1318,6 +1318,12 @@ export interface paths {
          *       what the install's release declares and to the values of now, which stay with the
          *       customer. Refused with 422 `nothing_to_sync` when it declares none and none is there;
          *     - `action_run`: run an action;
+         *     - `run_script`: run a script that is part of no release, given in `script`, once. The
+         *       runner shows its whole text and the names of its variables in the plan, and runs
+         *       exactly that after a decision; the install's approval option counts for it as for
+         *       any other change. It runs while nothing else changes the install, or with
+         *       `component` while nothing else changes that component. The runner does not accept
+         *       it for good. When it is not known whether it ran, it is not started again by itself;
          *     - `teardown`: remove the named components, `teardown_all`: every component; the
          *       sandbox stays. Refused with 409 `has_dependents` while something else needs one;
          *     - `remove_orphans`: remove components that a sync took out of the app, which no
@@ -2136,6 +2142,37 @@ export interface components {
             cron_schedule?: string;
             /** @example cron */
             type: string;
+        };
+        /** @description run_script; what is run. Text, image and plain values are templates, as those of actions are. */
+        AdHocScript: {
+            /** @description The component that it is about. While it runs nothing else changes that component; other components may change. */
+            component?: string;
+            /** @description Environment variables. The plan shows their names. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description The image it runs in, by digest, where engines run in pods; else the runner refuses it. */
+            image?: string;
+            /** @description Give it access to the install's cluster. */
+            kubeconfig?: boolean;
+            /** @description Give it access to this cluster instead, one that the app names. */
+            kubernetes_context?: string;
+            /**
+             * @description What people call it. Its runs are listed as those of action `script/NAME`.
+             * @example requeue
+             */
+            name?: string;
+            /** @description More of them whose values are secret. They are sealed before they are stored and never shown; only the install's runner opens them, and it takes them out of the log and the outputs. */
+            sensitive_env?: {
+                [key: string]: string;
+            };
+            /** @description The script; its first line may name a shell. People see all of it in the plan, so it must hold no secret. */
+            text: string;
+            /**
+             * @description After this time it is stopped.
+             * @default 300
+             */
+            timeout_seconds?: number;
         };
         Alarm: {
             /**
@@ -4929,7 +4966,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "run_script" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -4958,6 +4995,7 @@ export interface components {
             release?: string;
             /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
             role?: string;
+            script?: components["schemas"]["AdHocScript"];
             /** @description deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
             with_dependents?: boolean;
             /** @description reprovision_sandbox; leave the components alone. */

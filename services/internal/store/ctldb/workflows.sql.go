@@ -175,7 +175,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY ($1::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind <> 'action_run' AND NOT w.plan_only
+  AND w.kind NOT IN ('action_run', 'run_script') AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC
 `
 
@@ -532,9 +532,9 @@ func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStatePara
 
 const stepsOfOtherWorkflows = `-- name: StepsOfOtherWorkflows :many
 SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, w.requested_at, w.ended, w.ended_by, coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
-       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.resource_id = s.resource_id) AS both
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = $1 AND m.kind <> 'script' AND m.resource_id = s.resource_id) AS both
 FROM workflows w
-LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL AND s.kind <> 'script'
 LEFT JOIN resources r ON r.id = s.resource_id
 LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = $2 AND w.id <> $1 AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
@@ -556,7 +556,7 @@ type StepsOfOtherWorkflowsRow struct {
 
 // The other workflows of an install that are not finished and change something,
 // with each of their steps on a resource; both tells that this workflow has a step
-// on the resource, too.
+// on the resource, too. A script only holds its resource: it replaces no change of it.
 func (q *Queries) StepsOfOtherWorkflows(ctx context.Context, arg StepsOfOtherWorkflowsParams) ([]StepsOfOtherWorkflowsRow, error) {
 	rows, err := q.db.Query(ctx, stepsOfOtherWorkflows, arg.WorkflowID, arg.InstallID)
 	if err != nil {
