@@ -109,7 +109,7 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 		insert.Kind = model.ChangeScript
 		return actionSpec(s, app, jobspec.OperationPlan)
 	case flow.StepScript:
-		insert.Kind = model.ChangeScript
+		insert.Kind, insert.ResourceID = model.ChangeScript, nil // it holds the resource and is no change of it
 		return scriptSpec(ctx, q, s)
 	}
 	return resourceSpec(ctx, q, s, insert)
