@@ -35,7 +35,8 @@ type Spec struct {
 	// ChangeID is set for plan and apply; BuildID for build.
 	ChangeID string `json:"change_id,omitempty"`
 	BuildID  string `json:"build_id,omitempty"`
-	// Resource is what plan and apply are about. Absent for actions and builds.
+	// Resource is what plan and apply are about. Absent for actions and builds; of an
+	// ad-hoc script it is what nobody else changes while it runs.
 	Resource *Resource `json:"resource,omitempty"`
 	// Artifact is pulled into the install's own registry before a plan.
 	Artifact *Artifact `json:"artifact,omitempty"`
@@ -100,6 +101,9 @@ type Action struct {
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// AdHoc marks a script that is part of no release: it is shown and decided on each
+	// time, and no runner accepts it for good.
+	AdHoc bool `json:"ad_hoc,omitempty"`
 	// Cluster is the one of the scripts' kubeconfig; nil for the sandbox's own.
 	Cluster *Cluster `json:"cluster,omitempty"`
 	// File is the file of the app folder that defines the action, for errors.

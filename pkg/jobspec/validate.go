@@ -104,6 +104,9 @@ func (s Spec) validateChange(p *problems) {
 	if s.Operation == OperationApply && s.Pinned == "" {
 		p.add("an apply needs what its plan pinned")
 	}
+	if s.Action != nil && s.Resource != nil && !s.Action.AdHoc {
+		p.add("an action has no resource")
+	}
 }
 
 // validateRun checks work without a plan: a probe, or a script that only reads.
@@ -111,6 +114,8 @@ func (s Spec) validateRun(p *problems) {
 	switch probe := Kinds[s.Kind].Probe(); {
 	case probe && s.Resource == nil:
 		p.add("a probe needs the resource that it looks at")
+	case !probe && s.Action != nil && s.Action.AdHoc:
+		p.add("a script that is part of no release does not run without a plan")
 	case !probe && (s.Kind != KindAction || !s.Action.readOnly()):
 		p.add("only a read-only action runs without a plan")
 	}

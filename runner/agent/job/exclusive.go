@@ -16,8 +16,8 @@ import (
 // lockResource makes sure that no other engine works on the resource. The lock
 // passes to the engine, so it lasts as long as that does.
 func (j *job) lockResource(ctx context.Context) error {
-	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun {
-		return nil // a probe only looks
+	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun || j.spec.Action != nil && !j.mutates() {
+		return nil // a probe only looks, and the plan of a script does not even that
 	}
 	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)

@@ -302,6 +302,8 @@ func (j *job) recordEvent(ctx context.Context, result, detail string) {
 func (j *job) what() string {
 	s := j.spec
 	switch {
+	case s.Action != nil && s.Action.AdHoc:
+		return string(s.Operation) + " ad-hoc " + s.Action.Name
 	case s.Resource != nil && s.Destroy:
 		return string(s.Operation) + " teardown of " + s.Resource.Name
 	case s.Resource != nil:

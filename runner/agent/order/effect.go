@@ -106,6 +106,8 @@ func canonicalInputs(inputs []byte) ([]byte, error) {
 
 func changeKind(spec jobspec.Spec) string {
 	switch {
+	case spec.Action != nil && spec.Action.AdHoc:
+		return "ad_hoc"
 	case spec.Kind == jobspec.KindAction:
 		return "script"
 	case spec.Kind == jobspec.KindRelease && spec.Destroy:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -21,6 +22,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	}
 	if p.Format != pinnedFormat {
 		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
+	}
+	if !reflect.DeepEqual(p.Terms, termsOf(j.Spec)) {
+		return jobspec.Result{}, job.Refusef("plan again", "%s: its timeout, its cluster or what it holds is not what was approved", j.Subject())
 	}
 	if err := job.Unbegun(ctx, j); err != nil {
 		return jobspec.Result{}, err

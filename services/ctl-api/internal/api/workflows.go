@@ -35,6 +35,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		},
 		release: optional.Value(req.Body.Release),
 	}
+	r.script = req.Body.Script
 	if p := req.Body.PreviewToggles; p != nil {
 		r.toggles = installs.Toggles(*p)
 	}
@@ -51,6 +52,7 @@ type asked struct {
 	release string           // id or number; empty for the one that the kind takes by itself
 	inputs  *installs.Change // planned with, but not set
 	toggles installs.Toggles // planned with, but not set
+	script  *apigen.AdHocScript
 }
 
 // startWorkflow starts a workflow on an install and answers it.
@@ -65,6 +67,9 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 			if r.InputsVersion, err = s.previewInputs(ctx, tx, install, r); err != nil {
 				return "", err
 			}
+		}
+		if r.Script, err = s.askedScript(install, r); err != nil {
+			return "", err
 		}
 		if r.toggles != nil {
 			if r.Toggles, err = s.previewToggles(ctx, tx, install, r); err != nil {

@@ -110,6 +110,9 @@ func stillLocked(s State, step Step) Decision {
 // that was not tried too often and can come out differently.
 func planAgain(step Step) Decision {
 	c := step.Change
+	if maybeRan(step) {
+		return looksFirst(c)
+	}
 	if c.hostEnded() {
 		if step.HostEnded >= maxHostEnded {
 			return Decision{

@@ -47,6 +47,7 @@ var kinds = map[Kind]func(*planner) error{
 	KindInputUpdate: (*planner).inputUpdate,
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
+	KindRunScript:   (*planner).runScript,
 	KindTeardown: func(p *planner) error {
 		p.runner()
 		return p.teardownSelected()
@@ -80,8 +81,11 @@ func (p *planner) stackAndRunner() {
 // runner appends the step that waits for the runner.
 func (p *planner) runner() {
 	reason := "everything after it is done by the install's runner"
-	if p.in.Kind == KindActionRun {
+	switch p.in.Kind {
+	case KindActionRun:
 		reason = "actions are run by the install's runner"
+	case KindRunScript:
+		reason = "scripts are run by the install's runner"
 	}
 	p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: reason})
 }

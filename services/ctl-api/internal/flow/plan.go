@@ -29,6 +29,7 @@ const (
 	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
+	KindRunScript          Kind = "run_script"          // a script that is part of no release, once
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -42,6 +43,7 @@ const (
 	StepDeploy      StepKind = "deploy"       // plan, decision, apply of a resource
 	StepTeardown    StepKind = "teardown"     // the same, to remove it
 	StepAction      StepKind = "action"       // run an action
+	StepScript      StepKind = "script"       // run a script that is part of no release
 	StepCheck       StepKind = "check"        // run a health check once, now
 	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
 	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
@@ -89,8 +91,12 @@ type PlanInput struct {
 	Hooks []PlanHook
 	// Checks are the names of the actions that are health checks.
 	Checks []string
-	// Action is the one to run, for KindActionRun.
+	// Action is the one to run, for KindActionRun, or what the script is called, for
+	// KindRunScript.
 	Action string
+	// Component is the one that the script is about, empty for the whole install
+	// (KindRunScript).
+	Component string
 }
 
 // PlanComponent is a component and what must be there before it.
@@ -132,7 +138,7 @@ type PlanHook struct {
 type PlannedStep struct {
 	Name       string // unique in the workflow: "sandbox", "component/api", "check/greeting"
 	Kind       StepKind
-	Resource   string // name of the resource, for deploy and teardown
+	Resource   string // name of the resource, for deploy and teardown; for a script, what it holds while it runs
 	Sandbox    bool   // the resource is the sandbox
 	Copies     bool   // the resource is the copies of secrets
 	Action     string

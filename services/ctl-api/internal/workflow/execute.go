@@ -27,7 +27,7 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 	if err != nil {
 		return err
 	}
-	fence, taken, err := grant(ctx, tx, c)
+	fence, taken, err := grant(ctx, tx, s)
 	if err != nil {
 		return err
 	}
@@ -53,20 +53,26 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 	})
 }
 
-// grant takes the lock of the change's resource, under the install's row, and
+// grant takes the lock of the step's resource, under the install's row, and
 // raises its fence. taken says that a lock which excludes it was taken between
-// the look and the install's lock; then nothing is done. A change without a
-// resource needs no grant.
-func grant(ctx context.Context, tx *database.Tx, c ctldb.Change) (fence int64, taken bool, err error) {
-	if c.ResourceID == nil {
+// the look and the install's lock; then nothing is done. A step without a
+// resource needs no grant. A script holds its resource and does not change what
+// Berth knows of it.
+func grant(ctx context.Context, tx *database.Tx, s subject) (fence int64, taken bool, err error) {
+	c := *s.change
+	if s.step.ResourceID == nil {
 		return 0, false, nil
 	}
 	resources, err := tx.ResourcesOfInstall(ctx, c.InstallID)
 	if err != nil {
 		return 0, false, fmt.Errorf("read resources: %w", err)
 	}
-	if locksOf(resources).Holder(*c.ResourceID) != "" {
+	if locksOf(resources).Holder(*s.step.ResourceID) != "" {
 		return 0, true, nil
+	}
+	if c.ResourceID == nil {
+		fence, err = tx.HoldResource(ctx, ctldb.HoldResourceParams{ID: *s.step.ResourceID, ChangeID: c.ID})
+		return fence, false, err
 	}
 	if fence, err = tx.GrantResource(ctx, ctldb.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
 		return 0, false, fmt.Errorf("grant resource: %w", err)

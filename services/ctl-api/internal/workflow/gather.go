@@ -36,6 +36,9 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	in := flow.PlanInput{
 		Kind: b.Kind, Install: b.install.Name, Selected: b.Components, WithDependents: b.WithDependents, WithoutComponents: b.WithoutComponents, Action: b.Action,
 	}
+	if b.Script != nil {
+		in.Action, in.Component = b.Script.Action(), b.Script.Component
+	}
 	if b.releaseID != "" {
 		if err := gatherRelease(ctx, tx, b, &in); err != nil {
 			return in, nil, err
@@ -134,6 +137,9 @@ func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanI
 	}
 	if b.PlanOnly && b.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
+	}
+	if b.Script != nil {
+		return b.Script.Fits(app)
 	}
 	if b.Kind != flow.KindActionRun {
 		return nil

@@ -64,6 +64,9 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 	if spec.Kind != jobspec.KindRelease { // it has no templates to render
 		spec.State, spec.StateVersion = state.Tree, int(state.Version)
 	}
+	if err := e.addScriptEnv(ctx, tx, s, &spec); err != nil {
+		return err
+	}
 	insert.PlanJobID = &spec.JobID
 	if err := tx.InsertChange(ctx, insert); err != nil {
 		return fmt.Errorf("insert change: %w", err)
@@ -101,6 +104,9 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 		}
 		insert.Kind = model.ChangeScript
 		return actionSpec(s, app, jobspec.OperationPlan)
+	case flow.StepScript:
+		insert.Kind, insert.ResourceID = model.ChangeScript, nil // it holds the resource and is no change of it
+		return scriptSpec(ctx, q, s)
 	}
 	return resourceSpec(ctx, q, s, insert)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -35,6 +36,7 @@ type Request struct {
 	Moved    map[int32]flow.Moved
 	Action   string // action_run
 	Inputs   map[string]string
+	Script   *orders.Script // run_script
 	PlanOnly bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly, and for a rollback.
@@ -90,6 +92,8 @@ type requestParams struct {
 	Toggles map[string]bool   `json:"toggles,omitempty"` // of a preview
 
 	Rollback *Rollback `json:"rollback,omitempty"`
+
+	Script *orders.Script `json:"script,omitempty"`
 }
 
 // RollbackOf is what a rollback goes back to; nil for a workflow of another kind.
@@ -107,7 +111,7 @@ func ComponentsOf(w ctldb.Workflow) ([]string, error) {
 func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
-		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script,
 	}
 }
 

@@ -71,7 +71,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind <> 'action_run' AND NOT w.plan_only
+  AND w.kind NOT IN ('action_run', 'run_script') AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC;
 
 -- name: InstallIsMadeOrRemoved :one
@@ -82,11 +82,11 @@ SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = sqlc.arg(install_id) A
 -- name: StepsOfOtherWorkflows :many
 -- The other workflows of an install that are not finished and change something,
 -- with each of their steps on a resource; both tells that this workflow has a step
--- on the resource, too.
+-- on the resource, too. A script only holds its resource: it replaces no change of it.
 SELECT sqlc.embed(w), coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
-       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = sqlc.arg(workflow_id) AND m.resource_id = s.resource_id) AS both
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = sqlc.arg(workflow_id) AND m.kind <> 'script' AND m.resource_id = s.resource_id) AS both
 FROM workflows w
-LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL AND s.kind <> 'script'
 LEFT JOIN resources r ON r.id = s.resource_id
 LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = sqlc.arg(install_id) AND w.id <> sqlc.arg(workflow_id) AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
