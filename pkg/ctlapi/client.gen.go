@@ -1913,6 +1913,7 @@ const (
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
 	WorkflowKindRollback           WorkflowKind = "rollback"
+	WorkflowKindRunnerUpdate       WorkflowKind = "runner_update"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
@@ -1940,6 +1941,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovisionSandbox:
 		return true
 	case WorkflowKindRollback:
+		return true
+	case WorkflowKindRunnerUpdate:
 		return true
 	case WorkflowKindSyncSecrets:
 		return true
@@ -4459,6 +4462,11 @@ type Runner struct {
 	// Name Example: acme
 	Name string `json:"name"`
 
+	// NewestVersion The newest version on offer for its platform, when that is newer than the one it runs.
+	//
+	// Example: 1.5.0
+	NewestVersion *string `json:"newest_version,omitempty"`
+
 	// Online Whether it has been heard of within the last two minutes.
 	Online bool `json:"online"`
 
@@ -4566,6 +4574,44 @@ type RunnerPage struct {
 
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
+
+// RunnerVersion defines model for RunnerVersion.
+type RunnerVersion struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Example: ada
+	CreatedBy string `json:"created_by"`
+
+	// Digest Of the artifact with list and archive.
+	//
+	// Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest string `json:"digest"`
+
+	// Platform Example: linux_amd64
+	Platform string `json:"platform"`
+
+	// SignedBy Ids of the release keys that the list names. Runners check the signature; this does not.
+	SignedBy  []string `json:"signed_by"`
+	SizeBytes int64    `json:"size_bytes"`
+
+	// Version Example: 1.5.0
+	Version string `json:"version"`
+}
+
+// RunnerVersionList defines model for RunnerVersionList.
+type RunnerVersionList struct {
+	Items []RunnerVersion `json:"items"`
+}
+
+// RunnerVersionRequest defines model for RunnerVersionRequest.
+type RunnerVersionRequest struct {
+	Digest string `json:"digest"`
+
+	// List The signed list of the release (release.json), as it is.
+	List      string `json:"list"`
+	Platform  string `json:"platform"`
+	SizeBytes int64  `json:"size_bytes"`
+}
 
 // SecretCopy defines model for SecretCopy.
 type SecretCopy struct {
@@ -5519,6 +5565,9 @@ type WorkflowRequest struct {
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
+	// RunnerVersion runner_update; the version that the install's runner is to run, one that is on offer.
+	RunnerVersion string `json:"runner_version,omitempty"`
+
 	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
@@ -6087,6 +6136,18 @@ type ListAllResourcesParams struct {
 // ListAllResourcesParamsKind defines parameters for ListAllResources.
 type ListAllResourcesParamsKind string
 
+// AddRunnerVersionParams defines parameters for AddRunnerVersion.
+type AddRunnerVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CreateRunnerVersionUploadParams defines parameters for CreateRunnerVersionUpload.
+type CreateRunnerVersionUploadParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
@@ -6314,6 +6375,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
+
+// AddRunnerVersionJSONRequestBody defines body for AddRunnerVersion for application/json ContentType.
+type AddRunnerVersionJSONRequestBody = RunnerVersionRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -7199,7 +7263,11 @@ type ClientInterface interface {
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -7247,7 +7315,11 @@ type ClientInterface interface {
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -7377,6 +7449,45 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /resources (the `ListAllResources` operationId).
 	ListAllResources(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRunnerVersions List the runner versions on offer
+	//
+	// Answers the versions of the runner that were made available to installs, newest first.
+	//
+	// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+	ListRunnerVersions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddRunnerVersionWithBody Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithBody(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddRunnerVersion Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersion(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	//
+	// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+	//
+	// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+	CreateRunnerVersionUpload(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveRunnerVersion Withdraw a runner version
+	//
+	// No update to it can be planned any more. Runners that run it keep running it.
+	//
+	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRunners List runners
 	//
@@ -9248,7 +9359,11 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -9306,7 +9421,11 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -9577,6 +9696,95 @@ func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffR
 // Corresponds with GET /resources (the `ListAllResources` operationId).
 func (c *Client) ListAllResources(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAllResourcesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRunnerVersions List the runner versions on offer
+//
+// Answers the versions of the runner that were made available to installs, newest first.
+//
+// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+func (c *Client) ListRunnerVersions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunnerVersionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddRunnerVersionWithBody Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *Client) AddRunnerVersionWithBody(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddRunnerVersionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddRunnerVersion Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *Client) AddRunnerVersion(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddRunnerVersionRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRunnerVersionUpload Make a token to push a runner version
+//
+// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+//
+// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+func (c *Client) CreateRunnerVersionUpload(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRunnerVersionUploadRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveRunnerVersion Withdraw a runner version
+//
+// No update to it can be planned any more. Runners that run it keep running it.
+//
+// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+func (c *Client) RemoveRunnerVersion(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveRunnerVersionRequest(c.Server, version)
 	if err != nil {
 		return nil, err
 	}
@@ -14718,6 +14926,164 @@ func NewListAllResourcesRequest(server string, params *ListAllResourcesParams) (
 	return req, nil
 }
 
+// NewListRunnerVersionsRequest constructs an http.Request for the ListRunnerVersions method
+func NewListRunnerVersionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddRunnerVersionRequest calls the generic AddRunnerVersion builder with application/json body
+func NewAddRunnerVersionRequest(server string, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddRunnerVersionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAddRunnerVersionRequestWithBody constructs an http.Request for the AddRunnerVersion method, with any body, and a specified content type
+func NewAddRunnerVersionRequestWithBody(server string, params *AddRunnerVersionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateRunnerVersionUploadRequest constructs an http.Request for the CreateRunnerVersionUpload method
+func NewCreateRunnerVersionUploadRequest(server string, params *CreateRunnerVersionUploadParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions/uploads")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveRunnerVersionRequest constructs an http.Request for the RemoveRunnerVersion method
+func NewRemoveRunnerVersionRequest(server string, version string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "version", version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/runner-versions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListRunnersRequest constructs an http.Request for the ListRunners method
 func NewListRunnersRequest(server string, params *ListRunnersParams) (*http.Request, error) {
 	var err error
@@ -17149,7 +17515,11 @@ type ClientWithResponsesInterface interface {
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -17197,7 +17567,11 @@ type ClientWithResponsesInterface interface {
 	// - `remove_orphans`: remove components that a sync took out of the app, which no
 	//   other workflow but a deprovision or a teardown does;
 	// - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-	// - `deprovision`: remove everything again, dependents first.
+	// - `deprovision`: remove everything again, dependents first;
+	// - `runner_update`: have the install's runner run `runner_version` of itself. It
+	//   verifies the release, tries the version out, and goes back when that cannot take
+	//   work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+	//   `version_skew` for one that does not fit the control plane.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied. What a
 	// component reads of another one is then as it is now: where that changes,
@@ -17343,6 +17717,51 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /resources (the `ListAllResources` operationId).
 	ListAllResourcesWithResponse(ctx context.Context, params *ListAllResourcesParams, reqEditors ...RequestEditorFn) (*ListAllResourcesResponse, error)
+
+	// ListRunnerVersionsWithResponse List the runner versions on offer
+	//
+	// Answers the versions of the runner that were made available to installs, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+	ListRunnerVersionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunnerVersionsResponse, error)
+
+	// AddRunnerVersionWithBodyWithResponse Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithBodyWithResponse(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error)
+
+	// AddRunnerVersionWithResponse Offer a runner version
+	//
+	// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+	AddRunnerVersionWithResponse(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error)
+
+	// CreateRunnerVersionUploadWithResponse Make a token to push a runner version
+	//
+	// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+	CreateRunnerVersionUploadWithResponse(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*CreateRunnerVersionUploadResponse, error)
+
+	// RemoveRunnerVersionWithResponse Withdraw a runner version
+	//
+	// No update to it can be planned any more. Runners that run it keep running it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+	RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error)
 
 	// ListRunnersWithResponse List runners
 	//
@@ -21390,6 +21809,191 @@ func (r ListAllResourcesResponse) ContentType() string {
 	return ""
 }
 
+type ListRunnerVersionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunnerVersionList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunnerVersionsResponse) GetJSON200() *RunnerVersionList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRunnerVersionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunnerVersionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunnerVersionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunnerVersionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunnerVersionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddRunnerVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RunnerVersion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddRunnerVersionResponse) GetJSON201() *RunnerVersion {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddRunnerVersionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddRunnerVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddRunnerVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddRunnerVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddRunnerVersionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateRunnerVersionUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RegistryToken
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateRunnerVersionUploadResponse) GetJSON201() *RegistryToken {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateRunnerVersionUploadResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateRunnerVersionUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateRunnerVersionUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateRunnerVersionUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateRunnerVersionUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveRunnerVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveRunnerVersionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveRunnerVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveRunnerVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveRunnerVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveRunnerVersionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListRunnersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -24002,7 +24606,11 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -24056,7 +24664,11 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `remove_orphans`: remove components that a sync took out of the app, which no
 //     other workflow but a deprovision or a teardown does;
 //   - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-//   - `deprovision`: remove everything again, dependents first.
+//   - `deprovision`: remove everything again, dependents first;
+//   - `runner_update`: have the install's runner run `runner_version` of itself. It
+//     verifies the release, tries the version out, and goes back when that cannot take
+//     work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+//     `version_skew` for one that does not fit the control plane.
 //
 // With `plan_only` every change is planned and shown, and none is applied. What a
 // component reads of another one is then as it is now: where that changes,
@@ -24291,6 +24903,81 @@ func (c *ClientWithResponses) ListAllResourcesWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseListAllResourcesResponse(rsp)
+}
+
+// ListRunnerVersionsWithResponse List the runner versions on offer
+//
+// Answers the versions of the runner that were made available to installs, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /runner-versions (the `ListRunnerVersions` operationId).
+func (c *ClientWithResponses) ListRunnerVersionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunnerVersionsResponse, error) {
+	rsp, err := c.ListRunnerVersions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunnerVersionsResponse(rsp)
+}
+
+// AddRunnerVersionWithBodyWithResponse Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *ClientWithResponses) AddRunnerVersionWithBodyWithResponse(ctx context.Context, params *AddRunnerVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error) {
+	rsp, err := c.AddRunnerVersionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddRunnerVersionResponse(rsp)
+}
+
+// AddRunnerVersionWithResponse Offer a runner version
+//
+// Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions (the `AddRunnerVersion` operationId).
+func (c *ClientWithResponses) AddRunnerVersionWithResponse(ctx context.Context, params *AddRunnerVersionParams, body AddRunnerVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*AddRunnerVersionResponse, error) {
+	rsp, err := c.AddRunnerVersion(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddRunnerVersionResponse(rsp)
+}
+
+// CreateRunnerVersionUploadWithResponse Make a token to push a runner version
+//
+// Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /runner-versions/uploads (the `CreateRunnerVersionUpload` operationId).
+func (c *ClientWithResponses) CreateRunnerVersionUploadWithResponse(ctx context.Context, params *CreateRunnerVersionUploadParams, reqEditors ...RequestEditorFn) (*CreateRunnerVersionUploadResponse, error) {
+	rsp, err := c.CreateRunnerVersionUpload(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRunnerVersionUploadResponse(rsp)
+}
+
+// RemoveRunnerVersionWithResponse Withdraw a runner version
+//
+// No update to it can be planned any more. Runners that run it keep running it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /runner-versions/{version} (the `RemoveRunnerVersion` operationId).
+func (c *ClientWithResponses) RemoveRunnerVersionWithResponse(ctx context.Context, version string, reqEditors ...RequestEditorFn) (*RemoveRunnerVersionResponse, error) {
+	rsp, err := c.RemoveRunnerVersion(ctx, version, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveRunnerVersionResponse(rsp)
 }
 
 // ListRunnersWithResponse List runners
@@ -27416,6 +28103,134 @@ func ParseListAllResourcesResponse(rsp *http.Response) (*ListAllResourcesRespons
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRunnerVersionsResponse parses an HTTP response from a ListRunnerVersionsWithResponse call
+func ParseListRunnerVersionsResponse(rsp *http.Response) (*ListRunnerVersionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunnerVersionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunnerVersionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddRunnerVersionResponse parses an HTTP response from a AddRunnerVersionWithResponse call
+func ParseAddRunnerVersionResponse(rsp *http.Response) (*AddRunnerVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddRunnerVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RunnerVersion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateRunnerVersionUploadResponse parses an HTTP response from a CreateRunnerVersionUploadWithResponse call
+func ParseCreateRunnerVersionUploadResponse(rsp *http.Response) (*CreateRunnerVersionUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateRunnerVersionUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RegistryToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveRunnerVersionResponse parses an HTTP response from a RemoveRunnerVersionWithResponse call
+func ParseRemoveRunnerVersionResponse(rsp *http.Response) (*RemoveRunnerVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveRunnerVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -33,7 +33,7 @@ const (
 	exitSuperseded = 6 // another machine works as this runner
 	exitDamaged    = 7 // a file that the runner cannot do without is damaged
 	// 8 is exitUpdated: between versions of the runner, never seen from outside
-	exitUsage      = 64
+	exitUsage = 64
 )
 
 func main() {

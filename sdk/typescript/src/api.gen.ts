@@ -1323,7 +1323,11 @@ export interface paths {
          *     - `remove_orphans`: remove components that a sync took out of the app, which no
          *       other workflow but a deprovision or a teardown does;
          *     - `deprovision_sandbox`: remove the sandbox once no component stands on it;
-         *     - `deprovision`: remove everything again, dependents first.
+         *     - `deprovision`: remove everything again, dependents first;
+         *     - `runner_update`: have the install's runner run `runner_version` of itself. It
+         *       verifies the release, tries the version out, and goes back when that cannot take
+         *       work. Refused with 409 `no_such_version` for one that is not on offer, and with 422
+         *       `version_skew` for one that does not fit the control plane.
          *
          *     With `plan_only` every change is planned and shown, and none is applied. What a
          *     component reads of another one is then as it is now: where that changes,
@@ -1538,6 +1542,72 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runner-versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runner versions on offer
+         * @description Answers the versions of the runner that were made available to installs, newest first.
+         */
+        get: operations["listRunnerVersions"];
+        put?: never;
+        /**
+         * Offer a runner version
+         * @description Offers what was pushed with the token of an upload: an artifact with the signed list of a release and its runner archive for one platform. Nothing of it is believed here: each runner verifies it with the release key that its customer pinned. Added again, the version is what was added last; changes that are planned keep theirs.
+         */
+        post: operations["addRunnerVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runner-versions/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token to push a runner version
+         * @description Makes a short-lived token that pushes to the repository with the org's runner versions, and to no other, with any OCI client.
+         */
+        post: operations["createRunnerVersionUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runner-versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a runner version
+         * @description No update to it can be planned any more. Runners that run it keep running it.
+         */
+        delete: operations["removeRunnerVersion"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4005,6 +4075,11 @@ export interface components {
             last_seen_at?: string;
             /** @example acme */
             name: string;
+            /**
+             * @description The newest version on offer for its platform, when that is newer than the one it runs.
+             * @example 1.5.0
+             */
+            newest_version?: string;
             /** @description Whether it has been heard of within the last two minutes. */
             online: boolean;
             /** @description What keeps it from working, for people: that another process holds its key, or what it says of itself. Absent while all is well. */
@@ -4091,6 +4166,36 @@ export interface components {
          * @enum {string}
          */
         RunnerSwitch: "run" | "pause" | "read_only" | "stop_now" | "sever";
+        RunnerVersion: {
+            /** Format: date-time */
+            created_at: string;
+            /** @example ada */
+            created_by: string;
+            /**
+             * @description Of the artifact with list and archive.
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            digest: string;
+            /** @example linux_amd64 */
+            platform: string;
+            /** @description Ids of the release keys that the list names. Runners check the signature; this does not. */
+            signed_by: string[];
+            /** Format: int64 */
+            size_bytes: number;
+            /** @example 1.5.0 */
+            version: string;
+        };
+        RunnerVersionList: {
+            items: components["schemas"]["RunnerVersion"][];
+        };
+        RunnerVersionRequest: {
+            digest: string;
+            /** @description The signed list of the release (release.json), as it is. */
+            list: string;
+            platform: string;
+            /** Format: int64 */
+            size_bytes: number;
+        };
         SecretCopy: {
             /** @description The secret has another version now, or none; `sync_secrets` brings it. */
             behind: boolean;
@@ -4929,7 +5034,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision" | "runner_update";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -4958,6 +5063,8 @@ export interface components {
             release?: string;
             /** @description Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet. */
             role?: string;
+            /** @description runner_update; the version that the install's runner is to run, one that is on offer. */
+            runner_version?: string;
             /** @description deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it. */
             with_dependents?: boolean;
             /** @description reprovision_sandbox; leave the components alone. */
@@ -7464,6 +7571,108 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ResourceOfInstallPage"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRunnerVersions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerVersionList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addRunnerVersion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                 *       "list": "{\"payloadType\":\"application/vnd.berth.release.v1+json\",\"payload\":\"e30=\",\"signatures\":[]}",
+                 *       "platform": "linux_amd64",
+                 *       "size_bytes": 48123456
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunnerVersionRequest"];
+            };
+        };
+        responses: {
+            /** @description The version. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunnerVersion"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createRunnerVersionUpload: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token, with its secret; `repositories` is the repository. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryToken"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeRunnerVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is not on offer any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

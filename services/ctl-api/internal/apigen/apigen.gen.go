@@ -1919,6 +1919,7 @@ const (
 	WorkflowKindReprovision        WorkflowKind = "reprovision"
 	WorkflowKindReprovisionSandbox WorkflowKind = "reprovision_sandbox"
 	WorkflowKindRollback           WorkflowKind = "rollback"
+	WorkflowKindRunnerUpdate       WorkflowKind = "runner_update"
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
@@ -1946,6 +1947,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindReprovisionSandbox:
 		return true
 	case WorkflowKindRollback:
+		return true
+	case WorkflowKindRunnerUpdate:
 		return true
 	case WorkflowKindSyncSecrets:
 		return true
@@ -4465,6 +4468,11 @@ type Runner struct {
 	// Name Example: acme
 	Name string `json:"name"`
 
+	// NewestVersion The newest version on offer for its platform, when that is newer than the one it runs.
+	//
+	// Example: 1.5.0
+	NewestVersion *string `json:"newest_version,omitempty"`
+
 	// Online Whether it has been heard of within the last two minutes.
 	Online bool `json:"online"`
 
@@ -4572,6 +4580,44 @@ type RunnerPage struct {
 
 // RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 type RunnerSwitch string
+
+// RunnerVersion defines model for RunnerVersion.
+type RunnerVersion struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Example: ada
+	CreatedBy string `json:"created_by"`
+
+	// Digest Of the artifact with list and archive.
+	//
+	// Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest string `json:"digest"`
+
+	// Platform Example: linux_amd64
+	Platform string `json:"platform"`
+
+	// SignedBy Ids of the release keys that the list names. Runners check the signature; this does not.
+	SignedBy  []string `json:"signed_by"`
+	SizeBytes int64    `json:"size_bytes"`
+
+	// Version Example: 1.5.0
+	Version string `json:"version"`
+}
+
+// RunnerVersionList defines model for RunnerVersionList.
+type RunnerVersionList struct {
+	Items []RunnerVersion `json:"items"`
+}
+
+// RunnerVersionRequest defines model for RunnerVersionRequest.
+type RunnerVersionRequest struct {
+	Digest string `json:"digest"`
+
+	// List The signed list of the release (release.json), as it is.
+	List      string `json:"list"`
+	Platform  string `json:"platform"`
+	SizeBytes int64  `json:"size_bytes"`
+}
 
 // SecretCopy defines model for SecretCopy.
 type SecretCopy struct {
@@ -5525,6 +5571,9 @@ type WorkflowRequest struct {
 	// Role Run under this role instead of those that the app says. Refused for now: with 422 `unknown_role` and the nearest name when the release declares no such role, else with 422 `unsupported`, since roles have no effect yet.
 	Role string `json:"role,omitempty"`
 
+	// RunnerVersion runner_update; the version that the install's runner is to run, one that is on offer.
+	RunnerVersion string `json:"runner_version,omitempty"`
+
 	// WithDependents deploy, rollback, teardown; also what needs the named components. deprovision_sandbox; also the components that stand on it.
 	WithDependents bool `json:"with_dependents,omitempty"`
 
@@ -6093,6 +6142,18 @@ type ListAllResourcesParams struct {
 // ListAllResourcesParamsKind defines parameters for ListAllResources.
 type ListAllResourcesParamsKind string
 
+// AddRunnerVersionParams defines parameters for AddRunnerVersion.
+type AddRunnerVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CreateRunnerVersionUploadParams defines parameters for CreateRunnerVersionUpload.
+type CreateRunnerVersionUploadParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
@@ -6320,6 +6381,9 @@ type CreateOrgJSONRequestBody = OrgRequest
 
 // CreateRegistryTokenJSONRequestBody defines body for CreateRegistryToken for application/json ContentType.
 type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
+
+// AddRunnerVersionJSONRequestBody defines body for AddRunnerVersion for application/json ContentType.
+type AddRunnerVersionJSONRequestBody = RunnerVersionRequest
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = TokenRequest
@@ -6569,6 +6633,18 @@ type ServerInterface interface {
 	// ListAllResources List resources of all installs
 	// (GET /resources)
 	ListAllResources(c *gin.Context, params ListAllResourcesParams)
+	// ListRunnerVersions List the runner versions on offer
+	// (GET /runner-versions)
+	ListRunnerVersions(c *gin.Context)
+	// AddRunnerVersion Offer a runner version
+	// (POST /runner-versions)
+	AddRunnerVersion(c *gin.Context, params AddRunnerVersionParams)
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	// (POST /runner-versions/uploads)
+	CreateRunnerVersionUpload(c *gin.Context, params CreateRunnerVersionUploadParams)
+	// RemoveRunnerVersion Withdraw a runner version
+	// (DELETE /runner-versions/{version})
+	RemoveRunnerVersion(c *gin.Context, version string)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -9789,6 +9865,124 @@ func (siw *ServerInterfaceWrapper) ListAllResources(c *gin.Context) {
 	siw.Handler.ListAllResources(c, params)
 }
 
+// ListRunnerVersions operation middleware
+func (siw *ServerInterfaceWrapper) ListRunnerVersions(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunnerVersions(c)
+}
+
+// AddRunnerVersion operation middleware
+func (siw *ServerInterfaceWrapper) AddRunnerVersion(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddRunnerVersionParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddRunnerVersion(c, params)
+}
+
+// CreateRunnerVersionUpload operation middleware
+func (siw *ServerInterfaceWrapper) CreateRunnerVersionUpload(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateRunnerVersionUploadParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateRunnerVersionUpload(c, params)
+}
+
+// RemoveRunnerVersion operation middleware
+func (siw *ServerInterfaceWrapper) RemoveRunnerVersion(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "version" -------------
+	var version string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "version", c.Param("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter version: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveRunnerVersion(c, version)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -10947,6 +11141,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
 	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/resources", wrapper.ListAllResources)
+	router.GET(options.BaseURL+"/runner-versions", wrapper.ListRunnerVersions)
+	router.POST(options.BaseURL+"/runner-versions", wrapper.AddRunnerVersion)
+	router.POST(options.BaseURL+"/runner-versions/uploads", wrapper.CreateRunnerVersionUpload)
+	router.DELETE(options.BaseURL+"/runner-versions/:version", wrapper.RemoveRunnerVersion)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.GET(options.BaseURL+"/runners/:runner/jobs", wrapper.ListRunnerJobs)
@@ -14199,6 +14397,156 @@ func (response ListAllResourcesdefaultApplicationProblemPlusJSONResponse) VisitL
 	return err
 }
 
+type ListRunnerVersionsRequestObject struct {
+}
+
+type ListRunnerVersionsResponseObject interface {
+	VisitListRunnerVersionsResponse(w http.ResponseWriter) error
+}
+
+type ListRunnerVersions200JSONResponse RunnerVersionList
+
+func (response ListRunnerVersions200JSONResponse) VisitListRunnerVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerVersionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunnerVersionsdefaultApplicationProblemPlusJSONResponse) VisitListRunnerVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddRunnerVersionRequestObject struct {
+	Params AddRunnerVersionParams
+	Body   *AddRunnerVersionJSONRequestBody
+}
+
+type AddRunnerVersionResponseObject interface {
+	VisitAddRunnerVersionResponse(w http.ResponseWriter) error
+}
+
+type AddRunnerVersion201JSONResponse RunnerVersion
+
+func (response AddRunnerVersion201JSONResponse) VisitAddRunnerVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddRunnerVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddRunnerVersiondefaultApplicationProblemPlusJSONResponse) VisitAddRunnerVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRunnerVersionUploadRequestObject struct {
+	Params CreateRunnerVersionUploadParams
+}
+
+type CreateRunnerVersionUploadResponseObject interface {
+	VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error
+}
+
+type CreateRunnerVersionUpload201JSONResponse RegistryToken
+
+func (response CreateRunnerVersionUpload201JSONResponse) VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateRunnerVersionUploaddefaultApplicationProblemPlusJSONResponse) VisitCreateRunnerVersionUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveRunnerVersionRequestObject struct {
+	Version string `json:"version"`
+}
+
+type RemoveRunnerVersionResponseObject interface {
+	VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error
+}
+
+type RemoveRunnerVersion204Response struct {
+}
+
+func (response RemoveRunnerVersion204Response) VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveRunnerVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveRunnerVersiondefaultApplicationProblemPlusJSONResponse) VisitRemoveRunnerVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -15480,6 +15828,18 @@ type StrictServerInterface interface {
 	// ListAllResources List resources of all installs
 	// (GET /resources)
 	ListAllResources(ctx context.Context, request ListAllResourcesRequestObject) (ListAllResourcesResponseObject, error)
+	// ListRunnerVersions List the runner versions on offer
+	// (GET /runner-versions)
+	ListRunnerVersions(ctx context.Context, request ListRunnerVersionsRequestObject) (ListRunnerVersionsResponseObject, error)
+	// AddRunnerVersion Offer a runner version
+	// (POST /runner-versions)
+	AddRunnerVersion(ctx context.Context, request AddRunnerVersionRequestObject) (AddRunnerVersionResponseObject, error)
+	// CreateRunnerVersionUpload Make a token to push a runner version
+	// (POST /runner-versions/uploads)
+	CreateRunnerVersionUpload(ctx context.Context, request CreateRunnerVersionUploadRequestObject) (CreateRunnerVersionUploadResponseObject, error)
+	// RemoveRunnerVersion Withdraw a runner version
+	// (DELETE /runner-versions/{version})
+	RemoveRunnerVersion(ctx context.Context, request RemoveRunnerVersionRequestObject) (RemoveRunnerVersionResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
@@ -18050,6 +18410,126 @@ func (sh *strictHandler) ListAllResources(ctx *gin.Context, params ListAllResour
 	}
 }
 
+// ListRunnerVersions operation middleware
+func (sh *strictHandler) ListRunnerVersions(ctx *gin.Context) {
+	var request ListRunnerVersionsRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunnerVersions(ctx.Request.Context(), request.(ListRunnerVersionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunnerVersions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunnerVersionsResponseObject); ok {
+		if err := validResponse.VisitListRunnerVersionsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddRunnerVersion operation middleware
+func (sh *strictHandler) AddRunnerVersion(ctx *gin.Context, params AddRunnerVersionParams) {
+	var request AddRunnerVersionRequestObject
+
+	request.Params = params
+
+	var body AddRunnerVersionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddRunnerVersion(ctx.Request.Context(), request.(AddRunnerVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddRunnerVersion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddRunnerVersionResponseObject); ok {
+		if err := validResponse.VisitAddRunnerVersionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateRunnerVersionUpload operation middleware
+func (sh *strictHandler) CreateRunnerVersionUpload(ctx *gin.Context, params CreateRunnerVersionUploadParams) {
+	var request CreateRunnerVersionUploadRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRunnerVersionUpload(ctx.Request.Context(), request.(CreateRunnerVersionUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRunnerVersionUpload")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateRunnerVersionUploadResponseObject); ok {
+		if err := validResponse.VisitCreateRunnerVersionUploadResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveRunnerVersion operation middleware
+func (sh *strictHandler) RemoveRunnerVersion(ctx *gin.Context, version string) {
+	var request RemoveRunnerVersionRequestObject
+
+	request.Version = version
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveRunnerVersion(ctx.Request.Context(), request.(RemoveRunnerVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveRunnerVersion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveRunnerVersionResponseObject); ok {
+		if err := validResponse.VisitRemoveRunnerVersionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -18833,656 +19313,674 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P0Nk9s2li8OfxWUnluVxEvL6vZLYnVN7XYcz8QzSZxre8fPbuwrQSQkMU0BHIJqWePrqv00+8H2k/wL",
-	"5xyAIAlKpFr27ty6t3biFl9A4ODgvPzO73wcxWqTKylkqUfTj6O14Iko4D+fv+Er87+J0HGR5mWq5Gg6",
-	"erMW7FYUOlWSqSXbrXnJYi7ZQrB4zeVKJBFbqoLNXyzv/8zLeD0fj6KRjtdiw83Tyn0uRtORLotUrkaf",
-	"Pn2KRjkv+EaU9NrrZSmK8HvnUnwo5+a15VqwnK8EW4ilKsQV4wstZMmUhJ+WaaFLuMC8PDX3/20riv0o",
-	"Gkm+Me/n8BZ/YBv+4SchV+V6NH18cRm1BhrhyP6K394e4Nu0XLP5jqflPGJc6p0oGNdMKyXN/5bevKWa",
-	"rdPVWhSsXHMz4lQfHOeMbqyNd6mKDS9H01EqyyePRpH5gHSz3YymTyeTby+ePr18/OjbR5OnTy+i0SaV",
-	"+NPEfVcqS7ESBX5Ynr/44WXxC7yy+V3XkvE8Z4s9SxOmCmYG5kab83LtDTbPR9GoEH/bpoVIRtOy2IqO",
-	"Kb64/A6G5f4dnPA8/ysvUr7IRHhsRijMu41IcHZL105ZJkojThFL0lVaasZlwrbSCHasCqEj+INU+DNK",
-	"S8cn2Wee9bu+36ZZ8uKH8PeYWTZfszAXdYwKfjvrkJ7B3j02JtzhHYPCH887KiWX6So0qmsWw28ol5ER",
-	"zMUeBBWWdrtZ4PZLJZuvRZapf3k47xo3POj84y42hwUWVGeqWSE26lYkY2Z+NGMQmv6+3GqRsF1artW2",
-	"ZGnZpSRiet2hIQcGudWl2ojiwNZnMV3Ta/vbi886lT+ky+UbFZ5JVRodqqSIaKnxWCjXIA9KZntmdj9K",
-	"Q9fklergeMUHvskzc+Fj1LHDRl/wnfnv9tRmWtlTwox6VfB8bb6Cs1J8KPFjUs0yLlfbA+dYQi+oDVka",
-	"Vf/byDxoFI0SZf7vRhQbniaj9+Fh7l9tA2faX3mWJrwUsKlotCC2O7XNErbmeS5kRGqBSVWuU7nqHup+",
-	"Vmzrh1gilnyblaPpkmdauKEtlMoElzC257dCln9JZaLb43tplrhcCy3YjbkiYnobwzTOSVUteZqJZA4C",
-	"Md+p4maZqd343hxsFJ5lqNek2sorpsWtKHjGeCEYz0pRSF6mt6LzbDavrH1NWoqNbgj5k0etCQcxeoHX",
-	"Pq5OZF4UfA+f/CIRm1yVQsb7v4h9aF8WIhdmGYzNYcRHG51yI/awUAuV7NlKlNqzhaxBsuKpvKrfAg/h",
-	"EjcT3NtQPuzR5On4nbSzgCZiNQ3eaO+b4d5lt79Ygs3YYf4Zi3RubKYSvoDELtVswc1YlRyzt2shWQr6",
-	"036SksKoL6l2UeO2+kdeXLJ5XohYySQ1b52R7Bz6dLJxB2reF1KXPMsO2lwpXtNL8dK1Z9W7P/GFyDp3",
-	"nNLCCh8oqYXIQAfPb8T+D7c824p5tZ82WyOAWcbWCi0ap1N/G5n3/SHmkhd7o5pC2wyefnSfXT5+YjwJ",
-	"Y/eZZ/yf3/7PH97/0x/G9/7X6OD+u3gS2H8/pZu0bH/7j2rHNlyaQ0VsjKYGD2RtlHbJNkp3ns8ZPC+o",
-	"98z+d4b748nEs9Uvgrb6z8IcZofO7A1c0Utw8NKzys3L5XWeH5QbcN/M/szzqGOUTScI/IohO+zlkvZY",
-	"r5HQ/uk5mmq3DRnRq62UZt0OG9gFXNWxWvjjWVfrdclLsdxmr4RW2yLucLE0l8lCfTATw5mLF0S9RKyw",
-	"Tz7vsEV+bCp1KfKOMZmfzjqeN+pGyGMDKs1FEZuX6mb2X//xn/PIGExgoGoRF6LLA4Xbzjrat7xLu2VK",
-	"ruCMJHNhw/dsIdhaZAlb8PiGbWWZZuaKAg5QrTYCbD5WKqb5PkIL9k+KJduClxQjIu3I5k8mel6Fago2",
-	"n+g5vQp0qJKx8E7bxr7b8YYSrUzzhxNdN86/q50FX3/9ZPJ/f7u4//j9P/82uf/0/Tf6/379ZDKZ1P74",
-	"8SJ69Ombjf4mcGKYSROLtVI3YV90hz/22xF08XmXlCzbYzLoLOCOodHPZxzbJ/MonSupBRzZvxZqkQlw",
-	"jWMlSyFBFHmeZ2kMEvMgxyv+6XeNYbbqzf+rEMvRdPT/e1DFLB/gr/qBfS68sT0B1q/ecQ3bToviViRo",
-	"CYPNq/les916P4b5pKdCPDIuKd6XFyoXRZmKtifysW1jrAXPyvUsXov4xrvAuTZmAfItRl2dQXPoC3Eg",
-	"L8xN5u661RKNMq5L8K96Pca4e5/suvtbibZjyGoyajPghBk7BH0k+xWtO5tjLYt0taJ474Bvf4O3tZ/4",
-	"yZfX3/Cr6lLQWA9vCG4d7AdWHrJa/C5imGx/7gdLgp3k1g/VmD+GPN+jn+Qu6B7yr3wl2iN2cz5g8kPr",
-	"KMWH8tjdv5hrmp+D7+0eNkUj6qPmbif2Elf082ZpEpz7uBC8FMmMl7VgesJLcb9MYbI771nsg48URaGK",
-	"8C8f0nIWq8QXA2fUR6NlKlO9HjgY/C5vJgo5m1z8nlx++PZvT/9efLd7ePv45snmkZyUqzUPPqEykQ8t",
-	"4CuxNFerbWnVFU/QQ+bZr94C4TlRX9Bo9OH+St2nPxqNPn7Fdz8LrY1cglDkqhi6DmZkyTYbelfJh7/J",
-	"2MdtlTffpFqLZD6F8wPtcne0mH8akwiiFOb/pGgK2LDc37ZiKyB6jxcaxbONYyES+CtGHUbRKOYyFhn+",
-	"N74vELwzQywE33SJOam5QLrKDI2mhKXl1Hi2W55FLC6M1WYs/Vylxk7DbFuWLgWL93Emah78yFwemjlr",
-	"SoQH1lQHySjy/Cra6NXo7UJUUljbjLXdfFCpnE8d0gH6JTXiK7RhuncgBVEbWjPPC3UrZkFn+Bp/9ONi",
-	"1ikutnI8akVkvQ19X9+k+X2V4zjug7QYSTN6oGbdhAdbj5I+fvzwSdRpOFSTUagssB9fbSXm92joKhPg",
-	"1Aue4PcYb9/FDXmeg7k3Zq8oALg0FrvaTSkSeHnJ5lt5I9VOzsyz5hBWNbdKwQtjRkIOZ7cWmHIoRCa4",
-	"FiwRcWZ+Z1JhINrcHDGR2WgZPVlvc9R684jpVMYCLtRszW+FuVcslyIu2V6U6A0dji70XZJPnbL1plIS",
-	"ddlxwttxhCo5s7q4fhjde/CY3cP/N+pc1o9H1Uhjj8CvwS2Sccy2NUR/obZlh+oTH3hcZvsp42zD43UK",
-	"SSRWiFgVifmv39WirujwJ/bw29AH8dhISyaS1cADpnZjh10R860WHZ+BKRiRjA/ZK0MGlIiSp9mxU74+",
-	"kheJjijLhrn2JF0JXWpvUH3tgZZVk20+q1UDOZy6JK55KmcLscbsTsBo5zqI/1jvKfGgRVlmHUtSiI1I",
-	"9h2LWSqWKAZSS9ne9v1ga/Q/VClHhTvBipIbhv88t/THT1Oz264rwd1YJ77/odR7Eq/on7j7jKmCKlcV",
-	"q680g7Ua1zWkDaIfjJf480Rj6fzSs9gMoKC+kL2QafWDiNMEHcsBq1LzmPwdsTq8B49Ev6MRHmgzVAvH",
-	"PvcHvKr5wdXgms8LTgImIZrHGSA9jk03KDLSD6ep0MPxgCTVecb3s3bw5UeRZaqXs5fnw7QiJNGOiulP",
-	"eFUwMLTuGhtZPwOmNaSobIDDn5tmvIM+4riCyvOzbNo8/1JbNs9PM+4bouZtxEeTpyGDuil7R7fuqYJz",
-	"cHbMNcEIV8fk/GuekB/+Dzw3n8LfZhGOtd32sUqfrWysj6OB+NtHMlo869zLlKajT++jkRZSp2V6K9zc",
-	"bGEKUZGNLieXT+5PHt6fXL65mEwvHk8nk38fVdeY14x4lkLWDrL5o+lIbO/HQpYFNxaCBaROH35qTntb",
-	"c7hvCNlS1uoNmEPmVw3nvyTna2d8L9TiEeOZVsYHK9B9BZcs1Qj7At8NHTRrPxj3EI2yvpvfrswrRH0E",
-	"VIE3zaEAvz/nfQ8Pfw3qhjAuR+sGWp+WZ09ZtiVzg2RKCrTPU8mytG6gew/sQjg/U1tJoCI8jDUklbLM",
-	"IW+1jRbxPL9CX1xJwWLwlo0DXLNqfVhDINZdTW41ptr81Ca4Eqb3h/fZmU4Gt22/2AnREMfWJzhXhuKM",
-	"lLU3x6WnKCi2FookBpJBeXrUKScP45D6rkZ+yhlX22QOOBPyQ9+uRbkmQCVsC4CB2fQ6e+uAtBFqhUB8",
-	"q3tDvREfSj+b/eQR+0v6fcP5CMexGjOGL+iYq0Ld8uxHtS30gRS9RWKzHU9LjVhGlog4hfICrIkgxZcI",
-	"mYpkzK7tLRAGw/t4ZvbMnt0IkeO+TgRPslTSVWnJ9FrtNEahnFh8e+lhlr779skR0FL1WS/dYRxeN6tV",
-	"zOjoo3JRaCXZ1/O8UJu8nH/DVMFyrjVbAPJzo0VGEE0r93ilEXUv8hmSdwp+XmfZaYIpVSl6WBZ3is8V",
-	"ZbrkcVcQi6oE2IYnIqq7xubQ1WWxNzPTsIsGeWGYotFpqYrGiaSKVbcP8gDchQdBBRKNdPp3MVvsSxxQ",
-	"q5LlyPngDSgaHfABv8/UIpCtHfj59bG6z8eVHjp0enntqV1DxyHooVZvdVevo6z6UA8UOZlMjqTY7WuC",
-	"g4fqlHY0Fl3yHkE57kn9wWPYXvfJZstmhPMYmtj149w9BnhKVKA7O3yW9O8iSwYGSn/H3XHoc/+sFiM0",
-	"8G+FNBMcMgo3G3OglkplaFyaEWtAgrmgncOp25U9ITJ8JGS445pxfYPJnHrkHgGItjwx7IdYqekIwRdi",
-	"q0UyWxaqo6gH9fAOEk32IysDuFTqhqlbRHa2taGDXh5aC9hVr/HSu2azj78HrjzkDLxKtTmpbQoMHm0P",
-	"cPOVRzVjhIC+PqMBwGIwaoTIYN++tYniymMgwXHz3Fjuo9EkGMI5vAbUi1/GX4B3nZwwbi/3901g4yAU",
-	"YNSoMg4AyK7YnBwWrM0pK9zxmD3f5OUeQAno1VLxTs2ZPxqt8YtumsfbABvNn38zVZ2z/9pt61ZSNVhe",
-	"sErLKRUFojorhFbZrUhYqa5YuuErMQW4MJ69UNL05vpP//LDiz89f/2G8ONm/12ZfViUU/bX569ev3j5",
-	"C12B1S94c1VDHRuVCdcHdVNlLdUHm6mYZ9PAE3kRr9Nb0fGwQsTWkAx8/FJliSisHVuZee6DKPRQlF9p",
-	"J4ittzT9YBjqKDKvMPJi5nEE6LCiDLoFsAmD41sUXMbriJV8ZSYfF9IcdLsiLUsh3SrRBbAatd/pO1wB",
-	"ffuajqxhroJjiuwTMQ5mzqcr5q1NNYce/AFXyKhsmUDZJJ2YPfz8bmG3R8vpKKfQWlTqv/X1f1RUi2id",
-	"IPhAqQDNu1PFjTl60dEdsxcl1OlI5TzcK9xlZj8hqB3dZTectt/UhB6auYTxsVe2MONAsri6D1+E8+NU",
-	"3eEHhTOW0agjbfn9NrvpquTYGN8+lSuWGMMklVTRhElz3f7qGIJ+x4+27AbDg58JW3kHGzkYFyUdQ3UO",
-	"oDuTYm9BT75ZfTPErB4AjxpoOmQ35vBqWQ/9X2gWlTsALe3SROSZ2neoQZfWO/Ubu9CTRvTmaDuKW1Hs",
-	"XVkCHHsWlGiUI+KzEKZvL9JQlqLLNMvcernQj7hNxW6E8EMcrHlZ8AM7TVuwR0h9YtWAhX/52+TwFq1m",
-	"O2SS0qYaBmL09tiB0kQaIR6VPMuoikcLAdUpalvGCg/O+j7PhUyoUr1tqdM6hH+k9QpU2nm7akol43Bx",
-	"jxyAHU71+GoUXZPzxzQrw1DXNF67mblCmaOyJeJgWKW3QmKhqi1S3aTSN5UvzmMmt6SQgEbB/JEjVDjD",
-	"e8SHPC1ogf2LQ4lQLJU4ppN+hKv+KookxTWwM3xkuFfoEtPMS1VSPRkub23jHTTwj3gcDXN/k0ob3QrV",
-	"zgxLchu7oT2XDy/rFcj8/t9n7/8pXE4WFGDQ8AF/IRHBzQUGPJY9RS7XiY4DbJTxHY6nCgZ48gE3tLrA",
-	"6CX/bKpUAKiOGSiCIwohBLQ79QMOIthPeEyv6Ist5KMATNPfdxB5O19duvA88Yrs5ouFK7IbL1rRgUI+",
-	"yAByBZloNCo2ebn/8sEBY6XaE+jYvNJZdYJdlmdczpTMAk70rxmXyG3VZmQ5Gcfv2YFdSh2QXVc+RsNo",
-	"eFgKDNiMGawTMo0wnCVwfcx1PM97nGAH7Cua9ZBcPVvzVL6CMHRbroynGHaTABzOID1D+VJzQK258UAi",
-	"YBt58qjuJ4iHkz+EXBBzT/sdr3+8vn/5+ImNmZiBRGwtPtSf+XT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ",
-	"/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOLx8mT+OLxYrKcTPjku7BDiiH5YXFj8beaC3txOTzzZZ5B0xHh",
-	"zNcHc2T1dHv51oIns/D8vig1rBZM6hXqAxerxtJ1qWQ4fASPpS9u+AXIKmYLorguKcNxxSYdT+8RBR+m",
-	"k32BPlYGiw/0vijy5qxjvmXo2KBEejJr4Xjb9QynpO5OwtgCwHnwPcYBG5AcpTtCp2CSLpcihNL4XgDK",
-	"HinejOexTEWGQDbPOIuMK5QJiOJmSiMRBCegRG+U2g8wCCHjIA4Jl2tYLcfbNr0XlcpctaK9qWaJircb",
-	"CKhojMblQuWZoC8RJ+T5WjJ2UHXGXCqZxjyjoqnxsNSr+CDi7eBMrnGlhKZ7WlAWaQ3zXGkzLplox+FX",
-	"oXRq2uHg65aCEq89lMlZUslH8f6Bmpt8W+qZF1EJ6LlB/sDvatF/m1Kauin+NhFwRJ/KlfiLuZJsq6NE",
-	"ExmXr7ebDS/2lBvPlR4448Mh890ODaYHMh4HUM9gzPi4L5eRLkRZpEIDmirjUiMzXEfyoV+C2nII0Xh7",
-	"uTs4/S7bDPccFiNdiryr2LlPQvktue53LFH2760G5eqtbMivsTGaX+ifSdWJQtJ/NCDoyW47xsrjWOQl",
-	"VajjL5pyhFStCjSHcJVICE1ng2RfaSpqv2LzpSpWwjwoLelyNG8Yl3u2UQUx9jQ8l2hUCl4kaod8j+b1",
-	"AD4196PmWwlw5gGbOdN7GRu7sBD8ZrbKuNZVbRqCfIO+EM7AOXxdEsRqX38Bp9cX/tYC3gcywpybT51P",
-	"2UKkcgVbVYrkyvyGamc+DWJAr97J+2xu7bZ5xOZ40pmHRfBDlsLNSoLhsQPuJplAVghvlmqGmoNkyLzb",
-	"nPJgTF+xOQJL51MggSIKnTRhUuHtNNQ5pqxdgB/Q+QAqRb0TMa2MZMEpaaxnvFtvc1FokcADOHiVRa1A",
-	"nVJZVjcxUoEJS0t8gjlxk4LvZHMExgZzWT4wv2IupSrZSkHCEGHqNAxjos2njqo3S28FA7Zeqtu2EwPP",
-	"Ma8x/gxSQYBRZ4FP7ySzNBEVOnchVlxeWScdbkqQzFYmlI6kWSTeThgT2Y8N7gkw2MxXJArwzeYRRGnk",
-	"TFBGCgafs5WxKEqemgni0tacb/gey9BtYfEVTj8u/zI1y6S2ZX3PO0EdVedhhb+Fgj0rffhnI3yjaORE",
-	"bIRHrxRYhirx50oIjMK164lKlBi5Mf7npZPdVx3QF3aXBwJNfXKdxgC4W67zFOfliFlMcGCHAZeWlGmQ",
-	"MfxF7dpzmJ2nlHoPMAfrtl3DEQEFUIXd01KDFjD/ZZsgnDItJ5pbhcqyBY9vZjGcnkdvNiYIz57BxSdb",
-	"a/9IpthRY4p42trdD6BihrCdFHfXYD39vk1WIaTIIFa1QsQEPG6b7hBjsq+MbHC16lfQz7IR8c1LSheE",
-	"atjSTMiye9PD77FgG34jIIhBzCj9JRqOyv6a7pYyisPSj+EaMvssOwg33Z0i8LJKRDWCYAOUtepg/Cu2",
-	"speEQz2bugmP0k7Fy1tRFGkytCx2LbLNDEqQdJDwfUtlfYgsAxz3v13//FOfQqf+SYVyObvlRXAAXiUh",
-	"Z29EUXAz52yjkm2GRP8/PvvJKNo/v375yzlH9anPZB8kNDq4DVvL1uKprCZfp3KViYpqVwN2w8h0RPmI",
-	"VAKeHHJeAWKjN2KTZ7wUtivCBvSVLYJlWXojfA5kTMLUq7w+jnZi0RIYiDWkMddT9hDEdsM/+JPgZ88C",
-	"0/hGrVbZ4Uls75oQmqOamhqFM9O7tIzXArB/X5tl/QZMYbVcsq9hO3xDuajaA4ztVAg2L2F4Rv7mtqmR",
-	"mXQAIDkKKXOlsbThF/SidX36mxO5EWWRxnZD9p80y1YRokHswlG7BcWrxuwnsYQzpFb025Oqs/+G7l/c",
-	"s9jKJBOzoWVYcZYGAkOflc9x6BCXwohe0kXusxYW4AzlIMtCbYAaDKG7Pn5D72UskmNLd2hQf8Sh/DEN",
-	"FCgPgHA0LfTlaYHhjhlxWDUEqJV3+WCgZv1BLFOZBslKTwBmBiKpnj5ORG60qYxTockiu8PwqdHR3RCe",
-	"mIevLdnDKIjmGx597oJyAvQ6lau5Q1FrhGOjhWzzEVdsTm9NCPhZxSHV0sr9hifiis2p74a9DtHd+Ed0",
-	"sHyYdi0QYUczch/pBQcGYUCr8iYBx6wttFW3GDT3af9SHHmvfG93EROtXlTViNY1ZV0FBlGlA8CknsC1",
-	"cRHmU2fdcQL8vcPxwx9PqDSr1WAeoSAwNkG1/Wo3/DZKFtBJpDcZ9U04gE4x8zme8MzVrtgger2wAqij",
-	"4Sc8d1mxlSytgZPDfAz0mjC16ymFgW1uxdIa0TM0oo+Cl/3x3Xg0eI1p9yShvu7dAneWUD3aRV8oRu9B",
-	"cBvBwhMMjtaButWzL83jxePNcQnwKbn6sm7ZqTrLGttp/7KrfFrB5H8/RZbDqYScBVU0BCAJShaGqPoi",
-	"Yq7x6lNr4Y/iiJo7JRHxwJ1i2TkCFJohCuE5Mo3Mr1zabMazbB5BJxkOSGSqFrpi8xuRl/OoSkNR8gRq",
-	"0Cnp4TrTeom0yOV6SsUwCQCGEU8A0Akvg/4EjfQKjKxBaBKNbjCV6idR3KPCbf7algeuYnNBIhIbmiua",
-	"y6MKoCEbgSnOuJxBKmvObD5H17IK1JquFDnFG6vkU0SprCDlDdiQmqmdrE8dzRhmlfaUZsIhBE9c+wkn",
-	"Vk5nOlCm+bLGbeNnL11O0kVw4M9UlJbCV0ZMcPPVlkGhwl9hI0bjLgohx+wamxm6YA8lmSAnAXBEbKzT",
-	"j620YhA93K1wQIDgRPVyEnVodG5unmhUroWsEVCBWzGKQl2gvcrCuZG7eYSLtRCYO7AyUIp8jO4OwivM",
-	"f7nmxKgojPQvxCqVrr+pa+HD5mbEeGeqmflHbtbb3A6vk0Ig7HClICBGd8ysEVfq5s2E0LYxRfuAyBXA",
-	"Afm5exwE0hDwYYZNli/iz0V8o20MrTa00m8o5lDhUNfuxjVljyZPjeYsZ3AvROTqO5tm3/xM/+N913H1",
-	"16H5OtRaxguReB3lDuqEzlaO0BtrmWbYrhrbalNEyDHHI0FeCH7Ls5ly/FlHyOl8ti3ftZqVVfy1V7Da",
-	"xmtbDA6DQt16QDGbxRtUSCTXgzjVjCdAJ9PCWjs8KtTDseuKJqL0Oi57CKfIOvHu6ZbxbM2bAVwwme/H",
-	"qsiH815UAbCj0SsM/39ezlUIG2Ce89DFr81FmAXvbYKmy2WDwpRiwsaUO0pYTPylSDLsmvdooDvFbud2",
-	"e5GxY/uNI2IEMGeEZ0a4NdyJXf6no3ej67XavxsZPxXMMvgbsC3DH6ELWttRHt/yQo+hjfKn91EP2lXL",
-	"DwSffDRaauN1D83xovrdt/Due/zpU3Qyx5ab4I/9keYv3Wo3fTL74b3jifi9p/FFY7wMXhlh+277MV2C",
-	"SQMPR7rCzeVpPKxJRWO5CvHcNA8oMZRf9UIUmRZ3KrmKXR2Gs2OThCoeN4SostL/Phwcg/1w2nfpisAK",
-	"+CPNs6xpgB2VtSjLVK70nT7SbtNAYStYL/SBtnpnaek+wMmCYwAIArB3fu+8iHkplbn0DgW+pZMhRVYz",
-	"m+qjozuGFAae23a5NqLkCS/NJq+ifq59K6pgOhtmq0Jtc/svh4gNs7ZGxhfcpJoCvnW4bK6yNKaeDgts",
-	"MGkzLDMgkDE3cAndql35HPS3MXffbBeikKIUegZ9GaF1fNV/iZ5E/x1n20Qc5JCtz+Dz+hK6oxtP7nrV",
-	"21DOWbddnEh1aQEqlGlpAbit2UwNd0DlEbe+dKXKDuRTsF1O4wvwnXQ1Piw8bOv2eHR2a375+Mn0DNWB",
-	"ni3z7UWtdp3e8dvk/lN+f/n+45NHn4KNtJ/LJJTw/FHtGPcSOQ79W6BvD4TQpQJlIyQZdA4Ha9TTrlBy",
-	"ZVyetJw6rHFUYY3xL44I94rNEb2YQJCFLgEPFvym1LMK4WWVtk5STC6N2TVURextQYRMGNc3tjKiAXIn",
-	"iCq9NLgVnstCZRshy9OCCYeLOqhnUZ3rd6WkuAKvzRrJZoOtuZnkQmX1njRDNXYIHuM+8TUqrdbWqkNK",
-	"TwuSC1kMDP35UxcEYXW20HHqtw33XKudkdEduueYFbQ1Mx5fkJAz+69eITi/AY9T/e4DaqDckIJ4fksZ",
-	"s4YduAwyoRjJka6KdecqgihYseZJJVAVMF0t2V5tC82yVGi2EOVOCNmzupXnnRDRITJhS7WH9qTigJuE",
-	"rBQFJgC4fWUXkGjC0R+HEzhyhOHWRMKWg7aHt8pOqGm0TmbXVISIql6XfK+9WKE5M2+J3FzcUsklFNfX",
-	"C9Fvy9nDxRMxWTx+FC8n8aPkoeCPkovFxeKReMIny6fJ5QEsddcIw5bRS+n86hsoDXCBzELQcVsBIWot",
-	"tuRKjL1Sga6S83ZZN4lvamlHC8E3dgyqWJ2ShMfSaNwyEQXGvdQnyF7n3jtHtgs3ccAe3YCrGtjFaD6Z",
-	"ny2Je5jLHpLUQYDDv6ktFnpoYWm4cLdvc3MyYzAF5nqKfOvIdDiHaZqfhHWgcnQ3Jvq+0NT6+KWAGwNB",
-	"NMq7cypJ0WnioxnJPAeLneAljqyWLHcPatWOuSVJIbRutEAqy1xPHzygv4xjtXmg17wQyQPER473fJMd",
-	"ptHsCSULfrhR3zZ+6MPJIFYL4L+0pMCW9VjYRhQrMIJK1diE1ft3YjEuVXjkN6KDI+NG7OtvvmJzBCzM",
-	"8aXUuqX+VpynmfmK3ybvx9QCXp+fJB5mEIcfudWMehOw+45i9+l6ajLBBqGa8/rn1y9/idj8a9fy4pu5",
-	"Wc7519jPBt5rhDvbfzO/C7sTxrtqpJTkfR62WOC+0HT9qeChGoZr6oBqUxdrlYGWZkD9QrH/FM1Ue0ZG",
-	"sHtVYSO1wXh4Z1fvYwft4VPOdpc9GD8z17QYOc0fOyYmDxCU/KISoW2qJo3XLnOHKRf4W6BzQ8F3RDvW",
-	"3o/GZbfNPRpU6KeKiUiGRAjhU58n4chKxvdBsgzLtUjVa3mm9gAHLfmNYKDSF3v43wiEBB5D+wBO/HIt",
-	"ijF7W/U0WWIhpsiWDGDhXu6zwohVYKz3EQHGfqPAw04sRu/fh2hZjgLJWkAVlQydPiMXR3ld8Ll2edzc",
-	"doofrEk76hHksn9b5f2q+T0en7FMtwM/9xUS2YbmUjXwH4ujyskPCNvRdM7JL0Sq16IUOoX4sE/npTs0",
-	"XKpqAmchR+EFKteV+SznyTjVeVoTAEBlvlzaGkO4DysrkplaLsMayOY518auoqsxx1ZFnZfLOwWN2+BG",
-	"qE5BMu9jAkLhQh/R2Ckfrzq6TbyUlj8ZdFYFUgkZkdaKCxpdPE/DRlf/2ehArkIN+tyoPy/Cb+EziEAg",
-	"Lx/Zd92goKq/AnjCI4iWnGkFUCXy6uaO74ezkmqNsF/fFZtT/NiNIM62urR2qtMqOHf1uBqMvA0zda+F",
-	"HYXB6dB+CsSw72CkZakUAQ6SIcx5Xsi5koGx3Co5riRhnCzGGGPQ421xujz05Wv/0Sm5ZvdfEd8MYcwQ",
-	"cZAe0iqr/o+yaoZGFixS/fIlpFXtKM2M/2ndE/vX6t1WrKlidmSZdaF1obT/HZLkZjlLu4uVhSGF+c2n",
-	"DSo69ovCXm5A9u+1hER8wvgcbYzbGRLIbIV+aR98q0II4ocIdufBRQmFc4/04HQnhj2b7aZy9RbmYmNF",
-	"peAX/q6D3RHDR8nBbsU2sUfQeXe7P+SQGFVgkP5Gm22CiuFM1PHm2lr9AYSWreAY81QezuH9j1yIYw1P",
-	"29ggdLN6in14nWkJycL0G5O6iw+v5MGK16P9IzsKhakkeMyewzHud7yEGyOMvWIBLAzK+IWubtpD6rjd",
-	"NwWgzKhvieoLh27yHkYq/zcrrSR4BJXxNno10ZQAa3ctbp6EthkxjTL8Cp6nM4z7VG/AFIH3AvxDY6Lf",
-	"exVhl5+igzzEJyDgzl+iOizO7GmWwBnbWQs3odo+rTbIGqZFHwr/qjCtu/ACBeik9t5bqTFP96VJnivu",
-	"hN6Qvk/BT3dw0pP7JFpg6Nr2i+2DC8Xmsv7t/7240vPvCh9q2mMaT213kDRDqPr8rJmfq94LIEByxjNe",
-	"hKqdr+HvjC+wX3Ktt5Jx73lsLNpMWP6bUJHxWvBC8x7sTPbC00uTByFae4ZAaH8O4abcSr3NcxXuhvLW",
-	"Z+mgehVbQQxMbQiOT7XrDpYogf0xeFwyJakSRMkYWmhke2r6hX2cMPSSarTyBxR7vOWF7AhoNliZAlgC",
-	"JCSq17FQUw9b+j0eVGxIDR3tBq7Ack1l1dJ+fqFiSy9V5dK02evy34Ooc0hxNYnOwaq84EkLFQ9UC5BA",
-	"/KQK5tk9iBlAiT0TMceXiWXJeEac49bAxkG6LvlIjucw0/6bgmb2UIAwffQxhKXIy1AI08x+Ra+ihe25",
-	"1PzkAeQlg7ShLSoNIz93XFJqwTJB2qljpWILQU30YjEFZs5bWPY5WxATeFoS3mTHdQQxtkztq5+lqnaQ",
-	"Ua4lvxFIy4lSGTESY0ibWYuS7UWLhpHeXEHi33d86uxQTw2oYbKjjOoRXG+RhFTb1frqUE/O87DLhH0y",
-	"B4m1gkrCdWBDNpK67a82p91cZckc0+tAmrnjXpOiyDEezqXYzW1x1RWTIkX4NClgYHFy7qaSQofCwy3c",
-	"Kfmlh6IhUuyCU6uyLkDbAbe8A5V6LEABs3kO5Is1gr9MmTe97XO2xa0lJjI1vGDozka5XyTcsbUrFRXZ",
-	"emUo+qvVqPLqXL9bMQMcQ7Pu8q/rJKlXYh0r77rTaPq3VGsdGv/opV/V+RACGxZlrbwUJcDdYisc7tBG",
-	"aKg/YLfpoR5EbzwanlJVwwW+vHp3It6oCQTTtVfrvHOUzLUs2wP6qQtMHas8Fbor/IumICFtvOpJTL5F",
-	"HmgCWEX1Xsa9y2ZwRM9Uvr8DPZWzNoOryPP8q8ohWgNqb8ygdh6ppMDIBc5DZE7jRZaKwt6hw/jHRg7j",
-	"gEemEW3rcHPhnsjdDbGpHx8EhyKmeeax6ttFDz5ww5MOwba3OTZ+x8Gq8T3hb24bvclilnOtd6pIwhaF",
-	"CFZx/EL4b78KrKo3gDDAoXFoUfb9Lu9Z6Bp3PnFg36qSQkTNhVfgYqTl1IOd0Vi+xjy5WRaWlt8AnpKS",
-	"Jg0AZeWktt681S46FWD1he7bVAKPoHRnXSPLcOnoOwvBE5qPATv1X/WwCC/SmVcCrP1qaLbmScQmdunR",
-	"MiYGYjcbl0fDwS5HRlrAyR1tgYiC+JXLbSfxqKo8oyVKurdfa61DA1NFWaeLoO+3zhr904UjoM5jD7Oy",
-	"qzMR+FlhLyTVDh4YuZpDfMgint15KJIrtlY7thMZdDqH0FKq2RzfP8fiJzp44Qf6F4QhpC4Fb1DtSWiz",
-	"7F6Azkpmk2J0Lzqi9Wu8PyA7nypWqiyFPPbJ20APuJ4M8J6bYQ6/vk04vy9SDDHimsxOiU56fZU7GPsB",
-	"84gNHBbms6eOK9GY5xLBMhDk057lcsXmaGDOQYUQda2eR1XwBMIIi30tvuCCBm5T2AW1H+cM12hko2eh",
-	"hWmhPrC69ZhxB1e5ebXMSp2RF421O2wjuDSuwM4PsADt5G6dZoLx6gtrJmvkXT6r8UqCWwHboOq2Ydx8",
-	"I8IYownfx7HmGBsgVAeiV0BhNt6qAp3a/aLKWV3wG/ui+b7h26m6cdges1M3cFt09qZ1q1pJ/yFNCVv7",
-	"nCocdcUXDSmclMH8fyJ9N8xhPZAI1aeFZfym4317OtbofI7khTvE/KA06FdCEzjr1NRuUuxnxVaGoTQd",
-	"FMUIA7HpgqoUypHHD2BTricwhtiSiOinODl2RMGzTUTYXQpc8PmL5f2feRmv58fzQ+g52xmJegEL/qwW",
-	"oXKUPBUxduZUxY0tO7A9lIzeTm+xtLXZ+8FY5GW40F0ty4q6e83hVFDbunl8EUqROobdAFUrVvlMmfiQ",
-	"QpFbudXsItgd8hwdH39Xi4El1rWu1fU5AVKViDj74DOAqWMrm3UEebYPPfpvW7Ed2qAYW8IPvaesAdLw",
-	"vebYtcTRehvH1kdxZ2vVdMqRUIfJe6E0dZYmHRX8mVpR+aq26WASM7NrsqTW6cWjN9blwXL4AdTHoTSs",
-	"31fbpkyt9Ne+yV+njg34+jPP8F9EoIcXz1aqSMv1xn+xSC4fP754OopGH/A/3kfn6SDQ3Eg3Yn9aD6vO",
-	"umuxD2bfbd0U1mGmkul0JXm5LUSj1jpJdW707P2L5SS+XISGkG8XWRrPqNKzuvXnZ2r3/f/+tx/+cvnX",
-	"3fX++fWfFk+fP3u7ef735ZM//u9F8f2/P919m+n1/17/Te3KYvHTD3/cPSr+/9cf/n37/A/h9xS5Ou4+",
-	"/UXsf6UrQUJLI6ADViUk1jSN1RgiT1BqM3A0uW+GdwZj1QjvlzFRvflsxwyseMxBgKh/IfpEluUpqvxR",
-	"usjGXM0vcHYiVIEO0q80SxMhy7TcR2yuBc+8ahHphaaRZkFTxp9nkE2P2NwG1ubI1iCK+/Dauj9Vuav2",
-	"E2oUS4Jn4Wh7JY4/Ocu1BzD38vFxWO4fC0EoBZg/jKRhIzjbFZuAyMs0K0WhGyjcAhG4MZfUg7SBwX3y",
-	"KLC6P3OZLoUuw1T+Q+vOm5Vsrp27a+Lar47NJrBnqZ5VIPiefE4HuDh/5vvOomzI74RII6xrjynFveiI",
-	"LqtlRxjCRt2njFehWiPaGMLFEm3qEvfL9c/P53UNfLi0gXfZB1gSREgviIRgp1PbKGbD92yBXXipeDj8",
-	"2rHl8jq4AjgQmITITmVwAUST5DGGTVoRPcZHiLotSDvhWCPCAYPy20cqvh7xZJNKn29xq2FLZ2o12xYZ",
-	"0TBMHzy4uPx2PBlPxhfT776dXJqxFys3DFWs+owilWkpYiw5UjcCu7OZ/zz8Dc75GU3GF+PJqM3DWM1K",
-	"D2fPTkL/0tkwXUhz99LMaVHcpnG41sPNajip6Bup2EGMJ1FFRq2Rx+tGhDuH04L0mIFq8j8OaNJitokF",
-	"S1qEwPeiKNc9fEpaIFcOasbqVsIbkO9u2skKbwzbfOfubSKSVPNFNpRTf8PTrKMO6zzi1TR2j271Thah",
-	"AQLaPlvo5L+/UOUgaCkttFviI3YeLug5TD0SjS9j7eHLzghxeunxdCBZGEWU6miZoyiKbuRN6w1VTrb+",
-	"GvaKpsChOMyZUUuvHx2G2yY14+7R4e7CR8brOKWHz8pn2BEDYUqW86SimjXnr40EQBeI21QgWfoBe/pg",
-	"rX0nPcrPqdapXH2fqUUgu7fBXwdwFFs79mCgwz42NKBfgvylP6mdKO7HXAuWidKY7hFL0lVKxXUJ12uh",
-	"r9hWpn/bCovBITayQzCyJw+by+NxcP7G7/99cv/p+6/pP+6/v2f/9M0/B9k4fxG7l0WoYyQsab+TuMeZ",
-	"bd5hz+xj174xF9mkemMd8Mi18oaPC65JEJv9a4uUjJWKrURJSdIPJcv5Sjjgl5IV+Mn8cBdinCrDG+RY",
-	"lst0hezEiGZCtQC8kXBjO8DcPFoLkQ1td9Nu/veoX/s5ujM088ib3elxdVQx4MEaMaw7iBixWUYsEZko",
-	"RTAa7GoU2oDYEBNbxdSe8JIfxEtXPNN3Zogegna09CFn4XKo+MtozoOLFdr65whqHvOlepxQ1s8aYq8d",
-	"sc9eFmfpJmeV2ee3zF4WqxPNMqu+2yFgxwSYFrpkcGHjzIFmXwNNgrs1KLMqPTwH6Qq/ZUALFXRFOXE1",
-	"Ot51R3IQea1xEtddR0kgnLN3peUUfUOmS1VQiE6v1a5qcENNayzgPCWkTGMxtuVadVHreisSq80mLb/S",
-	"DG+or8q1lPVVufTyzoNPI3xVeEirtKShVPQ7Hv0lbyKgnzw6fRwbIryt7fxrfeOs9VwVZeu77/DhG5Wk",
-	"y7QLUUyfueaJK2xwtUvAC0cTc2ZObIAsv/UgNXdXyMdIAA5T9vaB9NjK2I3lgWglCoBdbz61CLQKb4W0",
-	"ewjDqsideJ4DWzT2vVLlmtYAyskkUawb623FU3nF5nqbi0KLRJh37OpEUcQTjFvWexZk6zXb8T0y1tYH",
-	"Bo38eFHimPf2HktqnUpYftVgdoevgcSkHQ9A93kRjnzXuI4CoePal4dQGOfqv96rpNmuNtU0BxNl6LDZ",
-	"1G9X1WslKSEt/2vGJUKKw4iJzTZeMw5CABC8McMgPaZ7EgT4w/pb1hKZUDzco5iG29vs0naLwdGGFudo",
-	"OvH7JNpThp4IF5KNClcC7mbi6mZDTCD0hlARuH1l6DdvDCFcD4j7oYRU6G1tBBDtQExILDB5YAQvYhom",
-	"HoobVqKMoJ21Mce3+aqgDtadzOZHBNBNZita4q8bMX93MAbQEoS+k7BQjaol7J0M4rFW6qaCrRdbqcNv",
-	"2Tqk3jG8utdXs11KbQfr1huHWM1D176wxJNNrxE7TpnFAN4oY5GQ+GMXDEBSccl4WRbpYlsKW6UXQCt1",
-	"+GUvsXE1aqwp6++mnXo+e67bgZFgpw2agKntsFMqlQH5oGiUng0fxedia365rC3IlCF9M28RUWEJsbxT",
-	"yCFep1lSYMCll2PjhO30Q2WdJomQYR5+qhMxxpS03HJT5mo1xYbaE2Ad8Z1KB5sxUtfF3EoQYpRwFcLE",
-	"kFLt5AwEYYa4s7b+7T+eoex1dwsFVMxpB3cz2ExaFdCowioOc6rWPY964OSsXJNRd3NAI4uvt5sNL/Yd",
-	"hpIFSBSiqp9HCwGMg7XKErOHCDPSceBPjh34aE5ga0BSkpVKd9rqQHTp9N6CSLD+6f2n93Vjw55HF1/K",
-	"yICmqmaKK279DgvNLAHwjqQaVBhWYG7LyDFXkA1XkR7IbE8NJL5jP6ffQ1s5s6Su21KqGYXfkVgCWMuh",
-	"9lIrbP5MaNwbIXLtscanyIhhFoQlaSHiUhX7MTOOHnXfps7IsboVBfgWpVJo3B/rHTDAyrES1De65AdQ",
-	"T1fEnnH1RYOYtu6kX8k2dos+bMYJszh9isDpOjP6bmoWZygQ4zvEc+5yyn4u67BLKb4phAgx8Zond/Y4",
-	"cJ7VseOffLAz6IRrV1kOKvm8e2qgcJ/BsCmUOscLm0JRrVu9LT+tmH1vUBgKtcjEpquoA0oFjEJGxu5C",
-	"GQcAuIKMcgZatq9f/fEZe/ro8bcRm0P0JQYc94Mcn/xPv2sl59+M2a+FWhV8oxk2g2RKsnmsEjG/socw",
-	"1BzPE1HyNKPqwkJsRLKfj9m1ZCnxMi1EpuRKG2VvqxRLITk2psKOYiJhWXqDsVi4x1GaiQ+pDsZX46B/",
-	"hA0eXGNAaOm1MPZCXCjtA1IztRPFTEt+I5rtbuQyQzrnAIyzJFDAwbfiZJep8aQrUGf9Nbb65h1ke9+N",
-	"bHsm/OBgnxtY2yAHX8bMQZkJBjXE2pH73/IsTViByYQI5hNO3lppdj/RRuEA8GiQytsse5fyVSxRjiIw",
-	"sg4P8mOBxd3s+qWUsRlIVjAioQpmDAmPswIf0T1d9NlBVPwfqQlZqu3sWLWVqVXVdx/BFfXRFeJvkHGd",
-	"xA9vvt10FYxsO8CaP7558yuV6dQe+2jyNBSEKNOyq7+T9yQzdkhp1Ef67IAkh12F62xnLKw5rNV0kXF5",
-	"M79yXdvMtJCSgMpvUAaNLFJ149EUHnEl4ye6WYtwYx9QfRbA3O63ANJPqENjA8LZahcWdB90C/Ka69d7",
-	"gI17Khkgk9nazmLG4l0U6kbIA1qFmN2pciBwVGfbTZBvwfzdyWYqRVQPfl7UXvMwJEPhFmG/8nJdJQUz",
-	"N0312RjWkMLrhdCAxaTSvcC87OBHXDwKfUUwZ0SzCqUt78Cr1Hks3o2m0Kx1r7ZQD+5+4ua3fw5WnNhz",
-	"vx1v+/Prl78w+h26o1HbQtQaRqrqE/UAq+IfFGKFYNDDu8B+V0jgXwmebIJBwJyvBGnUeheXRpuachM4",
-	"rV7zJZIgGX1sPoh34FygsqC4SdQuIJqvhEzMwe1aXd8KmajCnIClgCwqYc+NSw7o8x/f/PxTd6eZWX/0",
-	"rqBifxvEbVrzntjs0mQlyiEdJsyUv4W7juPD7OREONPV65rf1L269Ko2ZsbGqXSPOH9Xocl1YGXKtdhc",
-	"YSguLAe0nnvGC9GIn1S86aNQRtOF2QZ1sOr22qhnI4W1LaGimfVtPu5/qkHTM75yD4CjoRDL9AOYFTHP",
-	"MvNnVbCNKDY8TTo03/2Yh3iRwseat370jWEZCCLDMATiocEoG3gYC8bz/K7wG8tF2Bd8E/6mVarLYv/G",
-	"wv7u3ul5rXSwplojgUlO0UxUzPj2ZrflolyPvXacwUMg46mcrcsy7+KPw0cznQt+o8ECs8y6ihC+1G47",
-	"XDhUCGhpqoq0Mw+MgYobIVm+zTI9Zf494Ent8EWWw/d08FVXA2vzqZYFbMz6trMuVt3trIGhqQh3/K9N",
-	"bIldsuT+yn0kxvyI7Uoh320rWI3gpcNCCzJUW2RvWPWW2tUiHW2rXRP2c4PpbVGddkUrbUh9k1a30eL4",
-	"eKuDVG7LRqugJ5MoEOrN0LO1y5BxSqhv+Id0s92Mpt9eTuB5+K+LIKg0MIEe3WNTNGqFoFQ6aq9HKBZ1",
-	"J28rx84081uPsKwKVSHZA2dxprZo0lCpPTGXw3EOU5/zcn1OWnU3AZj/vkOwKs94afRp7zf+am9otW+1",
-	"P7w/tGI04JaGt01jg90HyXIrRDgeMgMOTdfm7DaPMUrW1l7O0rDZPqDkgA0cq6Lii5tt80HdgeTeNb45",
-	"2Kw91PHWDcs+vsf86YEgRwuTcE193pCtxm5EDmGMOBO8iJhWaMZtthrzYvW0WMPRNXI/86oRDzXQb5Qb",
-	"X05OR4PU6cW7zNwBgwn3H2ox+Lr3kgY78ogB+Cpq6XnnUQ+CdCHt7Jd54UEt/qungwKEnkbKKmAWz3O/",
-	"c+RSFVcOkWt9O6KBpKbseNb5zQv4zpzSq9gc5/zv20IcaljWogwetvV+BvPED0F659GUoq7mo2xw0/uy",
-	"6mxREhpv8fjGeSTQee9FyYzv6PBrzcOpRBvITh487StNT8ImCBVbKFIpGZUID9alsaLMvJqhrJRKGp2O",
-	"P5L6nH6sxImU79T8x/3JxeXDR4+ffPvdU76IE7GcjD59amWi3TMGHHgu7YT8w13RNkf/KpWlKh6zZ2te",
-	"EKxrQ/QGtvwYgxMVXBsCFcaCVSVhTpM7YU3ucNh6R9TgqTqw+Tp7yVRudMPYccCqsmrmTGI6ZXO4bZYC",
-	"97uTK7VkalvoRmU3iewVm2+Umeo5sjpJkeCF+FdkXATaEKh5oiWym4Dbdb1i0N6EnjCPELISg0Sb5VsI",
-	"+/QxIzZlKNYqdwrtMo6ffD+VbpxpUe0r7QQgkFZaIxa7aj6Ik2BOCfgI6ohCAwhqGWt1HEY4GjEF7uBt",
-	"bpYm5wWEIADE8FmQv272D+jmChgJ0vBZxrGVheDxmi/CmQ2j5CwyrGwt/Jonn2VQu/U+FIgxp42QsWik",
-	"8Y55mrsRPjFs/jlu2FM5/7BwcBC77GnsApYThmfZyyWAmfpU1b6Pgi4XBfLG7M1OuUSsC+gaNUKFGIDe",
-	"36ZZotma34rqdxzQOFR6NrwOsoMb0WwFeDkk0Tk2wiZTkf1EwCbzJQ5Q3tPLg+8N5k8H1LEYzYLFHU5B",
-	"7WUMTg8MGtXZRjVq/3zdhMdkz/Fa0qD+haPRSLnSrcPldHCVMV+h7ooks1XQVceQHCbqwwd1ErljfRfW",
-	"XJkN1IghSfkvVH047oxkhQKhyDrpmtPS5qwWy20kf4T+Zx+tYPSFp602LPPSMVpXe92nCJkXu2FDdG8z",
-	"upweYupoVAHhP/QcjjkPiGcND4qx7VHF61LkiFoAsCXQ/TMKMVo5J7/KH5/lmjpEPB0uBnbI4MPr67+K",
-	"oKsU3nczGFULcGDpfva2XQC2g/F+Z9q7cnAzKMLN1LgjUKCmtrE+Wcc8jkVeaq/1QrGV2hI/pUH9FbCA",
-	"hlKBDeQ48WnIjiXY3MbpLpalCT5Hha89mb9MlS+97bSYMR6Pgd5EeGyWzuynhnPkPLqSU6v+vnRL3Mpy",
-	"aZQog/asj+9QJ57BQeYqXNgQ9iJddrTghyhChFd0WPpLYxseIvuF3Zyu1gCCosJCIgAGeiF0Qo9BJE9v",
-	"PYu3zXRK4+ybbjN22PHtgpP6ZlvIsEmm78j6ZFt6duh+ZIUM13FsF6KQohR6FisZTjGj0wMep9/PJ8O2",
-	"75ERxvZjNCBfWqJJI/xKsxaabYca7FSgsRnOzB4xs0o3B5A3t2J2GBAMl/RqJmwuPKWJRQY+cmdDG9oB",
-	"Njy2EObYI2ecyVr/uENZ6g5TRB2Lp2MkNJwOWhlPQ23LK68bo1e6hGULXLP518hA+s38YBFkKGNATMgB",
-	"PxNb6zXKz3c8dQKWFqzcFjKqKGsgljcIwtncr18U7K87WtGQup1T1zGMn0JqDc6rbRmrjbC8nHDpFZur",
-	"Il9z6TptVIZOgldCqlIUFFNxKL+rWrMaatLhIkW09etV3kRwGeywAYtF1T6Wkbo6PewYw5Tfu7SM1yKZ",
-	"qeUyvFNsgHnNNbNX1xusMrVc3imCeYp9bEsXhgUSPF1z9Kg7UGtOmXqywFt9mvEot4eyT8doFUNt9O8P",
-	"2Ak/utO2ERy8SwP4z3jcWRXZFrQhB//xqafvPzR1L5cvuujwrr1KXo3+B/bps60yQMtSEe/JsbFhLf3v",
-	"Zv99Uavs7vZVzyZYNDVDxDPIGNvTIPmHszN6UWgAdcbLpfM8ggp3LbKNmaKiPI+qDe3gqt1Sq2X+ML3a",
-	"U3c6BXAel7ypVb6Uc47vPec3fOGhB6GliO1Dq8hDVmG8wK+9BWx5H/rB/z4fr+d+PXaqHZpDMJVDzI2e",
-	"fsGK8yqZip2MgOvIGO+h06yqsPSLnlYDZ7JO9hSId2Ovm1qz5jD8Pg1GMd6uq25FFKyg6CR+6BUkg6Wo",
-	"vBUdOYMcOMPIrRkQwS9F3pgWKwwPOpQxvHe2DDGtvWwPr6wOBxclHTO3oC4ZhcluLC2Hhude41WeAlv+",
-	"6EiDPC8CsByam7LPmQ2n5gpWmo68oTWfTrPeoHBCmQjvjaoyO+BKrxRA13l8U7EzQe1/rHSpx+yaAifm",
-	"N4xba1vxSUUJ+8i1v6DmYAjacIIXQq9xrfuWij+Di12NeZgxIw4gSwiI4H1hooQGsOiSF7YMpkZ0cOW4",
-	"EKB4DsjM1JJtsD8ul+wC2A/6o0XPxBMQTHf/0eW4I6s0bGupK8ZLtlG6ZN99hvR7U2ZhgQ7J3jO73ocF",
-	"EEQO+9x6G7/Cf0BAANzERSbmU0v5FrF5wks+y5R2JHNGn1k0F+yNiM3TonZ3WrKYS8IpJEqaS2x4Y1qJ",
-	"hqtsLkWWIS8FtjS/EXs2/w0qFd6zQmWZ+QZqbaMJa4whSrMwotnlxo6kFoVw32EWzRtuGB2nQoiM+2xu",
-	"sU7zKbU4UcVKX72T99kcGDznU7+tacVqHbENkMzjPgLYuGapjLNtIhK835KH1x+x2Ja1W4neD2TzK01P",
-	"wgcg5fh8CsXo9DfXF4j+itzbIk4ToS0fuzkZHB98bSodsis6leIcphKWr4uNh34mjZIaqRUahbZUgGri",
-	"DINKFX8ioobIiXHGWmTp7TO8mzSmWi6xOA/5Fi2ZoTSDp17deS4kdFLyEY1j9rKObHevr0PbG+45FPHr",
-	"o1/rmyIU4jNfuUXJpqcET9bFfobUHYGcF5C1LsSKY50YbE+HL+X6RlMUlZd3ipfFarPhoWQ30nvBjNOC",
-	"2kxsWgbKkKrFIp737gx8vxn1jBOH3uIbczJJi/jElW2NE+pxG2KGWjKZEviFS6POzAtFggLKM9ez+Oww",
-	"LGMWDAoEUAvqTpZdBzDCC3GCVtD4GpUKxPg/C6SsnWhp2eja5RggzG2m93g9t7oVRWFUWUfso5IGNKHS",
-	"eF2ttmv6ah9icw6fZQpOCe1ovteHbROrMwkesbD4Z/i7VGXEOJTKgwQP+C4M7YTe/qyxw3yQhjvP1/xW",
-	"XGHJhXlMs4z289pMsHGiVm/2WRUEh3kNGlWuIftZGhLlW3NTh0/5GnQzEoDsFMsLFQuthcb6FOMz34j9",
-	"tOLepUa75pBKS7aVZZq5nUulllQ06PgenIvhmIYLwahgsk7ydbhLUq7idQfnGZd7poW2vePhPFVwmvbM",
-	"5kNR32l5SiiHtFwqoXrTvrnIVihHFl80nFzFJRG5GAwhc13OtBBykBAGAkMdB62SYb6Kt2sBIkZruxBC",
-	"srXgBdYb2oY+HuycqijDZb95F2UTrCkGGVJyic0xDFZdBTiekuUnHcm12TMUd6Itg0EnX0SwfFFky8Z+",
-	"oCrFnXE+3skwb86tuhnaIzlTnRzOZrf8rha6ytOW4JOFCRu6EsW5kEkqV3OrBNz2NwskJBooPmCQbqBW",
-	"GJS9hS87kJI9KsugK1/jte6uWUXd2VHSbZ0F4mAABUhtU4OktdWjByaJymIbQhnOE3ErMpVvhCznU1wO",
-	"veYF2slbXWGv+KpRYOXdaY4VrTLelQ5rY0r6pxZt2oG2pJ++xW9yS2Slzero4/BZWLTvi7QrIk74yXpM",
-	"PJXG3ylKt38oYNgteaFQ+ZlUWqWozq5eDgjfP/huCLYtt+JFX9gtL39Wi1Do/3e1wKKiXQUZW6qii1x7",
-	"Vmw721XadulBCNZhiPbBrCrwxAV/WaYy1es7dvn5XS2+iKEQIHHZ58JW/EOSQRU3xrDrYi7uRrFstkbd",
-	"6A52fdfavjUKWBUsbosIqRRqUoXU0YH3Vq3we09/X1IdP++H52gx1Hrvldh2/fopX9MlhdgNNsi+9wZ5",
-	"9izFAlhRtBkOplXCrzpwtlQrWS15ddTY/ecvy0F9cJZssFMuXygdDO8738i/6LBfu2MoEOegQ+QrC5CL",
-	"KNaB2etb6HiNbmQhNqoUUzbP+VaLecSkch1gIAfAk5mS2Z7KVrXf5Mn8/YrNdanymVQ7W40Khqz5o2al",
-	"UuYCcSuKuasxtu4rlKvXI/XQ/QFGMsK+3vBukEt8B+S9bzsiy9gi8ZnK9+31XIh1p+7ETDrYLC70RZxq",
-	"Uu3Af5BKCvMlexnPKPE+t0GWtKMX+o3Y108H5L044JW1wpnGInjdZmsf8Ty9HxciEbJMeaa7ngm0fvUx",
-	"6LXKj+AQA23UpcfnGKucCsQrWsKjWMVqNFUrYaB7rExZWqGQxOMU/GuoMrRrXV90rmd4sXojnPpNFKX5",
-	"E5Fnak+F3CdMWe8JsrwEdw9TncJBdofmWTBy2zmrJ0p9YDQnXyspktlabcQw68IF//qp/p7ueVoyGJFm",
-	"ZkRH3HJcjQSBuskA79LneeTp0SPoLSI3DloMXrzUOqQOPFxra3WEFwyW/Bmxx/bhlO3kWbtic0gb3Scv",
-	"1cIR2P37QMDr4p+BVNPFWOz/fBFvdunL9L/+4z/H8cO/lj+lj7bn3ROe4i1vBroGRIDfYYnjJ/do998H",
-	"RV4tbfVYYhv2xtFvZf/SCGZmKubZyK87MgLeoqYJHugNoKjfYfvzVB/AGzsaCoBZEvbcgawCWOhoJhv8",
-	"g0RuoZZejULH+XKKzi5pwGdUmp4Aue/49uiZVclRTEYcDO1oGOo1gdu6enC14wN3iyBUKMNDShGhRLbn",
-	"jtEDsgcxzXO4yF7dCUFMhEyhpepVrdmVVEDGjYgMKFE1iz7u5Lz/fLEMXeYDFdbv1IA+sEEsnG0nCkF5",
-	"K0SARkxlibBYqrvQSIT8xuH9sUIcQUShajz6KePmOEUqvoj+gR8XkbUXsVLwIlE7GVHNfsT+6z/+s6YQ",
-	"8MowqfTe6zLSognkLC/EbSp2V1Xe2ozLA/MAmgovckVzHqDzDd2B9ZiIuzKmKqgwL3qnKT0o1e4KasEE",
-	"cXfhmypEtJVerpmZ4txyB/Used/fGbDXNt1xers0LND3hFtBV5wrJXZOMrodOAL5rWB6G8dCmG2J81lT",
-	"8r/ZtyYLo+L659XzQq1sh7/DlrLIf7XX1nqiNWV2X4lFqmuVfj7W2fN0qITW4lvCxojtYvE/PgpnJsqF",
-	"4QYZv6eE0/w7Kt+W8jcgaW6p2uG1rrPwV08mOhIFZPLaOC+V0hsjGbo4mJ/N7jRSADBc6OWVJQ6FDpHF",
-	"QkixE4guAHQEUmgg2S31ybmcMN0FHLDRnFIBZDOqGhkUumRaxEomusIsEyXJmFnWo0IkPC7pnKPIp/9n",
-	"854gD4cKNli2j00AnYetLiB8g7VzxPbWoDA3lklH20HznAOZW16YL8Wjtt6xpKM1q/IEPlBQ4C0rLJVW",
-	"Vy6eD1AaaBlgNBFtVMTzDakh4L1HgKBB4ohDeGBPY1SVIQT8yyWswgYYrCf1RjeugLkeIrkMdi1Y8w7C",
-	"gjc2uVGvN6l6IFsaY2LSM0e6EXGeRXVqTfQaoVBaNwNvOz1LFjPI2pip3/D0eB8LGHJEQltbhbpUkMDZ",
-	"KexSDq+tEmzHDWjXj1Dv0evsqWX+Gw9o3zGKzXdkWZc/tJexV7Tq94v0gJi/ffSZkShyhh0FoXwHjBCr",
-	"Fqe1KiZ7io0wXbjYphk1NAeyNC89BnSbqdQHbVLbhSHeiFEdZAe3H6VCs0Rel20Cz0PI0zcV/yiyi+I3",
-	"XzGj5ffWskddCRf0tmq9BXBIu5AV0QX2fCH9ht9ANIc5fIfN06IkiKD5Bqv7Q9DHnuN8Ie/G1T0sJToc",
-	"R9k8xR3Yylvh4N4LLUUghDWEIsxuklbQUIrdnKDmXsoECFj2orxic1ogImuwNjtcQKSmSrrwN7H2FVQt",
-	"QIACICV1/gY9yTVBw3vMsa4t6TunfncEqaIDw4qMxYjk27LqIQ7OAo21TU8BtgIyG1bUFMA+X04ZJ4fK",
-	"WCa3EMbz8dVW+UmxsyEf0DGeA3Uk1tMqt+xZvF0Z3h5Fe0t7ncCfRsLg3nBECHGftaMmy3C3Js3m6LY0",
-	"+pL9GO5r0t2y25qCjpuWBKCy87hHFAPyUH/j9Trs+w7rCe1eEYqPhnMp1S2dUxvmEexoBu9hIe3q2xbz",
-	"ghdZ6nYe7ciq6NXKnGWmLMRWh2OgPtgluA5g7ifFHogBvSMIbhwfrKHopaJwE86sb3hoEujFosp7JSkU",
-	"28gSlAqXxr2oaMw8PzrUEabbv/W3G2RnGxJGVBoH/NkzMyDazkYxISqcx9eYvS65O7E9SgaOJ/aynOUq",
-	"S+Ng+5xf6ReH0E8LJuQqlYIVYrnVQrOvpWJ/2d+KQqqIeb3jQO8X2wxLZtgrsVLfgOOz44UxNY0z53pH",
-	"YdxhL2N04syTieX60eUlm+Oi2/HOLSgBa1Gg0Z5RIDdiX0PfDq9GWmxlkonZ2Th6kffWPLPdF9EcU9AG",
-	"b5GpBfuILtKUvaO2Snjbg9uLd6OI5Ty+0VP2Gw4MooLvP43Zcx6v4Tfs4mIeFDHOSl6MV38HL0Vt3Jvx",
-	"rV/hfGnqZAFMl1WdNvJfZYJt80zxBMntzQvMvJr9n6V+6Y3Hb/jk0elsbLC6Xd0NsIwT25XCyT/Pi60U",
-	"c8CfmMPdxROvmMiomWm3JElVzuh9IpmP2bVTgMjULhWjnwHihPJ0mMdxwIdCLmMW7E30M7+p6uusiWNj",
-	"JVK4ZkW2a9nJMj6USRim+3j1Dgd701piac1CA0g0vzE24tbnDots2DktXOgbbFGxLG0JZSKAYt32KYT6",
-	"OVdW6SkQvY3Xxnyor/zUBpkx97sRXGqGXcHvqCrwoOgoF+NFvDYmjB0wZDKZDS1UDaU2dgaIR3TDjZNt",
-	"dt0w/+m140I5B6No47SqK8Xuc0hDm6uaq0+SDh70sUZ65IBjs7waqyncHi9X/Rzwh1Uq1BX9FPtZsZXu",
-	"LKR5/a2yz5w5VRlNo0WWHH5jO3LRtHjw9S5S0WVctAyIT5E3NLTw+g9t0RjaTiwCQ6OpcGPbyh7Deg/h",
-	"fHULgvE+GtmjnAI5Sbspr+3B+9C2zO3oeYtI/ItHXk/azka0oyqpMDrUkvbT+1YoBjys4zzMtdrJATRp",
-	"5EuGG8/55jYFstHI1RWpB1m3cxrnPPI4eq/8Yv72CdFbYfyQLpcv3d69M+fw0G4J3X4AnG+gwCGl+LUq",
-	"yC/Y8BvxDeMAL61oltuGv9vnIdiL5cPrtToeW6T2TTfqDxY55o7LySTykp8u8uAaZ2I9qz29aX39UN+A",
-	"nKcfU71zlEzPuuLt7elwiQs3Jyh6vIDjDExJc4RBVHBN4fh2BL6jO8TzWkOIqNl2KTrAsH10tjpb6w+v",
-	"oXaa75gpBFCFkL1z1XS5a72nQuEski2zE8jUIfN3EFXAJ19T9wSmv8UbjrLJE/8d7e1qD9rBVfPmDaLL",
-	"iHjt0sEDfNlaUKKdma+kxwmYKtichGuO2RxML7K52klRPDBb/MED117hXwqxnLdg1A2/YHL56GC3l360",
-	"/2gAHjYqq85Tlih7BfHSevcH7zSBQ/EOPsOB6MUBo9Al1X5SIYQxzygA1/7Q39WCmpKVDKBQU0rxxjce",
-	"GdCyEMFuY/0QXJ0lND4LXUmDWQizIzUr1bgDvdT5OHO7x2jXUYhnnuAQCpWUgY4KBqHMXHTyfyKN56BK",
-	"SL84q3r/S/vnN/tcXHeVX+3WKhg0rrKqUDsdxNL+C+aM718cjZnZL3bT7ZcaVZ8ckWAdlEiyftoymSQW",
-	"OxGK7iW85ONDgeU+7eVDNAQvSs2qeyMvBg5obyJIp799M4+qFIhN+gs6kzdtzgKjwLmR/6RHuNvOwMHp",
-	"c2nkph7eHuk42t6MHfiIDZd8JRKXjvfsDedTm4cFvzbeFgWdBoeUbv1z/kpRrTtkdzKxLGdqWx7AfeAg",
-	"NVtz6BtbKLUJW0qZuBVZx4O28bpW8PuVrosBFQCCPtF+yoAWKLKrjHjqSmbfdyia3jMJmn5QcwGcj/aH",
-	"vnILDyxjvOQUPdEO9AqmVJYO4Opv7v+AmXRStwOo38Ebz7937RaY3Z0lttJkB0uRbMUT2rJQTN7U3Rfj",
-	"i4vxo6M62x/7cX7Y+ob8MdXGmLlrfWXnLv8C5Zb1d5+jWrShgo/Z5n2H9tdKHBo1cvsyFM54nf69onWF",
-	"xh2obXoS9ZzfAqvM7GAhJLZHr5p4g0/FmeYZ4Q0cdMGRKKx5mDKvuQvLpR6OdT9uLfrbrmd3uDcuUITN",
-	"8zWjg7AOnuAuNh7Z3h7Q4pxrJm7TRBAs0J0ZdJhGI73NRaEJDnYQHpGlUpCwH4BABHOz3vDCjBWiSHkd",
-	"UHZx2UvoiGf0jrzv9P7qG51ac13VnHnqvTG4BdWNkCHEgOsW3yfi+EXrND2xV0Nr0oCixaxrEEP6/AOP",
-	"IeXDifWpP2oUOkKaHd1Bb2GmmfD4PBGA66WS9rKCsqltadyGekUNcmAi4ZO9ucGKMXga2qZRHLSM8kIs",
-	"0w+h6mRNGOl4zQsel6LQkZm4QsRqJVPdHuSiKGePlm+enoeWKrQrCCRDY46cDB+t3oI9cJaDETbTFzrW",
-	"zbtOg13YrZfKWRLkRERkzrQmm3gTdJzHLCY9hWWcuqyhPVmT9Kp6dcM/YFu/h08eTw53+YtGyA8cZop0",
-	"FIFwDeD9U4AGmuWvNW8zlq/IluOjqfPuDdG8b5NK9+9jMtltYZoZQkqAtsBp9/eeNcTtXdbZ4TYalVbb",
-	"95DixufgrbZtQ/DDbB1KcN129T4URNqvJNut1Sai2nKj8CJC8zrVlyl1o/FjYbVLu6qNmgrBE8ukVU3I",
-	"5eTyyf2Ly/uXkzcXk+nE/P9/763UO6hdgTlXUHrAfEiz27Btj1CMov62h0+DakynjLgf/T4SFiFTVeG+",
-	"M07tu5Hr8J+IOLXcau03l8WelGxzhi7sDD0eMEMtR4tAY4Qco/UIiwrG9Tsr6Kvx1TO5ATAgpnY/HqHW",
-	"xbxvsP9ELQUctCPrpt6jsM6ihPHHAcVnrZg2FKzbRwUnTizWSt0EW8yH4POJnzjUBJIXt5AmSoEuWV9B",
-	"4nYKRNKDsjmnmH31ziYBsCYPOBU/CGMWFQ4B6FXhbnNQF9DHsUyzDNyI3lStaZbKVReh7RtXCGaJzLGR",
-	"oWMHhcoUrfsbiU37dbe+OY1u7fBKu/ToWVfbeBiB9/7F/Nnh5e/0howvRHbUyPoJr/IO7YNWFcdKGltj",
-	"dFy2bGtOo8Yr4rIe4gSZr854lqy1QQb5gYWpiInMOScSxksPZ93jtZ0WQ7pClBl93hXGFwgTh4T8bTst",
-	"4Otim6ZDdMlwBdPpSk7ZpSWjZYUqIW1jnPutTETBdnx/hBn2YC4YVV/FUGcLwwYpoFOaXG6LrGc1Lfkg",
-	"5ga7YyJUzd7edZJeFdTaWfakKPLq4kAtNtr41ChrjjRwo6kjWQ+EM0nSB84L3dWRVXGEIzaKA/JuCVng",
-	"MK9nbe9GIuLoJMLl5D4TITVGCLNSmEF2JTXPQkyRZLcnNlYLUAF8KA9Xw0JDYfvZqWbJdkBQoxA6V1J3",
-	"nI1QB1pTaKhUKljSBftL+n3kQCNgLqMkfqWt2uhQOn/ro0VhrWo+H2cl1bz20ZwDtI7dOh4/Ji+3HcDb",
-	"H9+8+ZXhBYH5CavAUqmb2aZDz2ZKrtpSbG4Z9+yz68TahQotw02jpl8fj5c0puQckZOmgvoyMZTg2oYI",
-	"tnlCbZ4CWsQVaZNoI3Feqvmik7WcDmVEKhnVHtKBNLgzzu6XndVfOfF7DikIIifGfdXRwI2PNG9/nZCw",
-	"CsehmKe88GIyOWAlh5745NHgL/icNnEhyrQQsy4D8odC5UgsAIhAo8h2KqC2/Zo3Y/J1PxGqSxBAi5dc",
-	"ecBiCHo4oh+wJoGANfwmMsm8yb2cPOoRoeuS1ldokxwT1yZGVVgDe48FFWY3Q+AR6yhZUes9CbTJATrx",
-	"cMXrc/TbKE24TldrUdABGDzgXEx1EgUxLrxjHySeVXhU/Lf5rFQdtM9GN9YP6AJZBLxFxtb8cGAf/ogw",
-	"wejh5cOd3gh234YpD2osKNhF2g7qyHlKT3x/aDQnVUMGIzgvKSmsMYLTCHjXHOw7Kssj0HQcg73oTOM4",
-	"rEM7RwFXIC2QJezJShS7Pz1/wx7gEnUN6n+YGiZV1kjBSLYuy1wzQkkxtS11moAuyYv0lpdmS5VAnxSx",
-	"rczMNaCsqZ8hg+JajYwJupEE6acrAxXoZqwHBL/LgkJLaT6liL61jiANuhBgiTqaCF4U6a1ICFZcCMES",
-	"vq8hyOypDj2p7H8SIUzQklrvGxVhVekVlQt5YfMqj9CVPMBKsGNNneHL67kAjyxGey1L84xLKRLK7LTi",
-	"+Fu5QPwb9RikB7KjI0CqoVErWTAitOzIG9pO3QgJUdlqLj69j0aa2CORk8Zrfn1RDbFV3zTQOl3vuwok",
-	"3Ns/Bk7edoKke4jHxNu+KDpk1673z4L8vm/X+0Bmq/AoakpKaZFpswYKHSy+gsun0NvUjnYesTmVhsyn",
-	"jLNcFFo5QcLGUCg9zvegy7FHqpEWcyNlSknQEPrtd/mGu1OPXdFqU+iZgM8CokgzIDTYZptU61SuzF8s",
-	"SmmGHP3kITnsErYz1Rb6FN9ETItSA7mGeRT9s1yLd5IRDNER/uPLoQMP9DUyM4LMvmq5NAvv/cU2pvP+",
-	"RH1zaEgEcazA/NjXJ7LUXbb9V2QGAqzrUOyH0K9WK7sIgeQ24k2lANBvAAZNQ4A5NEPi5cz8WB+LbcMP",
-	"9cXGKjaaMIX+WWmJzwFNMJ9ayhsgdIRWktS1eR4rWRYqmxn1IZxu9Z+cGXcUHjl+J99JkDcqZbAqOTJi",
-	"J1P8rwpcNb9ic9eneOoTgthaMuoeuijUdrUusb8lVGh5fZawRmSK9e6ugNq+tfEHc40xROfROwn/oIod",
-	"8xtSx8MQsUZmZi7AVqw0dBRPdEDgLzzjxWZeJ9vx9EHVThGUK8RB4H+d0LmwrBV6jxGxIfsV8TSJZ/UH",
-	"K53VX2xTJ/cHEBWIwICkAMTbW1qf7QzXqomDsytlBlifaSy5rf3bzjP9Z1UXRfz80Sg0x9Vk0BRDjQMv",
-	"Nl0nbpiJxqZ3j5wHoGc/RbWcfkeAE/I1Qia6wgaAzixUrjTPLEwlshywZirhX7+rhdkssB/Mv21zd4BY",
-	"OWhFv0DpGlzkrpa+VUoJqocir2O5rspyqtZH9gDrDSm3OPU320LepSQzCSO90nCk/Bg6wqi0qhfZFRJw",
-	"eek1/3SK4FDreBHuj55za/TObq2qH8wwXCQcqUUKDX/DzqGua/mXnu4uIAjE1vlGHGvk5sM5OjYH6RGQ",
-	"bREG0mDTG8ATYd9wTVicci0G7ABnpHb0Ld5gOS2nvRrunt3bsg1Uf3WxahLBK/HL6XJrhKQ+swFIiGcq",
-	"d1WaHVFhb9cKCXmtXX38Dn4TiDYQ+abD1hBGxAzCe3qHvYqP7OL8vyHrrC0lKCQR7plSGXMUZW0OTsrc",
-	"6uX5uOtwxQCIa0Li9dSPRrDxPZI7+KdRzlCceyO2edeh8jZU5FfXOWNrgc2JA9yvUKL2jp7xOke+cbSw",
-	"jd5QO6kbJGeem2S96/oHVR/ZOLdJyVXfivT44c8jIuZhfQRwaDPim2wH95AedUYLciJY54wAn//WFgSe",
-	"p5jwL9CSYC2ypDsjbSuvYB9adiVzDEILV+jcVe8UHGyMpqu22+hk7skpxIbplnnTtTg2OwQiaeiOAtM0",
-	"SR4oSOBNQKO5ApiHXk3uCnQ7o1E4KOFlFS+ZWv9zWQjx936wqGU2GBZ1uB//98J83gTtAY9RlipuUu06",
-	"Dmx1rUjdp404qdPlQZ1P827bR1nuoDazw1aWIjFaypFO+evzbWi4GPfraPMFltdWWqF2EtCEkFGje0bq",
-	"gy3VFmGvm6hqy78Qxi11t5Y7RRLWgBop/1ED+EZemtE67Xi6vWWUMvbj6+i1CxIwK9VqlTl+wh68e454",
-	"4w3dGWbgo+ceErwaKVddqaUlXFGRdHmrND6ZS8T6jcdk2l73Odse2BWudSDV4S4ikqkisfC1Qugc6pkp",
-	"ZHKXJizQyOd0EetUQL+4tJjrikrglSI1y2rWGGzwKo4IvII9kSx3bpFWkUiTEnIwEQsPaahYfzvVzRC/",
-	"G1cXYC1ortL6dzTzvvaOKWrfPSVY4dz+MvczjT45v1V0kb3DrMC8QnS4CEnkmJOKGudf6UJnoXYO/6/Z",
-	"ScOwdbysIisdoLqz4OaGmwWnHMJ31aP1GfpXT9xsyyPnd9lD1txqjkeXINhxF5SH5CbCz6MG3ZpTFSFX",
-	"2g6JQSuBs+rkLjSgbbBUyUHAsX7QwcHgxTNDvVDxmS5XCBgSCEajXVIan9VoVuj0dydi0nN1m7R68xQV",
-	"2GxB6PQQgmfD/5pVDCGuPRco7RmCg82YvPa/9bBx1Y8OYLlIgur9J2l2DBbPsO5a14PL9fe7MR5ydc+C",
-	"besyDD8TuI1edyLEo4OIvZr+KxBjC6k4iqRo+P+NI5PCaUbH2HCzpQB0nbTYG8cIWGyAediu+Z220aFu",
-	"I7bPnJW/K8d8QA2ciNxQJhVBmmMZoz9YyAP3auHWnKxrmD72HHqXqKKGDzZT4YY2dt96Zd/OS2gkBZHi",
-	"MavLuz/Ohv8yCHozuRvfZRdHNR0ndZ5qv2safK3f+s6u8rmYpasmLl3cSz4K5/Hjh0+CfP1dOwPPTNuJ",
-	"FFxL+DXIWHPK2V/zEBsU9BnHAIteq10Eye29ja/caaNYt9Obu15eJzbG+VdU7W2Ps2XRRsw/DBBV6L73",
-	"CrNfXLN0GZhma6hA3Z3t3ZWlN9gzFnhK90S9Df14iKf9c3rUbYv98Bdpj3ox/F1Ksq/NmnwDfWaWS2qq",
-	"BWEUioPARzY/F4JhwsE5bAsJtVxaZhNnsVmgT6nMFZR5pcny7M5G7Mrh7BD6aVvZWYVo0bMVPezXrcn5",
-	"JnKXg7+zUirx8bZfW1X8TYT09fbqqqeYN11rrvsw0qNhHPiiV1tJfhgcReYieDZgZ5dNQlLzRZrv9Zi9",
-	"Ih79JbTM2E09Qn1bJGyeNXfUrVLwwsyN0Yce4xUhGBIRZ+Z3c+YBb7u5mb7ff7Le5tjjbG6jreZCjZ3s",
-	"pGLY9obtRXlenn4zhlkicuPc9TpHI+84Azpc8DcQUQbTwTciqR1/AfPtyjLp1jYMeXlmYpVEPMmdjGys",
-	"CJodshKK0NiglVJzcNhV6WzMonByHLL9Wg3sIEGd9Ohf16trHRZdbou03L82CpFYCy11QzMsgoQbkFy3",
-	"nBjzRVHO/us//hPSc6BU0THkhU9JsC7LfPTpE5zbyxB5JrsVMlEFu3fPOA763j2GcEbiCLYMNphI5MTz",
-	"GmHjHqTM4+/kvXu03+7dG7Nrt/lSXTXZSSVQ7ngZhnv3SNfcu2fsQXiMtWLu3YuosBkxUYj0EOzePbJx",
-	"zYt+haQJxTaMyLoWXvydpMSLkq2cirnY4tbEBx6XkCeh+lyytRPAUt27h/12QcUnenzvHpt/5Hn+aR6x",
-	"+Uca/SdKl3607/iELf0BI5VghQDYqu8khOWLFcNQesXEXgiz+VOe0flSUZA5BIW5LdUUZhfJOwknMwzb",
-	"Y29JdTlljyaPaPQ/pbqEFS0Ey/kKIGH/nKWbtHy3nUwun0BNAhG/UwA/1ebLjBGLieFP8ytb2vdOzs1f",
-	"KJnKEdbqThvseWbeSo6zma23FnWAcJeYF1CDPQfcxkdMd0cMjzBMNkfMZqE/zafmEHgnzUf2IxEh/iQP",
-	"AmHOE54A4vidtMIVWbZiZVtfwUkw/2czrD88nGhvdmws9A9y7oErcbLeSRyL+bQ5XQcJaSrjALqcuZzj",
-	"OG29JGhZs740XdBaGvvTroCc3k6cRd9ZWwxajXAarHny8zd8Nb+quuqYJ7+TmrAXwAf5Ynn/Z17G67nf",
-	"oubrRxeX3+C8GTcBAoR4IHLNllyXoqCxvRI5Np41Y3oOnXZ/ffn6DYW3zBheJGKTq1LIeH//L2I/H9Nl",
-	"EEwkZ00w84p3cv4rITavGPST5htNvfrwvNFsHqsECMfh5UAqal7M47WVT+T3lWxufv3JiPLctWy1kSJC",
-	"BPAsI0BoJpbmMPte7JUFqGBzrkeXT8kFfWWk7v41bAh8CZoSCuGYiHzEJkgIFGVq+U4iK2Fxm8bmrNrK",
-	"0rZPQ4QarBS1b2WIvANji+D+kT/OlSi1eSCANvxvATUheLy2I60+PLWJpmXdjrNagiYSaYisIoDkL1My",
-	"FlGYJyARXvLPJyECcyBLY0HVwtRG5Trn8VrcvxxPqHYATx09ffBgt9uNOfw8VsXqAd2rH/z04tnzX14/",
-	"h3s+RaMyLSGACLvYyy1MRxdEGS15no6mo4fjyfjhKBrlvFzDgfkAncP7xVbCv1ehirRXW0kThWl2xvUN",
-	"WZjmEwv3s5ewpwxYnYvIcVe/SEbTkdGu1/B68wIYVcE3ooSMbIfzU13y4OWy6q8QrIKBcdV8YNvp2OvN",
-	"lJrL/7YVAGt3jWWJWwBdrR6hCzOCI8MFkRv1uBD2EPVvwcpyWJnLyQSxobIkxmQ4g2OYzwe/E0iuGvEh",
-	"19HNOsQWwbppWjVwPkFXOAknGbhPAAocY/wBukF2vciN/AGpLDTYXJmEWXq3PjjdRgBKDv1pRn/M1G70",
-	"3tziy+eDj8VWfuqU0mvYhNoKoW0Nri3f7xWbY23hLE3m1I8O8oxq1ZbNP4lKNEdfYiVCq/AGv+QcE/7a",
-	"6HhoGE8dXJ2MN+a8tQsDIbQEDWkYGu0go1CqDVRsLb4N3QVkYu7eTYdrrN6DHGS82HSrKDjvUfVo59nW",
-	"IXtSlWlMBUTu2IYD1tUAjNm1ZPAmczQYtcmshQLGY2z850wkK5FcUXszV1ynitVXUHFiFX1A2eE3nFPR",
-	"XVcNXSrSJ3+c3Tquuqam6ZygUWy+zUL/j6XqzJwfV3MoXp9J0XG77tVeE6K0Cg5+fPAR/vfTA29dIOnT",
-	"czOS2HbsR6xBOOOOBAaeEJ2SK/qp7bCKtCktrdNh+7tqUZaZ2U8WilCIWBU2197YWMyBtgH7bbHYiNZ2",
-	"EUTr8+GUsJfWrGtsYWOj7CFqCSMJ7drr6vJrmsNhe9cz7/8i9iTqYJh+r5Ds7oiUe/WYrjDSfD+BdImF",
-	"WZeqMBaZMXWxwjxdrUvjrEue67WCyMyADeN9NxT5fKqHfxw2/3Nu2q4TEVY1aii5u+9U75PdduraslSD",
-	"ftQMATZB61wUqw4TGImvhsnV/ygVm+c9FKwty0fD+1yaFefOLtJ1nqMJE1ROP1unW0DOk+f5mF1jEzuM",
-	"X1Q9X+eO7s2Sa9TX7RlceQ39tP77FEKS6jzj+xlpedvjvdmds/cq2nR9r91+cU756dzreX4OWfmZwonY",
-	"AK0uLXZDP4DAJEpNJkIF+i9K2xRQRzZEi8bmLS9SvsiEZitl/Q6i7CecgsP/LgshqiQNZlAmTy0dYFUV",
-	"CiBIh8xTxUqVpYvYdbRItun+Of3JFXdUjZlDh9wP8L2nCPMzyrQH1MujzhbRGNU2rzyL3sbRd61udFhJ",
-	"QzApzytfkew/im9CdAMXOuwiwhs/p2I9uDGi0VpwW1L5/A3v7PFJlz2Aa+iJZ3Anu6Z8mBBd5/mLH14W",
-	"SPTxHmJTcaBBwDNXCirYMhVZ4jWzBpbbKz8VbUy79pIhEOAktb2EMPAd9XUbD7jhWSbwIMPPgWSEB1oc",
-	"or8tzuELG2v/Y6X0meV0sLLqaneOnAIPSM13G3lWQ4C3wdLNZluaAyAi/IFIXGsmD3KAGcGwFfiM3viP",
-	"bAjiNxy3Bd0h+lm87aqbprau8efQUkET8401Mbd5prhxYrEje1sKXJDKXUk9Q21TuHfS70SP+CH7NAAf",
-	"GMd612hIi3klzHhkWgBWGqlF30kwLhLxwTwfO+Bo5xbHaxHfiGTqF8MtBUB2mHkGZaXsb+/kLc9SINO1",
-	"RBvGZoG101XCh0ENTyyidxIO2GVqdkhm3Fbz9UhKDwRVYMzgos1SfPgcvlhiUqbgUlMIHwxzzBzZXLo5",
-	"uAuBKAhdlVxtthq6jy62aVaOWbP1b5ImYFxh8u+dhN7tZjJTympeUcFglrFERTVUjGNAwA+EPJHX1Mkz",
-	"Hzzwkb3ZnFguX27cD5GA045LjCtJmazGFZRoInIbfMnXl5PJN/CqDdVI4snBriVxEtonWghC1Zob86rw",
-	"Bzs4ypBQgIXUggUxcMLa4wchXQp4TtRJ+A/mrJlD7pQGuqvgXhisQQvWAm1psFMkuMEW60JCE0nlT53V",
-	"tpLN6VZKCpu/WLa1OY7ynaxj2KiDkKV7b7b9rn18vdf3O3lN28+D9mjsZtjo47vheyNqbjMTUmuKxj9s",
-	"Z9sTGH1N7B6MQm4/rzTiZpPkvKxmH5YJg1rm6+CvFlFiGSKw4TYOeh5n6cwl1BdQ19kAqiGc2QuPc32j",
-	"ES/w9ffPX735cfbzi19mz356Mfvr81evX7z85Rs/A155IOZNaluCLpiHvIvXexmfYnH9UOwhLRJ9UZca",
-	"FezMNqkb6TW/fPxk+nT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOL",
-	"x8mT+OLxYrKcTPjku1E08pZkNB1NxheQ7q1CDi4mi/r+/2PvW3jcuLE1/wqhvUBsbPXLduxEjQtsJ/ZM",
-	"PDN5wPZOgGv5dpVUlFTTJVIpUt3RNvzfFzwPkiVV6WGXWvbsAgHc6Zaq+DgkD8/5zvcR75qXyyZZztWG",
-	"PT9/ev40k0+eDL///rvvnl8MR/Lp8Ml346dPpRxdDOWLb7/Lnlw8HX33fPT909H5i+f5UH4//vbb70YX",
-	"F6MX3z7pQXZlt+PdzeReIYLuPAt8tXGuQYNn8QsdWkreQVk3y/uTdjvU44J70WXUYnOTrqJdtpP83VKN",
-	"6sCybS5sTFT5ma7OotXTCbsqX8xKGXld7JYQiBRgEX3PqeGTVlklB8APZtFfCaw//iN4NOBOCPBGAjQS",
-	"elPDm0k9XbwGr2GgIrehL3xQBUzE8yi6nTW4LuywYHLPn4VQMCUK5U7lwgAaBzduOCQhzYEpiJVzDbbj",
-	"X8dxXIc9LuoqOYWVvs1KgchLHyq6YzqWrEAvLBHD5UCRJYl0XunZ3KaXAnk3E188HWsfRf5QYYS+lVVV",
-	"5DliIcOHBirXHvu7jO/UMREAoLkBHgs4GGmxQZhwpxe/N9Ja8BLhix8e/Q+bTc4ogXnmj4YzIy2C8x8n",
-	"3k/Cu/vAfXYpHqU3cm7Tx6cC4m6eME/lSJRHyBo6rMUv2g8xnFOAGodHg2mxUxuxfFH1KqAr+4KgeYRc",
-	"KgBS5eYgU4EZrgtX51S8JVGsgQqYN/BFPPCojjwL48OFfCtQtIFK55UcaYXVJNdEWvfY18Rjo3IdFbUA",
-	"XG24FErftR3ar4MSxyef3OshgZU+S79Le383m1QS4P8+mYmBgRDZ5qHZC6HzOV5B2Evf3/d4uV7rqMwC",
-	"te39eMTVHDNpq2LExW5rVV93cuj+mcpydn2blQv3JRD/KEaZ6YuncBB4Gh2k7zwZ6Wrei0uJvNR9v3c1",
-	"1StsvBX+YZSpDFUDPAYAuHU9EG1S6qH8cx+XgG3kSG5BeH3bOfw7W1UOh4VbwYjbCGF22oLRc6DClM6S",
-	"DjWlqXAuEoud4QPSbTvRgc54j7VDnbMOGwJT0RUVsMV6dIP37mz1WgrYbQLwslK/719zlOoNv/9rDlNR",
-	"J3bAvlFvDxio8mmkh45UUTLUmwsgujiksEpFr0ilGg7/xxGy7k5RIUMi5J8jOceCq8j5wBoEtDF+AEWU",
-	"rsqSqyAgUgOVQr4OJPKvRlNdjIht0p+2PkTBHYA4SNNZhrnaN57J9Hj5Wuytm9lhmW9iafhARayTXv/p",
-	"znsx9fBIWzGPbxuMkSMsGVf6ZWUls3zZ+b1sS0OicE8XCxmNK1pHEHsdOavnpbHtouaTxztBShC3Go6t",
-	"b0zIPkPJj/PL4aJVK/EIIPd6RM3NATx4Bi40OCARqLEsmISqEbfyT9/0rxy/wh3ZfiZEg901mMUNeEAS",
-	"HOpAaLO+s3v+cSMIAgCnIY4oZ/Mys9KQrqgzJw4Wp+5/rodL7+lzlYQsS9NHm0TzCwThQxkK3mLkrbPp",
-	"qIaiBb/As/iZ2d3Dm1nb5sQz4KMEE61kkIZzRy6s0C5xE+GlmyxuK4qCn4LXdb+P4F5PuBSeS2UKCwr+",
-	"fDGfQN4LS3EWNvBKNwEuokn+Eqbq+CiM3SbwM7aMZJeP83htiRr6/cJdOKDQbf0mhlV6VIB3qhZanWbz",
-	"+anfqU4Hi/PzpyO398JPMgXB/di0Yq0XjppAaAdCTHeFkX1BmFkjM5A5wH+F1bUL4jfo5N7IZSCeKoxY",
-	"GAouIbsBVIRRveQvIdjkt7Ih0hhe+jgccxwAdTB4tSFA6JmvnKuCyz34wriw2oKN63Gc1SVzBNSLnxRf",
-	"UgCd6PV7cnEykspWWbkXzIW7cyRPd599nLHlEGc75k7hzs9dNgrnHQxLPTRnLOfQv2+5QQavNCLbrAEL",
-	"PPsHrrSlbIgq/KVQ+c/4qh/ce48MqIXWg9ZNR4m/3WNprvsvqQEPbNK1CWixaT+zmrLcSSjQyIOYHYw8",
-	"0A11AMk3Nx54QNgYxnRwon2DAd9jiz9uLaN5+9PVyZNvn3MPhkuLlKINhTSUft2xkubFBaAZrazck/6b",
-	"TOr9+cn32cn4w/3zZx//o9dcXNN0dr51q4g5EQHHU4lMzLPRzVrC7RvjcUfIUMPYA4jyxLiiIEP8/Jn4",
-	"ufiBYEZuCKKoTFjZoc7XDQwn3N5mY+kMo4Jy96aD6LeFddbV23Vx6pGV9gTrNet27Gkxh4VCMarVAXzQ",
-	"pQO9alkyzg4fIOKxtQkg6eC24C4W5f+GlQf2hkbVvAQp1LUlokHxv1Aik7ifGZUNFFPwf5xIb4pD/MBR",
-	"ln2rKgG42lw6Tu2KCH1gr2MOwElbVSVF7fasHG9vAL8VeDLbXurl8XezFvdkoir9ymo5oenbQzQckT5I",
-	"0L4lptcWZv+BDWmdWCrs2t+s1R2gsEjEc94Qh++LDOivc88Bgvo+xjlethhnIxvqJZccWU9W8H6EZGwP",
-	"nH/i8urSLQN0FNUz1dOn7wEWtYeP5Tqz173hycNYL4em0by6sFZ4XQ0H4oxqw2Z9dg//thMsIP7hLiuI",
-	"wigwHk1lmQdBJNytvDuF7cC7amNQB1q6t4H9nu2xL/2TgHeH355aD2L3xw6ZHIY0aJ8X54Emv35JYeG6",
-	"HZwh/dr++LHw0LZd8YqwpiA3p6EME82E455ec2OlRHt9j4I2fpoFNW5Rh1z8G20jIX1tT3rn9nMeh05S",
-	"VfDgVtNBAyhvWpf/L9FxmtQ4J3R1I7RaQ7lF5EyzbCmMxEBWUQngRwvhgSkx7Db5duXN151ccj3YxWUp",
-	"b4TvvunQW6k9txFi0srlYLMKlGhjSQmIjZbuKrk21aQuXkprxDwzhvH5eIMHwFtsDe7pQVKn7++h356f",
-	"E1FYhOcjejN9p/oUh4Xn+ZZR+ggeiqBKZ2KM5luuQgzp7dh8jKyCaQ5UsEz3bOm+BNqta7EOzMMCxR26",
-	"6HgaXmLwGl02KLt5j4dgPA+toMiJBIt/vCfckHrDiV7PrksgQUJBtgIRxafjEAcqBiKKTTjEVRPBsgWP",
-	"jQKLaQcksi9a3nz2Np/8PwhgxIFf96VJzZaCWK2IwY/RdHhK3d4eXnd5c6RgPVhMKy4wAutexi4thMlo",
-	"Xilc8+TgTXq3tk+gzEHYkuZS5VwU/LnZXx0QVIVCxsQiAH6bgYiudc47LG+2s7AV1vNswlbsvD04PEjd",
-	"yS/8Nleh+aYA6//BrWV9ajr15OMHtx3RmwLYVyvPAGhKkbfEsIc8iB2yswE7kzm7h38/niGF026AJkoO",
-	"YciZtlT6fiKA3AztY8l0rreyKsaF849RRVw8SkHN5wT+sEwfYww7oo2imjrMN88WNqNCUiDqxOMdjvCr",
-	"315fRl6s/3phxF1VWCtZEZiY5tqQUT+6b72hMdgyd8hUiZ+lFcP0t0Rl30bgBuy6Rv7RzN523iCJNitU",
-	"MVvM4I+r8mi7hwIPWkEej1zDQqQ/uS0LPLHgk0w9L74krrAOVugb8uXENDPTE3iszGm24gvUaCSN2b5O",
-	"U11NgkYLGqi+U9hewJ9HV6ihVzSImUrrSxm+eIC17PzELWEgiPH8J9GK5ymluRkziHW3WSTTDnW3KH18",
-	"2rZo4LWd08C2ivq0LCz+ewdR/NVXV5KzbjC7MOWEIvTs1VQfTGaQtrWSH9VhKw+QbMBJ/TqzDdj2Hdgs",
-	"cPgOlG8Y+WXRQI5Lf4RzV03kbty4RHbuQfyozIG35lyPFjPUPtTG53yZ9Rmp/RPWkFN+8+WVbWLdizXv",
-	"7UfW9z7wlLV5cFQq2J3n5gXLt3HobqPRguf4MOzqrJ754d0/Fhs9upWzJCT3GV0Rk6KTcAtHZnnHR20Z",
-	"Usckywh8JEvWfbHOl1en4oplGDCBVa3yn6X4GtKAz9PEbYpA6j+V4Z3YzBXG/uiMUdqbYvRope21P6hO",
-	"ByrNSqNTkr3gQERtq6aLURz48r+sFRUTFpqujSN965kfRyM5t5kaEebCc3/QioHlw0T6VO5b2GkzvNm1",
-	"87gJOOgfkBDARPeSHs3XAYgSlLbuoIk5Y3Eyr7Bccce94CUZwpFIDXfZihKWle0ELMU6htHD3aUe691h",
-	"ORbWA09Xk4EbDpUz953Wk+UdG7MvlrdaM2zWyj/tqSD5BLeKCgQFVhIq6vNT8ez8GXEfBrZDamNjBOC3",
-	"MjsoH7t7/lsa05a5c83r7BAhqgo+k6lQ+/BHiuvEma2k3D6xBXIwmWk2R8kzvEdLNSmU7IuZzrH2vxKT",
-	"Si/mhnGBqM2DwlArv8ysrYrhwtKuFx0byF+uciJBCMYTmw3kA5V4zxspxdPdUNWD6W42H3vyIibNajTS",
-	"TYbY7M64h79zI3hgc4R3tNiim8ED2yLwc2Xwpu7NEmnazu7xhx39V8TI+P2mpYA5oTAj0FcAzQfKTMRp",
-	"DCp9VUDwROThIGkaQx3QHiKIA2VQUXueEZY74GmcC8z4sK8d60AdaTveuuO9IU+bx+3z4A7Y6lbzO8uL",
-	"8XirDXrOPRbBGovU6tRtLQnsL27rIO0mX26CWlbuej1QaGFgb4GQI4oxkrdJ1ADM6iYCO9rpQL2UxFij",
-	"x1HVS2Tt8PuwdYY8e5OHWYzHn8o/6b77Th/W2Nw72mHpnjPuEvFxQQM5ENh1gp/QszmQGN3pA/BLbjPN",
-	"SZXNp7sF1En7Oaig8PsStF3YJ1HwkvTfKumVrAJpE9/4yCyjHDrkwH1m3xPq+cql2cbd76/Qk/1JZbI7",
-	"CGId0tCwaS2WBjPQ4WFbxKeVqREwuMnBT3RuV0Qks5HalrmWChNkPGC6tYGbLQq1IeUkqFBE6TwSBWqI",
-	"7/o3f9UUt9SLHcKC3N/uC8VH0VA25SBawzxIRmnEQhV/LGQksNKmcMDdPWr0IcASbAFRiIku83Uaoz1n",
-	"8FhxAR7RNteJ/t5JSCDPI8XYJmOpbQlnQYF160EDRRm+qU17fXjrwRfjQ4wlO6IbBnPvrZmetULOIG+Z",
-	"Gqz1Xo51UVRDHUm162rSDwzkQEVy4dkDJhndzd3c4RkOdK9wnUdKQ9q9+JJMD0eQW4pit+gWLPWCgRp4",
-	"t2JByGSgQGQTiHELrdI+fBa5faRUGDxAl3cxF1aLwqLGrNDKK/pWMkLAjXVZ6rtVyHkWDYKR1a2sTkDw",
-	"ndps68K+KgemQlSiRKhPEe6MBRIqe+l4hU+JeoG3zX8tjLsg4+eAZlgCZaS7+VkKizw5F3g0AvbQGc04",
-	"I38U2+sGFxiyPSoOmzxQKJvO3rpzY5d64QZnpJWSI4qCpv/IjD155b5z8volaifDdBTGxLSWAzWR1v/C",
-	"3hUjriMnvVWQufXDiJM8dreIWaEWFtlkpHLPrlA+e6Agcn+LcVlWDgYeZEAgmktIjWNb7VQqmMRfYLSM",
-	"GEp75wzAuc96jI9lA6tkbd5cd5idOzM3MBQakEFIE8pIYm+TPJE4bZSHxmnymWj30AlQjICYv7vVKxKg",
-	"daciWlZAnLiPj9yVTTLGNWKRpNpot5ioW21QkFe4mHcBgdAINGFALsW5GMpJoUwIezgn3YS8zI2c241Q",
-	"ke5gIisVTq5dURiPNdlgLSt9J7S6dEam1cRLOuO0tTXXffNarSTgd5ElbDqqtmwUrW2ATadrYUSwhr8X",
-	"Kje7uLNbkQ1R5X0Byutecojd8aQFRrJqIHCBPYzabZtkoRc+x0Xr0bOVHMniVubbjGYVU1vbFmu9iUqw",
-	"35+ffP/h/iK5+K6t9Ppgzgo0ja4NSc/KPy2e9FGRs/d5e0XeFy/gaFa2HxArnh1voPLMZn1xP+gZ+ceg",
-	"13+RDHCZD3r958mgV+SDXn/Qk7f2+vn4YjToub9b+N2T8yfPTy4uTp6cv7s475+7//4L/n5TKPxWw/vc",
-	"30GEvNe/H/ToBOz1n378OKgLJTcUY7fdkHAFIu4pWqR2Kmd4RLs+xod0pgSMYmfQLg3iCCXHvnHrqilP",
-	"Rn4ebeXoNMfs2lsjMjEBKD13d9irO0U+mYp3Y5FzvVlFIFnecdeIfOHPhSD5phwAg0SDF4GQNjUAgxx3",
-	"ugLsjRzdoCPnGtXWnKnMSjvduT0/wcf/Kau8GNntDQqyvkOAqlrnNLPqA2cdKLrs2f3AxR+TmIknt0V3",
-	"2p1eqdDhAGl8Q03mo6XjVD3QsPw3HMtr881RRI+2oP1AziNkhxv/RJiF+6QRKaM8UvfhFNG46aVIM7VE",
-	"gKVbz8APHkm7NoL9sgJok1tM+OmTGoPH++zk/1x/+J9NR8c2s0KvDmEoGXmU4IHz9SyrQ1d4IdhiJikF",
-	"91ct8gXuDBAtpIKp9LsXz8+npL0RjpAnz6YtfZZ/zotqQ6cvnu/QvXccCO67zSJ1j04v4UdcDmniya4W",
-	"Cn+1ZK0g9yloxDJNIoBPbViM1sqj6aiULBpLN2LOyJ0HcSlStNSUsHets210ZffeN9x3dnJ5sqEse18Z",
-	"yJE6uT2cGTzKWiVcKHriCEBnUc6N5ShbNV4jWjlPjVNFAZwkACAZSmswZYzqAuxJ497yjRFSVbqceTke",
-	"LySApS4gFAVDYPWpeE15uEqyshYCbojkE5Rnfx1zrfzoxiQiBVYevM6nN4uhrJS00qSsuVRJ9ImwPZgt",
-	"qH0OaVIYSAa5hFwmEKF571/0jWFdunZlBpSkees+TqnkDbTKPCNfED0EKuoExnyExK8w6G8jz49Dy0nP",
-	"T7YH2LvRAZDaaB/yOhqtI4We/W2yOVpKK+ZSpHwSXxd5SoWuAPnlUeioBo1VeQtvQ81lZ7wRnN3TTxsJ",
-	"at9IxGVEjjfpohfG3TbGlaT+KIz75MBBYOK6HvHakoRICKlp3PbYjr4xwhSwwDQhRNYwrREHZVTKnMsV",
-	"DRK3e6KWSfQHZrRcF9zaUfI31DC1yf7+RVcTaT91Ae8v/RuNgdcz7sKMsB/bDClpj6ZjJEGkr95lE7Z3",
-	"4GIOCp7gyvx29e7HnzYymYTBPPSBvWURfwnawJtnY8/jAr/ZiU4wiTuBS3031aWHe/lK95UFvbW03SfJ",
-	"QVWHIOyIdpzJTAGs8FRchWw/F9kHTDzCMQILtrkrUH1Tj8eES0RQviKQWjPRrK5Y+qhPN7g/A8kCJUXg",
-	"s1wNGZo0dJ6+EdnQudZeeoqa0bR/oNrwJzsAXVDLrkvxEED9Gpu0mx7PprL3vRblcfSXv/wd4Ucu1gDR",
-	"MAt2psefdvSfEYxzY36UPhPKiX2UxNaOY4DsBak35wFASLoVxHI1Yh6Vw9ELwytaL2RlGYCshxAgiIau",
-	"cX4+Efi7voFvnt6ze/zh41m1+JS6p7X3Ja14GCYeH1mqTW0otMU/dllpuzvrjh6Lm8LdCrER19VCpXCa",
-	"QHTSDQ/LFl6KTC2pnonUkiFT3lwsFRXkNuzubxbqijt9vKtduKPdymqojRtDN/B77M3YizcLdSTav9+5",
-	"nLhlfw7lyB0kNRbAwuWttaG6p2HJ+chGF+usnfNNmEJNSnmyMJKgyZw1xvgvYQm9/GU92gHBUD7LREql",
-	"IMbfd0ZuXFTETxwe5/P9qKfR97gFT+TP+fTKf8v5PtMFyVF4AU2WkgOeNkJBGrFQI1nZFnESDJO84iE+",
-	"6mriQfNGv2Pmkht/pLiFfz/WArUtJLSphNQYQJa9wyCFXyT0nn1cls3YbY8t3uqukP64Vkkk0w5cm85E",
-	"Mcju86Uc1eRSg3WAd4Y447jywESFAhDD4KtHzWcSSnsNrWakNw0JQ73/fQDbPlZcd5CaEdtd3ndbTIty",
-	"j5ts6xYzjaEewPkNRmDyThS2HyVoEAVm3N0wK8Uwy90GiNsxqN5X+i4R/sMoyFf7ykTrHJRzE7FQNwp0",
-	"UfADRUmlK0328hOnUA9mKfSGFlPBLnVmK9Y/cod7zsFsIwpwb0IosAzPfGFjER5/IwK1lsuoyghVarfR",
-	"d/6VBZ4PGw2DN7Refd1fjx4Ls74pD2INLfIRLPgJqkIhshka1yc4QKFEilOcBp3v8KeFMtKmYqLFMBvd",
-	"EFSgqASNVLJCs7lsDFRdNkWn6sJH2MQWUSNvWZ8YdNqdA/Jz/C0YKje9M22t7n0g5aPmnNMewSbX92PF",
-	"mravN4Ho8SVtEHcrwsrHFUHaeR227KmVzPLZ5qL5N6+uXv78Kt5KH6X4tRSoFqXN8sxmp1bPyscJjVas",
-	"w7vibQ1UYRNRSZUDqt97fgT1WVvLnPdBCJV427BvDxRJlhmRPkLhs8dpn+9RttIl1L5LDkjrOULVZ1wn",
-	"L4Mzif7gQGG3E6ZcuYbXp3z9ivvk7lAI66ACe8yoP3vyZKBopK6Vttfc5ZQvbMbrTYpxVpQG8OVuyH96",
-	"9/M/2DHF6TCJMHYJMp1jXc0g74fKqZUoZhnwNXGKvyzUDR5nU2vnyUC5fwwizovSasSaOxOBVFCRT6Q1",
-	"4lFKMnQLrU5cZxeG1Oi8p1UWNzJB3gHysAeKvoWMhbWvPU4AC6i5gvdnWc2yIhd5kU2qjChAEfbJE+Wu",
-	"IzTv2KyBUnxLAH8tzYtbKl5I3VdP8GP/OeipQS/d7Ly/QVM/qGYwvKGNZyPrkKzJ1hbmsTwyf3vYUt2T",
-	"jW6StVreVXqDALkvDFJyA7Vqm3A7v/mg84kv2RS89kPQsYx647XsSLN7ds8/thfShW1ZL6xHCzVsy5cM",
-	"1ZQNmpQaSi1gZ25ayW8CSeDBJ71d+ZviEN0V4fEjH2Ky18tKwutrKOlL4MQc3aSJSGnZpghl9W9qSS5U",
-	"8Sx1SOTZYKJECdHO7cnVRHBzJzB+HzERiYeOQWUYZBm8nweXBAyUarEwQAVXjKbejRcoiwkOiLsVBDeG",
-	"ATWeTA6iVVSCOMMvsvYgvCkrLbsMuEWWlmRC1p4prNZtlVkM76QR+aQVEmcqrJxxadeozKI5nGW55J9Z",
-	"RnB4Pc+MuUMaWQUlFn7K3bz4H6+HyzrSfmFkDr98f7/C3u5reYpe0qNx7/Uv3A3G/9+Tjx/2TWrjAG3a",
-	"0smoDpOPZBKTI+7rBPbbRZy/0SWn85wqJlH2wIr5FABgUz1r5joHAOYhN258QVsw3f2xsy2bPbAIvBpC",
-	"pxPkhjvCnJ7xhnbIvBfHXSKjWEHuRvaBjn0u48zYCupwVC6M9bxAAbQYCaOsXOIKwxRoN3IJAq5DWRby",
-	"VtI777RfZbGeD9cL8yAhVJI+GLJqmK5zX7LTUhrzeck5uA+PkQnbp1za82oxSvmYqbWvJpcGA/ajztuZ",
-	"KRE1foAcGho2szOtW/Q+YRisANt0ibKV5Aya15yvZJbHAZFSZrey1fFu25Wt3FbOfaUom7xyELg2XYps",
-	"CGuBB4KKrNoqc+v1Kr40+6KhNPvDYQ8LKx+MiTAkNmEaj3v224XZiQ6FzzNnRH999U7Qd1OgodgEF36L",
-	"7zg8RJBetBkoiLlkfec2ZQwldTGtP9UwwaIwDzuNVlZVNtbVDEJucr8LELt1NVnLODKzxj2JGw8QACpm",
-	"3YD3wp3GyNJvO7DXcL1l81VolKkoANtym3nHHXyL/TugMdVftfFiAG3p9DrgX84DesS9YdWodgn7XOV5",
-	"JY3h8LO7LaM4DcSL9ejmVFwFclwwrig8hCSlPvwenaHkWVuJJcNyJh6lJye3UuW6OjFSmhMCiviHp48T",
-	"KjtZzey2hIXr8/5wFrbhimI7Jr+NF362amsHiy9t+QoMwnhRhkDbJxjk2bQwVlfLDfHIqshKk0DBMVoe",
-	"RV0og6HHYQ/jenGqkDjdYUv6id7/NZP/NfdoY9ksDtmBtEFsfK4Ad7MPTbqzZ5rlX7fNLpTbEbsBf+/f",
-	"4LYL/V+ggDCD3ZoLeYRUuczFv/QQRr6UY0sAK9znq6wwDGmlN3xjxFiqkezj1yfuOgxPQ7gVgCsWCmus",
-	"AZ0KTuZdVVikA2bg31LMdAUoP0bquVaUxa1kahWCfxeGFIZhAcg8oWs3JGzhadeFul4YmYbiw5Gu8hof",
-	"CmuinYorakHgL4ABWRFsbqobglldO0261m4+ynGU+OHw53kXFY54l8UH7n42tay4u2n7KfAqsPNRrCag",
-	"rqPSAV0JYxezIahU38oKSAHAr7cGfVUv7Iv0gJVeYHRrFtfbwJm7UEPXLdOiG/T7dPkAVZW/T5ft+avM",
-	"aMXk0ljoj1Wsd7Isu5je36fL+t0IYHVEywz4OsTOPKx362fwkMFRYBFRUuQaqJiqmB4SDHCWsT5ZNET9",
-	"gRqoE5H6eum0j+WLQCm5cjlzQxqaeQlfRBia/1bEwvwIDN1NsqJSS5XNZP4YSHcYpHMZv2SgBGZoo6oC",
-	"+A6+qtJl6fZy/7IokZuweAB8vkbUzdi6rIYGd++ClJuxiLONgOAx9/utrCrUNoLLqrr021JKj0vpzume",
-	"CCVvANzFHT2C7MR0QhX/IQP0zcIdOq/xlkva3F4UzD2Vf8c1moBDx7VTj//fQfUpQR4yuyKVhLBD1zX3",
-	"UBDmXoXFFxTT9vShCupjvXKIew6Wf2LqMcKnJdxa/1CZVWURMSt5DlGkMMU8Iy/NwpyKNytl/+5pqdLX",
-	"9KBrP+C6EilcuK4ZBZn6qxxKT3iyTh3BK9GMYAiuFwD6S/vMuH6H4zWG/JNmEwj+uZFWIKsol67Qm/tk",
-	"SX6lQOujxYeg7cImWNMs/8xGllAI0Wqx/v3CanrkLEamYFkzzCLRl8Bu6iMmwPJEKu3FaEpLRsYLmw0m",
-	"sCMg8DypffCaU+79uFsAolGuYSvVzpdiqO00LJ5NFaJMsRDvB9hQs1Sja8qI1Nb3SM+LoCUWU0YEKaQ6",
-	"oIOzOjiMqybuLvhsj5hdZrNGogLMq+sxwi0x11PLsruHejbkFZMlUgk37ddWX7tOecRdeJ1CnbPc74vI",
-	"SQPjEBUm9kEK3deg4d+tzKpc38FfoTq9ZdPzH7zOyjLtr08a9YSNFlbj+goU6TQzbpE5p1xZk1IVSxDb",
-	"AJtG29RKstW5ll3raj7NlAlNXTX3TLgRElbrG6gOCzhPHnkFc4hlmB7dPCSKr2DF4Jtzj2Gf8YdTg1VH",
-	"A8fdB90apaOwoy8QEoVde1h4SLzOcSmFwfIUWky/7Pb0a3fApTwf/jrhxcRUjgmUpGYhdM9wG78bNyBM",
-	"poZWMsspdlfTBbTIo+Q1mO5CVjPzWpjJQKWzbElagWlIs/NeYjS0f41wISI0AF4F3ORsVIQJm2TcLZ+g",
-	"NPD8gUKmY3jUTTGfy/wS2r7+fF9NleU5ECi4BtWpGNzkm8gswRAe4SjXZi5aGqnrfW2dJGu2iyRSTXaE",
-	"E+QujTUuiKwso9lZrW3yHH3gAGf1QXyMUB04fz0tTX8rH4341SvjFI1ENwO1wnSDTU9lVenKpMjmE8oy",
-	"wUXGYTgVv8gCjCqN2CDSgVLkbYWmsG8ikD+CO+Ds77Jm+bhXKM2fQA341rT070FC+HjVnuEN7saQzYve",
-	"hwQ4Xnv9Hk483KjgWOn1e892p7Hi7n3hFdURxZtbu50kIqA8P6rOby6yvpHLzRDf+WJYFiMxzSATRBsY",
-	"oDMiithVMmco+mdk27xA4KfICwNMOIAHBQ/YbZgJn03DTOVtSaO/u2buQk0eWuZ2/UU116aVnJX+vDPN",
-	"4t/l8jf6ymFT2O5FWbskp+tjwqzq3cZpabZvcLgbRTg21JTEADMS3+HiTfAuK+kO7iIrkb5QV5PE74vu",
-	"+gwSfl7nyVdnwZ07zOoPsrJTdyVqyf78fNCMz8/teBSgR+4mzKLFa5HN2qcAhAo2CCPhJ5BTYy4rw04c",
-	"o5mQeFH5Wdqkr+MM42d649ecE8E+bOcPpdE90AqjpzOGrqjEpMpQeGFngaSrHATR/OzBbDqXBx7Vh+rn",
-	"0tfRA3MYLjZdUQAIaXtjaZwESqR05ZkrWl0GHMejOgzkG5A+SIxPBx/hZKit2wM00AtjH3S1u9eAPTwS",
-	"7o2Gt2WTQfPpTnJpxpO5aaM5u8cfNrJZvixMNixlffeHjBLosGDoDdRZDN2z3KW9yClSpRUlcdY3IOTJ",
-	"9Ga3G4dj2AGJZq4bKv4ZCle3D9u+ywK7tRLk1tVkN75+98GIoN8fsFhu07yX/1pNDoq6+bWabPJeXJM7",
-	"zSvDGHhhAD8E+2yoAfmscl19Y4SVKuON1dlt7LomsPXmsyISmoT//YaLRcHKEyLoJwKhIigGkDSU24nd",
-	"DVASpgb2bHeVs2NdzdL2DfjXanJcFmPX2V6/l+VZ2HoLVVgJBeu7m8mRdthf5J0bwnb79NMKE4nFigbn",
-	"uEuinrpoR23jreSkMLZanuCGCYmtjZZrprqyJ2VxCxi9G4jVZ86fL0vjsw2UFueHsxe4FL/++FqMykIq",
-	"C4kSZPtn7Fb0OEbyi0heS1cCGPKlcd81m+39krz3GynnrtnTzEzbDf0NNfSda8EXQNxtpnqOqlMLQGY+",
-	"P9/Z2mtdOZLd14ezDR1Ne5ePR8B0doitR3MaezFybFP7QgCPDsA28NNuyuucg/Bpk6yyxTgb2XUEbEs5",
-	"KgabDlqNiq9oTeYja1WXtajcpy06vetVpDiYUEQKl4jh0mt4kXZdBss9BWr7//Usba0fDcPaYfnoupFs",
-	"0Uc3Pj2YVYXxZQ9FxXLZFIdos54oBN2Py2aDyARcs4aLorREPmWmADExTLrcpm5OZvFvJ2/OQ2gCLH3W",
-	"pfx+rHnO9rCP6PlXaPQ7MzSYhDNxlI2tJ1Bqwl8tal9QMrueHQkoMk4EL8UkQ6qAtljuVVnGHA/7yoTF",
-	"SoOfoykGrslNofK28PDNqmKUVIuZsyBD9a40pjF7d+/DrnpL0RSgBivPD99k3GNOazpJU1nOrkfTDJSB",
-	"mloMb24xq+fPdm1ZDTnhm7NRXs13//P11epKkcx294ByZp4/rGt1N8Bk/jqOWCi+LgEmbrhfgttDqd1T",
-	"qNTpUyDlu0F7CfZJqDdp3yXp0+INfs7f/fCu9MOiKHP6WwtfDT3/oDvZF2UH0OEdJh8H5kAVBZUf9pDV",
-	"lNLWJ/3sHn/Y8dKAlUkRW5EVJityUppASe7m6wJ8s3fwQW+9LJB9dndX4A6tDu6+Vo7tfv2SApur83L2",
-	"Lz1sX5q/RIYTY/VYZRU03NrX5N/cs3dJGrtGHGLH/5seRlqeX90S/5sebl/lbuw6DefCZACM8sGMEENZ",
-	"+6PHo+e2RZYxImaQlkLSndJdB0GixzAMzSdmnbu9MAjjKiCSbYm++FS8cc0EelK+VDLkd1qoSaM0AnTM",
-	"705fbuHKLttbwiHHbjI57lGbjMxZyo419XsqJ68Vlvgc/V0G4E0NtZ247/XrFe6JZ/fG62kR0/kQmgKA",
-	"b5KkSBHZx2jqIHXK7CmFAuw0l9J7rXOP/4N6sba7nCcE+FSx539jpVIcm330SjtkpfrJszmTWWZVe+kV",
-	"YM7O7t0/u3lKKHnMIWJf9ZKHDdzT8xDA1LZwlMj5YYmj5Ly9Ck7OO/SYYEjg2GoH3O27TFzz/akVT9JZ",
-	"JS1WSH/iA9uOq9/KTDH1dqzFwzxJqFUHknKAR6fwGkJTCyNu5NyGzJEcj+XI8h5lAE37ZoP2JIwhPr35",
-	"NLPVkkym66PsGJjPiUa1zm7OM1stqd5J5jCSzYDPmhmZm2J+ACt6e1NAdi9qDN2hMjqJklB4wZW/Esqq",
-	"9ARp50KVD37dhhqdwl7iKeYLnlAcxIqJ+wVTOEYAdhk8JUhhkpYyF9LIgItfKajpR5B3yAI7W54Vxjh/",
-	"a1dTjnIJxDhtrwGRnw1LGTTg41oHqPqoZAmlOaofc/PZyB/ydIYEuZFzm6mRXFVnQRDOzK3RxjJnN13/",
-	"f1k1Lqu/akEq92i9W5dXyNe3kKrMCmVA6tqn1r3LGAP1UJUAc1IgceNrBCvJZCjNahZAaIGt+KoZLFwX",
-	"tjtPOIIHwmpaHsa9gUQhya2VNLIcC10BYWCADiF1IAKcCdXXNX7i+LgJQoZcF+o6z5am1//+POkReG4V",
-	"rsnJhGJ3DNEx0RTw7s06Xw+DpWiDTqD1nt3Dvxuhm76tpC/u9lK3h9ZjFXhAATa/LRYxUByMELgFRRW+",
-	"s4zJQvEyu4RCblAlp2pFbMIoU/6QHiizgC7p6lKk7gnX7gnXhU09rBTzNVb72gHOQ7qPJyiJXYymrvED",
-	"habXJ1VJfCHDpCutJmIKNHKtoZSWFbVKKGY0NS9cyOPuJyIvKgllyrpyXklbuDHucS3q6M0HlIF9bm2o",
-	"dSkz1Vie8mzTvAc8V6fBlVb73HdPgnH3V6E7OZxqfbNFWZf5y9C8JtJGaR15i3W8tWNjvzP2d27E13zK",
-	"Uie2n7M85J2drXdh+Ng6XsGkbDhd30q/DYlZZkfoK98CR2mlZ0LpO+euWY3HLMw/nrrix1IvcniBMMVE",
-	"xeo0dOByXWwjSveK28uXWTCjfnTpCJsm3345pjfVuPgLSzSuG6ox8SVHr62A6fByr+j0ohxSaaenhGDq",
-	"fQiVdNkEKd+rstfvgShN/+wMDYYefTrSszPQktmjehOH40gHPE9G24UD/3zI4/3Om8PaEom3wbN7+mnj",
-	"IR9pmyHDtYazm1i5fOgYyzhH5SJvYst7CQ8PZrrbGROtHWxdJ6cMtmXzMCXbyXDr8zjVd2LmBiWXZXEr",
-	"K3cDd4PiA+TwR3BoJsWtVGIxb4xstg7R+QPbZ4chzo3jvN+GRW3nKBJI3a3NEorxG5+yABqOU5FWGijg",
-	"cLmlBErHmCUr62KSpO0OtVC2KEVaSVtU4Tl55XzfILAMHO+RGYyyCkJs7vzI7KKSjAY9Fa9UNiyBpMLb",
-	"OjrFQzlx9/2Q6plmcxDCiQmALjG8ugy1sIUxzSFQ1NKLjetTBZbjMdxTZdk7DSBQ+LCyfrtuyjEzRyfw",
-	"Uspx7L8nnwUT2szlPJQjEvmH9CD6NVR2ASQWq0iaDV7py/DOXQAQkZUfAAZRb9Py64RErHRiu8ccxrRT",
-	"eEQ0VZhtOsym3GLLuFHtnzJY2e83ePe4b0L26Jbwp0C7R+OeAOgvRBX4EBaP0lxmefqYmEQrWK6eb6eS",
-	"2Szy1MZF6Zp1KnCsIJxGwdYiNxCTyEQlR9K9kwho4HTgHXoKKXbn6MPhAwsWdUiurJhpY8XF+fm5wLBG",
-	"MZMrN83G+IIb2S/hAuDG8dNOBOzDg5OsxC+XedOq/IkdN7z3wwUfGWYNVAB1odiqcn46kCHW/IA9Tgsr",
-	"cW0cbH2psLCAyqVQuUjZWZwXapImfEXODHLaYTIi41uCvGUuKvzWN2FBrZn1O2lsp0Z9PCNCpuFgNpcN",
-	"+3E0KhA7wg0DhYcMq152ZG2ZcLZSs7ZWO5suz+718F9yZNsBHq/+nJdZAepJgfYzixJrCHJIPE+z++lf",
-	"ekgb7kJxuQ2kdfuB8WoDGe/dVEPAVwJ2JGME08wLbNf1oUq/opIgy11h6pvQJ273Kgvkv/U6BAXJW/w6",
-	"JvLnJEq4/bGQCxndL17N5nYZ0rJuq0fObGDRbSb+/RXG9svh/WV+Thj7rph/Qy4cHrsDvqVBuiWvU7Z9",
-	"hoVdxpy09ae2VGLpMEsdFmLV6Ic3hhsC1XTEvV1UzPnV6M/7h39efUGD0x9acwifnx7+lTr71Pod4uI8",
-	"iAcqc7iL5r8BbuD/fHbPP+6G4As0knXiOYFUmm6Bp3SDnsoyp5BJ2AFm+rZFKuqTGQV/z/aYf1bSexAz",
-	"2IY56TLG1hl4kBsfrnMNtnJGvJMnbp/Y3+uMX9FKVoVvCGG8eaXn2sgc0jVRyrYwsVWWJX9QlJmVFcnr",
-	"ylGBWHrY9OFL1aIM4FMiYWs4pakdV0DPf7zbldIW1PImleQk1NXIXRBtMbqRVjx7cXGxe4YkdOoLZ7js",
-	"hLEKO4s8+RQb3oK4bbX7UaZG8lAm/xaZd9kJmwEVvfPYzQ3qX7nfIkxaA+RCZOwKgEdrsrEUc10oC5nH",
-	"GhNv4S5bqjBTme+gYPIjdLNbktejA/zwCoYzWCIDDQ9JJ6FeePCnmRVGADZJ6fsENt7Ckdg5hX+ujfwj",
-	"DQdyRDKQIz18dJUCJZ2B+mWBbIJA+a+0mGRzA4wUQObD2O2RVkqOLOUh0n9kxp7A/fDk9csUsw0BugOW",
-	"CkrHnuT/roDIluegjkLTNPB1pwLoMSSm1/CzqVR5GtiyMBnjBoMkB5HIDwpkZO1DA8UyB49YNsotrseX",
-	"OCCRIAG+IxInxiEIvW+EvkJkkE2P7sy7RMwp1IMMSmJaTKayohlrFUjlOW5G8pwnvbGuZplFpdTnz5Bp",
-	"CEVUzxtEVJP2+5Wv4olm6i4zHNLML4WxlVYTDG6q2P5866cyyyGpT82vWU2tC/PMWlm57/z3+/OT7z/c",
-	"XyQX3338j17DfWmrs2blnxZX0QlGbWvHZ6/I++LFQMEH+sRznmc264v7Qc/IPwa9/otk0MvsoNcfuO3p",
-	"+cnFxcmT83cX5/1z999/DXrJADAO8Al4gvvNUOfLQa9/z7/qD4h5WmTzAj4B9x/4A+3gg97Hj2BSYSRW",
-	"+7u2kaGFUeQos5nP9gBTa80OO5Fj0mVZcytBbUs8cutNVieAA0BLfvxQDuc+mk5bgkcb5JmaYjTRKfjv",
-	"HKWJJtsXPUy00KrrGXZvlqNFVdglfBnBfv33H9wyRwvDpwZUUP/s7OLJi9Pz0/PTi/53L87PwaWgVq0n",
-	"RTWxQsP89oHoMQn0vAz9ZgZbkwBv9WnYsghuuL5TsnaumYIwQh+IfcaQ9ncPZA6o4aIoc5N4PqH40Y3E",
-	"Mr+z3E61UKYfVfZRbglUb5KIxAKoXzjqQo9uD9v8hJWg5Pv24+AD3N4TrzsRLkoJRcvixsP0N7VeA8ih",
-	"QI4/vbB9plmofVlK2zamCG9wIxrybhSag7oGuO55KKF/Jh28Hz98/L8BAAD//w==",
+	"3P0Nk9s2li8OfxWUnq1K4qVldfslcXdN7TqJZ+KZJM61vZPnbuwrQSQkMU0BHAJqWePrqv00+8H2k/wL",
+	"5xyAIAlKlFr27ty6t3biFl9A4ODgvPzO73wYpWpdKimk0aOrD6OV4Jmo4D+fv+FL+7+Z0GmVlyZXcnQ1",
+	"erMS7FZUOleSqQXbrrhhKZdsLli64nIpsoQtVMVmLxb3f+ImXc3Go2Sk05VYc/s0syvF6GqkTZXL5ejj",
+	"x4/JqOQVXwtDr322MKKKv3cmxXszs681K8FKvhRsLhaqEteMz7WQhikJPy3yShu4wL48t/f/bSOq3SgZ",
+	"Sb627+fwlnBga/7+RyGXZjW6enxxmXQGmuDI/orf3h3gr7lZsdmW52aWMC71VlSMa6aVkvZ/TTBvuWar",
+	"fLkSFTMrbkec673jnNKNjfEuVLXmZnQ1yqV58miU2A/I15v16OrpZPL1xdOnl48fff1o8vTpRTJa5xJ/",
+	"mvjvyqURS1Hhh5Xli+9fVj/DK9vf9UwyXpZsvmN5xlTF7MD8aEtuVsFgy3KUjCrxt01eiWx0ZaqN6Jni",
+	"i8tvYFj+39EJL8u/8irn80LEx2aFwr7bigRnt3TtFSuEseKUsCxf5kYzLjO2kVawU1UJncAfpMKfUVp6",
+	"Psk986zf9e0mL7IX38e/x86y/Zq5vahnVPDbWYf0HezdQ2PCHd4zKPzxvKNScpEvY6N6xlL4DeUysYI5",
+	"34GgwtJu1nPcfrlks5UoCvWvD2d944YHnX/c1Xq/wILqzDWrxFrdimzM7I92DELT3xcbLTK2zc1KbQzL",
+	"TZ+SSOl1+4YcGeRGG7UW1Z6tz1K6ZtD2dxefdSq/zxeLNyo+k8pYHaqkSGip8VgwK5AHJYsds7sfpaFv",
+	"8ozaO17xnq/Lwl74GHXscaOv+Nb+d3dqC63cKWFHvax4ubJfwZkR7w1+TK5ZweVys+ccy+gFjSFLq+p/",
+	"G9kHjZJRpuz/XYtqzfNs9C4+zN2rTeRM+ysv8owbAZuKRgtiu1WbImMrXpZCJqQWmFRmlctl/1B302rT",
+	"PMQyseCbwoyuFrzQwg9trlQhuISxPb8V0vwll5nuju+lXWKzElqwG3tFwvQmhWmckapa8LwQ2QwEYrZV",
+	"1c2iUNvxvRnYKLwoUK9JtZHXTItbUfGC8UowXhhRSW7yW9F7NttXNr4mN2KtW0L+5FFnwkGMXuC1j+sT",
+	"mVcV38Env8jEulRGyHT3F7GL7ctKlMIug7U5rPhoq1NuxA4Waq6yHVsKowNbyBkkS57L6+Yt8BAucTPB",
+	"vS3lwx5Nno7fSjcLaCLW0xCM9r4d7l12+4sF2Iw95p+1SGfWZjLwBSR2uWZzbseq5Jj9uhKS5aA/3Scp",
+	"Kaz6kmqbtG5rfuTFJZuVlUiVzHL71inJzr5PJxv3SM37QmrDi2KvzZXjNYMUL117Vr37I5+LonfHKS2c",
+	"8IGSmosCdPDsRuz+cMuLjZjV+2m9sQJYFGyl0KLxOvW3kX3fH1IuebWzqim2zeDpB/fZ5eMn1pOwdp99",
+	"xv/57f/84d0//2F8759Ge/ffxZPI/vsxX+em++0/qC1bc2kPFbG2mho8kJVV2oatle49nwt4XlTv2f3v",
+	"DffHk0lgq19EbfWfhD3M9p3Za7hikODgpWeVm5eLZ2W5V27AfbP7syyTnlG2nSDwK47ZYS8XtMcGjYT2",
+	"z8DR1LvtmBG92khp122/gV3BVT2rhT+edbVeG27EYlO8ElptqrTHxdJcZnP13k4MZz5ekAwSsco9+bzD",
+	"FuWhqdRGlD1jsj+ddTxv1I2QhwZk7EUJmxl1M/2v//jPWWINJjBQtUgr0eeBwm1nHe2vvE+7FUou4Ywk",
+	"c2HNd2wu2EoUGZvz9IZtpMkLe0UFB6hWawE2HzOKab5L0IL9k2LZpuKGYkSkHdnsyUTP6lBNxWYTPaNX",
+	"gQ5VMhXBadvad1veUqK1af5wopvG+TeNs+DLL59M/u9vF/cfv/uX3yb3n777Sv/fL59MJpPGHz9cJI8+",
+	"frXWX0VODDtpYr5S6ibui27xx2E7gi4+75KSZXtIBr0F3DM0+vmMY/toH6VLJbWAI/uXSs0LAa5xqqQR",
+	"EkSRl2WRpyAxD0q84p9/1xhmq9/8T5VYjK5G/78HdczyAf6qH7jnwhu7E+D86i3XsO20qG5FhpYw2Lya",
+	"7zTbrnZjmE96KsQjU0PxvrJSpahMLrqeyIeujbESvDCraboS6U1wgXdt7AKUG4y6eoNm3xfiQF7Ym+zd",
+	"TaslGRVcG/CvBj3Gunsf3bqHW4m2Y8xqsmoz4oRZOwR9JPcVnTvbYzVVvlxSvPeIb3+Dt3Wf+DGU19/w",
+	"q5pS0FqPYAh+HdwH1h6ymv8uUpjscO6PlgQ3yZ0f6jF/iHm+Bz/JX9A/5F/4UnRH7Of8iMmPraMU782h",
+	"u3+217Q/B9/bP2yKRjRHzf1OHCSu6OdN8yw692kluBHZlJtGMD3jRtw3OUx27z3zXfSRoqpUFf/lfW6m",
+	"qcpCMfBGfTJa5DLXqyMHg98VzEQlp5OL37PL91//7enfq2+2D28f3zxZP5ITs1zx6BNqE3nfAr4SC3u1",
+	"2hinrniGHjIvfgkWCM+J5oImo/f3l+o+/dFq9PErvv1JaG3lEoSiVNWx62BHlm2KY+8y/Pg3Wfu4q/Jm",
+	"61xrkc2u4PxAu9wfLfaf1iSCKIX9PzmaAi4s97eN2AiI3uOFVvFs0lSIDP6KUYdRMkq5TEWB/43viwTv",
+	"7BArwdd9Yk5qLpKuskOjKWG5ubKe7YYXCUsra7VZS79UubXTMNtW5AvB0l1aiIYHP7KXx2bOmRLxgbXV",
+	"QTZKAr+KNno9ercQtRQ2NmNjN+9VKudTh3SAfk6N+AptmP4dSEHUltYsy0rdimnUGX6GP4ZxMecUVxs5",
+	"HnUissGGvq9v8vK+KnEc90FarKRZPdCwbuKDbUZJHz9++CTpNRzqyahUEdmPrzYS83s0dFUIcOoFz/B7",
+	"rLfv44a8LMHcG7NXFABcWItdba8oEnh5yWYbeSPVVk7ts2YQVrW3SsEra0ZCDme7EphyqEQhuBYsE2lh",
+	"f2dSYSDa3pwwUbhoGT1Zb0rUerOE6VymAi7UbMVvhb1XLBYiNWwnDHpD+6MLQ5fkY69svamVRFN2vPD2",
+	"HKFKTp0ubh5G9x48Zvfw/416l/XDQTXS2iPwa3SLFByzbS3Rn6uN6VF94j1PTbG7YpytebrKIYnEKpGq",
+	"KrP/9buaNxUd/sQefh37IJ5aaSlEtjzygGnc2GNXpHyjRc9nYApGZON99soxA8qE4Xlx6JRvjuRFphPK",
+	"smGuPcuXQhsdDGqoPdCxaor1J7VqIIfTlMQVz+V0LlaY3YkY7VxH8R+rHSUetDCm6FmSSqxFtutZTKNY",
+	"phhILWV7u/eDrTH8UKUcFe4EJ0p+GOHz/NIfPk3tbntWC+7aOfHDD6XBk3hN/8TdZ00VVLmqWn6hGazV",
+	"uKkhXRB9b7wknCcaS++XnsVmAAX1meyFQqvvRZpn6FgesSoNjyncEcv9e/BA9DsZ4YE2RbVw6HO/x6va",
+	"H1wPrv286CRgEqJ9nAHS49B0gyIj/XCaCt0fD8hyXRZ8N+0GX34QRaEGOXtleZxWhCTaQTH9Ea+KBoZW",
+	"fWMj6+eIaY0pKhfgCOemHe+gjzisoMryLJu2LD/Xli3L04z7lqgFG/HR5GnMoG7L3sGte6rg7J0de000",
+	"wtUzOf9WZuSH/wPPzcf4tzmEY2O3fajTZ0sX6+NoIP72gYyWwDoPMqX56OO7ZKSF1LnJb4Wfmw1MISqy",
+	"0eXk8sn9ycP7k8s3F5Ori8dXk8m/j+pr7GtGvMghawfZ/NHVSGzup0KailsLwQFSrx5+bE97V3P4b4jZ",
+	"Us7qjZhD9lcN578k52trfS/U4gnjhVbWB6vQfQWXLNcI+wLfDR00Zz9Y9xCNsqGb363MK0R9RFRBMM2x",
+	"AH8450MPj3ANmoYwLkfnBlqfjmdPWbYF84NkSgq0z3PJirxpoAcP7EM4f6c2kkBFeBhrSCoVhUfeahct",
+	"4mV5jb64koKl4C1bB7hh1Yawhkisu57cekyN+WlMcC1M7/bvszOdDH7bfrYToiWOnU/wrgzFGSlrb4/L",
+	"QFFQbC0WSYwkg8r8oFNOHsY+9V2P/JQzrrHJPHAm5of+uhJmRYBK2BYAA3PpdfarB9ImqBUi8a3+DfVG",
+	"vDdhNvvJI/aX/NuW8xGPY7VmDF/QM1eVuuXFD2pT6T0peofEZlueG41YRpaJNIfyAqyJIMWXCZmLbMye",
+	"uVsgDIb38cLumR27EaLEfZ0JnhW5pKtyw/RKbTVGobxYfH0ZYJa++frJAdBS/Vkv/WEcXzenVezo6KNK",
+	"UWkl2ZezslLr0sy+YqpiJdeazQH5udaiIIimk3u80op6EPmMyTsFP58VxWmCKZURAyyLO8XnKpMveNoX",
+	"xKIqAbbmmUiarrE9dLWpdnZmWnbRUV4Ypmh0blTVOpFUtez3QR6Au/AgqkCSkc7/LqbzncEBdSpZDpwP",
+	"wYCS0R4f8NtCzSPZ2iM/vzlW//m40scOnV7eeGrf0HEI+lirt75r0FFWf2gAipxMJgdS7O410cFDdUo3",
+	"Gosu+YCgHA+kfu8x7K776LJlU8J5HJvYDePcAwZ4SlSgPzt8lvTvvMiODJT+jrtj3+f+Wc1HaODfCmkn",
+	"OGYUrtf2QDVKFWhc2hFrQIL5oJ3HqbuVPSEyfCBkuOWacX2DyZxm5B4BiK48Me6HOKnpCcFXYqNFNl1U",
+	"qqeoB/XwFhJN7iNrA9godcPULSI7u9rQQy/3rQXsqtd46V2z2YffA1fucwZe5dqe1C4FBo92B7j9yoOa",
+	"MUFA35DRAGAxGjVCZHBo37pEce0xkOD4eW4t98FoEgzhHF4D6sXP4y/Au05OGHeX+9s2sPEoFGDSqjKO",
+	"AMiu2YwcFqzNMTXueMyer0uzA1ACerVUvNNw5g9Ga8Kim/bxdoSNFs6/nare2X/tt3UnqRotL1jm5oqK",
+	"AlGdVUKr4lZkzKhrlq/5UlwBXBjPXihpevPsT//6/Ys/PX/9hvDjdv9d231YmSv21+evXr94+TNdgdUv",
+	"eHNdQ51alQnXR3VTbS01B1uolBdXkSfyKl3lt6LnYZVInSEZ+fiFKjJROTu2NvP8B1HooTJfaC+Inbe0",
+	"/WAY6iixr7DyYudxBOiwykTdAtiE0fHNKy7TVcIMX9rJx4W0B922yo0R0q8SXQCr0fidvsMX0Hev6cka",
+	"lio6psQ9EeNg9ny6ZsHa1HMYwB9whazKlhmUTdKJOcDP7xd2d7ScjnKKrUWt/jtf/0dFtYjOCYIPlArQ",
+	"vFtV3dijFx3dMXthoE5HKu/hXuMus/sJQe3oLvvhdP2mNvTQziWMj71yhRl7ksX1ffginB+v6vY/KJ6x",
+	"TEY9actvN8VNXyXH2vr2uVyyzBomuaSKJkya6+5XpxD0O3y0FTcYHvxE2Mo72MjRuCjpGKpzAN2ZVTsH",
+	"egrN6ptjzOoj4FFHmg7FjT28OtbD8BfaReUeQEu7NBNloXY9atCn9U79xj70pBW9GdqO4lZUO1+WAMee",
+	"AyVa5Yj4LITpu4s0lKVokxeFXy8f+hG3udiOEH6Ig7Uvi35gr2kL9gipT6wacPCvcJvs36L1bMdMUtpU",
+	"x4EYgz22pzSRRohHJS8KquLRQkB1itqYVOHB2dznpZAZVap3LXVah/iPtF6RSrtgV11RyThcPCAH4IZT",
+	"P74eRd/k/DEvTBzqmqcrPzPXKHNUtkQcDMv8VkgsVHVFqutchqbyxXnM5I4UEtAomj/yhApneI94X+YV",
+	"LXB4cSwRiqUSh3TSD3DVX0WV5bgGboYPDPcaXWKaeakM1ZPh8jY23l4D/4DH0TL317l00a1Y7cxxSW5r",
+	"N3Tn8uFlswKZ3//79N0/x8vJogIMGj7iL2QiurnAgMeyp8TnOtFxgI0yvsPxVMMATz7gjq0usHopPJtq",
+	"FQCqYwqK4IBCiAHtTv2AvQj2Ex4zKPriCvkoANP29z1E3s1Xny48T7yiuPls4YriJohW9KCQ9zKAXEMm",
+	"Go2KdWl2nz84YK1UdwIdmlc6q06wy8qCy6mSRcSJ/qXgErmtuowsJ+P4AzuwT6kDsus6xGhYDQ9LgQGb",
+	"MYN1QqYRhrMEro+9jpflgBNsj31Fsx6Tq+9WPJevIAzdlSvrKcbdJACHM0jPUL7UHlArbj2QBNhGnjxq",
+	"+gni4eQPMRfE3tN9x+sfnt2/fPzExUzsQBK2Eu+bz3y6+OZJNvnm4ptvHqVfZ08eP+WXC8H5JH38mGeT",
+	"i8f84XzxaHExv5xP5t9cXqbZxePsSXrxeD5ZTCZ88k3cIcWQ/HFxY/G3hgt7cXl85ss+g6YjwZlvDubA",
+	"6unu8q0Ez6bx+X1hNKwWTOo16gMfq8bSdalkPHwEj6UvbvkFyCrmCqK4NpThuGaTnqcPiIIfp5NDgT5U",
+	"BosPDL4oCeasZ75l7NigRHo27eB4u/UMp6TuTsLYAsD56HusA3ZEcpTuiJ2CWb5YiBhK41sBKHukeLOe",
+	"xyIXBQLZAuMssa5QISCKWyiNRBCcgBKDUWrfwyCETKM4JFyu42o5fu3Se1GpzHUn2ptrlql0s4aAisZo",
+	"XClUWQj6EnFCnq8jY3tVZ8qlknnKCyqaGh+XehXvRbo5OpNrXSmh6Z4OlEU6w7xU2o5LZtpz+NUonYZ2",
+	"2Pu6haDE6wBlcpZU8kG8f6TmptwYPQ0iKhE9d5Q/8LuaD9+mlKZui79LBBzQp3Ip/mKvJNvqINFEweXr",
+	"zXrNqx3lxkulj5zx4yHz/Q4NpgcKnkZQz2DMhLgvn5GuhKlyoQFNVXCpkRmuJ/kwLEHtOIRovIPcHZx+",
+	"n22Ge/aLkTai7Ct2HpJQ/pVc9zuWKIf31oPy9VYu5NfaGO0vDM+k+kQh6T8YEAxktxtj5WkqSkMV6viL",
+	"phwhVasCzSFcJTJC07kg2Reaitqv2WyhqqWwD8oNXY7mDeNyx9aqIsaelueSjIzgVaa2yPdoXw/gU3s/",
+	"ar6lAGcesJlTvZOptQsrwW+my4JrXdemIcg36gvhDJzD1yVBrPf1Z3B6Q+HvLOB9ICMsuf3U2RWbi1wu",
+	"YatKkV3b31DtzK6iGNDrt/I+mzm7bZawGZ509mEJ/FDkcLOSYHhsgbtJZpAVwpulmqLmIBmy77anPBjT",
+	"12yGwNLZFZBAEYVOnjGp8HYa6gxT1j7AD+h8AJWi3kmYVlay4JS01jPerTelqLTI4AEcvMqqUaBOqSyn",
+	"mxipwIzlBp9gT9ys4lvZHoG1wXyWD8yvlEupDFsqSBgiTJ2GYU202ZWn6i3yW8GArZfqtt3EwHPsa6w/",
+	"g1QQYNQ54NNbyRxNRI3OnYsll9fOSYebMiSzlRmlI2kWibcTxkT2Y4t7Agw2+xWZAnyzfQRRGnkTlJGC",
+	"wedsZCoqw3M7QVy6mvM132EZuissvsbpx+Vf5HaZ1MY097wX1FF9Htb4WyjYc9KHf7bCN0pGXsRGePRK",
+	"gWWoEn+uhcAqXLeeqESJkRvjf0E62X/VHn3hdnkk0DQk12kNgLvlOk9xXg6YxQQH9hhw6UiZjjKGP6td",
+	"ew6z85RS7yPMwaZt13JEQAHUYffcaNAC9r9cE4RTpuVEc6tSRTHn6c00hdPz4M3WBOHFd3DxydbaP5Ip",
+	"dtCYIp62bvcDqJghbCfF3TVYT79vsmUMKXIUq1olUgIed013iDG5VyYuuFr3Kxhm2Yj05iWlC2I1bHkh",
+	"pOnf9PB7Ktia3wgIYhAzynCJhqNyuKa7pYzicenHeA2Ze5YbhJ/uXhF4WSeiWkGwI5S16mH8qzZykIRD",
+	"PZu6iY/STcXLW1FVeXZsWexKFOsplCDpKOH7hsr6EFkGOO7//eynH4cUOg1PKpjF9JZX0QEElYScvRFV",
+	"xe2cs7XKNgUS/f/w3Y9W0f759cufzzmqj0Mmey+h0d5t2Fm2Dk9lPfk6l8tC1FS7GrAbVqYTykfkEvDk",
+	"kPOKEBu9Eeuy4Ea4rghr0FeuCJYV+Y0IOZAxCdOs8vow2op5R2Ag1pCnXF+xhyC2a/4+nIQwexaZxjdq",
+	"uSz2T2J318TQHPXUNCicmd7mJl0JwP59aZf1KzCF1WLBvoTt8BXlohoPsLZTJdjMwPCs/M1cUyM76QBA",
+	"8hRS9kpracMv6EXr5vS3J3ItTJWnbkMOnzTHVhGjQezDUfsFxavG7EexgDOkUfQ7kKpz+IYeXtwz38is",
+	"ENNjy7DSIo8Ehj4pn+OxQ1wIK3pZH7nPSjiAM5SDLCq1BmowhO6G+A29k6nIDi3dvkH9EYfyxzxSoHwE",
+	"hKNtoS9OCwz3zIjHqiFAzdzlg4Ga9XuxyGUeJSs9AZgZiaQG+jgTpdWmMs2FJovsDsOnRkd3Q3hiHr6x",
+	"ZA+TKJrv+OhzH5QToNe5XM48ilojHBstZJePuGYzemtGwM86DqkWTu7XPBPXbEZ9N9x1iO7GP6KDFcK0",
+	"G4EIN5qR/8ggOHAUBrQubxJwzLpCW3WLQfOQ9i/HkQ/K9/YXMdHqJXWNaFNTNlVgFFV6BJg0ELguLsJ+",
+	"6rQ/ToC/9zh++OMJlWaNGswDFATWJqi3X+OG30bZHDqJDCajvokH0ClmPsMTnvnaFRdEbxZWAHU0/ITn",
+	"Lqs2kuUNcHKcj4FeE6d2PaUwsMutaJwRPUUj+iB4ORzfTUCD15r2QBKa694vcGcJ1aNd9Jli9AEEtxUs",
+	"PMHg6ByoGz393DxePF0floCQkmso65abqrOssZv2z7vKpxVM/vdTZHmcSsxZUFVLALKoZGGIaigi5hle",
+	"fWot/EEcUXunZCI9cqc4do4IhWaMQniGTCOza582m/KimCXQSYYDEpmqha7Z7EaUZpbUaShKnkANOiU9",
+	"fGfaIJGW+FyPUQyTAGAY8QwAnfAy6E/QSq/AyFqEJsnoBlOpYRLFPyre5q9reeAqthckIbGhuaK5PKgA",
+	"WrIRmeKCyymksmbM5XN0I6tAremMKCneWCefEkplRSlvwIbUTG1lc+poxjCrtKM0Ew4heuK6TzixcrrQ",
+	"kTLNlw1umzB76XOSPoIDf6aitBy+MmGC2692DAo1/gobMVp3UQg5Zs+wmaEP9lCSCXISAEfExjrD2Epr",
+	"BtH93QqPCBCcqF5Oog5Nzs3Nk4zMSsgGARW4FaMk1gU6qCycWbmbJbhYc4G5AycDRpRjdHcQXmH/yzcn",
+	"RkVhpX8ulrn0/U19Cx82syPGO3PN7D9Ku972dnidFAJhh0sFATG6Y+qMOKPbNxNC28UU3QMSXwAH5Of+",
+	"cRBIQ8CHHTZZvog/F+mNdjG0xtBM2FDMo8Khrt2P64o9mjy1mtNM4V6IyDV3Ns2+/Zn+J/iuw+qvR/P1",
+	"qLWCVyILOsrt1Qm9rRyhN9YiL7BdNbbVpoiQZ45HgrwY/JYXU+X5sw6Q04VsW6FrNTV1/HVQsNrFazsM",
+	"DkeFuvURxWwOb1AjkXwP4lwzngGdTAdr7fGoUA/HntU0ESbouBwgnBLnxPunO8azFW8HcMFkvp+qqjye",
+	"96IOgB2MXmH4/9NyrkLYAPOc+y5+bS/CLPhgEzRfLFoUphQTtqbcQcJi4i9FkmHfvEcD3Sl2O3fbi4wd",
+	"128cESOAOSM8M8Kt4U7s8n81ejt6tlK7tyPrp4JZBn8DtmX4I3RB6zrK41te6TG0Uf74LhlAu+r4geCT",
+	"D0ZLXbzuoT1e1LD75sF9jz9+TE7m2PIT/GE40vylX+22T+Y+fHA8Eb/3NL5ojJfBKxNs3+0+pk8waeDx",
+	"SFe8uTyNh7WpaBxXIZ6b9gEGQ/l1L0RRaHGnkqvU12F4OzbLqOJxTYgqJ/3v4sEx2A+nfZeuCayAP9I+",
+	"y5kG2FFZC2NyudR3+ki3TSOFrWC90Ae66p2Fo/sAJwuOASAIwN75g/Mi9qVU5jI4FPgrnQw5spq5VB8d",
+	"3SmkMPDcdsu1FoZn3NhNXkf9fPtWVMF0NkyXldqU7l8eERtnbU2sL7jONQV8m3DZUhV5Sj0d5thg0mVY",
+	"pkAgY2/gErpV+/I56G9j777ZzEUlhRF6Cn0ZoXV83X+JnkT/nRabTOzlkG3O4PPmEvqjG0/uZtXbsZyz",
+	"frt4kerTAlQo09ECcFu7mRrugNoj7nzpUpke5FO0XU7rC/CddDU+LD5s5/YEdHYrfvn4ydUZqgMDW+br",
+	"i0btOr3jt8n9p/z+4t2HJ48+RhtpP5dZLOH5g9oyHiRyPPq3Qt8eCKGNAmUjJBl0Hgdr1dO2UnJpXZ7c",
+	"XHmscVJjjfEvngj3ms0QvZhBkIUuAQ8W/KY8sArhZbW2znJMLo3ZM6iK2LmCCJkxrm9cZUQL5E4QVXpp",
+	"dCs8l5Uq1kKa04IJ+4s6qGdRk+t3qaS4Bq/NGcl2g624neRKFc2eNMdq7Bg8xn/ia1Rana3VhJSeFiQX",
+	"sjoy9BdOXRSE1dtCx6vfLtxzpbZWRrfonmNW0NXMBHxBQk7dvwaF4MIGPF71+w9ogHJjCuL5LWXMWnbg",
+	"IsqEYiVH+irWra8IomDFime1QNXAdLVgO7WpNCtyodlcmK0QcmB1Ky97IaLHyIQr1T62JxUH3CRkpSgw",
+	"AcDta7eARBOO/jicwIknDHcmErYcdD28VXFCTaNzMvumIkZU9drwnQ5ihfbMvCVyc3FLJZdQXN8sRL81",
+	"04fzJ2Iyf/woXUzSR9lDwR9lF/OL+SPxhE8WT7PLPVjqvhHGLaOX0vvVN1Aa4AOZlaDjtgZCNFpsyaUY",
+	"B6UCfSXn3bJuEt/c0Y5Wgq/dGFS1PCUJj6XRuGUSCowHqU+Qvd69d45sF27iiD26Blc1sovRfLI/OxL3",
+	"OJc9JKmjAIf/rTZY6KGFo+HC3b4p7cmMwRSY6yvkW0emwxlM0+wkrAOVo/sx0ffFpjbEL0XcGAiiUd6d",
+	"U0mKzrMQzUjmOVjsBC/xZLVkuQdQq27MLcsqoXWrBZIxpb568ID+Mk7V+oFe8UpkDxAfOd7xdbGfRnMg",
+	"lCz64VZ9u/hhCCeDWC2A/3JDgS3nsbC1qJZgBBnV2oT1+7diPjYqPvIb0cORcSN2zTdfsxkCFmb4Umrd",
+	"0nwrztPUfsVvk3djagGvz08SDzOIw0/8aiaDCdhDR7H/dD01meCCUO15/fPrlz8nbPalb3nx1cwu5+xL",
+	"7GcD77XCXey+mt2F3QnjXQ1SSvI+91sscF9suv5U8VgNwzPqgOpSFytVgJZmQP1Csf8czVR3Riawe1Xl",
+	"IrXReHhvV+9DB+3+U851l90bP7PXdBg57R97JqaMEJT8rDKhXaomT1c+c4cpF/hbpHNDxbdEO9bdj9Zl",
+	"d809WlTop4qJyI6JEMKnPs/ikZWC76JkGY5rkarXykLtAA5q+I1goNLnO/jfBIQEHkP7AE58sxLVmP1a",
+	"9zRZYCGmKBYMYOFB7rPGiNVgrHcJAcZ+o8DDVsxH797FaFkOAsk6QBWVHTt9Vi4O8rrgc93y+LntFT9Y",
+	"k27UI8pl/2ud96vn93B8xjHdHvm5r5DINjaXqoX/mB9UTmFA2I2md05+JlK9DqXQKcSHQzov3aHhUl0T",
+	"OI05Ci9QuS7tZ3lPxqvO05oAACrz5cLVGMJ9WFmRTdViEddALs+5snYVXY05tjrqvFjcKWjcBTdCdQqS",
+	"eR8SEAoXhojGXvl41dNt4qV0/Mmgs2qQSsyIdFZc1OjiZR43uobPRg9yFWrQZ1b9BRF+B59BBAJ5+ci+",
+	"6wcFVf01wBMeQbTkTCuAKpFXN/N8P5wZqjXCfn3XbEbxYz+CtNho4+xUr1Vw7ppxNRh5F2bqXws7CoPT",
+	"sf0UiWHfwUgrcikiHCTHMOcFIedaBsZyo+S4loRxNh9jjEGPN9Xp8jCUr/0Hr+Ta3X9FenMMY4ZIo/SQ",
+	"TlkNf5RTMzSyaJHq5y8hrWtHaWbCT+uf2L/W73ZiTRWzI8esC60LpfvvmCS3y1m6XawcDCnOb37VoqJj",
+	"Pyvs5QZk/0FLSMQnjM/RxribIYHMVuyX7sG3rIQgfohodx5clFg490APTn9iuLPZbSpfb2EvtlZUDn7h",
+	"7zraHTF+lOztVuwSewSd97eHQ46JUQ0GGW60uSaoGM5EHW+vbdQfQGjZCY41T+X+HN7/yIU41PC0iw1C",
+	"N2ug2MfXmZaQLMywMam/eP9K7q14Pdg/sqdQmEqCx+w5HONhx0u4McHYKxbAwqCsX+jrpgOkjt99VwCU",
+	"GQ0tUX3h0U3Bw0jl/+aklQSPoDLBRq8nmhJg3a7F7ZPQNSOmUcZfwct8inGf+g2YIghegH9oTfS7oCLs",
+	"8mOyl4f4BATc+UtUj4szB5olcsb21sJNqLZPqzWyhmkxhMK/LkzrL7xAATqpvfdGaszTfW6S55o7YTCk",
+	"72P00z2c9OQ+iQ4YunL9YofgQrG5bHj7fy+u9Py7IoSaDpjGU9sdZO0Qqj4/a+anqvcCCJCc8oJXsWrn",
+	"Z/B3xufYL7nRW8m69zy1Fm0hHP9NrMh4JXil+QB2Jnfh6aXJRyFaB4ZAaH8ew025kXpTlireDeXXkKWD",
+	"6lVcBTEwtSE4Pte+O1imBPbH4KlhSlIliJIptNAodtT0C/s4Yegl12jlH1Hs8SuvZE9As8XKFMESICFR",
+	"s46Fmnq40u/xUcWG1NDRbeAaLNdWVh3tFxYqdvRSXS5Nm70p/wOIOo8pribR2VuVFz1poeKBagEyiJ/U",
+	"wTy3BzEDKLFnIub4CrEwjBfEOe4MbByk75KP5HgeMx2+KWpmHwsQpo8+hLAUpYmFMO3s1/QqWrieS+1P",
+	"PoK85Cht6IpK48jPLZeUWnBMkG7qmFFsLqiJXiqugJnzFpZ9xubEBJ4bwptsuU4gxlaoXf2zVPUOssrV",
+	"8BuBtJwolQkjMYa0mbMo2U50aBjpzTUk/l3Pp0739dSAGiY3yqQZwQ0WSUi1Wa6u9/XkPA+7TNwn85BY",
+	"J6gkXHs2ZCup2/1qe9rNVJHNML0OpJlbHjQpSjzj4UyK7cwVV10zKXKET5MCBhYn724qKXQsPNzBnZJf",
+	"ui8aIsU2OrWq6AO07XHLe1CphwIUMJvnQL44I/jzlHnT2z5lW9xGYqJQxxcM3dkoD4uEe7Z2raISV68M",
+	"RX+NGlVen+t3K2aAY2jaX/71LMualViHyrvuNJrhLdU6h8Y/eulXfT7EwIaVaZSXogT4W1yFwx3aCB3r",
+	"D7htuq8H0ZuAhseoerjAl9fsTsRbNYFgug5qnXeOkrmOZbtHP/WBqVNV5kL3hX/RFCSkTVA9icm3JABN",
+	"AKuo3sl0cNkMjug7Ve7uQE/lrc3oKvKy/KJ2iFaA2hszqJ1HKikwcoHzEJnTeFXkonJ36Dj+sZXD2OOR",
+	"aUTbetxcvCdyf0Ns6scHwaGEaV4ErPpu0aMPXPOsR7DdbZ6N33OwanxP/Ju7Rm82n5Zc662qsrhFIaJV",
+	"HD8T/jusAqvrDSAMsG8cWpih3xU8C13j3ice2bfKUIiovfAKXIzcXAWwMxrLl5gnt8vCcvMV4CkpadIC",
+	"UNZOaufNG+2jUxFWX+i+TSXwCEr31jWyDBtP31kJntF8HLFT/00fF+FFOvNagHVYDc1WPEvYxC09WsbE",
+	"QOxn4/JgONjnyEgLeLmjLZBQEL92ud0kHlSVZ7RESfcOa621b2CqMk26CPp+56zRP304Auo8djAr2yYT",
+	"QZgVDkJS3eCBlasZxIcc4tmfhyK7Ziu1ZVtRQKdzCC3lms3w/TMsfqKDF36gf0EYQmojeItqT0KbZf8C",
+	"dFYKlxSje9ERbV4T/AHZ+VS1VMYIeeiTN5EecAMZ4AM3wx5+Q5twflvlGGLENZmeEp0M+ir3MPYD5hEb",
+	"OMztZ195rkRrnksEy0CQTweWyzWboYE5AxVC1LV6ltTBEwgjzHeN+IIPGvhN4RbUfZw3XJORi57FFqaD",
+	"+sDq1kPGHVzl59UxK/VGXjTW7rC14NK6AtswwAK0k9tVXgjG6y9smKxJcPm0wSsJbgVsg7rbhnXzrQhj",
+	"jCZ+H8eaY2yAUB+IQQGF3XjLGnTq9osy06bgt/ZF+33Hb6f6xuP2mJu6I7dFb29av6q19O/TlLC1z6nC",
+	"UVd81pDCSRnM/yfSd8c5rHsSofq0sEzYdHxoT8cGnc+BvHCPmO+VBv1KaAJnnZrazardtNrIOJSmh6IY",
+	"YSAuXVCXQnny+CPYlJsJjGNsSUT0U5wcO6Lg2SYS7C4FLvjsxeL+T9ykq9nh/BB6zm5GkkHAgj+reawc",
+	"pcxFip05VXXjyg5cDyWrt/NbLG1t936wFrmJF7qrhampu1ccTgW1aZrHF7EUqWfYjVC1YpXPFRPvcyhy",
+	"MxvNLqLdIc/R8fF3NT+yxLrRtbo5J0CqkhBnH3wGMHVsZLuOoCx2sUf/bSM2xzYoxpbwx95jGoA0fK89",
+	"dh1xtN6kqfNR/NlaN53yJNRx8l4oTZ3mWU8Ff6GWVL6qXTqYxMzumiJrdHoJ6I212VsOfwT1cSwNG/bV",
+	"dilTJ/2NbwrXqWcDvv7EM/wXEenhxYulqnKzWocvFtnl48cXT0fJ6D3+x7vkPB0E2hvpRuxO62HVW3ct",
+	"dtHsu6ubwjrMXDKdLyU3m0q0aq2zXJdWz96/WEzSy3lsCOVmXuTplCo961t/+k5tv/1f//v7v1z+dfts",
+	"9/zZn+ZPn3/36/r53xdP/vi/5tW3//50+3WhV/9r9Te1NdX8x+//uH1U/f+fvf/3zfM/xN9Tleqw+/QX",
+	"sfuFrgQJNVZAj1iVmFjTNNZjSAJBaczAweS+Hd4ZjFUrvJ/HRA3msxszcOIxAwGi/oXoEzmWp6T2R+ki",
+	"F3O1v8DZiVAFOki/0CzPhDS52SVspgUvgmoRGYSmkWZBU8afF5BNT9jMBdZmyNYgqvvw2qY/Vbur7hMa",
+	"FEuCF/Foey2OP3rLdQAw9/LxYVjuHytBKAWYP4ykYSM41xWbgMiLvDCi0i0UboUI3JRL6kHawuA+eRRZ",
+	"3Z+4zBdCmziV/7F15+1KNt/O3TdxHVbH5hLY01xPaxD8QD6nPVycP/Fdb1E25HdipBHOtceU4k70RJfV",
+	"oicM4aLuV4zXoVor2hjCxRJt6hL387Ofns+aGnh/aQPvsw+wJIiQXhAJwU6nrlHMmu/YHLvwUvFw/LVj",
+	"x+W1dwVwIDAJiZvK6AKINsljCpu0JnpMDxB1O5B2xrFGhAMG5bcPVHw94tk6lyHf4kbDli7UcrqpCqJh",
+	"uHrw4OLy6/FkPBlfXH3z9eTSjr1a+mGoajlkFLnMjUix5EjdCOzOZv9z/zd452c0GV+MJ6MuD2M9KwOc",
+	"PTcJw0tn43Qh7d1LM6dFdZun8VoPP6vxpGJopGIHMZ4lNRm1Rh6vGxHvHE4LMmAG6sn/cESTFrtNHFjS",
+	"IQS+FZVZDfApaYF8Oagdq1+JYEChu+kmK74xXPOdu7eJyHLN58WxnPprnhc9dVjnEa+2sXtwq/eyCB0h",
+	"oN2zhU7++3NljoKW0kL7JT5g5+GCnsPUI9H4PNYevuyMEKeXAU8HkoVRRKmJljmIouhH3nTeUOdkm69h",
+	"r2gKPIrDnhmN9PrBYfht0jDuHu3vLnxgvJ5T+vhZ+QQ74kiYkuM8qalm7fnrIgHQBeI2F0iWvsee3ltr",
+	"30uP8lOudS6X3xZqHsnurfHXIziKnR27N9DhHhsb0M9R/tIf1VZU91OuBSuEsaZ7wrJ8mVNxXcb1Suhr",
+	"tpH53zbCYXCIjWwfjOzJw/byBBycv/H7f5/cf/ruS/qP++/uuT999S9RNs6fxfZlFesYCUs67CQecGbb",
+	"d7gz+9C1b+xFLqneWgc8cp284eOiaxLFZv/SISVjRrGlMJQkfW9YyZfCA7+UrMFP9oe7EOPUGd4ox7Jc",
+	"5EtkJ0Y0E6oF4I2EG7sB5vbRWoni2HY33eZ/j4a1n6M7YzOPvNm9HldPFQMerAnDuoOEEZtlwjJRCCOi",
+	"0WBfo9AFxMaY2Gqm9owbvhcvXfNM35kh+hi0o6MPOQuXQ81fRnMeXazY1j9HUPOQLzXghHJ+1jH22gH7",
+	"7GV1lm5yTpl9esvsZbU80Sxz6rsbAvZMgHmlDYMLW2cONPs60iS4W4Myp9Ljc5Av8VuOaKGCrignrkbP",
+	"u+5JDpKgNU7mu+soCYRz7q7cXKFvyLRRFYXo9Ept6wY31LTGAc5zQsq0FmNjVqqPWjdYkVSt17n5QjO8",
+	"obkqz6RsrsplkHc++jTCV8WHtMwNDaWm3wnoL3kbAf3k0enjWBPhbWPnP9M33lovVWU6332HD1+rLF/k",
+	"fYhi+swVz3xhg69dAl44mpgzc2IDZPnXAFJzd4V8iARgP2XvEEiPq4xdOx6ITqIA2PVmVw6BVuOtkHYP",
+	"YVg1uRMvS2CLxr5XyqxoDaCcTBLFurXeljyX12ymN6WotMiEfce2SRRFPMG4ZYNnQbZesy3fIWNtc2DQ",
+	"yI9XBse8c/c4UutcwvKrFrM7fA0kJt14ALrPq3jku8F1FAkdN748hsI4V//1QSXNbrWppjmaKEOHzaV+",
+	"+6pea0mJaflfCi4RUhxHTKw36YpxEAKA4I0ZBukx3ZMhwB/W37GWyIzi4QHFNNzeZZd2WwyONrQ4R1eT",
+	"sE+iO2XoiXAh2ahwJeBuJr5uNsYEQm+IFYG7V8Z+C8YQw/WAuO9LSMXe1kUA0Q7EhMQckwdW8BKmYeKh",
+	"uGEpTALtrK05vimXFXWw7mU2PyCAfjI70ZJw3Yj5u4cxgJYg9p2EhWpVLWHvZBCPlVI3NWy92kgdf8vG",
+	"I/UO4dWDvprdUmo3WL/eOMR6Hvr2hSOebHuN2HHKLgbwRlmLhMQfu2AAkopLxo2p8vnGCFelF0Er9fhl",
+	"L7FxNWqsKzbcTTv1fA5ctz0jwU4bNAFXrsOOUaoA8kHRKj07fhSfiq355aKxIFcM6Zt5h4gKS4jlnUIO",
+	"6SovsgoDLoMcGy9spx8qqzzLhIzz8FOdiDWmpOOWu2K+VlOsqT0B1hHfqXSwHSP1XcydBCFGCVchTgwp",
+	"1VZOQRCmiDvr6t/h4zmWve5uoYCaOW3vbgabSasKGlU4xWFP1abn0QycnJVrMulvDmhl8fVmvebVrsdQ",
+	"cgCJStT182ghgHGwUkVm9xBhRnoO/MmhAx/NCWwNSEqyVuleW+2JLp3eWxAJ1j+++/iuaWy48+jicxkZ",
+	"0FTVTnHNrd9jodklAN6RXIMKwwrMjUk8cwXZcDXpgSx21EDiG/ZT/i20lbNL6rst5ZpR+B2JJYC1HGov",
+	"tcLmz4TGvRGi1AFrfI6MGHZBWJZXIjWq2o2ZdfSo+zZ1Rk7VrajAtzBKoXF/qHfAEVaOk6Ch0aUwgHq6",
+	"Ig6Mq88axHR1J8NKtrFb9H4zTtjFGVIETtfZ0fdTs3hDgRjfIZ5zl1P2U1mHfUrxTSVEjInXPrm3x4H3",
+	"rA4d/+SDnUEnPPOV5aCSz7unjhTuMxg2lVLneGFbKOp1a7blpxVz740KQ6XmhVj3FXVAqYBVyMjYXSnr",
+	"AABXkFXOQMv25as/fseePnr8dcJmEH1JAcf9oMQn//PvWsnZV2P2S6WWFV9rhs0gmZJslqpMzK7dIQw1",
+	"x7NMGJ4XVF1YibXIdrMxeyZZTrxMc1EoudRW2bsqRSMkx8ZU2FFMZKzIbzAWC/d4SjPxPtfR+Goa9Y+w",
+	"wYNvDAgtvebWXkgrpUNAaqG2oppqyW9Eu92NXBRI5xyBcRoCBex9K062ya0nXYM6m69x1TdvIdv7duTa",
+	"M+EHR/vcwNpGOfgKZg/KQjCoIdae3P+WF3nGKkwmJDCfcPI2SrOHiTYKB4BHo1Tedtn7lK9imfIUgYlz",
+	"eJAfCyzudtcvpazNQLKCEQlVMWtIBJwV+Ij+6aLPjqLi/0hNyHLtZseprUIt6777CK5ojq4Sf4OM6yR9",
+	"ePP1uq9gZNMD1vzhzZtfqEyn8dhHk6exIITJTV9/p+BJduyQ0miO9Ls9khx3FZ4VW2thzWCtruYFlzez",
+	"a9+1zU4LKQmo/AZl0Moi1TceTOERVzJ+op+1BDf2HtXnAMzdfgsg/YQ6tDYgnK1uYUH3QbegoLl+swfY",
+	"eKCSATKZjessZi3eeaVuhNyjVYjZnSoHIkd1sVlH+Rbs371s5lIkzeDnReM1D2MyFG8R9gs3qzopWPhp",
+	"as7GcQ0pgl4ILVhMLv0L7Mv2fsTFo9hXRHNGNKtQ2vIWvEpdpuLt6Aqate7UBurB/U/c/vYv0YoTd+53",
+	"421/fv3yZ0a/Q3c0aluIWsNKVXOiHmBV/INKLBEMun8XuO+KCfwrwbN1NAhY8qUgjdrs4tJqU2PWkdPq",
+	"NV8gCZLVx/aDeA/OBSoLqptMbSOi+UrIzB7cvtX1rZCZquwJaARkUQl7bl1yQJ//8OanH/s7zUyHo3cF",
+	"Ffu7IG7bmg/EZptnS2GO6TBhp/xXuOswPsxNToIzXb+u/U39q0uv6mJmXJxKD4jz9xWaPIusjFmJ9TWG",
+	"4uJyQOu5Y7wSrfhJzZs+imU0fZjtqA5W/V4b9WyksLYjVLSzvinHw081aHrGl/4BcDRUYpG/B7Mi5UVh",
+	"/6wqthbVmudZj+a7n/IYL1L8WAvWj74xLgNRZBiGQAI0GGUD92PBeFneFX7juAiHgm/i37TMtal2bxzs",
+	"7+6dnldKR2uqNRKYlBTNRMWMb293W67Mahy044weAgXP5XRlTNnHH4ePZroU/EaDBeaYdRUhfKnddrxw",
+	"qBLQ0lRVeW8eGAMVN0KyclMU+oqF94AntcUXOQ7f08FXfQ2s7ac6FrAxG9rOulr2t7MGhqYq3vG/MbEG",
+	"u2TJ3bX/SIz5EduVQr7bTrAawUv7hRZkqLHIwbCaLbXrRTrYVrsh7OcG07uiOu2LVrqQ+jatbqvF8eFW",
+	"B7ncmFaroCeTJBLqLdCzdctQcEqor/n7fL1Zj66+vpzA8/BfF1FQaWQCA7rHtmg0CkGpdNRdj1As6k7e",
+	"VY69aeZfA8KyOlSFZA+cpYXaoElDpfbEXA7HOUx9yc3qnLTqfgIw/32HYFVZcGP16eA3/uJu6LRvdT+8",
+	"27diNOCOhndNY6PdB8lyq0Q8HjIFDk3f5uy2TDFK1tVe3tJw2T6g5IANnKqq5oubbsqjugPJnW98s7dZ",
+	"e6zjrR+We/yA+dNHghwdTMI39XlDthq7ESWEMdJC8CphWqEZt95ozIs102ItR9fK/TSoRtzXQL9Vbnw5",
+	"OR0N0qQX7zNzjxhMvP9Qh8HXv5c02IFHHIGvopaedx71UZAupJ39PC/cq8V/CXRQhNDTSlkNzOJlGXaO",
+	"XKjq2iNynW9HNJDUlB3PurB5Ad/aU3qZ2uOc/31TiX0NyzqUwcdtvZ/APAlDkMF5dEVRV/tRLrgZfFl9",
+	"tigJjbd4euM9Eui898Iw6zt6/Fr7cDJoA7nJg6d9oelJ2AShZgtFKiWrEuHB2lgrys6rHcpSqazV6fgD",
+	"qc+rD7U4kfK9sv9xf3Jx+fDR4ydff/OUz9NMLCajjx87mWj/jCMOPJ92Qv7hvmibp3+VylEVj9l3K14R",
+	"rGtN9Aau/BiDEzVcGwIV1oJVhjCn2Z2wJnc4bIMj6uip2rP5envJ1G50y9jxwCpTN3MmMb1iM7htmgP3",
+	"u5crtWBqU+lWZTeJ7DWbrZWd6hmyOkmR4YX4V2RcBNoQqHmiJXKbgLt1vWbQ3oSeMEsQspKCRNvlmwv3",
+	"9DEjNmUo1jJbhXYZx0++n0s/zryq95X2AhBJK60Qi103H8RJsKcEfAR1RKEBRLWMszr2IxytmAJ38Ka0",
+	"S1PyCkIQAGL4JMhfP/t7dHMNjARp+CTj2MhK8HTF5/HMhlVyDhlmOgu/4tknGdR2tYsFYuxpI2QqWmm8",
+	"Q57mdoRPjJt/nhv2VM4/LBw8il32NHYBxwnDi+LlAsBMQ6pq3yVRl4sCeWP2Zqt8ItYHdK0aoUIMQO9v",
+	"8iLTbMVvRf07DmgcKz07vg6yhxvRbgV4OSTROTbCJlOR/UjAJvslHlA+0MuD743mT4+oY7GaBYs7vILa",
+	"yRScHhg0qrO1atX+hboJj8mB43WkQcMLR5OR8qVb+8vp4CprvkLdFUlmp6CriSHZT9SHD+olcsf6Lqy5",
+	"shuoFUOS8l+p+nDcG8mKBUKRddI3p6XNWS+W30jhCMPPPljBGApPV2045qVDtK7uuo8JMi/2w4bo3nZ0",
+	"Od/H1NGqAsJ/6BkccwEQzxkeFGPboYrXRpSIWgCwJdD9MwoxOjknvyocn+Oa2kc8HS8G9sjg/esbvoqg",
+	"qxTe9zOY1AuwZ+l+CrZdBLaD8X5v2vtycDsows00uCNQoK5cY32yjnmaitLooPVCtZHaET/lUf0VsYCO",
+	"pQI7kuMkpCE7lGDzG6e/WJYm+BwVvu5k/jxVvvS202LGeDxGehPhsWm82U8N58h59CWnTv197pa4teXS",
+	"KlEG7dkc375OPEcHmetwYUvYq3zR04IfoggJXtFj6S+sbbiP7Bd2c75cAQiKCguJABjohdAJPQSRPL31",
+	"LN421TmNc2i6zdphh7cLTuqbTSXjJpm+I+uTa+nZo/uRFTJex7GZi0oKI/Q0VTKeYkanBzzOsJ9PgW3f",
+	"EyuM3cdoQL50RJNG+IVmHTTbFjXYqUBjO5ypO2KmtW6OIG9uxXQ/IBguGdRM2F54ShOLAnzk3oY2tANc",
+	"eGwu7LFHzjiTjf5x+7LUPaaIOhRPx0hoPB20tJ6G2pjroBtjULqEZQtcs9mXyED61WxvEWQsY0BMyBE/",
+	"E1vrtcrPtzz3ApZXzGwqmdSUNRDLOwrC2d6vnxXsr3ta0ZC6nVHXMYyfQmoNzquNSdVaOF5OuPSazVRV",
+	"rrj0nTZqQyfDKyFVKSqKqXiU33WjWQ016fCRItr6zSpvIriMdtiAxaJqH8dIXZ8eboxxyu9tbtKVyKZq",
+	"sYjvFBdgXnHN3NXNBqtMLRZ3imCeYh+70oXjAgmBrjl41O2pNadMPVngnT7NeJS7QzmkY3SKoTH6d3vs",
+	"hB/8adsKDt6lAfwnPO6ciuwK2jEH/+Gpp+/fN3UvFy/66PCeBZW8Gv0P7NPnWmWAlqUi3pNjY8e19L+b",
+	"/fdZrbK721cDm2DR1BwjnlHG2IEGyT+cnTGIQgOoM14uvOcRVbgrUaztFFXmPKo2toPrdkudlvnH6dWB",
+	"utMrgPO45G2t8rmcc3zvOb/hMw89Ci1FbB9aRQGyCuMFYe0tYMuH0A/+9/l4A/froVNt3xyCqRxjbgz0",
+	"C1ac18lU7GQEXEfWeI+dZnWFZVj0tDxyJptkT5F4N/a6aTRrjsPv82gU49dV3a2IghUUncQPvYZksBS1",
+	"t6ITb5ADZxi5NUdE8I0oW9PihOFBjzKG904XMaa1l93hmfpw8FHSMfML6pNRmOzG0nJoeB40XuU5sOWP",
+	"DjTICyIAi2NzU+450+OpuaKVpqNgaO2n06y3KJxQJuJ7o67MjrjSSwXQdZ7e1OxMUPufKm30mD2jwIn9",
+	"DePW2lV8UlHCLvHtL6g5GII2vODF0Gtc66Gl4t/Bxb7GPM6YkUaQJQRECL4wU0IDWHTBK1cG0yA6uPZc",
+	"CFA8B2RmasHW2B+XS3YB7AfD0aJn4gmIprv/6HPciVMarrXUNeOGrZU27JtPkH5vyyws0D7Z+86t934B",
+	"BJHDPrfBxq/xHxAQADdxXojZlaN8S9gs44ZPC6U9yZzVZw7NBXsjYbO8atydG5ZySTiFTEl7iQtvXNWi",
+	"4SubjSgK5KXAluY3Ysdmv0GlwjtWqaKw30CtbTRhjTFEaRdGtLvcuJE0ohD+O+yiBcONo+NUDJFxn80c",
+	"1ml2RS1OVLXU12/lfTYDBs/ZVdjWtGa1TtgaSOZxHwFsXLNcpsUmExne78jDm4+Yb0zjVqL3A9n8QtOT",
+	"8AFIOT67gmJ0+pvvC0R/Re5tkeaZ0I6P3Z4Mng++MZUe2ZWcSnEOUwnL18fGQz+TRsmt1AqNQmsUoJo4",
+	"w6BSzZ+IqCFyYryxljh6+wLvJo2pFgsszkO+RUdmKO3gqVd3WQoJnZRCROOYvWwi2/3rm9D2lnsORfz6",
+	"4NeGpgiF+OxXblCy6SnRk3W+myJ1RyTnBWStc7HkWCcG29PjS7m+0RRF5eZO8bJUrdc8luxGei+YcVpQ",
+	"l4nNTaQMqV4s4nnvz8APm9HAOPHoLb62J5N0iE9c2c44oR63JWaoJbMrAr9wadWZfaHIUEB54XsWnx2G",
+	"Zc2CowIB1IK6l2XXA4zwQpygJTS+RqUCMf5PAinrJlo6Nrr2OQYIc9vpPVzPrW5FVVlV1hP7qKUBTag8",
+	"XdWr7Zu+uoe4nMMnmYJTQjua7/R+28TpTIJHzB3+Gf4ulUkYh1J5kOAjvgtDO7G3f9faYSFIw5/nK34r",
+	"rrHkwj6mXUb7aW0m2DhJpzf7tA6Cw7xGjSrfkP0sDYnKjb2px6d8DboZCUC2ipWVSoXWQmN9ivWZb8Tu",
+	"qubepUa79pDKDdtIkxd+51KpJRUNer4H72J4puFKMCqYbJJ87e+SVKp01cN5xuWOaaFd73g4TxWcpgOz",
+	"+VDUd1qeEsohHZdKrN50aC6yE8qR1WcNJ9dxSUQuRkPIXJupFkIeJYSRwFDPQYuIkv3MA1QA6AkI6ASl",
+	"4A4IHZiLLV4btLTAx3MlLQHdbD20i/Hj8SSazZZxLo1fVwLEn+RuLoRkK8ErrIV0zYYCSDxVeMZLkss+",
+	"OimQNwyA5OSuWxMBLM4aDH1FVqn0BNx2P1NMjLYzBsRC8cXSSlEsWnuVKii31jF6K+OcPrfq5tj+zYXq",
+	"5Ze2O/l3Ndd1DtmAvxgnk+hLYpdCZrlczpyC8qrJLpCQaDyFYEa6gdp0UGYZvmxPuvjgPgM9/hqv9XdN",
+	"a1rRnnJz58gQPwRIMbV0jRLq1o8+MoFlqk0MATnLxK0oVLkW0syucDn0ildow290jQvjy1bxV3CnPfK0",
+	"Knhfqq6Ldxme9nQpEdqSYWoZv8kvkZM2d34chvbCon1b5X3ResJ2NuP1ubS+WGX8/qFgZr/kxcL4Z1K3",
+	"taI6u3rZI3z/4Lsh2lLdiRd9Yb+8/FnNY2mJ39UcC562NZxtoao+4u9pteltpelauUfhYfvh43szvsBh",
+	"F/1lkctcr+7Ygeh3Nf8sRkyEYGZXCsdGAAkQVd1Yo7OPVbkfYbPeWHWje5j/fdv9zihgVbDwLiEUVayB",
+	"FtJaR95bt+kfPP1DCX/CnCSeo9WxnsWgpPuf1ZxaVmBWo08KsVNtlBnwDXIAOvoHsKJoM+xN+cRfteds",
+	"qVeyXvL6qHH7L1yWvfrgLJlqr1w+U6oa3ne+kX/WYb/2x1AkBkOHyBcOvJdQHAYz67fQjRtd3EqslRFX",
+	"bFbyjRazhEnlu9NAfoJnUyWLHZXU6rABlf37NZtpo8qpVFtXKQuGrP2jZkYpe4G4FdXM1z871xpK6ZtZ",
+	"BOhMASMZYc9xeDfIJb4DcvK3fVFvmJi/1pbWuTsaHWD8CUsWO1FTMCAJR42nZJETfxSv0hX1HqjfoFf8",
+	"8vGTq6eLb55kk28uvvnmUfp19uTxU365EJxP0sePeTa5eMwfzhePFhfzy/lk/s3lZZpdPM6epBeP55PF",
+	"ZMIn3/QQTfna8fqFRS4376d8nYVBgzBLv5Q92f4XdTMzF5W6EbsgVgVfCuHQMXtFSVeQIUx350vJzaYS",
+	"xLrkIlpHhs7yv4uaFXpAECSwyA+6w629WdvfQbKmrrKrRxJOW3+Tov5NTrL8Y67NeVSU2xyHKp8OaR96",
+	"zmnVQ/UuCcp+vm42lSXx/21y/ym/v3j34cmjj/8UJ/zUPbUVOPMoey3p/JL+Y/y7VvIryKB7Vq+wEmny",
+	"6JvHXz85sIOCGx5eRhvj/vPU/9c/xbfWXtH1BFcXk68ffv3o4pvLRwdLkKJsSn0yCnMYW2vsh/udKndd",
+	"6ZuLVa8xirApcAJ9noPiV1JtISAjlRT2aNjJdEooq5mLqEdb3VnrV7S0MJIc7QnBRbXw625rjhEv8/tp",
+	"JTIhTc4L3fdM4HBtjkGvVHkAdN6doAAXpFmqSmIDqTloDy5qPZq6bzxw+9a6iVaof2H/LUYD0LeuL3rX",
+	"M75Yg+GswyaKMF2ZKAu1I9aOE6Zs8AQ5Epq7mxCnEE7eoVMijNy1SRxYknRk6L5cKXumrdRaHOeu+UzP",
+	"MFt6YLwzNwxGpJkd0YE4J65GhlUZ2RHhupDUl+cHbfpfEaa31wULkmMuwucrRRo9DA+QQMKSf0dU4UMI",
+	"xHtJNa/ZDDAC9yns57Bn7P59YFv3ya4IruBiLHZ/vkjX2/xl/l//8Z/j9OFfzY/5o81590SgeM3NkbEW",
+	"6nbSE9rAT+5z2fcIRGyF66WtH0vU8sE4hq3sX1qZq0KlvBiFRaZWwDs8ZDGxblcFBE/9RKVm8Mae7jHg",
+	"58VDocBMBN4AzWSLbJaYjNQiKEjrOV9O0dmGBnxGpRlzN74+eGbVcpSSVwxDO+g+vCYkc1/DxW7A9W4h",
+	"2RpSvk8pIm7UNVizekAOYCF7Dhe5q3vx5pmQOfTPvm50NpQKOi8g/A74COyij3sbnHy64LA25ZEK63c1",
+	"74OZOuzyVlSCQAqYEU6YKjLhgLN34QyKBeKOb4YYI4QjvmxtRHnFuD1OkXc1oX/gxyVk7SXMCF5laisT",
+	"ImhJ2H/9x382FAJeGe8gsAtaSnU4YTkrK3Gbi+11DVKy4wqQmwCdxYt8hXSA3n9Dd2DxPYJsrakKKixI",
+	"h2jCgki1vYbCX0FEjfimuvzFSS/XzE5x6YjiBvKb7O6Mzu6a7ji9fRoWuNriff9rgi2DbfKsbgdCWH4r",
+	"mN6kqRB2W+J8NpT8b+6t2dyquOGRoLJSS9fOdb+lLMpf3LWNBphtmd3VYpHrRll3WNgSeDouzkdgxrgx",
+	"4loW/Y9Pa9iJ8nmNo4zfU/IT4R21b0sJcZA0v1TdfEXfWfhLIBM9mVcyeV3ijHhTrJEMLXvsz3Z3Wilw",
+	"ESOjisyXHEGqphJSbAVCySDEhHxJyGxOTdEuJ0z3ocRceNwowOcnddeaShumRapkpusCFeKfGjNHcVeJ",
+	"jKeGzjlKJYV/tu+Jki6paDd999gMoNjY1wjCN1goTdSerX4V1jLp6TFrn7MHCsMr+6V41DbbU/X04VaB",
+	"wEeqx4JlhaXS6tonSCHKDP1hrCaijYrg7WMKxvjgESBCnAhBEQs+0BhVJlbu9HIBq7CGdgWTFvrLsVU0",
+	"QySX0RY1K94TQX3jssXN4sK64b3jrCfaVHukWxHnRdLkUUavEVgxdDvwttXTbD6FNLid+jXPDzctgiEn",
+	"JLSNVWhKBQmcm8I+5fDaKcFu3IB2/Qj1Hr3OnVr2v/GADh2j1H5HUfT5QzuZBgwFYXPgAHX/24eQBo8i",
+	"Z9g+Fmo1wQhxavGqUbLqTrER4i/mm7ww6NwDM2aANwBu5VzqvTapa7mTrsWoiaiG2w/yXjrWxssuW/O+",
+	"MoM3Ndk0UknjN18zq+V3zrJHXQkXDLZqgwXwsOqYFdGH7H8RAPnBQXWgKA/E1sIQHtx+g9P9MZz7wHG+",
+	"kHdrzHAcxuR40Hz7FPfI2mCFo3svthSRENYxfJBuk3SChlJsZ1RXFOSggW1rJ8w1m9ECETOPs9nhAmKw",
+	"VtKHv4mitaLSMEJoAQO19zfoSb7jJd5jj3XtOnxwam5KGFU6MJzIONBduTE+CI7OAo21y0UEtgLS2NY8",
+	"RNBqxFwxTg6VtUxuIYwXFtM45SfF1oV8QMcEDtSBWE+ntn4gU0dteAf9ODra6wSyTBIG/4YDQoj7rBs1",
+	"WcRb82k2Q7el1YTyh3gTq7rteudJZAp6InISgNrO4wErGMhD843PVnHft+vIBS3iIw2Z6BWx+Gg8l1Lf",
+	"0ju1cdLY1PTUJHlwuVt92BpcMsGrIvc7j3ZkzXDgZM7REFdio+Mx0BA9GF0HMPezagcssMERBDeO9xbM",
+	"DVJRuAmnzjfcNwn0YlHnvbIcKiulAaXCpXUvas7KwI+Otf/q92/D7QbZ2ZaEEW/SHn/2zHS3ro1dShA1",
+	"7/G1Zq9P7k7shVWA44mNi6elKvI02ivtF/rFQ1zyigm5zKVglVhstNDsS6nYX3a3opIqYUGjUND71abA",
+	"+kj2SizVV+D4bHllTU3rzPlGgRh32MkUnTj7ZGpp8Ojyks1w0d14Zw7lhYWH0FXVKpAbsWuUMxxfejrf",
+	"yKwQ07MRsiPJuX1mtwmuPaag5+m8UHP2AV2kK/aWeujhbQ9uL96OElby9EZfsd9wYBAVfPdxzJ7zdAW/",
+	"Ycsu+6CEcWZ4NV7+HbwUtfZvxrd+gfOlqW0R0BrXpBxIdlgItikLxTPsZGJfYOfV7v8iD4t4AkTIk0en",
+	"U2/C6va1ssGafexNDSf/rKw2UswA0GcPdx9PvGaioM7V/ZIklZnS+0Q2G7NnXgFiWw6pGP0MmFGUp/2k",
+	"vUd8KOQyptFGdD/xm7qY2pk4LlYihe9M51pUnizjx9LGw3QfLtXkYG86SyxvWGhQY8JvrI24CYkiExd2",
+	"zisf+gZbVCyMq5fPBPTTcE1poVja19AHCkRv0pU1H5orf+WCzJj7XQsuNctEIYy4o6rAg6KnNpiAjn7A",
+	"kMlkLrRQdw9cuxkg0ug1t0623XXH+U+vPfHVOeijW6dVUyn2n0Maeho2XH2SdPCgD3VNJQccO6M2KKzh",
+	"9nSxHOaAP6xTob7Cs9pNq430ZyHN62+1febNqdpoGs2LbP8bu5GLtsWDr/eRij7jomNAfEyCoaGFN3xo",
+	"89bQtmIeGRpNhR/bRg4Y1jsI56tbEIx3ycgd5RTIybod2F3D9YeuP3pPg3Msbbp4FDQg7+06PqqTCqN9",
+	"/cc/vuuEYsDDOky63yiUP4ITk3zJeJfR0NymQDYaubpmcCLrdkbjnCUBIft1yNzSPSEGK4zv88Xipd+7",
+	"dyaYP7Y1Tr8fAOcbKHBIKX6pKvIL1vxGfMU44PVrTv2u4e/3eQz24shPB61OQA2sQ9ONmkEmnqbpcjJJ",
+	"guSnjzy0gLju9Kb1DUN9R+Q8w5jqnaNketoXb+9Oh09c+DlB0eMVHGdgStojDKKCKwrHdyPwPa2Anje6",
+	"/yTtHnvJnnYKB2cr2v3iNMIMr/kOmUIAVYjZO9dtl7vRaDAWziLZsjuBTB0yf4/ihfkYauqBMPpf8YaD",
+	"AHoiO6W9Xe9BN7h63oJB9BkRr306+AhfthGU6Gbma+nxAqYqNiPhmmE2B9OLbKa2UlQP7BZ/8MD30vnX",
+	"SixmHRh1G0J/+WhvncywHi9oAO43Kus2g64rwhLipc1WP8FpggUppxu7e6IXe4xCn1T7UcUQxrygAFz3",
+	"Q39Xc+pAaRhAoa4oxZveBMxvi0pEW0sOQ3D11iSGlKOGBjMXdkdqZtS4B73U+zh7e0Bf2lPZbJ/gEQpB",
+	"pZLVUdEglJ2LXrJn5Gw+qrQ8rHat3//S/fnNrhTP+upZtysVDRrXWVUgo4hiaf8Vc8b3Lw7GzNwX++kO",
+	"azfrT05IsPZKJFk/XZnMMoediEX3Mm74eF9gmRtT5XPX5n0458wLo1l9bxLEwAHtTd0w6G9fzZI6BeKS",
+	"/oLO5HWXoMYqcG7lPxsQ7nYzsHf6fBq5rYc3B9pLdzdjDz5izSVfisyn4wN7w/vU9mHRr003VUWnwT6l",
+	"2/ycoF7s1OxOIRZmqjZmD+4DB6nZikOT8EqpddxSKsStKHoetElXDQaFL3RTDKiiGvSJDlMGtECJW2XE",
+	"U9cy+65H0QyeSdD0R3WSwfnofugrv/BAKckNp+iJ9qBXMKWK/IjGLO39HzGTTmptA/U7eOP5967bAtO7",
+	"U4LXmmxvKZKreEJbFtg52rr7YnxxMX50UGeHYz9MBt7ckD/k2hozd60G7d3ln6F+vfnuc5Tft1Tw6cWt",
+	"8Wnp1si5Ws02u9zfaw5v6NKE2mYgK9v5LbAD5egwOKsw0kLwinwqzjQvCG/goQuelWbF4/yo7V1oFvp4",
+	"rPthazHcdgNbgQYcakCCphkdhE3wBPex8cQ1croRpbGKStzmmSBYoD8z6DBNRnpTikoTHGwvPKLIpSBh",
+	"3wOBiOZmg+HFKYBElfMmoOzicpDQEan0HZt80Pvrb/RqzVcce/M0eGN0C6obIWOIATimh0YcP2udZiD2",
+	"6tiaNOC8susaxZA+f89TSPlwotEbjhqF9r92R/fwBdlpJjw+zwTgeokjxNRQNrUx1m1oVtQg4TEy6Lmb",
+	"WzRDR09D1zRKo5ZRWYlF/j5WnawJI52ueMVTIyqd2ImrRKqWMtfdQc4rM320ePP0PDx/sV1BIBkac+Jl",
+	"+GD1FuyBsxyMsJk+07Fu33Ua7MJtvVxOsygBLiJzrhqyiTeN2QuXxaSnsIKbkPqyIel19apnVXj45PFk",
+	"P59CMkIy+DgtsOeDhWsA758DNNAuf6NTp7V8RbEYH0yd92+I9n3rXPp/H5LJfgvTzhBSAnQFTvu/D6wh",
+	"7u6y3nbmycg4bT9Ailufg7e6Hj3RD3N1KNF12zabDlGHFiXZdqXWCdWWW4WXEJrXq75CqRuNHwurbdyq",
+	"tmoqBM8cNWE9IZeTyyf3Ly7vX07eXEyuJvb///tgpd7D4w006YLSA/ZD2q3lXS+capQMtz1CzmtrOhVE",
+	"9Bs2DXIImboK9611at+OCDfCofDSkVV232yqHSnZ9gxduBl6fMQMdRwtAo0RcozWIy4qGNfvraCvx9fM",
+	"5EbAgJja/XCARx3zvtFmQ40UcNSObJp6j+I6ixLGH44oPuvEtKFg3T0qOnFivlIqFskuS72XK8peQCB5",
+	"cQtpohy48fU1JG6voGvAUdmcuzN8RcCaPOJUfC+sWVR5BGBQhbspidPL+ld5UYAbMZiXOy9yuexjL3/j",
+	"C8Fc1wrsWuvplqEyRevhRmLbft2ubk7jr9y/0j49etbVth5G5L1/sX/2ePk7vaHgc1EcNLJ+xKuCQ3uv",
+	"VcWxksbVGB2WLdeH2arxmglygDhB5qufWLzR8x7kBxamJiay55zIGDcBznrAa3sthnyJKDP6vGuMLxAm",
+	"DruvdO20iK+LPfn2cePDFcAAdsUuHbs3q5SBtI117jcyExXb8t0Bqu29uWBUfTXlpysMO0oBndLReFMV",
+	"A6tpyQexN7gdk6BqDvaul/S6oNbNciBFSVAXB2qxn9HuYLdOmjqS9Ug4kyT9yHmhu3qyKp5wxEVxQN4d",
+	"IQsc5s2s7d1IRDydRLycPKR2pS44cVYKO8i+pOZZiCmy4vbELpoRKoD3Zn81LHSPd5+da5ZtjghqVEKX",
+	"SuqesxHqQBsKDZVKDUu6YH/Jv008aATMZZTEL7RTGz1K529DtCisVcPn48xQzesQzXmE1nFbJyAc5mbT",
+	"A7z94c2bXxheEJmfuAo0St1M1z16tlBy2ZVie8t4YFN1L9Y+VOgYblo1/fpwvKQ1JeeInLQV1OeJoUTX",
+	"NtaxgGfU0y+iRXyRNok2Euflms9720DQoYxIJavaYzqQBnfG2f28s/oLJ8LkYwqCyInxX3UwcBMizbtf",
+	"JySswmEo5ikvvJhM9ljJsSc+eXT0F3xKm7gSJq/EtM+A/L5SJRILACLQKrKtiqjtsObNmnz9T4TqEgTQ",
+	"4iXXAbAYgh6e6AesSWC0jr+JTLJgci8njwZE6Pqk9RXaJIfEtY1RFc7A3mFBhd3NEHjEOkpWNRoNAw99",
+	"pD9DvOL1OfptlCZc5cuVqOgAjB5wPqY6SaIYF96zD7LAKjwo/ptyalQPj77Vjc0DukIWgWCRIa6HB/b+",
+	"j4gTjO5fPtzprWD3bZzyoMGCMhfANUODOnCe0hPf7RvNSdWQ0QjOS0oKa4zgtALeDQf7jsryADQdx+Au",
+	"OtM49uvQ3lHAFUgL5Ah7CoNi96fnb9gDXKK+Qf0PU8OkylopGMlWxpSaEUqKqY3ReQa6pKzyW27sljJA",
+	"n5SwjSzsNaCsqXktg+JajYwJbartYboyUoFux7pH8PssKLSUZlcU0XfWEaRB5wIsUU8TwasqvxUZwYor",
+	"IVjGdw0EmTvVoQGh+08ihIlaUqtdqyKsLr2icqEgbF7nEfqSB1gJdqiDP3x5MxcQkMXooD91WXApRUaZ",
+	"nU4cfyPniH+jhrL0QHZwBEg1NOokC0aElh0FQ9uqGyEhKlvPxcd3yUgTeyRy0mDaBpbmoh5ip77pSOt0",
+	"tesrkPBv/xA5ebsJkv4hHhJv96Jkn1272n0X5ff9dbWLZLaqgKLGUEqLTJsVUOhg8RVcfgWNrN1oZwmb",
+	"UWnI7IpxVopKKy9I2GkPpcf7HnQ5NsS20mJvpEwpCRpCv/HigF4qD9gVnTaFJjT4LCCKtANCg226zrXO",
+	"5dL+xaGUptj0hDwkj13C3tXaQZ/Sm4RpYTSQa9hH0T/NSryVjGCIvoMKvhxamkGjODsjyOyrFgu78MFf",
+	"XBfS4E/UiIyGRBDHGsyPjdISR93l+ikmdiDAug7Ffgj96vQtTRBI7iLeVAoADVxg0DQEmEM7JG6m9sfm",
+	"WHLX1dMoqNEBTZhDQ8Lc4HNAE8yuHOUNEDpC32Bq0T9LlTSVKqZWfQivW8MnF9YdhUeO38q3EuSNShmc",
+	"Sk6s2Mkc/6sGV82u2cw3pb8KCUFcLRm1ip5XarNcGWxmDBVaQeM6rBG5wnp3X0Dt3tr6g73GGqKz5K2E",
+	"f1DFjv0NqeNhiFgjM7UXYN9tGjqKJzog8Bde8Go9a5LtBPqg7p0LyhXiIPC/Xuh8WNYJfcCI2JL9mnia",
+	"xLP+g5PO+i+uS57/A4gKRGBAUgDiHSxtyHaGa9XGwbmVsgNszjSW3Db+7eaZ/rOuiyJ+/mQUm+N6MmiK",
+	"ocaBV+u+EzfOROPSuwfOA9CzH5NGTr8nwAn5GiEzXWMDQGdWqlSaFw6mkjgOWDuV8K/f1dxuFtgP9t/A",
+	"JJsTkayHVgwLlK7ARe7r316nlKB6iNq4E7WtL8upe8m5A2wwpNzh1N9sKnmXkswsjvTK45HyQ+gIq9Lq",
+	"5o7XSMAVpNfC0ymBQ63nRbg/Bs6t1Tvblap/sMPwkXCkFqk0/A3bRLNcpsUmE9nnnu4+IAjE1vlaHOqM",
+	"GcI5ejYH6RGQbREH0mAXMcATrXhZCqkJi2NW4ogd4I3Unib1ayyn5bRXo2VYwy3bSPVXH6smEbwSv5w2",
+	"GyskzZmNQEICU7mv0uyACvt1pZCQ19nVh+/gN5FoA5FvemwNYUTsIIKn99ir+Mg+zv8bss66UoJCkuCe",
+	"McqaoyhrM3BSZk4vz8Z9hysGQHwTkvrEtJ6R3fgByR380ypnKM69EZuy71D5NVbk19Q5Y2eBzYgDPKxQ",
+	"on65gfE6Q75xtLCt3lBbqVskZ4Gb5Lzr5gfVH9k6t0nJ1d+K9PjxzyMi5uP6CODQpsQ32Q3uIT3qlBbk",
+	"RLDOGQE+/60tCA42FDxzS4KVKLL+jLSrvIJ96NiV7DEIPbGhc1ez9Xq00ySAlyisCk7mjpxCbkLmTd8z",
+	"3u4QiKShOwpM0yR5oCCBNwGN5hpgHns1uSvQPpJG4aGEl3W85Mr5n4tKiL8Pg0UtiqNhUeXG6P6Csm+F",
+	"/bwJ2gMBoyxV3OTadxzY6EaRekgbcVLr4L06n+bdtY9y3EFdZoeNNCKzWsqTToXr83VsuBj362nzBZbX",
+	"Rjqh9hLQhpAx7iIGoD7YQm0Q9rp2KF1u2FxYt9TfaraKJKwFNVLho47gG3lpR+u14+n2llXK2OC0p3k5",
+	"SMDUqOWy8PyEA3j3PPHGG7ozzsBHz90neA1SrqZSyw1cUZN0Bas0PplLxPmNh2TaXfcp2x64FW60dNbx",
+	"LiKSqSpz8LVK6BLqmSlkcpcmLNDI53QR61VAP/u0mG8zTeCVKrfLatcYbPA6jgi8ggORLHdukVaTSJMS",
+	"8jARBw9pqdhwOzXNkLAb1zEtWN36f1vl9iO6/e7rY0raY6oyVwQrnLlfZmGmMSTnd4oucXfYFZjViA4f",
+	"IUk8c1LV4PwzPnQWa+fw/5qddBy2jps6stIDqjsLbu54s+CUQ/iuerQ5Q/8WiJtreeT9LnfI2lvt8egT",
+	"BFvug/KQ3ET4edKiW/OqIuZKuyExaCVwVp3chwZ0DZZqOYg41g96OBiCeGasFyo+0+cKAUMCwWi0S4z1",
+	"Wa1mhU5/dyImPVe3Sac3T1GB7RaEXg8heDb+r2nNEOLbc4HSniI42I4paP/bDBvX/egAloskqMF/kmbH",
+	"YPEU6651M7jcfH84Roxy0yj2ub5nwbr1GYqfCOxGrzsR8tFDzF4vxzWItYNYHERWtOIBrSOUwmtW57jw",
+	"s6ME9J212BvPEFitgYnYycCdttW+7iOu75yTx2vPhEANnYjsUGY1YZpnHaM/OAgED2rjVpysbZg+9hx6",
+	"maiqgRe2U+GHNvbfeu3ezg00loLI8Zg15T8cZ8ufOQqKM7kb/2UfZzUdL03e6rCLGnxt2ArPrfK5mKbr",
+	"pi59XEwhKufx44dPovz9fTsDz1DXmRRcTfg1ymBzii3Q8BhblPQFx4CLXqltAsnunYu33GmjODc0mLtB",
+	"Xig2yvk3VLJdD7Rj4SYsPBwQZei/9xqzYVyzfBGZZme4QB2e6+VV5DfYQxZ4S3dExQ39eYi3/VN62F0L",
+	"fv8X6YCKMf5dSrIv7Zp8BX1nFgtqsgVhFYqLwEe2PxeCY8LDO1xLCbVYOKYTb8E54I9R9grKxNJkBXZo",
+	"K5blcXcIBXWt7ZxCdGjami72y87kfJX4y8H/WSqVhfjbL50q/ipBOnt3dd1jLJiuFddDGOrRUI580auN",
+	"JL8MjiJ7ETwbsLSLNkGp/SLNd3rMXhGv/gJaaGyvAoJ9VzRsnzXzVK5S8MrOjdWHAQMWIRoykRb2d3vm",
+	"AY+7vZm+P3yy3pTY82zmoq/2Qo2d7aRi2AaH7YQ5L28/2VG9MYaGnYXasUGiZRpnQg1EMcr+Iwma/0Pv",
+	"JbVYIND4TP0V7BROM1FaX3WQGZAEpzGw+4L7hAA5WE2+Flnj9I5Yo9eOGLix38lptXKhJMJj7uQzYIHT",
+	"dJ+RU8XGBp2h2oPDJlFnI0qFg2+f6drpxwf59mxAO75BTfiwhnRT5Wb32upzImF0TBTtKA/yhwBWwFF8",
+	"zOaVmf7Xf/wnZBvhTEA/l1chw8LKmHL08SOYHYsYFyi7FTJTFbt3z/pB+t49huhMojx2hDyYF+VEW5tg",
+	"HyJkAORv5b17pC7u3RuzZ1535LruGZRLYBAKEib37tG+u3fPmrPwGGeE3buXUJ02QrwQuCLYvXtkotsX",
+	"/QI5IArVWJH1Hcn4W0k7WclOishe7GB44j1PDaR9qNyYXIUMoGH37mH7YDihMj2+d4/NPvCy/DhL2OwD",
+	"jf4jZX8/uHd8nCF4jUs6kjia2m8lZBmqJcPMQE0sXwm7+XNe0PFYM6p5QIi9LdeUNRDZWwmGBQw7IKPJ",
+	"tblijyaPaPQ/5trAilaClXwJCLd/KfJ1bt5uJpPLJ1BiQTz2lI/Itf0ya4Njnvvj7NpVKr6VM/sXyg1z",
+	"ROn6wxJbuNm3UhzAztavDkSB6J2UV1BSPgMYygfM3lsVmzCXO0+YS6p/nF3ZM+yttB85jBOF6KACRIc9",
+	"DnkGAOq30glX4siXlevkBQfZ7F/ssP7wcKKD2XEHyx/kLMCK4mS9lTgW+2kzug7y61SVAuw/MznDcbry",
+	"T9Cydn1puqBTNrbbXQLXvps4ByZ0piR0TuE0WPvk52/4cnZdNwmyT34rNUFJgN7yxeL+T9ykq1nYcefL",
+	"RxeXX+G8WS8H4p14nnPNFlwbUdHYXokS++jaMT2HxsG/vHz9hqJ1dgwvMrEulREy3d3/i9jNxnQZxEbJ",
+	"1xTMvuKtnP1CANRrBu2x+VpT60E8bzSbpSoD/nR4OXCk2hfzdOXkE+mKJZvZX3+0ojzzHWhd4IsADrwo",
+	"CN9aiIU9zL4VO+XwNthr7NHlU/KgX1mpu/8MNgS+BC0hhehSBHJiTyfEvTK1eCuRZLG6zVN7Vm2kcd3g",
+	"EHAHK0XdaBkCCcGeoOqFJBznUhhtHwgYlPBbQE0Inq7cSOsPz13ebNE0Q52WoIlEViWnCCCXzZRMRRKn",
+	"PchEkMsMOZXAHCjyVFDxM3WFeVbydCXuX44nVAqBp46+evBgu92OOfw8VtXyAd2rH/z44rvnP79+Dvd8",
+	"TEYmNxAPhV0cpEquRhfEgC15mY+uRg/Hk/HDUTIquVnBgfkAfdv71UbCv5exArtXG0kThagBxvUNGcj2",
+	"Eyv/c4A/oIRek1rJU3G/yEZXI6tdn8Hr7QtgVBVfCwMJ5h7frb7kwctF3S4iWtQD42q48K5xc9BqKreX",
+	"/20jAKXv++QSVQJ6igMiL3YEB4YLIjcacCHsIWpHg4XysDKXkwlCXaUhAmg4g1OYzwe/E+avHvE+z9fP",
+	"OoRGwbppWzVwPkGTOwknGXh/gHEcY/gEmlv2vciP/AGpLDTYfNWHXXq/PjjdVgAMh3Y7oz8Wajt6Z28J",
+	"5fPBh2ojP/ZK6TPYhNoJoet0rh198TWbYankNM9m1F4P0qZq2ZXNP4laNEefYyViq/AGv+QcE/7a6njo",
+	"f08Nab2Mt+a8swsjEcAMDWkYGu0gq1DqDVRtHFwP3QUklu7fTftLxt6BHBS8WverKDjvUfVo75g3EYhS",
+	"mTyleih/bMMB60saxuyZZPAm8FZLIZmzUMB4TK37X4hsKbJr6tbmawVVtfwCCmicoo8oO/yGcyq6Z3V/",
+	"mprDKhxnv46rr2loOi9olFrokur/Y6k6O+eH1RyK1ydSdNyte73XhDBOwcGPDz7A/358EKwL5KwGbkYS",
+	"2579iCUVZ9yRQCgUY4fyNUyNHVZzUOXGOR2uXa0WxhR2P7kgUSVSVTnoQGtjMY9BByi7g5Yj+NwHQJ3P",
+	"h1PCXgYRqFDsrY2yg6ArjCS2a5/Vlz+jOTxu7wbm/V/EjkQdDNNvFXL3HZDyoLzU13na7yfMMZFKa6Mq",
+	"a5FZUxcL5vPlylhnXfJSrxREZo7YMMF3Q83Sx2b4x5cafMpN23ciwqomLSV3950afLLfTn1blkrqD5oh",
+	"QI7onItq2WMCI4/XcXL1P0rFluUABetYBtDwPpdmxblzi/SsLNGEiSqnn5zTLSBly8tyzJ5hTz6MX9Qt",
+	"bGeevc5xhTTX7Tu48hm0B/vvUwhZrsuC76ak5V3L+naz0cGr6NAGg3b7xTnlp3evl+U5ZOUnCidiP7em",
+	"tLgN/QACkyg1hYjxDbwwrsehTlyIFo3NW17lfF4IzZbK+R3UgYBgFh7OvKiEqHNMmACaPHXshnWRK2A6",
+	"PdBQVUtljI/Y9XR8dmiFGf3J16rUfaZjh9z38L2nCPN3BBSIqJdHvR2vMaptX3kWvY2j71vdZL+ShmBS",
+	"Wda+Itl/FN+E6AYudNxFhDd+SsW6d2Mko5XgrkL0+Rve27KULnsA19ATz+BO9k35cUL0rCxffP+yQt6S",
+	"dxCbSiP9Dr7zla2CLXJRZEFvbiDtvQ4z6da06y4Z4hhOUtsLCAPfUV934Y1rXhQCDzL8HEhGBBjMY/S3",
+	"g2l8ZmPtf6yUfucoKpys+lKkA6fAA1Lz/Uae0xDgbbB8vd4YewAkBJ8QmU+SB4gJzAjGrcDv6I3/yIYg",
+	"fsNhW9Afop/E266bg2rnGn8KLRU1Md84E3NTFopbJxYbzHelwAep/JXUAtX1uHsrw8b6CH9yTwPwgXWs",
+	"t63+uphXwoxHoQVAv5Ep9a0E4yIT7+3zsaGP9m5xuhLpjciuwtq+hQDEEbPPoKyU++2tvOVFDtzAjjfE",
+	"2iywdrpO+DAoSUpF8lbCAbvI7Q4prNtqvx459oFvC4wZXLRpjg+fwRdLTMpUXGoK4YNhjpkjl0u3B3cl",
+	"EAWh6wqy9eb/Y+9deNvIsbThv1LQt0An2LItO9eWMcDn7s5OZ2e6e5Bkp4GNsi5KRUk1LpGaImW31sh/",
+	"f8FzIVlSlS5JKU7mfYEG4ralKl4OycNznvM8BsRUR8uitKfJupJxXuTgXGHyb6hAit4NZkFZzUuqfyzL",
+	"JNdpDdTjCR2wg5AnijSqIvchwk7xl92J5fPl7vohc7i04xTjTFIma+0TlGgirh58yaOLfv8xvGpOJZ94",
+	"ciRXiigW+YkMQQhK45hXhV9w4yhDQgEW2hYYxCCodAA7hOwvcHMiYeQ/ubMmg9wpNfQuoNUwWIMeLOOE",
+	"qbED5OtBxXipQBNTx0PHu61KMvoqJYXdb5g8LsNWDlUdgkeCSMxev65iXut8Xbp8qK5o+UXQHoPijGuy",
+	"xHOxcqbmFzMBzQbo/MNyZoljvGuiGDIaOXfPOnPjJLmwYfRhmjCo5XoHv2VECRNeoH44Njobl8W1T6iP",
+	"oEx1DWeHaOwoPC7MjUG8wKMfXr159/P1L69/vf7xr6+v//7qzdvXv/36OM6AhxuIe5NeWtgLsqbbxduV",
+	"Gn+Kx/VTtYK0SPpFr9S4wV6z5l7PzMTFs+eD7ycvn+f9l+cvXz4dv8ifP/teXEykEP3xs2ci758/E09G",
+	"k6eT89HFqD96eXExzs+f5c/H589G/Um/L/ove2kvmpLeoNc/PYd0bwg5+Jgs7vdEI+fVv0lldL1hz/tP",
+	"+k+EvLgYff/9y5fPz0dj+WR08XLy5ImU4/ORfPHspbg4fzJ++Xz8/ZNx/8XzfCS/nzx79nJ8fj5+8eyi",
+	"B9mV/Y53N5MHhQi68yzw1ca5Bg2exa90aCl5B1XqsOkEKXooLwb3osuoxfYmXUW7bCf5u5Ua14Flu1zY",
+	"mHfzM12dZaunE3ZVvpiVMvK62C0hDCzAIgaeIsQnrUQlh0B3ZtFfCSRG/iN4NOBOCPBGAjQSelPDm0kM",
+	"PnkNXsNQRW7DIPFBFTARTwvpdtbgurDDgsk9fxZC/VdSKHcqFwbQOLhxwyEJaQ5MQayda7Ad/zaJ4zrs",
+	"cVFXySms9K0oE0Re+lDRHbPLiAK9sDQZrYaKLCnJFpWeL2x2mSCNaOprwWMpp8gfKkyib2VVFXmOWMjw",
+	"oaHKtYcur+I7dcxrAGB0gMcCDkZabBAm3OnF7420FrxE+OKHR/+fFdMzSmCe+aPhzEiLtQWPU+8n4d19",
+	"6D67Sh5lN3Jhs8enCcTdPP+fypH3j5A1dFgnv2o/xHBOAegdHg2mxU5tRFpGxbiArhwkBM0j5FIBkCo3",
+	"B0IForsuXJ3T5C1pfA1VwLyBL+KBR3XkWRgfrktcg6INVbao5FgrLIa5Jg6+x77EHxuV66gmB+Bqo1Wi",
+	"9F3bof06CIt88sm9GRJY67P0u7T3d8W0klC94JOZGBgIkW0emoMQOp/jFYS99P19j5frtY6qRFCq349H",
+	"XIwyl7Yqxlyrt1G0didH7p+ZLOfXt6Jcui+BlkkxFmaQPIGDwLMCIRvpyVhXi15cCeWV+we9q5leIxeu",
+	"8A9joQSKIHgMAFAFeyDatNQj+cchLgHbyAO5BeH1befw72xVORwWbgUjbiOE2WkLRs+B6mo6SzrUhLPC",
+	"uUikfIYPSLftRAc64z02DnXOOmwJTEVXVMAW6/EN3rvF+rUUsNsE4NUTHBffv+Yo1Rt+/7ccpqJO7IF9",
+	"o94eMVDl00hfOlJFyVBvLoDo4pDCOrO+ItFtOPwfR8i6O0WFDGki/xjLBdaLRc4H1iCgjfEDKKJ0VZZc",
+	"BQGRGih08nUgkX81nuliTOSZ/rT1IQruAMRBms4yzNW+8cSsD5evxd66mR2V+TbSiQ9UgzvtDZ7svRdT",
+	"Dx9oK+bxbYMxcoRFcKGiKCsp8lXn97IdDYnCPV0sZDSuaB1B7HXsrJ6Xxq6Lmk8e7wUpQdxqOLa+MyH7",
+	"DCU/zi+Hi1atxCOA3OsRNTcH8OA5uNDggESgxrJgTq1G3MrffdO/cfwKd2T3mRANdtdgFiit9EiCYx0I",
+	"bdZ3ds8/bgVBAOA0xBHlfFEKKw3JpDpz4mBx5v7nerTynj5XSciyNAO0STS/wHc+kqHgLUbeOpuOaiha",
+	"8As8i5+Z3T2+mbVtTjwDPkow1UoGpTt35MIK7RI3EV66zeJ2oij4KXhd9/sI7vWES+G5VKawxa289FGY",
+	"KeS9sBRnaQNNdhPgIprkr2GqHh6Fsd8EfsaWke7zcR6vHVFDv1+4CwcUum3exLBKjwrwTtVSq1OxWJz6",
+	"nep0uOz3n4zd3gs/ycwZXc20YukajppAaAdCTHeFkYOEMLNGClBtwH8Tq2sXxO/Qyb2Rq8CjVZhkaSi4",
+	"hOQMUBFG9ZK/hmCT38pGyMp46eNwTNEATMjg1YYAoSfycq4KLvfgC+PCags2bsZx1pfMA6Be/KT4kgLo",
+	"RG/Qk8uTsVS2EuVBMBfuzgN5uofs44wthzjbQ+4U7vzcZ6Nw3sGo1CNzxuoUg/uWG2TwSiPu0BqwwJOX",
+	"4EpbyYaown8UKv8FX/WDe+8DA2qh9SDd01Hib/9Ymuv+T9SAL2zStQlosWk/s5qy3Gko0MiDNh+MPLAl",
+	"dQDJNzceeEDYGMZ0cKJ9iwHfY4s/7iyjefvz1cnFs+fcg9HKIkNqQyENpV/3rKR5cQ5oRisr96T/IZN6",
+	"3z/5XpxMPtw/f/rx33rNxTVNZ+dbt4qY4hFwPFUikoUY32wk3L4zHneEBDuMPYAoT4wrCqrKz58mvxQ/",
+	"EMzIDUEUlQkrO9T5uoHhhNtbMZFA+ALl7k0H0d+W1llXb9/FqcdW2hOs16zbsWf5HBUKtbXWB/CLLh3o",
+	"VcuScXb4BSIeO5sAChVuC+5iUf4XrDywNzSq5iVIoa4dEQ2K/4USmdT9zKhsYMiC/+NEelMc4geOshxa",
+	"VQnA1ebScWpXROgDex1TGE7bqiopandg5Xh7A/itQPvZ9lKv9r+ftbgnE/PqN1bLCU3fHaLhiPRRgvYt",
+	"Mb22MPsPbEibxFJh1/5uo+4AdVIi2vaGOPwgEcDmnXsOEJQrMs7xssVEjG2ol1xxZD1dw/sRkrE9cP6J",
+	"y6tLtwzQUVTPVE+fvgdY1AE+luvMQfeGiy9jvRyaRvPqwlrhdTUciDOqLZv12T38206wgPiHO1EQhVFg",
+	"PJrJMg/6TrhbeXcK24F31cagDrT0YAP7XRywL/2dgHfH355aD2L3xw6ZHEY0aJ8X54Emv/6JwsJ1OzhD",
+	"+rXD8WPhoW274hVhTUE9T0MZJpoJxz29hMhaifbmHgVt/DQLatyijrn4t9pGSnLhnvTO7ec8Dp2kquDB",
+	"raaDBlDetC7/X6PjNK1xTujqJtFqA+UWkTPNxSoxEgNZRZUAP1oID8yIILjJtytvvu3kkuvBPi5LeZP4",
+	"7psOvZXacxshJq1cDlZUIKwbK2RAbLR0V8mNqSax9FJakyyEMYzPxxs8AN5ia3BPDwpBA38PfdbvE1FY",
+	"hOcjejN9pwYUh4Xn+ZZR+ggeiqBKZ2KM5lutQwzp7dh8jKyCaQ5VsEz3bOm+BFK0G7EOzMMCxR266Hga",
+	"XmLwGl02KLt5j4dgPA+toMipBIt/fCDckHrDiV5PDkwgQUJBtgIRk0/HIQ5VDERMtuEQ100EyxY8Ngos",
+	"ph2QyL5oefPZ23z6fyGAEQd+05cmcV4KYrUiBj9G0+EpdXsHeN3lzQMF68FiWnGBEVj3MnZpIUxG80rh",
+	"moujN+ndxj6BKg1hS1pIlXNR8Odmf3VAUBUKGROLAPhtBiK61jnvsLzZzcJWWM+zCVux8/bg8CCxKr/w",
+	"21yF5psCrP8vbi2bU9OpJx8/uO2I3hbAvlp7BkBTirwlhj3iQeyQnQ3YmczZPfz78QwpnPYDNFFyCEPO",
+	"tKXS99MEyM3QPlZM53orq2JSOP8YRdGTRxmIE53AH1bZY4xhR7RRVFOH+eb50goqJAWiTjze4Qi/+tvr",
+	"y8iL9V8vTHJXFdZKFjgmprk2ZNSP7ltvaAx2zB0yVeJnacUw/S0x8bcRuAG7rpH/bGZv6zcovM0LVcyX",
+	"c/jjutrb/qHAo1aQxyPXsBDpT27LAk8s+CQzT+sviSusgxX6hny5ZCbM7AQeK3OarfgCNR5LY3av00xX",
+	"0yAxgwaq7xS2F/Dn0RVq5AUZYqbS+lKGLx5hLTs/cUcYCGI8fyJa8TyjNDdjBrHuVkSq81B3i0rOp22L",
+	"Bl7bOQ1sqyZRy8Liv3cQxV9/dSU56wazC1NOKELPXk31wWQGWVsr+VEdtvIIyQac1G8z24Bt34PNAofv",
+	"SPmGsV8WDeS49Ec4d9VU7seNS2TnHsSPwiJ4a871eDlHKUdtfM6XWZ+R2j9lSTzlN19e2SbWvdjw3n5k",
+	"ufIjT1mbB0elgt15bl5/fReH7i4aLXiOD8Ouz+qZH97DY7HRo1s5S0Jyn9EVMSk66c5wZJZ3fJTGIbFP",
+	"sozAR7Ji2RrrfHl1mlyxDAMmsKp1/rMMX0OS9nmWuk0RSP1nMrwTm7nG2B+dMUp7U4werbS99gfV6VBl",
+	"ojQ6I9kLDkTUtmq6GMWBL//LWlExYaHp2jjWt575cTyWCyvUmDAXnvuDVgwsHybSp3Lfws6a4c2unQ+b",
+	"gIP+AQkBTHQv7dF8HYEoQWnrDpqYMxYn8wrLFffcC34iQ3ggUsN9tqKUVXI7AUuxDGP0cHepx3p3WI6F",
+	"9cDT9WTglkPlzH2n9WR5x8bsi+Wt1gybtfIPe5qQfIJbRQWCAisJFfX5afK0/5S4DwPbIbWxMQLwt1Ic",
+	"lY/dPf8tjWnL3LnmdXaIEFUFn8lUqH38I8V14sxWUu6e2AI5mMxMLFCxDe/RUk0LJQfJXOdY+18l00ov",
+	"F4ZxgajNg8JQa78U1lbFaGlp14uODeQvVzmRIATjic0G8oEqec8bKcXT3VDVg+luNh978iImzWo00m2G",
+	"2OzOuIe/cyN4ZHOEd7TYopvBI9si8HMJeFP3Zok0bWf3+MOe/itiZPx+01LAnFKYEegrgOYDZSbiNAaV",
+	"viogeCLycFBkjaEOaA8RxIEyqCilzwjLPfA0zgVmfNi3jnWgjrQdb93x3pCnzeP2eXAHbHWr+Z3lxWSy",
+	"0wY95x6LYE2SzOrMbS0p7C9u6yDtJl9uglpW7no9VGhhYG+BkCOKMZK3SdQAzOqWBHa006H6SRJjjZ5E",
+	"VS+RtcPvw9YZ8uxNHmYxmXwq/6T77jt9XGNz72iHpXvOuEvExwUJ50Bg1wl+Qs8XQGJ0p4/AL7nLNKeV",
+	"WMz2C6iTdHVQQeH3pWi7sE+i4CXpv1XSK1kF0ia+8ZFZRjl0yIH7zL4n1POVS/Otu9+foSeHk8qIOwhi",
+	"HdPQsGktlgYz0OFhW8SnlakRMLjJwU90bldEJLOV2pa5lgoTZDxgurWBmy0KtSHlJKhQROk8EgVqiO/6",
+	"N3/TFLfUiz3Cgtzf7gvFx9FQNuUgWsM8SEZpkqUq/rmUkcBKm8IBd/dBow8BlmALiEJMdZlv0hgdOIMP",
+	"FRfgEW1znejvnYQE8jxSjG0yltqWcBYUWHceNFCU4ZvatNeHtx59MX6JsWRHdMtgHrw107PWyBnkLVOD",
+	"td7LsS6KaqgjpXldTQeBgRyoSM49e8BU0N3czR2e4UD3Ctd5pDSk3YsvyfRwBLllKHaLbsFKLxmogXcr",
+	"FoRMhwpENoEYt9AqG8BnkdtHSoXBA3R5l4vE6qSwqDGbaOUVfSsZIeAmuiz13TrkXESDYGR1K6sT0Kun",
+	"Ntu6sK/KgakQlSgR6lOEO2OBhMpe+V7hU6Je4G3zH0vjLsj4OaAZlkAZ6W5+lsIiF/0Ej0bAHjqjmQjy",
+	"R7G9bnCBIduj4rDJQ4Wq7+ytOzd2pZducMZaKTmmKGj2V2HsySv3nZPXP6F2MkxHYUxMazlUU2n9L+xd",
+	"MeY6ctJbBZlbP4w4yRN3i5gXammRTUYq9+wK5bOHCiL3txiXZeVg4EEGBKK5hNQ4ttXOpIJJ/BVGyyQj",
+	"ae+cATj3WU/wsWxglazNm+sOs3MLcwNDoQEZhDShjCT2NskTidNGeWicJp+Jdg+dAsXIRFMdvyIBWncq",
+	"omUFxIn7+Nhd2SRjXCMWSaqNdouJutUGBXmFi3kfEAiNQBMG5DLpJyM5LZQJYQ/npJuQl7mRC7sVKtId",
+	"TGStwsm1KwrjsSYbrGWl7xKtLp2RaTX1ks44bW3Ndd+8VmsJ+H1kCZuOqh0bRWsbYNPpWhgRrOEvhcrN",
+	"Pu7sTmRDVHlfgPK6lxxidzxtgZGsGwhcYI+jdtsmWeiFz3HRevRsJceyuJX5LqNZx9TWtsVab6IS7Pf9",
+	"k+8/3J+n5y/bSq+P5qxA0+jakPas/MPiSR8VOXuft1fkg+QFHM3KDgJixbPjDVUurBgk98Oekf8c9gYv",
+	"0iEu82Fv8Dwd9op82BsMe/LWXj+fnI+HPfd3C7+76F88Pzk/P7novzvvD/ruv/+Gv98UCr/V8D73dxAh",
+	"7w3uhz06AXuDJx8/DutCyQ3F2G03JFyBiHuKFqmdyTke0a6P8SEtVAKj2Bm0S4M4Qsmxb9y6asqTkZ9H",
+	"Wzk6zTG79s6ITEwASs/dH/bqTpFPpuLdWuRcb1YRSJb33DUiX/hzIUi+KUfAINHgRSCkbQ3AIMedrgB7",
+	"I8c36Mi5RrU1ZyZFaWd7t+dn+PjfZZUXY7u7QUHWdwRQVeucZlZ94KwDRZc9ux+4+BMSM/HktuhOu9Mr",
+	"S3Q4QBrfUJP5aOk4VQ80LP8tx/LGfHMU0aMtaD+QiwjZ4cY/TczSfdIkGaM8MvfhDNG42WWSCbVCgKVb",
+	"z8APHkm7NoL9RAG0yS0m/OSixuDxXpz87/WHf286OnaZFXp1CEMR5FGCB87XM1GHrvBCsMVcUgruzzrJ",
+	"l7gzQLSQCqayly+e92ekvRGOkIuns5Y+yz8WRbWl0+fP9+jeOw4ED9xmkblHZ5fwIy6HLPVkV0uFv1qx",
+	"VpD7FDRilaURwKc2LEZr5dF0VEoWjaUbMWfkzoO4TDK01Iywd62zbXRlD9433Hf2cnnESJa9bwzkSJ3c",
+	"Hc4MHmWtEi4UPXEEoLMo59ZylJ0arxGtnKfGqaIAThoAkAylNZgyRnUB9qRxb/nOJFJVupx7OR4vJICl",
+	"LiAUBUNg9WnymvJwlWRlLQTcEMknKM/+NuFa+fGNSZMMWHnwOp/dLEeyUtJKk7HmUiXRJ8L2YLag9jmk",
+	"SWEgGeQScplChOa9f9F3hnXp2pUZUJLmrfs4pZK30CrzjHxF9BCoqBMY8xESv8agv4s8Pw4tpz0/2R5g",
+	"70YHQGrjQ8jraLQeKPTsb5PN0VJaMZdJxifxdZFnVOgKkF8ehY5q0FiVt/A21Fx2xhvB2T39tJWg9o1E",
+	"XEbkeJMuemHcbWNSSeqPwrhPDhwEJq7rSV5bkhAJITWN2x7b0XcmMQUsME0IkQ1Ma8RBGZUy53JNg8Tt",
+	"nqhlEv2BGS03Bbf2lPwNNUxtsr//oauptJ+6gA+X/o3GwOsZd2FG2I9dhpS2R9MxkpBkr96JKds7cDEH",
+	"BU9wZf529e7Hn7cymYTBPPaBvWMRfw3awNtn48DjAr/ZiU4wiTuBS30306WHe/lK97UFvbO03SfJQVWH",
+	"IOyIdpxLoQBWeJpchWw/F9kHTDzCMQILtrkrUH1TTyaES0RQviKQWjPRrK5Y+mhAN7g/AskCJUXgs1wN",
+	"GZo0cp6+ScTIudZeeoqa0bR/oNrwJzsAXVDLbkrxEED9Gpu0nx7PtrL3gxblw+gvf/07wo9crAGiYRbs",
+	"TE8+7eg/Ixjn1vwofSaUE/soia0dxwDZC1JvzgOAkHQriOVqzDwqx6MXhle0XsjKMgBZjyFAEA1d4/x8",
+	"IvB3cwPfPr1n9/jDx7Nq+Sl1TxvvS1vxMEw8PrZUm9pQaIt/7LLSdn/WHT1Jbgp3K8RGXFdLlcFpAtFJ",
+	"NzwsW3iZCLWieiZSS4ZMeXOxVFSQ27C7v1mqK+70w13twh3tVlYjbdwYuoE/YG/GXrxZqgei/fudy4lb",
+	"9udQjtxBUmMJLFzeWhuqexqWnI9sdLHO2jnfElOoaSlPlkYSNJmzxhj/JSyhl7+sRzsgGMpnWZJRKYjx",
+	"952xGxcV8ROHx/l8P+ppDDxuwRP5cz698t9yvs9sSXIUXkCTpeSAp41QkCZZqrGsbIs4CYZJXvEQP+hq",
+	"4kHzRr9n5pIb/0BxC/9+rAVqW0hoUympMYAse4dBCr9I6D2HuCzbsdseW7zTXSH9ca3SSKYduDadiWKQ",
+	"3edLOarJpQabAG+BOOO48sBEhQIQw+CrR81nSpT2GlrNSG8aEoZ6/+sAtn2suO4gNSO2u7zvtpgW5R63",
+	"2dYtZhpDPYDzG0yCybuksIMoQYMoMOPuhqJMRiJ3GyBux6B6X+m7NPEfRkG+2lemWuegnJsmS3WjQBcF",
+	"P1CUVLrSZC8/cwr1aJZCb2gxFexSZ7Zi/SP3uOcczTaiAPc2hALL8CyWNhbh8TciUGu5jKqMUKV2F33n",
+	"n1ng+bjRMHhD69XX/fXBY2HWN+WLWEOLfAQLfoKqUIhshsYNCA5QqCTDKc6Cznf401IZabNkqpORGN8Q",
+	"VKCoEhqpdI1mc9UYqLpsik7VhY+wiS2iRt6yPjHotD8H5Of4WzBUbnrn2lrd+0DKR805pwOCTa7vDxVr",
+	"2r3eEkSPr2iDuFsTVn5YEaS912HLnlpJkc+3F82/eXX10y+v4q30UYZfy4BqUVqRCytOrZ6Xj1MarViH",
+	"d83bGqrCpkklVQ6ofu/5EdRnYy1z3gchVMnbhn17qEiyzCTZIxQ+e5wN+B5lK11C7bvkgLReIFR9znXy",
+	"MjiT6A8OFXY7ZcqVa3h9xtevuE/uDoWwDiqwx4z604uLoaKRulbaXnOXM76wGa83mUxEURrAl7sh//nd",
+	"L39lxxSnw6SJsSuQ6Zzoag55P1ROrZJiLoCviVP8ZaFu8DibWbtIh8r9YxBxXpRWI9bcmQikgop8Kq1J",
+	"HmUkQ7fU6sR1dmlIjc57WmVxI1PkHSAPe6joW8hYWPva4xSwgJoreH+R1VwUeZIXYloJogBF2CdPlLuO",
+	"0Lxjs4ZK8S0B/LUsL26peCFzXz3Bj/1p2FPDXrbdeX+Dpn5UzWB4QxvPhuiQrMnWFuZDeWT+9rCjukeM",
+	"b9KNWt51eoMAuS8MUnIDtWqbcDu/+ajziS/ZFrz2Q9CxjHrjteyBZvfsnn9sL6QL27JeWo8WatiWLxmq",
+	"KRs0KTWUWsDO3LSS3wSSwKNPervyN8UhuivC40d+icneLCsJr6+hpC+BE3N8k6VJRss2Qyirf1NLcqGK",
+	"Z6lDIs8GEyVKiHZuT64mgps7gfEHiIlIPXQMKsMgy+D9PLgkYKBUJ0sDVHDFeObd+ARlMcEBcbeC4MYw",
+	"oMaTyUG0ikoQ5/hF1h6EN4nSssuAW2RpSSZk45mJ1bqtMovhnTQin7RC4kyFlXMu7RqXIprDucgl/8wy",
+	"gqPrhTDmDmlkFZRY+Cl38+J/vB6t6kj7pZE5/PL9/Rp7u6/lKXppj8a9Nzh3Nxj/fxcfPxya1MYB2ral",
+	"k1EdJx/JJCYPuK8T2G8fcf5Gl5zOc6qYRNkDmyxmAACb6Xkz1zkAMI+5ceML2oLp7o+dbdnsgUXg1RA6",
+	"nSI33APM6RlvaMfMe3HcJTKKNeRuZB/o2OcyzoytoQ7H5dJYzwsUQIuRMMraJa4wTIF2I1cg4DqSZSFv",
+	"Jb3zTvtVFuv5cL0wDxJCJemDIauG6Tr3JTsrpTGfl5yD+/AEmbB9yqU9rxajlB8ytfbN5NJgwH7UeTsz",
+	"JaLGj5BDQ8NmdqZNiz4kDIMVYNsuUbaSnEHzmvOVFHkcECmluJWtjnfbrmzlrnLuK0XZ5LWDwLXpMhEj",
+	"WAs8EFRk1VaZW69X8aXZ5w2l2R+Oe1hY+cWYCENiE6bxYc9+uzR70aHweeaM6M+v3iX03QxoKLbBhd/i",
+	"O44PEaQXbQcKYi5Z37lNGUNJXUzrzzVMcFKYLzuNVlaVmOhqDiE3edgFiN26mqxlHJnZ4J7EjQcIABWz",
+	"bsB74U5jZOm3HdhruN6y+So0FioKwLbcZt5xB99i/45oTPVXbb0YQFs6vQ74l/OAPuDesG5U+4R9rvK8",
+	"ksZw+NndllGcBuLFenxzmlwFclwwrig8hCSlPvwenaHkWVuJJcNynjzKTk5upcp1dWKkNCcEFPEPzx6n",
+	"VHayntltCQvX5/3LWdiWK4rtmPw2Xvhi3daOFl/a8RUYhMmyDIG2TzDIs1lhrK5WW+KRVSFKk0LBMVoe",
+	"RV0og6EnYQ/jenGqkDjdY0v6md7/LZP/Nfdoa9ksDtmRtEFsfK4Ad7MPTbqzZybyb9tml8rtiN2Avw9v",
+	"cNuF/j+ggFDAbs2FPIlUucyTf+gRjHwpJ5YAVrjPV6IwDGmlN3xnkolUYznAr0/ddRiehnArAFcsFdZY",
+	"AzoVnMy7qrBIB8zAv1Uy1xWg/Bip51pRFreSqVUI/l0YUhiGBSDzlK7dkLCFp10X6nppZBaKD8e6ymt8",
+	"KKyJdppcUQsCfwEMyJpgc1PdEMzqxmnStXbzgxxHqR8Of553UeGId1l84P5nU8uKu5u1nwKvAjsfxWoC",
+	"6joqHdBVYuxyPgKV6ltZASkA+PXWoK/qhX2RHrDSS4xuzeN6Gzhzl2rkumVadIN+n62+QFXl77NVe/5K",
+	"GK2YXBoL/bGK9U6WZRfT+/tsVb8bAayOaJkBX4fYmS/r3foZPGZwFFhElExyDVRMVUwPCQY4F6xPFg3R",
+	"YKiG6iTJfL10NsDyRaCUXLucuSENzbyELyIMzX8rYmF+BIbuJllRqaUSc5k/BtIdBulcxi8ZqgQztFFV",
+	"AXwHX1XpsnR7uX9ZlMhNWTwAPl8j6mZsnaihwd27IOVmLOJsIyB4zP1+K6sKtY3gsqou/baU0eMyunO6",
+	"J0LJGwB3cUePIDsxnVDFfxCAvlm6Q+c13nJJm9uLgrmn8u+4RhNw6Lh26vH/O6g+JciDsGtSSQg7dF1z",
+	"DwVh7nVYfEExbU8fqqA+1iuHuOdg+SemHiN8Wsqt9Q+VoiqLiFnJc4gihSnmGXlpFuY0ebNW9u+elil9",
+	"TQ+69gOuqySDC9c1oyAzf5VD6QlP1qkjeCWaEQzB9RJAf9mAGdfvcLwmkH/SbALBPzfSJsgqyqUr9OYB",
+	"WZJfKdD6aPEhaLuwKdY0yz/E2BIKIVot1r8/sZoeOY+RKVjWDLNI9CWwm/qICbA8kUp7MZ7RkpHxwmaD",
+	"CewICDxPax+85pT7IO4WgGiUa9hatfNlMtJ2FhbPtgpRpliI9wNsqFmp8TVlRGrre6wXRdASiykjghRS",
+	"HdDBWR0cxnUTdxd8tkfMLrNZI1EB5tX1BOGWmOupZdndQz0b8prJEqmEm/Zrq69dpzziLrxOoc5Z7vdF",
+	"5KSBcYgKEwcghe5r0PDvVooq13fwV6hOb9n0/AevRVlmg81Jo56w0cJq3FyBSTYTxi0y55QrazKqYgli",
+	"G2DTaJtaSbY617JrXS1mQpnQ1HVzF4kbocRqfQPVYQHnySOvYA6xDNOjm0dE8RWsGHxz7jHsM/5warDq",
+	"aOC4+6Bbo3QUdvQFQklhNx4WHhKvc1xKYbCIowuHBIJKYdeBLXDNLDHu5CadPx7r4yPhsjsn3JCQcnMN",
+	"8JomtirWCTeWBCaZar4J0UbprkcISbXiBmzBDXCTCSh9bZbjWWgN+K18xyIfC3aiCcsI83KAHZy+d21u",
+	"5N3al/2RMCnsZro1Yq52/3/tfIOMTdnfxLwOm8ox95TWFhdd0dyZ6UwOuKZpjispcgp71iQVLVJQefmq",
+	"u5AQFl5GNB2qbC5WJLOYBYQCb8NGQ/s3uCoiLgigpMDzwUb1q3C+xN3yuV0Dzx8qJImGR90Ui4XML2sT",
+	"Ep7vC9FEngP3hGtQncXCrRsTrWhYQ49wlGtGH+0qmet9bYtJN5Y98m81LUGcIHffrtFoiLKMZme9LMzT",
+	"G8LdQdQH8TGinMB18Yw+g51UPslvXlSoaOQIGqo1kiBseiarSlcmQyKkUNEKtwschtPkV1mAUWURkUY2",
+	"VIoc1dAUdusSpN7gDjj7u6xZPm6zSvMnUD6/NaP/e1BffrhC2fAGd9kSi6L3IQV63N6ghxMPl1HYwHqD",
+	"3tP9GcC4e195MXrEjufWbic5HGA2iIgNmuvTb+RqOzp6sRyVxTiZCUii0QYGwJaIXXedBxv4EhgUuCgQ",
+	"M5vkhQESIYDSwuXBbZgpH+sjofK2fNtfXDP3YXUPLXO7/rJaaNPKa0t/3puh8i9y9Tf6ynGz/+5Fol3N",
+	"1PUxZUL6bkPcNNs3ONyN+iVbynFibB7pFnHdK5zblXQ+TyFKZH7U1TT1++JcrFD90Etk+cI2CFeEWf1B",
+	"VnbmbpMtibNfjpos+6UdygPM0t1EqHTyOhHz9ikAjYctmlL4CaQjWcjKsP/LQDDkrFR+lrZJEznD+IXe",
+	"+C2nk7APu6lXaXSPtMLo6Qw/LKpkWgnUrNhbW+oqBy05P3swm87lgUcNoHC89BQEQLqGiw3c6nLFjMex",
+	"qlAK1WW68qQfrS4DjuODOgzkG5C0SgztBx/hZKSt2wM0MDNjH3S1v9eAPXwgyCANb8smg+bTnVrVnCdz",
+	"20Zzdo8/bCUC/akwYlTK+u4PyTiQsMGoJQjbGLpnFRZkZzDIpxXlvzY3IKQY9Wa3H/1l2AGJoa8bFYM5",
+	"an63D9uhywK7tZYf0NV0P6kD98FI28AfsFip1LyX/1ZNjwpY+q2abvNeXJM7TcnDGHhNBT8Eh2yoATSu",
+	"cl19ZxIrleCN1dlt7LqmsPXm8yLS6IT//Y7rbMHKU9I2IO6lIogtkKqW24ndDVASHAn2bHeVsxNdzbP2",
+	"Dfi3avqwBNCus71BT+QibL2FKqyEWv/9zeSBdthf5Z0bwnb79NMKE0mBNZzjLjmO6nontY23ktPC2Gp1",
+	"ghsm5AS3Wq6Z6cqelMUtwBtvOHq3WJal8YkaQhTww9kLXCW//fg6GZeFVBZyTCiUwLC36HFcBJFEymS6",
+	"SkBcQBr3XbPd3i/Je7+RcuGaPRNm1m7ob6ih71wLvgLOczPTCxTsWgKo9Xl/b2uvdeWB7L4+nG3Actq7",
+	"fDwCprPDsgQ0p4nXccc2tS8E8OgApwQ/7Sdaz+kbn3ESlS0mYmw3wcMtlbwYbDpqIS++ohUHgYRfXZbx",
+	"cp92SBxvFuDiYEL9LVwiRisvf0ayfwKWewaqAP//06y19DYMa4eVt5tGskNa3vjMqqgK4ytGioqVxqMM",
+	"RZP1RCHoQVxxHPQ54Jo1WhalJd4uMwN0jmG+6jZheDKLfzlleB5CExD9c9b071ounu3hEL34b9Do9ya3",
+	"MCknMSmRXU+g1DTTWoTSoNp4MzsSAHicQ18lU4EsC22x3KuyjOkxDlVYi0UaP0eODVyTm0LlbeHhm3Wx",
+	"LamWc2dBhkqFaUxj4vPeh32lqqIpQPlanh++ybjHnNYkpmaynF+PZwJElZpaDG9uMavnT/dtWQ104puz",
+	"VZnOd//zpenqIptMFPgFleA89VrXwngAZ/1tEhF4fFvaVdxwvwR3h1K7Z5+pM89AyneLbBXskwCTOIlr",
+	"z3e6j74GmyliqdzHI73mIpeJuBVFKUalRDAYC3bVaw8a2YHgcX/nFh1zzuI3uVe31Y4R90i3LEE4amEw",
+	"Cf5Ry0RKabcEZn6bANjujt2qxdLMYlI2f0EXKlkuSi1ywPd7fy3w9hZTJXPIxSO8LYY9hqr+RFTjWXEr",
+	"PQKFwzGBVhGiAYjuh6r+HLKYA2IB9l1G5E1hN0FvN5IwDe61cZYUdIiu8pzly9IaSqeIhgGAGiTGN/YC",
+	"LKS6wqAQd8dGr7axLuAqz2vW8aD3a6x9giu2uHj2fPD95OXzvP/y/OXLp+MX+fNn34uLiRSiP372TOT9",
+	"82fiyWjydHI+uhj1Ry8vLsb5+bP8+fj82ag/6fdF/2Uv7bmp7g1698PeQqycZbxbLSTo7cZtuVX5KZDD",
+	"nfKF6/b8310DQYKXvonavk/6f4JfOlMSdllJM+wN3n/46AaOrKQ36JWFWv5xLeY5aHub4n/l9WgF0YKn",
+	"L88vnjx99nz/mEE8PQ8VM6iZSIvrz6xDHWwesODd8qztHQ07RsPWfoY7wOdEy8xMGoZ5VnKhTWF1FbEn",
+	"UQCtvrGlDA5VGhPWaWNkrT3MFY/xf0EfjlCg81XEkS4BRYzDWkSMJWGsO480WQ3z+qk2dU8/bc19/aoT",
+	"RG2CJwCgyWQkI3geV43hVDOSewmYX9in3WuBtNe25b/WN+vdabDXG8DL0JIuUAqFneWVuNtnZDfMueGe",
+	"fBt1bY97ctOF5kOYwXZHj9xDPxcc7Me1/cOyKHP62zbv7chX16/K8YcO7+Ht48Acqfq28sPevmzN2T3+",
+	"sGeUGM02Yva0iRFFTqpshKZujA/DN4/vubdGh8k+uwsOc4d2rtwd9ojtfv1Tr7YY/byc/UOP2pfmr5Hh",
+	"xHUt4FujkOW2Nfmf7tn7oARdI45xxf9PPYp077+5Jf6ferR7lbux6/SaCJOBd7IvZYSYuzy80jJ6btuN",
+	"FVOgBm+8kpIIhXL+j1a54boDj8Sbi1WyNIjbLwC6YEnq4zR545qJXgFlEbgWwt1EG2XEoGN+d/p6i7z3",
+	"2d5SzjF3A91xj9pmZM5S9uSfqkXMIxx0a/B8rQjbgzLvBBQ6aeBBwX1vUGeDSr0SDkYPipj6Mg0hASNJ",
+	"th89Pq48TD3TCjMNFgrqDJl2CurchYmEIYBboS1478mzDvV9OBL/L6zqj2NziLZ/hwyuP3vlEzJLUbXT",
+	"FECRwdm9+2c/TwkqlvxdzleI52ED91SWVFFkW/j85OK4JKty0c4YIRcdekwwJHBstVdYHLpMXPP9qRVP",
+	"0lklLbIJfeID246rv5VCsUxNrFvJnKKo6wzyy1C7SflUrEUqTHIjFzZAheRkIseW9ygD5VNvtui0wxji",
+	"05tPM1utyGS6PsoeoshnqlHZvpvzzFYr4gaQOYxkc4VPzYzMTbE4ghW9vSkAzhU1hu5Qgk6iNBQpM0uO",
+	"BAoCPUWK5lARj1+3oZ69sJd4ivlKUBTSs1iwynTnUcWiDJ4SYNYwwu+LzmUohFwrPh9ENY4+0D8vjHH+",
+	"1r6mHJe3Ym2svYYSTDEqJRa34q0m1AVDhXQlSyhjV4OYx9pG/pCn/iaMtVxYocZyXckQUddzt0YbQ/9u",
+	"uv7fsmpcVn/W7vQKJEs7l1cAaLYQEM4L5bwzGfJV3mWMKzNQwQtBSCAH6fk0KsnEgc3Kb0D+hq34ptne",
+	"XBd2O084gkcqzrE8jAcjxwOqUStpZDlJdAXk2gErjjTbWNFGZRxdA2YfHihLUODrQl3nYmV6g+/7aY+q",
+	"Jdbrcxg9UuwPGn9I+Cy8e7sm7pcBz7ZhZdF6z+7h3635Ct/WxFi9MLCXuj20HqvAAwqKMdtiEUPFwYgE",
+	"t6B1jAQNBdKjTLXO08RoZvbAJoyF8of0UJkldElXl0nmnnDtnnBd2MzXESFAx2pfLMrAM/fxFDTD3I3Z",
+	"NX6o0PQGpMCOL+S6uEqraTIDyuXWUErLiloHUBhNzQsX8rj7aZIXlQRKH105r6Qt3Bj3uBZ19OYzEaWR",
+	"PvMx0rqUQjXWIz/dNu8BwN9pcKXVPg/dk2Dc/VXoTo5mWt9shzoK5vpF85pKG6V15C1y3tSOjcPO2N+5",
+	"Ed/yKUud2H3O8pB3drbeheFj63gFk7LldH0r/TaUzIUdo698C3z+lZ4nSt85d81qPGZh/vHUTX4s9TKH",
+	"FzD2J2CB8MBlIpTGsqwrbi9fZsGMBtGlI2yafPvlmN5M4+IvLEkebKHfwJc8eDEtTAd71Kfo9KJ0aGln",
+	"pwRZ730I1AliivJIVdkb9EDAcXB2hgZDjz4d6/kZQGsOoOvA4XigA54no+3CgX8+5vF+581hY4nE2+DZ",
+	"Pf20A5TgdYBRDQagCYwA8KFj5O0Yl8u8iVn6J3h4MNP9zpho7WDrOjllsC3bhyndLRxRn8eZvkvmblBy",
+	"WRa3Esix3KD4ADn8ERyaaXErVbJcNEY2W4eo/4Xts8MQ59ZxPmzDorZzFAlkoTdm6UeCMnLKAijrTpOs",
+	"0kCXjMstoypEjFni7zhJ0naHWipblElWSVtU4Tl55XxfontGZq80NoOxqCDE5gF/XP5zmrxSYlQCoZu3",
+	"dXSKR3Lq7vsh1TMTCxCNjMkyLzG8ugrkJ4UxzSFQ1J2OjesTd/naGPq99ECnAcS8v6wE9r6bckzF1kk9",
+	"EeU4Dt+Tz4IJbdc9GcmxmHujIr+G6myBtWwfLDmNz0/hnfsAICIrPwIMot6m1bcJiVjrxG6POYxpp/CI",
+	"aKow23ScTbnFlnGjOjxlsLbfb/Hucd+E7NEtFRwBRTWNewpVHiGqwIdw8ijLpcizx8S6X8Fy9QSLlRTz",
+	"yFObFKVr1mmCYxVh45MiNxCTEEklx9K9kxgH4XTgHXoGKXbn6MPhAwsWNfuubDLXxibn/X4/wbBGMZdr",
+	"N83G+IIb2a/hAuDG8dNOBOzDF2fVi18u86ZV+TM7bnjvhws+qjEYKPnuwEWSKuenA3F4zQ844LSwEtfG",
+	"0daXCgsLuPsKlScZO4uLQk2zlK/IwiD/MyYjBN8S5C2Tj+K3vgsLasOs30ljOzXqhzOi1zaIeBgmRF7b",
+	"j6NRgdgRbhgo0mlYIb4jaxOJs5WatbXa2Wx1dq9H/5Bj2w7wePXHohQFKI0GinwRJdYQ5JB6TRP30z/0",
+	"iDbcJRdeYVp3EChOtwhX3M00BHwlYEcEI5jQpd/UUi39ikoJ9vSHTSpMfRP6xO1eZYFaEV6zqyApuN8m",
+	"JJSSRgm3fy7lUkb3i1fzhV2FtKzb6lFfBhQnmkUyfoOx/Xo0MpjLHsa+K5WMkAuHx+6Bb2mQOczrHL2f",
+	"YWGXsX5D/aktpfc6zFKHlfc1qY6t4YYgyxLp1BQVk7w2+vP+4Z9XX9Dg9IfWHMPnp4d/o84+tX6PuDgP",
+	"4pHKHO6i+W+AG/g/n93zj/sh+AJveJ1pOEHudLfAM7pBz2SZU8gk7ABzfdsiq/rJFNK/iwPm35cgfgkz",
+	"2IU56TLG1hl4kBsfrnMNtnJGROMnbp843OuMX9HKTopvCGG8RaUX2sgc0jVRyrYwsVWWJX8wKYWVFYK6",
+	"cjkuEEsPmz58qVqWAXxKrLtNBc7YjiuQsnq425XSFpSlp5XkJNTV2F0QbTG+kTZ5+uL8fP8MSejUV05p",
+	"3glFKXYWNaUoNrwDcdtq92OhxvJYJv8WpRbYCZuDbJPz2M2N8aWdCJPWALlIBLsC4NEaMZHJQhfKQuax",
+	"Jr1QuMuWKoD3YLfa34/QzW5Z/R8c4IdXMJzBEikHeUg6CfXCgz/NrDACsEXmNSSw8RaOSh4Z/HNt5D+z",
+	"cCBHrFI5SilFVymo2h2qX5dIHw3aMEonU7EwQEEGNeaM3R5rpeTYUh4i+6sw9gTuhyevf8ow2xCgOyj9",
+	"IiP7tXcFRLa86EgUmqaBrzsVwIcmMb2Gn82kyrNAj4rJGDcYJM+NzM1QICNrHxoqlgR7xBKrbnE9vsQB",
+	"icS78B2Bg5WGIPS+EfoKkUE2Pboz7xMxp1APFvYns2I6kxXNWJsD7ee4GcnTT3sTXc2FBfZUC3wR80IV",
+	"8+Uc/kh3j0JZOYVSqbT9fuWreKKZuhOGQ5r5ZWJspdUUg5sqtj/f+pkUOST1qfk1q6l1YSGslZX7zv+8",
+	"7598/+H+PD1/+fHfeg33pZ3OmpV/WFxFJxi1rR2fvSIfJC+GCj4wIGGbXFgxSO6HPSP/OewNXqTDnrDA",
+	"0XHRv3h+cn5+ctF/d94f9N1//w2cHTeFQhYPeIL7zUjnq2FvcM+/GgxJaiQRiwJ5PtxNBv5AO/iw9/Ej",
+	"mFQYifX+bmxkaGEUORJW+GwPUPPX7LAT6VJdljW3EpRpk0duvcnqBHAAaMmPv5TDeYj+6Y7g0RYp06YY",
+	"TXQK/itHaaLJ9kUPU52s8TB0MMPuzXK8rAq7gi8j2G/w/oNb5mhh+NSAChqcnZ1fvDjtn/ZPzwcvX/T7",
+	"4FJQqzaToppkQGB+B8DsnQY9BoZ+M2eSSUGo5DRsWQQ33Nwpf2fRqxkoYQ2AyXECaX/3QCb9HC2LMjep",
+	"J5CMH93IJPg7S1NWS2UGUWUf5ZZAITKNWMuA64+jLvTo9rDNz1gJSr7vIA4+wO099UJj4aKUUrQsbjxM",
+	"f1PrNYAciKlKL+2AaRZqX5bSto0pwhvciIa8G4XmoK4BrnseSuifSQfvxw8f/08AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -47,6 +47,11 @@ var kinds = map[Kind]func(*planner) error{
 	KindInputUpdate: (*planner).inputUpdate,
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
+	KindRunnerUpdate: func(p *planner) error {
+		p.runner()
+		p.add(PlannedStep{Name: "runner_update", Kind: StepRunner, Reason: "asked for"})
+		return nil
+	},
 	KindTeardown: func(p *planner) error {
 		p.runner()
 		return p.teardownSelected()

@@ -29,6 +29,7 @@ const (
 	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
+	KindRunnerUpdate       Kind = "runner_update"       // the install's runner runs another version of itself
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -46,6 +47,7 @@ const (
 	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
 	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
 	StepForget      StepKind = "forget"       // accept no script any more
+	StepRunner      StepKind = "runner"       // plan, decision, apply of another version of the runner
 )
 
 // acceptStep is the name of the step that accepts a release.
