@@ -50,13 +50,15 @@ type Spec struct {
 	// Fence is the one that an apply was granted. The agent sets it in job.json;
 	// it is 0 in plans, and in what the control plane writes.
 	Fence int64 `json:"fence,omitempty"`
-	// Exactly one is set, by Kind: a part of Work, Action, Release or SecretSync. A
-	// rehearsal has Rehearsal as well as the module in Work.
+	// Exactly one is set, by Kind: a part of Work, Action, Release, SecretSync or
+	// RunnerUpdate. A rehearsal has Rehearsal as well as the module in Work.
 	Work
 	Rehearsal  *Rehearsal  `json:"rehearsal,omitempty"`
 	Action     *Action     `json:"action,omitempty"`
 	Release    *Release    `json:"release,omitempty"`
 	SecretSync *SecretSync `json:"secret_sync,omitempty"`
+
+	RunnerUpdate *RunnerUpdate `json:"runner_update,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).

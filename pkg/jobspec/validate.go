@@ -56,6 +56,9 @@ func (s Spec) validateKind(p *problems) {
 	if s.SecretSync != nil {
 		s.SecretSync.validate(p)
 	}
+	if s.RunnerUpdate != nil {
+		s.RunnerUpdate.validate(p)
+	}
 	s.validateCluster(p)
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")

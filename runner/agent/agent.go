@@ -38,6 +38,8 @@ var (
 	// ErrDamaged: a file that says what this runner may do, or what it has done,
 	// cannot be believed. Somebody has to look before it works again.
 	ErrDamaged = errors.New("the data directory is damaged")
+	// ErrUpdated: another version of the runner is to run in this one's place.
+	ErrUpdated = errors.New("another version of the runner is to run")
 )
 
 // agent is one life of the program.
@@ -75,10 +77,12 @@ type agent struct {
 	mu       sync.Mutex
 	settings inForce
 	renewed  chan struct{} // closed when settings change
+
+	trial trial
 }
 
 func newAgent(cfg Config) *agent {
-	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{})}
+	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{}), trial: newTrial()}
 }
 
 // Run works until ctx ends: then engines are asked to stop, and what they leave
@@ -182,6 +186,8 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.obeySwitch(lifeLoops) })
 	g.Go(func() error { return a.disk.Run(lifeLoops) })
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
+	g.Go(func() error { return a.passTrial(lifeLoops) })
+	g.Go(func() error { return a.awaitRestart(lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })

@@ -90,6 +90,8 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
+	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRunnerUpdate:
+		return j.finishUpdate(life)
 	case entry == recovery.Uncertain && j.kind().ByAgent:
 		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
@@ -156,7 +158,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if j.kind().ByAgent {
-		return j.reviewRelease(ctx, life)
+		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{
 		func() error { return j.admitScript(ctx) }, j.admitImage, j.roomFor, j.confine,

@@ -217,6 +217,9 @@ func (j *job) planRecord() (record order.Record, found bool, err error) {
 // presentState asks for lineage and serial of the state as it is now, and waits
 // while the control plane is away.
 func (j *job) presentState(ctx context.Context) (lineage string, serial int64, err error) {
+	if j.spec.Kind == jobspec.KindRunnerUpdate {
+		return j.presentVersion()
+	}
 	if j.kind().ByAgent {
 		lineage, serial = j.deps.Scripts.Position()
 		return lineage, serial, nil
@@ -310,6 +313,8 @@ func (j *job) what() string {
 		return string(s.Operation) + " " + s.Resource.Name
 	case s.Action != nil:
 		return string(s.Operation) + " action " + s.Action.Name
+	case s.RunnerUpdate != nil:
+		return string(s.Operation) + " runner version " + s.RunnerUpdate.Version
 	case s.Release != nil && s.Destroy:
 		return string(s.Operation) + " forgetting all scripts"
 	case s.Release != nil:

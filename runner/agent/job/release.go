@@ -118,10 +118,30 @@ func (ownWork) ExitCode() int { return jobspec.ExitFinished }
 // Stop implements engine.
 func (ownWork) Stop(time.Duration) {}
 
-// reviewRelease compares the scripts of a release with the accepted ones, or
-// accepts them. No engine is started: the agent leaves in the job's directory
-// what an engine would, and all that follows is the same.
-func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
+// byItself is a kind of work that the agent does without an engine.
+type byItself struct {
+	ready func(context.Context) error                  // what has to be there before the order is used up
+	plan  func(*jobspec.Result) error                  // leaves what an engine leaves of a plan
+	apply func(context.Context, *jobspec.Result) error // life's context
+}
+
+// byItself is how the job's kind of work is done.
+func (j *job) byItself() byItself {
+	if j.spec.Kind == jobspec.KindRunnerUpdate {
+		u := &runnerUpdate{job: j}
+		return byItself{ready: u.ready, plan: u.plan, apply: u.apply}
+	}
+	return byItself{
+		ready: func(ctx context.Context) error { return j.keepScripts(ctx, *j.spec.Release) },
+		plan:  j.planAcceptance, apply: j.acceptRelease,
+	}
+}
+
+// doByItself compares what is asked for with what the runner has accepted, or makes it
+// so. No engine is started: the agent leaves in the job's directory what an engine
+// would, and all that follows is the same.
+func (j *job) doByItself(ctx, life context.Context) (engine, error) {
+	work := j.byItself()
 	if err := j.roomFor(); err != nil {
 		return nil, err
 	}
@@ -131,7 +151,7 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 			return nil, err
 		}
 	}
-	if err := j.keepScripts(ctx, *j.spec.Release); err != nil {
+	if err := work.ready(ctx); err != nil {
 		return nil, err
 	}
 	if j.mutates() {
@@ -155,9 +175,9 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},
 	}
 	if j.mutates() {
-		err = j.acceptRelease(life, &result)
+		err = work.apply(life, &result)
 	} else {
-		err = j.planAcceptance(&result)
+		err = work.plan(&result)
 	}
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ var (
 		// What the runner may run is decided by the apply of a release.
 		{jobspec.KindRelease, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
 		{jobspec.KindRelease, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},
+		// Which version of itself the runner runs.
+		{jobspec.KindRunnerUpdate, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
+		{jobspec.KindRunnerUpdate, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},
 	}
 )
 

@@ -109,7 +109,7 @@ const (
 	ChangeForget       ChangeKind = "forget"        // the runner accepts no script any more
 	ChangeSecretSync   ChangeKind = "secret_sync"   // copies of secrets in the install's cluster
 	ChangeBreakGlass   ChangeKind = "break_glass"   // not yet
-	ChangeRunnerUpdate ChangeKind = "runner_update" // not yet
+	ChangeRunnerUpdate ChangeKind = "runner_update" // the runner runs another version of itself
 )
 
 // Answer is what was decided about a proposal.

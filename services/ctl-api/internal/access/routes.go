@@ -130,6 +130,11 @@ var Routes = map[string]Route{
 	"ListActionRuns":       {auth.InstallsRead, WhereFilter},
 	"GetActionRun":         {auth.InstallsRead, WhereRun},
 
+	"ListRunnerVersions":        {auth.RunnersRead, WhereOrg},
+	"AddRunnerVersion":          {auth.RunnersWrite, WhereOrg},
+	"CreateRunnerVersionUpload": {auth.RunnersWrite, WhereOrg},
+	"RemoveRunnerVersion":       {auth.RunnersWrite, WhereOrg},
+
 	"ListRunners":    {auth.RunnersRead, WhereFilter},
 	"GetRunner":      {auth.RunnersRead, WhereRunner},
 	"ListRunnerJobs": {auth.RunnersRead, WhereRunner},

@@ -29,7 +29,7 @@ func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 // Register adds the handlers of all routes.
 func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
-	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now}
+	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now, RegistryURL: s.RegistryURL}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,
 		HandlerErrorFunc:         httpserver.HandlerError,

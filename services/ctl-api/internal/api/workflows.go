@@ -32,6 +32,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
 			Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
+			RunnerVersion: req.Body.RunnerVersion, ControlPlane: s.Version,
 		},
 		release: optional.Value(req.Body.Release),
 	}

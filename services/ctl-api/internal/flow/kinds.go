@@ -48,6 +48,11 @@ var kinds = map[Kind]func(*planner) error{
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
 	KindRunScript:   (*planner).runScript,
+	KindRunnerUpdate: func(p *planner) error {
+		p.runner()
+		p.add(PlannedStep{Name: "runner_update", Kind: StepRunner, Reason: "asked for"})
+		return nil
+	},
 	KindTeardown: func(p *planner) error {
 		p.runner()
 		return p.teardownSelected()

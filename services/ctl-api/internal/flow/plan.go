@@ -30,6 +30,7 @@ const (
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
 	KindRunScript          Kind = "run_script"          // a script that is part of no release, once
+	KindRunnerUpdate       Kind = "runner_update"       // the install's runner runs another version of itself
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -48,6 +49,7 @@ const (
 	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
 	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
 	StepForget      StepKind = "forget"       // accept no script any more
+	StepRunner      StepKind = "runner"       // plan, decision, apply of another version of the runner
 )
 
 // acceptStep is the name of the step that accepts a release.

@@ -61,7 +61,7 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 		return endStep(ctx, tx, s, flow.Decision{Do: flow.DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
 	spec.ChangeID = changeID
-	if spec.Kind != jobspec.KindRelease { // it has no templates to render
+	if !jobspec.Kinds[spec.Kind].ByAgent { // it has no templates to render
 		spec.State, spec.StateVersion = state.Tree, int(state.Version)
 	}
 	if err := e.addScriptEnv(ctx, tx, s, &spec); err != nil {
@@ -97,6 +97,8 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 	switch flow.StepKind(s.step.Kind) {
 	case flow.StepAccept, flow.StepForget:
 		return releaseSpec(ctx, q, s, insert)
+	case flow.StepRunner:
+		return runnerSpec(ctx, q, s, insert)
 	case flow.StepAction:
 		app, err := releaseview.App(ctx, q, optional.Value(s.workflow.ReleaseID))
 		if err != nil {

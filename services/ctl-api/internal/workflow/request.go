@@ -33,11 +33,14 @@ type Request struct {
 	// Moved says which inputs and overrides changed since a version of the inputs
 	// that resources stand on, by that version; 0 for those that stand on none. For
 	// input_update.
-	Moved    map[int32]flow.Moved
-	Action   string // action_run
-	Inputs   map[string]string
-	Script   *orders.Script // run_script
-	PlanOnly bool
+	Moved  map[int32]flow.Moved
+	Action string // action_run
+	// RunnerVersion is what a runner_update goes to, and ControlPlane the version that it
+	// has to fit.
+	RunnerVersion, ControlPlane string
+	Inputs                      map[string]string
+	Script                      *orders.Script // run_script
+	PlanOnly                    bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly, and for a rollback.
 	InputsVersion int32
@@ -94,6 +97,8 @@ type requestParams struct {
 	Rollback *Rollback `json:"rollback,omitempty"`
 
 	Script *orders.Script `json:"script,omitempty"`
+	RunnerVersion string `json:"runner_version,omitempty"`
+	ControlPlane  string `json:"control_plane,omitempty"`
 }
 
 // RollbackOf is what a rollback goes back to; nil for a workflow of another kind.
@@ -112,6 +117,7 @@ func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
 		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script,
+		RunnerVersion: r.RunnerVersion, ControlPlane: r.ControlPlane,
 	}
 }
 
@@ -149,6 +155,11 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 			return "", fault.Newf(fault.ErrInvalid, "only a preview takes toggles that are not set yet: set them first")
 		}
 		install.Toggles = mustJSON(req.Toggles)
+	}
+	if req.Kind == flow.KindRunnerUpdate {
+		if err := mayUpdate(ctx, tx, req); err != nil {
+			return "", err
+		}
 	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
@@ -228,7 +239,10 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 
 // pinRelease says which release the workflow stands on from beginning to end.
 func pinRelease(ctx context.Context, tx *database.Tx, install ctldb.Install, req Request) (string, error) {
-	if req.ReleaseID != "" {
+	switch {
+	case req.Kind == flow.KindRunnerUpdate:
+		return "", nil // it is about no release of the app
+	case req.ReleaseID != "":
 		return req.ReleaseID, nil
 	}
 	if req.Kind != flow.KindProvision && req.Kind != flow.KindDeploy && install.ReleaseID != nil {
