@@ -107,7 +107,9 @@ var operations = []operation{
 		return m.decide(s, []string{"changes", "plan-again", ""}, ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerPlanAgain})
 	}},
 	{"cancel", 1, func(m *model, s *site) string {
-		return m.ofWorkflow(s, open, func(w string) string { return m.either([]string{"workflows", "cancel", w}, "/workflows/"+w+"/cancel", nil) })
+		return m.ofWorkflow(s, open, func(w string) string {
+			return m.either([]string{"workflows", "cancel", w}, "/workflows/"+w+"/cancel", nil)
+		})
 	}},
 	{"retry", 5, func(m *model, s *site) string {
 		return m.ofFailedStep(s, func(w, step string) string { return m.either([]string{"retry", w}, "/steps/"+step+"/retry", nil) })

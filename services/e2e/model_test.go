@@ -50,7 +50,8 @@ func TestModel(t *testing.T) {
 	m.begin()
 	m.db = m.database()
 	m.bringUp()
-	for end := time.Now().Add(m.during); time.Now().Before(end) && len(m.broken) == 0; {
+	began := time.Now()
+	for end := began.Add(m.during); time.Now().Before(end) && len(m.broken) == 0; {
 		s := m.sites[m.rng.IntN(len(m.sites))]
 		op := m.draw()
 		if said := op.do(m, s); said != "" {
@@ -60,6 +61,7 @@ func TestModel(t *testing.T) {
 		m.laws()
 		time.Sleep(time.Duration(m.rng.Int64N(int64(modelPause))))
 	}
+	m.during = time.Since(began).Round(time.Second)
 	if len(m.broken) == 0 {
 		m.rest()
 	}
