@@ -131,7 +131,7 @@ var operations = []operation{
 			return ""
 		}
 		return m.start(s, []string{"installs", "deprovision", s.name, "--confirm", s.name},
-			ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: s.name})
+			ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: s.name, ApproveAll: m.oneIn(2)})
 	}},
 	{"provision", 2, func(m *model, s *site) string {
 		if state := m.state(s); state == ctlapi.InstallStateLive || state == ctlapi.InstallStateDeprovisioning {
@@ -139,7 +139,7 @@ var operations = []operation{
 		}
 		return m.start(s, []string{"installs", "provision", s.name, "--confirm", s.name}, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Confirm: s.name})
 	}},
-	{"another install", 1, func(m *model, s *site) string {
+	{"another install", 4, func(m *model, s *site) string {
 		if m.state(s) != ctlapi.InstallStateDeprovisioned || slices.ContainsFunc(m.workflows(s.victim), open) {
 			return ""
 		}

@@ -125,7 +125,7 @@ func (m *model) rest() {
 		}
 		m.syncAgain(s, nil)
 		m.eventually(modelRest, "the runner of "+s.name+" takes its secret", func() error { return m.giveSecret(s) })
-		m.settle(s.victim)
+		m.settle(s)
 		m.byCommand("installs", "inputs", s.name, "--set", "broken=no")
 		m.byCommand("installs", "toggle", s.name, "c", "on")
 		m.eventually(modelRest, "the app is built", func() error {
@@ -135,14 +135,14 @@ func (m *model) rest() {
 			return nil
 		})
 		if m.state(s) == ctlapi.InstallStateLive {
-			m.insistOn(s.victim, "deploy", s.name, "--confirm", s.name)
+			m.insistOn(s, "deploy", s.name, "--confirm", s.name)
 		} else {
-			m.insistOn(s.victim, "installs", "provision", s.name, "--confirm", s.name)
+			m.insistOn(s, "installs", "provision", s.name, "--confirm", s.name)
 		}
 		if missing := m.column(`select name || ' ' || state from berth.resources where install_id = $1 and kind = 'component' and state <> 'live'`, s.id); len(missing) > 0 {
 			m.breaks("a component that a deploy leaves behind", fmt.Sprint(missing))
 		}
-		m.insistOn(s.victim, "installs", "deprovision", s.name, "--confirm", s.name)
+		m.insistOn(s, "installs", "deprovision", s.name, "--confirm", s.name)
 		m.chainHolds(s.victim)
 	}
 	m.laws()
@@ -158,24 +158,22 @@ func (m *model) rest() {
 
 // settle waits until no workflow of an install is open, and approves what they propose.
 // What waits says why.
-func (m *model) settle(v *victim) {
-	m.eventually(modelRest, v.name+" comes to rest", func() error {
+func (m *model) settle(s *site) {
+	m.eventually(modelRest, s.name+" comes to rest", func() error {
 		var left []string
-		for _, w := range m.workflows(v) {
-			if !open(w) {
-				continue
-			}
+		for _, id := range m.column(`select id from berth.workflows where install_id = $1 and state in ('queued', 'running', 'waiting')`, s.id) {
+			w := m.flow(id)
 			if w.State == "waiting" {
 				var why ctlapi.Why
 				if err := m.insist(http.MethodGet, "/why/"+w.ID, "", nil, &why); err != nil {
 					return err
 				}
 				if now := m.flow(w.ID); now.State == "waiting" && len(why.Items) == 0 {
-					m.t.Errorf("workflow %s waits without a reason: %s", w.ID, v.explain(now))
+					m.breaks("something that waits without a reason", w.ID+": "+s.explain(now))
 				}
 				m.run("approve", "--all", w.ID, "--auto-approve")
 			}
-			left = append(left, v.explain(m.flow(w.ID)))
+			left = append(left, s.explain(w))
 		}
 		if len(left) > 0 {
 			return errors.New(strings.Join(left, "; "))
@@ -185,18 +183,22 @@ func (m *model) settle(v *victim) {
 }
 
 // insistOn asks for a workflow and retries what fails: nothing is broken any more.
-func (m *model) insistOn(v *victim, args ...string) {
-	m.t.Log(m.byCommand(args...))
+func (m *model) insistOn(s *site, args ...string) {
+	said := m.byCommand(args...)
+	if m.t.Log(said); !strings.Contains(said, "→ 0 ") {
+		m.breaks("a request that is refused in the end", said)
+		return
+	}
 	for try := 0; ; try++ {
-		m.settle(v)
-		last := m.workflows(v)[0]
+		m.settle(s)
+		last := m.workflows(s.victim)[0]
 		if last.State == "succeeded" {
 			return
 		}
 		if try == 5 {
-			m.t.Fatalf("%s: %s: %s", strings.Join(args, " "), last.State, v.explain(m.flow(last.ID)))
+			m.t.Fatalf("%s: %s: %s", strings.Join(args, " "), last.State, s.explain(m.flow(last.ID)))
 		}
-		m.t.Logf("again: %s", v.explain(m.flow(last.ID)))
+		m.t.Logf("again: %s", s.explain(m.flow(last.ID)))
 		m.t.Log(m.byCommand("retry", last.ID))
 	}
 }
@@ -213,8 +215,14 @@ func (m *model) tell() {
 	if m.t.Failed() {
 		outcome = "FAILED: " + strings.Join(m.broken, "; ")
 	}
-	line := fmt.Sprintf("| %d | %s | %d | %d | %d | %s | %s |", m.seed, m.during, all, m.accepted, m.made, strings.Join(did, ", "), outcome)
-	m.t.Logf("| seed | time | operations | not refused | installs | of these | outcome |\n%s", line)
+	came := m.column(`select 'workflows ' || state || ' ' || count(*) from berth.workflows group by state
+		union all select 'changes ' || state || ' ' || count(*) from berth.changes group by state
+		union all select 'jobs ' || count(*) from berth.runner_jobs
+		union all select 'orphans removed ' || count(*) from berth.changes c join berth.workflows w on w.id = c.workflow_id
+			where w.kind = 'remove_orphans' and c.state = 'applied'
+		union all select 'ticks ' || count(*) || ', of them missed ' || count(*) filter (where state = 'missed') from berth.action_runs where trigger = 'cron'`)
+	line := fmt.Sprintf("| %d | %s | %d | %d | %d | %s | %s | %s |", m.seed, m.during, all, m.accepted, m.made, strings.Join(did, ", "), strings.Join(came, ", "), outcome)
+	m.t.Logf("| seed | time | operations | not refused | installs | of these | what came of them | outcome |\n%s", line)
 	if all == 0 {
 		m.t.Error("nothing was done")
 	}
