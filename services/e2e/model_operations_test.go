@@ -23,8 +23,8 @@ type operation struct {
 }
 
 var operations = []operation{
-	{"deploy", 6, func(m *model, s *site) string {
-		w := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Confirm: s.name}
+	{"deploy", 8, func(m *model, s *site) string {
+		w := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Confirm: s.name, ApproveAll: m.oneIn(3)}
 		args := []string{"deploy", s.name, "--confirm", s.name}
 		if c := m.oneOf("", "a", "b", "c"); c != "" {
 			w.Components, args[1] = []string{c}, s.name+"/"+c
@@ -70,7 +70,7 @@ var operations = []operation{
 		return m.start(s, []string{"installs", "sync-secrets", s.name}, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindSyncSecrets})
 	}},
 	{"reprovision", 1, func(m *model, s *site) string {
-		w := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindReprovision, Confirm: s.name}
+		w := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindReprovision, Confirm: s.name, ApproveAll: m.oneIn(3)}
 		args := []string{"installs", "reprovision", s.name, "--confirm", s.name}
 		if m.oneIn(3) {
 			w.Kind, args = ctlapi.WorkflowKindReprovisionSandbox, append(args, "--sandbox")
@@ -80,10 +80,10 @@ var operations = []operation{
 	{"teardown", 1, func(m *model, s *site) string {
 		c := m.oneOf("a", "b", "c")
 		return m.start(s, []string{"installs", "teardown", s.name, c, "--confirm", s.name},
-			ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindTeardown, Components: []string{c}, Confirm: s.name})
+			ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindTeardown, Components: []string{c}, Confirm: s.name, ApproveAll: m.oneIn(3)})
 	}},
 	{"rollback", 2, func(m *model, s *site) string {
-		return m.start(s, []string{"rollback", s.name, "--confirm", s.name}, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindRollback, Confirm: s.name})
+		return m.start(s, []string{"rollback", s.name, "--confirm", s.name}, ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindRollback, Confirm: s.name, ApproveAll: m.oneIn(3)})
 	}},
 	{"approve", 16, func(m *model, s *site) string {
 		return m.decide(s, []string{"approve", "", "--auto-approve"}, ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove})
@@ -249,6 +249,9 @@ func (m *model) either(args []string, path string, body any) string {
 }
 
 func (m *model) start(s *site, args []string, w ctlapi.WorkflowRequest) string {
+	if w.ApproveAll { // the command line would stay until the end
+		return m.byAPI("/installs/"+s.name+"/workflows", w)
+	}
 	return m.either(args, "/installs/"+s.name+"/workflows", w)
 }
 
