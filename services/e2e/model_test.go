@@ -18,7 +18,7 @@ import (
 
 const (
 	// modelSlice is how long the slice of every run of the tests takes.
-	modelSlice = 30 * time.Second
+	modelSlice = 25 * time.Second
 	// modelPause is the longest pause between two operations.
 	modelPause = 200 * time.Millisecond
 	// modelInstalls is how many installs there are at a time.
@@ -119,30 +119,36 @@ func (m *model) bringUp() {
 // end everything is removed.
 func (m *model) rest() {
 	for _, s := range m.sites {
-		m.t.Logf("%s comes to rest", s.name)
 		if s.switched {
 			m.t.Log(m.byCustomer(s, "resume"))
 		}
 		m.syncAgain(s, nil)
 		m.eventually(modelRest, "the runner of "+s.name+" takes its secret", func() error { return m.giveSecret(s) })
+	}
+	for _, s := range m.sites {
 		m.settle(s)
 		m.byCommand("installs", "inputs", s.name, "--set", "broken=no")
 		m.byCommand("installs", "toggle", s.name, "c", "on")
-		m.eventually(modelRest, "the app is built", func() error {
-			if left := m.column(`select id from berth.builds where state in ('queued', 'running')`); len(left) > 0 {
-				return fmt.Errorf("builds %v", left)
-			}
-			return nil
-		})
-		if m.state(s) == ctlapi.InstallStateLive {
-			m.insistOn(s, "deploy", s.name, "--confirm", s.name)
-		} else {
-			m.insistOn(s, "installs", "provision", s.name, "--confirm", s.name)
+	}
+	m.eventually(modelRest, "the apps are built", func() error {
+		if left := m.column(`select id from berth.builds where state in ('queued', 'running')`); len(left) > 0 {
+			return fmt.Errorf("builds %v", left)
 		}
+		return nil
+	})
+	m.insistOn(func(s *site) []string {
+		if m.state(s) == ctlapi.InstallStateLive {
+			return []string{"deploy", s.name, "--confirm", s.name}
+		}
+		return []string{"installs", "provision", s.name, "--confirm", s.name}
+	})
+	for _, s := range m.sites {
 		if missing := m.column(`select name || ' ' || state from berth.resources where install_id = $1 and kind = 'component' and state <> 'live'`, s.id); len(missing) > 0 {
 			m.breaks("a component that a deploy leaves behind", fmt.Sprint(missing))
 		}
-		m.insistOn(s, "installs", "deprovision", s.name, "--confirm", s.name)
+	}
+	m.insistOn(func(s *site) []string { return []string{"installs", "deprovision", s.name, "--confirm", s.name} })
+	for _, s := range m.sites {
 		m.chainHolds(s.victim)
 	}
 	m.laws()
@@ -182,24 +188,29 @@ func (m *model) settle(s *site) {
 	})
 }
 
-// insistOn asks for a workflow and retries what fails: nothing is broken any more.
-func (m *model) insistOn(s *site, args ...string) {
-	said := m.byCommand(args...)
-	if m.t.Log(said); !strings.Contains(said, "→ 0 ") {
-		m.breaks("a request that is refused in the end", said)
-		return
+// insistOn has all installs do something, and retries what fails: nothing is broken any
+// more.
+func (m *model) insistOn(args func(*site) []string) {
+	asked := map[*site]string{}
+	for _, s := range m.sites {
+		asked[s] = m.byCommand(args(s)...)
+		if m.t.Log(asked[s]); !strings.Contains(asked[s], "→ 0 ") {
+			m.breaks("a request that is refused in the end", asked[s])
+		}
 	}
-	for try := 0; ; try++ {
-		m.settle(s)
-		last := m.workflows(s.victim)[0]
-		if last.State == "succeeded" {
-			return
+	for _, s := range m.sites {
+		for try := 0; ; try++ {
+			m.settle(s)
+			last := m.workflows(s.victim)[0]
+			if last.State == "succeeded" {
+				break
+			}
+			if try == 5 {
+				m.t.Fatalf("%s: %s: %s", asked[s], last.State, s.explain(m.flow(last.ID)))
+			}
+			m.t.Logf("again: %s", s.explain(m.flow(last.ID)))
+			m.t.Log(m.byCommand("retry", last.ID))
 		}
-		if try == 5 {
-			m.t.Fatalf("%s: %s: %s", strings.Join(args, " "), last.State, s.explain(m.flow(last.ID)))
-		}
-		m.t.Logf("again: %s", s.explain(m.flow(last.ID)))
-		m.t.Log(m.byCommand("retry", last.ID))
 	}
 }
 
