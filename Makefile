@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults model registry-check tools
+.PHONY: help demo dev dev-measure tour up down kube kube-down test test-user lint fmt generate verify check build deploy undeploy images images-check images-arm64 release release-check collector-check bench faults model model-planted registry-check tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ faults: ## kill everything at random for long, full and slow disks included (SEE
 
 model: ## let people do anything in any order while everything is killed, for long (SEEDS="1", MINUTES=120)
 	@dev/scripts/model.sh $(SEEDS)
+
+model-planted: ## show that these operations find three bugs that ctl-api is built with (BUGS="kept-lock", SECONDS_EACH=600)
+	@dev/scripts/model-planted.sh $(BUGS)
 
 registry-check: ## try docker, skopeo, crane, oras, helm and cosign, and the official suite, with both registries (docs/reports/registry.md)
 	@dev/scripts/oci.sh report

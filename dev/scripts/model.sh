@@ -29,13 +29,15 @@ cat >"$report" <<END
 # Random operations: the last long run
 
 \`MINUTES=$minutes make model SEEDS="${seeds[*]}"\` of $(git describe --always --dirty), $(date -u +%F), $(nproc) cores. Each line is one run of \`TestModel\`
-([services/e2e/model_test.go](../../services/e2e/model_test.go)): two installs, to which people do what the column says, at any time and in any
-order, while services, agents and engines are killed. "held" means: after each operation no two attempts on one resource, nothing applied
-that was not approved as it was shown, no lock of a change that does not execute, no scheduled tick twice; in the end everything came to rest,
-with a reason for each wait, no lock, lease or lost wake-up, good chains, and both installs could be brought up to date and removed.
+([services/e2e/model_test.go](../../services/e2e/model_test.go)): three installs at a time, to which people do what the column says, at any time and in
+any order, two in three by the API and the others by the command line, while services, agents, engines and the Build Runner are killed. "held" means that the laws of
+[model_laws_test.go](../../services/e2e/model_laws_test.go) held after each operation: one attempt on a resource, nothing applied that was not approved as it
+was shown (by the rows and by the runner's own chain), no lock of a change that does not execute, no scheduled tick lost or twice, no lost wake-up, nothing open that
+nothing moves or that has no reason, no secret in logs, rows or arguments. In the end everything came to rest with no lock or lease, good chains, and all
+installs could be brought up to date and removed.
 
-| seed | time | operations | of these | outcome |
-|---|---|---|---|---|
+| seed | time | operations | not refused | installs | of these | what came of them | outcome |
+|---|---|---|---|---|---|---|---|
 END
 cat "$BERTH_MODEL_REPORT" >>"$report"
 cat "$report"

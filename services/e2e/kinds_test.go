@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,6 +93,17 @@ func TestWorkflowKinds(t *testing.T) {
 	}
 	if _, errOut, code := s.run("installs", "teardown", "acme", "--orphans", "--auto-approve"); code == 0 || !strings.Contains(errOut, "component two") {
 		t.Errorf("orphans without a confirmation: exit %d: %s", code, errOut)
+	}
+	var w ctlapi.Workflow
+	s.post("/installs/acme/workflows", ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindRemoveOrphans, Confirm: "acme"}, &w)
+	c := in.proposed(w.ID, "component/two")
+	if c.Kind != ctlapi.ChangeKindTeardown || !strings.Contains(s.must("changes", "show", c.ID, "--text"), "to delete") {
+		t.Errorf("the removal is proposed as a %s", c.Kind)
+	}
+	in.decide(c, "deny")
+	in.finished(w.ID, time.Minute)
+	if s.get("/installs/acme/resources/two", &two); two.State != ctlapi.ResourceStateOrphaned {
+		t.Errorf("after its removal was denied, what is orphaned is %s", two.State)
 	}
 	s.must("installs", "teardown", "acme", "--orphans", "--confirm", "acme", "--auto-approve")
 	want("remove_orphans succeeded", "teardown component/two succeeded: it is no longer part of the app")

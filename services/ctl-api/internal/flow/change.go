@@ -70,7 +70,7 @@ func nextOfProposal(s State, step Step) Decision {
 	switch {
 	case c.ReadOnly:
 		return Decision{Do: DoApprove, Rule: model.RuleReadOnly}
-	case c.ApprovedDigest != "" && c.ApprovedDigest == c.EffectDigest:
+	case c.kept():
 		return Decision{Do: DoApprove, Rule: model.RuleKept}
 	case s.ApproveAll:
 		return Decision{Do: DoApprove, Rule: model.RuleApproveAll}

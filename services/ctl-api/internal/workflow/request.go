@@ -96,9 +96,9 @@ type requestParams struct {
 
 	Rollback *Rollback `json:"rollback,omitempty"`
 
-	Script *orders.Script `json:"script,omitempty"`
-	RunnerVersion string `json:"runner_version,omitempty"`
-	ControlPlane  string `json:"control_plane,omitempty"`
+	Script        *orders.Script `json:"script,omitempty"`
+	RunnerVersion string         `json:"runner_version,omitempty"`
+	ControlPlane  string         `json:"control_plane,omitempty"`
 }
 
 // RollbackOf is what a rollback goes back to; nil for a workflow of another kind.

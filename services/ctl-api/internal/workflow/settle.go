@@ -72,7 +72,7 @@ func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) 
 		return err
 	}
 	after := resourceAfter(a.state, before)
-	if err := tx.SettleResource(ctx, ctldb.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
+	if err := free(ctx, tx, ctldb.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
 		return fmt.Errorf("free resource: %w", err)
 	}
 	if a.state == model.ChangeApplied {
@@ -83,7 +83,7 @@ func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) 
 			return err
 		}
 	}
-	return wakeOthers(ctx, tx, s.workflow)
+	return wakeNext(ctx, tx, s.workflow)
 }
 
 // letGo frees the resource that a script held.

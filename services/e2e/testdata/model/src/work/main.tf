@@ -19,7 +19,7 @@ resource "terraform_data" "work" {
       exec 9>>"${var.dir}/lock.${var.name}"
       flock -n 9 || echo "DOUBLE ${var.name}" >>"${var.dir}/effects"
       echo "begin ${var.name}" >>"${var.dir}/effects"
-      sleep 0.2
+      sleep 1
       [ "${var.broken}" != yes ] || exit 3
       echo "end ${var.name}" >>"${var.dir}/effects"
     EOT
