@@ -86,6 +86,27 @@ func (e ApprovalOption) Valid() bool {
 	}
 }
 
+// Defines values for ApproverRole.
+const (
+	ApproverRoleAdmin    ApproverRole = "admin"
+	ApproverRoleCustomer ApproverRole = "customer"
+	ApproverRoleOperator ApproverRole = "operator"
+)
+
+// Valid indicates whether the value is a known member of the ApproverRole enum.
+func (e ApproverRole) Valid() bool {
+	switch e {
+	case ApproverRoleAdmin:
+		return true
+	case ApproverRoleCustomer:
+		return true
+	case ApproverRoleOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindChart BuildSourceKind = "chart"
@@ -140,12 +161,18 @@ func (e BuildState) Valid() bool {
 // Defines values for BulkOperation.
 const (
 	BulkOperationDeploy BulkOperation = "deploy"
+	BulkOperationPause  BulkOperation = "pause"
+	BulkOperationResume BulkOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkOperation enum.
 func (e BulkOperation) Valid() bool {
 	switch e {
 	case BulkOperationDeploy:
+		return true
+	case BulkOperationPause:
+		return true
+	case BulkOperationResume:
 		return true
 	default:
 		return false
@@ -175,6 +202,7 @@ func (e BulkState) Valid() bool {
 
 // Defines values for BulkItemOutcome.
 const (
+	BulkItemOutcomeDone       BulkItemOutcome = "done"
 	BulkItemOutcomePending    BulkItemOutcome = "pending"
 	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
 	BulkItemOutcomeStarted    BulkItemOutcome = "started"
@@ -184,6 +212,8 @@ const (
 // Valid indicates whether the value is a known member of the BulkItemOutcome enum.
 func (e BulkItemOutcome) Valid() bool {
 	switch e {
+	case BulkItemOutcomeDone:
+		return true
 	case BulkItemOutcomePending:
 		return true
 	case BulkItemOutcomeRefused:
@@ -200,12 +230,18 @@ func (e BulkItemOutcome) Valid() bool {
 // Defines values for BulkRequestOperation.
 const (
 	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+	BulkRequestOperationPause  BulkRequestOperation = "pause"
+	BulkRequestOperationResume BulkRequestOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkRequestOperation enum.
 func (e BulkRequestOperation) Valid() bool {
 	switch e {
 	case BulkRequestOperationDeploy:
+		return true
+	case BulkRequestOperationPause:
+		return true
+	case BulkRequestOperationResume:
 		return true
 	default:
 		return false
@@ -338,6 +374,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecidedChangeOutcome.
+const (
+	DecidedChangeOutcomeApproved DecidedChangeOutcome = "approved"
+	DecidedChangeOutcomeCounted  DecidedChangeOutcome = "counted"
+	DecidedChangeOutcomeRefused  DecidedChangeOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the DecidedChangeOutcome enum.
+func (e DecidedChangeOutcome) Valid() bool {
+	switch e {
+	case DecidedChangeOutcomeApproved:
+		return true
+	case DecidedChangeOutcomeCounted:
+		return true
+	case DecidedChangeOutcomeRefused:
 		return true
 	default:
 		return false
@@ -524,6 +581,24 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for FreezeScope.
+const (
+	FreezeScopeApp     FreezeScope = "app"
+	FreezeScopeInstall FreezeScope = "install"
+)
+
+// Valid indicates whether the value is a known member of the FreezeScope enum.
+func (e FreezeScope) Valid() bool {
+	switch e {
+	case FreezeScopeApp:
+		return true
+	case FreezeScopeInstall:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GraphNodeKind.
 const (
 	GraphNodeKindComponent GraphNodeKind = "component"
@@ -581,6 +656,24 @@ func (e HealthVerdict) Valid() bool {
 	case HealthVerdictUnhealthy:
 		return true
 	case HealthVerdictUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HoldReason.
+const (
+	HoldReasonFreeze         HoldReason = "freeze"
+	HoldReasonPausedByVendor HoldReason = "paused_by_vendor"
+)
+
+// Valid indicates whether the value is a known member of the HoldReason enum.
+func (e HoldReason) Valid() bool {
+	switch e {
+	case HoldReasonFreeze:
+		return true
+	case HoldReasonPausedByVendor:
 		return true
 	default:
 		return false
@@ -1745,6 +1838,39 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WeeklyFreezeDays.
+const (
+	WeeklyFreezeDaysFri WeeklyFreezeDays = "fri"
+	WeeklyFreezeDaysMon WeeklyFreezeDays = "mon"
+	WeeklyFreezeDaysSat WeeklyFreezeDays = "sat"
+	WeeklyFreezeDaysSun WeeklyFreezeDays = "sun"
+	WeeklyFreezeDaysThu WeeklyFreezeDays = "thu"
+	WeeklyFreezeDaysTue WeeklyFreezeDays = "tue"
+	WeeklyFreezeDaysWed WeeklyFreezeDays = "wed"
+)
+
+// Valid indicates whether the value is a known member of the WeeklyFreezeDays enum.
+func (e WeeklyFreezeDays) Valid() bool {
+	switch e {
+	case WeeklyFreezeDaysFri:
+		return true
+	case WeeklyFreezeDaysMon:
+		return true
+	case WeeklyFreezeDaysSat:
+		return true
+	case WeeklyFreezeDaysSun:
+		return true
+	case WeeklyFreezeDaysThu:
+		return true
+	case WeeklyFreezeDaysTue:
+		return true
+	case WeeklyFreezeDaysWed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
@@ -1757,11 +1883,13 @@ const (
 	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeFreeze             WhyCode = "freeze"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodePausedByVendor     WhyCode = "paused_by_vendor"
 	WhyCodeRelease            WhyCode = "release"
 	WhyCodeRollback           WhyCode = "rollback"
 	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
@@ -1798,6 +1926,8 @@ func (e WhyCode) Valid() bool {
 		return true
 	case WhyCodeFailed:
 		return true
+	case WhyCodeFreeze:
+		return true
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
@@ -1807,6 +1937,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeNotProvisioned:
 		return true
 	case WhyCodeNotRemoved:
+		return true
+	case WhyCodePausedByVendor:
 		return true
 	case WhyCodeRelease:
 		return true
@@ -2311,10 +2443,77 @@ type ApprovalHours = int
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
+// ApprovalPolicy defines model for ApprovalPolicy.
+type ApprovalPolicy struct {
+	InForce   ApprovalRules  `json:"in_force"`
+	Set       *ApprovalRules `json:"set,omitempty"`
+	UpdatedAt *time.Time     `json:"updated_at,omitempty"`
+	UpdatedBy *string        `json:"updated_by,omitempty"`
+}
+
+// ApprovalPolicyRequest defines model for ApprovalPolicyRequest.
+type ApprovalPolicyRequest struct {
+	// Approvals How many people have to approve a change.
+	//
+	// Example: 2
+	Approvals int `json:"approvals"`
+
+	// Hours Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves.
+	Hours *int `json:"hours,omitempty"`
+
+	// NoSelfApproval The approval of who asked for the workflow does not count, whatever token it comes with.
+	NoSelfApproval bool `json:"no_self_approval,omitempty"`
+
+	// Roles Only approvals of members who have one of these roles where the install is count; all who may decide when empty.
+	Roles []ApproverRole `json:"roles,omitempty"`
+}
+
+// ApprovalRules defines model for ApprovalRules.
+type ApprovalRules struct {
+	Approvals int `json:"approvals"`
+
+	// Hours How long a change waits for a decision.
+	Hours          *int `json:"hours,omitempty"`
+	NoSelfApproval bool `json:"no_self_approval"`
+
+	// PeopleDecide It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count.
+	PeopleDecide bool `json:"people_decide"`
+
+	// Roles Empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+}
+
+// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+type Approvals struct {
+	// By Whose approvals count.
+	By []string `json:"by"`
+
+	// Missing How many more are needed.
+	Missing int `json:"missing"`
+
+	// Needed 0 when a standing answer approved it.
+	Needed int `json:"needed"`
+
+	// NotBy Who asked for it and may not approve it.
+	NotBy string `json:"not_by,omitempty"`
+
+	// Roles Whose approvals count; empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+
+	// Summary Example: 1 of 2 approvals (ann); 1 more needed from admin, not bob
+	Summary string `json:"summary"`
+
+	// Void Of each approval that does not count, why.
+	Void []string `json:"void"`
+}
+
 // ApproveAllRequest defines model for ApproveAllRequest.
 type ApproveAllRequest struct {
 	Note string `json:"note,omitempty"`
 }
+
+// ApproverRole defines model for ApproverRole.
+type ApproverRole string
 
 // Artifact What a build made, in the org's registry.
 type Artifact struct {
@@ -2448,6 +2647,7 @@ type Bulk struct {
 	ID        string        `json:"id,omitempty"`
 	Items     []BulkItem    `json:"items,omitempty"`
 	Operation BulkOperation `json:"operation"`
+	Reason    string        `json:"reason,omitempty"`
 	Release   string        `json:"release,omitempty"`
 
 	// State `done` when every workflow was started or refused; the workflows may still run.
@@ -2465,10 +2665,12 @@ type BulkState string
 
 // BulkCounts How many installs the caller may see, by outcome.
 type BulkCounts struct {
+	// Done Paused or resumed: no workflow starts.
+	Done    int `json:"done"`
 	Pending int `json:"pending"`
 	Refused int `json:"refused"`
 
-	// Started Of a dry run: would start.
+	// Started Of a dry run: would start, or would be done.
 	Started int `json:"started"`
 }
 
@@ -2490,6 +2692,7 @@ type BulkFilter struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels  *Labels `json:"labels,omitempty"`
+	Paused  *bool   `json:"paused,omitempty"`
 	Waiting *string `json:"waiting,omitempty"`
 }
 
@@ -2524,17 +2727,22 @@ type BulkRequest struct {
 	Components []string `json:"components,omitempty"`
 
 	// Filter Which installs; everything that is given must hold.
-	Filter    BulkFilter           `json:"filter"`
+	Filter BulkFilter `json:"filter"`
+
+	// Operation `pause` and `resume` are for installs in every state; what is so already is left out.
 	Operation BulkRequestOperation `json:"operation"`
 
 	// PlanOnly Plan, and change nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
+	// Reason Of a pause, which needs one.
+	Reason string `json:"reason,omitempty"`
+
 	// Release By id or number; the newest one when absent. Only with a filter for one app.
 	Release *string `json:"release,omitempty"`
 }
 
-// BulkRequestOperation defines model for BulkRequest.Operation.
+// BulkRequestOperation `pause` and `resume` are for installs in every state; what is so already is left out.
 type BulkRequestOperation string
 
 // ChainRecord defines model for ChainRecord.
@@ -2566,7 +2774,9 @@ type ChainRecords struct {
 
 // Change defines model for Change.
 type Change struct {
-	ApprovedEffectDigest *string `json:"approved_effect_digest,omitempty"`
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals            *Approvals `json:"approvals,omitempty"`
+	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
 	Artifact  *Artifact  `json:"artifact,omitempty"`
@@ -2864,6 +3074,24 @@ type CustomerRequest struct {
 	Name Name `json:"name"`
 }
 
+// DecidedChange defines model for DecidedChange.
+type DecidedChange struct {
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals *Approvals `json:"approvals,omitempty"`
+	ChangeID  string     `json:"change_id"`
+
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Outcome `counted`: your approval counts, and more are needed.
+	Outcome DecidedChangeOutcome `json:"outcome"`
+	Remedy  string               `json:"remedy,omitempty"`
+}
+
+// DecidedChangeOutcome `counted`: your approval counts, and more are needed.
+type DecidedChangeOutcome string
+
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
@@ -3090,6 +3318,63 @@ type FieldChange struct {
 	Path string `json:"path"`
 }
 
+// Freeze defines model for Freeze.
+type Freeze struct {
+	CreatedAt time.Time  `json:"created_at"`
+	CreatedBy string     `json:"created_by"`
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// ID Example: frz_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID      string `json:"id"`
+	InForce bool   `json:"in_force"`
+	Reason  string `json:"reason"`
+
+	// Scope Whether it is for all installs of the app.
+	Scope    FreezeScope `json:"scope"`
+	StartsAt *time.Time  `json:"starts_at,omitempty"`
+
+	// Until When it ends, of one in force.
+	Until  *time.Time    `json:"until,omitempty"`
+	Weekly *WeeklyFreeze `json:"weekly,omitempty"`
+
+	// When The same for people.
+	//
+	// Example: mon,tue 22:00-06:00 Europe/Berlin
+	When string `json:"when"`
+}
+
+// FreezeScope Whether it is for all installs of the app.
+type FreezeScope string
+
+// FreezeList defines model for FreezeList.
+type FreezeList struct {
+	// FrozenUntil When no freeze is in force for the first time; absent when none is now.
+	FrozenUntil *time.Time `json:"frozen_until,omitempty"`
+	Items       []Freeze   `json:"items"`
+}
+
+// FreezeOverride defines model for FreezeOverride.
+type FreezeOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	FreezeID  string    `json:"freeze_id"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// FreezeOverrideRequest defines model for FreezeOverrideRequest.
+type FreezeOverrideRequest struct {
+	Reason string `json:"reason"`
+}
+
+// FreezeRequest defines model for FreezeRequest.
+type FreezeRequest struct {
+	EndsAt   *time.Time    `json:"ends_at,omitempty"`
+	Reason   string        `json:"reason"`
+	StartsAt *time.Time    `json:"starts_at,omitempty"`
+	Weekly   *WeeklyFreeze `json:"weekly,omitempty"`
+}
+
 // Grant A role, in the whole org or only within one customer, app or install.
 type Grant struct {
 	AppID      *string `json:"app_id,omitempty"`
@@ -3179,6 +3464,23 @@ type Health struct {
 
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
+
+// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+type Hold struct {
+	FreezeID string     `json:"freeze_id,omitempty"`
+	Reason   HoldReason `json:"reason"`
+
+	// Text For people.
+	//
+	// Example: a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+	Text string `json:"text"`
+
+	// Until When it ends by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// HoldReason defines model for Hold.Reason.
+type HoldReason string
 
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
@@ -3288,6 +3590,9 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Pause Of an install that the vendor paused.
+	Pause *Pause `json:"pause,omitempty"`
+
 	// Rehearsal That an install is a rehearsal, and of what.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 
@@ -3330,6 +3635,17 @@ type InstallDecisionAction string
 
 // InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 type InstallDecisionNext string
+
+// InstallDecisions defines model for InstallDecisions.
+type InstallDecisions struct {
+	Items []DecidedChange `json:"items"`
+}
+
+// InstallDecisionsRequest defines model for InstallDecisionsRequest.
+type InstallDecisionsRequest struct {
+	Changes []AlsoDecided `json:"changes"`
+	Note    string        `json:"note,omitempty"`
+}
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
 type InstallFieldChange struct {
@@ -3489,11 +3805,8 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
-	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
-	//
-	//
-	// Example: 72
-	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+	// ApprovalHours How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720.
+	ApprovalHours *int `json:"approval_hours,omitempty"`
 
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
@@ -3809,6 +4122,18 @@ type OtherWorkflow struct {
 
 // OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
 type OtherWorkflowMeeting string
+
+// Pause Of an install that the vendor paused.
+type Pause struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// PauseRequest defines model for PauseRequest.
+type PauseRequest struct {
+	Reason string `json:"reason"`
+}
 
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
@@ -5287,6 +5612,28 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
+// WeeklyFreeze defines model for WeeklyFreeze.
+type WeeklyFreeze struct {
+	// Days The days on which it begins.
+	Days []WeeklyFreezeDays `json:"days"`
+
+	// From Example: 22:00
+	From string `json:"from"`
+
+	// To On the day after, when it is not later than `from`.
+	//
+	// Example: 06:00
+	To string `json:"to"`
+
+	// Zone A time zone of the IANA database.
+	//
+	// Example: Europe/Berlin
+	Zone string `json:"zone"`
+}
+
+// WeeklyFreezeDays defines model for WeeklyFreeze.Days.
+type WeeklyFreezeDays string
+
 // Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -5300,6 +5647,7 @@ type Why struct {
 // WhyCode Why something waits, or does not stand where it should. What waits:
 //   - `decision`, `release`: a person approves its change, or the release;
 //   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 //   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 //     runner's switch;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5316,6 +5664,7 @@ type WhyItem struct {
 	// Code Why something waits, or does not stand where it should. What waits:
 	// - `decision`, `release`: a person approves its change, or the release;
 	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 	//   runner's switch;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5389,11 +5738,17 @@ type Workflow struct {
 	Error      *string    `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
+	// FreezeOverrides The freezes that it is let through. Only where one workflow is shown.
+	FreezeOverrides []FreezeOverride `json:"freeze_overrides,omitempty"`
+
 	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
 	//
 	//
 	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
 	Held *string `json:"held,omitempty"`
+
+	// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+	Hold *Hold `json:"hold,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
@@ -5568,6 +5923,9 @@ type DryRun = bool
 // EventKinds defines model for EventKinds.
 type EventKinds = []string
 
+// FreezeID defines model for FreezeID.
+type FreezeID = string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -5690,6 +6048,12 @@ type SyncAppParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddAppFreezeParams defines parameters for AddAppFreeze.
+type AddAppFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5927,6 +6291,9 @@ type ListInstallsParams struct {
 	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
 	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
 
+	// Paused Only installs that the vendor paused, or with `false` only those that are not.
+	Paused *bool `form:"paused,omitempty" json:"paused,omitempty"`
+
 	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
 	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
 
@@ -5967,8 +6334,20 @@ type RunActionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DecideInstallParams defines parameters for DecideInstall.
+type DecideInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
 type CreateEnrolmentParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddInstallFreezeParams defines parameters for AddInstallFreeze.
+type AddInstallFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5980,6 +6359,18 @@ type SetInputsParams struct {
 
 	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PauseInstallParams defines parameters for PauseInstall.
+type PauseInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResumeInstallParams defines parameters for ResumeInstall.
+type ResumeInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -6249,6 +6640,12 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// OverrideFreezeParams defines parameters for OverrideFreeze.
+type OverrideFreezeParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
@@ -6258,8 +6655,14 @@ type CreateAppJSONRequestBody = AppRequest
 // UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
 type UpdateAppJSONRequestBody = AppUpdate
 
+// PutAppApprovalPolicyJSONRequestBody defines body for PutAppApprovalPolicy for application/json ContentType.
+type PutAppApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
+
+// AddAppFreezeJSONRequestBody defines body for AddAppFreeze for application/json ContentType.
+type AddAppFreezeJSONRequestBody = FreezeRequest
 
 // SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
 type SyncInstallsJSONRequestBody = InstallsRequest
@@ -6294,11 +6697,23 @@ type UpdateInstallJSONRequestBody = InstallUpdate
 // RunActionJSONRequestBody defines body for RunAction for application/json ContentType.
 type RunActionJSONRequestBody = ActionRunRequest
 
+// PutInstallApprovalPolicyJSONRequestBody defines body for PutInstallApprovalPolicy for application/json ContentType.
+type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
+// DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
+type DecideInstallJSONRequestBody = InstallDecisionsRequest
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
+// AddInstallFreezeJSONRequestBody defines body for AddInstallFreeze for application/json ContentType.
+type AddInstallFreezeJSONRequestBody = FreezeRequest
+
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
+
+// PauseInstallJSONRequestBody defines body for PauseInstall for application/json ContentType.
+type PauseInstallJSONRequestBody = PauseRequest
 
 // CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
 type CreateStackVersionJSONRequestBody = EnrolmentRequest
@@ -6329,6 +6744,9 @@ type ReplayWebhookJSONRequestBody = WebhookReplay
 
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
+
+// OverrideFreezeJSONRequestBody defines body for OverrideFreeze for application/json ContentType.
+type OverrideFreezeJSONRequestBody = FreezeOverrideRequest
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -6500,6 +6918,31 @@ type ClientInterface interface {
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
 	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	//
+	// The answer is what is set about the app, and the same as `in_force`.
+	//
+	// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+	GetAppApprovalPolicy(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAppApprovalPolicyWithBody Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicy(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListConfigs List the configs of an app
 	//
 	// A config is an immutable, numbered version of the app folder.
@@ -6566,6 +7009,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAppFreezes List the freezes of an app
+	//
+	// Those for all installs of the app that have not ended.
+	//
+	// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+	ListAppFreezes(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAppFreezeWithBody Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithBody(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAppFreeze Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreeze(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAppFreeze Remove a freeze of an app
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+	RemoveAppFreeze(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SyncInstallsWithBody Make the installs of an app what its folder says
 	//
@@ -7003,6 +7478,49 @@ type ClientInterface interface {
 	// Corresponds with POST /installs/{install}/actions/{action}/runs (the `RunAction` operationId).
 	RunAction(ctx context.Context, install InstallIDOrName, action string, params *RunActionParams, body RunActionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	//
+	// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+	//
+	// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+	GetInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInstallApprovalPolicyWithBody Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecideInstallWithBody Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithBody(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecideInstall Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateEnrolmentWithBody Make an enrolment secret
 	//
 	// A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -7020,6 +7538,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolment(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListInstallFreezes List the freezes of an install
+	//
+	// Those of the install and those of its app that have not ended, and whether one is in force.
+	//
+	// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+	ListInstallFreezes(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddInstallFreezeWithBody Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithBody(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddInstallFreeze Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreeze(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveInstallFreeze Remove a freeze of an install
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+	RemoveInstallFreeze(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstallGraph Show which resources of an install need which
 	//
@@ -7060,6 +7610,24 @@ type ClientInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputs(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PauseInstallWithBody Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithBody(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PauseInstall Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstall(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInstallReadme Show the README of an install
 	//
 	// The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -7089,6 +7657,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResource(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeInstall Resume a paused install
+	//
+	// What waits moves at once. Nothing happens to one that is not paused.
+	//
+	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+	ResumeInstall(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListInstallSecrets List the secrets of an install
 	//
@@ -7615,6 +8190,24 @@ type ClientInterface interface {
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OverrideFreezeWithBody Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithBody(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreeze(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// WhyWorkflow Why a workflow does not go on
 	//
 	// Everything that it waits for or stumbled over, each with what unblocks it.
@@ -7839,6 +8432,61 @@ func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateA
 	return c.Client.Do(req)
 }
 
+// GetAppApprovalPolicy Show who has to approve the changes of an app
+//
+// The answer is what is set about the app, and the same as `in_force`.
+//
+// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+func (c *Client) GetAppApprovalPolicy(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAppApprovalPolicyRequest(c.Server, app)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAppApprovalPolicyWithBody Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *Client) PutAppApprovalPolicyWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAppApprovalPolicyRequestWithBody(c.Server, app, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAppApprovalPolicy Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *Client) PutAppApprovalPolicy(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAppApprovalPolicyRequest(c.Server, app, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListConfigs List the configs of an app
 //
 // A config is an immutable, numbered version of the app folder.
@@ -7926,6 +8574,78 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSyncAppRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAppFreezes List the freezes of an app
+//
+// Those for all installs of the app that have not ended.
+//
+// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+func (c *Client) ListAppFreezes(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAppFreezesRequest(c.Server, app)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAppFreezeWithBody Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *Client) AddAppFreezeWithBody(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAppFreezeRequestWithBody(c.Server, app, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAppFreeze Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *Client) AddAppFreeze(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAppFreezeRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAppFreeze Remove a freeze of an app
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+func (c *Client) RemoveAppFreeze(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAppFreezeRequest(c.Server, app, freeze)
 	if err != nil {
 		return nil, err
 	}
@@ -8842,6 +9562,99 @@ func (c *Client) RunAction(ctx context.Context, install InstallIDOrName, action 
 	return c.Client.Do(req)
 }
 
+// GetInstallApprovalPolicy Show who has to approve the changes of an install
+//
+// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+//
+// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+func (c *Client) GetInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallApprovalPolicyRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInstallApprovalPolicyWithBody Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *Client) PutInstallApprovalPolicyWithBody(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInstallApprovalPolicyRequestWithBody(c.Server, install, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInstallApprovalPolicy Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *Client) PutInstallApprovalPolicy(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInstallApprovalPolicyRequest(c.Server, install, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecideInstallWithBody Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *Client) DecideInstallWithBody(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideInstallRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecideInstall Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *Client) DecideInstall(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideInstallRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateEnrolmentWithBody Make an enrolment secret
 //
 // A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -8870,6 +9683,78 @@ func (c *Client) CreateEnrolmentWithBody(ctx context.Context, install InstallIDO
 // Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 func (c *Client) CreateEnrolment(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateEnrolmentRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListInstallFreezes List the freezes of an install
+//
+// Those of the install and those of its app that have not ended, and whether one is in force.
+//
+// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+func (c *Client) ListInstallFreezes(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInstallFreezesRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddInstallFreezeWithBody Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *Client) AddInstallFreezeWithBody(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddInstallFreezeRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddInstallFreeze Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *Client) AddInstallFreeze(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddInstallFreezeRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveInstallFreeze Remove a freeze of an install
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+func (c *Client) RemoveInstallFreeze(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveInstallFreezeRequest(c.Server, install, freeze)
 	if err != nil {
 		return nil, err
 	}
@@ -8969,6 +9854,44 @@ func (c *Client) SetInputs(ctx context.Context, install InstallIDOrName, params 
 	return c.Client.Do(req)
 }
 
+// PauseInstallWithBody Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *Client) PauseInstallWithBody(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseInstallRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PauseInstall Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *Client) PauseInstall(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseInstallRequest(c.Server, install, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInstallReadme Show the README of an install
 //
 // The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -9019,6 +9942,23 @@ func (c *Client) ListResources(ctx context.Context, install InstallIDOrName, req
 // Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 func (c *Client) GetResource(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetResourceRequest(c.Server, install, resource)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeInstall Resume a paused install
+//
+// What waits moves at once. Nothing happens to one that is not paused.
+//
+// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+func (c *Client) ResumeInstall(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeInstallRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10124,6 +11064,44 @@ func (c *Client) StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, 
 	return c.Client.Do(req)
 }
 
+// OverrideFreezeWithBody Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *Client) OverrideFreezeWithBody(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverrideFreezeRequestWithBody(c.Server, workflow, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OverrideFreeze Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *Client) OverrideFreeze(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOverrideFreezeRequest(c.Server, workflow, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // WhyWorkflow Why a workflow does not go on
 //
 // Everything that it waits for or stumbled over, each with what unblocks it.
@@ -10695,6 +11673,87 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateA
 	return req, nil
 }
 
+// NewGetAppApprovalPolicyRequest constructs an http.Request for the GetAppApprovalPolicy method
+func NewGetAppApprovalPolicyRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutAppApprovalPolicyRequest calls the generic PutAppApprovalPolicy builder with application/json body
+func NewPutAppApprovalPolicyRequest(server string, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutAppApprovalPolicyRequestWithBody(server, app, "application/json", bodyReader)
+}
+
+// NewPutAppApprovalPolicyRequestWithBody constructs an http.Request for the PutAppApprovalPolicy method, with any body, and a specified content type
+func NewPutAppApprovalPolicyRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListConfigsRequest constructs an http.Request for the ListConfigs method
 func NewListConfigsRequest(server string, app AppIDOrName, params *ListConfigsParams) (*http.Request, error) {
 	var err error
@@ -10852,6 +11911,143 @@ func NewSyncAppRequestWithBody(server string, app AppIDOrName, params *SyncAppPa
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListAppFreezesRequest constructs an http.Request for the ListAppFreezes method
+func NewListAppFreezesRequest(server string, app AppIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddAppFreezeRequest calls the generic AddAppFreeze builder with application/json body
+func NewAddAppFreezeRequest(server string, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAppFreezeRequestWithBody(server, app, params, "application/json", bodyReader)
+}
+
+// NewAddAppFreezeRequestWithBody constructs an http.Request for the AddAppFreeze method, with any body, and a specified content type
+func NewAddAppFreezeRequestWithBody(server string, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveAppFreezeRequest constructs an http.Request for the RemoveAppFreeze method
+func NewRemoveAppFreezeRequest(server string, app AppIDOrName, freeze FreezeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "freeze", freeze, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/freezes/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -12821,6 +14017,18 @@ func NewListInstallsRequest(server string, params *ListInstallsParams) (*http.Re
 
 		}
 
+		if params.Paused != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "paused", *params.Paused, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Expiring != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expiring", *params.Expiring, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -13210,6 +14418,149 @@ func NewRunActionRequestWithBody(server string, install InstallIDOrName, action 
 	return req, nil
 }
 
+// NewGetInstallApprovalPolicyRequest constructs an http.Request for the GetInstallApprovalPolicy method
+func NewGetInstallApprovalPolicyRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutInstallApprovalPolicyRequest calls the generic PutInstallApprovalPolicy builder with application/json body
+func NewPutInstallApprovalPolicyRequest(server string, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutInstallApprovalPolicyRequestWithBody(server, install, "application/json", bodyReader)
+}
+
+// NewPutInstallApprovalPolicyRequestWithBody constructs an http.Request for the PutInstallApprovalPolicy method, with any body, and a specified content type
+func NewPutInstallApprovalPolicyRequestWithBody(server string, install InstallIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/approval-policy", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDecideInstallRequest calls the generic DecideInstall builder with application/json body
+func NewDecideInstallRequest(server string, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDecideInstallRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewDecideInstallRequestWithBody constructs an http.Request for the DecideInstall method, with any body, and a specified content type
+func NewDecideInstallRequestWithBody(server string, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/decisions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateEnrolmentRequest calls the generic CreateEnrolment builder with application/json body
 func NewCreateEnrolmentRequest(server string, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -13267,6 +14618,143 @@ func NewCreateEnrolmentRequestWithBody(server string, install InstallIDOrName, p
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListInstallFreezesRequest constructs an http.Request for the ListInstallFreezes method
+func NewListInstallFreezesRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddInstallFreezeRequest calls the generic AddInstallFreeze builder with application/json body
+func NewAddInstallFreezeRequest(server string, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddInstallFreezeRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewAddInstallFreezeRequestWithBody constructs an http.Request for the AddInstallFreeze method, with any body, and a specified content type
+func NewAddInstallFreezeRequestWithBody(server string, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveInstallFreezeRequest constructs an http.Request for the RemoveInstallFreeze method
+func NewRemoveInstallFreezeRequest(server string, install InstallIDOrName, freeze FreezeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "freeze", freeze, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/freezes/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -13463,6 +14951,68 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	return req, nil
 }
 
+// NewPauseInstallRequest calls the generic PauseInstall builder with application/json body
+func NewPauseInstallRequest(server string, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPauseInstallRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewPauseInstallRequestWithBody constructs an http.Request for the PauseInstall method, with any body, and a specified content type
+func NewPauseInstallRequestWithBody(server string, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/pause", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetInstallReadmeRequest constructs an http.Request for the GetInstallReadme method
 func NewGetInstallReadmeRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -13567,6 +15117,55 @@ func NewGetResourceRequest(server string, install InstallIDOrName, resource stri
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewResumeInstallRequest constructs an http.Request for the ResumeInstall method
+func NewResumeInstallRequest(server string, install InstallIDOrName, params *ResumeInstallParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -16184,6 +17783,68 @@ func NewStreamWorkflowEventsRequest(server string, workflow WorkflowID, params *
 	return req, nil
 }
 
+// NewOverrideFreezeRequest calls the generic OverrideFreeze builder with application/json body
+func NewOverrideFreezeRequest(server string, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOverrideFreezeRequestWithBody(server, workflow, params, "application/json", bodyReader)
+}
+
+// NewOverrideFreezeRequestWithBody constructs an http.Request for the OverrideFreeze method, with any body, and a specified content type
+func NewOverrideFreezeRequestWithBody(server string, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "workflow", workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workflows/%s/freeze-override", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewWhyWorkflowRequest constructs an http.Request for the WhyWorkflow method
 func NewWhyWorkflowRequest(server string, workflow WorkflowID) (*http.Request, error) {
 	var err error
@@ -16370,6 +18031,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
 	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
+	// GetAppApprovalPolicyWithResponse Show who has to approve the changes of an app
+	//
+	// The answer is what is set about the app, and the same as `in_force`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+	GetAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*GetAppApprovalPolicyResponse, error)
+
+	// PutAppApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error)
+
+	// PutAppApprovalPolicyWithResponse Say who has to approve the changes of an app
+	//
+	// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+	PutAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error)
+
 	// ListConfigsWithResponse List the configs of an app
 	//
 	// A config is an immutable, numbered version of the app folder.
@@ -16438,6 +18126,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncAppWithResponse(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncAppResponse, error)
+
+	// ListAppFreezesWithResponse List the freezes of an app
+	//
+	// Those for all installs of the app that have not ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+	ListAppFreezesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppFreezesResponse, error)
+
+	// AddAppFreezeWithBodyWithResponse Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error)
+
+	// AddAppFreezeWithResponse Freeze an app
+	//
+	// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+	AddAppFreezeWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error)
+
+	// RemoveAppFreezeWithResponse Remove a freeze of an app
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+	RemoveAppFreezeWithResponse(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveAppFreezeResponse, error)
 
 	// SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
 	//
@@ -16923,6 +18647,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /installs/{install}/actions/{action}/runs (the `RunAction` operationId).
 	RunActionWithResponse(ctx context.Context, install InstallIDOrName, action string, params *RunActionParams, body RunActionJSONRequestBody, reqEditors ...RequestEditorFn) (*RunActionResponse, error)
 
+	// GetInstallApprovalPolicyWithResponse Show who has to approve the changes of an install
+	//
+	// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+	GetInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallApprovalPolicyResponse, error)
+
+	// PutInstallApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error)
+
+	// PutInstallApprovalPolicyWithResponse Say who has to approve the changes of an install
+	//
+	// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+	PutInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error)
+
+	// DecideInstallWithBodyWithResponse Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error)
+
+	// DecideInstallWithResponse Approve several changes of an install
+	//
+	// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+	DecideInstallWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error)
+
 	// CreateEnrolmentWithBodyWithResponse Make an enrolment secret
 	//
 	// A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -16940,6 +18709,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/enrolments (the `CreateEnrolment` operationId).
 	CreateEnrolmentWithResponse(ctx context.Context, install InstallIDOrName, params *CreateEnrolmentParams, body CreateEnrolmentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEnrolmentResponse, error)
+
+	// ListInstallFreezesWithResponse List the freezes of an install
+	//
+	// Those of the install and those of its app that have not ended, and whether one is in force.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+	ListInstallFreezesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallFreezesResponse, error)
+
+	// AddInstallFreezeWithBodyWithResponse Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error)
+
+	// AddInstallFreezeWithResponse Freeze an install
+	//
+	// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+	AddInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error)
+
+	// RemoveInstallFreezeWithResponse Remove a freeze of an install
+	//
+	// What waits for its end moves at once. Only admins may.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+	RemoveInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveInstallFreezeResponse, error)
 
 	// GetInstallGraphWithResponse Show which resources of an install need which
 	//
@@ -16986,6 +18791,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /installs/{install}/inputs (the `SetInputs` operationId).
 	SetInputsWithResponse(ctx context.Context, install InstallIDOrName, params *SetInputsParams, body SetInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInputsResponse, error)
 
+	// PauseInstallWithBodyWithResponse Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error)
+
+	// PauseInstallWithResponse Pause an install
+	//
+	// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+	PauseInstallWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error)
+
 	// GetInstallReadmeWithResponse Show the README of an install
 	//
 	// The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -17021,6 +18844,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/resources/{resource} (the `GetResource` operationId).
 	GetResourceWithResponse(ctx context.Context, install InstallIDOrName, resource string, reqEditors ...RequestEditorFn) (*GetResourceResponse, error)
+
+	// ResumeInstallWithResponse Resume a paused install
+	//
+	// What waits moves at once. Nothing happens to one that is not paused.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+	ResumeInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*ResumeInstallResponse, error)
 
 	// ListInstallSecretsWithResponse List the secrets of an install
 	//
@@ -17621,6 +19453,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEventsWithResponse(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*StreamWorkflowEventsResponse, error)
 
+	// OverrideFreezeWithBodyWithResponse Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithBodyWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error)
+
+	// OverrideFreezeWithResponse Let a workflow through the freezes that hold it
+	//
+	// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+	OverrideFreezeWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error)
+
 	// WhyWorkflowWithResponse Why a workflow does not go on
 	//
 	// Everything that it waits for or stumbled over, each with what unblocks it.
@@ -18070,6 +19920,102 @@ func (r UpdateAppResponse) ContentType() string {
 	return ""
 }
 
+type GetAppApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAppApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAppApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAppApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAppApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAppApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAppApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutAppApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutAppApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutAppApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutAppApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutAppApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutAppApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutAppApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListConfigsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18167,6 +20113,143 @@ func (r SyncAppResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SyncAppResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAppFreezesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FreezeList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAppFreezesResponse) GetJSON200() *FreezeList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAppFreezesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAppFreezesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAppFreezesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAppFreezesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAppFreezesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAppFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Freeze
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddAppFreezeResponse) GetJSON201() *Freeze {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddAppFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAppFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAppFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAppFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAppFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAppFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveAppFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAppFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAppFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAppFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAppFreezeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -19943,6 +22026,150 @@ func (r RunActionResponse) ContentType() string {
 	return ""
 }
 
+type GetInstallApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutInstallApprovalPolicyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalPolicy
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutInstallApprovalPolicyResponse) GetJSON200() *ApprovalPolicy {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutInstallApprovalPolicyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutInstallApprovalPolicyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutInstallApprovalPolicyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutInstallApprovalPolicyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutInstallApprovalPolicyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DecideInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallDecisions
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DecideInstallResponse) GetJSON200() *InstallDecisions {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DecideInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DecideInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DecideInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DecideInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DecideInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateEnrolmentResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -19985,6 +22212,143 @@ func (r CreateEnrolmentResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateEnrolmentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListInstallFreezesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FreezeList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInstallFreezesResponse) GetJSON200() *FreezeList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListInstallFreezesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInstallFreezesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInstallFreezesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInstallFreezesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInstallFreezesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddInstallFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Freeze
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddInstallFreezeResponse) GetJSON201() *Freeze {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddInstallFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddInstallFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddInstallFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddInstallFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddInstallFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveInstallFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveInstallFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveInstallFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveInstallFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveInstallFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveInstallFreezeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20197,6 +22561,54 @@ func (r SetInputsResponse) ContentType() string {
 	return ""
 }
 
+type PauseInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Install
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PauseInstallResponse) GetJSON200() *Install {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PauseInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PauseInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PauseInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PauseInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PauseInstallResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInstallReadmeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20335,6 +22747,54 @@ func (r GetResourceResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetResourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResumeInstallResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Install
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResumeInstallResponse) GetJSON200() *Install {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ResumeInstallResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResumeInstallResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeInstallResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeInstallResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeInstallResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -22569,6 +25029,54 @@ func (r StreamWorkflowEventsResponse) ContentType() string {
 	return ""
 }
 
+type OverrideFreezeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r OverrideFreezeResponse) GetJSON200() *Workflow {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r OverrideFreezeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r OverrideFreezeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OverrideFreezeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OverrideFreezeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OverrideFreezeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WhyWorkflowResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -22797,6 +25305,51 @@ func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app App
 	return ParseUpdateAppResponse(rsp)
 }
 
+// GetAppApprovalPolicyWithResponse Show who has to approve the changes of an app
+//
+// The answer is what is set about the app, and the same as `in_force`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/approval-policy (the `GetAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) GetAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*GetAppApprovalPolicyResponse, error) {
+	rsp, err := c.GetAppApprovalPolicy(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAppApprovalPolicyResponse(rsp)
+}
+
+// PutAppApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutAppApprovalPolicyWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error) {
+	rsp, err := c.PutAppApprovalPolicyWithBody(ctx, app, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAppApprovalPolicyResponse(rsp)
+}
+
+// PutAppApprovalPolicyWithResponse Say who has to approve the changes of an app
+//
+// For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/approval-policy (the `PutAppApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutAppApprovalPolicyWithResponse(ctx context.Context, app AppIDOrName, body PutAppApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAppApprovalPolicyResponse, error) {
+	rsp, err := c.PutAppApprovalPolicy(ctx, app, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAppApprovalPolicyResponse(rsp)
+}
+
 // ListConfigsWithResponse List the configs of an app
 //
 // A config is an immutable, numbered version of the app folder.
@@ -22882,6 +25435,66 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 		return nil, err
 	}
 	return ParseSyncAppResponse(rsp)
+}
+
+// ListAppFreezesWithResponse List the freezes of an app
+//
+// Those for all installs of the app that have not ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/freezes (the `ListAppFreezes` operationId).
+func (c *ClientWithResponses) ListAppFreezesWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*ListAppFreezesResponse, error) {
+	rsp, err := c.ListAppFreezes(ctx, app, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAppFreezesResponse(rsp)
+}
+
+// AddAppFreezeWithBodyWithResponse Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *ClientWithResponses) AddAppFreezeWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error) {
+	rsp, err := c.AddAppFreezeWithBody(ctx, app, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAppFreezeResponse(rsp)
+}
+
+// AddAppFreezeWithResponse Freeze an app
+//
+// While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /apps/{app}/freezes (the `AddAppFreeze` operationId).
+func (c *ClientWithResponses) AddAppFreezeWithResponse(ctx context.Context, app AppIDOrName, params *AddAppFreezeParams, body AddAppFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAppFreezeResponse, error) {
+	rsp, err := c.AddAppFreeze(ctx, app, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAppFreezeResponse(rsp)
+}
+
+// RemoveAppFreezeWithResponse Remove a freeze of an app
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /apps/{app}/freezes/{freeze} (the `RemoveAppFreeze` operationId).
+func (c *ClientWithResponses) RemoveAppFreezeWithResponse(ctx context.Context, app AppIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveAppFreezeResponse, error) {
+	rsp, err := c.RemoveAppFreeze(ctx, app, freeze, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAppFreezeResponse(rsp)
 }
 
 // SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
@@ -23650,6 +26263,81 @@ func (c *ClientWithResponses) RunActionWithResponse(ctx context.Context, install
 	return ParseRunActionResponse(rsp)
 }
 
+// GetInstallApprovalPolicyWithResponse Show who has to approve the changes of an install
+//
+// Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/approval-policy (the `GetInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) GetInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallApprovalPolicyResponse, error) {
+	rsp, err := c.GetInstallApprovalPolicy(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallApprovalPolicyResponse(rsp)
+}
+
+// PutInstallApprovalPolicyWithBodyWithResponse Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutInstallApprovalPolicyWithBodyWithResponse(ctx context.Context, install InstallIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error) {
+	rsp, err := c.PutInstallApprovalPolicyWithBody(ctx, install, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInstallApprovalPolicyResponse(rsp)
+}
+
+// PutInstallApprovalPolicyWithResponse Say who has to approve the changes of an install
+//
+// Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /installs/{install}/approval-policy (the `PutInstallApprovalPolicy` operationId).
+func (c *ClientWithResponses) PutInstallApprovalPolicyWithResponse(ctx context.Context, install InstallIDOrName, body PutInstallApprovalPolicyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInstallApprovalPolicyResponse, error) {
+	rsp, err := c.PutInstallApprovalPolicy(ctx, install, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInstallApprovalPolicyResponse(rsp)
+}
+
+// DecideInstallWithBodyWithResponse Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *ClientWithResponses) DecideInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error) {
+	rsp, err := c.DecideInstallWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecideInstallResponse(rsp)
+}
+
+// DecideInstallWithResponse Approve several changes of an install
+//
+// Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/decisions (the `DecideInstall` operationId).
+func (c *ClientWithResponses) DecideInstallWithResponse(ctx context.Context, install InstallIDOrName, params *DecideInstallParams, body DecideInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideInstallResponse, error) {
+	rsp, err := c.DecideInstall(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecideInstallResponse(rsp)
+}
+
 // CreateEnrolmentWithBodyWithResponse Make an enrolment secret
 //
 // A single-use secret with which a machine becomes the runner of this install. `replaces` is the consent that the machine before it is gone: when it is used, the older machine is shut out and what it was doing counts as uncertain.
@@ -23678,6 +26366,66 @@ func (c *ClientWithResponses) CreateEnrolmentWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseCreateEnrolmentResponse(rsp)
+}
+
+// ListInstallFreezesWithResponse List the freezes of an install
+//
+// Those of the install and those of its app that have not ended, and whether one is in force.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/freezes (the `ListInstallFreezes` operationId).
+func (c *ClientWithResponses) ListInstallFreezesWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallFreezesResponse, error) {
+	rsp, err := c.ListInstallFreezes(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInstallFreezesResponse(rsp)
+}
+
+// AddInstallFreezeWithBodyWithResponse Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *ClientWithResponses) AddInstallFreezeWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error) {
+	rsp, err := c.AddInstallFreezeWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddInstallFreezeResponse(rsp)
+}
+
+// AddInstallFreezeWithResponse Freeze an install
+//
+// While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/freezes (the `AddInstallFreeze` operationId).
+func (c *ClientWithResponses) AddInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, params *AddInstallFreezeParams, body AddInstallFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*AddInstallFreezeResponse, error) {
+	rsp, err := c.AddInstallFreeze(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddInstallFreezeResponse(rsp)
+}
+
+// RemoveInstallFreezeWithResponse Remove a freeze of an install
+//
+// What waits for its end moves at once. Only admins may.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /installs/{install}/freezes/{freeze} (the `RemoveInstallFreeze` operationId).
+func (c *ClientWithResponses) RemoveInstallFreezeWithResponse(ctx context.Context, install InstallIDOrName, freeze FreezeID, reqEditors ...RequestEditorFn) (*RemoveInstallFreezeResponse, error) {
+	rsp, err := c.RemoveInstallFreeze(ctx, install, freeze, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveInstallFreezeResponse(rsp)
 }
 
 // GetInstallGraphWithResponse Show which resources of an install need which
@@ -23755,6 +26503,36 @@ func (c *ClientWithResponses) SetInputsWithResponse(ctx context.Context, install
 	return ParseSetInputsResponse(rsp)
 }
 
+// PauseInstallWithBodyWithResponse Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *ClientWithResponses) PauseInstallWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error) {
+	rsp, err := c.PauseInstallWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseInstallResponse(rsp)
+}
+
+// PauseInstallWithResponse Pause an install
+//
+// No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/pause (the `PauseInstall` operationId).
+func (c *ClientWithResponses) PauseInstallWithResponse(ctx context.Context, install InstallIDOrName, params *PauseInstallParams, body PauseInstallJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseInstallResponse, error) {
+	rsp, err := c.PauseInstall(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseInstallResponse(rsp)
+}
+
 // GetInstallReadmeWithResponse Show the README of an install
 //
 // The README of the app (`readme` in metadata.toml), as the release of the install has
@@ -23807,6 +26585,21 @@ func (c *ClientWithResponses) GetResourceWithResponse(ctx context.Context, insta
 		return nil, err
 	}
 	return ParseGetResourceResponse(rsp)
+}
+
+// ResumeInstallWithResponse Resume a paused install
+//
+// What waits moves at once. Nothing happens to one that is not paused.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/resume (the `ResumeInstall` operationId).
+func (c *ClientWithResponses) ResumeInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ResumeInstallParams, reqEditors ...RequestEditorFn) (*ResumeInstallResponse, error) {
+	rsp, err := c.ResumeInstall(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeInstallResponse(rsp)
 }
 
 // ListInstallSecretsWithResponse List the secrets of an install
@@ -24750,6 +27543,36 @@ func (c *ClientWithResponses) StreamWorkflowEventsWithResponse(ctx context.Conte
 	return ParseStreamWorkflowEventsResponse(rsp)
 }
 
+// OverrideFreezeWithBodyWithResponse Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *ClientWithResponses) OverrideFreezeWithBodyWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error) {
+	rsp, err := c.OverrideFreezeWithBody(ctx, workflow, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverrideFreezeResponse(rsp)
+}
+
+// OverrideFreezeWithResponse Let a workflow through the freezes that hold it
+//
+// For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/freeze-override (the `OverrideFreeze` operationId).
+func (c *ClientWithResponses) OverrideFreezeWithResponse(ctx context.Context, workflow WorkflowID, params *OverrideFreezeParams, body OverrideFreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*OverrideFreezeResponse, error) {
+	rsp, err := c.OverrideFreeze(ctx, workflow, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOverrideFreezeResponse(rsp)
+}
+
 // WhyWorkflowWithResponse Why a workflow does not go on
 //
 // Everything that it waits for or stumbled over, each with what unblocks it.
@@ -25084,6 +27907,72 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 	return response, nil
 }
 
+// ParseGetAppApprovalPolicyResponse parses an HTTP response from a GetAppApprovalPolicyWithResponse call
+func ParseGetAppApprovalPolicyResponse(rsp *http.Response) (*GetAppApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAppApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutAppApprovalPolicyResponse parses an HTTP response from a PutAppApprovalPolicyWithResponse call
+func ParsePutAppApprovalPolicyResponse(rsp *http.Response) (*PutAppApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutAppApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListConfigsResponse parses an HTTP response from a ListConfigsWithResponse call
 func ParseListConfigsResponse(rsp *http.Response) (*ListConfigsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -25144,6 +28033,101 @@ func ParseSyncAppResponse(rsp *http.Response) (*SyncAppResponse, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAppFreezesResponse parses an HTTP response from a ListAppFreezesWithResponse call
+func ParseListAppFreezesResponse(rsp *http.Response) (*ListAppFreezesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAppFreezesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FreezeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAppFreezeResponse parses an HTTP response from a AddAppFreezeWithResponse call
+func ParseAddAppFreezeResponse(rsp *http.Response) (*AddAppFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAppFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Freeze
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAppFreezeResponse parses an HTTP response from a RemoveAppFreezeWithResponse call
+func ParseRemoveAppFreezeResponse(rsp *http.Response) (*RemoveAppFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAppFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -26417,6 +29401,105 @@ func ParseRunActionResponse(rsp *http.Response) (*RunActionResponse, error) {
 	return response, nil
 }
 
+// ParseGetInstallApprovalPolicyResponse parses an HTTP response from a GetInstallApprovalPolicyWithResponse call
+func ParseGetInstallApprovalPolicyResponse(rsp *http.Response) (*GetInstallApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutInstallApprovalPolicyResponse parses an HTTP response from a PutInstallApprovalPolicyWithResponse call
+func ParsePutInstallApprovalPolicyResponse(rsp *http.Response) (*PutInstallApprovalPolicyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutInstallApprovalPolicyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalPolicy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDecideInstallResponse parses an HTTP response from a DecideInstallWithResponse call
+func ParseDecideInstallResponse(rsp *http.Response) (*DecideInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DecideInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallDecisions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateEnrolmentResponse parses an HTTP response from a CreateEnrolmentWithResponse call
 func ParseCreateEnrolmentResponse(rsp *http.Response) (*CreateEnrolmentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26437,6 +29520,101 @@ func ParseCreateEnrolmentResponse(rsp *http.Response) (*CreateEnrolmentResponse,
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInstallFreezesResponse parses an HTTP response from a ListInstallFreezesWithResponse call
+func ParseListInstallFreezesResponse(rsp *http.Response) (*ListInstallFreezesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInstallFreezesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FreezeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddInstallFreezeResponse parses an HTTP response from a AddInstallFreezeWithResponse call
+func ParseAddInstallFreezeResponse(rsp *http.Response) (*AddInstallFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddInstallFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Freeze
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveInstallFreezeResponse parses an HTTP response from a RemoveInstallFreezeWithResponse call
+func ParseRemoveInstallFreezeResponse(rsp *http.Response) (*RemoveInstallFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveInstallFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -26608,6 +29786,39 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 	return response, nil
 }
 
+// ParsePauseInstallResponse parses an HTTP response from a PauseInstallWithResponse call
+func ParsePauseInstallResponse(rsp *http.Response) (*PauseInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PauseInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Install
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInstallReadmeResponse parses an HTTP response from a GetInstallReadmeWithResponse call
 func ParseGetInstallReadmeResponse(rsp *http.Response) (*GetInstallReadmeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26690,6 +29901,39 @@ func ParseGetResourceResponse(rsp *http.Response) (*GetResourceResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Resource
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResumeInstallResponse parses an HTTP response from a ResumeInstallWithResponse call
+func ParseResumeInstallResponse(rsp *http.Response) (*ResumeInstallResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeInstallResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Install
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -28227,6 +31471,39 @@ func ParseStreamWorkflowEventsResponse(rsp *http.Response) (*StreamWorkflowEvent
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseOverrideFreezeResponse parses an HTTP response from a OverrideFreezeWithResponse call
+func ParseOverrideFreezeResponse(rsp *http.Response) (*OverrideFreezeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OverrideFreezeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

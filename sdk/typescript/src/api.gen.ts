@@ -145,6 +145,33 @@ export interface paths {
         patch: operations["updateApp"];
         trace?: never;
     };
+    "/apps/{app}/approval-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show who has to approve the changes of an app
+         * @description The answer is what is set about the app, and the same as `in_force`.
+         */
+        get: operations["getAppApprovalPolicy"];
+        /**
+         * Say who has to approve the changes of an app
+         * @description For every install of the app. Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+         */
+        put: operations["putAppApprovalPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/apps/{app}/configs": {
         parameters: {
             query?: never;
@@ -188,6 +215,58 @@ export interface paths {
          */
         post: operations["syncApp"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/apps/{app}/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the freezes of an app
+         * @description Those for all installs of the app that have not ended.
+         */
+        get: operations["listAppFreezes"];
+        put?: never;
+        /**
+         * Freeze an app
+         * @description While a freeze is in force no change is carried out in any install of the app; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+         */
+        post: operations["addAppFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/apps/{app}/freezes/{freeze}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a freeze of an app
+         * @description What waits for its end moves at once. Only admins may.
+         */
+        delete: operations["removeAppFreeze"];
         options?: never;
         head?: never;
         patch?: never;
@@ -871,6 +950,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/approval-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show who has to approve the changes of an install
+         * @description Where the app says something too, the stricter holds: more approvals, only roles that both name, no self-approval where one forbids it. The answer is what is set about the install, with what follows from both under `in_force`.
+         */
+        get: operations["getInstallApprovalPolicy"];
+        /**
+         * Say who has to approve the changes of an install
+         * @description Replaces what was set. It counts at once, also for changes that wait or are approved and not carried out yet. Only admins may. Refused with 409 `no_common_role` when the roles of app and install would leave nobody who may approve.
+         */
+        put: operations["putInstallApprovalPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve several changes of an install
+         * @description Each change is named with the digest of what was seen of it, so nothing is approved unseen. Each is answered on its own, all changes of one workflow in the order in which they are named: the answer says which were approved, which wait for more approvals, and which were refused and why.
+         */
+        post: operations["decideInstall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/enrolments": {
         parameters: {
             query?: never;
@@ -889,6 +1018,58 @@ export interface paths {
          */
         post: operations["createEnrolment"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the freezes of an install
+         * @description Those of the install and those of its app that have not ended, and whether one is in force.
+         */
+        get: operations["listInstallFreezes"];
+        put?: never;
+        /**
+         * Freeze an install
+         * @description While a freeze is in force no change is carried out; what runs already ends. Plans, checks and drift go on, and changes may be approved: they move by themselves when it ends. Once, from `starts_at` to `ends_at`, or `weekly`. A time of day that the clocks skip is the moment at which they jump, and of one that they show twice a freeze begins at the first and ends at the second.
+         */
+        post: operations["addInstallFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/freezes/{freeze}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a freeze of an install
+         * @description What waits for its end moves at once. Only admins may.
+         */
+        delete: operations["removeInstallFreeze"];
         options?: never;
         head?: never;
         patch?: never;
@@ -961,6 +1142,29 @@ export interface paths {
          */
         put: operations["setInputs"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause an install
+         * @description No change of the install is carried out until somebody resumes it; what runs already ends. Plans, checks and drift go on. To pause what is paused changes its reason.
+         */
+        post: operations["pauseInstall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1041,6 +1245,29 @@ export interface paths {
         get: operations["getResource"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a paused install
+         * @description What waits moves at once. Nothing happens to one that is not paused.
+         */
+        post: operations["resumeInstall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2034,6 +2261,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows/{workflow}/freeze-override": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a workflow through the freezes that hold it
+         * @description For each freeze that is in force now, until that freeze ends; others hold it as ever. Only admins may, and the org's chain records it. Refused with 409 `not_frozen` when no freeze is in force.
+         */
+        post: operations["overrideFreeze"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows/{workflow}/why": {
         parameters: {
             query?: never;
@@ -2267,9 +2517,58 @@ export interface components {
          * @enum {string}
          */
         ApprovalOption: "prompt" | "approve_all";
+        ApprovalPolicy: {
+            in_force: components["schemas"]["ApprovalRules"];
+            set?: components["schemas"]["ApprovalRules"];
+            /** Format: date-time */
+            updated_at?: string;
+            updated_by?: string;
+        };
+        ApprovalPolicyRequest: {
+            /**
+             * @description How many people have to approve a change.
+             * @example 2
+             */
+            approvals: number;
+            /** @description Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves. */
+            hours?: number;
+            /** @description The approval of who asked for the workflow does not count, whatever token it comes with. */
+            no_self_approval?: boolean;
+            /** @description Only approvals of members who have one of these roles where the install is count; all who may decide when empty. */
+            roles?: components["schemas"]["ApproverRole"][];
+        };
+        ApprovalRules: {
+            approvals: number;
+            /** @description How long a change waits for a decision. */
+            hours?: number;
+            no_self_approval: boolean;
+            /** @description It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count. */
+            people_decide: boolean;
+            /** @description Empty for all that may decide. */
+            roles: components["schemas"]["ApproverRole"][];
+        };
+        /** @description How the vote on the effect stands, of a change that is proposed or approved. */
+        Approvals: {
+            /** @description Whose approvals count. */
+            by: string[];
+            /** @description How many more are needed. */
+            missing: number;
+            /** @description 0 when a standing answer approved it. */
+            needed: number;
+            /** @description Who asked for it and may not approve it. */
+            not_by?: string;
+            /** @description Whose approvals count; empty for all that may decide. */
+            roles: components["schemas"]["ApproverRole"][];
+            /** @example 1 of 2 approvals (ann); 1 more needed from admin, not bob */
+            summary: string;
+            /** @description Of each approval that does not count, why. */
+            void: string[];
+        };
         ApproveAllRequest: {
             note?: string;
         };
+        /** @enum {string} */
+        ApproverRole: "admin" | "operator" | "customer";
         /** @description What a build made, in the org's registry. */
         Artifact: {
             digest: components["schemas"]["Digest"];
@@ -2372,7 +2671,8 @@ export interface components {
             id?: string;
             items?: components["schemas"]["BulkItem"][];
             /** @enum {string} */
-            operation: "deploy";
+            operation: "deploy" | "pause" | "resume";
+            reason?: string;
             release?: string;
             /**
              * @description `done` when every workflow was started or refused; the workflows may still run.
@@ -2384,9 +2684,11 @@ export interface components {
         };
         /** @description How many installs the caller may see, by outcome. */
         BulkCounts: {
+            /** @description Paused or resumed: no workflow starts. */
+            done: number;
             pending: number;
             refused: number;
-            /** @description Of a dry run: would start. */
+            /** @description Of a dry run: would start, or would be done. */
             started: number;
         };
         /** @description Which installs; everything that is given must hold. */
@@ -2401,6 +2703,7 @@ export interface components {
             /** @description By id or name; one that is not there refuses the request. */
             installs?: string[];
             labels?: components["schemas"]["Labels"];
+            paused?: boolean;
             waiting?: string;
         };
         BulkItem: {
@@ -2409,7 +2712,7 @@ export interface components {
             detail?: string;
             install: components["schemas"]["Ref"];
             /** @enum {string} */
-            outcome: "pending" | "would_start" | "started" | "refused";
+            outcome: "pending" | "would_start" | "started" | "done" | "refused";
             remedy?: string;
             workflow_id?: string;
             workflow_state?: components["schemas"]["WorkflowState"];
@@ -2422,10 +2725,15 @@ export interface components {
             /** @description Only these; all when empty. */
             components?: string[];
             filter: components["schemas"]["BulkFilter"];
-            /** @enum {string} */
-            operation: "deploy";
+            /**
+             * @description `pause` and `resume` are for installs in every state; what is so already is left out.
+             * @enum {string}
+             */
+            operation: "deploy" | "pause" | "resume";
             /** @description Plan, and change nothing. */
             plan_only?: boolean;
+            /** @description Of a pause, which needs one. */
+            reason?: string;
             /** @description By id or number; the newest one when absent. Only with a filter for one app. */
             release?: string;
         };
@@ -2459,6 +2767,7 @@ export interface components {
             items: components["schemas"]["ChainRecord"][];
         };
         Change: {
+            approvals?: components["schemas"]["Approvals"];
             approved_effect_digest?: string;
             artifact?: components["schemas"]["Artifact"];
             /** Format: date-time */
@@ -2680,6 +2989,19 @@ export interface components {
             labels?: components["schemas"]["Labels"];
             name: components["schemas"]["Name"];
         };
+        DecidedChange: {
+            approvals?: components["schemas"]["Approvals"];
+            change_id: string;
+            /** @description Of the problem, when it was refused. */
+            code?: string;
+            detail?: string;
+            /**
+             * @description `counted`: your approval counts, and more are needed.
+             * @enum {string}
+             */
+            outcome: "approved" | "counted" | "refused";
+            remedy?: string;
+        };
         Decision: {
             /** @example ada */
             actor: string;
@@ -2883,6 +3205,63 @@ export interface components {
             /** @example input */
             path: string;
         };
+        Freeze: {
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** Format: date-time */
+            ends_at?: string;
+            /** @example frz_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            in_force: boolean;
+            reason: string;
+            /**
+             * @description Whether it is for all installs of the app.
+             * @enum {string}
+             */
+            scope: "app" | "install";
+            /** Format: date-time */
+            starts_at?: string;
+            /**
+             * Format: date-time
+             * @description When it ends, of one in force.
+             */
+            until?: string;
+            weekly?: components["schemas"]["WeeklyFreeze"];
+            /**
+             * @description The same for people.
+             * @example mon,tue 22:00-06:00 Europe/Berlin
+             */
+            when: string;
+        };
+        FreezeList: {
+            /**
+             * Format: date-time
+             * @description When no freeze is in force for the first time; absent when none is now.
+             */
+            frozen_until?: string;
+            items: components["schemas"]["Freeze"][];
+        };
+        FreezeOverride: {
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            freeze_id: string;
+            reason: string;
+            /** Format: date-time */
+            until: string;
+        };
+        FreezeOverrideRequest: {
+            reason: string;
+        };
+        FreezeRequest: {
+            /** Format: date-time */
+            ends_at?: string;
+            reason: string;
+            /** Format: date-time */
+            starts_at?: string;
+            weekly?: components["schemas"]["WeeklyFreeze"];
+        };
         /** @description A role, in the whole org or only within one customer, app or install. */
         Grant: {
             app_id?: string;
@@ -2960,6 +3339,22 @@ export interface components {
         };
         /** @enum {string} */
         HealthVerdict: "unknown" | "healthy" | "unhealthy";
+        /** @description Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown. */
+        Hold: {
+            freeze_id?: string;
+            /** @enum {string} */
+            reason: "freeze" | "paused_by_vendor";
+            /**
+             * @description For people.
+             * @example a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+             */
+            text: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            until?: string;
+        };
         InputDefinition: {
             /** @description Absent: there is none. Not shown for sensitive inputs. */
             default?: string;
@@ -3049,6 +3444,7 @@ export interface components {
             name: string;
             /** @description Alarms about it that nobody has acknowledged. */
             open_alarms: number;
+            pause?: components["schemas"]["Pause"];
             rehearsal?: components["schemas"]["Rehearsal"];
             release?: components["schemas"]["NumberRef"];
             stack: components["schemas"]["StackKind"];
@@ -3077,6 +3473,13 @@ export interface components {
             next?: "provision" | "deploy";
             /** @description With `deploy`, the components that are enough; absent for all. */
             next_components?: string[];
+        };
+        InstallDecisions: {
+            items: components["schemas"]["DecidedChange"][];
+        };
+        InstallDecisionsRequest: {
+            changes: components["schemas"]["AlsoDecided"][];
+            note?: string;
         };
         /** @description Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones. */
         InstallFieldChange: {
@@ -3180,7 +3583,8 @@ export interface components {
             next?: components["schemas"]["Next"];
         };
         InstallUpdate: {
-            approval_hours?: components["schemas"]["ApprovalHours"];
+            /** @description How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720. */
+            approval_hours?: number;
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
             labels?: components["schemas"]["Labels"];
@@ -3435,6 +3839,16 @@ export interface components {
             /** @description What both change, by name. */
             resources?: string[];
             state: components["schemas"]["WorkflowState"];
+        };
+        /** @description Of an install that the vendor paused. */
+        Pause: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            reason: string;
+        };
+        PauseRequest: {
+            reason: string;
         };
         /**
          * @description How much a plan does. It is counted from the objects and outputs that the plan lists.
@@ -4741,6 +5155,22 @@ export interface components {
          * @enum {string}
          */
         WebhookState: "enabled" | "disabled" | "failed";
+        WeeklyFreeze: {
+            /** @description The days on which it begins. */
+            days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+            /** @example 22:00 */
+            from: string;
+            /**
+             * @description On the day after, when it is not later than `from`.
+             * @example 06:00
+             */
+            to: string;
+            /**
+             * @description A time zone of the IANA database.
+             * @example Europe/Berlin
+             */
+            zone: string;
+        };
         /**
          * @example {
          *       "items": [
@@ -4771,6 +5201,7 @@ export interface components {
          * @description Why something waits, or does not stand where it should. What waits:
          *     - `decision`, `release`: a person approves its change, or the release;
          *     - `lock`: another change holds the resource, or is before it in the queue;
+         *     - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
          *     - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
          *       runner's switch;
          *     - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -4782,7 +5213,7 @@ export interface components {
          *     `not_removed`, `behind`, `scripts_not_accepted`, `secret_rotated`, `alarm`.
          * @enum {string}
          */
-        WhyCode: "decision" | "release" | "lock" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
+        WhyCode: "decision" | "release" | "lock" | "freeze" | "paused_by_vendor" | "stack" | "enrolment" | "secret_missing" | "needs" | "customer_switch" | "runner_offline" | "runner_disputed" | "runner_problem" | "runner_queue" | "at_work" | "control_plane" | "failed" | "denied" | "superseded" | "rollback" | "not_provisioned" | "deprovisioned" | "not_live" | "not_removed" | "behind" | "scripts_not_accepted" | "secret_rotated" | "alarm";
         WhyItem: {
             code: components["schemas"]["WhyCode"];
             /**
@@ -4845,11 +5276,14 @@ export interface components {
             error?: string;
             /** Format: date-time */
             finished_at?: string;
+            /** @description The freezes that it is let through. Only where one workflow is shown. */
+            freeze_overrides?: components["schemas"]["FreezeOverride"][];
             /**
              * @description Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
              * @example the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
              */
             held?: string;
+            hold?: components["schemas"]["Hold"];
             /** @example wfl_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
             /** @description Below 0 for inputs that only this preview uses. */
@@ -5004,6 +5438,8 @@ export interface components {
         DryRun: boolean;
         /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
         EventKinds: string[];
+        /** @description A freeze by id. */
+        FreezeID: string;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
         /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`. */
@@ -5316,6 +5752,67 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getAppApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    putAppApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "approvals": 2,
+                 *       "no_self_approval": true,
+                 *       "roles": [
+                 *         "admin"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApprovalPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listConfigs: {
         parameters: {
             query?: {
@@ -5397,6 +5894,92 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SyncResult"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAppFreezes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freezes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addAppFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ends_at": "2026-12-01T00:00:00Z",
+                 *       "reason": "Black Friday",
+                 *       "starts_at": "2026-11-26T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeRequest"];
+            };
+        };
+        responses: {
+            /** @description The freeze. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Freeze"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeAppFreeze: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An app by id or name. */
+                app: components["parameters"]["AppIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freeze is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -6367,6 +6950,8 @@ export interface operations {
                 behind?: boolean;
                 /** @description Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is. */
                 waiting?: string;
+                /** @description Only installs that the vendor paused, or with `false` only those that are not. */
+                paused?: boolean;
                 /**
                  * @description Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
                  * @example 24h
@@ -6602,6 +7187,109 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getInstallApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    putInstallApprovalPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "approvals": 2,
+                 *       "no_self_approval": true,
+                 *       "roles": [
+                 *         "admin"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApprovalPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPolicy"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    decideInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "changes": [
+                 *         {
+                 *           "change_id": "chg_01jd2x7q9zr8w3v5k6m4n0tgha",
+                 *           "effect_digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *         }
+                 *       ],
+                 *       "note": "looked at it with Acme"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InstallDecisionsRequest"];
+            };
+        };
+        responses: {
+            /** @description What became of each change. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallDecisions"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     createEnrolment: {
         parameters: {
             query?: never;
@@ -6634,6 +7322,92 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["EnrolmentSecret"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listInstallFreezes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freezes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FreezeList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addInstallFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ends_at": "2026-12-01T00:00:00Z",
+                 *       "reason": "Black Friday",
+                 *       "starts_at": "2026-11-26T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeRequest"];
+            };
+        };
+        responses: {
+            /** @description The freeze. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Freeze"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeInstallFreeze: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+                /** @description A freeze by id. */
+                freeze: components["parameters"]["FreezeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The freeze is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -6756,6 +7530,42 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    pauseInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the vendor investigates incident 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PauseRequest"];
+            };
+        };
+        responses: {
+            /** @description The install. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Install"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getInstallReadme: {
         parameters: {
             query?: never;
@@ -6825,6 +7635,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Resource"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    resumeInstall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The install. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Install"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -8190,6 +9027,42 @@ export interface operations {
                      *     data: {"seq":7,"at":"2026-11-20T10:00:00Z","kind":"step","body":{"step":"deploy api","state":"running"}}
                      */
                     "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    overrideFreeze: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "fixes the outage of incident 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FreezeOverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description The workflow. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
@@ -29,6 +30,7 @@ func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
 	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now}
+	s.Consent = &consentapi.Consent{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,
 		HandlerErrorFunc:         httpserver.HandlerError,

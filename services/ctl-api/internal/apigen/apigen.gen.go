@@ -92,6 +92,27 @@ func (e ApprovalOption) Valid() bool {
 	}
 }
 
+// Defines values for ApproverRole.
+const (
+	ApproverRoleAdmin    ApproverRole = "admin"
+	ApproverRoleCustomer ApproverRole = "customer"
+	ApproverRoleOperator ApproverRole = "operator"
+)
+
+// Valid indicates whether the value is a known member of the ApproverRole enum.
+func (e ApproverRole) Valid() bool {
+	switch e {
+	case ApproverRoleAdmin:
+		return true
+	case ApproverRoleCustomer:
+		return true
+	case ApproverRoleOperator:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindChart BuildSourceKind = "chart"
@@ -146,12 +167,18 @@ func (e BuildState) Valid() bool {
 // Defines values for BulkOperation.
 const (
 	BulkOperationDeploy BulkOperation = "deploy"
+	BulkOperationPause  BulkOperation = "pause"
+	BulkOperationResume BulkOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkOperation enum.
 func (e BulkOperation) Valid() bool {
 	switch e {
 	case BulkOperationDeploy:
+		return true
+	case BulkOperationPause:
+		return true
+	case BulkOperationResume:
 		return true
 	default:
 		return false
@@ -181,6 +208,7 @@ func (e BulkState) Valid() bool {
 
 // Defines values for BulkItemOutcome.
 const (
+	BulkItemOutcomeDone       BulkItemOutcome = "done"
 	BulkItemOutcomePending    BulkItemOutcome = "pending"
 	BulkItemOutcomeRefused    BulkItemOutcome = "refused"
 	BulkItemOutcomeStarted    BulkItemOutcome = "started"
@@ -190,6 +218,8 @@ const (
 // Valid indicates whether the value is a known member of the BulkItemOutcome enum.
 func (e BulkItemOutcome) Valid() bool {
 	switch e {
+	case BulkItemOutcomeDone:
+		return true
 	case BulkItemOutcomePending:
 		return true
 	case BulkItemOutcomeRefused:
@@ -206,12 +236,18 @@ func (e BulkItemOutcome) Valid() bool {
 // Defines values for BulkRequestOperation.
 const (
 	BulkRequestOperationDeploy BulkRequestOperation = "deploy"
+	BulkRequestOperationPause  BulkRequestOperation = "pause"
+	BulkRequestOperationResume BulkRequestOperation = "resume"
 )
 
 // Valid indicates whether the value is a known member of the BulkRequestOperation enum.
 func (e BulkRequestOperation) Valid() bool {
 	switch e {
 	case BulkRequestOperationDeploy:
+		return true
+	case BulkRequestOperationPause:
+		return true
+	case BulkRequestOperationResume:
 		return true
 	default:
 		return false
@@ -344,6 +380,27 @@ func (e ConfigItemKind) Valid() bool {
 	case ConfigItemKindSandbox:
 		return true
 	case ConfigItemKindScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecidedChangeOutcome.
+const (
+	DecidedChangeOutcomeApproved DecidedChangeOutcome = "approved"
+	DecidedChangeOutcomeCounted  DecidedChangeOutcome = "counted"
+	DecidedChangeOutcomeRefused  DecidedChangeOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the DecidedChangeOutcome enum.
+func (e DecidedChangeOutcome) Valid() bool {
+	switch e {
+	case DecidedChangeOutcomeApproved:
+		return true
+	case DecidedChangeOutcomeCounted:
+		return true
+	case DecidedChangeOutcomeRefused:
 		return true
 	default:
 		return false
@@ -530,6 +587,24 @@ func (e Ended) Valid() bool {
 	}
 }
 
+// Defines values for FreezeScope.
+const (
+	FreezeScopeApp     FreezeScope = "app"
+	FreezeScopeInstall FreezeScope = "install"
+)
+
+// Valid indicates whether the value is a known member of the FreezeScope enum.
+func (e FreezeScope) Valid() bool {
+	switch e {
+	case FreezeScopeApp:
+		return true
+	case FreezeScopeInstall:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GraphNodeKind.
 const (
 	GraphNodeKindComponent GraphNodeKind = "component"
@@ -587,6 +662,24 @@ func (e HealthVerdict) Valid() bool {
 	case HealthVerdictUnhealthy:
 		return true
 	case HealthVerdictUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HoldReason.
+const (
+	HoldReasonFreeze         HoldReason = "freeze"
+	HoldReasonPausedByVendor HoldReason = "paused_by_vendor"
+)
+
+// Valid indicates whether the value is a known member of the HoldReason enum.
+func (e HoldReason) Valid() bool {
+	switch e {
+	case HoldReasonFreeze:
+		return true
+	case HoldReasonPausedByVendor:
 		return true
 	default:
 		return false
@@ -1751,6 +1844,39 @@ func (e WebhookState) Valid() bool {
 	}
 }
 
+// Defines values for WeeklyFreezeDays.
+const (
+	WeeklyFreezeDaysFri WeeklyFreezeDays = "fri"
+	WeeklyFreezeDaysMon WeeklyFreezeDays = "mon"
+	WeeklyFreezeDaysSat WeeklyFreezeDays = "sat"
+	WeeklyFreezeDaysSun WeeklyFreezeDays = "sun"
+	WeeklyFreezeDaysThu WeeklyFreezeDays = "thu"
+	WeeklyFreezeDaysTue WeeklyFreezeDays = "tue"
+	WeeklyFreezeDaysWed WeeklyFreezeDays = "wed"
+)
+
+// Valid indicates whether the value is a known member of the WeeklyFreezeDays enum.
+func (e WeeklyFreezeDays) Valid() bool {
+	switch e {
+	case WeeklyFreezeDaysFri:
+		return true
+	case WeeklyFreezeDaysMon:
+		return true
+	case WeeklyFreezeDaysSat:
+		return true
+	case WeeklyFreezeDaysSun:
+		return true
+	case WeeklyFreezeDaysThu:
+		return true
+	case WeeklyFreezeDaysTue:
+		return true
+	case WeeklyFreezeDaysWed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WhyCode.
 const (
 	WhyCodeAlarm              WhyCode = "alarm"
@@ -1763,11 +1889,13 @@ const (
 	WhyCodeDeprovisioned      WhyCode = "deprovisioned"
 	WhyCodeEnrolment          WhyCode = "enrolment"
 	WhyCodeFailed             WhyCode = "failed"
+	WhyCodeFreeze             WhyCode = "freeze"
 	WhyCodeLock               WhyCode = "lock"
 	WhyCodeNeeds              WhyCode = "needs"
 	WhyCodeNotLive            WhyCode = "not_live"
 	WhyCodeNotProvisioned     WhyCode = "not_provisioned"
 	WhyCodeNotRemoved         WhyCode = "not_removed"
+	WhyCodePausedByVendor     WhyCode = "paused_by_vendor"
 	WhyCodeRelease            WhyCode = "release"
 	WhyCodeRollback           WhyCode = "rollback"
 	WhyCodeRunnerDisputed     WhyCode = "runner_disputed"
@@ -1804,6 +1932,8 @@ func (e WhyCode) Valid() bool {
 		return true
 	case WhyCodeFailed:
 		return true
+	case WhyCodeFreeze:
+		return true
 	case WhyCodeLock:
 		return true
 	case WhyCodeNeeds:
@@ -1813,6 +1943,8 @@ func (e WhyCode) Valid() bool {
 	case WhyCodeNotProvisioned:
 		return true
 	case WhyCodeNotRemoved:
+		return true
+	case WhyCodePausedByVendor:
 		return true
 	case WhyCodeRelease:
 		return true
@@ -2317,10 +2449,77 @@ type ApprovalHours = int
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 type ApprovalOption string
 
+// ApprovalPolicy defines model for ApprovalPolicy.
+type ApprovalPolicy struct {
+	InForce   ApprovalRules  `json:"in_force"`
+	Set       *ApprovalRules `json:"set,omitempty"`
+	UpdatedAt *time.Time     `json:"updated_at,omitempty"`
+	UpdatedBy *string        `json:"updated_by,omitempty"`
+}
+
+// ApprovalPolicyRequest defines model for ApprovalPolicyRequest.
+type ApprovalPolicyRequest struct {
+	// Approvals How many people have to approve a change.
+	//
+	// Example: 2
+	Approvals int `json:"approvals"`
+
+	// Hours Of an app: how long its changes wait for a decision, in installs that say nothing about that themselves.
+	Hours *int `json:"hours,omitempty"`
+
+	// NoSelfApproval The approval of who asked for the workflow does not count, whatever token it comes with.
+	NoSelfApproval bool `json:"no_self_approval,omitempty"`
+
+	// Roles Only approvals of members who have one of these roles where the install is count; all who may decide when empty.
+	Roles []ApproverRole `json:"roles,omitempty"`
+}
+
+// ApprovalRules defines model for ApprovalRules.
+type ApprovalRules struct {
+	Approvals int `json:"approvals"`
+
+	// Hours How long a change waits for a decision.
+	Hours          *int `json:"hours,omitempty"`
+	NoSelfApproval bool `json:"no_self_approval"`
+
+	// PeopleDecide It asks for more than anybody's answer: `approve_all` approves nothing, and approvals of service accounts do not count.
+	PeopleDecide bool `json:"people_decide"`
+
+	// Roles Empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+}
+
+// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+type Approvals struct {
+	// By Whose approvals count.
+	By []string `json:"by"`
+
+	// Missing How many more are needed.
+	Missing int `json:"missing"`
+
+	// Needed 0 when a standing answer approved it.
+	Needed int `json:"needed"`
+
+	// NotBy Who asked for it and may not approve it.
+	NotBy string `json:"not_by,omitempty"`
+
+	// Roles Whose approvals count; empty for all that may decide.
+	Roles []ApproverRole `json:"roles"`
+
+	// Summary Example: 1 of 2 approvals (ann); 1 more needed from admin, not bob
+	Summary string `json:"summary"`
+
+	// Void Of each approval that does not count, why.
+	Void []string `json:"void"`
+}
+
 // ApproveAllRequest defines model for ApproveAllRequest.
 type ApproveAllRequest struct {
 	Note string `json:"note,omitempty"`
 }
+
+// ApproverRole defines model for ApproverRole.
+type ApproverRole string
 
 // Artifact What a build made, in the org's registry.
 type Artifact struct {
@@ -2454,6 +2653,7 @@ type Bulk struct {
 	ID        string        `json:"id,omitempty"`
 	Items     []BulkItem    `json:"items,omitempty"`
 	Operation BulkOperation `json:"operation"`
+	Reason    string        `json:"reason,omitempty"`
 	Release   string        `json:"release,omitempty"`
 
 	// State `done` when every workflow was started or refused; the workflows may still run.
@@ -2471,10 +2671,12 @@ type BulkState string
 
 // BulkCounts How many installs the caller may see, by outcome.
 type BulkCounts struct {
+	// Done Paused or resumed: no workflow starts.
+	Done    int `json:"done"`
 	Pending int `json:"pending"`
 	Refused int `json:"refused"`
 
-	// Started Of a dry run: would start.
+	// Started Of a dry run: would start, or would be done.
 	Started int `json:"started"`
 }
 
@@ -2496,6 +2698,7 @@ type BulkFilter struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels  *Labels `json:"labels,omitempty"`
+	Paused  *bool   `json:"paused,omitempty"`
 	Waiting *string `json:"waiting,omitempty"`
 }
 
@@ -2530,17 +2733,22 @@ type BulkRequest struct {
 	Components []string `json:"components,omitempty"`
 
 	// Filter Which installs; everything that is given must hold.
-	Filter    BulkFilter           `json:"filter"`
+	Filter BulkFilter `json:"filter"`
+
+	// Operation `pause` and `resume` are for installs in every state; what is so already is left out.
 	Operation BulkRequestOperation `json:"operation"`
 
 	// PlanOnly Plan, and change nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
+	// Reason Of a pause, which needs one.
+	Reason string `json:"reason,omitempty"`
+
 	// Release By id or number; the newest one when absent. Only with a filter for one app.
 	Release *string `json:"release,omitempty"`
 }
 
-// BulkRequestOperation defines model for BulkRequest.Operation.
+// BulkRequestOperation `pause` and `resume` are for installs in every state; what is so already is left out.
 type BulkRequestOperation string
 
 // ChainRecord defines model for ChainRecord.
@@ -2572,7 +2780,9 @@ type ChainRecords struct {
 
 // Change defines model for Change.
 type Change struct {
-	ApprovedEffectDigest *string `json:"approved_effect_digest,omitempty"`
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals            *Approvals `json:"approvals,omitempty"`
+	ApprovedEffectDigest *string    `json:"approved_effect_digest,omitempty"`
 
 	// Artifact What a build made, in the org's registry.
 	Artifact  *Artifact  `json:"artifact,omitempty"`
@@ -2870,6 +3080,24 @@ type CustomerRequest struct {
 	Name Name `json:"name"`
 }
 
+// DecidedChange defines model for DecidedChange.
+type DecidedChange struct {
+	// Approvals How the vote on the effect stands, of a change that is proposed or approved.
+	Approvals *Approvals `json:"approvals,omitempty"`
+	ChangeID  string     `json:"change_id"`
+
+	// Code Of the problem, when it was refused.
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// Outcome `counted`: your approval counts, and more are needed.
+	Outcome DecidedChangeOutcome `json:"outcome"`
+	Remedy  string               `json:"remedy,omitempty"`
+}
+
+// DecidedChangeOutcome `counted`: your approval counts, and more are needed.
+type DecidedChangeOutcome string
+
 // Decision defines model for Decision.
 type Decision struct {
 	// Actor Example: ada
@@ -3096,6 +3324,63 @@ type FieldChange struct {
 	Path string `json:"path"`
 }
 
+// Freeze defines model for Freeze.
+type Freeze struct {
+	CreatedAt time.Time  `json:"created_at"`
+	CreatedBy string     `json:"created_by"`
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// ID Example: frz_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID      string `json:"id"`
+	InForce bool   `json:"in_force"`
+	Reason  string `json:"reason"`
+
+	// Scope Whether it is for all installs of the app.
+	Scope    FreezeScope `json:"scope"`
+	StartsAt *time.Time  `json:"starts_at,omitempty"`
+
+	// Until When it ends, of one in force.
+	Until  *time.Time    `json:"until,omitempty"`
+	Weekly *WeeklyFreeze `json:"weekly,omitempty"`
+
+	// When The same for people.
+	//
+	// Example: mon,tue 22:00-06:00 Europe/Berlin
+	When string `json:"when"`
+}
+
+// FreezeScope Whether it is for all installs of the app.
+type FreezeScope string
+
+// FreezeList defines model for FreezeList.
+type FreezeList struct {
+	// FrozenUntil When no freeze is in force for the first time; absent when none is now.
+	FrozenUntil *time.Time `json:"frozen_until,omitempty"`
+	Items       []Freeze   `json:"items"`
+}
+
+// FreezeOverride defines model for FreezeOverride.
+type FreezeOverride struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+	FreezeID  string    `json:"freeze_id"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until"`
+}
+
+// FreezeOverrideRequest defines model for FreezeOverrideRequest.
+type FreezeOverrideRequest struct {
+	Reason string `json:"reason"`
+}
+
+// FreezeRequest defines model for FreezeRequest.
+type FreezeRequest struct {
+	EndsAt   *time.Time    `json:"ends_at,omitempty"`
+	Reason   string        `json:"reason"`
+	StartsAt *time.Time    `json:"starts_at,omitempty"`
+	Weekly   *WeeklyFreeze `json:"weekly,omitempty"`
+}
+
 // Grant A role, in the whole org or only within one customer, app or install.
 type Grant struct {
 	AppID      *string `json:"app_id,omitempty"`
@@ -3185,6 +3470,23 @@ type Health struct {
 
 // HealthVerdict defines model for HealthVerdict.
 type HealthVerdict string
+
+// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+type Hold struct {
+	FreezeID string     `json:"freeze_id,omitempty"`
+	Reason   HoldReason `json:"reason"`
+
+	// Text For people.
+	//
+	// Example: a freeze holds until 2026-12-01T00:00:00Z: Black Friday
+	Text string `json:"text"`
+
+	// Until When it ends by itself.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// HoldReason defines model for Hold.Reason.
+type HoldReason string
 
 // InputDefinition defines model for InputDefinition.
 type InputDefinition struct {
@@ -3294,6 +3596,9 @@ type Install struct {
 	// OpenAlarms Alarms about it that nobody has acknowledged.
 	OpenAlarms int `json:"open_alarms"`
 
+	// Pause Of an install that the vendor paused.
+	Pause *Pause `json:"pause,omitempty"`
+
 	// Rehearsal That an install is a rehearsal, and of what.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 
@@ -3336,6 +3641,17 @@ type InstallDecisionAction string
 
 // InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 type InstallDecisionNext string
+
+// InstallDecisions defines model for InstallDecisions.
+type InstallDecisions struct {
+	Items []DecidedChange `json:"items"`
+}
+
+// InstallDecisionsRequest defines model for InstallDecisionsRequest.
+type InstallDecisionsRequest struct {
+	Changes []AlsoDecided `json:"changes"`
+	Note    string        `json:"note,omitempty"`
+}
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
 type InstallFieldChange struct {
@@ -3495,11 +3811,8 @@ type InstallStatusPage struct {
 
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
-	// ApprovalHours How long a change waits for a decision before it is denied. A change that waits already keeps the deadline that it shows.
-	//
-	//
-	// Example: 72
-	ApprovalHours *ApprovalHours `json:"approval_hours,omitempty"`
+	// ApprovalHours How long a change waits for a decision before it is denied; 0 takes what the app's policy says, else 720.
+	ApprovalHours *int `json:"approval_hours,omitempty"`
 
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
@@ -3815,6 +4128,18 @@ type OtherWorkflow struct {
 
 // OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
 type OtherWorkflowMeeting string
+
+// Pause Of an install that the vendor paused.
+type Pause struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// PauseRequest defines model for PauseRequest.
+type PauseRequest struct {
+	Reason string `json:"reason"`
+}
 
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
@@ -5293,6 +5618,28 @@ type WebhookRequest struct {
 // WebhookState `failed`: Berth disabled it, because nothing arrived for three days.
 type WebhookState string
 
+// WeeklyFreeze defines model for WeeklyFreeze.
+type WeeklyFreeze struct {
+	// Days The days on which it begins.
+	Days []WeeklyFreezeDays `json:"days"`
+
+	// From Example: 22:00
+	From string `json:"from"`
+
+	// To On the day after, when it is not later than `from`.
+	//
+	// Example: 06:00
+	To string `json:"to"`
+
+	// Zone A time zone of the IANA database.
+	//
+	// Example: Europe/Berlin
+	Zone string `json:"zone"`
+}
+
+// WeeklyFreezeDays defines model for WeeklyFreeze.Days.
+type WeeklyFreezeDays string
+
 // Why Example: {"items":[{"code":"decision","deadline":"2026-12-20T10:00:00Z","id":"chg_01jd2x7q9zr8w3v5k6m4n0tgha","on":"an approver","reason":"its change is planned and needs a decision","unblock":"berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha","what":"component \"api\"","who":"approver","woken_by":"decision"}],"summary":"acme waits for 1 decision"}
 type Why struct {
 	Items []WhyItem `json:"items"`
@@ -5306,6 +5653,7 @@ type Why struct {
 // WhyCode Why something waits, or does not stand where it should. What waits:
 //   - `decision`, `release`: a person approves its change, or the release;
 //   - `lock`: another change holds the resource, or is before it in the queue;
+//   - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 //   - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 //     runner's switch;
 //   - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5322,6 +5670,7 @@ type WhyItem struct {
 	// Code Why something waits, or does not stand where it should. What waits:
 	// - `decision`, `release`: a person approves its change, or the release;
 	// - `lock`: another change holds the resource, or is before it in the queue;
+	// - `freeze`, `paused_by_vendor`: it is approved, and a freeze or the vendor's pause holds it;
 	// - `stack`, `secret_missing`, `customer_switch`: the customer applies the stack, sets a secret, sets the
 	//   runner's switch;
 	// - `enrolment`, `runner_offline`, `runner_disputed`, `runner_problem`: the runner has not enrolled, is not heard of,
@@ -5395,11 +5744,17 @@ type Workflow struct {
 	Error      *string    `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
+	// FreezeOverrides The freezes that it is let through. Only where one workflow is shown.
+	FreezeOverrides []FreezeOverride `json:"freeze_overrides,omitempty"`
+
 	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
 	//
 	//
 	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
 	Held *string `json:"held,omitempty"`
+
+	// Hold Why no change of its install is carried out now, although it may be approved. Of a workflow that is not finished, where one is shown.
+	Hold *Hold `json:"hold,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
@@ -5574,6 +5929,9 @@ type DryRun = bool
 // EventKinds defines model for EventKinds.
 type EventKinds = []string
 
+// FreezeID defines model for FreezeID.
+type FreezeID = string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -5696,6 +6054,12 @@ type SyncAppParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddAppFreezeParams defines parameters for AddAppFreeze.
+type AddAppFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5933,6 +6297,9 @@ type ListInstallsParams struct {
 	// Waiting Only installs in which a workflow or a step waits for this, such as `decision` or `runner`; `any` for whatever it is.
 	Waiting *string `form:"waiting,omitempty" json:"waiting,omitempty"`
 
+	// Paused Only installs that the vendor paused, or with `false` only those that are not.
+	Paused *bool `form:"paused,omitempty" json:"paused,omitempty"`
+
 	// Expiring Only installs with a proposal that ends without a decision within this time, as a Go duration of at most `8760h`.
 	Expiring *string `form:"expiring,omitempty" json:"expiring,omitempty"`
 
@@ -5973,8 +6340,20 @@ type RunActionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DecideInstallParams defines parameters for DecideInstall.
+type DecideInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateEnrolmentParams defines parameters for CreateEnrolment.
 type CreateEnrolmentParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddInstallFreezeParams defines parameters for AddInstallFreeze.
+type AddInstallFreezeParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5986,6 +6365,18 @@ type SetInputsParams struct {
 
 	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 412 `precondition_failed`.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PauseInstallParams defines parameters for PauseInstall.
+type PauseInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResumeInstallParams defines parameters for ResumeInstall.
+type ResumeInstallParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -6255,6 +6646,12 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// OverrideFreezeParams defines parameters for OverrideFreeze.
+type OverrideFreezeParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
 type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
 
@@ -6264,8 +6661,14 @@ type CreateAppJSONRequestBody = AppRequest
 // UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
 type UpdateAppJSONRequestBody = AppUpdate
 
+// PutAppApprovalPolicyJSONRequestBody defines body for PutAppApprovalPolicy for application/json ContentType.
+type PutAppApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
+
+// AddAppFreezeJSONRequestBody defines body for AddAppFreeze for application/json ContentType.
+type AddAppFreezeJSONRequestBody = FreezeRequest
 
 // SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
 type SyncInstallsJSONRequestBody = InstallsRequest
@@ -6300,11 +6703,23 @@ type UpdateInstallJSONRequestBody = InstallUpdate
 // RunActionJSONRequestBody defines body for RunAction for application/json ContentType.
 type RunActionJSONRequestBody = ActionRunRequest
 
+// PutInstallApprovalPolicyJSONRequestBody defines body for PutInstallApprovalPolicy for application/json ContentType.
+type PutInstallApprovalPolicyJSONRequestBody = ApprovalPolicyRequest
+
+// DecideInstallJSONRequestBody defines body for DecideInstall for application/json ContentType.
+type DecideInstallJSONRequestBody = InstallDecisionsRequest
+
 // CreateEnrolmentJSONRequestBody defines body for CreateEnrolment for application/json ContentType.
 type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
+// AddInstallFreezeJSONRequestBody defines body for AddInstallFreeze for application/json ContentType.
+type AddInstallFreezeJSONRequestBody = FreezeRequest
+
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
+
+// PauseInstallJSONRequestBody defines body for PauseInstall for application/json ContentType.
+type PauseInstallJSONRequestBody = PauseRequest
 
 // CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
 type CreateStackVersionJSONRequestBody = EnrolmentRequest
@@ -6336,6 +6751,9 @@ type ReplayWebhookJSONRequestBody = WebhookReplay
 // ApproveAllJSONRequestBody defines body for ApproveAll for application/json ContentType.
 type ApproveAllJSONRequestBody = ApproveAllRequest
 
+// OverrideFreezeJSONRequestBody defines body for OverrideFreeze for application/json ContentType.
+type OverrideFreezeJSONRequestBody = FreezeOverrideRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListActionRuns List runs of actions
@@ -6365,12 +6783,27 @@ type ServerInterface interface {
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
 	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	// (GET /apps/{app}/approval-policy)
+	GetAppApprovalPolicy(c *gin.Context, app AppIDOrName)
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	// (PUT /apps/{app}/approval-policy)
+	PutAppApprovalPolicy(c *gin.Context, app AppIDOrName)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(c *gin.Context, app AppIDOrName, params SyncAppParams)
+	// ListAppFreezes List the freezes of an app
+	// (GET /apps/{app}/freezes)
+	ListAppFreezes(c *gin.Context, app AppIDOrName)
+	// AddAppFreeze Freeze an app
+	// (POST /apps/{app}/freezes)
+	AddAppFreeze(c *gin.Context, app AppIDOrName, params AddAppFreezeParams)
+	// RemoveAppFreeze Remove a freeze of an app
+	// (DELETE /apps/{app}/freezes/{freeze})
+	RemoveAppFreeze(c *gin.Context, app AppIDOrName, freeze FreezeID)
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(c *gin.Context, app AppIDOrName, params SyncInstallsParams)
@@ -6479,9 +6912,27 @@ type ServerInterface interface {
 	// RunAction Run an action
 	// (POST /installs/{install}/actions/{action}/runs)
 	RunAction(c *gin.Context, install InstallIDOrName, action string, params RunActionParams)
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	// (GET /installs/{install}/approval-policy)
+	GetInstallApprovalPolicy(c *gin.Context, install InstallIDOrName)
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	// (PUT /installs/{install}/approval-policy)
+	PutInstallApprovalPolicy(c *gin.Context, install InstallIDOrName)
+	// DecideInstall Approve several changes of an install
+	// (POST /installs/{install}/decisions)
+	DecideInstall(c *gin.Context, install InstallIDOrName, params DecideInstallParams)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(c *gin.Context, install InstallIDOrName, params CreateEnrolmentParams)
+	// ListInstallFreezes List the freezes of an install
+	// (GET /installs/{install}/freezes)
+	ListInstallFreezes(c *gin.Context, install InstallIDOrName)
+	// AddInstallFreeze Freeze an install
+	// (POST /installs/{install}/freezes)
+	AddInstallFreeze(c *gin.Context, install InstallIDOrName, params AddInstallFreezeParams)
+	// RemoveInstallFreeze Remove a freeze of an install
+	// (DELETE /installs/{install}/freezes/{freeze})
+	RemoveInstallFreeze(c *gin.Context, install InstallIDOrName, freeze FreezeID)
 	// GetInstallGraph Show which resources of an install need which
 	// (GET /installs/{install}/graph)
 	GetInstallGraph(c *gin.Context, install InstallIDOrName)
@@ -6494,6 +6945,9 @@ type ServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(c *gin.Context, install InstallIDOrName, params SetInputsParams)
+	// PauseInstall Pause an install
+	// (POST /installs/{install}/pause)
+	PauseInstall(c *gin.Context, install InstallIDOrName, params PauseInstallParams)
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(c *gin.Context, install InstallIDOrName)
@@ -6503,6 +6957,9 @@ type ServerInterface interface {
 	// GetResource Show a resource of an install
 	// (GET /installs/{install}/resources/{resource})
 	GetResource(c *gin.Context, install InstallIDOrName, resource string)
+	// ResumeInstall Resume a paused install
+	// (POST /installs/{install}/resume)
+	ResumeInstall(c *gin.Context, install InstallIDOrName, params ResumeInstallParams)
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(c *gin.Context, install InstallIDOrName)
@@ -6644,6 +7101,9 @@ type ServerInterface interface {
 	// StreamWorkflowEvents Follow a workflow live (server-sent events)
 	// (GET /workflows/{workflow}/events)
 	StreamWorkflowEvents(c *gin.Context, workflow WorkflowID, params StreamWorkflowEventsParams)
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	// (POST /workflows/{workflow}/freeze-override)
+	OverrideFreeze(c *gin.Context, workflow WorkflowID, params OverrideFreezeParams)
 	// WhyWorkflow Why a workflow does not go on
 	// (GET /workflows/{workflow}/why)
 	WhyWorkflow(c *gin.Context, workflow WorkflowID)
@@ -7019,6 +7479,56 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 	siw.Handler.UpdateApp(c, app, params)
 }
 
+// GetAppApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetAppApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAppApprovalPolicy(c, app)
+}
+
+// PutAppApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) PutAppApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutAppApprovalPolicy(c, app)
+}
+
 // ListConfigs operation middleware
 func (siw *ServerInterfaceWrapper) ListConfigs(c *gin.Context) {
 
@@ -7118,6 +7628,114 @@ func (siw *ServerInterfaceWrapper) SyncApp(c *gin.Context) {
 	}
 
 	siw.Handler.SyncApp(c, app, params)
+}
+
+// ListAppFreezes operation middleware
+func (siw *ServerInterfaceWrapper) ListAppFreezes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAppFreezes(c, app)
+}
+
+// AddAppFreeze operation middleware
+func (siw *ServerInterfaceWrapper) AddAppFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddAppFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddAppFreeze(c, app, params)
+}
+
+// RemoveAppFreeze operation middleware
+func (siw *ServerInterfaceWrapper) RemoveAppFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "freeze" -------------
+	var freeze FreezeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "freeze", c.Param("freeze"), &freeze, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter freeze: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveAppFreeze(c, app, freeze)
 }
 
 // SyncInstalls operation middleware
@@ -8452,6 +9070,14 @@ func (siw *ServerInterfaceWrapper) ListInstalls(c *gin.Context) {
 		return
 	}
 
+	// ------------- Optional query parameter "paused" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "paused", c.Request.URL.Query(), &params.Paused, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter paused: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	// ------------- Optional query parameter "expiring" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "expiring", c.Request.URL.Query(), &params.Expiring, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -8735,6 +9361,105 @@ func (siw *ServerInterfaceWrapper) RunAction(c *gin.Context) {
 	siw.Handler.RunAction(c, install, action, params)
 }
 
+// GetInstallApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallApprovalPolicy(c, install)
+}
+
+// PutInstallApprovalPolicy operation middleware
+func (siw *ServerInterfaceWrapper) PutInstallApprovalPolicy(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutInstallApprovalPolicy(c, install)
+}
+
+// DecideInstall operation middleware
+func (siw *ServerInterfaceWrapper) DecideInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DecideInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DecideInstall(c, install, params)
+}
+
 // CreateEnrolment operation middleware
 func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 
@@ -8782,6 +9507,114 @@ func (siw *ServerInterfaceWrapper) CreateEnrolment(c *gin.Context) {
 	}
 
 	siw.Handler.CreateEnrolment(c, install, params)
+}
+
+// ListInstallFreezes operation middleware
+func (siw *ServerInterfaceWrapper) ListInstallFreezes(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListInstallFreezes(c, install)
+}
+
+// AddInstallFreeze operation middleware
+func (siw *ServerInterfaceWrapper) AddInstallFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddInstallFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AddInstallFreeze(c, install, params)
+}
+
+// RemoveInstallFreeze operation middleware
+func (siw *ServerInterfaceWrapper) RemoveInstallFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "freeze" -------------
+	var freeze FreezeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "freeze", c.Param("freeze"), &freeze, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter freeze: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.RemoveInstallFreeze(c, install, freeze)
 }
 
 // GetInstallGraph operation middleware
@@ -8916,6 +9749,55 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	siw.Handler.SetInputs(c, install, params)
 }
 
+// PauseInstall operation middleware
+func (siw *ServerInterfaceWrapper) PauseInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PauseInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PauseInstall(c, install, params)
+}
+
 // GetInstallReadme operation middleware
 func (siw *ServerInterfaceWrapper) GetInstallReadme(c *gin.Context) {
 
@@ -8998,6 +9880,55 @@ func (siw *ServerInterfaceWrapper) GetResource(c *gin.Context) {
 	}
 
 	siw.Handler.GetResource(c, install, resource)
+}
+
+// ResumeInstall operation middleware
+func (siw *ServerInterfaceWrapper) ResumeInstall(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeInstallParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ResumeInstall(c, install, params)
 }
 
 // ListInstallSecrets operation middleware
@@ -10818,6 +11749,55 @@ func (siw *ServerInterfaceWrapper) StreamWorkflowEvents(c *gin.Context) {
 	siw.Handler.StreamWorkflowEvents(c, workflow, params)
 }
 
+// OverrideFreeze operation middleware
+func (siw *ServerInterfaceWrapper) OverrideFreeze(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "workflow" -------------
+	var workflow WorkflowID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "workflow", c.Param("workflow"), &workflow, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter workflow: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OverrideFreezeParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.OverrideFreeze(c, workflow, params)
+}
+
 // WhyWorkflow operation middleware
 func (siw *ServerInterfaceWrapper) WhyWorkflow(c *gin.Context) {
 
@@ -10879,8 +11859,13 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
 	router.GET(options.BaseURL+"/apps/:app", wrapper.GetApp)
 	router.PATCH(options.BaseURL+"/apps/:app", wrapper.UpdateApp)
+	router.GET(options.BaseURL+"/apps/:app/approval-policy", wrapper.GetAppApprovalPolicy)
+	router.PUT(options.BaseURL+"/apps/:app/approval-policy", wrapper.PutAppApprovalPolicy)
 	router.GET(options.BaseURL+"/apps/:app/configs", wrapper.ListConfigs)
 	router.POST(options.BaseURL+"/apps/:app/configs", wrapper.SyncApp)
+	router.GET(options.BaseURL+"/apps/:app/freezes", wrapper.ListAppFreezes)
+	router.POST(options.BaseURL+"/apps/:app/freezes", wrapper.AddAppFreeze)
+	router.DELETE(options.BaseURL+"/apps/:app/freezes/:freeze", wrapper.RemoveAppFreeze)
 	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
@@ -10917,14 +11902,22 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/installs/:install", wrapper.UpdateInstall)
 	router.GET(options.BaseURL+"/installs/:install/actions", wrapper.ListActions)
 	router.POST(options.BaseURL+"/installs/:install/actions/:action/runs", wrapper.RunAction)
+	router.GET(options.BaseURL+"/installs/:install/approval-policy", wrapper.GetInstallApprovalPolicy)
+	router.PUT(options.BaseURL+"/installs/:install/approval-policy", wrapper.PutInstallApprovalPolicy)
+	router.POST(options.BaseURL+"/installs/:install/decisions", wrapper.DecideInstall)
 	router.POST(options.BaseURL+"/installs/:install/enrolments", wrapper.CreateEnrolment)
+	router.GET(options.BaseURL+"/installs/:install/freezes", wrapper.ListInstallFreezes)
+	router.POST(options.BaseURL+"/installs/:install/freezes", wrapper.AddInstallFreeze)
+	router.DELETE(options.BaseURL+"/installs/:install/freezes/:freeze", wrapper.RemoveInstallFreeze)
 	router.GET(options.BaseURL+"/installs/:install/graph", wrapper.GetInstallGraph)
 	router.GET(options.BaseURL+"/installs/:install/health", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/installs/:install/inputs", wrapper.GetInputs)
 	router.PUT(options.BaseURL+"/installs/:install/inputs", wrapper.SetInputs)
+	router.POST(options.BaseURL+"/installs/:install/pause", wrapper.PauseInstall)
 	router.GET(options.BaseURL+"/installs/:install/readme", wrapper.GetInstallReadme)
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
+	router.POST(options.BaseURL+"/installs/:install/resume", wrapper.ResumeInstall)
 	router.GET(options.BaseURL+"/installs/:install/secrets", wrapper.ListInstallSecrets)
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
@@ -10972,6 +11965,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/workflows/:workflow/approve-all", wrapper.ApproveAll)
 	router.POST(options.BaseURL+"/workflows/:workflow/cancel", wrapper.CancelWorkflow)
 	router.GET(options.BaseURL+"/workflows/:workflow/events", wrapper.StreamWorkflowEvents)
+	router.POST(options.BaseURL+"/workflows/:workflow/freeze-override", wrapper.OverrideFreeze)
 	router.GET(options.BaseURL+"/workflows/:workflow/why", wrapper.WhyWorkflow)
 }
 
@@ -11348,6 +12342,85 @@ func (response UpdateAppdefaultApplicationProblemPlusJSONResponse) VisitUpdateAp
 	return err
 }
 
+type GetAppApprovalPolicyRequestObject struct {
+	App AppIDOrName `json:"app"`
+}
+
+type GetAppApprovalPolicyResponseObject interface {
+	VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetAppApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response GetAppApprovalPolicy200JSONResponse) VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAppApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitGetAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutAppApprovalPolicyRequestObject struct {
+	App  AppIDOrName `json:"app"`
+	Body *PutAppApprovalPolicyJSONRequestBody
+}
+
+type PutAppApprovalPolicyResponseObject interface {
+	VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type PutAppApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response PutAppApprovalPolicy200JSONResponse) VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutAppApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutAppApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitPutAppApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListConfigsRequestObject struct {
 	App    AppIDOrName `json:"app"`
 	Params ListConfigsParams
@@ -11432,6 +12505,120 @@ type SyncAppdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SyncAppdefaultApplicationProblemPlusJSONResponse) VisitSyncAppResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppFreezesRequestObject struct {
+	App AppIDOrName `json:"app"`
+}
+
+type ListAppFreezesResponseObject interface {
+	VisitListAppFreezesResponse(w http.ResponseWriter) error
+}
+
+type ListAppFreezes200JSONResponse FreezeList
+
+func (response ListAppFreezes200JSONResponse) VisitListAppFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppFreezesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAppFreezesdefaultApplicationProblemPlusJSONResponse) VisitListAppFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAppFreezeRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params AddAppFreezeParams
+	Body   *AddAppFreezeJSONRequestBody
+}
+
+type AddAppFreezeResponseObject interface {
+	VisitAddAppFreezeResponse(w http.ResponseWriter) error
+}
+
+type AddAppFreeze201JSONResponse Freeze
+
+func (response AddAppFreeze201JSONResponse) VisitAddAppFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAppFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddAppFreezedefaultApplicationProblemPlusJSONResponse) VisitAddAppFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAppFreezeRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Freeze FreezeID    `json:"freeze"`
+}
+
+type RemoveAppFreezeResponseObject interface {
+	VisitRemoveAppFreezeResponse(w http.ResponseWriter) error
+}
+
+type RemoveAppFreeze204Response struct {
+}
+
+func (response RemoveAppFreeze204Response) VisitRemoveAppFreezeResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveAppFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveAppFreezedefaultApplicationProblemPlusJSONResponse) VisitRemoveAppFreezeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12998,6 +14185,126 @@ func (response RunActiondefaultApplicationProblemPlusJSONResponse) VisitRunActio
 	return err
 }
 
+type GetInstallApprovalPolicyRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallApprovalPolicyResponseObject interface {
+	VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetInstallApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response GetInstallApprovalPolicy200JSONResponse) VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitGetInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInstallApprovalPolicyRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Body    *PutInstallApprovalPolicyJSONRequestBody
+}
+
+type PutInstallApprovalPolicyResponseObject interface {
+	VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error
+}
+
+type PutInstallApprovalPolicy200JSONResponse ApprovalPolicy
+
+func (response PutInstallApprovalPolicy200JSONResponse) VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutInstallApprovalPolicydefaultApplicationProblemPlusJSONResponse) VisitPutInstallApprovalPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecideInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DecideInstallParams
+	Body    *DecideInstallJSONRequestBody
+}
+
+type DecideInstallResponseObject interface {
+	VisitDecideInstallResponse(w http.ResponseWriter) error
+}
+
+type DecideInstall200JSONResponse InstallDecisions
+
+func (response DecideInstall200JSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecideInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DecideInstalldefaultApplicationProblemPlusJSONResponse) VisitDecideInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateEnrolmentRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 	Params  CreateEnrolmentParams
@@ -13028,6 +14335,120 @@ type CreateEnrolmentdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateEnrolmentdefaultApplicationProblemPlusJSONResponse) VisitCreateEnrolmentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstallFreezesRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type ListInstallFreezesResponseObject interface {
+	VisitListInstallFreezesResponse(w http.ResponseWriter) error
+}
+
+type ListInstallFreezes200JSONResponse FreezeList
+
+func (response ListInstallFreezes200JSONResponse) VisitListInstallFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstallFreezesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListInstallFreezesdefaultApplicationProblemPlusJSONResponse) VisitListInstallFreezesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddInstallFreezeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  AddInstallFreezeParams
+	Body    *AddInstallFreezeJSONRequestBody
+}
+
+type AddInstallFreezeResponseObject interface {
+	VisitAddInstallFreezeResponse(w http.ResponseWriter) error
+}
+
+type AddInstallFreeze201JSONResponse Freeze
+
+func (response AddInstallFreeze201JSONResponse) VisitAddInstallFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddInstallFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AddInstallFreezedefaultApplicationProblemPlusJSONResponse) VisitAddInstallFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveInstallFreezeRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Freeze  FreezeID        `json:"freeze"`
+}
+
+type RemoveInstallFreezeResponseObject interface {
+	VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error
+}
+
+type RemoveInstallFreeze204Response struct {
+}
+
+func (response RemoveInstallFreeze204Response) VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveInstallFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RemoveInstallFreezedefaultApplicationProblemPlusJSONResponse) VisitRemoveInstallFreezeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13217,6 +14638,47 @@ func (response SetInputsdefaultApplicationProblemPlusJSONResponse) VisitSetInput
 	return err
 }
 
+type PauseInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  PauseInstallParams
+	Body    *PauseInstallJSONRequestBody
+}
+
+type PauseInstallResponseObject interface {
+	VisitPauseInstallResponse(w http.ResponseWriter) error
+}
+
+type PauseInstall200JSONResponse Install
+
+func (response PauseInstall200JSONResponse) VisitPauseInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PauseInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PauseInstalldefaultApplicationProblemPlusJSONResponse) VisitPauseInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetInstallReadmeRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -13324,6 +14786,46 @@ type GetResourcedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetResourcedefaultApplicationProblemPlusJSONResponse) VisitGetResourceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeInstallRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ResumeInstallParams
+}
+
+type ResumeInstallResponseObject interface {
+	VisitResumeInstallResponse(w http.ResponseWriter) error
+}
+
+type ResumeInstall200JSONResponse Install
+
+func (response ResumeInstall200JSONResponse) VisitResumeInstallResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeInstalldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ResumeInstalldefaultApplicationProblemPlusJSONResponse) VisitResumeInstallResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15208,6 +16710,47 @@ func (response StreamWorkflowEventsdefaultApplicationProblemPlusJSONResponse) Vi
 	return err
 }
 
+type OverrideFreezeRequestObject struct {
+	Workflow WorkflowID `json:"workflow"`
+	Params   OverrideFreezeParams
+	Body     *OverrideFreezeJSONRequestBody
+}
+
+type OverrideFreezeResponseObject interface {
+	VisitOverrideFreezeResponse(w http.ResponseWriter) error
+}
+
+type OverrideFreeze200JSONResponse Workflow
+
+func (response OverrideFreeze200JSONResponse) VisitOverrideFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OverrideFreezedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response OverrideFreezedefaultApplicationProblemPlusJSONResponse) VisitOverrideFreezeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyWorkflowRequestObject struct {
 	Workflow WorkflowID `json:"workflow"`
 }
@@ -15276,12 +16819,27 @@ type StrictServerInterface interface {
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
 	UpdateApp(ctx context.Context, request UpdateAppRequestObject) (UpdateAppResponseObject, error)
+	// GetAppApprovalPolicy Show who has to approve the changes of an app
+	// (GET /apps/{app}/approval-policy)
+	GetAppApprovalPolicy(ctx context.Context, request GetAppApprovalPolicyRequestObject) (GetAppApprovalPolicyResponseObject, error)
+	// PutAppApprovalPolicy Say who has to approve the changes of an app
+	// (PUT /apps/{app}/approval-policy)
+	PutAppApprovalPolicy(ctx context.Context, request PutAppApprovalPolicyRequestObject) (PutAppApprovalPolicyResponseObject, error)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(ctx context.Context, request ListConfigsRequestObject) (ListConfigsResponseObject, error)
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(ctx context.Context, request SyncAppRequestObject) (SyncAppResponseObject, error)
+	// ListAppFreezes List the freezes of an app
+	// (GET /apps/{app}/freezes)
+	ListAppFreezes(ctx context.Context, request ListAppFreezesRequestObject) (ListAppFreezesResponseObject, error)
+	// AddAppFreeze Freeze an app
+	// (POST /apps/{app}/freezes)
+	AddAppFreeze(ctx context.Context, request AddAppFreezeRequestObject) (AddAppFreezeResponseObject, error)
+	// RemoveAppFreeze Remove a freeze of an app
+	// (DELETE /apps/{app}/freezes/{freeze})
+	RemoveAppFreeze(ctx context.Context, request RemoveAppFreezeRequestObject) (RemoveAppFreezeResponseObject, error)
 	// SyncInstalls Make the installs of an app what its folder says
 	// (PUT /apps/{app}/installs)
 	SyncInstalls(ctx context.Context, request SyncInstallsRequestObject) (SyncInstallsResponseObject, error)
@@ -15390,9 +16948,27 @@ type StrictServerInterface interface {
 	// RunAction Run an action
 	// (POST /installs/{install}/actions/{action}/runs)
 	RunAction(ctx context.Context, request RunActionRequestObject) (RunActionResponseObject, error)
+	// GetInstallApprovalPolicy Show who has to approve the changes of an install
+	// (GET /installs/{install}/approval-policy)
+	GetInstallApprovalPolicy(ctx context.Context, request GetInstallApprovalPolicyRequestObject) (GetInstallApprovalPolicyResponseObject, error)
+	// PutInstallApprovalPolicy Say who has to approve the changes of an install
+	// (PUT /installs/{install}/approval-policy)
+	PutInstallApprovalPolicy(ctx context.Context, request PutInstallApprovalPolicyRequestObject) (PutInstallApprovalPolicyResponseObject, error)
+	// DecideInstall Approve several changes of an install
+	// (POST /installs/{install}/decisions)
+	DecideInstall(ctx context.Context, request DecideInstallRequestObject) (DecideInstallResponseObject, error)
 	// CreateEnrolment Make an enrolment secret
 	// (POST /installs/{install}/enrolments)
 	CreateEnrolment(ctx context.Context, request CreateEnrolmentRequestObject) (CreateEnrolmentResponseObject, error)
+	// ListInstallFreezes List the freezes of an install
+	// (GET /installs/{install}/freezes)
+	ListInstallFreezes(ctx context.Context, request ListInstallFreezesRequestObject) (ListInstallFreezesResponseObject, error)
+	// AddInstallFreeze Freeze an install
+	// (POST /installs/{install}/freezes)
+	AddInstallFreeze(ctx context.Context, request AddInstallFreezeRequestObject) (AddInstallFreezeResponseObject, error)
+	// RemoveInstallFreeze Remove a freeze of an install
+	// (DELETE /installs/{install}/freezes/{freeze})
+	RemoveInstallFreeze(ctx context.Context, request RemoveInstallFreezeRequestObject) (RemoveInstallFreezeResponseObject, error)
 	// GetInstallGraph Show which resources of an install need which
 	// (GET /installs/{install}/graph)
 	GetInstallGraph(ctx context.Context, request GetInstallGraphRequestObject) (GetInstallGraphResponseObject, error)
@@ -15405,6 +16981,9 @@ type StrictServerInterface interface {
 	// SetInputs Set inputs of an install
 	// (PUT /installs/{install}/inputs)
 	SetInputs(ctx context.Context, request SetInputsRequestObject) (SetInputsResponseObject, error)
+	// PauseInstall Pause an install
+	// (POST /installs/{install}/pause)
+	PauseInstall(ctx context.Context, request PauseInstallRequestObject) (PauseInstallResponseObject, error)
 	// GetInstallReadme Show the README of an install
 	// (GET /installs/{install}/readme)
 	GetInstallReadme(ctx context.Context, request GetInstallReadmeRequestObject) (GetInstallReadmeResponseObject, error)
@@ -15414,6 +16993,9 @@ type StrictServerInterface interface {
 	// GetResource Show a resource of an install
 	// (GET /installs/{install}/resources/{resource})
 	GetResource(ctx context.Context, request GetResourceRequestObject) (GetResourceResponseObject, error)
+	// ResumeInstall Resume a paused install
+	// (POST /installs/{install}/resume)
+	ResumeInstall(ctx context.Context, request ResumeInstallRequestObject) (ResumeInstallResponseObject, error)
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(ctx context.Context, request ListInstallSecretsRequestObject) (ListInstallSecretsResponseObject, error)
@@ -15555,6 +17137,9 @@ type StrictServerInterface interface {
 	// StreamWorkflowEvents Follow a workflow live (server-sent events)
 	// (GET /workflows/{workflow}/events)
 	StreamWorkflowEvents(ctx context.Context, request StreamWorkflowEventsRequestObject) (StreamWorkflowEventsResponseObject, error)
+	// OverrideFreeze Let a workflow through the freezes that hold it
+	// (POST /workflows/{workflow}/freeze-override)
+	OverrideFreeze(ctx context.Context, request OverrideFreezeRequestObject) (OverrideFreezeResponseObject, error)
 	// WhyWorkflow Why a workflow does not go on
 	// (GET /workflows/{workflow}/why)
 	WhyWorkflow(ctx context.Context, request WhyWorkflowRequestObject) (WhyWorkflowResponseObject, error)
@@ -15908,6 +17493,76 @@ func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params Upd
 	}
 }
 
+// GetAppApprovalPolicy operation middleware
+func (sh *strictHandler) GetAppApprovalPolicy(ctx *gin.Context, app AppIDOrName) {
+	var request GetAppApprovalPolicyRequestObject
+
+	request.App = app
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAppApprovalPolicy(ctx.Request.Context(), request.(GetAppApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAppApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAppApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitGetAppApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutAppApprovalPolicy operation middleware
+func (sh *strictHandler) PutAppApprovalPolicy(ctx *gin.Context, app AppIDOrName) {
+	var request PutAppApprovalPolicyRequestObject
+
+	request.App = app
+
+	var body PutAppApprovalPolicyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutAppApprovalPolicy(ctx.Request.Context(), request.(PutAppApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutAppApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutAppApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitPutAppApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListConfigs operation middleware
 func (sh *strictHandler) ListConfigs(ctx *gin.Context, app AppIDOrName, params ListConfigsParams) {
 	var request ListConfigsRequestObject
@@ -15973,6 +17628,104 @@ func (sh *strictHandler) SyncApp(ctx *gin.Context, app AppIDOrName, params SyncA
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SyncAppResponseObject); ok {
 		if err := validResponse.VisitSyncAppResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAppFreezes operation middleware
+func (sh *strictHandler) ListAppFreezes(ctx *gin.Context, app AppIDOrName) {
+	var request ListAppFreezesRequestObject
+
+	request.App = app
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAppFreezes(ctx.Request.Context(), request.(ListAppFreezesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAppFreezes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAppFreezesResponseObject); ok {
+		if err := validResponse.VisitListAppFreezesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddAppFreeze operation middleware
+func (sh *strictHandler) AddAppFreeze(ctx *gin.Context, app AppIDOrName, params AddAppFreezeParams) {
+	var request AddAppFreezeRequestObject
+
+	request.App = app
+	request.Params = params
+
+	var body AddAppFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddAppFreeze(ctx.Request.Context(), request.(AddAppFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddAppFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddAppFreezeResponseObject); ok {
+		if err := validResponse.VisitAddAppFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveAppFreeze operation middleware
+func (sh *strictHandler) RemoveAppFreeze(ctx *gin.Context, app AppIDOrName, freeze FreezeID) {
+	var request RemoveAppFreezeRequestObject
+
+	request.App = app
+	request.Freeze = freeze
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveAppFreeze(ctx.Request.Context(), request.(RemoveAppFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveAppFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveAppFreezeResponseObject); ok {
+		if err := validResponse.VisitRemoveAppFreezeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17136,6 +18889,121 @@ func (sh *strictHandler) RunAction(ctx *gin.Context, install InstallIDOrName, ac
 	}
 }
 
+// GetInstallApprovalPolicy operation middleware
+func (sh *strictHandler) GetInstallApprovalPolicy(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallApprovalPolicyRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallApprovalPolicy(ctx.Request.Context(), request.(GetInstallApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitGetInstallApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutInstallApprovalPolicy operation middleware
+func (sh *strictHandler) PutInstallApprovalPolicy(ctx *gin.Context, install InstallIDOrName) {
+	var request PutInstallApprovalPolicyRequestObject
+
+	request.Install = install
+
+	var body PutInstallApprovalPolicyJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutInstallApprovalPolicy(ctx.Request.Context(), request.(PutInstallApprovalPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutInstallApprovalPolicy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutInstallApprovalPolicyResponseObject); ok {
+		if err := validResponse.VisitPutInstallApprovalPolicyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DecideInstall operation middleware
+func (sh *strictHandler) DecideInstall(ctx *gin.Context, install InstallIDOrName, params DecideInstallParams) {
+	var request DecideInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body DecideInstallJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DecideInstall(ctx.Request.Context(), request.(DecideInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DecideInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DecideInstallResponseObject); ok {
+		if err := validResponse.VisitDecideInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateEnrolment operation middleware
 func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrName, params CreateEnrolmentParams) {
 	var request CreateEnrolmentRequestObject
@@ -17174,6 +19042,104 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateEnrolmentResponseObject); ok {
 		if err := validResponse.VisitCreateEnrolmentResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListInstallFreezes operation middleware
+func (sh *strictHandler) ListInstallFreezes(ctx *gin.Context, install InstallIDOrName) {
+	var request ListInstallFreezesRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInstallFreezes(ctx.Request.Context(), request.(ListInstallFreezesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInstallFreezes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListInstallFreezesResponseObject); ok {
+		if err := validResponse.VisitListInstallFreezesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddInstallFreeze operation middleware
+func (sh *strictHandler) AddInstallFreeze(ctx *gin.Context, install InstallIDOrName, params AddInstallFreezeParams) {
+	var request AddInstallFreezeRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body AddInstallFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AddInstallFreeze(ctx.Request.Context(), request.(AddInstallFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddInstallFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AddInstallFreezeResponseObject); ok {
+		if err := validResponse.VisitAddInstallFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveInstallFreeze operation middleware
+func (sh *strictHandler) RemoveInstallFreeze(ctx *gin.Context, install InstallIDOrName, freeze FreezeID) {
+	var request RemoveInstallFreezeRequestObject
+
+	request.Install = install
+	request.Freeze = freeze
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveInstallFreeze(ctx.Request.Context(), request.(RemoveInstallFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveInstallFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(RemoveInstallFreezeResponseObject); ok {
+		if err := validResponse.VisitRemoveInstallFreezeResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17304,6 +19270,51 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 	}
 }
 
+// PauseInstall operation middleware
+func (sh *strictHandler) PauseInstall(ctx *gin.Context, install InstallIDOrName, params PauseInstallParams) {
+	var request PauseInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body PauseInstallJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PauseInstall(ctx.Request.Context(), request.(PauseInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PauseInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PauseInstallResponseObject); ok {
+		if err := validResponse.VisitPauseInstallResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetInstallReadme operation middleware
 func (sh *strictHandler) GetInstallReadme(ctx *gin.Context, install InstallIDOrName) {
 	var request GetInstallReadmeRequestObject
@@ -17376,6 +19387,33 @@ func (sh *strictHandler) GetResource(ctx *gin.Context, install InstallIDOrName, 
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetResourceResponseObject); ok {
 		if err := validResponse.VisitGetResourceResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ResumeInstall operation middleware
+func (sh *strictHandler) ResumeInstall(ctx *gin.Context, install InstallIDOrName, params ResumeInstallParams) {
+	var request ResumeInstallRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeInstall(ctx.Request.Context(), request.(ResumeInstallRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeInstall")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ResumeInstallResponseObject); ok {
+		if err := validResponse.VisitResumeInstallResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -18802,6 +20840,51 @@ func (sh *strictHandler) StreamWorkflowEvents(ctx *gin.Context, workflow Workflo
 	}
 }
 
+// OverrideFreeze operation middleware
+func (sh *strictHandler) OverrideFreeze(ctx *gin.Context, workflow WorkflowID, params OverrideFreezeParams) {
+	var request OverrideFreezeRequestObject
+
+	request.Workflow = workflow
+	request.Params = params
+
+	var body OverrideFreezeJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OverrideFreeze(ctx.Request.Context(), request.(OverrideFreezeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OverrideFreeze")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(OverrideFreezeResponseObject); ok {
+		if err := validResponse.VisitOverrideFreezeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyWorkflow operation middleware
 func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 	var request WhyWorkflowRequestObject
@@ -18833,656 +20916,714 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P0Nk9s2li8OfxWUnluVxEvL6vZLYnVN7XYcz8QzSZxre8fPbuwrQSQkMU0BHIJqWePrqv00+8H2k/wL",
-	"5xyAIAlKpFr27ty6t3biFl9A4ODgvPzO73wcxWqTKylkqUfTj6O14Iko4D+fv+Er87+J0HGR5mWq5Gg6",
-	"erMW7FYUOlWSqSXbrXnJYi7ZQrB4zeVKJBFbqoLNXyzv/8zLeD0fj6KRjtdiw83Tyn0uRtORLotUrkaf",
-	"Pn2KRjkv+EaU9NrrZSmK8HvnUnwo5+a15VqwnK8EW4ilKsQV4wstZMmUhJ+WaaFLuMC8PDX3/20riv0o",
-	"Gkm+Me/n8BZ/YBv+4SchV+V6NH18cRm1BhrhyP6K394e4Nu0XLP5jqflPGJc6p0oGNdMKyXN/5bevKWa",
-	"rdPVWhSsXHMz4lQfHOeMbqyNd6mKDS9H01EqyyePRpH5gHSz3YymTyeTby+ePr18/OjbR5OnTy+i0SaV",
-	"+NPEfVcqS7ESBX5Ynr/44WXxC7yy+V3XkvE8Z4s9SxOmCmYG5kab83LtDTbPR9GoEH/bpoVIRtOy2IqO",
-	"Kb64/A6G5f4dnPA8/ysvUr7IRHhsRijMu41IcHZL105ZJkojThFL0lVaasZlwrbSCHasCqEj+INU+DNK",
-	"S8cn2Wee9bu+36ZZ8uKH8PeYWTZfszAXdYwKfjvrkJ7B3j02JtzhHYPCH887KiWX6So0qmsWw28ol5ER",
-	"zMUeBBWWdrtZ4PZLJZuvRZapf3k47xo3POj84y42hwUWVGeqWSE26lYkY2Z+NGMQmv6+3GqRsF1artW2",
-	"ZGnZpSRiet2hIQcGudWl2ojiwNZnMV3Ta/vbi886lT+ky+UbFZ5JVRodqqSIaKnxWCjXIA9KZntmdj9K",
-	"Q9fklergeMUHvskzc+Fj1LHDRl/wnfnv9tRmWtlTwox6VfB8bb6Cs1J8KPFjUs0yLlfbA+dYQi+oDVka",
-	"Vf/byDxoFI0SZf7vRhQbniaj9+Fh7l9tA2faX3mWJrwUsKlotCC2O7XNErbmeS5kRGqBSVWuU7nqHup+",
-	"Vmzrh1gilnyblaPpkmdauKEtlMoElzC257dCln9JZaLb43tplrhcCy3YjbkiYnobwzTOSVUteZqJZA4C",
-	"Md+p4maZqd343hxsFJ5lqNek2sorpsWtKHjGeCEYz0pRSF6mt6LzbDavrH1NWoqNbgj5k0etCQcxeoHX",
-	"Pq5OZF4UfA+f/CIRm1yVQsb7v4h9aF8WIhdmGYzNYcRHG51yI/awUAuV7NlKlNqzhaxBsuKpvKrfAg/h",
-	"EjcT3NtQPuzR5On4nbSzgCZiNQ3eaO+b4d5lt79Ygs3YYf4Zi3RubKYSvoDELtVswc1YlRyzt2shWQr6",
-	"036SksKoL6l2UeO2+kdeXLJ5XohYySQ1b52R7Bz6dLJxB2reF1KXPMsO2lwpXtNL8dK1Z9W7P/GFyDp3",
-	"nNLCCh8oqYXIQAfPb8T+D7c824p5tZ82WyOAWcbWCi0ap1N/G5n3/SHmkhd7o5pC2wyefnSfXT5+YjwJ",
-	"Y/eZZ/yf3/7PH97/0x/G9/7X6OD+u3gS2H8/pZu0bH/7j2rHNlyaQ0VsjKYGD2RtlHbJNkp3ns8ZPC+o",
-	"98z+d4b748nEs9Uvgrb6z8IcZofO7A1c0Utw8NKzys3L5XWeH5QbcN/M/szzqGOUTScI/IohO+zlkvZY",
-	"r5HQ/uk5mmq3DRnRq62UZt0OG9gFXNWxWvjjWVfrdclLsdxmr4RW2yLucLE0l8lCfTATw5mLF0S9RKyw",
-	"Tz7vsEV+bCp1KfKOMZmfzjqeN+pGyGMDKs1FEZuX6mb2X//xn/PIGExgoGoRF6LLA4Xbzjrat7xLu2VK",
-	"ruCMJHNhw/dsIdhaZAlb8PiGbWWZZuaKAg5QrTYCbD5WKqb5PkIL9k+KJduClxQjIu3I5k8mel6Fago2",
-	"n+g5vQp0qJKx8E7bxr7b8YYSrUzzhxNdN86/q50FX3/9ZPJ/f7u4//j9P/82uf/0/Tf6/379ZDKZ1P74",
-	"8SJ69Ombjf4mcGKYSROLtVI3YV90hz/22xF08XmXlCzbYzLoLOCOodHPZxzbJ/MonSupBRzZvxZqkQlw",
-	"jWMlSyFBFHmeZ2kMEvMgxyv+6XeNYbbqzf+rEMvRdPT/e1DFLB/gr/qBfS68sT0B1q/ecQ3bToviViRo",
-	"CYPNq/les916P4b5pKdCPDIuKd6XFyoXRZmKtifysW1jrAXPyvUsXov4xrvAuTZmAfItRl2dQXPoC3Eg",
-	"L8xN5u661RKNMq5L8K96Pca4e5/suvtbibZjyGoyajPghBk7BH0k+xWtO5tjLYt0taJ474Bvf4O3tZ/4",
-	"yZfX3/Cr6lLQWA9vCG4d7AdWHrJa/C5imGx/7gdLgp3k1g/VmD+GPN+jn+Qu6B7yr3wl2iN2cz5g8kPr",
-	"KMWH8tjdv5hrmp+D7+0eNkUj6qPmbif2Elf082ZpEpz7uBC8FMmMl7VgesJLcb9MYbI771nsg48URaGK",
-	"8C8f0nIWq8QXA2fUR6NlKlO9HjgY/C5vJgo5m1z8nlx++PZvT/9efLd7ePv45snmkZyUqzUPPqEykQ8t",
-	"4CuxNFerbWnVFU/QQ+bZr94C4TlRX9Bo9OH+St2nPxqNPn7Fdz8LrY1cglDkqhi6DmZkyTYbelfJh7/J",
-	"2MdtlTffpFqLZD6F8wPtcne0mH8akwiiFOb/pGgK2LDc37ZiKyB6jxcaxbONYyES+CtGHUbRKOYyFhn+",
-	"N74vELwzQywE33SJOam5QLrKDI2mhKXl1Hi2W55FLC6M1WYs/Vylxk7DbFuWLgWL93Emah78yFwemjlr",
-	"SoQH1lQHySjy/Cra6NXo7UJUUljbjLXdfFCpnE8d0gH6JTXiK7RhuncgBVEbWjPPC3UrZkFn+Bp/9ONi",
-	"1ikutnI8akVkvQ19X9+k+X2V4zjug7QYSTN6oGbdhAdbj5I+fvzwSdRpOFSTUagssB9fbSXm92joKhPg",
-	"1Aue4PcYb9/FDXmeg7k3Zq8oALg0FrvaTSkSeHnJ5lt5I9VOzsyz5hBWNbdKwQtjRkIOZ7cWmHIoRCa4",
-	"FiwRcWZ+Z1JhINrcHDGR2WgZPVlvc9R684jpVMYCLtRszW+FuVcslyIu2V6U6A0dji70XZJPnbL1plIS",
-	"ddlxwttxhCo5s7q4fhjde/CY3cP/N+pc1o9H1Uhjj8CvwS2Sccy2NUR/obZlh+oTH3hcZvsp42zD43UK",
-	"SSRWiFgVifmv39WirujwJ/bw29AH8dhISyaS1cADpnZjh10R860WHZ+BKRiRjA/ZK0MGlIiSp9mxU74+",
-	"kheJjijLhrn2JF0JXWpvUH3tgZZVk20+q1UDOZy6JK55KmcLscbsTsBo5zqI/1jvKfGgRVlmHUtSiI1I",
-	"9h2LWSqWKAZSS9ne9v1ga/Q/VClHhTvBipIbhv88t/THT1Oz264rwd1YJ77/odR7Eq/on7j7jKmCKlcV",
-	"q680g7Ua1zWkDaIfjJf480Rj6fzSs9gMoKC+kL2QafWDiNMEHcsBq1LzmPwdsTq8B49Ev6MRHmgzVAvH",
-	"PvcHvKr5wdXgms8LTgImIZrHGSA9jk03KDLSD6ep0MPxgCTVecb3s3bw5UeRZaqXs5fnw7QiJNGOiulP",
-	"eFUwMLTuGhtZPwOmNaSobIDDn5tmvIM+4riCyvOzbNo8/1JbNs9PM+4bouZtxEeTpyGDuil7R7fuqYJz",
-	"cHbMNcEIV8fk/GuekB/+Dzw3n8LfZhGOtd32sUqfrWysj6OB+NtHMlo869zLlKajT++jkRZSp2V6K9zc",
-	"bGEKUZGNLieXT+5PHt6fXL65mEwvHk8nk38fVdeY14x4lkLWDrL5o+lIbO/HQpYFNxaCBaROH35qTntb",
-	"c7hvCNlS1uoNmEPmVw3nvyTna2d8L9TiEeOZVsYHK9B9BZcs1Qj7At8NHTRrPxj3EI2yvpvfrswrRH0E",
-	"VIE3zaEAvz/nfQ8Pfw3qhjAuR+sGWp+WZ09ZtiVzg2RKCrTPU8mytG6gew/sQjg/U1tJoCI8jDUklbLM",
-	"IW+1jRbxPL9CX1xJwWLwlo0DXLNqfVhDINZdTW41ptr81Ca4Eqb3h/fZmU4Gt22/2AnREMfWJzhXhuKM",
-	"lLU3x6WnKCi2FookBpJBeXrUKScP45D6rkZ+yhlX22QOOBPyQ9+uRbkmQCVsC4CB2fQ6e+uAtBFqhUB8",
-	"q3tDvREfSj+b/eQR+0v6fcP5CMexGjOGL+iYq0Ld8uxHtS30gRS9RWKzHU9LjVhGlog4hfICrIkgxZcI",
-	"mYpkzK7tLRAGw/t4ZvbMnt0IkeO+TgRPslTSVWnJ9FrtNEahnFh8e+lhlr779skR0FL1WS/dYRxeN6tV",
-	"zOjoo3JRaCXZ1/O8UJu8nH/DVMFyrjVbAPJzo0VGEE0r93ilEXUv8hmSdwp+XmfZaYIpVSl6WBZ3is8V",
-	"ZbrkcVcQi6oE2IYnIqq7xubQ1WWxNzPTsIsGeWGYotFpqYrGiaSKVbcP8gDchQdBBRKNdPp3MVvsSxxQ",
-	"q5LlyPngDSgaHfABv8/UIpCtHfj59bG6z8eVHjp0enntqV1DxyHooVZvdVevo6z6UA8UOZlMjqTY7WuC",
-	"g4fqlHY0Fl3yHkE57kn9wWPYXvfJZstmhPMYmtj149w9BnhKVKA7O3yW9O8iSwYGSn/H3XHoc/+sFiM0",
-	"8G+FNBMcMgo3G3OglkplaFyaEWtAgrmgncOp25U9ITJ8JGS445pxfYPJnHrkHgGItjwx7IdYqekIwRdi",
-	"q0UyWxaqo6gH9fAOEk32IysDuFTqhqlbRHa2taGDXh5aC9hVr/HSu2azj78HrjzkDLxKtTmpbQoMHm0P",
-	"cPOVRzVjhIC+PqMBwGIwaoTIYN++tYniymMgwXHz3Fjuo9EkGMI5vAbUi1/GX4B3nZwwbi/3901g4yAU",
-	"YNSoMg4AyK7YnBwWrM0pK9zxmD3f5OUeQAno1VLxTs2ZPxqt8YtumsfbABvNn38zVZ2z/9pt61ZSNVhe",
-	"sErLKRUFojorhFbZrUhYqa5YuuErMQW4MJ69UNL05vpP//LDiz89f/2G8ONm/12ZfViUU/bX569ev3j5",
-	"C12B1S94c1VDHRuVCdcHdVNlLdUHm6mYZ9PAE3kRr9Nb0fGwQsTWkAx8/FJliSisHVuZee6DKPRQlF9p",
-	"J4ittzT9YBjqKDKvMPJi5nEE6LCiDLoFsAmD41sUXMbriJV8ZSYfF9IcdLsiLUsh3SrRBbAatd/pO1wB",
-	"ffuajqxhroJjiuwTMQ5mzqcr5q1NNYce/AFXyKhsmUDZJJ2YPfz8bmG3R8vpKKfQWlTqv/X1f1RUi2id",
-	"IPhAqQDNu1PFjTl60dEdsxcl1OlI5TzcK9xlZj8hqB3dZTectt/UhB6auYTxsVe2MONAsri6D1+E8+NU",
-	"3eEHhTOW0agjbfn9NrvpquTYGN8+lSuWGMMklVTRhElz3f7qGIJ+x4+27AbDg58JW3kHGzkYFyUdQ3UO",
-	"oDuTYm9BT75ZfTPErB4AjxpoOmQ35vBqWQ/9X2gWlTsALe3SROSZ2neoQZfWO/Ubu9CTRvTmaDuKW1Hs",
-	"XVkCHHsWlGiUI+KzEKZvL9JQlqLLNMvcernQj7hNxW6E8EMcrHlZ8AM7TVuwR0h9YtWAhX/52+TwFq1m",
-	"O2SS0qYaBmL09tiB0kQaIR6VPMuoikcLAdUpalvGCg/O+j7PhUyoUr1tqdM6hH+k9QpU2nm7akol43Bx",
-	"jxyAHU71+GoUXZPzxzQrw1DXNF67mblCmaOyJeJgWKW3QmKhqi1S3aTSN5UvzmMmt6SQgEbB/JEjVDjD",
-	"e8SHPC1ogf2LQ4lQLJU4ppN+hKv+KookxTWwM3xkuFfoEtPMS1VSPRkub23jHTTwj3gcDXN/k0ob3QrV",
-	"zgxLchu7oT2XDy/rFcj8/t9n7/8pXE4WFGDQ8AF/IRHBzQUGPJY9RS7XiY4DbJTxHY6nCgZ48gE3tLrA",
-	"6CX/bKpUAKiOGSiCIwohBLQ79QMOIthPeEyv6Ist5KMATNPfdxB5O19duvA88Yrs5ouFK7IbL1rRgUI+",
-	"yAByBZloNCo2ebn/8sEBY6XaE+jYvNJZdYJdlmdczpTMAk70rxmXyG3VZmQ5Gcfv2YFdSh2QXVc+RsNo",
-	"eFgKDNiMGawTMo0wnCVwfcx1PM97nGAH7Cua9ZBcPVvzVL6CMHRbroynGHaTABzOID1D+VJzQK258UAi",
-	"YBt58qjuJ4iHkz+EXBBzT/sdr3+8vn/5+ImNmZiBRGwtPtSf+XT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ",
-	"/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOLx8mT+OLxYrKcTPjku7BDiiH5YXFj8beaC3txOTzzZZ5B0xHh",
-	"zNcHc2T1dHv51oIns/D8vig1rBZM6hXqAxerxtJ1qWQ4fASPpS9u+AXIKmYLorguKcNxxSYdT+8RBR+m",
-	"k32BPlYGiw/0vijy5qxjvmXo2KBEejJr4Xjb9QynpO5OwtgCwHnwPcYBG5AcpTtCp2CSLpcihNL4XgDK",
-	"HinejOexTEWGQDbPOIuMK5QJiOJmSiMRBCegRG+U2g8wCCHjIA4Jl2tYLcfbNr0XlcpctaK9qWaJircb",
-	"CKhojMblQuWZoC8RJ+T5WjJ2UHXGXCqZxjyjoqnxsNSr+CDi7eBMrnGlhKZ7WlAWaQ3zXGkzLplox+FX",
-	"oXRq2uHg65aCEq89lMlZUslH8f6Bmpt8W+qZF1EJ6LlB/sDvatF/m1Kauin+NhFwRJ/KlfiLuZJsq6NE",
-	"ExmXr7ebDS/2lBvPlR4448Mh890ODaYHMh4HUM9gzPi4L5eRLkRZpEIDmirjUiMzXEfyoV+C2nII0Xh7",
-	"uTs4/S7bDPccFiNdiryr2LlPQvktue53LFH2760G5eqtbMivsTGaX+ifSdWJQtJ/NCDoyW47xsrjWOQl",
-	"VajjL5pyhFStCjSHcJVICE1ng2RfaSpqv2LzpSpWwjwoLelyNG8Yl3u2UQUx9jQ8l2hUCl4kaod8j+b1",
-	"AD4196PmWwlw5gGbOdN7GRu7sBD8ZrbKuNZVbRqCfIO+EM7AOXxdEsRqX38Bp9cX/tYC3gcywpybT51P",
-	"2UKkcgVbVYrkyvyGamc+DWJAr97J+2xu7bZ5xOZ40pmHRfBDlsLNSoLhsQPuJplAVghvlmqGmoNkyLzb",
-	"nPJgTF+xOQJL51MggSIKnTRhUuHtNNQ5pqxdgB/Q+QAqRb0TMa2MZMEpaaxnvFtvc1FokcADOHiVRa1A",
-	"nVJZVjcxUoEJS0t8gjlxk4LvZHMExgZzWT4wv2IupSrZSkHCEGHqNAxjos2njqo3S28FA7Zeqtu2EwPP",
-	"Ma8x/gxSQYBRZ4FP7ySzNBEVOnchVlxeWScdbkqQzFYmlI6kWSTeThgT2Y8N7gkw2MxXJArwzeYRRGnk",
-	"TFBGCgafs5WxKEqemgni0tacb/gey9BtYfEVTj8u/zI1y6S2ZX3PO0EdVedhhb+Fgj0rffhnI3yjaORE",
-	"bIRHrxRYhirx50oIjMK164lKlBi5Mf7npZPdVx3QF3aXBwJNfXKdxgC4W67zFOfliFlMcGCHAZeWlGmQ",
-	"MfxF7dpzmJ2nlHoPMAfrtl3DEQEFUIXd01KDFjD/ZZsgnDItJ5pbhcqyBY9vZjGcnkdvNiYIz57BxSdb",
-	"a/9IpthRY4p42trdD6BihrCdFHfXYD39vk1WIaTIIFa1QsQEPG6b7hBjsq+MbHC16lfQz7IR8c1LSheE",
-	"atjSTMiye9PD77FgG34jIIhBzCj9JRqOyv6a7pYyisPSj+EaMvssOwg33Z0i8LJKRDWCYAOUtepg/Cu2",
-	"speEQz2bugmP0k7Fy1tRFGkytCx2LbLNDEqQdJDwfUtlfYgsAxz3v13//FOfQqf+SYVyObvlRXAAXiUh",
-	"Z29EUXAz52yjkm2GRP8/PvvJKNo/v375yzlH9anPZB8kNDq4DVvL1uKprCZfp3KViYpqVwN2w8h0RPmI",
-	"VAKeHHJeAWKjN2KTZ7wUtivCBvSVLYJlWXojfA5kTMLUq7w+jnZi0RIYiDWkMddT9hDEdsM/+JPgZ88C",
-	"0/hGrVbZ4Uls75oQmqOamhqFM9O7tIzXArB/X5tl/QZMYbVcsq9hO3xDuajaA4ztVAg2L2F4Rv7mtqmR",
-	"mXQAIDkKKXOlsbThF/SidX36mxO5EWWRxnZD9p80y1YRokHswlG7BcWrxuwnsYQzpFb025Oqs/+G7l/c",
-	"s9jKJBOzoWVYcZYGAkOflc9x6BCXwohe0kXusxYW4AzlIMtCbYAaDKG7Pn5D72UskmNLd2hQf8Sh/DEN",
-	"FCgPgHA0LfTlaYHhjhlxWDUEqJV3+WCgZv1BLFOZBslKTwBmBiKpnj5ORG60qYxTockiu8PwqdHR3RCe",
-	"mIevLdnDKIjmGx597oJyAvQ6lau5Q1FrhGOjhWzzEVdsTm9NCPhZxSHV0sr9hifiis2p74a9DtHd+Ed0",
-	"sHyYdi0QYUczch/pBQcGYUCr8iYBx6wttFW3GDT3af9SHHmvfG93EROtXlTViNY1ZV0FBlGlA8CknsC1",
-	"cRHmU2fdcQL8vcPxwx9PqDSr1WAeoSAwNkG1/Wo3/DZKFtBJpDcZ9U04gE4x8zme8MzVrtgger2wAqij",
-	"4Sc8d1mxlSytgZPDfAz0mjC16ymFgW1uxdIa0TM0oo+Cl/3x3Xg0eI1p9yShvu7dAneWUD3aRV8oRu9B",
-	"cBvBwhMMjtaButWzL83jxePNcQnwKbn6sm7ZqTrLGttp/7KrfFrB5H8/RZbDqYScBVU0BCAJShaGqPoi",
-	"Yq7x6lNr4Y/iiJo7JRHxwJ1i2TkCFJohCuE5Mo3Mr1zabMazbB5BJxkOSGSqFrpi8xuRl/OoSkNR8gRq",
-	"0Cnp4TrTeom0yOV6SsUwCQCGEU8A0Akvg/4EjfQKjKxBaBKNbjCV6idR3KPCbf7algeuYnNBIhIbmiua",
-	"y6MKoCEbgSnOuJxBKmvObD5H17IK1JquFDnFG6vkU0SprCDlDdiQmqmdrE8dzRhmlfaUZsIhBE9c+wkn",
-	"Vk5nOlCm+bLGbeNnL11O0kVw4M9UlJbCV0ZMcPPVlkGhwl9hI0bjLgohx+wamxm6YA8lmSAnAXBEbKzT",
-	"j620YhA93K1wQIDgRPVyEnVodG5unmhUroWsEVCBWzGKQl2gvcrCuZG7eYSLtRCYO7AyUIp8jO4OwivM",
-	"f7nmxKgojPQvxCqVrr+pa+HD5mbEeGeqmflHbtbb3A6vk0Ig7HClICBGd8ysEVfq5s2E0LYxRfuAyBXA",
-	"Afm5exwE0hDwYYZNli/iz0V8o20MrTa00m8o5lDhUNfuxjVljyZPjeYsZ3AvROTqO5tm3/xM/+N913H1",
-	"16H5OtRaxguReB3lDuqEzlaO0BtrmWbYrhrbalNEyDHHI0FeCH7Ls5ly/FlHyOl8ti3ftZqVVfy1V7Da",
-	"xmtbDA6DQt16QDGbxRtUSCTXgzjVjCdAJ9PCWjs8KtTDseuKJqL0Oi57CKfIOvHu6ZbxbM2bAVwwme/H",
-	"qsiH815UAbCj0SsM/39ezlUIG2Ce89DFr81FmAXvbYKmy2WDwpRiwsaUO0pYTPylSDLsmvdooDvFbud2",
-	"e5GxY/uNI2IEMGeEZ0a4NdyJXf6no3ej67XavxsZPxXMMvgbsC3DH6ELWttRHt/yQo+hjfKn91EP2lXL",
-	"DwSffDRaauN1D83xovrdt/Due/zpU3Qyx5ab4I/9keYv3Wo3fTL74b3jifi9p/FFY7wMXhlh+277MV2C",
-	"SQMPR7rCzeVpPKxJRWO5CvHcNA8oMZRf9UIUmRZ3KrmKXR2Gs2OThCoeN4SostL/Phwcg/1w2nfpisAK",
-	"+CPNs6xpgB2VtSjLVK70nT7SbtNAYStYL/SBtnpnaek+wMmCYwAIArB3fu+8iHkplbn0DgW+pZMhRVYz",
-	"m+qjozuGFAae23a5NqLkCS/NJq+ifq59K6pgOhtmq0Jtc/svh4gNs7ZGxhfcpJoCvnW4bK6yNKaeDgts",
-	"MGkzLDMgkDE3cAndql35HPS3MXffbBeikKIUegZ9GaF1fNV/iZ5E/x1n20Qc5JCtz+Dz+hK6oxtP7nrV",
-	"21DOWbddnEh1aQEqlGlpAbit2UwNd0DlEbe+dKXKDuRTsF1O4wvwnXQ1Piw8bOv2eHR2a375+Mn0DNWB",
-	"ni3z7UWtdp3e8dvk/lN+f/n+45NHn4KNtJ/LJJTw/FHtGPcSOQ79W6BvD4TQpQJlIyQZdA4Ha9TTrlBy",
-	"ZVyetJw6rHFUYY3xL44I94rNEb2YQJCFLgEPFvym1LMK4WWVtk5STC6N2TVURextQYRMGNc3tjKiAXIn",
-	"iCq9NLgVnstCZRshy9OCCYeLOqhnUZ3rd6WkuAKvzRrJZoOtuZnkQmX1njRDNXYIHuM+8TUqrdbWqkNK",
-	"TwuSC1kMDP35UxcEYXW20HHqtw33XKudkdEduueYFbQ1Mx5fkJAz+69eITi/AY9T/e4DaqDckIJ4fksZ",
-	"s4YduAwyoRjJka6KdecqgihYseZJJVAVMF0t2V5tC82yVGi2EOVOCNmzupXnnRDRITJhS7WH9qTigJuE",
-	"rBQFJgC4fWUXkGjC0R+HEzhyhOHWRMKWg7aHt8pOqGm0TmbXVISIql6XfK+9WKE5M2+J3FzcUsklFNfX",
-	"C9Fvy9nDxRMxWTx+FC8n8aPkoeCPkovFxeKReMIny6fJ5QEsddcIw5bRS+n86hsoDXCBzELQcVsBIWot",
-	"tuRKjL1Sga6S83ZZN4lvamlHC8E3dgyqWJ2ShMfSaNwyEQXGvdQnyF7n3jtHtgs3ccAe3YCrGtjFaD6Z",
-	"ny2Je5jLHpLUQYDDv6ktFnpoYWm4cLdvc3MyYzAF5nqKfOvIdDiHaZqfhHWgcnQ3Jvq+0NT6+KWAGwNB",
-	"NMq7cypJ0WnioxnJPAeLneAljqyWLHcPatWOuSVJIbRutEAqy1xPHzygv4xjtXmg17wQyQPER473fJMd",
-	"ptHsCSULfrhR3zZ+6MPJIFYL4L+0pMCW9VjYRhQrMIJK1diE1ft3YjEuVXjkN6KDI+NG7OtvvmJzBCzM",
-	"8aXUuqX+VpynmfmK3ybvx9QCXp+fJB5mEIcfudWMehOw+45i9+l6ajLBBqGa8/rn1y9/idj8a9fy4pu5",
-	"Wc7519jPBt5rhDvbfzO/C7sTxrtqpJTkfR62WOC+0HT9qeChGoZr6oBqUxdrlYGWZkD9QrH/FM1Ue0ZG",
-	"sHtVYSO1wXh4Z1fvYwft4VPOdpc9GD8z17QYOc0fOyYmDxCU/KISoW2qJo3XLnOHKRf4W6BzQ8F3RDvW",
-	"3o/GZbfNPRpU6KeKiUiGRAjhU58n4chKxvdBsgzLtUjVa3mm9gAHLfmNYKDSF3v43wiEBB5D+wBO/HIt",
-	"ijF7W/U0WWIhpsiWDGDhXu6zwohVYKz3EQHGfqPAw04sRu/fh2hZjgLJWkAVlQydPiMXR3ld8Ll2edzc",
-	"doofrEk76hHksn9b5f2q+T0en7FMtwM/9xUS2YbmUjXwH4ujyskPCNvRdM7JL0Sq16IUOoX4sE/npTs0",
-	"XKpqAmchR+EFKteV+SznyTjVeVoTAEBlvlzaGkO4DysrkplaLsMayOY518auoqsxx1ZFnZfLOwWN2+BG",
-	"qE5BMu9jAkLhQh/R2Ckfrzq6TbyUlj8ZdFYFUgkZkdaKCxpdPE/DRlf/2ehArkIN+tyoPy/Cb+EziEAg",
-	"Lx/Zd92goKq/AnjCI4iWnGkFUCXy6uaO74ezkmqNsF/fFZtT/NiNIM62urR2qtMqOHf1uBqMvA0zda+F",
-	"HYXB6dB+CsSw72CkZakUAQ6SIcx5Xsi5koGx3Co5riRhnCzGGGPQ421xujz05Wv/0Sm5ZvdfEd8MYcwQ",
-	"cZAe0iqr/o+yaoZGFixS/fIlpFXtKM2M/2ndE/vX6t1WrKlidmSZdaF1obT/HZLkZjlLu4uVhSGF+c2n",
-	"DSo69ovCXm5A9u+1hER8wvgcbYzbGRLIbIV+aR98q0II4ocIdufBRQmFc4/04HQnhj2b7aZy9RbmYmNF",
-	"peAX/q6D3RHDR8nBbsU2sUfQeXe7P+SQGFVgkP5Gm22CiuFM1PHm2lr9AYSWreAY81QezuH9j1yIYw1P",
-	"29ggdLN6in14nWkJycL0G5O6iw+v5MGK16P9IzsKhakkeMyewzHud7yEGyOMvWIBLAzK+IWubtpD6rjd",
-	"NwWgzKhvieoLh27yHkYq/zcrrSR4BJXxNno10ZQAa3ctbp6EthkxjTL8Cp6nM4z7VG/AFIH3AvxDY6Lf",
-	"exVhl5+igzzEJyDgzl+iOizO7GmWwBnbWQs3odo+rTbIGqZFHwr/qjCtu/ACBeik9t5bqTFP96VJnivu",
-	"hN6Qvk/BT3dw0pP7JFpg6Nr2i+2DC8Xmsv7t/7240vPvCh9q2mMaT213kDRDqPr8rJmfq94LIEByxjNe",
-	"hKqdr+HvjC+wX3Ktt5Jx73lsLNpMWP6bUJHxWvBC8x7sTPbC00uTByFae4ZAaH8O4abcSr3NcxXuhvLW",
-	"Z+mgehVbQQxMbQiOT7XrDpYogf0xeFwyJakSRMkYWmhke2r6hX2cMPSSarTyBxR7vOWF7AhoNliZAlgC",
-	"JCSq17FQUw9b+j0eVGxIDR3tBq7Ack1l1dJ+fqFiSy9V5dK02evy34Ooc0hxNYnOwaq84EkLFQ9UC5BA",
-	"/KQK5tk9iBlAiT0TMceXiWXJeEac49bAxkG6LvlIjucw0/6bgmb2UIAwffQxhKXIy1AI08x+Ra+ihe25",
-	"1PzkAeQlg7ShLSoNIz93XFJqwTJB2qljpWILQU30YjEFZs5bWPY5WxATeFoS3mTHdQQxtkztq5+lqnaQ",
-	"Ua4lvxFIy4lSGTESY0ibWYuS7UWLhpHeXEHi33d86uxQTw2oYbKjjOoRXG+RhFTb1frqUE/O87DLhH0y",
-	"B4m1gkrCdWBDNpK67a82p91cZckc0+tAmrnjXpOiyDEezqXYzW1x1RWTIkX4NClgYHFy7qaSQofCwy3c",
-	"Kfmlh6IhUuyCU6uyLkDbAbe8A5V6LEABs3kO5Is1gr9MmTe97XO2xa0lJjI1vGDozka5XyTcsbUrFRXZ",
-	"emUo+qvVqPLqXL9bMQMcQ7Pu8q/rJKlXYh0r77rTaPq3VGsdGv/opV/V+RACGxZlrbwUJcDdYisc7tBG",
-	"aKg/YLfpoR5EbzwanlJVwwW+vHp3It6oCQTTtVfrvHOUzLUs2wP6qQtMHas8Fbor/IumICFtvOpJTL5F",
-	"HmgCWEX1Xsa9y2ZwRM9Uvr8DPZWzNoOryPP8q8ohWgNqb8ygdh6ppMDIBc5DZE7jRZaKwt6hw/jHRg7j",
-	"gEemEW3rcHPhnsjdDbGpHx8EhyKmeeax6ttFDz5ww5MOwba3OTZ+x8Gq8T3hb24bvclilnOtd6pIwhaF",
-	"CFZx/EL4b78KrKo3gDDAoXFoUfb9Lu9Z6Bp3PnFg36qSQkTNhVfgYqTl1IOd0Vi+xjy5WRaWlt8AnpKS",
-	"Jg0AZeWktt681S46FWD1he7bVAKPoHRnXSPLcOnoOwvBE5qPATv1X/WwCC/SmVcCrP1qaLbmScQmdunR",
-	"MiYGYjcbl0fDwS5HRlrAyR1tgYiC+JXLbSfxqKo8oyVKurdfa61DA1NFWaeLoO+3zhr904UjoM5jD7Oy",
-	"qzMR+FlhLyTVDh4YuZpDfMgint15KJIrtlY7thMZdDqH0FKq2RzfP8fiJzp44Qf6F4QhpC4Fb1DtSWiz",
-	"7F6Azkpmk2J0Lzqi9Wu8PyA7nypWqiyFPPbJ20APuJ4M8J6bYQ6/vk04vy9SDDHimsxOiU56fZU7GPsB",
-	"84gNHBbms6eOK9GY5xLBMhDk057lcsXmaGDOQYUQda2eR1XwBMIIi30tvuCCBm5T2AW1H+cM12hko2eh",
-	"hWmhPrC69ZhxB1e5ebXMSp2RF421O2wjuDSuwM4PsADt5G6dZoLx6gtrJmvkXT6r8UqCWwHboOq2Ydx8",
-	"I8IYownfx7HmGBsgVAeiV0BhNt6qAp3a/aLKWV3wG/ui+b7h26m6cdges1M3cFt09qZ1q1pJ/yFNCVv7",
-	"nCocdcUXDSmclMH8fyJ9N8xhPZAI1aeFZfym4317OtbofI7khTvE/KA06FdCEzjr1NRuUuxnxVaGoTQd",
-	"FMUIA7HpgqoUypHHD2BTricwhtiSiOinODl2RMGzTUTYXQpc8PmL5f2feRmv58fzQ+g52xmJegEL/qwW",
-	"oXKUPBUxduZUxY0tO7A9lIzeTm+xtLXZ+8FY5GW40F0ty4q6e83hVFDbunl8EUqROobdAFUrVvlMmfiQ",
-	"QpFbudXsItgd8hwdH39Xi4El1rWu1fU5AVKViDj74DOAqWMrm3UEebYPPfpvW7Ed2qAYW8IPvaesAdLw",
-	"vebYtcTRehvH1kdxZ2vVdMqRUIfJe6E0dZYmHRX8mVpR+aq26WASM7NrsqTW6cWjN9blwXL4AdTHoTSs",
-	"31fbpkyt9Ne+yV+njg34+jPP8F9EoIcXz1aqSMv1xn+xSC4fP754OopGH/A/3kfn6SDQ3Eg3Yn9aD6vO",
-	"umuxD2bfbd0U1mGmkul0JXm5LUSj1jpJdW707P2L5SS+XISGkG8XWRrPqNKzuvXnZ2r3/f/+tx/+cvnX",
-	"3fX++fWfFk+fP3u7ef735ZM//u9F8f2/P919m+n1/17/Te3KYvHTD3/cPSr+/9cf/n37/A/h9xS5Ou4+",
-	"/UXsf6UrQUJLI6ADViUk1jSN1RgiT1BqM3A0uW+GdwZj1QjvlzFRvflsxwyseMxBgKh/IfpEluUpqvxR",
-	"usjGXM0vcHYiVIEO0q80SxMhy7TcR2yuBc+8ahHphaaRZkFTxp9nkE2P2NwG1ubI1iCK+/Dauj9Vuav2",
-	"E2oUS4Jn4Wh7JY4/Ocu1BzD38vFxWO4fC0EoBZg/jKRhIzjbFZuAyMs0K0WhGyjcAhG4MZfUg7SBwX3y",
-	"KLC6P3OZLoUuw1T+Q+vOm5Vsrp27a+Lar47NJrBnqZ5VIPiefE4HuDh/5vvOomzI74RII6xrjynFveiI",
-	"LqtlRxjCRt2njFehWiPaGMLFEm3qEvfL9c/P53UNfLi0gXfZB1gSREgviIRgp1PbKGbD92yBXXipeDj8",
-	"2rHl8jq4AjgQmITITmVwAUST5DGGTVoRPcZHiLotSDvhWCPCAYPy20cqvh7xZJNKn29xq2FLZ2o12xYZ",
-	"0TBMHzy4uPx2PBlPxhfT776dXJqxFys3DFWs+owilWkpYiw5UjcCu7OZ/zz8Dc75GU3GF+PJqM3DWM1K",
-	"D2fPTkL/0tkwXUhz99LMaVHcpnG41sPNajip6Bup2EGMJ1FFRq2Rx+tGhDuH04L0mIFq8j8OaNJitokF",
-	"S1qEwPeiKNc9fEpaIFcOasbqVsIbkO9u2skKbwzbfOfubSKSVPNFNpRTf8PTrKMO6zzi1TR2j271Thah",
-	"AQLaPlvo5L+/UOUgaCkttFviI3YeLug5TD0SjS9j7eHLzghxeunxdCBZGEWU6miZoyiKbuRN6w1VTrb+",
-	"GvaKpsChOMyZUUuvHx2G2yY14+7R4e7CR8brOKWHz8pn2BEDYUqW86SimjXnr40EQBeI21QgWfoBe/pg",
-	"rX0nPcrPqdapXH2fqUUgu7fBXwdwFFs79mCgwz42NKBfgvylP6mdKO7HXAuWidKY7hFL0lVKxXUJ12uh",
-	"r9hWpn/bCovBITayQzCyJw+by+NxcP7G7/99cv/p+6/pP+6/v2f/9M0/B9k4fxG7l0WoYyQsab+TuMeZ",
-	"bd5hz+xj174xF9mkemMd8Mi18oaPC65JEJv9a4uUjJWKrURJSdIPJcv5Sjjgl5IV+Mn8cBdinCrDG+RY",
-	"lst0hezEiGZCtQC8kXBjO8DcPFoLkQ1td9Nu/veoX/s5ujM088ib3elxdVQx4MEaMaw7iBixWUYsEZko",
-	"RTAa7GoU2oDYEBNbxdSe8JIfxEtXPNN3Zogegna09CFn4XKo+MtozoOLFdr65whqHvOlepxQ1s8aYq8d",
-	"sc9eFmfpJmeV2ee3zF4WqxPNMqu+2yFgxwSYFrpkcGHjzIFmXwNNgrs1KLMqPTwH6Qq/ZUALFXRFOXE1",
-	"Ot51R3IQea1xEtddR0kgnLN3peUUfUOmS1VQiE6v1a5qcENNayzgPCWkTGMxtuVadVHreisSq80mLb/S",
-	"DG+or8q1lPVVufTyzoNPI3xVeEirtKShVPQ7Hv0lbyKgnzw6fRwbIryt7fxrfeOs9VwVZeu77/DhG5Wk",
-	"y7QLUUyfueaJK2xwtUvAC0cTc2ZObIAsv/UgNXdXyMdIAA5T9vaB9NjK2I3lgWglCoBdbz61CLQKb4W0",
-	"ewjDqsideJ4DWzT2vVLlmtYAyskkUawb623FU3nF5nqbi0KLRJh37OpEUcQTjFvWexZk6zXb8T0y1tYH",
-	"Bo38eFHimPf2HktqnUpYftVgdoevgcSkHQ9A93kRjnzXuI4CoePal4dQGOfqv96rpNmuNtU0BxNl6LDZ",
-	"1G9X1WslKSEt/2vGJUKKw4iJzTZeMw5CABC8McMgPaZ7EgT4w/pb1hKZUDzco5iG29vs0naLwdGGFudo",
-	"OvH7JNpThp4IF5KNClcC7mbi6mZDTCD0hlARuH1l6DdvDCFcD4j7oYRU6G1tBBDtQExILDB5YAQvYhom",
-	"HoobVqKMoJ21Mce3+aqgDtadzOZHBNBNZita4q8bMX93MAbQEoS+k7BQjaol7J0M4rFW6qaCrRdbqcNv",
-	"2Tqk3jG8utdXs11KbQfr1huHWM1D176wxJNNrxE7TpnFAN4oY5GQ+GMXDEBSccl4WRbpYlsKW6UXQCt1",
-	"+GUvsXE1aqwp6++mnXo+e67bgZFgpw2agKntsFMqlQH5oGiUng0fxedia365rC3IlCF9M28RUWEJsbxT",
-	"yCFep1lSYMCll2PjhO30Q2WdJomQYR5+qhMxxpS03HJT5mo1xYbaE2Ad8Z1KB5sxUtfF3EoQYpRwFcLE",
-	"kFLt5AwEYYa4s7b+7T+eoex1dwsFVMxpB3cz2ExaFdCowioOc6rWPY964OSsXJNRd3NAI4uvt5sNL/Yd",
-	"hpIFSBSiqp9HCwGMg7XKErOHCDPSceBPjh34aE5ga0BSkpVKd9rqQHTp9N6CSLD+6f2n93Vjw55HF1/K",
-	"yICmqmaKK279DgvNLAHwjqQaVBhWYG7LyDFXkA1XkR7IbE8NJL5jP6ffQ1s5s6Su21KqGYXfkVgCWMuh",
-	"9lIrbP5MaNwbIXLtscanyIhhFoQlaSHiUhX7MTOOHnXfps7IsboVBfgWpVJo3B/rHTDAyrES1De65AdQ",
-	"T1fEnnH1RYOYtu6kX8k2dos+bMYJszh9isDpOjP6bmoWZygQ4zvEc+5yyn4u67BLKb4phAgx8Zond/Y4",
-	"cJ7VseOffLAz6IRrV1kOKvm8e2qgcJ/BsCmUOscLm0JRrVu9LT+tmH1vUBgKtcjEpquoA0oFjEJGxu5C",
-	"GQcAuIKMcgZatq9f/fEZe/ro8bcRm0P0JQYc94Mcn/xPv2sl59+M2a+FWhV8oxk2g2RKsnmsEjG/socw",
-	"1BzPE1HyNKPqwkJsRLKfj9m1ZCnxMi1EpuRKG2VvqxRLITk2psKOYiJhWXqDsVi4x1GaiQ+pDsZX46B/",
-	"hA0eXGNAaOm1MPZCXCjtA1IztRPFTEt+I5rtbuQyQzrnAIyzJFDAwbfiZJep8aQrUGf9Nbb65h1ke9+N",
-	"bHsm/OBgnxtY2yAHX8bMQZkJBjXE2pH73/IsTViByYQI5hNO3lppdj/RRuEA8GiQytsse5fyVSxRjiIw",
-	"sg4P8mOBxd3s+qWUsRlIVjAioQpmDAmPswIf0T1d9NlBVPwfqQlZqu3sWLWVqVXVdx/BFfXRFeJvkHGd",
-	"xA9vvt10FYxsO8CaP7558yuV6dQe+2jyNBSEKNOyq7+T9yQzdkhp1Ef67IAkh12F62xnLKw5rNV0kXF5",
-	"M79yXdvMtJCSgMpvUAaNLFJ149EUHnEl4ye6WYtwYx9QfRbA3O63ANJPqENjA8LZahcWdB90C/Ka69d7",
-	"gI17Khkgk9nazmLG4l0U6kbIA1qFmN2pciBwVGfbTZBvwfzdyWYqRVQPfl7UXvMwJEPhFmG/8nJdJQUz",
-	"N0312RjWkMLrhdCAxaTSvcC87OBHXDwKfUUwZ0SzCqUt78Cr1Hks3o2m0Kx1r7ZQD+5+4ua3fw5WnNhz",
-	"vx1v+/Prl78w+h26o1HbQtQaRqrqE/UAq+IfFGKFYNDDu8B+V0jgXwmebIJBwJyvBGnUeheXRpuachM4",
-	"rV7zJZIgGX1sPoh34FygsqC4SdQuIJqvhEzMwe1aXd8KmajCnIClgCwqYc+NSw7o8x/f/PxTd6eZWX/0",
-	"rqBifxvEbVrzntjs0mQlyiEdJsyUv4W7juPD7OREONPV65rf1L269Ko2ZsbGqXSPOH9Xocl1YGXKtdhc",
-	"YSguLAe0nnvGC9GIn1S86aNQRtOF2QZ1sOr22qhnI4W1LaGimfVtPu5/qkHTM75yD4CjoRDL9AOYFTHP",
-	"MvNnVbCNKDY8TTo03/2Yh3iRwseat370jWEZCCLDMATiocEoG3gYC8bz/K7wG8tF2Bd8E/6mVarLYv/G",
-	"wv7u3ul5rXSwplojgUlO0UxUzPj2ZrflolyPvXacwUMg46mcrcsy7+KPw0cznQt+o8ECs8y6ihC+1G47",
-	"XDhUCGhpqoq0Mw+MgYobIVm+zTI9Zf494Ent8EWWw/d08FVXA2vzqZYFbMz6trMuVt3trIGhqQh3/K9N",
-	"bIldsuT+yn0kxvyI7Uoh320rWI3gpcNCCzJUW2RvWPWW2tUiHW2rXRP2c4PpbVGddkUrbUh9k1a30eL4",
-	"eKuDVG7LRqugJ5MoEOrN0LO1y5BxSqhv+Id0s92Mpt9eTuB5+K+LIKg0MIEe3WNTNGqFoFQ6aq9HKBZ1",
-	"J28rx84081uPsKwKVSHZA2dxprZo0lCpPTGXw3EOU5/zcn1OWnU3AZj/vkOwKs94afRp7zf+am9otW+1",
-	"P7w/tGI04JaGt01jg90HyXIrRDgeMgMOTdfm7DaPMUrW1l7O0rDZPqDkgA0cq6Lii5tt80HdgeTeNb45",
-	"2Kw91PHWDcs+vsf86YEgRwuTcE193pCtxm5EDmGMOBO8iJhWaMZtthrzYvW0WMPRNXI/86oRDzXQb5Qb",
-	"X05OR4PU6cW7zNwBgwn3H2ox+Lr3kgY78ogB+Cpq6XnnUQ+CdCHt7Jd54UEt/qungwKEnkbKKmAWz3O/",
-	"c+RSFVcOkWt9O6KBpKbseNb5zQv4zpzSq9gc5/zv20IcaljWogwetvV+BvPED0F659GUoq7mo2xw0/uy",
-	"6mxREhpv8fjGeSTQee9FyYzv6PBrzcOpRBvITh487StNT8ImCBVbKFIpGZUID9alsaLMvJqhrJRKGp2O",
-	"P5L6nH6sxImU79T8x/3JxeXDR4+ffPvdU76IE7GcjD59amWi3TMGHHgu7YT8w13RNkf/KpWlKh6zZ2te",
-	"EKxrQ/QGtvwYgxMVXBsCFcaCVSVhTpM7YU3ucNh6R9TgqTqw+Tp7yVRudMPYccCqsmrmTGI6ZXO4bZYC",
-	"97uTK7VkalvoRmU3iewVm2+Umeo5sjpJkeCF+FdkXATaEKh5oiWym4Dbdb1i0N6EnjCPELISg0Sb5VsI",
-	"+/QxIzZlKNYqdwrtMo6ffD+VbpxpUe0r7QQgkFZaIxa7aj6Ik2BOCfgI6ohCAwhqGWt1HEY4GjEF7uBt",
-	"bpYm5wWEIADE8FmQv272D+jmChgJ0vBZxrGVheDxmi/CmQ2j5CwyrGwt/Jonn2VQu/U+FIgxp42QsWik",
-	"8Y55mrsRPjFs/jlu2FM5/7BwcBC77GnsApYThmfZyyWAmfpU1b6Pgi4XBfLG7M1OuUSsC+gaNUKFGIDe",
-	"36ZZotma34rqdxzQOFR6NrwOsoMb0WwFeDkk0Tk2wiZTkf1EwCbzJQ5Q3tPLg+8N5k8H1LEYzYLFHU5B",
-	"7WUMTg8MGtXZRjVq/3zdhMdkz/Fa0qD+haPRSLnSrcPldHCVMV+h7ooks1XQVceQHCbqwwd1ErljfRfW",
-	"XJkN1IghSfkvVH047oxkhQKhyDrpmtPS5qwWy20kf4T+Zx+tYPSFp602LPPSMVpXe92nCJkXu2FDdG8z",
-	"upweYupoVAHhP/QcjjkPiGcND4qx7VHF61LkiFoAsCXQ/TMKMVo5J7/KH5/lmjpEPB0uBnbI4MPr67+K",
-	"oKsU3nczGFULcGDpfva2XQC2g/F+Z9q7cnAzKMLN1LgjUKCmtrE+Wcc8jkVeaq/1QrGV2hI/pUH9FbCA",
-	"hlKBDeQ48WnIjiXY3MbpLpalCT5Hha89mb9MlS+97bSYMR6Pgd5EeGyWzuynhnPkPLqSU6v+vnRL3Mpy",
-	"aZQog/asj+9QJ57BQeYqXNgQ9iJddrTghyhChFd0WPpLYxseIvuF3Zyu1gCCosJCIgAGeiF0Qo9BJE9v",
-	"PYu3zXRK4+ybbjN22PHtgpP6ZlvIsEmm78j6ZFt6duh+ZIUM13FsF6KQohR6FisZTjGj0wMep9/PJ8O2",
-	"75ERxvZjNCBfWqJJI/xKsxaabYca7FSgsRnOzB4xs0o3B5A3t2J2GBAMl/RqJmwuPKWJRQY+cmdDG9oB",
-	"Njy2EObYI2ecyVr/uENZ6g5TRB2Lp2MkNJwOWhlPQ23LK68bo1e6hGULXLP518hA+s38YBFkKGNATMgB",
-	"PxNb6zXKz3c8dQKWFqzcFjKqKGsgljcIwtncr18U7K87WtGQup1T1zGMn0JqDc6rbRmrjbC8nHDpFZur",
-	"Il9z6TptVIZOgldCqlIUFFNxKL+rWrMaatLhIkW09etV3kRwGeywAYtF1T6Wkbo6PewYw5Tfu7SM1yKZ",
-	"qeUyvFNsgHnNNbNX1xusMrVc3imCeYp9bEsXhgUSPF1z9Kg7UGtOmXqywFt9mvEot4eyT8doFUNt9O8P",
-	"2Ak/utO2ERy8SwP4z3jcWRXZFrQhB//xqafvPzR1L5cvuujwrr1KXo3+B/bps60yQMtSEe/JsbFhLf3v",
-	"Zv99Uavs7vZVzyZYNDVDxDPIGNvTIPmHszN6UWgAdcbLpfM8ggp3LbKNmaKiPI+qDe3gqt1Sq2X+ML3a",
-	"U3c6BXAel7ypVb6Uc47vPec3fOGhB6GliO1Dq8hDVmG8wK+9BWx5H/rB/z4fr+d+PXaqHZpDMJVDzI2e",
-	"fsGK8yqZip2MgOvIGO+h06yqsPSLnlYDZ7JO9hSId2Ovm1qz5jD8Pg1GMd6uq25FFKyg6CR+6BUkg6Wo",
-	"vBUdOYMcOMPIrRkQwS9F3pgWKwwPOpQxvHe2DDGtvWwPr6wOBxclHTO3oC4ZhcluLC2Hhude41WeAlv+",
-	"6EiDPC8CsByam7LPmQ2n5gpWmo68oTWfTrPeoHBCmQjvjaoyO+BKrxRA13l8U7EzQe1/rHSpx+yaAifm",
-	"N4xba1vxSUUJ+8i1v6DmYAjacIIXQq9xrfuWij+Di12NeZgxIw4gSwiI4H1hooQGsOiSF7YMpkZ0cOW4",
-	"EKB4DsjM1JJtsD8ul+wC2A/6o0XPxBMQTHf/0eW4I6s0bGupK8ZLtlG6ZN99hvR7U2ZhgQ7J3jO73ocF",
-	"EEQO+9x6G7/Cf0BAANzERSbmU0v5FrF5wks+y5R2JHNGn1k0F+yNiM3TonZ3WrKYS8IpJEqaS2x4Y1qJ",
-	"hqtsLkWWIS8FtjS/EXs2/w0qFd6zQmWZ+QZqbaMJa4whSrMwotnlxo6kFoVw32EWzRtuGB2nQoiM+2xu",
-	"sU7zKbU4UcVKX72T99kcGDznU7+tacVqHbENkMzjPgLYuGapjLNtIhK835KH1x+x2Ja1W4neD2TzK01P",
-	"wgcg5fh8CsXo9DfXF4j+itzbIk4ToS0fuzkZHB98bSodsis6leIcphKWr4uNh34mjZIaqRUahbZUgGri",
-	"DINKFX8ioobIiXHGWmTp7TO8mzSmWi6xOA/5Fi2ZoTSDp17deS4kdFLyEY1j9rKObHevr0PbG+45FPHr",
-	"o1/rmyIU4jNfuUXJpqcET9bFfobUHYGcF5C1LsSKY50YbE+HL+X6RlMUlZd3ipfFarPhoWQ30nvBjNOC",
-	"2kxsWgbKkKrFIp737gx8vxn1jBOH3uIbczJJi/jElW2NE+pxG2KGWjKZEviFS6POzAtFggLKM9ez+Oww",
-	"LGMWDAoEUAvqTpZdBzDCC3GCVtD4GpUKxPg/C6SsnWhp2eja5RggzG2m93g9t7oVRWFUWUfso5IGNKHS",
-	"eF2ttmv6ah9icw6fZQpOCe1ovteHbROrMwkesbD4Z/i7VGXEOJTKgwQP+C4M7YTe/qyxw3yQhjvP1/xW",
-	"XGHJhXlMs4z289pMsHGiVm/2WRUEh3kNGlWuIftZGhLlW3NTh0/5GnQzEoDsFMsLFQuthcb6FOMz34j9",
-	"tOLepUa75pBKS7aVZZq5nUulllQ06PgenIvhmIYLwahgsk7ydbhLUq7idQfnGZd7poW2vePhPFVwmvbM",
-	"5kNR32l5SiiHtFwqoXrTvrnIVihHFl80nFzFJRG5GAwhc13OtBBykBAGAkMdB62SYb6Kt2sBIkZruxBC",
-	"srXgBdYb2oY+HuycqijDZb95F2UTrCkGGVJyic0xDFZdBTiekuUnHcm12TMUd6Itg0EnX0SwfFFky8Z+",
-	"oCrFnXE+3skwb86tuhnaIzlTnRzOZrf8rha6ytOW4JOFCRu6EsW5kEkqV3OrBNz2NwskJBooPmCQbqBW",
-	"GJS9hS87kJI9KsugK1/jte6uWUXd2VHSbZ0F4mAABUhtU4OktdWjByaJymIbQhnOE3ErMpVvhCznU1wO",
-	"veYF2slbXWGv+KpRYOXdaY4VrTLelQ5rY0r6pxZt2oG2pJ++xW9yS2Slzero4/BZWLTvi7QrIk74yXpM",
-	"PJXG3ylKt38oYNgteaFQ+ZlUWqWozq5eDgjfP/huCLYtt+JFX9gtL39Wi1Do/3e1wKKiXQUZW6qii1x7",
-	"Vmw721XadulBCNZhiPbBrCrwxAV/WaYy1es7dvn5XS2+iKEQIHHZ58JW/EOSQRU3xrDrYi7uRrFstkbd",
-	"6A52fdfavjUKWBUsbosIqRRqUoXU0YH3Vq3we09/X1IdP++H52gx1Hrvldh2/fopX9MlhdgNNsi+9wZ5",
-	"9izFAlhRtBkOplXCrzpwtlQrWS15ddTY/ecvy0F9cJZssFMuXygdDO8738i/6LBfu2MoEOegQ+QrC5CL",
-	"KNaB2etb6HiNbmQhNqoUUzbP+VaLecSkch1gIAfAk5mS2Z7KVrXf5Mn8/YrNdanymVQ7W40Khqz5o2al",
-	"UuYCcSuKuasxtu4rlKvXI/XQ/QFGMsK+3vBukEt8B+S9bzsiy9gi8ZnK9+31XIh1p+7ETDrYLC70RZxq",
-	"Uu3Af5BKCvMlexnPKPE+t0GWtKMX+o3Y108H5L044JW1wpnGInjdZmsf8Ty9HxciEbJMeaa7ngm0fvUx",
-	"6LXKj+AQA23UpcfnGKucCsQrWsKjWMVqNFUrYaB7rExZWqGQxOMU/GuoMrRrXV90rmd4sXojnPpNFKX5",
-	"E5Fnak+F3CdMWe8JsrwEdw9TncJBdofmWTBy2zmrJ0p9YDQnXyspktlabcQw68IF//qp/p7ueVoyGJFm",
-	"ZkRH3HJcjQSBuskA79LneeTp0SPoLSI3DloMXrzUOqQOPFxra3WEFwyW/Bmxx/bhlO3kWbtic0gb3Scv",
-	"1cIR2P37QMDr4p+BVNPFWOz/fBFvdunL9L/+4z/H8cO/lj+lj7bn3ROe4i1vBroGRIDfYYnjJ/do998H",
-	"RV4tbfVYYhv2xtFvZf/SCGZmKubZyK87MgLeoqYJHugNoKjfYfvzVB/AGzsaCoBZEvbcgawCWOhoJhv8",
-	"g0RuoZZejULH+XKKzi5pwGdUmp4Aue/49uiZVclRTEYcDO1oGOo1gdu6enC14wN3iyBUKMNDShGhRLbn",
-	"jtEDsgcxzXO4yF7dCUFMhEyhpepVrdmVVEDGjYgMKFE1iz7u5Lz/fLEMXeYDFdbv1IA+sEEsnG0nCkF5",
-	"K0SARkxlibBYqrvQSIT8xuH9sUIcQUShajz6KePmOEUqvoj+gR8XkbUXsVLwIlE7GVHNfsT+6z/+s6YQ",
-	"8MowqfTe6zLSognkLC/EbSp2V1Xe2ozLA/MAmgovckVzHqDzDd2B9ZiIuzKmKqgwL3qnKT0o1e4KasEE",
-	"cXfhmypEtJVerpmZ4txyB/Used/fGbDXNt1xers0LND3hFtBV5wrJXZOMrodOAL5rWB6G8dCmG2J81lT",
-	"8r/ZtyYLo+L659XzQq1sh7/DlrLIf7XX1nqiNWV2X4lFqmuVfj7W2fN0qITW4lvCxojtYvE/PgpnJsqF",
-	"4QYZv6eE0/w7Kt+W8jcgaW6p2uG1rrPwV08mOhIFZPLaOC+V0hsjGbo4mJ/N7jRSADBc6OWVJQ6FDpHF",
-	"QkixE4guAHQEUmgg2S31ybmcMN0FHLDRnFIBZDOqGhkUumRaxEomusIsEyXJmFnWo0IkPC7pnKPIp/9n",
-	"854gD4cKNli2j00AnYetLiB8g7VzxPbWoDA3lklH20HznAOZW16YL8Wjtt6xpKM1q/IEPlBQ4C0rLJVW",
-	"Vy6eD1AaaBlgNBFtVMTzDakh4L1HgKBB4ohDeGBPY1SVIQT8yyWswgYYrCf1RjeugLkeIrkMdi1Y8w7C",
-	"gjc2uVGvN6l6IFsaY2LSM0e6EXGeRXVqTfQaoVBaNwNvOz1LFjPI2pip3/D0eB8LGHJEQltbhbpUkMDZ",
-	"KexSDq+tEmzHDWjXj1Dv0evsqWX+Gw9o3zGKzXdkWZc/tJexV7Tq94v0gJi/ffSZkShyhh0FoXwHjBCr",
-	"Fqe1KiZ7io0wXbjYphk1NAeyNC89BnSbqdQHbVLbhSHeiFEdZAe3H6VCs0Rel20Cz0PI0zcV/yiyi+I3",
-	"XzGj5ffWskddCRf0tmq9BXBIu5AV0QX2fCH9ht9ANIc5fIfN06IkiKD5Bqv7Q9DHnuN8Ie/G1T0sJToc",
-	"R9k8xR3Yylvh4N4LLUUghDWEIsxuklbQUIrdnKDmXsoECFj2orxic1ogImuwNjtcQKSmSrrwN7H2FVQt",
-	"QIACICV1/gY9yTVBw3vMsa4t6TunfncEqaIDw4qMxYjk27LqIQ7OAo21TU8BtgIyG1bUFMA+X04ZJ4fK",
-	"WCa3EMbz8dVW+UmxsyEf0DGeA3Uk1tMqt+xZvF0Z3h5Fe0t7ncCfRsLg3nBECHGftaMmy3C3Js3m6LY0",
-	"+pL9GO5r0t2y25qCjpuWBKCy87hHFAPyUH/j9Trs+w7rCe1eEYqPhnMp1S2dUxvmEexoBu9hIe3q2xbz",
-	"ghdZ6nYe7ciq6NXKnGWmLMRWh2OgPtgluA5g7ifFHogBvSMIbhwfrKHopaJwE86sb3hoEujFosp7JSkU",
-	"28gSlAqXxr2oaMw8PzrUEabbv/W3G2RnGxJGVBoH/NkzMyDazkYxISqcx9eYvS65O7E9SgaOJ/aynOUq",
-	"S+Ng+5xf6ReH0E8LJuQqlYIVYrnVQrOvpWJ/2d+KQqqIeb3jQO8X2wxLZtgrsVLfgOOz44UxNY0z53pH",
-	"YdxhL2N04syTieX60eUlm+Oi2/HOLSgBa1Gg0Z5RIDdiX0PfDq9GWmxlkonZ2Th6kffWPLPdF9EcU9AG",
-	"b5GpBfuILtKUvaO2Snjbg9uLd6OI5Ty+0VP2Gw4MooLvP43Zcx6v4Tfs4mIeFDHOSl6MV38HL0Vt3Jvx",
-	"rV/hfGnqZAFMl1WdNvJfZYJt80zxBMntzQvMvJr9n6V+6Y3Hb/jk0elsbLC6Xd0NsIwT25XCyT/Pi60U",
-	"c8CfmMPdxROvmMiomWm3JElVzuh9IpmP2bVTgMjULhWjnwHihPJ0mMdxwIdCLmMW7E30M7+p6uusiWNj",
-	"JVK4ZkW2a9nJMj6USRim+3j1Dgd701piac1CA0g0vzE24tbnDots2DktXOgbbFGxLG0JZSKAYt32KYT6",
-	"OVdW6SkQvY3Xxnyor/zUBpkx97sRXGqGXcHvqCrwoOgoF+NFvDYmjB0wZDKZDS1UDaU2dgaIR3TDjZNt",
-	"dt0w/+m140I5B6No47SqK8Xuc0hDm6uaq0+SDh70sUZ65IBjs7waqyncHi9X/Rzwh1Uq1BX9FPtZsZXu",
-	"LKR5/a2yz5w5VRlNo0WWHH5jO3LRtHjw9S5S0WVctAyIT5E3NLTw+g9t0RjaTiwCQ6OpcGPbyh7Deg/h",
-	"fHULgvE+GtmjnAI5Sbspr+3B+9C2zO3oeYtI/ItHXk/azka0oyqpMDrUkvbT+1YoBjys4zzMtdrJATRp",
-	"5EuGG8/55jYFstHI1RWpB1m3cxrnPPI4eq/8Yv72CdFbYfyQLpcv3d69M+fw0G4J3X4AnG+gwCGl+LUq",
-	"yC/Y8BvxDeMAL61oltuGv9vnIdiL5cPrtToeW6T2TTfqDxY55o7LySTykp8u8uAaZ2I9qz29aX39UN+A",
-	"nKcfU71zlEzPuuLt7elwiQs3Jyh6vIDjDExJc4RBVHBN4fh2BL6jO8TzWkOIqNl2KTrAsH10tjpb6w+v",
-	"oXaa75gpBFCFkL1z1XS5a72nQuEski2zE8jUIfN3EFXAJ19T9wSmv8UbjrLJE/8d7e1qD9rBVfPmDaLL",
-	"iHjt0sEDfNlaUKKdma+kxwmYKtichGuO2RxML7K52klRPDBb/MED117hXwqxnLdg1A2/YHL56GC3l360",
-	"/2gAHjYqq85Tlih7BfHSevcH7zSBQ/EOPsOB6MUBo9Al1X5SIYQxzygA1/7Q39WCmpKVDKBQU0rxxjce",
-	"GdCyEMFuY/0QXJ0lND4LXUmDWQizIzUr1bgDvdT5OHO7x2jXUYhnnuAQCpWUgY4KBqHMXHTyfyKN56BK",
-	"SL84q3r/S/vnN/tcXHeVX+3WKhg0rrKqUDsdxNL+C+aM718cjZnZL3bT7ZcaVZ8ckWAdlEiyftoymSQW",
-	"OxGK7iW85ONDgeU+7eVDNAQvSs2qeyMvBg5obyJIp799M4+qFIhN+gs6kzdtzgKjwLmR/6RHuNvOwMHp",
-	"c2nkph7eHuk42t6MHfiIDZd8JRKXjvfsDedTm4cFvzbeFgWdBoeUbv1z/kpRrTtkdzKxLGdqWx7AfeAg",
-	"NVtz6BtbKLUJW0qZuBVZx4O28bpW8PuVrosBFQCCPtF+yoAWKLKrjHjqSmbfdyia3jMJmn5QcwGcj/aH",
-	"vnILDyxjvOQUPdEO9AqmVJYO4Opv7v+AmXRStwOo38Ebz7937RaY3Z0lttJkB0uRbMUT2rJQTN7U3Rfj",
-	"i4vxo6M62x/7cX7Y+ob8MdXGmLlrfWXnLv8C5Zb1d5+jWrShgo/Z5n2H9tdKHBo1cvsyFM54nf69onWF",
-	"xh2obXoS9ZzfAqvM7GAhJLZHr5p4g0/FmeYZ4Q0cdMGRKKx5mDKvuQvLpR6OdT9uLfrbrmd3uDcuUITN",
-	"8zWjg7AOnuAuNh7Z3h7Q4pxrJm7TRBAs0J0ZdJhGI73NRaEJDnYQHpGlUpCwH4BABHOz3vDCjBWiSHkd",
-	"UHZx2UvoiGf0jrzv9P7qG51ac13VnHnqvTG4BdWNkCHEgOsW3yfi+EXrND2xV0Nr0oCixaxrEEP6/AOP",
-	"IeXDifWpP2oUOkKaHd1Bb2GmmfD4PBGA66WS9rKCsqltadyGekUNcmAi4ZO9ucGKMXga2qZRHLSM8kIs",
-	"0w+h6mRNGOl4zQsel6LQkZm4QsRqJVPdHuSiKGePlm+enoeWKrQrCCRDY46cDB+t3oI9cJaDETbTFzrW",
-	"zbtOg13YrZfKWRLkRERkzrQmm3gTdJzHLCY9hWWcuqyhPVmT9Kp6dcM/YFu/h08eTw53+YtGyA8cZop0",
-	"FIFwDeD9U4AGmuWvNW8zlq/IluOjqfPuDdG8b5NK9+9jMtltYZoZQkqAtsBp9/eeNcTtXdbZ4TYalVbb",
-	"95DixufgrbZtQ/DDbB1KcN129T4URNqvJNut1Sai2nKj8CJC8zrVlyl1o/FjYbVLu6qNmgrBE8ukVU3I",
-	"5eTyyf2Ly/uXkzcXk+nE/P9/763UO6hdgTlXUHrAfEiz27Btj1CMov62h0+DakynjLgf/T4SFiFTVeG+",
-	"M07tu5Hr8J+IOLXcau03l8WelGxzhi7sDD0eMEMtR4tAY4Qco/UIiwrG9Tsr6Kvx1TO5ATAgpnY/HqHW",
-	"xbxvsP9ELQUctCPrpt6jsM6ihPHHAcVnrZg2FKzbRwUnTizWSt0EW8yH4POJnzjUBJIXt5AmSoEuWV9B",
-	"4nYKRNKDsjmnmH31ziYBsCYPOBU/CGMWFQ4B6FXhbnNQF9DHsUyzDNyI3lStaZbKVReh7RtXCGaJzLGR",
-	"oWMHhcoUrfsbiU37dbe+OY1u7fBKu/ToWVfbeBiB9/7F/Nnh5e/0howvRHbUyPoJr/IO7YNWFcdKGltj",
-	"dFy2bGtOo8Yr4rIe4gSZr854lqy1QQb5gYWpiInMOScSxksPZ93jtZ0WQ7pClBl93hXGFwgTh4T8bTst",
-	"4Otim6ZDdMlwBdPpSk7ZpSWjZYUqIW1jnPutTETBdnx/hBn2YC4YVV/FUGcLwwYpoFOaXG6LrGc1Lfkg",
-	"5ga7YyJUzd7edZJeFdTaWfakKPLq4kAtNtr41ChrjjRwo6kjWQ+EM0nSB84L3dWRVXGEIzaKA/JuCVng",
-	"MK9nbe9GIuLoJMLl5D4TITVGCLNSmEF2JTXPQkyRZLcnNlYLUAF8KA9Xw0JDYfvZqWbJdkBQoxA6V1J3",
-	"nI1QB1pTaKhUKljSBftL+n3kQCNgLqMkfqWt2uhQOn/ro0VhrWo+H2cl1bz20ZwDtI7dOh4/Ji+3HcDb",
-	"H9+8+ZXhBYH5CavAUqmb2aZDz2ZKrtpSbG4Z9+yz68TahQotw02jpl8fj5c0puQckZOmgvoyMZTg2oYI",
-	"tnlCbZ4CWsQVaZNoI3Feqvmik7WcDmVEKhnVHtKBNLgzzu6XndVfOfF7DikIIifGfdXRwI2PNG9/nZCw",
-	"CsehmKe88GIyOWAlh5745NHgL/icNnEhyrQQsy4D8odC5UgsAIhAo8h2KqC2/Zo3Y/J1PxGqSxBAi5dc",
-	"ecBiCHo4oh+wJoGANfwmMsm8yb2cPOoRoeuS1ldokxwT1yZGVVgDe48FFWY3Q+AR6yhZUes9CbTJATrx",
-	"cMXrc/TbKE24TldrUdABGDzgXEx1EgUxLrxjHySeVXhU/Lf5rFQdtM9GN9YP6AJZBLxFxtb8cGAf/ogw",
-	"wejh5cOd3gh234YpD2osKNhF2g7qyHlKT3x/aDQnVUMGIzgvKSmsMYLTCHjXHOw7Kssj0HQcg73oTOM4",
-	"rEM7RwFXIC2QJezJShS7Pz1/wx7gEnUN6n+YGiZV1kjBSLYuy1wzQkkxtS11moAuyYv0lpdmS5VAnxSx",
-	"rczMNaCsqZ8hg+JajYwJupEE6acrAxXoZqwHBL/LgkJLaT6liL61jiANuhBgiTqaCF4U6a1ICFZcCMES",
-	"vq8hyOypDj2p7H8SIUzQklrvGxVhVekVlQt5YfMqj9CVPMBKsGNNneHL67kAjyxGey1L84xLKRLK7LTi",
-	"+Fu5QPwb9RikB7KjI0CqoVErWTAitOzIG9pO3QgJUdlqLj69j0aa2CORk8Zrfn1RDbFV3zTQOl3vuwok",
-	"3Ns/Bk7edoKke4jHxNu+KDpk1673z4L8vm/X+0Bmq/AoakpKaZFpswYKHSy+gsun0NvUjnYesTmVhsyn",
-	"jLNcFFo5QcLGUCg9zvegy7FHqpEWcyNlSknQEPrtd/mGu1OPXdFqU+iZgM8CokgzIDTYZptU61SuzF8s",
-	"SmmGHP3kITnsErYz1Rb6FN9ETItSA7mGeRT9s1yLd5IRDNER/uPLoQMP9DUyM4LMvmq5NAvv/cU2pvP+",
-	"RH1zaEgEcazA/NjXJ7LUXbb9V2QGAqzrUOyH0K9WK7sIgeQ24k2lANBvAAZNQ4A5NEPi5cz8WB+LbcMP",
-	"9cXGKjaaMIX+WWmJzwFNMJ9ayhsgdIRWktS1eR4rWRYqmxn1IZxu9Z+cGXcUHjl+J99JkDcqZbAqOTJi",
-	"J1P8rwpcNb9ic9eneOoTgthaMuoeuijUdrUusb8lVGh5fZawRmSK9e6ugNq+tfEHc40xROfROwn/oIod",
-	"8xtSx8MQsUZmZi7AVqw0dBRPdEDgLzzjxWZeJ9vx9EHVThGUK8RB4H+d0LmwrBV6jxGxIfsV8TSJZ/UH",
-	"K53VX2xTJ/cHEBWIwICkAMTbW1qf7QzXqomDsytlBlifaSy5rf3bzjP9Z1UXRfz80Sg0x9Vk0BRDjQMv",
-	"Nl0nbpiJxqZ3j5wHoGc/RbWcfkeAE/I1Qia6wgaAzixUrjTPLEwlshywZirhX7+rhdkssB/Mv21zd4BY",
-	"OWhFv0DpGlzkrpa+VUoJqocir2O5rspyqtZH9gDrDSm3OPU320LepSQzCSO90nCk/Bg6wqi0qhfZFRJw",
-	"eek1/3SK4FDreBHuj55za/TObq2qH8wwXCQcqUUKDX/DzqGua/mXnu4uIAjE1vlGHGvk5sM5OjYH6RGQ",
-	"bREG0mDTG8ATYd9wTVicci0G7ABnpHb0Ld5gOS2nvRrunt3bsg1Uf3WxahLBK/HL6XJrhKQ+swFIiGcq",
-	"d1WaHVFhb9cKCXmtXX38Dn4TiDYQ+abD1hBGxAzCe3qHvYqP7OL8vyHrrC0lKCQR7plSGXMUZW0OTsrc",
-	"6uX5uOtwxQCIa0Li9dSPRrDxPZI7+KdRzlCceyO2edeh8jZU5FfXOWNrgc2JA9yvUKL2jp7xOke+cbSw",
-	"jd5QO6kbJGeem2S96/oHVR/ZOLdJyVXfivT44c8jIuZhfQRwaDPim2wH95AedUYLciJY54wAn//WFgSe",
-	"p5jwL9CSYC2ypDsjbSuvYB9adiVzDEILV+jcVe8UHGyMpqu22+hk7skpxIbplnnTtTg2OwQiaeiOAtM0",
-	"SR4oSOBNQKO5ApiHXk3uCnQ7o1E4KOFlFS+ZWv9zWQjx936wqGU2GBZ1uB//98J83gTtAY9RlipuUu06",
-	"Dmx1rUjdp404qdPlQZ1P827bR1nuoDazw1aWIjFaypFO+evzbWi4GPfraPMFltdWWqF2EtCEkFGje0bq",
-	"gy3VFmGvm6hqy78Qxi11t5Y7RRLWgBop/1ED+EZemtE67Xi6vWWUMvbj6+i1CxIwK9VqlTl+wh68e454",
-	"4w3dGWbgo+ceErwaKVddqaUlXFGRdHmrND6ZS8T6jcdk2l73Odse2BWudSDV4S4ikqkisfC1Qugc6pkp",
-	"ZHKXJizQyOd0EetUQL+4tJjrikrglSI1y2rWGGzwKo4IvII9kSx3bpFWkUiTEnIwEQsPaahYfzvVzRC/",
-	"G1cXYC1ortL6dzTzvvaOKWrfPSVY4dz+MvczjT45v1V0kb3DrMC8QnS4CEnkmJOKGudf6UJnoXYO/6/Z",
-	"ScOwdbysIisdoLqz4OaGmwWnHMJ31aP1GfpXT9xsyyPnd9lD1txqjkeXINhxF5SH5CbCz6MG3ZpTFSFX",
-	"2g6JQSuBs+rkLjSgbbBUyUHAsX7QwcHgxTNDvVDxmS5XCBgSCEajXVIan9VoVuj0dydi0nN1m7R68xQV",
-	"2GxB6PQQgmfD/5pVDCGuPRco7RmCg82YvPa/9bBx1Y8OYLlIgur9J2l2DBbPsO5a14PL9fe7MR5ydc+C",
-	"besyDD8TuI1edyLEo4OIvZr+KxBjC6k4iqRo+P+NI5PCaUbH2HCzpQB0nbTYG8cIWGyAediu+Z220aFu",
-	"I7bPnJW/K8d8QA2ciNxQJhVBmmMZoz9YyAP3auHWnKxrmD72HHqXqKKGDzZT4YY2dt96Zd/OS2gkBZHi",
-	"MavLuz/Ohv8yCHozuRvfZRdHNR0ndZ5qv2safK3f+s6u8rmYpasmLl3cSz4K5/Hjh0+CfP1dOwPPTNuJ",
-	"FFxL+DXIWHPK2V/zEBsU9BnHAIteq10Eye29ja/caaNYt9Obu15eJzbG+VdU7W2Ps2XRRsw/DBBV6L73",
-	"CrNfXLN0GZhma6hA3Z3t3ZWlN9gzFnhK90S9Df14iKf9c3rUbYv98Bdpj3ox/F1Ksq/NmnwDfWaWS2qq",
-	"BWEUioPARzY/F4JhwsE5bAsJtVxaZhNnsVmgT6nMFZR5pcny7M5G7Mrh7BD6aVvZWYVo0bMVPezXrcn5",
-	"JnKXg7+zUirx8bZfW1X8TYT09fbqqqeYN11rrvsw0qNhHPiiV1tJfhgcReYieDZgZ5dNQlLzRZrv9Zi9",
-	"Ih79JbTM2E09Qn1bJGyeNXfUrVLwwsyN0Yce4xUhGBIRZ+Z3c+YBb7u5mb7ff7Le5tjjbG6jreZCjZ3s",
-	"pGLY9obtRXlenn4zhlkicuPc9TpHI+84Azpc8DcQUQbTwTciqR1/AfPtyjLp1jYMeXlmYpVEPMmdjGys",
-	"CJodshKK0NiglVJzcNhV6WzMonByHLL9Wg3sIEGd9Ohf16trHRZdbou03L82CpFYCy11QzMsgoQbkFy3",
-	"nBjzRVHO/us//hPSc6BU0THkhU9JsC7LfPTpE5zbyxB5JrsVMlEFu3fPOA763j2GcEbiCLYMNphI5MTz",
-	"GmHjHqTM4+/kvXu03+7dG7Nrt/lSXTXZSSVQ7ngZhnv3SNfcu2fsQXiMtWLu3YuosBkxUYj0EOzePbJx",
-	"zYt+haQJxTaMyLoWXvydpMSLkq2cirnY4tbEBx6XkCeh+lyytRPAUt27h/12QcUnenzvHpt/5Hn+aR6x",
-	"+Uca/SdKl3607/iELf0BI5VghQDYqu8khOWLFcNQesXEXgiz+VOe0flSUZA5BIW5LdUUZhfJOwknMwzb",
-	"Y29JdTlljyaPaPQ/pbqEFS0Ey/kKIGH/nKWbtHy3nUwun0BNAhG/UwA/1ebLjBGLieFP8ytb2vdOzs1f",
-	"KJnKEdbqThvseWbeSo6zma23FnWAcJeYF1CDPQfcxkdMd0cMjzBMNkfMZqE/zafmEHgnzUf2IxEh/iQP",
-	"AmHOE54A4vidtMIVWbZiZVtfwUkw/2czrD88nGhvdmws9A9y7oErcbLeSRyL+bQ5XQcJaSrjALqcuZzj",
-	"OG29JGhZs740XdBaGvvTroCc3k6cRd9ZWwxajXAarHny8zd8Nb+quuqYJ7+TmrAXwAf5Ynn/Z17G67nf",
-	"oubrRxeX3+C8GTcBAoR4IHLNllyXoqCxvRI5Np41Y3oOnXZ/ffn6DYW3zBheJGKTq1LIeH//L2I/H9Nl",
-	"EEwkZ00w84p3cv4rITavGPST5htNvfrwvNFsHqsECMfh5UAqal7M47WVT+T3lWxufv3JiPLctWy1kSJC",
-	"BPAsI0BoJpbmMPte7JUFqGBzrkeXT8kFfWWk7v41bAh8CZoSCuGYiHzEJkgIFGVq+U4iK2Fxm8bmrNrK",
-	"0rZPQ4QarBS1b2WIvANji+D+kT/OlSi1eSCANvxvATUheLy2I60+PLWJpmXdjrNagiYSaYisIoDkL1My",
-	"FlGYJyARXvLPJyECcyBLY0HVwtRG5Trn8VrcvxxPqHYATx09ffBgt9uNOfw8VsXqAd2rH/z04tnzX14/",
-	"h3s+RaMyLSGACLvYyy1MRxdEGS15no6mo4fjyfjhKBrlvFzDgfkAncP7xVbCv1ehirRXW0kThWl2xvUN",
-	"WZjmEwv3s5ewpwxYnYvIcVe/SEbTkdGu1/B68wIYVcE3ooSMbIfzU13y4OWy6q8QrIKBcdV8YNvp2OvN",
-	"lJrL/7YVAGt3jWWJWwBdrR6hCzOCI8MFkRv1uBD2EPVvwcpyWJnLyQSxobIkxmQ4g2OYzwe/E0iuGvEh",
-	"19HNOsQWwbppWjVwPkFXOAknGbhPAAocY/wBukF2vciN/AGpLDTYXJmEWXq3PjjdRgBKDv1pRn/M1G70",
-	"3tziy+eDj8VWfuqU0mvYhNoKoW0Nri3f7xWbY23hLE3m1I8O8oxq1ZbNP4lKNEdfYiVCq/AGv+QcE/7a",
-	"6HhoGE8dXJ2MN+a8tQsDIbQEDWkYGu0go1CqDVRsLb4N3QVkYu7eTYdrrN6DHGS82HSrKDjvUfVo59nW",
-	"IXtSlWlMBUTu2IYD1tUAjNm1ZPAmczQYtcmshQLGY2z850wkK5FcUXszV1ynitVXUHFiFX1A2eE3nFPR",
-	"XVcNXSrSJ3+c3Tquuqam6ZygUWy+zUL/j6XqzJwfV3MoXp9J0XG77tVeE6K0Cg5+fPAR/vfTA29dIOnT",
-	"czOS2HbsR6xBOOOOBAaeEJ2SK/qp7bCKtCktrdNh+7tqUZaZ2U8WilCIWBU2197YWMyBtgH7bbHYiNZ2",
-	"EUTr8+GUsJfWrGtsYWOj7CFqCSMJ7drr6vJrmsNhe9cz7/8i9iTqYJh+r5Ds7oiUe/WYrjDSfD+BdImF",
-	"WZeqMBaZMXWxwjxdrUvjrEue67WCyMyADeN9NxT5fKqHfxw2/3Nu2q4TEVY1aii5u+9U75PdduraslSD",
-	"ftQMATZB61wUqw4TGImvhsnV/ygVm+c9FKwty0fD+1yaFefOLtJ1nqMJE1ROP1unW0DOk+f5mF1jEzuM",
-	"X1Q9X+eO7s2Sa9TX7RlceQ39tP77FEKS6jzj+xlpedvjvdmds/cq2nR9r91+cU756dzreX4OWfmZwonY",
-	"AK0uLXZDP4DAJEpNJkIF+i9K2xRQRzZEi8bmLS9SvsiEZitl/Q6i7CecgsP/LgshqiQNZlAmTy0dYFUV",
-	"CiBIh8xTxUqVpYvYdbRItun+Of3JFXdUjZlDh9wP8L2nCPMzyrQH1MujzhbRGNU2rzyL3sbRd61udFhJ",
-	"QzApzytfkew/im9CdAMXOuwiwhs/p2I9uDGi0VpwW1L5/A3v7PFJlz2Aa+iJZ3Anu6Z8mBBd5/mLH14W",
-	"SPTxHmJTcaBBwDNXCirYMhVZ4jWzBpbbKz8VbUy79pIhEOAktb2EMPAd9XUbD7jhWSbwIMPPgWSEB1oc",
-	"or8tzuELG2v/Y6X0meV0sLLqaneOnAIPSM13G3lWQ4C3wdLNZluaAyAi/IFIXGsmD3KAGcGwFfiM3viP",
-	"bAjiNxy3Bd0h+lm87aqbprau8efQUkET8401Mbd5prhxYrEje1sKXJDKXUk9Q21TuHfS70SP+CH7NAAf",
-	"GMd612hIi3klzHhkWgBWGqlF30kwLhLxwTwfO+Bo5xbHaxHfiGTqF8MtBUB2mHkGZaXsb+/kLc9SINO1",
-	"RBvGZoG101XCh0ENTyyidxIO2GVqdkhm3Fbz9UhKDwRVYMzgos1SfPgcvlhiUqbgUlMIHwxzzBzZXLo5",
-	"uAuBKAhdlVxtthq6jy62aVaOWbP1b5ImYFxh8u+dhN7tZjJTympeUcFglrFERTVUjGNAwA+EPJHX1Mkz",
-	"Hzzwkb3ZnFguX27cD5GA045LjCtJmazGFZRoInIbfMnXl5PJN/CqDdVI4snBriVxEtonWghC1Zob86rw",
-	"Bzs4ypBQgIXUggUxcMLa4wchXQp4TtRJ+A/mrJlD7pQGuqvgXhisQQvWAm1psFMkuMEW60JCE0nlT53V",
-	"tpLN6VZKCpu/WLa1OY7ynaxj2KiDkKV7b7b9rn18vdf3O3lN28+D9mjsZtjo47vheyNqbjMTUmuKxj9s",
-	"Z9sTGH1N7B6MQm4/rzTiZpPkvKxmH5YJg1rm6+CvFlFiGSKw4TYOeh5n6cwl1BdQ19kAqiGc2QuPc32j",
-	"ES/w9ffPX735cfbzi19mz356Mfvr81evX7z85Rs/A155IOZNaluCLpiHvIvXexmfYnH9UOwhLRJ9UZca",
-	"FezMNqkb6TW/fPxk+nT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOL",
-	"x8mT+OLxYrKcTPjku1E08pZkNB1NxheQ7q1CDi4mi/r+/2PvW3jcuLE1/wqhvUBsbPXLduxEjQtsJ/ZM",
-	"PDN5wPZOgGv5dpVUlFTTJVIpUt3RNvzfFzwPkiVV6WGXWvbsAgHc6Zaq+DgkD8/5zvcR75qXyyZZztWG",
-	"PT9/ev40k0+eDL///rvvnl8MR/Lp8Ml346dPpRxdDOWLb7/Lnlw8HX33fPT909H5i+f5UH4//vbb70YX",
-	"F6MX3z7pQXZlt+PdzeReIYLuPAt8tXGuQYNn8QsdWkreQVk3y/uTdjvU44J70WXUYnOTrqJdtpP83VKN",
-	"6sCybS5sTFT5ma7OotXTCbsqX8xKGXld7JYQiBRgEX3PqeGTVlklB8APZtFfCaw//iN4NOBOCPBGAjQS",
-	"elPDm0k9XbwGr2GgIrehL3xQBUzE8yi6nTW4LuywYHLPn4VQMCUK5U7lwgAaBzduOCQhzYEpiJVzDbbj",
-	"X8dxXIc9LuoqOYWVvs1KgchLHyq6YzqWrEAvLBHD5UCRJYl0XunZ3KaXAnk3E188HWsfRf5QYYS+lVVV",
-	"5DliIcOHBirXHvu7jO/UMREAoLkBHgs4GGmxQZhwpxe/N9Ja8BLhix8e/Q+bTc4ogXnmj4YzIy2C8x8n",
-	"3k/Cu/vAfXYpHqU3cm7Tx6cC4m6eME/lSJRHyBo6rMUv2g8xnFOAGodHg2mxUxuxfFH1KqAr+4KgeYRc",
-	"KgBS5eYgU4EZrgtX51S8JVGsgQqYN/BFPPCojjwL48OFfCtQtIFK55UcaYXVJNdEWvfY18Rjo3IdFbUA",
-	"XG24FErftR3ar4MSxyef3OshgZU+S79Le383m1QS4P8+mYmBgRDZ5qHZC6HzOV5B2Evf3/d4uV7rqMwC",
-	"te39eMTVHDNpq2LExW5rVV93cuj+mcpydn2blQv3JRD/KEaZ6YuncBB4Gh2k7zwZ6Wrei0uJvNR9v3c1",
-	"1StsvBX+YZSpDFUDPAYAuHU9EG1S6qH8cx+XgG3kSG5BeH3bOfw7W1UOh4VbwYjbCGF22oLRc6DClM6S",
-	"DjWlqXAuEoud4QPSbTvRgc54j7VDnbMOGwJT0RUVsMV6dIP37mz1WgrYbQLwslK/719zlOoNv/9rDlNR",
-	"J3bAvlFvDxio8mmkh45UUTLUmwsgujiksEpFr0ilGg7/xxGy7k5RIUMi5J8jOceCq8j5wBoEtDF+AEWU",
-	"rsqSqyAgUgOVQr4OJPKvRlNdjIht0p+2PkTBHYA4SNNZhrnaN57J9Hj5Wuytm9lhmW9iafhARayTXv/p",
-	"znsx9fBIWzGPbxuMkSMsGVf6ZWUls3zZ+b1sS0OicE8XCxmNK1pHEHsdOavnpbHtouaTxztBShC3Go6t",
-	"b0zIPkPJj/PL4aJVK/EIIPd6RM3NATx4Bi40OCARqLEsmISqEbfyT9/0rxy/wh3ZfiZEg901mMUNeEAS",
-	"HOpAaLO+s3v+cSMIAgCnIY4oZ/Mys9KQrqgzJw4Wp+5/rodL7+lzlYQsS9NHm0TzCwThQxkK3mLkrbPp",
-	"qIaiBb/As/iZ2d3Dm1nb5sQz4KMEE61kkIZzRy6s0C5xE+GlmyxuK4qCn4LXdb+P4F5PuBSeS2UKCwr+",
-	"fDGfQN4LS3EWNvBKNwEuokn+Eqbq+CiM3SbwM7aMZJeP83htiRr6/cJdOKDQbf0mhlV6VIB3qhZanWbz",
-	"+anfqU4Hi/PzpyO398JPMgXB/di0Yq0XjppAaAdCTHeFkX1BmFkjM5A5wH+F1bUL4jfo5N7IZSCeKoxY",
-	"GAouIbsBVIRRveQvIdjkt7Ih0hhe+jgccxwAdTB4tSFA6JmvnKuCyz34wriw2oKN63Gc1SVzBNSLnxRf",
-	"UgCd6PV7cnEykspWWbkXzIW7cyRPd599nLHlEGc75k7hzs9dNgrnHQxLPTRnLOfQv2+5QQavNCLbrAEL",
-	"PPsHrrSlbIgq/KVQ+c/4qh/ce48MqIXWg9ZNR4m/3WNprvsvqQEPbNK1CWixaT+zmrLcSSjQyIOYHYw8",
-	"0A11AMk3Nx54QNgYxnRwon2DAd9jiz9uLaN5+9PVyZNvn3MPhkuLlKINhTSUft2xkubFBaAZrazck/6b",
-	"TOr9+cn32cn4w/3zZx//o9dcXNN0dr51q4g5EQHHU4lMzLPRzVrC7RvjcUfIUMPYA4jyxLiiIEP8/Jn4",
-	"ufiBYEZuCKKoTFjZoc7XDQwn3N5mY+kMo4Jy96aD6LeFddbV23Vx6pGV9gTrNet27Gkxh4VCMarVAXzQ",
-	"pQO9alkyzg4fIOKxtQkg6eC24C4W5f+GlQf2hkbVvAQp1LUlokHxv1Aik7ifGZUNFFPwf5xIb4pD/MBR",
-	"ln2rKgG42lw6Tu2KCH1gr2MOwElbVSVF7fasHG9vAL8VeDLbXurl8XezFvdkoir9ymo5oenbQzQckT5I",
-	"0L4lptcWZv+BDWmdWCrs2t+s1R2gsEjEc94Qh++LDOivc88Bgvo+xjlethhnIxvqJZccWU9W8H6EZGwP",
-	"nH/i8urSLQN0FNUz1dOn7wEWtYeP5Tqz173hycNYL4em0by6sFZ4XQ0H4oxqw2Z9dg//thMsIP7hLiuI",
-	"wigwHk1lmQdBJNytvDuF7cC7amNQB1q6t4H9nu2xL/2TgHeH355aD2L3xw6ZHIY0aJ8X54Emv35JYeG6",
-	"HZwh/dr++LHw0LZd8YqwpiA3p6EME82E455ec2OlRHt9j4I2fpoFNW5Rh1z8G20jIX1tT3rn9nMeh05S",
-	"VfDgVtNBAyhvWpf/L9FxmtQ4J3R1I7RaQ7lF5EyzbCmMxEBWUQngRwvhgSkx7Db5duXN151ccj3YxWUp",
-	"b4TvvunQW6k9txFi0srlYLMKlGhjSQmIjZbuKrk21aQuXkprxDwzhvH5eIMHwFtsDe7pQVKn7++h356f",
-	"E1FYhOcjejN9p/oUh4Xn+ZZR+ggeiqBKZ2KM5luuQgzp7dh8jKyCaQ5UsEz3bOm+BNqta7EOzMMCxR26",
-	"6HgaXmLwGl02KLt5j4dgPA+toMiJBIt/vCfckHrDiV7PrksgQUJBtgIRxafjEAcqBiKKTTjEVRPBsgWP",
-	"jQKLaQcksi9a3nz2Np/8PwhgxIFf96VJzZaCWK2IwY/RdHhK3d4eXnd5c6RgPVhMKy4wAutexi4thMlo",
-	"Xilc8+TgTXq3tk+gzEHYkuZS5VwU/LnZXx0QVIVCxsQiAH6bgYiudc47LG+2s7AV1vNswlbsvD04PEjd",
-	"yS/8Nleh+aYA6//BrWV9ajr15OMHtx3RmwLYVyvPAGhKkbfEsIc8iB2yswE7kzm7h38/niGF026AJkoO",
-	"YciZtlT6fiKA3AztY8l0rreyKsaF849RRVw8SkHN5wT+sEwfYww7oo2imjrMN88WNqNCUiDqxOMdjvCr",
-	"315fRl6s/3phxF1VWCtZEZiY5tqQUT+6b72hMdgyd8hUiZ+lFcP0t0Rl30bgBuy6Rv7RzN523iCJNitU",
-	"MVvM4I+r8mi7hwIPWkEej1zDQqQ/uS0LPLHgk0w9L74krrAOVugb8uXENDPTE3iszGm24gvUaCSN2b5O",
-	"U11NgkYLGqi+U9hewJ9HV6ihVzSImUrrSxm+eIC17PzELWEgiPH8J9GK5ymluRkziHW3WSTTDnW3KH18",
-	"2rZo4LWd08C2ivq0LCz+ewdR/NVXV5KzbjC7MOWEIvTs1VQfTGaQtrWSH9VhKw+QbMBJ/TqzDdj2Hdgs",
-	"cPgOlG8Y+WXRQI5Lf4RzV03kbty4RHbuQfyozIG35lyPFjPUPtTG53yZ9Rmp/RPWkFN+8+WVbWLdizXv",
-	"7UfW9z7wlLV5cFQq2J3n5gXLt3HobqPRguf4MOzqrJ754d0/Fhs9upWzJCT3GV0Rk6KTcAtHZnnHR20Z",
-	"Usckywh8JEvWfbHOl1en4oplGDCBVa3yn6X4GtKAz9PEbYpA6j+V4Z3YzBXG/uiMUdqbYvRope21P6hO",
-	"ByrNSqNTkr3gQERtq6aLURz48r+sFRUTFpqujSN965kfRyM5t5kaEebCc3/QioHlw0T6VO5b2GkzvNm1",
-	"87gJOOgfkBDARPeSHs3XAYgSlLbuoIk5Y3Eyr7Bccce94CUZwpFIDXfZihKWle0ELMU6htHD3aUe691h",
-	"ORbWA09Xk4EbDpUz953Wk+UdG7MvlrdaM2zWyj/tqSD5BLeKCgQFVhIq6vNT8ez8GXEfBrZDamNjBOC3",
-	"MjsoH7t7/lsa05a5c83r7BAhqgo+k6lQ+/BHiuvEma2k3D6xBXIwmWk2R8kzvEdLNSmU7IuZzrH2vxKT",
-	"Si/mhnGBqM2DwlArv8ysrYrhwtKuFx0byF+uciJBCMYTmw3kA5V4zxspxdPdUNWD6W42H3vyIibNajTS",
-	"TYbY7M64h79zI3hgc4R3tNiim8ED2yLwc2Xwpu7NEmnazu7xhx39V8TI+P2mpYA5oTAj0FcAzQfKTMRp",
-	"DCp9VUDwROThIGkaQx3QHiKIA2VQUXueEZY74GmcC8z4sK8d60AdaTveuuO9IU+bx+3z4A7Y6lbzO8uL",
-	"8XirDXrOPRbBGovU6tRtLQnsL27rIO0mX26CWlbuej1QaGFgb4GQI4oxkrdJ1ADM6iYCO9rpQL2UxFij",
-	"x1HVS2Tt8PuwdYY8e5OHWYzHn8o/6b77Th/W2Nw72mHpnjPuEvFxQQM5ENh1gp/QszmQGN3pA/BLbjPN",
-	"SZXNp7sF1En7Oaig8PsStF3YJ1HwkvTfKumVrAJpE9/4yCyjHDrkwH1m3xPq+cql2cbd76/Qk/1JZbI7",
-	"CGId0tCwaS2WBjPQ4WFbxKeVqREwuMnBT3RuV0Qks5HalrmWChNkPGC6tYGbLQq1IeUkqFBE6TwSBWqI",
-	"7/o3f9UUt9SLHcKC3N/uC8VH0VA25SBawzxIRmnEQhV/LGQksNKmcMDdPWr0IcASbAFRiIku83Uaoz1n",
-	"8FhxAR7RNteJ/t5JSCDPI8XYJmOpbQlnQYF160EDRRm+qU17fXjrwRfjQ4wlO6IbBnPvrZmetULOIG+Z",
-	"Gqz1Xo51UVRDHUm162rSDwzkQEVy4dkDJhndzd3c4RkOdK9wnUdKQ9q9+JJMD0eQW4pit+gWLPWCgRp4",
-	"t2JByGSgQGQTiHELrdI+fBa5faRUGDxAl3cxF1aLwqLGrNDKK/pWMkLAjXVZ6rtVyHkWDYKR1a2sTkDw",
-	"ndps68K+KgemQlSiRKhPEe6MBRIqe+l4hU+JeoG3zX8tjLsg4+eAZlgCZaS7+VkKizw5F3g0AvbQGc04",
-	"I38U2+sGFxiyPSoOmzxQKJvO3rpzY5d64QZnpJWSI4qCpv/IjD155b5z8volaifDdBTGxLSWAzWR1v/C",
-	"3hUjriMnvVWQufXDiJM8dreIWaEWFtlkpHLPrlA+e6Agcn+LcVlWDgYeZEAgmktIjWNb7VQqmMRfYLSM",
-	"GEp75wzAuc96jI9lA6tkbd5cd5idOzM3MBQakEFIE8pIYm+TPJE4bZSHxmnymWj30AlQjICYv7vVKxKg",
-	"daciWlZAnLiPj9yVTTLGNWKRpNpot5ioW21QkFe4mHcBgdAINGFALsW5GMpJoUwIezgn3YS8zI2c241Q",
-	"ke5gIisVTq5dURiPNdlgLSt9J7S6dEam1cRLOuO0tTXXffNarSTgd5ElbDqqtmwUrW2ATadrYUSwhr8X",
-	"Kje7uLNbkQ1R5X0Byutecojd8aQFRrJqIHCBPYzabZtkoRc+x0Xr0bOVHMniVubbjGYVU1vbFmu9iUqw",
-	"35+ffP/h/iK5+K6t9Ppgzgo0ja4NSc/KPy2e9FGRs/d5e0XeFy/gaFa2HxArnh1voPLMZn1xP+gZ+ceg",
-	"13+RDHCZD3r958mgV+SDXn/Qk7f2+vn4YjToub9b+N2T8yfPTy4uTp6cv7s475+7//4L/n5TKPxWw/vc",
-	"30GEvNe/H/ToBOz1n378OKgLJTcUY7fdkHAFIu4pWqR2Kmd4RLs+xod0pgSMYmfQLg3iCCXHvnHrqilP",
-	"Rn4ebeXoNMfs2lsjMjEBKD13d9irO0U+mYp3Y5FzvVlFIFnecdeIfOHPhSD5phwAg0SDF4GQNjUAgxx3",
-	"ugLsjRzdoCPnGtXWnKnMSjvduT0/wcf/Kau8GNntDQqyvkOAqlrnNLPqA2cdKLrs2f3AxR+TmIknt0V3",
-	"2p1eqdDhAGl8Q03mo6XjVD3QsPw3HMtr881RRI+2oP1AziNkhxv/RJiF+6QRKaM8UvfhFNG46aVIM7VE",
-	"gKVbz8APHkm7NoL9sgJok1tM+OmTGoPH++zk/1x/+J9NR8c2s0KvDmEoGXmU4IHz9SyrQ1d4IdhiJikF",
-	"91ct8gXuDBAtpIKp9LsXz8+npL0RjpAnz6YtfZZ/zotqQ6cvnu/QvXccCO67zSJ1j04v4UdcDmniya4W",
-	"Cn+1ZK0g9yloxDJNIoBPbViM1sqj6aiULBpLN2LOyJ0HcSlStNSUsHets210ZffeN9x3dnJ5sqEse18Z",
-	"yJE6uT2cGTzKWiVcKHriCEBnUc6N5ShbNV4jWjlPjVNFAZwkACAZSmswZYzqAuxJ497yjRFSVbqceTke",
-	"LySApS4gFAVDYPWpeE15uEqyshYCbojkE5Rnfx1zrfzoxiQiBVYevM6nN4uhrJS00qSsuVRJ9ImwPZgt",
-	"qH0OaVIYSAa5hFwmEKF571/0jWFdunZlBpSkees+TqnkDbTKPCNfED0EKuoExnyExK8w6G8jz49Dy0nP",
-	"T7YH2LvRAZDaaB/yOhqtI4We/W2yOVpKK+ZSpHwSXxd5SoWuAPnlUeioBo1VeQtvQ81lZ7wRnN3TTxsJ",
-	"at9IxGVEjjfpohfG3TbGlaT+KIz75MBBYOK6HvHakoRICKlp3PbYjr4xwhSwwDQhRNYwrREHZVTKnMsV",
-	"DRK3e6KWSfQHZrRcF9zaUfI31DC1yf7+RVcTaT91Ae8v/RuNgdcz7sKMsB/bDClpj6ZjJEGkr95lE7Z3",
-	"4GIOCp7gyvx29e7HnzYymYTBPPSBvWURfwnawJtnY8/jAr/ZiU4wiTuBS3031aWHe/lK95UFvbW03SfJ",
-	"QVWHIOyIdpzJTAGs8FRchWw/F9kHTDzCMQILtrkrUH1Tj8eES0RQviKQWjPRrK5Y+qhPN7g/A8kCJUXg",
-	"s1wNGZo0dJ6+EdnQudZeeoqa0bR/oNrwJzsAXVDLrkvxEED9Gpu0mx7PprL3vRblcfSXv/wd4Ucu1gDR",
-	"MAt2psefdvSfEYxzY36UPhPKiX2UxNaOY4DsBak35wFASLoVxHI1Yh6Vw9ELwytaL2RlGYCshxAgiIau",
-	"cX4+Efi7voFvnt6ze/zh41m1+JS6p7X3Ja14GCYeH1mqTW0otMU/dllpuzvrjh6Lm8LdCrER19VCpXCa",
-	"QHTSDQ/LFl6KTC2pnonUkiFT3lwsFRXkNuzubxbqijt9vKtduKPdymqojRtDN/B77M3YizcLdSTav9+5",
-	"nLhlfw7lyB0kNRbAwuWttaG6p2HJ+chGF+usnfNNmEJNSnmyMJKgyZw1xvgvYQm9/GU92gHBUD7LREql",
-	"IMbfd0ZuXFTETxwe5/P9qKfR97gFT+TP+fTKf8v5PtMFyVF4AU2WkgOeNkJBGrFQI1nZFnESDJO84iE+",
-	"6mriQfNGv2Pmkht/pLiFfz/WArUtJLSphNQYQJa9wyCFXyT0nn1cls3YbY8t3uqukP64Vkkk0w5cm85E",
-	"Mcju86Uc1eRSg3WAd4Y447jywESFAhDD4KtHzWcSSnsNrWakNw0JQ73/fQDbPlZcd5CaEdtd3ndbTIty",
-	"j5ts6xYzjaEewPkNRmDyThS2HyVoEAVm3N0wK8Uwy90GiNsxqN5X+i4R/sMoyFf7ykTrHJRzE7FQNwp0",
-	"UfADRUmlK0328hOnUA9mKfSGFlPBLnVmK9Y/cod7zsFsIwpwb0IosAzPfGFjER5/IwK1lsuoyghVarfR",
-	"d/6VBZ4PGw2DN7Refd1fjx4Ls74pD2INLfIRLPgJqkIhshka1yc4QKFEilOcBp3v8KeFMtKmYqLFMBvd",
-	"EFSgqASNVLJCs7lsDFRdNkWn6sJH2MQWUSNvWZ8YdNqdA/Jz/C0YKje9M22t7n0g5aPmnNMewSbX92PF",
-	"mravN4Ho8SVtEHcrwsrHFUHaeR227KmVzPLZ5qL5N6+uXv78Kt5KH6X4tRSoFqXN8sxmp1bPyscJjVas",
-	"w7vibQ1UYRNRSZUDqt97fgT1WVvLnPdBCJV427BvDxRJlhmRPkLhs8dpn+9RttIl1L5LDkjrOULVZ1wn",
-	"L4Mzif7gQGG3E6ZcuYbXp3z9ivvk7lAI66ACe8yoP3vyZKBopK6Vttfc5ZQvbMbrTYpxVpQG8OVuyH96",
-	"9/M/2DHF6TCJMHYJMp1jXc0g74fKqZUoZhnwNXGKvyzUDR5nU2vnyUC5fwwizovSasSaOxOBVFCRT6Q1",
-	"4lFKMnQLrU5cZxeG1Oi8p1UWNzJB3gHysAeKvoWMhbWvPU4AC6i5gvdnWc2yIhd5kU2qjChAEfbJE+Wu",
-	"IzTv2KyBUnxLAH8tzYtbKl5I3VdP8GP/OeipQS/d7Ly/QVM/qGYwvKGNZyPrkKzJ1hbmsTwyf3vYUt2T",
-	"jW6StVreVXqDALkvDFJyA7Vqm3A7v/mg84kv2RS89kPQsYx647XsSLN7ds8/thfShW1ZL6xHCzVsy5cM",
-	"1ZQNmpQaSi1gZ25ayW8CSeDBJ71d+ZviEN0V4fEjH2Ky18tKwutrKOlL4MQc3aSJSGnZpghl9W9qSS5U",
-	"8Sx1SOTZYKJECdHO7cnVRHBzJzB+HzERiYeOQWUYZBm8nweXBAyUarEwQAVXjKbejRcoiwkOiLsVBDeG",
-	"ATWeTA6iVVSCOMMvsvYgvCkrLbsMuEWWlmRC1p4prNZtlVkM76QR+aQVEmcqrJxxadeozKI5nGW55J9Z",
-	"RnB4Pc+MuUMaWQUlFn7K3bz4H6+HyzrSfmFkDr98f7/C3u5reYpe0qNx7/Uv3A3G/9+Tjx/2TWrjAG3a",
-	"0smoDpOPZBKTI+7rBPbbRZy/0SWn85wqJlH2wIr5FABgUz1r5joHAOYhN258QVsw3f2xsy2bPbAIvBpC",
-	"pxPkhjvCnJ7xhnbIvBfHXSKjWEHuRvaBjn0u48zYCupwVC6M9bxAAbQYCaOsXOIKwxRoN3IJAq5DWRby",
-	"VtI777RfZbGeD9cL8yAhVJI+GLJqmK5zX7LTUhrzeck5uA+PkQnbp1za82oxSvmYqbWvJpcGA/ajztuZ",
-	"KRE1foAcGho2szOtW/Q+YRisANt0ibKV5Aya15yvZJbHAZFSZrey1fFu25Wt3FbOfaUom7xyELg2XYps",
-	"CGuBB4KKrNoqc+v1Kr40+6KhNPvDYQ8LKx+MiTAkNmEaj3v224XZiQ6FzzNnRH999U7Qd1OgodgEF36L",
-	"7zg8RJBetBkoiLlkfec2ZQwldTGtP9UwwaIwDzuNVlZVNtbVDEJucr8LELt1NVnLODKzxj2JGw8QACpm",
-	"3YD3wp3GyNJvO7DXcL1l81VolKkoANtym3nHHXyL/TugMdVftfFiAG3p9DrgX84DesS9YdWodgn7XOV5",
-	"JY3h8LO7LaM4DcSL9ejmVFwFclwwrig8hCSlPvwenaHkWVuJJcNyJh6lJye3UuW6OjFSmhMCiviHp48T",
-	"KjtZzey2hIXr8/5wFrbhimI7Jr+NF362amsHiy9t+QoMwnhRhkDbJxjk2bQwVlfLDfHIqshKk0DBMVoe",
-	"RV0og6HHYQ/jenGqkDjdYUv6id7/NZP/NfdoY9ksDtmBtEFsfK4Ad7MPTbqzZ5rlX7fNLpTbEbsBf+/f",
-	"4LYL/V+ggDCD3ZoLeYRUuczFv/QQRr6UY0sAK9znq6wwDGmlN3xjxFiqkezj1yfuOgxPQ7gVgCsWCmus",
-	"AZ0KTuZdVVikA2bg31LMdAUoP0bquVaUxa1kahWCfxeGFIZhAcg8oWs3JGzhadeFul4YmYbiw5Gu8hof",
-	"CmuinYorakHgL4ABWRFsbqobglldO0261m4+ynGU+OHw53kXFY54l8UH7n42tay4u2n7KfAqsPNRrCag",
-	"rqPSAV0JYxezIahU38oKSAHAr7cGfVUv7Iv0gJVeYHRrFtfbwJm7UEPXLdOiG/T7dPkAVZW/T5ft+avM",
-	"aMXk0ljoj1Wsd7Isu5je36fL+t0IYHVEywz4OsTOPKx362fwkMFRYBFRUuQaqJiqmB4SDHCWsT5ZNET9",
-	"gRqoE5H6eum0j+WLQCm5cjlzQxqaeQlfRBia/1bEwvwIDN1NsqJSS5XNZP4YSHcYpHMZv2SgBGZoo6oC",
-	"+A6+qtJl6fZy/7IokZuweAB8vkbUzdi6rIYGd++ClJuxiLONgOAx9/utrCrUNoLLqrr021JKj0vpzume",
-	"CCVvANzFHT2C7MR0QhX/IQP0zcIdOq/xlkva3F4UzD2Vf8c1moBDx7VTj//fQfUpQR4yuyKVhLBD1zX3",
-	"UBDmXoXFFxTT9vShCupjvXKIew6Wf2LqMcKnJdxa/1CZVWURMSt5DlGkMMU8Iy/NwpyKNytl/+5pqdLX",
-	"9KBrP+C6EilcuK4ZBZn6qxxKT3iyTh3BK9GMYAiuFwD6S/vMuH6H4zWG/JNmEwj+uZFWIKsol67Qm/tk",
-	"SX6lQOujxYeg7cImWNMs/8xGllAI0Wqx/v3CanrkLEamYFkzzCLRl8Bu6iMmwPJEKu3FaEpLRsYLmw0m",
-	"sCMg8DypffCaU+79uFsAolGuYSvVzpdiqO00LJ5NFaJMsRDvB9hQs1Sja8qI1Nb3SM+LoCUWU0YEKaQ6",
-	"oIOzOjiMqybuLvhsj5hdZrNGogLMq+sxwi0x11PLsruHejbkFZMlUgk37ddWX7tOecRdeJ1CnbPc74vI",
-	"SQPjEBUm9kEK3deg4d+tzKpc38FfoTq9ZdPzH7zOyjLtr08a9YSNFlbj+goU6TQzbpE5p1xZk1IVSxDb",
-	"AJtG29RKstW5ll3raj7NlAlNXTX3TLgRElbrG6gOCzhPHnkFc4hlmB7dPCSKr2DF4Jtzj2Gf8YdTg1VH",
-	"A8fdB90apaOwoy8QEoVde1h4SLzOcSmFwfIUWky/7Pb0a3fApTwf/jrhxcRUjgmUpGYhdM9wG78bNyBM",
-	"poZWMsspdlfTBbTIo+Q1mO5CVjPzWpjJQKWzbElagWlIs/NeYjS0f41wISI0AF4F3ORsVIQJm2TcLZ+g",
-	"NPD8gUKmY3jUTTGfy/wS2r7+fF9NleU5ECi4BtWpGNzkm8gswRAe4SjXZi5aGqnrfW2dJGu2iyRSTXaE",
-	"E+QujTUuiKwso9lZrW3yHH3gAGf1QXyMUB04fz0tTX8rH4341SvjFI1ENwO1wnSDTU9lVenKpMjmE8oy",
-	"wUXGYTgVv8gCjCqN2CDSgVLkbYWmsG8ikD+CO+Ds77Jm+bhXKM2fQA341rT070FC+HjVnuEN7saQzYve",
-	"hwQ4Xnv9Hk483KjgWOn1e892p7Hi7n3hFdURxZtbu50kIqA8P6rOby6yvpHLzRDf+WJYFiMxzSATRBsY",
-	"oDMiithVMmco+mdk27xA4KfICwNMOIAHBQ/YbZgJn03DTOVtSaO/u2buQk0eWuZ2/UU116aVnJX+vDPN",
-	"4t/l8jf6ymFT2O5FWbskp+tjwqzq3cZpabZvcLgbRTg21JTEADMS3+HiTfAuK+kO7iIrkb5QV5PE74vu",
-	"+gwSfl7nyVdnwZ07zOoPsrJTdyVqyf78fNCMz8/teBSgR+4mzKLFa5HN2qcAhAo2CCPhJ5BTYy4rw04c",
-	"o5mQeFH5Wdqkr+MM42d649ecE8E+bOcPpdE90AqjpzOGrqjEpMpQeGFngaSrHATR/OzBbDqXBx7Vh+rn",
-	"0tfRA3MYLjZdUQAIaXtjaZwESqR05ZkrWl0GHMejOgzkG5A+SIxPBx/hZKit2wM00AtjH3S1u9eAPTwS",
-	"7o2Gt2WTQfPpTnJpxpO5aaM5u8cfNrJZvixMNixlffeHjBLosGDoDdRZDN2z3KW9yClSpRUlcdY3IOTJ",
-	"9Ga3G4dj2AGJZq4bKv4ZCle3D9u+ywK7tRLk1tVkN75+98GIoN8fsFhu07yX/1pNDoq6+bWabPJeXJM7",
-	"zSvDGHhhAD8E+2yoAfmscl19Y4SVKuON1dlt7LomsPXmsyISmoT//YaLRcHKEyLoJwKhIigGkDSU24nd",
-	"DVASpgb2bHeVs2NdzdL2DfjXanJcFmPX2V6/l+VZ2HoLVVgJBeu7m8mRdthf5J0bwnb79NMKE4nFigbn",
-	"uEuinrpoR23jreSkMLZanuCGCYmtjZZrprqyJ2VxCxi9G4jVZ86fL0vjsw2UFueHsxe4FL/++FqMykIq",
-	"C4kSZPtn7Fb0OEbyi0heS1cCGPKlcd81m+39krz3GynnrtnTzEzbDf0NNfSda8EXQNxtpnqOqlMLQGY+",
-	"P9/Z2mtdOZLd14ezDR1Ne5ePR8B0doitR3MaezFybFP7QgCPDsA28NNuyuucg/Bpk6yyxTgb2XUEbEs5",
-	"KgabDlqNiq9oTeYja1WXtajcpy06vetVpDiYUEQKl4jh0mt4kXZdBss9BWr7//Usba0fDcPaYfnoupFs",
-	"0Uc3Pj2YVYXxZQ9FxXLZFIdos54oBN2Py2aDyARcs4aLorREPmWmADExTLrcpm5OZvFvJ2/OQ2gCLH3W",
-	"pfx+rHnO9rCP6PlXaPQ7MzSYhDNxlI2tJ1Bqwl8tal9QMrueHQkoMk4EL8UkQ6qAtljuVVnGHA/7yoTF",
-	"SoOfoykGrslNofK28PDNqmKUVIuZsyBD9a40pjF7d+/DrnpL0RSgBivPD99k3GNOazpJU1nOrkfTDJSB",
-	"mloMb24xq+fPdm1ZDTnhm7NRXs13//P11epKkcx294ByZp4/rGt1N8Bk/jqOWCi+LgEmbrhfgttDqd1T",
-	"qNTpUyDlu0F7CfZJqDdp3yXp0+INfs7f/fCu9MOiKHP6WwtfDT3/oDvZF2UH0OEdJh8H5kAVBZUf9pDV",
-	"lNLWJ/3sHn/Y8dKAlUkRW5EVJityUppASe7m6wJ8s3fwQW+9LJB9dndX4A6tDu6+Vo7tfv2SApur83L2",
-	"Lz1sX5q/RIYTY/VYZRU03NrX5N/cs3dJGrtGHGLH/5seRlqeX90S/5sebl/lbuw6DefCZACM8sGMEENZ",
-	"+6PHo+e2RZYxImaQlkLSndJdB0GixzAMzSdmnbu9MAjjKiCSbYm++FS8cc0EelK+VDLkd1qoSaM0AnTM",
-	"705fbuHKLttbwiHHbjI57lGbjMxZyo419XsqJ68Vlvgc/V0G4E0NtZ247/XrFe6JZ/fG62kR0/kQmgKA",
-	"b5KkSBHZx2jqIHXK7CmFAuw0l9J7rXOP/4N6sba7nCcE+FSx539jpVIcm330SjtkpfrJszmTWWZVe+kV",
-	"YM7O7t0/u3lKKHnMIWJf9ZKHDdzT8xDA1LZwlMj5YYmj5Ly9Ck7OO/SYYEjg2GoH3O27TFzz/akVT9JZ",
-	"JS1WSH/iA9uOq9/KTDH1dqzFwzxJqFUHknKAR6fwGkJTCyNu5NyGzJEcj+XI8h5lAE37ZoP2JIwhPr35",
-	"NLPVkkym66PsGJjPiUa1zm7OM1stqd5J5jCSzYDPmhmZm2J+ACt6e1NAdi9qDN2hMjqJklB4wZW/Esqq",
-	"9ARp50KVD37dhhqdwl7iKeYLnlAcxIqJ+wVTOEYAdhk8JUhhkpYyF9LIgItfKajpR5B3yAI7W54Vxjh/",
-	"a1dTjnIJxDhtrwGRnw1LGTTg41oHqPqoZAmlOaofc/PZyB/ydIYEuZFzm6mRXFVnQRDOzK3RxjJnN13/",
-	"f1k1Lqu/akEq92i9W5dXyNe3kKrMCmVA6tqn1r3LGAP1UJUAc1IgceNrBCvJZCjNahZAaIGt+KoZLFwX",
-	"tjtPOIIHwmpaHsa9gUQhya2VNLIcC10BYWCADiF1IAKcCdXXNX7i+LgJQoZcF+o6z5am1//+POkReG4V",
-	"rsnJhGJ3DNEx0RTw7s06Xw+DpWiDTqD1nt3Dvxuhm76tpC/u9lK3h9ZjFXhAATa/LRYxUByMELgFRRW+",
-	"s4zJQvEyu4RCblAlp2pFbMIoU/6QHiizgC7p6lKk7gnX7gnXhU09rBTzNVb72gHOQ7qPJyiJXYymrvED",
-	"habXJ1VJfCHDpCutJmIKNHKtoZSWFbVKKGY0NS9cyOPuJyIvKgllyrpyXklbuDHucS3q6M0HlIF9bm2o",
-	"dSkz1Vie8mzTvAc8V6fBlVb73HdPgnH3V6E7OZxqfbNFWZf5y9C8JtJGaR15i3W8tWNjvzP2d27E13zK",
-	"Uie2n7M85J2drXdh+Ng6XsGkbDhd30q/DYlZZkfoK98CR2mlZ0LpO+euWY3HLMw/nrrix1IvcniBMMVE",
-	"xeo0dOByXWwjSveK28uXWTCjfnTpCJsm3345pjfVuPgLSzSuG6ox8SVHr62A6fByr+j0ohxSaaenhGDq",
-	"fQiVdNkEKd+rstfvgShN/+wMDYYefTrSszPQktmjehOH40gHPE9G24UD/3zI4/3Om8PaEom3wbN7+mnj",
-	"IR9pmyHDtYazm1i5fOgYyzhH5SJvYst7CQ8PZrrbGROtHWxdJ6cMtmXzMCXbyXDr8zjVd2LmBiWXZXEr",
-	"K3cDd4PiA+TwR3BoJsWtVGIxb4xstg7R+QPbZ4chzo3jvN+GRW3nKBJI3a3NEorxG5+yABqOU5FWGijg",
-	"cLmlBErHmCUr62KSpO0OtVC2KEVaSVtU4Tl55XzfILAMHO+RGYyyCkJs7vzI7KKSjAY9Fa9UNiyBpMLb",
-	"OjrFQzlx9/2Q6plmcxDCiQmALjG8ugy1sIUxzSFQ1NKLjetTBZbjMdxTZdk7DSBQ+LCyfrtuyjEzRyfw",
-	"Uspx7L8nnwUT2szlPJQjEvmH9CD6NVR2ASQWq0iaDV7py/DOXQAQkZUfAAZRb9Py64RErHRiu8ccxrRT",
-	"eEQ0VZhtOsym3GLLuFHtnzJY2e83ePe4b0L26Jbwp0C7R+OeAOgvRBX4EBaP0lxmefqYmEQrWK6eb6eS",
-	"2Szy1MZF6Zp1KnCsIJxGwdYiNxCTyEQlR9K9kwho4HTgHXoKKXbn6MPhAwsWdUiurJhpY8XF+fm5wLBG",
-	"MZMrN83G+IIb2S/hAuDG8dNOBOzDg5OsxC+XedOq/IkdN7z3wwUfGWYNVAB1odiqcn46kCHW/IA9Tgsr",
-	"cW0cbH2psLCAyqVQuUjZWZwXapImfEXODHLaYTIi41uCvGUuKvzWN2FBrZn1O2lsp0Z9PCNCpuFgNpcN",
-	"+3E0KhA7wg0DhYcMq152ZG2ZcLZSs7ZWO5suz+718F9yZNsBHq/+nJdZAepJgfYzixJrCHJIPE+z++lf",
-	"ekgb7kJxuQ2kdfuB8WoDGe/dVEPAVwJ2JGME08wLbNf1oUq/opIgy11h6pvQJ273Kgvkv/U6BAXJW/w6",
-	"JvLnJEq4/bGQCxndL17N5nYZ0rJuq0fObGDRbSb+/RXG9svh/WV+Thj7rph/Qy4cHrsDvqVBuiWvU7Z9",
-	"hoVdxpy09ae2VGLpMEsdFmLV6Ic3hhsC1XTEvV1UzPnV6M/7h39efUGD0x9acwifnx7+lTr71Pod4uI8",
-	"iAcqc7iL5r8BbuD/fHbPP+6G4As0knXiOYFUmm6Bp3SDnsoyp5BJ2AFm+rZFKuqTGQV/z/aYf1bSexAz",
-	"2IY56TLG1hl4kBsfrnMNtnJGvJMnbp/Y3+uMX9FKVoVvCGG8eaXn2sgc0jVRyrYwsVWWJX9QlJmVFcnr",
-	"ylGBWHrY9OFL1aIM4FMiYWs4pakdV0DPf7zbldIW1PImleQk1NXIXRBtMbqRVjx7cXGxe4YkdOoLZ7js",
-	"hLEKO4s8+RQb3oK4bbX7UaZG8lAm/xaZd9kJmwEVvfPYzQ3qX7nfIkxaA+RCZOwKgEdrsrEUc10oC5nH",
-	"GhNv4S5bqjBTme+gYPIjdLNbktejA/zwCoYzWCIDDQ9JJ6FeePCnmRVGADZJ6fsENt7Ckdg5hX+ujfwj",
-	"DQdyRDKQIz18dJUCJZ2B+mWBbIJA+a+0mGRzA4wUQObD2O2RVkqOLOUh0n9kxp7A/fDk9csUsw0BugOW",
-	"CkrHnuT/roDIluegjkLTNPB1pwLoMSSm1/CzqVR5GtiyMBnjBoMkB5HIDwpkZO1DA8UyB49YNsotrseX",
-	"OCCRIAG+IxInxiEIvW+EvkJkkE2P7sy7RMwp1IMMSmJaTKayohlrFUjlOW5G8pwnvbGuZplFpdTnz5Bp",
-	"CEVUzxtEVJP2+5Wv4olm6i4zHNLML4WxlVYTDG6q2P5866cyyyGpT82vWU2tC/PMWlm57/z3+/OT7z/c",
-	"XyQX3338j17DfWmrs2blnxZX0QlGbWvHZ6/I++LFQMEH+sRznmc264v7Qc/IPwa9/otk0MvsoNcfuO3p",
-	"+cnFxcmT83cX5/1z999/DXrJADAO8Al4gvvNUOfLQa9/z7/qD4h5WmTzAj4B9x/4A+3gg97Hj2BSYSRW",
-	"+7u2kaGFUeQos5nP9gBTa80OO5Fj0mVZcytBbUs8cutNVieAA0BLfvxQDuc+mk5bgkcb5JmaYjTRKfjv",
-	"HKWJJtsXPUy00KrrGXZvlqNFVdglfBnBfv33H9wyRwvDpwZUUP/s7OLJi9Pz0/PTi/53L87PwaWgVq0n",
-	"RTWxQsP89oHoMQn0vAz9ZgZbkwBv9WnYsghuuL5TsnaumYIwQh+IfcaQ9ncPZA6o4aIoc5N4PqH40Y3E",
-	"Mr+z3E61UKYfVfZRbglUb5KIxAKoXzjqQo9uD9v8hJWg5Pv24+AD3N4TrzsRLkoJRcvixsP0N7VeA8ih",
-	"QI4/vbB9plmofVlK2zamCG9wIxrybhSag7oGuO55KKF/Jh28Hz98/L8BAAD//w==",
+	"3L2Nktu2li76KijdqUriYbfV7Z8k6to142Q7E++dxDm2Z+eeiX0kiIQkpilAm4BaVnJcNU8zDzZPcgtr",
+	"LYAgCUqkWvbM3DqnZsct/oDAwsL6/b4/Rqlab5QU0ujR5I/RSvBMlPCfz9/wpf3fTOi0zDcmV3I0Gb1Z",
+	"CXYnSp0rydSC7VbcsJRLNhcsXXG5FFnCFqpksxeLix+5SVezy1Ey0ulKrLl9mtlvxGgy0qbM5XL04cOH",
+	"ZLThJV8LQ699tjCijL93JsV7M7OvNSvBNnwp2FwsVCluGJ9rIQ1TEn5a5KU2cIF9eW7v//tWlPtRMpJ8",
+	"bd/P4S3hwNb8/Q9CLs1qNHlydZ20BprgyP6G394e4C+5WbHZjudmljAu9U6UjGumlZL2f00wb7lmq3y5",
+	"EiUzK25HnOuD45zSjbXxLlS55mY0GeXSPH08SuwH5OvtejT5ejz+8urrr6+fPP7y8fjrr6+S0TqX+NPY",
+	"f1cujViKEj9ss3nx55flT/DK5nc9k4xvNmy+Z3nGVMnswPxoN9ysgsFuNqNkVIq/b/NSZKOJKbeiY4qv",
+	"rr+CYfl/Ryd8s/kbL3M+L0R8bFYo7LutSHB2R9dOWCGMFaeEZfkyN5pxmbGttIKdqlLoBP4gFf6M0tLx",
+	"Se6ZZ/2ub7Z5kb34c/x77Czbr5nbizpGBb+ddUjfwt49Nibc4R2Dwh/POyolF/kyNqpnLIXfUC4TK5jz",
+	"PQgqLO12Pcftl0s2W4miUP/8aNY1bnjQ+cddrg8LLKjOXLNSrNWdyC6Z/dGOQWj6+2KrRcZ2uVmprWG5",
+	"6VISKb3u0JAjg9xqo9aiPLD1WUrX9Nr+7uKzTuWf88XijYrPpDJWhyopElpqPBbMCuRByWLP7O5Haeia",
+	"PKMOjle85+tNYS98gjp22OhLvrP/3Z7aQit3SthRL0u+Wdmv4MyI9wY/Jtes4HK5PXCOZfSC2pClVfW/",
+	"juyDRskoU/b/rkW55nk2ehcf5v7VNnKm/Y0XecaNgE1FowWx3altkbEV32yETEgtMKnMKpfL7qHup+W2",
+	"fohlYsG3hRlNFrzQwg9trlQhuISxPb8T0vw1l5luj++lXWKzElqwW3tFwvQ2hWmckapa8LwQ2QwEYrZT",
+	"5e2iULvLBzOwUXhRoF6TaitvmBZ3ouQF46VgvDCilNzkd6LzbLavrH1NbsRaN4T86ePWhIMYvcBrn1Qn",
+	"Mi9LvodP/q4U4ncRV3sL+A33Y8c+xEvOugtfZGK9UUbIdP9XsY+NqxQbYQXDWkFWoLXVcrdiD6IzV9me",
+	"LYXRgXXmTKQlz+VN/RZ4CJe4veHehjpkj8dfX76V7vPRaK0mIBjthR3uvb58AVZsh0FqbeSZteIMfAFt",
+	"hFyzObdjVfKS/bISkuWg0d0nKQkLKNUuadxW/8irazbblCJVMsvtW6ckzYc+nazugWfBC6kNL4qDVmCO",
+	"1/Q6Cujas8rgD3wuik4doLRwwgdqcy4KOBVmt2L/pztebMWs2uHrrRXAomArhTaW1/K/juz7/pRyycu9",
+	"VZaxjQ9PP7rzr588tb6NtUTtM/7Pr//nT+/+8U+XD/5hdFAjXD2NaIQf8nVu2t/+vdqxNZf2mBNre3aA",
+	"T7Syx4hha6U7LYYCnhfVxFYjeVfiyXgceA9XUe/hR2GP10NWxBqu6CU4eOlZ5ebl4tlmc1BuwKG0+3Oz",
+	"STpG2XTLwNMZssNeLmiP9RoJ7Z+eo6l225ARvdpKadftsMlfwlUdq4U/nnW1XhtuxGJbvBJabcu0w+nT",
+	"XGZz9d5ODGc+gpH0ErHSPfm8wxabY1Opjdh0jMn+dNbxvFG3Qh4bkLEXJWxm1O30P//9P2aJNeHAZNYi",
+	"LUWXTwy3nXW0v/Au7VYouYQzksyFNd+zuWArUWRsztNbtpUmL+wVJRygWq0FWKHMKKb5PkGb+l8Uy7Yl",
+	"NxS1Iu3IZk/HelYFj0o2G+sZvQp0qJKpCE7bxr7b8YYSrZyFR2Nddxe+qp0Fn3/+dPx/f726ePLun34d",
+	"X3z97gv9fz9/Oh6Pa3/84yp5/OGLtf4icmLYSRPzlVK3cTNxhz/22xF08XmXlGztYzLobfKOodHPZxzb",
+	"B/sovVFSCziyfy7VvBDgrKdKGiFBFPlmU+QpSMzDDV7xj79pDPxVb/6HUixGk9H/87CKoj7EX/VD91x4",
+	"Y3sCnKe/4xq2nRblncjQEgabV/O9ZrvV/hLmk54KEdLUUARyU6qNKE0u2r7RH20bYyV4YVbTdCXS2+AC",
+	"72zZBdhsMQ7sDZpDX4gDeWFvsnfXrZZkVHBtwOPr9RjrgH5w6x5uJdqOMavJqs2IW2jtEPTa3Fe07myO",
+	"1ZT5ckkR6AHf/gZvaz/xQyivv+JX1aWgsR7BEPw6uA+sfHY1/02kMNnh3A+WBDfJrR+qMf8R88WPfpK/",
+	"oHvIP/OlaI/Yz/mAyY+toxTvzbG7f7LXND8H39s9bIqP1EfN/U7sJa7o503zLDr3aSm4EdmUm1p4P+NG",
+	"XJgcJrvznvk++khRlqqM//I+N9NUZaEYeKM+GS1ymevVwMHgdwUzUcrp+Oq37Pr9l3//+vfyq92juye3",
+	"T9eP5dgsVzz6hMpEPrSAr8TCXq22xqkrnqGHzIufgwXCc6K+oMno/cVSXdAfrUa/fMV3PwqtrVyCUGxU",
+	"OXQd7MiybTH0LsOHv8nax22VN1vnWotsNoHzA+1yf7TYf1qTCKIU9v/kaAq4QOHft2IrIJ+AF1rFs01T",
+	"ITL4K0YdRsko5TIVBf43vi8STrRDLAVfd4k5qblIAs0OjaaE5WZiPdstLxKWltZqs5b+RuXWTsP8X5Ev",
+	"BEv3aSFqHvzIXh6bOWdKxAfWVAfZKAn8Ktro1ejdQlRSWNuMtd18UKmcTx3SAfopNeIrtGG6dyCFdRta",
+	"c7Mp1Z2YRp3hZ/hjGBdzTnG5lZejVow42NAX+jbfXKgNjuMCpMVKmtUDNesmPth63PbJk0dPk07DoZqM",
+	"UhWR/fhqKzHjSENXhQCnXvAMv8d6+z5uyDcbMPcu2SsKAC6sxa52E4oEXl+z2VbeSrWTU/usGYRV7a1S",
+	"8NKakZBV2q0EJkFKUQiuBctEWtjfmVQYGrc3J0wULlpGT9bbDWq9WcJ0LlMBF2q24nfC3isWC5EathcG",
+	"vaHD0YW+S/KhU7beVEqiLjteeDuOUCWnThfXD6MHD5+wB/j/Rp3L+sdRNdLYI/BrdIsUHPN/DdGfq63p",
+	"UH3iPU9NsZ8wztY8XeWQ1mKlSFWZ2f/6Tc3rig5/Yo++jH0QT620FCJbDjxgajd22BUp32rR8RmYFBLZ",
+	"5SF7ZciAMmF4Xhw75esjeZHphPJ+mP3P8qXQRgeD6msPtKyaYv1RrRrIKtUlccVzOZ2LFeabIkY719GK",
+	"lNWeEg9aGFN0LEkp1iLbdyymUSxTDKSW8s/t+8HW6H+oUtYMd4ITJT+M8Hl+6Y+fpna3PasEd+2c+P6H",
+	"Uu9JvKF/4u6zpgqqXFUuP9MM1uqyriFdEP1gvCScJxpL55eexWYABfWJ7IVCqz+LNM/QsRywKjWPKdwR",
+	"y8N78Ej0OxnhgTZFtXDsc/+MVzU/uBpc83nRScAkRPM4g9qTY9MNioz0w2kq9HA8IMv1puD7aTv48r0o",
+	"CtXL2dtshmlFSKIdFdMf8KpoYGjVNTayfgZMa0xRuQBHODfNeAd9xHEFtdmcZdNuNp9qy242pxn3DVEL",
+	"NuLj8dcxg7ope0e37qmCc3B27DXRCFfH5PzrJiM//H/w3HyIf5uruazttj+q9NnSxfo4Goi//kFGS2Cd",
+	"B5nSfPThXTLSQurc5HfCz80WphAV2eh6fP30YvzoYnz95mo8uXoyGY//bVRdY18z4kUOWTvI5o8mI7G9",
+	"SIU0JbcWgiuRnTz60Jz2tubw3xCzpZzVGzGH7K8azn9JztfO+l6oxRPGC62sD1ai+wouWa6xEA18N3TQ",
+	"nP1g3UM0yvpufrcyr7DqI6IKgmmOBfjDOe97eIRrUDeEcTlaN9D6tDx7yrItmB8kU1KgfZ5LVuR1Az14",
+	"YFfN9bdqK6moCA9jDUmlovC1wNpFi/hmc4O+uJKCpeAtWwe4ZtWGZQ2RWHc1udWYavNTm+BKmN4d3mdn",
+	"Ohn8tv1kJ0RDHFuf4F0ZijNS1t4el4GioNhaLJIYSQZt8qNOOXkYh9R3NfJTzrjaJvOFMzE/9JeVMCsq",
+	"8YRtAWVgLr3OfvGlvQlqhUh8q3tDvRHvTZjNfvqY/TX/puF8xONYjRnDF3TMVanuePG92pb6QIre1Yaz",
+	"Hc+NxupKlok0h4YH7NIgxZcJmYvskj1zt0AYDO/jhd0ze3YrxAb3dSZ4VuSSrsoN0yu10xiF8mLx5XVQ",
+	"s/TVl0+PFC1Vn/XSH8bxdXNaxY6OPmojSq0k+3y2KdV6Y2ZfMFWyDdeazaEWda1FQUWjTu7xSivqQeQz",
+	"Ju9uWD+rIk/3EZ0gpwtFRTFHtAE859W2EBqPBTP4nvufFUeiAe5jDskdzsR94sy80AcK5zZCbQqBcU6j",
+	"GC1QrdXBS1koZNdHRWwV3zEvF4xDR82ErdzmsZIfkTS3fRJ7OlIQSeM+0Hzvyq0pOuNiyYH4DdoRUk21",
+	"KBZTN2nxqg33K/YvKMb1LQWr7V51GRaWKYGZp9Qe0AnUjIs7qwfVLRpAqVrbj83N6l4hfYhSd1TU+eW3",
+	"g8W6Qg2DhsW2VgCaBtoFuyvLzZW65hq/4AZsCnvvmu9hXTIKtov1xuyHmHBWvMpXCo/pqurzUePMHhBC",
+	"D/dUJfKHNhVu8XZwOtwvvQW63xEQM7LiQtc+/nCPTnHa2wN4YawY4gvXClbQ7jC5n6ts/5mmcq4JmwXa",
+	"d+Z2unbbCHvCajKjRXmXp4LxNEU7M1OVUMdP6g55fG6lxLccwFatBOlk6TlYcVItphtVZLqbc3tIaDqW",
+	"HiwbZYRrvaRMkTYc+jGCtjE6wTWzUqegPL50ywBeUF0a406Y0iJYJL8S/Qt91rnW0Y4cfySADPHSenci",
+	"qwXNQ8nF5HjrKWNUCxwnANQz9TnQh3Y4HHZxTIfjGarZ3ICcrlH/+/MqFpu/txaNzvYNqryPLMzJSG/X",
+	"a142XM4rK0/XwZA+51J+ccOucNFwUdiiVGvGs3UusaB1ruZRr1LlWfR8FjxdVScdfGD7QNsPEbumO+kq",
+	"K8BldBJZ7VMYWTUF3btSPCuK02wjqYzoEYO6VyY3XOHAC4SVGSUjOxxuVGndQdc5GDWKS5MveNqVNqVO",
+	"WbbmmUjqyZhSLHNtyn1buQyL+2NRkM6NagqkKpfdUe+HEKB+GHVZk5HOfxfT+d7ggFrd3EciEsGAktGB",
+	"rMM3hZpH6gMHfn59rP7zUWKGDp1eXntq19BxCHponLW6q5cuqj40aMMZj8dHtrF7TXTw0KEdM7F6poF5",
+	"IPUH9ai77oOrz5pSZfHQUsKwsqLHAE/JQ3XXI56l4HBeZANT87/h7jj0uX9R8xGGlO+EtBMcC0Ou17lJ",
+	"mFGqwHCmHbGG3gOfJvadkW5lT6hFOJKk3nFdmQr1WhFseXEQHfHIt5OajqKPUmy1yKb2dI07h6iHd2g1",
+	"0EdWIVej1C2z50E0xFs1+xxaC9hVr/HS+9ZPHn8PXHko/Pwq1+g24qEDj3aOvP3Ko5oxwRaSPqOBFplo",
+	"nhJ70cKIqitNrGLUJDh+nhvLfTR/CUM4R5wa9eKniVDDu04OHbWX+5tmK82gvpOkgbQTaVm4YTMKkc98",
+	"TIX+cMnQh7RWN+ZRyACvmaFH84Nh4/n4bCGH7tl/7bd1q4wv2tC6zM2EgDFQnZVCq8K6TUbdsHzNl2IC",
+	"4TI8e6Gt/82zf/nnP7/4l+ev31DHot1/N3YflmbC/vb81esXL3+iK7DfGm+ucIRSqzLh+qhuqqyl+mAL",
+	"lfJiEnkiL9NVfic6HlaK1BmSkY9fqCITpbNjKzPPfxAlu0rzmfaC2HpLM/MCQx0l9hVWXuw8jqAfoTRR",
+	"mxs2YXR885LLdJUww5d28nEh7UG3K3NjhPSrRBfAatR+p+/wIFLtazrq1DYqOqbEPRHjd/Z8umHB2lRz",
+	"GBTc4gpRmMLONp2YPTJL3cLujpbT6+pja1Gp/9bXf6cIj8M5QfCBUkH/2E6Vt/boxXjcJXthoDNcKp9T",
+	"ucFdZvcTtlFigsYPp+03NZtd7FzC+Ngr1wp8oDyxug9fhPPjVd3hB8Vr5JJRR6HcN9vitqt3eC0Yhs4z",
+	"a5jkknroKcLe/moM/x0/2opbTEh/pG6ee9jI0Uw86RgKUIHuzMq9K7MPzerbIWb1gIL8gaZDcWsPr5b1",
+	"0P+FGHJwLVu0SzOxKZR9ysaXouptLXUck+WTY21Vbdqpj+hqAbLSPKO0xJ0o91U+xp6krrPG6ltsMrip",
+	"JW00RPG0yYvCi4DPX4q7XOxG2EODg7Uvi05Rp7UMJg5pZGx9dT0M4c47vOurBYxZubRPh3XiBNv2AL5G",
+	"lX0TLOVFQa3oWghosVZbkyo8ixuhCDtNref+zLfaLYWVtWxi1bJfLlgqHQ8TbwSEleMpGlrY+I8kAPGU",
+	"pNv5E4J2govBvMJ/zwUoyx61Mm6A1QtJWKrhdS3Dd3lh4p1hebrya3CD0k1d/pRTWOZ3QiKui8N0Wecy",
+	"tPOvzmPjt+Sd6vKjmSsf1zzDe8T7TV7SyocXx+oGsbP4mEL9Hq76myizHNfAzfCR4d6gP08zL5Uh+AVc",
+	"3toWP+idHHGXGr7KOpcuNBdrNR9WEwqqvmPRrEHUnudH13UwH37x+/TdP8aRGaLCDUdXxBGKpTRfkmeC",
+	"CAKJLxtEjwg20X3yPVVHzckn99BGXasdw0O30hKgX6agK/rpjFjryqnfcbAn9ITH9IouOWgMCjC1ymJc",
+	"06mbti51eZ54THH7ycIxxW0Qjeno6zuI8ufqMKKFF58k+GGtcHdIHZtXOs6admfDagNVhP2cM7QGZpB9",
+	"hmyvMztyZ9KBgN147FCtfMlcrlkhFsaaIqHtNsS63RRcTpUsIrGJnwsusUSiDfZ4evVORzgbDBIYr1V9",
+	"9uyXQmQQRo61Vp3BFO867aBD5Cas9bZHH6b4wYm6ZCCdiFjIUDZg6ex1fLPpcbQfMHFJ1mK76dsVz+Ur",
+	"SC60d5P1/+POLzSZMki6Ud2lPblX3PqVCaAWPn1c9/7Eo/GfYo6lvaf9jtffP7u4fvLURcLsQBK2Eu/r",
+	"z/x68dXTbPzV1VdfPU6/zJ4++ZpfLwTn4/TJE56Nr57wR/PF48XV/Ho+nn91fZ1mV0+yp+nVk/l4MR7z",
+	"8VfxMAMmWoZlA8Tfa4GJq+vh+Uz7DJqOBGe+PpgjqxcpxFoJnk3j8/vCaFgtmFRXi+EyEAiBJet2es0q",
+	"zKb0xQ3XDPGSHbAC14byVjds3PH0HrmNYSdRKNDHCijwgcEXJcGcdcy3jB2WtZK3PtWxYD26Wp5pq4uw",
+	"3U19Shr3pA4/aK8cfI/1nAckyumOmMWQ5YuFiBUIfiOgxxdLRq0yX+SiwDaawJ5N7NFWCHA5C6URhs4t",
+	"T++qoj/DIIRMozVFuFzDOsl/acMdU6P+TSvyn2uWqXS7huCaxkOaCoxJZE7I+bZk7KDCTblUMk95QYV4",
+	"l8PS8OK9SLeDs/rWMxWa7mkV0kvny2yUtuOSmfaY5vUC0X6vWwhKwvdQQWcpKzjabRzp+N9sjZ4GobCI",
+	"dhzkQv2m5v23KZUsNMXfJYWOaGG5FH+1V5JBeBTmruDyNVWqUeud0gNnfHjDbrfzh6migqexksY3FaoM",
+	"5YKoOqEUpsyFhl6OgkuNuNQdiah+xQoOwZTG28s1xOn3lQdwz2Ex0kZsuqCW+hQX/ELRjnsCJIX3VoPy",
+	"aA8uVtvYGM0vDM+k6kQh6T8ayQ1kt+1m8TQVG0P4WPiLpnwxYeUA7DtcJTLq5XEO2GeaILVu2GyhyqWw",
+	"D8oNXY5GEXO1w9Sb1PS/jOBlpnaIf29fD61v9n7UfEsB8Q/oDJvqvUytNVkKfjtdFlzrChkDe2yiDhzO",
+	"wDniAiSI1b7+BAGCUPhbC3gBUOgbbj91NmFzkcslbFUpshv7G6qd2STafnDzVl74BoBslrAZnnT2YQn8",
+	"UORws5JgeOwAOVZmEPTGm6WaouYgGbLvtqc8mOA3bIZtbbMJQNASgGeeManwdhrqDMsXfKgfeoOhpQ31",
+	"TmJd+tzgKWltbrxbbzei1CKDB3DwRcsaPBalNZ1uYqQCM5YbfII9cbOS72RzBNYG8xlfML9SLqUybKkg",
+	"eYxNsjQMa6LNJj78UOR3ggF7CaFGuYmB59jXWC8IgejAqHNFcG8lcyB1VW/gXCy5vPF9TfamDMk9ZEap",
+	"aZpFYg2AMZH92EC+A4PNfkWmoLvSPoIAVb0JykjB4HO2MhWl4bmdIC5dH8Oa77FfyMEa3eD04/IvcrtM",
+	"amvqe94L6qg6D6vuP4ALcdKHf7bCh/0ZnkSHvhRUosSfKyGwCtetJyrRIoyVBqUF/qsO6IvXVan9KXlv",
+	"awDcL+99ivNyxCym0nDfgSodJOwgY/iT2rXnMDtPAZoaYA7WbbuGIwIKoMpU5EZj/pDnxpHCnTItJ5pb",
+	"pSqKOU9vpymcnkdvtiYIL76Fi0+21v4nmWJHjSlCiW6zwUG/PtX5Uo5Cg/X02zZbxqqGBmE6lyKlIvS2",
+	"6Q6RKffKxIVkK/62fpaNSG9fUmol1niUF0Ka7k0Pv6eCrfmtgCAG4TL2l2g4KvtrujtK0A7L5sYRLNyz",
+	"3CD8dHeKwMsqd9cInQ1Q1qoDb7zcyl4SDmga6jY+SjcVL+9EWVKH6IBS35Uo1lMAQNBRAqwtgYpglSHU",
+	"9P/vZz/+0AdmoX8qwiymd7yMDiDAMeHsjShLbuecrVW2LZD47Ptvf7CK9i+vX/50zlF96DPZB+FUD27D",
+	"1rK1UPKryde5XBaiIvrQUHRjZTqhLEYuobegakmsw6q+EetNwY1wLHFr0FcOgocV+a0IGVgwdVPHmPhj",
+	"tBPzlsBArCFPuZ6wRyC2a/4+nIQwQRWZxjdquSwOT2J718SKY6qpqRHIML3LTboSUAf6uV3WL8AUVosF",
+	"+xy2wxeUwao9wNpOpWAzA8Oz8jdzJK920qFyzAPYQqusQgTaDL1oXZ/+5kSuhSnz1G3I/pPmsPJiIOxd",
+	"NfV+QfGqS/YDJUlrkEM9Gzn7b+j+jV7zrcwKMR3akpcWeSQw9FHR5IcOcSGs6GVd0KIr4YrdoTUIunZF",
+	"oQWWcYclL3ovU5EdW7pDg/oOh/JdHmk2HlD10rTQF6cFhjtmxGf7sbLQ3OeDgRjiz2KRyzxKlXBCkW4k",
+	"khro40xsrDaVaS40WWT3GD4Rv96v2hez97Ule5REqyaHR5+7anChDD+Xy5mvqNdYmo8WsstH3LAZvTWb",
+	"OcQAF4dUCyf3a56JGzYj1j93HVb64x/RwQpL9muBCDeakf/IIDgwqHi3anUDHBffdA0QGlS/7z4gx5H3",
+	"yhJ3N7TR6iVVv3BdU9ZVYLQceEAVcCBw7WoK+6nT7jgB/t7h+OGPJ3Qd1vpxjwCgWZug2n61G34dZXPg",
+	"MeyNkHEbD6BTzByLkzjzfUwuiF5vsgHiGvgJz11WbiXLa1XlcTQ4ek2cWOKUJtE2srtxRvQUjeijVefh",
+	"+G4DEO7GtAeSUF/3boE7S6ge7aJPFKMPKpobwcITDI7WgbrV00+NIszT9XEJCAGB+2L+uqk6yxq7af+0",
+	"q3xa8+x/PUAvgY2ft+rnCHvT/8xC7qA0u6HvIfgPeZW92pYVHg4mBTCjEoFK8igvVbKDnvSRi7kPgLMf",
+	"KqT2JU0xv1KVDV2RRZUQRjP7Fk89w6tPhdA4WnLWVKqZSAcqVQcOFOF6iHHdzBASc3ZTh1hL2ihYN2x2",
+	"KzZmllQZS8qzAXSFg8jClOBNmHNNfFrQKIKaAhuaZ1CwDC8DIr1GJg5G1kDeTEa3mHUP823+UXGG/LaR",
+	"iqvYXJCExIbmiuby6FnRkI3IFBdcTiHrOWMu9adrCSjiUDdiQ6HpKk/pqqij2KzgbmimdrI+dTRjmIDc",
+	"U0YShxDdv+4TTgRcKHSku/tlDYQ1THT79LUP9sGfqZc1h69MEMnLA69UpXo7RJzVTAshL9mzoqCHY1yQ",
+	"8pGQvoJ6V2SA7UerUVFdHCb6HxBLOlG9nMRxkZwbGiwZmZWQNaRk8EBHrUCmB8jBRZxZuZsheCibC0wz",
+	"ORkwYnOJnjFW4tj/okPJKQor/XOxzKUL+lZcs2xmR4x35prZf2zsetvb4XXYb5AbtlQQO6U7ps7eN7p5",
+	"M7UAuPCze0Dim1yBpcs/DmKuWBtkh01OEvZXiPRWu3BrbWgmZL72bQcAh+HHNWGPx19bzWmmcC8Eb+s7",
+	"m2bf/kz/E3zXcfXXofk61FrBS5EF1OcHdUIr1+jC2EDivMgLiI4gfq4LHnqKM8RAjFt6U+WBnvvYewQL",
+	"HXrhU1OF6nvlNVxovwX8Migroge0kbrSlKpozd0IqOMZoFC1ivl96TJ0orJnFbqM5zCgTedJ6ek3/3QH",
+	"zb3izVg/eFcXqSo3w+Fyqljp0UAnZoo+LjkIRJgwJX7o4tf2IiyY6O2t5ItFg2uD0gfWlDvKrENEG8iG",
+	"4/0UDbwcc4Sho+1Fxs5kVMGAUXkilb5jZT7cyRegwkdvR89Wav92NEpGaJbB34AWCP4IdN3tmMrlHS/1",
+	"pQG3813Sgx/EwYrBJx8NrLvQ7iN7vKh+982D+558+JCcDM3nJ/iP/k0JL/1qN9139+G9Q8/4vacRG2Fo",
+	"FV4JD6o+pkswaeDxoGiMed6PhzURrByoPp6b9gEGsz4Vab8otLhXS2HqXf4KbjQj33Pt/FGS/nfxOCrs",
+	"h9O+S1e4d0B0YJ/lTAMF12hhTC6X+l4f6bZpJNoA1gt9YAjV6y1ePAYAeWLtgJf7pdDsSymi0jtq/Aud",
+	"DDmCIbqsMB3dKfa21vpV18LwjBu7yasAcekwgVAF09kwXZZqu3H/8sXTcXqRxPqCALUL/6hXVm+QbwFe",
+	"NFfqtqqn0lPAnbI3cJmuRkEv79TB9d5u56KUwgg9TZUEnRcSBdOT6L/TYpuJg2QnXdDhO/J0SiIVsudy",
+	"va1yKDmK3y5epLq0APVUtbQA3NZk/cYdUHnErS9dKtNRJBfldW18Ab6TrsaHxYft3J4ABXPFr588nZyh",
+	"/TSwZb68qiFD0Dt+HV98zS8W7/54+vjDP8Qm4bmMAoh/r3aMBzk/Xyheom8PzEVGgbIRkgw6XzJt1dOu",
+	"BE4JCRzariw9qcrS8S8elv2GzbDQNYMgC10CHiz4TXlgFcLLKm2d5ZiHvGTPoIFm73pnZIaQ/NhE0+iH",
+	"oGpmeml0KzyXpSrWQprTggmH+3+IXLdOSrNUUtw4AHH4TLvBVtxOcqmKOnnqUI0dq6Tyn/galVZra9Wr",
+	"j0/LpwhZDgz9hVMXrdfr5Hr16rddGbxSOyujO3TPMYHs2qsCmDEhp+5fvUJwIVOsV/3+A2r12zEF8fyO",
+	"kqsNO3ARxSCykiN9m/TON49RsGLFs0qgqh4GtYDouWZFLjSbC7MTQvZsn+abzmriITLhsACGkidzKLGF",
+	"BCYFJiDwf+MWkPis0B+HEzjxzFbOREJufMwQG6WKE9pfnZPZNRUxfLvXhu91ECu0Z+YdsXCJO+rOBfSG",
+	"OtLBnZk+mj8V4/mTx+linD7OHgn+OLuaX80fi6d8vPg6uz5Qdt81wrhl9NLzz7Bb6CLxgcxS0HFb1czU",
+	"uKDlUlwGXSVdmAZt3AAS39yhFZeCr90YVLk8pV4De+9xyyQUGA+y5CB7nXvvHIlR3MQxng9wVSO7GM0n",
+	"zFwhdEqcygXqGaK1MP9bbbEnSAsHtYe7fbuxJzMGU2CuJ0gMhgCpM5im2UllMYR34MdE3xeb2rDULeLG",
+	"QBCNSjQ4dS/pPAsLX8k8B4udcpUe45os96Aqrx1zy7JSaN3g6jVmoycPH9JfLlO1fqhXvBTZQyylvdzz",
+	"dXEYfbdn1WH0w636dvHDsPIQYrVQJ5obCmw5j4WtRbkEI8ioxias3r8T80uj4iO/FR0gLLdiX3/zDZth",
+	"bcsMX0oco/W34jxN7Vf8On53Ca4Gwh2emVsCZhCHn/jVTHrzNoSOYvfpemoywQWhmvP6l9cvf0rY7HPP",
+	"zfjFzC7n7HMkXoX3WuEu9l/M7pNyx3hXDcuWvM/DFgvcF52uUojfxXnqaY4U8AqZ3c+eXJS/Dy54rRgL",
+	"I/ZkB5yqFeFUbUQ3MSPuUEdC5Ctng+r9eioz6JB6F2cFKM2wuYH6zo4eIWrgBforghiGWejfI7QT4hZx",
+	"uA52jMFVJEH2Lp9pi4Ie2+lCPJK6ZlkrmZitYNfXk/H4Yvx0Mh6z51srjQ+/EWWRy372OC5ZQDbgF59G",
+	"NqwkEz/rhzwGF7co1e9CTg+tgVRsAU9gufYL4PMaUKEMzu2NA9QnT1pSZmQ3oHNzkMlSLVcPjKPuiQnb",
+	"nToKV87SFICT2GXcHtjBfnH6vKd5BPmXuucEYuUqLHrJj5umUyMJ7vOaoHMHk1dxrPLuQZ42uMHq/MSv",
+	"OUk9nqLA+k/bv5Q81iP6DJg8PQvYbqUKcG0YAPJRwjzH2I5zLBMweSuwxWgSubPq75h3etg1LIka7WDS",
+	"CQjymlNj/9gxMZsIbNxPKhPa1Tfk6cqXu2CdAvwtAl5d8l2UK9GeKEa8N466uUE7dKptJbIhaTX41OdZ",
+	"PB1R8H0UjMyBkBM6wKZQe2i3MfxWMPCD5nv43wSEBB5DxiO4ydb4uGS/VIzVSMqoRbGgc6YqGKpq8Kti",
+	"93cJFeT/StH6nZiP3r2LnSFHC/VbhcAqGzp9Vi6O0xXCc93y+LntFD9Yk9iRve5IEKEQVvN7PKnhdNnA",
+	"z32FGiU2l6pRNDnvcUZVWVQ3ms45+UnFTuoTcbr78Orfg06/wlyYxqJrL1C5Lu1n+fCfV52nEW5B18vL",
+	"hcNwgPuwczWbqsUiroFccdCKa9fnijVSQap2sbhXprXdPALdv0icc0xAKMcWdox0yserLihc6bhKiGjV",
+	"VXbGIi8u9BGNVPBNHo9U9J+Njs4gwPiZWfUXpMVdzSmW7VFoHDGM/aAANalqoIFHEAUQ0wrqeykUOvN4",
+	"ipwZ6uVmpeCZvmEzSrr6EaTFVhsX3PFaBeeunoyCkbfbePxrYUdhRje2nyKJ33tENopcigjG2xA84yBP",
+	"W8nApdwqeVlJwmU2v8TAvL7clqfLQ19upO+9kmsEOKDQcQAimUijUOVOWfV/lFMzNLIoCMinh+iosDlo",
+	"ZsJP657Yv1XvdmJNiCQjRwSxBy/K/XdMkr9XRRanlZQqwBmzBk/Ijc/LMhcZtPhKtUuYfYHaLlcsR+Ss",
+	"uagIvhmgetfrtok+wnXFJkThRT64XhGsStOQ6HRIT4Ee91Wx6IQ4bojpfD+9EzJTcVJit9nbfFyxAAt3",
+	"oYiVKjJHtnU9vn56cXV9Mb56Mx5P4P//24R9U/D0ln1X5hnUiJ8SdrImLJqkfUMYXdxaDc1XiV6zvbzN",
+	"MOxqvePcU5MGoDT7SRlcbzCofRAXE4tx4K7ac6NwBXpT8P3UWT3tMhQoH4r90jaUlqUQhNcWZU7FqYvF",
+	"OP23xH/2Foaz5Zwk+/5ne7G1unMIvv9Wd4kPmx61KajPmPt838rqbw+H3Ln2UHHb38i3a21PYswZo01g",
+	"r631A0P+3gmOdWfk4UKp/5YLkWCeppN0rV2AjW55T7GPrzMtIXkk1YcGFx9eyYMINMcAhbqAewii55I9",
+	"B7MP1z7X0BZmb0wwwY2ANDAozbj2OEZBObTffROoRh71hYx54UvIg4eRifCrk1YSPKpHDjZ6NdEUfgsk",
+	"iP7SPH5o7d0o46/gm3yKybXqDViHEbwA/9CY6HcBQsP1h+Qgh8oJbQbnzzgNi4wHmiVik3ViU4zpQNVq",
+	"jd2oWpgeRGUVUER3qB0F6F8RcXdYdHYrNRZDfWqCmgrLrHffxIfop/uenZM57F33zUpty97N1t/DxeHt",
+	"/7XNO+ffFWE/T49pPJXNLWvmqfX5Uew/Fv4C1FnLKS94GUMfegZ/Z3wO6EKmxnu74prx1HpAhXB4lBEe",
+	"RaBDOgZtCxeB3lgJXmreA1vVXXg6sNCgJqOeATbazUOQ5bdSbzcbFeeM/CXE2CPP0OH/AM4y9ivm2vM8",
+	"Z0qgt8dTw5Sk5lwlU+ATLPah71e5mOgD9u+//YWXsiNc3sBUjZR3IpzoQRf1chBUCFHzu+1e9S80VVtL",
+	"V4YwIy0tVoEdkWqo75YeMPtD8vAkOgeBEuLUZlKZKbVnZhCdq0LFbsdiUZZE9nss6gAWM14Qz5Azx3GQ",
+	"o2RE8PcAbe3b2MI3RY3yoT1b9NHHml7ExsQC5Hb2K3BELRzVbfOTB0APDtKdMhqd+MXz6ktKXDkcdzd1",
+	"zCg2r8pVJoCrfwfLPmNz4vHJDZUA77hOIIJbqH31c0hka1Wx4bdCUuTIzkvCSIwhKevsT7YXLRB1enPV",
+	"pfiu41Onh9gDoa3cjTKp5weCRRJSbZcrXwxClUUfARsy7sH5LiUnqCRcPTakvm8NbR0t5/S6lOa4Tqtq",
+	"GLpTDyAuHGONPTPSQRSB5uBUNUol24JrzZuZKrIZFS2JIoN0uyfdTTzk/EyK3cxBFtwwKXIslKMzFGB0",
+	"fXxBSaFj+aNWNxcFIg6Fv6TYRXcHhZQj9ekH4jAdvV7HIlIwm+eoJ3dez6fB2aK3nQiZ0ou/upa5LNTw",
+	"Nvx7e2Eh9E6Hdq5OmcQlDKCus4b8wivT7H4twmBJTLtBFZ5lWR3f4Bhowr1G058ivHXu/08HVKiO+FgL",
+	"T2lqoC0oAf4W1zd8D/LZoS6d26aHqGPfBDioRlXDBcDyOqksbyBtgPfRiwr+HEAULefkgH7qalFM1SYX",
+	"uivej9Y8leIFmCSYnU+CqiqgddB7mfZuRscRfas2+3vgA3uHIbqKfLP5rPJpV9ALc8kAkQqxfJFt2RrC",
+	"CF3NyyIXpbtDx7uKGkmrA061xh42340Sra2r9cdEoQchGpgwzYuA1swtevSBa551CLa7zdOheRIMje+J",
+	"f3Pbb8nm0w3XeqfKLG5RiGhv9E/UVRliK1RdvBD3OTQOLUzf7wqehdGNzicOpBs2FBNsLrwCLzE3k6Au",
+	"lcbyORbS2GVhufkCupQoS9ZoS6riDO20sfbhyAitijUJHbAUtnp6BwlpXoznTygFz2g+BuzUf9XDQvrI",
+	"J1UJsA4xhtiKZwkbu6X35fy12bg+Gv/3SVHSAl7uaAsklLWpoiZuEo+qyjNaoqR77+2VvValqYOw0fc7",
+	"f5v+6SNK0D29h1nZ1fG9KqmqRRXb8R8rVzMI8bk+Qn8eiuyGrdSO7URR2B8hOphrNsP3zxBSgA5e+IH+",
+	"BZEkqY3gDaxz64YEJgU6K4XLgtK9GEuoXxP8AeHRVblUxgh57JO3Mc+7HwVX4GbYw+9oVJNsoG/KHKPE",
+	"uCbTUwLMGwGInAco06AoGhn05vazJx6s3prnEqvpqEanslxu2AwNzBmoEOIO0bOkin9BJGi+r4WIfNzH",
+	"bwq3oO7jvOGajFwANFqR0ywLQ8yYY8YdXOXn1eGVdgbPNHbEs7XgErqEwhgZ4P7vVnkhwkqnmsmaBJdP",
+	"a8D+4FbANqjoDq2bb0UYw2zx+zgi+SADXXUgBm3JduMtq6p0t1+UmdYFv7Evmu8bvp2qG4ftMTd1A7dF",
+	"UyV6RjS/qpX0H9KUsLXPqcJRV3zSkMJJKet2vraNTVMoufTYMXFE2RqwCuK93LAxbH/tUYzIvkbkJTB2",
+	"E0D/Yl9ej8kJytdWUr/68inG8fCf4w6ojP8GmeJhrvKBnPuJkVPXBTsk8FuD5zxSgtCxwQ7KoX4lNNUB",
+	"nlpFkJX7abmV8aqtDnYarDhyuaaqK9jzhg0g0qlnv4ZYsdhsREkWJMPEU1UkSCwMO2f2YnHxIzfpanY8",
+	"uYg+u5uRpFcNy1/UPNYpt8lFCs6N1bauI8rR59oTI78TkepbbqwvYOLKQS1MhW+/4nAeqW3dML+KbWBP",
+	"rhJh6cCu/QkT73MArTBbza6inarnIPv/Tc0Htrh7QLj2nABIYkIY3PAZgLy3lc0Wp00RLfb9+1ZsB34P",
+	"tGoOv8fUah/xvfbAd5xBepumzjvyp3rFN+z5hzq660vB19M860DkKtSS4Gi0qyUgMbO7pshqJJ8Bs402",
+	"B+GtBrDexHL41bpW+XYn/bVvCtepYwO+/sgz/FcRoW/mxVKVuVmtwxeL7PrJk6uvR8noPf7Hu+Q8feLN",
+	"jXQr9qfRF3fiKIl9tHTDtXQirkoumc6XkpttKRrYSVmuN1bPXlwtxun1PDaEzXZe5OmUkFuqW3/8Vu2+",
+	"+V//+89/vf7b7tn++bN/mX/9/Ntf1s9/Xzz97n/Ny2/+7evdl4Ve/a/V39XOlPMf/vzd7nH5/z57/2/b",
+	"53+Kv6fcqOOO21/F/me6EiTUWAEdsCoxsaZprMaQBIJSm4GjlSF2eGcwk63wfhrjOJjPdrTCiccMBIio",
+	"69Ebc6itSeUJ00Uu2mt/gbMT61zoIP1MszwT0uRmn7CZFrwIGtlkEBRH2DRN5SK8gFKMhM1cSG+G6Gui",
+	"vIDX1j25ylF2n1CDTBW8iMf5K3H8wVuuPWrAr58crwD/rhRU4gLzhzG8JAAg8TXvi7wwotSNgu8Si71T",
+	"LnkZK/d++jiyuj9ymS+ENnEWt6E4Us0mW4dr6jnKerbYutT5NNfTqt+iJz7rAWz9H/m+E2QJMksxEDgX",
+	"VMBk5l50xLXVoiMA4uL9E+sCutmzoo3BY4RcIoLwn579+HxW18CHu2h4l32A3YpUJggxGOiK82xKrtVM",
+	"7h2uQfy1lw6b91j3ExzqamFVI05ldAFEE7Q9hU1aAbenR4h3XD9AxrEdiUMB069/EC7EiGfrXIb46VsN",
+	"W7pQy+m2LAhWbfLw4dX1l5fjy/Hl1eSrL8fXduzl0g9Dlcs+o8hlbkSK3ZDqViAxt/3Pw9/gnZ/R+PLq",
+	"cjxq46pXs9LD2XOT0L+rPw7/19y9NHNalHd5Gm8r8rMaT2eGRiqSR/MsqchlNOLy3qLP1HYScEF6zEA1",
+	"+X8M4Oe028RV2rrahG9EaVY9fEpaIN+pbsfqVyIYUOhuusmKbwzHu3p/RLMs13xeDOXIWkdZ0c4oXk1j",
+	"9+hW70QFHSCg7bOFTv6LuTKD6pJpof0SH7HzcEHPYeqRaHwaaw9fdsbiqpcBhBCC/1JEqV6nc7R+o7vm",
+	"p/WGKhtcfw17RVPg60fsmVFL7B8dht8mNePucbdn1mO8niNm+Kx8hB0xsEDKwTFV1BFrwL7DSABgjt3l",
+	"AsmPDtjTB2FAOpGbfsy1zuXym0LNI3nFNf46gHPE2bEHAx3usbEB/RTlI/hB7UR5kXItWCGMNd0TluXL",
+	"nPo4M65XQt+wrcz/vhWu+ofQhQ8VsD191FyeAFP/V37x+/ji63ef039cvHvg/vTFP0XR9X8Su5d45DbB",
+	"ae2S9juJe5zZ9h3uzD527Rt7kUvnN9YBj1wnb/i46JpEC/t/boEMM6PYUhhKz743bMOXFdKhklXZlf3h",
+	"PphdVW45ypkiF/kS2UawjgrVAuDAw43tAHPzaC1FMZS+ss37/rgf8zjdGZt55MHp9Lg6WmDwYE0YNq0k",
+	"jNDpE5aJQhgRjQb7Bpd2KW4MWbliXsq44QcrtSvemHszvpyCtHGWqvoKj5jmPLpYsa1/jqDmMV+qxwnl",
+	"/Kwh9toR++xleRYicafMPr5l9rJcnmiWOfXdDgF7ZG9AdoULG2cOkPcONAnux03tVHp8DvIlfssASkR0",
+	"RTlhr3seJY+nkQRUl5mHQ1YSsDDdXbmZoG/ItFElhej0Su0qwkoioXSl7jnV6DQWY2tWqosqI1iRVK3X",
+	"uflMM7yhvirPpKyvynWQdx58GuGr4kNa5oaGUiGDBXD2vFl7/fTx6eNYE4FFbec/07feWt+o0rS++x4f",
+	"vlZZvsi7apnpM1c88y0VvvENICtpYs7McQPF0r8ExTwfHeH8CAVHn2Ii11a9dpAjrUQBFL3MJq72rar0",
+	"wmoYLACrcOf4ZgPsL8hjq8yK1gB6ESVRJlnrbclzecNmersRpRaZsO/Y1THsiPcDt2zwLMjWa7bje2Sg",
+	"qA8MiLl5aXDMe3ePI6nJJSy/ajA1wddAYtKNB5oGeGk6+NsDGLZI6Lj25bEqjPO0V/bsh3erTQ3x0UQZ",
+	"Omwu9dvVMl1JSkzL/+xgBlrF+c1eaKh1BsAxhghksdqLAbQ/+2F43U0zy37YfF/Bbnd+3H9TYO2fCy6x",
+	"ijxeqrLepivGYfdB1eUlw+wI5tky7OmAjeeQiWRGiYiAqwdub9P0ON0Gn4CmPlSuVYTzblboiXAhOQdw",
+	"JRQ8jX23ewzth94Qg25wr4z9FowhVlAFeuZQJjD2tnbpFak+zAQhHh3s+IRpmHgoGlwKk7C1ugM/aLtZ",
+	"ljwTBymijux8P5mt7RauG1EoRVFB/BLEvpOK0BqNavDfKB4rpW6rToVyK3X8LVtfnHmsRcGvVRIBQHCD",
+	"9euNQ6zmoWtfODDipruO1L12MQAbzpqCJP5IJwglbFwybkyZz7dGuMbMiKrqcIgBBNIdFRPW3z8+1TAK",
+	"fOYDI0HKQpqAiaMqNUoVAEgrGt2Gw0fxsWhv8CDxCzJhyIPDW2Bz2DUu7xXrSVd5kZUY6erlUXphO/00",
+	"X+VZFiM1eeF6zjAbJx1+5IT59lyxJp43bB2/V7doMziNkhJAtGJxGK5CHCxYqp2cgiBMseCvrX/7j2co",
+	"QuX9YjAVOuLB3QzGqlYlMP45xWFP1brLV49YnRV/OOlmWbey+Hq7XvNy32GhusqUUlSQCWghgHGA2K1S",
+	"UbFOx4E/PnbgozmBHOukJCuV7rXVgbDe6STtyFT14d2Hd3Vjw51HV5/KyJDKTGGKK5KyDgvNLgFYyLkG",
+	"FYZNt1uTeLwZsuEqnAtZ7ImJ7yv2Y/4N8HPbJfW0tblmlPdAOBhgsoB2W61uMJeGZdC3Qmx0wCSSI46N",
+	"XRCW5aVIjSr3l8x62GKxsNKO9TosVXeiBKfOKIVe1TEStgFWjpOgvmG9MHJ9uiIOjKtPGj12rUb9uvQR",
+	"BOawGSfs4vTp+6frOuGefb82GArEAgKBtPucsh/LOuxSim9KEaOfgyd38t54z+rY8U8+2Bl0wjMPJgAq",
+	"+bx7aqBwn8GwKZU6xwvjqENYrlMTEFwH996oMJRqXoh1VzcN9GhYhYwsDqWyDgAgfFnlDNCLn7/67lv2",
+	"9eMnXyZsBmGvFAroH27wyf/4m1Zy9sUl+7lUy5KvNUNWfaYkm6UqE7MbdwhDm/ksE4bnBTWUlmItsv3s",
+	"kj2TLCc0tbkolFxqq+xdY6oRkiPDL1Izi4wV+S0GweEeD0Qo3uc6GthOo/4Rkv54hnXgRp5beyEtlQ4r",
+	"gQu1E+VUS34rmryhclEgxH+kftbwOLB77a042Sa3nnQXnZ8LK72FNPvbkeO5xQ+OEobC2kZxNgtmD8pC",
+	"MGgb157w5Y4XecZKDP4kMJ9w8ta68fuJNgoHVO1G6R3ssncpX8Uy5WFAE+fwIKodWNxN+mSlrM1AsoIR",
+	"CVUya0gEMCX4iO7pos+OtiN8R2zOuXaz49RWoZY+JUNVLfXRleLvkOoep49uv1x3depsO6pkv3/z5mfq",
+	"j6o99vH461gQwuSmiyg3eJIdO+SS6iP99oAkx12FZ8XOWlgzWKvJvODydnbj6a/ttJCSgGZ/UAaN9F11",
+	"49HcKeGh4yf6WUtwYx9Qfa5yvM3BA9JP5Z7WBoSz1S0s6D5gkGO8xjJckSlf9lQygB+0dRTN1uKdl+pW",
+	"yANahdg+qGUjclQX23UUYsP+3ctmLkVSD35e1V7zKCZDca7ln7lZVdnYwk9TfTaGkRQF/DiNeqRc+hfY",
+	"lx38iKvHsa+IJutoVqGn6C14lXqTirejCcvyjO3VFiAA/E/c/vZP0VYfd+63421/ef3yJ0a/A8008b+j",
+	"1rBSVZ+ohwiE8LAUS6zCPbwL3HfFBP6V4Nk6GgTc8KUgjVpn9mpQl5l15LR6zReIe2X1sf0g3lFgBC0d",
+	"5W2mdhHRfCVkZg/uxAXiKC+yK5URkL6mon/rkkPZ//dvfvyhm31s2r9sWhC+gwviNq35QGx2ebYUZgjr",
+	"kJ3yX+Cu44V5bnISnOnqdc1v6l5delW7WMnFqXSPOH9Xh8+zyMqYlVjfYCguLge0nnvGS9GIn1TcCKNY",
+	"KtmH2QaxGnZ7bUR+T2Fth6FpZ327uex/qgERJl/6B8DRUIpF/h7MipQXhf2zKtlalGueZx2a7yLlMSis",
+	"+LEWrN8Bip6OkjwMgQRleJSGPVyExzeb+9Y9OfjJvlVP8W9a5tqU+zeu3rJBiPt+k5diGE/tSuloM7tG",
+	"zJoNRTNRMePb62s4hy4L+vdlqqJ226bguZyujNl0QQbio5neCH6rwQJzeNiKSqvXPF3lsgPbrBQbpXOj",
+	"yrwzAY+Bilsh2WZbFHrCwnvAk9rhixzy9ulVb9oDBrY/1QG/XbLXEK+TaoeCCJjSUATRmOByOXX/iiOb",
+	"lTJaqlybWEQf4XJ/4z8SY34EcKYQpboVrMaqscNCCzJUW+RgWH42GouUhOJ6VNjP3cXguhm17xZq9zI0",
+	"wbB9ORlWcx+nM8nl1jTowJ6Oky5QmUo+C04JdQ8C8+V1iAFzFa3mjUxggPDZFI1aBy717LrrsQZOLSCh",
+	"0VaOnWnmXwKMuipUhSgbnKWF2qJJQxgHxDcAxzlM/Yab1TnJEPwEYP77HsGqTcGN1ae93/izu6G5V/yT",
+	"3h1aMRpwS8NjIqODkZYst1LE4yFTgE311Jd3mxSjZG3t5S0Nl+0DLBTYwKkqK4jA6XYziAFM7j25lZ/4",
+	"0QSYxC5f8d2PZK+3powDIJ/PM+Lje8yfHlhd6sokPHHXG7LV2K3YQBgjLQQvE6YVmnHrrca8WD0t1nB0",
+	"rdxPgzbQ+IiQ8KrR5309Pr0apE4K0GXmDhhMnGOsBdrs30sa7MgjBhS2Ec3zvUc9qJYOkYY/zQsPavGf",
+	"Ax0UwXC1UlYVZvHNJmQTXqjyxpdCO9+OkD814ejBWRdSjvCdPaWXqT3O+e/bUhwiJWyhRA/bej+CeRKG",
+	"IIPzaEJRV/tRLrgZfFl1tigJ5Ho8vfUeCbBrvjDM+o6+fq15OBm0gdzkwdM+0/QkpC6pAGIRw8qqRHiw",
+	"NtaKsvNqh7JUKmuw3/9B6nPyRyVOpHwn9j8uxlfXjx4/efrlV1/zeZqJxXj04UMrE+2fMeDA82knhJzu",
+	"irZ5xF+pHDr1Jft2xUsq61oTroTr+8bgRFUnD4EKa8EqQ8W+2b1qTe5x2AZH1OCpOrD5OhmgKje6Yez4",
+	"wipTEfyTmE7YDG6b5gD37+VKLZjalrrRUk8ie8Nma2WneoZwWlJkeCH+FUE2Aa8Fms1oidwm4G5dbxiQ",
+	"EtETZgmWrKQg0Xb55sI9HfiKfZec2Sm0yzh+8kUu/TjzstpX2gtAJK20wiL4imAUJ8GeEvARxGNEA4hq",
+	"GWd1HK5wtGIKcNHbjV2aDS8hBAFFDB+l5NrP/gHdXBVGgjR8lHFsZSl4uuLzeGbDKjlXGWZaC7/i2UcZ",
+	"1G61jwVi7GkjZCoaabxjnuZuhE+Mm38eDvhUsEXs2BwEKHwarIMD4+FF8XIBxUx92pnfJVGXiwJ5l+zN",
+	"TvlErA/oWjVCHTDQNrHNi0yzFb8T1e84oMtYz9/wBtQOUEq7FeDlkETn6SowFdkPVNhkv8QXlPf08uB7",
+	"o/nTAQ1EVrNg04BXUHuZgtMDg0Z1tlaNpstQN+Ex2XO8Dq2pf8duMlK+Z+5wHyNcZc1XaHgjyWwTpvel",
+	"R/cP6sTux8Y6bHazG6gRQ5Lyn6nt87IzkhULhCLcpyegps1ZLZbfSOEIw88+2joaCk9bbTjIq2N4uu66",
+	"DwlCXnaXDdG9zehyfggipdF+hf/QMzjmgkI8Z3hQjG2PKl4bscGqBSi2BIYHRiFGJ+fkV4XjcyBfh7DG",
+	"413YvjL48PqGr6LSVQrv+xlMqgU4sHQ/BtsuUraD8X5v2vs+fDsoqpupgXagQFEtrweE5WkqNkYH0M7l",
+	"VmqHuJVH9VfEAhqKwTYQXCbEfzuWYPMbp7tLmSb4HK3V7mT+NO3V9LbTYsZ4PEboqPDYNN7sJ5pIch59",
+	"r69Tf5+a9rqyXBq94aA96+M7RL40OMhchQsbwl7mC1MDtMGSAhdFSPCKDkt/YW3DQyjLsJvz5QqKoKij",
+	"k5CXAdcJndBjJZKn00vjbVOd0zj7ptusHXZ8u+CkvtmWMm6S6XvCbTki3g7dj3Cc8T6O7VyUUhihp6mS",
+	"8RQzOj3gcYYUTsCzk8vECmP7MRoqX1qiSSP8TLNWNdsONdiphcZ2OFN3xEwr3RypvLkT08MFwXBJL8Jw",
+	"e+EpvCUF+MidHEa0A1x4bC7ssUfOOJM1ysBDWeoOU0Qdi6djJDSeDlpaT0NtzU1AwBm0LmHbAtds9jlC",
+	"v34xO9gEGcsYEAR1xM9ENsVG3/+O517A8pKZbSmTCisIYnmDSjib+/WTFvvrDvYhUrczIprD+Cmk1uC8",
+	"2ppUrYUDRIVLb9hMlZsVl55cpTJ0MrwSUpWipJiKr/K7qfETES+LjxTR1q+31xOyaJRUBRaLun0cFHh1",
+	"ergxxrHWd7lJVyKbqsUivlNcgHnFNXNX12mRmVos7hXBPMU+dq0LwwIJga45etQdaPKnTD1Z4C12dTzK",
+	"3aEc4mA6xVAb/bsDdsL3/rRtBAdPO4WPAF7c/7hzKrItaEMO/uNTT99/aOpeLl504RA+Czp5NfofSM3o",
+	"OEpAy1IT78mxsQC2sRdvyX3sv09qld3fvurJe0ZTM0Q8o1C9PQ2S/3F2Ri/sEsAsebnwnkdU4a5EsbZT",
+	"VJrzqNrYDq4YthpcskP1ak/d6RXAeVzyplb5VM45vvec3/CJhx4tLcXaPrSKmtg2td5bqC3vg/v4X+fj",
+	"9dyvx061Q3MIpnIMMjPQL9hxXiVTkULKU67FTrOqwzJseloOnMk6ylYk3o0kQzV+7nj5fR6NYvyyqmii",
+	"KFhB0Un80BtIBktReSs68QY5gLWRWzMggm/EpjEtThgedihjeO90EYO4e9kenqkOBx8lvWR+QX0yCpPd",
+	"2FoOHPcB1y7PgaZgdIQTMYgALIbmptxzpsMx0aKdpqNgaM2n06w3sLNQJuJ7o+rMjrjSSwWl6zy9rdCZ",
+	"oPc/VdroS/aMAif2N4xba9fxSU0J+8TzjhArGxZteMGLVa9xrfu2in8LF/se8zhiRhqpLKFChOALMyU0",
+	"FIsueOnaYGpABzceCwGa5wBFTi3YGimRuWRXgH7Qv1r0TDgB0XT3dz7HnTil4Ti9bhg3bK20YV99hPR7",
+	"U2ZhgQ7J3rduvQ8LIIgcUhsHG7+q/4CAALiJ80LMJg5rL2GzjBs+LZT26H5Wn7lqLtgbCZvlZe3u3LCU",
+	"S6pTyJS0l7jwxqQSDd/ZbERRIC4Fsmzeij2b/QqdCu9YqYrCfgNxCmmqNcYQpV0Y0aQXciOpRSH8d9hF",
+	"C4Ybr45TsYqMCzZztU6zCXHLqHKpb97KCzYD6NTZJGSyreDEE7YGdH/cR1A2rlku02KbiQzvd6jt9UfM",
+	"t6Z2K+Eqgmx+pulJ+ADEep9NoBmd/uYJmeivCHou0jwT2gHh25PBA/HXptJXdiWnYsvDVMLydaHx0M+k",
+	"UXIrtUKj0BoFVU2cYVCpAq7EqiFyYryxljhegQLvJo2pFgtszkOgS4ciKe3giZ59sxESKKzCisZL9rJe",
+	"2e5fXy9tb7jn0MSvj35taIpQiM9+5RYlm55yGUdKnCJ0RyTnBSi5c7Hk2CcG29PXl3J9qymKys294mWp",
+	"Wq95LNmN8F4w47SgLhObm0gbUrVYBLDfnYHvN6OBceKrt/jankzSVXziyrbGCf24DTFDLZlNqPiFS6vO",
+	"7AtFhgLKC09TffYyLGsWDAoEEOt4J7yxLzDCC3GClsB1jkoFYvwfpaSsnWhp2eja5xggzG2n93g/t7oT",
+	"ZWlVWUfso5IGNKHydFWttmfbdQ9xOYePMgWnhHY03+vDtonTmVQeMXf1z/B3qUzCOLTKgwQP+C4M7cTe",
+	"/m1jh4VFGv48X/E7cYMtF/YxzTbaj2szwcZJWnT80yoIDvMaNao8B/9ZmKA2W3tTh0/5GnQzAoDsFNuU",
+	"KhVaC439KdZnvhX7SQV6TAzH9pDKDdtKkxd+51KrJTUNerwH72J4iOdSMGqYrIN8Haan2qh01YF5xuWe",
+	"aaE1lCpRK5mC07RnNh+a+k7LU0I7pMNSifWb9s1FtkI5svyk4eQqLomVi9EQMtdmqoWQg4QwEhjqOGiV",
+	"jONV/LISIGK0tnMhJFsJXmK/oWNSCsrOqYsy3va76YJsgjXFIENOLrE9hsGqqwqOJ2T5SY8ubvcMxZ1o",
+	"y2DQKRQRbF8UxaKxH6hLcWedj7cyjptzp26HklMXqhPD2e6W39RcV3laAz5ZHLChK1G8ETLL5XLmlIDf",
+	"/naBhEQDJSwYpBuIg4Syt/BlB1KyR2UZdOVrvNbfNa2gOztaup2zQBgMoACJrzYKWls9emCSyJTbWJXh",
+	"LBN3olCbtZBmNsHl0Cteop281VXtFV82GqyCO+2xolXBu9Jh7ZqS/qlFl3agLRmmb/Gb/BI5aXM6+nj5",
+	"LCzaN2XeFRGn+sl6TDyX1t8pjd8/FDDslrxYqPxMKq1SVGdXLweE73/4bojyxTvxoi/slpe/qHks9P+b",
+	"mmNT0a4qGVuosgtce1puO3lCHU99tATrcIn2wawq4MRFf1nkMtere9Ir/abmn8RQiIC47DfCdfxDkkGV",
+	"t9aw60Iu7q5iWW+tutEd6PoQ7Yn6bLAq2NyWUKVSjB0MoaMj74UCsGHT3xdUJ8z74TlaDrXeeyW2/6Lm",
+	"xMeBmYMuKUQa3ij63hvE2XMQC2BF0WY4mFaJv+rA2VKtZLXk1VHj9l+4LAf1wVmywV65fKJ0MLzvfCP/",
+	"pMN+7Y+hSJyDDpHPXIFcQrEOzF7fAdU4upGlWCsjJmwGnC2zhEnlqXcgB8CzqZLFntpWdciuZf9+w2ba",
+	"qM1Uqp3rRgVD1v5RM6OUvUDciXLme4yd+wrt6vVIPbA/wEiQuAXfDXKJ74C8911HZBm5Kb9Vm317Pedi",
+	"1ak7MZMONosPfRGmmlQ78B+kksJ+yV6mU0q8z1yQJe8gob8V+/rpgLgXB7yyVjjTWgSv22jtI77JL9JS",
+	"ZEKanBe665kA61cfg16pzZE6xAh/vQzwHFO1oQbxCpbwaK1iNZqKwxngHitTllYoJvE4Bf8a6wztWtcX",
+	"nesZX6zeFU79JorS/JnYFGpPjdwnTFnvCXK4BPcPU52CQXYP1jIYuaMs61mlPjCas1kpKbLpSq3FMOvC",
+	"B//6qf6e7nluGIxIMzuiI245rkaGhbrZAO8yxHnk+dEj6Bes3DhoMQTxUueQ+uLhGp/YEVwwWPJvCT22",
+	"D6ZsJ87aDZtB2uiCvFRXjsAuLgCA18c/I6mmq0ux/8tVut7lL/P//Pf/uEwf/c38kD/enndPBIrX3A50",
+	"DQgAv8MSx0/usjAPCERshaulrR5LaMPBOPqt7F8bwcxCpbwYhX1HVsBb0DTRA71RKBpSm3+c7gN4Yweh",
+	"QJwJDzx3AKsAFDqayQb+IIFbqEXQo9Bxvpyisw0N+IxKMxAg/x1fHj2zKjlKyYiDoR0NQ72m4rYuDq52",
+	"fOB+EYSqyvCQUsRSIse5Y/WA7AFM8xwucld3liBmQubAZXtTI7uSCsC4sSIDWlTtol92Yt5/vFiGNpuB",
+	"Cus3Yv6PbBBXzrYTpaC8FVaAJkwVmXC1VPeBkYj5jcP5sWIYQQShaj36CeP2OEUovoT+gR+XkLWXMCN4",
+	"mamdTKhnP2H/+e//UVMIeGUcVHofsIy0YAI525TiLhe7mypvbccVFPNANRVe5JvmgoLON3QH9mNi3ZU1",
+	"VUGFBdE7TelBqXY30AsmCLsL31RVRDvp5ZrZKd447KCeLe/7exfstU13nN4uDQvwPXEO7gpzxSBzktXt",
+	"gBHI7wTT2zQVwm5LnM+akv/VvTWbWxXXP6++KdXSMfwdtpTF5md3bY0TrSmz+0oscl3r9AtrnQNPh1po",
+	"XX1L3BhxLBb/7aNwdqJ8GG6Q8XtKOC28o/JtKX8DkuaXqh1e6zoLfw5koiNRQCavi/NSK701koHFwf5s",
+	"d6eVAijDBS6vIvNV6BBZLIUUO4HVBVAdgRAaCHZLPDnXY6a7CgdcNMcoKNlMKiKDUhumRapkpquaZYIk",
+	"uWQO9agUGU8NnXMU+Qz/bN8TxeFQUWZr99gMqvOQ6gLCN9g7R2hvDQhza5l00A7a5xzI3PLSfiketXXG",
+	"kg5qVhUIfKShIFhWWCqtbnw8H0ppgDLAaiLaqFjPN6SHgPceARYNEkYclgf2NEaViVXAv1zAKqwBwXpc",
+	"J7rxDcz1EMl1lLVgxTsAC9645Ea936TiQHYwxoSkZ490K+K8SOrQmug1QqO0bgbednqazaeQtbFTv+b5",
+	"cR4LGHJCQltbhbpUkMC5KexSDq+dEmzHDWjXj1Dv0evcqWX/Gw/o0DFK7XcURZc/tJdp0LQa8kUGhZi/",
+	"/hEiI1HkDBkFoX0HjBCnFie1LiZ3io0wXTjf5gUxyQNYWpAeA7jNXOqDNqljYUjXYlQvsoPbj0KhOSCv",
+	"6zaA56HK0zcV/iiii+I33zCr5ffOskddCRf0tmqDBfCVdjEroqvY84UMCb8BaA5z+L42TwtDJYL2G5zu",
+	"j5U+9hznC3k/rO5hKdHhdZTNU9wXWwUrHN17saWIhLCGQIS5TdIKGkqxm1GpeZAyAQCWvTA3bEYLRGAN",
+	"zmaHCwjUVEkf/ibUvpK6BaigAEBJvb9BT/IkaHiPPda1A33nxHdHJVV0YDiRcTUim62pOMTBWaCxtuEp",
+	"wFZAZMMKmgLQ582EcXKorGVyB2G8sL7aKT8pdi7kAzomcKCOxHpa7ZY9m7crwzuAaG9prxPw00gY/BuO",
+	"CCHus3bUZBFna9Jshm5Lg5fs+zivSTdltzMFPTYtCUBl5/EAKAbkof7GZ6u47zuME9q/IhYfjedSqls6",
+	"pzaOI9hBBh/UQrrVdxTzgpdF7nce7ciq6dXJnEOmLMVWx2OgYbFLdB3A3M/KPQADBkcQ3Hh5sIeil4rC",
+	"TTh1vuGhSaAXiyrvleXQbCMNKBUurXtRwZgFfnSMEabbvw23G2RnGxJGUBoH/NkzIyA6ZqOUKiq8x9eY",
+	"vS65O5EepQDHE7kspxtV5GmUPudn+sVX6OclE3KZS8FKsdhqodnnUrG/7u9EKVXCAu440PvltsCWGfZK",
+	"LNUX4PjseGlNTevMee4ojDvsZYpOnH0yoVw/vr5mM1x0N96ZK0rAXhQg2rMK5Fbsa9W3w7uR5luZFWJ6",
+	"NoxexL21z2zzItpjCmjw5oWasz/QRZqwt0SrhLc9vLt6O0rYhqe3esJ+xYFBVPDdh0v2nKcr+A1ZXOyD",
+	"EsaZ4eXl8nfwUtTavxnf+hnOlyYmC0C6rPq0Ef+qEGy7KRTPENzevsDOq93/RR623gT4hk8fn47GBqvb",
+	"xW6AbZxIVwon/2xTbqWYQf2JPdx9PPGGiYLITLslSSozpfeJbHbJnnkFiEjtUjH6GUqcUJ4O4zgO+FDI",
+	"ZUyj3EQ/8tuqv86ZOC5WIoUnK3KsZSfL+FAkYZju4907HOxNZ4nlNQsNSqL5rbURtyF2WOLCznnpQ99g",
+	"i4qFcS2UmQCIdcdTCP1zvq0yUCB6m66s+VBf+YkLMmPudy241AxZwe+pKvCg6GgX42W6siaMGzBkMpkL",
+	"LVSEUms3A4QjuubWyba7bpj/9NpjoZwDUbRxWtWVYvc5pIHmqubqk6SDB32MSI8ccCTLq6Gawu3pYtnP",
+	"AX9UpUJ900+5n5Zb6c9CmtdfK/vMm1OV0TSaF9nhN7YjF02LB1/vIxVdxkXLgPiQBENDC6//0OaNoe3E",
+	"PDI0mgo/tq3sMax3EM5XdyAY75KRO8opkJO1SXkdB+8jR5nbwXmLlfhXjwNO2k4i2lGVVBgdoqT98K4V",
+	"igEP6zgOc613cgBMGvmSceK50NymQDYauboC9SDrdkbjnCUBRu9N2MzfPiF6K4w/54vFS7937405PJQt",
+	"odsPgPMNFDikFD9XJfkFa34rvmAcyksrmOW24e/3eazsxeHh9VqdAC1Sh6Yb8YMlHrnjejxOguSnjzx4",
+	"4kzsZ3WnN61vGOobkPMMY6r3jpLpaVe8vT0dPnHh5wRFj5dwnIEpaY8wiAquKBzfjsB3sEM8rxFCJE3a",
+	"peQAwvbR2eqk1h/eQ+013zFTCEoVYvbOTdPlrnFPxcJZJFt2J5CpQ+bvIKiAD6Gm7lmY/gvecBRNnvDv",
+	"aG9Xe9ANrpq3YBBdRsRrnw4e4MvWghLtzHwlPV7AVMlmJFwzzOZgepHN1E6K8qHd4g8fenqFfy7FYtYq",
+	"o274BePrxwfZXvrB/qMBeNiorJinHFD2EuKldfaH4DSBQ/EePsOB6MUBo9An1X5QsQpjXlAArv2hv6k5",
+	"kZIZBqVQE0rxprcBGNCiFFG2sX4VXJ0tNCEKnaHBzIXdkZoZddlRvdT5OHt7gGjX0Yhnn+ArFCopAx0V",
+	"DULZuejE/0QYz0GdkGFzVvX+l+7Pb/Yb8ayr/Wq3UtGgcZVVhd7paC3tP2PO+OLqaMzMfbGf7rDVqPrk",
+	"hATroESS9dOWySxztROx6F7GDb88FFjuQy8fgyF4YTSr7k2CGDhUexNAOv3ti1lSpUBc0l/QmbxuYxZY",
+	"Bc6t/Gc9wt1uBg5On08jN/Xw9gjjaHszdtRHrLnkS5H5dHxgb3if2j4s+rXptizpNDikdOuf8zeKat0j",
+	"u1OIhZmqrTlQ94GD1GzFgTe2VGodt5QKcSeKjgdt01Wt4fczXRcDagAEfaLDlAEtUOJWGeupK5l916Fo",
+	"es8kaPpB5AI4H+0PfeUXHlDGuOEUPdG+6BVMqSIfgNXf3P8RM+kktgPo38Ebz7933RaY3h8lttJkB1uR",
+	"XMcT2rLQTN7U3VeXV1eXj4/q7HDsx/Fh6xvy+1xbY+a+/ZWdu/wTtFvW332ObtGGCj5mm/cd2t8qcWj0",
+	"yO1NLJzxOv+9gnUF4g7UNj2Bes5vgVVmdrQREunRKxJv8Kk407ygegNfuuBBFFY8DpnX3IVmoYfXuh+3",
+	"FsNt15Md7o0PFCF5vmZ0ENaLJ7iPjSeO2wMozrlm4i7PBJUF+jODDtNkpLcbUWoqBztYHlHkUpCwHyiB",
+	"iOZmg+HFEStEmfN6QdnVdS+hI5zRe+K+0/urb/RqzbOqefM0eGN0C6pbIWMVA54tvk/E8ZP2aQZir4b2",
+	"pAFEi13XaA3p8/c8hZQPJ9Sn/lWjwAhpd3QHvIWdZqrH55mAul5qaTdVKZvaGus21DtqEAMTAZ/czQ1U",
+	"jMHT0DaN0qhltCnFIn8f607WVCOdrnjJUyNKndiJK0WqljLX7UHOSzN9vHjz9XlgqWK7gopkaMyJl+Gj",
+	"3VuwB85yMMJm+kTHun3XaWUXbuvlcppFMRGxMmdSk028CRjnMYtJT2EFJ5Y1tCdrkl51r675e6T1e/T0",
+	"yfgwy18yQnzgOFKkhwiEa6DeP4fSQLv8NfI2a/mKYnF5NHXevSGa961z6f99TCa7LUw7QwgJ0BY47f/e",
+	"s4e4vcs6GW6TkXHavocUNz4Hb3W0DdEPc30o0XXb1XkoCLRfSbZbqXVCveVW4SVUzetVX6HUrcaPhdU2",
+	"blUbPRWCZw5Jq5qQ6/H104ur64vr8Zur8WRs//+/9VbqHdCugJwrKD1gP6TJNuzoEcpR0t/2CGFQrelU",
+	"EPZjyCPhKmSqLty31ql9O/IM/5lIc4et1n6zKfekZJszdOVm6MmAGWo5WlQ0RpVjtB5xUcG4fmcHfTW+",
+	"eiY3UgyIqd0/jkDrYt43yj9RSwFH7ci6qfc4rrMoYfzHgOazVkwbGtbdo6ITJ+YrpW6jFPOx8vksTBxq",
+	"KpIXd5AmygEuWd9A4nYCQNKDsjmnmH11ZpNIsSaPOBV/FtYsKn0FYNCFu92AugAeR5MXBbgRvaFa8yKX",
+	"yy5A2ze+EcwBmSORoUcHhc4UrfsbiU37dbe6PQ1u7fBK+/ToWVfbehiR9/7V/tnXy9/rDQWfi+KokfUD",
+	"XhUc2getKo6dNK7H6LhsOWpOq8Yr4LIe4gSZr854lqzRIIP8wMJUwET2nBMZ4yaos+7x2k6LIV9ilRl9",
+	"3g3GF6gmDgH523ZaxNdFmqZDcMlwBdP5Uk7YtQOjZaUykLaxzv1WZqJkO74/ggx7MBeMqq9CqHONYYMU",
+	"0Ckkl9uy6NlNSz6IvcHtmARVc7B3vaRXDbVulgMpSoK+OFCLDRqfGmTNEQI3mjqS9Ug4kyR94LzQXR1Z",
+	"FQ844qI4IO8OkAUO83rW9n4gIh5OIt5OHiIREjFCHJXCDrIrqXkWYIqsuDuRWC0CBfDeHO6GBUJh99m5",
+	"Ztl2QFCjFHqjpO44G6EPtKbQUKlUZUlX7K/5N4kvGgFzGSXxM+3URofS+XsfLQprVfP5ODPU89pHcw7Q",
+	"Om7rBPiY3Gw7Cm+/f/PmZ4YXROYnrgKNUrfTdYeeLZRctqXY3nLZk2fXi7UPFTqEm0ZPvz4eL2lMyTki",
+	"J00F9WliKNG1jQFs84xoniJaxDdpk2gjcF6u+bwTtZwOZaxUsqo9pgNpcGec3U87qz9zwvcc0hBEToz/",
+	"qqOBm7DSvP11QsIqHC/FPOWFV+PxASs59sSnjwd/wce0iUth8lJMuwzIP5dqg8ACUBFoFdlORdR22PNm",
+	"Tb7uJ0J3CRbQ4iU3QWExBD080A9YkwDAGn8TmWTB5F6PH/eI0HVJ6yu0SY6Ja7NGVTgDe48NFXY3Q+AR",
+	"+yhZWeOeBNjkCJx4vOP1OfptlCZc5cuVKOkAjB5wPqY6TqI1LrxjH2SBVXhU/LebqVEdsM9WN9YP6BJR",
+	"BIJFRmp+OLAPf0QcYPTw8uFObwS77+KQBzUUFGSRdoM6cp7SE98dGs1J3ZDRCM5LSgprjOA0At41B/ue",
+	"yvJIaTqOwV10pnEc1qGdo4ArEBbIAfYUBsXuX56/YQ9xiboG9d9MDZMqa6RgJFsZs9GMqqSY2hqdZ6BL",
+	"NmV+x43dUgbgkxK2lYW9BpQ18RkyaK7ViJigG0mQfroy0oFux3pA8LssKLSUZhOK6DvrCNKgcwGWqIeJ",
+	"4GWZ34mMyopLIVjG97UKMneqAyeV+08ChIlbUuK22H9XCvH70KrueH7MarsMmHhklcWdi2Uu6zLnBrzG",
+	"eDyAZ++wlHa1tWMuc2DvwsIGGR18JZdfwoq5jdOWUUewF4T2ryfjMSCSGyNKO/L/8+v44vrdr+OLr99N",
+	"fh1fPMH//Id4rii2BbEbku8xFlqRQhMKUpAMnNnxNArWx0/vMaDfo2hWzwBgkv3uu1MFe/Hsp2dQrTfn",
+	"upFCeb61y/vwG1EWeaOn1mqFITsCRCNx7GxGjWiE0e2x2jd6EqvmP2pYCxI3VSarK32FvYjHaMVhfurZ",
+	"qACuSAekuZuCSykyyi22MklbOccKTGK5pAeyoyNAsKtRK101onrtUTC0nboVEvIC1Vx8eGc3BuKXIipS",
+	"QL9+VQ2x1WE30D9a7btadPzb/4jYfu0UXfcQj4mTe1FyyLNa7b+NIkz/stpHcqtlAJJkKKlKxvUKQJyw",
+	"/Q8unwC7rhvtLGEzak6aTRhnG1Fq5QUJqclQerz3S5cjS6+VFnsj5epJ0LD5IOSZh7vzAN/TnefA2oHP",
+	"WoDetiMCYoVsOt9P74TMgFgYNY9jo8fUMWd4ixsZXvyZZnC/b4HApwMQqn04OiTTda51Lpf2L64Kb4oc",
+	"FBQB8LV5SNerXWlfepswLYwG8Bj7KPqnWYm3klGZrSe0wJcDwxTwdtn5RuRqtVhYsQr+4ogXgz8RLxQN",
+	"iUp4q2YV5K1KnFJ29HaJHQiwCkAzK5Y2tqgaE2yUcBkdanUBPg0YNA0BVsgOiZup/bE+ltwRGRoFPWhw",
+	"0ufAD+dmHvTMbOIgnQCwFKhSiZV8lippSlVMrXIS3nYIn1wodYuPvHwr30qQZmrVcSZHYoVa5vhfVfHg",
+	"7IbNPA/3JAS8cb2SxI47L9V2uTLI3wodiAGPGPZATRDPwQMEuLc2/mCvsY7WLHkr4R/UkWZ/Q2oEGCL2",
+	"gE3tBUg1TENH8UQHG/7CC16uZ3UwqUDbVHShoLrtQQX2D/GTBNsIY4BwjRdIn5JwGyJAA23siwp0nUS3",
+	"+oOT3OovjtDM/wHECKKPIEXQ3hAse4j0h+vYrAF1q2gHWF8FbDev/dutAf1n1RNI3BTJKDb/1WTQ9EN/",
+	"Dy/XcWuTDpPO0oYjJxFo+A9JrZ6lI7gPuUohM13VxYC2LtVGaV64Eq3E4R/bqYR//abmdiPBXrH/BhTl",
+	"nECUfVlRvyTBCsJDXXTWVToVOueSgK1fVy1pFe2XOzp7t1O4Ho0321Lepx05i1c55vEs0bHKIKvuKh6+",
+	"GwSfC1LL4bmYwHHa8SLcHz3n1uqk3UpVP9hh+CwQwuqUGv6GrLmesf9TT3dXERTklfhaHCMxDEuZOjYH",
+	"6RGQbREvIkPCJ6ilQ858TXVoZiUG7ABvHndwdq+xlZzTXo0zx/e2qSOdj12IsgRuTNiK2mytkNRnNlIO",
+	"FRjpXV2WR1TYLyuFYNTOoj9+B7+NRNoIeNbXlVF9lB1E8PQOSxkf2cV3cUuWW1tKUEgS3DNGWUMYZW0G",
+	"1uXM6eXZZdfBi8E/T8BTnZjWJ7MbPwB4hH9a5QyN6bdiu+k6VH6JNbjWdc6ls85mhH8fducRtWlg2M4Q",
+	"ax9te6s31E7qBsBf4KC5yFL9g6qPbJzbpOSqb0VqiPjnEQj5MA4NHNqUsFbbgW2EBp7SgpxYqHbG4rb/",
+	"UvqNwEfN+Ceg40Bzc2plp8yzLogqvKryNgB2yzCzArP7kkHMF91WwEQnOQF15hA+ep1bGP17SaO5x8m1",
+	"EkXWXWXiuilBvzjENHu8Ay0zsPHV2b+jZIe6otJHt31PbjY3IZqupy23O//oTKGjUDWNxF5NLho6yjgK",
+	"Xx58XUWgJs6j9z5F1Co8tibf22tiZZGLYnBZ5GZrdHdD6TfCTsUYbaIAUZo67nLtGUe2ugZSEcLGnMR0",
+	"e/DcozVy9HEOO6yN7LKVRmRWU3vQuXAtv4wNF+P+HTR/YH1updvYXlqaJaSMu3gNqFC2UFsse1+7Kn1u",
+	"2FxYt93fanaKpLFRaqjCRw3AG3ppR+tPiNN3rj2YkI+zg2sbJGBq1HJZeHzSHribHnjnDd0ZR+Ck5x4S",
+	"vBooX12x5wauqED6glW6PBlLyPnOx2TaXfcxaU/cCtcYiHWcRUgyVWaufLUUegN4BhRSug8JExB5nS5i",
+	"nQroJ58W96zIVLxW5nZZ7RqDH1JFcQFXtGcl270pEisQeVJCvkzMlYc1VGy4neqmWMjG11WwGjXZaf07",
+	"yPyfBUca0fdPqKx45n6ZhZUGITmHU3SJu8OuwKyq6PJRosQjp5U1zE/jQ4sxOpf/v9mKw2pruamiSx1F",
+	"tWepmx1uFpxyCN9Xj9Zn6F8DcXOUZ973dIesvdUejz49s+M+JQLFDdh+kjTgFr2qiIUT3JAYUImcVSd3",
+	"VQM7grVKDiLBhYcdGCxBTDfGhYzP9LUCUEMGwXq0S4z1261mBabPewETn4tt1unNU1Rgk4LU6yEsno//",
+	"a1ohBHl6PlDaU2wOsGMK6L/rofOKjxLK8hEEOfhP0uwYMJ8i7oKuB9jr7/djPOTun6W2tcsw/EjFrfS6",
+	"E0u8OogYqum/ATF2JVVHK6kaMZDGkUkhRatjXMjdQYB6Jj32xiOClmtAHndrfq9tdIhtyPFMOvm78cgn",
+	"ROBG4KYyqwASPcog/cGVPPGgF3bFybqG6WPPgbtIlbX+ADsVfmiX/ltv3Nu5ASI5iJZfsrq8h+Ns+C+D",
+	"Su/G98O77cKop+OkjlMfsibC14bUl26Vz4UsX5E4dWGvhfU2T548ehrl6+jaGXhmOiZicC3h1yhi1Sln",
+	"f81DbFBQFByDMXqldgkk//cuFnOvjeLczmDuenmdSIz1r6ja2x5ny6JNWHgYYFWx/94bzAByzfJFZJqd",
+	"oQJ9t467r8hvkTMacIr3BL0PfFzE0/AxPeq2xX74i3QAvRr/LiXZ53ZNvgCeqcWCSPUgjEJxEPjI5udC",
+	"4Ez4YhpHIaMWC4ds5C02V2ZllL2Css80WYHd2Yhd+TpbLP12VJZOIbrq+Qoe+vPW5HyR+MvB31kqlYX1",
+	"9p87VfxFgvQV7uqKUzCYrhXXfRgp0DCOfNGrrSQ/DI4iexE8G2rnF01AYvtFmu/1JXtFPBoLoMzZTQJC",
+	"DQcSYJ8189DNUvDSzo3VhwHiHVV4ZCIt7O/2zAPeBnszfX/4ZL3dIMfhzEVm7YUamSylYkh7xfbCnJen",
+	"w45hmomNde56naNJcJwBHDb4G1jPB9PB1yKrHX8R8+3GIWnXNgx5eXZilcR6m3sZ2dgROD1kJZSxsQGV",
+	"WnNwyKp2NmRhODkO2X4tAktI0mc9+Ct7sVZi0/W2zM3+tVWIhFrqoFta5a8AuAMFBg4TZzYvzfQ///0/",
+	"IEUJShUdQ16GkCQrYzajDx/g3F7EwHOpco49eGAdB/3gAcNiUsIIdwhWmEzlhPOcIHEXQmbyt/LBA9pv",
+	"Dx5csmd+8+W6ItnKJUBuBdmIBw9I1zx4YO1BeIyzYh48SAjYAGvGsNpFsAcPyMa1L/oZEiwU27Ai6yn8",
+	"+FtJSRolW/kXe7Gr6xPveWogp0L9+a7KEGrNHjxAvm1Q8Zm+fPCAzf7gm82HWcJmf9DoP1DK+A/3jg8z",
+	"rIbjknQ6R1v1rYSwfLlkGEqvmBhKYTd/zgs6XyoIQl9FYm/LNYXZRfZWwskMww7Qm3JtJuzx+DGN/odc",
+	"G1jRUrANX0LJ3D8V+To3b7fj8fVTKO8m4gcK4Ofafpk1YjE5/mF241p738qZ/QsllDkWFfvTBjkP7VvJ",
+	"cbaz9YurvMCSn5SXgMEwg9qVPzDlnzA8wjDhnjCXif8wm9hD4K20H9kPRIjw04IyEHue8Aw6Dt5KJ1yJ",
+	"QytXjvoOToLZP9lh/enRWAez42Khf5KzoLQVJ+utxLHYT5vRdZCUpzYurJCXM6pYpX5p0LJ2fWm6gFoe",
+	"+amXQE7hJs5VJzpbDKiGOA3WPvn5G76c3VSsWvbJb6Wm+hPAg32xuPiRm3Q1CymqPn98df0Fzpt1EyBA",
+	"iAci12zBtRElje2V2CDxtB3Tc2Da/vnl6zcU3rJjeJGJ9UYZIdP9xV/FfnZJl0EwkZw1wewr3srZz1TR",
+	"esOAT56vNXF14nmj2SxVGRAOwMsBVNi+mKcrJ5+I7y3ZzP76gxXlmadsdpEiqorgRUEFs4VY2MPsG7FX",
+	"rkgH09CPr78mF/SVlbqLZ7Ah8CVoSigsV8XKUCRBw0JaphZvJaKSlnd5as+qrTSOPhGr9GCliL6ZYfUh",
+	"GFvU7pOE41wKo+0DoXAl/BZQE4KnKzfS6sNzl2ha1O04pyVoIhGGzCkCSBQzJVORxHFCMhEk/0IQMjAH",
+	"ijwVhBZANErPNjxdiYvryzH1DuGpoycPH+52u0sOP1+qcvmQ7tUPf3jx7fOfXj+Hez4kI5MbCCDCLg5y",
+	"C5PRFUHGS77JR5PRo8vx5SNsLVnBgfkQncOLcivh38tYR+qrraSJwpQ84/qWLEz7iaX/OUjuUwasjkXm",
+	"setfZKPJyGrXZ/B6+wIYVcnXwkBGtsP5qS55+HJR8atEu+BgXDUf2DGdB9xsub3871vx/7H3LrxtG9u+",
+	"+Fch9P8DbXDpV5qmqYwDXDdNd3P2blMkObvArXLFkTiSWFMz2pyRXW0j3/1i1mNmKJF6OJSdnHuBAnFt",
+	"iZzHmjXr8Vu/BUUFvrE0cYugq7VH6MKNYMdwQeR6e3wQzhD1b0JmCdiZp+fniI9VlhjT4Q4ew3qe/UlA",
+	"wTDiba6jX3WILYJ1s27VwP0EXSEV3GTgPgEw8hTjD9ANtu1FfuRnpLLQYPNFKm7r/f7gcjsBsAL6U/V+",
+	"KvVt74P7SiyfZ3fVUn1sldIrOISGhRD32ilF4vu+TDKsLR4WeUb9KCHPqKebsvk3GUSz9xA70bQL73Em",
+	"XSz4O6fjBawLdnD2Mr625hunsCGElqMhDUOjE+QUSjhA1ZIxfuguIBN7+2naXlH2AeSgFNW8XUXBfY+q",
+	"x3jPtg5bVNoWYyrf8tc2XLC+RuI0uVIJvMldDU5tJmyhgPE4dv5zKfOpzC+pvaEvrtXV9Cuo92FF36Ds",
+	"cA5dKrqr0NApkL7F42zXceEzNU3nBY1i85tdKL4sVefWfLeaQ/E6kqITvO/hrElpWcHBH8/u4N+PZ9G+",
+	"QNJnz8NIYttyHrEOo8MTCQxcTXRqviiqdsICaVth2eng/s5GWlu688RQhEqOdcW59rWDlXjgOuDfGY+O",
+	"iHUfQWSfD5ckecNm3doRdjbKCqKWMJKmU3sVPn5Fa3jY2Y3M+7/LFYk6GKY/aCS73CHlUTWsL0t18yeg",
+	"MrGwG6srZ5E5UxcZJorpzDpnXYmFmWmIzBxwYKJ5Q6HTx3r4x9cnHPPQtt2IsKvpmpL79JMaTdkfp7Yj",
+	"SxwUO80QYBNl56KatpjASHx3mFx9Vip2sdhDwTItBxreXWlWXDvepKvFAk2YRuX0CzvdEnKeYrE4Ta6w",
+	"iSXGL0LP58zTPTK5Tn3fXsInr6Cf3uMphLwwi1KshqTlf4Z2vJvdeffeRU7X73XaL7qUn9azvlh0ISu/",
+	"UDgRGyDWpYUP9BkEJlFqStlE0PHaclNQk3KIFo3NG1EVYlRKk0w1+x3UsoNwCh7/O6mkDEkazKCcf890",
+	"oKFqFkCQHpmnq6m21kfsWlqkc7o/o1/5ApfQmL3pkvsR5nsfYX5JmfYG9fKstUU8RrXdKzvR2zj6tt1N",
+	"tytpCCYtFsFXJPuP4psQ3cCNbnYR4Y3HVKxbD0bam0nBZaWv3ovWHr/0sTP4DD2xA3eybckPE6KrxeL1",
+	"j28qJPr5ALGpcUODkJe+HFYmk0KWedTMHliuL+NUtDPtNrcMgQD3UtsTCAN/or7exAPORVlKvMhwOpCM",
+	"iECLh+hvxjk8sLH22UrpS2bUYFn1dT47boEzzGJBDrQsxqtWY+99LfFzyzWk0jL9Ai5C3Cd5LiGxUKjh",
+	"RFdj7g7cpFquaBC/4RiOu4Xxm1p2E9eis2jU7Uxz+IXLeuOyd/Jqj6Fgmvo+/qQr7Nke38C0fe6+Bsys",
+	"CXlOIy20eaGsBVSrjLnD9kRX9fJ9yNfpCpQVZ0gxPaAtZfVyqMVYSa5SE/m8UCaZi1WDuZApPRzr+Vwz",
+	"mCPgNgB1gQY3WiAM3wHMDUIDCNTudmAuVjyiJkn8bdkiifdUgXywTK//NO0pPTSynAz5txyXgElgj9N5",
+	"oWDL7yPIB9mzX/BpEqv7H6Y1xUf2bbt3y6YRhFmSYj5fWmf5pgS8krnvSRlhrRAK0ez+vqQ3fskeMM5h",
+	"txPsvYejhBlDG/Gjas9G3/o9+9bLRalFLvNktFR5KTelwF+F/pPULJ274Q5Uqcei5CaygCTkp4F2dXJ+",
+	"u9aJHxPqmOotjYQiEeRUHyjwqnL5l3s+tv4zPh44nsnxtcz7ccXwRAJWMXHPoHQ8/22gbkRZQBcBZmBy",
+	"uhX2zoRMt78OBgpU9qRwJ6QsnLeh8gS78QAzJ3hxuGnDAh+ewYwVZqMroQzlLiEigSlzBhE5j6WSCP8y",
+	"odZ0vjTQdn20LEp7mrxcQ6jlBd07oBwGqpJLSB/IguAcl1RVXZZJrtMaHNDT3+AEIUEedbOM/KYIdclf",
+	"drdfuEBXaixziFbiFuNOUgp/7RNkZBGnGr7k66fn50/gVXMqJEeTOblSRMbMT2TslZK38QjxFzw4Sg2T",
+	"iUZqgdFbgoqMcELIowUho7xaDaul+g93p2QAGqGB3gacK0ap0QZkhUyD7SPzWV5MJrKSCrpn63jpWNuq",
+	"JKOvEhrG/YZpZjMc5UDVwbtEusl9boSv2pvwG8LkYaD4BpjdFR2/CNNosI3ztHAbCg04dLUC+2EUHWaC",
+	"qPYx6gHHmc43BdnmbjVIyHl61okbo4OEDasP24TRfDc7+C1D6ZgeCB5Bg87GZTH0SKIRFLSvIXSxjiPK",
+	"CwpzbRAo9fUPr96+/3n4y+tfhy//8Xr4z1dv371+8+uTGPoTQi/uTXppQRc0GvHvVmp8H1fzx2oF+eD0",
+	"QWOJqGCH3J23Z2bi6bfP+99PXjzPz19cvHjxbPxd/vzb78XTiRTifPzttyI/v/hWfDOaPJtcjJ6Ozkcv",
+	"nj4d5xff5s/HF9+Ozifn5+L8RS/tRVvS6/fOTy8A5xJirT4Zhfqe6D65ezv3I18f2PPzb86/EfLp09H3",
+	"37948fxiNJbfjJ6+mHzzjZTji5H87tsX4unFN+MXz8fffzM+/+55PpLfT7799sX44mL83bdPex/3tyrd",
+	"Tj6SLYmvNs40aLAsfqVLS8lb4L4ApSOSvALwCxIRgHnRZbh2+5CuIi3biXG7UuM6onaXCUtsKVt8dk3Y",
+	"fXfBefUYGSrIuIaOUq2guTF58xO974hSgK9w72vzJmjSndqSTDvz0Lbk79QaiwhKEWIBwZJE6YiPN/ab",
+	"3dWkmnx3qicGrJEoKynyFRCMnSa/lUKZFC1ANJ7yqpjYZKoBUBvf1nTJsefexzKXufOyRlDqNjeyvCGG",
+	"goToBp0fP5YpGqUZ4OEMEGRZnWTuA+5/4Nhmt8C9nZ0mxNPsDFWxCpi6candGM11seCQ/lzP3V3ojAy4",
+	"5mFEfy7nFGvSk1pVygrCXom9LcbRyiIZd8KWNHTxc18GACz91sixVo3if5XnXvofNQ1GaxkRQZ9fvD+P",
+	"iKB94vyH0hnnP1VFDgWFfk/iBp/Po6/ufUPgKjxS/oy2YKtm6EIx4Hv2DCSQ8ji7wx+2JtYCwTKjf4Gq",
+	"Dbg9vKexERVrEMm3UCwWS+V+WamgabjcrIPlwsFERMvHUaO7zURcjNc/9ghJFzYpbmZxhJgqBgWCA8LJ",
+	"mzK+VNiDp0Iz0KZ9zz3ogW2ikgPgWLbo2ofwqv8IelGo/yDOSUVPVOGl4c0I/DxNXoODPVCRh91PfOIV",
+	"1LLvteCckODl+1AvAAC92wgB4qRQzoEtDCD20ccBfxLirQhTWnMBwXN5M4lzvxycoKnSTQYxxQSrs3w6",
+	"2accRIEBizQZrQaKRDfJFpWeL2x2mWBvjtQTLMX9kaPQQWESIqPLsV4qfGigcu3jzKs47xaThUHFJ5TQ",
+	"AVZeWhwQgnLpxX8YaS0EVOCLH77+/6yYnhHI8cwf6TMjLRbwPgkJFMzvDdxnV8nX2bVc2OzJaQK5eU86",
+	"rnIkGyf0Pfm1ya/aL3E46vBoEC2O/0RsyMRwAxVY/YTKd6i6oYCyC7cHQgV27S6iAqfJO2qcPVChLgZs",
+	"Gl+cUK9OCevDZB9r5SoDlS0quMqh4nxIxN9PvMWCg8p1VPgOJS2jVaL0bZt/+zp067y3k7upjtfmLL1D",
+	"40NDYlpJKBH2gEdMHgb0Cy/NQSj+T7FCgi79I6Q5hjoqxZ4vbC/ifIgrvufSVsWYCTE2mCFu5cj9M5Pl",
+	"fHgjyqX7EjQILcbC9JNv4ObxdKPYYOFkrKtFL6YbcGuGred7VzO91rGnwj+MhRLYWdDjhOmSof+flnok",
+	"/zrEe2YZeSQPOry+zWX9naUqh8vCnWDEdm84E+hkU/F6Z8CkWjfqcC8S27fhC9JgKxU2HRgTvmF5MTJp",
+	"Sw4niuZC/aEeX2OIWqxHcKG+k4r89ATXxc+vOaHzlt//JWd0aBJ71MfQbI+Y0/FQs4d2xAkw6cUFqj44",
+	"+r7erg54XKmwKn8SVd/cKip2ThP511gukJQhMj6wThlljB9AyZersuRKaUhqQFDG14pH9tV4psG1BQtL",
+	"RBBc+CtPAFIGTXcZ4jnf+m4Qj+fM4mzdzo7KfBuT2wciupn2+t/srYtpho+kinl920qdOBkhmA2EAjad",
+	"hzB3DCTKjHRxkFG4onMEEaGxk3o+Gru8aQ8w3Qt2jrVt4dr6ygSEKtACAELJOVq1MvBQCFtPPrk9gAfP",
+	"wYQGAyQqfCoLJqptDI/+0w/9C8e480R23wnRYncNeIdWTR5tfKwLoU36zu74x63xHChKC+FHOV+UwkqT",
+	"GFuUJYgT51Uz9z/D0cpb+lxJLcvS9Cl0C+IXmiyNZCDFiKvzAHU3bSm/8xhn3sVPRIAeX8zalBPvgI8S",
+	"TLWSoX28u3LhhHaJrQ4v3SZxO5HW/BR0170eQV1P2HXeS2UKW9zISx+FmQJEBMv1lzb032lCTkab/Dls",
+	"1eMjtffbwKNGIaP12hE19PrCORwtkExk8iCSjlO11OpULBanXlOdDpbn59+Mne6Fn2QGaM1YtOJ+sBw1",
+	"gdAOhJhuCyP7CdXVGSmgVRz+m1hdcxC/QiP3Wq4COW1hkqXhXnvAgAasEcSp8msINnlVNkKq80sfh2Me",
+	"NGixAlZtCBB6dlxnquBxD7YwHqy2YONmHGf9yDwCMt5vii87hkn0+j25PBlLZStRHgSF5+k8HgR0bz3O",
+	"9acQZ3tMTeHuz30UhbMORqUemTNue9e/a/Egg1UaEfLXMHieIRBP2ko2RBV+KlT+C77qB/feRy66g9FD",
+	"N9KOMDL7x9Lc9H+kATywSNc2oEWm/c5qAoSloYg7Dw3vYeWBkrSDsl1z7TF6BCNl+CNj0rYI8B2O+OPO",
+	"Uvt3P1+dPP32Oc9gtLLYdqCh2J6QSntW2393UWv0TCL1x/nJ9+Jk8uHu+bOPDW2eW+/Od+4UMW86QF6r",
+	"RCQLMb7eSLh9ZTxEF1ksGaYHUZ4Ygpt66q3nz5Jfih8IkeuWIIrKhJMdcAtuYTjh9k5MpBOMCiixWmoN",
+	"nHTtXV6gx1baE+R0qcuxp84fFQrbBa8v4IMeHZhVy5FxcvgAEY+dQ4DWd04Fd3Eo/wtOHsgbClXzEaRQ",
+	"146IBsX/Qhl9yugWJ8xAQwv/x5izpjjEDxxlOZR5BYrbmumlaFwR6SfoOuYJn7Yxr1DU7kB2qfYB8FuB",
+	"S7/tpUy0v6e0uCdTO4MvjO8Fhr47RMMR6aME7Vtiem1h9h9YkDbJZ4PW/mqjNhkbMEa9kBri8P1EAIwm",
+	"9zyB2AfVOMPLFhMxtoFTZcWR9XQNGk+g//bA+T2PV5dmGQCJifOgnj79AxDEB9hYbjIH+Q1PH0Z6OTSN",
+	"4tWFtMLrajgQJ1RblPXZHfzbTsKG+IdbURDNaSiOnckyD41jUVt5cwrHgb5qY1AHRnqwgP0uDtBL/ySM",
+	"+vHVU+tF7P7YIdvbiBbt0+I8MGSPHqvLwRlSNB+OHwsPbdOKV1SWAW25NVC1oJhw3NP35VujcdrUUTDG",
+	"+0lQo4o65uHfKhtpMpKFmiaeGNvpc16HTlJV8OBW0UEBKK9bj/+v0XWa1njpdHWdaLWBcosIXOdilRiJ",
+	"gayiSoBDOYQHuI9pk21XXn/ZySU3g31MlvI68dM3HVortec2Qkxa+d4AQZ2IWts5iI2WzpXc2OpJUVpZ",
+	"JaW0JlkIY7iUzWPYByqWBvf00Haz7/3Qb8/PiUw4wvMRBbK+VX2Kw8Lz/MgofQQPRVClEzFG863WIYb0",
+	"dhw+RlZBNAcqSKZ7tsy5Ee9GrAPzsECDjSY63oaXGLxGkw0qVP/ASzDeh1ZQ5FSCxD85EG5Is+FEr+/A",
+	"QSBBQkG2AhGT++MQByoGIibbcIjrIoIVfh4bBRLTDkhkW7S8/mQ1n/5fCGDEhd+0pZF3m4NYrYjBj9F2",
+	"+LYbvQOs7vL6kYL1IDGtuMAIrHsZm7QQJqN9pXDN06MP6f2GnsBWaEElLaTKmTjoU7O/OiCoCoWs6kUA",
+	"/DYDEd3onHVYXu9mai6s5+IHVeysPbg8qAOsP/htpkKzpwDn/8GlZXNrOrXk4we3XdHbAthXa88AaEqR",
+	"t8SwR7yIHTI4A4OrObuDfz+eIc3rfoAmSg5hyJlUKn0/TYAAmcvcqOXDjayKCdQGTiZAu/B1Bh0/T+AP",
+	"q+wJxrAjalkqP8d883xpBXEuAJk/Xu9whV/99voysmL91wuT3FaFtVIR5T2xUbcho166b72lNdixd8hm",
+	"j5+lE8MtMqjdVRvJM3TgMPJfzQzP5w1tk+eFKubLOfxxvYXy/qHAo5KtxCvXcBDpT05lgSUWbJKZ750l",
+	"iU+4kzIvQU8XZnYCj5U57VbsQI3H0pjd5zTT1TT0cUQB1bcKxwv488iFGvmuZ3E3g/pRhi8e4Sw7O3FH",
+	"GAhiPP9BrYfyjNLcjBlEiopa5Z+AXkSGuhU2Hhp4beetIlobf7YcLP57B1H89VdXkrNusLuw5YQi9B1u",
+	"iEqDxCBrGyU/qsNRHiHZgJv6ZWYbcOx7ED/h8h0p3zD2x6KhgQb9Ee5dNZX79c+gInsP4sfufeg153q8",
+	"nGN/dG18zpc7w2CJfMp9ppVXvnyyTdwbb8N6wwXtHX3L2iw4KhXsznIb84R29dnYRbULz/Fh2PVdPfPL",
+	"e3gsNnp0K71XSO4zuiJunETNHTkyyxof+08S2SBJRqDuWgWKDSOlOk2uuFWbkpuUO+ffJxm+Zkj9vLLU",
+	"KUVo/DWT4Z04zLWuXtEdo7QXxRqfoh36i+p0oDJRGp1RazwORNRUNTlGceDL/7JWVExYaHIbx/rGs8OP",
+	"x3JhhRoT5sLTZNGJgePDzbao3Lews2Z4sxvn4ybgYH7A1wMb3Ut7tF9H4BRS2rqLJu4rgZt5heWKe+qC",
+	"H0kQHom4YR9VlJIMdtPjgHudRw93Tj3Wu8NxLKwHnq4nA7dcKmfuO1tZckGYfbG81Zphs1b+ZU8TarHm",
+	"TlGBoMAKKVfz0+TZ+TPiRw+M6DTGxgjAb6U4as8m9/x3tKZt5J6lUB0S5QKrE9/JVKh9/CvFTeLMVlLu",
+	"3tgC6QrNTCyQWgn9aKmmhZL9ZK5zrP2vkmmllwvDuEDs34nNY9d+KaytitHSktaLrg3scaRyIkEIwhOL",
+	"DeQDVfIHK1KKp7ulqgfT3W4+8Tx/zC/ZKKTbBLHZnHEPf+9W8MjiCO9okUW3g0eWRaCyFPCm7sUSGU3P",
+	"7vCHPe1XxMh4fdNSwJxSmBHoK4DmA1vRxWkMKn1VwIVIDYa0kqdJDHVAeYggDpRBJQ4b8ub3wNM4E5jx",
+	"YV861oEm0na9dUcRR5Y2r9unwR1w1K3id5YXk8lOGfT0tNwod5JkVmdOtaSgX5zqoP6uvtwE+90693qg",
+	"UMJA3gIhRxRjJGuTqAGYADUJRKKnA/WjJMYaPYmqXiJph98H1Rny7E0WZjGZ3Jeq2X33vT6usLl3tMPS",
+	"Pb3qJeLjOL4Wc712gp/Q8wWQGN3qI1Ax7xLNaSUWs/0C6tgqPuqUyO9LUXZBT2JTfOoRXUnf7TaQNrHH",
+	"R2IZ5dAhB+4z+5571lcuzbdqv7/BTA4nlRG3EMQ6pqDh0FokDXagw8u2iG8rUyNgcJuDn+hcrohIZisL",
+	"PHMtFSa0+oPt1gY8W2qLAOzM0KkuSudR49CG+K5/8xfNBk+z2CMsyPPtvlB8HC1lUw6iNcyDvM0mWari",
+	"X0sZNWFs64LG033U6EOAJdgCohBTXeabNEYH7uBjxQV4RdtMJ/p7JyGBPHc6JezhhrDUVMLZHf+42xCH",
+	"ogw/1CZdH9569MP4EGvJhuiWxTxYNdOz1sgZ5A1Tg7X65VgXRTXUdHnQSe6HZh1ARXLh2QOmgnxzt3d4",
+	"hwMzOrjzSGlI2oudZHo4gtwygf3/wSxY6SUDNdC34qbx6UBBI37gkC+0yvrwWeT2kVJh8ABN3uUisTop",
+	"7GkCeVatcMTgiUUIuIkuS327DjkX0SIYWd3I6sRIZXnMod8W0TwDUyF2q0eoTxF8xgJ7D1C+PblS+JRo",
+	"Fuht/rk0zkHGzwEjP3KYOs/PUljk6XmCVyNgD53QTATZozhet7jQTMKj4nDIA2UK54iyte7M2JVeusUZ",
+	"a6XkmKKg2T+EsSev3HdOXv+YwbtgOwpjYlrLgZpK638B7MBURy6rm2IsiQmYh4WbPHFexLxQS4tsMlK5",
+	"Z1eJ1ddSDRRE7m8wLouWI4T0Kolsu5eQGsex2plUsIm/wmqZZCTtrRMAZz7rCT6WBayStX1z0+FGFsJc",
+	"w1JoQAYhTSgjib1M8kbitlEeGrfJZ6LdQ6dAMTLRVMevkLsS+3aBZAXEifv42LlskjGuEYsk1Ua7w0TT",
+	"aoOCvMLDvA8IhFagCQNymZwzobMPezgj3YS8zLVc2K1Qke5gImsVTm5cURiP+zbDWVb6NtHq0gmZVlN0",
+	"KhRvW9tw3TeHai0Bv0/r8qaraoeiaB0DKJ2um6eDNPy9ULnZx5zdiWyIKu+dRuSmYBG6Lm2BkawLCDiw",
+	"B+EI9rbZ29qaA1SE9KayAT1bybEsbmS+S2jWMbU1tVibTVSC/cf5yfcf7i7SixdtpddHM1ZgaOQ2pD0r",
+	"/7J400dFzt7m7RV5P/kOrmZl+wGx4tnxBioXVvSTu0HPyH8Nev3v0gEe80Gv/zwd9Ip80OsPevLGDp9P",
+	"LsaDnvu7hd95NvTz9xfMhg5/vy4Ufqvhfe7vzkYY9Pp3gx7dgL3+Nx8/guILS9BQjN3mIeEJRNxTdEjt",
+	"TM7xinZzjC9poRJYxc6gXRr6CJUc+0bVVetOH9l5pMrRaI7ZtXdGZNb7UOhquj/s1d0i96bi3VrkXB9W",
+	"EUiW99QakS38qRAkP5QjYJBo8SIQ0rYBYJDjVleAvZHjazTk3KDahjOTorSzvcfzM3z8n7LKi7HdPSBU",
+	"jLKSyQigqhb6ABKcgrMOFF327H5g4k+o75cnt0Vz2t1eWaLDBdL4hlpHrJaJU/VAw/Hfci1v7DdHET3a",
+	"gvSBXETIDrf+aWKW7pMmyRjlkUGLDUTjZpdJJtQKAZbuPAM/ONYNtk7BvcEJZosIf/O0xuDxhzj59/DD",
+	"/2i6OvbZRSD4kyrXVbIQWJmza1vIG2gTPXzMJ+0A2ZsIkBFk64JvwI6jqINq+IjaYi4pOfg3neRL1FkQ",
+	"x6RSruzFd8/PZ9RAK1xuT5/NWqYj/1oU1ZbtuHi+x8K/5xB136mxzD06u4Qf8aBmqafhWir81Yob/rlP",
+	"wSBWWRpBj2rLYrRWHucXt2ENK+aOn7NtLpMMz1BGqMBWOTS6sgdrNPedvYwxMZJl7wuDX9Ikdwdag61b",
+	"q9EL5Vgcm+gs/rq1UGYH4bKKCe88aU8VhZbSAM1kkK/BZDb2PWAbH7XeVyaRqtLl3PfU8y0OsAgHuj3C",
+	"Elh9mrymDGEluT0mQoGMDQ2R30y4in98bdIkA74gDDRk18uRrJS00mTcOLGSaK3heDCPUfscErgwxA2y",
+	"HLlMIXb0h3/RV4aby7b3jMC+cu/cxynJvYXwmXfkMyKuwLZ4gcsfwfpr3P67aP3joHfa85vtof9udQA+",
+	"Nz6EVo9W65GC4t7PbY7j0om5TDK2EYZFnlEJLoCReRU6qo4D6v5wVFsL4lgRnN3RT1upc7FpUM0lwChJ",
+	"WRjnB00qSfNRGJHKgR3BxBVHyWtLzU1CsE+j2mM5+sokpoADpgm7soG2jdgxoyLrXK51R3HaE7usRH9g",
+	"rs3NrplK2yEkMKu5zDN+SUa/yjguF6qrwLloOMA/6Woq7X0P8Et8X9Pt1NIiKlqDia6m2lrZCcIP57FL",
+	"kNL2OD/GOJLs1XsxZXlHI9K34QZT5rer9y9/3sqxEhbz2Bf2jkP8+Hy5u3bjwOsCv1nvuAC13Rs7+tK3",
+	"tZLJpJCeYMx3W6K2U2BS38506YFovgZ/7UDvLLr36Xvo90PgesRhzqVQAHg8Ta4CDoHL/wNaH4EigZ/b",
+	"3BbYQltPJoSYxHIBRfC5ZgpcXXFTpj75ln8F+gdK18BnuU4zDGnkLH2TiJEzrX1TLBpGk/74r0X+KQZA",
+	"F6S3m02CCDo/xCHt1yloW0H+QYcSV+SR2vN8xhrhJZeRQDszC3KmJ/e7+s8IYLo1c0ufCYXOPn5ja9cx",
+	"gAlDEzpnAUCwvBVeczVmhpfjER/DK1odsrIMENtjtEaIlq5xf+4JSd5U4Nu39+wOf/h4Vi3vU5G18b60",
+	"FanDlOhjS1WzDSXA+Mcua4D35wPSk+S6cF4hDmJYLRX0ucW4KbblxYaKl9DBFy8V/DDm8JvLuKJS4aZG",
+	"oEt1xZN+PNcu+Gg3shpp49bQLfwBuhln8XapHomQ8HcudG7Rz6FQuoN0yxL4wby0NtQdNR05ukVPFros",
+	"xqv2knSmhIJwCgTsA7Laap0yAKMYW1khHUQ/mesqNN80KcZeK11yK4qRJobjNFE6MbKcnPhWnQiaJbjx",
+	"qIAmJohJCBAVb6o4HwCMl0jDp1HKHHNQlDKHty4V2P2FGkJv7KwFUEu65IpG9Ruu0nG57+M3tVVIwV87",
+	"hMpS3Y7mQtOojnmf+7oTm76JkvstFiQxGZeAvQYHmTGy3E8Wio+gN5p3AkjlQbqjCg3IfVeJuAX6yj12",
+	"vUly8najilbp4VjP504X61JmAWOEYu2WilECZGhgmQ+01OVqXrfec+GrelvovNtl7xNNZtPrP017Sg/d",
+	"iRvyb/lag4kA8atbiAOoX+sDfbzeEQ97fsTq049Pi3L+hKr0xgPWaHQAESBZCb5/oMdAUdl6IBsxCDKk",
+	"Ps9Gx6Atf8CWCmvSX3lYgdPYMo9YBpF7OVoi6B66Vg6+VgfhOycTO3OEV4y6CmOBIw2FSxNBDzjtsH4l",
+	"IcrOf4/9fvz1qr1a/HMIfnsemT/452GRA2nNdFvvw+OVlrvZdFRcTuvLNeaP3P/WD6OV6W4kx+RQyHCg",
+	"uqw6N/JGVqLcqVW223s+k3VUnXKVmEJNS3myNJKK5NgYQyQCVbX4Ruz17BYkvzl2kWRUlGx8fHvs1ktF",
+	"nTLC4zzyFDu79T2C1reUYmRn5b/lDMjZkhqj+Vbu3NQYGIPJ1jDJUo1lZVva5GFa7BUv8aPqBl40f0T2",
+	"xNDx4B8pT+Xfj1Xpbfc3ylRKfcGcAdhlUsofEnrPIXf2pJLy33JbiCrq5cQmItb90R/cBelsSIuAOSJ5",
+	"kSrnhmi3MxkzvRQqARemDSBNQ/6JBnZEZYmvcO9s2zdanU6jVvTMh/JSGhXe7xClFzSWeFecYxusq8jj",
+	"oFZ1GMPBvjWAfjlNfiuFMinGeLDSIa+KiU2mOtFUJMqXgHMiRsHa6aOJNHf3BXTEk3MjS6QNQjWIb3gD",
+	"HhM4wxkWFgyFzZz9mrkPuP8B4FR2K+V1uYKQky3wesvFKoJWltqN0VwXC1bOcw0nxxmLwWj7czlfpFw1",
+	"HXqbQtcM54BC8URYP0Lie9prhgFhQYWlaPJYq8bkxFWe12T+UfUwrWevT6jgpyfnF+/PGRUMp1EYhPmX",
+	"Ynyd/FQVuXBent8X/9WLk6fPo6/urdNxFR5JodMWbNUHnWSCUXLu52iRCjm7wx+2Ygx+r0dSgd9NMVUF",
+	"RSM2IwlNUVZI1q1L6n759KBnKOXXDWB7jvRG9PQHUKi7cXC4ML66umHzttft+7rynQkh6EJlQMV69xf7",
+	"rDjVgzBGb98zboxpJjaL+wXWmMesEyYiiYBoEid3a1kpd2Nw//StQUku8//vU6zv0Xh12Wuu1u/yXm8R",
+	"LcKdb5OtG0SZBy4IvLURuJ0Uth9BYLECkB25kQA7AB2gQiUiqfRtmvgPQwfa+lemWufu+jRpslTXCnri",
+	"4geKkmhLmuTlZ4bPH01S6A0tooJT6kxWrH/kg9h8LbIRQQi3VadwC+bF0sYNmH3OGTr1XkYMM/CLna1b",
+	"QAvAAI4a/IA3tIIL3F8fHW1k/VAeM09B2GPsKB2wY2FwfXLwCpVkuMUI7zXSt/pxf1oqI23mTP2Rswax",
+	"TKSoElqpdK3FyqoRCnTZhP+pN73GIbY0tPaSdU9Yz/79Pz7Fsoalcts719bq3gfqet2M6j0g7ujm/lho",
+	"nt3nLUHmAIqDuwtDV74fzWM3wN77HLboVCi2OWZg8lfvjK9FYOq+OdHQeWxfJc0SkdD39NpPk/caK5JC",
+	"g3ooLArU4FCM4FzBxmyg+/DnkHLw3mpUaVWoG2lsMRUWDJlxkUtlk2ffXVzs76PCBB83xr8TRPfpZwRm",
+	"ec+z4WRtvp1M9O2rqx9/eRWbGV9n+LUMWtBIK3JhxanV8/JJSpokkDRO1j2RgSpsmlRS5ZC8814RlUBu",
+	"3HOMOsfS0uRdg00zUBiyFSbJvjZSlDJ/kvU5qm8rXQInqGQ4rF5gen3O/KEyOFroKw0UTjv1+Xl4fcbJ",
+	"gHhOt8JQNImIRzEm9ezp04GilRoqbYc85YzjZiaxcr4onTM4EUVpgHfDLfnP73/5BzttuB0mTYxdlc5G",
+	"n+hqDlUHACt3J2UugMeeC4zKQl2jqTezdpEOlPvHIBNHUVqNeBcnIpCBLfKptCb5Ohssz8+/GaulVidu",
+	"sksDv5CZ90LK4pohEeR9DhR9Czu51L72JIUaac3Mhr/Iai6KPMkLMa0EtUbCcnjeKHfCad9xWAOl2IMG",
+	"XybLixsidcncV0/wY/8x6KlBbwfa5i2K+hGPPL2hDR0gOiSxt7WD+Vjeivesd7AeifF1usFxuE77GnBV",
+	"hcFWhZC2aIbNvvVvPup+4ku2QWf9EnSafWgJWTzS7p7d8Y/tBGNBLeul9bWKDWr5kmulY93uPnUtV6CY",
+	"iYqy6SS/Dc1Tjr7pbcfYx+i6IyfjRz5QbHQ9q+5fX2OPuIQkzvg6S5OMjm2GJf7+TS3Q5irepQ4bHDWL",
+	"6HJ+VNs+CsyvBePZRWbiJKtDDoqJyMEabw7Tu4F3ant/8XYsrkki2Im5hzlL1MlbAMfEugVRTiKt6WOF",
+	"XuoLmVOfDPc+MQRUME2uk6WRDAvjkAeYVGSQGitWwazl8k7fdAUi+0TVN8cvImSKVKYoLZuQeGWWltpp",
+	"bzwzsVrvSNATD//9NGaMm7dyzhRo41JEZ3oucsk/kwbIR8OFMOYW260poCLyKsDti/9xOFrVGWnczsMv",
+	"/7hb63LqOa+KXtqjde/1L5zw+/97+vHDoVgwXKBtVzwJ1XGqY5js+xHveSo934MQqdlFI/suBpEUNlnM",
+	"oBx5pufNPUGBDuCYFzm+oA3q4/7Y2RXOFnlEpRDSTFPsofIIe3rGCu2YFyTHqCOhWOORiOQDHb1cxri9",
+	"tRr4cbk01vPnhxL6qIH4mlNfGMbjXssV3MMjWRbyRtI7b7U/ZXHfe+bV5EXCwn36YMD8IZjQfcnOSmnM",
+	"p0EHIT4ywY6RHhDWjvqLOTMeM0L3xSD9YMFe6ry9gxNymBwB4YeCzV0MNiX6IDsGSM+2OdW2kow2oBgS",
+	"RHrzOEAG1SGtjlibVrZyF+3plSKs69pF4MZ0mYgRnAVeCCIja2OwrLMneQrTiwYK0w/HvSysfLCOPQEE",
+	"Atv4uHe/XZq9aMM9rNQk2d9evU/ouxnQNW8jr3iH7zi+j0Iv2u6pIO5G3zqljKHFLrb15xpDRVKYh91G",
+	"K6tKTHQ1hxCsPMwBYrMOJdI3UgyRuo0eTYwipq5L71mcTQwORbfJ6RrmJWx2hcZCRQH5Fm/mPU/wHc7v",
+	"iMJUf9VWxwDG0qk74F/OC/qIumFdqPYJA17leSWNkSZ4y9jEHfIHenx9mlyFJnIgXFG4EJt5+XRMdIeS",
+	"ZW0lkjLKefJ1dnKCqcITI6U5IVCdf3j2JCUSpHUUTEuaoL7vDydhW1wU23GTuPjgi3VZeywsJizCZFmG",
+	"wOs9BPJsVhirq9WW+HRVQGmeLeYkeRR1oYyWngQdxryqVLd3uodK+pne/yU3yWme0VYSR1yyI/XQtvG9",
+	"Aj0Ofaja3T0zkX/ZMrtUTiN2Q0Vy+IDbHPqfgM5OgLZmWiksFEr+1CNY+VJOLIFRUc9XojBccEdv+Mok",
+	"E6nGso9fnxYcG0doKgDRkC6BauewVrcqLLbNY5D0CoprT5PfParZjaIsbiRTkIdCmJGEJhruAMg8Jbcb",
+	"EvjwtGGhhksjs0CFN9ZVXuMNd+7aTBTqNLmiEQQ2XVgQjMQKExMUr7FYwa5u3Cafb4T/gOso9cvh7/OO",
+	"qiz8A/e/m1pO3O2s/RZ4FbrYUKwm1IRG5Re6SoxdzkfOdtU3sgKKWrDrrUFblRGQ1KK00kuMbs1j9ie4",
+	"c5dqhOVMzf31f5+tHoDj7/fZqj2fKYxW3IQRaWcRunYru8nr/D5b1X0jyI1R+0LAIiPO8GGtW7+DxwyO",
+	"Aqe1kkmuoWVBFbdRAgGcixXrr7BE/YEaqJMk8+ydWR/J9KD10ppzBoQHfpiX8EWE7PpvRd0KvwZBd5us",
+	"qNATWA+eAMsEg7Yu45cMVIIZ+6jmGb6Dr6p0WTpd7l9W48rhGBDQP8QNLRmHLGqVM+5dWL5nsSYhKpqJ",
+	"e6TeyKoqct/1X116tZTR4zLyOd0TgYANihxQo0cQrph2v+I/CEBjLd2l8xq9XGKXwL7a0KMp8b9j1geo",
+	"2cGzU4//3wIXIkFghPUTDuW5ODX3UFHJ0Kc2OjAQ0/ZtthRgP32HbfccJCPE1GOE5U15tP6hUlRlEXUg",
+	"8L22sNUX5hn5aBZmk6zGPS1TekgPGvoF11WSgcM1ZMR44LHBFs2+qZWOoOgoRrAEwyUApLM+dyZFVKyc",
+	"QP5JswgE+9xIm2D3LS6spzf3SZL8SYHRR4cPC1wKmyLDpvxLjC2hUqLTYv37E6vpkfMYqYQkm7CLRKYN",
+	"2tRHTKAbQmARoSMj44PNAhO4erFIJ619cMgQjH48LQBVKTewNe7NS6Sj8odnG18hE/7G+gAHalZqPKSM",
+	"SO18j/Wi8KevRmBMMkkGVQD4cFYHl3FdxJ2Dz/KI2WUWa6TNxby6niA0HXM9tSy7e6jvGrgmskRx7LZ9",
+	"aPXQTcojMMPrQB0ihROuAzKkwzpENHn9pIoZ0fDvVooq17fwV6x2bFZ6/oNDUZZZf3PTaCYstHAam+ii",
+	"ZsK4Q+aMcmVNRhV/gToNZBplUyvJUudGNtTVYiaUCUNdF3eRuBVKrNbXAFoPuF9eeQV7iKSAvhJkRA0n",
+	"ghSDbc4zBj3jL6cGqY4WjqcP/d2VjsKOvpgyKezGw8JD4nOORykslm/owG0KnU4fugsu4/3w7gTBeTEx",
+	"OEN6oUhCyM9wit+tGzQWpIFWUuQUu9Mxq4JFVn++RvVtyGo6zwhR++lAZXOxGuL/ZiHNLj1HHox/g/43",
+	"otcFll9UcjaiBAQlGU/LJygNPH+gsEAcHnVdLBYyv6yhmsLzfeWpyHPAOLkB1YmB3ebHjH4gCF/jKtd2",
+	"LjoamZt97ZykG7KLLQ2a5Ag3yDmNNWZiUZbR7qzXgXomKDCARX0RnzAH14gax1dAErWLHT154zvIF420",
+	"6wO1xruOQ89kVenKZMgtH0hjwETGZThNfpUFCFUWcRNnA6XI2gpD8bSHyGbME8CSk1jyUVcozZ8AH6M9",
+	"Le0ZKB+Vp8q/AWjlFkXvQwq90Hr9Hm48eFRwrfT6vWf7l43w9D5zfs+o4Yg7u50kIoAsNuKKbaaAupar",
+	"7ZDvxXJUFuNkJiATRAoM0BlRK7X1podAQcvItkWBQOAkLwzwsgM+GCxgpzBTvptGopmu4x+FsX93w9yn",
+	"hWcYmdP6y2qhTWsTM/rz3k1//i5Xv9FXjpvCdi9qSVa9p9VPuftot3Fa2u1rXO7GZtVbaoxigBk1qedC",
+	"d7AuK+ku7kKU2ExHV9PU60XnPufaY8/Iq8Mr1/ncYVd/kJWdOZeoJfvzy1EzPr+041GgjWA3YRadvE7E",
+	"vH0LoKFv+z4k+AlkeF7IyrARx2gmbAOk/C5t60PvBOMXeuOXnBPBOezuZkWre6QTRk9nDF1RJdNKYIPi",
+	"pnbmzfR5eW7i3YPddCYPPKoPTBGl5xyBPhZ42HRFASBsIhe3kE+hZA6qNREG3moy4Do+qsFAtgH10Y7r",
+	"FcBGOBlp20Oi2l6f5qCr/a0GnOEj4d5oeVuUDIpPJ7yRee4UAm/mNkVzdoc/bOU9+rEwYlTKuvaHjBL0",
+	"K8fQG3QxN+RnOae9yClSpRUlcU5biJC82O3HgBQ04DEYkNqX7dBjgdNaC3LrarpfX1v3wYhtzV+wWH7V",
+	"rMvfuIcfUc++qabbrBc35E7zyrAGvoGuX4JDFGpAPqtcV1+ZxEolWLE6uY1N1xRUbz4vVEBCw/9+xcXD",
+	"IOUpNbIletMidNYlSmKniZ0HKAlTAzrbuXJ2oqt51q6A30BT5EfsqQe83/2eyEVQvYUqrARyj/3F5JE0",
+	"7K/y1i1hu3z6bYWN9Jybbtpd0ojWm1vXFG8lp4Wx1eoEFSYktrZKrpnpyp6UxQ1g9K4hVi+cPV+Wxmcb",
+	"KC3OD2crcJW8efk6GZeFVEidj71nGbsVPY6R/KhWb4DBWVcJ9GuVxn3XbJf3S7Ler6VcuGHPhJm1C/pb",
+	"Guh7N4LPoI2kmelFDwocl4DMfH6+t7TXpvJIcl9fzjZ0NOkuH4+A7ewQW4/ixJhylsX2gwAWHYBt4KeP",
+	"e92LnIPwaRNR2WIixnYTAdtSnozBpqNWJ+MrWpP5yPDXZW0yz8mv9GLRZLFsVhXjYkJRMTgRo5XvYqGW",
+	"YGcJOO4ZNFr9n8+y1nrisKwdlhNvCslZXkwm7ZJifHpQVIXxZQ9FhVHTKWNe26QnCkH34zLq0PIY3KzR",
+	"sigtEfWZGUBMDLcAbOwcUEwmJBaHu9ruy+/1cV1o9442gXUrLiupxpIRKHzGDfRSpSU0AZY+pzh8Jw1j",
+	"X8JmSqgRY3kIDZ7/Wwr93owdJuVMHGVj6wmUKNMQOxMQzoK4nJEyJb7otexIQJHdesLmqUDqiLZY7lVZ",
+	"xpwfh0n5m4mvYk/3+LDb7Jb2+2CaXBcqbwsPQ5Ah3iSplnMnQYbqXWlN416SvQ97tMeH10dbAElJvz/s",
+	"ybjHnNa69s9kOR+OZwL61DeNGN7cIlbPn+07shpywg8Hy6Wb3xumv02m9327578vjGcGbX7vjHlLDyEh",
+	"/ScSsu4YANuuBN1vfj8DGg8oTHsziVhJ0i8qfsoD90dwdyi1e0qdOp0OpHxRcbXiSrHepF1L0qeTt/g5",
+	"7/uhr/TDsihz+lsLfxE9/6ia7LOSA5jwHpuPC3OkioLKL3vIakpp65t+doc/7Ok0YGVSxF5lEyOKnFoH",
+	"FtbIctLsLsA3e0df9FZngeSzO1+BJ7S+uIdKOY7b07Ov78vZn3rUfjR/jQQnxupJahs20VvP5H+6Z++T",
+	"NHaDOIbG/089YiD+l3jE/1OPdp9yt3adhnNhMwBG+WBCiKGsw9Hj0XPbIssYETNISyHJp3TuIHQnMQxD",
+	"84lZZ24vDcK4gCe1sET1fpq8dcMEKmd2KhnyOyvUtJmbyk3Ma6fPt3BlH/WWcsixm0yOe9Q2IXOSsmdN",
+	"fc2BimAxrb7UWmGJz9HfCgBvaqjtRL3Xr1e4p74TArqnRUznk9a6oCIqB5F9jKZOffUos6cUCrDTXEoP",
+	"tTvCRMTgUC/W5st5QoBDbR92zHYpRTGSX5yBVOMw2K1BWXI6ZaX62TPfk1iKqr30CjBnZ3fun/0sJQCw",
+	"+hCxr3rJgwL39Dzc1LOFo0QujkscJRftVXBy0aHFBEsC11Y74O7QY+KG72+teJPOKmmxQvqeD2y7roCk",
+	"nNoUxJ3hmScJ+22JAsrpFDSVD9DUwiTXcmFD5gjbiLKOMoCm3YDAU82CFyt8evNtZqsViUzXV9ljYD6n",
+	"0DtSq27uM1utqN5J5rCSzYDPmhiZ62JxBCl6d11Adi8aDPlQgm6iNBRecOWvhLIqPUXauVDlg1+3oUbH",
+	"k+z7gidspGSTqfsFUzhGAHYZLCVIYRKZPhfSyFrHubigph9B3iEL7GR5Xhjj7K19RTnKJRADuR0CIl+M",
+	"SplBlBy9mlDrAFUflSyhNEf1Y24+G9lDns6QIDdyYYUay/VOVgjCmUND48aOHtfF4v8dq8Zj9Tftbq9Q",
+	"OL7zeIV8fQupCnR8M1QljZ/2ROkRUA87uGBOCtqB+RrBSjIZSnPnHyC0wFF80QwWbgq7jSdcwSNhNS0v",
+	"48FAopDk1koaWU4SXQFhYIAOIXUgApwJ1dc1fuLxcROEDBkWapiLlen1vz9PewSeW4drcjKh2B9D9Jho",
+	"Cnj39i7ED4OlaINOoPSe3cG/W6GbfqyJsXphQJc6HVqPVeAFBdj8tljEQHEwIkEVFFX4zgWThaIzu4JC",
+	"7jQxmqsVcQhjofwlPVBmCVPS1WWSuScM3ROGhc08rBTzNVb72gHOQ7qPp9AXw3nMbvADhaLXx8NHL2SY",
+	"dKWBAlzlpj2U0nKi1gnFjKbhBYc8nn6a5EUloUxZV84qaQs3xjOuRR29+ExEaaTPrY20LqVQjeUpz7bt",
+	"e8BzdRpcaZXPQ3USrLt3hW7laKb19fbMt2D+MhSvqbRRWkfeYB1v7do47I79nQfxJd+yNInd9ywveWd3",
+	"621YPpaOV7ApW27Xd9KroWQu7Bht5RvgKK30PFH61plrVuM1C/uPt27ystTLHF6QmGKq4m5FdOFyXWwj",
+	"SveKx8vOLIhRP3I6gtJk75djejONh7+wROO6pRoTX/LotRWwHWxRn6LRi63jSjs7JQRT70OopBNTpHyv",
+	"yl6/B02K+mdnKDD06NOxnp9Bb6EDqjdxOR7pgufNaHM48M/HvN5vvThsHJFYDZ7d0U9bL/moDyQyXGu4",
+	"u4mVy4eOsYxzXC7zJra8H+HhQUz3u2Ois4Oj6+SWwbFsX6Z0NxlufR9n+jaZu0XJZVncyMp54G5RfIAc",
+	"/ggGzbS4kSpZLhojm61LdP7A8tlhiHPrOh+msGjsHEWCtqAbu/SSWh9yygJoOE6TrNJAAYfHLSNQOsYs",
+	"8XecJGnzobB7Y1ZJW1ThOXnlbF+isEOihzQWg7GoIMTm7g9hl5VkNOhp8kqJUQkkFV7W0Sgeyanz90Oq",
+	"h1vMxARAlxheXYVa2MK0NJvBvqOxcN23T2O8hl6XHmg0QDPXh+3FuK9Sjpk5OoGXUo7jcJ18FkRoO5fz",
+	"SI7F3AsV2TVUdgEkFutImi1W6Y/hnfsAICIpPwIMoj6m1ZcJiVibxG6LOaxpp/CIaKsw23Qcpdwiy6io",
+	"Dk8ZrOn7LdY96k3IHt0Q/hRo92jdUwD9hagCX8LJ11kuRZ49ISbRKm7ia2wlxTyy1CZF6YZ1muBaQTiN",
+	"gq1FbiAmIZJKjqV7JxHQwO3AGnoGKXZn6MPlAwcW+5Bc2WSujU0uzs/PEwxrFHO55mk2xhfcyn4ODoBb",
+	"x/vdCDiHBydZiV8u86ZT+TMbbuj3g4OPDLMGKoC66G6tcn46kCHW7IADbgsr8Wwc7XypcLCAyqVQeZKx",
+	"sbgo1DRL2UUWBjntMBkh2EuQN8xFhd/6KhyoDbF+L43tVKgfT4iQaTiIzWWDPo5WBWJHqDCw8ZDhLqgd",
+	"SZtInKzUpK1Vzmarszs9+lOObTvA49Vfi1IU0D0p0H6KKLGGIIfU8zS7n/7UI1K4S8XlNpDW7QfGqy1k",
+	"vLczDQFfCdgRwQgmNOk3+0OV/kSlBHv6yyYVpr4JfeK0V1kg/63vQ1BQe4s3EyJ/TqOE27+Wcikj/+LV",
+	"fGFXIS3rVD1yZgOLbjPx7xtY28+H95f5OWHtu2L+DblweOwe+JaG1i15nbLtEyTsMuakrT+1pRJLh13q",
+	"sBCrRj+8NdwQqKYj7u2iYs6vRnveP/zT6gsajP4wmmPY/PTwL9TYp9HvERfnRTxSmcNttP8NcAP/57M7",
+	"/nE/BF+gkawTzyVIpekOeEYe9EyWOYVMggaADrrNka/7Mgr+Lg7Yf+6k9yBisAtz0mWMrTPwIA8+uHMN",
+	"snJGvJMnTk8cbnXGr2glq8I3hDDeotILbWQO6ZooZVuYWCrLkj+YlMLKitrrynGBWHpQ+vClalkG8CmR",
+	"sDXc0jSOq66aNN/Tu1LaQre8aSU5CXU1dg6iLcbX0ibPvru42D9DEib1mTNcdsJYhZNFnnyKDe9A3LbK",
+	"/ViosTyWyL9D5l02wuZARe8sdnON/a/cbxEmrQFykQg2BcCiNWIik4UulIXMY42Jt3DOlirMTOZ7dDB5",
+	"CdPsluT10QF+6ILhDpbIQMNL0kmoFx58P7HCCMCW1lUhgY1eOBI7Z/DP0Mh/ZeFCjkgGcqSHj1wp6KQz",
+	"UL8ukU0QKP+VTqZiYYCRAsh8GLs91krJsaU8RPYPYewJ+Icnr3/MMNsQoDsgqdDp2JP83xYQ2fIc1FFo",
+	"mha+blQAPYbE9Bp+NpMqzwJbFiZj3GJQy0Ek8oMCGVn70EBxm4OvuW2UO1xPLnFBooYE+I6oOTEuQZh9",
+	"I/QVIoMseuQz7xMxp1APMigls2I6kxXtWGuDVN7jZiTPedqb6GouLHZKff4MmYawiep5QxPVtN2/8lU8",
+	"0U7dCsMhzfwyMbbSaorBTRXLnx/9TIockvo0/JrU1KawENbKyn3nf/9xfvL9h7uL9OLFx/+/1+Av7TTW",
+	"rPzL4ik6waht7frsFXk/+W6g4AN94jnPhRX95G7QM/Jfg17/u3TQE3bQ6w+cenp+cnFx8vT8/cV5/9z9",
+	"978GvXQAGAf4BDzB/Wak89Wg17/jX/UHxDydiEUBnwD/B/5AGnzQ+/gRRCqsxPp8NxQZShhFjoQVPtsD",
+	"TK01OeykHZMuy5pZCd22kq/deZPVCeAAUJKfPJTBOamk/Lc84cYvR7qBf9IVriu+Lgb3THQFzQhuU3Jq",
+	"UI/h55xKuuSA50yXUFYgUGWfJnDyBUK452KVrnEFQLsxYrGEJlEN/R6UtsNJpf8tVcaRGn53NLwmVfWG",
+	"Vuwn+PSj2rAYcOr1e5PiL1L9eml9OdsYClcPtGRxWjzJg6zZL9Ph+4eM2dkTO6v0coqINBQIAi6SFB5g",
+	"hBzSNm1HfHZLB7SmMGhkaP53DoRG2+briqY60aprJereLMfLqrAr+DLiaft/fHDHF5U4PjUA7/pnZxdP",
+	"vzs9Pz0/vei/+O78HI46jWoTd6CJeB32tw9cqmlgwObqCiaJNilQw58Gq4AQvZvGCLenNjPoPdIH7qwJ",
+	"IGvcA5lmbbQsytyknrIrfnQjd9Pv3NGqWirTj4pnKX0LjaXSiCcG2JU4sEmPbo+M/ozF1uRe9uP4HgTI",
+	"Ut/aJcQiUgpIx4OH7W8avQYcUYE0mnpp+8xkUvuylLZtTRFB5FY0pLYp+g2lQxBR8Whd/0yybT9++Ph/",
+	"AgAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

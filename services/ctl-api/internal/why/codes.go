@@ -11,6 +11,8 @@ const (
 	CodeDecision       Code = "decision"        // a person answers a proposal
 	CodeRelease        Code = "release"         // the release is accepted
 	CodeLock           Code = "lock"            // another change holds the resource, or is before it in the queue
+	CodeFreeze         Code = "freeze"           // approved, and a freeze is in force
+	CodePaused         Code = "paused_by_vendor" // approved, and the vendor paused the install
 	CodeStack          Code = "stack"           // the customer applies the stack
 	CodeEnrolment      Code = "enrolment"       // a machine enrols as the runner
 	CodeSecret         Code = "secret_missing"  // the customer gives a secret its value
@@ -40,7 +42,7 @@ const (
 
 // Codes are all codes.
 var Codes = []Code{
-	CodeDecision, CodeRelease, CodeLock, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
+	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
 	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
 }

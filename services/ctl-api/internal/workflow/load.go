@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -24,6 +25,8 @@ type rows struct {
 	jobs     []ctldb.JobsToMoveRow
 	queue    []ctldb.LockQueueRow
 	toggles  toggles
+	// consent is read when a step has a change that people decide on or have.
+	consent *consent.Consent
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -51,6 +54,11 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 			return nil, fmt.Errorf("read the queue: %w", err)
 		}
 	}
+	if r.wantsConsent() {
+		if r.consent, err = consent.Read(ctx, tx, r.workflow, r.around.Install, r.now); err != nil {
+			return nil, err
+		}
+	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
 	return r, err
 }
@@ -60,6 +68,13 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 func (r *rows) wantsTurn() bool {
 	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
 		return row.Step.ResourceID != nil && row.ChangeState == string(model.ChangeApproved)
+	})
+}
+
+// wantsConsent tells whether a step has a change that was proposed or approved.
+func (r *rows) wantsConsent() bool {
+	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
+		return row.ChangeState == string(model.ChangeProposed) || row.ChangeState == string(model.ChangeApproved)
 	})
 }
 
@@ -92,6 +107,9 @@ func (r *rows) state() flow.State {
 	for _, q := range r.queue {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
 	}
+	if r.consent != nil {
+		s.PeopleDecide, s.Hold = r.consent.Policy.DemandsPeople(), r.consent.Hold
+	}
 	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
 		step := stepOf(row)
@@ -99,6 +117,9 @@ func (r *rows) state() flow.State {
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
+			if r.consent != nil && (step.Change.State == model.ChangeProposed || step.Change.State == model.ChangeApproved) {
+				r.consent.Fill(step.Change)
+			}
 		}
 		s.Steps = append(s.Steps, step)
 	}

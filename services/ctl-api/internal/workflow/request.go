@@ -146,6 +146,11 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		install.Toggles = mustJSON(req.Toggles)
 	}
+	if req.ApproveAll && !req.PlanOnly {
+		if err := refuseApproveAll(ctx, tx, install.ID); err != nil {
+			return "", err
+		}
+	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err
