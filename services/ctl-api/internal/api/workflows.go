@@ -271,7 +271,7 @@ func addHold(ctx context.Context, tx *database.Tx, w ctldb.Workflow, out *apigen
 	out.FreezeOverrides = convert(overrides, func(o ctldb.FreezeOverride) apigen.FreezeOverride {
 		return apigen.FreezeOverride{FreezeID: o.FreezeID, Until: o.Until, Reason: o.Reason, Actor: o.Actor, CreatedAt: o.CreatedAt}
 	})
-	if w.State.Finished() {
+	if w.State.Finished() && !w.PlanOnly { // a preview says it when it is shown
 		return nil
 	}
 	install, err := installs.Find(ctx, tx, w.InstallID)

@@ -28,8 +28,8 @@ type Answer struct {
 	// EffectDigest is what the person saw; another one than the proposed is
 	// refused.
 	EffectDigest string
-	By   auth.Principal
-	Note string
+	By           auth.Principal
+	Note         string
 	// Also are other changes of the same workflow that the answer is for.
 	Also []Seen
 }

@@ -42,7 +42,7 @@ import (
 // rig is an install of examples/hello on a real database. The runner's half of
 // the story is played by writing what runner-api writes.
 type rig struct {
-	ada auth.Principal // an admin
+	ada     auth.Principal // an admin
 	t       testing.TB
 	admin   *pgxpool.Pool
 	ctl     *database.Store
