@@ -149,7 +149,8 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		}
 		if req.Body.ApprovalHours != nil {
 			hours := int32(*req.Body.ApprovalHours)
-			change.ApprovalHoursOwn = optional.Of(hours > 0)
+			own := hours > 0
+			change.ApprovalHoursOwn = &own
 			change.ApprovalHours = optional.Of(cmp.Or(hours, int32(flow.ApprovalTime/time.Hour)))
 		}
 		if req.Body.Labels != nil {
