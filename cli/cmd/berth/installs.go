@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -21,12 +22,12 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), c.installsState(),
-		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), consent.Pause(c.CLI), consent.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {
 	var app, customer, state, health, waiting, expiring, sort string
-	var behind bool
+	var behind, paused bool
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: command.Exactly()}
 	limit := command.LimitFlag(cmd)
@@ -37,6 +38,7 @@ func (c *cli) installsList() *cobra.Command {
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
+	cmd.Flags().BoolVar(&paused, "paused", false, "only those that you paused; --paused=false: only those that are not")
 	cmd.Flags().StringVar(&waiting, "waiting", "", "only those in which something waits for this, such as decision or runner; any for whatever it is")
 	cmd.Flags().StringVar(&expiring, "expiring", "", "only those with a proposal that ends without a decision within this time, such as 24h")
 	cmd.Flags().Var(usage.OneOf(&sort, ctlapi.InstallSortName, ctlapi.InstallSortHealth, ctlapi.InstallSortExpiry, ctlapi.InstallSortNewest), "sort", "name, health (unhealthy first), expiry (what ends soonest first) or newest")
@@ -47,6 +49,9 @@ func (c *cli) installsList() *cobra.Command {
 		}
 		if cmd.Flags().Changed("behind") {
 			which.Behind = &behind
+		}
+		if cmd.Flags().Changed("paused") {
+			which.Paused = &paused
 		}
 		items, err := client.Installs(ctx, *limit, which)
 		if err != nil {

@@ -195,6 +195,9 @@ func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follo
 		screen.Print(changes.Lines(change, changes.Options{Color: screen.Color})...)
 	}
 	screen.Print(changes.Destroyed(preview.Changes)...)
+	if hold := follow.HoldLine(*w); hold != "" {
+		screen.Print(hold)
+	}
 	if c.ForPrograms() {
 		if err := command.PrintOne(c.CLI, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
 			return err

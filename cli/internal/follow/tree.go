@@ -40,6 +40,9 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	if held := heldBy(w); held != "" {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
 	}
+	if hold := HoldLine(w); hold != "" {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" "+hold)
+	}
 	width := 0
 	for _, s := range w.Steps {
 		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))

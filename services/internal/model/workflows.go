@@ -95,6 +95,8 @@ const (
 	WaitLock     WaitReason = "lock"           // another change holds the resource
 	WaitSecret   WaitReason = "secret_missing" // the customer gives a secret its value
 	WaitRelease  WaitReason = "release"        // what was approved waits for the release to be accepted
+	WaitFreeze   WaitReason = "freeze"         // a freeze window is in force
+	WaitPaused   WaitReason = "paused_by_vendor"
 )
 
 // ChangeKind says what a change is about.

@@ -97,6 +97,21 @@ var Routes = map[string]Route{
 	"GetBulk":          {auth.InstallsRead, WhereList}, // with the items that the caller may see
 	"GetStack":         {auth.InstallsRead, WhereInstall},
 
+	"GetAppApprovalPolicy":     {auth.AppsRead, WhereApp},
+	"PutAppApprovalPolicy":     {auth.PoliciesWrite, WhereApp},
+	"GetInstallApprovalPolicy": {auth.InstallsRead, WhereInstall},
+	"PutInstallApprovalPolicy": {auth.PoliciesWrite, WhereInstall},
+	"ListAppFreezes":           {auth.AppsRead, WhereApp},
+	"AddAppFreeze":             {auth.AppsWrite, WhereApp},
+	"RemoveAppFreeze":          {auth.FreezesLift, WhereApp},
+	"ListInstallFreezes":       {auth.InstallsRead, WhereInstall},
+	"AddInstallFreeze":         {auth.InstallsWrite, WhereInstall},
+	"RemoveInstallFreeze":      {auth.FreezesLift, WhereInstall},
+	"OverrideFreeze":           {auth.FreezesLift, WhereWorkflow},
+	"PauseInstall":             {auth.InstallsWrite, WhereInstall},
+	"ResumeInstall":            {auth.InstallsWrite, WhereInstall},
+	"DecideInstall":            {auth.ChangesDecide, WhereInstall},
+
 	"ListInstallSecrets":        {auth.InstallsRead, WhereInstall},
 	"ListTerraformStates":       {auth.InstallsRead, WhereInstall},
 	"GetTerraformState":         {auth.InstallsRead, WhereInstall},

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
@@ -25,6 +26,7 @@ import (
 type Server struct {
 	*eventapi.Handlers
 	*fleetapi.Fleet
+	*consentapi.Consent
 
 	Store    *database.Store
 	Keys     *keys.Ring

@@ -20,6 +20,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
+	Freeze, AppFreeze                                                            string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -76,6 +77,10 @@ func (d *door) tenant(name string) tenant {
 		values ($1, $2, $3, $4, $5, 'terraform_module', 'apply', true, 'failed', '{}', 1, 60)`, "job_of_"+name, o.Org, o.Runner, o.Install, o.Resource)
 	insert(`insert into tf_states (id, org_id, resource_id, serial, lineage, body, digest, job_id, attempt, fence)
 		values ($1, $2, $3, 1, 'lineage', 'sealed', $4, $5, 1, 1)`, "tfs_of_"+name, o.Org, o.Resource, o.Digest, "job_of_"+name)
+	o.Freeze, o.AppFreeze = "frz_of_"+name, "frz_of_app_"+name
+	freeze := `insert into freezes (id, org_id, install_id, app_id, reason, starts_at, ends_at, created_by) values ($1, $2, $3, $4, 'later', '2090-01-01', '2090-02-01', 'x')`
+	insert(freeze, o.Freeze, o.Org, o.Install, nil)
+	insert(freeze, o.AppFreeze, o.Org, nil, o.App)
 	o.Bulk = "blk_of_" + name
 	insert(`insert into bulk_operations (id, org_id, operation, request, version, created_by) values ($1, $2, 'deploy', '{}', 'v', 'x')`, o.Bulk, o.Org)
 	insert(`insert into bulk_items (org_id, bulk_id, install_id, idx, outcome, workflow_id) values ($1, $2, $3, 1, 'started', $4)`, o.Org, o.Bulk, o.Install, o.Workflow)
@@ -96,6 +101,8 @@ type visit struct {
 	// stranger is what a stranger gets when that is not 404.
 	stranger int
 }
+
+const freezeBody = `{"reason":"x","starts_at":"2090-01-01T00:00:00Z","ends_at":"2090-02-01T00:00:00Z"}`
 
 // visits has a row for every operation; a new one without a row fails the test.
 var visits = map[string]visit{
@@ -135,6 +142,11 @@ var visits = map[string]visit{
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
 
+	"GetAppApprovalPolicy": {}, "PutAppApprovalPolicy": {body: `{"approvals":1}`}, "GetInstallApprovalPolicy": {}, "PutInstallApprovalPolicy": {body: `{"approvals":1}`},
+	"ListAppFreezes": {}, "AddAppFreeze": {body: freezeBody}, "RemoveAppFreeze": {}, "ListInstallFreezes": {}, "AddInstallFreeze": {body: freezeBody}, "RemoveInstallFreeze": {},
+	"OverrideFreeze": {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
+	"DecideInstall": {body: `{"changes":[{"change_id":"{{.Change}}","effect_digest":"{{.Digest}}"}]}`},
+
 	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
 	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
 	"GetWebhook": {}, "UpdateWebhook": {body: `{"rotate_secret":true}`}, "ListWebhookDeliveries": {}, "TestWebhook": {}, "ReplayWebhook": {body: `{"dead":true}`}, "DeleteWebhook": {},
@@ -160,7 +172,10 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
-		"object": o.Step,
+		"object": o.Step, "freeze": o.Freeze,
+	}
+	if strings.HasPrefix(path, "/apps/") {
+		params["freeze"] = o.AppFreeze
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -117,6 +118,10 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 // StartBulk starts the workflow of a bulk operation in one install; see
 // bulk.Office.
 func StartBulk(ctx context.Context, tx *database.Tx, d bulk.Deploy) (string, error) {
+	if d.Operation != "" {
+		_, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: d.InstallID, Actor: d.Actor, Reason: d.Reason})
+		return "", err
+	}
 	return workflow.Start(ctx, tx, workflow.Request{
 		InstallID: d.InstallID, Kind: flow.KindDeploy, ReleaseID: d.Release, Components: d.Components, PlanOnly: d.PlanOnly, Actor: d.Actor,
 	})
@@ -262,6 +267,34 @@ func (s *Server) SkipStep(ctx context.Context, req apigen.SkipStepRequestObject)
 	return apigen.SkipStep202JSONResponse(out), err
 }
 
+// addHold adds what keeps the changes of an unfinished workflow from being carried
+// out, and what it is let through.
+func addHold(ctx context.Context, tx *database.Tx, w ctldb.Workflow, out *apigen.Workflow) error {
+	overrides, err := tx.OverridesOfWorkflow(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	out.FreezeOverrides = convert(overrides, func(o ctldb.FreezeOverride) apigen.FreezeOverride {
+		return apigen.FreezeOverride{FreezeID: o.FreezeID, Until: o.Until, Reason: o.Reason, Actor: o.Actor, CreatedAt: o.CreatedAt}
+	})
+	if w.State.Finished() && !w.PlanOnly { // a preview says it when it is shown
+		return nil
+	}
+	install, err := installs.Find(ctx, tx, w.InstallID)
+	if err != nil {
+		return err
+	}
+	hold, err := consent.HoldOf(ctx, tx, install, overrides, time.Now())
+	if err != nil || hold == nil {
+		return err
+	}
+	out.Hold = &apigen.Hold{Reason: apigen.HoldReason(hold.Reason), Until: optional.Of(hold.Until), Text: hold.Text}
+	if hold.Reason == model.WaitFreeze {
+		out.Hold.FreezeID = hold.On
+	}
+	return nil
+}
+
 // workflowView shows a workflow with its steps and the change of each.
 func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
@@ -291,6 +324,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		return out, err
 	}
 	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
+		return out, err
+	}
+	if err := addHold(ctx, tx, rows[0].Workflow, &out); err != nil {
 		return out, err
 	}
 	progress, err := progressOf(ctx, tx, id, jobs)

@@ -27,6 +27,7 @@ const (
 	DoNoChange       Do = "no_change"     // the plan is empty
 	DoPlanned        Do = "planned"       // plan only: shown, not done
 	DoApprove        Do = "approve"       // by Rule, without asking
+	DoReopen         Do = "reopen"        // approvals do not count any more: proposed again, because of Error, with Wait
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID

@@ -73,6 +73,12 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 			exec(fmt.Sprintf(`update %s set state = $1`, table), state)
 		}
 	}
+	exec(`update installs set paused_at = now(), paused_by = 'ada', pause_reason = 'x'`)
+	exec(`update installs set paused_at = null, paused_by = null, pause_reason = null, resumed_by = 'ada'`)
+	exec(`insert into approval_policies (about, org_id, install_id, approvals, updated_by) values ('ins1', 'org1', 'ins1', 2, 'ada')`)
+	exec(`insert into freezes (id, org_id, app_id, reason, starts_at, ends_at, created_by) values ('frz_1', 'org1', 'app1', 'x', now(), now() + interval '1 hour', 'ada')`)
+	exec(`insert into freeze_overrides (org_id, workflow_id, freeze_id, install_id, until, reason, actor) values ('org1', 'wfl_1', 'frz_1', 'ins1', now(), 'x', 'ada')`)
+	exec(`update freezes set removed_at = now(), removed_by = 'ada'`)
 	exec(`update installs set labels = '{"tier": "gold"}', name = 'acme-eu'`)
 	exec(`update resources set health = 'unhealthy', drift = 'drifted'`)
 	exec(`insert into checks (org_id, install_id, name) values ('org1', 'ins1', 'ping'), ('org1', 'ins1', 'component/api')`)

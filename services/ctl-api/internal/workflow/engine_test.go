@@ -42,6 +42,7 @@ import (
 // rig is an install of examples/hello on a real database. The runner's half of
 // the story is played by writing what runner-api writes.
 type rig struct {
+	ada     auth.Principal // an admin
 	t       testing.TB
 	admin   *pgxpool.Pool
 	ctl     *database.Store
@@ -82,6 +83,7 @@ func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 		t.Fatal(err)
 	}
 	r.org = made.Org.OrgID
+	r.ada = r.member("ada", auth.RoleAdmin)
 	if r.seal, err = seal.GenerateIdentity(); err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +452,7 @@ func TestDecisions(t *testing.T) {
 	r.provision()
 	digest := func(c string) string { return r.value(`select effect_digest from changes where id = $1`, c) }
 	decide := func(a workflow.Answer) error {
-		a.Actor = "ada"
+		a.By = r.ada
 		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error { return workflow.Decide(ctx, tx, a) })
 	}
 	propose := func() (w, change string) {
@@ -535,7 +537,7 @@ func TestAChangeExpiresWhenItsInstallSays(t *testing.T) {
 		t.Errorf("the workflow is %q after the deadline", got)
 	}
 	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), By: r.ada})
 	})
 	if !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("approving what expired: %v, want a conflict", err)
@@ -560,7 +562,7 @@ func TestAttackDecisionsAtOnce(t *testing.T) {
 		}
 		go func() {
 			results <- r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, Actor: "ada"})
+				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, By: r.ada})
 			})
 		}()
 	}
@@ -655,7 +657,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), By: r.ada})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)
@@ -687,7 +689,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	}
 	// An empty plan says that the effect had happened.
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), By: r.ada})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)

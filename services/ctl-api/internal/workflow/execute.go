@@ -7,8 +7,10 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
@@ -20,6 +22,9 @@ import (
 // apply job with its order.
 func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error {
 	c := *s.change
+	if ready, err := e.mayExecute(ctx, tx, s); err != nil || !ready {
+		return err
+	}
 	spec, err := e.applySpec(ctx, tx, c)
 	if errors.Is(err, order.ErrNotOrdered) {
 		return voidPlan(ctx, tx, s, err)
@@ -51,6 +56,38 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 		spec: spec, fence: &fence, actionRunID: runID, origin: originOf(c), releaseID: optional.Value(c.ReleaseID),
 		effectDigest: optional.Value(c.EffectDigest), planBytesDigest: optional.Value(c.PlanBytesDigest),
 	})
+}
+
+// mayExecute looks again, under the install's row which the engine holds, whether the change may be carried
+// out: freezes and pauses are set under it, and every approver must still have the
+// right. When it may not, the next look says why.
+func (e *Engine) mayExecute(ctx context.Context, tx *database.Tx, s subject) (bool, error) {
+	if s.free || flow.StepKind(s.step.Kind) == flow.StepForget { // which only takes permission away
+		return true, nil
+	}
+	now, err := consent.Read(ctx, tx, s.workflow, s.install, e.now())
+	if err != nil {
+		return false, err
+	}
+	change := flow.Change{ID: s.change.ID, ApprovedDigest: optional.Value(s.change.ApprovedEffectDigest)}
+	if now.Fill(&change); now.Hold == nil && change.Enough() {
+		return true, nil
+	}
+	return false, tx.WakeWorkflow(ctx, s.workflow.ID)
+}
+
+// reopen has people decide again on a change, because of d.Error.
+func (e *Engine) reopen(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	if err := tx.ReopenChange(ctx, ctldb.ReopenChangeParams{ID: s.change.ID, Error: d.Error, Deadline: &d.Wait.Deadline}); err != nil {
+		return fmt.Errorf("reopen change: %w", err)
+	}
+	if err := e.wakeLater(ctx, tx, s, d.Wait); err != nil {
+		return err
+	}
+	if err := setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait}); err != nil {
+		return err
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeProposed, "error": d.Error}))
 }
 
 // grant takes the lock of the step's resource, under the install's row, and

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -24,6 +25,8 @@ type rows struct {
 	jobs     []ctldb.JobsToMoveRow
 	queue    []ctldb.LockQueueRow
 	toggles  toggles
+	// consent is read when a step has a change that people decide on or have.
+	consent *consent.Consent
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -46,6 +49,9 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if err := r.readQueue(ctx, tx); err != nil {
 		return nil, err
 	}
+	if err := r.readConsent(ctx, tx); err != nil {
+		return nil, err
+	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
 	return r, err
 }
@@ -53,9 +59,12 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 // hold locks the install's row, before the first move of a transaction: the moves
 // after it may lock what belongs to the install in any order.
 func (r *rows) hold(ctx context.Context, tx *database.Tx) (err error) {
-	before := r.around.Install
-	if r.around.Install, err = tx.LockInstallRow(ctx, r.workflow.InstallID); err != nil {
+	if _, err = tx.LockInstallRow(ctx, r.workflow.InstallID); err != nil {
 		return fmt.Errorf("lock install: %w", err)
+	}
+	before := r.around.Install
+	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("read install: %w", err)
 	}
 	if r.around.Install.TogglesVersion != before.TogglesVersion {
 		r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
@@ -84,7 +93,10 @@ func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now 
 			return fmt.Errorf("read install: %w", err)
 		}
 	}
-	return r.readQueue(ctx, tx)
+	if err := r.readQueue(ctx, tx); err != nil {
+		return err
+	}
+	return r.readConsent(ctx, tx)
 }
 
 // readSteps reads the steps of a workflow and their jobs; only one step when it is
@@ -120,6 +132,29 @@ func (r *rows) wantsTurn() bool {
 	})
 }
 
+// readConsent reads what people decided, and what holds changes, when a step has a
+// change that it matters for.
+func (r *rows) readConsent(ctx context.Context, tx *database.Tx) (err error) {
+	if r.consent = nil; r.free() || !r.wantsConsent() {
+		return nil
+	}
+	r.consent, err = consent.Read(ctx, tx, r.workflow, r.around.Install, r.now)
+	return err
+}
+
+// free tells whether changes need nobody and nothing holds them: all are approved by a
+// standing answer, and there is no policy, no freeze and no pause.
+func (r *rows) free() bool {
+	return (r.workflow.ApproveAll || approvesAll(r.around.Install)) && !r.around.Governed && r.around.Install.PausedAt == nil
+}
+
+// wantsConsent tells whether a step has a change that was proposed or approved.
+func (r *rows) wantsConsent() bool {
+	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
+		return row.ChangeState == string(model.ChangeProposed) || row.ChangeState == string(model.ChangeApproved)
+	})
+}
+
 // state is the rows as flow.Next looks at them.
 func (r *rows) state() flow.State {
 	began := r.workflow.CreatedAt
@@ -149,6 +184,9 @@ func (r *rows) state() flow.State {
 	for _, q := range r.queue {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
 	}
+	if r.consent != nil {
+		s.PeopleDecide, s.Hold = r.consent.Policy.DemandsPeople(), r.consent.Hold
+	}
 	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
 		step := stepOf(row)
@@ -156,6 +194,9 @@ func (r *rows) state() flow.State {
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
+			if r.consent != nil && (step.Change.State == model.ChangeProposed || step.Change.State == model.ChangeApproved) {
+				r.consent.Fill(step.Change)
+			}
 		}
 		s.Steps = append(s.Steps, step)
 	}
@@ -233,6 +274,7 @@ type subject struct {
 	now      time.Time // of the look
 	workflow ctldb.Workflow
 	install  ctldb.Install
+	free     bool // as in rows.free
 	runner   runner
 	step     ctldb.Step // zero when the decision is about the workflow
 	// The rest is read for acts on a change (act.go).
@@ -249,7 +291,7 @@ type runner struct {
 // subject is the workflow with one of its steps; none for "".
 func (r *rows) subject(stepID string) subject {
 	return subject{
-		now: r.now, workflow: r.workflow, install: r.around.Install, step: r.step(stepID),
+		now: r.now, workflow: r.workflow, install: r.around.Install, free: r.free(), step: r.step(stepID),
 		runner: runner{id: r.around.RunnerID, machineKey: r.around.RunnerKey},
 	}
 }

@@ -161,6 +161,11 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 			return "", err
 		}
 	}
+	if req.ApproveAll && !req.PlanOnly {
+		if err := refuseApproveAll(ctx, tx, install.ID); err != nil {
+			return "", err
+		}
+	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err

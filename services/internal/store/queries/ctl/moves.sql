@@ -4,15 +4,17 @@
 -- name: InstallToMove :one
 -- What flow.Next needs of a workflow's install: the state of its newest stack, its
 -- runner (the one that is not revoked, else the last), who holds its
--- resources (both lists in the same order), and which of the secrets that it
--- needs have no value.
+-- resources (both lists in the same order), which of the secrets that it needs have
+-- no value, and whether a policy or a freeze says something about its changes.
 SELECT sqlc.embed(i),
        coalesce((SELECT k.state FROM stack_versions k WHERE k.install_id = i.id ORDER BY k.version DESC LIMIT 1), '')::text AS stack_state,
        coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
        coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
        array(SELECT l.id FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS held,
        array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders,
-       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets
+       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets,
+       (EXISTS (SELECT FROM approval_policies p WHERE p.about IN (i.id, i.app_id))
+        OR EXISTS (SELECT FROM freezes f WHERE f.removed_at IS NULL AND (f.install_id = i.id OR f.app_id = i.app_id)))::boolean AS governed
 FROM installs i
 LEFT JOIN LATERAL (
     SELECT n.id, n.state, n.public_key FROM runners n WHERE n.install_id = i.id ORDER BY n.state = 'revoked', n.id DESC LIMIT 1
