@@ -992,6 +992,24 @@ func (e MemberRequestRole) Valid() bool {
 	}
 }
 
+// Defines values for OnFailure.
+const (
+	OnFailureContinue OnFailure = "continue"
+	OnFailureStop     OnFailure = "stop"
+)
+
+// Valid indicates whether the value is a known member of the OnFailure enum.
+func (e OnFailure) Valid() bool {
+	switch e {
+	case OnFailureContinue:
+		return true
+	case OnFailureStop:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OtherWorkflowMeeting.
 const (
 	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
@@ -1916,6 +1934,7 @@ const (
 	WorkflowKindSyncSecrets        WorkflowKind = "sync_secrets"
 	WorkflowKindTeardown           WorkflowKind = "teardown"
 	WorkflowKindTeardownAll        WorkflowKind = "teardown_all"
+	WorkflowKindToggle             WorkflowKind = "toggle"
 )
 
 // Valid indicates whether the value is a known member of the WorkflowKind enum.
@@ -1946,6 +1965,8 @@ func (e WorkflowKind) Valid() bool {
 	case WorkflowKindTeardown:
 		return true
 	case WorkflowKindTeardownAll:
+		return true
+	case WorkflowKindToggle:
 		return true
 	default:
 		return false
@@ -3743,6 +3764,9 @@ type ObjectChange struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
+// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+type OnFailure string
+
 // Org defines model for Org.
 type Org struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -5410,6 +5434,9 @@ type Workflow struct {
 	// Example: 7
 	Number int `json:"number"`
 
+	// OnFailure What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+	OnFailure OnFailure `json:"on_failure"`
+
 	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
 	Others   []OtherWorkflow `json:"others,omitempty"`
 	PlanOnly bool            `json:"plan_only"`
@@ -5494,7 +5521,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these.
+	// Components deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans, toggle; only these.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -5504,13 +5531,16 @@ type WorkflowRequest struct {
 	Inputs *map[string]string `json:"inputs,omitempty"`
 	Kind   WorkflowKind       `json:"kind"`
 
+	// OnFailure What happens after a step has failed; `stop` when absent.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
+
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
 
 	// PreviewInputs provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set.
 	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
-	// PreviewToggles provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
+	// PreviewToggles provision, deploy, toggle with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed.
 	PreviewToggles *ComponentToggles `json:"preview_toggles,omitempty"`
 
 	// Release By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has.
@@ -6247,6 +6277,12 @@ type StreamWorkflowEventsParams struct {
 
 	// LastEventID The id of the last event that was received; stronger than `after_seq`.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// RetryWorkflowParams defines parameters for RetryWorkflow.
+type RetryWorkflowParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
@@ -7188,6 +7224,11 @@ type ClientInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -7209,8 +7250,8 @@ type ClientInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -7236,6 +7277,11 @@ type ClientInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -7257,8 +7303,8 @@ type ClientInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -7420,9 +7466,9 @@ type ClientInterface interface {
 	// Corresponds with GET /steps/{step} (the `GetStep` operationId).
 	GetStep(ctx context.Context, step StepID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryStep Retry a failed step
+	// RetryStep Retry a failed or cancelled step
 	//
-	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 	//
 	// Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 	RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7614,6 +7660,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryWorkflow Retry all that failed in a workflow
+	//
+	// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+	//
+	// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+	RetryWorkflow(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WhyWorkflow Why a workflow does not go on
 	//
@@ -9237,6 +9290,11 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -9258,8 +9316,8 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -9295,6 +9353,11 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -9316,8 +9379,8 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -9689,9 +9752,9 @@ func (c *Client) GetStep(ctx context.Context, step StepID, reqEditors ...Request
 	return c.Client.Do(req)
 }
 
-// RetryStep Retry a failed step
+// RetryStep Retry a failed or cancelled step
 //
-// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 //
 // Corresponds with POST /steps/{step}/retry (the `RetryStep` operationId).
 func (c *Client) RetryStep(ctx context.Context, step StepID, params *RetryStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10114,6 +10177,23 @@ func (c *Client) CancelWorkflow(ctx context.Context, workflow WorkflowID, params
 // Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 func (c *Client) StreamWorkflowEvents(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamWorkflowEventsRequest(c.Server, workflow, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryWorkflow Retry all that failed in a workflow
+//
+// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+//
+// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+func (c *Client) RetryWorkflow(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryWorkflowRequest(c.Server, workflow, params)
 	if err != nil {
 		return nil, err
 	}
@@ -16184,6 +16264,55 @@ func NewStreamWorkflowEventsRequest(server string, workflow WorkflowID, params *
 	return req, nil
 }
 
+// NewRetryWorkflowRequest constructs an http.Request for the RetryWorkflow method
+func NewRetryWorkflowRequest(server string, workflow WorkflowID, params *RetryWorkflowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "workflow", workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workflows/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewWhyWorkflowRequest constructs an http.Request for the WhyWorkflow method
 func NewWhyWorkflowRequest(server string, workflow WorkflowID) (*http.Request, error) {
 	var err error
@@ -17138,6 +17267,11 @@ type ClientWithResponsesInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -17159,8 +17293,8 @@ type ClientWithResponsesInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -17186,6 +17320,11 @@ type ClientWithResponsesInterface interface {
 	// - `input_update`: deploy what refers to inputs that were set since it was deployed:
 	//   the sandbox with everything after it, else exactly the components that refer to
 	//   them, with what needs those; the reason of each step says which;
+	// - `toggle`: what the toggles of the install say of the named components, or of all, and is
+	//   not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+	//   there. The release is the one that the install has. Refused with 409 `has_dependents`
+	//   while something that stays needs what is off, and with 409 `component_off` when what is on needs
+	//   something that is off;
 	// - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 	//   every component; both with the release that the install has unless one is named;
 	// - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -17207,8 +17346,8 @@ type ClientWithResponsesInterface interface {
 	// starts is skipped; one that is switched on is not added.
 	//
 	// A workflow that tears something down (every `deprovision`, `teardown`,
-	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-	// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+	// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
@@ -17398,9 +17537,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /steps/{step} (the `GetStep` operationId).
 	GetStepWithResponse(ctx context.Context, step StepID, reqEditors ...RequestEditorFn) (*GetStepResponse, error)
 
-	// RetryStepWithResponse Retry a failed step
+	// RetryStepWithResponse Retry a failed or cancelled step
 	//
-	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+	// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17620,6 +17759,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /workflows/{workflow}/events (the `StreamWorkflowEvents` operationId).
 	StreamWorkflowEventsWithResponse(ctx context.Context, workflow WorkflowID, params *StreamWorkflowEventsParams, reqEditors ...RequestEditorFn) (*StreamWorkflowEventsResponse, error)
+
+	// RetryWorkflowWithResponse Retry all that failed in a workflow
+	//
+	// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+	RetryWorkflowWithResponse(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*RetryWorkflowResponse, error)
 
 	// WhyWorkflowWithResponse Why a workflow does not go on
 	//
@@ -22569,6 +22717,54 @@ func (r StreamWorkflowEventsResponse) ContentType() string {
 	return ""
 }
 
+type RetryWorkflowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Workflow
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RetryWorkflowResponse) GetJSON202() *Workflow {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RetryWorkflowResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryWorkflowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryWorkflowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryWorkflowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryWorkflowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WhyWorkflowResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -23991,6 +24187,11 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -24012,8 +24213,8 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -24045,6 +24246,11 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `input_update`: deploy what refers to inputs that were set since it was deployed:
 //     the sandbox with everything after it, else exactly the components that refer to
 //     them, with what needs those; the reason of each step says which;
+//   - `toggle`: what the toggles of the install say of the named components, or of all, and is
+//     not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+//     there. The release is the one that the install has. Refused with 409 `has_dependents`
+//     while something that stays needs what is off, and with 409 `component_off` when what is on needs
+//     something that is off;
 //   - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
 //     every component; both with the release that the install has unless one is named;
 //   - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -24066,8 +24272,8 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 // starts is skipped; one that is switched on is not added.
 //
 // A workflow that tears something down (every `deprovision`, `teardown`,
-// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-// components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+// components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
 // `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
 // nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
@@ -24383,9 +24589,9 @@ func (c *ClientWithResponses) GetStepWithResponse(ctx context.Context, step Step
 	return ParseGetStepResponse(rsp)
 }
 
-// RetryStepWithResponse Retry a failed step
+// RetryStepWithResponse Retry a failed or cancelled step
 //
-// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+// Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24748,6 +24954,21 @@ func (c *ClientWithResponses) StreamWorkflowEventsWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseStreamWorkflowEventsResponse(rsp)
+}
+
+// RetryWorkflowWithResponse Retry all that failed in a workflow
+//
+// Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workflows/{workflow}/retry (the `RetryWorkflow` operationId).
+func (c *ClientWithResponses) RetryWorkflowWithResponse(ctx context.Context, workflow WorkflowID, params *RetryWorkflowParams, reqEditors ...RequestEditorFn) (*RetryWorkflowResponse, error) {
+	rsp, err := c.RetryWorkflow(ctx, workflow, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryWorkflowResponse(rsp)
 }
 
 // WhyWorkflowWithResponse Why a workflow does not go on
@@ -28227,6 +28448,39 @@ func ParseStreamWorkflowEventsResponse(rsp *http.Response) (*StreamWorkflowEvent
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryWorkflowResponse parses an HTTP response from a RetryWorkflowWithResponse call
+func ParseRetryWorkflowResponse(rsp *http.Response) (*RetryWorkflowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryWorkflowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Workflow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

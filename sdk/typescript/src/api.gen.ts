@@ -1312,6 +1312,11 @@ export interface paths {
          *     - `input_update`: deploy what refers to inputs that were set since it was deployed:
          *       the sandbox with everything after it, else exactly the components that refer to
          *       them, with what needs those; the reason of each step says which;
+         *     - `toggle`: what the toggles of the install say of the named components, or of all, and is
+         *       not so yet: what is off is removed, what is on is deployed, with what it needs and is not
+         *       there. The release is the one that the install has. Refused with 409 `has_dependents`
+         *       while something that stays needs what is off, and with 409 `component_off` when what is on needs
+         *       something that is off;
          *     - `reprovision`: all of a provision again, `reprovision_sandbox`: the sandbox, then
          *       every component; both with the release that the install has unless one is named;
          *     - `sync_secrets`: bring the copies of the customer's secrets in the install's cluster to
@@ -1333,8 +1338,8 @@ export interface paths {
          *     starts is skipped; one that is switched on is not added.
          *
          *     A workflow that tears something down (every `deprovision`, `teardown`,
-         *     `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that deploys all
-         *     components of an install in which one was switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+         *     `teardown_all`, `remove_orphans` and `deprovision_sandbox`, and any that removes
+         *     components because they were switched off) has to be confirmed: `confirm` is the install's name. Otherwise it is refused with 422
          *     `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
          *     nor the install's approval option confirms it; `plan_only` needs no confirmation.
          */
@@ -1688,8 +1693,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Retry a failed step
-         * @description Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Refused with 409 unless the step failed.
+         * Retry a failed or cancelled step
+         * @description Plans a new change that replaces the failed one; an approval is kept when the effect is the same. Of a cancelled workflow every other cancelled step begins again too. Refused with 409 unless the step failed or was cancelled, and with 409 `being_cancelled` while the workflow stops.
          */
         post: operations["retryStep"];
         delete?: never;
@@ -2028,6 +2033,29 @@ export interface paths {
         get: operations["streamWorkflowEvents"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/{workflow}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry all that failed in a workflow
+         * @description Retries every step that failed, was denied or was cancelled, all at once or none, as if each were retried by itself. A cancelled workflow continues where it stopped. Refused with 409 when there is no such step, and with 409 `being_cancelled` while the workflow stops.
+         */
+        post: operations["retryWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3387,6 +3415,11 @@ export interface components {
             fields?: components["schemas"]["FieldChange"][];
             reason?: string;
         };
+        /**
+         * @description What a workflow does after a step has failed or was denied. `stop`: what runs finishes and nothing new begins. `continue`: every step goes on that does not need the failed one, but for the checks at the end; the workflow fails when nothing is left to do.
+         * @enum {string}
+         */
+        OnFailure: "stop" | "continue";
         Org: {
             /** Format: date-time */
             created_at: string;
@@ -4861,6 +4894,7 @@ export interface components {
              * @example 7
              */
             number: number;
+            on_failure: components["schemas"]["OnFailure"];
             /** @description The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request. */
             others?: components["schemas"]["OtherWorkflow"][];
             plan_only: boolean;
@@ -4929,7 +4963,7 @@ export interface components {
             seq: number;
         };
         /** @enum {string} */
-        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
+        WorkflowKind: "provision" | "reprovision" | "reprovision_sandbox" | "deploy" | "input_update" | "sync_secrets" | "toggle" | "rollback" | "action_run" | "teardown" | "teardown_all" | "remove_orphans" | "deprovision_sandbox" | "deprovision";
         WorkflowPage: {
             items: components["schemas"]["Workflow"][];
             next?: components["schemas"]["Next"];
@@ -4939,7 +4973,7 @@ export interface components {
             action?: string;
             /** @description Approve all changes of this workflow. This confirms no teardown. */
             approve_all?: boolean;
-            /** @description deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans; only these. */
+            /** @description deploy, rollback; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. teardown; these, at least one. remove_orphans, toggle; only these. */
             components?: string[];
             /** @description The install's name, when the workflow tears something down. */
             confirm?: string;
@@ -4948,11 +4982,13 @@ export interface components {
                 [key: string]: string;
             };
             kind: components["schemas"]["WorkflowKind"];
+            /** @description What happens after a step has failed; `stop` when absent. */
+            on_failure?: components["schemas"]["OnFailure"];
             /** @description Plan and show, apply nothing. */
             plan_only?: boolean;
             /** @description provision, deploy, input_update with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
             preview_inputs?: components["schemas"]["InputsUpdate"];
-            /** @description provision, deploy with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
+            /** @description provision, deploy, toggle with plan_only; plan as if these components of the install were on (true) or off, the others as they are. They are not switched. What would be off and is there is planned to be removed. */
             preview_toggles?: components["schemas"]["ComponentToggles"];
             /** @description By id or number. Absent for the newest of the app (provision, deploy), for the last good one before (rollback), else for the one that the install has. */
             release?: string;
@@ -8190,6 +8226,33 @@ export interface operations {
                      *     data: {"seq":7,"at":"2026-11-20T10:00:00Z","kind":"step","body":{"step":"deploy api","state":"running"}}
                      */
                     "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    retryWorkflow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a workflow. */
+                workflow: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflow, going on. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
                 };
             };
             default: components["responses"]["Problem"];

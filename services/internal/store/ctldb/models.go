@@ -551,4 +551,5 @@ type Workflow struct {
 	RequestedAt       time.Time
 	Ended             *model.Ended
 	EndedBy           *string
+	OnFailure         model.OnFailure
 }
