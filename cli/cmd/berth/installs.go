@@ -306,7 +306,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: api.Optional(release), Confirm: confirm}, how})
 	})

@@ -54,7 +54,6 @@ const (
 
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
-	"pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
 	string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 

@@ -29,6 +29,15 @@ const (
 	EndedExpired Ended = "expired" // nobody decided on a change in time
 )
 
+// OnFailure says what a workflow does after one of its steps has failed.
+type OnFailure string
+
+// What it can do.
+const (
+	FailureStops     OnFailure = "stop"     // what runs finishes, nothing new begins
+	FailureContinues OnFailure = "continue" // what does not need the failed step goes on
+)
+
 // StepState is the state of a step of a workflow.
 type StepState string
 

@@ -126,6 +126,7 @@ var Routes = map[string]Route{
 	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},
 	"ListWorkflows":        {auth.InstallsRead, WhereFilter},
 	"GetWorkflow":          {auth.InstallsRead, WhereWorkflow},
+	"RetryWorkflow":        {auth.WorkflowsWrite, WhereWorkflow},
 	"CancelWorkflow":       {auth.WorkflowsWrite, WhereWorkflow},
 	"ApproveAll":           {auth.ChangesDecide, WhereWorkflow},
 	"StreamWorkflowEvents": {auth.InstallsRead, WhereWorkflow},

@@ -137,7 +137,7 @@ var visits = map[string]visit{
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
-	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "SkipStep": {owner: 409},
+	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "RetryWorkflow": {owner: 409}, "SkipStep": {owner: 409},
 	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},

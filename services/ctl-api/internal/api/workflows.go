@@ -32,7 +32,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-			Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
+			OnFailure: model.OnFailure(req.Body.OnFailure), Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
 			RunnerVersion: req.Body.RunnerVersion, ControlPlane: s.Version,
 		},
 		release: optional.Value(req.Body.Release),
@@ -139,11 +139,14 @@ func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctl
 // previewToggles are the toggles that a preview of a provision or a deploy is to
 // plan with.
 func (s *Server) previewToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (installs.Toggles, error) {
-	if !r.previewsDeploy() {
-		return nil, fault.Newf(fault.ErrInvalid, "preview_toggles is for a provision or deploy with plan_only")
+	if !r.previewsDeploy() && !r.previewsToggle() {
+		return nil, fault.Newf(fault.ErrInvalid, "preview_toggles is for a provision, deploy or toggle with plan_only")
 	}
 	return s.Installs.PreviewToggles(ctx, tx, install, r.toggles)
 }
+
+// previewsToggle tells whether it shows what toggles would do.
+func (r asked) previewsToggle() bool { return r.PlanOnly && r.Kind == flow.KindToggle }
 
 // previewsDeploy tells whether it shows what a provision or a deploy would do.
 func (r asked) previewsDeploy() bool {
@@ -251,6 +254,20 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 		return "retry step " + req.Step, err
 	})
 	return apigen.RetryStep202JSONResponse(out), err
+}
+
+// RetryWorkflow begins every failed or cancelled step of a workflow again.
+func (s *Server) RetryWorkflow(ctx context.Context, req apigen.RetryWorkflowRequestObject) (apigen.RetryWorkflowResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		if err := workflow.RetryAll(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName); err != nil {
+			return "", err
+		}
+		var err error
+		out, err = s.workflowView(ctx, tx, req.Workflow)
+		return "retry workflow " + req.Workflow, err
+	})
+	return apigen.RetryWorkflow202JSONResponse(out), err
 }
 
 // SkipStep has a workflow go on without a failed step.
@@ -429,7 +446,7 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
 		State: apigen.WorkflowState(w.State), Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil),
-		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll,
+		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll, OnFailure: apigen.OnFailure(w.OnFailure),
 		Error: w.Error, Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
 		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
 	}

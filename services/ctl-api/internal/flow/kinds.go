@@ -43,6 +43,7 @@ var kinds = map[Kind]func(*planner) error{
 		p.checks()
 		return nil
 	},
+	KindToggle:      (*planner).toggle,
 	KindRollback:    (*planner).rollback,
 	KindInputUpdate: (*planner).inputUpdate,
 	KindSyncSecrets: (*planner).syncSecretsAlone,

@@ -31,6 +31,7 @@ const (
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
 	KindRunScript          Kind = "run_script"          // a script that is part of no release, once
 	KindRunnerUpdate       Kind = "runner_update"       // the install's runner runs another version of itself
+	KindToggle             Kind = "toggle"              // components that were switched on or off since: makes or removes them
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -64,7 +65,8 @@ type PlanInput struct {
 	Components []PlanComponent
 	// Selected names the components to deploy, and "sandbox" for the sandbox, unless
 	// a component has that name; empty means all components. KindTeardown removes
-	// them, and KindRemoveOrphans only those of them, or all when empty.
+	// them, KindRemoveOrphans only those of them, or all when empty, and KindToggle
+	// makes them or removes them, as they are switched; all that differ when empty.
 	Selected []string
 	// WithDependents also takes what needs the selected components (KindDeploy,
 	// KindRollback, KindTeardown), or stands on the sandbox (KindDeprovisionSandbox).
@@ -106,6 +108,7 @@ type PlanComponent struct {
 	Name       string
 	Needs      []string // names of other components
 	Off        bool     // the install has switched it off
+	SwitchedOn bool     // the install has switched it on, by its own word
 	Misfit     string   // why what the install overrides of it does not fit; empty when it does
 	MaxRetries int
 	// Plugin: already its plan runs code of the vendor's, which has to be accepted
@@ -312,6 +315,9 @@ func (p *planner) deploy(why map[string]string) error {
 		if c.Plugin {
 			after = append(after, acceptStep)
 		}
+		if p.enables(c) {
+			after = p.hooksAfter(after, "pre-enable-component", c.Name)
+		}
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
@@ -319,6 +325,9 @@ func (p *planner) deploy(why map[string]string) error {
 		}
 		p.steps = append(p.steps, step)
 		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)
+		if p.enables(c) {
+			ends[c.Name] = p.hooksAfter(ends[c.Name], "post-enable-component", c.Name)
+		}
 		leaves = append(leaves, ends[c.Name]...)
 	}
 	leaves = append(leaves, p.remove(&off, true, func(name string) []string {

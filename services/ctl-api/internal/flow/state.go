@@ -36,6 +36,7 @@ type State struct {
 	Now             time.Time
 	WorkflowState   model.WorkflowState
 	PlanOnly        bool
+	OnFailure       model.OnFailure
 	ApproveAll      bool // of the workflow or of the install
 	CancelRequested bool
 	RequestedAt     time.Time // when a person asked for the workflow

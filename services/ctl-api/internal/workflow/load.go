@@ -166,6 +166,7 @@ func (r *rows) state() flow.State {
 		WorkflowState:   r.workflow.State,
 		RequestedAt:     r.workflow.RequestedAt,
 		PlanOnly:        r.workflow.PlanOnly,
+		OnFailure:       r.workflow.OnFailure,
 		ApproveAll:      r.workflow.ApproveAll || approvesAll(r.around.Install),
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
 		StackActive:     model.StackState(r.around.StackState) == model.StackActive,

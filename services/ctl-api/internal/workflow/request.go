@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,7 @@ type Request struct {
 	// Role to run under instead of those that the app says; refused for now.
 	Role       string
 	ApproveAll bool
+	OnFailure  model.OnFailure // empty for FailureStops
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -186,7 +188,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(req.params()),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, OnFailure: cmp.Or(req.OnFailure, model.FailureStops), Params: mustJSON(req.params()),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
@@ -233,7 +235,7 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate || kind == flow.KindRollback):
+	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate || kind == flow.KindToggle || kind == flow.KindRollback):
 		return fault.With(fault.Newf(fault.ErrConflict, "install %q was never provisioned", install.Name), fault.Code("never_provisioned"),
 			fault.Remedy("provision it: `berth installs provision %s`", install.Name))
 	case install.State == model.InstallDeprovisioned:

@@ -10,10 +10,10 @@ SELECT * FROM workflows WHERE id = sqlc.arg(id);
 
 -- name: InsertWorkflow :one
 -- Numbered per install; call with the install's row locked.
-INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, params, trace, created_by)
+INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, on_failure, params, trace, created_by)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id),
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = sqlc.arg(install_id)),
-        sqlc.arg(kind), sqlc.narg(release_id), sqlc.arg(inputs_version), sqlc.arg(toggles_version), sqlc.arg(plan_only), sqlc.arg(approve_all),
+        sqlc.arg(kind), sqlc.narg(release_id), sqlc.arg(inputs_version), sqlc.arg(toggles_version), sqlc.arg(plan_only), sqlc.arg(approve_all), sqlc.arg(on_failure),
         sqlc.arg(params), sqlc.arg(trace), sqlc.arg(created_by))
 RETURNING *;
 
@@ -29,8 +29,9 @@ UPDATE workflows SET
 WHERE id = sqlc.arg(id);
 
 -- name: RequestWorkflowAgain :exec
--- A person asked for it again; what others asked for since gives way to it.
-UPDATE workflows SET requested_at = clock_timestamp() WHERE id = sqlc.arg(id);
+-- A person asked for it again; what others asked for since gives way to it. That it
+-- was cancelled before is over.
+UPDATE workflows SET requested_at = clock_timestamp(), cancel_requested_at = NULL WHERE id = sqlc.arg(id);
 
 -- name: RequestWorkflowCancel :exec
 UPDATE workflows SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE id = sqlc.arg(id);
