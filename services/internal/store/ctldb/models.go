@@ -288,6 +288,7 @@ type InstallInput struct {
 	CreatedBy string
 	CreatedAt time.Time
 	Overrides json.RawMessage
+	Changed   []string
 }
 
 type InstallRecipient struct {
