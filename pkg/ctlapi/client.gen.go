@@ -1682,6 +1682,30 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for TreeChangeOp.
+const (
+	TreeChangeOpAdded    TreeChangeOp = "added"
+	TreeChangeOpChanged  TreeChangeOp = "changed"
+	TreeChangeOpRemoved  TreeChangeOp = "removed"
+	TreeChangeOpReplaced TreeChangeOp = "replaced"
+)
+
+// Valid indicates whether the value is a known member of the TreeChangeOp enum.
+func (e TreeChangeOp) Valid() bool {
+	switch e {
+	case TreeChangeOpAdded:
+		return true
+	case TreeChangeOpChanged:
+		return true
+	case TreeChangeOpRemoved:
+		return true
+	case TreeChangeOpReplaced:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryCause.
 const (
 	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
@@ -2024,6 +2048,24 @@ func (e GetConfigGraphParamsDrawing) Valid() bool {
 	}
 }
 
+// Defines values for ListTimelineParamsOrder.
+const (
+	ListTimelineParamsOrderNewest ListTimelineParamsOrder = "newest"
+	ListTimelineParamsOrderOldest ListTimelineParamsOrder = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the ListTimelineParamsOrder enum.
+func (e ListTimelineParamsOrder) Valid() bool {
+	switch e {
+	case ListTimelineParamsOrderNewest:
+		return true
+	case ListTimelineParamsOrderOldest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListAllResourcesParamsKind.
 const (
 	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
@@ -2324,6 +2366,15 @@ type Artifact struct {
 	// Repository Example: org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
 	Repository string `json:"repository"`
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
+}
+
+// BeforeFailure defines model for BeforeFailure.
+type BeforeFailure struct {
+	Failure *TimelineEntry `json:"failure,omitempty"`
+	Good    *TimelineEntry `json:"good,omitempty"`
+
+	// Suspects What changed between the two, the likeliest cause first.
+	Suspects []Suspect `json:"suspects"`
 }
 
 // Blob defines model for Blob.
@@ -4603,6 +4654,97 @@ type SecretUse struct {
 	Version int `json:"version"`
 }
 
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Approvals The changes that waited for a decision.
+	Approvals []SnapshotApproval `json:"approvals"`
+	At        time.Time          `json:"at"`
+
+	// Config The number of the release's config.
+	Config  *int            `json:"config,omitempty"`
+	Inputs  SnapshotInputs  `json:"inputs"`
+	Install SnapshotInstall `json:"install"`
+
+	// Release A config or release by id and number.
+	Release   *NumberRef         `json:"release,omitempty"`
+	Resources []SnapshotResource `json:"resources"`
+	Runner    *SnapshotRunner    `json:"runner,omitempty"`
+
+	// StateVersion The newest version of the state tree; 0 for none.
+	StateVersion int `json:"state_version"`
+}
+
+// SnapshotApproval defines model for SnapshotApproval.
+type SnapshotApproval struct {
+	ChangeID   string    `json:"change_id"`
+	Kind       string    `json:"kind"`
+	ProposedAt time.Time `json:"proposed_at"`
+	Resource   *string   `json:"resource,omitempty"`
+	WorkflowID string    `json:"workflow_id"`
+}
+
+// SnapshotDiff defines model for SnapshotDiff.
+type SnapshotDiff struct {
+	Changes []TreeChange `json:"changes"`
+	From    time.Time    `json:"from"`
+	To      time.Time    `json:"to"`
+}
+
+// SnapshotInputs defines model for SnapshotInputs.
+type SnapshotInputs struct {
+	SetAt *time.Time `json:"set_at,omitempty"`
+	SetBy *string    `json:"set_by,omitempty"`
+
+	// Values What the install set; sensitive ones as `(sealed)`.
+	Values map[string]string `json:"values"`
+
+	// Version 0 when none were set.
+	Version int `json:"version"`
+}
+
+// SnapshotInstall defines model for SnapshotInstall.
+type SnapshotInstall struct {
+	ApprovalHours    int             `json:"approval_hours"`
+	ApprovalOption   string          `json:"approval_option"`
+	ComponentToggles map[string]bool `json:"component_toggles"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+	Name   string `json:"name"`
+
+	// State Example: live
+	State string `json:"state"`
+}
+
+// SnapshotResource defines model for SnapshotResource.
+type SnapshotResource struct {
+	ArtifactDigest *string         `json:"artifact_digest,omitempty"`
+	ChangeID       *string         `json:"change_id,omitempty"`
+	Drift          string          `json:"drift"`
+	Health         string          `json:"health"`
+	InputsVersion  *int            `json:"inputs_version,omitempty"`
+	Kind           string          `json:"kind"`
+	Name           string          `json:"name"`
+	Outputs        json.RawMessage `json:"outputs"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+	State   string     `json:"state"`
+	Type    string     `json:"type"`
+}
+
+// SnapshotRunner defines model for SnapshotRunner.
+type SnapshotRunner struct {
+	ID           string  `json:"id"`
+	Online       bool    `json:"online"`
+	State        string  `json:"state"`
+	Switch       string  `json:"switch"`
+	SwitchReason *string `json:"switch_reason,omitempty"`
+	Version      string  `json:"version"`
+}
+
 // Stack defines model for Stack.
 type Stack struct {
 	CreatedAt    time.Time       `json:"created_at"`
@@ -4642,6 +4784,17 @@ type StackCode struct {
 // StackKind defines model for StackKind.
 type StackKind string
 
+// StateDiff defines model for StateDiff.
+type StateDiff struct {
+	Changes []TreeChange `json:"changes"`
+
+	// From A version.
+	From int `json:"from"`
+
+	// To A version.
+	To int `json:"to"`
+}
+
 // StateOfResource defines model for StateOfResource.
 type StateOfResource string
 
@@ -4656,6 +4809,36 @@ type StateTree struct {
 
 	// Version Example: 7
 	Version int `json:"version"`
+}
+
+// StateVersion defines model for StateVersion.
+type StateVersion struct {
+	// Because What happened since the version before that explains the changes, newest first.
+	Because []TimelineEntry `json:"because"`
+
+	// Cause What the tree was made for.
+	//
+	// Example: plan of component/api
+	Cause string `json:"cause"`
+
+	// Changes What differs from the version before.
+	Changes       []TreeChange `json:"changes"`
+	CreatedAt     time.Time    `json:"created_at"`
+	InputsVersion int          `json:"inputs_version"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Version Example: 7
+	Version int `json:"version"`
+}
+
+// StateVersionPage defines model for StateVersionPage.
+type StateVersionPage struct {
+	Items []StateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
 }
 
 // Step defines model for Step.
@@ -4745,6 +4928,26 @@ type StepProgress struct {
 
 // StepState defines model for StepState.
 type StepState string
+
+// Suspect defines model for Suspect.
+type Suspect struct {
+	At      *time.Time     `json:"at,omitempty"`
+	Changes *[]TreeChange  `json:"changes,omitempty"`
+	Entry   *TimelineEntry `json:"entry,omitempty"`
+
+	// Text What changed, in one line.
+	//
+	// Example: release 4 became 5: api, web
+	Text string `json:"text"`
+
+	// Weight How likely it is, against the others; 0 to 100.
+	Weight int `json:"weight"`
+
+	// Why Why it may be the cause.
+	//
+	// Example: the change that failed is of api
+	Why string `json:"why"`
+}
 
 // SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
@@ -5016,6 +5219,51 @@ type TerraformStateVersion struct {
 // TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
 type TerraformStateVersionKind string
 
+// TimeOrVersion A time (RFC 3339), or a version by number.
+//
+// Example: 7
+type TimeOrVersion = string
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Actor Who did it.
+	Actor         *string   `json:"actor,omitempty"`
+	At            time.Time `json:"at"`
+	ChangeID      *string   `json:"change_id,omitempty"`
+	Error         *string   `json:"error,omitempty"`
+	InputsVersion *int      `json:"inputs_version,omitempty"`
+
+	// Kind Example: inputs.changed
+	Kind string `json:"kind"`
+
+	// OfApp It happened to the app and not only to this install.
+	OfApp bool `json:"of_app"`
+
+	// Release A config or release by id and number.
+	Release  *NumberRef `json:"release,omitempty"`
+	Resource *string    `json:"resource,omitempty"`
+	RunID    *string    `json:"run_id,omitempty"`
+	RunnerID *string    `json:"runner_id,omitempty"`
+
+	// Seq Its number in the org's event stream.
+	Seq    int64   `json:"seq"`
+	StepID *string `json:"step_id,omitempty"`
+
+	// Text What happened, in one line.
+	//
+	// Example: inputs set, version 3: size
+	Text       string  `json:"text"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// TimelinePage defines model for TimelinePage.
+type TimelinePage struct {
+	Items []TimelineEntry `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -5072,6 +5320,24 @@ type TokenSecret struct {
 	Secret string `json:"secret"`
 	Token  Token  `json:"token"`
 }
+
+// TreeChange One path that differs. Sealed values are shown as `(sealed)`.
+type TreeChange struct {
+	// New Any JSON; missing for what was removed.
+	New *json.RawMessage `json:"new,omitempty"`
+
+	// Old Any JSON; missing for what was added.
+	Old *json.RawMessage `json:"old,omitempty"`
+
+	// Op `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+	Op TreeChangeOp `json:"op"`
+
+	// Path Example: components.api.outputs.url
+	Path string `json:"path"`
+}
+
+// TreeChangeOp `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+type TreeChangeOp string
 
 // Waiting For what something waits, on whom, until when, and when Berth looks again by itself.
 type Waiting struct {
@@ -5982,6 +6248,21 @@ type SetInputsParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// At The time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffSnapshotsParams defines parameters for DiffSnapshots.
+type DiffSnapshotsParams struct {
+	// From The earlier time.
+	From time.Time `form:"from" json:"from"`
+
+	// To The later time; absent for now.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+}
+
 // CreateStackVersionParams defines parameters for CreateStackVersion.
 type CreateStackVersionParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -5990,8 +6271,26 @@ type CreateStackVersionParams struct {
 
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
-	// At An older version of the tree; absent for the newest.
-	At *int `form:"at,omitempty" json:"at,omitempty"`
+	// At The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest.
+	At *TimeOrVersion `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffStateParams defines parameters for DiffState.
+type DiffStateParams struct {
+	// From A time (RFC 3339) or a version by number.
+	From TimeOrVersion `form:"from" json:"from"`
+
+	// To The same; absent for the newest.
+	To *TimeOrVersion `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListStateVersionsParams defines parameters for ListStateVersions.
+type ListStateVersionsParams struct {
+	// Limit How many versions a page has at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
@@ -6007,6 +6306,42 @@ type ListTerraformStateHistoryParams struct {
 type UnlockTerraformStateParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTimelineParams defines parameters for ListTimeline.
+type ListTimelineParams struct {
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Resource Only what is about this component, or `sandbox`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Actor Only what this person or service did.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since Only what happened at this time or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what happened before this time.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Order Which entries come first.
+	Order *ListTimelineParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListTimelineParamsOrder defines parameters for ListTimeline.
+type ListTimelineParamsOrder string
+
+// GetBeforeFailureParams defines parameters for GetBeforeFailure.
+type GetBeforeFailureParams struct {
+	// At Look at what happened up to this time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -7097,6 +7432,18 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
 	ListInstallSecrets(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetSnapshot Show an install as it was at a time
+	//
+	// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+	//
+	// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+	GetSnapshot(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiffSnapshots Compare an install at two times
+	//
+	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+	DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetStack Show how the runner of an install gets in
 	//
 	// Answers the newest version of the stack, and whether it phoned home.
@@ -7128,6 +7475,18 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiffState Compare two versions of the state tree
+	//
+	// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+	DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStateVersions List the versions of the state tree
+	//
+	// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+	//
+	// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+	ListStateVersions(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstallStatus How an install is
 	//
@@ -7163,6 +7522,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
 	UnlockTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTimeline List what happened to an install
+	//
+	// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+	//
+	// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+	ListTimeline(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBeforeFailure Show what changed before an install broke
+	//
+	// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+	//
+	// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+	GetBeforeFailure(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WhyInstall Why an install is not where it should be
 	//
@@ -9046,6 +9419,38 @@ func (c *Client) ListInstallSecrets(ctx context.Context, install InstallIDOrName
 	return c.Client.Do(req)
 }
 
+// GetSnapshot Show an install as it was at a time
+//
+// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+//
+// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+func (c *Client) GetSnapshot(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSnapshotRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffSnapshots Compare an install at two times
+//
+// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+func (c *Client) DiffSnapshots(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffSnapshotsRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetStack Show how the runner of an install gets in
 //
 // Answers the newest version of the stack, and whether it phoned home.
@@ -9108,6 +9513,38 @@ func (c *Client) CreateStackVersion(ctx context.Context, install InstallIDOrName
 // Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetStateRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffState Compare two versions of the state tree
+//
+// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+func (c *Client) DiffState(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffStateRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStateVersions List the versions of the state tree
+//
+// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+//
+// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+func (c *Client) ListStateVersions(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStateVersionsRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9193,6 +9630,40 @@ func (c *Client) ListTerraformStateHistory(ctx context.Context, install InstallI
 // Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
 func (c *Client) UnlockTerraformState(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockTerraformStateRequest(c.Server, install, resource, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTimeline List what happened to an install
+//
+// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+//
+// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+func (c *Client) ListTimeline(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTimelineRequest(c.Server, install, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBeforeFailure Show what changed before an install broke
+//
+// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+//
+// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+func (c *Client) GetBeforeFailure(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBeforeFailureRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13606,6 +14077,136 @@ func NewListInstallSecretsRequest(server string, install InstallIDOrName) (*http
 	return req, nil
 }
 
+// NewGetSnapshotRequest constructs an http.Request for the GetSnapshot method
+func NewGetSnapshotRequest(server string, install InstallIDOrName, params *GetSnapshotParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/snapshot", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDiffSnapshotsRequest constructs an http.Request for the DiffSnapshots method
+func NewDiffSnapshotsRequest(server string, install InstallIDOrName, params *DiffSnapshotsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/snapshot/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetStackRequest constructs an http.Request for the GetStack method
 func NewGetStackRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -13739,7 +14340,149 @@ func NewGetStateRequest(server string, install InstallIDOrName, params *GetState
 
 		if params.At != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDiffStateRequest constructs an http.Request for the DiffState method
+func NewDiffStateRequest(server string, install InstallIDOrName, params *DiffStateParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/state/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListStateVersionsRequest constructs an http.Request for the ListStateVersions method
+func NewListStateVersionsRequest(server string, install InstallIDOrName, params *ListStateVersionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/state/versions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14003,6 +14746,212 @@ func NewUnlockTerraformStateRequest(server string, install InstallIDOrName, reso
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListTimelineRequest constructs an http.Request for the ListTimeline method
+func NewListTimelineRequest(server string, install InstallIDOrName, params *ListTimelineParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/timeline", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Resource != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource", *params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Actor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "actor", *params.Actor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Order != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "order", *params.Order, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetBeforeFailureRequest constructs an http.Request for the GetBeforeFailure method
+func NewGetBeforeFailureRequest(server string, install InstallIDOrName, params *GetBeforeFailureParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/timeline/before-failure", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -17031,6 +17980,22 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/secrets (the `ListInstallSecrets` operationId).
 	ListInstallSecretsWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ListInstallSecretsResponse, error)
 
+	// GetSnapshotWithResponse Show an install as it was at a time
+	//
+	// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+	GetSnapshotWithResponse(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error)
+
+	// DiffSnapshotsWithResponse Compare an install at two times
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+	DiffSnapshotsWithResponse(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*DiffSnapshotsResponse, error)
+
 	// GetStackWithResponse Show how the runner of an install gets in
 	//
 	// Answers the newest version of the stack, and whether it phoned home.
@@ -17066,6 +18031,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetStateWithResponse(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*GetStateResponse, error)
+
+	// DiffStateWithResponse Compare two versions of the state tree
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+	DiffStateWithResponse(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*DiffStateResponse, error)
+
+	// ListStateVersionsWithResponse List the versions of the state tree
+	//
+	// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+	ListStateVersionsWithResponse(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*ListStateVersionsResponse, error)
 
 	// GetInstallStatusWithResponse How an install is
 	//
@@ -17111,6 +18092,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /installs/{install}/terraform-states/{resource}/unlock (the `UnlockTerraformState` operationId).
 	UnlockTerraformStateWithResponse(ctx context.Context, install InstallIDOrName, resource StatefulResource, params *UnlockTerraformStateParams, reqEditors ...RequestEditorFn) (*UnlockTerraformStateResponse, error)
+
+	// ListTimelineWithResponse List what happened to an install
+	//
+	// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+	ListTimelineWithResponse(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*ListTimelineResponse, error)
+
+	// GetBeforeFailureWithResponse Show what changed before an install broke
+	//
+	// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+	GetBeforeFailureWithResponse(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*GetBeforeFailureResponse, error)
 
 	// WhyInstallWithResponse Why an install is not where it should be
 	//
@@ -20389,6 +21388,102 @@ func (r ListInstallSecretsResponse) ContentType() string {
 	return ""
 }
 
+type GetSnapshotResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Snapshot
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSnapshotResponse) GetJSON200() *Snapshot {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSnapshotResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSnapshotResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSnapshotResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSnapshotResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSnapshotResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffSnapshotsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SnapshotDiff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffSnapshotsResponse) GetJSON200() *SnapshotDiff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffSnapshotsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffSnapshotsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffSnapshotsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffSnapshotsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffSnapshotsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetStackResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20527,6 +21622,102 @@ func (r GetStateResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffStateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StateDiff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffStateResponse) GetJSON200() *StateDiff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffStateResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffStateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffStateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffStateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListStateVersionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StateVersionPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStateVersionsResponse) GetJSON200() *StateVersionPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListStateVersionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStateVersionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStateVersionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStateVersionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStateVersionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20767,6 +21958,102 @@ func (r UnlockTerraformStateResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UnlockTerraformStateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTimelineResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TimelinePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTimelineResponse) GetJSON200() *TimelinePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTimelineResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTimelineResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTimelineResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTimelineResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTimelineResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBeforeFailureResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BeforeFailure
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBeforeFailureResponse) GetJSON200() *BeforeFailure {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBeforeFailureResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBeforeFailureResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBeforeFailureResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBeforeFailureResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBeforeFailureResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23824,6 +25111,34 @@ func (c *ClientWithResponses) ListInstallSecretsWithResponse(ctx context.Context
 	return ParseListInstallSecretsResponse(rsp)
 }
 
+// GetSnapshotWithResponse Show an install as it was at a time
+//
+// Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/snapshot (the `GetSnapshot` operationId).
+func (c *ClientWithResponses) GetSnapshotWithResponse(ctx context.Context, install InstallIDOrName, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error) {
+	rsp, err := c.GetSnapshot(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSnapshotResponse(rsp)
+}
+
+// DiffSnapshotsWithResponse Compare an install at two times
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/snapshot/diff (the `DiffSnapshots` operationId).
+func (c *ClientWithResponses) DiffSnapshotsWithResponse(ctx context.Context, install InstallIDOrName, params *DiffSnapshotsParams, reqEditors ...RequestEditorFn) (*DiffSnapshotsResponse, error) {
+	rsp, err := c.DiffSnapshots(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffSnapshotsResponse(rsp)
+}
+
 // GetStackWithResponse Show how the runner of an install gets in
 //
 // Answers the newest version of the stack, and whether it phoned home.
@@ -23882,6 +25197,34 @@ func (c *ClientWithResponses) GetStateWithResponse(ctx context.Context, install 
 		return nil, err
 	}
 	return ParseGetStateResponse(rsp)
+}
+
+// DiffStateWithResponse Compare two versions of the state tree
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/state/diff (the `DiffState` operationId).
+func (c *ClientWithResponses) DiffStateWithResponse(ctx context.Context, install InstallIDOrName, params *DiffStateParams, reqEditors ...RequestEditorFn) (*DiffStateResponse, error) {
+	rsp, err := c.DiffState(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffStateResponse(rsp)
+}
+
+// ListStateVersionsWithResponse List the versions of the state tree
+//
+// Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/state/versions (the `ListStateVersions` operationId).
+func (c *ClientWithResponses) ListStateVersionsWithResponse(ctx context.Context, install InstallIDOrName, params *ListStateVersionsParams, reqEditors ...RequestEditorFn) (*ListStateVersionsResponse, error) {
+	rsp, err := c.ListStateVersions(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStateVersionsResponse(rsp)
 }
 
 // GetInstallStatusWithResponse How an install is
@@ -23957,6 +25300,36 @@ func (c *ClientWithResponses) UnlockTerraformStateWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseUnlockTerraformStateResponse(rsp)
+}
+
+// ListTimelineWithResponse List what happened to an install
+//
+// Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/timeline (the `ListTimeline` operationId).
+func (c *ClientWithResponses) ListTimelineWithResponse(ctx context.Context, install InstallIDOrName, params *ListTimelineParams, reqEditors ...RequestEditorFn) (*ListTimelineResponse, error) {
+	rsp, err := c.ListTimeline(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTimelineResponse(rsp)
+}
+
+// GetBeforeFailureWithResponse Show what changed before an install broke
+//
+// Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/timeline/before-failure (the `GetBeforeFailure` operationId).
+func (c *ClientWithResponses) GetBeforeFailureWithResponse(ctx context.Context, install InstallIDOrName, params *GetBeforeFailureParams, reqEditors ...RequestEditorFn) (*GetBeforeFailureResponse, error) {
+	rsp, err := c.GetBeforeFailure(ctx, install, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBeforeFailureResponse(rsp)
 }
 
 // WhyInstallWithResponse Why an install is not where it should be
@@ -26740,6 +28113,72 @@ func ParseListInstallSecretsResponse(rsp *http.Response) (*ListInstallSecretsRes
 	return response, nil
 }
 
+// ParseGetSnapshotResponse parses an HTTP response from a GetSnapshotWithResponse call
+func ParseGetSnapshotResponse(rsp *http.Response) (*GetSnapshotResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSnapshotResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Snapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffSnapshotsResponse parses an HTTP response from a DiffSnapshotsWithResponse call
+func ParseDiffSnapshotsResponse(rsp *http.Response) (*DiffSnapshotsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffSnapshotsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SnapshotDiff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetStackResponse parses an HTTP response from a GetStackWithResponse call
 func ParseGetStackResponse(rsp *http.Response) (*GetStackResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26822,6 +28261,72 @@ func ParseGetStateResponse(rsp *http.Response) (*GetStateResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest StateTree
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffStateResponse parses an HTTP response from a DiffStateWithResponse call
+func ParseDiffStateResponse(rsp *http.Response) (*DiffStateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffStateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StateDiff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListStateVersionsResponse parses an HTTP response from a ListStateVersionsWithResponse call
+func ParseListStateVersionsResponse(rsp *http.Response) (*ListStateVersionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStateVersionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StateVersionPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -26987,6 +28492,72 @@ func ParseUnlockTerraformStateResponse(rsp *http.Response) (*UnlockTerraformStat
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest TerraformState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTimelineResponse parses an HTTP response from a ListTimelineWithResponse call
+func ParseListTimelineResponse(rsp *http.Response) (*ListTimelineResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTimelineResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TimelinePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBeforeFailureResponse parses an HTTP response from a GetBeforeFailureWithResponse call
+func ParseGetBeforeFailureResponse(rsp *http.Response) (*GetBeforeFailureResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBeforeFailureResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BeforeFailure
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -1070,6 +1070,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/snapshot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show an install as it was at a time
+         * @description Settings, toggles, release, inputs, what each resource was, the runner with the customer's switch, and the changes that waited for a decision. Sensitive values are shown as `(sealed)`. 409 `history_begins` says from when on this is known.
+         */
+        get: operations["getSnapshot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/snapshot/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /** Compare an install at two times */
+        get: operations["diffSnapshots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/stack": {
         parameters: {
             query?: never;
@@ -1131,6 +1174,49 @@ export interface paths {
          * @description The tree that templates read. Sensitive leaves are shown as `(sealed)`.
          */
         get: operations["getState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/state/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /** Compare two versions of the state tree */
+        get: operations["diffState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/state/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the versions of the state tree
+         * @description Each version with the paths that differ from the one before, and what changed them: a deploy, new inputs, a run of an action. A tree is made when something reads it, so one version may have several reasons. Sealed values are compared without being opened: `replaced` says that there is another one, not that the secret differs.
+         */
+        get: operations["listStateVersions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1254,6 +1340,52 @@ export interface paths {
          * @description Frees a lock that an ended job has left behind, and raises the resource's fence: an engine that comes back under the old one writes no state any more. While the job lives, or a change is being applied, it is 409 `state_in_use`. It is recorded in the org's chain. A state without a lock stays as it is.
          */
         post: operations["unlockTerraformState"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what happened to an install
+         * @description Inputs, settings, workflows, changes and decisions on them, runs of actions, verdicts about health, the runner and the customer's switch; and configs, releases and variables of its app, if you may read the app. Entries are those of the event stream, and stay when the stream no longer has them. Scheduled runs of health checks are left out.
+         */
+        get: operations["listTimeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/installs/{install}/timeline/before-failure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show what changed before an install broke
+         * @description Finds the newest failure (a workflow, a change, an unhealthy verdict), goes back to the first of its row and then to when all was well last, and lists what changed in between: the likeliest cause first. Without `failure` nothing failed, or the failure lies more than 2,000 entries of the timeline back.
+         */
+        get: operations["getBeforeFailure"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2277,6 +2409,12 @@ export interface components {
             repository: string;
             /** Format: int64 */
             size_bytes?: number;
+        };
+        BeforeFailure: {
+            failure?: components["schemas"]["TimelineEntry"];
+            good?: components["schemas"]["TimelineEntry"];
+            /** @description What changed between the two, the likeliest cause first. */
+            suspects: components["schemas"]["Suspect"][];
         };
         Blob: {
             digest: components["schemas"]["Digest"];
@@ -4120,6 +4258,81 @@ export interface components {
              */
             version: number;
         };
+        Snapshot: {
+            /** @description The changes that waited for a decision. */
+            approvals: components["schemas"]["SnapshotApproval"][];
+            /** Format: date-time */
+            at: string;
+            /** @description The number of the release's config. */
+            config?: number;
+            inputs: components["schemas"]["SnapshotInputs"];
+            install: components["schemas"]["SnapshotInstall"];
+            release?: components["schemas"]["NumberRef"];
+            resources: components["schemas"]["SnapshotResource"][];
+            runner?: components["schemas"]["SnapshotRunner"];
+            /** @description The newest version of the state tree; 0 for none. */
+            state_version: number;
+        };
+        SnapshotApproval: {
+            change_id: string;
+            kind: string;
+            /** Format: date-time */
+            proposed_at: string;
+            resource?: string;
+            workflow_id: string;
+        };
+        SnapshotDiff: {
+            changes: components["schemas"]["TreeChange"][];
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+        };
+        SnapshotInputs: {
+            /** Format: date-time */
+            set_at?: string;
+            set_by?: string;
+            /** @description What the install set; sensitive ones as `(sealed)`. */
+            values: {
+                [key: string]: string;
+            };
+            /** @description 0 when none were set. */
+            version: number;
+        };
+        SnapshotInstall: {
+            approval_hours: number;
+            approval_option: string;
+            component_toggles: {
+                [key: string]: boolean;
+            };
+            labels: components["schemas"]["Labels"];
+            name: string;
+            /** @example live */
+            state: string;
+        };
+        SnapshotResource: {
+            artifact_digest?: string;
+            change_id?: string;
+            drift: string;
+            health: string;
+            inputs_version?: number;
+            kind: string;
+            name: string;
+            outputs: {
+                [key: string]: unknown;
+            };
+            release?: components["schemas"]["NumberRef"];
+            state: string;
+            type: string;
+        };
+        SnapshotRunner: {
+            id: string;
+            online: boolean;
+            state: string;
+            switch: string;
+            switch_reason?: string;
+            version: string;
+        };
         Stack: {
             /** Format: date-time */
             created_at: string;
@@ -4157,6 +4370,13 @@ export interface components {
         };
         /** @enum {string} */
         StackKind: "local" | "kubernetes" | "aws" | "gcp" | "azure";
+        StateDiff: {
+            changes: components["schemas"]["TreeChange"][];
+            /** @description A version. */
+            from: number;
+            /** @description A version. */
+            to: number;
+        };
         /** @enum {string} */
         StateOfResource: "absent" | "live" | "rehearsed" | "changing" | "failed" | "unknown" | "orphaned";
         StateTree: {
@@ -4172,6 +4392,27 @@ export interface components {
             };
             /** @example 7 */
             version: number;
+        };
+        StateVersion: {
+            /** @description What happened since the version before that explains the changes, newest first. */
+            because: components["schemas"]["TimelineEntry"][];
+            /**
+             * @description What the tree was made for.
+             * @example plan of component/api
+             */
+            cause: string;
+            /** @description What differs from the version before. */
+            changes: components["schemas"]["TreeChange"][];
+            /** Format: date-time */
+            created_at: string;
+            inputs_version: number;
+            release?: components["schemas"]["NumberRef"];
+            /** @example 7 */
+            version: number;
+        };
+        StateVersionPage: {
+            items: components["schemas"]["StateVersion"][];
+            next?: components["schemas"]["Next"];
         };
         Step: {
             action?: string;
@@ -4253,6 +4494,24 @@ export interface components {
         };
         /** @enum {string} */
         StepState: "pending" | "running" | "waiting" | "succeeded" | "skipped" | "failed" | "cancelled";
+        Suspect: {
+            /** Format: date-time */
+            at?: string;
+            changes?: components["schemas"]["TreeChange"][];
+            entry?: components["schemas"]["TimelineEntry"];
+            /**
+             * @description What changed, in one line.
+             * @example release 4 became 5: api, web
+             */
+            text: string;
+            /** @description How likely it is, against the others; 0 to 100. */
+            weight: number;
+            /**
+             * @description Why it may be the cause.
+             * @example the change that failed is of api
+             */
+            why: string;
+        };
         /**
          * @example {
          *       "components": [
@@ -4517,6 +4776,44 @@ export interface components {
             /** Format: date-time */
             written_at: string;
         };
+        /**
+         * @description A time (RFC 3339), or a version by number.
+         * @example 7
+         */
+        TimeOrVersion: string;
+        TimelineEntry: {
+            /** @description Who did it. */
+            actor?: string;
+            /** Format: date-time */
+            at: string;
+            change_id?: string;
+            error?: string;
+            inputs_version?: number;
+            /** @example inputs.changed */
+            kind: string;
+            /** @description It happened to the app and not only to this install. */
+            of_app: boolean;
+            release?: components["schemas"]["NumberRef"];
+            resource?: string;
+            run_id?: string;
+            runner_id?: string;
+            /**
+             * Format: int64
+             * @description Its number in the org's event stream.
+             */
+            seq: number;
+            step_id?: string;
+            /**
+             * @description What happened, in one line.
+             * @example inputs set, version 3: size
+             */
+            text: string;
+            workflow_id?: string;
+        };
+        TimelinePage: {
+            items: components["schemas"]["TimelineEntry"][];
+            next?: components["schemas"]["Next"];
+        };
         Token: {
             account: components["schemas"]["Ref"];
             /** Format: date-time */
@@ -4564,6 +4861,20 @@ export interface components {
              */
             secret: string;
             token: components["schemas"]["Token"];
+        };
+        /** @description One path that differs. Sealed values are shown as `(sealed)`. */
+        TreeChange: {
+            /** @description Any JSON; missing for what was removed. */
+            new?: unknown;
+            /** @description Any JSON; missing for what was added. */
+            old?: unknown;
+            /**
+             * @description `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+             * @enum {string}
+             */
+            op: "added" | "removed" | "changed" | "replaced";
+            /** @example components.api.outputs.url */
+            path: string;
         };
         /** @description For what something waits, on whom, until when, and when Berth looks again by itself. */
         Waiting: {
@@ -6876,6 +7187,62 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getSnapshot: {
+        parameters: {
+            query?: {
+                /** @description The time; absent for now. */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The install as it was. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    diffSnapshots: {
+        parameters: {
+            query: {
+                /** @description The earlier time. */
+                from: string;
+                /** @description The later time; absent for now. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs; no changes when nothing does. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnapshotDiff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getStack: {
         parameters: {
             query?: never;
@@ -6935,8 +7302,8 @@ export interface operations {
     getState: {
         parameters: {
             query?: {
-                /** @description An older version of the tree; absent for the newest. */
-                at?: number;
+                /** @description The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest. */
+                at?: components["schemas"]["TimeOrVersion"];
             };
             header?: never;
             path: {
@@ -6954,6 +7321,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StateTree"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    diffState: {
+        parameters: {
+            query: {
+                /** @description A time (RFC 3339) or a version by number. */
+                from: components["schemas"]["TimeOrVersion"];
+                /** @description The same; absent for the newest. */
+                to?: components["schemas"]["TimeOrVersion"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs; no changes when the trees are the same. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateDiff"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listStateVersions: {
+        parameters: {
+            query?: {
+                /** @description How many versions a page has at most. */
+                limit?: number;
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateVersionPage"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7088,6 +7513,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TerraformState"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTimeline: {
+        parameters: {
+            query?: {
+                /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
+                kind?: components["parameters"]["EventKinds"];
+                /** @description Only what is about this component, or `sandbox`. */
+                resource?: string;
+                /** @description Only what this person or service did. */
+                actor?: string;
+                /** @description Only what happened at this time or later. */
+                since?: string;
+                /** @description Only what happened before this time. */
+                until?: string;
+                /** @description Which entries come first. */
+                order?: "newest" | "oldest";
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the timeline. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimelinePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getBeforeFailure: {
+        parameters: {
+            query?: {
+                /** @description Look at what happened up to this time; absent for now. */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The failure and what changed before it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BeforeFailure"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -1688,6 +1688,30 @@ func (e TerraformStateVersionKind) Valid() bool {
 	}
 }
 
+// Defines values for TreeChangeOp.
+const (
+	TreeChangeOpAdded    TreeChangeOp = "added"
+	TreeChangeOpChanged  TreeChangeOp = "changed"
+	TreeChangeOpRemoved  TreeChangeOp = "removed"
+	TreeChangeOpReplaced TreeChangeOp = "replaced"
+)
+
+// Valid indicates whether the value is a known member of the TreeChangeOp enum.
+func (e TreeChangeOp) Valid() bool {
+	switch e {
+	case TreeChangeOpAdded:
+		return true
+	case TreeChangeOpChanged:
+		return true
+	case TreeChangeOpRemoved:
+		return true
+	case TreeChangeOpReplaced:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryCause.
 const (
 	WebhookDeliveryCauseEvent  WebhookDeliveryCause = "event"
@@ -2030,6 +2054,24 @@ func (e GetConfigGraphParamsDrawing) Valid() bool {
 	}
 }
 
+// Defines values for ListTimelineParamsOrder.
+const (
+	ListTimelineParamsOrderNewest ListTimelineParamsOrder = "newest"
+	ListTimelineParamsOrderOldest ListTimelineParamsOrder = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the ListTimelineParamsOrder enum.
+func (e ListTimelineParamsOrder) Valid() bool {
+	switch e {
+	case ListTimelineParamsOrderNewest:
+		return true
+	case ListTimelineParamsOrderOldest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListAllResourcesParamsKind.
 const (
 	ListAllResourcesParamsKindComponent ListAllResourcesParamsKind = "component"
@@ -2330,6 +2372,15 @@ type Artifact struct {
 	// Repository Example: org01jd2x7q9zr8w3v5k6m4n0tgha/hello/api
 	Repository string `json:"repository"`
 	SizeBytes  *int64 `json:"size_bytes,omitempty"`
+}
+
+// BeforeFailure defines model for BeforeFailure.
+type BeforeFailure struct {
+	Failure *TimelineEntry `json:"failure,omitempty"`
+	Good    *TimelineEntry `json:"good,omitempty"`
+
+	// Suspects What changed between the two, the likeliest cause first.
+	Suspects []Suspect `json:"suspects"`
 }
 
 // Blob defines model for Blob.
@@ -4609,6 +4660,97 @@ type SecretUse struct {
 	Version int `json:"version"`
 }
 
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Approvals The changes that waited for a decision.
+	Approvals []SnapshotApproval `json:"approvals"`
+	At        time.Time          `json:"at"`
+
+	// Config The number of the release's config.
+	Config  *int            `json:"config,omitempty"`
+	Inputs  SnapshotInputs  `json:"inputs"`
+	Install SnapshotInstall `json:"install"`
+
+	// Release A config or release by id and number.
+	Release   *NumberRef         `json:"release,omitempty"`
+	Resources []SnapshotResource `json:"resources"`
+	Runner    *SnapshotRunner    `json:"runner,omitempty"`
+
+	// StateVersion The newest version of the state tree; 0 for none.
+	StateVersion int `json:"state_version"`
+}
+
+// SnapshotApproval defines model for SnapshotApproval.
+type SnapshotApproval struct {
+	ChangeID   string    `json:"change_id"`
+	Kind       string    `json:"kind"`
+	ProposedAt time.Time `json:"proposed_at"`
+	Resource   *string   `json:"resource,omitempty"`
+	WorkflowID string    `json:"workflow_id"`
+}
+
+// SnapshotDiff defines model for SnapshotDiff.
+type SnapshotDiff struct {
+	Changes []TreeChange `json:"changes"`
+	From    time.Time    `json:"from"`
+	To      time.Time    `json:"to"`
+}
+
+// SnapshotInputs defines model for SnapshotInputs.
+type SnapshotInputs struct {
+	SetAt *time.Time `json:"set_at,omitempty"`
+	SetBy *string    `json:"set_by,omitempty"`
+
+	// Values What the install set; sensitive ones as `(sealed)`.
+	Values map[string]string `json:"values"`
+
+	// Version 0 when none were set.
+	Version int `json:"version"`
+}
+
+// SnapshotInstall defines model for SnapshotInstall.
+type SnapshotInstall struct {
+	ApprovalHours    int             `json:"approval_hours"`
+	ApprovalOption   string          `json:"approval_option"`
+	ComponentToggles map[string]bool `json:"component_toggles"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels Labels `json:"labels"`
+	Name   string `json:"name"`
+
+	// State Example: live
+	State string `json:"state"`
+}
+
+// SnapshotResource defines model for SnapshotResource.
+type SnapshotResource struct {
+	ArtifactDigest *string         `json:"artifact_digest,omitempty"`
+	ChangeID       *string         `json:"change_id,omitempty"`
+	Drift          string          `json:"drift"`
+	Health         string          `json:"health"`
+	InputsVersion  *int            `json:"inputs_version,omitempty"`
+	Kind           string          `json:"kind"`
+	Name           string          `json:"name"`
+	Outputs        json.RawMessage `json:"outputs"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+	State   string     `json:"state"`
+	Type    string     `json:"type"`
+}
+
+// SnapshotRunner defines model for SnapshotRunner.
+type SnapshotRunner struct {
+	ID           string  `json:"id"`
+	Online       bool    `json:"online"`
+	State        string  `json:"state"`
+	Switch       string  `json:"switch"`
+	SwitchReason *string `json:"switch_reason,omitempty"`
+	Version      string  `json:"version"`
+}
+
 // Stack defines model for Stack.
 type Stack struct {
 	CreatedAt    time.Time       `json:"created_at"`
@@ -4648,6 +4790,17 @@ type StackCode struct {
 // StackKind defines model for StackKind.
 type StackKind string
 
+// StateDiff defines model for StateDiff.
+type StateDiff struct {
+	Changes []TreeChange `json:"changes"`
+
+	// From A version.
+	From int `json:"from"`
+
+	// To A version.
+	To int `json:"to"`
+}
+
 // StateOfResource defines model for StateOfResource.
 type StateOfResource string
 
@@ -4662,6 +4815,36 @@ type StateTree struct {
 
 	// Version Example: 7
 	Version int `json:"version"`
+}
+
+// StateVersion defines model for StateVersion.
+type StateVersion struct {
+	// Because What happened since the version before that explains the changes, newest first.
+	Because []TimelineEntry `json:"because"`
+
+	// Cause What the tree was made for.
+	//
+	// Example: plan of component/api
+	Cause string `json:"cause"`
+
+	// Changes What differs from the version before.
+	Changes       []TreeChange `json:"changes"`
+	CreatedAt     time.Time    `json:"created_at"`
+	InputsVersion int          `json:"inputs_version"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+
+	// Version Example: 7
+	Version int `json:"version"`
+}
+
+// StateVersionPage defines model for StateVersionPage.
+type StateVersionPage struct {
+	Items []StateVersion `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
 }
 
 // Step defines model for Step.
@@ -4751,6 +4934,26 @@ type StepProgress struct {
 
 // StepState defines model for StepState.
 type StepState string
+
+// Suspect defines model for Suspect.
+type Suspect struct {
+	At      *time.Time     `json:"at,omitempty"`
+	Changes *[]TreeChange  `json:"changes,omitempty"`
+	Entry   *TimelineEntry `json:"entry,omitempty"`
+
+	// Text What changed, in one line.
+	//
+	// Example: release 4 became 5: api, web
+	Text string `json:"text"`
+
+	// Weight How likely it is, against the others; 0 to 100.
+	Weight int `json:"weight"`
+
+	// Why Why it may be the cause.
+	//
+	// Example: the change that failed is of api
+	Why string `json:"why"`
+}
 
 // SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
@@ -5022,6 +5225,51 @@ type TerraformStateVersion struct {
 // TerraformStateVersionKind The newest one is current; `orphaned` was refused, and is kept as evidence.
 type TerraformStateVersionKind string
 
+// TimeOrVersion A time (RFC 3339), or a version by number.
+//
+// Example: 7
+type TimeOrVersion = string
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Actor Who did it.
+	Actor         *string   `json:"actor,omitempty"`
+	At            time.Time `json:"at"`
+	ChangeID      *string   `json:"change_id,omitempty"`
+	Error         *string   `json:"error,omitempty"`
+	InputsVersion *int      `json:"inputs_version,omitempty"`
+
+	// Kind Example: inputs.changed
+	Kind string `json:"kind"`
+
+	// OfApp It happened to the app and not only to this install.
+	OfApp bool `json:"of_app"`
+
+	// Release A config or release by id and number.
+	Release  *NumberRef `json:"release,omitempty"`
+	Resource *string    `json:"resource,omitempty"`
+	RunID    *string    `json:"run_id,omitempty"`
+	RunnerID *string    `json:"runner_id,omitempty"`
+
+	// Seq Its number in the org's event stream.
+	Seq    int64   `json:"seq"`
+	StepID *string `json:"step_id,omitempty"`
+
+	// Text What happened, in one line.
+	//
+	// Example: inputs set, version 3: size
+	Text       string  `json:"text"`
+	WorkflowID *string `json:"workflow_id,omitempty"`
+}
+
+// TimelinePage defines model for TimelinePage.
+type TimelinePage struct {
+	Items []TimelineEntry `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // Token defines model for Token.
 type Token struct {
 	// Account A thing by id and name.
@@ -5078,6 +5326,24 @@ type TokenSecret struct {
 	Secret string `json:"secret"`
 	Token  Token  `json:"token"`
 }
+
+// TreeChange One path that differs. Sealed values are shown as `(sealed)`.
+type TreeChange struct {
+	// New Any JSON; missing for what was removed.
+	New *json.RawMessage `json:"new,omitempty"`
+
+	// Old Any JSON; missing for what was added.
+	Old *json.RawMessage `json:"old,omitempty"`
+
+	// Op `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+	Op TreeChangeOp `json:"op"`
+
+	// Path Example: components.api.outputs.url
+	Path string `json:"path"`
+}
+
+// TreeChangeOp `replaced` is a sealed value by another one: nobody here can say whether the secret differs.
+type TreeChangeOp string
 
 // Waiting For what something waits, on whom, until when, and when Berth looks again by itself.
 type Waiting struct {
@@ -5988,6 +6254,21 @@ type SetInputsParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// At The time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffSnapshotsParams defines parameters for DiffSnapshots.
+type DiffSnapshotsParams struct {
+	// From The earlier time.
+	From time.Time `form:"from" json:"from"`
+
+	// To The later time; absent for now.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+}
+
 // CreateStackVersionParams defines parameters for CreateStackVersion.
 type CreateStackVersionParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -5996,8 +6277,26 @@ type CreateStackVersionParams struct {
 
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
-	// At An older version of the tree; absent for the newest.
-	At *int `form:"at,omitempty" json:"at,omitempty"`
+	// At The tree as it was at a time (RFC 3339), or a version of it by number; absent for the newest.
+	At *TimeOrVersion `form:"at,omitempty" json:"at,omitempty"`
+}
+
+// DiffStateParams defines parameters for DiffState.
+type DiffStateParams struct {
+	// From A time (RFC 3339) or a version by number.
+	From TimeOrVersion `form:"from" json:"from"`
+
+	// To The same; absent for the newest.
+	To *TimeOrVersion `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListStateVersionsParams defines parameters for ListStateVersions.
+type ListStateVersionsParams struct {
+	// Limit How many versions a page has at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListTerraformStateHistoryParams defines parameters for ListTerraformStateHistory.
@@ -6013,6 +6312,42 @@ type ListTerraformStateHistoryParams struct {
 type UnlockTerraformStateParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTimelineParams defines parameters for ListTimeline.
+type ListTimelineParams struct {
+	// Kind Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives.
+	Kind *EventKinds `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Resource Only what is about this component, or `sandbox`.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// Actor Only what this person or service did.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since Only what happened at this time or later.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what happened before this time.
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Order Which entries come first.
+	Order *ListTimelineParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListTimelineParamsOrder defines parameters for ListTimeline.
+type ListTimelineParamsOrder string
+
+// GetBeforeFailureParams defines parameters for GetBeforeFailure.
+type GetBeforeFailureParams struct {
+	// At Look at what happened up to this time; absent for now.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
 // CreateWorkflowParams defines parameters for CreateWorkflow.
@@ -6506,6 +6841,12 @@ type ServerInterface interface {
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(c *gin.Context, install InstallIDOrName)
+	// GetSnapshot Show an install as it was at a time
+	// (GET /installs/{install}/snapshot)
+	GetSnapshot(c *gin.Context, install InstallIDOrName, params GetSnapshotParams)
+	// DiffSnapshots Compare an install at two times
+	// (GET /installs/{install}/snapshot/diff)
+	DiffSnapshots(c *gin.Context, install InstallIDOrName, params DiffSnapshotsParams)
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(c *gin.Context, install InstallIDOrName)
@@ -6515,6 +6856,12 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// DiffState Compare two versions of the state tree
+	// (GET /installs/{install}/state/diff)
+	DiffState(c *gin.Context, install InstallIDOrName, params DiffStateParams)
+	// ListStateVersions List the versions of the state tree
+	// (GET /installs/{install}/state/versions)
+	ListStateVersions(c *gin.Context, install InstallIDOrName, params ListStateVersionsParams)
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(c *gin.Context, install InstallIDOrName)
@@ -6530,6 +6877,12 @@ type ServerInterface interface {
 	// UnlockTerraformState Free the lock of a Terraform state
 	// (POST /installs/{install}/terraform-states/{resource}/unlock)
 	UnlockTerraformState(c *gin.Context, install InstallIDOrName, resource StatefulResource, params UnlockTerraformStateParams)
+	// ListTimeline List what happened to an install
+	// (GET /installs/{install}/timeline)
+	ListTimeline(c *gin.Context, install InstallIDOrName, params ListTimelineParams)
+	// GetBeforeFailure Show what changed before an install broke
+	// (GET /installs/{install}/timeline/before-failure)
+	GetBeforeFailure(c *gin.Context, install InstallIDOrName, params GetBeforeFailureParams)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -9025,6 +9378,86 @@ func (siw *ServerInterfaceWrapper) ListInstallSecrets(c *gin.Context) {
 	siw.Handler.ListInstallSecrets(c, install)
 }
 
+// GetSnapshot operation middleware
+func (siw *ServerInterfaceWrapper) GetSnapshot(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetSnapshotParams
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSnapshot(c, install, params)
+}
+
+// DiffSnapshots operation middleware
+func (siw *ServerInterfaceWrapper) DiffSnapshots(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffSnapshotsParams
+
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", c.Request.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffSnapshots(c, install, params)
+}
+
 // GetStack operation middleware
 func (siw *ServerInterfaceWrapper) GetStack(c *gin.Context) {
 
@@ -9119,7 +9552,7 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 
 	// ------------- Optional query parameter "at" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
 		return
@@ -9133,6 +9566,94 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// DiffState operation middleware
+func (siw *ServerInterfaceWrapper) DiffState(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffStateParams
+
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", c.Request.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffState(c, install, params)
+}
+
+// ListStateVersions operation middleware
+func (siw *ServerInterfaceWrapper) ListStateVersions(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStateVersionsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStateVersions(c, install, params)
 }
 
 // GetInstallStatus operation middleware
@@ -9328,6 +9849,134 @@ func (siw *ServerInterfaceWrapper) UnlockTerraformState(c *gin.Context) {
 	}
 
 	siw.Handler.UnlockTerraformState(c, install, resource, params)
+}
+
+// ListTimeline operation middleware
+func (siw *ServerInterfaceWrapper) ListTimeline(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTimelineParams
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", c.Request.URL.Query(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "actor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "actor", c.Request.URL.Query(), &params.Actor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter actor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "order" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "order", c.Request.URL.Query(), &params.Order, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter order: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTimeline(c, install, params)
+}
+
+// GetBeforeFailure operation middleware
+func (siw *ServerInterfaceWrapper) GetBeforeFailure(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetBeforeFailureParams
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", c.Request.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter at: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetBeforeFailure(c, install, params)
 }
 
 // WhyInstall operation middleware
@@ -10926,14 +11575,20 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
 	router.GET(options.BaseURL+"/installs/:install/secrets", wrapper.ListInstallSecrets)
+	router.GET(options.BaseURL+"/installs/:install/snapshot", wrapper.GetSnapshot)
+	router.GET(options.BaseURL+"/installs/:install/snapshot/diff", wrapper.DiffSnapshots)
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/state/diff", wrapper.DiffState)
+	router.GET(options.BaseURL+"/installs/:install/state/versions", wrapper.ListStateVersions)
 	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states", wrapper.ListTerraformStates)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource", wrapper.GetTerraformState)
 	router.GET(options.BaseURL+"/installs/:install/terraform-states/:resource/history", wrapper.ListTerraformStateHistory)
 	router.POST(options.BaseURL+"/installs/:install/terraform-states/:resource/unlock", wrapper.UnlockTerraformState)
+	router.GET(options.BaseURL+"/installs/:install/timeline", wrapper.ListTimeline)
+	router.GET(options.BaseURL+"/installs/:install/timeline/before-failure", wrapper.GetBeforeFailure)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -13374,6 +14029,86 @@ func (response ListInstallSecretsdefaultApplicationProblemPlusJSONResponse) Visi
 	return err
 }
 
+type GetSnapshotRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetSnapshotParams
+}
+
+type GetSnapshotResponseObject interface {
+	VisitGetSnapshotResponse(w http.ResponseWriter) error
+}
+
+type GetSnapshot200JSONResponse Snapshot
+
+func (response GetSnapshot200JSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSnapshotdefaultApplicationProblemPlusJSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSnapshotsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DiffSnapshotsParams
+}
+
+type DiffSnapshotsResponseObject interface {
+	VisitDiffSnapshotsResponse(w http.ResponseWriter) error
+}
+
+type DiffSnapshots200JSONResponse SnapshotDiff
+
+func (response DiffSnapshots200JSONResponse) VisitDiffSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSnapshotsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffSnapshotsdefaultApplicationProblemPlusJSONResponse) VisitDiffSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetStackRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -13483,6 +14218,86 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffStateRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  DiffStateParams
+}
+
+type DiffStateResponseObject interface {
+	VisitDiffStateResponse(w http.ResponseWriter) error
+}
+
+type DiffState200JSONResponse StateDiff
+
+func (response DiffState200JSONResponse) VisitDiffStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffStatedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffStatedefaultApplicationProblemPlusJSONResponse) VisitDiffStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStateVersionsRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListStateVersionsParams
+}
+
+type ListStateVersionsResponseObject interface {
+	VisitListStateVersionsResponse(w http.ResponseWriter) error
+}
+
+type ListStateVersions200JSONResponse StateVersionPage
+
+func (response ListStateVersions200JSONResponse) VisitListStateVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStateVersionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStateVersionsdefaultApplicationProblemPlusJSONResponse) VisitListStateVersionsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13683,6 +14498,86 @@ type UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlockTerraformStatedefaultApplicationProblemPlusJSONResponse) VisitUnlockTerraformStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTimelineRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  ListTimelineParams
+}
+
+type ListTimelineResponseObject interface {
+	VisitListTimelineResponse(w http.ResponseWriter) error
+}
+
+type ListTimeline200JSONResponse TimelinePage
+
+func (response ListTimeline200JSONResponse) VisitListTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTimelinedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTimelinedefaultApplicationProblemPlusJSONResponse) VisitListTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBeforeFailureRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  GetBeforeFailureParams
+}
+
+type GetBeforeFailureResponseObject interface {
+	VisitGetBeforeFailureResponse(w http.ResponseWriter) error
+}
+
+type GetBeforeFailure200JSONResponse BeforeFailure
+
+func (response GetBeforeFailure200JSONResponse) VisitGetBeforeFailureResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBeforeFailuredefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetBeforeFailuredefaultApplicationProblemPlusJSONResponse) VisitGetBeforeFailureResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15417,6 +16312,12 @@ type StrictServerInterface interface {
 	// ListInstallSecrets List the secrets of an install
 	// (GET /installs/{install}/secrets)
 	ListInstallSecrets(ctx context.Context, request ListInstallSecretsRequestObject) (ListInstallSecretsResponseObject, error)
+	// GetSnapshot Show an install as it was at a time
+	// (GET /installs/{install}/snapshot)
+	GetSnapshot(ctx context.Context, request GetSnapshotRequestObject) (GetSnapshotResponseObject, error)
+	// DiffSnapshots Compare an install at two times
+	// (GET /installs/{install}/snapshot/diff)
+	DiffSnapshots(ctx context.Context, request DiffSnapshotsRequestObject) (DiffSnapshotsResponseObject, error)
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(ctx context.Context, request GetStackRequestObject) (GetStackResponseObject, error)
@@ -15426,6 +16327,12 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// DiffState Compare two versions of the state tree
+	// (GET /installs/{install}/state/diff)
+	DiffState(ctx context.Context, request DiffStateRequestObject) (DiffStateResponseObject, error)
+	// ListStateVersions List the versions of the state tree
+	// (GET /installs/{install}/state/versions)
+	ListStateVersions(ctx context.Context, request ListStateVersionsRequestObject) (ListStateVersionsResponseObject, error)
 	// GetInstallStatus How an install is
 	// (GET /installs/{install}/status)
 	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
@@ -15441,6 +16348,12 @@ type StrictServerInterface interface {
 	// UnlockTerraformState Free the lock of a Terraform state
 	// (POST /installs/{install}/terraform-states/{resource}/unlock)
 	UnlockTerraformState(ctx context.Context, request UnlockTerraformStateRequestObject) (UnlockTerraformStateResponseObject, error)
+	// ListTimeline List what happened to an install
+	// (GET /installs/{install}/timeline)
+	ListTimeline(ctx context.Context, request ListTimelineRequestObject) (ListTimelineResponseObject, error)
+	// GetBeforeFailure Show what changed before an install broke
+	// (GET /installs/{install}/timeline/before-failure)
+	GetBeforeFailure(ctx context.Context, request GetBeforeFailureRequestObject) (GetBeforeFailureResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -17409,6 +18322,60 @@ func (sh *strictHandler) ListInstallSecrets(ctx *gin.Context, install InstallIDO
 	}
 }
 
+// GetSnapshot operation middleware
+func (sh *strictHandler) GetSnapshot(ctx *gin.Context, install InstallIDOrName, params GetSnapshotParams) {
+	var request GetSnapshotRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSnapshot(ctx.Request.Context(), request.(GetSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSnapshotResponseObject); ok {
+		if err := validResponse.VisitGetSnapshotResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffSnapshots operation middleware
+func (sh *strictHandler) DiffSnapshots(ctx *gin.Context, install InstallIDOrName, params DiffSnapshotsParams) {
+	var request DiffSnapshotsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffSnapshots(ctx.Request.Context(), request.(DiffSnapshotsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffSnapshots")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffSnapshotsResponseObject); ok {
+		if err := validResponse.VisitDiffSnapshotsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStack operation middleware
 func (sh *strictHandler) GetStack(ctx *gin.Context, install InstallIDOrName) {
 	var request GetStackRequestObject
@@ -17500,6 +18467,60 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetStateResponseObject); ok {
 		if err := validResponse.VisitGetStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffState operation middleware
+func (sh *strictHandler) DiffState(ctx *gin.Context, install InstallIDOrName, params DiffStateParams) {
+	var request DiffStateRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffState(ctx.Request.Context(), request.(DiffStateRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffState")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffStateResponseObject); ok {
+		if err := validResponse.VisitDiffStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListStateVersions operation middleware
+func (sh *strictHandler) ListStateVersions(ctx *gin.Context, install InstallIDOrName, params ListStateVersionsParams) {
+	var request ListStateVersionsRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStateVersions(ctx.Request.Context(), request.(ListStateVersionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStateVersions")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStateVersionsResponseObject); ok {
+		if err := validResponse.VisitListStateVersionsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -17635,6 +18656,60 @@ func (sh *strictHandler) UnlockTerraformState(ctx *gin.Context, install InstallI
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(UnlockTerraformStateResponseObject); ok {
 		if err := validResponse.VisitUnlockTerraformStateResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTimeline operation middleware
+func (sh *strictHandler) ListTimeline(ctx *gin.Context, install InstallIDOrName, params ListTimelineParams) {
+	var request ListTimelineRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTimeline(ctx.Request.Context(), request.(ListTimelineRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTimeline")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTimelineResponseObject); ok {
+		if err := validResponse.VisitListTimelineResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBeforeFailure operation middleware
+func (sh *strictHandler) GetBeforeFailure(ctx *gin.Context, install InstallIDOrName, params GetBeforeFailureParams) {
+	var request GetBeforeFailureRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBeforeFailure(ctx.Request.Context(), request.(GetBeforeFailureRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBeforeFailure")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetBeforeFailureResponseObject); ok {
+		if err := validResponse.VisitGetBeforeFailureResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -18833,656 +19908,693 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P0Nk9s2li8OfxWUnluVxEvL6vZLYnVN7XYcz8QzSZxre8fPbuwrQSQkMU0BHIJqWePrqv00+8H2k/wL",
-	"5xyAIAlKpFr27ty6t3biFl9A4ODgvPzO73wcxWqTKylkqUfTj6O14Iko4D+fv+Er87+J0HGR5mWq5Gg6",
-	"erMW7FYUOlWSqSXbrXnJYi7ZQrB4zeVKJBFbqoLNXyzv/8zLeD0fj6KRjtdiw83Tyn0uRtORLotUrkaf",
-	"Pn2KRjkv+EaU9NrrZSmK8HvnUnwo5+a15VqwnK8EW4ilKsQV4wstZMmUhJ+WaaFLuMC8PDX3/20riv0o",
-	"Gkm+Me/n8BZ/YBv+4SchV+V6NH18cRm1BhrhyP6K394e4Nu0XLP5jqflPGJc6p0oGNdMKyXN/5bevKWa",
-	"rdPVWhSsXHMz4lQfHOeMbqyNd6mKDS9H01EqyyePRpH5gHSz3YymTyeTby+ePr18/OjbR5OnTy+i0SaV",
-	"+NPEfVcqS7ESBX5Ynr/44WXxC7yy+V3XkvE8Z4s9SxOmCmYG5kab83LtDTbPR9GoEH/bpoVIRtOy2IqO",
-	"Kb64/A6G5f4dnPA8/ysvUr7IRHhsRijMu41IcHZL105ZJkojThFL0lVaasZlwrbSCHasCqEj+INU+DNK",
-	"S8cn2Wee9bu+36ZZ8uKH8PeYWTZfszAXdYwKfjvrkJ7B3j02JtzhHYPCH887KiWX6So0qmsWw28ol5ER",
-	"zMUeBBWWdrtZ4PZLJZuvRZapf3k47xo3POj84y42hwUWVGeqWSE26lYkY2Z+NGMQmv6+3GqRsF1artW2",
-	"ZGnZpSRiet2hIQcGudWl2ojiwNZnMV3Ta/vbi886lT+ky+UbFZ5JVRodqqSIaKnxWCjXIA9KZntmdj9K",
-	"Q9fklergeMUHvskzc+Fj1LHDRl/wnfnv9tRmWtlTwox6VfB8bb6Cs1J8KPFjUs0yLlfbA+dYQi+oDVka",
-	"Vf/byDxoFI0SZf7vRhQbniaj9+Fh7l9tA2faX3mWJrwUsKlotCC2O7XNErbmeS5kRGqBSVWuU7nqHup+",
-	"Vmzrh1gilnyblaPpkmdauKEtlMoElzC257dCln9JZaLb43tplrhcCy3YjbkiYnobwzTOSVUteZqJZA4C",
-	"Md+p4maZqd343hxsFJ5lqNek2sorpsWtKHjGeCEYz0pRSF6mt6LzbDavrH1NWoqNbgj5k0etCQcxeoHX",
-	"Pq5OZF4UfA+f/CIRm1yVQsb7v4h9aF8WIhdmGYzNYcRHG51yI/awUAuV7NlKlNqzhaxBsuKpvKrfAg/h",
-	"EjcT3NtQPuzR5On4nbSzgCZiNQ3eaO+b4d5lt79Ygs3YYf4Zi3RubKYSvoDELtVswc1YlRyzt2shWQr6",
-	"036SksKoL6l2UeO2+kdeXLJ5XohYySQ1b52R7Bz6dLJxB2reF1KXPMsO2lwpXtNL8dK1Z9W7P/GFyDp3",
-	"nNLCCh8oqYXIQAfPb8T+D7c824p5tZ82WyOAWcbWCi0ap1N/G5n3/SHmkhd7o5pC2wyefnSfXT5+YjwJ",
-	"Y/eZZ/yf3/7PH97/0x/G9/7X6OD+u3gS2H8/pZu0bH/7j2rHNlyaQ0VsjKYGD2RtlHbJNkp3ns8ZPC+o",
-	"98z+d4b748nEs9Uvgrb6z8IcZofO7A1c0Utw8NKzys3L5XWeH5QbcN/M/szzqGOUTScI/IohO+zlkvZY",
-	"r5HQ/uk5mmq3DRnRq62UZt0OG9gFXNWxWvjjWVfrdclLsdxmr4RW2yLucLE0l8lCfTATw5mLF0S9RKyw",
-	"Tz7vsEV+bCp1KfKOMZmfzjqeN+pGyGMDKs1FEZuX6mb2X//xn/PIGExgoGoRF6LLA4Xbzjrat7xLu2VK",
-	"ruCMJHNhw/dsIdhaZAlb8PiGbWWZZuaKAg5QrTYCbD5WKqb5PkIL9k+KJduClxQjIu3I5k8mel6Fago2",
-	"n+g5vQp0qJKx8E7bxr7b8YYSrUzzhxNdN86/q50FX3/9ZPJ/f7u4//j9P/82uf/0/Tf6/379ZDKZ1P74",
-	"8SJ69Ombjf4mcGKYSROLtVI3YV90hz/22xF08XmXlCzbYzLoLOCOodHPZxzbJ/MonSupBRzZvxZqkQlw",
-	"jWMlSyFBFHmeZ2kMEvMgxyv+6XeNYbbqzf+rEMvRdPT/e1DFLB/gr/qBfS68sT0B1q/ecQ3bToviViRo",
-	"CYPNq/les916P4b5pKdCPDIuKd6XFyoXRZmKtifysW1jrAXPyvUsXov4xrvAuTZmAfItRl2dQXPoC3Eg",
-	"L8xN5u661RKNMq5L8K96Pca4e5/suvtbibZjyGoyajPghBk7BH0k+xWtO5tjLYt0taJ474Bvf4O3tZ/4",
-	"yZfX3/Cr6lLQWA9vCG4d7AdWHrJa/C5imGx/7gdLgp3k1g/VmD+GPN+jn+Qu6B7yr3wl2iN2cz5g8kPr",
-	"KMWH8tjdv5hrmp+D7+0eNkUj6qPmbif2Elf082ZpEpz7uBC8FMmMl7VgesJLcb9MYbI771nsg48URaGK",
-	"8C8f0nIWq8QXA2fUR6NlKlO9HjgY/C5vJgo5m1z8nlx++PZvT/9efLd7ePv45snmkZyUqzUPPqEykQ8t",
-	"4CuxNFerbWnVFU/QQ+bZr94C4TlRX9Bo9OH+St2nPxqNPn7Fdz8LrY1cglDkqhi6DmZkyTYbelfJh7/J",
-	"2MdtlTffpFqLZD6F8wPtcne0mH8akwiiFOb/pGgK2LDc37ZiKyB6jxcaxbONYyES+CtGHUbRKOYyFhn+",
-	"N74vELwzQywE33SJOam5QLrKDI2mhKXl1Hi2W55FLC6M1WYs/Vylxk7DbFuWLgWL93Emah78yFwemjlr",
-	"SoQH1lQHySjy/Cra6NXo7UJUUljbjLXdfFCpnE8d0gH6JTXiK7RhuncgBVEbWjPPC3UrZkFn+Bp/9ONi",
-	"1ikutnI8akVkvQ19X9+k+X2V4zjug7QYSTN6oGbdhAdbj5I+fvzwSdRpOFSTUagssB9fbSXm92joKhPg",
-	"1Aue4PcYb9/FDXmeg7k3Zq8oALg0FrvaTSkSeHnJ5lt5I9VOzsyz5hBWNbdKwQtjRkIOZ7cWmHIoRCa4",
-	"FiwRcWZ+Z1JhINrcHDGR2WgZPVlvc9R684jpVMYCLtRszW+FuVcslyIu2V6U6A0dji70XZJPnbL1plIS",
-	"ddlxwttxhCo5s7q4fhjde/CY3cP/N+pc1o9H1Uhjj8CvwS2Sccy2NUR/obZlh+oTH3hcZvsp42zD43UK",
-	"SSRWiFgVifmv39WirujwJ/bw29AH8dhISyaS1cADpnZjh10R860WHZ+BKRiRjA/ZK0MGlIiSp9mxU74+",
-	"kheJjijLhrn2JF0JXWpvUH3tgZZVk20+q1UDOZy6JK55KmcLscbsTsBo5zqI/1jvKfGgRVlmHUtSiI1I",
-	"9h2LWSqWKAZSS9ne9v1ga/Q/VClHhTvBipIbhv88t/THT1Oz264rwd1YJ77/odR7Eq/on7j7jKmCKlcV",
-	"q680g7Ua1zWkDaIfjJf480Rj6fzSs9gMoKC+kL2QafWDiNMEHcsBq1LzmPwdsTq8B49Ev6MRHmgzVAvH",
-	"PvcHvKr5wdXgms8LTgImIZrHGSA9jk03KDLSD6ep0MPxgCTVecb3s3bw5UeRZaqXs5fnw7QiJNGOiulP",
-	"eFUwMLTuGhtZPwOmNaSobIDDn5tmvIM+4riCyvOzbNo8/1JbNs9PM+4bouZtxEeTpyGDuil7R7fuqYJz",
-	"cHbMNcEIV8fk/GuekB/+Dzw3n8LfZhGOtd32sUqfrWysj6OB+NtHMlo869zLlKajT++jkRZSp2V6K9zc",
-	"bGEKUZGNLieXT+5PHt6fXL65mEwvHk8nk38fVdeY14x4lkLWDrL5o+lIbO/HQpYFNxaCBaROH35qTntb",
-	"c7hvCNlS1uoNmEPmVw3nvyTna2d8L9TiEeOZVsYHK9B9BZcs1Qj7At8NHTRrPxj3EI2yvpvfrswrRH0E",
-	"VIE3zaEAvz/nfQ8Pfw3qhjAuR+sGWp+WZ09ZtiVzg2RKCrTPU8mytG6gew/sQjg/U1tJoCI8jDUklbLM",
-	"IW+1jRbxPL9CX1xJwWLwlo0DXLNqfVhDINZdTW41ptr81Ca4Eqb3h/fZmU4Gt22/2AnREMfWJzhXhuKM",
-	"lLU3x6WnKCi2FookBpJBeXrUKScP45D6rkZ+yhlX22QOOBPyQ9+uRbkmQCVsC4CB2fQ6e+uAtBFqhUB8",
-	"q3tDvREfSj+b/eQR+0v6fcP5CMexGjOGL+iYq0Ld8uxHtS30gRS9RWKzHU9LjVhGlog4hfICrIkgxZcI",
-	"mYpkzK7tLRAGw/t4ZvbMnt0IkeO+TgRPslTSVWnJ9FrtNEahnFh8e+lhlr779skR0FL1WS/dYRxeN6tV",
-	"zOjoo3JRaCXZ1/O8UJu8nH/DVMFyrjVbAPJzo0VGEE0r93ilEXUv8hmSdwp+XmfZaYIpVSl6WBZ3is8V",
-	"ZbrkcVcQi6oE2IYnIqq7xubQ1WWxNzPTsIsGeWGYotFpqYrGiaSKVbcP8gDchQdBBRKNdPp3MVvsSxxQ",
-	"q5LlyPngDSgaHfABv8/UIpCtHfj59bG6z8eVHjp0enntqV1DxyHooVZvdVevo6z6UA8UOZlMjqTY7WuC",
-	"g4fqlHY0Fl3yHkE57kn9wWPYXvfJZstmhPMYmtj149w9BnhKVKA7O3yW9O8iSwYGSn/H3XHoc/+sFiM0",
-	"8G+FNBMcMgo3G3OglkplaFyaEWtAgrmgncOp25U9ITJ8JGS445pxfYPJnHrkHgGItjwx7IdYqekIwRdi",
-	"q0UyWxaqo6gH9fAOEk32IysDuFTqhqlbRHa2taGDXh5aC9hVr/HSu2azj78HrjzkDLxKtTmpbQoMHm0P",
-	"cPOVRzVjhIC+PqMBwGIwaoTIYN++tYniymMgwXHz3Fjuo9EkGMI5vAbUi1/GX4B3nZwwbi/3901g4yAU",
-	"YNSoMg4AyK7YnBwWrM0pK9zxmD3f5OUeQAno1VLxTs2ZPxqt8YtumsfbABvNn38zVZ2z/9pt61ZSNVhe",
-	"sErLKRUFojorhFbZrUhYqa5YuuErMQW4MJ69UNL05vpP//LDiz89f/2G8ONm/12ZfViUU/bX569ev3j5",
-	"C12B1S94c1VDHRuVCdcHdVNlLdUHm6mYZ9PAE3kRr9Nb0fGwQsTWkAx8/FJliSisHVuZee6DKPRQlF9p",
-	"J4ittzT9YBjqKDKvMPJi5nEE6LCiDLoFsAmD41sUXMbriJV8ZSYfF9IcdLsiLUsh3SrRBbAatd/pO1wB",
-	"ffuajqxhroJjiuwTMQ5mzqcr5q1NNYce/AFXyKhsmUDZJJ2YPfz8bmG3R8vpKKfQWlTqv/X1f1RUi2id",
-	"IPhAqQDNu1PFjTl60dEdsxcl1OlI5TzcK9xlZj8hqB3dZTectt/UhB6auYTxsVe2MONAsri6D1+E8+NU",
-	"3eEHhTOW0agjbfn9NrvpquTYGN8+lSuWGMMklVTRhElz3f7qGIJ+x4+27AbDg58JW3kHGzkYFyUdQ3UO",
-	"oDuTYm9BT75ZfTPErB4AjxpoOmQ35vBqWQ/9X2gWlTsALe3SROSZ2neoQZfWO/Ubu9CTRvTmaDuKW1Hs",
-	"XVkCHHsWlGiUI+KzEKZvL9JQlqLLNMvcernQj7hNxW6E8EMcrHlZ8AM7TVuwR0h9YtWAhX/52+TwFq1m",
-	"O2SS0qYaBmL09tiB0kQaIR6VPMuoikcLAdUpalvGCg/O+j7PhUyoUr1tqdM6hH+k9QpU2nm7akol43Bx",
-	"jxyAHU71+GoUXZPzxzQrw1DXNF67mblCmaOyJeJgWKW3QmKhqi1S3aTSN5UvzmMmt6SQgEbB/JEjVDjD",
-	"e8SHPC1ogf2LQ4lQLJU4ppN+hKv+KookxTWwM3xkuFfoEtPMS1VSPRkub23jHTTwj3gcDXN/k0ob3QrV",
-	"zgxLchu7oT2XDy/rFcj8/t9n7/8pXE4WFGDQ8AF/IRHBzQUGPJY9RS7XiY4DbJTxHY6nCgZ48gE3tLrA",
-	"6CX/bKpUAKiOGSiCIwohBLQ79QMOIthPeEyv6Ist5KMATNPfdxB5O19duvA88Yrs5ouFK7IbL1rRgUI+",
-	"yAByBZloNCo2ebn/8sEBY6XaE+jYvNJZdYJdlmdczpTMAk70rxmXyG3VZmQ5Gcfv2YFdSh2QXVc+RsNo",
-	"eFgKDNiMGawTMo0wnCVwfcx1PM97nGAH7Cua9ZBcPVvzVL6CMHRbroynGHaTABzOID1D+VJzQK258UAi",
-	"YBt58qjuJ4iHkz+EXBBzT/sdr3+8vn/5+ImNmZiBRGwtPtSf+XT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ",
-	"/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOLx8mT+OLxYrKcTPjku7BDiiH5YXFj8beaC3txOTzzZZ5B0xHh",
-	"zNcHc2T1dHv51oIns/D8vig1rBZM6hXqAxerxtJ1qWQ4fASPpS9u+AXIKmYLorguKcNxxSYdT+8RBR+m",
-	"k32BPlYGiw/0vijy5qxjvmXo2KBEejJr4Xjb9QynpO5OwtgCwHnwPcYBG5AcpTtCp2CSLpcihNL4XgDK",
-	"HinejOexTEWGQDbPOIuMK5QJiOJmSiMRBCegRG+U2g8wCCHjIA4Jl2tYLcfbNr0XlcpctaK9qWaJircb",
-	"CKhojMblQuWZoC8RJ+T5WjJ2UHXGXCqZxjyjoqnxsNSr+CDi7eBMrnGlhKZ7WlAWaQ3zXGkzLplox+FX",
-	"oXRq2uHg65aCEq89lMlZUslH8f6Bmpt8W+qZF1EJ6LlB/sDvatF/m1Kauin+NhFwRJ/KlfiLuZJsq6NE",
-	"ExmXr7ebDS/2lBvPlR4448Mh890ODaYHMh4HUM9gzPi4L5eRLkRZpEIDmirjUiMzXEfyoV+C2nII0Xh7",
-	"uTs4/S7bDPccFiNdiryr2LlPQvktue53LFH2760G5eqtbMivsTGaX+ifSdWJQtJ/NCDoyW47xsrjWOQl",
-	"VajjL5pyhFStCjSHcJVICE1ng2RfaSpqv2LzpSpWwjwoLelyNG8Yl3u2UQUx9jQ8l2hUCl4kaod8j+b1",
-	"AD4196PmWwlw5gGbOdN7GRu7sBD8ZrbKuNZVbRqCfIO+EM7AOXxdEsRqX38Bp9cX/tYC3gcywpybT51P",
-	"2UKkcgVbVYrkyvyGamc+DWJAr97J+2xu7bZ5xOZ40pmHRfBDlsLNSoLhsQPuJplAVghvlmqGmoNkyLzb",
-	"nPJgTF+xOQJL51MggSIKnTRhUuHtNNQ5pqxdgB/Q+QAqRb0TMa2MZMEpaaxnvFtvc1FokcADOHiVRa1A",
-	"nVJZVjcxUoEJS0t8gjlxk4LvZHMExgZzWT4wv2IupSrZSkHCEGHqNAxjos2njqo3S28FA7Zeqtu2EwPP",
-	"Ma8x/gxSQYBRZ4FP7ySzNBEVOnchVlxeWScdbkqQzFYmlI6kWSTeThgT2Y8N7gkw2MxXJArwzeYRRGnk",
-	"TFBGCgafs5WxKEqemgni0tacb/gey9BtYfEVTj8u/zI1y6S2ZX3PO0EdVedhhb+Fgj0rffhnI3yjaORE",
-	"bIRHrxRYhirx50oIjMK164lKlBi5Mf7npZPdVx3QF3aXBwJNfXKdxgC4W67zFOfliFlMcGCHAZeWlGmQ",
-	"MfxF7dpzmJ2nlHoPMAfrtl3DEQEFUIXd01KDFjD/ZZsgnDItJ5pbhcqyBY9vZjGcnkdvNiYIz57BxSdb",
-	"a/9IpthRY4p42trdD6BihrCdFHfXYD39vk1WIaTIIFa1QsQEPG6b7hBjsq+MbHC16lfQz7IR8c1LSheE",
-	"atjSTMiye9PD77FgG34jIIhBzCj9JRqOyv6a7pYyisPSj+EaMvssOwg33Z0i8LJKRDWCYAOUtepg/Cu2",
-	"speEQz2bugmP0k7Fy1tRFGkytCx2LbLNDEqQdJDwfUtlfYgsAxz3v13//FOfQqf+SYVyObvlRXAAXiUh",
-	"Z29EUXAz52yjkm2GRP8/PvvJKNo/v375yzlH9anPZB8kNDq4DVvL1uKprCZfp3KViYpqVwN2w8h0RPmI",
-	"VAKeHHJeAWKjN2KTZ7wUtivCBvSVLYJlWXojfA5kTMLUq7w+jnZi0RIYiDWkMddT9hDEdsM/+JPgZ88C",
-	"0/hGrVbZ4Uls75oQmqOamhqFM9O7tIzXArB/X5tl/QZMYbVcsq9hO3xDuajaA4ztVAg2L2F4Rv7mtqmR",
-	"mXQAIDkKKXOlsbThF/SidX36mxO5EWWRxnZD9p80y1YRokHswlG7BcWrxuwnsYQzpFb025Oqs/+G7l/c",
-	"s9jKJBOzoWVYcZYGAkOflc9x6BCXwohe0kXusxYW4AzlIMtCbYAaDKG7Pn5D72UskmNLd2hQf8Sh/DEN",
-	"FCgPgHA0LfTlaYHhjhlxWDUEqJV3+WCgZv1BLFOZBslKTwBmBiKpnj5ORG60qYxTockiu8PwqdHR3RCe",
-	"mIevLdnDKIjmGx597oJyAvQ6lau5Q1FrhGOjhWzzEVdsTm9NCPhZxSHV0sr9hifiis2p74a9DtHd+Ed0",
-	"sHyYdi0QYUczch/pBQcGYUCr8iYBx6wttFW3GDT3af9SHHmvfG93EROtXlTViNY1ZV0FBlGlA8CknsC1",
-	"cRHmU2fdcQL8vcPxwx9PqDSr1WAeoSAwNkG1/Wo3/DZKFtBJpDcZ9U04gE4x8zme8MzVrtgger2wAqij",
-	"4Sc8d1mxlSytgZPDfAz0mjC16ymFgW1uxdIa0TM0oo+Cl/3x3Xg0eI1p9yShvu7dAneWUD3aRV8oRu9B",
-	"cBvBwhMMjtaButWzL83jxePNcQnwKbn6sm7ZqTrLGttp/7KrfFrB5H8/RZbDqYScBVU0BCAJShaGqPoi",
-	"Yq7x6lNr4Y/iiJo7JRHxwJ1i2TkCFJohCuE5Mo3Mr1zabMazbB5BJxkOSGSqFrpi8xuRl/OoSkNR8gRq",
-	"0Cnp4TrTeom0yOV6SsUwCQCGEU8A0Akvg/4EjfQKjKxBaBKNbjCV6idR3KPCbf7algeuYnNBIhIbmiua",
-	"y6MKoCEbgSnOuJxBKmvObD5H17IK1JquFDnFG6vkU0SprCDlDdiQmqmdrE8dzRhmlfaUZsIhBE9c+wkn",
-	"Vk5nOlCm+bLGbeNnL11O0kVw4M9UlJbCV0ZMcPPVlkGhwl9hI0bjLgohx+wamxm6YA8lmSAnAXBEbKzT",
-	"j620YhA93K1wQIDgRPVyEnVodG5unmhUroWsEVCBWzGKQl2gvcrCuZG7eYSLtRCYO7AyUIp8jO4OwivM",
-	"f7nmxKgojPQvxCqVrr+pa+HD5mbEeGeqmflHbtbb3A6vk0Ig7HClICBGd8ysEVfq5s2E0LYxRfuAyBXA",
-	"Afm5exwE0hDwYYZNli/iz0V8o20MrTa00m8o5lDhUNfuxjVljyZPjeYsZ3AvROTqO5tm3/xM/+N913H1",
-	"16H5OtRaxguReB3lDuqEzlaO0BtrmWbYrhrbalNEyDHHI0FeCH7Ls5ly/FlHyOl8ti3ftZqVVfy1V7Da",
-	"xmtbDA6DQt16QDGbxRtUSCTXgzjVjCdAJ9PCWjs8KtTDseuKJqL0Oi57CKfIOvHu6ZbxbM2bAVwwme/H",
-	"qsiH815UAbCj0SsM/39ezlUIG2Ce89DFr81FmAXvbYKmy2WDwpRiwsaUO0pYTPylSDLsmvdooDvFbud2",
-	"e5GxY/uNI2IEMGeEZ0a4NdyJXf6no3ej67XavxsZPxXMMvgbsC3DH6ELWttRHt/yQo+hjfKn91EP2lXL",
-	"DwSffDRaauN1D83xovrdt/Due/zpU3Qyx5ab4I/9keYv3Wo3fTL74b3jifi9p/FFY7wMXhlh+277MV2C",
-	"SQMPR7rCzeVpPKxJRWO5CvHcNA8oMZRf9UIUmRZ3KrmKXR2Gs2OThCoeN4SostL/Phwcg/1w2nfpisAK",
-	"+CPNs6xpgB2VtSjLVK70nT7SbtNAYStYL/SBtnpnaek+wMmCYwAIArB3fu+8iHkplbn0DgW+pZMhRVYz",
-	"m+qjozuGFAae23a5NqLkCS/NJq+ifq59K6pgOhtmq0Jtc/svh4gNs7ZGxhfcpJoCvnW4bK6yNKaeDgts",
-	"MGkzLDMgkDE3cAndql35HPS3MXffbBeikKIUegZ9GaF1fNV/iZ5E/x1n20Qc5JCtz+Dz+hK6oxtP7nrV",
-	"21DOWbddnEh1aQEqlGlpAbit2UwNd0DlEbe+dKXKDuRTsF1O4wvwnXQ1Piw8bOv2eHR2a375+Mn0DNWB",
-	"ni3z7UWtdp3e8dvk/lN+f/n+45NHn4KNtJ/LJJTw/FHtGPcSOQ79W6BvD4TQpQJlIyQZdA4Ha9TTrlBy",
-	"ZVyetJw6rHFUYY3xL44I94rNEb2YQJCFLgEPFvym1LMK4WWVtk5STC6N2TVURextQYRMGNc3tjKiAXIn",
-	"iCq9NLgVnstCZRshy9OCCYeLOqhnUZ3rd6WkuAKvzRrJZoOtuZnkQmX1njRDNXYIHuM+8TUqrdbWqkNK",
-	"TwuSC1kMDP35UxcEYXW20HHqtw33XKudkdEduueYFbQ1Mx5fkJAz+69eITi/AY9T/e4DaqDckIJ4fksZ",
-	"s4YduAwyoRjJka6KdecqgihYseZJJVAVMF0t2V5tC82yVGi2EOVOCNmzupXnnRDRITJhS7WH9qTigJuE",
-	"rBQFJgC4fWUXkGjC0R+HEzhyhOHWRMKWg7aHt8pOqGm0TmbXVISIql6XfK+9WKE5M2+J3FzcUsklFNfX",
-	"C9Fvy9nDxRMxWTx+FC8n8aPkoeCPkovFxeKReMIny6fJ5QEsddcIw5bRS+n86hsoDXCBzELQcVsBIWot",
-	"tuRKjL1Sga6S83ZZN4lvamlHC8E3dgyqWJ2ShMfSaNwyEQXGvdQnyF7n3jtHtgs3ccAe3YCrGtjFaD6Z",
-	"ny2Je5jLHpLUQYDDv6ktFnpoYWm4cLdvc3MyYzAF5nqKfOvIdDiHaZqfhHWgcnQ3Jvq+0NT6+KWAGwNB",
-	"NMq7cypJ0WnioxnJPAeLneAljqyWLHcPatWOuSVJIbRutEAqy1xPHzygv4xjtXmg17wQyQPER473fJMd",
-	"ptHsCSULfrhR3zZ+6MPJIFYL4L+0pMCW9VjYRhQrMIJK1diE1ft3YjEuVXjkN6KDI+NG7OtvvmJzBCzM",
-	"8aXUuqX+VpynmfmK3ybvx9QCXp+fJB5mEIcfudWMehOw+45i9+l6ajLBBqGa8/rn1y9/idj8a9fy4pu5",
-	"Wc7519jPBt5rhDvbfzO/C7sTxrtqpJTkfR62WOC+0HT9qeChGoZr6oBqUxdrlYGWZkD9QrH/FM1Ue0ZG",
-	"sHtVYSO1wXh4Z1fvYwft4VPOdpc9GD8z17QYOc0fOyYmDxCU/KISoW2qJo3XLnOHKRf4W6BzQ8F3RDvW",
-	"3o/GZbfNPRpU6KeKiUiGRAjhU58n4chKxvdBsgzLtUjVa3mm9gAHLfmNYKDSF3v43wiEBB5D+wBO/HIt",
-	"ijF7W/U0WWIhpsiWDGDhXu6zwohVYKz3EQHGfqPAw04sRu/fh2hZjgLJWkAVlQydPiMXR3ld8Ll2edzc",
-	"doofrEk76hHksn9b5f2q+T0en7FMtwM/9xUS2YbmUjXwH4ujyskPCNvRdM7JL0Sq16IUOoX4sE/npTs0",
-	"XKpqAmchR+EFKteV+SznyTjVeVoTAEBlvlzaGkO4DysrkplaLsMayOY518auoqsxx1ZFnZfLOwWN2+BG",
-	"qE5BMu9jAkLhQh/R2Ckfrzq6TbyUlj8ZdFYFUgkZkdaKCxpdPE/DRlf/2ehArkIN+tyoPy/Cb+EziEAg",
-	"Lx/Zd92goKq/AnjCI4iWnGkFUCXy6uaO74ezkmqNsF/fFZtT/NiNIM62urR2qtMqOHf1uBqMvA0zda+F",
-	"HYXB6dB+CsSw72CkZakUAQ6SIcx5Xsi5koGx3Co5riRhnCzGGGPQ421xujz05Wv/0Sm5ZvdfEd8MYcwQ",
-	"cZAe0iqr/o+yaoZGFixS/fIlpFXtKM2M/2ndE/vX6t1WrKlidmSZdaF1obT/HZLkZjlLu4uVhSGF+c2n",
-	"DSo69ovCXm5A9u+1hER8wvgcbYzbGRLIbIV+aR98q0II4ocIdufBRQmFc4/04HQnhj2b7aZy9RbmYmNF",
-	"peAX/q6D3RHDR8nBbsU2sUfQeXe7P+SQGFVgkP5Gm22CiuFM1PHm2lr9AYSWreAY81QezuH9j1yIYw1P",
-	"29ggdLN6in14nWkJycL0G5O6iw+v5MGK16P9IzsKhakkeMyewzHud7yEGyOMvWIBLAzK+IWubtpD6rjd",
-	"NwWgzKhvieoLh27yHkYq/zcrrSR4BJXxNno10ZQAa3ctbp6EthkxjTL8Cp6nM4z7VG/AFIH3AvxDY6Lf",
-	"exVhl5+igzzEJyDgzl+iOizO7GmWwBnbWQs3odo+rTbIGqZFHwr/qjCtu/ACBeik9t5bqTFP96VJnivu",
-	"hN6Qvk/BT3dw0pP7JFpg6Nr2i+2DC8Xmsv7t/7240vPvCh9q2mMaT213kDRDqPr8rJmfq94LIEByxjNe",
-	"hKqdr+HvjC+wX3Ktt5Jx73lsLNpMWP6bUJHxWvBC8x7sTPbC00uTByFae4ZAaH8O4abcSr3NcxXuhvLW",
-	"Z+mgehVbQQxMbQiOT7XrDpYogf0xeFwyJakSRMkYWmhke2r6hX2cMPSSarTyBxR7vOWF7AhoNliZAlgC",
-	"JCSq17FQUw9b+j0eVGxIDR3tBq7Ack1l1dJ+fqFiSy9V5dK02evy34Ooc0hxNYnOwaq84EkLFQ9UC5BA",
-	"/KQK5tk9iBlAiT0TMceXiWXJeEac49bAxkG6LvlIjucw0/6bgmb2UIAwffQxhKXIy1AI08x+Ra+ihe25",
-	"1PzkAeQlg7ShLSoNIz93XFJqwTJB2qljpWILQU30YjEFZs5bWPY5WxATeFoS3mTHdQQxtkztq5+lqnaQ",
-	"Ua4lvxFIy4lSGTESY0ibWYuS7UWLhpHeXEHi33d86uxQTw2oYbKjjOoRXG+RhFTb1frqUE/O87DLhH0y",
-	"B4m1gkrCdWBDNpK67a82p91cZckc0+tAmrnjXpOiyDEezqXYzW1x1RWTIkX4NClgYHFy7qaSQofCwy3c",
-	"Kfmlh6IhUuyCU6uyLkDbAbe8A5V6LEABs3kO5Is1gr9MmTe97XO2xa0lJjI1vGDozka5XyTcsbUrFRXZ",
-	"emUo+qvVqPLqXL9bMQMcQ7Pu8q/rJKlXYh0r77rTaPq3VGsdGv/opV/V+RACGxZlrbwUJcDdYisc7tBG",
-	"aKg/YLfpoR5EbzwanlJVwwW+vHp3It6oCQTTtVfrvHOUzLUs2wP6qQtMHas8Fbor/IumICFtvOpJTL5F",
-	"HmgCWEX1Xsa9y2ZwRM9Uvr8DPZWzNoOryPP8q8ohWgNqb8ygdh6ppMDIBc5DZE7jRZaKwt6hw/jHRg7j",
-	"gEemEW3rcHPhnsjdDbGpHx8EhyKmeeax6ttFDz5ww5MOwba3OTZ+x8Gq8T3hb24bvclilnOtd6pIwhaF",
-	"CFZx/EL4b78KrKo3gDDAoXFoUfb9Lu9Z6Bp3PnFg36qSQkTNhVfgYqTl1IOd0Vi+xjy5WRaWlt8AnpKS",
-	"Jg0AZeWktt681S46FWD1he7bVAKPoHRnXSPLcOnoOwvBE5qPATv1X/WwCC/SmVcCrP1qaLbmScQmdunR",
-	"MiYGYjcbl0fDwS5HRlrAyR1tgYiC+JXLbSfxqKo8oyVKurdfa61DA1NFWaeLoO+3zhr904UjoM5jD7Oy",
-	"qzMR+FlhLyTVDh4YuZpDfMgint15KJIrtlY7thMZdDqH0FKq2RzfP8fiJzp44Qf6F4QhpC4Fb1DtSWiz",
-	"7F6Azkpmk2J0Lzqi9Wu8PyA7nypWqiyFPPbJ20APuJ4M8J6bYQ6/vk04vy9SDDHimsxOiU56fZU7GPsB",
-	"84gNHBbms6eOK9GY5xLBMhDk057lcsXmaGDOQYUQda2eR1XwBMIIi30tvuCCBm5T2AW1H+cM12hko2eh",
-	"hWmhPrC69ZhxB1e5ebXMSp2RF421O2wjuDSuwM4PsADt5G6dZoLx6gtrJmvkXT6r8UqCWwHboOq2Ydx8",
-	"I8IYownfx7HmGBsgVAeiV0BhNt6qAp3a/aLKWV3wG/ui+b7h26m6cdges1M3cFt09qZ1q1pJ/yFNCVv7",
-	"nCocdcUXDSmclMH8fyJ9N8xhPZAI1aeFZfym4317OtbofI7khTvE/KA06FdCEzjr1NRuUuxnxVaGoTQd",
-	"FMUIA7HpgqoUypHHD2BTricwhtiSiOinODl2RMGzTUTYXQpc8PmL5f2feRmv58fzQ+g52xmJegEL/qwW",
-	"oXKUPBUxduZUxY0tO7A9lIzeTm+xtLXZ+8FY5GW40F0ty4q6e83hVFDbunl8EUqROobdAFUrVvlMmfiQ",
-	"QpFbudXsItgd8hwdH39Xi4El1rWu1fU5AVKViDj74DOAqWMrm3UEebYPPfpvW7Ed2qAYW8IPvaesAdLw",
-	"vebYtcTRehvH1kdxZ2vVdMqRUIfJe6E0dZYmHRX8mVpR+aq26WASM7NrsqTW6cWjN9blwXL4AdTHoTSs",
-	"31fbpkyt9Ne+yV+njg34+jPP8F9EoIcXz1aqSMv1xn+xSC4fP754OopGH/A/3kfn6SDQ3Eg3Yn9aD6vO",
-	"umuxD2bfbd0U1mGmkul0JXm5LUSj1jpJdW707P2L5SS+XISGkG8XWRrPqNKzuvXnZ2r3/f/+tx/+cvnX",
-	"3fX++fWfFk+fP3u7ef735ZM//u9F8f2/P919m+n1/17/Te3KYvHTD3/cPSr+/9cf/n37/A/h9xS5Ou4+",
-	"/UXsf6UrQUJLI6ADViUk1jSN1RgiT1BqM3A0uW+GdwZj1QjvlzFRvflsxwyseMxBgKh/IfpEluUpqvxR",
-	"usjGXM0vcHYiVIEO0q80SxMhy7TcR2yuBc+8ahHphaaRZkFTxp9nkE2P2NwG1ubI1iCK+/Dauj9Vuav2",
-	"E2oUS4Jn4Wh7JY4/Ocu1BzD38vFxWO4fC0EoBZg/jKRhIzjbFZuAyMs0K0WhGyjcAhG4MZfUg7SBwX3y",
-	"KLC6P3OZLoUuw1T+Q+vOm5Vsrp27a+Lar47NJrBnqZ5VIPiefE4HuDh/5vvOomzI74RII6xrjynFveiI",
-	"LqtlRxjCRt2njFehWiPaGMLFEm3qEvfL9c/P53UNfLi0gXfZB1gSREgviIRgp1PbKGbD92yBXXipeDj8",
-	"2rHl8jq4AjgQmITITmVwAUST5DGGTVoRPcZHiLotSDvhWCPCAYPy20cqvh7xZJNKn29xq2FLZ2o12xYZ",
-	"0TBMHzy4uPx2PBlPxhfT776dXJqxFys3DFWs+owilWkpYiw5UjcCu7OZ/zz8Dc75GU3GF+PJqM3DWM1K",
-	"D2fPTkL/0tkwXUhz99LMaVHcpnG41sPNajip6Bup2EGMJ1FFRq2Rx+tGhDuH04L0mIFq8j8OaNJitokF",
-	"S1qEwPeiKNc9fEpaIFcOasbqVsIbkO9u2skKbwzbfOfubSKSVPNFNpRTf8PTrKMO6zzi1TR2j271Thah",
-	"AQLaPlvo5L+/UOUgaCkttFviI3YeLug5TD0SjS9j7eHLzghxeunxdCBZGEWU6miZoyiKbuRN6w1VTrb+",
-	"GvaKpsChOMyZUUuvHx2G2yY14+7R4e7CR8brOKWHz8pn2BEDYUqW86SimjXnr40EQBeI21QgWfoBe/pg",
-	"rX0nPcrPqdapXH2fqUUgu7fBXwdwFFs79mCgwz42NKBfgvylP6mdKO7HXAuWidKY7hFL0lVKxXUJ12uh",
-	"r9hWpn/bCovBITayQzCyJw+by+NxcP7G7/99cv/p+6/pP+6/v2f/9M0/B9k4fxG7l0WoYyQsab+TuMeZ",
-	"bd5hz+xj174xF9mkemMd8Mi18oaPC65JEJv9a4uUjJWKrURJSdIPJcv5Sjjgl5IV+Mn8cBdinCrDG+RY",
-	"lst0hezEiGZCtQC8kXBjO8DcPFoLkQ1td9Nu/veoX/s5ujM088ib3elxdVQx4MEaMaw7iBixWUYsEZko",
-	"RTAa7GoU2oDYEBNbxdSe8JIfxEtXPNN3Zogegna09CFn4XKo+MtozoOLFdr65whqHvOlepxQ1s8aYq8d",
-	"sc9eFmfpJmeV2ee3zF4WqxPNMqu+2yFgxwSYFrpkcGHjzIFmXwNNgrs1KLMqPTwH6Qq/ZUALFXRFOXE1",
-	"Ot51R3IQea1xEtddR0kgnLN3peUUfUOmS1VQiE6v1a5qcENNayzgPCWkTGMxtuVadVHreisSq80mLb/S",
-	"DG+or8q1lPVVufTyzoNPI3xVeEirtKShVPQ7Hv0lbyKgnzw6fRwbIryt7fxrfeOs9VwVZeu77/DhG5Wk",
-	"y7QLUUyfueaJK2xwtUvAC0cTc2ZObIAsv/UgNXdXyMdIAA5T9vaB9NjK2I3lgWglCoBdbz61CLQKb4W0",
-	"ewjDqsideJ4DWzT2vVLlmtYAyskkUawb623FU3nF5nqbi0KLRJh37OpEUcQTjFvWexZk6zXb8T0y1tYH",
-	"Bo38eFHimPf2HktqnUpYftVgdoevgcSkHQ9A93kRjnzXuI4CoePal4dQGOfqv96rpNmuNtU0BxNl6LDZ",
-	"1G9X1WslKSEt/2vGJUKKw4iJzTZeMw5CABC8McMgPaZ7EgT4w/pb1hKZUDzco5iG29vs0naLwdGGFudo",
-	"OvH7JNpThp4IF5KNClcC7mbi6mZDTCD0hlARuH1l6DdvDCFcD4j7oYRU6G1tBBDtQExILDB5YAQvYhom",
-	"HoobVqKMoJ21Mce3+aqgDtadzOZHBNBNZita4q8bMX93MAbQEoS+k7BQjaol7J0M4rFW6qaCrRdbqcNv",
-	"2Tqk3jG8utdXs11KbQfr1huHWM1D176wxJNNrxE7TpnFAN4oY5GQ+GMXDEBSccl4WRbpYlsKW6UXQCt1",
-	"+GUvsXE1aqwp6++mnXo+e67bgZFgpw2agKntsFMqlQH5oGiUng0fxedia365rC3IlCF9M28RUWEJsbxT",
-	"yCFep1lSYMCll2PjhO30Q2WdJomQYR5+qhMxxpS03HJT5mo1xYbaE2Ad8Z1KB5sxUtfF3EoQYpRwFcLE",
-	"kFLt5AwEYYa4s7b+7T+eoex1dwsFVMxpB3cz2ExaFdCowioOc6rWPY964OSsXJNRd3NAI4uvt5sNL/Yd",
-	"hpIFSBSiqp9HCwGMg7XKErOHCDPSceBPjh34aE5ga0BSkpVKd9rqQHTp9N6CSLD+6f2n93Vjw55HF1/K",
-	"yICmqmaKK279DgvNLAHwjqQaVBhWYG7LyDFXkA1XkR7IbE8NJL5jP6ffQ1s5s6Su21KqGYXfkVgCWMuh",
-	"9lIrbP5MaNwbIXLtscanyIhhFoQlaSHiUhX7MTOOHnXfps7IsboVBfgWpVJo3B/rHTDAyrES1De65AdQ",
-	"T1fEnnH1RYOYtu6kX8k2dos+bMYJszh9isDpOjP6bmoWZygQ4zvEc+5yyn4u67BLKb4phAgx8Zond/Y4",
-	"cJ7VseOffLAz6IRrV1kOKvm8e2qgcJ/BsCmUOscLm0JRrVu9LT+tmH1vUBgKtcjEpquoA0oFjEJGxu5C",
-	"GQcAuIKMcgZatq9f/fEZe/ro8bcRm0P0JQYc94Mcn/xPv2sl59+M2a+FWhV8oxk2g2RKsnmsEjG/socw",
-	"1BzPE1HyNKPqwkJsRLKfj9m1ZCnxMi1EpuRKG2VvqxRLITk2psKOYiJhWXqDsVi4x1GaiQ+pDsZX46B/",
-	"hA0eXGNAaOm1MPZCXCjtA1IztRPFTEt+I5rtbuQyQzrnAIyzJFDAwbfiZJep8aQrUGf9Nbb65h1ke9+N",
-	"bHsm/OBgnxtY2yAHX8bMQZkJBjXE2pH73/IsTViByYQI5hNO3lppdj/RRuEA8GiQytsse5fyVSxRjiIw",
-	"sg4P8mOBxd3s+qWUsRlIVjAioQpmDAmPswIf0T1d9NlBVPwfqQlZqu3sWLWVqVXVdx/BFfXRFeJvkHGd",
-	"xA9vvt10FYxsO8CaP7558yuV6dQe+2jyNBSEKNOyq7+T9yQzdkhp1Ef67IAkh12F62xnLKw5rNV0kXF5",
-	"M79yXdvMtJCSgMpvUAaNLFJ149EUHnEl4ye6WYtwYx9QfRbA3O63ANJPqENjA8LZahcWdB90C/Ka69d7",
-	"gI17Khkgk9nazmLG4l0U6kbIA1qFmN2pciBwVGfbTZBvwfzdyWYqRVQPfl7UXvMwJEPhFmG/8nJdJQUz",
-	"N0312RjWkMLrhdCAxaTSvcC87OBHXDwKfUUwZ0SzCqUt78Cr1Hks3o2m0Kx1r7ZQD+5+4ua3fw5WnNhz",
-	"vx1v+/Prl78w+h26o1HbQtQaRqrqE/UAq+IfFGKFYNDDu8B+V0jgXwmebIJBwJyvBGnUeheXRpuachM4",
-	"rV7zJZIgGX1sPoh34FygsqC4SdQuIJqvhEzMwe1aXd8KmajCnIClgCwqYc+NSw7o8x/f/PxTd6eZWX/0",
-	"rqBifxvEbVrzntjs0mQlyiEdJsyUv4W7juPD7OREONPV65rf1L269Ko2ZsbGqXSPOH9Xocl1YGXKtdhc",
-	"YSguLAe0nnvGC9GIn1S86aNQRtOF2QZ1sOr22qhnI4W1LaGimfVtPu5/qkHTM75yD4CjoRDL9AOYFTHP",
-	"MvNnVbCNKDY8TTo03/2Yh3iRwseat370jWEZCCLDMATiocEoG3gYC8bz/K7wG8tF2Bd8E/6mVarLYv/G",
-	"wv7u3ul5rXSwplojgUlO0UxUzPj2ZrflolyPvXacwUMg46mcrcsy7+KPw0cznQt+o8ECs8y6ihC+1G47",
-	"XDhUCGhpqoq0Mw+MgYobIVm+zTI9Zf494Ent8EWWw/d08FVXA2vzqZYFbMz6trMuVt3trIGhqQh3/K9N",
-	"bIldsuT+yn0kxvyI7Uoh320rWI3gpcNCCzJUW2RvWPWW2tUiHW2rXRP2c4PpbVGddkUrbUh9k1a30eL4",
-	"eKuDVG7LRqugJ5MoEOrN0LO1y5BxSqhv+Id0s92Mpt9eTuB5+K+LIKg0MIEe3WNTNGqFoFQ6aq9HKBZ1",
-	"J28rx84081uPsKwKVSHZA2dxprZo0lCpPTGXw3EOU5/zcn1OWnU3AZj/vkOwKs94afRp7zf+am9otW+1",
-	"P7w/tGI04JaGt01jg90HyXIrRDgeMgMOTdfm7DaPMUrW1l7O0rDZPqDkgA0cq6Lii5tt80HdgeTeNb45",
-	"2Kw91PHWDcs+vsf86YEgRwuTcE193pCtxm5EDmGMOBO8iJhWaMZtthrzYvW0WMPRNXI/86oRDzXQb5Qb",
-	"X05OR4PU6cW7zNwBgwn3H2ox+Lr3kgY78ogB+Cpq6XnnUQ+CdCHt7Jd54UEt/qungwKEnkbKKmAWz3O/",
-	"c+RSFVcOkWt9O6KBpKbseNb5zQv4zpzSq9gc5/zv20IcaljWogwetvV+BvPED0F659GUoq7mo2xw0/uy",
-	"6mxREhpv8fjGeSTQee9FyYzv6PBrzcOpRBvITh487StNT8ImCBVbKFIpGZUID9alsaLMvJqhrJRKGp2O",
-	"P5L6nH6sxImU79T8x/3JxeXDR4+ffPvdU76IE7GcjD59amWi3TMGHHgu7YT8w13RNkf/KpWlKh6zZ2te",
-	"EKxrQ/QGtvwYgxMVXBsCFcaCVSVhTpM7YU3ucNh6R9TgqTqw+Tp7yVRudMPYccCqsmrmTGI6ZXO4bZYC",
-	"97uTK7VkalvoRmU3iewVm2+Umeo5sjpJkeCF+FdkXATaEKh5oiWym4Dbdb1i0N6EnjCPELISg0Sb5VsI",
-	"+/QxIzZlKNYqdwrtMo6ffD+VbpxpUe0r7QQgkFZaIxa7aj6Ik2BOCfgI6ohCAwhqGWt1HEY4GjEF7uBt",
-	"bpYm5wWEIADE8FmQv272D+jmChgJ0vBZxrGVheDxmi/CmQ2j5CwyrGwt/Jonn2VQu/U+FIgxp42QsWik",
-	"8Y55mrsRPjFs/jlu2FM5/7BwcBC77GnsApYThmfZyyWAmfpU1b6Pgi4XBfLG7M1OuUSsC+gaNUKFGIDe",
-	"36ZZotma34rqdxzQOFR6NrwOsoMb0WwFeDkk0Tk2wiZTkf1EwCbzJQ5Q3tPLg+8N5k8H1LEYzYLFHU5B",
-	"7WUMTg8MGtXZRjVq/3zdhMdkz/Fa0qD+haPRSLnSrcPldHCVMV+h7ooks1XQVceQHCbqwwd1ErljfRfW",
-	"XJkN1IghSfkvVH047oxkhQKhyDrpmtPS5qwWy20kf4T+Zx+tYPSFp602LPPSMVpXe92nCJkXu2FDdG8z",
-	"upweYupoVAHhP/QcjjkPiGcND4qx7VHF61LkiFoAsCXQ/TMKMVo5J7/KH5/lmjpEPB0uBnbI4MPr67+K",
-	"oKsU3nczGFULcGDpfva2XQC2g/F+Z9q7cnAzKMLN1LgjUKCmtrE+Wcc8jkVeaq/1QrGV2hI/pUH9FbCA",
-	"hlKBDeQ48WnIjiXY3MbpLpalCT5Hha89mb9MlS+97bSYMR6Pgd5EeGyWzuynhnPkPLqSU6v+vnRL3Mpy",
-	"aZQog/asj+9QJ57BQeYqXNgQ9iJddrTghyhChFd0WPpLYxseIvuF3Zyu1gCCosJCIgAGeiF0Qo9BJE9v",
-	"PYu3zXRK4+ybbjN22PHtgpP6ZlvIsEmm78j6ZFt6duh+ZIUM13FsF6KQohR6FisZTjGj0wMep9/PJ8O2",
-	"75ERxvZjNCBfWqJJI/xKsxaabYca7FSgsRnOzB4xs0o3B5A3t2J2GBAMl/RqJmwuPKWJRQY+cmdDG9oB",
-	"Njy2EObYI2ecyVr/uENZ6g5TRB2Lp2MkNJwOWhlPQ23LK68bo1e6hGULXLP518hA+s38YBFkKGNATMgB",
-	"PxNb6zXKz3c8dQKWFqzcFjKqKGsgljcIwtncr18U7K87WtGQup1T1zGMn0JqDc6rbRmrjbC8nHDpFZur",
-	"Il9z6TptVIZOgldCqlIUFFNxKL+rWrMaatLhIkW09etV3kRwGeywAYtF1T6Wkbo6PewYw5Tfu7SM1yKZ",
-	"qeUyvFNsgHnNNbNX1xusMrVc3imCeYp9bEsXhgUSPF1z9Kg7UGtOmXqywFt9mvEot4eyT8doFUNt9O8P",
-	"2Ak/utO2ERy8SwP4z3jcWRXZFrQhB//xqafvPzR1L5cvuujwrr1KXo3+B/bps60yQMtSEe/JsbFhLf3v",
-	"Zv99Uavs7vZVzyZYNDVDxDPIGNvTIPmHszN6UWgAdcbLpfM8ggp3LbKNmaKiPI+qDe3gqt1Sq2X+ML3a",
-	"U3c6BXAel7ypVb6Uc47vPec3fOGhB6GliO1Dq8hDVmG8wK+9BWx5H/rB/z4fr+d+PXaqHZpDMJVDzI2e",
-	"fsGK8yqZip2MgOvIGO+h06yqsPSLnlYDZ7JO9hSId2Ovm1qz5jD8Pg1GMd6uq25FFKyg6CR+6BUkg6Wo",
-	"vBUdOYMcOMPIrRkQwS9F3pgWKwwPOpQxvHe2DDGtvWwPr6wOBxclHTO3oC4ZhcluLC2Hhude41WeAlv+",
-	"6EiDPC8CsByam7LPmQ2n5gpWmo68oTWfTrPeoHBCmQjvjaoyO+BKrxRA13l8U7EzQe1/rHSpx+yaAifm",
-	"N4xba1vxSUUJ+8i1v6DmYAjacIIXQq9xrfuWij+Di12NeZgxIw4gSwiI4H1hooQGsOiSF7YMpkZ0cOW4",
-	"EKB4DsjM1JJtsD8ul+wC2A/6o0XPxBMQTHf/0eW4I6s0bGupK8ZLtlG6ZN99hvR7U2ZhgQ7J3jO73ocF",
-	"EEQO+9x6G7/Cf0BAANzERSbmU0v5FrF5wks+y5R2JHNGn1k0F+yNiM3TonZ3WrKYS8IpJEqaS2x4Y1qJ",
-	"hqtsLkWWIS8FtjS/EXs2/w0qFd6zQmWZ+QZqbaMJa4whSrMwotnlxo6kFoVw32EWzRtuGB2nQoiM+2xu",
-	"sU7zKbU4UcVKX72T99kcGDznU7+tacVqHbENkMzjPgLYuGapjLNtIhK835KH1x+x2Ja1W4neD2TzK01P",
-	"wgcg5fh8CsXo9DfXF4j+itzbIk4ToS0fuzkZHB98bSodsis6leIcphKWr4uNh34mjZIaqRUahbZUgGri",
-	"DINKFX8ioobIiXHGWmTp7TO8mzSmWi6xOA/5Fi2ZoTSDp17deS4kdFLyEY1j9rKObHevr0PbG+45FPHr",
-	"o1/rmyIU4jNfuUXJpqcET9bFfobUHYGcF5C1LsSKY50YbE+HL+X6RlMUlZd3ipfFarPhoWQ30nvBjNOC",
-	"2kxsWgbKkKrFIp737gx8vxn1jBOH3uIbczJJi/jElW2NE+pxG2KGWjKZEviFS6POzAtFggLKM9ez+Oww",
-	"LGMWDAoEUAvqTpZdBzDCC3GCVtD4GpUKxPg/C6SsnWhp2eja5RggzG2m93g9t7oVRWFUWUfso5IGNKHS",
-	"eF2ttmv6ah9icw6fZQpOCe1ovteHbROrMwkesbD4Z/i7VGXEOJTKgwQP+C4M7YTe/qyxw3yQhjvP1/xW",
-	"XGHJhXlMs4z289pMsHGiVm/2WRUEh3kNGlWuIftZGhLlW3NTh0/5GnQzEoDsFMsLFQuthcb6FOMz34j9",
-	"tOLepUa75pBKS7aVZZq5nUulllQ06PgenIvhmIYLwahgsk7ydbhLUq7idQfnGZd7poW2vePhPFVwmvbM",
-	"5kNR32l5SiiHtFwqoXrTvrnIVihHFl80nFzFJRG5GAwhc13OtBBykBAGAkMdB62SYb6Kt2sBIkZruxBC",
-	"srXgBdYb2oY+HuycqijDZb95F2UTrCkGGVJyic0xDFZdBTiekuUnHcm12TMUd6Itg0EnX0SwfFFky8Z+",
-	"oCrFnXE+3skwb86tuhnaIzlTnRzOZrf8rha6ytOW4JOFCRu6EsW5kEkqV3OrBNz2NwskJBooPmCQbqBW",
-	"GJS9hS87kJI9KsugK1/jte6uWUXd2VHSbZ0F4mAABUhtU4OktdWjByaJymIbQhnOE3ErMpVvhCznU1wO",
-	"veYF2slbXWGv+KpRYOXdaY4VrTLelQ5rY0r6pxZt2oG2pJ++xW9yS2Slzero4/BZWLTvi7QrIk74yXpM",
-	"PJXG3ylKt38oYNgteaFQ+ZlUWqWozq5eDgjfP/huCLYtt+JFX9gtL39Wi1Do/3e1wKKiXQUZW6qii1x7",
-	"Vmw721XadulBCNZhiPbBrCrwxAV/WaYy1es7dvn5XS2+iKEQIHHZ58JW/EOSQRU3xrDrYi7uRrFstkbd",
-	"6A52fdfavjUKWBUsbosIqRRqUoXU0YH3Vq3we09/X1IdP++H52gx1Hrvldh2/fopX9MlhdgNNsi+9wZ5",
-	"9izFAlhRtBkOplXCrzpwtlQrWS15ddTY/ecvy0F9cJZssFMuXygdDO8738i/6LBfu2MoEOegQ+QrC5CL",
-	"KNaB2etb6HiNbmQhNqoUUzbP+VaLecSkch1gIAfAk5mS2Z7KVrXf5Mn8/YrNdanymVQ7W40Khqz5o2al",
-	"UuYCcSuKuasxtu4rlKvXI/XQ/QFGMsK+3vBukEt8B+S9bzsiy9gi8ZnK9+31XIh1p+7ETDrYLC70RZxq",
-	"Uu3Af5BKCvMlexnPKPE+t0GWtKMX+o3Y108H5L044JW1wpnGInjdZmsf8Ty9HxciEbJMeaa7ngm0fvUx",
-	"6LXKj+AQA23UpcfnGKucCsQrWsKjWMVqNFUrYaB7rExZWqGQxOMU/GuoMrRrXV90rmd4sXojnPpNFKX5",
-	"E5Fnak+F3CdMWe8JsrwEdw9TncJBdofmWTBy2zmrJ0p9YDQnXyspktlabcQw68IF//qp/p7ueVoyGJFm",
-	"ZkRH3HJcjQSBuskA79LneeTp0SPoLSI3DloMXrzUOqQOPFxra3WEFwyW/Bmxx/bhlO3kWbtic0gb3Scv",
-	"1cIR2P37QMDr4p+BVNPFWOz/fBFvdunL9L/+4z/H8cO/lj+lj7bn3ROe4i1vBroGRIDfYYnjJ/do998H",
-	"RV4tbfVYYhv2xtFvZf/SCGZmKubZyK87MgLeoqYJHugNoKjfYfvzVB/AGzsaCoBZEvbcgawCWOhoJhv8",
-	"g0RuoZZejULH+XKKzi5pwGdUmp4Aue/49uiZVclRTEYcDO1oGOo1gdu6enC14wN3iyBUKMNDShGhRLbn",
-	"jtEDsgcxzXO4yF7dCUFMhEyhpepVrdmVVEDGjYgMKFE1iz7u5Lz/fLEMXeYDFdbv1IA+sEEsnG0nCkF5",
-	"K0SARkxlibBYqrvQSIT8xuH9sUIcQUShajz6KePmOEUqvoj+gR8XkbUXsVLwIlE7GVHNfsT+6z/+s6YQ",
-	"8MowqfTe6zLSognkLC/EbSp2V1Xe2ozLA/MAmgovckVzHqDzDd2B9ZiIuzKmKqgwL3qnKT0o1e4KasEE",
-	"cXfhmypEtJVerpmZ4txyB/Used/fGbDXNt1xers0LND3hFtBV5wrJXZOMrodOAL5rWB6G8dCmG2J81lT",
-	"8r/ZtyYLo+L659XzQq1sh7/DlrLIf7XX1nqiNWV2X4lFqmuVfj7W2fN0qITW4lvCxojtYvE/PgpnJsqF",
-	"4QYZv6eE0/w7Kt+W8jcgaW6p2uG1rrPwV08mOhIFZPLaOC+V0hsjGbo4mJ/N7jRSADBc6OWVJQ6FDpHF",
-	"QkixE4guAHQEUmgg2S31ybmcMN0FHLDRnFIBZDOqGhkUumRaxEomusIsEyXJmFnWo0IkPC7pnKPIp/9n",
-	"854gD4cKNli2j00AnYetLiB8g7VzxPbWoDA3lklH20HznAOZW16YL8Wjtt6xpKM1q/IEPlBQ4C0rLJVW",
-	"Vy6eD1AaaBlgNBFtVMTzDakh4L1HgKBB4ohDeGBPY1SVIQT8yyWswgYYrCf1RjeugLkeIrkMdi1Y8w7C",
-	"gjc2uVGvN6l6IFsaY2LSM0e6EXGeRXVqTfQaoVBaNwNvOz1LFjPI2pip3/D0eB8LGHJEQltbhbpUkMDZ",
-	"KexSDq+tEmzHDWjXj1Dv0evsqWX+Gw9o3zGKzXdkWZc/tJexV7Tq94v0gJi/ffSZkShyhh0FoXwHjBCr",
-	"Fqe1KiZ7io0wXbjYphk1NAeyNC89BnSbqdQHbVLbhSHeiFEdZAe3H6VCs0Rel20Cz0PI0zcV/yiyi+I3",
-	"XzGj5ffWskddCRf0tmq9BXBIu5AV0QX2fCH9ht9ANIc5fIfN06IkiKD5Bqv7Q9DHnuN8Ie/G1T0sJToc",
-	"R9k8xR3Yylvh4N4LLUUghDWEIsxuklbQUIrdnKDmXsoECFj2orxic1ogImuwNjtcQKSmSrrwN7H2FVQt",
-	"QIACICV1/gY9yTVBw3vMsa4t6TunfncEqaIDw4qMxYjk27LqIQ7OAo21TU8BtgIyG1bUFMA+X04ZJ4fK",
-	"WCa3EMbz8dVW+UmxsyEf0DGeA3Uk1tMqt+xZvF0Z3h5Fe0t7ncCfRsLg3nBECHGftaMmy3C3Js3m6LY0",
-	"+pL9GO5r0t2y25qCjpuWBKCy87hHFAPyUH/j9Trs+w7rCe1eEYqPhnMp1S2dUxvmEexoBu9hIe3q2xbz",
-	"ghdZ6nYe7ciq6NXKnGWmLMRWh2OgPtgluA5g7ifFHogBvSMIbhwfrKHopaJwE86sb3hoEujFosp7JSkU",
-	"28gSlAqXxr2oaMw8PzrUEabbv/W3G2RnGxJGVBoH/NkzMyDazkYxISqcx9eYvS65O7E9SgaOJ/aynOUq",
-	"S+Ng+5xf6ReH0E8LJuQqlYIVYrnVQrOvpWJ/2d+KQqqIeb3jQO8X2wxLZtgrsVLfgOOz44UxNY0z53pH",
-	"YdxhL2N04syTieX60eUlm+Oi2/HOLSgBa1Gg0Z5RIDdiX0PfDq9GWmxlkonZ2Th6kffWPLPdF9EcU9AG",
-	"b5GpBfuILtKUvaO2Snjbg9uLd6OI5Ty+0VP2Gw4MooLvP43Zcx6v4Tfs4mIeFDHOSl6MV38HL0Vt3Jvx",
-	"rV/hfGnqZAFMl1WdNvJfZYJt80zxBMntzQvMvJr9n6V+6Y3Hb/jk0elsbLC6Xd0NsIwT25XCyT/Pi60U",
-	"c8CfmMPdxROvmMiomWm3JElVzuh9IpmP2bVTgMjULhWjnwHihPJ0mMdxwIdCLmMW7E30M7+p6uusiWNj",
-	"JVK4ZkW2a9nJMj6USRim+3j1Dgd701piac1CA0g0vzE24tbnDots2DktXOgbbFGxLG0JZSKAYt32KYT6",
-	"OVdW6SkQvY3Xxnyor/zUBpkx97sRXGqGXcHvqCrwoOgoF+NFvDYmjB0wZDKZDS1UDaU2dgaIR3TDjZNt",
-	"dt0w/+m140I5B6No47SqK8Xuc0hDm6uaq0+SDh70sUZ65IBjs7waqyncHi9X/Rzwh1Uq1BX9FPtZsZXu",
-	"LKR5/a2yz5w5VRlNo0WWHH5jO3LRtHjw9S5S0WVctAyIT5E3NLTw+g9t0RjaTiwCQ6OpcGPbyh7Deg/h",
-	"fHULgvE+GtmjnAI5Sbspr+3B+9C2zO3oeYtI/ItHXk/azka0oyqpMDrUkvbT+1YoBjys4zzMtdrJATRp",
-	"5EuGG8/55jYFstHI1RWpB1m3cxrnPPI4eq/8Yv72CdFbYfyQLpcv3d69M+fw0G4J3X4AnG+gwCGl+LUq",
-	"yC/Y8BvxDeMAL61oltuGv9vnIdiL5cPrtToeW6T2TTfqDxY55o7LySTykp8u8uAaZ2I9qz29aX39UN+A",
-	"nKcfU71zlEzPuuLt7elwiQs3Jyh6vIDjDExJc4RBVHBN4fh2BL6jO8TzWkOIqNl2KTrAsH10tjpb6w+v",
-	"oXaa75gpBFCFkL1z1XS5a72nQuEski2zE8jUIfN3EFXAJ19T9wSmv8UbjrLJE/8d7e1qD9rBVfPmDaLL",
-	"iHjt0sEDfNlaUKKdma+kxwmYKtichGuO2RxML7K52klRPDBb/MED117hXwqxnLdg1A2/YHL56GC3l360",
-	"/2gAHjYqq85Tlih7BfHSevcH7zSBQ/EOPsOB6MUBo9Al1X5SIYQxzygA1/7Q39WCmpKVDKBQU0rxxjce",
-	"GdCyEMFuY/0QXJ0lND4LXUmDWQizIzUr1bgDvdT5OHO7x2jXUYhnnuAQCpWUgY4KBqHMXHTyfyKN56BK",
-	"SL84q3r/S/vnN/tcXHeVX+3WKhg0rrKqUDsdxNL+C+aM718cjZnZL3bT7ZcaVZ8ckWAdlEiyftoymSQW",
-	"OxGK7iW85ONDgeU+7eVDNAQvSs2qeyMvBg5obyJIp799M4+qFIhN+gs6kzdtzgKjwLmR/6RHuNvOwMHp",
-	"c2nkph7eHuk42t6MHfiIDZd8JRKXjvfsDedTm4cFvzbeFgWdBoeUbv1z/kpRrTtkdzKxLGdqWx7AfeAg",
-	"NVtz6BtbKLUJW0qZuBVZx4O28bpW8PuVrosBFQCCPtF+yoAWKLKrjHjqSmbfdyia3jMJmn5QcwGcj/aH",
-	"vnILDyxjvOQUPdEO9AqmVJYO4Opv7v+AmXRStwOo38Ebz7937RaY3Z0lttJkB0uRbMUT2rJQTN7U3Rfj",
-	"i4vxo6M62x/7cX7Y+ob8MdXGmLlrfWXnLv8C5Zb1d5+jWrShgo/Z5n2H9tdKHBo1cvsyFM54nf69onWF",
-	"xh2obXoS9ZzfAqvM7GAhJLZHr5p4g0/FmeYZ4Q0cdMGRKKx5mDKvuQvLpR6OdT9uLfrbrmd3uDcuUITN",
-	"8zWjg7AOnuAuNh7Z3h7Q4pxrJm7TRBAs0J0ZdJhGI73NRaEJDnYQHpGlUpCwH4BABHOz3vDCjBWiSHkd",
-	"UHZx2UvoiGf0jrzv9P7qG51ac13VnHnqvTG4BdWNkCHEgOsW3yfi+EXrND2xV0Nr0oCixaxrEEP6/AOP",
-	"IeXDifWpP2oUOkKaHd1Bb2GmmfD4PBGA66WS9rKCsqltadyGekUNcmAi4ZO9ucGKMXga2qZRHLSM8kIs",
-	"0w+h6mRNGOl4zQsel6LQkZm4QsRqJVPdHuSiKGePlm+enoeWKrQrCCRDY46cDB+t3oI9cJaDETbTFzrW",
-	"zbtOg13YrZfKWRLkRERkzrQmm3gTdJzHLCY9hWWcuqyhPVmT9Kp6dcM/YFu/h08eTw53+YtGyA8cZop0",
-	"FIFwDeD9U4AGmuWvNW8zlq/IluOjqfPuDdG8b5NK9+9jMtltYZoZQkqAtsBp9/eeNcTtXdbZ4TYalVbb",
-	"95DixufgrbZtQ/DDbB1KcN129T4URNqvJNut1Sai2nKj8CJC8zrVlyl1o/FjYbVLu6qNmgrBE8ukVU3I",
-	"5eTyyf2Ly/uXkzcXk+nE/P9/763UO6hdgTlXUHrAfEiz27Btj1CMov62h0+DakynjLgf/T4SFiFTVeG+",
-	"M07tu5Hr8J+IOLXcau03l8WelGxzhi7sDD0eMEMtR4tAY4Qco/UIiwrG9Tsr6Kvx1TO5ATAgpnY/HqHW",
-	"xbxvsP9ELQUctCPrpt6jsM6ihPHHAcVnrZg2FKzbRwUnTizWSt0EW8yH4POJnzjUBJIXt5AmSoEuWV9B",
-	"4nYKRNKDsjmnmH31ziYBsCYPOBU/CGMWFQ4B6FXhbnNQF9DHsUyzDNyI3lStaZbKVReh7RtXCGaJzLGR",
-	"oWMHhcoUrfsbiU37dbe+OY1u7fBKu/ToWVfbeBiB9/7F/Nnh5e/0howvRHbUyPoJr/IO7YNWFcdKGltj",
-	"dFy2bGtOo8Yr4rIe4gSZr854lqy1QQb5gYWpiInMOScSxksPZ93jtZ0WQ7pClBl93hXGFwgTh4T8bTst",
-	"4Otim6ZDdMlwBdPpSk7ZpSWjZYUqIW1jnPutTETBdnx/hBn2YC4YVV/FUGcLwwYpoFOaXG6LrGc1Lfkg",
-	"5ga7YyJUzd7edZJeFdTaWfakKPLq4kAtNtr41ChrjjRwo6kjWQ+EM0nSB84L3dWRVXGEIzaKA/JuCVng",
-	"MK9nbe9GIuLoJMLl5D4TITVGCLNSmEF2JTXPQkyRZLcnNlYLUAF8KA9Xw0JDYfvZqWbJdkBQoxA6V1J3",
-	"nI1QB1pTaKhUKljSBftL+n3kQCNgLqMkfqWt2uhQOn/ro0VhrWo+H2cl1bz20ZwDtI7dOh4/Ji+3HcDb",
-	"H9+8+ZXhBYH5CavAUqmb2aZDz2ZKrtpSbG4Z9+yz68TahQotw02jpl8fj5c0puQckZOmgvoyMZTg2oYI",
-	"tnlCbZ4CWsQVaZNoI3Feqvmik7WcDmVEKhnVHtKBNLgzzu6XndVfOfF7DikIIifGfdXRwI2PNG9/nZCw",
-	"CsehmKe88GIyOWAlh5745NHgL/icNnEhyrQQsy4D8odC5UgsAIhAo8h2KqC2/Zo3Y/J1PxGqSxBAi5dc",
-	"ecBiCHo4oh+wJoGANfwmMsm8yb2cPOoRoeuS1ldokxwT1yZGVVgDe48FFWY3Q+AR6yhZUes9CbTJATrx",
-	"cMXrc/TbKE24TldrUdABGDzgXEx1EgUxLrxjHySeVXhU/Lf5rFQdtM9GN9YP6AJZBLxFxtb8cGAf/ogw",
-	"wejh5cOd3gh234YpD2osKNhF2g7qyHlKT3x/aDQnVUMGIzgvKSmsMYLTCHjXHOw7Kssj0HQcg73oTOM4",
-	"rEM7RwFXIC2QJezJShS7Pz1/wx7gEnUN6n+YGiZV1kjBSLYuy1wzQkkxtS11moAuyYv0lpdmS5VAnxSx",
-	"rczMNaCsqZ8hg+JajYwJupEE6acrAxXoZqwHBL/LgkJLaT6liL61jiANuhBgiTqaCF4U6a1ICFZcCMES",
-	"vq8hyOypDj2p7H8SIUzQklrvGxVhVekVlQt5YfMqj9CVPMBKsGNNneHL67kAjyxGey1L84xLKRLK7LTi",
-	"+Fu5QPwb9RikB7KjI0CqoVErWTAitOzIG9pO3QgJUdlqLj69j0aa2CORk8Zrfn1RDbFV3zTQOl3vuwok",
-	"3Ns/Bk7edoKke4jHxNu+KDpk1673z4L8vm/X+0Bmq/AoakpKaZFpswYKHSy+gsun0NvUjnYesTmVhsyn",
-	"jLNcFFo5QcLGUCg9zvegy7FHqpEWcyNlSknQEPrtd/mGu1OPXdFqU+iZgM8CokgzIDTYZptU61SuzF8s",
-	"SmmGHP3kITnsErYz1Rb6FN9ETItSA7mGeRT9s1yLd5IRDNER/uPLoQMP9DUyM4LMvmq5NAvv/cU2pvP+",
-	"RH1zaEgEcazA/NjXJ7LUXbb9V2QGAqzrUOyH0K9WK7sIgeQ24k2lANBvAAZNQ4A5NEPi5cz8WB+LbcMP",
-	"9cXGKjaaMIX+WWmJzwFNMJ9ayhsgdIRWktS1eR4rWRYqmxn1IZxu9Z+cGXcUHjl+J99JkDcqZbAqOTJi",
-	"J1P8rwpcNb9ic9eneOoTgthaMuoeuijUdrUusb8lVGh5fZawRmSK9e6ugNq+tfEHc40xROfROwn/oIod",
-	"8xtSx8MQsUZmZi7AVqw0dBRPdEDgLzzjxWZeJ9vx9EHVThGUK8RB4H+d0LmwrBV6jxGxIfsV8TSJZ/UH",
-	"K53VX2xTJ/cHEBWIwICkAMTbW1qf7QzXqomDsytlBlifaSy5rf3bzjP9Z1UXRfz80Sg0x9Vk0BRDjQMv",
-	"Nl0nbpiJxqZ3j5wHoGc/RbWcfkeAE/I1Qia6wgaAzixUrjTPLEwlshywZirhX7+rhdkssB/Mv21zd4BY",
-	"OWhFv0DpGlzkrpa+VUoJqocir2O5rspyqtZH9gDrDSm3OPU320LepSQzCSO90nCk/Bg6wqi0qhfZFRJw",
-	"eek1/3SK4FDreBHuj55za/TObq2qH8wwXCQcqUUKDX/DzqGua/mXnu4uIAjE1vlGHGvk5sM5OjYH6RGQ",
-	"bREG0mDTG8ATYd9wTVicci0G7ABnpHb0Ld5gOS2nvRrunt3bsg1Uf3WxahLBK/HL6XJrhKQ+swFIiGcq",
-	"d1WaHVFhb9cKCXmtXX38Dn4TiDYQ+abD1hBGxAzCe3qHvYqP7OL8vyHrrC0lKCQR7plSGXMUZW0OTsrc",
-	"6uX5uOtwxQCIa0Li9dSPRrDxPZI7+KdRzlCceyO2edeh8jZU5FfXOWNrgc2JA9yvUKL2jp7xOke+cbSw",
-	"jd5QO6kbJGeem2S96/oHVR/ZOLdJyVXfivT44c8jIuZhfQRwaDPim2wH95AedUYLciJY54wAn//WFgSe",
-	"p5jwL9CSYC2ypDsjbSuvYB9adiVzDEILV+jcVe8UHGyMpqu22+hk7skpxIbplnnTtTg2OwQiaeiOAtM0",
-	"SR4oSOBNQKO5ApiHXk3uCnQ7o1E4KOFlFS+ZWv9zWQjx936wqGU2GBZ1uB//98J83gTtAY9RlipuUu06",
-	"Dmx1rUjdp404qdPlQZ1P827bR1nuoDazw1aWIjFaypFO+evzbWi4GPfraPMFltdWWqF2EtCEkFGje0bq",
-	"gy3VFmGvm6hqy78Qxi11t5Y7RRLWgBop/1ED+EZemtE67Xi6vWWUMvbj6+i1CxIwK9VqlTl+wh68e454",
-	"4w3dGWbgo+ceErwaKVddqaUlXFGRdHmrND6ZS8T6jcdk2l73Odse2BWudSDV4S4ikqkisfC1Qugc6pkp",
-	"ZHKXJizQyOd0EetUQL+4tJjrikrglSI1y2rWGGzwKo4IvII9kSx3bpFWkUiTEnIwEQsPaahYfzvVzRC/",
-	"G1cXYC1ortL6dzTzvvaOKWrfPSVY4dz+MvczjT45v1V0kb3DrMC8QnS4CEnkmJOKGudf6UJnoXYO/6/Z",
-	"ScOwdbysIisdoLqz4OaGmwWnHMJ31aP1GfpXT9xsyyPnd9lD1txqjkeXINhxF5SH5CbCz6MG3ZpTFSFX",
-	"2g6JQSuBs+rkLjSgbbBUyUHAsX7QwcHgxTNDvVDxmS5XCBgSCEajXVIan9VoVuj0dydi0nN1m7R68xQV",
-	"2GxB6PQQgmfD/5pVDCGuPRco7RmCg82YvPa/9bBx1Y8OYLlIgur9J2l2DBbPsO5a14PL9fe7MR5ydc+C",
-	"besyDD8TuI1edyLEo4OIvZr+KxBjC6k4iqRo+P+NI5PCaUbH2HCzpQB0nbTYG8cIWGyAediu+Z220aFu",
-	"I7bPnJW/K8d8QA2ciNxQJhVBmmMZoz9YyAP3auHWnKxrmD72HHqXqKKGDzZT4YY2dt96Zd/OS2gkBZHi",
-	"MavLuz/Ohv8yCHozuRvfZRdHNR0ndZ5qv2safK3f+s6u8rmYpasmLl3cSz4K5/Hjh0+CfP1dOwPPTNuJ",
-	"FFxL+DXIWHPK2V/zEBsU9BnHAIteq10Eye29ja/caaNYt9Obu15eJzbG+VdU7W2Ps2XRRsw/DBBV6L73",
-	"CrNfXLN0GZhma6hA3Z3t3ZWlN9gzFnhK90S9Df14iKf9c3rUbYv98Bdpj3ox/F1Ksq/NmnwDfWaWS2qq",
-	"BWEUioPARzY/F4JhwsE5bAsJtVxaZhNnsVmgT6nMFZR5pcny7M5G7Mrh7BD6aVvZWYVo0bMVPezXrcn5",
-	"JnKXg7+zUirx8bZfW1X8TYT09fbqqqeYN11rrvsw0qNhHPiiV1tJfhgcReYieDZgZ5dNQlLzRZrv9Zi9",
-	"Ih79JbTM2E09Qn1bJGyeNXfUrVLwwsyN0Yce4xUhGBIRZ+Z3c+YBb7u5mb7ff7Le5tjjbG6jreZCjZ3s",
-	"pGLY9obtRXlenn4zhlkicuPc9TpHI+84Azpc8DcQUQbTwTciqR1/AfPtyjLp1jYMeXlmYpVEPMmdjGys",
-	"CJodshKK0NiglVJzcNhV6WzMonByHLL9Wg3sIEGd9Ohf16trHRZdbou03L82CpFYCy11QzMsgoQbkFy3",
-	"nBjzRVHO/us//hPSc6BU0THkhU9JsC7LfPTpE5zbyxB5JrsVMlEFu3fPOA763j2GcEbiCLYMNphI5MTz",
-	"GmHjHqTM4+/kvXu03+7dG7Nrt/lSXTXZSSVQ7ngZhnv3SNfcu2fsQXiMtWLu3YuosBkxUYj0EOzePbJx",
-	"zYt+haQJxTaMyLoWXvydpMSLkq2cirnY4tbEBx6XkCeh+lyytRPAUt27h/12QcUnenzvHpt/5Hn+aR6x",
-	"+Uca/SdKl3607/iELf0BI5VghQDYqu8khOWLFcNQesXEXgiz+VOe0flSUZA5BIW5LdUUZhfJOwknMwzb",
-	"Y29JdTlljyaPaPQ/pbqEFS0Ey/kKIGH/nKWbtHy3nUwun0BNAhG/UwA/1ebLjBGLieFP8ytb2vdOzs1f",
-	"KJnKEdbqThvseWbeSo6zma23FnWAcJeYF1CDPQfcxkdMd0cMjzBMNkfMZqE/zafmEHgnzUf2IxEh/iQP",
-	"AmHOE54A4vidtMIVWbZiZVtfwUkw/2czrD88nGhvdmws9A9y7oErcbLeSRyL+bQ5XQcJaSrjALqcuZzj",
-	"OG29JGhZs740XdBaGvvTroCc3k6cRd9ZWwxajXAarHny8zd8Nb+quuqYJ7+TmrAXwAf5Ynn/Z17G67nf",
-	"oubrRxeX3+C8GTcBAoR4IHLNllyXoqCxvRI5Np41Y3oOnXZ/ffn6DYW3zBheJGKTq1LIeH//L2I/H9Nl",
-	"EEwkZ00w84p3cv4rITavGPST5htNvfrwvNFsHqsECMfh5UAqal7M47WVT+T3lWxufv3JiPLctWy1kSJC",
-	"BPAsI0BoJpbmMPte7JUFqGBzrkeXT8kFfWWk7v41bAh8CZoSCuGYiHzEJkgIFGVq+U4iK2Fxm8bmrNrK",
-	"0rZPQ4QarBS1b2WIvANji+D+kT/OlSi1eSCANvxvATUheLy2I60+PLWJpmXdjrNagiYSaYisIoDkL1My",
-	"FlGYJyARXvLPJyECcyBLY0HVwtRG5Trn8VrcvxxPqHYATx09ffBgt9uNOfw8VsXqAd2rH/z04tnzX14/",
-	"h3s+RaMyLSGACLvYyy1MRxdEGS15no6mo4fjyfjhKBrlvFzDgfkAncP7xVbCv1ehirRXW0kThWl2xvUN",
-	"WZjmEwv3s5ewpwxYnYvIcVe/SEbTkdGu1/B68wIYVcE3ooSMbIfzU13y4OWy6q8QrIKBcdV8YNvp2OvN",
-	"lJrL/7YVAGt3jWWJWwBdrR6hCzOCI8MFkRv1uBD2EPVvwcpyWJnLyQSxobIkxmQ4g2OYzwe/E0iuGvEh",
-	"19HNOsQWwbppWjVwPkFXOAknGbhPAAocY/wBukF2vciN/AGpLDTYXJmEWXq3PjjdRgBKDv1pRn/M1G70",
-	"3tziy+eDj8VWfuqU0mvYhNoKoW0Nri3f7xWbY23hLE3m1I8O8oxq1ZbNP4lKNEdfYiVCq/AGv+QcE/7a",
-	"6HhoGE8dXJ2MN+a8tQsDIbQEDWkYGu0go1CqDVRsLb4N3QVkYu7eTYdrrN6DHGS82HSrKDjvUfVo59nW",
-	"IXtSlWlMBUTu2IYD1tUAjNm1ZPAmczQYtcmshQLGY2z850wkK5FcUXszV1ynitVXUHFiFX1A2eE3nFPR",
-	"XVcNXSrSJ3+c3Tquuqam6ZygUWy+zUL/j6XqzJwfV3MoXp9J0XG77tVeE6K0Cg5+fPAR/vfTA29dIOnT",
-	"czOS2HbsR6xBOOOOBAaeEJ2SK/qp7bCKtCktrdNh+7tqUZaZ2U8WilCIWBU2197YWMyBtgH7bbHYiNZ2",
-	"EUTr8+GUsJfWrGtsYWOj7CFqCSMJ7drr6vJrmsNhe9cz7/8i9iTqYJh+r5Ds7oiUe/WYrjDSfD+BdImF",
-	"WZeqMBaZMXWxwjxdrUvjrEue67WCyMyADeN9NxT5fKqHfxw2/3Nu2q4TEVY1aii5u+9U75PdduraslSD",
-	"ftQMATZB61wUqw4TGImvhsnV/ygVm+c9FKwty0fD+1yaFefOLtJ1nqMJE1ROP1unW0DOk+f5mF1jEzuM",
-	"X1Q9X+eO7s2Sa9TX7RlceQ39tP77FEKS6jzj+xlpedvjvdmds/cq2nR9r91+cU756dzreX4OWfmZwonY",
-	"AK0uLXZDP4DAJEpNJkIF+i9K2xRQRzZEi8bmLS9SvsiEZitl/Q6i7CecgsP/LgshqiQNZlAmTy0dYFUV",
-	"CiBIh8xTxUqVpYvYdbRItun+Of3JFXdUjZlDh9wP8L2nCPMzyrQH1MujzhbRGNU2rzyL3sbRd61udFhJ",
-	"QzApzytfkew/im9CdAMXOuwiwhs/p2I9uDGi0VpwW1L5/A3v7PFJlz2Aa+iJZ3Anu6Z8mBBd5/mLH14W",
-	"SPTxHmJTcaBBwDNXCirYMhVZ4jWzBpbbKz8VbUy79pIhEOAktb2EMPAd9XUbD7jhWSbwIMPPgWSEB1oc",
-	"or8tzuELG2v/Y6X0meV0sLLqaneOnAIPSM13G3lWQ4C3wdLNZluaAyAi/IFIXGsmD3KAGcGwFfiM3viP",
-	"bAjiNxy3Bd0h+lm87aqbprau8efQUkET8401Mbd5prhxYrEje1sKXJDKXUk9Q21TuHfS70SP+CH7NAAf",
-	"GMd612hIi3klzHhkWgBWGqlF30kwLhLxwTwfO+Bo5xbHaxHfiGTqF8MtBUB2mHkGZaXsb+/kLc9SINO1",
-	"RBvGZoG101XCh0ENTyyidxIO2GVqdkhm3Fbz9UhKDwRVYMzgos1SfPgcvlhiUqbgUlMIHwxzzBzZXLo5",
-	"uAuBKAhdlVxtthq6jy62aVaOWbP1b5ImYFxh8u+dhN7tZjJTympeUcFglrFERTVUjGNAwA+EPJHX1Mkz",
-	"Hzzwkb3ZnFguX27cD5GA045LjCtJmazGFZRoInIbfMnXl5PJN/CqDdVI4snBriVxEtonWghC1Zob86rw",
-	"Bzs4ypBQgIXUggUxcMLa4wchXQp4TtRJ+A/mrJlD7pQGuqvgXhisQQvWAm1psFMkuMEW60JCE0nlT53V",
-	"tpLN6VZKCpu/WLa1OY7ynaxj2KiDkKV7b7b9rn18vdf3O3lN28+D9mjsZtjo47vheyNqbjMTUmuKxj9s",
-	"Z9sTGH1N7B6MQm4/rzTiZpPkvKxmH5YJg1rm6+CvFlFiGSKw4TYOeh5n6cwl1BdQ19kAqiGc2QuPc32j",
-	"ES/w9ffPX735cfbzi19mz356Mfvr81evX7z85Rs/A155IOZNaluCLpiHvIvXexmfYnH9UOwhLRJ9UZca",
-	"FezMNqkb6TW/fPxk+nT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOL",
-	"x8mT+OLxYrKcTPjku1E08pZkNB1NxheQ7q1CDi4mi/r+/2PvW3jcuLE1/wqhvUBsbPXLduxEjQtsJ/ZM",
-	"PDN5wPZOgGv5dpVUlFTTJVIpUt3RNvzfFzwPkiVV6WGXWvbsAgHc6Zaq+DgkD8/5zvcR75qXyyZZztWG",
-	"PT9/ev40k0+eDL///rvvnl8MR/Lp8Ml346dPpRxdDOWLb7/Lnlw8HX33fPT909H5i+f5UH4//vbb70YX",
-	"F6MX3z7pQXZlt+PdzeReIYLuPAt8tXGuQYNn8QsdWkreQVk3y/uTdjvU44J70WXUYnOTrqJdtpP83VKN",
-	"6sCybS5sTFT5ma7OotXTCbsqX8xKGXld7JYQiBRgEX3PqeGTVlklB8APZtFfCaw//iN4NOBOCPBGAjQS",
-	"elPDm0k9XbwGr2GgIrehL3xQBUzE8yi6nTW4LuywYHLPn4VQMCUK5U7lwgAaBzduOCQhzYEpiJVzDbbj",
-	"X8dxXIc9LuoqOYWVvs1KgchLHyq6YzqWrEAvLBHD5UCRJYl0XunZ3KaXAnk3E188HWsfRf5QYYS+lVVV",
-	"5DliIcOHBirXHvu7jO/UMREAoLkBHgs4GGmxQZhwpxe/N9Ja8BLhix8e/Q+bTc4ogXnmj4YzIy2C8x8n",
-	"3k/Cu/vAfXYpHqU3cm7Tx6cC4m6eME/lSJRHyBo6rMUv2g8xnFOAGodHg2mxUxuxfFH1KqAr+4KgeYRc",
-	"KgBS5eYgU4EZrgtX51S8JVGsgQqYN/BFPPCojjwL48OFfCtQtIFK55UcaYXVJNdEWvfY18Rjo3IdFbUA",
-	"XG24FErftR3ar4MSxyef3OshgZU+S79Le383m1QS4P8+mYmBgRDZ5qHZC6HzOV5B2Evf3/d4uV7rqMwC",
-	"te39eMTVHDNpq2LExW5rVV93cuj+mcpydn2blQv3JRD/KEaZ6YuncBB4Gh2k7zwZ6Wrei0uJvNR9v3c1",
-	"1StsvBX+YZSpDFUDPAYAuHU9EG1S6qH8cx+XgG3kSG5BeH3bOfw7W1UOh4VbwYjbCGF22oLRc6DClM6S",
-	"DjWlqXAuEoud4QPSbTvRgc54j7VDnbMOGwJT0RUVsMV6dIP37mz1WgrYbQLwslK/719zlOoNv/9rDlNR",
-	"J3bAvlFvDxio8mmkh45UUTLUmwsgujiksEpFr0ilGg7/xxGy7k5RIUMi5J8jOceCq8j5wBoEtDF+AEWU",
-	"rsqSqyAgUgOVQr4OJPKvRlNdjIht0p+2PkTBHYA4SNNZhrnaN57J9Hj5Wuytm9lhmW9iafhARayTXv/p",
-	"znsx9fBIWzGPbxuMkSMsGVf6ZWUls3zZ+b1sS0OicE8XCxmNK1pHEHsdOavnpbHtouaTxztBShC3Go6t",
-	"b0zIPkPJj/PL4aJVK/EIIPd6RM3NATx4Bi40OCARqLEsmISqEbfyT9/0rxy/wh3ZfiZEg901mMUNeEAS",
-	"HOpAaLO+s3v+cSMIAgCnIY4oZ/Mys9KQrqgzJw4Wp+5/rodL7+lzlYQsS9NHm0TzCwThQxkK3mLkrbPp",
-	"qIaiBb/As/iZ2d3Dm1nb5sQz4KMEE61kkIZzRy6s0C5xE+GlmyxuK4qCn4LXdb+P4F5PuBSeS2UKCwr+",
-	"fDGfQN4LS3EWNvBKNwEuokn+Eqbq+CiM3SbwM7aMZJeP83htiRr6/cJdOKDQbf0mhlV6VIB3qhZanWbz",
-	"+anfqU4Hi/PzpyO398JPMgXB/di0Yq0XjppAaAdCTHeFkX1BmFkjM5A5wH+F1bUL4jfo5N7IZSCeKoxY",
-	"GAouIbsBVIRRveQvIdjkt7Ih0hhe+jgccxwAdTB4tSFA6JmvnKuCyz34wriw2oKN63Gc1SVzBNSLnxRf",
-	"UgCd6PV7cnEykspWWbkXzIW7cyRPd599nLHlEGc75k7hzs9dNgrnHQxLPTRnLOfQv2+5QQavNCLbrAEL",
-	"PPsHrrSlbIgq/KVQ+c/4qh/ce48MqIXWg9ZNR4m/3WNprvsvqQEPbNK1CWixaT+zmrLcSSjQyIOYHYw8",
-	"0A11AMk3Nx54QNgYxnRwon2DAd9jiz9uLaN5+9PVyZNvn3MPhkuLlKINhTSUft2xkubFBaAZrazck/6b",
-	"TOr9+cn32cn4w/3zZx//o9dcXNN0dr51q4g5EQHHU4lMzLPRzVrC7RvjcUfIUMPYA4jyxLiiIEP8/Jn4",
-	"ufiBYEZuCKKoTFjZoc7XDQwn3N5mY+kMo4Jy96aD6LeFddbV23Vx6pGV9gTrNet27Gkxh4VCMarVAXzQ",
-	"pQO9alkyzg4fIOKxtQkg6eC24C4W5f+GlQf2hkbVvAQp1LUlokHxv1Aik7ifGZUNFFPwf5xIb4pD/MBR",
-	"ln2rKgG42lw6Tu2KCH1gr2MOwElbVSVF7fasHG9vAL8VeDLbXurl8XezFvdkoir9ymo5oenbQzQckT5I",
-	"0L4lptcWZv+BDWmdWCrs2t+s1R2gsEjEc94Qh++LDOivc88Bgvo+xjlethhnIxvqJZccWU9W8H6EZGwP",
-	"nH/i8urSLQN0FNUz1dOn7wEWtYeP5Tqz173hycNYL4em0by6sFZ4XQ0H4oxqw2Z9dg//thMsIP7hLiuI",
-	"wigwHk1lmQdBJNytvDuF7cC7amNQB1q6t4H9nu2xL/2TgHeH355aD2L3xw6ZHIY0aJ8X54Emv35JYeG6",
-	"HZwh/dr++LHw0LZd8YqwpiA3p6EME82E455ec2OlRHt9j4I2fpoFNW5Rh1z8G20jIX1tT3rn9nMeh05S",
-	"VfDgVtNBAyhvWpf/L9FxmtQ4J3R1I7RaQ7lF5EyzbCmMxEBWUQngRwvhgSkx7Db5duXN151ccj3YxWUp",
-	"b4TvvunQW6k9txFi0srlYLMKlGhjSQmIjZbuKrk21aQuXkprxDwzhvH5eIMHwFtsDe7pQVKn7++h356f",
-	"E1FYhOcjejN9p/oUh4Xn+ZZR+ggeiqBKZ2KM5luuQgzp7dh8jKyCaQ5UsEz3bOm+BNqta7EOzMMCxR26",
-	"6HgaXmLwGl02KLt5j4dgPA+toMiJBIt/vCfckHrDiV7PrksgQUJBtgIRxafjEAcqBiKKTTjEVRPBsgWP",
-	"jQKLaQcksi9a3nz2Np/8PwhgxIFf96VJzZaCWK2IwY/RdHhK3d4eXnd5c6RgPVhMKy4wAutexi4thMlo",
-	"Xilc8+TgTXq3tk+gzEHYkuZS5VwU/LnZXx0QVIVCxsQiAH6bgYiudc47LG+2s7AV1vNswlbsvD04PEjd",
-	"yS/8Nleh+aYA6//BrWV9ajr15OMHtx3RmwLYVyvPAGhKkbfEsIc8iB2yswE7kzm7h38/niGF026AJkoO",
-	"YciZtlT6fiKA3AztY8l0rreyKsaF849RRVw8SkHN5wT+sEwfYww7oo2imjrMN88WNqNCUiDqxOMdjvCr",
-	"315fRl6s/3phxF1VWCtZEZiY5tqQUT+6b72hMdgyd8hUiZ+lFcP0t0Rl30bgBuy6Rv7RzN523iCJNitU",
-	"MVvM4I+r8mi7hwIPWkEej1zDQqQ/uS0LPLHgk0w9L74krrAOVugb8uXENDPTE3iszGm24gvUaCSN2b5O",
-	"U11NgkYLGqi+U9hewJ9HV6ihVzSImUrrSxm+eIC17PzELWEgiPH8J9GK5ymluRkziHW3WSTTDnW3KH18",
-	"2rZo4LWd08C2ivq0LCz+ewdR/NVXV5KzbjC7MOWEIvTs1VQfTGaQtrWSH9VhKw+QbMBJ/TqzDdj2Hdgs",
-	"cPgOlG8Y+WXRQI5Lf4RzV03kbty4RHbuQfyozIG35lyPFjPUPtTG53yZ9Rmp/RPWkFN+8+WVbWLdizXv",
-	"7UfW9z7wlLV5cFQq2J3n5gXLt3HobqPRguf4MOzqrJ754d0/Fhs9upWzJCT3GV0Rk6KTcAtHZnnHR20Z",
-	"Usckywh8JEvWfbHOl1en4oplGDCBVa3yn6X4GtKAz9PEbYpA6j+V4Z3YzBXG/uiMUdqbYvRope21P6hO",
-	"ByrNSqNTkr3gQERtq6aLURz48r+sFRUTFpqujSN965kfRyM5t5kaEebCc3/QioHlw0T6VO5b2GkzvNm1",
-	"87gJOOgfkBDARPeSHs3XAYgSlLbuoIk5Y3Eyr7Bccce94CUZwpFIDXfZihKWle0ELMU6htHD3aUe691h",
-	"ORbWA09Xk4EbDpUz953Wk+UdG7MvlrdaM2zWyj/tqSD5BLeKCgQFVhIq6vNT8ez8GXEfBrZDamNjBOC3",
-	"MjsoH7t7/lsa05a5c83r7BAhqgo+k6lQ+/BHiuvEma2k3D6xBXIwmWk2R8kzvEdLNSmU7IuZzrH2vxKT",
-	"Si/mhnGBqM2DwlArv8ysrYrhwtKuFx0byF+uciJBCMYTmw3kA5V4zxspxdPdUNWD6W42H3vyIibNajTS",
-	"TYbY7M64h79zI3hgc4R3tNiim8ED2yLwc2Xwpu7NEmnazu7xhx39V8TI+P2mpYA5oTAj0FcAzQfKTMRp",
-	"DCp9VUDwROThIGkaQx3QHiKIA2VQUXueEZY74GmcC8z4sK8d60AdaTveuuO9IU+bx+3z4A7Y6lbzO8uL",
-	"8XirDXrOPRbBGovU6tRtLQnsL27rIO0mX26CWlbuej1QaGFgb4GQI4oxkrdJ1ADM6iYCO9rpQL2UxFij",
-	"x1HVS2Tt8PuwdYY8e5OHWYzHn8o/6b77Th/W2Nw72mHpnjPuEvFxQQM5ENh1gp/QszmQGN3pA/BLbjPN",
-	"SZXNp7sF1En7Oaig8PsStF3YJ1HwkvTfKumVrAJpE9/4yCyjHDrkwH1m3xPq+cql2cbd76/Qk/1JZbI7",
-	"CGId0tCwaS2WBjPQ4WFbxKeVqREwuMnBT3RuV0Qks5HalrmWChNkPGC6tYGbLQq1IeUkqFBE6TwSBWqI",
-	"7/o3f9UUt9SLHcKC3N/uC8VH0VA25SBawzxIRmnEQhV/LGQksNKmcMDdPWr0IcASbAFRiIku83Uaoz1n",
-	"8FhxAR7RNteJ/t5JSCDPI8XYJmOpbQlnQYF160EDRRm+qU17fXjrwRfjQ4wlO6IbBnPvrZmetULOIG+Z",
-	"Gqz1Xo51UVRDHUm162rSDwzkQEVy4dkDJhndzd3c4RkOdK9wnUdKQ9q9+JJMD0eQW4pit+gWLPWCgRp4",
-	"t2JByGSgQGQTiHELrdI+fBa5faRUGDxAl3cxF1aLwqLGrNDKK/pWMkLAjXVZ6rtVyHkWDYKR1a2sTkDw",
-	"ndps68K+KgemQlSiRKhPEe6MBRIqe+l4hU+JeoG3zX8tjLsg4+eAZlgCZaS7+VkKizw5F3g0AvbQGc04",
-	"I38U2+sGFxiyPSoOmzxQKJvO3rpzY5d64QZnpJWSI4qCpv/IjD155b5z8volaifDdBTGxLSWAzWR1v/C",
-	"3hUjriMnvVWQufXDiJM8dreIWaEWFtlkpHLPrlA+e6Agcn+LcVlWDgYeZEAgmktIjWNb7VQqmMRfYLSM",
-	"GEp75wzAuc96jI9lA6tkbd5cd5idOzM3MBQakEFIE8pIYm+TPJE4bZSHxmnymWj30AlQjICYv7vVKxKg",
-	"daciWlZAnLiPj9yVTTLGNWKRpNpot5ioW21QkFe4mHcBgdAINGFALsW5GMpJoUwIezgn3YS8zI2c241Q",
-	"ke5gIisVTq5dURiPNdlgLSt9J7S6dEam1cRLOuO0tTXXffNarSTgd5ElbDqqtmwUrW2ATadrYUSwhr8X",
-	"Kje7uLNbkQ1R5X0Byutecojd8aQFRrJqIHCBPYzabZtkoRc+x0Xr0bOVHMniVubbjGYVU1vbFmu9iUqw",
-	"35+ffP/h/iK5+K6t9Ppgzgo0ja4NSc/KPy2e9FGRs/d5e0XeFy/gaFa2HxArnh1voPLMZn1xP+gZ+ceg",
-	"13+RDHCZD3r958mgV+SDXn/Qk7f2+vn4YjToub9b+N2T8yfPTy4uTp6cv7s475+7//4L/n5TKPxWw/vc",
-	"30GEvNe/H/ToBOz1n378OKgLJTcUY7fdkHAFIu4pWqR2Kmd4RLs+xod0pgSMYmfQLg3iCCXHvnHrqilP",
-	"Rn4ebeXoNMfs2lsjMjEBKD13d9irO0U+mYp3Y5FzvVlFIFnecdeIfOHPhSD5phwAg0SDF4GQNjUAgxx3",
-	"ugLsjRzdoCPnGtXWnKnMSjvduT0/wcf/Kau8GNntDQqyvkOAqlrnNLPqA2cdKLrs2f3AxR+TmIknt0V3",
-	"2p1eqdDhAGl8Q03mo6XjVD3QsPw3HMtr881RRI+2oP1AziNkhxv/RJiF+6QRKaM8UvfhFNG46aVIM7VE",
-	"gKVbz8APHkm7NoL9sgJok1tM+OmTGoPH++zk/1x/+J9NR8c2s0KvDmEoGXmU4IHz9SyrQ1d4IdhiJikF",
-	"91ct8gXuDBAtpIKp9LsXz8+npL0RjpAnz6YtfZZ/zotqQ6cvnu/QvXccCO67zSJ1j04v4UdcDmniya4W",
-	"Cn+1ZK0g9yloxDJNIoBPbViM1sqj6aiULBpLN2LOyJ0HcSlStNSUsHets210ZffeN9x3dnJ5sqEse18Z",
-	"yJE6uT2cGTzKWiVcKHriCEBnUc6N5ShbNV4jWjlPjVNFAZwkACAZSmswZYzqAuxJ497yjRFSVbqceTke",
-	"LySApS4gFAVDYPWpeE15uEqyshYCbojkE5Rnfx1zrfzoxiQiBVYevM6nN4uhrJS00qSsuVRJ9ImwPZgt",
-	"qH0OaVIYSAa5hFwmEKF571/0jWFdunZlBpSkees+TqnkDbTKPCNfED0EKuoExnyExK8w6G8jz49Dy0nP",
-	"T7YH2LvRAZDaaB/yOhqtI4We/W2yOVpKK+ZSpHwSXxd5SoWuAPnlUeioBo1VeQtvQ81lZ7wRnN3TTxsJ",
-	"at9IxGVEjjfpohfG3TbGlaT+KIz75MBBYOK6HvHakoRICKlp3PbYjr4xwhSwwDQhRNYwrREHZVTKnMsV",
-	"DRK3e6KWSfQHZrRcF9zaUfI31DC1yf7+RVcTaT91Ae8v/RuNgdcz7sKMsB/bDClpj6ZjJEGkr95lE7Z3",
-	"4GIOCp7gyvx29e7HnzYymYTBPPSBvWURfwnawJtnY8/jAr/ZiU4wiTuBS3031aWHe/lK95UFvbW03SfJ",
-	"QVWHIOyIdpzJTAGs8FRchWw/F9kHTDzCMQILtrkrUH1Tj8eES0RQviKQWjPRrK5Y+qhPN7g/A8kCJUXg",
-	"s1wNGZo0dJ6+EdnQudZeeoqa0bR/oNrwJzsAXVDLrkvxEED9Gpu0mx7PprL3vRblcfSXv/wd4Ucu1gDR",
-	"MAt2psefdvSfEYxzY36UPhPKiX2UxNaOY4DsBak35wFASLoVxHI1Yh6Vw9ELwytaL2RlGYCshxAgiIau",
-	"cX4+Efi7voFvnt6ze/zh41m1+JS6p7X3Ja14GCYeH1mqTW0otMU/dllpuzvrjh6Lm8LdCrER19VCpXCa",
-	"QHTSDQ/LFl6KTC2pnonUkiFT3lwsFRXkNuzubxbqijt9vKtduKPdymqojRtDN/B77M3YizcLdSTav9+5",
-	"nLhlfw7lyB0kNRbAwuWttaG6p2HJ+chGF+usnfNNmEJNSnmyMJKgyZw1xvgvYQm9/GU92gHBUD7LREql",
-	"IMbfd0ZuXFTETxwe5/P9qKfR97gFT+TP+fTKf8v5PtMFyVF4AU2WkgOeNkJBGrFQI1nZFnESDJO84iE+",
-	"6mriQfNGv2Pmkht/pLiFfz/WArUtJLSphNQYQJa9wyCFXyT0nn1cls3YbY8t3uqukP64Vkkk0w5cm85E",
-	"Mcju86Uc1eRSg3WAd4Y447jywESFAhDD4KtHzWcSSnsNrWakNw0JQ73/fQDbPlZcd5CaEdtd3ndbTIty",
-	"j5ts6xYzjaEewPkNRmDyThS2HyVoEAVm3N0wK8Uwy90GiNsxqN5X+i4R/sMoyFf7ykTrHJRzE7FQNwp0",
-	"UfADRUmlK0328hOnUA9mKfSGFlPBLnVmK9Y/cod7zsFsIwpwb0IosAzPfGFjER5/IwK1lsuoyghVarfR",
-	"d/6VBZ4PGw2DN7Refd1fjx4Ls74pD2INLfIRLPgJqkIhshka1yc4QKFEilOcBp3v8KeFMtKmYqLFMBvd",
-	"EFSgqASNVLJCs7lsDFRdNkWn6sJH2MQWUSNvWZ8YdNqdA/Jz/C0YKje9M22t7n0g5aPmnNMewSbX92PF",
-	"mravN4Ho8SVtEHcrwsrHFUHaeR227KmVzPLZ5qL5N6+uXv78Kt5KH6X4tRSoFqXN8sxmp1bPyscJjVas",
-	"w7vibQ1UYRNRSZUDqt97fgT1WVvLnPdBCJV427BvDxRJlhmRPkLhs8dpn+9RttIl1L5LDkjrOULVZ1wn",
-	"L4Mzif7gQGG3E6ZcuYbXp3z9ivvk7lAI66ACe8yoP3vyZKBopK6Vttfc5ZQvbMbrTYpxVpQG8OVuyH96",
-	"9/M/2DHF6TCJMHYJMp1jXc0g74fKqZUoZhnwNXGKvyzUDR5nU2vnyUC5fwwizovSasSaOxOBVFCRT6Q1",
-	"4lFKMnQLrU5cZxeG1Oi8p1UWNzJB3gHysAeKvoWMhbWvPU4AC6i5gvdnWc2yIhd5kU2qjChAEfbJE+Wu",
-	"IzTv2KyBUnxLAH8tzYtbKl5I3VdP8GP/OeipQS/d7Ly/QVM/qGYwvKGNZyPrkKzJ1hbmsTwyf3vYUt2T",
-	"jW6StVreVXqDALkvDFJyA7Vqm3A7v/mg84kv2RS89kPQsYx647XsSLN7ds8/thfShW1ZL6xHCzVsy5cM",
-	"1ZQNmpQaSi1gZ25ayW8CSeDBJ71d+ZviEN0V4fEjH2Ky18tKwutrKOlL4MQc3aSJSGnZpghl9W9qSS5U",
-	"8Sx1SOTZYKJECdHO7cnVRHBzJzB+HzERiYeOQWUYZBm8nweXBAyUarEwQAVXjKbejRcoiwkOiLsVBDeG",
-	"ATWeTA6iVVSCOMMvsvYgvCkrLbsMuEWWlmRC1p4prNZtlVkM76QR+aQVEmcqrJxxadeozKI5nGW55J9Z",
-	"RnB4Pc+MuUMaWQUlFn7K3bz4H6+HyzrSfmFkDr98f7/C3u5reYpe0qNx7/Uv3A3G/9+Tjx/2TWrjAG3a",
-	"0smoDpOPZBKTI+7rBPbbRZy/0SWn85wqJlH2wIr5FABgUz1r5joHAOYhN258QVsw3f2xsy2bPbAIvBpC",
-	"pxPkhjvCnJ7xhnbIvBfHXSKjWEHuRvaBjn0u48zYCupwVC6M9bxAAbQYCaOsXOIKwxRoN3IJAq5DWRby",
-	"VtI777RfZbGeD9cL8yAhVJI+GLJqmK5zX7LTUhrzeck5uA+PkQnbp1za82oxSvmYqbWvJpcGA/ajztuZ",
-	"KRE1foAcGho2szOtW/Q+YRisANt0ibKV5Aya15yvZJbHAZFSZrey1fFu25Wt3FbOfaUom7xyELg2XYps",
-	"CGuBB4KKrNoqc+v1Kr40+6KhNPvDYQ8LKx+MiTAkNmEaj3v224XZiQ6FzzNnRH999U7Qd1OgodgEF36L",
-	"7zg8RJBetBkoiLlkfec2ZQwldTGtP9UwwaIwDzuNVlZVNtbVDEJucr8LELt1NVnLODKzxj2JGw8QACpm",
-	"3YD3wp3GyNJvO7DXcL1l81VolKkoANtym3nHHXyL/TugMdVftfFiAG3p9DrgX84DesS9YdWodgn7XOV5",
-	"JY3h8LO7LaM4DcSL9ejmVFwFclwwrig8hCSlPvwenaHkWVuJJcNyJh6lJye3UuW6OjFSmhMCiviHp48T",
-	"KjtZzey2hIXr8/5wFrbhimI7Jr+NF362amsHiy9t+QoMwnhRhkDbJxjk2bQwVlfLDfHIqshKk0DBMVoe",
-	"RV0og6HHYQ/jenGqkDjdYUv6id7/NZP/NfdoY9ksDtmBtEFsfK4Ad7MPTbqzZ5rlX7fNLpTbEbsBf+/f",
-	"4LYL/V+ggDCD3ZoLeYRUuczFv/QQRr6UY0sAK9znq6wwDGmlN3xjxFiqkezj1yfuOgxPQ7gVgCsWCmus",
-	"AZ0KTuZdVVikA2bg31LMdAUoP0bquVaUxa1kahWCfxeGFIZhAcg8oWs3JGzhadeFul4YmYbiw5Gu8hof",
-	"CmuinYorakHgL4ABWRFsbqobglldO0261m4+ynGU+OHw53kXFY54l8UH7n42tay4u2n7KfAqsPNRrCag",
-	"rqPSAV0JYxezIahU38oKSAHAr7cGfVUv7Iv0gJVeYHRrFtfbwJm7UEPXLdOiG/T7dPkAVZW/T5ft+avM",
-	"aMXk0ljoj1Wsd7Isu5je36fL+t0IYHVEywz4OsTOPKx362fwkMFRYBFRUuQaqJiqmB4SDHCWsT5ZNET9",
-	"gRqoE5H6eum0j+WLQCm5cjlzQxqaeQlfRBia/1bEwvwIDN1NsqJSS5XNZP4YSHcYpHMZv2SgBGZoo6oC",
-	"+A6+qtJl6fZy/7IokZuweAB8vkbUzdi6rIYGd++ClJuxiLONgOAx9/utrCrUNoLLqrr021JKj0vpzume",
-	"CCVvANzFHT2C7MR0QhX/IQP0zcIdOq/xlkva3F4UzD2Vf8c1moBDx7VTj//fQfUpQR4yuyKVhLBD1zX3",
-	"UBDmXoXFFxTT9vShCupjvXKIew6Wf2LqMcKnJdxa/1CZVWURMSt5DlGkMMU8Iy/NwpyKNytl/+5pqdLX",
-	"9KBrP+C6EilcuK4ZBZn6qxxKT3iyTh3BK9GMYAiuFwD6S/vMuH6H4zWG/JNmEwj+uZFWIKsol67Qm/tk",
-	"SX6lQOujxYeg7cImWNMs/8xGllAI0Wqx/v3CanrkLEamYFkzzCLRl8Bu6iMmwPJEKu3FaEpLRsYLmw0m",
-	"sCMg8DypffCaU+79uFsAolGuYSvVzpdiqO00LJ5NFaJMsRDvB9hQs1Sja8qI1Nb3SM+LoCUWU0YEKaQ6",
-	"oIOzOjiMqybuLvhsj5hdZrNGogLMq+sxwi0x11PLsruHejbkFZMlUgk37ddWX7tOecRdeJ1CnbPc74vI",
-	"SQPjEBUm9kEK3deg4d+tzKpc38FfoTq9ZdPzH7zOyjLtr08a9YSNFlbj+goU6TQzbpE5p1xZk1IVSxDb",
-	"AJtG29RKstW5ll3raj7NlAlNXTX3TLgRElbrG6gOCzhPHnkFc4hlmB7dPCSKr2DF4Jtzj2Gf8YdTg1VH",
-	"A8fdB90apaOwoy8QEoVde1h4SLzOcSmFwfIUWky/7Pb0a3fApTwf/jrhxcRUjgmUpGYhdM9wG78bNyBM",
-	"poZWMsspdlfTBbTIo+Q1mO5CVjPzWpjJQKWzbElagWlIs/NeYjS0f41wISI0AF4F3ORsVIQJm2TcLZ+g",
-	"NPD8gUKmY3jUTTGfy/wS2r7+fF9NleU5ECi4BtWpGNzkm8gswRAe4SjXZi5aGqnrfW2dJGu2iyRSTXaE",
-	"E+QujTUuiKwso9lZrW3yHH3gAGf1QXyMUB04fz0tTX8rH4341SvjFI1ENwO1wnSDTU9lVenKpMjmE8oy",
-	"wUXGYTgVv8gCjCqN2CDSgVLkbYWmsG8ikD+CO+Ds77Jm+bhXKM2fQA341rT070FC+HjVnuEN7saQzYve",
-	"hwQ4Xnv9Hk483KjgWOn1e892p7Hi7n3hFdURxZtbu50kIqA8P6rOby6yvpHLzRDf+WJYFiMxzSATRBsY",
-	"oDMiithVMmco+mdk27xA4KfICwNMOIAHBQ/YbZgJn03DTOVtSaO/u2buQk0eWuZ2/UU116aVnJX+vDPN",
-	"4t/l8jf6ymFT2O5FWbskp+tjwqzq3cZpabZvcLgbRTg21JTEADMS3+HiTfAuK+kO7iIrkb5QV5PE74vu",
-	"+gwSfl7nyVdnwZ07zOoPsrJTdyVqyf78fNCMz8/teBSgR+4mzKLFa5HN2qcAhAo2CCPhJ5BTYy4rw04c",
-	"o5mQeFH5Wdqkr+MM42d649ecE8E+bOcPpdE90AqjpzOGrqjEpMpQeGFngaSrHATR/OzBbDqXBx7Vh+rn",
-	"0tfRA3MYLjZdUQAIaXtjaZwESqR05ZkrWl0GHMejOgzkG5A+SIxPBx/hZKit2wM00AtjH3S1u9eAPTwS",
-	"7o2Gt2WTQfPpTnJpxpO5aaM5u8cfNrJZvixMNixlffeHjBLosGDoDdRZDN2z3KW9yClSpRUlcdY3IOTJ",
-	"9Ga3G4dj2AGJZq4bKv4ZCle3D9u+ywK7tRLk1tVkN75+98GIoN8fsFhu07yX/1pNDoq6+bWabPJeXJM7",
-	"zSvDGHhhAD8E+2yoAfmscl19Y4SVKuON1dlt7LomsPXmsyISmoT//YaLRcHKEyLoJwKhIigGkDSU24nd",
-	"DVASpgb2bHeVs2NdzdL2DfjXanJcFmPX2V6/l+VZ2HoLVVgJBeu7m8mRdthf5J0bwnb79NMKE4nFigbn",
-	"uEuinrpoR23jreSkMLZanuCGCYmtjZZrprqyJ2VxCxi9G4jVZ86fL0vjsw2UFueHsxe4FL/++FqMykIq",
-	"C4kSZPtn7Fb0OEbyi0heS1cCGPKlcd81m+39krz3GynnrtnTzEzbDf0NNfSda8EXQNxtpnqOqlMLQGY+",
-	"P9/Z2mtdOZLd14ezDR1Ne5ePR8B0doitR3MaezFybFP7QgCPDsA28NNuyuucg/Bpk6yyxTgb2XUEbEs5",
-	"KgabDlqNiq9oTeYja1WXtajcpy06vetVpDiYUEQKl4jh0mt4kXZdBss9BWr7//Usba0fDcPaYfnoupFs",
-	"0Uc3Pj2YVYXxZQ9FxXLZFIdos54oBN2Py2aDyARcs4aLorREPmWmADExTLrcpm5OZvFvJ2/OQ2gCLH3W",
-	"pfx+rHnO9rCP6PlXaPQ7MzSYhDNxlI2tJ1Bqwl8tal9QMrueHQkoMk4EL8UkQ6qAtljuVVnGHA/7yoTF",
-	"SoOfoykGrslNofK28PDNqmKUVIuZsyBD9a40pjF7d+/DrnpL0RSgBivPD99k3GNOazpJU1nOrkfTDJSB",
-	"mloMb24xq+fPdm1ZDTnhm7NRXs13//P11epKkcx294ByZp4/rGt1N8Bk/jqOWCi+LgEmbrhfgttDqd1T",
-	"qNTpUyDlu0F7CfZJqDdp3yXp0+INfs7f/fCu9MOiKHP6WwtfDT3/oDvZF2UH0OEdJh8H5kAVBZUf9pDV",
-	"lNLWJ/3sHn/Y8dKAlUkRW5EVJityUppASe7m6wJ8s3fwQW+9LJB9dndX4A6tDu6+Vo7tfv2SApur83L2",
-	"Lz1sX5q/RIYTY/VYZRU03NrX5N/cs3dJGrtGHGLH/5seRlqeX90S/5sebl/lbuw6DefCZACM8sGMEENZ",
-	"+6PHo+e2RZYxImaQlkLSndJdB0GixzAMzSdmnbu9MAjjKiCSbYm++FS8cc0EelK+VDLkd1qoSaM0AnTM",
-	"705fbuHKLttbwiHHbjI57lGbjMxZyo419XsqJ68Vlvgc/V0G4E0NtZ247/XrFe6JZ/fG62kR0/kQmgKA",
-	"b5KkSBHZx2jqIHXK7CmFAuw0l9J7rXOP/4N6sba7nCcE+FSx539jpVIcm330SjtkpfrJszmTWWZVe+kV",
-	"YM7O7t0/u3lKKHnMIWJf9ZKHDdzT8xDA1LZwlMj5YYmj5Ly9Ck7OO/SYYEjg2GoH3O27TFzz/akVT9JZ",
-	"JS1WSH/iA9uOq9/KTDH1dqzFwzxJqFUHknKAR6fwGkJTCyNu5NyGzJEcj+XI8h5lAE37ZoP2JIwhPr35",
-	"NLPVkkym66PsGJjPiUa1zm7OM1stqd5J5jCSzYDPmhmZm2J+ACt6e1NAdi9qDN2hMjqJklB4wZW/Esqq",
-	"9ARp50KVD37dhhqdwl7iKeYLnlAcxIqJ+wVTOEYAdhk8JUhhkpYyF9LIgItfKajpR5B3yAI7W54Vxjh/",
-	"a1dTjnIJxDhtrwGRnw1LGTTg41oHqPqoZAmlOaofc/PZyB/ydIYEuZFzm6mRXFVnQRDOzK3RxjJnN13/",
-	"f1k1Lqu/akEq92i9W5dXyNe3kKrMCmVA6tqn1r3LGAP1UJUAc1IgceNrBCvJZCjNahZAaIGt+KoZLFwX",
-	"tjtPOIIHwmpaHsa9gUQhya2VNLIcC10BYWCADiF1IAKcCdXXNX7i+LgJQoZcF+o6z5am1//+POkReG4V",
-	"rsnJhGJ3DNEx0RTw7s06Xw+DpWiDTqD1nt3Dvxuhm76tpC/u9lK3h9ZjFXhAATa/LRYxUByMELgFRRW+",
-	"s4zJQvEyu4RCblAlp2pFbMIoU/6QHiizgC7p6lKk7gnX7gnXhU09rBTzNVb72gHOQ7qPJyiJXYymrvED",
-	"habXJ1VJfCHDpCutJmIKNHKtoZSWFbVKKGY0NS9cyOPuJyIvKgllyrpyXklbuDHucS3q6M0HlIF9bm2o",
-	"dSkz1Vie8mzTvAc8V6fBlVb73HdPgnH3V6E7OZxqfbNFWZf5y9C8JtJGaR15i3W8tWNjvzP2d27E13zK",
-	"Uie2n7M85J2drXdh+Ng6XsGkbDhd30q/DYlZZkfoK98CR2mlZ0LpO+euWY3HLMw/nrrix1IvcniBMMVE",
-	"xeo0dOByXWwjSveK28uXWTCjfnTpCJsm3345pjfVuPgLSzSuG6ox8SVHr62A6fByr+j0ohxSaaenhGDq",
-	"fQiVdNkEKd+rstfvgShN/+wMDYYefTrSszPQktmjehOH40gHPE9G24UD/3zI4/3Om8PaEom3wbN7+mnj",
-	"IR9pmyHDtYazm1i5fOgYyzhH5SJvYst7CQ8PZrrbGROtHWxdJ6cMtmXzMCXbyXDr8zjVd2LmBiWXZXEr",
-	"K3cDd4PiA+TwR3BoJsWtVGIxb4xstg7R+QPbZ4chzo3jvN+GRW3nKBJI3a3NEorxG5+yABqOU5FWGijg",
-	"cLmlBErHmCUr62KSpO0OtVC2KEVaSVtU4Tl55XzfILAMHO+RGYyyCkJs7vzI7KKSjAY9Fa9UNiyBpMLb",
-	"OjrFQzlx9/2Q6plmcxDCiQmALjG8ugy1sIUxzSFQ1NKLjetTBZbjMdxTZdk7DSBQ+LCyfrtuyjEzRyfw",
-	"Uspx7L8nnwUT2szlPJQjEvmH9CD6NVR2ASQWq0iaDV7py/DOXQAQkZUfAAZRb9Py64RErHRiu8ccxrRT",
-	"eEQ0VZhtOsym3GLLuFHtnzJY2e83ePe4b0L26Jbwp0C7R+OeAOgvRBX4EBaP0lxmefqYmEQrWK6eb6eS",
-	"2Szy1MZF6Zp1KnCsIJxGwdYiNxCTyEQlR9K9kwho4HTgHXoKKXbn6MPhAwsWdUiurJhpY8XF+fm5wLBG",
-	"MZMrN83G+IIb2S/hAuDG8dNOBOzDg5OsxC+XedOq/IkdN7z3wwUfGWYNVAB1odiqcn46kCHW/IA9Tgsr",
-	"cW0cbH2psLCAyqVQuUjZWZwXapImfEXODHLaYTIi41uCvGUuKvzWN2FBrZn1O2lsp0Z9PCNCpuFgNpcN",
-	"+3E0KhA7wg0DhYcMq152ZG2ZcLZSs7ZWO5suz+718F9yZNsBHq/+nJdZAepJgfYzixJrCHJIPE+z++lf",
-	"ekgb7kJxuQ2kdfuB8WoDGe/dVEPAVwJ2JGME08wLbNf1oUq/opIgy11h6pvQJ273Kgvkv/U6BAXJW/w6",
-	"JvLnJEq4/bGQCxndL17N5nYZ0rJuq0fObGDRbSb+/RXG9svh/WV+Thj7rph/Qy4cHrsDvqVBuiWvU7Z9",
-	"hoVdxpy09ae2VGLpMEsdFmLV6Ic3hhsC1XTEvV1UzPnV6M/7h39efUGD0x9acwifnx7+lTr71Pod4uI8",
-	"iAcqc7iL5r8BbuD/fHbPP+6G4As0knXiOYFUmm6Bp3SDnsoyp5BJ2AFm+rZFKuqTGQV/z/aYf1bSexAz",
-	"2IY56TLG1hl4kBsfrnMNtnJGvJMnbp/Y3+uMX9FKVoVvCGG8eaXn2sgc0jVRyrYwsVWWJX9QlJmVFcnr",
-	"ylGBWHrY9OFL1aIM4FMiYWs4pakdV0DPf7zbldIW1PImleQk1NXIXRBtMbqRVjx7cXGxe4YkdOoLZ7js",
-	"hLEKO4s8+RQb3oK4bbX7UaZG8lAm/xaZd9kJmwEVvfPYzQ3qX7nfIkxaA+RCZOwKgEdrsrEUc10oC5nH",
-	"GhNv4S5bqjBTme+gYPIjdLNbktejA/zwCoYzWCIDDQ9JJ6FeePCnmRVGADZJ6fsENt7Ckdg5hX+ujfwj",
-	"DQdyRDKQIz18dJUCJZ2B+mWBbIJA+a+0mGRzA4wUQObD2O2RVkqOLOUh0n9kxp7A/fDk9csUsw0BugOW",
-	"CkrHnuT/roDIluegjkLTNPB1pwLoMSSm1/CzqVR5GtiyMBnjBoMkB5HIDwpkZO1DA8UyB49YNsotrseX",
-	"OCCRIAG+IxInxiEIvW+EvkJkkE2P7sy7RMwp1IMMSmJaTKayohlrFUjlOW5G8pwnvbGuZplFpdTnz5Bp",
-	"CEVUzxtEVJP2+5Wv4olm6i4zHNLML4WxlVYTDG6q2P5866cyyyGpT82vWU2tC/PMWlm57/z3+/OT7z/c",
-	"XyQX3338j17DfWmrs2blnxZX0QlGbWvHZ6/I++LFQMEH+sRznmc264v7Qc/IPwa9/otk0MvsoNcfuO3p",
-	"+cnFxcmT83cX5/1z999/DXrJADAO8Al4gvvNUOfLQa9/z7/qD4h5WmTzAj4B9x/4A+3gg97Hj2BSYSRW",
-	"+7u2kaGFUeQos5nP9gBTa80OO5Fj0mVZcytBbUs8cutNVieAA0BLfvxQDuc+mk5bgkcb5JmaYjTRKfjv",
-	"HKWJJtsXPUy00KrrGXZvlqNFVdglfBnBfv33H9wyRwvDpwZUUP/s7OLJi9Pz0/PTi/53L87PwaWgVq0n",
-	"RTWxQsP89oHoMQn0vAz9ZgZbkwBv9WnYsghuuL5TsnaumYIwQh+IfcaQ9ncPZA6o4aIoc5N4PqH40Y3E",
-	"Mr+z3E61UKYfVfZRbglUb5KIxAKoXzjqQo9uD9v8hJWg5Pv24+AD3N4TrzsRLkoJRcvixsP0N7VeA8ih",
-	"QI4/vbB9plmofVlK2zamCG9wIxrybhSag7oGuO55KKF/Jh28Hz98/L8BAAD//w==",
+	"3P0Nk9w2kicOfxVEPRcxtpdqdbdebHfHxK5sa8aasS2fpB0/t5auCkWiquhmARwC1aUanyL20+wH20/y",
+	"D2QmQJAEWWR1S3t7cRc7VhdfQCCRyJdf/vL3Waq2pZJCGj27+n22ETwTFfzn8zd8bf83Ezqt8tLkSs6u",
+	"Zm82gt2KSudKMrVi+w03LOWSLQVLN1yuRZawlarY4sXqwY/cpJvF2SyZ6XQjttw+zRxKMbuaaVPlcj37",
+	"8OFDMit5xbfC0GufrYyo4u9dSPHeLOxrzUawkq8FW4qVqsQ140stpGFKwk+rvNIGLrAvz+39f9+J6jBL",
+	"ZpJv7fs5vCUc2Ja//0HItdnMrp5cXCadgSY4sr/ht3cH+EtuNmyx57lZJIxLvRcV45pppaT9XxPMW67Z",
+	"Jl9vRMXMhtsR53pwnHO6sTHelaq23MyuZrk0Tx/PEvsB+Xa3nV19fX7+5cXXX18+efzl4/Ovv75IZttc",
+	"4k/n/rtyacRaVPhhZfniu5fVT/DK9nc9k4yXJVseWJ4xVTE7MD/akptNMNiynCWzSvx9l1cim12Zaid6",
+	"pvji8isYlv93dMLL8m+8yvmyEPGxWaGw77YiwdktXXvFCmGsOCUsy9e50YzLjO2kFexUVUIn8Aep8GeU",
+	"lp5Pcs+81+/6ZpcX2Yvv4t9jZ9l+zdJe1DMq+O1eh/Qt7N1jY8Id3jMo/PF+R6XkKl/HRvWMpfAbymVi",
+	"BXN5AEGFpd1tl7j9cskWG1EU6l8eLfrGDQ+6/3FX22GBBdWZa1aJrboV2RmzP9oxCE1/X+20yNg+Nxu1",
+	"Myw3fUoipdcNDTkyyJ02aiuqga3PUrpm1PZ3F9/rVH6Xr1ZvVHwmlbE6VEmR0FLjsWA2IA9KFgdmdz9K",
+	"Q9/kGTU4XvGeb8vCXvgEdey00Vd8b/+7O7WFVu6UsKNeV7zc2K/gzIj3Bj8m16zgcr0bOMcyekFjyNKq",
+	"+l9n9kGzZJYp+3+3otryPJu9iw/z8GoXOdP+xos840bApqLRgtju1a7I2IaXpZAJqQUmldnkct0/1MO8",
+	"2jUPsUys+K4ws6sVL7TwQ1sqVQguYWzPb4U0f81lprvje2mX2GyEFuzGXpEwvUthGhekqlY8L0S2AIFY",
+	"7FV1syrU/uyLBdgovChQr0m1k9dMi1tR8YLxSjBeGFFJbvJb0Xs221c2viY3YqtbQv70cWfCQYxe4LVP",
+	"6hOZVxU/wCe/yMS2VEbI9PBXcYjty0qUwi6DtTms+GirU27EARZqqbIDWwujA1vIGSRrnsvr5i3wEC5x",
+	"M8G9LeXDHp9/ffZWullAE7GehmC0D+xw77LbX6zAZuwx/6xFurA2k4EvILHLNVtyO1Ylz9gvGyFZDvrT",
+	"fZKSwqovqfZJ67bmR15cskVZiVTJLLdvnZPsDH062bgTNe8LqQ0vikGbK8drRileuvZe9e4PfCmK3h2n",
+	"tHDCB0pqKQrQwYsbcfjjLS92YlHvp+3OCmBRsI1Ci8br1F9n9n1/TLnk1cGqptg2g6cf3WeXT55aT8La",
+	"ffYZ//vX//3Hd//0x7Mv/sdscP9dPI3svx/ybW663/692rMtl/ZQEVurqcED2VilbdhW6d7zuYDnRfWe",
+	"3f/ecH9yfh7Y6hdRW/1HYQ+zoTN7C1eMEhy89F7l5uXqWVkOyg24b3Z/lmXSM8q2EwR+xZQd9nJFe2zU",
+	"SGj/jBxNvdumjOjVTkq7bsMGdgVX9awW/nivq/XacCNWu+KV0GpXpT0uluYyW6r3dmI48/GCZJSIVe7J",
+	"9ztsUR6bSm1E2TMm+9O9jueNuhHy2ICMvShhC6Nu5v/57/+xSKzBBAaqFmkl+jxQuO1eR/sL79NuhZJr",
+	"OCPJXNjyA1sKthFFxpY8vWE7afLCXlHBAarVVoDNx4ximh8StGD/rFi2q7ihGBFpR7Z4eq4XdaimYotz",
+	"vaBXgQ5VMhXBadvad3veUqK1af7oXDeN868aZ8Fnnz09/z+/Xjx48u6ffz1/8PW7z/X/+ezp+fl544+/",
+	"XySPP3y+1Z9HTgw7aWK5Ueom7ovu8cdxO4Iuvt8lJcv2mAx6C7hnaPTzPY7tg32ULpXUAo7snyu1LAS4",
+	"xqmSRkgQRV6WRZ6CxDws8Yp/+k1jmK1+8/+oxGp2Nfv/Paxjlg/xV/3QPRfe2J0A51fvuYZtp0V1KzK0",
+	"hMHm1fyg2X5zOIP5pKdCPDI1FO8rK1WKyuSi64n83rUxNoIXZjNPNyK9CS7wro1dgHKHUVdv0Ax9IQ7k",
+	"hb3J3t20WpJZwbUB/2rUY6y798Gte7iVaDvGrCarNiNOmLVD0EdyX9G5sz1WU+XrNcV7J3z7G7yt+8QP",
+	"obz+il/VlILWegRD8OvgPrD2kNXyN5HCZIdzP1kS3CR3fqjH/HvM8z36Sf6C/iH/zNeiO2I/5xMmP7aO",
+	"Urw3x+7+yV7T/hx8b/+wKRrRHDX3O3GUuKKfN8+z6NynleBGZHNuGsH0jBvxwOQw2b33LA/RR4qqUlX8",
+	"l/e5macqC8XAG/XJbJXLXG8mDga/K5iJSs7PL37LLt9/+fev/1F9tX90++Tm6faxPDfrDY8+oTaRhxbw",
+	"lVjZq9XOOHXFM/SQefFzsEB4TjQXNJm9f7BWD+iPVqOfveL7H4XWVi5BKEpVTV0HO7JsV0y9y/Dpb7L2",
+	"cVflLba51iJbXMH5gXa5P1rsP61JBFEK+39yNAVcWO7vO7ETEL3HC63i2aWpEBn8FaMOs2SWcpmKAv8b",
+	"3xcJ3tkhVoJv+8Sc1FwkXWWHRlPCcnNlPdsdLxKWVtZqs5Z+qXJrp2G2rchXgqWHtBAND35mL4/NnDMl",
+	"4gNrq4NslgR+FW30evRuIWopbGzGxm4eVCr3pw7pAP2UGvEV2jD9O5CCqC2tWZaVuhXzqDP8DH8M42LO",
+	"Ka528mzWicgGG/qBvsnLB6rEcTwAabGSZvVAw7qJD7YZJX3y5NHTpNdwqCejUkVkP77aSczv0dBVIcCp",
+	"FzzD77Hevo8b8rIEc++MvaIA4Mpa7Gp/RZHAy0u22MkbqfZybp+1gLCqvVUKXlkzEnI4+43AlEMlCsG1",
+	"YJlIC/s7kwoD0fbmhInCRcvoyXpXotZbJEznMhVwoWYbfivsvWK1EqlhB2HQGxqOLoxdkg+9svWmVhJN",
+	"2fHC23OEKjl3urh5GH3x8An7Av/frHdZfz+qRlp7BH6NbpGCY7atJfpLtTM9qk+856kpDleMsy1PNzkk",
+	"kVglUlVl9r9+U8umosOf2KMvYx/EUysthcjWEw+Yxo09dkXKd1r0fAamYER2NmSvTBlQJgzPi2OnfHMk",
+	"LzKdUJYNc+1Zvhba6GBQY+2BjlVTbD+qVQM5nKYkbngu50uxwexOxGjnOor/2Bwo8aCFMUXPklRiK7JD",
+	"z2IaxTLFQGop29u9H2yN8Ycq5ahwJzhR8sMIn+eX/vhpanfbs1pwt86JH38ojZ7Ea/on7j5rqqDKVdX6",
+	"D5rBWp01NaQLog/GS8J5orH0fum92AygoD6RvVBo9Z1I8wwdywmr0vCYwh2xHt6DR6LfyQwPtDmqhWOf",
+	"+x1e1f7genDt50UnAZMQ7eMMkB7HphsUGemH01TocDwgy3VZ8MO8G3z5XhSFGuXsleU0rQhJtKNi+gNe",
+	"FQ0MbfrGRtbPhGmNKSoX4Ajnph3voI84rqDK8l42bVl+qi1blqcZ9y1RCzbi4/OvYwZ1W/aObt1TBWdw",
+	"duw10QhXz+T8a5mRH/7feG4+xL/NIRwbu+33On22drE+jgbir7+T0RJY50GmNJ99eJfMtJA6N/mt8HOz",
+	"gylERTa7PL98+uD80YPzyzcX51cXT67Oz/9tVl9jXzPjRQ5ZO8jmz65mYvcgFdJU3FoIDpB69ehDe9q7",
+	"msN/Q8yWclZvxByyv2o4/yU5X3vre6EWTxgvtLI+WIXuK7hkuUbYF/hu6KA5+8G6h2iUjd38bmVeIeoj",
+	"ogqCaY4F+MM5H3t4hGvQNIRxOTo30Pp0PHvKsq2YHyRTUqB9nktW5E0DPXhgH8L5W7WTBCrCw1hDUqko",
+	"PPJWu2gRL8tr9MWVFCwFb9k6wA2rNoQ1RGLd9eTWY2rMT2OCa2F6N7zP7ulk8Nv2k50QLXHsfIJ3ZSjO",
+	"SFl7e1wGioJia7FIYiQZVOZHnXLyMIbUdz3yU864xibzwJmYH/rLRpgNASphWwAMzKXX2S8eSJugVojE",
+	"t/o31Bvx3oTZ7KeP2V/zb1rORzyO1ZoxfEHPXFXqlhffq12lB1L0DonN9jw3GrGMLBNpDuUFWBNBii8T",
+	"MhfZGXvmboEwGN7HC7tnDuxGiBL3dSZ4VuSSrsoN0xu11xiF8mLx5WWAWfrqy6dHQEv1Z730h3F83ZxW",
+	"saOjjypFpZVkny3KSm1Ls/icqYqVXGu2BOTnVouCIJpO7vFKK+pB5DMm7xT8fFYUpwmmVEaMsCzuFJ+r",
+	"TL7iaV8Qi6oE2JZnImm6xvbQ1aY62Jlp2UWTvDBM0ejcqKp1Iqlq3e+DPAR34WFUgSQznf9DzJcHgwPq",
+	"VLIcOR+CASWzAR/wG9gHf+J5sasiKn9V/zA0EW/yrbBb4rk0FWj3tVLZ5Jv0TpciNbpnIal0ii2F2QuK",
+	"Kpu9Sij1ciOKHEwfvtMiqFcZc1a9xjcfTZr7EUanslDLSOJ7oiQ1l91LEm6aqVJAL288tW/oOAQ91YGo",
+	"7xo10/WHBvjS8/PzIxPvXhMdPBT6dAPbGN0YEd/kgQIZtGjcdR9c4nFOkJmpOfIwZTBigKcEWPoT7feS",
+	"SV8W2cSY82+4O4Y+9y9qOUNf6VZIO8Ex+3q7tbaJUapAO92OWAOozsc/PeTfrewJQfYj0dc914zrG8yL",
+	"NZMgiOV06iru0jmp6clmVGKnRTZfVaqnPgqPtD3k7NxH1r6EUeqGqVsEyXYPFo9iHVoL2FWv8dK7AgOO",
+	"vweuHPKrXuXaGj0umwiPdraQ/cqjmjFBbOSY0QD2MxqAQ5B16Cq4nHvtfJHg+HluLffRwBwM4T4cMNSL",
+	"n8b1gnednHvvLvc3bYzoJEBl0irYjmDxrtmCfD8sczI1hPuMPd+W5gD4DgwQUB1Uw5w4GvgK65fax9sE",
+	"czecfztVvbP/2m/rTn46Wqmxzs0V1VeiOquEVsWtyJhR1yzf8rW4AuQ1nr1QHfbm2Z//5bsXf37++g1B",
+	"8e3+u7b7sDJX7G/PX71+8fInugLtMry5LkdPrcqE66O6qbaWmoMtVMqLq8gTeZVu8lvR87BKpM4mj3z8",
+	"ShWZqJxLUFvM/oMoilOZP2gviJ23tEMKMNRZYl9h5cXO4wyAdpWJeliwCaPjW1ZcppuEGb62k48LaQ+6",
+	"fZUbI6RfJboAVqPxO32H5yLoXtOTgC1VdEyJeyKGFO35dM2CtannMECS4ApZlS0zqEClE3NEyKRf2N3R",
+	"cjpgLLYWtfrvfP2fFJV1On8SPlAqAEbvVXVjj16MGZyxFwZKnqTywYJr3GV2P2F9AEYe/HC6LmgbxWnn",
+	"EsbHXrkal4G8e30fvgjnx6u64QfFk7/JrCcD/M2uuOkritkKhsUPmTVMcknFYYg/0N2vTiF+evxoK24w",
+	"0vqRYKp3sJGjIWbSMVQyArozqw4OPxaa1TdTzOoJSLOJpkNxYw+vjvUw/oV2UbnHItMuzURZqEOPGvQZ",
+	"0lO/sQ+IakVvgbajuBXVwVd4wLHn8J1WOSLUDSse3EUaKny0yYvCr5ePoonbXOxniOTEwdqXRT+w17QF",
+	"e4TUJxZgOCRduE2Gt2g92zGTlDbVNDxosMcGqjxphHhU8qKggigtBBT6qJ1JFR6czX1eCplR0X/XUqd1",
+	"iP9I6xUpWgx21RVV38PFI9Ipbjj14+tR9E3On/LCxFHDebrxM3ONMkcVYERnsc5vhcSaX1fvu81laCpf",
+	"3I+Z3JFCwmxFU3Gem+Ie3iPel3lFCxxeHMspY9XJMZ30PVz1N1FlOa6Bm+Ejw71Gl5hmXipDpXm4vI2N",
+	"N2jgH/E4Wub+NpcuuhUrQ5qGF7B2Q3cuH102i7n5g3/M3/1TvDIvKsCg4SP+QiaimwsMeKwgS3zaGB0H",
+	"2ChndzieakTlyQfc1EINq5fCs6lWAaA65qAIjiiEGGbx1A8YLAY44TGjoi+uJpICMG1/31cbuPnq04X3",
+	"E68obj5ZuKK4CaIVPYDuQTKVa0jqo1GxLc3h0wcHrJXqTqBj80pn1Ql2WVlwOVeyiDjRPxdcIk1Yl9zm",
+	"5JKIwA7sU+oAkrsO4S5Ww8NSYMDmjME6IWkLw1kC18dex8tyxAk2YF/RrMfk6tsNz+UrCEN35cp6inE3",
+	"CXD2DNIzlHq2B9SGWw8kAeKWp4+bfoJ4dP7HmAti7+m+4/X3zx5cPnnqYiZ2IAnbiPfNZ369+uppdv7V",
+	"xVdfPU6/zJ4++ZpfrgTn5+mTJzw7v3jCHy1Xj1cXy8vl+fKry8s0u3iSPU0vnizPV+fn/PyruEOKIflp",
+	"cWPx94YLe3E5PfNln0HTkeDMNwdzZPV0d/k2gmfz+Py+MBpWCyb1GvWBj1UjC4BUMh4+gsfSF7f8AiRo",
+	"c7VlXBvKcFyz856nj4iCT9PJoUAfS47iA4MvSoI565lvGTs2CJOQzTuQ6G5pyCmpu5PgyoAVn3yPdcAm",
+	"JEfpjtgpmOWrlYgBXr4RmPEGtjzreaxyUSAmMDDOEusKFQKiuIXSyKnBCXMyOk/+HQxCyDQK6cLlmlYW",
+	"80uXKY2qjq470d5cs0yluy0EVDRG40qhykLQl4gT8nwdGRtUnSmXSuYpL6j+7Gxa6lW8F+lucibXulJC",
+	"0z0dVJB0hnmptB2XzLSnQ6wBTw3tMPi6laDE6whlci+p5KOlE5HypXJn9DyIqET03CR/4De1HL9NKU3d",
+	"Fn+XCDiiT+Va/NVeSbbVUc6OgsvXu+2WI0YG13nijE+vPuh3aDA9UPA0AiAHYyaE0PmMdCVMlQsNwLSC",
+	"S40kez3Jh3EJakfHROMd5e7g9PtsM9wzLEbaiLKvbnxMQvkXct3vWO0d3lsPypeuuZBfa2O0vzA8k+oT",
+	"haT/aEAwkN1ujJWnqSgNFfvjL5pyhFT4C4yRcJXICJjogmR/0MQPcM0WK1WthX1QbuhyNG8Ylwe2VRWR",
+	"H7U8l2RmBK8ytUfqTPt6wPHa+1HzrQU48wBzneuDTK1dWAl+M18XXOu6zA/x0lFfCGfgPnxdEsR6X38C",
+	"pzcU/s4CPgBex5LbT11csaXI5Rq2qhTZtf0N1c7iKgqnvX4rH7CFs9sWCVvgSWcflsAPRQ43KwmGxx5o",
+	"sGQGWSG8Wao5ag6SIftue8qDMX3NFojRXVwBnxaxEeUZkwpvp6EuMGXtA/xQ6AD4XNQ7CdPKShacktZ6",
+	"xrv1rhSVFhk8gINXWTVq/SmV5XQTIxWYsdzgE+yJm1V8L9sjsDaYz/KB+ZVyKZVhawUJQ0T80zCsiba4",
+	"8qzHRX4rGBAfUwm8mxh4jn2N9WeQVQOMOgd8eiuZY9yogc5Lseby2jnpcFOGvMAyo3QkzSJRoMKYyH5s",
+	"0XiAwWa/IlMAFbePIHYob4IyUjD4nJ1MRWV4bieIS1e+v+UHrOh3NdrXOP24/KvcLpPameae94I6q8/D",
+	"GsoMtY9O+vDPVvhmycyL2AyPXimwolfiz7UQWIXr1hOVKJGbY/wvSCf7rxrQF26XRwJNY3Kd1gC4W67z",
+	"FOfliFlMyGoPp5eO32qSMfxJ7dr7MDtPqZqfYA42bbuWIwIKoA6750aDFrD/5fpJnDItJ5pblSqKJU9v",
+	"5imcnkdvtiYIL76Fi0+21v47mWJHjSmivOs2koDiI8J2Utxdg/X02y5bx5AikwjqKpES8LhrukOMyb0y",
+	"ccHVaVB6+LCXlC6IlQPmhZCmf9PD76lgW34jIIhBJDPjJRqOyvGa7pYyitPSj/FyPPcsNwg/3b0i8LJO",
+	"RLWCYBOUteohT6x2cpSEQ2mguomP0k3Fy1tRVXk2tcJ4I4rtHKq5dJQ7f0cVkogsAxz3/3r24w9jasbG",
+	"JxXMan7Lq+gAgqJMzt6IquJ2ztlWZbsCeyZ8/+0PVtH+5fXLn+5zVB/GTPYgN9TgNuwsW4fys558nct1",
+	"IWrWYg3YDSvTCeUjcgl4csh5RTii3ohtWXAjXIOJLegrV08MxTkhnTQmYZoFc7/P9mLZERiINeQp11fs",
+	"EYjtlr8PJyHMnkWm8Y1ar4vhSezumhiao56aBhs20/vcpBsB2L/P7LJ+DqawWq3YZ7AdPqdcVOMB1naq",
+	"BFsYGJ6Vv4XrD2UnHQBIno3LXmktbfgFvWjdnP72RG6FqfLUbcjxk+aIP2KMkn04ar+geNUZ+0Gs4Axp",
+	"1E+PZD0dv6HHF/csdzIrxHxqGVZa5JHA0Eelxpw6xJWwopf18SRthAM4QznIqlJbYFlD6G6I39AHmYrs",
+	"2NINDepPOJQ/5ZFa7wkQjraFvjotMNwzIx6rhgA1c5cPBpbb78Qql3mU9/UEYGYkkhro40yUVpvKNBea",
+	"LLI7DJ96Rt0N4Yl5+MaSPUqiaL7p0ec+KCdAr3O5XngUtUY4NlrILh9xzRb01oyAn3UcUq2c3G95Jq7Z",
+	"glqYuOsQ3Y1/RAcrhGk3AhFuNDP/kUFwYBIGtC5vEnDMuppldYtB85BBMceRj8r39hcx0eoldY1oU1M2",
+	"VWAUVToBTBoIXBcXYT913h8nwN97HD/88YRKs0YN5hE2B2sT1NuvccOvs2wJTVlG83rfxAPoFDNf4AnP",
+	"fO2KC6I3CyuAhRt+wnOXVTvJ8gY4OU5tQa+Js+SeUhjYpak0zoieoxF9FLwcju8mYBRsTXsgCc117xe4",
+	"ewnVo130iWL0AQS3FSw8weDoHKg7Pf/UlGg83R6XgJDdbCyBmZuqe1ljN+2fdpVPK5j8r2cb8ziVmLOg",
+	"qpYAZFHJwhDVWETMM7z61Fr4ozii9k7JRDpxpziikwgbaYyNeYGkLYtrnzab86JYJNCUhwMSmaqFrtni",
+	"RpRmkdRpKEqeQA06JT18k98gkZb4XI9RDJMAYBjxDACd8DJo9dBKr8DIWtwwyewGU6lhEsU/Kt4xsWt5",
+	"4Cq2FyQhsaG5ork8qgBashGZ4oLLOaSyFszlc3Qjq0Bd/owoKd5YJ58SSmVF2YPAhtRM7WVz6mjGMKt0",
+	"oDQTDiF64rpPOLFyutCRMs2XDZqgMHvpc5I+ggN/pqK0HL4yYYLbr3YMCjX+CntaWndRCHnGnmFfSB/s",
+	"oSQT5CQAjog9isYRv9ZkrMONHycECE5ULyexsCb3TXOUzMxGyAaXF7gVsyTWUDuoLFxYuVskuFhLgbkD",
+	"JwNGlGfo7iC8wv6X7/OMisJK/1Ksc+lbxfpuSGxhR4x35prZf5R2ve3t8DopBMIO1woCYnTH3BlxRrdv",
+	"JoS2iym6ByS+AA545P3jIJCGgA87bLJ8EX8u0hvtYmiNoZmwN5tHhUNdux/XFXt8/rXVnGYO90JErrmz",
+	"afbtz/Q/wXcdV389mq9HrRW8ElnQnG9QJ/R2xYQ2Y6u8wM7f2KGcIkKehB+5BmPwW17MlaciO8LzFxKX",
+	"ha7V3NTx11HBahev7TA4TAp16wnFbA5vUCORfDvnXDOeAZ1MB2vt8ahQD8ee1TQRJmheHSCcEufE+6c7",
+	"8rgNbwdwwWR+kKqqnM57UQfAjkavMPz/celrIWyAec5B+i17EWbBR5ug+WrVYoOlmLA15Y5yPxMVLPI1",
+	"+z5IGphjsXG8215k7LjW7YgYAcwZ4ZkRbg138hWo8Nnb2bONOrydWT8VzDL4GxBXwx+hoVzXUT675ZU+",
+	"g47UH94lIxhsHT8QfPLRaKmL1z2yx4sad98yuO/Jhw/JyRxbfoJ/H480f+lXu+2TuQ8fHU/E7z2Nehvj",
+	"ZfDKBDuhu4/pE0waeDzSFe/TT+NhbSoaR/uI56Z9gMFQft1WUhRa3KnkKvV1GN6OzTKqeNwSospJ/7t4",
+	"cAz2w2nfpWsCK6DitM9ypgE2p9bCmFyu9Z0+0m3TSGHrPmAXdNU7K0f3AU4WHANAEADzMT4vYl9KZS6j",
+	"Q4G/0MmQI6uZS/XR0Z1CCgPPbbdcW2F4xo3d5HXUz3fCRRVMZ8N8Xald6f7lEbFxAtzE+oLbXFPAtwmX",
+	"LVWRp9QeY4m9Ol2GZQ4EMvYGLqHxty+fg1ZB9u6b3VJUUhih59DiErrw162s6En032mxy8QgHW9zBp83",
+	"l9Af3XhyN6veptL3+u3iRapPC1ChTJdT097W7kuHO6D2iDtfulamB/kU7TzU+gJ8J12ND4sP27k9AZ3d",
+	"hl8+eXp1D9WBgS3z5UWjdp3e8ev5g6/5g9W7358+/hDtSf5cZrGE5/dqz3iQyPHo3wp9e+DWNgqUjZBk",
+	"0HkcrFVP+0rJtXV5cnPlscZJjTXGv3hO4Wu2QPRiBkEWugQ8WPCb8sAqhJfV2jrLMbl0xp5BVcTBFUTI",
+	"jHF94yojWiB3gqjSS6Nb4bmsVLEV0pwWTBgu6qD2T03a5LWS4hq8Nmck2w224XaSK1U02/tM1dgxeIz/",
+	"xNeotDpbqwkpPS1ILmQ1MfQXTl0UhNXbjcir3y7cc6P2Vkb36J5jVtDVzAR8QULO3b9GheDCXkZe9fsP",
+	"aIByYwri+S1lzFp24CrKhGIlR/oq1r2vCKJgxYZntUDVwHS1Yge1qzQrcqEd2+/I6lZe9kJEp8iEK9We",
+	"2t6LA24SslIUmADg9rVbQGJcR38cTuDEc687Ewm7N7p26Ko4oabROZl9UxEjqnpt+EEHsUJ7Zt4ST7y4",
+	"pZJLKK5vFqLfmvmj5VNxvnzyOF2dp4+zR4I/zi6WF8vH4ik/X32dXQ5gqftGGLeMXkrvV99AaYAPZFaC",
+	"jtsaCNHoVibX4iwoFegrOe+WdZP45o52tBJ868agqvUpSXgsjcYtk1BgPEh9guz17r37yHbhJo7Yo1tV",
+	"ieguRvPJ/uz48ONtASBJHQU4/C+1w0IPLRwNF+72XWlPZgymwFxfIXU9Mh0uYJoWJ2EdqBzdj4m+Lza1",
+	"IX4p4sZAEI3y7pxKUnSehWhGMs/BYid4iSerJcs9gFp1Y25ZVgmtW92kjCn11cOH9JezVG0f6g2vRPYQ",
+	"8ZFnB74thmk0R0LJoh9u1beLH4ZwMojVAvgvNxTYch4L24pqDUaQUa1NWL9/L5ZnRsVHfiN6ODJuxKH5",
+	"5mu2QMDCAl9KXXCab8V5mtuv+PX83Rl109f3z7cPM4jDT/xqJqMJ2ENHsf90PTWZ4IJQ7Xn9y+uXPyVs",
+	"8ZnvHvL5wi7n4jNsDQTvtcJdHD5f3IXdCeNdDVJK8j6HLRa4LzZdf654rIbhGTWTdamLjSpASzOgfqHY",
+	"f45mqjsjE9i9qnKR2mg8vLdB+rGDdviUc416B+Nn9poOI6f9Y8/ElBGCkp9UJrRL1eTpxmfuMOUCf4s0",
+	"waj4nmjHuvvRuuyuT0qLCv1UMRHZlAghfOrzLB5ZKfghSpbhuBapeq0s1AHgoIbfCAYqfXmA/01ASOAx",
+	"tA/gxDcbUZ2xX+r2MCssxBTFigEsPMh91hixGoz1LiHA2K8UeNiL5ezduxgty1EgWQeoorKp02fl4iiv",
+	"Cz7XLY+f217xgzXpRj2iXPa/1Hm/en6Px2cc0+3Ez32FRLaxuVQt/MfyqHIKA8JuNL1z8hOR6nUohU4h",
+	"PhzTxOoOvavqmsB5zFF4gcp1bT/LezJedZ7WBABQmS9XrsYQ7sPKimyuVqu4BnJ5zo21q+hqzLHVUefV",
+	"6k5B4y64EapTkMz7mIBQuDBENPbKx6uebhMvpeNPBp1Vg1RiRqSz4qJGFy/zuNE1fjZ6kKtQg76w6i+I",
+	"8Dv4DCIQyMtH9l0/KKjqrwGe8AiiJWdaAVSJvLqF5/vhzFCtEbY+vGYLih/7EaTFThtnp3qtgnPXjKvB",
+	"yLswU/9a2FEYnI7tp0gM+w5GWpFLEeEgmcKcF4Scaxk4kzslz2pJOMuWZxhj0Ge76nR5GMvX/r1Xcu1G",
+	"yiK9mcKYIdIoPaRTVuMf5dQMjSxapPrpS0jr2lGamfDT+if2b/W7nVhTxezMMetCF0jp/jsmye1ylm4X",
+	"KwdDivObX7Wo6NhPCtviAdl/0F0T8Qln99ERupshgcxW7JfuwbeuhCB+iGh3HlyUWDj3SDtTf2K4s9lt",
+	"Kl9vYS+2VlQOfuFvOtpoMn6UDDZ+dok9gs7728Mhx8SoBoOMN9pcP1kMZ6KOt9c26g8gtOwEx5qncjiH",
+	"93/lQhzrHdvFBqGbNVLs4+tMS0gWZtjj1V88vJKDFa9HW3H2FApTSfAZew7HeNg8FG5MMPaKBbAwKOsX",
+	"+rrpAKnjd98VAGVmY0tUX3h0U/AwUvm/OmklwSOoTLDR64mmBFi3AXT7JHR9nWmU8VfwMp9j3Kd+A6YI",
+	"ghfgH1oT/S6oCLv8kAzyEJ+AgLv/EtVpceZAs0TO2N5auHOq7dNqi6xhWoyh8K8L0/oLL1CATuqUvpMa",
+	"83SfmuS55k4YDen7EP10Dyc9uU+iA4ZuXOvdMbhQ7NMb3v5fiyu9/10RQk1HTOOp7Q6ydghV3z9r5seq",
+	"9wIIkJzzglexaudn8HfGl9h6utFbybr3PLUWbSEc/02syHgjeKX5CHYmd+HppcmTEK0jQyC0P6dwU+6k",
+	"3pWlindD+SVk6aB6FVdBDExtCI7Pte8OlimB/TF4apiSVAmiZAotNIoDNf3CPk4Yesk1WvkTij1+4ZXs",
+	"CWi2WJkiWAIkJGrWsVBTD1f6fTap2JAaOroNXIPl2sqqo/3CQsWOXqrLpWmzN+V/BFHnlOJqEp3Bqrzo",
+	"SQsVD1QLkEH8pA7muT2IGUCJPRMxx1eIlWG8IM5xZ2DjIK2riccrkON5zHT4pqiZPRUgTB99DGEpShML",
+	"YdrZr+lVtHA9l9qfPIG8ZJI2dEWlceTnnktKLTgmSDd1zCi2FNRELxVXwMx5C8u+YEtiAs8N4U32XCcQ",
+	"YyvUof5ZqnoHWeVq+I1AWk6UyoSRGEPazFmU7CA6NIz05hoS/67nU+dDPTWghsmNMmlGcINFElLt1pvr",
+	"oZ6c98MuE/fJPCTWCSoJ18CGbCV1u19tT7uFKrIFpteBNHPPgyZFiWc8XEixX7jiqmsmRY7waVLAwOLk",
+	"3U0lhY6Fhzu4U/JLh6IhUuyjU6uKPkDbgFveg0o9FqCA2bwP5Iszgj9NmTe97WO2xW0kJgo1vWDozkZ5",
+	"WCTcs7VrFZW4emUo+mvUqPL6XL9bMQMcQ/P+8q9nWdasxDpW3nWn0YxvqdY5NP67l37V50MMbFiZRnkp",
+	"SoC/xVU43KGN0FR/wG3ToR5EbwIaHqPq4QJfXrM7EW/VBILpOqp13n2UzHUs2wH91AemTlWZC90X/kVT",
+	"kJA2QfUkJt+SADQBrKL6INPRZTM4om9VebgDPZW3NqOryMvyD7VDtAHU3hmD2nmkkgIjFzgPkTmNV0Uu",
+	"KneHjuMfWzmMAY9MI9rW4+biPZH7G2JTPz4IDiVM8yJg1XeLHn3glmc9gu1u82z8noNV43vi39w1erPl",
+	"vORa71WVxS0KEa3i+Inw32EVWF1vAGGAoXFoYcZ+V/AsdI17nzixb5WhEFF74RW4GLm5CmBnNJbPME9u",
+	"l4Xl5nPAU1LSpAWgrJ3Uzpt32kenIqy+0H2bSuARlO6ta2QZNp6+sxI8o/mYsFP/VU+L8CKdeS3AOqyG",
+	"ZhueJezcLT1axsRA7Gfj8mg42OfISAt4uaMtkFAQv3a53SQeVZX3aImS7h3XWmtoYKoyTboI+n7nrNE/",
+	"fTgC6jwOMCv7JhNBmBUOQlLd4IGVqwXEhxzi2Z+HIrtmG7Vne1FAp3MILeWaLfD9Cyx+ooMXfqB/QRhC",
+	"aiN4i2pPQptl/wJ0VgqXFKN70RFtXhP8Adn5VLVWxgh57JN3kR5wIxngAzfDHn5jm3B+U+UYYsQ1mZ8S",
+	"nQz6Kvcw9gPmERs4LO1nX3muRGueSwTLQJBPB5bLNVuggbkAFULUtXqR1METCCMsD434gg8a+E3hFtR9",
+	"nDdck5mLnsUWpoP6wOrWY8YdXOXn1TEr9UZeNNbusK3g0roC+zDAArST+01eCMbrL2yYrElw+bzBKwlu",
+	"BWyDutuGdfOtCGOMJn4fx5pjbIBQH4hBAYXdeOsadOr2izLzpuC39kX7fdO3U33jtD3mpm7itujtTetX",
+	"tZb+IU0JW/s+VTjqik8aUjgpg/n/RPpumsM6kAjVp4VlwqbjY3s6Nuh8juSFe8R8UBr0K6EJnHVqajer",
+	"DvNqJ+NQmh6KYoSBuHRBXQrlyeMnsCk3ExhTbElE9FOcHDui4NkmEuwuBS744sXqwY/cpJvF8fwQes5u",
+	"RpJRwIK/qGWsHKXMRYqdOVV148oOXA8lq7fzWyxtbfd+sBa5iRe6q5Wpqbs3HE4FtWuaxxexFKln2I1Q",
+	"tWKVzxUT73MocjM7zS6i3SHvo+Pjb2o5scS60bW6OSdAqpIQZx98BjB17GS7jqAsDrFH/30ndlMbFGNL",
+	"+Kn3mAYgDd9rj11HHK13aep8FH+21k2nPAl1nLwXSlPnedZTwV+oNZWvapcOJjGzu6bIGp1eAnpjbQbL",
+	"4SdQH8fSsGFfbZcyddLf+KZwnXo24OuPPMN/FZEeXrxYqyo3m234YpFdPnly8fUsmb3H/3iX3E8HgfZG",
+	"uhGH03pY9dZdi0M0++7qprAOM5dM52vJza4SrVrrLNel1bMPLlbn6eUyNoRytyzydE6VnvWtP36r9t/8",
+	"z//13V8v/7Z/dnj+7M/Lr59/+8v2+T9WT//0P5fVN//29f7LQm/+5+bvam+q5Q/f/Wn/uPr/P3v/b7vn",
+	"f4y/pyrVcffpr+LwM10JEmqsgE5YlZhY0zTWY0gCQWnMwNHkvh3ePRirVng/jYkazGc3ZuDEYwECRP0L",
+	"0SdyLE9J7Y/SRS7man+BsxOhCnSQ/kGzPBPS5OaQsIUWvAiqRWQQmkaaBU0Zf15ANj1hCxdYWyBbg6ge",
+	"wGub/lTtrrpPaFAsCV7Eo+21OP7gLdcRwNzLJ8dhuX+qBKEUYP4wkoaN4FxXbAIir/LCiEq3ULgVInBT",
+	"LqkHaQuD+/RxZHV/5DJfCW3iVP5T687blWy+nbtv4jqujs0lsOe5ntcg+JF8TgNcnD/yQ29RNuR3YqQR",
+	"zrXHlOJB9ESX1aonDOGi7leM16FaK9oYwsUSbeoS99OzH58vmhp4uLSB99kHWBJESC+IhGCnU9coZssP",
+	"bIldeKl4OP7aM8flNbgCOBCYhMRNZXQBRJvkMYVNWhM9pkeIuh1IO+NYI8IBg/Lr71R8PePZNpch3+JO",
+	"w5Yu1Hq+qwqiYbh6+PDi8suz87Pzs4urr748v7Rjr9Z+GKpajxlFLnMjUiw5UjcCu7PZ/xz+Bu/8zM7P",
+	"Ls7OZ10exnpWRjh7bhLGl87G6ULau5dmTovqNk/jtR5+VuNJxdBIxQ5iPEtqMmqNPF43It45nBZkxAzU",
+	"k//7hCYtdps4sKRDCHwjKrMZ4VPSAvlyUDtWvxLBgEJ3001WfGO45jt3bxOR5Zovi6mc+lueFz11WPcj",
+	"Xm1j9+hW72URmiCg3bOFTv4HS2UmQUtpof0SH7HzcEHvw9Qj0fg01h6+7B4hTi8Dng4kC6OIUhMtcxRF",
+	"0Y+86byhzsk2X8Ne0RR4FIc9Mxrp9aPD8NukYdw9Hu4ufGS8nlN6+qx8hB0xEabkOE9qqll7/rpIAHSB",
+	"uM0FkqUP2NODtfa99Cg/5lrncv1NoZaR7N4Wf53AUezs2MFAh3tsbEA/RflLf1B7UT1IuRasEMaa7gnL",
+	"8nVOxXUZ1xuhr9lO5n/fCYfBITayIRjZ00ft5Qk4OH/lD/5x/uDrd5/Rfzx494X70+f/HGXj/EnsX1ax",
+	"jpGwpONO4hFntn2HO7OPXfvGXuSS6q11wCPXyRs+LromUWz2zx1SMmYUWwtDSdL3hpV8LTzwS8ka/GR/",
+	"uAsxTp3hjXIsy1W+RnZiRDOhWgDeSLixG2BuH62VKKa2u+k2/3s8rv0c3RmbeeTN7vW4eqoY8GBNGNYd",
+	"JIzYLBOWiUIYEY0G+xqFLiA2xsRWM7Vn3PBBvHTNM31nhugpaEdHH3IvXA41fxnNeXSxYlv/PoKax3yp",
+	"ESeU87Om2GtH7LOX1b10k3PK7ONbZi+r9YlmmVPf3RCwZwLMK20YXNg6c6DZ10ST4G4NypxKj89BvsZv",
+	"mdBCBV1RTlyNnnfdkxwkQWuczHfXURII59xdublC35BpoyoK0emN2tcNbqhpjQOc54SUaS3GzmxUH7Vu",
+	"sCKp2m5z8wfN8IbmqjyTsrkql0HeefJphK+KD2mdGxpKTb8T0F/yNgL66ePTx7ElwtvGzn+mb7y1XqrK",
+	"dL77Dh++VVm+yvsQxfSZG575wgZfuwS8cDQx98yJDZDlXwJIzd0V8jESgGHK3jGQHlcZu3U8EJ1EAbDr",
+	"La4cAq3GWyHtHsKwanInXpbAFo19r5TZ0BpAOZkkinVrva15Lq/ZQu9KUWmRCfuOfZMoiniCccsGz4Js",
+	"vWZ7fkDG2ubAoJEfrwyO+eDucaTWuYTlVy1md/gaSEy68QB0n1fxyHeD6ygSOm58eQyFcV/910eVNLvV",
+	"pprmaKIMHTaX+u2req0lJablfy64REhxHDGx3aUbxkEIAIJ3xjBIj+meDAH+sP6OtURmFA8PKKbh9i67",
+	"tNticLShxTm7Og/7JLpThp4IF5KNClcC7ubc183GmEDoDbEicPfK2G/BGGK4HhD3oYRU7G1dBBDtQExI",
+	"LDF5YAUvYRomHoob1sIk0M7amuO7cl1RB+teZvMjAugnsxMtCdeNmL97GANoCWLfSVioVtUS9k4G8dgo",
+	"dVPD1qud1PG37DxS7xhePeir2S2ldoP1641DrOehb1844sm214gdp+xiAG+UtUhI/LELBiCpuGTcmCpf",
+	"7oxwVXoRtFKPX/YSG1ejxrpi4920U8/nwHUbGAl22qAJuHIddoxSBZAPilbp2fRRfCy25perxoJcMaRv",
+	"5h0iKiwhlncKOaSbvMgqDLiMcmy8sJ1+qGzyLBMyzsNPdSLWmJKOW+6K+VpNsaX2BFhHfKfSwXaM1Hcx",
+	"dxKEGCVchTgxpFR7OQdBmCPurKt/x49nKnvd3UIBNXPa4G4Gm0mrChpVOMVhT9Wm59EMnNwr12TS3xzQ",
+	"yuLr3XbLq0OPoeQAEpWo6+fRQgDjYKOKzO4hwoz0HPjnxw58NCewNSApyVqle201EF06vbcgEqx/ePfh",
+	"XdPYcOfRxacyMqCpqp3imlu/x0KzSwC8I7kGFYYVmDuTeOYKsuFq0gNZHKiBxFfsx/wbaCtnl9R3W8o1",
+	"o/A7EksAaznUXmqFzZ8JjXsjRKkD1vgcGTHsgrAsr0RqVHU4Y9bRo+7b1Bk5VbeiAt/CKIXG/bHeAROs",
+	"HCdBY6NLYQD1dEUcGFefNIjp6k7GlWxjt+hhM07YxRlTBE7X2dH3U7N4Q4EY3yGec5dT9mNZh31K8U0l",
+	"RIyJ1z65t8eB96yOHf/kg92DTnjmK8tBJd/vnpoo3Pdg2FRK3ccL20JRr1uzLT+tmHtvVBgqtSzEtq+o",
+	"A0oFrEJGxu5KWQcAuIKscgZats9e/elb9vXjJ18mbAHRlxRw3A9LfPI//aaVXHx+xn6u1LriW82wGSRT",
+	"ki1SlYnFtTuEoeZ4kQnD84KqCyuxFdlhccaeSZYTL9NSFEqutVX2rkrRCMmxMRV2FBMZK/IbjMXCPZ7S",
+	"TLzPdTS+mkb9I2zw4BsDQkuvpbUX0krpEJBaqL2o5lryG9FudyNXBdI5R2CchkABg2/FyTa59aRrUGfz",
+	"Na765i1ke9/OXHsm/OBonxtY2ygHX8HsQVkIBjXE2pP73/Iiz1iFyYQE5hNO3kZp9jjRRuEA8GiUytsu",
+	"e5/yVSxTniIwcQ4P8mOBxd3u+qWUtRlIVjAioSpmDYmAswIf0T9d9NlRVPyfqAlZrt3sOLVVqHXddx/B",
+	"Fc3RVeLvkHE9Tx/dfLntKxjZ9YA1v3/z5mcq02k89vH517EghMlNX3+n4El27JDSaI702wFJjrsKz4q9",
+	"tbAWsFZXy4LLm8W179pmp4WUBFR+gzJoZZHqG4+m8IgrGT/Rz1qCG3tA9TkAc7ffAkg/oQ6tDQhnq1tY",
+	"0H3QLShort/sAXY2UskAmczOdRazFu+yUjdCDmgVYnanyoHIUV3stlG+Bft3L5u5FEkz+HnReM2jmAzF",
+	"W4T9zM2mTgoWfpqaszGtIUXQC6EFi8mlf4F92eBHXDyOfUU0Z0SzCqUtb8Gr1GUq3s6uoFnrQe2gHtz/",
+	"xO1v/xytOHHnfjfe9pfXL39i9Dt0R6O2hag1rFQ1J+ohVsU/rMQawaDDu8B9V0zgXwmebaNBwJKvBWnU",
+	"ZheXVpsas42cVq/5CkmQrD62H8R7cC5QWVDdZGofEc1XQmb24Patrm+FzFRlT0AjIItK2HPrkgP6/Ps3",
+	"P/7Q32lmPh69K6jY3wVx29Z8IDb7PFsLM6XDhJ3yX+Cu4/gwNzkJznT9uvY39a8uvaqLmXFxKj0izt9X",
+	"aPIssjJmI7bXGIqLywGt54HxSrTiJzVv+iyW0fRhtkkdrPq9NurZSGFtR6hoZ31Xno0/1aDpGV/7B8DR",
+	"UIlV/h7MipQXhf2zqthWVFueZz2a70HKY7xI8WMtWD/6xrgMRJFhGAIJ0GCUDRzGgvGyvCv8xnERjgXf",
+	"xL9pnWtTHd442N/dOz1vlI7WVGskMCkpmomKGd/e7rZcmc1Z0I4zeggUPJfzjTFlH38cPprpUvAbDRaY",
+	"Y9ZVhPCldtvxwqFKQEtTVeW9eWAMVNwIycpdUegrFt4DntQeX+Q4fE8HX/U1sLaf6ljAztjYdtbVur+d",
+	"NTA0VfGO/42JNdglSx6u/UdizI/YrhTy3XaC1QheGhZakKHGIgfDarbUrhfpaFvthrDfN5jeFdVpX7TS",
+	"hdS3aXVbLY6PtzrI5c60WgU9PU8iod4CPVu3DAWnhPqWv8+3u+3s6svLc3ge/usiCiqNTGBA99gWjUYh",
+	"KJWOuusRikXdybvKsTfN/EtAWFaHqpDsgbO0UDs0aajUnpjL4TiHqS+52dwnrbqfAMx/3yFYVRbcWH06",
+	"+o0/uxs67VvdD++GVowG3NHwrmlstPsgWW6ViMdD5sCh6duc3ZYpRsm62stbGi7bB5QcsIFTVdV8cfNd",
+	"Oak7kDz4xjeDzdpjHW/9sNzjR8yfnghydDAJ39TnDdlq7EaUEMZIC8GrhGmFZtx2pzEv1kyLtRxdK/fz",
+	"oBpxqIF+q9z48vx0NEiTXrzPzJ0wmHj/oQ6Dr38vabAjj5iAr6KWnnce9SRIF9LOfpoXDmrxnwMdFCH0",
+	"tFJWA7N4WYadI1equvaIXOfbEQ0kNWXHsy5sXsD39pRep/Y45//YVWKoYVmHMnja1vsRzJMwBBmcR1cU",
+	"dbUf5YKbwZfVZ4uS0HiLpzfeI4HOey8Ms76jx6+1DyeDNpCbPHjaHzQ9CZsg1GyhSKVkVSI8WBtrRdl5",
+	"tUNZK5W1Oh3/Turz6vdanEj5Xtn/eHB+cfno8ZOnX371NV+mmVidzz586GSi/TMmHHg+7YT8w33RNk//",
+	"KpWjKj5j3254RbCuLdEbuPJjDE7UcG0IVFgLVhnCnGZ3wprc4bANjqjJUzWw+Xp7ydRudMvY8cAqUzdz",
+	"JjG9Ygu4bZ4D97uXK7VialfpVmU3iew1W2yVneoFsjpJkeGF+FdkXATaEKh5oiVym4C7db1m0N6EnrBI",
+	"ELKSgkTb5VsK9/QzRmzKUKxl9grtMo6f/CCXfpx5Ve8r7QUgklbaIBa7bj6Ik2BPCfgI6ohCA4hqGWd1",
+	"DCMcrZgCd/CutEtT8gpCEABi+CjIXz/7A7q5BkaCNHyUcexkJXi64ct4ZsMqOYcMM52F3/DsowxqvznE",
+	"AjH2tBEyFa003jFPcz/DJ8bNP88NeyrnHxYOTmKXPY1dwHHC8KJ4uQIw05iq2ndJ1OWiQN4Ze7NXPhHr",
+	"A7pWjVAhBqD3d3mRabbht6L+HQd0Fis9m14H2cONaLcCvByS6BwbYZOpyH4gYJP9Eg8oH+nlwfdG86cT",
+	"6lisZsHiDq+gDjIFpwcGjepsq1q1f6FuwmNy5HgdadD4wtFkpnzp1nA5HVxlzVeouyLJ7BR0NTEkw0R9",
+	"+KBeInes78KaK7uBWjEkKf+Fqg/PeiNZsUAosk765rS0OevF8hspHGH42UcrGEPh6aoNx7x0jNbVXfch",
+	"QebFftgQ3duOLudDTB2tKiD8h17AMRcA8ZzhQTG2A6p4bUSJqAUAWwLdP6MQo5Nz8qvC8TmuqSHi6Xgx",
+	"sEcGD69v+CqCrlJ4389gUi/AwNL9GGy7CGwH4/3etPfl4HZQhJtpcEegQF25xvpkHfM0FaXRQeuFaie1",
+	"I37Ko/orYgFNpQKbyHES0pAdS7D5jdNfLEsTfB8Vvu5k/jRVvvS202LGeDxGehPhsWm82U8N58h59CWn",
+	"Tv196pa4teXSKlEG7dkc31AnnslB5jpc2BL2Kl/1tOCHKEKCV/RY+itrGw6R/cJuztcbAEFRYSERAAO9",
+	"EDqhxyCSp7eexdvmOqdxjk23WTvs+HbBSX2zq2TcJNN3ZH1yLT17dD+yQsbrOHZLUUlhhJ6nSsZTzOj0",
+	"gMcZ9vMpsO17YoWx+xgNyJeOaNII/6BZB822Rw12KtDYDmfujph5rZsjyJtbMR8GBMMlo5oJ2wtPaWJR",
+	"gI/c29CGdoALjy2FPfbIGWey0T9uKEvdY4qoY/F0jITG00Fr62monbkOujEGpUtYtsA1W3yGDKSfLwaL",
+	"IGMZA2JCjviZ2FqvVX6+57kXsLxiZlfJpKasgVjeJAhne79+UrC/7mlFQ+p2QV3HMH4KqTU4r3YmVVvh",
+	"eDnh0mu2UFW54dJ32qgNnQyvhFSlqCim4lF+141mNdSkw0eKaOs3q7yJ4DLaYQMWi6p9HCN1fXq4McYp",
+	"v/e5STcim6vVKr5TXIB5wzVzVzcbrDK1Wt0pgnmKfexKF6YFEgJdc/SoG6g1p0w9WeCdPs14lLtDOaRj",
+	"dIqhMfp3A3bC9/60bQUH79IA/iMed05FdgVtysF/fOrp+4em7uXqRR8d3rOgklej/4F9+lyrDNCyVMR7",
+	"cmxsWkv/u9l/n9Qqu7t9NbIJFk3NFPGMMsaONEj+29kZoyg0gDrj5cp7HlGFuxHF1k5RZe5H1cZ2cN1u",
+	"qdMyf5peHak7vQK4H5e8rVU+lXOO773Pb/jEQ49CSxHbh1ZRgKzCeEFYewvY8jH0g/91Pt7I/XrsVBua",
+	"QzCVY8yNgX7BivM6mYqdjIDryBrvsdOsrrAMi57WE2eySfYUiXdjr5tGs+Y4/D6PRjF+2dTdiihYQdFJ",
+	"/NBrSAZLUXsrOvEGOXCGkVszIYJvRNmaFicMD3uUMbx3vooxrb3sDs/Uh4OPkp4xv6A+GYXJbiwth4bn",
+	"QeNVngNb/uxIg7wgArCamptyz5lPp+aKVprOgqG1n06z3qJwQpmI7426MjviSq8VQNd5elOzM0Htf6q0",
+	"0WfsGQVO7G8Yt9au4pOKEg6Jb39BzcEQtOEFL4Ze41qPLRX/Fi72NeZxxow0giwhIELwhZkSGsCiK165",
+	"MpgG0cG150KA4jkgM1MrtsX+uFyyC2A/GI8WvSeegGi6+08+x504peFaS10zbthWacO++gjp97bMwgIN",
+	"yd63br2HBRBEDvvcBhu/xn9AQADcxGUhFleO8i1hi4wbPi+U9iRzVp85NBfsjYQt8qpxd25YyiXhFDIl",
+	"7SUuvHFVi4avbDaiKJCXAlua34gDW/wKlQrvWKWKwn4DtbbRhDXGEKVdGNHucuNG0ohC+O+wixYMN46O",
+	"UzFExgO2cFinxRW1OFHVWl+/lQ/YAhg8F1dhW9Oa1TphWyCZx30EsHHNcpkWu0xkeL8jD28+YrkzjVuJ",
+	"3g9k8w+anoQPQMrxxRUUo9PffF8g+ityb4s0z4R2fOz2ZPB88I2p9Miu5FSKc5hKWL4+Nh76mTRKbqVW",
+	"aBRaowDVxBkGlWr+REQNkRPjjbXE0dsXeDdpTLVaYXEe8i06MkNpB0+9ustSSOikFCIaz9jLJrLdv74J",
+	"bW+551DEr49+bWiKUIjPfuUOJZueEj1Zl4c5UndEcl5A1roUa451YrA9Pb6U6xtNUVRu7hQvS9V2y2PJ",
+	"bqT3ghmnBXWZ2NxEypDqxSKe9/4M/LgZDYwTj97iW3sySYf4xJXtjBPqcVtihloyuyLwC5dWndkXigwF",
+	"lBe+Z/G9w7CsWTApEEAtqHtZdj3ACC/ECVpD42tUKhDj/yiQsm6ipWOja59jgDC3nd7j9dzqVlSVVWU9",
+	"sY9aGtCEytNNvdq+6at7iMs5fJQpOCW0o/lBD9smTmcSPGLp8M/wd6lMwjiUyoMET/guDO3E3v5ta4eF",
+	"IA1/nm/4rbjGkgv7mHYZ7ce1mWDjJJ3e7PM6CA7zGjWqfEP2e2lIVO7sTT0+5WvQzUgAslesrFQqtBYa",
+	"61Osz3wjDlc19y412rWHVG7YTpq88DuXSi2paNDzPXgXwzMNV4JRwWST5Gu4S1Kp0k0P5xmXB6aFdr3j",
+	"4TxVcJqOzOZDUd9peUooh3RcKrF607G5yE4oR1afNJxcxyURuRgNIXNt5loIOUkII4GhnoNWyThfxS8b",
+	"ASJGa7sUQrKN4BXWG7qGPgHsnKoo42W/ZR9lE6wpBhlycontMQxWXQ04viLLT3qSa7tnKO5EWwaDTqGI",
+	"YPmiKFat/UBVinvrfLyVcd6cW3UztUdyoXo5nO1u+U0tdZ2nNeCTxQkb+hLFpZBZLtcLpwT89rcLJCQa",
+	"KCFgkG6gVhiUvYUvG0jJHpVl0JWv8Vp/17ym7uwp6XbOAnEwgAKktqlR0tr60ROTRKbaxVCGi0zcikKV",
+	"WyHN4gqXQ294hXbyTtfYK75uFVgFd9pjRauC96XDupiS8alFl3agLRmmb/Gb/BI5aXM6+jh8Fhbtmyrv",
+	"i4gTfrIZE8+l9Xcq4/cPBQz7JS8WKr8nlVYrqntXLwPC9998N0Tbljvxoi/sl5e/qGUs9P+bWmJR0b6G",
+	"jK1U1UeuPa92ve0qXbv0KARrGKI9mFUFnrjoL6tc5npzxy4/v6nlJzEUIiQuh1K4in9IMqjqxhp2fczF",
+	"/SiW7c6qG93Dru9b23dGAauCxW0JIZViTaqQOjry3roV/ujpH0uqE+b98BytplrvoxLbvl8/5Wv6pBC7",
+	"wUbZ994gz56jWAArijbDYFol/qqBs6VeyXrJ66PG7b9wWQb1wb1kg71y+UTpYHjf/Y38kw77tT+GInEO",
+	"OkT+4AByCcU6MHt9Cx2v0Y2sxFYZccUWJd9psUiYVL4DDOQAeDZXsjhQ2aoOmzzZv1+zhTaqnEu1d9Wo",
+	"YMjaP2pmlLIXiFtRLXyNsXNfoVy9GamH7g8wkhn29YZ3g1ziOyDvfdsTWcYWid+q8tBdz6XY9OpOzKSD",
+	"zeJDX8SpJtUe/AeppLBfcpDpnBLvCxdkyXt6od+IQ/N0QN6LAa+sE860FsHrLlv7jJf5g7QSmZAm54Xu",
+	"eybQ+jXHoDeqPIJDjLRRlwGfY6pKKhCvaQmPYhXr0dSthIHusTZlaYViEo9T8K+xytC+dX3Ru57xxRqN",
+	"cBo3UZTmz0RZqAMVcp8wZaMnSPJSb5SJVs5W6tbKyAAaLEBVU19gDjkh++LRGGo3hmf0xpg2nNSwq6ce",
+	"BsLXjZoYiuz9QQfVO12rsQ6Hj/mKF9LxL4y00OobPRjrlBBvoxnWpHkfwlJVPo456kn+NBvBPkkkUHES",
+	"ykqIa3YOEtXq3dIn9VDzWce/aNHCeUkCmR7DJdmRy4lU8c7m7nLiYUu1003WuxlzIVF6eKO38MLxDU3M",
+	"dzki7WOTMl4M31RC9GAvguTVyEiNOtGPpVC/Ua4GQejBT3/hdULz47Uw07wDYfoaC2IS6w5Epb+081Na",
+	"NCpxlBT6WPXN0Ll1jkEGyIfuodGIMCM2an0u0RcOz7PXofHjab5Ru6qnPZu/RpUmHkIL0sJzo9brYtSE",
+	"B6d/Z+AFX4riqMz/gFcNVhk4v7E2LKheZlTvd++PteYgac+cH3JsLoaWpr/+c0xl3bDq9BUEA9UBkYjI",
+	"8SK8Xp3cuw4jC+AmJopOSuKaZneUblX+sGRMQ6YPtdJrnfddHzg+x0MB1/6Pq8OmfQHMviZfk6PnQWKX",
+	"psWHx2ns0dlw3F53T/WewuN7hwa0MHLXffbjCHq5UVJk843aimnmzijDs2VwHk9x5YbBiDSzIzqS2sLV",
+	"yHAzZBMyNCFXOs+PhnF+QfTzYNStK5p1AV6jNewRbl1Y8m+pA8OYvgy9XMXXbAHQqweU6XGQXvbgATSx",
+	"8BiCCFzr4kwc/nKRbvf5y/w///0/ztJHfzM/5I9397snguCFuZkYXqcmUj3HPn5y3+k1IBDDWqd+LHXs",
+	"CMYxbmX/2gIEFCrl1h2qi+6tgHfoHaNBMStnn9LEb2eFaF7iTjla+hNuOdXgb5WcBXP7keqY4Y09rckg",
+	"wBnPAQLtHfBZB5MQMJkTTZ5aBdXOPZGqU04uQwO+x6Mj2Eb+O76c4F6kFA6GoR1NaMO0/61+ZTtaODT3",
+	"Hvdbw2RdWIMS3NRWCYjSdQCc14mLg0zjHXiTb4U1SJ5LUx1im2pouMA3XglsjQtyQ8nWWlwAVR/KSl+p",
+	"UKAKIm/K8tVKVLquWmlOy/jPHVQgp8jrGGfhFCP9voS2caZ3cIdu1hMvmMdE+j6SVY0t8mlSVq+peK2v",
+	"x3Y3/383hEBdRTj0ESiKrqeutVHkCOLZ53CRu7q3xDATMhcZy811o5m1VNBsCysugILKivZZb0+7j4dV",
+	"0KacaEz9ppZ9GsKVq0EACXGpWOGZMFVktWK8A01kLC88vf91jAOYWqRoI8orxq2pj1T7Cf0DPy6hbE7C",
+	"jOBVpvYyIU6+hP3nv/9HQ+/ilfGmUYegi2inDQBnZSVuc7G/rnHpdlxBsQ5US+FFPn0TFGy+oTuQbwnr",
+	"qvwBEaBzNMF/pdpfA9eLIG5ufFNd8eykl2tmp7h03MAjKe0Ody7I66bmcHr77B6g543wqIUlD8iqCN+L",
+	"PQD4rWB6l6ZC2G1Zn2v+pb+6t2ZLq+LG4+bLSq1dB/9htSzKn921jZ7nbZk91GKR6waTT1jLHGQyKZDn",
+	"6lfijpLrUvl/PcrGTpSH2UxyzE+ByzRTKy53TTE4kDS/VF34TN9Z+HMgEz2WHbnjDsdFVHnWgYcujfZn",
+	"uzutFECZLfTqLjJfZQ7IoUpYsxSrB8AIQopMbGZDfXAvz5nuKwxwaA2joCQzqRsVVtowLVIlM13XJBPl",
+	"6BlzrMaVyHhq6JwjZFP4Z/ueKM+msuvR059GQwWpa2UJ8AzkxiE291aLMmuBoQvXjU8rKQaQ2byyX4pH",
+	"bbMjaRI1M0sVCHyEMCBYVlgqra49Xg9KZaAloNVEtFHREZnCEcBHjwCLAokDHsv/xibnTKzC/eUKVmEL",
+	"HarOm41sPUFZEwJxGe1KuOE9hIRvHHixyScBBbWwu1ybImLKt0e6FXFeJM3WGRjRAiI03QbW7PU8W84h",
+	"1Wanfsvz430qYcgJCW1jFZpSQQLnprBPObz2KaNOTJN2/Qz1Hr3OnVr2v/GADsMVqf2OouiLUux0KdJo",
+	"j8UJSI17jSMJ8IUnO879rRJpM4HysjJQ5LLTtxjr1R4z64dtBXtyZY2LhO3FMgq6FFYZxzVHkd+I4oDo",
+	"5wRDrBo1OiCRtN0cRrGL8/OerpybQ/zMp5ahSyrYt+5iC9zbYnei6tUc2aNH8L/AHOII/DdGhfQg0yCj",
+	"GzRKCatzf/09pMsmOJVYrUDcAtcXLfMGtY0zfWaIIV/u8sLgVAKDfoDIgR4sudSDjoxrzZlu20k7uP0o",
+	"P75jd7/sdnUZKkd+UzelwZYz+M3XzJoGB+cO4gELF4yHWtUL4MsvY1uprwL4RVDwC7FGBy3wBZtaGKob",
+	"td/gDIZYPezIccIr71QxPAUnPz3k0zb9PAIpWOEje+HbkBy+R0xGQQzdJulkwaTYL4h/IMDRAivvQZhr",
+	"tqAFIgZP5+jBBdTpRkmPiaRWDhVRSFCVCXSq8U4qPcl3xsd7rC2oXSdAzpYVl+mG6uzIynAi4wqHyp3x",
+	"yEj0MGmsXc5SMDCx3UXNVwotCc0VABPBDSsEv4W8VFh0705MKfaN8FrgdR8J23c4uEYy+tXeWtC3r6O9",
+	"TiDVJ2HwbzgihLjPusf5Kt7CW7MF+rqtZvXfx5vdJjO8OvIk8h98wyISgNo54AFmCeSh+cZnm3jApOv9",
+	"rysh+ix6/4pYwq8HYuNv6Z3aeHOJ1PRwF/gCWbf6sDW4ZIJXRe53Hu3ImgnNyZxrV1KJZkg4WIWgAiq6",
+	"DuAjZtUBukUERxDceDZIrDFKReEmnLuAwtAk0ItFDYbGdIKQBpQKl9Ynrbntg+BLrE1wf1Ak3G4AOG1J",
+	"GPGrDgRB7rkthmt3nRJky4cJWrPXJ3cn9swtIFohb3mRZ/NSFXka7an8M/3iaRvyigm5zqVglVjttNDs",
+	"M6nYXw+3opIqYZT3ZDcCS6irXYE8KuyVWKvPwVve88r6J/qM/eIbimOw6iBT9Pztk6n12ePLS7bARXfj",
+	"XbhKFSQoWUFZtszsSxsl2dMpapY7mRVifm+Nm7AZkn1mQKNN55Y9pv7y+uVPbFmoJfsdvagr9pZ6beNt",
+	"D28v3s4SVvL0Rl+xX3FgEEp+9+GMPefpBn7D1r72QQnjzPDqbP0PcG3V1r8Z3/oHnC9N7U2h/UlN3oek",
+	"6IVgu7JQPMOOh/YFdl7t/i/yMI0WNL14+vh0in5Y3b6Wl8jtZVeayBEXZbWTYgFFSfZw90HoayYKLY5I",
+	"klRmTu8T2eKMPfMKENv3ScXoZ6h7Q3kabu4x4UMh0TePNqz+kd/UpEvOxHEBNil8B2vXyv5kGZ/aXgqm",
+	"+zilCwd701liecNCgzp5fmNtxF1IKJ+4XEVe+XwJ2KJiZRyvViag756rGwBSJc+1FSgQvUs31nxorvyV",
+	"y0wgmGkruNQsE4Uw4o6qIqjAiAhtlW4Adk0DBmgOc/Gousv41s0ANZfZ8rIUGaC1J/lPr31Rx320mWmd",
+	"Vk2l2H8Oaeh93nD1SdLBg+ZlOcYB34BR2SjtgdvT1XqcA/6oRgl4JpjqMK920p+FNK+/1vaZN6dqo2m2",
+	"LLLhN3YjF22LB1/vIxV9xkXHgPiQBENDC2/80JatoWF8qj00mgo/tp0cMax3kANStyAY75KZO8opkJMJ",
+	"eBCYAHMs3UtVsdtKYOKyB0sYw9EPeZlDOxjAVVklc/E4mW0JFeSfBMSOb6k6MBVvZ7M6EzXL8owd1A52",
+	"tr+I26v+efbhXScUQ6G2STCPCdz5fQAZ4AQMzW3KfnQwM2TdLmiciyRo3HQdMjx2T4jRCuO7fLV66ffu",
+	"nRtRTW2h2e8HwPkGChzy0J+pivyCLb8RnzMONced6r3A8Pf7PIbjdE0SRq1O0EJEh6YbNY1PPJ3r5fl5",
+	"EmTMfeShWXXoT29a3zDUNyFRHsZU7xwl0/O+JE13Ony2y88Jih6v4DgDU9IeYRAV3FAOJ1JdGW8Z+rzR",
+	"JTRp9+JOBtquHZ2taJe8U6suSfMdM4UA3xKzd67bLnejIXksnEWyZXcCmTpk/k7ij/wQauqR+Zdf8Iaj",
+	"LQapKQLt7XoPusHV8xYMos+IeO0xBBN82UZQogvnqKXHC5iq2IKEa4EpQMxJs4XaS1E9tFv84UPfc/Nf",
+	"KrFadGrrW37B+eXjwRbA43pBogE4bFTW7chd97Q1xEubLUGD0wQOxTv4DAPRiwGj0Gdif1CxkhleUACu",
+	"+6G/qSV1qjcM8HNXhAtIbwKG6FUloi3ox8H+enlVwuSYocEshd2Rmhl11gN5632cvT1oc9DDzmSfECsC",
+	"tDoqGoSyc9HbFAZ7u0yixwoZe+r3v3R/fnMoxbM+Tp79RkWDxnUqHgj1osUh/4JAgwcXR2Nm7ov9dIf8",
+	"M/UnJyRYgxJJ1k9XJrPMAW5i0b2MG342FFjmxlT5cmfERG7KF0az+t6kp26X/vb5IqlTIA4pIuhM3kbL",
+	"eg238p+NCHe7GRicPo89aOvhnTRjamqDzdgDqtlyydci8xiOwN7wPrV9WPRr011V0WkwiA5ofE4AdT41",
+	"u1OIlZmrnRkAC+EgNdvwzJ7zlVLbuKVUiFtR9DxoZz++SeDTEANihQJ9osOUAS1Q4lYZC4RqmX3Xo2hG",
+	"zyRo+kkdJ3E+uh/6yi88UM9zwyl6oj1SGkypIp9SSNHa/xEz6aQWmEDqgjfe/951W2B+99ZBtSYbJOtw",
+	"dRtoywLDYFt3X5xdXJw9Pqqzw7EfbxrU3JDf59oaM3etY+jd5Z+goKH57vuoymip4GO2+dih9ZdCHUws",
+	"nPE6/0fd6wf4JFDbjGRvvn8LrDazo+xYSDSTS5YWglfkU3GmeUF4Aw9d8MyaGx7vo9DehWalpxdIHLcW",
+	"w23XCz/o5dlREqJCdBA2wRPcx8YT1/D1RpTGKipxm2eCsKT+zKDDNJnpXSkqTRjCQXhEkUtBwj4AgYjm",
+	"ZoPhxWlMRZXzJqDs4nKU0FHzmTs2A6T319/o1Zpvte/N0+CN0S2Yb8XL6m99mvgZ1Pywz1796Vv26NGj",
+	"rz9HfEBdVXcggqumZv6y6ZY+Podm795LjUxpEyUZQzDEeoNB9VKe9YnodGTodDLWKRwgAd4G7jobSPCr",
+	"VTxD98J0mr5AgxQkLCQdohpYuT58wumUX/FN1V8BN1y9rsXfY9+pHXda3YroD1Y9WLMLaUlHavohftMB",
+	"MK6b5gE0LrUj0cIkfks8umI6/4e4MwOqnZUEScZocxPolSSjbzfbUd7LKX+s4Pdj2CrqRsjY7genYWz+",
+	"45PSoASHsJpK+QAs4jvdUwbx/D1PIQHNqTHB+MKHLc/E3NoXPQzMdpqppIxnAkpTiHXV1MBatTNFfiua",
+	"RaHYpgl7EribW9juydPQddTSqJ9WVmKVv4+rCizzSTe84qkRlU7sxFUiVWuZ6+4gl5WZP169+fp+OifE",
+	"zmiC7NGYEy/DR2kBYA/cywaGzfQJN+5pIDC39XI5z6JtexAneNWQTbzpjL1wmAp6Ciu4gRwexzOjIek1",
+	"OcyWv8+31rR89PQJ2ib4z4vY8YEt7OLNjHwXG7gGStZyACrb5fc7Z6Uq8MNFsTo7CuTp3xDt+wZNqhiC",
+	"tHflkLU2Ri7o/j6Soqe7y9y/ouVZpO1HSHG7/gP+6joLxz+sLt2JJBcFKznVk7n89xl7jV4kNfPilcA0",
+	"YpeysDlLUuwjUisPAKy7Zttc61yu61ao6F5sXVPdI6QkqsgmP51n2bhnRwzMBREAZQvE8+lgUqx8O5FX",
+	"Ulw5jgAIi6ZcMs2hWoQS6Z6v2s1w4NLBEBt5udoYdiOI+nV23Xq6C+szXuZnFAQ721XFUVUND4N5iImQ",
+	"q8aNbv19s9s2tSZWku03apsQ+5c9MxMqT/GnZ6HUjcb9AgrDOMXQqiwVPHP0dfXHXp5fPn1wcfng8vzN",
+	"xfnVuf3//zbaLuhpYAdLJyjfbT+klWaUrgl0NUvGO9Nhs7e4+VxDPmuGoLczXuZvZwSErMmd42821YHO",
+	"6fYMXbgZejJhhjqRQ0JBExSa1iMuKpio7uU4q8fXhCZF0O2IVfr9SANBBDLF90GIaYoGRpqxi8fxY48Q",
+	"UL9PKMHvJGmBUsw9KjpxYrlR6ibKtxqrB8tCJIymqi9wCqHCZi2MvgYk0hUj13c8POEUz6HZvz1SfcAj",
+	"6vs7YS3rykPaAy6SHfrycPiYvCggLja6IV1e5HLd17bvjS+Hd+1aodam7oEG9blaj/cz2i7QfnNzWlOZ",
+	"4ZX2eJ97XW3rVUfe+1f7Z18Adqc3nErNO2iYcywNdZXWx2WL52iBWjVet2cZIU4A5ehnU28Q24P8YGzG",
+	"t1+w55zIGDdB4dCYcE2f0ZmvETZNn3eNwS6KDmHb4a6pH4k2QU+MwaaQcAXT+VpesUvXco9VygAOwdpF",
+	"O5mJiu354Uj/u0FwE6q+ug+PK4+fpIB2ZTZZaVnTaBynCLmxaEvhjklQNQd7N2B09jS2NMuBFCUBOwCo",
+	"xYbybBGQBV81cGqQrMcCxijpE+eF7uqBCXiGO2fDgrw7exUO8yYM6W4Ehz7mHCfVCfstUQF9nJvLDrIv",
+	"/Hkv9FxZcTtR6/eTYov3ZpgTxF7hPzvXLNtNiItVQpdK6p6zEdgwGgoNlUqNs71gf82/STwKEsxllMQ/",
+	"aKc2epTO38doUVirRtiAM0PMH6MC3eO1jts6QRcwbnY9lSTfv3nzM8MLIvPTx5eqbubbHj1bKLnuSrG9",
+	"ZQSTKigmL9Y+PO6IDFvMRvp4yK01JfcRfGsrqE8ThouubayNKM8WV31axFPVkGhje6Bc82Vvb1Y6lBF6",
+	"a1V7TAfS4O5xdj/trP7MiRV+SoUrOTH+q47G/sLSqRjjDKzC8dqCU154cX4+YCXHnvj08eQv+Jg2cSVM",
+	"Xol5nwH5XaVKzCQCxN0qsr2KqO0wSaqgaU/fE6FcEitC8JLroFIGgh6e7hCsSWgzF38TmWTB5F6ePx4R",
+	"5O2T1ldokxwT125clPbyASsE7W6G2DUl/isXsUFEi8vCjqJweI5+G+FeNvl6I6oAPtA54HxY/jyJgjZ5",
+	"zz7IAqvwqPjvynmM2fuN042t/l1IixMsMsT18MAe/oh4G7Xh5cOd3sqX3MY5fBpccEsBjHs0qCPnKT3x",
+	"3dBoTirvj0ZwXhLKSWMEp5UzaTjYd1SWR2qtcAzuonsax7AO7R0FXIHkiI62sDAodn9+/oY9xCXqG9T/",
+	"ZWqYVFk7Y8E2xpSQm6iE1kztjM4z0CVlld9yY7eUARLJhO1kYa8BZQ3wf6t8ikLtNXGTtfJo43RlhFLF",
+	"jnVA8PssKLSUFlcU0XfWEWTSiSDb8x7xqspvqVmh2VRCsIwfGrkQd6onM/egmhYvakltDq0S57qWmOpf",
+	"g7B5nUfoSx5gafPmSGkzfHkzFxCwnzmWJOB5LbiUIqPkYCeOv5NLBHRj9YV7IDs6AiRcnHWSBTMq/5gF",
+	"Q9urGyEhKlvPxYd3yUwThzaSrGHaBpbmoh5ip2B3onW6OfRV/Pm3xzKS3QRJ/xCPibd7UTJk124O30Y7",
+	"sPyyOUQyW1XAuWYopUWmzQY44bCaGC6/eisfsIUb7SJhC4KbLa4YZ6WotPKCpFktPd73oMuv4TlWWuyN",
+	"lHkkQcNaJrw4INnMA45pp02hMzQ+C+iy7YDQYJtT/tT+xcFu59iDiTwkD8blZVlgVBVCBelNwrQwmCK1",
+	"j6J/mo14Kxnh6n1bY3y5kJUqtkIamBEExanVyi588Jcs1+XOiCz4U1mpZSG2NCTC7NfVaZUqwHEjAtON",
+	"4FXG1CqxA4HeslC9jljmvWJlpVKovIA5TLAyykW8qbYNuirDoGkIMId2SNzM7Y/NsWC75h0SZlir2GpC",
+	"+0f7THwOaILFleNwA1rrVG0pJ3EN/DqmUsXcqg/hdWv45MK6o/DIs7fyrQR5o9o8p5ITK3Yyx/+q0cKL",
+	"a7aws7TkJEqe4coVR6dcsqVgy0rt1hvD7IVYcgykcNTPEIoer5DAxTOCuLe2/mCvsYboInkr4R+U6ra/",
+	"YYNcGCIWfc7tBTxNRUkLT+KJDgj8hRe82i6a7HGBPnB4TqqWgTgI/K8XOh+WdUIf8EK3ZL9uDUTiWf/B",
+	"SWf9FxLO+g8gKhCBAUmBmqVgaUPOV1yrNrDbrZQdYHOmkUOi8W83z/SfNaCAuhAns9gc15NBUwxFe7za",
+	"9p24cWo1l949ch6Anv2QNHL6PQFOyNcImekaGwA6E1qk8sIhnRLHhG+nEv71m1razQL7wf4b+PRzotP3",
+	"6JxxgdINuMg6WsvAg5QSlMMmYXuZus7UE0b7A2x0jZQrvHqzq+RdOAayOFgwj0fKj6EjrEpbeVDDNTJK",
+	"Bum18HRK4FDreRHuj5Fza/XOfqPqH+wwfCQcubIqDX/LkSorl2mxIwDQp5zuPiAIxNb5VgSTd3YMztGz",
+	"OUiPgGyLOJAGW/sDJA0R3JqwOGYjJuwAb6RGi4PUdov8EJz2arSueLxlGyln7uMWJ5p7IkzVZmeFpDmz",
+	"EUhIYCr3lU4fUWG/bBRi2J1dffwOfhOJNhAFucfWEEbEDiJ4eo+9io/s60d2Q9ZZV0pQSBLcM0ZZcxRl",
+	"bQFOysLp5cVZ3+GKARDfJrI+Ma1nZDd+wNoK/7TKGdgmbsSu7DtUfolVrTd1zpmzwBbUCSUsud3ydJNL",
+	"ERivC+y6gha21RtqL3WLtTNwk5x33fyg+iNb5zYpufpbEQAY/zyqdpjWTQmHNicC5W5wD0ni57QgJ4J1",
+	"7hHg81/aiCnwFDP+CRozbUSR9WekXSkx7ENHF2iPwd/U0v5hH+qpq7Yoo+GZUEc7DKuCk3kgp5CbkEra",
+	"+TiwQyCShu4o9NsgyQMFCURAaDQ3+efbryZ3pYTgDY7CQwkv63jJlfM/V5UQ/xgHi1oVk2FR7aqy5pR/",
+	"I+znnaM9EFCkUwlprn3fpZ1usK6EPEiTeMrHdPd1O941+HVkeF2qop00IrNaKqxRG2pfR1q1Jz+NltdO",
+	"OqH2EtCGkDHuIgagPthK7RD2unUoXW7YUli31N9q9ookrAU1UuGjJhBovbSj9drxdHvLKuW5XfG4piQJ",
+	"aLSZH0Uk65mk3tCdcUpZeu6Q4DVYJptKLTdwRc06GazS2cn1ic5vPCbT7rqP2fzJrXCAsBBRSKtVdExV",
+	"mYOvVQI6nWgXMrlLKzpoZ3i6iPUqoJ98WgwaNnn03zWrcrusdo3BBq/jiECUOxLJcucm1nVXBFJCHibi",
+	"4CGdFpf1dmqaIWG/5D7AWtRcpfX/psrFKlZaXR9T0h5TlbkiWOHC/bIIM41hiyKn6BJ3h12BRY3o8BGS",
+	"xFMBVg0SW+NDZ7GmVv+v2UnTsHXc1JGVHlDdveDmppsFpxzCd9WjzRn610DcXONH73e5Q9beao9HnyDY",
+	"c133JRYOfp60+EO9qoi50m5IDHrj3KtO7kMDujaTtRxEHOu+NsVBPDNWw08dj1yuEDAkEIxGu8RYn9Vq",
+	"ViiEuhPT9p1VaUtvnqIC203ivR5C8Gz8X/Oa8so3KQWlPUdwsB3TQabzGmochI3rrrwAy0VW7+A/SbNj",
+	"sHiORCK6GVxuvt+PccjVvRdsW59h+JHAbfS6EyEePZ1F6um/BjF2kIqjSIqW/986MimcZnWMCzc7Tlvf",
+	"T5S98RS31Rao9N2a32kbDbXPct12nfxdeyofamNJbL0yqxk/PW0m/cFBHnhQC7fhZF3D9LHn0IxLVQ18",
+	"sJ2Kuv7Rf+u1ezs30E4TIsVnrCnv4Thb/ssk6M353Qic+5ou0HHSbLwQ9o6Frw0bALtVvq9WCXVXsj4y",
+	"wRCF8+TJo6fRBjR9OwPPTPDeXU0b/BqlYDvl7G94iK2eKgXHAIveqH0Cye2Di6/caaM4tzOYu1FeJ3Z6",
+	"+1dU7V2Ps2PRJiw8DBBV6L/3GrNfXLN8FZlmZ6hA3Z3rYFrk0Psi10C8faBeEtBgjhqPfEyPumuxD3+R",
+	"DriE49+lJPvMrsnn0DhttUqC1o4UB4GPbH8uBMOEh3O4nkhqtXJUXd5ic0Afo+wVrqb9bZtfqBW78jg7",
+	"hH66hr5OITr0bM13/llncj5P/OXg76yVykK87WdOFX+eYD8Wd3XdWTWYrg3XY1qsoGEc+aJXO0l+GBxF",
+	"9iJ4NmBnV22GbftFmh/0GXtFjWFW0ANqfxV0iHFFwvZZC89FLgWv7NxYfRhQOBKCIRNpYX+3Zx40IrE3",
+	"0/eHT9a7Eju9Lly01V6osZ+vVAz7uLGDMPfbeMaOYZ6J0jp3o87RJDjOgN8d/A1ElMF08K3IGsdfxHy7",
+	"dtTwjQ1DXp6dWCURT3InIxsrguZDVkIVGxv0BmwPDtsE3htVNpwcQ7Zfp40vJKizEV18R/XuxaLLXZWb",
+	"w2urEImG17F/dBjngLMFkuuOVmWxrMz8P//9PyA9B0oVHUNehZQEG2PK2YcPcG6vYmzQ7FbITFXsiy+s",
+	"46C/+IIhnJFI7x0JEiYSORGXJ9iJDjlg+Vv5xRe037744ow985sv13XXuFwCa1OQYfjiC9I1X3wBHBr2",
+	"Mc6K+eKLhAqbEROFSA/BvviCbFz7op8haUKxDSuyviclfysp8aJkJ6diL3a4NfGepwbyJI4lBM3pDLBU",
+	"X3zxE/QxAxWf6bMvvmCL33lZflgkbPE7jf4DpUt/d+/4sEC0F5ek0znaqm/lG2RsYxhKr1uLVMJu/pwX",
+	"dL7UnJo1s0gFGR4Ms4vsrYSTGYYdEADl2lyxx+ePafQ/5NrAilaClXwNkLB/LvJtbt7uzs8vn0JNAnUy",
+	"oQB+ru2XWSMWE8MfFteutO+tXNi/UDKVI6zVnzbYxNO+lRxnO1u/ONQBwl1SXkEN9gJwG79jujtheIRh",
+	"sjlhLgv9YXFlD4G30n7kOBIRouAKIBD2POEZII7fSidciaPfV66XI5wEi3+2w/rjo3MdzI6Lhf5RLgJw",
+	"JU7WW4ljsZ+2oOsgIU1lHMC4tJALHKerlwQta9eXpgv4eLBL/xpIYtzEOfSds8WgdxanwdonP3/D14vr",
+	"uk2cffJbqQl7AQw9L1YPfuQm3SzCnmufPb64/BznzboJECDEA5FrtuLaiIrG9kqU2H7fjun5ragO7OeX",
+	"r99QeMuO4UUmtqUyQqaHB38Vh8UZXQbBRHLWBLOveCsXPxNi89ru53XFt5qaz+J5o9kiVRl00ICXA0u2",
+	"fTFPN04+kbBesoX99QcrygvfuN5FiggRwIuCAKGFWNnD7BtxUA6ggt0mH19+TS7oKyt1D57BhsCXoCmh",
+	"EI6JyEfs6odAUaZWbyXS+VS3eWrPqp00rh8oItRgpaiJPUPkHRhbBPdPwnGuhdH2gQDaCL8F1ITg6caN",
+	"tP7w3CWaVk07zmkJmkhksnKKAOmblExFEucJyESQ/At5rMAcKPJUULUw9QV7VvJ0Ix5cnp1T7QCeOvrq",
+	"4cP9fn/G4eczVa0f0r364Q8vvn3+0+vncM+HZGZyAwFE2MVBbuFqdkE9ECQv89nV7NHZ+dmjGfIdwYH5",
+	"EJ3DB9VOwr/XsYq0VztJE4Vpdsb1DVmY9hMr/3OQsKcMWJOLyDdjeJHNrmZWuz6D19sXwKgqvhUGMrI9",
+	"zk99ycOXq7phULQKBsbV8IFRoBrNBnN7+d93AmDtvlM6cQugqzUidGFHcGS4IHKzERfCHqKGZFhZDitz",
+	"eX6O2FBpqAUAnMEpzOfD3wgkV494yHX0sw6xRbBu2lYNnE/Q5lTCSQbuE4ACzzD+AO2N+17kR/6QVBYa",
+	"bL5Mwi69Xx+cbisAhkPDtdmfCrWfvbO3hPL58PdqJz/0Sukz2ITaCSGutVWKxN11zRZYWzjPswU1WIU8",
+	"o1p3ZfPPohbN2adYidgqvMEvuY8Jf211PId5wZbkXsZbc97ZhZEQWoaGNAyNdhBxntEGqnYO34buArYW",
+	"6N9NwzVW70AOCl5t+1UUnPeoerT3bJuQPalMnlIBkT+24YD1NQBn7Jlk8CZ7NFi1yZyFAsZjav3nQmRr",
+	"kV1Tv07dZBJON17RR5QdfsN9KrpndYeymvQpHGe/jquvaWg6L2gUm++2VfnvpersnB9XcyheH0nRcbfu",
+	"9V4TwjgF9/+x9y6+bdzauvi/MtDvAE3wGz+TpqmMA1w3yd7N2bvNRpKzC5wqx0NpKGm2R6Q6pOzqGvnf",
+	"L7geJEea0cMZ2cm5FygQ15Zm+FgkF9f61vfBH0/u4N/PJ9G8QNJnx8VIZtuyHrEGocMVCQw8TXRKvuin",
+	"tsICaVNh+dLBguVGWlu69cRQhEqOdMW59pWFlXjQNmC/GYuNaG0fQeQ7Hw5J8o7dupUl7HyUJUQtoSVN",
+	"q/YyfPySxnC/tRu593+TSzJ1cEx/0kh2t8XKo3pMXxjp+k8gXeL9NFZXziNzri5WmBeTqXWXdSXmZqoh",
+	"MrPHgon6DUU+n+vhH4/NP+SibTsRYVbTlU3uy1dq1GW/nNqWLNWgb3VDgE2QLxfVpMUFRuKr/ezqq9pi",
+	"5/MdNlguy0fHu6udFceOJ+lyPkcXpnFz+oUv3RJynmI+P04uUZUV4xdBxDzzdG9MrlGft1fwyUsQiHy8",
+	"DSEvzLwUyyva5X8Gfel1uemdZ5HT9Tut9rMu7ad1rc/nXdjKLxROREXPurXwgj6BwCRaTSmbCvTfWla5",
+	"NSmHaNHZvBFVIYalNMlE872DNGgIp+Dxv+NKypCkwQzK6Y9MBxiqQgEE6ZF5uppoa33ErkXzn9P9Gf3K",
+	"F3eI+ZwS3k2H3Gvo732M+RVl2hu2l+ctSp/zOUa13Ss72bex9W2zm27epCGYNJ+HuyL5fxTfhOgGTnTz",
+	"FRHeeMiNdePCSHtTKbik8s1H0SpaTR87gc/QEzu4TrYN+X5GdDmfv339rkKij08Qmxo1aEy88qWgMhkX",
+	"smQ+VcEstxdxKtq5dutThkCAe23bYwgDf+F+vY4HnImylHiQEW+8ljXQ4j77N+McHthZ+2qt9BVzOrCt",
+	"+tqdLafACW3z7U4e7xBw20iK2Wxh3QGQEv5A5l66J4IcYEaw2Qt8RW/8lh1B7MN2X9Afoge5bQd5aMNX",
+	"40PsUo0u5kd2MRfzUgt3iR0uVF7KdSvwQSr/SRLBZpXTgSr1SJQsDorC/fQ0AB+4i/XtisI65pUw41Ea",
+	"CVhppBYdKHAucvmnez5Kuhl/LR5N5eha5v24GG4sAbIDOgyUleK/DdSNKAsg02WiDeezwNyZkPBJoIZn",
+	"JNOBggN2XLgVUrprq+s9ktIDQRU4MzhpVwU+PIMeo0iWrYQyFMIHxxwzR5xLdwd3JREFYULJ1WxhQE57",
+	"uChKe5ysatnnBaqbYfJvoCq5gCiaLCireUEFg2WZ5DqtoWI8AwJ2EPJEkUph5D5E4CP+sjuxfL7cXT9k",
+	"Dpd2nGKcScpkrXyCEk1EboMveXJ+evoUXjWjGkk8OZJLRZyE/ESGICh5G7cQf8GNowwJBVhoW2AQgyCs",
+	"PXYI6VLg5kTS+P/uzpoMcqfU0NsA98JgDXqwDLSlxvaR4AYVPaQCVWQdDx3vtirJ6KuUFHa/Yba1DFs5",
+	"UHUMG4lQMd278MUrY35D6Dw0FN8Avbuk5RdBewzK864I08/E0pmaX8yE1Oqj8w/LmUXu8a6Jcvho5Nw9",
+	"68yNk+TChtGHacKglusd/JYRJcwQAY+gRmejsrjyCfUh1HWuANUQzhyFx4W5NogXePLTm/cff7765e2v",
+	"V6/+/vbqn2/ef3j77tencQY83EDcm/TCwl6QNd0uPizV6D4e1+tqCWmR9EGv1LjBXrHqas9Mxfn3L/o/",
+	"jl++yE9fnr18+Xz0Q/7i+x/F+VgKcTr6/nuRn559L54Nx8/HZ8Pz4enw5fn5KD/7Pn8xOvt+eDo+PRWn",
+	"L3tpL5qSXr93enwG6d4QcvAxWdzviXeNVblZZ3q1YS9On50+E/L8fPjjjy9fvjgbjuSz4fnL8bNnUo7O",
+	"hvKH71+K87Nno5cvRj8+G53+8CIfyh/H33//cnR2Nvrh+/MeZFd2O97dTO4VIujOs8BXG+caNHgWv9Kh",
+	"peQtlHXDpiOSvIIcMNbjgnvRZdRic5Muo122k/zdUo3qwLJtLmxMVPmFrs6i1dMJuypfzEoZeV3slhCI",
+	"FGARfc+p4ZNWopID4Aez6K8E1h//ETwacCcEeCMBGgm9qeHNmNQ9Tt6C1zBQkdvQT3xQBUzE8yi6nTW4",
+	"LuywYHLPn4VQMJUUyp3KhQE0Dm7ccEhCmgNTECvnGmzH78ZxXIc9LuoqOYWVvhFlgshLHyq6ZToWUaAX",
+	"libD5UCRJSXZvNKzuc0uEuTdTH3xdKx9FPlDhUn0jayqIs8RCxk+NFC59tjfZXynjokAAM0N8FjAwUiL",
+	"DcKEO734dyOtBS8Rvvjpyf9nxeSEEpgn/mg4MdIiOP9p6v0kvLsP3GeXyZPsWs5t9vQ4gbibJ8xTORLl",
+	"EbKGDuvkV+2HuPBKaPBoMC12aiOWL6peBXRlPyFoHiGXCoBUuTkQKjDDdeHqHCcfSBRroALmDXwRDzyq",
+	"I8/C+HAh3woUbaCyeSVHWmE1yRWR1j31NfHYqFxHRS0AVxsuE6Vv2w7tt0GJ494n93pIYKXP0u/S3t8V",
+	"k0oC/N8nMzEwECLbPDR7IXS+xCsIe+nvdz1erlc6KrOYzUGFk8cjruaYSVsVIy52W6v6upVD989UlrMr",
+	"FAlEWLdrj+knz+Ag8DQ6SN95NNLVvBeXErkxQ1m53uVUr7DxVviHkVACVQM8BgC4dT0QbVLqofxzH5eA",
+	"beSR3ILw+rZz+De2qhwOC7eCEbcRwuy0BaPnQIUpnSUdakpT4VwkFjvDB6TbdqIDnfEea4c6Zx02BKai",
+	"Kypgi/XoGu/dYvVaCthtAvDqMY6L719zlOo9v/9bDlNRJ3bAvlFvDxio8mmkh45UUTLUmwsgujiksEpF",
+	"D7xLBJrMn0bIultFhQxpIv8cyTkWXEXOB9YgoI3xAyiidFmWXAUBkRqoFPJ1IJF/NZrqYkRsk/609SEK",
+	"7gDEQZrOMszVvvdMpo+Xr8XeupkdlvkmloZPVMQ66fWf7bwXUw8faSvm8W2DMXKERXClnygrKfJl5/ey",
+	"LQ2Jwj1dLGQ0rmgdQex15Kyel8a2i5pPHu8EKUHcaji2vjMh+wwlP84vh4tWrcQjgNzrETU3B/DgGbjQ",
+	"KMgbQI1lwSRUjbiVf/qmf+P4Fe7I9jMhGuyuwSxuwAOS4FAHQpv1ndzxjxtBEAA4DXFEOZuXwkpDuqLO",
+	"nDhYnLn/uRouvafPVRKyLE0fbRLNLxCED2UoeIuRt86moxqKFvwCz+IXZncPb2ZtmxPPgI8STLSSQRrO",
+	"HbmwQrvETYSXbrK4rSgKfgpe1/0+gns94VJ4LpUpbHEjL3wUZgJ5LyzFWdjAK90EuIgm+WuYqsdHYew2",
+	"gV+wZaS7fJzHa0vU0O8X7sIBhW7rNzGs0qMCvGO10OpYzOfHfqc6HixOT5+N3N4LP8nMGV3NtGKtF46a",
+	"QGgHQky3hZH9hDCzKEWfsiS91bUL4nfo5F7LZSCeKkyyMBRcQnYDFPTHeslfQ7DJb2VDpDG88HE45jgA",
+	"6mDwakOA0DNfOVcFl3vwhXFhtQUb1+M4q0vmEVAvflJ8SQF0otfvycXRSCpbiXIvmAt355E83X32ccaW",
+	"Q5ztMXcKd37uslE472BY6qE5YTmH/l3LDTJ4pRHZZg1Y4Nk/cKUtZUNU4S+Fyn/BV/3k3vvIgFpoPWjd",
+	"dJT42z2W5rr/mhrwwCZdm4AWm/YzqynLnYYCjTyI2cHIA91QB5B8c+2BB4SNYUwHJ9o3GPAdtvjz1jKa",
+	"Dz9fHp1//4J7MFxapBRtKKSh9OuOlTQ/nAGa0crKPem/yaR+Pz36URyNP929eP7533rNxTVNZ+cHt4qY",
+	"ExFwPFUikrkYXa8l3L4zHneEDDWMPYAoT4wrCjLEL54nvxQ/EczIDUEUlQkrO9T5uoHhhNsHMZbOMCoo",
+	"d286iP6xsM66ersuTj2y0h5hvWbdjj0t5rBQKEa1OoAPunSgVy1LxtnhA0Q8tjYBJB3cFtzFovxPWHlg",
+	"b2hUzUuQQl1bIhoU/wslMqn7mVHZQDEF/8eJ9KY4xE8cZdm3qhKAq82l49SuiNAH9jrmAJy0VVVS1G7P",
+	"yvH2BvBbgSez7aVeHn83a3FPJqrSb6yWE5q+PUTDEemDBO1bYnptYfaf2JDWiaXCrv3dWt0BCotEPOcN",
+	"cfh+IoD+OvccIKjvY5zjZYuxGNlQL7nkyHq6gvcjJGN74Pyey6tLtwzQUVTPVE+f/g6wqD18LNeZve4N",
+	"5w9jvRyaRvPqwlrhdTUciDOqDZv1yR38206wgPiHW1EQhVFgPJrKMg+CSLhbeXcK24F31cagDrR0bwP7",
+	"TeyxL/2TgHeH355aD2L3xw6ZHIY0aF8W54Emv31NYeG6HZwg/dr++LHw0LZd8ZKwpiA3p6EME82E455e",
+	"c2OlRHt9j4I23s+CGreoQy7+jbaRkr62J71z+zmPQyepKnhwq+mgAZTXrcv/1+g4TWucE7q6TrRaQ7lF",
+	"5EwzsUyMxEBWUSXAjxbCA1Ni2G3y7crrbzu55Hqwi8tSXie++6ZDb6X23EaISSuXgxUVKNHGkhIQGy3d",
+	"VXJtqkldvJTWJHNhDOPz8QYPgLfYGtzTg6RO399Dvz89JaKwCM9H9Gb6VvUpDgvP8y2j9BE8FEGVzsQY",
+	"zbdchRjS27H5GFkF0xyoYJnu2dJ9CbRb12IdmIcFijt00fE0vMDgNbpsUHbzOx6C8Ty0giInEiz+6Z5w",
+	"Q+oNJ3o9uy6BBAkF2QpETO6PQxyoGIiYbMIhrpoIli14bBRYTDsgkX3R8vqLt/n0/0IAIw78ui9NarYU",
+	"xGpFDH6OpsNT6vb28LrL60cK1oPFtOICI7DuRezSQpiM5pXCNecHb9LHtX0CZQ7CljSXKuei4C/N/uqA",
+	"oCoUMiYWAfDbDER0rXPeYXm9nYWtsJ5nE7Zi5+3B4UHqTn7ht7kKzTcFWP8Pbi3rU9OpJx8/uO2I3hTA",
+	"vlx5BkBTirwlhj3kQeyQnQ3YmczJHfz7+QQpnHYDNFFyCEPOtKXS99MEyM3QPpZM53ojq2JcOP8YVcST",
+	"Jxmo+RzBH5bZU4xhR7RRVFOH+ebZwgoqJAWiTjze4Qi//Mfbi8iL9V8vTHJbFdZKVgQmprk2ZNQr9633",
+	"NAZb5g6ZKvGztGKY/pao7NsI3IBd18g/mtnbThsk0WaFKmaLGfxxVR5t91DgQSvI45FrWIj0J7dlgScW",
+	"fJKp58WXxBXWwQp9T75cMhVmegSPlTnNVnyBGo2kMdvXaaarSdBoQQPVtwrbC/jz6Ao19IoGMVNpfSnD",
+	"Fw+wlp2fuCUMBDGefyda8TyjNDdjBrHuVkQy7VB3i9LHx22LBl7bOQ1sq6hPy8Liv3cQxV99dSU56waz",
+	"C1NOKELPXk31wWQGWVsr+VEdtvIAyQac1G8z24Bt34HNAofvQPmGkV8WDeS49Ec4d9VE7saNS2TnHsSP",
+	"yhx4a871aDFD7UNtfM6XWZ+R2j9lDTnlN19e2SbWvVjz3l6xvveBp6zNg6NSwe48Ny9Yvo1DdxuNFjzH",
+	"h2FXZ/XED+/+sdjo0a2cJSG5z+iKmBSdhFs4Mss7PmrLkDomWUbgI1my7ot1vrw6Ti5ZhgETWNUq/1mG",
+	"ryEN+DxL3aYIpP5TGd6JzVxh7I/OGKW9KUaPVtpe+YPqeKAyURqdkewFByJqWzVdjOLAl/9lraiYsNB0",
+	"bRzpG8/8OBrJuRVqRJgLz/1BKwaWDxPpU7lvYafN8GbXzsdNwEH/gIQAJrqX9mi+DkCUoLR1B03MGYuT",
+	"eYnlijvuBa/JEB6J1HCXrShlWdlOwFKsYxg93F3qsd4dlmNhPfB0NRm44VA5cd9pPVk+sjH7YnmrNcNm",
+	"rfzTHickn+BWUYGgwEpCRX1+nDw/fU7ch4HtkNrYGAH4RykOysfunv+BxrRl7lzzOjtEiKqCz2Qq1D78",
+	"keI6cWIrKbdPbIEcTGYq5ih5hvdoqSaFkv1kpnOs/a+SSaUXc8O4QNTmQWGolV8Ka6tiuLC060XHBvKX",
+	"q5xIEILxxGYD+UCV/M4bKcXT3VDVg+luNp968iImzWo00k2G2OzOuId/dCN4YHOEd7TYopvBA9si8HMJ",
+	"eFP3Zok0bSd3+MOO/itiZPx+01LAnFKYEegrgOYDZSbiNAaVviogeCLycJA0jaEOaA8RxIEyqKg9zwjL",
+	"HfA0zgVmfNi3jnWgjrQdb93x3pCnzeP2ZXAHbHWr+Z3kxXi81QY95x6LYI2TzOrMbS0p7C9u6yDtJl9u",
+	"glpW7no9UGhhYG+BkCOKMZK3SdQAzOqWBHa044F6LYmxRo+jqpfI2uH3YesMefYmD7MYj+/LP+m++1Ef",
+	"1tjcO9ph6Z4z7gLxcUEDORDYdYKf0LM5kBjd6gPwS24zzUkl5tPdAuqk/RxUUPh9Kdou7JMoeEn6b5X0",
+	"SlaBtIlvfGSWUQ4dcuA+s+8J9Xzl0mzj7vdX6Mn+pDLiFoJYhzQ0bFqLpcEMdHjYFvFpZWoEDG5y8BOd",
+	"2xURyWyktmWupcIEGQ+Ybm3gZotCbUg5CSoUUTqPRIEa4rv+zd80xS31YoewIPe3+0LxUTSUTTmI1jAP",
+	"klGaZKGKPxYyElhpUzjg7j5q9CHAEmwBUYiJLvN1GqM9Z/Cx4gI8om2uE/29k5BAnkeKsU3GUtsSToIC",
+	"69aDBooyfFOb9vrw1oMvxocYS3ZENwzm3lszPWuFnEHeMDVY670c66KohjqSatfVpB8YyIGK5MyzB0wE",
+	"3c3d3OEZDnSvcJ1HSkPavfiSTA9HkFuGYrfoFiz1goEaeLdiQch0oEBkE4hxC62yPnwWuX2kVBg8QJd3",
+	"MU+sTgqLGrOJVl7Rt5IRAm6sy1LfrkLORTQIRlY3sjoCwXdqs60L+6ocmApRiRKhPkW4MxZIqOyl4xU+",
+	"JeoF3jb/tTDugoyfA5phCZSR7uZnKSxyfprg0QjYQ2c0Y0H+KLbXDS4wZHtUHDZ5oFA2nb1158Yu9cIN",
+	"zkgrJUcUBc3+Low9euO+c/T2NWonw3QUxsS0lgM1kdb/wt4WI64jJ71VkLn1w4iTPHa3iFmhFhbZZKRy",
+	"z65QPnugIHJ/g3FZVg4GHmRAIJoLSI1jW+1UKpjEX2G0TDKU9tYZgHOf9RgfywZWydq8ue4wO7cw1zAU",
+	"GpBBSBPKSGJvkzyROG2Uh8Zp8plo99AJUIyAmL+71SsSoHWnIlpWQJy4j4/clU0yxjVikaTaaLeYqFtt",
+	"UJA3uJh3AYHQCDRhQC6S02QoJ4UyIezhnHQT8jLXcm43QkW6g4msVDi5dkVhPNZkg7Ws9G2i1YUzMq0m",
+	"XtIZp62tue6bV2olAb+LLGHTUbVlo2htA2w6XQsjgjX8rVC52cWd3YpsiCrvC1Be95JD7I6nLTCSVQOB",
+	"C+xh1G7bJAu98DkuWo+ereRIFjcy32Y0q5ja2rZY601Ugv376dGPn+7O0rOXbaXXB3NWoGl0bUh7Vv5p",
+	"8aSPipy9z9sr8n7yAxzNyvYDYsWz4w1ULqzoJ3eDnpF/DHr9H9IBLvNBr/8iHfSKfNDrD3ryxl69GJ+N",
+	"Bj33dwu/Oz89f3F0dnZ0fvrx7LR/6v77L/j7daHwWw3vc38HEfJe/27QoxOw13/2+fOgLpTcUIzddkPC",
+	"FYi4p2iR2qmc4RHt+hgf0kIlMIqdQbs0iCOUHPvGraumPBn5ebSVo9Mcs2tvjcjEBKD03N1hr+4UuTcV",
+	"78Yi53qzikCyvOOuEfnCXwpB8k05AAaJBi8CIW1qAAY5bnUF2Bs5ukZHzjWqrTlTKUo73bk9P8PH/ymr",
+	"vBjZ7Q0Ksr5DgKpa5zSz6gNnHSi67Nn9wMUfk5iJJ7dFd9qdXlmiwwHS+IaazEdLx6l6oGH5bziW1+ab",
+	"o4gebUH7gZxHyA43/mliFu6TJskY5ZG5D2eIxs0ukkyoJQIs3XoGfvBI2rUR7CcKoE1uMeFn5zUGj9/F",
+	"0f+++vT/Nx0d28wKvTqEoQjyKMED5+uZqENXeCHYYiYpBfdXneQL3BkgWkgFU9nLH16cTkl7Ixwh58+n",
+	"LX2Wf86LakOnz17s0L2PHAjuu80ic4/OLuBHXA5Z6smuFgp/tWStIPcpaMQySyOAT21YjNbKo+molCwa",
+	"SzdizsidB3GRZGipGWHvWmfb6MruvW+47+zk8oihLHvfGMiROrk9nBk8ylolXCh64ghAZ1HOjeUoWzVe",
+	"I1o5T41TRQGcNAAgGUprMGWM6gLsSePe8p1JpKp0OfNyPF5IAEtdQCgKhsDq4+Qt5eEqycpaCLghkk9Q",
+	"nn035lr50bVJkwxYefA6n10vhrJS0kqTseZSJdEnwvZgtqD2OaRJYSAZ5BJymUKE5nf/ou8M69K1KzOg",
+	"JM0H93FKJW+gVeYZ+YroIVBRJzDmIyR+hUF/G3l+HFpOe36yPcDejQ6A1Eb7kNfRaD1S6NnfJpujpbRi",
+	"LpKMT+KrIs+o0BUgvzwKHdWgsSpv4W2oueyMN4KTO/ppI0Hte4m4jMjxJl30wrjbxriS1B+FcZ8cOAhM",
+	"XNeTvLUkIRJCahq3Pbaj70xiClhgmhAia5jWiIMyKmXO5YoGids9Ucsk+gMzWq4Lbu0o+RtqmNpkf/+i",
+	"q4m0913A+0v/RmPg9Yy7MCPsxzZDStuj6RhJSLI3H8WE7R24mIOCJ7gy/7j8+OrnjUwmYTAPfWBvWcRf",
+	"gzbw5tnY87jAb3aiE0ziTuBS30516eFevtJ9ZUFvLW33SXJQ1SEIO6IdZ1IogBUeJ5ch289F9gETj3CM",
+	"wIJtbgtU39TjMeESEZSvCKTWTDSrK5Y+6tMN7s9AskBJEfgsV0OGJg2dp28SMXSutZeeomY07R+oNnxv",
+	"B6ALatl1KR4CqF9hk3bT49lU9r7Xonwc/eWvf0d4xcUaIBpmwc70+H5H/wnBODfmR+kzoZzYR0ls7TgG",
+	"yF6QenMeAISkW0EslyPmUTkcvTC8ovVCVpYByHoIAYJo6Brn557A3/UNfPP0ntzhD59PqsV96p7W3pe2",
+	"4mGYeHxkqTa1odAW/9hlpe3urDt6nFwX7laIjbiqFiqD0wSik254WLbwIhFqSfVMpJYMmfLmYqmoILdh",
+	"d3+/UJfc6ce72oU72o2shtq4MXQDv8fejL14v1CPRPv3G5cTt+zPoRy5g6TGAli4vLU2VPc0LDkf2ehi",
+	"nbVzviWmUJNSHi2MJGgyZ40x/ktYQi9/WY92QDCUz7Iko1IQ4+87IzcuKuInDo/z+X7U0+h73IIn8ud8",
+	"euW/5Xyf6YLkKLyAJkvJAU8boSBNslAjWdkWcRIMk7zhIX7U1cSD5o1+x8wlN/6R4hb+/VgL1LaQ0KZS",
+	"UmMAWfYOgxR+kdB79nFZNmO3PbZ4q7tC+uNapZFMO3BtOhPFILvPl3JUk0sN1gHeAnHGceWBiQoFIIbB",
+	"V4+az5Qo7TW0mpHeNCQM9f6fA9j2seK6g9SM2O7yvttiWpR73GRbN5hpDPUAzm8wCSbvksL2owQNosCM",
+	"uxuKMhmK3G2AuB2D6n2lb9PEfxgF+WpfmWidg3JumizUtQJdFPxAUVLpSpO9/Mwp1INZCr2hxVSwS53Z",
+	"ivWP3OGeczDbiALcmxAKLMMzX9hYhMffiECt5SKqMkKV2m30nX9lgefDRsPgDa1XX/fXR4+FWd+UB7GG",
+	"FvkIFvwEVaEQ2QyN6xMcoFBJhlOcBZ3v8KeFMtJmyUQnQzG6JqhAUSU0UukKzeayMVB10RSdqgsfYRNb",
+	"RI28Zd0z6LQ7B+SX+FswVG56Z9pa3ftEykfNOac9gk2u748Va9q+3hJEjy9pg7hdEVZ+XBGknddhy55a",
+	"SZHPNhfNv39z+fqXN/FW+iTDr2VAtSityIUVx1bPyqcpjVasw7vibQ1UYdOkkioHVL/3/Ajqs7aWOe+D",
+	"EKrkQ8O+PVAkWWaS7AkKnz3N+nyPspUuofZdckBazxGqPuM6eRmcSfQHBwq7nTLlyhW8PuPrV9wnd4dC",
+	"WAcV2GNG/fn5+UDRSF0pba+4yxlf2IzXm0zGoigN4MvdkP/88Ze/s2OK02HSxNglyHSOdTWDvB8qp1ZJ",
+	"MRPA18Qp/rJQ13icTa2dpwPl/jGIOC9KqxFr7kwEUkFFPpHWJE8ykqFbaHXkOrswpEbnPa2yuJYp8g6Q",
+	"hz1Q9C1kLKx97WkKWEDNFby/yGomijzJCzGpBFGAIuyTJ8pdR2jesVkDpfiWAP5alhc3VLyQua8e4cf+",
+	"fdBTg1622Xl/j6Z+UM1geEMbz4bokKzJ1hbmY3lk/vawpbpHjK7TtVreVXqDALkvDFJyA7Vqm3A7v/mg",
+	"84kv2RS89kPQsYx647XskWb35I5/bC+kC9uyXliPFmrYli8YqikbNCk1lFrAzty0kt8HksCDT3q78jfF",
+	"IborwuNHPsRkr5eVhNfXUNIXwIk5us7SJKNlmyGU1b+pJblQxbPUIZFng4kSJUQ7tydXE8HNncD4fcRE",
+	"pB46BpVhkGXwfh5cEjBQqpOFASq4YjT1bnyCspjggLhbQXBjGFDjyeQgWkUliDP8ImsPwptEadllwC2y",
+	"tCQTsvbMxGrdVpnF8E4akXutkDhTYeWMS7tGpYjmcCZyyT+zjODwai6MuUUaWQUlFn7K3bz4H6+GyzrS",
+	"fmFkDr/8/W6Fvd3X8hS9tEfj3uufuRuM/7/zz5/2TWrjAG3a0smoDpOPZBKTR9zXjRJzM9V2w16OSe00",
+	"IZhByu58SheOmHnDbx+3wqRxlmPNfL9jAEYaBe8Y3UK5PATdxsm8Ro+/6WTBCG82LYzV1fIKCwwzrHcA",
+	"xBy43ZqA6LwrtDiNH3iQtpQ6gitduO1SDCFhg7yNrWy8og7Y9sWK7vZ75B70wGVcvp+b4RYkWXQrTHfn",
+	"nlp/eAKMXTwMD78kVhmT1nmFeLzMLoYhRVUWbtsu2quOnGVuPCl3MpFGOIC7WVZ7WafVX6d1tjEmwfmO",
+	"lElAl+T3E5IXxEBdrrtxz5kxKbZcCwXgbmjMA5ssQrZ3KNdrDqzQrYzq3lG8xibzKcB4p3rWrFgBMPpD",
+	"ut/4graUqPtjZxsQ36OjEoQwsRNk+HyEOT1ht/SQ6AWOnkdGsVJ/EdkHhmdyGeMbVs71Ubkw1rO7Beh5",
+	"JG+1EoorDBNZXsslyHAPZVnIG0nvvNXeV4pV2Zj1gQcJAe/0wYCNQNCF+5KdltKYL4NYQFRzjHoGPnHe",
+	"jo6Ia00eEyDxzSAiYMBe6bydXxhrfw6AhEDDZo69dYveJ5iOdbybQmG2koyDoMivAYG12MktpbjZ4OS2",
+	"7MpW7uSpuvc3eFvJk/d/eZU8e/bsx6dUvx5tDG45LT1zR+RIRDW1u3m7m2zgYzGT7wLZ52HdCjdeD8ZD",
+	"G2AtMPyPefNzrdjBx93FnC5XDaduN95i7u337mMsje6vESuO73Z7XfF/vyp7vZ8PbMmaDRdeojpkx/yh",
+	"/jQOziWZ+2MYeOxANW7FIMfJlurDFHNhp8y0BcPp+bugTAW9gjTAJ+PCmL6nDQXdFB8mESClSEW7iMhO",
+	"LnEfIGblUHKDlxV3HBiguScxBm7nTCyZdwyxSZUURivjzg53NsTRkRHOTe5ry1GLVwMdSN/7QnnGbBDo",
+	"ASFjdFTHkwIixjtIBHMlY2uLRIK1/pPnYMs28rO+RbW+4NAF0jaiBGhbrSUUnjdyGp2fpr2Z+BN5n85O",
+	"TyMWqLN7iYU9QO16PG7bC9hD8PogOj029rG/glW9MDtxOEYRpeyvbz4m9N2MYgDt2eEP+I7D1zXRi7aF",
+	"21QO99PCUv67i4n9uR51Kx44YmFlVYmxrmaAE5D7ZW3Yymta/HE6eY0wH7ctYC1XTBUI74UN28jSe9m4",
+	"fRJJTHP+ZiRUhBpp2fg+cgc/YP8OaEz1V23MZkBbOt0X/Mt5QB/RpV01ql1y1Zd5XkljGDNzO9WkqAkg",
+	"Fz26Pk4ug6IHGFeU08Zz0jtX0ZWRAklWIs+RnCVPsqOjG6lyXR0ZKc0Rodv9w7OnKdXKr8JRW9IS9Xl/",
+	"OAvbEJGzHSt2xAtfrNrawZLiW74CgzBelAEdcA+DPKHU1IbEW1WI0qQYTwbLo1Qxwa70OOxhTHJFZd3H",
+	"O2xJP9P7v2XG8uYebXSVcMgO6CjFcxLBOdzZMxX5t22zC+V2xG4qVvdvcFv8+i94pYXdmtkHEqlymSf/",
+	"0kMY+VKOLVWF4D5ficJwHR694TuTjKUayT5+fVIoCs9hjQggwhcKiaGgpA6czNuqsKhhwtVKy2SmKyhN",
+	"4vIi14qyuJHMB0k1q4WhqxgsAJmnFGWGzDU87apQVwsjs8CYMtJVXiNxZCFnd5XEFgTSNRgQhI9gnK9o",
+	"PEr+E2Z17TTpIFT9+MdR6ofDn+dd0LJg6BYfuPvZ1LbiipksC9UeLX5LAQTjsRhcWGBSH+GBAyLWKnVO",
+	"R4o11K6FXFhPJVPMhoGlPDWshk/zrEI1LuBPJN/icSD46htRFWJYogNYWIPMjMXY06lXrDcNDGFvlK0K",
+	"H4jSARyOjLnImJoSg5FYBheLuFSVTkok0A1oqg+jqcwXzn3nTlOdElWFuXfBRqAXttVt57nY1/5X6I8b",
+	"+BLZocFxR1LSgHjVVYDWPYAuMgk9FSaZy8po5d7P5Ol5JK+/GsMfWV119XpPSctNgSCyrhCr0EqQWqiV",
+	"EbgfKKKhHR7PT21pawJIpXXQhN8g5SlpKUCSkvyR5vcCLWFzjKuH/kwv7Um1mLltx/8CydR7n76M6vor",
+	"cPZoaW4Ph1nCYblPd+bb1U0FeGof6ZZLPTtBcz0ai6JcVO2nx1/cphSHTegLyZNAxJFG0qpCRUWzdFo8",
+	"TZOJZieIgiNY5kK7fQXhJNjglfsAkkZSQcytLEsgn8ENHcjq6mHzIDbQ99UlZeEaOxILw8sCuKzc5plR",
+	"FzIP60HSqpQVC7mL7hngjiGL8Hl6enrqF9yKpUDnWq7aP8FQ/4VGeksY++9aX7s9rW4xqAji95ZvFSNY",
+	"H4kW14uHfy094tEU3YYJVh4fxTWHlb5+4Aj17bT9Uv8mKMRYfwKH2jGmr3GHsV3Mhs6X0TeyAmJaCNNa",
+	"g6FH7wCiRE2lF7j4ZjHnE4zNQg2dl2patOt/my4fgNnvt+myvYYCMlckcOj3jQK3jS7s5Lfpsh7qhkQW",
+	"SQNCjTfWbz6wmfAMHhLa9ZHylbkGOYAqligCA3SeOV1HwxD1B2qgjpLMc3ZmfaTQg01sJdbuhjQ08wK+",
+	"iNlP/61ICfAJGDoCMpGKxu1z+VM4UPlGcRG/ZKASrBKKmG3gO/iqSpel27j9y6JiIn8cwOdrYpF8kIka",
+	"I4l7F5R9GItcDxEZSaw/eiOrCvX14QhRF/6WmdHjMjol3ROBdg3II/CCHpWNxpT2ld++eP+Ea/9UIIZO",
+	"3yrUrAb9o8T/jnkCgQsF104dvXgLDIhUdifsilw/lr67rrmHCohmr1CzFITI8ylwlSAUnyRY3XOwNgDv",
+	"alGNdMqt9Q9lGDS3wutYYToba114aRbmOHm/Qj3rnpYpfUUPuvID7m5QED+/4kr8zF8bMZntBaN0VOKP",
+	"ZgRDcLWAwvOsz6qftzheY0DPajaBEG410iaobMX0SfTmPlmSXynQ+mjxIXFIYVPk1ZR/ipGlSrhotVj/",
+	"/sRqeuQsro5Eak2YRaLQht3UJ8BAacDgmBajKS0ZGS9sNpjA0IvkJ2ntg1d8N+3H3YKwgXINW2HcvEiG",
+	"2k7D4tnEUsg0v/F+gA01SzW6IjxnbX2P9Dxy4OI4RZDjrxcVMiYVh3HVxL8zwR6xwonNGnPfCKbQYyz5",
+	"R6RqrdLLPdQr8q2YLBEbu2m/svrKdcpXfYfXwXbo3sn7IvKiwzhE5Hh9wJB4AAn+3UpR5foW/goMqS2b",
+	"nv/glSjLrL8+adQTNlpYjesrMMmmwrhFJlXuHpwRk1LArYBNo21qJdnqXMuudDWfCmVCU1fNXSRuhBLr",
+	"nGhdo23hkVcwh4hL8QwbQ5KZCFYMoVbuMewz/nBqsOpo4Lj7oJ2udJRF9iRVSWHXHhYeEq9zXEphsLyM",
+	"A0sAuj39yh1wGc+Hjw4ThQBGwab6lnSK2UIobOw2fjduINpHDUXgEJwDgYcXjUr5WLCz5oDJ9m60SQcq",
+	"m4nlFf5vFhAfvJcYDe1fI/2NSHWB2xc3ORsRAcImGXfLXwgMPH+gUG0PHnVdzOcyv4C2rz/fM3qJPAcS",
+	"X9egOh2wm3wTmSUYwhMc5drMRUsjc72vrZN0zXZRyKDJjnCChFrW+YhFWUazs8qv5XViwAEW9UF8igFO",
+	"OH89NXp/Kyd68s6rsxeNZOsDtcK2jk3PZFXpymTxJd2dbeAi4zAcJ7/KAowqixiJs4FS5G2FprBvkiCH",
+	"MXfA2d9FzfJxr1CaPwF3jHZQveedfEzGwfAGd2MQ86L3KQWdMXc7h4mHGxUcK71+7/nuUgrcva+c1TOS",
+	"GXFrt5tqQLf8I4bYZqLPa7ncTDMxXwzLYpRMBQB7aAOD2pJIpmxVUBCIZ7m6el4g+UCSFwbY2IGTADxg",
+	"t2GmfDYNhcrbkgl/c83cRR4ztMzt+otqrk1r8Jn+vDM2+W9y+Q/6ymEjQ+5FLaHZjzT6KSt7dpt2p9m+",
+	"xuFuFILewGsUl8eRADwTCIJ3WUl3cBeiRAkdXU1Svy+663OufeUc3erwyHV37jCrP8nKTt2VqCXC+MtB",
+	"ATy/tFfTgERfN2EWnbxNxKx9CkAsd4M4P34CeZ1DWiqw56L4j/KztEnj3RnGL/TGbxnign3YnvOg0T3Q",
+	"CqOnc4i/qJJJJVD8d2eR/ss8N/HswWw6lwce1QcGztJzuYJ6BS42XVEACKXjYnn2FGi6dOXZk1tdBhzH",
+	"R3UYyDegNGuc1gUf4WgIDANuEHp96oOudvcasIePVLVHw9uyyaD5dCf7P+PJ3LTRnNzhDxsVlV4XBlEL",
+	"8e4PACHQAsfQGyiEG7pnuUt7kVOkSivC5KxvQKjV5M1uNx2hsAOS1Ek3crBwK900bPsuC+zWSpBbV5Pd",
+	"NGPdByORWH/AIuVT817+zj38gPvsu2qyyXtxTe4UJghj4MVp/RDss6GGum2V6+o7k1ipBG+szm5j1xXy",
+	"uiKfFSrUccP/fseEhWDlKYnEUnVPEVRrUUQedmJ3A5SUU4Y9213l7FhXs6x9A34HgsOPqKTnOtvr90Qu",
+	"wtZbqMJKIE3d3UweaYf9Vd66IWy3Tz+tMJEehuW63SVZfF04urbxVnJSGFstj3DDhMTWRss1U13Zo7K4",
+	"AUTFNcTqhfPny9JEBXeAcuSHsxe4TN69epuMykIqC4kSVJz1dY7hccxDgNuq29aB2AxUWqVx3zWb7f2C",
+	"vPdrKeeu2VNhpu2G/p4a+tG14CsQjzRTPe9BzdsCCm1enO5s7bWuPJLd14ezrUab9i4fj4Dp7JAZAM2J",
+	"C4fZFtsXAiIjT+7op887nYucg/BpE1HZYixGdr2gqYUSEYNNB2VExFe0JvNROaFLPkTukx/p+bzJY1ln",
+	"MsTBBCJDuEQMl3BbgBA6lKNDJFwlGcir/q/nWSuHYRjWDikM141ktRp/pUvGpwdFVRjP3lNUAZILcYg2",
+	"64lC0P2YujEIHcM1a7goSksCCGYKEBPDCJumXe91MR6TWex/1XZf/qgPe4VuK5ZH9sXxWFZSjSQjUHiN",
+	"G1BQpSEMZa/utzjcXdfNezi1l3X+H2n0O7MEm5QzcZSNrSdQokxDfJmAcBbE5YyUQNu4nh0JRQGcCF4m",
+	"E4F0tW2x3MuyjHmG97Pyd2MvZJju8GE32S2AZXBNrgvVitCGIEM8SYwHNsTWRWMaK0i2YIMbXh9NASQl",
+	"/fzwTcY95rim1T+V5exqNBWgTt/Is+He3GJWL57v2rIacsI3Byk7m98buv/lePaohKEwXnGl+b1T1oPZ",
+	"R9zln4jD3dIA9l2pErMFQE/1KXsQEbwbR0zI3xZqnBvul+D2UGr3NN51Cm9I+W7Q/4d9EkpxzIaSIMwd",
+	"v8fP+bsf3pV+WhRlTn9r4Uyn5x90J/uq7AA6vMPk48AcqEC08sMesppS2vqkn9zhDzteGiKCXU5LGVHk",
+	"VGdUWCPLcfN1Ab7ZO/igt14WyD67uytwh1YHd18rx3a/fU2BzdV5OfmXHrYvzV8jw4mxenCBQ4H4TWvy",
+	"P9yzd0kau0YcYsf/Dz3kuspvcYn/hx5uX+Vu7DoN58JkAIzywYwQQ1n7o8ej57ZFljEiZrCUVNKd0l0H",
+	"QSbeMAzNJ2adu70wCOMqIJJtSULvOHnvmgkSWXypZMjvtFCTRnle6Jjfnb7eOuRdtreUQ47dZHLcozYZ",
+	"mbOUHSmSaheoCBbTepdaKSzxOfpbAeBNDVQduO/164RFqVeYxOtpEdejEZoCgG8Sk2+E7GM0dRpqZ4n7",
+	"tVCAnWZmJCgZEyYSXIPy/02kZIv7+D58Mdu2KYqh/OYcpBol1fYdlC2nU2WEn72iIJmlqNor6QFzdnLn",
+	"/tnNUwIAqw8R+6qXPGzgnlyYAKa2hWFVzg9Ley3n7aQGct6hxwRDAsdWO+Bu32Ximu9PrXiSTippkfDm",
+	"ng9sO67+UQrF8o+xHjyzPPuSUJhWkJIP0NTCJNdybkPmSI7HcmR5jwKGzHUIPNUseLPCpzefZrZaksl0",
+	"fZQ9BuZzAgrhWnVzntlqSfVOMoeRbAZ81szIXBfzA1jRh+sCsntRY+gOFeg8feEFE7lIKKvSEyTND1U+",
+	"+HUbanQKe4GnmC94QoFqi4XVLCMUAdhl8JQghYl11r6QRgZc/EpBTT+CvCNlc2GSWWGM87d2NeUol0Cq",
+	"h/YKEPliWMoMouR4qwm1DlD1UUHddqKpkDvSe2N/yEvqEORGzq1QI7mqEI4gnJlbo42sNW66/t+yalxW",
+	"f9UJcdmi9W5dXiFf38KRNyuU885kSK17lzEG6qEyLuakQGbd1whWkrntmhWVgXsFW/FNE5K5LuxAUAE9",
+	"PRBW0/Iw7g0kCkluraSR5TjRFcgdBOgQCh8gwJlQfV3jJx4fN0HIkKtCXeViaXr9H0/THoHnVuGanEwo",
+	"dscQPSaaAt6Nq/JxsRRt0Am03pM7+HcjdNO3NTFWzw3spW4Prccq8IACbH5bLGKgOBiR4BYUVfgiKzcO",
+	"BZZ8TrTOgY+bqhWxCSOh/CE9UGYBXdLVRZK5J1y5J1wVNvOwUszXWK0jDnHIQ7qPp6DF627MrvEDhabX",
+	"JzE0fCHDpCutJskUWIFbQyktK2qVH9Zoal64kMfdT5O8qCSUKQNlSStNUdzjZraisSiN9Lm1odalFM28",
+	"+c83zXvAc3UaXGm1z333JBh3fxW6lcOp1tebM9+C6WjRvCbSRmkd4EZbPTb2O2N/40Z8y6csdWL7OctD",
+	"3h0JVBg+tg4gftt0un6QfhtKZsKO0FcGmjuAOCp9C3R9Go9ZmH88dZNXpV7kb5ARr5ioWCGdDlyui21E",
+	"6V5ye/kyC2bUjy4dYdPk2y/H9KYaF39hSYRmQzUmvuTRaytgOtijPkanFyX5Szs9JgRT71OopBMTlB2t",
+	"yl6/B8Lo/ZMTNBh69PFIz05Az3yP6k0cjkc64Hky2i4c+OdDHu+33hzWlki8DZ7c0U8bD/lfibKjcA1V",
+	"Flg4rCdZ9aFjLOMclYu8ifz4NTw8mOluZ0y0drB1nZwy2JbNw5Ru1zaoz+OUhTNyWRY3EtjN3KD4ADn8",
+	"ERyaSXEjVbKYN0Y2W4fo9IHts8MQ58Zx3m/DorZzFMnt5euz9Mor7ojAVXScZJUGRl9cbhmB0jFmib/j",
+	"JEnbHQpYJ5OskraownPyyvm+xEjMQi2RGYxEBSE2d34Iu6gko0GPkzdKDEsgqfC2jk4xquVGqR4ksTM1",
+	"AqALDK8uQy1sYUxzCPQ/gVYnNq577vK1MfR76Z5Og5u1nTbl0wfflGNmjk7gpZTj2H9PPgkmtFmaYyhH",
+	"YuaNivwaKrsAEotVJM0Gr/R1eOcuAIjIyg8Ag6i3afltQiJWOrHdYw5j2ik8IpoqzDYdZlNusWXcqPZP",
+	"Gazs9xu8e9w3A3+1HiPtHo17CqC/EFXgQzh5kuVS5BkLLVawXD3fDnJge09tXJSuWccJjhWE0yjYWuQG",
+	"YhIiqeRIuncSAQ2cDrxDTyHF7hx9OHxgwaKK6iWKayVnp6enQQly5abZGF9wI/s1XADcON7vRMA+PDjJ",
+	"SvxymTetSi+Hhvd+uOCjYICBCqAOXCSpcn46kCHW/IA9TgsrcW0cbH2psLCAyqVQeZKxszgv1CRL+Yos",
+	"DHLaYTJC8C1B3jAXFX7ru7Cg1sz6ozS2U6N+PCNC4YhgNhcN+3E0KhA7wg0DZZOJz78zaxOJs5WatbXa",
+	"2XR5cqeH/5Ij2w7wePPnvBQFaD8H2s86sbWxcl4juAZBDtxwVwQZ+4HxagMZ7+1UQ8BXAnZEMIIJXfp1",
+	"devSr6iUYE9/2qTC1DehT9zuBRzUnkQGGStBrezdmLQ80ijh9sdCLmR0v3gzm9tlSMu6rR4lUIBFt5n4",
+	"9x2M7dfD+8v8nDD2XTH/hlw4PHYHfEuDEl9ep2z7Agu7iDlp609tqcTSYZY6LMSq0Q9vDDcEqulISqWo",
+	"mPOr0Z/3D/+y+oImxQbfmkP4/PTwb9TZp9bvEBcP8jEHKXO4jea/AW7g/3xyxz/uhuALNJJ14rkEqTTd",
+	"As/oBj2VZU4hk7ADzPRNi/LnvRkFfxN7zL9XiH4IM9iGOekyxtYZeJAbH65zDbZyQryTR26f2N/rjF/R",
+	"SlaFbwhhvHml59rIHNI1Ucq2MLFVliV/kERsANQVZJlg04cvVYsygE+JhK3hlKZ2XAI9/+PdrpS2IEYx",
+	"qSQnoS5H7oJoi9G1tMnzH87Ods+QhE595QyXnTBWYWeRJ59iw1sQt612PxJqJA9l8h+QeZedsJkmAQ9h",
+	"rlHO1P0WYdIaIBeo2+RcAfBojRjLZK4LZSHzWGPiLdxlSxVmKvMdBOleQTe7JXl9dIAfXsFwBktkoOEh",
+	"6STUCw++n1lhBGCDEmlIYOMtHImdM/jnysg/snAgRyQDOdLDR1cpEEYcqF8XyCYIlP9KJxMxN8BIAWQ+",
+	"jN0eaaXkyFIeIvu7MPYI7odHb19nmG0I0B2w1ImM7NfeFhDZ8hzUUWiaBr7uVAA9hsT0Gn42kyrPAlsW",
+	"JmPcYJCCNOmlzcSSroL8oYFimYMnrALqFtfTC9JHCoIE+I5AyUVDEHrfCH2FyCCbHt2Zd4mYU6gHGZSS",
+	"aTGZyopmrFV/iOe4GclzmgZJokLZF897kbr+abO6ftv9ylfxRDN1KwyHNPOLxNgKRf9AzSmyP9/6qRSo",
+	"kUbNr1lNrQtzYa2s3Hf++/fTox8/3Z2lZy8//9u95JSs/NPiKjrCqG3t+OwVeT/5YaDgA33iOc+FFf3k",
+	"btAz8o9Br/9DOugJO+j1B257enF0dnZ0fvrx7LR/6v77r0EvHQDGAT4BT3C/Gep8Oej17/hX/QExTydi",
+	"XsAn4P4Df6AdfND7/BlMKozEan/XNjK0MIocCSt8tgeYWmt22Im6pi7LmlsJ4qnJE7feZHUEOAC05KcP",
+	"5XDuo+m0JXi0QZ6pKUYTnYL/k6M00WT7ooeJTrTqeobdm+VoURV2CV9GsF//909umaOF4VMDKqh/cnJ2",
+	"/sPx6fHp8Vn/5Q+np+BSUKvWk6KaWKFhfvtA9JgGel6GfjODrUmBt/o4bFkEN2ySiyQNhCkII/SB2GcM",
+	"aX/3QOaAGi6KMo/kWeNHNxLL/MZyO9VCmX5U2Ue5JVKfDSQWpMqKURd6dHvY5mesBCXftx8HH+D27iVs",
+	"03BRSlmvNnoDTH9T6zWAHArk+NML22eahdqXpbRtY8oaff1YYRZDc1DXANc9DyX0z6SD9/Onz/8nAAD/",
+	"/w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -65,7 +65,7 @@ func decode(raw json.RawMessage) (any, error) {
 func walk(found *[]Change, path string, was, is any) {
 	before, wasMap := was.(map[string]any)
 	after, isMap := is.(map[string]any)
-	if !wasMap || !isMap || sealed(was) || sealed(is) {
+	if !wasMap || !isMap || seal.IsSealed(was) || seal.IsSealed(is) {
 		leaf(found, path, was, is)
 		return
 	}
@@ -97,7 +97,7 @@ func leaf(found *[]Change, path string, was, is any) {
 		return
 	}
 	op := Changed
-	if sealed(was) && sealed(is) {
+	if seal.IsSealed(was) && seal.IsSealed(is) {
 		op = Replaced
 	}
 	*found = append(*found, Change{Path: path, Op: op, Old: shown(was), New: shown(is)})
@@ -106,19 +106,13 @@ func leaf(found *[]Change, path string, was, is any) {
 // each calls fn for every leaf; an empty object is one.
 func each(path string, v any, fn func(path string, v any)) {
 	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 || sealed(v) {
+	if !ok || len(m) == 0 || seal.IsSealed(v) {
 		fn(path, v)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		each(join(path, name), m[name], fn)
 	}
-}
-
-// sealed says whether a value is a sealed leaf: what redaction shows as one.
-func sealed(v any) bool {
-	m, ok := v.(map[string]any)
-	return ok && len(m) == 1 && seal.RedactLeaves(v) == any(seal.Redacted)
 }
 
 // shown is a value as people may see it.
@@ -140,4 +134,9 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
+}
+
+// Sort puts changes in the order of their paths.
+func Sort(changes []Change) {
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 }

@@ -315,7 +315,7 @@ func (q *Queries) StateVersionAt(ctx context.Context, arg StateVersionAtParams) 
 }
 
 const timelineBackward = `-- name: TimelineBackward :many
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT org_id, seq, at, kind, app_id, install_id, body FROM timeline x
@@ -361,6 +361,7 @@ type TimelineBackwardRow struct {
 	ReleaseNumber  *int32
 	WorkflowNumber *int32
 	WorkflowKind   *string
+	PlanOnly       bool
 	Ended          *model.Ended
 	EndedBy        *string
 	Error          *string
@@ -400,6 +401,7 @@ func (q *Queries) TimelineBackward(ctx context.Context, arg TimelineBackwardPara
 			&i.ReleaseNumber,
 			&i.WorkflowNumber,
 			&i.WorkflowKind,
+			&i.PlanOnly,
 			&i.Ended,
 			&i.EndedBy,
 			&i.Error,
@@ -415,7 +417,7 @@ func (q *Queries) TimelineBackward(ctx context.Context, arg TimelineBackwardPara
 }
 
 const timelineForward = `-- name: TimelineForward :many
-SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, w.ended, w.ended_by,
+SELECT t.seq, t.at, t.kind, t.install_id, t.body, r.number AS release_number, w.number AS workflow_number, w.kind AS workflow_kind, coalesce(w.plan_only, false) AS plan_only, w.ended, w.ended_by,
        coalesce(c.error, w.error) AS error
 FROM (
     (SELECT org_id, seq, at, kind, app_id, install_id, body FROM timeline x
@@ -461,6 +463,7 @@ type TimelineForwardRow struct {
 	ReleaseNumber  *int32
 	WorkflowNumber *int32
 	WorkflowKind   *string
+	PlanOnly       bool
 	Ended          *model.Ended
 	EndedBy        *string
 	Error          *string
@@ -497,6 +500,7 @@ func (q *Queries) TimelineForward(ctx context.Context, arg TimelineForwardParams
 			&i.ReleaseNumber,
 			&i.WorkflowNumber,
 			&i.WorkflowKind,
+			&i.PlanOnly,
 			&i.Ended,
 			&i.EndedBy,
 			&i.Error,
