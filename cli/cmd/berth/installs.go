@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/past"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -21,7 +22,7 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), c.installsState(),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), past.State(c.CLI), past.Snapshot(c.CLI),
 		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), consent.Pause(c.CLI), consent.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
@@ -251,28 +252,6 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 		output.Println(c.Out, line)
 	}
 	return nil
-}
-
-func (c *cli) installsState() *cobra.Command {
-	var at int
-	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: command.Exactly("INSTALL")}
-	cmd.Flags().IntVar(&at, "at", 0, "version of the tree (default: the newest)")
-	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: api.Optional(at)})
-		if err != nil {
-			return err
-		}
-		state, err := api.Body(resp.JSON200)
-		if err != nil {
-			return err
-		}
-		o, err := c.Format()
-		if err != nil {
-			return err
-		}
-		return output.Program(c.Out, o, state.Tree)
-	})
-	return cmd
 }
 
 func (c *cli) installsHealth() *cobra.Command {

@@ -76,26 +76,32 @@ var Routes = map[string]Route{
 	"GetRelease":        {auth.AppsRead, WhereOrg},
 	"DiffReleases":      {auth.AppsRead, WhereOrg},
 
-	"ListInstalls":     {auth.InstallsRead, WhereList},
-	"CreateInstall":    {auth.InstallsWrite, WhereOrg},
-	"SyncInstalls":     {auth.InstallsWrite, WhereOrg}, // it makes installs and customers, as CreateInstall does
-	"GetInstall":       {auth.InstallsRead, WhereInstall},
-	"ListStatus":       {auth.InstallsRead, WhereList},
-	"GetInstallStatus": {auth.InstallsRead, WhereInstall},
-	"UpdateInstall":    {auth.InstallsWrite, WhereInstall},
-	"ForgetInstall":    {auth.InstallsWrite, WhereInstall},
-	"GetInputs":        {auth.InstallsRead, WhereInstall},
-	"SetInputs":        {auth.InstallsWrite, WhereInstall},
-	"ListResources":    {auth.InstallsRead, WhereInstall},
-	"GetResource":      {auth.InstallsRead, WhereInstall},
-	"GetState":         {auth.InstallsRead, WhereInstall},
-	"GetInstallGraph":  {auth.InstallsRead, WhereInstall},
-	"GetInstallReadme": {auth.InstallsRead, WhereInstall},
-	"ListAllResources": {auth.InstallsRead, WhereList},
-	"CreateBulk":       {auth.WorkflowsWrite, WhereList}, // only in installs where the caller may
-	"ListBulks":        {auth.InstallsRead, WhereList},
-	"GetBulk":          {auth.InstallsRead, WhereList}, // with the items that the caller may see
-	"GetStack":         {auth.InstallsRead, WhereInstall},
+	"ListInstalls":      {auth.InstallsRead, WhereList},
+	"CreateInstall":     {auth.InstallsWrite, WhereOrg},
+	"SyncInstalls":      {auth.InstallsWrite, WhereOrg}, // it makes installs and customers, as CreateInstall does
+	"GetInstall":        {auth.InstallsRead, WhereInstall},
+	"ListStatus":        {auth.InstallsRead, WhereList},
+	"GetInstallStatus":  {auth.InstallsRead, WhereInstall},
+	"UpdateInstall":     {auth.InstallsWrite, WhereInstall},
+	"ForgetInstall":     {auth.InstallsWrite, WhereInstall},
+	"GetInputs":         {auth.InstallsRead, WhereInstall},
+	"SetInputs":         {auth.InstallsWrite, WhereInstall},
+	"ListResources":     {auth.InstallsRead, WhereInstall},
+	"GetResource":       {auth.InstallsRead, WhereInstall},
+	"GetState":          {auth.InstallsRead, WhereInstall},
+	"ListStateVersions": {auth.InstallsRead, WhereInstall},
+	"DiffState":         {auth.InstallsRead, WhereInstall},
+	"GetSnapshot":       {auth.InstallsRead, WhereInstall},
+	"DiffSnapshots":     {auth.InstallsRead, WhereInstall},
+	"ListTimeline":      {auth.InstallsRead, WhereInstall}, // with what the caller may see of the app
+	"GetBeforeFailure":  {auth.InstallsRead, WhereInstall},
+	"GetInstallGraph":   {auth.InstallsRead, WhereInstall},
+	"GetInstallReadme":  {auth.InstallsRead, WhereInstall},
+	"ListAllResources":  {auth.InstallsRead, WhereList},
+	"CreateBulk":        {auth.WorkflowsWrite, WhereList}, // only in installs where the caller may
+	"ListBulks":         {auth.InstallsRead, WhereList},
+	"GetBulk":           {auth.InstallsRead, WhereList}, // with the items that the caller may see
+	"GetStack":          {auth.InstallsRead, WhereInstall},
 
 	"GetAppApprovalPolicy":     {auth.AppsRead, WhereApp},
 	"PutAppApprovalPolicy":     {auth.PoliciesWrite, WhereApp},

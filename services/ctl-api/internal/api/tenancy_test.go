@@ -132,6 +132,8 @@ var visits = map[string]visit{
 	"GetInstallStatus": {},
 	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
+	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
+	"ListTimeline": {}, "GetBeforeFailure": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
 	"ListInstallSecrets": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 

@@ -79,7 +79,8 @@ type PlanInput struct {
 	// SandboxMoved: the sandbox stands on something else than what is gone back to
 	// (KindRollback).
 	SandboxMoved bool
-	// SandboxRefers names the changed inputs that the sandbox refers to (KindInputUpdate).
+	// SandboxRefers names the changed inputs that the sandbox refers to, and where
+	// (KindInputUpdate).
 	SandboxRefers []string
 	// Made lists the resources of the install that are not absent: "sandbox" and
 	// component names, also of components that the release no longer has.
@@ -114,7 +115,7 @@ type PlanComponent struct {
 	// Plugin: already its plan runs code of the vendor's, which has to be accepted
 	// before.
 	Plugin bool
-	// Refers names the changed inputs that it refers to, and Overridden says that
+	// Refers names the changed inputs that it refers to, and where; Overridden says that
 	// what the install overrides of it changed (KindInputUpdate).
 	Refers     []string
 	Overridden bool

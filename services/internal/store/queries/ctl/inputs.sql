@@ -2,12 +2,18 @@
 -- is a new version.
 
 -- name: AddInputs :one
-INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
-VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(overrides), sqlc.arg(created_by))
+INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, changed, created_by)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(overrides), sqlc.narg(changed)::text[], sqlc.arg(created_by))
 RETURNING *;
 
 -- name: GetInputs :one
 SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version = sqlc.arg(version);
+
+-- name: InputsChangedSince :many
+-- The names of the inputs that each version behind one, up to another, changed; NULL in
+-- one that an older release wrote.
+SELECT version, changed FROM install_inputs
+WHERE install_id = sqlc.arg(install_id) AND version > sqlc.arg(after) AND version <= sqlc.arg(up_to) ORDER BY version;
 
 -- name: InputsInForce :many
 -- The inputs that are in force in these installs; none for one that sets none.
