@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -24,9 +25,6 @@ const (
 	// before its successor gives up.
 	resourceWait = time.Minute
 )
-
-// plannedAgain is the remedy of a stale result.
-const plannedAgain = "nothing was done; the control plane plans it again"
 
 // errDetached: the agent ends; the engine keeps running and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
@@ -120,7 +118,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 func (j *job) neverStarted() jobspec.Result {
 	// The order may be used up: giving the job out again would be refused. A new
 	// plan brings a new order.
-	return hostEndedBeforeEngine(j.attempt.Phase == recovery.Ordered)
+	return ending.BeforeEngine(j.attempt.Phase == recovery.Ordered)
 }
 
 // begin works on an attempt for the first time.
@@ -248,7 +246,7 @@ func (j *job) await(life context.Context, p engine) error {
 	for {
 		select {
 		case <-timer.C:
-			j.stop(StopTimeout)
+			j.stop(ending.Timeout)
 			continue
 		case <-life.Done():
 			return errDetached
@@ -275,9 +273,9 @@ func (j *job) failure(err error) jobspec.Result {
 	}
 	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
 	switch why := j.why(); {
-	case why == StopShutdown:
-		return hostEndedBeforeEngine(used)
-	case why == StopCancel, why != "" && used:
+	case why == ending.Shutdown:
+		return ending.BeforeEngine(used)
+	case why == ending.Cancel, why != "" && used:
 		return jobspec.Result{Outcome: jobspec.OutcomeCancelled, Error: "stopped before the engine began"}
 	case why != "":
 		return jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "stopped before the engine began (" + string(why) + ")"}
@@ -285,17 +283,6 @@ func (j *job) failure(err error) jobspec.Result {
 		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
 	}
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
-}
-
-// hostEndedBeforeEngine is the result of an attempt whose engine did not begin,
-// because the agent or the engine's pod ended. used: its order cannot be given
-// again.
-func hostEndedBeforeEngine(used bool) jobspec.Result {
-	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Reason: jobspec.ReasonHostEnded, Error: hostEnded + " before the engine began"}
-	if used {
-		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
-	}
-	return r
 }
 
 // startSpan continues the trace of the caller who asked for the job.

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
@@ -266,7 +267,7 @@ func (j *job) acceptedAfterAll() jobspec.Result {
 	if j.deps.Scripts.By() == j.spec.JobID {
 		return jobspec.Result{Outcome: jobspec.OutcomeSucceeded}
 	}
-	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: plannedAgain}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: ending.PlannedAgain}
 }
 
 // leave writes a file of the job's out directory, and waits for room: what it
