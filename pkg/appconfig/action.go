@@ -135,6 +135,14 @@ func (a *Action) HealthCheck() (HealthCheck, bool) {
 	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), a.isHealthLabel)
 }
 
+// Unattended tells whether the action runs by itself on a schedule and may change
+// something. An action under a break-glass role never runs by itself.
+func (a *Action) Unattended() bool {
+	_, check := a.HealthCheck()
+	scheduled := slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return t.Type == TriggerCron })
+	return scheduled && !check && a.BreakGlassRole == ""
+}
+
 // isHealthLabel tells whether a label of the action makes it a health check.
 func (a *Action) isHealthLabel(label string) bool {
 	value := a.Labels[label]

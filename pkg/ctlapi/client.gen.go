@@ -2058,6 +2058,9 @@ type Action struct {
 	// Steps Names.
 	Steps    []string        `json:"steps"`
 	Triggers []ActionTrigger `json:"triggers"`
+
+	// Unattended The runner starts it by itself on its schedule, and it may change something. Accepting the release is the decision.
+	Unattended bool `json:"unattended"`
 }
 
 // ActionInput defines model for ActionInput.
@@ -2096,7 +2099,8 @@ type ActionRun struct {
 	ScheduledAt *time.Time      `json:"scheduled_at,omitempty"`
 	StartedAt   *time.Time      `json:"started_at,omitempty"`
 
-	// State `missed`: the runner was not running at that time.
+	// State `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+	// `missed`: its tick passed without a run, and `error` says why.
 	State    ActionRunState `json:"state"`
 	StreamID *string        `json:"stream_id,omitempty"`
 
@@ -2107,7 +2111,8 @@ type ActionRun struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
-// ActionRunState `missed`: the runner was not running at that time.
+// ActionRunState `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+// `missed`: its tick passed without a run, and `error` says why.
 type ActionRunState string
 
 // ActionRunPage defines model for ActionRunPage.
@@ -2132,8 +2137,13 @@ type ActionRunRequest struct {
 type ActionTrigger struct {
 	Component *string `json:"component,omitempty"`
 
-	// CronSchedule Example: */5 * * * *
+	// CronSchedule In UTC.
+	//
+	// Example: */5 * * * *
 	CronSchedule *string `json:"cron_schedule,omitempty"`
+
+	// NextAt The next tick of the schedule; absent while the install is not live.
+	NextAt *time.Time `json:"next_at,omitempty"`
 
 	// Type Example: cron
 	Type string `json:"type"`

@@ -18,6 +18,9 @@ const (
 	OperationPlan  Operation = "plan"  // say what an apply would do; mutates nothing
 	OperationApply Operation = "apply" // do what in/pinned holds
 	OperationRun   Operation = "run"   // run a read-only action, or look whether objects are ready
+	// OperationTick runs an action at a tick of its schedule. It may change something.
+	// A runner starts it by itself; no order can ask for it.
+	OperationTick Operation = "tick"
 )
 
 // Spec is what a runner is asked to do. Strings in it may be templates, which
@@ -238,5 +241,6 @@ const NetworkNone = "none"
 func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }
 
 // Mutates says whether the job may change something in the customer's account,
-// so that it needs a fence, a capsule and records in the chain.
-func (s Spec) Mutates() bool { return s.Operation == OperationApply }
+// so that it needs records in the chain and, unless it is the runner's own tick, a
+// fence and a capsule.
+func (s Spec) Mutates() bool { return s.Operation == OperationApply || s.Operation == OperationTick }

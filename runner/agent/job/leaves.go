@@ -232,7 +232,7 @@ func (j *job) learnAgain() error {
 	if j.attempt.Phase == recovery.Claimed {
 		return nil // no engine began, and maybe nobody ordered it
 	}
-	if j.mutates() {
+	if j.mutates() && j.tick == nil {
 		record, found, err := j.planRecord()
 		if err != nil || !found {
 			return err

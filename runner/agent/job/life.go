@@ -44,13 +44,14 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		case <-life.Done():
 		}
 	}()
-	if j.tick != nil {
-		go j.announce(life)
+	if j.tick != nil && (j.inherited || !j.mutates()) { // else once it has its turn
+		go j.announce(life, jobspec.Run{State: "running"})
 	}
 	err := j.work(life, entry)
 	if err == nil {
 		j.release()
 	}
+	j.deps.Turns.Leave(j.attempt.Name())
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:
@@ -118,12 +119,12 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 func (j *job) neverStarted() jobspec.Result {
 	// The order may be used up: giving the job out again would be refused. A new
 	// plan brings a new order.
-	return ending.BeforeEngine(j.attempt.Phase == recovery.Ordered)
+	return ending.BeforeEngine(j.attempt.Phase == recovery.Ordered && j.tick == nil)
 }
 
 // begin works on an attempt for the first time.
 func (j *job) begin(life context.Context) error {
-	ctx, cancel := context.WithTimeout(life, j.spec.Timeout())
+	ctx, cancel := context.WithTimeout(life, j.startsWithin())
 	defer cancel()
 	j.mu.Lock()
 	j.breakOff = cancel
@@ -170,6 +171,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if j.mutates() {
+		if err := j.takeTurn(ctx, life); err != nil {
+			return nil, err
+		}
 		if err := j.lockResource(ctx); err != nil {
 			return nil, err
 		}
@@ -179,7 +183,11 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		if err := j.askStopped(); err != nil { // a session may have opened meanwhile
 			return nil, err
 		}
-		if err := j.obey(ctx); err != nil {
+		commit := j.obey
+		if j.tick != nil {
+			commit = j.commitTick
+		}
+		if err := commit(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -266,12 +274,12 @@ func (j *job) await(life context.Context, p engine) error {
 func (j *job) failure(err error) jobspec.Result {
 	var r *refusal
 	if errors.As(err, &r) {
-		return r.result
+		return j.missedNow(r.result)
 	}
 	if r, full := j.noRoom(err); full {
 		return r
 	}
-	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
+	used := j.attempt.Phase == recovery.Ordered && j.tick == nil // the order cannot be given again
 	switch why := j.why(); {
 	case why == ending.Shutdown:
 		return ending.BeforeEngine(used)
@@ -280,7 +288,7 @@ func (j *job) failure(err error) jobspec.Result {
 	case why != "":
 		return jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "stopped before the engine began (" + string(why) + ")"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
+		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.startsWithin().Round(time.Second), err)}
 	}
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
 }

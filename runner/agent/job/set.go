@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/turns"
 )
 
 // Set is all attempts that this agent works on. Safe for concurrent use.
@@ -39,6 +40,7 @@ type Set struct {
 // NewSet returns a set that works on up to slots jobs of the control plane at
 // once. When life ends, engines are left to the next agent.
 func NewSet(life context.Context, deps *Deps, slots int) *Set {
+	deps.Turns = turns.New()
 	return &Set{deps: deps, life: life, slots: slots, jobs: map[string]*job{}, owed: map[string]runnerapi.Attempt{}, changed: make(chan struct{})}
 }
 
@@ -181,6 +183,9 @@ func (s *Set) add(j *job, entry recovery.Decision) {
 	s.jobs[name] = j
 	s.notify()
 	s.mu.Unlock()
+	if entry == recovery.Adopt && j.mutates() {
+		s.deps.Turns.Hold(name, j.turn())
+	}
 	s.wg.Go(func() { j.run(s.life, entry) })
 	s.wg.Go(func() {
 		<-j.over

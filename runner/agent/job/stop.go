@@ -31,7 +31,7 @@ func (j *job) askSwitch() error {
 	state := j.deps.Switch.Read()
 	allowed := state.Mode.Job(j.mutates())
 	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck))
+		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck), j.mutates())
 	}
 	if allowed {
 		return nil

@@ -178,6 +178,9 @@ func runs(s *jobspec.Script) string {
 	case s.Action.ReadOnly:
 		return "without a decision: it only reads"
 	}
+	if s.Unattended {
+		return "BY ITSELF on its schedule, without a decision on each run, and it may change things; other runs only with a decision"
+	}
 	return "only with a decision on each run"
 }
 

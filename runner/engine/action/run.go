@@ -28,7 +28,8 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return run(ctx, j, p)
 }
 
-// Run renders and runs a read-only action.
+// Run renders and runs an action that is not planned: a read-only one, or one at a
+// tick of its schedule.
 func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	p, err := render(j)
 	if err != nil {

@@ -2071,6 +2071,8 @@ export interface components {
             /** @description Names. */
             steps: string[];
             triggers: components["schemas"]["ActionTrigger"][];
+            /** @description The runner starts it by itself on its schedule, and it may change something. Accepting the release is the decision. */
+            unattended: boolean;
         };
         ActionInput: {
             description: string;
@@ -2105,7 +2107,8 @@ export interface components {
             /** Format: date-time */
             started_at?: string;
             /**
-             * @description `missed`: the runner was not running at that time.
+             * @description `queued`: it waits; for one of the runner's own schedule, `error` says what for.
+             *     `missed`: its tick passed without a run, and `error` says why.
              * @enum {string}
              */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "missed";
@@ -2132,8 +2135,16 @@ export interface components {
         };
         ActionTrigger: {
             component?: string;
-            /** @example *\/5 * * * * */
+            /**
+             * @description In UTC.
+             * @example *\/5 * * * *
+             */
             cron_schedule?: string;
+            /**
+             * Format: date-time
+             * @description The next tick of the schedule; absent while the install is not live.
+             */
+            next_at?: string;
             /** @example cron */
             type: string;
         };

@@ -105,7 +105,7 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 		for _, t := range a.Triggers {
 			if t.Type == appconfig.TriggerCron {
 				scheduled = true
-				script.Cron = t.CronSchedule
+				script.Cron, script.Unattended = t.CronSchedule, a.Unattended()
 				list = append(list, script)
 			}
 		}
