@@ -174,6 +174,7 @@ func (a *Action) check(c *checker) {
 	a.checkImage(c)
 	if a.Berth != nil {
 		c.guardrails(a.At.Below("berth.guardrails"), a.Berth.Guardrails)
+		c.tools(a.At.Below("berth.tools"), a.Berth.Tools)
 	}
 	if hc := a.healthTable(); hc != nil {
 		if hc.UnhealthyAfter == 0 {

@@ -99,6 +99,8 @@ type Action struct {
 	// ImageDigest is what the release has of the component that Image names, "" for any
 	// other image. A read-only action runs in no other.
 	ImageDigest string `json:"image_digest,omitempty"`
+	// Tools are the programs that the steps need (package steptool).
+	Tools []string `json:"tools,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.

@@ -127,6 +127,7 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 	add("role", before.Role, is.Role)
 	add("timeout", seconds(before.TimeoutSeconds), seconds(is.TimeoutSeconds))
 	add("inputs", strings.Join(before.Inputs, ", "), strings.Join(is.Inputs, ", "))
+	add("tools", strings.Join(before.Action.Tools, ", "), strings.Join(is.Action.Tools, ", "))
 	add("image", before.Action.Image, is.Action.Image)
 	add("image digest", before.Action.ImageDigest, is.Action.ImageDigest)
 	for i, step := range is.Action.Steps {

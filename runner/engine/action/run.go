@@ -46,6 +46,9 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
+	if err := checkTools(ctx, j, p); err != nil {
+		return result, err
+	}
 	for i, sc := range p.Scripts {
 		if ctx.Err() != nil {
 			return result, &job.Failure{Message: fmt.Sprintf("%s: step %q was not started", j.Subject(), sc.Name)}

@@ -25,6 +25,9 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 		Name: a.Name, Image: a.Image, ImageDigest: a.ImageDigest, Inputs: inputs, ReadOnly: check, File: a.At.File,
 		Cluster: cluster(app, a.KubernetesContext),
 	}
+	if a.Berth != nil {
+		spec.Tools = a.Berth.Tools
+	}
 	for _, s := range a.Steps {
 		withCluster := a.EnableKubeConfig
 		if s.EnableKubeConfig != nil {
