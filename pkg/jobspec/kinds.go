@@ -77,7 +77,7 @@ var Kinds = map[Kind]KindInfo{
 		given:    func(s Spec) bool { return s.Plugin != nil },
 	},
 	KindAction: {
-		Operations: []Operation{OperationPlan, OperationApply, OperationRun},
+		Operations: []Operation{OperationPlan, OperationApply, OperationRun, OperationTick},
 		given:      func(s Spec) bool { return s.Action != nil && len(s.Action.Steps) > 0 },
 	},
 	KindRehearsal: {

@@ -18,6 +18,9 @@ const (
 	OperationPlan  Operation = "plan"  // say what an apply would do; mutates nothing
 	OperationApply Operation = "apply" // do what in/pinned holds
 	OperationRun   Operation = "run"   // run a read-only action, or look whether objects are ready
+	// OperationTick runs an action at a tick of its schedule. It may change something.
+	// A runner starts it by itself; no order can ask for it.
+	OperationTick Operation = "tick"
 )
 
 // Spec is what a runner is asked to do. Strings in it may be templates, which
@@ -99,6 +102,8 @@ type Action struct {
 	// ImageDigest is what the release has of the component that Image names, "" for any
 	// other image. A read-only action runs in no other.
 	ImageDigest string `json:"image_digest,omitempty"`
+	// Tools are the programs that the steps need (package steptool).
+	Tools []string `json:"tools,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
@@ -244,5 +249,6 @@ const NetworkNone = "none"
 func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }
 
 // Mutates says whether the job may change something in the customer's account,
-// so that it needs a fence, a capsule and records in the chain.
-func (s Spec) Mutates() bool { return s.Operation == OperationApply }
+// so that it needs records in the chain and, unless it is the runner's own tick, a
+// fence and a capsule.
+func (s Spec) Mutates() bool { return s.Operation == OperationApply || s.Operation == OperationTick }

@@ -86,6 +86,10 @@ func (s Spec) validateOperation(p *problems) {
 		s.validateChange(p)
 	case OperationRun:
 		s.validateRun(p)
+	case OperationTick:
+		if s.InstallID == "" || s.Action.readOnly() {
+			p.add("a tick runs an action of an install that may change something")
+		}
 	default:
 		p.add("operation %q is not known", s.Operation)
 	}

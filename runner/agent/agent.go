@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -204,7 +205,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		case <-lifeLoops.Done():
 			// Before life ends: after that, engines are left to the next agent.
 			if cause := context.Cause(lifeLoops); errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrSuperseded) {
-				a.jobs.StopAll(job.StopLost)
+				a.jobs.StopAll(ending.Lost)
 				if a.jobs.Quiet(a.cfg.Grace) {
 					a.jobs.Gone(deliverTimeout) // what they worked with is in clear
 				}
@@ -232,7 +233,7 @@ func (a *agent) shutDown(life context.Context) {
 		return
 	}
 	a.cfg.Log.InfoContext(life, "runner stops", "engines", a.jobs.Running())
-	a.jobs.StopAll(job.StopShutdown)
+	a.jobs.StopAll(ending.Shutdown)
 	if !a.jobs.Quiet(a.cfg.Grace + 5*time.Second) {
 		return
 	}
@@ -255,7 +256,7 @@ func (a *agent) obeySwitch(life context.Context) error {
 	last, changed := a.power.Now()
 	for {
 		if last.Mode.Stops() {
-			a.jobs.StopAll(job.StopSwitch)
+			a.jobs.StopAll(ending.Switch)
 		}
 		select {
 		case <-life.Done():

@@ -27,6 +27,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/trees"
+	"github.com/berth-dev/berth/runner/agent/turns"
 	"github.com/berth-dev/berth/runner/agent/users"
 	"github.com/berth-dev/berth/runner/agent/versions"
 )
@@ -141,6 +142,10 @@ type Deps struct {
 	Orders  *order.Ledger
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	// Turns keeps scheduled runs that may change something apart from other changes.
+	// NewSet makes it.
+	Turns *turns.Turns
 
 	// Stopped says why nothing may be changed now and what the customer can do, ""
 	// when it may; nil for never.

@@ -68,11 +68,13 @@ func (j *job) admit(ctx context.Context) error {
 }
 
 // obeyOrder checks the order of a job. A run that this runner started by itself
-// has none: the signed settings are its authority, and reading is all it may do.
+// has none: the signed settings are its authority for reading, and the acceptance of
+// its script for more.
 func (j *job) obeyOrder(ctx context.Context) error {
 	if j.attempt.Tick != nil {
-		if rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation); !known || rule.Mutates || j.spec.Operation != jobspec.OperationRun {
-			return refuse(jobspec.OutcomeRefused, "", "a scheduled run may only read: it cannot %s a %s", j.spec.Operation, j.spec.Kind)
+		rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation)
+		if !known || !rule.Own && (rule.Mutates || j.spec.Operation != jobspec.OperationRun) {
+			return refuse(jobspec.OutcomeRefused, "", "no schedule can %s a %s", j.spec.Operation, j.spec.Kind)
 		}
 		return nil
 	}
@@ -311,6 +313,8 @@ func (j *job) what() string {
 		return string(s.Operation) + " teardown of " + s.Resource.Name
 	case s.Resource != nil:
 		return string(s.Operation) + " " + s.Resource.Name
+	case s.Action != nil && s.Operation == jobspec.OperationTick:
+		return "scheduled run of action " + s.Action.Name
 	case s.Action != nil:
 		return string(s.Operation) + " action " + s.Action.Name
 	case s.RunnerUpdate != nil:

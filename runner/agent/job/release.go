@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
@@ -38,14 +39,15 @@ func (j *job) admitScript(ctx context.Context) error {
 	if d := plugins.Refused(j.spec, func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }); d != nil {
 		return j.refuseScript(*d, "this plugin is not accepted", acceptRemedy)
 	}
-	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
+	tick := j.spec.Operation == jobspec.OperationTick
+	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun && !tick {
 		return nil
 	}
 	by := "order " + j.spec.JobID
 	accepted, found := j.deps.Scripts.Find(*j.spec.Action, j.spec.TimeoutSeconds)
-	if tick := j.attempt.Tick; tick != nil {
+	if j.tick != nil {
 		by = "the schedule"
-		accepted, found = j.deps.Scripts.Get(tick.Script)
+		accepted, found = j.deps.Scripts.Get(j.tick.Script)
 	}
 	if !found {
 		carried, err := jobspec.Script{Action: *j.spec.Action, TimeoutSeconds: j.spec.TimeoutSeconds}.Digest()
@@ -57,7 +59,11 @@ func (j *job) admitScript(ctx context.Context) error {
 		}
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, notAccepted, acceptRemedy)
 	}
-	if !accepted.Script.Action.ReadOnly {
+	if tick && !accepted.Script.Unattended {
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted to run by itself", Got: accepted.Digest},
+			"this script was not accepted to run by itself", acceptRemedy)
+	}
+	if !tick && !accepted.Script.Action.ReadOnly {
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "a check", Got: accepted.Digest},
 			"this script may change something: each of its runs needs a decision", "run it with `berth actions run`")
 	}
@@ -286,7 +292,7 @@ func (j *job) acceptedAfterAll() jobspec.Result {
 	if j.deps.Scripts.By() == j.spec.JobID {
 		return jobspec.Result{Outcome: jobspec.OutcomeSucceeded}
 	}
-	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: plannedAgain}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: ending.PlannedAgain}
 }
 
 // leave writes a file of the job's out directory, and waits for room: what it

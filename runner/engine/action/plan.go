@@ -36,7 +36,9 @@ type pinned struct {
 	Name   string `json:"name"`
 	// Image is the one that the scripts run in, "" for the engine's own place. The
 	// agent reads it: it starts the engine of the apply there.
-	Image   string            `json:"image,omitempty"`
+	Image string `json:"image,omitempty"`
+	// Tools are the programs that the scripts need.
+	Tools   []string          `json:"tools,omitempty"`
 	Inputs  map[string]string `json:"inputs"`
 	Scripts []script          `json:"scripts"`
 	// Terms are those of a script that is part of no release; nil for an action, whose
@@ -76,11 +78,16 @@ func termsOf(s jobspec.Spec) *terms {
 	return t
 }
 
-// Plan renders the scripts and pins them. It runs nothing.
+// Plan renders the scripts and pins them. It runs none of them.
 func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 	p, err := render(j)
 	if err != nil {
 		return jobspec.Result{}, err
+	}
+	if p.Image == "" { // those of an image are only where the scripts will run
+		if _, err := findTools(j, p); err != nil {
+			return jobspec.Result{}, err
+		}
 	}
 	for path, v := range map[string]any{
 		j.Out("pinned", pinnedFile):  p,
@@ -98,7 +105,7 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 
 func render(j *job.Job) (pinned, error) {
 	a := j.Spec.Action
-	p := pinned{Format: pinnedFormat, Name: a.Name, Inputs: a.Inputs, Terms: termsOf(j.Spec)}
+	p := pinned{Format: pinnedFormat, Name: a.Name, Tools: a.Tools, Inputs: a.Inputs, Terms: termsOf(j.Spec)}
 	if p.Inputs == nil {
 		p.Inputs = map[string]string{}
 	}
@@ -187,6 +194,9 @@ func summarise(p pinned) jobspec.PlanSummary {
 		}
 		if sc.Artifact != "" {
 			fields = append(fields, jobspec.FieldChange{Path: "directory", After: sc.Artifact})
+		}
+		if len(p.Tools) > 0 {
+			fields = append(fields, jobspec.FieldChange{Path: "tools", After: strings.Join(p.Tools, ", ")})
 		}
 		names := slices.Sorted(maps.Keys(sc.EnvVars))
 		if len(names) > 0 {

@@ -32,7 +32,8 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return run(ctx, j, p)
 }
 
-// Run renders and runs a read-only action.
+// Run renders and runs an action that is not planned: a read-only one, or one at a
+// tick of its schedule.
 func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	p, err := render(j)
 	if err != nil {
@@ -47,6 +48,9 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	result := jobspec.Result{Outputs: jobspec.Outputs{}}
 	sh, err := newShell(j, p.Image)
 	if err != nil {
+		return result, err
+	}
+	if err := checkTools(ctx, j, p); err != nil {
 		return result, err
 	}
 	for i, sc := range p.Scripts {

@@ -243,7 +243,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	if err := b.resources(ctx, &parts, varNames); err != nil {
 		return nil, err
 	}
-	if err := b.actions(ctx, &parts); err != nil {
+	if err := b.actions(ctx, &parts, rehearsed); err != nil {
 		return nil, err
 	}
 	if err := b.secrets(ctx, &parts, rehearsed); err != nil {
@@ -403,8 +403,8 @@ func (b *builder) resources(ctx context.Context, parts *interpolate.Parts, varNa
 	return nil
 }
 
-func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
-	rows, err := b.tx.LastActionRuns(ctx, b.Install.ID)
+func (b *builder) actions(ctx context.Context, parts *interpolate.Parts, app *appconfig.App) error {
+	rows, err := b.tx.LastActionRuns(ctx, ctldb.LastActionRunsParams{InstallID: b.Install.ID, Unattended: unattended(app)})
 	if err != nil {
 		return fmt.Errorf("read action runs: %w", err)
 	}
@@ -426,6 +426,20 @@ func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
 		parts.Actions[row.Action] = a
 	}
 	return nil
+}
+
+// unattended names the actions that a runner runs by itself and that are no checks.
+func unattended(app *appconfig.App) []string {
+	names := []string{}
+	if app == nil {
+		return names
+	}
+	for i := range app.Actions {
+		if app.Actions[i].Unattended() {
+			names = append(names, app.Actions[i].Name)
+		}
+	}
+	return names
 }
 
 // outputValues strips outputs of what is said about them: sensitive ones are
