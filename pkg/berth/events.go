@@ -80,7 +80,7 @@ type follower struct {
 
 // once reads until the stream breaks off.
 func (f *follower) once(ctx context.Context) error {
-	resp, err := f.client.ListEvents(ctx, &f.which)
+	resp, err := f.client.ListEvents(ctx, &f.which) //nolint:bodyclose // Read closes it
 	if err != nil {
 		return err
 	}

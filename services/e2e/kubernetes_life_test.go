@@ -217,9 +217,11 @@ func (k *shop) nightly() string {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	var outputs struct{ Products, Seal string }
-	if err := json.Unmarshal(raw, &outputs); err != nil || outputs.Products == "" || len(outputs.Seal) != 64 {
+	var outputs struct {
+		Report struct{ Products, Seal string } // the step
+	}
+	if err := json.Unmarshal(raw, &outputs); err != nil || outputs.Report.Products == "" || len(outputs.Report.Seal) != 64 {
 		k.t.Fatalf("the report says %s: %v", raw, err)
 	}
-	return outputs.Seal
+	return outputs.Report.Seal
 }

@@ -103,7 +103,7 @@ func resume(ctx context.Context, open func(context.Context, int64) (*http.Respon
 }
 
 func once(ctx context.Context, open func(context.Context, int64) (*http.Response, error), last *int64, handle func([]byte) (int64, error)) error {
-	resp, err := open(ctx, *last)
+	resp, err := open(ctx, *last) //nolint:bodyclose // Read closes it
 	if err != nil {
 		return err // the client has tried again already
 	}

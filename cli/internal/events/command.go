@@ -100,11 +100,11 @@ func stream(ctx context.Context, c *command.CLI, client *api.Client, which ctlap
 	if err != nil {
 		return err
 	}
-	print, err := printer(c, format)
+	show, err := printer(c, format)
 	if err != nil {
 		return err
 	}
-	return client.FollowEvents(ctx, which, print)
+	return client.FollowEvents(ctx, which, show)
 }
 
 // printer prints one event in a format that can go on for ever.

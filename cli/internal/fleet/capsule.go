@@ -63,12 +63,22 @@ byte for byte, for other tools.`,
 			output.Printf(c.Err, "verified: signed with key %s\n", capsule.KeyID(trusted))
 		}
 		if raw {
+			if !plain(got.Envelope) {
+				return fmt.Errorf("what the control plane sent for change %s is no envelope: it must be JSON on one line", id)
+			}
 			_, err := io.WriteString(c.Out, got.Envelope)
 			return err
 		}
 		return command.PrintOne(c, *got, capsuleView())
 	})
 	return cmd
+}
+
+// plain tells whether text is JSON that can be printed as it is: on one line, and
+// nothing in it steers a terminal.
+func plain(text string) bool {
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+	return json.Valid([]byte(text)) && !strings.ContainsFunc(text, unprintable)
 }
 
 // publicKey reads --key: the key itself or a file with it; nil when it was not given.

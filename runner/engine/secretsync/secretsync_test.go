@@ -84,6 +84,7 @@ func TestWanted(t *testing.T) {
 	t.Parallel()
 	const state = `{"secrets":{
 		"token":{"exists":true,"version":2,"digest":"hmac-sha256:aa","value":"a-token-value"},
+		"not-copied":{"exists":true,"version":1,"digest":"hmac-sha256:cc","value":{"$sealed":"c2VhbGVk"}},
 		"cert":{"exists":true,"version":1,"digest":"hmac-sha256:bb","value":"Y2VydGlmaWNhdGU="},
 		"unset":{"exists":false,"version":0,"digest":"","value":""}},
 		"sandbox":{"outputs":{"namespace":"shop"}}}`

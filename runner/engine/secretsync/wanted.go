@@ -61,7 +61,7 @@ type kept struct {
 // wanted gives the targets of an order, by namespace and name, and the names of secrets that
 // have no value, which are not copied.
 func wanted(j *job.Job) (targets []target, without []string, err error) {
-	secrets, state, err := takeValues(j.Spec.State)
+	secrets, state, err := takeValues(j.Spec.State, j.Spec.SecretSync.Copies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,19 +118,32 @@ func (t target) size() (bytes int) {
 	return bytes
 }
 
-// takeValues reads the secrets of a state tree, and gives what templates of the order may
-// read: all but their values.
-func takeValues(raw json.RawMessage) (map[string]kept, interpolate.State, error) {
+// takeValues reads the secrets that are copied from a state tree, and gives what templates
+// of the order may read: all but their values. Values of other secrets are sealed.
+func takeValues(raw json.RawMessage, copies []jobspec.SecretCopy) (map[string]kept, interpolate.State, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	var secrets struct {
-		Secrets map[string]kept `json:"secrets"`
+	unreadable := errors.New("the state tree of the order cannot be read") // the cause could quote a value
+	var has struct {
+		Secrets map[string]json.RawMessage `json:"secrets"`
 	}
 	tree, err := job.Decode(raw)
 	root, isObject := tree.(map[string]any)
-	if err != nil || !isObject || json.Unmarshal(raw, &secrets) != nil {
-		return nil, nil, errors.New("the state tree of the order cannot be read") // the cause could quote a value
+	if err != nil || !isObject || json.Unmarshal(raw, &has) != nil {
+		return nil, nil, unreadable
+	}
+	secrets := map[string]kept{}
+	for _, c := range copies {
+		text, known := has.Secrets[c.Secret]
+		if !known {
+			continue
+		}
+		var secret kept
+		if json.Unmarshal(text, &secret) != nil {
+			return nil, nil, unreadable
+		}
+		secrets[c.Secret] = secret
 	}
 	all, _ := root["secrets"].(map[string]any)
 	for _, one := range all {
@@ -138,7 +151,7 @@ func takeValues(raw json.RawMessage) (map[string]kept, interpolate.State, error)
 			delete(one, "value")
 		}
 	}
-	return secrets.Secrets, interpolate.NewState(root), nil
+	return secrets, interpolate.NewState(root), nil
 }
 
 // place renders where a copy goes.
