@@ -24,6 +24,7 @@ func TestRunScript(t *testing.T) {
 	s := start(t)
 	in := s.probe("acme")
 	db := s.database()
+	s.must("apps", "variables", "set", "probe", "token="+plainText, "--plain")
 	s.env = append(s.env, "API_TOKEN="+scriptSecret)
 	accepted := in.acceptedScripts(filepath.Join(s.dir, "runners", in.runner))
 	ran := filepath.Join(in.files, "script-ran")
@@ -109,7 +110,7 @@ echo "token=$API_TOKEN" >> "$BERTH_ACTIONS_OUTPUT_FILEPATH"
 		}
 		return fmt.Errorf("%s", in.explain(in.workflow(deploy.ID)))
 	})
-	if why := s.must("why", deploy.ID); !strings.Contains(why, "run script") {
+	if why := s.must("why", deploy.ID); !strings.Contains(why, "script, run_script by") || !strings.Contains(why, "holds the resource") {
 		t.Errorf("why does not say what the deploy waits for:\n%s", why)
 	}
 	s.signal(s.pid("runner acme"), syscall.SIGKILL)

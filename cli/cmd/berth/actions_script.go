@@ -25,6 +25,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/redact"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // maxScript bounds a script, as the API does.
@@ -137,7 +138,7 @@ func (c *cli) tellOutputs(run ctlapi.ActionRun) {
 				raw, _ := json.Marshal(steps[step][name])
 				value = string(raw)
 			}
-			output.Printf(c.Out, "%s=%s\n", name, value)
+			output.Printf(c.Out, "%s=%s\n", visible.Row(name), visible.Row(value))
 		}
 	}
 	if run.StartedAt != nil && run.FinishedAt != nil {

@@ -15,7 +15,7 @@ import (
 func (s *Server) askedScript(install ctldb.Install, r asked) (*orders.Script, error) {
 	switch {
 	case r.script == nil && r.Kind != flow.KindRunScript:
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is none to run
 	case r.script == nil:
 		return nil, fault.Newf(fault.ErrInvalid, "run_script needs a script")
 	case r.Kind != flow.KindRunScript:
