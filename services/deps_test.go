@@ -162,10 +162,19 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"variables":   {"database", "keys"},
 		"access":      {"database", "keys"},
 		"bulk":        {"database", "keys"},
+		"approval":    {},
+		"freeze":      {},
+		"consent":     {"approval", "database", "flow", "freeze"},
+		"consentapi":  {"apigen", "approval", "consent", "database", "freeze", "installs"},
 		"plantree":    {},
 		"readme":      {},
 		"paging":      {},
+		"csvlist":     {},
 		"fleetapi":    {"apigen", "bulk", "database", "installs", "paging", "plantree", "readme", "releaseview"},
+		"treediff":    {},
+		"snapshot":    {"database", "treediff"},
+		"timeline":    {"database", "treediff"},
+		"timelineapi": {"apigen", "apps", "configdiff", "database", "installs", "paging", "snapshot", "stream", "timeline", "treediff"},
 		"why":         {"flow"},
 		"status":      {"why"},
 		"releaseview": {"orders"},
@@ -176,7 +185,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"settings":    {"database", "health", "keys", "orders"},
 		"tend":        {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
 		"rollback":    {"apigen", "database", "flow", "installs", "releaseview", "why", "workflow"},
-		"workflow":    {"database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "statetree"},
+		"workflow":    {"approval", "consent", "database", "destruction", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "statetree"},
 	}
 	seen := map[string]bool{}
 	for _, p := range list(t, "./ctl-api/internal/...") {

@@ -52,7 +52,7 @@ func TestAlertsFire(t *testing.T) {
 		"BerthWakeupsFail":               `wakeup_duration_seconds_count{service="ctl-api",kind="workflow_advance",outcome="failed"} 0+20x120`,
 		"BerthRunnersGone":               `runner_online{instance="c"} 100x100 0x20`,
 		"BerthJobsNotClaimed":            `runner_backlogged{instance="c"} 10x120`,
-		"BerthWakeupsLost":               `sweep_moved_total{kind="settle_change"} 0x110 1x10`,
+		"BerthWakeupsLost":               `sweep_moved_total{what="workflow",do="settle_change"} 0x110 1x10`,
 		"BerthLeasesLost":                `runner_leases_lost_total{instance="b"} 0x110 0+1x10`,
 		"BerthKeyInTwoPlaces":            `runner_disputes_total{instance="b"} 0x110 1x10`,
 		"BerthChainFork":                 `runner_chain_forks_total{instance="b"} 0x110 1x10`,

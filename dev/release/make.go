@@ -29,7 +29,7 @@ var installer string
 
 const keyMark = "@PUBLIC_KEY@"
 
-// fromTree is what an archive has besides executables.
+// fromTree is what an archive has besides executables, the license first.
 var fromTree = []string{"LICENSE", "CHANGELOG.md", "examples/hello"}
 
 // options are what a release is made of.
@@ -57,7 +57,7 @@ func (o options) make() error {
 		return err
 	}
 	for _, platform := range platforms {
-		if err := o.archive(platform.Name()); err != nil {
+		if err := o.archives(platform.Name()); err != nil {
 			return fmt.Errorf("%s: %w", platform.Name(), err)
 		}
 	}
@@ -73,26 +73,47 @@ func (o options) make() error {
 	return o.sign(public)
 }
 
-// archive packs the executables of a platform, in one folder with the archive's
-// name.
-func (o options) archive(platform string) error {
-	name := "berth_" + o.version + "_" + platform
-	tree := image.Tree{}
+// ofRunners are the executables that a runner needs.
+var ofRunners = []string{"berth-runner", "berth-engine"}
+
+// archives packs the executables of a platform: all of them, and those of a runner
+// alone, which updates of runners bring.
+func (o options) archives(platform string) error {
 	executables, err := os.ReadDir(filepath.Join(o.executables, platform))
 	if err != nil {
 		return err
 	}
-	var files []string
+	var all, ofRunner []string
 	for _, e := range executables {
-		files = append(files, filepath.Join(o.executables, platform, e.Name()))
-		tree.Executable(path.Join(name, "bin", e.Name()), files[len(files)-1])
+		file := filepath.Join(o.executables, platform, e.Name())
+		all = append(all, file)
+		if slices.Contains(ofRunners, e.Name()) {
+			ofRunner = append(ofRunner, file)
+		}
+	}
+	if err := o.archive("berth_"+o.version+"_"+platform+".tar.gz", all, fromTree); err != nil {
+		return err
+	}
+	if len(ofRunner) != len(ofRunners) {
+		return fmt.Errorf("a runner needs %s", strings.Join(ofRunners, " and "))
+	}
+	return o.archive(releaselist.RunnerArchive(o.version, platform), ofRunner, fromTree[:1])
+}
+
+// archive packs executables and what goes with them, in one folder with the archive's
+// name.
+func (o options) archive(file string, files, with []string) error {
+	name := strings.TrimSuffix(file, ".tar.gz")
+	tree := image.Tree{}
+	for _, f := range files {
+		tree.Executable(path.Join(name, "bin", filepath.Base(f)), f)
 	}
 	terms, err := o.terms(files)
 	if err != nil {
 		return err
 	}
 	tree.File(path.Join(name, image.LicensesFile), terms)
-	for _, from := range fromTree {
+	for _, from := range with {
 		if err := o.addTree(tree, name, from); err != nil {
 			return err
 		}
@@ -102,7 +123,7 @@ func (o options) archive(platform string) error {
 	if err := errors.Join(tree.Write(zipped, o.created), zipped.Close()); err != nil {
 		return err
 	}
-	return o.write(name+".tar.gz", packed.Bytes(), 0o644)
+	return o.write(file, packed.Bytes(), 0o644)
 }
 
 // addTree adds a file or folder of the source tree.

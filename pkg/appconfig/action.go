@@ -135,6 +135,14 @@ func (a *Action) HealthCheck() (HealthCheck, bool) {
 	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), a.isHealthLabel)
 }
 
+// Unattended tells whether the action runs by itself on a schedule and may change
+// something. An action under a break-glass role never runs by itself.
+func (a *Action) Unattended() bool {
+	_, check := a.HealthCheck()
+	scheduled := slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return t.Type == TriggerCron })
+	return scheduled && !check && a.BreakGlassRole == ""
+}
+
 // isHealthLabel tells whether a label of the action makes it a health check.
 func (a *Action) isHealthLabel(label string) bool {
 	value := a.Labels[label]
@@ -166,6 +174,7 @@ func (a *Action) check(c *checker) {
 	a.checkImage(c)
 	if a.Berth != nil {
 		c.guardrails(a.At.Below("berth.guardrails"), a.Berth.Guardrails)
+		c.tools(a.At.Below("berth.tools"), a.Berth.Tools)
 	}
 	if hc := a.healthTable(); hc != nil {
 		if hc.UnhealthyAfter == 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/steptool"
 )
 
 // BlockExtension is the [berth] table of a sandbox or a component: what Berth
@@ -46,6 +47,8 @@ type PluginGrant struct {
 type ActionExtension struct {
 	// Makes the action a health check.
 	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
+	// Programs that its steps need, each with the lowest version if that matters: "kubectl", "jq>=1.6". They are looked for where the steps run; without one of them no step starts.
+	Tools []string `toml:"tools" json:"tools,omitempty"`
 	// What it may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
 	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty"`
 	// Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.
@@ -114,6 +117,21 @@ func (h *HealthCheck) checkRemediation(c *checker, at place.Place) {
 
 // guardrailHints are what default guardrails stop without a customer's consent.
 var guardrailHints = []string{"deletes_data", "changes_iam", "changes_rbac"}
+
+// tools checks the programs that an action needs.
+func (c *checker) tools(at place.Place, tools []string) {
+	names := map[string]bool{}
+	for i, text := range tools {
+		tool, err := steptool.Parse(text)
+		switch {
+		case err != nil:
+			c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at.Item(i), "%v", err).WithRemedy("%s", steptool.Remedy))
+		case names[tool.Name]:
+			c.Add(place.Error, place.CodeDuplicate, at.Item(i), "%q is said twice", tool.Name)
+		}
+		names[tool.Name] = true
+	}
+}
 
 func (c *checker) guardrails(at place.Place, hints []string) {
 	for i, hint := range hints {

@@ -1,6 +1,7 @@
 package appconfig
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ func (t *Trigger) check(c *checker, a *Action, at place.Place) {
 		return
 	}
 	if a.BreakGlassRole != "" && t.Type != "" && !slices.Contains(besidesBreakGlass, t.Type) {
-		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeExclusive, at.Below("type"), "action %q runs under a break-glass role, which is off until the customer switches it on, so the trigger %q may find no role", a.Name, t.Type).
+		c.Diags = append(c.Diags, c.At(place.Warning, place.CodeExclusive, at.Below("type"), "action %q runs under a break-glass role, which is off until the customer switches it on, so %s", a.Name, withoutRole(t.Type)).
 			WithRemedy("use manual, role-enabled or role-disabled"))
 	}
 	isCron, isComponent := t.Type == TriggerCron, strings.HasSuffix(string(t.Type), "-component")
@@ -90,6 +91,14 @@ func (t *Trigger) check(c *checker, a *Action, at place.Place) {
 		c.Add(place.Warning, place.CodeValue, at.Below("component_name"), "component_name does nothing on a trigger of type %q", t.Type)
 	}
 	c.cron(at.Below("cron_schedule"), t.CronSchedule)
+}
+
+// withoutRole is what comes of a trigger that finds the role of its action off.
+func withoutRole(t TriggerType) string {
+	if t == TriggerCron {
+		return "no schedule ever starts it"
+	}
+	return fmt.Sprintf("the trigger %q may find no role", t)
 }
 
 func triggerTypes() []string {

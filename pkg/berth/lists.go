@@ -333,3 +333,29 @@ func pages[T any](limit *int, begin *string, read func(limit int, after *string)
 		}
 	}
 }
+
+// Timeline lists what happened to an install, newest first unless which says otherwise.
+func (c *Client) Timeline(ctx context.Context, install string, which ctlapi.ListTimelineParams) iter.Seq2[ctlapi.TimelineEntry, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.TimelineEntry], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListTimelineWithResponse(ctx, install, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.TimelineEntry])(resp.JSON200), nil
+	})
+}
+
+// StateVersions lists the versions of an install's state tree, newest first. A page has at most 100.
+func (c *Client) StateVersions(ctx context.Context, install string, which ctlapi.ListStateVersionsParams) iter.Seq2[ctlapi.StateVersion, error] {
+	return pages(which.Limit, which.After, func(limit int, after *string) (*page[ctlapi.StateVersion], error) {
+		params := which
+		params.Limit, params.After = &limit, after
+		resp, err := c.ListStateVersionsWithResponse(ctx, install, &params)
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.StateVersion])(resp.JSON200), nil
+	})
+}

@@ -33,6 +33,7 @@ type AcceptedScript struct {
 	TimeoutSeconds int      `json:"timeout_seconds,omitempty"`
 	ReadOnly       bool     `json:"read_only,omitempty"`
 	HealthCheck    bool     `json:"health_check,omitempty"`
+	Unattended     bool     `json:"unattended,omitempty"`
 	// Kept: the release does not bring it, but settings still schedule it.
 	Kept bool `json:"kept,omitempty"`
 }

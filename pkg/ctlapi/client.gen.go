@@ -2537,6 +2537,87 @@ type BulkRequest struct {
 // BulkRequestOperation defines model for BulkRequest.Operation.
 type BulkRequestOperation string
 
+// CSV The page as comma-separated values (RFC 4180), answered to `Accept: text/csv`: a header row, then a row for each item, in UTF-8. Columns keep their names and order; new ones come last. A cell that a spreadsheet would take for a formula begins with `'`. The header `Link` (`rel="next"`) has the address of the next page, which has a header row too; it is missing on the last one.
+//
+// Example: id,name,kind
+// rnr01jd2x7q9zr8w3v5k6m4n0tgha,acme,install
+type CSV = string
+
+// Capsule defines model for Capsule.
+type Capsule struct {
+	ChangeID string `json:"change_id"`
+
+	// Envelope The DSSE envelope, byte for byte as it was signed and sent.
+	Envelope string `json:"envelope"`
+
+	// JobID The job that it ordered.
+	JobID string `json:"job_id"`
+
+	// KeyIds The keys that signed it.
+	KeyIds []string `json:"key_ids"`
+
+	// Order What the signed bytes say.
+	Order CapsuleOrder `json:"order"`
+
+	// PayloadDigest The digest of the signed bytes, by which the install's chain names the capsule.
+	PayloadDigest string `json:"payload_digest"`
+
+	// PayloadType Example: application/vnd.berth.order.v1+json
+	PayloadType string `json:"payload_type"`
+}
+
+// CapsuleOrder What the signed bytes say.
+type CapsuleOrder struct {
+	// Actor Who asked for it: an account's id, or the part that did.
+	Actor string `json:"actor"`
+
+	// BuildID Empty: builds have orders of their own.
+	BuildID  string `json:"build_id"`
+	ChangeID string `json:"change_id"`
+
+	// EffectDigest Of the effect that was approved.
+	EffectDigest string    `json:"effect_digest"`
+	ExpiresAt    time.Time `json:"expires_at"`
+	Fence        int64     `json:"fence"`
+	InstallID    string    `json:"install_id"`
+	IssuedAt     time.Time `json:"issued_at"`
+	JobID        string    `json:"job_id"`
+
+	// Kind Example: helm_chart
+	Kind string `json:"kind"`
+
+	// MachineKeyID The key of the machine that may obey.
+	MachineKeyID string `json:"machine_key_id"`
+
+	// MinRunnerVersion The oldest runner that may execute it; empty for any.
+	MinRunnerVersion string `json:"min_runner_version"`
+
+	// Nonce Makes it good once.
+	Nonce string `json:"nonce"`
+
+	// Operation Example: apply
+	Operation string `json:"operation"`
+	OrgID     string `json:"org_id"`
+
+	// OriginID The first change of a line of plans made again and retries, by which the effect is good once.
+	OriginID string `json:"origin_id"`
+
+	// PlanBytesDigest Of the pinned plan; empty where no plan bytes exist.
+	PlanBytesDigest string `json:"plan_bytes_digest"`
+	ReleaseID       string `json:"release_id"`
+	ResourceID      string `json:"resource_id"`
+	RunnerID        string `json:"runner_id"`
+
+	// SpecDigest Of the spec of the job as it was sent.
+	SpecDigest string `json:"spec_digest"`
+
+	// Starts How many times an engine may be started for it.
+	Starts int `json:"starts"`
+
+	// StateDigest Of the state that templates read; empty without one.
+	StateDigest string `json:"state_digest"`
+}
+
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
 	// Body The exact bytes that were hashed, base64.
@@ -5888,6 +5969,9 @@ type ListEventsParams struct {
 	// FromNow Begin with what happens from now on; stronger than `after`.
 	FromNow *bool `form:"from_now,omitempty" json:"from_now,omitempty"`
 
+	// Since Begin with what happened at this time or later; stronger than `after`. A time before the oldest event that is kept is refused (410 `events_expired`), and so is an `after` before it.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
 	// Follow Answer a stream of server-sent events.
 	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
 
@@ -6812,6 +6896,13 @@ type ClientInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChange(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetCapsule Show the signed order that carried a change out
+	//
+	// The capsule is the one-time order to bring about the effect that was approved: a DSSE envelope, signed with the org's dispatch key when the change was granted. It holds ids and digests, nothing secret. Verify `envelope` against a key that you pinned (`berth changes capsule --key`); `order` is what it says, decoded for reading. 404 `no_capsule`, with the reason, for a change that was not granted.
+	//
+	// Corresponds with GET /changes/{change}/capsule (the `GetCapsule` operationId).
+	GetCapsule(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DecideWithBody Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
@@ -6909,8 +7000,8 @@ type ClientInterface interface {
 	//
 	// With `follow` the answer is a stream of server-sent events that does not end by
 	// itself; the id of each is its number. An event `position` with just a number
-	// comes at least every 20 s and says how far the stream has come when the events
-	// since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+	// comes first, and then at least every 20 s: it says how far the stream has come when
+	// the events since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
 	// get nothing twice. The service ends a stream after five minutes, when your token
 	// is revoked and when it restarts; reconnect then.
 	//
@@ -8431,6 +8522,23 @@ func (c *Client) GetChange(ctx context.Context, change ChangeID, reqEditors ...R
 	return c.Client.Do(req)
 }
 
+// GetCapsule Show the signed order that carried a change out
+//
+// The capsule is the one-time order to bring about the effect that was approved: a DSSE envelope, signed with the org's dispatch key when the change was granted. It holds ids and digests, nothing secret. Verify `envelope` against a key that you pinned (`berth changes capsule --key`); `order` is what it says, decoded for reading. 404 `no_capsule`, with the reason, for a change that was not granted.
+//
+// Corresponds with GET /changes/{change}/capsule (the `GetCapsule` operationId).
+func (c *Client) GetCapsule(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCapsuleRequest(c.Server, change)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DecideWithBody Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
@@ -8638,8 +8746,8 @@ func (c *Client) GetCustomer(ctx context.Context, customer CustomerIDOrName, req
 //
 // With `follow` the answer is a stream of server-sent events that does not end by
 // itself; the id of each is its number. An event `position` with just a number
-// comes at least every 20 s and says how far the stream has come when the events
-// since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+// comes first, and then at least every 20 s: it says how far the stream has come when
+// the events since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
 // get nothing twice. The service ends a stream after five minutes, when your token
 // is revoked and when it restarts; reconnect then.
 //
@@ -12104,6 +12212,40 @@ func NewGetChangeRequest(server string, change ChangeID) (*http.Request, error) 
 	return req, nil
 }
 
+// NewGetCapsuleRequest constructs an http.Request for the GetCapsule method
+func NewGetCapsuleRequest(server string, change ChangeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "change", change, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/changes/%s/capsule", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDecideRequest calls the generic Decide builder with application/json body
 func NewDecideRequest(server string, change ChangeID, params *DecideParams, body DecideJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -12623,6 +12765,18 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 		if params.FromNow != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from_now", *params.FromNow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16708,6 +16862,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /changes/{change} (the `GetChange` operationId).
 	GetChangeWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetChangeResponse, error)
 
+	// GetCapsuleWithResponse Show the signed order that carried a change out
+	//
+	// The capsule is the one-time order to bring about the effect that was approved: a DSSE envelope, signed with the org's dispatch key when the change was granted. It holds ids and digests, nothing secret. Verify `envelope` against a key that you pinned (`berth changes capsule --key`); `order` is what it says, decoded for reading. 404 `no_capsule`, with the reason, for a change that was not granted.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /changes/{change}/capsule (the `GetCapsule` operationId).
+	GetCapsuleWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetCapsuleResponse, error)
+
 	// DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
@@ -16819,8 +16982,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// With `follow` the answer is a stream of server-sent events that does not end by
 	// itself; the id of each is its number. An event `position` with just a number
-	// comes at least every 20 s and says how far the stream has come when the events
-	// since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+	// comes first, and then at least every 20 s: it says how far the stream has come when
+	// the events since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
 	// get nothing twice. The service ends a stream after five minutes, when your token
 	// is revoked and when it restarts; reconnect then.
 	//
@@ -19114,6 +19277,54 @@ func (r GetChangeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCapsuleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Capsule
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCapsuleResponse) GetJSON200() *Capsule {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetCapsuleResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCapsuleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCapsuleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCapsuleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCapsuleResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23303,6 +23514,21 @@ func (c *ClientWithResponses) GetChangeWithResponse(ctx context.Context, change 
 	return ParseGetChangeResponse(rsp)
 }
 
+// GetCapsuleWithResponse Show the signed order that carried a change out
+//
+// The capsule is the one-time order to bring about the effect that was approved: a DSSE envelope, signed with the org's dispatch key when the change was granted. It holds ids and digests, nothing secret. Verify `envelope` against a key that you pinned (`berth changes capsule --key`); `order` is what it says, decoded for reading. 404 `no_capsule`, with the reason, for a change that was not granted.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /changes/{change}/capsule (the `GetCapsule` operationId).
+func (c *ClientWithResponses) GetCapsuleWithResponse(ctx context.Context, change ChangeID, reqEditors ...RequestEditorFn) (*GetCapsuleResponse, error) {
+	rsp, err := c.GetCapsule(ctx, change, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCapsuleResponse(rsp)
+}
+
 // DecideWithBodyWithResponse Approve a change, deny it, or have it planned again
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
@@ -23480,8 +23706,8 @@ func (c *ClientWithResponses) GetCustomerWithResponse(ctx context.Context, custo
 //
 // With `follow` the answer is a stream of server-sent events that does not end by
 // itself; the id of each is its number. An event `position` with just a number
-// comes at least every 20 s and says how far the stream has come when the events
-// since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+// comes first, and then at least every 20 s: it says how far the stream has come when
+// the events since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
 // get nothing twice. The service ends a stream after five minutes, when your token
 // is revoked and when it restarts; reconnect then.
 //
@@ -24793,6 +25019,9 @@ func ParseListActionRunsResponse(rsp *http.Response) (*ListActionRunsResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil
@@ -24858,6 +25087,9 @@ func ParseListAlarmsResponse(rsp *http.Response) (*ListAlarmsResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 
@@ -25522,6 +25754,9 @@ func ParseListBuildsResponse(rsp *http.Response) (*ListBuildsResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil
@@ -25760,6 +25995,9 @@ func ParseListChainRecordsResponse(rsp *http.Response) (*ListChainRecordsRespons
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil
@@ -25793,6 +26031,9 @@ func ParseListChangesResponse(rsp *http.Response) (*ListChangesResponse, error) 
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil
@@ -25814,6 +26055,39 @@ func ParseGetChangeResponse(rsp *http.Response) (*GetChangeResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Change
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCapsuleResponse parses an HTTP response from a GetCapsuleWithResponse call
+func ParseGetCapsuleResponse(rsp *http.Response) (*GetCapsuleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCapsuleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Capsule
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -26191,6 +26465,9 @@ func ParseListInstallsResponse(rsp *http.Response) (*ListInstallsResponse, error
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 
@@ -27424,6 +27701,9 @@ func ParseListAllResourcesResponse(rsp *http.Response) (*ListAllResourcesRespons
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
 	}
 
 	return response, nil
@@ -27456,6 +27736,9 @@ func ParseListRunnersResponse(rsp *http.Response) (*ListRunnersResponse, error) 
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 
@@ -27522,6 +27805,9 @@ func ParseListRunnerJobsResponse(rsp *http.Response) (*ListRunnerJobsResponse, e
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 
@@ -28108,6 +28394,9 @@ func ParseListWorkflowsResponse(rsp *http.Response) (*ListWorkflowsResponse, err
 			return nil, err
 		}
 		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
 
 	}
 

@@ -16,6 +16,7 @@ const (
 	Installs Right = "installs:read"
 	Apps     Right = "apps:read"
 	Runners  Right = "runners:read"
+	Webhooks Right = "webhooks:read"
 )
 
 // Doc says what a kind means.
@@ -39,6 +40,8 @@ var (
 	run       = []string{"run_id", "action", "trigger", "actor", "workflow_id", "change_id", "scheduled_at", "exit_code"}
 	runner    = []string{"runner_id", "runner_kind", "version"}
 	alarm     = []string{"alarm_id", "alarm_kind", "about", "runner_id"}
+	secret    = []string{"secret", "version"}
+	delivery  = []string{"webhook_id", "webhook", "delivery_id", "event_id", "event_kind", "event_seq", "attempts", "status"}
 	fromState = []string{"from"}
 )
 
@@ -52,6 +55,7 @@ var All = []Doc{
 	{"action_run.succeeded", "a run of an action succeeded; runs of the probes of components are left out", run, Installs},
 	{"alarm.acknowledged", "somebody acknowledged an alarm", append(slices.Clone(alarm), "actor"), Runners},
 	{"alarm.raised", "a runner or the control plane noticed something that a person should look at", alarm, Runners},
+	{"approval_policy.changed", "an admin said how many people have to approve changes, and which", []string{"approvals", "roles", "no_self_approval", "hours", "actor"}, Installs},
 	{"build.cancelled", "a build was cancelled", build, Apps},
 	{"build.failed", "a build failed", build, Apps},
 	{"build.queued", "a build was requested", build, Apps},
@@ -73,36 +77,45 @@ var All = []Doc{
 	{"change.withdrawn", "the workflow of a change ended before the change was carried out", change, Installs},
 	{"check.changed", "the verdict of a health check of an install changed", []string{"check", "from", "to"}, Installs},
 	{"config.created", "a sync made a new config of an app", []string{"config_id", "number", "actor"}, Apps},
+	{"decision.made", "a person answered a proposal; more approvals may be needed", append(slices.Clone(change), "answer", "actor"), Installs},
 	{"drift.changed", "a resource drifted from what was deployed, or no longer does", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
+	{"freeze.added", "a time in which no change is carried out was added to an app or an install", []string{"freeze_id", "starts_at", "ends_at", "weekly", "actor"}, Installs},
+	{"freeze.overridden", "an admin let a workflow through a freeze", []string{"freeze_id", "workflow_id", "until", "actor"}, Installs},
+	{"freeze.removed", "a freeze was removed", []string{"freeze_id", "starts_at", "ends_at", "weekly", "actor"}, Installs},
 	{"health.changed", "the health of a resource changed", []string{"resource_id", "resource", "resource_kind", "from", "to"}, Installs},
-	{"inputs.changed", "an install got new inputs; changed names the plain ones that differ", []string{"version", "changed", "actor"}, Installs},
+	{"inputs.changed", "an install got new inputs; changed names those that differ, overrides the components whose own values do", []string{"version", "changed", "overrides", "actor"}, Installs},
 	{"install.created", "an install was made", []string{"stack", "actor"}, Installs},
 	{"install.deprovisioned", "nothing of an install is left", fromState, Installs},
 	{"install.deprovisioning", "an install is being taken down", fromState, Installs},
 	{"install.forgotten", "the record of an install was deleted", nil, Installs},
 	{"install.live", "an install was provisioned", fromState, Installs},
+	{"install.paused", "the vendor paused an install: no change of it is carried out", []string{"actor"}, Installs},
 	{"install.provisioning", "the first provision of an install started", fromState, Installs},
-	{"install.updated", "the name, labels, approval option or component toggles of an install changed", []string{"changed"}, Installs},
+	{"install.resumed", "a pause of an install ended", []string{"actor"}, Installs},
+	{"install.updated", "the name, labels, approval option or component toggles of an install changed; toggles has those that differ", []string{"changed", "toggles", "actor"}, Installs},
 	{"release.created", "an app got a new release", []string{"release_id", "number", "config_id", "made_by"}, Apps},
 	{"resource.absent", "a resource is gone", resource, Installs},
 	{"resource.changing", "a change of a resource started", resource, Installs},
 	{"resource.failed", "a resource is not as it should be after a change", resource, Installs},
 	{"resource.live", "a resource is as its last change wanted it", resource, Installs},
-	{"resource.orphaned", "the component of a resource is in no release any more", resource, Installs},
+	{"resource.orphaned", "a sync took the component of a resource out of the app", resource, Installs},
 	{"resource.unknown", "the outcome of a change of a resource is uncertain", resource, Installs},
 	{"runner.enrolled", "a machine enrolled as a runner", runner, Installs},
 	{"runner.offline", "a runner has been silent for 2 minutes, or was revoked", append(slices.Clone(runner), "last_seen_at"), Installs},
 	{"runner.online", "a runner is being heard", append(slices.Clone(runner), "last_seen_at"), Installs},
 	{"runner.revoked", "a runner was revoked", runner, Installs},
 	{"runner.switched", "the customer moved the switch of a runner", append(slices.Clone(runner), "from", "to"), Installs},
+	{"secret.removed", "the customer took the value of a secret away", secret, Installs},
+	{"secret.set", "a secret has its first value, or another one; version counts them", secret, Installs},
 	{"step.cancelled", "a step was cancelled", step, Installs},
 	{"step.failed", "a step failed", step, Installs},
 	{"step.pending", "a step is to be tried again", step, Installs},
 	{"step.running", "a step started or resumed", step, Installs},
-	{"step.skipped", "a step was skipped", step, Installs},
+	{"step.skipped", "a step was skipped, by a person when there is an actor", append(slices.Clone(step), "actor"), Installs},
 	{"step.succeeded", "a step succeeded", step, Installs},
 	{"step.waiting", "a step waits; wait_reason says for what", append(slices.Clone(step), "wait_reason"), Installs},
 	{"variables.changed", "variables of an app changed", []string{"version"}, Apps},
+	{"webhook_delivery.dead", "the last attempt to deliver an event to a webhook failed; this kind itself is not reported so", delivery, Webhooks},
 	{"workflow.cancelled", "a workflow was cancelled", workflow, Installs},
 	{"workflow.failed", "a workflow failed", workflow, Installs},
 	{"workflow.queued", "a workflow was requested", workflow, Installs},

@@ -48,6 +48,7 @@ const (
 	Blob      = "blb"
 	Event     = "evt"
 	Check     = "chk"
+	Freeze    = "frz"
 )
 
 // alphabet is Crockford's base 32 in lower case: no i, l, o, u. Its order is

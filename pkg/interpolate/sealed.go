@@ -46,6 +46,16 @@ func ActionOutput(org, install, action, name string) seal.Purpose {
 	return output(org, install, "", "actions", action, name)
 }
 
+// ScriptKey is where the tree of a script that is part of no release has what is sealed
+// for it alone.
+const ScriptKey = "script"
+
+// ScriptPurpose is what a sensitive variable of a script that is part of no release is
+// for; change is the one that runs it.
+func ScriptPurpose(org, install, change, name string) seal.Purpose {
+	return seal.Purpose{OrgID: org, InstallID: install, Kind: seal.KindScript, Resource: change, Path: seal.Path(name)}
+}
+
 func output(org, install, resource string, path ...string) seal.Purpose {
 	return seal.Purpose{OrgID: org, InstallID: install, Kind: seal.KindOutput, Resource: resource, Path: seal.Path(path...)}
 }
@@ -78,6 +88,9 @@ func SealedLeaves(org, install string, tree any) seal.Leaves {
 		case at("components", "*", "outputs", "*"):
 			resource := text(tree, "components", path[1], "install_component_id")
 			return ComponentOutput(org, install, resource, path[1], path[3]), resource != ""
+		case at(ScriptKey, "env", "*"):
+			change := text(tree, ScriptKey, "change_id")
+			return ScriptPurpose(org, install, change, path[2]), change != ""
 		case at("actions", "workflows", "*", "outputs", "steps", "*"):
 			return ActionOutput(org, install, path[2], path[5]), true
 		}

@@ -34,6 +34,8 @@ const (
 	KindPlugin Kind = "plugin"
 	// KindSecretSync copies secrets that the customer keeps into the install's cluster.
 	KindSecretSync Kind = "secret_sync"
+	// KindRunnerUpdate has the runner run another version of itself.
+	KindRunnerUpdate Kind = "runner_update"
 )
 
 // Kinds says what there is to know of each kind. Control plane, agent and engine
@@ -75,7 +77,7 @@ var Kinds = map[Kind]KindInfo{
 		given:    func(s Spec) bool { return s.Plugin != nil },
 	},
 	KindAction: {
-		Operations: []Operation{OperationPlan, OperationApply, OperationRun},
+		Operations: []Operation{OperationPlan, OperationApply, OperationRun, OperationTick},
 		given:      func(s Spec) bool { return s.Action != nil && len(s.Action.Steps) > 0 },
 	},
 	KindRehearsal: {
@@ -89,6 +91,10 @@ var Kinds = map[Kind]KindInfo{
 	KindRelease: {
 		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
 		given: func(s Spec) bool { return s.Release != nil },
+	},
+	KindRunnerUpdate: {
+		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
+		given: func(s Spec) bool { return s.RunnerUpdate != nil },
 	},
 	KindScripts: {
 		Operations: []Operation{OperationBuild}, Artifact: ArtifactFolder,

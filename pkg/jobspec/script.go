@@ -23,6 +23,9 @@ type Script struct {
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	// HealthCheck: the outcome is judged, and the script may change nothing.
 	HealthCheck bool `json:"health_check,omitempty"`
+	// Unattended: the runner starts it by itself at each tick of Cron, without a
+	// decision on that run, though it may change something.
+	Unattended bool `json:"unattended,omitempty"`
 	// Plugin is the component type of a plugin, "" for a script: see PluginScript.
 	Plugin string `json:"plugin,omitempty"`
 }

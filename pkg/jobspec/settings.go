@@ -49,6 +49,8 @@ type Scheduled struct {
 	TimeoutSeconds int    `json:"timeout_seconds"`
 	// HealthCheck says that the outcome is a health verdict.
 	HealthCheck bool `json:"health_check,omitempty"`
+	// Unattended is that of the Script.
+	Unattended bool `json:"unattended,omitempty"`
 }
 
 // Probe asks whether the objects of a component in a cluster are ready.
@@ -73,7 +75,7 @@ func (s Scheduled) Name() string {
 // Script is the script that a scheduled action is. Whether it may run follows
 // from its digest, also for the health checks among them.
 func (s Scheduled) Script() Script {
-	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck}
+	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended}
 }
 
 // Run is the report of an action that the runner started itself. It is accepted
@@ -83,8 +85,9 @@ type Run struct {
 	// "<action>@<RFC 3339 UTC>".
 	Action      string    `json:"action"`
 	ScheduledAt time.Time `json:"scheduled_at"`
-	// State is running, succeeded, failed or missed. Missed: the runner was not
-	// running at that time and says so afterwards.
+	// State is queued, running, succeeded, failed or missed. Queued: the run waits,
+	// and Error says what for. Missed: the tick passed without a run, and Error says
+	// why.
 	State      string         `json:"state"`
 	ExitCode   int            `json:"exit_code"`
 	Error      string         `json:"error,omitempty"`

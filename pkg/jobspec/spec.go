@@ -18,6 +18,9 @@ const (
 	OperationPlan  Operation = "plan"  // say what an apply would do; mutates nothing
 	OperationApply Operation = "apply" // do what in/pinned holds
 	OperationRun   Operation = "run"   // run a read-only action, or look whether objects are ready
+	// OperationTick runs an action at a tick of its schedule. It may change something.
+	// A runner starts it by itself; no order can ask for it.
+	OperationTick Operation = "tick"
 )
 
 // Spec is what a runner is asked to do. Strings in it may be templates, which
@@ -35,7 +38,8 @@ type Spec struct {
 	// ChangeID is set for plan and apply; BuildID for build.
 	ChangeID string `json:"change_id,omitempty"`
 	BuildID  string `json:"build_id,omitempty"`
-	// Resource is what plan and apply are about. Absent for actions and builds.
+	// Resource is what plan and apply are about. Absent for actions and builds; of an
+	// ad-hoc script it is what nobody else changes while it runs.
 	Resource *Resource `json:"resource,omitempty"`
 	// Artifact is pulled into the install's own registry before a plan.
 	Artifact *Artifact `json:"artifact,omitempty"`
@@ -49,13 +53,15 @@ type Spec struct {
 	// Fence is the one that an apply was granted. The agent sets it in job.json;
 	// it is 0 in plans, and in what the control plane writes.
 	Fence int64 `json:"fence,omitempty"`
-	// Exactly one is set, by Kind: a part of Work, Action, Release or SecretSync. A
-	// rehearsal has Rehearsal as well as the module in Work.
+	// Exactly one is set, by Kind: a part of Work, Action, Release, SecretSync or
+	// RunnerUpdate. A rehearsal has Rehearsal as well as the module in Work.
 	Work
 	Rehearsal  *Rehearsal  `json:"rehearsal,omitempty"`
 	Action     *Action     `json:"action,omitempty"`
 	Release    *Release    `json:"release,omitempty"`
 	SecretSync *SecretSync `json:"secret_sync,omitempty"`
+
+	RunnerUpdate *RunnerUpdate `json:"runner_update,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).
@@ -96,10 +102,15 @@ type Action struct {
 	// ImageDigest is what the release has of the component that Image names, "" for any
 	// other image. A read-only action runs in no other.
 	ImageDigest string `json:"image_digest,omitempty"`
+	// Tools are the programs that the steps need (package steptool).
+	Tools []string `json:"tools,omitempty"`
 	// Inputs are given at run time and reach the scripts as environment.
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// AdHoc marks a script that is part of no release: it is shown and decided on each
+	// time, and no runner accepts it for good.
+	AdHoc bool `json:"ad_hoc,omitempty"`
 	// Cluster is the one of the scripts' kubeconfig; nil for the sandbox's own.
 	Cluster *Cluster `json:"cluster,omitempty"`
 	// File is the file of the app folder that defines the action, for errors.
@@ -238,5 +249,6 @@ const NetworkNone = "none"
 func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }
 
 // Mutates says whether the job may change something in the customer's account,
-// so that it needs a fence, a capsule and records in the chain.
-func (s Spec) Mutates() bool { return s.Operation == OperationApply }
+// so that it needs records in the chain and, unless it is the runner's own tick, a
+// fence and a capsule.
+func (s Spec) Mutates() bool { return s.Operation == OperationApply || s.Operation == OperationTick }

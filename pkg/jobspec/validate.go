@@ -56,6 +56,9 @@ func (s Spec) validateKind(p *problems) {
 	if s.SecretSync != nil {
 		s.SecretSync.validate(p)
 	}
+	if s.RunnerUpdate != nil {
+		s.RunnerUpdate.validate(p)
+	}
 	s.validateCluster(p)
 	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
 		p.add("install_vars and install_values are only for a component of an install")
@@ -83,6 +86,10 @@ func (s Spec) validateOperation(p *problems) {
 		s.validateChange(p)
 	case OperationRun:
 		s.validateRun(p)
+	case OperationTick:
+		if s.InstallID == "" || s.Action.readOnly() {
+			p.add("a tick runs an action of an install that may change something")
+		}
 	default:
 		p.add("operation %q is not known", s.Operation)
 	}
@@ -104,6 +111,9 @@ func (s Spec) validateChange(p *problems) {
 	if s.Operation == OperationApply && s.Pinned == "" {
 		p.add("an apply needs what its plan pinned")
 	}
+	if s.Action != nil && s.Resource != nil && !s.Action.AdHoc {
+		p.add("an action has no resource")
+	}
 }
 
 // validateRun checks work without a plan: a probe, or a script that only reads.
@@ -111,6 +121,8 @@ func (s Spec) validateRun(p *problems) {
 	switch probe := Kinds[s.Kind].Probe(); {
 	case probe && s.Resource == nil:
 		p.add("a probe needs the resource that it looks at")
+	case !probe && s.Action != nil && s.Action.AdHoc:
+		p.add("a script that is part of no release does not run without a plan")
 	case !probe && (s.Kind != KindAction || !s.Action.readOnly()):
 		p.add("only a read-only action runs without a plan")
 	}

@@ -189,7 +189,7 @@ func IsPathElement(s string) bool { return pathElement.MatchString(s) }
 // PathElement is the part of a repository's name that stands for something with a
 // name and an id: the name where registries accept it.
 func PathElement(name, id string) string {
-	if IsPathElement(name) && name != cacheElement {
+	if IsPathElement(name) && name != cacheElement && name != versionsElement {
 		return name
 	}
 	return id
@@ -197,6 +197,12 @@ func PathElement(name, id string) string {
 
 // cacheElement stands for no app: below it are the caches of an org's builds.
 const cacheElement = "build.cache"
+
+// versionsElement stands for no app either.
+const versionsElement = "runner.versions"
+
+// RunnerVersions is the repository with the versions of the runner that an org offers.
+func RunnerVersions(orgID string) string { return orgID + "/" + versionsElement }
 
 // CacheRepository is where the cache of a component's builds is kept, in the org's
 // registry.

@@ -8,6 +8,7 @@ package releaselist
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -55,13 +56,57 @@ type Image struct {
 // Verify opens a list that one of keys signed. Errors wrap capsule.ErrSignature
 // when none did.
 func Verify(raw []byte, keys map[string]ed25519.PublicKey) (List, error) {
+	list, _, err := Signed(raw, keys)
+	return list, err
+}
+
+// Signed is Verify, and says which key it was.
+func Signed(raw []byte, keys map[string]ed25519.PublicKey) (list List, keyID string, err error) {
 	var envelope capsule.Envelope
 	if err := json.Unmarshal(raw, &envelope); err != nil {
-		return List{}, fmt.Errorf("not a signed list: %w", err)
+		return List{}, "", fmt.Errorf("not a signed list: %w", err)
 	}
-	var list List
-	_, err := capsule.Verify(keys, PayloadType, envelope, &list)
-	return list, err
+	keyID, err = capsule.Verify(keys, PayloadType, envelope, &list)
+	return list, keyID, err
+}
+
+// RunnerArchive is the name of the file with only what a runner needs, its two
+// executables, for a platform such as linux_amd64.
+func RunnerArchive(version, platform string) string {
+	return "berth-runner_" + version + "_" + platform + ".tar.gz"
+}
+
+// File is the listed file of that name.
+func (l List) File(name string) (File, bool) {
+	for _, file := range l.Files {
+		if file.Name == name {
+			return file, true
+		}
+	}
+	return File{}, false
+}
+
+// Claimed reads what a list says without asking who signed it, and the ids of the
+// keys that it names. It is for those who pass a list on: nothing may be run by it.
+func Claimed(raw []byte) (list List, keys []string, err error) {
+	var envelope capsule.Envelope
+	if err := json.Unmarshal(raw, &envelope); err != nil {
+		return List{}, nil, fmt.Errorf("not a signed list: %w", err)
+	}
+	if envelope.PayloadType != PayloadType {
+		return List{}, nil, fmt.Errorf("not the list of a release but %q", envelope.PayloadType)
+	}
+	payload, err := base64.StdEncoding.DecodeString(envelope.Payload)
+	if err != nil {
+		return List{}, nil, fmt.Errorf("not a signed list: %w", err)
+	}
+	if err := json.Unmarshal(payload, &list); err != nil {
+		return List{}, nil, fmt.Errorf("not the list of a release: %w", err)
+	}
+	for _, signature := range envelope.Signatures {
+		keys = append(keys, signature.KeyID)
+	}
+	return list, keys, nil
 }
 
 // Check compares the files of a folder with the list and returns the names of

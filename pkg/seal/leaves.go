@@ -85,6 +85,12 @@ func RedactLeaves(tree any) any {
 	return out
 }
 
+// IsSealed reports whether v itself is a sealed value.
+func IsSealed(v any) bool {
+	_, ok := leaf(v)
+	return ok
+}
+
 // HasSealed reports whether tree contains a sealed value anywhere. What is
 // not JSON counts as sealed.
 func HasSealed(tree any) bool {

@@ -60,6 +60,7 @@ const (
 	KindSalt     Kind = "salt"
 	KindAtRest   Kind = "at_rest"
 	KindSecret   Kind = "secret" // of the customer, kept on the customer's machine
+	KindScript   Kind = "script" // an environment variable of a script that is part of no release
 )
 
 // pathEscapes are those of a JSON Pointer (RFC 6901), so that no two paths look

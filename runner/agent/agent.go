@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -38,6 +39,8 @@ var (
 	// ErrDamaged: a file that says what this runner may do, or what it has done,
 	// cannot be believed. Somebody has to look before it works again.
 	ErrDamaged = errors.New("the data directory is damaged")
+	// ErrUpdated: another version of the runner is to run in this one's place.
+	ErrUpdated = errors.New("another version of the runner is to run")
 )
 
 // agent is one life of the program.
@@ -75,10 +78,12 @@ type agent struct {
 	mu       sync.Mutex
 	settings inForce
 	renewed  chan struct{} // closed when settings change
+
+	trial trial
 }
 
 func newAgent(cfg Config) *agent {
-	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{})}
+	return &agent{cfg: cfg, digests: &order.Digests{}, link: newLink(), stand: newStand(), renewed: make(chan struct{}), trial: newTrial()}
 }
 
 // Run works until ctx ends: then engines are asked to stop, and what they leave
@@ -182,6 +187,8 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.obeySwitch(lifeLoops) })
 	g.Go(func() error { return a.disk.Run(lifeLoops) })
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
+	g.Go(func() error { return a.passTrial(lifeLoops) })
+	g.Go(func() error { return a.awaitRestart(lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.recordRuns(lifeLoops) })
@@ -198,7 +205,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		case <-lifeLoops.Done():
 			// Before life ends: after that, engines are left to the next agent.
 			if cause := context.Cause(lifeLoops); errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrSuperseded) {
-				a.jobs.StopAll(job.StopLost)
+				a.jobs.StopAll(ending.Lost)
 				if a.jobs.Quiet(a.cfg.Grace) {
 					a.jobs.Gone(deliverTimeout) // what they worked with is in clear
 				}
@@ -226,7 +233,7 @@ func (a *agent) shutDown(life context.Context) {
 		return
 	}
 	a.cfg.Log.InfoContext(life, "runner stops", "engines", a.jobs.Running())
-	a.jobs.StopAll(job.StopShutdown)
+	a.jobs.StopAll(ending.Shutdown)
 	if !a.jobs.Quiet(a.cfg.Grace + 5*time.Second) {
 		return
 	}
@@ -249,7 +256,7 @@ func (a *agent) obeySwitch(life context.Context) error {
 	last, changed := a.power.Now()
 	for {
 		if last.Mode.Stops() {
-			a.jobs.StopAll(job.StopSwitch)
+			a.jobs.StopAll(ending.Switch)
 		}
 		select {
 		case <-life.Done():

@@ -92,8 +92,8 @@ func (a *agent) deps(trusted order.Keys) *job.Deps {
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
-		Stopped: a.stand.stopped,
-		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Trees: a.trees, Sinks: &sinks{agent: a},
+		Stopped: a.stand.stopped, Update: a.updates(),
+		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Trees: a.trees, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: a.digests, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	deps.Contexts = cluster.Contexts{Dir: cmp.Or(a.cfg.Contexts, a.dir.Contexts()), Clouds: a.cfg.Clouds}

@@ -118,7 +118,7 @@ func asWritten(*jobspec.Script) {}
 
 // scheduledAs is how settings carry a script.
 func scheduledAs(s jobspec.Script) jobspec.Scheduled {
-	return jobspec.Scheduled{Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck}
+	return jobspec.Scheduled{Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended}
 }
 
 // Somebody who holds the dispatch key publishes a script that nobody accepted.
@@ -160,7 +160,7 @@ func TestAttackPauseIsNotTalkedAway(t *testing.T) {
 		{"settings call it read-only", func(s *jobspec.Script) { s.HealthCheck, s.Action.ReadOnly = false, false },
 			func(s *jobspec.Scheduled) { s.HealthCheck, s.Action.ReadOnly = true, true }, "not accepted"},
 		{"settings say the truth", func(s *jobspec.Script) { s.HealthCheck = false }, func(*jobspec.Scheduled) {}, "the customer's switch is at pause"},
-		{"a script that may mutate is never run by a schedule", func(s *jobspec.Script) { s.Action.ReadOnly = false }, func(*jobspec.Scheduled) {}, "not a check"},
+		{"a script that may mutate is never run by a schedule", func(s *jobspec.Script) { s.Action.ReadOnly = false }, func(*jobspec.Scheduled) {}, "not accepted to run by itself"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

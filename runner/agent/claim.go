@@ -42,6 +42,9 @@ type offer struct {
 
 // claim asks for work until ctx ends. Jobs that came are begun even then.
 func (a *agent) claim(ctx, session context.Context) error {
+	if err := a.trial.over(ctx); err != nil { // it may not be the one that works on
+		return idleOr(ctx, session, err)
+	}
 	c := claimer{agent: a}
 	readSpare(ctx, a, a.dir.Claim(), &c.pending) // without it, jobs that were given out wait for the next session
 	for {

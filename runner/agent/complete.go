@@ -109,13 +109,14 @@ func (c Config) withDefaults() Config {
 // findFiles finds the executables that are not named, and makes the paths of all
 // files absolute.
 func (c *Config) findFiles() error {
+	beside := filepath.Dir(first(c.Update.InstalledPath, c.Executable))
 	if c.Engine == "" {
-		c.Engine = find("berth-engine", filepath.Dir(c.Executable), c.Libexec)
+		c.Engine = find("berth-engine", beside, c.Libexec)
 	}
-	if own := find("terraform", filepath.Dir(c.Executable)); c.Terraform == "" || (c.Terraform == TerraformFetch && own != "") {
+	if own := find("terraform", beside); c.Terraform == "" || (c.Terraform == TerraformFetch && own != "") {
 		c.Terraform = own
 	}
-	c.OpenTofu = first(c.OpenTofu, find(tfprogram.OpenTofu.Program, filepath.Dir(c.Executable)))
+	c.OpenTofu = first(c.OpenTofu, find(tfprogram.OpenTofu.Program, beside))
 	if c.Pulumi == "" {
 		c.Pulumi = find("pulumi", filepath.SplitList(c.SearchPath)...)
 	}

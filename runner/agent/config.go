@@ -42,6 +42,8 @@ const (
 type Config struct {
 	// Data is the data directory: --data, BERTH_RUNNER_DATA.
 	Data string
+	// Update is what the launcher says of the version that runs. It is no setting.
+	Update UpdateConfig
 	// Slots is how many jobs are worked on at once: --slots, BERTH_SLOTS,
 	// slots; default 4.
 	Slots int

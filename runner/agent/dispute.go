@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
-	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/ending"
 )
 
 // errOvertaken: another process opened a session with this runner's key. There is
@@ -98,7 +98,7 @@ func (a *agent) keepDispute(ctx context.Context, p KeyProblem) {
 // one's session. What ran has lost its leases.
 func (a *agent) overtaken(ctx context.Context) {
 	a.dispute(ctx, "another process holds the key of this runner: it opened a session that ended this one's")
-	a.jobs.StopAll(job.StopLost)
+	a.jobs.StopAll(ending.Lost)
 }
 
 // replaced reports whether an answer means that another machine took over: the key

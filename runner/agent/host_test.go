@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/ending"
 )
 
 // What ends the host of an engine in the middle of an apply is no person's
@@ -73,6 +73,6 @@ func TestCancelBeforeTheHostEnds(t *testing.T) {
 	c.appears(c.file("begun"))
 	c.plane.change(func() { c.plane.answers[order] = "cancel" })
 	if result := c.plane.result(t, order); result.Outcome != jobspec.OutcomeCancelled || result.Reason != "" {
-		t.Errorf("result = %+v, want it cancelled (%s)", result, job.StopCancel)
+		t.Errorf("result = %+v, want it cancelled (%s)", result, ending.Cancel)
 	}
 }

@@ -138,6 +138,7 @@ func (a *agent) hide() error {
 		return err
 	}
 	i.sight = launcher.Sight{Data: a.dir.Path()}
+	i.sight.Shown = a.cfg.Update.shown(a.dir.Path())
 	i.sight.Private, i.sight.Keep = process.Private(a.neededByEngines()...)
 	i.engines = process.Isolation{PIDNamespace: true, Hidden: true}
 
@@ -175,7 +176,11 @@ func (a *agent) hide() error {
 func (a *agent) hideFromItself() error {
 	i := &a.iso
 	i.sight = launcher.Sight{Data: a.dir.Path()}
-	needed := append(a.pathsOfEngines(), a.cfg.Engine)
+	i.sight.Shown = a.cfg.Update.shown(a.dir.Path())
+	needed := a.pathsOfEngines()
+	if len(i.sight.Shown) == 0 {
+		needed = append(needed, a.cfg.Engine)
+	}
 	if a.cfg.Terraform != "" {
 		needed = append(needed, a.cfg.Terraform)
 	}
@@ -209,7 +214,10 @@ func otherGroups() []string {
 
 // neededByEngines are the paths that engines must be able to see.
 func (a *agent) neededByEngines() []string {
-	needed := []string{filepath.Dir(a.cfg.Engine)}
+	var needed []string
+	if len(a.cfg.Update.shown(a.dir.Path())) == 0 {
+		needed = append(needed, filepath.Dir(a.cfg.Engine))
+	}
 	if a.cfg.Terraform != "" {
 		needed = append(needed, filepath.Dir(a.cfg.Terraform))
 	}

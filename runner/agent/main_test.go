@@ -139,6 +139,9 @@ func (e testEngine) leave(name string, v any) {
 }
 
 func (e testEngine) plan() error {
+	if e.spec.Action != nil {
+		return e.planAction()
+	}
 	state, err := e.backend(http.MethodGet, os.Getenv("TF_HTTP_ADDRESS"), nil)
 	if err != nil {
 		return err
@@ -150,6 +153,33 @@ func (e testEngine) plan() error {
 	e.leave("plan.summary.json", jobspec.PlanSummary{Create: 1, Text: "+ " + e.secret()})
 	e.leave("pinned/plan", map[string]any{"planned": e.spec.Resource.Name})
 	return nil
+}
+
+// planAction pins the text of a script, which is what its apply runs.
+func (e testEngine) planAction() error {
+	step := e.spec.Action.Steps[0]
+	e.leave("plan.canonical.json", map[string]any{"text": step.InlineContents, "env_vars": step.EnvVars})
+	e.leave("inputs.json", step.EnvVars)
+	e.leave("plan.summary.json", jobspec.PlanSummary{Text: step.InlineContents + "\n" + e.secret()})
+	e.leave("pinned/"+jobspec.PinnedAction, pinnedText{Text: step.InlineContents})
+	return nil
+}
+
+func (e testEngine) applyAction() error {
+	raw, err := os.ReadFile(filepath.Join(e.dir, "in", "pinned", jobspec.PinnedAction))
+	if err != nil {
+		return err
+	}
+	var pinned pinnedText
+	if err := json.Unmarshal(raw, &pinned); err != nil {
+		return err
+	}
+	return e.script(pinned.Text)
+}
+
+// pinnedText is what planAction pins.
+type pinnedText struct {
+	Text string `json:"text"`
 }
 
 // secret is what the template of the test renders: a sealed value of the state.
@@ -166,6 +196,9 @@ func (e testEngine) secret() string {
 }
 
 func (e testEngine) apply() error {
+	if e.spec.Action != nil {
+		return e.applyAction()
+	}
 	if _, err := os.Stat(filepath.Join(e.dir, "in", "pinned", "plan")); err != nil {
 		return err
 	}

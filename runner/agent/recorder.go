@@ -3,16 +3,21 @@ package agent
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/heads"
+	"github.com/berth-dev/berth/runner/agent/jobdir"
 )
 
 const (
@@ -176,7 +181,7 @@ func (a *agent) closeIntents(ctx context.Context) {
 		held = append(held, attempt.JobID)
 	}
 	for _, intent := range a.chain.OpenIntents() {
-		if slices.Contains(held, intent.Job) {
+		if slices.Contains(held, intent.Job) || a.runsByItself(intent.Job) {
 			continue
 		}
 		_, err := a.chain.Append(ctx, chain.Record{
@@ -187,4 +192,15 @@ func (a *agent) closeIntents(ctx context.Context) {
 			a.cfg.Log.ErrorContext(ctx, "chain cannot be written", "err", err)
 		}
 	}
+}
+
+// runsByItself says whether a scheduled run is still worked on, or has to be: its
+// directory is there until all was said of it.
+func (a *agent) runsByItself(run string) bool {
+	if !id.Valid(id.ActionRun, run) {
+		return false
+	}
+	attempt := jobdir.Attempt{Assignment: runnerapi.Assignment{JobID: run, Attempt: 1}}
+	_, err := os.Stat(filepath.Join(a.dir.Jobs(), attempt.Name()))
+	return !errors.Is(err, fs.ErrNotExist)
 }

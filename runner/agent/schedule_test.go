@@ -42,9 +42,15 @@ func (r *runner) schedule(version int64, healthCheck bool, lines ...string) {
 // publish signs settings.
 func (r *runner) publish(version int64, scheduled ...jobspec.Scheduled) {
 	r.t.Helper()
+	r.publishOn(minute("00:00:00"), version, scheduled...)
+}
+
+// publishOn signs settings that are good for a day.
+func (r *runner) publishOn(day time.Time, version int64, scheduled ...jobspec.Scheduled) {
+	r.t.Helper()
 	env, err := capsule.Sign(r.dispatch.key, r.dispatch.id, capsule.SettingsType, jobspec.Settings{
 		Version: version, OrgID: r.plane.orgID, InstallID: r.plane.installID,
-		IssuedAt: minute("00:00:00"), ExpiresAt: minute("23:59:59"),
+		IssuedAt: day, ExpiresAt: day.Add(24*time.Hour - time.Second),
 		Schedule: scheduled,
 	})
 	if err != nil {
@@ -60,7 +66,7 @@ func (r *runner) ran(clock string) jobspec.Run {
 	var end jobspec.Run
 	r.plane.until(r.t, "the run of "+clock, func() bool {
 		for _, run := range r.plane.runs[key] {
-			if run.State != "running" {
+			if run.State != "running" && run.State != "queued" {
 				end = run
 				return true
 			}

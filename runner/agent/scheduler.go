@@ -2,7 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -17,6 +23,14 @@ const (
 	maxSleep = time.Minute
 	// runTimeout is for actions whose settings name none.
 	runTimeout = 5 * time.Minute
+)
+
+// Why a tick was missed.
+const (
+	whyDown     = "the runner was not running"
+	whyAsleep   = "the machine was asleep"
+	whyFull     = "the disk of the runner's data directory was full"
+	whyOverlaps = "overlapping: the run before was still going on"
 )
 
 // runSchedule starts actions at their ticks until work ends.
@@ -35,8 +49,12 @@ func (a *agent) runSchedule(work, life context.Context) error {
 				}
 			} else {
 				expired = false
-				for _, s := range settings.Schedule {
-					if at := a.look(life, s, moment{settings: settings.Settings, started: started, now: now}); !at.IsZero() && at.Before(next) {
+				plans := plansOf(settings.Schedule)
+				if err := a.book.Retain(func(name string) bool { return plans[name] != nil }); err != nil {
+					a.cfg.Log.ErrorContext(life, "schedule cannot be written", "err", a.disk.Failed(err))
+				}
+				for _, name := range slices.Sorted(maps.Keys(plans)) {
+					if at := a.look(life, plans[name], moment{settings: settings.Settings, started: started, now: now}); !at.IsZero() && at.Before(next) {
 						next = at
 					}
 				}
@@ -64,50 +82,84 @@ type moment struct {
 	started, now time.Time        // started is when the agent was
 }
 
-// look does what is due of one action and returns when to look again.
-func (a *agent) look(ctx context.Context, s jobspec.Scheduled, m moment) time.Time {
-	name := s.Name()
+// plan is all that settings schedule under one name: an action with several schedules
+// is scheduled once for each.
+type plan []jobspec.Scheduled
+
+func plansOf(list []jobspec.Scheduled) map[string]plan {
+	plans := map[string]plan{}
+	for _, s := range list {
+		plans[s.Name()] = append(plans[s.Name()], s)
+	}
+	return plans
+}
+
+// timed is what is scheduled, with its parsed schedule.
+type timed struct {
+	jobspec.Scheduled
+	cron cron.Schedule
+}
+
+func (p plan) parse() (list []timed, err error) {
+	for _, s := range p {
+		parsed, bad := schedule.Parse(s.Cron)
+		if bad != nil {
+			err = errors.Join(err, bad)
+			continue
+		}
+		if s.Probe != nil {
+			parsed = schedule.Spread(parsed, s.Probe.Resource.ID)
+		}
+		list = append(list, timed{s, parsed})
+	}
+	return list, err
+}
+
+// look does what is due under one name and returns when to look again.
+func (a *agent) look(ctx context.Context, p plan, m moment) time.Time {
+	name := p[0].Name()
 	log := a.cfg.Log.With("action", name)
-	cron, err := schedule.Parse(s.Cron)
+	list, err := p.parse()
 	if err != nil {
 		log.ErrorContext(ctx, "action is not scheduled", "err", err)
+	}
+	if len(list) == 0 {
 		return time.Time{}
 	}
-	if s.Probe != nil {
-		cron = schedule.Spread(cron, s.Probe.Resource.ID)
+	var crons []cron.Schedule
+	var texts []string
+	for _, s := range list {
+		crons, texts = append(crons, s.cron), append(texts, s.Cron)
 	}
-	last, known := a.book.Last(name)
-	if !known { // seen for the first time: its past is not ours
-		if err := a.book.Advance(name, m.now); err != nil {
-			log.ErrorContext(ctx, "schedule cannot be written", "err", err)
-		}
-		return cron.Next(m.now.UTC())
+	last, err := a.book.Begin(name, strings.Join(texts, "; "), m.now)
+	if err != nil {
+		log.ErrorContext(ctx, "schedule cannot be written", "err", a.disk.Failed(err))
+		return time.Time{} // another look tries again
 	}
-	if last.Before(m.started) { // what the agent did not live through
-		down := schedule.Due(cron, last, m.started, true)
-		for _, tick := range down.Missed {
-			a.miss(ctx, name, tick, "the runner was not running")
-		}
-		if n := len(down.Missed); n > 0 {
-			last = down.Missed[n-1]
-		}
-	}
-	ticks := schedule.Due(cron, last, m.now, false)
+	every := schedule.Any(crons...)
+	ticks := schedule.Due(every, schedule.Look{Last: last, Started: m.started, Now: m.now, CatchUp: list[0].Unattended})
 	for _, tick := range ticks.Missed {
-		why := "the machine was asleep"
-		if a.disk.WasLow(tick) {
-			why = "the disk of the runner's data directory was full"
+		why := whyAsleep
+		switch {
+		case tick.Down:
+			why = whyDown
+		case a.disk.WasLow(tick.At):
+			why = whyFull
 		}
-		a.miss(ctx, name, tick, why)
+		a.miss(ctx, name, tick.At, why)
 	}
 	if !ticks.Fire.IsZero() {
-		a.fire(ctx, m.settings, s, ticks.Fire)
+		of := list[slices.IndexFunc(list, func(s timed) bool { return schedule.Has(s.cron, ticks.Fire) })]
+		a.fire(ctx, m.settings, of.Scheduled, due{at: ticks.Fire, until: ticks.Fire.Add(schedule.Grace(every, ticks.Fire))})
 	}
 	return ticks.Next
 }
 
+// due is a tick that is to be run, and how long its run may wait to begin.
+type due struct{ at, until time.Time }
+
 // fire starts the run of a tick, unless something stands against it.
-func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick time.Time) {
+func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick due) {
 	timeout := s.TimeoutSeconds
 	if timeout <= 0 {
 		timeout = int(runTimeout / time.Second)
@@ -129,22 +181,31 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 		return
 	}
 	// What a script is follows from what was accepted, not from what settings say.
+	if script.Script.Unattended {
+		spec.Operation = jobspec.OperationTick
+		s.Action.Inputs = map[string]string{} // a schedule brings no values
+		for _, input := range script.Script.Inputs {
+			s.Action.Inputs[input] = ""
+		}
+	}
 	check := order.IsCheck(spec, script.Script.HealthCheck)
 	state := a.power.Read()
 	switch {
 	case why != "":
-		a.miss(ctx, s.Name(), tick, why)
-		return
-	case !state.Mode.Scheduled(check):
-		a.miss(ctx, s.Name(), tick, "the customer's switch is at "+string(state.Mode))
-		return
+	case !state.Mode.Scheduled(check, order.Mutates(spec)):
+		why = "the customer's switch is at " + string(state.Mode)
 	case a.jobs.Busy(s.Name()):
-		a.miss(ctx, s.Name(), tick, "the run before was still going on")
+		why = whyOverlaps
+	}
+	if why != "" {
+		a.miss(ctx, s.Name(), tick.at, why)
 		return
 	}
-	err = a.jobs.StartTick(runID, jobdir.Tick{Action: s.Name(), At: tick, HealthCheck: check, Script: script.Digest}, spec, func() error {
-		return a.book.Advance(s.Name(), tick)
-	})
+	run := jobdir.Tick{Action: s.Name(), At: tick.at, HealthCheck: check, Script: script.Digest}
+	if order.Mutates(spec) {
+		run.Until = tick.until
+	}
+	err = a.jobs.StartTick(runID, run, spec, func() error { return a.book.Advance(s.Name(), tick.at) })
 	if err != nil {
 		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", s.Name(), "err", err)
 	}

@@ -18,7 +18,8 @@ const lookAtRuns = time.Minute
 // Why a scheduled script is not run.
 const (
 	whyNotAccepted = "not accepted yet: a release with this script was not accepted on this install; `berth deploy INSTALL` shows it and asks"
-	whyNoCheck     = "not a check: each run of this script needs a decision"
+	whyInputs      = "settings bring a value for an input of the script, which was not accepted to take it from a schedule"
+	whyNoCheck     = "not accepted to run by itself: each run of this script needs a decision"
 )
 
 // openScripts opens what is known of scripts. Without the count of their runs
@@ -76,7 +77,9 @@ func (a *agent) mayRun(ctx context.Context, s jobspec.Scheduled) (_ scripts.Acce
 	switch {
 	case !found:
 		return scripts.Accepted{}, whyNotAccepted, a.runs.Refused(ctx, s.Name(), digest, "the schedule")
-	case !accepted.Script.Action.ReadOnly:
+	case len(s.Action.Inputs) > 0 && accepted.Script.Unattended:
+		return scripts.Accepted{}, whyInputs, nil
+	case !accepted.Script.Action.ReadOnly && !accepted.Script.Unattended:
 		return scripts.Accepted{}, whyNoCheck, nil
 	}
 	return accepted, "", nil

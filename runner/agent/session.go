@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
-	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/ending"
 )
 
 // errReopen: the session is over, for no fault of ours.
@@ -215,9 +215,9 @@ func (a *agent) heed(answers []runnerapi.RenewedLease) {
 		key := runnerapi.Attempt{JobID: answer.JobID, Attempt: answer.Attempt}
 		switch answer.Answer {
 		case runnerapi.LeaseAnswerCancel:
-			a.jobs.Stop(key, job.StopCancel)
+			a.jobs.Stop(key, ending.Cancel)
 		case runnerapi.LeaseAnswerLost:
-			a.jobs.Stop(key, job.StopLost)
+			a.jobs.Stop(key, ending.Lost)
 		}
 	}
 }

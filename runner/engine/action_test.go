@@ -292,3 +292,76 @@ func TestActionsThatCannotRun(t *testing.T) {
 		})
 	}
 }
+
+// What an action says that it needs is looked for before its first step, where its
+// steps look for it.
+func TestActionNeedsTools(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	program := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program("turner", "echo turner-1.6")
+	program("shy", "exit 1")
+	program("client", `[ "$1 $2" = "version --client" ] && echo "Client Version: v1.34.2"`)
+	path := map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}
+	for _, tc := range []struct {
+		name  string
+		tools []string
+		env   map[string]string
+		error string // what the refusal says, "" for a run
+	}{
+		{"none", nil, nil, ""},
+		{"what is there", []string{"bash", "turner", "turner>=1.6", "client>=1.30"}, path, ""},
+		{"one that a step alone finds counts as there", []string{"turner"}, path, ""},
+		{"one that does not tell its version", []string{"shy>=9"}, path, ""},
+		{"one that is missing", []string{"bash", "no-such-tool"}, nil, "needs no-such-tool, and there is none on the runner's machine (looked in "},
+		{"one that is too old", []string{"turner>=1.7"}, path, "needs turner 1.7 or later, and " + filepath.Join(bin, "turner") + " is 1.6"},
+		{"one that no step finds", []string{"turner"}, nil, "needs turner"},
+		{"what is no tool", []string{"/bin/sh"}, nil, `"/bin/sh" names no tool`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for _, op := range []jobspec.Operation{jobspec.OperationRun, jobspec.OperationTick} {
+				j := actionJob(t, op, jobspec.ActionStep{Name: "one", InlineContents: `touch "$BERTH_INSTALL_DIR/ran"`, EnvVars: tc.env})
+				j.spec.Action.Tools = tc.tools
+				ran := filepath.Join(j.env["BERTH_INSTALL_DIR"], "ran")
+				if tc.error == "" {
+					j.must(t)
+				} else {
+					r := j.run(t)
+					if r.Outcome != jobspec.OutcomeRefused || !strings.Contains(r.Error, tc.error) || r.Remedy == "" {
+						t.Errorf("%s: result = %+v, want it refused with a remedy: %s", op, r, tc.error)
+					}
+				}
+				if _, err := os.Stat(ran); (err == nil) != (tc.error == "") {
+					t.Errorf("%s: the step ran: %t", op, err == nil)
+				}
+			}
+		})
+	}
+}
+
+// A plan finds out sooner what is missing, and starts none of the tools.
+func TestPlanOfActionLooksForTools(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	asked := filepath.Join(bin, "asked")
+	if err := os.WriteFile(filepath.Join(bin, "turner"), []byte("#!/bin/sh\ntouch "+asked+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	j := actionJob(t, jobspec.OperationPlan, jobspec.ActionStep{Name: "one", Command: "true", EnvVars: map[string]string{"PATH": bin}})
+	j.spec.Action.Tools = []string{"turner>=1.7"}
+	j.must(t)
+	if _, err := os.Stat(asked); err == nil {
+		t.Error("the plan started a tool")
+	}
+	j = actionJob(t, jobspec.OperationPlan, jobspec.ActionStep{Name: "one", Command: "true"})
+	j.spec.Action.Tools = []string{"turner"}
+	if r := j.run(t); r.Outcome != jobspec.OutcomeRefused {
+		t.Errorf("result = %+v, want it refused", r)
+	}
+}

@@ -90,6 +90,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationPlan:  action.Plan,
 		jobspec.OperationApply: action.Apply,
 		jobspec.OperationRun:   action.Run,
+		jobspec.OperationTick:  action.Run,
 	},
 }
 

@@ -68,7 +68,6 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 		Failed: rollback.Finder{Installs: &installs.Service{Keys: ring}, Log: log}.ByItself,
 	}
 	river.AddWorker(workers, &workflowWorker{engine: engine})
-	river.AddWorker(workers, &sweep.Worker{Store: st, Engine: engine, Log: log})
 	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
 	}
@@ -82,6 +81,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	courier.AddWorkers(workers)
 	office := &bulk.Office{Store: st, Keys: ring, Start: api.StartBulk, InsertAt: wake.InsertAt}
 	river.AddWorker(workers, &bulk.Worker{Office: office})
+	river.AddWorker(workers, sweep.New(log, sweep.Workflows(st, engine), sweep.Bulks(st, office), sweep.Installs(st, tender)))
 	client, err := jobs.New(st.Store, jobs.Config{
 		Schema: store.RiverCtl, Workers: workers, Queues: map[string]int{webhooks.Queue: webhooks.Workers}, Log: log,
 		Periodic: []*river.PeriodicJob{sweep.Every(time.Duration(config.SweepSeconds) * time.Second)},

@@ -65,7 +65,7 @@ func TestWorkflowKinds(t *testing.T) {
 	s.must("installs", "inputs", "acme", "--input-file", secrets, "--apply", "--auto-approve")
 	want("input_update succeeded",
 		"action pre-update-inputs/tell succeeded: trigger pre-update-inputs",
-		"deploy component/one succeeded: refers to input canary",
+		"deploy component/one succeeded: refers to input canary (components/one.toml: vars.secret)",
 		"deploy component/three succeeded: needs one",
 		"action post-update-inputs/tell succeeded: trigger post-update-inputs")
 

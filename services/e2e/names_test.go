@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +56,12 @@ func TestNames(t *testing.T) {
 	says("acme/one", 0, "__complete", "approve", "")
 	says("denied chg_", 0, "deny", "acme/one", "--note", "not now")
 	in.finished(deploy.ID, goOnTimeout)
-	says("denied by admin", 0, "history", "acme", "--limit", "1")
+	s.eventually(goOnTimeout, "the denial in the history", func() error { // events get their numbers after the commit
+		if out := s.must("history", "acme", "--limit", "1"); !strings.Contains(out, "denied by admin") {
+			return errors.New(out)
+		}
+		return nil
+	})
 	says("denied by admin", 0, "workflows", "list", "--limit", "1")
 	says("deploy denied by admin", 0, "status", "acme")
 	says(`"ended_by": "admin"`, 0, "workflows", "get", deploy.ID, "-o", "json")

@@ -35,7 +35,7 @@ func placeOf(all map[string]*search, name string) *search {
 
 var wanted = map[string][]spelling{
 	canary: spellings(canary), secretText: spellings(secretText), variableText: spellings(variableText), plainText: spellings(plainText),
-	customerText: spellings(customerText), rotatedText: spellings(rotatedText), secretMarker: spellings(secretMarker),
+	customerText: spellings(customerText), rotatedText: spellings(rotatedText), scriptSecret: spellings(scriptSecret), secretMarker: spellings(secretMarker),
 }
 
 // spelling is a text in an encoding.

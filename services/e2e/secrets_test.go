@@ -144,6 +144,15 @@ func (in *install) setting(name, value string) *exec.Cmd {
 	return cmd
 }
 
+// rotate has the runner make another value of a secret.
+func (in *install) rotate(name string) {
+	in.t.Helper()
+	cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.bin, "berth-runner"), "--data", in.runnerDir(), "secrets", "rotate", name)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		in.t.Fatalf("berth-runner secrets rotate %s: %v\n%s", name, err, out)
+	}
+}
+
 func (in *install) set(name, value string) {
 	in.t.Helper()
 	if out, err := in.setting(name, value).CombinedOutput(); err != nil || strings.Contains(string(out), value) {

@@ -25,7 +25,7 @@ func (c *cli) actionsCommand() *cobra.Command {
 		}
 		return command.PrintList(c.CLI, page.Items, table.Action(c.Now()))
 	})
-	return command.Noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRuns())
+	return command.Noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRunScript(), c.actionsRuns())
 }
 
 func (c *cli) actionsRun() *cobra.Command {

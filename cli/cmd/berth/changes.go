@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/names"
@@ -64,7 +65,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny, again := c.approveCommand(), c.denyCommand(), c.planAgainCommand()
-	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), approve, deny, again)
+	return command.Noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, fleet.Plan(c.CLI), fleet.Capsule(c.CLI), approve, deny, again)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
@@ -75,6 +76,9 @@ func (c *cli) printChange(change *ctlapi.Change, text bool) error {
 		return err
 	}
 	output.Printf(c.Out, "state %s%s\n", change.State, forReason(change))
+	if votes := consent.Summary(*change); votes != "" {
+		output.Println(c.Out, votes)
+	}
 	for _, d := range change.Decisions {
 		output.Printf(c.Out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.Age(d.CreatedAt), output.ShortDigest(d.EffectDigest))
 	}
@@ -102,8 +106,9 @@ type deciding struct {
 
 func (c *cli) approveCommand() *cobra.Command {
 	var how deciding
+	var install string
 	cmd := &cobra.Command{
-		Use: "approve CHANGE | INSTALL[/COMPONENT] | --all WORKFLOW | --all INSTALL", Short: "Show a change and approve it",
+		Use: "approve CHANGE | INSTALL[/COMPONENT] | --all WORKFLOW | --all INSTALL | --install INSTALL", Short: "Show a change and approve it",
 		Long: `Shows what the change would do, asks, and approves exactly that: your decision names
 the digest of the effect you saw, and Berth refuses any other. You see everything: each
 script, each field, and the tool's own output. Characters that could control the terminal
@@ -116,10 +121,23 @@ shows them too, and your answer covers both.
 
 If you name an install or a component, Berth takes the change of it that waits for a
 decision, and lists them if there are several. With --all, you approve everything that the
-workflow, or the install's open workflow, proposes now and later.`,
-		Args: command.Exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL"),
+workflow, or the install's open workflow, proposes now and later.
+
+With --install, Berth shows all changes of the install that wait now, in all its workflows,
+and approves exactly those, each on its own; it says which it did not and why.
+
+Where several people have to approve (berth approvals show), your approval counts as one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if install != "" {
+				return command.Exactly()(cmd, args)
+			}
+			return command.Exactly("CHANGE or INSTALL, or --all WORKFLOW or INSTALL")(cmd, args)
+		},
 		RunE: c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 			book := names.Book{Client: client}
+			if install != "" {
+				return c.approveInstall(ctx, client, install, how)
+			}
 			if how.all {
 				workflow, err := book.Asking(ctx, args[0])
 				if err != nil {
@@ -137,6 +155,9 @@ workflow, or the install's open workflow, proposes now and later.`,
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
 	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, including later ones")
+	cmd.Flags().StringVar(&install, "install", "", "approve all changes of this install that wait now")
+	cmd.MarkFlagsMutuallyExclusive("install", "all")
+	cmd.MarkFlagsMutuallyExclusive("install", "watch")
 	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	cmd.Flags().BoolVarP(&how.watching.watch, "watch", "w", false, "then follow the workflow until it finishes or needs another decision")
 	how.watching.timeoutFlag(cmd)
@@ -242,8 +263,58 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 			return err
 		}
 	}
+	if votes := consent.Summary(*change); how.answer == follow.Approve && change.State == ctlapi.ChangeStateProposed && votes != "" {
+		output.Println(c.Out, votes)
+	}
 	if how.watching.watch {
 		return c.watch(ctx, client, change.WorkflowID, how.watching)
+	}
+	return nil
+}
+
+// approveInstall shows what an install proposes now, in all of its workflows, and
+// approves that.
+func (c *cli) approveInstall(ctx context.Context, client *api.Client, install string, how deciding) error {
+	waiting, err := client.Changes(ctx, 0, ctlapi.ListChangesParams{Install: &install, State: new(ctlapi.ChangeStateProposed)})
+	if err != nil {
+		return err
+	}
+	if len(waiting) == 0 {
+		return fmt.Errorf("nothing of %s waits for a decision", install)
+	}
+	slices.Reverse(waiting) // the oldest first
+	var shown []ctlapi.Change
+	for _, summary := range waiting {
+		change, err := client.Change(ctx, summary.ID)
+		if err != nil {
+			return err
+		}
+		if change.State == ctlapi.ChangeStateProposed {
+			shown = append(shown, *change)
+		}
+	}
+	if err := c.showChanges(c.Err, changes.Options{Text: true}, shown...); err != nil {
+		return err
+	}
+	if !how.autoApprove {
+		answer, err := c.askOnce(ctx, ask.AboutAll(fmt.Sprintf("these %d changes of %s", len(shown), install)))
+		if err != nil {
+			return err
+		}
+		if answer != follow.Approve {
+			output.Println(c.Err, "decided nothing")
+			return command.Outcome(command.ExitWaits)
+		}
+	}
+	items, refused, err := consent.ApproveSeen(ctx, client, install, shown, how.note)
+	if err != nil {
+		return err
+	}
+	if err := command.PrintList(c.CLI, items, table.DecidedChange()); err != nil {
+		return err
+	}
+	if refused > 0 {
+		return command.Outcome(command.ExitRefused)
 	}
 	return nil
 }

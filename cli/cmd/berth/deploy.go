@@ -56,7 +56,7 @@ that --app or --label selects and that loses a component.`,
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also deploy what needs the components you name")
 	roleFlag(cmd, &role)
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
 		case len(args) == 0 && !selects:
@@ -224,7 +224,7 @@ not have stays as it is.`,
 	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also what needs the components you name")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		install, named := deployTarget(args)
 		return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
@@ -238,15 +238,35 @@ func (c *cli) retryCommand() *cobra.Command {
 	var how watching
 	cmd := &cobra.Command{
 		Use:   "retry STEP | WORKFLOW | INSTALL[/COMPONENT]",
-		Short: "Try a failed step again",
+		Short: "Try a failed or cancelled step again",
 		Long: `Plans the failed step again and continues from there; an approval still counts if the
 effect is the same. If you name a workflow, or an install and so its newest workflow,
-Berth retries all its failed steps, or those of the component you name.`,
+Berth retries all its failed steps at once, or those of the component you name. A
+workflow that was cancelled continues where it stopped.`,
 		Args: command.Exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.eachFailed(ctx, failedSteps{client, args[0], how}, func(step string) (*ctlapi.Workflow, error) {
+		what, err := names.Book{Client: client}.Retry(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		id, whole, err := follow.WholeWorkflow(ctx, client, what)
+		if err != nil {
+			return err
+		}
+		if whole {
+			resp, err := client.RetryWorkflowWithResponse(ctx, id, &ctlapi.RetryWorkflowParams{})
+			if err != nil {
+				return err
+			}
+			w, err := api.Body(resp.JSON202)
+			if err != nil {
+				return err
+			}
+			return c.started(ctx, client, w, how)
+		}
+		return c.eachFailed(ctx, failedSteps{client, what, how}, func(step string) (*ctlapi.Workflow, error) {
 			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
 			if err != nil {
 				return nil, err

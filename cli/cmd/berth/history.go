@@ -14,22 +14,6 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-func (c *cli) historyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "history INSTALL", Short: "Show what happened to an install, newest first", Args: command.Exactly("INSTALL"),
-		Long: "Lists the install's workflows: what was done, by whom, and what became of it.",
-	}
-	limit := cmd.Flags().Int("limit", 20, "show at most this many; 0 shows all")
-	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		items, err := client.Workflows(ctx, *limit, ctlapi.ListWorkflowsParams{Install: &args[0]})
-		if err != nil {
-			return err
-		}
-		return command.PrintList(c.CLI, items, table.History(c.Now()))
-	})
-	return cmd
-}
-
 func (c *cli) outputsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "outputs INSTALL [COMPONENT]", Short: "Show the outputs of an install's sandbox and components",

@@ -208,8 +208,11 @@ func commandLines(dir string) [][]string {
 		{"approve", "chg_1"}, {"approve", "chg_1", "--auto-approve"}, {"approve", "--all", "wfl_1", "--auto-approve"}, {"deny", "chg_1"},
 		{"changes", "list"}, {"changes", "show", "chg_1"}, {"changes", "show", "chg_1", "--text=false"},
 		{"changes", "approve", "chg_1"}, {"changes", "deny", "chg_1"}, {"changes", "deny", "chg_1", "--skip"}, {"changes", "plan-again", "chg_1"}, {"changes", "list", "--waiting"},
-		{"changes", "plan", "chg_1"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"}, {"installs", "readme", "acme"},
+		{"changes", "plan", "chg_1"}, {"changes", "capsule", "chg_1"}, {"changes", "capsule", "chg_1", "--raw"}, {"events", "--since", "0"}, {"changes", "list", "--install", "acme", "--resource", "api"}, {"configs", "graph", "cfg_1"}, {"installs", "graph", "acme"}, {"installs", "readme", "acme"},
 		{"bulk", "list"}, {"bulk", "show", "blk_1"}, {"bulk", "deploy", "--app", "hello"}, {"bulk", "deploy", "--app", "hello", "--preview"},
+		{"bulk", "pause", "--app", "hello", "--reason", "x"}, {"bulk", "resume", "--app", "hello", "--preview"}, {"approve", "--install", "acme", "--auto-approve"},
+		{"approvals", "show", "--install", "acme"}, {"approvals", "set", "--app", "hello", "--approvals", "2"}, {"installs", "pause", "acme", "--reason", "x"}, {"installs", "resume", "acme"},
+		{"freezes", "list", "--install", "acme"}, {"freezes", "add", "--app", "hello", "--reason", "x", "--for", "1h"}, {"freezes", "remove", "frz_1", "--app", "hello"}, {"freezes", "override", "wfl_1", "--reason", "x"},
 		{"resources", "list"}, {"runners", "jobs", "rnr_1"}, {"installs", "list", "--waiting", "any", "--expiring", "24h", "--sort", "health"},
 		{"deploy", "acme"}, {"deploy", "acme", "--watch"}, {"deploy", "acme", "--plan"}, {"deploy", "acme", "--auto-approve"},
 		{"rollback", "acme", "--to", "1"}, {"retry", "wfl_1"}, {"retry", "stp_1"}, {"skip", "wfl_1"}, {"skip", "stp_1"},
@@ -224,7 +227,8 @@ func commandLines(dir string) [][]string {
 		{"customers", "list"}, {"customers", "show", "acme"}, {"customers", "create", "acme"},
 		{"installs", "list"}, {"installs", "show", "acme"}, {"installs", "config", "acme"}, {"installs", "health", "acme"}, {"installs", "secrets", "acme"},
 		{"installs", "inputs", "acme"}, {"installs", "inputs", "acme", "--set", "a=b"}, {"installs", "resources", "acme"},
-		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "toggle", "acme", "api", "off"},
+		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "state", "acme", "--versions"}, {"installs", "state", "acme", "--diff", "1", "2"},
+		{"installs", "snapshot", "acme"}, {"installs", "snapshot", "acme", "--diff", "2h"}, {"history", "acme", "--before-failure"}, {"installs", "toggle", "acme", "api", "off"},
 		{"installs", "create", "acme", "--app", "hello", "--customer", "acme"}, {"installs", "provision", "acme"},
 		{"installs", "deprovision", "acme"}, {"installs", "reprovision", "acme"}, {"installs", "teardown", "acme", "api"}, {"installs", "forget", "acme"}, {"installs", "sync-secrets", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
 		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
@@ -260,7 +264,7 @@ var ours = []string{
 
 // notForPrograms print the same, whatever -o says: lines of a log, events, a file
 // in TOML, or one word on what was done.
-var notForPrograms = []string{"logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
+var notForPrograms = []string{"freezes remove", "logs", "api /workflows/wfl_1/events", "installs config", "installs forget", "apps delete", "apps variables delete",
 	"tokens revoke", "members remove", "sync", "rehearse"}
 
 // Every command is shown a server that says nothing but hostile text, in each

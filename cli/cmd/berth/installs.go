@@ -8,9 +8,11 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/command"
+	"github.com/berth-dev/berth/cli/internal/consent"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/inputs"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/past"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -20,13 +22,13 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return command.Noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), c.installsState(),
-		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), fleet.InstallGraph(c.CLI), fleet.Readme(c.CLI), past.State(c.CLI), past.Snapshot(c.CLI),
+		c.installsHealth(), c.installsSecrets(), c.installsStack(), c.installsSync(), c.installsSyncSecrets(), consent.Pause(c.CLI), consent.Resume(c.CLI), c.installsProvision(), c.installsReprovision(), c.installsTeardown(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {
 	var app, customer, state, health, waiting, expiring, sort string
-	var behind bool
+	var behind, paused bool
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: command.Exactly()}
 	limit := command.LimitFlag(cmd)
@@ -37,6 +39,7 @@ func (c *cli) installsList() *cobra.Command {
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
+	cmd.Flags().BoolVar(&paused, "paused", false, "only those that you paused; --paused=false: only those that are not")
 	cmd.Flags().StringVar(&waiting, "waiting", "", "only those in which something waits for this, such as decision or runner; any for whatever it is")
 	cmd.Flags().StringVar(&expiring, "expiring", "", "only those with a proposal that ends without a decision within this time, such as 24h")
 	cmd.Flags().Var(usage.OneOf(&sort, ctlapi.InstallSortName, ctlapi.InstallSortHealth, ctlapi.InstallSortExpiry, ctlapi.InstallSortNewest), "sort", "name, health (unhealthy first), expiry (what ends soonest first) or newest")
@@ -47,6 +50,9 @@ func (c *cli) installsList() *cobra.Command {
 		}
 		if cmd.Flags().Changed("behind") {
 			which.Behind = &behind
+		}
+		if cmd.Flags().Changed("paused") {
+			which.Paused = &paused
 		}
 		items, err := client.Installs(ctx, *limit, which)
 		if err != nil {
@@ -248,28 +254,6 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 	return nil
 }
 
-func (c *cli) installsState() *cobra.Command {
-	var at int
-	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: command.Exactly("INSTALL")}
-	cmd.Flags().IntVar(&at, "at", 0, "version of the tree (default: the newest)")
-	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
-		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: api.Optional(at)})
-		if err != nil {
-			return err
-		}
-		state, err := api.Body(resp.JSON200)
-		if err != nil {
-			return err
-		}
-		o, err := c.Format()
-		if err != nil {
-			return err
-		}
-		return output.Program(c.Out, o, state.Tree)
-	})
-	return cmd
-}
-
 func (c *cli) installsHealth() *cobra.Command {
 	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: command.Exactly("INSTALL")}
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -301,7 +285,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: api.Optional(release), Confirm: confirm}, how})
 	})

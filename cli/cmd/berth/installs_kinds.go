@@ -27,7 +27,7 @@ sandbox's sake: its own actions run around it, and the components follow, unless
 	cmd.Flags().BoolVar(&without, "without-components", false, "with --sandbox: deploy no component")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindReprovision, Release: api.Optional(release), Confirm: confirm, WithoutComponents: without}
 		switch {
@@ -62,7 +62,7 @@ away.`,
 	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "also remove what needs the components you name")
 	how.planFlag(cmd, "removed")
 	command.ConfirmFlag(cmd, &confirm, "install")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindTeardown, Components: args[1:], WithDependents: dependents, Confirm: confirm}
 		switch {
@@ -99,7 +99,7 @@ removes the components first.`,
 	cmd.Flags().BoolVar(&dependents, "with-dependents", false, "with --sandbox: also remove the components that stand on it")
 	how.planFlag(cmd, "removed")
 	command.ConfirmFlag(cmd, &confirm, "install")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		l := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, Confirm: confirm, WithDependents: dependents}, how}
 		switch {

@@ -43,7 +43,7 @@ The value of a sensitive input cannot be an argument, which other programs can r
 	cmd.Flags().BoolVar(&apply, "apply", false, "deploy what refers to inputs that changed")
 	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "changed")
-	how.flags(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		if !apply && (how.watch || how.autoApprove || confirm != "") {
 			return usage.Errorf("--watch, --auto-approve and --confirm need --apply: setting inputs deploys nothing")
@@ -133,24 +133,39 @@ func (c *cli) inputValues(ctx context.Context, given *inputs.Flags, secrets func
 
 func (c *cli) installsToggle() *cobra.Command {
 	var how watching
+	var apply bool
+	var confirm string
 	cmd := &cobra.Command{
 		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: command.Exactly("INSTALL", "COMPONENT", "on|off"),
 		Long: `Switches a component that the app declares toggleable. A component cannot be off while
 another one that needs it is on. This deploys and removes nothing: the next berth deploy
 of the whole install creates or removes the component, as a change like any other. With
---plan it switches nothing, and shows what a deploy of the newest release would change then.`,
+--plan it switches nothing, and shows what a deploy of the newest release would change then.
+
+--apply also starts a workflow, with the release that the install has: it creates the
+component, and what it needs and is not there, or removes it, and touches nothing else. The
+app's actions for that run around it. With --plan it shows that and switches nothing. When
+the workflow fails, retry it, or run the same command again.`,
 	}
+	cmd.Flags().BoolVar(&apply, "apply", false, "create or remove the component now")
+	command.ConfirmFlag(cmd, &confirm, "install")
 	how.planFlag(cmd, "created or removed")
-	how.timeoutFlag(cmd)
+	how.startFlags(cmd)
 	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, args []string) error {
 		on := args[2] == "on"
-		if !on && args[2] != "off" {
+		switch {
+		case !on && args[2] != "off":
 			return usage.Errorf("write on or off, not %q", args[2])
+		case !apply && (how.watch || how.autoApprove || confirm != "" || how.onFailure != ""):
+			return usage.Errorf("--watch, --auto-approve, --confirm and --on-failure need --apply: switching a component deploys nothing")
 		}
+		take := launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindToggle, Components: []string{args[1]}, Confirm: confirm}, how}
 		if how.plan {
-			return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{
-				Kind: ctlapi.WorkflowKindDeploy, PreviewToggles: &ctlapi.ComponentToggles{args[1]: on},
-			}, how})
+			if !apply {
+				take.request.Kind, take.request.Components = ctlapi.WorkflowKindDeploy, nil
+			}
+			take.request.PreviewToggles = &ctlapi.ComponentToggles{args[1]: on}
+			return c.start(ctx, client, take)
 		}
 		install, err := client.ChangeInstall(ctx, args[0], func(now ctlapi.Install) (ctlapi.InstallUpdate, error) {
 			toggles := maps.Clone(now.ComponentToggles)
@@ -162,6 +177,10 @@ of the whole install creates or removes the component, as a change like any othe
 		})
 		if err != nil {
 			return err
+		}
+		if apply {
+			output.Printf(c.Err, "component %s is now %s\n", args[1], args[2])
+			return c.start(ctx, client, take)
 		}
 		output.Printf(c.Err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
 		return c.printInstall(*install)

@@ -10,10 +10,13 @@ import (
 	"github.com/berth-dev/berth/cli/internal/apps"
 	"github.com/berth-dev/berth/cli/internal/command"
 	"github.com/berth-dev/berth/cli/internal/complete"
+	"github.com/berth-dev/berth/cli/internal/consent"
+	"github.com/berth-dev/berth/cli/internal/events"
 	"github.com/berth-dev/berth/cli/internal/example"
 	"github.com/berth-dev/berth/cli/internal/fleet"
 	"github.com/berth-dev/berth/cli/internal/front"
 	"github.com/berth-dev/berth/cli/internal/manual"
+	"github.com/berth-dev/berth/cli/internal/past"
 	"github.com/berth-dev/berth/cli/internal/plugins"
 	"github.com/berth-dev/berth/cli/internal/rehearse"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -138,9 +141,9 @@ func (c *cli) add(root *cobra.Command) {
 		}
 	}
 	group(groupDaily, c.syncCommand(), rehearse.Command(rehearse.Doors{Call: c.Call, Args: command.Exactly("FOLDER"), Format: c.Format, Out: c.Out, Err: c.Err, Now: c.Now}), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
-		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.skipCommand(), c.diffOfInstall(), c.historyCommand(), c.outputsCommand())
+		c.denyCommand(), c.retryCommand(), c.rollbackCommand(), c.skipCommand(), c.diffOfInstall(), past.History(c.CLI), c.outputsCommand())
 	group(groupNouns, apps.Command(c.CLI), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
-		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
+		fleet.Resources(c.CLI), fleet.Bulk(c.CLI), consent.Approvals(c.CLI), consent.Freezes(c.CLI), c.tokensCommand(), c.registryCommand(), c.membersCommand(), c.orgsCommand(), events.Command(c.CLI), webhooks.Command(c.CLI), plugins.Command(command.Noun, plugins.Doors{Args: command.Exactly("DIR"), Packed: command.Exactly("DIR", "IMAGE"), Out: c.Out, Err: c.Err, Format: c.Format}), tfstates.Command(command.Noun, tfstates.Doors{Call: c.Call, Args: command.Exactly, Limit: command.LimitFlag, Out: c.Out, Format: c.Format, Now: c.Now}))
 	group(groupSystem, c.upCommand(), c.downCommand(), front.Command(command.Exactly(), c.Getenv, c.Err), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand(), manual.Command(command.Exactly("DIR"), c.Now))
 }

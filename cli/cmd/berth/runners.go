@@ -49,7 +49,8 @@ func (c *cli) runnersCommand() *cobra.Command {
 		}
 		return command.PrintOne(c.CLI, *runner, table.Runner(c.Now()))
 	})
-	return command.Noun("runners", "runner", "The programs that carry out changes for customers", list, show, fleet.Jobs(c.CLI), revoke, c.runnersReplace())
+	return command.Noun("runners", "runner", "The programs that carry out changes for customers", list, show, fleet.Jobs(c.CLI), revoke, c.runnersReplace(),
+		c.runnersUpdate(), c.runnersVersions())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -25,6 +26,7 @@ import (
 type watching struct {
 	watch, autoApprove bool
 	plan               bool // only plan, and show it
+	onFailure          string // "" for what the control plane takes by itself
 	timeout            time.Duration
 	again              string // what to watch after an interruption; "": the workflow's id
 }
@@ -39,6 +41,14 @@ func (w *watching) flags(cmd *cobra.Command) {
 // planFlag lets a command only plan; what says what is shown.
 func (w *watching) planFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVar(&w.plan, "plan", false, "only show what would be "+what+"; exit code 2 if anything would")
+}
+
+// startFlags are those of a command that starts a workflow, in which somebody chooses
+// what happens after a failed step.
+func (w *watching) startFlags(cmd *cobra.Command) {
+	w.flags(cmd)
+	cmd.Flags().Var(usage.OneOf(&w.onFailure, ctlapi.OnFailureStop, ctlapi.OnFailureContinue), "on-failure",
+		"after a failed step: stop, or continue with what does not need it (default stop)")
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
@@ -83,7 +93,7 @@ func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.
 	if err := resolveLaunch(ctx, client, &l); err != nil {
 		return nil, err
 	}
-	l.request.PlanOnly = l.how.plan
+	l.request.PlanOnly, l.request.OnFailure = l.how.plan, ctlapi.OnFailure(l.how.onFailure)
 	w, err := create(ctx, client, l)
 	if goes, refused := api.Unconfirmed(err); refused {
 		if err := c.confirmStart(ctx, client, &l, goes); err != nil {
@@ -195,6 +205,9 @@ func (c *cli) showPreview(ctx context.Context, client *api.Client, screen *follo
 		screen.Print(changes.Lines(change, changes.Options{Color: screen.Color})...)
 	}
 	screen.Print(changes.Destroyed(preview.Changes)...)
+	if hold := follow.HoldLine(*w); hold != "" {
+		screen.Print(hold)
+	}
 	if c.ForPrograms() {
 		if err := command.PrintOne(c.CLI, preview, output.View[follow.Preview]{Name: func(p follow.Preview) string { return p.ID }}); err != nil {
 			return err

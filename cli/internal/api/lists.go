@@ -126,6 +126,28 @@ func (c *Client) RunnerJobs(ctx context.Context, limit int, runner string, state
 	return collect(limit, c.Client.RunnerJobs(ctx, runner, ctlapi.ListRunnerJobsParams{Limit: size(limit), State: Optional(state)}))
 }
 
+// EventsOf lists events of the org, oldest first.
+func (c *Client) EventsOf(ctx context.Context, limit int, which ctlapi.ListEventsParams) ([]ctlapi.Event, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Events(ctx, which))
+}
+
+// Timeline lists what happened to an install.
+func (c *Client) Timeline(ctx context.Context, limit int, install string, which ctlapi.ListTimelineParams) ([]ctlapi.TimelineEntry, error) {
+	which.Limit = size(limit)
+	return collect(limit, c.Client.Timeline(ctx, install, which))
+}
+
+// StateVersions lists the versions of an install's state tree, newest first.
+func (c *Client) StateVersions(ctx context.Context, limit int, install string) ([]ctlapi.StateVersion, error) {
+	const most = 100 // of a page: each brings what differs
+	page := most
+	if limit > 0 {
+		page = min(limit, most)
+	}
+	return collect(limit, c.Client.StateVersions(ctx, install, ctlapi.ListStateVersionsParams{Limit: &page}))
+}
+
 // size is that of a page, when so many items are wanted.
 func size(limit int) *int {
 	if limit <= 0 || limit > PageSize {

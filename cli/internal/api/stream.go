@@ -1,28 +1,19 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/logapi"
+	"github.com/berth-dev/berth/pkg/sse"
 )
 
 const (
-	// silence is how long a stream may say nothing, not even "still here",
-	// before it is opened again. Services say so every 20 s.
-	silence = 65 * time.Second
-
-	maxEventBytes = 1 << 20
-
 	// firstPause and maxPause are between two openings of a stream.
 	firstPause = 100 * time.Millisecond
 	maxPause   = 2 * time.Second
@@ -90,7 +81,7 @@ func resume(ctx context.Context, open func(context.Context, int64) (*http.Respon
 	for pause := firstPause; ; {
 		seen := last
 		err := once(ctx, open, &last, handle)
-		var broken *brokenOff
+		var broken *sse.BrokenOff
 		switch {
 		case errors.Is(err, errEnd):
 			return nil
@@ -111,47 +102,20 @@ func resume(ctx context.Context, open func(context.Context, int64) (*http.Respon
 	}
 }
 
-// brokenOff is a failure of the connection, after which one tries again.
-type brokenOff struct{ error }
-
 func once(ctx context.Context, open func(context.Context, int64) (*http.Response, error), last *int64, handle func([]byte) (int64, error)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	resp, err := open(ctx, *last)
 	if err != nil {
 		return err // the client has tried again already
 	}
-	defer func() { _ = resp.Body.Close() }()
-	watchdog := time.AfterFunc(silence, cancel)
-	defer watchdog.Stop()
-	scanner := bufio.NewScanner(reading{resp.Body, watchdog})
-	scanner.Buffer(nil, maxEventBytes)
-	var kind string
-	var data []byte
-	for scanner.Scan() {
-		field, value, _ := bytes.Cut(scanner.Bytes(), []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "event":
-			kind = string(value)
-		case "data":
-			data = append(data, value...)
-		case "": // an empty line ends an event; a comment has an empty name too
-			if len(scanner.Bytes()) > 0 {
-				continue
-			}
-			if kind == "end" {
-				return errEnd
-			}
-			if len(data) > 0 {
-				if err := deliver(data, last, handle); err != nil {
-					return err
-				}
-			}
-			kind, data = "", nil
+	return sse.Read(resp.Body, func(e sse.Event) error {
+		switch {
+		case e.Kind == "end":
+			return errEnd
+		case len(e.Data) > 0:
+			return deliver(e.Data, last, handle)
 		}
-	}
-	return &brokenOff{errors.Join(scanner.Err(), io.ErrUnexpectedEOF)}
+		return nil
+	})
 }
 
 // deliver hands an event on and makes sure that none is missing before it.
@@ -166,7 +130,7 @@ func deliver(data []byte, last *int64, handle func([]byte) (int64, error)) error
 	case number.Seq <= *last:
 		return nil // known
 	case number.Seq > *last+1 && *last > 0:
-		return &brokenOff{fmt.Errorf("event %s is missing", strconv.FormatInt(*last+1, 10))}
+		return &sse.BrokenOff{Err: fmt.Errorf("event %d is missing", *last+1)}
 	}
 	seq, err := handle(data)
 	if err != nil {
@@ -174,16 +138,4 @@ func deliver(data []byte, last *int64, handle func([]byte) (int64, error)) error
 	}
 	*last = seq
 	return nil
-}
-
-// reading keeps the watchdog quiet while bytes come.
-type reading struct {
-	io.Reader
-	watchdog *time.Timer
-}
-
-func (r reading) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	r.watchdog.Reset(silence)
-	return n, err
 }

@@ -48,6 +48,8 @@ func Title(c ctlapi.Change) string {
 		if c.Release != nil {
 			what = fmt.Sprintf("scripts of release %d", c.Release.Number)
 		}
+	case ctlapi.ChangeKindRunnerUpdate:
+		what = "update of the runner"
 	case ctlapi.ChangeKindForget:
 		what = "accepted scripts"
 	}

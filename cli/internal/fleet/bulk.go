@@ -18,13 +18,13 @@ import (
 
 // Bulk is `berth bulk`.
 func Bulk(c *command.CLI) *cobra.Command {
-	return command.Noun("bulk", "bulks", "Do the same in many installs", bulkDeploy(c), bulkList(c), bulkShow(c))
+	return command.Noun("bulk", "bulks", "Do the same in many installs", bulkDeploy(c), bulkPause(c), bulkResume(c), bulkList(c), bulkShow(c))
 }
 
 // filter are the flags that choose installs.
 type filter struct {
 	app, customer, health, waiting, expiring string
-	behind                                   bool
+	behind, paused                           bool
 	labels, installs                         []string
 }
 
@@ -35,6 +35,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.labels, "label", "l", nil, "only with this label, key=value")
 	cmd.Flags().Var(usage.OneOf(&f.health, ctlapi.HealthVerdictHealthy, ctlapi.HealthVerdictUnhealthy, ctlapi.HealthVerdictUnknown), "health", "only with this health: healthy, unhealthy, unknown")
 	cmd.Flags().BoolVar(&f.behind, "behind", false, "only those behind the newest release of their app; --behind=false: only those at it")
+	cmd.Flags().BoolVar(&f.paused, "paused", false, "only those that you paused; --paused=false: only those that are not")
 	cmd.Flags().StringVar(&f.waiting, "waiting", "", "only those in which something waits for this, such as decision or runner; any for whatever it is")
 	cmd.Flags().StringVar(&f.expiring, "expiring", "", "only those with a proposal that ends within this time, such as 24h")
 }
@@ -51,6 +52,9 @@ func (f *filter) asked(cmd *cobra.Command) (ctlapi.BulkFilter, error) {
 	}
 	if cmd.Flags().Changed("behind") {
 		out.Behind = &f.behind
+	}
+	if cmd.Flags().Changed("paused") {
+		out.Paused = &f.paused
 	}
 	if err == nil && out == (ctlapi.BulkFilter{}) {
 		err = usage.Errorf("%s needs a filter, such as --app or --label; see %s --help", cmd.CommandPath(), cmd.CommandPath())
@@ -85,28 +89,81 @@ has come to mean other installs.`,
 		if err != nil {
 			return err
 		}
-		resp, err := client.CreateBulkWithResponse(ctx, &ctlapi.CreateBulkParams{DryRun: &preview, IfMatch: api.Optional(version)}, ctlapi.BulkRequest{
+		return start(ctx, c, client, begun{preview, version, ctlapi.BulkRequest{
 			Operation: ctlapi.BulkRequestOperationDeploy, Filter: chosen, Release: api.Optional(to), Components: components, PlanOnly: planOnly,
-		})
-		if err != nil {
-			return err
-		}
-		made := resp.JSON202
-		if preview {
-			made = resp.JSON200
-		}
-		if made, err = api.Body(made); err != nil {
-			return err
-		}
-		if err := printBulk(c, *made); err != nil || c.ForPrograms() {
-			return err
-		}
-		if preview {
-			output.Printf(c.Out, "\n%d would start, %d refused; version %s\n", made.Counts.Started, made.Counts.Refused, made.Version)
-			return nil
-		}
-		output.Printf(c.Out, "\n%s begins in %d installs; berth bulk show %s shows what became of each\n", made.ID, made.Counts.Pending, made.ID)
+		}})
+	})
+	return cmd
+}
+
+// begun is a bulk operation as it is asked for.
+type begun struct {
+	preview bool
+	version string // only if this preview still holds
+	request ctlapi.BulkRequest
+}
+
+// start begins it, or previews it, and prints the installs.
+func start(ctx context.Context, c *command.CLI, client *api.Client, b begun) error {
+	resp, err := client.CreateBulkWithResponse(ctx, &ctlapi.CreateBulkParams{DryRun: &b.preview, IfMatch: api.Optional(b.version)}, b.request)
+	if err != nil {
+		return err
+	}
+	made := resp.JSON202
+	if b.preview {
+		made = resp.JSON200
+	}
+	if made, err = api.Body(made); err != nil {
+		return err
+	}
+	if err := printBulk(c, *made); err != nil || c.ForPrograms() {
+		return err
+	}
+	if b.preview {
+		output.Printf(c.Out, "\n%d would start, %d refused; version %s\n", made.Counts.Started, made.Counts.Refused, made.Version)
 		return nil
+	}
+	output.Printf(c.Out, "\n%s begins in %d installs; berth bulk show %s shows what became of each\n", made.ID, made.Counts.Pending, made.ID)
+	return nil
+}
+
+func bulkPause(c *command.CLI) *cobra.Command {
+	var reason string
+	cmd := bulkOf(c, ctlapi.BulkRequestOperationPause, &reason)
+	cmd.Short = "Pause all installs that pass a filter"
+	cmd.Long = `Pauses each install that passes all filters and is not paused, at most 500: no change of it
+is carried out until you resume it. What runs already ends.
+
+--preview shows which installs these are, and changes nothing. It prints a version; give it
+back with --only-if, and Berth refuses when the filter has come to mean other installs.`
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who wait")
+	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that there is not
+	return cmd
+}
+
+func bulkResume(c *command.CLI) *cobra.Command {
+	cmd := bulkOf(c, ctlapi.BulkRequestOperationResume, new(string))
+	cmd.Short = "Resume all paused installs that pass a filter"
+	cmd.Long = `Resumes each paused install that passes all filters, at most 500: what waited moves at once.
+--preview and --only-if are as in berth bulk deploy.`
+	return cmd
+}
+
+// bulkOf is a bulk operation that starts no workflow.
+func bulkOf(c *command.CLI, operation ctlapi.BulkRequestOperation, reason *string) *cobra.Command {
+	var which filter
+	var b begun
+	cmd := &cobra.Command{Use: string(operation), Args: command.Exactly()}
+	which.flags(cmd)
+	cmd.Flags().BoolVar(&b.preview, "preview", false, "show which installs these are, and change nothing")
+	cmd.Flags().StringVar(&b.version, "only-if", "", "only if the preview of this version still holds")
+	cmd.MarkFlagsMutuallyExclusive("preview", "only-if")
+	cmd.RunE = c.Call(func(ctx context.Context, client *api.Client, _ []string) (err error) {
+		b.request = ctlapi.BulkRequest{Operation: operation, Reason: *reason}
+		if b.request.Filter, err = which.asked(cmd); err != nil {
+			return err
+		}
+		return start(ctx, c, client, b)
 	})
 	return cmd
 }

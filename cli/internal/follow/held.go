@@ -16,6 +16,15 @@ func heldBy(w ctlapi.Workflow) string {
 	return visible.Row(api.Value(w.Held))
 }
 
+// HoldLine says why no change is carried out now, although it may be approved; "" for
+// no reason.
+func HoldLine(w ctlapi.Workflow) string {
+	if w.Hold == nil {
+		return ""
+	}
+	return "no change is carried out now: " + visible.Row(w.Hold.Text)
+}
+
 // HeldLine is a line about what holds up the jobs of a workflow, where there is no
 // tree to see it in; "" when it is nothing, or what was said before.
 func HeldLine(w ctlapi.Workflow, said string, now time.Time) string {

@@ -9,6 +9,22 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
+// WholeWorkflow returns the workflow that a person means, or the newest of the install;
+// false when they mean a step or a component.
+func WholeWorkflow(ctx context.Context, client *api.Client, what string) (id string, whole bool, err error) {
+	switch {
+	case strings.HasPrefix(what, "wfl_"):
+		return what, true, nil
+	case strings.HasPrefix(what, "stp_"), strings.Contains(what, "/"):
+		return "", false, nil
+	}
+	newest, err := client.NewestWorkflow(ctx, what)
+	if err != nil {
+		return "", false, err
+	}
+	return newest.ID, true, nil
+}
+
 // ToRetry returns the ids of the steps that a person means by a step, a workflow,
 // an install or one of its components: a workflow's failed steps, or those of the
 // install's newest one. It is an error when none has failed.

@@ -40,6 +40,12 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	if held := heldBy(w); held != "" {
 		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" its jobs wait for the runner:", "    "+held)
 	}
+	if hold := HoldLine(w); hold != "" {
+		lines = append(lines, "  "+output.Paint(color, output.Notice, "!")+" "+hold)
+	}
+	if w.OnFailure == ctlapi.OnFailureContinue {
+		lines = append(lines, "  "+output.Paint(color, output.Dim, "after a failure: continues with what does not need the failed step"))
+	}
 	width := 0
 	for _, s := range w.Steps {
 		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))

@@ -4,9 +4,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/csvcell"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -27,7 +27,7 @@ func writeCSV[T any](w io.Writer, items []T, v View[T]) error {
 	for _, item := range items {
 		row := make([]string, len(v.Columns))
 		for i, c := range v.Columns {
-			row[i] = Unformula(visible.Line(c.Cell(item)))
+			row[i] = csvcell.Safe(visible.Line(c.Cell(item)))
 		}
 		if err := out.Write(row); err != nil {
 			return err
@@ -35,17 +35,4 @@ func writeCSV[T any](w io.Writer, items []T, v View[T]) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// Unformula puts an apostrophe before a text that a spreadsheet would take for a
-// formula: names and labels are other people's words. Numbers stay.
-func Unformula(text string) string {
-	trimmed := strings.TrimLeft(text, " \t\r\n")
-	if trimmed == "" || !strings.ContainsRune("=+-@|%", rune(trimmed[0])) && trimmed == text {
-		return text
-	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return text
-	}
-	return "'" + text
 }

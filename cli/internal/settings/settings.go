@@ -17,7 +17,7 @@ var known = []string{"approval", "approval-time", "label"}
 const maxHours = 8760
 
 // Update reads label=KEY=VALUE, label=KEY- (which removes a label),
-// approval=prompt or approval=approve-all, and approval-time=72h. Labels are those that the install has
+// approval=prompt or approval=approve-all, and approval-time=72h or approval-time=app. Labels are those that the install has
 // with these changes. It does no I/O.
 func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) {
 	var update ctlapi.InstallUpdate
@@ -42,9 +42,12 @@ func Update(labels ctlapi.Labels, typed []string) (ctlapi.InstallUpdate, error) 
 			}
 			update.ApprovalOption = &option
 		case name == "approval-time":
-			hours, err := wholeHours(value)
-			if err != nil {
-				return update, err
+			hours := 0 // what the app says
+			if value != "app" {
+				var err error
+				if hours, err = wholeHours(value); err != nil {
+					return update, err
+				}
 			}
 			update.ApprovalHours = &hours
 		default:

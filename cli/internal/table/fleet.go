@@ -22,6 +22,7 @@ func Bulk(now time.Time) output.View[ctlapi.Bulk] {
 			{Head: "STATE", Cell: func(b ctlapi.Bulk) string { return string(b.State) }},
 			{Head: "PENDING", Cell: func(b ctlapi.Bulk) string { return strconv.Itoa(b.Counts.Pending) }},
 			{Head: "STARTED", Cell: func(b ctlapi.Bulk) string { return strconv.Itoa(b.Counts.Started) }},
+			{Head: "DONE", Cell: func(b ctlapi.Bulk) string { return strconv.Itoa(b.Counts.Done) }},
 			{Head: "REFUSED", Cell: func(b ctlapi.Bulk) string { return strconv.Itoa(b.Counts.Refused) }},
 			{Head: "BY", Shrinks: true, Cell: func(b ctlapi.Bulk) string { return b.CreatedBy }},
 			{Head: "AGE", Cell: func(b ctlapi.Bulk) string { return age(now, b.CreatedAt) }},

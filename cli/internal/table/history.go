@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,44 +11,112 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/api"
-	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// History shows the workflows of one install.
-func History(now time.Time) output.View[ctlapi.Workflow] {
-	return output.View[ctlapi.Workflow]{
-		Name: func(w ctlapi.Workflow) string { return w.ID },
-		None: "nothing happened to it yet",
-		Columns: []output.Column[ctlapi.Workflow]{
-			{Head: "#", Cell: func(w ctlapi.Workflow) string { return fmt.Sprint(w.Number) }},
-			{Head: "WHAT", Shrinks: true, Cell: what},
-			{Head: "RELEASE", Cell: func(w ctlapi.Workflow) string { return api.Number(w.Release) }},
-			{Head: "STATE", Shrinks: true, Cell: follow.State},
-			{Head: "BY", Shrinks: true, Cell: func(w ctlapi.Workflow) string { return w.CreatedBy }},
-			{Head: "AGE", Cell: func(w ctlapi.Workflow) string { return age(now, w.CreatedAt) }},
-			{Head: "TOOK", Cell: func(w ctlapi.Workflow) string {
-				if w.StartedAt == nil || w.FinishedAt == nil {
-					return ""
-				}
-				return follow.Duration(w.FinishedAt.Sub(*w.StartedAt))
-			}},
-			{Head: "ID", Wide: true, Cell: func(w ctlapi.Workflow) string { return w.ID }},
-			{Head: "ERROR", Wide: true, Cell: func(w ctlapi.Workflow) string { return api.Value(w.Error) }},
+// Timeline shows what happened to an install.
+func Timeline(now time.Time) output.View[ctlapi.TimelineEntry] {
+	return output.View[ctlapi.TimelineEntry]{
+		Name: func(e ctlapi.TimelineEntry) string { return fmt.Sprint(e.Seq) },
+		None: "nothing that matches happened",
+		Columns: []output.Column[ctlapi.TimelineEntry]{
+			{Head: "AGE", Cell: func(e ctlapi.TimelineEntry) string { return age(now, e.At) }},
+			{Head: "TIME", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return e.At.UTC().Format(time.RFC3339) }},
+			{Head: "WHAT", Shrinks: true, Least: 24, Cell: func(e ctlapi.TimelineEntry) string { return e.Text }},
+			{Head: "BY", Shrinks: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Value(e.Actor) }},
+			{Head: "KIND", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return e.Kind }},
+			{Head: "RESOURCE", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Value(e.Resource) }},
+			{Head: "RELEASE", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Number(e.Release) }},
+			{Head: "WORKFLOW", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return api.Value(e.WorkflowID) }},
+			{Head: "ID", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return cmp.Or(api.Value(e.ChangeID), api.Value(e.RunID), api.Value(e.StepID), api.Value(e.RunnerID)) }},
+			{Head: "SEQ", Wide: true, Cell: func(e ctlapi.TimelineEntry) string { return fmt.Sprint(e.Seq) }},
 		},
 	}
 }
 
-func what(w ctlapi.Workflow) string {
-	text := strings.ReplaceAll(string(w.Kind), "_", " ")
-	if w.Action != nil {
-		text = "run " + *w.Action
+// StateVersion shows versions of a state tree.
+func StateVersion(now time.Time) output.View[ctlapi.StateVersion] {
+	return output.View[ctlapi.StateVersion]{
+		Name: func(v ctlapi.StateVersion) string { return fmt.Sprint(v.Version) },
+		None: "no state yet",
+		Columns: []output.Column[ctlapi.StateVersion]{
+			{Head: "VERSION", Cell: func(v ctlapi.StateVersion) string { return fmt.Sprint(v.Version) }},
+			{Head: "AGE", Cell: func(v ctlapi.StateVersion) string { return age(now, v.CreatedAt) }},
+			{Head: "TIME", Wide: true, Cell: func(v ctlapi.StateVersion) string { return v.CreatedAt.UTC().Format(time.RFC3339) }},
+			{Head: "CHANGED", Shrinks: true, Least: 20, Cell: changedPaths},
+			{Head: "BECAUSE", Shrinks: true, Least: 20, Cell: because},
+			{Head: "MADE FOR", Wide: true, Cell: func(v ctlapi.StateVersion) string { return v.Cause }},
+			{Head: "INPUTS", Wide: true, Cell: func(v ctlapi.StateVersion) string { return fmt.Sprint(v.InputsVersion) }},
+			{Head: "RELEASE", Wide: true, Cell: func(v ctlapi.StateVersion) string { return api.Number(v.Release) }},
+		},
 	}
-	if w.PlanOnly {
-		text = "plan of " + text
+}
+
+// shownPaths is how many paths stand in a row; the others are counted.
+const shownPaths = 3
+
+func changedPaths(v ctlapi.StateVersion) string {
+	if v.Version == 1 {
+		return "all of it is new"
 	}
-	return text
+	var paths []string
+	for _, c := range v.Changes {
+		if len(paths) == shownPaths && len(v.Changes) > shownPaths+1 {
+			paths = append(paths, fmt.Sprintf("and %d more", len(v.Changes)-shownPaths))
+			break
+		}
+		paths = append(paths, c.Path)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// because is what explains a version: of the first, what it was made for.
+func because(v ctlapi.StateVersion) string {
+	var texts []string
+	for _, e := range v.Because {
+		texts = append(texts, e.Text)
+	}
+	if len(texts) == 0 || v.Version == 1 {
+		return v.Cause
+	}
+	slices.Reverse(texts) // in the order in which it happened
+	return strings.Join(texts, "; ")
+}
+
+// TreeChange shows paths that differ.
+func TreeChange() output.View[ctlapi.TreeChange] {
+	return output.View[ctlapi.TreeChange]{
+		Name: func(c ctlapi.TreeChange) string { return c.Path },
+		None: "no differences",
+		Columns: []output.Column[ctlapi.TreeChange]{
+			{Head: "", Cell: func(c ctlapi.TreeChange) string { return marks[c.Op] }},
+			{Head: "PATH", Shrinks: true, Least: 24, Cell: func(c ctlapi.TreeChange) string { return c.Path }},
+			{Head: "BEFORE", Shrinks: true, Cell: func(c ctlapi.TreeChange) string { return plain(c.Old) }},
+			{Head: "AFTER", Shrinks: true, Cell: func(c ctlapi.TreeChange) string {
+				if c.Op == ctlapi.TreeChangeOpReplaced {
+					return "(sealed, replaced)"
+				}
+				return plain(c.New)
+			}},
+		},
+	}
+}
+
+var marks = map[ctlapi.TreeChangeOp]string{
+	ctlapi.TreeChangeOpAdded: "+", ctlapi.TreeChangeOpRemoved: "-", ctlapi.TreeChangeOpChanged: "~", ctlapi.TreeChangeOpReplaced: "~",
+}
+
+// plain is a JSON value as people write it: a text without quotes.
+func plain(raw *json.RawMessage) string {
+	if raw == nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(*raw, &text) == nil && text != "" {
+		return text
+	}
+	return string(*raw)
 }
 
 // OutputValue is one output of an install.
@@ -106,6 +175,42 @@ func Output() output.View[OutputValue] {
 				}
 				return string(o.Value)
 			}},
+		},
+	}
+}
+
+// OneChange shows a path that differs in one line.
+func OneChange(c ctlapi.TreeChange) string {
+	switch c.Op {
+	case ctlapi.TreeChangeOpAdded:
+		return "+ " + c.Path + " = " + plain(c.New)
+	case ctlapi.TreeChangeOpRemoved:
+		return "- " + c.Path + " (was " + plain(c.Old) + ")"
+	case ctlapi.TreeChangeOpReplaced:
+		return "~ " + c.Path + ": (sealed, replaced)"
+	}
+	return "~ " + c.Path + ": " + plain(c.Old) + " → " + plain(c.New)
+}
+
+// SnapshotResource shows what resources were.
+func SnapshotResource() output.View[ctlapi.SnapshotResource] {
+	return output.View[ctlapi.SnapshotResource]{
+		Name: func(r ctlapi.SnapshotResource) string { return r.Name },
+		None: "no resources",
+		Columns: []output.Column[ctlapi.SnapshotResource]{
+			{Head: "RESOURCE", Shrinks: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Name }},
+			{Head: "KIND", Cell: func(r ctlapi.SnapshotResource) string { return r.Kind }},
+			{Head: "STATE", Cell: func(r ctlapi.SnapshotResource) string { return r.State }},
+			{Head: "RELEASE", Cell: func(r ctlapi.SnapshotResource) string { return api.Number(r.Release) }},
+			{Head: "INPUTS", Cell: func(r ctlapi.SnapshotResource) string {
+				if r.InputsVersion == nil {
+					return ""
+				}
+				return fmt.Sprint(*r.InputsVersion)
+			}},
+			{Head: "HEALTH", Cell: func(r ctlapi.SnapshotResource) string { return r.Health }},
+			{Head: "DRIFT", Yields: true, Cell: func(r ctlapi.SnapshotResource) string { return r.Drift }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.SnapshotResource) string { return api.Value(r.ArtifactDigest) }},
 		},
 	}
 }

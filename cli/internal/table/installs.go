@@ -23,7 +23,12 @@ func Install(now time.Time) output.View[ctlapi.Install] {
 			{Head: "NAME", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Name }},
 			{Head: "APP", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.App.Name }},
 			{Head: "CUSTOMER", Shrinks: true, Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
-			{Head: "STATE", Shrinks: true, Cell: func(i ctlapi.Install) string { return rehearsed(string(i.State)) }},
+			{Head: "STATE", Shrinks: true, Cell: func(i ctlapi.Install) string {
+				if i.Pause != nil {
+					return rehearsed(string(i.State)) + ", paused"
+				}
+				return rehearsed(string(i.State))
+			}},
 			{Head: "HEALTH", Shrinks: true, Cell: healthOf},
 			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return api.Number(i.Release) }},
 			{Head: "AGE", Cell: func(i ctlapi.Install) string { return age(now, i.CreatedAt) }},

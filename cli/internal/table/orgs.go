@@ -82,12 +82,30 @@ func Runner(now time.Time) output.View[ctlapi.Runner] {
 			{Head: "TRUST", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
 			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return ageOf(now, r.LastSeenAt) }},
 			{Head: "VERSION", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return r.Version }},
+			{Head: "NEWEST", Shrinks: true, Yields: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.NewestVersion) }},
 			{Head: "PROBLEM", Shrinks: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Problem) }},
 			{Head: "SWITCH SINCE", Wide: true, Cell: func(r ctlapi.Runner) string { return ageOf(now, r.SwitchSince) }},
 			{Head: "SWITCH REASON", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.SwitchReason) }},
 			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Install).Name }},
 			{Head: "SLOTS", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.Itoa(r.Slots) }},
 			{Head: "EPOCH", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.FormatInt(r.Epoch, 10) }},
+		},
+	}
+}
+
+// RunnerVersion shows the versions of the runner that are on offer.
+func RunnerVersion(now time.Time) output.View[ctlapi.RunnerVersion] {
+	return output.View[ctlapi.RunnerVersion]{
+		Name: func(v ctlapi.RunnerVersion) string { return v.Version },
+		None: "no runner version is on offer",
+		Columns: []output.Column[ctlapi.RunnerVersion]{
+			{Head: "VERSION", Cell: func(v ctlapi.RunnerVersion) string { return v.Version }},
+			{Head: "PLATFORM", Cell: func(v ctlapi.RunnerVersion) string { return v.Platform }},
+			{Head: "NAMED KEY", Shrinks: true, Cell: func(v ctlapi.RunnerVersion) string { return strings.Join(v.SignedBy, ",") }},
+			{Head: "BY", Shrinks: true, Cell: func(v ctlapi.RunnerVersion) string { return v.CreatedBy }},
+			{Head: "AGE", Cell: func(v ctlapi.RunnerVersion) string { return age(now, v.CreatedAt) }},
+			{Head: "DIGEST", Wide: true, Cell: func(v ctlapi.RunnerVersion) string { return v.Digest }},
+			{Head: "BYTES", Wide: true, Cell: func(v ctlapi.RunnerVersion) string { return strconv.FormatInt(v.SizeBytes, 10) }},
 		},
 	}
 }

@@ -91,6 +91,9 @@ func stateOf(s InstallStatus) string {
 		}
 	}
 	text += alarmsOf(s.Install)
+	if s.Pause != nil {
+		text += ", paused by you"
+	}
 	if !hasRunner(s) {
 		return text
 	}

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,23 @@ func TestTables(t *testing.T) {
 			ctlapi.Workflow{ID: "wfl_1", Install: acme, Kind: ctlapi.WorkflowKindDeploy, PlanOnly: true, State: ctlapi.WorkflowStateWaiting, Release: three, Wait: &ctlapi.Waiting{Reason: "needs a decision"}, CreatedAt: ago(time.Minute), CreatedBy: "ada"},
 			ctlapi.Workflow{ID: "wfl_2", Install: acme, Kind: ctlapi.WorkflowKindProvision, State: ctlapi.WorkflowStateFailed, Error: new("component/api failed"), CreatedAt: ago(time.Hour)},
 			denied, expired),
-		"history": lists(table.History(now), denied, expired),
+		"history": lists(table.Timeline(now),
+			ctlapi.TimelineEntry{Seq: 9, At: ago(time.Minute), Kind: "inputs.changed", Text: "inputs set, version 3: size", Actor: new("ada")},
+			ctlapi.TimelineEntry{Seq: 7, At: ago(time.Hour), Kind: "change.failed", Text: "deploy of api failed: exit status 1", Resource: new("api"), Release: three, WorkflowID: new("wfl_1"), ChangeID: new("chg_1")}),
+		"state_version": lists(table.StateVersion(now),
+			ctlapi.StateVersion{Version: 3, CreatedAt: ago(time.Minute), Cause: "plan of component/api", InputsVersion: 2, Release: three, Changes: []ctlapi.TreeChange{
+				{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}, {Path: "e"},
+			}, Because: []ctlapi.TimelineEntry{{Text: "deploy of api applied"}, {Text: "inputs set, version 2: size"}}},
+			ctlapi.StateVersion{Version: 2, CreatedAt: ago(time.Hour), Cause: "settings", Changes: []ctlapi.TreeChange{{Path: "runner.id"}}},
+			ctlapi.StateVersion{Version: 1, CreatedAt: ago(time.Hour), Cause: "plan of sandbox", Changes: []ctlapi.TreeChange{{Path: "runner.id"}}}),
+		"tree_change": lists(table.TreeChange(),
+			ctlapi.TreeChange{Path: "inputs.inputs.size", Op: "changed", Old: new(json.RawMessage(`"1"`)), New: new(json.RawMessage(`"2"`))},
+			ctlapi.TreeChange{Path: "inputs.inputs.key", Op: "replaced", Old: new(json.RawMessage(`"(sealed)"`)), New: new(json.RawMessage(`"(sealed)"`))},
+			ctlapi.TreeChange{Path: "components.api.outputs.ports", Op: "added", New: new(json.RawMessage(`[1,2]`))},
+			ctlapi.TreeChange{Path: "sandbox.outputs.empty", Op: "removed", Old: new(json.RawMessage(`""`))}),
+		"snapshot_resource": lists(table.SnapshotResource(),
+			ctlapi.SnapshotResource{Kind: "component", Name: "api", State: "live", Health: "healthy", Drift: "none", Release: three, InputsVersion: new(2), ArtifactDigest: new(digest)},
+			ctlapi.SnapshotResource{Kind: "sandbox", Name: "sandbox", State: "absent", Health: "unknown", Drift: "unknown"}),
 		"change": lists(table.Change(now),
 			ctlapi.ChangeSummary{ID: "chg_1", Install: acme, Resource: &ctlapi.ResourceRef{Name: "api"}, Kind: ctlapi.ChangeKindDeploy, State: ctlapi.ChangeStateProposed,
 				Counts: &ctlapi.PlanCounts{Create: 1}, EffectDigest: new(digest), CreatedAt: ago(time.Minute)},

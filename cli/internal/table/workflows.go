@@ -88,6 +88,9 @@ func Action(now time.Time) output.View[ctlapi.Action] {
 				if a.HealthCheck {
 					return "health check"
 				}
+				if a.Unattended {
+					return "script, by itself"
+				}
 				return "script"
 			}},
 			{Head: "TRIGGERS", Shrinks: true, Cell: func(a ctlapi.Action) string {
@@ -97,6 +100,7 @@ func Action(now time.Time) output.View[ctlapi.Action] {
 				}
 				return strings.Join(triggers, ", ")
 			}},
+			{Head: "NEXT", Cell: func(a ctlapi.Action) string { return nextTick(now, a.Triggers) }},
 			{Head: "LAST RUN", Shrinks: true, Cell: func(a ctlapi.Action) string { return string(api.Value(a.LastRun).State) }},
 			{Head: "AGE", Cell: func(a ctlapi.Action) string {
 				if a.LastRun == nil {
@@ -107,6 +111,20 @@ func Action(now time.Time) output.View[ctlapi.Action] {
 			{Head: "DESCRIPTION", Wide: true, Cell: func(a ctlapi.Action) string { return a.Description }},
 		},
 	}
+}
+
+// nextTick is the time until the first tick of any schedule, "" without one.
+func nextTick(now time.Time, triggers []ctlapi.ActionTrigger) string {
+	var next *time.Time
+	for _, t := range triggers {
+		if t.NextAt != nil && (next == nil || t.NextAt.Before(*next)) {
+			next = t.NextAt
+		}
+	}
+	if next == nil {
+		return ""
+	}
+	return "in " + follow.Duration(max(0, next.Sub(now)))
 }
 
 // ActionRun shows runs of actions.

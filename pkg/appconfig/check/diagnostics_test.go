@@ -112,6 +112,8 @@ func TestDiagnostics(t *testing.T) {
 		{"sandbox before components", map[string]string{"components/a.toml": appconfigtest.Module("a"), "sandbox.toml": appconfigtest.Minimal["sandbox.toml"] + "x = \"{{ .nuon.components.a.outputs.y }}\"\n"}},
 		{"stack before everything", map[string]string{"stack.toml": appconfigtest.Minimal["stack.toml"] + "[[custom_nested_stacks]]\nname = \"x\"\nindex = 1\ntemplate_url = \"u\"\n[custom_nested_stacks.parameters]\nP = \"{{ .nuon.sandbox.outputs.x }}\"\n"}},
 		{"action inputs", map[string]string{"actions/x.toml": "name = \"x\"\n[[inputs]]\nname = \"version\"\n[[steps]]\nname = \"s\"\ncommand = \"echo {{ .action.inputs.version }} {{ .action.inputs.versoin }}\"\n"}},
+		{"tools of an action", map[string]string{"actions/x.toml": "name = \"x\"\n" + step + "[berth]\ntools = [\"jq>=1.6\", \"/bin/jq\", \"jq\"]\n"}},
+		{"a schedule of a break-glass action", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n" + step}},
 		{"crons", map[string]string{"components/a.toml": appconfigtest.Module("a", `drift_schedule = "every day"`),
 			"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"61 * * * *\"\n[[triggers]]\ntype = \"cron\"\n[[triggers]]\ntype = \"manual\"\ncron_schedule = \"* * * * *\"\n" + step}},
 		{"triggers", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"post-provison\"\n[[triggers]]\ntype = \"pre-deploy-component\"\ncomponent_name = \"gone\"\n" + step}},

@@ -40,7 +40,6 @@ func NotYets() []NotYet { return slices.Clone(notYets) }
 const (
 	waitsClouds    = "cloud stacks"
 	waitsRoles     = "roles and permissions"
-	waitsSchedules = "schedules of actions that are not health checks"
 	waitsDrift     = "scheduled drift detection"
 	waitsHealth    = "health of components by their own probes"
 	waitsLabels    = "labels of components and actions"
@@ -54,7 +53,6 @@ const (
 
 // pointsNotYet are the triggers that nothing fires.
 var pointsNotYet = []string{
-	"pre-enable-component", "post-enable-component", "pre-disable-component", "post-disable-component",
 	string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
 }
 
@@ -150,11 +148,6 @@ var notYets = []NotYet{
 	{Keys: []string{"action.role"}, What: `key "role" of an action is`, WaitsFor: waitsRoles, find: actions("role", func(a *appconfig.Action) bool { return a.Role != "" })},
 	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
 	{Keys: []string{"action.labels"}, When: `all but type = "health-check" and is_health_check`, What: `a label of an action that makes it no health check is`, WaitsFor: waitsLabels, find: actions("labels", (*appconfig.Action).OtherLabels)},
-	{Keys: []string{"action.triggers[].type"}, When: "cron, of an action that is no health check", What: "a cron trigger of an action that is no health check is", WaitsFor: waitsSchedules,
-		find: triggers("type", func(a *appconfig.Action, t *appconfig.Trigger) bool {
-			_, check := a.HealthCheck()
-			return t.Type == appconfig.TriggerCron && !check
-		})},
 	{Keys: withPrefix("action.triggers[].type=", pointsNotYet), What: "trigger type %q is", WaitsFor: waitsPoints, find: func(a *appconfig.App) (uses []use) {
 		for _, point := range pointsNotYet {
 			for _, u := range triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool { return string(t.Type) == point })(a) {

@@ -106,6 +106,7 @@ var actedOn = map[string][]string{
 		"action.name", "action.timeout", "action.enable_kube_config", "action.image",
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
+	"engine.TestActionNeedsTools":            {"action.berth.tools"},
 	"orders.TestScriptsOfAnApp":              {"action.inputs", "action.inputs[].name", "action.triggers[].type=cron", "action.triggers[].cron_schedule"},
 	"api.TestInstallTellsWhatHasNoEffectYet": {"action.description", "action.inputs[].description"},
 

@@ -44,6 +44,8 @@
 //	  artifacts/          the install's own registry, an OCI layout
 //	  install/            durable scratch of the install, the engine's own
 //	  tools/              programs that the agent fetched
+//	  release-keys.json   the release keys that the customer pinned, for updates of the runner
+//	  versions/           versions of the runner that updates brought: see package versions
 //	  locks/<resource>    held while an engine works on the resource
 //	  lock                held by the one active agent
 package datadir
@@ -147,6 +149,9 @@ func (d Dir) CustomerSecrets() string { return d.join("customer-secrets") }
 
 // BuildKit is what builds of images need: client, socket and cache.
 func (d Dir) BuildKit() string { return d.join("buildkit") }
+
+// ReleaseKeys are the keys whose releases the customer trusts.
+func (d Dir) ReleaseKeys() string { return d.join("release-keys.json") }
 
 // LockFile is what the one active agent holds.
 func (d Dir) LockFile() string { return d.join("lock") }

@@ -51,10 +51,13 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 	return result, j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.Report(), result) })
 }
 
-// announce says that a scheduled run has begun, which opens its log. After an
-// outage the report of its end does the same.
-func (j *job) announce(life context.Context) {
-	run := jobspec.Run{Action: j.tick.Action, ScheduledAt: j.tick.At, State: "running", StartedAt: j.deps.Now().UTC()}
+// announce says that a scheduled run waits or has begun, which opens its log. After
+// an outage the report of its end does the same.
+func (j *job) announce(life context.Context, run jobspec.Run) {
+	run.Action, run.ScheduledAt = j.tick.Action, j.tick.At
+	if run.State == "running" {
+		run.StartedAt = j.deps.Now().UTC()
+	}
 	err := control.Retry(life, j.log, "announce run", func(ctx context.Context) error {
 		select {
 		case <-j.over: // the report of the end follows
@@ -110,7 +113,7 @@ func runOf(tick jobdir.Tick, r jobspec.Result) jobspec.Run {
 	switch r.Outcome {
 	case jobspec.OutcomeSucceeded:
 		run.State = "succeeded"
-	case jobspec.OutcomeNotStarted:
+	case jobspec.OutcomeNotStarted, jobspec.OutcomeStale: // nothing was done
 		run.State, run.StartedAt = "missed", r.FinishedAt
 	}
 	for name, out := range r.Outputs {

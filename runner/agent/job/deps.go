@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"crypto/ed25519"
 	"log/slog"
 	"time"
 
@@ -26,7 +27,9 @@ import (
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/toolchain"
 	"github.com/berth-dev/berth/runner/agent/trees"
+	"github.com/berth-dev/berth/runner/agent/turns"
 	"github.com/berth-dev/berth/runner/agent/users"
+	"github.com/berth-dev/berth/runner/agent/versions"
 )
 
 // API is what attempts need of the control plane.
@@ -52,6 +55,21 @@ type Chain interface {
 // Sinks says where the lines of a stream go. It waits while that is not known.
 type Sinks interface {
 	Sink(ctx context.Context, streamID string, token func() string) (logship.Sink, error)
+}
+
+// Update is what an update of the runner needs.
+type Update struct {
+	Versions versions.Store
+	// Installed is the version of the package, which starts all others.
+	Installed string
+	// Keys reads the release keys that the customer trusts now.
+	Keys func() (map[string]ed25519.PublicKey, error)
+	// Elsewhere says how this runner is updated when not by itself, "" when it is.
+	Elsewhere string
+	// Restart ends this agent so that the launcher decides again what runs.
+	Restart func()
+	// Decided is closed once this agent is on trial no more.
+	Decided <-chan struct{}
 }
 
 // Engine is what is started for each job.
@@ -125,9 +143,16 @@ type Deps struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
+	// Turns keeps scheduled runs that may change something apart from other changes.
+	// NewSet makes it.
+	Turns *turns.Turns
+
 	// Stopped says why nothing may be changed now and what the customer can do, ""
 	// when it may; nil for never.
 	Stopped func() (why, remedy string)
+
+	// Update is how the runner comes to another version of itself.
+	Update Update
 
 	// The rest is absent for Build Runners, which change nothing.
 	Chain  Chain

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/pause"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/pluginstate"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
@@ -16,8 +17,8 @@ import (
 // lockResource makes sure that no other engine works on the resource. The lock
 // passes to the engine, so it lasts as long as that does.
 func (j *job) lockResource(ctx context.Context) error {
-	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun {
-		return nil // a probe only looks
+	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun || j.spec.Action != nil && !j.mutates() {
+		return nil // a probe only looks, and the plan of a script does not even that
 	}
 	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)
@@ -143,18 +144,18 @@ func (j *job) freeState(life context.Context) {
 
 // takePluginState hands in what the plugin of an apply made of its state. Without it
 // nobody knows what was done.
-func (j *job) takePluginState(life context.Context, ending *Ending) error {
+func (j *job) takePluginState(life context.Context, end *ending.Facts) error {
 	if !j.spec.KeepsPluginState() || !j.mutates() {
 		return nil
 	}
-	serial, err := j.pluginState().Take(life, j.why() == StopLost)
+	serial, err := j.pluginState().Take(life, j.why() == ending.Lost)
 	switch {
 	case err != nil && life.Err() != nil:
 		return errDetached
 	case err != nil:
-		ending.Result, ending.BadResult = nil, "the state of the plugin was not taken: "+oneLine(err)
-	case serial > 0 && ending.Result != nil:
-		ending.Result.Lineage, ending.Result.Serial, _ = j.proxy.Present()
+		end.Result, end.BadResult = nil, "the state of the plugin was not taken: "+oneLine(err)
+	case serial > 0 && end.Result != nil:
+		end.Result.Lineage, end.Result.Serial, _ = j.proxy.Present()
 		fallthrough
 	case serial > 0:
 		j.remark(fmt.Sprintf("the state of the plugin is kept, serial %d", serial))

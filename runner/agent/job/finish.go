@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
@@ -33,20 +34,20 @@ const (
 
 // finishEngine finishes an attempt whose engine is over.
 func (j *job) finishEngine(life context.Context, exitCode int) error {
-	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Inherited: j.inherited, Timeout: j.spec.Timeout()}
+	end := ending.Facts{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Inherited: j.inherited, Timeout: j.spec.Timeout()}
 	var result jobspec.Result
 	switch found, err := j.dir.ReadOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:
-		ending.BadResult = err.Error()
+		end.BadResult = err.Error()
 	case found:
-		ending.Result = &result
+		end.Result = &result
 	}
 	j.keepInit(life)
-	if err := j.takePluginState(life, &ending); err != nil {
+	if err := j.takePluginState(life, &end); err != nil {
 		return err
 	}
 	j.deps.Engine.Providers.TakeJob(life, j.dir.Engine(), j.log)
-	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
+	if j.proxy != nil && j.why() != ending.Lost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {
 				return errDetached
@@ -58,7 +59,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 			return err
 		}
 	}
-	return j.finish(life, Conclude(ending), ending.Result)
+	return j.finish(life, ending.Conclude(end), end.Result)
 }
 
 // pushErrored hands in a state that Terraform could not save and wrote to a file. The
@@ -137,7 +138,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 func (j *job) settle(life context.Context, result jobspec.Result) error {
 	// A job that did not start may be given out again, and so may one whose lease
 	// somebody else has: nothing is reported of it.
-	if j.attempt.Tick == nil && result.Outcome != jobspec.OutcomeNotStarted && j.why() != StopLost {
+	if j.attempt.Tick == nil && result.Outcome != jobspec.OutcomeNotStarted && j.why() != ending.Lost {
 		if err := j.deps.Orders.End(j.spec.JobID, j.mutates() && result.Outcome == jobspec.OutcomeSucceeded); err != nil {
 			return err
 		}
@@ -268,7 +269,7 @@ func (j *job) deliver(life context.Context) error {
 	if j.attempt.Phase == recovery.Delivered {
 		return nil
 	}
-	if j.why() == StopLost {
+	if j.why() == ending.Lost {
 		j.log.WarnContext(life, "lease was lost, nothing is reported")
 		return j.stored(life, "attempt", func() error { return j.advance(recovery.Delivered) })
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -68,7 +69,7 @@ type job struct {
 
 	mu       sync.Mutex
 	attempt  jobdir.Attempt
-	stopped  Stop
+	stopped  ending.Stop
 	engine   engine // nil before it runs
 	breakOff context.CancelFunc
 	stream   chan string // gets the stream's id once it is known

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/leaves"
 	"github.com/berth-dev/berth/runner/agent/manifestsecrets"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -86,7 +87,7 @@ func (j *job) fillSecrets(tree any, named leaves.Names) error {
 		Exact: j.spec.Operation == jobspec.OperationPlan,
 	})
 	if errors.Is(err, secretstore.ErrMoved) {
-		return refuse(jobspec.OutcomeStale, plannedAgain, "%v", err)
+		return refuse(jobspec.OutcomeStale, ending.PlannedAgain, "%v", err)
 	}
 	for _, text := range hide {
 		j.hide(text)
@@ -231,7 +232,7 @@ func (j *job) learnAgain() error {
 	if j.attempt.Phase == recovery.Claimed {
 		return nil // no engine began, and maybe nobody ordered it
 	}
-	if j.mutates() {
+	if j.mutates() && j.tick == nil {
 		record, found, err := j.planRecord()
 		if err != nil || !found {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -24,9 +25,6 @@ const (
 	// before its successor gives up.
 	resourceWait = time.Minute
 )
-
-// plannedAgain is the remedy of a stale result.
-const plannedAgain = "nothing was done; the control plane plans it again"
 
 // errDetached: the agent ends; the engine keeps running and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
@@ -46,13 +44,14 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		case <-life.Done():
 		}
 	}()
-	if j.tick != nil {
-		go j.announce(life)
+	if j.tick != nil && (j.inherited || !j.mutates()) { // else once it has its turn
+		go j.announce(life, jobspec.Run{State: "running"})
 	}
 	err := j.work(life, entry)
 	if err == nil {
 		j.release()
 	}
+	j.deps.Turns.Leave(j.attempt.Name())
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:
@@ -90,6 +89,8 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
+	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRunnerUpdate:
+		return j.finishUpdate(life)
 	case entry == recovery.Uncertain && j.kind().ByAgent:
 		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
@@ -120,12 +121,12 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 func (j *job) neverStarted() jobspec.Result {
 	// The order may be used up: giving the job out again would be refused. A new
 	// plan brings a new order.
-	return hostEndedBeforeEngine(j.attempt.Phase == recovery.Ordered)
+	return ending.BeforeEngine(j.attempt.Phase == recovery.Ordered && j.tick == nil)
 }
 
 // begin works on an attempt for the first time.
 func (j *job) begin(life context.Context) error {
-	ctx, cancel := context.WithTimeout(life, j.spec.Timeout())
+	ctx, cancel := context.WithTimeout(life, j.startsWithin())
 	defer cancel()
 	j.mu.Lock()
 	j.breakOff = cancel
@@ -156,7 +157,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if j.kind().ByAgent {
-		return j.reviewRelease(ctx, life)
+		return j.doByItself(ctx, life)
 	}
 	for _, ready := range []func() error{
 		func() error { return j.admitScript(ctx) }, j.admitImage, j.roomFor, j.confine,
@@ -172,6 +173,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if j.mutates() {
+		if err := j.takeTurn(ctx, life); err != nil {
+			return nil, err
+		}
 		if err := j.lockResource(ctx); err != nil {
 			return nil, err
 		}
@@ -181,7 +185,11 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		if err := j.askStopped(); err != nil { // a session may have opened meanwhile
 			return nil, err
 		}
-		if err := j.obey(ctx); err != nil {
+		commit := j.obey
+		if j.tick != nil {
+			commit = j.commitTick
+		}
+		if err := commit(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -248,7 +256,7 @@ func (j *job) await(life context.Context, p engine) error {
 	for {
 		select {
 		case <-timer.C:
-			j.stop(StopTimeout)
+			j.stop(ending.Timeout)
 			continue
 		case <-life.Done():
 			return errDetached
@@ -268,34 +276,23 @@ func (j *job) await(life context.Context, p engine) error {
 func (j *job) failure(err error) jobspec.Result {
 	var r *refusal
 	if errors.As(err, &r) {
-		return r.result
+		return j.missedNow(r.result)
 	}
 	if r, full := j.noRoom(err); full {
 		return r
 	}
-	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
+	used := j.attempt.Phase == recovery.Ordered && j.tick == nil // the order cannot be given again
 	switch why := j.why(); {
-	case why == StopShutdown:
-		return hostEndedBeforeEngine(used)
-	case why == StopCancel, why != "" && used:
+	case why == ending.Shutdown:
+		return ending.BeforeEngine(used)
+	case why == ending.Cancel, why != "" && used:
 		return jobspec.Result{Outcome: jobspec.OutcomeCancelled, Error: "stopped before the engine began"}
 	case why != "":
 		return jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "stopped before the engine began (" + string(why) + ")"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
+		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.startsWithin().Round(time.Second), err)}
 	}
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
-}
-
-// hostEndedBeforeEngine is the result of an attempt whose engine did not begin,
-// because the agent or the engine's pod ended. used: its order cannot be given
-// again.
-func hostEndedBeforeEngine(used bool) jobspec.Result {
-	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Reason: jobspec.ReasonHostEnded, Error: hostEnded + " before the engine began"}
-	if used {
-		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
-	}
-	return r
 }
 
 // startSpan continues the trace of the caller who asked for the job.

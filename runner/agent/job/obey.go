@@ -68,11 +68,13 @@ func (j *job) admit(ctx context.Context) error {
 }
 
 // obeyOrder checks the order of a job. A run that this runner started by itself
-// has none: the signed settings are its authority, and reading is all it may do.
+// has none: the signed settings are its authority for reading, and the acceptance of
+// its script for more.
 func (j *job) obeyOrder(ctx context.Context) error {
 	if j.attempt.Tick != nil {
-		if rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation); !known || rule.Mutates || j.spec.Operation != jobspec.OperationRun {
-			return refuse(jobspec.OutcomeRefused, "", "a scheduled run may only read: it cannot %s a %s", j.spec.Operation, j.spec.Kind)
+		rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation)
+		if !known || !rule.Own && (rule.Mutates || j.spec.Operation != jobspec.OperationRun) {
+			return refuse(jobspec.OutcomeRefused, "", "no schedule can %s a %s", j.spec.Operation, j.spec.Kind)
 		}
 		return nil
 	}
@@ -217,6 +219,9 @@ func (j *job) planRecord() (record order.Record, found bool, err error) {
 // presentState asks for lineage and serial of the state as it is now, and waits
 // while the control plane is away.
 func (j *job) presentState(ctx context.Context) (lineage string, serial int64, err error) {
+	if j.spec.Kind == jobspec.KindRunnerUpdate {
+		return j.presentVersion()
+	}
 	if j.kind().ByAgent {
 		lineage, serial = j.deps.Scripts.Position()
 		return lineage, serial, nil
@@ -302,12 +307,18 @@ func (j *job) recordEvent(ctx context.Context, result, detail string) {
 func (j *job) what() string {
 	s := j.spec
 	switch {
+	case s.Action != nil && s.Action.AdHoc:
+		return string(s.Operation) + " ad-hoc " + s.Action.Name
 	case s.Resource != nil && s.Destroy:
 		return string(s.Operation) + " teardown of " + s.Resource.Name
 	case s.Resource != nil:
 		return string(s.Operation) + " " + s.Resource.Name
+	case s.Action != nil && s.Operation == jobspec.OperationTick:
+		return "scheduled run of action " + s.Action.Name
 	case s.Action != nil:
 		return string(s.Operation) + " action " + s.Action.Name
+	case s.RunnerUpdate != nil:
+		return string(s.Operation) + " runner version " + s.RunnerUpdate.Version
 	case s.Release != nil && s.Destroy:
 		return string(s.Operation) + " forgetting all scripts"
 	case s.Release != nil:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -105,7 +106,7 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 	case j.why() != "" || reason != "":
 		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)
 	}
-	return j.finish(life, hostEndedBeforeEngine(j.mutates()), nil)
+	return j.finish(life, ending.BeforeEngine(j.mutates()), nil)
 }
 
 // relayed makes of access one for an engine in another pod.

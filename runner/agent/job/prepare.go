@@ -71,7 +71,7 @@ func (j *job) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if spec.Operation == jobspec.OperationRun {
+	if spec.Operation == jobspec.OperationRun || spec.Operation == jobspec.OperationTick {
 		if err := j.imageOfRun(spec); err != nil {
 			return err
 		}

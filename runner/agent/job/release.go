@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/plugins"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
@@ -38,14 +39,15 @@ func (j *job) admitScript(ctx context.Context) error {
 	if d := plugins.Refused(j.spec, func(digest string) bool { _, found := j.deps.Scripts.Get(digest); return found }); d != nil {
 		return j.refuseScript(*d, "this plugin is not accepted", acceptRemedy)
 	}
-	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
+	tick := j.spec.Operation == jobspec.OperationTick
+	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun && !tick {
 		return nil
 	}
 	by := "order " + j.spec.JobID
 	accepted, found := j.deps.Scripts.Find(*j.spec.Action, j.spec.TimeoutSeconds)
-	if tick := j.attempt.Tick; tick != nil {
+	if j.tick != nil {
 		by = "the schedule"
-		accepted, found = j.deps.Scripts.Get(tick.Script)
+		accepted, found = j.deps.Scripts.Get(j.tick.Script)
 	}
 	if !found {
 		carried, err := jobspec.Script{Action: *j.spec.Action, TimeoutSeconds: j.spec.TimeoutSeconds}.Digest()
@@ -57,7 +59,11 @@ func (j *job) admitScript(ctx context.Context) error {
 		}
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, notAccepted, acceptRemedy)
 	}
-	if !accepted.Script.Action.ReadOnly {
+	if tick && !accepted.Script.Unattended {
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted to run by itself", Got: accepted.Digest},
+			"this script was not accepted to run by itself", acceptRemedy)
+	}
+	if !tick && !accepted.Script.Action.ReadOnly {
 		return j.refuseScript(jobspec.Difference{Field: "script", Want: "a check", Got: accepted.Digest},
 			"this script may change something: each of its runs needs a decision", "run it with `berth actions run`")
 	}
@@ -118,10 +124,30 @@ func (ownWork) ExitCode() int { return jobspec.ExitFinished }
 // Stop implements engine.
 func (ownWork) Stop(time.Duration) {}
 
-// reviewRelease compares the scripts of a release with the accepted ones, or
-// accepts them. No engine is started: the agent leaves in the job's directory
-// what an engine would, and all that follows is the same.
-func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
+// byItself is a kind of work that the agent does without an engine.
+type byItself struct {
+	ready func(context.Context) error                  // what has to be there before the order is used up
+	plan  func(*jobspec.Result) error                  // leaves what an engine leaves of a plan
+	apply func(context.Context, *jobspec.Result) error // life's context
+}
+
+// byItself is how the job's kind of work is done.
+func (j *job) byItself() byItself {
+	if j.spec.Kind == jobspec.KindRunnerUpdate {
+		u := &runnerUpdate{job: j}
+		return byItself{ready: u.ready, plan: u.plan, apply: u.apply}
+	}
+	return byItself{
+		ready: func(ctx context.Context) error { return j.keepScripts(ctx, *j.spec.Release) },
+		plan:  j.planAcceptance, apply: j.acceptRelease,
+	}
+}
+
+// doByItself compares what is asked for with what the runner has accepted, or makes it
+// so. No engine is started: the agent leaves in the job's directory what an engine
+// would, and all that follows is the same.
+func (j *job) doByItself(ctx, life context.Context) (engine, error) {
+	work := j.byItself()
 	if err := j.roomFor(); err != nil {
 		return nil, err
 	}
@@ -131,7 +157,7 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 			return nil, err
 		}
 	}
-	if err := j.keepScripts(ctx, *j.spec.Release); err != nil {
+	if err := work.ready(ctx); err != nil {
 		return nil, err
 	}
 	if j.mutates() {
@@ -155,9 +181,9 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},
 	}
 	if j.mutates() {
-		err = j.acceptRelease(life, &result)
+		err = work.apply(life, &result)
 	} else {
-		err = j.planAcceptance(&result)
+		err = work.plan(&result)
 	}
 	if err != nil {
 		return nil, err
@@ -266,7 +292,7 @@ func (j *job) acceptedAfterAll() jobspec.Result {
 	if j.deps.Scripts.By() == j.spec.JobID {
 		return jobspec.Result{Outcome: jobspec.OutcomeSucceeded}
 	}
-	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: plannedAgain}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Reason: jobspec.ReasonHostEnded, Error: "the agent stopped before the scripts were accepted", Remedy: ending.PlannedAgain}
 }
 
 // leave writes a file of the job's out directory, and waits for room: what it

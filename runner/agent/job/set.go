@@ -16,9 +16,11 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/jobdir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/turns"
 )
 
 // Set is all attempts that this agent works on. Safe for concurrent use.
@@ -38,6 +40,7 @@ type Set struct {
 // NewSet returns a set that works on up to slots jobs of the control plane at
 // once. When life ends, engines are left to the next agent.
 func NewSet(life context.Context, deps *Deps, slots int) *Set {
+	deps.Turns = turns.New()
 	return &Set{deps: deps, life: life, slots: slots, jobs: map[string]*job{}, owed: map[string]runnerapi.Attempt{}, changed: make(chan struct{})}
 }
 
@@ -180,6 +183,9 @@ func (s *Set) add(j *job, entry recovery.Decision) {
 	s.jobs[name] = j
 	s.notify()
 	s.mu.Unlock()
+	if entry == recovery.Adopt && j.mutates() {
+		s.deps.Turns.Hold(name, j.turn())
+	}
 	s.wg.Go(func() { j.run(s.life, entry) })
 	s.wg.Go(func() {
 		<-j.over
@@ -248,7 +254,7 @@ func (s *Set) Held() []runnerapi.Attempt {
 	for _, name := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[name]
 		j.mu.Lock()
-		if j.tick == nil && j.attempt.Phase != recovery.Delivered && j.stopped != StopLost {
+		if j.tick == nil && j.attempt.Phase != recovery.Delivered && j.stopped != ending.Lost {
 			held = append(held, j.attempt.Key())
 		}
 		j.mu.Unlock()
@@ -267,7 +273,7 @@ func (s *Set) Changed() <-chan struct{} {
 }
 
 // Stop asks one attempt to end.
-func (s *Set) Stop(a runnerapi.Attempt, why Stop) {
+func (s *Set) Stop(a runnerapi.Attempt, why ending.Stop) {
 	s.mu.Lock()
 	j := s.jobs[(&jobdir.Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
 	s.mu.Unlock()
@@ -277,7 +283,7 @@ func (s *Set) Stop(a runnerapi.Attempt, why Stop) {
 }
 
 // StopAll asks every attempt to end.
-func (s *Set) StopAll(why Stop) {
+func (s *Set) StopAll(why ending.Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
@@ -292,7 +298,7 @@ func (s *Set) Resume(answers []runnerapi.ResumedJob) {
 	for _, r := range answers {
 		key := runnerapi.Attempt{JobID: r.JobID, Attempt: r.Attempt}
 		if r.State == runnerapi.ResumedStateVoid {
-			s.Stop(key, StopLost)
+			s.Stop(key, ending.Lost)
 			continue
 		}
 		s.mu.Lock()

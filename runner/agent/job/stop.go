@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/ending"
 	"github.com/berth-dev/berth/runner/agent/order"
 )
 
@@ -30,7 +31,7 @@ func (j *job) askSwitch() error {
 	state := j.deps.Switch.Read()
 	allowed := state.Mode.Job(j.mutates())
 	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck))
+		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck), j.mutates())
 	}
 	if allowed {
 		return nil
@@ -48,10 +49,10 @@ func (j *job) askSwitch() error {
 
 // stop asks the attempt to end. The first reason counts, but a lost lease is
 // above all: nothing is reported then.
-func (j *job) stop(why Stop) {
+func (j *job) stop(why ending.Stop) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.stopped != "" && why != StopLost {
+	if j.stopped != "" && why != ending.Lost {
 		return
 	}
 	j.stopped = why
@@ -63,14 +64,14 @@ func (j *job) stop(why Stop) {
 	j.engine.Stop(j.grace(why))
 }
 
-func (j *job) grace(why Stop) time.Duration {
-	if why == StopLost {
+func (j *job) grace(why ending.Stop) time.Duration {
+	if why == ending.Lost {
 		return min(lostGrace, j.deps.Engine.Grace)
 	}
 	return j.deps.Engine.Grace
 }
 
-func (j *job) why() Stop {
+func (j *job) why() ending.Stop {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.stopped

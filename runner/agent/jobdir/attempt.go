@@ -68,6 +68,9 @@ type Tick struct {
 	HealthCheck bool      `json:"health_check,omitempty"`
 	// Script is the digest of the accepted script, "" for a probe.
 	Script string `json:"script,omitempty"`
+	// Until is how long a run that may change something may wait to begin: other
+	// changes of the install come first.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Spec reads what is to be done.

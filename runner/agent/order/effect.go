@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,9 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
+
+// Platform is that of this runner, as the archives of releases name it.
+const Platform = runtime.GOOS + "_" + runtime.GOARCH
 
 // Place is where effects of this runner happen and with what.
 type Place struct {
@@ -53,6 +57,11 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	if spec.Release != nil {
 		e.Component = spec.Release.ID
 		e.ArtifactDigest = manifestDigest(*spec.Release)
+	}
+	if u := spec.RunnerUpdate; u != nil {
+		e.Component = "runner"
+		pack, _ := u.For(Platform)
+		e.ArtifactDigest = pack.Digest
 	}
 	if spec.Artifact != nil {
 		e.ArtifactDigest = spec.Artifact.Digest
@@ -106,6 +115,8 @@ func canonicalInputs(inputs []byte) ([]byte, error) {
 
 func changeKind(spec jobspec.Spec) string {
 	switch {
+	case spec.Action != nil && spec.Action.AdHoc:
+		return "ad_hoc"
 	case spec.Kind == jobspec.KindAction:
 		return "script"
 	case spec.Kind == jobspec.KindRelease && spec.Destroy:
@@ -116,6 +127,8 @@ func changeKind(spec jobspec.Spec) string {
 		return "teardown"
 	case spec.Kind == jobspec.KindSecretSync:
 		return "secret_sync"
+	case spec.Kind == jobspec.KindRunnerUpdate:
+		return jobspec.ChangeOfRunner
 	default:
 		return "deploy"
 	}

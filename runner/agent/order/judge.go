@@ -70,6 +70,7 @@ func Judge(keys Keys, env *capsule.Envelope, f Facts) Verdict {
 	rule, known := RuleOf(jobspec.Kind(o.Kind), jobspec.Operation(o.Operation))
 	d := &differences{}
 	d.add(!known, "operation", "work that this runner knows", o.Operation+" of "+o.Kind)
+	d.add(rule.Own, "operation", "work that an order may ask for", o.Operation)
 	build := o.Operation == string(jobspec.OperationBuild)
 	d.add(known && build != f.Build, "operation", "one for a runner of this kind", o.Operation)
 	d.names(o, f)

@@ -8,8 +8,9 @@ import (
 // Rule is what one kind of work may do. It is the runner's own: neither a spec
 // nor an order can widen it.
 type Rule struct {
-	// Mutates: it may change something in the customer's account. It needs a
-	// plan that this runner made, a fence, a nonce, and records in the chain.
+	// Mutates: it may change something in the customer's account. It needs records
+	// in the chain and, unless it is Own, a plan that this runner made, a fence and a
+	// nonce.
 	Mutates bool
 	// Pinned: it gets only what its plan kept, and no state in addition.
 	Pinned bool
@@ -21,6 +22,8 @@ type Rule struct {
 	// Script: it runs a text of the vendor's as it stands, which has to be one
 	// that was accepted.
 	Script bool
+	// Own: the runner does it by its own schedule. No order can ask for it.
+	Own bool
 	// Starts is how often an engine may be started for one order, at most.
 	Starts int
 }
@@ -42,13 +45,18 @@ var (
 
 	ofOthers = map[work]Rule{
 		// An action is rendered by its plan, not run.
-		{jobspec.KindAction, jobspec.OperationPlan}:   {Leaves: true, Starts: capsule.StartsOfReading},
-		{jobspec.KindAction, jobspec.OperationApply}:  {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
-		{jobspec.KindAction, jobspec.OperationRun}:    {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
+		{jobspec.KindAction, jobspec.OperationPlan}:  {Leaves: true, Starts: capsule.StartsOfReading},
+		{jobspec.KindAction, jobspec.OperationApply}: {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
+		{jobspec.KindAction, jobspec.OperationRun}:   {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
+		// It needs neither plan nor fence: the acceptance of its script was the decision.
+		{jobspec.KindAction, jobspec.OperationTick}:   {Mutates: true, Leaves: true, Script: true, Own: true},
 		{jobspec.KindScripts, jobspec.OperationBuild}: {Starts: capsule.StartsOfReading},
 		// What the runner may run is decided by the apply of a release.
 		{jobspec.KindRelease, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
 		{jobspec.KindRelease, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},
+		// Which version of itself the runner runs.
+		{jobspec.KindRunnerUpdate, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
+		{jobspec.KindRunnerUpdate, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},
 	}
 )
 

@@ -9,10 +9,10 @@ import (
 )
 
 // The runner has a rule for each operation of each kind, and for no other work;
-// only an apply changes something, and only what its own plan pinned.
+// by order only an apply changes something, and only what its own plan pinned.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, "drop"}
+	operations := []jobspec.Operation{jobspec.OperationBuild, jobspec.OperationPlan, jobspec.OperationApply, jobspec.OperationRun, jobspec.OperationTick, "drop"}
 	for kind, info := range jobspec.Kinds {
 		for _, operation := range operations {
 			r, known := order.RuleOf(kind, operation)
@@ -26,10 +26,14 @@ func TestRules(t *testing.T) {
 			if apply {
 				starts = capsule.StartsOfMutation
 			}
+			tick := operation == jobspec.OperationTick
+			if tick {
+				starts = 0 // no order starts it
+			}
 			want := order.Rule{
-				Mutates: apply, Pinned: apply, Starts: starts,
+				Mutates: apply || tick, Own: tick, Pinned: apply, Starts: starts,
 				Artifact: (info.Component || info.Resource) && (apply || operation == jobspec.OperationPlan),
-				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun),
+				Leaves:   !info.ByAgent && (operation == jobspec.OperationPlan || operation == jobspec.OperationRun || tick),
 				Script:   kind == jobspec.KindAction && operation != jobspec.OperationPlan,
 			}
 			if r != want {

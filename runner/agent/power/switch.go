@@ -50,10 +50,9 @@ func (m Mode) Claims() bool { return m == Run || m == ReadOnly }
 // Job says whether a job of the control plane may begin.
 func (m Mode) Job(mutates bool) bool { return m == Run || m == ReadOnly && !mutates }
 
-// Scheduled says whether a scheduled run may begin. All of them only read; in a
-// pause only checks continue.
-func (m Mode) Scheduled(check bool) bool {
-	return m == Run || m == ReadOnly || m == Pause && check
+// Scheduled says whether a scheduled run may begin: in a pause only checks do.
+func (m Mode) Scheduled(check, mutates bool) bool {
+	return m == Run || m == ReadOnly && !mutates || m == Pause && check && !mutates
 }
 
 // Stops says whether engines that run are to stop.

@@ -4,10 +4,13 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"os"
 	"testing"
 	"time"
+	_ "time/tzdata" // summer time, also on machines without zones
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/robfig/cron/v3"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -24,23 +27,48 @@ func at(clock string) time.Time {
 
 func TestDue(t *testing.T) {
 	t.Parallel()
+	lived := func(clocks ...string) (missed []schedule.Missed) {
+		for _, clock := range clocks {
+			missed = append(missed, schedule.Missed{At: at(clock)})
+		}
+		return missed
+	}
+	down := func(clocks ...string) (missed []schedule.Missed) {
+		for _, clock := range clocks {
+			missed = append(missed, schedule.Missed{At: at(clock), Down: true})
+		}
+		return missed
+	}
 	for _, tc := range []struct {
-		name      string
-		cron      string
-		last, now string
-		starting  bool
-		want      schedule.Ticks
+		name               string
+		cron               string
+		last, started, now string
+		catchUp            bool
+		want               schedule.Ticks
 	}{
-		{"nothing yet", "*/5 * * * *", "10:00:00", "10:04:59", false, schedule.Ticks{Next: at("10:05:00")}},
-		{"on the tick", "*/5 * * * *", "10:00:00", "10:05:00", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
-		{"the tick that was run is not run again", "*/5 * * * *", "10:05:00", "10:05:01", false, schedule.Ticks{Next: at("10:10:00")}},
-		{"a little late", "*/5 * * * *", "10:00:00", "10:05:29", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
-		{"too late: the machine slept", "*/5 * * * *", "10:00:00", "10:06:00", false, schedule.Ticks{Missed: []time.Time{at("10:05:00")}, Next: at("10:10:00")}},
-		{"only the newest of several is run", "* * * * *", "10:00:00", "10:03:01", false, schedule.Ticks{
-			Missed: []time.Time{at("10:01:00"), at("10:02:00")}, Fire: at("10:03:00"), Next: at("10:04:00"),
+		{"nothing yet", "*/5 * * * *", "10:00:00", "09:00:00", "10:04:59", false, schedule.Ticks{Next: at("10:05:00")}},
+		{"on the tick", "*/5 * * * *", "10:00:00", "09:00:00", "10:05:00", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
+		{"the tick that was run is not run again", "*/5 * * * *", "10:05:00", "09:00:00", "10:05:01", true, schedule.Ticks{Next: at("10:10:00")}},
+		{"a little late", "*/5 * * * *", "10:00:00", "09:00:00", "10:05:29", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
+		{"too late: the machine slept", "*/5 * * * *", "10:00:00", "09:00:00", "10:06:00", false, schedule.Ticks{Missed: lived("10:05:00"), Next: at("10:10:00")}},
+		{"only the newest of several is run", "* * * * *", "10:00:00", "09:00:00", "10:03:01", false, schedule.Ticks{
+			Missed: lived("10:01:00", "10:02:00"), Fire: at("10:03:00"), Next: at("10:04:00"),
 		}},
-		{"what the agent did not live through is missed, however fresh", "* * * * *", "10:00:00", "10:02:01", true, schedule.Ticks{
-			Missed: []time.Time{at("10:01:00"), at("10:02:00")}, Next: at("10:03:00"),
+		{"what the agent did not live through is missed, however fresh", "* * * * *", "10:00:00", "10:02:01", "10:02:01", false, schedule.Ticks{
+			Missed: down("10:01:00", "10:02:00"), Next: at("10:03:00"),
+		}},
+		{"of what was missed, each says why", "* * * * *", "10:00:00", "10:01:30", "10:02:50", false, schedule.Ticks{
+			Missed: append(down("10:01:00"), lived("10:02:00")...), Next: at("10:03:00"),
+		}},
+
+		{"caught up: the agent was down", "0 2 * * *", "01:00:00", "02:40:00", "02:40:00", true, schedule.Ticks{Fire: at("02:00:00"), Next: at("02:00:00").AddDate(0, 0, 1)}},
+		{"caught up: the machine slept", "0 2 * * *", "01:00:00", "01:30:00", "02:40:00", true, schedule.Ticks{Fire: at("02:00:00"), Next: at("02:00:00").AddDate(0, 0, 1)}},
+		{"not after an hour: the night is over", "0 2 * * *", "01:00:00", "03:00:01", "03:00:01", true, schedule.Ticks{Missed: down("02:00:00"), Next: at("02:00:00").AddDate(0, 0, 1)}},
+		{"of several the newest, once", "*/20 * * * *", "10:00:00", "10:45:00", "10:45:00", true, schedule.Ticks{
+			Missed: down("10:20:00"), Fire: at("10:40:00"), Next: at("11:00:00"),
+		}},
+		{"not in the second half of its time: the next one is near", "*/20 * * * *", "10:00:00", "10:51:00", "10:51:00", true, schedule.Ticks{
+			Missed: down("10:20:00", "10:40:00"), Next: at("11:00:00"),
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -49,11 +77,62 @@ func TestDue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := schedule.Due(cron, at(tc.last), at(tc.now), tc.starting)
+			got := schedule.Due(cron, schedule.Look{Last: at(tc.last), Started: at(tc.started), Now: at(tc.now), CatchUp: tc.catchUp})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Due (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An action with several schedules has each tick of any of them, once.
+func TestSeveralSchedules(t *testing.T) {
+	t.Parallel()
+	var list []cron.Schedule
+	for _, text := range []string{"*/10 * * * *", "*/15 * * * *"} {
+		s, err := schedule.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	look := schedule.Look{Last: at("10:00:00"), Started: at("10:31:00"), Now: at("10:31:00")}
+	got := schedule.Due(schedule.Any(list...), look)
+	want := schedule.Ticks{Next: at("10:40:00")}
+	for _, clock := range []string{"10:10:00", "10:15:00", "10:20:00", "10:30:00"} {
+		want.Missed = append(want.Missed, schedule.Missed{At: at(clock), Down: true})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Due (-want +got):\n%s", diff)
+	}
+	if !schedule.Has(list[1], at("10:15:00")) || schedule.Has(list[0], at("10:15:00")) {
+		t.Error("10:15 is a tick of the second schedule only")
+	}
+}
+
+// Schedules are in UTC, so a change to or from summer time neither skips nor repeats
+// a tick.
+func TestSummerTimeChangesNothing(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nightly, err := schedule.Parse("30 1 * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []time.Time{
+		time.Date(2026, 3, 28, 12, 0, 0, 0, berlin), time.Date(2026, 10, 24, 12, 0, 0, 0, berlin),
+	} {
+		first := nightly.Next(change.UTC())
+		for range 3 {
+			next := nightly.Next(first)
+			if next.Sub(first) != 24*time.Hour {
+				t.Errorf("%s comes %s after %s", next, next.Sub(first), first)
+			}
+			first = next
+		}
 	}
 }
 
@@ -64,17 +143,18 @@ func TestDueTellsAtMostAHundred(t *testing.T) {
 		t.Fatal(err)
 	}
 	last, now := at("00:00:00"), at("10:00:00")
-	for _, starting := range []bool{true, false} {
-		got := schedule.Due(cron, last, now, starting)
+	for _, down := range []bool{true, false} {
+		look := schedule.Look{Last: last, Started: last, Now: now}
+		want := now.Add(-time.Minute) // the newest is run
+		if down {
+			look.Started, want = now, now
+		}
+		got := schedule.Due(cron, look)
 		if len(got.Missed) != schedule.MaxMissed {
-			t.Fatalf("starting %v: %d missed, want %d", starting, len(got.Missed), schedule.MaxMissed)
+			t.Fatalf("down %v: %d missed, want %d", down, len(got.Missed), schedule.MaxMissed)
 		}
-		want := now
-		if !starting {
-			want = now.Add(-time.Minute) // the newest is run
-		}
-		if newest := got.Missed[len(got.Missed)-1]; !newest.Equal(want) {
-			t.Errorf("starting %v: newest missed = %s, want %s", starting, newest, want)
+		if newest := got.Missed[len(got.Missed)-1].At; !newest.Equal(want) {
+			t.Errorf("down %v: newest missed = %s, want %s", down, newest, want)
 		}
 	}
 }
@@ -86,7 +166,7 @@ func TestSchedulesAreInUTC(t *testing.T) {
 		t.Fatal(err)
 	}
 	zone := time.FixedZone("far", 9*3600)
-	got := schedule.Due(cron, at("00:00:00").In(zone), at("00:00:01").In(zone), false).Next
+	got := schedule.Due(cron, schedule.Look{Last: at("00:00:00").In(zone), Now: at("00:00:01").In(zone)}).Next
 	if !got.Equal(at("12:00:00")) {
 		t.Errorf("next = %s, want 12:00 UTC", got)
 	}
@@ -243,22 +323,55 @@ func TestStoredSettings(t *testing.T) {
 func TestBookIsKept(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/schedule.json"
-	book, err := schedule.OpenBook(path)
-	if err != nil {
-		t.Fatal(err)
+	var book *schedule.Book
+	open := func() {
+		t.Helper()
+		var err error
+		if book, err = schedule.OpenBook(path); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, known := book.Last("health"); known {
-		t.Error("an empty book knows an action")
+	begins := func(cron, now, want string) {
+		t.Helper()
+		got, err := book.Begin("health", cron, at(now))
+		if err != nil || !got.Equal(at(want)) {
+			t.Errorf("under %q at %s ticks count from %s (%v), want %s", cron, now, got, err, want)
+		}
 	}
+	open()
+	begins("* * * * *", "09:59:30", "09:59:30") // seen for the first time: its past is nobody's
 	for _, clock := range []string{"10:00:00", "10:05:00", "10:01:00"} {
 		if err := book.Advance("health", at(clock)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if book, err = schedule.OpenBook(path); err != nil {
+	open()
+	begins("* * * * *", "11:00:00", "10:05:00")
+	// Another schedule begins now: its ticks of before are nobody's.
+	begins("*/2 * * * *", "11:00:30", "11:00:30")
+	begins("*/2 * * * *", "11:10:00", "11:00:30")
+	open()
+	if err := book.Retain(func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	if last, known := book.Last("health"); !known || !last.Equal(at("10:05:00")) {
-		t.Errorf("last = %s, %v; want 10:05", last, known)
+	open()
+	begins("*/2 * * * *", "12:00:00", "12:00:00") // scheduled again after a time without
+}
+
+// A book of a runner of before knows ticks, and not of which schedule.
+func TestBookOfBefore(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/schedule.json"
+	if err := os.WriteFile(path, []byte(`{"health":"2026-11-20T10:05:00Z"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	book, err := schedule.OpenBook(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if last, err := book.Begin("health", "* * * * *", at("10:20:00")); err != nil || !last.Equal(at("10:05:00")) {
+			t.Errorf("last = %s, %v; want 10:05", last, err)
+		}
 	}
 }

@@ -127,6 +127,7 @@ func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 	add("role", before.Role, is.Role)
 	add("timeout", seconds(before.TimeoutSeconds), seconds(is.TimeoutSeconds))
 	add("inputs", strings.Join(before.Inputs, ", "), strings.Join(is.Inputs, ", "))
+	add("tools", strings.Join(before.Action.Tools, ", "), strings.Join(is.Action.Tools, ", "))
 	add("image", before.Action.Image, is.Action.Image)
 	add("image digest", before.Action.ImageDigest, is.Action.ImageDigest)
 	for i, step := range is.Action.Steps {
@@ -177,6 +178,9 @@ func runs(s *jobspec.Script) string {
 		return "as a health check: when it is asked for"
 	case s.Action.ReadOnly:
 		return "without a decision: it only reads"
+	}
+	if s.Unattended {
+		return "BY ITSELF on its schedule, without a decision on each run, and it may change things; other runs only with a decision"
 	}
 	return "only with a decision on each run"
 }

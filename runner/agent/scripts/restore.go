@@ -71,7 +71,7 @@ func (d document) after(rec chain.Record) document {
 			Digest: s.Digest, ReleaseID: rec.Scripts.ReleaseID, Release: rec.Scripts.Release, Since: rec.Time.UTC(), JobID: rec.Job, NoText: true,
 			Script: jobspec.Script{
 				Action: jobspec.Action{Name: s.Name, ReadOnly: s.ReadOnly},
-				Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck,
+				Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck, Unattended: s.Unattended,
 			},
 		}
 		if s.Kept {

@@ -180,7 +180,7 @@ func (s *Set) Named(about chain.Scripts) chain.Scripts {
 	for _, a := range s.doc.Scripts {
 		about.List = append(about.List, chain.AcceptedScript{
 			Digest: a.Digest, Name: a.Script.Action.Name, Inputs: a.Script.Inputs, Cron: a.Script.Cron, Role: a.Script.Role,
-			TimeoutSeconds: a.Script.TimeoutSeconds, ReadOnly: a.Script.Action.ReadOnly, HealthCheck: a.Script.HealthCheck,
+			TimeoutSeconds: a.Script.TimeoutSeconds, ReadOnly: a.Script.Action.ReadOnly, HealthCheck: a.Script.HealthCheck, Unattended: a.Script.Unattended,
 			Kept: slices.Contains(s.doc.Kept, a.Digest),
 		})
 	}

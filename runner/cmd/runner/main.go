@@ -32,7 +32,8 @@ const (
 	exitEnrolment  = 5 // the enrolment was refused
 	exitSuperseded = 6 // another machine works as this runner
 	exitDamaged    = 7 // a file that the runner cannot do without is damaged
-	exitUsage      = 64
+	// 8 is exitUpdated: between versions of the runner, never seen from outside
+	exitUsage = 64
 )
 
 func main() {
@@ -61,7 +62,7 @@ func execute(ctx context.Context, root *cobra.Command, stdout, stderr io.Writer)
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if err != nil && !errors.As(err, new(watchedError)) && !errors.Is(err, errUpdated) { // those have said it themselves
 		fmt.Fprintln(errs, "berth-runner: "+strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
 	_ = errors.Join(out.Flush(), errs.Flush()) // there is nobody to report it to
@@ -74,6 +75,7 @@ type usageError struct{ error }
 func exitCode(err error) int {
 	var usage usageError
 	var engine engineError
+	var watched watchedError
 	switch {
 	case err == nil:
 		return 0
@@ -81,6 +83,10 @@ func exitCode(err error) int {
 		return engine.code
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.Is(err, errUpdated):
+		return exitUpdated
+	case errors.As(err, &watched):
+		return watched.code
 	case errors.Is(err, datadir.ErrBusy):
 		return exitBusy
 	case errors.Is(err, agent.ErrRevoked):
@@ -110,7 +116,7 @@ func newRoot() *cobra.Command {
 	s.flags(root.PersistentFlags())
 	root.AddCommand(
 		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.manifestCommand(), s.chainCommand(), s.scriptsCommand(), s.stateCommand(), s.secretsCommand(), s.registryCommand(), s.enginePodCommand(), buildkitdCommand(),
-		s.recoveryCommand(), s.replaceCommand(), s.resealCommand(),
+		s.recoveryCommand(), s.trustCommand(), s.replaceCommand(), s.resealCommand(),
 		&cobra.Command{
 			Use: "version", Short: "Show the version", Args: noArgs,
 			Run: func(cmd *cobra.Command, _ []string) {

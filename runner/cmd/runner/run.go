@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/users"
+	"github.com/berth-dev/berth/runner/agent/versions"
 )
 
 // telemetryTimeout is for sending what is still buffered at the end.
@@ -31,6 +33,8 @@ type settings struct {
 	reason    string
 	from      string
 	inCluster bool
+	// trialTime is how long a version that an update brought may take to take work.
+	trialTime time.Duration
 }
 
 func (s *settings) flags(f *pflag.FlagSet) {
@@ -65,6 +69,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.Int64Var(&s.cfg.MinFree, "min-free", 0, "bytes that must be free in the data directory for the runner to take new work (BERTH_MIN_FREE; default 256 MiB, on a small disk a tenth of it)")
 	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: jobs for Kubernetes Jobs (with --in-cluster), process for child processes, which are less isolated in a cluster because they share the agent's pod (BERTH_ENGINES; default jobs in a cluster, else process)")
 	f.StringVar(&s.cfg.Code, "code", "", "the install's code: @FILE, - for standard input, or the code itself, which other users can then see in the process list (BERTH_CODE)")
+	f.DurationVar(&s.trialTime, "update-trial", 0, "how long a version that an update brought may take until it can take work, before the one before runs again (BERTH_UPDATE_TRIAL; default 60s)")
 	f.BoolVar(&s.inCluster, "in-cluster", false, "run in the pod that berth-runner manifest made, with its credentials, lease and switch (BERTH_IN_CLUSTER)")
 	f.StringVar(&s.cfg.CAFile, "ca", "", "PEM file with certificate authorities to trust in addition to the system's (BERTH_CA_FILE)")
 	f.StringVar(&s.cfg.Kubeconfig, "kubeconfig", "", "kubeconfig file with which jobs reach the cluster (BERTH_KUBECONFIG)")
@@ -139,6 +144,12 @@ func (s *settings) config() (agent.Config, error) {
 			errs = append(errs, fmt.Errorf("BERTH_GRACE: %q is not a duration such as 30s", value))
 		}
 	}
+	if value := os.Getenv("BERTH_UPDATE_TRIAL"); s.trialTime == 0 && value != "" {
+		var err error
+		if s.trialTime, err = time.ParseDuration(value); err != nil || s.trialTime <= 0 {
+			errs = append(errs, fmt.Errorf("BERTH_UPDATE_TRIAL: %q is not a duration such as 60s", value))
+		}
+	}
 	if text, err := readCode(c.Code, os.Stdin); err != nil {
 		errs = append(errs, err)
 	} else {
@@ -197,6 +208,49 @@ func (s *settings) runAgent(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	update, watched := started()
+	if done, err := s.launch(cmd.Context(), cfg, update); done {
+		return err
+	}
+	cfg.Update = update
+	if update.Folder != "" { // the executables of a version fit each other
+		cfg.Engine = filepath.Join(update.Folder, versions.EngineName)
+	}
+	err = s.work(cmd, cfg)
+	if errors.Is(err, agent.ErrUpdated) {
+		return again(update, watched, cfg.Executable)
+	}
+	return err
+}
+
+// launch runs the version that is to run; done says that it is over. A version does not
+// look again, and neither does a container: its image is what is updated.
+func (s *settings) launch(ctx context.Context, cfg agent.Config, update agent.UpdateConfig) (done bool, err error) {
+	if update.Folder != "" || s.inCluster || os.Getenv("BERTH_IN_CLUSTER") != "" {
+		return false, nil
+	}
+	data, err := filepath.Abs(cfg.Data)
+	if err != nil {
+		return true, err
+	}
+	l := launcher{store: versions.In(data), installed: cfg.Executable, trialTime: trialTime, log: slog.Default()}
+	if s.trialTime > 0 {
+		l.trialTime = s.trialTime
+	}
+	own, code := l.boot(ctx)
+	if own || code == 0 {
+		return !own, nil
+	}
+	return true, watchedError{code}
+}
+
+// watchedError is how a version ended that this process watched.
+type watchedError struct{ code int }
+
+func (e watchedError) Error() string { return fmt.Sprintf("ended with exit code %d", e.code) }
+
+// work runs the agent.
+func (s *settings) work(cmd *cobra.Command, cfg agent.Config) error {
 	if err := s.take(cfg.Data); err != nil {
 		return err
 	}
@@ -217,8 +271,8 @@ func (s *settings) runAgent(cmd *cobra.Command, _ []string) error {
 		}
 	}()
 	cfg.Log = slog.Default()
-	if !s.inCluster && os.Getenv("BERTH_IN_CLUSTER") == "" {
-		return agent.Run(ctx, cfg)
+	if s.inCluster || os.Getenv("BERTH_IN_CLUSTER") != "" {
+		return runInCluster(ctx, cfg)
 	}
-	return runInCluster(ctx, cfg)
+	return agent.Run(ctx, cfg)
 }

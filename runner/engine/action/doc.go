@@ -1,7 +1,8 @@
 // Package action runs the scripts of an action, one after the other.
 //
 // A plan renders every script with its environment and pins them; an apply runs
-// exactly those. A read-only action is rendered and run at once.
+// exactly those. A read-only action, and one at a tick of its schedule, is rendered
+// and run at once.
 //
 // In an image of the app's (key "image") the agent starts the engine of the apply;
 // what the image has as shell, bash or sh, is the one of scripts there.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/stepimage"
@@ -35,16 +36,58 @@ type pinned struct {
 	Name   string `json:"name"`
 	// Image is the one that the scripts run in, "" for the engine's own place. The
 	// agent reads it: it starts the engine of the apply there.
-	Image   string            `json:"image,omitempty"`
+	Image string `json:"image,omitempty"`
+	// Tools are the programs that the scripts need.
+	Tools   []string          `json:"tools,omitempty"`
 	Inputs  map[string]string `json:"inputs"`
 	Scripts []script          `json:"scripts"`
+	// Terms are those of a script that is part of no release; nil for an action, whose
+	// terms its release has.
+	Terms *terms `json:"terms,omitempty"`
 }
 
-// Plan renders the scripts and pins them. It runs nothing.
+// terms are what else people see of a script before they decide on it.
+type terms struct {
+	TimeoutSeconds int `json:"timeout_seconds"`
+	// Cluster is the context of the cluster that it reaches, "sandbox" for the
+	// install's own, "" for none.
+	Cluster string `json:"cluster,omitempty"`
+	// Holds is what nobody else changes while it runs: a component or the sandbox, ""
+	// for nothing.
+	Holds string `json:"holds,omitempty"`
+}
+
+// termsOf are the terms of an order; nil for an action.
+func termsOf(s jobspec.Spec) *terms {
+	if !s.Action.AdHoc {
+		return nil
+	}
+	t := &terms{TimeoutSeconds: s.TimeoutSeconds}
+	for _, step := range s.Action.Steps {
+		switch {
+		case step.NoKubeConfig:
+		case s.Action.Cluster != nil:
+			t.Cluster = s.Action.Cluster.Context
+		default:
+			t.Cluster = "sandbox"
+		}
+	}
+	if s.Resource != nil {
+		t.Holds = s.Resource.Name
+	}
+	return t
+}
+
+// Plan renders the scripts and pins them. It runs none of them.
 func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 	p, err := render(j)
 	if err != nil {
 		return jobspec.Result{}, err
+	}
+	if p.Image == "" { // those of an image are only where the scripts will run
+		if _, err := findTools(j, p); err != nil {
+			return jobspec.Result{}, err
+		}
 	}
 	for path, v := range map[string]any{
 		j.Out("pinned", pinnedFile):  p,
@@ -62,7 +105,7 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 
 func render(j *job.Job) (pinned, error) {
 	a := j.Spec.Action
-	p := pinned{Format: pinnedFormat, Name: a.Name, Inputs: a.Inputs}
+	p := pinned{Format: pinnedFormat, Name: a.Name, Tools: a.Tools, Inputs: a.Inputs, Terms: termsOf(j.Spec)}
 	if p.Inputs == nil {
 		p.Inputs = map[string]string{}
 	}
@@ -152,6 +195,9 @@ func summarise(p pinned) jobspec.PlanSummary {
 		if sc.Artifact != "" {
 			fields = append(fields, jobspec.FieldChange{Path: "directory", After: sc.Artifact})
 		}
+		if len(p.Tools) > 0 {
+			fields = append(fields, jobspec.FieldChange{Path: "tools", After: strings.Join(p.Tools, ", ")})
+		}
 		names := slices.Sorted(maps.Keys(sc.EnvVars))
 		if len(names) > 0 {
 			fields = append(fields, jobspec.FieldChange{Path: "env_vars", After: strings.Join(names, ", ")})
@@ -159,9 +205,25 @@ func summarise(p pinned) jobspec.PlanSummary {
 		if len(p.Inputs) > 0 {
 			fields = append(fields, jobspec.FieldChange{Path: "inputs", After: strings.Join(slices.Sorted(maps.Keys(p.Inputs)), ", ")})
 		}
+		fields = append(fields, p.Terms.fields()...)
 		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: p.Name + "/" + sc.Name, Action: "run", Fields: fields})
 		fmt.Fprintf(&text, "# %s\n%s\n", sc.Name, strings.TrimRight(sc.Text, "\n"))
 	}
 	s.Text = text.String()
 	return s
+}
+
+// fields shows the terms to people.
+func (t *terms) fields() []jobspec.FieldChange {
+	if t == nil {
+		return nil
+	}
+	fields := []jobspec.FieldChange{{Path: "timeout", After: (time.Duration(t.TimeoutSeconds) * time.Second).String()}}
+	if t.Cluster != "" {
+		fields = append(fields, jobspec.FieldChange{Path: "kubernetes_context", After: t.Cluster})
+	}
+	if t.Holds != "" {
+		fields = append(fields, jobspec.FieldChange{Path: "holds", After: t.Holds})
+	}
+	return fields
 }

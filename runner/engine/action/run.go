@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -22,13 +23,17 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if p.Format != pinnedFormat {
 		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
 	}
+	if !reflect.DeepEqual(p.Terms, termsOf(j.Spec)) {
+		return jobspec.Result{}, job.Refusef("plan again", "%s: its timeout, its cluster or what it holds is not what was approved", j.Subject())
+	}
 	if err := job.Unbegun(ctx, j); err != nil {
 		return jobspec.Result{}, err
 	}
 	return run(ctx, j, p)
 }
 
-// Run renders and runs a read-only action.
+// Run renders and runs an action that is not planned: a read-only one, or one at a
+// tick of its schedule.
 func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	p, err := render(j)
 	if err != nil {
@@ -43,6 +48,9 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	result := jobspec.Result{Outputs: jobspec.Outputs{}}
 	sh, err := newShell(j, p.Image)
 	if err != nil {
+		return result, err
+	}
+	if err := checkTools(ctx, j, p); err != nil {
 		return result, err
 	}
 	for i, sc := range p.Scripts {

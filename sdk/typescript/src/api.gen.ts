@@ -547,6 +547,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/changes/{change}/capsule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show the signed order that carried a change out
+         * @description The capsule is the one-time order to bring about the effect that was approved: a DSSE envelope, signed with the org's dispatch key when the change was granted. It holds ids and digests, nothing secret. Verify `envelope` against a key that you pinned (`berth changes capsule --key`); `order` is what it says, decoded for reading. 404 `no_capsule`, with the reason, for a change that was not granted.
+         */
+        get: operations["getCapsule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/changes/{change}/decisions": {
         parameters: {
             query?: never;
@@ -750,8 +773,8 @@ export interface paths {
          *
          *     With `follow` the answer is a stream of server-sent events that does not end by
          *     itself; the id of each is its number. An event `position` with just a number
-         *     comes at least every 20 s and says how far the stream has come when the events
-         *     since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
+         *     comes first, and then at least every 20 s: it says how far the stream has come when
+         *     the events since are not for you. Reconnect with `Last-Event-ID` and you miss nothing and
          *     get nothing twice. The service ends a stream after five minutes, when your token
          *     is revoked and when it restarts; reconnect then.
          *
@@ -2428,6 +2451,68 @@ export interface components {
             plan_only?: boolean;
             /** @description By id or number; the newest one when absent. Only with a filter for one app. */
             release?: string;
+        };
+        /**
+         * @description The page as comma-separated values (RFC 4180), answered to `Accept: text/csv`: a header row, then a row for each item, in UTF-8. Columns keep their names and order; new ones come last. A cell that a spreadsheet would take for a formula begins with `'`. The header `Link` (`rel="next"`) has the address of the next page, which has a header row too; it is missing on the last one.
+         * @example id,name,kind
+         *     rnr01jd2x7q9zr8w3v5k6m4n0tgha,acme,install
+         */
+        CSV: string;
+        Capsule: {
+            change_id: string;
+            /** @description The DSSE envelope, byte for byte as it was signed and sent. */
+            envelope: string;
+            /** @description The job that it ordered. */
+            job_id: string;
+            /** @description The keys that signed it. */
+            key_ids: string[];
+            order: components["schemas"]["CapsuleOrder"];
+            /** @description The digest of the signed bytes, by which the install's chain names the capsule. */
+            payload_digest: string;
+            /** @example application/vnd.berth.order.v1+json */
+            payload_type: string;
+        };
+        /** @description What the signed bytes say. */
+        CapsuleOrder: {
+            /** @description Who asked for it: an account's id, or the part that did. */
+            actor: string;
+            /** @description Empty: builds have orders of their own. */
+            build_id: string;
+            change_id: string;
+            /** @description Of the effect that was approved. */
+            effect_digest: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: int64 */
+            fence: number;
+            install_id: string;
+            /** Format: date-time */
+            issued_at: string;
+            job_id: string;
+            /** @example helm_chart */
+            kind: string;
+            /** @description The key of the machine that may obey. */
+            machine_key_id: string;
+            /** @description The oldest runner that may execute it; empty for any. */
+            min_runner_version: string;
+            /** @description Makes it good once. */
+            nonce: string;
+            /** @example apply */
+            operation: string;
+            org_id: string;
+            /** @description The first change of a line of plans made again and retries, by which the effect is good once. */
+            origin_id: string;
+            /** @description Of the pinned plan; empty where no plan bytes exist. */
+            plan_bytes_digest: string;
+            release_id: string;
+            resource_id: string;
+            runner_id: string;
+            /** @description Of the spec of the job as it was sent. */
+            spec_digest: string;
+            /** @description How many times an engine may be started for it. */
+            starts: number;
+            /** @description Of the state that templates read; empty without one. */
+            state_digest: string;
         };
         ChainRecord: {
             /**
@@ -5074,6 +5159,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActionRunPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5128,6 +5214,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AlarmPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5764,6 +5851,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BuildPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5989,6 +6077,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChainRecords"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6023,6 +6112,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChangePage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6047,6 +6137,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Change"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getCapsule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a change. */
+                change: components["parameters"]["ChangeID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The capsule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Capsule"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6314,6 +6428,8 @@ export interface operations {
                 after?: number;
                 /** @description Begin with what happens from now on; stronger than `after`. */
                 from_now?: boolean;
+                /** @description Begin with what happened at this time or later; stronger than `after`. A time before the oldest event that is kept is refused (410 `events_expired`), and so is an `after` before it. */
+                since?: string;
                 /** @description Answer a stream of server-sent events. */
                 follow?: boolean;
                 /** @description Only these kinds, such as `change.failed`, or `workflow.*` for all of a noun; several are alternatives. */
@@ -6341,6 +6457,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
+                    "text/csv": components["schemas"]["CSV"];
                     /**
                      * @example id: 7
                      *     event: workflow.succeeded
@@ -6399,6 +6516,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstallPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7463,6 +7581,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ResourceOfInstallPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7491,6 +7610,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunnerPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7546,6 +7666,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunnerJobPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -8063,6 +8184,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkflowPage"];
+                    "text/csv": components["schemas"]["CSV"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -20,6 +20,8 @@ const (
 	InstallsWrite  Permission = "installs:write"
 	WorkflowsWrite Permission = "workflows:write"
 	ChangesDecide  Permission = "changes:decide"
+	PoliciesWrite  Permission = "policies:write" // who has to approve changes
+	FreezesLift    Permission = "freezes:lift"   // to remove or override one
 	RunnersRead    Permission = "runners:read"
 	RunnersWrite   Permission = "runners:write"
 	WebhooksRead   Permission = "webhooks:read" // their addresses may be secrets
@@ -37,7 +39,7 @@ type Role string
 const (
 	RolePlatform Role = "platform" // makes orgs, nothing else
 	RoleAdmin    Role = "admin"    // everything in the org
-	RoleOperator Role = "operator" // everything but members and other people's tokens
+	RoleOperator Role = "operator" // everything but members, other people's tokens, approval policies and lifting freezes
 	RoleViewer   Role = "viewer"   // reads
 	RoleCustomer Role = "customer" // reads and decides, within one customer
 	RoleRunner   Role = "runner"   // works its own jobs
@@ -50,7 +52,7 @@ var (
 
 	allowed = map[Role][]Permission{
 		RolePlatform: {Self, OrgsCreate},
-		RoleAdmin:    append(slices.Clone(operates), MembersWrite, TokensWrite),
+		RoleAdmin:    append(slices.Clone(operates), MembersWrite, TokensWrite, PoliciesWrite, FreezesLift),
 		RoleOperator: operates,
 		RoleViewer:   reads,
 		RoleCustomer: {Self, InstallsRead, LogsRead, ChangesDecide},

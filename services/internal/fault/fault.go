@@ -15,6 +15,8 @@ import (
 var (
 	// ErrNotFound: there is no such thing, or it belongs to another tenant.
 	ErrNotFound = errors.New("not found")
+	// ErrGone: it was there and is no longer kept.
+	ErrGone = errors.New("gone")
 	// ErrConflict: the request contradicts what is there now.
 	ErrConflict = errors.New("conflict")
 	// ErrPreconditionFailed: what the request was based on has changed since its

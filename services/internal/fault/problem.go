@@ -32,6 +32,7 @@ var kinds = []struct {
 	{ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large"},
 	{ErrTooSlow, http.StatusRequestTimeout, "too_slow"},
 	{ErrInvalid, http.StatusUnprocessableEntity, "invalid"},
+	{ErrGone, http.StatusGone, "gone"},
 	{ErrPreconditionFailed, http.StatusPreconditionFailed, "precondition_failed"},
 	{ErrConflict, http.StatusConflict, "conflict"},
 	{ErrRateLimited, http.StatusTooManyRequests, "rate_limited"},

@@ -7,5 +7,6 @@ type BulkOutcome string
 const (
 	BulkPending BulkOutcome = "pending"
 	BulkStarted BulkOutcome = "started"
+	BulkDone    BulkOutcome = "done" // it starts no workflow
 	BulkRefused BulkOutcome = "refused"
 )

@@ -36,6 +36,7 @@ var columns = map[string][]string{
 	"Ended":          {"workflows.ended"},
 	"EnrolmentState": {"enrolments.state"},
 	"InstallState":   {"installs.state"},
+	"OnFailure":      {"workflows.on_failure"},
 	"JobState":       {"runner_jobs.state"},
 	"LeaseState":     {"leases.state"},
 	"MadeBy":         {"releases.made_by"},

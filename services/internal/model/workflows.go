@@ -29,6 +29,15 @@ const (
 	EndedExpired Ended = "expired" // nobody decided on a change in time
 )
 
+// OnFailure says what a workflow does after one of its steps has failed.
+type OnFailure string
+
+// What it can do.
+const (
+	FailureStops     OnFailure = "stop"     // what runs finishes, nothing new begins
+	FailureContinues OnFailure = "continue" // what does not need the failed step goes on
+)
+
 // StepState is the state of a step of a workflow.
 type StepState string
 
@@ -95,6 +104,8 @@ const (
 	WaitLock     WaitReason = "lock"           // another change holds the resource
 	WaitSecret   WaitReason = "secret_missing" // the customer gives a secret its value
 	WaitRelease  WaitReason = "release"        // what was approved waits for the release to be accepted
+	WaitFreeze   WaitReason = "freeze"         // a freeze window is in force
+	WaitPaused   WaitReason = "paused_by_vendor"
 )
 
 // ChangeKind says what a change is about.
@@ -109,7 +120,7 @@ const (
 	ChangeForget       ChangeKind = "forget"        // the runner accepts no script any more
 	ChangeSecretSync   ChangeKind = "secret_sync"   // copies of secrets in the install's cluster
 	ChangeBreakGlass   ChangeKind = "break_glass"   // not yet
-	ChangeRunnerUpdate ChangeKind = "runner_update" // not yet
+	ChangeRunnerUpdate ChangeKind = "runner_update" // the runner runs another version of itself
 )
 
 // Answer is what was decided about a proposal.

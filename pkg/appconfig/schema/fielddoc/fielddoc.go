@@ -27,6 +27,7 @@ var Of = map[string]string{
 	"ActionExtension.Guardrails":             "What it may do that customers' guardrails stop by default: \"deletes_data\", \"changes_iam\", \"changes_rbac\".",
 	"ActionExtension.HealthCheck":            "Makes the action a health check.",
 	"ActionExtension.StandIn":                "Why a stand-in takes its place, written by `berth rehearse`. Only a rehearsal may have it.",
+	"ActionExtension.Tools":                  "Programs that its steps need, each with the lowest version if that matters: \"kubectl\", \"jq>=1.6\". They are looked for where the steps run; without one of them no step starts.",
 	"ActionInput":                            "Asked for when the action is run and passed as environment.",
 	"ActionInput.Description":                "What it is.",
 	"ActionInput.Name":                       "What templates and the environment call it.",

@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"time"
+
+	"github.com/robfig/cron/v3"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
@@ -12,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -30,6 +34,9 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 		}
 		for i := range app.Actions {
 			view := actionView(&app.Actions[i])
+			if install.State == model.InstallLive && (view.HealthCheck || view.Unattended) {
+				nextTicks(view.Triggers, s.now())
+			}
 			last, err := tx.ListActionRuns(ctx, ctldb.ListActionRunsParams{InstallID: &install.ID, Action: &view.Name, Most: 1})
 			if err != nil {
 				return err
@@ -92,7 +99,7 @@ func (s *Server) GetActionRun(ctx context.Context, req apigen.GetActionRunReques
 func actionView(a *appconfig.Action) apigen.Action {
 	_, check := a.HealthCheck()
 	return apigen.Action{
-		Name: a.Name, Description: a.Description, HealthCheck: check,
+		Name: a.Name, Description: a.Description, HealthCheck: check, Unattended: a.Unattended(),
 		Triggers: convert(a.Triggers, func(t appconfig.Trigger) apigen.ActionTrigger {
 			return apigen.ActionTrigger{Type: string(t.Type), CronSchedule: optional.Of(t.CronSchedule), Component: optional.Of(t.ComponentName)}
 		}),
@@ -100,6 +107,19 @@ func actionView(a *appconfig.Action) apigen.Action {
 			return apigen.ActionInput{Name: in.Name, Description: in.Description, Required: in.Required}
 		}),
 		Steps: convert(a.Steps, func(st appconfig.Step) string { return st.Name }),
+	}
+}
+
+// nextTicks says of each schedule when it is next due.
+func nextTicks(triggers []apigen.ActionTrigger, now time.Time) {
+	for i := range triggers {
+		if triggers[i].CronSchedule == nil {
+			continue
+		}
+		if schedule, err := cron.ParseStandard("CRON_TZ=UTC " + *triggers[i].CronSchedule); err == nil {
+			next := schedule.Next(now.UTC())
+			triggers[i].NextAt = &next
+		}
 	}
 }
 

@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
@@ -89,7 +92,7 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 		}
 		err := workflow.Decide(ctx, tx, workflow.Answer{
 			ChangeID: req.Change, Answer: model.Answer(req.Body.Answer), Then: then, EffectDigest: req.Body.EffectDigest,
-			Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
+			By: auth.PrincipalOf(ctx), Note: req.Body.Note,
 			Also: convert(req.Body.Also, func(a apigen.AlsoDecided) workflow.Seen {
 				return workflow.Seen{ChangeID: a.ChangeID, EffectDigest: a.EffectDigest}
 			}),
@@ -105,6 +108,13 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 		return done, err
 	})
 	return apigen.Decide201JSONResponse(out), err
+}
+
+// approve records the caller's approval of one change.
+func approve(ctx context.Context, tx *database.Tx, seen consentapi.Seen) error {
+	return workflow.Decide(ctx, tx, workflow.Answer{
+		ChangeID: seen.ChangeID, Answer: model.Approve, EffectDigest: seen.EffectDigest, By: auth.PrincipalOf(ctx), Note: seen.Note,
+	})
 }
 
 func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change, error) {
@@ -147,6 +157,13 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 			Rule: apigen.DecisionRule(d.Rule), Note: d.Note, CreatedAt: d.CreatedAt,
 		}
 	})
+	if c.State == model.ChangeProposed || c.State == model.ChangeApproved {
+		now, err := consent.ReadOf(ctx, tx, c, time.Now())
+		if err != nil {
+			return out, err
+		}
+		out.Approvals = consentapi.ApprovalsView(now.Case(c.ID))
+	}
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
 	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {
 		return jobView(ctldb.JobsOfStepRow(j))

@@ -172,7 +172,7 @@ func TestPreviewOfToggles(t *testing.T) {
 		"run of an action": func(r *ctlapi.WorkflowRequest) { r.Kind, r.Action = ctlapi.WorkflowKindActionRun, new("x") },
 	} {
 		p := problemOf(t, preview(ctlapi.ComponentToggles{"extra": true}, change), nil, http.StatusUnprocessableEntity, "invalid")
-		if !strings.Contains(*p.Detail, "preview_toggles is for a provision or deploy with plan_only") {
+		if !strings.Contains(*p.Detail, "preview_toggles is for a provision, deploy or toggle with plan_only") {
 			t.Errorf("%s: %s", name, *p.Detail)
 		}
 	}

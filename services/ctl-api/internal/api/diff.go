@@ -9,7 +9,6 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // DiffConfigs compares two configs of an app.
@@ -57,11 +56,11 @@ func (s *Server) DiffReleases(ctx context.Context, req apigen.DiffReleasesReques
 		if err := sameApp(from.Release.AppID, to.Release.AppID); err != nil {
 			return err
 		}
-		before, err := versionOfRelease(ctx, tx, from.Release)
+		before, err := apps.VersionOfRelease(ctx, tx, from.Release)
 		if err != nil {
 			return err
 		}
-		after, err := versionOfRelease(ctx, tx, to.Release)
+		after, err := apps.VersionOfRelease(ctx, tx, to.Release)
 		out = apigen.DiffReleases200JSONResponse{
 			App:  ref(from.Release.AppID, from.AppName),
 			From: apigen.NumberRef{ID: from.Release.ID, Number: int(from.Release.Number)}, To: apigen.NumberRef{ID: to.Release.ID, Number: int(to.Release.Number)},
@@ -70,14 +69,6 @@ func (s *Server) DiffReleases(ctx context.Context, req apigen.DiffReleasesReques
 		return err
 	})
 	return out, err
-}
-
-func versionOfRelease(ctx context.Context, tx *database.Tx, release ctldb.Release) (configdiff.Version, error) {
-	config, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: release.ConfigID})
-	if err != nil {
-		return configdiff.Version{}, err
-	}
-	return apps.VersionOfRelease(ctx, tx, release.ID, config.Config)
 }
 
 // referenceIn reads "5" as the number 5 of the same app, and leaves other references

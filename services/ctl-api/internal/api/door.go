@@ -9,9 +9,13 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/csvlist"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/snapshot"
+	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
@@ -21,14 +25,16 @@ import (
 // they, may they there, and has this been asked before.
 func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
 	return []gin.HandlerFunc{
-		access.Permissions().Authorize(spec, s.Auth), s.confine, auth.Idempotent(memory{s}), nameAttempt,
+		access.Permissions().Authorize(spec, s.Auth), s.confine, csvlist.Answer, auth.Idempotent(memory{s}), nameAttempt,
 	}
 }
 
 // Register adds the handlers of all routes.
 func (s *Server) Register(router gin.IRouter) {
 	s.Handlers = &eventapi.Handlers{Read: s.read, Write: s.write, Listener: s.Listener, Webhooks: s.Webhooks}
-	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now}
+	s.Fleet = &fleetapi.Fleet{Read: s.read, Write: s.write, Bulk: s.Bulk, Now: s.Now, RegistryURL: s.RegistryURL}
+	s.Consent = &consentapi.Consent{Read: s.read, Write: s.write, Approve: approve, Workflow: s.workflowView, Install: oneInstall, Now: s.Now}
+	s.Past = &timelineapi.Past{Read: s.read, Snapshots: snapshot.Reader{Sealed: s.Installs.SealedNames}, Now: s.Now}
 	strict := apigen.NewStrictHandlerWithOptions(s, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,
 		HandlerErrorFunc:         httpserver.HandlerError,

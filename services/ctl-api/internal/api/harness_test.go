@@ -58,13 +58,18 @@ type door struct {
 
 func newDoor(t testing.TB) *door {
 	t.Helper()
-	d := &door{t: t, db: pgtest.New(t)}
-	d.store = database.New(d.db.AsRole(store.RoleCtl))
 	master, err := seal.LoadOrCreateMasterKey(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.keys = keys.New(master)
+	return newDoorOn(t, pgtest.New(t), keys.New(master))
+}
+
+// newDoorOn is one more replica of the API on a database.
+func newDoorOn(t testing.TB, db *pgtest.DB, ring *keys.Ring) *door {
+	t.Helper()
+	d := &door{t: t, db: db, keys: ring}
+	d.store = database.New(d.db.AsRole(store.RoleCtl))
 	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: "http://logs.test", PublicURL: "https://berth.test"}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{})

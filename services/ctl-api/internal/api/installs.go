@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/rehearsal"
@@ -34,7 +36,7 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 		}
 		filter, err := fleetapi.Choose(ctx, tx, auth.InstallsRead, fleetapi.Filter{
 			App: p.App, Customer: p.Customer, State: string(optional.Value(p.State)), Health: string(optional.Value(p.Health)), Behind: p.Behind,
-			Waiting: p.Waiting, Expiring: p.Expiring, Labels: labels,
+			Waiting: p.Waiting, Expiring: p.Expiring, Paused: p.Paused, Labels: labels,
 		})
 		if err != nil {
 			return err
@@ -146,7 +148,10 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 			change.ApprovalOption = string(*req.Body.ApprovalOption)
 		}
 		if req.Body.ApprovalHours != nil {
-			change.ApprovalHours = optional.Of(int32(*req.Body.ApprovalHours))
+			hours := int32(*req.Body.ApprovalHours)
+			own := hours > 0
+			change.ApprovalHoursOwn = &own
+			change.ApprovalHours = optional.Of(cmp.Or(hours, int32(flow.ApprovalTime/time.Hour)))
 		}
 		if req.Body.Labels != nil {
 			change.Labels = labelsJSON(req.Body.Labels)
@@ -221,10 +226,13 @@ func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	}
 	view := apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
-		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), ApprovalHours: int(i.ApprovalHours), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
+		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), ApprovalHours: int(r.HoursInForce), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
+	}
+	if i.PausedAt != nil {
+		view.Pause = &apigen.Pause{At: *i.PausedAt, By: optional.Value(i.PausedBy), Reason: optional.Value(i.PauseReason)}
 	}
 	if rehearsed != nil {
 		view.Rehearsal = &apigen.Rehearsal{Platform: apigen.RehearsalPlatform(rehearsed.Platform)}

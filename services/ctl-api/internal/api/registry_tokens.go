@@ -45,7 +45,7 @@ func (s *Server) CreateRegistryToken(ctx context.Context, req apigen.CreateRegis
 			out.Repositories += "/" + oci.PathElement(app.Name, app.ID)
 		}
 		expires, err := tx.AddRegistryToken(ctx, ctldb.AddRegistryTokenParams{
-			Hash: hash, TokenID: p.TokenID, Repositories: out.Repositories, Seconds: lifetime.Seconds(),
+			Hash: hash, TokenID: p.TokenID, Actions: []string{"pull"}, Repositories: out.Repositories, Seconds: lifetime.Seconds(),
 		})
 		if errors.Is(err, fault.ErrNotFound) {
 			return "", fault.Newf(fault.ErrForbidden, "the token of this request was revoked")

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -14,7 +13,6 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
-	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -88,24 +86,6 @@ func (off switchedOff) view(r ctldb.ShowResourcesRow) apigen.Resource {
 	}
 	view.SwitchedOff = r.Resource.Kind == model.KindComponent && off[r.Resource.Name]
 	return view
-}
-
-// GetState answers a version of the state tree, the newest when none is named.
-func (s *Server) GetState(ctx context.Context, req apigen.GetStateRequestObject) (apigen.GetStateResponseObject, error) {
-	var out apigen.GetState200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
-		found, err := installs.Find(ctx, tx, req.Install)
-		if err != nil {
-			return err
-		}
-		row, err := tx.GetStateTree(ctx, ctldb.GetStateTreeParams{InstallID: found.ID, Version: int32(optional.Value(req.Params.At))})
-		if errors.Is(err, fault.ErrNotFound) {
-			return fault.Newf(fault.ErrNotFound, "install %s has no such version of its state yet", found.Name)
-		}
-		out = apigen.GetState200JSONResponse{Version: int(row.Version), Cause: row.Cause, CreatedAt: row.CreatedAt, Tree: redacted(row.Tree)}
-		return err
-	})
-	return out, err
 }
 
 func resourceView(r ctldb.ShowResourcesRow) apigen.Resource {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/paging"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -29,7 +30,11 @@ func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestO
 		}
 		rows, err := tx.ShowRunners(ctx, ctldb.ShowRunnersParams{InstallID: installID, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1)})
 		rows, out.Next = paging.Page(rows, limit, func(r ctldb.ShowRunnersRow) string { return r.Runner.ID })
-		out.Items = convert(rows, func(r ctldb.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
+		if err != nil {
+			return err
+		}
+		offered, err := tx.RunnerVersions(ctx, "")
+		out.Items = convert(rows, func(r ctldb.ShowRunnersRow) apigen.Runner { return s.runnerNextTo(r, offered) })
 		return err
 	})
 	return out, err
@@ -78,7 +83,17 @@ func (s *Server) findRunner(ctx context.Context, tx *database.Tx, id string) (ap
 	if len(rows) == 0 {
 		return apigen.Runner{}, fault.Newf(fault.ErrNotFound, "there is no runner %q", id)
 	}
-	return s.runnerView(rows[0].Runner, rows[0].InstallName), nil
+	offered, err := tx.RunnerVersions(ctx, "")
+	return s.runnerNextTo(rows[0], offered), err
+}
+
+// runnerNextTo is a runner next to the versions that are on offer.
+func (s *Server) runnerNextTo(row ctldb.ShowRunnersRow, offered []ctldb.RunnerVersion) apigen.Runner {
+	out := s.runnerView(row.Runner, row.InstallName)
+	if newest := fleetapi.NewestFor(row.Runner, offered); newest != "" {
+		out.NewestVersion = &newest
+	}
+	return out
 }
 
 func (s *Server) runnerView(r ctldb.Runner, installName string) apigen.Runner {

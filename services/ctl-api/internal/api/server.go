@@ -9,22 +9,26 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consentapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/eventapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/fleetapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/timelineapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// Server implements the routes. Those of events and webhooks, and of what looks
-// at many things at once, are in packages of their own; Register joins them.
+// Server implements the routes. Those of events and webhooks, of what looks at many
+// things at once, and of the past are in packages of their own; Register joins them.
 type Server struct {
 	*eventapi.Handlers
 	*fleetapi.Fleet
+	*consentapi.Consent
+	*timelineapi.Past
 
 	Store    *database.Store
 	Keys     *keys.Ring
@@ -71,6 +75,9 @@ var errRollback = errors.New("roll back")
 func (s *Server) write(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error {
 	caller := auth.PrincipalOf(ctx)
 	err := s.Store.Tx(ctx, caller.OrgID, func(ctx context.Context, tx *database.Tx) error {
+		if err := tx.SetActor(ctx, caller.AccountName); err != nil {
+			return err
+		}
 		what, err := fn(ctx, tx)
 		if err != nil || what == "" {
 			return err

@@ -20,6 +20,7 @@ type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
 	Workflow, Step, Change, Run, Runner, Alarm, Digest, Variable, Webhook, Bulk  string
+	Freeze, AppFreeze                                                            string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -76,6 +77,10 @@ func (d *door) tenant(name string) tenant {
 		values ($1, $2, $3, $4, $5, 'terraform_module', 'apply', true, 'failed', '{}', 1, 60)`, "job_of_"+name, o.Org, o.Runner, o.Install, o.Resource)
 	insert(`insert into tf_states (id, org_id, resource_id, serial, lineage, body, digest, job_id, attempt, fence)
 		values ($1, $2, $3, 1, 'lineage', 'sealed', $4, $5, 1, 1)`, "tfs_of_"+name, o.Org, o.Resource, o.Digest, "job_of_"+name)
+	o.Freeze, o.AppFreeze = "frz_of_"+name, "frz_of_app_"+name
+	freeze := `insert into freezes (id, org_id, install_id, app_id, reason, starts_at, ends_at, created_by) values ($1, $2, $3, $4, 'later', '2090-01-01', '2090-02-01', 'x')`
+	insert(freeze, o.Freeze, o.Org, o.Install, nil)
+	insert(freeze, o.AppFreeze, o.Org, nil, o.App)
 	o.Bulk = "blk_of_" + name
 	insert(`insert into bulk_operations (id, org_id, operation, request, version, created_by) values ($1, $2, 'deploy', '{}', 'v', 'x')`, o.Bulk, o.Org)
 	insert(`insert into bulk_items (org_id, bulk_id, install_id, idx, outcome, workflow_id) values ($1, $2, $3, 1, 'started', $4)`, o.Org, o.Bulk, o.Install, o.Workflow)
@@ -97,6 +102,8 @@ type visit struct {
 	stranger int
 }
 
+const freezeBody = `{"reason":"x","starts_at":"2090-01-01T00:00:00Z","ends_at":"2090-02-01T00:00:00Z"}`
+
 // visits has a row for every operation; a new one without a row fails the test.
 var visits = map[string]visit{
 	"GetMe":      {stranger: 200},
@@ -117,7 +124,7 @@ var visits = map[string]visit{
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
 	"ListInstalls":     {query: "app={{.App}}"},
-	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "ListRunnerJobs": {},
+	"ListAllResources": {query: "install={{.Install}}"}, "GetInstallGraph": {owner: 409}, "GetInstallReadme": {owner: 409}, "GetConfigGraph": {}, "GetPlanTree": {}, "GetCapsule": {owner: 404}, "ListRunnerJobs": {},
 	"CreateBulk": {body: `{"operation":"deploy","filter":{"installs":["{{.Install}}"]}}`, owner: 422}, "ListBulks": {stranger: 200}, "GetBulk": {},
 	"CreateInstall":    {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
 	"SyncInstalls":     {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
@@ -125,15 +132,22 @@ var visits = map[string]visit{
 	"GetInstallStatus": {},
 	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
+	"ListStateVersions": {}, "DiffState": {query: "from=1"}, "GetSnapshot": {}, "DiffSnapshots": {query: "from=2020-01-01T00:00:00Z", owner: 409},
+	"ListTimeline": {}, "GetBeforeFailure": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
 	"ListInstallSecrets": {}, "ListTerraformStates": {}, "GetTerraformState": {}, "ListTerraformStateHistory": {}, "UnlockTerraformState": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
-	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "SkipStep": {owner: 409},
+	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "WhyObject": {}, "GetStep": {}, "RetryStep": {owner: 409}, "RetryWorkflow": {owner: 409}, "SkipStep": {owner: 409},
 	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
 	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
 	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
+
+	"GetAppApprovalPolicy": {}, "PutAppApprovalPolicy": {body: `{"approvals":1}`}, "GetInstallApprovalPolicy": {}, "PutInstallApprovalPolicy": {body: `{"approvals":1}`},
+	"ListAppFreezes": {}, "AddAppFreeze": {body: freezeBody}, "RemoveAppFreeze": {}, "ListInstallFreezes": {}, "AddInstallFreeze": {body: freezeBody}, "RemoveInstallFreeze": {},
+	"OverrideFreeze": {body: `{"reason":"x"}`, owner: 409}, "PauseInstall": {body: `{"reason":"x"}`}, "ResumeInstall": {},
+	"DecideInstall": {body: `{"changes":[{"change_id":"{{.Change}}","effect_digest":"{{.Digest}}"}]}`},
 
 	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
 	"ListEvents": {query: "install={{.Install}}"}, "ListWebhooks": {stranger: 200}, "CreateWebhook": {body: `{"name":"hook","url":"https://hooks.example.com/x","installs":["{{.Install}}"]}`},
@@ -160,7 +174,10 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
 		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner, "alarm": o.Alarm, "webhook": o.Webhook, "bulk": o.Bulk,
-		"object": o.Step,
+		"object": o.Step, "freeze": o.Freeze,
+	}
+	if strings.HasPrefix(path, "/apps/") {
+		params["freeze"] = o.AppFreeze
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]

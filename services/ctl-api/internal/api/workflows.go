@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/bulk"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/explain"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -31,10 +32,12 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-			Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
+			OnFailure: model.OnFailure(req.Body.OnFailure), Confirm: req.Body.Confirm, Role: req.Body.Role, WithDependents: req.Body.WithDependents, WithoutComponents: req.Body.WithoutComponents,
+			RunnerVersion: req.Body.RunnerVersion, ControlPlane: s.Version,
 		},
 		release: optional.Value(req.Body.Release),
 	}
+	r.script = req.Body.Script
 	if p := req.Body.PreviewToggles; p != nil {
 		r.toggles = installs.Toggles(*p)
 	}
@@ -51,6 +54,7 @@ type asked struct {
 	release string           // id or number; empty for the one that the kind takes by itself
 	inputs  *installs.Change // planned with, but not set
 	toggles installs.Toggles // planned with, but not set
+	script  *apigen.AdHocScript
 }
 
 // startWorkflow starts a workflow on an install and answers it.
@@ -65,6 +69,9 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 			if r.InputsVersion, err = s.previewInputs(ctx, tx, install, r); err != nil {
 				return "", err
 			}
+		}
+		if r.Script, err = s.askedScript(install, r); err != nil {
+			return "", err
 		}
 		if r.toggles != nil {
 			if r.Toggles, err = s.previewToggles(ctx, tx, install, r); err != nil {
@@ -111,6 +118,10 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 // StartBulk starts the workflow of a bulk operation in one install; see
 // bulk.Office.
 func StartBulk(ctx context.Context, tx *database.Tx, d bulk.Deploy) (string, error) {
+	if d.Operation != "" {
+		_, err := consent.Pause(ctx, tx, consent.Pausing{InstallID: d.InstallID, Actor: d.Actor, Reason: d.Reason})
+		return "", err
+	}
 	return workflow.Start(ctx, tx, workflow.Request{
 		InstallID: d.InstallID, Kind: flow.KindDeploy, ReleaseID: d.Release, Components: d.Components, PlanOnly: d.PlanOnly, Actor: d.Actor,
 	})
@@ -128,11 +139,14 @@ func (s *Server) previewInputs(ctx context.Context, tx *database.Tx, install ctl
 // previewToggles are the toggles that a preview of a provision or a deploy is to
 // plan with.
 func (s *Server) previewToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, r asked) (installs.Toggles, error) {
-	if !r.previewsDeploy() {
-		return nil, fault.Newf(fault.ErrInvalid, "preview_toggles is for a provision or deploy with plan_only")
+	if !r.previewsDeploy() && !r.previewsToggle() {
+		return nil, fault.Newf(fault.ErrInvalid, "preview_toggles is for a provision, deploy or toggle with plan_only")
 	}
 	return s.Installs.PreviewToggles(ctx, tx, install, r.toggles)
 }
+
+// previewsToggle tells whether it shows what toggles would do.
+func (r asked) previewsToggle() bool { return r.PlanOnly && r.Kind == flow.KindToggle }
 
 // previewsDeploy tells whether it shows what a provision or a deploy would do.
 func (r asked) previewsDeploy() bool {
@@ -242,6 +256,20 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 	return apigen.RetryStep202JSONResponse(out), err
 }
 
+// RetryWorkflow begins every failed or cancelled step of a workflow again.
+func (s *Server) RetryWorkflow(ctx context.Context, req apigen.RetryWorkflowRequestObject) (apigen.RetryWorkflowResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		if err := workflow.RetryAll(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName); err != nil {
+			return "", err
+		}
+		var err error
+		out, err = s.workflowView(ctx, tx, req.Workflow)
+		return "retry workflow " + req.Workflow, err
+	})
+	return apigen.RetryWorkflow202JSONResponse(out), err
+}
+
 // SkipStep has a workflow go on without a failed step.
 func (s *Server) SkipStep(ctx context.Context, req apigen.SkipStepRequestObject) (apigen.SkipStepResponseObject, error) {
 	var out apigen.Workflow
@@ -254,6 +282,34 @@ func (s *Server) SkipStep(ctx context.Context, req apigen.SkipStepRequestObject)
 		return "skip step " + req.Step, err
 	})
 	return apigen.SkipStep202JSONResponse(out), err
+}
+
+// addHold adds what keeps the changes of an unfinished workflow from being carried
+// out, and what it is let through.
+func addHold(ctx context.Context, tx *database.Tx, w ctldb.Workflow, out *apigen.Workflow) error {
+	overrides, err := tx.OverridesOfWorkflow(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	out.FreezeOverrides = convert(overrides, func(o ctldb.FreezeOverride) apigen.FreezeOverride {
+		return apigen.FreezeOverride{FreezeID: o.FreezeID, Until: o.Until, Reason: o.Reason, Actor: o.Actor, CreatedAt: o.CreatedAt}
+	})
+	if w.State.Finished() && !w.PlanOnly { // a preview says it when it is shown
+		return nil
+	}
+	install, err := installs.Find(ctx, tx, w.InstallID)
+	if err != nil {
+		return err
+	}
+	hold, err := consent.HoldOf(ctx, tx, install, overrides, time.Now())
+	if err != nil || hold == nil {
+		return err
+	}
+	out.Hold = &apigen.Hold{Reason: apigen.HoldReason(hold.Reason), Until: optional.Of(hold.Until), Text: hold.Text}
+	if hold.Reason == model.WaitFreeze {
+		out.Hold.FreezeID = hold.On
+	}
+	return nil
 }
 
 // workflowView shows a workflow with its steps and the change of each.
@@ -285,6 +341,9 @@ func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (
 		return out, err
 	}
 	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
+		return out, err
+	}
+	if err := addHold(ctx, tx, rows[0].Workflow, &out); err != nil {
 		return out, err
 	}
 	progress, err := progressOf(ctx, tx, id, jobs)
@@ -387,7 +446,7 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
 		State: apigen.WorkflowState(w.State), Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil),
-		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll,
+		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll, OnFailure: apigen.OnFailure(w.OnFailure),
 		Error: w.Error, Ended: (*apigen.Ended)(w.Ended), EndedBy: w.EndedBy, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
 		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
 	}

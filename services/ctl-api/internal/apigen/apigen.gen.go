@@ -2543,6 +2543,87 @@ type BulkRequest struct {
 // BulkRequestOperation defines model for BulkRequest.Operation.
 type BulkRequestOperation string
 
+// CSV The page as comma-separated values (RFC 4180), answered to `Accept: text/csv`: a header row, then a row for each item, in UTF-8. Columns keep their names and order; new ones come last. A cell that a spreadsheet would take for a formula begins with `'`. The header `Link` (`rel="next"`) has the address of the next page, which has a header row too; it is missing on the last one.
+//
+// Example: id,name,kind
+// rnr01jd2x7q9zr8w3v5k6m4n0tgha,acme,install
+type CSV = string
+
+// Capsule defines model for Capsule.
+type Capsule struct {
+	ChangeID string `json:"change_id"`
+
+	// Envelope The DSSE envelope, byte for byte as it was signed and sent.
+	Envelope string `json:"envelope"`
+
+	// JobID The job that it ordered.
+	JobID string `json:"job_id"`
+
+	// KeyIds The keys that signed it.
+	KeyIds []string `json:"key_ids"`
+
+	// Order What the signed bytes say.
+	Order CapsuleOrder `json:"order"`
+
+	// PayloadDigest The digest of the signed bytes, by which the install's chain names the capsule.
+	PayloadDigest string `json:"payload_digest"`
+
+	// PayloadType Example: application/vnd.berth.order.v1+json
+	PayloadType string `json:"payload_type"`
+}
+
+// CapsuleOrder What the signed bytes say.
+type CapsuleOrder struct {
+	// Actor Who asked for it: an account's id, or the part that did.
+	Actor string `json:"actor"`
+
+	// BuildID Empty: builds have orders of their own.
+	BuildID  string `json:"build_id"`
+	ChangeID string `json:"change_id"`
+
+	// EffectDigest Of the effect that was approved.
+	EffectDigest string    `json:"effect_digest"`
+	ExpiresAt    time.Time `json:"expires_at"`
+	Fence        int64     `json:"fence"`
+	InstallID    string    `json:"install_id"`
+	IssuedAt     time.Time `json:"issued_at"`
+	JobID        string    `json:"job_id"`
+
+	// Kind Example: helm_chart
+	Kind string `json:"kind"`
+
+	// MachineKeyID The key of the machine that may obey.
+	MachineKeyID string `json:"machine_key_id"`
+
+	// MinRunnerVersion The oldest runner that may execute it; empty for any.
+	MinRunnerVersion string `json:"min_runner_version"`
+
+	// Nonce Makes it good once.
+	Nonce string `json:"nonce"`
+
+	// Operation Example: apply
+	Operation string `json:"operation"`
+	OrgID     string `json:"org_id"`
+
+	// OriginID The first change of a line of plans made again and retries, by which the effect is good once.
+	OriginID string `json:"origin_id"`
+
+	// PlanBytesDigest Of the pinned plan; empty where no plan bytes exist.
+	PlanBytesDigest string `json:"plan_bytes_digest"`
+	ReleaseID       string `json:"release_id"`
+	ResourceID      string `json:"resource_id"`
+	RunnerID        string `json:"runner_id"`
+
+	// SpecDigest Of the spec of the job as it was sent.
+	SpecDigest string `json:"spec_digest"`
+
+	// Starts How many times an engine may be started for it.
+	Starts int `json:"starts"`
+
+	// StateDigest Of the state that templates read; empty without one.
+	StateDigest string `json:"state_digest"`
+}
+
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {
 	// Body The exact bytes that were hashed, base64.
@@ -5894,6 +5975,9 @@ type ListEventsParams struct {
 	// FromNow Begin with what happens from now on; stronger than `after`.
 	FromNow *bool `form:"from_now,omitempty" json:"from_now,omitempty"`
 
+	// Since Begin with what happened at this time or later; stronger than `after`. A time before the oldest event that is kept is refused (410 `events_expired`), and so is an `after` before it.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
 	// Follow Answer a stream of server-sent events.
 	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
 
@@ -6428,6 +6512,9 @@ type ServerInterface interface {
 	// GetChange Show a change
 	// (GET /changes/{change})
 	GetChange(c *gin.Context, change ChangeID)
+	// GetCapsule Show the signed order that carried a change out
+	// (GET /changes/{change}/capsule)
+	GetCapsule(c *gin.Context, change ChangeID)
 	// Decide Approve a change, deny it, or have it planned again
 	// (POST /changes/{change}/decisions)
 	Decide(c *gin.Context, change ChangeID, params DecideParams)
@@ -7984,6 +8071,31 @@ func (siw *ServerInterfaceWrapper) GetChange(c *gin.Context) {
 	siw.Handler.GetChange(c, change)
 }
 
+// GetCapsule operation middleware
+func (siw *ServerInterfaceWrapper) GetCapsule(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "change" -------------
+	var change ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change", c.Param("change"), &change, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter change: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetCapsule(c, change)
+}
+
 // Decide operation middleware
 func (siw *ServerInterfaceWrapper) Decide(c *gin.Context) {
 
@@ -8321,6 +8433,14 @@ func (siw *ServerInterfaceWrapper) ListEvents(c *gin.Context) {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "from_now", c.Request.URL.Query(), &params.FromNow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter from_now: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
 		return
 	}
 
@@ -10900,6 +11020,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/chains/:chain/records", wrapper.ListChainRecords)
 	router.GET(options.BaseURL+"/changes", wrapper.ListChanges)
 	router.GET(options.BaseURL+"/changes/:change", wrapper.GetChange)
+	router.GET(options.BaseURL+"/changes/:change/capsule", wrapper.GetCapsule)
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
 	router.GET(options.BaseURL+"/changes/:change/plan/tree", wrapper.GetPlanTree)
@@ -10999,6 +11120,26 @@ func (response ListActionRuns200JSONResponse) VisitListActionRunsResponse(w http
 	return err
 }
 
+type ListActionRuns200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListActionRuns200TextCsvResponse) VisitListActionRunsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListActionRunsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -11074,6 +11215,26 @@ func (response ListAlarms200JSONResponse) VisitListAlarmsResponse(w http.Respons
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlarms200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAlarms200TextCsvResponse) VisitListAlarmsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -11878,6 +12039,26 @@ func (response ListBuilds200JSONResponse) VisitListBuildsResponse(w http.Respons
 	return err
 }
 
+type ListBuilds200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListBuilds200TextCsvResponse) VisitListBuildsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListBuildsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -12170,6 +12351,26 @@ func (response ListChainRecords200JSONResponse) VisitListChainRecordsResponse(w 
 	return err
 }
 
+type ListChainRecords200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListChainRecords200TextCsvResponse) VisitListChainRecordsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListChainRecordsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -12206,6 +12407,26 @@ func (response ListChanges200JSONResponse) VisitListChangesResponse(w http.Respo
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListChanges200TextCsvResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -12254,6 +12475,45 @@ type GetChangedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetChangedefaultApplicationProblemPlusJSONResponse) VisitGetChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCapsuleRequestObject struct {
+	Change ChangeID `json:"change"`
+}
+
+type GetCapsuleResponseObject interface {
+	VisitGetCapsuleResponse(w http.ResponseWriter) error
+}
+
+type GetCapsule200JSONResponse Capsule
+
+func (response GetCapsule200JSONResponse) VisitGetCapsuleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCapsuledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetCapsuledefaultApplicationProblemPlusJSONResponse) VisitGetCapsuleResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12644,6 +12904,26 @@ func (response ListEvents200JSONResponse) VisitListEventsResponse(w http.Respons
 	return err
 }
 
+type ListEvents200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListEvents200TextCsvResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListEvents200TextEventStreamResponse struct {
 	Body          io.Reader
 	ContentLength int64
@@ -12723,6 +13003,26 @@ func (response ListInstalls200JSONResponse) VisitListInstallsResponse(w http.Res
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstalls200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListInstalls200TextCsvResponse) VisitListInstallsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -14182,6 +14482,26 @@ func (response ListAllResources200JSONResponse) VisitListAllResourcesResponse(w 
 	return err
 }
 
+type ListAllResources200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAllResources200TextCsvResponse) VisitListAllResourcesResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListAllResourcesdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -14218,6 +14538,26 @@ func (response ListRunners200JSONResponse) VisitListRunnersResponse(w http.Respo
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunners200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListRunners200TextCsvResponse) VisitListRunnersResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -14297,6 +14637,26 @@ func (response ListRunnerJobs200JSONResponse) VisitListRunnerJobsResponse(w http
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunnerJobs200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListRunnerJobs200TextCsvResponse) VisitListRunnerJobsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -15001,6 +15361,26 @@ func (response ListWorkflows200JSONResponse) VisitListWorkflowsResponse(w http.R
 	return err
 }
 
+type ListWorkflows200TextCsvResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListWorkflows200TextCsvResponse) VisitListWorkflowsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
 type ListWorkflowsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -15339,6 +15719,9 @@ type StrictServerInterface interface {
 	// GetChange Show a change
 	// (GET /changes/{change})
 	GetChange(ctx context.Context, request GetChangeRequestObject) (GetChangeResponseObject, error)
+	// GetCapsule Show the signed order that carried a change out
+	// (GET /changes/{change}/capsule)
+	GetCapsule(ctx context.Context, request GetCapsuleRequestObject) (GetCapsuleResponseObject, error)
 	// Decide Approve a change, deny it, or have it planned again
 	// (POST /changes/{change}/decisions)
 	Decide(ctx context.Context, request DecideRequestObject) (DecideResponseObject, error)
@@ -16589,6 +16972,32 @@ func (sh *strictHandler) GetChange(ctx *gin.Context, change ChangeID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetChangeResponseObject); ok {
 		if err := validResponse.VisitGetChangeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetCapsule operation middleware
+func (sh *strictHandler) GetCapsule(ctx *gin.Context, change ChangeID) {
+	var request GetCapsuleRequestObject
+
+	request.Change = change
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCapsule(ctx.Request.Context(), request.(GetCapsuleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCapsule")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetCapsuleResponseObject); ok {
+		if err := validResponse.VisitGetCapsuleResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -18833,656 +19242,675 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3P0Nk9s2li8OfxWUnluVxEvL6vZLYnVN7XYcz8QzSZxre8fPbuwrQSQkMU0BHIJqWePrqv00+8H2k/wL",
-	"5xyAIAlKpFr27ty6t3biFl9A4ODgvPzO73wcxWqTKylkqUfTj6O14Iko4D+fv+Er87+J0HGR5mWq5Gg6",
-	"erMW7FYUOlWSqSXbrXnJYi7ZQrB4zeVKJBFbqoLNXyzv/8zLeD0fj6KRjtdiw83Tyn0uRtORLotUrkaf",
-	"Pn2KRjkv+EaU9NrrZSmK8HvnUnwo5+a15VqwnK8EW4ilKsQV4wstZMmUhJ+WaaFLuMC8PDX3/20riv0o",
-	"Gkm+Me/n8BZ/YBv+4SchV+V6NH18cRm1BhrhyP6K394e4Nu0XLP5jqflPGJc6p0oGNdMKyXN/5bevKWa",
-	"rdPVWhSsXHMz4lQfHOeMbqyNd6mKDS9H01EqyyePRpH5gHSz3YymTyeTby+ePr18/OjbR5OnTy+i0SaV",
-	"+NPEfVcqS7ESBX5Ynr/44WXxC7yy+V3XkvE8Z4s9SxOmCmYG5kab83LtDTbPR9GoEH/bpoVIRtOy2IqO",
-	"Kb64/A6G5f4dnPA8/ysvUr7IRHhsRijMu41IcHZL105ZJkojThFL0lVaasZlwrbSCHasCqEj+INU+DNK",
-	"S8cn2Wee9bu+36ZZ8uKH8PeYWTZfszAXdYwKfjvrkJ7B3j02JtzhHYPCH887KiWX6So0qmsWw28ol5ER",
-	"zMUeBBWWdrtZ4PZLJZuvRZapf3k47xo3POj84y42hwUWVGeqWSE26lYkY2Z+NGMQmv6+3GqRsF1artW2",
-	"ZGnZpSRiet2hIQcGudWl2ojiwNZnMV3Ta/vbi886lT+ky+UbFZ5JVRodqqSIaKnxWCjXIA9KZntmdj9K",
-	"Q9fklergeMUHvskzc+Fj1LHDRl/wnfnv9tRmWtlTwox6VfB8bb6Cs1J8KPFjUs0yLlfbA+dYQi+oDVka",
-	"Vf/byDxoFI0SZf7vRhQbniaj9+Fh7l9tA2faX3mWJrwUsKlotCC2O7XNErbmeS5kRGqBSVWuU7nqHup+",
-	"Vmzrh1gilnyblaPpkmdauKEtlMoElzC257dCln9JZaLb43tplrhcCy3YjbkiYnobwzTOSVUteZqJZA4C",
-	"Md+p4maZqd343hxsFJ5lqNek2sorpsWtKHjGeCEYz0pRSF6mt6LzbDavrH1NWoqNbgj5k0etCQcxeoHX",
-	"Pq5OZF4UfA+f/CIRm1yVQsb7v4h9aF8WIhdmGYzNYcRHG51yI/awUAuV7NlKlNqzhaxBsuKpvKrfAg/h",
-	"EjcT3NtQPuzR5On4nbSzgCZiNQ3eaO+b4d5lt79Ygs3YYf4Zi3RubKYSvoDELtVswc1YlRyzt2shWQr6",
-	"036SksKoL6l2UeO2+kdeXLJ5XohYySQ1b52R7Bz6dLJxB2reF1KXPMsO2lwpXtNL8dK1Z9W7P/GFyDp3",
-	"nNLCCh8oqYXIQAfPb8T+D7c824p5tZ82WyOAWcbWCi0ap1N/G5n3/SHmkhd7o5pC2wyefnSfXT5+YjwJ",
-	"Y/eZZ/yf3/7PH97/0x/G9/7X6OD+u3gS2H8/pZu0bH/7j2rHNlyaQ0VsjKYGD2RtlHbJNkp3ns8ZPC+o",
-	"98z+d4b748nEs9Uvgrb6z8IcZofO7A1c0Utw8NKzys3L5XWeH5QbcN/M/szzqGOUTScI/IohO+zlkvZY",
-	"r5HQ/uk5mmq3DRnRq62UZt0OG9gFXNWxWvjjWVfrdclLsdxmr4RW2yLucLE0l8lCfTATw5mLF0S9RKyw",
-	"Tz7vsEV+bCp1KfKOMZmfzjqeN+pGyGMDKs1FEZuX6mb2X//xn/PIGExgoGoRF6LLA4Xbzjrat7xLu2VK",
-	"ruCMJHNhw/dsIdhaZAlb8PiGbWWZZuaKAg5QrTYCbD5WKqb5PkIL9k+KJduClxQjIu3I5k8mel6Fago2",
-	"n+g5vQp0qJKx8E7bxr7b8YYSrUzzhxNdN86/q50FX3/9ZPJ/f7u4//j9P/82uf/0/Tf6/379ZDKZ1P74",
-	"8SJ69Ombjf4mcGKYSROLtVI3YV90hz/22xF08XmXlCzbYzLoLOCOodHPZxzbJ/MonSupBRzZvxZqkQlw",
-	"jWMlSyFBFHmeZ2kMEvMgxyv+6XeNYbbqzf+rEMvRdPT/e1DFLB/gr/qBfS68sT0B1q/ecQ3bToviViRo",
-	"CYPNq/les916P4b5pKdCPDIuKd6XFyoXRZmKtifysW1jrAXPyvUsXov4xrvAuTZmAfItRl2dQXPoC3Eg",
-	"L8xN5u661RKNMq5L8K96Pca4e5/suvtbibZjyGoyajPghBk7BH0k+xWtO5tjLYt0taJ474Bvf4O3tZ/4",
-	"yZfX3/Cr6lLQWA9vCG4d7AdWHrJa/C5imGx/7gdLgp3k1g/VmD+GPN+jn+Qu6B7yr3wl2iN2cz5g8kPr",
-	"KMWH8tjdv5hrmp+D7+0eNkUj6qPmbif2Elf082ZpEpz7uBC8FMmMl7VgesJLcb9MYbI771nsg48URaGK",
-	"8C8f0nIWq8QXA2fUR6NlKlO9HjgY/C5vJgo5m1z8nlx++PZvT/9efLd7ePv45snmkZyUqzUPPqEykQ8t",
-	"4CuxNFerbWnVFU/QQ+bZr94C4TlRX9Bo9OH+St2nPxqNPn7Fdz8LrY1cglDkqhi6DmZkyTYbelfJh7/J",
-	"2MdtlTffpFqLZD6F8wPtcne0mH8akwiiFOb/pGgK2LDc37ZiKyB6jxcaxbONYyES+CtGHUbRKOYyFhn+",
-	"N74vELwzQywE33SJOam5QLrKDI2mhKXl1Hi2W55FLC6M1WYs/Vylxk7DbFuWLgWL93Emah78yFwemjlr",
-	"SoQH1lQHySjy/Cra6NXo7UJUUljbjLXdfFCpnE8d0gH6JTXiK7RhuncgBVEbWjPPC3UrZkFn+Bp/9ONi",
-	"1ikutnI8akVkvQ19X9+k+X2V4zjug7QYSTN6oGbdhAdbj5I+fvzwSdRpOFSTUagssB9fbSXm92joKhPg",
-	"1Aue4PcYb9/FDXmeg7k3Zq8oALg0FrvaTSkSeHnJ5lt5I9VOzsyz5hBWNbdKwQtjRkIOZ7cWmHIoRCa4",
-	"FiwRcWZ+Z1JhINrcHDGR2WgZPVlvc9R684jpVMYCLtRszW+FuVcslyIu2V6U6A0dji70XZJPnbL1plIS",
-	"ddlxwttxhCo5s7q4fhjde/CY3cP/N+pc1o9H1Uhjj8CvwS2Sccy2NUR/obZlh+oTH3hcZvsp42zD43UK",
-	"SSRWiFgVifmv39WirujwJ/bw29AH8dhISyaS1cADpnZjh10R860WHZ+BKRiRjA/ZK0MGlIiSp9mxU74+",
-	"kheJjijLhrn2JF0JXWpvUH3tgZZVk20+q1UDOZy6JK55KmcLscbsTsBo5zqI/1jvKfGgRVlmHUtSiI1I",
-	"9h2LWSqWKAZSS9ne9v1ga/Q/VClHhTvBipIbhv88t/THT1Oz264rwd1YJ77/odR7Eq/on7j7jKmCKlcV",
-	"q680g7Ua1zWkDaIfjJf480Rj6fzSs9gMoKC+kL2QafWDiNMEHcsBq1LzmPwdsTq8B49Ev6MRHmgzVAvH",
-	"PvcHvKr5wdXgms8LTgImIZrHGSA9jk03KDLSD6ep0MPxgCTVecb3s3bw5UeRZaqXs5fnw7QiJNGOiulP",
-	"eFUwMLTuGhtZPwOmNaSobIDDn5tmvIM+4riCyvOzbNo8/1JbNs9PM+4bouZtxEeTpyGDuil7R7fuqYJz",
-	"cHbMNcEIV8fk/GuekB/+Dzw3n8LfZhGOtd32sUqfrWysj6OB+NtHMlo869zLlKajT++jkRZSp2V6K9zc",
-	"bGEKUZGNLieXT+5PHt6fXL65mEwvHk8nk38fVdeY14x4lkLWDrL5o+lIbO/HQpYFNxaCBaROH35qTntb",
-	"c7hvCNlS1uoNmEPmVw3nvyTna2d8L9TiEeOZVsYHK9B9BZcs1Qj7At8NHTRrPxj3EI2yvpvfrswrRH0E",
-	"VIE3zaEAvz/nfQ8Pfw3qhjAuR+sGWp+WZ09ZtiVzg2RKCrTPU8mytG6gew/sQjg/U1tJoCI8jDUklbLM",
-	"IW+1jRbxPL9CX1xJwWLwlo0DXLNqfVhDINZdTW41ptr81Ca4Eqb3h/fZmU4Gt22/2AnREMfWJzhXhuKM",
-	"lLU3x6WnKCi2FookBpJBeXrUKScP45D6rkZ+yhlX22QOOBPyQ9+uRbkmQCVsC4CB2fQ6e+uAtBFqhUB8",
-	"q3tDvREfSj+b/eQR+0v6fcP5CMexGjOGL+iYq0Ld8uxHtS30gRS9RWKzHU9LjVhGlog4hfICrIkgxZcI",
-	"mYpkzK7tLRAGw/t4ZvbMnt0IkeO+TgRPslTSVWnJ9FrtNEahnFh8e+lhlr779skR0FL1WS/dYRxeN6tV",
-	"zOjoo3JRaCXZ1/O8UJu8nH/DVMFyrjVbAPJzo0VGEE0r93ilEXUv8hmSdwp+XmfZaYIpVSl6WBZ3is8V",
-	"ZbrkcVcQi6oE2IYnIqq7xubQ1WWxNzPTsIsGeWGYotFpqYrGiaSKVbcP8gDchQdBBRKNdPp3MVvsSxxQ",
-	"q5LlyPngDSgaHfABv8/UIpCtHfj59bG6z8eVHjp0enntqV1DxyHooVZvdVevo6z6UA8UOZlMjqTY7WuC",
-	"g4fqlHY0Fl3yHkE57kn9wWPYXvfJZstmhPMYmtj149w9BnhKVKA7O3yW9O8iSwYGSn/H3XHoc/+sFiM0",
-	"8G+FNBMcMgo3G3OglkplaFyaEWtAgrmgncOp25U9ITJ8JGS445pxfYPJnHrkHgGItjwx7IdYqekIwRdi",
-	"q0UyWxaqo6gH9fAOEk32IysDuFTqhqlbRHa2taGDXh5aC9hVr/HSu2azj78HrjzkDLxKtTmpbQoMHm0P",
-	"cPOVRzVjhIC+PqMBwGIwaoTIYN++tYniymMgwXHz3Fjuo9EkGMI5vAbUi1/GX4B3nZwwbi/3901g4yAU",
-	"YNSoMg4AyK7YnBwWrM0pK9zxmD3f5OUeQAno1VLxTs2ZPxqt8YtumsfbABvNn38zVZ2z/9pt61ZSNVhe",
-	"sErLKRUFojorhFbZrUhYqa5YuuErMQW4MJ69UNL05vpP//LDiz89f/2G8ONm/12ZfViUU/bX569ev3j5",
-	"C12B1S94c1VDHRuVCdcHdVNlLdUHm6mYZ9PAE3kRr9Nb0fGwQsTWkAx8/FJliSisHVuZee6DKPRQlF9p",
-	"J4ittzT9YBjqKDKvMPJi5nEE6LCiDLoFsAmD41sUXMbriJV8ZSYfF9IcdLsiLUsh3SrRBbAatd/pO1wB",
-	"ffuajqxhroJjiuwTMQ5mzqcr5q1NNYce/AFXyKhsmUDZJJ2YPfz8bmG3R8vpKKfQWlTqv/X1f1RUi2id",
-	"IPhAqQDNu1PFjTl60dEdsxcl1OlI5TzcK9xlZj8hqB3dZTectt/UhB6auYTxsVe2MONAsri6D1+E8+NU",
-	"3eEHhTOW0agjbfn9NrvpquTYGN8+lSuWGMMklVTRhElz3f7qGIJ+x4+27AbDg58JW3kHGzkYFyUdQ3UO",
-	"oDuTYm9BT75ZfTPErB4AjxpoOmQ35vBqWQ/9X2gWlTsALe3SROSZ2neoQZfWO/Ubu9CTRvTmaDuKW1Hs",
-	"XVkCHHsWlGiUI+KzEKZvL9JQlqLLNMvcernQj7hNxW6E8EMcrHlZ8AM7TVuwR0h9YtWAhX/52+TwFq1m",
-	"O2SS0qYaBmL09tiB0kQaIR6VPMuoikcLAdUpalvGCg/O+j7PhUyoUr1tqdM6hH+k9QpU2nm7akol43Bx",
-	"jxyAHU71+GoUXZPzxzQrw1DXNF67mblCmaOyJeJgWKW3QmKhqi1S3aTSN5UvzmMmt6SQgEbB/JEjVDjD",
-	"e8SHPC1ogf2LQ4lQLJU4ppN+hKv+KookxTWwM3xkuFfoEtPMS1VSPRkub23jHTTwj3gcDXN/k0ob3QrV",
-	"zgxLchu7oT2XDy/rFcj8/t9n7/8pXE4WFGDQ8AF/IRHBzQUGPJY9RS7XiY4DbJTxHY6nCgZ48gE3tLrA",
-	"6CX/bKpUAKiOGSiCIwohBLQ79QMOIthPeEyv6Ist5KMATNPfdxB5O19duvA88Yrs5ouFK7IbL1rRgUI+",
-	"yAByBZloNCo2ebn/8sEBY6XaE+jYvNJZdYJdlmdczpTMAk70rxmXyG3VZmQ5Gcfv2YFdSh2QXVc+RsNo",
-	"eFgKDNiMGawTMo0wnCVwfcx1PM97nGAH7Cua9ZBcPVvzVL6CMHRbroynGHaTABzOID1D+VJzQK258UAi",
-	"YBt58qjuJ4iHkz+EXBBzT/sdr3+8vn/5+ImNmZiBRGwtPtSf+XT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ",
-	"/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOLx8mT+OLxYrKcTPjku7BDiiH5YXFj8beaC3txOTzzZZ5B0xHh",
-	"zNcHc2T1dHv51oIns/D8vig1rBZM6hXqAxerxtJ1qWQ4fASPpS9u+AXIKmYLorguKcNxxSYdT+8RBR+m",
-	"k32BPlYGiw/0vijy5qxjvmXo2KBEejJr4Xjb9QynpO5OwtgCwHnwPcYBG5AcpTtCp2CSLpcihNL4XgDK",
-	"HinejOexTEWGQDbPOIuMK5QJiOJmSiMRBCegRG+U2g8wCCHjIA4Jl2tYLcfbNr0XlcpctaK9qWaJircb",
-	"CKhojMblQuWZoC8RJ+T5WjJ2UHXGXCqZxjyjoqnxsNSr+CDi7eBMrnGlhKZ7WlAWaQ3zXGkzLplox+FX",
-	"oXRq2uHg65aCEq89lMlZUslH8f6Bmpt8W+qZF1EJ6LlB/sDvatF/m1Kauin+NhFwRJ/KlfiLuZJsq6NE",
-	"ExmXr7ebDS/2lBvPlR4448Mh890ODaYHMh4HUM9gzPi4L5eRLkRZpEIDmirjUiMzXEfyoV+C2nII0Xh7",
-	"uTs4/S7bDPccFiNdiryr2LlPQvktue53LFH2760G5eqtbMivsTGaX+ifSdWJQtJ/NCDoyW47xsrjWOQl",
-	"VajjL5pyhFStCjSHcJVICE1ng2RfaSpqv2LzpSpWwjwoLelyNG8Yl3u2UQUx9jQ8l2hUCl4kaod8j+b1",
-	"AD4196PmWwlw5gGbOdN7GRu7sBD8ZrbKuNZVbRqCfIO+EM7AOXxdEsRqX38Bp9cX/tYC3gcywpybT51P",
-	"2UKkcgVbVYrkyvyGamc+DWJAr97J+2xu7bZ5xOZ40pmHRfBDlsLNSoLhsQPuJplAVghvlmqGmoNkyLzb",
-	"nPJgTF+xOQJL51MggSIKnTRhUuHtNNQ5pqxdgB/Q+QAqRb0TMa2MZMEpaaxnvFtvc1FokcADOHiVRa1A",
-	"nVJZVjcxUoEJS0t8gjlxk4LvZHMExgZzWT4wv2IupSrZSkHCEGHqNAxjos2njqo3S28FA7Zeqtu2EwPP",
-	"Ma8x/gxSQYBRZ4FP7ySzNBEVOnchVlxeWScdbkqQzFYmlI6kWSTeThgT2Y8N7gkw2MxXJArwzeYRRGnk",
-	"TFBGCgafs5WxKEqemgni0tacb/gey9BtYfEVTj8u/zI1y6S2ZX3PO0EdVedhhb+Fgj0rffhnI3yjaORE",
-	"bIRHrxRYhirx50oIjMK164lKlBi5Mf7npZPdVx3QF3aXBwJNfXKdxgC4W67zFOfliFlMcGCHAZeWlGmQ",
-	"MfxF7dpzmJ2nlHoPMAfrtl3DEQEFUIXd01KDFjD/ZZsgnDItJ5pbhcqyBY9vZjGcnkdvNiYIz57BxSdb",
-	"a/9IpthRY4p42trdD6BihrCdFHfXYD39vk1WIaTIIFa1QsQEPG6b7hBjsq+MbHC16lfQz7IR8c1LSheE",
-	"atjSTMiye9PD77FgG34jIIhBzCj9JRqOyv6a7pYyisPSj+EaMvssOwg33Z0i8LJKRDWCYAOUtepg/Cu2",
-	"speEQz2bugmP0k7Fy1tRFGkytCx2LbLNDEqQdJDwfUtlfYgsAxz3v13//FOfQqf+SYVyObvlRXAAXiUh",
-	"Z29EUXAz52yjkm2GRP8/PvvJKNo/v375yzlH9anPZB8kNDq4DVvL1uKprCZfp3KViYpqVwN2w8h0RPmI",
-	"VAKeHHJeAWKjN2KTZ7wUtivCBvSVLYJlWXojfA5kTMLUq7w+jnZi0RIYiDWkMddT9hDEdsM/+JPgZ88C",
-	"0/hGrVbZ4Uls75oQmqOamhqFM9O7tIzXArB/X5tl/QZMYbVcsq9hO3xDuajaA4ztVAg2L2F4Rv7mtqmR",
-	"mXQAIDkKKXOlsbThF/SidX36mxO5EWWRxnZD9p80y1YRokHswlG7BcWrxuwnsYQzpFb025Oqs/+G7l/c",
-	"s9jKJBOzoWVYcZYGAkOflc9x6BCXwohe0kXusxYW4AzlIMtCbYAaDKG7Pn5D72UskmNLd2hQf8Sh/DEN",
-	"FCgPgHA0LfTlaYHhjhlxWDUEqJV3+WCgZv1BLFOZBslKTwBmBiKpnj5ORG60qYxTockiu8PwqdHR3RCe",
-	"mIevLdnDKIjmGx597oJyAvQ6lau5Q1FrhGOjhWzzEVdsTm9NCPhZxSHV0sr9hifiis2p74a9DtHd+Ed0",
-	"sHyYdi0QYUczch/pBQcGYUCr8iYBx6wttFW3GDT3af9SHHmvfG93EROtXlTViNY1ZV0FBlGlA8CknsC1",
-	"cRHmU2fdcQL8vcPxwx9PqDSr1WAeoSAwNkG1/Wo3/DZKFtBJpDcZ9U04gE4x8zme8MzVrtgger2wAqij",
-	"4Sc8d1mxlSytgZPDfAz0mjC16ymFgW1uxdIa0TM0oo+Cl/3x3Xg0eI1p9yShvu7dAneWUD3aRV8oRu9B",
-	"cBvBwhMMjtaButWzL83jxePNcQnwKbn6sm7ZqTrLGttp/7KrfFrB5H8/RZbDqYScBVU0BCAJShaGqPoi",
-	"Yq7x6lNr4Y/iiJo7JRHxwJ1i2TkCFJohCuE5Mo3Mr1zabMazbB5BJxkOSGSqFrpi8xuRl/OoSkNR8gRq",
-	"0Cnp4TrTeom0yOV6SsUwCQCGEU8A0Akvg/4EjfQKjKxBaBKNbjCV6idR3KPCbf7algeuYnNBIhIbmiua",
-	"y6MKoCEbgSnOuJxBKmvObD5H17IK1JquFDnFG6vkU0SprCDlDdiQmqmdrE8dzRhmlfaUZsIhBE9c+wkn",
-	"Vk5nOlCm+bLGbeNnL11O0kVw4M9UlJbCV0ZMcPPVlkGhwl9hI0bjLgohx+wamxm6YA8lmSAnAXBEbKzT",
-	"j620YhA93K1wQIDgRPVyEnVodG5unmhUroWsEVCBWzGKQl2gvcrCuZG7eYSLtRCYO7AyUIp8jO4OwivM",
-	"f7nmxKgojPQvxCqVrr+pa+HD5mbEeGeqmflHbtbb3A6vk0Ig7HClICBGd8ysEVfq5s2E0LYxRfuAyBXA",
-	"Afm5exwE0hDwYYZNli/iz0V8o20MrTa00m8o5lDhUNfuxjVljyZPjeYsZ3AvROTqO5tm3/xM/+N913H1",
-	"16H5OtRaxguReB3lDuqEzlaO0BtrmWbYrhrbalNEyDHHI0FeCH7Ls5ly/FlHyOl8ti3ftZqVVfy1V7Da",
-	"xmtbDA6DQt16QDGbxRtUSCTXgzjVjCdAJ9PCWjs8KtTDseuKJqL0Oi57CKfIOvHu6ZbxbM2bAVwwme/H",
-	"qsiH815UAbCj0SsM/39ezlUIG2Ce89DFr81FmAXvbYKmy2WDwpRiwsaUO0pYTPylSDLsmvdooDvFbud2",
-	"e5GxY/uNI2IEMGeEZ0a4NdyJXf6no3ej67XavxsZPxXMMvgbsC3DH6ELWttRHt/yQo+hjfKn91EP2lXL",
-	"DwSffDRaauN1D83xovrdt/Due/zpU3Qyx5ab4I/9keYv3Wo3fTL74b3jifi9p/FFY7wMXhlh+277MV2C",
-	"SQMPR7rCzeVpPKxJRWO5CvHcNA8oMZRf9UIUmRZ3KrmKXR2Gs2OThCoeN4SostL/Phwcg/1w2nfpisAK",
-	"+CPNs6xpgB2VtSjLVK70nT7SbtNAYStYL/SBtnpnaek+wMmCYwAIArB3fu+8iHkplbn0DgW+pZMhRVYz",
-	"m+qjozuGFAae23a5NqLkCS/NJq+ifq59K6pgOhtmq0Jtc/svh4gNs7ZGxhfcpJoCvnW4bK6yNKaeDgts",
-	"MGkzLDMgkDE3cAndql35HPS3MXffbBeikKIUegZ9GaF1fNV/iZ5E/x1n20Qc5JCtz+Dz+hK6oxtP7nrV",
-	"21DOWbddnEh1aQEqlGlpAbit2UwNd0DlEbe+dKXKDuRTsF1O4wvwnXQ1Piw8bOv2eHR2a375+Mn0DNWB",
-	"ni3z7UWtdp3e8dvk/lN+f/n+45NHn4KNtJ/LJJTw/FHtGPcSOQ79W6BvD4TQpQJlIyQZdA4Ha9TTrlBy",
-	"ZVyetJw6rHFUYY3xL44I94rNEb2YQJCFLgEPFvym1LMK4WWVtk5STC6N2TVURextQYRMGNc3tjKiAXIn",
-	"iCq9NLgVnstCZRshy9OCCYeLOqhnUZ3rd6WkuAKvzRrJZoOtuZnkQmX1njRDNXYIHuM+8TUqrdbWqkNK",
-	"TwuSC1kMDP35UxcEYXW20HHqtw33XKudkdEduueYFbQ1Mx5fkJAz+69eITi/AY9T/e4DaqDckIJ4fksZ",
-	"s4YduAwyoRjJka6KdecqgihYseZJJVAVMF0t2V5tC82yVGi2EOVOCNmzupXnnRDRITJhS7WH9qTigJuE",
-	"rBQFJgC4fWUXkGjC0R+HEzhyhOHWRMKWg7aHt8pOqGm0TmbXVISIql6XfK+9WKE5M2+J3FzcUsklFNfX",
-	"C9Fvy9nDxRMxWTx+FC8n8aPkoeCPkovFxeKReMIny6fJ5QEsddcIw5bRS+n86hsoDXCBzELQcVsBIWot",
-	"tuRKjL1Sga6S83ZZN4lvamlHC8E3dgyqWJ2ShMfSaNwyEQXGvdQnyF7n3jtHtgs3ccAe3YCrGtjFaD6Z",
-	"ny2Je5jLHpLUQYDDv6ktFnpoYWm4cLdvc3MyYzAF5nqKfOvIdDiHaZqfhHWgcnQ3Jvq+0NT6+KWAGwNB",
-	"NMq7cypJ0WnioxnJPAeLneAljqyWLHcPatWOuSVJIbRutEAqy1xPHzygv4xjtXmg17wQyQPER473fJMd",
-	"ptHsCSULfrhR3zZ+6MPJIFYL4L+0pMCW9VjYRhQrMIJK1diE1ft3YjEuVXjkN6KDI+NG7OtvvmJzBCzM",
-	"8aXUuqX+VpynmfmK3ybvx9QCXp+fJB5mEIcfudWMehOw+45i9+l6ajLBBqGa8/rn1y9/idj8a9fy4pu5",
-	"Wc7519jPBt5rhDvbfzO/C7sTxrtqpJTkfR62WOC+0HT9qeChGoZr6oBqUxdrlYGWZkD9QrH/FM1Ue0ZG",
-	"sHtVYSO1wXh4Z1fvYwft4VPOdpc9GD8z17QYOc0fOyYmDxCU/KISoW2qJo3XLnOHKRf4W6BzQ8F3RDvW",
-	"3o/GZbfNPRpU6KeKiUiGRAjhU58n4chKxvdBsgzLtUjVa3mm9gAHLfmNYKDSF3v43wiEBB5D+wBO/HIt",
-	"ijF7W/U0WWIhpsiWDGDhXu6zwohVYKz3EQHGfqPAw04sRu/fh2hZjgLJWkAVlQydPiMXR3ld8Ll2edzc",
-	"doofrEk76hHksn9b5f2q+T0en7FMtwM/9xUS2YbmUjXwH4ujyskPCNvRdM7JL0Sq16IUOoX4sE/npTs0",
-	"XKpqAmchR+EFKteV+SznyTjVeVoTAEBlvlzaGkO4DysrkplaLsMayOY518auoqsxx1ZFnZfLOwWN2+BG",
-	"qE5BMu9jAkLhQh/R2Ckfrzq6TbyUlj8ZdFYFUgkZkdaKCxpdPE/DRlf/2ehArkIN+tyoPy/Cb+EziEAg",
-	"Lx/Zd92goKq/AnjCI4iWnGkFUCXy6uaO74ezkmqNsF/fFZtT/NiNIM62urR2qtMqOHf1uBqMvA0zda+F",
-	"HYXB6dB+CsSw72CkZakUAQ6SIcx5Xsi5koGx3Co5riRhnCzGGGPQ421xujz05Wv/0Sm5ZvdfEd8MYcwQ",
-	"cZAe0iqr/o+yaoZGFixS/fIlpFXtKM2M/2ndE/vX6t1WrKlidmSZdaF1obT/HZLkZjlLu4uVhSGF+c2n",
-	"DSo69ovCXm5A9u+1hER8wvgcbYzbGRLIbIV+aR98q0II4ocIdufBRQmFc4/04HQnhj2b7aZy9RbmYmNF",
-	"peAX/q6D3RHDR8nBbsU2sUfQeXe7P+SQGFVgkP5Gm22CiuFM1PHm2lr9AYSWreAY81QezuH9j1yIYw1P",
-	"29ggdLN6in14nWkJycL0G5O6iw+v5MGK16P9IzsKhakkeMyewzHud7yEGyOMvWIBLAzK+IWubtpD6rjd",
-	"NwWgzKhvieoLh27yHkYq/zcrrSR4BJXxNno10ZQAa3ctbp6EthkxjTL8Cp6nM4z7VG/AFIH3AvxDY6Lf",
-	"exVhl5+igzzEJyDgzl+iOizO7GmWwBnbWQs3odo+rTbIGqZFHwr/qjCtu/ACBeik9t5bqTFP96VJnivu",
-	"hN6Qvk/BT3dw0pP7JFpg6Nr2i+2DC8Xmsv7t/7240vPvCh9q2mMaT213kDRDqPr8rJmfq94LIEByxjNe",
-	"hKqdr+HvjC+wX3Ktt5Jx73lsLNpMWP6bUJHxWvBC8x7sTPbC00uTByFae4ZAaH8O4abcSr3NcxXuhvLW",
-	"Z+mgehVbQQxMbQiOT7XrDpYogf0xeFwyJakSRMkYWmhke2r6hX2cMPSSarTyBxR7vOWF7AhoNliZAlgC",
-	"JCSq17FQUw9b+j0eVGxIDR3tBq7Ack1l1dJ+fqFiSy9V5dK02evy34Ooc0hxNYnOwaq84EkLFQ9UC5BA",
-	"/KQK5tk9iBlAiT0TMceXiWXJeEac49bAxkG6LvlIjucw0/6bgmb2UIAwffQxhKXIy1AI08x+Ra+ihe25",
-	"1PzkAeQlg7ShLSoNIz93XFJqwTJB2qljpWILQU30YjEFZs5bWPY5WxATeFoS3mTHdQQxtkztq5+lqnaQ",
-	"Ua4lvxFIy4lSGTESY0ibWYuS7UWLhpHeXEHi33d86uxQTw2oYbKjjOoRXG+RhFTb1frqUE/O87DLhH0y",
-	"B4m1gkrCdWBDNpK67a82p91cZckc0+tAmrnjXpOiyDEezqXYzW1x1RWTIkX4NClgYHFy7qaSQofCwy3c",
-	"Kfmlh6IhUuyCU6uyLkDbAbe8A5V6LEABs3kO5Is1gr9MmTe97XO2xa0lJjI1vGDozka5XyTcsbUrFRXZ",
-	"emUo+qvVqPLqXL9bMQMcQ7Pu8q/rJKlXYh0r77rTaPq3VGsdGv/opV/V+RACGxZlrbwUJcDdYisc7tBG",
-	"aKg/YLfpoR5EbzwanlJVwwW+vHp3It6oCQTTtVfrvHOUzLUs2wP6qQtMHas8Fbor/IumICFtvOpJTL5F",
-	"HmgCWEX1Xsa9y2ZwRM9Uvr8DPZWzNoOryPP8q8ohWgNqb8ygdh6ppMDIBc5DZE7jRZaKwt6hw/jHRg7j",
-	"gEemEW3rcHPhnsjdDbGpHx8EhyKmeeax6ttFDz5ww5MOwba3OTZ+x8Gq8T3hb24bvclilnOtd6pIwhaF",
-	"CFZx/EL4b78KrKo3gDDAoXFoUfb9Lu9Z6Bp3PnFg36qSQkTNhVfgYqTl1IOd0Vi+xjy5WRaWlt8AnpKS",
-	"Jg0AZeWktt681S46FWD1he7bVAKPoHRnXSPLcOnoOwvBE5qPATv1X/WwCC/SmVcCrP1qaLbmScQmdunR",
-	"MiYGYjcbl0fDwS5HRlrAyR1tgYiC+JXLbSfxqKo8oyVKurdfa61DA1NFWaeLoO+3zhr904UjoM5jD7Oy",
-	"qzMR+FlhLyTVDh4YuZpDfMgint15KJIrtlY7thMZdDqH0FKq2RzfP8fiJzp44Qf6F4QhpC4Fb1DtSWiz",
-	"7F6Azkpmk2J0Lzqi9Wu8PyA7nypWqiyFPPbJ20APuJ4M8J6bYQ6/vk04vy9SDDHimsxOiU56fZU7GPsB",
-	"84gNHBbms6eOK9GY5xLBMhDk057lcsXmaGDOQYUQda2eR1XwBMIIi30tvuCCBm5T2AW1H+cM12hko2eh",
-	"hWmhPrC69ZhxB1e5ebXMSp2RF421O2wjuDSuwM4PsADt5G6dZoLx6gtrJmvkXT6r8UqCWwHboOq2Ydx8",
-	"I8IYownfx7HmGBsgVAeiV0BhNt6qAp3a/aLKWV3wG/ui+b7h26m6cdges1M3cFt09qZ1q1pJ/yFNCVv7",
-	"nCocdcUXDSmclMH8fyJ9N8xhPZAI1aeFZfym4317OtbofI7khTvE/KA06FdCEzjr1NRuUuxnxVaGoTQd",
-	"FMUIA7HpgqoUypHHD2BTricwhtiSiOinODl2RMGzTUTYXQpc8PmL5f2feRmv58fzQ+g52xmJegEL/qwW",
-	"oXKUPBUxduZUxY0tO7A9lIzeTm+xtLXZ+8FY5GW40F0ty4q6e83hVFDbunl8EUqROobdAFUrVvlMmfiQ",
-	"QpFbudXsItgd8hwdH39Xi4El1rWu1fU5AVKViDj74DOAqWMrm3UEebYPPfpvW7Ed2qAYW8IPvaesAdLw",
-	"vebYtcTRehvH1kdxZ2vVdMqRUIfJe6E0dZYmHRX8mVpR+aq26WASM7NrsqTW6cWjN9blwXL4AdTHoTSs",
-	"31fbpkyt9Ne+yV+njg34+jPP8F9EoIcXz1aqSMv1xn+xSC4fP754OopGH/A/3kfn6SDQ3Eg3Yn9aD6vO",
-	"umuxD2bfbd0U1mGmkul0JXm5LUSj1jpJdW707P2L5SS+XISGkG8XWRrPqNKzuvXnZ2r3/f/+tx/+cvnX",
-	"3fX++fWfFk+fP3u7ef735ZM//u9F8f2/P919m+n1/17/Te3KYvHTD3/cPSr+/9cf/n37/A/h9xS5Ou4+",
-	"/UXsf6UrQUJLI6ADViUk1jSN1RgiT1BqM3A0uW+GdwZj1QjvlzFRvflsxwyseMxBgKh/IfpEluUpqvxR",
-	"usjGXM0vcHYiVIEO0q80SxMhy7TcR2yuBc+8ahHphaaRZkFTxp9nkE2P2NwG1ubI1iCK+/Dauj9Vuav2",
-	"E2oUS4Jn4Wh7JY4/Ocu1BzD38vFxWO4fC0EoBZg/jKRhIzjbFZuAyMs0K0WhGyjcAhG4MZfUg7SBwX3y",
-	"KLC6P3OZLoUuw1T+Q+vOm5Vsrp27a+Lar47NJrBnqZ5VIPiefE4HuDh/5vvOomzI74RII6xrjynFveiI",
-	"LqtlRxjCRt2njFehWiPaGMLFEm3qEvfL9c/P53UNfLi0gXfZB1gSREgviIRgp1PbKGbD92yBXXipeDj8",
-	"2rHl8jq4AjgQmITITmVwAUST5DGGTVoRPcZHiLotSDvhWCPCAYPy20cqvh7xZJNKn29xq2FLZ2o12xYZ",
-	"0TBMHzy4uPx2PBlPxhfT776dXJqxFys3DFWs+owilWkpYiw5UjcCu7OZ/zz8Dc75GU3GF+PJqM3DWM1K",
-	"D2fPTkL/0tkwXUhz99LMaVHcpnG41sPNajip6Bup2EGMJ1FFRq2Rx+tGhDuH04L0mIFq8j8OaNJitokF",
-	"S1qEwPeiKNc9fEpaIFcOasbqVsIbkO9u2skKbwzbfOfubSKSVPNFNpRTf8PTrKMO6zzi1TR2j271Thah",
-	"AQLaPlvo5L+/UOUgaCkttFviI3YeLug5TD0SjS9j7eHLzghxeunxdCBZGEWU6miZoyiKbuRN6w1VTrb+",
-	"GvaKpsChOMyZUUuvHx2G2yY14+7R4e7CR8brOKWHz8pn2BEDYUqW86SimjXnr40EQBeI21QgWfoBe/pg",
-	"rX0nPcrPqdapXH2fqUUgu7fBXwdwFFs79mCgwz42NKBfgvylP6mdKO7HXAuWidKY7hFL0lVKxXUJ12uh",
-	"r9hWpn/bCovBITayQzCyJw+by+NxcP7G7/99cv/p+6/pP+6/v2f/9M0/B9k4fxG7l0WoYyQsab+TuMeZ",
-	"bd5hz+xj174xF9mkemMd8Mi18oaPC65JEJv9a4uUjJWKrURJSdIPJcv5Sjjgl5IV+Mn8cBdinCrDG+RY",
-	"lst0hezEiGZCtQC8kXBjO8DcPFoLkQ1td9Nu/veoX/s5ujM088ib3elxdVQx4MEaMaw7iBixWUYsEZko",
-	"RTAa7GoU2oDYEBNbxdSe8JIfxEtXPNN3Zogegna09CFn4XKo+MtozoOLFdr65whqHvOlepxQ1s8aYq8d",
-	"sc9eFmfpJmeV2ee3zF4WqxPNMqu+2yFgxwSYFrpkcGHjzIFmXwNNgrs1KLMqPTwH6Qq/ZUALFXRFOXE1",
-	"Ot51R3IQea1xEtddR0kgnLN3peUUfUOmS1VQiE6v1a5qcENNayzgPCWkTGMxtuVadVHreisSq80mLb/S",
-	"DG+or8q1lPVVufTyzoNPI3xVeEirtKShVPQ7Hv0lbyKgnzw6fRwbIryt7fxrfeOs9VwVZeu77/DhG5Wk",
-	"y7QLUUyfueaJK2xwtUvAC0cTc2ZObIAsv/UgNXdXyMdIAA5T9vaB9NjK2I3lgWglCoBdbz61CLQKb4W0",
-	"ewjDqsideJ4DWzT2vVLlmtYAyskkUawb623FU3nF5nqbi0KLRJh37OpEUcQTjFvWexZk6zXb8T0y1tYH",
-	"Bo38eFHimPf2HktqnUpYftVgdoevgcSkHQ9A93kRjnzXuI4CoePal4dQGOfqv96rpNmuNtU0BxNl6LDZ",
-	"1G9X1WslKSEt/2vGJUKKw4iJzTZeMw5CABC8McMgPaZ7EgT4w/pb1hKZUDzco5iG29vs0naLwdGGFudo",
-	"OvH7JNpThp4IF5KNClcC7mbi6mZDTCD0hlARuH1l6DdvDCFcD4j7oYRU6G1tBBDtQExILDB5YAQvYhom",
-	"HoobVqKMoJ21Mce3+aqgDtadzOZHBNBNZita4q8bMX93MAbQEoS+k7BQjaol7J0M4rFW6qaCrRdbqcNv",
-	"2Tqk3jG8utdXs11KbQfr1huHWM1D176wxJNNrxE7TpnFAN4oY5GQ+GMXDEBSccl4WRbpYlsKW6UXQCt1",
-	"+GUvsXE1aqwp6++mnXo+e67bgZFgpw2agKntsFMqlQH5oGiUng0fxedia365rC3IlCF9M28RUWEJsbxT",
-	"yCFep1lSYMCll2PjhO30Q2WdJomQYR5+qhMxxpS03HJT5mo1xYbaE2Ad8Z1KB5sxUtfF3EoQYpRwFcLE",
-	"kFLt5AwEYYa4s7b+7T+eoex1dwsFVMxpB3cz2ExaFdCowioOc6rWPY964OSsXJNRd3NAI4uvt5sNL/Yd",
-	"hpIFSBSiqp9HCwGMg7XKErOHCDPSceBPjh34aE5ga0BSkpVKd9rqQHTp9N6CSLD+6f2n93Vjw55HF1/K",
-	"yICmqmaKK279DgvNLAHwjqQaVBhWYG7LyDFXkA1XkR7IbE8NJL5jP6ffQ1s5s6Su21KqGYXfkVgCWMuh",
-	"9lIrbP5MaNwbIXLtscanyIhhFoQlaSHiUhX7MTOOHnXfps7IsboVBfgWpVJo3B/rHTDAyrES1De65AdQ",
-	"T1fEnnH1RYOYtu6kX8k2dos+bMYJszh9isDpOjP6bmoWZygQ4zvEc+5yyn4u67BLKb4phAgx8Zond/Y4",
-	"cJ7VseOffLAz6IRrV1kOKvm8e2qgcJ/BsCmUOscLm0JRrVu9LT+tmH1vUBgKtcjEpquoA0oFjEJGxu5C",
-	"GQcAuIKMcgZatq9f/fEZe/ro8bcRm0P0JQYc94Mcn/xPv2sl59+M2a+FWhV8oxk2g2RKsnmsEjG/socw",
-	"1BzPE1HyNKPqwkJsRLKfj9m1ZCnxMi1EpuRKG2VvqxRLITk2psKOYiJhWXqDsVi4x1GaiQ+pDsZX46B/",
-	"hA0eXGNAaOm1MPZCXCjtA1IztRPFTEt+I5rtbuQyQzrnAIyzJFDAwbfiZJep8aQrUGf9Nbb65h1ke9+N",
-	"bHsm/OBgnxtY2yAHX8bMQZkJBjXE2pH73/IsTViByYQI5hNO3lppdj/RRuEA8GiQytsse5fyVSxRjiIw",
-	"sg4P8mOBxd3s+qWUsRlIVjAioQpmDAmPswIf0T1d9NlBVPwfqQlZqu3sWLWVqVXVdx/BFfXRFeJvkHGd",
-	"xA9vvt10FYxsO8CaP7558yuV6dQe+2jyNBSEKNOyq7+T9yQzdkhp1Ef67IAkh12F62xnLKw5rNV0kXF5",
-	"M79yXdvMtJCSgMpvUAaNLFJ149EUHnEl4ye6WYtwYx9QfRbA3O63ANJPqENjA8LZahcWdB90C/Ka69d7",
-	"gI17Khkgk9nazmLG4l0U6kbIA1qFmN2pciBwVGfbTZBvwfzdyWYqRVQPfl7UXvMwJEPhFmG/8nJdJQUz",
-	"N0312RjWkMLrhdCAxaTSvcC87OBHXDwKfUUwZ0SzCqUt78Cr1Hks3o2m0Kx1r7ZQD+5+4ua3fw5WnNhz",
-	"vx1v+/Prl78w+h26o1HbQtQaRqrqE/UAq+IfFGKFYNDDu8B+V0jgXwmebIJBwJyvBGnUeheXRpuachM4",
-	"rV7zJZIgGX1sPoh34FygsqC4SdQuIJqvhEzMwe1aXd8KmajCnIClgCwqYc+NSw7o8x/f/PxTd6eZWX/0",
-	"rqBifxvEbVrzntjs0mQlyiEdJsyUv4W7juPD7OREONPV65rf1L269Ko2ZsbGqXSPOH9Xocl1YGXKtdhc",
-	"YSguLAe0nnvGC9GIn1S86aNQRtOF2QZ1sOr22qhnI4W1LaGimfVtPu5/qkHTM75yD4CjoRDL9AOYFTHP",
-	"MvNnVbCNKDY8TTo03/2Yh3iRwseat370jWEZCCLDMATiocEoG3gYC8bz/K7wG8tF2Bd8E/6mVarLYv/G",
-	"wv7u3ul5rXSwplojgUlO0UxUzPj2ZrflolyPvXacwUMg46mcrcsy7+KPw0cznQt+o8ECs8y6ihC+1G47",
-	"XDhUCGhpqoq0Mw+MgYobIVm+zTI9Zf494Ent8EWWw/d08FVXA2vzqZYFbMz6trMuVt3trIGhqQh3/K9N",
-	"bIldsuT+yn0kxvyI7Uoh320rWI3gpcNCCzJUW2RvWPWW2tUiHW2rXRP2c4PpbVGddkUrbUh9k1a30eL4",
-	"eKuDVG7LRqugJ5MoEOrN0LO1y5BxSqhv+Id0s92Mpt9eTuB5+K+LIKg0MIEe3WNTNGqFoFQ6aq9HKBZ1",
-	"J28rx84081uPsKwKVSHZA2dxprZo0lCpPTGXw3EOU5/zcn1OWnU3AZj/vkOwKs94afRp7zf+am9otW+1",
-	"P7w/tGI04JaGt01jg90HyXIrRDgeMgMOTdfm7DaPMUrW1l7O0rDZPqDkgA0cq6Lii5tt80HdgeTeNb45",
-	"2Kw91PHWDcs+vsf86YEgRwuTcE193pCtxm5EDmGMOBO8iJhWaMZtthrzYvW0WMPRNXI/86oRDzXQb5Qb",
-	"X05OR4PU6cW7zNwBgwn3H2ox+Lr3kgY78ogB+Cpq6XnnUQ+CdCHt7Jd54UEt/qungwKEnkbKKmAWz3O/",
-	"c+RSFVcOkWt9O6KBpKbseNb5zQv4zpzSq9gc5/zv20IcaljWogwetvV+BvPED0F659GUoq7mo2xw0/uy",
-	"6mxREhpv8fjGeSTQee9FyYzv6PBrzcOpRBvITh487StNT8ImCBVbKFIpGZUID9alsaLMvJqhrJRKGp2O",
-	"P5L6nH6sxImU79T8x/3JxeXDR4+ffPvdU76IE7GcjD59amWi3TMGHHgu7YT8w13RNkf/KpWlKh6zZ2te",
-	"EKxrQ/QGtvwYgxMVXBsCFcaCVSVhTpM7YU3ucNh6R9TgqTqw+Tp7yVRudMPYccCqsmrmTGI6ZXO4bZYC",
-	"97uTK7VkalvoRmU3iewVm2+Umeo5sjpJkeCF+FdkXATaEKh5oiWym4Dbdb1i0N6EnjCPELISg0Sb5VsI",
-	"+/QxIzZlKNYqdwrtMo6ffD+VbpxpUe0r7QQgkFZaIxa7aj6Ik2BOCfgI6ohCAwhqGWt1HEY4GjEF7uBt",
-	"bpYm5wWEIADE8FmQv272D+jmChgJ0vBZxrGVheDxmi/CmQ2j5CwyrGwt/Jonn2VQu/U+FIgxp42QsWik",
-	"8Y55mrsRPjFs/jlu2FM5/7BwcBC77GnsApYThmfZyyWAmfpU1b6Pgi4XBfLG7M1OuUSsC+gaNUKFGIDe",
-	"36ZZotma34rqdxzQOFR6NrwOsoMb0WwFeDkk0Tk2wiZTkf1EwCbzJQ5Q3tPLg+8N5k8H1LEYzYLFHU5B",
-	"7WUMTg8MGtXZRjVq/3zdhMdkz/Fa0qD+haPRSLnSrcPldHCVMV+h7ooks1XQVceQHCbqwwd1ErljfRfW",
-	"XJkN1IghSfkvVH047oxkhQKhyDrpmtPS5qwWy20kf4T+Zx+tYPSFp602LPPSMVpXe92nCJkXu2FDdG8z",
-	"upweYupoVAHhP/QcjjkPiGcND4qx7VHF61LkiFoAsCXQ/TMKMVo5J7/KH5/lmjpEPB0uBnbI4MPr67+K",
-	"oKsU3nczGFULcGDpfva2XQC2g/F+Z9q7cnAzKMLN1LgjUKCmtrE+Wcc8jkVeaq/1QrGV2hI/pUH9FbCA",
-	"hlKBDeQ48WnIjiXY3MbpLpalCT5Hha89mb9MlS+97bSYMR6Pgd5EeGyWzuynhnPkPLqSU6v+vnRL3Mpy",
-	"aZQog/asj+9QJ57BQeYqXNgQ9iJddrTghyhChFd0WPpLYxseIvuF3Zyu1gCCosJCIgAGeiF0Qo9BJE9v",
-	"PYu3zXRK4+ybbjN22PHtgpP6ZlvIsEmm78j6ZFt6duh+ZIUM13FsF6KQohR6FisZTjGj0wMep9/PJ8O2",
-	"75ERxvZjNCBfWqJJI/xKsxaabYca7FSgsRnOzB4xs0o3B5A3t2J2GBAMl/RqJmwuPKWJRQY+cmdDG9oB",
-	"Njy2EObYI2ecyVr/uENZ6g5TRB2Lp2MkNJwOWhlPQ23LK68bo1e6hGULXLP518hA+s38YBFkKGNATMgB",
-	"PxNb6zXKz3c8dQKWFqzcFjKqKGsgljcIwtncr18U7K87WtGQup1T1zGMn0JqDc6rbRmrjbC8nHDpFZur",
-	"Il9z6TptVIZOgldCqlIUFFNxKL+rWrMaatLhIkW09etV3kRwGeywAYtF1T6Wkbo6PewYw5Tfu7SM1yKZ",
-	"qeUyvFNsgHnNNbNX1xusMrVc3imCeYp9bEsXhgUSPF1z9Kg7UGtOmXqywFt9mvEot4eyT8doFUNt9O8P",
-	"2Ak/utO2ERy8SwP4z3jcWRXZFrQhB//xqafvPzR1L5cvuujwrr1KXo3+B/bps60yQMtSEe/JsbFhLf3v",
-	"Zv99Uavs7vZVzyZYNDVDxDPIGNvTIPmHszN6UWgAdcbLpfM8ggp3LbKNmaKiPI+qDe3gqt1Sq2X+ML3a",
-	"U3c6BXAel7ypVb6Uc47vPec3fOGhB6GliO1Dq8hDVmG8wK+9BWx5H/rB/z4fr+d+PXaqHZpDMJVDzI2e",
-	"fsGK8yqZip2MgOvIGO+h06yqsPSLnlYDZ7JO9hSId2Ovm1qz5jD8Pg1GMd6uq25FFKyg6CR+6BUkg6Wo",
-	"vBUdOYMcOMPIrRkQwS9F3pgWKwwPOpQxvHe2DDGtvWwPr6wOBxclHTO3oC4ZhcluLC2Hhude41WeAlv+",
-	"6EiDPC8CsByam7LPmQ2n5gpWmo68oTWfTrPeoHBCmQjvjaoyO+BKrxRA13l8U7EzQe1/rHSpx+yaAifm",
-	"N4xba1vxSUUJ+8i1v6DmYAjacIIXQq9xrfuWij+Di12NeZgxIw4gSwiI4H1hooQGsOiSF7YMpkZ0cOW4",
-	"EKB4DsjM1JJtsD8ul+wC2A/6o0XPxBMQTHf/0eW4I6s0bGupK8ZLtlG6ZN99hvR7U2ZhgQ7J3jO73ocF",
-	"EEQO+9x6G7/Cf0BAANzERSbmU0v5FrF5wks+y5R2JHNGn1k0F+yNiM3TonZ3WrKYS8IpJEqaS2x4Y1qJ",
-	"hqtsLkWWIS8FtjS/EXs2/w0qFd6zQmWZ+QZqbaMJa4whSrMwotnlxo6kFoVw32EWzRtuGB2nQoiM+2xu",
-	"sU7zKbU4UcVKX72T99kcGDznU7+tacVqHbENkMzjPgLYuGapjLNtIhK835KH1x+x2Ja1W4neD2TzK01P",
-	"wgcg5fh8CsXo9DfXF4j+itzbIk4ToS0fuzkZHB98bSodsis6leIcphKWr4uNh34mjZIaqRUahbZUgGri",
-	"DINKFX8ioobIiXHGWmTp7TO8mzSmWi6xOA/5Fi2ZoTSDp17deS4kdFLyEY1j9rKObHevr0PbG+45FPHr",
-	"o1/rmyIU4jNfuUXJpqcET9bFfobUHYGcF5C1LsSKY50YbE+HL+X6RlMUlZd3ipfFarPhoWQ30nvBjNOC",
-	"2kxsWgbKkKrFIp737gx8vxn1jBOH3uIbczJJi/jElW2NE+pxG2KGWjKZEviFS6POzAtFggLKM9ez+Oww",
-	"LGMWDAoEUAvqTpZdBzDCC3GCVtD4GpUKxPg/C6SsnWhp2eja5RggzG2m93g9t7oVRWFUWUfso5IGNKHS",
-	"eF2ttmv6ah9icw6fZQpOCe1ovteHbROrMwkesbD4Z/i7VGXEOJTKgwQP+C4M7YTe/qyxw3yQhjvP1/xW",
-	"XGHJhXlMs4z289pMsHGiVm/2WRUEh3kNGlWuIftZGhLlW3NTh0/5GnQzEoDsFMsLFQuthcb6FOMz34j9",
-	"tOLepUa75pBKS7aVZZq5nUulllQ06PgenIvhmIYLwahgsk7ydbhLUq7idQfnGZd7poW2vePhPFVwmvbM",
-	"5kNR32l5SiiHtFwqoXrTvrnIVihHFl80nFzFJRG5GAwhc13OtBBykBAGAkMdB62SYb6Kt2sBIkZruxBC",
-	"srXgBdYb2oY+HuycqijDZb95F2UTrCkGGVJyic0xDFZdBTiekuUnHcm12TMUd6Itg0EnX0SwfFFky8Z+",
-	"oCrFnXE+3skwb86tuhnaIzlTnRzOZrf8rha6ytOW4JOFCRu6EsW5kEkqV3OrBNz2NwskJBooPmCQbqBW",
-	"GJS9hS87kJI9KsugK1/jte6uWUXd2VHSbZ0F4mAABUhtU4OktdWjByaJymIbQhnOE3ErMpVvhCznU1wO",
-	"veYF2slbXWGv+KpRYOXdaY4VrTLelQ5rY0r6pxZt2oG2pJ++xW9yS2Slzero4/BZWLTvi7QrIk74yXpM",
-	"PJXG3ylKt38oYNgteaFQ+ZlUWqWozq5eDgjfP/huCLYtt+JFX9gtL39Wi1Do/3e1wKKiXQUZW6qii1x7",
-	"Vmw721XadulBCNZhiPbBrCrwxAV/WaYy1es7dvn5XS2+iKEQIHHZ58JW/EOSQRU3xrDrYi7uRrFstkbd",
-	"6A52fdfavjUKWBUsbosIqRRqUoXU0YH3Vq3we09/X1IdP++H52gx1Hrvldh2/fopX9MlhdgNNsi+9wZ5",
-	"9izFAlhRtBkOplXCrzpwtlQrWS15ddTY/ecvy0F9cJZssFMuXygdDO8738i/6LBfu2MoEOegQ+QrC5CL",
-	"KNaB2etb6HiNbmQhNqoUUzbP+VaLecSkch1gIAfAk5mS2Z7KVrXf5Mn8/YrNdanymVQ7W40Khqz5o2al",
-	"UuYCcSuKuasxtu4rlKvXI/XQ/QFGMsK+3vBukEt8B+S9bzsiy9gi8ZnK9+31XIh1p+7ETDrYLC70RZxq",
-	"Uu3Af5BKCvMlexnPKPE+t0GWtKMX+o3Y108H5L044JW1wpnGInjdZmsf8Ty9HxciEbJMeaa7ngm0fvUx",
-	"6LXKj+AQA23UpcfnGKucCsQrWsKjWMVqNFUrYaB7rExZWqGQxOMU/GuoMrRrXV90rmd4sXojnPpNFKX5",
-	"E5Fnak+F3CdMWe8JsrwEdw9TncJBdofmWTBy2zmrJ0p9YDQnXyspktlabcQw68IF//qp/p7ueVoyGJFm",
-	"ZkRH3HJcjQSBuskA79LneeTp0SPoLSI3DloMXrzUOqQOPFxra3WEFwyW/Bmxx/bhlO3kWbtic0gb3Scv",
-	"1cIR2P37QMDr4p+BVNPFWOz/fBFvdunL9L/+4z/H8cO/lj+lj7bn3ROe4i1vBroGRIDfYYnjJ/do998H",
-	"RV4tbfVYYhv2xtFvZf/SCGZmKubZyK87MgLeoqYJHugNoKjfYfvzVB/AGzsaCoBZEvbcgawCWOhoJhv8",
-	"g0RuoZZejULH+XKKzi5pwGdUmp4Aue/49uiZVclRTEYcDO1oGOo1gdu6enC14wN3iyBUKMNDShGhRLbn",
-	"jtEDsgcxzXO4yF7dCUFMhEyhpepVrdmVVEDGjYgMKFE1iz7u5Lz/fLEMXeYDFdbv1IA+sEEsnG0nCkF5",
-	"K0SARkxlibBYqrvQSIT8xuH9sUIcQUShajz6KePmOEUqvoj+gR8XkbUXsVLwIlE7GVHNfsT+6z/+s6YQ",
-	"8MowqfTe6zLSognkLC/EbSp2V1Xe2ozLA/MAmgovckVzHqDzDd2B9ZiIuzKmKqgwL3qnKT0o1e4KasEE",
-	"cXfhmypEtJVerpmZ4txyB/Used/fGbDXNt1xers0LND3hFtBV5wrJXZOMrodOAL5rWB6G8dCmG2J81lT",
-	"8r/ZtyYLo+L659XzQq1sh7/DlrLIf7XX1nqiNWV2X4lFqmuVfj7W2fN0qITW4lvCxojtYvE/PgpnJsqF",
-	"4QYZv6eE0/w7Kt+W8jcgaW6p2uG1rrPwV08mOhIFZPLaOC+V0hsjGbo4mJ/N7jRSADBc6OWVJQ6FDpHF",
-	"QkixE4guAHQEUmgg2S31ybmcMN0FHLDRnFIBZDOqGhkUumRaxEomusIsEyXJmFnWo0IkPC7pnKPIp/9n",
-	"854gD4cKNli2j00AnYetLiB8g7VzxPbWoDA3lklH20HznAOZW16YL8Wjtt6xpKM1q/IEPlBQ4C0rLJVW",
-	"Vy6eD1AaaBlgNBFtVMTzDakh4L1HgKBB4ohDeGBPY1SVIQT8yyWswgYYrCf1RjeugLkeIrkMdi1Y8w7C",
-	"gjc2uVGvN6l6IFsaY2LSM0e6EXGeRXVqTfQaoVBaNwNvOz1LFjPI2pip3/D0eB8LGHJEQltbhbpUkMDZ",
-	"KexSDq+tEmzHDWjXj1Dv0evsqWX+Gw9o3zGKzXdkWZc/tJexV7Tq94v0gJi/ffSZkShyhh0FoXwHjBCr",
-	"Fqe1KiZ7io0wXbjYphk1NAeyNC89BnSbqdQHbVLbhSHeiFEdZAe3H6VCs0Rel20Cz0PI0zcV/yiyi+I3",
-	"XzGj5ffWskddCRf0tmq9BXBIu5AV0QX2fCH9ht9ANIc5fIfN06IkiKD5Bqv7Q9DHnuN8Ie/G1T0sJToc",
-	"R9k8xR3Yylvh4N4LLUUghDWEIsxuklbQUIrdnKDmXsoECFj2orxic1ogImuwNjtcQKSmSrrwN7H2FVQt",
-	"QIACICV1/gY9yTVBw3vMsa4t6TunfncEqaIDw4qMxYjk27LqIQ7OAo21TU8BtgIyG1bUFMA+X04ZJ4fK",
-	"WCa3EMbz8dVW+UmxsyEf0DGeA3Uk1tMqt+xZvF0Z3h5Fe0t7ncCfRsLg3nBECHGftaMmy3C3Js3m6LY0",
-	"+pL9GO5r0t2y25qCjpuWBKCy87hHFAPyUH/j9Trs+w7rCe1eEYqPhnMp1S2dUxvmEexoBu9hIe3q2xbz",
-	"ghdZ6nYe7ciq6NXKnGWmLMRWh2OgPtgluA5g7ifFHogBvSMIbhwfrKHopaJwE86sb3hoEujFosp7JSkU",
-	"28gSlAqXxr2oaMw8PzrUEabbv/W3G2RnGxJGVBoH/NkzMyDazkYxISqcx9eYvS65O7E9SgaOJ/aynOUq",
-	"S+Ng+5xf6ReH0E8LJuQqlYIVYrnVQrOvpWJ/2d+KQqqIeb3jQO8X2wxLZtgrsVLfgOOz44UxNY0z53pH",
-	"YdxhL2N04syTieX60eUlm+Oi2/HOLSgBa1Gg0Z5RIDdiX0PfDq9GWmxlkonZ2Th6kffWPLPdF9EcU9AG",
-	"b5GpBfuILtKUvaO2Snjbg9uLd6OI5Ty+0VP2Gw4MooLvP43Zcx6v4Tfs4mIeFDHOSl6MV38HL0Vt3Jvx",
-	"rV/hfGnqZAFMl1WdNvJfZYJt80zxBMntzQvMvJr9n6V+6Y3Hb/jk0elsbLC6Xd0NsIwT25XCyT/Pi60U",
-	"c8CfmMPdxROvmMiomWm3JElVzuh9IpmP2bVTgMjULhWjnwHihPJ0mMdxwIdCLmMW7E30M7+p6uusiWNj",
-	"JVK4ZkW2a9nJMj6USRim+3j1Dgd701piac1CA0g0vzE24tbnDots2DktXOgbbFGxLG0JZSKAYt32KYT6",
-	"OVdW6SkQvY3Xxnyor/zUBpkx97sRXGqGXcHvqCrwoOgoF+NFvDYmjB0wZDKZDS1UDaU2dgaIR3TDjZNt",
-	"dt0w/+m140I5B6No47SqK8Xuc0hDm6uaq0+SDh70sUZ65IBjs7waqyncHi9X/Rzwh1Uq1BX9FPtZsZXu",
-	"LKR5/a2yz5w5VRlNo0WWHH5jO3LRtHjw9S5S0WVctAyIT5E3NLTw+g9t0RjaTiwCQ6OpcGPbyh7Deg/h",
-	"fHULgvE+GtmjnAI5Sbspr+3B+9C2zO3oeYtI/ItHXk/azka0oyqpMDrUkvbT+1YoBjys4zzMtdrJATRp",
-	"5EuGG8/55jYFstHI1RWpB1m3cxrnPPI4eq/8Yv72CdFbYfyQLpcv3d69M+fw0G4J3X4AnG+gwCGl+LUq",
-	"yC/Y8BvxDeMAL61oltuGv9vnIdiL5cPrtToeW6T2TTfqDxY55o7LySTykp8u8uAaZ2I9qz29aX39UN+A",
-	"nKcfU71zlEzPuuLt7elwiQs3Jyh6vIDjDExJc4RBVHBN4fh2BL6jO8TzWkOIqNl2KTrAsH10tjpb6w+v",
-	"oXaa75gpBFCFkL1z1XS5a72nQuEski2zE8jUIfN3EFXAJ19T9wSmv8UbjrLJE/8d7e1qD9rBVfPmDaLL",
-	"iHjt0sEDfNlaUKKdma+kxwmYKtichGuO2RxML7K52klRPDBb/MED117hXwqxnLdg1A2/YHL56GC3l360",
-	"/2gAHjYqq85Tlih7BfHSevcH7zSBQ/EOPsOB6MUBo9Al1X5SIYQxzygA1/7Q39WCmpKVDKBQU0rxxjce",
-	"GdCyEMFuY/0QXJ0lND4LXUmDWQizIzUr1bgDvdT5OHO7x2jXUYhnnuAQCpWUgY4KBqHMXHTyfyKN56BK",
-	"SL84q3r/S/vnN/tcXHeVX+3WKhg0rrKqUDsdxNL+C+aM718cjZnZL3bT7ZcaVZ8ckWAdlEiyftoymSQW",
-	"OxGK7iW85ONDgeU+7eVDNAQvSs2qeyMvBg5obyJIp799M4+qFIhN+gs6kzdtzgKjwLmR/6RHuNvOwMHp",
-	"c2nkph7eHuk42t6MHfiIDZd8JRKXjvfsDedTm4cFvzbeFgWdBoeUbv1z/kpRrTtkdzKxLGdqWx7AfeAg",
-	"NVtz6BtbKLUJW0qZuBVZx4O28bpW8PuVrosBFQCCPtF+yoAWKLKrjHjqSmbfdyia3jMJmn5QcwGcj/aH",
-	"vnILDyxjvOQUPdEO9AqmVJYO4Opv7v+AmXRStwOo38Ebz7937RaY3Z0lttJkB0uRbMUT2rJQTN7U3Rfj",
-	"i4vxo6M62x/7cX7Y+ob8MdXGmLlrfWXnLv8C5Zb1d5+jWrShgo/Z5n2H9tdKHBo1cvsyFM54nf69onWF",
-	"xh2obXoS9ZzfAqvM7GAhJLZHr5p4g0/FmeYZ4Q0cdMGRKKx5mDKvuQvLpR6OdT9uLfrbrmd3uDcuUITN",
-	"8zWjg7AOnuAuNh7Z3h7Q4pxrJm7TRBAs0J0ZdJhGI73NRaEJDnYQHpGlUpCwH4BABHOz3vDCjBWiSHkd",
-	"UHZx2UvoiGf0jrzv9P7qG51ac13VnHnqvTG4BdWNkCHEgOsW3yfi+EXrND2xV0Nr0oCixaxrEEP6/AOP",
-	"IeXDifWpP2oUOkKaHd1Bb2GmmfD4PBGA66WS9rKCsqltadyGekUNcmAi4ZO9ucGKMXga2qZRHLSM8kIs",
-	"0w+h6mRNGOl4zQsel6LQkZm4QsRqJVPdHuSiKGePlm+enoeWKrQrCCRDY46cDB+t3oI9cJaDETbTFzrW",
-	"zbtOg13YrZfKWRLkRERkzrQmm3gTdJzHLCY9hWWcuqyhPVmT9Kp6dcM/YFu/h08eTw53+YtGyA8cZop0",
-	"FIFwDeD9U4AGmuWvNW8zlq/IluOjqfPuDdG8b5NK9+9jMtltYZoZQkqAtsBp9/eeNcTtXdbZ4TYalVbb",
-	"95DixufgrbZtQ/DDbB1KcN129T4URNqvJNut1Sai2nKj8CJC8zrVlyl1o/FjYbVLu6qNmgrBE8ukVU3I",
-	"5eTyyf2Ly/uXkzcXk+nE/P9/763UO6hdgTlXUHrAfEiz27Btj1CMov62h0+DakynjLgf/T4SFiFTVeG+",
-	"M07tu5Hr8J+IOLXcau03l8WelGxzhi7sDD0eMEMtR4tAY4Qco/UIiwrG9Tsr6Kvx1TO5ATAgpnY/HqHW",
-	"xbxvsP9ELQUctCPrpt6jsM6ihPHHAcVnrZg2FKzbRwUnTizWSt0EW8yH4POJnzjUBJIXt5AmSoEuWV9B",
-	"4nYKRNKDsjmnmH31ziYBsCYPOBU/CGMWFQ4B6FXhbnNQF9DHsUyzDNyI3lStaZbKVReh7RtXCGaJzLGR",
-	"oWMHhcoUrfsbiU37dbe+OY1u7fBKu/ToWVfbeBiB9/7F/Nnh5e/0howvRHbUyPoJr/IO7YNWFcdKGltj",
-	"dFy2bGtOo8Yr4rIe4gSZr854lqy1QQb5gYWpiInMOScSxksPZ93jtZ0WQ7pClBl93hXGFwgTh4T8bTst",
-	"4Otim6ZDdMlwBdPpSk7ZpSWjZYUqIW1jnPutTETBdnx/hBn2YC4YVV/FUGcLwwYpoFOaXG6LrGc1Lfkg",
-	"5ga7YyJUzd7edZJeFdTaWfakKPLq4kAtNtr41ChrjjRwo6kjWQ+EM0nSB84L3dWRVXGEIzaKA/JuCVng",
-	"MK9nbe9GIuLoJMLl5D4TITVGCLNSmEF2JTXPQkyRZLcnNlYLUAF8KA9Xw0JDYfvZqWbJdkBQoxA6V1J3",
-	"nI1QB1pTaKhUKljSBftL+n3kQCNgLqMkfqWt2uhQOn/ro0VhrWo+H2cl1bz20ZwDtI7dOh4/Ji+3HcDb",
-	"H9+8+ZXhBYH5CavAUqmb2aZDz2ZKrtpSbG4Z9+yz68TahQotw02jpl8fj5c0puQckZOmgvoyMZTg2oYI",
-	"tnlCbZ4CWsQVaZNoI3Feqvmik7WcDmVEKhnVHtKBNLgzzu6XndVfOfF7DikIIifGfdXRwI2PNG9/nZCw",
-	"CsehmKe88GIyOWAlh5745NHgL/icNnEhyrQQsy4D8odC5UgsAIhAo8h2KqC2/Zo3Y/J1PxGqSxBAi5dc",
-	"ecBiCHo4oh+wJoGANfwmMsm8yb2cPOoRoeuS1ldokxwT1yZGVVgDe48FFWY3Q+AR6yhZUes9CbTJATrx",
-	"cMXrc/TbKE24TldrUdABGDzgXEx1EgUxLrxjHySeVXhU/Lf5rFQdtM9GN9YP6AJZBLxFxtb8cGAf/ogw",
-	"wejh5cOd3gh234YpD2osKNhF2g7qyHlKT3x/aDQnVUMGIzgvKSmsMYLTCHjXHOw7Kssj0HQcg73oTOM4",
-	"rEM7RwFXIC2QJezJShS7Pz1/wx7gEnUN6n+YGiZV1kjBSLYuy1wzQkkxtS11moAuyYv0lpdmS5VAnxSx",
-	"rczMNaCsqZ8hg+JajYwJupEE6acrAxXoZqwHBL/LgkJLaT6liL61jiANuhBgiTqaCF4U6a1ICFZcCMES",
-	"vq8hyOypDj2p7H8SIUzQklrvGxVhVekVlQt5YfMqj9CVPMBKsGNNneHL67kAjyxGey1L84xLKRLK7LTi",
-	"+Fu5QPwb9RikB7KjI0CqoVErWTAitOzIG9pO3QgJUdlqLj69j0aa2CORk8Zrfn1RDbFV3zTQOl3vuwok",
-	"3Ns/Bk7edoKke4jHxNu+KDpk1673z4L8vm/X+0Bmq/AoakpKaZFpswYKHSy+gsun0NvUjnYesTmVhsyn",
-	"jLNcFFo5QcLGUCg9zvegy7FHqpEWcyNlSknQEPrtd/mGu1OPXdFqU+iZgM8CokgzIDTYZptU61SuzF8s",
-	"SmmGHP3kITnsErYz1Rb6FN9ETItSA7mGeRT9s1yLd5IRDNER/uPLoQMP9DUyM4LMvmq5NAvv/cU2pvP+",
-	"RH1zaEgEcazA/NjXJ7LUXbb9V2QGAqzrUOyH0K9WK7sIgeQ24k2lANBvAAZNQ4A5NEPi5cz8WB+LbcMP",
-	"9cXGKjaaMIX+WWmJzwFNMJ9ayhsgdIRWktS1eR4rWRYqmxn1IZxu9Z+cGXcUHjl+J99JkDcqZbAqOTJi",
-	"J1P8rwpcNb9ic9eneOoTgthaMuoeuijUdrUusb8lVGh5fZawRmSK9e6ugNq+tfEHc40xROfROwn/oIod",
-	"8xtSx8MQsUZmZi7AVqw0dBRPdEDgLzzjxWZeJ9vx9EHVThGUK8RB4H+d0LmwrBV6jxGxIfsV8TSJZ/UH",
-	"K53VX2xTJ/cHEBWIwICkAMTbW1qf7QzXqomDsytlBlifaSy5rf3bzjP9Z1UXRfz80Sg0x9Vk0BRDjQMv",
-	"Nl0nbpiJxqZ3j5wHoGc/RbWcfkeAE/I1Qia6wgaAzixUrjTPLEwlshywZirhX7+rhdkssB/Mv21zd4BY",
-	"OWhFv0DpGlzkrpa+VUoJqocir2O5rspyqtZH9gDrDSm3OPU320LepSQzCSO90nCk/Bg6wqi0qhfZFRJw",
-	"eek1/3SK4FDreBHuj55za/TObq2qH8wwXCQcqUUKDX/DzqGua/mXnu4uIAjE1vlGHGvk5sM5OjYH6RGQ",
-	"bREG0mDTG8ATYd9wTVicci0G7ABnpHb0Ld5gOS2nvRrunt3bsg1Uf3WxahLBK/HL6XJrhKQ+swFIiGcq",
-	"d1WaHVFhb9cKCXmtXX38Dn4TiDYQ+abD1hBGxAzCe3qHvYqP7OL8vyHrrC0lKCQR7plSGXMUZW0OTsrc",
-	"6uX5uOtwxQCIa0Li9dSPRrDxPZI7+KdRzlCceyO2edeh8jZU5FfXOWNrgc2JA9yvUKL2jp7xOke+cbSw",
-	"jd5QO6kbJGeem2S96/oHVR/ZOLdJyVXfivT44c8jIuZhfQRwaDPim2wH95AedUYLciJY54wAn//WFgSe",
-	"p5jwL9CSYC2ypDsjbSuvYB9adiVzDEILV+jcVe8UHGyMpqu22+hk7skpxIbplnnTtTg2OwQiaeiOAtM0",
-	"SR4oSOBNQKO5ApiHXk3uCnQ7o1E4KOFlFS+ZWv9zWQjx936wqGU2GBZ1uB//98J83gTtAY9RlipuUu06",
-	"Dmx1rUjdp404qdPlQZ1P827bR1nuoDazw1aWIjFaypFO+evzbWi4GPfraPMFltdWWqF2EtCEkFGje0bq",
-	"gy3VFmGvm6hqy78Qxi11t5Y7RRLWgBop/1ED+EZemtE67Xi6vWWUMvbj6+i1CxIwK9VqlTl+wh68e454",
-	"4w3dGWbgo+ceErwaKVddqaUlXFGRdHmrND6ZS8T6jcdk2l73Odse2BWudSDV4S4ikqkisfC1Qugc6pkp",
-	"ZHKXJizQyOd0EetUQL+4tJjrikrglSI1y2rWGGzwKo4IvII9kSx3bpFWkUiTEnIwEQsPaahYfzvVzRC/",
-	"G1cXYC1ortL6dzTzvvaOKWrfPSVY4dz+MvczjT45v1V0kb3DrMC8QnS4CEnkmJOKGudf6UJnoXYO/6/Z",
-	"ScOwdbysIisdoLqz4OaGmwWnHMJ31aP1GfpXT9xsyyPnd9lD1txqjkeXINhxF5SH5CbCz6MG3ZpTFSFX",
-	"2g6JQSuBs+rkLjSgbbBUyUHAsX7QwcHgxTNDvVDxmS5XCBgSCEajXVIan9VoVuj0dydi0nN1m7R68xQV",
-	"2GxB6PQQgmfD/5pVDCGuPRco7RmCg82YvPa/9bBx1Y8OYLlIgur9J2l2DBbPsO5a14PL9fe7MR5ydc+C",
-	"besyDD8TuI1edyLEo4OIvZr+KxBjC6k4iqRo+P+NI5PCaUbH2HCzpQB0nbTYG8cIWGyAediu+Z220aFu",
-	"I7bPnJW/K8d8QA2ciNxQJhVBmmMZoz9YyAP3auHWnKxrmD72HHqXqKKGDzZT4YY2dt96Zd/OS2gkBZHi",
-	"MavLuz/Ohv8yCHozuRvfZRdHNR0ndZ5qv2safK3f+s6u8rmYpasmLl3cSz4K5/Hjh0+CfP1dOwPPTNuJ",
-	"FFxL+DXIWHPK2V/zEBsU9BnHAIteq10Eye29ja/caaNYt9Obu15eJzbG+VdU7W2Ps2XRRsw/DBBV6L73",
-	"CrNfXLN0GZhma6hA3Z3t3ZWlN9gzFnhK90S9Df14iKf9c3rUbYv98Bdpj3ox/F1Ksq/NmnwDfWaWS2qq",
-	"BWEUioPARzY/F4JhwsE5bAsJtVxaZhNnsVmgT6nMFZR5pcny7M5G7Mrh7BD6aVvZWYVo0bMVPezXrcn5",
-	"JnKXg7+zUirx8bZfW1X8TYT09fbqqqeYN11rrvsw0qNhHPiiV1tJfhgcReYieDZgZ5dNQlLzRZrv9Zi9",
-	"Ih79JbTM2E09Qn1bJGyeNXfUrVLwwsyN0Yce4xUhGBIRZ+Z3c+YBb7u5mb7ff7Le5tjjbG6jreZCjZ3s",
-	"pGLY9obtRXlenn4zhlkicuPc9TpHI+84Azpc8DcQUQbTwTciqR1/AfPtyjLp1jYMeXlmYpVEPMmdjGys",
-	"CJodshKK0NiglVJzcNhV6WzMonByHLL9Wg3sIEGd9Ohf16trHRZdbou03L82CpFYCy11QzMsgoQbkFy3",
-	"nBjzRVHO/us//hPSc6BU0THkhU9JsC7LfPTpE5zbyxB5JrsVMlEFu3fPOA763j2GcEbiCLYMNphI5MTz",
-	"GmHjHqTM4+/kvXu03+7dG7Nrt/lSXTXZSSVQ7ngZhnv3SNfcu2fsQXiMtWLu3YuosBkxUYj0EOzePbJx",
-	"zYt+haQJxTaMyLoWXvydpMSLkq2cirnY4tbEBx6XkCeh+lyytRPAUt27h/12QcUnenzvHpt/5Hn+aR6x",
-	"+Uca/SdKl3607/iELf0BI5VghQDYqu8khOWLFcNQesXEXgiz+VOe0flSUZA5BIW5LdUUZhfJOwknMwzb",
-	"Y29JdTlljyaPaPQ/pbqEFS0Ey/kKIGH/nKWbtHy3nUwun0BNAhG/UwA/1ebLjBGLieFP8ytb2vdOzs1f",
-	"KJnKEdbqThvseWbeSo6zma23FnWAcJeYF1CDPQfcxkdMd0cMjzBMNkfMZqE/zafmEHgnzUf2IxEh/iQP",
-	"AmHOE54A4vidtMIVWbZiZVtfwUkw/2czrD88nGhvdmws9A9y7oErcbLeSRyL+bQ5XQcJaSrjALqcuZzj",
-	"OG29JGhZs740XdBaGvvTroCc3k6cRd9ZWwxajXAarHny8zd8Nb+quuqYJ7+TmrAXwAf5Ynn/Z17G67nf",
-	"oubrRxeX3+C8GTcBAoR4IHLNllyXoqCxvRI5Np41Y3oOnXZ/ffn6DYW3zBheJGKTq1LIeH//L2I/H9Nl",
-	"EEwkZ00w84p3cv4rITavGPST5htNvfrwvNFsHqsECMfh5UAqal7M47WVT+T3lWxufv3JiPLctWy1kSJC",
-	"BPAsI0BoJpbmMPte7JUFqGBzrkeXT8kFfWWk7v41bAh8CZoSCuGYiHzEJkgIFGVq+U4iK2Fxm8bmrNrK",
-	"0rZPQ4QarBS1b2WIvANji+D+kT/OlSi1eSCANvxvATUheLy2I60+PLWJpmXdjrNagiYSaYisIoDkL1My",
-	"FlGYJyARXvLPJyECcyBLY0HVwtRG5Trn8VrcvxxPqHYATx09ffBgt9uNOfw8VsXqAd2rH/z04tnzX14/",
-	"h3s+RaMyLSGACLvYyy1MRxdEGS15no6mo4fjyfjhKBrlvFzDgfkAncP7xVbCv1ehirRXW0kThWl2xvUN",
-	"WZjmEwv3s5ewpwxYnYvIcVe/SEbTkdGu1/B68wIYVcE3ooSMbIfzU13y4OWy6q8QrIKBcdV8YNvp2OvN",
-	"lJrL/7YVAGt3jWWJWwBdrR6hCzOCI8MFkRv1uBD2EPVvwcpyWJnLyQSxobIkxmQ4g2OYzwe/E0iuGvEh",
-	"19HNOsQWwbppWjVwPkFXOAknGbhPAAocY/wBukF2vciN/AGpLDTYXJmEWXq3PjjdRgBKDv1pRn/M1G70",
-	"3tziy+eDj8VWfuqU0mvYhNoKoW0Nri3f7xWbY23hLE3m1I8O8oxq1ZbNP4lKNEdfYiVCq/AGv+QcE/7a",
-	"6HhoGE8dXJ2MN+a8tQsDIbQEDWkYGu0go1CqDVRsLb4N3QVkYu7eTYdrrN6DHGS82HSrKDjvUfVo59nW",
-	"IXtSlWlMBUTu2IYD1tUAjNm1ZPAmczQYtcmshQLGY2z850wkK5FcUXszV1ynitVXUHFiFX1A2eE3nFPR",
-	"XVcNXSrSJ3+c3Tquuqam6ZygUWy+zUL/j6XqzJwfV3MoXp9J0XG77tVeE6K0Cg5+fPAR/vfTA29dIOnT",
-	"czOS2HbsR6xBOOOOBAaeEJ2SK/qp7bCKtCktrdNh+7tqUZaZ2U8WilCIWBU2197YWMyBtgH7bbHYiNZ2",
-	"EUTr8+GUsJfWrGtsYWOj7CFqCSMJ7drr6vJrmsNhe9cz7/8i9iTqYJh+r5Ds7oiUe/WYrjDSfD+BdImF",
-	"WZeqMBaZMXWxwjxdrUvjrEue67WCyMyADeN9NxT5fKqHfxw2/3Nu2q4TEVY1aii5u+9U75PdduraslSD",
-	"ftQMATZB61wUqw4TGImvhsnV/ygVm+c9FKwty0fD+1yaFefOLtJ1nqMJE1ROP1unW0DOk+f5mF1jEzuM",
-	"X1Q9X+eO7s2Sa9TX7RlceQ39tP77FEKS6jzj+xlpedvjvdmds/cq2nR9r91+cU756dzreX4OWfmZwonY",
-	"AK0uLXZDP4DAJEpNJkIF+i9K2xRQRzZEi8bmLS9SvsiEZitl/Q6i7CecgsP/LgshqiQNZlAmTy0dYFUV",
-	"CiBIh8xTxUqVpYvYdbRItun+Of3JFXdUjZlDh9wP8L2nCPMzyrQH1MujzhbRGNU2rzyL3sbRd61udFhJ",
-	"QzApzytfkew/im9CdAMXOuwiwhs/p2I9uDGi0VpwW1L5/A3v7PFJlz2Aa+iJZ3Anu6Z8mBBd5/mLH14W",
-	"SPTxHmJTcaBBwDNXCirYMhVZ4jWzBpbbKz8VbUy79pIhEOAktb2EMPAd9XUbD7jhWSbwIMPPgWSEB1oc",
-	"or8tzuELG2v/Y6X0meV0sLLqaneOnAIPSM13G3lWQ4C3wdLNZluaAyAi/IFIXGsmD3KAGcGwFfiM3viP",
-	"bAjiNxy3Bd0h+lm87aqbprau8efQUkET8401Mbd5prhxYrEje1sKXJDKXUk9Q21TuHfS70SP+CH7NAAf",
-	"GMd612hIi3klzHhkWgBWGqlF30kwLhLxwTwfO+Bo5xbHaxHfiGTqF8MtBUB2mHkGZaXsb+/kLc9SINO1",
-	"RBvGZoG101XCh0ENTyyidxIO2GVqdkhm3Fbz9UhKDwRVYMzgos1SfPgcvlhiUqbgUlMIHwxzzBzZXLo5",
-	"uAuBKAhdlVxtthq6jy62aVaOWbP1b5ImYFxh8u+dhN7tZjJTympeUcFglrFERTVUjGNAwA+EPJHX1Mkz",
-	"Hzzwkb3ZnFguX27cD5GA045LjCtJmazGFZRoInIbfMnXl5PJN/CqDdVI4snBriVxEtonWghC1Zob86rw",
-	"Bzs4ypBQgIXUggUxcMLa4wchXQp4TtRJ+A/mrJlD7pQGuqvgXhisQQvWAm1psFMkuMEW60JCE0nlT53V",
-	"tpLN6VZKCpu/WLa1OY7ynaxj2KiDkKV7b7b9rn18vdf3O3lN28+D9mjsZtjo47vheyNqbjMTUmuKxj9s",
-	"Z9sTGH1N7B6MQm4/rzTiZpPkvKxmH5YJg1rm6+CvFlFiGSKw4TYOeh5n6cwl1BdQ19kAqiGc2QuPc32j",
-	"ES/w9ffPX735cfbzi19mz356Mfvr81evX7z85Rs/A155IOZNaluCLpiHvIvXexmfYnH9UOwhLRJ9UZca",
-	"FezMNqkb6TW/fPxk+nT53ZNk8t3Fd989ir9Nnjx+yi+XgvNJ/PgxTyYXj/nDxfLR8mJxuZgsvru8jJOL",
-	"x8mT+OLxYrKcTPjku1E08pZkNB1NxheQ7q1CDi4mi/r+/2PvW3jcuLE1/wqhvUBsbPXLduxEjQtsJ/ZM",
-	"PDN5wPZOgGv5dpVUlFTTJVIpUt3RNvzfFzwPkiVV6WGXWvbsAgHc6Zaq+DgkD8/5zvcR75qXyyZZztWG",
-	"PT9/ev40k0+eDL///rvvnl8MR/Lp8Ml346dPpRxdDOWLb7/Lnlw8HX33fPT909H5i+f5UH4//vbb70YX",
-	"F6MX3z7pQXZlt+PdzeReIYLuPAt8tXGuQYNn8QsdWkreQVk3y/uTdjvU44J70WXUYnOTrqJdtpP83VKN",
-	"6sCybS5sTFT5ma7OotXTCbsqX8xKGXld7JYQiBRgEX3PqeGTVlklB8APZtFfCaw//iN4NOBOCPBGAjQS",
-	"elPDm0k9XbwGr2GgIrehL3xQBUzE8yi6nTW4LuywYHLPn4VQMCUK5U7lwgAaBzduOCQhzYEpiJVzDbbj",
-	"X8dxXIc9LuoqOYWVvs1KgchLHyq6YzqWrEAvLBHD5UCRJYl0XunZ3KaXAnk3E188HWsfRf5QYYS+lVVV",
-	"5DliIcOHBirXHvu7jO/UMREAoLkBHgs4GGmxQZhwpxe/N9Ja8BLhix8e/Q+bTc4ogXnmj4YzIy2C8x8n",
-	"3k/Cu/vAfXYpHqU3cm7Tx6cC4m6eME/lSJRHyBo6rMUv2g8xnFOAGodHg2mxUxuxfFH1KqAr+4KgeYRc",
-	"KgBS5eYgU4EZrgtX51S8JVGsgQqYN/BFPPCojjwL48OFfCtQtIFK55UcaYXVJNdEWvfY18Rjo3IdFbUA",
-	"XG24FErftR3ar4MSxyef3OshgZU+S79Le383m1QS4P8+mYmBgRDZ5qHZC6HzOV5B2Evf3/d4uV7rqMwC",
-	"te39eMTVHDNpq2LExW5rVV93cuj+mcpydn2blQv3JRD/KEaZ6YuncBB4Gh2k7zwZ6Wrei0uJvNR9v3c1",
-	"1StsvBX+YZSpDFUDPAYAuHU9EG1S6qH8cx+XgG3kSG5BeH3bOfw7W1UOh4VbwYjbCGF22oLRc6DClM6S",
-	"DjWlqXAuEoud4QPSbTvRgc54j7VDnbMOGwJT0RUVsMV6dIP37mz1WgrYbQLwslK/719zlOoNv/9rDlNR",
-	"J3bAvlFvDxio8mmkh45UUTLUmwsgujiksEpFr0ilGg7/xxGy7k5RIUMi5J8jOceCq8j5wBoEtDF+AEWU",
-	"rsqSqyAgUgOVQr4OJPKvRlNdjIht0p+2PkTBHYA4SNNZhrnaN57J9Hj5Wuytm9lhmW9iafhARayTXv/p",
-	"znsx9fBIWzGPbxuMkSMsGVf6ZWUls3zZ+b1sS0OicE8XCxmNK1pHEHsdOavnpbHtouaTxztBShC3Go6t",
-	"b0zIPkPJj/PL4aJVK/EIIPd6RM3NATx4Bi40OCARqLEsmISqEbfyT9/0rxy/wh3ZfiZEg901mMUNeEAS",
-	"HOpAaLO+s3v+cSMIAgCnIY4oZ/Mys9KQrqgzJw4Wp+5/rodL7+lzlYQsS9NHm0TzCwThQxkK3mLkrbPp",
-	"qIaiBb/As/iZ2d3Dm1nb5sQz4KMEE61kkIZzRy6s0C5xE+GlmyxuK4qCn4LXdb+P4F5PuBSeS2UKCwr+",
-	"fDGfQN4LS3EWNvBKNwEuokn+Eqbq+CiM3SbwM7aMZJeP83htiRr6/cJdOKDQbf0mhlV6VIB3qhZanWbz",
-	"+anfqU4Hi/PzpyO398JPMgXB/di0Yq0XjppAaAdCTHeFkX1BmFkjM5A5wH+F1bUL4jfo5N7IZSCeKoxY",
-	"GAouIbsBVIRRveQvIdjkt7Ih0hhe+jgccxwAdTB4tSFA6JmvnKuCyz34wriw2oKN63Gc1SVzBNSLnxRf",
-	"UgCd6PV7cnEykspWWbkXzIW7cyRPd599nLHlEGc75k7hzs9dNgrnHQxLPTRnLOfQv2+5QQavNCLbrAEL",
-	"PPsHrrSlbIgq/KVQ+c/4qh/ce48MqIXWg9ZNR4m/3WNprvsvqQEPbNK1CWixaT+zmrLcSSjQyIOYHYw8",
-	"0A11AMk3Nx54QNgYxnRwon2DAd9jiz9uLaN5+9PVyZNvn3MPhkuLlKINhTSUft2xkubFBaAZrazck/6b",
-	"TOr9+cn32cn4w/3zZx//o9dcXNN0dr51q4g5EQHHU4lMzLPRzVrC7RvjcUfIUMPYA4jyxLiiIEP8/Jn4",
-	"ufiBYEZuCKKoTFjZoc7XDQwn3N5mY+kMo4Jy96aD6LeFddbV23Vx6pGV9gTrNet27Gkxh4VCMarVAXzQ",
-	"pQO9alkyzg4fIOKxtQkg6eC24C4W5f+GlQf2hkbVvAQp1LUlokHxv1Aik7ifGZUNFFPwf5xIb4pD/MBR",
-	"ln2rKgG42lw6Tu2KCH1gr2MOwElbVSVF7fasHG9vAL8VeDLbXurl8XezFvdkoir9ymo5oenbQzQckT5I",
-	"0L4lptcWZv+BDWmdWCrs2t+s1R2gsEjEc94Qh++LDOivc88Bgvo+xjlethhnIxvqJZccWU9W8H6EZGwP",
-	"nH/i8urSLQN0FNUz1dOn7wEWtYeP5Tqz173hycNYL4em0by6sFZ4XQ0H4oxqw2Z9dg//thMsIP7hLiuI",
-	"wigwHk1lmQdBJNytvDuF7cC7amNQB1q6t4H9nu2xL/2TgHeH355aD2L3xw6ZHIY0aJ8X54Emv35JYeG6",
-	"HZwh/dr++LHw0LZd8YqwpiA3p6EME82E455ec2OlRHt9j4I2fpoFNW5Rh1z8G20jIX1tT3rn9nMeh05S",
-	"VfDgVtNBAyhvWpf/L9FxmtQ4J3R1I7RaQ7lF5EyzbCmMxEBWUQngRwvhgSkx7Db5duXN151ccj3YxWUp",
-	"b4TvvunQW6k9txFi0srlYLMKlGhjSQmIjZbuKrk21aQuXkprxDwzhvH5eIMHwFtsDe7pQVKn7++h356f",
-	"E1FYhOcjejN9p/oUh4Xn+ZZR+ggeiqBKZ2KM5luuQgzp7dh8jKyCaQ5UsEz3bOm+BNqta7EOzMMCxR26",
-	"6HgaXmLwGl02KLt5j4dgPA+toMiJBIt/vCfckHrDiV7PrksgQUJBtgIRxafjEAcqBiKKTTjEVRPBsgWP",
-	"jQKLaQcksi9a3nz2Np/8PwhgxIFf96VJzZaCWK2IwY/RdHhK3d4eXnd5c6RgPVhMKy4wAutexi4thMlo",
-	"Xilc8+TgTXq3tk+gzEHYkuZS5VwU/LnZXx0QVIVCxsQiAH6bgYiudc47LG+2s7AV1vNswlbsvD04PEjd",
-	"yS/8Nleh+aYA6//BrWV9ajr15OMHtx3RmwLYVyvPAGhKkbfEsIc8iB2yswE7kzm7h38/niGF026AJkoO",
-	"YciZtlT6fiKA3AztY8l0rreyKsaF849RRVw8SkHN5wT+sEwfYww7oo2imjrMN88WNqNCUiDqxOMdjvCr",
-	"315fRl6s/3phxF1VWCtZEZiY5tqQUT+6b72hMdgyd8hUiZ+lFcP0t0Rl30bgBuy6Rv7RzN523iCJNitU",
-	"MVvM4I+r8mi7hwIPWkEej1zDQqQ/uS0LPLHgk0w9L74krrAOVugb8uXENDPTE3iszGm24gvUaCSN2b5O",
-	"U11NgkYLGqi+U9hewJ9HV6ihVzSImUrrSxm+eIC17PzELWEgiPH8J9GK5ymluRkziHW3WSTTDnW3KH18",
-	"2rZo4LWd08C2ivq0LCz+ewdR/NVXV5KzbjC7MOWEIvTs1VQfTGaQtrWSH9VhKw+QbMBJ/TqzDdj2Hdgs",
-	"cPgOlG8Y+WXRQI5Lf4RzV03kbty4RHbuQfyozIG35lyPFjPUPtTG53yZ9Rmp/RPWkFN+8+WVbWLdizXv",
-	"7UfW9z7wlLV5cFQq2J3n5gXLt3HobqPRguf4MOzqrJ754d0/Fhs9upWzJCT3GV0Rk6KTcAtHZnnHR20Z",
-	"Usckywh8JEvWfbHOl1en4oplGDCBVa3yn6X4GtKAz9PEbYpA6j+V4Z3YzBXG/uiMUdqbYvRope21P6hO",
-	"ByrNSqNTkr3gQERtq6aLURz48r+sFRUTFpqujSN965kfRyM5t5kaEebCc3/QioHlw0T6VO5b2GkzvNm1",
-	"87gJOOgfkBDARPeSHs3XAYgSlLbuoIk5Y3Eyr7Bccce94CUZwpFIDXfZihKWle0ELMU6htHD3aUe691h",
-	"ORbWA09Xk4EbDpUz953Wk+UdG7MvlrdaM2zWyj/tqSD5BLeKCgQFVhIq6vNT8ez8GXEfBrZDamNjBOC3",
-	"MjsoH7t7/lsa05a5c83r7BAhqgo+k6lQ+/BHiuvEma2k3D6xBXIwmWk2R8kzvEdLNSmU7IuZzrH2vxKT",
-	"Si/mhnGBqM2DwlArv8ysrYrhwtKuFx0byF+uciJBCMYTmw3kA5V4zxspxdPdUNWD6W42H3vyIibNajTS",
-	"TYbY7M64h79zI3hgc4R3tNiim8ED2yLwc2Xwpu7NEmnazu7xhx39V8TI+P2mpYA5oTAj0FcAzQfKTMRp",
-	"DCp9VUDwROThIGkaQx3QHiKIA2VQUXueEZY74GmcC8z4sK8d60AdaTveuuO9IU+bx+3z4A7Y6lbzO8uL",
-	"8XirDXrOPRbBGovU6tRtLQnsL27rIO0mX26CWlbuej1QaGFgb4GQI4oxkrdJ1ADM6iYCO9rpQL2UxFij",
-	"x1HVS2Tt8PuwdYY8e5OHWYzHn8o/6b77Th/W2Nw72mHpnjPuEvFxQQM5ENh1gp/QszmQGN3pA/BLbjPN",
-	"SZXNp7sF1En7Oaig8PsStF3YJ1HwkvTfKumVrAJpE9/4yCyjHDrkwH1m3xPq+cql2cbd76/Qk/1JZbI7",
-	"CGId0tCwaS2WBjPQ4WFbxKeVqREwuMnBT3RuV0Qks5HalrmWChNkPGC6tYGbLQq1IeUkqFBE6TwSBWqI",
-	"7/o3f9UUt9SLHcKC3N/uC8VH0VA25SBawzxIRmnEQhV/LGQksNKmcMDdPWr0IcASbAFRiIku83Uaoz1n",
-	"8FhxAR7RNteJ/t5JSCDPI8XYJmOpbQlnQYF160EDRRm+qU17fXjrwRfjQ4wlO6IbBnPvrZmetULOIG+Z",
-	"Gqz1Xo51UVRDHUm162rSDwzkQEVy4dkDJhndzd3c4RkOdK9wnUdKQ9q9+JJMD0eQW4pit+gWLPWCgRp4",
-	"t2JByGSgQGQTiHELrdI+fBa5faRUGDxAl3cxF1aLwqLGrNDKK/pWMkLAjXVZ6rtVyHkWDYKR1a2sTkDw",
-	"ndps68K+KgemQlSiRKhPEe6MBRIqe+l4hU+JeoG3zX8tjLsg4+eAZlgCZaS7+VkKizw5F3g0AvbQGc04",
-	"I38U2+sGFxiyPSoOmzxQKJvO3rpzY5d64QZnpJWSI4qCpv/IjD155b5z8volaifDdBTGxLSWAzWR1v/C",
-	"3hUjriMnvVWQufXDiJM8dreIWaEWFtlkpHLPrlA+e6Agcn+LcVlWDgYeZEAgmktIjWNb7VQqmMRfYLSM",
-	"GEp75wzAuc96jI9lA6tkbd5cd5idOzM3MBQakEFIE8pIYm+TPJE4bZSHxmnymWj30AlQjICYv7vVKxKg",
-	"daciWlZAnLiPj9yVTTLGNWKRpNpot5ioW21QkFe4mHcBgdAINGFALsW5GMpJoUwIezgn3YS8zI2c241Q",
-	"ke5gIisVTq5dURiPNdlgLSt9J7S6dEam1cRLOuO0tTXXffNarSTgd5ElbDqqtmwUrW2ATadrYUSwhr8X",
-	"Kje7uLNbkQ1R5X0Byutecojd8aQFRrJqIHCBPYzabZtkoRc+x0Xr0bOVHMniVubbjGYVU1vbFmu9iUqw",
-	"35+ffP/h/iK5+K6t9Ppgzgo0ja4NSc/KPy2e9FGRs/d5e0XeFy/gaFa2HxArnh1voPLMZn1xP+gZ+ceg",
-	"13+RDHCZD3r958mgV+SDXn/Qk7f2+vn4YjToub9b+N2T8yfPTy4uTp6cv7s475+7//4L/n5TKPxWw/vc",
-	"30GEvNe/H/ToBOz1n378OKgLJTcUY7fdkHAFIu4pWqR2Kmd4RLs+xod0pgSMYmfQLg3iCCXHvnHrqilP",
-	"Rn4ebeXoNMfs2lsjMjEBKD13d9irO0U+mYp3Y5FzvVlFIFnecdeIfOHPhSD5phwAg0SDF4GQNjUAgxx3",
-	"ugLsjRzdoCPnGtXWnKnMSjvduT0/wcf/Kau8GNntDQqyvkOAqlrnNLPqA2cdKLrs2f3AxR+TmIknt0V3",
-	"2p1eqdDhAGl8Q03mo6XjVD3QsPw3HMtr881RRI+2oP1AziNkhxv/RJiF+6QRKaM8UvfhFNG46aVIM7VE",
-	"gKVbz8APHkm7NoL9sgJok1tM+OmTGoPH++zk/1x/+J9NR8c2s0KvDmEoGXmU4IHz9SyrQ1d4IdhiJikF",
-	"91ct8gXuDBAtpIKp9LsXz8+npL0RjpAnz6YtfZZ/zotqQ6cvnu/QvXccCO67zSJ1j04v4UdcDmniya4W",
-	"Cn+1ZK0g9yloxDJNIoBPbViM1sqj6aiULBpLN2LOyJ0HcSlStNSUsHets210ZffeN9x3dnJ5sqEse18Z",
-	"yJE6uT2cGTzKWiVcKHriCEBnUc6N5ShbNV4jWjlPjVNFAZwkACAZSmswZYzqAuxJ497yjRFSVbqceTke",
-	"LySApS4gFAVDYPWpeE15uEqyshYCbojkE5Rnfx1zrfzoxiQiBVYevM6nN4uhrJS00qSsuVRJ9ImwPZgt",
-	"qH0OaVIYSAa5hFwmEKF571/0jWFdunZlBpSkees+TqnkDbTKPCNfED0EKuoExnyExK8w6G8jz49Dy0nP",
-	"T7YH2LvRAZDaaB/yOhqtI4We/W2yOVpKK+ZSpHwSXxd5SoWuAPnlUeioBo1VeQtvQ81lZ7wRnN3TTxsJ",
-	"at9IxGVEjjfpohfG3TbGlaT+KIz75MBBYOK6HvHakoRICKlp3PbYjr4xwhSwwDQhRNYwrREHZVTKnMsV",
-	"DRK3e6KWSfQHZrRcF9zaUfI31DC1yf7+RVcTaT91Ae8v/RuNgdcz7sKMsB/bDClpj6ZjJEGkr95lE7Z3",
-	"4GIOCp7gyvx29e7HnzYymYTBPPSBvWURfwnawJtnY8/jAr/ZiU4wiTuBS3031aWHe/lK95UFvbW03SfJ",
-	"QVWHIOyIdpzJTAGs8FRchWw/F9kHTDzCMQILtrkrUH1Tj8eES0RQviKQWjPRrK5Y+qhPN7g/A8kCJUXg",
-	"s1wNGZo0dJ6+EdnQudZeeoqa0bR/oNrwJzsAXVDLrkvxEED9Gpu0mx7PprL3vRblcfSXv/wd4Ucu1gDR",
-	"MAt2psefdvSfEYxzY36UPhPKiX2UxNaOY4DsBak35wFASLoVxHI1Yh6Vw9ELwytaL2RlGYCshxAgiIau",
-	"cX4+Efi7voFvnt6ze/zh41m1+JS6p7X3Ja14GCYeH1mqTW0otMU/dllpuzvrjh6Lm8LdCrER19VCpXCa",
-	"QHTSDQ/LFl6KTC2pnonUkiFT3lwsFRXkNuzubxbqijt9vKtduKPdymqojRtDN/B77M3YizcLdSTav9+5",
-	"nLhlfw7lyB0kNRbAwuWttaG6p2HJ+chGF+usnfNNmEJNSnmyMJKgyZw1xvgvYQm9/GU92gHBUD7LREql",
-	"IMbfd0ZuXFTETxwe5/P9qKfR97gFT+TP+fTKf8v5PtMFyVF4AU2WkgOeNkJBGrFQI1nZFnESDJO84iE+",
-	"6mriQfNGv2Pmkht/pLiFfz/WArUtJLSphNQYQJa9wyCFXyT0nn1cls3YbY8t3uqukP64Vkkk0w5cm85E",
-	"Mcju86Uc1eRSg3WAd4Y447jywESFAhDD4KtHzWcSSnsNrWakNw0JQ73/fQDbPlZcd5CaEdtd3ndbTIty",
-	"j5ts6xYzjaEewPkNRmDyThS2HyVoEAVm3N0wK8Uwy90GiNsxqN5X+i4R/sMoyFf7ykTrHJRzE7FQNwp0",
-	"UfADRUmlK0328hOnUA9mKfSGFlPBLnVmK9Y/cod7zsFsIwpwb0IosAzPfGFjER5/IwK1lsuoyghVarfR",
-	"d/6VBZ4PGw2DN7Refd1fjx4Ls74pD2INLfIRLPgJqkIhshka1yc4QKFEilOcBp3v8KeFMtKmYqLFMBvd",
-	"EFSgqASNVLJCs7lsDFRdNkWn6sJH2MQWUSNvWZ8YdNqdA/Jz/C0YKje9M22t7n0g5aPmnNMewSbX92PF",
-	"mravN4Ho8SVtEHcrwsrHFUHaeR227KmVzPLZ5qL5N6+uXv78Kt5KH6X4tRSoFqXN8sxmp1bPyscJjVas",
-	"w7vibQ1UYRNRSZUDqt97fgT1WVvLnPdBCJV427BvDxRJlhmRPkLhs8dpn+9RttIl1L5LDkjrOULVZ1wn",
-	"L4Mzif7gQGG3E6ZcuYbXp3z9ivvk7lAI66ACe8yoP3vyZKBopK6Vttfc5ZQvbMbrTYpxVpQG8OVuyH96",
-	"9/M/2DHF6TCJMHYJMp1jXc0g74fKqZUoZhnwNXGKvyzUDR5nU2vnyUC5fwwizovSasSaOxOBVFCRT6Q1",
-	"4lFKMnQLrU5cZxeG1Oi8p1UWNzJB3gHysAeKvoWMhbWvPU4AC6i5gvdnWc2yIhd5kU2qjChAEfbJE+Wu",
-	"IzTv2KyBUnxLAH8tzYtbKl5I3VdP8GP/OeipQS/d7Ly/QVM/qGYwvKGNZyPrkKzJ1hbmsTwyf3vYUt2T",
-	"jW6StVreVXqDALkvDFJyA7Vqm3A7v/mg84kv2RS89kPQsYx647XsSLN7ds8/thfShW1ZL6xHCzVsy5cM",
-	"1ZQNmpQaSi1gZ25ayW8CSeDBJ71d+ZviEN0V4fEjH2Ky18tKwutrKOlL4MQc3aSJSGnZpghl9W9qSS5U",
-	"8Sx1SOTZYKJECdHO7cnVRHBzJzB+HzERiYeOQWUYZBm8nweXBAyUarEwQAVXjKbejRcoiwkOiLsVBDeG",
-	"ATWeTA6iVVSCOMMvsvYgvCkrLbsMuEWWlmRC1p4prNZtlVkM76QR+aQVEmcqrJxxadeozKI5nGW55J9Z",
-	"RnB4Pc+MuUMaWQUlFn7K3bz4H6+HyzrSfmFkDr98f7/C3u5reYpe0qNx7/Uv3A3G/9+Tjx/2TWrjAG3a",
-	"0smoDpOPZBKTI+7rBPbbRZy/0SWn85wqJlH2wIr5FABgUz1r5joHAOYhN258QVsw3f2xsy2bPbAIvBpC",
-	"pxPkhjvCnJ7xhnbIvBfHXSKjWEHuRvaBjn0u48zYCupwVC6M9bxAAbQYCaOsXOIKwxRoN3IJAq5DWRby",
-	"VtI777RfZbGeD9cL8yAhVJI+GLJqmK5zX7LTUhrzeck5uA+PkQnbp1za82oxSvmYqbWvJpcGA/ajztuZ",
-	"KRE1foAcGho2szOtW/Q+YRisANt0ibKV5Aya15yvZJbHAZFSZrey1fFu25Wt3FbOfaUom7xyELg2XYps",
-	"CGuBB4KKrNoqc+v1Kr40+6KhNPvDYQ8LKx+MiTAkNmEaj3v224XZiQ6FzzNnRH999U7Qd1OgodgEF36L",
-	"7zg8RJBetBkoiLlkfec2ZQwldTGtP9UwwaIwDzuNVlZVNtbVDEJucr8LELt1NVnLODKzxj2JGw8QACpm",
-	"3YD3wp3GyNJvO7DXcL1l81VolKkoANtym3nHHXyL/TugMdVftfFiAG3p9DrgX84DesS9YdWodgn7XOV5",
-	"JY3h8LO7LaM4DcSL9ejmVFwFclwwrig8hCSlPvwenaHkWVuJJcNyJh6lJye3UuW6OjFSmhMCiviHp48T",
-	"KjtZzey2hIXr8/5wFrbhimI7Jr+NF362amsHiy9t+QoMwnhRhkDbJxjk2bQwVlfLDfHIqshKk0DBMVoe",
-	"RV0og6HHYQ/jenGqkDjdYUv6id7/NZP/NfdoY9ksDtmBtEFsfK4Ad7MPTbqzZ5rlX7fNLpTbEbsBf+/f",
-	"4LYL/V+ggDCD3ZoLeYRUuczFv/QQRr6UY0sAK9znq6wwDGmlN3xjxFiqkezj1yfuOgxPQ7gVgCsWCmus",
-	"AZ0KTuZdVVikA2bg31LMdAUoP0bquVaUxa1kahWCfxeGFIZhAcg8oWs3JGzhadeFul4YmYbiw5Gu8hof",
-	"CmuinYorakHgL4ABWRFsbqobglldO0261m4+ynGU+OHw53kXFY54l8UH7n42tay4u2n7KfAqsPNRrCag",
-	"rqPSAV0JYxezIahU38oKSAHAr7cGfVUv7Iv0gJVeYHRrFtfbwJm7UEPXLdOiG/T7dPkAVZW/T5ft+avM",
-	"aMXk0ljoj1Wsd7Isu5je36fL+t0IYHVEywz4OsTOPKx362fwkMFRYBFRUuQaqJiqmB4SDHCWsT5ZNET9",
-	"gRqoE5H6eum0j+WLQCm5cjlzQxqaeQlfRBia/1bEwvwIDN1NsqJSS5XNZP4YSHcYpHMZv2SgBGZoo6oC",
-	"+A6+qtJl6fZy/7IokZuweAB8vkbUzdi6rIYGd++ClJuxiLONgOAx9/utrCrUNoLLqrr021JKj0vpzume",
-	"CCVvANzFHT2C7MR0QhX/IQP0zcIdOq/xlkva3F4UzD2Vf8c1moBDx7VTj//fQfUpQR4yuyKVhLBD1zX3",
-	"UBDmXoXFFxTT9vShCupjvXKIew6Wf2LqMcKnJdxa/1CZVWURMSt5DlGkMMU8Iy/NwpyKNytl/+5pqdLX",
-	"9KBrP+C6EilcuK4ZBZn6qxxKT3iyTh3BK9GMYAiuFwD6S/vMuH6H4zWG/JNmEwj+uZFWIKsol67Qm/tk",
-	"SX6lQOujxYeg7cImWNMs/8xGllAI0Wqx/v3CanrkLEamYFkzzCLRl8Bu6iMmwPJEKu3FaEpLRsYLmw0m",
-	"sCMg8DypffCaU+79uFsAolGuYSvVzpdiqO00LJ5NFaJMsRDvB9hQs1Sja8qI1Nb3SM+LoCUWU0YEKaQ6",
-	"oIOzOjiMqybuLvhsj5hdZrNGogLMq+sxwi0x11PLsruHejbkFZMlUgk37ddWX7tOecRdeJ1CnbPc74vI",
-	"SQPjEBUm9kEK3deg4d+tzKpc38FfoTq9ZdPzH7zOyjLtr08a9YSNFlbj+goU6TQzbpE5p1xZk1IVSxDb",
-	"AJtG29RKstW5ll3raj7NlAlNXTX3TLgRElbrG6gOCzhPHnkFc4hlmB7dPCSKr2DF4Jtzj2Gf8YdTg1VH",
-	"A8fdB90apaOwoy8QEoVde1h4SLzOcSmFwfIUWky/7Pb0a3fApTwf/jrhxcRUjgmUpGYhdM9wG78bNyBM",
-	"poZWMsspdlfTBbTIo+Q1mO5CVjPzWpjJQKWzbElagWlIs/NeYjS0f41wISI0AF4F3ORsVIQJm2TcLZ+g",
-	"NPD8gUKmY3jUTTGfy/wS2r7+fF9NleU5ECi4BtWpGNzkm8gswRAe4SjXZi5aGqnrfW2dJGu2iyRSTXaE",
-	"E+QujTUuiKwso9lZrW3yHH3gAGf1QXyMUB04fz0tTX8rH4341SvjFI1ENwO1wnSDTU9lVenKpMjmE8oy",
-	"wUXGYTgVv8gCjCqN2CDSgVLkbYWmsG8ikD+CO+Ds77Jm+bhXKM2fQA341rT070FC+HjVnuEN7saQzYve",
-	"hwQ4Xnv9Hk483KjgWOn1e892p7Hi7n3hFdURxZtbu50kIqA8P6rOby6yvpHLzRDf+WJYFiMxzSATRBsY",
-	"oDMiithVMmco+mdk27xA4KfICwNMOIAHBQ/YbZgJn03DTOVtSaO/u2buQk0eWuZ2/UU116aVnJX+vDPN",
-	"4t/l8jf6ymFT2O5FWbskp+tjwqzq3cZpabZvcLgbRTg21JTEADMS3+HiTfAuK+kO7iIrkb5QV5PE74vu",
-	"+gwSfl7nyVdnwZ07zOoPsrJTdyVqyf78fNCMz8/teBSgR+4mzKLFa5HN2qcAhAo2CCPhJ5BTYy4rw04c",
-	"o5mQeFH5Wdqkr+MM42d649ecE8E+bOcPpdE90AqjpzOGrqjEpMpQeGFngaSrHATR/OzBbDqXBx7Vh+rn",
-	"0tfRA3MYLjZdUQAIaXtjaZwESqR05ZkrWl0GHMejOgzkG5A+SIxPBx/hZKit2wM00AtjH3S1u9eAPTwS",
-	"7o2Gt2WTQfPpTnJpxpO5aaM5u8cfNrJZvixMNixlffeHjBLosGDoDdRZDN2z3KW9yClSpRUlcdY3IOTJ",
-	"9Ga3G4dj2AGJZq4bKv4ZCle3D9u+ywK7tRLk1tVkN75+98GIoN8fsFhu07yX/1pNDoq6+bWabPJeXJM7",
-	"zSvDGHhhAD8E+2yoAfmscl19Y4SVKuON1dlt7LomsPXmsyISmoT//YaLRcHKEyLoJwKhIigGkDSU24nd",
-	"DVASpgb2bHeVs2NdzdL2DfjXanJcFmPX2V6/l+VZ2HoLVVgJBeu7m8mRdthf5J0bwnb79NMKE4nFigbn",
-	"uEuinrpoR23jreSkMLZanuCGCYmtjZZrprqyJ2VxCxi9G4jVZ86fL0vjsw2UFueHsxe4FL/++FqMykIq",
-	"C4kSZPtn7Fb0OEbyi0heS1cCGPKlcd81m+39krz3GynnrtnTzEzbDf0NNfSda8EXQNxtpnqOqlMLQGY+",
-	"P9/Z2mtdOZLd14ezDR1Ne5ePR8B0doitR3MaezFybFP7QgCPDsA28NNuyuucg/Bpk6yyxTgb2XUEbEs5",
-	"KgabDlqNiq9oTeYja1WXtajcpy06vetVpDiYUEQKl4jh0mt4kXZdBss9BWr7//Usba0fDcPaYfnoupFs",
-	"0Uc3Pj2YVYXxZQ9FxXLZFIdos54oBN2Py2aDyARcs4aLorREPmWmADExTLrcpm5OZvFvJ2/OQ2gCLH3W",
-	"pfx+rHnO9rCP6PlXaPQ7MzSYhDNxlI2tJ1Bqwl8tal9QMrueHQkoMk4EL8UkQ6qAtljuVVnGHA/7yoTF",
-	"SoOfoykGrslNofK28PDNqmKUVIuZsyBD9a40pjF7d+/DrnpL0RSgBivPD99k3GNOazpJU1nOrkfTDJSB",
-	"mloMb24xq+fPdm1ZDTnhm7NRXs13//P11epKkcx294ByZp4/rGt1N8Bk/jqOWCi+LgEmbrhfgttDqd1T",
-	"qNTpUyDlu0F7CfZJqDdp3yXp0+INfs7f/fCu9MOiKHP6WwtfDT3/oDvZF2UH0OEdJh8H5kAVBZUf9pDV",
-	"lNLWJ/3sHn/Y8dKAlUkRW5EVJityUppASe7m6wJ8s3fwQW+9LJB9dndX4A6tDu6+Vo7tfv2SApur83L2",
-	"Lz1sX5q/RIYTY/VYZRU03NrX5N/cs3dJGrtGHGLH/5seRlqeX90S/5sebl/lbuw6DefCZACM8sGMEENZ",
-	"+6PHo+e2RZYxImaQlkLSndJdB0GixzAMzSdmnbu9MAjjKiCSbYm++FS8cc0EelK+VDLkd1qoSaM0AnTM",
-	"705fbuHKLttbwiHHbjI57lGbjMxZyo419XsqJ68Vlvgc/V0G4E0NtZ247/XrFe6JZ/fG62kR0/kQmgKA",
-	"b5KkSBHZx2jqIHXK7CmFAuw0l9J7rXOP/4N6sba7nCcE+FSx539jpVIcm330SjtkpfrJszmTWWZVe+kV",
-	"YM7O7t0/u3lKKHnMIWJf9ZKHDdzT8xDA1LZwlMj5YYmj5Ly9Ck7OO/SYYEjg2GoH3O27TFzz/akVT9JZ",
-	"JS1WSH/iA9uOq9/KTDH1dqzFwzxJqFUHknKAR6fwGkJTCyNu5NyGzJEcj+XI8h5lAE37ZoP2JIwhPr35",
-	"NLPVkkym66PsGJjPiUa1zm7OM1stqd5J5jCSzYDPmhmZm2J+ACt6e1NAdi9qDN2hMjqJklB4wZW/Esqq",
-	"9ARp50KVD37dhhqdwl7iKeYLnlAcxIqJ+wVTOEYAdhk8JUhhkpYyF9LIgItfKajpR5B3yAI7W54Vxjh/",
-	"a1dTjnIJxDhtrwGRnw1LGTTg41oHqPqoZAmlOaofc/PZyB/ydIYEuZFzm6mRXFVnQRDOzK3RxjJnN13/",
-	"f1k1Lqu/akEq92i9W5dXyNe3kKrMCmVA6tqn1r3LGAP1UJUAc1IgceNrBCvJZCjNahZAaIGt+KoZLFwX",
-	"tjtPOIIHwmpaHsa9gUQhya2VNLIcC10BYWCADiF1IAKcCdXXNX7i+LgJQoZcF+o6z5am1//+POkReG4V",
-	"rsnJhGJ3DNEx0RTw7s06Xw+DpWiDTqD1nt3Dvxuhm76tpC/u9lK3h9ZjFXhAATa/LRYxUByMELgFRRW+",
-	"s4zJQvEyu4RCblAlp2pFbMIoU/6QHiizgC7p6lKk7gnX7gnXhU09rBTzNVb72gHOQ7qPJyiJXYymrvED",
-	"habXJ1VJfCHDpCutJmIKNHKtoZSWFbVKKGY0NS9cyOPuJyIvKgllyrpyXklbuDHucS3q6M0HlIF9bm2o",
-	"dSkz1Vie8mzTvAc8V6fBlVb73HdPgnH3V6E7OZxqfbNFWZf5y9C8JtJGaR15i3W8tWNjvzP2d27E13zK",
-	"Uie2n7M85J2drXdh+Ng6XsGkbDhd30q/DYlZZkfoK98CR2mlZ0LpO+euWY3HLMw/nrrix1IvcniBMMVE",
-	"xeo0dOByXWwjSveK28uXWTCjfnTpCJsm3345pjfVuPgLSzSuG6ox8SVHr62A6fByr+j0ohxSaaenhGDq",
-	"fQiVdNkEKd+rstfvgShN/+wMDYYefTrSszPQktmjehOH40gHPE9G24UD/3zI4/3Om8PaEom3wbN7+mnj",
-	"IR9pmyHDtYazm1i5fOgYyzhH5SJvYst7CQ8PZrrbGROtHWxdJ6cMtmXzMCXbyXDr8zjVd2LmBiWXZXEr",
-	"K3cDd4PiA+TwR3BoJsWtVGIxb4xstg7R+QPbZ4chzo3jvN+GRW3nKBJI3a3NEorxG5+yABqOU5FWGijg",
-	"cLmlBErHmCUr62KSpO0OtVC2KEVaSVtU4Tl55XzfILAMHO+RGYyyCkJs7vzI7KKSjAY9Fa9UNiyBpMLb",
-	"OjrFQzlx9/2Q6plmcxDCiQmALjG8ugy1sIUxzSFQ1NKLjetTBZbjMdxTZdk7DSBQ+LCyfrtuyjEzRyfw",
-	"Uspx7L8nnwUT2szlPJQjEvmH9CD6NVR2ASQWq0iaDV7py/DOXQAQkZUfAAZRb9Py64RErHRiu8ccxrRT",
-	"eEQ0VZhtOsym3GLLuFHtnzJY2e83ePe4b0L26Jbwp0C7R+OeAOgvRBX4EBaP0lxmefqYmEQrWK6eb6eS",
-	"2Szy1MZF6Zp1KnCsIJxGwdYiNxCTyEQlR9K9kwho4HTgHXoKKXbn6MPhAwsWdUiurJhpY8XF+fm5wLBG",
-	"MZMrN83G+IIb2S/hAuDG8dNOBOzDg5OsxC+XedOq/IkdN7z3wwUfGWYNVAB1odiqcn46kCHW/IA9Tgsr",
-	"cW0cbH2psLCAyqVQuUjZWZwXapImfEXODHLaYTIi41uCvGUuKvzWN2FBrZn1O2lsp0Z9PCNCpuFgNpcN",
-	"+3E0KhA7wg0DhYcMq152ZG2ZcLZSs7ZWO5suz+718F9yZNsBHq/+nJdZAepJgfYzixJrCHJIPE+z++lf",
-	"ekgb7kJxuQ2kdfuB8WoDGe/dVEPAVwJ2JGME08wLbNf1oUq/opIgy11h6pvQJ273Kgvkv/U6BAXJW/w6",
-	"JvLnJEq4/bGQCxndL17N5nYZ0rJuq0fObGDRbSb+/RXG9svh/WV+Thj7rph/Qy4cHrsDvqVBuiWvU7Z9",
-	"hoVdxpy09ae2VGLpMEsdFmLV6Ic3hhsC1XTEvV1UzPnV6M/7h39efUGD0x9acwifnx7+lTr71Pod4uI8",
-	"iAcqc7iL5r8BbuD/fHbPP+6G4As0knXiOYFUmm6Bp3SDnsoyp5BJ2AFm+rZFKuqTGQV/z/aYf1bSexAz",
-	"2IY56TLG1hl4kBsfrnMNtnJGvJMnbp/Y3+uMX9FKVoVvCGG8eaXn2sgc0jVRyrYwsVWWJX9QlJmVFcnr",
-	"ylGBWHrY9OFL1aIM4FMiYWs4pakdV0DPf7zbldIW1PImleQk1NXIXRBtMbqRVjx7cXGxe4YkdOoLZ7js",
-	"hLEKO4s8+RQb3oK4bbX7UaZG8lAm/xaZd9kJmwEVvfPYzQ3qX7nfIkxaA+RCZOwKgEdrsrEUc10oC5nH",
-	"GhNv4S5bqjBTme+gYPIjdLNbktejA/zwCoYzWCIDDQ9JJ6FeePCnmRVGADZJ6fsENt7Ckdg5hX+ujfwj",
-	"DQdyRDKQIz18dJUCJZ2B+mWBbIJA+a+0mGRzA4wUQObD2O2RVkqOLOUh0n9kxp7A/fDk9csUsw0BugOW",
-	"CkrHnuT/roDIluegjkLTNPB1pwLoMSSm1/CzqVR5GtiyMBnjBoMkB5HIDwpkZO1DA8UyB49YNsotrseX",
-	"OCCRIAG+IxInxiEIvW+EvkJkkE2P7sy7RMwp1IMMSmJaTKayohlrFUjlOW5G8pwnvbGuZplFpdTnz5Bp",
-	"CEVUzxtEVJP2+5Wv4olm6i4zHNLML4WxlVYTDG6q2P5866cyyyGpT82vWU2tC/PMWlm57/z3+/OT7z/c",
-	"XyQX3338j17DfWmrs2blnxZX0QlGbWvHZ6/I++LFQMEH+sRznmc264v7Qc/IPwa9/otk0MvsoNcfuO3p",
-	"+cnFxcmT83cX5/1z999/DXrJADAO8Al4gvvNUOfLQa9/z7/qD4h5WmTzAj4B9x/4A+3gg97Hj2BSYSRW",
-	"+7u2kaGFUeQos5nP9gBTa80OO5Fj0mVZcytBbUs8cutNVieAA0BLfvxQDuc+mk5bgkcb5JmaYjTRKfjv",
-	"HKWJJtsXPUy00KrrGXZvlqNFVdglfBnBfv33H9wyRwvDpwZUUP/s7OLJi9Pz0/PTi/53L87PwaWgVq0n",
-	"RTWxQsP89oHoMQn0vAz9ZgZbkwBv9WnYsghuuL5TsnaumYIwQh+IfcaQ9ncPZA6o4aIoc5N4PqH40Y3E",
-	"Mr+z3E61UKYfVfZRbglUb5KIxAKoXzjqQo9uD9v8hJWg5Pv24+AD3N4TrzsRLkoJRcvixsP0N7VeA8ih",
-	"QI4/vbB9plmofVlK2zamCG9wIxrybhSag7oGuO55KKF/Jh28Hz98/L8BAAD//w==",
+	"3P2Lkhs3ki8OvwqC34mwrS1R3a2LbXZM7Mq2PNb4Ih9JM/52LR0SrALJcheBmgLYFEdHEfs0+2D7JP9A",
+	"ZgKFqkKRRTal3T1xTuxYzbqggEQiL7/85ftRqtalkkIaPZq8H60Ez0QF//nsNV/a/82ETqu8NLmSo8no",
+	"9UqwW1HpXEmmFmy74oalXLK5YOmKy6XIErZQFZs9X9z/mZt0NRuPkpFOV2LN7dPMrhSjyUibKpfL0YcP",
+	"H5JRySu+FoZe+3RhRBV/70yKd2ZmX2tWgpV8KdhcLFQlrhmfayENUxJ+WuSVNnCBfXlu7//7RlS7UTKS",
+	"fG3fz+Et4cDW/N1PQi7NajR5fHmVdAaa4Mj+ht/eHeBvuVmx2ZbnZpYwLvVWVIxrppWS9n9NMG+5Zqt8",
+	"uRIVMytuR5zrveOc0o2N8S5UteZmNBnl0jx5NErsB+TrzXo0+fri4svLr7++evzoy0cXX399mYzWucSf",
+	"Lvx35dKIpajww8ry+Xcvql/gle3veioZL0s237E8Y6pidmB+tCU3q2CwZTlKRpX4+yavRDaamGojeqb4",
+	"8uorGJb/d3TCy/JvvMr5vBDxsVmhsO+2IsHZLV07YYUwVpwSluXL3GjGZcY20gp2qiqhE/iDVPgzSkvP",
+	"J7lnnvW7vtnkRfb8u/j32Fm2XzO3F/WMCn4765C+hb17aEy4w3sGhT+ed1RKLvJlbFRPWQq/oVwmVjDn",
+	"OxBUWNrNeo7bL5dsthJFof7l4axv3PCg84+7Wu8XWFCduWaVWKtbkY2Z/dGOQWj6+2KjRca2uVmpjWG5",
+	"6VMSKb1u35Ajg9xoo9ai2rP1WUrXDNr+7uKzTuV3+WLxWsVnUhmrQ5UUCS01HgtmBfKgZLFjdvejNPRN",
+	"nlF7xyve8XVZ2Asfo449bvQV39r/7k5toZU7JeyolxUvV/YrODPincGPyTUruFxu9pxjGb2gMWRpVf3v",
+	"I/ugUTLKlP2/a1GteZ6N3saHuXu5iZxpf+NFnnEjYFPRaEFst2pTZGzFy1LIhNQCk8qscrnsH+puWm2a",
+	"h1gmFnxTmNFkwQst/NDmShWCSxjbs1shzY+5zHR3fC/sEpuV0ILd2CsSpjcpTOOMVNWC54XIZiAQs62q",
+	"bhaF2o7vzcBG4UWBek2qjbxmWtyKiheMV4LxwohKcpPfit6z2b6y8TW5EWvdEvInjzoTDmL0HK99XJ/I",
+	"vKr4Dj75eSbWpTJCprsfxS62LytRCrsM1uaw4qOtTrkRO1ioucp2bCmMDmwhZ5AseS6vm7fAQ7jEzQT3",
+	"tpQPe3Tx9fiNdLOAJmI9DcFo79vh3mW3P1+Azdhj/lmLdGZtJgNfQGKXazbndqxKjtlvKyFZDvrTfZKS",
+	"wqovqbZJ67bmR15esVlZiVTJLLdvnZLs7Pt0snGP1LzPpTa8KPbaXDleM0jx0rVn1bs/8bkoenec0sIJ",
+	"HyipuShAB89uxO5Pt7zYiFm9n9YbK4BFwVYKLRqvU38f2ff9KeWSVzurmmLbDJ5+cJ9dPX5iPQlr99ln",
+	"/J/f/8+f3v7Tn8b3/tdo7/67fBLZfz/l69x0v/0HtWVrLu2hItZWU4MHsrJK27C10r3ncwHPi+o9u/+9",
+	"4f744iKw1S+jtvrPwh5m+87sNVwxSHDw0rPKzYvF07LcKzfgvtn9WZZJzyjbThD4FcfssBcL2mODRkL7",
+	"Z+Bo6t12zIhebqS067bfwK7gqp7Vwh/PulqvDDdisSleCq02VdrjYmkus7l6ZyeGMx8vSAaJWOWefN5h",
+	"i/LQVGojyp4x2Z/OOp7X6kbIQwMy9qKEzYy6mf7nv//HLLEGExioWqSV6PNA4bazjvY33qfdCiWXcEaS",
+	"ubDmOzYXbCWKjM15esM20uSFvaKCA1SrtQCbjxnFNN8laMH+WbFsU3FDMSLSjmz25ELP6lBNxWYXekav",
+	"Ah2qZCqC07a177a8pURr0/zhhW4a5181zoLPP39y8X9/v7z/+O0//35x/+u3X+j/+/mTi4uLxh/fXyaP",
+	"Pnyx1l9ETgw7aWK+Uuom7otu8cdhO4IuPu+SkmV7SAa9BdwzNPr5jGP7YB+lSyW1gCP710rNCwGucaqk",
+	"ERJEkZdlkacgMQ9KvOKf/tAYZqvf/L8qsRhNRv+/B3XM8gH+qh+458IbuxPg/Oot17DttKhuRYaWMNi8",
+	"mu802652Y5hPeirEI1ND8b6yUqWoTC66nsj7ro2xErwwq2m6EulNcIF3bewClBuMunqDZt8X4kCe25vs",
+	"3U2rJRkVXBvwrwY9xrp7H9y6h1uJtmPMarJqM+KEWTsEfST3FZ0722M1Vb5cUrz3iG9/jbd1n/ghlNff",
+	"8auaUtBaj2AIfh3cB9Yespr/IVKY7HDuj5YEN8mdH+oxv495vgc/yV/QP+Rf+VJ0R+zn/IjJj62jFO/M",
+	"obt/sde0Pwff2z9sikY0R839ThwkrujnTfMsOvdpJbgR2ZSbRjA940bcNzlMdu898130kaKqVBX/5V1u",
+	"pqnKQjHwRn0yWuQy16sjB4PfFcxEJacXl39kV+++/PvX/6i+2j68fXzzZP1IXpjlikefUJvI+xbwpVjY",
+	"q9XGOHXFM/SQefFrsEB4TjQXNBm9u79U9+mPVqOPX/Ltz0JrK5cgFKWqjl0HO7JsUxx7l+HHv8nax12V",
+	"N1vnWotsNoHzA+1yf7TYf1qTCKIU9v/kaAq4sNzfN2IjIHqPF1rFs0lTITL4K0YdRsko5TIVBf43vi8S",
+	"vLNDrARf94k5qblIusoOjaaE5WZiPdsNLxKWVtZqs5Z+qXJrp2G2rcgXgqW7tBAND35kL4/NnDMl4gNr",
+	"q4NslAR+FW30evRuIWopbGzGxm7eq1TOpw7pAP2UGvEl2jD9O5CCqC2tWZaVuhXTqDP8FH8M42LOKa42",
+	"cjzqRGSDDX1f3+TlfVXiOO6DtFhJs3qgYd3EB9uMkj5+/PBJ0ms41JNRqSKyH19uJOb3aOiqEODUC57h",
+	"91hv38cNeVmCuTdmLykAuLAWu9pOKBJ4dcVmG3kj1VZO7bNmEFa1t0rBK2tGQg5nuxKYcqhEIbgWLBNp",
+	"YX9nUmEg2t6cMFG4aBk9WW9K1HqzhOlcpgIu1GzFb4W9VywWIjVsJwx6Q/ujC0OX5EOvbL2ulURTdrzw",
+	"9hyhSk6dLm4eRvcePGb38P+Nepf1/UE10toj8Gt0ixQcs20t0Z+rjelRfeIdT02xmzDO1jxd5ZBEYpVI",
+	"VZXZ//pDzZuKDn9iD7+MfRBPrbQUIlseecA0buyxK1K+0aLnMzAFI7LxPnvlmAFlwvC8OHTKN0fyPNMJ",
+	"Zdkw157lS6GNDgY11B7oWDXF+qNaNZDDaUriiudyOhcrzO5EjHauo/iP1Y4SD1oYU/QsSSXWItv1LKZR",
+	"LFMMpJayvd37wdYYfqhSjgp3ghMlP4zweX7pD5+mdrc9rQV37Zz44YfS4Em8pn/i7rOmCqpcVS0/0wzW",
+	"atzUkC6IvjdeEs4TjaX3S89iM4CC+kT2QqHVdyLNM3Qsj1iVhscU7ojl/j14IPqdjPBAm6JaOPS53+FV",
+	"7Q+uB9d+XnQSMAnRPs4A6XFoukGRkX44TYXujwdkuS4Lvpt2gy8/iKJQg5y9sjxOK0IS7aCY/oRXRQND",
+	"q76xkfVzxLTGFJULcIRz04530EccVlBleZZNW5afasuW5WnGfUvUgo346OLrmEHdlr2DW/dUwdk7O/aa",
+	"aISrZ3L+Wmbkh/8PnpsP8W9zCMfGbntfp8+WLtbH0UD8/T0ZLYF1HmRK89GHt8lIC6lzk98KPzcbmEJU",
+	"ZKOri6sn9y8e3r+4en15Mbl8PLm4+LdRfY19zYgXOWTtIJs/mozE5n4qpKm4tRAcIHXy8EN72ruaw39D",
+	"zJZyVm/EHLK/ajj/JTlfW+t7oRZPGC+0sj5Yhe4ruGS5RtgX+G7ooDn7wbqHaJQN3fxuZV4i6iOiCoJp",
+	"jgX4wzkfeniEa9A0hHE5OjfQ+nQ8e8qyLZgfJFNSoH2eS1bkTQM9eGAfwvlbtZEEKsLDWENSqSg88la7",
+	"aBEvy2v0xZUULAVv2TrADas2hDVEYt315NZjasxPY4JrYXq7f5+d6WTw2/aTnRAtcex8gndlKM5IWXt7",
+	"XAaKgmJrsUhiJBlU5gedcvIw9qnveuSnnHGNTeaBMzE/9LeVMCsCVMK2ABiYS6+z3zyQNkGtEIlv9W+o",
+	"1+KdCbPZTx6xH/NvWs5HPI7VmjF8Qc9cVeqWFz+oTaX3pOgdEptteW40YhlZJtIcyguwJoIUXyZkLrIx",
+	"e+pugTAY3scLu2d27EaIEvd1JnhW5JKuyg3TK7XVGIXyYvHlVYBZ+urLJwdAS/VnvfCHcXzdnFaxo6OP",
+	"KkWllWSfz8pKrUsz+4KpipVcazYH5Odai4Igmk7u8Uor6kHkMybvFPx8WhSnCaZURgywLO4Un6tMvuBp",
+	"XxCLqgTYmmciabrG9tDVptrZmWnZRUd5YZii0blRVetEUtWy3wd5AO7Cg6gCSUY6/4eYzncGB9SpZDlw",
+	"PgQDSkZ7fMBvCjWPZGuP/PzmWP3n40ofO3R6eeOpfUPHIehjrd76rkFHWf2hASjy4uLiQIrdvSY6eKhO",
+	"6UZj0SUfEJTjgdTvPYbddR9ctmxKOI9jE7thnHvAAE+JCvRnh8+S/p0X2ZGB0j9wd+z73L+o+QgN/Fsh",
+	"7QTHjML12h6oRqkCjUs7Yg1IMB+08zh1t7InRIYPhAy3XDOubzCZ04zcIwDRlSfG/RAnNT0h+EpstMim",
+	"i0r1FPWgHt5Cosl9ZG0AG6VumLpFZGdXG3ro5b61gF31Ci+9azb78Hvgyn3OwMtc25PapcDg0e4At195",
+	"UDMmCOgbMhoALEajRogMDu1blyiuPQYSHD/PreU+GE2CIZzDa0C9+Gn8BXjXyQnj7nJ/0wY2HoUCTFpV",
+	"xhEA2TWbkcOCtTmmxh2P2bN1aXYASkCvlop3Gs78wWhNWHTTPt6OsNHC+bdT1Tv7r/y27iRVo+UFy9xM",
+	"qCgQ1VkltCpuRcaMumb5mi/FBODCePZCSdPrp3/+l++e//nZq9eEH7f779ruw8pM2N+evXz1/MUvdAVW",
+	"v+DNdQ11alUmXB/VTbW11BxsoVJeTCJP5FW6ym9Fz8MqkTpDMvLxC1VkonJ2bG3m+Q+i0ENlPtNeEDtv",
+	"afvBMNRRYl9h5cXO4wjQYZWJugWwCaPjm1dcpquEGb60k48LaQ+6bZUbI6RfJboAVqPxO32HL6DvXtOT",
+	"NSxVdEyJeyLGwez5dM2CtannMIA/4ApZlS0zKJukE3OAn98v7O5oOR3lFFuLWv13vv57RbWIzgmCD5QK",
+	"0LxbVd3Yoxcd3TF7bqBORyrv4V7jLrP7CUHt6C774XT9pjb00M4ljI+9dIUZe5LF9X34Ipwfr+r2Pyie",
+	"sUxGPWnLbzbFTV8lx9r69rlcsswaJrmkiiZMmuvuV6cQ9Dt8tBU3GB78SNjKO9jI0bgo6RiqcwDdmVU7",
+	"B3oKzeqbY8zqI+BRR5oOxY09vDrWw/AX2kXlHkBLuzQTZaF2PWrQp/VO/cY+9KQVvRnajuJWVDtflgDH",
+	"ngMlWuWI+CyE6buLNJSlaJMXhV8vH/oRt7nYjhB+iIO1L4t+YK9pC/YIqU+sGnDwr3Cb7N+i9WzHTFLa",
+	"VMeBGIM9tqc0kUaIRyUvCqri0UJAdYramFThwdnc56WQGVWqdy11Wof4j7RekUq7YFdNqGQcLh6QA3DD",
+	"qR9fj6Jvcr7PCxOHuubpys/MNcoclS0RB8MyvxUSC1Vdkeo6l6GpfHkeM7kjhQQ0iuaPPKHCGd4j3pV5",
+	"RQscXhxLhGKpxCGd9ANc9TdRZTmugZvhA8O9RpeYZl4qQ/VkuLyNjbfXwD/gcbTM/XUuXXQrVjtzXJLb",
+	"2g3duXx41axA5vf/MX37T/FysqgAg4aP+AuZiG4uMOCx7CnxuU50HGCjjO9wPNUwwJMPuGOrC6xeCs+m",
+	"WgWA6piCIjigEGJAu1M/YC+C/YTHDIq+uEI+CsC0/X0PkXfz1acLzxOvKG4+WbiiuAmiFT0o5L0MINeQ",
+	"iUajYl2a3acPDlgr1Z1Ah+aVzqoT7LKy4HKqZBFxon8tuERuqy4jy8k4/sAO7FPqgOy6DjEaVsPDUmDA",
+	"ZsxgnZBphOEsgetjr+NlOeAE22Nf0azH5OrbV3+LO0JA3cA1+PD8vhYlr6zthWljzT5/+f237NHlVxdf",
+	"OC43CMOw2dM0FaWZAEnPg1TfziaMM6QFYRUxjEjG7X/DBwpuTQ9jNXQu2V9ff3//qzH7VhWbtdSQd7U3",
+	"5HgwYvhcVZmdTCm2iNew25wVXBvI4YqiwKOTM10CQGYlhOPjMfxGUN7UOkibgrO5WOZS48zPPpshyRSN",
+	"d/ZTLm9m7PNZJYo/vYFt/WY0+wI8ZXCOsqwS2mM67O8wb/awsRYVMF8EH8+MUg6vu861tgYWEfLZ8dvP",
+	"aWWSR3mW2C9PbnKZvaneyEpW/d5WwtO1SEgH2qtjPt+3vNRUjrAH3No1j+StKFTZQ4Dw3atXz5i7xNrR",
+	"BucZ/oNrd+7qfClFBqsIUt+TdZnG/FL7mj/U3CfeQQx6QOQ3YjfNY3xI9iE3YqfxKTSc3BxXnAtvPqTD",
+	"aJpfVISMKvmuUDyb9sULX3cChTQ6yIGCa4JCFbhZDuBNmwM9GnhtdFbcELrFJWF1+a3MxnNRmdUYvnN8",
+	"e4mF5ocUTgg/pjWsF6L18s50BPLl5jeqrcJJ7SkRaM0c0zyS4uepUdEnqDpHBkV/XDKegjf6mXY8ehgX",
+	"rqh6McvjMggxt6gkQ7B+gkE5qmmCT3aKJK+Y2sbjnAf2aBtFHrWIqXiKYC5AM1MBv96ozysS+qio0kJQ",
+	"InRAioskue+Lcq03R8a0av3RH/gOMdvrKUa6ozYP1D1NUYp7tYnbsHQ5zuya75iai110Vte5nFJhSW+Q",
+	"Bfj7iswqBKqf9c8V70S6MYLl5hpNOTzTZPxlUkXz0j/zGwGKealUhswisbub1ldDY+yi11fLvulXVb7M",
+	"Ze9MIg9bXWTJGQCt1IJZi04Dhgf52eAAqYSp8o5mJOHO9YHPAiMRFMSh7VLm0ioTe4ObbcwlSAV/JDUj",
+	"3uW6pyIJ7cO+WXH8P72/7yloSka6FOmhL7DXOBm1J2hwHvcdwuBC7gujAYbBakchl3aViAjHhSZRfY6j",
+	"Wx7cvINjhnQ5pmTEuiy4nWNrzvk1IKyitZkOBxtRKBvqplna1drq4RGG8M3Qng6XLGkcfF7ph9LeEIHm",
+	"krVmw098qPkaSjiqOxI6z9onQEzMnXp2eiF6zFqj4iVgU7pm4lzFyvPsBoaKUdoOeLrYbbLieiWyBCgI",
+	"nzxqJg/Ew4s/xcTP3tN9x6sfnt6/evzEibIdSMJW4l3zmV8vvnqSXXx1+dVXj9IvsyePv+ZXC8H5Rfr4",
+	"Mc8uLh/zh/PFo8Xl/Gp+Mf/q6irNLh9nT9LLx/OLxcUFv/gqvoURp3McmET8vaEzL6+Oh8PZZ9B0JDjz",
+	"zcEcWD3dXT7rjUzj8/vcaFgtmNRA18maz0rGt1uCj6UvbiULkGrYsSRYPwe/4Jpd9Dx9iN1wVKAmFOhD",
+	"3Dj4wOCLkmDOeuZbxmJJzq6adsyybpHzKXi+kwrvoOrx6HusljkCMUl3xHynLF8sRAy6/Y2A0lvkfban",
+	"+SIXRaZbEdvEHgyFADO8UBrZ4TihpweXrnwHgwA1GBkiLtdxBd6/dTl/qX7+ugMByTXLVLpZQ5ZVY4q+",
+	"FKoshDPFTwD/HTD9W6oz5VLJPOUF2Uvj4/CYZH8eCe9seBIdfLt00fpSaTsumWl/xtfQ/YZ2OJsTchZ8",
+	"6cEi4EghfrkxOvQAev2jgUmCP9R8+DYl7Gpb/J2TdECfyqX40V5JtvRB9rmCy1eb9ZpXOwLMlkofOePH",
+	"19H2ZzkQM1TwVPREicJiEA9TJZ8DSizAJwF3pMfqH4ZadcSiNN5BORCcfg9BRRNyrxhpI8o+F2IIyvQ3",
+	"yufdkbcovLcelLexHQ6gtTHaXxieSfWJQtJ/ECUQyG4XeMEhek20VfiLJuAgUdgA9zlcBRGmVjgODfNr",
+	"Nluoainsg3JDl6N5Y710tlaVC/Q20xnJyAheZWqLJPD29WDc2/tR8y0FeAlQsDXVO5lau7AS/Ga6LLjW",
+	"tVeDlX/RBAnOwDkSYCSI9b7+BJmwUPg7C3gfGMpLbj91NmFzkcslbFUpsmv7G6qd2SRaGHb9Rt5nM2e3",
+	"zRI2w5POPiyBH4ocblYSDI8tELrKDKBieLNUU9QcJEMQIcg1GtPXbIbVZrMJMMMSr2aeManwdhrqDHGs",
+	"HvUDJbtQaYZ6J2FaWcmCU9Jaz3i33pSi0iKDB3BINVUN1irCtzndxEgFZiw3+AR74mYV38r2CKwN5qF/",
+	"YH6lXEpl2FIBihBrV2kY1kSbTXz/jiK/FQxaeBCZk5sYeI59DYQ/4R1g1LlqiDeSudhXXbI3F0sur13m",
+	"Dm7KsMOFzCi3QrNIZP4wJrIfW4R0YLDZr8gUFD1CYgJ5Tr0JykjB4HM2MhWV4bmdIC5duGnNdxjHdWxD",
+	"1zj9uPyL3C6T2pjmnveCOqrPw7ooD1g8nPThn63wgd8+9Z1k6EtBJUr8uRYCq3DdeqISpTY9CAoIMKb+",
+	"q/boC7fLI9nnIQBIawDcDQB5ivNywCymGkFfGCodU+tRxvAntWvPYXaewv90hDnYtO1ajggogBqLkxsN",
+	"WsD+l+uMdsq0nGhuVaoo5jy9maZweh682ZogvPgWLj7ZWvufZIodNKaIvLnbEg3K6Kngi8A4GqynPzbZ",
+	"MgYfP4pquRIpVSN2TXfMpdMrE4e4qJuYDbNsRHrzgjBEMWKLvBDS9G96+D0VbO2yLESXOFyi4agcrulu",
+	"CWZ4HCYxTizhnuUG4ae7VwRe1Oi0VhDsCGWtemjAq40cJOEQHlc38VG6qXhxK6oqz47lyoFEIWJfol2g",
+	"NsT1geUmUNz5r09//mkI+8FwpJFZTG95FR1AQC/C2WtRVdzOOVurbFNg968fvv3JKtq/vHrxyzlH9WHI",
+	"ZO9lOd27DTvL1iGvrydf53JZiLr/BuYGAT5D+YhcQpEpAOEibKevfaYJqx/WoK8cMw4r8hsRNkZBZFYT",
+	"sPN+tBXzjsBArCFPuZ6whyC2a/4unIQQUheZxtdquSz2T2J318Qg3vXUNPq6ML3NTboSUBD0uV3WLxBp",
+	"tViwz2E7fEEAtcYDrO1UCTYzMDwrfzPX6dROOlQleF5ZDhlTJIbN0IvWzelvT+RamCpP3YYcPmmOwi7G",
+	"jd5XXOkXFK8as5/EAs6QBhPQQIjQ8A09vOJ/vpFZIabHcjOkRR4JDH1Ukvdjh7gQVvSyPXAeqnqEGvFF",
+	"pdbAF4w5+BDUrXcyFdmhpds3qO9xKN/nEdaiI3DdbQt9cVpguGdGfAELVq2Yu3ww9Gv4TixymUc7GJxQ",
+	"rRWJpAb6OBOl1aYyzYUmi+wOw6fup3cr+0JwbmPJHibREp/jo8999V0AE8jlcuZLK7WDg1nN6PIR12xG",
+	"b82oGqyOQ6qFk/s1z8Q1m1EzPncdlnziH9HBCms3G4EIN5oaqBAEB44qDKs5DwQcs459R91i0DzkAs9x",
+	"5IPyvf3MBrR6SU0c09SUTRUYLTU7osIsELguLgKgH/1xghAP2PPjCfQTDWKWA7xk1iaot1/jht9H2Rza",
+	"Cw4Gwd7EA+gUM5/hCc98QbsLojerraGfDPyE5y6rNpLljYrFOEkbvSbe7+EUtpAuJtY4I3qKRvRhAGww",
+	"vpuAG7s17Q2QULju/QJ3llA92kWfKEYf1OW1goUnGBydA3Wjp5+a3Jen68MSEPL0DqXidVN1ljV20/5p",
+	"V/k0FpX/et5cj1OJOQuqaglAFpUsDFENRcQ8xatPJcg6iCNq75RMpEfuFEfZF4GhxvqKzJB+cHbt02ZT",
+	"XhSzBNpLcihPpPKgaza7EaWZJXUaipInIQad8jzXYSIt8bkeoxgmAcAw4hlUecHLoGlZK70CI2uxHCaj",
+	"G0ylhkkU/6h47++u5YGr2EVbOhRmhccFzOVBBdCSjcgUF1xOIZU1Yy6foxtZBepXbURJ8cY6+eRKkaI8",
+	"mGBDaig2aEwdzRhmlXYORgpDiJ647hNOpFMqdIS75UWD8DLMXvqcpI/gwJ+JqSKHr0ywrszTqtX4q60r",
+	"e9BCyDF7ih3OfbCHkkyQk5C+HmtgC4O6rcD+FuZHBAhOVC8n9RNIzk3YmYzMSsgGKy24FaNOdMrT3+Ei",
+	"zqzczRJcrLnA3IGTASPKMbo7CK+w/6Uxd+sUhZV+KuwjHhPf15PN7Ijxzlwz+4/Srre9HV4nhcioLgIC",
+	"YnTH1BlxRrdvprJNF1N0D0g8KwZ0RPKPg0AaAj7ssMnyxaJUkd5oF0NrDM2EXYZ9qSiQXflxTdiji6+t",
+	"5jRTuBcics2dTbNvf6b/Cb7rsPrr0Xw9aq3glciCNtN7dUJvf3eooVzkBdaESIgXUkTIt5PCUoMY/JYX",
+	"U+VJdQ8wVocUvKFrNTV1/HVQsNrFazu0bkeFuvURDBcObxAUBtKNwPCcAcdkB2vt8ahAksGe1txxni+e",
+	"Np1vAE6/+ae7aswVbwdwwWS+n6qqPJ4Mrw6AHYxeYfj/4zZigLAB5jn3XfzKXoRZ8MEmaL5YtPoaUEzY",
+	"mnIHu5hQUwPsPOLLAzX0QJgjySxtLzJ2JqOa5JMwZ4RnRrg13MkXoMJHb0ZPV2r3ZmT9VDDL4G/QggX+",
+	"CK2Ru47y+JZXemzAl3ibDOjF4EhD4ZMPRktdvO6hPV7UsPvmwX2PP3xITibe9RP8fjjS/IVf7bZP5j58",
+	"cDwRv/e0JjIYL4NXwoPqj+kTTBp4PNIV6/Ltx8Pa/JSOwBzPTfsAg6H8ukG6KLS4Ew9D6uswvB2bZUSD",
+	"siZElZP+t/HgGOyH075L16y2QCpvn+VMAwXXaGFMLpf6Th/ptmmkbA6sF/rAsC7UW7x4DABr2NoV/A7L",
+	"i9iXUpnL4FDgb3Qy5Eh17FJ9dHSnkMLAc9st11oYnnFjN3kd9asc4x+qYDobpstKbUr3L4+IjbdySKwv",
+	"CHwL8I8mXLZURZ5So7c5dp13GZYpsEraG7hMV2ENIDS9tHffbOaiksIIPYVm7e9MoykrPYn+Oy02mdjb",
+	"WCJSJ14voT+68eRuVr0d24jCbxcvUn1agAplOloAbmt3WMYdUHvEnS9dKtODfIr20Gx9Ab6TrsaHxYft",
+	"3J6A43rFrx4/mZyhOjCwZb68bBBa0Tt+v7j/Nb+/ePv+yaMP/ys2Cc9kFkt4/qC2jAeJHI/+rdC3hy4x",
+	"RoGyEZIMOo+DteppWym5tC5PbiYea5zUWGP8i++Occ1miF7MIMhCl4AHC35THliF8LJaW2c5JpfG7ClU",
+	"RexcQYTMGNc3rjKiBXIniCq9NLoVnslKFWshzWnBhP1FHa5Cv9EAZKmkuAavzRnJdoOtuJ3kShXNRpXH",
+	"auwYPMZ/4itUWp2tdQrpQjv0J2R1ZOgvnLooCGtfGbr/khbcc6W2Vka36J5jVtDVzAQkokJO3b8GheDC",
+	"0m2v+v0HNEC5MQXx7JYyZi07cBGlR7SSI30V69ZXBFGwYsWzWqBqYLpasJ3aVJoVudBsLsxWCDmwupWX",
+	"vRDRY2TClWof26iWA24SslIUmADg9rVbQOodhP44nMCJ7yLkTCTsQ45pP6NUcUJNo3Mye8lBIjr0leE7",
+	"HcQK7Zl5Sx2PxC2VXDrag2C33Jrpw/kTcTF//ChdXKSPsoeCP8ou55fzR+IJv1h8nV3twVIfIhxpU7J5",
+	"v/oGSgN8ILMSdNzWQIhG3125FOOgVKCv5Lxb1k3im7teBJXgazcGVS1PScJjaTRumYQC40HqE2Svd++d",
+	"I9uFmzhij67BVY3sYjSf7M+us1O8wRUkqaMAh39VGyz00MJx8+Ju35T2ZMZgCsz1BJswIf35DKZpdhLW",
+	"gcrR/Zjo+2JTG+KXIm4MBNEo786pJEXnWYhmJPM8CThCfAcLstwDqFU35oaEaC2OHWNKPXnwgP4yTtX6",
+	"gV7xSmQPEB853vF1sZ9bfyCULPrhyC1T+M90cDKI1QL4LzcU2HIeC1uLaglGkFGtTVi/fyvmY6PiI78R",
+	"u366oMabr9kMAQszfCn1c2y+Fedpar/i94u3Y3A1kB/5zJ2jYAZx+IlfzWRwV6bQUew/XU9NJrggVHte",
+	"//LqxS8Jm33u++B9MbPLOfscm1zCexkQFn0xuwvlK8a7Gkz15H3ut1jgvth0/bnisRqGp8y6l75d2Xal",
+	"CtDSDPggKfafo5nqzsgEdq+qXKQ2Gg/vO6YOHrT7Tzk72oPxM3tNh6bf/rFnYsoIQckvKhPapWrydOUz",
+	"d5hygb9F2rlVfEtcxN39aF32gAot7I90qpiI7JgIIXzqsyweWSn4LkqW4QjYqXqtLNQO4KDAbwkqfb6D",
+	"/01ASOAxtA/gxDcrUY3Zb3WjQ+Rr0qJYMICFB7nPGiNWg7HeJgQY+50CD1sxH719G6NlOQgk6wBVVHbs",
+	"9Fm5OMjrgs91y+Pntlf8YE26UY9og6vf6rxfPb+H4zOu/cWRn/sSu1vE5lK18B/zg8opDAi70fTOyS/E",
+	"tN2hFDqFDX1IO9Y7dGHtMKu1rGJUrkv7Wd6T8arztM5ggMp8sXA1hnAfVlZkU7VYxDWQy3OurF1FV2OO",
+	"rY46LxZ3Chp3wY37eA/jNWEhorFXPl72tKB7IV1TFeIwdCCVmBHprLio0cXLPG50DZ+NHuQq1KDPrPoL",
+	"IvwOPoMIBPLysSWHHxRU9dcAT3gE9SpiWgFUiby6mef74Z7VDpt4X7MZxY/9CNJio42zU71WwblrxtWQ",
+	"L7UDM/WvhR2FwenYforEsO9gpBW5FBEOkmPotIOQcy0DY7lRclxLwjibjzHGoMeb6nR5GNrE6Qev5Nqs",
+	"ySK9OYYxQ6RRzninrIY/yqkZGlm0SPXTl5DWtaM0M+Gn9U/s3+p3O7GmitmRa7cB/cyl+++YJLfLWbqt",
+	"bR0MKd70aNKiomO/KGzwDB3Agj7xiE+It3ALnxstj9JlwXdTd4p1MySQ2Yr90j34lpUQxA8RbdmJixIL",
+	"5x5ozO9PDHc2u03l6y3sxdaKysEvBIbotwOPksYUNGfMfb6HzvvbwyHHxKgGgww32uxa163QUcfbaxv1",
+	"BxBadoIDrJn7c3j/LReit2l7mN1pCD+6WQPFPr7OtIRkYdYfGly8fyX3VrwebCrfUyhMJcFj9gyO8bAN",
+	"PtyYYOwVC2BhUNYv9HXTAVLH774JAGVGQ0tUn3t0U/AwUvm/O2klwSOoTLDR64mmBFggQfSX9klIa+9G",
+	"GX8FL/Mpxn3qN2CKIHgB/qE10W+DirCrD8ne5iQnIODOX6J6XJw50CyRM7a3Fu6Cavu0WiNrmBZD+nrV",
+	"hWn9hRcoQH9Fhq/j8qMbqTFP96k7v9TcCYMhfR+in+7hpCc3T3fA0JXaVHooLvQHuDi8/b8WV3r+XRFC",
+	"TQdM46k90LJ2CFWfnzXzY9V7AQRITnnBq1i181P4O+NzqGY2jYar0AsmtRZtIRz/TazIeCV4pfkAdiZ3",
+	"4emlyUchWgeGQGh/HsNNuZF6U5Yq3iLxt5Clg+pVXAUxMLUhOD7XvmVwpgQ2zeOpYUpSJYiSKfTVKxx7",
+	"PzZ3xdBLrtHKP6LY4zdeyZ6AZouVKYIlQEKiZh0Ldfpzpd/jo4oNqcu728A1WK6trDraLyxU7Oilulya",
+	"NntT/gcQdR5TXE2is7cqL3rSQsUD1QJkED+pg3luD2IGUGIjdczxFWJhGC+Ic9wZ2DhI62ri8QrkeB4z",
+	"Hb4pamYfCxCmjz6EsBSliYUw7ezX9CpauEas7U8+rr/RcG3oikrjyM8tl5RacEyQbuqYUWwuqLN2KibA",
+	"zHkLyz5jc2ICzw3hTbZcJxBjK9Su/lmqegdBQy5+I5CWE6UyYSTGkDZzFiXbiQ4NI725hsS/7fnU6b5G",
+	"e1DD5EaZNCO4wSIJqTbL1fW+Rv3nYZeJ+2QeEusElYRrz4ZsJXW7X21Pu5kqshmm14E0c8uDzqWJZzyc",
+	"SbGdueKqayZFjvBpUsDA4uTdTSWFjoWHO7hT8kv3RUOk2MZ70hR9gLY9bnkPKvVQgAJm8xzIF2cEf5oy",
+	"b3rbicWdg5oANxIThTq+YOjORnlYJNyztWsVlbh6ZSj6a9So8vpcv1sxAxxD0/7yr6dZ1qzEOlTedafR",
+	"DO+z3Dk0/qeXftXnQwxsWJlGeSlKgL9FN5sgndJb9Fh/wG3TfY1JXwc0PEbVwwW+vGbLUt6qCQTTdVA/",
+	"7XOUzHUs2z36qQ9MnaoyF7ov/IumICFtgupJTL4lAWgCWEX1TqaDy2ZwRN+qcncHeipvbUZXkZflZ7VD",
+	"tALU3phB7TxSSYGRC5yHyJzGqyIXlbtDx/GPrRzGHo9Mc9dLEycyCp1pIPmi3b4gOJQwzYuAVd8teryD",
+	"Hs96BNvd5tn4PQerxvfEv7lr9Gbzacm13qoqi1sUIlrF8Qvhv8MqsLreAFvC7hmHFmbodwXPQte494lH",
+	"9q0yFCLqNse0LkZuJgHsjMbyOebJoUdfbr4APCUlTVoAytpJ7bx5o310KsLqa01CVwKPoHRvXSPLcLNR",
+	"XLut6+Gd+ld9XIQX6cxrAdZhNTRb8SxhF27pjWtw2JiNq4PhYJ8jIy3g5Y62QEJB/NrldpN4UFWe0RIl",
+	"3Tustda+ganKNOki6Puds0b/9OEIqPPYwaxsm0wEYVY4CEl1gwdWrmYQH3KIZ38eiuyardSWbUVR2B8h",
+	"tJRrNsP3z7D4iQ5e+IH+BWEIqY3gLao964YEJgU6K4VLitG96Ig2rwn+gOx8qloqY4Q89MmbSA+4gQzw",
+	"gZthD7+hnfm/qXIMMeKaTE+JTpYCuIP2MPYD5hEbOMztZ088V6I1zyWCZSDIpwPL5ZrN0MCcgQoh6lo9",
+	"S+rgCYQR5rtGfMEHDfymcAvqPs4brsnIRc9iC9NBfWB16yHjDq7y8+qYlXojL5raZ64Fl9YV2IYBFqCd",
+	"3K7yQjBef2HDZE2Cy6cNXklwK2Ab1N02rJtvRRhjNPH7ONYcYwOE+kAMCijsxlvWoFO3X5SZNgW/tS/a",
+	"7zt+O9U3HrfH3NQduS3aKtET8vtVraV/n6aErX1OFY664pOGFE7KYP4/kb47zmHdkwjVp4VlXIn7MT0d",
+	"G3Q+B/LCPWK+Vxr0S6EJnHVqajerdtNqI+NQmh6KYoSBuHRBXQrlyeOPYFNuJjCOsSUR0U9xcuyIgmeb",
+	"SLC7FLjgs+eL+z9zk65mh/ND6Dm7GUkGAQv+ouaxcpQyFyl25lTVjSs7cD2UrN7Ob7G0td37wVrkJl7o",
+	"rhampu5ecTgV1KZpHl/GUqSeYTdC1YpVPhMm3uVQ5GY2ml1Gu0Oeo+PjH2p+ZIl1o5l6c06AVCUhzj74",
+	"DGDq2Mh2HUFP3/W/b8SxnfKpWfex95gGIA3fa49dRxytN2nqfBR/ttZNpzwJdZy8F0pTp3nWU8FfqCWV",
+	"r2qXDiYxs7sG2+V3/SzAze1bqyOoj2Np2LA5uEuZOulvfFO4Tj0b8NVHnuEfRaSHFy+WqsrNah2+WGRX",
+	"jx9ffj1KRu/wP94m5+kg0N5IN2J3Wg+r3rpr7OLeWzeFdZi5ZDpfSm42lWjVWme5Lq2evX+5uEiv5rEh",
+	"lJt5kadTqvSsb/35W7X95n//63c/Xv1t+3T37Omf518/+/a39bN/LJ58/7/n1Tf/9vX2y0Kv/vfq72pr",
+	"qvlP332/fVT9/5+++7fNsz/F31OV6rD79KPY/UpXgoQaK6BHrEpMrH0zfDeGJBCUxgwcTO7b4Z3BWLXC",
+	"+2lM1GA+uzEDJx4zECDqX4g+kWN5Smp/lC5yMVf7C5ydCFWgg/QzzfJMSJObXcJmWvAiqBaRQWgaaRY0",
+	"Zfx5Adn0hM1cYG2GbA2iug+vbfpTtbvqPqFBsSR4EY+21+L4k7dcBwBzrx4fhuV+XwlCKcD8YSQNG8G5",
+	"rtgERF7khRGVbqFwK0TgplxSD9IWBvfJo8jq/sxlvhDaxKn8j607b1ey+XbuvonrsDo2l8Ce5npag+AH",
+	"8jnt4eL8me96i7IhvxMjjXCuPaYUd6InuqwWPWEIF3WfMF6Haq1oYwgXS7SpS9wvT39+Nmtq4P2lDbzP",
+	"PsCSIEJ6QSQEO526RjFrvmNz7MJLxcPx144dl9feFcCBwCQkbiqjCyDaJI8pbNKa6DE9QNTtQNoZxxoR",
+	"DhiU399T8fWIZ+tchnyLGw1bulDL6aYqiIZh8uDB5dWX44vxxfhy8tWXF1d27NXSD0NVyyGjyGVuRIol",
+	"R+pGYHc2+5/7v8E7P6OL8eX4YtTlYaxnZYCz5yZheOlsnC6kvXtp5rSobvM0XuvhZzWeVAyNVOwgxrOk",
+	"JqPWyON1I+Kdw2lBBsxAPfnvj2jSYreJA0s6hMA3ojKrAT4lLZAvB7Vj9SsRDCh0N91kxTeGa75z9zYR",
+	"Wa75vDiWU3/N86KnDus84tU2dg9u9V4WoSMEtHu20Ml/f67MUdBSWmi/xAfsPFzQc5h6JBqfxtrDl50R",
+	"4vQi4OlAsjCKKDXRMgdRFP3Im84b6pxs8zXsJU2BR3HYM6ORXj84DL9NGsbdo/3dhQ+M13NKHz8rH2FH",
+	"HAlTcpwnNdWsPX9dJAC6QNzmAsnS99jTe2vte+lRfs61zuXym0LNI9m9Nf56BEexs2P3BjrcY2MD+iXK",
+	"X/qT2orqfsq1YIUw1nRPWJYvcyquy7heCX3NNjL/+0Y4DA6xke2DkT152F6egIPzd37/Hxf3v377Of3H",
+	"/bf33J+++OcoG+cvYvuiinWMhCUddhIPOLPtO9yZfeja1/Yil1RvrQMeuU7e8HHRNYlis3/tkJIxo9hS",
+	"GEqSvjOs5EvhgV9K1uAn+8NdiHHqDG+UY1ku8iWyEyOaCdUC8EbCjd0Ac/torURxbLubbvO/R8Paz9Gd",
+	"sZlH3uxej6unigEP1oRh3UHCiM0yYZkohBHRaLCvUegCYmNMbDVTe8YN34uXrnmm78wQfQza0dGHnIXL",
+	"oeYvozmPLlZs658jqHnIlxpwQjk/6xh77YB99qI6Szc5p8w+vmX2olqeaJY59d0NAXsmwLzShsGFrTMH",
+	"mn0daRLcrUGZU+nxOciX+C1HtFBBV5QTV6PnXfckB0nQGifz3XWUBMI5d1duJugbMm1URSE6vVLbusEN",
+	"Na1xgPOckDKtxdiYleqj1g1WJFXrdW4+0wxvaK7KUymbq3IV5J2PPo3wVfEhLXNDQ6npdwL6S95GQD95",
+	"dPo41kR429j5T/WNt9ZLVZnOd9/hw9cqyxd5H6KYPnPFM1/Y4GuXgBeOJubMnNgAWf4tgNTcXSEfIgHY",
+	"T9k7BNLjKmPXjgeikygAdr3ZxCHQarwV0u4hDKsmd+JlCWzR2PdKmRWtAZSTSaJYt9bbkufyms30phSV",
+	"Fpmw79g2iaKIJxi3bPAsyNZrtuU7ZKxtDgwa+fHK4Jh37h5Hap1LWH7VYnaHr4HEpBsPQPd5FY98N7iO",
+	"IqHjxpfHUBjn6r8+qKTZrTbVNEcTZeiwudRvX9VrLSkxLf9rwSVCiuOIifUmXTEOQgAQvDHDID2mezIE",
+	"+MP6O9YSmVE8PKCYhtu77NJui8HRhhbnaHIR9kl0pww9ES4kGxWuBNzNha+bjTGB0BtiReDulbHfgjHE",
+	"cD0g7vsSUrG3dRFAtAMxITHH5IEVvIRpmHgoblgKk0A7a2uOb8plRR2se5nNDwign8xOtCRcN2L+7mEM",
+	"oCWIfSdhoVpVS9g7GcRjpdRNDVuvNlLH37LxSL1DePWgr2a3lNoN1q83DrGeh7594Ygn214jdpyyiwG8",
+	"UdYiIfHHLhiApOKScWOqfL4xwlXpRdBKPX7ZC2xcjRprwoa7aaeez4Hrtmck2GmDJmDiOuwYpQogHxSt",
+	"0rPjR/Gx2JpfLBoLMmFI38w7RFRYQizvFHJIV3mRVRhwGeTYeGE7/VBZ5VkmZJyHn+pErDElHbfchPla",
+	"TbGm9gRYR3yn0sF2jNR3MXcShBglXIU4MaRUWzkFQZgi7qyrf4eP51j2uruFAmrmtL27GWwmrSpoVOEU",
+	"hz1Vm55HM3ByVq7JpL85oJXFV5v1mle7HkPJASQqUdfPo4UAxsFKFZndQ4QZ6TnwLw4d+GhOYGtAUpK1",
+	"Svfaak906fTegkiw/uHth7dNY8OdR5efysiApqp2imtu/R4LzS4B8I7kGlQYVmBuTOKZK8iGq0kPZLGj",
+	"BhJfsZ/zb6CtnF1S320p14zC70gsAazlUHupFTZ/JjTujRClDljjc2TEsAvCsrwSqVHVbsyso0fdt6kz",
+	"cqpuRQW+hVEKjftDvQOOsHKcBA2NLoUB1NMVcWBcfdIgpqs7GVayjd2i95txwi7OkCJwus6Ovp+axRsK",
+	"xPgO8Zy7nLIfyzrsU4qvKyFiTLz2yb09Drxndej4Jx/sDDrhqa8sB5V83j11pHCfwbCplDrHC9tCUa9b",
+	"sy0/rZh7b1QYKjUvxLqvqANKBaxCRsbuSlkHALiCrHIGWrbPX37/Lfv60eMvEzaD6EsKOO4HJT75n/7Q",
+	"Ss6+GLNfK7Ws+FozbAbJlGSzVGVidu0OYag5nmXC8Lyg6sJKrEW2m43ZU8ly4mWai0LJpbbK3lUpGiE5",
+	"NqbCjmIiY0V+g7FYuMdTmol3uY7GV9Oof4QNHnxjQGjpNbf2QlopHQJSC7UV1VRLfiPa7W7kokA65wiM",
+	"0xAoYO9bcbJNbj3pGtTZfI2rvnkD2d43I9eeCT842ucG1jbKwVcwe1AWgkENsfbk/re8yDNWYTIhgfmE",
+	"k7dRmj1MtFE4ADwapfK2y96nfBXLlKcITJzDg/xYYHG3u34pZW0GkhWMSKiKWUMi4KzAR/RPF312FBX/",
+	"PTUhy7WbHae2CrWs++4juKI5ukr8HTKuF+nDmy/XfQUjmx6w5g+vX/9KZTqNxz66+DoWhDC56evvFDzJ",
+	"jh1SGs2RfrtHkuOuwtNiay2sGazVZF5weTO79l3b7LSQkoDKb1AGrSxSfePBFB5xJeMn+llLcGPvUX0O",
+	"wNzttwDST6hDawPC2eoWFnQfdAsKmus3e4CNByoZIJPZuM5i1uKdV+pGyD1ahZjdqXIgclQXm3WUb8H+",
+	"3ctmLkXSDH5eNl7zMCZD8RZhv3KzqpOChZ+m5mwc15Ai6IXQgsXk0r/AvmzvR1w+in1FNGdEswqlLW/A",
+	"q9RlKt6MJtCsdac2UA/uf+L2t3+OVpy4c78bb/vLqxe/MPoduqNR20LUGlaqmhP1AKviH1RiiWDQ/bvA",
+	"fVdM4F8Knq2jQcCSLwVp1GYXl1abGrOOnFav+AJJkKw+th/Ee3AuUFlQ3WRqGxHNl0Jm9uD2ra5vhcxU",
+	"ZU9AIyCLSthz65ID+vyH1z//1N9pZjocvSuo2N8FcdvWfCA22zxbCnNMhwk75b/BXYfxYW5yEpzp+nXt",
+	"b+pfXXpVFzPj4lR6QJy/r9DkaWRlzEqsrzEUF5cDWs8d45VoxU9q3vRRLKPpw2xHdbDq99qoZyOFtR2h",
+	"op31TTkefqpB0zO+9A+Ao6ESi/wdmBUpLwr7Z1WxtajWPM96NN/9lMd4keLHWrB+9I1xGYgiwzAEEqDB",
+	"KBu4HwvGy/Ku8BvHRTgUfBP/pmWuTbV77WB/d+/0vFI6WlOtkcCkpGgmKmZ8e7vbcmVW46AdZ/QQKHgu",
+	"pytjyj7+OHw006XgNxosMMesqwjhS+2244VDlYCWpqrKe/PAGKi4EZKVm6LQExbeA57UFl/kOHxPB1/1",
+	"NbC2n+pYwMZsaDvratnfzhoYmqp4x//GxBrskiV31/4jMeZHbFcK+W47wWoEL+0XWpChxiIHw2q21K4X",
+	"6WBb7YawnxtM74rqtC9a6ULq27S6rRbHh1sd5HJjWq2CnlwkkVBvgZ6tW4aCU0J9zd/l6816NPny6gKe",
+	"h/+6jIJKIxMY0D22RaNRCEqlo+56hGJRd/KucuxNM/8WEJbVoSoke+AsLdQGTRoqtSfmcjjOYepLblbn",
+	"pFX3E4D57zsEq8qCG6tPB7/xV3dDp32r++HtvhWjAXc0vGsaG+0+SJZbJeLxkClwaPo2Z7dlilGyrvby",
+	"lobL9gElB2zgVFU1X9x0Ux7VHUjufOObvc3aYx1v/bDc4wfMnz4S5OhgEr6pz2uy1diNKCGMkRaCVwnT",
+	"Cs249UZjXqyZFms5ulbup0E14r4G+q1y46uL09EgTXrxPjP3iMHE+w91GHz9e0mDHXjEEfgqaul551Ef",
+	"BelC2tlP88K9WvzXQAdFCD2tlNXALF6WYefIhaquPSLX+XZEA0lN2fGsC5sX8K09pZepPc75PzaV2New",
+	"rEMZfNzW+xnMkzAEGZxHE4q62o9ywc3gy+qzRUlovMXTG++RQOe954ZZ39Hj19qHk0EbyE0ePO0zTU/C",
+	"Jgg1WyhSKVmVCA/WxlpRdl7tUJZKZa1Ox+9JfU7e1+JEyndi/+P+xeXVw0ePn3z51dd8nmZicTH68KGT",
+	"ifbPOOLA82kn5B/ui7Z5+lepHFXxmH274hXButZEb+DKjzE4UcO1IVBhLVhlCHOa3QlrcofDNjiijp6q",
+	"PZuvt5dM7Ua3jB0PrDJ1M2cS0wmbwW3THLjfvVypBVObSrcqu0lkr9lsrexUz5DVSYoML8S/IuMi0IZA",
+	"zRMtkdsE3K3rNYP2JvSEWYKQlRQk2i7fXLinjxmxKUOxltkqtMs4fvL9XPpx5lW9r7QXgEhaaYVY7Lr5",
+	"IE6CPSXgI6gjCg0gqmWc1bEf4WjFFLiDN6VdmpJXEIIAEMNHQf762d+jm2tgJEjDRxnHRlaCpys+j2c2",
+	"rJJzyDDTWfgVzz7KoLarXSwQY08bIVPRSuMd8jS3I3xi3Pzz3LCncv5h4eBR7LKnsQs4ThheFC8WAGYa",
+	"UlX7Nom6XBTIG7PXW+UTsT6ga9UIFWIAen+TF5lmK34r6t9xQONY6dnxdZA93Ih2K8DLIYnOsRE2mYrs",
+	"JwI22S/xgPKBXh58bzR/ekQdi9UsWNzhFdROpuD0wKBRna1Vq/Yv1E14TA4cryMNGl44moyUL93aX04H",
+	"V1nzFequSDI7BV1NDMl+oj58UC+RO9Z3Yc2V3UCtGJKU/0LVh+PeSFYsEIqsk745LW3OerH8RgpHGH72",
+	"wQrGUHi6asMxLx2idXXXfUiQebEfNkT3tqPL+T6mjlYVEP5Dz+CYC4B4zvCgGNsOVbw2okTUAoAtge6f",
+	"UYjRyTn5VeH4HNfUPuLpeDGwRwbvX9/wVQRdpfC+n8GkXoA9S/dzsO0isB2M93vT3peD20ERbqbBHYEC",
+	"NXGN9ck65mkqSqOD1gvVRmpH/JRH9VfEAjqWCuxIjpOQhuxQgs1vnP5iWZrgc1T4upP501T50ttOixnj",
+	"8RjpTYTHpvFmPzWcI+fRl5w69fepW+LWlkurRBm0Z3N8+zrxHB1krsOFLWGv8kVPC36IIiR4RY+lv7C2",
+	"4T6yX9jN+XIFICgqLCQCYKAXQif0EETy9NazeNtU5zTOoek2a4cd3i44qa83lYybZPqOrE+upWeP7kdW",
+	"yHgdx2YuKimM0NNUyXiKGZ0e8DjDfj4Ftn1PrDB2H6MB+dIRTRrhZ5p10Gxb1GCnAo3tcKbuiJnWujmC",
+	"vLkV0/2AYLhkUDNhe+EpTSwK8JF7G9rQDnDhsbmwxx4540w2+sfty1L3mCLqUDwdI6HxdNDSehpqY66D",
+	"boxB6RKWLXDNZp8jA+kXs71FkLGMATEhR/xMbK3XKj/f8twLWF4xs6lkUlPWQCzvKAhne79+UrC/7mlF",
+	"Q+p2Rl3HMH4KqTU4rzYmVWvheDnh0ms2U1W54tJ32qgNnQyvhFSlqCim4lF+141mNdSkw0eKaOs3q7yJ",
+	"4DLaYQMWi6p9HCN1fXq4McYpv7e5SVcim6rFIr5TXIB5xTVzVzcbrDK1WNwpgnmKfexKF44LJAS65uBR",
+	"t6fWnDL1ZIF3+jTjUe4O5ZCO0SmGxujf7rETfvCnbSs4eJcG8B/xuHMqsitoxxz8h6eevn/f1L1YPO+j",
+	"w3saVPJq9D+wT59rlQFalop4T46NHdfS/2723ye1yu5uXw1sgkVTc4x4RhljBxok/+PsjEEUGkCd8WLh",
+	"PY+owl2JYm2nqDLnUbWxHVy3W+q0zD9Orw7UnV4BnMclb2uVT+Wc43vP+Q2feOhRaCli+9AqCpBVGC8I",
+	"a28BWz6EfvC/zscbuF8PnWr75hBM5RhzY6BfsOK8TqZiJyPgOrLGe+w0qyssw6Kn5ZEz2SR7isS7sddN",
+	"o1lzHH6fR6MYv63qbkUUrKDoJH7oNSSDpai9FZ14gxw4w8itOSKCb0TZmhYnDA96lDG8d7qIMa296A7P",
+	"1IeDj5KOmV9Qn4zCZDeWlkPD86DxKs+BLX90oEFeEAFYHJubcs+ZHk/NFa00HQVDaz+dZr1F4YQyEd8b",
+	"dWV2xJVeKoCu8/SmZmeC2v9UaaPH7CkFTuxvGLfWruKTihJ2iW9/Qc3BELThBS+GXuNaDy0V/xYu9jXm",
+	"ccaMNIIsISBC8IWZEhrAogteuTKYBtHBtedCgOI5IDNTC7bG/rhcsktgPxiOFj0TT0A03f29z3EnTmm4",
+	"1lLXjBu2Vtqwrz5C+r0ts7BA+2TvW7fe+wUQRA773AYbv8Z/QEAA3MR5IWYTR/mWsFnGDZ8WSnuSOavP",
+	"HJoL9kbCZnnVuDs3LOWScAqZkvYSF96Y1KLhK5uNKArkpcCW5jdix2a/Q6XCW1aporDfQK1tNGGNMURp",
+	"F0a0u9y4kTSiEP477KIFw42j41QMkXGfzRzWaTahFieqWurrN/I+mwGD52wStjWtWa0TtgaSedxHABvX",
+	"LJdpsclEhvc78vDmI+Yb07iV6P1ANj/T9CR8AFKOzyZQjE5/832B6K/IvS3SPBPa8bHbk8HzwTem0iO7",
+	"klMpzmEqYfn62HjoZ9IouZVaoVFojQJUE2cYVKr5ExE1RE6MN9YSR29f4N2kMdVigcV5yLfoyAylHTz1",
+	"6i5LIaGTUohoHLMXTWS7f30T2t5yz6GIXx/82tAUoRCf/coNSjY9JXqyzndTpO6I5LyArHUulhzrxGB7",
+	"enwp1zeaoqjc3Clelqr1mseS3UjvBTNOC+oysbmJlCHVi0U87/0Z+GEzGhgnHr3F1/Zkkg7xiSvbGSfU",
+	"47bEDLVkNiHwC5dWndkXigwFlBe+Z/HZYVjWLDgqEEAtqHtZdj3ACC/ECVpC42tUKhDj/yiQsm6ipWOj",
+	"a59jgDC3nd7D9dzqVlSVVWU9sY9aGtCEytNVvdq+6at7iMs5fJQpOCW0o/lO77dNnM4keMTc4Z/h71KZ",
+	"hHEolQcJPuK7MLQTe/u3rR0WgjT8eb7it+IaSy7sY9pltB/XZoKNk3R6s0/rIDjMa9So8g3Zz9KQqNzY",
+	"m3p8ylegm5EAZKtYWalUaC001qdYn/lG7CY19y412rWHVG7YRpq88DuXSi2paNDzPXgXwzMNV4JRwWST",
+	"5Gt/l6RSpasezjMud0wL7XrHw3mq4DQdmM2Hor7T8pRQDum4VGL1pkNzkZ1Qjqw+aTi5jksicjEaQuba",
+	"TLUQ8ighjASGeg5aJeN8Fb+tBIgYre1cCMlWgldYb+ga+gSwc6qijJf9ln2UTbCmGGTIySW2xzBYdTXg",
+	"eEKWn/Qk13bPUNyJtgwGnUIRwfJFUSxa+4GqFLfW+Xgj47w5t+rm2B7JherlcLa75Q8113We1oBPFids",
+	"6EsUl0JmuVzOnBLw298ukJBooISAQbqBWmFQ9ha+bE9K9qAsg658hdf6u6Y1dWdPSbdzFoiDARQgtU2N",
+	"ktbWjz4ySWSqTQxlOMvErShUuRbSzCa4HHrFK7STN7rGXvFlq8AquNMeK1oVvC8d1sWUDE8turQDbckw",
+	"fYvf5JfISZvT0Yfhs7Bo31R5X0Sc8JPNmHgurb9TGb9/KGDYL3mxUPmZVFqtqM6uXvYI3//w3RBtW+7E",
+	"i76wX17+ouax0P8fao5FRdsaMrZQVR+59rTa9LardO3SoxCs/RDtvVlV4ImL/rLIZa5Xd+zy84eafxJD",
+	"IULisiuFq/iHJIOqbqxh18dc3I9iWW+sutE97Pq+tX1nFLAqWNyWEFIp1qQKqaMj761b4Q+e/qGkOmHe",
+	"D8/R6ljrfVBi2/frp3xNnxRiN9go+95r5NlzFAtgRdFm2JtWib9qz9lSr2S95PVR4/ZfuCx79cFZssFe",
+	"uXyidDC873wj/6TDfuWPoUicgw6RzxxALqFYB2avb6HjNbqRlVgrIyZsVvKNFrOESeU7wEAOgGdTJYsd",
+	"la3qsMmT/fs1m2mjyqlUW1eNCoas/aNmRil7gbgV1czXGDv3FcrVm5F66P4AIxlhX294N8glvgPy3rc9",
+	"kWVskfitKnfd9ZyLVa/uxEw62Cw+9EWcalJtwX+QSgr7JTuZTinxPnNBlrynF/qN2DVPB+S92OOVdcKZ",
+	"1iJ41WVrH/Eyv59WIhPS5LzQfc8EWr/mGPRKlQdwiJE26jLgc0xVSQXiNS3hQaxiPZq6lTDQPdamLK1Q",
+	"TOJxCv4aqwztW9fnvesZX6zBCKdhE0Vp/kyUhdpRIfcJUzZ4ghwvwd3DVKdwkN2heRaM3HXOGohSPzKa",
+	"U66UFNl0pdbiOOvCB/+Gqf6B7nluGIxIMzuiA245rkaGQN3sCO8y5Hnk+cEj6DdEbuy1GIJ4qXNIPXi4",
+	"0dbqAC8YLPm3xB47hFO2l2ftms0gbXSfvFQHR2D37wMBr49/RlJNl2Ox+8tlut7mL/L//Pf/GKcP/2Z+",
+	"yh9tzrsnAsVrbo50DYgAv8cSx08e0O5/CIq8Xtr6scQ2HIxj2Mr+2ApmFirlxSisO7IC3qGmiR7oLaBo",
+	"2GH741QfwBt7GgqAWRL33IGsAljoaCZb/INEbqEWQY1Cz/lyis42NOAzKs1AgPx3fHnwzKrlKCUjDoZ2",
+	"MAz1isBtfT24uvGBu0UQapThPqWIUCLXc8fqATmAmOYZXOSu7oUgZkLm0FL1utHsSiog40ZEBpSo2kUf",
+	"93Lef7xYhjblkQrrD2pAH9kgDs62FZWgvBUiQBOmikw4LNVdaCRifuPx/bFiHEFEoWo9+gnj9jhFKr6E",
+	"/oEfl5C1lzAjeJWprUyoZj9h//nv/9FQCHhlnFR6F3QZ6dAEclZW4jYX2+s6b23HFYB5AE2FF/miuQDQ",
+	"+ZruwHpMxF1ZUxVUWBC905QelGp7DbVggri78E01ItpJL9fMTnHpuIMGlrzv7gzY65ruOL19Ghboe+Kt",
+	"oGvOFYOdk6xuB45AfiuY3qSpEHZb4nw2lPzv7q3Z3Kq44Xn1slJL1+Fvv6Usyl/dtY2eaG2Z3dViketG",
+	"pV+IdQ48HSqhdfiWuDHiulj8t4/C2YnyYbijjN9TwmnhHbVvS/kbkDS/VN3wWt9Z+GsgEz2JAjJ5XZyX",
+	"SumtkQxdHOzPdndaKQAYLvTyKjKPQofIYiWk2ApEFwA6Aik0kOyW+uRcXTDdBxxw0RyjALKZ1I0MKm2Y",
+	"FqmSma4xy0RJMmaO9agSGU8NnXMU+Qz/bN8T5eFQ0QbL7rEZoPOw1QWEb7B2jtjeWhTm1jLpaTton7Mn",
+	"c8sr+6V41DY7lvS0ZlWBwEcKCoJlhaXS6trH8wFKAy0DrCaijYp4vmNqCPjgESBokDjiEB440BhVJoaA",
+	"f7GAVVgDg/VFs9GNL2Buhkiuol0LVryHsOC1S240603qHsiOxpiY9OyRbkWcF0mTWhO9RiiU1u3A21ZP",
+	"s/kUsjZ26tc8P9zHAoackNA2VqEpFSRwbgr7lMMrpwS7cQPa9SPUe/Q6d2rZ/8YDOnSMUvsdRdHnD+1k",
+	"GhSthv0iAyDm7+9DZiSKnGFHQSjfASPEqcVJo4rJnWIjTBfON3lBDc2BLC1IjwHdZi71XpvUdWFI12LU",
+	"BNnB7Qep0ByR11WXwHMf8vR1zT+K7KL4zdfMavmds+xRV8IFg63aYAE80i5mRfSBPZ/LsOE3EM1hDt9j",
+	"87QwBBG03+B0fwz6OHCcz+XduLqPS4kej6Nsn+IebBWscHTvxZYiEsI6hiLMbZJO0FCK7Yyg5kHKBAhY",
+	"dsJcsxktEJE1OJsdLiBSUyV9+JtY+yqqFiBAAZCSen+DnuSboOE99ljXjvSdU787glTRgeFExmFEyo2p",
+	"e4iDs0Bj7dJTgK2AzIY1NQWwz5sJ4+RQWcvkFsJ4Ib7aKT8pti7kAzomcKAOxHo65ZYDi7drwzugaO9o",
+	"rxP400gY/BsOCCHus27UZBHv1qTZDN2WVl+yH+J9TfpbdjtT0HPTkgDUdh4PiGJAHppvfLqK+77H9YT2",
+	"r4jFR+O5lPqW3qmN8wj2NIMPsJBu9V2LecGrIvc7j3ZkXfTqZM4xU1Zio+Mx0BDsEl0HMPezagfEgMER",
+	"BDeO99ZQDFJRuAmnzjfcNwn0YlHnvbIcim2kAaXCpXUvahqzwI+OdYTp92/D7QbZ2ZaEEZXGHn/2zAyI",
+	"rrNRSogK7/G1Zq9P7k5sj1KA44m9LKelKvI02j7nV/rFI/Tzigm5zKVglVhstNDsc6nYj7tbUUmVsKB3",
+	"HOj9alNgyQx7KZbqC3B8tryypqZ15nzvKIw77GSKTpx9MrFcP7q6YjNcdDfemQMlYC0KNNqzCuRG7Bro",
+	"2+OrkeYbmRViejaOXuS9tc/s9kW0xxS0wZsXas7eo4s0YW+orRLe9uD28s0oYSVPb/SE/Y4Dg6jg2w9j",
+	"9oynK/gNu7jYByWMM8Or8fIf4KWotX8zvvUznC9NnSyA6bKu00b+q0KwTVkoniG5vX2BnVe7/4s8LL0J",
+	"+A2fPDqdjQ1Wt6+7AZZxYrtSOPlnZbWRYgb4E3u4+3jiNRMFNTPtlySpzJTeJ7LZmD31ChCZ2qVi9DNA",
+	"nFCe9vM4HvGhkMuYRnsT/cxv6vo6Z+K4WIkUvlmR61p2sowfyyQM0324eoeDvekssbxhoQEkmt9YG3ET",
+	"coclLuycVz70DbaoWBhXQpkJoFh3fQqhfs6XVQYKRG/SlTUfmis/cUFmzP2uBZeaYVfwO6oKPCh6ysV4",
+	"la6sCeMGDJlM5kILdUOptZsB4hFdc+tk2113nP/0ynOhnINRtHVaNZVi/zmkoc1Vw9UnSQcP+lAjPXLA",
+	"sVleg9UUbk8Xy2EO+MM6FeqLfqrdtNpIfxbSvP5e22fenKqNptG8yPa/sRu5aFs8+HofqegzLjoGxIck",
+	"GBpaeMOHNm8NbSvmkaHRVPixbeSAYb2FcL66BcF4m4zcUU6BnKzblNf14H3oWub29LxFJP7lo6AnbW8j",
+	"2lGdVBjta0n74W0nFAMe1mEe5kbt5BE0aeRLxhvPheY2BbLRyNU1qQdZtzMa5ywJOHqvw2L+7gkxWGF8",
+	"ly8WL/zevTPn8LHdEvr9ADjfQIFDSvFzVZFfsOY34gvGAV5a0yx3DX+/z2OwF8eHN2h1ArZIHZpu1B8s",
+	"8cwdVxcXSZD89JEH3zgT61nd6U3rG4b6jsh5hjHVO0fJ9LQv3t6dDp+48HOCoscrOM7AlLRHGEQFVxSO",
+	"70bge7pDPGs0hEjabZeSPQzbB2ert7X+8TXUXvMdMoUAqhCzd67bLnej91QsnEWyZXcCmTpk/h5FFfAh",
+	"1NQDgem/4Q0H2eSJ/472dr0H3eDqeQsG0WdEvPLp4CN82UZQopuZr6XHC5iq2IyEa4bZHEwvspnaSlE9",
+	"sFv8wQPfXuFfKrGYdWDULb/g4urR3m4vw2j/0QDcb1TWnaccUfYS4qXN7g/BaQKH4h18hj3Riz1GoU+q",
+	"/aRiCGNeUACu+6F/qDk1JTMMoFATSvGmNwEZ0KIS0W5jwxBcvSU0IQudocHMhd2Rmhk17kEv9T7O3h4w",
+	"2vUU4tkneIRCLWWgo6JBKDsXvfyfSON5VCVkWJxVv/+F+/PrXSme9pVfbVcqGjSus6pQOx3F0v4L5ozv",
+	"Xx6Mmbkv9tMdlhrVn5yQYO2VSLJ+ujKZZQ47EYvuZdzw8b7A8pD28jEagudGs/reJIiBA9qbCNLpb1/M",
+	"kjoF4pL+gs7kdZezwCpwbuU/GxDudjOwd/p8GrmthzcHOo52N2MPPmLNJV+KzKfjA3vD+9T2YdGvTTdV",
+	"RafBPqXb/Jy/UVTrDtmdQizMVG3MHtwHDlKzFYe+sZVS67ilVIhbUfQ8aJOuGgW/n+mmGFABIOgTHaYM",
+	"aIESt8qIp65l9m2Pohk8k6Dpj2ougPPR/dCXfuGBZYwbTtET7UGvYEoV+RFc/e39HzGTTup2APU7eOP5",
+	"967bAtO7s8TWmmxvKZKreEJbForJ27r7cnx5OX50UGeHYz/MD9vckD/k2hozd62v7N3ln6Dcsvnuc1SL",
+	"tlTwIdt86ND+VotDq0ZuZ2LhjFf5P2paV2jcgdpmIFHP+S2w2syOFkJie/S6iTf4VJxpXhDewEMXPInC",
+	"iscp89q70Cz08Vj3w9ZiuO0Gdod77QNF2DxfMzoIm+AJ7mPjievtAS3OuWbiNs8EwQL9mUGHaTLSm1JU",
+	"muBge+ERRS4FCfseCEQ0NxsML85YIaqcNwFll1eDhI54Ru/I+07vr7/RqzXfVc2bp8Ebo1tQ3QgZQwz4",
+	"bvFDIo6ftE4zEHt1bE0aULTYdY1iSJ+94ymkfDixPg1HjUJHSLuje+gt7DQTHp9nAnC9VNJuaiib2hjr",
+	"NjQrapADEwmf3M0tVoyjp6FrGqVRy6isxCJ/F6tO1oSRTle84qkRlU7sxFUiVUuZ6+4g55WZPlq8/vo8",
+	"tFSxXUEgGRpz4mX4YPUW7IGzHIywmT7RsW7fdRrswm29XE6zKCciInMmDdnEm6DjPGYx6Sms4NRlDe3J",
+	"hqTX1atr/g7b+j188vhif5e/ZIT8wHGmSE8RCNcA3j8HaKBd/kbzNmv5imIxPpg6798Q7fvWufT/PiST",
+	"/RamnSGkBOgKnPZ/H1hD3N1lvR1uk5Fx2n6AFLc+B291bRuiH+bqUKLrtm32oSDSfiXZdqXWCdWWW4WX",
+	"EJrXq75CqRuNHwurbdyqtmoqBM8ck1Y9IVcXV0/uX17dv7p4fXkxubD//98GK/UealdgzhWUHrAf0u42",
+	"7NojVKNkuO0R0qBa06kg7sewj4RDyNRVuG+sU/tm5Dv8ZyLNHbda982m2pGSbc/QpZuhx0fMUMfRItAY",
+	"IcdoPeKignH93gr6enzNTG4EDIip3fcHqHUx7xvtP9FIAUftyKap9yiusyhh/P6I4rNOTBsK1t2johMn",
+	"5iulbqIt5mPw+SxMHGoCyYtbSBPlQJesryFxOwEi6aOyOaeYfc3OJhGwJo84Fd8JaxZVHgEYVOFuSlAX",
+	"0MfR5EUBbsRgqta8yOWyj9D2tS8Ec0Tm2MjQs4NCZYrWw43Etv26Xd2cRre2f6V9evSsq209jMh7f7R/",
+	"9nj5O72h4HNRHDSyfsKrgkN7r1XFsZLG1Rgdli3XmtOq8Zq4bIA4QearN54lG22QQX5gYWpiInvOiYxx",
+	"E+CsB7y212LIl4gyo8+7xvgCYeKQkL9rp0V8XWzTtI8uGa5gOl/KCbtyZLSsUgbSNta538hMVGzLdweY",
+	"YffmglH11Qx1rjDsKAV0SpPLTVUMrKYlH8Te4HZMgqo52Lte0uuCWjfLgRQlQV0cqMVWG58GZc2BBm40",
+	"dSTrkXAmSfqR80J39WRVPOGIi+KAvDtCFjjMm1nbu5GIeDqJeDl5yERIjRHirBR2kH1JzbMQU2TF7YmN",
+	"1SJUAO/M/mpYaCjsPjvXLNscEdSohC6V1D1nI9SBNhQaKpUalnTJfsy/STxoBMxllMTPtFMbPUrn70O0",
+	"KKxVw+fjzFDN6xDNeYTWcVsn4MfkZtMDvP3h9etfGV4QmZ+4CjRK3UzXPXq2UHLZlWJ7y3hgn10v1j5U",
+	"6BhuWjX9+nC8pDUl54ictBXUp4mhRNc2RrDNM2rzFNEivkibRBuJ83LN572s5XQoI1LJqvaYDqTBnXF2",
+	"P+2s/sqJ3/OYgiByYvxXHQzchEjz7tcJCatwGIp5ygsvLy72WMmxJz55dPQXfEybuBImr8S0z4D8rlIl",
+	"EgsAItAqsq2KqO2w5s2afP1PhOoSBNDiJdcBsBiCHp7oB6xJIGCNv4lMsmByry4eDYjQ9UnrS7RJDolr",
+	"G6MqnIG9w4IKu5sh8Ih1lKxq9J4E2uQInXi84vUZ+m2UJlzly5Wo6ACMHnA+pnqRRDEuvGcfZIFVeFD8",
+	"N+XUqB7aZ6sbmwd0hSwCwSJja344sPd/RJxgdP/y4U5vBbtv45QHDRYU7CLtBnXgPKUnvt03mpOqIaMR",
+	"nBeUFNYYwWkFvBsO9h2V5QFoOo7BXXSmcezXob2jgCuQFsgR9hQGxe7Pz16zB7hEfYP6b6aGSZW1UjCS",
+	"rYwpNSOUFFMbo/MMdElZ5bfc2C1lgD4pYRtZ2GtAWVM/QwbFtRoZE3QrCTJMV0Yq0O1Y9wh+nwWFltJs",
+	"QhF9Zx1BGnQuwBL1NBG8qvJbkRGsuBKCZXzXQJC5Ux16Urn/JEKYqCW12rUqwurSKyoXCsLmdR6hL3mA",
+	"lWCHmjrDlzdzAQFZjA5alpYFl1JklNnpxPE3co74N+oxSA9kB0eAVEOjTrJgRGjZUTC0rboREqKy9Vx8",
+	"eJuMNLFHIidN0Pz6sh5ip77pSOt0tesrkPBvfx85ebsJkv4hHhJv96Jkn1272n0b5ff9bbWLZLaqgKLG",
+	"UEqLTJsVUOhg8RVcPoHepm60s4TNqDRkNmGclaLSygsSNoZC6fG+B12OPVKttNgbKVNKgobQ77DLN9yd",
+	"B+yKTptCzwR8FhBF2gGhwTZd51rncmn/4lBKU+ToJw/JY5ewnal20Kf0JmFaGA3kGvZR9E+zEm8kIxii",
+	"J/zHl0MHHuhrZGcEmX3VYmEXPviLa0wX/In65tCQCOJYg/mxr0/iqLtc+6/EDgRY16HYD6FfnVZ2CQLJ",
+	"XcSbSgGg3wAMmoYAc2iHxM3U/tgci2vDD/XF1iq2mjCH/lm5weeAJphNHOUNEDpCK0nq2jxLlTSVKqZW",
+	"fQivW8MnF9YdhUeO38g3EuSNShmcSk6s2Mkc/6sGV82u2cz3KZ6EhCCuloy6h84rtVmuDPa3hAqtoM8S",
+	"1ohMsN7dF1C7t7b+YK+xhugseSPhH1SxY39D6ngYItbITO0F2IqVho7iiQ4I/IUXvFrPmmQ7gT6o2ymC",
+	"coU4CPyvFzoflnVCHzAitmS/Jp4m8az/4KSz/otr6uT/AKICERiQFIB4B0sbsp3hWrVxcG6l7ACbM40l",
+	"t41/u3mm/6zrooifPxnF5rieDJpiqHHg1brvxI0z0bj07oHzAPTsh6SR0+8JcEK+RshM19gA0JmVKpXm",
+	"hYOpJI4D1k4l/OsPNbebBfaD/bdr7g4QKw+tGBYoXYGL3NfSt04pQfVQEnQs13VZTt36yB1ggyHlDqf+",
+	"elPJu5RkZnGkVx6PlB9CR1iVVvciu0YCriC9Fp5OCRxqPS/C/TFwbq3e2a5U/YMdho+EI7VIpeFv2DnU",
+	"dy3/1NPdBwSB2Dpfi0ON3EI4R8/mID0Csi3iQBpsegN4IuwbrgmLY1biiB3gjdSevsVrLKfltFfj3bMH",
+	"W7aR6q8+Vk0ieCV+OW02VkiaMxuBhASmcl+l2QEV9ttKISGvs6sP38FvItEGIt/02BrCiNhBBE/vsVfx",
+	"kX2c/zdknXWlBIUkwT1jlDVHUdZm4KTMnF6ejfsOVwyA+CYkQU/9ZAQbPyC5g39a5QzFuTdiU/YdKr/F",
+	"ivyaOmfsLLAZcYCHFUrU3jEwXmfIN44WttUbait1i+QscJOcd938oPojW+c2Kbn6W5EeP/55RMR8XB8B",
+	"HNqU+Ca7wT2kR53SgpwI1jkjwOe/tAVB4Clm/BO0JFiJIuvPSLvKK9iHjl3JHoPQwhU6dzU7BUcbo+m6",
+	"7TY6mTtyCrFhumPe9C2O7Q6BSBq6o8A0TZIHChJ4E9BorgHmsVeTuwLdzmgUHkp4VcdLJs7/XFRC/GMY",
+	"LGpRHA2L2t+P/xthP+8C7YGAUZYqbnLtOw5sdKNIPaSNOKnT5V6dT/Pu2kc57qAus8NGGpFZLeVJp8L1",
+	"+TI2XIz79bT5AstrI51QewloQ8io0T0j9cEWaoOw13VSt+WfC+uW+lvNVpGEtaBGKnzUEXwjL+xovXY8",
+	"3d6yShn78fX02gUJmBq1XBaen3AA754n3nhNd8YZ+Oi5+wSvQcrVVGq5gStqkq5glcYnc4k4v/GQTLvr",
+	"PmbbA7fCjQ6kOt5FRDJVZQ6+VgldQj0zhUzu0oQFGvmcLmK9CugXnxbzXVEJvFLldlntGoMNXscRgVdw",
+	"IJLlzi3SahJpUkIeJuLgIS0VG26nphkSduPqA6xFzVVa/55m3k+DY4rad08IVjhzv8zCTGNIzu8UXeLu",
+	"sCswqxEdPkKSeOakqsH5Z3zoLNbO4f81O+k4bB03dWSlB1R3Ftzc8WbBKYfwXfVoc4b+Goiba3nk/S53",
+	"yNpb7fHoEwRb7oPykNxE+HnSolvzqiLmSrshMWglcFad3IcGdA2WajmIONYPejgYgnhmrBcqPtPnCgFD",
+	"AsFotEuM9VmtZoVOf3ciJj1Xt0mnN09Rge0WhF4PIXg2/q9pzRDi23OB0p4iONiOKWj/2wwb1/3oAJaL",
+	"JKjBf5Jmx2DxFOuudTO43Hy/H+M+V/cs2LY+w/AjgdvodSdCPHqI2OvpvwYxdpCKg0iKlv/fOjIpnGZ1",
+	"jAs3OwpA30mLvfaMgNUamIfdmt9pG+3rNuL6zDn5u/bMB9TAicgNZVYTpHmWMfqDgzzwoBZuxcm6hulj",
+	"z6B3iaoa+GA7FX5oY/+t1+7t3EAjKYgUj1lT3sNxtvyXo6A3F3fju+zjqKbjpMlTHXZNg68NW9+5VT4X",
+	"s3TdxKWPeylE4Tx+/PBJlK+/b2fgmek6kYJrCb9GGWtOOfsbHmKLgr7gGGDRK7VNILm9c/GVO20U53YG",
+	"czfI68TGOH9F1d71ODsWbcLCwwBRhf57rzH7xTXLF5FpdoYK1N253l1FfoM9Y4GndEfU29CPh3jaP6ZH",
+	"3bXY93+RDqgX49+lJPvcrskX0GdmsaCmWhBGoTgIfGT7cyEYJjycw7WQUIuFYzbxFpsD+hhlr6DMK01W",
+	"YHe2YlceZ4fQT9fKzilEh56t6WE/70zOF4m/HPydpVJZiLf93KniLxKkr3dX1z3FgulacT2EkR4N48gX",
+	"vdxI8sPgKLIXwbMBO7toE5LaL9J8p8fsJfHoL6BlxnYSEOq7ImH7rJmnbpWCV3ZurD4MGK8IwZCJtLC/",
+	"2zMPeNvtzfT94ZP1psQeZzMXbbUXauxkJxXDtjdsJ8x5efrtGKaZKK1zN+gcTYLjDOhwwd9ARBlMB1+L",
+	"rHH8Rcy3a8ek29gw5OXZiVUS8SR3MrKxImi6z0qoYmODVkrtwWFXpbMxi8LJsc/26zSwgwR1NqB/3aCu",
+	"dVh0ualys3tlFSKxFjrqhnZYBAk3ILnuODFm88pM//Pf/wPSc6BU0THkVUhJsDKmHH34AOf2IkaeyW6F",
+	"zFTF7t2zjoO+d48hnJE4gh2DDSYSOfG8Jti4Bynz+Bt57x7tt3v3xuyp33y5rpvs5BIod4IMw717pGvu",
+	"3bP2IDzGWTH37iVU2IyYKER6CHbvHtm49kW/QtKEYhtWZH0LL/5GUuJFyU5OxV7scGviHU8N5EmoPpds",
+	"7QywVPfuYb9dUPGZHt+7x2bveVl+mCVs9p5G/4HSpe/dOz5gS3/ASGVYIQC26hsJYflqyTCUXjOxV8Ju",
+	"/pwXdL7UFGQeQWFvyzWF2UX2RsLJDMMO2FtybSbs0cUjGv1PuTawopVgJV8CJOyfi3ydmzebi4urJ1CT",
+	"QMTvFMDPtf0ya8RiYvjD7NqV9r2RM/sXSqZyhLX60wZ7ntm3kuNsZ+s3hzpAuEvKK6jBngFu4z2muxOG",
+	"RxgmmxPmstAfZhN7CLyR9iOHkYgQf1IAgbDnCc8AcfxGOuFKHFuxcq2v4CSY/bMd1p8eXuhgdlws9E9y",
+	"FoArcbLeSByL/bQZXQcJaSrjALqcmZzhOF29JGhZu740XdBaGvvTLoGc3k2cQ985WwxajXAarH3ys9d8",
+	"Obuuu+rYJ7+RmrAXwAf5fHH/Z27S1SxsUfP5o8urL3DerJsAAUI8ELlmC66NqGhsL0WJjWftmJ5Bp91f",
+	"X7x6TeEtO4bnmViXygiZ7u7/KHazMV0GwURy1gSzr3gjZ78SYvOaQT9pvtbUqw/PG81mqcqAcBxeDqSi",
+	"9sU8XTn5RH5fyWb215+sKM98y1YXKSJEAC8KAoQWYmEPs2/ETjmACjbnenT1NbmgL63U3X8KGwJfgqaE",
+	"QjgmIh+xCRICRZlavJHISljd5qk9qzbSuPZpiFCDlaL2rQyRd2BsEdw/Cce5FEbbBwJoI/wWUBOCpys3",
+	"0vrDc5doWjTtOKclaCKRhsgpAkj+MiVTkcR5AjIRJP9CEiIwB4o8FVQtTG1UnpY8XYn7V+MLqh3AU0dP",
+	"HjzYbrdjDj+PVbV8QPfqBz89//bZL6+ewT0fkpHJDQQQYRcHuYXJ6JIooyUv89Fk9HB8MX44SkYlNys4",
+	"MB+gc3i/2kj49zJWkfZyI2miMM3OuL4hC9N+YuV/DhL2lAFrchF57urn2Wgystr1KbzevgBGVfG1MJCR",
+	"7XF+6ksevFjU/RWiVTAwroYP7DodB72Zcnv53zcCYO2+sSxxC6CrNSB0YUdwYLggcqMBF8Ieov4tWFkO",
+	"K3N1cYHYUGmIMRnO4BTm88EfBJKrR7zPdfSzDrFFKBkT78yDVN8Of8a3r/6GdlHbHoKTDfrJSTgDwfEC",
+	"OOEYIxfQR7Lv8f6bH5CyQ1PPF1hYofEriwtlRcdw6Gwz+r5Q29Fbe0so2Q/eVxv5oVe+n8L21U58XVNx",
+	"7ZiCr9kMqxKneTajTnaQoVTLrlT/WdRCPfoUaxhbhdf4JeeY8Ff2dIBW89T71e+O1px39m8k+JahCQ5D",
+	"o71nVVG99aqNQ8aho4Eczv37cH911luQg4JX637lBpYCKi3tfeIm2E8qk6dUeuQPfDiaffXAmD2VDN5k",
+	"DxWrcJmzbcDsTK3nXYhsKbJraozmy/JUtfwMalXcERFRk/gN51SRT+tWMDVdVDjOfu1YX9PQkV7QKKrf",
+	"5a//n6Uk7Zx/TAWJgvmRVCR3ElPvUiGMU43w44P38L8fHgQrCommgduYBL5nJ2Pdwxn3MrD+xCicfKFR",
+	"Y2/WRFG5cY6O6ymrhTGF3YkO/lCJVFUuv9/akswDxQFv7vDfiBD3UUvnZ+KUsBfOlGxtfmsX7SBSCiOJ",
+	"7fen9eVPaQ6P2/WBS/Gj2NEmAWP4G4UEewf2R1AD6osx7fcTMJiYn7VRlbUCrXmNVe35cmU+00xLXuqV",
+	"gmjQEVst+G4oLPrQDDn5eoCPud37zlJY1aSlHu++U4NP9tupb8tS3ftBAwYYDJ1DUy17zG4k2zpOrv5b",
+	"KeeyJNW8T8E6KgA09s+lWXHu3CI9LUs0fqLK6Wfn6AvIs/KyHLOn2DgPYyZ1n9mZp5hzhB7NdfsWrnwK",
+	"Pbz+6xRCluuy4LspaXnXV77dEXTwKjqIwKDdfnlO+end62V5Dln5mUKY2HStKS1uQz+AYChKTSFipADP",
+	"jWtEqBMXFkYz9ZZXOZ8XQrOlch4LtQkgbITHHC8qIerEEGZtLr52FIR1JSoALz0aUFVLZYyPEva0ZXYQ",
+	"gxn9yReU1M2gY4fcd/C9pwjzt5Tdj6iXR71tqTGSbl95Fr2No+9b3WS/koYAVlnWXibZfxRThYgKLnTc",
+	"uYQ3fkzF+v+x9yU8buTImn+F0D6gbWzW6bNVeMBW255pz0y3G7Z3GniWXyWlpCROpUh1kqpqbcH/fcGI",
+	"4JFSpg475bJnF2jA1VVSJo8gGYz44vs2LoysNxXcl3G+es9bdUXpYyfwGXpiBxfRtiHfz4gu5/PXL99U",
+	"SC7yEeJhowZRgheh/FSwsRRlkQhoA7PuRZr+dq7d+pQh+OCztu0xhJ6/cL9exyDOeFkKPMiwO5AASYCS",
+	"++zfHlvxlZ21b9ZKX3geCW+roV5oyylwQtt8u5Pndwi4bTA5my2sOwAywjyIIshBJTAHzEI2e4Ev6I3f",
+	"syOIfdjuC4ZD9CC37ajgafzV+BC7VKOL+d67mIt5qbm7xKIK/LoVhPBW+CTplHohuoFK1e8Rs+SfBoAH",
+	"d7G+XRHBxVwWZllKIwCfjXSmAwXORSH+dM9H1R0TrsWjqRhdi6KfFuCNBcCEmHsGZcL83wbqhpcSCHw9",
+	"uYfzWWDuTEwyMagbGolsoOCAHUu3Qkp3bXW9RyJ8IMUCZwYn7Uriw3PoscJEUMWVobQBOOaYrfL5e3dw",
+	"VwKRFyaWec0WBhRPhwtZ2mO2KjdcyAKcK0w4DhToxbvBlJRJvaAixbJkhc5qSJzAuoAdhNxUIiSVuA8J",
+	"4Ml/2Z1YIUfvrh+igEs7TjHOJGXPVj5ByS0i1MGXPDg/PX0Ir5pRXSaeHOxSEQ+if6KHPUQ5cMzlwi98",
+	"4ygrQwEW2hY8cIITvh87hBQtcHMi9eL/dGdNDvlaauhthJhhsAY9WA/upcb2kVQHZd2FAuFKnQ6d320V",
+	"y+mrlIh2v/EMbzm2cqDquDlSLfIU86tS47XO1/XFB+qSll8CJzKooLiiHTzjS2dqYTETOqyPzj8sZ69D",
+	"jHdNVCxGI/fds87cfGKe2zj6ME0Y1HK9g996FItnpUCRb2x0PirlVUjiD6GWdAUchxDqJLDOzbVBjMKD",
+	"n169ff/z1S+vf7168Y/XV/989fbd6ze/Pkyz7vEG4t6kFxb2grzpdvFuqUaf43G9rJaQUMm+6pUaN9gr",
+	"L4zXM1N+/uRp/8fx86fF6fOz588fj54VT5/8yM/HgvPT0ZMnvDg9e8IfDcePx2fD8+Hp8Pn5+ag4e1I8",
+	"HZ09GZ6OT0/56fNe1kumpNfvnR6fQYo5hhxCTBb3e+J6CxLdJAW62rCnp49OH3Fxfj788cfnz5+eDUfi",
+	"0fD8+fjRIyFGZ0Px7Mlzfn72aPT86ejHR6PTZ0+Lofhx/OTJ89HZ2ejZk/Me5GV2O97dTO4VIujOs8BX",
+	"G+caNHgWv9KhpcQtlJLDphP14qEGGNyLLqMWm5t0meyynWT+lmpUB7Ntc2FTcswvdHUWrZ5O3FX9xawU",
+	"idfl3RICrgIUox94PEK6i1diAJxkFv2VyDQUPoJHA+6EAKkkECUhRjW8mRTb2WvwGgYqcRv6LARVwEQC",
+	"d6PbWaPr4h0WTAuGsxCKtJhU7lSWBhBAuHHDIQlpDkxBrJxrsB2/GadxHe9xUVfJKaz0DS8Zoj1DqOjW",
+	"U8BwiV5YxobLgSJLYvm80rO5zS8Ycn1moWA71VtK/CFpmL4RVSWLAvGX8UMDVeiAN16md+qUfAAQ5ADJ",
+	"BeyNsNggTNXTiz8YYS14ifDFjw/+h+WTE0p9noSj4cQIiwUBD7PgJ+HdfeA+u2QP8msxt/nDYwZxt0DS",
+	"pwok5yM0Dx3W7FcdhhjOKUCqw6PBtLxTmzCLUcUsIDr7jOCAhJaSAONyc8BVZKPrwtU5Zu9IiGugIs4O",
+	"fJEAdqqj3eL4+OLBFfjbQOXzSoy0wgqWKyLKexjq8LFRhU4KaQAiN1wypW/bDu3XUf3js0/u9ZDASp9F",
+	"2KWDv8snlYCSg5DMxMBAjGz7odkLFfQlXkHcSz/c9fxyvdJJaQfq6YfxSCtIZsJWcuQL7NYqzW7F0P0z",
+	"FeXs6oaXC/clEByRI2767BEcBIG6BylDj0a6mvfS8qUgr9/vXU71CgNwhX8YccVRqSCgB4DPN4DfJqUe",
+	"ij/3cQm8jdyTWxBf33YO/+6tqoDDwq1gRHzEMDttweg5UDFMZ0mHmrpVPBeJOc/4A9JtO8mB7pEia4e6",
+	"zzpsCEwlV1TAM+vRNd67+eq1FPDiBBrWYxyX0L/mKNVb//7vOUxFndgep/KjfcBAVUgjfe1IFSVDg7kA",
+	"FsyHFFbp7xUpY8Ph/zDB5N0qKp7ImPhzJOZY5JU4H1j3gDbmH0ARpcuy9JUXEKmB6qRQe5L4V6OpliNi",
+	"uAynbQhR+A5AHKTpLMNc7dvAnnp/+VrsrZvZYVlsYob4SIWzk17/0c57MfXwnrZiP75tAEgfYeG+upCX",
+	"leDFsvN72ZaGJOGeLhYyGleyjiD2OnJW75fGtotaSB7vBClBxGs8tn4wMfsMZUbOL4eLVq2sJALr6xE1",
+	"Nwfw4Bm40OCAJHDIUnriq0bcyj9D079z/IrvyPYzIRnsrsEsbsAjkuBQB0Kb9Z3c+R83giAAqhrjiGI2",
+	"L7kVhrRMnTn5YHHu/udquAyevq/MEGVp+miTaH6RlHwoYpFditl1Np3UbbTgF/wsfmF29/Bm1rY5+RkI",
+	"UYKJViLK0bkjF1Zol7iJ+NJNFrcVReGfgtf1sI/gXk+4FD+Xykgrb8RFiMJMIO+F5T8LG7msmwAXySR/",
+	"C1N1/yiM3SbwC7aMbJeP+/HaEjUM+4W7cEBx3fpNDCsDqejvWC20Oubz+XHYqY4Hi9PTRyO398JPIgeR",
+	"/9S0Un0ZHzWB0A6EmG6lEX1GmFkjOEgr4L/M6toF8Qd0cq/FMpJdScMWhoJLyKgAVWhUo/lrDDaFrWyI",
+	"1IkXIQ7neRWArhi82hggDGxbzlXB5R59YVxYbcHG9TjO6pK5B9RLmJRQjACd6PV7YnE0EspWvNwL5uK7",
+	"c0+e7j77uMeWQ5ztPncKd37uslE472BY6qE58RIS/buWG2T0ShOCzxqwIDCO4Epbioaowl+kKn7BV/3k",
+	"3nvPgFpoPejrdJT42z2W5rr/khrwlU26NgEtNh1mVlOWO4sFGkUU0IORB4qjDiD55joADwgb4zEdPtG+",
+	"wYDvsMWftpbRvPv58uj8yVPfg+HSIo1pQyENpV93rKR5dgZoRisq96T/JpP6cHr0Iz8af7x7+vjTf/Sa",
+	"i2uazs53bhV5HkbA8VSMszkfXa8l3H4wAXeErDgeewBRnhRXFKWPnz5mv8ifCGbkhiCJysSVHWuL3cD4",
+	"hNs7PhbOMCoosW86iH5bWGddvV0Xpx5ZYY+w0rNux4GKcygVCmCtDuBXXTrQq5Yl4+zwK0Q8tjYBZCTc",
+	"FtzFovzfsPLA3tCompcghbq2RDQo/hdLZDL3s0dlA60V/J9PpDfFIX7yUZZ96zEBuNpcrk7tSkiEYK/z",
+	"vIOTtnpMitrtWa3e3gD/VuDmbHtpkOTfzVrck4ke9TurAoWmH7IK1MeyDxLub4kGtgXof/ImuE6DFff7",
+	"H9YqFlAGJWFlb4jg9xkHsu4iMJagGpFxLpuVYz6ysdJy6WPy2QpSkDCQ7SH3z1yYXTp0gKuiSqh64vUD",
+	"AKr28M5cZ/a6cZwfxO5bg9poXl1YK7yuhiBxRrVhmz+5g3/bSR0QOXHLJREuRX6mqSiLKN+E+1xwxLAd",
+	"eMttDAdBS/c2sN/5HjvaPwmyd/iNrfUId3/skD1iSIP2ZREiaPLrlxRQrtvBCZLF7Y88iw9t2xUvCaUK",
+	"4ngaCjjRTHzENCiErBR3r+9R0MbPs6DGLeqQi3+jbWSkBh4o+tx+7sehkyQXPLjVdNAAyuvW5f9rcpxm",
+	"NZ4LXV0zrdbwcQmV1IwvmREYApMVAza3GFiYEh9wk1dYXn/faSnXg+35KDfwLHTfdOit1J7bCE5pZYGw",
+	"vALd3FQAA6KqpbuErk01aaGXwho258Z4ZD/e/QEql1qDe3oUAOqHG+yT01OiNUuQgETGpm9VnyK48LzQ",
+	"Mko8wUMRjulMzOMAl6vgRHo7Nh9jsmCaAxUt0z1buC+B0uxalAQzuEDIh849noYXGPZGlw0Kdj7gIZjO",
+	"QyucciLA4h/uCVSk3vgUceACJngh4SdbIYzs8xGMA5VCGNkmBOOqiWDBQ0BVgcW0Qxm9L1pef/E2n/0/",
+	"CH3EgV/3pUl7l8JfrVjDT8l0BALg3h5ed3l9T2F+sJhWRGEC871IXVoIsNG8UqDn/OBNer+2T6AoQ9yS",
+	"5kIVvpz4S/PGOmKvpEJ+Rxmhws0QRtc65x2W19uZ36QNrKCwFTtvDw4P0qIKC7/NVWi+KcD6/+rWsj41",
+	"nXry6YPbjuhNoe/LlWcAqEUWLdHvoR/EDhnhgNfJnNzBv59OkPxpNygUpZUwWE1bKn0/Y0Cohvax9OSz",
+	"N6KSY+n8Y9Q8Zw9y0B46gj8s84cY/U4Ip6gaDzPVs4XlVIIKtKJ4vMMRfvnb64vEiw1fl4bdVtJa4fWL",
+	"id2uDVP1wn3rLY3BlrlDXk38LK0YT9ZLxPttpHHABWzEH82McacNAm4zqeRsMYM/roq57R5EPGjteTpy",
+	"nYYH6aFuswMfLnoz08D/L4ifrIO1/Za8QDblZnoEjxUFzXN69RqNhDHbV3iuq0nUokHT1rcK2wuY9+Ty",
+	"NQzKDSkja30TgC8eYBdwHuaWABJEh/6T6NOLnFLrHqeItb48kaOHWl+UeD5uW27w2s7pblvFi1qWpP97",
+	"B5mD1VdXwmf6YHZhygm5GFi6qSaZzCBva6V/VIetPECCAyf1+8xwYNsPmeKggT9QjmMUFlQDCTD9Ec56",
+	"NRG7cQATHXwoOUDtErypF3q0mKE6pDYhQ+15sVH8IPMqeyps235PMKkyyJrH+MIroB94stu8Rips7M5b",
+	"DJLu27iCt5F+wXNC6Hd1Vk9GfG4WeHlsnF3oHH7Gb99aoaimF8nVbFhBde5QL9DFJ8kauypt0WecvXz3",
+	"7hUT6kaUei4yZuREeYqCeOYV0gCxlIfyqZp1ccMmFVdWFAAlRK9PkiYIIV+yAFdFQcJj9k9wG1nu351j",
+	"psRYxuE10NqlXrC5BLQfuZth8/OjcHR0LZb5wwuWQ/+Bto0qxCAQlTmT1QXRvFcoAnHMHp8+ZrnSV/SY",
+	"PIt99moUeAgmkgrQVaVt6G6L8dMcHtL66RVt5o9/7sz+4cKAlpEoMaOIRxHHSC/s4VdI2ID2z5Akj27l",
+	"IIpgHY+WSoUV0pUkgxhNgfpUpLBLqyvyCy29dpR1N2x1zC69lAumlatVPsMcX3NFeh955hwOEAaZivhO",
+	"bObFmol6/03psFknj1baXgUn8Higcl4anZN0jg8P1twgClek4ejwyxpJANU2UDBnpG8Ck+toJOaWqxFh",
+	"qAKXD50pcMB4MQ4q35d22lyu4Np5v2lx6B+QisBE97IezdcBiE+Uts6JSzmgcTIvsfx4x/3iJRnCPZGU",
+	"7nJYZ16auhPwo9dCTR6ulp6/ApajtAFIvpqi3+B2nbjvbDydwZjDWWK19jB4548eM5JgcatIIsi3EsCQ",
+	"UeCZhFymkb2U2tgYl/ut5AdVZnDPf0dj2jJ3rnmdHTNEPeP9CiJeOPyR4jpxYishtk+sRE41M+VzlE3E",
+	"6JZQE6lEn810gVweFZtUejE3HueL+l4oLrfyS25tJYcLS7tecmygkoEqiNQkGk9qNpClV+yD30gpy+WG",
+	"qp7icrP5MJCReRK8RiPdZIjNPo97+Hs3ggc2R3hHiy26GTywLQLfHoc3dW+WSLt4coc/7HjDQ+Ra2G9a",
+	"CAkyCv4DHQ3Q9qDgTJpcpFJ2BYRtJAYAssgpAAntIQEeEa4BIHHGI6Z3QLk5P9njPb93BBJ1pO14647H",
+	"iu6ifty+DISErW41v5NCjsdbbTBwaHohvTHLrc7d1pLB/uK2DtJ/C+VjqIdnp9IMFFoY2Fsk2Eki/+Rt",
+	"EtWHZ2lkke3weKBeCmKg0uOkii2xdvh93Doj+qXJw5Tj8efyybrvvteHNTb3jvYyk8ABeYGo1aijHgkp",
+	"O0E16dkcSMlu9QH4YreZ5qTi8+luaS7Sj496SP59Gdou7JMomksakpUIaniRhM3f+MgsE2QL3IcD3iYQ",
+	"ZIZKxNnG3e+v0JP9SaL4LQSID2lo2LQWS4MZ6PCwlelpZWqEKm5y8BOd2xURQ22kqvbcadJEWR6Ybm3g",
+	"Zotij0ghC6oySZKd5MEacifhzd81ZTX1YgfSat/f7okfRslQNuX3WsM8SC5r2ELJPxYiEUxqUyzx3b3X",
+	"6EMEC1kJUYiJLot1WrI9Z/C+4gJ+RNtcJ/p7JyGBokhUp5uMpbYlnEQV560HDRRZhaY27fXxrQdfjF9j",
+	"LL0jumEw996a6VkrZCvixlP9td7Lsc6ROBHo8KCV3I+KAkAtdBbYQCac7uZu7vAMB/pmuM4jRSntXv6S",
+	"TA9H6GmOgtkxSUHwKbxbeVHZbKBAqBeIrqVWeR8+i1xdQigMHqDLu5gzq5m0qFPNtAqq4JVIcKljXZb6",
+	"drUQhCeDYER1I6ojI5T1bbZ1cXBVAPMoqtkiAE/GO6NEgnRCwbBLhU9JeoG3zX8tIFWDnwPacGE8Sp2c",
+	"I8W4Ze4maClMcn7KTN8nZkBaYszJP8X2u8EGBvzbqVBIjkp9MNJdTL337tzapV64wRpppcSIoqL5P7ix",
+	"R6/cV45ev0Q9dpgeaUxKWztQE2HDL+ytHHmeCNJwBunsMKw46WN3q5hJtbDIFiWUe3aFkvwDBZH8G4zT",
+	"ejVy4DkHnLC5ABgKttWNDUzqrzB6hg2FvXUG4dxpPcbHeoOrRG0eXXc8+z431zAUGvB7SAPs8f7BRv3E",
+	"4jRS0hCnLaA+3EMnQCE01sTTQcMPFwe0tIgLcx8fuSuc8Ej0hCWWuA/c4qJutQG2XuHi3gWqRSPQhNS6",
+	"YKdsKCZSmSRtWRah3loadi3mdiOgqzsw10odomtXEtbzmouwtpW+ZVpdOCPTahJk4nHa2prrvnmlVsAu",
+	"uwiW7tIwTDEApoQyyqzk1g1xcxvZJX6OzCYZeTS2dPxXiHdPWY5zeiX+nDtvIycuY6NJF8bbb7DJVoSL",
+	"2xpq4xFmreAWk+O9HbA1l4S+37iZts4LbMxdy8jCCvm7VIXZxeXfiqxK2EYkwACCzJq/smQtMLbVRQOX",
+	"/MOoirfJtAJUjddtCwU8R0LeiGLbQlqtBqgdFbXeJLQTH06Pfvx4d5adPW+jmziYQwdN+2I0E30Txiyh",
+	"hAg3ip4s+uwZOD7K9iPWLnCJDlTBLe+zu0HPiD8Gvf6zbICb5qDXf5oNerIY9PqDnrixV0/HZ6NBz/3d",
+	"wu/OT8+fHp2dHZ2fvj877Z+6//4L/n4tFX6r4X3u784DG/T6d4Me+Re9/qNPnwZ1KfsG6oq2+yeuXURs",
+	"JsvbTsUMHSDXx9QF4orB+HcGStUgJVP6zELYb+O1M/Gi6WDEK0mqRbA13pXSJdNzd4f6uzP5s4nLN1JC",
+	"1JslIyX9jvtNctP4UvBkaMoB0JM0eAl8clMDMIR0qyvA/onRNbrFrlFtzZkKXtrpzu35GT7+T1EVcmS3",
+	"NyjKpw8Bnm/dlcRr5PicDsXuAxcqXKDGJP0UqMDxsuLOvZzpePQ0vqEmitTScaqYalj+G5yctfn2MdqA",
+	"ZaH9QMwT3Iwb/4yZhfukYbnH0OTuwzlWIOQXLOdqidBwt55BTSERwm6EKXMJJPMtJvzovMZ39IEf/Z+r",
+	"j//zP3p72zX5yAjy4eSfw33GX355HRjkF4LzkyjB+VfNigXuDBCLpSLR/Pmzp6dTUiqKR8j542lLn8G3",
+	"29Dps6c7dO+9D7P33WaRu0fnF/AjLoc8C9SAC4W/WnplNfcpaMQyzxL4VG1YjNYqoHmpfDYZSzdizsid",
+	"73HBcrTUnLC/rbNtdGX33jfcd3ZylvhQlL3vDJ5NnTwkPjt6sbW64Qh89ZGZzqLPG4v3tmppJ/SdgYKs",
+	"SgJrWYRu+/IBg6l8VHHx3jvuSj8YJlSly1mQPQuCLVgYCBEZGAKrj9lryo9WwisYBgQuJb+O2ZuxZxYZ",
+	"XZuM5cB+hmGV/HoxFJUSVpjca9tVAr0pbA9mcWqfQzoqD/CDHE8hMoicfQgv+sF4/c92BRyU/nrnPk4p",
+	"/g309X5GviEyHVQui8okWAa0olSyTaQkDflnvTDZoajIjQ6AB0f7kITSaN1TSiDcYJuj2LRiLljuz/Ar",
+	"WeRECwDFCn4UOqrY9ernMthQc5Gu3whO7uinjUTgbwXiZRKXHWNCpQSw/LgS1B+F8bcCGFtMWgXJXluS",
+	"aoqhTU3IfLKjHwwzEhaYJuTOGtY44fpNiB8KsaL1BMh38HKSP3jm4HVhwx2l1WPFZ5u8+l90NRH2cxfw",
+	"/hLryRgE3fguzAj7sc2QsvYsB0YvWP7qPZ94ewfO+6iUDE7Qb5fvX/y8kfcpDuahj/oti/hb0GDfPBt7",
+	"Hhf4zU702ElED5zx26kuAwwv8IKsLOitRCABvADqZVRagCjUmeAK4J7H7DKiMDwlSaxVQJhMVBswtxJV",
+	"jvV4THhRLJZQBB5sJvSGMpwZFiDh3e/PSElDySr4rK8dj02CyiZDpU1B4o+a0bR/oKr7ZzsAXVB4r0ue",
+	"UeHAFTZpN92zTSQhey3K+9G5//Z3hBe+iAbEGS3YmR5/3tF/QvDajXlr+kwkXwjxFVs7jgFKGSU1nQcA",
+	"YfBWcNHlyLNOHY7GHV7RivspywgwPoTQSzJ0jfPzmYDs9Q188/Se3OEPn06qxefUo629L2vFKXmBh5Gl",
+	"evwGcgH8Y5fsArtzlOkxu5buVoiNuKoWCtKDGNd0w+PlYS8YV0uqMyNVekAwNBexJSQEDbv724W69J2+",
+	"v6tdvKPdiGqojRtDN/B77M3Yi7cLdU8kqb97CoWW/TlSMHSQDlkAZ2Gw1oaqq4YlFyIbXayzdoZMZqSa",
+	"lOJoYQRBxn2SHCPHhPEMMsP1aAeEUf1ZxnIq0THhvjNy46ISHvj4uIC7QN2ifsCPBMEUn12vwrec7zNd",
+	"kOxPECr2kp3AaknoVMMWaiQq2yIChWGSV36I73U1+UELRr9jttQ3/p7iFuH9WKPVtpDQpjJSvXH7YZdB",
+	"irBI6D37uCybMfUB873VXQHGd+f8JxX1yEzsTBTD8yHT6qOavgRkHXjPEf+dVoSYpIADYhj+6lHzmZjS",
+	"QauwGYFPQ+Ih+P8+QPoQK647SM1I+i7vuy2mRVnLTbZ1gznKWKfh/AbDMO3HpO0nqR1E4xl3N+QlG/LC",
+	"bYC4HUvFOKv0bcbCh1H4tPaVidYFKJRnbKGuFehP4QdkSSVFTfbys0++HsxS6A0tpoJd6pTUIS7Hg8dC",
+	"WmwjCXBvwjZ4ubP5wqZiZ+FGBKpYF0n1F6qBbyM7/qsX0j9sNAze0Hr1dX+991iYDU35KtbQItPjhZVB",
+	"vS1GNmPj+gQkkIrlOMWYfDIikGO7Py2UETZnE82GfHRNIANZMRqpbIWUeNkYqLpoik7VBeawiS3iccGy",
+	"PjPotDtj7pf4WzBUbnpn2lrd+0gKc805pz2CTa7v9xVr2r7eGKL6l7RB3K4I2N+v2NzO67BlT60EL2ab",
+	"yQzevrp8+curdCt9kOPXciCmFZYX3PJjq2flw4xGK9U7X/G2BkrajFVCFVBtETw/AgmtrWWf90HwFXvX",
+	"sG8PFElDGpY/QIHJh3nf36NspUvgJBA+IK3nyEs18/wFIjqT6A8OFHY781Q4V/D6PMUv+z65OxQCQoj4",
+	"ADPqj8/PB4pG6kppe+W7nPsLmwm6vmzMZWkA5++G/Of3v/zDO6Y4HSZjxi5BDnmsqxnk/VChumJyxoFp",
+	"zqf4S6mu8TibWjvPBsr9YxD5L0urEfPvTARSQbKYCGvYg5zkPhdaHbnOLgypfgZPq5TXIkM+CPKwB4q+",
+	"hfyuta89zABFqH1l9S+imnFZsELyScWJMBkBo36i3HWE5h2bNVDK3xLAX8sLeUNFJbn76hF+7D8HPTXo",
+	"5Zud97do6gfVZoc3tPGf8Em3NFtxYd6XRxZuD1uqrvjoOlursV6lnYgVBtKggAEQUTcHrt+GNx90PvEl",
+	"m4LXYQg6jVq3XMvuaXZP7vyP7QWOcVvWCxvQQg3b8oUHeYoG7V8NJS+wMzet5LeRGPXgk962jEMcorvi",
+	"SP/IrzHZ66Us8fU1fPUF8ACPrvOM5bRscwTBhje1JBeqdJY6JC9uMFGi6mjnM/ZVRXBzJxh/HzERWYCO",
+	"QYUeZBmCnweXBAyUarYwQNEnR9PgxjOUHwYHxN0KohvjATWB5A+iVVQaOsMveo1XeBMvrXcZcIssLYkq",
+	"rT2TWa3bKuQ8MJRG5LNWSJqpsGLmS+xGJU/mcMYL4X/2cq3Dqzk35hapsxUUZ4Qpd/MSfrwaLusY/YUR",
+	"Bfzyw92K1kWoH5K9rEfj3uufuRtM+L/zTx/3TWrjAG3a0smoDpOP9OQy97ivE9hvhxKRZpecznOqXEWR",
+	"GMvmUwCATfWsWRkCAJiH3LjxBW3BdPfHzrZs74El4NUYOp0gZ989zOmJ39AOmffycZfEKFaQu4l9oGNf",
+	"iDQztoI6HJULYwNfUwQtJjJSK5c4aTw13bVYglD2UJRS3Ah6560OqyxVP/N1236QECpJH4xZNUzXuS/Z",
+	"aSmM+bLkHNyHx8j+H1Iu7Xm1FKV8n6m17yaXBgP2QhftjKGIGj9ADg0N27NmrVv0PmEYrB3bdImylfAZ",
+	"NIoZGGCoTgMipeA3otXxbtuVrdhWVn+pKJu8chC4Nl0wPoS14AeCyrPaqoHrlS6hRP6soUT+42EPCyu+",
+	"GkNkTGzCNN7v2W8XZieaGn+eOSP666v3jL6bAz3IJrjwO3zH4SGC9KLNQEHMJetb4BKBUFIX0/pzDRPM",
+	"pPm602hFVfGxrmYQchP7XYC8W1cTAU4jM2ucoLjxADGj8uwn8F640xhRhm0H9hpfqdl8FRpxlQRgW24z",
+	"730H32H/DmhM9VdtvBhAWzq9DoSX+wG9x71h1ah2CftcFkUljPHhZ3dbRlEHiBfr0fUxu4ykxWBcSXgI",
+	"yWOjSkQ8Q8mztgKLjcWMPciPjm6EKnR1ZIQwRwQUCQ/PH2ZUdrKa2W0JC9fn/etZ2IYriu2YlDhd+HzV",
+	"1g4WX9ryFRiE8aKMgbbPMMiTqTRWV8sN8chK8tJkUKq8oi8CGQw9jnuYrzSnConjHbakn+n93zMpY3OP",
+	"NpbN4pAdSNXIpucKcGqH0KQ7e6a8+L5tdqHcjtgN+Hv/Brdd6P8CBYQcdmtfyMOEKkTB/qWHMPKlGFsC",
+	"WOE+X3FpPKSV3vCDYWOhRqKPX5+46zBqvwDcCsAVC4U11oBOBSfztpIWaZo98G/JZroClJ9H6rlWlPJG",
+	"eFIWgn9LQ3rssABEkdG1GxK28LQrqa4WRuSx+HCkq6LGpOIVJI/ZJbUgMh/AgKzI2zfVDcGsrp0mXSvd",
+	"38txlIXhCOd5FxWOeJfFB+5+NrWsuNtp+ynwKrImUqwmoq6T0gFdMWMXsyFo+t+ICkgBwK+3Bn3VIIOO",
+	"tI2VXmB0a5bW28CZu1BD1y3Tonj2+3T5Faoqf58u2/NX3GjlSb+x0B+rWG9FWXYxvb9Pl/W7EcDqiC4b",
+	"8HWInfm63m2YwUMGR9+jyBorNJA4VSltJxjgjHtNxmSI+gM1UEcsD/XSeZ+E2RbztcuZG9LYzAv4IsLQ",
+	"wrcSduwHYOhukhWVWio+E8VDoOvxIJ2L9CUDxTBDm1QVwHfwVZUuS7eXh5clidzMizrA52sE6h5bx2to",
+	"cPcuSLkZizjbBAiecvLfiKpCzSm4rKqLsC3l9Lic7pzuiVDyBsBd3NETyE5KRFT5P3BA3yzcofMab7mw",
+	"7G9VkDN0T/W/8zWagEPHtVOP/99C9SlBHrhdkbBC2KHrmnsoh+vPCixeUkw70LoqqI8Nii7uOVj+ianH",
+	"BJ+W+daGhwpelTLhZArcrkgti3lGvzSlOWZvV8r+3dNypa/oQVdhwHXFcrhwXXkUZB6ucigJEkhTdQKv",
+	"RDOCIbhaAOgv73sm/FscrzHkn7Q3geifG2GJ3dWXrtCb+2RJYaVA65PFh6BtaTOsaRZ/8pElFEKyWmx4",
+	"P7OaHjlLkSlY1gyzeJEIAIaICfBDGRxTOZrSkhHpwvYGE9kREHie1T545VPu/bRbAKJRrmEr1c4XbKjt",
+	"NNUlbK8Q9RQL6X6ADTVLNbqijEhtfY/0XEaNt5QyIkpU1QEdPquDw7hq4u6C7+0Rs8verJGoAPPqeoxw",
+	"S8z11LLs7qGBpXrFZIlUwk37ldVXrlMBcRdfp1B/rgj7InLSwDgkhYl9VqU1aPh3K3hV6Fv4K1Snt2x6",
+	"4YNXvCzz/vqkUU+80cJqXF+BLJ9y4xaZc8qVNTlVsUQRFLBptE2thLc617IrXc2nXJnY1FVz58yNELNa",
+	"X0N1WMR5+pFXMIdYhhnQzUMiB4tWDL657zHsM+FwarDqZOB890FPSOkk7BgKhJi0aw+LD0nXOS6lOFiB",
+	"fMvTYrs9/codcLmfj3CdCCJvqsAESlazELpnuI3fjRsQWVNDK8ELit3V9BqR2doEbazbmNXkQcU3G6h8",
+	"xpek4ZjHNLvfS4yG9q8RLiSEBsCrgJucTYowYZNMuxUSlAaeP1DIOA2PupbzuSguoO3rzw/VVLwogEDB",
+	"NahOxeAm3yRmCYbwAEe5NnPJ0shd72vrJFuzXSSRarIjnCB3aaxxQfCyTGZntbYpsPuBA8zrg/gQoTpw",
+	"/gZamv5WPhr2JigWyUaim4FaYbrBpueiqnRlcmTziWWZ4CLjMByzX4UEo8oTNoh8oBR5W7Ep3jdhyB/h",
+	"O+Ds76Jm+bhXKO0/AXeM9rT071E2/f6qPeMb3I2Bz2XvYwbssL1+DyceblRwrPT6vce701j57n3jFdUJ",
+	"xZtbu50kIqA8P6nOby6yvhbLzRDf+WJYyhGbcsgE0QYG6IyEXHaVQBqK/j2ybS4R+FkXkAYP2G2YmT+b",
+	"hlwVbUmjv7tm7kIRH1vmdv1FNdemldaV/rwzQePfxfI3+sphU9juRbxdKtX1MfMc693GaWm2r3G4G8VR",
+	"NtSUpAAzEkXyxZvgXVbCHdySl0hfqKtJFvZFd30GacWgvxWqs+DOHWf1J1AA51VbheYvB834/LJBb7ss",
+	"u1FW+X2q2WvGZ+1TAIIRGwSr8BPIqTEXlfFOnEczIfGiCrO0SffIGcYv9MbvOSeCfdguU0Wje6AVRk/3",
+	"GDpZoY78XsJVlwUI1YXZg9l0Lg88qg/Vz2WoowfmMFxsuqIAEBL+ppJFGZRI6SowV7S6DDiO9+owkG9A",
+	"Oi0pPh18hKOhtm4P0EBMjH3Q1e5eA/bwnnBvNLwtmwyaT3dSWDM/mZs2mpM7/GEjm+VLafiwFPXdHzJK",
+	"oIeDoTdQyTF0z3KXdllQpEorSuKsb0DIkxnMbjcOx7gDEs1cNyT+MxQUbx+2fZcFdmslyK2ryW5M/+6D",
+	"CbV/OGCx3KZ5L39TTQ6KunlTTTZ5L67JneaVYQyCpEAYgn021Ih8VoWufjDMCsX9xursNnVdM9h6i5lM",
+	"BEDhf3/wxaJg5RlR+xOBkIxaAyTZ5XZidwMUhKmBPdtd5exYV7O8fQN+U03ul8XYdbbX7/GCx61XKmkF",
+	"FKzvbib3tMP+Km7dELbbZ5hWmEgsVjQ4x10S9dTlPmobbyUm0thqeYQbJiS2NlqumerKHpXyBjB61xCr",
+	"586fL0sTsg2UFvcP917gkr158ZqNSimUhUQJ6gR47FbyOI/kZ4nMma4YijcZ912z2d4vyHu/FmLumj3l",
+	"Ztpu6G+poe9dC74B4m4z1XNU/1oAMvPp6c7WXuvKPdl9fTjb0NG0d4V4BExnh9h6NKdxEInHNrUvBPDo",
+	"AGwDP+2miO9zECFtwisrx3xk1xGwLeWoGGw6aDUqvqI1mY+sVV3Wovo+bdFPXq8ixcGEIlK4RAyXQTeM",
+	"NAQ5LPccqO3/1+O8tX40DmuH5aPrRrJFt96E9CCvpAllD7LyMuYUh2izniQE3U/LZqPIBFyzhgtZWiKf",
+	"MlOAmBhPutymOk9m8W8nO++H0ERY+ozi8JOutei9PewjRv8dGv3ODA0m85k4ysbWEyg1ybAWnTAomV3P",
+	"jkQUmU8EL9mEI1VAWyz3sixTjod9BcZSdcMvUSMD1+RaqqItPHy9qjUl1GLmLMhQvSuNacre3fu4q1JT",
+	"MgWQlAzz428y7jHHNYWlqShnV6MpB02hphbDm1vM6unjXVtWQ06E5mwUZgvd/3Jltro6pWe7+4pCaIE/",
+	"rGtdOMBkvhknLBTfl3STb3hYgocUceqefKVOvALJ4g2qTbDDQqVK+/5Kn2Zv8XPh1oi3rJ8Wsizoby1M",
+	"N/T8g+6B35QFQYcPajY4pAeqYqjChMVMqhC2bi4nd/jDjhcVrIZKGJIsM1wWpG6B8uzNVxT4Zu/g09V6",
+	"QSHL7u5+4ju0Orj7rg9s9+uXFExdnZeTf+lh+6L+NTGcFB/oNWFBN659Nf/NPXuXRLVrxCFOmb/pYaI8",
+	"+t1tDn/Tw0PuD27UOw0+wzQC6POrmS8G3vbHuifPbYuDY/zOIImGoBuwu7yCoJDxoLmQRnaXg4VB0JmE",
+	"uLslsuVj9tY1E8hU/RXYA5SnUk0ahRygY2Ff+3bLbHbZGDMfIO0m7+QetcnInKXsyACwp0L0WhlMQBTc",
+	"coCaaqhExR2zX6/HzwIXOV6mZUo+RNgPgOkJklxFHKLHfkdJV8/1IhUgvX3hf1CDD2hFqG5ru3kG+oLP",
+	"FbX+N1ZkxbHZjo6I6qodcmj9HLinySx51V4oBgi5kzv3z24+Fko7+4B2qNEp4gYeyIQIDmtbGFXE/LA0",
+	"V2LeXrMn5h36WjAkcGy1wwP3XSau+eHUSifppBIW67k/84Ftx9VvJVeeKDxVDvKsTqisBwJ4gJ6nYCAC",
+	"aaVh12JuY55LjMdiZP0eZQD7+3aDUiaMIT69+TSz1ZJMpuuj7D4QqhON2qLdnGe2WlJ1lihgJJvhqTUz",
+	"MtdyfgArenctIReZNIZuX5xOoiyWifg6ZQFFYHqCJHmxJgm/bmNFkbQXeIqF8iyUMrFs4n7hCScTuL2I",
+	"nhIkXEn52Zf9iIjiXyn/6ScAfchZO1ueSWOcv7WrKSeZD+LHtldQP8CHpYha92llBtSoVKKEQiLVT5kE",
+	"beIPBfJFAgiJueVqJFa1ZBAyNHNrtLEo203X/19Wjcvqr5qRmj9a79blFdEFLRQwM6kMCHMHIEBwGVNY",
+	"IWooYAYNBHlCRWMlPHVLs/YG0G9gK75rvg3Xhe3OE47ggZCl1g/j3rCnmJLXShhRjpmugN4wAp2Q6BDh",
+	"2IRB7Brtcf8oD8KxXEl1VfCl6fV/PM16BPVbBZf61IfcHfF0n9gPePdmVbKvg/xoA3qg9Z7cwb8bgaah",
+	"raSG7vZSt4fWYxV4QEElQVssYqB8MILhFpTUI8+4pzbFy+wSys5BQ51qK7EJI67CIT1QZgFd0tUFy90T",
+	"rtwTrqTNAwgWs0tWh0oHnzV1H89QwFuOpq7xA4Wm1ycNTHyhB3VXWk3YFEjvWkMpLStqlf7MaGpevJCn",
+	"3c9YISsBRdW6cl5JW6Ay7XEtXhnMB3SMQyZwqHUpuGospnm8ad4j+qzT4Eqrfe67J8G4h6vQrRhOtb7e",
+	"ogPs2dbQvCbCJqkkcYNVx7VjY78z9nffiO/5lKVObD9n/ZB3drbexuHz1vEKJmXD6fpOhG2Izbgdoa98",
+	"A4yqlZ4xpW+du2Y1HrMw/3jqshelXhTwAmbkRKVaOnTg+ireRkzxpW+vv8yCGfWTS0fcNP3t18f0phoX",
+	"v7REOruhdhRfcu+VIDAdQZwWnV4Ubyrt9JjwVr2Pse6PT5Cgvip7/R5I6PRPTtBg6NHHIz07AeWbPWpN",
+	"cTju6YD3k9F24cA/H/J4vw3msLZE0m3w5I5+2njIJ0psyMet4ewmDrEQOsai01G5KJq4/V7Cw6OZ7nbG",
+	"JGsHW9fJKYNt2TxM2Xbq3vo8TvUtm7lBKUQpb0TlbuBuUEKAHP4IDs1E3gjFFvPGyGbrEJ1+ZfvsMMS5",
+	"cZz327Co7T6KBMJ8a7P0AikfQsoCSEOOWV5pIKzD5ZYThB5jll4HGJMkbXeohbKyZHklrKzic4rK+b5R",
+	"DhoY6RMzGPEKQmzu/OB2UQmPXT1mrxQflkCpEWwdneKhmLj7fkz1TPkcZHtSuqILDK8uY+WuNKY5BIrK",
+	"f6lxfa4cdDqGe2pCB6cB5BS/rgjhrptyyiPSCRiWchz778kn0YQ2M08PxYjPglGRX0NFIkC5sYrB2eCV",
+	"vozv3AU6kVj5AQAU9TYtv08wxUontnvMcUw7hUckU4XZpsNsyi22jBvV/imDlf1+g3eP+yZkj24ILQsk",
+	"gTTuGQANY1TBH8LsQV4IXuQPife0guUa2IEqwWeJpzaWpWvWMcOxgnAaBVtlYSAmwVklRsK9k+hy4HTw",
+	"O/QUUuzO0YfDBxYsqqZcWjbTxrKz09NThmENORMrN83G+IIb2W/hAuDG8fNOBOzDV6eESV8uiqZV+bN3",
+	"3PDeDxd85MM1UK/Uhb6sKvzTgbqx5gfscVpYgWvjYOtLxYUFxDNSFSz3zuJcqkme+SsyN8jAh8kI7m8J",
+	"4sYzZ+G3fogLas2s3wtjOzXq+zMi5EWOZnPRsB8nowKxI9wwUCbJeI3OjqyNM2crNWtrtbPp8uROD/8l",
+	"RrYd4PHqz3nJJWg9RZJSniTWEOSQBVZp99O/9JA23IXyxUGQ1u1Hfq4N1MG3Uw0BXwHYEe4RTLMgB15X",
+	"syrDisqiiHiFqW9Cn7jdq5TI1htUEySJcbwZE1V1liTc/liIhUjuF69mc7uMaVm31SPDN3D+NtMUv4Gx",
+	"/XZYij2bKIx9VzzFMRcOj90B39IgNFPUCea+wMIuUgbd+lNb6sZ0nKUOy8ZqZMkbww2RGDthCpeVZyhr",
+	"9OfDw7+spqHB6Y+tOYTPTw//Tp19av0hgdNh+A9UWnGbWE4DUCH8+eTO/7gb9i/SZdYJ9hhShrqtIae7",
+	"91SUBQVb4t4x0zctklifzZz4O9/Dcrxi4FcxoG1olS6jc53BDn3j40WwwVZOiF/zyO0w+/ur6StaSbnw",
+	"DTEAOK/0XBtRQKInSfZKk1plWfoPspJbUZGMsBhJROHDcQFfqhZlhK0S2VzD+U7tuAQZgvu7lyltQRVw",
+	"UgmfvrocuaullaNrYdnjZ2dnu+dWYqe+cSbPTpi5sLOoB0BR5S1Y3Va7H3E1Eocy+XfIMOzdtxlQ7jtf",
+	"31yjzpf7LQKsNYA1GPdOBPjCho8Fm2upLOQsa4zD0l3TlDRTUeyg1PICutktme29QwPx8oYzWCLTjh+S",
+	"ToLE8ODPMyuMHWyQ6Iqpb7y/I4F1Dv9cGfFHHg/khEyhQBr85BIGikED9esCWRNB2kBpNuFzA8wbQFrk",
+	"Ud8jrZQYWcpg5P/gxh7BzfLo9csc8xQR9AOWCorOQczgVkJMLHBtJ0FtGvi6UwE0IAITc/jZXKgij6xg",
+	"mMZxg0HSikhYCKU1ovahgfJyDg+8PJZbXA8vcEAS4QV8RyLCjEMQe98ImoWYojc9um3vEmunIBEyRbGp",
+	"nExFRTPWKgTr57gZA3Sa9ca6mnGLirBPHyOjEorFnjaIxWbtN7NQ/5PM1C03PhhaXDBjK60mGBZVqf2F",
+	"1k8FLwAOQM2vWU2tC3Nurajcd/77w+nRjx/vzrKz55/+o9dw09rqrIGLDq0+wnhv7fjsyaLPng0UfKBP",
+	"fO4Ft7zP7gY9I/4Y9PrPskGP20GvP3Db09Ojs7Oj89P3Z6f9U/fffw162QDQEfAJeIL7zVAXy0Gvf+d/",
+	"1R8QwzbjcwmfgJsT/IF28EHv0ycwqTgSq/1d28jQwijmxC0PeSJgpK3ZYSeyU7osa24lqIqxB269ieoI",
+	"EARoyQ+/lsO5j3bVlrDTBhmqpuhOcgr+O8d3kskO5RITzbTqeobdm8VoUUm7hC8jTLD/4aNb5mhh+NSI",
+	"J+qfnJydPzs+PT49Pus/f3Z6Ci4FtWo9naqJ/Rrmtw+EllmkIfagcc/UazLg5z6OWxYBFdd3Sq8RbKYg",
+	"ANEHAqMxAAbcAz3X1XAhy8JkgTcpfXQjgc7vXlaoWijTT2oCKSsF6j5ZQrkBFDc+XkOPbg/4/Iw1pOT7",
+	"9tPgA9zes6CvES9KGcXZ0sbD9De1XgM8QiKXoV7Yvqd2qH1ZCNs2pgiMcCMaM3YU1IOKCLjuBRBieCYd",
+	"vJ8+fvq/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

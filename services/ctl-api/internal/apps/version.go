@@ -36,13 +36,17 @@ func VersionOfConfig(ctx context.Context, tx *database.Tx, config ctldb.Config) 
 	return v, nil
 }
 
-// VersionOfRelease reads a release of this config for a comparison.
-func VersionOfRelease(ctx context.Context, tx *database.Tx, releaseID string, config ctldb.Config) (configdiff.Version, error) {
-	v, err := versionOf(config)
+// VersionOfRelease reads a release for a comparison.
+func VersionOfRelease(ctx context.Context, tx *database.Tx, r ctldb.Release) (configdiff.Version, error) {
+	config, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: r.ConfigID})
+	if err != nil {
+		return configdiff.Version{}, err
+	}
+	v, err := versionOf(config.Config)
 	if err != nil {
 		return v, err
 	}
-	rows, err := tx.ReleaseItemDigests(ctx, releaseID)
+	rows, err := tx.ReleaseItemDigests(ctx, r.ID)
 	if err != nil {
 		return v, err
 	}

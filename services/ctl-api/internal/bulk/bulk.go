@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -47,8 +48,8 @@ type Wish struct {
 type Office struct {
 	Store *database.Store
 	Keys  *keys.Ring
-	// Start starts the workflow in the transaction and answers its id. What it
-	// refuses (a kind of package fault) is the outcome of that install.
+	// Start starts the workflow in the transaction and answers its id, empty for an
+	// operation that needs none and is done. What it refuses (a kind of package fault) is the outcome of that install.
 	Start func(ctx context.Context, tx *database.Tx, d Deploy) (workflowID string, err error)
 	// InsertAt adds a job to a transaction.
 	InsertAt func(ctx context.Context, tx *store.Tx, args river.JobArgs, due time.Time) error
@@ -92,7 +93,7 @@ func (o *Office) Create(ctx context.Context, tx *database.Tx, w Wish) (ctldb.Bul
 	if err != nil {
 		return ctldb.BulkOperation{}, err
 	}
-	row, err := tx.InsertBulk(ctx, ctldb.InsertBulkParams{ID: id.New("blk"), Operation: "deploy", Request: raw, Version: Version(w.Request, w.InstallIDs), CreatedBy: w.Actor})
+	row, err := tx.InsertBulk(ctx, ctldb.InsertBulkParams{ID: id.New("blk"), Operation: w.Name(), Request: raw, Version: Version(w.Request, w.InstallIDs), CreatedBy: w.Actor})
 	if err != nil {
 		return row, fmt.Errorf("insert bulk operation: %w", err)
 	}
@@ -175,6 +176,12 @@ func (o *Office) start(ctx context.Context, tx *database.Tx, item ctldb.BulkItem
 	workflow, err := o.Start(ctx, tx, d)
 	if err != nil {
 		return err
+	}
+	if workflow == "" {
+		if err := tx.DoBulkItem(ctx, ctldb.DoBulkItemParams{BulkID: item.BulkID, InstallID: item.InstallID}); err != nil {
+			return fmt.Errorf("store outcome: %w", err)
+		}
+		return o.Keys.Audit(ctx, tx, d.Actor, strings.TrimSuffix(d.Name()+" install "+item.InstallID+" as part of "+item.BulkID+": "+d.Reason, ": "))
 	}
 	if err := tx.StartBulkItem(ctx, ctldb.StartBulkItemParams{BulkID: item.BulkID, InstallID: item.InstallID, WorkflowID: &workflow}); err != nil {
 		return fmt.Errorf("store outcome: %w", err)

@@ -4,5 +4,6 @@
 // how a workflow starts by the engine (Office.Start).
 //
 //	pending ──▶ started   the workflow's id is in the item
+//	        ├─▶ done      there was no workflow to start: paused, resumed
 //	        └─▶ refused   what the problem says is in the item
 package bulk

@@ -66,8 +66,8 @@ func (h *Handlers) ListEvents(ctx context.Context, req apigen.ListEventsRequestO
 		if err := limitTo(ctx, tx, &q, p); err != nil {
 			return err
 		}
-		if optional.Value(p.FromNow) && p.LastEventID == nil {
-			if after, err = tx.EventHead(ctx); err != nil {
+		if p.LastEventID == nil {
+			if after, err = begin(ctx, tx, p, after); err != nil {
 				return err
 			}
 		}
@@ -92,6 +92,17 @@ func (h *Handlers) ListEvents(ctx context.Context, req apigen.ListEventsRequestO
 	// The writer ends when the reader is closed or the request is over.
 	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
 	return apigen.ListEvents200TextEventStreamResponse{Body: r}, nil
+}
+
+// begin is the number that a request without Last-Event-ID begins after.
+func begin(ctx context.Context, tx *database.Tx, p apigen.ListEventsParams, after int64) (int64, error) {
+	switch {
+	case optional.Value(p.FromNow):
+		return tx.EventHead(ctx)
+	case p.Since != nil:
+		return stream.Since(ctx, tx, *p.Since)
+	}
+	return after, nil
 }
 
 // limitTo puts the filters of the query into q.
@@ -130,6 +141,10 @@ func (h *Handlers) follow(ctx context.Context, w *stream.Writer, q stream.Query)
 	defer over.Stop()
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
+	// At once: so that the client knows that the stream is open, and where it begins.
+	if err := w.Alive(); err != nil {
+		return err
+	}
 	for {
 		var page stream.Page
 		err := h.Read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -34,17 +35,16 @@ type Event struct {
 // it. The workflow's row is locked from here on, so numbers have no gaps and
 // become visible in order.
 func Append(ctx context.Context, tx *database.Tx, e Event) error {
-	seq, err := tx.NextEventSeq(ctx, e.WorkflowID)
-	if err != nil {
-		return fmt.Errorf("number event: %w", err)
-	}
 	body, err := json.Marshal(e.Body)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	err = tx.InsertWorkflowEvent(ctx, ctldb.InsertWorkflowEventParams{WorkflowID: e.WorkflowID, Seq: seq, Kind: e.Kind, Body: body})
+	n, err := tx.AppendWorkflowEvent(ctx, ctldb.AppendWorkflowEventParams{WorkflowID: e.WorkflowID, Kind: e.Kind, Body: body})
 	if err != nil {
 		return fmt.Errorf("store event: %w", err)
+	}
+	if n == 0 {
+		return fmt.Errorf("store event: workflow %s: %w", e.WorkflowID, fault.ErrNotFound)
 	}
 	tx.NotifyAfterCommit(model.ChannelWorkflow, e.WorkflowID)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
@@ -109,6 +110,9 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 	if err := readQueue(ctx, tx, &in); err != nil {
 		return in, err
 	}
+	if err := readConsent(ctx, tx, &in, install); err != nil {
+		return in, err
+	}
 	failed := func(s ctldb.Step) bool { return s.State == model.StepFailed }
 	if !slices.ContainsFunc(in.Steps, failed) {
 		return in, nil
@@ -119,6 +123,29 @@ func read(ctx context.Context, tx *database.Tx, workflowID string, now time.Time
 		in.Superseded[c.StepID], in.Denied[c.StepID] = c.State == model.ChangeSuperseded, c.State == model.ChangeDenied
 	}
 	return in, err
+}
+
+// readConsent reads what holds changes and how votes stand, where a step waits for that.
+func readConsent(ctx context.Context, tx *database.Tx, in *why.Input, install ctldb.Install) error {
+	waits := func(s ctldb.Step) bool {
+		reason := optional.Value(s.WaitReason)
+		return s.State == model.StepWaiting && (reason == model.WaitDecision || reason == model.WaitFreeze || reason == model.WaitPaused)
+	}
+	if !slices.ContainsFunc(in.Steps, waits) {
+		return nil
+	}
+	now, err := consent.Read(ctx, tx, in.Workflow, install, in.Now)
+	if err != nil {
+		return err
+	}
+	in.Hold, in.Approvers, in.Votes = now.Hold, now.Policy.Who(), map[string]string{}
+	for _, s := range in.Steps {
+		id := optional.Value(s.ChangeID)
+		if of := now.Case(id); waits(s) && (of.Policy.DemandsPeople() || len(of.Votes) > 0) {
+			in.Votes[id] = of.Says()
+		}
+	}
+	return nil
 }
 
 // readQueue reads who holds and who wants the install's resources, where a step waits for one.

@@ -42,7 +42,7 @@ func (h *Fleet) CreateBulk(ctx context.Context, req apigen.CreateBulkRequestObje
 			out.Items = append(out.Items, apigen.BulkItem{Install: apigen.Ref{ID: r.Install.ID, Name: r.Install.Name}, Outcome: apigen.BulkItemOutcomePending})
 		}
 		out.Counts.Pending = len(rows)
-		return fmt.Sprintf("deploy to %d installs as %s", len(rows), made.ID), nil
+		return fmt.Sprintf("%s %d installs as %s", verbs[asked.Operation], len(rows), made.ID), nil
 	})
 	return apigen.CreateBulk202JSONResponse(out), err
 }
@@ -63,7 +63,7 @@ func (h *Fleet) previewBulk(ctx context.Context, req apigen.CreateBulkRequestObj
 		return apigen.Bulk{}, err
 	}
 	out := apigen.Bulk{
-		Operation: apigen.BulkOperationDeploy, State: apigen.BulkStatePreview, Version: bulk.Version(asked, idsOf(rows)), Release: asked.Release,
+		Operation: apigen.BulkOperation(asked.Name()), Reason: asked.Reason, State: apigen.BulkStatePreview, Version: bulk.Version(asked, idsOf(rows)), Release: asked.Release,
 		CreatedBy: caller.AccountName, CreatedAt: h.now().UTC(),
 	}
 	for i, r := range rows {
@@ -84,16 +84,22 @@ func (h *Fleet) previewBulk(ctx context.Context, req apigen.CreateBulkRequestObj
 // they are not those that were agreed to.
 func chosen(ctx context.Context, tx *database.Tx, req apigen.CreateBulkRequestObject) (bulk.Request, []ctldb.ShowInstallsRow, error) {
 	f := req.Body.Filter
-	asked := bulk.Request{Components: req.Body.Components, PlanOnly: req.Body.PlanOnly}
-	filter, err := Choose(ctx, tx, auth.WorkflowsWrite, Filter{
-		App: f.App, Customer: f.Customer, State: string(model.InstallLive), Health: string(optional.Value(f.Health)), Behind: f.Behind,
-		Waiting: f.Waiting, Expiring: f.Expiring, Labels: optional.Value(f.Labels),
-	})
+	asked, which, err := operationOf(*req.Body)
+	if err != nil {
+		return asked, nil, err
+	}
+	which.App, which.Customer, which.Health, which.Behind = f.App, f.Customer, string(optional.Value(f.Health)), f.Behind
+	which.Waiting, which.Expiring, which.Labels = f.Waiting, f.Expiring, optional.Value(f.Labels)
+	if f.Paused != nil {
+		which.Paused = f.Paused
+	}
+	permission := permissionOf(asked)
+	filter, err := Choose(ctx, tx, permission, which)
 	if err != nil {
 		return asked, nil, err
 	}
 	if f.Installs != nil {
-		if filter.Ids, err = named(ctx, tx, *f.Installs); err != nil {
+		if filter.Ids, err = named(ctx, tx, permission, *f.Installs); err != nil {
 			return asked, nil, err
 		}
 	}
@@ -108,7 +114,7 @@ func chosen(ctx context.Context, tx *database.Tx, req apigen.CreateBulkRequestOb
 	case err != nil:
 		return asked, nil, err
 	case len(rows) == 0:
-		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "no live install that you may deploy to passes the filter"), fault.Code("no_installs"))
+		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "no install that you may %s passes the filter", verbs[asked.Operation]), fault.Code("no_installs"))
 	case len(rows) > bulk.Most:
 		return asked, nil, fault.With(fault.Newf(fault.ErrInvalid, "more than %d installs pass the filter", bulk.Most), fault.Code("too_many_installs"),
 			fault.Remedy("filter by label or customer, and do it in parts"))
@@ -120,10 +126,48 @@ func chosen(ctx context.Context, tx *database.Tx, req apigen.CreateBulkRequestOb
 	return asked, rows, nil
 }
 
+// verbs say what an operation does to an install.
+var verbs = map[string]string{"": "deploy to", bulk.OperationPause: "pause", bulk.OperationResume: "resume"}
+
+// permissionOf is what the caller needs in each install.
+func permissionOf(r bulk.Request) auth.Permission {
+	if r.Operation == "" {
+		return auth.WorkflowsWrite
+	}
+	return auth.InstallsWrite
+}
+
+// operationOf is the request, and the installs for which it means something: a deploy
+// is for live ones, a pause for those that are not paused. Errors: ErrInvalid for
+// fields of another operation.
+func operationOf(b apigen.BulkRequest) (bulk.Request, Filter, error) {
+	asked := bulk.Request{Components: b.Components, PlanOnly: b.PlanOnly, Reason: b.Reason}
+	deploys := len(b.Components) > 0 || b.PlanOnly || optional.Value(b.Release) != ""
+	switch b.Operation {
+	case apigen.BulkRequestOperationPause:
+		asked.Operation = bulk.OperationPause
+	case apigen.BulkRequestOperationResume:
+		asked.Operation = bulk.OperationResume
+	default:
+		if b.Reason != "" {
+			return asked, Filter{}, fault.Newf(fault.ErrInvalid, "a deploy has no reason")
+		}
+		return asked, Filter{State: string(model.InstallLive)}, nil
+	}
+	paused := asked.Operation == bulk.OperationResume
+	switch {
+	case deploys:
+		return asked, Filter{}, fault.Newf(fault.ErrInvalid, "release, components and plan_only are for a deploy")
+	case paused == (b.Reason != ""):
+		return asked, Filter{}, fault.Newf(fault.ErrInvalid, "a pause needs a reason, and to resume has none")
+	}
+	return asked, Filter{Paused: &paused}, nil
+}
+
 // named are the ids of installs by id or name. One that the caller may not know
 // about is answered as if it did not exist.
-func named(ctx context.Context, tx *database.Tx, refs []string) ([]string, error) {
-	scope := auth.PrincipalOf(ctx).Scope(auth.WorkflowsWrite)
+func named(ctx context.Context, tx *database.Tx, permission auth.Permission, refs []string) ([]string, error) {
+	scope := auth.PrincipalOf(ctx).Scope(permission)
 	ids := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		row, err := installs.Find(ctx, tx, ref)
@@ -232,6 +276,8 @@ func withItems(ctx context.Context, tx *database.Tx, rows []ctldb.BulkOperation)
 			at.Counts.Pending++
 		case apigen.BulkItemOutcomeStarted:
 			at.Counts.Started++
+		case apigen.BulkItemOutcomeDone:
+			at.Counts.Done++
 		default:
 			at.Counts.Refused++
 		}

@@ -1,6 +1,6 @@
 // Package fleetapi answers the routes that look at, or act on, many things at
 // once: filters of installs, resources across installs, bulk operations, the jobs
-// of a runner; and graphs and plans as data for a dashboard. It is mounted by
+// of a runner, and its versions; and graphs and plans as data for a dashboard. It is mounted by
 // package api.
 package fleetapi
 
@@ -19,6 +19,8 @@ type Fleet struct {
 	Read  func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error
 	Write func(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error
 	Bulk  *bulk.Office
+	// RegistryURL is where versions of the runner are pushed.
+	RegistryURL string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

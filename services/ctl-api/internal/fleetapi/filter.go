@@ -23,6 +23,7 @@ type Filter struct {
 	Labels        map[string]string
 	State, Health string
 	Behind        *bool
+	Paused        *bool
 	Waiting       *string
 	Expiring      *string // a Go duration
 }
@@ -33,7 +34,7 @@ type Filter struct {
 func Choose(ctx context.Context, tx *database.Tx, permission auth.Permission, f Filter) (ctldb.ShowInstallsParams, error) {
 	scope := auth.PrincipalOf(ctx).Scope(permission)
 	out := ctldb.ShowInstallsParams{
-		State: f.State, Health: f.Health, Behind: f.Behind, Waiting: optional.Value(f.Waiting),
+		State: f.State, Health: f.Health, Behind: f.Behind, Paused: f.Paused, Waiting: optional.Value(f.Waiting),
 		Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
 	}
 	labels := f.Labels

@@ -70,9 +70,9 @@ func nextOfProposal(s State, step Step) Decision {
 	switch {
 	case c.ReadOnly:
 		return Decision{Do: DoApprove, Rule: model.RuleReadOnly}
-	case c.kept():
+	case c.Enough() && (c.Votes > 0 || c.kept()):
 		return Decision{Do: DoApprove, Rule: model.RuleKept}
-	case s.ApproveAll:
+	case s.ApproveAll && !s.PeopleDecide:
 		return Decision{Do: DoApprove, Rule: model.RuleApproveAll}
 	case !s.Now.Before(c.Deadline):
 		return Decision{Do: DoSettleChange, ChangeState: model.ChangeDenied, Error: "nobody decided in time"}
@@ -82,8 +82,17 @@ func nextOfProposal(s State, step Step) Decision {
 	return Decision{}
 }
 
-// nextOfApproved grants the change its resource, or has it wait for the lock.
+// nextOfApproved grants the change its resource, or has it wait: until it may be
+// carried out, then for the lock. Approvals are counted again before that.
 func nextOfApproved(s State, step Step) Decision {
+	if c := step.Change; !c.ReadOnly {
+		if !c.Enough() {
+			return reopen(c)
+		}
+		if s.Hold != nil {
+			return s.Hold.next(s.Now, step)
+		}
+	}
 	holder := s.Locks.Before(Turn{ChangeID: step.Change.ID, Resource: step.ResourceID, RequestedAt: s.RequestedAt})
 	switch {
 	case holder == "" || step.Change.ReadOnly:
@@ -110,6 +119,9 @@ func stillLocked(s State, step Step) Decision {
 // that was not tried too often and can come out differently.
 func planAgain(step Step) Decision {
 	c := step.Change
+	if maybeRan(step) {
+		return looksFirst(c)
+	}
 	if c.hostEnded() {
 		if step.HostEnded >= maxHostEnded {
 			return Decision{

@@ -27,6 +27,7 @@ const (
 	DoNoChange       Do = "no_change"     // the plan is empty
 	DoPlanned        Do = "planned"       // plan only: shown, not done
 	DoApprove        Do = "approve"       // by Rule, without asking
+	DoReopen         Do = "reopen"        // approvals do not count any more: proposed again, because of Error, with Wait
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
@@ -34,6 +35,12 @@ const (
 	DoPutOff         Do = "put_off"       // the step is pending again, its change is withdrawn, because of Error
 	DoLookAgain      Do = "look_again"    // the step waits on, until Wait.RetryAt at the most
 )
+
+// HandsOver tells whether somebody else does what was decided, and begins when it is
+// committed.
+func (d Do) HandsOver() bool {
+	return d == DoPlan || d == DoExecute || d == DoRunCheck || d == DoCancelJob
+}
 
 // Wait is what a waiting row says.
 type Wait struct {

@@ -28,7 +28,7 @@ func InstallAfter(e Ended) model.InstallState {
 		if done {
 			return model.InstallDeprovisioned
 		}
-	case KindDeploy, KindReprovision, KindReprovisionSandbox, KindInputUpdate, KindRollback:
+	case KindDeploy, KindReprovision, KindReprovisionSandbox, KindInputUpdate, KindRollback, KindToggle:
 	default:
 		return e.Was
 	}

@@ -43,10 +43,17 @@ var kinds = map[Kind]func(*planner) error{
 		p.checks()
 		return nil
 	},
+	KindToggle:      (*planner).toggle,
 	KindRollback:    (*planner).rollback,
 	KindInputUpdate: (*planner).inputUpdate,
 	KindSyncSecrets: (*planner).syncSecretsAlone,
 	KindActionRun:   (*planner).actionRun,
+	KindRunScript:   (*planner).runScript,
+	KindRunnerUpdate: func(p *planner) error {
+		p.runner()
+		p.add(PlannedStep{Name: "runner_update", Kind: StepRunner, Reason: "asked for"})
+		return nil
+	},
 	KindTeardown: func(p *planner) error {
 		p.runner()
 		return p.teardownSelected()
@@ -80,8 +87,11 @@ func (p *planner) stackAndRunner() {
 // runner appends the step that waits for the runner.
 func (p *planner) runner() {
 	reason := "everything after it is done by the install's runner"
-	if p.in.Kind == KindActionRun {
+	switch p.in.Kind {
+	case KindActionRun:
 		reason = "actions are run by the install's runner"
+	case KindRunScript:
+		reason = "scripts are run by the install's runner"
 	}
 	p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: reason})
 }

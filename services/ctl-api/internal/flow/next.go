@@ -24,8 +24,7 @@ func Next(s State) Decision {
 	}
 	failed := s.failedStep()
 	for _, step := range s.Steps {
-		// After a failure, running steps finish and nothing new begins.
-		if failed != nil && step.State == model.StepPending {
+		if failed != nil && step.State == model.StepPending && !s.goesOn(step) {
 			continue
 		}
 		if d, ok := nextOfStep(s, step); ok {
@@ -39,7 +38,7 @@ func Next(s State) Decision {
 // settle says what the workflow row shall read when no step has anything to do.
 func (s State) settle(failed *Step) Decision {
 	var waiting *Step
-	others := false // than the acceptance wait
+	others := s.anyGoesOn() // than the acceptance wait
 	for i, step := range s.Steps {
 		switch step.State {
 		case model.StepRunning:

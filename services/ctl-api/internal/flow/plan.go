@@ -29,6 +29,9 @@ const (
 	KindRemoveOrphans      Kind = "remove_orphans"      // components that are no longer part of the app
 	KindInputUpdate        Kind = "input_update"        // what refers to inputs that were set since it was deployed
 	KindSyncSecrets        Kind = "sync_secrets"        // copies of secrets in the install's cluster
+	KindRunScript          Kind = "run_script"          // a script that is part of no release, once
+	KindRunnerUpdate       Kind = "runner_update"       // the install's runner runs another version of itself
+	KindToggle             Kind = "toggle"              // components that were switched on or off since: makes or removes them
 	KindRollback           Kind = "rollback"            // some or all of it, as it was with an earlier release and the inputs of then
 )
 
@@ -42,10 +45,12 @@ const (
 	StepDeploy      StepKind = "deploy"       // plan, decision, apply of a resource
 	StepTeardown    StepKind = "teardown"     // the same, to remove it
 	StepAction      StepKind = "action"       // run an action
+	StepScript      StepKind = "script"       // run a script that is part of no release
 	StepCheck       StepKind = "check"        // run a health check once, now
 	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
 	StepSecrets     StepKind = "secrets"      // the customer's secrets that the release needs have values
 	StepForget      StepKind = "forget"       // accept no script any more
+	StepRunner      StepKind = "runner"       // plan, decision, apply of another version of the runner
 )
 
 // acceptStep is the name of the step that accepts a release.
@@ -60,7 +65,8 @@ type PlanInput struct {
 	Components []PlanComponent
 	// Selected names the components to deploy, and "sandbox" for the sandbox, unless
 	// a component has that name; empty means all components. KindTeardown removes
-	// them, and KindRemoveOrphans only those of them, or all when empty.
+	// them, KindRemoveOrphans only those of them, or all when empty, and KindToggle
+	// makes them or removes them, as they are switched; all that differ when empty.
 	Selected []string
 	// WithDependents also takes what needs the selected components (KindDeploy,
 	// KindRollback, KindTeardown), or stands on the sandbox (KindDeprovisionSandbox).
@@ -73,7 +79,8 @@ type PlanInput struct {
 	// SandboxMoved: the sandbox stands on something else than what is gone back to
 	// (KindRollback).
 	SandboxMoved bool
-	// SandboxRefers names the changed inputs that the sandbox refers to (KindInputUpdate).
+	// SandboxRefers names the changed inputs that the sandbox refers to, and where
+	// (KindInputUpdate).
 	SandboxRefers []string
 	// Made lists the resources of the install that are not absent: "sandbox" and
 	// component names, also of components that the release no longer has.
@@ -89,8 +96,12 @@ type PlanInput struct {
 	Hooks []PlanHook
 	// Checks are the names of the actions that are health checks.
 	Checks []string
-	// Action is the one to run, for KindActionRun.
+	// Action is the one to run, for KindActionRun, or what the script is called, for
+	// KindRunScript.
 	Action string
+	// Component is the one that the script is about, empty for the whole install
+	// (KindRunScript).
+	Component string
 }
 
 // PlanComponent is a component and what must be there before it.
@@ -98,12 +109,13 @@ type PlanComponent struct {
 	Name       string
 	Needs      []string // names of other components
 	Off        bool     // the install has switched it off
+	SwitchedOn bool     // the install has switched it on, by its own word
 	Misfit     string   // why what the install overrides of it does not fit; empty when it does
 	MaxRetries int
 	// Plugin: already its plan runs code of the vendor's, which has to be accepted
 	// before.
 	Plugin bool
-	// Refers names the changed inputs that it refers to, and Overridden says that
+	// Refers names the changed inputs that it refers to, and where; Overridden says that
 	// what the install overrides of it changed (KindInputUpdate).
 	Refers     []string
 	Overridden bool
@@ -132,7 +144,7 @@ type PlanHook struct {
 type PlannedStep struct {
 	Name       string // unique in the workflow: "sandbox", "component/api", "check/greeting"
 	Kind       StepKind
-	Resource   string // name of the resource, for deploy and teardown
+	Resource   string // name of the resource, for deploy and teardown; for a script, what it holds while it runs
 	Sandbox    bool   // the resource is the sandbox
 	Copies     bool   // the resource is the copies of secrets
 	Action     string
@@ -304,6 +316,9 @@ func (p *planner) deploy(why map[string]string) error {
 		if c.Plugin {
 			after = append(after, acceptStep)
 		}
+		if p.enables(c) {
+			after = p.hooksAfter(after, "pre-enable-component", c.Name)
+		}
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
@@ -311,6 +326,9 @@ func (p *planner) deploy(why map[string]string) error {
 		}
 		p.steps = append(p.steps, step)
 		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)
+		if p.enables(c) {
+			ends[c.Name] = p.hooksAfter(ends[c.Name], "post-enable-component", c.Name)
+		}
 		leaves = append(leaves, ends[c.Name]...)
 	}
 	leaves = append(leaves, p.remove(&off, true, func(name string) []string {

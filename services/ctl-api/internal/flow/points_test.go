@@ -30,17 +30,14 @@ func TestEveryPointOfTheLifeCycle(t *testing.T) {
 		}
 		count++
 		hook := flow.PlanHook{Action: "look", Trigger: point}
-		if strings.HasSuffix(point, "-component") {
-			hook.Component = "api"
-		}
 		planned := false
 		for _, kind := range []flow.Kind{
 			flow.KindProvision, flow.KindReprovision, flow.KindReprovisionSandbox, flow.KindDeploy, flow.KindInputUpdate,
-			flow.KindDeprovisionSandbox, flow.KindDeprovision, flow.KindSyncSecrets,
+			flow.KindDeprovisionSandbox, flow.KindDeprovision, flow.KindSyncSecrets, flow.KindToggle,
 		} {
 			steps, err := flow.Plan(flow.PlanInput{
-				Kind: kind, WithDependents: true, HasSandbox: true, Copies: true, Components: []flow.PlanComponent{{Name: "api"}}, Hooks: []flow.PlanHook{hook},
-				Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api", Needs: []string{"sandbox"}}},
+				Kind: kind, WithDependents: true, HasSandbox: true, Copies: true, Components: []flow.PlanComponent{{Name: "api"}, {Name: "on", SwitchedOn: true}, {Name: "off", Off: true}}, Hooks: []flow.PlanHook{hook},
+				Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api", Needs: []string{"sandbox"}}, {Name: "off"}},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,9 @@ const (
 	// ApprovalTime is how long a proposal waits for its decision, unless its install
 	// says otherwise.
 	ApprovalTime = 30 * 24 * time.Hour
+	// PauseTime is how long an approved change waits in an install that the vendor
+	// paused; then its plan has become too old and is made again.
+	PauseTime = 30 * 24 * time.Hour
 	// SecretTime is how long a step waits for a value of a secret.
 	SecretTime = 30 * 24 * time.Hour
 	// StackTime is how long a workflow waits for the customer to apply the stack.
@@ -33,6 +36,7 @@ type State struct {
 	Now             time.Time
 	WorkflowState   model.WorkflowState
 	PlanOnly        bool
+	OnFailure       model.OnFailure
 	ApproveAll      bool // of the workflow or of the install
 	CancelRequested bool
 	RequestedAt     time.Time // when a person asked for the workflow
@@ -49,6 +53,10 @@ type State struct {
 	NoMachine bool
 	// Locks are those of the install's resources.
 	Locks Locks
+	// PeopleDecide: a policy asks for people, so ApproveAll approves nothing.
+	PeopleDecide bool
+	// Hold is why no change of the install is carried out now; nil for no reason.
+	Hold *Hold
 }
 
 // Step is a row of steps, with the change and the check run it is at.
@@ -97,9 +105,15 @@ type Change struct {
 	// this change or of the one that it replaces.
 	EffectDigest   string
 	ApprovedDigest string
+	// Votes is how many approvals of people count for that effect, and Missing how many
+	// are still needed. Void says of those that do not count why.
+	Votes, Missing int
+	Void           []string
 	// Deadline is when a proposal expires.
 	Deadline time.Time
-	Error    string
+	// ReopenedUntil is when the proposal expires that an approved change becomes again.
+	ReopenedUntil time.Time
+	Error         string
 	// Remedy is what the runner or its engine advise.
 	Remedy string
 	// DeniedBy is who denied it, empty when nobody decided in time, and Then what they

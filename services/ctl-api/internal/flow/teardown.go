@@ -75,6 +75,9 @@ func (p *planner) remove(r *removal, late bool, after func(component string) []s
 			continue
 		}
 		needs := append(slices.Clone(after(m.Name)), r.dependents(m.Name)...)
+		if r.off {
+			needs = p.hooksAfter(needs, "pre-disable-component", m.Name)
+		}
 		needs = p.hooksAfter(needs, "pre-teardown-component", m.Name)
 		name := "component/" + m.Name
 		step := PlannedStep{
@@ -85,6 +88,9 @@ func (p *planner) remove(r *removal, late bool, after func(component string) []s
 		}
 		p.steps = append(p.steps, step)
 		r.ends[m.Name] = p.hooksAfter([]string{name}, "post-teardown-component", m.Name)
+		if r.off {
+			r.ends[m.Name] = p.hooksAfter(r.ends[m.Name], "post-disable-component", m.Name)
+		}
 		leaves = append(leaves, r.ends[m.Name]...)
 	}
 	return leaves

@@ -2,6 +2,7 @@ package foresight
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/template"
@@ -81,22 +82,42 @@ func Reads(b Block) []Read {
 	return reads
 }
 
-// Inputs names the inputs that the templates of a block read, sorted, each once. One
+// InputRead is an input that a block reads, and where it is read first: the file of the
+// app folder with the key, the file that the key loads, or the install's own values.
+type InputRead struct{ Name, At string }
+
+// String is short for people: "size (components/api.toml: vars.size)".
+func (r InputRead) String() string { return r.Name + " (" + r.At + ")" }
+
+// Inputs lists the inputs that the templates of a block read, by name, each once. One
 // that goes through all inputs, or through the whole tree, reads every one.
-func Inputs(b Block) []string {
-	var names []string
-	for _, ref := range b.references() {
-		switch {
-		case ref.Kind == interpolate.KindTree, ref.Kind == interpolate.KindInput && ref.Dynamic:
-			for _, in := range b.App.Inputs {
-				names = append(names, in.Name)
+func Inputs(b Block) []InputRead {
+	var reads []InputRead
+	for _, v := range b.templates() {
+		for _, ref := range referencesOf(v) {
+			switch {
+			case ref.Kind == interpolate.KindTree, ref.Kind == interpolate.KindInput && ref.Dynamic:
+				for _, in := range b.App.Inputs {
+					reads = append(reads, InputRead{in.Name, placeOf(v)})
+				}
+			case ref.Kind == interpolate.KindInput:
+				reads = append(reads, InputRead{ref.Name, placeOf(v)})
 			}
-		case ref.Kind == interpolate.KindInput:
-			names = append(names, ref.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.SortStableFunc(reads, func(a, b InputRead) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(reads, func(a, b InputRead) bool { return a.Name == b.Name })
+}
+
+// placeOf is where a template stands, for people.
+func placeOf(v template.Value) string {
+	switch {
+	case v.File != "":
+		return v.File
+	case v.At.File == "":
+		return "the install's own values"
+	}
+	return v.At.File + ": " + v.At.Key
 }
 
 // context is the kubernetes_context of the block, "" when it has none.
@@ -119,9 +140,27 @@ func (b Block) component() *appconfig.Component {
 	return b.App.Component(b.Source.Name)
 }
 
-// references lists what the block's templates read. One that cannot be read has
-// none: its plan says what is wrong with it.
+// references lists what the block's templates read.
 func (b Block) references() []interpolate.Reference {
+	var all []interpolate.Reference
+	for _, v := range b.templates() {
+		all = append(all, referencesOf(v)...)
+	}
+	return all
+}
+
+// referencesOf lists what a template reads. One that cannot be read reads nothing: its
+// plan says what is wrong with it.
+func referencesOf(v template.Value) []interpolate.Reference {
+	refs, err := v.References()
+	if err != nil {
+		return nil
+	}
+	return refs
+}
+
+// templates are those of the block.
+func (b Block) templates() []template.Value {
 	var values []template.Value
 	switch c := b.component(); {
 	case b.Source.Kind == SourceSandbox && b.App.Sandbox != nil:
@@ -137,13 +176,7 @@ func (b Block) references() []interpolate.Reference {
 		values = template.In(c.At, c)
 		values = append(values, template.Value{Text: b.Override.HelmValues}, template.Value{Text: b.Override.TFVars})
 	}
-	var all []interpolate.Reference
-	for _, v := range values {
-		if refs, err := v.References(); err == nil {
-			all = append(all, refs...)
-		}
-	}
-	return all
+	return values
 }
 
 // readsOf turns a reference into what it reads of which source.

@@ -132,7 +132,23 @@ func (s *Service) storeInputs(ctx context.Context, tx *database.Tx, in newInputs
 	if err != nil {
 		return ctldb.InstallInput{}, err
 	}
-	return tx.AddInputs(ctx, ctldb.AddInputsParams{InstallID: in.installID, Version: in.version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: in.actor})
+	changed, err := s.changedBy(ctx, tx, in)
+	if err != nil {
+		return ctldb.InstallInput{}, err
+	}
+	return tx.AddInputs(ctx, ctldb.AddInputsParams{
+		InstallID: in.installID, Version: in.version, Plain: plain, Sealed: sealed, Overrides: raw, Changed: changed, CreatedBy: in.actor,
+	})
+}
+
+// changedBy names the inputs that differ from the version before, which need not be
+// the one in force; nil for a preview's.
+func (s *Service) changedBy(ctx context.Context, tx *database.Tx, in newInputs) ([]string, error) {
+	if in.version < 1 {
+		return nil, nil
+	}
+	before, _, err := s.inputsOrNone(ctx, tx, in.installID, in.version-1)
+	return append([]string{}, differing(before.all(), in.inputs.all())...), err
 }
 
 // configOf is the config of the app's newest release: what the next workflow

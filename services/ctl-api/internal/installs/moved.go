@@ -57,6 +57,12 @@ func (s *Service) inputsAt(ctx context.Context, tx *database.Tx, installID strin
 	return in, overrides, err
 }
 
+// SealedNames names the sensitive inputs of a row, sorted.
+func (s *Service) SealedNames(row ctldb.InstallInput) ([]string, error) {
+	in, err := decode(s.Keys, keys.InputsAtRest(row.OrgID, row.InstallID, row.Version), row.Values, row.Sealed)
+	return slices.Sorted(maps.Keys(in.Sensitive)), err
+}
+
 // all are the inputs by name, whether they are sensitive or not.
 func (in Inputs) all() map[string]string {
 	all := map[string]string{}

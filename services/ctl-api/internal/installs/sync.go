@@ -160,6 +160,13 @@ func (s *Service) taken(ctx context.Context, tx *database.Tx, installs []Present
 		}
 		p.TakenAlone[r.Component] = t
 	}
+	switched, err := tx.TogglesTaken(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range switched {
+		byID[id].Taken.TogglesVersion = byID[id].TogglesVersion
+	}
 	for i := range installs {
 		maps.DeleteFunc(installs[i].TakenAlone, func(_ string, t Taken) bool { return t.Version <= installs[i].Taken.Version })
 	}

@@ -28,6 +28,12 @@ func AnswerAtRest(org, account, key string) seal.Purpose {
 	return atRest(org, account, "idempotency_keys", key)
 }
 
+// ScriptAtRest are the sensitive variables of a script that is part of no release;
+// digest is that of its text.
+func ScriptAtRest(org, install, digest string) seal.Purpose {
+	return atRest(org, install, "workflows", "script", digest)
+}
+
 // WebhookAtRest are the secrets that sign what is sent to a webhook.
 func WebhookAtRest(org, webhook string) seal.Purpose {
 	return atRest(org, webhook, "webhooks", "secrets")

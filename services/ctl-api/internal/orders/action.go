@@ -25,6 +25,9 @@ func Action(app *appconfig.App, name string, inputs map[string]string) (*jobspec
 		Name: a.Name, Image: a.Image, ImageDigest: a.ImageDigest, Inputs: inputs, ReadOnly: check, File: a.At.File,
 		Cluster: cluster(app, a.KubernetesContext),
 	}
+	if a.Berth != nil {
+		spec.Tools = a.Berth.Tools
+	}
 	for _, s := range a.Steps {
 		withCluster := a.EnableKubeConfig
 		if s.EnableKubeConfig != nil {
@@ -105,7 +108,7 @@ func Scripts(app *appconfig.App) ([]jobspec.Script, error) {
 		for _, t := range a.Triggers {
 			if t.Type == appconfig.TriggerCron {
 				scheduled = true
-				script.Cron = t.CronSchedule
+				script.Cron, script.Unattended = t.CronSchedule, a.Unattended()
 				list = append(list, script)
 			}
 		}

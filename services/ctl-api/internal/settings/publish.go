@@ -81,9 +81,9 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 
-// schedule lists the health checks with a cron trigger, and the probes. Other
-// actions may mutate, so each of their runs is a change that somebody decides on.
-// A runner runs those checks only that it accepted with a release.
+// schedule lists the actions with a cron trigger, and the probes. A runner runs
+// those scripts only that it accepted with a release; the acceptance shows which of
+// them run by themselves and may change something. A break-glass action never does.
 func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, error) {
 	out := []jobspec.Scheduled{}
 	scripts, err := orders.Scripts(app)
@@ -91,9 +91,10 @@ func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, 
 		return nil, err
 	}
 	for _, s := range scripts {
-		if s.HealthCheck && s.Cron != "" {
+		if s.Cron != "" && (s.HealthCheck || s.Unattended) {
 			out = append(out, jobspec.Scheduled{
-				Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: true,
+				Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds,
+				HealthCheck: s.HealthCheck, Unattended: s.Unattended,
 			})
 		}
 	}

@@ -60,7 +60,7 @@ func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ct
 		return ctldb.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
 	}
 	same := w.isOf(last)
-	if err := b.keep(last, same); err != nil {
+	if err := b.keep(ctx, last, same); err != nil {
 		return ctldb.StateVersion{}, err
 	}
 	tree, err := b.build(ctx)
@@ -118,12 +118,15 @@ type builder struct {
 	// made again.
 	inputs    map[string]any
 	variables map[string]any
+	// sealedInputs are sealed leaves of inputs that did not change since the newest
+	// version, so that what differs between two versions does.
+	sealedInputs map[string]any
 }
 
 // keep takes over the sealed leaves of the newest version, which differ each time
 // they are made, as long as they say the same to the same runner. same says that
 // the newest version has the wanted inputs and release.
-func (b *builder) keep(last ctldb.StateVersion, same bool) error {
+func (b *builder) keep(ctx context.Context, last ctldb.StateVersion, same bool) error {
 	if last.Version == 0 || optional.Value(last.SealRecipient) != optional.Value(b.sealedTo()) {
 		return nil
 	}
@@ -138,12 +141,39 @@ func (b *builder) keep(last ctldb.StateVersion, same bool) error {
 	if err := json.Unmarshal(last.Tree, &tree); err != nil {
 		return fmt.Errorf("read state %d: %w", last.Version, err)
 	}
-	if same {
-		b.inputs = tree.Inputs.Inputs
-	}
 	if last.VariablesVersion == b.variablesVersion {
 		b.variables = tree.App.Variables
 	}
+	if same {
+		b.inputs = tree.Inputs.Inputs
+		return nil
+	}
+	return b.keepSealed(ctx, last.InputsVersion, tree.Inputs.Inputs)
+}
+
+// keepSealed takes over the sealed inputs of another version of the inputs that were
+// not set to something else in between.
+func (b *builder) keepSealed(ctx context.Context, version int32, inputs map[string]any) error {
+	if version < 1 || b.InputsVersion < 1 {
+		return nil // of a preview, or none
+	}
+	rows, err := b.tx.InputsChangedSince(ctx, ctldb.InputsChangedSinceParams{
+		InstallID: b.Install.ID, After: min(version, b.InputsVersion), UpTo: max(version, b.InputsVersion),
+	})
+	if err != nil {
+		return fmt.Errorf("read changed inputs: %w", err)
+	}
+	kept := maps.Clone(inputs)
+	for _, row := range rows {
+		if row.Changed == nil {
+			return nil // an older release did not say
+		}
+		for _, name := range row.Changed {
+			delete(kept, name)
+		}
+	}
+	maps.DeleteFunc(kept, func(_ string, v any) bool { return !seal.IsSealed(v) })
+	b.sealedInputs = kept
 	return nil
 }
 
@@ -213,7 +243,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	if err := b.resources(ctx, &parts, varNames); err != nil {
 		return nil, err
 	}
-	if err := b.actions(ctx, &parts); err != nil {
+	if err := b.actions(ctx, &parts, rehearsed); err != nil {
 		return nil, err
 	}
 	if err := b.secrets(ctx, &parts, rehearsed); err != nil {
@@ -269,6 +299,12 @@ func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (m
 				return nil, errors.New("read inputs: the sealed ones are no JSON object")
 			}
 			maps.Copy(secret, values)
+			for name := range values {
+				if leaf, kept := b.sealedInputs[name]; kept {
+					plain[name] = leaf
+					delete(secret, name)
+				}
+			}
 		}
 	}
 	return b.sealed("inputs", interpolate.InputPurpose, plain, secret)
@@ -367,8 +403,8 @@ func (b *builder) resources(ctx context.Context, parts *interpolate.Parts, varNa
 	return nil
 }
 
-func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
-	rows, err := b.tx.LastActionRuns(ctx, b.Install.ID)
+func (b *builder) actions(ctx context.Context, parts *interpolate.Parts, app *appconfig.App) error {
+	rows, err := b.tx.LastActionRuns(ctx, ctldb.LastActionRunsParams{InstallID: b.Install.ID, Unattended: unattended(app)})
 	if err != nil {
 		return fmt.Errorf("read action runs: %w", err)
 	}
@@ -390,6 +426,20 @@ func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
 		parts.Actions[row.Action] = a
 	}
 	return nil
+}
+
+// unattended names the actions that a runner runs by itself and that are no checks.
+func unattended(app *appconfig.App) []string {
+	names := []string{}
+	if app == nil {
+		return names
+	}
+	for i := range app.Actions {
+		if app.Actions[i].Unattended() {
+			names = append(names, app.Actions[i].Name)
+		}
+	}
+	return names
 }
 
 // outputValues strips outputs of what is said about them: sensitive ones are

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/why"
 	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -57,6 +58,10 @@ func Why(s Settled) []why.Reason {
 		case Toggles:
 			out = append(out, about(why.CodeBehind, "components were switched on or off, and that is not deployed", deploy))
 		}
+	}
+	if s.Install.PausedAt != nil {
+		reason := fmt.Sprintf("%s paused it: %s", optional.Value(s.Install.PausedBy), optional.Value(s.Install.PauseReason))
+		out = append(out, about(why.CodePaused, reason, "berth installs resume "+name))
 	}
 	if s.Runner != nil && s.Runner.State == model.RunnerActive {
 		if text := why.SwitchText(*s.Runner); text != "" {

@@ -73,12 +73,31 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 			exec(fmt.Sprintf(`update %s set state = $1`, table), state)
 		}
 	}
+	exec(`update installs set paused_at = now(), paused_by = 'ada', pause_reason = 'x'`)
+	exec(`update installs set paused_at = null, paused_by = null, pause_reason = null, resumed_by = 'ada'`)
+	exec(`insert into approval_policies (about, org_id, install_id, approvals, updated_by) values ('ins1', 'org1', 'ins1', 2, 'ada')`)
+	exec(`insert into freezes (id, org_id, app_id, reason, starts_at, ends_at, created_by) values ('frz_1', 'org1', 'app1', 'x', now(), now() + interval '1 hour', 'ada')`)
+	exec(`insert into freeze_overrides (org_id, workflow_id, freeze_id, install_id, until, reason, actor) values ('org1', 'wfl_1', 'frz_1', 'ins1', now(), 'x', 'ada')`)
+	exec(`update freezes set removed_at = now(), removed_by = 'ada'`)
 	exec(`update installs set labels = '{"tier": "gold"}', name = 'acme-eu'`)
 	exec(`update resources set health = 'unhealthy', drift = 'drifted'`)
 	exec(`insert into checks (org_id, install_id, name) values ('org1', 'ins1', 'ping'), ('org1', 'ins1', 'component/api')`)
 	exec(`update checks set verdict = 'unhealthy'`)
 	exec(`update runners set state = 'active', switch = 'pause', last_seen_at = now()`)
 	exec(`insert into alarms (id, org_id, runner_id, kind, subject) values ('alm_1', 'org1', 'rnr_1', 'late_result', 'job'), ('alm_2', 'org1', 'rnr_1', 'recipient_trusted', 'job')`)
+	exec(`insert into install_secrets (org_id, install_id, name, version, present, digest, set_at) values ('org1', 'ins1', 'token', 1, true, 'd', now()), ('org1', 'ins1', 'unset', 0, false, '', null)`)
+	exec(`update install_secrets set declared = true`) // a release says so: nothing happened
+	exec(`update install_secrets set version = 2 where name = 'token'`)
+	exec(`update install_secrets set present = false where name = 'token'`)
+	exec(`insert into components (id, org_id, app_id, kind, name) values ('cmp_1', 'org1', 'app1', 'component', 'api')`)
+	exec(`update resources set component_id = 'cmp_1', state = 'live'`)
+	exec(`update components set tombstoned_at = now()`)
+	exec(`insert into webhooks (id, org_id, name, url, secrets, position, created_by) values ('whk_1', 'org1', 'pager', 'u', '', 0, 'ada')`)
+	exec(`insert into webhook_deliveries (id, org_id, webhook_id, event_id, event_kind, event_seq, cause, next_at) values
+	        ('dlv_1', 'org1', 'whk_1', 'evt_1', 'workflow.failed', 1, 'event', now()), ('dlv_2', 'org1', 'whk_1', 'evt_2', 'webhook_delivery.dead', 2, 'event', now()),
+	        ('dlv_3', 'org1', 'whk_1', 'evt_3', 'webhook.ping', null, 'test', now()), ('dlv_4', 'org1', 'whk_1', 'evt_4', 'workflow.failed', 4, 'event', now())`)
+	exec(`update webhook_deliveries set state = 'dead', next_at = null, finished_at = now(), attempts = attempts + 1 where id <> 'dlv_4'`)
+	exec(`update webhook_deliveries set state = 'dead', next_at = null, finished_at = now() where id = 'dlv_4'`) // its webhook was deleted
 	exec(`update alarms set acknowledged_at = now(), acknowledged_by = 'ada', acknowledgement = 'ok' where id = 'alm_1'`)
 	exec(`select berth.note_presence(120)`)
 	exec(`update runners set last_seen_at = now() - interval '3 minutes'`)
@@ -107,16 +126,19 @@ func TestEveryKindIsEmittedAndNoOther(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]string{
-		`select body->>'actor' from events where kind = 'change.approved'`:                  "bob",
-		`select body->>'resource' from events where kind = 'health.changed'`:                "api",
-		`select body->>'changed' from events where kind = 'inputs.changed'`:                 `["size"]`,
-		`select app_id || customer_id from events where kind = 'step.failed'`:               "app1cus1",
-		`select count(*)::text from events where body->>'action' like 'component/%'`:        "0",
-		`select count(*)::text from event_outbox`:                                           "0",
-		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                   "true",
-		`select count(*)::text from events where kind = 'install.updated'`:                  "1",
-		`select count(*)::text from events where kind = 'check.changed'`:                    "1",
-		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`: "0",
+		`select body->>'actor' from events where kind = 'change.approved'`:                                                             "bob",
+		`select body->>'resource' from events where kind = 'health.changed'`:                                                           "api",
+		`select body->>'changed' from events where kind = 'inputs.changed'`:                                                            `["size"]`,
+		`select string_agg(body->>'version', ' ' order by seq) from events where kind = 'secret.set'`:                                  "1 2",
+		`select count(*)::text from events where kind = 'resource.orphaned' and body->>'from' = 'live'`:                                "1",
+		`select string_agg((body->>'webhook') || ' ' || (body->>'delivery_id'), ',') from events where kind = 'webhook_delivery.dead'`: "pager dlv_1",
+		`select app_id || customer_id from events where kind = 'step.failed'`:                                                          "app1cus1",
+		`select count(*)::text from events where body->>'action' like 'component/%'`:                                                   "0",
+		`select count(*)::text from event_outbox`:                                                                                      "0",
+		`select (max(seq) = count(*) and min(seq) = 1)::text from events`:                                                              "true",
+		`select count(*)::text from events where kind = 'install.updated'`:                                                             "1",
+		`select count(*)::text from events where kind = 'check.changed'`:                                                               "1",
+		`select count(*)::text from events where body->>'alarm_kind' = 'recipient_trusted'`:                                            "0",
 	} {
 		if got := column(t, admin, field); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: got %q, want %q", field, got, want)

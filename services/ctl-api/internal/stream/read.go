@@ -50,8 +50,8 @@ type Page struct {
 // mostOfPage bounds one read.
 const mostOfPage = 500
 
-// Read reads events after a number, at most so many. after may not lie before what
-// is still kept.
+// Read reads events after a number, at most so many. Errors: ErrGone when some of
+// these are no longer kept; 0 is the oldest that is.
 func Read(ctx context.Context, tx *database.Tx, q Query, after int64, most int) (Page, error) {
 	// The head first: what is numbered after this look is for the next page.
 	head, err := tx.EventHead(ctx)
@@ -61,15 +61,55 @@ func Read(ctx context.Context, tx *database.Tx, q Query, after int64, most int) 
 	if after > head {
 		return Page{}, fault.With(fault.Newf(fault.ErrInvalid, "there is no event %d: the last one is %d", after, head), fault.Code("event_ahead"))
 	}
-	first, err := tx.FirstEvent(ctx)
+	first, err := oldest(ctx, tx, head)
 	if err != nil {
-		return Page{}, fmt.Errorf("read oldest event: %w", err)
+		return Page{}, err
 	}
-	if first > 0 && after > 0 && after < first-1 {
-		return Page{}, fault.With(fault.Newf(fault.ErrInvalid, "events before %d are no longer kept", first),
-			fault.Code("events_expired"), fault.Remedy("read on from %d, and read the state of installs again", first-1))
+	if after > 0 && after < first-1 {
+		return Page{}, expired(first)
 	}
 	return ReadTo(ctx, tx, q, Span{After: after, UpTo: head, Most: min(most, mostOfPage)})
+}
+
+// Since is the number to read after for everything that happened at a time or
+// later. Errors: ErrGone for a time before the oldest event that is kept, unless
+// that is the org's first one.
+func Since(ctx context.Context, tx *database.Tx, at time.Time) (int64, error) {
+	found, err := tx.EventsSince(ctx, at)
+	if err != nil {
+		return 0, fmt.Errorf("find events since %s: %w", at, err)
+	}
+	if found.Earlier > 0 {
+		return found.After, nil
+	}
+	head, err := tx.EventHead(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read head of events: %w", err)
+	}
+	first, err := oldest(ctx, tx, head)
+	if err == nil && first > 1 {
+		err = expired(first)
+	}
+	return found.After, err
+}
+
+// oldest is the number of the oldest event that is kept, or of the next one.
+func oldest(ctx context.Context, tx *database.Tx, head int64) (int64, error) {
+	first, err := tx.FirstEvent(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read oldest event: %w", err)
+	}
+	if first == 0 {
+		first = head + 1
+	}
+	return first, nil
+}
+
+// expired is the answer to a reader that asks for events before the oldest one
+// that is kept.
+func expired(first int64) error {
+	return fault.With(fault.Newf(fault.ErrGone, "events before %d are no longer kept", first),
+		fault.Code("events_expired"), fault.Remedy("read on from %d, and read the state of installs again", first-1))
 }
 
 // Span is a piece of the stream: numbers above After up to UpTo, which have been

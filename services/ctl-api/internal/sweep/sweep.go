@@ -1,8 +1,12 @@
 // Package sweep moves what should have moved already. Everything in ctl-api waits as a
 // row, and a wake-up in the queue makes somebody look at it; a wake-up that was lost (a queue
 // restored from a backup, a row changed by hand, a bug) would leave the row where it is for
-// ever. The sweep looks at all open workflows, and counts what it had to move: zero in a
-// system that works.
+// ever. The sweep looks for such rows, and counts what it had to move: zero in a system
+// that works.
+//
+// What can be stuck is a Kind. A query over all orgs finds candidates cheaply; what is
+// done about one is decided under its lock, since its wake-up may come in between.
+// Deliveries of webhooks have a sweep of their own, in package webhooks.
 package sweep
 
 import (
@@ -18,11 +22,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
-	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 )
 
-var swept = telemetry.InstrumentsOf("services/ctl-api").Counter("sweep.moved", "{workflow}", "workflows that the sweep moved because a wake-up was lost, by what was to do")
+var swept = telemetry.InstrumentsOf("services/ctl-api").Counter("sweep.moved", "{object}", "what the sweep moved because a wake-up was lost, by what it is and what was to do")
 
 // Lost is what the log says about each that was moved; tests look for it.
 const Lost = "a wake-up was lost"
@@ -32,7 +34,7 @@ var atOnce = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
 }
 
-// longest bounds one round: it looks at every open workflow.
+// longest bounds one round.
 const longest = 10 * time.Minute
 
 // Due is the periodic job.
@@ -47,35 +49,46 @@ func (Due) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: atOnce}}
 }
 
-// kinds are what there can be to do; their series begin at 0, so that the first one that is
-// counted is seen as an increase.
-var kinds = []flow.Do{
-	flow.DoStartWorkflow, flow.DoFinishWorkflow, flow.DoStartStep, flow.DoWaitStep, flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep, flow.DoPlan,
-	flow.DoRunCheck, flow.DoPropose, flow.DoNoChange, flow.DoPlanned, flow.DoApprove, flow.DoExecute, flow.DoSettleChange, flow.DoCancelJob, flow.DoSkipStep,
-	flow.DoPutOff, flow.DoLookAgain,
+// Kind is something that can be stuck.
+type Kind struct {
+	// What is its name in the metric and the log: "workflow".
+	What string
+	// Does are the things that there can be to do.
+	Does []string
+	// Find lists those that may be stuck, of all orgs.
+	Find func(ctx context.Context) ([]Item, error)
+	// Move looks whether one is stuck and moves it; it says what it did, "" for nothing.
+	Move func(ctx context.Context, item Item) (did string, err error)
 }
 
-// Every is the periodic job of a queue, and begins to count.
+// Item is one of a kind.
+type Item struct{ Org, ID string }
+
+// Every is the periodic job of a queue.
 func Every(interval time.Duration) *river.PeriodicJob {
-	for _, do := range kinds {
-		swept.Add(context.Background(), 0, metric.WithAttributes(attribute.String("kind", string(do))))
-	}
 	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) { return Due{}, nil }, nil)
-}
-
-// Engine says what is overdue and does it: workflow.Engine.
-type Engine interface {
-	// Overdue says what should have been done to a workflow already; "" for nothing.
-	Overdue(ctx context.Context, workflowID string) (flow.Do, error)
-	Advance(ctx context.Context, workflowID string) error
 }
 
 // Worker is the sweep.
 type Worker struct {
 	river.WorkerDefaults[Due]
-	Store  *database.Store
-	Engine Engine
-	Log    *slog.Logger
+	kinds []Kind
+	log   *slog.Logger
+}
+
+// New makes the sweep of some kinds. Their series begin at 0, so that the first that
+// is counted is seen as an increase.
+func New(log *slog.Logger, kinds ...Kind) *Worker {
+	for _, k := range kinds {
+		for _, do := range k.Does {
+			swept.Add(context.Background(), 0, moved(k, do))
+		}
+	}
+	return &Worker{kinds: kinds, log: log}
+}
+
+func moved(k Kind, did string) metric.AddOption {
+	return metric.WithAttributes(attribute.String("what", k.What), attribute.String("do", did))
 }
 
 // Timeout of one round.
@@ -87,36 +100,29 @@ func (w *Worker) Work(ctx context.Context, _ *river.Job[Due]) error {
 	return err
 }
 
-// Round looks at every open workflow and moves those that nobody else would. It returns
-// how many there were. One that cannot be looked at does not keep the others from it.
-func (w *Worker) Round(ctx context.Context) (moved int, err error) {
-	var open []string
-	err = w.Store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-		open, err = tx.OpenWork(ctx, "workflow")
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("list open workflows: %w", err)
-	}
+// Round moves what nobody else would. It returns how many there were. One that cannot
+// be looked at does not keep the others from it.
+func (w *Worker) Round(ctx context.Context) (count int, err error) {
 	var failed []error
-	for _, id := range open {
-		do, err := w.Engine.Overdue(ctx, id)
-		if err == nil && do != "" {
-			moved++
-			w.tell(ctx, id, do)
-			err = w.Engine.Advance(ctx, id)
-		}
+	for _, k := range w.kinds {
+		items, err := k.Find(ctx)
 		if err != nil {
-			failed = append(failed, err)
+			failed = append(failed, fmt.Errorf("find what is stuck of kind %s: %w", k.What, err))
 		}
-		if ctx.Err() != nil {
-			break
+		for _, item := range items {
+			did, err := k.Move(ctx, item)
+			if did != "" {
+				count++
+				swept.Add(ctx, 1, moved(k, did))
+				w.log.WarnContext(ctx, Lost, k.What+"_id", item.ID, "do", did)
+			}
+			if err != nil {
+				failed = append(failed, err)
+			}
+			if ctx.Err() != nil {
+				return count, errors.Join(failed...)
+			}
 		}
 	}
-	return moved, errors.Join(failed...)
-}
-
-func (w *Worker) tell(ctx context.Context, workflowID string, do flow.Do) {
-	swept.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", string(do))))
-	w.Log.WarnContext(ctx, Lost, "workflow_id", workflowID, "do", string(do))
+	return count, errors.Join(failed...)
 }

@@ -3,12 +3,15 @@ package webhooks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stream"
 	"github.com/berth-dev/berth/services/ctl-api/internal/webhooks"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
@@ -306,4 +310,37 @@ func TestEventsWaitForALockedWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually(t, `select count(*)::text from webhook_deliveries`, "1")
+}
+
+// Several people make the last webhook of an org at once: one of them does.
+func TestNoMoreWebhooksThanAllowed(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const allowed = 20
+	for n := range allowed - 1 {
+		w.create(t, fmt.Sprint("hook", n), "https://127.0.0.1:1/events")
+	}
+	var made, refused atomic.Int32
+	var everybody sync.WaitGroup
+	for n := range 8 {
+		everybody.Go(func() {
+			name, url := fmt.Sprint("last", n), "https://127.0.0.1:1/events"
+			err := w.st.Tx(t.Context(), "org1", func(ctx context.Context, tx *database.Tx) error {
+				_, _, err := w.office.Create(ctx, tx, webhooks.Wish{Name: &name, URL: &url, Actor: "ada"})
+				return err
+			})
+			switch {
+			case err == nil:
+				made.Add(1)
+			case errors.Is(err, fault.ErrConflict):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	everybody.Wait()
+	if made.Load() != 1 || refused.Load() != 7 || w.value(t, `select count(*)::text from webhooks`) != "20" {
+		t.Errorf("%d were made, %d refused", made.Load(), refused.Load())
+	}
 }

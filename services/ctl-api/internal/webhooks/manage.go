@@ -98,6 +98,9 @@ func (w Wish) apply(g *Guard, row *ctldb.Webhook, f *Filters, head int64) error 
 
 // Create makes a webhook; secret is shown once.
 func (o *Office) Create(ctx context.Context, tx *database.Tx, w Wish) (row ctldb.Webhook, secret string, err error) {
+	if err := tx.LockMakingWebhooks(ctx); err != nil {
+		return row, "", err
+	}
 	n, err := tx.CountWebhooks(ctx)
 	if err != nil {
 		return row, "", err

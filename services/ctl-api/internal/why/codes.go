@@ -8,20 +8,22 @@ type Code string
 // The codes. Their set is closed: the contract lists them, and a test compares.
 const (
 	// What a workflow, step, change, job or run waits for.
-	CodeDecision       Code = "decision"        // a person answers a proposal
-	CodeRelease        Code = "release"         // the release is accepted
-	CodeLock           Code = "lock"            // another change holds the resource, or is before it in the queue
-	CodeStack          Code = "stack"           // the customer applies the stack
-	CodeEnrolment      Code = "enrolment"       // a machine enrols as the runner
-	CodeSecret         Code = "secret_missing"  // the customer gives a secret its value
-	CodeNeeds          Code = "needs"           // other steps of the workflow come first
-	CodeSwitch         Code = "customer_switch" // the customer's switch keeps the runner from beginning
-	CodeRunnerOffline  Code = "runner_offline"  // the runner is not heard of
-	CodeRunnerDisputed Code = "runner_disputed" // two processes hold the runner's key
-	CodeRunnerProblem  Code = "runner_problem"  // the runner says that it cannot work
-	CodeRunnerQueue    Code = "runner_queue"    // the runner is about to take it
-	CodeAtWork         Code = "at_work"         // the runner is at it
-	CodeControlPlane   Code = "control_plane"   // ctl-api is about to look at it
+	CodeDecision       Code = "decision"         // a person answers a proposal
+	CodeRelease        Code = "release"          // the release is accepted
+	CodeLock           Code = "lock"             // another change holds the resource, or is before it in the queue
+	CodeFreeze         Code = "freeze"           // approved, and a freeze is in force
+	CodePaused         Code = "paused_by_vendor" // approved, and the vendor paused the install
+	CodeStack          Code = "stack"            // the customer applies the stack
+	CodeEnrolment      Code = "enrolment"        // a machine enrols as the runner
+	CodeSecret         Code = "secret_missing"   // the customer gives a secret its value
+	CodeNeeds          Code = "needs"            // other steps of the workflow come first
+	CodeSwitch         Code = "customer_switch"  // the customer's switch keeps the runner from beginning
+	CodeRunnerOffline  Code = "runner_offline"   // the runner is not heard of
+	CodeRunnerDisputed Code = "runner_disputed"  // two processes hold the runner's key
+	CodeRunnerProblem  Code = "runner_problem"   // the runner says that it cannot work
+	CodeRunnerQueue    Code = "runner_queue"     // the runner is about to take it
+	CodeAtWork         Code = "at_work"          // the runner is at it
+	CodeControlPlane   Code = "control_plane"    // ctl-api is about to look at it
 	// What ended badly.
 	CodeFailed     Code = "failed"
 	CodeDenied     Code = "denied"     // somebody said no, or nobody decided in time
@@ -40,7 +42,7 @@ const (
 
 // Codes are all codes.
 var Codes = []Code{
-	CodeDecision, CodeRelease, CodeLock, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
+	CodeDecision, CodeRelease, CodeLock, CodeFreeze, CodePaused, CodeStack, CodeEnrolment, CodeSecret, CodeNeeds, CodeSwitch, CodeRunnerOffline, CodeRunnerDisputed,
 	CodeRunnerProblem, CodeRunnerQueue, CodeAtWork, CodeControlPlane, CodeFailed, CodeDenied, CodeSuperseded, CodeRollback, CodeNotProvisioned, CodeDeprovisioned,
 	CodeNotLive, CodeNotRemoved, CodeBehind, CodeNotAccepted, CodeRotated, CodeAlarm,
 }

@@ -36,7 +36,7 @@ func TestNothingWaitsWithoutAReason(t *testing.T) {
 		}
 	}
 	for _, code := range []why.Code{
-		why.CodeDecision, why.CodeRelease, why.CodeLock, why.CodeStack, why.CodeEnrolment, why.CodeSecret, why.CodeNeeds, why.CodeSwitch,
+		why.CodeDecision, why.CodeRelease, why.CodeLock, why.CodeFreeze, why.CodePaused, why.CodeStack, why.CodeEnrolment, why.CodeSecret, why.CodeNeeds, why.CodeSwitch,
 		why.CodeRunnerOffline, why.CodeRunnerDisputed, why.CodeRunnerProblem, why.CodeRunnerQueue, why.CodeAtWork, why.CodeFailed,
 	} {
 		if seen[code] == 0 {
@@ -53,6 +53,8 @@ type world struct {
 	workflows []*history
 	runner    ctldb.Runner
 	holders   map[string]string // resource → change
+	paused    bool              // by the vendor
+	frozen    time.Time         // until when
 	ids       int
 	said      []string
 }
@@ -141,11 +143,23 @@ func (w *world) of(h *history) flow.State {
 	s := h.state
 	s.Now, s.StackActive, s.RunnerActive, s.RunnerID = w.state.Now, w.state.StackActive, w.state.RunnerActive, w.state.RunnerID
 	s.MissingSecrets, s.NoMachine = w.state.MissingSecrets, w.state.NoMachine
+	s.PeopleDecide, s.Hold = w.state.PeopleDecide, w.hold()
 	s.Locks = flow.Locks{By: w.holders, SandboxID: w.state.Locks.SandboxID}
 	for _, q := range w.queue() {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
 	}
 	return s
+}
+
+// hold is what keeps changes from being carried out now.
+func (w *world) hold() *flow.Hold {
+	switch {
+	case w.paused:
+		return &flow.Hold{Reason: model.WaitPaused, On: "operator", Text: "ann paused the install"}
+	case w.state.Now.Before(w.frozen):
+		return &flow.Hold{Reason: model.WaitFreeze, On: "frz_1", Until: w.frozen, Text: "a freeze"}
+	}
+	return nil
 }
 
 // queue is what LockQueue answers.
@@ -216,7 +230,10 @@ func (w *world) actOnChange(s *flow.Step, d flow.Decision) {
 	case flow.DoPlanned:
 		c.State = model.ChangePlanned
 	case flow.DoApprove:
-		c.State, s.State = model.ChangeApproved, model.StepRunning
+		c.State, s.State, c.Missing = model.ChangeApproved, model.StepRunning, 0 // a standing answer counts
+	case flow.DoReopen:
+		c.State, c.ApprovedDigest, c.Deadline = model.ChangeProposed, "", d.Wait.Deadline
+		s.State, s.WaitReason, s.WaitOn, s.WaitDeadline, s.WaitRetryAt = model.StepWaiting, d.Wait.Reason, d.Wait.On, d.Wait.Deadline, time.Time{}
 	case flow.DoExecute:
 		c.State, s.State, c.Apply = model.ChangeExecuting, model.StepRunning, &flow.Job{ID: w.id("job"), State: model.JobQueued}
 		if s.ResourceID != "" {
@@ -268,7 +285,19 @@ func (w *world) happen() {
 		s = &h.state.Steps[w.rand.IntN(len(h.state.Steps))]
 	}
 	w.state.Now = w.state.Now.Add(time.Second)
-	switch w.rand.IntN(22) {
+	switch w.rand.IntN(25) {
+	case 22:
+		w.paused = !w.paused && w.rand.IntN(2) == 0
+		say(fmt.Sprint("paused ", w.paused))
+	case 23:
+		w.frozen = w.state.Now.Add([]time.Duration{0, time.Hour, 40 * 24 * time.Hour}[w.rand.IntN(3)])
+		say("frozen until " + w.frozen.String())
+	case 24:
+		w.state.PeopleDecide = w.rand.IntN(3) == 0
+		if s.Change != nil && s.Change.State == model.ChangeApproved { // somebody lost the right
+			s.Change.Missing, s.Change.ReopenedUntil, s.Change.Void = 1, w.state.Now.Add(flow.ApprovalTime), []string{"ann is no member any more"}
+			say("approval of " + s.ID + " void")
+		}
 	case 0:
 		w.state.StackActive = true
 		say("stack")
@@ -299,7 +328,7 @@ func (w *world) happen() {
 	case 7, 8:
 		if s.Change != nil && s.Change.State == model.ChangeProposed && s.State == model.StepWaiting {
 			s.State = model.StepRunning
-			s.Change.State, s.Change.ApprovedDigest = model.ChangeApproved, s.Change.EffectDigest
+			s.Change.State, s.Change.ApprovedDigest, s.Change.Missing = model.ChangeApproved, s.Change.EffectDigest, 0
 			if w.rand.IntN(5) == 0 {
 				s.Change.State, s.Change.DeniedBy = model.ChangeDenied, "ann"
 			}
@@ -347,7 +376,7 @@ func (w *world) work(h *history, s *flow.Step) {
 
 // rows are a workflow as package why looks at it.
 func (w *world) rows(h *history) why.Input {
-	in := why.Input{Workflow: ctldb.Workflow{ID: h.id, State: h.state.WorkflowState}, Install: "acme", Runner: &w.runner, MissingSecrets: w.state.MissingSecrets, Now: w.state.Now}
+	in := why.Input{Workflow: ctldb.Workflow{ID: h.id, State: h.state.WorkflowState}, Install: "acme", Runner: &w.runner, MissingSecrets: w.state.MissingSecrets, Hold: w.hold(), Now: w.state.Now}
 	in.Locks = why.Locks{SandboxID: "sandbox", Queue: w.queue()}
 	for resource, change := range w.holders {
 		in.Locks.Holders = append(in.Locks.Holders, ctldb.LockHoldersRow{ChangeID: change, ResourceID: resource, Step: resource, WorkflowID: "wfl", WorkflowKind: "deploy", CreatedBy: "ann", Since: now})

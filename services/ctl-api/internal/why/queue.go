@@ -177,6 +177,9 @@ func Scheduled(in Input, run ctldb.ActionRun) []Reason {
 	}
 	r := Reason{What: "action " + run.Action, ID: run.ID, On: "the runner", Reason: "the runner is at it, by its own schedule"}
 	r.is(facts{CodeAtWork, TheRunner, WakeRunner})
+	if run.State == model.RunQueued && run.Error != nil { // as the runner says it
+		r.Reason = "its tick has come, and it is " + *run.Error
+	}
 	if in.offline() {
 		r.is(facts{CodeRunnerOffline, TheRunner, WakeRunner})
 		r.Reason, r.Unblock = "the runner began it and "+in.silent(), "start the runner, or read its log"

@@ -48,7 +48,13 @@ type Input struct {
 	// MissingSecrets are those of the install that need a value and have none.
 	MissingSecrets []string
 	Locks          Locks
-	Now            time.Time
+	// Hold is what keeps its changes from being carried out; nil for nothing.
+	Hold *flow.Hold
+	// Votes say of changes that wait for a decision how that stands, and Approvers whose
+	// approvals count; empty where anybody's single answer is enough.
+	Votes     map[string]string
+	Approvers string
+	Now       time.Time
 }
 
 // OfflineAfter is how long a runner may be silent before it is called offline.
@@ -167,6 +173,11 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 		if flow.StepKind(step.Kind) == flow.StepAccept {
 			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
 		}
+		if votes := in.Votes[r.ID]; votes != "" {
+			r.Reason, r.On = r.Reason+": "+votes, in.Approvers
+		}
+	case model.WaitFreeze, model.WaitPaused:
+		in.held(step, &r)
 	case model.WaitRelease:
 		r.is(facts{CodeRelease, Approver, WakeDecision})
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+in.toApprove(step)
@@ -186,6 +197,21 @@ func (in Input) waitingReason(step ctldb.Step) Reason {
 		r.Reason = string(optional.Value(step.WaitReason))
 	}
 	return r
+}
+
+// held explains a step whose change is approved and not carried out yet.
+func (in Input) held(step ctldb.Step, r *Reason) {
+	text := ""
+	if in.Hold != nil && in.Hold.Reason == *step.WaitReason {
+		text = ": " + in.Hold.Text
+	}
+	if *step.WaitReason == model.WaitPaused {
+		r.is(facts{CodePaused, Operator, WakeRequest})
+		r.Reason, r.On, r.Unblock = "its change is approved, and the install is paused"+text, "operator", "berth installs resume "+in.Install
+		return
+	}
+	r.is(facts{CodeFreeze, Operator, WakeQueue})
+	r.Reason, r.On, r.Unblock = "its change is approved, and goes on when the freeze ends"+text, "an admin", "berth freezes override "+in.Workflow.ID+" --reason TEXT"
 }
 
 // runningReason tells what a running step is at: mostly a job at the runner.

@@ -100,6 +100,8 @@ func (e *Engine) actOnChange(ctx context.Context, tx *database.Tx, s subject, d 
 		return showPlan(ctx, tx, s)
 	case flow.DoApprove:
 		return approveByRule(ctx, tx, s, d.Rule)
+	case flow.DoReopen:
+		return e.reopen(ctx, tx, s, d)
 	case flow.DoExecute:
 		return e.execute(ctx, tx, s)
 	case flow.DoSettleChange:

@@ -17,15 +17,12 @@ import (
 // the subject's change is there: older requests give way. lost tells that the
 // change itself has; it is superseded then.
 //
-// The install's row is locked: two plans that come at the same moment see each
-// other.
+// The engine holds the install's row: two plans that come at the same moment see
+// each other.
 func contest(ctx context.Context, tx *database.Tx, s subject, noChange bool) (lost bool, err error) {
 	c := s.change
 	if c.ResourceID == nil && c.Kind != model.ChangeAccept || s.workflow.PlanOnly {
 		return false, nil
-	}
-	if _, err := tx.LockInstallRow(ctx, s.install.ID); err != nil {
-		return false, fmt.Errorf("lock install: %w", err)
 	}
 	rows, err := tx.RivalsOfChange(ctx, ctldb.RivalsOfChangeParams{
 		InstallID: s.install.ID, WorkflowID: s.workflow.ID, ResourceID: c.ResourceID, RequestedAt: s.workflow.RequestedAt,

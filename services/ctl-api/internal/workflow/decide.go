@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/approval"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -24,7 +28,7 @@ type Answer struct {
 	// EffectDigest is what the person saw; another one than the proposed is
 	// refused.
 	EffectDigest string
-	Actor        string
+	By           auth.Principal
 	Note         string
 	// Also are other changes of the same workflow that the answer is for.
 	Also []Seen
@@ -81,17 +85,23 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("review the change again, then decide"))
 	}
-	state, err := answer(ctx, tx, a, c)
-	if err != nil {
-		return fmt.Errorf("%s change: %w", a.Answer, err)
+	if a.Answer == model.Approve {
+		if err := mayVote(ctx, tx, a, c); err != nil {
+			return err
+		}
 	}
 	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
-		ID: id.New(id.Decision), ChangeID: c.ID, Answer: a.Answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: model.RulePerson, Note: a.Note,
+		ID: id.New(id.Decision), ChangeID: c.ID, Answer: a.Answer, EffectDigest: a.EffectDigest, Actor: a.By.AccountName, Rule: model.RulePerson, Note: a.Note,
+		AccountID: optional.Of(a.By.AccountID), TokenID: optional.Of(a.By.TokenID),
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
-	body := events.Body{"change_id": c.ID, "state": state, "actor": a.Actor}
+	state, err := answer(ctx, tx, a, c)
+	if err != nil {
+		return fmt.Errorf("%s change: %w", a.Answer, err)
+	}
+	body := events.Body{"change_id": c.ID, "state": state, "actor": a.By.AccountName}
 	return events.Append(ctx, tx, events.Event{WorkflowID: c.WorkflowID, Kind: events.Change, Body: body})
 }
 
@@ -99,16 +109,49 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 func answer(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) (model.ChangeState, error) {
 	switch a.Answer {
 	case model.Approve:
+		of, err := caseOf(ctx, tx, c)
+		if err != nil || of.Count().Missing() > 0 {
+			return model.ChangeProposed, err
+		}
 		return model.ChangeApproved, tx.ApproveChange(ctx, c.ID)
 	case model.PlanAgain:
-		reason := said("to be planned again, asked for by "+a.Actor, a.Note)
+		reason := said("to be planned again, asked for by "+a.By.AccountName, a.Note)
 		return model.ChangeWithdrawn, tx.PlanChangeAgain(ctx, ctldb.PlanChangeAgainParams{ID: c.ID, Error: &reason})
 	}
 	if err := skipDependents(ctx, tx, a, c); err != nil {
 		return "", err
 	}
-	reason := said("denied by "+a.Actor, a.Note)
-	return model.ChangeDenied, tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.Actor, DeniedThen: optional.Of(a.Then)})
+	reason := said("denied by "+a.By.AccountName, a.Note)
+	return model.ChangeDenied, tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason, DeniedBy: &a.By.AccountName, DeniedThen: optional.Of(a.Then)})
+}
+
+// mayVote refuses the approval of somebody whose vote would not count.
+func mayVote(ctx context.Context, tx *database.Tx, a Answer, c ctldb.Change) error {
+	of, err := caseOf(ctx, tx, c)
+	if err != nil {
+		return err
+	}
+	install, err := tx.FindInstall(ctx, c.InstallID)
+	if err != nil {
+		return fmt.Errorf("read install: %w", err)
+	}
+	vote := consent.Vote(a.By, auth.Location{CustomerID: install.CustomerID, AppID: install.AppID, InstallID: install.ID})
+	account, err := tx.FindAccount(ctx, a.By.AccountID)
+	if err != nil {
+		return fmt.Errorf("read account: %w", err)
+	}
+	vote.Service, vote.Removed = account.Kind == "service", account.DisabledAt != nil
+	return of.May(vote)
+}
+
+// caseOf is how the vote on a change stands, in a transaction that holds its
+// workflow's row.
+func caseOf(ctx context.Context, tx *database.Tx, c ctldb.Change) (approval.Case, error) {
+	now, err := consent.ReadOf(ctx, tx, c, time.Now())
+	if err != nil {
+		return approval.Case{}, err
+	}
+	return now.Case(c.ID), nil
 }
 
 // skipDependents skips what needs a step whose change is denied, if that is wanted.
@@ -162,6 +205,9 @@ func ApproveAll(ctx context.Context, tx *database.Tx, a Standing) error {
 	if w.State.Finished() {
 		return fault.Newf(fault.ErrConflict, "workflow %s needs no decision any more: it ended as %s", w.ID, w.State)
 	}
+	if err := refuseApproveAll(ctx, tx, w.InstallID); err != nil {
+		return err
+	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
 		return err
 	}
@@ -169,6 +215,22 @@ func ApproveAll(ctx context.Context, tx *database.Tx, a Standing) error {
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
+}
+
+// refuseApproveAll refuses a standing answer where a policy asks for people: they have
+// to see what they approve. Errors: ErrConflict with code people_decide.
+func refuseApproveAll(ctx context.Context, tx *database.Tx, installID string) error {
+	install, err := tx.FindInstall(ctx, installID)
+	if err != nil {
+		return fmt.Errorf("read install: %w", err)
+	}
+	policy, _, err := consent.PolicyOf(ctx, tx, install)
+	if err != nil || !policy.DemandsPeople() {
+		return err
+	}
+	return fault.With(
+		fault.Newf(fault.ErrConflict, "the policy of install %s asks for %d approvals of %s: nothing is approved unseen", install.Name, policy.Approvals, policy.Who()),
+		fault.Code("people_decide"), fault.Remedy("review the changes and approve them: `berth approve --install %s`", install.Name))
 }
 
 // Cancel asks a workflow to stop at the next safe point. One that is finished
@@ -188,46 +250,4 @@ func Cancel(ctx context.Context, tx *database.Tx, workflowID, actor string) erro
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
-}
-
-// Retry begins a failed step again, with a new change. The workflow goes on
-// with it and with everything behind it.
-//
-// Errors: ErrConflict unless the step failed.
-func Retry(ctx context.Context, tx *database.Tx, stepID, actor string) (workflowID string, err error) {
-	step, err := tx.GetStep(ctx, stepID)
-	if err != nil {
-		return "", fmt.Errorf("read step: %w", err)
-	}
-	if _, err := tx.LockWorkflow(ctx, step.WorkflowID); err != nil {
-		return "", fmt.Errorf("lock workflow: %w", err)
-	}
-	if step, err = tx.GetStep(ctx, stepID); err != nil {
-		return "", fmt.Errorf("read step: %w", err)
-	}
-	if step.State != model.StepFailed {
-		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step can be retried", step.Name, step.State)
-	}
-	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
-	if err != nil {
-		return "", fmt.Errorf("read workflow: %w", err)
-	}
-	if w.State == model.WorkflowCancelled {
-		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
-	}
-	if err := tx.RetryStep(ctx, step.ID); err != nil {
-		return "", fmt.Errorf("retry step: %w", err)
-	}
-	if err := tx.RequestWorkflowAgain(ctx, w.ID); err != nil {
-		return "", fmt.Errorf("request workflow again: %w", err)
-	}
-	if w.State == model.WorkflowFailed {
-		if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: w.ID, State: model.WorkflowRunning}); err != nil {
-			return "", err
-		}
-	}
-	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": model.StepPending, "retried_by": actor}}); err != nil {
-		return "", err
-	}
-	return w.ID, tx.WakeWorkflow(ctx, w.ID)
 }

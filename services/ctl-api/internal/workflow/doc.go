@@ -3,8 +3,10 @@
 //
 // Package flow decides what that takes; this package does it. Advance, the only
 // worker, locks the workflow's row, reads, asks flow.Next, does that one thing in
-// the same transaction, and repeats until Next has nothing more. Rows are the
-// program counter: a worker that dies anywhere is simply followed by another.
+// the same transaction, and repeats until Next has nothing more. Moves share a
+// transaction until one hands work to the runner, which has to be committed to be
+// seen. Rows are the program counter: a worker that dies anywhere is simply followed
+// by another.
 //
 //	load (load.go) ─▶ flow.Next ─▶ act (act.go) ─┬─ step.go, lifecycle.go   steps, the workflow, the install
 //	                                             ├─ plan.go, propose.go     a change up to its decision
@@ -17,7 +19,7 @@
 // API; why.go explains what a workflow waits for.
 //
 // Rows are locked in one order, so that nobody waits in a circle: the workflow's
-// (LockWorkflow), the install's (LockInstallRow), then what belongs to the install:
+// (LockWorkflow), the install's (LockInstallRow, before the first move), then what belongs to the install:
 // recipients, state versions, resources, changes, settings. A request and tend
 // begin with the install's and lock no workflow after it: they wake it.
 //

@@ -64,7 +64,11 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 	var of traced
 	defer of.end()
 	for range maxMoves {
-		done, err := e.move(of.within(ctx), workflowID, &of)
+		done, err := e.moves(of.within(ctx), workflowID, &of, movesPerTx)
+		if err != nil {
+			// What fails takes nothing with it that could be done without it.
+			done, err = e.moves(of.within(ctx), workflowID, &of, 1)
+		}
 		if err != nil {
 			return fmt.Errorf("advance workflow %s: %w", workflowID, err)
 		}
@@ -72,26 +76,45 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("advance workflow %s: still moving after %d moves", workflowID, maxMoves)
+	return fmt.Errorf("advance workflow %s: still moving after %d turns", workflowID, maxMoves)
 }
 
-// move does the one next thing, in one transaction.
-func (e *Engine) move(ctx context.Context, workflowID string, of *traced) (done bool, err error) {
+// movesPerTx is how many moves share a transaction at most: those between two jobs
+// of a step, and of the next, do.
+const movesPerTx = 8
+
+// moves does the next things, in one transaction: at most limit of them, and none
+// behind one that has to be committed first, because it has the runner do something.
+func (e *Engine) moves(ctx context.Context, workflowID string, of *traced, limit int) (done bool, err error) {
 	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *database.Tx) error {
 		r, err := load(ctx, tx, workflowID, e.now)
 		if err != nil {
 			return err
 		}
-		d := flow.Next(r.state())
-		s := r.subject(d.StepID)
-		if done = d.Do == flow.DoNothing; done {
-			return rest(ctx, tx, s, d)
+		for n := 1; ; n++ {
+			d := flow.Next(r.state())
+			if done = d.Do == flow.DoNothing; done {
+				return rest(ctx, tx, r.subject(d.StepID), d)
+			}
+			if ctx, err = of.enter(ctx, tx, r.workflow); err != nil {
+				return err
+			}
+			if n == 1 {
+				if err := r.hold(ctx, tx); err != nil {
+					return err
+				}
+			}
+			e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
+			if err := e.act(ctx, tx, r.subject(d.StepID), d); err != nil {
+				return err
+			}
+			if n == limit || d.Do.HandsOver() || d.StepID == "" {
+				return nil
+			}
+			if err := r.again(ctx, tx, d, e.now()); err != nil {
+				return err
+			}
 		}
-		if ctx, err = of.enter(ctx, tx, r.workflow); err != nil {
-			return err
-		}
-		e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
-		return e.act(ctx, tx, s, d)
 	})
 	if errors.Is(err, store.ErrNoObject) {
 		return true, nil

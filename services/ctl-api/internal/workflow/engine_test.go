@@ -42,6 +42,7 @@ import (
 // rig is an install of examples/hello on a real database. The runner's half of
 // the story is played by writing what runner-api writes.
 type rig struct {
+	ada     auth.Principal // an admin
 	t       testing.TB
 	admin   *pgxpool.Pool
 	ctl     *database.Store
@@ -55,6 +56,8 @@ type rig struct {
 	// release is new.
 	reviews bool
 	machine ed25519.PrivateKey
+	// advancing is the time that Advance has taken.
+	advancing time.Duration
 }
 
 // noLater drops wake-ups for later: the test calls Advance itself.
@@ -80,6 +83,7 @@ func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 		t.Fatal(err)
 	}
 	r.org = made.Org.OrgID
+	r.ada = r.member("ada", auth.RoleAdmin)
 	if r.seal, err = seal.GenerateIdentity(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +205,11 @@ func (r *rig) tx(fn func(ctx context.Context, tx *database.Tx) error) {
 
 func (r *rig) advance(workflowID string) {
 	r.t.Helper()
+	began := time.Now()
 	if err := r.engine.Advance(r.t.Context(), workflowID); err != nil {
 		r.t.Fatalf("Advance: %v", err)
 	}
+	r.advancing += time.Since(began)
 	if r.reviews {
 		return
 	}
@@ -446,7 +452,7 @@ func TestDecisions(t *testing.T) {
 	r.provision()
 	digest := func(c string) string { return r.value(`select effect_digest from changes where id = $1`, c) }
 	decide := func(a workflow.Answer) error {
-		a.Actor = "ada"
+		a.By = r.ada
 		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error { return workflow.Decide(ctx, tx, a) })
 	}
 	propose := func() (w, change string) {
@@ -531,7 +537,7 @@ func TestAChangeExpiresWhenItsInstallSays(t *testing.T) {
 		t.Errorf("the workflow is %q after the deadline", got)
 	}
 	err := r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), By: r.ada})
 	})
 	if !errors.Is(err, fault.ErrConflict) {
 		t.Errorf("approving what expired: %v, want a conflict", err)
@@ -556,7 +562,7 @@ func TestAttackDecisionsAtOnce(t *testing.T) {
 		}
 		go func() {
 			results <- r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, Actor: "ada"})
+				return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: answer, EffectDigest: digest, By: r.ada})
 			})
 		}()
 	}
@@ -651,7 +657,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), By: r.ada})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)
@@ -683,7 +689,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	}
 	// An empty plan says that the effect had happened.
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), By: r.ada})
 	})
 	r.advance(w)
 	r.applied(w, "component/greeting", jobspec.OutcomeUncertain, nil)

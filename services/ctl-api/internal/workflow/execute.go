@@ -7,22 +7,24 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// execute gives the exclusive grant: in one transaction, under the install's
-// row, it looks again at the locks, raises the resource's fence, and stores the
+// execute gives the exclusive grant: under the install's row, which the engine
+// holds, it looks again at the locks, raises the resource's fence, and stores the
 // apply job with its order.
 func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error {
-	if _, err := tx.LockInstallRow(ctx, s.install.ID); err != nil {
-		return fmt.Errorf("lock install: %w", err)
-	}
 	c := *s.change
+	if ready, err := e.mayExecute(ctx, tx, s); err != nil || !ready {
+		return err
+	}
 	spec, err := e.applySpec(ctx, tx, c)
 	if errors.Is(err, order.ErrNotOrdered) {
 		return voidPlan(ctx, tx, s, err)
@@ -30,7 +32,7 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 	if err != nil {
 		return err
 	}
-	fence, taken, err := grant(ctx, tx, c)
+	fence, taken, err := grant(ctx, tx, s)
 	if err != nil {
 		return err
 	}
@@ -56,20 +58,58 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 	})
 }
 
-// grant takes the lock of the change's resource, under the install's row, and
+// mayExecute looks again, under the install's row which the engine holds, whether the change may be carried
+// out: freezes and pauses are set under it, and every approver must still have the
+// right. When it may not, the next look says why.
+func (e *Engine) mayExecute(ctx context.Context, tx *database.Tx, s subject) (bool, error) {
+	if s.free || flow.StepKind(s.step.Kind) == flow.StepForget { // which only takes permission away
+		return true, nil
+	}
+	now, err := consent.Read(ctx, tx, s.workflow, s.install, e.now())
+	if err != nil {
+		return false, err
+	}
+	change := flow.Change{ID: s.change.ID, ApprovedDigest: optional.Value(s.change.ApprovedEffectDigest)}
+	if now.Fill(&change); now.Hold == nil && change.Enough() {
+		return true, nil
+	}
+	return false, tx.WakeWorkflow(ctx, s.workflow.ID)
+}
+
+// reopen has people decide again on a change, because of d.Error.
+func (e *Engine) reopen(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	if err := tx.ReopenChange(ctx, ctldb.ReopenChangeParams{ID: s.change.ID, Error: d.Error, Deadline: &d.Wait.Deadline}); err != nil {
+		return fmt.Errorf("reopen change: %w", err)
+	}
+	if err := e.wakeLater(ctx, tx, s, d.Wait); err != nil {
+		return err
+	}
+	if err := setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait}); err != nil {
+		return err
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeProposed, "error": d.Error}))
+}
+
+// grant takes the lock of the step's resource, under the install's row, and
 // raises its fence. taken says that a lock which excludes it was taken between
-// the look and the install's lock; then nothing is done. A change without a
-// resource needs no grant.
-func grant(ctx context.Context, tx *database.Tx, c ctldb.Change) (fence int64, taken bool, err error) {
-	if c.ResourceID == nil {
+// the look and the install's lock; then nothing is done. A step without a
+// resource needs no grant. A script holds its resource and does not change what
+// Berth knows of it.
+func grant(ctx context.Context, tx *database.Tx, s subject) (fence int64, taken bool, err error) {
+	c := *s.change
+	if s.step.ResourceID == nil {
 		return 0, false, nil
 	}
 	resources, err := tx.ResourcesOfInstall(ctx, c.InstallID)
 	if err != nil {
 		return 0, false, fmt.Errorf("read resources: %w", err)
 	}
-	if locksOf(resources).Holder(*c.ResourceID) != "" {
+	if locksOf(resources).Holder(*s.step.ResourceID) != "" {
 		return 0, true, nil
+	}
+	if c.ResourceID == nil {
+		fence, err = tx.HoldResource(ctx, ctldb.HoldResourceParams{ID: *s.step.ResourceID, ChangeID: c.ID})
+		return fence, false, err
 	}
 	if fence, err = tx.GrantResource(ctx, ctldb.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
 		return 0, false, fmt.Errorf("grant resource: %w", err)

@@ -36,8 +36,13 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	in := flow.PlanInput{
 		Kind: b.Kind, Install: b.install.Name, Selected: b.Components, WithDependents: b.WithDependents, WithoutComponents: b.WithoutComponents, Action: b.Action,
 	}
+	if b.Script != nil {
+		in.Action, in.Component = b.Script.Action(), b.Script.Component
+	}
+	var r release
 	if b.releaseID != "" {
-		if err := gatherRelease(ctx, tx, b, &in); err != nil {
+		var err error
+		if r, err = gatherRelease(ctx, tx, b, &in); err != nil {
 			return in, nil, err
 		}
 	}
@@ -76,6 +81,12 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 		}
 		in.Made = append(in.Made, made)
 	}
+	if r.app != nil {
+		r.gatherActions()
+	}
+	if b.PlanOnly && b.Kind != flow.KindActionRun {
+		in.Checks = nil // nothing is accepted, so nothing may run
+	}
 	if b.Rollback != nil {
 		in.Because, in.SandboxMoved = b.Rollback.because(), b.Rollback.SandboxMoved
 	}
@@ -112,37 +123,36 @@ func leftBehind(ctx context.Context, q *ctldb.Queries, installID string) (map[st
 	return left, nil
 }
 
-// gatherRelease reads what flow.Plan needs of the release.
-func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanInput) error {
+// gatherRelease reads what flow.Plan needs of the release, but for its actions.
+func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanInput) (release, error) {
 	app, err := releaseview.App(ctx, tx.Queries, b.releaseID)
 	if err != nil {
-		return err
+		return release{}, err
 	}
 	if err := rehearsable(b.install, app); err != nil {
-		return err
+		return release{}, err
 	}
-	toggles := map[string]bool{}
-	if err := json.Unmarshal(b.install.Toggles, &toggles); err != nil {
-		return fmt.Errorf("read toggles: %w", err)
+	r := release{app: app, toggles: map[string]bool{}, in: in}
+	if err := json.Unmarshal(b.install.Toggles, &r.toggles); err != nil {
+		return r, fmt.Errorf("read toggles: %w", err)
 	}
-	if err := gatherComponents(ctx, tx, b, release{app: app, toggles: toggles, in: in}); err != nil {
-		return err
+	if err := gatherComponents(ctx, tx, b, r); err != nil {
+		return r, err
 	}
-	gatherActions(app, toggles, in)
 	if err := gatherSecrets(ctx, tx, b, app, in); err != nil {
-		return err
+		return r, err
 	}
-	if b.PlanOnly && b.Kind != flow.KindActionRun {
-		in.Checks = nil // nothing is accepted, so nothing may run
+	if b.Script != nil {
+		return r, b.Script.Fits(app)
 	}
 	if b.Kind != flow.KindActionRun {
-		return nil
+		return r, nil
 	}
 	action := app.Action(b.Action)
 	if action == nil {
-		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", b.Action, strings.Join(actionNames(app), ", "))
+		return r, fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", b.Action, strings.Join(actionNames(app), ", "))
 	}
-	return orders.CheckInputs(action, b.Inputs)
+	return r, orders.CheckInputs(action, b.Inputs)
 }
 
 // rehearsable refuses a release with stand-ins for an install that is no rehearsal:
@@ -194,30 +204,37 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 			return fmt.Errorf("release %s has component %q, its config has not", b.releaseID, item.Name)
 		}
 		r.in.Components = append(r.in.Components, flow.PlanComponent{
-			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(r.toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
+			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(r.toggles), SwitchedOn: c.Toggleable && r.toggles[c.Name], Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
 			Plugin: c.Plugin != nil,
 		})
 	}
 	return nil
 }
 
-// gatherActions lists the actions that a workflow runs by itself.
-func gatherActions(app *appconfig.App, toggles map[string]bool, in *flow.PlanInput) {
+// gatherActions lists the actions that a workflow runs by itself, but none that could
+// only fail: it needs a component that is off. Before that one is removed, and while
+// it is there, an action may need it.
+func (r release) gatherActions() {
 	off := func(name string) bool {
-		c := app.Component(name)
-		return c != nil && !c.EnabledIn(toggles)
+		c := r.app.Component(name)
+		return c != nil && !c.EnabledIn(r.toggles)
 	}
-	for i := range app.Actions {
-		a := &app.Actions[i]
-		if app.ActionNeedsAny(a, off) {
-			continue // it could only fail
-		}
-		if _, ok := a.HealthCheck(); ok {
-			in.Checks = append(in.Checks, a.Name)
+	gone := func(name string) bool {
+		return off(name) && !slices.ContainsFunc(r.in.Made, func(m flow.PlanMade) bool { return !m.Sandbox && m.Name == name })
+	}
+	for i := range r.app.Actions {
+		a := &r.app.Actions[i]
+		needsOff, needsGone := r.app.ActionNeedsAny(a, off), r.app.ActionNeedsAny(a, gone)
+		if _, ok := a.HealthCheck(); ok && !needsOff {
+			r.in.Checks = append(r.in.Checks, a.Name)
 		}
 		for _, t := range a.Triggers {
-			if lifecycle(string(t.Type)) {
-				in.Hooks = append(in.Hooks, flow.PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
+			lost := needsOff
+			if t.Type == "pre-disable-component" || t.Type == "pre-teardown-component" {
+				lost = needsGone
+			}
+			if lifecycle(string(t.Type)) && !lost {
+				r.in.Hooks = append(r.in.Hooks, flow.PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
 			}
 		}
 	}

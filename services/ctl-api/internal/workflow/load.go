@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -24,6 +25,8 @@ type rows struct {
 	jobs     []ctldb.JobsToMoveRow
 	queue    []ctldb.LockQueueRow
 	toggles  toggles
+	// consent is read when a step has a change that people decide on or have.
+	consent *consent.Consent
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
@@ -40,19 +43,85 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 		return nil, fmt.Errorf("read install: %w", err)
 	}
-	if r.steps, err = tx.StepsToMove(ctx, workflowID); err != nil {
-		return nil, fmt.Errorf("read steps: %w", err)
+	if r.steps, r.jobs, err = readSteps(ctx, tx, workflowID, nil); err != nil {
+		return nil, err
 	}
-	if r.jobs, err = tx.JobsToMove(ctx, &workflowID); err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
+	if err := r.readQueue(ctx, tx); err != nil {
+		return nil, err
 	}
-	if r.wantsTurn() {
-		if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
-			return nil, fmt.Errorf("read the queue: %w", err)
-		}
+	if err := r.readConsent(ctx, tx); err != nil {
+		return nil, err
 	}
 	r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
 	return r, err
+}
+
+// hold locks the install's row, before the first move of a transaction: the moves
+// after it may lock what belongs to the install in any order.
+func (r *rows) hold(ctx context.Context, tx *database.Tx) (err error) {
+	if _, err = tx.LockInstallRow(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("lock install: %w", err)
+	}
+	before := r.around.Install
+	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("read install: %w", err)
+	}
+	if r.around.Install.TogglesVersion != before.TogglesVersion {
+		r.toggles, err = togglesSince(ctx, tx, r.workflow, r.around.Install)
+	}
+	return err
+}
+
+// again looks once more in the transaction that made the move d, of a step. Both rows
+// are held, so the step and the locks of the install are all that it changed.
+func (r *rows) again(ctx context.Context, tx *database.Tx, d flow.Decision, now time.Time) error {
+	r.now = now
+	steps, jobs, err := readSteps(ctx, tx, r.workflow.ID, &d.StepID)
+	if err != nil {
+		return err
+	}
+	for i := range r.steps {
+		for _, row := range steps {
+			if r.steps[i].Step.ID == row.Step.ID {
+				r.steps[i] = row
+			}
+		}
+	}
+	r.jobs = append(slices.DeleteFunc(r.jobs, func(j ctldb.JobsToMoveRow) bool { return optional.Value(j.StepID) == d.StepID }), jobs...)
+	if d.Do == flow.DoSettleChange {
+		if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
+			return fmt.Errorf("read install: %w", err)
+		}
+	}
+	if err := r.readQueue(ctx, tx); err != nil {
+		return err
+	}
+	return r.readConsent(ctx, tx)
+}
+
+// readSteps reads the steps of a workflow and their jobs; only one step when it is
+// named.
+func readSteps(ctx context.Context, tx *database.Tx, workflowID string, only *string) ([]ctldb.StepsToMoveRow, []ctldb.JobsToMoveRow, error) {
+	steps, err := tx.StepsToMove(ctx, ctldb.StepsToMoveParams{WorkflowID: workflowID, StepID: only})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read steps: %w", err)
+	}
+	jobs, err := tx.JobsToMove(ctx, ctldb.JobsToMoveParams{WorkflowID: &workflowID, StepID: only})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read jobs: %w", err)
+	}
+	return steps, jobs, nil
+}
+
+// readQueue reads who waits for the install's resources, when a step wants one.
+func (r *rows) readQueue(ctx context.Context, tx *database.Tx) (err error) {
+	if r.queue = nil; !r.wantsTurn() {
+		return nil
+	}
+	if r.queue, err = tx.LockQueue(ctx, r.workflow.InstallID); err != nil {
+		return fmt.Errorf("read the queue: %w", err)
+	}
+	return nil
 }
 
 // wantsTurn tells whether a step has an approved change of a resource: only then
@@ -60,6 +129,29 @@ func load(ctx context.Context, tx *database.Tx, workflowID string, now func() ti
 func (r *rows) wantsTurn() bool {
 	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
 		return row.Step.ResourceID != nil && row.ChangeState == string(model.ChangeApproved)
+	})
+}
+
+// readConsent reads what people decided, and what holds changes, when a step has a
+// change that it matters for.
+func (r *rows) readConsent(ctx context.Context, tx *database.Tx) (err error) {
+	if r.consent = nil; r.free() || !r.wantsConsent() {
+		return nil
+	}
+	r.consent, err = consent.Read(ctx, tx, r.workflow, r.around.Install, r.now)
+	return err
+}
+
+// free tells whether changes need nobody and nothing holds them: all are approved by a
+// standing answer, and there is no policy, no freeze and no pause.
+func (r *rows) free() bool {
+	return (r.workflow.ApproveAll || approvesAll(r.around.Install)) && !r.around.Governed && r.around.Install.PausedAt == nil
+}
+
+// wantsConsent tells whether a step has a change that was proposed or approved.
+func (r *rows) wantsConsent() bool {
+	return slices.ContainsFunc(r.steps, func(row ctldb.StepsToMoveRow) bool {
+		return row.ChangeState == string(model.ChangeProposed) || row.ChangeState == string(model.ChangeApproved)
 	})
 }
 
@@ -74,6 +166,7 @@ func (r *rows) state() flow.State {
 		WorkflowState:   r.workflow.State,
 		RequestedAt:     r.workflow.RequestedAt,
 		PlanOnly:        r.workflow.PlanOnly,
+		OnFailure:       r.workflow.OnFailure,
 		ApproveAll:      r.workflow.ApproveAll || approvesAll(r.around.Install),
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
 		StackActive:     model.StackState(r.around.StackState) == model.StackActive,
@@ -92,6 +185,9 @@ func (r *rows) state() flow.State {
 	for _, q := range r.queue {
 		s.Locks.Queue = append(s.Locks.Queue, flow.Turn{ChangeID: q.ChangeID, Resource: q.ResourceID, RequestedAt: q.RequestedAt})
 	}
+	if r.consent != nil {
+		s.PeopleDecide, s.Hold = r.consent.Policy.DemandsPeople(), r.consent.Hold
+	}
 	jobs, checks, replaced := r.stepJobs()
 	for _, row := range r.steps {
 		step := stepOf(row)
@@ -99,6 +195,9 @@ func (r *rows) state() flow.State {
 		step.Run, step.Replaced = checks[row.Step.ID], replaced[row.Step.ID]
 		if step.Change != nil {
 			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
+			if r.consent != nil && (step.Change.State == model.ChangeProposed || step.Change.State == model.ChangeApproved) {
+				r.consent.Fill(step.Change)
+			}
 		}
 		s.Steps = append(s.Steps, step)
 	}
@@ -176,6 +275,7 @@ type subject struct {
 	now      time.Time // of the look
 	workflow ctldb.Workflow
 	install  ctldb.Install
+	free     bool // as in rows.free
 	runner   runner
 	step     ctldb.Step // zero when the decision is about the workflow
 	// The rest is read for acts on a change (act.go).
@@ -192,7 +292,7 @@ type runner struct {
 // subject is the workflow with one of its steps; none for "".
 func (r *rows) subject(stepID string) subject {
 	return subject{
-		now: r.now, workflow: r.workflow, install: r.around.Install, step: r.step(stepID),
+		now: r.now, workflow: r.workflow, install: r.around.Install, free: r.free(), step: r.step(stepID),
 		runner: runner{id: r.around.RunnerID, machineKey: r.around.RunnerKey},
 	}
 }

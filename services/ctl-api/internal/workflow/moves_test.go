@@ -77,15 +77,18 @@ func statementOf(span trace.ReadOnlySpan) (text string, ran bool) {
 	return text, ran
 }
 
-// A move is one transaction that reads once: it locks the workflow's row, and
-// three statements read all that is decided from.
-func TestMoveReadsOnce(t *testing.T) {
+// A look is one transaction: it locks the workflow's row, and three statements read
+// all that is decided from. The moves from the result of one job to the next job share
+// a transaction, which holds the install's row as well; after a move only what it
+// moved is read again.
+func TestMovesShareATransaction(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.arrive()
 	look := []string{"begin", "select", "LockWorkflow", "InstallToMove", "StepsToMove", "JobsToMove"}
 	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
-	if diff := cmp.Diff([][]string{append(slices.Clone(look), "commit")}, r.transactions(w)); diff != "" {
+	idle := append(slices.Clone(look), "commit")
+	if diff := cmp.Diff([][]string{idle}, r.transactions(w)); diff != "" {
 		t.Errorf("an Advance with nothing to do (-want +got):\n%s", diff)
 	}
 
@@ -94,25 +97,52 @@ func TestMoveReadsOnce(t *testing.T) {
 	r.exec(`update runner_jobs set state = 'succeeded', finished_at = now(),
 		result = '{"outcome": "succeeded", "plan": {"effect": {}, "effect_digest": "sha256:e", "pinned": "sha256:p", "plan_bytes_digest": "sha256:p", "summary": {}}}' where id = $1`, jobID)
 	moves := r.transactions(w)
-	total, reads := 0, []string{"LockWorkflow", "InstallToMove", "StepsToMove", "JobsToMove"}
-	for i, statements := range moves {
-		total += len(statements)
-		if diff := cmp.Diff(look, statements[:min(len(look), len(statements))]); diff != "" {
-			t.Errorf("transaction %d does not begin with one look (-want +got):\n%s", i, diff)
-		}
-		for _, name := range statements[min(len(look), len(statements)):] {
-			if slices.Contains(reads, name) {
-				t.Errorf("transaction %d reads again: %s of %v", i, name, statements)
-			}
+	if len(moves) != 2 {
+		t.Fatalf("%d transactions, want one for the three moves and one for the last look: %v", len(moves), moves)
+	}
+	hold := append(slices.Clone(look), "select", "LockInstallRow")
+	if diff := cmp.Diff(hold, moves[0][:len(hold)]); diff != "" {
+		t.Errorf("the moves do not begin with one look and the install's lock (-want +got):\n%s", diff)
+	}
+	counts := map[string]int{}
+	for _, name := range moves[0] {
+		counts[name]++
+	}
+	for name, want := range map[string]int{
+		"LockWorkflow": 1, "InstallToMove": 1, "LockInstallRow": 1, "ProposeChange": 1, "ApproveChange": 1, "ExecuteChange": 1, "StepsToMove": 3, "JobsToMove": 3, "commit": 1,
+	} {
+		if counts[name] != want {
+			t.Errorf("%s runs %d times, want %d: %v", name, counts[name], want, moves[0])
 		}
 	}
-	if len(moves) != 4 {
-		t.Errorf("%d transactions, want one for each of three moves and the last look: %v", len(moves), moves)
+	if diff := cmp.Diff(idle, moves[1]); diff != "" {
+		t.Errorf("the last look (-want +got):\n%s", diff)
 	}
 	if got := r.steps(w)["sandbox"]; got != "running executing" {
 		t.Errorf("the sandbox is %q, want running executing", got)
 	}
-	t.Logf("%d statements: %v", total, moves)
+}
+
+// A move that fails does not take those before it with it: they are done, and the
+// workflow goes on from there once the cause is gone.
+func TestMovesBeforeOneThatFails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	r.planned(w, "sandbox", "sb")
+	r.exec(`update configs set body = '[]'`) // so that no component can be planned
+	jobID, _ := r.openJob(w, "sandbox")
+	r.exec(`update runner_jobs set state = 'succeeded', finished_at = now(), result = '{"outcome": "succeeded"}' where id = $1`, jobID)
+	if err := r.engine.Advance(t.Context(), w); err == nil {
+		t.Fatal("Advance plans a component of a damaged config")
+	}
+	if got := r.steps(w)["sandbox"]; got != "succeeded applied" {
+		t.Errorf("the sandbox is %q, want succeeded applied", got)
+	}
+	if got := r.value(`select count(*)::text from resources where locked_by is not null`); got != "0" {
+		t.Errorf("%s resources are held, want none", got)
+	}
 }
 
 func TestAdvanceOfWhatDoesNotExist(t *testing.T) {

@@ -24,7 +24,7 @@ func TestTheSweepMovesWhatLostItsWakeUp(t *testing.T) {
 	r := newRig(t)
 	r.arrive()
 	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
-	sweeper := &sweep.Worker{Store: r.ctl, Engine: r.engine, Log: slog.New(slog.DiscardHandler)}
+	sweeper := sweep.New(slog.New(slog.DiscardHandler), sweep.Workflows(r.ctl, r.engine))
 	round := func(when string, want int) {
 		t.Helper()
 		if got, err := sweeper.Round(t.Context()); err != nil || got != want {
@@ -53,7 +53,7 @@ func TestTheSweepMovesWhatLostItsWakeUp(t *testing.T) {
 	}
 	queue("scheduled", time.Hour) // that of a deadline helps nobody now
 	round("once the wake-up is lost", 1)
-	if got := metrictest.Value(t, "sweep.moved", attribute.String("kind", string(flow.DoSettleChange))); got != 1 {
+	if got := metrictest.Value(t, "sweep.moved", attribute.String("what", "workflow"), attribute.String("do", string(flow.DoSettleChange))); got != 1 {
 		t.Errorf("the metric counts %v, want 1", got)
 	}
 	if got := r.steps(w)["sandbox"]; got == "running preparing" {

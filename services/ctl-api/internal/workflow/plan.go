@@ -61,8 +61,11 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 		return endStep(ctx, tx, s, flow.Decision{Do: flow.DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
 	spec.ChangeID = changeID
-	if spec.Kind != jobspec.KindRelease { // it has no templates to render
+	if !jobspec.Kinds[spec.Kind].ByAgent { // it has no templates to render
 		spec.State, spec.StateVersion = state.Tree, int(state.Version)
+	}
+	if err := e.addScriptEnv(ctx, tx, s, &spec); err != nil {
+		return err
 	}
 	insert.PlanJobID = &spec.JobID
 	if err := tx.InsertChange(ctx, insert); err != nil {
@@ -81,14 +84,10 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 }
 
 // stateFor is the newest version of the install's state tree, or a new one when
-// what it is made of has moved. The install's row is locked by it.
+// what it is made of has moved. The engine holds the install's row.
 func (e *Engine) stateFor(ctx context.Context, tx *database.Tx, s subject, cause string) (ctldb.StateVersion, error) {
-	install, err := tx.LockInstallRow(ctx, s.install.ID)
-	if err != nil {
-		return ctldb.StateVersion{}, fmt.Errorf("lock install: %w", err)
-	}
 	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
-		Install: install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
+		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
 		Preview: s.workflow.PlanOnly,
 	})
 }
@@ -98,6 +97,8 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 	switch flow.StepKind(s.step.Kind) {
 	case flow.StepAccept, flow.StepForget:
 		return releaseSpec(ctx, q, s, insert)
+	case flow.StepRunner:
+		return runnerSpec(ctx, q, s, insert)
 	case flow.StepAction:
 		app, err := releaseview.App(ctx, q, optional.Value(s.workflow.ReleaseID))
 		if err != nil {
@@ -105,6 +106,9 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 		}
 		insert.Kind = model.ChangeScript
 		return actionSpec(s, app, jobspec.OperationPlan)
+	case flow.StepScript:
+		insert.Kind, insert.ResourceID = model.ChangeScript, nil // it holds the resource and is no change of it
+		return scriptSpec(ctx, q, s)
 	}
 	return resourceSpec(ctx, q, s, insert)
 }

@@ -92,7 +92,7 @@ func knownSources(ctx context.Context, tx *database.Tx, s subject) (map[foresigh
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
-	runs, err := tx.LastActionRuns(ctx, s.install.ID)
+	runs, err := tx.LastActionRuns(ctx, ctldb.LastActionRunsParams{InstallID: s.install.ID, Unattended: []string{}})
 	if err != nil {
 		return nil, fmt.Errorf("read action runs: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/consent"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
@@ -61,7 +62,11 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	deadline := flow.ApprovalDeadline(s.now, int(s.install.ApprovalHours))
+	_, hours, err := consent.PolicyOf(ctx, tx, s.install)
+	if err != nil {
+		return err
+	}
+	deadline := flow.ApprovalDeadline(s.now, hours)
 	err = tx.ProposeChange(ctx, ctldb.ProposeChangeParams{
 		ID: s.change.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
 		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),

@@ -46,9 +46,9 @@ func (b basis) gatherRefers(ctx context.Context, tx *database.Tx, in *flow.PlanI
 			return nil, flow.Moved{}
 		}
 		moved = b.Moved[optional.Value(resources[key].LiveInputsVersion)]
-		for _, name := range foresight.Inputs(foresight.Block{App: app, Source: source, Override: override}) {
-			if moved.All || slices.Contains(moved.Inputs, name) {
-				inputs = append(inputs, name)
+		for _, read := range foresight.Inputs(foresight.Block{App: app, Source: source, Override: override}) {
+			if moved.All || slices.Contains(moved.Inputs, read.Name) {
+				inputs = append(inputs, read.String())
 			}
 		}
 		return inputs, moved

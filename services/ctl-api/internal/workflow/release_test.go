@@ -45,7 +45,7 @@ func (r *rig) answer(w string, approve bool, first workflow.Seen, also ...workfl
 		answer = model.Approve
 	}
 	err := r.ctl.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: first.ChangeID, EffectDigest: first.EffectDigest, Also: also, Answer: answer, Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: first.ChangeID, EffectDigest: first.EffectDigest, Also: also, Answer: answer, By: r.ada})
 	})
 	r.advance(w)
 	return err

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -32,10 +34,14 @@ type Request struct {
 	// Moved says which inputs and overrides changed since a version of the inputs
 	// that resources stand on, by that version; 0 for those that stand on none. For
 	// input_update.
-	Moved    map[int32]flow.Moved
-	Action   string // action_run
-	Inputs   map[string]string
-	PlanOnly bool
+	Moved  map[int32]flow.Moved
+	Action string // action_run
+	// RunnerVersion is what a runner_update goes to, and ControlPlane the version that it
+	// has to fit.
+	RunnerVersion, ControlPlane string
+	Inputs                      map[string]string
+	Script                      *orders.Script // run_script
+	PlanOnly                    bool
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly, and for a rollback.
 	InputsVersion int32
@@ -47,6 +53,7 @@ type Request struct {
 	// Role to run under instead of those that the app says; refused for now.
 	Role       string
 	ApproveAll bool
+	OnFailure  model.OnFailure // empty for FailureStops
 	// Confirm is the install's name, when the workflow removes something.
 	Confirm string
 	Actor   string
@@ -90,6 +97,10 @@ type requestParams struct {
 	Toggles map[string]bool   `json:"toggles,omitempty"` // of a preview
 
 	Rollback *Rollback `json:"rollback,omitempty"`
+
+	Script        *orders.Script `json:"script,omitempty"`
+	RunnerVersion string         `json:"runner_version,omitempty"`
+	ControlPlane  string         `json:"control_plane,omitempty"`
 }
 
 // RollbackOf is what a rollback goes back to; nil for a workflow of another kind.
@@ -107,7 +118,8 @@ func ComponentsOf(w ctldb.Workflow) ([]string, error) {
 func (r Request) params() requestParams {
 	return requestParams{
 		Components: r.Components, WithDependents: r.WithDependents, WithoutComponents: r.WithoutComponents,
-		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback,
+		Action: r.Action, Inputs: r.Inputs, Toggles: r.Toggles, Rollback: r.Rollback, Script: r.Script,
+		RunnerVersion: r.RunnerVersion, ControlPlane: r.ControlPlane,
 	}
 }
 
@@ -146,6 +158,16 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 		}
 		install.Toggles = mustJSON(req.Toggles)
 	}
+	if req.Kind == flow.KindRunnerUpdate {
+		if err := mayUpdate(ctx, tx, req); err != nil {
+			return "", err
+		}
+	}
+	if req.ApproveAll && !req.PlanOnly {
+		if err := refuseApproveAll(ctx, tx, install.ID); err != nil {
+			return "", err
+		}
+	}
 	releaseID, err := pinRelease(ctx, tx, install, req)
 	if err != nil {
 		return "", err
@@ -166,7 +188,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	}
 	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(req.params()),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, OnFailure: cmp.Or(req.OnFailure, model.FailureStops), Params: mustJSON(req.params()),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
@@ -213,7 +235,7 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate || kind == flow.KindRollback):
+	case install.State == model.InstallNew && (kind == flow.KindSyncSecrets || kind == flow.KindReprovision || kind == flow.KindReprovisionSandbox || kind == flow.KindInputUpdate || kind == flow.KindToggle || kind == flow.KindRollback):
 		return fault.With(fault.Newf(fault.ErrConflict, "install %q was never provisioned", install.Name), fault.Code("never_provisioned"),
 			fault.Remedy("provision it: `berth installs provision %s`", install.Name))
 	case install.State == model.InstallDeprovisioned:
@@ -224,7 +246,10 @@ func mayStart(install ctldb.Install, kind flow.Kind) error {
 
 // pinRelease says which release the workflow stands on from beginning to end.
 func pinRelease(ctx context.Context, tx *database.Tx, install ctldb.Install, req Request) (string, error) {
-	if req.ReleaseID != "" {
+	switch {
+	case req.Kind == flow.KindRunnerUpdate:
+		return "", nil // it is about no release of the app
+	case req.ReleaseID != "":
 		return req.ReleaseID, nil
 	}
 	if req.Kind != flow.KindProvision && req.Kind != flow.KindDeploy && install.ReleaseID != nil {

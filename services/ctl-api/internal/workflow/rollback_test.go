@@ -77,7 +77,7 @@ func (r *rig) approve(workflowID, step string) {
 	r.t.Helper()
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		change := r.value(`select change_id from steps where workflow_id = $1 and name = $2`, workflowID, step)
-		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: change, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, change), Actor: "ada"})
+		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: change, Answer: model.Approve, EffectDigest: r.value(`select effect_digest from changes where id = $1`, change), By: r.ada})
 	})
 	r.advance(workflowID)
 }

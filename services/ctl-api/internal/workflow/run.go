@@ -50,7 +50,7 @@ func (e *Engine) runCheck(ctx context.Context, tx *database.Tx, s subject) error
 
 // actionRunFor records that an action is being run, for steps that run one.
 func actionRunFor(ctx context.Context, tx *database.Tx, s subject) (*string, error) {
-	if flow.StepKind(s.step.Kind) != flow.StepAction {
+	if kind := flow.StepKind(s.step.Kind); kind != flow.StepAction && kind != flow.StepScript {
 		return nil, nil
 	}
 	return insertRun(ctx, tx, s, &s.change.ID)

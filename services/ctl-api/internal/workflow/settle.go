@@ -65,7 +65,7 @@ type applied struct {
 // it is now.
 func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) error {
 	if s.change.ResourceID == nil {
-		return nil
+		return letGo(ctx, tx, s)
 	}
 	before, err := stood(ctx, tx.Queries, s.resource)
 	if err != nil {
@@ -84,6 +84,17 @@ func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) 
 		}
 	}
 	return wakeNext(ctx, tx, s.workflow)
+}
+
+// letGo frees the resource that a script held.
+func letGo(ctx context.Context, tx *database.Tx, s subject) error {
+	if s.step.ResourceID == nil {
+		return nil
+	}
+	if err := tx.LetGoOfResource(ctx, ctldb.LetGoOfResourceParams{ID: *s.step.ResourceID, ChangeID: s.change.ID}); err != nil {
+		return fmt.Errorf("free resource: %w", err)
+	}
+	return wakeOthers(ctx, tx, s.workflow)
 }
 
 // wakeOthers re-evaluates the install's other open workflows: all of them,

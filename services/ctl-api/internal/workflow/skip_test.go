@@ -22,7 +22,7 @@ func (r *rig) answered(w, step string, answer model.Answer, then model.DeniedThe
 	change := r.value(`select change_id from steps where workflow_id = $1 and name = $2`, w, step)
 	err := r.ctl.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
 		return workflow.Decide(ctx, tx, workflow.Answer{
-			ChangeID: change, Answer: answer, Then: then, Actor: "ada", Note: "not now",
+			ChangeID: change, Answer: answer, Then: then, By: r.ada, Note: "not now",
 			EffectDigest: r.value(`select effect_digest from changes where id = $1`, change),
 		})
 	})

@@ -74,6 +74,20 @@ func (q *Queries) BulkItems(ctx context.Context, arg BulkItemsParams) ([]BulkIte
 	return items, nil
 }
 
+const doBulkItem = `-- name: DoBulkItem :exec
+UPDATE bulk_items SET outcome = 'done' WHERE bulk_id = $1 AND install_id = $2
+`
+
+type DoBulkItemParams struct {
+	BulkID    string
+	InstallID string
+}
+
+func (q *Queries) DoBulkItem(ctx context.Context, arg DoBulkItemParams) error {
+	_, err := q.db.Exec(ctx, doBulkItem, arg.BulkID, arg.InstallID)
+	return err
+}
+
 const finishBulk = `-- name: FinishBulk :exec
 UPDATE bulk_operations b SET finished_at = coalesce(b.finished_at, now())
 WHERE b.id = $1 AND NOT EXISTS (SELECT FROM bulk_items x WHERE x.org_id = b.org_id AND x.bulk_id = b.id AND x.outcome = 'pending')

@@ -24,6 +24,23 @@ func (q *Queries) ApproveChange(ctx context.Context, id string) error {
 	return err
 }
 
+const capsuleOfChange = `-- name: CapsuleOfChange :one
+SELECT id, signed_order FROM runner_jobs WHERE change_id = $1::text AND mutates AND signed_order IS NOT NULL ORDER BY id DESC LIMIT 1
+`
+
+type CapsuleOfChangeRow struct {
+	ID          string
+	SignedOrder []byte
+}
+
+// The job that was granted to carry a change out, with its signed order.
+func (q *Queries) CapsuleOfChange(ctx context.Context, changeID string) (CapsuleOfChangeRow, error) {
+	row := q.db.QueryRow(ctx, capsuleOfChange, changeID)
+	var i CapsuleOfChangeRow
+	err := row.Scan(&i.ID, &i.SignedOrder)
+	return i, err
+}
+
 const currentChanges = `-- name: CurrentChanges :many
 SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, c.denied_by, c.denied_then FROM changes c JOIN steps s ON s.change_id = c.id WHERE s.workflow_id = $1
 `

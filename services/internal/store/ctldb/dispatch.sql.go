@@ -140,6 +140,26 @@ func (q *Queries) GrantResource(ctx context.Context, arg GrantResourceParams) (i
 	return fence, err
 }
 
+const holdResource = `-- name: HoldResource :one
+UPDATE resources SET fence = fence + 1, locked_by = $1::text, locked_at = now(), version = version + 1, updated_at = now()
+WHERE id = $2 AND locked_by IS NULL
+RETURNING fence
+`
+
+type HoldResourceParams struct {
+	ChangeID string
+	ID       string
+}
+
+// The exclusive grant to a script, which keeps everybody else from changing the
+// resource and does not change what is known of it.
+func (q *Queries) HoldResource(ctx context.Context, arg HoldResourceParams) (int64, error) {
+	row := q.db.QueryRow(ctx, holdResource, arg.ChangeID, arg.ID)
+	var fence int64
+	err := row.Scan(&fence)
+	return fence, err
+}
+
 const insertRunnerJob = `-- name: InsertRunnerJob :exec
 
 INSERT INTO runner_jobs (id, org_id, runner_id, install_id, change_id, step_id, workflow_id, action_run_id, resource_id,
@@ -539,6 +559,22 @@ func (q *Queries) JobsOfWorkflow(ctx context.Context, workflowID *string) ([]Job
 		return nil, err
 	}
 	return items, nil
+}
+
+const letGoOfResource = `-- name: LetGoOfResource :exec
+UPDATE resources SET locked_by = NULL, locked_at = NULL, version = version + 1, updated_at = now()
+WHERE id = $1 AND locked_by = $2::text
+`
+
+type LetGoOfResourceParams struct {
+	ID       string
+	ChangeID string
+}
+
+// The script that held the resource has ended.
+func (q *Queries) LetGoOfResource(ctx context.Context, arg LetGoOfResourceParams) error {
+	_, err := q.db.Exec(ctx, letGoOfResource, arg.ID, arg.ChangeID)
+	return err
 }
 
 const makeResourceAbsent = `-- name: MakeResourceAbsent :exec

@@ -99,6 +99,32 @@ func (q *Queries) EventsBetween(ctx context.Context, arg EventsBetweenParams) ([
 	return items, nil
 }
 
+const eventsSince = `-- name: EventsSince :one
+WITH kept AS (
+    SELECT coalesce((SELECT seq FROM events WHERE org_id = berth.current_org() AND numbered_at < $1::timestamptz - interval '1 minute'
+                     ORDER BY seq DESC LIMIT 1), 0) AS earlier
+)
+SELECT kept.earlier::bigint AS earlier,
+       coalesce((SELECT e.seq - 1 FROM events e WHERE e.org_id = berth.current_org() AND e.seq > kept.earlier AND e.at >= $1 ORDER BY e.seq LIMIT 1),
+                (SELECT seq FROM event_heads WHERE org_id = berth.current_org()), 0)::bigint AS after
+FROM kept
+`
+
+type EventsSinceRow struct {
+	Earlier int64
+	After   int64
+}
+
+// earlier is an event that was numbered before a time, 0 when none of those is kept;
+// after is the number before the first one that happened at that time or later. A
+// number comes within seconds of the commit, not always in the order of the clock.
+func (q *Queries) EventsSince(ctx context.Context, at time.Time) (EventsSinceRow, error) {
+	row := q.db.QueryRow(ctx, eventsSince, at)
+	var i EventsSinceRow
+	err := row.Scan(&i.Earlier, &i.After)
+	return i, err
+}
+
 const firstEvent = `-- name: FirstEvent :one
 SELECT coalesce((SELECT seq FROM events WHERE org_id = berth.current_org() ORDER BY seq LIMIT 1), 0)::bigint
 `

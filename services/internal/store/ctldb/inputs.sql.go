@@ -208,3 +208,40 @@ func (q *Queries) SetInputsVersion(ctx context.Context, arg SetInputsVersionPara
 	_, err := q.db.Exec(ctx, setInputsVersion, arg.Version, arg.InstallID)
 	return err
 }
+
+const togglesTaken = `-- name: TogglesTaken :many
+SELECT i.id FROM installs i
+WHERE i.id = ANY ($1::text[])
+  AND EXISTS (SELECT 1 FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind = 'toggle' AND NOT w.plan_only
+              AND w.toggles_version = i.toggles_version AND w.state IN ('queued', 'running', 'waiting', 'succeeded'))
+  AND NOT EXISTS (
+    SELECT 1 FROM jsonb_each(i.toggles) AS t(name, is_on)
+    LEFT JOIN resources r ON r.org_id = i.org_id AND r.install_id = i.id AND r.kind = 'component' AND r.name = t.name
+    WHERE (t.is_on = 'true') = (coalesce(r.state, 'absent') = 'absent')
+      AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind = 'toggle' AND NOT w.plan_only
+                      AND w.toggles_version = i.toggles_version AND w.state IN ('queued', 'running', 'waiting')
+                      AND (NOT w.params ? 'components' OR w.params->'components' ? t.name)))
+`
+
+// The installs whose toggles as they are now have been taken by workflows of kind toggle: one
+// has begun since they were set, and each component that is switched by name is there or
+// absent as it says, or such a workflow is at it.
+func (q *Queries) TogglesTaken(ctx context.Context, installIds []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, togglesTaken, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

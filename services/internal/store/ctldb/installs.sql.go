@@ -35,7 +35,7 @@ func (q *Queries) CountOpenWorkflows(ctx context.Context, installID string) (int
 }
 
 const findInstall = `-- name: FindInstall :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours FROM installs
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by FROM installs
 WHERE id = $1 OR (name = $1 AND forgotten_at IS NULL)
 ORDER BY id = $1 DESC LIMIT 1
 `
@@ -64,6 +64,11 @@ func (q *Queries) FindInstall(ctx context.Context, ref string) (Install, error) 
 		&i.TogglesVersion,
 		&i.Rehearsal,
 		&i.ApprovalHours,
+		&i.ApprovalHoursOwn,
+		&i.PausedAt,
+		&i.PausedBy,
+		&i.PauseReason,
+		&i.ResumedBy,
 	)
 	return i, err
 }
@@ -82,7 +87,7 @@ const insertInstall = `-- name: InsertInstall :one
 INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by, rehearsal)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
         $6, $7, $8, $9, $10)
-RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours
+RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by
 `
 
 type InsertInstallParams struct {
@@ -133,12 +138,17 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		&i.TogglesVersion,
 		&i.Rehearsal,
 		&i.ApprovalHours,
+		&i.ApprovalHoursOwn,
+		&i.PausedAt,
+		&i.PausedBy,
+		&i.PauseReason,
+		&i.ResumedBy,
 	)
 	return i, err
 }
 
 const installsForSync = `-- name: InstallsForSync :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
        coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
@@ -193,6 +203,11 @@ func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams
 			&i.Install.TogglesVersion,
 			&i.Install.Rehearsal,
 			&i.Install.ApprovalHours,
+			&i.Install.ApprovalHoursOwn,
+			&i.Install.PausedAt,
+			&i.Install.PausedBy,
+			&i.Install.PauseReason,
+			&i.Install.ResumedBy,
 			&i.AppName,
 			&i.CustomerName,
 			&i.InputValues,
@@ -258,7 +273,7 @@ func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours FROM installs WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version, rehearsal, approval_hours, approval_hours_own, paused_at, paused_by, pause_reason, resumed_by FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Excludes others who lock it, but not those who only insert what refers to it.
@@ -285,6 +300,11 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.TogglesVersion,
 		&i.Rehearsal,
 		&i.ApprovalHours,
+		&i.ApprovalHoursOwn,
+		&i.PausedAt,
+		&i.PausedBy,
+		&i.PauseReason,
+		&i.ResumedBy,
 	)
 	return i, err
 }
@@ -330,10 +350,11 @@ func (q *Queries) SetInstallToggles(ctx context.Context, arg SetInstallTogglesPa
 }
 
 const showInstalls = `-- name: ShowInstalls :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, i.rehearsal, i.approval_hours, i.approval_hours_own, i.paused_at, i.paused_by, i.pause_reason, i.resumed_by, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        h.verdict AS health, k.sort_key,
+       CASE WHEN i.approval_hours_own THEN i.approval_hours ELSE coalesce((SELECT p.hours FROM approval_policies p WHERE p.org_id = i.org_id AND p.about = i.app_id), i.approval_hours) END::int AS hours_in_force,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
@@ -360,18 +381,19 @@ WHERE ($2::text = '' OR i.id = $2)
   AND ($5::float8 = 0
        OR EXISTS (SELECT FROM changes p WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'
                   AND p.wait_deadline <= now() + make_interval(secs => $5)))
-  AND ($6::text = '' OR i.app_id = $6)
-  AND ($7::text = '' OR i.customer_id = $7)
-  AND ($8::text = '' OR $8 = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
-  AND i.labels @> $9::jsonb
-  AND ($10::text = '' OR h.verdict = $10)
+  AND ($6::bool IS NULL OR $6::bool = (i.paused_at IS NOT NULL))
+  AND ($7::text = '' OR i.app_id = $7)
+  AND ($8::text = '' OR i.customer_id = $8)
+  AND ($9::text = '' OR $9 = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
+  AND i.labels @> $10::jsonb
+  AND ($11::text = '' OR h.verdict = $11)
   -- As FindReleaseOfApp finds the newest one.
-  AND ($11::bool IS NULL OR i.release_id IS NOT NULL AND $11::bool = (i.release_id <> (
+  AND ($12::bool IS NULL OR i.release_id IS NOT NULL AND $12::bool = (i.release_id <> (
        SELECT n.id FROM releases n JOIN configs f ON f.org_id = n.org_id AND f.id = n.config_id
        WHERE n.org_id = i.org_id AND n.app_id = i.app_id ORDER BY f.number DESC, n.number DESC LIMIT 1)))
-  AND ($12::bool OR i.customer_id = ANY ($13::text[]) OR i.app_id = ANY ($14::text[]) OR i.id = ANY ($15::text[]))
-  AND k.sort_key > $16::text
-ORDER BY sort_key, i.id LIMIT $17
+  AND ($13::bool OR i.customer_id = ANY ($14::text[]) OR i.app_id = ANY ($15::text[]) OR i.id = ANY ($16::text[]))
+  AND k.sort_key > $17::text
+ORDER BY sort_key, i.id LIMIT $18
 `
 
 type ShowInstallsParams struct {
@@ -380,6 +402,7 @@ type ShowInstallsParams struct {
 	Ids             []string
 	Waiting         string
 	ExpiringSeconds float64
+	Paused          *bool
 	AppID           string
 	CustomerID      string
 	State           string
@@ -402,6 +425,7 @@ type ShowInstallsRow struct {
 	WorkflowID    string
 	Health        string
 	SortKey       string
+	HoursInForce  int32
 	OpenAlarms    int32
 }
 
@@ -417,6 +441,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 		arg.Ids,
 		arg.Waiting,
 		arg.ExpiringSeconds,
+		arg.Paused,
 		arg.AppID,
 		arg.CustomerID,
 		arg.State,
@@ -457,12 +482,18 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.Install.TogglesVersion,
 			&i.Install.Rehearsal,
 			&i.Install.ApprovalHours,
+			&i.Install.ApprovalHoursOwn,
+			&i.Install.PausedAt,
+			&i.Install.PausedBy,
+			&i.Install.PauseReason,
+			&i.Install.ResumedBy,
 			&i.AppName,
 			&i.CustomerName,
 			&i.ReleaseNumber,
 			&i.WorkflowID,
 			&i.Health,
 			&i.SortKey,
+			&i.HoursInForce,
 			&i.OpenAlarms,
 		); err != nil {
 			return nil, err
@@ -476,14 +507,16 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 }
 
 const updateInstallSettings = `-- name: UpdateInstallSettings :exec
-UPDATE installs SET approval_option = $1, labels = $2, approval_hours = coalesce($3, approval_hours) WHERE id = $4
+UPDATE installs SET approval_option = $1, labels = $2, approval_hours = coalesce($3, approval_hours),
+    approval_hours_own = coalesce($4, approval_hours_own) WHERE id = $5
 `
 
 type UpdateInstallSettingsParams struct {
-	ApprovalOption string
-	Labels         json.RawMessage
-	ApprovalHours  *int32
-	ID             string
+	ApprovalOption   string
+	Labels           json.RawMessage
+	ApprovalHours    *int32
+	ApprovalHoursOwn *bool
+	ID               string
 }
 
 // The hours stay when none are given.
@@ -492,6 +525,7 @@ func (q *Queries) UpdateInstallSettings(ctx context.Context, arg UpdateInstallSe
 		arg.ApprovalOption,
 		arg.Labels,
 		arg.ApprovalHours,
+		arg.ApprovalHoursOwn,
 		arg.ID,
 	)
 	return err

@@ -414,6 +414,19 @@ type Runner struct {
 	Online         bool
 }
 
+type RunnerVersion struct {
+	OrgID      string
+	Version    string
+	Platform   string
+	Repository string
+	Digest     string
+	SizeBytes  int64
+	List       string
+	SignedBy   []string
+	CreatedBy  string
+	CreatedAt  time.Time
+}
+
 type StackVersion struct {
 	ID                  string
 	OrgID               string

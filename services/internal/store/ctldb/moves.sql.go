@@ -117,6 +117,10 @@ func (q *Queries) InstallToMove(ctx context.Context, installID string) (InstallT
 }
 
 const jobsToMove = `-- name: JobsToMove :many
+WITH open AS MATERIALIZED (
+    SELECT s.id FROM steps s WHERE s.workflow_id = $1 AND s.state IN ('pending', 'running', 'waiting')
+      AND ($2::text IS NULL OR s.id = $2)
+)
 SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce(j.ended->>'outcome', '')::text AS outcome,
        coalesce(j.ended->>'reason', '')::text AS reason,
@@ -125,10 +129,15 @@ SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce(j.ended->>'remedy', '')::text AS remedy,
        (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
 FROM (
-    SELECT r.id, r.org_id, r.runner_id, r.install_id, r.build_id, r.change_id, r.step_id, r.workflow_id, r.action_run_id, r.resource_id, r.kind, r.operation, r.mutates, r.state, r.spec, r.capsule, r.fence, r.attempt, r.timeout_seconds, r.trace, r.result, r.error, r.queued_at, r.leased_at, r.finished_at, r.cancel_requested_at, r.signed_order, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r JOIN steps s ON s.id = r.step_id
-    WHERE r.workflow_id = $1 AND s.state IN ('pending', 'running', 'waiting') OFFSET 0
+    SELECT r.id, r.org_id, r.runner_id, r.install_id, r.build_id, r.change_id, r.step_id, r.workflow_id, r.action_run_id, r.resource_id, r.kind, r.operation, r.mutates, r.state, r.spec, r.capsule, r.fence, r.attempt, r.timeout_seconds, r.trace, r.result, r.error, r.queued_at, r.leased_at, r.finished_at, r.cancel_requested_at, r.signed_order, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r
+    WHERE r.workflow_id = $1 AND r.step_id IN (SELECT o.id FROM open o) OFFSET 0
 ) j ORDER BY j.queued_at, j.id
 `
+
+type JobsToMoveParams struct {
+	WorkflowID *string
+	StepID     *string
+}
 
 type JobsToMoveRow struct {
 	ID              string
@@ -144,10 +153,11 @@ type JobsToMoveRow struct {
 	CancelRequested bool
 }
 
-// What flow.Next needs of the jobs, oldest first: those of steps that have not ended.
-// A step that is retried has not ended any more. The bulk of a result is unpacked once.
-func (q *Queries) JobsToMove(ctx context.Context, workflowID *string) ([]JobsToMoveRow, error) {
-	rows, err := q.db.Query(ctx, jobsToMove, workflowID)
+// What flow.Next needs of the jobs, oldest first: those of steps that have not ended, or of only one.
+// A step that is retried has not ended any more. The bulk of a result is unpacked once. The steps are
+// read once and first: a planner without statistics would read them for each job.
+func (q *Queries) JobsToMove(ctx context.Context, arg JobsToMoveParams) ([]JobsToMoveRow, error) {
+	rows, err := q.db.Query(ctx, jobsToMove, arg.WorkflowID, arg.StepID)
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +291,7 @@ const stepsToMove = `-- name: StepsToMove :many
 WITH ended AS MATERIALIZED (
     SELECT x.step_id, x.state, x.created_at, x.result->>'reason' AS reason
     FROM changes x WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
+      AND ($2::text IS NULL OR x.step_id = $2)
 )
 SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.resource_id, s.action, s.needs, s.reason, s.params, s.state, s.wait_reason, s.wait_on, s.wait_deadline, s.wait_retry_at, s.change_id, s.attempt, s.max_retries, s.error, s.remedy, s.started_at, s.finished_at, s.retried_at, s.may_change, s.skipped_by,
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
@@ -297,8 +308,13 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE e.state <> 'failed' AND e.reason = 'host_ended') AS host_ended
     FROM ended e WHERE e.step_id = s.id AND e.created_at > coalesce(s.retried_at, '-infinity')
 ) n ON true
-WHERE s.workflow_id = $1 ORDER BY s.idx
+WHERE s.workflow_id = $1 AND ($2::text IS NULL OR s.id = $2) ORDER BY s.idx
 `
+
+type StepsToMoveParams struct {
+	WorkflowID string
+	StepID     *string
+}
 
 type StepsToMoveRow struct {
 	Step           Step
@@ -319,13 +335,13 @@ type StepsToMoveRow struct {
 	HostEnded      int32
 }
 
-// The steps of a workflow, each with what Next needs of the change that it is at,
+// The steps of a workflow, all or only one, each with what Next needs of the change that it is at,
 // without its bulk, and with how its changes ended since its last retry by a
 // person: those whose runner's host ended are counted as that alone.
 // Those changes are read once and first: a planner without statistics would read them
 // for each pair of steps.
-func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsToMoveRow, error) {
-	rows, err := q.db.Query(ctx, stepsToMove, workflowID)
+func (q *Queries) StepsToMove(ctx context.Context, arg StepsToMoveParams) ([]StepsToMoveRow, error) {
+	rows, err := q.db.Query(ctx, stepsToMove, arg.WorkflowID, arg.StepID)
 	if err != nil {
 		return nil, err
 	}

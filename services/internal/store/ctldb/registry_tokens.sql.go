@@ -13,24 +13,26 @@ import (
 const addRegistryToken = `-- name: AddRegistryToken :one
 
 INSERT INTO registry_tokens (hash, org_id, actions, expires_at, token_id, repositories)
-SELECT $1::bytea, berth.current_org(), ARRAY['pull'], least(now() + make_interval(secs => $2::float8), t.expires_at),
-    t.id, $3::text
-FROM tokens t WHERE t.id = $4::text AND t.revoked_at IS NULL
+SELECT $1::bytea, berth.current_org(), $2::text[], least(now() + make_interval(secs => $3::float8), t.expires_at),
+    t.id, $4::text
+FROM tokens t WHERE t.id = $5::text AND t.revoked_at IS NULL
 RETURNING expires_at
 `
 
 type AddRegistryTokenParams struct {
 	Hash         []byte
+	Actions      []string
 	Seconds      float64
 	Repositories string
 	TokenID      string
 }
 
-// Tokens with which people pull from the org's registry.
+// Tokens with which people pull from the org's registry, and push versions of the runner.
 // It ends with the token that it is made with, at the latest.
 func (q *Queries) AddRegistryToken(ctx context.Context, arg AddRegistryTokenParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, addRegistryToken,
 		arg.Hash,
+		arg.Actions,
 		arg.Seconds,
 		arg.Repositories,
 		arg.TokenID,

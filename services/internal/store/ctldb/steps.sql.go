@@ -106,7 +106,7 @@ const retryStep = `-- name: RetryStep :exec
 UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = NULL, retried_at = clock_timestamp() WHERE id = $1
 `
 
-// A failed step begins again. What failed, went stale or stayed uncertain
+// A failed or cancelled step begins again. What failed, went stale or stayed uncertain
 // before now does not count any more.
 func (q *Queries) RetryStep(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, retryStep, id)

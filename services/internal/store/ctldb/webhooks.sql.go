@@ -462,6 +462,17 @@ func (q *Queries) ListWebhooks(ctx context.Context, arg ListWebhooksParams) ([]W
 	return items, nil
 }
 
+const lockMakingWebhooks = `-- name: LockMakingWebhooks :exec
+SELECT pg_advisory_xact_lock(hashtextextended('berth.webhooks.' || berth.current_org(), 0))
+`
+
+// One transaction of an org at a time makes webhooks: the next one counts what this
+// one has made.
+func (q *Queries) LockMakingWebhooks(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, lockMakingWebhooks)
+	return err
+}
+
 const lockWebhook = `-- name: LockWebhook :one
 SELECT id, org_id, name, url, filters, secrets, state, position, busy_until, failing_since, succeeded_at, created_by, created_at, updated_at FROM webhooks WHERE (id = $1 OR name = $1) AND state <> 'deleted' FOR UPDATE
 `

@@ -13,6 +13,28 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 )
 
+const appendWorkflowEvent = `-- name: AppendWorkflowEvent :execrows
+WITH numbered AS (UPDATE workflows SET event_seq = event_seq + 1 WHERE id = $3 RETURNING id, event_seq)
+INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
+SELECT berth.current_org(), n.id, n.event_seq, $1, $2 FROM numbered n
+`
+
+type AppendWorkflowEventParams struct {
+	Kind       string
+	Body       json.RawMessage
+	WorkflowID string
+}
+
+// Stores an event under the workflow's next number; the workflow's row is locked by
+// it. No row when there is no such workflow.
+func (q *Queries) AppendWorkflowEvent(ctx context.Context, arg AppendWorkflowEventParams) (int64, error) {
+	result, err := q.db.Exec(ctx, appendWorkflowEvent, arg.Kind, arg.Body, arg.WorkflowID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const approveAllOfWorkflow = `-- name: ApproveAllOfWorkflow :exec
 UPDATE workflows SET approve_all = true WHERE id = $1
 `
@@ -128,28 +150,6 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		&i.EndedBy,
 	)
 	return i, err
-}
-
-const insertWorkflowEvent = `-- name: InsertWorkflowEvent :exec
-INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
-VALUES (berth.current_org(), $1, $2, $3, $4)
-`
-
-type InsertWorkflowEventParams struct {
-	WorkflowID string
-	Seq        int64
-	Kind       string
-	Body       json.RawMessage
-}
-
-func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEventParams) error {
-	_, err := q.db.Exec(ctx, insertWorkflowEvent,
-		arg.WorkflowID,
-		arg.Seq,
-		arg.Kind,
-		arg.Body,
-	)
-	return err
 }
 
 const installIsMadeOrRemoved = `-- name: InstallIsMadeOrRemoved :one
@@ -360,18 +360,6 @@ func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error)
 		&i.EndedBy,
 	)
 	return i, err
-}
-
-const nextEventSeq = `-- name: NextEventSeq :one
-UPDATE workflows SET event_seq = event_seq + 1 WHERE id = $1 RETURNING event_seq
-`
-
-// Hands out the next number of a workflow's events; the row is locked by it.
-func (q *Queries) NextEventSeq(ctx context.Context, id string) (int64, error) {
-	row := q.db.QueryRow(ctx, nextEventSeq, id)
-	var event_seq int64
-	err := row.Scan(&event_seq)
-	return event_seq, err
 }
 
 const openWork = `-- name: OpenWork :one

@@ -17,15 +17,16 @@ const (
 	Finished Verdict = "finished" // it has ended otherwise; refused
 )
 
-// Stored is what is known of the run. A run that was just made is "queued".
+// Stored is what is known of the run. A run that was just made is "queued", and
+// so is one that waits.
 type Stored struct {
 	State    model.RunState
 	ExitCode int
 	Error    string
 }
 
-// Accept decides on a report. An end is never taken back: a late "running" of a
-// run that has ended changes nothing and is no error, since reports may
+// Accept decides on a report. An end is never taken back: a late "queued" or
+// "running" of a run that has ended changes nothing and is no error, since reports may
 // overtake each other.
 func Accept(stored Stored, r jobspec.Run) Verdict {
 	state := model.RunState(r.State)
@@ -33,12 +34,12 @@ func Accept(stored Stored, r jobspec.Run) Verdict {
 	case model.RunQueued:
 		return Recorded
 	case model.RunRunning:
-		if state == model.RunRunning {
+		if state == model.RunRunning || state == model.RunQueued {
 			return Replayed
 		}
 		return Recorded
 	}
-	if state == model.RunRunning || (state == stored.State && r.ExitCode == stored.ExitCode && r.Error == stored.Error) {
+	if state == model.RunRunning || state == model.RunQueued || (state == stored.State && r.ExitCode == stored.ExitCode && r.Error == stored.Error) {
 		return Replayed
 	}
 	return Finished

@@ -17,6 +17,9 @@ func TestAccept(t *testing.T) {
 		want   run.Verdict
 	}{
 		{"the first report of a run that has begun", run.Stored{State: "queued"}, jobspec.Run{State: "running"}, run.Recorded},
+		{"a run that waits", run.Stored{State: "queued"}, jobspec.Run{State: "queued", Error: "waiting for apply api"}, run.Recorded},
+		{"the wait after the begin", run.Stored{State: "running"}, jobspec.Run{State: "queued"}, run.Replayed},
+		{"the wait after the end", run.Stored{State: "missed"}, jobspec.Run{State: "queued"}, run.Replayed},
 		{"the only report of a run, after an outage", run.Stored{State: "queued"}, jobspec.Run{State: "failed", ExitCode: 1}, run.Recorded},
 		{"the end", run.Stored{State: "running"}, jobspec.Run{State: "succeeded"}, run.Recorded},
 		{"the begin again", run.Stored{State: "running"}, jobspec.Run{State: "running"}, run.Replayed},

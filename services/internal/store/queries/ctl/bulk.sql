@@ -43,6 +43,9 @@ ORDER BY idx LIMIT 1 FOR UPDATE SKIP LOCKED;
 -- name: StartBulkItem :exec
 UPDATE bulk_items SET outcome = 'started', workflow_id = sqlc.arg(workflow_id) WHERE bulk_id = sqlc.arg(bulk_id) AND install_id = sqlc.arg(install_id);
 
+-- name: DoBulkItem :exec
+UPDATE bulk_items SET outcome = 'done' WHERE bulk_id = sqlc.arg(bulk_id) AND install_id = sqlc.arg(install_id);
+
 -- name: RefuseBulkItem :exec
 UPDATE bulk_items SET outcome = 'refused', code = sqlc.arg(code), detail = sqlc.arg(detail), remedy = sqlc.narg(remedy)
 WHERE bulk_id = sqlc.arg(bulk_id) AND install_id = sqlc.arg(install_id) AND outcome = 'pending';

@@ -13,6 +13,10 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(workfl
 -- name: GetChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id);
 
+-- name: CapsuleOfChange :one
+-- The job that was granted to carry a change out, with its signed order.
+SELECT id, signed_order FROM runner_jobs WHERE change_id = sqlc.arg(change_id)::text AND mutates AND signed_order IS NOT NULL ORDER BY id DESC LIMIT 1;
+
 -- name: LockChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id) FOR UPDATE;
 
@@ -84,8 +88,10 @@ WHERE id = sqlc.arg(id) AND state IN ('preparing', 'proposed');
 SELECT EXISTS (SELECT 1 FROM changes WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state IN ('applied', 'no_change'));
 
 -- name: InsertDecision :exec
-INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note)
-VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(change_id), sqlc.arg(answer), sqlc.arg(effect_digest), sqlc.arg(actor), sqlc.arg(rule), sqlc.arg(note));
+-- Who approves with the same token again has approved already.
+INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note, account_id, token_id)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(change_id), sqlc.arg(answer), sqlc.arg(effect_digest), sqlc.arg(actor), sqlc.arg(rule), sqlc.arg(note), sqlc.narg(account_id), sqlc.narg(token_id))
+ON CONFLICT DO NOTHING;
 
 -- name: DecisionsOfChange :many
 SELECT * FROM decisions WHERE change_id = sqlc.arg(change_id) ORDER BY created_at, id;

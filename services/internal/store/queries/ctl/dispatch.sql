@@ -88,6 +88,18 @@ UPDATE resources SET fence = fence + 1, locked_by = sqlc.arg(change_id)::text, l
 WHERE id = sqlc.arg(id) AND locked_by IS NULL
 RETURNING fence;
 
+-- name: HoldResource :one
+-- The exclusive grant to a script, which keeps everybody else from changing the
+-- resource and does not change what is known of it.
+UPDATE resources SET fence = fence + 1, locked_by = sqlc.arg(change_id)::text, locked_at = now(), version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND locked_by IS NULL
+RETURNING fence;
+
+-- name: LetGoOfResource :exec
+-- The script that held the resource has ended.
+UPDATE resources SET locked_by = NULL, locked_at = NULL, version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND locked_by = sqlc.arg(change_id)::text;
+
 -- name: FreeTerraformLock :exec
 -- A new grant takes over from whatever attempt held Terraform's own lock.
 DELETE FROM tf_locks WHERE resource_id = sqlc.arg(resource_id) AND fence < sqlc.arg(fence);

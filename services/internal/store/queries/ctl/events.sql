@@ -21,6 +21,19 @@ SELECT coalesce((SELECT seq FROM event_heads WHERE org_id = berth.current_org())
 -- The number of the oldest event that is kept; 0 when there is none.
 SELECT coalesce((SELECT seq FROM events WHERE org_id = berth.current_org() ORDER BY seq LIMIT 1), 0)::bigint;
 
+-- name: EventsSince :one
+-- earlier is an event that was numbered before a time, 0 when none of those is kept;
+-- after is the number before the first one that happened at that time or later. A
+-- number comes within seconds of the commit, not always in the order of the clock.
+WITH kept AS (
+    SELECT coalesce((SELECT seq FROM events WHERE org_id = berth.current_org() AND numbered_at < sqlc.arg(at)::timestamptz - interval '1 minute'
+                     ORDER BY seq DESC LIMIT 1), 0) AS earlier
+)
+SELECT kept.earlier::bigint AS earlier,
+       coalesce((SELECT e.seq - 1 FROM events e WHERE e.org_id = berth.current_org() AND e.seq > kept.earlier AND e.at >= sqlc.arg(at) ORDER BY e.seq LIMIT 1),
+                (SELECT seq FROM event_heads WHERE org_id = berth.current_org()), 0)::bigint AS after
+FROM kept;
+
 -- name: EventsBetween :many
 -- Events after one number and up to another, in order, that stand in the scope
 -- and match the filters; an empty filter lets all pass.

@@ -2,12 +2,18 @@
 -- is a new version.
 
 -- name: AddInputs :one
-INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
-VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(overrides), sqlc.arg(created_by))
+INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, changed, created_by)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(overrides), sqlc.narg(changed)::text[], sqlc.arg(created_by))
 RETURNING *;
 
 -- name: GetInputs :one
 SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version = sqlc.arg(version);
+
+-- name: InputsChangedSince :many
+-- The names of the inputs that each version behind one, up to another, changed; NULL in
+-- one that an older release wrote.
+SELECT version, changed FROM install_inputs
+WHERE install_id = sqlc.arg(install_id) AND version > sqlc.arg(after) AND version <= sqlc.arg(up_to) ORDER BY version;
 
 -- name: InputsInForce :many
 -- The inputs that are in force in these installs; none for one that sets none.
@@ -45,3 +51,19 @@ FROM (
     GROUP BY w.org_id, w.install_id, c.name
 ) t
 JOIN install_inputs n ON n.org_id = t.org_id AND n.install_id = t.install_id AND n.version = t.version;
+
+-- name: TogglesTaken :many
+-- The installs whose toggles as they are now have been taken by workflows of kind toggle: one
+-- has begun since they were set, and each component that is switched by name is there or
+-- absent as it says, or such a workflow is at it.
+SELECT i.id FROM installs i
+WHERE i.id = ANY (sqlc.arg(install_ids)::text[])
+  AND EXISTS (SELECT 1 FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind = 'toggle' AND NOT w.plan_only
+              AND w.toggles_version = i.toggles_version AND w.state IN ('queued', 'running', 'waiting', 'succeeded'))
+  AND NOT EXISTS (
+    SELECT 1 FROM jsonb_each(i.toggles) AS t(name, is_on)
+    LEFT JOIN resources r ON r.org_id = i.org_id AND r.install_id = i.id AND r.kind = 'component' AND r.name = t.name
+    WHERE (t.is_on = 'true') = (coalesce(r.state, 'absent') = 'absent')
+      AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind = 'toggle' AND NOT w.plan_only
+                      AND w.toggles_version = i.toggles_version AND w.state IN ('queued', 'running', 'waiting')
+                      AND (NOT w.params ? 'components' OR w.params->'components' ? t.name)));

@@ -25,6 +25,7 @@ SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS r
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        h.verdict AS health, k.sort_key,
+       CASE WHEN i.approval_hours_own THEN i.approval_hours ELSE coalesce((SELECT p.hours FROM approval_policies p WHERE p.org_id = i.org_id AND p.about = i.app_id), i.approval_hours) END::int AS hours_in_force,
        (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
         WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
@@ -52,6 +53,7 @@ WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
   AND (sqlc.arg(expiring_seconds)::float8 = 0
        OR EXISTS (SELECT FROM changes p WHERE p.org_id = i.org_id AND p.install_id = i.id AND p.state = 'proposed'
                   AND p.wait_deadline <= now() + make_interval(secs => sqlc.arg(expiring_seconds))))
+  AND (sqlc.narg(paused)::bool IS NULL OR sqlc.narg(paused)::bool = (i.paused_at IS NOT NULL))
   AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
   AND (sqlc.arg(customer_id)::text = '' OR i.customer_id = sqlc.arg(customer_id))
   AND (sqlc.arg(state)::text = '' OR sqlc.arg(state) = CASE WHEN i.state = 'live' AND i.rehearsal IS NOT NULL THEN 'rehearsed' ELSE i.state END)
@@ -67,7 +69,8 @@ ORDER BY sort_key, i.id LIMIT sqlc.arg(most);
 
 -- name: UpdateInstallSettings :exec
 -- The hours stay when none are given.
-UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels), approval_hours = coalesce(sqlc.narg(approval_hours), approval_hours) WHERE id = sqlc.arg(id);
+UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels), approval_hours = coalesce(sqlc.narg(approval_hours), approval_hours),
+    approval_hours_own = coalesce(sqlc.narg(approval_hours_own), approval_hours_own) WHERE id = sqlc.arg(id);
 
 -- name: SetInstallToggles :exec
 -- Toggles that are others than before; those who deploy all of it take them.

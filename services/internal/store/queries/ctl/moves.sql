@@ -4,15 +4,17 @@
 -- name: InstallToMove :one
 -- What flow.Next needs of a workflow's install: the state of its newest stack, its
 -- runner (the one that is not revoked, else the last), who holds its
--- resources (both lists in the same order), and which of the secrets that it
--- needs have no value.
+-- resources (both lists in the same order), which of the secrets that it needs have
+-- no value, and whether a policy or a freeze says something about its changes.
 SELECT sqlc.embed(i),
        coalesce((SELECT k.state FROM stack_versions k WHERE k.install_id = i.id ORDER BY k.version DESC LIMIT 1), '')::text AS stack_state,
        coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
        coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
        array(SELECT l.id FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS held,
        array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders,
-       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets
+       array(SELECT x.name FROM install_secrets x WHERE x.install_id = i.id AND x.needed AND NOT x.present ORDER BY x.name)::text[] AS missing_secrets,
+       (EXISTS (SELECT FROM approval_policies p WHERE p.about IN (i.id, i.app_id))
+        OR EXISTS (SELECT FROM freezes f WHERE f.removed_at IS NULL AND (f.install_id = i.id OR f.app_id = i.app_id)))::boolean AS governed
 FROM installs i
 LEFT JOIN LATERAL (
     SELECT n.id, n.state, n.public_key FROM runners n WHERE n.install_id = i.id ORDER BY n.state = 'revoked', n.id DESC LIMIT 1
@@ -20,7 +22,7 @@ LEFT JOIN LATERAL (
 WHERE i.id = sqlc.arg(install_id);
 
 -- name: StepsToMove :many
--- The steps of a workflow, each with what Next needs of the change that it is at,
+-- The steps of a workflow, all or only one, each with what Next needs of the change that it is at,
 -- without its bulk, and with how its changes ended since its last retry by a
 -- person: those whose runner's host ended are counted as that alone.
 -- Those changes are read once and first: a planner without statistics would read them
@@ -28,6 +30,7 @@ WHERE i.id = sqlc.arg(install_id);
 WITH ended AS MATERIALIZED (
     SELECT x.step_id, x.state, x.created_at, x.result->>'reason' AS reason
     FROM changes x WHERE x.workflow_id = sqlc.arg(workflow_id) AND x.state IN ('failed', 'stale', 'uncertain')
+      AND (sqlc.narg(step_id)::text IS NULL OR x.step_id = sqlc.narg(step_id))
 )
 SELECT sqlc.embed(s),
        coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
@@ -44,11 +47,16 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE e.state <> 'failed' AND e.reason = 'host_ended') AS host_ended
     FROM ended e WHERE e.step_id = s.id AND e.created_at > coalesce(s.retried_at, '-infinity')
 ) n ON true
-WHERE s.workflow_id = sqlc.arg(workflow_id) ORDER BY s.idx;
+WHERE s.workflow_id = sqlc.arg(workflow_id) AND (sqlc.narg(step_id)::text IS NULL OR s.id = sqlc.narg(step_id)) ORDER BY s.idx;
 
 -- name: JobsToMove :many
--- What flow.Next needs of the jobs, oldest first: those of steps that have not ended.
--- A step that is retried has not ended any more. The bulk of a result is unpacked once.
+-- What flow.Next needs of the jobs, oldest first: those of steps that have not ended, or of only one.
+-- A step that is retried has not ended any more. The bulk of a result is unpacked once. The steps are
+-- read once and first: a planner without statistics would read them for each job.
+WITH open AS MATERIALIZED (
+    SELECT s.id FROM steps s WHERE s.workflow_id = sqlc.arg(workflow_id) AND s.state IN ('pending', 'running', 'waiting')
+      AND (sqlc.narg(step_id)::text IS NULL OR s.id = sqlc.narg(step_id))
+)
 SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce(j.ended->>'outcome', '')::text AS outcome,
        coalesce(j.ended->>'reason', '')::text AS reason,
@@ -57,8 +65,8 @@ SELECT j.id, j.change_id, j.step_id, j.state, j.queued_at,
        coalesce(j.ended->>'remedy', '')::text AS remedy,
        (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
 FROM (
-    SELECT r.*, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r JOIN steps s ON s.id = r.step_id
-    WHERE r.workflow_id = sqlc.arg(workflow_id) AND s.state IN ('pending', 'running', 'waiting') OFFSET 0
+    SELECT r.*, (r.result - 'plan')::jsonb AS ended FROM runner_jobs r
+    WHERE r.workflow_id = sqlc.arg(workflow_id) AND r.step_id IN (SELECT o.id FROM open o) OFFSET 0
 ) j ORDER BY j.queued_at, j.id;
 
 -- name: GetResource :one

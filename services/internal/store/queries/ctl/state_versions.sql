@@ -9,7 +9,10 @@ VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(t
 UPDATE installs SET state_version = sqlc.arg(version) WHERE id = sqlc.arg(id);
 
 -- name: LastActionRuns :many
--- The last run of each action that ended well or badly, for the tree.
+-- The last run of each action that ended well or badly, for the tree. Of the runs by
+-- schedule only those of the given actions: a check would make a version each time.
+-- Nothing declares a script that is part of no release, so no template reads what it gave.
 SELECT DISTINCT ON (action) * FROM action_runs
-WHERE install_id = sqlc.arg(install_id) AND state IN ('succeeded', 'failed') AND trigger <> 'cron'
+WHERE install_id = sqlc.arg(install_id) AND state IN ('succeeded', 'failed') AND trigger <> 'run_script'
+  AND (trigger <> 'cron' OR action = ANY(sqlc.arg(unattended)::text[]))
 ORDER BY action, created_at DESC;

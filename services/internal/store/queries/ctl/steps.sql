@@ -35,7 +35,7 @@ UPDATE steps SET wait_retry_at = sqlc.arg(retry_at)::timestamptz WHERE id = sqlc
 UPDATE steps SET attempt = attempt + 1 WHERE id = sqlc.arg(id);
 
 -- name: RetryStep :exec
--- A failed step begins again. What failed, went stale or stayed uncertain
+-- A failed or cancelled step begins again. What failed, went stale or stayed uncertain
 -- before now does not count any more.
 UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = NULL, retried_at = clock_timestamp() WHERE id = sqlc.arg(id);
 

@@ -8,6 +8,11 @@ SELECT berth.webhooks_behind()::text[];
 -- 'org webhook' of those with a delivery that is overdue by so many seconds.
 SELECT berth.webhooks_due(sqlc.arg(late_seconds)::float8)::text[];
 
+-- name: LockMakingWebhooks :exec
+-- One transaction of an org at a time makes webhooks: the next one counts what this
+-- one has made.
+SELECT pg_advisory_xact_lock(hashtextextended('berth.webhooks.' || berth.current_org(), 0));
+
 -- name: CountWebhooks :one
 SELECT count(*) FROM webhooks WHERE state <> 'deleted';
 

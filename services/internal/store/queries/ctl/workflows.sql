@@ -10,10 +10,10 @@ SELECT * FROM workflows WHERE id = sqlc.arg(id);
 
 -- name: InsertWorkflow :one
 -- Numbered per install; call with the install's row locked.
-INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, params, trace, created_by)
+INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, on_failure, params, trace, created_by)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id),
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = sqlc.arg(install_id)),
-        sqlc.arg(kind), sqlc.narg(release_id), sqlc.arg(inputs_version), sqlc.arg(toggles_version), sqlc.arg(plan_only), sqlc.arg(approve_all),
+        sqlc.arg(kind), sqlc.narg(release_id), sqlc.arg(inputs_version), sqlc.arg(toggles_version), sqlc.arg(plan_only), sqlc.arg(approve_all), sqlc.arg(on_failure),
         sqlc.arg(params), sqlc.arg(trace), sqlc.arg(created_by))
 RETURNING *;
 
@@ -29,8 +29,9 @@ UPDATE workflows SET
 WHERE id = sqlc.arg(id);
 
 -- name: RequestWorkflowAgain :exec
--- A person asked for it again; what others asked for since gives way to it.
-UPDATE workflows SET requested_at = clock_timestamp() WHERE id = sqlc.arg(id);
+-- A person asked for it again; what others asked for since gives way to it. That it
+-- was cancelled before is over.
+UPDATE workflows SET requested_at = clock_timestamp(), cancel_requested_at = NULL WHERE id = sqlc.arg(id);
 
 -- name: RequestWorkflowCancel :exec
 UPDATE workflows SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE id = sqlc.arg(id);
@@ -71,7 +72,7 @@ LEFT JOIN LATERAL (
     WHERE s.workflow_id = w.id AND s.state = 'failed' ORDER BY superseded, s.idx LIMIT 1
 ) f ON true
 WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.state IN ('succeeded', 'failed', 'cancelled')
-  AND w.kind <> 'action_run' AND NOT w.plan_only
+  AND w.kind NOT IN ('action_run', 'run_script') AND NOT w.plan_only
 ORDER BY w.install_id, w.finished_at DESC, w.number DESC;
 
 -- name: InstallIsMadeOrRemoved :one
@@ -82,23 +83,22 @@ SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = sqlc.arg(install_id) A
 -- name: StepsOfOtherWorkflows :many
 -- The other workflows of an install that are not finished and change something,
 -- with each of their steps on a resource; both tells that this workflow has a step
--- on the resource, too.
+-- on the resource, too. A script only holds its resource: it replaces no change of it.
 SELECT sqlc.embed(w), coalesce(r.name, '')::text AS resource, coalesce(s.state, '')::text AS step_state, coalesce(c.state, '')::text AS change_state,
-       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = sqlc.arg(workflow_id) AND m.resource_id = s.resource_id) AS both
+       EXISTS (SELECT 1 FROM steps m WHERE m.workflow_id = sqlc.arg(workflow_id) AND m.kind <> 'script' AND m.resource_id = s.resource_id) AS both
 FROM workflows w
-LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL
+LEFT JOIN steps s ON s.workflow_id = w.id AND s.resource_id IS NOT NULL AND s.kind <> 'script'
 LEFT JOIN resources r ON r.id = s.resource_id
 LEFT JOIN changes c ON c.id = s.change_id
 WHERE w.install_id = sqlc.arg(install_id) AND w.id <> sqlc.arg(workflow_id) AND w.state IN ('queued', 'running', 'waiting') AND NOT w.plan_only
 ORDER BY w.number, s.idx;
 
--- name: NextEventSeq :one
--- Hands out the next number of a workflow's events; the row is locked by it.
-UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(id) RETURNING event_seq;
-
--- name: InsertWorkflowEvent :exec
+-- name: AppendWorkflowEvent :execrows
+-- Stores an event under the workflow's next number; the workflow's row is locked by
+-- it. No row when there is no such workflow.
+WITH numbered AS (UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(workflow_id) RETURNING id, event_seq)
 INSERT INTO workflow_events (org_id, workflow_id, seq, kind, body)
-VALUES (berth.current_org(), sqlc.arg(workflow_id), sqlc.arg(seq), sqlc.arg(kind), sqlc.arg(body));
+SELECT berth.current_org(), n.id, n.event_seq, sqlc.arg(kind), sqlc.arg(body) FROM numbered n;
 
 -- name: WorkflowEventsAfter :many
 SELECT seq, at, kind, body FROM workflow_events

@@ -1,4 +1,6 @@
-package job
+// Package ending says what came of an engine: of one that ran, that was stopped, or
+// that never began. It decides on facts alone; package job collects them.
+package ending
 
 import (
 	"fmt"
@@ -14,15 +16,15 @@ type Stop string
 
 // The reasons.
 const (
-	StopCancel   Stop = "cancel"   // the control plane asked for it
-	StopLost     Stop = "lost"     // the lease is gone: report nothing
-	StopSwitch   Stop = "switch"   // the customer's switch
-	StopShutdown Stop = "shutdown" // the agent ends
-	StopTimeout  Stop = "timeout"  // the engine took too long
+	Cancel   Stop = "cancel"   // the control plane asked for it
+	Lost     Stop = "lost"     // the lease is gone: report nothing
+	Switch   Stop = "switch"   // the customer's switch
+	Shutdown Stop = "shutdown" // the agent ends
+	Timeout  Stop = "timeout"  // the engine took too long
 )
 
-// Ending is how an engine's run ended, as far as it is known.
-type Ending struct {
+// Facts are how an engine's run ended, as far as it is known.
+type Facts struct {
 	Mutates bool
 	// Result is the engine's own, nil when it left none.
 	Result *jobspec.Result
@@ -39,9 +41,9 @@ type Ending struct {
 // hostEnded says whether an engine that was asked to stop, or was killed, was so
 // because its host ends: its agent, its pod or its machine. A person's cancel,
 // the customer's switch and the job's own timeout are no such reasons.
-func (e Ending) hostEnded() bool {
+func (e Facts) hostEnded() bool {
 	switch e.Stop {
-	case StopShutdown:
+	case Shutdown:
 		return true
 	case "":
 		// Who stops an engine without the agent: the kernel when the agent dies, or
@@ -61,7 +63,7 @@ var engineOutcomes = []jobspec.Outcome{
 // Conclude says what came of an engine that did run. An engine that left no
 // word may have done everything or nothing; for a job that mutates that is
 // uncertain, whatever its exit code.
-func Conclude(e Ending) jobspec.Result {
+func Conclude(e Facts) jobspec.Result {
 	if e.Result == nil {
 		return e.withoutWord()
 	}
@@ -74,7 +76,7 @@ func Conclude(e Ending) jobspec.Result {
 		if e.Mutates {
 			r.Outcome = jobspec.OutcomeUncertain
 		}
-	case r.Outcome == jobspec.OutcomeCancelled && !e.Mutates && e.Stop != StopCancel && e.Stop != StopTimeout:
+	case r.Outcome == jobspec.OutcomeCancelled && !e.Mutates && e.Stop != Cancel && e.Stop != Timeout:
 		// Nobody wanted this job to end, only its engine: the agent, the machine
 		// or the switch did. It changed nothing, so it may begin again.
 		r.Outcome, r.Error = jobspec.OutcomeNotStarted, "was stopped before it was done, and changed nothing"
@@ -83,9 +85,9 @@ func Conclude(e Ending) jobspec.Result {
 		}
 	case e.Mutates && e.hostEnded() && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted):
 		r = ofEndedHost(r)
-	case r.Outcome == jobspec.OutcomeNotStarted && e.Mutates && e.Stop != StopTimeout:
+	case r.Outcome == jobspec.OutcomeNotStarted && e.Mutates && e.Stop != Timeout:
 		r.Outcome = jobspec.OutcomeCancelled // its order is used up
-	case e.Stop == StopTimeout && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted && e.Mutates):
+	case e.Stop == Timeout && (r.Outcome == jobspec.OutcomeCancelled || r.Outcome == jobspec.OutcomeNotStarted && e.Mutates):
 		r.Outcome, r.Error = jobspec.OutcomeFailed, fmt.Sprintf("timed out after %s and stopped at a safe point", e.Timeout)
 	}
 	return r
@@ -100,7 +102,7 @@ func reasonOfEngine(r jobspec.Result) jobspec.Reason {
 }
 
 // withoutWord is the result of an engine that left none.
-func (e Ending) withoutWord() jobspec.Result {
+func (e Facts) withoutWord() jobspec.Result {
 	r := jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: e.ExitCode, Error: e.silent()}
 	switch {
 	case e.Mutates:
@@ -127,7 +129,7 @@ func ofEndedHost(r jobspec.Result) jobspec.Result {
 	r.Reason = jobspec.ReasonHostEnded
 	if r.Outcome == jobspec.OutcomeNotStarted {
 		// Its order is used up: a new plan brings a new one.
-		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, PlannedAgain
 		r.Error = hostEnded + " before the engine changed anything: " + said
 		return r
 	}
@@ -140,13 +142,13 @@ func ofEndedHost(r jobspec.Result) jobspec.Result {
 const hostEnded = "the runner's process, pod or machine ended"
 
 // silent says why there is no result.
-func (e Ending) silent() string {
+func (e Facts) silent() string {
 	switch {
 	case e.BadResult != "":
 		return e.BadResult
 	case e.hostEnded():
 		return hostEnded + " before the engine left a result"
-	case e.Stop == StopTimeout:
+	case e.Stop == Timeout:
 		return fmt.Sprintf("timed out after %s, and did not stop when asked to", e.Timeout)
 	case e.Stop != "":
 		return fmt.Sprintf("was ended (%s) before it left a result", e.Stop)
@@ -154,4 +156,18 @@ func (e Ending) silent() string {
 		return "the engine ended without a result"
 	}
 	return fmt.Sprintf("the engine ended with exit code %d without a result", e.ExitCode)
+}
+
+// PlannedAgain is the remedy of a stale result.
+const PlannedAgain = "nothing was done; the control plane plans it again"
+
+// BeforeEngine is the result of an attempt whose engine did not begin,
+// because the agent or the engine's pod ended. used: its order cannot be given
+// again.
+func BeforeEngine(used bool) jobspec.Result {
+	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Reason: jobspec.ReasonHostEnded, Error: hostEnded + " before the engine began"}
+	if used {
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, PlannedAgain
+	}
+	return r
 }

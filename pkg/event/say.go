@@ -1,0 +1,268 @@
+package event
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Facts are what a line about an event says besides its body, where it is known: an
+// event leaves the control plane, and holds no text of a tool.
+type Facts struct {
+	Release, Workflow int    // numbers; 0 for none
+	WorkflowKind      string // of the workflow that it belongs to
+	Ended, EndedBy    string // why a workflow failed when nothing broke: denied, expired
+	Error             string
+}
+
+// body is what lines are made of; every field may be missing.
+type body struct {
+	Number       int               `json:"number"`
+	WorkflowKind string            `json:"workflow_kind"`
+	PlanOnly     bool              `json:"plan_only"`
+	Step         string            `json:"step"`
+	ChangeKind   string            `json:"change_kind"`
+	Resource     string            `json:"resource"`
+	ResourceKind string            `json:"resource_kind"`
+	Rule         string            `json:"rule"`
+	Action       string            `json:"action"`
+	Trigger      string            `json:"trigger"`
+	Check        string            `json:"check"`
+	From         string            `json:"from"`
+	To           string            `json:"to"`
+	Stack        string            `json:"stack"`
+	MadeBy       string            `json:"made_by"`
+	Changed      []string          `json:"changed"`
+	Overrides    []string          `json:"overrides"`
+	Toggles      map[string]string `json:"toggles"`
+	// Version is a number for inputs and variables, a text for a runner.
+	Version json.RawMessage `json:"version"`
+}
+
+// Say tells in one line what happened, without who did it. A kind that this version
+// does not know is called by its name.
+func Say(kind Kind, raw json.RawMessage, facts Facts) string {
+	var b body
+	if json.Unmarshal(raw, &b) != nil {
+		return string(kind)
+	}
+	noun, deed, _ := strings.Cut(string(kind), ".")
+	say := sayings[noun]
+	if say == nil {
+		return string(kind)
+	}
+	return say(deed, b, facts)
+}
+
+var sayings = map[string]func(deed string, b body, f Facts) string{
+	"workflow": sayWorkflow,
+	"change":   sayChange,
+	"install":  sayInstall,
+	"runner":   sayRunner,
+	"step": func(deed string, b body, f Facts) string {
+		return "step " + b.Step + " " + deed + because(f.Error)
+	},
+	"action_run": func(deed string, b body, f Facts) string {
+		text := "action " + b.Action + " " + deed
+		switch {
+		case deed == "missed":
+			text = "action " + b.Action + " missed its scheduled run"
+		case b.Trigger == "cron":
+			text += " (scheduled)"
+		}
+		return text + because(f.Error)
+	},
+	"inputs": func(_ string, b body, _ Facts) string {
+		var parts []string
+		if len(b.Changed) > 0 {
+			parts = append(parts, strings.Join(b.Changed, ", "))
+		}
+		if len(b.Overrides) > 0 {
+			parts = append(parts, "own values of "+strings.Join(b.Overrides, ", "))
+		}
+		text := "inputs set, version " + b.version()
+		if len(parts) > 0 {
+			text += ": " + strings.Join(parts, "; ")
+		}
+		return text
+	},
+	"health": func(_ string, b body, _ Facts) string { return b.object() + " is " + b.To + was(b.From) },
+	"check":  func(_ string, b body, _ Facts) string { return "check " + b.Check + " is " + b.To + was(b.From) },
+	"drift": func(_ string, b body, _ Facts) string {
+		if b.To == "drifted" {
+			return b.object() + " drifted from what was deployed"
+		}
+		return b.object() + " no longer drifts"
+	},
+	"resource":  func(deed string, b body, _ Facts) string { return b.object() + " is " + deed + was(b.From) },
+	"config":    func(_ string, b body, _ Facts) string { return fmt.Sprintf("app synced: config %d", b.Number) },
+	"release":   func(_ string, b body, _ Facts) string { return fmt.Sprintf("release %d made", b.Number) },
+	"variables": func(_ string, b body, _ Facts) string { return "variables of the app set, version " + b.version() },
+	"alarm":     func(deed string, _ body, _ Facts) string { return "alarm " + deed },
+	"build":     func(deed string, _ body, _ Facts) string { return "build " + deed },
+}
+
+func sayWorkflow(deed string, b body, f Facts) string {
+	text := strings.ReplaceAll(b.WorkflowKind, "_", " ")
+	if b.PlanOnly {
+		text = "plan of " + text
+	}
+	text += fmt.Sprintf(" #%d", b.Number)
+	if f.Release > 0 && b.WorkflowKind != "action_run" {
+		text += fmt.Sprintf(" (release %d)", f.Release)
+	}
+	switch {
+	case deed == "queued":
+		return text + " requested"
+	case f.Ended == "denied":
+		return text + " ended: denied" + by(f.EndedBy)
+	case f.Ended == "expired":
+		return text + " ended: nobody decided in time"
+	case deed == "failed":
+		return text + " failed" + because(f.Error)
+	}
+	return text + " " + deed
+}
+
+func sayChange(deed string, b body, f Facts) string {
+	text := b.change(f)
+	switch deed {
+	case "proposed":
+		return text + " waits for a decision"
+	case "approved":
+		switch b.Rule {
+		case "approve_all":
+			return text + " approved by a standing answer"
+		case "kept":
+			return text + " stays approved: the same effect"
+		}
+	case "refused":
+		return text + " refused by the runner" + because(f.Error)
+	case "uncertain":
+		return "outcome of " + text + " is uncertain" + because(f.Error)
+	case "failed":
+		return text + " failed" + because(f.Error)
+	case "applied":
+		if f.Release > 0 && b.Resource != "" {
+			text += fmt.Sprintf(" (release %d)", f.Release)
+		}
+	}
+	return text + " " + deed
+}
+
+// change is what a change does, as a noun.
+func (b body) change(f Facts) string {
+	switch b.ChangeKind {
+	case "accept":
+		if f.Release > 0 {
+			return fmt.Sprintf("acceptance of the scripts of release %d", f.Release)
+		}
+		return "acceptance of scripts"
+	case "forget":
+		return "removal of the accepted scripts"
+	case "script":
+		return "run of an action"
+	case "secret_sync":
+		return "copy of secrets to the cluster"
+	}
+	return strings.ReplaceAll(cmp.Or(b.ChangeKind, "change"), "_", " ") + " of " + b.object()
+}
+
+// object is what people call a resource.
+func (b body) object() string {
+	switch {
+	case b.ResourceKind == "component":
+		return b.Resource
+	case b.ResourceKind != "":
+		return "the " + b.ResourceKind
+	}
+	return cmp.Or(b.Resource, "the install")
+}
+
+func sayInstall(deed string, b body, _ Facts) string {
+	switch deed {
+	case "created":
+		return "install made, stack " + b.Stack
+	case "updated":
+		var parts []string
+		for _, name := range b.Changed {
+			if name != "component_toggles" {
+				parts = append(parts, strings.ReplaceAll(name, "_", " ")+" changed")
+			}
+		}
+		for name, to := range b.Toggles {
+			to = map[string]string{"true": "on", "false": "off"}[to]
+			parts = append(parts, name+" switched "+cmp.Or(to, "to its default"))
+		}
+		slices.Sort(parts)
+		if len(parts) == 0 {
+			return "settings changed"
+		}
+		return strings.Join(parts, ", ")
+	case "deprovisioning":
+		return "install is being taken down"
+	case "provisioning":
+		return "install is being provisioned"
+	}
+	return "install is " + deed
+}
+
+func sayRunner(deed string, b body, _ Facts) string {
+	switch deed {
+	case "offline":
+		return "runner offline: silent for 2 minutes"
+	case "online":
+		return "runner online"
+	case "switched":
+		return "the customer set the runner's switch to " + b.To + was(b.From)
+	}
+	text := "runner " + deed
+	if v := b.version(); deed == "enrolled" && v != "" {
+		text += ", version " + v
+	}
+	return text
+}
+
+func (b body) version() string {
+	var text string
+	if json.Unmarshal(b.Version, &text) == nil {
+		return text
+	}
+	var n int
+	if json.Unmarshal(b.Version, &n) == nil {
+		return strconv.Itoa(n)
+	}
+	return ""
+}
+
+func was(state string) string {
+	if state == "" || state == "unknown" {
+		return ""
+	}
+	return " (was " + state + ")"
+}
+
+func by(actor string) string {
+	if actor == "" {
+		return ""
+	}
+	return " by " + actor
+}
+
+// longestError is how much of an error stands in a line, in characters.
+const longestError = 300
+
+// because adds the first line of an error.
+func because(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if line == "" {
+		return ""
+	}
+	if runes := []rune(line); len(runes) > longestError {
+		line = string(runes[:longestError]) + "…"
+	}
+	return ": " + line
+}

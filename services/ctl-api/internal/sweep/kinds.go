@@ -1,0 +1,157 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// Engine says what is overdue in a workflow and does it: workflow.Engine.
+type Engine interface {
+	// Overdue says what should have been done to a workflow already; "" for nothing.
+	Overdue(ctx context.Context, workflowID string) (flow.Do, error)
+	Advance(ctx context.Context, workflowID string) error
+}
+
+// does are what there can be to do to a workflow.
+var does = []flow.Do{
+	flow.DoStartWorkflow, flow.DoFinishWorkflow, flow.DoStartStep, flow.DoWaitStep, flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep, flow.DoPlan,
+	flow.DoRunCheck, flow.DoPropose, flow.DoNoChange, flow.DoPlanned, flow.DoApprove, flow.DoExecute, flow.DoSettleChange, flow.DoCancelJob, flow.DoSkipStep,
+	flow.DoPutOff, flow.DoLookAgain,
+}
+
+// Workflows are moved by the engine: expired changes and every other deadline too.
+func Workflows(st *database.Store, engine Engine) Kind {
+	k := Kind{What: "workflow"}
+	for _, do := range does {
+		k.Does = append(k.Does, string(do))
+	}
+	k.Find = func(ctx context.Context) (items []Item, err error) {
+		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+			ids, err := tx.StuckWorkflows(ctx)
+			items = items[:0]
+			for _, id := range ids {
+				items = append(items, Item{ID: id})
+			}
+			return err
+		})
+		return items, err
+	}
+	k.Move = func(ctx context.Context, item Item) (string, error) {
+		do, err := engine.Overdue(ctx, item.ID)
+		if err != nil || do == "" {
+			return "", err
+		}
+		return string(do), engine.Advance(ctx, item.ID)
+	}
+	return k
+}
+
+// Office works on bulk operations: bulk.Office.
+type Office interface {
+	Advance(ctx context.Context, orgID, bulkID string) error
+}
+
+// Bulks are operations of which something is pending, and whose job has been given up.
+func Bulks(st *database.Store, office Office) Kind {
+	k := Kind{What: "bulk", Does: []string{"advance"}}
+	k.Find = func(ctx context.Context) (items []Item, err error) {
+		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+			rows, err := tx.UnfinishedBulks(ctx)
+			items = items[:0]
+			for _, r := range rows {
+				items = append(items, Item{Org: r.OrgID, ID: r.ID})
+			}
+			return err
+		})
+		return items, err
+	}
+	k.Move = func(ctx context.Context, item Item) (string, error) {
+		awaited, err := expected(ctx, st, item.Org, jobs.Wakeup{Kind: "bulk_advance", Args: map[string]string{"bulk_id": item.ID}})
+		if err != nil || awaited {
+			return "", err
+		}
+		// Its job may have done the rest since the operation was found.
+		var open bool
+		err = st.Tx(ctx, item.Org, func(ctx context.Context, tx *database.Tx) error {
+			row, err := tx.GetBulk(ctx, item.ID)
+			open = row.FinishedAt == nil
+			return err
+		})
+		if err != nil || !open {
+			return "", err
+		}
+		return "advance", office.Advance(ctx, item.Org, item.ID)
+	}
+	return k
+}
+
+// Tender looks after installs: tend.Tender.
+type Tender interface {
+	Advance(ctx context.Context, installID string) error
+}
+
+// late is how much later than due settings are signed by a wake-up that is there.
+const late = 10 * time.Minute
+
+// Installs are those whose runner would soon have no valid settings: nobody has signed
+// them again when half their time was over.
+func Installs(st *database.Store, tender Tender) Kind {
+	k := Kind{What: "install", Does: []string{"sign_settings"}}
+	k.Find = func(ctx context.Context) (items []Item, err error) {
+		err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+			rows, err := tx.InstallsUnsigned(ctx, (jobspec.SettingsLifetime/2 - late).Seconds())
+			items = items[:0]
+			for _, r := range rows {
+				items = append(items, Item{Org: r.OrgID, ID: r.ID})
+			}
+			return err
+		})
+		return items, err
+	}
+	k.Move = func(ctx context.Context, item Item) (string, error) {
+		of := map[string]string{"install_id": item.ID}
+		awaited, err := expected(ctx, st, item.Org, jobs.Wakeup{Kind: "install_advance", Args: of}, jobs.Wakeup{Kind: "install_due", Args: of})
+		if err != nil || awaited {
+			return "", err
+		}
+		before, err := signed(ctx, st, item)
+		if err != nil {
+			return "", err
+		}
+		if err := tender.Advance(ctx, item.ID); err != nil {
+			return "", fmt.Errorf("tend install %s: %w", item.ID, err)
+		}
+		after, err := signed(ctx, st, item)
+		if err != nil || after == before {
+			return "", err // there is nobody to sign for
+		}
+		return "sign_settings", nil
+	}
+	return k
+}
+
+// signed is the newest version of an install's settings.
+func signed(ctx context.Context, st *database.Store, item Item) (version int64, err error) {
+	err = st.Tx(ctx, item.Org, func(ctx context.Context, tx *database.Tx) error {
+		last, err := tx.LatestSettings(ctx, item.ID)
+		version = int64(last.Version)
+		return err
+	})
+	return version, err
+}
+
+// expected tells whether a wake-up is in the queue that will look at something.
+func expected(ctx context.Context, st *database.Store, org string, of ...jobs.Wakeup) (due bool, err error) {
+	err = st.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
+		due, err = jobs.Due(ctx, tx.Tx, store.RiverCtl, of...)
+		return err
+	})
+	return due, err
+}

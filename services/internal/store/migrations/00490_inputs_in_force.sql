@@ -1,0 +1,29 @@
+-- inputs.changed is told when other inputs come into force. It was told when a version was
+-- stored: a rollback stores one when it is made, and that never comes into force when the
+-- rollback is denied, fails or is cancelled.
+
+-- +goose Up
+DROP TRIGGER happened_new ON install_inputs;
+
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION berth.inputs_happened() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
+DECLARE
+    before jsonb;
+    now_in_force install_inputs;
+BEGIN
+    SELECT i.values INTO before FROM install_inputs i
+    WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = OLD.inputs_version;
+    SELECT i.* INTO now_in_force FROM install_inputs i
+    WHERE i.org_id = NEW.org_id AND i.install_id = NEW.id AND i.version = NEW.inputs_version;
+    PERFORM berth.emit(NEW.org_id, 'inputs.changed', NULL, NEW.id, jsonb_build_object(
+        'version', NEW.inputs_version, 'actor', now_in_force.created_by, 'changed', coalesce((
+            SELECT jsonb_agg(k ORDER BY k) FROM (
+                SELECT jsonb_object_keys(coalesce(now_in_force.values, '{}')) UNION SELECT jsonb_object_keys(coalesce(before, '{}'))) AS keys (k)
+            WHERE now_in_force.values -> k IS DISTINCT FROM before -> k), '[]')));
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
+CREATE TRIGGER inputs_in_force AFTER UPDATE OF inputs_version ON installs
+    FOR EACH ROW WHEN (OLD.inputs_version IS DISTINCT FROM NEW.inputs_version AND NEW.inputs_version > 1) EXECUTE FUNCTION berth.inputs_happened();
